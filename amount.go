@@ -20,8 +20,7 @@ const (
 // (2.2, 2.5, 6) and balances as decimal strings (2.4). Both are read from their
 // text and never rounded, so that 2^53+1, 10^30 and 0.5 stay exact.
 //
-// The zero value is 0. Amounts with equal values are equal under ==: 1.0, 1 and 1e0
-// are all represented as 1.
+// The zero value is 0. Amounts with equal values are equal under ==: 1.0 and 1e0 are 1.
 type Amount struct {
 	text string // canonical: no exponent, no redundant zeros, "" for 0
 }
@@ -34,9 +33,8 @@ func NewAmount(n int64) Amount {
 	return Amount{text: strconv.FormatInt(n, 10)}
 }
 
-// ParseAmount reads a decimal number in JSON syntax: 5, -0.5, 1e30. It fails for
-// any other text, and for a number of more than 100 digits on either side of the
-// point.
+// ParseAmount reads a decimal number in JSON syntax: 5, -0.5, 1e30. It fails for other
+// text, and for more than 100 digits on a side of the point.
 func ParseAmount(s string) (Amount, error) {
 	text, err := canonicalAmount(s)
 	if err != nil {
@@ -127,8 +125,7 @@ func (a Amount) Sign() int {
 	}
 }
 
-// Int64 returns the amount as an int64. It fails if the amount has a fraction or
-// does not fit.
+// Int64 returns the amount. It fails for a fraction, and if it does not fit.
 func (a Amount) Int64() (int64, error) {
 	n, err := strconv.ParseInt(a.String(), 10, 64)
 	if err != nil {
@@ -137,7 +134,7 @@ func (a Amount) Int64() (int64, error) {
 	return n, nil
 }
 
-// Int returns the amount as a big integer. It fails if the amount has a fraction.
+// Int returns the amount as a big integer. It fails for a fraction.
 func (a Amount) Int() (*big.Int, error) {
 	n, ok := new(big.Int).SetString(a.String(), 10)
 	if !ok {
@@ -153,7 +150,7 @@ func (a Amount) Rat() *big.Rat {
 }
 
 // Units returns the amount in the smallest units of a token with so many decimals: 1.5
-// with 18 decimals is 1.5·10^18. It fails if a fraction of a unit would be left.
+// with 18 decimals is 1.5·10^18. It fails for a fraction of one.
 func (a Amount) Units(decimals int) (*big.Int, error) {
 	whole, fraction, _ := strings.Cut(a.String(), ".")
 	zeros := max(0, decimals) - len(fraction)
@@ -205,8 +202,7 @@ func (a Amount) Add(b Amount) (Amount, error) {
 // MarshalJSON writes a JSON number.
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalJSON reads a JSON number. The error for any other value, such as a
-// string or null, is an [*InvalidError].
+// UnmarshalJSON reads a JSON number, but no string and no null.
 func (a *Amount) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "amount", a) }
 
 func (a *Amount) read(x *reader) {
@@ -255,8 +251,7 @@ func (q Quantity) Present() bool { return q.form != formAbsent }
 // is false for the number 0.
 func (q Quantity) IsZero() bool { return !q.Present() }
 
-// Uint64 returns the number. It fails if the quantity is absent or needs more than
-// 64 bits.
+// Uint64 returns the number. It fails if it is absent or above 64 bits.
 func (q Quantity) Uint64() (uint64, error) {
 	switch {
 	case !q.Present():
@@ -292,8 +287,7 @@ func (q Quantity) String() string {
 	}
 }
 
-// MarshalJSON writes the number in the form in which it was read, or null if it is
-// absent.
+// MarshalJSON writes the number in the form in which it was read, or null.
 func (q Quantity) MarshalJSON() ([]byte, error) {
 	switch q.form {
 	case formHex:
@@ -310,8 +304,7 @@ func (q Quantity) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON reads every form. For a number that is negative, has a fraction or
-// needs more than 256 bits, the error is an [*InvalidError].
+// UnmarshalJSON reads every form of a whole number of up to 256 bits.
 func (q *Quantity) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "quantity", q) }
 
 func (q *Quantity) read(x *reader) {

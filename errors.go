@@ -8,37 +8,44 @@ import (
 )
 
 // Sentinels, for [errors.Is]; docs/errors.md lists every error and code, and
-// docs/security.md says what errors show.
+// docs/security.md says what errors show. A [Handler] rejects a call for the first two, and
+// a [Client] returns them, [ErrRampNotFound] and [ErrRampNotExists] if the service reports
+// them.
 var (
-	// ErrHMACMissing means that a call had no X-HMAC-SIGNATURE header. A handler
-	// rejects such a call (interface 5.2). A [Client] returns it if the service
-	// reports it (interface 7.1).
+	// ErrHMACMissing means that a call has no X-HMAC-SIGNATURE header (interface 7.1, 5.2).
 	ErrHMACMissing = errors.New("X-HMAC-SIGNATURE is missing")
-
-	// ErrHMACInvalid means that an X-HMAC-SIGNATURE does not match the body and
-	// key. A handler rejects such a call (interface 5.2). A [Client] returns it if
-	// the service answers "invalid mac" (interface 7.1).
+	// ErrHMACInvalid means that it does not match the body and the key (interface 7.1, "invalid mac").
 	ErrHMACInvalid = errors.New("X-HMAC-SIGNATURE is not valid")
-
-	// ErrHMACKey means that an HMAC key is unusable: it is empty, blank, or not in
-	// the expected encoding.
+	// ErrHMACKey means that an HMAC key is empty, blank, or not in the expected encoding.
 	ErrHMACKey = errors.New("HMAC key is unusable")
-
-	// ErrRampNotFound means that the service does not know the project of an
-	// initialize call (interface 7.1, "ramp not found").
+	// ErrRampNotFound means that the service does not know the project (interface 7.1: "ramp not found").
 	ErrRampNotFound = errors.New("the service does not know the project")
-
-	// ErrRampNotExists means that the service does not serve the network of an
-	// initialize call (interface 7.1, "ramp not exists").
+	// ErrRampNotExists means that the service does not serve the network (interface 7.1, "ramp not exists").
 	ErrRampNotExists = errors.New("the service does not serve the network")
-
-	// ErrValidatorKey means that a validator key, public key or address is unusable
-	// (interface 5.3).
+	// ErrValidatorKey means that a validator key, public key or address is unusable (interface 5.3).
 	ErrValidatorKey = errors.New("validator key is unusable")
-
-	// ErrSignature means that bytes are not a valid signature, or not one by the
-	// expected key over the expected digest.
+	// ErrSignature means that bytes are no signature, or not one by the expected key over the digest.
 	ErrSignature = errors.New("signature is not valid")
+
+	// ErrOrderUnknown means that no order has the UUID. Let the service redeliver a result for one: if
+	// a database is being restored, the order may come back with it.
+	ErrOrderUnknown = errors.New("unknown order")
+	// ErrOrderConflict means that a call contradicts the stored order; see [*ConflictError].
+	ErrOrderConflict = errors.New("the call contradicts the stored order")
+	// ErrOrderFinished means that an order has ended: it can be neither accepted nor abandoned.
+	ErrOrderFinished = errors.New("the order is finished")
+	// ErrNotProven means that a transaction does not prove that the order ended as the transaction
+	// did. It may belong to another order, or to nobody. A person must decide.
+	ErrNotProven = errors.New("the transaction does not prove the outcome of the order")
+
+	// ErrNotFound means that the node answered null: it does not know the block, transaction or
+	// receipt (yet). If it never does, it may be on another network; see [RPCConfig].ChainID.
+	ErrNotFound = errors.New("not found on the node's chain, or not yet")
+	// ErrWrongChain means that the node is not on the chain of [RPCConfig].ChainID.
+	ErrWrongChain = errors.New("the node is on another chain")
+	// ErrUnreachable means that [Handler.Check] found no fault, but could not reach a node. Your
+	// server can start: only results wait for the node.
+	ErrUnreachable = errors.New("the node cannot be reached")
 )
 
 // Must returns value, and panics if err is not nil. It is for what a program cannot start
@@ -50,27 +57,23 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// InvalidError lists every wrong field of a message or a config. It holds no field
-// values.
+// InvalidError lists every missing or wrong field of a message or a config, but no
+// values. Constructors with a config and UnmarshalJSON return it.
 type InvalidError struct {
 	Fields []FieldError // at least one, in the order of the message or config
 }
 
 // FieldError describes one wrong field of an [InvalidError].
 type FieldError struct {
-	// Path names the field as the interface does, with the index of an array
-	// element if it is known: "intent.materials[1].icon_url". A config field has
-	// its Go name: "HandlerConfig.Store".
-	Path string
-
-	// Problem completes the sentence that Path begins, such as "is required".
-	Problem string
+	// Path names the field as the interface does, with the index of an array element if it is known:
+	// "intent.materials[1].icon_url". A config field has its Go name: "HandlerConfig.Store".
+	Path    string
+	Problem string // completes the sentence that Path begins, such as "is required"
 
 	sentinel error // for errors.Is, or nil
 }
 
-// Unwrap returns the sentinels of the fields: [ErrHMACKey] and [ErrValidatorKey]
-// for missing keys of a config.
+// Unwrap returns [ErrHMACKey] and [ErrValidatorKey] for missing keys of a config.
 func (e *InvalidError) Unwrap() []error {
 	var sentinels []error
 	for _, f := range e.Fields {
@@ -81,8 +84,7 @@ func (e *InvalidError) Unwrap() []error {
 	return sentinels
 }
 
-// Error describes the first twenty fields, so that a body with thousands of errors
-// does not fill a log.
+// Error describes the first twenty fields.
 func (e *InvalidError) Error() string {
 	const maxFields = 20
 	var problems []string

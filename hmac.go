@@ -13,10 +13,6 @@ import (
 	"sync"
 )
 
-// HeaderHMAC is the header that carries the signature of a body (interface 5.2):
-// HMAC-SHA256 of the raw bytes, in hex. Header names are case-insensitive.
-const HeaderHMAC = "X-Hmac-Signature"
-
 // HMACKey is the HMAC key from the service console (interface 5.2). It signs and
 // verifies bodies. It prints and logs as [redacted], and is safe for concurrent
 // use. Make one with [TextKey] or [Base64URLKey]. The zero value fails closed: it
@@ -28,15 +24,13 @@ type HMACKey struct {
 	alternative string     // the function that reads it the other way
 }
 
-// TextKey uses the bytes of the console's text as the key.
+// TextKey uses the bytes of the console's text as the key. The interface does not say how
+// the text becomes the key: one reference implementation uses it unchanged, another
+// decodes it as [Base64URLKey] does. If the service answers "invalid mac" with one, try
+// the other.
 //
-// The interface does not say how the text becomes the key: one reference
-// implementation uses it unchanged (this function), another decodes it (see
-// [Base64URLKey]). The text itself does not tell which is right, so there is no
-// default. If the service answers "invalid mac" with one, try the other.
-//
-// The error wraps [ErrHMACKey] if the text is empty or blank, or if it begins or
-// ends with white space, such as the final newline of a file.
+// The error wraps [ErrHMACKey] if the text is empty or blank, or if it begins or ends
+// with white space, such as the final newline of a file.
 func TextKey(text string) (HMACKey, error) {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "":
@@ -47,10 +41,9 @@ func TextKey(text string) (HMACKey, error) {
 	return newHMACKey(text, []byte(text), "text", "Base64URLKey"), nil
 }
 
-// Base64URLKey decodes the console's text as unpadded base64url and uses the
-// decoded bytes as the key. See [TextKey] for how to choose. Decoding is strict:
-// the error wraps [ErrHMACKey] for a character outside the alphabet, padding, white
-// space, nonzero trailing bits, or an empty key.
+// Base64URLKey uses the console's text, decoded as unpadded base64url, as the key; see
+// [TextKey]. The error wraps [ErrHMACKey] for a character outside the alphabet, padding,
+// white space, nonzero trailing bits, or an empty key.
 func Base64URLKey(text string) (HMACKey, error) {
 	key, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	switch {
@@ -70,7 +63,7 @@ func newHMACKey(text string, key []byte, encoding, alternative string) HMACKey {
 
 // WithPrevious returns a key that signs as k does, and verifies with k and then
 // with each of the older keys. Use it while the service may still sign with a key
-// that was replaced in the console. WithPrevious of the zero key is the zero key.
+// that was replaced in the console.
 func (k HMACKey) WithPrevious(older ...HMACKey) HMACKey {
 	if k.IsZero() {
 		return k
@@ -81,7 +74,7 @@ func (k HMACKey) WithPrevious(older ...HMACKey) HMACKey {
 	return k
 }
 
-// IsZero reports whether k is the zero value, which can neither sign nor verify.
+// IsZero reports whether k is the zero value.
 func (k HMACKey) IsZero() bool { return len(k.ring) == 0 }
 
 // secrets returns what foreign text must not show.

@@ -18,9 +18,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// UUIDValidity is how long a UUID of [Client.Initialize] can be used for the
-// exchange view (interface 2.3, 8). The interface does not say what happens to it
-// afterwards.
+// UUIDValidity is how long a UUID of [Client.Initialize] is valid (interface 8).
 const UUIDValidity = 5 * time.Minute
 
 const (
@@ -38,67 +36,42 @@ type Client struct {
 	transport *transport
 }
 
-// ClientConfig configures a [Client]. URL and Key are required. Every other field
-// may be zero, which means its default.
+// ClientConfig configures a [Client]; zero fields mean their defaults.
 type ClientConfig struct {
-	// URL is the address of the service's API, the {ramp_api_url} of the interface:
-	// an absolute https URL with or without a path. http is accepted for a host on
-	// a private network, as in [RPCConfig]. Required.
+	// URL is the {ramp_api_url} of the interface. For http, see [RPCConfig]. Required.
 	URL string
 
-	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
-	// Calls are signed with it (interface 5.2). Required.
+	// Key is the HMAC key of the console, which signs calls (interface 5.2). Required.
 	Key HMACKey
 
-	// Terms are the products that [InitializeRequest].Product names: those of
-	// [HandlerConfig]. By default each request must have an intent.
+	// Terms are those of [HandlerConfig], for [InitializeRequest].Product.
 	Terms *Terms
 
-	// HTTPClient supplies the transport, the cookies and the timeout. It is copied
-	// and not modified. Redirects are not followed, so that a signed call cannot
-	// reach an address that was not configured. The default is a client with its
-	// own connection pool: a clone of [http.DefaultTransport] that keeps up to 100
-	// idle connections to the service instead of 2. So share one Client, and if you
-	// set a transport for a server under load, raise its MaxIdleConnsPerHost.
+	// HTTPClient supplies the transport, the cookies and the timeout. It is copied and not modified,
+	// and follows no redirects, so that a signed call reaches no address that was not configured. The
+	// default has its own pool, a clone of [http.DefaultTransport] with up to 100 idle connections
+	// instead of 2: share one Client, and raise MaxIdleConnsPerHost of a transport of your own.
 	HTTPClient *http.Client
 
-	// Timeout limits each attempt, from the connection to the last byte of the
-	// answer. The default is 10 seconds. The context of a call limits all of its
-	// attempts together.
+	// Timeout limits each attempt, up to the last byte of the answer. The context of a call limits all
+	// of its attempts together. The default is 10 seconds.
 	Timeout time.Duration
 
-	// Retries is how often a call is retried after a failure that may be temporary:
-	// the connection failed, or the answer was HTTP 429, 502, 503 or 504 without
-	// the interface's envelope. The default is 2; -1 means none.
-	//
-	// The first backoff is 0.2 seconds. Each further one is twice as long, up to 5
-	// seconds, with jitter. A longer Retry-After is obeyed. If it exceeds 30
-	// seconds, or the context would end before the backoff does, the call fails at
-	// once.
-	Retries int
+	// Retries is how often a call is retried after a failed connection, or HTTP 429, 502, 503 or 504
+	// without the interface's envelope. The first backoff is 0.2 seconds, each further one twice as
+	// long, up to 5 seconds, with jitter. A longer Retry-After is obeyed. If it exceeds 30 seconds, or
+	// the context would end before, the call fails at once. The default is 2; -1 means none.
+	Retries      int
+	InsecureHTTP bool // accepts http for any host: anyone on the path can then change answers
 
-	// InsecureHTTP accepts an http URL for any host. Anyone on the network path can
-	// then read and change requests and answers. Off by default.
-	InsecureHTTP bool
-
-	// Logger gets one record per call with the endpoint, the duration and the cause
-	// of a failure, and one per retry. No record holds a key or a signature; the
-	// cause of a failure may quote player data, see [APIError]. By default nothing is
-	// logged.
-	Logger *slog.Logger
-
-	// Now is the clock for [Initialization].ExpiresAt, durations and the dates of
-	// Retry-After. The default is [time.Now].
-	Now func() time.Time
-
-	// Observer observes every call and every attempt, for metrics and traces. By
-	// default nothing is observed.
-	Observer Observer
+	// Logger gets one record per call with the endpoint, the duration and the cause of a failure,
+	// which may quote player data (see [APIError]), and one per retry. By default nothing is logged.
+	Logger   *slog.Logger
+	Now      func() time.Time // clock of ExpiresAt, durations and Retry-After; by default [time.Now]
+	Observer Observer         // observes every call and every attempt
 }
 
-// NewClient returns a client for the service at c.URL. The error is an
-// [*InvalidError] that lists every missing or wrong field of c. [errors.Is] finds
-// [ErrHMACKey] if the key is missing.
+// NewClient returns a client for the service at c.URL.
 func NewClient(c ClientConfig) (*Client, error) {
 	var p problems
 	base := checkBase(&p, "ClientConfig.URL", c.URL, c.InsecureHTTP)
@@ -118,30 +91,21 @@ func NewClient(c ClientConfig) (*Client, error) {
 
 // Initialization is the result of [Client.Initialize].
 type Initialization struct {
-	// UUID identifies the order in the exchange view.
-	UUID uuid.UUID
-
-	// Network is that of the intent.
-	Network Network
-
-	// ExpiresAt is [UUIDValidity] after the call was sent, slightly before the
-	// service's own expiry.
-	ExpiresAt time.Time
+	UUID      uuid.UUID // identifies the order in the exchange view
+	Network   Network   // that of the intent
+	ExpiresAt time.Time // [UUIDValidity] after the call was sent, slightly before the service's expiry
 }
 
-// ExchangeURL returns the URL on which a session trades the order, as [ExchangeURL] does.
+// ExchangeURL is like the function, for a session that trades the order.
 func (i *Initialization) ExchangeURL(rampURL string, s Session) (string, error) {
 	return ExchangeURL(rampURL, ExchangeParams{i.UUID, s.Token, s.ID, i.Network})
 }
 
-// Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1). The request names
-// a product of [ClientConfig].Terms or has an intent. It is not modified.
+// Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1).
 //
-// A request with wrong fields is not sent; the error is an [*InvalidError] that
-// lists them all. An answer other than success is an [*APIError], on which
-// [errors.Is] finds [ErrHMACMissing], [ErrHMACInvalid], [ErrRampNotFound] and
-// [ErrRampNotExists]. See [ClientConfig].Retries for retries. Failures that the
-// service reports are never retried.
+// A request with wrong fields is not sent; the error is an [*InvalidError]. An answer
+// other than success is an [*APIError], which is never retried, and on which [errors.Is]
+// finds [ErrHMACMissing], [ErrHMACInvalid], [ErrRampNotFound] and [ErrRampNotExists].
 func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*Initialization, error) {
 	if request.Product != "" {
 		var err error
@@ -263,32 +227,22 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 // interface does not say which HTTP status comes with which failure, so [errors.Is]
 // uses the envelope only.
 //
-// Its texts are what the service, or a proxy in front of it, sent. The HMAC key and
-// the signature of the call are replaced by [redacted] in them. They may quote the
-// request, and so player data.
+// Its texts are what the service, or a proxy in front of it, sent, without the HMAC key
+// and the signature of the call. They may quote player data.
 type APIError struct {
-	Status      int    // HTTP status
-	ContentType string // media type of the answer, without its parameters
-
-	// Code, Message and Data are those of the envelope. Data is JSON unless it is a string.
-	// The texts have up to 64 KiB and may quote player data.
-	Code          int
-	Message, Data string
-
-	// Excerpt is the beginning of a body that is not the envelope, on one line. It
-	// may quote player data.
-	Excerpt string
-
-	// RetryAfter is the delay that the answer asked for, or 0.
-	RetryAfter time.Duration
+	Status        int           // HTTP status
+	ContentType   string        // media type of the answer, without its parameters
+	Code          int           // of the envelope, like the next two; up to 64 KiB
+	Message, Data string        // Data is JSON unless it is a string
+	Excerpt       string        // beginning of a body that is not the envelope, on one line
+	RetryAfter    time.Duration // the delay that the answer asked for, or 0
 
 	kind    error  // a sentinel, or nil
 	problem string // what else is wrong
 	hint    string // what to try
 }
 
-// Error describes the answer in at most 500 bytes on one line, and what to try if
-// that is known.
+// Error describes the answer in at most 500 bytes, and what to try.
 func (e *APIError) Error() string {
 	text := fmt.Sprintf("ramp: initialize: the service answered HTTP %d", e.Status)
 	if e.Code != 0 {

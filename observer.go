@@ -8,25 +8,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// Observer observes what the package does, for metrics and traces. Set one as
-// [HandlerConfig].Observer, [ClientConfig].Observer and [RPCConfig].Observer. Every
-// field may be nil, and the zero Observer costs no allocation.
-// examples/gameserver has one for Prometheus, examples/observability one for OpenTelemetry.
-//
-// The functions are called concurrently and synchronously, so they must be fast. A
-// panic in one is logged to [slog.Default] and otherwise ignored, so that no metric
-// can fail an order. Nothing passed to them holds a key, an access token, a
-// signature or a body.
+// Observer observes what the package does, for metrics and traces: see
+// examples/gameserver for Prometheus, and examples/observability for OpenTelemetry. Every
+// field may be nil. The functions are called concurrently and synchronously, so they must
+// be fast. A panic in one is logged to [slog.Default] and otherwise ignored. Nothing that
+// they get is secret.
 type Observer struct {
-	// Start is called before an operation, with its Kind, Name and Begun. It can
-	// start a span: the context that it returns is used for the operation and
-	// everything inside it, and must be derived from ctx. If it returns nil, ctx is
-	// used.
+	// Start is called before an operation, with its Kind, Name and Begun. It can start a span: the
+	// context that it returns is used for the operation and everything inside it, and must be derived
+	// from ctx. If it returns nil, ctx is used.
 	Start func(ctx context.Context, op Operation) context.Context
 
-	// End is called after an operation with the context of Start, which may be
-	// canceled. For a webhook call it is called before the answer is written. It is
-	// not called for a client's operation that panics.
+	// End is called after an operation with the context of Start, which may be canceled; for a webhook
+	// call, before the answer is written. It is not called for a client's operation that panics.
 	End func(ctx context.Context, op Operation)
 }
 
@@ -35,59 +29,34 @@ type OperationKind string
 
 // The kinds of operations.
 const (
-	// OperationWebhook is a call that a [Handler] answers: assets, validate or
-	// result.
-	OperationWebhook OperationKind = "webhook"
-
-	// OperationInitialize is one [Client.Initialize], named initialize. Its
-	// attempts are inside it.
-	OperationInitialize OperationKind = "initialize"
-
-	// OperationRPC is one call of an [RPC], named after the JSON-RPC method, or
-	// batch for [RPC.Batch] and wait for [RPC.WaitReceipt]. Its attempts are inside
-	// it.
-	OperationRPC OperationKind = "rpc"
-
-	// OperationAttempt is one HTTP request of a [Client] or an [RPC], named
-	// initialize, batch, or after the JSON-RPC method.
-	OperationAttempt OperationKind = "attempt"
+	OperationWebhook    OperationKind = "webhook"    // a call that a [Handler] answers: assets, validate or result
+	OperationInitialize OperationKind = "initialize" // a [Client.Initialize], with its attempts inside
+	OperationRPC        OperationKind = "rpc"        // a call of an [RPC], named after its method, batch or wait; likewise
+	OperationAttempt    OperationKind = "attempt"    // an HTTP request of either, named likewise
 )
 
-// Operation is passed to an [Observer]. Kind, Name and Begun are set at its start,
-// the rest at its end.
+// Operation is passed to an [Observer]. At its start, only Kind, Name and Begun are set.
 type Operation struct {
-	Kind  OperationKind // what it is
-	Name  string        // endpoint or JSON-RPC method
-	Begun time.Time     // when it started
-
+	Kind     OperationKind // what it is
+	Name     string        // endpoint or JSON-RPC method
+	Begun    time.Time     // when it started
 	Duration time.Duration // how long it took
 	Err      error         // why it failed; nil for success
-
-	UUID uuid.UUID // of a webhook or initialize operation; zero if unknown
+	UUID     uuid.UUID     // of a webhook or initialize operation; zero if unknown
 
 	// The rest is for webhook operations only.
 
-	// Unverified reports that a validate or result call had no valid HMAC, or was sent to
-	// a wrong path. Anybody can make such calls, so count them apart: docs/operations.md
-	// says how to tell forged ones from a wrong key.
+	// Unverified reports that a validate or result call had no valid HMAC, or a wrong path. Anybody
+	// can make such calls, so count them apart; see docs/operations.md.
 	Unverified bool
 
-	Status    int       // HTTP status of the answer
-	Code      Code      // errorCode of the answer before translation; empty for success
-	Direction Direction // mint or burn; empty if unknown
-	TxHash    string    // of a result; empty unless it is 0x and 64 hex digits
-
-	// Signed reports whether the validator key was asked for a signature. If Err is set,
-	// it was not released.
-	Signed bool
-
-	// Step is the step of a [Store], or nil. A New one is stored and its effect applied. It
-	// must not be modified.
-	Step *Step
-
-	// Conflict is how the call contradicts its order. It is set for a repeat with a
-	// different tx_hash too, which succeeds.
-	Conflict *ConflictError
+	Status    int            // HTTP status of the answer
+	Code      Code           // errorCode of the answer before translation; empty for success
+	Direction Direction      // mint or burn; empty if unknown
+	TxHash    string         // of a result; empty unless it is 0x and 64 hex digits
+	Signed    bool           // whether the validator key was asked for a signature; released unless Err is set
+	Step      *Step          // of a [Store], or nil; do not modify it. If New, it is stored and applied
+	Conflict  *ConflictError // also set for a repeat with a different tx_hash, which succeeds
 }
 
 // start calls Start, and returns the context of the operation.

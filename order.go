@@ -18,36 +18,26 @@ import (
 // Order is a mint or a burn as it was validated, and its outcome. It is a plain
 // value: [Accept], [Finish] and [Abandon] are its rules, and a [Store] keeps it.
 type Order struct {
-	UUID  uuid.UUID  `json:"uuid"`  // identifies the order
-	State OrderState `json:"state"` // accepted, or how the order ended
+	// Network, ProjectID, SessionID, UserAddress, Digest and Intent are those of the validate call.
+	// TxHash is the result's, in lower case, or empty. Times are UTC, with millisecond precision;
+	// FinishedAt may be zero.
+	UUID        uuid.UUID     `json:"uuid"`
+	State       OrderState    `json:"state"` // accepted, or how it ended
+	Network     Network       `json:"network,omitempty"`
+	ProjectID   string        `json:"project_id"`
+	SessionID   string        `json:"session_id"` // the owner of the game's assets
+	UserAddress string        `json:"user_address"`
+	Digest      Digest        `json:"digest"`
+	Intent      Intent        `json:"-"` // in JSON it is "intent"
+	Direction   Direction     `json:"-"` // derived from Intent
+	Assets      []AssetAmount `json:"-"` // derived from Intent, one entry per ID
+	TxHash      string        `json:"tx_hash,omitempty"`
+	Reason      string        `json:"reason,omitempty"` // why it was abandoned
+	AcceptedAt  time.Time     `json:"accepted_at"`
+	FinishedAt  time.Time     `json:"finished_at,omitzero"`
 
-	// Network is [TermsConfig].Network of the validate call, and empty if that was not set.
-	Network Network `json:"network,omitempty"`
-
-	ProjectID   string `json:"project_id"`   // of the validate call, like the next four
-	SessionID   string `json:"session_id"`   // the owner of the game's assets
-	UserAddress string `json:"user_address"` // the user's wallet address
-	Digest      Digest `json:"digest"`       // what was signed
-	Intent      Intent `json:"-"`            // what is exchanged; in JSON it is "intent"
-
-	// Direction and Assets are derived from Intent: mint or burn, and what a mint takes or
-	// a burn grants, with one entry per ID.
-	Direction Direction     `json:"-"`
-	Assets    []AssetAmount `json:"-"`
-
-	// TxHash is that of the result, in lower case. It is empty before the result, or if
-	// the result had none.
-	TxHash string `json:"tx_hash,omitempty"`
-
-	Reason string `json:"reason,omitempty"` // why the order was abandoned
-
-	// AcceptedAt and FinishedAt are UTC, with millisecond precision. FinishedAt is zero
-	// while the order waits.
-	AcceptedAt time.Time `json:"accepted_at"`
-	FinishedAt time.Time `json:"finished_at,omitzero"`
-
-	// Members of the JSON form that this program does not know, and an intent that
-	// has some, so that nothing is lost that a newer program has written.
+	// Members of the JSON form that this program does not know, and an intent that has some, so that
+	// nothing is lost that a newer program has written.
 	unknown    map[string]json.RawMessage
 	intentJSON json.RawMessage
 }
@@ -79,10 +69,8 @@ func (k EffectKind) String() string { return cmp.Or(string(k), "nothing") }
 
 // Effect is how a step of an order changes the game's assets.
 type Effect struct {
-	Kind EffectKind `json:"kind,omitempty"` // which way the assets move
-
-	// Assets has one entry per asset ID, in the order of the intent. It is nil for Nothing.
-	Assets []AssetAmount `json:"assets,omitempty"`
+	Kind   EffectKind    `json:"kind,omitempty"`   // which way the assets move
+	Assets []AssetAmount `json:"assets,omitempty"` // one entry per asset ID, in the order of the intent; nil for Nothing
 }
 
 // AssetAmount is a quantity of a game asset.
@@ -91,7 +79,7 @@ type AssetAmount struct {
 	Amount Amount `json:"amount"` // greater than 0
 }
 
-// String describes the effect on a player's balances, such as "take -100 item_gold".
+// String describes the effect on balances, such as "take -100 item_gold".
 func (e Effect) String() string {
 	text := e.Kind.String()
 	for _, a := range e.Assets {
@@ -117,13 +105,10 @@ func (e Effect) Delta(a AssetAmount) Amount {
 	}
 }
 
-// Effect returns how an order with this intent changes the game's assets when it
-// enters a state: a mint takes when it is accepted, and gives back when it failed or
-// was abandoned; a burn grants when it succeeded. Use the intent that was stored at
-// validate. That of a result is only what the service reports.
-//
-// The error is an [*InvalidError] if the intent is malformed, or if state is none of
-// the four states.
+// Effect returns how an order with this intent changes the game's assets when it enters a
+// state: a mint takes when it is accepted, and gives back when it failed or was
+// abandoned; a burn grants when it succeeded. Use the intent that was stored at validate:
+// that of a result is a report.
 func (i *Intent) Effect(state OrderState) (Effect, error) {
 	o := Order{Intent: *i, State: state}
 	var p problems
@@ -156,25 +141,16 @@ func (p *problems) requireState(state OrderState) {
 
 // Step is what a call does to an order.
 type Step struct {
-	Order Order // the order after the step
+	Order  Order  // the order after the step
+	Effect Effect // how the game's assets change: apply it where Order is stored; Nothing for a repeat
+	New    bool   // whether the step changes the order; false for a repeat
 
-	// Effect is how the step changes the game's assets. Apply it in the operation
-	// that stores Order. It is Nothing for a repeat.
-	Effect Effect
-
-	// New reports whether the step changes the order. It is false for a repeat,
-	// whose step was stored before.
-	New bool
-
-	// Product and Tokens are those of the [ValidateRequest] that was accepted.
-	// They are not stored, because prices change: at the end of an order, its
-	// assets decide.
+	// Product and Tokens are those of the [ValidateRequest] that was accepted. They are not stored.
 	Product string
 	Tokens  Amount
 
-	// Evidence is what the transaction shows that ended the order: how many tokens
-	// moved, and which non-fungible ones, which an intent does not name. It is zero for
-	// an order that was accepted or abandoned, and for a repeat.
+	// Evidence is what the transaction shows that ended the order, such as which non-fungible tokens
+	// moved. It is zero for an order that was accepted or abandoned, and for a repeat.
 	Evidence Evidence
 }
 
@@ -186,34 +162,12 @@ type Step struct {
 // order. Every other error is final.
 type Transition func(stored *Order) (Step, error)
 
-// Sentinels of a [Transition], for [errors.Is].
-var (
-	// ErrOrderUnknown means that no order has the UUID. Let the service redeliver a
-	// result for one: if a database is being restored, the order may come back with
-	// it.
-	ErrOrderUnknown = errors.New("unknown order")
-
-	// ErrOrderConflict means that a call contradicts the order that is stored under
-	// its UUID. The error is a [*ConflictError].
-	ErrOrderConflict = errors.New("the call contradicts the stored order")
-
-	// ErrOrderFinished means that an order has ended, so that it can be neither
-	// accepted nor abandoned.
-	ErrOrderFinished = errors.New("the order is finished")
-)
-
 // ConflictError describes a call that contradicts the order that is stored under
 // its UUID. It wraps [ErrOrderConflict].
 type ConflictError struct {
-	Order Order // the stored order, which the call did not change
-
-	// Field is what differs, as the interface names it: "digest", "intent",
-	// "receipt.status", "tx_hash".
-	Field string
-
-	// Other is another order, which the transaction of the call has ended; Field is
-	// then "tx_hash". It is nil for every other conflict.
-	Other *Order
+	Order Order  // the stored order, which the call did not change
+	Field string // what differs: "digest", "intent", "receipt.status", "tx_hash"
+	Other *Order // with "tx_hash": the other order that the transaction has ended, or nil
 }
 
 // Error names the order, its state and the field.
@@ -251,17 +205,14 @@ func (p *problems) requireStorable(text, path string, limit int) {
 	}
 }
 
-// Accept returns the step of a validate call (interface 2.5) at the time now. It
-// opens the order; the effect is Take for a mint and Nothing for a burn.
+// Accept returns the step of a validate call (interface 2.5). It opens the order; the
+// effect is Take for a mint and Nothing for a burn. The same call again is a repeat,
+// which changes nothing and may be signed again. If it differs in project, session, user
+// address, digest, the intent's assets or its target_candidate, the error is a
+// [*ConflictError]. After its end, it wraps [ErrOrderFinished].
 //
-// The same call again is a repeat, which changes nothing and may be signed again.
-// If it differs in project, session, user address, digest, the intent's assets or its
-// target_candidate, the error is a [*ConflictError]. If the order has ended, the error
-// wraps [ErrOrderFinished].
-//
-// The session ID is required. It, the project ID and the user address may each have
-// up to 1,024 bytes of UTF-8 without NUL. If not, or if the intent is malformed,
-// the error is an [*InvalidError].
+// The session ID is required. It, the project ID and the user address may each have up to
+// 1,024 bytes of UTF-8 without NUL.
 func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 	opened, err := openOrder(s, r, now)
 	return func(stored *Order) (Step, error) {
@@ -340,18 +291,16 @@ func (o Order) clone() Order {
 // inMilliseconds returns t with the precision that every store keeps.
 func inMilliseconds(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
-// Finish returns the step of a result call (interface 6) at the time now. The
-// effect is GiveBack for a failed mint, Grant for a successful burn, and Nothing
-// otherwise. It comes from the stored order and belongs to its session. From the
-// result, only the UUID and the status decide.
+// Finish returns the step of a result call (interface 6). The effect is GiveBack for a
+// failed mint, Grant for a successful burn, and Nothing otherwise. It comes from the
+// stored order; from the result, only the UUID and the status decide. The same outcome
+// again is a repeat, which changes nothing; so is a failure of an abandoned order. To
+// detect a second transaction, compare the repeat's tx_hash with Order.TxHash.
 //
-// The same outcome again is a repeat, which changes nothing; so is a failure of an
-// abandoned order. To detect a second transaction, compare the repeat's tx_hash
-// with Order.TxHash. A different outcome is a [*ConflictError], which redelivery
-// cannot solve. So is a different session, direction, quantity of game assets, or
-// token; what is missing or unreadable in the result is not compared. A result
-// without a status is an [*InvalidError]. That no other order has ended by the
-// transaction is for the [Store] to check.
+// A different outcome, session, direction, quantity of game assets or token is a
+// [*ConflictError]; what is missing or unreadable in the result is not compared. A result
+// without a status is an [*InvalidError]. The [Store] checks that no other order has
+// ended by the transaction.
 func Finish(r *Result, now time.Time) Transition {
 	return func(stored *Order) (Step, error) {
 		outcome := r.Outcome()
@@ -408,15 +357,13 @@ func (o *Order) chainSide() side {
 	return chain
 }
 
-// Abandon returns the step of a person who has decided that the result of an order
-// will never come, at the time now. The effect is GiveBack for a mint, and Nothing
-// for a burn. The reason is stored; it may have up to 4,096 bytes of UTF-8 without
-// NUL. This package never abandons an order by itself, because the transaction may
-// have succeeded without a result: giving back would then pay twice. A result that
-// reports success afterwards is a [*ConflictError].
-//
-// Abandoning an abandoned order is a repeat, which changes nothing. For a finished
-// order the error wraps [ErrOrderFinished], for an unknown one [ErrOrderUnknown].
+// Abandon returns the step of a person who has decided that the result of an order will
+// never come. The effect is GiveBack for a mint, and Nothing for a burn. The reason is
+// stored; it may have up to 4,096 bytes of UTF-8 without NUL. The package never abandons
+// an order by itself, because if the transaction had succeeded, giving back would pay
+// twice. A result that reports success afterwards is a [*ConflictError]. Abandoning again
+// is a repeat, which changes nothing. For a finished order the error wraps
+// [ErrOrderFinished], for an unknown one [ErrOrderUnknown].
 func Abandon(reason string, now time.Time) Transition {
 	return func(stored *Order) (Step, error) {
 		var p problems
@@ -527,8 +474,7 @@ func (o Order) MarshalJSON() ([]byte, error) {
 	return slices.Concat(text[:len(text)-1], []byte(","), unknown[1:]), err
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. It fails for a newer version and for
-// anything that is not an order.
+// UnmarshalJSON reads what MarshalJSON wrote. It fails for a newer version.
 func (o *Order) UnmarshalJSON(b []byte) error {
 	var stored orderJSON
 	var unknown map[string]json.RawMessage

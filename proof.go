@@ -12,68 +12,51 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// ErrNotProven means that a transaction does not prove what an order needs to end as
-// the transaction did. It may belong to another order, or to nobody. A person must
-// decide.
-var ErrNotProven = errors.New("the transaction does not prove the outcome of the order")
-
-// Proof says what a transaction must show before it ends an order. The interface does
-// not say how an order and its transaction are linked, so this is a setting. Set it as
-// [HandlerConfig].Proof, and for the tools of package support.
+// Proof says what a transaction must show before it ends an order, because the interface
+// does not say how the two are linked. docs/security.md lists what an attacker can do
+// with and without each setting.
 //
 // A successful burn needs at least the order's amount of its token, which the order's
 // user loses, and which stays at the zero address or at one of Contracts. What anybody
-// else gains of the token in the same transaction does not count as burned, so a ramp
-// that settles several players in one transaction needs a person for each burn. A
-// successful mint moves no game assets, so any transfer of the token to the user proves
-// it: its amount is net of fees. A failure needs a transaction that one of Payers sent or
+// else gains of the token in the same transaction does not count, so a ramp that settles
+// several players in one needs a person for each burn. Any transfer of the token to the
+// user proves a successful mint. A failure needs a transaction that one of Payers sent or
 // paid for, and that went to one of Contracts, if there are any. An account of the ramp
-// or the token contract as the user proves nothing.
-//
-// docs/security.md lists what an attacker can do with and without each setting. No
-// transaction proves that a signature will not be used later.
+// or the token contract as the user proves nothing, and no transaction proves that a
+// signature will not be used later.
 type Proof struct {
-	// Contracts are the contracts of the ramp: where burned tokens may go, besides the
-	// zero address, and where a failed transaction must have gone. Whoever can take
-	// tokens out of one of them can burn the same tokens twice.
+	// Contracts are those of the ramp: where burned tokens may go, besides the zero address, and where
+	// a failed transaction must have gone. Whoever can take tokens out of one can burn them twice.
 	Contracts []common.Address
 
-	// Payers are the accounts with which the ramp sends transactions or pays for them.
-	// Required, unless AnyFailure is set.
+	// Payers are the accounts that send or pay transactions of the ramp. Required without AnyFailure.
 	Payers []common.Address
 
-	// AnyFailure accepts every failed transaction, for those who do not know the
-	// accounts of the ramp. Anybody with the HMAC key can then have a mint given back
-	// by somebody else's failed transaction. Off by default.
+	// AnyFailure accepts every failed transaction, if you do not know Payers. Anybody with the HMAC
+	// key can then have a mint given back by somebody else's. Off by default.
 	AnyFailure bool
 
-	// Decimals are the decimals of each token contract, 0 to 255. A token with an entry
-	// is counted in units. Of one without, only the pieces of an NFT count, whether the
-	// order says ERC20 or NFT. So each ERC-20 token that can be burned needs its entry.
-	// An entry that is too low pays for too few tokens; see [RPC.TokenDecimals].
+	// Decimals are those of each ERC-20 token that can be burned; see [RPC.TokenDecimals]. Of a token
+	// without an entry, only the pieces of an NFT count. One that is too low pays for too few.
 	Decimals map[common.Address]int
 }
 
-// Evidence is what a transaction shows about an order.
-//
-// In [Step].Evidence, it is worth what the receipt is worth: without
-// [HandlerConfig].Chain, it is what the service reports, or whoever has the HMAC key.
-// Without [HandlerConfig].Proof, nothing is known of Contracts.
+// Evidence is what a transaction shows about an order. Without [HandlerConfig].Chain, it
+// is only what the service reports.
 type Evidence struct {
 	Succeeded bool            `json:"succeeded"`          // whether the transaction succeeded
 	From      common.Address  `json:"from"`               // who sent it; zero without a chain, like the next two
 	FeePayer  common.Address  `json:"fee_payer,omitzero"` // who paid for it, if somebody else did
 	To        *common.Address `json:"to"`                 // where it went; nil if it created a contract
 
-	// Units is how much of the order's token moved, net, in its smallest units or in
-	// pieces of an NFT: for a mint, what the user received; for a burn, what the user
-	// lost, less what anybody else gained but the zero address and Contracts. It is
-	// negative if it went the other way, and nil if the transaction failed or the order
-	// has not exactly one token.
+	// Units is how much of the order's token moved, net, in its smallest units or in pieces of an NFT:
+	// for a mint, what the user received; for a burn, what the user lost, less what anybody else
+	// gained but the zero address and Contracts. It is negative if it went the other way, and nil if
+	// the transaction failed, or for several tokens.
 	Units *big.Int `json:"units,omitempty"`
 
-	// TokenIDs are the pieces of an NFT that went from the zero address or Contracts to
-	// the user of a mint, or from the user of a burn to them, and stayed there.
+	// TokenIDs are the pieces of an NFT that went from the zero address or Contracts to the user of a
+	// mint, or from the user of a burn to them, and stayed there.
 	TokenIDs []*big.Int `json:"token_ids,omitempty"`
 }
 
@@ -111,10 +94,9 @@ func (p *Proof) checkDecimals(ctx context.Context, chain *RPC) error {
 	return errors.Join(found...)
 }
 
-// Check returns what a transaction shows about an order, and an error unless that
-// proves that the order has ended as the transaction did. The error then wraps
-// [ErrNotProven] and says what is missing. The transaction and the receipt must be
-// those of one hash, as [RPC.Confirm] returns them. Check is pure.
+// Check returns what a transaction shows about an order, and an error that wraps
+// [ErrNotProven] unless it proves that the order has ended as the transaction did.
+// Both must come from [RPC.Confirm].
 func (p Proof) Check(order *Order, transaction *Transaction, receipt *Receipt) (Evidence, error) {
 	e, others := p.shown(order, transaction, receipt)
 	missing := func(format string, args ...any) (Evidence, error) {
@@ -190,8 +172,8 @@ func (p Proof) shown(order *Order, transaction *Transaction, receipt *Receipt) (
 	return e, others
 }
 
-// parties returns the token contract and the user of an order. Both are zero if it has not
-// exactly one token.
+// parties returns the token contract and the user of an order. Both are zero if it has
+// not exactly one token.
 func (o *Order) parties() (token, user common.Address) {
 	if tokens := o.chainSide().assets; len(tokens) == 1 {
 		token, user = common.HexToAddress(tokens[0].ID), common.HexToAddress(o.UserAddress)

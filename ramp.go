@@ -5,8 +5,8 @@
 //
 // # What you configure
 //
-// The service's console gives you the HMAC key, and asks for the address of your validator
-// key. Terms are what the game sells; everything else is rejected.
+// The service's console gives you the HMAC key, and asks for the address of your
+// validator key. Terms are what the game sells; everything else is rejected.
 //
 //	key := ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))) // or Base64URLKey: try "ramp connect"
 //	signer := ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")))
@@ -28,9 +28,9 @@
 //	page, err := started.ExchangeURL(rampURL, ramp.Session{ID: "session-1", Token: token})
 //
 // The service asks your server what the player owns: [Players]. Then it asks whether the
-// order may proceed. If it is for a product of your [Terms], the [Store] records it and takes
-// the assets of a mint, and the [Handler] returns your [Signer]'s signature of the digest.
-// You write three methods: Authenticate and Assets of [Players], and Apply of the
+// order may proceed. If it is for a product of your [Terms], the [Store] records it and
+// takes the assets of a mint, and the [Handler] returns your [Signer]'s signature of the
+// digest. You write three methods: Authenticate and Assets of [Players], and Apply of the
 // [SQLStore], which moves assets in the transaction that records the order.
 //
 //	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply}))
@@ -40,35 +40,28 @@
 //	mux.HandleFunc("/api/validate", handler.Validate)
 //	mux.HandleFunc("/api/result", handler.Result)
 //
-// The chain executes the transaction, and the service reports the outcome at least once. A
-// failed mint gives the assets back, and a successful burn grants them, exactly once,
+// The chain executes the transaction, and the service reports the outcome at least once.
+// A failed mint gives the assets back, and a successful burn grants them, exactly once,
 // through retries, races and crashes: [Effect]. If [HandlerConfig] has a Chain, it must
-// confirm each report first: [RPC.Confirm]. For any other database, implement [Store]; with
-// a ledger of your own, [Game].
+// confirm each report first: [RPC.Confirm]. For any other database, implement [Store];
+// with a ledger of your own, [Game].
 //
 // Package [github.com/token-ramp/ramp-go/ramptest] emulates the service in tests and on
-// your desk, and tests a whole server. Package [github.com/token-ramp/ramp-go/support] finds
-// and ends an order whose result does not come. The examples directory has programs to
-// copy, among them one that uses only the pieces: [HMACKey], [ParseValidate],
-// [ParseResult], [Accept], [Finish].
+// your desk, and judges a whole server. Package [github.com/token-ramp/ramp-go/support]
+// ends an order whose result does not come. The directory examples has programs to copy,
+// one of them with only the pieces: [HMACKey], [ParseValidate], [ParseResult], [Accept],
+// [Finish].
 //
 // # What the package guarantees
 //
-// No body is parsed before its HMAC is verified, no malformed order reaches the
-// game, and no signature is released before the game approves. Amounts are
-// exact decimals. Unknown fields and values are read and kept. No error and no
-// log record holds a key, a token or a signature; errors show the beginning of what the
-// other side answered. The package reads no
-// environment variables, keeps no goroutine running and has no global state. Everything
-// that its constructors return is safe for concurrent use.
+// No body is parsed before its HMAC is verified, no malformed order reaches the game, and
+// no signature is released before the game approves. Amounts are exact decimals. Unknown
+// fields and values are read and kept. No error and no log record holds a key, a token or
+// a signature. The package reads no environment variables, keeps no goroutine running and
+// has no global state. What its constructors return is safe for concurrent use.
 //
-// You set what the interface leaves open: how the HMAC key is read ([TextKey] or
-// [Base64URLKey]), whether prices are those of one token ([TermsConfig].PerOrder), and in
-// [HandlerConfig] the errorCode values, the status of a
-// rejected order and the maximum size of bodies.
-//
-// The files in [docs] describe the interface, with the section numbers cited here,
-// every error, orders, stores, operations, security and testing.
+// The files in [docs] describe the interface, with the section numbers cited here, every
+// error, orders, stores, operations, security and testing.
 //
 // [docs]: https://github.com/token-ramp/ramp-go/tree/main/docs
 package ramp

@@ -112,8 +112,8 @@ func (x *reader) mismatch(want string, value []byte) {
 	x.fault("must be %s, not %s", want, x.describe(value))
 }
 
-// inside puts a step before the paths of the errors that were found since, as the interface
-// writes them, such as intent.from[0].amount.
+// inside puts a step before the paths of the errors that were found since, as the
+// interface writes them, such as intent.from[0].amount.
 func (x *reader) inside(step string, since int) {
 	for n := since; n < len(x.wrong); n++ {
 		if path := &x.wrong[n].Path; *path == "" || (*path)[0] == '[' {
@@ -434,7 +434,8 @@ func (x *reader) string() string {
 	return ""
 }
 
-// word returns text as a string, without an allocation for frequent words of the interface.
+// word returns text as a string, without an allocation for frequent words of the
+// interface.
 func word(text []byte) string {
 	for _, w := range [...]string{"asset", "ERC20", "mint", "assemble", "disassemble", "burn-permit"} {
 		if string(text) == w {

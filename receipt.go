@@ -10,39 +10,29 @@ import (
 
 // Receipt is the outcome of a transaction. It reads the receipts of the result
 // webhook (interface 6) and of JSON-RPC (4.4), which leave out different fields.
-// Every field but Status may be missing. A field that is missing, null or empty is
-// zero.
+// A field that is missing, null or empty is zero.
 type Receipt struct {
-	Type   Quantity      `json:"type,omitzero"`   // 0x2 and 0x7 (fee delegated) occur
-	Root   hexutil.Bytes `json:"root,omitzero"`   // state root, usually empty
-	Status Quantity      `json:"status,omitzero"` // 1 for success; see [Receipt.Succeeded]
-
-	// CumulativeGasUsed is that of the block, up to this transaction.
-	CumulativeGasUsed Quantity `json:"cumulativeGasUsed,omitzero"`
-
-	LogsBloom hexutil.Bytes `json:"logsBloom,omitzero"` // 256 bytes
-	Logs      []Log         `json:"logs"`               // events; nil is written as []
-
-	// TransactionHash is as the node sent it, and never recomputed.
-	TransactionHash common.Hash `json:"transactionHash"`
-
-	// ContractAddress is that of the contract that was created, or zero.
-	ContractAddress common.Address `json:"contractAddress"`
-
-	GasUsed           Quantity    `json:"gasUsed,omitzero"`           // by this transaction
-	EffectiveGasPrice Quantity    `json:"effectiveGasPrice,omitzero"` // wei per unit of gas
-	BlockHash         common.Hash `json:"blockHash"`                  // of its block
-	BlockNumber       Quantity    `json:"blockNumber,omitzero"`       // of its block
-	TransactionIndex  Quantity    `json:"transactionIndex,omitzero"`  // in the block
-
-	// These are in JSON-RPC only.
-	From     common.Address `json:"from,omitzero"`     // the sender
-	To       common.Address `json:"to,omitzero"`       // the receiver; zero if a contract was created
-	FeePayer common.Address `json:"feePayer,omitzero"` // the account that paid the gas of a type 0x7
-
-	// Raw is the unchanged receipt, including the fields that this type does not
-	// have.
-	Raw json.RawMessage `json:"-"`
+	// The fields of the interface; From, To and FeePayer are in JSON-RPC only. Type is 0x2, 0x7 (fee
+	// delegated) or another. CumulativeGasUsed is that of the block, up to this transaction.
+	// ContractAddress is zero if none was created. nil Logs are written as []. Raw is the unchanged
+	// receipt.
+	Type              Quantity        `json:"type,omitzero"`
+	Root              hexutil.Bytes   `json:"root,omitzero"`
+	Status            Quantity        `json:"status,omitzero"` // 1 for success; see [Receipt.Succeeded]
+	CumulativeGasUsed Quantity        `json:"cumulativeGasUsed,omitzero"`
+	LogsBloom         hexutil.Bytes   `json:"logsBloom,omitzero"`
+	Logs              []Log           `json:"logs"`
+	TransactionHash   common.Hash     `json:"transactionHash"`
+	ContractAddress   common.Address  `json:"contractAddress"`
+	GasUsed           Quantity        `json:"gasUsed,omitzero"`
+	EffectiveGasPrice Quantity        `json:"effectiveGasPrice,omitzero"`
+	BlockHash         common.Hash     `json:"blockHash"`
+	BlockNumber       Quantity        `json:"blockNumber,omitzero"`
+	TransactionIndex  Quantity        `json:"transactionIndex,omitzero"`
+	From              common.Address  `json:"from,omitzero"`
+	To                common.Address  `json:"to,omitzero"`
+	FeePayer          common.Address  `json:"feePayer,omitzero"`
+	Raw               json.RawMessage `json:"-"`
 }
 
 // Succeeded reports whether the status is 1. A receipt without a status neither
@@ -52,8 +42,7 @@ func (r *Receipt) Succeeded() bool {
 	return err == nil && n == 1
 }
 
-// UnmarshalJSON reads either kind of receipt and keeps its bytes in Raw. The error
-// for a malformed field is an [*InvalidError].
+// UnmarshalJSON reads either kind of receipt and keeps its bytes in Raw.
 func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "receipt", r) }
 
 var receiptNames = memberNames[Receipt]()
@@ -64,8 +53,7 @@ func (r *Receipt) read(x *reader) {
 	r.Raw = x.since(start)
 }
 
-// MarshalJSON writes the receipt as in the result webhook, with nil Logs as an
-// empty array.
+// MarshalJSON writes the receipt as in the webhook, and nil Logs as [].
 func (r Receipt) MarshalJSON() ([]byte, error) {
 	type plain Receipt
 	if r.Logs == nil {
@@ -76,23 +64,20 @@ func (r Receipt) MarshalJSON() ([]byte, error) {
 
 // Log is an event of a contract (interface 6, receipt.logs).
 type Log struct {
-	Address common.Address `json:"address"` // emitting contract
-
-	// Topics are the signature and the indexed parameters; nil is written as [].
-	Topics []common.Hash `json:"topics"`
-
-	Data             hexutil.Bytes `json:"data"`                      // non-indexed data
-	BlockNumber      Quantity      `json:"blockNumber,omitzero"`      // the block of the event
-	TransactionHash  common.Hash   `json:"transactionHash"`           // the transaction of the event
-	TransactionIndex Quantity      `json:"transactionIndex,omitzero"` // its position in the block
-	BlockHash        common.Hash   `json:"blockHash"`                 // the block of the event
-	BlockTimestamp   Quantity      `json:"blockTimestamp,omitzero"`   // in seconds since 1970, or 0
-	LogIndex         Quantity      `json:"logIndex,omitzero"`         // of the event in the block
-	Removed          bool          `json:"removed"`                   // by a chain reorganization
+	// The fields of the interface; nil Topics are written as [].
+	Address          common.Address `json:"address"`
+	Topics           []common.Hash  `json:"topics"`
+	Data             hexutil.Bytes  `json:"data"`
+	BlockNumber      Quantity       `json:"blockNumber,omitzero"`
+	TransactionHash  common.Hash    `json:"transactionHash"`
+	TransactionIndex Quantity       `json:"transactionIndex,omitzero"`
+	BlockHash        common.Hash    `json:"blockHash"`
+	BlockTimestamp   Quantity       `json:"blockTimestamp,omitzero"` // in seconds since 1970, or 0
+	LogIndex         Quantity       `json:"logIndex,omitzero"`
+	Removed          bool           `json:"removed"` // by a chain reorganization
 }
 
-// UnmarshalJSON reads a log. A field that is missing, null or empty is zero. The
-// error for a malformed field is an [*InvalidError].
+// UnmarshalJSON reads a log.
 func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
 
 var logNames = memberNames[Log]()
@@ -111,15 +96,16 @@ func (l Log) MarshalJSON() ([]byte, error) {
 	return marshal(plain(l))
 }
 
-// Transfer is a transfer of tokens, of ERC-20 or ERC-721. A mint comes from the zero
-// address, and a burn usually goes to it.
+// Transfer is a transfer of tokens, of ERC-20 or ERC-721.
 type Transfer struct {
-	Token    common.Address `json:"token"`              // the token contract
-	From     common.Address `json:"from"`               // the zero address for a mint
-	To       common.Address `json:"to"`                 // usually the zero address for a burn
-	Value    *big.Int       `json:"value,omitempty"`    // ERC-20: in smallest units; else nil
-	TokenID  *big.Int       `json:"token_id,omitempty"` // ERC-721: which piece; else nil
-	LogIndex Quantity       `json:"log_index"`          // position of the event in the block
+	// Value is that of ERC-20, in smallest units, and TokenID the piece of ERC-721; the other is nil.
+	// From is the zero address for a mint, and To usually for a burn.
+	Token    common.Address `json:"token"`
+	From     common.Address `json:"from"`
+	To       common.Address `json:"to"`
+	Value    *big.Int       `json:"value,omitempty"`
+	TokenID  *big.Int       `json:"token_id,omitempty"`
+	LogIndex Quantity       `json:"log_index"`
 }
 
 // Transfers returns the transfers of tokens among the logs, in their order. Logs of

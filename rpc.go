@@ -26,10 +26,9 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// RPC is a JSON-RPC client for a node of the chain (interface 2.8, 4.4). Make one
-// with [NewRPC] and share it: it is safe for concurrent use. Its methods are named
-// after what they return. Use [RPC.Call] and [RPC.Batch] for every other method of
-// the node.
+// RPC is a JSON-RPC client for a node of the chain (interface 2.8, 4.4). Make one with
+// [NewRPC] and share it: it is safe for concurrent use. Its methods are named after what
+// they return. [RPC.Call] and [RPC.Batch] call any other.
 //
 // Reads are retried after a failure that may be temporary; see [RPCConfig].Retries.
 // Sends are not, because the first attempt may have arrived. Redirects are not
@@ -40,12 +39,10 @@ import (
 // know the block, transaction or receipt, and [ErrWrongChain] if the node is not on
 // the chain of [RPCConfig].ChainID.
 //
-// No error text, log record or String of an RPC shows a secret: the user, the
-// password and the query values of the URL, its path segments of 16 characters or
-// more, and the header values. If foreign text quotes one, as it is, percent-encoded
-// or escaped for JSON, it is replaced by [redacted]. Values shorter than 4 bytes are
-// not treated as secrets. Data is for programs and never redacted; see
-// [RPCError].Data.
+// No error text, log record or String of an RPC shows a secret of at least 4 bytes: the
+// user, the password and the query values of the URL, its path segments of 16 characters
+// or more, and the header values. In foreign text, they are replaced by [redacted]; only
+// [RPCError].Data is unchanged.
 type RPC struct {
 	transport *transport
 	endpoints []*endpoint // pointers, so that printing an RPC shows at most addresses
@@ -63,8 +60,7 @@ const (
 	maxBatchCalls  = 100 // in one request
 )
 
-// NewRPC returns a client for the node at c.URL. The error is an [*InvalidError]
-// that lists every missing or wrong field of c.
+// NewRPC returns a client for the node at c.URL.
 func NewRPC(c RPCConfig) (*RPC, error) {
 	var p problems
 	r := &RPC{
@@ -99,14 +95,11 @@ func NewRPC(c RPCConfig) (*RPC, error) {
 // String returns the scheme and host of the node.
 func (r *RPC) String() string { return r.endpoints[0].shown }
 
-// Call calls any method of the node with its parameters, and decodes the result
-// into a pointer as encoding/json does. If into is nil, the result is dropped. Use
-// a [*Quantity] for a hex number and a *hexutil.Bytes for hex bytes. If into is
-// anything else than nil or a non-nil pointer, nothing is sent.
-//
-// A null result is [ErrNotFound] for a [*Receipt], a [*Transaction] or a [*Block],
-// an error for a *[]Log, and otherwise decoded as encoding/json does. A call is
-// retried only if its method is known to be a read; see [RPC].
+// Call calls any method of the node, and decodes the result into a non-nil pointer as
+// encoding/json does; if into is nil, it is dropped. Use a [*Quantity] for a hex number
+// and a *hexutil.Bytes for hex bytes. A null result is [ErrNotFound] for a [*Receipt], a
+// [*Transaction] or a [*Block], and an error for a *[]Log. A call is retried only if its
+// method is known to be a read.
 func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) error {
 	if err := checkInto(into); err != nil {
 		return withMethod(method, err)
@@ -187,14 +180,8 @@ func (r *RPC) attempt(ctx context.Context, e *endpoint, name string, timeout tim
 	return err
 }
 
-// ErrWrongChain means that the node is not on the chain of [RPCConfig].ChainID. The
-// error that wraps it names both chain IDs.
-var ErrWrongChain = errors.New("the node is on another chain")
-
-// Check asks each configured node for its chain ID. It returns an error if one
-// cannot be reached, and [ErrWrongChain] if one is not on the chain of
-// [RPCConfig].ChainID. Call it when the program starts: otherwise a wrong
-// configuration shows at the first result, after a player has paid.
+// Check returns an error if a configured node cannot be reached, and [ErrWrongChain] if
+// one is not on the chain of [RPCConfig].ChainID.
 func (r *RPC) Check(ctx context.Context) (err error) {
 	ctx, op := r.transport.begin(ctx, OperationRPC, "check")
 	for _, e := range r.endpoints {
@@ -422,85 +409,48 @@ var errNullResult = errors.New("the result is null")
 
 var errWrongID = errors.New("the answer has the id of another request")
 
-// RPCConfig configures an [RPC]. URL is required. Every other field may be zero,
-// which means its default. URL and Header can hold credentials, so a config prints
-// and logs as the scheme and host of its URL. Do not print a config that is in an
-// unexported field: fmt cannot call its methods there.
+// RPCConfig configures an [RPC]; zero fields mean their defaults. A
+// config prints and logs as the scheme and host of its URL, except in an unexported
+// field, where fmt cannot call its methods.
 type RPCConfig struct {
-	// URL is the address of the node, the {rpc_mainnet_url} or {rpc_testnet_url} of
-	// the interface. It may have a user and password, a path and a query, which may
-	// hold the key of a provider. The package never shows them; see [RPC] for
-	// redaction. Required.
-	//
-	// The URL must be https, as section 5.4 of the interface advises for public
-	// networks. http is accepted for a host on a private network: a loopback,
-	// private or link-local address, a name without a dot, or one that ends in
-	// .localhost, .local or .internal. [ClientConfig], [CatalogURL] and
-	// [ExchangeURL] follow the same rule.
+	// URL is the {rpc_mainnet_url} or {rpc_testnet_url} of the interface. It may have credentials, a
+	// path and a query, which are never shown; see [RPC]. It must be https (interface 5.4), except for
+	// a host on a private network: a loopback, private or link-local address, a name without a dot, or
+	// one that ends in .localhost, .local or .internal. Required.
 	URL string
 
-	// Header is sent with every request, for example with the API key of a
-	// provider. It is copied and never shown. Idempotency-Key and X-Idempotency-Key
-	// are rejected, because they make net/http resend requests, and a transaction
-	// must not be sent twice. By default only Content-Type and a User-Agent are
-	// sent.
+	// Header is sent with every request, for example with an API key. It is copied and never shown.
+	// Idempotency-Key and X-Idempotency-Key are rejected, because they make net/http resend requests.
 	Header http.Header
 
-	// HTTPClient supplies the transport, the cookies and the timeout. It is copied
-	// and not modified. The default is as for [ClientConfig].HTTPClient: a client
-	// with its own pool of up to 100 idle connections. So share one RPC.
+	// HTTPClient and its default are as in [ClientConfig]. So share one RPC.
 	HTTPClient *http.Client
+	Timeout    time.Duration // limits each attempt, as in [ClientConfig]; 10 seconds by default
 
-	// Timeout limits each attempt, as in [ClientConfig]. The default is 10 seconds.
-	Timeout time.Duration
-
-	// Retries is how often a read is retried after a failure that may be temporary:
-	// the connection failed, or the answer was HTTP 408, 425, 429 or 5xx, or a
-	// JSON-RPC error whose code is one of these statuses or that of a rate limit
-	// (-32005, -32007, -32016, -32029). The backoff is that of [ClientConfig].Retries.
-	// The default is 2; -1 means none.
-	//
-	// A JSON-RPC error with any other code is final under every HTTP status, except
-	// under 429, and -32603 and -32000 to -32099 under 503. A revert (3) is always final.
+	// Retries is how often a read is retried, with the backoff of [ClientConfig], after a failed
+	// connection, HTTP 408, 425, 429 or 5xx, or a JSON-RPC error whose code is one of these or a rate
+	// limit (-32005, -32007, -32016, -32029). Any other code is final, except under 429, and -32603
+	// and -32000 to -32099 under 503; a revert (3) always is. The default is 2; -1 means none.
 	Retries int
 
-	// Fallback is a second node, which is asked when the first one fails as a node:
-	// it cannot be reached, does not answer in time, or answers HTTP 408, 429, 5xx or
-	// what is not JSON-RPC. An error of the call is not such a failure. The first
-	// node is tried again after 30 seconds. A send goes to one node only. By default
-	// there is none.
+	// Fallback is a second node, which is asked when the first one cannot be reached, does not answer
+	// in time, or answers HTTP 408, 429, 5xx or what is not JSON-RPC. The first one is tried again
+	// after 30 seconds. A send goes to one node only. By default there is none.
 	Fallback RPCEndpoint
 
-	// ChainID is the ID of the chain that each node must be on. It is checked with
-	// eth_chainId before the first call to a node, and again by [RPC.Check],
-	// [RPC.WaitReceipt] and [RPC.Confirm]. If the check fails, the call fails and
-	// nothing else is sent; a different ID is [ErrWrongChain]. Set ChainID wherever
-	// money depends on the answers: otherwise the URL of a testnet would confirm
-	// transactions that cost nothing. By default any chain is accepted.
-	ChainID uint64
+	// ChainID is the chain that each node must be on, or calls fail with [ErrWrongChain]. It is
+	// checked with eth_chainId before the first call to a node, and again by [RPC.Check],
+	// [RPC.WaitReceipt] and [RPC.Confirm]. Set it wherever money depends on the answers: otherwise a
+	// testnet would confirm transactions that cost nothing. By default any chain is accepted.
+	ChainID      uint64
+	BatchSize    int           // how many calls [RPC.Batch] puts into one request; 100 by default
+	PollInterval time.Duration // of [RPC.WaitReceipt] and [RPC.Confirm]; 1 second by default
+	InsecureHTTP bool          // accepts http for any host: anyone on the path can then forge receipts
 
-	// BatchSize is the maximum number of calls that [RPC.Batch] puts into one
-	// request. If a node takes fewer, Batch finds that out. The default is 100.
-	BatchSize int
-
-	// PollInterval is how long [RPC.WaitReceipt] and [RPC.Confirm] wait between
-	// polls. The default is 1 second.
-	PollInterval time.Duration
-
-	// InsecureHTTP accepts an http URL for any host. Anyone on the network path can
-	// then forge answers, such as the receipt that [RPC.Confirm] trusts. Off by
-	// default.
-	InsecureHTTP bool
-
-	// Logger gets one record per call with the method, the duration and the cause
-	// of a failure, and one per retry. A successful call is logged at level Debug.
-	// No record holds a credential or the data of a call. By default nothing is
-	// logged.
-	Logger *slog.Logger
-
-	// Observer observes every call and every attempt, for metrics and traces. By
-	// default nothing is observed.
-	Observer Observer
+	// Logger gets one record per call with the method, the duration and the cause of a failure, and
+	// one per retry; if a call succeeds, at level Debug. By default nothing is logged.
+	Logger   *slog.Logger
+	Observer Observer // observes every call and every attempt
 }
 
 // String returns the scheme and host of the URL.
@@ -613,20 +563,17 @@ func newEndpoint(p *problems, name string, c RPCEndpoint, insecure bool) *endpoi
 	return e
 }
 
-// BlockNumber returns the number of the most recent block: eth_blockNumber
-// (interface 4.4).
+// BlockNumber returns the number of the most recent block: eth_blockNumber.
 func (r *RPC) BlockNumber(ctx context.Context) (uint64, error) {
 	return r.callUint64(ctx, "eth_blockNumber")
 }
 
-// ChainID returns the chain ID for which transactions are signed: eth_chainId, of
-// the Ethereum specification.
+// ChainID returns the chain ID for which transactions are signed: eth_chainId.
 func (r *RPC) ChainID(ctx context.Context) (*big.Int, error) {
 	return r.callBig(ctx, "eth_chainId")
 }
 
-// NetVersion returns the network ID, usually a decimal number: net_version
-// (interface 4.4).
+// NetVersion returns the network ID, usually a decimal number: net_version.
 func (r *RPC) NetVersion(ctx context.Context) (string, error) {
 	var id looseText // some nodes send a number
 	err := r.Call(ctx, &id, "net_version")
@@ -636,46 +583,42 @@ func (r *RPC) NetVersion(ctx context.Context) (string, error) {
 	return string(id), err
 }
 
-// Balance returns the balance of an address in wei: eth_getBalance (interface 4.4).
+// Balance returns the balance of an address in wei: eth_getBalance.
 func (r *RPC) Balance(ctx context.Context, address common.Address, at BlockRef) (*big.Int, error) {
 	return r.callBig(ctx, "eth_getBalance", address, at)
 }
 
 // TransactionCount returns the number of transactions from an address, which is its
-// next nonce: eth_getTransactionCount (interface 4.4).
+// next nonce: eth_getTransactionCount.
 func (r *RPC) TransactionCount(ctx context.Context, address common.Address, at BlockRef) (uint64, error) {
 	return r.callUint64(ctx, "eth_getTransactionCount", address, at)
 }
 
 // BlockByNumber returns a block, with its transactions if full, and otherwise with
-// their hashes only: eth_getBlockByNumber (interface 4.4). The error wraps
-// [ErrNotFound] if there is no such block.
+// their hashes only: eth_getBlockByNumber. See [ErrNotFound].
 func (r *RPC) BlockByNumber(ctx context.Context, at BlockRef, full bool) (*Block, error) {
 	return fetch[Block](ctx, r, "eth_getBlockByNumber", at, full)
 }
 
-// BlockByHash is like [RPC.BlockByNumber] with a hash: eth_getBlockByHash
-// (interface 4.4).
+// BlockByHash is like [RPC.BlockByNumber] with a hash: eth_getBlockByHash.
 func (r *RPC) BlockByHash(ctx context.Context, hash common.Hash, full bool) (*Block, error) {
 	return fetch[Block](ctx, r, "eth_getBlockByHash", hash, full)
 }
 
 // Transaction returns a transaction, whether or not it is in a block:
-// eth_getTransactionByHash (interface 4.4). The error wraps [ErrNotFound] if the
-// node does not know the hash.
+// eth_getTransactionByHash. See [ErrNotFound].
 func (r *RPC) Transaction(ctx context.Context, hash common.Hash) (*Transaction, error) {
 	return fetch[Transaction](ctx, r, "eth_getTransactionByHash", hash)
 }
 
-// Receipt returns the outcome of a transaction: eth_getTransactionReceipt
-// (interface 4.4). The error wraps [ErrNotFound] until the transaction is in a
-// block; see [RPC.WaitReceipt].
+// Receipt returns the outcome of a transaction: eth_getTransactionReceipt. The error is
+// [ErrNotFound] until it is in a block; see [RPC.WaitReceipt].
 func (r *RPC) Receipt(ctx context.Context, hash common.Hash) (*Receipt, error) {
 	return fetch[Receipt](ctx, r, "eth_getTransactionReceipt", hash)
 }
 
 // SendRawTransaction submits a signed transaction and returns its hash from the
-// node: eth_sendRawTransaction (interface 4.4). It is never retried. After an error
+// node: eth_sendRawTransaction. It is never retried. After an error
 // other than an [*RPCError] or [ErrWrongChain], the transaction may or may not have
 // arrived: check with [RPC.Transaction].
 func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, error) {
@@ -685,9 +628,7 @@ func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, 
 }
 
 // SendTransaction makes the node sign and submit a transaction from one of its own
-// accounts, and returns the hash: eth_sendTransaction (interface 4.4). It is never
-// retried. After an error other than an [*RPCError] or [ErrWrongChain], the
-// transaction may or may not have arrived.
+// accounts: eth_sendTransaction. Errors are as in [RPC.SendRawTransaction].
 func (r *RPC) SendTransaction(ctx context.Context, t TransactionRequest) (common.Hash, error) {
 	var hash common.Hash
 	err := r.Call(ctx, &hash, "eth_sendTransaction", t)
@@ -695,8 +636,7 @@ func (r *RPC) SendTransaction(ctx context.Context, t TransactionRequest) (common
 }
 
 // CallContract calls a function of a contract without a transaction, and returns
-// its result: eth_call (interface 4.4). If the contract reverts, the error is an
-// [*RPCError].
+// its result: eth_call. A revert is an [*RPCError].
 func (r *RPC) CallContract(ctx context.Context, t TransactionRequest, at BlockRef) ([]byte, error) {
 	var returned hexutil.Bytes
 	err := r.Call(ctx, &returned, "eth_call", t, at)
@@ -704,21 +644,19 @@ func (r *RPC) CallContract(ctx context.Context, t TransactionRequest, at BlockRe
 }
 
 // EstimateGas returns how much gas a transaction would need on top of a block:
-// eth_estimateGas (interface 4.4). If the contract would revert, the error is an
+// eth_estimateGas. If the contract would revert, the error is an
 // [*RPCError].
 func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef) (uint64, error) {
 	return r.callUint64(ctx, "eth_estimateGas", t, at)
 }
 
-// TokenBalance returns how much an account has of an ERC-20 token, in its smallest
-// units, or how many pieces of an ERC-721 token: eth_call of balanceOf. See
-// [AmountOfUnits].
+// TokenBalance returns how many smallest units of an ERC-20 token, or pieces of an
+// ERC-721 token, an account has: eth_call of balanceOf.
 func (r *RPC) TokenBalance(ctx context.Context, token, account common.Address, at BlockRef) (*big.Int, error) {
 	return r.callToken(ctx, token, at, []byte{0x70, 0xa0, 0x82, 0x31}, account)
 }
 
-// TokenDecimals returns the number of decimals of an ERC-20 token: eth_call of
-// decimals. It never changes.
+// TokenDecimals returns the decimals of an ERC-20 token, which never change.
 func (r *RPC) TokenDecimals(ctx context.Context, token common.Address) (int, error) {
 	n, err := r.callToken(ctx, token, Latest, []byte{0x31, 0x3c, 0xe5, 0x67})
 	if err != nil {

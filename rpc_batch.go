@@ -21,17 +21,14 @@ type BatchCall struct {
 	Err    error  // set by Batch; nil if the call succeeded
 }
 
-// Batch makes many calls, up to [RPCConfig].BatchSize per request, and sets the Err
-// of each. It returns an error if the node did not answer a request, or answered the
-// whole request with an error. The remaining calls are then not sent, and their Err
-// says so.
+// Batch makes many calls, up to [RPCConfig].BatchSize per request, and sets the Err of
+// each. It returns an error if the node did not answer a request, or answered the whole
+// request with an error. The remaining calls are then not sent.
 //
-// Reads that were rate-limited are retried on their own, and reads that the answer left
-// out are asked for once more. If the node rejects a whole request because of its size,
-// or calls because the answer would be too large (-32003, -32008), these reads are asked
-// for in halves, at last one by one. How many calls a node takes is remembered once
-// fewer have succeeded. What a contract says never counts as such a limit. A request
-// that holds only reads is retried as [RPC.Call] is.
+// A request that holds only reads is retried as by [RPC.Call], reads that were
+// rate-limited or left out on their own. If the node rejects a request because of its
+// size, or calls because the answer would be too large (-32003, -32008), these reads are
+// asked for in halves, at last one by one, and how many calls a node takes is remembered.
 func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
 	ctx, op := r.transport.begin(ctx, OperationRPC, "batch")
 	rest := make([]*BatchCall, 0, len(calls))

@@ -20,7 +20,7 @@ import (
 )
 
 // BlockRef refers to a block: by a number with [AtBlock], or by a tag of the Ethereum
-// specification, such as [Latest] or "finalized". The zero value means [Latest].
+// specification, such as [Latest] or "finalized". Zero means [Latest].
 type BlockRef string
 
 // Latest refers to the newest block.
@@ -41,18 +41,18 @@ func (b BlockRef) MarshalText() ([]byte, error) {
 	return []byte(b), nil
 }
 
-// TransactionRequest is a transaction to send, or a call. The node fills in zero
-// fields.
+// TransactionRequest is a transaction or a call. The node sets zero fields.
 type TransactionRequest struct {
-	From                 common.Address  // the sender
-	To                   *common.Address // the receiver; nil creates a contract
-	Gas                  uint64          // gas limit
-	GasPrice             *big.Int        // wei per unit of gas
-	MaxFeePerGas         *big.Int        // wei per unit of gas, instead of GasPrice
-	MaxPriorityFeePerGas *big.Int        // wei per unit of gas, part of MaxFeePerGas
-	Value                *big.Int        // wei to transfer
-	Nonce                *uint64         // how many transactions the sender made before
-	Data                 []byte          // call data of a contract, or code of a new one
+	// Amounts are in wei, GasPrice and fees per unit of gas. To is nil to create a contract with Data.
+	From                 common.Address
+	To                   *common.Address
+	Gas                  uint64
+	GasPrice             *big.Int
+	MaxFeePerGas         *big.Int
+	MaxPriorityFeePerGas *big.Int
+	Value                *big.Int
+	Nonce                *uint64
+	Data                 []byte
 }
 
 // MarshalJSON writes the object for a node, with hex strings (interface 4.4).
@@ -79,8 +79,7 @@ func (t TransactionRequest) MarshalJSON() ([]byte, error) {
 	return marshal(wire)
 }
 
-// LogFilter selects logs (interface 4.4). The zero filter selects all logs of the
-// latest block.
+// LogFilter selects logs (interface 4.4). Zero selects the latest block.
 type LogFilter struct {
 	FromBlock BlockRef         `json:"fromBlock,omitempty"` // first block
 	ToBlock   BlockRef         `json:"toBlock,omitempty"`   // last block
@@ -102,45 +101,37 @@ func (f LogFilter) MarshalJSON() ([]byte, error) {
 }
 
 // Transaction is a transaction as a node describes it. Unknown types are read too.
-// A field that is missing, null or empty is zero. Hash and sender are not verified.
+// A field that is missing, null or empty is zero. Nothing is verified.
 type Transaction struct {
-	Type     Quantity        `json:"type,omitzero"`     // usually 0x2 or 0x7 (fee delegated)
-	Hash     common.Hash     `json:"hash"`              // as the node sent it
-	ChainID  Quantity        `json:"chainId,omitzero"`  // chain that it is signed for
-	Nonce    Quantity        `json:"nonce,omitzero"`    // how many transactions the sender made before
-	From     common.Address  `json:"from"`              // the sender
-	To       *common.Address `json:"to"`                // the receiver; nil creates a contract
-	Value    Quantity        `json:"value,omitzero"`    // wei to transfer
-	Gas      Quantity        `json:"gas,omitzero"`      // gas limit
-	GasPrice Quantity        `json:"gasPrice,omitzero"` // wei per unit of gas
-	Input    hexutil.Bytes   `json:"input"`             // call data, or code of a new contract
-
-	MaxFeePerGas         Quantity `json:"maxFeePerGas,omitzero"`         // wei per unit of gas
-	MaxPriorityFeePerGas Quantity `json:"maxPriorityFeePerGas,omitzero"` // wei per unit of gas
-
-	// The position in the chain; zero if it is in no block.
-	BlockHash        common.Hash `json:"blockHash,omitzero"`
-	BlockNumber      Quantity    `json:"blockNumber,omitzero"`
-	TransactionIndex Quantity    `json:"transactionIndex,omitzero"`
-
-	// The sender's signature.
-	V Quantity `json:"v,omitzero"`
-	R Quantity `json:"r,omitzero"`
-	S Quantity `json:"s,omitzero"`
-
-	// Type 0x7 only: the account that pays the gas, and its signature.
-	FeePayer common.Address `json:"feePayer,omitzero"`
-	FV       Quantity       `json:"fv,omitzero"`
-	FR       Quantity       `json:"fr,omitzero"`
-	FS       Quantity       `json:"fs,omitzero"`
-
-	// Raw is the unchanged transaction, including the fields that this type does
-	// not have.
-	Raw json.RawMessage `json:"-"`
+	// The fields of the Ethereum specification, with amounts in wei. To is nil if it creates a
+	// contract. The position in the chain is zero if it is in no block. FeePayer pays the gas of type
+	// 0x7, and FV, FR and FS are its signature. Raw is the unchanged transaction.
+	Type                 Quantity        `json:"type,omitzero"`
+	Hash                 common.Hash     `json:"hash"`
+	ChainID              Quantity        `json:"chainId,omitzero"`
+	Nonce                Quantity        `json:"nonce,omitzero"`
+	From                 common.Address  `json:"from"`
+	To                   *common.Address `json:"to"`
+	Value                Quantity        `json:"value,omitzero"`
+	Gas                  Quantity        `json:"gas,omitzero"`
+	GasPrice             Quantity        `json:"gasPrice,omitzero"`
+	Input                hexutil.Bytes   `json:"input"`
+	MaxFeePerGas         Quantity        `json:"maxFeePerGas,omitzero"`
+	MaxPriorityFeePerGas Quantity        `json:"maxPriorityFeePerGas,omitzero"`
+	BlockHash            common.Hash     `json:"blockHash,omitzero"`
+	BlockNumber          Quantity        `json:"blockNumber,omitzero"`
+	TransactionIndex     Quantity        `json:"transactionIndex,omitzero"`
+	V                    Quantity        `json:"v,omitzero"`
+	R                    Quantity        `json:"r,omitzero"`
+	S                    Quantity        `json:"s,omitzero"`
+	FeePayer             common.Address  `json:"feePayer,omitzero"`
+	FV                   Quantity        `json:"fv,omitzero"`
+	FR                   Quantity        `json:"fr,omitzero"`
+	FS                   Quantity        `json:"fs,omitzero"`
+	Raw                  json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON reads a transaction and keeps its bytes in Raw. The error for a
-// malformed field is an [*InvalidError].
+// UnmarshalJSON reads a transaction and keeps its bytes in Raw.
 func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "transaction", t) }
 
 var transactionNames = memberNames[Transaction]()
@@ -154,32 +145,28 @@ func (t *Transaction) read(x *reader) {
 // Block is a block as a node describes it. A field that is missing, null or empty
 // is zero. The hash is not verified.
 type Block struct {
-	Number           Quantity       `json:"number,omitzero"`        // absent for a pending block
-	Hash             common.Hash    `json:"hash"`                   // zero for a pending block
-	ParentHash       common.Hash    `json:"parentHash"`             // hash of the block before
-	Timestamp        Quantity       `json:"timestamp,omitzero"`     // seconds since 1970
-	Miner            common.Address `json:"miner"`                  // account that gets the fees
-	GasLimit         Quantity       `json:"gasLimit,omitzero"`      // of all transactions together
-	GasUsed          Quantity       `json:"gasUsed,omitzero"`       // by all transactions together
-	BaseFeePerGas    Quantity       `json:"baseFeePerGas,omitzero"` // wei per unit of gas
-	Size             Quantity       `json:"size,omitzero"`          // bytes
-	StateRoot        common.Hash    `json:"stateRoot"`              // root of the state trie
-	TransactionsRoot common.Hash    `json:"transactionsRoot"`       // root of the transaction trie
-	ReceiptsRoot     common.Hash    `json:"receiptsRoot"`           // root of the receipt trie
-	ExtraData        hexutil.Bytes  `json:"extraData"`              // chosen by the miner
-
-	// Transactions are the transactions themselves, nil unless they were requested.
-	Transactions []Transaction `json:"transactions,omitempty"`
-
-	// TransactionHashes are the hashes of all transactions in the block.
-	TransactionHashes []common.Hash `json:"-"`
-
-	// Raw is the unchanged block, including the fields that this type does not have.
-	Raw json.RawMessage `json:"-"`
+	// The fields of the Ethereum specification. Number and Hash are zero for a pending block,
+	// Timestamp is in seconds since 1970, BaseFeePerGas in wei. Transactions are nil unless requested.
+	// Raw is the unchanged block.
+	Number            Quantity        `json:"number,omitzero"`
+	Hash              common.Hash     `json:"hash"`
+	ParentHash        common.Hash     `json:"parentHash"`
+	Timestamp         Quantity        `json:"timestamp,omitzero"`
+	Miner             common.Address  `json:"miner"`
+	GasLimit          Quantity        `json:"gasLimit,omitzero"`
+	GasUsed           Quantity        `json:"gasUsed,omitzero"`
+	BaseFeePerGas     Quantity        `json:"baseFeePerGas,omitzero"`
+	Size              Quantity        `json:"size,omitzero"`
+	StateRoot         common.Hash     `json:"stateRoot"`
+	TransactionsRoot  common.Hash     `json:"transactionsRoot"`
+	ReceiptsRoot      common.Hash     `json:"receiptsRoot"`
+	ExtraData         hexutil.Bytes   `json:"extraData"`
+	Transactions      []Transaction   `json:"transactions,omitempty"`
+	TransactionHashes []common.Hash   `json:"-"`
+	Raw               json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON reads a block and keeps its bytes in Raw. The error for a malformed
-// field is an [*InvalidError].
+// UnmarshalJSON reads a block and keeps its bytes in Raw.
 func (b *Block) UnmarshalJSON(text []byte) error { return unmarshalWire(text, "block", b) }
 
 var blockNames = memberNames[Block]()
@@ -219,17 +206,10 @@ func (l *transactionList) read(x *reader) {
 	}
 }
 
-// ErrNotFound means that the node answered null: it does not know the block,
-// transaction or receipt. It may know it a moment later. If it never does, the node
-// may be on another network; see [RPCConfig].ChainID.
-var ErrNotFound = errors.New("not found on the node's chain, or not yet")
-
-// RPCCode is the code of an [RPCError]. It is an error, so that errors.Is(err,
-// ramp.RPCMethodNotFound) works.
+// RPCCode is the code of an [RPCError], and an error, for errors.Is.
 type RPCCode int
 
-// The codes of the interface (7.3). [RPCServerError] stands for all codes from
-// -32099 to -32000.
+// The codes of the interface (7.3). [RPCServerError] is -32099 to -32000.
 const (
 	RPCParseError     RPCCode = -32700 // invalid JSON
 	RPCInvalidRequest RPCCode = -32600 // not a valid request
@@ -263,20 +243,14 @@ func (c RPCCode) ofServer() bool { return lowestServerError <= c && c <= RPCServ
 
 // RPCError is an error that a node returned (interface 2.8, 7.3).
 type RPCError struct {
-	// Code is the code that the node sent, or 0. errors.Is matches it, and matches
-	// [RPCServerError] for every code of that range.
-	Code RPCCode
+	Code RPCCode // as the node sent it, or 0; errors.Is matches it, and [RPCServerError] its range
 
-	// Message is the text that the node sent, up to 64 KiB, with the secrets of the
-	// [RPCConfig] replaced by [redacted]. It may quote the call. If the error is a
-	// string instead of an object, Message holds it.
+	// Message is the text that the node sent, redacted, up to 64 KiB. It may quote the call.
 	Message string
 
-	// Data is what the node sent, unchanged, or nil. The interface specifies a
-	// string; nodes also send objects. If a contract reverted a call, it has what the
-	// contract returned, which abi.UnpackRevert of go-ethereum decodes. Data can
-	// quote a credential of the request, so do not log it. The text of the error is
-	// safe to log.
+	// Data is what the node sent, unchanged, or nil. The interface specifies a string; nodes also send
+	// objects. If a contract reverted a call, it has what the contract returned, for abi.UnpackRevert
+	// of go-ethereum. It can quote a credential of the request, so do not log it.
 	Data json.RawMessage
 }
 
@@ -333,15 +307,11 @@ func textOf(raw []byte) string {
 }
 
 // HTTPError is an answer without HTTP success, or one that is not JSON-RPC, such as
-// the error page of a proxy. [errors.As] finds the [*RPCError] of the body, if it
-// had one.
+// the error page of a proxy.
 type HTTPError struct {
 	Status     int           // HTTP status
 	RetryAfter time.Duration // the delay that the answer asked for, or 0
-
-	// Excerpt is the beginning of a body that is not JSON-RPC, on one line, with the
-	// secrets of the [RPCConfig] replaced by [redacted]. It may quote the call.
-	Excerpt string
+	Excerpt    string        // beginning of a body that is not JSON-RPC, on one line; may quote the call
 
 	inside *RPCError
 }

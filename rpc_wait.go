@@ -23,24 +23,21 @@ const (
 	// maxWaitRetryAfter caps how long a single Retry-After can delay the wait.
 	maxWaitRetryAfter = 5 * time.Minute
 
-	// hurriedAttempt limits an attempt when less than a whole Timeout is left, so
-	// that one answer that hangs does not use up the wait.
+	// hurriedAttempt limits an attempt when less than a whole Timeout is left, so that one answer that
+	// hangs does not use up the wait.
 	hurriedAttempt = 2 * time.Second
 )
 
-// WaitReceipt waits until a transaction has a number of confirmations, and returns
-// its receipt. Confirmations count the block of the transaction itself: 0 and 1
-// both mean that it is in a block.
+// WaitReceipt waits until a transaction has a number of confirmations, and returns its
+// receipt, also if it failed; see [Receipt.Succeeded]. Confirmations count the block of
+// the transaction itself: 0 means 1.
 //
 // It keeps polling while the node does not know the transaction, is unreachable or
-// rate-limiting, or fails in another way that may pass. If the block of the
-// transaction is replaced, it starts over. It fails at once if the node is not on
-// the chain of [RPCConfig].ChainID, returns the receipt of a different transaction,
-// denies access with HTTP 401 or 403, or rejects the call with
-// [RPCMethodNotFound] or [RPCInvalidParams]. If ctx ends, the error wraps the error
-// of ctx and the last reason for waiting. ctx should have a deadline.
-//
-// A failed transaction has a receipt too; see [Receipt.Succeeded].
+// rate-limiting, or fails in another way that may pass. If the block is replaced, it
+// starts over. It fails at once if the node is on another chain, returns the receipt of a
+// different transaction, denies access with HTTP 401 or 403, or rejects the call with
+// [RPCMethodNotFound] or [RPCInvalidParams]. ctx should have a deadline; the error then
+// has the last reason for waiting.
 func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
 	receipt, _, err := r.wait(ctx, hash, confirmations, false)
 	return receipt, err
@@ -225,13 +222,8 @@ func (e *wrongHashError) Error() string {
 
 // MismatchError means that the chain contradicts a result of the service.
 type MismatchError struct {
-	// Field is the first field that differs, as the interface names it, such as
-	// "receipt.logs[1].data".
-	Field string
-
-	// Webhook and Chain are the values of the result and of the chain, on one line
-	// and shortened if they are long.
-	Webhook, Chain string
+	Field          string // the first that differs, as the interface names it: "receipt.logs[1].data"
+	Webhook, Chain string // the values of the result and of the chain, on one line and shortened
 }
 
 // Error names the field and both values.
@@ -243,19 +235,14 @@ func (e *MismatchError) Error() string {
 // [RPC.WaitReceipt] does, and compares what can move assets: the hash, the status, and
 // the events of the tokens that the intent names, if the result has logs. If the
 // transaction succeeded, each of these tokens must have an event. A difference is a
-// [*MismatchError]. A success whose intent is missing or unreadable is an
-// [*InvalidError], because without its tokens any successful transaction would confirm
-// it. Everything else, such as gas and positions in a block that may have been
-// replaced, is not compared: use the chain's receipt, which Confirm returns.
+// [*MismatchError]; a success whose intent is missing or unreadable is an
+// [*InvalidError]. Gas and positions in a block are not compared: use the chain's
+// receipt, which it returns.
 //
-// Confirm returns the chain's receipt, with all of its events, and the transaction.
-// It proves that the transaction exists, not that it belongs to this order, because
-// the interface does not say how the two are linked. A [Store] lets each transaction
-// end only one order, and [Proof] compares it with the order. A result does not name
-// its network either. Set
-// [RPCConfig].ChainID, or a transaction on a testnet can confirm an order of the
-// mainnet. It is compared with the chain ID in the transaction, and if there is none,
-// with that of the node.
+// That proves that the transaction exists, not that it belongs to this order: a [Store]
+// lets each transaction end only one order, and [Proof] compares it with the order. A
+// result does not name its network, so set [RPCConfig].ChainID: it is compared with that
+// of the transaction or, if it has none, of the node.
 func (r *RPC) Confirm(ctx context.Context, result *Result, confirmations uint64) (*Receipt, *Transaction, error) {
 	text, err := hexutil.Decode(result.TxHash)
 	if err != nil || len(text) != common.HashLength {
@@ -352,10 +339,8 @@ func compareEvents(webhook, chain []Log) *MismatchError {
 	return nil
 }
 
-// Logs returns the logs that match a filter, oldest first: eth_getLogs (interface
-// 4.4). The slice is empty if none match. A null answer is an error, because it
-// does not say whether there are logs. Nodes limit the range of blocks or the number
-// of logs; see [RPC.LogsBetween].
+// Logs returns the logs that match a filter, oldest first: eth_getLogs. A null answer is
+// an error. See also [RPC.LogsBetween].
 func (r *RPC) Logs(ctx context.Context, f LogFilter) ([]Log, error) {
 	logs, _, err := r.askLogs(ctx, f, false)
 	return logs, err
@@ -384,14 +369,13 @@ func (r *RPC) askLogs(ctx context.Context, f LogFilter, splits bool) (logs []Log
 	return logs, tooWide, err
 }
 
-// LogsBetween iterates over the logs in the blocks from to to, oldest first, whatever
-// the node's limit on the range of blocks, on the number of logs or on time is: after an
-// error that may be about a range, it asks for half of it, and for more again after
-// some successes. If even one block fails, its error ends the iteration, and so does any
-// other error. A rate limit (HTTP 429, its codes, or a Retry-After) is retried and splits
-// nothing. -32005, which means both, an error of HTTP and a timeout are about the range if a
-// second try fails too. Only the logs of one request are in memory. The filter must not
-// have a BlockHash; its FromBlock and ToBlock are not used.
+// LogsBetween iterates over the logs in the blocks from to to, oldest first, whatever the
+// node's limits are: after an error that may be about the range of blocks, it asks for
+// half of it, and for more again after some successes. If even one block fails, its error
+// ends the iteration, and so does any other error. A rate limit is retried and splits
+// nothing. -32005, an error of HTTP and a timeout are about the range if a second try
+// fails too. Only the logs of one request are in memory. The filter must not have a
+// BlockHash.
 //
 //	for log, err := range chain.LogsBetween(ctx, filter, first, last) {
 func (r *RPC) LogsBetween(ctx context.Context, filter LogFilter, from, to uint64) iter.Seq2[Log, error] {

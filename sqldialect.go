@@ -131,9 +131,9 @@ func (d Dialect) values() *dialect {
 
 // Schema returns the statements that create the table of a [SQLStore], for your
 // migrations. The module's directory schema has them as files too. Servers that start
-// together may all run them: run the whole text at once, or in one transaction, because on
-// PostgreSQL its first statement makes other servers wait until the transaction ends. The
-// text is empty for an unknown dialect.
+// together may all run them: run the whole text at once, or in one transaction, because
+// on PostgreSQL its first statement makes other servers wait until the transaction ends.
+// It is empty for an unknown dialect.
 func (d Dialect) Schema() string { return d.values().schema }
 
 // checkVersion returns an error if the database is too old. A fork may format its
@@ -205,12 +205,11 @@ func literal(value any) string {
 type transaction interface {
 	tx() *sql.Tx
 
-	// commit commits if the transaction still holds what its step wrote: claim in
-	// the row of id.
+	// commit commits if the transaction still holds what its step wrote: claim in the row of id.
 	commit(ctx context.Context, id uuid.UUID, claim string) error
 
-	// close rolls back unless the transaction was committed. It returns the
-	// connection to the pool in its original state, or discards it.
+	// close rolls back unless the transaction was committed. It returns the connection to the pool in
+	// its original state, or discards it.
 	close(ctx context.Context)
 }
 

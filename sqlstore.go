@@ -22,76 +22,56 @@ import (
 // applies its effect in one transaction of one database. Any number of processes on
 // any number of machines can share the database.
 //
-// The table is that of [Dialect.Schema]; the store never creates it. Any isolation
-// level works. Above READ COMMITTED, the database itself may abort a transaction
-// that raced another.
-//
-// If the database aborts a transaction, or the connection breaks, the call fails
-// with HTTP 500, and either everything was stored or nothing. A repeat of the call
-// finds out which. Aborted transactions are retried at once, see
-// [SQLStoreConfig].Retryable.
+// The table is that of [Dialect.Schema]; the store never creates it. Any isolation level
+// works. If the database aborts a transaction, or the connection breaks, the call fails
+// with HTTP 500, and either everything was stored or nothing. A repeat of the call finds
+// out which.
 type SQLStore struct {
 	config SQLStoreConfig
 	*dialect
 	hooks commitHooks
 }
 
-// SQLStoreConfig configures a [SQLStore]. DB, Dialect and Apply are required. Every
-// other field may be zero, which means its default.
+// SQLStoreConfig configures a [SQLStore]; zero fields mean their defaults.
 type SQLStoreConfig struct {
-	// DB holds the orders and the game's assets, and has the table of
-	// [Dialect.Schema]. Use a SQLite database with one SQLStore per process, because
-	// the store sets the commit hook of its connections. Required.
+	// DB holds the orders and the game's assets, and has the table of [Dialect.Schema]. A SQLite
+	// database must have one SQLStore per process, which sets its commit hook. Required.
 	DB *sql.DB
 
 	// Dialect is [PostgreSQL], [MySQL] (also for MariaDB and TiDB) or [SQLite]. Required.
 	Dialect Dialect
 
-	// Apply applies the effect of a step in the transaction that records the step:
-	// both are committed, or neither. It must use tx for every statement; the
-	// database handle would commit on its own, and waits forever if tx holds the
-	// only connection. Apply must return every error of tx and must not continue
-	// after one, because the database may have rolled back the whole transaction.
-	// If it did, Update commits nothing, and the call is answered with 500.
-	// Required.
+	// Apply applies the effect of a step in the transaction that records the step: both are committed,
+	// or neither. It must use tx for every statement; the database handle would commit on its own, and
+	// waits forever if tx holds the only connection. It must return every error of tx and not continue
+	// after one, because the database may have rolled back the whole transaction. Required.
 	//
-	// Apply is never called for a repeat. Exactly one of its calls for a step is
-	// committed. After a rollback it is called again, at once or by a later
-	// delivery, so it must change nothing outside of tx. It should
-	// always lock rows in the same order, such as by asset ID.
+	// Apply is never called for a repeat. After a rollback it is called again, at once or by a later
+	// delivery, so it must change nothing outside of tx. It should lock rows in a fixed order.
 	//
-	// The state of step.Order tells the steps apart. When an order was just
-	// accepted, Apply may reject it with [Reject]. It must check what nothing else
-	// checks: that a mint takes no more than the player has, and that a burn, whose
-	// effect is Nothing here, can be granted later. When an order ends, nothing can
-	// be rejected: after an error the order stays unchanged, and the service
-	// redelivers unless the error is [Permanent].
+	// When step.Order was just accepted, Apply may [Reject] it. It must check what nothing else
+	// checks: that a mint takes no more than the player has, and that a burn, whose effect is Nothing
+	// here, can be granted later. When an order ends, nothing can be rejected: after an error the
+	// order stays unchanged, and the service redelivers unless the error is [Permanent].
 	//
-	// step.Order.SessionID says whose assets change. A result can come 12 hours
-	// after its validate call, so sessions must be known for longer than their
-	// tokens are valid.
+	// step.Order.SessionID says whose assets change, also 12 hours after the validate call.
 	Apply func(ctx context.Context, tx *sql.Tx, step Step) error
 
-	// TxOptions are the options of transactions. It is copied. By default those of
-	// the driver and the database apply; no isolation level is required.
+	// TxOptions are the options of transactions. It is copied. No isolation level is required.
 	TxOptions *sql.TxOptions
 
-	// Retryable reports whether to retry after an error. Any answer is safe: if a
-	// commit succeeded although its answer was lost, the retry finds a repeat. By
-	// default a transaction is retried that the database aborted because it raced
-	// another: SQLSTATE 40001 or 40P01 of PostgreSQL, error 1213 of MySQL. Without a
-	// retry, a deadlock makes a player wait 5 minutes for the next delivery.
+	// Retryable reports whether to retry after an error. Any answer is safe: if the commit had
+	// succeeded, the retry finds a repeat. By default a transaction is retried that the database
+	// aborted because it raced another: SQLSTATE 40001 or 40P01 of PostgreSQL, error 1213 of MySQL.
 	Retryable func(err error) bool
 
-	// Retries is how often Update retries a transaction, including Apply, after an
-	// error that Retryable accepts. The delays are random: up to 10 ms before the
-	// first retry, twice that before the next, and so on up to 200 ms. Update stops
-	// when the context ends. UpdateTx never retries. The default is 3; -1 means none.
+	// Retries is how often Update retries a transaction, including Apply, after a random delay: up to
+	// 10 ms before the first, twice that before the next, and so on up to 200 ms. UpdateTx never
+	// retries. The default is 3; -1 means none.
 	Retries int
 }
 
-// NewSQLStore returns a store in a database. The error is an [*InvalidError] that
-// lists every missing or wrong field of c.
+// NewSQLStore returns a store in a database.
 func NewSQLStore(c SQLStoreConfig) (*SQLStore, error) {
 	var p problems
 	p.require(c.DB != nil, "SQLStoreConfig.DB")
@@ -138,12 +118,11 @@ const (
 		"finished_at = ? WHERE uuid = ? AND state = ?"
 )
 
-// Check returns an error if the store cannot work: if the database is not of the
-// dialect or too old, if the table, a column or the unique index of tx_hash is missing,
-// if a column is too narrow or of another type, if the user may not write, for example
-// because the database is a replica, or if a pooler loses prepared statements, which shows
-// if the pool has a second connection. Call it when your server starts; [Handler.Check]
-// does. It changes nothing.
+// Check returns an error if the database is not of the dialect or too old, if the table,
+// a column or the unique index of tx_hash is missing, if a column is too narrow or of
+// another type, if the user may not write, or if a pooler loses prepared statements,
+// which shows if the pool has a second connection. [Handler.Check] calls it. It changes
+// nothing.
 func (s *SQLStore) Check(ctx context.Context) error {
 	db := s.config.DB
 	err := s.check(ctx, db)
@@ -217,9 +196,8 @@ func (s *SQLStore) check(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// Update implements [Store] with one transaction per step. After an error of the
-// commit, the step may or may not be stored, because the answer may have been lost.
-// If it is, a repeat of the call returns it as a repeat.
+// Update implements [Store] with one transaction per step. After an error of the commit,
+// a repeat of the call finds out whether the step is stored.
 func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error) {
 	opened, err := s.openingStep(next)
 	if err != nil {
@@ -274,26 +252,17 @@ func wait(ctx context.Context, n int) bool {
 	}
 }
 
-// UpdateTx takes a step in the caller's transaction, together with the caller's own
-// statements. It does not call Apply. If the step is New, apply step.Effect in tx,
-// and then commit. After any error, roll back. A rollback of a step that opened an
-// order leaves no row.
+// UpdateTx takes a step in the caller's transaction, and does not call Apply. If the step
+// is New, apply step.Effect in tx, and then commit. After an error of any statement in
+// tx, roll back: on MySQL, MariaDB and SQLite, some errors, such as a deadlock, roll back
+// the whole transaction at once; later statements then commit one by one, and COMMIT may
+// still succeed. Update guards against this, UpdateTx cannot.
 //
-// Roll back after an error of any statement in tx, even an unimportant one. On
-// MySQL, MariaDB and SQLite, some errors, such as a deadlock, roll back the whole
-// transaction at once; later statements then commit one by one, and COMMIT may
-// still succeed. Update guards against this. UpdateTx cannot, because the
-// transaction is the caller's.
-//
-// If another order has ended by the transaction of the step, the [*ConflictError] says
-// which. On PostgreSQL, which answers nothing after an error, Other has a TxHash only.
-//
-// To avoid deadlocks, call UpdateTx first in a transaction, and then lock your own
-// rows, always in the same order. On SQLite this also makes the transaction a write
-// transaction from its start. One that has read before fails with SQLITE_BUSY if
-// another has written since, unless it began as IMMEDIATE. On MySQL, end the
-// transaction soon after [ErrOrderUnknown], because the gap for the order stays
-// locked until then.
+// To avoid deadlocks, call UpdateTx first in a transaction, and then lock your own rows,
+// in a fixed order. On SQLite, a transaction that has read before fails with SQLITE_BUSY
+// if another has written since, unless it began as IMMEDIATE. On MySQL, end the
+// transaction soon after [ErrOrderUnknown], because it locks the gap for the order. On
+// PostgreSQL, [ConflictError].Other has only a TxHash.
 func (s *SQLStore) UpdateTx(ctx context.Context, tx *sql.Tx, id uuid.UUID, next Transition) (Step, error) {
 	opened, err := s.openingStep(next)
 	if err != nil {
@@ -496,20 +465,16 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 	return &row, nil
 }
 
-// OrderPage selects a page of a list of orders. The zero value is the first page.
+// OrderPage selects a page of orders. The zero value is the first one.
 type OrderPage struct {
-	// After is the last order of the page before; the list continues after it. Only
-	// its UUID and AcceptedAt are used, or FinishedAt if the list is sorted by it. The
-	// zero Order means the beginning.
+	// After is the last order of the page before; the list continues after it. Only its UUID and
+	// AcceptedAt are used, or FinishedAt if the list is sorted by it. Zero is the beginning.
 	After Order
-
-	// Limit is the maximum number of orders on the page. The default is 100.
-	Limit int
+	Limit int // the maximum number of orders on the page; the default is 100
 }
 
-// Order returns the order that is stored under a UUID. If there is none, the error
-// wraps [ErrOrderUnknown]. Like all lookups it locks nothing, so the order may
-// change a moment later.
+// Order returns the order that is stored under a UUID, without locking it. If there is
+// none, the error wraps [ErrOrderUnknown].
 func (s *SQLStore) Order(ctx context.Context, id uuid.UUID) (Order, error) {
 	return s.one(ctx, "order "+id.String(), "WHERE uuid = ?", id.String())
 }
@@ -533,19 +498,16 @@ func (s *SQLStore) one(ctx context.Context, what, where, arg string) (Order, err
 	return row.Order, nil
 }
 
-// SessionOrders lists the orders of a session, newest first.
-//
-// A row that is not a valid order, because it was changed by hand, does not hide
-// the others. It is listed without digest, intent, direction and assets, and the
-// returned error names it. Other pages may follow.
+// SessionOrders lists the orders of a session, newest first. A row that is not a valid
+// order, because it was changed by hand, is listed without digest, intent, direction and
+// assets, and the returned error names it. Other pages may follow.
 func (s *SQLStore) SessionOrders(ctx context.Context, sessionID string, page OrderPage) ([]Order, error) {
 	sessionID = strings.TrimSpace(sessionID)
 	return s.newest(ctx, "session_id", page, sessionID, sessionID, sessionID)
 }
 
-// UserOrders lists the orders of a wallet, newest first. It finds an address in lower
-// case and with its checksum, whichever is given, and any other text as it is given. A
-// row that is not a valid order is listed as by [SQLStore.SessionOrders].
+// UserOrders lists the orders of a wallet, newest first, like [SQLStore.SessionOrders].
+// It finds an address in lower case and with its checksum.
 func (s *SQLStore) UserOrders(ctx context.Context, address string, page OrderPage) ([]Order, error) {
 	other := address
 	if common.IsHexAddress(address) {
@@ -571,9 +533,8 @@ func (s *SQLStore) newest(ctx context.Context, column string, page OrderPage, va
 		values[0], values[1], values[2], from, from, page.After.UUID.String())
 }
 
-// Ended lists the orders that ended, by a result or by hand, from one time up to but
-// without another, in the order of their ends. Only UUID and FinishedAt of page.After
-// are used. A row that is not a valid order is listed as by [SQLStore.SessionOrders].
+// Ended lists the orders that ended, by a result or by hand, from a time to before
+// another, in the order of their ends, like [SQLStore.SessionOrders].
 func (s *SQLStore) Ended(ctx context.Context, from, to time.Time, page OrderPage) ([]Order, error) {
 	first := max(from.UnixMilli(), page.After.FinishedAt.UnixMilli())
 	return s.list(ctx, "ended orders", page.Limit,
@@ -581,11 +542,10 @@ func (s *SQLStore) Ended(ctx context.Context, from, to time.Time, page OrderPage
 		first, to.UnixMilli(), page.After.FinishedAt.UnixMilli(), page.After.UUID.String())
 }
 
-// Waiting lists the orders of a direction that were accepted before a time and have
-// no result, oldest first. Redelivery can take 12 hours (interface 8). Check mints
-// first: they have taken assets, but an unfinished burn has moved nothing.
-//
-// A row that is not a valid order is listed as by [SQLStore.SessionOrders].
+// Waiting lists the orders of a direction that were accepted before a time and have no
+// result, oldest first, like [SQLStore.SessionOrders]. Redelivery can take 12 hours
+// (interface 8). Check mints first: they have taken assets, but an unfinished burn has
+// moved nothing.
 func (s *SQLStore) Waiting(ctx context.Context, d Direction, before time.Time, page OrderPage) ([]Order, error) {
 	if err := requireDirection(d); err != nil {
 		return nil, err
@@ -605,9 +565,8 @@ func requireDirection(d Direction) error {
 	return nil
 }
 
-// CountWaiting counts the orders that [SQLStore.Waiting] lists, and returns when
-// the oldest was accepted, or the zero time if there is none. It is meant for
-// monitoring.
+// CountWaiting counts the orders that [SQLStore.Waiting] lists, and returns when the
+// oldest was accepted, or the zero time.
 func (s *SQLStore) CountWaiting(ctx context.Context, d Direction, before time.Time) (n int, oldest time.Time, err error) {
 	if err := requireDirection(d); err != nil {
 		return 0, time.Time{}, err
@@ -658,17 +617,14 @@ const (
 	minDeletedAge = 7 * 24 * time.Hour
 )
 
-// DeleteFinished deletes up to 1,000 orders of a direction that were finished
-// before a time, which must be at least 7 days ago, and returns how many it
-// deleted. Call it until that is 0. It is the only function that needs the DELETE
-// privilege. Waiting orders are never deleted.
+// DeleteFinished deletes up to 1,000 orders of a direction that were finished before a
+// time, which must be at least 7 days ago, and returns how many. Call it until that is 0.
+// No other function needs the DELETE privilege.
 //
-// A deleted order is unknown: a result for it is answered with 500, and the same
-// validate call opens it anew. A mint could only take assets again. But a
-// successful burn would be granted again, if both its validate and its result came
-// a second time, from the service or from someone who has recorded them: they carry
-// no time, and stay valid as long as their HMAC key. So delete burns only after the
-// key of their time was removed from [HandlerConfig].Key.
+// A deleted order is unknown: a result for it is answered with 500, and the same validate
+// call opens it anew. If somebody who has recorded both calls of a burn repeats them, it
+// is granted again. So delete burns only after the key of their time was removed from
+// [HandlerConfig].Key.
 func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.Time) (int, error) {
 	if err := requireDirection(d); err != nil {
 		return 0, err
@@ -701,13 +657,12 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	return s.change(ctx, "delete finished orders", query, args)
 }
 
-// EraseSession replaces the session and the user address of every order of a session
-// that was finished before a time, which must be at least 7 days ago, and returns how
-// many it changed. The replacement is random, and the same for all of them, so the
-// books stay complete but lead to no player. Amounts and transaction hashes are kept;
-// on the chain, the hash leads to the user's wallet. A later delivery for such an order
-// is a conflict. Waiting orders keep their session, because their result needs it: call
-// EraseSession again after they have ended.
+// EraseSession replaces the session and the user address of a session's orders that were
+// finished before a time, which must be at least 7 days ago, by random ones, and returns
+// how many orders it changed. Amounts and transaction hashes are kept, so the books stay
+// complete; on the chain, a hash leads to the wallet. A later delivery for such an order
+// is a conflict. Waiting orders keep their session: call EraseSession again after they
+// have ended.
 func (s *SQLStore) EraseSession(ctx context.Context, sessionID string, before time.Time) (int, error) {
 	sessionID = strings.TrimSpace(sessionID)
 	var p problems

@@ -14,24 +14,21 @@ import (
 //
 // A Store must be safe for concurrent use.
 type Store interface {
-	// Update takes one step of the order that is stored under id: it calls next
-	// with that order, or nil if there is none, and returns the step.
+	// Update takes one step of the order that is stored under id: it calls next with that order, or
+	// nil if there is none, and returns the step.
 	//
-	// If the step is New, Update stores its Order and applies its Effect in one
-	// atomic operation: both happen, or neither. It applies an Effect of Nothing
-	// too, because a game may reject a burn there. If applying fails or panics,
-	// nothing is stored. Update returns an error that wraps the cause of a failure.
+	// If the step is New, Update stores its Order and applies its Effect in one atomic operation: both
+	// happen, or neither. It applies an Effect of Nothing too, because a game may reject a burn there.
+	// If applying fails or panics, nothing is stored, and the error wraps the cause.
 	//
-	// One transaction ends one order: if the step ends the order with a TxHash by
-	// which another order has ended, nothing is stored, and the error is a
-	// [*ConflictError] with Field "tx_hash" and Other set. So let the same atomic
-	// operation check the hash, for example by a unique index.
+	// One transaction ends one order: if the step ends the order with a TxHash by which another order
+	// has ended, nothing is stored, and the error is a [*ConflictError] with Field "tx_hash" and Other
+	// set. So let the same atomic operation check the hash, for example by a unique index.
 	//
-	// Two calls for one id must not both take a step from the same stored order:
-	// lock it, or compare and swap. next may be called any number of times, also
-	// with nil although an order is stored. The step that counts is the one from
-	// the order that was replaced. An error of next is returned unchanged, and
-	// nothing is stored. From next(nil), an error that wraps [ErrOrderUnknown] only
+	// Two calls for one id must not both take a step from the same stored order: lock it, or compare
+	// and swap. next may be called any number of times, also with nil although an order is stored. The
+	// step that counts is the one from the order that was replaced. An error of next is returned
+	// unchanged, and nothing is stored. From next(nil), an error that wraps [ErrOrderUnknown] only
 	// means that next needs the stored order.
 	Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error)
 }
@@ -39,10 +36,9 @@ type Store interface {
 // MemoryStore is a [Store] in memory, for tests and prototypes. Its orders are lost
 // when the process ends, including what players have paid.
 type MemoryStore struct {
-	// Apply applies the effect of a step completely or not at all. Steps are
-	// applied one at a time. It may reject a step that opens an order with
-	// [Reject]; see [SQLStoreConfig].Apply for what to check. It must not call the
-	// store. Required.
+	// Apply applies the effect of a step completely or not at all. Steps are applied one at a time. It
+	// may reject a step that opens an order with [Reject]; see [SQLStoreConfig].Apply for what to
+	// check. It must not call the store. Required.
 	Apply func(ctx context.Context, step Step) error
 
 	mu           sync.Mutex

@@ -12,36 +12,20 @@ import (
 	"time"
 )
 
-// Product is a token and the items of the game that it is exchanged for. What it has
-// in common with [InitializeIntent] is sent as that (interface 2.2).
+// Product is a token and the items that it is exchanged for (interface 2.2).
 type Product struct {
-	// Name identifies the product in this program: for [InitializeRequest].Product,
-	// in [Step].Product and in the log. It is not sent. Required.
-	Name string
+	Name       string // required: identifies the product in this program, and is not sent
+	Token      string // required: the contract address, 0x and 40 hex digits
+	MintFeeBps int    // fee of a mint in basis points: 100 is 1%
+	Materials  []Item // what a mint takes for one token, or for an order with PerOrder; none: no mints
+	Outputs    []Item // what a burn grants, likewise; none: no burns
 
-	// Token is the token's contract address, 0x followed by 40 hex digits. Required.
-	Token string
-
-	// MintFeeBps is the fee of a mint in basis points: 100 is 1%. The default is none.
-	MintFeeBps int
-
-	// Materials are what a mint takes for one token, or for an order with
-	// [TermsConfig].PerOrder. By default there are no mints.
-	Materials []Item
-
-	// Outputs are what a burn grants, likewise. By default there are no burns.
-	Outputs []Item
-
-	// Tokens is the number of tokens of an order, for terms with PerOrder. By default
-	// the service and the player decide it, so set it unless every number of tokens is
-	// worth the items.
+	// Tokens is the number of tokens of an order, with PerOrder. By default the player decides it.
 	Tokens Amount
 }
 
-// Terms are the products that a game offers. A [Handler] rejects every order that is
-// for none of them before it authenticates, signs or stores anything. Otherwise a
-// player could choose the token, and burn a worthless one for your assets. Make Terms
-// with [NewTerms]. They are safe for concurrent use.
+// Terms are the products that a game offers. A [Handler] rejects every order for none of
+// them before anything else: players could burn worthless tokens.
 type Terms struct {
 	config TermsConfig
 	offers atomic.Pointer[[]offer] // the current ones first
@@ -56,45 +40,35 @@ type offer struct {
 	until time.Time // when it expires; zero for a current one
 }
 
-// TermsConfig configures [Terms]. ProjectID, Network and Products are required.
+// TermsConfig configures [Terms].
 type TermsConfig struct {
-	// ProjectID is the project_id from the console, which [Client.Initialize] sends.
-	// A [Handler] rejects validate calls for other projects with HTTP 400. A result
-	// for an order of another project is a conflict, whoever signed it, because a
-	// result does not name its project (interface 6). Required unless Any is set,
-	// where empty accepts every project: Order.ProjectID then tells them apart.
+	// ProjectID is from the console. A [Handler] rejects validate calls for other projects with HTTP
+	// 400, and a result for an order of another project is a conflict. Required unless Any is set,
+	// where empty accepts every project.
 	ProjectID string
 
-	// Network is the network of the orders, [Mainnet] or [Testnet]. No call names
-	// its network, so it is stored with each order, and a call for an order of the
-	// other network is a conflict: give each network its own terms, handler and
+	// Network is [Mainnet] or [Testnet]. No call names its network, so it is stored with each order,
+	// and a call for an order of the other one is a conflict: give each its own terms, handler and
 	// paths. Required unless Any is set, where empty stores none.
 	Network Network
 
-	// Products are what the game offers. Two of them may have the same token, unless
-	// an order could be for either. Required unless Any is set.
+	// Products may share a token, unless an order could be for either. Required unless Any is set.
 	Products []Product
 
-	// PerOrder says that Materials and Outputs are the price of a whole order. By
-	// default they are the price of one token. The interface does not say which the
-	// service means (2.2, 2.5): compare the amounts of a validate call with those of
-	// its initialize call. ramptest.Config has the same field.
+	// PerOrder says that Materials and Outputs are the price of a whole order, and not of one token.
+	// The interface does not say which (2.2, 2.5): compare a validate call with its initialize call.
 	PerOrder bool
 
-	// Any accepts every well-formed order, for a game that decides alone:
-	// [HandlerConfig].Policy, the Apply of a store or [Game.Validate] must then check
-	// the token and the price. Products are then only what [Client.Initialize] offers.
+	// Any accepts every well-formed order: [HandlerConfig].Policy, the Apply of a store or
+	// [Game.Validate] must then check token and price. Products are then for [Client.Initialize] only.
 	Any bool
 
-	// Decimals says, for an asset ID, how many digits after the point the game
-	// stores. An order that moves a fraction of the smallest unit, or more units than
-	// an int64 holds, is rejected, because the game could not grant it after the
-	// tokens are burned. By default every asset is stored in whole units.
+	// Decimals says, for an asset ID, how many digits after the point the game stores, by default
+	// none. An order of a fraction of a unit, or of more than an int64 holds, is rejected.
 	Decimals map[string]int
 }
 
-// NewTerms returns terms. The error is an [*InvalidError] that lists every missing or
-// wrong field of c.
+// NewTerms returns terms.
 func NewTerms(c TermsConfig) (*Terms, error) {
 	var p problems
 	p.requireText(c.ProjectID, "TermsConfig.ProjectID")
@@ -114,12 +88,11 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 }
 
 // Replace replaces the products while the program runs. Call it in every process that
-// answers the service. The service does not say which price a player saw, so orders for
-// the former products are accepted until grace has passed: by default [UUIDValidity],
-// because a player cannot use an older UUID. -1 ends all of them at once. Without products,
-// nothing is offered afterwards, but results are still taken. After an error, an
-// [*InvalidError], nothing has changed. It is also an error if no burn of a product could
-// end, because [Proof].Decimals of a handler lacks its token.
+// answers the service. Orders for the former products are accepted until grace has
+// passed, by default [UUIDValidity], because the service does not say which price a
+// player saw; -1 ends all of them at once. Without products, only results are taken.
+// After an error, an [*InvalidError], nothing has changed: also if [Proof].Decimals of a
+// handler lacks a token that can be burned.
 func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -211,16 +184,12 @@ func (t *Terms) intent(name string) (InitializeIntent, error) {
 	return InitializeIntent{}, invalid("product", "must be the name of a product in ClientConfig.Terms")
 }
 
-// Match returns the name of the product that an order is for, and the number of
-// tokens. The order must trade the token of the product and nothing else. It must
-// move exactly the items of the product, in their exact amounts for each token, or for
-// the order with [TermsConfig].PerOrder, and in units that the game can store
-// ([TermsConfig].Decimals). The type of the token must be ERC20, or NFT if an item is
-// non-fungible; the number of tokens must then be whole. The amounts are those before
-// the fee of a mint, which the service deducts from the tokens.
-//
-// The error is a [*Rejection] with [CodeTerms]. It wraps an [*InvalidError] that says
-// what differs. For terms with Any, all results are zero.
+// Match returns the name of the product that an order is for, and the number of tokens.
+// The order must trade the token of the product, and move exactly its items, in their
+// exact amounts, which are those before the fee of a mint, and in units that the game can
+// store. The type of the token must be ERC20, or NFT if an item is non-fungible; the
+// number of tokens must then be whole. The error is a [*Rejection] with [CodeTerms] that
+// wraps an [*InvalidError]. For terms with Any, all results are zero.
 func (t *Terms) Match(order Intent) (product string, tokens Amount, err error) {
 	if t.config.Any {
 		return "", Amount{}, nil

@@ -70,8 +70,8 @@ const (
 	// maxConnections is how many connections a client opens to a host, and keeps.
 	maxConnections = 100
 
-	// An HTTP/2 connection that is silent for pingAfter is pinged, and closed if the
-	// ping is not answered within pingWait.
+	// An HTTP/2 connection that is silent for pingAfter is pinged, and closed if the ping is not
+	// answered within pingWait.
 	pingAfter = 3 * time.Second
 	pingWait  = 2 * time.Second
 )

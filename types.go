@@ -53,38 +53,35 @@ const (
 type AssetType string
 
 // The asset types of the interface. TypeAsset is a game asset, the others are
-// tokens. Older messages have erc20 instead of ERC20. Unknown types are kept
-// unchanged.
+// tokens. Older messages have erc20. Unknown types are kept unchanged.
 const (
 	TypeAsset AssetType = "asset"
 	TypeERC20 AssetType = "ERC20"
 	TypeNFT   AssetType = "NFT"
 )
 
-// InitializeRequest asks the service for a UUID (interface 2.2). Send it with
-// [Client.Initialize].
+// InitializeRequest is what [Client.Initialize] sends (interface 2.2).
 type InitializeRequest struct {
-	PlayerID      string `json:"player_id,omitempty"`      // player ID in the game
-	Name          string `json:"name,omitempty"`           // character name
-	WalletAddress string `json:"wallet_address,omitempty"` // player wallet address
-	Server        string `json:"server,omitempty"`         // game server identifier
-
-	Intent InitializeIntent `json:"intent"` // required, unless Product is set
-
-	// Product is the name of a product of [ClientConfig].Terms, whose intent is sent
-	// instead of Intent.
-	Product string `json:"-"`
+	// The fields of the interface; only Intent is required, or Product: the name of a product of
+	// [ClientConfig].Terms, whose intent is sent instead.
+	PlayerID      string           `json:"player_id,omitempty"`
+	Name          string           `json:"name,omitempty"`
+	WalletAddress string           `json:"wallet_address,omitempty"`
+	Server        string           `json:"server,omitempty"`
+	Intent        InitializeIntent `json:"intent"`
+	Product       string           `json:"-"`
 }
 
 // InitializeIntent says what a player may mint and burn (interface 2.2). Its JSON also
-// has the fields that the interface fixes: burn_fee_bps, mint_method and burn_method.
+// has burn_fee_bps, mint_method and burn_method, which are fixed.
 type InitializeIntent struct {
-	Network    Network `json:"network"`      // Mainnet or Testnet
-	ProjectID  string  `json:"project_id"`   // from the console
-	Token      string  `json:"token"`        // token contract address, 0x and 40 hex digits
-	MintFeeBps int     `json:"mint_fee_bps"` // basis points, 0 to 10000: 100 is 1%
-	Materials  []Item  `json:"materials"`    // game currency consumed in minting; nil is written as []
-	Outputs    []Item  `json:"outputs"`      // game currency provided in burning; nil is written as []
+	// The fields of the interface; a fee of 100 is 1%, and nil lists are written as [].
+	Network    Network `json:"network"`
+	ProjectID  string  `json:"project_id"`
+	Token      string  `json:"token"`
+	MintFeeBps int     `json:"mint_fee_bps"`
+	Materials  []Item  `json:"materials"`
+	Outputs    []Item  `json:"outputs"`
 }
 
 // MarshalJSON writes all fields of the interface.
@@ -100,22 +97,23 @@ func (i InitializeIntent) MarshalJSON() ([]byte, error) {
 	}{plain(i), 0, MethodMint, MethodBurnPermit, append([]Item{}, i.Materials...), append([]Item{}, i.Outputs...)})
 }
 
-// Item is a game asset that an [InitializeIntent] consumes or provides (interface
-// 2.2).
+// Item is a game asset of an [InitializeIntent] (interface 2.2).
 type Item struct {
-	ID            string `json:"id"`              // item ID
-	Amount        Amount `json:"amount"`          // quantity consumed or provided, greater than 0
-	IconURL       string `json:"icon_url"`        // image
-	IsNonFungible bool   `json:"is_non_fungible"` // true for an NFT, false for an FT
+	// The fields of the interface; Amount is greater than 0.
+	ID            string `json:"id"`
+	Amount        Amount `json:"amount"`
+	IconURL       string `json:"icon_url"`
+	IsNonFungible bool   `json:"is_non_fungible"`
 }
 
 // Player is what the service shows of a user (interface 2.4, data.v1).
 type Player struct {
-	PlayerID      string  `json:"player_id,omitempty"`      // character unique ID
-	Name          string  `json:"name,omitempty"`           // character name
-	WalletAddress string  `json:"wallet_address,omitempty"` // user wallet address
-	Server        string  `json:"server,omitempty"`         // server the character is connected to
-	Assets        []Asset `json:"assets"`                   // held by the user; nil is written as []
+	// The fields of the interface; nil Assets are written as [].
+	PlayerID      string  `json:"player_id,omitempty"`
+	Name          string  `json:"name,omitempty"`
+	WalletAddress string  `json:"wallet_address,omitempty"`
+	Server        string  `json:"server,omitempty"`
+	Assets        []Asset `json:"assets"`
 }
 
 // MarshalJSON writes nil Assets as an empty array.
@@ -179,33 +177,23 @@ func (a *Asset) read(x *reader) {
 	}
 }
 
-// ValidateRequest asks whether a mint or a burn may proceed (interface 2.5).
-// [ParseValidate] reads and checks it.
+// ValidateRequest asks for a mint or a burn (interface 2.5); see [ParseValidate].
 type ValidateRequest struct {
-	// UserSig is hex with or without 0x, and returned unchanged. The interface does not
-	// say what it signs.
-	UserSig string `json:"user_sig"`
-
-	// UserAddress is the user's wallet address, 0x and 40 hex digits; see
-	// [HandlerConfig].Wallet.
-	UserAddress string `json:"user_address"`
-
-	ProjectID string    `json:"project_id"` // from the console
-	Digest    Digest    `json:"digest"`     // what the validator key signs
-	UUID      uuid.UUID `json:"uuid"`       // identifies the order
-	Intent    Intent    `json:"intent"`     // what the user wants to exchange
-
-	// Product and Tokens are what [HandlerConfig].Terms match: the name of the
-	// product, and the number of tokens. They are zero with [TermsConfig].Any.
-	Product string `json:"-"`
-	Tokens  Amount `json:"-"`
-
-	// Raw is the unchanged body, including the fields that this type does not have.
-	Raw json.RawMessage `json:"-"`
+	// The fields of the interface. UserSig is hex, and returned unchanged; it does not say what it
+	// signs. UserAddress has 0x and 40 hex digits; see [HandlerConfig].Wallet. Product and Tokens are
+	// those of [HandlerConfig].Terms, and zero with [TermsConfig].Any. Raw is the unchanged body.
+	UserSig     string          `json:"user_sig"`
+	UserAddress string          `json:"user_address"`
+	ProjectID   string          `json:"project_id"`
+	Digest      Digest          `json:"digest"` // what the validator key signs
+	UUID        uuid.UUID       `json:"uuid"`
+	Intent      Intent          `json:"intent"`
+	Product     string          `json:"-"`
+	Tokens      Amount          `json:"-"`
+	Raw         json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON reads a request and keeps its bytes in Raw. It checks types only;
-// [ParseValidate] also checks required fields. The error is an [*InvalidError].
+// UnmarshalJSON checks less than [ParseValidate], and keeps the bytes in Raw.
 func (r *ValidateRequest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
 
 func (r *ValidateRequest) read(x *reader) {
@@ -244,8 +232,7 @@ func ParseValidate(body []byte) (*ValidateRequest, error) {
 	return &r, nil
 }
 
-// Result reports the outcome of a transaction (interface 6). [ParseResult] reads
-// and checks it.
+// Result reports the outcome of a transaction (interface 6); see [ParseResult].
 type Result struct {
 	SessionID string    `json:"session_id"` // session identifier
 	UUID      uuid.UUID `json:"uuid"`       // identifies the order
@@ -253,23 +240,15 @@ type Result struct {
 	Receipt   Receipt   `json:"receipt"`    // outcome of the transaction
 	Intent    Intent    `json:"intent"`     // what was exchanged, as the service reports it
 
-	// Unreadable lists the fields that have an unexpected form or occur more than
-	// once. They are zero here, and so is the whole list that one is in. An
-	// authentic result is accepted all the same, because its UUID and status
-	// decide.
-	Unreadable []FieldError `json:"-"`
-
-	// Transaction is the transaction as the chain has it, if the handler confirmed the
-	// result; see [HandlerConfig].Chain.
-	Transaction *Transaction `json:"-"`
-
-	// Raw is the unchanged body, including the fields that this type does not have.
-	Raw json.RawMessage `json:"-"`
+	// Unreadable lists the fields that have an unexpected form or occur more than once. They are zero
+	// here, and so is the whole list that one is in. An authentic result is accepted all the same,
+	// because its UUID and status decide.
+	Unreadable  []FieldError    `json:"-"`
+	Transaction *Transaction    `json:"-"` // as the chain has it, with [HandlerConfig].Chain
+	Raw         json.RawMessage `json:"-"` // the unchanged body, with all of its fields
 }
 
-// UnmarshalJSON reads a result and keeps its bytes in Raw. [ParseResult] also
-// checks required fields. The error is an [*InvalidError] about uuid, receipt or
-// receipt.status.
+// UnmarshalJSON checks less than [ParseResult], and keeps the bytes in Raw.
 func (r *Result) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
 
 func (r *Result) read(x *reader) {
@@ -312,8 +291,7 @@ func ParseResult(body []byte) (*Result, error) {
 	return &r, nil
 }
 
-// Succeeded reports whether the transaction succeeded: whether receipt.status is 1
-// (interface 3).
+// Succeeded reports whether receipt.status is 1 (interface 3).
 func (r *Result) Succeeded() bool { return r.Receipt.Succeeded() }
 
 // Outcome returns how the order ends: [OrderSucceeded] if the transaction succeeded,
@@ -360,11 +338,11 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// The headers that carry a session (interface 4.3, 5.1). Header names are
-// case-insensitive.
+// The headers of the service's calls (interface 4.3, 5).
 const (
-	HeaderSession       = "X-Dapp-Sessionid"
-	HeaderAuthorization = "X-Dapp-Authorization"
+	HeaderSession       = "X-Dapp-Sessionid"     // the session
+	HeaderAuthorization = "X-Dapp-Authorization" // "Bearer " and the access token
+	HeaderHMAC          = "X-Hmac-Signature"     // HMAC-SHA256 of the raw body, in hex
 )
 
 // Session identifies the user whom a call of the service is about (interface 4.3,
@@ -376,7 +354,7 @@ type Session struct {
 
 // AccessToken is the token of a player's session in the game (interface 5.1). It
 // prints, logs and marshals as [redacted]; Reveal returns its text. The zero value
-// is no token. Compare tokens with Equal, because == does not compile.
+// is no token. Compare tokens with Equal.
 type AccessToken struct {
 	secret
 	_    [0]func() // forbids ==, which would compare addresses
@@ -401,8 +379,7 @@ func (t AccessToken) Reveal() string {
 	return *t.text
 }
 
-// Equal reports whether two tokens have the same text. It takes constant time for
-// texts of the same length.
+// Equal compares two tokens, in constant time for texts of the same length.
 func (t AccessToken) Equal(u AccessToken) bool {
 	return subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(u.Reveal())) == 1
 }
@@ -421,8 +398,8 @@ func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // ParseSession reads the X-Dapp headers (interface 5.1), whose names may have any case.
 // The error is a [*Rejection] with HTTP 401, and [CodeSessionMissing] or
-// [CodeTokenMissing], if one is missing or occurs twice. The values are copied, because a
-// server on fasthttp reuses the memory of headers, and a session is stored with its order.
+// [CodeTokenMissing], if one is missing or occurs twice. The values are copied, because
+// fasthttp reuses the memory of headers.
 func ParseSession(header http.Header) (Session, error) {
 	id, err := sessionID(header)
 	if err != nil {
@@ -479,23 +456,18 @@ func isHeaderText(text string) bool {
 
 // Intent describes a mint or a burn (interface 2.5, 6).
 type Intent struct {
-	Method Method        `json:"method"` // MethodMint, MethodBurnPermit or MethodBurn
-	Type   IntentType    `json:"type"`   // Assemble or Disassemble
-	From   []IntentAsset `json:"from"`   // what is consumed
-	To     []IntentAsset `json:"to"`     // what is issued
-
-	// TargetCandidate has options of unknown meaning. It was an empty object so far.
+	// The fields of the interface. The options of TargetCandidate are unknown; it was empty so far.
+	// FeeRate, in basis points, and Actual, the number of tokens after fees, are in some results only.
+	Method          Method          `json:"method"`
+	Type            IntentType      `json:"type"`
+	From            []IntentAsset   `json:"from"`
+	To              []IntentAsset   `json:"to"`
 	TargetCandidate json.RawMessage `json:"target_candidate,omitempty"`
-
-	// FeeRate, in basis points (2000 is 20%), and Actual, the decimal number of tokens
-	// after fees, are in some results only.
-	FeeRate json.Number `json:"fee_rate,omitempty"`
-	Actual  string      `json:"actual,omitempty"`
+	FeeRate         json.Number     `json:"fee_rate,omitempty"`
+	Actual          string          `json:"actual,omitempty"`
 }
 
-// UnmarshalJSON reads an intent. It checks types only. FeeRate and Actual, which
-// decide nothing, are left empty if their form is unknown. The error is an
-// [*InvalidError].
+// UnmarshalJSON checks types only; FeeRate and Actual may be left empty.
 func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
 
 func (i *Intent) read(x *reader) {
@@ -514,8 +486,7 @@ func (f *feeRate) read(x *reader) {
 	}
 }
 
-// IntentAsset is an asset or a token that an [Intent] consumes or issues (interface
-// 2.5, 6).
+// IntentAsset is an asset or a token of an [Intent] (interface 2.5, 6).
 type IntentAsset struct {
 	Type   AssetType `json:"type"`   // TypeAsset for a game asset, otherwise a token type
 	ID     string    `json:"id"`     // game asset ID, or token contract address
@@ -636,8 +607,8 @@ func (i *Intent) trade() (t trade, err error) {
 }
 
 // tokens returns a copy of the entries that can be compared: sorted, in lower case,
-// because the case of an address is only a checksum, and without types, because an NFT may
-// come as ERC20 (2.5).
+// because the case of an address is only a checksum, and without types, because an NFT
+// may come as ERC20 (2.5).
 func (s side) tokens() []IntentAsset {
 	list := make([]IntentAsset, len(s.assets))
 	for n, asset := range s.assets {

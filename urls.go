@@ -23,20 +23,16 @@ type CatalogParams struct {
 	Network   Network // required: Mainnet or Testnet
 	Lang      Lang    // optional: the language of the page
 
-	// SessionID, the user's game character, and AccessToken are required. The service
-	// sends both back in headers, so no white space may surround them.
+	// SessionID, the user's game character, and AccessToken are required. The service sends both back
+	// in headers, so no white space may surround them.
 	SessionID   string
 	AccessToken AccessToken
 }
 
-// CatalogURL returns the URL of the catalog view (interface 2.1, 4.2). rampURL is
-// the {ramp_url} of the interface, an absolute https URL with or without a path.
-// http is accepted only for a host on a private network, as in [RPCConfig], so that
-// a phone on the same network can open an emulator. The URL contains the access
-// token: pass it to the player's webview only, and keep it out of logs. Its platform is
-// always web, the only one of the interface.
-//
-// The error is an [*InvalidError] that lists every missing or unknown parameter.
+// CatalogURL returns the URL of the catalog view (interface 2.1, 4.2). rampURL is the
+// {ramp_url} of the interface, with or without a path. For http, see [RPCConfig]. The URL
+// contains the access token: pass it to the player's webview only, and keep it out of
+// logs. The error is an [*InvalidError].
 func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 	var p problems
 	base := checkBase(&p, "rampURL", rampURL, false)

@@ -62,14 +62,11 @@ func keySigner(key *ecdsa.PrivateKey) *Signer {
 }
 
 // NewCryptoSigner returns a signer for any [crypto.Signer] whose public key is an
-// [*ecdsa.PublicKey] on secp256k1, such as an HSM through PKCS #11 or the client of
-// a key service. It is called with the digest itself, and with [crypto.SHA256] as
-// its options to name the length. The signature may be DER or r||s, with any s. An
-// [*ecdsa.PrivateKey] is copied, and signs as with [NewKeySigner]. The error wraps
-// [ErrValidatorKey].
-//
-// A crypto.Signer takes no context, so a call that takes too long is abandoned but not
-// stopped. Use [NewFuncSigner] to cancel calls with theirs.
+// [*ecdsa.PublicKey] on secp256k1, such as an HSM through PKCS #11. It is called with the
+// digest itself, and with [crypto.SHA256] to name the length. The signature may be DER or
+// r||s, with any s. An [*ecdsa.PrivateKey] is copied, and signs as with [NewKeySigner].
+// The error wraps [ErrValidatorKey]. A slow call is abandoned but not stopped, unlike by
+// [NewFuncSigner].
 func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 	key, local := signer.(*ecdsa.PrivateKey)
 	if signer == nil || local && (key == nil || key.D == nil) {
@@ -95,11 +92,10 @@ func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 	})
 }
 
-// NewFuncSigner returns a signer that calls a function, for a key in a cloud key
-// service or an HSM. The function must sign the 32 bytes of the digest without
-// hashing them again, and return the signature as DER or as r||s of 64 bytes,
-// with any s. The address is that of the key, from [PublicKeyAddress] or the
-// console. A signature by another key is an error.
+// NewFuncSigner returns a signer that calls a function, for a key in a key service or an
+// HSM. It must sign the 32 bytes of the digest without hashing them again, and return
+// DER, or r||s of 64 bytes, with any s. The address is that of the key, from
+// [PublicKeyAddress] or the console.
 //
 // For AWS KMS, with a key of spec ECC_SECG_P256K1, return the Signature of
 //
@@ -111,8 +107,7 @@ func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 //	client.AsymmetricSign(ctx, &kmspb.AsymmetricSignRequest{Name: keyVersion,
 //		Digest: &kmspb.Digest{Digest: &kmspb.Digest_Sha256{Sha256: digest}}})
 //
-// Both services choose a random nonce, so signing a digest twice gives two
-// different valid signatures.
+// Both choose a random nonce, so two signatures of a digest differ.
 func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest []byte) ([]byte, error)) (*Signer, error) {
 	switch {
 	case sign == nil:
@@ -157,8 +152,7 @@ func untilDone(ctx context.Context, limit time.Duration, call func(context.Conte
 	}
 }
 
-// Address returns the address of the validator key. Register it in the service
-// console.
+// Address returns the address of the validator key, for the console.
 func (s *Signer) Address() common.Address { return s.address }
 
 // Sign returns the signature of the digest.
@@ -279,8 +273,7 @@ func (d *Digest) read(x *reader) {
 }
 
 // Signature is an ECDSA signature on secp256k1 (interface 5.3): r and s of 32 bytes
-// each, and v, which is 27 or 28. A [Signer] makes signatures with a low s, as
-// contracts require.
+// each, and v, which is 27 or 28. Those of a [Signer] have a low s.
 type Signature [65]byte
 
 // ParseSignature reads a signature: 0x and 130 hex digits. It checks the form only;
@@ -305,9 +298,8 @@ func (s *Signature) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// Recover returns the address whose key signed the digest. Like a contract, it
-// requires v to be 27 or 28, r and s in range, and a low s. The error wraps
-// [ErrSignature].
+// Recover returns the address whose key signed the digest. It requires v to be 27 or 28,
+// r and s in range, and a low s. The error wraps [ErrSignature].
 func Recover(d Digest, s Signature) (common.Address, error) {
 	v := s[64] - 27
 	if !ethcrypto.ValidateSignatureValues(v, new(big.Int).SetBytes(s[:32]), new(big.Int).SetBytes(s[32:64]), true) {

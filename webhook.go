@@ -18,18 +18,14 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Players authenticates players and lists their assets. Its methods are called
-// concurrently.
+// Players authenticates players and lists their assets. Calls are concurrent.
 type Players interface {
-	// Authenticate checks that the token belongs to the session, for assets and
-	// validate calls (interface 5.1). nil accepts the call, [Reject] answers 401
-	// with its code, and any other error answers 500.
+	// Authenticate checks that the token belongs to the session, for assets and validate calls
+	// (interface 5.1). nil accepts the call, [Reject] answers 401, and any other error 500.
 	Authenticate(ctx context.Context, s Session) error
 
-	// Assets returns what the service shows of the user (interface 2.4). It is
-	// called after Authenticate. List every asset of the terms, with balance 0 if
-	// the player has none: a player who does not see an asset cannot trade it, and
-	// the handler logs one warning for an asset that is missing.
+	// Assets returns what the service shows of the user (interface 2.4), after Authenticate. List
+	// every asset of the terms, also with balance 0; the handler logs a missing one.
 	Assets(ctx context.Context, s Session) (*Player, error)
 }
 
@@ -39,27 +35,19 @@ type Players interface {
 type Game interface {
 	Players
 
-	// Validate approves or rejects a mint or a burn (interface 2.5). It is called
-	// after Authenticate, with a well-formed request for r.Product. The game must
-	// check the rest: that the player has the assets, and its policy. For a mint it
-	// takes the assets here, durably and once per UUID; [Intent.Effect] says which.
-	// nil approves and releases the signature, [Reject] rejects, and any other
-	// error answers 500.
+	// Validate approves or rejects a mint or a burn (interface 2.5). It is called after Authenticate,
+	// with a well-formed request for r.Product. The game must check that the player has the assets,
+	// and its policy. For a mint it takes the assets here, durably and once per UUID; [Intent.Effect]
+	// says which. nil releases the signature, [Reject] rejects, and any other error answers 500.
 	Validate(ctx context.Context, s Session, r *ValidateRequest) error
 
-	// Result reports the outcome of a transaction (interface 6). It is called at
-	// least once per UUID, possibly many times, concurrently and on any machine,
-	// and its effect must happen once. nil answers 200, [Permanent] 400, and any
-	// other error 500, so that the service delivers the result again.
+	// Result reports the outcome of a transaction (interface 6). It is called at least once per UUID,
+	// possibly many times, concurrently and on any machine, and its effect must happen once. nil
+	// answers 200, [Permanent] 400, and any other error 500, for redelivery.
 	//
-	// Use the order that was stored at validate under r.UUID, and r.Outcome. The
-	// rest of r may be missing: the service does not redeliver a rejected result, so
-	// one with other unreadable fields is passed on too (see [Result.Unreadable]).
-	//
-	// Authenticate is not called, because the token may have expired during the 12
-	// hours of redelivery. The HMAC authenticates the caller, but does not cover
-	// the headers. So s may be empty, and s.ID is only as trustworthy as
-	// r.SessionID.
+	// Use the order that was stored at validate under r.UUID, and r.Outcome. The rest of r may be
+	// missing or unreadable (see [Result.Unreadable]). Authenticate is not called, because the token
+	// may have expired during the 12 hours of redelivery, and s, which no HMAC covers, may be empty.
 	Result(ctx context.Context, s Session, r *Result) error
 }
 
@@ -76,153 +64,107 @@ type Handler struct {
 	warned     sync.Map // the assets of the terms that some list did not have
 }
 
-// HandlerConfig configures a [Handler]. Terms, Key, Signer, and either Players and
-// Store or Game are required. Every other field may be zero, which means its default.
+// HandlerConfig configures a [Handler]; zero fields mean their defaults.
 type HandlerConfig struct {
 	// Players authenticates players and lists their assets. Required without Game.
 	Players Players
 
-	// Store keeps the orders and applies the effect of each exactly once, however
-	// often a call is repeated, on any number of machines: a [NewSQLStore], or a
-	// store of your own. Required without Game.
+	// Store keeps the orders and applies the effect of each exactly once. Required without Game.
 	Store Store
 
-	// OnConflict is called with every result that contradicts its order, such as a
-	// success after the order was abandoned, when a player has both the tokens and
-	// what was given back. No assets have moved, and a person must decide. If
-	// OnConflict returns nil, the service is told that redelivery cannot help (HTTP
-	// 400). If it fails or is nil, the answer is HTTP 500, the cause is logged, and
-	// the service redelivers for 12 hours.
+	// OnConflict is called with every result that contradicts its order, such as a success after the
+	// order was abandoned. No assets have moved, and a person must decide. If OnConflict returns nil,
+	// the answer is HTTP 400, which ends the deliveries. If it fails or is nil, it is HTTP 500, the
+	// cause is logged, and the service redelivers for 12 hours.
 	//
-	// A result whose transaction has ended another order also calls OnConflict, with
-	// Other set, but is always answered with HTTP 500: if the other order was ended
-	// wrongly, a person can correct that, and a later delivery succeeds.
-	//
-	// A repeat with a different tx_hash also calls OnConflict, because a player may
-	// have paid twice for one order, but is answered with 200. Without OnConflict
-	// it is only logged and observed. OnConflict must be nil with Game.
+	// A result whose transaction has ended another order, which is then Other, is always answered with
+	// HTTP 500: a person can correct the other order, and a later delivery succeeds. A repeat with a
+	// different tx_hash, for which a player may have paid twice, is answered with 200, and without
+	// OnConflict only logged and observed. OnConflict must be nil with Game.
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
 
 	// Game replaces Players and Store by a ledger of your own.
 	Game Game
 
-	// Terms are the products that the game offers. A validate call that is for none
-	// of them is rejected with [CodeTerms] and RejectStatus. They also say which
-	// project and network the handler is for. Required.
+	// Terms are the products that the game offers, and their project and network. A validate call for
+	// none of them is rejected with [CodeTerms] and RejectStatus. Required.
 	Terms *Terms
 
-	// Policy, if set, is asked about every validate call after Authenticate and
-	// before anything is signed or stored: may this player trade r.Tokens of
-	// r.Product? nil goes on, [Reject] rejects, and any other error answers 500. It
-	// must change nothing and must not look at balances, because a repeat of an
-	// accepted call is asked about too. It can reject an r.Intent.TargetCandidate that
-	// is not empty: the interface does not say what such options mean, and Terms do not
-	// look at them. By default the store or Game decides alone.
+	// Policy, if set, is asked about every validate call after Authenticate and before anything is
+	// signed or stored: may this player trade r.Tokens of r.Product? nil goes on, [Reject] rejects,
+	// and any other error answers 500. It must change nothing and not look at balances, because it is
+	// asked about repeats too. It can reject an r.Intent.TargetCandidate, which Terms ignore.
 	Policy func(ctx context.Context, s Session, r *ValidateRequest) error
 
-	// Wallet, if set, is asked about every validate call after Policy and before
-	// anything is signed or stored: may the player of the session use this wallet? The
-	// call names the wallet, so whoever has the HMAC key can name the wallet of another
-	// player, and with it claim what that player burns. Let a wallet belong to the account
-	// that names it first, for all of its sessions and characters, in a table with the
-	// wallet as its key; an account may have several. The errors are those of Policy.
-	// A call may be repeated or rejected later. Required with Proof, unless AnyWallet is set.
+	// Wallet, if set, is asked after Policy, with the same errors: may the player use this wallet?
+	// Whoever has the HMAC key can name the wallet of another player, and claim what that player
+	// burns. Let a wallet belong to the account that names it first, for all of its sessions, in a
+	// table with the wallet as its key; an account may have several. A call may be repeated or
+	// rejected later. Required with Proof, unless AnyWallet is set.
 	Wallet func(ctx context.Context, s Session, wallet common.Address) error
 
-	// AnyWallet lets every player use every wallet, although Proof is set. Whoever has
-	// the HMAC key is then paid for the burns of others; see docs/security.md. Off by
-	// default.
+	// AnyWallet lets players use any wallet in spite of Proof; see docs/security.md. Off by default.
 	AnyWallet bool
 
-	// Key is the HMAC key of the console, from [TextKey] or [Base64URLKey].
-	// Validate and result calls must be signed with it (interface 5.2). Required.
+	// Key is the HMAC key of the console, for validate and result calls (interface 5.2). Required.
 	Key HMACKey
 
-	// Signer signs the orders that are approved (interface 5.3). It signs before
-	// the store or Game decides, so that a signer that fails costs no player
-	// anything; the signature of an order that these reject is discarded. What
-	// Terms, Authenticate or Policy reject is never signed. Required.
+	// Signer signs the orders that are approved (interface 5.3). It signs before the store or Game
+	// decides, so that its failure costs no player anything; if they reject the order, the signature
+	// is discarded. What Terms, Authenticate, Policy or Wallet reject is never signed. Required.
 	Signer *Signer
 
-	// SignTimeout limits how long a signature may take. After it, the call is
-	// answered with HTTP 500, and nothing has changed. The default is 3 seconds.
+	// SignTimeout limits a signature. After it, the answer is HTTP 500. The default is 3 seconds.
 	SignTimeout time.Duration
 
-	// Chain, if set, confirms every result on the chain before anything else, so
-	// that a stolen HMAC key cannot invent a transaction. The result then has the
-	// chain's receipt instead of the service's. See [RPC.Confirm] for what is
-	// compared. By default results are not confirmed.
-	//
-	// A result that is not confirmed within 5 seconds is answered with HTTP 500,
-	// whether the node is unreachable, behind, or disagrees. The service then
-	// delivers it again. The cause is logged. If it persists, investigate.
-	//
-	// Set [RPCConfig].ChainID: a result does not name its network (interface 6), and a
-	// transaction on a testnet must not pay for an order of the mainnet.
+	// Chain, if set, confirms every result with [RPC.Confirm] before anything else, so that a stolen
+	// HMAC key cannot invent a transaction. The result then has the chain's receipt. Set
+	// [RPCConfig].ChainID. A result that is not confirmed within 5 seconds is answered with HTTP 500,
+	// whether the node is unreachable, behind, or disagrees, and the cause is logged. If it persists,
+	// investigate. By default results are not confirmed.
 	Chain *RPC
 
-	// Confirmations is how many confirmations Chain waits for, counting the block
-	// of the transaction itself. The default is 1. The service first redelivers
-	// after 5 minutes (interface 8), so require no more confirmations than the
-	// chain makes blocks in 5 seconds, or accept the delay. It must be 0 without
-	// Chain.
+	// Confirmations is how many confirmations Chain waits for, counting the block of the transaction.
+	// With more than the chain makes in 5 seconds, orders wait for redelivery, which begins after 5
+	// minutes (interface 8). The default is 1. It must be 0 without Chain.
 	Confirmations uint64
 
-	// Proof, if set, says what a confirmed transaction must show before it ends its
-	// order. If it does not, the result is answered with HTTP 500, and a person must
-	// decide. It needs Chain. By default a confirmed result ends its order, which proves that
-	// the transaction exists, and not that it is the order's own. It does not apply to
-	// Game, which calls [Proof.Check] itself.
+	// Proof, if set, says what a confirmed transaction must show before it ends its order. If it does
+	// not, the answer is HTTP 500, and a person must decide. It needs Chain, and does not apply to
+	// Game, which calls [Proof.Check] itself. By default the transaction need not be the order's own.
 	Proof *Proof
 
-	// RejectStatus is the HTTP status of an order that the game rejects with
-	// [Reject]: 200, or 400 to 499. The default is 200, as in section 4.3 of the
-	// interface. The service's public guide uses 400.
+	// RejectStatus is the HTTP status of an order that the game rejects with [Reject]: 200, or 400 to
+	// 499. The default is 200, as in interface 4.3. The service's public guide uses 400.
 	RejectStatus int
 
-	// TranslateCode translates every errorCode before it is sent, including those
-	// of [Reject], because the interface does not say which values the service
-	// knows (7.2). If it returns an empty code or panics, the code is sent
-	// unchanged. By default no code is translated.
+	// TranslateCode translates every errorCode before it is sent, including those of [Reject], because
+	// the interface does not list them (7.2). If it returns "" or panics, the code is sent unchanged.
 	TranslateCode func(Code) Code
 
-	// MaxBody is the maximum size of a body in bytes. A larger body is answered with
-	// HTTP 413, and a larger result with 500, so that it arrives once the limit was
-	// raised. The default is 1 MiB. The interface does not set a limit.
-	//
-	// The handler reads no body without a well-formed HMAC header. With one, a
-	// connection can hold up to MaxBody until the HMAC is checked, so limit the
-	// number of connections and set ReadTimeout of your [http.Server].
+	// MaxBody is the maximum size of a body in bytes. A larger one is answered with HTTP 413, and a
+	// larger result with 500, so that it arrives once the limit was raised. The default is 1 MiB. A
+	// connection can hold up to MaxBody until the HMAC is checked, so limit the number of connections,
+	// and set ReadTimeout of your [http.Server].
 	MaxBody int64
 
-	// Logger gets one record per call, "ramp: call", with endpoint, status,
-	// duration and outcome. If known, it also has session_id, uuid, direction, product,
-	// tx_hash, conflict (the field that contradicts the order), unreadable,
-	// header_session_id (of a result whose unsigned header names another session
-	// than its signed body, which counts), target_candidate (of a validate call, if it
+	// Logger gets one record per call, "ramp: call", with endpoint, status, duration and outcome. If
+	// known, it has session_id, uuid, direction, product, tx_hash, conflict (the field that
+	// contradicts the order), unreadable, header_session_id (of a result whose unsigned header names
+	// another session than its signed body, which counts), target_candidate (of a validate call, if it
 	// is not empty: nobody checks it but your Policy), previous_key (which older key of
-	// [HMACKey.WithPrevious] verified the call, from 1), and error (the cause of a
-	// failure), and of a [Store]: state, new (false for a repeat), and effect, such
-	// as "take -100 item_gold", which lets a person correct balances after a database
-	// was lost. No record holds a token, a key, a signature or a body. Of the calls
-	// without a valid HMAC, which anybody can make, at most one a second is logged for
-	// each code, with unverified, and suppressed (how many were not logged before it).
-	// By default only failures are logged, to [slog.Default].
-	// slog.New(slog.DiscardHandler) logs nothing.
-	Logger *slog.Logger
-
-	// Observer observes every call, for metrics and traces, except requests with
-	// the wrong method or an unknown path. By default nothing is observed.
-	Observer Observer
-
-	// Now is the clock of Order.AcceptedAt and Order.FinishedAt. The default is
-	// [time.Now].
-	Now func() time.Time
+	// [HMACKey.WithPrevious] verified the call, from 1), and error (the cause of a failure), and of a
+	// [Store]: state, new (false for a repeat), and effect, such as "take -100 item_gold", which lets
+	// a person correct balances after a database was lost. No record holds a token, a key, a signature
+	// or a body. Of the calls without a valid HMAC, which anybody can make, at most one a second is
+	// logged for each code, with unverified, and suppressed (how many were not logged before it). By
+	// default only failures are logged, to [slog.Default]. slog.New(slog.DiscardHandler) logs nothing.
+	Logger   *slog.Logger
+	Observer Observer         // observes every call, except with a wrong method or an unknown path
+	Now      func() time.Time // clock of orders; by default [time.Now]
 }
 
-// NewHandler returns a handler. The error is an [*InvalidError] that lists every
-// missing or wrong field of c. [errors.Is] finds [ErrHMACKey] if the
-// key is missing, and [ErrValidatorKey] if the signer is.
+// NewHandler returns a handler.
 func NewHandler(c HandlerConfig) (*Handler, error) {
 	var p problems
 	p.require(c.Players != nil || c.Game != nil, "HandlerConfig.Players")
@@ -276,15 +218,11 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	return &Handler{config: c}, nil
 }
 
-// ErrUnreachable means that [Handler.Check] found no fault, but could not reach a node.
-// Your server can start: only results wait for the node.
-var ErrUnreachable = errors.New("the node cannot be reached")
-
 // Check returns every fault that would otherwise show when a player has paid: of the
-// store, if it has a method Check, as [SQLStore] does; of the signer, in a trial signature
-// of a random digest; of the nodes of Chain; and of Proof.Decimals, compared with the
-// token contracts. Call it when your server starts, and do not start after an error,
-// except one that wraps [ErrUnreachable]. It changes nothing.
+// store, if it has a method Check, as [SQLStore] does; of the signer, in a trial
+// signature of a random digest; of the nodes of Chain; and of Proof.Decimals, compared
+// with the token contracts. Call it when your server starts, and do not start after an
+// error, except one that wraps [ErrUnreachable]. It changes nothing.
 func (h *Handler) Check(ctx context.Context) error {
 	c := &h.config
 	var found []error
@@ -329,8 +267,7 @@ func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 	})
 }
 
-// AnswerValidate answers a validate call (interface 2.5, 2.6) from its headers
-// and the raw bytes of its body.
+// AnswerValidate answers a validate call (interface 2.5), from its raw body.
 func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body []byte) Reply {
 	var r *ValidateRequest
 	return h.answer(ctx, "validate", func(c *call) (err error) {
@@ -397,8 +334,7 @@ func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
 	}
 }
 
-// AnswerResult answers a result call (interface 6) from its headers and the raw
-// bytes of its body.
+// AnswerResult answers a result call (interface 6), from its raw body.
 func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []byte) Reply {
 	var r *Result
 	return h.answer(ctx, "result", func(c *call) (err error) {

@@ -51,14 +51,9 @@ func (c Code) MarshalJSON() ([]byte, error) {
 // Rejection is an answer other than success: the status and code that the service
 // sees, and the cause, which is only logged.
 type Rejection struct {
-	// Status is the HTTP status. Zero means that of [Reject].
-	Status int
-
-	// Code is the errorCode of the envelope.
-	Code Code
-
-	// Err is the cause, which may be nil.
-	Err error
+	Status int   // HTTP status; zero means that of [Reject]
+	Code   Code  // errorCode of the envelope
+	Err    error // the cause, or nil
 }
 
 // Error returns the code and the cause.
@@ -79,13 +74,12 @@ func (r *Rejection) Unwrap() error { return r.Err }
 // or a cause, return a [*Rejection]. A result cannot be rejected: there, it counts as
 // any other error.
 //
-// The interface does not list the codes (7.2). The service's public guide uses
-// INVALID_USER, INVALID_BALANCE and INVALID_MESSAGE.
+// The public guide uses INVALID_USER, INVALID_BALANCE, INVALID_MESSAGE.
 func Reject(code Code) error { return &Rejection{Code: code} }
 
 // Permanent returns an error with which the Apply of a store, or [Game.Result], says
 // that delivering a result again cannot help. The service gets HTTP 400, after which
-// it does not retry, and err is logged. Make sure that a person looks at it.
+// it does not retry, and err is logged. Let a person look at it.
 func Permanent(err error) error {
 	return &Rejection{Status: http.StatusBadRequest, Code: CodePermanent, Err: err}
 }
