@@ -73,7 +73,10 @@ func (s *Store) transact(ctx context.Context, id uuid.UUID, next ramp.Transition
 	if err = inside(conn, func(tx pgx.Tx) error { return s.apply(ctx, tx, step) }); err == nil {
 		err = sqlTx.Commit()
 	}
-	return step, err
+	if err != nil {
+		return ramp.Step{}, err
+	}
+	return step, nil
 }
 
 // inside calls do with the transaction that is open on conn. Neither a panic nor an error
