@@ -43,7 +43,7 @@ func TestAnEndedOrderIsShownAfterARestart(t *testing.T) {
 	require.Len(t, reported.Orders, 2)
 	require.Equal(t, "player-1", reported.Orders[0].PlayerID)
 	orders := list[strings.Index(list, "All 2"):]
-	require.Contains(t, orders, "Mint 10 tokens alice Done. The game took 100 item_gold; alice received 8 tokens.")
+	require.Contains(t, orders, "Mint 10 tokens "+minted.UUID.String()[:8]+" −100 item_gold alice")
 
 	c.restart(t, c.handler)
 	assert.Contains(t, c.page(t, "/"), orders)
@@ -63,7 +63,7 @@ func TestTheVerdictOnAnEndedOrderIsNotStale(t *testing.T) {
 	other := c.mint(t)
 	c.service.Advance(time.Minute)
 	done := func(name string) string {
-		return "Done. The game took 100 item_gold; " + name + " received 8 tokens."
+		return "−100 item_gold " + name
 	}
 	require.Equal(t, 2, strings.Count(c.page(t, "/"), done("alice")))
 
@@ -81,7 +81,8 @@ func TestTheVerdictOnAnEndedOrderIsNotStale(t *testing.T) {
 	for range 2 {
 		list := c.page(t, "/")
 		assert.Contains(t, list, "Disputed. The game confirmed two outcomes; the first of them stands: succeeded.")
-		assert.Equal(t, 1, strings.Count(list, "Done. The game took"), "of the other order")
+		assert.Equal(t, 2, strings.Count(list, "−100 item_gold bob"))
+		assert.Contains(t, list, "Needs attention 1 Waiting 0 Done 1", "the other order")
 		c.restart(t, c.handler, reporting)
 	}
 

@@ -19,6 +19,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
@@ -85,7 +86,7 @@ func count(tokens ramp.Amount) string {
 	if tokens == ramp.NewAmount(1) {
 		return "1 token"
 	}
-	return tokens.String() + " tokens"
+	return books.Group(tokens.String()) + " tokens"
 }
 
 // Outcome is the outcome of an order's transaction.

@@ -105,7 +105,7 @@ func (s *orders) chainOf(o *Order) verdict.Chain {
 	default:
 		c.End = verdict.Reverted
 		if amount := o.token().Amount.Rat(); !o.trade().mint && o.had != nil && amount.Cmp(o.had) > 0 {
-			c.Short = books.Decimal(o.had)
+			c.Short = books.Grouped(o.had)
 		}
 	}
 	return c
@@ -173,7 +173,7 @@ func (s *orders) received(o *Order) *big.Rat {
 
 // tokens returns a number of tokens in words.
 func tokens(n *big.Rat) string {
-	if text := books.Decimal(n); text != "1" {
+	if text := books.Grouped(n); text != "1" {
 		return text + " tokens"
 	}
 	return "1 token"

@@ -100,16 +100,16 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 		said              string
 		attempts          int
 	}{
-		{"mint", "succeed", "once", "✓ 1000 900 900", "✓ moved +8 1000 1008 1008", "✓ Done. The game took 100 item_gold; the player received 8 tokens.", 1},
-		{"mint", "fail", "once", "✓ 1000 1000 1000", "✓ nothing moved 1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
-		{"mint", "fail", "twice", "✓ 1000 1000 1000", "✓ nothing moved 1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
-		{"mint", "fail", "lost", "✓ 1000 1000 1000", "✓ nothing moved 1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
-		{"mint", "fail", "late", "✓ 1000 1000 1000", "✓ nothing moved 1000 1000 1000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
-		{"mint", "fail", "never", "● +100 to come 1000 900 1000", "✓ nothing moved 1000 1000 1000",
+		{"mint", "succeed", "once", "✓ 1,000 900 900", "✓ moved +8 1,000 1,008 1,008", "✓ Done. The game took 100 item_gold; the player received 8 tokens.", 1},
+		{"mint", "fail", "once", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
+		{"mint", "fail", "twice", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
+		{"mint", "fail", "lost", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
+		{"mint", "fail", "late", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
+		{"mint", "fail", "never", "● +100 to come 1,000 900 1,000", "✓ nothing moved 1,000 1,000 1,000",
 			"● The transaction failed. The game has not given back 100 item_gold yet. No result will come, as you chose.", 0},
-		{"mint", "never", "once", "✓ 1000 900 900", "● not decided yet 1000 1000 1000",
+		{"mint", "never", "once", "✓ 1,000 900 900", "● not decided yet 1,000 1,000 1,000",
 			"● The game approved and took 100 item_gold. The transaction stays pending, as you chose. No result will come.", 0},
-		{"burn", "succeed", "once", "✓ 1000 1100 1100", "✓ moved -10 1000 990 990", "✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
+		{"burn", "succeed", "once", "✓ 1,000 1,100 1,100", "✓ moved -10 1,000 990 990", "✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
 	} {
 		t.Run(test.do+" "+test.chain+" "+test.result, func(t *testing.T) {
 			c := newCounter(t)
@@ -117,7 +117,7 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			page := c.browse(t, http.MethodGet, address, nil)
 			require.Equal(t, 200, page.StatusCode)
 			said := text(t, page)
-			assert.Contains(t, said, "tokens in the wallet 1000 item_gold 1000")
+			assert.Contains(t, said, "tokens in the wallet 1,000 item_gold 1,000")
 			assert.Contains(t, said, "a mint takes item_gold 100")
 			assert.Contains(t, said, "fee of a mint 20%")
 
@@ -194,19 +194,19 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 	}{
 		{"assets are not given back", answering(ramp.PathResult, 200, confirmed), mint, 10, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
 			"✗ The transaction failed. The game did not give back 100 item_gold. It answered HTTP 200: no further attempt.",
-			"item_gold ✗ 100 missing 1000 900 1000"}},
+			"item_gold ✗ 100 missing 1,000 900 1,000"}},
 		{"nothing is taken yet", nil, takeNothing, 10, nil, 0, []string{
-			"● The game approved and has not taken 100 item_gold yet. The transaction waits for the next block.", "item_gold ● -100 to come 1000 1000 900"}},
+			"● The game approved and has not taken 100 item_gold yet. The transaction waits for the next block.", "item_gold ● -100 to come 1,000 1,000 900"}},
 		{"nothing is taken", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, nil, time.Minute, []string{
-			"✗ The transaction succeeded. The game did not take 100 item_gold. It answered HTTP 200: no further attempt.", "item_gold ✗ 100 too many 1000 1000 900"}},
+			"✗ The transaction succeeded. The game did not take 100 item_gold. It answered HTTP 200: no further attempt.", "item_gold ✗ 100 too many 1,000 1,000 900"}},
 		{"nothing was taken and nothing is due", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
-			"✓ The transaction failed. The game had taken nothing, so nothing was due.", "item_gold ✓ 1000 1000 1000"}},
+			"✓ The transaction failed. The game had taken nothing, so nothing was due.", "item_gold ✓ 1,000 1,000 1,000"}},
 		{"nothing is taken, and the game fails", answering(ramp.PathResult, 500, ""), takeNothing, 10, nil, time.Minute, []string{
-			"● The transaction succeeded. The game has not taken 100 item_gold yet. The game answered HTTP 500. Next attempt at ", "item_gold ● -100 to come 1000 1000 900"}},
+			"● The transaction succeeded. The game has not taken 100 item_gold yet. The game answered HTTP 500. Next attempt at ", "item_gold ● -100 to come 1,000 1,000 900"}},
 		{"nothing is granted", answering(ramp.PathResult, 200, confirmed), burn, 10, nil, time.Minute, []string{
-			"✗ The transaction succeeded. The game did not grant 100 item_gold.", "item_gold ✗ 100 missing 1000 1000 1100"}},
+			"✗ The transaction succeeded. The game did not grant 100 item_gold.", "item_gold ✗ 100 missing 1,000 1,000 1,100"}},
 		{"a burn is above the balance", nil, burn, 2000, nil, time.Minute, []string{
-			"✓ The burn failed: it needs 2000 tokens, the wallet held 1000. Nothing moved.", "item_gold ✓ 1000 1000 1000"}},
+			"✓ The burn failed: it needs 2,000 tokens, the wallet held 1,000. Nothing moved.", "item_gold ✓ 1,000 1,000 1,000"}},
 		{"the game fails", answering(ramp.PathResult, 500, ""), mint, 10, nil, time.Minute, []string{
 			"● The transaction succeeded. The game took 100 item_gold. The game answered HTTP 500. Next attempt at ", "(2 of 20).", "The game failed. Its log says why."}},
 		{"the game rejects", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REJECTED","data":null}`), mint, 10, nil, time.Minute, []string{
@@ -266,8 +266,8 @@ func TestThePageOfAnOrderSurvivesARestart(t *testing.T) {
 	c.restart(t, c.handler, reporting)
 	said := text(t, c.browse(t, http.MethodGet, "/orders/"+order.UUID.String(), nil))
 	assert.Contains(t, said, "✗ The transaction failed. The game did not give back 100 item_gold.")
-	assert.Contains(t, said, "item_gold ✗ 100 missing 1000 900 1000")
-	assert.Contains(t, said, "tokens ✓ nothing moved 1000 1000 1000")
+	assert.Contains(t, said, "item_gold ✗ 100 missing 1,000 900 1,000")
+	assert.Contains(t, said, "tokens ✓ nothing moved 1,000 1,000 1,000")
 }
 
 func TestAResultThatIsUnderWayIsShown(t *testing.T) {
@@ -297,7 +297,7 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.OtherKey, _ = ramp.Base64URLKey("YW5vdGhlcg") })
 	said := func(address string) string { return text(t, c.browse(t, http.MethodGet, address, nil)) }
 	first := said("/")
-	assert.Contains(t, first, "No orders yet. Open your game’s exchange page, or start a test order.")
+	assert.Contains(t, first, "1. Point your game here export RAMP_API_URL=")
 	assert.Equal(t, 5, strings.Count(first, "not seen yet"))
 	assert.Contains(t, first, "Setup: not seen yet")
 	assert.Contains(t, first, "export RAMP_API_URL="+c.service.URL())

@@ -40,14 +40,14 @@ func TestMovementsOutsideOfAnOrderAreShownApart(t *testing.T) {
 	c.service.Advance(time.Minute)
 	said := c.pageOf(t, minted)
 	assert.Contains(t, said, "✓ Done. The game took 100 item_gold; the player received 8 tokens.")
-	assert.Contains(t, said, "tokens ✓ moved +8 outside of this order: -10 1000 998 998")
-	assert.Contains(t, said, "item_gold ✓ outside of this order: +100 1000 1000 1000")
+	assert.Contains(t, said, "tokens ✓ moved +8 outside of this order: -10 1,000 998 998")
+	assert.Contains(t, said, "item_gold ✓ outside of this order: +100 1,000 1,000 1,000")
 	said = c.pageOf(t, burned)
-	assert.Contains(t, said, "tokens ✓ moved -10 1008 998 998")
-	assert.Contains(t, said, "item_gold ✓ 900 1000 1000")
+	assert.Contains(t, said, "tokens ✓ moved -10 1,008 998 998")
+	assert.Contains(t, said, "item_gold ✓ 900 1,000 1,000")
 	c.shop.gold += 7 // outside of every order
 	c.browse(t, http.MethodPost, "/orders/"+burned.UUID.String()+"/read", url.Values{})
-	assert.Contains(t, c.pageOf(t, burned), "item_gold ✓ outside of this order: +7 900 1007 1007")
+	assert.Contains(t, c.pageOf(t, burned), "item_gold ✓ outside of this order: +7 900 1,007 1,007")
 }
 
 // The chain has the last word on what a wallet received.
@@ -59,7 +59,7 @@ func TestTheTokensAreThoseOfTheChain(t *testing.T) {
 	require.NoError(t, err)
 	c.service.Advance(time.Minute)
 	assert.Contains(t, c.pageOf(t, order), "✓ Done. The game took 100 item_gold; the player received 0.9 tokens.")
-	assert.Contains(t, c.pageOf(t, order), "tokens ✓ moved +0.9 1000 1000.9 1000.9")
+	assert.Contains(t, c.pageOf(t, order), "tokens ✓ moved +0.9 1,000 1,000.9 1,000.9")
 }
 
 // A contradicted order says so, and which outcome stands. It is over if the game rejected one.
@@ -201,8 +201,8 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 
 	said := c.page(t, "/")
 	assert.Contains(t, said, "– ")
-	assert.Contains(t, said, "Validate session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
-	assert.Contains(t, said, "Initialize No UUID was issued: invalid mac.")
+	assert.Contains(t, said, "POST /api/validate "+rejected.String()[:8]+" 200 session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
+	assert.Contains(t, said, "POST /api/v2/initialize 500 No UUID was issued: invalid mac.")
 	assert.Contains(t, said, "All 2 Needs attention 1 Waiting 0 Done 0")
 	for query, want := range map[string]string{rejected.String(): "INVALID_BALANCE", "invalid_balance": "INVALID_BALANCE", "mac": "invalid mac", "session-1": "INVALID_BALANCE"} {
 		assert.Contains(t, c.page(t, "/?q="+query), want, query)
@@ -261,11 +261,11 @@ func TestAllCallsAreListed(t *testing.T) {
 		}
 	}
 	assert.Len(t, seen, 1+1+1+60, "initialize, validate, the result, and those again")
-	assert.Contains(t, c.page(t, "/calls?session=session-1"), "Result #61")
+	assert.Contains(t, c.page(t, "/calls?session=session-1"), "POST /api/result #61")
 	assert.Contains(t, c.page(t, "/calls?session=session-2"), "No calls match.")
-	assert.Contains(t, c.page(t, "/calls?q=initialize&session=session-1"), "A UUID was issued.", "those of its orders")
-	assert.Contains(t, c.page(t, "/calls?routine=1"), "Assets session-1 The game listed the assets.")
-	assert.NotContains(t, c.page(t, "/calls"), "The game listed the assets.")
+	assert.Contains(t, c.page(t, "/calls?q=initialize&session=session-1"), "POST /api/v2/initialize", "those of its orders")
+	assert.Contains(t, c.page(t, "/calls?routine=1"), "GET /api/assets ")
+	assert.NotContains(t, c.page(t, "/calls"), "GET /api/assets")
 }
 
 // Everything that is kept can be reached.

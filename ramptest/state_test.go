@@ -60,7 +60,7 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	pending := c.mint(t, ramptest.TransactionFails())
 	_, before := c.control(t, "GET", "/control/orders", "")
 	shows := func() string { return text(t, c.browse(t, "GET", "/orders/"+failing.UUID.String(), nil)) }
-	const tokens = "tokens ✓ nothing moved outside of this order: +16 1000 1016 1016" // before, now, expected
+	const tokens = "tokens ✓ nothing moved outside of this order: +16 1,000 1,016 1,016" // before, now, expected
 	require.Contains(t, shows(), tokens)
 	now, wallet := c.service.Now(), c.service.Wallet(c.session)
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})

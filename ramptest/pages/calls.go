@@ -53,11 +53,7 @@ func (s *site) callsPage(w http.ResponseWriter, r *http.Request) {
 	v.RoutineHref = address("", !v.Routine)
 	for i := range list.Events {
 		e := &list.Events[i]
-		l := s.callLine(e)
-		if e.Fault != "" {
-			l.Verdict.Said += " (" + e.Fault + ")"
-		}
-		v.Lines = append(v.Lines, l)
+		v.Lines = append(v.Lines, s.callLine(e))
 	}
 	s.show(w, r, http.StatusOK, "calls.html", v)
 }
@@ -83,9 +79,9 @@ func (s *site) event(text string) (control.Event, bool) {
 
 // titleOf returns a title for a call.
 func titleOf(e *control.Event) string {
-	title := strings.ToUpper(string(e.Kind[:1])) + string(e.Kind[1:])
-	if e.Kind == control.KindRPC {
-		title = "RPC"
+	title := string(e.Kind)
+	if e.Request != nil {
+		title = e.Request.Method + " " + e.Request.Path
 	}
 	return strings.TrimSpace(title + " " + ordinal(e.Attempt))
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
@@ -31,6 +32,9 @@ type frontView struct {
 	Filters   []filterView
 	List      listView
 	Any       bool
+	Fresh     bool   // nothing was seen yet
+	Works     bool   // the whole setup works
+	Last      string // when the last call was made
 	Start     startView
 }
 
@@ -48,11 +52,16 @@ type listView struct {
 	First, Last, N int    // which of how many match
 }
 
-// line is an order or a call in a list.
+// line is an order or a call in a list: one line, and a sentence below it where there is
+// trouble.
 type line struct {
-	ID, Href        string
-	At, Title, Name string
-	Verdict         verdictView
+	ID, Href  string
+	At, Title string
+	Short     string // the beginning of the UUID
+	Facts     string // what an order moved, or how a call was answered
+	Name      string // the player, or the session of a call
+	Verdict   verdictView
+	Explained bool // whether the sentence is shown
 }
 
 // startView is the form of a test order. It has the terms of the last initialize call,
@@ -106,6 +115,11 @@ func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *
 		v.Filters[i].Count = list.Counts[desk.Show(v.Filters[i].Value)]
 	}
 	v.Any = list.Any
+	if last, ok := s.last(desk.CallsQuery{Pick: desk.Calls}); ok {
+		v.Last = s.stamp(last.Time)
+	}
+	v.Fresh = !v.Any && v.Last == ""
+	v.Works = v.SetupTone == verdict.Good
 	v.List.N = list.Counts[desk.Show(show)]
 	v.List.First = min((page-1)*maxLines, v.List.N)
 	v.List.Last = v.List.First + len(list.Entries)
@@ -135,17 +149,62 @@ func (s *site) line(e *desk.Entry) line {
 		return s.callLine(e.Call)
 	}
 	o := e.Order
-	return line{ID: "order-" + o.UUID.String(), Href: "/orders/" + o.UUID.String(), At: s.stamp(o.Placed), Title: titleOfOrder(o), Name: nameOf(o), Verdict: s.verdictView(o.Verdict)}
+	return line{ID: "order-" + o.UUID.String(), Href: "/orders/" + o.UUID.String(), At: s.stamp(o.Placed), Title: titleOfOrder(o), Short: shortUUID(o.UUID),
+		Facts: movedBy(o), Name: nameOf(o), Verdict: s.verdictView(o.Verdict), Explained: o.Tone != verdict.Good || o.TxStatus != string(control.TxSucceeded)}
 }
 
 // callLine returns a call as a list shows it.
 func (s *site) callLine(e *control.Event) line {
-	return line{ID: fmt.Sprintf("call-%d", e.Number), Href: fmt.Sprintf("/calls/%d", e.Number), At: s.stamp(e.Time), Title: titleOf(e), Name: e.Session, Verdict: s.verdictView(verdictOf(e))}
+	v := verdictOf(e)
+	l := line{ID: fmt.Sprintf("call-%d", e.Number), Href: fmt.Sprintf("/calls/%d", e.Number), At: s.stamp(e.Time), Title: titleOf(e), Short: shortUUID(e.UUID),
+		Facts: "no answer", Name: e.Session, Verdict: s.verdictView(v), Explained: v.Tone != verdict.Good && e.Outcome != "success" || e.Fault != ""}
+	if status := statusOf(e); status != "" {
+		l.Facts = status
+		if e.Took > 0 {
+			l.Facts += " · " + took(e.Took)
+		}
+	}
+	if e.Fault != "" && !strings.Contains(v.Said, e.Fault) {
+		l.Verdict.Said += " (" + e.Fault + ")"
+	}
+	return l
+}
+
+// took formats how long a call took.
+func took(d time.Duration) string {
+	if d < time.Second {
+		return strconv.FormatInt(max(1, d.Milliseconds()), 10) + " ms"
+	}
+	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+}
+
+// movedBy says what the game moved for an order.
+func movedBy(o *control.Order) string {
+	const most = 2
+	var parts []string
+	for _, id := range slices.Sorted(maps.Keys(o.Moved)) {
+		amount := o.Moved[id]
+		sign := "+"
+		if amount.Sign() < 0 {
+			sign = "−"
+		}
+		parts = append(parts, sign+strings.TrimLeft(group(amount), "-")+" "+id)
+	}
+	switch {
+	case o.Moved == nil:
+		return "movement unknown"
+	case parts == nil:
+		return "nothing moved"
+	case len(parts) > most:
+		return strings.Join(parts[:most], ", ") + fmt.Sprintf(" and %d more", len(parts)-most)
+	default:
+		return strings.Join(parts, ", ")
+	}
 }
 
 // titleOfOrder returns a title for an order, such as "Mint 3 tokens".
 func titleOfOrder(o *control.Order) string {
-	tokens := o.Amount.String() + " tokens"
+	tokens := group(o.Amount) + " tokens"
 	if tokens == "1 tokens" {
 		tokens = "1 token"
 	}

@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,6 +33,7 @@ type orderView struct {
 	Catalog  string
 	Calls    string // the address of the calls of the session
 	Operator bool   // whether the reader may act for all players
+	Culprit  string // the address of the call that lost assets; "" if none did
 	Timeline timelineView
 }
 
@@ -88,6 +90,9 @@ func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Orde
 	if o.PlayerID != "" {
 		v.Names = slices.Insert(v.Names, 3, nameRow{"player-id", "Player", o.PlayerID})
 	}
+	if o.Loss {
+		v.Culprit = s.culprit(o.UUID)
+	}
 	balances, err := s.desk.Balances(r.Context(), o.UUID)
 	if err != nil {
 		s.noOrder(w, r) // the service has just forgotten it
@@ -104,6 +109,24 @@ func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Orde
 		v.Problem = &problem{Said: "Balances unknown: " + balances.Problem}
 	}
 	s.show(w, r, status, "order.html", v)
+}
+
+// culprit returns the address of the first call about an order after which the books found
+// something wrong, or "" if they found it after no call.
+func (s *site) culprit(id uuid.UUID) (address string) {
+	list, err := s.desk.Calls(context.Background(), desk.CallsQuery{UUID: id, Limit: 1_000})
+	if err != nil {
+		return ""
+	}
+	for _, e := range slices.Backward(list.Events) {
+		switch {
+		case e.Request != nil:
+			address = fmt.Sprintf("/orders/%s/events/%d", id, e.Number)
+		case e.Kind == control.KindBooks && e.Failed:
+			return address
+		}
+	}
+	return ""
 }
 
 // mainButton returns what somebody wants to do next.

@@ -195,6 +195,11 @@ function times(a, b) {
   const part = places ? digits.slice(-places).replace(/0+$/, "") : "";
   return (places ? digits.slice(0, -places) : digits) + (part && "." + part);
 }
+// grouped separates the thousands of a decimal.
+function grouped(n) {
+  const [whole, part] = n.split(".");
+  return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? "." + part : "");
+}
 amount?.addEventListener("input", () => {
   const text = amount.value.trim();
   if (amount.hasAttribute("aria-invalid")) {
@@ -203,7 +208,10 @@ amount?.addEventListener("input", () => {
     at.focus();
   }
   if (!/^\d+(\.\d+)?$/.test(text)) return;
-  for (const price of document.querySelectorAll("[data-each]")) set(price, times(price.dataset.each, text));
+  for (const price of document.querySelectorAll("[data-each]")) {
+    const n = times(price.dataset.each, text);
+    set(price, grouped(n) + (!price.hasAttribute("data-unit") ? "" : n === "1" ? " token" : " tokens"));
+  }
 });
 if (amount?.getAttribute("aria-invalid")) amount.focus();
 

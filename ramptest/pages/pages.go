@@ -26,6 +26,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
@@ -47,7 +48,7 @@ type site struct {
 func New(service desk.Service, guard *desk.Guard) http.Handler {
 	s := &site{desk: service, guard: guard}
 	s.templates = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("").Funcs(template.FuncMap{"first": first, "rest": rest}).ParseFS(files, "*.html"))
+		return template.Must(template.New("").Funcs(template.FuncMap{"first": first, "rest": rest, "group": group}).ParseFS(files, "*.html"))
 	})
 	mux := http.NewServeMux()
 	for _, name := range []string{"style.css", "page.js"} {
@@ -100,6 +101,9 @@ func rest(list any) any {
 	v := reflect.ValueOf(list)
 	return v.Slice(shown(v.Len()), v.Len()).Interface()
 }
+
+// group separates the thousands of an amount.
+func group(amount any) string { return books.Group(fmt.Sprint(amount)) }
 
 func shown(length int) int {
 	if length > maxRows+1 {

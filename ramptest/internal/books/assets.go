@@ -55,7 +55,7 @@ func (a Assets) String() string {
 		if a[id].Sign() > 0 {
 			sign = "+"
 		}
-		parts = append(parts, sign+Decimal(a[id])+" "+id)
+		parts = append(parts, sign+Grouped(a[id])+" "+id)
 	}
 	if parts == nil {
 		return "nothing"
@@ -69,6 +69,22 @@ func Decimal(n *big.Rat) string {
 		return n.Num().String()
 	}
 	return strings.TrimRight(n.FloatString(100), "0") // the most decimals that an amount may have
+}
+
+// Grouped is Decimal for a reader: thousands are separated.
+func Grouped(n *big.Rat) string { return Group(Decimal(n)) }
+
+// Group separates the thousands of a decimal.
+func Group(decimal string) string {
+	sign := decimal[:len(decimal)-len(strings.TrimLeft(decimal, "+-"))]
+	whole, part, isPart := strings.Cut(decimal[len(sign):], ".")
+	for at := len(whole) - 3; at > 0; at -= 3 {
+		whole = whole[:at] + "," + whole[at:]
+	}
+	if isPart {
+		whole += "." + part
+	}
+	return sign + whole
 }
 
 func (a Assets) of(id string) *big.Rat {

@@ -196,7 +196,7 @@ func (v *Verdict) overdraw(before Assets) {
 	for _, id := range need.ids() {
 		if need[id].Cmp(have.of(id)) > 0 {
 			v.Overdraw = true
-			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(orders), Decimal(need[id]), id, Decimal(have.of(id)))
+			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(orders), Grouped(need[id]), id, Grouped(have.of(id)))
 			return
 		}
 	}
@@ -218,7 +218,7 @@ func (v *Verdict) problem(before, after Assets) {
 	for _, id := range wrong.ids() {
 		d := Difference{ID: id, Before: before.of(id), After: after.of(id), Expected: before.Plus(expected).of(id)}
 		v.Assets = append(v.Assets, d)
-		text := fmt.Sprintf("%s before, %s after, %s expected", Decimal(d.Before), Decimal(d.After), Decimal(d.Expected))
+		text := fmt.Sprintf("%s before, %s after, %s expected", Grouped(d.Before), Grouped(d.After), Grouped(d.Expected))
 		if len(wrong) > 1 || len(expected) != 1 || expected[id] == nil {
 			text = id + ": " + text
 		}
@@ -366,7 +366,7 @@ func (v *Verdict) verb(move Assets, past bool) string {
 	}
 	var amounts []string
 	for _, id := range move.ids() {
-		amounts = append(amounts, Decimal(abs(move[id]))+" "+id)
+		amounts = append(amounts, Grouped(abs(move[id]))+" "+id)
 	}
 	return now + " " + strings.Join(amounts, ", ")
 }

@@ -500,9 +500,9 @@ func Rows(o Order, before, now books.Assets) []Row {
 		case !judged:
 			r.Tone, r.Note = Unclear, "unknown"
 		case m.wrong[id] != nil:
-			r.Tone, r.Note = Bad, books.Decimal(new(big.Rat).Abs(m.wrong[id]))+" missing"
+			r.Tone, r.Note = Bad, books.Grouped(new(big.Rat).Abs(m.wrong[id]))+" missing"
 			if m.wrong[id].Sign() > 0 {
-				r.Note = books.Decimal(m.wrong[id]) + " too many"
+				r.Note = books.Grouped(m.wrong[id]) + " too many"
 			}
 		case m.toCome[id] != nil:
 			r.Tone, r.Note = Wait, signed(m.toCome[id])+" to come"
@@ -523,12 +523,12 @@ func Rows(o Order, before, now books.Assets) []Row {
 // Tokens returns the row of the tokens. moved is what the transaction moved in the
 // player's wallet; before is nil if unknown.
 func Tokens(end End, before, now, moved *big.Rat) Row {
-	r := Row{ID: "tokens", Now: books.Decimal(now), Tone: Good}
+	r := Row{ID: "tokens", Now: books.Grouped(now), Tone: Good}
 	if before == nil {
 		r.Tone, r.Note = Unclear, "unknown"
 		return r
 	}
-	r.Before, r.Expected = books.Decimal(before), r.Now // the chain is exact
+	r.Before, r.Expected = books.Grouped(before), r.Now // the chain is exact
 	switch {
 	case end == Pending:
 		r.Tone, r.Note = Wait, "not decided yet"

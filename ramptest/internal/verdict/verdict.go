@@ -90,7 +90,7 @@ func amounts(a books.Assets) string {
 			parts = append(parts, big.NewInt(int64(len(ids)-maxItems)).String()+" other assets")
 			break
 		}
-		parts = append(parts, books.Decimal(new(big.Rat).Abs(a[id]))+" "+id)
+		parts = append(parts, books.Grouped(new(big.Rat).Abs(a[id]))+" "+id)
 	}
 	if parts == nil {
 		return "nothing"
@@ -113,9 +113,9 @@ func ids(a, b books.Assets) []string {
 // signed formats an amount with its sign.
 func signed(n *big.Rat) string {
 	if n.Sign() > 0 {
-		return "+" + books.Decimal(n)
+		return "+" + books.Grouped(n)
 	}
-	return books.Decimal(n)
+	return books.Grouped(n)
 }
 
 // decimal formats the amount of an asset; "" means that it is unknown.
@@ -126,6 +126,6 @@ func decimal(a books.Assets, id string) string {
 	case a[id] == nil:
 		return "0"
 	default:
-		return books.Decimal(a[id])
+		return books.Grouped(a[id])
 	}
 }

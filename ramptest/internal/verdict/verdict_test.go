@@ -315,10 +315,10 @@ func TestTheTokensComeFromTheChain(t *testing.T) {
 		before, now, moved string
 		want               Row
 	}{
-		{Succeeded, "1000", "1000.99", "0.99", Row{"tokens", "1000", "1000.99", "1000.99", Good, "moved +0.99", ""}},
-		{Succeeded, "1000", "999.99", "0.99", Row{"tokens", "1000", "999.99", "999.99", Good, "moved +0.99", "outside of this order: -1"}},
-		{Reverted, "1000", "1000", "0", Row{"tokens", "1000", "1000", "1000", Good, "nothing moved", ""}},
-		{Pending, "1000", "1001", "0", Row{"tokens", "1000", "1001", "1001", Wait, "not decided yet", "outside of this order: +1"}},
+		{Succeeded, "1000", "1000.99", "0.99", Row{"tokens", "1,000", "1,000.99", "1,000.99", Good, "moved +0.99", ""}},
+		{Succeeded, "1000", "999.99", "0.99", Row{"tokens", "1,000", "999.99", "999.99", Good, "moved +0.99", "outside of this order: -1"}},
+		{Reverted, "1000", "1000", "0", Row{"tokens", "1,000", "1,000", "1,000", Good, "nothing moved", ""}},
+		{Pending, "1000", "1001", "0", Row{"tokens", "1,000", "1,001", "1,001", Wait, "not decided yet", "outside of this order: +1"}},
 	} {
 		assert.Equal(t, test.want, Tokens(test.end, n(test.before), n(test.now), n(test.moved)))
 	}
