@@ -24,17 +24,14 @@ const hash = (text) => createHash('sha256').update(text).digest('hex')
 
 async function transaction (work) {
   const db = await pool.connect()
-  let failed
   try {
     await db.query('BEGIN')
     await work(db)
     await db.query('COMMIT')
+    db.release()
   } catch (error) {
-    failed = error
-    await db.query('ROLLBACK').catch(() => {})
+    db.release(true) // closes the connection, which rolls back
     throw error
-  } finally {
-    db.release(failed && !(failed instanceof Rejection)) // a connection that failed is closed
   }
 }
 
@@ -57,9 +54,9 @@ function read (call) {
 async function authenticate (call) {
   const session = call.get('x-dapp-sessionid') ?? ''
   const [, accessToken] = /^Bearer (\S+)$/.exec(call.get('x-dapp-authorization') ?? '') ?? []
-  const { rows } = await pool.query('SELECT gold FROM characters WHERE session = $1 AND token_hash = $2', [session, hash(accessToken ?? '')])
-  require(rows.length, 'INVALID_USER', 401)
-  return { session, gold: rows[0].gold }
+  const { rows: [found] } = await pool.query('SELECT session, gold FROM characters WHERE session = $1 AND token_hash = $2', [session, hash(accessToken ?? '')])
+  require(found, 'INVALID_USER', 401)
+  return found
 }
 
 // goldOf returns the gold of an order that is for the game's token at its price.
