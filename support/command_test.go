@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -102,6 +103,24 @@ func TestWaitingOrdersAreCountedByTheirAge(t *testing.T) {
 13h0m0s              1      0
 168h0m0s             0      0
 `, printed)
+}
+
+// A finding is an error when it is new, and not again in each hour that follows.
+func TestAFindingIsAnErrorOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t)
+		s.place(t, s.service.Mint, 2, ramptest.MintedByStranger())
+		ctx, cancel := context.WithCancel(t.Context())
+		hours := 0
+		s.KeepBooks(ctx, filepath.Join(t.TempDir(), "position"), func(books *support.Books) {
+			assert.Len(t, books.Findings, 1)
+			if hours++; hours == 3 {
+				cancel()
+			}
+		})
+		assert.Equal(t, 1, strings.Count(s.log.String(), `"level":"ERROR","msg":"ramp: the books do not close"`))
+		assert.Equal(t, 2, strings.Count(s.log.String(), `"level":"INFO","msg":"ramp: the books do not close"`))
+	})
 }
 
 // Each run begins where the last one ended, once its report is written.

@@ -18,13 +18,14 @@ import (
 //
 // It logs one record for each finding that is listed, "ramp: the books do not close", with
 // kind, detail, time, uuid, tx_hash and user, and with findings and listed if there are
-// more. "ramp: the books were not read" and "ramp: the position of the books was not kept"
+// more: an error, and only information if the last books had it too. "ramp: the books were not read" and "ramp: the position of the books was not kept"
 // have the cause, and "ramp: the books have no position" says where they begin instead.
 // report, if not nil, gets the books, for metrics. It corrects nothing.
 func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Books)) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	log := cmp.Or(o.config.Logger, slog.Default())
+	known := map[string]bool{} // the findings of the last books
 	for {
 		books, err := o.since(ctx, position(file), time.Time{}, time.Time{})
 		switch {
@@ -33,12 +34,22 @@ func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Books)
 		case err != nil:
 			log.ErrorContext(ctx, "ramp: the books were not read", "error", err)
 		default:
+			found := map[string]bool{}
+			say := func(attrs ...any) {
+				finding, level := fmt.Sprint(attrs...), slog.LevelError
+				if known[finding] {
+					level = slog.LevelInfo
+				}
+				found[finding] = true
+				log.Log(ctx, level, "ramp: the books do not close", attrs...)
+			}
 			for _, f := range books.Findings {
-				log.ErrorContext(ctx, "ramp: the books do not close", f.attrs()...)
+				say(f.attrs()...)
 			}
 			if n := books.found(); n > len(books.Findings) {
-				log.ErrorContext(ctx, "ramp: the books do not close", "findings", n, "listed", len(books.Findings))
+				say("findings", n, "listed", len(books.Findings))
 			}
+			known = found
 			if report != nil {
 				report(books)
 			}

@@ -65,10 +65,7 @@ func (s *settings) products() []ramp.Product {
 
 // policy rejects an order for a token that is not sold. Only -any-rate needs it, because
 // otherwise the terms do.
-func (s *settings) policy(r *ramp.ValidateRequest) error {
-	if !s.anyRate {
-		return nil
-	}
+func (s *settings) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
 	for _, asset := range slices.Concat(r.Intent.From, r.Intent.To) {
 		if token := common.HexToAddress(asset.ID); asset.Type != ramp.TypeAsset && token != s.token && token != s.swordToken {
 			return &ramp.Rejection{Code: ramp.CodeTerms, Err: errors.New("the order is not for a token of this game: see -token")}
@@ -113,7 +110,7 @@ func (g *game) bindWallet(ctx context.Context, s ramp.Session, wallet common.Add
 	}
 	err := read()
 	if err == nil && closed != "" {
-		return shopClosed(closed)
+		err = g.checkOpen(ctx)
 	}
 	if err == nil && owner == "" {
 		err = errors.Join(g.insertNew(ctx, g.db, "wallets", "wallet, player", key, player), read())

@@ -156,7 +156,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
 			return game.keepConflict(ctx, conflict, r) // gameserver orders conflicts lists it
 		},
-		Policy: func(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error { return s.policy(r) },
+		Policy: s.policy,
 	}
 	if config.Chain, err = s.chain(getenv("RAMP_RPC_URL"), log, observer); err != nil {
 		return err

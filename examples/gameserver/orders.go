@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,14 +24,10 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	s := newSettings(flags)
 	command, err := support.NewCommand(name, flags)
 	var decides *decision
-	switch name {
-	case "close", "open", "resolve":
+	if slices.Contains([]string{"close", "open", "resolve"}, name) {
 		decides = newDecision(name, flags)
-	case "conflicts", "migrate":
-	default:
-		if err != nil {
-			return fmt.Errorf("%w: %w", err, errUsage)
-		}
+	} else if err != nil && name != "conflicts" && name != "migrate" {
+		return fmt.Errorf("%w: %w", err, errUsage)
 	}
 	if err := parse(flags, args); err != nil {
 		return err

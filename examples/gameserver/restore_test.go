@@ -22,7 +22,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// backup has the two commands of docs/operations.md for a database, and where they run.
+// backup has the two commands of docs/restore.md for a database, and where they run.
 type backup struct {
 	back, restore string
 	env           []string
@@ -71,9 +71,9 @@ func backupOf(t *testing.T, address string) backup {
 	if find.Run() != nil {
 		t.Skip("*** NOT TESTED: " + program + " is not installed ***")
 	}
-	commands := regexp.MustCompile("```sh\n(" + program + " .+)\n(.+)\n```").FindStringSubmatch(document(t, "operations.md"))
+	commands := regexp.MustCompile("```sh\n(" + program + " .+)\n(.+)\n```").FindStringSubmatch(document(t, "restore.md"))
 	if commands == nil {
-		t.Fatalf("docs/operations.md does not say how to back up with %s", program)
+		t.Fatalf("docs/restore.md does not say how to back up with %s", program)
 	}
 	b.back, b.restore = commands[1], commands[2]
 	return b
@@ -88,7 +88,7 @@ func (b backup) run(t *testing.T, line string) {
 	}
 }
 
-// What docs/operations.md says about a restore is true, and its steps repair it. The
+// What docs/restore.md says about a restore is true, and its steps repair it. The
 // amounts are chosen so that the balance tells which orders have moved gold.
 func TestARestoreIsRepaired(t *testing.T) {
 	t.Parallel()

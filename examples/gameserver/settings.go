@@ -20,14 +20,12 @@ import (
 // sold, and what a transaction must show before it ends an order.
 type settings struct {
 	database               string
-	connections            int
 	project, network       string
 	token, swordToken      common.Address
-	anyRate                bool
 	chainID, confirmations uint64
 	payers, contracts      []common.Address
-	anyFailure             bool
-	decimals               int
+	anyRate, anyFailure    bool
+	connections, decimals  int
 }
 
 func newSettings(flags *flag.FlagSet) *settings {

@@ -51,13 +51,9 @@ func (d *decision) run(ctx context.Context, g *game, id string) (said string, er
 func (g *game) checkOpen(ctx context.Context) error {
 	closed, err := g.column(ctx, g.db, "SELECT closed FROM shop WHERE closed <> ?", "")
 	if err == nil && len(closed) > 0 {
-		err = shopClosed(closed[0])
+		err = &ramp.Rejection{Code: "SHOP_CLOSED", Err: errors.New("closed by " + closed[0])}
 	}
 	return err
-}
-
-func shopClosed(why string) error {
-	return &ramp.Rejection{Code: "SHOP_CLOSED", Err: errors.New("closed by " + why)}
 }
 
 // observe registers gauges of what a person has to end: a shop that is closed, and

@@ -28,7 +28,7 @@ import (
 )
 
 // frameworks serve the handler. Those that are final lose a result: they answer it with what
-// the service does not repeat. The tests are of the table in docs/operations.md.
+// the service does not repeat. The tests are of the table in docs/frameworks.md.
 var frameworks = []struct {
 	name    string
 	serve   func(t *testing.T, h *ramp.Handler) *httptest.Server
@@ -101,11 +101,11 @@ func settings(t *testing.T, row string) (list []string) {
 	if row == "" {
 		return nil
 	}
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../docs/frameworks.md")
 	check(t, err)
 	line := regexp.MustCompile(`(?m)^\| ` + row + `\b.*\| (.*) \|$`).FindStringSubmatch(string(text))
 	if line == nil {
-		t.Fatalf("docs/operations.md has no row %q", row)
+		t.Fatalf("docs/frameworks.md has no row %q", row)
 	}
 	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(line[1], -1) {
 		list = append(list, m[1])
