@@ -266,6 +266,13 @@ func TestAllCallsAreListed(t *testing.T) {
 	assert.Contains(t, c.page(t, "/calls?q=initialize&session=session-1"), "POST /api/v2/initialize", "those of its orders")
 	assert.Contains(t, c.page(t, "/calls?routine=1"), "GET /api/assets ")
 	assert.NotContains(t, c.page(t, "/calls"), "GET /api/assets")
+	assert.Contains(t, c.page(t, "/calls?wrong=1"), "No calls match.")
+	c.shop.answers = []error{errors.New("the database is unreachable")}
+	_ = c.service.Resend(t.Context(), order)
+	wrong := c.page(t, "/calls?wrong=1")
+	require.NoError(t, c.service.Resend(t.Context(), order))
+	assert.Contains(t, wrong, "POST /api/result #62 "+order.UUID.String()[:8]+" 500 session-1 The game failed with HTTP 500")
+	assert.NotContains(t, wrong, "/api/validate")
 }
 
 // Everything that is kept can be reached.

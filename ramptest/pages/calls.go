@@ -17,22 +17,28 @@ type callsView struct {
 	frame
 	Session, Query string
 	Routine        bool // whether routine calls are shown too
+	Wrong          bool // whether only failures and rejections are shown
 	Lines          []line
 	Newest, Older  string // the addresses of the first page and of the next one; "" if there is none
 	RoutineHref    string // the address of the list with or without routine calls
+	WrongHref      string // the address of the list of failures and rejections, or of all calls
 }
 
 // callsPage shows the calls of all players, or of one session.
 func (s *site) callsPage(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	v := &callsView{frame: frame{Title: "Calls", Live: true}, Session: q.Get("session"), Query: q.Get("q"), Routine: q.Has("routine")}
+	v := &callsView{frame: frame{Title: "Calls", Live: true}, Session: q.Get("session"), Query: q.Get("q"), Routine: q.Has("routine"), Wrong: q.Has("wrong")}
+	pick := desk.Calls
+	if v.Wrong {
+		pick = desk.Wrong
+	}
 	before := max(0, number(q.Get("before")))
-	list, err := s.desk.Calls(r.Context(), desk.CallsQuery{Pick: desk.Calls, Before: before, Session: v.Session, Text: v.Query, Routine: v.Routine, Limit: maxLines})
+	list, err := s.desk.Calls(r.Context(), desk.CallsQuery{Pick: pick, Before: before, Session: v.Session, Text: v.Query, Routine: v.Routine, Limit: maxLines})
 	if err != nil {
 		s.failure(w, r, http.StatusInternalServerError, say(err))
 		return
 	}
-	address := func(before string, routine bool) string {
+	address := func(before string, routine, wrong bool) string {
 		to := url.Values{}
 		for name, value := range map[string]string{"session": v.Session, "q": v.Query, "before": before} {
 			if value != "" {
@@ -42,15 +48,18 @@ func (s *site) callsPage(w http.ResponseWriter, r *http.Request) {
 		if routine {
 			to.Set("routine", "1")
 		}
+		if wrong {
+			to.Set("wrong", "1")
+		}
 		return "/calls?" + to.Encode()
 	}
 	if before != 0 {
-		v.Newest = address("", v.Routine)
+		v.Newest = address("", v.Routine, v.Wrong)
 	}
 	if list.More {
-		v.Older = address(strconv.Itoa(list.Events[len(list.Events)-1].Number), v.Routine)
+		v.Older = address(strconv.Itoa(list.Events[len(list.Events)-1].Number), v.Routine, v.Wrong)
 	}
-	v.RoutineHref = address("", !v.Routine)
+	v.RoutineHref, v.WrongHref = address("", !v.Routine, v.Wrong), address("", v.Routine, !v.Wrong)
 	for i := range list.Events {
 		e := &list.Events[i]
 		v.Lines = append(v.Lines, s.callLine(e))
