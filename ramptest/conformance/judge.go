@@ -17,7 +17,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Judge tries cases on a target. It is safe for concurrent use.
+// Judge tries cases on a target. After [Judge.Ready], it is safe for concurrent use.
 type Judge struct {
 	target Target
 	client *http.Client

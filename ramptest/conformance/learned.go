@@ -3,7 +3,7 @@ package conformance
 import "sync/atomic"
 
 // learned is what the opening learned about the server, through which the cases are
-// judged. Only [Judge.Ready] changes it, but for what cases that run alone add.
+// judged. Only [Judge.Ready] changes it, because it tries what does so.
 type learned struct {
 	opening map[string]Verdict // the verdicts of the abilities, by case ID
 	known   known              // the faults that they found
