@@ -528,14 +528,14 @@ func (a *account) knows(mode Books) verdict.Why {
 
 // moved returns what the game has moved for an order in total, by asset. It is nil
 // if unknown.
-func (a *audit) moved(o *Order) map[string]ramp.Amount {
+func (a *audit) moved(o *Order) map[string]string {
 	acc := a.account(o)
 	if acc.knows(a.mode) != verdict.Known {
 		return nil
 	}
-	moved := make(map[string]ramp.Amount)
+	moved := make(map[string]string)
 	for asset, amount := range acc.order.Totals[0] {
-		moved[asset] = amountOf(amount)
+		moved[asset] = amountOf(amount).String()
 	}
 	return moved
 }

@@ -107,19 +107,19 @@ func (s *remote) report(o *Order) control.Order {
 	}
 	token, tx, progress := o.token(), s.orders.onChain(o), s.orders.progress(o)
 	r := control.Order{UUID: o.UUID, Do: string(o.trade().direction), SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID), Name: name,
-		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount, Wallet: o.Request.UserAddress,
+		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount.String(), Wallet: o.Request.UserAddress,
 		Assets: []control.AssetAmount{}, Faults: append([]string{}, o.script.names...), Placed: o.placed,
 		Verdict: s.orders.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
 		Delivery: string(progress.state), Attempts: progress.attempts, LastStatus: progress.status, Over: progress.done,
 		Moved: s.audit.moved(o), Imbalances: []control.Imbalance{}}
 	assets, _ := o.trade().sides(&o.Request.Intent)
 	for _, asset := range *assets {
-		r.Assets = append(r.Assets, control.AssetAmount{ID: asset.ID, Amount: asset.Amount})
+		r.Assets = append(r.Assets, control.AssetAmount{ID: asset.ID, Amount: asset.Amount.String()})
 	}
 	for _, found := range s.audit.about(o.UUID) {
 		shown := control.Imbalance{Problem: found.Problem, Assets: []control.AssetBalance{}}
 		for _, a := range found.Assets {
-			shown.Assets = append(shown.Assets, control.AssetBalance(a))
+			shown.Assets = append(shown.Assets, control.AssetBalance{ID: a.ID, Before: a.Before.String(), After: a.After.String(), Expected: a.Expected.String()})
 		}
 		r.Imbalances = append(r.Imbalances, shown)
 	}

@@ -28,7 +28,7 @@ type answer struct {
 	Do         string
 	SessionID  string `json:"session_id"`
 	PlayerID   string `json:"player_id"`
-	Amount     json.Number
+	Amount     string
 	Faults     []string
 	State      string
 	Attention  bool
@@ -41,10 +41,10 @@ type answer struct {
 	TxStatus   string `json:"tx_status"`
 	Block      uint64
 	LastStatus int `json:"last_status"`
-	Moved      map[string]json.Number
+	Moved      map[string]string
 	Imbalances []struct {
 		Problem string
-		Assets  []struct{ Before, After, Expected json.Number }
+		Assets  []struct{ Before, After, Expected string }
 	}
 	Order      *answer
 	Orders     []answer
@@ -119,18 +119,18 @@ func TestControlStartsAnOrderAndWaitsForItsEnd(t *testing.T) {
 	assert.NotZero(t, order.Block)
 	assert.Equal(t, 1, order.Attempts)
 	assert.Equal(t, 200, order.LastStatus)
-	assert.Equal(t, json.Number("10"), order.Amount)
-	assert.Equal(t, map[string]json.Number{"item_gold": "-100"}, order.Moved)
+	assert.Equal(t, "10", order.Amount)
+	assert.Equal(t, map[string]string{"item_gold": "-100"}, order.Moved)
 	assert.Equal(t, "session-1", order.SessionID)
 
 	status, again := c.control(t, "POST", "/control/orders", `{"do":"burn","like":"`+order.UUID.String()[:8]+`","faults":["transaction-fails","lost-answer=result"],"wait":"30s"}`)
 	require.Equal(t, 200, status, again.problem())
 	assert.NotEqual(t, order.UUID, again.UUID)
 	assert.Equal(t, "burn", again.Do)
-	assert.Equal(t, json.Number("10"), again.Amount, "as of the order that it is like")
+	assert.Equal(t, "10", again.Amount, "as of the order that it is like")
 	assert.Equal(t, []string{"transaction-fails", "lost-answer=result"}, again.Faults)
 	assert.Equal(t, "failed", again.TxStatus)
-	assert.Equal(t, map[string]json.Number{}, again.Moved)
+	assert.Equal(t, map[string]string{}, again.Moved)
 	assert.Equal(t, 2, again.Attempts)
 
 	status, listed := c.control(t, "GET", "/control/orders", "")
@@ -246,8 +246,8 @@ func TestControlReportsALoss(t *testing.T) {
 	require.Len(t, order.Imbalances, 1)
 	assert.Contains(t, order.Imbalances[0].Problem, "must give back 100 item_gold")
 	require.Len(t, order.Imbalances[0].Assets, 1)
-	assert.Equal(t, json.Number("900"), order.Imbalances[0].Assets[0].After)
-	assert.Equal(t, json.Number("1000"), order.Imbalances[0].Assets[0].Expected)
+	assert.Equal(t, "900", order.Imbalances[0].Assets[0].After)
+	assert.Equal(t, "1000", order.Imbalances[0].Assets[0].Expected)
 }
 
 func TestControlListsAndStreamsEvents(t *testing.T) {
@@ -544,10 +544,10 @@ func TestWhatADisputedOrderMovedIsKnown(t *testing.T) {
 	order := c.mint(t)
 	c.service.Advance(time.Minute)
 	_, told := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
-	assert.Equal(t, map[string]json.Number{"item_gold": "-100"}, told.Moved)
+	assert.Equal(t, map[string]string{"item_gold": "-100"}, told.Moved)
 	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
 	_, told = c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
-	assert.Equal(t, map[string]json.Number{"item_gold": "-100"}, told.Moved)
+	assert.Equal(t, map[string]string{"item_gold": "-100"}, told.Moved)
 	assert.Equal(t, "disputed", told.State)
 	assert.True(t, told.Attention)
 	assert.False(t, told.Loss)

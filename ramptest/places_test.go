@@ -56,7 +56,9 @@ func places(t *testing.T, s *ramptest.Service, command string) (n int) {
 	assert.Len(t, list.Orders, n)
 	page := get("/?show=attention")
 	assert.Equal(t, n, strings.Count(page, `id="order-`), "the list of the page")
-	assert.Contains(t, plain(page), fmt.Sprintf("Needs attention %d ", n), "the count of the page")
+	if n > 0 || !strings.Contains(plain(page), "Connect your game") { // an empty list has no counts
+		assert.Contains(t, plain(page), fmt.Sprintf("Needs attention %d ", n), "the count of the page")
+	}
 	for _, o := range list.Orders {
 		assert.Contains(t, plain(get("/orders/"+o.UUID.String())), o.Said, "its own page")
 	}

@@ -113,7 +113,7 @@ func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeo
 	}
 	if !inJSON {
 		tokens := "tokens"
-		if o.Amount.String() == "1" {
+		if o.Amount == "1" {
 			tokens = "token"
 		}
 		fmt.Fprintf(std.out, "%s %s %s of %s, transaction %s\n", o.Do, o.Amount, tokens, oneLine(o.Player()), o.TxHash)

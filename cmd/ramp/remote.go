@@ -76,7 +76,7 @@ func moved(o *control.Order) string {
 	}
 	var parts []string
 	for _, id := range slices.Sorted(maps.Keys(o.Moved)) {
-		amount := o.Moved[id].String()
+		amount := o.Moved[id]
 		if !strings.HasPrefix(amount, "-") {
 			amount = "+" + amount
 		}

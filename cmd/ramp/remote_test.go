@@ -124,8 +124,8 @@ func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 	require.Equal(t, 0, status)
 	var burned control.Order
 	require.NoError(t, json.Unmarshal([]byte(out), &burned))
-	assert.Equal(t, map[string]ramp.Amount{"item_gold": ramp.NewAmount(50)}, burned.Moved)
-	assert.Equal(t, ramp.NewAmount(3), burned.Amount)
+	assert.Equal(t, map[string]string{"item_gold": "50"}, burned.Moved)
+	assert.Equal(t, "3", burned.Amount)
 
 	status, out, _ = d.ramp(t, "trigger", "mint", "-like", id, "-fault", "transaction-fails", "-fault", "lost-answer=result", "-q")
 	require.Equal(t, 0, status)

@@ -83,7 +83,8 @@ type Item struct {
 	Amount json.Number `json:"amount"`
 }
 
-// Order is an order. It holds no access token.
+// Order is an order. It holds no access token. Amounts are decimal text, because many
+// languages would round a number.
 type Order struct {
 	UUID      uuid.UUID     `json:"uuid"`
 	Do        string        `json:"do"` // "mint" or "burn"
@@ -93,7 +94,7 @@ type Order struct {
 	Network   ramp.Network  `json:"network"`
 	ProjectID string        `json:"project_id"`
 	Token     string        `json:"token"`
-	Amount    ramp.Amount   `json:"amount"` // of the token
+	Amount    string        `json:"amount"` // of the token, exact
 	Wallet    string        `json:"wallet"`
 	Assets    []AssetAmount `json:"assets"` // what a mint takes or a burn grants
 	Faults    []string      `json:"faults"`
@@ -110,8 +111,8 @@ type Order struct {
 	LastStatus int         `json:"last_status,omitempty"` // HTTP status of the last answer to a result
 	Over       bool        `json:"over"`                  // whether nothing more happens by itself
 
-	Moved      map[string]ramp.Amount `json:"moved"`      // what the game moved in total, by asset; null if unknown
-	Imbalances []Imbalance            `json:"imbalances"` // the findings of the books
+	Moved      map[string]string `json:"moved"`      // what the game moved in total, by asset; null if unknown
+	Imbalances []Imbalance       `json:"imbalances"` // the findings of the books
 }
 
 // Player returns the game's ID of the order's player, or else the session ID.
@@ -124,8 +125,8 @@ func (o *Order) Player() string {
 
 // AssetAmount is an amount of a game asset.
 type AssetAmount struct {
-	ID     string      `json:"id"`
-	Amount ramp.Amount `json:"amount"`
+	ID     string `json:"id"`
+	Amount string `json:"amount"`
 }
 
 // Imbalance is a finding of the books.
@@ -137,10 +138,10 @@ type Imbalance struct {
 // AssetBalance is a player's balance of an asset before and after a call, and the
 // balance expected after it.
 type AssetBalance struct {
-	ID       string      `json:"id"`
-	Before   ramp.Amount `json:"before"`
-	After    ramp.Amount `json:"after"`
-	Expected ramp.Amount `json:"expected"`
+	ID       string `json:"id"`
+	Before   string `json:"before"`
+	After    string `json:"after"`
+	Expected string `json:"expected"`
 }
 
 // OrdersQuery is the query of GET /control/orders. Empty fields do not filter.

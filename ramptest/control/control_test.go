@@ -80,10 +80,10 @@ func dial(t *testing.T, e *emulator) *control.Client {
 }
 
 func anOrder() control.Order {
-	o := control.Order{UUID: uuid.New(), Do: "burn", SessionID: "session-1", Amount: ramp.NewAmount(3), Network: ramp.Testnet,
-		Assets: []control.AssetAmount{{ID: "gold", Amount: ramp.NewAmount(7)}}, Faults: []string{"result-twice"},
+	o := control.Order{UUID: uuid.New(), Do: "burn", SessionID: "session-1", Amount: "3", Network: ramp.Testnet,
+		Assets: []control.AssetAmount{{ID: "gold", Amount: "7"}}, Faults: []string{"result-twice"},
 		Placed: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC), TxHash: common.Hash{1}, Delivery: "confirmed", Attempts: 2, Over: true,
-		Moved: map[string]ramp.Amount{"gold": ramp.NewAmount(-7)}, Imbalances: []control.Imbalance{}}
+		Moved: map[string]string{"gold": "-7"}, Imbalances: []control.Imbalance{}}
 	o.State, o.Attention, o.Said, o.Next.At = "waiting", true, "It <waits>.", o.Placed
 	return o
 }

@@ -185,7 +185,7 @@ func movedBy(o *control.Order) string {
 	for _, id := range slices.Sorted(maps.Keys(o.Moved)) {
 		amount := o.Moved[id]
 		sign := "+"
-		if amount.Sign() < 0 {
+		if strings.HasPrefix(amount, "-") {
 			sign = "−"
 		}
 		parts = append(parts, sign+strings.TrimLeft(group(amount), "-")+" "+id)
