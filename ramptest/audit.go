@@ -92,12 +92,12 @@ type auditedOrder struct {
 }
 
 type auditedPlayer struct {
-	name    string       // its key
-	title   string       // its name, as the game last reported it
-	session ramp.Session // the newest that the game has accepted
-	books   books.Player
-	window  *window // the open window, or nil
-	waiting int     // calls that wait for the next window
+	name       string       // its key
+	playerName string       // its name, as the game last reported it
+	session    ramp.Session // the newest that the game has accepted
+	books      books.Player
+	window     *window // the open window, or nil
+	waiting    int     // calls that wait for the next window
 }
 
 // window is the time between two readings of a player's assets. It has one call, or several
@@ -201,7 +201,7 @@ func (a *audit) begin(entry *books.Order, w *window, c *call) books.Call {
 	}
 	call := books.Call{Order: entry, Result: c.kind == KindResult, Forged: c.forged}
 	if call.Result && !c.forged {
-		call.Opposite = entry.Tell(c.told == Succeeded, c.onChain == Succeeded)
+		call.Opposite = entry.Tell(c.stated == Succeeded, c.onChain == Succeeded)
 	}
 	return call
 }
@@ -282,7 +282,7 @@ func (a *audit) look(s ramp.Session, player *ramp.Player, at int) {
 		key = "player " + player.Server + "\x00" + player.PlayerID
 	}
 	p := a.keep(key)
-	a.keys[s.ID], p.session, p.title = key, s, reading{player: player}.name()
+	a.keys[s.ID], p.session, p.playerName = key, s, reading{player: player}.name()
 	if p.window == nil && at == a.changes {
 		a.changed(p.books.Look(a.balances(player)))
 	}
@@ -369,7 +369,7 @@ func (a *audit) hear(c *call, entry *books.Order, status int) {
 	if entry != nil && c.kind == KindResult && !c.forged {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		entry.Hear(c.told == Succeeded, status)
+		entry.Hear(c.stated == Succeeded, status)
 	}
 }
 
@@ -553,7 +553,7 @@ func (a *audit) nameOf(session string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if p := a.players[a.keys[session]]; p != nil {
-		return p.title
+		return p.playerName
 	}
 	return ""
 }

@@ -273,11 +273,11 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 }
 
 // attempt delivers once, and plans the retry if one is due.
-func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault string) Delivery {
+func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault string) Delivery {
 	d := Delivery{Order: o, Attempt: o.delivery.begin(), Time: s.clock.now()}
 	s.record.wake() // a list shows that it is being sent
 	var a *answer
-	c, err := s.result(o, told)
+	c, err := s.result(o, stated)
 	if err == nil {
 		if o.script.stale {
 			c.body = o.delivery.first(c.body)
@@ -300,7 +300,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, told Outcome, fault stri
 	d.Err = errors.Join(err, s.game.audit.take(o.UUID))
 	var plan bool
 	defer s.keeper.touch(o.UUID)
-	if d.Next, plan = o.delivery.conclude(d.Status, lost, c.told != c.onChain && o.tx != nil, s.config, s.clock.now(), o.tx == nil); plan {
+	if d.Next, plan = o.delivery.conclude(d.Status, lost, c.stated != c.onChain && o.tx != nil, s.config, s.clock.now(), o.tx == nil); plan {
 		s.plan(o, d.Next)
 	}
 	return d
@@ -322,13 +322,13 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 		return err
 	}
 	defer leave()
-	told, err := outcome()
+	stated, err := outcome()
 	if err != nil {
 		return err
 	}
 	defer s.record.wake()
 	defer s.keeper.touch(o.UUID)
-	return s.attempt(ctx, o, told, "by hand").Err
+	return s.attempt(ctx, o, stated, "by hand").Err
 }
 
 // tell delivers an outcome. It first mines a pending transaction.

@@ -138,7 +138,7 @@ type call struct {
 	id      uuid.UUID
 	order   *Order  // nil for an assets call
 	tx      Event   // of a result: its transaction
-	told    Outcome // of a result: the outcome that it states
+	stated  Outcome // of a result: the outcome that it states
 	onChain Outcome // of a result: the outcome on the chain
 	attempt int
 	method  string
@@ -199,14 +199,14 @@ func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) 
 	}
 	s.audit.hear(&c, entry.Order, status)
 	if w != nil {
-		entry.Answer = c.heard(a, err, s.config.Retry)
+		entry.Answer = c.meaning(a, err, s.config.Retry)
 		s.audit.close(ctx, w, entry)
 	}
 	return a, err
 }
 
-// heard returns what an answer means for the books.
-func (c *call) heard(a *answer, err error, retry func(int) bool) books.Answer {
+// meaning returns what an answer means for the books.
+func (c *call) meaning(a *answer, err error, retry func(int) bool) books.Answer {
 	switch {
 	case c.forged:
 		return books.No

@@ -56,15 +56,15 @@ type Order struct {
 	Approval ramp.Approval        // the game's answer
 	TxHash   common.Hash          // the transaction on the chain, see [Service.RPCURL]
 
-	wallet   *ramp.Signer // of an order that is being placed
-	composed bool         // false for an order that was made by hand
-	number   int          // counts the orders
-	fee      ramp.Amount  // basis points
-	script   script
-	tx       *chain.Transaction // nil if the service has not placed the order
-	placed   time.Time          // when it was submitted to the chain
-	had      *big.Rat           // the wallet's tokens before the order
-	refused  bool               // the game did not approve it, and it has no transaction
+	wallet     *ramp.Signer // of an order that is being placed
+	composed   bool         // false for an order that was made by hand
+	number     int          // counts the orders
+	fee        ramp.Amount  // basis points
+	script     script
+	tx         *chain.Transaction // nil if the service has not placed the order
+	placed     time.Time          // when it was submitted to the chain
+	heldBefore *big.Rat           // the wallet's tokens before the order
+	refused    bool               // the game did not approve it, and it has no transaction
 
 	delivery delivery
 	said     atomic.Pointer[saidVerdict] // the last verdict
@@ -580,7 +580,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 		return nil, err
 	}
 	tx.Moves = s.unique(o, tx.Moves)
-	o.had = c.TokenBalance(o.token().contract(), o.wallet.Address())
+	o.heldBefore = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o

@@ -104,8 +104,8 @@ func (s *orders) chainOf(o *Order) verdict.Chain {
 		c.End = verdict.Succeeded
 	default:
 		c.End = verdict.Reverted
-		if amount := o.token().Amount.Rat(); !o.trade().mint && o.had != nil && amount.Cmp(o.had) > 0 {
-			c.Short = books.Grouped(o.had)
+		if amount := o.token().Amount.Rat(); !o.trade().mint && o.heldBefore != nil && amount.Cmp(o.heldBefore) > 0 {
+			c.Short = books.Grouped(o.heldBefore)
 		}
 	}
 	return c
@@ -195,7 +195,7 @@ func (s *orders) rows(o *Order) (rows []verdict.Row, others []ramp.Asset) {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b verdict.Row) int { return cmp.Compare(rank(a.Tone), rank(b.Tone)) })
-	return append([]verdict.Row{verdict.Tokens(k.Chain.End, o.had, held, moved)}, rows...), others
+	return append([]verdict.Row{verdict.Tokens(k.Chain.End, o.heldBefore, held, moved)}, rows...), others
 }
 
 // rank sorts what is wrong first.

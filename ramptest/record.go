@@ -53,15 +53,15 @@ const (
 )
 
 type record struct {
-	mu     sync.Mutex
-	begun  time.Time
-	number int
-	events []Event // all events that are not in calls
-	calls  []Event
-	heard  func(Event)
-	file   *StateFile    // keeps the events too; may be nil
-	change chan struct{} // closed by the next event; nil if nobody waits for it
-	turns  int           // counts the events and the calls of wake
+	mu      sync.Mutex
+	begun   time.Time
+	number  int
+	events  []Event // all events that are not in calls
+	calls   []Event
+	onEvent func(Event)
+	file    *StateFile    // keeps the events too; may be nil
+	change  chan struct{} // closed by the next event; nil if nobody waits for it
+	turns   int           // counts the events and the calls of wake
 }
 
 // chain records an event on a chain. id is the order, or zero. tx describes the
@@ -185,8 +185,8 @@ func (r *record) add(e Event) {
 		}
 	}
 	r.signal()
-	if r.heard != nil {
-		r.heard(e)
+	if r.onEvent != nil {
+		r.onEvent(e)
 	}
 }
 

@@ -91,7 +91,7 @@ func New(config Config) (*Service, error) {
 func (s *Service) wire() {
 	c := &s.config
 	s.clock = newClock(c.Epoch, c.Speed)
-	s.record = &record{begun: s.clock.now(), heard: c.OnEvent, file: c.State}
+	s.record = &record{begun: s.clock.now(), onEvent: c.OnEvent, file: c.State}
 	s.keeper = newKeeper(c.State, s)
 	s.guard = &desk.Guard{Token: c.ControlToken}
 	s.audit = &audit{keeper: s.keeper, mode: c.Books, moving: c.Regenerating, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),

@@ -345,7 +345,7 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
 	d := order.delivery.standing()
 	line.Order = &savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
 		Placed: order.placed, Number: order.number, State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost, Contrary: d.contrary,
-		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, Had: order.had,
+		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, Had: order.heldBefore,
 		Books: k.service.audit.save(id, players), Held: held}
 	for _, j := range o.agenda.jobsOf(order) {
 		line.Order.Jobs = append(line.Order.Jobs, savedJob{j.due, j.task})
@@ -379,7 +379,7 @@ func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []sa
 		if p.books.Pending != nil { // what has moved since is not known
 			last = nil
 		}
-		players[p.name] = savedPlayer{p.title, last, p.books.Outside, p.books.Epoch}
+		players[p.name] = savedPlayer{p.playerName, last, p.books.Outside, p.books.Epoch}
 	}
 	return entries
 }
@@ -533,7 +533,7 @@ func (s *Service) restoreOrders(f *StateFile) error {
 func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 	o := &Order{UUID: id, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)}, composed: true,
 		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash,
-		number: saved.Number, fee: saved.Fee, placed: saved.Placed, had: saved.Had}
+		number: saved.Number, fee: saved.Fee, placed: saved.Placed, heldBefore: saved.Had}
 	c := s.chains[saved.Network]
 	if c == nil {
 		return fmt.Errorf("the service does not have the network %q", string(saved.Network))
@@ -589,7 +589,7 @@ func (s *Service) restoreBooks(f *StateFile) error {
 		each(f, "player/", func(key string, saved savedPlayer) error {
 			name, err := url.QueryUnescape(key)
 			p := a.keep(name)
-			p.title, p.books.Last, p.books.Outside, p.books.Epoch = saved.Title, saved.Last, saved.Outside, saved.Epoch
+			p.playerName, p.books.Last, p.books.Outside, p.books.Epoch = saved.Title, saved.Last, saved.Outside, saved.Epoch
 			return err
 		}),
 		each(f, "findings", func(_ string, found []*Imbalance) error {

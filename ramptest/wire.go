@@ -207,7 +207,7 @@ func (s *orders) unique(o *Order, moves []chain.Move) (single []chain.Move) {
 
 // result returns the call that tells the game an outcome (interface 6). Its body
 // is always the same bytes for the same outcome on the same branch of the chain.
-func (s *orders) result(o *Order, told Outcome) (call, error) {
+func (s *orders) result(o *Order, stated Outcome) (call, error) {
 	intent := o.Request.Intent
 	if !o.script.withoutFee {
 		actual, err := afterFee(intent.To[0].Amount, o.fee)
@@ -217,10 +217,10 @@ func (s *orders) result(o *Order, told Outcome) (call, error) {
 		intent.FeeRate, intent.Actual = json.Number(o.fee.String()), actual.String()
 	}
 	onChain, _ := s.outcome(o)
-	if told == asOnChain {
-		told = onChain
+	if stated == asOnChain {
+		stated = onChain
 	}
-	receipt, err := s.receipt(o, told)
+	receipt, err := s.receipt(o, stated)
 	if err != nil {
 		return call{}, err
 	}
@@ -234,8 +234,8 @@ func (s *orders) result(o *Order, told Outcome) (call, error) {
 	if err != nil {
 		return call{}, fmt.Errorf("ramptest: %w", err)
 	}
-	tx := receiptEvent(o.Network, &receipt, told)
-	return call{kind: KindResult, order: o, body: body, tx: tx, told: told, onChain: onChain}, nil
+	tx := receiptEvent(o.Network, &receipt, stated)
+	return call{kind: KindResult, order: o, body: body, tx: tx, stated: stated, onChain: onChain}, nil
 }
 
 // outcome returns the outcome on the chain; ok reports whether there is one.

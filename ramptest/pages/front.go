@@ -118,7 +118,7 @@ func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *
 	if last, ok := s.last(desk.CallsQuery{Pick: desk.Calls}); ok {
 		v.Last = s.stamp(last.Time)
 	}
-	v.Fresh = !v.Any && v.Last == ""
+	v.Fresh = !v.Any && v.Last == "" && r.URL.RawQuery == ""
 	v.Works = v.SetupTone == verdict.Good
 	v.List.N = list.Counts[desk.Show(show)]
 	v.List.First = min((page-1)*maxLines, v.List.N)

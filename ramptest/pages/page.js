@@ -24,11 +24,11 @@ function left(ms) {
 }
 
 // The service shows the time in its own time zone, so the script only adds seconds.
-const told = clock?.textContent.split(":").map(Number);
-const told0 = shown;
+const initialClock = clock?.textContent.split(":").map(Number);
+const initialTime = shown;
 function tick() {
   if (!clock) return;
-  const seconds = told[0] * 3600 + told[1] * 60 + told[2] + Math.floor(now() / 1000) - Math.floor(told0 / 1000);
+  const seconds = initialClock[0] * 3600 + initialClock[1] * 60 + initialClock[2] + Math.floor(now() / 1000) - Math.floor(initialTime / 1000);
   const day = ((seconds % 86400) + 86400) % 86400;
   set(clock, `${pad(Math.floor(day / 3600))}:${pad(Math.floor(day / 60) % 60)}:${pad(day % 60)}`);
   for (const due of document.querySelectorAll("[data-due]")) {
