@@ -42,6 +42,10 @@ func (l *load) bareOrder() error {
 	if err := l.db.QueryRow(l.bind("SELECT token_hash, expires_at FROM sessions WHERE id = ?"), p.session).Scan(&read[0], &read[1]); err != nil {
 		return err
 	}
+	if err := l.db.QueryRow(l.bind("SELECT s.player, COALESCE(w.player, ''), COALESCE(c.closed, '') FROM sessions s"+
+		" LEFT JOIN wallets w ON w.wallet = ? LEFT JOIN shop c ON c.closed <> '' WHERE s.id = ?"), playerAddress, p.session).Scan(into[:3]...); err != nil {
+		return err
+	}
 	if err := transact(l.db, func(tx *sql.Tx) error {
 		if err := tx.QueryRow(l.bind("INSERT INTO ramp_orders ("+columns+") VALUES (?, ?, 'accepted', ?, 'bare', ?, ?, ?, ?, NULL, '', ?, NULL)"+
 			" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING "+columns),
