@@ -18,8 +18,9 @@ import (
 //
 // It logs one record for each finding that is listed, "ramp: the books do not close", with
 // kind, detail, time, uuid, tx_hash and user, and with findings and listed if there are
-// more: an error, and only information if the last books had it too. "ramp: the books were not read" and "ramp: the position of the books was not kept"
-// have the cause, and "ramp: the books have no position" says where they begin instead.
+// more: an error, and only information if the last books had it too. "ramp: the books were
+// not read" and "ramp: the position of the books was not kept" have the cause, and "ramp: the
+// books have no position" says where they begin instead.
 // report, if not nil, gets the books, for metrics. It corrects nothing.
 func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Books)) {
 	tick := time.NewTicker(time.Hour)
