@@ -265,31 +265,6 @@ func (r *record) all() []Event {
 	return r.wholes(all)
 }
 
-// of returns up to limit events of an order, oldest first: the last ones before the
-// event with the number before, without routine events. more reports whether there
-// are earlier ones.
-func (r *record) of(id uuid.UUID, before, limit int) (list []Event, more bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, events := range [][]Event{r.events, r.calls} {
-		found := 0
-		for _, e := range slices.Backward(events) {
-			if e.UUID != id || e.Number >= before || e.Routine() {
-				continue
-			}
-			list = append(list, e)
-			if found++; found > limit { // one more than needed, to set more
-				break
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b Event) int { return a.Number - b.Number })
-	if more = len(list) > limit; more {
-		list = list[len(list)-limit:]
-	}
-	return r.wholes(list), more
-}
-
 // newestFirst returns up to limit events that match, newest first: those after the event
 // with the number after, and before that with the number before.
 func (r *record) newestFirst(after, before, limit int, match func(*Event) bool) (list []Event) {
@@ -311,11 +286,6 @@ func (r *record) newestFirst(after, before, limit int, match func(*Event) bool) 
 		}
 	}
 	return list
-}
-
-// event returns the event with a number.
-func (r *record) event(number int) (Event, bool) {
-	return r.last(func(e *Event) bool { return e.Number == number })
 }
 
 // last returns the last event that matches.
