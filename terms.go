@@ -20,7 +20,8 @@ type Product struct {
 	Materials  []Item // what a mint takes for one token, or for an order with PerOrder; none: no mints
 	Outputs    []Item // what a burn grants, likewise; none: no burns
 
-	// Tokens is the number of tokens of an order, with PerOrder. By default the player decides it.
+	// Tokens is the number of tokens of an order, with PerOrder. By default the player decides
+	// it, at the same price.
 	Tokens Amount
 }
 
