@@ -284,5 +284,5 @@ func (j *Journal) Close() error {
 	if j.file != nil {
 		err = errors.Join(j.file.Sync(), j.file.Close())
 	}
-	return errors.Join(err, j.lock.Close()) // closing releases the lock
+	return errors.Join(err, unlock(j.lock))
 }

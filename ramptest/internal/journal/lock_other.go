@@ -20,3 +20,5 @@ func lock(path string) (*os.File, error) {
 	}
 	return file, err
 }
+
+func unlock(file *os.File) error { return file.Close() }

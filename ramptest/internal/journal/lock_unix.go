@@ -3,6 +3,7 @@
 package journal
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -18,4 +19,10 @@ func lock(path string) (*os.File, error) {
 		return nil, ErrLocked
 	}
 	return file, nil
+}
+
+// unlock releases a lock. To close the file is not enough while a program is being started,
+// which has a copy of it for a moment.
+func unlock(file *os.File) error {
+	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
 }
