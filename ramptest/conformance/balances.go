@@ -76,17 +76,6 @@ func (t *trial) held(s ramp.Session, a answer) []holding {
 	return all
 }
 
-// owned returns the balance of an asset, or 0 if it is not listed.
-func owned(all []holding, id string) *big.Rat {
-	sum := new(big.Rat)
-	for _, h := range all {
-		if h.id == id {
-			sum.Add(sum, h.balance)
-		}
-	}
-	return sum
-}
-
 // snapshot is what a player owned at some time during a case.
 type snapshot struct {
 	owner  ramp.Session
@@ -103,12 +92,9 @@ func (t *trial) look(s ramp.Session) snapshot {
 }
 
 func sums(all []holding) map[string]*big.Rat {
-	sums := make(map[string]*big.Rat)
+	sums := make(difference)
 	for _, h := range all {
-		if sums[h.id] == nil {
-			sums[h.id] = new(big.Rat)
-		}
-		sums[h.id].Add(sums[h.id], h.balance)
+		sums[h.id] = new(big.Rat).Add(sums.of(h.id), h.balance) // also 0
 	}
 	return sums
 }

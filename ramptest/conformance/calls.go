@@ -158,16 +158,16 @@ func (t *trial) isGiven(path string, a answer) bool {
 	}
 }
 
-// failure returns the text of an error of a call in a form that a verdict may show. For
-// the usual errors it uses words of this package, which need no redaction.
-func (t *trial) failure(err error, secrets ...string) string {
+// noAnswer returns why a call got no answer, in a form that a verdict may show. For the
+// usual reasons it uses words of this package, which need no redaction.
+func (t *trial) noAnswer(err error, secrets ...string) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout"
+		return "timeout after " + t.target.Timeout.String()
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	}
@@ -176,14 +176,6 @@ func (t *trial) failure(err error, secrets ...string) string {
 		err = call.Err // without the method and the URL, which the reader knows
 	}
 	return t.said(err.Error(), secrets...)
-}
-
-// noAnswer returns why a call got no answer.
-func (t *trial) noAnswer(err error, secrets ...string) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "timeout after " + t.target.Timeout.String()
-	}
-	return t.failure(err, secrets...)
 }
 
 // withTargetHeader adds Target.Header.

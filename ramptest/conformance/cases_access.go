@@ -60,8 +60,7 @@ func assetsCases() []Case {
 			Title: "An order of one player does not change another player's assets.",
 			run: func(t *trial) {
 				o := t.approve(t.mintOf(t.otherPlayer()))
-				t.confirm(o, success)
-				t.moved(0)
+				t.closes(o, success, 0)
 			}},
 		{ID: "assets-query", Level: Should, Section: "4.3", Fix: "Ignore unknown query parameters: older callers send language.",
 			Title: "An assets call with an unknown query parameter is answered.",
@@ -245,8 +244,7 @@ func sessionCases() []Case {
 				theirs := t.look(other)
 				t.answered(t.reportAs(other, o, failure))
 				t.still(theirs)
-				t.confirm(o, failure)
-				t.moved(0)
+				t.closes(o, failure, 0)
 			}},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -54,15 +53,15 @@ func byToken(path string) mutant {
 	})
 }
 
-// heard is a connection that remembers what it read, so that a mutant sees the
+// recordedConn is a connection that remembers what it read, so that a mutant sees the
 // names of headers as they came.
-type heard struct {
+type recordedConn struct {
 	net.Conn
 	mu   sync.Mutex
 	text []byte
 }
 
-func (h *heard) Read(p []byte) (int, error) {
+func (h *recordedConn) Read(p []byte) (int, error) {
 	n, err := h.Conn.Read(p)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,7 +74,7 @@ type connKey struct{}
 // deafTo is a server that does not find a header by the name that came.
 func deafTo(path, name string) mutant {
 	m := layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-		conn := r.Context().Value(connKey{}).(*heard)
+		conn := r.Context().Value(connKey{}).(*recordedConn)
 		conn.mu.Lock()
 		deaf := bytes.Contains(conn.text, []byte("\n"+name+":"))
 		conn.text = nil
@@ -137,8 +136,7 @@ func assetsMutants() map[string]mutant {
 // plainText is a server that says that some of its answers are text.
 func plainText(path string, status int) mutant {
 	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-		answer := httptest.NewRecorder()
-		next.ServeHTTP(answer, r)
+		answer := answerOf(next, r)
 		kind := "application/json"
 		if r.URL.Path == path && (status == 0) == strings.Contains(answer.Body.String(), "false") {
 			kind = "text/plain"

@@ -21,7 +21,10 @@ func amountCases() []Case {
 	)
 	rejected := func(t *trial, e edit) { t.rejects(t.mint().bent(e)) }
 	rejectedBurn := func(t *trial, e edit) { t.rejects(t.burn().bent(e)) }
-	paid := func(t *trial, e edit) { t.rejectsOrTakes(t.mint().bent(e)) }
+	paid := func(t *trial, e edit) {
+		o := t.mint().bent(e)
+		t.rejectsOr(o, func() { t.paid(o) })
+	}
 	tooMuch := func(t *trial, amount string) {
 		t.rejected(t.validate(t.mint().bent(t.of(t.beyond(amount)))))
 		t.moved(0)
@@ -102,18 +105,17 @@ func amountCases() []Case {
 			run: func(t *trial) {
 				t.rejectsOrEnds(t.mint().bent(t.of(t.all())), failure, new(big.Rat))
 			}},
-		{ID: "mint-amount-exact", Section: "2.5", Fix: exact, after: []string{"mint-succeeds"}, Inputs: exactly(func(t *trial, amount string) {
-			t.rejectsOrEnds(t.mint().bent(t.of(raw(amount))), success, new(big.Rat).Neg(rat(amount)))
-		}),
-			Title: "A mint of a fraction, or of a number in another notation, takes exactly that, or is rejected."},
-		{ID: "mint-amount-exact-back", Section: "3", Fix: exact, after: []string{"mint-fails"}, Inputs: exactly(func(t *trial, amount string) {
-			t.rejectsOrEnds(t.mint().bent(t.of(raw(amount))), failure, new(big.Rat))
-		}),
-			Title: "A failed mint of a fraction, or of a number in another notation, gives exactly that back."},
-		{ID: "burn-amount-exact", Section: "2.5", Fix: exact, after: []string{"burn-succeeds"}, Inputs: exactly(func(t *trial, amount string) {
-			t.rejectsOrEnds(t.burn().bent(t.of(raw(amount))), success, rat(amount))
-		}),
-			Title: "A burn to a fraction, or to a number in another notation, grants exactly that, or is rejected."},
+		{ID: "amount-exact", Section: "2.5", Fix: exact, Inputs: slices.Concat(
+			exactly("mint-", "mint-succeeds", func(t *trial, amount string) {
+				t.rejectsOrEnds(t.mint().bent(t.of(raw(amount))), success, new(big.Rat).Neg(rat(amount)))
+			}),
+			exactly("back-", "mint-fails", func(t *trial, amount string) {
+				t.rejectsOrEnds(t.mint().bent(t.of(raw(amount))), failure, new(big.Rat))
+			}),
+			exactly("burn-", "burn-succeeds", func(t *trial, amount string) {
+				t.rejectsOrEnds(t.burn().bent(t.of(raw(amount))), success, rat(amount))
+			})),
+			Title: "An order about a fraction, or about a number in another notation, takes, gives back or grants exactly that, or is rejected."},
 		{ID: "burn-amount-not-positive", Section: "2.5", Fix: above,
 			Title: "A burn whose amount is missing, below 0 or 0 is rejected.",
 			Inputs: slices.Concat(rows[edit]{
@@ -136,8 +138,8 @@ func amountCases() []Case {
 
 // exactly returns an input for each quantity that a game may take or reject, but not
 // round.
-func exactly(run func(t *trial, amount string)) []Input {
-	return rows[string]{
+func exactly(prefix, ability string, run func(t *trial, amount string)) []Input {
+	return prefixed(prefix, rows[string]{
 		{"half", "0.5", Must, "0.5"},
 		{"one-and-half", "1.5", Must, "1.5"},
 		{"quarters", "2.75", Must, "2.75"},
@@ -152,7 +154,7 @@ func exactly(run func(t *trial, amount string)) []Input {
 			amount = show(new(big.Rat).Add(t.amounts(1), big.NewRat(1, 4)))
 		}
 		run(t, amount)
-	})
+	}, ability))
 }
 
 // power returns 2 to the power of bits, and more.

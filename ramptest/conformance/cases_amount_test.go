@@ -167,16 +167,16 @@ func amountMutants() map[string]mutant {
 		if id == "more-than-one" {
 			fraction = computes(prefix) // rounded up, it is what a double makes of it
 		}
-		m["mint-amount-exact/"+id], m["burn-amount-exact/"+id] = fraction, fraction
-		m["mint-amount-exact-back/"+id] = mutant{bug: "gives back whole numbers"}
+		m["amount-exact/mint-"+id], m["amount-exact/burn-"+id] = fraction, fraction
+		m["amount-exact/back-"+id] = mutant{bug: "gives back whole numbers"}
 	}
 	// That a tiny amount is kept cannot be told from how a double rounds.
-	m["mint-amount-exact-back/tiny"] = mutant{bug: "gives back rounded up"}
+	m["amount-exact/back-tiny"] = mutant{bug: "gives back rounded up"}
 	for _, id := range []string{"point", "exponent", "exponent-minus"} {
-		m["mint-amount-exact/"+id] = computes(digitsOnly)
-		m["burn-amount-exact/"+id] = computes(digitsOnly)
+		m["amount-exact/mint-"+id] = computes(digitsOnly)
+		m["amount-exact/burn-"+id] = computes(digitsOnly)
 		// What is not written as digits alone counts as nothing when it comes back.
-		m["mint-amount-exact-back/"+id] = confirms(func(m message) bool {
+		m["amount-exact/back-"+id] = confirms(func(m message) bool {
 			return strings.Trim(amountText(m, from), "0123456789") != ""
 		})
 	}

@@ -81,19 +81,17 @@ func formCases() []Case {
 			Fix:   "Compare project_id with the one of your console.",
 			Title: "A mint for another project is rejected.",
 			run:   func(t *trial) { t.rejects(t.plain().bent(set("project_id", "another-project"))) }},
-		{ID: "validate-unknown-fields", Level: Should, Section: "2.5",
-			Fix:   "Ignore fields that you do not know: the service may add some.",
-			Title: "A mint with unknown fields is approved.",
-			run: func(t *trial) {
-				t.ends(t.plain().bent(set("new", object{"a": number(1)}), set("intent.new", list{}), set("intent.from.0.new", nil)), failure, 0)
-			}},
-		{ID: "result-unknown-fields", Level: Should, Section: "6",
-			Fix:   "Ignore fields that you do not know: the service may add some.",
-			Title: "A result with unknown fields is confirmed.",
-			run: func(t *trial) {
-				o := t.approve(t.plain())
-				t.confirmed(t.report(o, o.result(failure).with("new", object{"a": number(1)}).with("receipt.new", list{}).with("intent.new", true)))
-				t.moved(0)
+		{ID: "unknown-fields", Section: "2.5", Fix: "Ignore fields that you do not know: the service may add some.",
+			Title: "A call with unknown fields is approved or confirmed.",
+			Inputs: []Input{
+				{Name: "validate", Title: "a mint", Level: Should, run: func(t *trial) {
+					t.ends(t.plain().bent(set("new", object{"a": number(1)}), set("intent.new", list{}), set("intent.from.0.new", nil)), failure, 0)
+				}},
+				{Name: "result", Title: "a result", Level: Should, run: func(t *trial) {
+					t.endsAs(t.plain(), func(o object) object {
+						return o.with("new", object{"a": number(1)}).with("receipt.new", list{}).with("intent.new", true)
+					}, failure, 0)
+				}},
 			}},
 		{ID: "validate-no-target-candidate", Level: Must, Section: "2.5",
 			Fix:   "Treat intent.target_candidate as the optional field that it is.",
@@ -112,35 +110,32 @@ func (t *trial) rejects(o order) {
 	t.moved(0)
 }
 
-// rejectsOrMoves requires that an order is rejected, or approved and then moves a
-// number of amounts.
-func (t *trial) rejectsOrMoves(o order, moved int64) {
+// rejectsOr requires that an order is rejected and moves nothing, or is approved and then
+// does something else.
+func (t *trial) rejectsOr(o order, then func()) {
 	if !t.either(t.validate(o)) {
 		t.moved(0)
 		return
 	}
-	t.answered(t.report(o, o.result(success)))
-	t.moved(moved)
+	then()
+}
+
+// rejectsOrMoves requires that an order is rejected, or approved and then moves a
+// number of amounts.
+func (t *trial) rejectsOrMoves(o order, moved int64) {
+	t.rejectsOr(o, func() {
+		t.answered(t.report(o, o.result(success)))
+		t.moved(moved)
+	})
 }
 
 // rejectsOrEnds requires that an order is rejected, or approved and then ends with the
 // expected effect.
 func (t *trial) rejectsOrEnds(o order, status string, moved *big.Rat) {
-	if !t.either(t.validate(o)) {
-		t.moved(0)
-		return
-	}
-	t.confirm(o, status)
-	t.movedAbout(moved)
-}
-
-// rejectsOrTakes requires that a mint is rejected, or takes something.
-func (t *trial) rejectsOrTakes(o order) {
-	if !t.either(t.validate(o)) {
-		t.moved(0)
-		return
-	}
-	t.paid(o)
+	t.rejectsOr(o, func() {
+		t.confirm(o, status)
+		t.movedAbout(moved)
+	})
 }
 
 // paid requires that an approved mint has taken something by the time it succeeded.
@@ -155,8 +150,11 @@ func (t *trial) paid(o order) {
 }
 
 // ends requires that an order is approved and ends with the expected effect.
-func (t *trial) ends(o order, status string, moved int64) {
-	t.approve(o)
+func (t *trial) ends(o order, status string, moved int64) { t.closes(t.approve(o), status, moved) }
+
+// closes requires that the result of an order is confirmed and that the player's balance has
+// then changed by a number of order amounts since the case began.
+func (t *trial) closes(o order, status string, moved int64) {
 	t.confirm(o, status)
 	t.moved(moved)
 }

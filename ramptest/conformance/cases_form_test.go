@@ -46,10 +46,10 @@ func bad(path string) func(message) bool {
 func formMutants() map[string]mutant {
 	m := map[string]mutant{
 		"validate-other-project": edits("project_id", func(message, any) any { return "project-1" }),
-		"validate-unknown-fields": rejects(func(m message) bool {
+		"unknown-fields/validate": rejects(func(m message) bool {
 			return m["new"] != nil
 		}),
-		"result-unknown-fields": rejects(func(m message) bool { return m["new"] != nil }),
+		"unknown-fields/result": rejects(func(m message) bool { return m["new"] != nil }),
 		"validate-no-target-candidate": rejects(func(m message) bool {
 			return m.at("intent.target_candidate") == nil
 		}),

@@ -92,8 +92,7 @@ func (o order) proof() (status string, moved int64) {
 func (e endpoint) answers(t *trial, send func(o order, right object) answer) {
 	o, right := e.body(t)
 	e.accepted(t, send(o, right))
-	t.confirm(o, failure)
-	t.moved(0)
+	t.closes(o, failure, 0)
 }
 
 // send posts a body with changed headers.
@@ -194,8 +193,7 @@ func (e endpoint) hmacCases() []Case {
 		if f, ok := t.err.(*finding); ok && !ascii(string(body)) && t.tradesUnicode() {
 			f.grave = true // no order about such an asset is ever approved
 		}
-		t.confirm(o, failure)
-		t.moved(0)
+		t.closes(o, failure, 0)
 	})
 	return []Case{
 		{ID: e.name + "-hmac-wrong", early: true, Section: "5.2", Fix: fix, Inputs: slices.Concat(wrong, tampered),

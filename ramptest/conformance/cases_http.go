@@ -80,11 +80,11 @@ func (e endpoint) httpInputs() []Input {
 		})},
 		{"chunked", whose + "whose body comes in chunks, without Content-Length", Should, answers(func(t *trial, header http.Header, body []byte) answer {
 			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, length: -1,
-				arriving: func() io.Reader { return io.MultiReader(bytes.NewReader(body[:10]), bytes.NewReader(body[10:])) }})
+				arriving: func() io.Reader { return pieces(body, 2, 0) }})
 		})},
 		{"slow", whose + "whose body comes in pieces, over a quarter of a second", Should, answers(func(t *trial, header http.Header, body []byte) answer {
 			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, length: int64(len(body)),
-				arriving: func() io.Reader { return &slow{rest: body, pause: 50 * time.Millisecond, pieces: 5} }})
+				arriving: func() io.Reader { return pieces(body, 5, pause(50*time.Millisecond)) }})
 		})},
 		{"large", whose + "of 8 MiB that is not authentic, and the next one", Should, answers(func(t *trial, header http.Header, body []byte) answer {
 			// A server may hang up before it has read everything.
@@ -113,24 +113,19 @@ func readable(a answer) answer {
 	return a
 }
 
-// slow is a body that arrives in pieces.
-type slow struct {
-	rest   []byte
-	pause  time.Duration
-	pieces int
+// pieces returns a body that arrives in pieces, each after a pause.
+func pieces(body []byte, n int, between pause) io.Reader {
+	var all []io.Reader
+	for piece := range slices.Chunk(body, len(body)/n+1) {
+		all = append(all, between, bytes.NewReader(piece))
+	}
+	return io.MultiReader(all...)
 }
 
-func (s *slow) Read(p []byte) (int, error) {
-	if len(s.rest) == 0 {
-		return 0, io.EOF
-	}
-	time.Sleep(s.pause)
-	n := len(s.rest)
-	if s.pieces > 1 {
-		n = n/s.pieces + 1
-		s.pieces--
-	}
-	n = copy(p, s.rest[:min(n, len(s.rest))])
-	s.rest = s.rest[n:]
-	return n, nil
+// pause is an empty reader that takes its time.
+type pause time.Duration
+
+func (p pause) Read([]byte) (int, error) {
+	time.Sleep(time.Duration(p))
+	return 0, io.EOF
 }

@@ -62,7 +62,7 @@ func intentCases() []Case {
 			Fix:   "Ignore case when you compare token types: older messages write erc20.",
 			Title: "A mint to erc20 in lower case is approved.",
 			run:   func(t *trial) { t.ends(t.mint().bent(set("intent.to.0.type", "erc20")), success, -1) }},
-		{ID: "intent-unknown-asset", after: []string{"balance"}, Level: Must, Section: "2.5",
+		{ID: "intent-unknown-asset", after: []string{"balance"}, early: true, Level: Must, Section: "2.5",
 			Fix:   "Treat an unknown asset as one that the player does not own.",
 			Title: "A mint of an asset that the game does not have is rejected.",
 			run:   func(t *trial) { t.rejects(t.mint().bent(set("intent.from.0.id", "item_of_nobody"))) }},

@@ -15,7 +15,7 @@ import (
 // 2.5, 3).
 func orderCases() []Case {
 	const (
-		once = "Record the order under its uuid and take the assets in one transaction; a known uuid takes nothing."
+		once = "Record each order under its uuid and take its assets in one transaction; the uuid alone tells orders apart."
 		over = "Reject a validate call under the uuid of a finished order: its assets were given back, or already paid for tokens."
 		pin  = "Store what was approved under a uuid, and reject a validate call that differs from it."
 	)
@@ -63,13 +63,15 @@ func orderCases() []Case {
 				if a := t.validate(spent); t.answered(a) && a.succeeded() {
 					t.gives("an approved mint of more than the player owned before the burn", "a rejection")
 				}
-				t.confirm(b, failure)
-				t.moved(0)
+				t.closes(b, failure, 0)
 			}},
-		{ID: "mint-several", after: []string{"mint-succeeds", "mint-fails"}, Level: Must, Section: "1", Fix: once,
+		{ID: "mint-several", after: []string{"mint-succeeds", "mint-fails"}, Section: "1", Fix: once,
 			Title: "Of several open mints of one player, those that succeed take their assets, and the one that fails gives them back.",
-			run: func(t *trial) {
-				orders := t.severalSizes()
+			Inputs: rows[func(*trial) []order]{
+				{"sizes", "of different amounts", Must, (*trial).severalSizes},
+				{"equal", "of the same amount", Must, func(t *trial) []order { return t.several(3, t.mint) }},
+			}.inputs(func(t *trial, approved func(*trial) []order) {
+				orders := approved(t)
 				failed := (len(orders) - 1) / 2 // neither the first nor the last of three
 				for i, o := range orders {
 					if i == failed {
@@ -84,6 +86,19 @@ func orderCases() []Case {
 					}
 				}
 				t.movedBy(left)
+			})},
+		{ID: "mint-spent-twice", after: []string{"balance"}, Level: Must, Section: "3",
+			Fix:   "Take the assets of a mint when you approve it, or hold them, so that no other order can spend them.",
+			Title: "What an open mint will take cannot be spent by another mint.",
+			run: func(t *trial) {
+				one := t.mint().bent(t.of(t.most()))
+				if !t.either(t.validate(one)) {
+					t.skip("the game rejects a mint of most that the player owns")
+				}
+				if a := t.validate(t.mint().bent(t.of(t.most()))); t.answered(a) && a.succeeded() {
+					t.gives("two approved mints, each of most that the player owns", "a rejection of the second")
+				}
+				t.closes(one, failure, 0)
 			}},
 		{ID: "repeats", Section: "6",
 			Fix:   "Record the order under its uuid in the transaction that takes or grants assets: a known uuid takes nothing again, and a finished one gives back or grants nothing again, and is confirmed.",
@@ -114,8 +129,7 @@ func orderCases() []Case {
 				{Name: "validate", Title: "the validate call of a mint that then succeeds", Level: Must, after: []string{"repeats", "mint-succeeds"}, run: func(t *trial) {
 					o := t.approve(t.mint())
 					t.either(t.validate(o))
-					t.confirm(o, success)
-					t.moved(-1)
+					t.closes(o, success, -1)
 				}},
 			}, eachEnding(func(t *trial, e ending) {
 				o := t.approve(e.order(t))
@@ -130,8 +144,7 @@ func orderCases() []Case {
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.approve(o)
-				t.confirm(o, failure)
-				t.moved(0)
+				t.closes(o, failure, 0)
 			}},
 		{ID: "validate-at-once", after: []string{"repeats", "mint-succeeds"}, Level: Must, Section: "2.5",
 			Fix:   "Let a unique key on the uuid decide which of two calls came first; a check before the insert is a race.",
@@ -146,8 +159,7 @@ func orderCases() []Case {
 					if !approved {
 						t.approve(o) // concurrent calls may all have failed
 					}
-					t.confirm(o, success)
-					t.moved(-1)
+					t.closes(o, success, -1)
 				})
 			}},
 		{ID: "mints-at-once", after: []string{"mint-succeeds"}, Level: Must, Section: "2.5",
@@ -185,24 +197,54 @@ func orderCases() []Case {
 					t.moved(0)
 				})
 			}},
-		{ID: "validate-other-amount", after: []string{"mint-succeeds"}, Level: Must, Section: "2.5", Fix: pin,
-			Title: "A second validate call under a uuid, for more, is rejected or paid for.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				more := o.bent(t.of(t.times(3)), signedOver(t.player, randomDigest()))
-				if a := t.validate(more); t.either(a) && t.commitsTo(more, a) {
-					t.answered(t.report(o, o.result(success)))
-					t.answered(t.report(more, more.result(success)))
-					t.committed(t.before, -4)
-					return
-				}
-				t.confirm(o, success)
-				t.moved(-1)
-			}},
-		{ID: "validate-other-rejected", Section: "2.5", Fix: pin,
-			Title: "A second validate call under the uuid of an approved mint that differs from the first one is rejected.",
-			Inputs: rows[func(*trial, order) order]{
-				{"amount", "in its amount", Should, func(t *trial, o order) order { return o.bent(t.of(t.times(2))) }},
+		{ID: "validate-other", Section: "2.5", Fix: pin,
+			Title: "A second validate call under the uuid of an approved mint that differs from the first one is rejected, and signed only if it is paid for.",
+			Inputs: slices.Concat([]Input{
+				{Name: "more", Title: "for more", Level: Must, after: []string{"mint-succeeds"}, run: func(t *trial) {
+					o := t.approve(t.mint())
+					more := o.bent(t.of(t.times(3)), signedOver(t.player, randomDigest()))
+					if a := t.validate(more); t.either(a) && t.commitsTo(more, a) {
+						t.answered(t.report(o, o.result(success)))
+						t.answered(t.report(more, more.result(success)))
+						t.committed(t.before, -4)
+						return
+					}
+					t.closes(o, success, -1)
+				}},
+				{Name: "second-mint", Title: "with another digest, which is a second mint", Level: Must, after: []string{"mint-succeeds"},
+					run: func(t *trial) { t.secondDigest() }},
+				{Name: "tokens", Title: "for more tokens", Level: Must, after: []string{"mint-succeeds"},
+					run: func(t *trial) { t.secondDigest(set("intent.to.0.amount", number(5*t.target.Tokens))) }},
+				{Name: "direction", Title: "for a burn", Level: Must, after: []string{"mint-succeeds"}, run: func(t *trial) {
+					if t.target.Unique {
+						t.skip("a burn of a unique item begins with a mint of it")
+					}
+					t.secondDigest(set("intent", t.burn().body.at("intent")))
+				}},
+				{Name: "other-player", Title: "of another player, with another digest", Level: Must, after: []string{"mint-succeeds"}, run: func(t *trial) {
+					o := t.approve(t.mint())
+					then, other := t.now(), t.otherPlayer()
+					theirs := t.look(other)
+					stolen := o.bent(signedOver(other, randomDigest()))
+					stolen.owner = other
+					if a := t.validate(stolen); t.either(a) && t.commitsTo(stolen, a) {
+						t.answered(t.report(stolen, stolen.result(success)))
+						t.committed(theirs, -1)
+					} else {
+						t.still(theirs)
+					}
+					t.still(then)
+					if t.judge.waits([]string{"mint-fails"}) == "" {
+						t.closes(o, failure, 0)
+					}
+				}},
+				{Name: "amount", Title: "in its amount", Level: Should, after: []string{"mint-fails"}, run: func(t *trial) {
+					o := t.approve(t.mint())
+					again := t.validate(o.bent(t.of(t.times(2))))
+					t.closes(o, failure, 0) // more than was taken may come back
+					t.rejected(again)
+				}},
+			}, rows[func(*trial, order) order]{
 				{"digest", "in its digest", Should, func(t *trial, o order) order { return o.bent(signedOver(t.player, randomDigest())) }},
 				{"owner", "in its player", Should, func(t *trial, o order) order { o.owner = t.otherPlayer(); return o }},
 			}.inputs(func(t *trial, change func(*trial, order) order) {
@@ -210,42 +252,8 @@ func orderCases() []Case {
 				then := t.now()
 				t.rejected(t.validate(change(t, o)))
 				t.still(then)
-				t.confirm(o, failure)
-				t.moved(0)
-			})},
-		{ID: "validate-other-order", Section: "2.5", Fix: pin, after: []string{"mint-succeeds"}, Inputs: []Input{
-			{Name: "digest", Title: "with another digest, which is a second mint", Level: Must, run: func(t *trial) { t.secondDigest() }},
-			{Name: "tokens", Title: "for more tokens", Level: Must,
-				run: func(t *trial) { t.secondDigest(set("intent.to.0.amount", number(5*t.target.Tokens))) }},
-			{Name: "direction", Title: "for a burn", Level: Must,
-				run: func(t *trial) {
-					if t.target.Unique {
-						t.skip("a burn of a unique item begins with a mint of it")
-					}
-					t.secondDigest(set("intent", t.burn().body.at("intent")))
-				}},
-		},
-			Title: "Another order under the uuid of an approved mint is not signed, or both have their effect."},
-		{ID: "validate-other-owner", after: []string{"mint-succeeds"}, Level: Must, Section: "2.5", Fix: pin,
-			Title: "Another player's digest under a uuid is not signed, or that player pays for it.",
-			run: func(t *trial) {
-				o := t.approve(t.mint())
-				then, other := t.now(), t.otherPlayer()
-				theirs := t.look(other)
-				stolen := o.bent(signedOver(other, randomDigest()))
-				stolen.owner = other
-				if a := t.validate(stolen); t.either(a) && t.commitsTo(stolen, a) {
-					t.answered(t.report(stolen, stolen.result(success)))
-					t.committed(theirs, -1)
-				} else {
-					t.still(theirs)
-				}
-				t.still(then)
-				if t.judge.waits([]string{"mint-fails"}) == "" {
-					t.confirm(o, failure)
-					t.moved(0)
-				}
-			}},
+				t.closes(o, failure, 0)
+			}))},
 		{ID: "validate-after-end", Section: "2.5", Fix: over,
 			Inputs: []Input{
 				{Name: "failure", Title: "the same call, of a mint that failed: its signature was for assets that were given back", Level: Should, after: []string{"mint-fails"},
@@ -283,8 +291,7 @@ func orderCases() []Case {
 				o := t.mint()
 				t.rejected(t.validate(o.bent(t.of(t.beyond("2147483648")))))
 				t.approve(o)
-				t.confirm(o, success)
-				t.moved(-1)
+				t.closes(o, success, -1)
 			}},
 	}
 }
@@ -300,8 +307,7 @@ func mintsAgain(t *trial) {
 	if !t.either(first) {
 		t.skip("the game rejects a mint of most that the player owns")
 	}
-	t.confirm(o, failure)
-	t.moved(0)
+	t.closes(o, failure, 0)
 	o, again := mint(t.most())
 	if again.err == nil && !again.succeeded() && !waiting.MatchString(again.code()) {
 		t.pause(t.target.Settle)
@@ -325,8 +331,7 @@ func (t *trial) secondDigest(edits ...edit) {
 	o := t.approve(t.mint())
 	other := o.bent(edits...).bent(signedOver(t.player, randomDigest()))
 	if a := t.validate(other); !t.either(a) || !t.commitsTo(other, a) {
-		t.confirm(o, failure)
-		t.moved(0)
+		t.closes(o, failure, 0)
 		return
 	}
 	t.answered(t.report(o, o.result(success)))

@@ -16,7 +16,9 @@ func orderMutants() map[string]mutant {
 		"mint-takes-at-validate":            {bug: "holds until the result"},
 		"burn-grants-at-result":             {bug: "shows burns at validate"},
 		"burn-spent-early":                  {bug: "grants at validate"},
-		"mint-several":                      both(mutant{bug: "ends the latest order"}, mutant{bug: "ignores the result's intent"}),
+		"mint-several/sizes":                both(mutant{bug: "ends the latest order"}, mutant{bug: "ignores the result's intent"}),
+		"mint-several/equal":                {bug: "knows orders by their intent"},
+		"mint-spent-twice":                  {bug: "takes at the result"},
 		"repeats/each":                      {bug: "takes again"},
 		"repeats/validate":                  {bug: "takes again"},
 		"repeats/mint-failure":              {bug: "forgets after ten"},
@@ -27,14 +29,14 @@ func orderMutants() map[string]mutant {
 		"validate-at-once":                  {bug: "looks, then takes"},
 		"mints-at-once":                     {bug: "reads, then writes"},
 		"mints-at-once-short":               {bug: "reads, then writes"},
-		"validate-other-amount":             {bug: "approves whatever is known"},
-		"validate-other-rejected/amount":    {bug: "pins no amount"},
-		"validate-other-order/digest":       {bug: "pins no amount"},
-		"validate-other-order/tokens":       {bug: "pins no amount"},
-		"validate-other-order/direction":    {bug: "pins no amount"},
-		"validate-other-owner":              {bug: "approves whatever is known"},
-		"validate-other-rejected/owner":     {bug: "approves whatever is known"},
-		"validate-other-rejected/digest":    repeats(),
+		"validate-other/more":               {bug: "approves whatever is known"},
+		"validate-other/amount":             {bug: "keeps the last amount + ignores the result's intent"},
+		"validate-other/second-mint":        {bug: "pins no amount"},
+		"validate-other/tokens":             {bug: "pins no amount"},
+		"validate-other/direction":          {bug: "pins no amount"},
+		"validate-other/other-player":       {bug: "approves whatever is known"},
+		"validate-other/owner":              {bug: "approves whatever is known"},
+		"validate-other/digest":             repeats(),
 		"validate-after-end/failure-digest": {bug: "approves whatever is known"},
 		"validate-after-end/success-digest": {bug: "approves whatever is known"},
 		"validate-after-end/failure":        {bug: "approves whatever is known"},
@@ -48,11 +50,11 @@ func orderMutants() map[string]mutant {
 func TestOpenMintsAreToldApart(t *testing.T) {
 	t.Parallel()
 	for _, b := range []bug{"one order a player", "ends the latest order + ignores the result's intent"} {
-		v := newStudio(t, mutant{bug: b}).unopened(t).Try(t.Context(), caseOf(t, "mint-several"))
+		v := newStudio(t, mutant{bug: b}).unopened(t).Try(t.Context(), caseOf(t, "mint-several/sizes"))
 		assert.Equal(t, conformance.Failed, v.Outcome, b)
 	}
 	// A game may approve orders of one size only.
 	v := newStudio(t, rejects(func(m message) bool { return !is("intent.from.0.amount", "2")(m) && m.at("intent.from") != nil })).
-		unopened(t).Try(t.Context(), caseOf(t, "mint-several"))
+		unopened(t).Try(t.Context(), caseOf(t, "mint-several/sizes"))
 	assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -25,12 +24,7 @@ func raceMutants() map[string]mutant {
 // accident, however many cases were to be tried at the same time.
 func TestWhatMixesUpPlayersIsTheOnlyCause(t *testing.T) {
 	t.Parallel()
-	if racedetector.On {
-		t.Skip("it takes minutes with the race detector, and runs without")
-	}
-	if testing.Short() {
-		t.Skip("it takes longer than -short allows")
-	}
+	skipSlow(t, true)
 	for id, m := range raceMutants() {
 		family, input, _ := strings.Cut(id, "/")
 		if family != "players-at-once" {

@@ -86,8 +86,7 @@ func receiptCases() []Case {
 		if a := t.report(o, e(o.result(failure))); t.answered(a) && a.succeeded() {
 			t.moved(0)
 		}
-		t.confirm(o, failure)
-		t.moved(0)
+		t.closes(o, failure, 0)
 	}
 	oddBurn := func(t *trial, e edit) {
 		o := t.approve(t.burn())
@@ -99,22 +98,26 @@ func receiptCases() []Case {
 			return
 		}
 		t.still(then)
-		t.confirm(o, success)
-		t.moved(1)
+		t.closes(o, success, 1)
+	}
+	both := func(prefix string, run func(*trial, edit), ability string) []Input {
+		return prefixed(prefix, slices.Concat(described.inputs(run, ability), timed.inputs(run, ability, "result-log")))
 	}
 	return []Case{
-		{ID: "receipt-mint", Section: "6", Fix: read, Inputs: slices.Concat(
-			described.inputs(failed, "mint-fails"), timed.inputs(failed, "mint-fails", "result-log"),
-			prefixed("success-", slices.Concat(described.inputs(taken, "mint-succeeds"), timed.inputs(taken, "mint-succeeds", "result-log")))),
-			Title: "The failed receipt of a mint gives the assets back, and a successful one does not, whatever else section 6 allows in it."},
-		{ID: "receipt-burn", Section: "6", Fix: read, Inputs: slices.Concat(
-			described.inputs(granted, "burn-succeeds"), timed.inputs(granted, "burn-succeeds", "result-log"),
-			prefixed("failure-", slices.Concat(described.inputs(nothing, "burn-fails"), timed.inputs(nothing, "burn-fails", "result-log")))),
-			Title: "The successful receipt of a burn grants the assets, and a failed one does not, whatever else section 6 allows in it."},
-		{ID: "receipt-odd-mint", Section: "6", Fix: lenient, after: []string{"mint-fails"}, mild: true, Inputs: other.inputs(failed),
-			Title: "The failed receipt of a mint in a form that section 6 does not have gives the assets back."},
-		{ID: "receipt-odd-burn", Section: "6", Fix: lenient, after: []string{"burn-succeeds"}, mild: true, Inputs: other.inputs(granted),
-			Title: "The successful receipt of a burn in a form that section 6 does not have grants the assets."},
+		{ID: "receipt-status-2", Section: "3", Fix: "Give back, and grant nothing, for every status other than 0x1.", Inputs: []Input{
+			{Name: "mint", Title: "of a mint", Level: Must, after: []string{"mint-fails"},
+				run: func(t *trial) { t.endsAs(t.mint(), set("receipt.status", "0x2"), failure, 0) }},
+			{Name: "burn", Title: "of a burn", Level: Must, after: []string{"burn-fails"},
+				run: func(t *trial) { t.endsAs(t.burn(), set("receipt.status", "0x2"), failure, 0) }},
+		},
+			Title: "The status 0x2 is a failure, because it is not 0x1."},
+		{ID: "receipt", Section: "6", Fix: read, Inputs: slices.Concat(
+			both("mint-failure-", failed, "mint-fails"), both("mint-success-", taken, "mint-succeeds"),
+			both("burn-success-", granted, "burn-succeeds"), both("burn-failure-", nothing, "burn-fails")),
+			Title: "The status of a receipt alone decides whether a mint is given back and a burn granted, whatever else section 6 allows in it."},
+		{ID: "receipt-odd", Section: "6", Fix: lenient, mild: true, Inputs: slices.Concat(
+			prefixed("mint-", other.inputs(failed, "mint-fails")), prefixed("burn-", other.inputs(granted, "burn-succeeds"))),
+			Title: "A receipt in a form that section 6 does not have gives back a failed mint and grants a successful burn."},
 		{ID: "receipt-large", Section: "6", Fix: large, mild: true, Inputs: slices.Concat(
 			prefixed("mint-", several.inputs(failed, "mint-fails")), prefixed("burn-", several.inputs(granted, "burn-succeeds")),
 			prefixed("mint-", many.inputs(failed, "mint-fails")), prefixed("burn-", many.inputs(granted, "burn-succeeds"))),
@@ -129,13 +132,6 @@ func receiptCases() []Case {
 			mild(slices.Concat(prefixed("mint-", boolean.inputs(oddMint, "mint-fails")),
 				prefixed("burn-", boolean.inputs(oddBurn, "burn-succeeds", "burn-fails"))))),
 			Title: "A result whose status cannot be read is rejected, or is a failure: it gives a mint's assets back once, and grants nothing."},
-		{ID: "receipt-status-2", Section: "3", Fix: "Give back, and grant nothing, for every status other than 0x1.", Inputs: []Input{
-			{Name: "mint", Title: "of a mint", Level: Must, after: []string{"mint-fails"},
-				run: func(t *trial) { t.endsAs(t.mint(), set("receipt.status", "0x2"), failure, 0) }},
-			{Name: "burn", Title: "of a burn", Level: Must, after: []string{"burn-fails"},
-				run: func(t *trial) { t.endsAs(t.burn(), set("receipt.status", "0x2"), failure, 0) }},
-		},
-			Title: "The status 0x2 is a failure, because it is not 0x1."},
 	}
 }
 
@@ -196,6 +192,5 @@ func (t *trial) endsLater(o order, e edit, status string, moved int64) {
 		t.still(then)
 	}
 	t.rejected(a)
-	t.confirm(o, status)
-	t.moved(moved)
+	t.closes(o, status, moved)
 }

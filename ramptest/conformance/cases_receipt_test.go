@@ -44,18 +44,16 @@ func receiptMutants() map[string]mutant {
 		"many-logs":       length(400),
 		"logs":            length(12),
 	} {
-		mint, burn := "receipt-odd-mint/", "receipt-odd-burn/"
+		mint, burn := "receipt-odd/mint-", "receipt-odd/burn-"
 		switch id {
 		case "type-7", "no-fee", "fee", "block-timestamp", "removed", "no-logs", "no-topics":
-			mint, burn = "receipt-mint/", "receipt-burn/"
+			mint, burn = "receipt/mint-failure-", "receipt/burn-success-"
+			m["receipt/mint-success-"+id] = edits("receipt.status", flips("mint", "0x0", when))
+			m["receipt/burn-failure-"+id] = edits("receipt.status", flips("burn-permit", "0x1", when))
 		case "many-logs", "logs":
 			mint, burn = "receipt-large/mint-", "receipt-large/burn-"
 		}
 		m[mint+id], m[burn+id] = rejects(when), rejects(when)
-		if mint == "receipt-mint/" {
-			m[mint+"success-"+id] = edits("receipt.status", flips("mint", "0x0", when))
-			m[burn+"failure-"+id] = edits("receipt.status", flips("burn-permit", "0x1", when))
-		}
 	}
 	// No 0x1, so it has failed; no 0x0, so it has succeeded.
 	guess := func(method, status string) mutant {

@@ -2,9 +2,9 @@ package conformance_test
 
 func restartMutants() map[string]mutant {
 	return map[string]mutant{
-		"restart-mint-fails":     {bug: "forgets orders"},
-		"restart-burn-succeeds":  {bug: "forgets orders"},
-		"restart-result-again":   {bug: "stores later"},
-		"restart-validate-again": {bug: "forgets orders"},
+		"restart/mint-fails":     {bug: "forgets orders"},
+		"restart/burn-succeeds":  {bug: "forgets orders"},
+		"restart/result-again":   {bug: "stores later"},
+		"restart/validate-again": {bug: "forgets orders"},
 	}
 }

@@ -34,8 +34,7 @@ func resultCases() []Case {
 			t.rounds(func() {
 				o := t.approve(e.order(t))
 				t.crowd(func(int) answer { return t.report(o, o.result(e.status)) })
-				t.confirm(o, e.status)
-				t.moved(e.moved)
+				t.closes(o, e.status, e.moved)
 			})
 		}, "repeats"),
 			Title: fmt.Sprintf("A result that comes %d times at once has one effect.", crowd)},
@@ -63,12 +62,10 @@ func resultCases() []Case {
 			t.moved(e.moved)
 		}),
 			Title: "A contradicting result after the first one moves nothing."},
-		{ID: "result-odd-mint", Section: "6", Fix: odd, after: []string{"mint-fails"}, mild: true,
-			Inputs: oddResults().inputs(func(t *trial, e edit) { t.endsOnce(t.mint(), e, failure, 0) }),
-			Title:  "A failed mint's authentic result in a form that section 6 does not have gives the assets back once, or is answered with HTTP 500."},
-		{ID: "result-odd-burn", Section: "6", Fix: odd, after: []string{"burn-succeeds"}, mild: true,
-			Inputs: oddResults().inputs(func(t *trial, e edit) { t.endsOnce(t.burn(), e, success, 1) }),
-			Title:  "A successful burn's authentic result in a form that section 6 does not have grants the assets once, or is answered with HTTP 500."},
+		{ID: "result-odd", Section: "6", Fix: odd, mild: true, Inputs: slices.Concat(
+			prefixed("mint-", oddResults().inputs(func(t *trial, e edit) { t.endsOnce(t.mint(), e, failure, 0) }, "mint-fails")),
+			prefixed("burn-", oddResults().inputs(func(t *trial, e edit) { t.endsOnce(t.burn(), e, success, 1) }, "burn-succeeds"))),
+			Title: "An authentic result in a form that section 6 does not have gives back or grants once, or is answered with HTTP 500."},
 		{ID: "result-again-late", after: []string{"repeats"}, Level: Must, Section: "8", last: true,
 			Fix:   "Keep the state of every finished order in the database, without a limit and for longer than a day: a result can come again 12 hours later, after many others.",
 			Title: "The first results of the run, which come again after all others, have no second effect.",
@@ -143,21 +140,17 @@ func resultCases() []Case {
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)
 				t.approve(o)
-				t.confirm(o, success)
-				t.moved(-1)
+				t.closes(o, success, -1)
 			}},
-		{ID: "result-rejected-mint", Section: "3", Fix: unknown, after: []string{"unknown-order"}, Inputs: append([]Input{
-			{Name: "balance", Title: "for more than the player owns", Level: Must, after: []string{"balance"}, run: func(t *trial) {
+		{ID: "result-rejected", Section: "3", Fix: unknown, after: []string{"unknown-order"}, Inputs: slices.Concat([]Input{
+			{Name: "mint-balance", Title: "a mint for more than the player owns", Level: Must, after: []string{"balance"}, run: func(t *trial) {
 				o := t.mint().bent(t.of(t.oneMore()))
 				t.rejected(t.validate(o))
 				t.answered(t.report(o, o.result(failure)))
 				t.moved(0)
 			}},
-		}, rejectedOrders(func(t *trial) order { return t.mint() }, failure, "intent.to.0")...),
-			Title: "A failure result for a rejected mint gives nothing back."},
-		{ID: "result-rejected-burn", Section: "3", Fix: unknown, after: []string{"unknown-order"},
-			Inputs: rejectedOrders(func(t *trial) order { return t.burn() }, success, "intent.from.0"),
-			Title:  "A success result for a rejected burn grants nothing."},
+		}, rejectedOrders("mint", (*trial).mint, failure, "intent.to.0"), rejectedOrders("burn", (*trial).burn, success, "intent.from.0")),
+			Title: "A result for a rejected order pays nothing: neither a failed mint nor a successful burn."},
 		{ID: "result-other-owner", Section: "3", Fix: stored, Inputs: slices.Concat(
 			rows[ending]{{"mint", "a failed mint", Must, mintFails}}.inputs(reportedForAnother, "mint-fails"),
 			rows[ending]{{"burn", "a successful burn", Must, burnEnds}}.inputs(reportedForAnother, "burn-succeeds")),
@@ -187,8 +180,7 @@ func resultCases() []Case {
 			{Name: "asset", Title: "a failed mint of another asset", Level: Must, needs: aSecondAsset, after: []string{"mint-fails"}, run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.answered(t.report(o, o.result(failure).with("intent.from.0.id", t.second)))
-				t.confirm(o, failure)
-				t.moved(0)
+				t.closes(o, failure, 0)
 			}},
 		},
 			Title: "A result whose intent differs from the approved order moves what was approved, or nothing."},
@@ -198,9 +190,9 @@ func resultCases() []Case {
 // rejectedOrders returns an input for each reason to reject an order, except that the
 // player owns too little. The result of the order must move nothing. An order that is
 // approved is for another case. The entry of the tokens is at a path.
-func rejectedOrders(start func(*trial) order, status, tokens string) []Input {
+func rejectedOrders(kind string, start func(*trial) order, status, tokens string) []Input {
 	input := func(name, title string, needs need, e edit, bend headerEdit) Input {
-		return Input{Name: name, Title: title, Level: Must, needs: needs, run: func(t *trial) {
+		return Input{Name: kind + "-" + name, Title: "a " + kind + " " + title, Level: Must, needs: needs, run: func(t *trial) {
 			o := start(t).bent(e)
 			body := o.body.bytes()
 			header := t.signed(o.owner, body)
@@ -275,8 +267,7 @@ func reportedForAnother(t *trial, e ending) {
 	theirs := t.look(stolen.owner)
 	t.answered(t.report(stolen, stolen.result(e.status))) // names the other player in header and body
 	t.still(theirs)
-	t.confirm(o, e.status)
-	t.moved(e.moved)
+	t.closes(o, e.status, e.moved)
 }
 
 // eachEnding returns an input for each way in which an order ends.
@@ -326,7 +317,7 @@ func (j *Judge) leaveOpen(ctx context.Context) {
 			t.skip("the players come again")
 		}
 		if o := e.order(t); t.either(t.validate(o)) {
-			j.keepOpen(lateOrder{o, t.before, time.Now(), e})
+			j.late.Store(o.owner.ID, lateOrder{o, t.before, time.Now(), e})
 		}
 		j.release(t)
 	}
@@ -334,22 +325,25 @@ func (j *Judge) leaveOpen(ctx context.Context) {
 
 // endsLate reports an order that the opening left open.
 func (t *trial) endsLate(e ending) {
-	late := t.judge.leftOpen()
-	i := slices.IndexFunc(late, func(l lateOrder) bool { return l.status == e.status && l.moved == e.moved })
-	if i < 0 {
+	var o lateOrder
+	t.judge.late.Range(func(_, late any) bool {
+		if l := late.(lateOrder); l.status == e.status && l.moved == e.moved {
+			o = l
+		}
+		return true
+	})
+	if o.at.IsZero() {
 		t.skip("no order was left open, because the players come again (-session)")
 		return
 	}
-	o := late[i]
-	t.judge.closeLate(o.owner.ID)
+	t.judge.late.Delete(o.owner.ID)
 	t.pause(t.target.Late - time.Since(o.at))
 	t.player, t.before = o.owner, o.before
 	for id := range o.assets() {
 		t.asset = id
 	}
 	t.ledger.approved(o.order)
-	t.confirm(o.order, e.status)
-	t.moved(e.moved)
+	t.closes(o.order, e.status, e.moved)
 }
 
 // endsAsApproved requires that a result that reports another amount moves what was
@@ -359,8 +353,7 @@ func (t *trial) endsAsApproved(o order, e edit, status string, moved int64) {
 	then := t.now()
 	t.answered(t.report(o, e(o.result(status))))
 	t.nothingOrOnce(then)
-	t.confirm(o, status)
-	t.moved(moved)
+	t.closes(o, status, moved)
 }
 
 // nothingOrOnce requires that the player owns the same as in a snapshot, or exactly one
@@ -420,8 +413,7 @@ func (t *trial) endsOnce(o order, e edit, status string, moved int64) {
 	if confirmed {
 		t.moved(moved)
 	}
-	t.confirm(o, status)
-	t.moved(moved)
+	t.closes(o, status, moved)
 }
 
 // literalText returns a string of a message, or "" after the trial has ended, when there is

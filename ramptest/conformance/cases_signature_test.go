@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -54,8 +53,7 @@ func echoes(change func(string) string) mutant {
 // leaks is a server that shows the signature of an order that the player cannot pay for.
 func leaks(show func(header http.Header, body, sig string) string) mutant {
 	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		answer := httptest.NewRecorder()
-		next.ServeHTTP(answer, r)
+		answer := answerOf(next, r)
 		text := answer.Body.String()
 		if strings.Contains(text, "INVALID_BALANCE") {
 			text = show(w.Header(), text, s.signature(common.FromHex(parse(body).text("digest"))))
@@ -132,7 +130,7 @@ func signatureMutants() map[string]mutant {
 			return strings.TrimSuffix(body, "}") + `,"debug":"` + sig + `"}`
 		}),
 		"refusal": replaces(ramp.PathValidate, `"success":false`, `"success":true`),
-		"sign-capitals": signs(func(s *studio, asked message, right string) string {
+		"sign-unchanged/capitals": signs(func(s *studio, asked message, right string) string {
 			if strings.ToLower(asked.text("digest")) == asked.text("digest") {
 				return right
 			}
@@ -148,11 +146,11 @@ func signatureMutants() map[string]mutant {
 			sig[64] ^= 27 ^ 28
 			return sig.String()
 		}),
-		"user-sig":               echoes(func(string) string { return "0x" }),
-		"user-sig-odd/capitals":  echoes(strings.ToLower),
-		"user-sig-odd/no-prefix": echoes(func(sig string) string { return "0x" + sig }),
-		"user-sig-odd/long":      echoes(func(sig string) string { return sig[:132] }),
-		"user-sig-odd/short":     echoes(func(sig string) string { return sig + "1b" }),
+		"user-sig/65-bytes":  echoes(func(string) string { return "0x" }),
+		"user-sig/capitals":  echoes(strings.ToLower),
+		"user-sig/no-prefix": echoes(func(sig string) string { return "0x" + sig }),
+		"user-sig/long":      echoes(func(sig string) string { return sig[:132] }),
+		"user-sig/short":     echoes(func(sig string) string { return sig + "1b" }),
 		"user-sig-other-hash": rejects(func(m message) bool {
 			sig := common.FromHex(m.text("user_sig"))
 			if m["receipt"] != nil || len(sig) != 65 {

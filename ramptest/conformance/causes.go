@@ -18,7 +18,7 @@ type Cause struct {
 // them: first what fails, then what is only noted. Within each, what stands before the
 // handler comes first, then the basic abilities that other cases wait for, then what mixes
 // up players, then the terms and other checks without which many cases fail, then a MUST,
-// then a SHOULD. Among equals, the cause with the most cases comes first.
+// then a SHOULD. Among equals, the cause with which most inputs failed comes first.
 func Causes(verdicts []Verdict) []Cause {
 	waiting := make(map[string]int)
 	for _, v := range verdicts {
@@ -55,13 +55,22 @@ func Causes(verdicts []Verdict) []Cause {
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		x, y := a.First(), b.First()
-		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(x.Case.order, y.Case.order), rank(x)-rank(y), len(b.Failed)-len(a.Failed))
+		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(x.Case.order, y.Case.order), rank(x)-rank(y), b.breadth()-a.breadth())
 	})
 	return causes
 }
 
 // First returns the verdict that represents the cause.
 func (c Cause) First() Verdict { return c.Failed[0] }
+
+// breadth returns the number of inputs that failed. A case without inputs counts as one.
+func (c Cause) breadth() int {
+	n := 0
+	for _, v := range c.Failed {
+		n += max(1, len(v.with(v.Outcome)))
+	}
+	return n
+}
 
 func rank(v Verdict) int {
 	switch {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 func TestMain(m *testing.M) {
@@ -17,6 +19,15 @@ func TestMain(m *testing.M) {
 	// quarter of the time.
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
+}
+
+// skipSlow skips a test that takes minutes with the race detector, or longer than -short
+// allows.
+func skipSlow(t *testing.T, short bool) {
+	t.Helper()
+	if racedetector.On || short && testing.Short() {
+		t.Skip("it takes minutes with the race detector, or longer than -short allows")
+	}
 }
 
 // inVirtualTime runs a test with a clock that jumps ahead whenever the judge and the

@@ -159,6 +159,8 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 		case g.is("rejects repeats"), g.is("remembers rejected orders") && known.state == "rejected":
 			return ramp.Reject("INVALID_MESSAGE")
 		case g.is("approves whatever is known"):
+		case g.is("keeps the last amount") && known.owner == s.ID && known.state == "":
+			known.request = r
 		case g.is("pins no amount") && known.owner == s.ID && known.state == "":
 		case known.owner != s.ID, !same(known.request, r), known.state != "":
 			return ramp.Reject("INVALID_MESSAGE")
@@ -217,6 +219,15 @@ func (g *game) take(o *order) error {
 	d, _ := o.request.Intent.Direction()
 	switch {
 	case g.is("takes nothing"):
+		return nil
+	case g.is("takes at the result") && d == ramp.Mint:
+		if err := g.move(o, entered(o.request.Intent, ramp.OrderAccepted)); err != nil {
+			return err
+		}
+		return g.move(o, settled(o.request.Intent, false))
+	case g.is("knows orders by their intent") && slices.ContainsFunc(slices.Collect(maps.Values(g.orders)), func(other *order) bool {
+		return other.owner == o.owner && other.state == "" && string(must(other.request.Intent)) == string(must(o.request.Intent))
+	}):
 		return nil
 	case g.is("grants at validate") && d == ramp.Burn:
 		return g.move(o, settled(o.request.Intent, true))
@@ -322,6 +333,10 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	}
 	effect := settled(intent, r.Succeeded())
 	switch {
+	case g.is("takes at the result") && d == ramp.Mint:
+		if effect = settled(intent, true); r.Succeeded() {
+			effect = entered(intent, ramp.OrderAccepted)
+		}
 	case g.is("keeps what failed") && d == ramp.Mint,
 		g.is("never grants") && d == ramp.Burn,
 		g.is("grants at validate") && d == ramp.Burn && state == "success":
@@ -612,5 +627,5 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &heard{Conn: conn}, nil
+	return &recordedConn{Conn: conn}, nil
 }

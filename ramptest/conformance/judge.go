@@ -176,12 +176,7 @@ func (j *Judge) sum(c Case, all []InputVerdict) Verdict {
 	if v, found := j.layered(); found && c.ID == handlerID {
 		return v
 	}
-	v := Verdict{Case: c, Level: c.Level}
-	for i, in := range all {
-		v.add(i, in)
-		v.Took += in.Took
-	}
-	return v
+	return c.verdict(all...)
 }
 
 // tryInput tries one input.
@@ -203,7 +198,7 @@ func (j *Judge) try(ctx context.Context, c Case, in Input, alone bool) InputVerd
 	waits := j.waits(in.after)
 	switch opened, known := j.opening[c.ID]; {
 	case known && (in.Name == "" || in.Name == opened.Case.Inputs[0].Name): // which the opening has tried
-		v = InputVerdict{in, opened.Level, opened.Outcome, opened.Saw, opened.Want, opened.Note, opened.Until, opened.Call, opened.Calls, opened.Took}
+		v = opened.InputVerdict
 	case j.Err() != nil:
 		v.Outcome, v.Saw = Untried, untriedSince
 	case j.waives(c, in):

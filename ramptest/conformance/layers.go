@@ -75,11 +75,7 @@ func handlerCase() Case {
 	return Case{ID: handlerID, Level: Must, Section: "6", last: true,
 		Fix:   "Exempt the service's endpoints from the breakers, limits and timeouts of your framework and of proxies: the service delivers a result again only after HTTP 500 or no answer.",
 		Title: "Every call that the judge made was answered by the game's handler.",
-		run: func(t *trial) {
-			if f := t.judge.layers.finding(); f != nil {
-				t.err = f
-			}
-		}}
+		run:   func(*trial) {}} // its verdict is that of [Judge.layered]
 }
 
 // layered returns the verdict about what stands before the handler, if there is anything.
@@ -90,7 +86,7 @@ func (j *Judge) layered() (v Verdict, ok bool) {
 	}
 	c := handlerCase()
 	c.Subject = "http"
-	return Verdict{Case: c, Level: c.Level, Outcome: Failed, Saw: f.saw, Want: f.want, Note: f.note}, true
+	return c.verdict(InputVerdict{Level: c.Level, Outcome: Failed, Saw: f.saw, Want: f.want, Note: f.note}), true
 }
 
 // whyLayered adds what stands before the handler to an error of the opening.

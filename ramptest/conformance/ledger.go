@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"math/big"
 	"strings"
 	"sync"
@@ -32,18 +33,39 @@ const (
 
 // ledger records what the server agreed to in a trial. It is safe for concurrent use.
 type ledger struct {
-	mu      sync.Mutex
-	events  []event
-	open    map[string]order  // by uuid: orders that have not ended, as last requested
-	ended   map[string]string // by uuid: the first status that was confirmed
-	known   map[string]bool   // by uuid: orders that were approved
-	layered atomic.Bool       // something before the handler answered a call
-	last    time.Time         // when the last call that may have an effect ended
-	sigs    map[string]string // by uuid: the first validatorSig
+	layered atomic.Bool // something before the handler answered a call
+
+	mu     sync.Mutex
+	events []event
+	orders map[string]*record // by uuid
+	last   time.Time          // when the last call that may have an effect ended
 }
 
-func newLedger() *ledger {
-	return &ledger{open: make(map[string]order), ended: make(map[string]string), known: make(map[string]bool), sigs: make(map[string]string)}
+// record is what a trial knows of an order.
+type record struct {
+	order    order  // as last requested
+	open     bool   // it has not ended
+	approved bool   // at least once
+	ended    string // the first status that was confirmed, or ""
+	sig      string // the first validatorSig, or ""
+}
+
+// of returns the record of an order. The caller holds the lock.
+func (l *ledger) of(o order) *record {
+	if l.orders == nil {
+		l.orders = make(map[string]*record)
+	}
+	if l.orders[o.uuid()] == nil {
+		l.orders[o.uuid()] = new(record)
+	}
+	return l.orders[o.uuid()]
+}
+
+// known returns a copy of the record of an order.
+func (l *ledger) known(o order) record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return *l.of(o)
 }
 
 // called records that a call that may have an effect has ended.
@@ -65,87 +87,56 @@ func (o order) uuid() string { return literalText(o.body.at("uuid")) }
 // asks records an order that was created, or the form in which it was approved. A faulty
 // server may keep an order open even if it rejected it.
 func (l *ledger) asks(o order) {
-	if id := o.uuid(); id != "" {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.open[id] = o
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.of(o)
+	r.order, r.open = o, true
 }
 
 // approved records the approval of an order.
 func (l *ledger) approved(o order) {
 	l.asks(o)
-	id := o.uuid()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.known[id] {
+	r := l.of(o)
+	if r.approved {
 		l.events = append(l.events, event{validateAgain, o})
 	}
-	l.known[id] = true
-}
-
-// isKnown reports whether an order was approved.
-func (l *ledger) isKnown(o order) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.known[o.uuid()]
-}
-
-// any reports whether an order was approved.
-func (l *ledger) any() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.known) > 0
+	r.approved = true
 }
 
 // confirmed records that the server confirmed a result.
 func (l *ledger) confirmed(o order, status string) {
 	kind := l.kind(o, status)
-	id := o.uuid()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.events = append(l.events, event{kind, o})
-	if _, again := l.ended[id]; !again {
-		l.ended[id] = status
-	}
-	delete(l.open, id)
+	r := l.of(o)
+	r.ended, r.open = cmp.Or(r.ended, status), false
 }
 
 // kind returns the kind of event that the confirmation of a result would be.
 func (l *ledger) kind(o order, status string) eventKind {
-	id := o.uuid()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	first, again := l.ended[id]
-	switch kind := kindOf(o, status); {
-	case !l.known[id]:
+	switch kind, known := kindOf(o, status), l.known(o); {
+	case !known.approved:
 		return resultOfUnknown
-	case again && first != status:
+	case known.ended != "" && known.ended != status:
 		return resultContrary
-	case again:
+	case known.ended != "":
 		return kind + " again"
 	default:
 		return kind
 	}
 }
 
-// ends reports whether the server confirmed a result of an order.
-func (l *ledger) ends(o order) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ended[o.uuid()] != ""
-}
-
 // repeats records the validatorSig of an approval and reports whether it is that of an
 // earlier one under the same uuid, which commits to nothing new.
 func (l *ledger) repeats(o order, sig string) bool {
-	id := o.uuid()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	again := l.sigs[id] == sig
-	if l.sigs[id] == "" {
-		l.sigs[id] = sig
-	}
+	r := l.of(o)
+	again := r.sig == sig
+	r.sig = cmp.Or(r.sig, sig)
 	return again
 }
 
@@ -180,9 +171,9 @@ func (l *ledger) unfinished() []order {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var orders []order
-	for _, o := range l.open {
-		if _, ok := o.body.at("intent").(object); ok {
-			orders = append(orders, o)
+	for id, r := range l.orders {
+		if _, ok := r.order.body.at("intent").(object); ok && r.open && id != "" {
+			orders = append(orders, r.order)
 		}
 	}
 	return orders
@@ -221,19 +212,15 @@ func (o order) assets() map[string]*big.Rat {
 	if o.burns() {
 		side = "to"
 	}
-	sums := make(map[string]*big.Rat)
+	sums := make(difference)
 	entries, _ := o.body.at("intent." + side).(list)
 	for _, e := range entries {
 		entry, _ := e.(object)
 		id, _ := entry["id"].(string)
 		amount, err := ramp.ParseAmount(literal(entry["amount"]))
-		if entry["type"] != "asset" || err != nil {
-			continue
+		if entry["type"] == "asset" && err == nil {
+			sums[id] = new(big.Rat).Add(sums.of(id), amount.Rat())
 		}
-		if sums[id] == nil {
-			sums[id] = new(big.Rat)
-		}
-		sums[id].Add(sums[id], amount.Rat())
 	}
 	return sums
 }

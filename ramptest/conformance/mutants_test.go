@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -24,9 +23,7 @@ import (
 // family, and wants the case to see it.
 func TestNoCaseIsBlind(t *testing.T) {
 	t.Parallel()
-	if racedetector.On {
-		t.Skip("it takes minutes with the race detector, and runs without")
-	}
+	skipSlow(t, false)
 	mutants := mutants()
 	for _, c := range conformance.Cases() {
 		for _, name := range inputs(c) {
@@ -174,6 +171,13 @@ func (s *studio) pass(w http.ResponseWriter, r *http.Request, body []byte, next 
 	next.ServeHTTP(w, r)
 }
 
+// answerOf returns the answer of a handler.
+func answerOf(next http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	next.ServeHTTP(answer, r)
+	return answer
+}
+
 const yes = `{"success":true,"errorCode":null,"data":null}`
 
 func reply(w http.ResponseWriter, status int, body string) {
@@ -245,8 +249,7 @@ func edits(path string, edit func(message, any) any) mutant {
 // answers is a server that spoils its answers.
 func answers(path string, spoil func(s *studio, r *http.Request, asked message, status *int, body string) string) mutant {
 	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		answer := httptest.NewRecorder()
-		next.ServeHTTP(answer, r)
+		answer := answerOf(next, r)
 		status, text := answer.Code, answer.Body.String()
 		if r.URL.Path == path {
 			text = spoil(s, r, parse(body), &status, text)

@@ -67,11 +67,14 @@ func (j *Judge) Ready(ctx context.Context) error {
 		if !ok {
 			panic("conformance: no such case: " + id) // a bug in abilities
 		}
-		v := Verdict{Case: c, Level: c.Level, Outcome: Unproven, Until: j.waits(c.after)}
+		v := c.verdict(InputVerdict{Outcome: Unproven, Until: j.waits(c.after)})
 		if v.Until == "" {
 			v = j.ask(ctx, c)
 		}
 		if err := j.Err(); err != nil {
+			if v.Call != nil {
+				err = fmt.Errorf("%w; it stopped after %s %s, and its log says why", err, v.Call.Method, v.Call.Path)
+			}
 			return fmt.Errorf("conformance: nothing to judge: %w", err)
 		}
 		if v.Outcome == Unproven {
@@ -89,13 +92,13 @@ func (j *Judge) Ready(ctx context.Context) error {
 // ask tries an ability, learns what is wrong, and tries it again with that knowledge, until
 // it learns nothing more. The verdict is that of the first time.
 func (j *Judge) ask(ctx context.Context, c Case) Verdict {
-	v := Verdict{Case: c, Level: c.Level, Outcome: Passed}
+	var v Verdict
 	in := c.tries()[0]
 	const most = 6 // things to learn of an ability
 	for round := range most {
 		tried, found := j.tried(ctx, c, in)
 		if round == 0 {
-			v.add(0, tried)
+			v = c.verdict(tried)
 		} else if found != nil && found.off != nil && v.Outcome == Failed && tried.Call.Path != v.Call.Path {
 			v.Saw += "; later (" + string(found.kind) + ") " + tried.Saw // another fault, which the first one hid
 		}
@@ -223,8 +226,9 @@ func (j *Judge) beginPlainly(ctx context.Context) (approved bool, err error) {
 	if f, ok := t.err.(*finding); ok && f.call != nil {
 		return false, fmt.Errorf("%s %s: %w%s", f.call.Method, f.call.URL, f, whyNoAssets(f))
 	}
-	signer, err := t.firstMint()
-	approved = t.ledger.any()
+	o := t.plain()
+	signer, err := t.firstMint(o)
+	approved = t.ledger.known(o).approved
 	if f, ok := err.(*finding); ok && f.call != nil {
 		return approved, fmt.Errorf("%s %s: %w", f.call.Method, f.call.URL, f)
 	}
@@ -235,7 +239,7 @@ func (j *Judge) beginPlainly(ctx context.Context) (approved bool, err error) {
 		// A second mint tells a wrong key, which signs again, from a wrong digest,
 		// which recovers to a random signer.
 		t.renew()
-		if again, failed := t.firstMint(); failed == nil && t.err == nil && again == signer {
+		if again, failed := t.firstMint(t.plain()); failed == nil && t.err == nil && again == signer {
 			t.untried("the approval of a plain mint is signed by %s, but -validator is %s; one of them is not the key in the console",
 				signer.Hex(), t.target.Validator.Hex())
 		}
@@ -245,8 +249,7 @@ func (j *Judge) beginPlainly(ctx context.Context) (approved bool, err error) {
 
 // firstMint has a plain mint approved and ends it as failed. It returns the signer of the
 // approval, or the zero address if the signature cannot be read.
-func (t *trial) firstMint() (signer common.Address, err error) {
-	o := t.plain()
+func (t *trial) firstMint(o order) (signer common.Address, err error) {
 	a := t.validate(o)
 	if t.answered(a) && !a.succeeded() {
 		what := fmt.Sprintf("mint of %d %s for %d of the token", t.target.Amount, t.said(t.asset), t.target.Tokens)

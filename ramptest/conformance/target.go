@@ -198,10 +198,7 @@ func New(target Target) (*Judge, error) {
 		target:  target,
 		dial:    new(net.Dialer).DialContext,
 		learned: learned{opening: make(map[string]Verdict), known: unknown()},
-		players: players{met: make(map[string]bool), users: make(map[string]*trial), late: make(map[string]lateOrder)},
-		evidence: evidence{watched: make(map[string]bool), drifting: make(map[string]bool),
-			unsigned: make(map[signatureFault]string), nonces: make(map[string]string)},
-		flight: make(map[string]bool),
+		flight:  make(map[string]bool),
 	}
 	j.turn.L = &j.mu
 	j.client = &http.Client{

@@ -83,7 +83,7 @@ func (s skip) Error() string { return string(s) }
 
 func (j *Judge) trial(ctx context.Context, in Input) *trial {
 	return &trial{ctx: ctx, target: &j.target, client: j.client, judge: j, needs: in.needs, calls: new(calls),
-		secrets: slices.Clone(j.target.Secrets), items: make(map[string]string), wallets: make(map[string]string), ledger: newLedger()}
+		secrets: slices.Clone(j.target.Secrets), items: make(map[string]string), wallets: make(map[string]string), ledger: new(ledger)}
 }
 
 // begin gets a player and measures the balances.
@@ -109,7 +109,7 @@ func (t *trial) begin() {
 		t.untried("the player owns too little: a case needs %s of an asset, 20 times the amount of an order (-amount; -asset names the asset; -unique needs 1); the player lists %s",
 			show(enough), t.listed(holdings))
 	}
-	if t.needs&aSecondAsset != 0 && (t.second == "" || owned(holdings, t.second).Cmp(enough) < 0) {
+	if t.needs&aSecondAsset != 0 && (t.second == "" || t.before.of(t.second).Cmp(enough) < 0) {
 		t.skip("the player owns too little of a second asset")
 	}
 }
@@ -215,8 +215,9 @@ func (t *trial) newPlayer() ramp.Session {
 			return s
 		}
 		if t.judge.meets(s.ID) {
-			for _, o := range t.judge.closeLate(s.ID) {
-				t.report(o, o.result(failure))
+			if open, late := t.judge.late.LoadAndDelete(s.ID); late { // the player is not left alone
+				o := open.(lateOrder)
+				t.report(o.order, o.result(failure))
 			}
 			t.ledger.called() // by another case, whose effects may be late
 			t.outwait()
@@ -232,7 +233,7 @@ func (t *trial) finish() {
 	after := *t
 	after.err = nil
 	for _, o := range t.ledger.unfinished() {
-		unknown := !t.ledger.isKnown(o)
+		unknown := !t.ledger.known(o).approved
 		if unknown && t.judge.hangs.Load() {
 			continue
 		}

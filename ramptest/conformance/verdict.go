@@ -26,48 +26,44 @@ var weight = map[Outcome]int{Failed: 6, Noted: 5, Untried: 4, Unproven: 3, Passe
 // Verdict is the judge's finding about a case. It never shows a token, a key or a
 // signature. The verdict of a family is that of its worst input.
 type Verdict struct {
-	Case    Case
-	Level   Level // of the case, or Must if the failure of a SHOULD lost, doubled or gave away something
+	Case         Case
+	InputVerdict                // of the worst input, except that Took is the time of all
+	Inputs       []InputVerdict // of all inputs of a family
+}
+
+// InputVerdict is the judge's finding about one input of a family, or about a case that is
+// no family, whose Input has no name.
+type InputVerdict struct {
+	Input   Input
+	Level   Level // of the input, or Must if the failure of a SHOULD lost, doubled or gave away something
 	Outcome Outcome
-	Input   string // the name of the input of a family that the fields below are about
-	Saw     string // what the server did, or why the case was not tried
+	Saw     string // what the server did, or why it was not tried
 	Want    string // what was expected instead
 	Note    string // an explanation of what was seen, if there is one
 	Until   string // the ID of the case that must pass before this one proves anything
 	Call    *Call  // the call that failed
 	Calls   []Call // all calls
 	Took    time.Duration
-
-	Inputs []InputVerdict // of all inputs of a family
 }
 
-// InputVerdict is the judge's finding about one input of a family. Its fields are those
-// of [Verdict].
-type InputVerdict struct {
-	Input           Input
-	Level           Level
-	Outcome         Outcome
-	Saw, Want, Note string
-	Until           string
-	Call            *Call
-	Calls           []Call
-	Took            time.Duration
-}
-
-// add adds the verdict of the input with index i.
-func (v *Verdict) add(i int, in InputVerdict) {
-	if in.Input.Name != "" {
-		v.Inputs = append(v.Inputs, in)
+// verdict returns the verdict of a case from those of its inputs.
+func (c Case) verdict(all ...InputVerdict) Verdict {
+	v := Verdict{Case: c}
+	for i, in := range all {
+		took := v.Took + in.Took
+		if in.Input.Name != "" {
+			v.Inputs = append(v.Inputs, in)
+		}
+		heavier := weight[in.Outcome] > weight[v.Outcome] || in.Outcome == v.Outcome && in.Outcome == Failed && in.Level == Must && v.Level == Should
+		if i == 0 || heavier {
+			v.InputVerdict = in
+		}
+		v.Took = took
 	}
-	heavier := weight[in.Outcome] > weight[v.Outcome] || in.Outcome == v.Outcome && in.Outcome == Failed && in.Level == Must && v.Level == Should
-	if i > 0 && !heavier {
-		return
+	if v.Outcome != Failed && v.Outcome != Noted {
+		v.Level = c.Level
 	}
-	v.Level, v.Outcome, v.Input = v.Case.Level, in.Outcome, in.Input.Name
-	if in.Outcome == Failed || in.Outcome == Noted {
-		v.Level = in.Level
-	}
-	v.Saw, v.Want, v.Note, v.Until, v.Call, v.Calls = in.Saw, in.Want, in.Note, in.Until, in.Call, in.Calls
+	return v
 }
 
 // with returns the names of the inputs with an outcome.
@@ -93,10 +89,8 @@ func (v Verdict) String() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (interface %s): %s\n", v.Level, v.Case.Section, v.Case.Title)
-	for _, in := range v.Inputs {
-		if in.Input.Name == v.Input {
-			fmt.Fprintf(&b, "  with: %s (%s)\n", v.Input, in.Input.Title)
-		}
+	if v.Input.Name != "" {
+		fmt.Fprintf(&b, "  with: %s (%s)\n", v.Input.Name, v.Input.Title)
 	}
 	fmt.Fprintf(&b, "  saw:  %s\n  want: %s\n", v.Saw, v.Want)
 	if v.Note != "" {

@@ -1,0 +1,133 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
+)
+
+// Call is a call that the judge made, in a form that may be shown: without tokens, keys
+// and signatures.
+type Call struct {
+	Method  string `json:"method"`
+	Path    string `json:"path"` // with the query
+	URL     string `json:"url"`
+	UUID    string `json:"uuid,omitempty"`
+	Session string `json:"session,omitempty"`
+	Status  int    `json:"status,omitempty"` // 0 if there was no answer
+	Header  string `json:"header,omitempty"` // the headers of the answer that matter
+	Answer  string `json:"answer"`           // the beginning of its body, or why there was none
+}
+
+// String describes the call and its answer on one line.
+func (c Call) String() string {
+	if c.Status == 0 {
+		return fmt.Sprintf("%s %s: no answer: %s", c.Method, c.Path, c.Answer)
+	}
+	return strings.TrimRight(fmt.Sprintf("%s %s: HTTP %d %s", c.Method, c.Path, c.Status, c.Header), " ")
+}
+
+const (
+	mostShown = 500     // bytes of an answer
+	mostBody  = 4 << 10 // bytes of a body in which a uuid is looked for
+	mostCalls = 60      // of a trial; the last ones are kept
+)
+
+// calls records the calls of a trial. It is safe for concurrent use.
+type calls struct {
+	mu  sync.Mutex
+	got []Call
+}
+
+// add records a call. Of several assets calls of a player in a row, it keeps the last.
+func (c *calls) add(made Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := len(c.got) - 1
+	if last >= 0 && made.Method == http.MethodGet && c.got[last].Method == made.Method && c.got[last].Path == made.Path && c.got[last].Session == made.Session && c.got[last].Status == made.Status {
+		c.got = c.got[:last]
+	}
+	if c.got = append(c.got, made); len(c.got) > mostCalls {
+		c.got = c.got[1:]
+	}
+}
+
+func (c *calls) all() []Call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]Call(nil), c.got...)
+}
+
+// lastMove returns the last call that may have moved something.
+func lastMove(all []Call) *Call {
+	for i := len(all) - 1; i >= 0; i-- {
+		if all[i].Method != http.MethodGet || i == 0 {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// note records a call and its answer, and returns the record.
+func (t *trial) note(c call, a answer) *Call {
+	made := Call{Method: c.method, Path: c.path, URL: t.target.URL + c.path, Status: a.status}
+	if id, ok := first(c.header, sessionID); ok && len(id) <= 100 {
+		made.Session = t.said(id)
+	}
+	if id := uuidIn.FindSubmatch(c.body[:min(len(c.body), mostBody)]); id != nil {
+		made.UUID = string(id[1])
+	}
+	if a.err != nil {
+		made.Answer = a.shown
+	} else {
+		made.Answer = t.excerpt(a.body, c)
+		var header []string
+		for _, name := range []string{"Content-Type", "Location", "Retry-After", "Server"} {
+			if value := a.header.Get(name); value != "" {
+				header = append(header, name+": "+t.said(value, c.secrets()...))
+			}
+		}
+		made.Header = strings.Join(header, ", ")
+	}
+	t.calls.add(made)
+	return &made
+}
+
+// excerpt returns the beginning of an answer on one line, without secrets and signatures.
+func (t *trial) excerpt(body []byte, c call) string {
+	text := string(body[:min(len(body), 4*mostShown)])
+	text = signatureIn.ReplaceAllString(text, "[signature]")
+	return redact.New(append(c.secrets(), t.secrets...)...).Line(text, mostShown)
+}
+
+// secrets returns what a call sent that its answer may repeat and nobody may see.
+func (c call) secrets() []string {
+	secrets := []string{c.hmac}
+	for name, values := range c.header {
+		if strings.EqualFold(name, signature) { // some cases vary the case of header names
+			secrets = append(secrets, values...)
+		}
+	}
+	return secrets
+}
+
+func first(header http.Header, name string) (string, bool) {
+	for got, values := range header {
+		if strings.EqualFold(got, name) && len(values) > 0 {
+			return values[0], true
+		}
+	}
+	return "", false
+}
+
+// quote quotes a text as one word for a shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+var (
+	uuidIn      = regexp.MustCompile(`"uuid":"([^"]{1,100})"`)
+	signatureIn = regexp.MustCompile(`(0x)?[0-9a-fA-F]{128,132}`)
+)
