@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -309,6 +310,7 @@ func (q *Quantity) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "quan
 
 func (q *Quantity) read(x *reader) {
 	value := x.raw()
+	var err error
 	digits, form, base := value, formNumber, 10
 	switch {
 	case isNothing(value):
@@ -323,14 +325,11 @@ func (q *Quantity) read(x *reader) {
 		}
 	}
 	if base == 10 && (!isDigits(digits) || digits[0] == '0') { // an exponent, a fraction, a sign
-		whole, err := canonicalAmount(string(digits[:min(len(digits), maxAmountText+1)]))
-		if err != nil {
-			x.mismatch("a whole number of at most 256 bits", value)
-			return
-		}
+		var whole string
+		whole, err = canonicalAmount(string(digits[:min(len(digits), maxAmountText+1)]))
 		digits = []byte(whole)
 	}
-	if !q.set(form, digits, base) {
+	if err != nil || !q.set(form, digits, base) {
 		x.mismatch("a whole number of at most 256 bits", value)
 	}
 }
@@ -338,9 +337,7 @@ func (q *Quantity) read(x *reader) {
 // set sets the zero value to unsigned digits; no digits mean 0. It reports whether
 // they are valid and have at most 256 bits.
 func (q *Quantity) set(form quantityForm, digits []byte, base int) bool {
-	for len(digits) > 0 && digits[0] == '0' {
-		digits = digits[1:]
-	}
+	digits = bytes.TrimLeft(digits, "0")
 	const maxDigits = 78 // decimal digits of 2^256; hex needs fewer
 	if len(digits) > maxDigits {
 		return false

@@ -2,8 +2,6 @@ package ramp_test
 
 import (
 	"encoding/json"
-	"math"
-	"math/big"
 	"strings"
 	"testing"
 
@@ -27,26 +25,15 @@ func TestAmountKeepsEveryDigit(t *testing.T) {
 		{"minus zero is zero", "-0", "0"},
 		{"zero with a fraction of zeros", "0.000", "0"},
 		{"zero with any exponent", "0e999999999999999999999999", "0"},
-		{"zero with the largest exponent of an int", "0e9223372036854775807", "0"},
-		{"a whole number", "5", "5"},
-		{"a negative number", "-5", "-5"},
-		{"a fraction that begins with a 9", "9.5", "9.5"},
 		{"256 bytes", "1." + strings.Repeat("0", 254), "1"},
 		{"more than a float holds", "9007199254740993", "9007199254740993"},
-		{"more than 64 bits", "1000000000000000000001", "1000000000000000000001"},
-		{"ten to the thirtieth", "1e30", "1" + strings.Repeat("0", 30)},
 		{"a fraction", "0.5", "0.5"},
-		{"a negative fraction", "-0.5", "-0.5"},
 		{"needless zeros behind the point", "1.500", "1.5"},
-		{"a fraction that is whole", "1.0", "1"},
 		{"an exponent that moves the point right", "1.25e1", "12.5"},
 		{"an exponent that moves it past the digits", "1.25e4", "12500"},
 		{"an exponent that moves the point left", "125e-4", "0.0125"},
-		{"an exponent with a plus", "2E+3", "2000"},
-		{"an exponent of zero", "7e0", "7"},
 		{"an exponent with leading zeros", "7e002", "700"},
 		{"zeros that an exponent takes away", "12000e-3", "12"},
-		{"18 places of a token", "0.000000000000000001", "0.000000000000000001"},
 		{"100 digits before the point", strings.Repeat("9", 100), strings.Repeat("9", 100)},
 		{"100 digits before the point by exponent", "1e99", "1" + strings.Repeat("0", 99)},
 		{"100 digits behind the point", "1e-100", "0." + strings.Repeat("0", 99) + "1"},
@@ -60,8 +47,7 @@ func TestAmountKeepsEveryDigit(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(tt.text), &read))
 			assert.Equal(t, a, read, "JSON reads as ParseAmount does")
 
-			written, err := json.Marshal(a)
-			require.NoError(t, err)
+			written := ramp.Must(json.Marshal(a))
 			assert.Equal(t, tt.want, string(written), "JSON holds a plain number")
 		})
 	}
@@ -130,57 +116,6 @@ func TestAmountsOfOneValueAreEqual(t *testing.T) {
 	assert.Equal(t, ramp.Amount{}, amount(t, "-0.0e5"))
 	assert.Equal(t, ramp.Amount{}, ramp.NewAmount(0))
 	assert.NotEqual(t, amount(t, "1"), amount(t, "-1"))
-}
-
-func TestNewAmountTakesEveryInt64(t *testing.T) {
-	for _, n := range []int64{0, 1, -1, math.MaxInt64, math.MinInt64} {
-		got, err := ramp.NewAmount(n).Int64()
-		require.NoError(t, err)
-		assert.Equal(t, n, got)
-	}
-}
-
-func TestAmountNeverRoundsOnTheWayOut(t *testing.T) {
-	for _, tt := range []struct {
-		text  string
-		int64 bool
-		whole bool
-	}{
-		{"0", true, true},
-		{"-12", true, true},
-		{"9223372036854775807", true, true},
-		{"9223372036854775808", false, true},
-		{"-9223372036854775808", true, true},
-		{"-9223372036854775809", false, true},
-		{"1e30", false, true},
-		{"0.5", false, false},
-		{"-0.5", false, false},
-		{"12345678901234567890.000000001", false, false},
-	} {
-		t.Run(tt.text, func(t *testing.T) {
-			a := amount(t, tt.text)
-			exact, ok := new(big.Rat).SetString(tt.text)
-			require.True(t, ok)
-			assert.Zero(t, exact.Cmp(a.Rat()), "Rat is exact")
-
-			n, err := a.Int64()
-			if tt.int64 {
-				require.NoError(t, err)
-				assert.Zero(t, exact.Cmp(new(big.Rat).SetInt64(n)))
-			} else {
-				assert.ErrorContains(t, err, "fits an int64")
-				assert.Zero(t, n)
-			}
-			whole, err := a.Int()
-			if tt.whole {
-				require.NoError(t, err)
-				assert.Zero(t, exact.Cmp(new(big.Rat).SetInt(whole)))
-			} else {
-				assert.ErrorContains(t, err, "whole")
-				assert.Nil(t, whole)
-			}
-		})
-	}
 }
 
 func TestAmountSignAndCmp(t *testing.T) {

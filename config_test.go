@@ -58,22 +58,20 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 		return ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
 	}
 	makeHandler := func(t *testing.T, c ramp.HandlerConfig) *ramp.Handler {
-		handler, err := ramp.NewHandler(c)
-		require.NoError(t, err)
+		handler := ramp.Must(ramp.NewHandler(c))
 		return handler
 	}
 	validate := func(t *testing.T, c ramp.HandlerConfig) ramp.Reply {
 		body := validateCall().bytes()
-		return makeHandler(t, c).AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
+		return makeHandler(t, c).AnswerValidate(t.Context(), signed(t, body), body)
 	}
 	result := func(t *testing.T, c ramp.HandlerConfig) ramp.Reply {
-		body := told().bytes()
-		return makeHandler(t, c).AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
+		body := webhookResult().bytes()
+		return makeHandler(t, c).AnswerResult(t.Context(), signed(t, body), body)
 	}
 	status := func(t *testing.T, c ramp.HandlerConfig) any { return validate(t, c).Status }
 	rejecting := &recorder{validate: func() error { return ramp.Reject("SHORT") }}
-	otherKey, err := ramp.TextKey("another key")
-	require.NoError(t, err)
+	otherKey := ramp.Must(ramp.TextKey("another key"))
 	otherSigner, err := ramp.NewKeySigner(strings.Repeat("12", 32))
 	require.NoError(t, err)
 	onlyNode := func(t *testing.T) *ramp.RPC {
@@ -123,9 +121,9 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 				}
 				handler := makeHandler(t, c)
 				body := validateCall().bytes()
-				require.Equal(t, 200, handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
+				require.Equal(t, 200, handler.AnswerValidate(t.Context(), signed(t, body), body).Status)
 				body = resultCall().with("intent", burnObject()).bytes()
-				return handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status
+				return handler.AnswerResult(t.Context(), signed(t, body), body).Status
 			},
 			required: 500, then: 400,
 		},
@@ -196,9 +194,9 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 				c.Game, c.Players, c.Store, c.Chain = nil, noPlayers{}, memory(&order), onlyNode(t)
 				body := validateCall().with("intent", burnObject()).bytes()
 				handler := makeHandler(t, c)
-				require.Equal(t, 200, handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
-				body = told().bytes()
-				return handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status
+				require.Equal(t, 200, handler.AnswerValidate(t.Context(), signed(t, body), body).Status)
+				body = webhookResult().bytes()
+				return handler.AnswerResult(t.Context(), signed(t, body), body).Status
 			},
 			required: 200, then: 500, // no decimals
 		},
@@ -284,13 +282,12 @@ func TestEveryFieldOfATermsConfig(t *testing.T) {
 			order = step.Order
 			return nil
 		}}
-		terms, err := ramp.NewTerms(c)
-		require.NoError(t, err)
+		terms := ramp.Must(ramp.NewTerms(c))
 		handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms,
 			Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		body := validateCall().with("intent", intent).bytes()
-		return handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body), order
+		return handler.AnswerValidate(t.Context(), signed(t, body), body), order
 	}
 	mint := func(swords, tokens string) ramp.Intent {
 		return mintOf(t, swordToken+" "+tokens, "sword "+swords)
@@ -341,8 +338,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 	require.NoError(t, err)
 	wire := &overWire{Transport: &script{steps: steps{status(200, nil, okAnswer)}}}
 	call := func(t *testing.T, c ramp.ClientConfig) (*ramp.Initialization, error) {
-		client, err := ramp.NewClient(c)
-		require.NoError(t, err)
+		client := ramp.Must(ramp.NewClient(c))
 		return client.Initialize(t.Context(), testRequest())
 	}
 	seen := func(of func(*http.Request) any) func(*testing.T, ramp.ClientConfig) any {
@@ -425,9 +421,8 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			set: func(c *ramp.ClientConfig) { c.Terms = newTerms(t, goldProduct()) },
 			see: func(t *testing.T, c ramp.ClientConfig) any {
 				c.HTTPClient = &http.Client{Transport: wire}
-				client, err := ramp.NewClient(c)
-				require.NoError(t, err)
-				_, err = client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
+				client := ramp.Must(ramp.NewClient(c))
+				_, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
 				return err == nil
 			},
 			required: false, then: true,
@@ -453,8 +448,7 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 	required := func(*testing.T) ramp.RPCConfig { return ramp.RPCConfig{URL: url} }
 	wire := &overWire{Transport: &chain{head: 7}}
 	makeRPC := func(t *testing.T, c ramp.RPCConfig) *ramp.RPC {
-		r, err := ramp.NewRPC(c)
-		require.NoError(t, err)
+		r := ramp.Must(ramp.NewRPC(c))
 		return r
 	}
 	call := func(t *testing.T, c ramp.RPCConfig) error {
@@ -541,7 +535,7 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 		"ChainID": {
 			set: func(c *ramp.RPCConfig) { c.ChainID = 1 },
 			see: func(t *testing.T, c ramp.RPCConfig) any {
-				c.HTTPClient = &http.Client{Transport: roundTrip(func(*http.Request, string) (string, error) { return `"0x458"`, nil })}
+				c.HTTPClient = &http.Client{Transport: &chain{}}
 				return errors.Is(call(t, c), ramp.ErrWrongChain)
 			},
 			required: false, then: true,
@@ -591,11 +585,9 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 	}
 	update := func(t *testing.T, c ramp.SQLStoreConfig) {
 		db, other = recordingDB{}, recordingDB{}
-		store, err := ramp.NewSQLStore(c)
-		require.NoError(t, err)
-		r, err := ramp.ParseValidate(validateCall().bytes())
-		require.NoError(t, err)
-		_, err = store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
+		store := ramp.Must(ramp.NewSQLStore(c))
+		r := ramp.Must(ramp.ParseValidate(validateCall().bytes()))
+		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
 		require.ErrorIs(t, err, errRecorded)
 	}
 
@@ -659,15 +651,13 @@ func TestConfigsAreCopied(t *testing.T) {
 	wire := &overWire{Transport: &chain{head: 7}}
 	client := &http.Client{Transport: wire}
 	header := http.Header{"X-Api-Key": {"k"}}
-	rpc, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header, HTTPClient: client})
-	require.NoError(t, err)
-	api, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: client})
-	require.NoError(t, err)
+	rpc := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header, HTTPClient: client}))
+	api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: client}))
 	header["X-Api-Key"][0] = "another"
 	header.Set("X-More", "more")
 	client.Transport = &script{steps: steps{disconnect}}
 
-	_, err = rpc.BlockNumber(t.Context())
+	_, err := rpc.BlockNumber(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "k", wire.asked.Header.Get("X-Api-Key"))
 	assert.Empty(t, wire.asked.Header.Get("X-More"))
@@ -677,8 +667,7 @@ func TestConfigsAreCopied(t *testing.T) {
 
 	var db recordingDB
 	begin := sql.TxOptions{Isolation: sql.LevelSerializable}
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Apply: applyNothing, TxOptions: &begin})
-	require.NoError(t, err)
+	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Apply: applyNothing, TxOptions: &begin}))
 	begin.Isolation = sql.LevelReadCommitted
 	r := mintRequest(t)
 	_, err = store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
@@ -690,10 +679,8 @@ func TestConfigsAreCopied(t *testing.T) {
 // for the one that holds secrets of its own.
 func TestConfigsShowNoKey(t *testing.T) {
 	const hmacSecret, validatorSecret = "secret-of-the-console", "1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
-	key, err := ramp.TextKey(hmacSecret)
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner(validatorSecret)
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey(hmacSecret))
+	signer := ramp.Must(ramp.NewKeySigner(validatorSecret))
 	node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/" + hmacSecret})
 	require.NoError(t, err)
 	var shown strings.Builder

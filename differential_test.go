@@ -501,8 +501,7 @@ func sameAsEncodingJSON(t *testing.T, text []byte) {
 			continue
 		}
 		if err != nil {
-			var wrong *ramp.InvalidError
-			require.ErrorAs(t, err, &wrong)
+			wrong := as[*ramp.InvalidError](t, err)
 			require.NotEmpty(t, wrong.Fields)
 			for _, f := range wrong.Fields {
 				n.reallyWrong(t, w, f)
@@ -593,9 +592,17 @@ func addDifferentialSeeds(add func(text []byte)) {
 }
 
 func FuzzAgainstEncodingJSON(f *testing.F) {
-	addSeeds := func(text []byte) { f.Add(text, byte(0), byte(0), byte(3)) }
-	seed(f, "*.json", addSeeds)
-	addDifferentialSeeds(addSeeds)
+	// Each awkward value is put into some places of each message.
+	n := 0
+	seed(f, "*.json", func(text []byte) {
+		for range 12 {
+			f.Add(text, byte(7*n), byte(n), byte(n/3))
+			n++
+		}
+	})
+	f.Add([]byte(feeDelegated), byte(0), byte(0), byte(3))
+	f.Add([]byte(unknownType), byte(0), byte(0), byte(3))
+	addDifferentialSeeds(func(text []byte) { f.Add(text, byte(0), byte(0), byte(3)) })
 	f.Fuzz(func(t *testing.T, text []byte, where, what, how byte) {
 		sameAsEncodingJSON(t, text)
 		sameAsEncodingJSON(t, alter(t, text, where, what, how))

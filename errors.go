@@ -7,10 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Sentinels, for [errors.Is]; docs/errors.md lists every error and code, and
-// docs/security.md says what errors show. A [Handler] rejects a call for the first two, and
-// a [Client] returns them, [ErrRampNotFound] and [ErrRampNotExists] if the service reports
-// them.
+// Sentinels, for [errors.Is]; docs/security.md says what errors show. A [Handler] rejects
+// a call for the first two, and a [Client] returns them, [ErrRampNotFound] and
+// [ErrRampNotExists] if the service reports them.
 var (
 	// ErrHMACMissing means that a call has no X-HMAC-SIGNATURE header (interface 7.1, 5.2).
 	ErrHMACMissing = errors.New("X-HMAC-SIGNATURE is missing")
@@ -40,7 +39,7 @@ var (
 
 	// ErrNotFound means that the node answered null: it does not know the block, transaction or
 	// receipt (yet). If it never does, it may be on another network; see [RPCConfig].ChainID.
-	ErrNotFound = errors.New("not found on the node's chain, or not yet")
+	ErrNotFound = errors.New("the node does not know it (yet)")
 	// ErrWrongChain means that the node is not on the chain of [RPCConfig].ChainID.
 	ErrWrongChain = errors.New("the node is on another chain")
 	// ErrUnreachable means that [Handler.Check] found no fault, but could not reach a node. Your
@@ -118,6 +117,12 @@ func (p *problems) requireText(text, path string) {
 	if !utf8.ValidString(text) {
 		p.add(path, "must be valid UTF-8")
 	}
+}
+
+// requireFilled requires text, as requireText does.
+func (p *problems) requireFilled(text, path string) {
+	p.require(text != "", path)
+	p.requireText(text, path)
 }
 
 // requireKey requires a key of a config, and lets errors.Is find sentinel.

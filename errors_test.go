@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -26,65 +25,6 @@ func TestSentinelsAreToldApart(t *testing.T) {
 			assert.Equal(t, i == j, errors.Is(fmt.Errorf("ramp: %w", a), b))
 		}
 	}
-}
-
-// errors.Is finds every failure that a caller may want to distinguish, and its text
-// begins with the package.
-func TestFailuresCarryTheirSentinel(t *testing.T) {
-	failure := func(_ any, err error) error { return err }
-	key, err := TextKey("key")
-	require.NoError(t, err)
-	for name, tt := range map[string]struct{ err, is error }{
-		"an empty key":                 {failure(TextKey("")), ErrHMACKey},
-		"a key that is no base64url":   {failure(Base64URLKey("!")), ErrHMACKey},
-		"verifying with no key":        {HMACKey{}.Verify(nil, "00"), ErrHMACKey},
-		"verifying no signature":       {key.Verify(nil, ""), ErrHMACMissing},
-		"verifying a wrong signature":  {key.Verify(nil, "00"), ErrHMACInvalid},
-		"a client without a key":       {failure(NewClient(ClientConfig{URL: "https://ramp.example", Key: HMACKey{}})), ErrHMACKey},
-		"a validator key of nothing":   {failure(NewKeySigner("")), ErrValidatorKey},
-		"a validator key of nil":       {failure(NewCryptoSigner(nil)), ErrValidatorKey},
-		"a crypto.Signer of nil":       {failure(NewCryptoSigner(nil)), ErrValidatorKey},
-		"a public key of nothing":      {failure(PublicKeyAddress(nil)), ErrValidatorKey},
-		"text that is no signature":    {failure(ParseSignature("0x")), ErrSignature},
-		"recovering from no signature": {failure(Recover(Digest{}, Signature{})), ErrSignature},
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.ErrorIs(t, tt.err, tt.is)
-			assert.True(t, strings.HasPrefix(tt.err.Error(), "ramp: "), "%v", tt.err)
-			for _, other := range sentinels {
-				assert.Equal(t, other == tt.is, errors.Is(tt.err, other), "%v", other)
-			}
-		})
-	}
-}
-
-// Each family has one pointer type, which errors.As finds through any wrapping.
-func TestErrorFamiliesAreFoundByAs(t *testing.T) {
-	wrap := func(err error) error { return fmt.Errorf("outer: %w", errors.Join(errors.New("beside"), err)) }
-
-	_, err := ParseValidate([]byte(`{}`))
-	var wrong *InvalidError
-	require.ErrorAs(t, wrap(err), &wrong)
-	assert.Equal(t, FieldError{Path: "user_sig", Problem: "is required"}, wrong.Fields[0])
-	_, err = ParseDigest("")
-	require.ErrorAs(t, wrap(err), &wrong)
-	_, err = CatalogURL("", CatalogParams{})
-	require.ErrorAs(t, wrap(err), &wrong)
-	_, err = NewClient(ClientConfig{URL: "", Key: HMACKey{}})
-	require.ErrorAs(t, wrap(err), &wrong)
-
-	var failure *APIError
-	require.ErrorAs(t, wrap(&APIError{Status: 500, kind: ErrHMACInvalid}), &failure)
-	assert.Equal(t, 500, failure.Status)
-	assert.ErrorIs(t, wrap(failure), ErrHMACInvalid)
-
-	cause := errors.New("cause")
-	var rejection *Rejection
-	require.ErrorAs(t, wrap(Permanent(cause)), &rejection)
-	assert.Equal(t, Rejection{Status: 400, Code: CodePermanent, Err: cause}, *rejection)
-	assert.ErrorIs(t, wrap(Permanent(cause)), cause)
-	require.ErrorAs(t, wrap(Reject("INVALID_BALANCE")), &rejection)
-	assert.Equal(t, Rejection{Code: "INVALID_BALANCE"}, *rejection)
 }
 
 func TestInvalidErrorText(t *testing.T) {
@@ -137,35 +77,6 @@ func TestCodeNamesTheFirstWrongField(t *testing.T) {
 		assert.Equal(t, want, rejectionOf(wrong).Code)
 	}
 	assert.Equal(t, Code("INVALID_BODY"), invalidCode(&InvalidError{}))
-}
-
-func TestEveryRejectionOfOursHasStatusAndCode(t *testing.T) {
-	for _, tt := range []struct {
-		err    error
-		status int
-		code   Code
-	}{
-		{ErrHMACMissing, 401, CodeHMACMissing},
-		{ErrHMACInvalid, 401, CodeHMACInvalid},
-		{invalid("digest", "is required"), 400, "INVALID_DIGEST"},
-		{ErrHMACKey, 500, CodeInternal}, // an unusable key is an internal error
-		{ErrSignature, 500, CodeInternal},
-		{errors.New("anything else"), 500, CodeInternal},
-	} {
-		wrapped := fmt.Errorf("ramp: %w", tt.err)
-		assert.Equal(t, &Rejection{Status: tt.status, Code: tt.code, Err: wrapped}, rejectionOf(wrapped), "%v", tt.err)
-	}
-	for code, header := range map[Code]http.Header{
-		CodeSessionMissing: {},
-		CodeTokenMissing:   {HeaderSession: {"s"}},
-	} {
-		_, err := ParseSession(header)
-		var rejection *Rejection
-		require.ErrorAs(t, err, &rejection)
-		assert.Equal(t, 401, rejection.Status)
-		assert.Equal(t, code, rejection.Code)
-		assert.Same(t, rejection, rejectionOf(fmt.Errorf("outer: %w", err)))
-	}
 }
 
 func TestEveryErrorOfAGameHasStatusAndCode(t *testing.T) {

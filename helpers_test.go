@@ -4,10 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"testing/synctest"
+	"time"
 
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"testing"
 
@@ -24,8 +25,7 @@ var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
 // anyOf are terms that accept every order of a project on a network.
 func anyOf(t testing.TB, project string, network ramp.Network) *ramp.Terms {
 	t.Helper()
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: project, Network: network})
-	require.NoError(t, err)
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: project, Network: network}))
 	return terms
 }
 
@@ -62,15 +62,13 @@ var vectors = []signingVector{
 
 func (v signingVector) digest(t testing.TB) ramp.Digest {
 	t.Helper()
-	d, err := ramp.ParseDigest(v.digestText)
-	require.NoError(t, err)
+	d := ramp.Must(ramp.ParseDigest(v.digestText))
 	return d
 }
 
 func (v signingVector) signature(t testing.TB) ramp.Signature {
 	t.Helper()
-	s, err := ramp.ParseSignature(v.signatureText)
-	require.NoError(t, err)
+	s := ramp.Must(ramp.ParseSignature(v.signatureText))
 	return s
 }
 
@@ -85,17 +83,21 @@ const (
 	hmacBase64Signature = "04f6008e6664944dd06565d3edf5fe2c8f92c8633f2947f6378ac651c9229098"
 )
 
-func vectorTextKey(t testing.TB) ramp.HMACKey {
+func testKey(t testing.TB) ramp.HMACKey {
 	t.Helper()
-	key, err := ramp.TextKey(hmacText)
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey(hmacText))
 	return key
+}
+
+func testSigner(t testing.TB) *ramp.Signer {
+	t.Helper()
+	signer := ramp.Must(ramp.NewKeySigner(vectorKey))
+	return signer
 }
 
 func vectorBase64Key(t testing.TB) ramp.HMACKey {
 	t.Helper()
-	key, err := ramp.Base64URLKey(hmacBase64)
-	require.NoError(t, err)
+	key := ramp.Must(ramp.Base64URLKey(hmacBase64))
 	return key
 }
 
@@ -103,8 +105,7 @@ func vectorBase64Key(t testing.TB) ramp.HMACKey {
 // Each is a path and the beginning of the problem: "uuid is required".
 func assertFields(t *testing.T, err error, want ...string) {
 	t.Helper()
-	var wrong *ramp.InvalidError
-	require.ErrorAs(t, err, &wrong)
+	wrong := as[*ramp.InvalidError](t, err)
 	var got []string
 	for _, f := range wrong.Fields {
 		got = append(got, f.Path+" "+f.Problem)
@@ -124,6 +125,12 @@ type caller struct {
 // newCaller returns a caller of a new handler.
 func newCaller(t testing.TB, c ramp.HandlerConfig) caller {
 	t.Helper()
+	return caller{t, newHandler(t, c)}
+}
+
+// newHandler returns a handler that, unless c says otherwise, accepts every order.
+func newHandler(t testing.TB, c ramp.HandlerConfig) *ramp.Handler {
+	t.Helper()
 	if c.Terms == nil {
 		c.Terms = anyTerms
 	}
@@ -133,9 +140,17 @@ func newCaller(t testing.TB, c ramp.HandlerConfig) caller {
 	if c.Signer == nil {
 		c.Signer = testSigner(t)
 	}
-	handler, err := ramp.NewHandler(c)
-	require.NoError(t, err)
-	return caller{t, handler}
+	handler := ramp.Must(ramp.NewHandler(c))
+	return handler
+}
+
+// signed are the headers of a call whose HMAC is right.
+func signed(t testing.TB, body []byte) http.Header {
+	return http.Header{
+		"x-dapp-authorization": {"Bearer secret-token"},
+		"x-dapp-sessionid":     {"session-1"},
+		"x-hmac-signature":     {testKey(t).Sign(body)},
+	}
 }
 
 func (c caller) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
@@ -166,12 +181,9 @@ type assetsData struct {
 // assertCode checks that err is a Rejection with this code.
 func assertCode(t *testing.T, err error, want ramp.Code) {
 	t.Helper()
-	var rejection *ramp.Rejection
-	require.ErrorAs(t, err, &rejection)
+	rejection := as[*ramp.Rejection](t, err)
 	assert.Equal(t, want, rejection.Code)
 }
-
-func isError(err, target error) bool { return errors.Is(err, target) }
 
 // constantsOf returns the names of the constants of a type.
 func constantsOf(t *testing.T, kind string) (names []string) {
@@ -180,12 +192,37 @@ func constantsOf(t *testing.T, kind string) (names []string) {
 	require.NoError(t, err)
 	declared := regexp.MustCompile(`(?m)^\t(\w+) +` + kind + ` += `)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := ramp.Must(os.ReadFile(file))
 		for _, m := range declared.FindAllSubmatch(text, -1) {
 			names = append(names, string(m[1]))
 		}
 	}
 	require.NotEmpty(t, names)
 	return names
+}
+
+// inBubble runs a subtest in a bubble, whose time passes by itself.
+func inBubble(t *testing.T, name string, test func(*testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
+// within returns a context that ends after some time.
+func within(t testing.TB, limit time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// as returns the error of a type within err.
+func as[E error](t testing.TB, err error) (found E) {
+	t.Helper()
+	require.ErrorAs(t, err, &found)
+	return found
+}
+
+// rpcOver returns a client of a node on a network in memory.
+func rpcOver(network http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
+	c.URL, c.HTTPClient = "https://node.example.com", &http.Client{Transport: network}
+	return ramp.Must(ramp.NewRPC(c))
 }

@@ -24,7 +24,7 @@ func TestHMACVectors(t *testing.T) {
 		key  ramp.HMACKey
 		want string
 	}{
-		{"a key as text", vectorTextKey(t), hmacTextSignature},
+		{"a key as text", testKey(t), hmacTextSignature},
 		{"a key as unpadded base64url", vectorBase64Key(t), hmacBase64Signature},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestHMACVectors(t *testing.T) {
 			assert.False(t, tt.key.IsZero())
 		})
 	}
-	assert.ErrorIs(t, vectorTextKey(t).Verify([]byte(hmacBody), hmacBase64Signature), ramp.ErrHMACInvalid)
+	assert.ErrorIs(t, testKey(t).Verify([]byte(hmacBody), hmacBase64Signature), ramp.ErrHMACInvalid)
 	assert.ErrorIs(t, vectorBase64Key(t).Verify([]byte(hmacBody), hmacTextSignature), ramp.ErrHMACInvalid)
 }
 
@@ -46,8 +46,6 @@ func TestTextKeyRejects(t *testing.T) {
 		"a blank":                   " ",
 		"only white space":          "\t\r\n ",
 		"the last newline of files": hmacText + "\n",
-		"a leading blank":           " " + hmacText,
-		"a carriage return":         hmacText + "\r",
 		"a wide blank":              hmacText + "\u3000",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,13 +62,10 @@ func TestBase64URLKeyIsStrict(t *testing.T) {
 	for name, text := range map[string]string{
 		"an empty text":                      "",
 		"a character of no alphabet":         hmacText,
-		"a sign that others skip":            "my!secret_salt",
 		"padding":                            base64.URLEncoding.EncodeToString([]byte("1234")),
 		"the standard alphabet's plus":       "ab+d",
-		"the standard alphabet's slash":      "ab/d",
 		"a last newline":                     hmacBase64 + "\n",
 		"a newline inside":                   hmacBase64[:8] + "\n" + hmacBase64[8:],
-		"a carriage return inside":           hmacBase64[:8] + "\r" + hmacBase64[8:],
 		"a blank":                            hmacBase64 + " ",
 		"a length that no bytes have":        "abcde",
 		"bits that decoding would drop":      "_x", // _w is the byte, _x would be the same one
@@ -111,32 +106,20 @@ func TestHMACKeysOfEveryLength(t *testing.T) {
 }
 
 func TestVerifyRejects(t *testing.T) {
-	key, body := vectorTextKey(t), []byte(hmacBody)
+	key, body := testKey(t), []byte(hmacBody)
 	good := key.Sign(body)
 	for _, tt := range []struct {
 		name, signature string
 		is              error
 	}{
 		{"no signature", "", ramp.ErrHMACMissing},
-		{"a blank", " ", ramp.ErrHMACInvalid},
 		{"a truncated one", good[:63], ramp.ErrHMACInvalid},
-		{"half of it", good[:32], ramp.ErrHMACInvalid},
 		{"one digit more", good + "0", ramp.ErrHMACInvalid},
-		{"it twice", good + good, ramp.ErrHMACInvalid},
-		{"one with 0x", "0x" + good, ramp.ErrHMACInvalid},
 		{"one with 0x of the right length", "0x" + good[2:], ramp.ErrHMACInvalid},
-		{"one with blanks", " " + good + " ", ramp.ErrHMACInvalid},
-		{"one named", "sha256=" + good, ramp.ErrHMACInvalid},
-		{"no hex", strings.Repeat("z", 64), ramp.ErrHMACInvalid},
 		{"one wrong digit that is no hex", good[:63] + "g", ramp.ErrHMACInvalid},
-		{"base64", base64.StdEncoding.EncodeToString(mustHex(t, good)), ramp.ErrHMACInvalid},
 		{"letters beyond ASCII", strings.Repeat("é", 32), ramp.ErrHMACInvalid},
-		{"zeros", strings.Repeat("0", 64), ramp.ErrHMACInvalid},
 		{"that of an empty key", reference(nil, body), ramp.ErrHMACInvalid},
-		{"that of no body", reference([]byte(hmacText), nil), ramp.ErrHMACInvalid},
 		{"the plain hash of the body", fmt.Sprintf("%x", sha256.Sum256(body)), ramp.ErrHMACInvalid},
-		{"that of a body with a newline", reference([]byte(hmacText), []byte(hmacBody+"\n")), ramp.ErrHMACInvalid},
-		{"that of a key with a newline", reference([]byte(hmacText+"\n"), body), ramp.ErrHMACInvalid},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := key.Verify(body, tt.signature)
@@ -155,13 +138,6 @@ func TestVerifyRejects(t *testing.T) {
 	}
 }
 
-func mustHex(t testing.TB, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(s)
-	require.NoError(t, err)
-	return b
-}
-
 func mustDigit(c byte) int { return strings.IndexByte("0123456789abcdef", c) }
 
 // Anyone has the empty key.
@@ -169,9 +145,7 @@ func TestZeroHMACKeyFailsClosed(t *testing.T) {
 	for name, zero := range map[string]ramp.HMACKey{
 		"the zero value":                       {},
 		"a zero value rotated":                 ramp.HMACKey{}.WithPrevious(),
-		"zero values rotated":                  ramp.HMACKey{}.WithPrevious(ramp.HMACKey{}, ramp.HMACKey{}),
-		"a zero value in front of a good one":  ramp.HMACKey{}.WithPrevious(vectorTextKey(t)),
-		"a zero value in front of a whole lot": ramp.HMACKey{}.WithPrevious(vectorTextKey(t).WithPrevious(vectorBase64Key(t))),
+		"a zero value in front of a whole lot": ramp.HMACKey{}.WithPrevious(testKey(t).WithPrevious(vectorBase64Key(t))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.True(t, zero.IsZero())
@@ -216,7 +190,7 @@ func TestRotatedKeySignsWithTheNewestAndVerifiesWithAll(t *testing.T) {
 }
 
 func TestHMACKeyIsSafeForConcurrentUse(t *testing.T) {
-	key := vectorTextKey(t).WithPrevious(vectorBase64Key(t))
+	key := testKey(t).WithPrevious(vectorBase64Key(t))
 	var group sync.WaitGroup
 	for n := range 8 {
 		group.Go(func() {
@@ -235,7 +209,7 @@ func TestVerifyDoesNotAllocate(t *testing.T) {
 		t.Skip("allocations cannot be counted under the race detector")
 	}
 	body := bytes.Repeat([]byte("b"), 10<<10)
-	key := vectorTextKey(t)
+	key := testKey(t)
 	ring := vectorBase64Key(t).WithPrevious(key)
 	signature := key.Sign(body)
 	var err error
@@ -250,7 +224,7 @@ func TestVerifyDoesNotAllocate(t *testing.T) {
 func BenchmarkVerify(b *testing.B) {
 	for _, size := range []int{1 << 10, 10 << 10} {
 		body := bytes.Repeat([]byte("b"), size)
-		key := vectorTextKey(b)
+		key := testKey(b)
 		signature := key.Sign(body)
 		b.Run(fmt.Sprintf("HMACKey/%dKiB", size>>10), func(b *testing.B) {
 			b.SetBytes(int64(size))

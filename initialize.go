@@ -312,8 +312,7 @@ func (r *InitializeRequest) check() error {
 // check adds what is wrong to p. Each path begins with at.
 func (i *InitializeIntent) check(p *problems, at string) {
 	checkNetwork(p, at+"network", i.Network)
-	p.require(i.ProjectID != "", at+"project_id")
-	p.requireText(i.ProjectID, at+"project_id")
+	p.requireFilled(i.ProjectID, at+"project_id")
 	checkOffer(p, at+"token", i.Token, at+"mint_fee_bps", i.MintFeeBps)
 	checkItems(p, at+"materials", i.Materials)
 	checkItems(p, at+"outputs", i.Outputs)
@@ -338,16 +337,14 @@ func checkOffer(p *problems, tokenPath, token, feePath string, fee int) {
 func checkItems(p *problems, path string, items []Item) {
 	for n, item := range items {
 		at := fmt.Sprintf("%s[%d]", path, n)
-		p.require(item.ID != "", at+".id")
-		p.requireText(item.ID, at+".id")
+		p.requireFilled(item.ID, at+".id")
 		if slices.ContainsFunc(items[:n], func(other Item) bool { return other.ID == item.ID }) {
 			p.add(at+".id", "occurs twice")
 		}
 		if item.Amount.Sign() <= 0 || item.IsNonFungible && !item.Amount.Rat().IsInt() {
 			p.add(at+".amount", "is required and must be greater than 0, and whole for a non-fungible item")
 		}
-		p.require(item.IconURL != "", at+".icon_url")
-		p.requireText(item.IconURL, at+".icon_url")
+		p.requireFilled(item.IconURL, at+".icon_url")
 	}
 }
 

@@ -82,21 +82,25 @@ func newClientWith(t *testing.T, service http.Handler, c ramp.ClientConfig) *ram
 	t.Helper()
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
-	c.URL, c.Key = server.URL, testKey(t)
-	client, err := ramp.NewClient(c)
-	require.NoError(t, err)
+	c.URL = server.URL
+	if c.Key.IsZero() {
+		c.Key = testKey(t)
+	}
+	client := ramp.Must(ramp.NewClient(c))
 	return client
 }
 
 func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	service := &answering{status: 200, body: okAnswer}
+	service := &answering{status: 200, body: string(golden(t, "2.3-initialize-response.json"))}
 	client := newClientWith(t, service, ramp.ClientConfig{Now: func() time.Time { return now }})
 
-	got, err := client.Initialize(t.Context(), testRequest())
+	request := testRequest()
+	got, err := client.Initialize(t.Context(), request)
 	require.NoError(t, err)
-	assert.Equal(t, testUUID, got.UUID.String())
+	assert.Equal(t, goldenMint, got.UUID.String())
 	assert.Equal(t, now.Add(5*time.Minute), got.ExpiresAt)
+	assert.Equal(t, testRequest(), request, "the caller's request is left alone")
 
 	assert.Equal(t, http.MethodPost, service.asked.Method)
 	assert.Equal(t, "/api/v2/initialize", service.asked.URL.Path)
@@ -104,13 +108,6 @@ func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	assert.Equal(t, "ramp-go", service.asked.Header.Get("User-Agent"))
 	assert.Equal(t, testRequestBytes, string(service.bytes))
 	assert.NoError(t, testKey(t).Verify(service.bytes, service.asked.Header.Get("X-HMAC-SIGNATURE")))
-}
-
-func TestInitializeLeavesTheCallersRequestAsItIs(t *testing.T) {
-	request := testRequest()
-	_, err := newClient(t, &answering{status: 200, body: okAnswer}).Initialize(t.Context(), request)
-	require.NoError(t, err)
-	assert.Equal(t, testRequest(), request)
 }
 
 func TestInitializeWritesAnEmptyListAsOne(t *testing.T) {
@@ -130,8 +127,7 @@ func TestEveryProblemOfARequestIsReportedAtOnceAndNothingIsSent(t *testing.T) {
 
 	paths := func(request ramp.InitializeRequest) []string {
 		_, err := client.Initialize(t.Context(), request)
-		var wrong *ramp.InvalidError
-		require.ErrorAs(t, err, &wrong)
+		wrong := as[*ramp.InvalidError](t, err)
 		var paths []string
 		for _, field := range wrong.Fields {
 			paths = append(paths, field.Path)
@@ -160,55 +156,39 @@ func TestEveryProblemOfARequestIsReportedAtOnceAndNothingIsSent(t *testing.T) {
 }
 
 func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
-	tests := []struct {
-		body string
-		want error
-		code int
-		hint string
+	failures := []struct {
+		file, message, data string
+		code                int
+		is                  error
+		hint                string
 	}{
-		{`{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`, ramp.ErrHMACMissing, 400, "(a proxy may have removed the header)"},
-		{`{"code":500,"message":"Internal Server Error","data":"invalid mac"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text: compare it with the console's, or try Base64URLKey)"},
-		{`{"code":500,"message":"Internal Server Error","data":"invalid mac: of the body"}`, ramp.ErrHMACInvalid, 500, "(the key was read as text: compare it with the console's, or try Base64URLKey)"},
-		{`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`, ramp.ErrRampNotFound, 500, "(check intent.project_id)"},
-		{`{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`, ramp.ErrRampNotExists, 500, "(check intent.network)"},
+		{"7.1-hmac-missing.json", "Bad Request", "X-HMAC-Signature is required", 400, ramp.ErrHMACMissing, "(a proxy may have removed the header)"},
+		{"7.1-hmac-invalid.json", "Internal Server Error", "invalid mac", 500, ramp.ErrHMACInvalid,
+			"(the key was read as text: compare it with the console's, or try Base64URLKey)"},
+		{"7.1-project-missing.json", "Internal Server Error", "ramp not found", 500, ramp.ErrRampNotFound, "(check intent.project_id)"},
+		{"7.1-network-invalid.json", "Internal Server Error", "ramp not exists", 500, ramp.ErrRampNotExists, "(check intent.network)"},
 	}
-	for _, test := range tests {
+	source, err := os.ReadFile("errors.go")
+	require.NoError(t, err)
+	require.Len(t, failures, strings.Count(string(source), "(interface 7.1"), "one for each sentinel of 7.1")
+	for _, tt := range failures {
 		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not say
-			service := &answering{status: status, body: test.body}
-			_, err := newClient(t, service).Initialize(t.Context(), testRequest())
-			assert.ErrorIs(t, err, test.want)
-			assert.ErrorContains(t, err, test.hint)
-			var failure *ramp.APIError
-			require.ErrorAs(t, err, &failure)
-			assert.Equal(t, status, failure.Status)
-			assert.Equal(t, test.code, failure.Code)
-			assert.Contains(t, test.body, `"`+failure.Message+`"`)
-			assert.Contains(t, test.body, `"`+failure.Data+`"`)
-			assert.ErrorContains(t, err, failure.Data)
+			service := &answering{status: status, body: string(golden(t, tt.file))}
+			got, err := newClient(t, service).Initialize(t.Context(), testRequest())
+			assert.Nil(t, got)
+			assert.ErrorContains(t, err, tt.data+" "+tt.hint)
+			failure := as[*ramp.APIError](t, err)
+			assert.Equal(t, []any{status, tt.code, tt.message, tt.data}, []any{failure.Status, failure.Code, failure.Message, failure.Data})
+			for _, other := range failures {
+				assert.Equal(t, other.is == tt.is, errors.Is(err, other.is), "%v", other.is)
+			}
 			assert.Equal(t, 1, service.served, "the envelope's own failures are never retried")
 		}
 	}
-}
-
-func TestInvalidMACSaysHowTheKeyWasReadAndWhatToTry(t *testing.T) {
-	service := httptest.NewServer(&answering{status: 500, body: `{"code":500,"message":"","data":"invalid mac"}`})
-	defer service.Close()
-	const secret = "c2VjcmV0LWtleQ"
-	for want, read := range map[string]func(string) (ramp.HMACKey, error){
-		"the key was read as text: compare it with the console's, or try Base64URLKey":            ramp.TextKey,
-		"the key was read as unpadded base64url: compare it with the console's, or try TextKey":   ramp.Base64URLKey,
-		"(the key was read as unpadded base64url: compare it with the console's, or try TextKey)": ramp.Base64URLKey,
-		"the service answered HTTP 500, code 500: invalid mac (th":                                ramp.TextKey,
-	} {
-		key, err := read(secret)
-		require.NoError(t, err)
-		client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL, Key: key})
-		require.NoError(t, err)
-		_, err = client.Initialize(t.Context(), testRequest())
-		assert.ErrorContains(t, err, want)
-		assert.NotContains(t, err.Error(), secret)
-		assert.NotContains(t, err.Error(), "secret-key")
-	}
+	client := newClientWith(t, &answering{status: 500, body: `{"code":500,"message":"","data":"invalid mac: of the body"}`}, ramp.ClientConfig{Key: vectorBase64Key(t)})
+	_, err = client.Initialize(t.Context(), testRequest())
+	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
+	assert.ErrorContains(t, err, "(the key was read as unpadded base64url: compare it with the console's, or try TextKey)")
 }
 
 func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
@@ -220,28 +200,18 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 		want   string // after "the service answered HTTP "
 	}{
 		"HTML":                    {500, "text/html; charset=utf-8", "<html>\n<h1>Internal\tError</h1></html>", "500 with text/html" + notTheEnvelope + ": <html> <h1>Internal Error</h1></html>"},
-		"another content type":    {500, "image/png", "x", "500 with image/png" + notTheEnvelope + ": x"},
 		"no content type":         {500, "", "x", "500" + notTheEnvelope + ": x"},
 		"nothing":                 {200, "application/json", "", "200 with application/json" + notTheEnvelope},
 		"a truncated envelope":    {200, "", okAnswer[:40], "200" + notTheEnvelope + ": " + okAnswer[:40]},
-		"an envelope and more":    {200, "", okAnswer + "{}", "200" + notTheEnvelope + ": " + okAnswer + "{}"},
-		"an array":                {200, "", "[]", "200" + notTheEnvelope + ": []"},
 		"null":                    {200, "", "null", "200" + notTheEnvelope + ": null"},
-		"no code":                 {200, "", `{"data":1}`, "200" + notTheEnvelope + `: {"data":1}`},
 		"a code of text":          {200, "", `{"code":"200"}`, "200" + notTheEnvelope + `: {"code":"200"}`},
 		"a code that is a number": {400, "", `{"code":76561198}`, "400, code 76561198"},
 		"data of another type":    {200, "", `{"code":200,"message":"OK","data":[1]}`, "200, code 200: OK: [1], without a UUID"},
-		"data that is null":       {200, "", `{"code":200,"message":"OK","data":null}`, "200, code 200: OK, without a UUID"},
-		"a UUID that is none":     {200, "", `{"code":200,"data":{"uuid":"7"}}`, "200" + notTheEnvelope + `: {"code":200,"data":{"uuid":"7"}}`},
 		"a UUID of zeros":         {200, "", `{"code":200,"data":{"uuid":"00000000-0000-0000-0000-000000000000"}}`, `200, code 200: {"uuid":"00000000-0000-0000-0000-000000000000"}, without a UUID`},
 		"success under a failure": {500, "", okAnswer, `500, code 200: OK: {"uuid":"` + testUUID + `"}`},
-		"a failure under success": {200, "", `{"code":201,"message":"OK"}`, "200, code 201: OK"},
 		"another reason":          {200, "", `{"code":500,"message":"Internal Server Error","data":"token not registered"}`, "200, code 500: Internal Server Error: token not registered"},
 		"a reason of two lines":   {400, "", `{"code":400,"message":"Bad Request","data":"intent.token:\n\u001b[31m0x12"}`, "400, code 400: Bad Request: intent.token: [31m0x12"},
 		"a reason in an object":   {400, "", `{"code":400,"message":"Bad Request","data":{"field":"intent.token"}}`, `400, code 400: Bad Request: {"field":"intent.token"}`},
-		"a reason in a number":    {400, "", `{"code":400,"message":7,"data":8}`, `400, code 400: 7: 8`},
-		"another message":         {401, "", `{"code":401,"message":"who?","data":null}`, "401, code 401: who?"},
-		"no reason":               {400, "", `{"code":400,"message":"Bad Request"}`, "400, code 400: Bad Request"},
 		"a redirect":              {307, "", "moved", "307" + notTheEnvelope + ": moved"},
 		"what is not text":        {500, "", "\xff\xfe\x00", "500" + notTheEnvelope},
 	} {
@@ -249,8 +219,7 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 			service := &answering{status: test.status, body: test.body, header: map[string]string{"Location": "/elsewhere", "Content-Type": test.kind}}
 			got, err := newClient(t, service).Initialize(t.Context(), testRequest())
 			assert.Nil(t, got)
-			var failure *ramp.APIError
-			require.ErrorAs(t, err, &failure)
+			failure := as[*ramp.APIError](t, err)
 			assert.Equal(t, test.status, failure.Status)
 			assert.EqualError(t, err, "ramp: initialize: the service answered HTTP "+test.want)
 			assert.Equal(t, 1, service.served)
@@ -310,9 +279,8 @@ func initializeWith(t *testing.T, ctx context.Context, s *script, c ramp.ClientC
 	t.Helper()
 	s.start = time.Now()
 	c.URL, c.Key, c.HTTPClient = "https://api.example.com", testKey(t), &http.Client{Transport: s}
-	client, err := ramp.NewClient(c)
-	require.NoError(t, err)
-	_, err = client.Initialize(ctx, testRequest())
+	client := ramp.Must(ramp.NewClient(c))
+	_, err := client.Initialize(ctx, testRequest())
 	return err
 }
 
@@ -325,92 +293,68 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 		config ramp.ClientConfig
 		sent   int
 		fails  bool
-		waits  [][2]time.Duration // between attempts, at least and at most
+		waits  [][2]int // milliseconds between attempts, at least and at most
 	}{
-		"a dropped connection":  {steps: steps{disconnect, ok}, sent: 2, waits: [][2]time.Duration{{100 * time.Millisecond, 200 * time.Millisecond}}},
+		"a dropped connection":  {steps: steps{disconnect, ok}, sent: 2, waits: [][2]int{{100, 200}}},
 		"503":                   {steps: steps{busy, ok}, sent: 2},
-		"429":                   {steps: steps{status(429, nil, ""), ok}, sent: 2},
-		"502":                   {steps: steps{status(502, nil, ""), ok}, sent: 2},
 		"504":                   {steps: steps{status(504, nil, ""), ok}, sent: 2},
 		"500 is not among them": {steps: steps{status(500, nil, "oops"), ok}, sent: 1, fails: true},
 		"404 is not among them": {steps: steps{status(404, nil, ""), ok}, sent: 1, fails: true},
-		"twice by default":      {steps: steps{busy}, sent: 3, fails: true},
-		"never when told":       {steps: steps{busy}, config: ramp.ClientConfig{Retries: -1}, sent: 1, fails: true},
 		"Retry-After in seconds": {steps: steps{status(429, map[string]string{"Retry-After": "7"}, ""), ok}, sent: 2,
-			waits: [][2]time.Duration{{7 * time.Second, 7 * time.Second}}},
+			waits: [][2]int{{7000, 7000}}},
 		"Retry-After as a date": {steps: steps{status(503, map[string]string{"Retry-After": "Sat, 01 Jan 2000 00:00:09 GMT"}, ""), ok}, sent: 2,
-			waits: [][2]time.Duration{{9 * time.Second, 9 * time.Second}}},
+			waits: [][2]int{{9000, 9000}}},
 		"Retry-After that makes no sense": {steps: steps{status(503, map[string]string{"Retry-After": "soon"}, ""), ok}, sent: 2,
-			waits: [][2]time.Duration{{100 * time.Millisecond, 200 * time.Millisecond}}},
+			waits: [][2]int{{100, 200}}},
 		"Retry-After beyond patience": {steps: steps{status(429, map[string]string{"Retry-After": "31"}, ""), ok}, sent: 1, fails: true},
 		"an attempt that hangs": {steps: steps{hang, ok}, config: ramp.ClientConfig{Timeout: 3 * time.Second}, sent: 2,
-			waits: [][2]time.Duration{{3100 * time.Millisecond, 3200 * time.Millisecond}}},
-		"ten seconds for an attempt by default": {steps: steps{hang, ok}, sent: 2,
-			waits: [][2]time.Duration{{10100 * time.Millisecond, 10200 * time.Millisecond}}},
-		"as often as told": {steps: steps{busy}, config: ramp.ClientConfig{Retries: 70}, sent: 71, fails: true},
+			waits: [][2]int{{3100, 3200}}},
 		"longer each time, up to five seconds": {steps: steps{busy}, config: ramp.ClientConfig{Retries: 12}, sent: 13, fails: true,
-			waits: [][2]time.Duration{
-				{100 * time.Millisecond, 200 * time.Millisecond}, {200 * time.Millisecond, 400 * time.Millisecond},
-				{400 * time.Millisecond, 800 * time.Millisecond}, {800 * time.Millisecond, 1600 * time.Millisecond},
-				{1600 * time.Millisecond, 3200 * time.Millisecond}, {2500 * time.Millisecond, 5 * time.Second},
-				{2500 * time.Millisecond, 5 * time.Second}, {2500 * time.Millisecond, 5 * time.Second},
-				{2500 * time.Millisecond, 5 * time.Second}, {2500 * time.Millisecond, 5 * time.Second},
-				{2500 * time.Millisecond, 5 * time.Second}, {2500 * time.Millisecond, 5 * time.Second},
-			}},
+			waits: [][2]int{{100, 200}, {200, 400}, {400, 800}, {800, 1600}, {1600, 3200}, {2500, 5000}, {2500, 5000}, {2500, 5000}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: test.steps}
-				err := initializeWith(t, t.Context(), s, test.config)
-				assert.Equal(t, test.fails, err != nil, "%v", err)
-				assert.Len(t, s.sent, test.sent)
-				for i, body := range s.sent {
-					assert.Equal(t, testRequestBytes, string(body), "attempt %d has the whole body", i)
-				}
-				for i, wait := range test.waits {
-					took := s.at[i+1] - s.at[i]
-					assert.GreaterOrEqual(t, took, wait[0], "wait %d", i)
-					assert.LessOrEqual(t, took, wait[1], "wait %d", i)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s := &script{steps: test.steps}
+			err := initializeWith(t, t.Context(), s, test.config)
+			assert.Equal(t, test.fails, err != nil, "%v", err)
+			assert.Len(t, s.sent, test.sent)
+			for i, body := range s.sent {
+				assert.Equal(t, testRequestBytes, string(body), "attempt %d has the whole body", i)
+			}
+			for i, wait := range test.waits {
+				took := int((s.at[i+1] - s.at[i]).Milliseconds())
+				assert.GreaterOrEqual(t, took, wait[0], "wait %d", i)
+				assert.LessOrEqual(t, took, wait[1], "wait %d", i)
+			}
 		})
 	}
 }
 
 func TestAContextEndsACallAtOnce(t *testing.T) {
 	busy := status(503, nil, "busy")
-	t.Run("canceled while waiting", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(50*time.Millisecond, cancel)
-			s := &script{steps: []func(*http.Request) (*http.Response, error){busy}}
-			err := initialize(t, ctx, s)
-			assert.ErrorIs(t, err, context.Canceled)
-			var failure *ramp.APIError
-			assert.ErrorAs(t, err, &failure, "and says what it was waiting after")
-			assert.Equal(t, 50*time.Millisecond, time.Since(s.start))
-			assert.Len(t, s.sent, 1)
-		})
+	inBubble(t, "canceled while waiting", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		s := &script{steps: []func(*http.Request) (*http.Response, error){busy}}
+		err := initialize(t, ctx, s)
+		assert.ErrorIs(t, err, context.Canceled)
+		var failure *ramp.APIError
+		assert.ErrorAs(t, err, &failure, "and says what it was waiting after")
+		assert.Equal(t, 50*time.Millisecond, time.Since(s.start))
+		assert.Len(t, s.sent, 1)
 	})
-	t.Run("canceled while asking", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(50*time.Millisecond, cancel)
-			s := &script{steps: []func(*http.Request) (*http.Response, error){hang}}
-			assert.EqualError(t, initialize(t, ctx, s), "ramp: initialize: context canceled", "there was no next attempt to wait for")
-			assert.Len(t, s.sent, 1)
-		})
+	inBubble(t, "canceled while asking", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(50*time.Millisecond, cancel)
+		s := &script{steps: []func(*http.Request) (*http.Response, error){hang}}
+		assert.EqualError(t, initialize(t, ctx, s), "ramp: initialize: context canceled", "there was no next attempt to wait for")
+		assert.Len(t, s.sent, 1)
 	})
-	t.Run("a deadline before the next attempt", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
-			s := &script{steps: []func(*http.Request) (*http.Response, error){busy}}
-			var failure *ramp.APIError
-			require.ErrorAs(t, initialize(t, ctx, s), &failure)
-			assert.Equal(t, 503, failure.Status)
-			assert.Zero(t, time.Since(s.start), "there is no use in waiting")
-		})
+	inBubble(t, "a deadline before the next attempt", func(t *testing.T) {
+		ctx := within(t, 50*time.Millisecond)
+		s := &script{steps: []func(*http.Request) (*http.Response, error){busy}}
+		failure := as[*ramp.APIError](t, initialize(t, ctx, s))
+		assert.Equal(t, 503, failure.Status)
+		assert.Zero(t, time.Since(s.start), "there is no use in waiting")
 	})
 }
 
@@ -418,8 +362,7 @@ func TestACallIsValidFromTheAttemptThatSucceeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{start: time.Now(), steps: []func(*http.Request) (*http.Response, error){
 			status(429, map[string]string{"Retry-After": "20"}, ""), status(200, nil, okAnswer)}}
-		client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: &http.Client{Transport: s}})
-		require.NoError(t, err)
+		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: &http.Client{Transport: s}}))
 		got, err := client.Initialize(t.Context(), testRequest())
 		require.NoError(t, err)
 		assert.Equal(t, s.start.Add(20*time.Second+ramp.UUIDValidity), got.ExpiresAt)
@@ -430,8 +373,7 @@ func TestTheCallersHTTPClientIsNotChanged(t *testing.T) {
 	service := &answering{status: 302, header: map[string]string{"Location": "/elsewhere"}}
 	mine := &http.Client{Timeout: time.Minute}
 	_, err := newClientWith(t, service, ramp.ClientConfig{HTTPClient: mine}).Initialize(t.Context(), testRequest())
-	var failure *ramp.APIError
-	require.ErrorAs(t, err, &failure)
+	failure := as[*ramp.APIError](t, err)
 	assert.Equal(t, 302, failure.Status)
 	assert.Equal(t, 1, service.served, "a signed call follows no redirect")
 	assert.Nil(t, mine.CheckRedirect)
@@ -439,8 +381,7 @@ func TestTheCallersHTTPClientIsNotChanged(t *testing.T) {
 }
 
 func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
-	for _, address := range []string{"", "api.example.com", "/api", "ftp://api.example.com", "http://api.example.com",
-		"https://user:secret@api.example.com", "https://api.example.com?key=secret", "https://api.example.com#x", "https://"} {
+	for _, address := range []string{"api.example.com", "http://api.example.com", "https://user:secret@api.example.com", "https://api.example.com?key=secret"} {
 		_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t)})
 		var wrong *ramp.InvalidError
 		require.ErrorAs(t, err, &wrong, address)
@@ -493,8 +434,7 @@ func FuzzInitializeAnswer(f *testing.F) {
 	require.NoError(f, err)
 	require.NotEmpty(f, golden)
 	for _, path := range golden {
-		body, err := os.ReadFile(path)
-		require.NoError(f, err)
+		body := ramp.Must(os.ReadFile(path))
 		f.Add(200, string(body))
 		f.Add(500, string(body))
 	}
@@ -554,7 +494,7 @@ func TestAFeeIsAPartOfTheWhole(t *testing.T) {
 func TestAnIconAndAWalletMayHaveAnyForm(t *testing.T) {
 	for _, icon := range []string{"https://example.com/a.png", "data:image/png;base64,AA==", "//example.com/a.png", "/a.png", "a.png"} {
 		request := testRequest()
-		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1), IconURL: icon}}
+		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: amount(t, "0.5"), IconURL: icon}}
 		request.WalletAddress = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
 		_, err := newClient(t, &answering{status: 200, body: okAnswer}).Initialize(t.Context(), request)
 		assert.NoError(t, err, icon)
@@ -615,9 +555,8 @@ func everythingShown(t testing.TB, transport http.RoundTripper, c ramp.ClientCon
 	var log bytes.Buffer
 	c.Retries, c.HTTPClient = 1, &http.Client{Transport: transport}
 	c.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	client, err := ramp.NewClient(c)
-	require.NoError(t, err)
-	_, err = client.Initialize(t.Context(), testRequest())
+	client := ramp.Must(ramp.NewClient(c))
+	_, err := client.Initialize(t.Context(), testRequest())
 	require.Error(t, err)
 	assert.LessOrEqual(t, len(err.Error()), 500)
 	assert.NotContains(t, err.Error(), "\n")
@@ -629,8 +568,7 @@ func everythingShown(t testing.TB, transport http.RoundTripper, c ramp.ClientCon
 	fmt.Fprintf(&b, "%+v|%#v\n", client, client)
 	var failure *ramp.APIError
 	if errors.As(err, &failure) {
-		asJSON, err := json.Marshal(failure)
-		require.NoError(t, err)
+		asJSON := ramp.Must(json.Marshal(failure))
 		fmt.Fprintf(&b, "%+v|%#v|%s\n", *failure, *failure, asJSON)
 	}
 	return b.String() + log.String()
@@ -640,12 +578,9 @@ func everythingShown(t testing.TB, transport http.RoundTripper, c ramp.ClientCon
 // we hold: the key, the signature of the call, and a key in the path.
 func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 	const text, pathKey = `dGhl/a2V5"&LW9mLXRoZS1jb25zb2xl`, "key-of-the-gateway"
-	textKey, err := ramp.TextKey(text)
-	require.NoError(t, err)
-	previous, err := ramp.TextKey("the-previous-key")
-	require.NoError(t, err)
-	binaryKey, err := ramp.Base64URLKey("dGhlLWtleS1vZi10aGUtY29uc29sZQ")
-	require.NoError(t, err)
+	textKey := ramp.Must(ramp.TextKey(text))
+	previous := ramp.Must(ramp.TextKey("the-previous-key"))
+	binaryKey := ramp.Must(ramp.Base64URLKey("dGhlLWtleS1vZi10aGUtY29uc29sZQ"))
 	synctest.Test(t, func(t *testing.T) {
 		for place, answer := range echoPlaces {
 			for _, status := range []int{200, 503} {
@@ -671,14 +606,9 @@ func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 // The interface names four failures. Any other text is what a developer needs.
 func TestAReasonThatTheInterfaceDoesNotListIsShown(t *testing.T) {
 	long := strings.Repeat("x", 70_000)
-	client := newClient(t, &answering{status: 200, body: `{"code":500,"message":"Internal Server Error","data":"token not registered"}`})
+	client := newClient(t, &answering{status: 400, body: `{"code":400,"message":` + quoted("two\nlines") + `,"data":` + quoted(long) + `}`})
 	_, err := client.Initialize(t.Context(), testRequest())
-	assert.EqualError(t, err, "ramp: initialize: the service answered HTTP 200, code 500: Internal Server Error: token not registered")
-
-	client = newClient(t, &answering{status: 400, body: `{"code":400,"message":` + quoted("two\nlines") + `,"data":` + quoted(long) + `}`})
-	_, err = client.Initialize(t.Context(), testRequest())
-	var failure *ramp.APIError
-	require.ErrorAs(t, err, &failure)
+	failure := as[*ramp.APIError](t, err)
 	assert.Equal(t, "two\nlines", failure.Message)
 	assert.Equal(t, long[:64<<10], failure.Data)
 	assert.Contains(t, err.Error(), "two lines: xxx")
@@ -689,8 +619,7 @@ func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	shown := func(transport http.RoundTripper, address string) string {
 		return everythingShown(t, transport, ramp.ClientConfig{URL: address, Key: testKey(t)})
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	require.NoError(t, listener.Close())
 	assert.Contains(t, shown(nil, "http://"+listener.Addr().String()), "connection refused")
 

@@ -31,8 +31,8 @@ type OperationKind string
 const (
 	OperationWebhook    OperationKind = "webhook"    // a call that a [Handler] answers: assets, validate or result
 	OperationInitialize OperationKind = "initialize" // a [Client.Initialize], with its attempts inside
-	OperationRPC        OperationKind = "rpc"        // a call of an [RPC], named after its method, batch or wait; likewise
-	OperationAttempt    OperationKind = "attempt"    // an HTTP request of either, named likewise
+	OperationRPC        OperationKind = "rpc"        // a call of an [RPC], named after its method, batch or wait
+	OperationAttempt    OperationKind = "attempt"    // an HTTP request of one of the two, inside it
 )
 
 // Operation is passed to an [Observer]. At its start, only Kind, Name and Begun are set.
@@ -47,7 +47,7 @@ type Operation struct {
 	// The rest is for webhook operations only.
 
 	// Unverified reports that a validate or result call had no valid HMAC, or a wrong path. Anybody
-	// can make such calls, so count them apart; see docs/operations.md.
+	// can make such calls, so count them apart; see docs/on-call.md.
 	Unverified bool
 
 	Status    int            // HTTP status of the answer

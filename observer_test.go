@@ -99,7 +99,7 @@ func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer) *watc
 
 func (s *watchedStudio) call(t *testing.T, answer func(context.Context, http.Header, []byte) ramp.Reply, body object) ramp.Reply {
 	t.Helper()
-	return answer(t.Context(), (&studio{key: s.key}).signed(body.bytes()), body.bytes())
+	return answer(t.Context(), signed(t, body.bytes()), body.bytes())
 }
 
 // record is the last record of the log.
@@ -185,10 +185,9 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 			return (&chain{receipt: string(onChain().bytes()), head: 10}).RoundTrip(r)
 		})}})
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: seeingGame{see: see}, Key: testKey(t), Signer: testSigner(t), Chain: node, Observer: w.observer()})
-	require.NoError(t, err)
-	body := told().bytes()
-	require.Equal(t, 200, handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body).Status)
+	handler := newHandler(t, ramp.HandlerConfig{Game: seeingGame{see: see}, Chain: node, Observer: w.observer()})
+	body := webhookResult().bytes()
+	require.Equal(t, 200, handler.AnswerResult(t.Context(), signed(t, body), body).Status)
 	assert.Equal(t, []string{"/result/wait/batch", "/result"}, within)
 	assert.Equal(t, "start webhook result, start rpc wait, start attempt batch, "+
 		"end attempt batch, end rpc wait, end webhook result", w.take())
@@ -208,9 +207,8 @@ func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w watcher
 		client := &http.Client{Transport: &script{steps: steps{disconnect, status(503, nil, ""), status(200, nil, okAnswer)}}}
-		api, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: client, Observer: w.observer()})
-		require.NoError(t, err)
-		_, err = api.Initialize(t.Context(), testRequest())
+		api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: client, Observer: w.observer()}))
+		_, err := api.Initialize(t.Context(), testRequest())
 		require.NoError(t, err)
 		const attempt = "start attempt initialize, end attempt initialize, "
 		assert.Equal(t, "start initialize initialize, "+attempt+attempt+attempt+"end initialize initialize", w.take())
@@ -222,8 +220,7 @@ func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
 		assert.Greater(t, w.ended[3].Duration, 250*time.Millisecond, "with its delays")
 
 		client = &http.Client{Transport: &script{steps: steps{status(503, nil, ""), disconnect}}}
-		node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: client, Retries: 1, Observer: w.observer()})
-		require.NoError(t, err)
+		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: client, Retries: 1, Observer: w.observer()}))
 		require.Error(t, node.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}))
 		const batch = "start attempt batch, end attempt batch, "
 		assert.Equal(t, "start rpc batch, "+batch+batch+"end rpc batch", w.take())
@@ -245,9 +242,8 @@ func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
 		s := newWatchedStudio(t, func(*watcher) ramp.Observer { return observer })
 		assert.Equal(t, 200, s.call(t, s.handler.AnswerValidate, validateCall()).Status)
 		assert.Equal(t, 200, s.call(t, s.handler.AnswerResult, resultCall()).Status)
-		node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: &chain{head: 7}}, Observer: observer})
-		require.NoError(t, err)
-		_, err = node.BlockNumber(t.Context())
+		node := rpcOver(&chain{head: 7}, ramp.RPCConfig{Observer: observer})
+		_, err := node.BlockNumber(t.Context())
 		assert.NoError(t, err)
 	}
 	for _, name := range []string{"Start", "End"} {
@@ -270,8 +266,7 @@ func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
 	for _, logger := range []*slog.Logger{slog.Default(), nil} {
 		s := newWatchedStudio(t, (*watcher).observer)
 		config := inMemory(t, ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t), Logger: logger})
-		handler, err := ramp.NewHandler(config)
-		require.NoError(t, err)
+		handler := ramp.Must(ramp.NewHandler(config))
 		assert.Equal(t, 200, s.call(t, handler.AnswerValidate, validateCall()).Status)
 		assert.Equal(t, 500, s.call(t, handler.AnswerResult, resultCall().without("uuid")).Status)
 	}
@@ -336,7 +331,7 @@ func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
 	s := newWatchedStudio(t, (*watcher).observer)
 	s.call(t, s.handler.AnswerValidate, validateCall())
 	body := resultCall().bytes()
-	header := (&studio{key: s.key}).signed(body)
+	header := signed(t, body)
 	header["x-dapp-sessionid"] = []string{"session-2"}
 	assert.Equal(t, 200, s.handler.AnswerResult(t.Context(), header, body).Status)
 	record := s.record(t)
@@ -346,8 +341,7 @@ func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
 
 // During a rotation, the log tells when the last call with an older key came.
 func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
-	newest, err := ramp.TextKey("the newest key")
-	require.NoError(t, err)
+	newest := ramp.Must(ramp.TextKey("the newest key"))
 	other, err := ramp.TextKey("another older key")
 	require.NoError(t, err)
 	for _, c := range []struct {
@@ -363,7 +357,7 @@ func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
 			Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
 		require.NoError(t, err)
 		body := validateCall().bytes()
-		handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
+		handler.AnswerValidate(t.Context(), signed(t, body), body)
 		var record map[string]any
 		require.NoError(t, json.Unmarshal(log.Bytes(), &record))
 		assert.Equal(t, c.want, record["previous_key"], log.String())
@@ -382,7 +376,7 @@ func TestAnObserverIsToldNoSecret(t *testing.T) {
 		},
 	}
 	s := newWatchedStudio(t, func(*watcher) ramp.Observer { return show })
-	header := (&studio{key: s.key}).signed(validateCall().bytes())
+	header := signed(t, validateCall().bytes())
 	reply := s.handler.AnswerValidate(t.Context(), header, validateCall().bytes())
 	require.Equal(t, 200, reply.Status)
 	s.call(t, s.handler.AnswerValidate, validateCall().with("digest", "a wrong one"))
@@ -407,12 +401,11 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { ramp.ObserveNothing(t.Context()) }))
 
 	handler := func(observer ramp.Observer) *ramp.Handler {
-		h, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: recorderGame{}, Key: testKey(t), Signer: testSigner(t), Observer: observer})
-		require.NoError(t, err)
+		h := newHandler(t, ramp.HandlerConfig{Game: recorderGame{}, Observer: observer})
 		return h
 	}
 	body := resultCall().bytes()
-	header := (&studio{key: testKey(t)}).signed(body)
+	header := signed(t, body)
 	cost := func(h *ramp.Handler) float64 {
 		return testing.AllocsPerRun(200, func() { h.AnswerResult(t.Context(), header, body) })
 	}

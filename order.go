@@ -18,9 +18,9 @@ import (
 // Order is a mint or a burn as it was validated, and its outcome. It is a plain
 // value: [Accept], [Finish] and [Abandon] are its rules, and a [Store] keeps it.
 type Order struct {
-	// Network, ProjectID, SessionID, UserAddress, Digest and Intent are those of the validate call.
-	// TxHash is the result's, in lower case, or empty. Times are UTC, with millisecond precision;
-	// FinishedAt may be zero.
+	// ProjectID, SessionID, UserAddress, Digest and Intent are those of the validate call, and Network
+	// is that of the terms, or empty. TxHash is the result's, in lower case, or empty. Times are UTC,
+	// with millisecond precision; FinishedAt is zero while the order waits.
 	UUID        uuid.UUID     `json:"uuid"`
 	State       OrderState    `json:"state"` // accepted, or how it ended
 	Network     Network       `json:"network,omitempty"`
@@ -212,7 +212,7 @@ func (p *problems) requireStorable(text, path string, limit int) {
 // [*ConflictError]. After its end, it wraps [ErrOrderFinished].
 //
 // The session ID is required. It, the project ID and the user address may each have up to
-// 1,024 bytes of UTF-8 without NUL.
+// 1,024 bytes of UTF-8 without NUL, or the error is an [*InvalidError].
 func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 	opened, err := openOrder(s, r, now)
 	return func(stored *Order) (Step, error) {

@@ -39,23 +39,20 @@ func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
 func mintRequest(t testing.TB) *ramp.ValidateRequest {
 	t.Helper()
-	r, err := ramp.ParseValidate(validateCall().bytes())
-	require.NoError(t, err)
+	r := ramp.Must(ramp.ParseValidate(validateCall().bytes()))
 	return r
 }
 
 func burnRequest(t testing.TB) *ramp.ValidateRequest {
 	t.Helper()
-	r, err := ramp.ParseValidate(validateCall().with("intent", burnObject()).bytes())
-	require.NoError(t, err)
+	r := ramp.Must(ramp.ParseValidate(validateCall().with("intent", burnObject()).bytes()))
 	return r
 }
 
 // accepted returns the order that a request opens.
 func accepted(t testing.TB, r *ramp.ValidateRequest) ramp.Order {
 	t.Helper()
-	step, err := ramp.Accept(player, r, atValidate)(nil)
-	require.NoError(t, err)
+	step := ramp.Must(ramp.Accept(player, r, atValidate)(nil))
 	require.True(t, step.New)
 	return step.Order
 }
@@ -69,8 +66,7 @@ func reported(o ramp.Order, status uint64) *ramp.Result {
 // ended returns the order after its result.
 func ended(t testing.TB, o ramp.Order, status uint64) ramp.Order {
 	t.Helper()
-	step, err := ramp.Finish(reported(o, status), atResult)(&o)
-	require.NoError(t, err)
+	step := ramp.Must(ramp.Finish(reported(o, status), atResult)(&o))
 	return step.Order
 }
 
@@ -85,8 +81,7 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 		"a burn takes nothing, and says what it will grant": {burnRequest(t), ramp.Burn, ramp.Effect{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			step, err := ramp.Accept(player, tt.request, atValidate)(nil)
-			require.NoError(t, err)
+			step := ramp.Must(ramp.Accept(player, tt.request, atValidate)(nil))
 			assert.True(t, step.New)
 			assert.Equal(t, tt.effect, step.Effect)
 			assert.Equal(t, ramp.Order{
@@ -111,10 +106,8 @@ func TestTheSameValidateIsARepeat(t *testing.T) {
 		"a null target_candidate": validateCall().with("intent.target_candidate", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := ramp.ParseValidate(body.bytes())
-			require.NoError(t, err)
-			step, err := ramp.Accept(ramp.Session{ID: " session-1\u00a0"}, r, atResult)(&stored)
-			require.NoError(t, err)
+			r := ramp.Must(ramp.ParseValidate(body.bytes()))
+			step := ramp.Must(ramp.Accept(ramp.Session{ID: " session-1\u00a0"}, r, atResult)(&stored))
 			assert.Equal(t, ramp.Step{Order: stored}, step, "nothing moves, and nothing changes")
 		})
 	}
@@ -125,8 +118,7 @@ func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
 	intent := func(tokens ...map[string]any) *ramp.ValidateRequest {
 		burn := burnObject()
 		burn["from"] = tokens
-		r, err := ramp.ParseValidate(validateCall().with("intent", burn).bytes())
-		require.NoError(t, err)
+		r := ramp.Must(ramp.ParseValidate(validateCall().with("intent", burn).bytes()))
 		return r
 	}
 	token := func(kind, id string, n int) map[string]any {
@@ -139,8 +131,7 @@ func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
 	step, err := ramp.Accept(player, again, atResult)(&stored)
 	require.NoError(t, err)
 	assert.False(t, step.New)
-	step, err = ramp.Finish(reported(accepted(t, again), 1), atResult)(&stored)
-	require.NoError(t, err)
+	step = ramp.Must(ramp.Finish(reported(accepted(t, again), 1), atResult)(&stored))
 	assert.Equal(t, ramp.Grant, step.Effect.Kind)
 }
 
@@ -168,8 +159,7 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 			for _, order := range []ramp.Order{stored, ended(t, stored, 0)} {
 				step, err := ramp.Accept(ramp.Session{ID: tt.session}, r, atResult)(&order)
 				assert.Zero(t, step)
-				var conflict *ramp.ConflictError
-				require.ErrorAs(t, err, &conflict)
+				conflict := as[*ramp.ConflictError](t, err)
 				assert.Equal(t, ramp.ConflictError{Order: order, Field: tt.field}, *conflict)
 			}
 		})
@@ -179,8 +169,7 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 // Stores may write JSON in their own way.
 func TestOptionsAreComparedAsJSON(t *testing.T) {
 	request := func(options string) *ramp.ValidateRequest {
-		r, err := ramp.ParseValidate(validateCall().with("intent.target_candidate", json.RawMessage(options)).bytes())
-		require.NoError(t, err)
+		r := ramp.Must(ramp.ParseValidate(validateCall().with("intent.target_candidate", json.RawMessage(options)).bytes()))
 		return r
 	}
 	stored := accepted(t, request(`{"a":[1,{"b":"<","c":null}],"n":100000000000000000001}`))
@@ -259,8 +248,7 @@ func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 func TestFinishAndAbandon(t *testing.T) {
 	mint, burn := accepted(t, mintRequest(t)), accepted(t, burnRequest(t))
 	abandon := func(o ramp.Order) ramp.Order {
-		step, err := ramp.Abandon("lost", atResult)(&o)
-		require.NoError(t, err)
+		step := ramp.Must(ramp.Abandon("lost", atResult)(&o))
 		return step.Order
 	}
 	succeed := func(o ramp.Order) ramp.Transition { return ramp.Finish(reported(o, 1), atResult) }
@@ -393,8 +381,7 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 				tt.change(r)
 				step, err := ramp.Finish(r, atResult)(&tt.order)
 				if tt.conflict != "" {
-					var conflict *ramp.ConflictError
-					require.ErrorAs(t, err, &conflict)
+					conflict := as[*ramp.ConflictError](t, err)
 					assert.Equal(t, tt.conflict, conflict.Field)
 					assert.Zero(t, step)
 					continue
@@ -415,8 +402,7 @@ func TestOnlyAHashIsStoredAsOne(t *testing.T) {
 	} {
 		o := accepted(t, mintRequest(t))
 		r := &ramp.Result{UUID: o.UUID, TxHash: reported, Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
-		step, err := ramp.Finish(r, atResult)(&o)
-		require.NoError(t, err)
+		step := ramp.Must(ramp.Finish(r, atResult)(&o))
 		assert.Equal(t, want, step.Order.TxHash)
 	}
 }
@@ -425,8 +411,7 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 	r := mintRequest(t)
 	r.Intent.From[0].Amount = amount(t, "1000000000000000000000000000001.000000000000000000000000000001")
 	for _, order := range []ramp.Order{accepted(t, r), ended(t, accepted(t, r), 0), ended(t, accepted(t, burnRequest(t)), 1)} {
-		written, err := json.Marshal(order)
-		require.NoError(t, err)
+		written := ramp.Must(json.Marshal(order))
 		var read ramp.Order
 		require.NoError(t, json.Unmarshal(written, &read))
 		assert.Equal(t, order, read)
@@ -455,27 +440,23 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 // During a deployment, a program of the release before ends orders that a newer one has
 // opened. What the newer one has written must not be lost.
 func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
-	written, err := json.Marshal(accepted(t, mintRequest(t)))
-	require.NoError(t, err)
+	written := ramp.Must(json.Marshal(accepted(t, mintRequest(t))))
 	newer := strings.NewReplacer(`"version":1,`, `"version":1,"tags":["a",1e400],`, `"intent":{`, `"intent":{"rate":{"a":0.10},`).Replace(string(written))
 	var read ramp.Order
 	require.NoError(t, json.Unmarshal([]byte(newer), &read))
-	again, err := json.Marshal(read)
-	require.NoError(t, err)
+	again := ramp.Must(json.Marshal(read))
 	assert.JSONEq(t, strings.ReplaceAll(newer, "1e400", "1"), strings.ReplaceAll(string(again), "1e400", "1"))
 
 	step, err := ramp.Finish(reported(read, 0), atResult)(&read)
 	require.NoError(t, err)
-	again, err = json.Marshal(step.Order)
-	require.NoError(t, err)
+	again = ramp.Must(json.Marshal(step.Order))
 	for _, kept := range []string{`"tags":["a",1e400]`, `"rate":{"a":0.10}`, `"state":"failed"`, `"tx_hash":"0xabab`} {
 		assert.Contains(t, string(again), kept)
 	}
 	assert.Equal(t, 1, strings.Count(string(again), `"intent"`))
 
 	step.Order.Intent.From[0].ID = "item_gem" // a program that changes the intent writes what it means
-	again, err = json.Marshal(step.Order)
-	require.NoError(t, err)
+	again = ramp.Must(json.Marshal(step.Order))
 	assert.Contains(t, string(again), "item_gem")
 	assert.NotContains(t, string(again), "rate")
 }
@@ -488,8 +469,7 @@ var dialects = map[ramp.Dialect]string{
 
 func TestSchemaIsTheFileForMigrationTools(t *testing.T) {
 	for dialect, file := range dialects {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := ramp.Must(os.ReadFile(file))
 		assert.Equal(t, string(text), dialect.Schema(), dialect)
 		assert.Equal(t, file, "schema/"+string(dialect)+".sql")
 	}
@@ -506,8 +486,7 @@ func TestEveryDialectHasAllItNeeds(t *testing.T) {
 			"docs/stores.md":                   name,
 			"docs/orders.md":                   "\n| " + name, // what its transactions do
 		} {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
+			text := ramp.Must(os.ReadFile(file))
 			assert.True(t, strings.Contains(string(text), needs), "%s needs %q", file, needs)
 		}
 	}
@@ -603,9 +582,8 @@ func TestCheckRejectsAServerThatIsTooOld(t *testing.T) {
 	} {
 		db := sql.OpenDB(versionDB(c.version))
 		defer db.Close()
-		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: c.dialect, Apply: applyNothing})
-		require.NoError(t, err)
-		err = store.Check(t.Context())
+		store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: c.dialect, Apply: applyNothing}))
+		err := store.Check(t.Context())
 		if c.want == "" {
 			assert.NoError(t, err, c.version)
 		} else {
@@ -655,8 +633,7 @@ func (r *versionRows) Next(into []driver.Value) error {
 func TestAListThatBreaksOffIsAnError(t *testing.T) {
 	db := sql.OpenDB(brokenDB{})
 	defer db.Close()
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: applyNothing})
-	require.NoError(t, err)
+	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: applyNothing}))
 	orders, err := store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{})
 	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	assert.Nil(t, orders)

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -262,8 +261,7 @@ func TestTheEvidenceOfAnOrder(t *testing.T) {
 					assert.Equal(t, fmt.Sprint(tt.alone), fmt.Sprint(step.Evidence.TokenIDs))
 				}
 				r.Receipt.Status = ramp.NewQuantity(0)
-				step, err = ramp.Finish(r, atResult)(&order)
-				require.NoError(t, err)
+				step = ramp.Must(ramp.Finish(r, atResult)(&order))
 				assert.Zero(t, step.Evidence)
 			}
 		})
@@ -398,8 +396,7 @@ func newHeist(t *testing.T, setting int) *heist {
 	h.game, h.vault = newVault(t, func(c *ramp.HandlerConfig) {
 		c.Now, c.Logger = h.service.Now, slog.New(slog.DiscardHandler)
 		if setting >= onlyChain {
-			chain, err := ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: &http.Client{Transport: h.node}, Retries: -1})
-			require.NoError(t, err)
+			chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: &http.Client{Transport: h.node}, Retries: -1}))
 			c.Chain = chain
 		}
 		if setting >= anyWallet {
@@ -413,9 +410,7 @@ func newHeist(t *testing.T, setting int) *heist {
 	})
 	h.vault.gold["honest"], h.vault.gold["thief"] = 1000, 1000
 	h.service.SetHandler(h.game.handler)
-	var err error
-	h.client, err = ramp.NewClient(ramp.ClientConfig{URL: h.service.URL(), Key: testKey(t), HTTPClient: h.service.Client()})
-	require.NoError(t, err)
+	h.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: h.service.URL(), Key: testKey(t), HTTPClient: h.service.Client()}))
 	return h
 }
 
@@ -675,8 +670,7 @@ func thefts() map[string]theft {
 // docs/security.md has a table of what somebody with the HMAC key can do. Each cell is
 // played, and nothing that is not there.
 func TestWhatAThiefWithTheHMACKeyCanDo(t *testing.T) {
-	guide, err := os.ReadFile("docs/security.md")
-	require.NoError(t, err)
+	guide := ramp.Must(os.ReadFile("docs/security.md"))
 	table := regexp.MustCompile(`(?m)^\| the thief reports \|.*\n\|[-|]+\|\n((?:\|.*\n)+)`).FindSubmatch(guide)
 	require.NotNil(t, table)
 	cells, played := map[string][]string{}, map[string]bool{}
@@ -689,15 +683,13 @@ func TestWhatAThiefWithTheHMACKeyCanDo(t *testing.T) {
 		require.Contains(t, cells, attack.row)
 		played[attack.row] = true
 		for setting, cell := range cells[attack.row] {
-			t.Run(name+", "+settings[setting], func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					h := newHeist(t, setting)
-					attack.play(h)
-					won := h.vault.gold["thief"] - 1000 + attack.cost
-					wins, known := map[string]int64{"pays": 100, "gives back": 100, "nothing": 0}[strings.Trim(cell, "*")]
-					require.True(t, known, cell)
-					assert.Equal(t, wins, won)
-				})
+			inBubble(t, name+", "+settings[setting], func(t *testing.T) {
+				h := newHeist(t, setting)
+				attack.play(h)
+				won := h.vault.gold["thief"] - 1000 + attack.cost
+				wins, known := map[string]int64{"pays": 100, "gives back": 100, "nothing": 0}[strings.Trim(cell, "*")]
+				require.True(t, known, cell)
+				assert.Equal(t, wins, won)
 			})
 		}
 	}
@@ -707,14 +699,12 @@ func TestWhatAThiefWithTheHMACKeyCanDo(t *testing.T) {
 // What is proven pays all the same: nobody loses because of the settings.
 func TestAnHonestBurnIsPaidUnderEverySetting(t *testing.T) {
 	for setting, name := range settings {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				h := newHeist(t, setting)
-				for range 2 { // the wallet is the player's already
-					require.NotNil(t, h.order(h.service.Burn, "honest"))
-				}
-				assert.EqualValues(t, 1200, h.vault.gold["honest"])
-			})
+		inBubble(t, name, func(t *testing.T) {
+			h := newHeist(t, setting)
+			for range 2 { // the wallet is the player's already
+				require.NotNil(t, h.order(h.service.Burn, "honest"))
+			}
+			assert.EqualValues(t, 1200, h.vault.gold["honest"])
 		})
 	}
 }

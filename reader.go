@@ -2,6 +2,7 @@ package ramp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -79,7 +80,7 @@ func unmarshalWire(text []byte, root string, into readable) error {
 // bodyReader returns a reader of a copy of a body, which must be exactly one JSON
 // object.
 func bodyReader(body []byte) (reader, error) {
-	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
+	switch trimmed := bytes.TrimSpace(body); {
 	case len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(body):
 		return newReader(bytes.Clone(body), "body"), nil
 	case len(trimmed) == 0:
@@ -116,29 +117,33 @@ func (x *reader) mismatch(want string, value []byte) {
 // interface writes them, such as intent.from[0].amount.
 func (x *reader) inside(step string, since int) {
 	for n := since; n < len(x.wrong); n++ {
-		if path := &x.wrong[n].Path; *path == "" || (*path)[0] == '[' {
-			*path = step + *path
-		} else {
-			*path = step + "." + *path
+		path := &x.wrong[n].Path
+		if *path != "" && (*path)[0] != '[' {
+			*path = "." + *path
 		}
+		*path = step + *path
 	}
 }
 
 // members reads the members of an object. Its arguments are their names, each followed by
 // a pointer to where it is read, of a type that reader.value knows.
 func (x *reader) members(pairs ...any) {
-	names := make([]string, 0, 8)
+	names, into := make([]string, 0, 8), make([]any, 0, 8)
 	for n := 0; n < len(pairs); n += 2 {
-		names = append(names, pairs[n].(string))
+		names, into = append(names, pairs[n].(string)), append(into, pairs[n+1])
 	}
-	x.object(names, func(n int) any { return pairs[2*n+1] })
+	x.object(names, into...)
 }
 
 // structure reads the members of an object into the fields of a struct, whose names
-// memberNames returned.
-func (x *reader) structure(names []string, into any) {
-	fields := reflect.ValueOf(into).Elem()
-	x.object(names, func(n int) any { return fields.Field(n).Addr().Interface() })
+// memberNames returned. last replaces the last fields. Receipt and Log, which are read most
+// often, list their fields instead, which takes less time than reflection.
+func (x *reader) structure(names []string, into any, last ...any) []byte {
+	fields, all := reflect.ValueOf(into).Elem(), make([]any, 0, 24)
+	for n := range len(names) - len(last) {
+		all = append(all, fields.Field(n).Addr().Interface())
+	}
+	return x.object(names, append(all, last...)...)
 }
 
 // memberNames returns the JSON names of the fields of a struct, up to the first field
@@ -154,16 +159,17 @@ func memberNames[T any]() (names []string) {
 	return names
 }
 
-// object reads the members of an object that names lists, and skips the others. into
-// returns a pointer to where the member with an index is read. A duplicate name is an
-// error. null has no members. Any other value is an error.
+// object reads the members of an object that names lists, and skips the others. into has
+// a pointer for each name. A duplicate name is an error. null has no members. Any other
+// value is an error. object returns the bytes of the value.
 //
 // With zeroing, a field with an error is zero afterwards, so that nothing is half
 // read. So is a list if one of its entries has an error, but in an object only the
 // field that has it.
-func (x *reader) object(names []string, into func(n int) any) {
+func (x *reader) object(names []string, into ...any) []byte {
+	start := x.at
 	if !x.enter('{', "an object") {
-		return
+		return x.since(start)
 	}
 	x.depth++
 	var seen, repeated uint64 // bit n is names[n]
@@ -174,7 +180,7 @@ func (x *reader) object(names []string, into func(n int) any) {
 			continue
 		}
 		next = n + 1
-		into := into(n)
+		into := into[n]
 		found, faults, whole := len(x.wrong), x.faults, x.kind() != '{'
 		switch bit := uint64(1) << n; {
 		case seen&bit == 0:
@@ -194,6 +200,7 @@ func (x *reader) object(names []string, into func(n int) any) {
 		}
 	}
 	x.depth--
+	return x.since(start)
 }
 
 // elements iterates over the indexes of an array, with the reader at each entry.
@@ -249,7 +256,7 @@ func readList[T any](x *reader, usual, limit int, read func(*T, *reader)) (list 
 
 // enter steps into an object or an array, and reports whether there is one.
 func (x *reader) enter(bracket byte, want string) bool {
-	if x.text[x.at] == bracket {
+	if x.kind() == bracket {
 		x.at++
 		return true
 	}
@@ -263,11 +270,11 @@ func (x *reader) enter(bracket byte, want string) bool {
 // Otherwise it moves out of the object or array.
 func (x *reader) more() bool {
 	x.space()
-	if x.text[x.at] == ',' {
+	if x.kind() == ',' {
 		x.at++
 		x.space()
 	}
-	if c := x.text[x.at]; c == '}' || c == ']' {
+	if c := x.kind(); c == '}' || c == ']' {
 		x.at++
 		return false
 	}
@@ -300,7 +307,7 @@ func (x *reader) isName(name string) bool {
 }
 
 func (x *reader) space() {
-	for isSpace(x.text[x.at]) {
+	for isSpace(x.kind()) {
 		x.at++
 	}
 }
@@ -309,7 +316,7 @@ func (x *reader) space() {
 // there is as low.
 func isSpace(c byte) bool { return c <= ' ' }
 
-// kind returns the first byte of the current value.
+// kind returns the next byte, which says what the current value is.
 func (x *reader) kind() byte { return x.text[x.at] }
 
 // raw skips any value and returns its bytes.
@@ -325,7 +332,7 @@ func (x *reader) since(start int) []byte { return x.text[start:x.at:x.at] }
 // skip moves behind the value.
 func (x *reader) skip() {
 	for depth := 0; ; {
-		switch c := x.text[x.at]; {
+		switch c := x.kind(); {
 		case c == '"':
 			x.skipString()
 		case c == '{' || c == '[':
@@ -337,7 +344,7 @@ func (x *reader) skip() {
 		case c == ',' || c == ':' || isSpace(c):
 			x.at++
 		default: // a number, a boolean or null
-			for x.at < len(x.text) && !isDelimiter(x.text[x.at]) {
+			for x.at < len(x.text) && !isDelimiter(x.kind()) {
 				x.at++
 			}
 		}
@@ -518,10 +525,8 @@ func (x *reader) fixed(into []byte) {
 }
 
 func (x *reader) decodeFixed(value, into []byte) {
-	if digits := x.hexDigits(value); len(digits) == 2*len(into) {
-		if _, err := hex.Decode(into, digits); err == nil {
-			return
-		}
+	if digits := x.hexDigits(value); len(digits) == 2*len(into) && decodeHex(into, digits) {
+		return
 	}
 	x.fault("must be 0x followed by %d hex digits, not %s", 2*len(into), x.describe(value))
 }
@@ -533,13 +538,27 @@ func (x *reader) blob() []byte {
 		return nil
 	}
 	if digits := x.hexDigits(value); digits != nil {
-		b := make([]byte, hex.DecodedLen(len(digits)))
-		if _, err := hex.Decode(b, digits); err == nil {
+		if b := make([]byte, len(digits)/2); decodeHex(b, digits) {
 			return b
 		}
 	}
 	x.mismatch("hex with 0x", value)
 	return nil
+}
+
+// decodeHex decodes digits into zeros, and reports whether they are hex. Eight zeros at a
+// time are left as they are, because a Bloom filter has hardly anything else.
+func decodeHex(into, digits []byte) bool {
+	for n := 0; n < len(digits); n += 16 {
+		part := digits[n:min(n+16, len(digits))]
+		if string(part) == "0000000000000000" {
+			continue
+		}
+		if _, err := hex.Decode(into[n/2:], part); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // hexDigits returns the part of a string after 0x, or nil without 0x.
@@ -566,21 +585,13 @@ func isNumber(value []byte) bool { return value[0] == '-' || '0' <= value[0] && 
 
 // describe names the kind of a JSON value.
 func (x *reader) describe(value []byte) string {
-	switch value[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
+	if value[0] == '"' {
 		return fmt.Sprintf("a string of %d characters", utf8.RuneCount(x.unquoted(value)))
-	case 't', 'f':
-		return "a boolean"
-	case 'n':
-		return "null"
-	default:
-		return "a number"
 	}
+	return cmp.Or(kinds[value[0]], "a number")
 }
+
+var kinds = map[byte]string{'{': "an object", '[': "an array", 't': "a boolean", 'f': "a boolean", 'n': "null"}
 
 // wireOrder lists the names of 2.5 and 6 in an order that is right for every object
 // in which a wrong field gets a code.

@@ -48,9 +48,9 @@ func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "recei
 var receiptNames = memberNames[Receipt]()
 
 func (r *Receipt) read(x *reader) {
-	start := x.at
-	x.structure(receiptNames, r)
-	r.Raw = x.since(start)
+	r.Raw = x.object(receiptNames, &r.Type, &r.Root, &r.Status, &r.CumulativeGasUsed, &r.LogsBloom,
+		&r.Logs, &r.TransactionHash, &r.ContractAddress, &r.GasUsed, &r.EffectiveGasPrice,
+		&r.BlockHash, &r.BlockNumber, &r.TransactionIndex, &r.From, &r.To, &r.FeePayer)
 }
 
 // MarshalJSON writes the receipt as in the webhook, and nil Logs as [].
@@ -82,7 +82,10 @@ func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) 
 
 var logNames = memberNames[Log]()
 
-func (l *Log) read(x *reader) { x.structure(logNames, l) }
+func (l *Log) read(x *reader) {
+	x.object(logNames, &l.Address, &l.Topics, &l.Data, &l.BlockNumber, &l.TransactionHash,
+		&l.TransactionIndex, &l.BlockHash, &l.BlockTimestamp, &l.LogIndex, &l.Removed)
+}
 
 // readHash reads a hash of a list. null and "" are errors there.
 func readHash(h *common.Hash, x *reader) { x.decodeFixed(x.raw(), h[:]) }

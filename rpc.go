@@ -651,7 +651,7 @@ func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef
 }
 
 // TokenBalance returns how many smallest units of an ERC-20 token, or pieces of an
-// ERC-721 token, an account has: eth_call of balanceOf.
+// ERC-721 token, an account has: eth_call of balanceOf. See [AmountOfUnits].
 func (r *RPC) TokenBalance(ctx context.Context, token, account common.Address, at BlockRef) (*big.Int, error) {
 	return r.callToken(ctx, token, at, []byte{0x70, 0xa0, 0x82, 0x31}, account)
 }

@@ -126,7 +126,7 @@ func (r *RPC) exchangeSingle(ctx context.Context, e *endpoint, calls []*BatchCal
 	if call.Err = withoutMark(err); call.Err == err { // not retryable
 		calls = nil
 	}
-	return calls, retryDelay(err), nil
+	return calls, marked(err).after, nil
 }
 
 // exchangeBatch sends one request to an endpoint and reads its answers. It returns

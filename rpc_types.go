@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -79,7 +78,7 @@ func (t TransactionRequest) MarshalJSON() ([]byte, error) {
 	return marshal(wire)
 }
 
-// LogFilter selects logs (interface 4.4). Zero selects the latest block.
+// LogFilter selects logs (interface 4.4). The zero value selects those of the latest block.
 type LogFilter struct {
 	FromBlock BlockRef         `json:"fromBlock,omitempty"` // first block
 	ToBlock   BlockRef         `json:"toBlock,omitempty"`   // last block
@@ -101,7 +100,7 @@ func (f LogFilter) MarshalJSON() ([]byte, error) {
 }
 
 // Transaction is a transaction as a node describes it. Unknown types are read too.
-// A field that is missing, null or empty is zero. Nothing is verified.
+// A field that is missing, null or empty is zero. Hash and From are not verified.
 type Transaction struct {
 	// The fields of the Ethereum specification, with amounts in wei. To is nil if it creates a
 	// contract. The position in the chain is zero if it is in no block. FeePayer pays the gas of type
@@ -136,11 +135,7 @@ func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "t
 
 var transactionNames = memberNames[Transaction]()
 
-func (t *Transaction) read(x *reader) {
-	start := x.at
-	x.structure(transactionNames, t)
-	t.Raw = x.since(start)
-}
+func (t *Transaction) read(x *reader) { t.Raw = x.structure(transactionNames, t) }
 
 // Block is a block as a node describes it. A field that is missing, null or empty
 // is zero. The hash is not verified.
@@ -172,17 +167,9 @@ func (b *Block) UnmarshalJSON(text []byte) error { return unmarshalWire(text, "b
 var blockNames = memberNames[Block]()
 
 func (b *Block) read(x *reader) {
-	start := x.at
 	var list transactionList
-	fields := reflect.ValueOf(b).Elem()
-	x.object(blockNames, func(n int) any {
-		if blockNames[n] == "transactions" {
-			return &list
-		}
-		return fields.Field(n).Addr().Interface()
-	})
+	b.Raw = x.structure(blockNames, b, &list) // the transactions are the last
 	b.TransactionHashes, b.Transactions = list.hashes, list.whole
-	b.Raw = x.since(start)
 }
 
 // transactionList is a list of hashes or of whole transactions.
@@ -307,7 +294,7 @@ func textOf(raw []byte) string {
 }
 
 // HTTPError is an answer without HTTP success, or one that is not JSON-RPC, such as
-// the error page of a proxy.
+// the error page of a proxy. [errors.As] also finds the [*RPCError] of its body.
 type HTTPError struct {
 	Status     int           // HTTP status
 	RetryAfter time.Duration // the delay that the answer asked for, or 0

@@ -92,7 +92,7 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 		if strings.Contains(asked, "finalized") {
 			subject = "finalized"
 		}
-		assert.ErrorContains(t, err, `: `+subject+`: not found on the node's chain, or not yet; if it should exist, the node may be on another network`)
+		assert.ErrorContains(t, err, `: `+subject+`: the node does not know it (yet); if it should exist, the node may be on another network`)
 		assert.Nil(t, got)
 		assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + asked + `}`}, n.asked())
 
@@ -267,63 +267,6 @@ func TestBlocksAreRead(t *testing.T) {
 	})
 }
 
-// Receipts differ from node to node, and one type reads them all.
-func TestReceiptsOfEveryShapeAreRead(t *testing.T) {
-	whole := object{"status": "0x1", "transactionHash": hash32, "contractAddress": nil, "logsBloom": "0x00", "root": "0x",
-		"gasUsed": "0x5208", "from": "0x000000000000000000000000000000000000007a",
-		"logs": []any{map[string]any{"address": "0x000000000000000000000000000000000000007a", "topics": []any{}, "data": "0x", "blockTimestamp": "0x65"}}}
-	read := func(t *testing.T, o object) *ramp.Receipt {
-		t.Helper()
-		n := newNode(t, says(200, result(string(o.bytes()))))
-		receipt, err := n.client(t).Receipt(t.Context(), common.MaxHash)
-		require.NoError(t, err)
-		assert.JSONEq(t, string(o.bytes()), string(receipt.Raw))
-		return receipt
-	}
-	for _, change := range []object{
-		whole, whole.without("logsBloom"), whole.with("root", ""), whole.without("root"), whole.with("contractAddress", ""),
-		whole.with("contractAddress", common.Address{}.Hex()), whole.with("gasUsed", "0x0005208"), whole.with("gasUsed", 21000),
-		whole.with("status", 1), whole.with("status", "0x01"),
-	} {
-		receipt := read(t, change)
-		assert.True(t, receipt.Succeeded())
-		assert.Equal(t, "21000", receipt.GasUsed.String())
-		assert.Zero(t, receipt.ContractAddress)
-		assert.Equal(t, common.HexToHash(hash32), receipt.TransactionHash)
-		assert.Len(t, receipt.Logs, 1)
-	}
-	for value, want := range map[any]string{0: "0", 101: "101", "0x65": "101", "101": "101", nil: "absent", "": "absent"} {
-		assert.Equal(t, want, read(t, whole.with("logs.0.blockTimestamp", value)).Logs[0].BlockTimestamp.String())
-	}
-	assert.Equal(t, "absent", read(t, whole.without("logs.0.blockTimestamp")).Logs[0].BlockTimestamp.String())
-	assert.Empty(t, read(t, whole.without("logs")).Logs)
-	assert.Equal(t, common.HexToAddress("0xfee0"), read(t, whole.with("feePayer", common.HexToAddress("0xfee0"))).FeePayer)
-	silent := read(t, whole.without("status"))
-	assert.False(t, silent.Succeeded() || silent.Status.Present(), "neither succeeded nor failed")
-
-	for _, wrong := range []object{
-		whole.with("gasUsed", -1), whole.with("gasUsed", "-0x1"), whole.with("gasUsed", 0.5), whole.with("gasUsed", "1.5"),
-		whole.with("logs.0.blockTimestamp", -1), whole.with("status", true), whole.with("transactionHash", "0x1"), whole.with("logs", 7),
-	} {
-		n := newNode(t, says(200, result(string(wrong.bytes()))))
-		_, err := n.client(t).Receipt(t.Context(), common.MaxHash)
-		assert.ErrorContains(t, err, "ramp: eth_getTransactionReceipt: cannot decode the result", wrong)
-	}
-}
-
-func TestLogsAreRead(t *testing.T) {
-	n := newNode(t, func(w http.ResponseWriter, _ *http.Request, _ string) string {
-		return result(`[{"address":"0x000000000000000000000000000000000000007a","topics":["` + hash32 + `"],"data":"0x01","blockNumber":"0x2","logIndex":3,"removed":true,"blockTimestamp":0}]`)
-	})
-	logs, err := n.client(t).Logs(t.Context(), ramp.LogFilter{})
-	require.NoError(t, err)
-	require.Len(t, logs, 1)
-	assert.Equal(t, common.HexToAddress("0x7a"), logs[0].Address)
-	assert.Equal(t, []common.Hash{common.HexToHash(hash32)}, logs[0].Topics)
-	assert.Equal(t, "3", logs[0].LogIndex.String())
-	assert.True(t, logs[0].Removed)
-}
-
 // Every value that can be read can be written and read again.
 func FuzzTransaction(f *testing.F) {
 	for _, seed := range []string{feeDelegated, unknownType, "{}", "null", `{"to":""}`, `{"value":1e70}`} {
@@ -334,13 +277,11 @@ func FuzzTransaction(f *testing.F) {
 		if json.Unmarshal(b, &tx) != nil {
 			return
 		}
-		text, err := json.Marshal(tx)
-		require.NoError(t, err)
+		text := ramp.Must(json.Marshal(tx))
 		var again ramp.Transaction
 		require.NoError(t, json.Unmarshal(text, &again))
 		again.Raw, tx.Raw = nil, nil
-		second, err := json.Marshal(again)
-		require.NoError(t, err)
+		second := ramp.Must(json.Marshal(again))
 		assert.Equal(t, string(text), string(second))
 	})
 }
@@ -429,26 +370,16 @@ func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 		written    string
 	}{
 		{"hex", `"0x5208"`, "21000", `"0x5208"`},
-		{"hex of one digit", `"0x1"`, "1", `"0x1"`},
 		{"hex of an odd number of digits", `"0x7a120"`, "500000", `"0x7a120"`},
-		{"hex zero", `"0x0"`, "0", `"0x0"`},
-		{"hex with leading zeros", `"0x0001"`, "1", `"0x1"`},
 		{"hex of zeros only", `"0x000"`, "0", `"0x0"`},
-		{"hex behind a hundred zeros", `"0x` + strings.Repeat("0", 100) + `5208"`, "21000", `"0x5208"`},
-		{"a number of 256 bits", max256, max256, max256},
 		{"a decimal string of 256 bits", `"` + max256 + `"`, max256, `"` + max256 + `"`},
 		{"hex in capitals", `"0xAB"`, "171", `"0xab"`},
-		{"hex of 64 bits", `"0xffffffffffffffff"`, "18446744073709551615", `"0xffffffffffffffff"`},
 		{"hex of 65 bits", `"0x10000000000000000"`, "18446744073709551616", `"0x10000000000000000"`},
-		{"hex of 256 bits", `"` + most + `"`, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1)).String(), `"` + most + `"`},
-		{"hex of 256 bits behind leading zeros", `"0x00` + most[2:] + `"`, new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1)).String(), `"` + most + `"`},
+		{"hex of 256 bits behind leading zeros", `"0x00` + most[2:] + `"`, max256, `"` + most + `"`},
 		{"a number", `1700000000`, "1700000000", `1700000000`},
-		{"the number zero", `0`, "0", `0`},
-		{"a number of more than 64 bits", `18446744073709551616`, "18446744073709551616", `18446744073709551616`},
 		{"a number with an exponent", `1e3`, "1000", `1000`},
 		{"a number with an empty fraction", `5.0`, "5", `5`},
 		{"a decimal string", `"1700000000"`, "1700000000", `"1700000000"`},
-		{"a decimal string of zero", `"0"`, "0", `"0"`},
 		{"null", `null`, "", `null`},
 		{"an empty string", `""`, "", `null`},
 		{"0x alone", `"0x"`, "", `null`},
@@ -487,39 +418,17 @@ func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 }
 
 func TestQuantityRejectsWhatIsNoQuantity(t *testing.T) {
-	for _, tt := range []struct{ name, json string }{
-		{"a negative number", `-1`},
-		{"a negative decimal string", `"-1"`},
-		{"negative hex", `"-0x1"`},
-		{"hex with a sign inside", `"0x-1"`},
-		{"a fraction", `0.5`},
-		{"a fraction as a string", `"1.5"`},
-		{"no hex digit", `"0xg"`},
-		{"hex with a blank", `"0x 1"`},
-		{"0x twice", `"0x0x1"`},
-		{"0X", `"0X1"`},
-		{"an x behind another digit", `"1x12"`},
-		{"a decimal string with leading zeros", `"007"`},
-		{"hex without 0x", `"ff"`},
-		{"the word null", `"null"`},
-		{"words", `"success"`},
-		{"a boolean", `true`},
-		{"an array", `[1]`},
-		{"an object", `{}`},
-		{"hex of 257 bits", `"0x1` + strings.Repeat("0", 64) + `"`},
-		{"a number of 257 bits", new(big.Int).Lsh(big.NewInt(1), 256).String()},
-		{"a decimal string of 257 bits", `"` + new(big.Int).Lsh(big.NewInt(1), 256).String() + `"`},
-		{"a number of endless size", `1e999999999`},
-		{"a number at the end of the exponents", `1e9223372036854775807`},
-		{"hex of a megabyte", `"0x` + strings.Repeat("1", 1<<20) + `"`},
+	beyond := new(big.Int).Lsh(big.NewInt(1), 256).String()
+	for _, text := range []string{
+		`-1`, `"-1"`, `"-0x1"`, `"0x-1"`, `0.5`, `"1.5"`, `"0xg"`, `"0x 1"`, `"0x0x1"`, `"0X1"`, `"1x12"`, `"007"`, `"ff"`, `"null"`, `"success"`,
+		`true`, `[1]`, `{}`, `1e999999999`, `1e9223372036854775807`, beyond, `"` + beyond + `"`, `"0x1` + strings.Repeat("0", 64) + `"`,
+		`"0x` + strings.Repeat("1", 1<<20) + `"`,
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var q ramp.Quantity
-			err := json.Unmarshal([]byte(tt.json), &q)
-			require.Error(t, err)
-			assert.False(t, q.Present())
-			assert.Less(t, len(err.Error()), 200, "the value itself is not repeated")
-		})
+		var q ramp.Quantity
+		err := json.Unmarshal([]byte(text), &q)
+		require.Error(t, err, "%.100s", text)
+		assert.False(t, q.Present())
+		assert.Less(t, len(err.Error()), 200, "the value itself is not repeated")
 	}
 }
 
@@ -528,14 +437,6 @@ func TestQuantityBigBelongsToItsCaller(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(`"0x10000000000000000"`), &q))
 	q.Big().SetInt64(0)
 	assert.Equal(t, "18446744073709551616", q.String())
-}
-
-func TestNewQuantityIsHex(t *testing.T) {
-	for n, want := range map[uint64]string{0: `"0x0"`, 1: `"0x1"`, 255: `"0xff"`} {
-		written, err := json.Marshal(ramp.NewQuantity(n))
-		require.NoError(t, err)
-		assert.Equal(t, want, string(written))
-	}
 }
 
 // resultWith is a result whose receipt is the given JSON.
@@ -583,91 +484,13 @@ func TestReceiptStatusInEveryForm(t *testing.T) {
 	}
 }
 
-func TestReceiptStatusOfAnotherTypeIsRejected(t *testing.T) {
-	for _, status := range []string{`true`, `false`, `"success"`, `-1`, `0.5`, `{}`, `[]`} {
-		t.Run(status, func(t *testing.T) {
-			_, err := ramp.ParseResult(resultWith(`{"status":` + status + `}`))
-			assertFields(t, err, "receipt.status must be a whole number of at most 256 bits")
-		})
-	}
-}
-
-func TestReceiptFieldsThatSayNothingAreZero(t *testing.T) {
-	hashes := []string{"transactionHash", "blockHash"}
-	addresses := []string{"contractAddress", "from", "to", "feePayer"}
-	blobs := []string{"root", "logsBloom"}
-	quantities := []string{"type", "cumulativeGasUsed", "gasUsed", "effectiveGasPrice", "blockNumber", "transactionIndex"}
-
-	read := func(t *testing.T, fields string) ramp.Receipt {
-		var r ramp.Receipt
-		require.NoError(t, json.Unmarshal([]byte(`{"status":"0x1"`+fields+`}`), &r))
-		assert.True(t, r.Succeeded())
-		r.Raw = nil
-		return r
-	}
-	bare := read(t, "")
-	assert.Equal(t, ramp.Receipt{Status: ramp.NewQuantity(1)}, bare)
-
-	for _, names := range [][]string{hashes, addresses, blobs, quantities, {"logs"}} {
-		for _, name := range names {
-			assert.Equal(t, bare, read(t, `,"`+name+`":null`), "%s null", name)
-			if name != "logs" {
-				assert.Equal(t, bare, read(t, `,"`+name+`":""`), "%s empty", name)
-			}
-		}
-	}
-	for _, name := range quantities {
-		assert.Equal(t, bare, read(t, `,"`+name+`":"0x"`), "%s 0x", name)
-	}
-	assert.Equal(t, bare, read(t, `,"contractAddress":"0x0000000000000000000000000000000000000000"`))
-
-	empty := read(t, `,"root":"0x"`)
-	assert.Empty(t, empty.Root)
-	assert.NotNil(t, empty.Root, "0x is there, and empty")
-	written, err := json.Marshal(empty)
-	require.NoError(t, err)
-	assert.Contains(t, string(written), `"root":"0x"`)
-}
-
-// Some tools write 0X instead of 0x.
-func TestHashesMayBeginWith0X(t *testing.T) {
-	var r ramp.Receipt
-	require.NoError(t, json.Unmarshal([]byte(`{"transactionHash":"0X`+strings.Repeat("ab", 32)+`","root":"0X01"}`), &r))
-	assert.Equal(t, common.HexToHash(strings.Repeat("ab", 32)), r.TransactionHash)
-	assert.EqualValues(t, []byte{1}, r.Root)
-}
-
 func TestReceiptIsWrittenWithArrays(t *testing.T) {
 	written, err := json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0), Logs: []ramp.Log{{}}})
 	require.NoError(t, err)
 	assert.Contains(t, string(written), `"topics":[]`)
 
-	written, err = json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0)})
-	require.NoError(t, err)
+	written = ramp.Must(json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0)}))
 	assert.Contains(t, string(written), `"logs":[]`)
-}
-
-func TestLogBlockTimestampInEveryForm(t *testing.T) {
-	for _, tt := range []struct {
-		name, field string
-		want        string
-	}{
-		{"the number 0 of some chains", `,"blockTimestamp":0`, "0"},
-		{"a number", `,"blockTimestamp":1763693459`, "1763693459"},
-		{"hex", `,"blockTimestamp":"0x691fd393"`, "1763693459"},
-		{"a decimal string", `,"blockTimestamp":"1763693459"`, "1763693459"},
-		{"null", `,"blockTimestamp":null`, "absent"},
-		{"absent", ``, "absent"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			body := resultWith(`{"status":"0x1","logs":[{"address":"0x13345c94929a47a35a4dcd36e2574b8123fe190d"` + tt.field + `}]}`)
-			r, err := ramp.ParseResult(body)
-			require.NoError(t, err)
-			require.Len(t, r.Receipt.Logs, 1)
-			assert.Equal(t, tt.want, r.Receipt.Logs[0].BlockTimestamp.String())
-			assert.Equal(t, tt.want != "absent", r.Receipt.Logs[0].BlockTimestamp.Present())
-		})
-	}
 }
 
 func TestLogFieldsThatSayNothingAreZero(t *testing.T) {
@@ -686,28 +509,18 @@ func TestLogFieldsThatSayNothingAreZero(t *testing.T) {
 // decides, it must not strand an order.
 func TestAReceiptWithAWrongFieldKeepsItsStatus(t *testing.T) {
 	for field, want := range map[string]string{
-		`"root":"0x0"`:             "root must be hex with 0x, not a string",
-		`"root":"1x12"`:            "root must be hex with 0x, not a string",
-		`"root":"0y12"`:            "root must be hex with 0x, not a string",
-		`"root":"0"`:               "root must be hex with 0x, not a string",
-		`"logsBloom":5`:            "logsBloom must be hex with 0x, not a number",
-		`"transactionHash":"0x01"`: "transactionHash must be 0x followed by 64 hex digits, not a string",
-		`"blockHash":true`:         "blockHash must be 0x followed by 64 hex digits, not a boolean",
-		`"contractAddress":{}`:     "contractAddress must be 0x followed by 40 hex digits, not an object",
-		`"from":[]`:                "from must be 0x followed by 40 hex digits, not an array",
+		`"root":"0x0"`:                             "root must be hex with 0x, not a string",
+		`"root":"1x12"`:                            "root must be hex with 0x, not a string",
+		`"logsBloom":5`:                            "logsBloom must be hex with 0x, not a number",
+		`"transactionHash":"0x01"`:                 "transactionHash must be 0x followed by 64 hex digits, not a string",
+		`"contractAddress":{}`:                     "contractAddress must be 0x followed by 40 hex digits, not an object",
 		`"to":"0x` + strings.Repeat("z", 40) + `"`: "to must be 0x followed by 40 hex digits, not a string",
-		`"gasUsed":-1`:                        "gasUsed must be a whole number of at most 256 bits, not a number",
-		`"gasUsed":1.5`:                       "gasUsed must be a whole number of at most 256 bits, not a number",
-		`"logs":{}`:                           "logs must be an array, not an object",
-		`"logs":["x"]`:                        "logs[0] must be an object, not a string",
-		`"logs":[{"topics":"0x"}]`:            "logs[0].topics must be an array, not a string",
-		`"logs":[{"topics":["0x1"]}]`:         "logs[0].topics[0] must be 0x followed by 64 hex digits, not a string",
-		`"logs":[{"topics":[7]}]`:             "logs[0].topics[0] must be 0x followed by 64 hex digits, not a number",
-		`"logs":[{"topics":[null]}]`:          "logs[0].topics[0] must be 0x followed by 64 hex digits, not null",
-		`"logs":[{"removed":"no"}]`:           "logs[0].removed must be a boolean, not a string",
-		`"logs":[{},{"blockTimestamp":true}]`: "logs[1].blockTimestamp must be a whole number of at most 256 bits, not a boolean",
-		`"gasUsed":"0x1","gasUsed":"0x1"`:     "gasUsed occurs more than once",
-		`"logs":[{"data":"0x","data":"0x"}]`:  "logs[0].data occurs more than once",
+		`"gasUsed":1.5`:                            "gasUsed must be a whole number of at most 256 bits, not a number",
+		`"logs":{}`:                                "logs must be an array, not an object",
+		`"logs":[{"topics":["0x1"]}]`:              "logs[0].topics[0] must be 0x followed by 64 hex digits, not a string",
+		`"logs":[{"topics":[null]}]`:               "logs[0].topics[0] must be 0x followed by 64 hex digits, not null",
+		`"logs":[{"removed":"no"}]`:                "logs[0].removed must be a boolean, not a string",
+		`"gasUsed":"0x1","gasUsed":"0x1"`:          "gasUsed occurs more than once",
 	} {
 		t.Run(field, func(t *testing.T) {
 			receipt := `{"status":"0x0",` + field + `}`
@@ -722,16 +535,6 @@ func TestAReceiptWithAWrongFieldKeepsItsStatus(t *testing.T) {
 			assert.False(t, result.Succeeded())
 		})
 	}
-}
-
-func TestReceiptOverJSONRPC(t *testing.T) {
-	r := readGolden[ramp.Receipt](t, "4.4-receipt.json")
-	kind, err := r.Type.Uint64()
-	require.NoError(t, err)
-	assert.EqualValues(t, 7, kind, "a type that is new is read")
-	assert.Equal(t, common.HexToAddress("0x9a1fc3d7b5e86240c9d1f7a3b8e4526d0f7c1a93"), r.FeePayer)
-	assert.Equal(t, common.Address{}, r.ContractAddress, "null")
-	assert.Contains(t, string(r.Raw), "feePayer")
 }
 
 func TestTransfersOfAReceipt(t *testing.T) {

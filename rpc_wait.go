@@ -37,7 +37,7 @@ const (
 // starts over. It fails at once if the node is on another chain, returns the receipt of a
 // different transaction, denies access with HTTP 401 or 403, or rejects the call with
 // [RPCMethodNotFound] or [RPCInvalidParams]. ctx should have a deadline; the error then
-// has the last reason for waiting.
+// wraps that of ctx, and has the last reason for waiting.
 func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
 	receipt, _, err := r.wait(ctx, hash, confirmations, false)
 	return receipt, err
@@ -55,7 +55,7 @@ func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64, 
 		if ctx.Err() == nil { // a canceled call's error adds nothing
 			reason = withoutMark(err)
 			select {
-			case <-time.After(max(r.poll, min(retryDelay(err), maxWaitRetryAfter))):
+			case <-time.After(max(r.poll, min(marked(err).after, maxWaitRetryAfter))):
 			case <-ctx.Done():
 			}
 		}
@@ -355,7 +355,7 @@ func (r *RPC) askLogs(ctx context.Context, f LogFilter, splits bool) (logs []Log
 	err = r.attempts(ctx, method, true, func(ctx context.Context, e *endpoint) error {
 		err := r.exchange(ctx, e, &logs, method, []any{f})
 		tries++
-		if tooWide = splits && isAboutRange(err) && retryDelay(err) == 0; tooWide && tries > 1 {
+		if tooWide = splits && isAboutRange(err) && marked(err).after == 0; tooWide && tries > 1 {
 			return withoutMark(err)
 		}
 		return err
@@ -375,7 +375,7 @@ func (r *RPC) askLogs(ctx context.Context, f LogFilter, splits bool) (logs []Log
 // ends the iteration, and so does any other error. A rate limit is retried and splits
 // nothing. -32005, an error of HTTP and a timeout are about the range if a second try
 // fails too. Only the logs of one request are in memory. The filter must not have a
-// BlockHash.
+// BlockHash; its FromBlock and ToBlock are not used.
 //
 //	for log, err := range chain.LogsBetween(ctx, filter, first, last) {
 func (r *RPC) LogsBetween(ctx context.Context, filter LogFilter, from, to uint64) iter.Seq2[Log, error] {

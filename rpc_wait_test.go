@@ -88,7 +88,7 @@ func (c *chain) answer(request chainRequest) string {
 	if said, ok := c.say[request.Method]; ok {
 		return said
 	}
-	answer := "null"
+	answer := `"` + common.MaxHash.Hex() + `"`
 	switch request.Method {
 	case "eth_chainId":
 		answer = `"0x458"`
@@ -106,6 +106,7 @@ func (c *chain) answer(request chainRequest) string {
 			panic(err)
 		}
 		n, _ := number.Uint64()
+		answer = "null"
 		if hash, ok := c.block[n]; ok {
 			answer = `{"hash":"` + hash + `"}`
 		}
@@ -182,8 +183,7 @@ func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
 	for head, has := range map[uint64]string{0: "0 of 2", 8: "0 of 2", 9: "0 of 2", 10: "1 of 2"} {
 		synctest.Test(t, func(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA), head: head, block: map[uint64]string{10: blockA}}
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-			defer cancel()
+			ctx := within(t, 500*time.Millisecond)
 			_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
 			assert.ErrorContains(t, err, "the transaction has "+has+" confirmations")
 			assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber"}, c.asked)
@@ -198,15 +198,12 @@ func TestWaitReceiptWaitsForABlockWithNumberAndHash(t *testing.T) {
 		"neither": onChain().without("blockHash").without("blockNumber"), "nulls": onChain().with("blockHash", nil).with("blockNumber", nil),
 	} {
 		for _, confirmations := range []uint64{0, 1, 2} {
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					c := &chain{receipt: string(receipt.bytes()), head: 20, block: map[uint64]string{10: blockA}}
-					ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
-					defer cancel()
-					_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, confirmations)
-					assert.ErrorContains(t, err, "the transaction is in no block yet")
-					assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_getTransactionReceipt"}, c.asked)
-				})
+			inBubble(t, name, func(t *testing.T) {
+				c := &chain{receipt: string(receipt.bytes()), head: 20, block: map[uint64]string{10: blockA}}
+				ctx := within(t, 1500*time.Millisecond)
+				_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, confirmations)
+				assert.ErrorContains(t, err, "the transaction is in no block yet")
+				assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_getTransactionReceipt"}, c.asked)
 			})
 		}
 	}
@@ -218,20 +215,18 @@ func TestWaitReceiptStartsOverWhenTheBlockWasReplaced(t *testing.T) {
 		"by none yet":  {},
 		"out of order": {10: blockB},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := &chain{receipt: mined(10, blockA), head: 12, block: after}
-				c.after(5500*time.Millisecond, func() {
-					c.receipt, c.head, c.block = mined(11, blockB), 12, map[uint64]string{10: blockA, 11: blockB}
-				})
-				c.after(7500*time.Millisecond, func() { c.head = 13 })
-				start := time.Now()
-				receipt, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 3)
-				require.NoError(t, err)
-				assert.Equal(t, "11", receipt.BlockNumber.String())
-				assert.Equal(t, blockB, receipt.BlockHash.Hex())
-				assert.Equal(t, 8*time.Second, time.Since(start), "its confirmations are counted anew")
+		inBubble(t, name, func(t *testing.T) {
+			c := &chain{receipt: mined(10, blockA), head: 12, block: after}
+			c.after(5500*time.Millisecond, func() {
+				c.receipt, c.head, c.block = mined(11, blockB), 12, map[uint64]string{10: blockA, 11: blockB}
 			})
+			c.after(7500*time.Millisecond, func() { c.head = 13 })
+			start := time.Now()
+			receipt, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 3)
+			require.NoError(t, err)
+			assert.Equal(t, "11", receipt.BlockNumber.String())
+			assert.Equal(t, blockB, receipt.BlockHash.Hex())
+			assert.Equal(t, 8*time.Second, time.Since(start), "its confirmations are counted anew")
 		})
 	}
 }
@@ -251,24 +246,12 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 	for name, fail := range map[string]func(string) (*http.Response, error){
 		"an unreachable node":            func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
 		"a node that is busy":            rejection(200, -32005, "limit exceeded", ""),
-		"a rate limit of QuickNode":      rejection(200, -32007, "50/second request limit reached", ""),
-		"a rate limit of Base":           rejection(200, -32016, "over rate limit", ""),
-		"a rate limit of TheRPC":         rejection(200, -32029, "Too many requests", ""),
 		"a rate limit in 429":            rejection(429, 15, "Too many connections", ""),
-		"an invalid request in 429":      rejection(429, -32600, "rate limited", ""),
 		"no such method in 429":          rejection(429, -32601, "rate limited", ""),
 		"an internal error":              rejection(200, -32603, "Internal error", ""),
 		"a header that is not there yet": rejection(200, -32000, "header not found", ""),
-		"a resource that is not there":   rejection(200, -32002, "resource unavailable", ""),
-		"an unknown block":               rejection(200, -39001, "Unknown block", ""),
-		"a block that is not final":      rejection(200, -32000, "cannot query unfinalized data", ""),
 		"a node that indexes":            rejection(200, -32000, "transaction indexing is in progress", ""),
 		"a node that says why":           rejection(200, -32000, "not ready", "transaction indexing is in progress"),
-		"a node that indexes, in 500":    rejection(500, -32000, "transaction indexing is in progress", ""),
-		"a proxy without a node":         always(502, "<html>"),
-		"a page":                         always(200, "<html>"),
-		"an empty answer":                always(200, ""),
-		"an answer that is cut off":      always(200, `{"jsonrpc":"2.0","id":1,"res`),
 		"a page that is not there":       always(404, "<html>"),
 		"a receipt that cannot be read":  saying("eth_getTransactionReceipt", `{"id":1,"result":{"blockNumber":-1}}`),
 		"the answer to another request":  saying("eth_getTransactionReceipt", `{"id":77,"result":null}`),
@@ -277,15 +260,13 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 		"a head that cannot be read":     saying("eth_blockNumber", `[{"id":2,"result":{}}]`),
 		"a block that cannot be read":    saying("eth_blockNumber", `[{"id":2,"result":"0x20"},{"id":3,"result":{"hash":1}}]`),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}, fail: fail}
-				c.after(10*time.Minute-time.Second/2, func() { c.fail = nil })
-				start := time.Now()
-				_, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 2)
-				require.NoError(t, err)
-				assert.Equal(t, 10*time.Minute, time.Since(start))
-			})
+		inBubble(t, name, func(t *testing.T) {
+			c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}, fail: fail}
+			c.after(10*time.Minute-time.Second/2, func() { c.fail = nil })
+			start := time.Now()
+			_, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 2)
+			require.NoError(t, err)
+			assert.Equal(t, 10*time.Minute, time.Since(start))
 		})
 	}
 }
@@ -318,14 +299,12 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 		change func(*chain)
 		text   string
 	}{
-		"no such method":  {func(c *chain) { c.fail = rejecting(-32601) }, "-32601"},
-		"invalid params":  {func(c *chain) { c.fail = rejecting(-32602) }, "-32602"},
-		"another receipt": {func(c *chain) { c.receipt = strings.Replace(c.receipt, common.MaxHash.Hex(), hash32, 1) }, "the node answered with transaction " + hash32},
+		"no such method": {func(c *chain) { c.fail = rejecting(-32601) }, "-32601"},
+		"invalid params": {func(c *chain) { c.fail = rejecting(-32602) }, "-32602"},
 		"no such method inside a 500": {func(c *chain) {
 			c.fail = always(500, `{"id":null,"error":{"code":-32601,"message":"m"}}`)
 		}, "HTTP 500: JSON-RPC error -32601"},
-		"a login": {func(c *chain) { c.fail = always(401, "") }, "HTTP 401"},
-		"a ban":   {func(c *chain) { c.fail = always(403, "<html>") }, "HTTP 403"},
+		"a ban": {func(c *chain) { c.fail = always(403, "<html>") }, "HTTP 403"},
 		"a login late": {func(c *chain) {
 			c.fail = func(method string) (*http.Response, error) {
 				if method == "eth_blockNumber" {
@@ -335,18 +314,15 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 			}
 		}, "HTTP 401"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}}
-				test.change(c)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				start := time.Now()
-				receipt, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
-				assert.ErrorContains(t, err, test.text)
-				assert.Nil(t, receipt)
-				assert.Zero(t, time.Since(start))
-			})
+		inBubble(t, name, func(t *testing.T) {
+			c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}}
+			test.change(c)
+			ctx := within(t, time.Hour)
+			start := time.Now()
+			receipt, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
+			assert.ErrorContains(t, err, test.text)
+			assert.Nil(t, receipt)
+			assert.Zero(t, time.Since(start))
 		})
 	}
 }
@@ -366,7 +342,7 @@ func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
 		text   string
 		is     error
 	}{
-		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": not found on the node's chain, or not yet; if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound},
+		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": the node does not know it (yet); if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound},
 		"its block":           {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil},
 		"confirmations":       {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil},
 		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which contained the transaction, was replaced", nil},
@@ -380,23 +356,20 @@ func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
 			c.fail = func(string) (*http.Response, error) { time.Sleep(time.Hour); return nil, context.DeadlineExceeded }
 		}, "has not answered yet", nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := &chain{receipt: mined(10, blockA), head: 20, block: map[uint64]string{10: blockA}}
-				test.change(c)
-				ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
-				defer cancel()
-				client := c.client(t)
-				receipt, err := client.WaitReceipt(ctx, common.MaxHash, 5)
-				assert.ErrorIs(t, err, context.DeadlineExceeded)
-				assert.ErrorContains(t, err, test.text)
-				assert.ErrorContains(t, err, "ramp: wait for transaction "+common.MaxHash.Hex())
-				assert.Nil(t, receipt)
-				if test.is != nil {
-					assert.ErrorIs(t, err, test.is)
-				}
-				time.Sleep(time.Hour) // lets a call that hangs end
-			})
+		inBubble(t, name, func(t *testing.T) {
+			c := &chain{receipt: mined(10, blockA), head: 20, block: map[uint64]string{10: blockA}}
+			test.change(c)
+			ctx := within(t, 3500*time.Millisecond)
+			client := c.client(t)
+			receipt, err := client.WaitReceipt(ctx, common.MaxHash, 5)
+			assert.ErrorIs(t, err, context.DeadlineExceeded)
+			assert.ErrorContains(t, err, test.text)
+			assert.ErrorContains(t, err, "ramp: wait for transaction "+common.MaxHash.Hex())
+			assert.Nil(t, receipt)
+			if test.is != nil {
+				assert.ErrorIs(t, err, test.is)
+			}
+			time.Sleep(time.Hour) // lets a call that hangs end
 		})
 	}
 }
@@ -412,8 +385,8 @@ func onChain() object {
 	}
 }
 
-// told is the receipt of the service, as in the webhook.
-func told() object {
+// webhookResult is a result as the service sends it.
+func webhookResult() object {
 	receipt := onChain().without("from").without("to").without("feePayer").with("contractAddress", common.Address{}.Hex()).
 		with("root", "0x").with("gasUsed", 0x5208).with("logs.0.blockTimestamp", 0)
 	return resultCall().with("receipt", map[string]any(receipt)).with("intent", burnObject())
@@ -429,31 +402,27 @@ func confirm(t *testing.T, result, is object) error {
 	parsed, err := ramp.ParseResult(result.bytes())
 	require.NoError(t, err)
 	c := &chain{receipt: string(is.bytes()), head: 10, block: map[uint64]string{10: blockA}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	ctx := within(t, time.Minute)
 	_, _, err = c.client(t).Confirm(ctx, parsed, 1)
 	return err
 }
 
 func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
-	failed := told().with("receipt.status", "0x0").with("receipt.logs", []any{})
+	failed := webhookResult().with("receipt.status", "0x0").with("receipt.logs", []any{})
 	for name, test := range map[string]struct{ told, is object }{
-		"the same":                     {told(), onChain()},
-		"in other digits":              {told().with("tx_hash", strings.ToUpper(common.MaxHash.Hex()[2:])).with("tx_hash", "0x"+strings.ToUpper(common.MaxHash.Hex()[2:])), onChain()},
-		"with no more than the status": {told().with("receipt", map[string]any{"status": "0x1"}), onChain()},
+		"the same":                     {webhookResult(), onChain()},
+		"in other digits":              {webhookResult().with("tx_hash", strings.ToUpper(common.MaxHash.Hex()[2:])).with("tx_hash", "0x"+strings.ToUpper(common.MaxHash.Hex()[2:])), onChain()},
+		"with no more than the status": {webhookResult().with("receipt", map[string]any{"status": "0x1"}), onChain()},
 		"a failure":                    {failed, onChain().with("status", "0x0").with("logs", []any{})},
-		"a token in another case":      {told().with("intent.from.0.id", strings.ToUpper(testToken[2:])).with("intent.from.0.id", "0x"+strings.ToUpper(testToken[2:])), onChain()},
-		"a mint":                       {told().with("intent", mintObject()), onChain()},
-		"with logs that say little": {told().without("receipt.logs.0.blockNumber").without("receipt.logs.0.blockHash").without("receipt.logs.0.transactionHash").
+		"a token in another case":      {webhookResult().with("intent.from.0.id", strings.ToUpper(testToken[2:])).with("intent.from.0.id", "0x"+strings.ToUpper(testToken[2:])), onChain()},
+		"with logs that say little": {webhookResult().without("receipt.logs.0.blockNumber").without("receipt.logs.0.blockHash").without("receipt.logs.0.transactionHash").
 			without("receipt.logs.0.transactionIndex").without("receipt.logs.0.logIndex").without("receipt.logs.0.removed"), onChain()},
-		"a node that says little":   {told(), onChain().without("effectiveGasPrice").without("contractAddress")},
-		"with what is not compared": {told().with("receipt.type", "0x2").with("receipt.logsBloom", "0x01").with("receipt.logs.0.blockTimestamp", 7), onChain()},
-		"with other positions, gas and price": {told().with("receipt.blockNumber", "0xb").with("receipt.transactionIndex", "0x1").with("receipt.gasUsed", "0x1").
+		"with what is not compared": {webhookResult().with("receipt.type", "0x2").with("receipt.logsBloom", "0x01").with("receipt.logs.0.blockTimestamp", 7), onChain()},
+		"with other positions, gas and price": {webhookResult().with("receipt.blockNumber", "0xb").with("receipt.transactionIndex", "0x1").with("receipt.gasUsed", "0x1").
 			with("receipt.cumulativeGasUsed", "0x1").with("receipt.effectiveGasPrice", "0x2").with("receipt.logs.0.logIndex", "0x4"), onChain()},
-		"a root that the node lacks":            {told().with("receipt.root", "0x01"), onChain()},
-		"a root of the node's own":              {told(), onChain().with("root", "0x02")},
-		"a contract that was created":           {told().with("receipt.contractAddress", testToken), onChain().with("contractAddress", testToken)},
-		"without the contract that was created": {told().without("receipt.contractAddress"), onChain().with("contractAddress", testToken)},
+		"a root that the node lacks":            {webhookResult().with("receipt.root", "0x01"), onChain()},
+		"a contract that was created":           {webhookResult().with("receipt.contractAddress", testToken), onChain().with("contractAddress", testToken)},
+		"without the contract that was created": {webhookResult().without("receipt.contractAddress"), onChain().with("contractAddress", testToken)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { assert.NoError(t, confirm(t, test.told, test.is)) })
@@ -465,20 +434,19 @@ func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
 // chain would confirm it. So a success is confirmed only with its whole intent.
 func TestASuccessWithoutItsIntentConfirmsNothing(t *testing.T) {
 	for name, body := range map[string]object{
-		"no intent":             told().without("intent"),
-		"no tokens":             told().with("intent.from", []any{}).with("intent.to", []any{}),
-		"a side that is absent": told().without("intent.from"),
-		"an amount of text":     told().with("intent.from.0.amount", "10"),
-		"a side made of assets": told().with("intent.from.0.type", "asset").with("intent.to.0.type", "asset"),
-		"another token instead": told().without("intent.from").with("intent.to.0.type", "ERC20"),
+		"no intent":             webhookResult().without("intent"),
+		"no tokens":             webhookResult().with("intent.from", []any{}).with("intent.to", []any{}),
+		"a side that is absent": webhookResult().without("intent.from"),
+		"an amount of text":     webhookResult().with("intent.from.0.amount", "10"),
+		"a side made of assets": webhookResult().with("intent.from.0.type", "asset").with("intent.to.0.type", "asset"),
+		"another token instead": webhookResult().without("intent.from").with("intent.to.0.type", "ERC20"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := ramp.ParseResult(body.bytes())
 			require.NoError(t, err)
 			c := &chain{receipt: string(onChain().bytes())}
 			_, _, err = c.client(t).Confirm(t.Context(), r, 1)
-			var wrong *ramp.InvalidError
-			require.ErrorAs(t, err, &wrong)
+			as[*ramp.InvalidError](t, err)
 
 			failed, err := ramp.ParseResult(body.with("receipt.status", "0x0").bytes())
 			require.NoError(t, err)
@@ -495,44 +463,36 @@ func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
 		told, is object
 		field    string
 	}{
-		"a failure told as a success": {told(), onChain().with("status", "0x0"), "receipt.status"},
-		"a success told as a failure": {told().with("receipt.status", "0x0"), onChain(), "receipt.status"},
-		"no status on the chain":      {told(), onChain().without("status"), "receipt.status"},
-		"a receipt of another":        {told().with("receipt.transactionHash", other), onChain(), "receipt.transactionHash"},
-		"a node that answers another": {told(), onChain().with("transactionHash", other), "tx_hash"},
-		"a node that names none":      {told(), onChain().without("transactionHash"), "tx_hash"},
-		"a token no event can have": {told().with("intent.from.0.id", "token-7").without("receipt.logs"),
+		"a failure told as a success": {webhookResult(), onChain().with("status", "0x0"), "receipt.status"},
+		"no status on the chain":      {webhookResult(), onChain().without("status"), "receipt.status"},
+		"a success told as a failure": {webhookResult().with("receipt.status", "0x0"), onChain(), "receipt.status"},
+		"a receipt of another":        {webhookResult().with("receipt.transactionHash", other), onChain(), "receipt.transactionHash"},
+		"a node that answers another": {webhookResult(), onChain().with("transactionHash", other), "tx_hash"},
+		"a node that names none":      {webhookResult(), onChain().without("transactionHash"), "tx_hash"},
+		"a token no event can have": {webhookResult().with("intent.from.0.id", "token-7").without("receipt.logs"),
 			onChain().with("logs.0.address", common.HexToAddress("token-7").Hex()), "intent.from[0].id"},
-		"a log less":                   {told().with("receipt.logs", []any{}), onChain(), "receipt.logs"},
-		"a log more":                   {told(), onChain().with("logs", []any{}), "receipt.logs"},
-		"another contract":             {told().with("receipt.logs.0.address", "0x000000000000000000000000000000000000dead"), onChain(), "receipt.logs"},
-		"another topic":                {told().with("receipt.logs.0.topics", []any{other}), onChain(), "receipt.logs"},
-		"no topic":                     {told().with("receipt.logs.0.topics", []any{}), onChain(), "receipt.logs"},
-		"other data":                   {told().with("receipt.logs.0.data", "0x02"), onChain(), "receipt.logs"},
-		"the second of two logs":       {told().with("receipt.logs", twoLogs("0x01")), onChain().with("logs", twoLogs("0x02")), "receipt.logs"},
-		"a transaction of other token": {told().with("intent.from.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.from[0].id"},
-		"a token that is no address":   {told().with("intent.from.0.id", "token-7"), onChain(), "intent.from[0].id"},
-		"a token and a blank":          {told().with("intent.from.0.id", testToken+" "), onChain(), "intent.from[0].id"},
-		"a mint of another token":      {told().with("intent", mintObject()).with("intent.to.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.to[0].id"},
+		"a log less":                   {webhookResult().with("receipt.logs", []any{}), onChain(), "receipt.logs"},
+		"another contract":             {webhookResult().with("receipt.logs.0.address", "0x000000000000000000000000000000000000dead"), onChain(), "receipt.logs"},
+		"another topic":                {webhookResult().with("receipt.logs.0.topics", []any{other}), onChain(), "receipt.logs"},
+		"other data":                   {webhookResult().with("receipt.logs.0.data", "0x02"), onChain(), "receipt.logs"},
+		"the second of two logs":       {webhookResult().with("receipt.logs", twoLogs("0x01")), onChain().with("logs", twoLogs("0x02")), "receipt.logs"},
+		"a transaction of other token": {webhookResult().with("intent.from.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.from[0].id"},
+		"a mint of another token":      {webhookResult().with("intent", mintObject()).with("intent.to.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.to[0].id"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				err := confirm(t, test.told, test.is)
-				var different *ramp.MismatchError
-				require.ErrorAs(t, err, &different)
-				assert.Equal(t, test.field, different.Field)
-				assert.NotEqual(t, different.Webhook, different.Chain)
-				assert.ErrorContains(t, err, test.field+" is "+different.Webhook+" in the result, but "+different.Chain+" on the chain")
-			})
+		inBubble(t, name, func(t *testing.T) {
+			err := confirm(t, test.told, test.is)
+			different := as[*ramp.MismatchError](t, err)
+			assert.Equal(t, test.field, different.Field)
+			assert.NotEqual(t, different.Webhook, different.Chain)
+			assert.ErrorContains(t, err, test.field+" is "+different.Webhook+" in the result, but "+different.Chain+" on the chain")
 		})
 	}
 }
 
 func TestConfirmNeedsAHash(t *testing.T) {
 	for _, hash := range []string{"", "0x", "0x01", common.MaxHash.Hex()[2:], common.MaxHash.Hex() + "00", common.MaxHash.Hex() + "zz", "0x" + strings.Repeat("z", 64)} {
-		err := confirm(t, told().with("tx_hash", hash), onChain())
-		var wrong *ramp.InvalidError
-		require.ErrorAs(t, err, &wrong)
+		err := confirm(t, webhookResult().with("tx_hash", hash), onChain())
+		wrong := as[*ramp.InvalidError](t, err)
 		assert.Equal(t, "tx_hash", wrong.Fields[0].Path)
 	}
 }
@@ -554,28 +514,25 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 		}, http.StatusInternalServerError, "unreachable"},
 		"the chain being wrong": {func(c *chain) { c.receipt = `"text"` }, http.StatusInternalServerError, "cannot decode the result"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
-				test.change(c)
-				game := &recorder{}
-				handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t), Confirmations: 2})
-				require.NoError(t, err)
-				body := told().bytes()
-				start := time.Now()
-				reply := handler.AnswerResult(t.Context(), http.Header{"X-Dapp-Authorization": {"Bearer x"}, "X-Dapp-Sessionid": {"session-1"},
-					"X-Hmac-Signature": {testKey(t).Sign(body)}}, body)
-				assert.Equal(t, test.status, reply.Status)
-				assert.LessOrEqual(t, time.Since(start), 5*time.Second)
-				if test.status == http.StatusOK {
-					assert.Equal(t, []string{"result"}, game.calls)
-					assert.NotZero(t, game.last.(*ramp.Result).Receipt.From, "the game sees the chain's receipt")
-					return
-				}
-				assert.Empty(t, game.calls, "nothing is paid")
-				assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body), "the wire has no detail")
-				assert.ErrorContains(t, reply.Err, test.cause)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
+			test.change(c)
+			game := &recorder{}
+			handler := newHandler(t, ramp.HandlerConfig{Game: game, Chain: c.client(t), Confirmations: 2})
+			body := webhookResult().bytes()
+			start := time.Now()
+			reply := handler.AnswerResult(t.Context(), http.Header{"X-Dapp-Authorization": {"Bearer x"}, "X-Dapp-Sessionid": {"session-1"},
+				"X-Hmac-Signature": {testKey(t).Sign(body)}}, body)
+			assert.Equal(t, test.status, reply.Status)
+			assert.LessOrEqual(t, time.Since(start), 5*time.Second)
+			if test.status == http.StatusOK {
+				assert.Equal(t, []string{"result"}, game.calls)
+				assert.NotZero(t, game.last.(*ramp.Result).Receipt.From, "the game sees the chain's receipt")
+				return
+			}
+			assert.Empty(t, game.calls, "nothing is paid")
+			assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body), "the wire has no detail")
+			assert.ErrorContains(t, reply.Err, test.cause)
 		})
 	}
 }
@@ -583,12 +540,10 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 // A transaction of the testnet must never pay for an order of the mainnet.
 func TestATransactionOfAnotherNetworkConfirmsNothing(t *testing.T) {
 	c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
-	mainnet, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://testnet.example.com", ChainID: 1111, HTTPClient: &http.Client{Transport: c}})
-	require.NoError(t, err)
+	mainnet := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://testnet.example.com", ChainID: 1111, HTTPClient: &http.Client{Transport: c}}))
 	game := &recorder{}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), Chain: mainnet})
-	require.NoError(t, err)
-	body := told().bytes()
+	handler := newHandler(t, ramp.HandlerConfig{Game: game, Chain: mainnet})
+	body := webhookResult().bytes()
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Dapp-Authorization": {"Bearer x"}, "X-Dapp-Sessionid": {"session-1"},
 		"X-Hmac-Signature": {testKey(t).Sign(body)}}, body)
 	assert.Equal(t, http.StatusInternalServerError, reply.Status, "the service delivers again, once the URL is right")
@@ -601,7 +556,7 @@ func TestAForgedResultDoesNotEvenReachTheChain(t *testing.T) {
 	c := &chain{receipt: string(onChain().bytes())}
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t)})
 	require.NoError(t, err)
-	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {strings.Repeat("0", 64)}}, told().bytes())
+	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {strings.Repeat("0", 64)}}, webhookResult().bytes())
 	assertCode(t, reply.Err, ramp.CodeHMACInvalid)
 	assert.Empty(t, c.asked)
 }
@@ -618,17 +573,15 @@ func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
 			return c.RoundTrip(r)
 		})}})
 		require.NoError(t, err)
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: client, Confirmations: 2})
-		require.NoError(t, err)
-		body := told().bytes()
+		handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}, Chain: client, Confirmations: 2})
+		body := webhookResult().bytes()
 		start := time.Now()
-		reply := handler.AnswerResult(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
+		reply := handler.AnswerResult(t.Context(), signed(t, body), body)
 		assert.Equal(t, http.StatusOK, reply.Status)
 		assert.Equal(t, 3*time.Second, time.Since(start), "cut at 2 seconds, and asked again after 1")
 
 		hung = 0 // with time for a whole attempt, it is not cut
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := within(t, time.Minute)
 		start = time.Now()
 		_, err = client.WaitReceipt(ctx, common.MaxHash, 1)
 		require.NoError(t, err)
@@ -649,72 +602,32 @@ func TestConfirmOfABlockThatWasReplaced(t *testing.T) {
 		told, is object
 		field    string // "" if it is confirmed
 	}{
-		"the same events":               {told(), moved, ""},
-		"a failure":                     {told().with("receipt.status", "0x0").with("receipt.logs", []any{}), moved.with("status", "0x0").with("logs", []any{}), ""},
-		"no logs reported":              {told().without("receipt.logs"), moved, ""},
-		"another event of a foreigner":  {told(), moved.with("logs", []any{foreign, event("0x01")}), ""},
-		"a failure told as a success":   {told(), moved.with("status", "0x0"), "receipt.status"},
-		"a receipt of another":          {told().with("receipt.transactionHash", hash32), moved, "receipt.transactionHash"},
-		"another event of the token":    {told(), moved.with("logs", []any{event("0x02")}), "receipt.logs"},
-		"one event of the token less":   {told(), moved.with("logs", []any{event("0x01"), event("0x01")}), "receipt.logs"},
-		"events of a foreigner instead": {told(), moved.with("logs", []any{foreign}), "receipt.logs"},
-		"a token without an event":      {told().with("receipt.logs", []any{}), moved.with("logs", []any{foreign}), "intent.from[0].id"},
+		"the same events":               {webhookResult(), moved, ""},
+		"a failure":                     {webhookResult().with("receipt.status", "0x0").with("receipt.logs", []any{}), moved.with("status", "0x0").with("logs", []any{}), ""},
+		"no logs reported":              {webhookResult().without("receipt.logs"), moved, ""},
+		"another event of a foreigner":  {webhookResult(), moved.with("logs", []any{foreign, event("0x01")}), ""},
+		"another event of the token":    {webhookResult(), moved.with("logs", []any{event("0x02")}), "receipt.logs"},
+		"one event of the token less":   {webhookResult(), moved.with("logs", []any{event("0x01"), event("0x01")}), "receipt.logs"},
+		"events of a foreigner instead": {webhookResult(), moved.with("logs", []any{foreign}), "receipt.logs"},
+		"a token without an event":      {webhookResult().with("receipt.logs", []any{}), moved.with("logs", []any{foreign}), "intent.from[0].id"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				err := confirm(t, test.told, test.is)
-				if test.field == "" {
-					assert.NoError(t, err)
-					return
-				}
-				var different *ramp.MismatchError
-				require.ErrorAs(t, err, &different)
-				assert.Equal(t, test.field, different.Field)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			err := confirm(t, test.told, test.is)
+			if test.field == "" {
+				assert.NoError(t, err)
+				return
+			}
+			different := as[*ramp.MismatchError](t, err)
+			assert.Equal(t, test.field, different.Field)
 		})
 	}
-}
-
-// roundTrip is a transport that answers each method, also in a batch.
-type roundTrip func(r *http.Request, method string) (result string, err error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	var requests []struct {
-		ID     json.Number
-		Method string
-	}
-	batch := body[0] == '['
-	if !batch {
-		body = []byte("[" + string(body) + "]")
-	}
-	if err := json.Unmarshal(body, &requests); err != nil {
-		return nil, err
-	}
-	var answers []string
-	for _, request := range requests {
-		text, err := f(r, request.Method)
-		if err != nil {
-			return nil, err
-		}
-		answers = append(answers, `{"jsonrpc":"2.0","id":`+request.ID.String()+`,"result":`+text+`}`)
-	}
-	text := strings.Join(answers, ",")
-	if batch {
-		text = "[" + text + "]"
-	}
-	return status(200, nil, text)(r)
 }
 
 // pinned returns a client that accepts only chain 1112.
 func pinned(t *testing.T, node http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
 	t.Helper()
 	c.URL, c.ChainID, c.HTTPClient = "https://node.example.com", 1112, &http.Client{Transport: node}
-	client, err := ramp.NewRPC(c)
-	require.NoError(t, err)
+	client := ramp.Must(ramp.NewRPC(c))
 	return client
 }
 
@@ -745,59 +658,24 @@ var everyUse = map[string]func(context.Context, *ramp.RPC) error{
 	},
 }
 
-// resultOf returns the answer of a node that has the reported transaction.
-func resultOf(method string) string {
-	switch method {
-	case "eth_getTransactionReceipt":
-		return string(onChain().bytes())
-	case "eth_sendRawTransaction", "eth_sendTransaction":
-		return `"` + common.MaxHash.Hex() + `"`
-	default:
-		return `"0x1"`
-	}
-}
-
 func TestNothingIsAskedOfTheWrongChain(t *testing.T) {
 	for name, use := range everyUse {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				id, asked := `"0x2711"`, []string{}
-				client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
-					asked = append(asked, method)
-					if method == "eth_chainId" {
-						return id, nil
-					}
-					return resultOf(method), nil
-				}), ramp.RPCConfig{})
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				for range 2 {
-					err := use(ctx, client)
-					assert.ErrorIs(t, err, ramp.ErrWrongChain)
-					assert.ErrorContains(t, err, "ramp: eth_chainId: the node is on another chain: its chain ID is 10001, but RPCConfig.ChainID is 1112")
-				}
-				assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, asked, "and it is asked again, for the node may be replaced")
+		inBubble(t, name, func(t *testing.T) {
+			c := &chain{say: map[string]string{"eth_chainId": `"result":"0x2711"`}}
+			client := pinned(t, c, ramp.RPCConfig{})
+			ctx := within(t, time.Minute)
+			for range 2 {
+				err := use(ctx, client)
+				assert.ErrorIs(t, err, ramp.ErrWrongChain)
+				assert.ErrorContains(t, err, "ramp: eth_chainId: the node is on another chain: its chain ID is 10001, but RPCConfig.ChainID is 1112")
+			}
+			assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, c.asked, "and it is asked again, for the node may be replaced")
 
-				id, asked = `"0x458"`, nil
-				require.NoError(t, use(ctx, client))
-				require.NoError(t, use(ctx, client))
-				assert.Equal(t, "eth_chainId", asked[0])
-				assert.NotContains(t, asked[1:], "eth_chainId", "once it is known, it is not asked again")
-			})
-		})
-	}
-}
-
-func TestAChainThatIsNotPinnedIsNotAskedFor(t *testing.T) {
-	for name, use := range everyUse {
-		t.Run(name, func(t *testing.T) {
-			client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com",
-				HTTPClient: &http.Client{Transport: roundTrip(func(_ *http.Request, method string) (string, error) {
-					assert.NotEqual(t, "eth_chainId", method)
-					return resultOf(method), nil
-				})}})
-			require.NoError(t, err)
-			assert.NoError(t, use(t.Context(), client))
+			c.say, c.asked = nil, nil
+			require.NoError(t, use(ctx, client))
+			require.NoError(t, use(ctx, client))
+			assert.Equal(t, "eth_chainId", c.asked[0])
+			assert.NotContains(t, c.asked[1:], "eth_chainId", "once it is known, it is not asked again")
 		})
 	}
 }
@@ -818,59 +696,42 @@ func TestEveryConfirmationChecksTheChain(t *testing.T) {
 		"another node behind a load balancer":  {`"result":"0x1"`, own(`"0x458"`), "", ""},
 		"a node that does not know, but an ID": {`"error":{"code":-32601,"message":"m"}`, own(`"0x458"`), "", ""},
 		"a node that is busy, without an ID":   {`"error":{"code":-32005,"message":"busy"}`, own(`null`), "", "busy"},
-		"a node without the transaction":       {`"result":"0x458"`, "null", "", "eth_getTransactionByHash: " + common.MaxHash.Hex() + ": not found"},
+		"a node without the transaction":       {`"result":"0x458"`, "null", "", "eth_getTransactionByHash: " + common.MaxHash.Hex() + ": the node does not know it"},
 	} {
 		for _, noBatches := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					result, err := ramp.ParseResult(told().bytes())
-					require.NoError(t, err)
-					c := &chain{receipt: string(onChain().bytes()), noBatches: noBatches}
-					client := pinned(t, c, ramp.RPCConfig{})
-					receipt, transaction, err := client.Confirm(t.Context(), result, 1)
-					require.ErrorIs(t, err, nil, "the right chain, before it is switched")
-					assert.Equal(t, common.MaxHash, receipt.TransactionHash)
-					assert.Equal(t, common.MaxHash, transaction.Hash)
-					if !noBatches {
-						assert.Equal(t, 1, c.requests)
-						assert.Equal(t, []string{"eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash"}, c.asked)
-					}
+			inBubble(t, name, func(t *testing.T) {
+				result := ramp.Must(ramp.ParseResult(webhookResult().bytes()))
+				c := &chain{receipt: string(onChain().bytes()), noBatches: noBatches}
+				client := pinned(t, c, ramp.RPCConfig{})
+				receipt, transaction, err := client.Confirm(t.Context(), result, 1)
+				require.ErrorIs(t, err, nil, "the right chain, before it is switched")
+				assert.Equal(t, common.MaxHash, receipt.TransactionHash)
+				assert.Equal(t, common.MaxHash, transaction.Hash)
+				if !noBatches {
+					assert.Equal(t, 1, c.requests)
+					assert.Equal(t, []string{"eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash"}, c.asked)
+				}
 
-					c.say, c.transaction = map[string]string{"eth_chainId": test.node}, test.transaction
-					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-					defer cancel()
-					_, _, err = client.Confirm(ctx, result, 1)
-					switch {
-					case test.wrong != "":
-						assert.ErrorIs(t, err, ramp.ErrWrongChain)
-						assert.ErrorContains(t, err, "its chain ID is "+test.wrong+", but RPCConfig.ChainID is 1112")
-						if strings.Contains(test.node, `"0x1"`) {
-							_, err = client.BlockNumber(ctx)
-							assert.ErrorIs(t, err, ramp.ErrWrongChain, "every other call notices too")
-						}
-					case test.waits != "":
-						assert.ErrorIs(t, err, context.DeadlineExceeded)
-						assert.ErrorContains(t, err, test.waits)
-					default:
-						assert.NoError(t, err)
+				c.say, c.transaction = map[string]string{"eth_chainId": test.node}, test.transaction
+				ctx := within(t, 5*time.Second)
+				_, _, err = client.Confirm(ctx, result, 1)
+				switch {
+				case test.wrong != "":
+					assert.ErrorIs(t, err, ramp.ErrWrongChain)
+					assert.ErrorContains(t, err, "its chain ID is "+test.wrong+", but RPCConfig.ChainID is 1112")
+					if strings.Contains(test.node, `"0x1"`) {
+						_, err = client.BlockNumber(ctx)
+						assert.ErrorIs(t, err, ramp.ErrWrongChain, "every other call notices too")
 					}
-				})
+				case test.waits != "":
+					assert.ErrorIs(t, err, context.DeadlineExceeded)
+					assert.ErrorContains(t, err, test.waits)
+				default:
+					assert.NoError(t, err)
+				}
 			})
 		}
 	}
-}
-
-func TestNotFoundNamesTheChainThatTheNodeHas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		result, err := ramp.ParseResult(told().bytes())
-		require.NoError(t, err)
-		c := &chain{receipt: "null", say: map[string]string{"eth_chainId": `"result":"0x2a"`}}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		_, _, err = c.client(t).Confirm(ctx, result, 1)
-		assert.ErrorIs(t, err, ramp.ErrNotFound)
-		assert.ErrorContains(t, err, "; the node's chain ID is 42")
-	})
 }
 
 func TestCheckReportsAWrongChainOrAnUnreachableNodeAtStart(t *testing.T) {
@@ -893,35 +754,22 @@ func TestCheckReportsAWrongChainOrAnUnreachableNodeAtStart(t *testing.T) {
 // A chain that could not be checked does not count as correct.
 func TestAFailureToAskForTheChainStopsTheCall(t *testing.T) {
 	for name, use := range everyUse {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				down, asked := true, []string{}
-				client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
-					asked = append(asked, method)
-					switch {
-					case method != "eth_chainId":
-						return resultOf(method), nil
-					case down:
-						return "", errors.New("connection refused")
-					default:
-						return `"0x458"`, nil
-					}
-				}), ramp.RPCConfig{})
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-				defer cancel()
-				err := use(ctx, client)
-				assert.ErrorContains(t, err, "ramp: eth_chainId: connection refused")
-				assert.NotErrorIs(t, err, ramp.ErrWrongChain)
-				assert.GreaterOrEqual(t, len(asked), 3, "asking is repeated, even before a send")
-				for _, method := range asked {
-					assert.Equal(t, "eth_chainId", method)
-				}
+		inBubble(t, name, func(t *testing.T) {
+			c := &chain{fail: func(method string) (*http.Response, error) { return failFor(method, "eth_chainId") }}
+			client := pinned(t, c, ramp.RPCConfig{})
+			ctx := within(t, 10*time.Second)
+			err := use(ctx, client)
+			assert.ErrorContains(t, err, "ramp: eth_chainId: connection refused")
+			assert.NotErrorIs(t, err, ramp.ErrWrongChain)
+			assert.GreaterOrEqual(t, len(c.asked), 3, "asking is repeated, even before a send")
+			for _, method := range c.asked {
+				assert.Equal(t, "eth_chainId", method)
+			}
 
-				down, asked = false, nil
-				require.NoError(t, use(t.Context(), client))
-				assert.Equal(t, "eth_chainId", asked[0])
-				assert.Greater(t, len(asked), 1)
-			})
+			c.fail, c.asked = nil, nil
+			require.NoError(t, use(t.Context(), client))
+			assert.Equal(t, "eth_chainId", c.asked[0])
+			assert.Greater(t, len(c.asked), 1)
 		})
 	}
 }
@@ -934,11 +782,9 @@ func TestAnAnswerThatNamesNoChainIsAnError(t *testing.T) {
 		`"0x0"`:                 "its chain ID is 0, but",
 		`"0x10000000000000458"`: "its chain ID is 18446744073709552728, but",
 	} {
-		client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
-			assert.Equal(t, "eth_chainId", method)
-			return answer, nil
-		}), ramp.RPCConfig{})
-		_, err := client.BlockNumber(t.Context())
+		c := &chain{say: map[string]string{"eth_chainId": `"result":` + answer}}
+		_, err := pinned(t, c, ramp.RPCConfig{}).BlockNumber(t.Context())
+		assert.Equal(t, []string{"eth_chainId"}, c.asked)
 		assert.ErrorContains(t, err, text)
 	}
 }
@@ -946,36 +792,29 @@ func TestAnAnswerThatNamesNoChainIsAnError(t *testing.T) {
 // The check may be repeated before a send; the send itself may not.
 func TestASendAfterTheCheckIsSentOnce(t *testing.T) {
 	for _, use := range []string{"a raw send", "a send", "a batch of sends", "a call of any method"} {
-		t.Run(use, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var asked []string
-				client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
-					asked = append(asked, method)
-					if method == "eth_chainId" && len(asked) > 1 {
-						return `"0x458"`, nil
-					}
-					return "", errors.New("connection reset")
-				}), ramp.RPCConfig{})
-				assert.ErrorContains(t, everyUse[use](t.Context(), client), "connection reset")
-				require.Len(t, asked, 3)
-				assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, asked[:2])
-				assert.NotEqual(t, "eth_chainId", asked[2])
-			})
+		inBubble(t, use, func(t *testing.T) {
+			c := &chain{}
+			c.fail = func(method string) (*http.Response, error) {
+				if method == "eth_chainId" && len(c.asked) > 1 {
+					return nil, nil
+				}
+				return nil, errors.New("connection reset")
+			}
+			assert.ErrorContains(t, everyUse[use](t.Context(), pinned(t, c, ramp.RPCConfig{})), "connection reset")
+			require.Len(t, c.asked, 3)
+			assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, c.asked[:2])
+			assert.NotEqual(t, "eth_chainId", c.asked[2])
 		})
 	}
 }
 
 // The error rules out the network as the cause.
 func TestWhatIsNotFoundNamesTheChain(t *testing.T) {
-	client := pinned(t, roundTrip(func(_ *http.Request, method string) (string, error) {
-		if method == "eth_chainId" {
-			return `"0x458"`, nil
-		}
-		return "null", nil
-	}), ramp.RPCConfig{})
+	none := `"result":null`
+	client := pinned(t, &chain{receipt: "null", say: map[string]string{"eth_getBlockByNumber": none, "custom_receipt": none}}, ramp.RPCConfig{})
 	_, err := client.BlockByNumber(t.Context(), "", false)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
-	assert.EqualError(t, err, "ramp: eth_getBlockByNumber: latest: not found on the node's chain, or not yet (chain ID 1112)")
+	assert.EqualError(t, err, "ramp: eth_getBlockByNumber: latest: the node does not know it (yet) (chain ID 1112)")
 
 	var receipt ramp.Receipt
 	calls := []ramp.BatchCall{{Method: "eth_getTransactionReceipt", Params: []any{common.MaxHash}, Into: &receipt}, {Method: "custom_receipt", Into: &receipt},
@@ -983,6 +822,6 @@ func TestWhatIsNotFoundNamesTheChain(t *testing.T) {
 	require.NoError(t, client.Batch(t.Context(), calls))
 	for i, text := range []string{"eth_getTransactionReceipt: " + common.MaxHash.Hex(), "custom_receipt", "custom_receipt"} {
 		assert.ErrorIs(t, calls[i].Err, ramp.ErrNotFound)
-		assert.EqualError(t, calls[i].Err, "ramp: "+text+": not found on the node's chain, or not yet (chain ID 1112)")
+		assert.EqualError(t, calls[i].Err, "ramp: "+text+": the node does not know it (yet) (chain ID 1112)")
 	}
 }

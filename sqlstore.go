@@ -383,11 +383,7 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 func (s *SQLStore) endOrder(ctx context.Context, tx *sql.Tx, stored, o *Order, claim string) error {
 	end, args := s.bind(updateOrder, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
 		stored.UUID.String(), string(stored.State))
-	done, err := tx.ExecContext(ctx, end, args...)
-	var n int64
-	if err == nil {
-		n, err = done.RowsAffected()
-	}
+	n, err := affected(tx.ExecContext(ctx, end, args...))
 	if err != nil {
 		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)
 	}
@@ -584,13 +580,10 @@ func (s *SQLStore) CountWaiting(ctx context.Context, d Direction, before time.Ti
 
 // list returns the orders of a page.
 func (s *SQLStore) list(ctx context.Context, what string, limit int, where string, args ...any) (orders []Order, err error) {
-	switch {
-	case limit < 0:
+	if limit < 0 {
 		return nil, invalid("OrderPage.Limit", "must not be negative")
-	case limit == 0:
-		limit = 100
 	}
-	query, args := s.bind(selectOrders+where+" LIMIT ?", append(args, limit)...)
+	query, args := s.bind(selectOrders+where+" LIMIT ?", append(args, cmp.Or(limit, 100))...)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: %s: %w", what, err)
@@ -682,13 +675,17 @@ func (s *SQLStore) EraseSession(ctx context.Context, sessionID string, before ti
 
 // change runs a statement and returns the number of its rows.
 func (s *SQLStore) change(ctx context.Context, what, query string, args []any) (int, error) {
-	done, err := s.config.DB.ExecContext(ctx, query, args...)
-	var n int64
-	if err == nil {
-		n, err = done.RowsAffected()
-	}
+	n, err := affected(s.config.DB.ExecContext(ctx, query, args...))
 	if err != nil {
 		return 0, fmt.Errorf("ramp: %s: %w", what, err)
 	}
 	return int(n), nil
+}
+
+// affected returns the number of rows that a statement has changed.
+func affected(done sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
 }

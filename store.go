@@ -26,8 +26,8 @@ type Store interface {
 	// set. So let the same atomic operation check the hash, for example by a unique index.
 	//
 	// Two calls for one id must not both take a step from the same stored order: lock it, or compare
-	// and swap. next may be called any number of times, also with nil although an order is stored. The
-	// step that counts is the one from the order that was replaced. An error of next is returned
+	// and swap. next may be called any number of times, also with nil although an order is stored. Return
+	// the step that next computed from the order that you replaced. An error of next is returned
 	// unchanged, and nothing is stored. From next(nil), an error that wraps [ErrOrderUnknown] only
 	// means that next needs the stored order.
 	Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error)

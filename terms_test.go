@@ -55,8 +55,7 @@ func changed(p ramp.Product, change func(*ramp.Product)) ramp.Product {
 
 func newTerms(t testing.TB, products ...ramp.Product) *ramp.Terms {
 	t.Helper()
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
-	require.NoError(t, err)
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
 	return terms
 }
 
@@ -348,8 +347,7 @@ type counting struct {
 }
 
 func newCounting(t testing.TB) (*counting, *ramp.Signer) {
-	key, err := ethcrypto.HexToECDSA(vectorKey[2:])
-	require.NoError(t, err)
+	key := ramp.Must(ethcrypto.HexToECDSA(vectorKey[2:]))
 	c := &counting{key: key}
 	signer, err := ramp.NewFuncSigner(vectorAddress, func(_ context.Context, digest []byte) ([]byte, error) {
 		c.signed.Add(1)
@@ -421,8 +419,7 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 
 func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
 	s := newStudioWith(t, ramp.HandlerConfig{RejectStatus: 400, Terms: newTerms(t, goldProduct())})
-	body, err := json.Marshal(placed(burnOf(t, foreignToken+" 1", "gold 80")))
-	require.NoError(t, err)
+	body := ramp.Must(json.Marshal(placed(burnOf(t, foreignToken+" 1", "gold 80"))))
 	status, answer := s.post(t, ramp.PathValidate, body)
 	assert.Equal(t, http.StatusBadRequest, status)
 	assert.JSONEq(t, `{"success":false,"errorCode":"INVALID_MESSAGE","data":null}`, answer)

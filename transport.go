@@ -177,9 +177,6 @@ func marked(err error) retryableError {
 	return retryableError{}
 }
 
-// retryDelay returns the minimum delay before the next attempt, or 0.
-func retryDelay(err error) time.Duration { return marked(err).after }
-
 // withoutMark returns an error without its retryable mark.
 func withoutMark(err error) error { return cmp.Or(marked(err).error, err) }
 
@@ -189,8 +186,8 @@ func withoutMark(err error) error { return cmp.Or(marked(err).error, err) }
 func (t *transport) retry(ctx context.Context, attempt func() error) error {
 	for n := 0; ; n++ {
 		err := attempt()
-		var retryable *retryableError
-		if !errors.As(err, &retryable) {
+		retryable := marked(err)
+		if retryable.error == nil {
 			return err
 		}
 		if n == t.retries || ctx.Err() != nil {

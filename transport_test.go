@@ -239,15 +239,13 @@ func withDefaultTransport(t *testing.T, transport http.RoundTripper) {
 
 func TestThePoolHasTheSettingsOfTheDefaultTransport(t *testing.T) {
 	proxy := newNode(t, says(200, result(`"0x10"`)))
-	address, err := url.Parse(proxy.URL)
-	require.NoError(t, err)
+	address := ramp.Must(url.Parse(proxy.URL))
 	settings := http.DefaultTransport.(*http.Transport).Clone()
 	settings.Proxy = http.ProxyURL(address)
 	withDefaultTransport(t, settings)
 
-	client, err := ramp.NewRPC(ramp.RPCConfig{URL: "http://node.internal:8545", Retries: -1})
-	require.NoError(t, err)
-	_, err = client.BlockNumber(t.Context())
+	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node.internal:8545", Retries: -1}))
+	_, err := client.BlockNumber(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, "node.internal:8545", proxy.request().Host)
 	assert.Zero(t, settings.MaxIdleConnsPerHost, "the program's transport is not changed")
@@ -265,13 +263,11 @@ func TestAnErrorIsOneLineOfLimitedLength(t *testing.T) {
 	} {
 		n := newNode(t, says(404, body))
 		_, err := n.client(t).BlockNumber(t.Context())
-		var failure *ramp.HTTPError
-		require.ErrorAs(t, err, &failure)
+		failure := as[*ramp.HTTPError](t, err)
 		assert.Equal(t, want, failure.Excerpt)
 		assert.EqualError(t, err, `ramp: eth_blockNumber: HTTP 404, not JSON-RPC: "`+want+`"`)
 
-		rejected, err := json.Marshal(map[string]any{"id": nil, "error": map[string]any{"code": 1, "message": body}})
-		require.NoError(t, err)
+		rejected := ramp.Must(json.Marshal(map[string]any{"id": nil, "error": map[string]any{"code": 1, "message": body}}))
 		n = newNode(t, says(200, string(rejected)))
 		_, err = n.client(t).BlockNumber(t.Context())
 		assert.EqualError(t, err, "ramp: eth_blockNumber: JSON-RPC error 1: "+want)
@@ -302,10 +298,8 @@ func TestThePeerCannotMakeAnErrorLong(t *testing.T) {
 		}
 	}()
 	address := "http://" + listener.Addr().String()
-	node, err := ramp.NewRPC(ramp.RPCConfig{URL: address, Retries: -1, PollInterval: time.Millisecond})
-	require.NoError(t, err)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t), Retries: -1})
-	require.NoError(t, err)
+	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: address, Retries: -1, PollInterval: time.Millisecond}))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t), Retries: -1}))
 	_, wait := node.WaitReceipt(ctx, common.MaxHash, 1)
 	_, read := node.BlockNumber(t.Context())
 	calls := []ramp.BatchCall{{Method: "eth_blockNumber"}, {Method: "eth_blockNumber"}}
@@ -324,9 +318,8 @@ func TestThePeerCannotMakeAnErrorLong(t *testing.T) {
 func TestAReplacedDefaultTransportIsUsed(t *testing.T) {
 	s := &script{steps: steps{status(200, nil, `{"id":1,"result":"0x10"}`)}}
 	withDefaultTransport(t, s)
-	client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com"})
-	require.NoError(t, err)
-	_, err = client.BlockNumber(t.Context())
+	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com"}))
+	_, err := client.BlockNumber(t.Context())
 	require.NoError(t, err)
 	assert.Len(t, s.sent, 1)
 }
@@ -346,8 +339,7 @@ func (c closeFunc) Close() error { c.closed(); return nil }
 // bothClients are calls of an RPC and of a Client over a transport.
 func bothClients(t *testing.T, transport http.RoundTripper, answerBytes int64) map[string]func() error {
 	t.Helper()
-	node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: transport}})
-	require.NoError(t, err)
+	node := rpcOver(transport, ramp.RPCConfig{})
 	node.SetLimits(answerBytes, 100)
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: &http.Client{Transport: transport}})
 	require.NoError(t, err)
@@ -370,19 +362,17 @@ func TestEveryBodyIsClosed(t *testing.T) {
 		"broken off":  {200, iotest.ErrReader(io.ErrUnexpectedEOF)},
 		"no JSON-RPC": {200, strings.NewReader("<html>")},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				sent, closed := 0, 0
-				transport := roundTripper(func(*http.Request) (*http.Response, error) {
-					sent++
-					return &http.Response{StatusCode: answer.status, Header: http.Header{}, Body: closeFunc{answer.body, func() { closed++ }}}, nil
-				})
-				for client, call := range bothClients(t, transport, 1<<20) {
-					_ = call()
-					assert.NotZero(t, sent)
-					assert.Equal(t, sent, closed, client)
-				}
+		inBubble(t, name, func(t *testing.T) {
+			sent, closed := 0, 0
+			transport := roundTripper(func(*http.Request) (*http.Response, error) {
+				sent++
+				return &http.Response{StatusCode: answer.status, Header: http.Header{}, Body: closeFunc{answer.body, func() { closed++ }}}, nil
 			})
+			for client, call := range bothClients(t, transport, 1<<20) {
+				_ = call()
+				assert.NotZero(t, sent)
+				assert.Equal(t, sent, closed, client)
+			}
 		})
 	}
 }

@@ -137,8 +137,7 @@ func (p *Player) check() error {
 	wrong.requireText(p.Server, "server")
 	for i, a := range p.Assets {
 		at := fmt.Sprintf("assets[%d]", i)
-		wrong.require(a.ID != "", at+".id")
-		wrong.requireText(a.ID, at+".id")
+		wrong.requireFilled(a.ID, at+".id")
 		if a.Balance.Sign() < 0 {
 			wrong.add(at+".balance", "must not be negative")
 		}
@@ -241,7 +240,7 @@ type Result struct {
 	Intent    Intent    `json:"intent"`     // what was exchanged, as the service reports it
 
 	// Unreadable lists the fields that have an unexpected form or occur more than once. They are zero
-	// here, and so is the whole list that one is in. An authentic result is accepted all the same,
+	// here, and so is the whole list that one is in. An authentic result is accepted anyway,
 	// because its UUID and status decide.
 	Unreadable  []FieldError    `json:"-"`
 	Transaction *Transaction    `json:"-"` // as the chain has it, with [HandlerConfig].Chain
@@ -415,7 +414,7 @@ func sessionID(header http.Header) (string, error) {
 		err = errors.New("ramp: X-Dapp-SessionID is missing, or not UTF-8 without control characters")
 	}
 	if err != nil {
-		return "", &Rejection{Status: http.StatusUnauthorized, Code: CodeSessionMissing, Err: err}
+		return "", unauthorized(CodeSessionMissing, err)
 	}
 	return strings.Clone(id), nil
 }
@@ -428,7 +427,7 @@ func bearerToken(header http.Header) (AccessToken, error) {
 		err = errors.New("ramp: X-Dapp-Authorization with a bearer token is missing")
 	}
 	if err != nil {
-		return AccessToken{}, &Rejection{Status: http.StatusUnauthorized, Code: CodeTokenMissing, Err: err}
+		return AccessToken{}, unauthorized(CodeTokenMissing, err)
 	}
 	return NewAccessToken(strings.Clone(token)), nil
 }

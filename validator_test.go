@@ -33,8 +33,7 @@ import (
 
 func vectorECDSA(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ethcrypto.HexToECDSA(vectorKey[2:])
-	require.NoError(t, err)
+	key := ramp.Must(ethcrypto.HexToECDSA(vectorKey[2:]))
 	return key
 }
 
@@ -249,10 +248,8 @@ func assertNoKey(t *testing.T, err error) {
 }
 
 func TestNewCryptoSignerRejectsPrivateKeys(t *testing.T) {
-	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	p521, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
-	require.NoError(t, err)
+	p256 := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	p521 := ramp.Must(ecdsa.GenerateKey(elliptic.P521(), rand.Reader))
 	other, err := ethcrypto.GenerateKey()
 	require.NoError(t, err)
 	// The curve is y²=x³+7, so a third root of 1 times x has the same y.
@@ -302,8 +299,7 @@ func TestSignerKeepsItsOwnCopyOfTheKey(t *testing.T) {
 }
 
 func TestNewCryptoSignerRejects(t *testing.T) {
-	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	p256 := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
 	modulus, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -386,8 +382,7 @@ func TestFuncSignerGetsContextAndDigest(t *testing.T) {
 // address over the digest, or an error.
 func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 	key, digest := vectorECDSA(t), vectors[0].digest(t)
-	stranger, err := ethcrypto.GenerateKey()
-	require.NoError(t, err)
+	stranger := ramp.Must(ethcrypto.GenerateKey())
 	raw, err := rawSign(key, digest[:], asRS)
 	require.NoError(t, err)
 	r, s := new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:])
@@ -560,16 +555,12 @@ func TestPublicKeyAddressRejects(t *testing.T) {
 	key := vectorECDSA(t)
 	point := ethcrypto.FromECDSAPub(&key.PublicKey)
 	good := spki(t, ecPublicKey, secp256k1, point)
-	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	nist, err := x509.MarshalPKIXPublicKey(&p256.PublicKey)
-	require.NoError(t, err)
+	p256 := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	nist := ramp.Must(x509.MarshalPKIXPublicKey(&p256.PublicKey))
 	edwards, _, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
-	curve25519, err := x509.MarshalPKIXPublicKey(edwards)
-	require.NoError(t, err)
-	sec1, err := x509.MarshalECPrivateKey(p256)
-	require.NoError(t, err)
+	curve25519 := ramp.Must(x509.MarshalPKIXPublicKey(edwards))
+	sec1 := ramp.Must(x509.MarshalECPrivateKey(p256))
 	off := bytes.Clone(point)
 	off[64] ^= 1
 	// x=1 is on the curve. A coordinate that is larger by the field's prime is a

@@ -421,8 +421,7 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 	}
 	if failed := h.config.OnConflict(ctx, conflict, r); failed != nil {
 		// A new rejection, so that one inside failed cannot set the status.
-		return &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal,
-			Err: fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed)}
+		return internalError(fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed))
 	}
 	if err != nil && conflict.Other == nil {
 		return Permanent(conflict)
@@ -542,7 +541,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 	case errors.As(err, &large): // whose limit may be that of middleware
 		return nil, h.bodyTooLarge(large.Limit)
 	case err != nil: // a timeout or a broken connection
-		return nil, &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal, Err: fmt.Errorf("ramp: read the body: %w", err)}
+		return nil, internalError(fmt.Errorf("ramp: read the body: %w", err))
 	}
 	return body.Bytes(), nil
 }

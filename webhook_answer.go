@@ -93,9 +93,9 @@ func rejectionOf(err error) *Rejection {
 	case errors.As(err, &rejection):
 		return rejection
 	case errors.Is(err, ErrHMACMissing):
-		return &Rejection{Status: http.StatusUnauthorized, Code: CodeHMACMissing, Err: err}
+		return unauthorized(CodeHMACMissing, err)
 	case errors.Is(err, ErrHMACInvalid):
-		return &Rejection{Status: http.StatusUnauthorized, Code: CodeHMACInvalid, Err: err}
+		return unauthorized(CodeHMACInvalid, err)
 	case errors.As(err, &wrong):
 		return &Rejection{Status: http.StatusBadRequest, Code: invalidCode(wrong), Err: err}
 	default:
@@ -122,6 +122,10 @@ func gameRejection(err error, status int) *Rejection {
 
 func internalError(err error) *Rejection {
 	return &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal, Err: err}
+}
+
+func unauthorized(code Code, err error) *Rejection {
+	return &Rejection{Status: http.StatusUnauthorized, Code: code, Err: err}
 }
 
 // invalidCode names the first wrong field. For intent.from[0].amount it is

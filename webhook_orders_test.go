@@ -292,14 +292,13 @@ func TestNothingOfACallIsKept(t *testing.T) {
 		}
 	})
 	body := validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes()
-	header := (&studio{key: testKey(t)}).signed(body)
+	header := signed(t, body)
 	var memory [][]byte
 	for name, values := range header {
 		memory = append(memory, []byte(values[0]))
 		header[name] = []string{unsafe.String(&memory[len(memory)-1][0], len(values[0]))}
 	}
-	first, err := ramp.ParseValidate(body)
-	require.NoError(t, err)
+	first := ramp.Must(ramp.ParseValidate(body))
 	require.NoError(t, game.handler.AnswerValidate(t.Context(), header, body).Err)
 	for _, used := range append(memory, body) {
 		clear(used)
@@ -315,16 +314,14 @@ func TestNothingOfACallIsKept(t *testing.T) {
 
 func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-	r, err := ramp.ParseValidate(validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes())
-	require.NoError(t, err)
+	r := ramp.Must(ramp.ParseValidate(validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes()))
 	accept := ramp.Accept(player, r, atValidate)
 	written, err := json.Marshal(accepted(t, r))
 	require.NoError(t, err)
 	for range 3 {
 		step, err := store.Update(t.Context(), r.UUID, accept)
 		require.NoError(t, err)
-		got, err := json.Marshal(step.Order)
-		require.NoError(t, err)
+		got := ramp.Must(json.Marshal(step.Order))
 		assert.Equal(t, string(written), string(got))
 		assert.Equal(t, "item_gold", step.Order.Assets[0].ID)
 		if !step.New { // which is a copy; that of a new step is the transition's

@@ -24,7 +24,6 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -47,20 +46,6 @@ const (
 	testSignature = "0xb17272739fcb2452e6775a892259513cfd733f3c2dcf3c4f2772ff55514e49d6" +
 		"2d88f1296329f3642793e186858daf49ffd6518cc9c6fe86886209689019aaa91c"
 )
-
-func testKey(t testing.TB) ramp.HMACKey {
-	t.Helper()
-	key, err := ramp.TextKey("my_secret_salt_value_!@#$%^&*")
-	require.NoError(t, err)
-	return key
-}
-
-func testSigner(t testing.TB) *ramp.Signer {
-	t.Helper()
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
-	return signer
-}
 
 // object is a JSON object that a test changes by path: "intent.from.0.amount".
 type object map[string]any
@@ -191,33 +176,21 @@ func newStudioWith(t *testing.T, c ramp.HandlerConfig) *studio {
 	if c.Terms == nil {
 		c.Terms = anyTerms
 	}
-	handler, err := ramp.NewHandler(c)
-	require.NoError(t, err)
+	handler := ramp.Must(ramp.NewHandler(c))
 	s.Server = httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	return s
 }
 
-// signed are the headers of a call whose HMAC is right.
-func (s *studio) signed(body []byte) http.Header {
-	return http.Header{
-		"x-dapp-authorization": {"Bearer secret-token"},
-		"x-dapp-sessionid":     {"session-1"},
-		"x-hmac-signature":     {s.key.Sign(body)},
-	}
-}
-
 func (s *studio) call(t *testing.T, method, path string, header http.Header, body []byte) (int, string) {
 	t.Helper()
-	request, err := http.NewRequest(method, s.URL+path, bytes.NewReader(body))
-	require.NoError(t, err)
+	request := ramp.Must(http.NewRequest(method, s.URL+path, bytes.NewReader(body)))
 	request.Header = header
-	response, err := s.Client().Do(request)
-	require.NoError(t, err)
+	response := ramp.Must(s.Client().Do(request))
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
+	answer := ramp.Must(io.ReadAll(response.Body))
 	assert.Equal(t, "application/json", response.Header.Get("Content-Type"))
+	assert.Equal(t, "no-store", response.Header.Get("Cache-Control"), "what the service is told must not come out of a cache")
 	return response.StatusCode, string(answer)
 }
 
@@ -232,7 +205,7 @@ func (s *studio) behind(middleware http.HandlerFunc) {
 
 func (s *studio) post(t *testing.T, path string, body []byte) (int, string) {
 	t.Helper()
-	return s.call(t, http.MethodPost, path, s.signed(body), body)
+	return s.call(t, http.MethodPost, path, signed(t, body), body)
 }
 
 func rejection(code string) string {
@@ -247,7 +220,7 @@ const (
 func TestTheThreeEndpointsAnswerWithTheEnvelopesOfTheInterface(t *testing.T) {
 	s := newStudio(t)
 
-	status, body := s.call(t, http.MethodGet, ramp.PathAssets, s.signed(nil), nil)
+	status, body := s.call(t, http.MethodGet, ramp.PathAssets, signed(t, nil), nil)
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[]}}}`, body)
 
@@ -263,107 +236,50 @@ func TestTheThreeEndpointsAnswerWithTheEnvelopesOfTheInterface(t *testing.T) {
 		"a result is authenticated by its HMAC alone")
 }
 
-type wrongBody struct {
-	name string
-	code string
-	body func(object) []byte
-}
-
-// noObjects are bodies that are not one JSON object.
-var noObjects = []wrongBody{
-	{"an empty body", "INVALID_BODY", func(object) []byte { return nil }},
-	{"an array", "INVALID_BODY", func(o object) []byte { return []byte("[" + string(o.bytes()) + "]") }},
-	{"null", "INVALID_BODY", func(object) []byte { return []byte("null") }},
-	{"text", "INVALID_BODY", func(object) []byte { return []byte(`"text"`) }},
-	{"a truncated object", "INVALID_BODY", func(o object) []byte { return o.bytes()[:40] }},
-	{"an object followed by another", "INVALID_BODY", func(o object) []byte { return append(o.bytes(), o.bytes()...) }},
-	{"an object followed by text", "INVALID_BODY", func(o object) []byte { return append(o.bytes(), 'x') }},
-	{"an object after a byte order mark", "INVALID_BODY", func(o object) []byte { return append([]byte("\xef\xbb\xbf"), o.bytes()...) }},
-	{"an object in UTF-16", "INVALID_BODY", func(o object) []byte {
-		return []byte("\xff\xfe" + strings.Join(strings.Split(string(o.bytes()), ""), "\x00") + "\x00")
-	}},
-	{"an object before a NUL", "INVALID_BODY", func(o object) []byte { return append(o.bytes(), 0) }},
-	{"10,001 levels", "INVALID_BODY", func(o object) []byte {
-		return bytes.Replace(o.bytes(), []byte(`{`), []byte(`{"deep":`+strings.Repeat("[", 10_000)+strings.Repeat("]", 10_000)+`,`), 1)
-	}},
-	{"an amount of NaN", "INVALID_BODY", func(o object) []byte {
-		return bytes.Replace(o.bytes(), []byte(`"amount":100`), []byte(`"amount":NaN`), 1)
-	}},
-}
-
-// wrongUUIDs are objects that name no request.
-var wrongUUIDs = []wrongBody{
-	{"no uuid", "INVALID_UUID", func(o object) []byte { return o.without("uuid").bytes() }},
-	{"a null uuid", "INVALID_UUID", func(o object) []byte { return o.with("uuid", nil).bytes() }},
-	{"a nil uuid", "INVALID_UUID", func(o object) []byte {
-		return o.with("uuid", "00000000-0000-0000-0000-000000000000").bytes()
-	}},
-	{"a uuid that is none", "INVALID_UUID", func(o object) []byte { return o.with("uuid", "seven").bytes() }},
-	{"a uuid that is a number", "INVALID_UUID", func(o object) []byte { return o.with("uuid", 7).bytes() }},
-	{"two uuids", "INVALID_UUID", func(o object) []byte {
-		return bytes.Replace(o.bytes(), []byte(`"uuid":`), []byte(`"uuid":null,"uuid":`), 1)
-	}},
-}
-
-// wrongIntents are objects whose intent cannot be decided on.
-var wrongIntents = []wrongBody{
-	{"no intent", "INVALID_INTENT_METHOD", func(o object) []byte { return o.without("intent").bytes() }},
-	{"a null intent", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent", nil).bytes() }},
-	{"an intent that is a list", "INVALID_INTENT", func(o object) []byte { return o.with("intent", []any{}).bytes() }},
-	{"no method", "INVALID_INTENT_METHOD", func(o object) []byte { return o.without("intent.method").bytes() }},
-	{"a null method", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.method", nil).bytes() }},
-	{"a method that is a boolean", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.method", true).bytes() }},
-	{"an unknown method", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.method", "steal").bytes() }},
-	{"no type", "INVALID_INTENT_TYPE", func(o object) []byte { return o.without("intent.type").bytes() }},
-	{"a null type", "INVALID_INTENT_TYPE", func(o object) []byte { return o.with("intent.type", nil).bytes() }},
-	{"mint with disassemble", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.type", "disassemble").bytes() }},
-	{"burn-permit with assemble", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.method", "burn-permit").bytes() }},
-	{"a type in capitals", "INVALID_INTENT_METHOD", func(o object) []byte { return o.with("intent.type", "ASSEMBLE").bytes() }},
-	{"no from", "INVALID_INTENT_FROM", func(o object) []byte { return o.without("intent.from").bytes() }},
-	{"a null from", "INVALID_INTENT_FROM", func(o object) []byte { return o.with("intent.from", nil).bytes() }},
-	{"an empty from", "INVALID_INTENT_FROM", func(o object) []byte { return o.with("intent.from", []any{}).bytes() }},
-	{"a from that is an object", "INVALID_INTENT_FROM", func(o object) []byte { return o.with("intent.from", object{}).bytes() }},
-	{"no to", "INVALID_INTENT_TO", func(o object) []byte { return o.without("intent.to").bytes() }},
-	{"a null to", "INVALID_INTENT_TO", func(o object) []byte { return o.with("intent.to", nil).bytes() }},
-	{"an empty to", "INVALID_INTENT_TO", func(o object) []byte { return o.with("intent.to", []any{}).bytes() }},
-	{"mint from a token", "INVALID_INTENT_FROM_TYPE", func(o object) []byte { return o.with("intent.from", side("ERC20", "item_gold", 1)).bytes() }},
-	{"mint from nothing known", "INVALID_INTENT_FROM_TYPE", func(o object) []byte { return o.with("intent.from", side("Asset", "item_gold", 1)).bytes() }},
-	{"mint to an asset", "INVALID_INTENT_TO_TYPE", func(o object) []byte { return o.with("intent.to", side("asset", "item_gold", 1)).bytes() }},
-	{"burn to a token", "INVALID_INTENT_TO_TYPE", func(o object) []byte {
-		return o.with("intent", burnObject()).with("intent.to", side("ERC20", testToken, 1)).bytes()
-	}},
-	{"burn from an asset", "INVALID_INTENT_FROM_TYPE", func(o object) []byte {
-		return o.with("intent", burnObject()).with("intent.from", side("asset", "item_gold", 1)).bytes()
-	}},
-	{"an entry without a type", "INVALID_INTENT_FROM_TYPE", func(o object) []byte { return o.without("intent.from.0.type").bytes() }},
-	{"an entry without an id", "INVALID_INTENT_FROM_ID", func(o object) []byte { return o.without("intent.from.0.id").bytes() }},
-	{"no amount", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.without("intent.from.0.amount").bytes() }},
-	{"an amount of null", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.with("intent.from.0.amount", nil).bytes() }},
-	{"an amount of zero", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.with("intent.from.0.amount", 0).bytes() }},
-	{"an amount below zero", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.with("intent.from.0.amount", -1).bytes() }},
-	{"an amount of text", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.with("intent.from.0.amount", "100").bytes() }},
-	{"an amount of true", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte { return o.with("intent.from.0.amount", true).bytes() }},
-	{"an amount of 1e999999999", "INVALID_INTENT_FROM_AMOUNT", func(o object) []byte {
-		return o.with("intent.from.0.amount", json.Number("1e999999999")).bytes()
-	}},
-	{"a token amount of zero", "INVALID_INTENT_TO_AMOUNT", func(o object) []byte { return o.with("intent.to.0.amount", 0).bytes() }},
-}
-
-// The codes on the wire are the same under every Go release.
+// What is wrong with a body, ParseValidate and ParseResult say. The codes on the wire
+// are the same under every Go release.
 func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
-	for _, endpoint := range []struct {
-		path   string
-		body   object
+	type wrong struct {
+		name, code string
+		body       []byte
+	}
+	validate, result := validateCall(), resultCall()
+	for path, endpoint := range map[string]struct {
 		status int
-		wrong  []wrongBody
+		wrong  []wrong
 	}{
-		{ramp.PathValidate, validateCall(), http.StatusBadRequest, slices.Concat(noObjects, wrongUUIDs, wrongIntents)},
-		{ramp.PathResult, resultCall(), http.StatusInternalServerError, slices.Concat(noObjects, wrongUUIDs)}, // so that it comes again
+		ramp.PathValidate: {http.StatusBadRequest, []wrong{
+			{"an empty body", "INVALID_BODY", nil},
+			{"text", "INVALID_BODY", []byte(`"text"`)},
+			{"a truncated object", "INVALID_BODY", validate.bytes()[:40]},
+			{"two uuids", "INVALID_UUID", bytes.Replace(validate.bytes(), []byte(`"uuid":`), []byte(`"uuid":null,"uuid":`), 1)},
+			{"a digest of 31 bytes", "INVALID_DIGEST", validate.with("digest", testDigest[:64]).bytes()},
+			{"no digest", "INVALID_DIGEST", validate.without("digest").bytes()},
+			{"a user_sig of 0x", "INVALID_USER_SIG", validate.with("user_sig", "0x").bytes()},
+			{"a user_address of null", "INVALID_USER_ADDRESS", validate.with("user_address", nil).bytes()},
+			{"an empty project_id", "INVALID_PROJECT_ID", validate.with("project_id", "").bytes()},
+			{"another project than the configured", "INVALID_PROJECT_ID", validate.with("project_id", "project-2").bytes()},
+			{"an intent that is a list", "INVALID_INTENT", validate.with("intent", []any{}).bytes()},
+			{"mint with disassemble", "INVALID_INTENT_METHOD", validate.with("intent.type", "disassemble").bytes()},
+			{"no type", "INVALID_INTENT_TYPE", validate.without("intent.type").bytes()},
+			{"an empty from", "INVALID_INTENT_FROM", validate.with("intent.from", []any{}).bytes()},
+			{"mint from a token", "INVALID_INTENT_FROM_TYPE", validate.with("intent.from", side("ERC20", "item_gold", 1)).bytes()},
+			{"a token amount of zero", "INVALID_INTENT_TO_AMOUNT", validate.with("intent.to.0.amount", 0).bytes()},
+		}},
+		ramp.PathResult: {http.StatusInternalServerError, []wrong{ // so that it comes again
+			{"an array", "INVALID_BODY", []byte("[" + string(result.bytes()) + "]")},
+			{"no uuid", "INVALID_UUID", result.without("uuid").bytes()},
+			{"a receipt that is text", "INVALID_RECEIPT", result.with("receipt", "0x1").bytes()},
+			// Whoever takes a missing status for a failure gives back twice.
+			{"no receipt", "INVALID_RECEIPT_STATUS", result.without("receipt").bytes()},
+			{"a null status", "INVALID_RECEIPT_STATUS", result.with("receipt.status", nil).bytes()},
+			{"a status of text", "INVALID_RECEIPT_STATUS", result.with("receipt.status", "failed").bytes()},
+		}},
 	} {
-		s := newStudio(t)
+		s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf(t, "project-1", "")})
 		for _, test := range endpoint.wrong {
-			t.Run(endpoint.path+"/"+test.name, func(t *testing.T) {
-				status, body := s.post(t, endpoint.path, test.body(endpoint.body))
+			t.Run(path+"/"+test.name, func(t *testing.T) {
+				status, body := s.post(t, path, test.body)
 				assert.Equal(t, endpoint.status, status)
 				assert.Equal(t, rejection(test.code), body)
 				assert.Empty(t, s.game.calls, "nothing is passed to the game")
@@ -375,105 +291,22 @@ func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
 // The service delivers a rejected result never again, and what the player paid
 // would be lost. So the game hears of every result with a UUID and a status.
 func TestAnAuthenticResultIsNotRejectedForItsForm(t *testing.T) {
-	for _, test := range slices.Concat(wrongIntents, []wrongBody{
-		{"a token amount of text", "", func(o object) []byte { return o.with("intent.to.0.amount", "10").bytes() }},
-		{"a uuid without dashes", "", func(o object) []byte { return o.with("uuid", strings.ReplaceAll(testUUID, "-", "")).bytes() }},
-		{"an uuid in capitals", "", func(o object) []byte { return o.with("uuid", strings.ToUpper(testUUID)).bytes() }},
-		{"two intents", "", func(o object) []byte {
-			return bytes.Replace(o.bytes(), []byte(`"intent":`), []byte(`"intent":7,"intent":`), 1)
-		}},
-	}) {
-		t.Run(test.name, func(t *testing.T) {
-			s := newStudio(t)
-			status, body := s.post(t, ramp.PathResult, test.body(resultCall()))
-			assert.Equal(t, http.StatusOK, status)
-			assert.Equal(t, confirmed, body)
-			assert.Equal(t, []string{"result"}, s.game.calls)
-			assert.Equal(t, testUUID, s.game.last.(*ramp.Result).UUID.String())
-		})
+	for n, test := range intentRejections {
+		intent := []byte(rejected(t, n))
+		if !json.Valid(intent) {
+			continue
+		}
+		s := newStudio(t)
+		status, body := s.post(t, ramp.PathResult, resultCall().with("intent", json.RawMessage(intent)).bytes())
+		assert.Equal(t, http.StatusOK, status, test.name)
+		assert.Equal(t, confirmed, body)
+		assert.Equal(t, []string{"result"}, s.game.calls)
+		assert.Equal(t, testUUID, s.game.last.(*ramp.Result).UUID.String())
 	}
-}
-
-func TestAValidateBodyWithAWrongFieldReachesNoGame(t *testing.T) {
-	digest := func(bytes int) string { return "0x" + strings.Repeat("ab", bytes) }
-	tests := []struct {
-		name  string
-		code  string
-		field string
-		value any
-	}{
-		{"an empty digest", "INVALID_DIGEST", "digest", ""},
-		{"a digest of 0 bytes", "INVALID_DIGEST", "digest", digest(0)},
-		{"a digest of 31 bytes", "INVALID_DIGEST", "digest", digest(31)},
-		{"a digest of 33 bytes", "INVALID_DIGEST", "digest", digest(33)},
-		{"a digest of 64 bytes", "INVALID_DIGEST", "digest", digest(64)},
-		{"a digest without 0x", "INVALID_DIGEST", "digest", digest(32)[2:]},
-		{"a digest that is not hex", "INVALID_DIGEST", "digest", "0x" + strings.Repeat("zz", 32)},
-		{"a digest of null", "INVALID_DIGEST", "digest", nil},
-		{"a digest that is a number", "INVALID_DIGEST", "digest", 12},
-		{"a user_sig that is not hex", "INVALID_USER_SIG", "user_sig", "0xsignature"},
-		{"a user_sig of half a byte", "INVALID_USER_SIG", "user_sig", "0xabc"},
-		{"an empty user_sig", "INVALID_USER_SIG", "user_sig", ""},
-		{"a user_sig of 0x", "INVALID_USER_SIG", "user_sig", "0x"},
-		{"a user_sig of null", "INVALID_USER_SIG", "user_sig", nil},
-		{"an empty user_address", "INVALID_USER_ADDRESS", "user_address", ""},
-		{"a user_address of null", "INVALID_USER_ADDRESS", "user_address", nil},
-		{"a project_id of null", "INVALID_PROJECT_ID", "project_id", nil},
-		{"an empty project_id", "INVALID_PROJECT_ID", "project_id", ""},
-		{"another project than the configured", "INVALID_PROJECT_ID", "project_id", "project-2"},
-	}
-	s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf(t, "project-1", "")})
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			status, body := s.post(t, ramp.PathValidate, validateCall().with(test.field, test.value).bytes())
-			assert.Equal(t, http.StatusBadRequest, status)
-			assert.Equal(t, rejection(test.code), body)
-			assert.Empty(t, s.game.calls)
-		})
-	}
-	for _, field := range []string{"digest", "user_sig", "user_address", "project_id"} {
-		t.Run("no "+field, func(t *testing.T) {
-			status, body := s.post(t, ramp.PathValidate, validateCall().without(field).bytes())
-			assert.Equal(t, http.StatusBadRequest, status)
-			assert.Equal(t, rejection("INVALID_"+strings.ToUpper(field)), body)
-			assert.Empty(t, s.game.calls)
-		})
-	}
-}
-
-func TestAResultWithoutAStatusIsNotAFailedOne(t *testing.T) {
-	s := newStudio(t)
-	for name, body := range map[string]object{
-		"no receipt":           resultCall().without("receipt"),
-		"a null receipt":       resultCall().with("receipt", nil),
-		"no status":            resultCall().without("receipt.status"),
-		"a null status":        resultCall().with("receipt.status", nil),
-		"an empty status":      resultCall().with("receipt.status", ""),
-		"a status of 0x":       resultCall().with("receipt.status", "0x"),
-		"a status of true":     resultCall().with("receipt.status", true),
-		"a status of text":     resultCall().with("receipt.status", "failed"),
-		"a status below 0":     resultCall().with("receipt.status", -1),
-		"a status of 0x-1":     resultCall().with("receipt.status", "0x-1"),
-		"a status of half one": resultCall().with("receipt.status", 0.5),
-	} {
-		t.Run(name, func(t *testing.T) {
-			status, answer := s.post(t, ramp.PathResult, body.bytes())
-			assert.Equal(t, http.StatusInternalServerError, status, "it must come again, with a status")
-			assert.Equal(t, rejection("INVALID_RECEIPT_STATUS"), answer)
-			assert.Empty(t, s.game.calls)
-		})
-	}
-	t.Run("a receipt that is text", func(t *testing.T) {
-		status, answer := s.post(t, ramp.PathResult, resultCall().with("receipt", "0x1").bytes())
-		assert.Equal(t, http.StatusInternalServerError, status)
-		assert.Equal(t, rejection("INVALID_RECEIPT"), answer)
-		assert.Empty(t, s.game.calls)
-	})
 }
 
 func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
-	other, err := ramp.TextKey("another key")
-	require.NoError(t, err)
+	other := ramp.Must(ramp.TextKey("another key"))
 	for path, body := range map[string][]byte{
 		ramp.PathValidate: validateCall().bytes(),
 		ramp.PathResult:   resultCall().bytes(),
@@ -489,17 +322,14 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 			{"no HMAC", "HMAC_MISSING", nil},
 			{"an empty HMAC", "HMAC_MISSING", []string{""}},
 			{"a truncated HMAC", "HMAC_INVALID", []string{right[:62]}},
-			{"an HMAC that is too long", "HMAC_INVALID", []string{right + "00"}},
-			{"an HMAC with 0x", "HMAC_INVALID", []string{"0x" + right}},
 			{"an HMAC that is not hex", "HMAC_INVALID", []string{strings.Repeat("zz", 32)}},
-			{"an HMAC in base64", "HMAC_INVALID", []string{"NfBsXb3T0Y6j9aJp4r0m0k9VQb6y1n3b7lZs0k2m8wE="}},
 			{"an HMAC of another body", "HMAC_INVALID", []string{s.key.Sign([]byte("{}"))}},
 			{"an HMAC under another key", "HMAC_INVALID", []string{other.Sign(body)}},
 			{"an HMAC under an empty key", "HMAC_INVALID", []string{hmacUnderEmptyKey(body)}},
 			{"two HMACs", "HMAC_INVALID", []string{right, right}},
 		} {
 			t.Run(path+"/"+test.name, func(t *testing.T) {
-				header := s.signed(body)
+				header := signed(t, body)
 				header["x-hmac-signature"] = test.values
 				status, answer := s.call(t, http.MethodPost, path, header, body)
 				assert.Equal(t, want, status)
@@ -510,13 +340,13 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 		t.Run(path+"/a tampered body", func(t *testing.T) {
 			tampered := bytes.Replace(body, []byte(`"amount":100`), []byte(`"amount":999`), 1)
 			require.NotEqual(t, body, tampered)
-			status, answer := s.call(t, http.MethodPost, path, s.signed(body), tampered)
+			status, answer := s.call(t, http.MethodPost, path, signed(t, body), tampered)
 			assert.Equal(t, want, status)
 			assert.Equal(t, rejection("HMAC_INVALID"), answer)
 			assert.Empty(t, s.game.calls)
 		})
 		t.Run(path+"/nothing of the body is looked at before its HMAC holds", func(t *testing.T) {
-			status, answer := s.call(t, http.MethodPost, path, s.signed(body), []byte("not JSON"))
+			status, answer := s.call(t, http.MethodPost, path, signed(t, body), []byte("not JSON"))
 			assert.Equal(t, want, status)
 			assert.Equal(t, rejection("HMAC_INVALID"), answer)
 		})
@@ -539,18 +369,16 @@ func TestACallWithoutASessionReachesNoGame(t *testing.T) {
 			code   string
 		}{
 			{"no session", "x-dapp-sessionid", nil, "SESSION_MISSING"},
-			{"a header of no value", "x-dapp-sessionid", []string{}, "SESSION_MISSING"},
 			{"an empty session", "x-dapp-sessionid", []string{""}, "SESSION_MISSING"},
 			{"a session that is no text", "x-dapp-sessionid", []string{"\xff"}, "SESSION_MISSING"},
 			{"two sessions", "x-dapp-sessionid", []string{"session-1", "session-2"}, "SESSION_MISSING"},
 			{"no token", "x-dapp-authorization", nil, "ACCESS_TOKEN_MISSING"},
 			{"an empty token", "x-dapp-authorization", []string{"Bearer "}, "ACCESS_TOKEN_MISSING"},
-			{"a token without a scheme", "x-dapp-authorization", []string{"secret-token"}, "ACCESS_TOKEN_MISSING"},
 			{"basic authorization", "x-dapp-authorization", []string{"Basic c2VjcmV0"}, "ACCESS_TOKEN_MISSING"},
 			{"two tokens", "x-dapp-authorization", []string{"Bearer a", "Bearer b"}, "ACCESS_TOKEN_MISSING"},
 		} {
 			t.Run(endpoint.path+"/"+test.name, func(t *testing.T) {
-				header := s.signed(endpoint.body)
+				header := signed(t, endpoint.body)
 				header[test.header] = test.values
 				status, answer := s.call(t, endpoint.method, endpoint.path, header, endpoint.body)
 				assert.Equal(t, http.StatusUnauthorized, status)
@@ -559,17 +387,6 @@ func TestACallWithoutASessionReachesNoGame(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestAResultIsForTheSessionOfItsSignedBody(t *testing.T) {
-	s := newStudio(t)
-	body := resultCall().bytes()
-	header := s.signed(body)
-	header["x-dapp-sessionid"] = []string{"session-2"} // no HMAC covers the headers
-	status, answer := s.call(t, http.MethodPost, ramp.PathResult, header, body)
-	assert.Equal(t, http.StatusOK, status)
-	assert.Equal(t, confirmed, answer)
-	assert.Equal(t, "session-1", s.game.of.ID)
 }
 
 // A result is authenticated by its HMAC. What its headers lack, or hold in
@@ -582,14 +399,11 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 		session string // whom the game is told
 	}{
 		{"no session", map[string][]string{"x-dapp-sessionid": nil}, resultCall(), "session-1"},
-		{"an empty session", map[string][]string{"x-dapp-sessionid": {""}}, resultCall(), "session-1"},
+		{"another session", map[string][]string{"x-dapp-sessionid": {"session-2"}}, resultCall(), "session-1"}, // no HMAC covers the headers
 		{"a session that is no text", map[string][]string{"x-dapp-sessionid": {"\xff"}}, resultCall(), "session-1"},
-		{"two sessions", map[string][]string{"x-dapp-sessionid": {"a", "b"}}, resultCall(), "session-1"},
-		{"a padded session", map[string][]string{"x-dapp-sessionid": {"  session-1\t"}}, resultCall(), "session-1"},
 		{"a session padded in the body", nil, resultCall().with("session_id", "\u00a0session-1 \u3000"), "session-1"},
 		{"a session in the header alone", nil, resultCall().without("session_id"), "session-1"},
 		{"a session of null in the body", nil, resultCall().with("session_id", nil), "session-1"},
-		{"a session that is a number in the body", nil, resultCall().with("session_id", 7), "session-1"},
 		{"no session at all", map[string][]string{"x-dapp-sessionid": nil}, resultCall().without("session_id"), ""},
 		{"no token", map[string][]string{"x-dapp-authorization": nil}, resultCall(), "session-1"},
 		{"basic authorization", map[string][]string{"x-dapp-authorization": {"Basic c2VjcmV0"}}, resultCall(), "session-1"},
@@ -597,7 +411,7 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStudio(t)
 			body := test.body.bytes()
-			header := s.signed(body)
+			header := signed(t, body)
 			maps.Copy(header, test.headers)
 			status, answer := s.call(t, http.MethodPost, ramp.PathResult, header, body)
 			assert.Equal(t, http.StatusOK, status)
@@ -618,8 +432,7 @@ func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	}
 	assert.Empty(t, s.game.calls)
 
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: s.game, Key: s.key, Signer: testSigner(t), MaxBody: 4096})
-	require.NoError(t, err)
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: s.game, Key: s.key, Signer: testSigner(t), MaxBody: 4096}))
 	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
 	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
 	request.Header = http.Header{"X-Hmac-Signature": {s.key.Sign(body)}}
@@ -630,7 +443,7 @@ func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	assert.Equal(t, rejection("BODY_TOO_LARGE"), recorder.Body.String())
 	assert.Less(t, rest.read, 64<<10, "what is behind the limit is not read")
 
-	reply := handler.AnswerValidate(t.Context(), s.signed(body), body)
+	reply := handler.AnswerValidate(t.Context(), signed(t, body), body)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, reply.Status, "the core has the limit too")
 	assertCode(t, reply.Err, ramp.CodeBodyTooLarge)
 	assert.Empty(t, s.game.calls)
@@ -646,16 +459,6 @@ func (r *countingReader) Read(b []byte) (int, error) {
 	n, err := r.from.Read(b)
 	r.read += n
 	return n, err
-}
-
-func TestABodyOfExactlyTheLimitIsRead(t *testing.T) {
-	body := resultCall().bytes()
-	s := newStudioWith(t, ramp.HandlerConfig{MaxBody: int64(len(body))})
-	status, _ := s.post(t, ramp.PathResult, body)
-	assert.Equal(t, http.StatusOK, status)
-	s = newStudioWith(t, ramp.HandlerConfig{MaxBody: int64(len(body)) - 1})
-	status, _ = s.post(t, ramp.PathResult, body)
-	assert.Equal(t, http.StatusInternalServerError, status)
 }
 
 // Who has no HMAC must not make the server hold bodies.
@@ -686,17 +489,14 @@ func TestABodyWithoutAnHMACIsRejectedUnread(t *testing.T) {
 				if at.path == "/ramp/result" {
 					code = "NOT_FOUND"
 				}
-				conn, err := net.Dial("tcp", s.Listener.Addr().String())
-				require.NoError(t, err)
+				conn := ramp.Must(net.Dial("tcp", s.Listener.Addr().String()))
 				defer conn.Close()
-				_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\n%s\r\n", at.path, test.headers)
+				_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\n%s\r\n", at.path, test.headers)
 				require.NoError(t, err)
 				// No byte of the body is sent, so only a server that does not wait answers.
-				response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-				require.NoError(t, err)
+				response := ramp.Must(http.ReadResponse(bufio.NewReader(conn), nil))
 				defer response.Body.Close()
-				body, err := io.ReadAll(response.Body)
-				require.NoError(t, err)
+				body := ramp.Must(io.ReadAll(response.Body))
 				assert.Equal(t, want, response.StatusCode)
 				assert.Equal(t, rejection(code), string(body))
 			})
@@ -720,10 +520,9 @@ func TestConnectionsWithoutAnHMACHoldLittleMemory(t *testing.T) {
 	}
 	before := inUse()
 	for range connections {
-		conn, err := net.Dial("tcp", s.Listener.Addr().String())
-		require.NoError(t, err)
+		conn := ramp.Must(net.Dial("tcp", s.Listener.Addr().String()))
 		defer conn.Close()
-		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", ramp.PathResult, len(payload))
+		_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", ramp.PathResult, len(payload))
 		require.NoError(t, err)
 		go func() { _, _ = conn.Write(payload[1:]) }() // ends with the connection
 		_, err = http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
@@ -734,31 +533,14 @@ func TestConnectionsWithoutAnHMACHoldLittleMemory(t *testing.T) {
 	assert.Less(t, held, 60.0)
 }
 
-func TestABodyThatDoesNotComeWholeIsAskedForAgain(t *testing.T) {
-	s := newStudio(t)
-	body := resultCall().bytes()
-	conn, err := net.Dial("tcp", s.Listener.Addr().String())
-	require.NoError(t, err)
-	defer conn.Close()
-	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\nX-HMAC-SIGNATURE: %s\r\n\r\n%s",
-		ramp.PathResult, len(body), s.key.Sign(body), body[:20])
-	require.NoError(t, err)
-	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
-	answer, err := io.ReadAll(conn)
-	require.NoError(t, err)
-	assert.Contains(t, string(answer), "HTTP/1.1 500 ", "a result must come again")
-	assert.Contains(t, string(answer), rejection("INTERNAL_ERROR"))
-	assert.Empty(t, s.game.calls)
-}
-
 // The connection failed, not the caller: a result must be delivered again, whatever
 // error a middleware's reader returns.
 func TestABodyThatDoesNotComeInTimeIsAskedForAgain(t *testing.T) {
-	for _, cause := range []error{os.ErrDeadlineExceeded, ramp.ErrHMACInvalid, ramp.Permanent(nil)} {
+	for _, cause := range []error{io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, ramp.ErrHMACInvalid, ramp.Permanent(nil)} {
 		s := newStudio(t)
 		body := resultCall().bytes()
 		request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(cause)))
-		request.Header = s.signed(body)
+		request.Header = signed(t, body)
 		answer := httptest.NewRecorder()
 		s.Config.Handler.ServeHTTP(answer, request)
 		assert.Equal(t, http.StatusInternalServerError, answer.Code)
@@ -776,12 +558,9 @@ func TestOtherMethodsAndPathsAreRejected(t *testing.T) {
 			if method == allowed {
 				continue
 			}
-			request, err := http.NewRequest(method, s.URL+path, nil)
-			require.NoError(t, err)
-			response, err := s.Client().Do(request)
-			require.NoError(t, err)
-			answer, err := io.ReadAll(response.Body)
-			require.NoError(t, err)
+			request := ramp.Must(http.NewRequest(method, s.URL+path, nil))
+			response := ramp.Must(s.Client().Do(request))
+			answer := ramp.Must(io.ReadAll(response.Body))
 			response.Body.Close()
 			assert.Equal(t, http.StatusMethodNotAllowed, response.StatusCode)
 			assert.Equal(t, allowed, response.Header.Get("Allow"))
@@ -795,47 +574,28 @@ func TestOtherMethodsAndPathsAreRejected(t *testing.T) {
 }
 
 func TestWhatMustBeAccepted(t *testing.T) {
-	indented := func(o object) []byte {
-		var b bytes.Buffer
-		require.NoError(t, json.Indent(&b, o.bytes(), "", "\t"))
-		return append([]byte("\n  "), append(b.Bytes(), "\r\n"...)...)
-	}
-	bareReceipt := resultCall().with("receipt", object{"status": "0x1"})
 	for name, call := range map[string]struct {
 		path string
-		body []byte
+		body object
 	}{
-		"validate, pretty-printed":      {ramp.PathValidate, indented(validateCall())},
-		"result, pretty-printed":        {ramp.PathResult, indented(resultCall())},
-		"unknown fields in a validate":  {ramp.PathValidate, validateCall().with("new", object{"a": 1}).with("intent.new", 1).bytes()},
-		"unknown fields in a result":    {ramp.PathResult, resultCall().with("new", 1).with("receipt.new", []int{1}).bytes()},
-		"erc20 in lower case":           {ramp.PathValidate, validateCall().with("intent.to", side("erc20", testToken, 1)).bytes()},
-		"an NFT":                        {ramp.PathValidate, validateCall().with("intent.to", side("NFT", testToken, 1)).bytes()},
-		"a burn-permit":                 {ramp.PathValidate, validateCall().with("intent", burnObject()).bytes()},
-		"a burn":                        {ramp.PathValidate, validateCall().with("intent", burnObject()).with("intent.method", "burn").bytes()},
-		"no target_candidate":           {ramp.PathValidate, validateCall().without("intent.target_candidate").bytes()},
-		"a user_sig without 0x":         {ramp.PathValidate, validateCall().with("user_sig", "aa55").bytes()},
-		"a fraction":                    {ramp.PathValidate, validateCall().with("intent.from.0.amount", 0.5).bytes()},
-		"an amount of 10^30":            {ramp.PathValidate, validateCall().with("intent.from.0.amount", json.Number("1e30")).bytes()},
-		"a receipt of a status":         {ramp.PathResult, bareReceipt.bytes()},
-		"a status that is a number":     {ramp.PathResult, resultCall().with("receipt.status", 1).bytes()},
-		"a result of a failed mint":     {ramp.PathResult, resultCall().with("receipt.status", "0x0").bytes()},
-		"a result with a fee":           {ramp.PathResult, resultCall().with("intent.fee_rate", 2000).with("intent.actual", "0.8").bytes()},
-		"a receipt of a new form":       {ramp.PathResult, resultCall().with("receipt", object{"status": "0x0", "root": "0x0", "logs": "none"}).bytes()},
-		"a fee of a new form":           {ramp.PathResult, resultCall().with("intent.fee_rate", "none").with("intent.actual", 8).bytes()},
-		"a result without a session_id": {ramp.PathResult, resultCall().without("session_id").bytes()},
+		"unknown fields in a validate": {ramp.PathValidate, validateCall().with("new", object{"a": 1}).with("intent.new", 1)},
+		"a burn":                       {ramp.PathValidate, validateCall().with("intent", burnObject()).with("intent.method", "burn")},
+		"a user_sig without 0x":        {ramp.PathValidate, validateCall().with("user_sig", "aa55")},
+		"a fraction":                   {ramp.PathValidate, validateCall().with("intent.from.0.amount", 0.5)},
+		"unknown fields in a result":   {ramp.PathResult, resultCall().with("new", 1).with("receipt.new", []int{1})},
+		"a result of a failed mint":    {ramp.PathResult, resultCall().with("receipt.status", "0x0")},
+		"a receipt of a new form":      {ramp.PathResult, resultCall().with("receipt", object{"status": "0x0", "root": "0x0", "logs": "none"})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf(t, "project-1", "")})
-			status, answer := s.post(t, call.path, call.body)
+			status, answer := s.post(t, call.path, call.body.bytes())
 			assert.Equal(t, http.StatusOK, status)
 			assert.Contains(t, answer, `"success":true`)
 			assert.Contains(t, s.game.calls, strings.TrimPrefix(call.path, "/api/"))
 		})
 	}
 	t.Run("header names in any case", func(t *testing.T) {
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
-		require.NoError(t, err)
+		handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}})
 		body := validateCall().bytes()
 		for _, name := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
 			reply := handler.AnswerValidate(t.Context(), http.Header{
@@ -849,7 +609,7 @@ func TestWhatMustBeAccepted(t *testing.T) {
 	})
 	t.Run("a language and an Authorization header", func(t *testing.T) {
 		s := newStudio(t)
-		header := s.signed(nil)
+		header := signed(t, nil)
 		header.Set("Authorization", "Bearer other")
 		status, _ := s.call(t, http.MethodGet, ramp.PathAssets+"?language=ko", header, nil)
 		assert.Equal(t, http.StatusOK, status)
@@ -868,7 +628,7 @@ func TestTheGameSeesWhatWasSent(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, ramp.Effect{Kind: ramp.Take, Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}}, effect)
 
-	s.call(t, http.MethodGet, ramp.PathAssets, s.signed(nil), nil)
+	s.call(t, http.MethodGet, ramp.PathAssets, signed(t, nil), nil)
 	session := s.game.last.(ramp.Session)
 	assert.Equal(t, "session-1", session.ID)
 	assert.Equal(t, "secret-token", session.Token.Reveal())
@@ -887,10 +647,6 @@ func TestTheGameDecides(t *testing.T) {
 	}{
 		{"a token that the game does not know, at assets", ramp.HandlerConfig{},
 			&recorder{authenticate: say(ramp.Reject("INVALID_USER"))}, ramp.PathAssets, 401, "INVALID_USER"},
-		{"a token that the game does not know, at validate", ramp.HandlerConfig{},
-			&recorder{authenticate: say(ramp.Reject("INVALID_USER"))}, ramp.PathValidate, 401, "INVALID_USER"},
-		{"a login that is broken", ramp.HandlerConfig{},
-			&recorder{authenticate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
 		{"assets that the game will not show", ramp.HandlerConfig{},
 			&recorder{assets: say(ramp.Reject("BANNED"))}, ramp.PathAssets, 200, "BANNED"},
 		{"assets that are broken", ramp.HandlerConfig{},
@@ -899,14 +655,8 @@ func TestTheGameDecides(t *testing.T) {
 			&recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
 		{"an order that is rejected deep inside", ramp.HandlerConfig{},
 			&recorder{validate: say(fmt.Errorf("inventory: %w", ramp.Reject("INVALID_BALANCE")))}, ramp.PathValidate, 200, "INVALID_BALANCE"},
-		{"an order that is rejected, as the guide has it", ramp.HandlerConfig{RejectStatus: 400},
-			&recorder{validate: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathValidate, 400, "INVALID_BALANCE"},
-		{"custom codes", ramp.HandlerConfig{TranslateCode: func(c ramp.Code) ramp.Code { return "E_" + c }},
-			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "E_SHORT"},
 		{"an order that breaks the game", ramp.HandlerConfig{},
 			&recorder{validate: say(broken)}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
-		{"an order that panics", ramp.HandlerConfig{},
-			&recorder{validate: func() error { panic("secret") }}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
 		{"a result that could not be taken in", ramp.HandlerConfig{},
 			&recorder{result: say(broken)}, ramp.PathResult, 500, "INTERNAL_ERROR"},
 		{"a result that panics", ramp.HandlerConfig{},
@@ -915,8 +665,6 @@ func TestTheGameDecides(t *testing.T) {
 			&recorder{result: say(ramp.Permanent(broken))}, ramp.PathResult, 400, "PERMANENT"},
 		{"a result cannot be rejected, it comes again", ramp.HandlerConfig{},
 			&recorder{result: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathResult, 500, "INVALID_BALANCE"},
-		{"a result that is rejected deep inside, with a status", ramp.HandlerConfig{},
-			&recorder{result: say(fmt.Errorf("bank: %w", &ramp.Rejection{Status: 200, Code: "SHORT"}))}, ramp.PathResult, 500, "SHORT"},
 		{"codes that nobody has translated", ramp.HandlerConfig{TranslateCode: func(ramp.Code) ramp.Code { return "" }},
 			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "SHORT"},
 		{"codes that break", ramp.HandlerConfig{TranslateCode: func(ramp.Code) ramp.Code { panic("secret") }},
@@ -936,26 +684,11 @@ func TestTheGameDecides(t *testing.T) {
 			case ramp.PathResult:
 				body = resultCall().bytes()
 			}
-			status, answer := s.call(t, method, test.path, s.signed(body), body)
+			status, answer := s.call(t, method, test.path, signed(t, body), body)
 			assert.Equal(t, test.status, status)
 			assert.Equal(t, rejection(test.code), answer, "and no signature, no data, no detail")
 		})
 	}
-}
-
-func TestASignerThatIsDownCostsThePlayerNothing(t *testing.T) {
-	game := &recorder{}
-	signer, err := ramp.NewFuncSigner(testSigner(t).Address(), func(context.Context, []byte) ([]byte, error) {
-		return nil, errors.New("the key service is down")
-	})
-	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: testKey(t), Signer: signer})
-	require.NoError(t, err)
-	body := validateCall().bytes()
-	reply := handler.AnswerValidate(t.Context(), (&studio{key: testKey(t)}).signed(body), body)
-	assert.Equal(t, http.StatusInternalServerError, reply.Status)
-	assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body))
-	assert.Equal(t, []string{"authenticate"}, game.calls, "Validate, which takes the assets, is not reached")
 }
 
 func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
@@ -964,22 +697,18 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 		player *ramp.Player
 		want   string
 	}{
-		"no player":                  {nil, "ramp: Players.Assets returned a nil player and no error"},
-		"a balance below 0":          {&ramp.Player{Assets: []ramp.Asset{good, {ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be negative"},
-		"a name that is not UTF-8":   {&ramp.Player{Name: "\xff"}, "name must be valid UTF-8"},
-		"a player that is not UTF-8": {&ramp.Player{PlayerID: "\xff"}, "player_id must be valid UTF-8"},
-		"a wallet that is not UTF-8": {&ramp.Player{WalletAddress: "\xff"}, "wallet_address must be valid UTF-8"},
-		"a server that is not UTF-8": {&ramp.Player{Server: "\xff"}, "server must be valid UTF-8"},
-		"an ID that is not UTF-8":    {&ramp.Player{Assets: []ramp.Asset{{ID: "\xff", Balance: ramp.NewAmount(1)}}}, "assets[0].id must be valid UTF-8"},
-		"an asset that has no name":  {&ramp.Player{Assets: []ramp.Asset{good, {}}}, "assets[1].id is required"},
+		"no player":                 {nil, "ramp: Players.Assets returned a nil player and no error"},
+		"a balance below 0":         {&ramp.Player{Assets: []ramp.Asset{good, {ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be negative"},
+		"a name that is not UTF-8":  {&ramp.Player{Name: "\xff"}, "name must be valid UTF-8"},
+		"an ID that is not UTF-8":   {&ramp.Player{Assets: []ramp.Asset{{ID: "\xff", Balance: ramp.NewAmount(1)}}}, "assets[0].id must be valid UTF-8"},
+		"an asset that has no name": {&ramp.Player{Assets: []ramp.Asset{good, {}}}, "assets[1].id is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.player != nil {
 				tt.want = "ramp: player returned by Players.Assets: ramp: " + tt.want
 			}
-			handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: playerGame{player: tt.player}, Key: testKey(t), Signer: testSigner(t)})
-			require.NoError(t, err)
-			reply := handler.AnswerAssets(t.Context(), (&studio{key: testKey(t)}).signed(nil))
+			handler := newHandler(t, ramp.HandlerConfig{Game: playerGame{player: tt.player}})
+			reply := handler.AnswerAssets(t.Context(), signed(t, nil))
 			assert.Equal(t, http.StatusInternalServerError, reply.Status)
 			assert.EqualError(t, errors.Unwrap(reply.Err), tt.want)
 			assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body))
@@ -1012,7 +741,7 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 	s.post(t, ramp.PathValidate, validateCall().bytes())
 	s.post(t, ramp.PathValidate, validateCall().with("digest", "0x").bytes())
 	s.post(t, ramp.PathResult, resultCall().bytes())
-	s.call(t, http.MethodGet, ramp.PathAssets, s.signed(nil), nil)
+	s.call(t, http.MethodGet, ramp.PathAssets, signed(t, nil), nil)
 
 	got := records(s)
 	require.Len(t, got, 4)
@@ -1047,8 +776,7 @@ func (c checked) Check(context.Context) error { return c.fault }
 func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 	service := ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: vectorAddress})
 	chainOf := func(url string, id uint64) *ramp.RPC {
-		chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: id, HTTPClient: service.Client(), Retries: -1})
-		require.NoError(t, err)
+		chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: id, HTTPClient: service.Client(), Retries: -1}))
 		return chain
 	}
 	node := service.RPCURL(ramp.Testnet)
@@ -1056,8 +784,7 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 	key, err := ethcrypto.HexToECDSA(vectorKey[2:])
 	require.NoError(t, err)
 	signs := func(sign func(context.Context, []byte) ([]byte, error)) *ramp.Signer {
-		signer, err := ramp.NewFuncSigner(vectorAddress, sign)
-		require.NoError(t, err)
+		signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, sign))
 		return signer
 	}
 	rehashed := signs(func(_ context.Context, digest []byte) ([]byte, error) {
@@ -1093,9 +820,8 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
 				Chain: chainOf(node, 7002), Proof: decimals(18), AnyWallet: true}
 			tt.change(&config)
-			handler, err := ramp.NewHandler(config)
-			require.NoError(t, err)
-			err = handler.Check(t.Context())
+			handler := ramp.Must(ramp.NewHandler(config))
+			err := handler.Check(t.Context())
 			if tt.want == nil {
 				assert.NoError(t, err)
 				return
@@ -1124,9 +850,6 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 		{"HandlerConfig.Signer is required", func(c *ramp.HandlerConfig) { c.Signer = nil }},
 		{"HandlerConfig.MaxBody must not be negative", func(c *ramp.HandlerConfig) { c.MaxBody = -1 }},
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 500 }},
-		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 399 }},
-		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 204 }},
-		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = -1 }},
 		{"HandlerConfig.Confirmations must be 0 without Chain", func(c *ramp.HandlerConfig) { c.Confirmations = 1 }},
 	} {
 		config := ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
@@ -1151,8 +874,7 @@ func hmacUnderEmptyKey(body []byte) string {
 // A failure that nobody hears of is found by nobody. Programs set their logger
 // late, so it is looked up at each record.
 func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
-	require.NoError(t, err)
+	handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}})
 	var log bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
@@ -1175,8 +897,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 }
 
 func TestAReplyBelongsToItsCaller(t *testing.T) {
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
-	require.NoError(t, err)
+	handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}})
 	body := resultCall().bytes()
 	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	reply := handler.AnswerResult(t.Context(), header, body)
@@ -1219,13 +940,13 @@ func TestTheLogNamesTheCause(t *testing.T) {
 			s.call(t, http.MethodGet, ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"\xff"}}, nil)
 		}, "or not UTF-8"},
 		"a body that was compressed": {func(t *testing.T, s *studio) {
-			header := s.signed(validateCall().bytes())
+			header := signed(t, validateCall().bytes())
 			header["content-encoding"] = []string{"gzip"}
 			s.call(t, http.MethodPost, ramp.PathValidate, header, []byte("\x1f\x8b"))
 		}, "the body has a Content-Encoding, but the HMAC covers the body that the service sent"},
 		"a handler under a prefix": {func(t *testing.T, s *studio) {
 			body := validateCall().bytes()
-			status, answer := s.call(t, http.MethodPost, "/ramp"+ramp.PathValidate, s.signed(body), body)
+			status, answer := s.call(t, http.MethodPost, "/ramp"+ramp.PathValidate, signed(t, body), body)
 			assert.Equal(t, 404, status)
 			assert.Equal(t, rejection("NOT_FOUND"), answer)
 		}, `the handler got the path \"/ramp/api/validate\", but answers \"/api/validate\": correct http.StripPrefix`},
@@ -1244,7 +965,7 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		})
 	}
 	s := newStudio(t)
-	header := s.signed([]byte("another body"))
+	header := signed(t, []byte("another body"))
 	header["content-encoding"] = []string{"Identity"}
 	s.call(t, http.MethodPost, ramp.PathValidate, header, validateCall().bytes())
 	assert.Contains(t, s.log.String(), "it was made for another body or with another key")
@@ -1265,63 +986,27 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	assert.Empty(t, s.log.String(), "what is not ours is not logged")
 }
 
-// What the service is told must not come out of a cache, and what the log says
-// must be found by the order's UUID.
-func TestEveryAnswerIsFreshAndLoggedByItsUUID(t *testing.T) {
-	s := newStudio(t)
-	for path, body := range map[string][]byte{ramp.PathValidate: validateCall().bytes(), ramp.PathResult: resultCall().bytes()} {
-		request, err := http.NewRequest(http.MethodPost, s.URL+path, bytes.NewReader(body))
-		require.NoError(t, err)
-		request.Header = s.signed(body)
-		response, err := s.Client().Do(request)
-		require.NoError(t, err)
-		defer response.Body.Close()
-		assert.Equal(t, "application/json", response.Header.Get("Content-Type"))
-		assert.Equal(t, "no-store", response.Header.Get("Cache-Control"))
-		assert.Contains(t, s.log.String(), `"uuid":"`+testUUID+`"`)
-		s.log.Reset()
-	}
-}
-
-// answerAssets returns the session that the game gets with these headers, and the Err
-// of the reply.
-func answerAssets(t *testing.T, seen *ramp.Session, header http.Header) error {
-	t.Helper()
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: sessionGame{seen: seen}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	return handler.AnswerAssets(t.Context(), header).Err
-}
-
-type sessionGame struct {
-	recorderGame
-	seen *ramp.Session
-}
-
-func (g sessionGame) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
-	*g.seen = s
-	return &ramp.Player{}, nil
-}
-
 func TestHeadersAreTrimmed(t *testing.T) {
-	var session ramp.Session
-	require.NoError(t, answerAssets(t, &session, http.Header{"x-dapp-sessionid": {" \t alice "}, "X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}}))
+	session, err := ramp.ParseSession(http.Header{"x-dapp-sessionid": {" \t alice "}, "X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}})
+	require.NoError(t, err)
 	assert.Equal(t, "alice", session.ID)
 	assert.Equal(t, "token-1", session.Token.Reveal())
 	body := resultCall().bytes()
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)})
-	require.NoError(t, err)
+	handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}})
 	assert.Equal(t, 200, handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {" " + testKey(t).Sign(body) + "\t"}}, body).Status)
 }
 
 // What another framework makes of headers is not always what net/http does.
 func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
-	err := answerAssets(t, nil, http.Header{"X-Dapp-Sessionid": {}, "X-Dapp-Authorization": {"Bearer x"}})
-	assertCode(t, err, ramp.CodeSessionMissing)
-	err = answerAssets(t, nil, http.Header{"X-Dapp-\u017fe\u017f\u017fionid": {"a"}, "X-Dapp-Authorization": {"Bearer x"}})
-	assertCode(t, err, ramp.CodeSessionMissing) // a letter that folds to s is not one
-
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
+	for _, name := range []string{"X-Dapp-Sessionid", "X-Dapp-\u017fe\u017f\u017fionid"} { // the second folds to the first
+		header := http.Header{name: {"a"}, "X-Dapp-Authorization": {"Bearer x"}}
+		if name == ramp.HeaderSession {
+			header[name] = []string{}
+		}
+		_, err := ramp.ParseSession(header)
+		assertCode(t, err, ramp.CodeSessionMissing)
+	}
+	handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}})
 	body := resultCall().bytes()
 	signature := testKey(t).Sign(body)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {signature}, "x-hmac-signature": {signature}}, body)
@@ -1336,17 +1021,6 @@ func TestTheStatusOfARejectionHasItsBounds(t *testing.T) {
 		s.game.validate = func() error { return &ramp.Rejection{Status: status, Code: "OWN"} }
 		got, _ := s.post(t, ramp.PathValidate, validateCall().bytes())
 		assert.Equal(t, want, got, status)
-	}
-}
-
-// The service does not deliver a result again that was answered with 400, so
-// nothing but Permanent leads there.
-func TestOnlyPermanentEndsTheDeliveryOfAResult(t *testing.T) {
-	for _, rejection := range []*ramp.Rejection{{Status: 400, Code: "OWN"}, {Status: 409, Code: ramp.CodePermanent}, {Status: 200, Code: ramp.CodePermanent}} {
-		s := newStudio(t)
-		s.game.result = func() error { return rejection }
-		got, _ := s.post(t, ramp.PathResult, resultCall().bytes())
-		assert.Equal(t, 500, got, rejection)
 	}
 }
 
@@ -1401,9 +1075,7 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 		"the limit is too low":        configured(func(c *ramp.HandlerConfig) { c.MaxBody = 100 }),
 		"another database":            failing(func() error { return ramp.ErrOrderUnknown }),
 		"the game panics":             failing(func() error { panic("a bug") }),
-		"the game aborts":             failing(func() error { panic(http.ErrAbortHandler) }),
 		"the call is canceled":        failing(func() error { return context.Canceled }),
-		"the game rejects with 401":   failing(func() error { return &ramp.Rejection{Status: 401, Code: "INVALID_USER"} }),
 		"the game rejects with 200":   failing(func() error { return &ramp.Rejection{Status: 200, Code: ramp.CodePermanent} }),
 		"the game rejects with 400":   failing(func() error { return &ramp.Rejection{Status: 400, Code: "INVALID_MESSAGE"} }),
 		"the game rejects with a NUL": failing(func() error { return ramp.Reject("\x00\xff") }),
@@ -1416,65 +1088,59 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 		}),
 		"a proxy cuts the HMAC":      before(func(_ http.ResponseWriter, r *http.Request) { r.Header.Set(ramp.HeaderHMAC, "ab") }),
 		"a proxy changes the body":   before(func(_ http.ResponseWriter, r *http.Request) { r.Body = io.NopCloser(strings.NewReader("{}")) }),
-		"a proxy drops the body":     before(func(_ http.ResponseWriter, r *http.Request) { r.Body = http.NoBody }),
 		"a middleware has a limit":   before(func(w http.ResponseWriter, r *http.Request) { r.Body = http.MaxBytesReader(w, r.Body, 100) }),
 		"the path has a prefix":      path(func(p string) string { return "/ramp" + p }),
 		"the path lost its prefix":   path(func(p string) string { return strings.TrimPrefix(p, "/api") }),
-		"the path has a slash":       path(func(p string) string { return p + "/" }),
 		"the path is in upper case":  path(strings.ToUpper),
 		"the connections are broken": before(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				service := ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(), Handler: http.NotFoundHandler()})
-				v := &vault{gold: map[string]int64{}}
-				store := &ramp.MemoryStore{Apply: v.Apply}
-				config := ramp.HandlerConfig{Terms: anyTerms, Players: bank{vault: v}, Store: store, Key: testKey(t), Signer: testSigner(t),
-					Now: service.Now, Logger: slog.New(slog.DiscardHandler)}
-				rightly, err := ramp.NewHandler(config)
+		inBubble(t, name, func(t *testing.T) {
+			service := ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(), Handler: http.NotFoundHandler()})
+			v := &vault{gold: map[string]int64{}}
+			store := &ramp.MemoryStore{Apply: v.Apply}
+			config := ramp.HandlerConfig{Terms: anyTerms, Players: bank{vault: v}, Store: store, Key: testKey(t), Signer: testSigner(t),
+				Now: service.Now, Logger: slog.New(slog.DiscardHandler)}
+			rightly := ramp.Must(ramp.NewHandler(config))
+			service.SetHandler(rightly)
+			client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(t), HTTPClient: service.Client()})
+			require.NoError(t, err)
+			var orders []*ramptest.Order
+			place := func(session string, of placer, faults ...ramptest.Fault) {
+				v.gold[session] = 1000
+				request := testRequest()
+				request.Intent.Outputs = request.Intent.Materials
+				started, err := client.Initialize(t.Context(), request)
 				require.NoError(t, err)
-				service.SetHandler(rightly)
-				client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(t), HTTPClient: service.Client()})
+				order, err := of(t.Context(), started.UUID, ramp.Session{ID: session, Token: ramp.NewAccessToken("token-" + session)},
+					ramp.NewAmount(1), faults...)
 				require.NoError(t, err)
-				var orders []*ramptest.Order
-				place := func(session string, of placer, faults ...ramptest.Fault) {
-					v.gold[session] = 1000
-					request := testRequest()
-					request.Intent.Outputs = request.Intent.Materials
-					started, err := client.Initialize(t.Context(), request)
-					require.NoError(t, err)
-					order, err := of(t.Context(), started.UUID, ramp.Session{ID: session, Token: ramp.NewAccessToken("token-" + session)},
-						ramp.NewAmount(1), faults...)
-					require.NoError(t, err)
-					orders = append(orders, order)
-				}
-				place("minted", service.Mint)
-				place("failed", service.Mint, ramptest.TransactionFails())
-				place("burned", service.Burn)
+				orders = append(orders, order)
+			}
+			place("minted", service.Mint)
+			place("failed", service.Mint, ramptest.TransactionFails())
+			place("burned", service.Burn)
 
-				wrongly := config
-				inFront := trouble(&wrongly)
-				handler, err := ramp.NewHandler(wrongly)
-				require.NoError(t, err)
-				results := inFront(handler)
-				service.SetHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == ramp.PathResult {
-						results.ServeHTTP(w, r)
-						return
-					}
-					rightly.ServeHTTP(w, r)
-				}))
-				for _, delivery := range service.Advance(time.Hour) {
-					assert.False(t, delivery.Next.IsZero(), "%s", delivery)
-					assert.Contains(t, []int{0, 500}, delivery.Status, "%s", delivery)
+			wrongly := config
+			inFront := trouble(&wrongly)
+			handler := ramp.Must(ramp.NewHandler(wrongly))
+			results := inFront(handler)
+			service.SetHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == ramp.PathResult {
+					results.ServeHTTP(w, r)
+					return
 				}
-				service.SetHandler(rightly)
-				service.Advance(12 * time.Hour)
-				for _, order := range orders {
-					assert.Equal(t, ramptest.Confirmed, service.State(order), "%s", order)
-				}
-				assert.Equal(t, map[string]int64{"minted": 900, "failed": 1000, "burned": 1100}, v.gold)
-			})
+				rightly.ServeHTTP(w, r)
+			}))
+			for _, delivery := range service.Advance(time.Hour) {
+				assert.False(t, delivery.Next.IsZero(), "%s", delivery)
+				assert.Contains(t, []int{0, 500}, delivery.Status, "%s", delivery)
+			}
+			service.SetHandler(rightly)
+			service.Advance(12 * time.Hour)
+			for _, order := range orders {
+				assert.Equal(t, ramptest.Confirmed, service.State(order), "%s", order)
+			}
+			assert.Equal(t, map[string]int64{"minted": 900, "failed": 1000, "burned": 1100}, v.gold)
 		})
 	}
 }
