@@ -1,75 +1,316 @@
-// Command bench compares the costs of this SDK with the costs of alternatives, and
-// prints them as Markdown:
-//
-//	go -C internal/bench run .
-//	go -C internal/bench run . -run ParseResult -rounds 201
-//	go -C internal/bench run . load -db postgres://user@host/empty
-//
-// The last command runs examples/gameserver under load; see load.go.
-//
-// The two sides take turns, round by round, so that other work on the machine slows
-// both alike. Compare the ratios; the times depend on the machine. The command is in
-// a module of its own, so that importing ramp does not require the libraries that it
-// is compared with. It requires Unix, for the CPU time of a process.
+// Command bench is the server that a careful studio writes without the SDK: the statements
+// of examples/gameserver, word for word, encoding/json, and one log record for each call. It
+// reads the tables of gameserver, and answers only the calls of TestLoad. The tests of this
+// module compare what both cost.
 package main
 
 import (
+	"cmp"
+	"context"
+	"crypto/ecdsa"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
 	"os"
-	"regexp"
-	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
+	_ "github.com/jackc/pgx/v5/stdlib"
 )
 
-// comparisons returns the rows of the table in order.
-func comparisons() []comparison {
-	var all []comparison
-	all = append(all, hmacComparisons()...)
-	all = append(all, parseComparisons()...)
-	all = append(all, handlerComparisons()...)
-	all = append(all, rpcComparisons()...)
-	all = append(all, orderComparisons()...)
-	return append(all, urlComparison())
+type asset struct {
+	Type   string      `json:"type"`
+	ID     string      `json:"id"`
+	Amount json.Number `json:"amount"` // of tokens, which may not fit into a float64
+}
+
+type intent struct {
+	Method string  `json:"method"`
+	Type   string  `json:"type"`
+	From   []asset `json:"from"`
+	To     []asset `json:"to"`
+}
+
+type receipt struct {
+	Status string `json:"status"`
+}
+
+type call struct {
+	SessionID   string  `json:"session_id"`
+	UserSig     string  `json:"user_sig"`
+	UserAddress string  `json:"user_address"`
+	ProjectID   string  `json:"project_id"`
+	Digest      string  `json:"digest"`
+	UUID        string  `json:"uuid"`
+	TxHash      string  `json:"tx_hash"`
+	Receipt     receipt `json:"receipt"`
+	Intent      intent  `json:"intent"`
+}
+
+var errRejected = errors.New("rejected")
+
+// readSigned limits and reads a body, verifies its HMAC, and decodes it.
+func readSigned(w http.ResponseWriter, r *http.Request, secret []byte, into any) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if err != nil {
+		return err
+	}
+	if err := verify(secret, body, r.Header.Get("X-HMAC-SIGNATURE")); err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+func verify(secret, body []byte, signature string) error {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write(body)
+	sent, err := hex.DecodeString(signature)
+	if err != nil || !hmac.Equal(mac.Sum(nil), sent) {
+		return errRejected
+	}
+	return nil
+}
+
+type envelope struct {
+	Success   bool    `json:"success"`
+	ErrorCode *string `json:"errorCode"`
+	Data      any     `json:"data"`
+}
+
+// answer sends the envelope, and returns its status.
+func answer(w http.ResponseWriter, data any, err error) int {
+	status, e := http.StatusOK, envelope{Success: true, Data: data}
+	if err != nil {
+		code := "INTERNAL_ERROR"
+		status, e = http.StatusInternalServerError, envelope{ErrorCode: &code}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(e)
+	return status
+}
+
+type approval struct {
+	UserSig      string `json:"userSig"`
+	ValidatorSig string `json:"validatorSig"`
+}
+
+// approve signs the digest, which must have 32 bytes.
+func approve(validator *ecdsa.PrivateKey, userSig, digest string) (any, error) {
+	b, err := hexutil.Decode(digest)
+	if err != nil {
+		return nil, err
+	}
+	signature, err := crypto.Sign(b, validator)
+	if err != nil {
+		return nil, err
+	}
+	signature[crypto.RecoveryIDOffset] += 27
+	return approval{userSig, hexutil.Encode(signature)}, nil
+}
+
+const columns = "uuid, claim, state, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+
+// game makes the statements of an order.
+type game struct {
+	db                                              *sql.DB
+	session, owner, own, insert, lock, finish, move string
+}
+
+func newGame(db *sql.DB, postgres bool) *game {
+	g := &game{
+		db:      db,
+		session: "SELECT token_hash, expires_at FROM sessions WHERE id = ?",
+		owner: "SELECT s.player, COALESCE(w.player, ''), COALESCE(c.closed, '') FROM sessions s" +
+			" LEFT JOIN wallets w ON w.wallet = ? LEFT JOIN shop c ON c.closed <> '' WHERE s.id = ?",
+		own: "INSERT INTO wallets (wallet, player) VALUES (?, ?) ON CONFLICT DO NOTHING",
+		insert: "INSERT INTO ramp_orders (direction, " + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, NULL)" +
+			" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + columns,
+		lock:   "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + columns,
+		finish: "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, finished_at = ? WHERE uuid = ? AND state = ?",
+		move: "UPDATE inventory SET balance = balance + ? WHERE player = (SELECT player FROM sessions WHERE id = ?)" +
+			" AND item = ? AND balance BETWEEN ? AND ?",
+	}
+	if postgres {
+		g.insert = strings.Replace(g.insert, "?, NULL)", "?, DEFAULT)", 1)
+		g.lock = "SELECT " + columns + " FROM ramp_orders WHERE uuid = ? FOR UPDATE"
+		for _, statement := range []*string{&g.session, &g.owner, &g.own, &g.insert, &g.lock, &g.finish, &g.move} {
+			for n := 1; strings.Contains(*statement, "?"); n++ {
+				*statement = strings.Replace(*statement, "?", "$"+strconv.Itoa(n), 1)
+			}
+		}
+	}
+	return g
+}
+
+func (g *game) authenticate(ctx context.Context, session, token string) error {
+	var stored string
+	var expires int64
+	if err := g.db.QueryRowContext(ctx, g.session, session).Scan(&stored, &expires); err != nil {
+		return err
+	}
+	sum := sha256.Sum256([]byte(token))
+	if subtle.ConstantTimeCompare([]byte(stored), []byte(hex.EncodeToString(sum[:]))) != 1 || time.Now().Unix() >= expires {
+		return errRejected
+	}
+	return nil
+}
+
+func (g *game) bindWallet(ctx context.Context, session, wallet string) error {
+	var player, owner, closed string
+	err := g.db.QueryRowContext(ctx, g.owner, strings.ToLower(wallet), session).Scan(&player, &owner, &closed)
+	switch {
+	case err != nil || owner == player && closed == "":
+		return err
+	case owner != "" || closed != "":
+		return errRejected
+	}
+	_, err = g.db.ExecContext(ctx, g.own, strings.ToLower(wallet), player)
+	return err
+}
+
+// order is a row of ramp_orders.
+type order struct {
+	uuid, claim, state, network, project, session, user, digest, intent, txHash, reason sql.NullString
+	accepted, finished                                                                  sql.NullInt64
+}
+
+func (o *order) scan(row *sql.Row) error {
+	return row.Scan(&o.uuid, &o.claim, &o.state, &o.network, &o.project, &o.session, &o.user, &o.digest, &o.intent, &o.txHash, &o.reason, &o.accepted, &o.finished)
+}
+
+func (g *game) accept(ctx context.Context, session string, c *call) error {
+	text, err := json.Marshal(c.Intent)
+	if err != nil {
+		return err
+	}
+	direction, item := "burn", asset{Amount: "0"}
+	if c.Intent.Type == "assemble" {
+		direction, item = "mint", c.Intent.From[0]
+	}
+	return g.transact(ctx, func(tx *sql.Tx) error {
+		var o order
+		claim := rand.Text()
+		if err := o.scan(tx.QueryRowContext(ctx, g.insert, direction, c.UUID, claim, "accepted", "testnet", c.ProjectID, session,
+			c.UserAddress, c.Digest, string(text), time.Now().UnixMilli())); err != nil {
+			return err
+		}
+		if o.claim.String != claim { // a repeat
+			return nil
+		}
+		return g.apply(ctx, tx, session, item, -1)
+	})
+}
+
+func (g *game) end(ctx context.Context, c *call) error {
+	return g.transact(ctx, func(tx *sql.Tx) error {
+		var o order
+		if err := o.scan(tx.QueryRowContext(ctx, g.lock, c.UUID)); err != nil || o.state.String != "accepted" {
+			return err
+		}
+		state, item := "failed", asset{Amount: "0"}
+		if c.Receipt.Status == "0x1" {
+			state = "succeeded"
+		}
+		if mint := c.Intent.Type == "assemble"; mint && state == "failed" {
+			item = c.Intent.From[0]
+		} else if !mint && state == "succeeded" {
+			item = c.Intent.To[0]
+		}
+		if _, err := tx.ExecContext(ctx, g.finish, rand.Text(), state, c.TxHash, "", time.Now().UnixMilli(), c.UUID, "accepted"); err != nil {
+			return err
+		}
+		return g.apply(ctx, tx, o.session.String, item, 1)
+	})
+}
+
+func (g *game) apply(ctx context.Context, tx *sql.Tx, session string, item asset, sign int64) error {
+	delta, err := item.Amount.Int64()
+	if err != nil || delta == 0 {
+		return err
+	}
+	moved, err := tx.ExecContext(ctx, g.move, sign*delta, session, item.ID, max(0, -sign*delta), int64(1)<<62)
+	if err != nil {
+		return err
+	}
+	if n, err := moved.RowsAffected(); err != nil || n != 1 {
+		return cmp.Or(err, errRejected)
+	}
+	return nil
+}
+
+func (g *game) transact(ctx context.Context, work func(*sql.Tx) error) error {
+	tx, err := g.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := work(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "load" {
-		if err := loadMain(os.Args[2:], os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "load:", err)
-			os.Exit(1)
-		}
-		return
-	}
-	pattern := flag.String("run", "", "measure only the rows whose subject or rival matches this regular `expression`")
-	rounds := flag.Int("rounds", 41, "`number` of rounds in which the two sides take turns")
+	addr := flag.String("addr", "", "address")
+	database := flag.String("db", "", "database")
 	flag.Parse()
-	chosen, err := regexp.Compile(*pattern)
-	if err != nil || *rounds < 1 || flag.NArg() > 0 {
-		flag.Usage()
-		os.Exit(2)
+	db, err := sql.Open("pgx", *database)
+	if err != nil {
+		log.Fatal(err)
 	}
-
-	fmt.Printf("%s, %s/%s, %d CPUs, %d rounds\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), *rounds)
-	printed := 0
-	for _, c := range comparisons() {
-		if !chosen.MatchString(c.subject + " " + c.rival) {
-			continue
-		}
-		if printed++; printed == 1 {
-			fmt.Println("| subject | compared with | ours | theirs | ratio | quartiles |")
-			fmt.Println("|---|---|---|---|---|---|")
-		}
-		s, err := c.run(*rounds)
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "%s compared with %s: %v\n", c.subject, c.rival, err)
-			os.Exit(1)
-		}
-		fmt.Printf("| %s | %s | %s | %s | %.2f | %.2f to %.2f |\n", c.subject, c.rival, s.ours, s.theirs, s.ratio, s.low, s.high)
+	db.SetMaxOpenConns(20)
+	db.SetMaxIdleConns(20)
+	validator, err := crypto.HexToECDSA(strings.TrimPrefix(os.Getenv("RAMP_VALIDATOR_KEY"), "0x"))
+	if err != nil {
+		log.Fatal(err)
 	}
-	if chosen.MatchString(importSubject) {
-		if printed > 0 {
-			fmt.Println()
-		}
-		printImportCost()
+	logger, secret, g := slog.New(slog.NewJSONHandler(os.Stderr, nil)), []byte(os.Getenv("RAMP_HMAC_KEY")), newGame(db, true)
+	handle := func(path string, run func(r *http.Request, session string, c *call) (any, error)) {
+		http.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			begun, session := time.Now(), r.Header.Get("X-Dapp-SessionID")
+			var c call
+			var data any
+			err := readSigned(w, r, secret, &c)
+			if err == nil {
+				data, err = run(r, session, &c)
+			}
+			status := answer(w, data, err)
+			logger.Info("call", "path", path, "uuid", c.UUID, "session", session, "status", status, "took", time.Since(begun), "error", err)
+		})
 	}
+	handle("/api/validate", func(r *http.Request, session string, c *call) (any, error) {
+		if err := g.authenticate(r.Context(), session, strings.TrimPrefix(r.Header.Get("X-Dapp-Authorization"), "Bearer ")); err != nil {
+			return nil, err
+		}
+		if err := g.bindWallet(r.Context(), session, c.UserAddress); err != nil {
+			return nil, err
+		}
+		if err := g.accept(r.Context(), session, c); err != nil {
+			return nil, err
+		}
+		return approve(validator, c.UserSig, c.Digest)
+	})
+	handle("/api/result", func(r *http.Request, _ string, c *call) (any, error) { return nil, g.end(r.Context(), c) })
+	listener, err := net.Listen("tcp", *addr)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("ready on http://%s by hand\n", listener.Addr())
+	log.Fatal(http.Serve(listener, nil))
 }
