@@ -183,14 +183,13 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 	d.must(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	d.must(err)
-	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(handler, "127.0.0.1:0").address, Listener: listener, Books: ramptest.BooksReport, Settle: -1,
-		PerOrder: true}
+	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(handler, "127.0.0.1:0").address, Books: ramptest.BooksReport, Settle: -1,
+		PerOrder: true, Desk: ramptest.Desk{Listener: listener, Pages: pages.New}}
 	for _, c := range change {
 		c(&config)
 	}
 	d.service, err = ramptest.New(config)
 	d.must(err)
-	d.service.SetPages(pages.New)
 	t.Cleanup(d.service.Close)
 	d.address = d.service.URL()
 	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key})

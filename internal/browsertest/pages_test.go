@@ -19,7 +19,7 @@ const (
 	said   = `#said`
 )
 
-func running(c *ramptest.Config) { c.Speed = 5 }
+func running(c *ramptest.Config) { c.Desk.Speed = 5 }
 
 func perToken(c *ramptest.Config) { c.PerOrder = false }
 

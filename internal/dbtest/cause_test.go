@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/rollback"
 )
@@ -31,12 +30,10 @@ func TestTheWrongDialectAcceptsNoOrder(t *testing.T) {
 			if d.dialect == p.dialect {
 				continue
 			}
-			store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: d.dialect, Apply: applyNothing})
-			check(t, err)
+			store := newStore(t, &place{database: d, db: p.db}, applyNothing)
+			expectText(t, store.Check(t.Context()), "ramp: check: the dialect is "+string(d.dialect)+", but the database does not answer like it")
 			o := newOrder("alice", mint("gold", 5))
-			_, err = store.Update(t.Context(), o.id, o.accept())
-			t.Logf("with %s: %v", d.name, err)
-			if err == nil {
+			if _, err := store.Update(t.Context(), o.id, o.accept()); err == nil {
 				t.Errorf("%s takes the statements of %s", p.name, d.name)
 			}
 			tx, err := p.db.Begin()
@@ -51,42 +48,29 @@ func TestTheWrongDialectAcceptsNoOrder(t *testing.T) {
 }
 
 func TestAnErrorOfApplyNamesStepAndOrder(t *testing.T) {
-	ctx := context.Background()
-	eachDatabase(t, func(t *testing.T, p *place) {
-		broken := errors.New("the table is missing")
-		var fails error
-		store := newStore(t, p, func(context.Context, *sql.Tx, ramp.Step) error { return fails })
-		game := newGame(studio{db: p.db, dialect: p.dialect}, store)
-		o := newOrder("alice", mint("gold", 5))
-		session := ramp.Session{ID: o.session}
-		expectCause := func(err error, state ramp.OrderState) {
-			t.Helper()
-			if !errors.Is(err, broken) {
-				t.Errorf("the cause is not found in %v", err)
-			}
-			expectText(t, err, "ramp: order "+o.id.String()+": Apply ("+string(state)+"): the table is missing")
-		}
-
+	broken := errors.New("the table is missing")
+	var fails error
+	store := newStore(t, placeOn(t, ramp.SQLite), func(context.Context, *sql.Tx, ramp.Step) error { return fails })
+	o := newOrder("alice", mint("gold", 5))
+	abandon := ramp.Abandon("case 17", time.Now())
+	expect := func(next ramp.Transition, state ramp.OrderState) {
+		t.Helper()
 		fails = broken
-		expectCause(game.Validate(ctx, session, o.validateRequest()), ramp.OrderAccepted)
-		fails = ramp.Reject("INVALID_BALANCE")
-		err := game.Validate(ctx, session, o.validateRequest())
-		var rejection *ramp.Rejection
-		if !errors.As(err, &rejection) || rejection.Code != "INVALID_BALANCE" {
-			t.Errorf("rejected with %v", err)
+		_, err := store.Update(t.Context(), o.id, next)
+		if !errors.Is(err, broken) {
+			t.Errorf("the cause is not found in %v", err)
 		}
-		expectText(t, err, o.id.String(), "Apply (accepted)")
+		expectText(t, err, "ramp: order "+o.id.String()+": Apply ("+string(state)+"): the table is missing")
 		fails = nil
-		check(t, game.Validate(ctx, session, o.validateRequest()))
-		fails = broken
-		expectCause(game.Result(ctx, o.report(failure)), ramp.OrderFailed)
-		expectCause(game.Result(ctx, o.report(success)), ramp.OrderSucceeded)
-		_, err = game.Abandon(ctx, o.id, "case 17")
-		expectCause(err, ramp.OrderAbandoned)
-		if _, err := game.Abandon(ctx, uuid.New(), "case 17"); strings.Contains(err.Error(), "Apply") {
-			t.Errorf("an error before Apply is blamed on it: %v", err)
-		}
-	})
+	}
+	if _, err := store.Update(t.Context(), o.id, abandon); !errors.Is(err, ramp.ErrOrderUnknown) || strings.Contains(err.Error(), "Apply") {
+		t.Errorf("an error before Apply is blamed on it: %v", err)
+	}
+	expect(o.accept(), ramp.OrderAccepted)
+	take(t, store, o.id, o.accept())
+	expect(o.finish(failure), ramp.OrderFailed)
+	expect(o.finish(success), ramp.OrderSucceeded)
+	expect(abandon, ramp.OrderAbandoned)
 }
 
 // With a single connection, an Apply that uses the database instead of the transaction
@@ -95,6 +79,7 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 	const advice = "Apply must use tx"
 	eachDatabase(t, func(t *testing.T, p *place) {
 		p.db.SetMaxOpenConns(1)
+		check(t, p.db.Ping())   // connects, which is not in the time that follows
 		cancelWait := func() {} // called as soon as Apply waits
 		apply := func(ctx context.Context, _ *sql.Tx, _ ramp.Step) error {
 			waits, cancel := p.db.Stats().WaitCount, cancelWait
@@ -113,7 +98,7 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 		for _, cause := range []error{context.DeadlineExceeded, context.Canceled} {
 			ctx, cancel := context.WithCancel(context.Background())
 			if cause == context.DeadlineExceeded {
-				ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
+				ctx, cancel = context.WithTimeout(ctx, time.Second)
 			} else {
 				cancelWait = cancel
 			}
@@ -138,8 +123,20 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			t.Errorf("ended with %v", err)
 		}
 
-		// A deadline with another cause does not give this advice.
+		// Another error, or one after a wait that ended, does not give this advice.
 		apply = func(context.Context, *sql.Tx, ramp.Step) error { return context.DeadlineExceeded }
+		err = game.Validate(context.Background(), ramp.Session{ID: o.session}, o.validateRequest())
+		if err == nil || strings.Contains(err.Error(), advice) {
+			t.Errorf("ended with %v", err)
+		}
+		apply = func(ctx context.Context, _ *sql.Tx, _ ramp.Step) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+			defer cancel()
+			if p.db.PingContext(ctx) == nil {
+				t.Error("there was a free connection")
+			}
+			return errors.New("rejected")
+		}
 		err = game.Validate(context.Background(), ramp.Session{ID: o.session}, o.validateRequest())
 		if err == nil || strings.Contains(err.Error(), advice) {
 			t.Errorf("ended with %v", err)

@@ -1,7 +1,6 @@
 package dbtest
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,21 +13,6 @@ import (
 func TestCheckOfAGoodDatabase(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
 		check(t, newStore(t, p, applyNothing).Check(t.Context()))
-	})
-}
-
-func TestCheckNamesTheWrongDialect(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, p *place) {
-		for _, d := range databases {
-			if d.dialect == p.dialect {
-				continue
-			}
-			store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: d.dialect, Apply: applyNothing})
-			check(t, err)
-			err = store.Check(t.Context())
-			t.Log(err)
-			expectText(t, err, "ramp: check: the dialect is "+string(d.dialect)+", but the database does not answer like it")
-		}
 	})
 }
 
@@ -140,17 +124,6 @@ func TestCheckOfADatabaseThatIsReadOnly(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestCheckOfADatabaseThatIsDown(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, p *place) {
-		store := newStore(t, p, applyNothing)
-		check(t, p.db.Close())
-		err := store.Check(t.Context())
-		if err == nil || strings.Contains(err.Error(), "dialect") || errors.Unwrap(err) == nil {
-			t.Errorf("of a database that is closed: %v", err)
-		}
-	})
 }
 
 // A database that is not strict truncates what a narrow column cannot hold. The claim

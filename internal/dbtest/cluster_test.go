@@ -2,7 +2,6 @@ package dbtest
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,109 +11,22 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
 // envBin names the environment variable for the directory of PostgreSQL's programs.
 const envBin = "RAMP_TEST_POSTGRESQL_BIN"
 
-// A primary whose commits wait for a standby is killed under load, and the standby takes
-// over. Everything that the service was told must be stored.
-func TestFailoverToASynchronousStandby(t *testing.T) {
-	c := newCluster(t, true)
-	f := c.world.traffic(8)
-	f.wait(200)
-	cut := f.cut.Load()
-	c.primary.kill()
-	c.standby.ctl("promote", "-w")
-	f.wait(20)
-	if lost := f.lost(); len(lost) > 0 {
-		t.Errorf("%d orders are not as the service was told, the first: %s", len(lost), lost[0])
-	}
-	f.wait(100)
-	f.finish()
-	if f.cut.Load() == cut {
-		t.Error("no call was cut off: nothing was under way")
-	}
-}
-
-// The control experiment: if commits do not wait for the standby, it loses orders.
-func TestFailoverToAnAsynchronousStandbyLosesOrders(t *testing.T) {
-	c := newCluster(t, false)
-	f := c.world.traffic(8)
-	f.wait(50)
-	c.standby.ctl("stop", "-m", "fast")
-	f.wait(100)
-	close(f.stop) // otherwise the orders in progress would wait for a minute
-	f.wg.Wait()
-	c.primary.kill()
-	c.standby.start()
-	c.standby.ctl("promote", "-w")
-	lost := f.lost()
-	t.Logf("%d orders are lost", len(lost))
-	if len(lost) == 0 {
-		t.Error("a standby that was down has every order: the check is blind")
-	}
-}
-
-// lost returns the orders whose stored state is behind what the service was told.
-func (f *traffic) lost() (lost []string) {
-	f.w.t.Helper()
-	f.mu.Lock()
-	told := maps.Clone(f.told)
-	f.mu.Unlock()
-	f.w.db.SetMaxIdleConns(0) // closes the dead connections to the primary
-	f.w.db.SetMaxIdleConns(60)
-	rows, err := f.w.db.Query("SELECT uuid, state FROM ramp_orders")
-	check(f.w.t, err)
-	defer rows.Close()
-	stored := map[uuid.UUID]ramp.OrderState{}
-	for rows.Next() {
-		var id uuid.UUID
-		var state string
-		check(f.w.t, rows.Scan(&id, &state))
-		stored[id] = ramp.OrderState(state)
-	}
-	check(f.w.t, rows.Err())
-	for id, state := range told {
-		if stored[id] != state && (state != ramp.OrderAccepted || stored[id] == "") {
-			lost = append(lost, fmt.Sprintf("%s is %q, not %q", id, stored[id], state))
-		}
-	}
-	return lost
-}
-
-// cluster is a primary, its standby, and a game that uses whichever is writable.
-type cluster struct {
-	primary, standby *server
-	world            *world
-}
-
-func newCluster(t *testing.T, synchronous bool) *cluster {
+// newCluster starts a primary and a standby, for which its commits wait.
+func newCluster(t *testing.T) (primary, standby *server) {
 	t.Helper()
-	settings := ""
-	if synchronous {
-		settings = "synchronous_standby_names = '*'\n"
-	}
-	primary := newServer(t, settings)
-	standby := &server{t: t, as: primary.as, bin: primary.bin, dir: filepath.Join(filepath.Dir(primary.dir), "standby"), port: primary.port + 1}
+	primary = newServer(t, "synchronous_standby_names = '*'\n")
+	standby = &server{t: t, as: primary.as, bin: primary.bin, dir: filepath.Join(filepath.Dir(primary.dir), "standby"), port: primary.port + 1}
 	primary.run("pg_basebackup", "-D", standby.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(primary.port), "-U", "ramp", "-R", "-c", "fast", "--no-sync")
 	standby.options = " -c synchronous_standby_names=" // it has no standby of its own
 	standby.start()
-
-	p := placeOf(t, fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", primary.port, standby.port))
-	want := "async"
-	if synchronous {
-		want = "sync"
-	}
-	for state := ""; state != want; time.Sleep(10 * time.Millisecond) {
-		check(t, p.db.QueryRow("SELECT coalesce(max(sync_state), '') FROM pg_stat_replication WHERE state = 'streaming'").Scan(&state))
-	}
-	run(t, p.db, p.dialect.Schema()+tables)
-	return &cluster{primary: primary, standby: standby, world: newWorld(t, p, nil)}
+	return primary, standby
 }
 
 // placeOf returns a place whose game uses whichever of the addresses is writable.

@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/storetest"
 	_ "modernc.org/sqlite"
 )
 
@@ -24,12 +26,13 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(envServe) != "" {
-		serve() // this process is a game server that a test will kill
-	}
-	if setting := os.Getenv(envClerk); setting != "" {
-		compareBooks(setting) // likewise
-	}
+	storetest.Serve(func(setting string) (ramp.Store, error) {
+		var s served
+		if err := json.Unmarshal([]byte(setting), &s); err != nil {
+			return nil, err
+		}
+		return s.open()
+	})
 	code := m.Run()
 	for _, env := range []string{envPostgreSQL, envBin, envMySQL} {
 		if os.Getenv(env) == "" {
@@ -127,10 +130,6 @@ CREATE TABLE steps (
 	uuid       VARCHAR(36) NOT NULL,
 	state      VARCHAR(16) NOT NULL
 );
-CREATE TABLE naive_orders (
-	uuid       VARCHAR(36) NOT NULL,
-	state      VARCHAR(16) NOT NULL
-);
 `
 
 // newPlace creates a place. The administrator also runs the migrations.
@@ -204,6 +203,23 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 	return p
 }
 
+// placeOn creates a place on one kind of database.
+func placeOn(t *testing.T, dialect ramp.Dialect, migrations ...string) *place {
+	t.Helper()
+	d := databaseOf(t, dialect)
+	return newPlace(t, d, d.modes[0], migrations...)
+}
+
+func databaseOf(t *testing.T, dialect ramp.Dialect) database {
+	t.Helper()
+	for _, d := range databases {
+		if d.dialect == dialect {
+			return d
+		}
+	}
+	panic("no such database")
+}
+
 // allowDelete gives the user of the place the privilege that DeleteFinished needs.
 func (p *place) allowDelete(t *testing.T) {
 	t.Helper()
@@ -267,8 +283,12 @@ func bind(d ramp.Dialect, statement string) string {
 	if d != ramp.PostgreSQL {
 		return statement
 	}
-	for n := 1; strings.Contains(statement, "?"); n++ {
-		statement = strings.Replace(statement, "?", "$"+strconv.Itoa(n), 1)
+	var b strings.Builder
+	for n, part := range strings.Split(statement, "?") {
+		if n > 0 {
+			b.WriteString("$" + strconv.Itoa(n))
+		}
+		b.WriteString(part)
 	}
-	return statement
+	return b.String()
 }

@@ -105,49 +105,6 @@ func TestDeletingGoesOnInParts(t *testing.T) {
 	})
 }
 
-// docs/orders.md describes what happens to calls for a deleted order.
-func TestCallsForADeletedOrder(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, p *place) {
-		p.allowDelete(t)
-		w := newWorld(t, p, nil)
-		w.give("alice", "gold", 100)
-		minted, burned := newOrder("alice", mint("gold", 5)), newOrder("alice", burn("gold", 7))
-		for _, o := range []order{minted, burned} {
-			w.expect(w.validate(o), "200")
-			w.expect(w.result(o, success), "200")
-		}
-		run(t, p.db, "UPDATE ramp_orders SET accepted_at = 0, finished_at = 0")
-		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-			n, err := w.store.DeleteFinished(t.Context(), direction, time.Now().Add(-90*24*time.Hour))
-			check(t, err)
-			if n != 1 {
-				t.Fatalf("%d orders were deleted", n)
-			}
-		}
-		holds := func(want string) {
-			t.Helper()
-			player, err := studio{db: p.db, dialect: p.dialect}.Assets(t.Context(), ramp.Session{ID: "alice"})
-			check(t, err)
-			if got := player.Assets[0].Balance.String(); got != want {
-				t.Fatalf("alice has %s gold, not %s", got, want)
-			}
-		}
-		holds("102")
-		// A result alone moves nothing.
-		w.expect(w.result(minted, success), "500 INTERNAL_ERROR")
-		w.expect(w.result(burned, success), "500 INTERNAL_ERROR")
-		holds("102")
-		// Repeating both calls makes a new order, which takes or grants assets again.
-		w.expect(w.validate(minted), "200")
-		w.expect(w.result(minted, success), "200")
-		holds("97")
-		w.expect(w.validate(burned), "200")
-		holds("97")
-		w.expect(w.result(burned, success), "200")
-		holds("104")
-	})
-}
-
 // A player is erased, and the books stay complete. What still waits keeps its session.
 func TestErasingASession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {

@@ -4,12 +4,10 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -114,49 +112,5 @@ func replay(t *testing.T, store *ramp.SQLStore, o ramp.Order) {
 	default:
 		take(t, store, o.UUID, ramp.Finish(&ramp.Result{UUID: o.UUID, TxHash: o.TxHash,
 			Receipt: ramp.Receipt{Status: ramp.NewQuantity(status[o.State])}}, o.FinishedAt))
-	}
-}
-
-// envRelease is the path of the test binary of this package that the release before has
-// built, with go test -c. By default the release before is this one.
-const envRelease = "RAMP_TEST_RELEASE"
-
-// A deployment: a canary, half of the servers, all of them, and the way back. Calls go to
-// servers of both releases, so orders are begun by either and ended by the other, on a
-// table that the newer release has migrated.
-func TestADeploymentAndTheWayBack(t *testing.T) {
-	for _, d := range databases {
-		t.Run(d.name, func(t *testing.T) {
-			p := newPlace(t, d, d.modes[0], "ALTER TABLE ramp_orders ADD COLUMN of_the_next_release INTEGER DEFAULT 7;")
-			before, after := &child{t: t, p: p, program: os.Getenv(envRelease)}, &child{t: t, p: p}
-			for _, c := range []*child{before, after} {
-				c.start()
-				t.Cleanup(c.kill)
-			}
-			w := newWorld(t, p, nil)
-			var share atomic.Int64 // of the calls, in percent, that go to the newer release
-			var calls [2]atomic.Int64
-			w.address = func() string {
-				if rand.Int64N(100) < share.Load() {
-					calls[1].Add(1)
-					return after.url.Load().(string)
-				}
-				calls[0].Add(1)
-				return before.url.Load().(string)
-			}
-			f := w.traffic(8)
-			for _, percent := range []int64{0, 10, 50, 100, 50, 0} {
-				share.Store(percent)
-				f.wait(60)
-			}
-			share.Store(50)
-			f.finish()
-			if n := f.cut.Load(); n != 0 && p.dialect != ramp.MySQL { // which may end a deadlock
-				t.Errorf("%d calls failed", n)
-			}
-			if calls[0].Load() == 0 || calls[1].Load() == 0 {
-				t.Error("one of the releases was not called")
-			}
-		})
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
-// SQLStore passes the test kit for stores on every database.
+// SQLStore passes the test kit for stores on every database in every mode.
 func TestSQLStoreKeepsTheContract(t *testing.T) {
-	eachDatabase(t, testKit)
+	eachMode(t, func(t *testing.T, p *place) { testKit(t, p, nil) })
 }
 
-func testKit(t *testing.T, p *place) {
+func testKit(t *testing.T, p *place, crash func() error) {
 	storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
 		k := kitHoldings{p}
 		apply := func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
@@ -30,7 +30,7 @@ func testKit(t *testing.T, p *place) {
 		}
 		return storetest.Target{
 			Stores: []ramp.Store{newStore(t, p, apply), newStore(t, p, apply)}, // like two machines
-			Give:   k.give, Balance: k.balance,
+			Give:   k.give, Balance: k.balance, Crash: crash,
 		}
 	})
 }

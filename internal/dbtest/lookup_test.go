@@ -50,7 +50,7 @@ func TestAnOrderByItsUUID(t *testing.T) {
 		got, err := store.Order(t.Context(), o.id)
 		check(t, err)
 		if got.UUID != o.id || got.Network != ramp.Testnet || got.State != ramp.OrderSucceeded || got.Direction != ramp.Burn || len(got.Assets) != 1 ||
-			got.TxHash != txHashOf(got.UUID) || !got.AcceptedAt.Equal(day0) || !got.FinishedAt.Equal(day0.Add(time.Minute)) {
+			got.TxHash != txHashOf(got.UUID) || !got.AcceptedAt.Equal(day0) || !got.FinishedAt.Equal(day0.Add(time.Minute)) || got.AcceptedAt.Location() != time.UTC {
 			t.Errorf("the order is %+v", got)
 		}
 		by, err := store.OrderByTransaction(t.Context(), common.HexToHash(txHashOf(o.id)))
@@ -246,11 +246,9 @@ func TestLookUpsUseTheirIndexes(t *testing.T) {
 		ctx := t.Context()
 		fill(t, p, rows)
 		p.allowDelete(t)
-		spy := &spy{driver: p.db.Driver(), dsn: p.dsn}
-		db := sql.OpenDB(spy)
-		defer db.Close()
-		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: p.dialect, Apply: applyNothing})
-		check(t, err)
+		spy := &spy{}
+		p.through(t, func(conn driver.Conn) driver.Conn { return spyConn{conn, spy} })
+		store := newStore(t, p, applyNothing)
 		page := ramp.OrderPage{After: ramp.Order{UUID: uuid.New(), AcceptedAt: day0.Add(time.Duration(rows/2) * time.Second)}}
 		all := day0.Add(time.Duration(rows) * time.Second)
 		for _, c := range []struct {
@@ -323,19 +321,10 @@ func (p *place) explain(t *testing.T, query string, args []any) string {
 	return strings.Join(plan, " ")
 }
 
-// spy opens a database through a driver that records the last query for rows.
+// spy records the last query for rows.
 type spy struct {
-	driver driver.Driver
-	dsn    string
-	query  string
-	args   []any
-}
-
-func (s *spy) Driver() driver.Driver { return s.driver }
-
-func (s *spy) Connect(context.Context) (driver.Conn, error) {
-	conn, err := s.driver.Open(s.dsn)
-	return spyConn{conn, s}, err
+	query string
+	args  []any
 }
 
 type spyConn struct {

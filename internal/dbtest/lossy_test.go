@@ -11,37 +11,60 @@ import (
 	"testing"
 )
 
-var errLost = errors.New("the connection broke before the answer came")
-
-// lossy opens the place through a driver that loses answers while lost is above 0: a
-// commit succeeds, but the caller gets an error; rows arrive, but not their end; and
-// MySQL does not turn autocommit on again.
-func lossy(t *testing.T, p *place, lost *atomic.Int64) *sql.DB {
+// through lets the place use connections of its driver that are wrapped.
+func (p *place) through(t *testing.T, wrap func(driver.Conn) driver.Conn) {
 	t.Helper()
-	db := sql.OpenDB(lossyConnector{driver: p.db.Driver(), dsn: p.dsn, lost: lost})
-	t.Cleanup(func() { check(t, db.Close()) })
-	return db
+	p.db = sql.OpenDB(connector{p.db.Driver(), p.dsn, wrap})
+	t.Cleanup(func() { check(t, p.db.Close()) })
 }
 
-type lossyConnector struct {
+type connector struct {
 	driver driver.Driver
 	dsn    string
-	lost   *atomic.Int64
-	bad    *atomic.Int64 // number of transactions that do not begin because of a bad connection; nil for none
+	wrap   func(driver.Conn) driver.Conn
 }
 
-func (c lossyConnector) Driver() driver.Driver { return c.driver }
+func (c connector) Driver() driver.Driver { return c.driver }
 
-func (c lossyConnector) Connect(context.Context) (driver.Conn, error) {
+func (c connector) Connect(context.Context) (driver.Conn, error) {
 	conn, err := c.driver.Open(c.dsn)
-	return lossyConn{Conn: conn, lost: c.lost, bad: c.bad}, err
+	if err != nil {
+		return nil, err
+	}
+	return c.wrap(conn), nil
 }
+
+var (
+	errLost    = errors.New("the connection broke before the answer came")
+	errRefused = errors.New("the proxy does not know this setting")
+)
+
+// faults are those of a place.
+type faults struct {
+	// lost counts the answers that are lost: a commit succeeds, but the caller gets an
+	// error; rows arrive, but not their end; and MySQL does not turn autocommit on again.
+	lost atomic.Int64
+
+	bad     atomic.Int64 // transactions that do not begin because of a bad connection
+	refused string       // a statement
+}
+
+// lossy gives the place a driver with faults.
+func lossy(t *testing.T, p *place) *faults {
+	t.Helper()
+	f := &faults{}
+	p.through(t, func(conn driver.Conn) driver.Conn { return lossyConn{conn, f} })
+	return f
+}
+
+// loses reports whether the next answer is lost.
+func (f *faults) loses() bool { return f.lost.Load() > 0 && f.lost.Add(-1) >= 0 }
 
 // lossyConn implements only the required methods of a driver; database/sql does not
 // need the optional ones.
 type lossyConn struct {
 	driver.Conn
-	lost, bad *atomic.Int64
+	faults *faults
 }
 
 func (c lossyConn) Begin() (driver.Tx, error) {
@@ -49,34 +72,33 @@ func (c lossyConn) Begin() (driver.Tx, error) {
 }
 
 func (c lossyConn) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
-	if c.bad != nil && c.bad.Add(-1) >= 0 {
+	if c.faults.bad.Add(-1) >= 0 {
 		return nil, driver.ErrBadConn
 	}
 	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
-	return lossyTx{Tx: tx, lost: c.lost}, err
+	return lossyTx{tx, c.faults}, err
 }
 
 func (c lossyConn) Prepare(query string) (driver.Stmt, error) {
+	if query == c.faults.refused {
+		return nil, errRefused
+	}
 	stmt, err := c.Conn.Prepare(query)
-	return lossyStmt{Stmt: stmt, query: query, lost: c.lost}, err
+	return lossyStmt{stmt, query, c.faults}, err
 }
 
 type lossyStmt struct {
 	driver.Stmt
-	query string
-	lost  *atomic.Int64
+	query  string
+	faults *faults
 }
 
 func (s lossyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	turnsOn := s.query == "SET autocommit = 1"
-	commits := strings.HasPrefix(s.query, "SET autocommit = IF(")
-	if turnsOn && s.lost.Load() > 0 {
-		s.lost.Add(-1)
+	if s.query == "SET autocommit = 1" && s.faults.loses() {
 		return nil, errLost
 	}
 	done, err := s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
-	if commits && err == nil && s.lost.Load() > 0 {
-		s.lost.Add(-1)
+	if err == nil && strings.HasPrefix(s.query, "SET autocommit = IF(") && s.faults.loses() {
 		return nil, errLost
 	}
 	return done, err
@@ -84,18 +106,17 @@ func (s lossyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (d
 
 func (s lossyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
-	return lossyRows{Rows: rows, lost: s.lost}, err
+	return lossyRows{rows, s.faults}, err
 }
 
 type lossyRows struct {
 	driver.Rows
-	lost *atomic.Int64
+	faults *faults
 }
 
 func (r lossyRows) Next(dest []driver.Value) error {
 	err := r.Rows.Next(dest)
-	if err == io.EOF && r.lost.Load() > 0 {
-		r.lost.Add(-1)
+	if err == io.EOF && r.faults.loses() {
 		return errLost
 	}
 	return err
@@ -103,13 +124,12 @@ func (r lossyRows) Next(dest []driver.Value) error {
 
 type lossyTx struct {
 	driver.Tx
-	lost *atomic.Int64
+	faults *faults
 }
 
 func (tx lossyTx) Commit() error {
 	err := tx.Tx.Commit()
-	if err == nil && tx.lost.Load() > 0 {
-		tx.lost.Add(-1)
+	if err == nil && tx.faults.loses() {
 		return errLost
 	}
 	return err

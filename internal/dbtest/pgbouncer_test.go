@@ -25,9 +25,8 @@ func TestBehindPgBouncer(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			place := func(t *testing.T) *place { return behindPgBouncer(t, "default_query_exec_mode="+mode) }
 			t.Run("Check", func(t *testing.T) { check(t, newStore(t, place(t), applyNothing).Check(t.Context())) })
-			t.Run("kit", func(t *testing.T) { testKit(t, place(t)) })
-			t.Run("storm", func(t *testing.T) { testOrdersOfOnePlayer(t, place(t)) })
-			t.Run("kill", func(t *testing.T) { testKill(t, place(t)) })
+			t.Run("kit", func(t *testing.T) { testKit(t, place(t), nil) })
+			t.Run("kill", func(t *testing.T) { testKill(t, place(t), "") })
 		})
 	}
 }

@@ -1,9 +1,6 @@
 package dbtest
 
 import (
-	"bytes"
-	"context"
-	"database/sql"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -13,13 +10,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
+	"runtime"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -32,23 +27,8 @@ import (
 )
 
 // The books of a month are compared with a chain. RAMP_TEST_BOOKS is the number of
-// orders, 10,000 by default; with 1,000,000 it takes minutes and reports what it cost.
-// The comparison runs in a process of its own, so that its memory can be measured and it
-// can be killed.
-
-const (
-	envBooks = "RAMP_TEST_BOOKS"
-	envClerk = "RAMP_TEST_CLERK" // if set, the process compares the books; it is a clerk in JSON
-)
-
-// clerk says what a child process does.
-type clerk struct {
-	Driver, DSN, URL string
-	Dialect          ramp.Dialect
-	Task             string    // events, books, or periods
-	From, To         time.Time // of the books
-	Dir              string    // where the books of each period, and the position, are written
-}
+// orders, 10,000 by default; with 1,000,000 it takes minutes.
+const envBooks = "RAMP_TEST_BOOKS"
 
 var (
 	bookToken = common.HexToAddress("0x70c3")
@@ -59,107 +39,9 @@ var (
 
 const (
 	monthLasts = 30 * 24 * time.Hour
-	periodsOf  = 10 // periods in a month
 	mintFee    = 250
 	planted    = 200
 )
-
-// compareBooks is the clerk's process.
-func compareBooks(setting string) {
-	must := func(err error) {
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	}
-	var c clerk
-	must(json.Unmarshal([]byte(setting), &c))
-	db, err := sql.Open(c.Driver, c.DSN)
-	must(err)
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: c.Dialect, Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }})
-	must(err)
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.URL})
-	must(err)
-	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{bookToken: 18}}, Confirmations: 2, Products: []ramp.Product{product()}})
-	must(err)
-	ctx := context.Background()
-	read := func(from, to time.Time) *support.Books {
-		books, err := orders.Reconcile(ctx, from, to)
-		must(err)
-		return books
-	}
-	begun := time.Now()
-	switch c.Task {
-	case "events": // alone, with the client's iterator
-		zero := []common.Hash{{}}
-		n := 0
-		for _, topics := range [][][]common.Hash{{{transfer}, zero}, {{transfer}, nil, zero}} {
-			filter := ramp.LogFilter{Addresses: []common.Address{bookToken}, Topics: topics}
-			for log, err := range chain.LogsBetween(ctx, filter, 0, blockAt(c.To)) {
-				must(err)
-				if _, ok := log.Transfer(); ok {
-					n++
-				}
-			}
-		}
-		fmt.Println(n)
-	case "books":
-		must(json.NewEncoder(os.Stdout).Encode(read(c.From, c.To)))
-	case "periods":
-		// First the report, then the position; both appear as a whole.
-		write := func(name string, content any) {
-			text, err := json.Marshal(content)
-			must(err)
-			must(os.WriteFile(filepath.Join(c.Dir, name+".new"), text, 0o600))
-			must(os.Rename(filepath.Join(c.Dir, name+".new"), filepath.Join(c.Dir, name)))
-		}
-		for {
-			position := c.From
-			if text, err := os.ReadFile(filepath.Join(c.Dir, "position")); err == nil {
-				must(json.Unmarshal(text, &position))
-			}
-			if !position.Before(c.To) {
-				break
-			}
-			from := position
-			if position.After(c.From) {
-				from = position.Add(-support.Overlap)
-			}
-			books := read(from, position.Add(c.To.Sub(c.From)/periodsOf))
-			write(position.Format("books-02T15.json"), books)
-			write("position", books.To)
-		}
-	}
-	status, _ := os.ReadFile("/proc/self/status")
-	_, peak, _ := strings.Cut(string(status), "VmHWM:")
-	peak, _, _ = strings.Cut(peak, "kB")
-	fmt.Fprintf(os.Stderr, "%d %s\n", time.Since(begun).Milliseconds(), strings.TrimSpace(peak))
-	os.Exit(0)
-}
-
-func (c clerk) command(t *testing.T) *exec.Cmd {
-	t.Helper()
-	setting, err := json.Marshal(c)
-	check(t, err)
-	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), envClerk+"="+string(setting))
-	return command
-}
-
-// run returns the output of a clerk, how long it took, and the peak of its memory in MB.
-func (c clerk) run(t *testing.T) (out []byte, took time.Duration, peak int) {
-	t.Helper()
-	command := c.command(t)
-	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
-	if err := command.Run(); err != nil {
-		t.Fatalf("%v: %s", err, stderr.String())
-	}
-	var milliseconds, kilobytes int
-	_, err := fmt.Sscan(stderr.String(), &milliseconds, &kilobytes)
-	check(t, err)
-	return stdout.Bytes(), time.Duration(milliseconds) * time.Millisecond, kilobytes >> 10
-}
 
 func product() ramp.Product {
 	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
@@ -421,7 +303,7 @@ func (b books) store(t *testing.T, p *place) {
 		}
 		row := "(" + strings.TrimSuffix(strings.Repeat("?,", 14), ",") + "),"
 		rows := strings.TrimSuffix(strings.Repeat(row, len(args)/14), ",")
-		_, err := tx.Exec(numbered(p.dialect, "INSERT INTO ramp_orders (uuid, claim, state, direction, network, project_id, session_id, user_address, digest, intent,"+
+		_, err := tx.Exec(bind(p.dialect, "INSERT INTO ramp_orders (uuid, claim, state, direction, network, project_id, session_id, user_address, digest, intent,"+
 			" tx_hash, reason, accepted_at, finished_at) VALUES "+rows), args...)
 		check(t, err)
 		args = args[:0]
@@ -462,23 +344,6 @@ func (b books) store(t *testing.T, p *place) {
 	p.analyze(t)
 }
 
-// numbered is bind for long statements.
-func numbered(d ramp.Dialect, statement string) string {
-	if d != ramp.PostgreSQL {
-		return statement
-	}
-	var b strings.Builder
-	n := 0
-	for part := range strings.SplitSeq(statement, "?") {
-		if n > 0 {
-			b.WriteString("$" + strconv.Itoa(n))
-		}
-		b.WriteString(part)
-		n++
-	}
-	return b.String()
-}
-
 // want returns the findings that are planted: kind and transaction or user.
 func (b books) want() (want []string) {
 	for n := range b.count {
@@ -504,9 +369,10 @@ func found(b *support.Books) (found []string) {
 	return found
 }
 
-// monthOf returns the deals of a month, and a node that knows their events.
-func monthOf(t *testing.T) (books, *httptest.Server) {
-	t.Helper()
+func TestTheBooksOfAMonth(t *testing.T) {
+	if racedetector.On {
+		t.Skip("it takes minutes with the race detector, and runs without")
+	}
 	count := 10_000
 	if text := os.Getenv(envBooks); text != "" {
 		var err error
@@ -516,89 +382,49 @@ func monthOf(t *testing.T) (books, *httptest.Server) {
 	b := newBooks(count)
 	node := httptest.NewServer(b)
 	t.Cleanup(node.Close)
-	return b, node
-}
-
-func (p *place) clerk(node *httptest.Server) clerk {
-	return clerk{Driver: p.driver, DSN: p.dsn, Dialect: p.dialect, URL: node.URL, From: month.Add(13 * time.Hour), To: month.Add(monthLasts)}
-}
-
-func TestTheBooksOfAMonth(t *testing.T) {
-	if racedetector.On {
-		t.Skip("it takes minutes with the race detector, and runs without")
-	}
-	b, node := monthOf(t)
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
+	check(t, err)
 	eachDatabase(t, func(t *testing.T, p *place) {
 		b.store(t, p)
-		c := p.clerk(node)
-		c.Task = "events"
-		out, alone, _ := c.run(t)
-		c.Task = "books"
-		text, took, peak := c.run(t)
-		var got support.Books
-		check(t, json.Unmarshal(text, &got))
-		if found, want := found(&got), b.want(); len(want) != planted || !slices.Equal(found, want) {
+		orders, err := support.New(support.Config{Store: newStore(t, p, applyNothing), Chain: chain, Confirmations: 2, Products: []ramp.Product{product()},
+			Proof: &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{bookToken: 18}}})
+		check(t, err)
+		peak := peakOfMemory(t)
+		begun := time.Now()
+		got, err := orders.Reconcile(t.Context(), month.Add(13*time.Hour), month.Add(monthLasts))
+		check(t, err)
+		if found, want := found(got), b.want(); len(want) != planted || !slices.Equal(found, want) {
 			t.Errorf("of %d planted findings, these differ: found %v, want %v", len(want), minus(found, want), minus(want, found))
 		}
-		t.Logf("%d orders, %s events: %v for the events alone, %v for the books (%.2f times), %d MB", b.count, strings.TrimSpace(string(out)), alone, took,
-			float64(took)/float64(alone), peak)
-		if peak > 100 {
-			t.Errorf("the books took %d MB", peak)
+		most := peak()
+		t.Logf("%d orders: %v, %d MB", b.count, time.Since(begun), most>>20)
+		if most > 100<<20 {
+			t.Errorf("the books took %d MB", most>>20)
 		}
 	})
+}
+
+// peakOfMemory returns what ends its measurement, and returns the largest heap.
+func peakOfMemory(t *testing.T) (end func() uint64) {
+	t.Helper()
+	stop, peak := make(chan struct{}), make(chan uint64)
+	go func() {
+		var most uint64
+		for {
+			select {
+			case <-stop:
+				peak <- most
+				return
+			case <-time.After(10 * time.Millisecond):
+				var now runtime.MemStats
+				runtime.ReadMemStats(&now)
+				most = max(most, now.HeapInuse)
+			}
+		}
+	}()
+	return func() uint64 { close(stop); return <-peak }
 }
 
 func minus(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
-}
-
-// The month is compared in ten periods, once without a stop, and once with kills.
-func TestBooksThatAreKilledAreTheSameInTheEnd(t *testing.T) {
-	if racedetector.On || os.Getenv(envBooks) == "" {
-		t.Skipf("it takes a minute, and runs without the race detector if %s is set", envBooks)
-	}
-	b, node := monthOf(t)
-	most := 3
-	if b.count > 10_000 {
-		most = 10
-	}
-	eachDatabase(t, func(t *testing.T, p *place) {
-		b.store(t, p)
-		c := p.clerk(node)
-		c.Task, c.Dir = "periods", t.TempDir()
-		_, took, _ := c.run(t)
-		want := booksIn(t, c.Dir)
-		if len(want) != periodsOf {
-			t.Fatalf("%d books were written", len(want))
-		}
-		c.Dir = t.TempDir()
-		for kills := 0; kills < most; {
-			command := c.command(t)
-			check(t, command.Start())
-			time.Sleep(time.Duration(rand.Int64N(int64(took)/5 + int64(50*time.Millisecond))))
-			check(t, command.Process.Signal(syscall.SIGKILL))
-			if command.Wait() != nil {
-				kills++
-				continue
-			}
-			check(t, os.Remove(filepath.Join(c.Dir, "position"))) // it was done: begin again over the same files
-		}
-		c.run(t)
-		if got := booksIn(t, c.Dir); !slices.Equal(got, want) {
-			t.Errorf("after %d kills, the books differ", most)
-		}
-	})
-}
-
-// booksIn returns the files with books.
-func booksIn(t *testing.T, dir string) (all []string) {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "books-*.json"))
-	check(t, err)
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		check(t, err)
-		all = append(all, filepath.Base(name)+string(text))
-	}
-	return all
 }

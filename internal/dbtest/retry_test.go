@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,36 +186,6 @@ func TestABusySQLite(t *testing.T) {
 	w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
 }
 
-// A commit whose answer was lost may have succeeded, so it is not a lost race. Neither is
-// a call that Apply rejects or that contradicts its order.
-func TestWhatIsNotRepeated(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, p *place) {
-		var lost atomic.Int64
-		p.db = lossy(t, p, &lost)
-		w := newWorld(t, p, nil)
-		w.give("alice", "gold", 5)
-		s := studio{db: p.db, dialect: p.dialect}
-		calls := 0
-		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retries: 3,
-			Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-				calls++
-				return s.Apply(ctx, tx, step)
-			}})
-		check(t, err)
-		on := newWorld(t, p, newGame(s, store))
-		o := newOrder("alice", mint("gold", 5))
-		lost.Store(1)
-		w.expect(on.validate(o), "500 INTERNAL_ERROR")
-		w.books(moves{o.id: {"take alice -5 gold"}})
-		w.expect(on.validate(o), "200")
-		w.expect(on.validate(newOrder("alice", mint("gold", 5))), "200 INVALID_BALANCE")
-		w.books(moves{o.id: {"take alice -5 gold"}})
-		if calls != 2 || lost.Load() != 0 {
-			t.Errorf("Apply was called %d times, not 2", calls)
-		}
-	})
-}
-
 // Retries end with the context of the call.
 func TestRepeatsEndWithTheContext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
@@ -236,31 +205,5 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 		if _, err := store.Update(ctx, o.id, o.accept()); !errors.Is(err, failed) || calls != 3 {
 			t.Errorf("after %d calls of Apply: %v", calls, err)
 		}
-	})
-}
-
-// A studio may retry after every error. If a commit succeeded and only its answer was
-// lost, the retry finds a repeat.
-func TestALostCommitMayBeRetried(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, p *place) {
-		var lost atomic.Int64
-		p.db = lossy(t, p, &lost)
-		w := newWorld(t, p, nil)
-		w.give("alice", "gold", 100)
-		s := studio{db: p.db, dialect: p.dialect}
-		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: s.Apply, Retryable: func(error) bool { return true }})
-		check(t, err)
-		on := newWorld(t, p, newGame(s, store))
-		want := moves{}
-		for range 5 {
-			o := newOrder("alice", mint("gold", 5))
-			lost.Store(1)
-			w.expect(on.validate(o), "200")
-			lost.Store(2)
-			w.expect(on.result(o, failure), "200")
-			want[o.id] = []string{"take alice -5 gold", "give back alice +5 gold"}
-			lost.Store(0)
-		}
-		w.books(want)
 	})
 }

@@ -73,6 +73,9 @@ func goList(t *testing.T, dir, env, pattern string) []listed {
 }
 
 func TestImportingCostsNoNode(t *testing.T) {
+	for _, linked := range linkedModules[1:] {
+		assert.True(t, strings.Contains(read(t, "docs/security.md"), linked), "docs/security.md has no %s", linked)
+	}
 	t.Chdir(root)
 	for name, build := range map[string]struct{ dir, env string }{
 		"cgo":                         {".", "CGO_ENABLED=1"},

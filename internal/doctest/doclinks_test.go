@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/jackc/pgx/v5" // comments link to its names
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )

@@ -72,7 +72,7 @@ var place = regexp.MustCompile(`(?m)^\s*// block: (.+)$`)
 
 func TestGoBlocksCompileAndRun(t *testing.T) {
 	overlay := map[string]map[string]string{"Replace": {}}
-	arguments := []string{"test", "-count=1", "-tags", "docs", "-skip", "^TestOurServer$/^([^m]|mint-amount)", "-overlay"}
+	arguments := []string{"test", "-count=1", "-tags", "docs", "-overlay"}
 	var packages []string // not ./..., which includes this test
 	for _, document := range documents(t) {
 		found := slices.DeleteFunc(blocks(t, document, "go"), func(b block) bool { return strings.HasPrefix(b.text, "package main\n") }) // see program_test.go
@@ -93,8 +93,6 @@ func TestGoBlocksCompileAndRun(t *testing.T) {
 	require.NoError(t, err)
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(file, description, 0o600))
-	// Of the judge in TestOurServer of docs/testing.md, only the cases about mints are
-	// run. The tests of ramptest run all.
 	out, err := exec.CommandContext(t.Context(), "go", append(append(arguments, file), packages...)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }

@@ -44,7 +44,7 @@ func TestTheProgramOfTheREADME(t *testing.T) {
 	commands := 0
 	for _, b := range blocks(t, "README.md", "sh") {
 		for line := range strings.Lines(b.text) {
-			if line = strings.TrimSpace(remark.ReplaceAllString(line, "")); strings.HasPrefix(line, "go -C ../your-game ") {
+			if line = strings.TrimSpace(remark.ReplaceAllString(line, "")); strings.HasPrefix(line, "go -C ../your-game mod ") {
 				line = strings.NewReplacer("-C ../your-game ", "", "=../ramp-go", "="+clone).Replace(line)
 				in("sh", "-c", line)
 				commands++

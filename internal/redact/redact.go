@@ -62,10 +62,10 @@ func (r *Redactor) Beginning(text string, n int) string {
 }
 
 // Line returns the beginning of text on one line of at most n bytes, with each secret
-// replaced by [Mark] and without control characters.
+// replaced by [Mark] and without control characters, except those of [Isolate].
 func (r *Redactor) Line(text string, n int) string {
 	text = strings.Join(strings.FieldsFunc(r.Beginning(text, 4*n), func(c rune) bool {
-		return c == ' ' || c == utf8.RuneError || !unicode.IsPrint(c)
+		return c == ' ' || c == utf8.RuneError || !unicode.IsPrint(c) && c != firstStrongIsolate && c != popIsolate
 	}), " ")
 	if len(text) <= n {
 		return text
@@ -93,6 +93,27 @@ type redactedError struct {
 
 func (e *redactedError) Error() string        { return e.text }
 func (e *redactedError) Is(target error) bool { return e.is(target) }
+
+const (
+	firstStrongIsolate = '\u2068'
+	popIsolate         = '\u2069'
+)
+
+// Isolate returns foreign text, such as a name, as it goes into a sentence or a line of our
+// own: right-to-left text in it must not reorder what stands around it.
+func Isolate(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Bidi_Control)
+	}) {
+		return text
+	}
+	return string(firstStrongIsolate) + strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) { // it could end the isolation
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text) + string(popIsolate)
+}
 
 // Header returns the secrets in the value of a header that holds a credential: the
 // value, and what follows the name of a scheme, such as Bearer.

@@ -190,3 +190,9 @@ func FuzzText(f *testing.F) {
 		assert.NotContains(t, line, "\n")
 	})
 }
+
+func TestRightToLeftTextIsIsolated(t *testing.T) {
+	assert.Equal(t, "item_gold", redact.Isolate("item_gold"))
+	assert.Equal(t, "\u2068זהב 100\u2069", redact.Isolate("זהב 100"))
+	assert.Equal(t, "\u2068a\uFFFDb\u2069", redact.Isolate("a\u2069b"), "a name cannot end its isolation")
+}
