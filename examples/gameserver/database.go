@@ -90,11 +90,6 @@ CREATE TABLE IF NOT EXISTS wallets (
     wallet VARCHAR(42) NOT NULL PRIMARY KEY, -- in lower case
     player VARCHAR(64) NOT NULL
 );
--- An order that waits from before there were wallets names one, too.
-INSERT INTO wallets (wallet, player)
-    SELECT DISTINCT LOWER(o.user_address), FIRST_VALUE(s.player) OVER (PARTITION BY LOWER(o.user_address) ORDER BY o.accepted_at, o.uuid)
-    FROM ramp_orders o JOIN sessions s ON s.id = o.session_id LEFT JOIN wallets w ON w.wallet = LOWER(o.user_address)
-    WHERE o.state = 'accepted' AND LENGTH(o.user_address) = 42 AND w.wallet IS NULL;
 `
 
 // migrate creates missing tables, in one transaction, and then missing indexes. If it fails
@@ -173,15 +168,18 @@ func (g *game) column(ctx context.Context, db database, query, argument string) 
 	return list, rows.Err()
 }
 
+// errRows is wrapped by the error of a statement that changed another number of rows.
+var errRows = errors.New("the wrong number of rows was changed")
+
 // change runs a statement that must change n rows.
-func (g *game) change(ctx context.Context, tx *sql.Tx, n int64, statement string, arguments ...any) error {
-	done, err := tx.ExecContext(ctx, g.bind(statement), arguments...)
+func (g *game) change(ctx context.Context, db database, n int64, statement string, arguments ...any) error {
+	done, err := db.ExecContext(ctx, g.bind(statement), arguments...)
 	if err != nil {
 		return err
 	}
 	changed, err := done.RowsAffected()
 	if err == nil && changed != n {
-		err = fmt.Errorf("%d rows were changed instead of %d", changed, n)
+		err = fmt.Errorf("%w: %d instead of %d", errRows, changed, n)
 	}
 	return err
 }

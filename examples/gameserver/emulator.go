@@ -45,12 +45,8 @@ func (s *settings) emulate(getenv func(string) string) func(string) string {
 
 // startEmulator starts an emulated token ramp in this process.
 func startEmulator(key ramp.HMACKey, signer *ramp.Signer, game, project string) (*ramptest.Service, error) {
-	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Speed: 1,
-		Books: ramptest.BooksReport})
-	if err == nil {
-		service.SetPages(pages.New)
-	}
-	return service, err
+	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Books: ramptest.BooksReport,
+		Desk: ramptest.Desk{Speed: 1, Pages: pages.New}})
 }
 
 // play does in one link what a game's client does: it logs a player in, asks for a

@@ -123,8 +123,9 @@ func (g *game) bindWallet(ctx context.Context, s ramp.Session, wallet common.Add
 
 // Assets returns the items of the session's player.
 func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
-	rows, err := g.db.QueryContext(ctx, g.bind(`SELECT i.player, i.item, i.balance FROM inventory i
-		JOIN sessions s ON s.player = i.player WHERE s.id = ? ORDER BY i.item`), s.ID)
+	rows, err := g.db.QueryContext(ctx, g.bind(`SELECT s.player, i.item, i.balance FROM sessions s JOIN inventory i ON i.player = s.player WHERE s.id = ?
+		UNION ALL SELECT s.player, '`+itemSword+`', COUNT(w.id) FROM sessions s
+			LEFT JOIN swords w ON w.player = s.player AND w.order_id = '' WHERE s.id = ? GROUP BY s.player ORDER BY 2`), s.ID, s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -139,12 +140,7 @@ func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error)
 		player.Name = player.PlayerID
 		player.Assets = append(player.Assets, ramp.Asset{ID: item, Balance: ramp.NewAmount(balance)})
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return nil, err
-	}
-	swords, err := g.countSwords(ctx, player.PlayerID)
-	player.Assets = append(player.Assets, ramp.Asset{ID: itemSword, Balance: ramp.NewAmount(swords)})
-	return &player, err
+	return &player, rows.Err()
 }
 
 // ofSession is the player of a session, in a statement. A query of its own would cost a
@@ -177,20 +173,13 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			return err
 		}
 		// The balance must neither become negative nor overflow the column.
-		moved, err := tx.ExecContext(ctx, g.bind(
-			"UPDATE inventory SET balance = balance + ? WHERE player = "+ofSession+" AND item = ? AND balance BETWEEN ? AND ?"),
+		err = g.change(ctx, tx, 1, "UPDATE inventory SET balance = balance + ? WHERE player = "+ofSession+" AND item = ? AND balance BETWEEN ? AND ?",
 			delta, step.Order.SessionID, item.ID, max(0, -delta), math.MaxInt64-max(0, delta))
-		if err != nil {
-			return err
-		}
-		switch n, err := moved.RowsAffected(); {
-		case err != nil:
-			return err
-		case n == 1:
-		case step.Effect.Kind == ramp.Take:
+		switch {
+		case step.Effect.Kind == ramp.Take && errors.Is(err, errRows):
 			return ramp.Reject("INVALID_BALANCE")
-		default:
-			return fmt.Errorf("cannot change how many %q the player of session %s owns", item.ID, step.Order.SessionID)
+		case err != nil:
+			return fmt.Errorf("change how many %q the player of session %s owns: %w", item.ID, step.Order.SessionID, err)
 		}
 	}
 	return nil

@@ -9,18 +9,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -448,44 +445,6 @@ func TestWithoutAnySettingTheServiceIsEmulated(t *testing.T) {
 	})
 }
 
-func TestATokenIsGoodForItsOwnSessionOnly(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, address string) {
-		p := deploy(t, address, "-any-rate")
-		service, client := serviceOf(t, p.url)
-		alice, again, bob := login(t, p.url, "alice"), login(t, p.url, "alice"), login(t, p.url, "bob")
-		for _, s := range []ramp.Session{
-			{ID: alice.ID, Token: bob.Token},
-			{ID: alice.ID, Token: again.Token},
-			{ID: "nobody", Token: alice.Token},
-		} {
-			_, err := service.Assets(t.Context(), s)
-			var rejected *ramptest.Rejection
-			if !errors.As(err, &rejected) || rejected.Status != 401 || rejected.Code != "INVALID_USER" {
-				t.Errorf("assets: %v", err)
-			}
-			if _, err := service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), s, ramp.NewAmount(1)); err == nil {
-				t.Error("a mint was approved")
-			}
-		}
-		if got := owned(t, service, again); got != "1000000/10000" {
-			t.Errorf("a second login of a player owns %s", got)
-		}
-
-		db, _, err := openDatabase(address, 20)
-		check(t, err)
-		defer db.Close()
-		var stored int
-		check(t, db.QueryRow("SELECT count(*) FROM sessions WHERE token_hash = '"+alice.Token.Reveal()+"'").Scan(&stored))
-		if stored != 0 {
-			t.Error("a token is stored as it is")
-		}
-		check(t, db.QueryRow("SELECT count(*) FROM sessions WHERE token_hash = '"+hash(alice.Token.Reveal())+"'").Scan(&stored))
-		if stored != 1 {
-			t.Error("the hash of the token is not stored")
-		}
-	})
-}
-
 func TestWhatCannotBeKeptExactlyIsRejected(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		p := deploy(t, address, "-any-rate")
@@ -522,196 +481,102 @@ func TestWhatCannotBeKeptExactlyIsRejected(t *testing.T) {
 	})
 }
 
-// While keys are rotated, calls signed with the old or the new key are answered.
-func TestTheHMACKeyIsRotated(t *testing.T) {
-	older, err := ramp.TextKey(hmacKey)
+// What is stolen from the database opens no session. The judge tries the tokens of others.
+func TestATokenIsStoredAsItsHash(t *testing.T) {
+	game, _ := open(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
+	first := loggedIn(t, game, "alice")
+	stored, err := game.column(t.Context(), game.db, "SELECT token_hash FROM sessions WHERE id = ?", first.ID)
 	check(t, err)
-	env := func(key, previous string) func(string) string {
-		return func(name string) string {
-			return map[string]string{"RAMP_HMAC_KEY": key, "RAMP_HMAC_KEY_PREVIOUS": previous, "RAMP_VALIDATOR_KEY": validatorKey}[name]
-		}
+	if len(stored) != 1 || stored[0] != hash(first.Token.Reveal()) || game.Authenticate(t.Context(), first) != nil {
+		t.Errorf("stored is %q", stored)
 	}
-	body := []byte("{}")
-	key, _, err := keys(env("a new key", hmacKey))
-	check(t, err)
-	newer, err := ramp.TextKey("a new key")
-	check(t, err)
-	if key.Verify(body, older.Sign(body)) != nil || key.Verify(body, newer.Sign(body)) != nil || key.Sign(body) != newer.Sign(body) {
-		t.Error("during the rotation")
+	first.Token = ramp.NewAccessToken(stored[0])
+	if game.Authenticate(t.Context(), first) == nil {
+		t.Error("the hash is a token")
 	}
-	key, _, err = keys(env("a new key", ""))
+	alice, bob := loggedIn(t, game, "alice"), loggedIn(t, game, "bob")
+	owns, err := game.Assets(t.Context(), alice)
 	check(t, err)
-	if key.Verify(body, older.Sign(body)) == nil {
-		t.Error("after the rotation the old key still counts")
+	if owns.PlayerID != "alice" || len(owns.Assets) != 3 {
+		t.Errorf("alice owns %+v", owns)
 	}
-	if _, _, err = keys(env("a new key", " ")); err == nil || !strings.Contains(err.Error(), "RAMP_HMAC_KEY_PREVIOUS") {
-		t.Errorf("a blank old key: %v", err)
+	_, err = game.db.Exec("UPDATE sessions SET expires_at = 1 WHERE id = '" + bob.ID + "'")
+	check(t, err)
+	if game.Authenticate(t.Context(), bob) == nil || game.Authenticate(t.Context(), alice) != nil {
+		t.Error("an expired token opens a session, or another does not")
 	}
 }
 
-// Two processes share a database, one of them is killed repeatedly, and every call
-// is repeated at both. Each order takes effect once.
-func TestTwoProcessesServeOnePlayer(t *testing.T) {
-	const (
-		orders = 12
-		kills  = 5
-	)
-	eachDatabase(t, func(t *testing.T, address string) {
-		steady, shaky := deploy(t, address, "-any-rate"), deploy(t, address, "-any-rate")
-		var target atomic.Pointer[url.URL]
-		point := func() {
-			u, err := url.Parse(shaky.url)
-			check(t, err)
-			target.Store(u)
-		}
-		point()
-		home, err := url.Parse(steady.url)
-		check(t, err)
-		var turn atomic.Int64
-		balancer := httptest.NewServer(&httputil.ReverseProxy{
-			Rewrite: func(r *httputil.ProxyRequest) {
-				if turn.Add(1)%2 == 0 {
-					r.SetURL(home)
-				} else {
-					r.SetURL(target.Load())
-				}
-			},
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-		})
-		t.Cleanup(balancer.Close)
-		service, client := serviceOf(t, balancer.URL, ramptest.BooksReport) // while servers are killed, what a player owns is unknown
-		s := login(t, steady.url, "alice")
-
-		answered := make(chan struct{}, 1000)
-		// repeat makes equal calls until each has succeeded once.
-		repeat := func(call func() error) {
-			var wg sync.WaitGroup
-			for range 2 {
-				wg.Go(func() {
-					var err error
-					for range 2000 {
-						if err = call(); err == nil {
-							answered <- struct{}{}
-							return
-						}
-						var rejected *ramptest.Rejection
-						if errors.As(err, &rejected) && rejected.Status < 500 {
-							break
-						}
-					}
-					t.Errorf("no good answer: %v", err)
-				})
-			}
-			wg.Wait()
-		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			var wg sync.WaitGroup
-			for n := range orders {
-				id := initialize(t, client, item(t, "item_gold", "10"), item(t, "item_gem", "1"))
-				outcome := ramptest.Outcome(n % 2) // of six mints and six burns, three each fail
-				place := service.Mint
-				if n%4 >= 2 {
-					place = service.Burn
-				}
-				wg.Go(func() {
-					var order atomic.Pointer[ramptest.Order]
-					repeat(func() error {
-						o, err := place(t.Context(), id, s, ramp.NewAmount(1))
-						if err == nil {
-							order.Store(o)
-						}
-						return err
-					})
-					if o := order.Load(); o != nil {
-						repeat(func() error { return service.Deliver(t.Context(), o, outcome) })
-					}
-				})
-			}
-			wg.Wait()
-		}()
-		for range kills {
-			select {
-			case <-answered:
-			case <-done:
-			}
-			shaky.kill()
-			shaky.start()
-			point()
-		}
-		<-done
-		// Three mints and three burns succeeded.
-		if got := owned(t, service, s); got != "1000000/10000" {
-			t.Errorf("the player owns %s, not 1000000/10000", got)
-		}
-		game, dialect, err := openDatabase(address, 20)
-		check(t, err)
-		defer game.Close()
-		states := map[string]int{}
-		rows, err := game.Query("SELECT state FROM ramp_orders")
-		check(t, err)
-		defer rows.Close()
-		for rows.Next() {
-			var state string
-			check(t, rows.Scan(&state))
-			states[state]++
-		}
-		check(t, rows.Err())
-		if states["succeeded"] != orders/2 || states["failed"] != orders/2 || len(states) != 2 {
-			t.Errorf("%s has orders %v", dialect, states)
-		}
-	})
-}
-
-func TestItEndsGracefullyAndPrintsOneLine(t *testing.T) {
-	for _, run := range []func(*testing.T, string, ...string) *process{start, deploy} {
-		p := run(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
-		response, err := http.Get(p.url + "/healthz")
-		check(t, err)
-		response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			t.Errorf("/healthz answered %d", response.StatusCode)
-		}
-		check(t, p.command.Process.Signal(os.Interrupt))
-		rest, err := io.ReadAll(p.printed)
-		check(t, err)
-		if err := p.command.Wait(); err != nil {
-			t.Errorf("it ended with %v\n%s", err, p.log)
-		}
-		if len(rest) != 0 {
-			t.Errorf("after the ready line it printed %q", rest)
-		}
-	}
-}
-
+// What cannot work is said when a command or a server starts, and not when a player pays.
 func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
-	dir := t.TempDir()
-	for name, c := range map[string]struct {
-		args []string
-		env  map[string]string
+	service, _ := serviceOf(t, "http://127.0.0.1:1") // its chain is 7002
+	mistyped := filepath.Join(t.TempDir(), "mistyped.db")
+	node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
+	chain := "-network testnet -project project -token " + token + " -chain-id 7002 "
+	decision := " -db DB -who bob -reason x "
+	for _, c := range []struct {
+		args string
+		env  map[string]string // nil has the keys only
 		want string
 	}{
-		"a word":          {args: []string{"serve", "-addr", "127.0.0.1:1"}, want: `there is no command "serve": use orders list|`},
-		"no word":         {args: []string{"orders"}, want: `there is no command "orders": use orders list|`},
-		"help":            {args: []string{"-help"}, want: "help requested"},
-		"a flag":          {args: []string{"-port", "1"}, want: "flag provided but not defined: -port"},
-		"books":           {args: []string{"-books", "position"}, want: "-books needs RAMP_RPC_URL and -chain-id"},
-		"database":        {args: []string{"-db", "oracle://scott:tiger@host"}, want: "-db must be"},
-		"database's form": {args: []string{"-db", "mysql://scott:tiger@host"}, want: "-db: the mysql driver rejects this address"},
-		"address":         {args: []string{"-addr", "nowhere:x"}, want: "listen"},
-		"no validator":    {env: map[string]string{"RAMP_HMAC_KEY": hmacKey}, want: "RAMP_VALIDATOR_KEY"},
-		"encoding":        {env: map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_HMAC_KEY_ENCODING": "hex"}, want: "RAMP_HMAC_KEY_ENCODING"},
-		"HMAC key":        {env: map[string]string{"RAMP_HMAC_KEY": "tiger!", "RAMP_HMAC_KEY_ENCODING": "base64url", "RAMP_VALIDATOR_KEY": validatorKey}, want: "base64url"},
+		{"serve", nil, `there is no command "serve": use orders list|`},
+		{"orders", nil, `there is no command "orders": use orders list|`},
+		{"orders forget", nil, `there is no command "forget"`},
+		{"orders conflicts -db DB again", nil, `unexpected argument "again"`},
+		{"orders show -db DB", nil, "one argument is required"},
+		{"orders list -db sqlite:" + mistyped, nil, "no such file"},
+		{"orders finish" + decision + "-tx 0x" + strings.Repeat("1", 64) + " " + uuid.NewString(), nil, "RAMP_RPC_URL and -chain-id are required"},
+		{"orders abandon" + decision + uuid.NewString(), nil, "unknown order"},
+		{"orders resolve" + decision + uuid.NewString(), nil, "has no open conflict"},
+		{"orders resolve" + decision, nil, "a UUID to resolve"},
+		{"shop close -db DB -who alice", nil, "-who and -reason are required"},
+		{"orders prune -direction mint -before 2020-01-01 -db DB -who alice", nil, "-who and -reason are required"},
+		{"orders prune -before 2020-01-01" + decision, nil, "direction must be"},
+		{"orders prune -direction mint" + decision, nil, `cannot parse ""`},
+		{"orders prune -direction mint -before 2100-01-01" + decision, nil, "at least 7 days ago"},
+		{"reconcile -db DB -token " + token, nil, "RAMP_RPC_URL and -chain-id are required"},
+		{"reconcile -db DB", nil, "-token is required"},
+		{"-help", nil, "help requested"},
+		{"-port 1", nil, "flag provided but not defined: -port"},
+		{"-books position " + chain, nil, "RAMP_RPC_URL and -chain-id need each other"},
+		{"-books position -network testnet -project project -token " + token, nil, "-books needs RAMP_RPC_URL and -chain-id"},
+		{"-db oracle://scott:tiger@host -token " + token + " -network testnet -project p", nil, "-db must be"},
+		{"-db mysql://scott:tiger@host -token " + token + " -network testnet -project p", nil, "-db: the mysql driver rejects this address"},
+		{"-addr nowhere:x -network testnet -project p -token " + token, nil, "listen"},
+		{"", map[string]string{"RAMP_VALIDATOR_KEY": ""}, "RAMP_VALIDATOR_KEY"},
+		{"", map[string]string{"RAMP_HMAC_KEY_ENCODING": "hex"}, "RAMP_HMAC_KEY_ENCODING"},
+		{"", map[string]string{"RAMP_HMAC_KEY": "tiger!", "RAMP_HMAC_KEY_ENCODING": "base64url"}, "base64url"},
+		{"", map[string]string{"RAMP_HMAC_KEY_PREVIOUS": " "}, "RAMP_HMAC_KEY_PREVIOUS"},
+		{"", nil, "-token is required"},
+		{"-network testnet -token " + token, nil, "TermsConfig.ProjectID is required"},
+		{"-network Testnet -token " + token, nil, "TermsConfig.Network must be mainnet or testnet"},
+		{"-network testnet -token 70c3", nil, `invalid value "70c3" for flag -token`},
+		{"-payers 0x1", nil, `invalid value "0x1" for flag -payers`},
+		{chain + "-decimals 18", node, "Proof.Payers is required"},
+		{chain + "-any-failure", node, "-decimals is required"},
+		{chain + "-any-failure -decimals 6", node, "Proof.Decimals is 6 for token " + token + ", but its contract says 18"},
+		{chain + "-any-failure -decimals 18 -chain-id 1", node, "its chain ID is 7002, but RPCConfig.ChainID is 1"},
+		{chain, map[string]string{"RAMP_RPC_URL": "tiger"}, "RPCConfig.URL"},
+		{"-network testnet -project project -token " + token, node, "RAMP_RPC_URL and -chain-id need each other"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.args, func(t *testing.T) {
+			args := strings.Fields(strings.ReplaceAll(c.args, "DB", ready(t)))
+			if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+				args = append([]string{"-addr=127.0.0.1:0", "-db=" + ready(t)}, args...)
+			}
+			env := map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey}
+			maps.Copy(env, c.env)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // stops the server if it starts by mistake
+			defer cancel()
 			var out bytes.Buffer
-			args := append([]string{"-db=sqlite:" + filepath.Join(dir, "game.db"), "-addr=127.0.0.1:0"}, c.args...)
-			err := run(t.Context(), args, func(name string) string { return c.env[name] }, &out, io.Discard)
-			if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, errUsage) != slices.Contains([]string{"a word", "no word", "a flag"}, name) || strings.Contains(err.Error(), "tiger") || out.Len() > 0 {
+			err := run(ctx, args, func(name string) string { return env[name] }, &out, io.Discard)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "tiger") || strings.Contains(out.String(), "ready") {
 				t.Errorf("%v, having printed %q", err, &out)
 			}
 		})
+	}
+	if _, err := os.Stat(mistyped); err == nil {
+		t.Error("a database was created")
 	}
 }
 

@@ -2,97 +2,17 @@ package main
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
-
-// anyTerms accept every order.
-var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
-
-// observed is an observed game in memory, with its service and its chain.
-type observed struct {
-	*testing.T
-	service *ramptest.Service
-	client  *ramp.Client
-	chain   *ramp.RPC
-}
-
-type anybody struct{}
-
-func (anybody) Authenticate(context.Context, ramp.Session) error { return nil }
-func (anybody) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{}, nil
-}
-
-func observe(t *testing.T, observer ramp.Observer) *observed {
-	t.Helper()
-	key, err := ramp.TextKey(hmacKey)
-	check(t, err)
-	signer, err := ramp.NewKeySigner(validatorKey)
-	check(t, err)
-	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
-		if step.Order.State == ramp.OrderAccepted && step.Order.Assets[0].Amount.Cmp(ramp.NewAmount(1000)) > 0 {
-			return ramp.Reject("INVALID_BALANCE")
-		}
-		return nil
-	}}
-	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Books: ramptest.BooksOff}) // the game has no balances
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client(), Observer: observer})
-	check(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: anybody{}, Store: store, Key: key, Signer: signer,
-		Chain: chain, Observer: observer, Logger: quiet,
-		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }})
-	check(t, err)
-	service.SetHandler(handler)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(), Observer: observer})
-	check(t, err)
-	return &observed{t, service, client, chain}
-}
-
-func (s *observed) initialize(gold int64) uuid.UUID {
-	s.Helper()
-	return initialize(s.T, s.client, ramp.AssetAmount{ID: "item_gold", Amount: ramp.NewAmount(gold)})
-}
-
-var anyone = ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
-
-func (s *observed) mint(gold int64, faults ...ramptest.Fault) *ramptest.Order {
-	s.Helper()
-	order, err := s.service.Mint(s.Context(), s.initialize(gold), anyone, ramp.NewAmount(1), faults...)
-	check(s.T, err)
-	s.service.Advance(time.Minute)
-	return order
-}
-
-// story is a mint, a failed mint, one that is rejected, a repeat, a conflict, and forged
-// calls before those of a mint.
-func (s *observed) story() {
-	s.Helper()
-	_, err := s.service.Assets(s.Context(), anyone)
-	check(s.T, err)
-	minted := s.mint(100)
-	s.mint(100, ramptest.TransactionFails())
-	check(s.T, s.service.Resend(s.Context(), minted))
-	if _, err := s.service.Mint(s.Context(), s.initialize(2000), anyone, ramp.NewAmount(1)); err == nil {
-		s.Fatal("a mint beyond the balance was approved")
-	}
-	_, err = s.service.Mint(s.Context(), s.initialize(100), anyone, ramp.NewAmount(1), ramptest.ValidateOtherDigest())
-	check(s.T, err) // the first validate was approved, and its repeat with another digest rejected
-	_, err = s.service.Mint(s.Context(), s.initialize(100), anyone, ramp.NewAmount(1),
-		ramptest.WrongHMAC(ramptest.OnValidate), ramptest.MissingHMAC(ramptest.OnResult))
-	check(s.T, err)
-	s.service.Advance(time.Minute)
-}
 
 // scrape reads the metrics as Prometheus does: the value of each series.
 func scrape(t *testing.T, address string) map[string]string {
@@ -119,14 +39,39 @@ func served(t *testing.T, registry *prometheus.Registry) string {
 	return "http://" + address + "/metrics"
 }
 
+// A mint, a failed mint, one that is rejected, a repeat, a conflict, forged calls before those
+// of a mint, mints that wait, and a node that fails. Every metric and label in the queries is
+// then there, so no alert is silent forever.
 func TestMetricsTellAStory(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	s := observe(t, newMetrics(registry))
-	s.story()
-	got := scrape(t, served(t, registry))
+	address := freeAddress(t)
+	i := newIncident(t, "-metrics", address, "-books", filepath.Join(t.TempDir(), "position"))
+	s := login(t, i.server.url, "alice")
+	i.starts(s, 200, "/exchange?uuid=")
+	minted := i.mustMint(s)
+	i.mustMint(s, ramptest.TransactionFails(), ramptest.TransactionType(7))
+	check(t, i.service.Resend(t.Context(), minted))
+	if _, err := i.service.Mint(t.Context(), i.initialize(), s, ramp.NewAmount(2000)); err == nil {
+		t.Fatal("a mint beyond the balance was approved")
+	}
+	i.mustMint(s, ramptest.ValidateOtherDigest()) // the repeat is rejected
+	i.mustMint(s, ramptest.WrongHMAC(ramptest.OnValidate), ramptest.MissingHMAC(ramptest.OnResult))
+	i.service.Advance(time.Hour)
+	db, _, err := openDatabase(i.address, 1)
+	check(t, err)
+	defer db.Close()
+	for _, hours := range []string{"12", "2"} {
+		i.mustMint(s, ramptest.StaysPending())
+		_, err := db.Exec("UPDATE ramp_orders SET accepted_at = accepted_at - 3600000 * " + hours + " WHERE state = 'accepted'")
+		check(t, err)
+	}
+	var got map[string]string
+	for end := time.Now().Add(20 * time.Second); got[`ramp_books_findings{kind="differs"}`] != "0"; time.Sleep(10 * time.Millisecond) {
+		if got = scrape(t, "http://"+address+"/metrics"); time.Now().After(end) {
+			t.Fatal("the books are not read")
+		}
+	}
 	for series, want := range map[string]string{
-		`ramp_webhook_calls_total{code="",direction="",endpoint="assets",status="200",unverified="false"}`:                      "1",
-		`ramp_webhook_calls_total{code="",direction="mint",endpoint="validate",status="200",unverified="false"}`:                "4",
+		`ramp_webhook_calls_total{code="",direction="mint",endpoint="validate",status="200",unverified="false"}`:                "6",
 		`ramp_webhook_calls_total{code="INVALID_BALANCE",direction="mint",endpoint="validate",status="200",unverified="false"}`: "1",
 		`ramp_webhook_calls_total{code="ORDER_CONFLICT",direction="mint",endpoint="validate",status="200",unverified="false"}`:  "1",
 		`ramp_webhook_calls_total{code="",direction="mint",endpoint="result",status="200",unverified="false"}`:                  "5",
@@ -137,63 +82,48 @@ func TestMetricsTellAStory(t *testing.T) {
 		`ramp_conflicts_total{endpoint="result"}`:                                                                               "0",
 		`ramp_webhook_calls_total{code="INTERNAL_ERROR",direction="mint",endpoint="result",status="500",unverified="false"}`:    "0",
 		`ramp_client_calls_total{failed="true",kind="initialize",name="initialize"}`:                                            "0",
-		`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:                                    "4",
+		`ramp_client_calls_total{failed="false",kind="initialize",name="initialize"}`:                                           "1",
+		`ramp_client_calls_total{failed="false",kind="rpc",name="wait"}`:                                                        "5",
+		`ramp_client_duration_seconds_count{kind="rpc",name="wait"}`:                                                            "5",
+		`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:                                    "6",
 		`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:                                "3",
 		`ramp_order_steps_total{direction="mint",effect="nothing",new="false",state="succeeded"}`:                               "1",
 		`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:                                 "1",
-		`ramp_client_calls_total{failed="false",kind="initialize",name="initialize"}`:                                           "5",
-		`ramp_client_calls_total{failed="false",kind="rpc",name="wait"}`:                                                        "5",
-		`ramp_client_attempts_total{failed="false",name="batch"}`:                                                               "5",
-		`ramp_client_duration_seconds_count{kind="rpc",name="wait"}`:                                                            "5",
+		`ramp_signatures_total{released="true"}`:                                                                                "6",
+		`ramp_orders_slow{direction="mint"}`:                                                                                    "2",
+		`ramp_orders_late{direction="mint"}`:                                                                                    "2",
+		`ramp_orders_waiting{direction="mint"}`:                                                                                 "1",
+		`ramp_orders_waiting{direction="burn"}`:                                                                                 "0",
 	} {
 		if got[series] != want {
 			t.Errorf("%s is %q, not %q", series, got[series], want)
 		}
 	}
-}
-
-// waiting is the CountWaiting method of a store in which two mints wait.
-func waiting(_ context.Context, d ramp.Direction, before time.Time) (int, time.Time, error) {
-	age := time.Since(before).Truncate(time.Hour)
-	if d == ramp.Mint {
-		return map[time.Duration]int{time.Hour: 3, 13 * time.Hour: 2}[age], before, nil
+	i.service.FailRPC(-32601)
+	if block := scrape(t, "http://"+address+"/metrics")["ramp_node_block_seconds"]; block != "NaN" || got["ramp_node_block_seconds"] == "NaN" {
+		t.Errorf("the newest block is of %s, and of %s while the node fails", got["ramp_node_block_seconds"], block)
 	}
-	return 0, time.Time{}, errors.New("the database does not answer")
-}
-
-func TestWaitingOrdersAreCounted(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	countWaiting(registry, waiting)
-	got := scrape(t, served(t, registry))
-	if got[`ramp_orders_waiting{direction="mint"}`] != "2" || got[`ramp_orders_late{direction="mint"}`] != "3" ||
-		got[`ramp_orders_waiting{direction="burn"}`] != "NaN" {
-		t.Error(got)
+	if response, err := http.Get(i.server.url + "/metrics"); err != nil || response.StatusCode != 404 {
+		t.Errorf("players get %v, %v", response, err)
 	}
-}
 
-// The server counts its calls, to its client and to the node too, and the address that
-// players reach has no metrics.
-func TestTheServerHasMetrics(t *testing.T) {
-	address := freeAddress(t)
-	p := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-metrics", address)
-	s := login(t, p.url, "alice")
-	var page struct{ URL string }
-	if status := call(t, p.url+"/exchange", map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}, &page); status != 200 {
-		t.Fatalf("/exchange answered %d", status)
+	i.service.FailRPC(503)
+	i.mustMint(s) // a repeated attempt
+	series := ""
+	for one := range scrape(t, "http://"+address+"/metrics") {
+		series += one + "\n"
 	}
-	got := scrape(t, "http://"+address+"/metrics")
-	for series, want := range map[string]string{
-		`ramp_client_calls_total{failed="false",kind="initialize",name="initialize"}`: "1",
-		`ramp_orders_waiting{direction="mint"}`:                                       "0",
-	} {
-		if got[series] != want {
-			t.Errorf("%s is %q, not %q", series, got[series], want)
+	all := queries(t)
+	for _, r := range rules(t) {
+		all[r.Alert] = r.Expr
+	}
+	for title, query := range all {
+		for _, selector := range regexp.MustCompile(`(ramp_[a-z_]+)(?:\{([^}]*)\})?`).FindAllStringSubmatch(query, -1) {
+			for _, label := range regexp.MustCompile(`[a-z]+="[^"]*"|$`).FindAllString(selector[2], -1) {
+				if !regexp.MustCompile(`(?m)^` + selector[1] + `\b.*` + regexp.QuoteMeta(label)).MatchString(series) {
+					t.Errorf("%s: no series %s{%s}", title, selector[1], label)
+				}
+			}
 		}
-	}
-	response, err := http.Get(p.url + "/metrics")
-	check(t, err)
-	check(t, response.Body.Close())
-	if response.StatusCode != 404 {
-		t.Errorf("players get %d", response.StatusCode)
 	}
 }

@@ -24,7 +24,7 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	s := newSettings(flags)
 	command, err := support.NewCommand(name, flags)
 	var decides *decision
-	if slices.Contains([]string{"close", "open", "resolve"}, name) {
+	if slices.Contains([]string{"close", "open", "resolve", "prune"}, name) {
 		decides = newDecision(name, flags)
 	} else if err != nil && name != "conflicts" && name != "migrate" {
 		return fmt.Errorf("%w: %w", err, errUsage)
@@ -40,7 +40,7 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	switch {
 	case decides != nil:
-		said, err := decides.run(ctx, game, flags.Arg(0))
+		said, err := decides.run(ctx, game, store, flags.Arg(0))
 		if err == nil {
 			log.WarnContext(ctx, name, "who", decides.who, "reason", decides.reason, "uuid", flags.Arg(0))
 			_, err = fmt.Fprintln(stdout, said)

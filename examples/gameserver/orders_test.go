@@ -56,6 +56,11 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		if !strings.Contains(printed, burn.String()) || strings.Contains(printed, lost.String()) {
 			t.Errorf("of the burns it listed\n%s", printed)
 		}
+		printed, _, err = desk(t, nil, "list", "-db", address, "-player", "alice")
+		check(t, err)
+		if strings.Count(printed, "\n") != 5 {
+			t.Errorf("of alice it listed\n%s", printed)
+		}
 		printed, _, err = desk(t, nil, "list", "-db", address)
 		check(t, err)
 		if strings.Count(printed, "\n") != 1 {
@@ -131,106 +136,29 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 	})
 }
 
-// Support finds the orders of a player who complains, and those of an incident, whether
-// they have ended or not.
-func TestADeskFindsTheOrdersOfAPlayerAndOfATime(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, address string) {
-		p := deploy(t, address, "-any-rate")
-		service, client := serviceOf(t, p.url)
-		begun := time.Now().Add(-time.Second)
-		mint := func(s ramp.Session) string {
-			id := initialize(t, client, item(t, "item_gold", "1"))
-			_, err := service.Mint(t.Context(), id, s, ramp.NewAmount(1))
-			check(t, err)
-			return id.String()
-		}
-		alice, again, bob := login(t, p.url, "alice"), login(t, p.url, "alice"), login(t, p.url, "bob")
-		first, other := mint(alice), mint(bob)
-		service.Advance(time.Minute)
-		second := mint(again) // waits
-		now := time.Now().Add(time.Second)
-		between := func(from, to time.Time) []string {
-			return []string{"-from", from.UTC().Format(time.RFC3339), "-to", to.UTC().Format(time.RFC3339)}
-		}
-		for name, c := range map[string]struct {
-			args []string
-			want []string
-		}{
-			"player":  {[]string{"-player", "alice"}, []string{first, second}},
-			"session": {[]string{"-session", again.ID}, []string{second}},
-			"wallet":  {[]string{"-address", service.Wallet(bob).Hex()}, []string{other}},
-			"ended":   {between(begun, now), []string{first, other}},
-			"before":  {between(begun.Add(-time.Hour), begun), nil},
-			"waiting": {[]string{"-older", "-1s"}, []string{second}},
-			"nobody":  {[]string{"-player", "carol"}, nil},
-			"network": {[]string{"-player", "alice", "-network", "testnet"}, []string{first, second}},
-			"other":   {[]string{"-player", "alice", "-network", "mainnet"}, nil},
-		} {
-			printed, _, err := desk(t, nil, append([]string{"list", "-db", address}, c.args...)...)
-			check(t, err)
-			if strings.Count(printed, "\n") != 1+len(c.want) {
-				t.Errorf("%s: it listed\n%s", name, printed)
-			}
-			for _, id := range c.want {
-				if !strings.Contains(printed, id) {
-					t.Errorf("%s: %s is not in\n%s", name, id, printed)
-				}
-			}
-		}
-	})
-}
-
-// A conflict is stored once, however often the result is delivered, and listed.
-func TestADeskListsTheConflicts(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, address string) {
-		p := deploy(t, address, "-any-rate")
-		service, client := serviceOf(t, p.url)
-		alice := login(t, p.url, "alice")
-		order, err := service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), alice, ramp.NewAmount(1), ramptest.ResultNever())
+// A person deletes what ended long ago, and nothing else.
+func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
+	address := "sqlite:" + filepath.Join(t.TempDir(), "game.db")
+	p := deploy(t, address, "-any-rate")
+	service, client := serviceOf(t, p.url)
+	alice := login(t, p.url, "alice")
+	for _, fault := range [][]ramptest.Fault{nil, {ramptest.StaysPending()}} {
+		_, err := service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), alice, ramp.NewAmount(1), fault...)
 		check(t, err)
 		service.Advance(time.Minute)
-		check(t, service.Deliver(t.Context(), order, ramptest.Succeeded))
-		for range 2 {
-			if err := service.Deliver(t.Context(), order, ramptest.Failed); err == nil {
-				t.Fatal("the second outcome was accepted")
-			}
-		}
-		printed, _, err := desk(t, nil, "conflicts", "-db", address)
-		check(t, err)
-		if strings.Count(printed, "\n") != 2 || !strings.Contains(printed, order.UUID.String()) || !strings.Contains(printed, order.TxHash.Hex()) ||
-			!strings.Contains(printed, "succeeded") {
-			t.Errorf("it listed\n%s", printed)
-		}
-	})
-}
-
-func TestADeskThatIsUsedWronglyChangesNothing(t *testing.T) {
-	mistyped := filepath.Join(t.TempDir(), "mistyped.db")
-	empty := "sqlite:" + mistyped
-	id := uuid.NewString()
-	for name, c := range map[string]struct {
-		args []string
-		want string
-	}{
-		"nothing":             {nil, "there is no command"},
-		"an unknown command":  {[]string{"forget"}, "there is no command"},
-		"a second word":       {[]string{"conflicts", "-db", ready(t), "again"}, `unexpected argument "again"`},
-		"no UUID":             {[]string{"show", "-db", ready(t)}, "one argument is required"},
-		"a mistyped database": {[]string{"list", "-db", empty}, "no such file"},
-		"no node":             {[]string{"finish", "-db", ready(t), "-who", "bob", "-reason", "x", "-tx", "0x" + strings.Repeat("1", 64), id}, "RAMP_RPC_URL and -chain-id are required"},
-		"an unknown order":    {[]string{"abandon", "-db", ready(t), "-who", "bob", "-reason", "x", id}, "unknown order"},
-		"books without node":  {[]string{"reconcile", "-db", ready(t), "-token", token}, "RAMP_RPC_URL and -chain-id are required"},
-		"books of no token":   {[]string{"reconcile", "-db", ready(t)}, "-token is required"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			printed, _, err := desk(t, nil, c.args...)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(printed, "\n\n") {
-				t.Errorf("%v, having printed %q", err, printed)
-			}
-		})
 	}
-	if _, err := os.Stat(mistyped); err == nil {
-		t.Error("a database was created")
+	db, _, err := openDatabase(address, 1)
+	check(t, err)
+	defer db.Close()
+	_, err = db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
+		INSERT INTO ramp_orders SELECT printf('00000000-0000-4000-8000-%012d', i), claim, state, direction, network, project_id, session_id, user_address,
+		digest, intent, NULL, reason, accepted_at - 2592000000, finished_at - 2592000000 FROM ramp_orders, n WHERE state = 'succeeded'`) // 30 days earlier
+	check(t, err)
+	check(t, db.Close())
+	printed, logged, err := desk(t, nil, "prune", "-db", address, "-direction", "mint", "-before", time.Now().AddDate(0, 0, -10).Format(time.DateOnly), "-who", "bob", "-reason", "case 19")
+	check(t, err)
+	if printed != "1001 orders were deleted.\n" || !strings.Contains(logged, `"who":"bob","reason":"case 19"`) || countOrders(t, address) != 2 {
+		t.Errorf("it printed %q and logged %q; %d orders are left", printed, logged, countOrders(t, address))
 	}
 }
 

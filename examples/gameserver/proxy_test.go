@@ -2,17 +2,14 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/big"
 	mathrand "math/rand/v2"
 	"net"
@@ -39,36 +36,14 @@ var proxies = map[string]struct {
 	config, binary, certificate, address string
 	patience                             string // the longest wait for an answer
 	args                                 func(config string) []string
-	naive                                string // a configuration without the advice of docs/operations.md
 }{
 	"nginx": {
 		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443", patience: "proxy_read_timeout ",
 		args: func(config string) []string { return []string{"-c", config, "-g", "daemon off; user root;"} },
-		naive: `events {}
-pid /tmp/nginx.pid;
-http {
-    client_body_temp_path /tmp/nginx_body;
-    upstream game { server game-1:8080; server game-2:8080; }
-    server { listen 8443 ssl; ssl_certificate /etc/nginx/tls/tls.crt; ssl_certificate_key /etc/nginx/tls/tls.key;
-        location / { proxy_pass http://game; proxy_read_timeout 35s; } }
-}
-`,
 	},
 	"HAProxy": {
 		config: "deploy/haproxy.cfg", binary: "haproxy", certificate: "/etc/haproxy/tls.pem", address: "bind :8443", patience: "timeout server ",
 		args: func(config string) []string { return []string{"-f", config, "-db"} },
-		naive: `defaults
-    mode http
-    timeout connect 50ms
-    timeout client 35s
-    timeout server 35s
-frontend service
-    bind :8443 ssl crt /etc/haproxy/tls.pem
-    default_backend game
-backend game
-    server game-1 game-1:8080
-    server game-2 game-2:8080
-`,
 	},
 }
 
@@ -147,62 +122,71 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 		_ = command.Process.Signal(os.Interrupt)
 		<-ended
 	})
-	for { // until it listens
-		connection, err := net.Dial("tcp", address)
-		if err == nil {
-			check(t, connection.Close())
-			break
-		}
-		select {
-		case <-ended:
-			t.Fatalf("%s does not start:\n%s", name, &log)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	awaitListener(t, address, &log)
 	return "https://" + address, client
 }
 
-// The alert RampProxyAnswers compares these metrics.
-func TestHAProxyCountsWhatItAnswersItself(t *testing.T) {
-	if _, err := lookUp("haproxy"); err != nil {
-		t.Skip("*** NOT TESTED: haproxy is not installed ***")
+// awaitListener waits until something listens on an address.
+func awaitListener(t *testing.T, address string, log *bytes.Buffer) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if connection, err := net.Dial("tcp", address); err == nil {
+			check(t, connection.Close())
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("nothing listens on %s:\n%s", address, log)
+		}
 	}
-	for _, c := range []struct {
-		first, all string
-		servers    int
-	}{{unused, "2", 0}, {"", "2", 2}} {
-		if c.first == "" {
-			b := startBackend(t)
-			b.mode.Store("500")
-			c.first = b.address
-		}
-		metrics := freeAddress(t)
-		proxy, client := startProxy(t, "HAProxy", replaceAll(t, configOf(t, "HAProxy"), " :8405", " "+metrics), c.first, c.first)
-		for range 2 {
-			response, err := client.Post(proxy+"/api/result", "application/json", strings.NewReader("{}"))
-			check(t, err)
-			check(t, response.Body.Close())
-			if response.StatusCode != 500 {
-				t.Errorf("the answer is %d", response.StatusCode)
+}
+
+// The alert RampProxyAnswers has the answers of a proxy itself. mtail counts those of nginx, in
+// its access log.
+func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
+	eachProxy(t, func(t *testing.T, name string) {
+		metrics, log := freeAddress(t), filepath.Join(t.TempDir(), "access.log")
+		server := startBackend(t)
+		proxy, client := startProxy(t, name, strings.NewReplacer(" :8405", " "+metrics, "/dev/stdout", `"`+log+`"`).Replace(configOf(t, name)), server.address, server.address)
+		if name == "nginx" {
+			_, port, _ := net.SplitHostPort(metrics)
+			mtail := exec.Command("mtail", "--progs", "deploy/nginx.mtail", "--logs", log, "--address", "127.0.0.1", "--port", port)
+			if err := mtail.Start(); err != nil {
+				t.Skip("*** NOT TESTED: mtail is not installed ***")
 			}
+			t.Cleanup(func() { _ = mtail.Process.Kill(); _ = mtail.Wait() })
+			awaitListener(t, metrics, nil)
 		}
-		var all string
-		var sum int
-		for end := time.Now().Add(10 * time.Second); all != c.all || sum != c.servers; { // HAProxy counts a call after its answer
+		server.mode.Store("500")
+		for n := range 3 { // the server answers one of them
+			if got := seen(client, proxy); got != "500" {
+				t.Errorf("call %d: the service sees %s", n, got)
+			}
+			server.close()
+		}
+		var all, own float64
+		for end := time.Now().Add(20 * time.Second); all < 3; time.Sleep(10 * time.Millisecond) { // a call is counted after its answer
 			if time.Now().After(end) {
-				t.Fatalf("HAProxy counts %s answers, %d of them from servers", all, sum)
+				t.Fatalf("%s counts %v answers, %v of its own", name, all, own)
 			}
-			got := scrape(t, "http://"+metrics+"/metrics")
-			all, sum = got[`haproxy_frontend_http_responses_total{proxy="service",code="5xx"}`], 0
-			for series, value := range got {
-				if strings.HasPrefix(series, `haproxy_server_http_responses_total{proxy="game",`) && strings.Contains(series, `code="5xx"`) {
-					n, err := strconv.Atoi(value)
-					check(t, err)
-					sum += n
+			all, own = 0, 0
+			for series, value := range scrape(t, "http://"+metrics+"/metrics") {
+				n, _ := strconv.ParseFloat(value, 64)
+				switch metric, _, _ := strings.Cut(series, "{"); {
+				case metric == "mtail_log_lines_total":
+					all += n
+				case metric == "nginx_failures_total":
+					own += n
+				case series == `haproxy_frontend_http_responses_total{proxy="service",code="5xx"}`:
+					all, own = all+n, own+n
+				case metric == "haproxy_server_http_responses_total" && strings.Contains(series, `proxy="game"`) && strings.Contains(series, `code="5xx"`):
+					own -= n
 				}
 			}
 		}
-	}
+		if own != 2 {
+			t.Errorf("%s counts %v answers of its own", name, own)
+		}
+	})
 }
 
 // What blackbox_exporter calls from outside is answered with 401 by the game only.
@@ -264,6 +248,7 @@ func configOf(t *testing.T, name string) string {
 // backend is a game server whose behavior the tests choose.
 type backend struct {
 	address string
+	close   func()
 	mode    atomic.Value // string
 	calls   atomic.Int64
 	mu      sync.Mutex
@@ -277,7 +262,7 @@ func startBackend(t *testing.T) *backend {
 	b.mode.Store("fine")
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
-	b.address = server.Listener.Addr().String()
+	b.address, b.close = server.Listener.Addr().String(), server.Close
 	return b
 }
 
@@ -388,27 +373,6 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 			if response.StatusCode != 404 {
 				t.Errorf("%s from outside is answered with %d", path, response.StatusCode)
 			}
-		}
-	})
-}
-
-// Without the settings, the service stops delivering a result.
-func TestAProxyAsItComesEndsAResult(t *testing.T) {
-	eachProxy(t, func(t *testing.T, name string) {
-		backend := startBackend(t)
-		url, client := startProxy(t, name, proxies[name].naive, backend.address, backend.address)
-		hasty, hastyClient := startHastyProxy(t, name, proxies[name].naive, backend.address, backend.address, "100ms")
-		down, downClient := startProxy(t, name, proxies[name].naive, unused, unused)
-		backend.mode.Store("503")
-		if got := seen(client, url); got != "503" {
-			t.Errorf("a 503 arrives as %s", got)
-		}
-		if got := seen(downClient, down); repeated(got) {
-			t.Errorf("with no server, the service sees %s", got)
-		}
-		backend.mode.Store("hangs")
-		if got := seen(hastyClient, hasty); got != "504" {
-			t.Errorf("a timeout arrives as %s", got)
 		}
 	})
 }
@@ -537,51 +501,6 @@ func awaitServers(t *testing.T, client *http.Client, url string) {
 			t.Fatal("the servers do not come back")
 		}
 	}
-}
-
-// http.TimeoutHandler answers 503, after which the service does not deliver the
-// result again. With a deadline in the context, the server answers 500.
-func TestADeadlineInsteadOfATimeoutHandler(t *testing.T) {
-	key, err := ramp.TextKey(hmacKey)
-	check(t, err)
-	signer, err := ramp.NewKeySigner(validatorKey)
-	check(t, err)
-	const limit = 20 * time.Millisecond
-	for name, c := range map[string]struct {
-		wrap    func(http.Handler) http.Handler
-		repeats bool
-	}{
-		"http.TimeoutHandler": {func(h http.Handler) http.Handler { return http.TimeoutHandler(h, limit, "") }, false},
-		"a deadline":          {func(h http.Handler) http.Handler { return withDeadline(h, limit) }, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: slowGame{}, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
-			check(t, err)
-			service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: c.wrap(handler), Books: ramptest.BooksReport})
-			api, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
-			check(t, err)
-			_, err = service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")),
-				ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1))
-			check(t, err)
-			sent := service.Advance(time.Minute)
-			if len(sent) != 1 || sent[0].Next.IsZero() == c.repeats {
-				t.Errorf("%+v", sent)
-			}
-		})
-	}
-}
-
-// slowGame blocks at a result until the context is done.
-type slowGame struct{}
-
-func (slowGame) Authenticate(context.Context, ramp.Session) error { return nil }
-func (slowGame) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return nil, errors.New("none")
-}
-func (slowGame) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
-func (slowGame) Result(ctx context.Context, _ ramp.Session, _ *ramp.Result) error {
-	<-ctx.Done()
-	return ctx.Err()
 }
 
 // The settings that the documentation names are in the files.

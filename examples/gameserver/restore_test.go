@@ -104,14 +104,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		point(p)
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { current.Load().ServeHTTP(w, r) }))
 		t.Cleanup(proxy.Close)
-		key, err := ramp.TextKey(hmacKey)
-		check(t, err)
-		signer, err := ramp.NewKeySigner(validatorKey)
-		check(t, err)
-		service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: proxy.URL,
-			Books: ramptest.BooksOff}) // a restore does lose what they would report
-		client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
-		check(t, err)
+		service, client := serviceOf(t, proxy.URL, ramptest.BooksOff) // a restore does lose what they would report
 		s := login(t, p.url, "alice")
 		type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 		again := func(place placer, id uuid.UUID) *ramptest.Order {

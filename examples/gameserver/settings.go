@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
@@ -42,7 +41,7 @@ func newSettings(flags *flag.FlagSet) *settings {
 	flags.Func("payers", "`addresses` with which the ramp sends or pays for transactions, separated by commas", addresses(&s.payers))
 	flags.Func("contracts", "`addresses` of the ramp's contracts, separated by commas", addresses(&s.contracts))
 	flags.BoolVar(&s.anyFailure, "any-failure", false, "accept any failed transaction, if the ramp's addresses are not known")
-	flags.IntVar(&s.decimals, "decimals", -1, "decimals of the token, a `number`; by default the node is asked, which must then be reachable")
+	flags.IntVar(&s.decimals, "decimals", -1, "decimals of the token, a `number`; a server that confirms results requires it, and compares it with the contract")
 	return s
 }
 
@@ -106,21 +105,6 @@ func (s *settings) proof() *ramp.Proof {
 		proof.Decimals[s.token] = s.decimals
 	}
 	return proof
-}
-
-// askDecimals completes a proof with the decimals of the token, unless -decimals has them.
-func (s *settings) askDecimals(ctx context.Context, proof *ramp.Proof, chain *ramp.RPC) error {
-	if s.decimals >= 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	decimals, err := chain.TokenDecimals(ctx, s.token)
-	if err != nil {
-		return fmt.Errorf("the node does not say the decimals of the token, so set -decimals: %w", err)
-	}
-	proof.Decimals[s.token] = decimals
-	return nil
 }
 
 // desk returns what shows and ends orders by hand, and compares the books.

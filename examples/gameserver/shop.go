@@ -13,23 +13,30 @@ import (
 
 // decision is a command of a person who says why. close closes the shop: every server with
 // this database declines every new order, signs nothing, and still takes results. open opens
-// it. resolve closes the conflicts of an order, and with them the alert.
-type decision struct{ name, who, reason string }
+// it. resolve closes the conflicts of an order, and with them the alert. prune deletes
+// finished orders, as a user who may.
+type decision struct{ name, who, reason, direction, before string }
 
 func newDecision(name string, flags *flag.FlagSet) *decision {
 	d := &decision{name: name}
 	flags.StringVar(&d.who, "who", "", "`name` of the person who decides; required")
 	flags.StringVar(&d.reason, "reason", "", "why; required")
+	if name == "prune" {
+		flags.StringVar(&d.direction, "direction", "", "`direction` of the orders, mint or burn; required")
+		flags.StringVar(&d.before, "before", "", "`date` before which they ended, such as 2026-05-01; required")
+	}
 	return d
 }
 
 // run makes the decision. id is the UUID of the order whose conflicts are resolved, or "".
-func (d *decision) run(ctx context.Context, g *game, id string) (said string, err error) {
+func (d *decision) run(ctx context.Context, g *game, store *ramp.SQLStore, id string) (said string, err error) {
 	why := d.who + ": " + d.reason
 	statement, values := "UPDATE shop SET closed = ?", []any{why}
 	switch {
 	case d.who == "" || d.reason == "" || (id == "") != (d.name != "resolve"):
 		return "", fmt.Errorf("-who and -reason are required, and a UUID to resolve: %w", errUsage)
+	case d.name == "prune":
+		return d.prune(ctx, store)
 	case d.name == "resolve":
 		statement, values = "UPDATE conflicts SET closed = ? WHERE uuid = ? AND closed = ''", append(values, id)
 		said = "The conflicts are closed."
@@ -45,6 +52,16 @@ func (d *decision) run(ctx context.Context, g *game, id string) (said string, er
 		}
 	}
 	return said, err
+}
+
+// prune deletes finished orders, 1,000 at a time.
+func (d *decision) prune(ctx context.Context, store *ramp.SQLStore) (said string, err error) {
+	before, err := time.Parse(time.DateOnly, d.before)
+	total := 0
+	for n := 1; n > 0 && err == nil; total += n {
+		n, err = store.DeleteFinished(ctx, ramp.Direction(d.direction), before)
+	}
+	return fmt.Sprintf("%d orders were deleted.", total), err
 }
 
 // checkOpen rejects an order before it begins while the shop is closed. bindWallet decides.

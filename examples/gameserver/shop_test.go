@@ -3,10 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
-	"net/http"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,29 +80,6 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 	})
 }
 
-func TestPlayersCannotStartInAClosedShop(t *testing.T) {
-	address := "sqlite:" + filepath.Join(t.TempDir(), "game.db")
-	p := start(t, address, "-metrics", freeAddress(t))
-	s := login(t, p.url, "alice")
-	exchange := func() (status int, text string) {
-		var answer struct{ URL, Error string }
-		status = call(t, p.url+"/exchange", map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}, &answer)
-		return status, answer.Error
-	}
-	turn(t, "close", address)
-	if status, text := exchange(); status != 503 || text != "the shop is closed" {
-		t.Errorf("closed: %d %s", status, text)
-	}
-	turn(t, "open", address)
-	if status, text := exchange(); status != 200 {
-		t.Errorf("open: %d %s", status, text)
-	}
-	p.kill()
-	if err := run(t.Context(), []string{"shop", "close", "-db", address, "-who", "alice"}, func(string) string { return "" }, &bytes.Buffer{}, &bytes.Buffer{}); !errors.Is(err, errUsage) {
-		t.Errorf("without a reason: %v", err)
-	}
-}
-
 // The alert about a conflict ends when a person has closed it, and comes back for no repeat.
 func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
@@ -148,152 +122,4 @@ func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 			t.Error("closed twice")
 		}
 	})
-}
-
-// incident is a game with one server and the commands of its operator.
-type incident struct {
-	*testing.T
-	address, state string
-	flags          []string
-	server         *process
-	service        *ramptest.Service
-	client         *ramp.Client
-	file           *ramptest.StateFile
-}
-
-// rotate starts the server with these keys, and the service with what its console then has.
-// The service keeps its orders and its chain.
-func (i *incident) rotate(hmac, validator string) {
-	i.Helper()
-	if i.server != nil {
-		i.server.kill()
-		i.service.Close()
-		check(i.T, i.file.Close())
-	}
-	key, err := ramp.TextKey(hmac)
-	check(i.T, err)
-	signer, err := ramp.NewKeySigner(validator)
-	check(i.T, err)
-	i.file, err = ramptest.OpenState(i.state)
-	check(i.T, err)
-	listen := freeAddress(i.T)
-	i.service = ramptest.Start(i.T, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + listen, State: i.file,
-		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Books: ramptest.BooksReport, BlockTime: time.Second / 2}) // results fail until they are finished by hand
-	i.server = newProcess(i.T, i.address, []string{"RAMP_HMAC_KEY=" + hmac, "RAMP_VALIDATOR_KEY=" + validator, "RAMP_RPC_URL=" + i.node()},
-		append([]string{"-addr", listen}, i.flags[2:]...))
-	i.client, err = ramp.NewClient(ramp.ClientConfig{URL: i.service.URL(), Key: key})
-	check(i.T, err)
-}
-
-func (i *incident) node() string { return i.service.RPCURL(ramp.Testnet) }
-
-// desk runs a command of the operator.
-func (i *incident) desk(args ...string) (string, error) {
-	i.Helper()
-	var out, log bytes.Buffer
-	command := 1
-	if args[0] == "orders" {
-		command = 2
-	}
-	err := run(i.Context(), slices.Concat(args[:command], i.flags, args[command:]), func(name string) string {
-		return map[string]string{"RAMP_RPC_URL": i.node()}[name]
-	}, &out, &log)
-	return out.String(), err
-}
-
-func (i *incident) mint(s ramp.Session, faults ...ramptest.Fault) (*ramptest.Order, error) {
-	i.Helper()
-	started, err := i.client.Initialize(i.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project",
-		Token: token, MintFeeBps: 100, Materials: []ramp.Item{{ID: itemGem, Amount: ramp.NewAmount(10), IconURL: "https://example.com/icons/gem.png"}}}})
-	check(i.T, err)
-	return i.service.Mint(i.Context(), started.UUID, s, ramp.NewAmount(1), faults...)
-}
-
-func newIncident(t *testing.T) *incident {
-	dir := t.TempDir()
-	i := &incident{T: t, address: "sqlite:" + filepath.Join(dir, "game.db"), state: filepath.Join(dir, "service")}
-	i.flags = []string{"-db", i.address, "-chain-id", "1112", "-any-failure", "-project", "project", "-token", token, "-network", "testnet"}
-	i.rotate(hmacKey, validatorKey)
-	return i
-}
-
-// listedHash finds a transaction in what orders show has printed.
-var listedHash = regexp.MustCompile(`(0x[0-9a-f]{64})  block`)
-
-// The runbook of docs/operations.md, from the decision to the open shop.
-func TestTheRunbookOfALeakedHMACKey(t *testing.T) {
-	i := newIncident(t)
-	s := login(t, i.server.url, "alice")
-	order, err := i.mint(s, ramptest.ResultNever())
-	check(t, err)
-	i.service.Advance(time.Minute)
-
-	turn(t, "close", i.address)
-	if _, err := i.mint(s); !declined(err) {
-		t.Errorf("in the closed shop: %v", err)
-	}
-	i.rotate("a new key", validatorKey)
-	leaked, err := ramp.TextKey(hmacKey)
-	check(t, err)
-	forged, err := http.NewRequestWithContext(t.Context(), http.MethodPost, i.server.url+"/api/validate", strings.NewReader("{}"))
-	check(t, err)
-	forged.Header.Set("X-HMAC-SIGNATURE", leaked.Sign([]byte("{}")))
-	response, err := http.DefaultClient.Do(forged)
-	check(t, err)
-	check(t, response.Body.Close())
-	if response.StatusCode != 401 {
-		t.Errorf("the thief's call is answered with %d", response.StatusCode)
-	}
-	if printed, err := i.desk("orders", "count"); err != nil || !regexp.MustCompile(`(?m)^0s +1 +0$`).MatchString(printed) {
-		t.Errorf("what waits: %v\n%s", err, printed)
-	}
-	printed, err := i.desk("orders", "show", order.UUID.String())
-	check(t, err)
-	printed, err = i.desk("orders", "finish", "-who", "alice", "-reason", "case 17", "-tx", listedHash.FindStringSubmatch(printed)[1], order.UUID.String())
-	if err != nil || !strings.Contains(printed, "is succeeded") {
-		t.Errorf("finish: %v\n%s", err, printed)
-	}
-	if printed, err := i.desk("orders", "count"); err != nil || !regexp.MustCompile(`(?m)^0s +0 +0$`).MatchString(printed) {
-		t.Errorf("what waits at the end: %v\n%s", err, printed)
-	}
-	if printed, err := i.desk("reconcile"); err != nil {
-		t.Errorf("the books: %v\n%s", err, printed)
-	}
-	turn(t, "open", i.address)
-	if _, err := i.mint(s); err != nil {
-		t.Errorf("in the open shop: %v", err)
-	}
-	i.service.Advance(time.Minute)
-}
-
-// The thief has minted with the old key. The books find it.
-func TestTheRunbookOfALeakedValidatorKey(t *testing.T) {
-	const newKey = "0x2234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
-	i := newIncident(t)
-	s := login(t, i.server.url, "alice")
-	order, err := i.mint(s, ramptest.ResultNever())
-	check(t, err)
-	_, err = i.mint(s, ramptest.MintedByStranger())
-	check(t, err)
-	i.service.Advance(time.Minute)
-
-	turn(t, "close", i.address)
-	if _, err := i.mint(s); !declined(err) {
-		t.Errorf("in the closed shop: %v", err)
-	}
-	i.rotate(hmacKey, newKey)
-	printed, err := i.desk("orders", "show", order.UUID.String())
-	check(t, err)
-	printed, err = i.desk("orders", "finish", "-who", "alice", "-reason", "case 18", "-tx", listedHash.FindStringSubmatch(printed)[1], order.UUID.String())
-	if err != nil || !strings.Contains(printed, "is succeeded") {
-		t.Errorf("finish: %v\n%s", err, printed)
-	}
-	if printed, err := i.desk("reconcile"); err == nil || !strings.Contains(printed, "event_without_order") {
-		t.Errorf("the books: %v\n%s", err, printed)
-	}
-	turn(t, "open", i.address)
-	if _, err := i.mint(s); err != nil {
-		t.Errorf("a small mint with the new key: %v", err)
-	}
-	i.service.Advance(time.Minute)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,12 +17,6 @@ import (
 // of its end which token the sword became, or which token was burned.
 
 const startingSwords = 2 // of a new player
-
-// countSwords returns how many swords a player can use.
-func (g *game) countSwords(ctx context.Context, player string) (n int64, err error) {
-	err = g.db.QueryRowContext(ctx, g.bind("SELECT COUNT(*) FROM swords WHERE player = ? AND order_id = ''"), player).Scan(&n)
-	return n, err
-}
 
 // createSwords creates the swords of a new player.
 func (g *game) createSwords(ctx context.Context, tx *sql.Tx, player string) error {
@@ -93,21 +88,16 @@ func (g *game) remember(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 func (g *game) bringBack(ctx context.Context, tx *sql.Tx, step ramp.Step, n int64) error {
 	burned := step.Evidence.TokenIDs
 	for i := range n {
-		var known int64
+		err := errRows
 		if i < int64(len(burned)) {
-			done, err := tx.ExecContext(ctx, g.bind("UPDATE swords SET player = "+ofSession+", order_id = '', token_id = '' WHERE token_id = ?"), step.Order.SessionID, burned[i].String())
-			if err != nil {
-				return err
-			}
-			if known, err = done.RowsAffected(); err != nil {
-				return err
-			}
+			err = g.change(ctx, tx, 1, "UPDATE swords SET player = "+ofSession+", order_id = '', token_id = '' WHERE token_id = ?", step.Order.SessionID, burned[i].String())
 		}
-		if known == 0 {
+		if errors.Is(err, errRows) { // unknown
 			id := fmt.Sprintf("%s/%d", step.Order.UUID, i)
-			if err := g.change(ctx, tx, 1, "INSERT INTO swords (id, player) VALUES (?, "+ofSession+")", id, step.Order.SessionID); err != nil {
-				return err
-			}
+			err = g.change(ctx, tx, 1, "INSERT INTO swords (id, player) VALUES (?, "+ofSession+")", id, step.Order.SessionID)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -38,18 +34,6 @@ func binds(t *testing.T, g *game, s ramp.Session, wallet common.Address) bool {
 		t.Fatal(err)
 	}
 	return err == nil
-}
-
-// burnFrom accepts a burn as a server does that knows no wallets.
-func burnFrom(t *testing.T, store *ramp.SQLStore, s ramp.Session, wallet string, at time.Time) uuid.UUID {
-	t.Helper()
-	r := &ramp.ValidateRequest{UserSig: "0xaa", UserAddress: wallet, ProjectID: "project-1", UUID: uuid.New(), Digest: ramp.Digest{1},
-		Intent: ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
-			From: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token, Amount: ramp.NewAmount(1)}},
-			To:   []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: itemGold, Amount: ramp.NewAmount(100)}}}}
-	_, err := store.Update(t.Context(), r.UUID, ramp.Accept(s, r, at))
-	check(t, err)
-	return r.UUID
 }
 
 func TestAWalletBelongsToThePlayerWhoNamesItFirst(t *testing.T) {
@@ -108,55 +92,4 @@ func TestServersThatBindAWalletTogetherAgree(t *testing.T) {
 			}
 		}
 	})
-}
-
-// An order that an older server accepted waits with a wallet that is in no table.
-// Otherwise a thief could name it, and be paid for the burn.
-func TestTheWalletsOfOrdersThatWaitAreBound(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, address string) {
-		game, store := open(t, address)
-		alice, bob := loggedIn(t, game, "alice"), loggedIn(t, game, "bob")
-		wallet, contested, ended := common.HexToAddress("0xabcdefabcdefabcdefabcdefabcdefabcdefabcd"), common.HexToAddress("0xA2"), common.HexToAddress("0xA3")
-		now := time.Now()
-		burnFrom(t, store, alice, wallet.Hex(), now)
-		burnFrom(t, store, alice, strings.ToLower(wallet.Hex()), now)
-		burnFrom(t, store, bob, contested.Hex(), now.Add(time.Second))
-		burnFrom(t, store, alice, strings.ToLower(contested.Hex()), now)
-		burnFrom(t, store, alice, strings.Repeat("0", 100), now)
-		over := burnFrom(t, store, alice, ended.Hex(), now)
-		_, err := store.Update(t.Context(), over, ramp.Abandon("over", now))
-		check(t, err)
-
-		for range 2 { // the second start adds nothing
-			game, _ = open(t, address)
-		}
-		for wallet, may := range map[common.Address]bool{wallet: false, contested: false, ended: true} {
-			if got := binds(t, game, bob, wallet); got != may {
-				t.Errorf("%s: %t", wallet, got)
-			}
-		}
-		if !binds(t, game, alice, wallet) || !binds(t, game, alice, contested) {
-			t.Error("who waits does not own the wallet")
-		}
-	})
-}
-
-// A thief named the wallet first, and a person frees it as bindWallet says.
-func TestAWalletIsFreed(t *testing.T) {
-	address := "sqlite:" + t.TempDir() + "/game.db"
-	game, store := open(t, address)
-	thief, alice := loggedIn(t, game, "thief"), loggedIn(t, game, "alice")
-	wallet := common.HexToAddress("0xA1")
-	if !binds(t, game, thief, wallet) || binds(t, game, alice, wallet) {
-		t.Fatal("the thief did not come first")
-	}
-	squat := burnFrom(t, store, thief, wallet.Hex(), time.Now())
-	_, err := store.Update(context.Background(), squat, ramp.Abandon("alice: not your wallet", time.Now()))
-	check(t, err)
-	_, err = game.db.Exec("DELETE FROM wallets WHERE player = 'thief'")
-	check(t, err)
-	game, _ = open(t, address)
-	if !binds(t, game, alice, wallet) || binds(t, game, thief, wallet) {
-		t.Error("the wallet is not alice's")
-	}
 }
