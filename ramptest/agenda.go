@@ -174,7 +174,7 @@ func (s *orders) run() {
 	for {
 		wait := long
 		if due, ok := s.agenda.due(); ok {
-			wait = time.Duration(float64(due.Sub(s.clock.now())) / s.config.Speed)
+			wait = time.Duration(float64(due.Sub(s.clock.now())) / s.config.Desk.Speed)
 			wait = min(long, max(wait, 0)+1) // rounded up, so that it does not wake too early
 		}
 		timer.Reset(wait)

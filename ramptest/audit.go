@@ -162,12 +162,11 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 		ready: make(chan struct{}), closed: make(chan struct{}), open: 1, joined: 1}
 	p.window = w
 	stray := a.players["session "+o.Session.ID] // of calls before it was known who the player is
-	mixed := stray != nil && stray != p && stray.window != nil
+	blind := a.keys[o.Session.ID] == "" || stray != nil && stray != p && stray.window != nil
 	a.mu.Unlock()
-	if w.before = first; !asked || !unchanged {
+	if w.before = first; !blind && (!asked || !unchanged) {
 		w.before = a.read(ctx, w)
-	}
-	if mixed {
+	} else if blind {
 		w.before = nil
 	}
 	a.mu.Lock()
@@ -201,7 +200,7 @@ func (a *audit) begin(entry *books.Order, w *window, c *call) books.Call {
 	}
 	call := books.Call{Order: entry, Result: c.kind == KindResult, Forged: c.forged}
 	if call.Result && !c.forged {
-		call.Opposite = entry.Tell(c.stated == Succeeded, c.onChain == Succeeded)
+		call.Opposite = entry.Deliver(c.stated == Succeeded, c.onChain == Succeeded)
 	}
 	return call
 }
@@ -233,17 +232,6 @@ func (a *audit) account(o *Order) *account {
 		found.twins = approved > 1
 	}
 	return found
-}
-
-// version returns a number that differs after each change of what the books know about
-// the orders under a UUID.
-func (a *audit) version(id uuid.UUID) (version int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, entry := range a.orders[id] {
-		version += 1 + entry.order.Version
-	}
-	return version
 }
 
 // player returns the key of a session's player. If it had to ask the game, asked is
@@ -364,12 +352,12 @@ func (a *audit) balances(player *ramp.Player) books.Assets {
 // a missing effect. It gives a slow machine enough time.
 const minReadings = 6
 
-// hear records the HTTP status with which the game answered a result; 0 is no answer.
-func (a *audit) hear(c *call, entry *books.Order, status int) {
+// answered records the HTTP status with which the game answered a result; 0 is no answer.
+func (a *audit) answered(c *call, entry *books.Order, status int) {
 	if entry != nil && c.kind == KindResult && !c.forged {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		entry.Hear(c.stated == Succeeded, status)
+		entry.Answered(c.stated == Succeeded, status)
 	}
 }
 
@@ -380,9 +368,9 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 	w.calls = append(w.calls, c)
 	w.open--
 	a.changes++
-	joined, last, patience := w.joined, w.open == 0, a.settle
+	joined, last, longest := w.joined, w.open == 0, a.settle
 	if a.waited && (a.prompt || a.lag > 0) { // ten missing effects need not take ten times as long
-		patience = min(patience, max(patience/16, 8*a.lag))
+		longest = min(longest, max(longest/16, 8*a.lag))
 	}
 	a.mu.Unlock()
 	if !last {
@@ -405,7 +393,7 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 			a.mu.Unlock()
 			return
 		}
-		last := time.Since(begun) >= patience && (readings >= minReadings || a.settle < 0)
+		last := time.Since(begun) >= longest && (readings >= minReadings || a.settle < 0)
 		v := w.player.books.Judge(w.calls, w.before, after, last)
 		if v.Problem == "" || v.Overdraw || last {
 			switch {
@@ -463,6 +451,9 @@ func (a *audit) end(w *window, v books.Verdict) {
 			a.found = slices.Delete(a.found, 0, 1)
 		}
 		a.found = append(a.found, found)
+		for _, id := range v.Orders {
+			a.record.lose(id, found.Problem)
+		}
 	}
 	a.record.add(event)
 	for _, c := range w.calls {
@@ -503,8 +494,15 @@ func (a *audit) all() []*Imbalance {
 }
 
 // about returns the findings about an order.
-func (a *audit) about(id uuid.UUID) []*Imbalance {
-	return slices.DeleteFunc(a.all(), func(found *Imbalance) bool { return !slices.Contains(found.Orders, id) })
+func (a *audit) about(id uuid.UUID) (about []*Imbalance) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, found := range a.found {
+		if slices.Contains(found.Orders, id) {
+			about = append(about, found)
+		}
+	}
+	return about
 }
 
 // knows reports whether the books know what the game moved for an order, and if not,

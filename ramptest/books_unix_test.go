@@ -47,7 +47,7 @@ func TestTheBooksAreCheap(t *testing.T) {
 			_, err = c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(10))
 			require.NoError(t, err)
 			c.service.Advance(time.Second)
-			c.shop.heard = c.shop.heard[:0]
+			c.shop.results = c.shop.results[:0]
 		}
 		took := used() - begun
 		held := heap() - before

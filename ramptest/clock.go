@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// clock is the clock of a service. It showed the time shown at the real time since.
+// clock is the clock of a service. At the real time since, it read shown.
 type clock struct {
 	speed float64   // 0 if it stands still
 	epoch time.Time // where it starts; zero for the real time

@@ -74,8 +74,8 @@ func TestAResultIsRepeatedOnTheSchedule(t *testing.T) {
 	require.NoError(t, c.service.Resend(t.Context(), order))
 	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
 	assert.Equal(t, int64(1000), c.shop.owns())
-	for _, r := range c.shop.heard {
-		assert.Equal(t, c.shop.heard[0].Raw, r.Raw, "each time the same bytes")
+	for _, r := range c.shop.results {
+		assert.Equal(t, c.shop.results[0].Raw, r.Raw, "each time the same bytes")
 	}
 }
 
@@ -164,7 +164,7 @@ func TestAResultWaitsForConfirmations(t *testing.T) {
 func TestAClockCanRun(t *testing.T) {
 	for _, speed := range []float64{1, 60} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newCounter(t, func(c *ramptest.Config) { c.Speed = speed })
+			c := newCounter(t, func(c *ramptest.Config) { c.Desk.Speed = speed })
 			c.shop.answers = []error{errors.New("unreachable")}
 			order := c.mint(t)
 			factor := time.Duration(speed)
@@ -174,7 +174,7 @@ func TestAClockCanRun(t *testing.T) {
 			time.Sleep(5 * time.Minute / factor)
 			synctest.Wait()
 			assert.Equal(t, ramptest.Confirmed, c.service.State(order))
-			assert.Len(t, c.shop.heard, 2)
+			assert.Len(t, c.shop.results, 2)
 
 			late := c.mint(t, ramptest.ResultLate(time.Hour))
 			assert.Len(t, c.service.Advance(time.Hour+time.Minute), 1, "a clock that runs can be moved too")
@@ -185,7 +185,7 @@ func TestAClockCanRun(t *testing.T) {
 
 func TestASlowAnswerIsWaitedForWhileAClockRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCounter(t, func(c *ramptest.Config) { c.Speed = 1 })
+		c := newCounter(t, func(c *ramptest.Config) { c.Desk.Speed = 1 })
 		begun := time.Now()
 		c.mint(t, ramptest.SlowAnswer(ramptest.OnValidate, 5*time.Second))
 		assert.Equal(t, 5*time.Second, time.Since(begun))
@@ -207,7 +207,7 @@ func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
 func TestAServiceCanBeCalledFromABubbleThatIsNotItsOwn(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	c := newCounter(t, func(c *ramptest.Config) { c.Listener = listener })
+	c := newCounter(t, func(c *ramptest.Config) { c.Desk.Listener = listener })
 	synctest.Test(t, func(t *testing.T) {
 		_, err := c.service.Assets(t.Context(), c.session)
 		assert.NoError(t, err)
@@ -244,7 +244,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 			t.Run(fmt.Sprint(path, speed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var entered, left atomic.Bool
-					c := newCounter(t, reporting, func(c *ramptest.Config) { c.Speed = speed }, before(func(inner http.Handler) http.Handler {
+					c := newCounter(t, reporting, func(c *ramptest.Config) { c.Desk.Speed = speed }, before(func(inner http.Handler) http.Handler {
 						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 							if r.URL.Path != path || entered.Swap(true) {
 								inner.ServeHTTP(w, r)
@@ -297,7 +297,7 @@ func TestAServiceIsWholeBeforeItListens(t *testing.T) {
 		_, err = fmt.Fprintf(early, "POST /rpc/testnet HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
 			"Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
 		require.NoError(t, err)
-		c := newCounter(t, func(c *ramptest.Config) { c.Listener, c.Speed = listener, 1 })
+		c := newCounter(t, func(c *ramptest.Config) { c.Desk.Listener, c.Desk.Speed = listener, 1 })
 		answer, err := io.ReadAll(early)
 		require.NoError(t, err)
 		assert.Contains(t, string(answer), `"result":"0x`)

@@ -20,7 +20,7 @@ func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 		require.NoError(t, err)
 		order := c.mint(t, ramptest.TransactionType(kind))
 		c.service.Advance(20 * time.Second)
-		_, _, err = chain.Confirm(t.Context(), c.shop.heard[0], 10)
+		_, _, err = chain.Confirm(t.Context(), c.shop.results[0], 10)
 		require.NoError(t, err)
 		block, err := chain.BlockByNumber(t.Context(), ramp.AtBlock(1), true)
 		require.NoError(t, err)
@@ -32,7 +32,7 @@ func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 		// The same transaction, reported as failed.
 		require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Failed))
 		var lie *ramp.MismatchError
-		_, _, err = chain.Confirm(t.Context(), c.shop.heard[1], 1)
+		_, _, err = chain.Confirm(t.Context(), c.shop.results[1], 1)
 		require.ErrorAs(t, err, &lie)
 		assert.Equal(t, "receipt.status", lie.Field)
 	}
@@ -47,11 +47,11 @@ func TestAResultIsConfirmedAfterItsBlockWasReplaced(t *testing.T) {
 		require.NoError(t, err)
 		c.mint(t, fault)
 		c.service.Advance(20 * time.Second)
-		require.Len(t, c.shop.heard, 2)
-		same := c.shop.heard[0].Receipt.BlockHash == c.shop.heard[1].Receipt.BlockHash
+		require.Len(t, c.shop.results, 2)
+		same := c.shop.results[0].Receipt.BlockHash == c.shop.results[1].Receipt.BlockHash
 		assert.Equal(t, fault.String() == "reorganized-unnoticed", same)
-		receipt, _, err := chain.Confirm(t.Context(), c.shop.heard[1], 1)
+		receipt, _, err := chain.Confirm(t.Context(), c.shop.results[1], 1)
 		require.NoError(t, err)
-		assert.Equal(t, same, receipt.BlockHash != c.shop.heard[1].Receipt.BlockHash)
+		assert.Equal(t, same, receipt.BlockHash != c.shop.results[1].Receipt.BlockHash)
 	}
 }

@@ -88,7 +88,7 @@ func undelivered(err error) (lost bool, problem string) {
 // Describe implements [control.Emulator], as the other methods do.
 func (s *remote) Describe(context.Context) (control.Description, error) {
 	c := s.config
-	d := control.Description{Now: s.clock.now(), Speed: c.Speed, Game: c.Game, Assets: c.AssetsPath, Validate: c.ValidatePath, Result: c.ResultPath,
+	d := control.Description{Now: s.clock.now(), Speed: c.Desk.Speed, Game: c.Game, Assets: c.AssetsPath, Validate: c.ValidatePath, Result: c.ResultPath,
 		ProjectID: c.ProjectID, PerOrder: c.PerOrder, Validator: c.Validator, Chains: map[ramp.Network]control.Chain{}, Faults: map[string]string{}}
 	for network, id := range c.Networks {
 		d.Chains[network] = control.Chain{URL: s.guard.URL + "/rpc/" + string(network), ID: id}
@@ -250,7 +250,7 @@ func (s *remote) wait(ctx context.Context, o *Order, d time.Duration) control.Or
 // comes reports whether the running clock reaches a time within a real time.
 func (s *remote) comes(at time.Time, within time.Duration) bool {
 	missing := at.Sub(s.clock.now())
-	return missing <= 0 || float64(missing) <= float64(within)*s.config.Speed
+	return missing <= 0 || float64(missing) <= float64(within)*s.config.Desk.Speed
 }
 
 func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started control.Order, err error) {
@@ -398,9 +398,9 @@ func (s *remote) Send(ctx context.Context, id string, asked control.SendRequest)
 	case "":
 		err = s.orders.resend(ctx, o)
 	case Succeeded.String():
-		err = s.orders.tell(ctx, o, Succeeded)
+		err = s.orders.deliverOutcome(ctx, o, Succeeded)
 	case Failed.String():
-		err = s.orders.tell(ctx, o, Failed)
+		err = s.orders.deliverOutcome(ctx, o, Failed)
 	default:
 		return sent, invalid("outcome must be succeeded or failed, if it is given")
 	}

@@ -102,11 +102,11 @@ const player = `"session_id":"session-1","access_token":"token-1"`
 func onWire(t *testing.T) func(*ramptest.Config) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	return func(c *ramptest.Config) { c.Listener = listener }
+	return func(c *ramptest.Config) { c.Desk.Listener = listener }
 }
 
 // running lets the clock run so fast that a minute is nothing.
-func running(c *ramptest.Config) { c.Speed = 1000 }
+func running(c *ramptest.Config) { c.Desk.Speed = 1000 }
 
 func TestControlStartsAnOrderAndWaitsForItsEnd(t *testing.T) {
 	c := newCounter(t, running)
@@ -464,7 +464,7 @@ func TestControlIsForProgramsOfThisMachine(t *testing.T) {
 
 func TestControlAsksForItsToken(t *testing.T) {
 	c := newCounter(t, onWire(t), func(c *ramptest.Config) {
-		c.ControlToken, c.PublicURL = "token of the desk", "https://desk.example"
+		c.Desk.ControlToken, c.Desk.PublicURL = "token of the desk", "https://desk.example"
 	})
 	direct := func(path string, headers ...string) int {
 		r := httptest.NewRequest("GET", path, nil)
@@ -495,7 +495,7 @@ func TestControlAsksForItsToken(t *testing.T) {
 }
 
 func TestControlEndsWithTheService(t *testing.T) {
-	c := newCounter(t, onWire(t), func(c *ramptest.Config) { c.Speed = 0.001 })
+	c := newCounter(t, onWire(t), func(c *ramptest.Config) { c.Desk.Speed = 0.001 })
 	waited := make(chan int, 1)
 	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,`+trading+`}`)
 	r, err := http.NewRequestWithContext(t.Context(), "GET", c.service.URL()+"/control/orders/"+order.UUID.String()+"?wait=1h", nil)
@@ -516,7 +516,7 @@ func TestControlEndsWithTheService(t *testing.T) {
 }
 
 func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.KeepOrders = 3 })
+	c := newCounter(t, func(c *ramptest.Config) { c.Desk.KeepOrders = 3 })
 	open := c.mint(t, ramptest.ResultNever())
 	c.service.Advance(time.Minute) // or the next order shares its block, which is kept then
 	var first *ramptest.Order
@@ -543,15 +543,15 @@ func TestWhatADisputedOrderMovedIsKnown(t *testing.T) {
 	c := newCounter(t, reporting)
 	order := c.mint(t)
 	c.service.Advance(time.Minute)
-	_, told := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
-	assert.Equal(t, map[string]string{"item_gold": "-100"}, told.Moved)
+	_, shown := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
+	assert.Equal(t, map[string]string{"item_gold": "-100"}, shown.Moved)
 	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
-	_, told = c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
-	assert.Equal(t, map[string]string{"item_gold": "-100"}, told.Moved)
-	assert.Equal(t, "disputed", told.State)
-	assert.True(t, told.Attention)
-	assert.False(t, told.Loss)
-	assert.Equal(t, "Disputed. The game confirmed two outcomes; the first of them stands: succeeded. The game took 100 item_gold.", told.Said)
+	_, shown = c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
+	assert.Equal(t, map[string]string{"item_gold": "-100"}, shown.Moved)
+	assert.Equal(t, "disputed", shown.State)
+	assert.True(t, shown.Attention)
+	assert.False(t, shown.Loss)
+	assert.Equal(t, "Disputed. The game confirmed two outcomes; the first of them stands: succeeded. The game took 100 item_gold.", shown.Said)
 }
 
 func TestAServiceForgetsNothingUnasked(t *testing.T) {

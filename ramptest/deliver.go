@@ -287,7 +287,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 			script = callScript{lost: script.lost, unknown: script.unknown}
 		}
 		c.attempt, c.fault, c.lost = d.Attempt, fault, d.Attempt <= script.lost
-		a, err = s.game.tell(ctx, c, script, checkResult)
+		a, err = s.game.play(ctx, c, script, checkResult)
 	}
 	lost := errors.Is(err, ErrLostAnswer)
 	_, chain := s.record.last(func(e *Event) bool { return e.Kind == KindRPC })
@@ -331,8 +331,8 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 	return s.attempt(ctx, o, stated, "by hand").Err
 }
 
-// tell delivers an outcome. It first mines a pending transaction.
-func (s *orders) tell(ctx context.Context, o *Order, outcome Outcome) error {
+// deliverOutcome delivers an outcome. It first mines a pending transaction.
+func (s *orders) deliverOutcome(ctx context.Context, o *Order, outcome Outcome) error {
 	return s.byHand(ctx, o, func() (Outcome, error) {
 		if o.tx != nil && s.mine(o, outcome) {
 			return asOnChain, nil // which may be another

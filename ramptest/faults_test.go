@@ -26,10 +26,10 @@ import (
 func TestAGoodGameStandsEveryFault(t *testing.T) {
 	const minted, restored = 900, 1000
 	for _, test := range []struct {
-		faults []ramptest.Fault
-		heard  int // results, in three days
-		gold   int64
-		state  ramptest.State
+		faults  []ramptest.Fault
+		results int // results, in three days
+		gold    int64
+		state   ramptest.State
 	}{
 		{nil, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.TransactionFails()}, 1, restored, ramptest.Confirmed},
@@ -70,7 +70,7 @@ func TestAGoodGameStandsEveryFault(t *testing.T) {
 					assert.ErrorIs(t, d.Err, ramptest.ErrLostAnswer)
 				}
 			}
-			assert.Len(t, c.shop.heard, test.heard)
+			assert.Len(t, c.shop.results, test.results)
 			assert.Equal(t, test.gold, c.shop.owns())
 			assert.Equal(t, test.state, c.service.State(order))
 		})
@@ -101,7 +101,7 @@ func TestALostApprovalCanBeAskedForAgain(t *testing.T) {
 	for _, test := range []struct {
 		faults []ramptest.Fault
 		calls  int              // that are lost
-		again  []ramptest.Fault // of the call that is heard
+		again  []ramptest.Fault // of the call that is answered
 	}{
 		{[]ramptest.Fault{lost}, 1, nil},
 		{[]ramptest.Fault{lost}, 1, []ramptest.Fault{lost}},
@@ -209,7 +209,7 @@ func TestFieldsThatNobodyKnowsArriveToo(t *testing.T) {
 	c := newCounter(t)
 	c.mint(t, ramptest.UnknownFields(ramptest.OnResult))
 	c.service.Advance(time.Minute)
-	assert.Equal(t, 5, bytes.Count(c.shop.heard[0].Raw, []byte("unknown_field")))
+	assert.Equal(t, 5, bytes.Count(c.shop.results[0].Raw, []byte("unknown_field")))
 }
 
 func TestInitializeFailsInEachWay(t *testing.T) {
@@ -301,7 +301,7 @@ func TestTheGenuineCallFollowsTheForgedOne(t *testing.T) {
 				}
 			}
 			assert.Equal(t, ramptest.Confirmed, c.service.State(order))
-			assert.True(t, c.shop.done[order.UUID], "the game has heard the genuine result")
+			assert.True(t, c.shop.done[order.UUID], "the game has the genuine result")
 		})
 	}
 }
@@ -391,8 +391,8 @@ func TestFaultsOfAResultGoTogether(t *testing.T) {
 	afterNext, twice, atOnce := ramptest.ResultAfterNext(), ramptest.ResultTwice(), ramptest.ResultAtOnce(4)
 	reorganized := ramptest.Reorganized()
 	for _, test := range []struct {
-		faults []ramptest.Fault
-		heard  int
+		faults  []ramptest.Fault
+		results int
 	}{
 		{[]ramptest.Fault{twice, twice}, 3},
 		{[]ramptest.Fault{twice, atOnce}, 5},
@@ -412,7 +412,7 @@ func TestFaultsOfAResultGoTogether(t *testing.T) {
 					assert.NoError(t, d.Err)
 					got = append(got, d.Order)
 				}
-				want := slices.Repeat([]*ramptest.Order{order}, test.heard)
+				want := slices.Repeat([]*ramptest.Order{order}, test.results)
 				if slices.ContainsFunc(test.faults, func(f ramptest.Fault) bool { return f.String() == afterNext.String() }) {
 					assert.Equal(t, append([]*ramptest.Order{next}, want...), got)
 				} else {
@@ -503,7 +503,7 @@ func TestFaultsComeBeforeTheOrderIsPlaced(t *testing.T) {
 	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), ramptest.TransactionFails())
 	assert.ErrorIs(t, err, ramptest.ErrPlaced)
 	c.service.Advance(time.Minute)
-	assert.True(t, c.shop.heard[0].Succeeded())
+	assert.True(t, c.shop.results[0].Succeeded())
 	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
 }
 
@@ -513,7 +513,7 @@ func TestDeliverTellsWhatTheChainHasMadeOfIt(t *testing.T) {
 	order, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(5000), ramptest.StaysPending())
 	require.NoError(t, err)
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
-	assert.False(t, c.shop.heard[0].Succeeded(), "the transaction got into a block with this call")
+	assert.False(t, c.shop.results[0].Succeeded(), "the transaction got into a block with this call")
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
-	assert.True(t, c.shop.heard[1].Succeeded(), "it was in one before")
+	assert.True(t, c.shop.results[1].Succeeded(), "it was in one before")
 }

@@ -1,7 +1,6 @@
 package ramptest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/hex"
@@ -11,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
@@ -94,7 +92,7 @@ func (s *frontDesk) Calls(_ context.Context, q desk.CallsQuery) (list desk.CallL
 			e.Routine() && !q.Routine && q.Number == 0:
 			return false
 		default:
-			return picked(e, q.Pick) && (text == "" || strings.Contains(strings.ToLower(e.String()+e.Said+e.UUID.String()+e.Session), text))
+			return picked(e, q.Pick) && (text == "" || strings.Contains(strings.ToLower(e.String()+e.Said+e.Loss+e.UUID.String()+e.Session), text))
 		}
 	})
 	if list.More = len(events) > q.Limit; list.More {
@@ -213,15 +211,6 @@ func (s *frontDesk) Mine(_ context.Context, id uuid.UUID, outcome string) error 
 	return nil
 }
 
-// callVerdict returns the verdict on a call, as it was recorded.
-func callVerdict(e *Event) verdict.Verdict {
-	v := verdict.Verdict{Tone: cmp.Or(verdict.Tone(e.Tone), verdict.Neutral), Attention: e.Failed, Said: cmp.Or(e.Said, e.Outcome)}
-	if v.Tone == verdict.Wait {
-		v.State = verdict.Waiting
-	}
-	return v
-}
-
 // entry is an order, or a call that led to no order.
 type entry struct {
 	at      time.Time
@@ -284,20 +273,14 @@ func (s *frontDesk) calls() []Event {
 func (s *frontDesk) merge(orders []*Order, calls []Event) []entry {
 	list := make([]entry, 0, len(orders)+len(calls))
 	calls = slices.Clone(calls) // the next list reuses them
-	var last *Order             // whose session was read
-	var read reading
 	for len(orders)+len(calls) > 0 {
 		if len(calls) == 0 || len(orders) > 0 && !calls[0].Time.After(orders[0].placed) {
 			o := orders[0]
-			if last == nil || keyOf(o.Session) != keyOf(last.Session) {
-				read, _ = s.orders.game.readings.of(o.Session)
-				last = o
-			}
-			said := s.orders.said(o, read)
-			list, orders = append(list, entry{at: o.placed, order: o, verdict: said.Verdict, player: said.name}), orders[1:]
+			known := s.orders.known(o)
+			list, orders = append(list, entry{at: o.placed, order: o, verdict: verdict.Of(known.Order), player: known.Player}), orders[1:]
 		} else {
 			e := &calls[0]
-			list, calls = append(list, entry{at: e.Time, call: e, verdict: callVerdict(e)}), calls[1:]
+			list, calls = append(list, entry{at: e.Time, call: e, verdict: e.Verdict()}), calls[1:]
 		}
 	}
 	return list
@@ -320,56 +303,21 @@ func (e *entry) isIn(filter desk.Show) bool {
 // finder returns a function that reports whether a search finds an entry.
 func (s *frontDesk) finder(query string) func(*entry) bool {
 	query = strings.ToLower(strings.TrimSpace(query))
-	if query == "" {
-		return func(*entry) bool { return true }
-	}
-	known := make(map[string]bool) // most entries have the same texts as others
-	var lacks [5]string            // what the entry before had in each place, without the query
-	has := func(texts ...string) bool {
-		for i, text := range texts {
-			if text == lacks[i] {
-				continue
-			}
-			found, ok := known[text]
-			if !ok {
-				found = strings.Contains(strings.ToLower(text), query)
-				known[text] = found
-			}
-			if found {
-				return true
-			}
-			lacks[i] = text
-		}
-		return false
-	}
-	digits := []byte(strings.ReplaceAll(query, "-", ""))
-	if len(digits) == 0 || strings.Trim(query, "0123456789abcdefx-") != "" { // no part of a UUID or of a hash
-		digits = nil
-	}
-	// Whole bytes of the digits are found faster than the digits in a text. They begin at
-	// the first or at the second digit.
-	var first, second []byte
-	if len(digits) > 1 && !bytes.ContainsRune(digits, 'x') {
-		first, _ = hex.DecodeString(string(digits[:len(digits)/2*2]))
-		second, _ = hex.DecodeString(string(digits[1 : 1+(len(digits)-1)/2*2]))
-	}
-	numbers := func(parts ...[]byte) bool {
-		may := func(part []byte) bool { return bytes.Contains(part, first) || bytes.Contains(part, second) }
-		if digits == nil || !slices.ContainsFunc(parts, may) {
-			return false
-		}
-		text := make([]byte, 0, 2*(len("0x")+common.HashLength+16))
-		for _, part := range parts {
-			text = hex.AppendEncode(append(text, "0x"...), part)
-		}
-		return bytes.Contains(text, digits)
-	}
+	digits := strings.ReplaceAll(query, "-", "")
 	return func(e *entry) bool {
-		said, state := e.verdict.Said, string(e.verdict.State)
-		if o := e.order; o != nil {
-			return has(said, state, e.player, o.Session.ID, o.title()) || numbers(o.UUID[:], o.TxHash[:])
+		if query == "" {
+			return true
 		}
-		return has(said, state, string(e.call.Kind), e.call.Session, e.call.Outcome) || numbers(e.call.UUID[:])
+		texts := []string{e.verdict.Said, string(e.verdict.State)}
+		var numbers string
+		if o := e.order; o != nil {
+			texts = append(texts, e.player, o.Session.ID, o.title())
+			numbers = "0x" + hex.EncodeToString(o.UUID[:]) + "\n" + o.TxHash.Hex()
+		} else {
+			texts = append(texts, string(e.call.Kind), e.call.Session, e.call.Outcome)
+			numbers = "0x" + hex.EncodeToString(e.call.UUID[:])
+		}
+		return strings.Contains(strings.ToLower(strings.Join(texts, "\n")), query) || digits != "" && strings.Contains(numbers, digits)
 	}
 }
 

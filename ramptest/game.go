@@ -81,9 +81,9 @@ func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (
 	return player, status, err
 }
 
-// tell makes a call about an order, as its script says, after the forged versions of
+// play makes a call about an order, as its script says, after the forged versions of
 // it. A validate call is not made if the game accepts a forged one.
-func (s *game) tell(ctx context.Context, c call, script callScript, judge func(*answer) error) (*answer, error) {
+func (s *game) play(ctx context.Context, c call, script callScript, judge func(*answer) error) (*answer, error) {
 	c.id, c.session, c.method, c.path = c.order.UUID, c.order.Session, http.MethodPost, s.config.ValidatePath
 	if c.kind == KindResult {
 		c.path = s.config.ResultPath
@@ -197,7 +197,7 @@ func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) 
 	if a != nil && !errors.Is(err, ErrLostAnswer) {
 		status = a.status
 	}
-	s.audit.hear(&c, entry.Order, status)
+	s.audit.answered(&c, entry.Order, status)
 	if w != nil {
 		entry.Answer = c.meaning(a, err, s.config.Retry)
 		s.audit.close(ctx, w, entry)

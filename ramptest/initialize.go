@@ -45,7 +45,7 @@ type console struct {
 }
 
 // otherEncoding is what the record says about a signature made with
-// [Config.OtherKey].
+// [Desk.OtherKey].
 const otherEncoding = "but it matches the key in its other encoding"
 
 // envelope is the answer of an initialize call (interface 2.3).
@@ -117,7 +117,7 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status, event.UUID, event.Outcome = http.StatusOK, id, answer.Message
 		if answer.Code != http.StatusOK {
 			status, event.Outcome = cmp.Or(s.config.FailureStatus, answer.Code), fmt.Sprint(answer.Data)
-			if answer.Data == string(InvalidMAC) && s.config.OtherKey.Verify(body, r.Header.Get(ramp.HeaderHMAC)) == nil {
+			if answer.Data == string(InvalidMAC) && s.config.Desk.OtherKey.Verify(body, r.Header.Get(ramp.HeaderHMAC)) == nil {
 				event.Outcome += ", " + otherEncoding
 			}
 		}

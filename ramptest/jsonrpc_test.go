@@ -127,15 +127,15 @@ func TestAnOrderIsOnTheChain(t *testing.T) {
 			assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionCount", fmt.Sprintf(`%q,"latest"`, player)))
 
 			// The chain must agree with the webhook.
-			told := c.shop.heard[0]
-			assert.Equal(t, order.TxHash.Hex(), told.TxHash)
+			stated := c.shop.results[0]
+			assert.Equal(t, order.TxHash.Hex(), stated.TxHash)
 			var read ramp.Receipt
 			raw, err := json.Marshal(receipt)
 			require.NoError(t, err)
 			require.NoError(t, json.Unmarshal(raw, &read))
-			assert.Equal(t, told.Receipt.BlockHash, read.BlockHash)
-			assert.Equal(t, told.Receipt.LogsBloom, read.LogsBloom)
-			assert.Equal(t, told.Receipt.Logs[0].Data, read.Logs[0].Data)
+			assert.Equal(t, stated.Receipt.BlockHash, read.BlockHash)
+			assert.Equal(t, stated.Receipt.LogsBloom, read.LogsBloom)
+			assert.Equal(t, stated.Receipt.Logs[0].Data, read.Logs[0].Data)
 		})
 	}
 }
@@ -171,8 +171,8 @@ func TestAReorganizationReplacesABlock(t *testing.T) {
 	order := c.mint(t, ramptest.Reorganized())
 	other := c.mint(t)
 	c.service.Advance(time.Minute)
-	require.Len(t, c.shop.heard, 3)
-	first, second := c.shop.heard[0], c.shop.heard[1]
+	require.Len(t, c.shop.results, 3)
+	first, second := c.shop.results[0], c.shop.results[1]
 	assert.Equal(t, first.TxHash, second.TxHash)
 	assert.NotEqual(t, first.Receipt.BlockHash, second.Receipt.BlockHash)
 	assert.Nil(t, c.rpc(t, "eth_getBlockByHash", fmt.Sprintf("%q,false", first.Receipt.BlockHash)), "the block is gone")
@@ -500,7 +500,7 @@ func TestAWalletCanSendTransactions(t *testing.T) {
 	hash := c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw)))
 	assert.Equal(t, crypto.Keccak256Hash(raw).Hex(), hash)
 	assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))), "-32000 already known")
-	assert.Empty(t, c.service.Advance(time.Minute), "nobody is told of it")
+	assert.Empty(t, c.service.Advance(time.Minute), "nobody hears of it")
 	assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)["status"])
 	assert.Equal(t, "1005.00", c.holds(t, friend.Hex()))
 	assert.Equal(t, "995.00", c.holds(t, wallet.Address().Hex()))

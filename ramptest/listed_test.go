@@ -169,7 +169,7 @@ func TestTheTermsOfAnEndedOrderAreKept(t *testing.T) {
 }
 
 func TestEndedOrdersAreForgottenAfterARestart(t *testing.T) {
-	three := func(c *ramptest.Config) { c.KeepOrders = 3 }
+	three := func(c *ramptest.Config) { c.Desk.KeepOrders = 3 }
 	c := newCounter(t, kept(t), three)
 	for range 2 {
 		for range 3 {

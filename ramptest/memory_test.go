@@ -21,7 +21,7 @@ type shop struct {
 	gold    int64
 	orders  map[uuid.UUID]*ramp.ValidateRequest
 	done    map[uuid.UUID]bool
-	heard   []*ramp.Result // each call of Result
+	results []*ramp.Result // each call of Result
 	answers []error        // of the next calls of Result, before anything is done
 }
 
@@ -69,7 +69,7 @@ func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateReque
 func (g *shop) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.heard = append(g.heard, r)
+	g.results = append(g.results, r)
 	if len(g.answers) > 0 {
 		err := g.answers[0]
 		g.answers = g.answers[1:]
@@ -134,13 +134,12 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 	c.handler, err = ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: c.key, Signer: signer})
 	require.NoError(t, err)
 	c.validator = signer.Address()
-	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler}
+	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{Pages: pages.New}}
 	for _, o := range options {
 		o(&config)
 	}
 	c.config = config
 	c.service = ramptest.Start(t, config)
-	c.service.SetPages(pages.New)
 	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
 	require.NoError(t, err)
 	return c

@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -67,7 +66,6 @@ type Order struct {
 	refused    bool               // the game did not approve it, and it has no transaction
 
 	delivery delivery
-	said     atomic.Pointer[saidVerdict] // the last verdict
 }
 
 // String returns a one-line description with the beginning of the UUID.
@@ -237,11 +235,11 @@ func (s *orders) issueLike(id uuid.UUID, at time.Time) (uuid.UUID, error) {
 	return s.issue(known.terms, at), nil
 }
 
-// forget drops the oldest finished orders above [Config.KeepOrders], and the UUIDs
+// forget drops the oldest finished orders above [Desk.KeepOrders], and the UUIDs
 // that expired long ago. It works in batches, because it scans them all. The caller
 // must hold the lock.
 func (s *orders) forget() {
-	keep := s.config.KeepOrders
+	keep := s.config.Desk.KeepOrders
 	slack := keep/10 + 1
 	if keep == 0 || len(s.queue) < keep+slack && len(s.issued) < 10*keep+slack {
 		return
@@ -538,7 +536,7 @@ func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, scr
 	}
 	c := call{kind: KindValidate, order: o, body: body, fault: fault, lost: s.loses(o.UUID, script.lost)}
 	var approval *ramp.Approval
-	_, err = s.game.tell(ctx, c, script, func(a *answer) (err error) {
+	_, err = s.game.play(ctx, c, script, func(a *answer) (err error) {
 		approval, err = checkApproval(a, r, s.config.Validator)
 		return err
 	})

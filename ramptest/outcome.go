@@ -17,40 +17,8 @@ import (
 
 // This file collects what the chain, the calls and the books know, for package verdict.
 
-// verdict returns what there is to say about an order. It is computed again only if
-// something has changed, because a list shows thousands.
-func (s *orders) verdict(o *Order) verdict.Verdict {
-	r, _ := s.game.readings.of(o.Session)
-	return s.said(o, r).Verdict
-}
-
-// said is verdict with the last reading of the order's session, and with what it depends on.
-func (s *orders) said(o *Order, r reading) *saidVerdict {
-	now := basis{standing: o.delivery.standing(), version: s.game.audit.version(o.UUID), name: s.nameOf(o, r), problem: r.problem()}
-	last := o.said.Load()
-	if last != nil && now == last.basis {
-		return last
-	}
-	_, mined := s.outcome(o)
-	said := &saidVerdict{Verdict: verdict.Of(s.known(o).Order), basis: now}
-	if mined { // otherwise the next block moves on
-		o.said.Store(said)
-	}
-	return said
-}
-
-// saidVerdict is a verdict, and what it depends on.
-type saidVerdict struct {
-	verdict.Verdict
-	basis
-}
-
-type basis struct {
-	standing standing
-	version  int // of the books
-	name     string
-	problem  string // of the last reading
-}
+// verdict returns what there is to say about an order.
+func (s *orders) verdict(o *Order) verdict.Verdict { return verdict.Of(s.known(o).Order) }
 
 // known is what is known about an order, with the balances of its player.
 type known struct {
@@ -143,13 +111,8 @@ func disputeOf(o *books.Order) *verdict.Dispute {
 // player returns the name of an order's player, as the game last reported it.
 func (s *orders) player(o *Order) string {
 	r, _ := s.game.readings.of(o.Session)
-	return s.nameOf(o, r)
-}
-
-// nameOf is player with the last reading of the order's session.
-func (s *orders) nameOf(o *Order, r reading) string {
 	if r.player == nil {
-		return cmp.Or(s.game.audit.nameOf(o.Session.ID), r.name())
+		return cmp.Or(s.game.audit.nameOf(o.Session.ID), unnamed)
 	}
 	return r.name()
 }

@@ -68,7 +68,7 @@ func TestWithoutPagesTheURLIsChecked(t *testing.T) {
 	id := c.initialize(t)
 	service := ramptest.Start(t, ramptest.Config{Key: c.key, Validator: c.validator})
 	c.service = service
-	assert.Contains(t, c.page(t, "/"), "This service has no pages: call Service.SetPages")
+	assert.Contains(t, c.page(t, "/"), "This service has no pages: set Config.Desk.Pages")
 	known := url.Values{"sessionId": {"s"}, "accessToken": {"a"}, "network": {"testnet"}, "projectId": {"p"}}
 	status := func(path string, change ...string) int {
 		q := maps.Clone(known)
@@ -141,7 +141,7 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			assert.Contains(t, said, test.said)
 			assert.Contains(t, said, "item_gold "+test.owns)
 			assert.Contains(t, said, "tokens "+test.holds)
-			assert.Len(t, c.shop.heard, test.attempts)
+			assert.Len(t, c.shop.results, test.attempts)
 
 			again := c.browse(t, http.MethodGet, address, nil)
 			assert.Equal(t, order, again.Header.Get("Location"), "a UUID is one order")
@@ -152,7 +152,7 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 				return
 			}
 			assert.Equal(t, 303, resent.StatusCode)
-			assert.Len(t, c.shop.heard, test.attempts+1)
+			assert.Len(t, c.shop.results, test.attempts+1)
 
 			catalog, err := ramp.CatalogURL(c.service.URL(), ramp.CatalogParams{ProjectID: "project-1", SessionID: c.session.ID,
 				AccessToken: c.session.Token, Network: ramp.Testnet, Lang: ramp.LangEnglish})
@@ -273,6 +273,30 @@ func TestThePageOfAnOrderSurvivesARestart(t *testing.T) {
 	assert.Contains(t, said, "✗ The transaction failed. The game did not give back 100 item_gold.")
 	assert.Contains(t, said, "item_gold ✗ 100 missing 1,000 900 1,000")
 	assert.Contains(t, said, "tokens ✓ nothing moved 1,000 1,000 1,000")
+	calls := c.page(t, "/calls")
+	require.Equal(t, 1, strings.Count(calls, "The books found: "), "the call that lost them is marked, and no other")
+	lost, _, _ := strings.Cut(calls, "The books found: ")
+	assert.Contains(t, lost[strings.LastIndex(lost, "✗"):], "POST /api/result #1 "+order.UUID.String()[:8])
+	assert.Contains(t, c.page(t, "/calls?wrong=1"), "The books found: ")
+}
+
+// Products that differ only in their token do not look alike.
+func TestAListWithSeveralTokensNamesThem(t *testing.T) {
+	c := newCounter(t)
+	c.mint(t)
+	c.service.Advance(time.Minute)
+	assert.NotContains(t, c.page(t, "/"), "0x…")
+	asked := request()
+	asked.Intent.Token = swordToken
+	started, err := c.client.Initialize(t.Context(), asked)
+	require.NoError(t, err)
+	_, err = c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(10))
+	require.NoError(t, err)
+	c.service.Advance(time.Minute)
+	list := c.page(t, "/")
+	for _, token := range []string{request().Intent.Token, swordToken} {
+		assert.Contains(t, list, "Mint 10 tokens "+"0x…"+strings.ToLower(token[38:]))
+	}
 }
 
 func TestAResultThatIsUnderWayIsShown(t *testing.T) {
@@ -299,7 +323,7 @@ func TestAResultThatIsUnderWayIsShown(t *testing.T) {
 }
 
 func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.OtherKey, _ = ramp.Base64URLKey("YW5vdGhlcg") })
+	c := newCounter(t, func(c *ramptest.Config) { c.Desk.OtherKey, _ = ramp.Base64URLKey("YW5vdGhlcg") })
 	said := func(address string) string { return text(t, c.browse(t, http.MethodGet, address, nil)) }
 	first := said("/")
 	assert.Contains(t, first, "1. Point your game here export RAMP_API_URL=")
@@ -656,8 +680,8 @@ func TestAPageKeepsToItself(t *testing.T) {
 	assert.Equal(t, 403, recorder.Code, "a name that was made to point here")
 	assert.Contains(t, recorder.Body.String(), "start it with -public", "it says what helps")
 	for _, open := range []func(*ramptest.Config){
-		func(c *ramptest.Config) { c.ControlToken = "a token" },
-		func(c *ramptest.Config) { c.PublicURL = "https://evil.example" },
+		func(c *ramptest.Config) { c.Desk.ControlToken = "a token" },
+		func(c *ramptest.Config) { c.Desk.PublicURL = "https://evil.example" },
 	} {
 		c = newCounter(t, open)
 		recorder = httptest.NewRecorder()
@@ -689,7 +713,7 @@ func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
 		return recorder
 	}
 	const here, away = "127.0.0.1:5000", "192.0.2.1:5000"
-	c := newCounter(t, func(c *ramptest.Config) { c.PublicURL = "https://phone.example" })
+	c := newCounter(t, func(c *ramptest.Config) { c.Desk.PublicURL = "https://phone.example" })
 	order := c.mint(t)
 	player := "/catalog?projectId=p&network=testnet&player=" + order.UUID.String()
 	another := "/orders/" + order.UUID.String() + "/another"
@@ -707,7 +731,7 @@ func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
 	}
 
 	const token = `a token; with "all"`
-	c = newCounter(t, func(c *ramptest.Config) { c.ControlToken = token })
+	c = newCounter(t, func(c *ramptest.Config) { c.Desk.ControlToken = token })
 	assert.Equal(t, 403, ask(c, "GET", "/", "phone.example", away).Code)
 	assert.Equal(t, 403, ask(c, "GET", "/", "localhost", here).Code)
 	assert.Equal(t, 403, ask(c, "GET", "/?token=wrong", "phone.example", away).Code)

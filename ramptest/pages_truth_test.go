@@ -103,15 +103,15 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 
 // rejectingTheSecond is a game that answers HTTP 400 to all but the first result.
 func rejectingTheSecond() func(*ramptest.Config) {
-	heard := false
+	answered := false
 	return before(func(game http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == ramp.PathResult && heard {
+			if r.URL.Path == ramp.PathResult && answered {
 				w.WriteHeader(http.StatusBadRequest)
 				fmt.Fprint(w, `{"success":false,"errorCode":"CONFLICT","data":null}`)
 				return
 			}
-			heard = heard || r.URL.Path == ramp.PathResult
+			answered = answered || r.URL.Path == ramp.PathResult
 			game.ServeHTTP(w, r)
 		})
 	})
@@ -346,7 +346,7 @@ func TestAPendingTransactionIsEndedFromThePage(t *testing.T) {
 		assert.Contains(t, said, test.want)
 		assert.NotContains(t, said, "Mine the transaction")
 		if !strings.Contains(test.want, "No result") {
-			assert.Len(t, c.shop.heard, 1)
+			assert.Len(t, c.shop.results, 1)
 		}
 		assert.Equal(t, 409, c.browse(t, http.MethodPost, address+"/end", url.Values{"outcome": {"failed"}}).StatusCode)
 	}
@@ -427,6 +427,7 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 		assert.NotContains(t, said, "Is it running, at", "nor its cause again")
 		assert.NotContains(t, said, "no answer, the game did not answer")
 	}
+	assert.Contains(t, c.page(t, "/"), "Setup: 1 problem ")
 	assert.Contains(t, c.pageOf(t, order), "The game did not answer. Next attempt at ")
 }
 
@@ -494,11 +495,11 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 					require.NoError(t, err, name)
 					for _, pass := range []time.Duration{0, time.Second, time.Second, time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour} {
 						c.service.Advance(pass)
-						_, told := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
-						require.False(t, told.Attention || told.Loss, "%s after %s: %s", name, pass, told.Said)
-						require.Contains(t, []string{"waiting", "done"}, told.State, name)
+						_, shown := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
+						require.False(t, shown.Attention || shown.Loss, "%s after %s: %s", name, pass, shown.Said)
+						require.Contains(t, []string{"waiting", "done"}, shown.State, name)
 						said := c.pageOf(t, order)
-						require.Contains(t, said, told.Said, "the page says the same")
+						require.Contains(t, said, shown.Said, "the page says the same")
 						require.NotContains(t, said, "✗", name)
 						require.Contains(t, c.page(t, "/"), "All 1 Needs attention 0", name)
 					}

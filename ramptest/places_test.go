@@ -15,11 +15,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
 // buildCommand builds the command, which the places below include.
@@ -36,7 +36,6 @@ func buildCommand(t *testing.T) (binary string) {
 // test itself is left to the caller.
 func places(t *testing.T, s *ramptest.Service, command string) (n int) {
 	t.Helper()
-	s.SetPages(pages.New)
 	client := s.Client()
 	plain := func(page string) string {
 		return strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " "))), " ")
@@ -60,7 +59,9 @@ func places(t *testing.T, s *ramptest.Service, command string) (n int) {
 		assert.Contains(t, plain(page), fmt.Sprintf("Needs attention %d ", n), "the count of the page")
 	}
 	for _, o := range list.Orders {
-		assert.Contains(t, plain(get("/orders/"+o.UUID.String())), o.Said, "its own page")
+		own := plain(get("/orders/" + o.UUID.String()))
+		assert.Contains(t, own, o.Said, "its own page")
+		assert.Equal(t, o.TxHash != common.Hash{}, regexp.MustCompile("Mine the transaction|Send the result").MatchString(own), "its buttons")
 	}
 
 	host, err := url.Parse(s.URL())

@@ -20,7 +20,7 @@
 //
 // One clock rules blocks, deliveries and the end of a UUID. It stands still
 // until [Service.Advance] moves it, so a test of twelve hours takes no time.
-// [Config.Speed] makes it run.
+// [Desk.Speed] makes it run.
 //
 // # Faults
 //
@@ -65,6 +65,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
 
 // Config configures a [Service]. Key and Validator are required, and so is one of
@@ -92,12 +93,6 @@ type Config struct {
 	// with 7002.
 	Networks map[ramp.Network]uint64
 
-	// OtherKey is Key in the other encoding: [ramp.Base64URLKey] of the same text if
-	// Key is its [ramp.TextKey], or the reverse. The service rejects what is signed
-	// with it, but the record and the pages say that only the encoding is wrong. If
-	// zero, there is no such hint.
-	OtherKey ramp.HMACKey
-
 	// How the service and the game's server reach each other.
 
 	// Handler is the game's server in memory, instead of Game. The service
@@ -122,48 +117,13 @@ type Config struct {
 	// defaults to 10 seconds.
 	Timeout time.Duration
 
-	// Listener is where the service listens. If nil, the service listens on a free
-	// port of the loopback interface, or not at all if Game is empty.
-	Listener net.Listener
-
-	// PublicURL is the address at which others reach the service, if it is not
-	// the listener's. [Service.URL] returns it, and the pages can be opened under
-	// its host name.
-	PublicURL string
-
-	// ControlToken is the token that a caller of the control API and of the pages
-	// about all players must send; see docs/control.md. If empty, only programs on
-	// this machine may use them, and pages can only be opened under local host names
-	// and that of PublicURL, which blocks DNS rebinding.
-	ControlToken string
-
-	// Time, and what is kept.
-
-	// Speed is how fast the clock runs: 1 is real time, 60 is a minute per second,
-	// and 100,000 is the maximum. At 0, the clock stands still, and only
-	// [Service.Advance] moves it. If the clock runs, call [Service.Close].
-	Speed float64
+	// Time, and the books.
 
 	// Epoch is the time at which the clock starts. It defaults to now.
 	//
 	// The ExpiresAt of a [ramp.Initialization] follows the client's clock.
 	// To use one clock, set [ramp.ClientConfig].Now to service.Now.
 	Epoch time.Time
-
-	// State keeps the service in a file, and continues where another service with
-	// that file was, ignoring Epoch; see [OpenState]. Both must have the same
-	// Networks, Wallet and Decimals. Close the service before the file. If nil, the
-	// service starts empty and keeps its last 10,000 events, which is about 1,600
-	// orders. With a file it keeps 100,000.
-	State *StateFile
-
-	// KeepOrders is the minimum number of finished orders that the service keeps.
-	// The control API and the pages forget older ones. 0 keeps all.
-	KeepOrders int
-
-	// OnEvent is called with each event that is recorded, one at a time. It must
-	// not call the service.
-	OnEvent func(Event)
 
 	// Books sets how the service reports a game that loses assets or moves them
 	// twice. It defaults to [BooksFail].
@@ -248,6 +208,60 @@ type Config struct {
 	// AuthorizeRPC reports whether a request may call the chain (5.4). Others get
 	// HTTP 401. If nil, everyone may.
 	AuthorizeRPC func(*http.Request) bool
+
+	// Desk is for a service that runs as a program of its own. Tests seldom need it.
+	Desk Desk
+}
+
+// Desk configures a service that runs as a program of its own, beside the game's server, as
+// ramp emulate does: where people and programs reach it, how its clock runs, and what it
+// keeps.
+type Desk struct {
+	// Pages makes the pages to look at: set it to New of package pages. If nil, the pages
+	// of the interface (4.2) only check their parameters and answer in plain text, so that
+	// a test that opens no page does not link them.
+	Pages func(desk.Service, *desk.Guard) http.Handler
+
+	// Listener is where the service listens. If nil, the service listens on a free
+	// port of the loopback interface, or not at all if [Config.Game] is empty.
+	Listener net.Listener
+
+	// PublicURL is the address at which others reach the service, if it is not
+	// the listener's. [Service.URL] returns it, and the pages can be opened under
+	// its host name.
+	PublicURL string
+
+	// ControlToken is the token that a caller of the control API and of the pages
+	// about all players must send; see docs/control.md. If empty, only programs on
+	// this machine may use them, and pages can only be opened under local host names
+	// and that of PublicURL, which blocks DNS rebinding.
+	ControlToken string
+
+	// Speed is how fast the clock runs: 1 is real time, 60 is a minute per second,
+	// and 100,000 is the maximum. At 0, the clock stands still, and only
+	// [Service.Advance] moves it. If the clock runs, call [Service.Close].
+	Speed float64
+
+	// State keeps the service in a file, and continues where another service with
+	// that file was, ignoring Config.Epoch; see [OpenState]. Both must have the same
+	// Networks, Wallet and Decimals of [Config]. Close the service before the file. If nil, the
+	// service starts empty and keeps its last 10,000 events, which is about 1,600
+	// orders. With a file it keeps 100,000.
+	State *StateFile
+
+	// KeepOrders is the minimum number of finished orders that the service keeps.
+	// The control API and the pages forget older ones. 0 keeps all.
+	KeepOrders int
+
+	// OnEvent is called with each event that is recorded, one at a time. It must
+	// not call the service.
+	OnEvent func(Event)
+
+	// OtherKey is [Config.Key] in the other encoding: [ramp.Base64URLKey] of the same text if
+	// Key is its [ramp.TextKey], or the reverse. The service rejects what is signed
+	// with it, but the record and the pages say that only the encoding is wrong. If
+	// zero, there is no such hint.
+	OtherKey ramp.HMACKey
 }
 
 // maxSpeed lets a clock run for a day of real time before it has passed all the
@@ -266,8 +280,8 @@ func (c *Config) check() error {
 	must(c.Validator != common.Address{}, "Validator", "is required")
 	must(c.Handler == nil || c.Game == "", "Game", "excludes Config.Handler")
 	must(c.Game == "" || isAbsolute(c.Game), "Game", "must be the absolute URL of the game's server")
-	must(c.PublicURL == "" || isAbsolute(c.PublicURL), "PublicURL", "must be an absolute URL")
-	must(0 <= c.Speed && c.Speed <= maxSpeed, "Speed", "must be from 0 to 100000") // false for NaN too
+	must(c.Desk.PublicURL == "" || isAbsolute(c.Desk.PublicURL), "Desk.PublicURL", "must be an absolute URL")
+	must(0 <= c.Desk.Speed && c.Desk.Speed <= maxSpeed, "Desk.Speed", "must be from 0 to 100000") // false for NaN too
 	must(c.FailureStatus == 0 || 200 <= c.FailureStatus && c.FailureStatus <= 599, "FailureStatus", "must be an HTTP status")
 	must(0 <= c.Decimals && c.Decimals <= 77, "Decimals", "must be from 0 to 77") // the most that 256 bits hold
 	must(BooksFail <= c.Books && c.Books <= BooksOff, "Books", "must be BooksFail, BooksReport or BooksOff")
@@ -275,7 +289,7 @@ func (c *Config) check() error {
 	must(c.Confirmations >= 0, "Confirmations", negative)
 	must(c.BlockTime >= 0, "BlockTime", negative)
 	must(c.Timeout >= 0, "Timeout", negative)
-	must(c.KeepOrders >= 0, "KeepOrders", negative)
+	must(c.Desk.KeepOrders >= 0, "Desk.KeepOrders", negative)
 	must(c.MaxBody >= 0, "MaxBody", negative)
 	must(c.AssetsPath == "" || c.AssetsPath[0] == '/', "AssetsPath", relative)
 	must(c.ValidatePath == "" || c.ValidatePath[0] == '/', "ValidatePath", relative)

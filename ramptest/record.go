@@ -190,6 +190,21 @@ func (r *record) add(e Event) {
 	}
 }
 
+// lose marks the last call about an order as the one after which the books found a problem.
+func (r *record) lose(id uuid.UUID, problem string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range slices.Backward(r.events) {
+		e := &r.events[i]
+		if e.UUID == id && (e.Kind == KindValidate || e.Kind == KindResult) {
+			if e.Loss = problem; r.file != nil {
+				r.file.write(r.whole(*e))
+			}
+			return
+		}
+	}
+}
+
 // isCredential reports whether a header holds a credential, which is not recorded.
 func isCredential(name string) bool {
 	switch http.CanonicalHeaderKey(name) {

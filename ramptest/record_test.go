@@ -21,10 +21,10 @@ import (
 )
 
 func TestEveryExchangeIsRecorded(t *testing.T) {
-	var heard []ramptest.Event
+	var recorded []ramptest.Event
 	epoch := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	c := newCounter(t, func(c *ramptest.Config) {
-		c.Epoch, c.OnEvent = epoch, func(e ramptest.Event) { heard = append(heard, e) }
+		c.Epoch, c.Desk.OnEvent = epoch, func(e ramptest.Event) { recorded = append(recorded, e) }
 	})
 	_, err := c.service.Assets(t.Context(), c.session)
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func TestEveryExchangeIsRecorded(t *testing.T) {
 	c.rpc(t, "eth_blockNumber", "")
 
 	events := c.service.Events()
-	assert.Equal(t, events, heard)
+	assert.Equal(t, events, recorded)
 	var got []string
 	for i, e := range events {
 		assert.Equal(t, i+1, e.Number)
@@ -67,7 +67,7 @@ func TestEveryExchangeIsRecorded(t *testing.T) {
 	assert.Equal(t, epoch.Add(time.Second), result.Time)
 	assert.Equal(t, "POST", result.Request.Method)
 	assert.Equal(t, "/api/result", result.Request.Path)
-	assert.Equal(t, string(c.shop.heard[1].Raw), result.Request.Body)
+	assert.Equal(t, string(c.shop.results[1].Raw), result.Request.Body)
 	assert.Equal(t, 200, result.Answer.Status)
 	assert.Equal(t, `{"success":true,"errorCode":null,"data":null}`, result.Answer.Body)
 }

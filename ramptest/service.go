@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -35,7 +34,7 @@ type Service struct {
 	keeper  *keeper
 	mux     *http.ServeMux
 	remote  *remote
-	pages   atomic.Pointer[http.Handler] // nil without SetPages
+	pages   http.Handler // nil without Desk.Pages
 
 	transport *http.Transport // to the game; nil if the caller supplied a client
 	server    *http.Server    // nil without a listener
@@ -47,17 +46,17 @@ func New(config Config) (*Service, error) {
 		return nil, err
 	}
 	epoch := config.Epoch
-	if config.State != nil {
+	if config.Desk.State != nil {
 		var err error
-		if config.Epoch, err = config.State.epoch(config.Speed, epoch); err != nil {
+		if config.Epoch, err = config.Desk.State.epoch(config.Desk.Speed, epoch); err != nil {
 			return nil, fmt.Errorf("ramptest: state: %w", err)
 		}
 	}
 	config.setDefaults()
 	s := &Service{config: config, life: newLifetime(), mux: http.NewServeMux()}
 	s.wire()
-	if config.State != nil {
-		if err := s.restore(config.State); err != nil {
+	if config.Desk.State != nil {
+		if err := s.restore(config.Desk.State); err != nil {
 			return nil, err
 		}
 		s.clock.epoch = epoch // it starts where the other one was only once
@@ -81,7 +80,7 @@ func New(config Config) (*Service, error) {
 		s.keeper.flush()
 		s.life.busy.run(s.keeper.run)
 	}
-	if config.Speed > 0 {
+	if config.Desk.Speed > 0 {
 		s.life.busy.run(s.orders.run)
 	}
 	return s, nil
@@ -90,10 +89,10 @@ func New(config Config) (*Service, error) {
 // wire creates the parts of the service and connects them.
 func (s *Service) wire() {
 	c := &s.config
-	s.clock = newClock(c.Epoch, c.Speed)
-	s.record = &record{begun: s.clock.now(), onEvent: c.OnEvent, file: c.State}
-	s.keeper = newKeeper(c.State, s)
-	s.guard = &desk.Guard{Token: c.ControlToken}
+	s.clock = newClock(c.Epoch, c.Desk.Speed)
+	s.record = &record{begun: s.clock.now(), onEvent: c.Desk.OnEvent, file: c.Desk.State}
+	s.keeper = newKeeper(c.Desk.State, s)
+	s.guard = &desk.Guard{Token: c.Desk.ControlToken}
 	s.audit = &audit{keeper: s.keeper, mode: c.Books, moving: c.Regenerating, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
 		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
 	s.game = &game{config: c, clock: s.clock, record: s.record, audit: s.audit}
@@ -103,7 +102,7 @@ func (s *Service) wire() {
 		agenda: newAgenda(), issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
 	for network, id := range c.Networks {
 		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
-			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(), Tracked: c.State != nil,
+			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(), Tracked: c.Desk.State != nil,
 			Submitted: func(tx *chain.Transaction) { s.orders.submitted(network, tx) }})
 	}
 	s.console = &console{config: c, clock: s.clock, record: s.record, guard: s.guard, orders: s.orders}
@@ -112,6 +111,9 @@ func (s *Service) wire() {
 	s.mux.Handle("POST /rpc/{network}", s.node)
 	s.remote = &remote{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, audit: s.audit, orders: s.orders, console: s.console, node: s.node}
 	api := s.remote.handler()
+	if c.Desk.Pages != nil {
+		s.pages = c.Desk.Pages(&frontDesk{remote: s.remote}, s.guard)
+	}
 	s.mux.HandleFunc("/", s.servePage)
 	s.mux.Handle("/control", api)
 	s.mux.Handle("/control/", api)
@@ -119,8 +121,8 @@ func (s *Service) wire() {
 
 // listen starts the HTTP server, unless the service is in memory.
 func (s *Service) listen() error {
-	listener := s.config.Listener
-	public := strings.TrimRight(s.config.PublicURL, "/")
+	listener := s.config.Desk.Listener
+	public := strings.TrimRight(s.config.Desk.PublicURL, "/")
 	s.guard.URL = cmp.Or(public, desk.MemoryURL)
 	if listener == nil {
 		if s.config.Game == "" {
@@ -162,32 +164,21 @@ func (s *Service) SetHandler(handler http.Handler) {
 	s.game.reach(desk.MemoryURL, http.Client{Transport: memory{handler, &s.life.busy}})
 }
 
-// SetPages gives the service pages to look at, those of package pages:
-//
-//	service.SetPages(pages.New)
-//
-// Without them, the pages of the interface (4.2) only check their parameters and answer
-// in plain text, so that a test that opens no page does not link them.
-func (s *Service) SetPages(pages func(desk.Service, *desk.Guard) http.Handler) {
-	handler := pages(&frontDesk{remote: s.remote}, s.guard)
-	s.pages.Store(&handler)
-}
-
 // servePage answers a request for a page.
 func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
-	if pages := s.pages.Load(); pages != nil {
-		(*pages).ServeHTTP(w, r)
+	if s.pages != nil {
+		s.pages.ServeHTTP(w, r)
 		return
 	}
 	q := r.URL.Query()
 	network := ramp.Network(q.Get("network"))
-	status, said := http.StatusOK, "The URL is right. For the page itself, call Service.SetPages with package pages."
+	status, said := http.StatusOK, "The URL is right. For the page itself, set Config.Desk.Pages to pages.New."
 	fail := func(code int, problem string) { status, said = code, problem }
 	id, err := uuid.Parse(q.Get("uuid"))
 	terms, _, unknown := s.orders.terms(id, false)
 	switch exchange := r.URL.Path == "/exchange"; {
 	case !exchange && r.URL.Path != "/catalog":
-		fail(http.StatusNotFound, "This service has no pages: call Service.SetPages with package pages.")
+		fail(http.StatusNotFound, "This service has no pages: set Config.Desk.Pages to pages.New.")
 	case q.Get("sessionId") == "" || q.Get("accessToken") == "" || exchange && err != nil || !exchange && q.Get("projectId") == "":
 		fail(http.StatusBadRequest, "A parameter is missing (interface 2.1).")
 	case s.config.Networks[network] == 0 || exchange && unknown == nil && network != terms.Network:
@@ -203,7 +194,7 @@ func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
 }
 
 // URL is the base address of the service: {ramp_api_url} and {ramp_url} of the
-// interface, or [Config.PublicURL]. If the service is in memory, only
+// interface, or [Desk.PublicURL]. If the service is in memory, only
 // [Service.Client] reaches it.
 func (s *Service) URL() string { return s.guard.URL }
 
@@ -288,7 +279,7 @@ func (s *Service) State(o *Order) State { return o.delivery.now() }
 // the Intent of a Request. No chain knows its transaction, and the service does
 // not retry its result.
 func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error {
-	return s.orders.tell(ctx, o, outcome)
+	return s.orders.deliverOutcome(ctx, o, outcome)
 }
 
 // Resend sends the game the result again, now and once, with the outcome on the

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/token-ramp/ramp-go/ramptest"
-	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
 // BenchmarkTenThousandOrders measures a service that keeps 10,000 orders in a file: its
@@ -23,7 +22,7 @@ func BenchmarkTenThousandOrders(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "state")
 	empty := heap()
 	file := openState(b, path)
-	keeping := func(c *ramptest.Config) { c.State, c.KeepOrders = file, orders }
+	keeping := func(c *ramptest.Config) { c.Desk.State, c.Desk.KeepOrders = file, orders }
 	c := newCounter(b, keeping)
 	c.shop.gold = 100 * orders
 	var order *ramptest.Order
@@ -32,7 +31,7 @@ func BenchmarkTenThousandOrders(b *testing.B) {
 		c.service.Advance(2 * time.Second)
 	}
 	clear(c.shop.orders) // only what the service keeps counts
-	c.shop.heard = nil
+	c.shop.results = nil
 	minted := heap() - empty
 	open := func(b *testing.B, when string) {
 		for name, path := range map[string]string{
@@ -61,7 +60,6 @@ func BenchmarkTenThousandOrders(b *testing.B) {
 		keeping(&config)
 		c.service, err = ramptest.New(config)
 		require.NoError(b, err)
-		c.service.SetPages(pages.New)
 	}
 	end := func() {
 		c.service.Close()

@@ -2,7 +2,6 @@ package ramptest
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ import (
 )
 
 // StateFile keeps a service in a file: its orders, chains, clock, books and events. A
-// service with the same file continues from there; see [Config.State]. The file contains
+// service with the same file continues from there; see [Desk.State]. The file contains
 // the access tokens of players, so only its owner may read it.
 type StateFile struct {
 	journal *journal.Journal
@@ -54,7 +53,7 @@ func OpenState(path string) (*StateFile, error) {
 }
 
 // stateVersion is the version of the lines. A file of another version is not read.
-const stateVersion = "3"
+const stateVersion = "4"
 
 // Note returns a text that [StateFile.SetNote] has kept in the file, such as a key that
 // a program generated. It is empty if there is none.
@@ -159,7 +158,7 @@ type savedOrder struct {
 	Approval    ramp.Approval
 	Fee         ramp.Amount
 	Faults      []string `json:",omitempty"`
-	Had         *big.Rat // the wallet's tokens before the order
+	HeldBefore  *big.Rat // the wallet's tokens before the order
 	Books       []savedBooks
 	Held        bool       `json:",omitzero"`
 	Jobs        []savedJob `json:",omitempty"`
@@ -178,7 +177,7 @@ type savedForeign struct {
 }
 
 type savedPlayer struct {
-	Title         string `json:",omitempty"`
+	Name          string `json:",omitempty"`
 	Last, Outside books.Assets
 	Epoch         int
 }
@@ -345,7 +344,7 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
 	d := order.delivery.standing()
 	line.Order = &savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
 		Placed: order.placed, Number: order.number, State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost, Contrary: d.contrary,
-		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, Had: order.heldBefore,
+		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, HeldBefore: order.heldBefore,
 		Books: k.service.audit.save(id, players), Held: held}
 	for _, j := range o.agenda.jobsOf(order) {
 		line.Order.Jobs = append(line.Order.Jobs, savedJob{j.due, j.task})
@@ -414,20 +413,43 @@ func (f *StateFile) damaged(key string, err error) error {
 	return fmt.Errorf("%s: %w. Delete the line to go on without it, or start with another file", f.journal.Line(key), err)
 }
 
-// each decodes the values of the keys that begin with prefix, up to their first tab. It
-// calls do for one after the other.
-func each[T any](f *StateFile, prefix string, do func(key string, value T) error) error {
-	for keys := range slices.Chunk(f.journal.Keys(prefix), 1_000) {
-		values := make([]T, len(keys))
-		err := onAllCPUs(len(keys), func(i int) error {
-			text, err := f.journal.Begin(keys[i])
-			return f.damaged(keys[i], cmp.Or(err, decode(text, &values[i])))
+// decodeAll decodes the values of keys, up to their first tab, into what into returns for
+// the index of each.
+func (f *StateFile) decodeAll(keys []string, into func(i int) any) error {
+	const atOnce = 1_000
+	for first := 0; first < len(keys); first += atOnce {
+		batch := keys[first:min(first+atOnce, len(keys))]
+		values, err := f.journal.Values(batch)
+		if err != nil {
+			return err
+		}
+		err = onAllCPUs(len(batch), func(i int) error {
+			text, _, _ := bytes.Cut(values[i], []byte("\t"))
+			return f.damaged(batch[i], decode(text, into(first+i)))
 		})
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// all decodes the values of the keys that begin with prefix.
+func all[T any](f *StateFile, prefix string) ([]T, error) {
+	keys := f.journal.Keys(prefix)
+	values := make([]T, len(keys))
+	return values, f.decodeAll(keys, func(i int) any { return &values[i] })
+}
+
+// each calls do for one value after the other, without keeping all of them.
+func each[T any](f *StateFile, prefix string, do func(key string, value *T) error) error {
+	for keys := range slices.Chunk(f.journal.Keys(prefix), 1_000) {
+		values := make([]T, len(keys))
+		if err := f.decodeAll(keys, func(i int) any { return &values[i] }); err != nil {
+			return err
+		}
 		for i, key := range keys {
-			if err := do(strings.TrimPrefix(key, prefix), values[i]); err != nil {
+			if err := do(strings.TrimPrefix(key, prefix), &values[i]); err != nil {
 				return f.damaged(key, err)
 			}
 		}
@@ -439,7 +461,7 @@ func each[T any](f *StateFile, prefix string, do func(key string, value T) error
 // includes the time that has passed since it was saved.
 func (f *StateFile) epoch(speed float64, byDefault time.Time) (time.Time, error) {
 	at := byDefault
-	err := each(f, "clock", func(_ string, c savedClock) error {
+	err := each(f, "clock", func(_ string, c *savedClock) error {
 		at = c.Now
 		if passed := time.Since(c.Wall); speed == 1 && passed > 0 {
 			at = at.Add(passed)
@@ -469,24 +491,16 @@ func (s *Service) restore(f *StateFile) error {
 func (s *Service) restoreChains(f *StateFile) error {
 	for network, c := range s.orders.chains {
 		var state chain.State
+		var errs [4]error
 		name := string(network)
-		err := errors.Join(
-			each(f, "span/"+name+"/", func(_ string, span chain.SpanState) error {
-				state.Spans = append(state.Spans, span)
-				return nil
-			}),
-			each(f, "forks/"+name, func(_ string, forks []uint64) error {
-				state.Forks = forks
-				return nil
-			}),
-			each(f, "tx/"+name+"/", func(_ string, t chain.TransactionState) error {
-				state.Transactions = append(state.Transactions, t)
-				return nil
-			}),
-			each(f, "account/"+name+"/", func(_ string, a chain.AccountState) error {
-				state.Accounts = append(state.Accounts, a)
-				return nil
-			}))
+		state.Spans, errs[0] = all[chain.SpanState](f, "span/"+name+"/")
+		state.Transactions, errs[1] = all[chain.TransactionState](f, "tx/"+name+"/")
+		state.Accounts, errs[2] = all[chain.AccountState](f, "account/"+name+"/")
+		errs[3] = each(f, "forks/"+name, func(_ string, forks *[]uint64) error {
+			state.Forks = *forks
+			return nil
+		})
+		err := errors.Join(errs[:]...)
 		if err == nil && len(state.Spans) > 0 {
 			err = c.Restore(state)
 		}
@@ -499,7 +513,7 @@ func (s *Service) restoreChains(f *StateFile) error {
 
 func (s *Service) restoreOrders(f *StateFile) error {
 	o := s.orders
-	err := each(f, "uuid/", func(key string, line savedUUID) error {
+	err := each(f, "uuid/", func(key string, line *savedUUID) error {
 		id, err := uuid.Parse(key)
 		if err != nil {
 			return errors.New("a line has no UUID")
@@ -517,8 +531,8 @@ func (s *Service) restoreOrders(f *StateFile) error {
 	if n := len(o.queue); n > 0 {
 		o.count = o.queue[n-1].number
 	}
-	return each(f, "pending", func(_ string, pending []savedForeign) error {
-		for _, p := range pending {
+	return each(f, "pending", func(_ string, pending *[]savedForeign) error {
+		for _, p := range *pending {
 			c := o.chains[p.Network]
 			if c == nil || c.Transaction(p.TxHash) == nil {
 				return errors.New("a pending transaction is unknown")
@@ -533,7 +547,7 @@ func (s *Service) restoreOrders(f *StateFile) error {
 func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 	o := &Order{UUID: id, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)}, composed: true,
 		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash,
-		number: saved.Number, fee: saved.Fee, placed: saved.Placed, heldBefore: saved.Had}
+		number: saved.Number, fee: saved.Fee, placed: saved.Placed, heldBefore: saved.HeldBefore}
 	c := s.chains[saved.Network]
 	if c == nil {
 		return fmt.Errorf("the service does not have the network %q", string(saved.Network))
@@ -586,15 +600,15 @@ func (a *audit) restore(id uuid.UUID, saved savedBooks) {
 func (s *Service) restoreBooks(f *StateFile) error {
 	a := s.audit
 	return errors.Join(
-		each(f, "player/", func(key string, saved savedPlayer) error {
+		each(f, "player/", func(key string, saved *savedPlayer) error {
 			name, err := url.QueryUnescape(key)
 			p := a.keep(name)
-			p.playerName, p.books.Last, p.books.Outside, p.books.Epoch = saved.Title, saved.Last, saved.Outside, saved.Epoch
+			p.playerName, p.books.Last, p.books.Outside, p.books.Epoch = saved.Name, saved.Last, saved.Outside, saved.Epoch
 			return err
 		}),
-		each(f, "findings", func(_ string, found []*Imbalance) error {
-			a.found = found
-			for _, f := range found {
+		each(f, "findings", func(_ string, found *[]*Imbalance) error {
+			a.found = *found
+			for _, f := range a.found {
 				a.returned[f] = true // an earlier service has returned it
 			}
 			return nil
@@ -662,14 +676,17 @@ func (r *record) whole(e Event) Event {
 }
 
 // restore loads the events, without their bodies.
-func (r *record) restore(f *StateFile) error {
+func (r *record) restore(f *StateFile) (err error) {
+	if r.events, err = all[Event](f, "event/"); err != nil {
+		return err
+	}
 	type message struct {
 		method, path string
 		status       int
 	}
 	messages := make(map[message]*Message) // most events have the same: they are kept once
-	err := each(f, "event/", func(_ string, e Event) error {
-		for _, side := range []**Message{&e.Request, &e.Answer} {
+	for i := range r.events {
+		for _, side := range []**Message{&r.events[i].Request, &r.events[i].Answer} {
 			if m := *side; m != nil {
 				key := message{m.Method, m.Path, m.Status}
 				if messages[key] == nil {
@@ -678,18 +695,13 @@ func (r *record) restore(f *StateFile) error {
 				*side = messages[key]
 			}
 		}
-		r.events = append(r.events, e)
+	}
+	slices.SortFunc(r.events, func(a, b Event) int { return a.Number - b.Number })
+	if n := len(r.events); n > 0 {
+		r.begun, r.number = r.events[0].Time, r.events[n-1].Number
+	}
+	return each(f, "clock", func(_ string, c *savedClock) error {
+		r.number = max(r.number, c.Events)
 		return nil
 	})
-	slices.SortFunc(r.events, func(a, b Event) int { return a.Number - b.Number })
-	if len(r.events) > 0 {
-		r.begun = r.events[0].Time
-	}
-	return errors.Join(err, each(f, "clock", func(_ string, c savedClock) error {
-		r.number = c.Events
-		if n := len(r.events); n > 0 {
-			r.number = max(r.number, r.events[n-1].Number)
-		}
-		return nil
-	}))
 }

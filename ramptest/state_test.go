@@ -21,7 +21,7 @@ import (
 // kept keeps a service in a file.
 func kept(t testing.TB) func(*ramptest.Config) {
 	file := openState(t, filepath.Join(t.TempDir(), "state"))
-	return func(c *ramptest.Config) { c.State = file }
+	return func(c *ramptest.Config) { c.Desk.State = file }
 }
 
 func openState(t testing.TB, path string) *ramptest.StateFile {
@@ -36,14 +36,13 @@ func openState(t testing.TB, path string) *ramptest.StateFile {
 func (c *counter) restart(t *testing.T, handler http.Handler, options ...func(*ramptest.Config)) {
 	t.Helper()
 	c.service.Close()
-	require.NotNil(t, c.config.State)
-	require.NoError(t, c.config.State.Err())
-	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: handler, State: c.config.State}
+	require.NotNil(t, c.config.Desk.State)
+	require.NoError(t, c.config.Desk.State.Err())
+	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: handler, Desk: ramptest.Desk{State: c.config.Desk.State, Pages: pages.New}}
 	for _, o := range options {
 		o(&config)
 	}
 	c.service = ramptest.Start(t, config)
-	c.service.SetPages(pages.New)
 	var err error
 	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
 	require.NoError(t, err)
@@ -123,10 +122,10 @@ func TestTheBooksGoOnWithTheService(t *testing.T) {
 }
 
 func TestAClockThatRunsAsOnTheWallGoesOnMeanwhile(t *testing.T) {
-	c := newCounter(t, kept(t), func(c *ramptest.Config) { c.Speed = 1 })
+	c := newCounter(t, kept(t), func(c *ramptest.Config) { c.Desk.Speed = 1 })
 	c.service.Advance(time.Hour)
 	before, wall := c.service.Now(), time.Now()
-	c.restart(t, c.handler, func(c *ramptest.Config) { c.Speed = 1 })
+	c.restart(t, c.handler, func(c *ramptest.Config) { c.Desk.Speed = 1 })
 	assert.InDelta(t, time.Since(wall).Seconds(), c.service.Now().Sub(before).Seconds(), 0.5)
 }
 
@@ -135,7 +134,7 @@ func TestAClockThatRunsAsOnTheWallGoesOnMeanwhile(t *testing.T) {
 func TestAServiceSurvivesAKillAtAnyTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	file := openState(t, path)
-	c := newCounter(t, func(c *ramptest.Config) { c.State = file })
+	c := newCounter(t, func(c *ramptest.Config) { c.Desk.State = file })
 	order := c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))
 	c.service.Advance(time.Minute)
 	c.service.Close()
@@ -151,7 +150,7 @@ func TestAServiceSurvivesAKillAtAnyTime(t *testing.T) {
 		killed := filepath.Join(t.TempDir(), "killed")
 		require.NoError(t, os.WriteFile(killed, whole[:cut], 0o600))
 		file := openState(t, killed)
-		service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, State: file, Books: ramptest.BooksOff})
+		service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{State: file}, Books: ramptest.BooksOff})
 		require.NoError(t, err, "cut at %d of %d", cut, len(whole))
 		sent := service.Advance(24 * time.Hour)
 		if lines := whole[:bytes.LastIndexByte(whole[:cut], '\n')]; bytes.Contains(lines, []byte(`"State":"delivering"`)) {
@@ -221,7 +220,7 @@ func TestAStateFileHasOneService(t *testing.T) {
 func TestAStateThatIsNoneIsRejected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	file := openState(t, path)
-	c := newCounter(t, func(c *ramptest.Config) { c.State = file })
+	c := newCounter(t, func(c *ramptest.Config) { c.Desk.State = file })
 	c.mint(t)
 	c.service.Close()
 	require.NoError(t, file.Close())
@@ -229,7 +228,7 @@ func TestAStateThatIsNoneIsRejected(t *testing.T) {
 	require.NoError(t, err)
 	for name, broken := range map[string][]byte{
 		"not a journal": []byte("secret"),
-		"a version":     bytes.Replace(state, []byte(`note/version "3"`), []byte(`note/version "1"`), 1),
+		"a version":     bytes.Replace(state, []byte(`note/version "4"`), []byte(`note/version "1"`), 1),
 		"not JSON":      bytes.ReplaceAll(state, []byte(`"Terms"`), []byte(`{secret`)),
 		"another net":   bytes.ReplaceAll(state, []byte(`"Network":"testnet"`), []byte(`"Network":"moon"`)),
 		"no intent":     bytes.ReplaceAll(state, []byte(`"from":[`), []byte(`"from_":[`)),
@@ -238,7 +237,7 @@ func TestAStateThatIsNoneIsRejected(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, broken, 0o600))
 		file, err := ramptest.OpenState(path)
 		if err == nil {
-			_, err = ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, State: file})
+			_, err = ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{State: file}})
 			require.NoError(t, file.Close())
 		}
 		require.ErrorContains(t, err, "ramptest: state: ", name)

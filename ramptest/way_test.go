@@ -1,6 +1,7 @@
 package ramptest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
 // studio is a studio's server, with the parts that a studio uses: Players, a Store, and the
@@ -27,7 +29,8 @@ type studio struct {
 
 	mu      sync.Mutex
 	gold    int64
-	expired bool // the player's session
+	asset   string // item_gold unless set
+	expired bool   // the player's session
 	apply   func(ramp.Step) error
 }
 
@@ -51,7 +54,7 @@ func (s *studio) Authenticate(_ context.Context, session ramp.Session) error {
 func (s *studio) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &ramp.Player{PlayerID: "player-1", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(s.gold)}}}, nil
+	return &ramp.Player{PlayerID: "player-1", Assets: []ramp.Asset{{ID: cmp.Or(s.asset, "item_gold"), Balance: ramp.NewAmount(s.gold)}}}, nil
 }
 
 // Apply moves the assets of a step.
@@ -80,7 +83,7 @@ func open(t *testing.T, proof func(*ramptest.Service) *ramp.Proof, wrap func(htt
 	s := &studio{gold: 1000, test: &judged{TB: t}}
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Settle: -1})
+	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Settle: -1, Desk: ramptest.Desk{Pages: pages.New}})
 	store := &ramp.MemoryStore{Apply: s.Apply}
 	config := ramp.HandlerConfig{Players: s, Store: store, Terms: anyTerms, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
 	if proof != nil {
@@ -215,7 +218,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 		{name: "a mint is answered 201", wrap: instead(ramp.PathResult, true, 201), want: "HTTP 201"},
 		{name: "a mint is answered 500 for 13 hours", wrap: instead(ramp.PathResult, true, 500), want: "Gave up after 20 attempts. The game never confirmed."},
 		{name: "a mint is rejected after it was taken", wrap: instead(ramp.PathValidate, true, 403), want: "was rejected: the game must move nothing"},
-		{name: "a validate call fails after the mint was taken", wrap: instead(ramp.PathValidate, true, 500), want: "The game did not approve the order. It took 100 item_gold nevertheless."},
+		{name: "a validate call fails after the mint was taken", wrap: instead(ramp.PathValidate, true, 500), want: "The validate call brought no valid approval. The game took 100 item_gold nevertheless."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -346,4 +349,34 @@ func TestAFailureThatTheRampDidNotPayForNamesItsType(t *testing.T) {
 	assert.ErrorContains(t, sent[0].Err, "HTTP 500")
 	assert.ErrorContains(t, sent[0].Err, "the player paid for this failed transaction of type 0x2: a game with ramp.Proof accepts only those of the ramp, as TransactionType(7) makes them")
 	assert.Equal(t, int64(900), s.gold)
+}
+
+// An identifier in right-to-left text reorders neither sentences nor lists.
+func TestRightToLeftIdentifiersAreIsolated(t *testing.T) {
+	const gold = "זהב"
+	s := open(t, nil, nil)
+	s.asset = gold
+	s.apply = func(step ramp.Step) error {
+		if step.Effect.Kind == ramp.GiveBack {
+			s.gold -= 100 // and what it gives back is lost
+		}
+		return nil
+	}
+	asked := request()
+	asked.Intent.Materials = []ramp.Item{{ID: gold, Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
+	started, err := s.client.Initialize(t.Context(), asked)
+	require.NoError(t, err)
+	order, err := s.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), ramptest.TransactionFails())
+	require.NoError(t, err)
+	s.service.Advance(time.Minute)
+	const isolated = "100 \u2068" + gold + "\u2069"
+	for _, path := range []string{"/control/orders", "/", "/orders/" + order.UUID.String()} {
+		answer, err := s.service.Client().Get(s.service.URL() + path)
+		require.NoError(t, err)
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		assert.Contains(t, string(body), isolated, path)
+	}
+	_, said := s.test.end()
+	assert.Contains(t, said, isolated)
 }

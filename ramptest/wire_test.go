@@ -163,11 +163,11 @@ func TestTheAddressOfAService(t *testing.T) {
 		want   string
 	}{
 		{"in memory", func(*ramptest.Config) {}, `^https://memory\.invalid$`},
-		{"on this machine", func(c *ramptest.Config) { c.Listener = open("127.0.0.1:0") }, `^http://127\.0\.0\.1:\d+$`},
-		{"on every address of it", func(c *ramptest.Config) { c.Listener = open("0.0.0.0:0") }, `^http://127\.0\.0\.1:\d+$`},
-		{"as others reach it", func(c *ramptest.Config) { c.PublicURL = "https://desk.example/" }, `^https://desk\.example$`},
+		{"on this machine", func(c *ramptest.Config) { c.Desk.Listener = open("127.0.0.1:0") }, `^http://127\.0\.0\.1:\d+$`},
+		{"on every address of it", func(c *ramptest.Config) { c.Desk.Listener = open("0.0.0.0:0") }, `^http://127\.0\.0\.1:\d+$`},
+		{"as others reach it", func(c *ramptest.Config) { c.Desk.PublicURL = "https://desk.example/" }, `^https://desk\.example$`},
 		{"as others reach it over a network", func(c *ramptest.Config) {
-			c.Listener, c.PublicURL = open("0.0.0.0:0"), "https://desk.example"
+			c.Desk.Listener, c.Desk.PublicURL = open("0.0.0.0:0"), "https://desk.example"
 		}, `^https://desk\.example$`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -143,7 +143,7 @@ const (
 	WaitsWithEvent FindingKind = "waits_with_event"
 
 	// An order has waited for 13 hours, and it has no event. Abandon it, as
-	// docs/operations.md says.
+	// docs/on-call.md says.
 	WaitsWithoutEvent FindingKind = "waits_without_event"
 
 	// The event of an order has another amount, user, token or direction. If it fits other

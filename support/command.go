@@ -100,7 +100,7 @@ func period(flags *flag.FlagSet, from, to *time.Time, usage string) {
 }
 
 func newList(flags *flag.FlagSet) action {
-	older := flags.Duration("older", patience, "list orders that have waited longer than this `duration`; the service stops delivering after 12 hours")
+	older := flags.Duration("older", maxDelay, "list orders that have waited longer than this `duration`; the service stops delivering after 12 hours")
 	direction := flags.String("direction", "", "list only waiting orders of this `direction`, mint or burn; a burn that waits has moved nothing")
 	player := flags.String("player", "", "list all orders of a player's `name` instead")
 	session := flags.String("session", "", "list all orders of a session `ID` instead")
@@ -161,7 +161,7 @@ func count(ctx context.Context, o *Orders, _ string, out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "WAITING LONGER THAN\tMINTS\tBURNS")
 	now := o.config.Now()
-	for _, age := range []time.Duration{0, 5 * time.Minute, time.Hour, patience, 7 * 24 * time.Hour} {
+	for _, age := range []time.Duration{0, 5 * time.Minute, time.Hour, maxDelay, 7 * 24 * time.Hour} {
 		mints, _, err := store.CountWaiting(ctx, ramp.Mint, now.Add(-age))
 		burns, _, failed := store.CountWaiting(ctx, ramp.Burn, now.Add(-age))
 		if err = cmp.Or(err, failed); err != nil {

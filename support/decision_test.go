@@ -137,9 +137,9 @@ var decisions = map[string]func(t *testing.T){
 	},
 }
 
-// docs/operations.md has the table. Each row is played, and nothing that is not there.
+// docs/on-call.md has the table. Each row is played, and nothing that is not there.
 func TestEachRowOfTheTableOfDecisions(t *testing.T) {
-	guide, err := os.ReadFile("../docs/operations.md")
+	guide, err := os.ReadFile("../docs/on-call.md")
 	require.NoError(t, err)
 	table := regexp.MustCompile(`(?m)^\| the candidates \|.*\n\|[-|]+\|\n((?:\|.*\n)+)`).FindSubmatch(guide)
 	require.NotNil(t, table)

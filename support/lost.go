@@ -28,7 +28,7 @@ type Logged struct {
 	Missing bool
 }
 
-// Lost returns the orders that a log has and the store has not, or whose end it has not,
+// Lost returns the orders of a log that are missing in the store, or whose end is missing,
 // in the order of the log. Use it after a backup was restored. The log is that of a
 // [slog.JSONHandler] for [ramp.HandlerConfig].Logger and [Config].Logger, and may have
 // other lines, and text before a record. Put the logs of several servers together.

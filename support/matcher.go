@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// patience is how long after its transaction the result of an order can come: 12
+	// maxDelay is how long after its transaction the result of an order can come: 12
 	// hours of deliveries (interface 8), and one to spare.
-	patience = 13 * time.Hour
+	maxDelay = 13 * time.Hour
 
 	// skew is how much earlier than its order a transaction may be, because the clocks of
 	// the game and the chain differ.
@@ -110,7 +110,7 @@ func newMatcher(a *assets, from, to time.Time) *matcher {
 
 // begin is where the events that are read begin: those of every order that ends in the
 // period, or has then waited for 13 hours, but was accepted less than that before.
-func (m *matcher) begin() time.Time { return m.from.Add(-patience - skew) }
+func (m *matcher) begin() time.Time { return m.from.Add(-maxDelay - skew) }
 
 // within reports whether a time is in the period, and not in the 13 hours before it.
 func (m *matcher) within(t time.Time) bool { return !t.Before(m.from) && t.Before(m.to) }
@@ -215,7 +215,7 @@ func (m *matcher) transaction(events []Event) {
 func (m *matcher) settle(now time.Time) {
 	var events []Event
 	for hash, found := range m.events {
-		if now.IsZero() || found[0].Time.Before(now.Add(-patience)) {
+		if now.IsZero() || found[0].Time.Before(now.Add(-maxDelay)) {
 			events = append(events, found...)
 			delete(m.events, hash)
 		}
@@ -223,7 +223,7 @@ func (m *matcher) settle(now time.Time) {
 	slices.SortFunc(events, inChainOrder)
 	m.loose = append(m.loose, events...)
 	for hash, o := range m.orders {
-		if now.IsZero() || o.FinishedAt.Before(now.Add(-patience)) {
+		if now.IsZero() || o.FinishedAt.Before(now.Add(-maxDelay)) {
 			delete(m.orders, hash)
 			if m.within(o.FinishedAt) && !isDamaged(&o.Order) {
 				m.unseen = append(m.unseen, o.Order)
@@ -497,12 +497,12 @@ func (m *matcher) group(events []Event, orders []ramp.Order, late bool) {
 
 // waitsTooLong reports whether the result of a waiting order will not come.
 func (m *matcher) waitsTooLong(o *ramp.Order) bool {
-	return o.State == ramp.OrderAccepted && o.AcceptedAt.Before(m.to.Add(-patience))
+	return o.State == ramp.OrderAccepted && o.AcceptedAt.Before(m.to.Add(-maxDelay))
 }
 
 // waitedNow reports whether it became so in the period.
 func (m *matcher) waitedNow(o *ramp.Order) bool {
-	return m.waitsTooLong(o) && !o.AcceptedAt.Before(m.from.Add(-patience))
+	return m.waitsTooLong(o) && !o.AcceptedAt.Before(m.from.Add(-maxDelay))
 }
 
 // report adds what was found to the books.

@@ -68,7 +68,7 @@ func read(from time.Time, orders []ramp.Order, events ...Event) *matcher {
 		}
 	}
 	for _, o := range orders {
-		if !o.FinishedAt.IsZero() && o.FinishedAt.Before(m.to) && !o.FinishedAt.Before(from.Add(-patience)) {
+		if !o.FinishedAt.IsZero() && o.FinishedAt.Before(m.to) && !o.FinishedAt.Before(from.Add(-maxDelay)) {
 			m.order(o)
 		}
 	}

@@ -92,7 +92,7 @@ func (r *reconciliation) run(ctx context.Context) (*Books, error) {
 		return nil, err
 	}
 	r.last, _ = final.Number.Uint64()
-	if end := timeOf(final).Add(time.Second); r.to.IsZero() || r.to.After(end) { // what ends later is judged later
+	if end := timeOf(final.Timestamp).Add(time.Second); r.to.IsZero() || r.to.After(end) { // what ends later is judged later
 		r.to = end
 	} else if r.last, err = r.o.lastBefore(ctx, r.to, r.last); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (r *reconciliation) run(ctx context.Context) (*Books, error) {
 		return nil, err
 	}
 	for d, count := range map[ramp.Direction]*int{ramp.Mint: &books.WaitingMints, ramp.Burn: &books.WaitingBurns} {
-		if *count, _, err = r.ledger.CountWaiting(ctx, d, r.to.Add(-patience)); err != nil {
+		if *count, _, err = r.ledger.CountWaiting(ctx, d, r.to.Add(-maxDelay)); err != nil {
 			return nil, err
 		}
 	}
@@ -195,7 +195,7 @@ func (r *reconciliation) compare(ctx context.Context) error {
 func (r *reconciliation) checkUnseen(ctx context.Context) error {
 	var orders []ramp.Order
 	for _, o := range r.unseen {
-		slow := o.FinishedAt.Sub(o.AcceptedAt) > patience-skew
+		slow := o.FinishedAt.Sub(o.AcceptedAt) > maxDelay-skew
 		if o.State == ramp.OrderSucceeded || slow {
 			orders = append(orders, o)
 		}
@@ -265,9 +265,9 @@ func (r *reconciliation) second(ctx context.Context) error {
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 		list := func(page ramp.OrderPage) ([]ramp.Order, error) {
 			if page.After.UUID == uuid.Nil { // what waited before the period was found then
-				page.After = ramp.Order{UUID: uuid.Max, AcceptedAt: r.from.Add(-patience - time.Millisecond)}
+				page.After = ramp.Order{UUID: uuid.Max, AcceptedAt: r.from.Add(-maxDelay - time.Millisecond)}
 			}
-			return r.ledger.Waiting(ctx, d, r.to.Add(-patience), page)
+			return r.ledger.Waiting(ctx, d, r.to.Add(-maxDelay), page)
 		}
 		orders, err := r.o.all(list)
 		if err != nil {
@@ -355,7 +355,7 @@ func (r *reconciliation) lookUp(ctx context.Context) error {
 	for transaction := range byTransaction(r.loose) {
 		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
 		switch {
-		case err == nil && r.o.foreign(&stored) == "" && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-patience)):
+		case err == nil && r.o.foreign(&stored) == "" && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
 			r.pair(r.assets.traded(stored), transaction) // the order was forgotten before its transaction came
 		case err == nil: // of another project, or judged with the order, now or later
 		case !errors.Is(err, ramp.ErrOrderUnknown):

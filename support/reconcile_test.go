@@ -198,7 +198,7 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 	assert.Equal(t, books, s.books(t, s.begin, time.Time{}), "the same again")
 }
 
-// Each row of the table in docs/operations.md is played, and exactly that is found, in
+// Each row of the table in docs/books.md is played, and exactly that is found, in
 // each way to cut the time into periods.
 func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 	decided := support.Decision{Who: "alice", Reason: "case 30", Anyway: true}

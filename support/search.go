@@ -68,7 +68,7 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 		return err
 	}
 	report.LastBlock, _ = newest.Number.Uint64()
-	report.LastTime = timeOf(newest)
+	report.LastTime = timeOf(newest.Timestamp)
 	if report.FirstBlock, err = o.lastBefore(ctx, order.AcceptedAt.Add(-skew), report.LastBlock); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 		if err != nil {
 			return err
 		}
-		c.Time = timeOf(&found[i].block)
+		c.Time = timeOf(found[i].block.Timestamp)
 		report.Candidates = append(report.Candidates, *c)
 	}
 	slices.SortStableFunc(report.Candidates, func(a, b Candidate) int { // those with an objection first
@@ -231,7 +231,7 @@ func (o *Orders) lastBefore(ctx context.Context, at time.Time, newest uint64) (u
 		if err != nil {
 			return 0, err
 		}
-		if timeOf(block).Before(at) {
+		if timeOf(block.Timestamp).Before(at) {
 			first = middle
 		} else {
 			last = middle - 1
@@ -259,11 +259,11 @@ func contractsOf(order *ramp.Order) (contracts []common.Address) {
 	return slices.Compact(contracts)
 }
 
-// timeOf returns the time of a block.
-func timeOf(b *ramp.Block) time.Time {
-	seconds, err := b.Timestamp.Uint64()
-	if err != nil {
+// timeOf returns a time of the chain, or the zero time if the node does not say.
+func timeOf(seconds ramp.Quantity) time.Time {
+	n, err := seconds.Uint64()
+	if err != nil || n == 0 {
 		return time.Time{}
 	}
-	return time.Unix(int64(min(seconds, 1<<40)), 0).UTC()
+	return time.Unix(int64(min(n, 1<<40)), 0).UTC()
 }

@@ -149,9 +149,7 @@ func (r *reconciliation) event(log *ramp.Log) (e Event, ok bool) {
 	}
 	e.Block, _ = log.BlockNumber.Uint64()
 	e.LogIndex, _ = log.LogIndex.Uint64()
-	if seconds, err := log.BlockTimestamp.Uint64(); err == nil && seconds > 0 {
-		e.Time = time.Unix(int64(min(seconds, 1<<40)), 0).UTC()
-	}
+	e.Time = timeOf(log.BlockTimestamp)
 	return e, true
 }
 
@@ -191,7 +189,7 @@ func (r *reconciliation) addTimes(ctx context.Context, events []Event, untimed [
 	}
 	for i := range events {
 		if n, found := slices.BinarySearch(untimed, events[i].Block); found {
-			events[i].Time = timeOf(&blocks[n])
+			events[i].Time = timeOf(blocks[n].Timestamp)
 		}
 	}
 	return nil

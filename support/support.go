@@ -1,7 +1,7 @@
 // Package support helps a person with an order whose result does not come: it shows the
 // order and the transactions that may be its own, and ends it by hand. It also compares the
 // orders with the chain. Use it in an admin tool of your own, or give your server its
-// commands with [NewCommand]. docs/operations.md has the table by which to decide.
+// commands with [NewCommand]. docs/on-call.md has the table by which to decide.
 package support
 
 import (
@@ -169,7 +169,7 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 }
 
 // Abandon ends an order whose result will never come, and gives back what it took; see
-// [ramp.Abandon]. The service is not told. Who and why are logged, and stored as the
+// [ramp.Abandon]. The service does not learn of it. Who and why are logged, and stored as the
 // Reason of the order: "who: reason".
 //
 // With [Config].Chain, it first reads what the order's user has transferred of its token up

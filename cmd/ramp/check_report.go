@@ -108,7 +108,7 @@ func newReport(target string, opening, verdicts []conformance.Verdict) *report {
 	}
 	for _, v := range all {
 		r.counts.add(v.Outcome)
-		shown := verdict{listed: listing(v.Case), Outcome: v.Outcome, Input: v.Input, Saw: v.Saw, Want: v.Want, Note: v.Note, Until: v.Until,
+		shown := verdict{listed: listing(v.Case), Outcome: v.Outcome, Input: v.Input.Name, Saw: v.Saw, Want: v.Want, Note: v.Note, Until: v.Until,
 			Milliseconds: v.Took.Milliseconds(), Call: v.Call}
 		shown.Names = nil
 		if shown.Level = v.Level; v.Want == "" {
@@ -253,8 +253,8 @@ func (r *report) writeDetail(out io.Writer, paint painter, v conformance.Verdict
 	}
 	if command && r.again != "" {
 		only := v.Case.ID
-		if v.Input != "" {
-			only += "/" + v.Input
+		if v.Input.Name != "" {
+			only += "/" + v.Input.Name
 		}
 		fmt.Fprintf(out, "  repeat it: %s -run '^%s$' -v\n", r.again, only)
 	}
@@ -319,10 +319,8 @@ func (r *report) writeCauses(out io.Writer) {
 		}
 		fmt.Fprintf(out, "%d. %s (%s, interface %s, %s)\n", i+1, v.Case.Title, c.Level, v.Case.Section, concerns(c))
 		if i < mostFixes {
-			for _, in := range v.Inputs {
-				if in.Input.Name == v.Input {
-					fmt.Fprintf(out, "   with: %s (%s)\n", v.Input, in.Input.Title)
-				}
+			if v.Input.Name != "" {
+				fmt.Fprintf(out, "   with: %s (%s)\n", v.Input.Name, v.Input.Title)
 			}
 			call := ""
 			if v.Call != nil {

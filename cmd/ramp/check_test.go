@@ -155,10 +155,10 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^result-unknown-again$", "-strict")...)
 	assert.Equal(t, 1, status, "unless it is strict")
 
-	status, out = checked(t, flags(url, "-login", url+"/login", "-run", "^(assets-token-wrong|restart-mint-fails)$", "-v")...)
+	status, out = checked(t, flags(url, "-login", url+"/login", "-run", "^(assets-token-wrong|restart/mint-fails)$", "-v")...)
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, "passed   MUST   5.1  assets-token-wrong\n         missing: passed (without an access token)\n           GET /api/assets: HTTP 200 Content-Type: application/json\n")
-	assert.Contains(t, out, "skipped restart-mint-fails: no restart of the server was configured (-restart)\n")
+	assert.Contains(t, out, "skipped restart: no restart of the server was configured (-restart)\n")
 
 	status, out = checked(t, "-list", "-run", "^mint-succeeds$")
 	assert.Equal(t, 0, status)
@@ -229,9 +229,9 @@ func TestUUIDAndWalletComeFromTheServer(t *testing.T) {
 func TestWhatToFixFitsOnOneScreen(t *testing.T) {
 	t.Parallel()
 	var verdicts []conformance.Verdict
-	inputs := []conformance.InputVerdict{{Input: conformance.Input{Name: "null", Title: "that is null"}}}
+	null := conformance.InputVerdict{Input: conformance.Input{Name: "null", Title: "that is null"}, Outcome: conformance.Failed, Level: conformance.Must, Saw: "this", Want: "that"}
 	for i := range 40 {
-		verdicts = append(verdicts, conformance.Verdict{Outcome: conformance.Failed, Level: conformance.Must, Input: "null", Inputs: inputs, Saw: "this", Want: "that",
+		verdicts = append(verdicts, conformance.Verdict{InputVerdict: null, Inputs: []conformance.InputVerdict{null},
 			Case: conformance.Case{ID: fmt.Sprint("case-", i), Title: "A title.", Fix: fmt.Sprint("Fix ", i, "."), Section: "6"}})
 	}
 	var out strings.Builder
@@ -244,7 +244,7 @@ func TestWhatToFixFitsOnOneScreen(t *testing.T) {
 
 func TestCheckWritesJSON(t *testing.T) {
 	t.Parallel()
-	status, out := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(assets|mint-succeeds|restart-mint-fails)$", "-json", "-v")...)
+	status, out := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(assets|mint-succeeds|restart/mint-fails)$", "-json", "-v")...)
 	assert.Equal(t, 1, status)
 	var got struct {
 		Target                         string
@@ -335,8 +335,8 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 func TestCheckRedactsWhatOthersSay(t *testing.T) {
 	url := newServer(t)
 	_, out := checked(t, "-url", url, "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-header", "X-Gateway: password",
-		"-key", testKey, "-settle", "1ms", "-run", "^restart-mint-fails$", "-restart", "echo the password >&2; exit 3")
-	assert.Contains(t, out, "untried restart-mint-fails: the server could not be restarted: exit status 3: the [redacted]\n")
+		"-key", testKey, "-settle", "1ms", "-run", "^restart/mint-fails$", "-restart", "echo the password >&2; exit 3")
+	assert.Contains(t, out, "untried restart: the server could not be restarted: exit status 3: the [redacted]\n")
 	_, out = checked(t, flags(url, "-login", "/nowhere")...)
 	assert.Contains(t, out, "no player is available: -login (POST "+url+"/nowhere) answered HTTP 404; "+
 		`want HTTP 200 with the body {"sessionId":"…","accessToken":"…"}, both strings`)
@@ -442,7 +442,7 @@ func TestCheckSendsTheHeadersThatItIsGiven(t *testing.T) {
 func TestCheckWritesJUnit(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "junit.xml")
-	status, _ := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(mint-succeeds|validate-at-once|assets|restart-mint-fails)$", "-junit", file)...)
+	status, _ := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(mint-succeeds|validate-at-once|assets|restart/mint-fails)$", "-junit", file)...)
 	assert.Equal(t, 1, status)
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -473,12 +473,12 @@ func TestCheckKeepsTheOrderOfCases(t *testing.T) {
 func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
 	t.Parallel()
 	args := flags(newServer(t), "-login", "/login", "-restart", "echo no such service >&2; exit 3")
-	status, out := checked(t, append(args, "-run", "^(assets|restart-mint-fails)$")...)
+	status, out := checked(t, append(args, "-run", "^(assets|restart/mint-fails)$")...)
 	assert.Equal(t, 2, status)
-	assert.Contains(t, out, "untried restart-mint-fails: the server could not be restarted: exit status 3: no such service\n")
+	assert.Contains(t, out, "untried restart: the server could not be restarted: exit status 3: no such service\n")
 	assert.Contains(t, out, "untried: 0 of 2 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 1 untried\n")
 
-	status, _ = checked(t, append(args, "-run", "^(mint-succeeds|restart-mint-fails)$")...)
+	status, _ = checked(t, append(args, "-run", "^(mint-succeeds|restart/mint-fails)$")...)
 	assert.Equal(t, 1, status, "what failed counts more")
 }
 

@@ -68,12 +68,12 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 		return status
 	}
 	var err error
-	if d.config.Listener, err = listen(d.listen, d.public); err != nil {
+	if d.config.Desk.Listener, err = listen(d.listen, d.public); err != nil {
 		return complain(std, "emulate", err)
 	}
 	service, made, err := d.begin(std)
 	if err != nil {
-		_ = d.config.Listener.Close() // it is unused
+		_ = d.config.Desk.Listener.Close() // it is unused
 		return complain(std, "emulate", flagError(err))
 	}
 	debug.SetGCPercent(memoryPercent)
@@ -101,24 +101,22 @@ func (d *desk) begin(std stdio) (service *ramptest.Service, m made, err error) {
 				err = errors.Join(err, d.file.Close())
 			}
 		}()
-		d.config.State = d.file
+		d.config.Desk.State = d.file
 	}
 	if m, err = d.keys(); err != nil {
 		return nil, m, err
 	}
 	if d.public {
-		d.config.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
+		d.config.Desk.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
 	}
 	d.printer = &printer{out: std.out, json: json.NewEncoder(std.out), quiet: d.quiet}
-	d.config.OnEvent = d.printer.event
+	d.config.Desk.OnEvent = d.printer.event
 	if d.json {
-		d.config.OnEvent = d.printer.eventJSON
+		d.config.Desk.OnEvent = d.printer.eventJSON
 	}
-	if service, err = ramptest.New(d.config); err != nil {
-		return nil, m, err
-	}
-	service.SetPages(pages.New)
-	return service, m, nil
+	d.config.Desk.Pages = pages.New
+	service, err = ramptest.New(d.config)
+	return service, m, err
 }
 
 // parseEmulate reads the flags. If ok is false, there is nothing to run, and status is
@@ -134,10 +132,10 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	encoding := encodingFlag(flags)
 	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key (default that of $RAMP_VALIDATOR_KEY, else a key is generated and printed)")
 	flags.StringVar(&d.listen, "listen", "127.0.0.1:8090", "`address` to listen on")
-	flags.StringVar(&c.PublicURL, "url", "", "the `URL` under which others reach the service (default that of -listen)")
+	flags.StringVar(&c.Desk.PublicURL, "url", "", "the `URL` under which others reach the service (default that of -listen)")
 	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines can reach, and any host name; the control API then requires a token,\n"+
 		"$RAMP_CONTROL_TOKEN or one that is generated and printed. An order's page needs only its UUID")
-	flags.Float64Var(&c.Speed, "speed", 1, "speed of the clock: at 60 a minute passes per second, 0 stops the clock")
+	flags.Float64Var(&c.Desk.Speed, "speed", 1, "speed of the clock: at 60 a minute passes per second, 0 stops the clock")
 	flags.BoolVar(&d.retry5xx, "retry-5xx", false, "redeliver a result after any HTTP 5xx, not only after 500")
 	flags.BoolVar(&d.retry20, "retry-20", false, "redeliver a result up to 20 times, as the interface says, not 19 times, as its schedule lists")
 	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "accept a UUID that has expired after its 5 minutes")
@@ -157,7 +155,7 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 		return nil, complain(std, "emulate", errors.New("-game is required: the base URL of your server")), false
 	}
 	d.encoding = cmp.Or(*encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text")
-	c.Books, c.KeepOrders = ramptest.BooksReport, keptOrders
+	c.Books, c.Desk.KeepOrders = ramptest.BooksReport, keptOrders
 	if d.retry20 {
 		c.Schedule = append([]time.Duration{5 * time.Minute}, ramptest.Schedule()...)
 	}
@@ -174,7 +172,7 @@ func flagError(err error) error {
 		return err
 	}
 	flags := map[string]string{"Config.Game": "-game", "Config.AssetsPath": "-assets", "Config.ValidatePath": "-validate", "Config.ResultPath": "-result",
-		"Config.PublicURL": "-url", "Config.Speed": "-speed", "Config.FailureStatus": "-failure-status",
+		"Config.Desk.PublicURL": "-url", "Config.Desk.Speed": "-speed", "Config.FailureStatus": "-failure-status",
 		"ClientConfig.URL": "-url", "intent.project_id": "-project", "intent.token": "-token", "intent.network": "-network"}
 	var problems []string
 	for _, f := range wrong.Fields {
@@ -202,9 +200,9 @@ func (d *desk) keys() (m made, err error) {
 	if d.config.Key, err = readKey(d.key, d.encoding); err != nil {
 		return m, err
 	}
-	d.config.OtherKey, _ = ramp.Base64URLKey(d.key) // zero if the text is not base64url
+	d.config.Desk.OtherKey, _ = ramp.Base64URLKey(d.key) // zero if the text is not base64url
 	if d.encoding == "base64url" {
-		d.config.OtherKey, _ = ramp.TextKey(d.key)
+		d.config.Desk.OtherKey, _ = ramp.TextKey(d.key)
 	}
 	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
 	switch {
@@ -336,7 +334,7 @@ func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
 	c, address, game := &d.config, service.URL(), strings.TrimRight(d.config.Game, "/")
 	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet), Testnet: service.RPCURL(ramp.Testnet),
 		Assets: game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
-		Validator: c.Validator, Payer: service.Payer(), HMACKey: m.hmac, ValidatorKey: m.validator, ControlToken: c.ControlToken}
+		Validator: c.Validator, Payer: service.Payer(), HMACKey: m.hmac, ValidatorKey: m.validator, ControlToken: c.Desk.ControlToken}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d.json {

@@ -5,13 +5,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,8 +24,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// begin runs emulate, and returns the lines that it prints.
-func begin(t *testing.T, args ...string) *bufio.Scanner {
+// begin runs emulate until the test ends or stop is called, and returns the lines that it prints.
+func begin(t *testing.T, args ...string) (lines *bufio.Scanner, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	read, write := io.Pipe()
@@ -31,12 +34,54 @@ func begin(t *testing.T, args ...string) *bufio.Scanner {
 		ended <- run(ctx, append([]string{"emulate", "-listen", "127.0.0.1:0"}, args...), write, write)
 		write.Close()
 	}()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		_, _ = io.Copy(io.Discard, read)
 		assert.Equal(t, 0, <-ended)
 	})
-	return bufio.NewScanner(read)
+	t.Cleanup(stop)
+	return bufio.NewScanner(read), stop
+}
+
+// beginJSON runs emulate, and returns what it prints first and the lines that follow.
+func beginJSON(t *testing.T, args ...string) (s started, lines *bufio.Scanner, stop func()) {
+	t.Helper()
+	lines, stop = begin(t, append([]string{"-json"}, args...)...)
+	require.True(t, lines.Scan())
+	require.NoError(t, json.Unmarshal(lines.Bytes(), &s), lines.Text())
+	return s, lines, stop
+}
+
+// drain reads the other lines. The emulator waits for a reader.
+func drain(lines *bufio.Scanner) {
+	go func() {
+		for lines.Scan() {
+		}
+	}()
+}
+
+// meanwhile makes a call whose event the emulator prints. Await its error after reading that.
+func meanwhile(call func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	return done
+}
+
+// initialize returns a call of the game with a key of the console.
+func initialize(t *testing.T, api string, key ramp.HMACKey) func() error {
+	t.Helper()
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: api, Key: key})
+	require.NoError(t, err)
+	return func() error { _, err := client.Initialize(context.Background(), request()); return err }
+}
+
+// get reads a page.
+func get(address string) error {
+	answer, err := http.Get(address)
+	if err == nil {
+		err = answer.Body.Close()
+	}
+	return err
 }
 
 func request() ramp.InitializeRequest {
@@ -50,10 +95,7 @@ func request() ramp.InitializeRequest {
 func TestEmulateTakesTheKeysOfTheEnvironment(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "key-of-the-last-run")
 	t.Setenv("RAMP_VALIDATOR_KEY", "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	lines := begin(t, "-game", "http://127.0.0.1:1", "-json")
-	require.True(t, lines.Scan())
-	var s started
-	require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
+	s, _, _ := beginJSON(t, "-game", "http://127.0.0.1:1")
 	assert.Equal(t, "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", s.Validator.Hex())
 	assert.NotZero(t, s.Payer, "for the -payers of a game")
 	assert.Empty(t, s.HMACKey, "what was given is not shown")
@@ -61,56 +103,42 @@ func TestEmulateTakesTheKeysOfTheEnvironment(t *testing.T) {
 }
 
 func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
-	t.Setenv("RAMP_HMAC_KEY", "")
-	t.Setenv("RAMP_VALIDATOR_KEY", "")
 	game := httptest.NewServer(http.NotFoundHandler())
 	defer game.Close()
-	lines := begin(t, "-game", game.URL, "-json")
-	require.True(t, lines.Scan())
-	var s started
-	require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
-	signer, err := ramp.NewKeySigner(s.ValidatorKey)
-	require.NoError(t, err)
-	assert.Equal(t, s.Validator, signer.Address())
-	assert.Equal(t, s.API+"/rpc/testnet", s.Testnet)
+	for encoding, read := range map[string]func(string) (ramp.HMACKey, error){"text": ramp.TextKey, "base64url": ramp.Base64URLKey} {
+		t.Setenv("RAMP_HMAC_KEY", "")
+		t.Setenv("RAMP_VALIDATOR_KEY", "")
+		s, lines, _ := beginJSON(t, "-game", game.URL, "-key-encoding", encoding)
+		signer, err := ramp.NewKeySigner(s.ValidatorKey)
+		require.NoError(t, err)
+		assert.Equal(t, s.Validator, signer.Address())
+		assert.Equal(t, s.API+"/rpc/testnet", s.Testnet)
 
-	key, err := ramp.TextKey(s.HMACKey)
-	require.NoError(t, err)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: s.API, Key: key})
-	require.NoError(t, err)
-	initialized := make(chan error, 1)
-	go func() {
-		_, err := client.Initialize(context.Background(), request())
-		initialized <- err
-	}()
-	require.True(t, lines.Scan())
-	var e ramptest.Event
-	require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
-	assert.Equal(t, ramptest.KindInitialize, e.Kind)
-	assert.Equal(t, "OK", e.Outcome)
-	assert.NoError(t, <-initialized)
+		key, err := read(s.HMACKey)
+		require.NoError(t, err)
+		initialized := meanwhile(initialize(t, s.API, key))
+		require.True(t, lines.Scan())
+		var e ramptest.Event
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
+		assert.Equal(t, ramptest.KindInitialize, e.Kind)
+		assert.Equal(t, "OK", e.Outcome)
+		assert.NoError(t, <-initialized)
 
-	// The player opens the page, whose address has the token.
-	page, err := ramp.ExchangeURL(s.Front, ramp.ExchangeParams{UUID: e.UUID, SessionID: "session-1",
-		AccessToken: ramp.NewAccessToken("token-of-the-player"), Network: ramp.Testnet})
-	require.NoError(t, err)
-	opened := make(chan error, 1)
-	go func() {
-		answer, err := http.Get(page)
-		if err == nil {
-			err = answer.Body.Close()
-		}
-		opened <- err
-	}()
-	require.True(t, lines.Scan())
-	assert.Contains(t, lines.Text(), `"assets"`)
-	assert.NotContains(t, lines.Text(), "token-of-the-player")
-	assert.NoError(t, <-opened)
+		// The player opens the page, whose address has the token.
+		page, err := ramp.ExchangeURL(s.Front, ramp.ExchangeParams{UUID: e.UUID, SessionID: "session-1",
+			AccessToken: ramp.NewAccessToken("token-of-the-player"), Network: ramp.Testnet})
+		require.NoError(t, err)
+		opened := meanwhile(func() error { return get(page) })
+		require.True(t, lines.Scan())
+		assert.Contains(t, lines.Text(), `"assets"`)
+		assert.NotContains(t, lines.Text(), "token-of-the-player")
+		assert.NoError(t, <-opened)
+	}
 }
 
 func TestEmulateTakesKeys(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "my_secret_salt_value")
-	lines := begin(t, "-game", "http://127.0.0.1:1", "-key-encoding", "base64url",
+	lines, _ := begin(t, "-game", "http://127.0.0.1:1", "-key-encoding", "base64url",
 		"-validator", "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", "-retry-5xx", "-project", "project-1", "-speed", "0")
 	var printed, address string
 	for paragraphs := 0; paragraphs < 2 && lines.Scan(); {
@@ -128,31 +156,21 @@ func TestEmulateTakesKeys(t *testing.T) {
 	assert.NotContains(t, printed, "my_secret", "a key that was given is not printed")
 	key, err := ramp.Base64URLKey("my_secret_salt_value")
 	require.NoError(t, err)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: key})
-	require.NoError(t, err)
-	initialized := make(chan error, 1)
-	go func() {
-		_, err := client.Initialize(context.Background(), request())
-		initialized <- err
-	}()
+	initialized := meanwhile(initialize(t, address, key))
 	require.True(t, lines.Scan())
 	assert.Regexp(t, `^\d\d:\d\d:\d\d initialize +[0-9a-f]{8} +200  OK$`, lines.Text())
 	assert.NoError(t, <-initialized)
 
-	called := make(chan error, 1)
-	go func() {
+	called := meanwhile(func() (err error) {
 		for _, method := range []string{"eth_blockNumber", "eth_mine"} {
-			answer, err := http.Post(address+"/rpc/testnet", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
-			if err == nil {
-				err = answer.Body.Close()
+			answer, failed := http.Post(address+"/rpc/testnet", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
+			if failed == nil {
+				failed = answer.Body.Close()
 			}
-			if err != nil {
-				called <- err
-				return
-			}
+			err = errors.Join(err, failed)
 		}
-		called <- nil
-	}()
+		return err
+	})
 	require.True(t, lines.Scan())
 	assert.Contains(t, lines.Text(), "-32601 Method not found: eth_mine", "what the chain rejects is shown, what it answers is not")
 	assert.NoError(t, <-called)
@@ -164,10 +182,7 @@ func TestEmulatePrintsWhereOthersReachIt(t *testing.T) {
 		"http://127.0.0.1:":    {"-public", "-listen", "0.0.0.0:0"},
 		"https://desk.example": {"-url", "https://desk.example/"},
 	} {
-		lines := begin(t, append([]string{"-game", "http://127.0.0.1:1", "-json"}, args...)...)
-		require.True(t, lines.Scan())
-		var s started
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
+		s, _, _ := beginJSON(t, append([]string{"-game", "http://127.0.0.1:1"}, args...)...)
 		assert.True(t, strings.HasPrefix(s.API, want), s.API)
 		assert.Equal(t, s.API+"/rpc/mainnet", s.Mainnet)
 	}
@@ -176,14 +191,11 @@ func TestEmulatePrintsWhereOthersReachIt(t *testing.T) {
 func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "my_secret_salt_value")
 	t.Setenv("RAMP_CONTROL_TOKEN", "")
-	lines := begin(t, "-game", "http://127.0.0.1:1", "-public")
+	lines, _ := begin(t, "-game", "http://127.0.0.1:1", "-public")
 	require.True(t, lines.Scan())
 	open := regexp.MustCompile(`^Open (http://127\.0\.0\.1:\d+)/\?token=([A-Z0-9]{26}) \(Ctrl\+C stops\)$`).FindStringSubmatch(lines.Text())
 	require.NotNil(t, open, lines.Text())
-	go func() { // or the emulator waits for a reader
-		for lines.Scan() {
-		}
-	}()
+	drain(lines)
 	for token, want := range map[string]int{"": 401, open[2]: 200} {
 		answer, err := http.Get(open[1] + "/control?token=" + token)
 		require.NoError(t, err)
@@ -195,7 +207,7 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 func TestAnEmulatorKeepsTenThousandFinishedOrders(t *testing.T) {
 	d, _, ok := parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{})
 	require.True(t, ok)
-	assert.Equal(t, 10_000, d.config.KeepOrders)
+	assert.Equal(t, 10_000, d.config.Desk.KeepOrders)
 }
 
 // The interface says 20 in 12 hours, and lists 19.
@@ -224,16 +236,17 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 	}, stdio{})
 	require.True(t, ok)
 	without := []string{
-		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", // set by the command, some from flags
+		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", "Pages", // set by the command, some from flags
 		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
 		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", // for tests in Go
 		"Confirmations", "BlockTime", "Decimals", "Tokens",
 	}
-	config := reflect.ValueOf(d.config)
-	for _, field := range reflect.VisibleFields(config.Type()) {
-		set := !config.FieldByIndex(field.Index).IsZero()
-		assert.NotEqual(t, set, slices.Contains(without, field.Name),
-			"ramptest.Config.%s needs either a flag in parseEmulate, set above, or a place in this list", field.Name)
+	for _, config := range []reflect.Value{reflect.ValueOf(d.config), reflect.ValueOf(d.config.Desk)} {
+		for _, field := range reflect.VisibleFields(config.Type()) {
+			set := !config.FieldByIndex(field.Index).IsZero()
+			assert.NotEqual(t, set, slices.Contains(without, field.Name),
+				"%s.%s needs either a flag in parseEmulate, set above, or a place in this list", config.Type(), field.Name)
+		}
 	}
 }
 
@@ -269,53 +282,9 @@ func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 	}
 }
 
-func TestEmulateOpensOnlyWhenAsked(t *testing.T) {
-	listener, err := listen("0.0.0.0:0", true)
-	require.NoError(t, err)
-	require.NoError(t, listener.Close())
-}
-
-func TestEmulateEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, []string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0"}, io.Discard, io.Discard)
-	}()
-	select {
-	case status := <-ended:
-		assert.Equal(t, 0, status)
-	case <-time.After(20 * time.Second):
-		t.Fatal("it did not end")
-	}
-}
-
-func TestEmulateMakesAKeyOfEachEncoding(t *testing.T) {
-	t.Setenv("RAMP_VALIDATOR_KEY", "")
-	for encoding, read := range map[string]func(string) (ramp.HMACKey, error){"text": ramp.TextKey, "base64url": ramp.Base64URLKey} {
-		t.Setenv("RAMP_HMAC_KEY", "")
-		lines := begin(t, "-game", "http://127.0.0.1:1", "-key-encoding", encoding, "-json")
-		require.True(t, lines.Scan())
-		var s started
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &s))
-		key, err := read(s.HMACKey)
-		require.NoError(t, err)
-		initialized := make(chan error, 1)
-		go func() {
-			client, err := ramp.NewClient(ramp.ClientConfig{URL: s.API, Key: key})
-			if err == nil {
-				_, err = client.Initialize(context.Background(), request())
-			}
-			initialized <- err
-		}()
-		require.True(t, lines.Scan())
-		assert.NoError(t, <-initialized, encoding)
-	}
-}
-
 func TestEmulateWritesErrorsToStderr(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "")
-	busy, err := listen("127.0.0.1:0", false)
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer busy.Close()
 	var out, errs bytes.Buffer

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -74,7 +74,7 @@ func table(list control.OrderList, q control.OrdersQuery, out io.Writer) {
 	fmt.Fprintln(w, "UUID\tTIME\tORDER\tPLAYER\tBOOKS\tSTATE")
 	for _, o := range list.Orders {
 		fmt.Fprintf(w, "%.8s\t%s\t%s %s\t%s\t%s\t%s  %s\n", o.UUID, o.Placed.Format(time.TimeOnly), o.Do, o.Amount,
-			oneLine(o.Player()), oneLine(moved(&o)), strings.ToUpper(string(o.State)), oneLine(o.Verdict.String()))
+			oneLine(redact.Isolate(o.Player())), oneLine(moved(&o)), strings.ToUpper(string(o.State)), oneLine(o.Verdict.String()))
 	}
 	_ = w.Flush() // if stdout is closed, nobody is reading
 	if list.More {
@@ -82,21 +82,8 @@ func table(list control.OrderList, q control.OrdersQuery, out io.Writer) {
 	}
 }
 
-// oneLine makes foreign text safe for one line of a terminal: printable, and of limited
-// length.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	const most = 300
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
-}
+// oneLine makes foreign text safe for one line of a terminal.
+func oneLine(text string) string { return redact.New().Line(text, 300) }
 
 // showOne prints an order and its events.
 func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeout time.Duration, inJSON bool, std stdio) int {
@@ -116,7 +103,7 @@ func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeo
 		if o.Amount == "1" {
 			tokens = "token"
 		}
-		fmt.Fprintf(std.out, "%s %s %s of %s, transaction %s\n", o.Do, o.Amount, tokens, oneLine(o.Player()), o.TxHash)
+		fmt.Fprintf(std.out, "%s %s %s of %s, transaction %s\n", o.Do, o.Amount, tokens, oneLine(redact.Isolate(o.Player())), o.TxHash)
 		p := printer{out: std.out}
 		for _, e := range events {
 			p.event(e)

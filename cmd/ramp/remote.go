@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
@@ -80,7 +81,7 @@ func moved(o *control.Order) string {
 		if !strings.HasPrefix(amount, "-") {
 			amount = "+" + amount
 		}
-		parts = append(parts, amount+" "+id)
+		parts = append(parts, amount+" "+redact.Isolate(id))
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }

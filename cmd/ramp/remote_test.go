@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -73,13 +74,9 @@ var console = []string{"-key", testKey, "-key-encoding", "text", "-validator", t
 func newDesktop(t *testing.T, args ...string) *desktop {
 	t.Helper()
 	d := &desktop{shop: &shop{gold: 1000}}
-	lines := begin(t, slices.Concat(console, []string{"-game", newShop(t, d.shop), "-json", "-speed", "50"}, args)...)
-	require.True(t, lines.Scan())
-	require.NoError(t, json.Unmarshal(lines.Bytes(), &d.started))
-	go func() { // or the emulator waits for a reader
-		for lines.Scan() {
-		}
-	}()
+	var lines *bufio.Scanner
+	d.started, lines, _ = beginJSON(t, slices.Concat(console, []string{"-game", newShop(t, d.shop), "-speed", "50"}, args)...)
+	drain(lines)
 	return d
 }
 
@@ -332,4 +329,15 @@ func TestAProgramInAnotherLanguageDrivesTheEmulator(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	assert.Equal(t, "mint: confirmed, moved -300\nfailed mint: confirmed, moved 0\nburn: confirmed, moved 50\nstreamed: chain result books\n", string(out))
 	assert.Equal(t, int64(1000-300+50), d.shop.gold)
+}
+
+// Right-to-left names do not reorder the columns around them.
+func TestRightToLeftNamesAreIsolated(t *testing.T) {
+	var out bytes.Buffer
+	o := control.Order{Do: "mint", Amount: "3", PlayerID: "דנה", Moved: map[string]string{"זהב": "-100"}}
+	o.Said = "The game took 100 \u2068זהב\u2069 too much."
+	table(control.OrderList{Orders: []control.Order{o}}, control.OrdersQuery{}, &out)
+	assert.Contains(t, out.String(), "\u2068דנה\u2069 ")
+	assert.Contains(t, out.String(), " -100 \u2068זהב\u2069 ")
+	assert.Contains(t, out.String(), o.Said)
 }

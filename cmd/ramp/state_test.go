@@ -1,39 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"context"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// emulateFrom runs emulate with a file until the function that it returns is called.
-func emulateFrom(t *testing.T, path string, args ...string) (s started, stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	read, write := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		ended <- run(ctx, append([]string{"emulate", "-listen", "127.0.0.1:0", "-json", "-state", path}, args...), write, write)
-		write.Close()
-	}()
-	lines := bufio.NewScanner(read)
-	require.True(t, lines.Scan())
-	require.NoError(t, json.Unmarshal(lines.Bytes(), &s), lines.Text())
-	go func() { _, _ = io.Copy(io.Discard, read) }()
-	return s, func() {
-		cancel()
-		assert.Equal(t, 0, <-ended)
-	}
-}
 
 func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	t.Parallel()
@@ -41,7 +17,8 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	game := d.Assets[:len(d.Assets)-len("/api/assets")]
 	path := filepath.Join(t.TempDir(), "desk.json")
 
-	first, stop := emulateFrom(t, path, append(console, "-game", game, "-speed", "0")...)
+	first, lines, stop := beginJSON(t, append(console, "-state", path, "-game", game, "-speed", "0")...)
+	drain(lines)
 	d.API = first.API
 	status, out, errs := d.ramp(t, onTerms("mint")...)
 	require.Equal(t, 0, status, errs)
@@ -54,8 +31,8 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, files, 2, "the file and its lock")
 
-	second, stop := emulateFrom(t, path, append(console, "-game", game, "-speed", "0")...)
-	defer stop()
+	second, lines, _ := beginJSON(t, append(console, "-state", path, "-game", game, "-speed", "0")...)
+	drain(lines)
 	d.API = second.API
 	status, out, _ = d.ramp(t, "advance", "1m")
 	assert.Equal(t, 0, status)
@@ -69,44 +46,19 @@ func TestMadeKeysSurviveEvenAKill(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "")
 	t.Setenv("RAMP_VALIDATOR_KEY", "")
 	path := filepath.Join(t.TempDir(), "desk.json")
-	first, stop := emulateFrom(t, path, "-game", "http://127.0.0.1:1", "-key-encoding", "base64url")
+	first, _, stop := beginJSON(t, "-state", path, "-game", "http://127.0.0.1:1", "-key-encoding", "base64url")
 	written, err := os.ReadFile(path)
 	require.NoError(t, err, "it is there as soon as the keys are printed")
 	stop()
 	require.NoError(t, os.WriteFile(path, written, 0o600)) // as after a kill
-	second, stop := emulateFrom(t, path, "-game", "http://127.0.0.1:1", "-key-encoding", "base64url")
+	second, _, stop := beginJSON(t, "-state", path, "-game", "http://127.0.0.1:1", "-key-encoding", "base64url")
 	stop()
 	assert.Equal(t, first.HMACKey, second.HMACKey)
 	assert.Equal(t, first.ValidatorKey, second.ValidatorKey)
-	third, stop := emulateFrom(t, path, "-game", "http://127.0.0.1:1")
+	third, _, stop := beginJSON(t, "-state", path, "-game", "http://127.0.0.1:1")
 	stop()
 	assert.NotEqual(t, first.HMACKey, third.HMACKey, "a key of the other encoding cannot be read")
 	assert.Equal(t, first.ValidatorKey, third.ValidatorKey)
-}
-
-func TestASecondEmulatorOnAFileIsRejected(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "desk.state")
-	_, stop := emulateFrom(t, path, "-game", "http://127.0.0.1:1")
-	defer stop()
-	var errs bytes.Buffer
-	assert.Equal(t, 2, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0", "-state", path}, io.Discard, &errs))
-	assert.Equal(t, "ramp emulate: -state "+path+": another program uses the file (see: ramp help emulate)\n", errs.String())
-}
-
-func TestAnEmulatorSavesWhileItRuns(t *testing.T) {
-	t.Parallel()
-	d := newDesktop(t)
-	game := d.Assets[:len(d.Assets)-len("/api/assets")]
-	path := filepath.Join(t.TempDir(), "desk.json")
-	s, stop := emulateFrom(t, path, append(console, "-game", game, "-speed", "0")...)
-	defer stop()
-	d.API = s.API
-	status, out, errs := d.ramp(t, onTerms("mint")...)
-	require.Equal(t, 0, status, errs)
-	require.Eventually(t, func() bool {
-		written, err := os.ReadFile(path)
-		return err == nil && bytes.Contains(written, []byte(out[:36]))
-	}, 20*time.Second, 10*time.Millisecond)
 }
 
 func TestEmulateRejectsAFileOfSomethingElse(t *testing.T) {

@@ -45,6 +45,7 @@ type Event struct {
 	Said    string        `json:"said,omitempty"`       // what that means, in a sentence; "" if Outcome says it all
 	Tone    string        `json:"tone,omitempty"`       // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
 	Failed  bool          `json:"failed,omitempty"`     // whether something is wrong, so that a person should look
+	Loss    string        `json:"loss,omitempty"`       // of a call: what the books found wrong after it
 
 	// The transaction. Set for KindResult and KindChain.
 	Network ramp.Network `json:"network,omitempty"`
@@ -76,9 +77,22 @@ type Message struct {
 }
 
 // IsWrong reports whether the game did not answer a call as it should, or as the player
-// wanted.
+// wanted, or moved something wrongly.
 func (e Event) IsWrong() bool {
-	return e.Tone == string(verdict.Bad) || e.Tone == string(verdict.Neutral)
+	return e.Tone == string(verdict.Bad) || e.Tone == string(verdict.Neutral) || e.Loss != ""
+}
+
+// Verdict returns the verdict on a call.
+func (e Event) Verdict() verdict.Verdict {
+	v := verdict.Verdict{Tone: cmp.Or(verdict.Tone(e.Tone), verdict.Neutral), Attention: e.Failed, Said: e.Sentence()}
+	if v.Tone == verdict.Wait {
+		v.State = verdict.Waiting
+	}
+	if e.Loss != "" {
+		v.Tone, v.Attention, v.Loss = verdict.Bad, true, true
+		v.Said += " The books found: " + e.Loss + "."
+	}
+	return v
 }
 
 // IsPolicy reports whether a game has rejected an order in the correct form, which it

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
-	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // callsView is the page of all calls, newest first.
@@ -101,13 +99,4 @@ func ordinal(n int) string {
 		return ""
 	}
 	return "#" + strconv.Itoa(n)
-}
-
-// verdictOf returns the verdict on a call, as it was recorded.
-func verdictOf(e *control.Event) verdict.Verdict {
-	v := verdict.Verdict{Tone: cmp.Or(verdict.Tone(e.Tone), verdict.Neutral), Attention: e.Failed, Said: cmp.Or(e.Said, e.Outcome)}
-	if v.Tone == verdict.Wait {
-		v.State = verdict.Waiting
-	}
-	return v
 }

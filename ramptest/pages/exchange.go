@@ -194,6 +194,8 @@ func (s *site) exchangePage(w http.ResponseWriter, r *http.Request) {
 	s.exchangeView(w, r, r.URL.Query(), nil, "")
 }
 
+const cutOff = "The form was cut off. Please send it again."
+
 const fromGame = "Open the exchange page from your game again: it asks for a new UUID each time."
 
 // exchangeView shows what may be ordered, or why nothing may. wrongAmount says what is
@@ -253,7 +255,7 @@ func (s *site) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values
 // againForm starts the same order under a new UUID.
 func (s *site) againForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
-		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
+		s.failure(w, r, http.StatusBadRequest, cutOff)
 		return
 	}
 	to := r.PostForm
@@ -287,7 +289,7 @@ func (s *site) priced(asked *desk.Terms, tokens ramp.Amount) terms {
 // exchangeForm places the order that the player has chosen.
 func (s *site) exchangeForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
-		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
+		s.failure(w, r, http.StatusBadRequest, cutOff)
 		return
 	}
 	q := r.PostForm
@@ -343,7 +345,7 @@ func (s *site) catalogPage(w http.ResponseWriter, r *http.Request) {
 // catalogForm asks the game again for the player's assets.
 func (s *site) catalogForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
-		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
+		s.failure(w, r, http.StatusBadRequest, cutOff)
 		return
 	}
 	s.readAgain(w, r, "/catalog", fieldsOf(r.PostForm, "projectId", "network"))
@@ -382,9 +384,7 @@ func (s *site) catalogView(w http.ResponseWriter, r *http.Request, q url.Values)
 		s.failure(w, r, http.StatusInternalServerError, say(err))
 		return
 	}
-	for i := range list.Entries {
-		v.Orders = append(v.Orders, s.line(&list.Entries[i]))
-	}
+	v.Orders = s.lines(list.Entries)
 	if s.guard.Operates(r) {
 		v.Calls = "/calls?" + url.Values{"session": {session.id}}.Encode()
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
@@ -57,6 +58,7 @@ type listView struct {
 type line struct {
 	ID, Href  string
 	At, Title string
+	Token     string // the contract, in short, of an order in a list with several
 	Short     string // the beginning of the UUID
 	Facts     string // what an order moved, or how a call was answered
 	Name      string // the player, or the session of a call
@@ -123,9 +125,7 @@ func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *
 	v.List.N = list.Counts[desk.Show(show)]
 	v.List.First = min((page-1)*maxLines, v.List.N)
 	v.List.Last = v.List.First + len(list.Entries)
-	for i := range list.Entries {
-		v.List.Lines = append(v.List.Lines, s.line(&list.Entries[i]))
-	}
+	v.List.Lines = s.lines(list.Entries)
 	if page > 1 {
 		v.List.Newer = address(show, page-1)
 	}
@@ -143,29 +143,43 @@ func number(text string) int {
 	return n
 }
 
+// lines returns entries as a list shows them.
+func (s *site) lines(entries []desk.Entry) (lines []line) {
+	tokens := make(map[string]bool)
+	for i := range entries {
+		lines = append(lines, s.line(&entries[i]))
+		if token := lines[i].Token; token != "" {
+			tokens[token] = true
+		}
+	}
+	for i := range lines {
+		if len(tokens) < 2 { // it would say nothing
+			lines[i].Token = ""
+		}
+	}
+	return lines
+}
+
 // line returns an entry as a list shows it.
 func (s *site) line(e *desk.Entry) line {
 	if e.Order == nil {
 		return s.callLine(e.Call)
 	}
 	o := e.Order
-	return line{ID: "order-" + o.UUID.String(), Href: "/orders/" + o.UUID.String(), At: s.stamp(o.Placed), Title: titleOfOrder(o), Short: shortUUID(o.UUID),
+	return line{ID: "order-" + o.UUID.String(), Href: "/orders/" + o.UUID.String(), At: s.stamp(o.Placed), Title: titleOfOrder(o), Token: shortAddress(o.Token), Short: shortUUID(o.UUID),
 		Facts: movedBy(o), Name: nameOf(o), Verdict: s.verdictView(o.Verdict), Explained: o.Tone != verdict.Good || o.TxStatus != string(control.TxSucceeded)}
 }
 
 // callLine returns a call as a list shows it.
 func (s *site) callLine(e *control.Event) line {
-	v := verdictOf(e)
+	v := e.Verdict()
 	l := line{ID: fmt.Sprintf("call-%d", e.Number), Href: fmt.Sprintf("/calls/%d", e.Number), At: s.stamp(e.Time), Title: titleOf(e), Short: shortUUID(e.UUID),
-		Facts: "no answer", Name: e.Session, Verdict: s.verdictView(v), Explained: v.Tone != verdict.Good && e.Outcome != "success" || e.Fault != ""}
+		Facts: "no answer", Name: e.Session, Verdict: s.verdictView(v), Explained: v.Loss || v.Tone != verdict.Good && e.Outcome != "success" || e.Fault != ""}
 	if status := statusOf(e); status != "" {
 		l.Facts = status
 		if e.Took > 0 {
 			l.Facts += " · " + took(e.Took)
 		}
-	}
-	if e.Fault != "" && !strings.Contains(v.Said, e.Fault) {
-		l.Verdict.Said += " (" + e.Fault + ")"
 	}
 	return l
 }
@@ -188,7 +202,7 @@ func movedBy(o *control.Order) string {
 		if strings.HasPrefix(amount, "-") {
 			sign = "−"
 		}
-		parts = append(parts, sign+strings.TrimLeft(group(amount), "-")+" "+id)
+		parts = append(parts, sign+strings.TrimLeft(group(amount), "-")+" "+redact.Isolate(id))
 	}
 	switch {
 	case o.Moved == nil:
@@ -209,6 +223,11 @@ func titleOfOrder(o *control.Order) string {
 		tokens = "1 token"
 	}
 	return strings.ToUpper(o.Do[:1]) + o.Do[1:] + " " + tokens
+}
+
+// shortAddress returns the end of an address, which is most unlike others.
+func shortAddress(address string) string {
+	return "0x…" + strings.ToLower(address[max(0, len(address)-4):])
 }
 
 // nameOf returns the name of an order's player.
@@ -232,7 +251,7 @@ func (s *site) start(players []desk.Choice) startView {
 // the game does.
 func (s *site) startForm(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
-		s.failure(w, r, http.StatusBadRequest, "The form did not come whole.")
+		s.failure(w, r, http.StatusBadRequest, cutOff)
 		return
 	}
 	q := r.PostForm

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -25,6 +26,7 @@ type orderView struct {
 	Player   string
 	Verdict  verdictView
 	Main     string // the main button: "end", "resend" or "another"
+	Placed   bool   // it has a transaction
 	Rows     []balanceRow
 	Others   []ramp.Asset
 	ReadAt   string
@@ -85,10 +87,12 @@ func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Orde
 	v.Catalog = "/catalog?" + url.Values{"projectId": {o.ProjectID}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode()
 	v.Calls = "/calls?" + url.Values{"session": {o.SessionID}}.Encode()
 	v.Main = mainButton(o)
-	v.Names = []nameRow{{"uuid", "UUID", o.UUID.String()}, {"hash", "Transaction", o.TxHash.Hex()}, {"session-id", "Session", o.SessionID},
-		{"wallet", "Wallet", o.Wallet}, {"contract", "Contract", o.Token}}
+	v.Names = []nameRow{{"uuid", "UUID", o.UUID.String()}, {"session-id", "Session", o.SessionID}, {"wallet", "Wallet", o.Wallet}, {"contract", "Contract", o.Token}}
 	if o.PlayerID != "" {
-		v.Names = slices.Insert(v.Names, 3, nameRow{"player-id", "Player", o.PlayerID})
+		v.Names = slices.Insert(v.Names, 2, nameRow{"player-id", "Player", o.PlayerID})
+	}
+	if v.Placed = o.TxHash != (common.Hash{}); v.Placed {
+		v.Names = slices.Insert(v.Names, 1, nameRow{"hash", "Transaction", o.TxHash.Hex()})
 	}
 	if o.Loss {
 		v.Culprit = s.culprit(o.UUID)
@@ -113,17 +117,14 @@ func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Orde
 
 // culprit returns the address of the first call about an order after which the books found
 // something wrong, or "" if they found it after no call.
-func (s *site) culprit(id uuid.UUID) (address string) {
-	list, err := s.desk.Calls(context.Background(), desk.CallsQuery{UUID: id, Limit: 1_000})
+func (s *site) culprit(id uuid.UUID) string {
+	list, err := s.desk.Calls(context.Background(), desk.CallsQuery{UUID: id, Pick: desk.Wrong, Limit: 1_000})
 	if err != nil {
 		return ""
 	}
 	for _, e := range slices.Backward(list.Events) {
-		switch {
-		case e.Request != nil:
-			address = fmt.Sprintf("/orders/%s/events/%d", id, e.Number)
-		case e.Kind == control.KindBooks && e.Failed:
-			return address
+		if e.Loss != "" {
+			return fmt.Sprintf("/orders/%s/events/%d", id, e.Number)
 		}
 	}
 	return ""
@@ -132,7 +133,7 @@ func (s *site) culprit(id uuid.UUID) (address string) {
 // mainButton returns what somebody wants to do next.
 func mainButton(o *control.Order) string {
 	switch {
-	case o.Delivery == "pending":
+	case o.Delivery == "pending" && o.TxHash != (common.Hash{}):
 		return "end"
 	case o.State == verdict.Waiting || o.State == verdict.Unconfirmed:
 		return "resend"

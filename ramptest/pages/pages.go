@@ -1,7 +1,7 @@
 // Package pages has the pages of an emulated service: the front end of the interface (4.2),
 // and those with which a developer sees what the service and the game did.
 //
-//	service.SetPages(pages.New)
+//	config.Desk.Pages = pages.New
 //
 // The pages ask the service as the control API does, and turn plain values into HTML. What
 // they say about an order or a call is the service's own verdict.
@@ -43,8 +43,7 @@ type site struct {
 	templates func() *template.Template
 }
 
-// New returns a handler with the pages of a service. It is an argument of the method
-// SetPages of a service of package ramptest.
+// New returns a handler with the pages of a service: set Pages of ramptest.Desk to it.
 func New(service desk.Service, guard *desk.Guard) http.Handler {
 	s := &site{desk: service, guard: guard}
 	s.templates = sync.OnceValue(func() *template.Template {
@@ -128,7 +127,7 @@ func (s *site) guarded(page http.HandlerFunc) http.Handler {
 		case !s.guard.IsOurs(r.Host):
 			s.failure(w, r, http.StatusForbidden, "This service accepts requests only under a name of this machine. "+
 				"To open it from a phone or an emulator, start it with -public, or with -url and the address that they use "+
-				"(ControlToken or PublicURL of ramptest.Config).")
+				"(ControlToken or PublicURL of ramptest.Desk).")
 		case r.Method == http.MethodPost && !desk.SameOrigin(r):
 			s.failure(w, r, http.StatusForbidden, "This form was not sent by a page of this service. A program must send the address of the service as Origin.")
 		default:
@@ -143,7 +142,7 @@ func (s *site) operated(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !s.guard.Operates(r) {
 			s.failure(w, r, http.StatusForbidden, "This page shows the orders of all players. Open it on the machine of the service, "+
-				"or with the address that ramp emulate -public printed, which contains a token (ControlToken of ramptest.Config).")
+				"or with the address that ramp emulate -public printed, which contains a token (ControlToken of ramptest.Desk).")
 			return
 		}
 		if q := r.URL.Query(); s.guard.Token != "" && r.Method == http.MethodGet && q.Has("token") {

@@ -26,10 +26,10 @@ type setupCheck struct {
 func (s *site) setup() []setupCheck {
 	about, game := s.about(), s.gameAddress()
 	checks := []setupCheck{
-		{Name: "The game asks for UUIDs", Said: "Not yet. Point RAMP_API_URL of the game at " + s.guard.URL + ", and open its exchange page."},
-		{Name: "Assets endpoint", Said: "Not called yet: GET " + game + about.Assets},
-		{Name: "Validate endpoint and validator key", Said: "Not called yet: POST " + game + about.Validate},
-		{Name: "Result endpoint", Said: "Not called yet: POST " + game + about.Result},
+		{Name: "The game asks for UUIDs", Said: "Point RAMP_API_URL of the game at " + s.guard.URL + ", and open its exchange page."},
+		{Name: "Assets endpoint", Said: "GET " + game + about.Assets},
+		{Name: "Validate endpoint and validator key", Said: "POST " + game + about.Validate},
+		{Name: "Result endpoint", Said: "POST " + game + about.Result},
 	}
 	for i, kind := range []control.Kind{control.KindInitialize, control.KindAssets, control.KindValidate, control.KindResult} {
 		c := &checks[i]
@@ -47,6 +47,9 @@ func (s *site) setup() []setupCheck {
 			c.State, c.Tone = "works", verdict.Good
 			c.Said = fmt.Sprintf("%s, at %s", e.Outcome, s.stamp(e.Time))
 		}
+	}
+	if s.down() != "" { // one problem, which the page names above
+		return []setupCheck{checks[0], {Name: "The game's endpoints", State: "fails", Tone: verdict.Bad, Said: "The game does not answer."}}
 	}
 	return checks
 }

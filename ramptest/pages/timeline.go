@@ -53,7 +53,7 @@ func (s *site) timeline(id uuid.UUID, before int) timelineView {
 	}
 	for _, e := range slices.Backward(events) {
 		line := eventLine{Number: e.Number, Kind: e.Kind, At: s.stamp(e.Time), What: e.Sentence(), Attempt: ordinal(e.Attempt), Tone: e.Tone, Whole: e.Request != nil}
-		if e.Kind == control.KindBooks && e.Failed {
+		if e.Kind == control.KindBooks && e.Failed || e.Loss != "" {
 			line.Tone = string(verdict.Bad)
 		}
 		if e.Tone == string(verdict.Good) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -523,14 +524,14 @@ func (k *trial) interrupted(crash string, fewest, most int) {
 		sessions[i] = k.player(1_000_000)
 	}
 	var (
-		wg      sync.WaitGroup
-		stop    = make(chan struct{})
-		answers = make(chan struct{})
-		mu      sync.Mutex
-		want    = map[string]int64{}
-		repeats []func() error
-		failed  error
-		restart error
+		wg       sync.WaitGroup
+		stop     = make(chan struct{})
+		answered atomic.Int64 // orders
+		mu       sync.Mutex
+		want     = map[string]int64{}
+		repeats  []func() error
+		failed   error
+		restart  error
 	)
 	for worker := range workers {
 		wg.Go(func() {
@@ -558,19 +559,14 @@ func (k *trial) interrupted(crash string, fewest, most int) {
 				if err != nil {
 					return
 				}
-				select {
-				case answers <- struct{}{}:
-				case <-stop:
-				}
+				answered.Add(1)
 			}
 		})
 	}
 	wait := func() bool {
-		timeout := time.After(2 * k.patience)
-		for range answersBetween {
-			select {
-			case <-answers:
-			case <-timeout:
+		from := answered.Load()
+		for end := time.Now().Add(2 * k.timeout); answered.Load() < from+answersBetween; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
 				return false
 			}
 		}
@@ -578,17 +574,7 @@ func (k *trial) interrupted(crash string, fewest, most int) {
 	}
 	running := wait()
 	for ; (n < fewest || k.late.Load() == 0 && n < most) && running; n++ {
-		crashed := make(chan error, 1)
-		go func() { crashed <- k.Crash() }()
-		for restarted, timeout := false, time.After(2*k.patience); !restarted; { // the load continues in the meantime
-			select {
-			case <-answers:
-			case err := <-crashed:
-				restarted, restart = true, errors.Join(restart, err)
-			case <-timeout:
-				restarted, restart = true, errors.Join(restart, errors.New("the call of Crash did not return"))
-			}
-		}
+		restart = k.Crash() // the load continues in the meantime
 		running = restart == nil && wait()
 	}
 	close(stop)

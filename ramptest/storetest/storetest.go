@@ -45,7 +45,7 @@ func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error
 		passed := t.Run(c.name, func(t *testing.T) {
 			k := newTrial(t.Context())
 			if i == 0 {
-				k.patience = 2 * time.Second // nothing else runs that could delay a call
+				k.timeout = 2 * time.Second // nothing else runs that could delay a call
 			}
 			k.Target = open(t, k.check)
 			if len(k.Stores) == 0 || k.Give == nil || k.Balance == nil {

@@ -413,9 +413,9 @@ func try(t *testing.T, flaw string) map[string]string {
 		k := newTrial(t.Context())
 		switch {
 		case strings.Contains(flaw, "the lock"):
-			k.patience = 100 * time.Millisecond
+			k.timeout = 100 * time.Millisecond
 		case flaw != "":
-			k.patience = 5 * time.Second
+			k.timeout = 5 * time.Second
 		}
 		store := newFlawed(flaw, k.check)
 		k.Target = Target{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Crash: store.crash}

@@ -21,8 +21,8 @@ import (
 // trial is one check of a store.
 type trial struct {
 	Target
-	ctx      context.Context
-	patience time.Duration // for one call
+	ctx     context.Context
+	timeout time.Duration // for one call
 
 	turn   atomic.Int64 // for spreading calls over the stores
 	failed atomic.Int64 // calls that were repeated
@@ -34,7 +34,7 @@ type trial struct {
 }
 
 func newTrial(ctx context.Context) *trial {
-	return &trial{ctx: ctx, patience: 30 * time.Second,
+	return &trial{ctx: ctx, timeout: 30 * time.Second,
 		applied: map[uuid.UUID]int{}, onApply: map[uuid.UUID]func(ramp.Step) error{}}
 }
 
@@ -110,8 +110,8 @@ func (k *trial) update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	select {
 	case a := <-done:
 		return a.step, a.err
-	case <-time.After(k.patience):
-		return ramp.Step{}, fmt.Errorf("%w within %v, so a lock may not have been released", errStuck, k.patience)
+	case <-time.After(k.timeout):
+		return ramp.Step{}, fmt.Errorf("%w within %v, so a lock may not have been released", errStuck, k.timeout)
 	}
 }
 
@@ -119,7 +119,7 @@ func (k *trial) update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 // database may abort a transaction that races another. A decision is recognized by
 // its error.
 func (k *trial) settle(id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
-	for again, deadline := false, time.Now().Add(k.patience); ; again = true {
+	for again, deadline := false, time.Now().Add(k.timeout); ; again = true {
 		step, err := k.update(k.ctx, id, next)
 		if again && err == nil && !step.New {
 			k.late.Add(1)
@@ -248,7 +248,7 @@ func (k *trial) give(session, asset string, balance int64) {
 }
 
 func (k *trial) balance(session, asset string) int64 {
-	for deadline := time.Now().Add(k.patience); ; {
+	for deadline := time.Now().Add(k.timeout); ; {
 		n, err := k.Balance(k.ctx, session, asset)
 		if err == nil {
 			return n

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Assets are amounts by asset ID. A missing asset is 0.
@@ -55,7 +57,7 @@ func (a Assets) String() string {
 		if a[id].Sign() > 0 {
 			sign = "+"
 		}
-		parts = append(parts, sign+Grouped(a[id])+" "+id)
+		parts = append(parts, sign+Grouped(a[id])+" "+redact.Isolate(id))
 	}
 	if parts == nil {
 		return "nothing"

@@ -28,7 +28,7 @@ type Order struct {
 	Vague     bool     `json:",omitzero"` // it may have been more
 	Asked     bool     `json:",omitzero"` // a validate call was made
 	Approved  bool     `json:",omitzero"` // the game may have approved it
-	Told      bool     `json:",omitzero"` // a result was delivered
+	Delivered bool     `json:",omitzero"` // a result was delivered
 	First     bool     `json:",omitzero"` // the outcome that the first result stated
 	Succeeded bool     `json:",omitzero"` // the outcome that stands: the first that the game confirmed, or else First
 	Disputed  bool     `json:",omitzero"` // the results stated two outcomes, or one that is not that of the chain: nothing is required
@@ -47,8 +47,6 @@ type Order struct {
 
 	Outside Assets `json:",omitzero"` // the player's Outside when the last window was closed
 	Epoch   int    `json:",omitzero"`
-
-	Version int `json:",omitzero"` // counts the changes
 }
 
 // Results are the results that stated one outcome.
@@ -80,13 +78,12 @@ func NewOrder(id uuid.UUID, mint bool, sum Assets) *Order {
 	return &Order{UUID: id, Mint: mint, Sum: sum, Totals: []Assets{{}}}
 }
 
-// Tell records the outcome that a delivery states and the outcome on the chain. It
+// Deliver records the outcome that a delivery states and the outcome on the chain. It
 // reports whether they differ, or whether an earlier delivery differs: nothing is
 // required of the game then.
-func (o *Order) Tell(succeeded, onChain bool) (opposite bool) {
-	o.Version++
-	if !o.Told {
-		o.Told, o.First, o.Succeeded = true, succeeded, succeeded
+func (o *Order) Deliver(succeeded, onChain bool) (opposite bool) {
+	if !o.Delivered {
+		o.Delivered, o.First, o.Succeeded = true, succeeded, succeeded
 	}
 	o.of(succeeded).Made = true
 	opposite = succeeded != onChain || o.of(!succeeded).Made
@@ -94,9 +91,8 @@ func (o *Order) Tell(succeeded, onChain bool) (opposite bool) {
 	return opposite
 }
 
-// Hear records the HTTP status with which the game answered a delivery; 0 is no answer.
-func (o *Order) Hear(succeeded bool, status int) {
-	o.Version++
+// Answered records the HTTP status with which the game answered a delivery; 0 is no answer.
+func (o *Order) Answered(succeeded bool, status int) {
 	r := o.of(succeeded)
 	r.Status = status
 	if status != http.StatusOK {
@@ -212,6 +208,7 @@ func (p *Player) again(moved Assets) (changed []*Order) {
 		o := w.order
 		changed = append(changed, o)
 		if !ok || slices.ContainsFunc(w.calls, func(c Call) bool { return c.Opposite }) {
+			o.settle(w.steps)
 			o.Mixed = true
 			continue
 		}
@@ -256,7 +253,7 @@ func (p *Player) starts(o *Order) []Step {
 	for _, total := range o.Totals {
 		// A game that watches the chain, or an operator, may end an order before its
 		// result comes. A player may also have earned just as much.
-		if rest := o.Due().Minus(total); o.Told && known && len(rest) > 0 && gap.Covers(rest) {
+		if rest := o.Due().Minus(total); o.Delivered && known && len(rest) > 0 && gap.Covers(rest) {
 			starts = append(starts, Step{Move: Assets{}, Total: o.Due()})
 		}
 	}
@@ -297,7 +294,7 @@ func (p *Player) steps(o *Order, calls []Call) []Step {
 			ends = []Assets{start.Total, o.Sum, o.Due()}
 		case open:
 			ends = []Assets{start.Total, o.Due()}
-		case validate && o.Mint && !o.Told && len(start.Total) == 0:
+		case validate && o.Mint && !o.Delivered && len(start.Total) == 0:
 			ends = []Assets{start.Total, o.Sum}
 		}
 		for _, end := range ends {
@@ -345,7 +342,6 @@ func (p *Player) End(v Verdict) {
 
 func (p *Player) enter(v Verdict, w way) {
 	o := w.order
-	o.Version++
 	if w.calls != nil {
 		o.Outside, o.Epoch = p.Outside, p.Epoch
 	}
@@ -418,7 +414,6 @@ func (p *Player) enter(v Verdict, w way) {
 // enter is settle, and remembers what is a guess: nothing moved proves nothing, and neither
 // do movements that may have canceled each other. A movement proves.
 func (o *Order) enter(steps []Step, guess bool) {
-	o.Version++
 	o.settle(steps)
 	o.Guess = guess || slices.ContainsFunc(steps, func(s Step) bool { return s.Doubt && len(s.Move) == 0 })
 }
@@ -426,7 +421,7 @@ func (o *Order) enter(steps []Step, guess bool) {
 // missing returns the step that is due after a result and has not come; nil if none is.
 func (o *Order) missing() []Step {
 	rest := o.Due().Minus(o.Totals[0])
-	if !o.Told || len(o.Totals) > 1 || len(rest) == 0 {
+	if !o.Delivered || len(o.Totals) > 1 || len(rest) == 0 {
 		return nil
 	}
 	return []Step{{Move: rest, Total: o.Due()}}

@@ -107,7 +107,7 @@ func TestAWindowIsJudged(t *testing.T) {
 				before, after := reading(s.before), reading(s.after)
 				p.Look(before)
 				if c.Result && !c.Forged {
-					test.order.Tell(s.call == succeeded, s.call == succeeded)
+					test.order.Deliver(s.call == succeeded, s.call == succeeded)
 				}
 				v := p.Judge([]Call{c}, before, after, true)
 				p.End(v)
@@ -154,8 +154,8 @@ func TestTheFirstConfirmedOutcomeStands(t *testing.T) {
 			window(Call{Order: o, Answer: Yes}, 900, 800)
 			now := int64(800)
 			for _, r := range test.results {
-				o.Tell(r.said, r.onChain)
-				o.Hear(r.said, r.status)
+				o.Deliver(r.said, r.onChain)
+				o.Answered(r.said, r.status)
 				answer := Yes
 				if r.status == 500 {
 					answer = Open
@@ -198,7 +198,7 @@ func TestWhatWasTakenIsKept(t *testing.T) {
 			p, o := &Player{}, mint()
 			p.Look(gold(900))
 			p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(900), reading(test.between[0]), true))
-			o.Tell(false, false)
+			o.Deliver(false, false)
 			p.Look(reading(test.between[1]))
 			p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, reading(test.between[1]), reading(test.between[2]), true))
 			assert.Equal(t, test.took, o.Took)
@@ -277,9 +277,9 @@ func TestLateEffectsThatMakeUpForEachOtherAreNotDemandedAgain(t *testing.T) {
 		return v
 	}
 	window(Call{Order: taken, Answer: Yes}, 1000, 1000)
-	granted.Tell(true, true)
+	granted.Deliver(true, true)
 	window(Call{Order: granted, Result: true, Answer: Open}, 1000, 1000)
-	taken.Tell(true, true)
+	taken.Deliver(true, true)
 	assert.Empty(t, window(Call{Order: taken, Result: true, Answer: Yes}, 1000, 1000).Problem)
 	assert.Empty(t, window(Call{Order: granted, Result: true, Answer: Yes}, 1000, 1000).Problem)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Verdict is the judgment of a window.
@@ -58,11 +59,8 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 	}
 	v.Moved = after.Minus(before)
 	v.Said = v.describe()
-	if v.free {
-		return v
-	}
 	ways, ok := explain(v.ways, v.Moved)
-	if ok || last {
+	if ok || last || v.free {
 		// It may be unknown whose effect this was: that of another order may be late.
 		all := slices.Clone(v.ways)
 		for _, o := range p.Late {
@@ -75,6 +73,9 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 		v.guess = !own && cancels(ways)
 	}
 	switch {
+	case v.free && ok:
+		v.ways, v.free = ways, false
+	case v.free:
 	case !ok:
 		v.problem(before, after)
 	default:
@@ -188,7 +189,7 @@ func (v *Verdict) overdraw(before Assets) {
 					have = have.Plus(s.Move)
 				}
 			}
-		case approved && w.order.Mint && !w.order.Asked && !w.order.Told:
+		case approved && w.order.Mint && !w.order.Asked && !w.order.Delivered:
 			need = need.Minus(w.order.Sum)
 			orders = append(orders, w.order)
 		}
@@ -196,7 +197,7 @@ func (v *Verdict) overdraw(before Assets) {
 	for _, id := range need.ids() {
 		if need[id].Cmp(have.of(id)) > 0 {
 			v.Overdraw = true
-			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(orders), Grouped(need[id]), id, Grouped(have.of(id)))
+			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(orders), Grouped(need[id]), redact.Isolate(id), Grouped(have.of(id)))
 			return
 		}
 	}
@@ -220,7 +221,7 @@ func (v *Verdict) problem(before, after Assets) {
 		v.Assets = append(v.Assets, d)
 		text := fmt.Sprintf("%s before, %s after, %s expected", Grouped(d.Before), Grouped(d.After), Grouped(d.Expected))
 		if len(wrong) > 1 || len(expected) != 1 || expected[id] == nil {
-			text = id + ": " + text
+			text = redact.Isolate(id) + ": " + text
 		}
 		if unlisted == "" && !slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Sum[id] != nil }) {
 			text += " (it is no part of the order)"
@@ -259,7 +260,7 @@ func (v *Verdict) unlisted(wrong, before, after Assets) string {
 		others = others.Minus(others.only(w.order.Sum))
 		for id, amount := range w.order.Sum {
 			if before[id] == nil && after[id] == nil {
-				missing[id] = amount
+				missing[redact.Isolate(id)] = amount
 			}
 		}
 	}
@@ -366,7 +367,7 @@ func (v *Verdict) verb(move Assets, past bool) string {
 	}
 	var amounts []string
 	for _, id := range move.ids() {
-		amounts = append(amounts, Grouped(abs(move[id]))+" "+id)
+		amounts = append(amounts, Grouped(abs(move[id]))+" "+redact.Isolate(id))
 	}
 	return now + " " + strings.Join(amounts, ", ")
 }

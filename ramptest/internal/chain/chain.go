@@ -1,5 +1,5 @@
 // Package chain is a scripted blockchain behind JSON-RPC: transactions succeed or
-// fail as they are told to, and blocks come with a clock. It knows nothing of
+// fail as they are scripted to, and blocks come with a clock. It knows nothing of
 // orders. A Chain is safe for concurrent use.
 package chain
 
@@ -401,12 +401,12 @@ func (c *Chain) ConfirmedAt(t *Transaction, confirmations int) time.Time {
 func (c *Chain) Receipt(t *Transaction, succeeded bool) ramp.Receipt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	told := *t
-	told.status = 0
+	stated := *t
+	stated.status = 0
 	if succeeded {
-		told.status = 1
+		stated.status = 1
 	}
-	return c.receipt(&told)
+	return c.receipt(&stated)
 }
 
 func (c *Chain) receipt(t *Transaction) ramp.Receipt {

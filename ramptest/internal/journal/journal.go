@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,32 +164,40 @@ func (j *Journal) Put(key string, value []byte) error {
 }
 
 // Get returns the value of a key; nil if it has none.
-func (j *Journal) Get(key string) ([]byte, error) { return j.get(key, math.MaxInt) }
-
-// Begin returns the value of a key up to its first tab. It reads little more than that.
-func (j *Journal) Begin(key string) ([]byte, error) {
-	const usual = 1 << 9
-	value, err := j.get(key, usual)
-	begin, _, found := bytes.Cut(value, []byte("\t"))
-	if err != nil || found || len(value) < usual {
-		return begin, err
+func (j *Journal) Get(key string) ([]byte, error) {
+	values, err := j.read([]string{key}, 0)
+	if err != nil {
+		return nil, err
 	}
-	value, err = j.Get(key)
-	begin, _, _ = bytes.Cut(value, []byte("\t"))
-	return begin, err
+	return values[0], nil
 }
 
-// get returns the value of a key, or its first bytes.
-func (j *Journal) get(key string, limit int) ([]byte, error) {
+// Values returns the values of keys, in their order. It is fastest if they are in the order
+// in which they were last set, because it reads what lies beside each other at once.
+func (j *Journal) Values(keys []string) ([][]byte, error) { return j.read(keys, 1<<20) }
+
+// read returns the values of keys. It reads at least as many bytes at once as ahead says.
+func (j *Journal) read(keys []string, ahead int) ([][]byte, error) {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
-	r, ok := j.at[kind(key)][key]
-	if !ok {
-		return nil, nil
+	values := make([][]byte, len(keys))
+	var piece []byte // of the file
+	var from int64
+	for i, key := range keys {
+		r, ok := j.at[kind(key)][key]
+		if !ok {
+			continue
+		}
+		if r.offset < from || r.offset+int64(r.length) > from+int64(len(piece)) {
+			piece, from = make([]byte, min(int64(max(ahead, r.length)), j.size-r.offset)), r.offset
+			if _, err := j.file.ReadAt(piece, from); err != nil {
+				return nil, err
+			}
+		}
+		line := piece[r.offset-from:][:r.length]
+		values[i] = line[len(key)+len(" ") : r.length-len("\n")]
 	}
-	value := make([]byte, min(limit, r.length-len(key)-len(" \n")))
-	_, err := j.file.ReadAt(value, r.offset+int64(len(key)+1))
-	return value, err
+	return values, nil
 }
 
 // Keys returns the keys that begin with prefix, in the order in which they were last set.

@@ -149,26 +149,20 @@ func TestKeysBeginWithAPrefix(t *testing.T) {
 	}
 }
 
-func TestTheBeginningOfAValueEndsAtATab(t *testing.T) {
+func TestValuesAreInTheOrderOfTheirKeys(t *testing.T) {
 	j := open(t, filepath.Join(t.TempDir(), "journal"))
-	long := strings.Repeat("x", 5_000)
-	for value, want := range map[string]string{
-		"a":                         "a",
-		"a\tb\tc":                   "a",
-		"\tb":                       "",
-		"a\t" + long:                "a",
-		long:                        long,
-		long + "\t" + long:          long,
-		long[:1<<10]:                long[:1<<10],
-		long[:1<<10] + "\tb":        long[:1<<10],
-		long[:1<<10-1] + "\t" + "b": long[:1<<10-1],
-	} {
-		require.NoError(t, j.Put("key", []byte(value)))
-		begin, err := j.Begin("key")
-		require.NoError(t, err)
-		assert.Equal(t, want, string(begin))
+	var keys, want []string
+	for i := range 50 {
+		key, value := fmt.Sprint("key-", i%20), fmt.Sprint(i, strings.Repeat("x", 100_000)) // 10 of them are read at once
+		require.NoError(t, j.Put(key, []byte(value)))
+		if i >= 30 {
+			keys, want = append(keys, key), append(want, value)
+		}
 	}
-	begin, err := j.Begin("none")
+	keys, want = append(keys, keys[3], "none", keys[0]), append(want, want[3], "", want[0])
+	values, err := j.Values(keys)
 	require.NoError(t, err)
-	assert.Empty(t, begin)
+	for i := range keys {
+		assert.Equal(t, want[i], string(values[i]))
+	}
 }

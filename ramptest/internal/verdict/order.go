@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
 
@@ -320,7 +321,7 @@ func (o *Order) begin(end End) string {
 	case o.Books.Dispute != nil:
 		return ""
 	case o.Calls.Refused:
-		return "The game did not approve the order."
+		return "The validate call brought no valid approval."
 	case end == Pending:
 		return "The game approved."
 	case !o.Mint && end == Reverted && o.Chain.Short != "":
@@ -338,7 +339,7 @@ func (o *Order) begin(end End) string {
 func (o *Order) done(m movement) string {
 	switch {
 	case o.Chain.End == Succeeded && o.Mint:
-		return fmt.Sprintf("Done. The game took %s; %s received %s.", amounts(o.Books.Sum), o.Player, o.Received)
+		return fmt.Sprintf("Done. The game took %s; %s received %s.", amounts(o.Books.Sum), redact.Isolate(o.Player), o.Received)
 	case o.Chain.End == Succeeded && !o.unpaid():
 		return fmt.Sprintf("Done. The burn of %s succeeded; the game granted %s.", o.Tokens, amounts(o.Books.Sum))
 	default:
@@ -398,7 +399,7 @@ func (o *Order) loss(end End, wrong books.Assets) string {
 	var t texts
 	switch {
 	case o.Calls.Refused:
-		t = texts{"It took %s nevertheless.", "It granted %s nevertheless."}
+		t = texts{"The game took %s nevertheless.", "The game granted %s nevertheless."}
 	case o.Mint && end == Reverted && o.Books.Vague:
 		t = texts{"The game took %s.", "The game gave %s too much."}
 	case o.Mint && end == Reverted && len(o.Books.Took) == 0:

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
 
@@ -90,7 +91,7 @@ func amounts(a books.Assets) string {
 			parts = append(parts, big.NewInt(int64(len(ids)-maxItems)).String()+" other assets")
 			break
 		}
-		parts = append(parts, books.Grouped(new(big.Rat).Abs(a[id]))+" "+id)
+		parts = append(parts, books.Grouped(new(big.Rat).Abs(a[id]))+" "+redact.Isolate(id))
 	}
 	if parts == nil {
 		return "nothing"
