@@ -111,13 +111,10 @@ func (c *contact) initialize(ctx context.Context) (accepted ramp.HMACKey, err er
 	known := 0
 	for i, read := range []func(string) (ramp.HMACKey, error){ramp.TextKey, ramp.Base64URLKey} {
 		name := []string{"ramp.TextKey", "ramp.Base64URLKey"}[i]
-		var client *ramp.Client
 		var started *ramp.Initialization
-		key, err := read(c.key)
-		if err == nil {
-			client, err = ramp.NewClient(ramp.ClientConfig{URL: c.url, Key: key, Retries: -1})
-		}
-		if err == nil {
+		key, unreadable := read(c.key)
+		client, err := ramp.NewClient(ramp.ClientConfig{URL: c.url, Key: key, Retries: -1})
+		if err = cmp.Or(unreadable, err); err == nil {
 			started, err = client.Initialize(ctx, request)
 		}
 		switch invalid := (*ramp.InvalidError)(nil); {
@@ -146,14 +143,13 @@ func (c *contact) initialize(ctx context.Context) (accepted ramp.HMACKey, err er
 // which has no HMAC, with a token.
 func (c *contact) call(ctx context.Context, method, path, body string, mac ...string) {
 	secrets := redact.New(append(mac, c.key, c.access)...)
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
+	client := http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	var response *http.Response
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.game, "/")+path, strings.NewReader(body))
 	if err == nil {
 		request.Header = http.Header{"Content-Type": {"application/json"}, ramp.HeaderSession: {c.session},
 			ramp.HeaderAuthorization: {"Bearer " + cmp.Or(c.access, "ramp-connect")}, ramp.HeaderHMAC: mac}
-		response, err = http.DefaultTransport.RoundTrip(request) // follows no redirect
+		response, err = client.Do(request)
 	}
 	if err != nil {
 		c.say("ok", "game", "", errors.New(secrets.Line(err.Error(), redact.MaxError)))
