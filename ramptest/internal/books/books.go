@@ -172,13 +172,7 @@ func (p *Player) Look(owns Assets) (changed []*Order) {
 		}
 		p.Outside, p.Epoch = Assets{}, p.Epoch+1
 	default:
-		var late []way
-		for _, o := range p.Late {
-			if !o.isFree() {
-				late = append(late, p.late(o))
-			}
-		}
-		ways, _ := explain(late, moved) // those whose effects have come since, if no others have
+		ways, _ := explain(p.late(nil), moved) // those whose effects have come since, if no others have
 		guess := cancels(ways)
 		for _, w := range ways {
 			if len(w.taken) == 1 && len(w.taken[0].Move) > 0 {
@@ -186,7 +180,6 @@ func (p *Player) Look(owns Assets) (changed []*Order) {
 				w.order.Late, changed, moved = w.order.missing(), append(changed, w.order), moved.Minus(w.taken[0].Move)
 			}
 		}
-		p.Late = slices.DeleteFunc(p.Late, func(o *Order) bool { return len(o.Late) == 0 })
 		p.Outside = p.Outside.Plus(moved)
 	}
 	p.Last, p.Pending = owns, nil

@@ -62,14 +62,8 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 	ways, ok := explain(v.ways, v.Moved)
 	if ok || last || v.free {
 		// It may be unknown whose effect this was: that of another order may be late.
-		all := slices.Clone(v.ways)
-		for _, o := range p.Late {
-			if !slices.ContainsFunc(v.ways, func(w way) bool { return w.order == o }) && !o.isFree() {
-				all = append(all, p.late(o))
-			}
-		}
 		own := ok
-		ways, ok = explain(all, v.Moved)
+		ways, ok = explain(slices.Concat(v.ways, p.late(v.ways)), v.Moved)
 		v.guess = !own && cancels(ways)
 	}
 	switch {
@@ -85,14 +79,20 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 	return v
 }
 
-// late returns the possibilities of an order of an earlier window.
-func (p *Player) late(o *Order) way {
-	w := way{order: o}
-	for _, total := range o.Totals {
-		w.steps = append(w.steps, Step{Move: Assets{}, Total: total, Doubt: o.Guess})
+// late returns what the orders of earlier windows may do, but for those of these ways.
+func (p *Player) late(except []way) (ways []way) {
+	for _, o := range p.Late {
+		if o.isFree() || slices.ContainsFunc(except, func(w way) bool { return w.order == o }) {
+			continue
+		}
+		w := way{order: o}
+		for _, total := range o.Totals {
+			w.steps = append(w.steps, Step{Move: Assets{}, Total: total, Doubt: o.Guess})
+		}
+		w.steps = append(w.steps, o.Late...)
+		ways = append(ways, w)
 	}
-	w.steps = append(w.steps, o.Late...)
-	return w
+	return ways
 }
 
 // maxSums bounds the work for windows of many orders. Beyond it, everything is accepted.
@@ -102,44 +102,40 @@ const maxSums = 500
 // part of any solution.
 func explain(ways []way, moved Assets) (explained []way, ok bool) {
 	type sums map[string]Assets
-	next := func(from sums, w way) sums {
-		to := sums{}
-		for _, sum := range from {
+	reach := []sums{{"": {}}} // the sums that the ways before an index can have
+	for i, w := range ways {
+		next := sums{}
+		for _, sum := range reach[i] {
 			for _, s := range w.steps {
 				total := sum.Plus(s.Move)
-				to[total.key()] = total
+				next[total.key()] = total
 			}
 		}
-		return to
-	}
-	before := make([]sums, len(ways)+1) // the sums that the ways up to an index can have
-	after := make([]sums, len(ways)+1)  // the sums that the ways from an index on can have
-	before[0], after[len(ways)] = sums{"": {}}, sums{"": {}}
-	for i, w := range ways {
-		if before[i+1] = next(before[i], w); len(before[i+1]) > maxSums {
+		if reach = append(reach, next); len(next) > maxSums {
 			return believe(ways), true
 		}
 	}
-	if _, ok := before[len(ways)][moved.key()]; !ok {
+	if _, ok := reach[len(ways)][moved.key()]; !ok {
 		return nil, false
 	}
-	for i, w := range slices.Backward(ways) {
-		if after[i] = next(after[i+1], w); len(after[i]) > maxSums {
-			return believe(ways), true
-		}
-	}
 	explained = slices.Clone(ways)
-	for i, w := range ways {
+	ends := sums{"": moved} // those of them from which the ways from an index on lead to moved
+	for i, w := range slices.Backward(ways) {
+		starts := sums{}
 		explained[i].taken = nil
 		for _, s := range w.steps {
-			for _, sum := range before[i] {
-				rest := moved.Minus(sum).Minus(s.Move)
-				if _, ok := after[i+1][rest.key()]; ok {
-					explained[i].taken = append(explained[i].taken, s)
-					break
+			fits := false
+			for _, end := range ends {
+				start := end.Minus(s.Move)
+				if key := start.key(); reach[i][key] != nil {
+					starts[key], fits = start, true
 				}
 			}
+			if fits {
+				explained[i].taken = append(explained[i].taken, s)
+			}
 		}
+		ends = starts
 	}
 	return explained, true
 }
