@@ -166,11 +166,10 @@ func (p *Player) Look(owns Assets) (changed []*Order) {
 		return nil
 	}
 	switch moved := owns.Minus(p.Last); {
-	case p.Last == nil || p.Pending != nil:
-		if p.Last != nil {
-			changed = p.again(moved)
-		}
+	case p.Last == nil:
 		p.Outside, p.Epoch = Assets{}, p.Epoch+1
+	case p.Pending != nil:
+		changed = p.again(moved)
 	default:
 		ways, _ := explain(p.late(nil), moved) // those whose effects have come since, if no others have
 		guess := cancels(ways)
@@ -188,13 +187,13 @@ func (p *Player) Look(owns Assets) (changed []*Order) {
 
 // again judges the pending calls, between which and now this has moved.
 func (p *Player) again(moved Assets) (changed []*Order) {
-	var ways []way
 	for _, c := range p.Pending {
 		if c.Order.Prior != nil { // it is the first call of its order
 			c.Order.Totals, c.Order.Prior = c.Order.Prior, nil
 		}
 	}
-	ways = p.ways(p.Pending)
+	ways := p.ways(p.Pending)
+	p.Outside, p.Epoch = Assets{}, p.Epoch+1
 	explained, ok := explain(ways, moved)
 	guess := cancels(explained)
 	for i, w := range ways {
@@ -207,6 +206,7 @@ func (p *Player) again(moved Assets) (changed []*Order) {
 		}
 		o.enter(explained[i].taken, guess)
 		o.Unread = len(o.Totals) > 1
+		p.await(o, w.steps, explained[i].taken)
 	}
 	return changed
 }
@@ -372,20 +372,25 @@ func (p *Player) enter(v Verdict, w way) {
 		o.Late = nil
 		return
 	}
-	still := slices.ContainsFunc(taken, func(s Step) bool { return len(s.Move) == 0 })
 	if w.calls == nil {
-		if !still {
+		if !slices.ContainsFunc(taken, isStill) {
 			o.Late = o.missing()
 		}
 		return
 	}
-	o.Late = nil
-	for _, s := range w.steps {
-		if still && len(s.Move) > 0 {
-			o.Late = append(o.Late, s)
-		}
+	p.await(o, w.steps, taken)
+}
+
+func isStill(s Step) bool { return len(s.Move) == 0 }
+
+// await remembers which of the steps of a closed window may still come: those that move
+// something, if it is possible that nothing has moved.
+func (p *Player) await(o *Order, steps, taken []Step) {
+	o.Late, o.Outside, o.Epoch = nil, p.Outside, p.Epoch
+	if slices.ContainsFunc(taken, isStill) {
+		o.Late = slices.DeleteFunc(slices.Clone(steps), isStill)
 	}
-	if o.Late == nil {
+	if len(o.Late) == 0 {
 		return
 	}
 	o.Peers = NoPeers

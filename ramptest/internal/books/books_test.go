@@ -267,6 +267,24 @@ func TestALateEffectOfAnotherOrderExplainsADifferenceInTheEnd(t *testing.T) {
 	assert.Equal(t, []Assets{gold(-100)}, late.Totals)
 }
 
+// An effect may also come late when the window of its call could not be read.
+func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
+	for _, before := range []int64{900, 1000} { // between the windows, or with the repeat
+		p, o := &Player{}, mint()
+		p.Look(gold(1000))
+		p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(1000), gold(900), true))
+		o.Deliver(false, false)
+		p.Look(nil)
+		p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Open}}, nil, gold(900), true))
+		p.Look(gold(before))
+		v := p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, gold(before), gold(1000), true)
+		assert.Empty(t, v.Problem)
+		p.End(v)
+		assert.Equal(t, []Assets{gold(0)}, o.Totals)
+		assert.False(t, o.Guess)
+	}
+}
+
 // Two late effects may hide each other: nothing has moved, though both have come.
 func TestLateEffectsThatMakeUpForEachOtherAreNotDemandedAgain(t *testing.T) {
 	p, taken, granted := &Player{}, mint(), burn()

@@ -189,10 +189,8 @@ func (o *Order) failing() bool {
 func (o *Order) calls(m movement) (said string, next Next) {
 	c := o.Calls
 	switch {
-	case c.Refused && o.Books.Why == Overlap:
-		return "What it moved is unknown, because it cannot be told apart from other movements of this player's assets.", next
 	case c.Refused && o.Books.hidden():
-		return join("What it moved is unknown, because it did not report what the player owns.", o.Books.Problem), next
+		return o.unknown(), next
 	case c.Refused:
 		return "", next
 	case c.Sending:
@@ -206,9 +204,11 @@ func (o *Order) calls(m movement) (said string, next Next) {
 	case c.Progress == GivenUp:
 		return fmt.Sprintf("Gave up after %d attempts. The game never confirmed.", c.Attempts), next
 	case c.Progress == Confirmed:
-		said = o.unknown()
-		if m.wrong != nil {
+		switch why := o.unknown(); {
+		case m.wrong != nil:
 			said = "It answered HTTP 200: no further attempt."
+		case why != "":
+			said = "The game confirmed. " + why
 		}
 		return join(said, o.repeated()), next
 	case c.Attempts == 0 && !c.Next.IsZero():
@@ -250,13 +250,13 @@ func (o *Order) repeated() string {
 func (o *Order) unknown() string {
 	switch o.Books.Why {
 	case Off:
-		return "The game confirmed. The books are off, so its assets were not checked."
+		return "The books are off, so its assets were not checked."
 	case Overlap:
-		return "The game confirmed. What it moved is unknown, because it cannot be told apart from other movements of this player's assets."
+		return "What it moved is unknown, because it cannot be told apart from other movements of this player's assets."
 	case Twins:
-		return "The game confirmed. What it moved is unknown, because it approved two orders under one UUID."
+		return "What it moved is unknown, because it approved two orders under one UUID."
 	case Unread:
-		return join("The game confirmed. What it moved is unknown, because it did not report what the player owns.", o.Books.Problem)
+		return join("What it moved is unknown, because it did not report what the player owns.", o.Books.Problem)
 	default:
 		return ""
 	}
@@ -438,6 +438,8 @@ func (o *Order) disputed(m movement, call string, next Next) Verdict {
 		v.State, v.Tone, v.Attention = Disputed, Warn, true
 	case o.over() && !o.Calls.Sending && d.Other.Made && d.Stands == o.Chain.End && o.Books.Why == Known:
 		v.State, v.Tone = Done, Good // the game rejected what it must reject
+	case o.over() && !o.Calls.Sending && o.Books.Why != Known && o.Books.Why != Off:
+		v.State, v.Tone, v.Attention = Unknown, Unclear, true
 	case o.over() && !o.Calls.Sending:
 		v.State, v.Tone = Done, Warn
 	}
@@ -466,6 +468,9 @@ func (o *Order) disputed(m movement, call string, next Next) Verdict {
 	}
 	if o.over() && !o.Calls.Sending {
 		call = ""
+	}
+	if v.State == Unknown {
+		call = o.unknown()
 	}
 	if v.State == Disputed {
 		v.Said = join("Disputed.", v.Said)

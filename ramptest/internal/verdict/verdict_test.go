@@ -140,6 +140,11 @@ func TestAnOrderIsDescribed(t *testing.T) {
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Confirmed: true, Status: 200}}
 		}), "✗ disputed attention loss: Disputed. The game confirmed two outcomes; the first of them stands: failed. The game did not give back 100 gold."},
 		{mint(func(o *Order) {
+			o.Calls.Status, o.Books.Why = 400, Overlap
+			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
+		}), "? unknown attention: The game rejected the second result (HTTP 400); the first stands: failed. " +
+			"What it moved is unknown, because it cannot be told apart from other movements of this player's assets."},
+		{mint(func(o *Order) {
 			o.Calls = failing
 			o.Books.Dispute = &Dispute{First: Succeeded, Other: Statement{Made: true}}
 		}), "● waiting attention: Results stated two outcomes, and the game has confirmed neither. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
@@ -284,6 +289,7 @@ func TestEveryOrderGetsATrueSentence(t *testing.T) {
 		holds("no loss is made up", !v.Loss || known && !settled || len(b.Findings) > 0)
 		holds("HTTP 500 needs attention, unless an outcome stands", o.Calls.Status < 500 || v.Attention || d != nil && d.Stands != Pending || o.Calls.Contrary)
 		holds("an order is disputed if the game confirmed two outcomes", d == nil || (v.State == Disputed) == d.both() && (!d.both() || v.Attention))
+		holds("what is unknown in the end needs attention", b.Why == Known || b.Why == Off || v.State != Done)
 		holds("what was done on purpose is nobody's failure",
 			!(o.Calls.Lost && !o.Calls.Sending && settled && d == nil && len(b.Findings) == 0) || !v.Attention)
 		holds("the game gives back only what it took", !says("gave back") || len(b.Took) > 0)
