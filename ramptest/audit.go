@@ -79,6 +79,8 @@ type audit struct {
 	found    []*Imbalance
 	returned map[*Imbalance]bool // those that some call has returned
 	changes  int                 // how often a window was opened, joined or closed
+	strays   int                 // the windows so far whose player was unknown when they were opened
+	straying int                 // those of them that are open
 	waited   bool                // an effect was awaited in vain
 	prompt   bool                // an effect came with its answer
 	lag      time.Duration       // how late an effect came, at most
@@ -111,6 +113,8 @@ type window struct {
 	ready   chan struct{}
 	closed  chan struct{}
 	before  books.Assets // nil if unknown
+	stray   bool         // who the player is was unknown; it may be any
+	strays  int          // as the audit counted when it was opened
 	open    int          // calls in progress
 	joined  int          // calls so far
 	calls   []books.Call
@@ -161,8 +165,12 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	w = &window{player: p, session: o.Session, id: o.UUID, result: c.kind == KindResult,
 		ready: make(chan struct{}), closed: make(chan struct{}), open: 1, joined: 1}
 	p.window = w
-	stray := a.players["session "+o.Session.ID] // of calls before it was known who the player is
-	blind := a.keys[o.Session.ID] == "" || stray != nil && stray != p && stray.window != nil
+	if w.stray = a.keys[o.Session.ID] == ""; w.stray {
+		a.strays++
+		a.straying++
+	}
+	w.strays = a.strays
+	blind := a.straying > 0
 	a.mu.Unlock()
 	if w.before = first; !blind && (!asked || !unchanged) {
 		w.before = a.read(ctx, w)
@@ -394,7 +402,11 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 			return
 		}
 		last := time.Since(begun) >= longest && (readings >= minReadings || a.settle < 0)
-		v := w.player.books.Judge(w.calls, w.before, after, last)
+		before := w.before
+		if a.strays > w.strays { // what they moved may be this player's
+			before = nil
+		}
+		v := w.player.books.Judge(w.calls, before, after, last)
 		if v.Problem == "" || v.Overdraw || last {
 			switch {
 			case v.Problem == "" && readings > 1:
@@ -436,6 +448,9 @@ func (a *audit) end(w *window, v books.Verdict) {
 	}
 	w.player.books.End(v)
 	w.player.window = nil
+	if w.stray {
+		a.straying--
+	}
 	close(w.closed)
 	a.changes++
 	secrets := redact.New(w.session.Token.Reveal()) // an asset ID may contain it
