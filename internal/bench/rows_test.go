@@ -96,7 +96,7 @@ type (
 func parseComparisons() []comparison {
 	return []comparison{
 		parseComparison[plainResult]("ParseResult, 1 log", resultBody(1), ramp.ParseResult, bounds{0.90, 1.25, 25}),
-		parseComparison[plainResult]("ParseResult, 20 logs", resultBody(20), ramp.ParseResult, bounds{0.90, 1.50, 0}),
+		parseComparison[plainResult]("ParseResult, 20 logs", resultBody(20), ramp.ParseResult, bounds{0.90, 1.75, 0}),
 		parseComparison[plainValidate]("ParseValidate", []byte(validateBody), ramp.ParseValidate, bounds{}),
 	}
 }
