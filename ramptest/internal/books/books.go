@@ -38,7 +38,6 @@ type Order struct {
 	Unread    bool     `json:",omitzero"` // the game did not say what the player owned before and after some call
 	Mixed     bool     `json:",omitzero"` // what moved could not be told apart from other movements
 	Guess     bool     `json:",omitzero"` // Totals rests on a guess, because nothing moved that would prove it
-	Prior     []Assets `json:"-"`         // Totals before the calls in Player.Pending; nil if there are none
 
 	// Effects of closed windows that may still come, because the game may act after
 	// it has answered.
@@ -148,7 +147,8 @@ type Player struct {
 	Outside Assets // what has moved between windows, in total
 	Epoch   int    // counts the times that Outside was lost
 	Late    []*Order
-	Pending []Call // since Last, in windows that could not be read
+	Pending []Call              // since Last, in windows that could not be read
+	prior   map[*Order][]Assets // the Totals of their orders before them
 }
 
 // maxLate is how many of a player's other orders may explain a movement in a window.
@@ -181,16 +181,14 @@ func (p *Player) Look(owns Assets) (changed []*Order) {
 		}
 		p.Outside = p.Outside.Plus(moved)
 	}
-	p.Last, p.Pending = owns, nil
+	p.Last, p.Pending, p.prior = owns, nil, nil
 	return changed
 }
 
 // again judges the pending calls, between which and now this has moved.
 func (p *Player) again(moved Assets) (changed []*Order) {
-	for _, c := range p.Pending {
-		if c.Order.Prior != nil { // it is the first call of its order
-			c.Order.Totals, c.Order.Prior = c.Order.Prior, nil
-		}
+	for o, totals := range p.prior {
+		o.Totals = totals
 	}
 	ways := p.ways(p.Pending)
 	p.Outside, p.Epoch = Assets{}, p.Epoch+1
@@ -231,7 +229,8 @@ func (p *Player) ways(calls []Call) (ways []way) {
 func (p *Player) Drop(o *Order) {
 	p.Late = slices.DeleteFunc(p.Late, func(late *Order) bool { return late == o })
 	p.Pending = slices.DeleteFunc(p.Pending, func(c Call) bool { return c.Order == o })
-	o.Prior, o.Epoch = nil, -1
+	delete(p.prior, o)
+	o.Epoch = -1
 }
 
 // starts returns the totals with which an order may begin a window. A late effect may
@@ -323,7 +322,7 @@ func (p *Player) End(v Verdict) {
 			p.Pending = append(p.Pending, w.calls...)
 		}
 		if len(p.Pending) > maxPending {
-			p.Last, p.Pending = nil, nil
+			p.Last, p.Pending, p.prior = nil, nil, nil
 		}
 		p.Look(v.after)
 	}
@@ -346,8 +345,11 @@ func (p *Player) enter(v Verdict, w way) {
 	taken := w.taken
 	switch {
 	case !v.Known:
-		if o.Unread = true; o.Prior == nil {
-			o.Prior = o.Totals
+		if o.Unread = true; p.prior == nil {
+			p.prior = make(map[*Order][]Assets)
+		}
+		if p.prior[o] == nil {
+			p.prior[o] = o.Totals
 		}
 		o.settle(w.steps)
 		o.Late = nil

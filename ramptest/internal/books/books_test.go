@@ -285,6 +285,18 @@ func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 	}
 }
 
+// What a call moved before the first reading stays unknown, whatever later calls show.
+func TestACallBeforeTheFirstReadingStaysUnknown(t *testing.T) {
+	p, o := &Player{}, mint()
+	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, nil, nil, true))
+	p.Look(gold(1000))
+	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, nil, nil, true))
+	p.Look(gold(1000))
+	assert.Equal(t, []Assets{gold(0), gold(-100)}, o.Totals)
+	o.Deliver(true, true)
+	assert.Empty(t, p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, gold(1000), gold(1000), true).Problem)
+}
+
 // Two late effects may hide each other: nothing has moved, though both have come.
 func TestLateEffectsThatMakeUpForEachOtherAreNotDemandedAgain(t *testing.T) {
 	p, taken, granted := &Player{}, mint(), burn()
