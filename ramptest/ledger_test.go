@@ -279,6 +279,13 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 		defer b.mu.Unlock()
 		return random.Float64() < p
 	}
+	breaks := func() {
+		if chance(m.outage) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.outage = 1 + random.IntN(4)
+		}
+	}
 	amount, logins := int64(1), 0
 	session := map[string]ramp.Session{}
 	login := func(player string) {
@@ -331,11 +338,7 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			b.mu.Lock()
 			b.entries[started.UUID] = e
 			b.mu.Unlock()
-			if chance(m.outage) {
-				b.mu.Lock()
-				b.outage = 1 + random.IntN(4)
-				b.mu.Unlock()
-			}
+			breaks()
 			var faults []ramptest.Fault
 			if failed {
 				faults = append(faults, ramptest.TransactionFails())
@@ -361,6 +364,7 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 					outcome, other = other, outcome
 				}
 				if chance(0.4) { // others work at the same time
+					breaks()
 					ctx, cancel := t.Context(), context.CancelFunc(func() {})
 					if chance(0.2) && e.habit == honest { // the caller does not wait; what then moves wrongly may be other income
 						ctx, cancel = context.WithTimeout(ctx, 30*time.Millisecond)
@@ -518,7 +522,7 @@ func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 		{workers: 3, outage: 0.1, vague: 0.06},
 		{workers: 1, expire: true},
 		{workers: 2, wrong: 0.1, hold: true, vague: 0.02},
-		{workers: 4, outage: 0.4, logins: true, orders: 30, vague: 0.2},
+		{workers: 4, outage: 0.4, logins: true, orders: 30, vague: 0.24},
 		{workers: 1, outage: 0.2, income: true, vague: 0.2},
 		{workers: 1, wrong: 0.6, habit: forgets, equal: true, vague: 0.2},
 	}
@@ -553,7 +557,7 @@ func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 	for i, m := range modes {
 		t.Logf("%+v: %s", m, &sums[i])
 		assert.LessOrEqual(t, float64(sums[i].unknown), 3+m.vague*float64(sums[i].right), "%+v", m)
-		assert.LessOrEqual(t, sums[i].done, 1+sums[i].wrong/50, "%+v", m)
+		assert.LessOrEqual(t, sums[i].done, 1+sums[i].wrong/100, "%+v", m)
 		assert.LessOrEqual(t, sums[i].accused, 3+sums[i].right/25, "%+v", m)
 	}
 	if n := shown.Load(); n > 5 {

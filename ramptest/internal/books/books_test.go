@@ -285,6 +285,21 @@ func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 	}
 }
 
+// A window that could not be read is judged at the next reading: a match proves, and a
+// mismatch proves nothing.
+func TestAnUnreadWindowIsJudgedAtTheNextReading(t *testing.T) {
+	for now, known := range map[int64]bool{1000: true, 900: false, 950: false} {
+		p, o := &Player{}, mint()
+		p.Look(gold(1000))
+		p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(1000), gold(900), true))
+		o.Deliver(false, false)
+		p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, nil, nil, true))
+		assert.True(t, o.Unread)
+		p.Look(gold(now))
+		assert.Equal(t, known, !o.Unread && !o.Mixed, "%d gold now", now)
+	}
+}
+
 // What a call moved before the first reading stays unknown, whatever later calls show.
 func TestACallBeforeTheFirstReadingStaysUnknown(t *testing.T) {
 	p, o := &Player{}, mint()
