@@ -200,11 +200,15 @@ func (a *audit) keep(key string) *auditedPlayer {
 	return a.players[key]
 }
 
-// begin records what the player owned before an order, and the outcome that a result
+// begin records what the player and the wallet had before an order, and the outcome that a result
 // states. The caller must hold the lock.
 func (a *audit) begin(entry *books.Order, w *window, c *call) books.Call {
-	if w != nil && !entry.Asked {
-		entry.Before = w.before
+	switch {
+	case w == nil:
+	case !entry.Asked:
+		entry.Before, entry.Held = w.before, c.order.heldBefore
+	case c.kind == KindValidate: // it was asked before
+		c.order.heldBefore = cmp.Or(entry.Held, c.order.heldBefore)
 	}
 	call := books.Call{Order: entry, Result: c.kind == KindResult, Forged: c.forged}
 	if call.Result && !c.forged {
@@ -354,6 +358,23 @@ func (a *audit) balances(player *ramp.Player) books.Assets {
 		owns.Add(asset.ID, asset.Balance.Rat())
 	}
 	return owns
+}
+
+// owned returns what the player owned before the calls of a window, of what a mint takes,
+// and in words what of it was too little. It is nil if unknown.
+func (a *audit) owned(w *window, o *Order) (owned books.Assets, lacks string) {
+	mint, sum := sumOf(o)
+	if !mint || w == nil || w.before == nil {
+		return nil, ""
+	}
+	owned = books.Assets{}
+	takes := books.Assets{}.Minus(sum)
+	for id := range takes {
+		if !slices.Contains(a.moving, id) { // which the books do not read
+			owned[id] = cmp.Or(w.before[id], new(big.Rat))
+		}
+	}
+	return owned, verdict.Lacks(takes, owned)
 }
 
 // minReadings is how often the books read the assets, at least, before they report

@@ -295,9 +295,9 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 		{name: "a mint takes nothing", broken: onValidate(func(v *vault, _ ramp.Session, r *ramp.ValidateRequest) error {
 			v.orders[r.UUID] = &vaultOrder{request: r}
 			return nil
-		}), want: "succeeded on chain: the game must take 1 item_gem, 100 item_gold: item_gem: 1,000 before, 1,000 after, 999 expected; item_gold: 1,000 before, 1,000 after, 900 expected"},
+		}), want: "succeeded on chain: the game must take 1 item_gem, 100 item_gold: item_gem: 1,000 before the call, 1,000 after it, 999 expected; item_gold: 1,000 before the call, 1,000 after it, 900 expected"},
 		{name: "a mint is taken twice by validate twice", broken: takesAlways, faults: []ramptest.Fault{ramptest.ValidateTwice()},
-			want: "was approved more than once: the game must move nothing: item_gem: 999 before, 998 after, 999 expected; item_gold: 900 before, 800 after, 900 expected"},
+			want: "was approved more than once: the game must move nothing: item_gem: 999 before the call, 998 after it, 999 expected; item_gold: 900 before the call, 800 after it, 900 expected"},
 		{name: "a mint is taken more than once by validate at once", broken: takesAlways, faults: []ramptest.Fault{ramptest.ValidateAtOnce(3)},
 			want: "the game must"},
 		{name: "a mint is taken again after its answer was lost", broken: takesAlways, faults: []ramptest.Fault{ramptest.LostAnswer(ramptest.OnValidate)},
@@ -316,7 +316,7 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			v.orders[r.UUID] = &vaultOrder{request: r}
 			v.owns[s.ID]["item_gem"] -= 101
 			return nil
-		}), want: "item_gem: 1,000 before, 899 after"},
+		}), want: "item_gem: 1,000 before the call, 899 after it"},
 		{name: "a mint takes from another player", broken: onValidate(func(v *vault, _ ramp.Session, r *ramp.ValidateRequest) error {
 			return v.accept(ramp.Session{ID: "session-2"}, r)
 		}), want: "the game must take 1 item_gem, 100 item_gold"},
@@ -324,12 +324,12 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			err := v.accept(s, r)
 			v.move(s.ID, gold(1))
 			return err
-		}), want: "the game must take 1 item_gem, 100 item_gold: item_gold: 1,000 before, 901 after, 900 expected"},
+		}), want: "the game must take 1 item_gem, 100 item_gold: item_gold: 1,000 before the call, 901 after it, 900 expected"},
 		{name: "a mint takes one of two assets", broken: onValidate(func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
 			err := v.accept(s, r)
 			v.move(s.ID, gold(100))
 			return err
-		}), want: "item_gold: 1,000 before, 1,000 after, 900 expected"},
+		}), want: "item_gold: 1,000 before the call, 1,000 after it, 900 expected"},
 		{name: "a mint is taken with the approval and with the result", broken: onResult(func(v *vault, s ramp.Session, r *ramp.Result) error {
 			effect, err := v.orders[r.UUID].request.Intent.Effect(ramp.OrderAccepted)
 			v.move(s.ID, effect)
@@ -350,9 +350,9 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 		{name: "a mint that succeeded is given back", broken: onResult(func(v *vault, s ramp.Session, _ *ramp.Result) error {
 			v.move(s.ID, gold(100))
 			return nil
-		}), want: "succeeded on chain: the game must move nothing: item_gold: 900 before, 1,000 after, 900 expected"},
+		}), want: "succeeded on chain: the game must move nothing: item_gold: 900 before the call, 1,000 after it, 900 expected"},
 		{name: "a failed mint is not given back", broken: never, faults: []ramptest.Fault{fails},
-			want: "failed on chain: the game must give back 1 item_gem, 100 item_gold: item_gem: 999 before, 999 after, 1,000 expected; item_gold: 900 before, 900 after, 1,000 expected"},
+			want: "failed on chain: the game must give back 1 item_gem, 100 item_gold: item_gem: 999 before the call, 999 after it, 1,000 expected; item_gold: 900 before the call, 900 after it, 1,000 expected"},
 		{name: "a failed mint is given back twice", broken: always, faults: []ramptest.Fault{fails, twice},
 			want: "failed on chain: the game must move nothing"},
 		{name: "a failed mint is given back for each result at once", broken: always, faults: []ramptest.Fault{fails, ramptest.ResultAtOnce(4)},
@@ -591,8 +591,8 @@ func TestTheBooksSayWhatTheGameMustDo(t *testing.T) {
 		order, err := p.service.Mint(t.Context(), started.UUID, p.session, ramp.NewAmount(10), ramptest.TransactionFails())
 		require.NotNil(t, order, "it was placed, whatever the books say")
 		id := order.UUID.String()[:8]
-		first := "ramptest: mint " + id + " was approved: the game must take 100 item_gold: 1,000 before, 850 after, 900 expected"
-		second := "ramptest: mint " + id + " failed on chain: the game must give back 150 item_gold: 850 before, 850 after, 1,000 expected"
+		first := "ramptest: mint " + id + " was approved: the game must take 100 item_gold: 1,000 before the call, 850 after it, 900 expected"
+		second := "ramptest: mint " + id + " failed on chain: the game must give back 150 item_gold: 850 before the call, 850 after it, 1,000 expected"
 		sent := p.service.Advance(time.Minute)
 		require.Len(t, sent, 1)
 		var found *ramptest.Imbalance

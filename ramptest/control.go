@@ -299,7 +299,7 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 		err := reported(err)
 		var e *control.Error
 		switch errors.As(err, &e); {
-		case e.Code == control.CodeRejected && asked.UUID == "":
+		case e.Code == control.CodeRejected && asked.UUID == "" && !strings.Contains(string(e.ErrorCode), "BALANCE"):
 			e.Message += "; the game may accept only UUIDs of its own: give the uuid of one of its initialize calls"
 		case e.Code == control.CodeLostAnswer:
 			e.UUID = id

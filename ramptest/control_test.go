@@ -356,7 +356,7 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet"}}`, 400, "terms.project_id"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet","project_id":"p","token":"0x1"}}`, 400, "terms.token"},
 		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `"materials":[{"id":"item_gold","amount":100}],`, ``, 1), 400, "the terms have nothing for a mint"},
-		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "rejected: the game rejected the call with HTTP 200 and \"INVALID_BALANCE\"; the game may accept only UUIDs of its own"},
+		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "rejected: the game rejected the call with HTTP 200 and \"INVALID_BALANCE\": the order takes 1,000,000 item_gold; the player owned 1,000 item_gold"},
 		{"GET", "/control/orders?limit=1001", ``, 400, "limit must be"},
 		{"GET", "/control/orders?state=confirmed", ``, 400, "state must be"},
 		{"GET", "/control/orders/x", ``, 404, "first 4 characters"},

@@ -42,8 +42,12 @@ func (s *frontDesk) List(_ context.Context, q desk.ListQuery) (desk.List, error)
 			if !e.isIn(show) {
 				continue
 			}
-			list.Counts[show]++
-			if n := list.Counts[show]; show == q.Show && n > q.Offset && n <= q.Offset+q.Limit {
+			if e.order != nil {
+				list.Counts[show]++
+			} else if show == q.Show {
+				list.Calls++
+			}
+			if n := list.Counts[show] + list.Calls; show == q.Show && n > q.Offset && n <= q.Offset+q.Limit {
 				list.Entries = append(list.Entries, s.shown(e))
 			}
 		}

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +19,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
@@ -152,6 +155,8 @@ type call struct {
 	opposite bool          // a result that states another outcome than the chain, or than an earlier one
 	lost     bool          // the answer is lost
 	slow     time.Duration // the minimum time that the answer takes
+	owned    books.Assets  // what the player owned before a validate call, of what a mint takes; nil if unknown
+	lacks    string        // what the player owned too little of, in words; "" if of nothing that is known
 }
 
 // answer is what the game's server said.
@@ -159,6 +164,22 @@ type answer struct {
 	status int
 	body   []byte
 	exact  func() (json.RawMessage, error) // the body, without misnamed fields
+}
+
+// settings name the path of each endpoint, in a test and in the command.
+var settings = map[Kind]string{
+	KindAssets:   "AssetsPath of ramptest.Config, or -assets of ramp emulate",
+	KindValidate: "ValidatePath of ramptest.Config, or -validate of ramp emulate",
+	KindResult:   "ResultPath of ramptest.Config, or -result of ramp emulate",
+}
+
+// isMissing reports whether an answer means that the game does not have the endpoint.
+func isMissing(status int, err error) bool {
+	var rejected *Rejection
+	if errors.As(err, &rejected) && rejected.Code != ramp.CodeNotFound && rejected.Code != ramp.CodeMethodNotAllowed {
+		return false
+	}
+	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed
 }
 
 // header returns the headers of a call (interface 4.3). The case of their names is
@@ -192,6 +213,9 @@ func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) 
 	}
 	w, entry := s.audit.open(ctx, &c)
 	c.opposite = entry.Opposite
+	if c.kind == KindValidate {
+		c.owned, c.lacks = s.audit.owned(w, c.order)
+	}
 	a, err := s.send(ctx, c, judge)
 	status := 0
 	if a != nil && !errors.Is(err, ErrLostAnswer) {
@@ -249,16 +273,26 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 		if c.lost || c.slow > s.config.Timeout {
 			err = ErrLostAnswer
 			event.Outcome += ", but the answer was lost on purpose"
-		} else if err = judge(a); err != nil && !isRejection(err) {
-			if a.status == http.StatusNotFound || a.status == http.StatusMethodNotAllowed {
-				err = fmt.Errorf("%w: the game has no %s %s: set AssetsPath, ValidatePath or ResultPath of the Config", err, c.method, c.path)
+		} else if err = judge(a); err != nil {
+			if isMissing(a.status, err) {
+				err = fmt.Errorf("%w: the game has no %s %s: set %s", err, c.method, c.path, settings[c.kind])
 			}
-			event.Outcome = err.Error()
+			if !isRejection(err) {
+				event.Outcome = err.Error()
+			}
 		}
 	}
 	v := c.verdictOn(a, err, s.config.Retry)
 	event.Said, event.Tone, event.Failed = v.Said, string(v.Tone), v.Attention
 	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
+	if isRejection(err) {
+		for _, id := range slices.Sorted(maps.Keys(c.owned)) {
+			event.Owned = append(event.Owned, control.AssetAmount{ID: secrets.Text(id), Amount: books.Decimal(c.owned[id])})
+		}
+		if c.lacks != "" {
+			err = fmt.Errorf("%w: %s", err, secrets.Text(c.lacks))
+		}
+	}
 	s.record.exchange(event, secrets)
 	return a, redactError(err, secrets)
 }

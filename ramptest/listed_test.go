@@ -48,7 +48,7 @@ func TestAnEndedOrderIsShownAfterARestart(t *testing.T) {
 	c.restart(t, c.handler)
 	assert.Contains(t, c.page(t, "/"), orders)
 	assert.Contains(t, c.page(t, "/?q=alice+received"), "All 1 ")
-	before, _, _ := strings.Cut(page, "As reported by the game at") // the game was not asked since
+	before, _, _ := strings.Cut(page, " Now: as reported by the game at") // the game was not asked since
 	assert.True(t, strings.HasPrefix(c.pageOf(t, minted), before))
 	_, again := c.control(t, "GET", "/control/orders", "")
 	assert.Equal(t, reported.Orders, again.Orders)

@@ -62,7 +62,7 @@ type Order struct {
 	script     script
 	tx         *chain.Transaction // nil if the service has not placed the order
 	placed     time.Time          // when it was submitted to the chain
-	heldBefore *big.Rat           // the wallet's tokens before the order
+	heldBefore *big.Rat           // the wallet's tokens before the first validate call
 	refused    bool               // the game did not approve it, and it has no transaction
 
 	delivery delivery
@@ -388,7 +388,7 @@ func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp
 	}
 	var rejected *Rejection
 	if errors.As(err, &rejected) && rejected.Code == "INVALID_MESSAGE" && tokens.Cmp(ramp.NewAmount(1)) != 0 {
-		err = fmt.Errorf("%w (Config.PerOrder is %t: the game must read prices in the same way)", err, s.config.PerOrder)
+		err = fmt.Errorf("%w (Config.PerOrder is %t, which ramp emulate sets with -per-order: the game must read prices in the same way)", err, s.config.PerOrder)
 	}
 	if found := s.game.audit.take(id); found != nil {
 		err = errors.Join(err, found)
@@ -436,6 +436,7 @@ func (s *orders) compose(ctx context.Context, t *trade, id uuid.UUID, session ra
 		return nil, err
 	}
 	o.Request = ramp.ValidateRequest{UserAddress: o.wallet.Address().Hex(), ProjectID: terms.ProjectID, UUID: id, Intent: intent}
+	o.heldBefore = s.chains[o.Network].TokenBalance(o.token().contract(), o.wallet.Address())
 	return o, s.seal(ctx, o, &o.Request)
 }
 
@@ -578,7 +579,6 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 		return nil, err
 	}
 	tx.Moves = s.unique(o, tx.Moves)
-	o.heldBefore = c.TokenBalance(o.token().contract(), o.wallet.Address())
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o

@@ -158,7 +158,11 @@ func (s *orders) rows(o *Order) (rows []verdict.Row, others []ramp.Asset) {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b verdict.Row) int { return cmp.Compare(rank(a.Tone), rank(b.Tone)) })
-	return append([]verdict.Row{verdict.Tokens(k.Chain.End, o.heldBefore, held, moved)}, rows...), others
+	end := k.Chain.End
+	if o.refused { // it has no transaction
+		end = verdict.Reverted
+	}
+	return append([]verdict.Row{verdict.Tokens(end, o.heldBefore, held, moved)}, rows...), others
 }
 
 // rank sorts what is wrong first.
@@ -177,7 +181,7 @@ const (
 // verdictOn returns what there is to say about a call to the game.
 func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Verdict {
 	v := verdict.Call{Kind: map[Kind]verdict.Kind{KindAssets: verdict.Assets, KindValidate: verdict.Validate, KindResult: verdict.Result}[c.kind],
-		Fault: c.fault}
+		Fault: c.fault, Lacks: c.lacks}
 	switch {
 	case c.forged:
 		v.Trap = verdict.Forged

@@ -203,7 +203,8 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	assert.Contains(t, said, "– ")
 	assert.Contains(t, said, "POST /api/validate "+rejected.String()[:8]+" 200 session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
 	assert.Contains(t, said, "POST /api/v2/initialize 500 No UUID was issued: invalid mac.")
-	assert.Contains(t, said, "All 2 Needs attention 1 Waiting 0 Done 0")
+	assert.Contains(t, said, "0 orders, 2 calls without one")
+	assert.Contains(t, c.page(t, "/?show=attention"), "0 orders, 1 call without one")
 	for query, want := range map[string]string{rejected.String(): "INVALID_BALANCE", "invalid_balance": "INVALID_BALANCE", "mac": "invalid mac", "session-1": "INVALID_BALANCE"} {
 		assert.Contains(t, c.page(t, "/?q="+query), want, query)
 	}
@@ -213,7 +214,7 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	require.Len(t, link, 2)
 	call := c.page(t, link[0][1])
 	assert.Contains(t, call, "Rejected by the game: INVALID_BALANCE.")
-	assert.Contains(t, call, "The game says that the player does not own enough.")
+	assert.Contains(t, call, "The game says that the player does not own enough. What the player owned is unknown.")
 	assert.Contains(t, call, "asked: POST "+ramp.PathValidate)
 	assert.NotContains(t, call, "token-1")
 	assert.Contains(t, c.page(t, link[1][1]), "Compare RAMP_HMAC_KEY with -key.")
@@ -222,7 +223,7 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	}
 
 	c.restart(t, c.handler)
-	assert.Contains(t, c.page(t, "/"), "All 2 Needs attention 1 Waiting 0 Done 0", "after a restart too")
+	assert.Contains(t, c.page(t, "/"), "0 orders, 2 calls without one", "after a restart too")
 	assert.Contains(t, c.page(t, "/calls?session=session-1"), "Rejected by the game: INVALID_BALANCE.")
 	assert.Contains(t, c.page(t, link[0][1]), "asked: POST "+ramp.PathValidate)
 }
@@ -427,7 +428,11 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 		assert.NotContains(t, said, "Is it running, at", "nor its cause again")
 		assert.NotContains(t, said, "no answer, the game did not answer")
 	}
-	assert.Contains(t, c.page(t, "/"), "Setup: 1 problem ")
+	assert.NotContains(t, c.page(t, "/"), "Setup: ", "which would say it again")
+	assert.Contains(t, c.page(t, "/"), "Settings for the game export RAMP_API_URL=")
+	problem, _, _ := strings.Cut(text(t, c.browse(t, http.MethodPost, "/exchange", form)), " Tokens ")
+	assert.Contains(t, problem, "restart with its address in -game. The order was not placed.")
+	assert.NotContains(t, problem, "connection refused")
 	assert.Contains(t, c.pageOf(t, order), "The game did not answer. Next attempt at ")
 }
 
@@ -485,7 +490,7 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 					name := fmt.Sprintf("%s, burn %v, fails %v", text, burn, fails)
 					order, err := play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...)
 					if errors.Is(err, ramptest.ErrLostAnswer) {
-						assert.Contains(t, c.page(t, "/"), "All 1 Needs attention 0 Waiting 1 Done 0", name)
+						assert.Contains(t, c.page(t, "/"), "0 orders, 1 call without one", name)
 						continue
 					}
 					if errors.Is(err, ramptest.ErrOffTerms) { // this game offers everything

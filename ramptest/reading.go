@@ -30,6 +30,12 @@ func (r reading) name() string {
 	return cmp.Or(r.player.Name, r.player.PlayerID, unnamed)
 }
 
+// expired reports whether the session may have ended.
+func (r reading) expired() bool {
+	var rejected *Rejection
+	return errors.As(r.err, &rejected) && (rejected.Status == http.StatusUnauthorized || rejected.Status == http.StatusForbidden || rejected.Status == http.StatusOK)
+}
+
 // isRejected reports whether the game does not know the session, or no longer.
 func (r reading) isRejected() bool {
 	var rejected *Rejection
@@ -41,7 +47,7 @@ func (r reading) problem() string {
 	switch {
 	case r.err == nil:
 		return ""
-	case r.isRejected():
+	case r.expired():
 		return say(r.err) + " If the session has expired, log in again, and the books read with the new session."
 	default:
 		return say(r.err)

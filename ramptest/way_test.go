@@ -199,7 +199,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 		{name: "proof without decimals", place: burns, proof: decimals(-1), want: "The game did not grant 100 item_gold."},
 		{name: "proof with decimals that are too high", place: burns, proof: decimals(19), want: "The game did not grant 100 item_gold."},
 		{name: "proof with decimals that are too low", place: burns, faults: []ramptest.Fault{ramptest.BurnsLess()}, proof: decimals(17),
-			want: "burned less on chain than it is about: the game must move nothing: item_gold: 1,000 before, 1,100 after, 1,000 expected"},
+			want: "burned less on chain than it is about: the game must move nothing: item_gold: 1,000 before the call, 1,100 after it, 1,000 expected"},
 		{name: "a give-back is rejected", faults: fails, apply: func(step ramp.Step) error {
 			if step.Effect.Kind == ramp.GiveBack {
 				return ramp.Reject("BAG_FULL")

@@ -161,7 +161,7 @@ func TestTriggerReportsALossAndARejection(t *testing.T) {
 	assert.Contains(t, out, "-100 item_gold")
 	status, _, errs := d.ramp(t, onTerms("mint", "-material", "item_gold=5000")...)
 	assert.Equal(t, 1, status)
-	assert.Contains(t, errs, `REJECTED the game rejected the call with HTTP 200 and "INVALID_BALANCE"; the game may accept only UUIDs of its own`)
+	assert.Contains(t, errs, `REJECTED the game rejected the call with HTTP 200 and "INVALID_BALANCE": the order takes`)
 }
 
 // What the emulator does on purpose is nobody's failure, and has a way on.

@@ -106,6 +106,9 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.sees(`.problem`, `Rejected by the game: INVALID_BALANCE. Nothing was signed.`)
 	d.click(`#faults summary`)
 	d.judge("exchange-rejected")
+	d.do(chromedp.Click(`//a[text()="Open the call"]`, chromedp.BySearch))
+	d.sees("#body", "takes 100,000; owned 2,000")
+	d.judge("call-rejected")
 
 	done := d.mint()
 	d.service.Advance(time.Minute)
@@ -127,6 +130,11 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 		d.holds(`document.title.startsWith(document.querySelector("h1").innerText)`)
 		if name == "lost" { // in red
 			d.holds(`getComputedStyle(document.querySelector('td.bad[data-asset="item_gold"]')).color === getComputedStyle(document.querySelector(".note.bad")).color`)
+			d.click(`#culprit`)
+			d.sees("#body", "the game must give back 300 item_gold")
+			d.judge("call-lost")
+			d.do(chromedp.Click(`//a[text()="Open the order"]`, chromedp.BySearch))
+			d.sees("h1", "Mint 3 tokens · Ada")
 		}
 		if name == "retried" {
 			d.click(`[data-kind="result"] details summary`)
@@ -326,6 +334,38 @@ func TestAPhoneShowsTheSetupInOneLine(t *testing.T) {
 	d.holds(`!` + works)
 	d.click(summary)
 	d.holds(works)
+}
+
+// On a phone, a problem opens the setup, also on a page that is open already, until somebody
+// closes it.
+func TestAPhoneShowsAProblemOfTheSetup(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	const problem = `document.querySelector("#checks .bad")?.checkVisibility()`
+	d.do(chromedp.EmulateViewport(390, 844))
+	d.open("/")
+	d.holds(`!document.querySelector("#setup-panel").open`)
+	ours := d.client
+	key, err := ramp.TextKey("another key")
+	d.must(err)
+	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key})
+	d.must(err)
+	_, err = d.client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
+		Token: "0x00000000000000000000000000000000000070c3", Materials: []ramp.Item{item("item_gold", "100")}}})
+	if err == nil {
+		t.Fatal("a UUID was issued")
+	}
+	d.sees("#setup-problem", "The game asks for UUIDs")
+	d.holds(problem)
+	d.sees("#check-0", "The game has a different HMAC key, or signs a different body than it sends.")
+	d.judge("front-problem")
+	d.do(chromedp.EmulateViewport(390, 844))
+	d.click(`#setup-problem > summary`)
+	d.holds(`!` + problem)
+	d.client = ours
+	d.mint()
+	d.sees("#setup-panel", "3 of 4 work")
+	d.holds(`!document.querySelector("#check-0").checkVisibility()`)
 }
 
 // A browser allows only six connections to one host.

@@ -46,6 +46,7 @@ type Event struct {
 	Tone    string        `json:"tone,omitempty"`       // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
 	Failed  bool          `json:"failed,omitempty"`     // whether something is wrong, so that a person should look
 	Loss    string        `json:"loss,omitempty"`       // of a call: what the books found wrong after it
+	Owned   []AssetAmount `json:"owned,omitempty"`      // of a rejected validate call: what the player owned before it, of what the mint takes; absent if unknown
 
 	// The transaction. Set for KindResult and KindChain.
 	Network ramp.Network `json:"network,omitempty"`

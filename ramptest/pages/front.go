@@ -26,11 +26,12 @@ import (
 type frontView struct {
 	frame
 	Setup     []setupCheck
-	SetupSaid string // the setup in a few words, which is all that a phone shows at first
-	SetupTone verdict.Tone
+	SetupSaid string       // the setup in a few words, which is all that a phone shows at first
+	SetupTone verdict.Tone // bad opens it, also on a phone
 	Settings  string
 	Query     string
 	Filters   []filterView
+	Filtered  bool // whether filters make a difference
 	List      listView
 	Any       bool
 	Fresh     bool   // nothing was seen yet
@@ -49,6 +50,7 @@ type filterView struct {
 // listView is one page of a list.
 type listView struct {
 	Lines          []line
+	What           string // what it holds
 	Newer, Older   string // the addresses of the pages beside it; "" if there is none
 	First, Last, N int    // which of how many match
 }
@@ -116,13 +118,14 @@ func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *
 	for i := range v.Filters {
 		v.Filters[i].Count = list.Counts[desk.Show(v.Filters[i].Value)]
 	}
-	v.Any = list.Any
+	v.Any, v.Filtered = list.Any, list.Counts[desk.All] > 0 || r.URL.RawQuery != ""
 	if last, ok := s.last(desk.CallsQuery{Pick: desk.Calls}); ok {
 		v.Last = s.stamp(last.Time)
 	}
 	v.Fresh = !v.Any && v.Last == "" && r.URL.RawQuery == ""
 	v.Works = v.SetupTone == verdict.Good
-	v.List.N = list.Counts[desk.Show(show)]
+	v.List.N = list.Counts[desk.Show(show)] + list.Calls
+	v.List.What = holds(list.Counts[desk.Show(show)], list.Calls)
 	v.List.First = min((page-1)*maxLines, v.List.N)
 	v.List.Last = v.List.First + len(list.Entries)
 	v.List.Lines = s.lines(list.Entries)
@@ -135,6 +138,20 @@ func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *
 	v.List.First++
 	v.Start = s.start(list.Players)
 	s.show(w, r, status, "front.html", v)
+}
+
+// holds says what a list holds.
+func holds(orders, calls int) string {
+	count := func(n int, what string) string {
+		if n == 1 {
+			return "1 " + what
+		}
+		return group(n) + " " + what + "s"
+	}
+	if calls == 0 {
+		return count(orders, "order")
+	}
+	return count(orders, "order") + ", " + count(calls, "call") + " without one"
 }
 
 // number parses a number, and returns 0 if it is none.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
@@ -30,6 +31,7 @@ type orderView struct {
 	Rows     []balanceRow
 	Others   []ramp.Asset
 	ReadAt   string
+	Unread   bool // the game did not report the balances then
 	Names    []nameRow
 	Faults   []string
 	Catalog  string
@@ -109,7 +111,8 @@ func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Orde
 	if !balances.At.IsZero() {
 		v.ReadAt = s.stamp(balances.At)
 	}
-	if balances.Problem != "" && v.Problem == nil && s.down() == "" {
+	v.Unread = balances.Problem != ""
+	if v.Unread && v.Problem == nil && s.down() == "" && !strings.Contains(o.Said, balances.Problem) {
 		v.Problem = &problem{Said: "Balances unknown: " + balances.Problem}
 	}
 	s.show(w, r, status, "order.html", v)

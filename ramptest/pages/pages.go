@@ -275,8 +275,9 @@ func (s *site) verdictView(v verdict.Verdict) verdictView {
 func (s *site) problemOf(err error, id uuid.UUID) *problem {
 	p := &problem{Said: say(err)}
 	if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id, Kinds: []control.Kind{control.KindInitialize, control.KindValidate, control.KindResult}}); ok {
-		p.Said = e.Said
+		p.Said = e.Sentence()
 		s.explain(p, &e)
+		p.Links = []link{{fmt.Sprintf("/orders/%s/events/%d", id, e.Number), "Open the call"}}
 	}
 	return p
 }
@@ -307,7 +308,7 @@ func (s *site) read(r *http.Request, q desk.PlayerQuery) (readingView, *problem)
 		return readingView{}, &problem{Said: say(err)}
 	}
 	v := readingView{Name: p.Name, At: s.stamp(p.At), Unknown: p.Unknown, Assets: p.Assets, Tokens: p.Tokens}
-	if !p.Unknown {
+	if !p.Unknown || s.down() != "" { // the page says that the game is down
 		return v, nil
 	}
 	unread := &problem{Said: p.Problem}

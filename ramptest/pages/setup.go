@@ -48,9 +48,6 @@ func (s *site) setup() []setupCheck {
 			c.Said = fmt.Sprintf("%s, at %s", e.Outcome, s.stamp(e.Time))
 		}
 	}
-	if s.down() != "" { // one problem, which the page names above
-		return []setupCheck{checks[0], {Name: "The game's endpoints", State: "fails", Tone: verdict.Bad, Said: "The game does not answer."}}
-	}
 	return checks
 }
 
@@ -120,16 +117,35 @@ func (s *site) cause(e *control.Event) string {
 		return "The game does not accept the HMAC, the access token or the session. Its answer may say which."
 	case e.Answer.Status >= 500:
 		return "The game failed. Its log says why."
-	case e.Kind == control.KindValidate && e.Answer.Status == http.StatusOK && strings.Contains(string(code), "BALANCE"):
-		return "The game says that the player does not own enough."
-	case e.IsPolicy() && e.Outcome == "INVALID_MESSAGE" && !s.about().PerOrder:
-		return "The game rejected the order by its own rules. If its items are the price of a whole order, start with -per-order."
 	case e.IsPolicy():
-		return "The game rejected the order by its own rules. It may accept only UUIDs that it has asked for, and only its own prices."
+		return s.policyCause(e, code)
 	case strings.Contains(e.Outcome, "envelope"), strings.Contains(e.Outcome, "breaks the interface"):
 		return "The answer must be JSON with success, errorCode and data (interface 7.2)."
 	default:
 		return ""
+	}
+}
+
+// policyCause returns what was seen of an order that the game has rejected, if that may be
+// the reason.
+func (s *site) policyCause(e *control.Event, code ramp.Code) string {
+	about := readOrder(e)
+	_, asked := s.last(desk.CallsQuery{UUID: e.UUID, Kinds: []control.Kind{control.KindInitialize}})
+	switch short := about.isShort(); {
+	case short:
+		return "" // the sentence says it
+	case strings.Contains(string(code), "BALANCE") && about.isKnown():
+		return "The game says that the player does not own enough, but it had listed enough."
+	case strings.Contains(string(code), "BALANCE"):
+		return "The game says that the player does not own enough. What the player owned is unknown."
+	case code == "INVALID_MESSAGE" && about.Tokens != "1" && s.about().PerOrder:
+		return "The amounts are those of a whole order, because of -per-order. If the game's prices are for one token, start without it."
+	case code == "INVALID_MESSAGE" && about.Tokens != "1":
+		return "The amounts are the prices times " + group(about.Tokens) + ". If the game's prices are for a whole order, start with -per-order."
+	case !asked:
+		return "The record has no initialize call for this UUID. If the game accepts only UUIDs that it asked for, start the order from the game."
+	default:
+		return "The game rejected the order by its own rules. Its log may say why."
 	}
 }
 
@@ -158,9 +174,10 @@ func (s *site) settings() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.URL)
 	about := s.about()
+	b.WriteString("# RAMP_HMAC_KEY: the key that ramp emulate printed, or that you gave it\n")
+	fmt.Fprintf(&b, "# RAMP_VALIDATOR_KEY: likewise; it is the key of %s\n", about.Validator)
 	for _, n := range slices.Sorted(maps.Keys(about.Chains)) {
-		fmt.Fprintf(&b, "# chain of %s: %s\n", n, about.Chains[n].URL)
+		fmt.Fprintf(&b, "# RAMP_RPC_URL for %s: %s (chain ID %d)\n", n, about.Chains[n].URL, about.Chains[n].ID)
 	}
-	fmt.Fprintf(&b, "# validator: %s\n", about.Validator)
 	return b.String()
 }

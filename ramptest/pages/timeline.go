@@ -94,12 +94,13 @@ func (s *site) earlierPage(w http.ResponseWriter, r *http.Request) {
 type eventView struct {
 	frame
 	Order           string // the address of its order; "" if there is none
+	About           aboutOrder
+	Verdict         verdictView
 	Event           control.Event
 	At, Session     string
 	Operator        bool
 	Asked, Answered string
 	Curl            curlView
-	Said            string
 	Cause           string
 }
 
@@ -116,8 +117,8 @@ func (s *site) eventPage(w http.ResponseWriter, r *http.Request) {
 
 // eventView shows one event.
 func (s *site) eventView(w http.ResponseWriter, r *http.Request, e *control.Event) {
-	v := &eventView{frame: frame{Title: strings.TrimSpace(titleOf(e) + " · " + shortUUID(e.UUID))}, Event: *e, At: s.stamp(e.Time), Said: e.Sentence(),
-		Operator: s.guard.Operates(r), Session: e.Session}
+	v := &eventView{frame: frame{Title: strings.TrimSpace(titleOf(e) + " · " + shortUUID(e.UUID))}, Event: *e, At: s.stamp(e.Time), Verdict: s.verdictView(e.Verdict()),
+		About: readOrder(e), Operator: s.guard.Operates(r), Session: e.Session}
 	if s.orderOf(e.UUID.String()) != nil {
 		v.Order = "/orders/" + e.UUID.String()
 	}

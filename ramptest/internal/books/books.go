@@ -9,6 +9,7 @@ package books
 
 import (
 	"maps"
+	"math/big"
 	"net/http"
 	"slices"
 
@@ -23,6 +24,7 @@ type Order struct {
 
 	Less      bool     `json:",omitzero"` // the transaction burns less than the order is about, so it pays for nothing
 	Before    Assets   `json:",omitzero"` // what the player owned before the order; nil if unknown
+	Held      *big.Rat `json:"-"`         // the tokens in the player's wallet then; nil if unknown
 	Totals    []Assets `json:",omitzero"` // what the game may have moved so far; more than one if that is ambiguous
 	Took      Assets   `json:",omitzero"` // the most that the game is known to have taken for a mint, or granted for a burn
 	Vague     bool     `json:",omitzero"` // it may have been more

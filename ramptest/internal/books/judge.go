@@ -215,7 +215,7 @@ func (v *Verdict) problem(before, after Assets) {
 	for _, id := range wrong.ids() {
 		d := Difference{ID: id, Before: before.of(id), After: after.of(id), Expected: before.Plus(expected).of(id)}
 		v.Assets = append(v.Assets, d)
-		text := fmt.Sprintf("%s before, %s after, %s expected", Grouped(d.Before), Grouped(d.After), Grouped(d.Expected))
+		text := fmt.Sprintf("%s before the call, %s after it, %s expected", Grouped(d.Before), Grouped(d.After), Grouped(d.Expected))
 		if len(wrong) > 1 || len(expected) != 1 || expected[id] == nil {
 			text = redact.Isolate(id) + ": " + text
 		}

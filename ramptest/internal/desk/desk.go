@@ -71,7 +71,8 @@ const (
 // List is a part of the list, newest first.
 type List struct {
 	Entries []Entry
-	Counts  map[Show]int // how many match the text, by filter
+	Counts  map[Show]int // how many orders match the text, by filter
+	Calls   int          // how many calls match the text and the filter
 	Any     bool         // whether there are entries at all
 	Players []Choice     // the players of the last orders
 }

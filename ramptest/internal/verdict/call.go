@@ -1,6 +1,11 @@
 package verdict
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+)
 
 // Call is what is known about one call: of the game to the service, if it is an
 // initialize call, and otherwise of the service to the game.
@@ -15,6 +20,7 @@ type Call struct {
 	Lost     bool   // the answer was lost on purpose
 	Canceled bool   // the caller did not wait for the answer
 	Retried  bool   // the service sends a result again after such an answer
+	Lacks    string // of a validate call: see [Lacks]
 }
 
 // Kind is the kind of a call.
@@ -53,6 +59,10 @@ func OfCall(c Call) Verdict {
 	}
 	neutral := func(state State, format string, args ...any) Verdict {
 		return Verdict{State: state, Tone: Neutral, Said: fmt.Sprintf(format, args...)}
+	}
+	lacks := ""
+	if c.Lacks != "" {
+		lacks = " " + strings.ToUpper(c.Lacks[:1]) + c.Lacks[1:] + "."
 	}
 	with := fmt.Sprintf("HTTP %d", c.Status)
 	if c.Code != "" {
@@ -97,16 +107,31 @@ func OfCall(c Call) Verdict {
 	case other:
 		return right("Rejected, as it must be: %s (%s).", what, with)
 	case c.Trap == AtOnce:
-		return neutral(Rejected, "Rejected by the game: %s. Another of the calls at once must be approved.", c.Code)
+		return neutral(Rejected, "Rejected by the game: %s. Another of the calls at once must be approved.%s", c.Code, lacks)
 	case c.Kind == Validate && c.Status == 200:
-		return neutral(Rejected, "Rejected by the game: %s. Nothing was signed.", c.Code)
+		return neutral(Rejected, "Rejected by the game: %s. Nothing was signed.%s", c.Code, lacks)
 	case c.Kind == Result && c.Status == 200:
 		return failed("The game confirmed with HTTP 200, but its answer says %s.", c.Code)
 	case c.Kind == Result:
 		return failed("The game rejected the result with %s. It is not sent again.", with)
 	case c.Kind == Validate:
-		return failed("The game rejected the call with %s. Nothing was signed.", with)
+		return failed("The game rejected the call with %s. Nothing was signed.%s", with, lacks)
 	default:
 		return failed("The game rejected the call with %s.", with)
 	}
+}
+
+// Lacks says what a mint takes of which the player owned too little; "" if of nothing. Whatever
+// is not in owned is unknown.
+func Lacks(takes, owned books.Assets) string {
+	short, had := books.Assets{}, books.Assets{}
+	for id, n := range owned {
+		if n.Cmp(takes[id]) < 0 {
+			short[id], had[id] = takes[id], n
+		}
+	}
+	if len(short) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the order takes %s; the player owned %s", amounts(short), amounts(had))
 }

@@ -1,0 +1,72 @@
+package pages
+
+import (
+	"encoding/json"
+	"math/big"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+)
+
+// aboutOrder is the order that a validate or result call is about, as its body says.
+type aboutOrder struct {
+	Title  string // such as "Mint 3 tokens"; "" if the body cannot be read
+	Tokens string
+	Rows   []aboutRow
+	known  int // of how many assets it is known what the player owned
+}
+
+type aboutRow struct {
+	ID, Text string
+	Short    bool // the player owned less than the order takes
+}
+
+// readOrder reads the order from the body of a call.
+func readOrder(e *control.Event) (about aboutOrder) {
+	var body struct {
+		Intent ramp.Intent `json:"intent"`
+	}
+	if e.Request == nil || (e.Kind != control.KindValidate && e.Kind != control.KindResult) || json.Unmarshal([]byte(e.Request.Body), &body) != nil {
+		return about
+	}
+	direction, err := body.Intent.Direction()
+	if err != nil {
+		return about
+	}
+	assets, tokens, verb := body.Intent.From, body.Intent.To, "takes "
+	if direction == ramp.Burn {
+		assets, tokens, verb = tokens, assets, "grants "
+	}
+	if len(tokens) > 0 {
+		about.Tokens = tokens[0].Amount.String()
+	}
+	about.Title = titleOfOrder(&control.Order{Do: string(direction), Amount: about.Tokens})
+	owned := make(map[string]string)
+	for _, a := range e.Owned {
+		owned[a.ID] = a.Amount
+	}
+	for _, a := range assets {
+		row := aboutRow{ID: a.ID, Text: verb + group(a.Amount)}
+		if had, known := owned[a.ID]; known {
+			n, _ := new(big.Rat).SetString(had)
+			about.known++
+			row.Text += "; owned " + group(had)
+			row.Short = n != nil && n.Cmp(a.Amount.Rat()) < 0
+		}
+		about.Rows = append(about.Rows, row)
+	}
+	return about
+}
+
+// isKnown reports whether it is known what the player owned of all assets.
+func (a *aboutOrder) isKnown() bool { return a.known == len(a.Rows) && a.known > 0 }
+
+// isShort reports whether the player owned too little of an asset.
+func (a *aboutOrder) isShort() bool {
+	for _, row := range a.Rows {
+		if row.Short {
+			return true
+		}
+	}
+	return false
+}
