@@ -179,7 +179,7 @@ func TestTheSettingsNameEveryVariable(t *testing.T) {
 	c := newCounter(t)
 	for _, page := range []string{c.page(t, "/"), func() string { c.mint(t); return c.page(t, "/") }()} {
 		for _, want := range []string{"export RAMP_API_URL=" + c.service.URL() + " export RAMP_FRONTEND_URL=" + c.service.URL(),
-			"# RAMP_HMAC_KEY: the key that ramp emulate printed, or that you gave it", "# RAMP_VALIDATOR_KEY: likewise; it is the key of " + c.validator.Hex(),
+			"# RAMP_HMAC_KEY: ramp emulate printed it at startup, or has it from you", "# RAMP_VALIDATOR_KEY: likewise; its address is " + c.validator.Hex(),
 			"# RAMP_RPC_URL for testnet: " + c.service.RPCURL(ramp.Testnet) + " (chain ID 7002)"} {
 			assert.Contains(t, page, want)
 		}

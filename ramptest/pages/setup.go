@@ -174,8 +174,8 @@ func (s *site) settings() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.URL)
 	about := s.about()
-	b.WriteString("# RAMP_HMAC_KEY: the key that ramp emulate printed, or that you gave it\n")
-	fmt.Fprintf(&b, "# RAMP_VALIDATOR_KEY: likewise; it is the key of %s\n", about.Validator)
+	b.WriteString("# RAMP_HMAC_KEY: ramp emulate printed it at startup, or has it from you\n")
+	fmt.Fprintf(&b, "# RAMP_VALIDATOR_KEY: likewise; its address is %s\n", about.Validator)
 	for _, n := range slices.Sorted(maps.Keys(about.Chains)) {
 		fmt.Fprintf(&b, "# RAMP_RPC_URL for %s: %s (chain ID %d)\n", n, about.Chains[n].URL, about.Chains[n].ID)
 	}
