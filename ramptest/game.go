@@ -285,11 +285,11 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	v := c.verdictOn(a, err, s.config.Retry)
 	event.Said, event.Tone, event.Failed = v.Said, string(v.Tone), v.Attention
 	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
-	if isRejection(err) {
+	if err != nil && a != nil {
 		for _, id := range slices.Sorted(maps.Keys(c.owned)) {
 			event.Owned = append(event.Owned, control.AssetAmount{ID: secrets.Text(id), Amount: books.Decimal(c.owned[id])})
 		}
-		if c.lacks != "" {
+		if c.lacks != "" && isRejection(err) {
 			err = fmt.Errorf("%w: %s", err, secrets.Text(c.lacks))
 		}
 	}

@@ -49,10 +49,11 @@ func (s *orders) known(o *Order) known {
 		r, _ := s.game.readings.of(o.Session)
 		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || r.isRejected()
 	}
-	_, k.Books.Sum = sumOf(o)
 	if acc == nil {
+		_, k.Books.Sum = sumOf(o)
 		return k
 	}
+	k.Books.Sum = acc.order.Sum
 	k.before, k.now = acc.order.Before, acc.last
 	k.Books.Took, k.Books.Vague, k.Books.Dispute = acc.order.Took, acc.order.Vague, disputeOf(&acc.order)
 	if k.Books.Why != verdict.Known {

@@ -63,6 +63,8 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			want: "The amounts are the prices times 3. If the game's prices are for a whole order, start with -per-order. about: Mint 3 tokens item_gold takes 300; owned 1,000", guess: "per-order"},
 		{name: "one token costs the same in both", change: []func(*ramptest.Config){rejects("INVALID_MESSAGE")}, owns: 1000, amount: 1,
 			want: "The game rejected the order by its own rules.", guess: "by its own rules"},
+		{name: "too little, without the envelope", change: []func(*ramptest.Config){answering(ramp.PathValidate, 403, "no")}, owns: 40, amount: 1,
+			want: "The game rejected the call with HTTP 403. Nothing was signed. The order takes 100 item_gold; the player owned 40 item_gold. The answer must be JSON with success, errorCode and data (interface 7.2). about: Mint 1 token item_gold takes 100; owned 40 asked:"},
 		{name: "a burn", change: []func(*ramptest.Config){rejects("CLOSED")}, burn: true, amount: 2,
 			want: "The game rejected the order by its own rules. Its log may say why. about: Burn 2 tokens item_gold grants 100 asked:", guess: "by its own rules"},
 	} {
@@ -96,6 +98,22 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			assert.Contains(t, c.callOf(t, id), test.want, "after a restart")
 		})
 	}
+}
+
+// What the form itself gets wrong is not blamed on an earlier call.
+func TestAnEarlierRejectionIsNotSaidAgain(t *testing.T) {
+	c := newCounter(t, reporting)
+	c.shop.gold = 40
+	asked := request()
+	asked.Intent.Outputs = nil
+	started, err := c.client.Initialize(t.Context(), asked)
+	require.NoError(t, err)
+	form := url.Values{"uuid": {started.UUID.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID}, "network": {"testnet"}, "amount": {"1"}}
+	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)), "Rejected by the game: INVALID_BALANCE.")
+	form.Set("do", "burn")
+	said, _, _ := strings.Cut(text(t, c.browse(t, http.MethodPost, "/exchange", form)), " Tokens ")
+	assert.Contains(t, said, "The terms have nothing for a burn")
+	assert.NotContains(t, said, "INVALID_BALANCE")
 }
 
 // A rejection that is expected is not explained by what the player owned.

@@ -316,9 +316,6 @@ func (s *site) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		Amount: json.Number(tokens.String()), Faults: chosenFaults(q)})
 	if code, err := codeOf(err); code != "" && code != control.CodePlaced { // CodePlaced: the form was sent twice
 		p := s.problemOf(err, id)
-		if s.down() != "" { // which the page says
-			p = &problem{Said: "The order was not placed."}
-		}
 		if s.orderOf(id.String()) != nil { // the UUID is used
 			p.Links = append(p.Links, link{"/orders/" + id.String(), "To the order of this UUID"})
 		}

@@ -274,7 +274,12 @@ func (s *site) verdictView(v verdict.Verdict) verdictView {
 // record has the exchange, it includes endpoint, status, body and likely cause.
 func (s *site) problemOf(err error, id uuid.UUID) *problem {
 	p := &problem{Said: say(err)}
-	if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id, Kinds: []control.Kind{control.KindInitialize, control.KindValidate, control.KindResult}}); ok {
+	if code, _ := codeOf(err); code != control.CodeRejected && code != control.CodeGame {
+		return p // there was no call
+	}
+	if s.down() != "" { // which the page says
+		p.Said = "The order was not placed."
+	} else if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id, Kinds: []control.Kind{control.KindInitialize, control.KindValidate, control.KindResult}}); ok {
 		p.Said = e.Sentence()
 		s.explain(p, &e)
 		p.Links = []link{{fmt.Sprintf("/orders/%s/events/%d", id, e.Number), "Open the call"}}
