@@ -13,7 +13,8 @@ type aboutOrder struct {
 	Title  string // such as "Mint 3 tokens"; "" if the body cannot be read
 	Tokens string
 	Rows   []aboutRow
-	known  int // of how many assets it is known what the player owned
+	Known  bool // what the player owned of each asset
+	Short  bool // the player owned too little
 }
 
 type aboutRow struct {
@@ -45,28 +46,17 @@ func readOrder(e *control.Event) (about aboutOrder) {
 	for _, a := range e.Owned {
 		owned[a.ID] = a.Amount
 	}
+	about.Known = len(assets) > 0
 	for _, a := range assets {
 		row := aboutRow{ID: a.ID, Text: verb + group(a.Amount)}
-		if had, known := owned[a.ID]; known {
+		had, known := owned[a.ID]
+		if known {
 			n, _ := new(big.Rat).SetString(had)
-			about.known++
 			row.Text += "; owned " + group(had)
 			row.Short = n != nil && n.Cmp(a.Amount.Rat()) < 0
 		}
+		about.Known, about.Short = about.Known && known, about.Short || row.Short
 		about.Rows = append(about.Rows, row)
 	}
 	return about
-}
-
-// isKnown reports whether it is known what the player owned of all assets.
-func (a *aboutOrder) isKnown() bool { return a.known == len(a.Rows) && a.known > 0 }
-
-// isShort reports whether the player owned too little of an asset.
-func (a *aboutOrder) isShort() bool {
-	for _, row := range a.Rows {
-		if row.Short {
-			return true
-		}
-	}
-	return false
 }

@@ -27,7 +27,7 @@ type frontView struct {
 	frame
 	Setup     []setupCheck
 	SetupSaid string       // the setup in a few words, which is all that a phone shows at first
-	SetupTone verdict.Tone // bad opens it, also on a phone
+	SetupTone verdict.Tone // bad opens it, also on a phone; good folds it, as all of it works
 	Settings  string
 	Query     string
 	Filters   []filterView
@@ -35,7 +35,6 @@ type frontView struct {
 	List      listView
 	Any       bool
 	Fresh     bool   // nothing was seen yet
-	Works     bool   // the whole setup works
 	Last      string // when the last call was made
 	Start     startView
 }
@@ -106,24 +105,20 @@ func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *
 		}
 		return "/?" + to.Encode()
 	}
-	for i := range v.Filters {
-		f := &v.Filters[i]
-		f.Current, f.Href = f.Value == show, address(f.Value, 1)
-	}
 	list, err := s.desk.List(r.Context(), desk.ListQuery{Text: v.Query, Show: desk.Show(show), Offset: (page - 1) * maxLines, Limit: maxLines})
 	if err != nil {
 		s.failure(w, r, http.StatusInternalServerError, say(err))
 		return
 	}
 	for i := range v.Filters {
-		v.Filters[i].Count = list.Counts[desk.Show(v.Filters[i].Value)]
+		f := &v.Filters[i]
+		f.Count, f.Current, f.Href = list.Counts[desk.Show(f.Value)], f.Value == show, address(f.Value, 1)
 	}
 	v.Any, v.Filtered = list.Any, list.Counts[desk.All] > 0 || r.URL.RawQuery != ""
 	if last, ok := s.last(desk.CallsQuery{Pick: desk.Calls}); ok {
 		v.Last = s.stamp(last.Time)
 	}
 	v.Fresh = !v.Any && v.Last == "" && r.URL.RawQuery == ""
-	v.Works = v.SetupTone == verdict.Good
 	v.List.N = list.Counts[desk.Show(show)] + list.Calls
 	v.List.What = holds(list.Counts[desk.Show(show)], list.Calls)
 	v.List.First = min((page-1)*maxLines, v.List.N)

@@ -131,10 +131,10 @@ func (s *site) cause(e *control.Event) string {
 func (s *site) policyCause(e *control.Event, code ramp.Code) string {
 	about := readOrder(e)
 	_, asked := s.last(desk.CallsQuery{UUID: e.UUID, Kinds: []control.Kind{control.KindInitialize}})
-	switch short := about.isShort(); {
-	case short:
+	switch {
+	case about.Short:
 		return "" // the sentence says it
-	case strings.Contains(string(code), "BALANCE") && about.isKnown():
+	case strings.Contains(string(code), "BALANCE") && about.Known:
 		return "The game says that the player does not own enough, but it had listed enough."
 	case strings.Contains(string(code), "BALANCE"):
 		return "The game says that the player does not own enough. What the player owned is unknown."
