@@ -340,6 +340,22 @@ func TestAListOfAssetsIsShort(t *testing.T) {
 	assert.Equal(t, "nothing", amounts(nil))
 }
 
+func TestLacksNamesOnlyWhatIsKnownToBeTooLittle(t *testing.T) {
+	takes, none := assets(100, 5), new(big.Rat)
+	for _, test := range []struct {
+		owned books.Assets
+		want  string
+	}{
+		{nil, ""},
+		{assets(100, 5), ""},
+		{books.Assets{"gold": none}, "the order takes 100 gold; the player owned 0 gold"}, // gem is unknown
+		{books.Assets{"gold": none, "gem": big.NewRat(9, 2)}, "the order takes 5 gem, 100 gold; the player owned 4.5 gem, 0 gold"},
+		{assets(1000, 4), "the order takes 5 gem; the player owned 4 gem"},
+	} {
+		assert.Equal(t, test.want, Lacks(takes, test.owned))
+	}
+}
+
 func TestACallIsDescribed(t *testing.T) {
 	for _, test := range []struct {
 		call Call
