@@ -246,6 +246,16 @@ func sessionCases() []Case {
 				t.still(theirs)
 				t.closes(o, failure, 0)
 			}},
+		{ID: "result-old-token", Level: Should, Section: "8", mild: true,
+			Fix:   "Believe a result for its HMAC, whatever its access token: it can come 12 hours later, when the token has expired, and is not delivered again after 401.",
+			Title: "A result whose access token is not valid anymore is confirmed.",
+			run: func(t *trial) {
+				o, old := t.approve(t.plain()), t.player
+				old.Token = ramp.NewAccessToken("nobody-has-this-token")
+				a := t.reportAs(old, o, failure)
+				t.closes(o, failure, 0)
+				t.confirmed(a)
+			}},
 	}
 }
 

@@ -164,6 +164,13 @@ func sessionMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		}).wrap},
+		"result-old-token": layer(func(s *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+			if r.URL.Path == ramp.PathResult && strings.Contains(r.Header.Get(ramp.HeaderAuthorization), "nobody") {
+				reply(w, 401, `{"success":false,"errorCode":"INVALID_TOKEN","data":null}`)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}),
 		"foreign-token-rejected/assets":   byToken(ramp.PathAssets),
 		"foreign-token-rejected/validate": byToken(ramp.PathValidate),
 	}

@@ -29,7 +29,11 @@ func orderCases() []Case {
 			Title: "A result is confirmed with HTTP 200, success true, errorCode null and data null.",
 			run:   func(t *trial) { t.sameAnswers() }},
 		{ID: "mint-succeeds", Level: Must, Section: "1", Fix: "Take intent.from of a mint, and keep it when the transaction succeeded.",
-			Title: "A mint that succeeds takes its assets.", run: func(t *trial) { t.ends(t.mint(), success, -1) }},
+			Title: "A mint that succeeds takes its assets.", run: func(t *trial) {
+				o := t.approve(t.mint())
+				t.reaches(t.before, difference{t.asset: t.amounts(-1)}) // measures how late it is
+				t.closes(o, success, -1)
+			}},
 		{ID: "mint-fails", Level: Must, Section: "3", Fix: "Give back what a mint took when receipt.status is not 0x1.",
 			Title: "A mint that fails gives its assets back.", run: func(t *trial) { t.ends(t.mint(), failure, 0) }},
 		{ID: "burn-succeeds", Level: Must, Section: "1", Fix: "Grant intent.to of a burn when its transaction succeeded.",
@@ -70,6 +74,7 @@ func orderCases() []Case {
 			Inputs: rows[func(*trial) []order]{
 				{"sizes", "of different amounts", Must, (*trial).severalSizes},
 				{"equal", "of the same amount", Must, func(t *trial) []order { return t.several(3, t.mint) }},
+				{"uuids", "whose UUIDs differ in their last digit", Must, (*trial).alike},
 			}.inputs(func(t *trial, approved func(*trial) []order) {
 				orders := approved(t)
 				failed := (len(orders) - 1) / 2 // neither the first nor the last of three
@@ -323,6 +328,27 @@ func mintsAgain(t *trial) {
 
 // waiting matches the errorCodes of a game that has players wait between orders.
 var waiting = regexp.MustCompile("(?i)cool|wait|later|soon|often|frequen|limit|rate|too_?many|throttl")
+
+// alike returns two approved mints whose UUIDs begin alike.
+func (t *trial) alike() []order {
+	one, two := t.approve(t.mint()), t.mint()
+	if t.target.given.uuid {
+		t.skip("the server chooses the UUIDs (-uuid)")
+	}
+	id := text(one.body.at("uuid"), 36)
+	last := "0"
+	if id[35:] == last {
+		last = "1"
+	}
+	two = two.bent(set("uuid", id[:35]+last))
+	if a := t.validate(two); !t.either(a) {
+		if t.either(t.validate(t.mint())) {
+			t.mismatch(a, "an approval, as for a mint under any other UUID")
+		}
+		t.skip("the server rejects a second order while one is open")
+	}
+	return []order{one, two}
+}
 
 // secondDigest requires that after an approved mint, another order under its uuid is not
 // signed or is paid for. Only a new signature counts: repeating the first answer commits

@@ -19,6 +19,7 @@ func orderMutants() map[string]mutant {
 		"mint-several/sizes":                both(mutant{bug: "ends the latest order"}, mutant{bug: "ignores the result's intent"}),
 		"mint-several/equal":                {bug: "knows orders by their intent"},
 		"mint-spent-twice":                  {bug: "takes at the result"},
+		"mint-several/uuids":                edits("uuid", func(_ message, old any) any { return beginningOf(old) }),
 		"repeats/each":                      {bug: "takes again"},
 		"repeats/validate":                  {bug: "takes again"},
 		"repeats/mint-failure":              {bug: "forgets after ten"},
@@ -44,6 +45,14 @@ func orderMutants() map[string]mutant {
 		"mint-again":                        {bug: "keeps a hold"},
 		"validate-rejected-then-right":      {bug: "remembers rejected orders"},
 	}
+}
+
+// beginningOf returns a UUID with the beginning of another.
+func beginningOf(id any) any {
+	if text, _ := id.(string); len(text) == 36 {
+		return text[:35] + "0"
+	}
+	return id
 }
 
 // A server may take one open mint of a player for another, or forget all but one.

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/http"
 	"slices"
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
+
+const lockedOut = "and answer HTTP 500, never 4xx, to a result that gets no lock in time: the service delivers no other again."
 
 // raceCases returns the cases about different calls at the same time: of several players,
 // and of one player (interface 2.5, 3, 5).
@@ -16,7 +19,7 @@ func raceCases() []Case {
 	return []Case{
 		{ID: "players-at-once", first: true, Section: "5",
 			Fix: "Keep nothing of a call where a call of another player sees it, such as in a global variable, " +
-				"and confirm a result only when its own effect is stored.",
+				"confirm a result only when its own effect is stored, " + lockedOut,
 			Inputs: []Input{
 				{Name: "approvals", Title: "their mints are approved at once", Level: Must, after: []string{"mint-succeeds", "mint-fails"}, run: approvesAtOnce},
 				{Name: "results", Title: "their orders end at once, with both outcomes", Level: Must,
@@ -26,7 +29,7 @@ func raceCases() []Case {
 			Title: "The calls of several players at once do not mix: each order gets its own answer, and each player's balance moves by what they ordered."},
 		{ID: "orders-at-once", alone: true, Section: "3",
 			Fix: "Change balances in one statement, or under one lock for all calls of a player and all their assets: two calls that read the same " +
-				"balances lose one of their changes. Where there are several locks, every call must take them in the same order.",
+				"balances lose one of their changes. Where there are several locks, every call must take them in the same order; " + lockedOut,
 			Inputs: []Input{
 				{Name: "one-asset", Title: "mints that fail, and new mints of the same asset", Level: Must, after: []string{"mint-succeeds", "mint-fails"},
 					run: func(t *trial) { t.failsAndMints(t.asset, t.unequal(crowd/2)) }},
@@ -100,9 +103,13 @@ func (t *trial) approvedAtOnce(o order, a answer) bool {
 }
 
 // confirmedAtOnce requires that a result was confirmed at the same time as others, or is
-// when it is reported again alone.
-func (t *trial) confirmedAtOnce(o order, status string) {
-	if t.ledger.known(o).ended == "" {
+// when it is reported again alone, as the service does after HTTP 500 or no answer.
+func (t *trial) confirmedAtOnce(o order, status string, a answer) {
+	switch {
+	case t.ledger.known(o).ended != "":
+	case a.err == nil && a.status != http.StatusInternalServerError:
+		t.mismatch(a, "a confirmation, or HTTP 500 for another delivery")
+	default:
 		t.confirm(o, status)
 	}
 }
@@ -185,9 +192,9 @@ func endsAtOnce(t *trial) {
 			}
 			all.add(p, t.assetOf(p.owner), t.amounts(moved))
 		}
-		t.together(len(orders), func(i int) answer { return t.report(orders[i], orders[i].result(ends[i])) })
+		answers := t.together(len(orders), func(i int) answer { return t.report(orders[i], orders[i].result(ends[i])) })
 		for i, o := range orders {
-			t.confirmedAtOnce(o, ends[i])
+			t.confirmedAtOnce(o, ends[i], answers[i])
 		}
 		return len(orders)
 	})
@@ -261,8 +268,8 @@ func (t *trial) failsAndMints(asset string, times int64) {
 			}
 			return t.validate(orders[i-len(open)])
 		})
-		for _, o := range open {
-			t.confirmedAtOnce(o, failure)
+		for i, o := range open {
+			t.confirmedAtOnce(o, failure, answers[i])
 		}
 		all.add(t.before, asset, t.amounts(0))
 		for i, o := range orders {
@@ -287,7 +294,7 @@ func endsAndRepeats(t *trial) {
 			}
 			return t.validate(o)
 		})
-		t.confirmedAtOnce(o, failure)
+		t.confirmedAtOnce(o, failure, answers[0])
 		for i, a := range answers {
 			if i > 0 && t.err == nil && a.err != nil && !errors.Is(a.err, errBusy) {
 				t.answered(t.validate(o))

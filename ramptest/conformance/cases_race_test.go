@@ -1,10 +1,14 @@
 package conformance_test
 
 import (
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -45,4 +49,38 @@ func TestWhatMixesUpPlayersIsTheOnlyCause(t *testing.T) {
 			})
 		})
 	}
+}
+
+// locked is a server that works on one call with each key at a time. It answers HTTP 400 to
+// those that come meanwhile, as if they had waited for a lock too long.
+func locked(key func(r *http.Request) string) mutant {
+	var working sync.Map
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if r.URL.Path != ramp.PathAssets {
+			if _, taken := working.LoadOrStore(key(r), true); taken {
+				reply(w, 400, `{"success":false,"errorCode":"LOCK_TIMEOUT","data":null}`)
+				return
+			}
+			defer working.Delete(key(r))
+			time.Sleep(time.Millisecond)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// A result that is rejected because another call holds a lock is never delivered again.
+func TestAResultThatGetsNoLockIsLost(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, locked(func(*http.Request) string { return "" }), func(t *testing.T, s *studio) {
+		causes := conformance.Causes(judged(t, s))
+		assert.Equal(t, "players-at-once", causes[0].First().Case.ID)
+		assert.Equal(t, conformance.Must, causes[0].Level)
+		assert.Contains(t, causes[0].First().Saw, "HTTP 400")
+	})
+	inVirtualTime(t, locked(func(r *http.Request) string { return r.Header.Get(ramp.HeaderSession) }), func(t *testing.T, s *studio) {
+		for id, want := range map[string]conformance.Outcome{"players-at-once": conformance.Passed, "results-at-once": conformance.Failed} {
+			v := newJudge(t, s).Try(t.Context(), caseOf(t, id))
+			assert.Equal(t, want, v.Outcome, v.String())
+		}
+	})
 }

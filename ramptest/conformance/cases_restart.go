@@ -11,7 +11,7 @@ import (
 // restartCases returns the cases about a server that restarts between validate and
 // result, because a result can come 12 hours later (interface 8).
 func restartCases() []Case {
-	return []Case{{ID: "restart", Section: "8", needs: aRestart,
+	return []Case{{ID: "restart", Section: "8", needs: aRestart, last: true,
 		Fix:   "Commit orders, effects and sessions to a database before you answer; a restart loses what is in memory or in a queue.",
 		Title: "After a restart, an order ends as it would have, and nothing is taken or granted again.",
 		Inputs: []Input{

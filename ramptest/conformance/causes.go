@@ -55,13 +55,22 @@ func Causes(verdicts []Verdict) []Cause {
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		x, y := a.First(), b.First()
-		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(x.Case.order, y.Case.order), rank(x)-rank(y), b.breadth()-a.breadth())
+		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(x.order(), y.order()), rank(x)-rank(y), b.breadth()-a.breadth())
 	})
 	return causes
 }
 
 // First returns the verdict that represents the cause.
 func (c Cause) First() Verdict { return c.Failed[0] }
+
+// order returns where a verdict comes among the causes. The opening tries the first input of
+// an ability; cases do not wait for the others.
+func (v Verdict) order() int {
+	if c := v.Case; ability(c.ID) >= 0 && len(c.Inputs) > 0 && v.Input.Name != c.Inputs[0].Name {
+		return len(abilities) + 3
+	}
+	return v.Case.order
+}
 
 // breadth returns the number of inputs that failed. A case without inputs counts as one.
 func (c Cause) breadth() int {

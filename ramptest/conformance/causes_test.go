@@ -72,6 +72,28 @@ func TestTheDefectIsTheFirstCause(t *testing.T) {
 	}
 }
 
+// An order that expires is the cause of what fails on a slow machine, where a case takes
+// longer than the order is kept.
+func TestAnOrderThatExpiresIsTheFirstCause(t *testing.T) {
+	t.Parallel()
+	slow := layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		if r.URL.Path == ramp.PathResult {
+			time.Sleep(150 * time.Millisecond)
+		}
+		next.ServeHTTP(w, r)
+	})
+	inVirtualTime(t, both(slow, mutant{bug: "expires + deletes what expires"}), func(t *testing.T, s *studio) {
+		verdicts := judged(t, s)
+		assert.Contains(t, outcomes(verdicts, conformance.Failed), "repeats")
+		assert.Equal(t, "result-late", conformance.Causes(verdicts)[0].First().Case.ID)
+	})
+	// Orders in memory do not expire: they are lost at a restart.
+	inVirtualTime(t, mutant{bug: "forgets orders"}, func(t *testing.T, s *studio) {
+		verdicts := judged(t, s)
+		assert.Equal(t, []string{"restart"}, outcomes(verdicts, conformance.Failed))
+	})
+}
+
 // What fails comes before what is only noted. Within each, what stands before the handler
 // comes first, then the abilities in their order, then what mixes players up, then what many
 // other cases need, then a MUST, then the cause with which most inputs failed.

@@ -200,6 +200,10 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 		time.AfterFunc(2*time.Second, func() {
 			g.mu.Lock()
 			defer g.mu.Unlock()
+			if g.is("deletes what expires") {
+				delete(g.orders, r.UUID)
+				return
+			}
 			if d, _ := o.request.Intent.Direction(); o.state == "" && d == ramp.Mint {
 				if o.state = "failure"; !g.is("keeps what expires") {
 					_ = g.move(o, settled(o.request.Intent, false))

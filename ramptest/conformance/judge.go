@@ -387,6 +387,7 @@ func (j *Judge) revive(ctx context.Context) bool {
 		player := t.newPlayer()
 		j.release(t)
 		if t.err == nil && j.answers(ctx, player) {
+			j.late.Clear()
 			return true
 		}
 		if !sleep(ctx, wait) {

@@ -184,19 +184,21 @@ func (k *known) balance(c Case, f *finding, amount int64) (root string, more boo
 	return found.ability, true
 }
 
-// begin has one plain mint approved, checks who signed it, and ends it. A fee of a percent
-// shows only with a large amount, so begin tries one first.
+// begin has one plain mint approved, checks who signed it, and ends it. A fee of some
+// percent shows only with a large amount, so begin tries those first.
 func (j *Judge) begin(ctx context.Context) error {
 	trade := func(amount, tokens int64) {
 		j.target.Amount, j.target.Tokens, j.target.BurnTokens = amount, tokens, tokens
 	}
 	if !j.target.given.amount {
-		trade(400, 200)
-		switch approved, err := j.beginPlainly(ctx); {
-		case err == nil && j.burns(ctx):
-			return nil
-		case err != nil && approved:
-			return err
+		for _, amount := range []int64{400, 40} {
+			trade(amount, amount/2)
+			switch approved, err := j.beginPlainly(ctx); {
+			case err == nil && j.burns(ctx):
+				return nil
+			case err != nil && approved:
+				return err
+			}
 		}
 		trade(2, 1)
 	}

@@ -63,9 +63,9 @@ type Target struct {
 	Asset, Second string
 
 	// Amount is how much of an asset an order moves, and Tokens how many tokens that
-	// is worth at the game's rate. They default to 400 and 200 if the game approves
-	// that and a player owns enough, and to 2 and 1 otherwise. A player should own at
-	// least 20 times Amount, and less than 2^31. If both and Token are set, orders at
+	// is worth at the game's rate. They default to 400 and 200, or to 40 and 20, if the
+	// game approves that and a player owns enough, and to 2 and 1 otherwise. A player
+	// should own at least 20 times Amount, and less than 2^31. If both and Token are set, orders at
 	// other rates must be rejected.
 	Amount, Tokens int64
 
@@ -119,7 +119,7 @@ type Target struct {
 	// The judge leaves no order open if Player returns players again.
 	Late time.Duration
 
-	given struct{ token, rate, amount bool } // what was set by the caller
+	given struct{ token, rate, amount, uuid bool } // what was set by the caller
 }
 
 // Pool returns a Target.Player that returns the sessions in turn, again and again.
@@ -182,6 +182,7 @@ func New(target Target) (*Judge, error) {
 	if target.Unique {
 		target.Amount, target.Tokens = cmp.Or(target.Amount, 1), cmp.Or(target.Tokens, 1)
 	}
+	target.given.uuid = target.UUID != nil
 	target.given.token, target.given.rate = target.Token != "", target.Amount != 0 && target.Tokens != 0
 	target.given.amount = target.Amount != 0 || target.Tokens != 0 || target.BurnTokens != 0
 	target.Amount = cmp.Or(target.Amount, 2)
