@@ -164,7 +164,7 @@ var faults = []fault{
 	{language: "node", name: "type-7-unknown", first: "receipt", exit: exitWrong},
 	{language: "node", name: "fee-required", first: "receipt", exit: exitWrong},
 	{language: "node", name: "receipt-pinned", exit: exitRight},
-	{language: "node", name: "orders-in-memory", first: "restart", related: "result-late", exit: exitWrong, restarts: true},
+	{language: "node", name: "orders-in-memory", first: "restart", exit: exitWrong, restarts: true},
 
 	// In front of the handler.
 	{language: "python", name: "not-found", says: "404", exit: exitUnknown},

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -458,6 +459,35 @@ func TestAnIDThatIsNoStringIsNamed(t *testing.T) {
 	t.Parallel()
 	judge := newStudio(t, replaces(ramp.PathAssets, `"item_gold"`, "7")).unopened(t)
 	assert.Contains(t, judge.Try(t.Context(), caseOf(t, "assets-id")).String(), "saw:  assets: an id that is not a JSON string")
+}
+
+func TestABalanceThatIsNoDecimalIsShown(t *testing.T) {
+	t.Parallel()
+	judge := newStudio(t, replaces(ramp.PathAssets, `"10000"`, `"10,000"`)).unopened(t)
+	assert.Contains(t, judge.Try(t.Context(), caseOf(t, "assets-id")).String(), `saw:  assets: the balance "10,000" of item_gem, which is not a decimal`)
+}
+
+// A server that hangs on every unknown order costs the judge few timeouts.
+func TestAServerThatHangsOnUnknownOrdersIsJudgedWithinAMinute(t *testing.T) {
+	t.Parallel()
+	skipSlow(t, true)
+	inVirtualTime(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		id, err := uuid.Parse(parse(body).text("uuid"))
+		s.game.mu.Lock()
+		known := s.game.orders[id] != nil
+		s.game.mu.Unlock()
+		if r.URL.Path == ramp.PathResult && err == nil && !known && s.authentic(r, body) {
+			<-r.Context().Done()
+			return
+		}
+		next.ServeHTTP(w, r)
+	}), func(t *testing.T, s *studio) {
+		s.target.Strict = false
+		began := time.Now()
+		verdicts := judged(t, s)
+		assert.Less(t, time.Since(began), time.Minute)
+		assert.Equal(t, "unknown-order", conformance.Causes(verdicts)[0].First().Case.ID)
+	})
 }
 
 func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
