@@ -273,7 +273,7 @@ func TestCheckWritesJSON(t *testing.T) {
 
 func TestCheckTakesTheKeyFromTheEnvironment(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", testKey)
-	status, out := checked(t, "-url", newServer(t), "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-run", "^sign-recovers$", "-settle", "1ms")
+	status, out := checked(t, "-url", newServer(t), "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-run", "^sign-v$", "-settle", "1ms")
 	assert.Equal(t, 0, status, out)
 }
 
@@ -433,9 +433,9 @@ func TestCheckSendsTheHeadersThatItIsGiven(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	}))
 	defer gateway.Close()
-	status, out := checked(t, flags(gateway.URL, "-login", "/login", "-run", "^sign-recovers$", "-header", "X-Gateway: open sesame")...)
+	status, out := checked(t, flags(gateway.URL, "-login", "/login", "-run", "^sign-v$", "-header", "X-Gateway: open sesame")...)
 	assert.Equal(t, 0, status, out)
-	status, out = checked(t, flags(gateway.URL, "-login", "/login", "-run", "^sign-recovers$")...)
+	status, out = checked(t, flags(gateway.URL, "-login", "/login", "-run", "^sign-v$")...)
 	assert.Equal(t, 2, status, out)
 }
 
@@ -498,7 +498,7 @@ func TestCheckWaitsForALimitedLogin(t *testing.T) {
 		proxy.ServeHTTP(w, r)
 	}))
 	defer limited.Close()
-	status, out := checked(t, flags(limited.URL, "-login", "/login", "-run", "^sign-recovers$")...)
+	status, out := checked(t, flags(limited.URL, "-login", "/login", "-run", "^sign-v$")...)
 	assert.Equal(t, 0, status, out)
 }
 

@@ -214,7 +214,7 @@ func (t *trial) misplaced(then, now snapshot, want difference) {
 	if off = t.off(then, now, want); len(off) == 0 {
 		return
 	}
-	f := &finding{off: off, asset: t.asset, grave: !t.lenient}
+	f := &finding{off: off, asset: t.asset, grave: true}
 	id := t.asset
 	if off[id] == nil {
 		id = slices.Sorted(maps.Keys(off))[0]

@@ -124,9 +124,6 @@ func first(header http.Header, name string) (string, bool) {
 	return "", false
 }
 
-// quote quotes a text as one word for a shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
 var (
 	uuidIn      = regexp.MustCompile(`"uuid":"([^"]{1,100})"`)
 	signatureIn = regexp.MustCompile(`(0x)?[0-9a-fA-F]{128,132}`)

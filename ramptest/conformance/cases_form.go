@@ -120,15 +120,6 @@ func (t *trial) rejectsOr(o order, then func()) {
 	then()
 }
 
-// rejectsOrMoves requires that an order is rejected, or approved and then moves a
-// number of amounts.
-func (t *trial) rejectsOrMoves(o order, moved int64) {
-	t.rejectsOr(o, func() {
-		t.answered(t.report(o, o.result(success)))
-		t.moved(moved)
-	})
-}
-
 // rejectsOrEnds requires that an order is rejected, or approved and then ends with the
 // expected effect.
 func (t *trial) rejectsOrEnds(o order, status string, moved *big.Rat) {

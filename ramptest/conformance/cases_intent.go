@@ -13,7 +13,7 @@ func intentCases() []Case {
 		sides = "Let a mint go from assets to a token, and a burn from a token to assets; reject the rest."
 	)
 	as := func(moved int64) func(*trial, edit) {
-		return func(t *trial, e edit) { t.rejectsOrMoves(t.mint().bent(e), moved) }
+		return func(t *trial, e edit) { t.rejectsOrEnds(t.mint().bent(e), success, t.amounts(moved)) }
 	}
 	mixed := slices.Concat(rows[edit]{
 		{"mint-disassemble", "method mint with type disassemble", Must, set("intent.type", "disassemble")},
@@ -24,7 +24,7 @@ func intentCases() []Case {
 		{"unknown-type", "an unknown type", Must, set("intent.type", "reassemble")},
 	}.inputs(as(-1), "mint-succeeds"), rows[edit]{
 		{"burn-assemble", "method burn-permit with type assemble", Must, set("intent.type", "assemble")},
-	}.inputs(func(t *trial, e edit) { t.rejectsOrMoves(t.burn().bent(e), 1) }, "burn-succeeds"))
+	}.inputs(func(t *trial, e edit) { t.rejectsOrEnds(t.burn().bent(e), success, t.amounts(1)) }, "burn-succeeds"))
 	wrongSides := slices.Concat(rows[edit]{
 		{"mint-from-token", "a mint from a token", Must, set("intent.from.0.type", "ERC20")},
 	}.inputs(as(-1), "mint-succeeds"), rows[edit]{

@@ -13,8 +13,6 @@ func orderMutants() map[string]mutant {
 		"mint-fails":                        {bug: "keeps what failed"},
 		"burn-succeeds":                     {bug: "never grants"},
 		"burn-fails":                        {bug: "grants what failed"},
-		"mint-takes-at-validate":            {bug: "holds until the result"},
-		"burn-grants-at-result":             {bug: "shows burns at validate"},
 		"burn-spent-early":                  {bug: "grants at validate"},
 		"mint-several/sizes":                both(mutant{bug: "ends the latest order"}, mutant{bug: "ignores the result's intent"}),
 		"mint-several/equal":                {bug: "knows orders by their intent"},

@@ -148,7 +148,7 @@ func approvesAtOnce(t *trial) {
 		for i, a := range answers {
 			var data approval
 			if t.err == nil && a.succeeded() && decode(a.envelope["data"], &data) {
-				if mixed := t.mixed(orders[i], data); mixed != "" {
+				if mixed := t.mixed(orders[i], data, false); mixed != "" {
 					t.failAt(a, mixed, "the userSig and the validatorSig of this order")
 				}
 			}

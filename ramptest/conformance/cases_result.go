@@ -416,8 +416,7 @@ func (t *trial) endsOnce(o order, e edit, status string, moved int64) {
 	t.closes(o, status, moved)
 }
 
-// literalText returns a string of a message, or "" after the trial has ended, when there is
-// no message.
+// literalText returns a string of a message, or "".
 func literalText(value any) string {
 	s, _ := value.(string)
 	return s

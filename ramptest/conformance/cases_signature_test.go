@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math/big"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -111,12 +111,6 @@ func signatureMutants() map[string]mutant {
 			return s.signature(common.LeftPadBytes(bytes.TrimRight(digest(asked), "\x00"), 32))
 		}),
 		"sign-form": signs(func(_ *studio, _ message, right string) string { return right[:130] }),
-		"sign-recovers": signs(func(_ *studio, asked message, _ string) string {
-			other, _ := crypto.ToECDSA(bytes.Repeat([]byte{7}, 32))
-			sig, _ := crypto.Sign(digest(asked), other)
-			sig[64] += 27
-			return "0x" + hex.EncodeToString(sig)
-		}),
 		"sign-nonce": signs(func(s *studio, asked message, _ string) string {
 			return nonced(digest(asked), big.NewInt(0x5eed))
 		}),
@@ -174,6 +168,39 @@ func signatureMutants() map[string]mutant {
 		m[id] = mutant
 	}
 	return m
+}
+
+func TestTheFormOfAnApprovalIsForOneCase(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+		before, data, approved := strings.Cut(body, `"data":{`)
+		if !approved {
+			return body
+		}
+		return before + `"data":` + string(must("{"+strings.TrimSuffix(data, "}"))) + "}"
+	}))
+	judge := newJudge(t, s)
+	for id, want := range map[string]conformance.Outcome{
+		"sign-form": conformance.Failed, "sign-unchanged": conformance.Skipped, "sign-v": conformance.Skipped, "user-sig": conformance.Skipped,
+	} {
+		v := judge.Try(t.Context(), caseOf(t, id))
+		assert.Equal(t, want, v.Outcome, v.String())
+	}
+}
+
+// A signature for the player's order before does not mix up players.
+func TestAnEarlierSignatureOfThePlayerIsForOneCase(t *testing.T) {
+	t.Parallel()
+	var first sync.Map // by session and intent
+	inVirtualTime(t, answers(ramp.PathValidate, func(_ *studio, r *http.Request, asked message, _ *int, body string) string {
+		if !strings.Contains(body, "validatorSig") {
+			return body
+		}
+		answer, _ := first.LoadOrStore(r.Header.Get(ramp.HeaderSession)+string(must(asked["intent"])), body)
+		return answer.(string)
+	}), func(t *testing.T, s *studio) {
+		assert.Equal(t, "sign-every", conformance.Causes(judged(t, s))[0].First().Case.ID)
+	})
 }
 
 // What is wrong with the signatures of some approvals is found in those of all cases.

@@ -289,7 +289,7 @@ func (t *trial) describe(a answer) string {
 	return a.String() + ", which begins " + beginning(a.call)
 }
 
-func beginning(c *Call) string { return quote(c.Answer[:min(len(c.Answer), 100)]) }
+func beginning(c *Call) string { return "'" + c.Answer[:min(len(c.Answer), 100)] + "'" }
 
 // whyNoAssets explains an assets call of the opening that failed.
 func whyNoAssets(f *finding) string {

@@ -408,7 +408,7 @@ func TestACallShowsNoSecret(t *testing.T) {
 		reply(w, answer.Code, text)
 	}))
 	judge := newJudge(t, s)
-	for _, id := range []string{"mint-succeeds", "sign-recovers", "validate-twice-approved", "assets-foreign-token", "rejection-envelope"} {
+	for _, id := range []string{"mint-succeeds", "sign-v", "validate-twice-approved", "assets-foreign-token", "rejection-envelope"} {
 		v := judge.Try(t.Context(), caseOf(t, id))
 		if v.Calls == nil {
 			v = s.unopened(t).Try(t.Context(), caseOf(t, id))
