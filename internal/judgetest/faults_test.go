@@ -101,6 +101,8 @@ var faults = []fault{
 	{language: "node", name: "endpoints-locked-apart", first: "orders-at-once", exit: exitWrong},
 	{language: "python", name: "assets-locked-as-listed", first: "orders-at-once", flags: []string{"-timeout", "2s"}, exit: exitWrong},
 
+	{language: "python", name: "lock-timeout", first: "players-at-once", related: ".*-at-once.*", exit: exitWrong},
+
 	// Repeats.
 	{language: "python", name: "takes-again", first: "repeats", exit: exitWrong},
 	{language: "python", name: "gives-back-again", first: "repeats", exit: exitWrong, always: true},
@@ -124,6 +126,8 @@ var faults = []fault{
 	{language: "node", name: "owner-of-result", first: "result-other-owner", related: "result-odd", exit: exitWrong},
 	{language: "node", name: "owner-of-header", first: "result-other-(owner|session)", related: "result-other-.*", exit: exitWrong},
 	{language: "python", name: "latest-order-ended", first: "mint-several", related: "orders-at-once", exit: exitWrong},
+	{language: "python", name: "uuid-cut", first: "mint-several", exit: exitWrong},
+	{language: "python", name: "fee-kept", first: "receipt", exit: exitWrong},
 	{language: "python", name: "rejected-orders-kept", policy: "price", flags: terms, first: "result-rejected", exit: exitWrong},
 
 	// Terms.

@@ -198,7 +198,7 @@ def uuid_of(body):
         raise Rejection("INVALID_UUID", 400)
     if id.int == 0 or rule("strict") and str(id) != body["uuid"]:
         raise Rejection("INVALID_UUID", 400)
-    return str(id)
+    return str(id)[:32] if bug("uuid-cut") else str(id)
 
 
 def read_intent(intent):
@@ -341,6 +341,7 @@ def assets(call):
 
 latest = {}  # what the latest call was about
 locks = collections.defaultdict(threading.Lock)
+busy = threading.Lock()
 
 
 def validate(call):
@@ -473,6 +474,9 @@ def result(call):
                 raise Rejection("INVALID_INTENT", 400)
         if bug("amounts-of-result"):
             _, moved, _ = read_intent(body["intent"])
+        if bug("fee-kept") and not good:
+            fee = body["intent"].get("fee_rate", number("0"))
+            moved = {asset: amount - amount * fee // 10000 for asset, amount in moved.items()}
         now = "succeeded" if good else "failed"
         again = bug("gives-back-again") and mint or bug("grants-again") and not mint
         if state not in ("open", now):
@@ -563,7 +567,11 @@ def answer(call):
     calls["all"] += 1
     if bug("dies") and calls["all"] > 300:
         os._exit(1)
+    waits = bug("lock-timeout") and endpoint in (validate, result)
+    if waits and not busy.acquire(timeout=0.02):
+        return 400, "application/json", b'{"success": false, "errorCode": "LOCK_TIMEOUT", "data": null}'
     try:
+        time.sleep(0.01 if waits else 0)
         if endpoint is None:
             return 404, "text/html", b"<!doctype html><title>404 Not Found</title><h1>Not Found</h1>"
         if call.method != ("GET" if endpoint is assets else "POST"):
@@ -598,6 +606,9 @@ def answer(call):
         status, value = 500, {"success": False, "errorCode": "INTERNAL", "data": None}
         if os.environ.get("VERBOSE"):
             sys.excepthook(*sys.exc_info())
+    finally:
+        if waits:
+            busy.release()
     return status, "application/json", json.dumps(value).encode()
 
 
