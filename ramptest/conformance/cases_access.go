@@ -74,12 +74,6 @@ func assetsCases() []Case {
 				header.Set("Authorization", "Bearer other")
 				t.approved(t.get(header))
 			}},
-		{ID: "assets-method", Level: Should, Section: "4.3", Fix: "Answer 405 to methods other than GET.",
-			Title: "The assets endpoint accepts only GET.",
-			run: func(t *trial) {
-				t.rejected(t.try(call{method: http.MethodPost, path: t.target.AssetsPath, header: t.headers(t.player),
-					body: []byte("{}"), alone: true}))
-			}},
 	}
 }
 
@@ -210,16 +204,6 @@ func sessionCases() []Case {
 				t.either(t.validate(t.mintOf(mixed)))
 				t.moved(0)
 			}},
-		{ID: "foreign-token-rejected", Section: "5.1", Fix: strict,
-			Title: "A call with another player's token is rejected.",
-			Inputs: rows[func(*trial, ramp.Session) answer]{
-				{"assets", "an assets call", Should, (*trial).assets},
-				{"validate", "a validate call", Should, func(t *trial, mixed ramp.Session) answer { return t.validate(t.mintOf(mixed)) }},
-			}.inputs(func(t *trial, ask func(*trial, ramp.Session) answer) {
-				mixed, _ := t.foreign()
-				t.rejected(ask(t, mixed))
-				t.moved(0)
-			})},
 		{ID: "header-case", Section: "5.1", Fix: "Ignore case in header names.",
 			Title: "A call is answered whatever the case of its header names.",
 			Inputs: rows[func(*trial, headerEdit)]{

@@ -129,7 +129,6 @@ func assetsMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		}),
-		"assets-method": turns(path, http.MethodPost, http.MethodGet),
 	}
 }
 
@@ -171,8 +170,6 @@ func sessionMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		}),
-		"foreign-token-rejected/assets":   byToken(ramp.PathAssets),
-		"foreign-token-rejected/validate": byToken(ramp.PathValidate),
 	}
 	for path, name := range map[string]string{ramp.PathAssets: "assets", ramp.PathValidate: "validate"} {
 		for id, when := range map[string]func(session, authorization []string, right string) bool{
