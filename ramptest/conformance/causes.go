@@ -18,7 +18,8 @@ type Cause struct {
 // them: first what fails, then what is only noted. Within each, what stands before the
 // handler comes first, then the basic abilities that other cases wait for, then what mixes
 // up players, then the terms and other checks without which many cases fail, then a MUST,
-// then a SHOULD. Among equals, the cause with which most inputs failed comes first.
+// then a SHOULD. Among equals, what fails with one call at a time comes before what fails
+// with several, and then the cause with which most inputs failed.
 func Causes(verdicts []Verdict) []Cause {
 	waiting := make(map[string]int)
 	for _, v := range verdicts {
@@ -55,7 +56,7 @@ func Causes(verdicts []Verdict) []Cause {
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		x, y := a.First(), b.First()
-		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(x.order(), y.order()), rank(x)-rank(y), b.breadth()-a.breadth())
+		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(x.order(), y.order()), rank(x)-rank(y), x.atOnce()-y.atOnce(), b.breadth()-a.breadth())
 	})
 	return causes
 }
@@ -70,6 +71,14 @@ func (v Verdict) order() int {
 		return len(abilities) + 3
 	}
 	return v.Case.order
+}
+
+// atOnce returns 1 for a case about several calls at once, and 0 for any other.
+func (v Verdict) atOnce() int {
+	if v.Case.alone && v.Case.needs&aRestart == 0 {
+		return 1
+	}
+	return 0
 }
 
 // breadth returns the number of inputs that failed. A case without inputs counts as one.

@@ -96,7 +96,8 @@ func TestAnOrderThatExpiresIsTheFirstCause(t *testing.T) {
 
 // What fails comes before what is only noted. Within each, what stands before the handler
 // comes first, then the abilities in their order, then what mixes players up, then what many
-// other cases need, then a MUST, then the cause with which most inputs failed.
+// other cases need, then a MUST, then what needs only one call at a time, then the cause with
+// which most inputs failed.
 func TestCausesAreInTheOrderInWhichToFixThem(t *testing.T) {
 	t.Parallel()
 	verdict := func(id string, o conformance.Outcome, level conformance.Level) conformance.Verdict {
@@ -121,6 +122,11 @@ func TestCausesAreInTheOrderInWhichToFixThem(t *testing.T) {
 		}
 		assert.Equal(t, "handler assets mint-fails unknown-order players-at-once terms-rate result-contrary assets-id-once refusal sign-v", strings.Join(got, " "))
 	}
+
+	// What fails with one call at a time comes before what fails with several, however often.
+	often := failed("orders-at-once")
+	often.Inputs = []conformance.InputVerdict{often.InputVerdict, often.InputVerdict}
+	assert.Equal(t, "mint-several", conformance.Causes([]conformance.Verdict{often, failed("mint-several")})[0].First().Case.ID)
 
 	// Cases with one fix are one cause; the one with more failed inputs comes first among equals.
 	causes := conformance.Causes([]conformance.Verdict{failed("result-contrary"), failed("sign-unchanged"), failed("sign-every")})
