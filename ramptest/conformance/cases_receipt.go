@@ -67,8 +67,10 @@ func receiptCases() []Case {
 			return o.with("receipt.status", "0x0"+o.at("receipt.status").(string)[2:])
 		}},
 	}
-	several := rows[edit]{{"logs", "with 12 logs (8 KiB)", Must, manyLogs(12)}}
-	many := rows[edit]{{"many-logs", "with 400 logs (256 KiB)", Should, manyLogs(400)}}
+	sizes := rows[edit]{
+		{"logs", "with 12 logs (8 KiB)", Must, manyLogs(12)},
+		{"many-logs", "with 400 logs (256 KiB)", Should, manyLogs(400)},
+	}
 	missing := rows[edit]{
 		{"no-receipt", "without a receipt", Should, drop("receipt")},
 		{"null-receipt", "whose receipt is null", Should, set("receipt", nil)},
@@ -115,22 +117,16 @@ func receiptCases() []Case {
 			both("mint-failure-", failed, "mint-fails"), both("mint-success-", taken, "mint-succeeds"),
 			both("burn-success-", granted, "burn-succeeds"), both("burn-failure-", nothing, "burn-fails")),
 			Title: "The status of a receipt alone decides whether a mint is given back and a burn granted, whatever else section 6 allows in it."},
-		{ID: "receipt-odd", Section: "6", Fix: lenient, mild: true, Inputs: slices.Concat(
-			prefixed("mint-", other.inputs(failed, "mint-fails")), prefixed("burn-", other.inputs(granted, "burn-succeeds"))),
+		{ID: "receipt-odd", Section: "6", Fix: lenient, mild: true, Inputs: other.ofBoth(failed, granted),
 			Title: "A receipt in a form that section 6 does not have gives back a failed mint and grants a successful burn."},
-		{ID: "receipt-large", Section: "6", Fix: large, mild: true, Inputs: slices.Concat(
-			prefixed("mint-", several.inputs(failed, "mint-fails")), prefixed("burn-", several.inputs(granted, "burn-succeeds")),
-			prefixed("mint-", many.inputs(failed, "mint-fails")), prefixed("burn-", many.inputs(granted, "burn-succeeds"))),
+		{ID: "receipt-large", Section: "6", Fix: large, mild: true, Inputs: sizes.ofBoth(failed, granted),
 			Title: "A receipt with many logs is confirmed and has its effect."},
-		{ID: "receipt-no-status", Section: "6", Fix: absent, Inputs: slices.Concat(
-			prefixed("mint-", missing.inputs(func(t *trial, e edit) { t.endsLater(t.mint(), e, failure, 0) }, "mint-fails")),
-			prefixed("burn-", missing.inputs(func(t *trial, e edit) { t.endsLater(t.burn(), e, success, 1) }, "burn-succeeds"))),
+		{ID: "receipt-no-status", Section: "6", Fix: absent, Inputs: missing.ofBoth(
+			func(t *trial, e edit) { t.endsLater(t.mint(), e, failure, 0) },
+			func(t *trial, e edit) { t.endsLater(t.burn(), e, success, 1) }),
 			Title: "A result without a status moves nothing, and does not end the order."},
-		{ID: "receipt-odd-status", Section: "3", Fix: odd, Inputs: slices.Concat(
-			prefixed("mint-", strange.inputs(oddMint, "mint-fails")),
-			prefixed("burn-", strange.inputs(oddBurn, "burn-succeeds", "burn-fails")),
-			mild(slices.Concat(prefixed("mint-", boolean.inputs(oddMint, "mint-fails")),
-				prefixed("burn-", boolean.inputs(oddBurn, "burn-succeeds", "burn-fails"))))),
+		{ID: "receipt-odd-status", Section: "3", Fix: odd, after: []string{"burn-fails"}, Inputs: slices.Concat(
+			strange.ofBoth(oddMint, oddBurn), mild(boolean.ofBoth(oddMint, oddBurn))),
 			Title: "A result whose status cannot be read is rejected, or is a failure: it gives a mint's assets back once, and grants nothing."},
 	}
 }

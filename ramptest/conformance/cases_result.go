@@ -62,9 +62,9 @@ func resultCases() []Case {
 			t.moved(e.moved)
 		}),
 			Title: "A contradicting result after the first one moves nothing."},
-		{ID: "result-odd", Section: "6", Fix: odd, mild: true, Inputs: slices.Concat(
-			prefixed("mint-", oddResults().inputs(func(t *trial, e edit) { t.endsOnce(t.mint(), e, failure, 0) }, "mint-fails")),
-			prefixed("burn-", oddResults().inputs(func(t *trial, e edit) { t.endsOnce(t.burn(), e, success, 1) }, "burn-succeeds"))),
+		{ID: "result-odd", Section: "6", Fix: odd, mild: true, Inputs: oddResults().ofBoth(
+			func(t *trial, e edit) { t.endsOnce(t.mint(), e, failure, 0) },
+			func(t *trial, e edit) { t.endsOnce(t.burn(), e, success, 1) }),
 			Title: "An authentic result in a form that section 6 does not have gives back or grants once, or is answered with HTTP 500."},
 		{ID: "result-again-late", after: []string{"repeats"}, Level: Must, Section: "8", last: true,
 			Fix:   "Keep the state of every finished order in the database, without a limit and for longer than a day: a result can come again 12 hours later, after many others.",

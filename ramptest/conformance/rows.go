@@ -1,6 +1,9 @@
 package conformance
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // row is an input that is one edit of a call. What the edit changes is its type: an
 // order or a result (edit), the bytes of a body, the headers, or a single value.
@@ -19,6 +22,12 @@ func (rs rows[E]) inputs(run func(*trial, E), after ...string) []Input {
 		all[i] = Input{Name: r.name, Title: r.title, Level: r.level, after: after, run: func(t *trial) { run(t, r.edit) }}
 	}
 	return all
+}
+
+// ofBoth returns two inputs for each row: for a mint that fails, and for a burn that
+// succeeds.
+func (rs rows[E]) ofBoth(mint, burn func(*trial, E)) []Input {
+	return slices.Concat(prefixed("mint-", rs.inputs(mint, "mint-fails")), prefixed("burn-", rs.inputs(burn, "burn-succeeds")))
 }
 
 // prefixed returns inputs whose names begin with prefix.
