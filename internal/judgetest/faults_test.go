@@ -57,7 +57,7 @@ var faults = []fault{
 	{language: "python", name: "no-balance-check", first: "balance", related: "intent-s.*", exit: exitWrong},
 	{language: "python", name: "balance-clamped", first: "balance", related: "intent-s.*", exit: exitWrong},
 	{language: "python", name: "balance-checked-early", first: "mints-at-once-short", exit: exitWrong, always: true},
-	{language: "node", name: "balance-read-early", first: "mints-at-once", related: ".*-at-once.*", exit: exitWrong},
+	{language: "node", name: "balance-read-early", first: "(mints|orders)-at-once", related: ".*-at-once.*", exit: exitWrong},
 	{language: "python", name: "sum-unchecked", first: "intent-sum-too-much", exit: exitWrong},
 	{language: "python", name: "first-balance-compared", first: "intent-second-short", exit: exitWrong},
 	{language: "python", name: "empty-balances-deleted", first: "mint-amount-all-back", exit: exitWrong},
@@ -74,9 +74,9 @@ var faults = []fault{
 	{language: "python", name: "negative-amounts", first: "mint-amount-not-positive", related: "burn-amount-not-positive", exit: exitWrong},
 	{language: "python", name: "zero-amounts", first: "mint-amount-not-positive", related: "burn-amount-not-positive", exit: exitWrong},
 	{language: "python", name: "missing-is-zero", first: "mint-amount-not-positive", related: "burn-amount-not-positive", exit: exitWrong},
-	{language: "node", name: "32-bits", first: "mint-amount-too-much", related: "amount-exact|(mint|burn)-amount-not-a-number", exit: exitWrong},
-	{language: "node", name: "64-bits", first: "mint-amount-too-much", exit: exitWrong},
-	{language: "node", name: "text-added", first: "mint-fails", related: "burn-.*|mint-amount-.*|mints-at-once-short", exit: exitWrong},
+	{language: "node", name: "32-bits", first: "mint-amount-too-much", related: "intent-sum-too-much|amount-exact|(mint|burn)-amount-not-a-number", exit: exitWrong},
+	{language: "node", name: "64-bits", first: "mint-amount-too-much", related: "intent-sum-too-much", exit: exitWrong},
+	{language: "node", name: "text-added", first: "mint-fails", related: "burn-.*|mint-amount-.*|mint-spent-twice|mints-at-once-short", exit: exitWrong},
 
 	// Outcomes.
 	{language: "python", name: "never-takes", first: "mint-succeeds", exit: exitWrong, always: true},

@@ -272,7 +272,11 @@ func (t *trial) firstMint(o order) (signer common.Address, err error) {
 	case a.err != nil && !errors.Is(a.err, errBusy) && t.judge.answers(t.ctx, t.player):
 		return signer, fmt.Errorf("the result of a plain mint got no answer (%s)%s", a.shown, whyNoResult)
 	case a.err == nil && a.status == http.StatusInternalServerError:
-		return signer, fmt.Errorf("the result of a plain mint was answered with %s%s", t.describe(a), whyNoResult)
+		why := whyNoResult
+		if t.pause(watchTime); t.report(o, o.result(failure)).succeeded() {
+			why = whyNotYet
+		}
+		return signer, fmt.Errorf("the result of a plain mint was answered with %s%s", t.describe(a), why)
 	case a.status >= 300 && strange != "":
 		return signer, fmt.Errorf("the result of a plain mint was not confirmed: %s%s\n%s", t.describe(a), whyNoHandler, strange)
 	default:
@@ -320,6 +324,9 @@ const whyNoResult = `
 There are two likely causes:
   the server confirms results on a chain, which does not have the judge's transactions: switch off only that for the judge
   the result handler has a bug: see the server's log`
+
+const whyNotYet = "\nA moment later it was confirmed: the server approves an order before it is stored. " +
+	"Store it first; otherwise, a crash in between leaves a signature for an order that nobody knows."
 
 // A cause is a reason why a plain mint may have been rejected.
 type cause struct {

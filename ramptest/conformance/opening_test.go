@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -94,6 +95,25 @@ func TestA500ToTheOpeningResultEndsTheRun(t *testing.T) {
 	assert.ErrorContains(t, err, "the server confirms results on a chain")
 	assert.ErrorContains(t, err, "the result handler has a bug")
 	assert.Equal(t, 2, results)
+}
+
+// An order that is stored a moment after its approval is unknown to a result that comes at once.
+func TestAnOrderThatIsStoredTooLateIsSaid(t *testing.T) {
+	t.Parallel()
+	var approved sync.Map // by uuid
+	inVirtualTime(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		id := parse(body).text("uuid")
+		if since, ok := approved.Load(id); ok && r.URL.Path == ramp.PathResult && time.Since(since.(time.Time)) < 30*time.Millisecond {
+			reply(w, 500, `{"success":false,"errorCode":"UNKNOWN_ORDER","data":null}`)
+			return
+		}
+		next.ServeHTTP(w, r)
+		approved.LoadOrStore(id, time.Now())
+	}), func(t *testing.T, s *studio) {
+		err := s.unopened(t).Ready(t.Context())
+		assert.ErrorContains(t, err, "the result of a plain mint was answered with HTTP 500")
+		assert.ErrorContains(t, err, "approves an order before it is stored")
+	})
 }
 
 func TestAValidateCallWithoutAnAnswerIsNamed(t *testing.T) {
