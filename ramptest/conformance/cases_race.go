@@ -11,7 +11,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-const lockedOut = "and answer HTTP 500, never 4xx, to a result that gets no lock in time: the service delivers no other again."
+const lockedOut = "and answer HTTP 500, never 4xx, to a result that waits too long for a lock: the service delivers it again only then."
 
 // raceCases returns the cases about different calls at the same time: of several players,
 // and of one player (interface 2.5, 3, 5).
