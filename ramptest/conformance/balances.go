@@ -214,7 +214,7 @@ func (t *trial) misplaced(then, now snapshot, want difference) {
 	if off = t.off(then, now, want); len(off) == 0 {
 		return
 	}
-	f := &finding{off: off, asset: t.asset, grave: true}
+	f := &finding{off: off, asset: t.asset, grave: true, late: t.late(then, off)}
 	id := t.asset
 	if off[id] == nil {
 		id = slices.Sorted(maps.Keys(off))[0]
@@ -230,6 +230,17 @@ func (t *trial) misplaced(then, now snapshot, want difference) {
 	f.predicted = predict(t.judge.known.faults, t.ledger.since(then.owner, then.events))
 	f.kind = t.ledger.lastKind(then.owner)
 	t.err = f
+}
+
+// late reports whether a balance is wrong only by what open mints have taken since a
+// snapshot that did not show it, and measures how late that is.
+func (t *trial) late(then snapshot, off difference) bool {
+	taken, approved := t.ledger.taking(then.owner)
+	if len(taken) == 0 || !off.equal(taken) || len(t.off(t.before, then, nil)) > 0 {
+		return false
+	}
+	t.judge.measuredLag(time.Since(approved))
+	return true
 }
 
 // drifting finds out which assets with a wrong balance move without an order. It

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"net/http"
 	"slices"
 	"strings"
@@ -366,8 +365,7 @@ func (t *trial) nothingOrOnce(then snapshot) {
 		return len(t.off(then, now, nil)) == 0 || len(t.off(then, now, difference{t.asset: t.amounts(1)})) == 0
 	})
 	if wrong != nil {
-		by := new(big.Rat).Sub(wrong.of(t.asset), then.of(t.asset))
-		t.gives("a balance that moved by "+show(by), "a balance that moved by 0 or by "+show(t.amounts(1)))
+		t.misplaced(then, *wrong, nil)
 	}
 }
 

@@ -247,6 +247,11 @@ func (j *Judge) tried(ctx context.Context, c Case, in Input) (InputVerdict, *fin
 	if v.Until == handlerID && j.Err() == nil { // it may answer now
 		v, found = j.attempt(ctx, c, in)
 	}
+	for range 2 { // it is known now how late a mint may take its assets
+		if found != nil && found.late {
+			v, found = j.attempt(ctx, c, in)
+		}
+	}
 	if found == nil || !found.side {
 		return v, found
 	}

@@ -43,11 +43,12 @@ type ledger struct {
 
 // record is what a trial knows of an order.
 type record struct {
-	order    order  // as last requested
-	open     bool   // it has not ended
-	approved bool   // at least once
-	ended    string // the first status that was confirmed, or ""
-	sig      string // the first validatorSig, or ""
+	order    order     // as last requested
+	open     bool      // it has not ended
+	approved bool      // at least once
+	at       time.Time // when it was first approved
+	ended    string    // the first status that was confirmed, or ""
+	sig      string    // the first validatorSig, or ""
 }
 
 // of returns the record of an order. The caller holds the lock.
@@ -101,6 +102,8 @@ func (l *ledger) approved(o order) {
 	r := l.of(o)
 	if r.approved {
 		l.events = append(l.events, event{validateAgain, o})
+	} else {
+		r.at = time.Now()
 	}
 	r.approved = true
 }
@@ -177,6 +180,25 @@ func (l *ledger) unfinished() []order {
 		}
 	}
 	return orders
+}
+
+// taking returns what the open mints of a player take, and when the last one was approved.
+func (l *ledger) taking(s ramp.Session) (taken difference, approved time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken = make(difference)
+	for _, r := range l.orders {
+		if !r.approved || !r.open || r.order.owner.ID != s.ID || r.order.burns() {
+			continue
+		}
+		for id, amount := range r.order.assets() {
+			taken.add(id, new(big.Rat).Neg(amount))
+		}
+		if r.at.After(approved) {
+			approved = r.at
+		}
+	}
+	return taken, approved
 }
 
 func (l *ledger) count() int {

@@ -60,6 +60,7 @@ type finding struct {
 	// what the known faults of the opening account for.
 	off, predicted difference
 	asset          string    // the asset of the case's orders
+	late           bool      // it may be what an approved mint took late
 	side           bool      // the wrong balance is of an asset that no order was about
 	kind           eventKind // the last event before it
 
