@@ -316,6 +316,11 @@ func (p *Player) End(v Verdict) {
 	if v.Known {
 		p.Last = v.after
 	}
+	if v.Problem != "" { // late effects of other orders may be in what moved
+		for _, o := range p.Late {
+			o.Epoch = -1
+		}
+	}
 	for _, w := range v.ways {
 		p.enter(v, w)
 	}

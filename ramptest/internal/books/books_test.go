@@ -285,6 +285,24 @@ func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 	}
 }
 
+// A late effect may also hide in what another order moved wrongly.
+func TestALateEffectBesideAWrongOneIsUnknown(t *testing.T) {
+	p, late, wrong := &Player{}, mint(), burn()
+	window := func(c Call, before, after int64) Verdict {
+		p.Look(gold(before))
+		v := p.Judge([]Call{c}, gold(before), gold(after), true)
+		p.End(v)
+		return v
+	}
+	window(Call{Order: late, Answer: Yes}, 1000, 900)
+	late.Deliver(false, false)
+	window(Call{Order: late, Result: true, Answer: Open}, 900, 900)
+	wrong.Deliver(true, true)
+	assert.NotEmpty(t, window(Call{Order: wrong, Result: true, Answer: Yes}, 900, 1107).Problem) // 100 given back, 107 granted
+	assert.Empty(t, window(Call{Order: late, Result: true, Answer: Yes}, 1107, 1107).Problem)
+	assert.True(t, late.Guess)
+}
+
 // A window that could not be read is judged at the next reading: a match proves, and a
 // mismatch proves nothing.
 func TestAnUnreadWindowIsJudgedAtTheNextReading(t *testing.T) {
