@@ -12,6 +12,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	"errors"
 	"log"
 	"log/slog"
 	"net/http"
@@ -85,30 +86,18 @@ type server struct {
 	frontend string // URL of the service's pages
 }
 
-// newServer wires the game to the service.
-func newServer(ctx context.Context, db *sql.DB, key ramp.HMACKey, signer *ramp.Signer, api, frontend string) (*server, error) {
+// newServer wires the game to the service. It panics if a setting is wrong.
+func newServer(db *sql.DB, key ramp.HMACKey, signer *ramp.Signer, api, frontend string) *server {
 	game := &Game{db}
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
-	if err != nil {
-		return nil, err
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
+	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: game.Apply}))
+	return &server{
+		game: game,
+		handler: ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
+			Players: game, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.Default()})),
+		client:   ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: api, Key: key, Terms: terms, Logger: slog.Default()})),
+		frontend: frontend,
 	}
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: game.Apply})
-	if err != nil {
-		return nil, err
-	}
-	if err := store.Check(ctx); err != nil {
-		return nil, err
-	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.Default()})
-	if err != nil {
-		return nil, err
-	}
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: api, Key: key, Terms: terms, Logger: slog.Default()})
-	if err != nil {
-		return nil, err
-	}
-	return &server{game, handler, client, frontend}, nil
 }
 
 // routes mounts the three calls on the paths that are registered in the service console,
@@ -174,30 +163,22 @@ func open(ctx context.Context, file string) (*sql.DB, error) {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	key := ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")))
+	signer := ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")))
+	db := ramp.Must(open(ctx, "game.db"))
+	s := newServer(db, key, signer, os.Getenv("RAMP_API_URL"), os.Getenv("RAMP_FRONTEND_URL"))
+	err := s.handler.Check(ctx) // or it does not start
+	if err == nil {
+		err = run(ctx, s.routes())
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context) error {
-	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))
-	if err != nil {
-		return err
-	}
-	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
-	if err != nil {
-		return err
-	}
-	db, err := open(ctx, "game.db")
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	s, err := newServer(ctx, db, key, signer, os.Getenv("RAMP_API_URL"), os.Getenv("RAMP_FRONTEND_URL"))
-	if err != nil {
-		return err
-	}
-	listening := &http.Server{Addr: "127.0.0.1:8080", Handler: s.routes(),
+// run serves until ctx is done.
+func run(ctx context.Context, routes http.Handler) error {
+	listening := &http.Server{Addr: "127.0.0.1:8080", Handler: routes,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- listening.ListenAndServe() }()

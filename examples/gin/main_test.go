@@ -36,8 +36,7 @@ func newGame(t *testing.T) (*server, *httptest.Server, *ramptest.Service) {
 	t.Cleanup(game.Close)
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(),
 		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
-	s, err := newServer(t.Context(), db, key, signer, service.URL(), service.URL())
-	check(t, err)
+	s := newServer(db, key, signer, service.URL(), service.URL())
 	game.Config.Handler = s.routes()
 	game.Start()
 	return s, game, service

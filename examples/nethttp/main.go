@@ -80,43 +80,29 @@ func (g *Game) Apply(_ context.Context, step ramp.Step) error {
 }
 
 // newHandler wires the game to the service's three calls.
-func newHandler(game *Game, key ramp.HMACKey, signer *ramp.Signer) (*ramp.Handler, error) {
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
-	if err != nil {
-		return nil, err
-	}
+func newHandler(game *Game, key ramp.HMACKey, signer *ramp.Signer) *ramp.Handler {
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
 	store := &ramp.MemoryStore{Apply: game.Apply}
-	return ramp.NewHandler(ramp.HandlerConfig{
-		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.Default()})
+	return ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
+		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.Default()}))
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx); err != nil {
+	// The interface does not say how the key is encoded. If the service answers
+	// "invalid mac", use ramp.Base64URLKey.
+	key := ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")))
+	signer := ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")))
+	slog.Info("register this address in the service console", "validator", signer.Address())
+	if err := run(ctx, newHandler(NewGame(), key, signer)); err != nil {
 		slog.Error("stopped", "error", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
-	// The interface does not say how the key is encoded. If the service answers
-	// "invalid mac", use ramp.Base64URLKey.
-	key, err := ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))
-	if err != nil {
-		return err
-	}
-	signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))
-	if err != nil {
-		return err
-	}
-	slog.Info("register this address in the service console", "validator", signer.Address())
-
-	handler, err := newHandler(NewGame(), key, signer)
-	if err != nil {
-		return err
-	}
-
+// run serves until ctx is done.
+func run(ctx context.Context, handler *ramp.Handler) error {
 	server := &http.Server{
 		Addr:              "127.0.0.1:8080",
 		Handler:           routes(handler),

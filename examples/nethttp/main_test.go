@@ -19,8 +19,7 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
 	game := NewGame()
-	handler, err := newHandler(game, key, signer)
-	require.NoError(t, err)
+	handler := newHandler(game, key, signer)
 	server := httptest.NewServer(routes(handler))
 	defer server.Close()
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL,
