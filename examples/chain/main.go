@@ -43,20 +43,11 @@ func main() {
 
 // showLocal shows a transfer of tokens on a chain in this process.
 func showLocal(ctx context.Context) error {
-	service, err := startLocal()
-	if err != nil {
-		return err
-	}
+	service := ramp.Must(startLocal())
 	defer service.Close()
 	url := service.RPCURL(ramp.Testnet)
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
-	if err != nil {
-		return err
-	}
-	hash, err := transfer(ctx, service, chain)
-	if err != nil {
-		return err
-	}
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url}))
+	hash := ramp.Must(transfer(ctx, service, chain))
 	return show(ctx, url, 0, player, gold.Hex(), hash.Hex())
 }
 
