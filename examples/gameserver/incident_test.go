@@ -367,3 +367,35 @@ func TestTheRunbookOfAFullDisk(t *testing.T) {
 		t.Errorf("the player owns %s\n%s", got, i.service.Timeline())
 	}
 }
+
+// A candidate that does not prove the end of an order is no evidence, and keeps a person from
+// abandoning it by mistake.
+func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
+	i := newIncident(t)
+	s := login(t, i.server.url, "alice")
+	order, err := i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), ramptest.BurnsLess(), ramptest.ResultNever(), ramptest.TransactionType(7))
+	check(t, err)
+	i.service.Advance(time.Minute)
+	before, id := owned(t, i.service, s), order.UUID.String()
+	printed, err := i.desk("orders", "show", id)
+	check(t, err)
+	if !strings.Contains(printed, "does not prove") {
+		t.Errorf("it showed\n%s", printed)
+	}
+	decide := func(command string, more ...string) (string, error) {
+		return i.desk(slices.Concat([]string{"orders", command, "-who", "alice", "-reason", "case 18"}, more, []string{id})...)
+	}
+	candidate := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)[1]
+	if _, err := decide("finish", "-tx", candidate); err == nil || !strings.Contains(err.Error(), ramp.ErrNotProven.Error()) {
+		t.Errorf("finished with it: %v", err)
+	}
+	if _, err := decide("abandon"); err == nil || !strings.Contains(err.Error(), candidate+" may be its own") {
+		t.Errorf("abandoned in spite of it: %v", err)
+	}
+	if printed, err := decide("abandon", "-anyway"); err != nil || !strings.Contains(printed, "is abandoned") {
+		t.Errorf("abandoned after the service named another: %v\n%s", err, printed)
+	}
+	if got := owned(t, i.service, s); got != before {
+		t.Errorf("the player owns %s instead of %s", got, before)
+	}
+}
