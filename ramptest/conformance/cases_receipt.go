@@ -106,7 +106,7 @@ func receiptCases() []Case {
 		return prefixed(prefix, slices.Concat(described.inputs(run, ability), timed.inputs(run, ability, "result-log")))
 	}
 	return []Case{
-		{ID: "receipt-status-2", Section: "3", Fix: "Give back, and grant nothing, for every status other than 0x1.", Inputs: []Input{
+		{ID: "receipt-status-2", early: true, Section: "3", Fix: "Give back, and grant nothing, for every status other than 0x1.", Inputs: []Input{
 			{Name: "mint", Title: "of a mint", Level: Must, after: []string{"mint-fails"},
 				run: func(t *trial) { t.endsAs(t.mint(), set("receipt.status", "0x2"), failure, 0) }},
 			{Name: "burn", Title: "of a burn", Level: Must, after: []string{"burn-fails"},
