@@ -154,7 +154,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	})
 	set.StringVar(&f.target.Asset, "asset", "", "`ID` of the game asset to move (default the first one of which the player owns enough)")
 	set.StringVar(&f.target.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
-	set.Int64Var(&f.target.Amount, "amount", 0, "how much of the asset an order moves (default 400 or 40 if the game approves it, or 2)")
+	set.Int64Var(&f.target.Amount, "amount", 0, "how much of the asset an order moves (default 400 if the game approves it, or 2)")
 	set.Int64Var(&f.target.Tokens, "tokens", 0, "how many tokens that amount is worth in the game (default half of -amount); with -token and -amount, orders at other rates must be rejected")
 	set.Int64Var(&f.target.BurnTokens, "burn-tokens", 0, "how many tokens must be burned for that amount, if burns have a rate of their own (default -tokens)")
 	set.StringVar(&f.target.Token, "token", "", "`address` of the token contract (default a placeholder); orders about other contracts must be rejected")

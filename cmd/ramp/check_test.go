@@ -124,14 +124,14 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t, flags(url, "-session", "session-1="+testToken, "-run", "^(mint-succeeds|result-unknown-again)$")...)
 	assert.Equal(t, 1, status)
 	assert.True(t, strings.HasPrefix(out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
-		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -40\n  fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n"+
+		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n"+
 		"  call: POST /api/result: HTTP 200 Content-Type: application/json\n  answer: {\"success\":true,\"errorCode\":null,\"data\":null}\n  uuid "), out)
 	assert.Contains(t, out, ", session session-1\n  repeat it: ramp check -url '"+url+"' -key-encoding 'text' -validator '"+testValidator+
 		"' -settle '1ms' -session 'session-1=TOKEN' -run '^mint-succeeds$' -v\n")
 	assert.Contains(t, out, "\nnoted result-unknown-again: a SHOULD, which counts with -strict; -v shows it\n\n")
 	assert.True(t, strings.HasSuffix(out, "\nWhat to fix, in this order:\n\n"+
 		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds)\n   saw:  POST /api/result: a balance that moved by 0 (1000 before, 1000 after)\n"+
-		"   want: a balance that moved by -40\n   fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n\n"+
+		"   want: a balance that moved by -2\n   fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n\n"+
 		"failed: 1 of 2 cases failed, first mint-succeeds; 1 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n"), out)
 
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^validate-at-once$")...)
@@ -266,7 +266,7 @@ func TestCheckWritesJSON(t *testing.T) {
 	assert.Equal(t, map[string]any{
 		"id": "mint-succeeds", "subject": "orders", "title": "A mint that succeeds takes its assets.",
 		"level": "MUST", "section": "1", "outcome": "failed",
-		"saw": "a balance that moved by 0 (1000 before, 1000 after)", "want": "a balance that moved by -40",
+		"saw": "a balance that moved by 0 (1000 before, 1000 after)", "want": "a balance that moved by -2",
 		"fix": "Take intent.from of a mint, and keep it when the transaction succeeded.",
 	}, got.Cases[1])
 }

@@ -127,7 +127,7 @@ var faults = []fault{
 	{language: "node", name: "owner-of-header", first: "result-other-(owner|session)", related: "result-other-.*", exit: exitWrong},
 	{language: "python", name: "latest-order-ended", first: "mint-several", related: "orders-at-once", exit: exitWrong},
 	{language: "python", name: "uuid-cut", first: "mint-several", exit: exitWrong},
-	{language: "python", name: "fee-kept", first: "receipt", exit: exitWrong},
+	{language: "python", name: "fee-kept", first: "receipt", flags: []string{"-amount", "40"}, exit: exitWrong},
 	{language: "python", name: "rejected-orders-kept", policy: "price", flags: terms, first: "result-rejected", exit: exitWrong},
 
 	// Terms.

@@ -191,14 +191,12 @@ func (j *Judge) begin(ctx context.Context) error {
 		j.target.Amount, j.target.Tokens, j.target.BurnTokens = amount, tokens, tokens
 	}
 	if !j.target.given.amount {
-		for _, amount := range []int64{400, 40} {
-			trade(amount, amount/2)
-			switch approved, err := j.beginPlainly(ctx); {
-			case err == nil && j.burns(ctx):
-				return nil
-			case err != nil && approved:
-				return err
-			}
+		trade(400, 200)
+		switch approved, err := j.beginPlainly(ctx); {
+		case err == nil && j.burns(ctx):
+			return nil
+		case err != nil && approved:
+			return err
 		}
 		trade(2, 1)
 	}

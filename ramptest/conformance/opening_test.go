@@ -2,8 +2,6 @@ package conformance_test
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
@@ -244,32 +242,6 @@ func TestHowLateATakeIsIsMeasuredToo(t *testing.T) {
 			v := judge.Try(t.Context(), caseOf(t, id))
 			assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 		}
-	})
-}
-
-// A fee of some percent that is kept of a failed mint must move at least 1 of an asset of
-// which a player owns only 1000.
-func TestAFeeIsSeenInASmallBalance(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		next.ServeHTTP(w, r)
-		m := parse(body)
-		if fee, _ := m.at("intent.fee_rate").(json.Number); m.text("receipt.status") == "0x0" && m.text("intent.type") == "assemble" && s.authentic(r, body) {
-			amount, _ := m.at("intent.from.0.amount").(json.Number)
-			n, _ := amount.Int64()
-			rate, _ := fee.Int64()
-			s.game.adds(r.Header.Get(ramp.HeaderSession), -n*rate/10_000)
-		}
-	}), func(t *testing.T, s *studio) {
-		login := s.target.Player
-		s.target.Player = func(ctx context.Context, name string) (ramp.Session, error) {
-			session, err := login(ctx, name)
-			s.game.adds(session.ID, 1000-1_000_000)
-			return session, err
-		}
-		s.target.Asset = "item_gold"
-		v := newJudge(t, s).Try(t.Context(), only(caseOf(t, "receipt"), "mint-failure-fee"))
-		assert.Equal(t, conformance.Failed, v.Outcome, v.String())
 	})
 }
 

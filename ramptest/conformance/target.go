@@ -63,8 +63,8 @@ type Target struct {
 	Asset, Second string
 
 	// Amount is how much of an asset an order moves, and Tokens how many tokens that
-	// is worth at the game's rate. They default to 400 and 200, or to 40 and 20, if the
-	// game approves that and a player owns enough, and to 2 and 1 otherwise. A player
+	// is worth at the game's rate. They default to 400 and 200 if the game approves
+	// that and a player owns enough, and to 2 and 1 otherwise. A player
 	// should own at least 20 times Amount, and less than 2^31. If both and Token are set, orders at
 	// other rates must be rejected.
 	Amount, Tokens int64
