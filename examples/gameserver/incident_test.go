@@ -231,20 +231,26 @@ func TestTheRunbookOfALeakedValidatorKey(t *testing.T) {
 	i.opened(s)
 }
 
-// Replacing the validator key by plan: its signatures are used up before the console changes.
+// Making a validator key with the documented command, and replacing the old one by plan: its
+// signatures are used up before the console changes.
 func TestTheRunbookOfANewValidatorKey(t *testing.T) {
+	command := regexp.MustCompile("`(openssl [^`]*)`").FindStringSubmatch(document(t, "operations.md"))
+	words := strings.Fields(command[1])
+	made, err := exec.Command(words[0], words[1:]...).Output()
+	check(t, err)
+	key := strings.TrimSpace(string(made))
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
-	_, err := i.mint(s) // whose result is still to come
+	_, err = i.mint(s) // whose result is still to come
 	check(t, err)
 
 	i.closed(s)
 	i.waits(1)
 	i.service.Advance(5 * time.Minute)
 	i.waits(0)
-	i.console(hmacKey, newValidator)
-	i.deploy(hmacKey, newValidator)
-	signer, err := ramp.NewKeySigner(newValidator)
+	i.console(hmacKey, key)
+	i.deploy(hmacKey, key)
+	signer, err := ramp.NewKeySigner(key)
 	check(t, err)
 	if address := i.server.log.find(t, `"validator":"(0x[0-9a-fA-F]{40})"`); !strings.EqualFold(address, signer.Address().Hex()) {
 		t.Errorf("the server says the address is %s", address)
