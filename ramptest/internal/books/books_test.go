@@ -24,6 +24,16 @@ func burn() *Order {
 	return NewOrder(uuid.MustParse("6a2415eb-0000-4000-8000-000000000000"), false, gold(100))
 }
 
+// windows returns a function that plays a window with one call.
+func windows(p *Player) func(c Call, before, after int64) Verdict {
+	return func(c Call, before, after int64) Verdict {
+		p.Look(gold(before))
+		v := p.Judge([]Call{c}, gold(before), gold(after), true)
+		p.End(v)
+		return v
+	}
+}
+
 // step is a window with one call: of an order, with what the player owns before
 // and after it.
 type step struct {
@@ -288,12 +298,7 @@ func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 // A late effect may also hide in what another order moved wrongly.
 func TestALateEffectBesideAWrongOneIsUnknown(t *testing.T) {
 	p, late, wrong := &Player{}, mint(), burn()
-	window := func(c Call, before, after int64) Verdict {
-		p.Look(gold(before))
-		v := p.Judge([]Call{c}, gold(before), gold(after), true)
-		p.End(v)
-		return v
-	}
+	window := windows(p)
 	window(Call{Order: late, Answer: Yes}, 1000, 900)
 	late.Deliver(false, false)
 	window(Call{Order: late, Result: true, Answer: Open}, 900, 900)
@@ -333,12 +338,7 @@ func TestACallBeforeTheFirstReadingStaysUnknown(t *testing.T) {
 // Two late effects may hide each other: nothing has moved, though both have come.
 func TestLateEffectsThatMakeUpForEachOtherAreNotDemandedAgain(t *testing.T) {
 	p, taken, granted := &Player{}, mint(), burn()
-	window := func(c Call, before, after int64) Verdict {
-		p.Look(gold(before))
-		v := p.Judge([]Call{c}, gold(before), gold(after), true)
-		p.End(v)
-		return v
-	}
+	window := windows(p)
 	window(Call{Order: taken, Answer: Yes}, 1000, 1000)
 	granted.Deliver(true, true)
 	window(Call{Order: granted, Result: true, Answer: Open}, 1000, 1000)
