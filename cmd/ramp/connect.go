@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -19,17 +18,16 @@ import (
 
 const connectUsage = `usage: ramp connect -url URL -key-file FILE -project ID -token ADDRESS [flags]
 
-Calls initialize with both readings of the HMAC key, says which one the service accepts,
-and what to do next. With -game, it calls that server as the service does, about an order
-that does not exist. It moves nothing, shows no secret, and asks before it calls a mainnet.
-$RAMP_VALIDATOR_KEY has the validator key, and $RAMP_ACCESS_TOKEN the token of -session.
+Says which reading of the HMAC key the service accepts, and what to do next. With -game,
+calls that server about an order that does not exist. Moves nothing, shows no secret, asks
+before a mainnet. Reads $RAMP_VALIDATOR_KEY, and $RAMP_ACCESS_TOKEN: the token of -session.
 
 Exit status: 0 if all is well, 1 if something is wrong, 2 if nothing was called.
 `
 
 // contact is a first contact with a service, a node and a game's server.
 type contact struct {
-	out                                                  io.Writer
+	stdio
 	url, key, project, token, network, page              string
 	session, access, rpc, game, assets, validate, result string
 	next                                                 []string // what to do
@@ -38,7 +36,7 @@ type contact struct {
 
 // firstContact is the command connect.
 func firstContact(ctx context.Context, args []string, std stdio) int {
-	c := &contact{out: std.out, access: os.Getenv("RAMP_ACCESS_TOKEN")}
+	c := &contact{stdio: std, access: os.Getenv("RAMP_ACCESS_TOKEN")}
 	set := newFlags("connect", connectUsage)
 	keyFile := set.String("key-file", "", "`file` with the console's HMAC key (required)")
 	set.StringVar(&c.url, "url", "", "`URL` of the service's API (required)")
@@ -60,8 +58,7 @@ func firstContact(ctx context.Context, args []string, std stdio) int {
 	c.key = strings.TrimRight(string(key), "\r\n")
 	if c.network == string(ramp.Mainnet) {
 		fmt.Fprint(std.out, "This calls a mainnet, and moves nothing. Type yes to go on: ")
-		var answer string
-		if _, err := fmt.Fscanln(std.in, &answer); err != nil || answer != "yes" {
+		if _, err := fmt.Fscanf(std.in, "yes\n"); err != nil {
 			return complain(std, "connect", errors.New("nothing was called"))
 		}
 	}
@@ -82,11 +79,11 @@ func firstContact(ctx context.Context, args []string, std stdio) int {
 		}
 		c.say("ok", "node", fmt.Sprint("its chain ID is ", id), err, "Set RPCConfig.ChainID to the chain ID of the "+c.network+".")
 	}
-	if c.game != "" && !accepted.IsZero() {
-		c.call(ctx, http.MethodGet, c.assets, "")
+	if c.game != "" && len(accepted) == 1 {
 		body := `{"session_id":"ramp-connect","uuid":"` + uuid.NewString() + `"}`
-		c.call(ctx, http.MethodPost, c.validate, body, accepted.Sign([]byte(body)))
-		c.call(ctx, http.MethodPost, c.result, body, accepted.Sign([]byte(body)))
+		c.call(ctx, http.MethodGet, c.assets, "")
+		c.call(ctx, http.MethodPost, c.validate, body, accepted[0].Sign([]byte(body)))
+		c.call(ctx, http.MethodPost, c.result, body, accepted[0].Sign([]byte(body)))
 	}
 	c.next = append(c.next, "Judge a test server: ramp check. Then mint the smallest amount on the testnet.")
 	fmt.Fprintln(std.out, "\nNext:\n- "+strings.Join(c.next, "\n- "))
@@ -102,26 +99,24 @@ func (c *contact) say(word, subject, text string, err error, next ...string) {
 	fmt.Fprintf(c.out, "%-5s  %-17s  %s\n", word, subject, strings.ReplaceAll(text, "ramp: ", ""))
 }
 
-// initialize calls the service with each reading of the key, and returns the one that it
-// accepts, or the zero key. The error is that of a flag.
-func (c *contact) initialize(ctx context.Context) (accepted ramp.HMACKey, err error) {
+// initialize calls the service with each reading of the key, and returns those that it
+// accepts. The error is that of a flag.
+func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err error) {
 	item := []ramp.Item{{ID: "ramp-connect", Amount: ramp.NewAmount(1), IconURL: "https://example.com/icon.png"}}
 	request := ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 		Network: ramp.Network(c.network), ProjectID: c.project, Token: c.token, Materials: item, Outputs: item}}
-	known := 0
-	for i, read := range []func(string) (ramp.HMACKey, error){ramp.TextKey, ramp.Base64URLKey} {
-		name := []string{"ramp.TextKey", "ramp.Base64URLKey"}[i]
+	for i, name := range []string{"ramp.TextKey", "ramp.Base64URLKey"} {
 		var started *ramp.Initialization
-		key, unreadable := read(c.key)
+		key, unreadable := readKey(c.key, []string{"text", "base64url"}[i])
 		client, err := ramp.NewClient(ramp.ClientConfig{URL: c.url, Key: key, Retries: -1})
 		if err = cmp.Or(unreadable, err); err == nil {
 			started, err = client.Initialize(ctx, request)
 		}
 		switch invalid := (*ramp.InvalidError)(nil); {
 		case errors.As(err, &invalid):
-			return accepted, err
+			return nil, err
 		case err == nil, errors.Is(err, ramp.ErrRampNotFound), errors.Is(err, ramp.ErrRampNotExists): // after it verified the HMAC
-			accepted, known = key, known+1
+			accepted = append(accepted, key)
 			c.say("ok", name, "the service accepts it", err, "Read the HMAC key with "+name+".")
 			if c.page != "" && err == nil { // without a token
 				page, err := started.ExchangeURL(c.page, ramp.Session{ID: c.session, Token: ramp.NewAccessToken("ACCESS_TOKEN")})
@@ -132,8 +127,7 @@ func (c *contact) initialize(ctx context.Context) (accepted ramp.HMACKey, err er
 		}
 	}
 	if wrong := [...]string{0: "the service accepts no reading of it: compare -key-file and -url with the console",
-		2: "the service answers both readings alike, so it did not verify the HMAC"}[known]; wrong != "" {
-		accepted = ramp.HMACKey{}
+		2: "the service answers both readings alike, so it did not verify the HMAC"}[len(accepted)]; wrong != "" {
 		c.say("", "key", "", errors.New(wrong))
 	}
 	return accepted, nil
@@ -157,7 +151,7 @@ func (c *contact) call(ctx context.Context, method, path, body string, mac ...st
 	}
 	defer response.Body.Close()
 	var answer ramp.Response[json.RawMessage]
-	err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&answer)
+	err = json.NewDecoder(http.MaxBytesReader(nil, response.Body, 1<<20)).Decode(&answer)
 	text := fmt.Sprintf("%s %s: HTTP %d %s", method, path, response.StatusCode, secrets.Line(string(answer.ErrorCode), 100))
 	switch accept := mac == nil && c.access != ""; {
 	case err != nil, !answer.Success && answer.ErrorCode == "", response.StatusCode == http.StatusNotFound:
