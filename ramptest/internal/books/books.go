@@ -359,7 +359,7 @@ func (p *Player) enter(v Verdict, w way) {
 			p.prior[o] = o.Totals
 		}
 		o.settle(w.steps)
-		o.Late = nil
+		p.await(o, w.steps, w.steps)
 		return
 	case v.free && len(v.ways) > 1:
 		o.Mixed = true

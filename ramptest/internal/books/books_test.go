@@ -295,6 +295,15 @@ func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 	}
 }
 
+// So may one of a call before the first reading, with a call about another order.
+func TestALateEffectOfACallBeforeTheFirstReadingIsNobodyElses(t *testing.T) {
+	p, o := &Player{}, mint()
+	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, nil, nil, true))
+	o.Deliver(false, false)
+	p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Open}}, nil, nil, true))
+	assert.Empty(t, windows(p)(Call{Order: burn(), Answer: Yes}, 900, 1000).Problem) // given back
+}
+
 // A late effect may also hide in what another order moved wrongly.
 func TestALateEffectBesideAWrongOneIsUnknown(t *testing.T) {
 	p, late, wrong := &Player{}, mint(), burn()
