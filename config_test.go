@@ -55,19 +55,18 @@ func tryFields[Config any](t *testing.T, required func(*testing.T) Config, trial
 
 func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 	required := func(t *testing.T) ramp.HandlerConfig {
-		return ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
+		return ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner()}
 	}
 	makeHandler := func(t *testing.T, c ramp.HandlerConfig) *ramp.Handler {
-		handler := ramp.Must(ramp.NewHandler(c))
-		return handler
+		return ramp.Must(ramp.NewHandler(c))
 	}
 	validate := func(t *testing.T, c ramp.HandlerConfig) ramp.Reply {
 		body := validateCall().bytes()
-		return makeHandler(t, c).AnswerValidate(t.Context(), signed(t, body), body)
+		return makeHandler(t, c).AnswerValidate(t.Context(), signed(body), body)
 	}
 	result := func(t *testing.T, c ramp.HandlerConfig) ramp.Reply {
 		body := webhookResult().bytes()
-		return makeHandler(t, c).AnswerResult(t.Context(), signed(t, body), body)
+		return makeHandler(t, c).AnswerResult(t.Context(), signed(body), body)
 	}
 	status := func(t *testing.T, c ramp.HandlerConfig) any { return validate(t, c).Status }
 	rejecting := &recorder{validate: func() error { return ramp.Reject("SHORT") }}
@@ -75,15 +74,14 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 	otherSigner, err := ramp.NewKeySigner(strings.Repeat("12", 32))
 	require.NoError(t, err)
 	onlyNode := func(t *testing.T) *ramp.RPC {
-		return (&chain{receipt: string(onChain().bytes()), head: 10, block: map[uint64]string{10: blockA}}).client(t)
+		return (&chain{receipt: string(onChain().bytes()), head: 10, block: map[uint64]string{10: blockA}}).client()
 	}
 	var order ramp.Order
 	memory := func(order *ramp.Order) ramp.Store {
-		store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
+		return &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 			*order = step.Order
 			return nil
 		}}
-		return store
 	}
 	var log bytes.Buffer
 	var watched watcher
@@ -97,7 +95,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			required: false, then: true,
 		},
 		"Players": {
-			set: func(c *ramp.HandlerConfig) { *c = inMemory(t, *c); c.Game, c.Players = nil, strictPlayers{} },
+			set: func(c *ramp.HandlerConfig) { *c = inMemory(*c); c.Game, c.Players = nil, strictPlayers{} },
 			see: status, required: 200, then: 500,
 		},
 		"Store": {
@@ -111,7 +109,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 		},
 		"OnConflict": {
 			set: func(c *ramp.HandlerConfig) {
-				*c = inMemory(t, *c)
+				*c = inMemory(*c)
 				c.Game = nil
 				c.OnConflict = func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
 			},
@@ -121,14 +119,14 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 				}
 				handler := makeHandler(t, c)
 				body := validateCall().bytes()
-				require.Equal(t, 200, handler.AnswerValidate(t.Context(), signed(t, body), body).Status)
+				require.Equal(t, 200, handler.AnswerValidate(t.Context(), signed(body), body).Status)
 				body = resultCall().with("intent", burnObject()).bytes()
-				return handler.AnswerResult(t.Context(), signed(t, body), body).Status
+				return handler.AnswerResult(t.Context(), signed(body), body).Status
 			},
 			required: 500, then: 400,
 		},
 		"Terms": {
-			set: func(c *ramp.HandlerConfig) { c.Terms = newTerms(t, goldProduct()) },
+			set: func(c *ramp.HandlerConfig) { c.Terms = newTerms(goldProduct()) },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				return strings.Contains(string(validate(t, c).Body), string(ramp.CodeTerms))
 			},
@@ -194,9 +192,9 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 				c.Game, c.Players, c.Store, c.Chain = nil, noPlayers{}, memory(&order), onlyNode(t)
 				body := validateCall().with("intent", burnObject()).bytes()
 				handler := makeHandler(t, c)
-				require.Equal(t, 200, handler.AnswerValidate(t.Context(), signed(t, body), body).Status)
+				require.Equal(t, 200, handler.AnswerValidate(t.Context(), signed(body), body).Status)
 				body = webhookResult().bytes()
-				return handler.AnswerResult(t.Context(), signed(t, body), body).Status
+				return handler.AnswerResult(t.Context(), signed(body), body).Status
 			},
 			required: 200, then: 500, // no decimals
 		},
@@ -283,14 +281,13 @@ func TestEveryFieldOfATermsConfig(t *testing.T) {
 			return nil
 		}}
 		terms := ramp.Must(ramp.NewTerms(c))
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms,
-			Key: testKey(t), Signer: testSigner(t), Logger: slog.New(slog.DiscardHandler)})
-		require.NoError(t, err)
+		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms,
+			Key: testKey(), Signer: testSigner(), Logger: slog.New(slog.DiscardHandler)}))
 		body := validateCall().with("intent", intent).bytes()
-		return handler.AnswerValidate(t.Context(), signed(t, body), body), order
+		return handler.AnswerValidate(t.Context(), signed(body), body), order
 	}
 	mint := func(swords, tokens string) ramp.Intent {
-		return mintOf(t, swordToken+" "+tokens, "sword "+swords)
+		return mintOf(swordToken+" "+tokens, "sword "+swords)
 	}
 	approved := func(swords, tokens string) func(*testing.T, ramp.TermsConfig) any {
 		return func(t *testing.T, c ramp.TermsConfig) any {
@@ -333,9 +330,8 @@ func TestEveryFieldOfATermsConfig(t *testing.T) {
 
 func TestEveryFieldOfAClientConfig(t *testing.T) {
 	const url = "https://api.example.com"
-	required := func(t *testing.T) ramp.ClientConfig { return ramp.ClientConfig{URL: url, Key: testKey(t)} }
-	otherKey, err := ramp.TextKey("another key")
-	require.NoError(t, err)
+	required := func(t *testing.T) ramp.ClientConfig { return ramp.ClientConfig{URL: url, Key: testKey()} }
+	otherKey := ramp.Must(ramp.TextKey("another key"))
 	wire := &overWire{Transport: &script{steps: steps{status(200, nil, okAnswer)}}}
 	call := func(t *testing.T, c ramp.ClientConfig) (*ramp.Initialization, error) {
 		client := ramp.Must(ramp.NewClient(c))
@@ -344,8 +340,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 	seen := func(of func(*http.Request) any) func(*testing.T, ramp.ClientConfig) any {
 		return func(t *testing.T, c ramp.ClientConfig) any {
 			c.HTTPClient = &http.Client{Transport: wire}
-			_, err := call(t, c)
-			require.NoError(t, err)
+			ramp.Must(call(t, c))
 			return of(wire.asked)
 		}
 	}
@@ -358,8 +353,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			set: func(c *ramp.ClientConfig) { c.Observer = watched.observer() },
 			see: func(t *testing.T, c ramp.ClientConfig) any {
 				c.HTTPClient = &http.Client{Transport: wire}
-				_, err := call(t, c)
-				require.NoError(t, err)
+				ramp.Must(call(t, c))
 				return watched.take()
 			},
 			required: "", then: "start initialize initialize, start attempt initialize, end attempt initialize, end initialize initialize",
@@ -372,7 +366,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 		"Key": {
 			set:      func(c *ramp.ClientConfig) { c.Key = otherKey },
 			see:      seen(func(r *http.Request) any { return r.Header.Get("X-HMAC-SIGNATURE") }),
-			required: testKey(t).Sign([]byte(testRequestBytes)), then: otherKey.Sign([]byte(testRequestBytes)),
+			required: testKey().Sign([]byte(testRequestBytes)), then: otherKey.Sign([]byte(testRequestBytes)),
 		},
 		"HTTPClient": {
 			set: func(c *ramp.ClientConfig) { c.HTTPClient = &http.Client{Transport: wire} },
@@ -418,7 +412,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			required: [2]int{0, 0}, then: [2]int{0, 1},
 		},
 		"Terms": {
-			set: func(c *ramp.ClientConfig) { c.Terms = newTerms(t, goldProduct()) },
+			set: func(c *ramp.ClientConfig) { c.Terms = newTerms(goldProduct()) },
 			see: func(t *testing.T, c ramp.ClientConfig) any {
 				c.HTTPClient = &http.Client{Transport: wire}
 				client := ramp.Must(ramp.NewClient(c))
@@ -432,8 +426,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			see: func(t *testing.T, c ramp.ClientConfig) (got any) {
 				synctest.Test(t, func(t *testing.T) {
 					c.HTTPClient = &http.Client{Transport: &script{start: time.Now(), steps: steps{status(200, nil, okAnswer)}}}
-					started, err := call(t, c)
-					require.NoError(t, err)
+					started := ramp.Must(call(t, c))
 					got = started.ExpiresAt.UTC()
 				})
 				return got
@@ -448,8 +441,7 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 	required := func(*testing.T) ramp.RPCConfig { return ramp.RPCConfig{URL: url} }
 	wire := &overWire{Transport: &chain{head: 7}}
 	makeRPC := func(t *testing.T, c ramp.RPCConfig) *ramp.RPC {
-		r := ramp.Must(ramp.NewRPC(c))
-		return r
+		return ramp.Must(ramp.NewRPC(c))
 	}
 	call := func(t *testing.T, c ramp.RPCConfig) error {
 		_, err := makeRPC(t, c).BlockNumber(t.Context())
@@ -548,8 +540,7 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 					node.after(time.Millisecond, func() { node.receipt = mined(10, blockA) })
 					c.HTTPClient = &http.Client{Transport: node}
 					start := time.Now()
-					_, err := makeRPC(t, c).WaitReceipt(t.Context(), common.MaxHash, 1)
-					require.NoError(t, err)
+					ramp.Must(makeRPC(t, c).WaitReceipt(t.Context(), common.MaxHash, 1))
 					got = time.Since(start)
 				})
 				return got
@@ -652,24 +643,23 @@ func TestConfigsAreCopied(t *testing.T) {
 	client := &http.Client{Transport: wire}
 	header := http.Header{"X-Api-Key": {"k"}}
 	rpc := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header, HTTPClient: client}))
-	api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: client}))
+	api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), HTTPClient: client}))
 	header["X-Api-Key"][0] = "another"
 	header.Set("X-More", "more")
 	client.Transport = &script{steps: steps{disconnect}}
 
-	_, err := rpc.BlockNumber(t.Context())
-	require.NoError(t, err)
+	ramp.Must(rpc.BlockNumber(t.Context()))
 	assert.Equal(t, "k", wire.asked.Header.Get("X-Api-Key"))
 	assert.Empty(t, wire.asked.Header.Get("X-More"))
 	wire.Transport = &script{steps: steps{status(200, nil, okAnswer)}}
-	_, err = api.Initialize(t.Context(), testRequest())
+	_, err := api.Initialize(t.Context(), testRequest())
 	assert.NoError(t, err)
 
 	var db recordingDB
 	begin := sql.TxOptions{Isolation: sql.LevelSerializable}
 	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Apply: applyNothing, TxOptions: &begin}))
 	begin.Isolation = sql.LevelReadCommitted
-	r := mintRequest(t)
+	r := mintRequest()
 	_, err = store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
 	assert.ErrorIs(t, err, errRecorded)
 	assert.Equal(t, sql.LevelSerializable, sql.IsolationLevel(db.options.Isolation))
@@ -681,8 +671,7 @@ func TestConfigsShowNoKey(t *testing.T) {
 	const hmacSecret, validatorSecret = "secret-of-the-console", "1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
 	key := ramp.Must(ramp.TextKey(hmacSecret))
 	signer := ramp.Must(ramp.NewKeySigner(validatorSecret))
-	node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/" + hmacSecret})
-	require.NoError(t, err)
+	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/" + hmacSecret}))
 	var shown strings.Builder
 	for _, config := range []any{
 		ramp.HandlerConfig{Terms: anyTerms, Game: playerGame{}, Key: key, Signer: signer, Chain: node},

@@ -45,16 +45,14 @@ func tokens(t testing.TB, text []byte) *node {
 	var read func() *node
 	read = func() *node {
 		n := &node{start: begin()}
-		token, err := d.Token()
-		require.NoError(t, err)
+		token := ramp.Must(d.Token())
 		switch token := token.(type) {
 		case json.Delim:
 			n.kind = map[json.Delim]string{'{': "an object", '[': "an array"}[token]
 			for d.More() {
 				member := begin()
 				if token == '{' {
-					name, err := d.Token()
-					require.NoError(t, err)
+					name := ramp.Must(d.Token())
 					n.names = append(n.names, name.(string))
 				}
 				value := read()

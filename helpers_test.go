@@ -23,10 +23,8 @@ import (
 var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
 
 // anyOf are terms that accept every order of a project on a network.
-func anyOf(t testing.TB, project string, network ramp.Network) *ramp.Terms {
-	t.Helper()
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: project, Network: network}))
-	return terms
+func anyOf(project string, network ramp.Network) *ramp.Terms {
+	return ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: project, Network: network}))
 }
 
 // The signing vectors were made with an independent implementation for this key,
@@ -60,16 +58,9 @@ var vectors = []signingVector{
 	},
 }
 
-func (v signingVector) digest(t testing.TB) ramp.Digest {
-	t.Helper()
-	d := ramp.Must(ramp.ParseDigest(v.digestText))
-	return d
-}
-
-func (v signingVector) signature(t testing.TB) ramp.Signature {
-	t.Helper()
-	s := ramp.Must(ramp.ParseSignature(v.signatureText))
-	return s
+func (v signingVector) digest() ramp.Digest { return ramp.Must(ramp.ParseDigest(v.digestText)) }
+func (v signingVector) signature() ramp.Signature {
+	return ramp.Must(ramp.ParseSignature(v.signatureText))
 }
 
 // The HMAC vectors are of a body with letters that take three bytes in UTF-8.
@@ -83,23 +74,9 @@ const (
 	hmacBase64Signature = "04f6008e6664944dd06565d3edf5fe2c8f92c8633f2947f6378ac651c9229098"
 )
 
-func testKey(t testing.TB) ramp.HMACKey {
-	t.Helper()
-	key := ramp.Must(ramp.TextKey(hmacText))
-	return key
-}
-
-func testSigner(t testing.TB) *ramp.Signer {
-	t.Helper()
-	signer := ramp.Must(ramp.NewKeySigner(vectorKey))
-	return signer
-}
-
-func vectorBase64Key(t testing.TB) ramp.HMACKey {
-	t.Helper()
-	key := ramp.Must(ramp.Base64URLKey(hmacBase64))
-	return key
-}
+func testKey() ramp.HMACKey         { return ramp.Must(ramp.TextKey(hmacText)) }
+func testSigner() *ramp.Signer      { return ramp.Must(ramp.NewKeySigner(vectorKey)) }
+func vectorBase64Key() ramp.HMACKey { return ramp.Must(ramp.Base64URLKey(hmacBase64)) }
 
 // assertFields checks that err is an InvalidError about exactly these fields.
 // Each is a path and the beginning of the problem: "uuid is required".
@@ -117,39 +94,31 @@ func assertFields(t *testing.T, err error, want ...string) {
 }
 
 // caller calls a handler as the service does, and returns the Err of the reply.
-type caller struct {
-	t       testing.TB
-	handler *ramp.Handler
-}
+type caller struct{ handler *ramp.Handler }
 
 // newCaller returns a caller of a new handler.
-func newCaller(t testing.TB, c ramp.HandlerConfig) caller {
-	t.Helper()
-	return caller{t, newHandler(t, c)}
-}
+func newCaller(c ramp.HandlerConfig) caller { return caller{newHandler(c)} }
 
 // newHandler returns a handler that, unless c says otherwise, accepts every order.
-func newHandler(t testing.TB, c ramp.HandlerConfig) *ramp.Handler {
-	t.Helper()
+func newHandler(c ramp.HandlerConfig) *ramp.Handler {
 	if c.Terms == nil {
 		c.Terms = anyTerms
 	}
 	if c.Key.IsZero() {
-		c.Key = testKey(t)
+		c.Key = testKey()
 	}
 	if c.Signer == nil {
-		c.Signer = testSigner(t)
+		c.Signer = testSigner()
 	}
-	handler := ramp.Must(ramp.NewHandler(c))
-	return handler
+	return ramp.Must(ramp.NewHandler(c))
 }
 
 // signed are the headers of a call whose HMAC is right.
-func signed(t testing.TB, body []byte) http.Header {
+func signed(body []byte) http.Header {
 	return http.Header{
 		"x-dapp-authorization": {"Bearer secret-token"},
 		"x-dapp-sessionid":     {"session-1"},
-		"x-hmac-signature":     {testKey(t).Sign(body)},
+		"x-hmac-signature":     {testKey().Sign(body)},
 	}
 }
 
@@ -164,9 +133,8 @@ func (c caller) Result(ctx context.Context, s ramp.Session, r *ramp.Result) erro
 }
 
 func (c caller) signed(s ramp.Session, message any) ([]byte, http.Header) {
-	body, err := json.Marshal(message)
-	require.NoError(c.t, err)
-	header := http.Header{ramp.HeaderHMAC: {testKey(c.t).Sign(body)}, ramp.HeaderAuthorization: {"Bearer token-1"}}
+	body := ramp.Must(json.Marshal(message))
+	header := http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}, ramp.HeaderAuthorization: {"Bearer token-1"}}
 	if s.ID != "" {
 		header.Set(ramp.HeaderSession, s.ID)
 	}
@@ -188,8 +156,7 @@ func assertCode(t *testing.T, err error, want ramp.Code) {
 // constantsOf returns the names of the constants of a type.
 func constantsOf(t *testing.T, kind string) (names []string) {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	files := ramp.Must(filepath.Glob("*.go"))
 	declared := regexp.MustCompile(`(?m)^\t(\w+) +` + kind + ` += `)
 	for _, file := range files {
 		text := ramp.Must(os.ReadFile(file))

@@ -24,8 +24,8 @@ func TestHMACVectors(t *testing.T) {
 		key  ramp.HMACKey
 		want string
 	}{
-		{"a key as text", testKey(t), hmacTextSignature},
-		{"a key as unpadded base64url", vectorBase64Key(t), hmacBase64Signature},
+		{"a key as text", testKey(), hmacTextSignature},
+		{"a key as unpadded base64url", vectorBase64Key(), hmacBase64Signature},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := []byte(hmacBody)
@@ -36,8 +36,8 @@ func TestHMACVectors(t *testing.T) {
 			assert.False(t, tt.key.IsZero())
 		})
 	}
-	assert.ErrorIs(t, testKey(t).Verify([]byte(hmacBody), hmacBase64Signature), ramp.ErrHMACInvalid)
-	assert.ErrorIs(t, vectorBase64Key(t).Verify([]byte(hmacBody), hmacTextSignature), ramp.ErrHMACInvalid)
+	assert.ErrorIs(t, testKey().Verify([]byte(hmacBody), hmacBase64Signature), ramp.ErrHMACInvalid)
+	assert.ErrorIs(t, vectorBase64Key().Verify([]byte(hmacBody), hmacTextSignature), ramp.ErrHMACInvalid)
 }
 
 func TestTextKeyRejects(t *testing.T) {
@@ -76,8 +76,7 @@ func TestBase64URLKeyIsStrict(t *testing.T) {
 			assertKeyRejected(t, key, err)
 		})
 	}
-	key, err := ramp.Base64URLKey("_w")
-	require.NoError(t, err)
+	key := ramp.Must(ramp.Base64URLKey("_w"))
 	assert.Equal(t, reference([]byte{0xff}, []byte("x")), key.Sign([]byte("x")))
 }
 
@@ -98,15 +97,14 @@ func reference(key, body []byte) string {
 func TestHMACKeysOfEveryLength(t *testing.T) {
 	for n := 1; n <= 200; n++ { // 64 is the block of SHA-256: longer keys are hashed first
 		raw := bytes.Repeat([]byte{byte(n)}, n)
-		key, err := ramp.Base64URLKey(base64.RawURLEncoding.EncodeToString(raw))
-		require.NoError(t, err)
+		key := ramp.Must(ramp.Base64URLKey(base64.RawURLEncoding.EncodeToString(raw)))
 		body := bytes.Repeat([]byte("b"), n*7)
 		assert.Equal(t, reference(raw, body), key.Sign(body), "%d bytes", n)
 	}
 }
 
 func TestVerifyRejects(t *testing.T) {
-	key, body := testKey(t), []byte(hmacBody)
+	key, body := testKey(), []byte(hmacBody)
 	good := key.Sign(body)
 	for _, tt := range []struct {
 		name, signature string
@@ -145,7 +143,7 @@ func TestZeroHMACKeyFailsClosed(t *testing.T) {
 	for name, zero := range map[string]ramp.HMACKey{
 		"the zero value":                       {},
 		"a zero value rotated":                 ramp.HMACKey{}.WithPrevious(),
-		"a zero value in front of a whole lot": ramp.HMACKey{}.WithPrevious(testKey(t).WithPrevious(vectorBase64Key(t))),
+		"a zero value in front of a whole lot": ramp.HMACKey{}.WithPrevious(testKey().WithPrevious(vectorBase64Key())),
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.True(t, zero.IsZero())
@@ -162,9 +160,7 @@ func TestZeroHMACKeyFailsClosed(t *testing.T) {
 func TestRotatedKeySignsWithTheNewestAndVerifiesWithAll(t *testing.T) {
 	body := []byte(hmacBody)
 	key := func(text string) ramp.HMACKey {
-		k, err := ramp.TextKey(text)
-		require.NoError(t, err)
-		return k
+		return ramp.Must(ramp.TextKey(text))
 	}
 	newest, older, oldest := key("key-3"), key("key-2"), key("key-1")
 	ring := newest.WithPrevious(older, oldest)
@@ -190,7 +186,7 @@ func TestRotatedKeySignsWithTheNewestAndVerifiesWithAll(t *testing.T) {
 }
 
 func TestHMACKeyIsSafeForConcurrentUse(t *testing.T) {
-	key := testKey(t).WithPrevious(vectorBase64Key(t))
+	key := testKey().WithPrevious(vectorBase64Key())
 	var group sync.WaitGroup
 	for n := range 8 {
 		group.Go(func() {
@@ -209,8 +205,8 @@ func TestVerifyDoesNotAllocate(t *testing.T) {
 		t.Skip("allocations cannot be counted under the race detector")
 	}
 	body := bytes.Repeat([]byte("b"), 10<<10)
-	key := testKey(t)
-	ring := vectorBase64Key(t).WithPrevious(key)
+	key := testKey()
+	ring := vectorBase64Key().WithPrevious(key)
 	signature := key.Sign(body)
 	var err error
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { err = key.Verify(body, signature) }))
@@ -224,7 +220,7 @@ func TestVerifyDoesNotAllocate(t *testing.T) {
 func BenchmarkVerify(b *testing.B) {
 	for _, size := range []int{1 << 10, 10 << 10} {
 		body := bytes.Repeat([]byte("b"), size)
-		key := testKey(b)
+		key := testKey()
 		signature := key.Sign(body)
 		b.Run(fmt.Sprintf("HMACKey/%dKiB", size>>10), func(b *testing.B) {
 			b.SetBytes(int64(size))

@@ -84,20 +84,18 @@ func newClientWith(t *testing.T, service http.Handler, c ramp.ClientConfig) *ram
 	t.Cleanup(server.Close)
 	c.URL = server.URL
 	if c.Key.IsZero() {
-		c.Key = testKey(t)
+		c.Key = testKey()
 	}
-	client := ramp.Must(ramp.NewClient(c))
-	return client
+	return ramp.Must(ramp.NewClient(c))
 }
 
 func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	service := &answering{status: 200, body: string(golden(t, "2.3-initialize-response.json"))}
+	service := &answering{status: 200, body: string(golden("2.3-initialize-response.json"))}
 	client := newClientWith(t, service, ramp.ClientConfig{Now: func() time.Time { return now }})
 
 	request := testRequest()
-	got, err := client.Initialize(t.Context(), request)
-	require.NoError(t, err)
+	got := ramp.Must(client.Initialize(t.Context(), request))
 	assert.Equal(t, goldenMint, got.UUID.String())
 	assert.Equal(t, now.Add(5*time.Minute), got.ExpiresAt)
 	assert.Equal(t, testRequest(), request, "the caller's request is left alone")
@@ -107,7 +105,7 @@ func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	assert.Equal(t, "application/json", service.asked.Header.Get("Content-Type"))
 	assert.Equal(t, "ramp-go", service.asked.Header.Get("User-Agent"))
 	assert.Equal(t, testRequestBytes, string(service.bytes))
-	assert.NoError(t, testKey(t).Verify(service.bytes, service.asked.Header.Get("X-HMAC-SIGNATURE")))
+	assert.NoError(t, testKey().Verify(service.bytes, service.asked.Header.Get("X-HMAC-SIGNATURE")))
 }
 
 func TestInitializeWritesAnEmptyListAsOne(t *testing.T) {
@@ -115,8 +113,7 @@ func TestInitializeWritesAnEmptyListAsOne(t *testing.T) {
 	request := testRequest()
 	for _, empty := range [][]ramp.Item{nil, {}} {
 		request.Intent.Outputs = empty
-		_, err := newClient(t, service).Initialize(t.Context(), request)
-		require.NoError(t, err)
+		ramp.Must(newClient(t, service).Initialize(t.Context(), request))
 		assert.Contains(t, string(service.bytes), `"outputs":[]`)
 	}
 }
@@ -168,12 +165,11 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 		{"7.1-project-missing.json", "Internal Server Error", "ramp not found", 500, ramp.ErrRampNotFound, "(check intent.project_id)"},
 		{"7.1-network-invalid.json", "Internal Server Error", "ramp not exists", 500, ramp.ErrRampNotExists, "(check intent.network)"},
 	}
-	source, err := os.ReadFile("errors.go")
-	require.NoError(t, err)
+	source := ramp.Must(os.ReadFile("errors.go"))
 	require.Len(t, failures, strings.Count(string(source), "(interface 7.1"), "one for each sentinel of 7.1")
 	for _, tt := range failures {
 		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not say
-			service := &answering{status: status, body: string(golden(t, tt.file))}
+			service := &answering{status: status, body: string(golden(tt.file))}
 			got, err := newClient(t, service).Initialize(t.Context(), testRequest())
 			assert.Nil(t, got)
 			assert.ErrorContains(t, err, tt.data+" "+tt.hint)
@@ -185,8 +181,8 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 			assert.Equal(t, 1, service.served, "the envelope's own failures are never retried")
 		}
 	}
-	client := newClientWith(t, &answering{status: 500, body: `{"code":500,"message":"","data":"invalid mac: of the body"}`}, ramp.ClientConfig{Key: vectorBase64Key(t)})
-	_, err = client.Initialize(t.Context(), testRequest())
+	client := newClientWith(t, &answering{status: 500, body: `{"code":500,"message":"","data":"invalid mac: of the body"}`}, ramp.ClientConfig{Key: vectorBase64Key()})
+	_, err := client.Initialize(t.Context(), testRequest())
 	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
 	assert.ErrorContains(t, err, "(the key was read as unpadded base64url: compare it with the console's, or try TextKey)")
 }
@@ -278,7 +274,7 @@ func initialize(t *testing.T, ctx context.Context, s *script) error {
 func initializeWith(t *testing.T, ctx context.Context, s *script, c ramp.ClientConfig) error {
 	t.Helper()
 	s.start = time.Now()
-	c.URL, c.Key, c.HTTPClient = "https://api.example.com", testKey(t), &http.Client{Transport: s}
+	c.URL, c.Key, c.HTTPClient = "https://api.example.com", testKey(), &http.Client{Transport: s}
 	client := ramp.Must(ramp.NewClient(c))
 	_, err := client.Initialize(ctx, testRequest())
 	return err
@@ -362,9 +358,8 @@ func TestACallIsValidFromTheAttemptThatSucceeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{start: time.Now(), steps: []func(*http.Request) (*http.Response, error){
 			status(429, map[string]string{"Retry-After": "20"}, ""), status(200, nil, okAnswer)}}
-		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: &http.Client{Transport: s}}))
-		got, err := client.Initialize(t.Context(), testRequest())
-		require.NoError(t, err)
+		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), HTTPClient: &http.Client{Transport: s}}))
+		got := ramp.Must(client.Initialize(t.Context(), testRequest()))
 		assert.Equal(t, s.start.Add(20*time.Second+ramp.UUIDValidity), got.ExpiresAt)
 	})
 }
@@ -382,7 +377,7 @@ func TestTheCallersHTTPClientIsNotChanged(t *testing.T) {
 
 func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 	for _, address := range []string{"api.example.com", "http://api.example.com", "https://user:secret@api.example.com", "https://api.example.com?key=secret"} {
-		_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t)})
+		_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey()})
 		var wrong *ramp.InvalidError
 		require.ErrorAs(t, err, &wrong, address)
 		assert.Equal(t, "ClientConfig.URL", wrong.Fields[0].Path)
@@ -397,7 +392,7 @@ func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 		{"ClientConfig.Timeout must not be negative", func(c *ramp.ClientConfig) { c.Timeout = -time.Second }},
 		{"ClientConfig.Retries must be at least -1, which means none", func(c *ramp.ClientConfig) { c.Retries = -2 }},
 	} {
-		config := ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t)}
+		config := ramp.ClientConfig{URL: "https://api.example.com", Key: testKey()}
 		test.change(&config)
 		client, err := ramp.NewClient(config)
 		assert.EqualError(t, err, "ramp: "+test.want)
@@ -426,7 +421,7 @@ func TestInitializeLogsWithoutSecrets(t *testing.T) {
 		assert.Contains(t, record, "duration")
 	}
 	assert.Contains(t, lines[0], testUUID)
-	assert.NotContains(t, log.String(), testKey(t).Sign([]byte(testRequestBytes)))
+	assert.NotContains(t, log.String(), testKey().Sign([]byte(testRequestBytes)))
 }
 
 func FuzzInitializeAnswer(f *testing.F) {
@@ -441,14 +436,13 @@ func FuzzInitializeAnswer(f *testing.F) {
 	for _, body := range []string{okAnswer, "", "null", "<html>", `{"code":200,"data":{"uuid":7}}`} {
 		f.Add(200, body)
 	}
-	key := testKey(f)
+	key := testKey()
 	f.Fuzz(func(t *testing.T, code int, body string) {
 		s := &script{steps: []func(*http.Request) (*http.Response, error){func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 		}}}
-		client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: key,
-			HTTPClient: &http.Client{Transport: s}, Retries: -1})
-		require.NoError(t, err)
+		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: key,
+			HTTPClient: &http.Client{Transport: s}, Retries: -1}))
 		got, err := client.Initialize(t.Context(), testRequest())
 		if err == nil {
 			assert.Equal(t, 2, code/100)
@@ -494,7 +488,7 @@ func TestAFeeIsAPartOfTheWhole(t *testing.T) {
 func TestAnIconAndAWalletMayHaveAnyForm(t *testing.T) {
 	for _, icon := range []string{"https://example.com/a.png", "data:image/png;base64,AA==", "//example.com/a.png", "/a.png", "a.png"} {
 		request := testRequest()
-		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: amount(t, "0.5"), IconURL: icon}}
+		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: amount("0.5"), IconURL: icon}}
 		request.WalletAddress = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
 		_, err := newClient(t, &answering{status: 200, body: okAnswer}).Initialize(t.Context(), request)
 		assert.NoError(t, err, icon)
@@ -617,7 +611,7 @@ func TestAReasonThatTheInterfaceDoesNotListIsShown(t *testing.T) {
 
 func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	shown := func(transport http.RoundTripper, address string) string {
-		return everythingShown(t, transport, ramp.ClientConfig{URL: address, Key: testKey(t)})
+		return everythingShown(t, transport, ramp.ClientConfig{URL: address, Key: testKey()})
 	}
 	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	require.NoError(t, listener.Close())
@@ -635,10 +629,9 @@ func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	assert.Contains(t, shown(late, "https://api.example.com"), "ramp: initialize: context deadline exceeded")
 
 	own := errors.New("the breaker is open")
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), Retries: -1,
-		HTTPClient: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, own })}})
-	require.NoError(t, err)
-	_, err = client.Initialize(t.Context(), testRequest())
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), Retries: -1,
+		HTTPClient: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, own })}}))
+	_, err := client.Initialize(t.Context(), testRequest())
 	assert.ErrorIs(t, err, own, "the errors of the caller's own transport are found")
 	assert.EqualError(t, err, "ramp: initialize: the breaker is open")
 }

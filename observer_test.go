@@ -87,7 +87,7 @@ type watchedStudio struct {
 
 func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer) *watchedStudio {
 	t.Helper()
-	s := &watchedStudio{watcher: &watcher{}, key: testKey(t)}
+	s := &watchedStudio{watcher: &watcher{}, key: testKey()}
 	game, _ := newVault(t, func(c *ramp.HandlerConfig) {
 		c.Observer = observer(s.watcher)
 		c.OnConflict = func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
@@ -99,7 +99,7 @@ func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer) *watc
 
 func (s *watchedStudio) call(t *testing.T, answer func(context.Context, http.Header, []byte) ramp.Reply, body object) ramp.Reply {
 	t.Helper()
-	return answer(t.Context(), signed(t, body.bytes()), body.bytes())
+	return answer(t.Context(), signed(body.bytes()), body.bytes())
 }
 
 // record is the last record of the log.
@@ -179,15 +179,14 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	var w watcher
 	var within []string
 	see := func(ctx context.Context) { within = append(within, ctx.Value(path{}).(string)) }
-	node, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Observer: w.observer(),
+	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Observer: w.observer(),
 		HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			see(r.Context())
 			return (&chain{receipt: string(onChain().bytes()), head: 10}).RoundTrip(r)
-		})}})
-	require.NoError(t, err)
-	handler := newHandler(t, ramp.HandlerConfig{Game: seeingGame{see: see}, Chain: node, Observer: w.observer()})
+		})}}))
+	handler := newHandler(ramp.HandlerConfig{Game: seeingGame{see: see}, Chain: node, Observer: w.observer()})
 	body := webhookResult().bytes()
-	require.Equal(t, 200, handler.AnswerResult(t.Context(), signed(t, body), body).Status)
+	require.Equal(t, 200, handler.AnswerResult(t.Context(), signed(body), body).Status)
 	assert.Equal(t, []string{"/result/wait/batch", "/result"}, within)
 	assert.Equal(t, "start webhook result, start rpc wait, start attempt batch, "+
 		"end attempt batch, end rpc wait, end webhook result", w.take())
@@ -207,9 +206,8 @@ func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w watcher
 		client := &http.Client{Transport: &script{steps: steps{disconnect, status(503, nil, ""), status(200, nil, okAnswer)}}}
-		api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t), HTTPClient: client, Observer: w.observer()}))
-		_, err := api.Initialize(t.Context(), testRequest())
-		require.NoError(t, err)
+		api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), HTTPClient: client, Observer: w.observer()}))
+		ramp.Must(api.Initialize(t.Context(), testRequest()))
 		const attempt = "start attempt initialize, end attempt initialize, "
 		assert.Equal(t, "start initialize initialize, "+attempt+attempt+attempt+"end initialize initialize", w.take())
 		var rejected *ramp.APIError
@@ -265,7 +263,7 @@ func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
 	slog.SetDefault(slog.New(panicking{slog.DiscardHandler}))
 	for _, logger := range []*slog.Logger{slog.Default(), nil} {
 		s := newWatchedStudio(t, (*watcher).observer)
-		config := inMemory(t, ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t), Logger: logger})
+		config := inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(), Logger: logger})
 		handler := ramp.Must(ramp.NewHandler(config))
 		assert.Equal(t, 200, s.call(t, handler.AnswerValidate, validateCall()).Status)
 		assert.Equal(t, 500, s.call(t, handler.AnswerResult, resultCall().without("uuid")).Status)
@@ -292,7 +290,7 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 			var log bytes.Buffer
 			var seen []ramp.Operation
 			synctest.Test(t, func(t *testing.T) {
-				handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
+				handler, err := ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
 					MaxBody: 100, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 					Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { seen = append(seen, op) }}}))
 				require.NoError(t, err)
@@ -301,7 +299,7 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 						send(handler)
 					}
 					body := []byte("{}") // genuine trouble in the same second
-					handler.AnswerResult(t.Context(), http.Header{ramp.HeaderHMAC: {testKey(t).Sign(body)}}, body)
+					handler.AnswerResult(t.Context(), http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}}, body)
 					time.Sleep(time.Second)
 				}
 			})
@@ -331,7 +329,7 @@ func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
 	s := newWatchedStudio(t, (*watcher).observer)
 	s.call(t, s.handler.AnswerValidate, validateCall())
 	body := resultCall().bytes()
-	header := signed(t, body)
+	header := signed(body)
 	header["x-dapp-sessionid"] = []string{"session-2"}
 	assert.Equal(t, 200, s.handler.AnswerResult(t.Context(), header, body).Status)
 	record := s.record(t)
@@ -342,22 +340,21 @@ func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
 // During a rotation, the log tells when the last call with an older key came.
 func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
 	newest := ramp.Must(ramp.TextKey("the newest key"))
-	other, err := ramp.TextKey("another older key")
-	require.NoError(t, err)
+	other := ramp.Must(ramp.TextKey("another older key"))
 	for _, c := range []struct {
 		key  ramp.HMACKey
 		want any
 	}{
-		{testKey(t), nil},
-		{newest.WithPrevious(testKey(t)), 1.0},
-		{newest.WithPrevious(other, testKey(t)), 2.0},
+		{testKey(), nil},
+		{newest.WithPrevious(testKey()), 1.0},
+		{newest.WithPrevious(other, testKey()), 2.0},
 	} {
 		var log bytes.Buffer
-		handler, err := ramp.NewHandler(inMemory(t, ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(t),
+		handler, err := ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(),
 			Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
 		require.NoError(t, err)
 		body := validateCall().bytes()
-		handler.AnswerValidate(t.Context(), signed(t, body), body)
+		handler.AnswerValidate(t.Context(), signed(body), body)
 		var record map[string]any
 		require.NoError(t, json.Unmarshal(log.Bytes(), &record))
 		assert.Equal(t, c.want, record["previous_key"], log.String())
@@ -376,7 +373,7 @@ func TestAnObserverIsToldNoSecret(t *testing.T) {
 		},
 	}
 	s := newWatchedStudio(t, func(*watcher) ramp.Observer { return show })
-	header := signed(t, validateCall().bytes())
+	header := signed(validateCall().bytes())
 	reply := s.handler.AnswerValidate(t.Context(), header, validateCall().bytes())
 	require.Equal(t, 200, reply.Status)
 	s.call(t, s.handler.AnswerValidate, validateCall().with("digest", "a wrong one"))
@@ -401,11 +398,10 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { ramp.ObserveNothing(t.Context()) }))
 
 	handler := func(observer ramp.Observer) *ramp.Handler {
-		h := newHandler(t, ramp.HandlerConfig{Game: recorderGame{}, Observer: observer})
-		return h
+		return newHandler(ramp.HandlerConfig{Game: recorderGame{}, Observer: observer})
 	}
 	body := resultCall().bytes()
-	header := signed(t, body)
+	header := signed(body)
 	cost := func(h *ramp.Handler) float64 {
 		return testing.AllocsPerRun(200, func() { h.AnswerResult(t.Context(), header, body) })
 	}

@@ -37,24 +37,17 @@ func (noPlayers) Assets(context.Context, ramp.Session) (*ramp.Player, error) { r
 
 func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
-func mintRequest(t testing.TB) *ramp.ValidateRequest {
-	t.Helper()
-	r := ramp.Must(ramp.ParseValidate(validateCall().bytes()))
-	return r
+func mintRequest() *ramp.ValidateRequest {
+	return ramp.Must(ramp.ParseValidate(validateCall().bytes()))
 }
 
-func burnRequest(t testing.TB) *ramp.ValidateRequest {
-	t.Helper()
-	r := ramp.Must(ramp.ParseValidate(validateCall().with("intent", burnObject()).bytes()))
-	return r
+func burnRequest() *ramp.ValidateRequest {
+	return ramp.Must(ramp.ParseValidate(validateCall().with("intent", burnObject()).bytes()))
 }
 
 // accepted returns the order that a request opens.
-func accepted(t testing.TB, r *ramp.ValidateRequest) ramp.Order {
-	t.Helper()
-	step := ramp.Must(ramp.Accept(player, r, atValidate)(nil))
-	require.True(t, step.New)
-	return step.Order
+func accepted(r *ramp.ValidateRequest) ramp.Order {
+	return ramp.Must(ramp.Accept(player, r, atValidate)(nil)).Order
 }
 
 // reported returns the result of an order with a status.
@@ -64,10 +57,8 @@ func reported(o ramp.Order, status uint64) *ramp.Result {
 }
 
 // ended returns the order after its result.
-func ended(t testing.TB, o ramp.Order, status uint64) ramp.Order {
-	t.Helper()
-	step := ramp.Must(ramp.Finish(reported(o, status), atResult)(&o))
-	return step.Order
+func ended(o ramp.Order, status uint64) ramp.Order {
+	return ramp.Must(ramp.Finish(reported(o, status), atResult)(&o)).Order
 }
 
 func TestAcceptOpensAnOrder(t *testing.T) {
@@ -77,8 +68,8 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 		direction ramp.Direction
 		effect    ramp.Effect
 	}{
-		"a mint takes": {mintRequest(t), ramp.Mint, ramp.Effect{Kind: ramp.Take, Assets: gold}},
-		"a burn takes nothing, and says what it will grant": {burnRequest(t), ramp.Burn, ramp.Effect{}},
+		"a mint takes": {mintRequest(), ramp.Mint, ramp.Effect{Kind: ramp.Take, Assets: gold}},
+		"a burn takes nothing, and says what it will grant": {burnRequest(), ramp.Burn, ramp.Effect{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step := ramp.Must(ramp.Accept(player, tt.request, atValidate)(nil))
@@ -94,7 +85,7 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 }
 
 func TestTheSameValidateIsARepeat(t *testing.T) {
-	stored := accepted(t, mintRequest(t))
+	stored := accepted(mintRequest())
 	for name, body := range map[string]object{
 		"in the same words":       validateCall(),
 		"1.00e2 for 100":          validateCall().with("intent.from.0.amount", json.Number("1.00e2")),
@@ -118,25 +109,23 @@ func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
 	intent := func(tokens ...map[string]any) *ramp.ValidateRequest {
 		burn := burnObject()
 		burn["from"] = tokens
-		r := ramp.Must(ramp.ParseValidate(validateCall().with("intent", burn).bytes()))
-		return r
+		return ramp.Must(ramp.ParseValidate(validateCall().with("intent", burn).bytes()))
 	}
 	token := func(kind, id string, n int) map[string]any {
 		return map[string]any{"type": kind, "id": id, "amount": n}
 	}
 	list := []map[string]any{token("ERC20", "0x2", 1), token("ERC20", "0x2", 2), token("ERC20", "0x1", 3), token("NFT", "0x3", 1)}
-	stored := accepted(t, intent(list...))
+	stored := accepted(intent(list...))
 	slices.Reverse(list)
 	again := intent(list...)
-	step, err := ramp.Accept(player, again, atResult)(&stored)
-	require.NoError(t, err)
+	step := ramp.Must(ramp.Accept(player, again, atResult)(&stored))
 	assert.False(t, step.New)
-	step = ramp.Must(ramp.Finish(reported(accepted(t, again), 1), atResult)(&stored))
+	step = ramp.Must(ramp.Finish(reported(accepted(again), 1), atResult)(&stored))
 	assert.Equal(t, ramp.Grant, step.Effect.Kind)
 }
 
 func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
-	stored := accepted(t, mintRequest(t))
+	stored := accepted(mintRequest())
 	for name, tt := range map[string]struct {
 		session string
 		body    object
@@ -154,9 +143,8 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 		"other options":      {"session-1", validateCall().with("intent.target_candidate", object{"a": 1}), "intent.target_candidate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := ramp.ParseValidate(tt.body.bytes())
-			require.NoError(t, err)
-			for _, order := range []ramp.Order{stored, ended(t, stored, 0)} {
+			r := ramp.Must(ramp.ParseValidate(tt.body.bytes()))
+			for _, order := range []ramp.Order{stored, ended(stored, 0)} {
 				step, err := ramp.Accept(ramp.Session{ID: tt.session}, r, atResult)(&order)
 				assert.Zero(t, step)
 				conflict := as[*ramp.ConflictError](t, err)
@@ -169,10 +157,9 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 // Stores may write JSON in their own way.
 func TestOptionsAreComparedAsJSON(t *testing.T) {
 	request := func(options string) *ramp.ValidateRequest {
-		r := ramp.Must(ramp.ParseValidate(validateCall().with("intent.target_candidate", json.RawMessage(options)).bytes()))
-		return r
+		return ramp.Must(ramp.ParseValidate(validateCall().with("intent.target_candidate", json.RawMessage(options)).bytes()))
 	}
-	stored := accepted(t, request(`{"a":[1,{"b":"<","c":null}],"n":100000000000000000001}`))
+	stored := accepted(request(`{"a":[1,{"b":"<","c":null}],"n":100000000000000000001}`))
 	for options, repeat := range map[string]bool{
 		`{"n": 100000000000000000001, "a": [1, {"c":null, "b":"\u003c"}]}`: true,
 		`{"n": 100000000000000000000, "a": [1, {"c":null, "b":"\u003c"}]}`: false,
@@ -183,18 +170,17 @@ func TestOptionsAreComparedAsJSON(t *testing.T) {
 	} {
 		_, err := ramp.Accept(player, request(options), atResult)(&stored)
 		assert.Equal(t, repeat, err == nil, options)
-		result := reported(accepted(t, request(options)), 1)
+		result := reported(accepted(request(options)), 1)
 		_, err = ramp.Finish(result, atResult)(&stored)
 		assert.NoError(t, err, "the options of a result are never compared")
 	}
 }
 
 func TestAValidateForAnOrderThatIsOverIsRejected(t *testing.T) {
-	stored := accepted(t, mintRequest(t))
-	abandoned, err := ramp.Abandon("lost", atResult)(&stored)
-	require.NoError(t, err)
-	for _, order := range []ramp.Order{ended(t, stored, 0), ended(t, stored, 1), abandoned.Order} {
-		_, err := ramp.Accept(player, mintRequest(t), atResult)(&order)
+	stored := accepted(mintRequest())
+	abandoned := ramp.Must(ramp.Abandon("lost", atResult)(&stored))
+	for _, order := range []ramp.Order{ended(stored, 0), ended(stored, 1), abandoned.Order} {
+		_, err := ramp.Accept(player, mintRequest(), atResult)(&order)
 		assert.ErrorIs(t, err, ramp.ErrOrderFinished, order.State)
 	}
 }
@@ -202,15 +188,15 @@ func TestAValidateForAnOrderThatIsOverIsRejected(t *testing.T) {
 func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 	for path, change := range map[string]func(string) ramp.Transition{
 		"session_id": func(text string) ramp.Transition {
-			return ramp.Accept(ramp.Session{ID: text}, mintRequest(t), atValidate)
+			return ramp.Accept(ramp.Session{ID: text}, mintRequest(), atValidate)
 		},
 		"project_id": func(text string) ramp.Transition {
-			r := mintRequest(t)
+			r := mintRequest()
 			r.ProjectID = text
 			return ramp.Accept(player, r, atValidate)
 		},
 		"user_address": func(text string) ramp.Transition {
-			r := mintRequest(t)
+			r := mintRequest()
 			r.UserAddress = text
 			return ramp.Accept(player, r, atValidate)
 		},
@@ -233,9 +219,9 @@ func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 		var wrong *ramp.InvalidError
 		assert.False(t, errors.As(err, &wrong), "the longest one is accepted")
 	}
-	_, err := ramp.Accept(ramp.Session{ID: " "}, mintRequest(t), atValidate)(nil)
+	_, err := ramp.Accept(ramp.Session{ID: " "}, mintRequest(), atValidate)(nil)
 	assertFields(t, err, "session_id is required")
-	stored := accepted(t, mintRequest(t))
+	stored := accepted(mintRequest())
 	for _, order := range []*ramp.Order{nil, &stored} {
 		_, err = ramp.Accept(player, &ramp.ValidateRequest{}, atValidate)(order)
 		assertFields(t, err, "intent.method", "intent.type", "intent.from", "intent.to")
@@ -246,7 +232,7 @@ func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 
 // One table lists the effect of every outcome on an order in every state.
 func TestFinishAndAbandon(t *testing.T) {
-	mint, burn := accepted(t, mintRequest(t)), accepted(t, burnRequest(t))
+	mint, burn := accepted(mintRequest()), accepted(burnRequest())
 	abandon := func(o ramp.Order) ramp.Order {
 		step := ramp.Must(ramp.Abandon("lost", atResult)(&o))
 		return step.Order
@@ -270,16 +256,16 @@ func TestFinishAndAbandon(t *testing.T) {
 		{"a burn fails", burn, fail, ramp.OrderFailed, ramp.Nothing, false, nil},
 		{"a burn is abandoned", burn, lose, ramp.OrderAbandoned, ramp.Nothing, false, nil},
 
-		{"a success again", ended(t, burn, 1), succeed, ramp.OrderSucceeded, ramp.Nothing, true, nil},
-		{"a failure again", ended(t, mint, 0), fail, ramp.OrderFailed, ramp.Nothing, true, nil},
+		{"a success again", ended(burn, 1), succeed, ramp.OrderSucceeded, ramp.Nothing, true, nil},
+		{"a failure again", ended(mint, 0), fail, ramp.OrderFailed, ramp.Nothing, true, nil},
 		{"abandoned again", abandon(mint), lose, ramp.OrderAbandoned, ramp.Nothing, true, nil},
 		{"a failure after abandon", abandon(mint), fail, ramp.OrderAbandoned, ramp.Nothing, true, nil},
 
 		{"a success after abandon", abandon(mint), succeed, "", "", false, ramp.ErrOrderConflict},
-		{"a failure after a success", ended(t, mint, 1), fail, "", "", false, ramp.ErrOrderConflict},
-		{"a success after a failure", ended(t, burn, 0), succeed, "", "", false, ramp.ErrOrderConflict},
-		{"abandoned after a success", ended(t, mint, 1), lose, "", "", false, ramp.ErrOrderFinished},
-		{"abandoned after a failure", ended(t, mint, 0), lose, "", "", false, ramp.ErrOrderFinished},
+		{"a failure after a success", ended(mint, 1), fail, "", "", false, ramp.ErrOrderConflict},
+		{"a success after a failure", ended(burn, 0), succeed, "", "", false, ramp.ErrOrderConflict},
+		{"abandoned after a success", ended(mint, 1), lose, "", "", false, ramp.ErrOrderFinished},
+		{"abandoned after a failure", ended(mint, 0), lose, "", "", false, ramp.ErrOrderFinished},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.stored
@@ -328,7 +314,7 @@ func TestFinishAndAbandon(t *testing.T) {
 // The stored order decides what moves. Only a readable contradiction stops a
 // result, and a person must resolve it.
 func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
-	mint, burn := accepted(t, mintRequest(t)), accepted(t, burnRequest(t))
+	mint, burn := accepted(mintRequest()), accepted(burnRequest())
 	for _, tt := range []struct {
 		name     string
 		order    ramp.Order
@@ -346,7 +332,7 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 			r.Intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble}
 		}, "intent"},
 		{"more than any quantity", mint, func(r *ramp.Result) {
-			r.Intent.From[0].Amount = amount(t, "9e99")
+			r.Intent.From[0].Amount = amount("9e99")
 			r.Intent.From = append(r.Intent.From, r.Intent.From[0])
 		}, "intent"},
 		{"the game's side missing", mint, func(r *ramp.Result) { r.Intent.From = nil }, ""},
@@ -375,8 +361,7 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, status := range []uint64{0, 1} {
 				r := reported(tt.order, status)
-				written, err := json.Marshal(r.Intent) // so that a change is the result's alone
-				require.NoError(t, err)
+				written := ramp.Must(json.Marshal(r.Intent))
 				require.NoError(t, json.Unmarshal(written, &r.Intent))
 				tt.change(r)
 				step, err := ramp.Finish(r, atResult)(&tt.order)
@@ -400,7 +385,7 @@ func TestOnlyAHashIsStoredAsOne(t *testing.T) {
 		"": "", hash: "", "0x": "", "0x" + hash[2:]: "", "0x" + hash + "00": "", "0x" + strings.Repeat("zz", 32): "", "1x" + hash: "", "0xg" + hash[1:]: "", "0x" + hash[1:] + "g": "",
 		"😀": "", strings.Repeat("x", 64<<10): "",
 	} {
-		o := accepted(t, mintRequest(t))
+		o := accepted(mintRequest())
 		r := &ramp.Result{UUID: o.UUID, TxHash: reported, Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
 		step := ramp.Must(ramp.Finish(r, atResult)(&o))
 		assert.Equal(t, want, step.Order.TxHash)
@@ -408,17 +393,16 @@ func TestOnlyAHashIsStoredAsOne(t *testing.T) {
 }
 
 func TestAnOrderSurvivesJSON(t *testing.T) {
-	r := mintRequest(t)
-	r.Intent.From[0].Amount = amount(t, "1000000000000000000000000000001.000000000000000000000000000001")
-	for _, order := range []ramp.Order{accepted(t, r), ended(t, accepted(t, r), 0), ended(t, accepted(t, burnRequest(t)), 1)} {
+	r := mintRequest()
+	r.Intent.From[0].Amount = amount("1000000000000000000000000000001.000000000000000000000000000001")
+	for _, order := range []ramp.Order{accepted(r), ended(accepted(r), 0), ended(accepted(burnRequest()), 1)} {
 		written := ramp.Must(json.Marshal(order))
 		var read ramp.Order
 		require.NoError(t, json.Unmarshal(written, &read))
 		assert.Equal(t, order, read)
 	}
 
-	written, err := json.Marshal(accepted(t, mintRequest(t)))
-	require.NoError(t, err)
+	written := ramp.Must(json.Marshal(accepted(mintRequest())))
 	assert.JSONEq(t, `{"version":1,"uuid":"`+testUUID+`","state":"accepted","project_id":"project-1","session_id":"session-1",
 		"user_address":"0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb","digest":"`+testDigest+`",
 		"intent":`+string(object(mintObject()).bytes())+`,"accepted_at":"2026-11-21T12:00:00.123Z"}`, string(written))
@@ -433,22 +417,21 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 		assert.Zero(t, read)
 	}
 	var read ramp.Order
-	err = json.Unmarshal([]byte(strings.Replace(string(written), `"version":1`, `"version":2`, 1)), &read)
+	err := json.Unmarshal([]byte(strings.Replace(string(written), `"version":1`, `"version":2`, 1)), &read)
 	assert.EqualError(t, err, "ramp: the stored order has version 2, but this program supports at most 1")
 }
 
 // During a deployment, a program of the release before ends orders that a newer one has
 // opened. What the newer one has written must not be lost.
 func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
-	written := ramp.Must(json.Marshal(accepted(t, mintRequest(t))))
+	written := ramp.Must(json.Marshal(accepted(mintRequest())))
 	newer := strings.NewReplacer(`"version":1,`, `"version":1,"tags":["a",1e400],`, `"intent":{`, `"intent":{"rate":{"a":0.10},`).Replace(string(written))
 	var read ramp.Order
 	require.NoError(t, json.Unmarshal([]byte(newer), &read))
 	again := ramp.Must(json.Marshal(read))
 	assert.JSONEq(t, strings.ReplaceAll(newer, "1e400", "1"), strings.ReplaceAll(string(again), "1e400", "1"))
 
-	step, err := ramp.Finish(reported(read, 0), atResult)(&read)
-	require.NoError(t, err)
+	step := ramp.Must(ramp.Finish(reported(read, 0), atResult)(&read))
 	again = ramp.Must(json.Marshal(step.Order))
 	for _, kept := range []string{`"tags":["a",1e400]`, `"rate":{"a":0.10}`, `"state":"failed"`, `"tx_hash":"0xabab`} {
 		assert.Contains(t, string(again), kept)
@@ -506,10 +489,9 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 // Errors of a call are found before the database is used: there is none here.
 func TestAnSQLStoreRejectsACallBeforeItAsksTheDatabase(t *testing.T) {
 	for dialect := range dialects {
-		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing})
-		require.NoError(t, err)
+		store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing}))
 		for _, text := range []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
-			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(t), atValidate)
+			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(), atValidate)
 			step, err := store.Update(t.Context(), uuid.New(), next)
 			require.Error(t, err)
 			assert.Zero(t, step)
@@ -517,7 +499,7 @@ func TestAnSQLStoreRejectsACallBeforeItAsksTheDatabase(t *testing.T) {
 			_, err = store.UpdateTx(t.Context(), nil, uuid.New(), next)
 			require.Error(t, err)
 		}
-		_, err = store.Update(t.Context(), uuid.New(), ramp.Abandon(" ", atResult))
+		_, err := store.Update(t.Context(), uuid.New(), ramp.Abandon(" ", atResult))
 		assertFields(t, err, "reason is required")
 		_, err = store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: -1})
 		assertFields(t, err, "OrderPage.Limit must not be negative")

@@ -163,11 +163,11 @@ func TestWhatATransactionProves(t *testing.T) {
 		"a failure without a payer, who is not listed": {proof: ramp.Proof{Payers: []common.Address{nobody}}, transaction: sent(proofUser, nobody, &rampBridge), failed: true, want: "neither its sender"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			request := mintRequest(t)
+			request := mintRequest()
 			if tt.burn {
-				request = burnRequest(t)
+				request = burnRequest()
 			}
-			order := accepted(t, request)
+			order := accepted(request)
 			order.UserAddress = proofUser.Hex()
 			if strings.Contains(tt.want, "a user that is not") {
 				order.UserAddress = tt.user.Hex()
@@ -234,14 +234,14 @@ func TestTheEvidenceOfAnOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for direction, want := range map[ramp.Direction]ramp.Evidence{ramp.Mint: tt.mint, ramp.Burn: tt.burn} {
-				request := mintRequest(t)
+				request := mintRequest()
 				tokens := request.Intent.To
 				if direction == ramp.Burn {
-					request = burnRequest(t)
+					request = burnRequest()
 					tokens = request.Intent.From
 				}
 				tokens[0].ID, request.UserAddress = token.Hex(), user.Hex()
-				order := accepted(t, request)
+				order := accepted(request)
 				sent := &ramp.Transaction{From: rampAccount, FeePayer: stranger, To: &rampBridge}
 				want.Succeeded, want.From, want.FeePayer, want.To = true, sent.From, sent.FeePayer, sent.To
 				receipt := ramp.Receipt{Status: ramp.NewQuantity(1), Logs: tt.logs}
@@ -254,8 +254,7 @@ func TestTheEvidenceOfAnOrder(t *testing.T) {
 				// Without a proof and a chain.
 				r := reported(order, 1)
 				r.Receipt = receipt
-				step, err := ramp.Finish(r, atResult)(&order)
-				require.NoError(t, err)
+				step := ramp.Must(ramp.Finish(r, atResult)(&order))
 				assert.Zero(t, step.Evidence.From)
 				if direction == ramp.Burn {
 					assert.Equal(t, fmt.Sprint(tt.alone), fmt.Sprint(step.Evidence.TokenIDs))
@@ -286,11 +285,10 @@ func TestAHandlerNeedsAProofWithWhichBurnsCanEnd(t *testing.T) {
 		"an NFT for items that count": {[]ramp.Product{goldProduct()}, map[common.Address]int{gold: 0}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			terms := newTerms(t, tt.products...)
+			terms := newTerms(tt.products...)
 			store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-			chain, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com"})
-			require.NoError(t, err)
-			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms, Key: testKey(t), Signer: testSigner(t), Chain: chain, AnyWallet: true}
+			chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com"}))
+			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms, Key: testKey(), Signer: testSigner(), Chain: chain, AnyWallet: true}
 			fill := func(decimals map[common.Address]int) error {
 				config.Proof = &ramp.Proof{AnyFailure: true, Decimals: decimals}
 				_, err := ramp.NewHandler(config)
@@ -305,7 +303,7 @@ func TestAHandlerNeedsAProofWithWhichBurnsCanEnd(t *testing.T) {
 			require.NoError(t, fill(tt.decimals))
 			other := changed(goldProduct(), func(i *ramp.Product) { i.Token = foreignToken })
 			assertFields(t, terms.Replace([]ramp.Product{other}, 0), without...)
-			product, _, err := terms.Match(mintOf(t, foreignToken+" 1", "gold 100, gem 1"))
+			product, _, err := terms.Match(mintOf(foreignToken+" 1", "gold 100, gem 1"))
 			assert.Error(t, err, product)
 			require.NoError(t, terms.Replace(tt.products, 0))
 		})
@@ -318,10 +316,10 @@ func TestAProvenBurnCostsThePlayerAndAnyFriend(t *testing.T) {
 	const amount = 3
 	proof := ramp.Proof{Contracts: []common.Address{rampBridge}, AnyFailure: true}
 	holders := []common.Address{proofUser, stranger, otherPlayer, nobody, rampBridge}
-	request := burnRequest(t)
+	request := burnRequest()
 	request.UserAddress, request.Intent.From[0].ID = proofUser.Hex(), proofToken.Hex()
 	request.Intent.From[0].Amount = ramp.NewAmount(amount)
-	order := accepted(t, request)
+	order := accepted(request)
 	random := rand.New(rand.NewPCG(1, 2))
 	proven := map[bool]int{}
 	for range 30_000 {
@@ -390,7 +388,7 @@ type heist struct {
 }
 
 func newHeist(t *testing.T, setting int) *heist {
-	h := &heist{t: t, service: ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(), Handler: http.NotFoundHandler(),
+	h := &heist{t: t, service: ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: testSigner().Address(), Handler: http.NotFoundHandler(),
 		Books: ramptest.BooksOff})} // the thief makes calls, too
 	h.node = &editedNode{base: h.service.Client().Transport, logs: map[common.Hash][]ramp.Log{}}
 	h.game, h.vault = newVault(t, func(c *ramp.HandlerConfig) {
@@ -410,7 +408,7 @@ func newHeist(t *testing.T, setting int) *heist {
 	})
 	h.vault.gold["honest"], h.vault.gold["thief"] = 1000, 1000
 	h.service.SetHandler(h.game.handler)
-	h.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: h.service.URL(), Key: testKey(t), HTTPClient: h.service.Client()}))
+	h.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: h.service.URL(), Key: testKey(), HTTPClient: h.service.Client()}))
 	return h
 }
 
@@ -516,7 +514,7 @@ func (h *heist) forge(r *ramp.ValidateRequest, transaction common.Hash, status u
 	intent, err := json.Marshal(r.Intent)
 	require.NoError(h.t, err)
 	body := fmt.Appendf(nil, `{"uuid":"%s","tx_hash":"%s","receipt":{"status":"0x%x"},"intent":%s}`, r.UUID, transaction, status, intent)
-	h.game.handler.AnswerResult(h.t.Context(), http.Header{ramp.HeaderHMAC: {testKey(h.t).Sign(body)}}, body)
+	h.game.handler.AnswerResult(h.t.Context(), http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}}, body)
 }
 
 // claims reports a burn of one token from a wallet with a transaction. Both calls are the thief's.

@@ -60,11 +60,7 @@ func (n *batchLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 	return status(200, nil, "["+strings.Join(answers, ",")+"]")(r)
 }
 
-func (n *batchLimit) client(t *testing.T) *ramp.RPC {
-	t.Helper()
-	client := rpcOver(n, ramp.RPCConfig{})
-	return client
-}
+func (n *batchLimit) client() *ramp.RPC { return rpcOver(n, ramp.RPCConfig{}) }
 
 // askAll makes a batch that must succeed at once, and returns the sizes of its
 // requests.
@@ -103,7 +99,7 @@ func TestABatchFitsTheLimitOfTheNode(t *testing.T) {
 				}
 				return 0, ""
 			}}
-			client := n.client(t)
+			client := n.client()
 			assert.Equal(t, []int{25, 12, 6, 6, 6, 6, 0}, n.askAll(t, client, 25))
 			assert.Equal(t, []int{6, 6, 6, 6, 0}, n.askAll(t, client, 25), "the next batch is not rejected")
 		})
@@ -118,7 +114,7 @@ func TestANodeWithoutBatchesIsAskedOneByOne(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			n := &batchLimit{answer: func(int) (int, string) { return 200, body }}
-			client := n.client(t)
+			client := n.client()
 			assert.Equal(t, []int{5, 2, 0, 0, 0, 0, 0}, n.askAll(t, client, 5))
 			assert.Equal(t, []int{0, 0, 0}, n.askAll(t, client, 3))
 		})
@@ -143,7 +139,7 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 		}},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			client := n.client(t)
+			client := n.client()
 			first := n.askAll(t, client, 8)
 			assert.Contains(t, [][]int{{8, 4, 2, 2, 4, 2, 2}, {8, 4, 0, 0}}, first)
 			assert.Equal(t, first, n.askAll(t, client, 8))
@@ -152,7 +148,7 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &batchLimit{part: func(n int) (int, string) { return 1, `{"code":-32003,"message":"transaction rejected"}` }}
 		calls, _ := balances(3)
-		require.NoError(t, n.client(t).Batch(t.Context(), calls))
+		require.NoError(t, n.client().Batch(t.Context(), calls))
 		assert.Equal(t, []int{3, 0, 0}, n.sizes, "the code decides")
 		assert.NoError(t, calls[2].Err)
 	})
@@ -170,7 +166,7 @@ func TestTheTextOfAContractSwitchesNoBatchesOff(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			n := &batchLimit{part: func(int) (int, string) { return 99, failure }}
-			client := n.client(t)
+			client := n.client()
 			for range 2 {
 				n.sizes = nil
 				calls, got := balances(100)
@@ -195,7 +191,7 @@ func TestTheTextOfAContractSwitchesNoBatchesOff(t *testing.T) {
 				}
 				return 0, ""
 			}}
-			client := n.client(t)
+			client := n.client()
 			calls, _ := balances(100)
 			_ = client.Batch(t.Context(), calls)
 			fails = false
@@ -220,7 +216,7 @@ func TestALimitIsRememberedOnceFewerCallsSucceed(t *testing.T) {
 				return 404, "<html>"
 			}
 		}
-		client := n.client(t)
+		client := n.client()
 		calls, _ := balances(100)
 		assert.ErrorContains(t, client.Batch(t.Context(), calls), "HTTP 404")
 		assert.Equal(t, []int{100, 50}, n.sizes)
@@ -238,12 +234,12 @@ func TestWhatAnAnswerLeavesOutIsAskedForOnceMore(t *testing.T) {
 			}
 			return calls, ""
 		}
-		assert.Equal(t, []int{5, 3}, n.askAll(t, n.client(t), 5))
+		assert.Equal(t, []int{5, 3}, n.askAll(t, n.client(), 5))
 
 		n.part = func(int) (int, string) { return 1, "" }
 		n.sizes = nil
 		calls, _ := balances(4)
-		require.NoError(t, n.client(t).Batch(t.Context(), calls))
+		require.NoError(t, n.client().Batch(t.Context(), calls))
 		assert.Equal(t, []int{4, 3}, n.sizes)
 		assert.NoError(t, calls[1].Err)
 		assert.ErrorContains(t, calls[2].Err, "the answer to the batch has none for this call")
@@ -253,7 +249,7 @@ func TestWhatAnAnswerLeavesOutIsAskedForOnceMore(t *testing.T) {
 		for i := range calls {
 			calls[i].Method = "eth_sendRawTransaction"
 		}
-		require.NoError(t, n.client(t).Batch(t.Context(), calls))
+		require.NoError(t, n.client().Batch(t.Context(), calls))
 		assert.Equal(t, []int{4}, n.sizes)
 	})
 }
@@ -290,11 +286,7 @@ func (n *logNode) RoundTrip(r *http.Request) (*http.Response, error) {
 	return status(200, nil, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":[%s]}`, request.ID, strings.Join(logs, ",")))(r)
 }
 
-func (n *logNode) client(t *testing.T) *ramp.RPC {
-	t.Helper()
-	client := rpcOver(n, ramp.RPCConfig{})
-	return client
-}
+func (n *logNode) client() *ramp.RPC { return rpcOver(n, ramp.RPCConfig{}) }
 
 // rangeRejections are what nodes and providers say, from their public sources.
 var rangeRejections = map[string]string{
@@ -338,7 +330,7 @@ func TestLogsBetweenSplitsWhereTheNodeRejectsARange(t *testing.T) {
 				return ""
 			}}
 			next, start := uint64(1000), time.Now()
-			for log, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 1000, 1999) {
+			for log, err := range n.client().LogsBetween(t.Context(), ramp.LogFilter{}, 1000, 1999) {
 				require.NoError(t, err)
 				require.Equal(t, ramp.NewQuantity(next), log.BlockNumber, "in order, and each once")
 				next++
@@ -374,7 +366,7 @@ func TestLogsBetweenRemembersALimitOnBlocks(t *testing.T) {
 		return ""
 	}}
 	blocks := 0
-	for _, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 0, 86_399) {
+	for _, err := range n.client().LogsBetween(t.Context(), ramp.LogFilter{}, 0, 86_399) {
 		require.NoError(t, err)
 		blocks++
 	}
@@ -393,7 +385,7 @@ func TestLogsBetweenAsksForMoreAgain(t *testing.T) {
 		}
 		return ""
 	}}
-	for _, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 0, 1_000_000) {
+	for _, err := range n.client().LogsBetween(t.Context(), ramp.LogFilter{}, 0, 1_000_000) {
 		require.NoError(t, err)
 	}
 	assert.EqualValues(t, 1_000_000, n.asked[len(n.asked)-1][1])
@@ -469,7 +461,7 @@ func TestLogsBetweenEndsAtAnError(t *testing.T) {
 				return ""
 			}}
 			var failed error
-			for _, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15) {
+			for _, err := range n.client().LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15) {
 				if err != nil {
 					require.NoError(t, failed, "one error")
 					failed = err
@@ -485,7 +477,7 @@ func TestLogsBetweenEndsAtAnError(t *testing.T) {
 		}
 		return ""
 	}}
-	logs := again.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15)
+	logs := again.client().LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15)
 	for range 2 {
 		n := 0
 		for _, err := range logs {
@@ -495,18 +487,18 @@ func TestLogsBetweenEndsAtAnError(t *testing.T) {
 		assert.Equal(t, 16, n, "an iteration can be repeated")
 	}
 	n := &logNode{reject: func(uint64, uint64) string { return "" }}
-	for range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15) {
+	for range n.client().LogsBetween(t.Context(), ramp.LogFilter{}, 0, 15) {
 		break
 	}
 	assert.Len(t, n.asked, 1)
-	for range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{}, 16, 15) {
+	for range n.client().LogsBetween(t.Context(), ramp.LogFilter{}, 16, 15) {
 		t.Error("there are no blocks")
 	}
 	assert.Len(t, n.asked, 1)
-	for _, err := range n.client(t).LogsBetween(t.Context(), ramp.LogFilter{BlockHash: [32]byte{1}}, 0, 15) {
+	for _, err := range n.client().LogsBetween(t.Context(), ramp.LogFilter{BlockHash: [32]byte{1}}, 0, 15) {
 		assert.ErrorContains(t, err, "either BlockHash, or FromBlock and ToBlock")
 	}
-	_, err := n.client(t).Logs(t.Context(), ramp.LogFilter{FromBlock: "newest"})
+	_, err := n.client().Logs(t.Context(), ramp.LogFilter{FromBlock: "newest"})
 	assert.ErrorContains(t, err, "a block must be latest, safe, finalized, earliest, pending, or a number")
 	assert.Len(t, n.asked, 1, "an unknown tag is not sent")
 	var rejected *ramp.RPCError

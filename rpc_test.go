@@ -81,29 +81,24 @@ func says(status int, body string, header ...string) func(http.ResponseWriter, *
 
 func result(json string) string { return `{"jsonrpc":"2.0","id":ID,"result":` + json + `}` }
 
-func (n *rpcNode) client(t testing.TB) *ramp.RPC {
-	return n.clientWith(t, ramp.RPCConfig{Retries: -1})
-}
+func (n *rpcNode) client() *ramp.RPC { return n.clientWith(ramp.RPCConfig{Retries: -1}) }
 
 // clientWith is a client of the node with what a test sets beside its URL.
-func (n *rpcNode) clientWith(t testing.TB, c ramp.RPCConfig) *ramp.RPC {
-	t.Helper()
+func (n *rpcNode) clientWith(c ramp.RPCConfig) *ramp.RPC {
 	c.URL = n.URL
-	client := ramp.Must(ramp.NewRPC(c))
-	return client
+	return ramp.Must(ramp.NewRPC(c))
 }
 
 // clientWithin is a client of the node with lower limits.
-func (n *rpcNode) clientWithin(t testing.TB, answerBytes int64, batchCalls int) *ramp.RPC {
-	client := n.client(t)
+func (n *rpcNode) clientWithin(answerBytes int64, batchCalls int) *ramp.RPC {
+	client := n.client()
 	client.SetLimits(answerBytes, batchCalls)
 	return client
 }
 
 func TestARequestHasTheBytesOfTheInterface(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x10"`)))
-	number, err := n.client(t).BlockNumber(t.Context())
-	require.NoError(t, err)
+	number := ramp.Must(n.client().BlockNumber(t.Context()))
 	assert.EqualValues(t, 16, number)
 	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"eth_blockNumber","params":[]}`}, n.asked())
 	got := n.request()
@@ -168,7 +163,7 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 				test.status = http.StatusOK
 			}
 			n := newNode(t, says(test.status, test.body, test.header...))
-			number, err := n.client(t).BlockNumber(t.Context())
+			number, err := n.client().BlockNumber(t.Context())
 			assert.Len(t, n.asked(), 1)
 			if test.text == "" {
 				require.NoError(t, err)
@@ -195,7 +190,7 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 func TestARedirectIsNotFollowed(t *testing.T) {
 	elsewhere := newNode(t, says(200, result(`"0x10"`)))
 	n := newNode(t, says(308, "", "Location", elsewhere.URL))
-	_, err := n.client(t).BlockNumber(t.Context())
+	_, err := n.client().BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "HTTP 308")
 	assert.Len(t, n.asked(), 1)
 	assert.Empty(t, elsewhere.asked())
@@ -210,13 +205,13 @@ func TestAnAnswerAboveTheLimitIsNotReadToItsEnd(t *testing.T) {
 		}
 		return ""
 	})
-	_, err := n.clientWithin(t, 10<<10, 100).BlockNumber(t.Context())
+	_, err := n.clientWithin(10<<10, 100).BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "too large: the limit is 10240 bytes")
 
 	fits := newNode(t, says(200, strings.Repeat(" ", 100)+`{"id":1,"result":"0x10"}`))
-	_, err = fits.clientWithin(t, 124, 100).BlockNumber(t.Context())
+	_, err = fits.clientWithin(124, 100).BlockNumber(t.Context())
 	assert.NoError(t, err)
-	_, err = fits.clientWithin(t, 123, 100).BlockNumber(t.Context())
+	_, err = fits.clientWithin(123, 100).BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "too large")
 }
 
@@ -227,7 +222,7 @@ func TestASlowBodyMeetsTheTimeout(t *testing.T) {
 		<-r.Context().Done()
 		return ""
 	})
-	_, err := n.clientWith(t, ramp.RPCConfig{Timeout: 50 * time.Millisecond, Retries: -1}).BlockNumber(t.Context())
+	_, err := n.clientWith(ramp.RPCConfig{Timeout: 50 * time.Millisecond, Retries: -1}).BlockNumber(t.Context())
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
@@ -236,16 +231,12 @@ type steps = []func(*http.Request) (*http.Response, error)
 
 // scripted is a client on a network in memory, in a bubble whose time passes by
 // itself.
-func scripted(t *testing.T, s *script) *ramp.RPC {
-	return scriptedWith(t, s, ramp.RPCConfig{})
-}
+func scripted(s *script) *ramp.RPC { return scriptedWith(s, ramp.RPCConfig{}) }
 
-func scriptedWith(t *testing.T, s *script, c ramp.RPCConfig) *ramp.RPC {
-	t.Helper()
+func scriptedWith(s *script, c ramp.RPCConfig) *ramp.RPC {
 	s.start = time.Now()
 	c.URL, c.HTTPClient = "https://node.example.com", &http.Client{Transport: s}
-	client := ramp.Must(ramp.NewRPC(c))
-	return client
+	return ramp.Must(ramp.NewRPC(c))
 }
 
 func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
@@ -274,7 +265,7 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s := &script{steps: steps{test.first, status(200, nil, `{"id":2,"result":"0x10"}`)}}
-			number, err := scripted(t, s).BlockNumber(t.Context())
+			number, err := scripted(s).BlockNumber(t.Context())
 			assert.Len(t, s.sent, test.sent)
 			assert.Equal(t, test.sent == 2, err == nil, err)
 			if err == nil {
@@ -293,7 +284,7 @@ func TestABatchIsNotRepeatedAfterAFinalRejection(t *testing.T) {
 				status(200, nil, `[{"id":3,"result":"0x1"},{"id":4,"result":"0x1"}]`),
 			}}
 			calls, _ := balances(2)
-			err := scripted(t, s).Batch(t.Context(), calls)
+			err := scripted(s).Batch(t.Context(), calls)
 			assert.Len(t, s.sent, sent)
 			assert.Equal(t, sent == 1, errors.Is(err, ramp.RPCCode(code)))
 		})
@@ -306,7 +297,7 @@ func TestALongRetryAfterIsNotWaitedFor(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			s := &script{steps: steps{status(429, map[string]string{"Retry-After": asked}, ""), status(200, nil, `{"id":2,"result":"0x10"}`)}}
-			_, err := scriptedWith(t, s, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}).BlockNumber(t.Context())
+			_, err := scriptedWith(s, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}).BlockNumber(t.Context())
 			assert.Equal(t, sent == 2, err == nil)
 			require.Len(t, s.sent, sent)
 			assert.Equal(t, sent == 2, fmt.Sprintf("%.0f", s.at[sent-1].Seconds()) == asked)
@@ -323,13 +314,13 @@ func TestOnlyWhatIsKnownToReadIsRepeated(t *testing.T) {
 	} {
 		inBubble(t, method, func(t *testing.T) {
 			s := &script{steps: steps{disconnect}}
-			err := scripted(t, s).Call(t.Context(), nil, method)
+			err := scripted(s).Call(t.Context(), nil, method)
 			assert.ErrorContains(t, err, "ramp: "+method+": connection reset")
 			assert.Len(t, s.sent, sent)
 
 			s = &script{steps: steps{disconnect}}
 			calls := []ramp.BatchCall{{Method: "eth_blockNumber"}, {Method: method}}
-			assert.Error(t, scripted(t, s).Batch(t.Context(), calls))
+			assert.Error(t, scripted(s).Batch(t.Context(), calls))
 			assert.Len(t, s.sent, sent, "in a batch")
 		})
 	}
@@ -356,15 +347,14 @@ func TestASendIsNeverSentTwice(t *testing.T) {
 				}
 				panic(http.ErrAbortHandler) // hangs up
 			})
-			client := n.clientWith(t, ramp.RPCConfig{Retries: 5})
-			_, err := client.BlockNumber(t.Context()) // so that a connection is kept that may be stale
-			require.NoError(t, err)
+			client := n.clientWith(ramp.RPCConfig{Retries: 5})
+			ramp.Must(client.BlockNumber(t.Context()))
 			warm = false
 			assert.ErrorContains(t, send(client), "EOF")
 			assert.Len(t, n.asked(), 2)
 
 			n = newNode(t, says(503, "busy"))
-			failure := as[*ramp.HTTPError](t, send(n.clientWith(t, ramp.RPCConfig{Retries: 5})))
+			failure := as[*ramp.HTTPError](t, send(n.clientWith(ramp.RPCConfig{Retries: 5})))
 			assert.Equal(t, 503, failure.Status)
 			assert.Len(t, n.asked(), 1)
 		})
@@ -379,7 +369,7 @@ func TestAReadIsRepeatedWhenTheNodeHangsUp(t *testing.T) {
 		}
 		return result(`"0x10"`)
 	})
-	_, err := n.clientWith(t, ramp.RPCConfig{Retries: 1}).BlockNumber(t.Context())
+	_, err := n.clientWith(ramp.RPCConfig{Retries: 1}).BlockNumber(t.Context())
 	assert.NoError(t, err)
 	assert.Len(t, n.asked(), 2)
 }
@@ -449,7 +439,7 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 			})
 			calls, got := balances(2)
 			calls[0].Err = errors.New("of an earlier time")
-			err := n.client(t).Batch(t.Context(), calls)
+			err := n.client().Batch(t.Context(), calls)
 			if test.whole != "" {
 				require.ErrorContains(t, err, test.whole)
 				test.want = [2]string{test.whole, test.whole}
@@ -481,7 +471,7 @@ func TestABatchUnderAFailingHTTPFailsAsAWhole(t *testing.T) {
 	} {
 		n := newNode(t, says(test.status, body))
 		calls, got := balances(2)
-		err := n.client(t).Batch(t.Context(), calls)
+		err := n.client().Batch(t.Context(), calls)
 		require.Error(t, err, body)
 		var rejected *ramp.RPCError
 		assert.Equal(t, test.rpc, errors.As(err, &rejected), body)
@@ -504,13 +494,13 @@ func TestABatchIsWrittenAsOneArray(t *testing.T) {
 		{Method: "eth_getTransactionReceipt", Params: []any{common.Hash{}}, Into: &receipt},
 		{Method: "net_version"},
 	}
-	require.NoError(t, n.client(t).Batch(t.Context(), calls))
+	require.NoError(t, n.client().Batch(t.Context(), calls))
 	assert.ErrorIs(t, calls[0].Err, ramp.ErrNotFound)
 	assert.NoError(t, calls[1].Err, "a result that nobody wants")
 	assert.Equal(t, []string{`[{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["` + (common.Hash{}).Hex() + `"]},` +
 		`{"jsonrpc":"2.0","id":2,"method":"net_version","params":[]}]`}, n.asked())
 
-	require.NoError(t, n.client(t).Batch(t.Context(), nil))
+	require.NoError(t, n.client().Batch(t.Context(), nil))
 	assert.Len(t, n.asked(), 1, "nothing is asked for nothing")
 }
 
@@ -530,7 +520,7 @@ func TestALongBatchIsSplit(t *testing.T) {
 		return echo(ids)
 	})
 	calls, got := balances(7)
-	require.NoError(t, n.clientWithin(t, 32<<20, 3).Batch(t.Context(), calls))
+	require.NoError(t, n.clientWithin(32<<20, 3).Batch(t.Context(), calls))
 	assert.Equal(t, []int{3, 3, 1}, sizes)
 	for i := range got {
 		assert.NoError(t, calls[i].Err)
@@ -547,7 +537,7 @@ func TestABatchThatFailsIsNotGoneOnWith(t *testing.T) {
 		return echo(ids)
 	})
 	calls, _ := balances(3)
-	require.Error(t, n.clientWithin(t, 32<<20, 1).Batch(t.Context(), calls))
+	require.Error(t, n.clientWithin(32<<20, 1).Batch(t.Context(), calls))
 	assert.Len(t, n.asked(), 2)
 	assert.NoError(t, calls[0].Err)
 	assert.ErrorContains(t, calls[1].Err, "not JSON-RPC")
@@ -575,7 +565,7 @@ func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 			calls, got := balances(5)
 			for _, fits = range []int{2, 1} {
 				clear(got)
-				require.NoError(t, n.clientWithin(t, 1000, 100).Batch(t.Context(), calls))
+				require.NoError(t, n.clientWithin(1000, 100).Batch(t.Context(), calls))
 				for i := range calls {
 					assert.NoError(t, calls[i].Err)
 					assert.True(t, got[i].Present())
@@ -585,7 +575,7 @@ func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
 			// What sends may have been done already.
 			calls[4].Method = "eth_sendTransaction"
 			before := len(n.asked())
-			require.Error(t, n.clientWithin(t, 1000, 100).Batch(t.Context(), calls))
+			require.Error(t, n.clientWithin(1000, 100).Batch(t.Context(), calls))
 			assert.Len(t, n.asked(), before+1)
 		})
 	}
@@ -598,7 +588,7 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 			status(200, nil, `{"id":4,"result":"0x2"}`),
 		}}
 		calls, got := balances(3)
-		require.NoError(t, scripted(t, s).Batch(t.Context(), calls))
+		require.NoError(t, scripted(s).Batch(t.Context(), calls))
 		require.Len(t, s.sent, 2)
 		assert.Equal(t, 1, strings.Count(string(s.sent[1]), "eth_getBalance"))
 		assert.Equal(t, "1", got[0].String())
@@ -610,7 +600,7 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 			status(200, nil, `{"id":2,"error":{"code":429,"message":"slow down"}}`),
 		}}
 		calls, _ = balances(1)
-		require.NoError(t, scriptedWith(t, s, ramp.RPCConfig{Retries: 1}).Batch(t.Context(), calls), "the batch as such was answered")
+		require.NoError(t, scriptedWith(s, ramp.RPCConfig{Retries: 1}).Batch(t.Context(), calls), "the batch as such was answered")
 		assert.ErrorContains(t, calls[0].Err, "slow down")
 		require.Len(t, s.sent, 2)
 		assert.Equal(t, 9*time.Second, s.at[1], "as long after as the node asks for")
@@ -619,11 +609,11 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 
 func TestParametersThatCannotBeWrittenAreNotSent(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x1"`)))
-	err := n.client(t).Call(t.Context(), nil, "eth_call", make(chan int))
+	err := n.client().Call(t.Context(), nil, "eth_call", make(chan int))
 	assert.ErrorContains(t, err, "ramp: eth_call: cannot encode the parameters")
 	calls := []ramp.BatchCall{{Method: "eth_call", Params: []any{make(chan int)}}, {Method: "eth_call"}}
-	assert.ErrorContains(t, n.client(t).Batch(t.Context(), calls), "cannot encode the parameters")
-	require.NoError(t, n.client(t).Batch(t.Context(), calls[:1]))
+	assert.ErrorContains(t, n.client().Batch(t.Context(), calls), "cannot encode the parameters")
+	require.NoError(t, n.client().Batch(t.Context(), calls[:1]))
 	assert.ErrorContains(t, calls[0].Err, "cannot encode the parameters")
 	assert.Empty(t, n.asked())
 }
@@ -631,19 +621,19 @@ func TestParametersThatCannotBeWrittenAreNotSent(t *testing.T) {
 func TestAnyMethodCanBeCalled(t *testing.T) {
 	n := newNode(t, says(200, result(`{"a":[1,"0x2"]}`)))
 	var raw json.RawMessage
-	require.NoError(t, n.client(t).Call(t.Context(), &raw, "custom_anything", "a", 1, true, nil))
+	require.NoError(t, n.client().Call(t.Context(), &raw, "custom_anything", "a", 1, true, nil))
 	assert.Equal(t, `{"a":[1,"0x2"]}`, string(raw))
 	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"custom_anything","params":["a",1,true,null]}`}, n.asked())
 
 	var into struct{ A []any }
-	require.NoError(t, n.client(t).Call(t.Context(), &into, "custom_anything"))
+	require.NoError(t, n.client().Call(t.Context(), &into, "custom_anything"))
 	assert.Equal(t, []any{1.0, "0x2"}, into.A)
 }
 
 // The data of an error is for programs: redacting it would change amounts, rename
 // fields or break the JSON.
 func TestDataOfARejectionIsAsTheNodeSentIt(t *testing.T) {
-	reason := encoded(t, "0x08c379a0", "string", "not enough gold")
+	reason := encoded("0x08c379a0", "string", "not enough gold")
 	for name, test := range map[string]struct{ user, path, data string }{
 		"a password among the bytes of a revert": {user: "user:0000@", data: `"` + reason + `"`},
 		"a path that is the name of a field":     {path: "/data", data: `{"data":"` + reason + `","method":"data"}`},
@@ -688,12 +678,11 @@ func TestWhatIsASecretOfAnRPC(t *testing.T) {
 	} {
 		quoted := ramp.Must(json.Marshal(text))
 		n := newNode(t, says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`}}`))
-		client, err := ramp.NewRPC(ramp.RPCConfig{
+		client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{
 			URL:    strings.Replace(n.URL, "//", "//alice:0000@", 1) + "/data/v2/fifteen-letters/sixteen--letters?project=mainnet&v=2;token=behind-a-semicolon&only-a-name-",
-			Header: http.Header{"X-Api-Key": {"of-the-header"}, "Content-Type": {"application/json"}}, Retries: -1})
-		require.NoError(t, err)
+			Header: http.Header{"X-Api-Key": {"of-the-header"}, "Content-Type": {"application/json"}}, Retries: -1}))
 		var rejected *ramp.RPCError
-		_, err = client.BlockNumber(t.Context())
+		_, err := client.BlockNumber(t.Context())
 		require.ErrorAs(t, err, &rejected)
 		assert.Equal(t, want, rejected.Message)
 		assert.ErrorContains(t, err, want)
@@ -707,13 +696,13 @@ func TestAResultNeedsSomewhereToGo(t *testing.T) {
 		"a quantity": (*ramp.Quantity)(nil), "text": (*string)(nil), "no pointer": ramp.Receipt{}, "a map": map[string]any{},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := n.client(t).Call(t.Context(), into, "eth_sendTransaction")
+			err := n.client().Call(t.Context(), into, "eth_sendTransaction")
 			assert.ErrorContains(t, err, "ramp: eth_sendTransaction: the result must go into a non-nil pointer, not a ")
 
 			calls, got := balances(2)
 			calls[0].Into = into
 			before := len(n.asked())
-			require.NoError(t, n.client(t).Batch(t.Context(), calls))
+			require.NoError(t, n.client().Batch(t.Context(), calls))
 			assert.ErrorContains(t, calls[0].Err, "ramp: eth_getBalance: the result must go into a non-nil pointer")
 			require.NoError(t, calls[1].Err)
 			assert.True(t, got[1].Present())
@@ -748,7 +737,7 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 			n := newNode(t, says(200, strings.Replace(test.answer, `"id":ID,"error"`, `"id":null,"error"`, 1)))
 			for level, logged := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: strings.HasPrefix(test.want, "ERROR")} {
 				var log bytes.Buffer
-				test.call(n.clientWith(t, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}))
+				test.call(n.clientWith(ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}))
 				if !logged {
 					assert.Empty(t, log.String())
 					continue
@@ -768,9 +757,8 @@ func TestNoSecretOfTheURLIsEverShown(t *testing.T) {
 	secrets := []string{user, password, "pass%2Fword=", "pass%2Fword%3D", pathKey, queryKey, "query%2Bkey", headerKey, "c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ==",
 		`pass\/word=`, `header\/key`, `v3-path\u0026key-of-\u003cstudio\u003e`, "v3-path%26key-of-%3Cstudio%3E", "query%2bkey"}
 	all := strings.Join(secrets, " ")
-	quoted, err := json.Marshal(all)
-	require.NoError(t, err)
-	reason := encoded(t, "0x08c379a0", "string", all)
+	quoted := ramp.Must(json.Marshal(all))
+	reason := encoded("0x08c379a0", "string", all)
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request, string) string{
 		"a proxy that echoes":         says(404, "<html>Cannot POST "+all),
 		"a proxy that echoes, busy":   says(503, all),
@@ -841,7 +829,7 @@ func (*quoting) UnmarshalJSON(b []byte) error { return fmt.Errorf("cannot read %
 
 func TestAResultThatCannotBeReadShowsNoSecret(t *testing.T) {
 	n := newNode(t, says(200, result(`"of-the-header"`)))
-	client := n.clientWith(t, ramp.RPCConfig{Header: http.Header{"X-Api-Key": {"of-the-header"}}})
+	client := n.clientWith(ramp.RPCConfig{Header: http.Header{"X-Api-Key": {"of-the-header"}}})
 	assert.EqualError(t, client.Call(t.Context(), new(quoting), "eth_chainId"),
 		`ramp: eth_chainId: cannot decode the result: cannot read "[redacted]"`)
 }
@@ -964,11 +952,10 @@ func FuzzRPCAnswer(f *testing.F) {
 		f.Add(413, body)
 	}
 	f.Fuzz(func(t *testing.T, code int, body string) {
-		client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key-of-16", Retries: -1,
+		client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key-of-16", Retries: -1,
 			HTTPClient: &http.Client{Transport: &script{steps: steps{func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
-			}}}}})
-		require.NoError(t, err)
+			}}}}}))
 		check := func(err error) {
 			if err != nil {
 				assert.Less(t, len(err.Error()), 4<<10)
@@ -976,7 +963,7 @@ func FuzzRPCAnswer(f *testing.F) {
 				assert.NotContains(t, err.Error(), "secret-key-of-16")
 			}
 		}
-		_, err = client.BlockNumber(t.Context())
+		_, err := client.BlockNumber(t.Context())
 		check(err)
 		calls := []ramp.BatchCall{{Method: "eth_call", Into: new(hexutil.Bytes)}, {Method: "eth_getLogs", Into: new([]ramp.Log)}}
 		err = client.Batch(t.Context(), calls)
@@ -1039,14 +1026,12 @@ func (n *twoNodes) RoundTrip(r *http.Request) (*http.Response, error) {
 	return n.fallback.RoundTrip(r)
 }
 
-func (n *twoNodes) client(t *testing.T, c ramp.RPCConfig) *ramp.RPC {
-	t.Helper()
+func (n *twoNodes) client(c ramp.RPCConfig) *ramp.RPC {
 	c.URL = "https://first-user:first-password@first.example.com/first-path-key-16"
 	c.Header = http.Header{"X-First": {"first-header"}}
 	c.Fallback = ramp.RPCEndpoint{URL: "https://fallback.example.com?key=fallback-query", Header: http.Header{"X-Fallback": {"fallback-header"}}}
 	c.HTTPClient, c.Retries = &http.Client{Transport: n}, -1
-	client := ramp.Must(ramp.NewRPC(c))
-	return client
+	return ramp.Must(ramp.NewRPC(c))
 }
 
 func alwaysAnswering(code int, body string) http.RoundTripper {
@@ -1070,7 +1055,7 @@ func TestTheFallbackIsAskedWhenTheFirstNodeFailsAsANode(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			n := &twoNodes{first: test.first, fallback: &chain{head: 2}}
-			number, err := n.client(t, ramp.RPCConfig{}).BlockNumber(t.Context())
+			number, err := n.client(ramp.RPCConfig{}).BlockNumber(t.Context())
 			if test.asked {
 				require.NoError(t, err)
 				assert.EqualValues(t, 2, number)
@@ -1085,11 +1070,10 @@ func TestTheFallbackIsAskedWhenTheFirstNodeFailsAsANode(t *testing.T) {
 func TestTheFirstNodeIsTriedAgainAfterARest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(disconnect), fallback: &chain{head: 2}}
-		client := n.client(t, ramp.RPCConfig{})
+		client := n.client(ramp.RPCConfig{})
 		ask := func() []string {
 			n.asked = nil
-			_, err := client.BlockNumber(t.Context())
-			require.NoError(t, err)
+			ramp.Must(client.BlockNumber(t.Context()))
 			return n.asked
 		}
 		assert.Equal(t, []string{"first blockNumber", "fallback blockNumber"}, ask())
@@ -1107,7 +1091,7 @@ func TestTheFirstNodeIsTriedAgainAfterARest(t *testing.T) {
 func TestEachNodesChainIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(disconnect), fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
-		client := n.client(t, ramp.RPCConfig{ChainID: 1112})
+		client := n.client(ramp.RPCConfig{ChainID: 1112})
 		_, err := client.BlockNumber(t.Context())
 		assert.ErrorIs(t, err, ramp.ErrWrongChain)
 		assert.Equal(t, []string{"first chainId", "fallback chainId"}, n.asked)
@@ -1119,7 +1103,7 @@ func TestEachNodesChainIsChecked(t *testing.T) {
 func TestASendGoesToOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(disconnect), fallback: &chain{say: map[string]string{"eth_sendRawTransaction": `"result":"` + hash32 + `"`}}}
-		client := n.client(t, ramp.RPCConfig{})
+		client := n.client(ramp.RPCConfig{})
 		_, err := client.SendRawTransaction(t.Context(), []byte{2, 1})
 		assert.ErrorContains(t, err, "connection reset")
 		assert.Equal(t, []string{"first sendRawTransaction"}, n.asked)
@@ -1133,7 +1117,7 @@ func TestASendGoesToOneNode(t *testing.T) {
 func TestACanceledCallDoesNotMakeANodeRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(hang), fallback: &chain{}}
-		client := n.client(t, ramp.RPCConfig{})
+		client := n.client(ramp.RPCConfig{})
 		ctx := within(t, time.Second)
 		_, err := client.BlockNumber(ctx)
 		assert.Error(t, err)
@@ -1146,12 +1130,11 @@ func TestACanceledCallDoesNotMakeANodeRest(t *testing.T) {
 
 func TestConfirmAsksTheFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		result, err := ramp.ParseResult(webhookResult().bytes())
-		require.NoError(t, err)
+		result := ramp.Must(ramp.ParseResult(webhookResult().bytes()))
 		n := &twoNodes{first: roundTripper(hang), fallback: &chain{receipt: string(onChain().bytes())}}
 		ctx := within(t, 5*time.Second)
 		start := time.Now()
-		_, _, err = n.client(t, ramp.RPCConfig{ChainID: 1112}).Confirm(ctx, result, 1)
+		_, _, err := n.client(ramp.RPCConfig{ChainID: 1112}).Confirm(ctx, result, 1)
 		require.NoError(t, err)
 		assert.Equal(t, 2*time.Second, time.Since(start))
 		assert.Equal(t, []string{"first", "fallback"}, n.asked)
@@ -1163,7 +1146,7 @@ func TestEachNodeGetsItsOwnCredentials(t *testing.T) {
 	secrets := "first-user first-password first-path-key-16 first-header fallback-query fallback-header"
 	n := &twoNodes{first: alwaysAnswering(503, secrets), fallback: alwaysAnswering(503, secrets)}
 	var log strings.Builder
-	client := n.client(t, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	client := n.client(ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := client.BlockNumber(t.Context())
 	require.Error(t, err)
 	require.Len(t, n.seen, 2)
@@ -1219,10 +1202,8 @@ func TestEveryCodeOfTheInterfaceIsFound(t *testing.T) {
 }
 
 // encoded is what a contract returns for a revert, made by go-ethereum.
-func encoded(t *testing.T, selector, kind string, value any) string {
-	t.Helper()
+func encoded(selector, kind string, value any) string {
 	kinds := ramp.Must(abi.NewType(kind, "", nil))
-	packed, err := abi.Arguments{{Type: kinds}}.Pack(value)
-	require.NoError(t, err)
+	packed := ramp.Must(abi.Arguments{{Type: kinds}}.Pack(value))
 	return selector + hex.EncodeToString(packed)
 }

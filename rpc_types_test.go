@@ -67,8 +67,7 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, says(200, result(test.answer)))
-			got, err := test.call(n.client(t))
-			require.NoError(t, err)
+			got := ramp.Must(test.call(n.client()))
 			assert.EqualValues(t, test.want, got)
 			assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + test.asked + `}`}, n.asked())
 		})
@@ -86,7 +85,7 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 		},
 	} {
 		n := newNode(t, says(200, result("null")))
-		got, err := call(n.client(t))
+		got, err := call(n.client())
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
 		subject := hash32
 		if strings.Contains(asked, "finalized") {
@@ -97,11 +96,11 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 		assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + asked + `}`}, n.asked())
 
 		n = newNode(t, says(200, result("{}")))
-		_, err = call(n.client(t))
+		_, err = call(n.client())
 		assert.NoError(t, err, "nothing is required of an answer")
 
 		n = newNode(t, says(200, result(`"text"`)))
-		_, err = call(n.client(t))
+		_, err = call(n.client())
 		assert.ErrorContains(t, err, "cannot decode the result")
 		assert.NotErrorIs(t, err, ramp.ErrNotFound)
 	}
@@ -110,12 +109,12 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 func TestWhatIsNeitherAmountNorFilterIsNotSent(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x1"`)))
 	for _, wei := range []*big.Int{big.NewInt(-1), new(big.Int).Lsh(common.Big1, 256)} {
-		_, err := n.client(t).CallContract(t.Context(), ramp.TransactionRequest{Value: wei}, ramp.Latest)
+		_, err := n.client().CallContract(t.Context(), ramp.TransactionRequest{Value: wei}, ramp.Latest)
 		assert.ErrorContains(t, err, "an amount of wei must not be negative")
 	}
 	for _, f := range []ramp.LogFilter{{FromBlock: ramp.Latest}, {ToBlock: ramp.Latest}} {
 		f.BlockHash = common.MaxHash
-		_, err := n.client(t).Logs(t.Context(), f)
+		_, err := n.client().Logs(t.Context(), f)
 		assert.ErrorContains(t, err, "either BlockHash, or FromBlock and ToBlock")
 	}
 	assert.Empty(t, n.asked())
@@ -124,19 +123,18 @@ func TestWhatIsNeitherAmountNorFilterIsNotSent(t *testing.T) {
 func TestTheLargestAmountIsSent(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x"`)))
 	largest := new(big.Int).Sub(new(big.Int).Lsh(common.Big1, 256), common.Big1)
-	_, err := n.client(t).CallContract(t.Context(), ramp.TransactionRequest{Value: largest}, ramp.Latest)
-	require.NoError(t, err)
+	ramp.Must(n.client().CallContract(t.Context(), ramp.TransactionRequest{Value: largest}, ramp.Latest))
 	assert.Contains(t, n.asked()[0], `"value":"0x`+strings.Repeat("f", 64)+`"`)
 }
 
 // The node chooses the form of the network version, but an error is not a version.
 func TestNetVersionThatIsRejected(t *testing.T) {
 	n := newNode(t, says(200, `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`))
-	id, err := n.client(t).NetVersion(t.Context())
+	id, err := n.client().NetVersion(t.Context())
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
 	assert.Empty(t, id)
 	n = newNode(t, says(200, result(`{}`)))
-	_, err = n.client(t).NetVersion(t.Context())
+	_, err = n.client().NetVersion(t.Context())
 	assert.EqualError(t, err, "ramp: net_version: the result is neither a string nor a number")
 }
 
@@ -154,17 +152,17 @@ func TestWhatIsReadAnewForgetsWhatItWas(t *testing.T) {
 
 func TestResultsOfTheWrongKind(t *testing.T) {
 	n := newNode(t, says(200, result(`null`)))
-	_, err := n.client(t).SendRawTransaction(t.Context(), nil)
+	_, err := n.client().SendRawTransaction(t.Context(), nil)
 	assert.ErrorContains(t, err, "cannot decode the result", "a hash is never null")
-	_, err = n.client(t).CallContract(t.Context(), ramp.TransactionRequest{}, ramp.Latest)
+	_, err = n.client().CallContract(t.Context(), ramp.TransactionRequest{}, ramp.Latest)
 	assert.ErrorContains(t, err, "cannot decode the result")
-	logs, err := n.client(t).Logs(t.Context(), ramp.LogFilter{})
+	logs, err := n.client().Logs(t.Context(), ramp.LogFilter{})
 	assert.EqualError(t, err, "ramp: eth_getLogs: the result is null", "not the same as no logs")
 	assert.Nil(t, logs)
 	wrong := newNode(t, says(200, result(`[{"address":7}]`)))
-	_, err = wrong.client(t).Logs(t.Context(), ramp.LogFilter{})
+	_, err = wrong.client().Logs(t.Context(), ramp.LogFilter{})
 	assert.ErrorContains(t, err, "ramp: eth_getLogs: cannot decode the result: ")
-	_, err = n.client(t).NetVersion(t.Context())
+	_, err = n.client().NetVersion(t.Context())
 	assert.ErrorContains(t, err, "neither a string nor a number")
 }
 
@@ -183,7 +181,7 @@ const (
 
 func TestTransactionsOfAnyTypeAreRead(t *testing.T) {
 	n := newNode(t, says(200, result(feeDelegated)))
-	tx, err := n.client(t).Transaction(t.Context(), common.MaxHash)
+	tx, err := n.client().Transaction(t.Context(), common.MaxHash)
 	require.NoError(t, err)
 	to := common.HexToAddress("0x7b")
 	assert.Equal(t, feeDelegated, string(tx.Raw))
@@ -205,8 +203,7 @@ func TestTransactionsOfAnyTypeAreRead(t *testing.T) {
 	assert.Equal(t, 256, tx.R.Big().BitLen())
 
 	n = newNode(t, says(200, result(unknownType)))
-	tx, err = n.client(t).Transaction(t.Context(), common.MaxHash)
-	require.NoError(t, err)
+	tx = ramp.Must(n.client().Transaction(t.Context(), common.MaxHash))
 	assert.Equal(t, unknownType, string(tx.Raw))
 	assert.Equal(t, "107", tx.Type.String())
 	assert.Nil(t, tx.To)
@@ -233,8 +230,7 @@ func TestBlocksAreRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := `{` + head + `,"transactions":` + test.transactions + `}`
 			n := newNode(t, says(200, result(text)))
-			b, err := n.client(t).BlockByNumber(t.Context(), ramp.Latest, true)
-			require.NoError(t, err)
+			b := ramp.Must(n.client().BlockByNumber(t.Context(), ramp.Latest, true))
 			assert.Equal(t, text, string(b.Raw))
 			assert.Equal(t, test.hashes, b.TransactionHashes)
 			require.Len(t, b.Transactions, test.whole)
@@ -253,15 +249,14 @@ func TestBlocksAreRead(t *testing.T) {
 	}
 	t.Run("pending", func(t *testing.T) {
 		n := newNode(t, says(200, result(`{"number":null,"hash":null,"miner":null,"transactions":[]}`)))
-		b, err := n.client(t).BlockByNumber(t.Context(), "pending", false)
-		require.NoError(t, err)
+		b := ramp.Must(n.client().BlockByNumber(t.Context(), "pending", false))
 		assert.False(t, b.Number.Present())
 		assert.Zero(t, b.Hash)
 	})
 	t.Run("with an entry that is neither", func(t *testing.T) {
 		for _, entry := range []string{"7", "null", `"0x1"`, `{"hash":7}`} {
 			n := newNode(t, says(200, result(`{"transactions":[`+entry+`]}`)))
-			_, err := n.client(t).BlockByNumber(t.Context(), "pending", false)
+			_, err := n.client().BlockByNumber(t.Context(), "pending", false)
 			assert.ErrorContains(t, err, "cannot decode the result")
 		}
 	})
@@ -300,28 +295,24 @@ func FuzzBlock(f *testing.F) {
 		assert.LessOrEqual(t, len(block.Transactions), len(block.TransactionHashes))
 		assert.LessOrEqual(t, len(block.TransactionHashes), strings.Count(string(b), ",")+1)
 		assert.Equal(t, strings.TrimSpace(string(b)), string(block.Raw))
-		_, err := json.Marshal(block)
-		require.NoError(t, err)
+		ramp.Must(json.Marshal(block))
 	})
 }
 
 // Some nodes write the receiver of a creation so.
 func TestAnEmptyAddressIsNone(t *testing.T) {
 	n := newNode(t, says(200, result(`{"hash":"`+hash32+`","to":"0x"}`)))
-	tx, err := n.client(t).Transaction(t.Context(), common.MaxHash)
-	require.NoError(t, err)
+	tx := ramp.Must(n.client().Transaction(t.Context(), common.MaxHash))
 	assert.Nil(t, tx.To)
 	n = newNode(t, says(200, result(`{"status":"0x1","to":"0x","contractAddress":"0x"}`)))
-	receipt, err := n.client(t).Receipt(t.Context(), common.MaxHash)
-	require.NoError(t, err)
+	receipt := ramp.Must(n.client().Receipt(t.Context(), common.MaxHash))
 	assert.Zero(t, receipt.To)
 	assert.Zero(t, receipt.ContractAddress)
 }
 
 func TestAByteOrderMarkIsSkipped(t *testing.T) {
 	n := newNode(t, says(200, "\ufeff"+result(`"0x10"`)))
-	number, err := n.client(t).BlockNumber(t.Context())
-	require.NoError(t, err)
+	number := ramp.Must(n.client().BlockNumber(t.Context()))
 	assert.EqualValues(t, 16, number)
 }
 
@@ -337,13 +328,10 @@ func TestTokensAreRead(t *testing.T) {
 		}
 		return "unexpected"
 	})
-	decimals, err := n.client(t).TokenDecimals(t.Context(), token)
-	require.NoError(t, err)
+	decimals := ramp.Must(n.client().TokenDecimals(t.Context(), token))
 	assert.Equal(t, 18, decimals)
-	units, err := n.client(t).TokenBalance(t.Context(), token, account, ramp.AtBlock(5))
-	require.NoError(t, err)
-	amount, err := ramp.AmountOfUnits(units, decimals)
-	require.NoError(t, err)
+	units := ramp.Must(n.client().TokenBalance(t.Context(), token, account, ramp.AtBlock(5)))
+	amount := ramp.Must(ramp.AmountOfUnits(units, decimals))
 	assert.Equal(t, "1.5", amount.String())
 
 	for answer, text := range map[string]string{
@@ -353,11 +341,11 @@ func TestTokensAreRead(t *testing.T) {
 		`"0x` + strings.Repeat("f", 64) + `"`: "is not the number of decimals of a token",
 	} {
 		n := newNode(t, says(200, result(answer)))
-		_, err := n.client(t).TokenDecimals(t.Context(), token)
+		_, err := n.client().TokenDecimals(t.Context(), token)
 		assert.ErrorContains(t, err, text)
 	}
 	n = newNode(t, says(200, `{"id":ID,"error":{"code":3,"message":"execution reverted"}}`))
-	_, err = n.client(t).TokenBalance(t.Context(), token, account, ramp.Latest)
+	_, err := n.client().TokenBalance(t.Context(), token, account, ramp.Latest)
 	assert.ErrorContains(t, err, "execution reverted")
 }
 
@@ -387,8 +375,7 @@ func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			q := ramp.NewQuantity(99) // what was there before must not show through
 			require.NoError(t, json.Unmarshal([]byte(tt.json), &q))
-			written, err := json.Marshal(q)
-			require.NoError(t, err)
+			written := ramp.Must(json.Marshal(q))
 			assert.Equal(t, tt.written, string(written))
 
 			if tt.want == "" {
@@ -485,8 +472,7 @@ func TestReceiptStatusInEveryForm(t *testing.T) {
 }
 
 func TestReceiptIsWrittenWithArrays(t *testing.T) {
-	written, err := json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0), Logs: []ramp.Log{{}}})
-	require.NoError(t, err)
+	written := ramp.Must(json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0), Logs: []ramp.Log{{}}}))
 	assert.Contains(t, string(written), `"topics":[]`)
 
 	written = ramp.Must(json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0)}))

@@ -114,15 +114,12 @@ func (c *chain) answer(request chainRequest) string {
 	return `"result":` + answer
 }
 
-func (c *chain) client(t *testing.T) *ramp.RPC { return c.clientEvery(t, 0) }
+func (c *chain) client() *ramp.RPC { return c.clientEvery(0) }
 
 // clientEvery returns a client with a poll interval.
-func (c *chain) clientEvery(t *testing.T, interval time.Duration) *ramp.RPC {
-	t.Helper()
-	client, err := ramp.NewRPC(ramp.RPCConfig{
-		URL: "https://node.example.com", HTTPClient: &http.Client{Transport: c}, PollInterval: interval})
-	require.NoError(t, err)
-	return client
+func (c *chain) clientEvery(interval time.Duration) *ramp.RPC {
+	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{
+		URL: "https://node.example.com", HTTPClient: &http.Client{Transport: c}, PollInterval: interval}))
 }
 
 // The hashes of a block with the transaction, and of the one that replaces it.
@@ -137,14 +134,13 @@ func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
 		c := &chain{receipt: "null"}
 		c.after(3500*time.Millisecond, func() { c.receipt = mined(10, blockA) })
 		start := time.Now()
-		receipt, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 1)
-		require.NoError(t, err)
+		receipt := ramp.Must(c.client().WaitReceipt(t.Context(), common.MaxHash, 1))
 		assert.Equal(t, common.MaxHash, receipt.TransactionHash)
 		assert.Equal(t, 4*time.Second, time.Since(start), "it looks once a second")
 		assert.Len(t, c.asked, 5)
 
 		c.asked = nil
-		_, err = c.client(t).WaitReceipt(t.Context(), common.MaxHash, 0)
+		_, err := c.client().WaitReceipt(t.Context(), common.MaxHash, 0)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
 	})
@@ -155,7 +151,7 @@ func TestWaitReceiptRejectsTheReceiptOfAnotherTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: mined(10, blockA), head: 10}
 		asked := common.HexToHash("0xbad")
-		receipt, err := c.client(t).WaitReceipt(t.Context(), asked, 1)
+		receipt, err := c.client().WaitReceipt(t.Context(), asked, 1)
 		assert.Nil(t, receipt)
 		assert.ErrorContains(t, err, "ramp: wait for transaction "+asked.Hex()+": ramp: eth_getTransactionReceipt: the node answered with transaction "+common.MaxHash.Hex())
 		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
@@ -169,8 +165,7 @@ func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 			c.after(time.Duration(i+1)*time.Minute, func() { c.head++ })
 		}
 		start := time.Now()
-		_, err := c.clientEvery(t, time.Minute+time.Second).WaitReceipt(t.Context(), common.MaxHash, 3)
-		require.NoError(t, err)
+		ramp.Must(c.clientEvery(time.Minute+time.Second).WaitReceipt(t.Context(), common.MaxHash, 3))
 		assert.EqualValues(t, 12, c.head, "block 10 and two on top")
 		assert.Equal(t, 3*(time.Minute+time.Second), time.Since(start))
 		assert.Equal(t, "eth_getBlockByNumber", c.asked[len(c.asked)-1], "the block is read again at depth")
@@ -184,7 +179,7 @@ func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA), head: head, block: map[uint64]string{10: blockA}}
 			ctx := within(t, 500*time.Millisecond)
-			_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
+			_, err := c.client().WaitReceipt(ctx, common.MaxHash, 2)
 			assert.ErrorContains(t, err, "the transaction has "+has+" confirmations")
 			assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber"}, c.asked)
 		})
@@ -201,7 +196,7 @@ func TestWaitReceiptWaitsForABlockWithNumberAndHash(t *testing.T) {
 			inBubble(t, name, func(t *testing.T) {
 				c := &chain{receipt: string(receipt.bytes()), head: 20, block: map[uint64]string{10: blockA}}
 				ctx := within(t, 1500*time.Millisecond)
-				_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, confirmations)
+				_, err := c.client().WaitReceipt(ctx, common.MaxHash, confirmations)
 				assert.ErrorContains(t, err, "the transaction is in no block yet")
 				assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_getTransactionReceipt"}, c.asked)
 			})
@@ -222,8 +217,7 @@ func TestWaitReceiptStartsOverWhenTheBlockWasReplaced(t *testing.T) {
 			})
 			c.after(7500*time.Millisecond, func() { c.head = 13 })
 			start := time.Now()
-			receipt, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 3)
-			require.NoError(t, err)
+			receipt := ramp.Must(c.client().WaitReceipt(t.Context(), common.MaxHash, 3))
 			assert.Equal(t, "11", receipt.BlockNumber.String())
 			assert.Equal(t, blockB, receipt.BlockHash.Hex())
 			assert.Equal(t, 8*time.Second, time.Since(start), "its confirmations are counted anew")
@@ -264,8 +258,7 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}, fail: fail}
 			c.after(10*time.Minute-time.Second/2, func() { c.fail = nil })
 			start := time.Now()
-			_, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 2)
-			require.NoError(t, err)
+			ramp.Must(c.client().WaitReceipt(t.Context(), common.MaxHash, 2))
 			assert.Equal(t, 10*time.Minute, time.Since(start))
 		})
 	}
@@ -287,8 +280,7 @@ func TestWaitReceiptHonorsRetryAfterWithinReason(t *testing.T) {
 				return status(429, map[string]string{"Retry-After": asked}, "")(nil)
 			}
 			start := time.Now()
-			_, err := c.client(t).WaitReceipt(t.Context(), common.MaxHash, 0)
-			require.NoError(t, err)
+			ramp.Must(c.client().WaitReceipt(t.Context(), common.MaxHash, 0))
 			assert.Equal(t, waits, time.Since(start))
 		})
 	}
@@ -319,7 +311,7 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 			test.change(c)
 			ctx := within(t, time.Hour)
 			start := time.Now()
-			receipt, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
+			receipt, err := c.client().WaitReceipt(ctx, common.MaxHash, 2)
 			assert.ErrorContains(t, err, test.text)
 			assert.Nil(t, receipt)
 			assert.Zero(t, time.Since(start))
@@ -360,7 +352,7 @@ func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA), head: 20, block: map[uint64]string{10: blockA}}
 			test.change(c)
 			ctx := within(t, 3500*time.Millisecond)
-			client := c.client(t)
+			client := c.client()
 			receipt, err := client.WaitReceipt(ctx, common.MaxHash, 5)
 			assert.ErrorIs(t, err, context.DeadlineExceeded)
 			assert.ErrorContains(t, err, test.text)
@@ -399,11 +391,10 @@ func twoLogs(data string) []any {
 
 func confirm(t *testing.T, result, is object) error {
 	t.Helper()
-	parsed, err := ramp.ParseResult(result.bytes())
-	require.NoError(t, err)
+	parsed := ramp.Must(ramp.ParseResult(result.bytes()))
 	c := &chain{receipt: string(is.bytes()), head: 10, block: map[uint64]string{10: blockA}}
 	ctx := within(t, time.Minute)
-	_, _, err = c.client(t).Confirm(ctx, parsed, 1)
+	_, _, err := c.client().Confirm(ctx, parsed, 1)
 	return err
 }
 
@@ -442,16 +433,14 @@ func TestASuccessWithoutItsIntentConfirmsNothing(t *testing.T) {
 		"another token instead": webhookResult().without("intent.from").with("intent.to.0.type", "ERC20"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := ramp.ParseResult(body.bytes())
-			require.NoError(t, err)
+			r := ramp.Must(ramp.ParseResult(body.bytes()))
 			c := &chain{receipt: string(onChain().bytes())}
-			_, _, err = c.client(t).Confirm(t.Context(), r, 1)
+			_, _, err := c.client().Confirm(t.Context(), r, 1)
 			as[*ramp.InvalidError](t, err)
 
-			failed, err := ramp.ParseResult(body.with("receipt.status", "0x0").bytes())
-			require.NoError(t, err)
+			failed := ramp.Must(ramp.ParseResult(body.with("receipt.status", "0x0").bytes()))
 			c = &chain{receipt: string(onChain().with("status", "0x0").bytes())}
-			_, _, err = c.client(t).Confirm(t.Context(), failed, 1)
+			_, _, err = c.client().Confirm(t.Context(), failed, 1)
 			assert.NoError(t, err, "a failed transaction has no events to look at")
 		})
 	}
@@ -518,11 +507,11 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 			c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 			test.change(c)
 			game := &recorder{}
-			handler := newHandler(t, ramp.HandlerConfig{Game: game, Chain: c.client(t), Confirmations: 2})
+			handler := newHandler(ramp.HandlerConfig{Game: game, Chain: c.client(), Confirmations: 2})
 			body := webhookResult().bytes()
 			start := time.Now()
 			reply := handler.AnswerResult(t.Context(), http.Header{"X-Dapp-Authorization": {"Bearer x"}, "X-Dapp-Sessionid": {"session-1"},
-				"X-Hmac-Signature": {testKey(t).Sign(body)}}, body)
+				"X-Hmac-Signature": {testKey().Sign(body)}}, body)
 			assert.Equal(t, test.status, reply.Status)
 			assert.LessOrEqual(t, time.Since(start), 5*time.Second)
 			if test.status == http.StatusOK {
@@ -542,10 +531,10 @@ func TestATransactionOfAnotherNetworkConfirmsNothing(t *testing.T) {
 	c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 	mainnet := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://testnet.example.com", ChainID: 1111, HTTPClient: &http.Client{Transport: c}}))
 	game := &recorder{}
-	handler := newHandler(t, ramp.HandlerConfig{Game: game, Chain: mainnet})
+	handler := newHandler(ramp.HandlerConfig{Game: game, Chain: mainnet})
 	body := webhookResult().bytes()
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Dapp-Authorization": {"Bearer x"}, "X-Dapp-Sessionid": {"session-1"},
-		"X-Hmac-Signature": {testKey(t).Sign(body)}}, body)
+		"X-Hmac-Signature": {testKey().Sign(body)}}, body)
 	assert.Equal(t, http.StatusInternalServerError, reply.Status, "the service delivers again, once the URL is right")
 	assert.ErrorIs(t, reply.Err, ramp.ErrWrongChain)
 	assert.ErrorContains(t, reply.Err, "its chain ID is 1112, but RPCConfig.ChainID is 1111")
@@ -554,7 +543,7 @@ func TestATransactionOfAnotherNetworkConfirmsNothing(t *testing.T) {
 
 func TestAForgedResultDoesNotEvenReachTheChain(t *testing.T) {
 	c := &chain{receipt: string(onChain().bytes())}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), Chain: c.client(t)})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner(), Chain: c.client()})
 	require.NoError(t, err)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {strings.Repeat("0", 64)}}, webhookResult().bytes())
 	assertCode(t, reply.Err, ramp.CodeHMACInvalid)
@@ -573,18 +562,17 @@ func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
 			return c.RoundTrip(r)
 		})}})
 		require.NoError(t, err)
-		handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}, Chain: client, Confirmations: 2})
+		handler := newHandler(ramp.HandlerConfig{Game: &recorder{}, Chain: client, Confirmations: 2})
 		body := webhookResult().bytes()
 		start := time.Now()
-		reply := handler.AnswerResult(t.Context(), signed(t, body), body)
+		reply := handler.AnswerResult(t.Context(), signed(body), body)
 		assert.Equal(t, http.StatusOK, reply.Status)
 		assert.Equal(t, 3*time.Second, time.Since(start), "cut at 2 seconds, and asked again after 1")
 
 		hung = 0 // with time for a whole attempt, it is not cut
 		ctx := within(t, time.Minute)
 		start = time.Now()
-		_, err = client.WaitReceipt(ctx, common.MaxHash, 1)
-		require.NoError(t, err)
+		ramp.Must(client.WaitReceipt(ctx, common.MaxHash, 1))
 		assert.Equal(t, 11*time.Second, time.Since(start))
 	})
 }
@@ -624,11 +612,9 @@ func TestConfirmOfABlockThatWasReplaced(t *testing.T) {
 }
 
 // pinned returns a client that accepts only chain 1112.
-func pinned(t *testing.T, node http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
-	t.Helper()
+func pinned(node http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
 	c.URL, c.ChainID, c.HTTPClient = "https://node.example.com", 1112, &http.Client{Transport: node}
-	client := ramp.Must(ramp.NewRPC(c))
-	return client
+	return ramp.Must(ramp.NewRPC(c))
 }
 
 // everyUse lists each way to reach a node.
@@ -662,7 +648,7 @@ func TestNothingIsAskedOfTheWrongChain(t *testing.T) {
 	for name, use := range everyUse {
 		inBubble(t, name, func(t *testing.T) {
 			c := &chain{say: map[string]string{"eth_chainId": `"result":"0x2711"`}}
-			client := pinned(t, c, ramp.RPCConfig{})
+			client := pinned(c, ramp.RPCConfig{})
 			ctx := within(t, time.Minute)
 			for range 2 {
 				err := use(ctx, client)
@@ -702,7 +688,7 @@ func TestEveryConfirmationChecksTheChain(t *testing.T) {
 			inBubble(t, name, func(t *testing.T) {
 				result := ramp.Must(ramp.ParseResult(webhookResult().bytes()))
 				c := &chain{receipt: string(onChain().bytes()), noBatches: noBatches}
-				client := pinned(t, c, ramp.RPCConfig{})
+				client := pinned(c, ramp.RPCConfig{})
 				receipt, transaction, err := client.Confirm(t.Context(), result, 1)
 				require.ErrorIs(t, err, nil, "the right chain, before it is switched")
 				assert.Equal(t, common.MaxHash, receipt.TransactionHash)
@@ -737,16 +723,16 @@ func TestEveryConfirmationChecksTheChain(t *testing.T) {
 func TestCheckReportsAWrongChainOrAnUnreachableNodeAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{}
-		assert.NoError(t, pinned(t, c, ramp.RPCConfig{}).Check(t.Context()))
-		assert.NoError(t, c.client(t).Check(t.Context()), "any chain")
+		assert.NoError(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()))
+		assert.NoError(t, c.client().Check(t.Context()), "any chain")
 		c.say = map[string]string{"eth_chainId": `"result":"0x1"`}
-		assert.EqualError(t, pinned(t, c, ramp.RPCConfig{}).Check(t.Context()), "ramp: check https://node.example.com: ramp: eth_chainId: "+
+		assert.EqualError(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()), "ramp: check https://node.example.com: ramp: eth_chainId: "+
 			"the node is on another chain: its chain ID is 1, but RPCConfig.ChainID is 1112")
 		c.say = map[string]string{"eth_chainId": `"result":null`}
-		assert.ErrorContains(t, pinned(t, c, ramp.RPCConfig{}).Check(t.Context()), "the result is null")
+		assert.ErrorContains(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()), "the result is null")
 		c.fail = func(string) (*http.Response, error) { return nil, errors.New("connection refused") }
-		assert.EqualError(t, c.client(t).Check(t.Context()), "ramp: check https://node.example.com: ramp: eth_chainId: connection refused")
-		_, err := c.client(t).BlockNumber(t.Context())
+		assert.EqualError(t, c.client().Check(t.Context()), "ramp: check https://node.example.com: ramp: eth_chainId: connection refused")
+		_, err := c.client().BlockNumber(t.Context())
 		assert.Error(t, err)
 	})
 }
@@ -756,7 +742,7 @@ func TestAFailureToAskForTheChainStopsTheCall(t *testing.T) {
 	for name, use := range everyUse {
 		inBubble(t, name, func(t *testing.T) {
 			c := &chain{fail: func(method string) (*http.Response, error) { return failFor(method, "eth_chainId") }}
-			client := pinned(t, c, ramp.RPCConfig{})
+			client := pinned(c, ramp.RPCConfig{})
 			ctx := within(t, 10*time.Second)
 			err := use(ctx, client)
 			assert.ErrorContains(t, err, "ramp: eth_chainId: connection refused")
@@ -783,7 +769,7 @@ func TestAnAnswerThatNamesNoChainIsAnError(t *testing.T) {
 		`"0x10000000000000458"`: "its chain ID is 18446744073709552728, but",
 	} {
 		c := &chain{say: map[string]string{"eth_chainId": `"result":` + answer}}
-		_, err := pinned(t, c, ramp.RPCConfig{}).BlockNumber(t.Context())
+		_, err := pinned(c, ramp.RPCConfig{}).BlockNumber(t.Context())
 		assert.Equal(t, []string{"eth_chainId"}, c.asked)
 		assert.ErrorContains(t, err, text)
 	}
@@ -800,7 +786,7 @@ func TestASendAfterTheCheckIsSentOnce(t *testing.T) {
 				}
 				return nil, errors.New("connection reset")
 			}
-			assert.ErrorContains(t, everyUse[use](t.Context(), pinned(t, c, ramp.RPCConfig{})), "connection reset")
+			assert.ErrorContains(t, everyUse[use](t.Context(), pinned(c, ramp.RPCConfig{})), "connection reset")
 			require.Len(t, c.asked, 3)
 			assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, c.asked[:2])
 			assert.NotEqual(t, "eth_chainId", c.asked[2])
@@ -811,7 +797,7 @@ func TestASendAfterTheCheckIsSentOnce(t *testing.T) {
 // The error rules out the network as the cause.
 func TestWhatIsNotFoundNamesTheChain(t *testing.T) {
 	none := `"result":null`
-	client := pinned(t, &chain{receipt: "null", say: map[string]string{"eth_getBlockByNumber": none, "custom_receipt": none}}, ramp.RPCConfig{})
+	client := pinned(&chain{receipt: "null", say: map[string]string{"eth_getBlockByNumber": none, "custom_receipt": none}}, ramp.RPCConfig{})
 	_, err := client.BlockByNumber(t.Context(), "", false)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	assert.EqualError(t, err, "ramp: eth_getBlockByNumber: latest: the node does not know it (yet) (chain ID 1112)")

@@ -53,27 +53,25 @@ func changed(p ramp.Product, change func(*ramp.Product)) ramp.Product {
 	return p
 }
 
-func newTerms(t testing.TB, products ...ramp.Product) *ramp.Terms {
-	t.Helper()
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
-	return terms
+func newTerms(products ...ramp.Product) *ramp.Terms {
+	return ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
 }
 
 // entries reads a list such as "gold 100, gem 1".
-func entries(t testing.TB, kind ramp.AssetType, text string) (list []ramp.IntentAsset) {
+func entries(kind ramp.AssetType, text string) (list []ramp.IntentAsset) {
 	for part := range strings.SplitSeq(text, ", ") {
 		id, n, _ := strings.Cut(part, " ")
-		list = append(list, ramp.IntentAsset{Type: kind, ID: id, Amount: amount(t, n)})
+		list = append(list, ramp.IntentAsset{Type: kind, ID: id, Amount: amount(n)})
 	}
 	return list
 }
 
-func mintOf(t testing.TB, tokens, gives string) ramp.Intent {
-	return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: entries(t, ramp.TypeAsset, gives), To: entries(t, ramp.TypeERC20, tokens)}
+func mintOf(tokens, gives string) ramp.Intent {
+	return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: entries(ramp.TypeAsset, gives), To: entries(ramp.TypeERC20, tokens)}
 }
 
-func burnOf(t testing.TB, tokens, grants string) ramp.Intent {
-	return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: entries(t, ramp.TypeERC20, tokens), To: entries(t, ramp.TypeAsset, grants)}
+func burnOf(tokens, grants string) ramp.Intent {
+	return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: entries(ramp.TypeERC20, tokens), To: entries(ramp.TypeAsset, grants)}
 }
 
 func TestAnOrderIsForAProductOrRejected(t *testing.T) {
@@ -86,11 +84,11 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		}
 		return order
 	}
-	older := burnOf(t, goldToken+" 1", "gold 80")
+	older := burnOf(goldToken+" 1", "gold 80")
 	older.From[0].Type = "erc20"
-	unknown := burnOf(t, goldToken+" 1", "gold 80")
+	unknown := burnOf(goldToken+" 1", "gold 80")
 	unknown.From[0].Type = "ERC1155"
-	halves := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount(t, "0.5") })
+	halves := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount("0.5") })
 	gems := changed(goldProduct(), func(i *ramp.Product) {
 		i.Materials, i.Outputs = []ramp.Item{priced("gem", ramp.NewAmount(50))}, nil
 	})
@@ -106,50 +104,50 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		product  string // empty: rejected
 		want     string // the number of tokens, or why it is rejected
 	}{
-		{"a mint of one", both, mintOf(t, goldToken+" 1", "gold 100, gem 1"), "gold", "1"},
-		{"a mint of three in another order, notation and case", both, mintOf(t, lower+" 3", "gem 3.0, gold 3e2"), "gold", "3"},
-		{"a mint that splits an item", both, mintOf(t, goldToken+" 1", "gold 30, gem 1, gold 70"), "gold", "1"},
-		{"a burn, at its own rate", both, burnOf(t, goldToken+" 2", "gold 160"), "gold", "2"},
+		{"a mint of one", both, mintOf(goldToken+" 1", "gold 100, gem 1"), "gold", "1"},
+		{"a mint of three in another order, notation and case", both, mintOf(lower+" 3", "gem 3.0, gold 3e2"), "gold", "3"},
+		{"a mint that splits an item", both, mintOf(goldToken+" 1", "gold 30, gem 1, gold 70"), "gold", "1"},
+		{"a burn, at its own rate", both, burnOf(goldToken+" 2", "gold 160"), "gold", "2"},
 		{"an older name of the token type", both, older, "gold", "1"},
-		{"a fraction of a token that is worth whole units", both, burnOf(t, goldToken+" 0.5", "gold 40"), "gold", "0.5"},
-		{"more digits than a float has", both, burnOf(t, goldToken+" 90071992547409931", "gold 7205759403792794480"), "gold", "90071992547409931"},
-		{"half a gold each, for two", []ramp.Product{halves}, burnOf(t, goldToken+" 2", "gold 1"), "gold", "2"},
-		{"a sword", both, nft(mintOf(t, swordToken+" 1", "sword 1")), "sword", "1"},
-		{"two swords", both, nft(burnOf(t, swordToken+" 2", "sword 2")), "sword", "2"},
-		{"a sword whose token is called ERC20", both, burnOf(t, swordToken+" 1", "sword 1"), "sword", "1"},
-		{"a sword and gold for an NFT", []ramp.Product{mixed}, nft(mintOf(t, swordToken+" 1", "gold 5, sword 1")), "sword", "1"},
-		{"another way to pay for a token", []ramp.Product{goldProduct(), gems}, mintOf(t, goldToken+" 2", "gem 100"), "gems", "2"},
+		{"a fraction of a token that is worth whole units", both, burnOf(goldToken+" 0.5", "gold 40"), "gold", "0.5"},
+		{"more digits than a float has", both, burnOf(goldToken+" 90071992547409931", "gold 7205759403792794480"), "gold", "90071992547409931"},
+		{"half a gold each, for two", []ramp.Product{halves}, burnOf(goldToken+" 2", "gold 1"), "gold", "2"},
+		{"a sword", both, nft(mintOf(swordToken+" 1", "sword 1")), "sword", "1"},
+		{"two swords", both, nft(burnOf(swordToken+" 2", "sword 2")), "sword", "2"},
+		{"a sword whose token is called ERC20", both, burnOf(swordToken+" 1", "sword 1"), "sword", "1"},
+		{"a sword and gold for an NFT", []ramp.Product{mixed}, nft(mintOf(swordToken+" 1", "gold 5, sword 1")), "sword", "1"},
+		{"another way to pay for a token", []ramp.Product{goldProduct(), gems}, mintOf(goldToken+" 2", "gem 100"), "gems", "2"},
 
-		{"a worthless token", both, burnOf(t, foreignToken+" 2", "gold 160"), "", "intent.from must be exactly one token, that of a product"},
-		{"a worthless token beside ours", both, burnOf(t, goldToken+" 1, "+foreignToken+" 1", "gold 80"), "", "intent.from must be exactly one token"},
-		{"our token twice", both, mintOf(t, goldToken+" 1, "+goldToken+" 1", "gold 200, gem 2"), "", "intent.to must be exactly one token"},
-		{"an NFT of a fungible product", both, nft(burnOf(t, goldToken+" 1", "gold 80")), "", "intent.from[0].type must be ERC20, or NFT"},
+		{"a worthless token", both, burnOf(foreignToken+" 2", "gold 160"), "", "intent.from must be exactly one token, that of a product"},
+		{"a worthless token beside ours", both, burnOf(goldToken+" 1, "+foreignToken+" 1", "gold 80"), "", "intent.from must be exactly one token"},
+		{"our token twice", both, mintOf(goldToken+" 1, "+goldToken+" 1", "gold 200, gem 2"), "", "intent.to must be exactly one token"},
+		{"an NFT of a fungible product", both, nft(burnOf(goldToken+" 1", "gold 80")), "", "intent.from[0].type must be ERC20, or NFT"},
 		{"an unknown type of token", both, unknown, "", "intent.from[0].type must be ERC20, or NFT"},
-		{"the items of one with the token of the other", both, burnOf(t, goldToken+" 1", "sword 1"), "", `intent.to must be [{gold 80}] for each token, as for product "gold"`},
-		{"the other way around", both, burnOf(t, swordToken+" 1", "gold 80"), "", `intent.to must be [{sword 1}] for each token`},
-		{"the rate of a burn for a mint", both, mintOf(t, goldToken+" 1", "gold 80, gem 1"), "", `intent.from must be [{gem 1} {gold 100}] for each token`},
-		{"the rate of a mint for a burn", both, burnOf(t, goldToken+" 1", "gold 100"), "", `intent.to must be [{gold 80}] for each token`},
-		{"too cheap", both, mintOf(t, goldToken+" 1", "gold 99, gem 1"), "", "intent.from must be"},
-		{"too dear for the player", both, mintOf(t, goldToken+" 1", "gold 100, gem 2"), "", "intent.from must be"},
-		{"more tokens than paid", both, mintOf(t, goldToken+" 2", "gold 100, gem 1"), "", "intent.from must be"},
-		{"off by the last digit", both, burnOf(t, goldToken+" 90071992547409931", "gold 7205759403792794481"), "", "intent.to must be"},
-		{"an item missing", both, mintOf(t, goldToken+" 1", "gold 100"), "", "intent.from must be"},
-		{"an item more than the terms have", both, burnOf(t, goldToken+" 1", "gold 80, gem 1"), "", "intent.to must be"},
-		{"a duplicated item", both, burnOf(t, goldToken+" 1", "gold 80, gold 80"), "", "intent.to must be"},
-		{"the case of an item", both, burnOf(t, goldToken+" 1", "GOLD 80"), "", "intent.to must be"},
-		{"a fraction of an item", both, burnOf(t, goldToken+" 0.01", "gold 0.8"), "", "intent.to must be whole units"},
-		{"half a gold each, for one", []ramp.Product{halves}, burnOf(t, goldToken+" 1", "gold 0.5"), "", "intent.to must be whole units"},
-		{"half a sword", both, nft(burnOf(t, swordToken+" 0.5", "sword 0.5")), "", "intent.from[0].amount must be a whole number"},
-		{"2^63", both, burnOf(t, goldToken+" 115292150460684697.6", "gold 9223372036854775808"), "", "intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
-		{"10^40", both, burnOf(t, goldToken+" 1e40", "gold 80e40"), "", "intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
-		{"a direction that is not offered", []ramp.Product{gems}, burnOf(t, goldToken+" 1", "gold 80"), "", `intent is a burn, but product "gems" has no items for one`},
+		{"the items of one with the token of the other", both, burnOf(goldToken+" 1", "sword 1"), "", `intent.to must be [{gold 80}] for each token, as for product "gold"`},
+		{"the other way around", both, burnOf(swordToken+" 1", "gold 80"), "", `intent.to must be [{sword 1}] for each token`},
+		{"the rate of a burn for a mint", both, mintOf(goldToken+" 1", "gold 80, gem 1"), "", `intent.from must be [{gem 1} {gold 100}] for each token`},
+		{"the rate of a mint for a burn", both, burnOf(goldToken+" 1", "gold 100"), "", `intent.to must be [{gold 80}] for each token`},
+		{"too cheap", both, mintOf(goldToken+" 1", "gold 99, gem 1"), "", "intent.from must be"},
+		{"too dear for the player", both, mintOf(goldToken+" 1", "gold 100, gem 2"), "", "intent.from must be"},
+		{"more tokens than paid", both, mintOf(goldToken+" 2", "gold 100, gem 1"), "", "intent.from must be"},
+		{"off by the last digit", both, burnOf(goldToken+" 90071992547409931", "gold 7205759403792794481"), "", "intent.to must be"},
+		{"an item missing", both, mintOf(goldToken+" 1", "gold 100"), "", "intent.from must be"},
+		{"an item more than the terms have", both, burnOf(goldToken+" 1", "gold 80, gem 1"), "", "intent.to must be"},
+		{"a duplicated item", both, burnOf(goldToken+" 1", "gold 80, gold 80"), "", "intent.to must be"},
+		{"the case of an item", both, burnOf(goldToken+" 1", "GOLD 80"), "", "intent.to must be"},
+		{"a fraction of an item", both, burnOf(goldToken+" 0.01", "gold 0.8"), "", "intent.to must be whole units"},
+		{"half a gold each, for one", []ramp.Product{halves}, burnOf(goldToken+" 1", "gold 0.5"), "", "intent.to must be whole units"},
+		{"half a sword", both, nft(burnOf(swordToken+" 0.5", "sword 0.5")), "", "intent.from[0].amount must be a whole number"},
+		{"2^63", both, burnOf(goldToken+" 115292150460684697.6", "gold 9223372036854775808"), "", "intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
+		{"10^40", both, burnOf(goldToken+" 1e40", "gold 80e40"), "", "intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
+		{"a direction that is not offered", []ramp.Product{gems}, burnOf(goldToken+" 1", "gold 80"), "", `intent is a burn, but product "gems" has no items for one`},
 		{"a mint called a burn", both, ramp.Intent{Method: ramp.MethodMint, Type: ramp.Disassemble, From: older.From, To: older.To}, "", "intent.method"},
-		{"a quantity of 0", both, burnOf(t, goldToken+" 0", "gold 0"), "", "intent.from[0].amount is required and must be greater than 0"},
-		{"a negative quantity", both, burnOf(t, goldToken+" -1", "gold -80"), "", "intent.from[0].amount is required and must be greater than 0"},
+		{"a quantity of 0", both, burnOf(goldToken+" 0", "gold 0"), "", "intent.from[0].amount is required and must be greater than 0"},
+		{"a negative quantity", both, burnOf(goldToken+" -1", "gold -80"), "", "intent.from[0].amount is required and must be greater than 0"},
 		{"nothing", both, ramp.Intent{}, "", "intent.method is required"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			product, quantity, err := newTerms(t, test.products...).Match(test.order)
+			product, quantity, err := newTerms(test.products...).Match(test.order)
 			if test.product != "" {
 				require.NoError(t, err)
 				assert.Equal(t, test.product, product)
@@ -167,15 +165,15 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 }
 
 func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
-	product := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount(t, "0.5") })
+	product := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount("0.5") })
 	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}})
 	require.NoError(t, err)
 	for tokens, grants := range map[string]string{"1": "0.5", "0.02": "0.01", "184467440737095516.14": "92233720368547758.07"} {
-		_, _, err := terms.Match(burnOf(t, goldToken+" "+tokens, "gold "+grants))
+		_, _, err := terms.Match(burnOf(goldToken+" "+tokens, "gold "+grants))
 		assert.NoError(t, err, tokens)
 	}
 	for tokens, grants := range map[string]string{"0.01": "0.005", "184467440737095516.16": "92233720368547758.08"} {
-		_, _, err := terms.Match(burnOf(t, goldToken+" "+tokens, "gold "+grants))
+		_, _, err := terms.Match(burnOf(goldToken+" "+tokens, "gold "+grants))
 		assertCode(t, err, ramp.CodeTerms)
 	}
 }
@@ -206,7 +204,7 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 		{"a duplicated item", bad(func(i *ramp.Product) { i.Materials[1].ID = "gold" }), []string{"TermsConfig.Products[0].Materials[1].id occurs twice"}},
 		{"a price of 0", bad(func(i *ramp.Product) { i.Outputs[0].Amount = ramp.Amount{} }), []string{"TermsConfig.Products[0].Outputs[0].amount is required"}},
 		{"half a sword", bad(func(i *ramp.Product) {
-			i.Outputs[0].Amount, i.Outputs[0].IsNonFungible = amount(t, "0.5"), true
+			i.Outputs[0].Amount, i.Outputs[0].IsNonFungible = amount("0.5"), true
 		}), []string{"TermsConfig.Products[0].Outputs[0].amount is required and must be greater than 0, and whole for a non-fungible item"}},
 		{"a token that is no address", bad(func(i *ramp.Product) { i.Token = "gold" }), []string{"TermsConfig.Products[0].Token"}},
 	} {
@@ -215,9 +213,9 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 			assertFields(t, err, test.want...)
 			assert.Nil(t, terms)
 
-			valid := newTerms(t, goldProduct())
+			valid := newTerms(goldProduct())
 			assertFields(t, valid.Replace(test.products, -1), test.want...)
-			_, _, err = valid.Match(burnOf(t, goldToken+" 1", "gold 80"))
+			_, _, err = valid.Match(burnOf(goldToken+" 1", "gold 80"))
 			assert.NoError(t, err, "nothing has changed")
 		})
 	}
@@ -247,19 +245,18 @@ func TestPricesOfWholeOrders(t *testing.T) {
 	assertFields(t, err, `TermsConfig.Products[2].Token and items are also those of "gold"`) // both grant 80 gold
 	assert.Nil(t, terms)
 	ten.Outputs[0].Amount = ramp.NewAmount(800)
-	terms, err = perOrder(goldProduct(), swordProduct(), ten)
-	require.NoError(t, err)
+	terms = ramp.Must(perOrder(goldProduct(), swordProduct(), ten))
 	for _, tt := range []struct {
 		order   ramp.Intent
 		product string // or the error
 	}{
-		{mintOf(t, goldToken+" 3", "gold 100, gem 1"), "gold"},
-		{mintOf(t, goldToken+" 0.5", "gold 100, gem 1"), "gold"},
-		{mintOf(t, goldToken+" 10", "gold 900"), "ten"},
-		{burnOf(t, goldToken+" 10", "gold 800"), "ten"},
-		{burnOf(t, goldToken+" 1", "gold 80"), "gold"},
-		{mintOf(t, goldToken+" 3", "gold 300, gem 3"), `must be [{gem 1} {gold 100}] for an order, as for product "gold"`},
-		{burnOf(t, goldToken+" 9", "gold 800"), `must be [{gold 80}] for an order`},
+		{mintOf(goldToken+" 3", "gold 100, gem 1"), "gold"},
+		{mintOf(goldToken+" 0.5", "gold 100, gem 1"), "gold"},
+		{mintOf(goldToken+" 10", "gold 900"), "ten"},
+		{burnOf(goldToken+" 10", "gold 800"), "ten"},
+		{burnOf(goldToken+" 1", "gold 80"), "gold"},
+		{mintOf(goldToken+" 3", "gold 300, gem 3"), `must be [{gem 1} {gold 100}] for an order, as for product "gold"`},
+		{burnOf(goldToken+" 9", "gold 800"), `must be [{gold 80}] for an order`},
 	} {
 		product, _, err := terms.Match(tt.order)
 		if err != nil {
@@ -267,16 +264,15 @@ func TestPricesOfWholeOrders(t *testing.T) {
 		}
 		assert.Contains(t, product, tt.product)
 	}
-	terms, err = perOrder(ten)
-	require.NoError(t, err)
-	_, _, err = terms.Match(burnOf(t, goldToken+" 9", "gold 800"))
+	terms = ramp.Must(perOrder(ten))
+	_, _, err = terms.Match(burnOf(goldToken+" 9", "gold 800"))
 	assert.ErrorContains(t, err, `intent.from[0].amount must be 10, as for product "ten"`)
 }
 
 // Without products, nothing new is signed, and what has begun can end.
 func TestAShopCloses(t *testing.T) {
-	terms := newTerms(t, goldProduct())
-	order := burnOf(t, goldToken+" 1", "gold 80")
+	terms := newTerms(goldProduct())
+	order := burnOf(goldToken+" 1", "gold 80")
 	require.NoError(t, terms.Replace(nil, time.Minute))
 	_, _, err := terms.Match(order)
 	assert.NoError(t, err, "a player has seen the price")
@@ -287,9 +283,9 @@ func TestAShopCloses(t *testing.T) {
 
 func TestTermsDoNotShareMemoryWithTheCaller(t *testing.T) {
 	products := []ramp.Product{goldProduct()}
-	terms := newTerms(t, products...)
+	terms := newTerms(products...)
 	products[0].Outputs[0].Amount = ramp.NewAmount(8000)
-	_, _, err := terms.Match(burnOf(t, goldToken+" 1", "gold 80"))
+	_, _, err := terms.Match(burnOf(goldToken+" 1", "gold 80"))
 	assert.NoError(t, err)
 }
 
@@ -301,17 +297,17 @@ func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
 		t.Helper()
 		var got []string
 		for _, n := range []string{"80", "70", "60"} {
-			if _, _, err := terms.Match(burnOf(t, goldToken+" 1", "gold "+n)); err == nil {
+			if _, _, err := terms.Match(burnOf(goldToken+" 1", "gold "+n)); err == nil {
 				got = append(got, n)
 			}
 		}
 		assert.Equal(t, want, got)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		terms := newTerms(t, at(80))
+		terms := newTerms(at(80))
 		require.NoError(t, terms.Replace([]ramp.Product{at(70)}, 0))
 		accepts(t, terms, "80", "70")
-		_, _, err := terms.Match(burnOf(t, goldToken+" 1", "gold 75"))
+		_, _, err := terms.Match(burnOf(goldToken+" 1", "gold 75"))
 		assert.ErrorContains(t, err, "must be [{gold 70}]", "the current price is named")
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, terms.Replace([]ramp.Product{at(60)}, 0))
@@ -332,11 +328,11 @@ func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
 }
 
 func TestTermsWithAnyAcceptEveryOrder(t *testing.T) {
-	product, quantity, err := anyTerms.Match(burnOf(t, foreignToken+" 1e-18", "gold 1e18"))
+	product, quantity, err := anyTerms.Match(burnOf(foreignToken+" 1e-18", "gold 1e18"))
 	assert.NoError(t, err)
 	assert.Empty(t, product)
 	assert.Zero(t, quantity)
-	_, _, err = new(ramp.Terms).Match(burnOf(t, goldToken+" 1", "gold 80"))
+	_, _, err = new(ramp.Terms).Match(burnOf(goldToken+" 1", "gold 80"))
 	assertCode(t, err, ramp.CodeTerms) // the zero value offers nothing
 }
 
@@ -346,14 +342,13 @@ type counting struct {
 	signed atomic.Int64
 }
 
-func newCounting(t testing.TB) (*counting, *ramp.Signer) {
+func newCounting() (*counting, *ramp.Signer) {
 	key := ramp.Must(ethcrypto.HexToECDSA(vectorKey[2:]))
 	c := &counting{key: key}
-	signer, err := ramp.NewFuncSigner(vectorAddress, func(_ context.Context, digest []byte) ([]byte, error) {
+	signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, func(_ context.Context, digest []byte) ([]byte, error) {
 		c.signed.Add(1)
 		return ethcrypto.Sign(digest, c.key)
-	})
-	require.NoError(t, err)
+	}))
 	return c, signer
 }
 
@@ -363,7 +358,7 @@ func placed(intent ramp.Intent) *ramp.ValidateRequest {
 }
 
 func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
-	key, signer := newCounting(t)
+	key, signer := newCounting()
 	var applied []ramp.Step
 	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		applied = append(applied, step)
@@ -371,8 +366,8 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	}}
 	players := &recorder{}
 	var ended []ramp.Operation
-	service := newCaller(t, ramp.HandlerConfig{
-		Players: players, Store: store, Terms: newTerms(t, goldProduct(), swordProduct()), Signer: signer, Logger: slog.New(slog.DiscardHandler),
+	service := newCaller(ramp.HandlerConfig{
+		Players: players, Store: store, Terms: newTerms(goldProduct(), swordProduct()), Signer: signer, Logger: slog.New(slog.DiscardHandler),
 		Policy: func(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
 			if r.Product == "sword" && r.Tokens != ramp.NewAmount(1) {
 				return ramp.Reject("ONE_SWORD_ONLY")
@@ -384,12 +379,12 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	session := ramp.Session{ID: "session-1"}
 
 	for range 100 {
-		assertCode(t, service.Validate(t.Context(), session, placed(mintOf(t, goldToken+" 1", "gold 99, gem 1"))), ramp.CodeTerms)
+		assertCode(t, service.Validate(t.Context(), session, placed(mintOf(goldToken+" 1", "gold 99, gem 1"))), ramp.CodeTerms)
 	}
 	assert.Empty(t, players.calls, "the terms come first")
-	assertCode(t, service.Validate(t.Context(), session, placed(mintOf(t, swordToken+" 2", "sword 2"))), "ONE_SWORD_ONLY")
+	assertCode(t, service.Validate(t.Context(), session, placed(mintOf(swordToken+" 2", "sword 2"))), "ONE_SWORD_ONLY")
 	players.authenticate = func() error { return ramp.Reject("INVALID_USER") }
-	assertCode(t, service.Validate(t.Context(), session, placed(mintOf(t, swordToken+" 1", "sword 1"))), "INVALID_USER")
+	assertCode(t, service.Validate(t.Context(), session, placed(mintOf(swordToken+" 1", "sword 1"))), "INVALID_USER")
 	assert.Zero(t, key.signed.Load())
 	assert.Empty(t, applied)
 	for _, op := range ended {
@@ -397,7 +392,7 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	}
 
 	players.authenticate, ended = nil, nil
-	sword := placed(mintOf(t, swordToken+" 1", "sword 1"))
+	sword := placed(mintOf(swordToken+" 1", "sword 1"))
 	require.NoError(t, service.Validate(t.Context(), session, sword))
 	require.NoError(t, service.Validate(t.Context(), session, sword), "a repeat is signed again")
 	assert.EqualValues(t, 2, key.signed.Load())
@@ -418,8 +413,8 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 }
 
 func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
-	s := newStudioWith(t, ramp.HandlerConfig{RejectStatus: 400, Terms: newTerms(t, goldProduct())})
-	body := ramp.Must(json.Marshal(placed(burnOf(t, foreignToken+" 1", "gold 80"))))
+	s := newStudioWith(t, ramp.HandlerConfig{RejectStatus: 400, Terms: newTerms(goldProduct())})
+	body := ramp.Must(json.Marshal(placed(burnOf(foreignToken+" 1", "gold 80"))))
 	status, answer := s.post(t, ramp.PathValidate, body)
 	assert.Equal(t, http.StatusBadRequest, status)
 	assert.JSONEq(t, `{"success":false,"errorCode":"INVALID_MESSAGE","data":null}`, answer)
@@ -435,16 +430,16 @@ func TestTheEndOfAnOrderHasItsEvidence(t *testing.T) {
 		return nil
 	}}
 	var ended []ramp.Operation
-	service := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(t, goldProduct()),
+	service := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(goldProduct()),
 		Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { ended = append(ended, op) }}})
 	session := ramp.Session{ID: "session-1"}
-	o := placed(mintOf(t, goldToken+" 1", "gold 100, gem 1"))
+	o := placed(mintOf(goldToken+" 1", "gold 100, gem 1"))
 	require.NoError(t, service.Validate(t.Context(), session, o))
 
 	// The result of a mint may be net of fees: 0.99 of 1 token at 1%. Only the game's
 	// side is compared with the order.
 	r := &ramp.Result{SessionID: session.ID, UUID: o.UUID, TxHash: "0x" + strings.Repeat("1", 64),
-		Receipt: ramp.Receipt{Status: ramp.NewQuantity(1), Logs: []ramp.Log{unitsLog(common.HexToAddress(goldToken), nobody, vectorAddress, 99)}}, Intent: mintOf(t, goldToken+" 0.99", "gold 100, gem 1")}
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(1), Logs: []ramp.Log{unitsLog(common.HexToAddress(goldToken), nobody, vectorAddress, 99)}}, Intent: mintOf(goldToken+" 0.99", "gold 100, gem 1")}
 	r.Intent.FeeRate, r.Intent.Actual = "100", "0.99"
 	require.NoError(t, service.Result(t.Context(), session, r))
 	require.NoError(t, service.Result(t.Context(), session, r))
@@ -459,12 +454,10 @@ func TestTheEndOfAnOrderHasItsEvidence(t *testing.T) {
 
 func TestASlowSignerCostsNothing(t *testing.T) {
 	blocked := func(block func(context.Context)) *ramp.Signer {
-		signer, err := ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, _ []byte) ([]byte, error) {
+		return ramp.Must(ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, _ []byte) ([]byte, error) {
 			block(ctx)
 			return nil, ctx.Err()
-		})
-		require.NoError(t, err)
-		return signer
+		}))
 	}
 	for name, block := range map[string]func(context.Context){
 		"that obeys its context":   func(ctx context.Context) { <-ctx.Done() },
@@ -474,9 +467,9 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 			for _, limit := range []time.Duration{0, time.Second} {
 				synctest.Test(t, func(t *testing.T) {
 					game := &recorder{}
-					service := newCaller(t, ramp.HandlerConfig{Game: game, Signer: blocked(block), SignTimeout: limit, Logger: slog.New(slog.DiscardHandler)})
+					service := newCaller(ramp.HandlerConfig{Game: game, Signer: blocked(block), SignTimeout: limit, Logger: slog.New(slog.DiscardHandler)})
 					began := time.Now()
-					err := service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(t, goldToken+" 1", "gold 1")))
+					err := service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1")))
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
 					assertCode(t, err, ramp.CodeInternal)
 					want := 3 * time.Second
@@ -491,8 +484,8 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 		})
 	}
 	panicking := blocked(func(context.Context) { panic("the key service's client") })
-	service := newCaller(t, ramp.HandlerConfig{Game: &recorder{}, Signer: panicking, Logger: slog.New(slog.DiscardHandler)})
-	assertCode(t, service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(t, goldToken+" 1", "gold 1"))), ramp.CodeInternal)
+	service := newCaller(ramp.HandlerConfig{Game: &recorder{}, Signer: panicking, Logger: slog.New(slog.DiscardHandler)})
+	assertCode(t, service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1"))), ramp.CodeInternal)
 }
 
 // listing is a game that lists some assets.
@@ -508,9 +501,9 @@ func (l *listing) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 	var log strings.Builder
 	players := &listing{assets: []ramp.Asset{{ID: "gold"}, {ID: "Sword", Balance: ramp.NewAmount(1)}}}
-	config := inMemory(t, ramp.HandlerConfig{Terms: newTerms(t, goldProduct(), swordProduct()), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	config := inMemory(ramp.HandlerConfig{Terms: newTerms(goldProduct(), swordProduct()), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	config.Players = players
-	service := newCaller(t, config)
+	service := newCaller(config)
 	header := http.Header{ramp.HeaderSession: {"session-1"}, ramp.HeaderAuthorization: {"Bearer token-1"}}
 	require.NoError(t, service.handler.AnswerAssets(t.Context(), header).Err)
 	assert.NotContains(t, log.String(), "asset=gold")
@@ -525,15 +518,14 @@ func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 
 func TestInitializeTakesAProductByName(t *testing.T) {
 	service := &answering{status: 200, body: okAnswer}
-	client := newClientWith(t, service, ramp.ClientConfig{Terms: newTerms(t, goldProduct(), swordProduct())})
-	_, err := client.Initialize(t.Context(), ramp.InitializeRequest{PlayerID: "player-1", Product: "sword"})
-	require.NoError(t, err)
+	client := newClientWith(t, service, ramp.ClientConfig{Terms: newTerms(goldProduct(), swordProduct())})
+	ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{PlayerID: "player-1", Product: "sword"}))
 	assert.Equal(t, `{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1","token":"`+swordToken+`",`+
 		`"mint_fee_bps":0,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",`+
 		`"materials":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}],`+
 		`"outputs":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}]}}`, string(service.bytes))
 
-	_, err = client.Initialize(t.Context(), ramp.InitializeRequest{Product: "shield"})
+	_, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "shield"})
 	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")
 	_, err = newClient(t, service).Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"})
 	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")

@@ -33,26 +33,22 @@ func exchangeParams() ramp.ExchangeParams {
 }
 
 func TestGoldenURLs(t *testing.T) {
-	catalog, err := ramp.CatalogURL("https://ramp.example", catalogParams())
-	require.NoError(t, err)
-	assert.Equal(t, string(golden(t, "2.1-catalog-url.txt")), catalog+"\n")
+	catalog := ramp.Must(ramp.CatalogURL("https://ramp.example", catalogParams()))
+	assert.Equal(t, string(golden("2.1-catalog-url.txt")), catalog+"\n")
 
-	exchange, err := ramp.ExchangeURL("https://ramp.example", exchangeParams())
-	require.NoError(t, err)
-	assert.Equal(t, string(golden(t, "2.1-exchange-url.txt")), exchange+"\n")
+	exchange := ramp.Must(ramp.ExchangeURL("https://ramp.example", exchangeParams()))
+	assert.Equal(t, string(golden("2.1-exchange-url.txt")), exchange+"\n")
 }
 
 func TestCatalogURLLeavesOptionalParametersOut(t *testing.T) {
 	c := catalogParams()
 	c.Lang = ""
-	got, err := ramp.CatalogURL("https://ramp.example", c)
-	require.NoError(t, err)
+	got := ramp.Must(ramp.CatalogURL("https://ramp.example", c))
 	assert.Equal(t, "https://ramp.example/catalog?projectId=prj_7Qm2xVd9&sessionId=hero-4821&accessToken=eyJhbGciOi.J9%2Bab%2Fc%3D&platform=web&network=testnet", got)
 
 	for _, lang := range []ramp.Lang{ramp.LangChinese, ramp.LangEnglish, ramp.LangTraditionalChinese} {
 		c.Lang = lang
-		got, err := ramp.CatalogURL("https://ramp.example", c)
-		require.NoError(t, err)
+		got := ramp.Must(ramp.CatalogURL("https://ramp.example", c))
 		assert.True(t, strings.HasSuffix(got, "&network=testnet&lang="+string(lang)), got)
 	}
 }
@@ -83,8 +79,7 @@ func TestURLsKeepEveryByte(t *testing.T) {
 
 		e := exchangeParams()
 		e.SessionID, e.AccessToken = session, ramp.NewAccessToken(session)
-		got, err = ramp.ExchangeURL("https://ramp.example/play", e)
-		require.NoError(t, err)
+		got = ramp.Must(ramp.ExchangeURL("https://ramp.example/play", e))
 		assertQuery(t, got, "/play/exchange", [][2]string{{"uuid", goldenMint}, {"accessToken", session}, {"sessionId", session}, {"network", "testnet"}})
 	}
 }
@@ -95,16 +90,14 @@ func assertQuery(t *testing.T, address, path string, want [][2]string) {
 	for _, r := range address {
 		require.True(t, r > ' ' && r < 0x7f, "%q needs escaping in %q", r, address)
 	}
-	u, err := url.Parse(address)
-	require.NoError(t, err)
+	u := ramp.Must(url.Parse(address))
 	assert.Equal(t, path, u.Path)
 	assert.Empty(t, u.Fragment)
 	assert.NotContains(t, u.RawQuery, "+", "a plus is a blank to some and a plus to others")
 
 	var got [][2]string
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
-		one, err := url.ParseQuery(pair)
-		require.NoError(t, err)
+		one := ramp.Must(url.ParseQuery(pair))
 		require.Len(t, one, 1)
 		for name, values := range one {
 			require.Len(t, values, 1)
@@ -116,8 +109,7 @@ func assertQuery(t *testing.T, address, path string, want [][2]string) {
 	// A decoder that does not decode a plus reads the same.
 	for i, pair := range strings.Split(u.RawQuery, "&") {
 		_, value, _ := strings.Cut(pair, "=")
-		plain, err := url.PathUnescape(value)
-		require.NoError(t, err)
+		plain := ramp.Must(url.PathUnescape(value))
 		assert.Equal(t, want[i][1], plain)
 	}
 }
@@ -134,8 +126,7 @@ func TestURLsStandBelowTheirBase(t *testing.T) {
 		"http://localhost:8080":          "http://localhost:8080/exchange?",
 	} {
 		t.Run(base, func(t *testing.T) {
-			got, err := ramp.ExchangeURL(base, exchangeParams())
-			require.NoError(t, err)
+			got := ramp.Must(ramp.ExchangeURL(base, exchangeParams()))
 			assert.True(t, strings.HasPrefix(got, want+"uuid="), got)
 		})
 	}
@@ -204,7 +195,7 @@ func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
 		t.Run(address, func(t *testing.T) {
 			_, catalog := ramp.CatalogURL(address, catalogParams())
 			_, exchange := ramp.ExchangeURL(address, exchangeParams())
-			_, client := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t)})
+			_, client := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey()})
 			_, rpc := ramp.NewRPC(ramp.RPCConfig{URL: address})
 			for _, got := range []struct {
 				path string
@@ -216,7 +207,7 @@ func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
 					assertFields(t, got.err, got.path+" must be https, unless the host is on a private network")
 				}
 			}
-			_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t), InsecureHTTP: true})
+			_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(), InsecureHTTP: true})
 			assert.NoError(t, err)
 			_, err = ramp.NewRPC(ramp.RPCConfig{URL: address, InsecureHTTP: true})
 			assert.NoError(t, err)

@@ -53,7 +53,7 @@ func newVault(t *testing.T, change func(*ramp.HandlerConfig)) (caller, *vault) {
 	if change != nil {
 		change(&config)
 	}
-	return newCaller(t, config), v
+	return newCaller(config), v
 }
 
 // answer returns the answer of a handler to an error of a game.
@@ -73,20 +73,20 @@ func answerTo(err error) string {
 
 func TestAHandlerWithAStoreMovesEachEffectOnce(t *testing.T) {
 	game, v := newVault(t, nil)
-	r := mintRequest(t)
+	r := mintRequest()
 	for range 3 {
 		require.NoError(t, game.Validate(t.Context(), player, r))
 		assert.EqualValues(t, 900, v.gold["session-1"])
 	}
 	for range 3 {
-		require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(t, r), 0)))
+		require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(r), 0)))
 		assert.EqualValues(t, 1000, v.gold["session-1"])
 	}
-	burn := burnRequest(t)
+	burn := burnRequest()
 	burn.UUID = uuid.New()
 	require.NoError(t, game.Validate(t.Context(), player, burn))
 	assert.EqualValues(t, 1000, v.gold["session-1"])
-	result := reported(accepted(t, burn), 1)
+	result := reported(accepted(burn), 1)
 	result.TxHash = "0x" + strings.Repeat("cd", 32)
 	for range 3 {
 		require.NoError(t, game.Result(t.Context(), ramp.Session{}, result))
@@ -107,23 +107,23 @@ func TestWhatAHandlerWithAStoreAnswersToAValidate(t *testing.T) {
 		"an intent that is none":    {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.Intent.From = nil }, "INVALID_INTENT_FROM"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			game, v := newVault(t, func(c *ramp.HandlerConfig) { c.Terms = anyOf(t, "project-1", "") })
-			require.NoError(t, game.Validate(t.Context(), player, mintRequest(t)))
-			r := mintRequest(t)
+			game, v := newVault(t, func(c *ramp.HandlerConfig) { c.Terms = anyOf("project-1", "") })
+			require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
+			r := mintRequest()
 			tt.change(r)
 			assert.Equal(t, tt.want, answerTo(game.Validate(t.Context(), player, r)))
 			assert.EqualValues(t, 900, v.gold["session-1"])
 		})
 	}
 	game, v := newVault(t, nil)
-	require.NoError(t, game.Validate(t.Context(), player, mintRequest(t)))
-	require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(t, mintRequest(t)), 0)))
-	assert.Equal(t, "ORDER_FINISHED", answerTo(game.Validate(t.Context(), player, mintRequest(t))))
+	require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
+	require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(mintRequest()), 0)))
+	assert.Equal(t, "ORDER_FINISHED", answerTo(game.Validate(t.Context(), player, mintRequest())))
 	assert.EqualValues(t, 1000, v.gold["session-1"])
 
 	// An error of the studio is not an error of the call, whatever it wraps.
 	v.fail = &ramp.InvalidError{Fields: []ramp.FieldError{{Path: "digest", Problem: "is required"}}}
-	r := mintRequest(t)
+	r := mintRequest()
 	r.UUID = uuid.New()
 	assert.Equal(t, "500", answerTo(game.Validate(t.Context(), player, r)))
 }
@@ -131,7 +131,7 @@ func TestWhatAHandlerWithAStoreAnswersToAValidate(t *testing.T) {
 // A result that contradicts its order is rejected permanently only after OnConflict
 // succeeded.
 func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
-	order := accepted(t, mintRequest(t))
+	order := accepted(mintRequest())
 	another := reported(order, 1)
 	another.TxHash = "0x" + strings.Repeat("cd", 32)
 	unnamed := reported(order, 1)
@@ -165,12 +165,12 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 			heard := ""
 			var store ramp.Store
 			game, v := newVault(t, func(c *ramp.HandlerConfig) { store = c.Store })
-			require.NoError(t, game.Validate(t.Context(), player, mintRequest(t)))
+			require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
 			if tt.first != nil {
 				require.NoError(t, game.Result(t.Context(), ramp.Session{}, tt.first))
 			}
 			before := v.gold["session-1"]
-			config := ramp.HandlerConfig{Terms: anyOf(t, tt.project, ""), Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
+			config := ramp.HandlerConfig{Terms: anyOf(tt.project, ""), Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
 			if !tt.noHook {
 				config.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 					heard = conflict.Field
@@ -179,7 +179,7 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 					return tt.hook
 				}
 			}
-			game = newCaller(t, config)
+			game = newCaller(config)
 			err := game.Result(t.Context(), ramp.Session{}, tt.then)
 			assert.Equal(t, tt.want, answerTo(err))
 			assert.Equal(t, tt.heard, heard)
@@ -208,15 +208,15 @@ func TestAnOrderOfAnotherNetwork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var heard []string
 			var store ramp.Store
-			opened, v := newVault(t, func(c *ramp.HandlerConfig) { store, c.Terms = c.Store, anyOf(t, "", tt.opened) })
-			require.NoError(t, opened.Validate(t.Context(), player, mintRequest(t)))
-			called := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyOf(t, "", tt.called), Logger: slog.New(slog.DiscardHandler),
+			opened, v := newVault(t, func(c *ramp.HandlerConfig) { store, c.Terms = c.Store, anyOf("", tt.opened) })
+			require.NoError(t, opened.Validate(t.Context(), player, mintRequest()))
+			called := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyOf("", tt.called), Logger: slog.New(slog.DiscardHandler),
 				OnConflict: func(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error {
 					heard = append(heard, c.Field)
 					return nil
 				}})
-			assert.Equal(t, tt.validate, answerTo(called.Validate(t.Context(), player, mintRequest(t))))
-			order := accepted(t, mintRequest(t))
+			assert.Equal(t, tt.validate, answerTo(called.Validate(t.Context(), player, mintRequest())))
+			order := accepted(mintRequest())
 			assert.Equal(t, tt.result, answerTo(called.Result(t.Context(), ramp.Session{}, reported(order, 0))))
 			if tt.result == "400" {
 				assert.Equal(t, []string{"network"}, heard)
@@ -248,11 +248,11 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 					}
 				}
 			})
-			first, second := burnRequest(t), burnRequest(t)
+			first, second := burnRequest(), burnRequest()
 			second.UUID = uuid.New()
 			require.NoError(t, game.Validate(t.Context(), player, first))
 			require.NoError(t, game.Validate(t.Context(), player, second))
-			one, two := reported(accepted(t, first), 1), reported(accepted(t, second), 1)
+			one, two := reported(accepted(first), 1), reported(accepted(second), 1)
 			two.TxHash = strings.ToUpper(one.TxHash)
 			require.NoError(t, game.Result(t.Context(), ramp.Session{}, one))
 			for range 2 {
@@ -274,7 +274,7 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 // Changing a request afterwards must not change the accepted order.
 func TestAMemoryStoreSharesNoMemory(t *testing.T) {
 	game, v := newVault(t, nil)
-	r := mintRequest(t)
+	r := mintRequest()
 	require.NoError(t, game.Validate(t.Context(), player, r))
 	r.Intent.From[0].Amount = ramp.NewAmount(1_000_000)
 	require.NoError(t, game.Result(t.Context(), ramp.Session{}, &ramp.Result{UUID: r.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}))
@@ -292,7 +292,7 @@ func TestNothingOfACallIsKept(t *testing.T) {
 		}
 	})
 	body := validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes()
-	header := signed(t, body)
+	header := signed(body)
 	var memory [][]byte
 	for name, values := range header {
 		memory = append(memory, []byte(values[0]))
@@ -316,11 +316,9 @@ func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 	r := ramp.Must(ramp.ParseValidate(validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes()))
 	accept := ramp.Accept(player, r, atValidate)
-	written, err := json.Marshal(accepted(t, r))
-	require.NoError(t, err)
+	written := ramp.Must(json.Marshal(accepted(r)))
 	for range 3 {
-		step, err := store.Update(t.Context(), r.UUID, accept)
-		require.NoError(t, err)
+		step := ramp.Must(store.Update(t.Context(), r.UUID, accept))
 		got := ramp.Must(json.Marshal(step.Order))
 		assert.Equal(t, string(written), string(got))
 		assert.Equal(t, "item_gold", step.Order.Assets[0].ID)
@@ -340,13 +338,12 @@ func TestAMemoryStoreAppliesNewStepsOnly(t *testing.T) {
 		applied = append(applied, step.Effect.Kind)
 		return nil
 	}}
-	r, broken := mintRequest(t), errors.New("broken")
+	r, broken := mintRequest(), errors.New("broken")
 	_, err := store.Update(t.Context(), r.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{New: true}, broken })
 	require.ErrorIs(t, err, broken)
 	assert.Empty(t, applied)
 	for range 3 {
-		_, err = store.Update(t.Context(), r.UUID, ramp.Accept(player, r, atValidate))
-		require.NoError(t, err)
+		ramp.Must(store.Update(t.Context(), r.UUID, ramp.Accept(player, r, atValidate)))
 	}
 	assert.Equal(t, []ramp.EffectKind{ramp.Take}, applied)
 }
@@ -354,8 +351,8 @@ func TestAMemoryStoreAppliesNewStepsOnly(t *testing.T) {
 // A step that a store could not take says nothing about the order.
 func TestAStoreThatFailsReportsNoConflict(t *testing.T) {
 	down := errors.New("down")
-	order := ended(t, accepted(t, mintRequest(t)), 1)
-	game := newCaller(t, ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down}, Logger: slog.New(slog.DiscardHandler),
+	order := ended(accepted(mintRequest()), 1)
+	game := newCaller(ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down}, Logger: slog.New(slog.DiscardHandler),
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			t.Error("there is no conflict")
 			return nil
@@ -377,17 +374,16 @@ func (s failingStore) Update(context.Context, uuid.UUID, ramp.Transition) (ramp.
 func TestAFailedApplyStoresNothing(t *testing.T) {
 	game, v := newVault(t, nil)
 	v.fail = errors.New("down")
-	r := mintRequest(t)
+	r := mintRequest()
 	require.ErrorIs(t, game.Validate(t.Context(), player, r), v.fail)
-	assert.Equal(t, "500", answerTo(game.Result(t.Context(), ramp.Session{}, reported(accepted(t, r), 0))), "no order is left")
+	assert.Equal(t, "500", answerTo(game.Result(t.Context(), ramp.Session{}, reported(accepted(r), 0))), "no order is left")
 	v.fail = nil
 	require.NoError(t, game.Validate(t.Context(), player, r))
 	assert.EqualValues(t, 900, v.gold["session-1"])
 }
 
 // inMemory returns a config with a store in memory that applies nothing.
-func inMemory(t testing.TB, c ramp.HandlerConfig) ramp.HandlerConfig {
-	t.Helper()
+func inMemory(c ramp.HandlerConfig) ramp.HandlerConfig {
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 	c.Players, c.Store = noPlayers{}, store
 	return c
@@ -410,10 +406,10 @@ func TestAConflictIsPermanentOnlyAfterItWasTaken(t *testing.T) {
 		"failed with a conflict": {func(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error { return c }, http.StatusInternalServerError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			game := newCaller(t, inMemory(t, ramp.HandlerConfig{OnConflict: tt.onConflict, Logger: slog.New(slog.DiscardHandler)}))
-			request := burnRequest(t)
+			game := newCaller(inMemory(ramp.HandlerConfig{OnConflict: tt.onConflict, Logger: slog.New(slog.DiscardHandler)}))
+			request := burnRequest()
 			require.NoError(t, game.Validate(t.Context(), player, request))
-			order := accepted(t, request)
+			order := accepted(request)
 			require.NoError(t, game.Result(t.Context(), player, reported(order, 1)))
 
 			result := func(r *ramp.Result) ramp.Reply {

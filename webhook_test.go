@@ -171,8 +171,8 @@ func newStudio(t *testing.T) *studio { return newStudioWith(t, ramp.HandlerConfi
 // newStudioWith is newStudio with what a test sets beside the required fields.
 func newStudioWith(t *testing.T, c ramp.HandlerConfig) *studio {
 	t.Helper()
-	s := &studio{game: &recorder{}, key: testKey(t), log: &bytes.Buffer{}}
-	c.Game, c.Key, c.Signer, c.Logger = s.game, s.key, testSigner(t), slog.New(slog.NewJSONHandler(s.log, nil))
+	s := &studio{game: &recorder{}, key: testKey(), log: &bytes.Buffer{}}
+	c.Game, c.Key, c.Signer, c.Logger = s.game, s.key, testSigner(), slog.New(slog.NewJSONHandler(s.log, nil))
 	if c.Terms == nil {
 		c.Terms = anyTerms
 	}
@@ -205,7 +205,7 @@ func (s *studio) behind(middleware http.HandlerFunc) {
 
 func (s *studio) post(t *testing.T, path string, body []byte) (int, string) {
 	t.Helper()
-	return s.call(t, http.MethodPost, path, signed(t, body), body)
+	return s.call(t, http.MethodPost, path, signed(body), body)
 }
 
 func rejection(code string) string {
@@ -220,7 +220,7 @@ const (
 func TestTheThreeEndpointsAnswerWithTheEnvelopesOfTheInterface(t *testing.T) {
 	s := newStudio(t)
 
-	status, body := s.call(t, http.MethodGet, ramp.PathAssets, signed(t, nil), nil)
+	status, body := s.call(t, http.MethodGet, ramp.PathAssets, signed(nil), nil)
 	assert.Equal(t, http.StatusOK, status)
 	assert.Equal(t, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[]}}}`, body)
 
@@ -276,7 +276,7 @@ func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
 			{"a status of text", "INVALID_RECEIPT_STATUS", result.with("receipt.status", "failed").bytes()},
 		}},
 	} {
-		s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf(t, "project-1", "")})
+		s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf("project-1", "")})
 		for _, test := range endpoint.wrong {
 			t.Run(path+"/"+test.name, func(t *testing.T) {
 				status, body := s.post(t, path, test.body)
@@ -329,7 +329,7 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 			{"two HMACs", "HMAC_INVALID", []string{right, right}},
 		} {
 			t.Run(path+"/"+test.name, func(t *testing.T) {
-				header := signed(t, body)
+				header := signed(body)
 				header["x-hmac-signature"] = test.values
 				status, answer := s.call(t, http.MethodPost, path, header, body)
 				assert.Equal(t, want, status)
@@ -340,13 +340,13 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 		t.Run(path+"/a tampered body", func(t *testing.T) {
 			tampered := bytes.Replace(body, []byte(`"amount":100`), []byte(`"amount":999`), 1)
 			require.NotEqual(t, body, tampered)
-			status, answer := s.call(t, http.MethodPost, path, signed(t, body), tampered)
+			status, answer := s.call(t, http.MethodPost, path, signed(body), tampered)
 			assert.Equal(t, want, status)
 			assert.Equal(t, rejection("HMAC_INVALID"), answer)
 			assert.Empty(t, s.game.calls)
 		})
 		t.Run(path+"/nothing of the body is looked at before its HMAC holds", func(t *testing.T) {
-			status, answer := s.call(t, http.MethodPost, path, signed(t, body), []byte("not JSON"))
+			status, answer := s.call(t, http.MethodPost, path, signed(body), []byte("not JSON"))
 			assert.Equal(t, want, status)
 			assert.Equal(t, rejection("HMAC_INVALID"), answer)
 		})
@@ -378,7 +378,7 @@ func TestACallWithoutASessionReachesNoGame(t *testing.T) {
 			{"two tokens", "x-dapp-authorization", []string{"Bearer a", "Bearer b"}, "ACCESS_TOKEN_MISSING"},
 		} {
 			t.Run(endpoint.path+"/"+test.name, func(t *testing.T) {
-				header := signed(t, endpoint.body)
+				header := signed(endpoint.body)
 				header[test.header] = test.values
 				status, answer := s.call(t, endpoint.method, endpoint.path, header, endpoint.body)
 				assert.Equal(t, http.StatusUnauthorized, status)
@@ -411,7 +411,7 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStudio(t)
 			body := test.body.bytes()
-			header := signed(t, body)
+			header := signed(body)
 			maps.Copy(header, test.headers)
 			status, answer := s.call(t, http.MethodPost, ramp.PathResult, header, body)
 			assert.Equal(t, http.StatusOK, status)
@@ -432,7 +432,7 @@ func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	}
 	assert.Empty(t, s.game.calls)
 
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: s.game, Key: s.key, Signer: testSigner(t), MaxBody: 4096}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: s.game, Key: s.key, Signer: testSigner(), MaxBody: 4096}))
 	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
 	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
 	request.Header = http.Header{"X-Hmac-Signature": {s.key.Sign(body)}}
@@ -443,7 +443,7 @@ func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	assert.Equal(t, rejection("BODY_TOO_LARGE"), recorder.Body.String())
 	assert.Less(t, rest.read, 64<<10, "what is behind the limit is not read")
 
-	reply := handler.AnswerValidate(t.Context(), signed(t, body), body)
+	reply := handler.AnswerValidate(t.Context(), signed(body), body)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, reply.Status, "the core has the limit too")
 	assertCode(t, reply.Err, ramp.CodeBodyTooLarge)
 	assert.Empty(t, s.game.calls)
@@ -491,8 +491,7 @@ func TestABodyWithoutAnHMACIsRejectedUnread(t *testing.T) {
 				}
 				conn := ramp.Must(net.Dial("tcp", s.Listener.Addr().String()))
 				defer conn.Close()
-				_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\n%s\r\n", at.path, test.headers)
-				require.NoError(t, err)
+				ramp.Must(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\n%s\r\n", at.path, test.headers))
 				// No byte of the body is sent, so only a server that does not wait answers.
 				response := ramp.Must(http.ReadResponse(bufio.NewReader(conn), nil))
 				defer response.Body.Close()
@@ -525,8 +524,7 @@ func TestConnectionsWithoutAnHMACHoldLittleMemory(t *testing.T) {
 		_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", ramp.PathResult, len(payload))
 		require.NoError(t, err)
 		go func() { _, _ = conn.Write(payload[1:]) }() // ends with the connection
-		_, err = http.ReadResponse(bufio.NewReaderSize(conn, 16), nil)
-		require.NoError(t, err)
+		ramp.Must(http.ReadResponse(bufio.NewReaderSize(conn, 16), nil))
 	}
 	held := inUse() - before
 	t.Logf("%d connections hold %.1f MiB", connections, held)
@@ -540,7 +538,7 @@ func TestABodyThatDoesNotComeInTimeIsAskedForAgain(t *testing.T) {
 		s := newStudio(t)
 		body := resultCall().bytes()
 		request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(cause)))
-		request.Header = signed(t, body)
+		request.Header = signed(body)
 		answer := httptest.NewRecorder()
 		s.Config.Handler.ServeHTTP(answer, request)
 		assert.Equal(t, http.StatusInternalServerError, answer.Code)
@@ -587,7 +585,7 @@ func TestWhatMustBeAccepted(t *testing.T) {
 		"a receipt of a new form":      {ramp.PathResult, resultCall().with("receipt", object{"status": "0x0", "root": "0x0", "logs": "none"})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf(t, "project-1", "")})
+			s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf("project-1", "")})
 			status, answer := s.post(t, call.path, call.body.bytes())
 			assert.Equal(t, http.StatusOK, status)
 			assert.Contains(t, answer, `"success":true`)
@@ -595,13 +593,13 @@ func TestWhatMustBeAccepted(t *testing.T) {
 		})
 	}
 	t.Run("header names in any case", func(t *testing.T) {
-		handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}})
+		handler := newHandler(ramp.HandlerConfig{Game: &recorder{}})
 		body := validateCall().bytes()
 		for _, name := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
 			reply := handler.AnswerValidate(t.Context(), http.Header{
 				name("X-Dapp-Authorization"): {"bearer secret-token"},
 				name("X-Dapp-SessionID"):     {"session-1"},
-				name("X-HMAC-SIGNATURE"):     {strings.ToUpper(testKey(t).Sign(body))},
+				name("X-HMAC-SIGNATURE"):     {strings.ToUpper(testKey().Sign(body))},
 			}, body)
 			assert.NoError(t, reply.Err)
 			assert.Equal(t, http.StatusOK, reply.Status)
@@ -609,7 +607,7 @@ func TestWhatMustBeAccepted(t *testing.T) {
 	})
 	t.Run("a language and an Authorization header", func(t *testing.T) {
 		s := newStudio(t)
-		header := signed(t, nil)
+		header := signed(nil)
 		header.Set("Authorization", "Bearer other")
 		status, _ := s.call(t, http.MethodGet, ramp.PathAssets+"?language=ko", header, nil)
 		assert.Equal(t, http.StatusOK, status)
@@ -624,11 +622,10 @@ func TestTheGameSeesWhatWasSent(t *testing.T) {
 	assert.Equal(t, testUUID, asked.UUID.String())
 	assert.Equal(t, testDigest, asked.Digest.String())
 	assert.JSONEq(t, string(body), string(asked.Raw))
-	effect, err := asked.Intent.Effect(ramp.OrderAccepted)
-	require.NoError(t, err)
+	effect := ramp.Must(asked.Intent.Effect(ramp.OrderAccepted))
 	assert.Equal(t, ramp.Effect{Kind: ramp.Take, Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}}, effect)
 
-	s.call(t, http.MethodGet, ramp.PathAssets, signed(t, nil), nil)
+	s.call(t, http.MethodGet, ramp.PathAssets, signed(nil), nil)
 	session := s.game.last.(ramp.Session)
 	assert.Equal(t, "session-1", session.ID)
 	assert.Equal(t, "secret-token", session.Token.Reveal())
@@ -684,7 +681,7 @@ func TestTheGameDecides(t *testing.T) {
 			case ramp.PathResult:
 				body = resultCall().bytes()
 			}
-			status, answer := s.call(t, method, test.path, signed(t, body), body)
+			status, answer := s.call(t, method, test.path, signed(body), body)
 			assert.Equal(t, test.status, status)
 			assert.Equal(t, rejection(test.code), answer, "and no signature, no data, no detail")
 		})
@@ -707,8 +704,8 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 			if tt.player != nil {
 				tt.want = "ramp: player returned by Players.Assets: ramp: " + tt.want
 			}
-			handler := newHandler(t, ramp.HandlerConfig{Game: playerGame{player: tt.player}})
-			reply := handler.AnswerAssets(t.Context(), signed(t, nil))
+			handler := newHandler(ramp.HandlerConfig{Game: playerGame{player: tt.player}})
+			reply := handler.AnswerAssets(t.Context(), signed(nil))
 			assert.Equal(t, http.StatusInternalServerError, reply.Status)
 			assert.EqualError(t, errors.Unwrap(reply.Err), tt.want)
 			assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body))
@@ -741,7 +738,7 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 	s.post(t, ramp.PathValidate, validateCall().bytes())
 	s.post(t, ramp.PathValidate, validateCall().with("digest", "0x").bytes())
 	s.post(t, ramp.PathResult, resultCall().bytes())
-	s.call(t, http.MethodGet, ramp.PathAssets, signed(t, nil), nil)
+	s.call(t, http.MethodGet, ramp.PathAssets, signed(nil), nil)
 
 	got := records(s)
 	require.Len(t, got, 4)
@@ -774,18 +771,15 @@ type checked struct {
 func (c checked) Check(context.Context) error { return c.fault }
 
 func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
-	service := ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: vectorAddress})
+	service := ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: vectorAddress})
 	chainOf := func(url string, id uint64) *ramp.RPC {
-		chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: id, HTTPClient: service.Client(), Retries: -1}))
-		return chain
+		return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: id, HTTPClient: service.Client(), Retries: -1}))
 	}
 	node := service.RPCURL(ramp.Testnet)
 	down := chainOf("http://127.0.0.1:1", 7002)
-	key, err := ethcrypto.HexToECDSA(vectorKey[2:])
-	require.NoError(t, err)
+	key := ramp.Must(ethcrypto.HexToECDSA(vectorKey[2:]))
 	signs := func(sign func(context.Context, []byte) ([]byte, error)) *ramp.Signer {
-		signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, sign))
-		return signer
+		return ramp.Must(ramp.NewFuncSigner(vectorAddress, sign))
 	}
 	rehashed := signs(func(_ context.Context, digest []byte) ([]byte, error) {
 		return ethcrypto.Sign(ethcrypto.Keccak256(digest), key)
@@ -817,7 +811,7 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
+			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyTerms, Key: testKey(), Signer: testSigner(),
 				Chain: chainOf(node, 7002), Proof: decimals(18), AnyWallet: true}
 			tt.change(&config)
 			handler := ramp.Must(ramp.NewHandler(config))
@@ -852,7 +846,7 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 500 }},
 		{"HandlerConfig.Confirmations must be 0 without Chain", func(c *ramp.HandlerConfig) { c.Confirmations = 1 }},
 	} {
-		config := ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t)}
+		config := ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner()}
 		test.change(&config)
 		handler, err := ramp.NewHandler(config)
 		assert.EqualError(t, err, "ramp: "+test.want)
@@ -874,14 +868,14 @@ func hmacUnderEmptyKey(body []byte) string {
 // A failure that nobody hears of is found by nobody. Programs set their logger
 // late, so it is looked up at each record.
 func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
-	handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}})
+	handler := newHandler(ramp.HandlerConfig{Game: &recorder{}})
 	var log bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
 	defer slog.SetDefault(before)
 
 	body := resultCall().bytes()
-	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
+	header := http.Header{"X-Hmac-Signature": {testKey().Sign(body)}}
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), header, body).Status)
 	assert.Empty(t, log.String(), "a success is not logged")
 
@@ -890,16 +884,16 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	log.Reset()
 
 	body = resultCall().with("session_id", 7).bytes()
-	header = http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
+	header = http.Header{"X-Hmac-Signature": {testKey().Sign(body)}}
 	require.Equal(t, 200, handler.AnswerResult(t.Context(), header, body).Status)
 	assert.Contains(t, log.String(), `"level":"WARN"`)
 	assert.Contains(t, log.String(), `"unreadable":"ramp: session_id must be a string, not a number"`)
 }
 
 func TestAReplyBelongsToItsCaller(t *testing.T) {
-	handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}})
+	handler := newHandler(ramp.HandlerConfig{Game: &recorder{}})
 	body := resultCall().bytes()
-	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
+	header := http.Header{"X-Hmac-Signature": {testKey().Sign(body)}}
 	reply := handler.AnswerResult(t.Context(), header, body)
 	want := string(reply.Body)
 	clear(reply.Body)
@@ -940,13 +934,13 @@ func TestTheLogNamesTheCause(t *testing.T) {
 			s.call(t, http.MethodGet, ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"\xff"}}, nil)
 		}, "or not UTF-8"},
 		"a body that was compressed": {func(t *testing.T, s *studio) {
-			header := signed(t, validateCall().bytes())
+			header := signed(validateCall().bytes())
 			header["content-encoding"] = []string{"gzip"}
 			s.call(t, http.MethodPost, ramp.PathValidate, header, []byte("\x1f\x8b"))
 		}, "the body has a Content-Encoding, but the HMAC covers the body that the service sent"},
 		"a handler under a prefix": {func(t *testing.T, s *studio) {
 			body := validateCall().bytes()
-			status, answer := s.call(t, http.MethodPost, "/ramp"+ramp.PathValidate, signed(t, body), body)
+			status, answer := s.call(t, http.MethodPost, "/ramp"+ramp.PathValidate, signed(body), body)
 			assert.Equal(t, 404, status)
 			assert.Equal(t, rejection("NOT_FOUND"), answer)
 		}, `the handler got the path \"/ramp/api/validate\", but answers \"/api/validate\": correct http.StripPrefix`},
@@ -965,7 +959,7 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		})
 	}
 	s := newStudio(t)
-	header := signed(t, []byte("another body"))
+	header := signed([]byte("another body"))
 	header["content-encoding"] = []string{"Identity"}
 	s.call(t, http.MethodPost, ramp.PathValidate, header, validateCall().bytes())
 	assert.Contains(t, s.log.String(), "it was made for another body or with another key")
@@ -992,8 +986,8 @@ func TestHeadersAreTrimmed(t *testing.T) {
 	assert.Equal(t, "alice", session.ID)
 	assert.Equal(t, "token-1", session.Token.Reveal())
 	body := resultCall().bytes()
-	handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}})
-	assert.Equal(t, 200, handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {" " + testKey(t).Sign(body) + "\t"}}, body).Status)
+	handler := newHandler(ramp.HandlerConfig{Game: &recorder{}})
+	assert.Equal(t, 200, handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {" " + testKey().Sign(body) + "\t"}}, body).Status)
 }
 
 // What another framework makes of headers is not always what net/http does.
@@ -1006,9 +1000,9 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 		_, err := ramp.ParseSession(header)
 		assertCode(t, err, ramp.CodeSessionMissing)
 	}
-	handler := newHandler(t, ramp.HandlerConfig{Game: &recorder{}})
+	handler := newHandler(ramp.HandlerConfig{Game: &recorder{}})
 	body := resultCall().bytes()
-	signature := testKey(t).Sign(body)
+	signature := testKey().Sign(body)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {signature}, "x-hmac-signature": {signature}}, body)
 	assert.ErrorIs(t, reply.Err, ramp.ErrHMACInvalid)
 	assert.ErrorContains(t, reply.Err, "it occurs more than once")
@@ -1026,7 +1020,7 @@ func TestTheStatusOfARejectionHasItsBounds(t *testing.T) {
 
 func TestTheRejectStatusHasItsBounds(t *testing.T) {
 	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true, 500: false, -1: false} {
-		_, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(t), Signer: testSigner(t), RejectStatus: status})
+		_, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner(), RejectStatus: status})
 		assert.Equal(t, ok, err == nil, status)
 	}
 }
@@ -1046,8 +1040,7 @@ func (b bank) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 // For an hour, every result meets one of these. The service delivers by the schedule of
 // the interface (8), and each order must end rightly once the trouble is over.
 func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
-	otherKey, err := ramp.TextKey("the key before the rotation")
-	require.NoError(t, err)
+	otherKey := ramp.Must(ramp.TextKey("the key before the rotation"))
 	before := func(change func(http.ResponseWriter, *http.Request)) func(*ramp.HandlerConfig) func(http.Handler) http.Handler {
 		return func(*ramp.HandlerConfig) func(http.Handler) http.Handler {
 			return func(next http.Handler) http.Handler {
@@ -1095,22 +1088,21 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 		"the connections are broken": before(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			service := ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(), Handler: http.NotFoundHandler()})
+			service := ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: testSigner().Address(), Handler: http.NotFoundHandler()})
 			v := &vault{gold: map[string]int64{}}
 			store := &ramp.MemoryStore{Apply: v.Apply}
-			config := ramp.HandlerConfig{Terms: anyTerms, Players: bank{vault: v}, Store: store, Key: testKey(t), Signer: testSigner(t),
+			config := ramp.HandlerConfig{Terms: anyTerms, Players: bank{vault: v}, Store: store, Key: testKey(), Signer: testSigner(),
 				Now: service.Now, Logger: slog.New(slog.DiscardHandler)}
 			rightly := ramp.Must(ramp.NewHandler(config))
 			service.SetHandler(rightly)
-			client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(t), HTTPClient: service.Client()})
+			client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(), HTTPClient: service.Client()})
 			require.NoError(t, err)
 			var orders []*ramptest.Order
 			place := func(session string, of placer, faults ...ramptest.Fault) {
 				v.gold[session] = 1000
 				request := testRequest()
 				request.Intent.Outputs = request.Intent.Materials
-				started, err := client.Initialize(t.Context(), request)
-				require.NoError(t, err)
+				started := ramp.Must(client.Initialize(t.Context(), request))
 				order, err := of(t.Context(), started.UUID, ramp.Session{ID: session, Token: ramp.NewAccessToken("token-" + session)},
 					ramp.NewAmount(1), faults...)
 				require.NoError(t, err)
@@ -1149,12 +1141,12 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 // decision of the game, or one after which the service delivers again.
 func FuzzAnswersToResults(f *testing.F) {
 	right := resultCall().bytes()
-	f.Add("POST", "/api/result", "Content-Length", "7", right, testKey(f).Sign(right), byte(0))
+	f.Add("POST", "/api/result", "Content-Length", "7", right, testKey().Sign(right), byte(0))
 	f.Add("POST", "/ramp/api/RESULT//", "x-hmac-signature", "ab", right, "", byte(1))
 	f.Add("GET", "/result", "X-Dapp-Sessionid", "\xff", []byte("[]"), "0x", byte(2))
 	f.Add("PUT", "/api/result", "Content-Encoding", "gzip", []byte{}, strings.Repeat("0", 64), byte(3))
 	f.Add("POST", "/api/result", "Expect", "100-continue", bytes.Repeat([]byte("x"), 5000), strings.Repeat("0", 64), byte(4))
-	f.Add("", "/x/result", "Transfer-Encoding", "chunked", right, testKey(f).Sign(right), byte(5))
+	f.Add("", "/x/result", "Transfer-Encoding", "chunked", right, testKey().Sign(right), byte(5))
 	f.Fuzz(func(t *testing.T, method, path, name, value string, body []byte, signature string, answer byte) {
 		errs := []error{nil, context.Canceled, &ramp.Rejection{Status: int(answer) * 4, Code: ramp.Code(value)}, ramp.Permanent(nil), ramp.Reject(ramp.Code(value))}
 		says := int(answer) % (len(errs) + 1)
@@ -1164,11 +1156,11 @@ func FuzzAnswersToResults(f *testing.F) {
 			}
 			return errs[says]
 		}}
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: testKey(t), Signer: testSigner(t), MaxBody: 4096,
+		handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: testKey(), Signer: testSigner(), MaxBody: 4096,
 			Logger: slog.New(slog.DiscardHandler), TranslateCode: func(c ramp.Code) ramp.Code { return c + ramp.Code(value) }})
 		require.NoError(t, err)
 		if answer%2 == 0 { // so that the fuzzer gets further than the HMAC
-			signature = testKey(t).Sign(body)
+			signature = testKey().Sign(body)
 		}
 		request := &http.Request{Method: method, URL: &url.URL{Path: path}, ContentLength: int64(len(body)),
 			Header: http.Header{name: {value}, ramp.HeaderHMAC: {signature}}, Body: io.NopCloser(bytes.NewReader(body))}
