@@ -85,37 +85,20 @@ func (a *agenda) finished() {
 	a.busy = nil
 }
 
-// of returns when the next job of an order is due, if there is one. For a job in
-// progress, it returns the zero time.
-func (a *agenda) of(o *Order) (at time.Time, ok bool) {
+// of returns the jobs of an order, or with nil those of no order, and whether the first one is
+// in progress. That one is among them, because it may be cut off.
+func (a *agenda) of(o *Order) (jobs []job, busy bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.busy != nil && a.busy.order == o {
-		return time.Time{}, true
+	if busy = a.busy != nil && a.busy.order == o; busy {
+		jobs = append(jobs, *a.busy)
 	}
 	for _, j := range a.jobs {
-		if j.order == o {
-			return j.due, true
-		}
-	}
-	return time.Time{}, false
-}
-
-// jobsOf returns the jobs of an order, or with nil those of no order. The one in progress is
-// among them, because it may be cut off.
-func (a *agenda) jobsOf(o *Order) (jobs []job) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	all := a.jobs
-	if a.busy != nil {
-		all = append([]job{*a.busy}, all...)
-	}
-	for _, j := range all {
 		if j.order == o {
 			jobs = append(jobs, j)
 		}
 	}
-	return jobs
+	return jobs, busy
 }
 
 // due returns when the first job is due, if there is one.

@@ -13,22 +13,11 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // remote is the service as the control API drives it.
-type remote struct {
-	config  *Config
-	clock   *clock
-	record  *record
-	guard   *desk.Guard
-	life    *lifetime
-	audit   *audit
-	orders  *orders
-	console *console
-	node    *node
-}
+type remote struct{ *Service }
 
 var _ control.Emulator = (*remote)(nil)
 
@@ -110,7 +99,7 @@ func (s *remote) report(o *Order) control.Order {
 		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount.String(), Wallet: o.Request.UserAddress,
 		Assets: []control.AssetAmount{}, Faults: append([]string{}, o.script.names...), Placed: o.placed,
 		Verdict: s.orders.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
-		Delivery: string(progress.state), Attempts: progress.attempts, LastStatus: progress.status, Over: progress.done,
+		Delivery: string(progress.State), Attempts: progress.Attempts, LastStatus: progress.Status, Over: progress.done,
 		Moved: s.audit.moved(o), Imbalances: []control.Imbalance{}}
 	assets, _ := o.trade().sides(&o.Request.Intent)
 	for _, asset := range *assets {
@@ -394,13 +383,11 @@ func (s *remote) Send(ctx context.Context, id string, asked control.SendRequest)
 		return sent, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	switch asked.Outcome {
-	case "":
+	switch outcome, known := outcomes[asked.Outcome]; {
+	case known:
+		err = s.orders.deliverOutcome(ctx, o, outcome)
+	case asked.Outcome == "":
 		err = s.orders.resend(ctx, o)
-	case Succeeded.String():
-		err = s.orders.deliverOutcome(ctx, o, Succeeded)
-	case Failed.String():
-		err = s.orders.deliverOutcome(ctx, o, Failed)
 	default:
 		return sent, invalid("outcome must be succeeded or failed, if it is given")
 	}
@@ -447,8 +434,8 @@ func (s *remote) Fail(_ context.Context, asked control.FailRequest) (done contro
 			return done, invalid("rpc has a number that is neither a JSON-RPC error code nor an HTTP status")
 		}
 	}
-	s.console.fail(initialize)
-	s.node.fail(asked.RPC)
+	s.console.failing.add(initialize)
+	s.node.failing.add(asked.RPC)
 	return done, nil
 }
 
@@ -501,8 +488,8 @@ func (s *remote) Reset(context.Context, control.ResetRequest) (done control.Done
 	defer leave()
 	s.orders.turn.Lock() // waits for jobs in progress
 	defer s.orders.turn.Unlock()
-	s.console.reset()
-	s.node.reset()
+	s.console.failing.reset()
+	s.node.failing.reset()
 	s.clock.reset()
 	s.orders.reset()
 	s.audit.reset()

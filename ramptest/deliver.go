@@ -70,18 +70,24 @@ var ErrPending = errors.New("ramptest: the transaction is in no block yet: call 
 // sponsored is the type of a transaction for which the service pays.
 const sponsored = 0x7
 
-// delivery is the progress of an order's result: its state and its schedule.
+// standing is the progress of an order's result: its state and its schedule.
+type standing struct {
+	State    State
+	Attempts int       // deliveries so far
+	Retries  int       `json:",omitzero"` // how many of them are retries of the schedule
+	Next     time.Time `json:",omitzero"` // when the next delivery is planned; zero if none is
+	Status   int       `json:",omitzero"` // HTTP status of the last answer; 0 if there was none
+	Lost     bool      `json:",omitzero"` // the last answer was lost by a fault
+	Contrary bool      `json:",omitzero"` // the last result contradicted the chain, and was not confirmed
+
+	sending int // deliveries in progress
+}
+
+// delivery guards the progress of an order's result.
 type delivery struct {
-	mu       sync.Mutex
-	state    State
-	attempts int       // deliveries so far
-	retries  int       // how many of them are retries of the schedule
-	next     time.Time // when the next delivery is planned; zero if none is
-	flying   int       // deliveries in progress
-	status   int       // HTTP status of the last answer; 0 if there was none
-	lost     bool      // the last answer was lost by a fault
-	contrary bool      // the last result contradicted the chain, and was not confirmed
-	body     []byte    // of the first delivery
+	mu sync.Mutex
+	standing
+	body []byte // of the first delivery
 }
 
 // first returns the body of the first delivery.
@@ -94,30 +100,20 @@ func (d *delivery) first(body []byte) []byte {
 	return d.body
 }
 
-// standing is a snapshot of a delivery.
-type standing struct {
-	state                              State
-	attempts, retries, sending, status int
-	next                               time.Time
-	lost, contrary                     bool
-}
-
-func (d *delivery) standing() standing {
+func (d *delivery) now() standing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return standing{d.state, d.attempts, d.retries, d.flying, d.status, d.next, d.lost, d.contrary}
+	return d.standing
 }
 
-func (d *delivery) now() State { return d.standing().state }
-
-func (d *delivery) begun() bool { return d.standing().attempts > 0 }
+func (d *delivery) begun() bool { return d.now().Attempts > 0 }
 
 // mined records that the transaction is in a block.
 func (d *delivery) mined() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.state == Pending {
-		d.state = Delivering
+	if d.State == Pending {
+		d.State = Delivering
 	}
 }
 
@@ -126,17 +122,17 @@ func (d *delivery) mined() {
 func (d *delivery) planned(at time.Time) (wanted, first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.next = at
-	return !d.state.over(), d.attempts == 0
+	d.Next = at
+	return !d.State.over(), d.Attempts == 0
 }
 
 // begin counts one more attempt.
 func (d *delivery) begin() (attempt int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.attempts++
-	d.flying++
-	return d.attempts
+	d.Attempts++
+	d.sending++
+	return d.Attempts
 }
 
 // conclude applies the status of an answer to the order (interface 6): HTTP 200
@@ -146,28 +142,28 @@ func (d *delivery) begin() (attempt int) {
 func (d *delivery) conclude(status int, lost, contrary bool, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.flying--
-	if contrary = contrary && status != http.StatusOK; !contrary || d.state != Confirmed {
-		d.status, d.lost, d.contrary = status, lost, contrary
+	d.sending--
+	if contrary = contrary && status != http.StatusOK; !contrary || d.State != Confirmed {
+		d.Status, d.Lost, d.Contrary = status, lost, contrary
 	}
 	switch {
-	case d.state == Confirmed || status == http.StatusOK:
-		d.state = Confirmed
+	case d.State == Confirmed || status == http.StatusOK:
+		d.State = Confirmed
 	case status != 0 && !config.Retry(status) && !contrary:
-		d.state = Rejected
-	case byHand, !d.next.IsZero(): // never retried, or already planned
-	case d.retries >= len(config.Schedule):
-		d.state = GivenUp
+		d.State = Rejected
+	case byHand, !d.Next.IsZero(): // never retried, or already planned
+	case d.Retries >= len(config.Schedule):
+		d.State = GivenUp
 	default:
-		d.state = Delivering
-		d.next = now.Add(config.Schedule[d.retries])
-		d.retries++
-		return d.next, true
+		d.State = Delivering
+		d.Next = now.Add(config.Schedule[d.Retries])
+		d.Retries++
+		return d.Next, true
 	}
-	if d.state.over() {
+	if d.State.over() {
 		return time.Time{}, false
 	}
-	return d.next, false
+	return d.Next, false
 }
 
 // settle mines the transaction of an order when its block is due, and plans the
@@ -353,25 +349,23 @@ func (s *orders) resend(ctx context.Context, o *Order) error {
 
 // progress is the progress of an order.
 type progress struct {
-	state    State
-	done     bool      // nothing more is planned
-	next     time.Time // when the next step is planned; zero if it is in progress
-	attempts int
-	status   int
+	standing
+	done bool      // nothing more is planned
+	next time.Time // when the next step is planned; zero if it is in progress
 }
 
 func (s *orders) progress(o *Order) progress {
-	due, planned := s.agenda.of(o) // read before the delivery, which may plan a job when it ends
-	d := o.delivery.standing()
-	p := progress{state: d.state, next: due, attempts: d.attempts, status: d.status}
+	jobs, busy := s.agenda.of(o) // read before the delivery, which may plan a job when it ends
+	p := progress{standing: o.delivery.now()}
 	switch {
-	case d.sending > 0:
-		p.next = time.Time{}
-	case d.state.over():
-		p.next, p.done = time.Time{}, !planned || !due.IsZero() // a planned job may send the result again
-	case !planned:
-		p.next = d.next // the answer has arrived, but the retry is not on the agenda yet
-		p.done = d.next.IsZero()
+	case p.sending > 0:
+	case p.State.over():
+		p.done = !busy // which may send the result again
+	case len(jobs) == 0:
+		p.next = p.Next // the answer has arrived, but the retry is not on the agenda yet
+		p.done = p.next.IsZero()
+	case !busy:
+		p.next = jobs[0].due
 	}
 	return p
 }

@@ -27,11 +27,17 @@ var _ desk.Service = (*frontDesk)(nil)
 
 // List implements [desk.Service], as the other methods do.
 func (s *frontDesk) List(_ context.Context, q desk.ListQuery) (desk.List, error) {
+	list := desk.List{Counts: make(map[desk.Show]int)}
 	if q.Session != "" {
-		return s.listOf(q), nil
+		for _, o := range s.orders.all() {
+			if o.Session.ID == q.Session && o.Network == q.Network && len(list.Entries) < q.Limit {
+				list.Entries = append(list.Entries, s.shown(&entry{order: o}))
+			}
+		}
+		return list, nil
 	}
 	all, players := s.entries()
-	list := desk.List{Any: len(all) > 0, Counts: make(map[desk.Show]int)}
+	list.Any = len(all) > 0
 	found := s.finder(q.Text)
 	for i := range all {
 		e := &all[i]
@@ -56,16 +62,6 @@ func (s *frontDesk) List(_ context.Context, q desk.ListQuery) (desk.List, error)
 		list.Players = append(list.Players, desk.Choice{Order: o.UUID, Name: s.orders.player(o), Session: o.Session.ID})
 	}
 	return list, nil
-}
-
-// listOf returns the orders of a session.
-func (s *frontDesk) listOf(q desk.ListQuery) (list desk.List) {
-	for _, o := range s.orders.of(q.Session, q.Network) {
-		if len(list.Entries) < q.Limit {
-			list.Entries = append(list.Entries, s.shown(&entry{order: o}))
-		}
-	}
-	return list
 }
 
 // shown returns an entry as it is now: the next block may have moved on.
@@ -203,9 +199,8 @@ func (s *frontDesk) Mine(_ context.Context, id uuid.UUID, outcome string) error 
 	if err != nil {
 		return err
 	}
-	end := map[string]Outcome{Succeeded.String(): Succeeded, Failed.String(): Failed}
-	mined, ok := end[outcome]
-	if !ok {
+	mined, known := outcomes[outcome]
+	if !known {
 		return invalid("the outcome must be succeeded or failed")
 	}
 	if !s.orders.end(o, mined) {
@@ -327,5 +322,5 @@ func (s *frontDesk) finder(query string) func(*entry) bool {
 
 // title returns a title for an order.
 func (o *Order) title() string {
-	return o.trade().option + " " + count(o.token().Amount)
+	return o.trade().option + " " + tokens(o.token().Amount.Rat())
 }

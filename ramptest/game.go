@@ -44,11 +44,9 @@ var errNoGame = errors.New("ramptest: the game's server is not set: set Config.G
 
 // game is the game's server, as the service reaches it.
 type game struct {
-	config *Config
-	clock  *clock
-	record *record
-	audit  *audit
-	to     atomic.Pointer[destination] // nil until set
+	shared
+	audit *audit
+	to    atomic.Pointer[destination] // nil until set
 
 	readings readings
 }

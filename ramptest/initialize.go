@@ -13,7 +13,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
@@ -34,14 +33,38 @@ const (
 
 // console answers initialize calls.
 type console struct {
-	config *Config
-	clock  *clock
-	record *record
-	guard  *desk.Guard
-	orders *orders
+	shared
+	orders  *orders
+	failing failures[InitializeFailure]
+}
 
-	mu      sync.Mutex
-	failing []InitializeFailure // failures of the next calls
+// failures are the scripted failures of the next calls.
+type failures[T any] struct {
+	mu   sync.Mutex
+	next []T
+}
+
+func (f *failures[T]) add(more []T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next = append(f.next, more...)
+}
+
+// take removes and returns that of the next call, if one is scripted.
+func (f *failures[T]) take() (failure T, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.next) > 0 {
+		failure, ok = f.next[0], true
+		f.next = f.next[1:]
+	}
+	return failure, ok
+}
+
+func (f *failures[T]) reset() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next = nil
 }
 
 // otherEncoding is what the record says about a signature made with
@@ -53,30 +76,6 @@ type envelope struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data"`
-}
-
-// reset forgets the scripted failures.
-func (s *console) reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failing = nil
-}
-
-// fail scripts the next calls.
-func (s *console) fail(failures []InitializeFailure) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failing = append(s.failing, failures...)
-}
-
-// scripted returns the failure of the next call, or "" if none is scripted.
-func (s *console) scripted() (next InitializeFailure) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.failing) > 0 {
-		next, s.failing = s.failing[0], s.failing[1:]
-	}
-	return next
 }
 
 // status returns the code of the envelope, or the HTTP status if there is no envelope.
@@ -98,7 +97,7 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	event := Event{Time: s.clock.now(), Kind: KindInitialize}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
 	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
-	scripted := s.scripted()
+	scripted, _ := s.failing.take()
 	event.Fault = string(scripted)
 
 	var status int

@@ -4,49 +4,16 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"sync"
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
 
 // node answers requests to the chains (interface 4.4).
 type node struct {
-	config *Config
-	clock  *clock
-	record *record
-	guard  *desk.Guard
-	chains map[ramp.Network]*chain.Chain
-
-	mu      sync.Mutex
-	failing []int // failure codes of the next requests
-}
-
-// reset forgets the scripted failures.
-func (s *node) reset() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failing = nil
-}
-
-// fail scripts the next requests.
-func (s *node) fail(codes []int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failing = append(s.failing, codes...)
-}
-
-// scripted returns the failure code of the next request; ok reports whether one is
-// scripted.
-func (s *node) scripted() (code int, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.failing) == 0 {
-		return 0, false
-	}
-	code, s.failing = s.failing[0], s.failing[1:]
-	return code, true
+	shared
+	chains  map[ramp.Network]*chain.Chain
+	failing failures[int] // codes
 }
 
 // ServeHTTP answers a request to a chain, or a batch of them.
@@ -58,7 +25,7 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	scripted := 0
 	if status == 0 {
 		var ok bool
-		if scripted, ok = s.scripted(); ok {
+		if scripted, ok = s.failing.take(); ok {
 			event.Fault = strconv.Itoa(scripted)
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
@@ -74,18 +73,10 @@ func (o *Order) String() string {
 	if t == nil {
 		return "an order without an intent"
 	}
-	return fmt.Sprintf("%s %s of %s (%s)", t.direction, shortUUID(o.UUID), count(o.token().Amount), o.delivery.now())
+	return fmt.Sprintf("%s %s of %s (%s)", t.direction, shortUUID(o.UUID), tokens(o.token().Amount.Rat()), o.delivery.now().State)
 }
 
 func shortUUID(id uuid.UUID) string { return id.String()[:8] }
-
-// count returns an amount of tokens in words.
-func count(tokens ramp.Amount) string {
-	if tokens == ramp.NewAmount(1) {
-		return "1 token"
-	}
-	return books.Group(tokens.String()) + " tokens"
-}
 
 // Outcome is the outcome of an order's transaction.
 type Outcome int
@@ -105,6 +96,9 @@ func (o Outcome) String() string {
 	}
 	return "failed"
 }
+
+// outcomes are the outcomes by their names.
+var outcomes = map[string]Outcome{Succeeded.String(): Succeeded, Failed.String(): Failed}
 
 // Rejection is the game's answer with success false (interface 7.2).
 type Rejection struct {
@@ -132,11 +126,7 @@ func isRejection(err error) bool {
 // and the jobs that are due. This file takes an order to the chain; deliver.go
 // takes it from there to its end.
 type orders struct {
-	config *Config
-	clock  *clock
-	record *record
-	life   *lifetime
-	keeper *keeper
+	shared
 	game   *game
 	chains map[ramp.Network]*chain.Chain
 	agenda *agenda
@@ -274,7 +264,7 @@ func (s *orders) forget() {
 
 // isFinished reports whether an order has ended and nothing more is planned for it.
 func (s *orders) isFinished(o *Order) bool {
-	return o.delivery.now().over() && s.progress(o).done
+	return o.delivery.now().State.over() && s.progress(o).done
 }
 
 // opens records that the exchange page of a UUID is opened, and reports whether it
@@ -359,11 +349,6 @@ func (s *orders) shown(id uuid.UUID) *Order {
 	return nil
 }
 
-// of returns the orders of a session on a network, newest first.
-func (s *orders) of(session string, network ramp.Network) []*Order {
-	return slices.DeleteFunc(s.all(), func(o *Order) bool { return o.Session.ID != session || o.Network != network })
-}
-
 // order plays a player: it asks the game for approval and then submits the
 // transaction. Findings of the books are returned as an error together with the
 // order.
@@ -426,7 +411,7 @@ func (s *orders) compose(ctx context.Context, t *trade, id uuid.UUID, session ra
 		return nil, err
 	}
 	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script, composed: true}
-	o.delivery.state = Pending
+	o.delivery.State = Pending
 	o.fee = ramp.NewAmount(int64(t.fee(&terms)))
 	if o.wallet, err = s.config.wallet(session); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type known struct {
 func (s *orders) known(o *Order) known {
 	k := known{Order: verdict.Order{
 		Mint:     o.trade().mint,
-		Tokens:   count(o.token().Amount),
+		Tokens:   tokens(o.token().Amount.Rat()),
 		Received: tokens(s.received(o)),
 		Player:   s.player(o),
 		Chain:    s.chainOf(o),
@@ -82,11 +82,11 @@ func (s *orders) chainOf(o *Order) verdict.Chain {
 
 // callsOf returns how the game answered the results of an order.
 func (s *orders) callsOf(o *Order) verdict.Calls {
-	d := o.delivery.standing()
+	d := o.delivery.now()
 	return verdict.Calls{
-		Progress: map[State]verdict.Progress{Confirmed: verdict.Confirmed, Rejected: verdict.TurnedDown, GivenUp: verdict.GivenUp}[d.state],
-		Attempts: d.attempts, Sending: d.sending > 0, Status: d.status, Lost: d.lost, Contrary: d.contrary,
-		Next: d.next, Of: fmt.Sprintf("%d of %d", d.retries+1, len(s.config.Schedule)+1),
+		Progress: map[State]verdict.Progress{Confirmed: verdict.Confirmed, Rejected: verdict.TurnedDown, GivenUp: verdict.GivenUp}[d.State],
+		Attempts: d.Attempts, Sending: d.sending > 0, Status: d.Status, Lost: d.Lost, Contrary: d.Contrary,
+		Next: d.Next, Of: fmt.Sprintf("%d of %d", d.Retries+1, len(s.config.Schedule)+1),
 		Never: o.script.never, Held: o.script.held, Refused: o.refused,
 	}
 }

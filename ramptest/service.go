@@ -21,23 +21,27 @@ import (
 
 // Service is an emulated token ramp. It is safe for concurrent use.
 type Service struct {
-	config  Config
-	clock   *clock
-	record  *record
-	life    *lifetime
-	guard   *desk.Guard
+	shared
 	audit   *audit
 	game    *game
 	orders  *orders
 	console *console
 	node    *node
-	keeper  *keeper
 	mux     *http.ServeMux
-	remote  *remote
 	pages   http.Handler // nil without Desk.Pages
 
 	transport *http.Transport // to the game; nil if the caller supplied a client
 	server    *http.Server    // nil without a listener
+}
+
+// shared is what the parts of a service have in common.
+type shared struct {
+	config *Config
+	clock  *clock
+	record *record
+	life   *lifetime
+	guard  *desk.Guard
+	keeper *keeper // nil without a state file
 }
 
 // New starts a service. Close it when it is no longer needed.
@@ -53,7 +57,7 @@ func New(config Config) (*Service, error) {
 		}
 	}
 	config.setDefaults()
-	s := &Service{config: config, life: newLifetime(), mux: http.NewServeMux()}
+	s := &Service{shared: shared{config: &config, life: newLifetime()}, mux: http.NewServeMux()}
 	s.wire()
 	if config.Desk.State != nil {
 		if err := s.restore(config.Desk.State); err != nil {
@@ -88,31 +92,31 @@ func New(config Config) (*Service, error) {
 
 // wire creates the parts of the service and connects them.
 func (s *Service) wire() {
-	c := &s.config
+	c := s.config
 	s.clock = newClock(c.Epoch, c.Desk.Speed)
 	s.record = &record{begun: s.clock.now(), onEvent: c.Desk.OnEvent, file: c.Desk.State}
 	s.keeper = newKeeper(c.Desk.State, s)
 	s.guard = &desk.Guard{Token: c.Desk.ControlToken}
 	s.audit = &audit{keeper: s.keeper, mode: c.Books, moving: c.Regenerating, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
 		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
-	s.game = &game{config: c, clock: s.clock, record: s.record, audit: s.audit}
+	s.game = &game{shared: s.shared, audit: s.audit}
 	s.audit.assets = s.game.assets
 	chains := make(map[ramp.Network]*chain.Chain)
-	s.orders = &orders{config: c, keeper: s.keeper, clock: s.clock, record: s.record, life: s.life, game: s.game, chains: chains,
+	s.orders = &orders{shared: s.shared, game: s.game, chains: chains,
 		agenda: newAgenda(), issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
 	for network, id := range c.Networks {
 		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
 			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(), Tracked: c.Desk.State != nil,
 			Submitted: func(tx *chain.Transaction) { s.orders.submitted(network, tx) }})
 	}
-	s.console = &console{config: c, clock: s.clock, record: s.record, guard: s.guard, orders: s.orders}
-	s.node = &node{config: c, clock: s.clock, record: s.record, guard: s.guard, chains: chains}
+	s.console = &console{shared: s.shared, orders: s.orders}
+	s.node = &node{shared: s.shared, chains: chains}
 	s.mux.Handle("POST /api/v2/initialize", s.console)
 	s.mux.Handle("POST /rpc/{network}", s.node)
-	s.remote = &remote{config: c, clock: s.clock, record: s.record, guard: s.guard, life: s.life, audit: s.audit, orders: s.orders, console: s.console, node: s.node}
-	api := s.remote.handler()
+	driven := &remote{s}
+	api := driven.handler()
 	if c.Desk.Pages != nil {
-		s.pages = c.Desk.Pages(&frontDesk{remote: s.remote}, s.guard)
+		s.pages = c.Desk.Pages(&frontDesk{remote: driven}, s.guard)
 	}
 	s.mux.HandleFunc("/", s.servePage)
 	s.mux.Handle("/control", api)
@@ -262,7 +266,7 @@ func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, 
 }
 
 // State returns the state of an order.
-func (s *Service) State(o *Order) State { return o.delivery.now() }
+func (s *Service) State(o *Order) State { return o.delivery.now().State }
 
 // Deliver sends the game a result with the outcome, now and once (interface 6).
 // If the transaction is still pending, Deliver first mines it with that outcome.
@@ -300,14 +304,16 @@ func (s *Service) Advance(d time.Duration) []Delivery { return s.orders.advance(
 
 // FailInitialize makes the next initialize calls fail, one for each failure, in
 // this order, regardless of their content.
-func (s *Service) FailInitialize(failures ...InitializeFailure) { s.console.fail(failures) }
+func (s *Service) FailInitialize(failures ...InitializeFailure) {
+	s.console.failing.add(failures)
+}
 
 // FailRPC makes the next requests to the chains fail, one for each code, in this
 // order, regardless of their content. A code below 100 is a JSON-RPC error code:
 // those of the interface (7.3) are negative, and 3 is a reverted contract call. Any
 // other code is an HTTP status; 429 has a Retry-After of 1 second. 0 lets a request
 // succeed.
-func (s *Service) FailRPC(codes ...int) { s.node.fail(codes) }
+func (s *Service) FailRPC(codes ...int) { s.node.failing.add(codes) }
 
 // Events returns what happened so far, oldest first. It has at most the last 1,000
 // requests to the chains and balance readings of the books, and the last 10,000 of

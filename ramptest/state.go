@@ -2,6 +2,7 @@ package ramptest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -147,21 +147,15 @@ type savedOrder struct {
 	TxHash      common.Hash
 	Placed      time.Time
 	Number      int // counts the orders
-	State       State
-	Attempts    int
-	Retries     int       `json:",omitzero"`
-	Next        time.Time `json:",omitzero"`
-	Status      int       `json:",omitzero"`
-	Lost        bool      `json:",omitzero"`
-	Contrary    bool      `json:",omitzero"`
-	Request     ramp.ValidateRequest
-	Approval    ramp.Approval
-	Fee         ramp.Amount
-	Faults      []string `json:",omitempty"`
-	HeldBefore  *big.Rat // the wallet's tokens before the order
-	Books       []savedBooks
-	Held        bool       `json:",omitzero"`
-	Jobs        []savedJob `json:",omitempty"`
+	standing
+	Request    ramp.ValidateRequest
+	Approval   ramp.Approval
+	Fee        ramp.Amount
+	Faults     []string `json:",omitempty"`
+	HeldBefore *big.Rat // the wallet's tokens before the order
+	Books      []savedBooks
+	Held       bool       `json:",omitzero"`
+	Jobs       []savedJob `json:",omitempty"`
 }
 
 type savedJob struct {
@@ -341,12 +335,12 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
 	if order == nil {
 		return line
 	}
-	d := order.delivery.standing()
 	line.Order = &savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
-		Placed: order.placed, Number: order.number, State: d.state, Attempts: d.attempts, Retries: d.retries, Next: d.next, Status: d.status, Lost: d.lost, Contrary: d.contrary,
+		Placed: order.placed, Number: order.number, standing: order.delivery.now(),
 		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, HeldBefore: order.heldBefore,
 		Books: k.service.audit.save(id, players), Held: held}
-	for _, j := range o.agenda.jobsOf(order) {
+	jobs, _ := o.agenda.of(order)
+	for _, j := range jobs {
 		line.Order.Jobs = append(line.Order.Jobs, savedJob{j.due, j.task})
 	}
 	for _, b := range line.Order.Books {
@@ -358,7 +352,8 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
 // foreign writes the pending transactions that belong to no order.
 func (k *keeper) foreign() {
 	pending := []savedForeign{}
-	for _, j := range k.service.orders.agenda.jobsOf(nil) {
+	jobs, _ := k.service.orders.agenda.of(nil)
+	for _, j := range jobs {
 		pending = append(pending, savedForeign{j.due, j.network, j.tx.Hash})
 	}
 	if old, err := k.file.journal.Get("pending"); err == nil && (len(pending) > 0 || len(old) > len("[]")) {
@@ -386,23 +381,17 @@ func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []sa
 // onAllCPUs calls do for the numbers below n, on all CPUs, because decoding is most of
 // what a restart takes. It returns one of the errors.
 func onAllCPUs(n int, do func(i int) error) error {
-	var failed atomic.Pointer[error]
+	errs := make([]error, runtime.GOMAXPROCS(0))
 	var working sync.WaitGroup
-	cpus := runtime.GOMAXPROCS(0)
-	for first := range cpus {
+	for cpu := range errs {
 		working.Go(func() {
-			for i := first; i < n; i += cpus {
-				if err := do(i); err != nil {
-					failed.Store(&err)
-				}
+			for i := cpu; i < n && errs[cpu] == nil; i += len(errs) {
+				errs[cpu] = do(i)
 			}
 		})
 	}
 	working.Wait()
-	if err := failed.Load(); err != nil {
-		return *err
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // damaged says which line of the file an error is about, and what to do.
@@ -493,9 +482,9 @@ func (s *Service) restoreChains(f *StateFile) error {
 		var state chain.State
 		var errs [4]error
 		name := string(network)
-		state.Spans, errs[0] = all[chain.SpanState](f, "span/"+name+"/")
+		state.Spans, errs[0] = all[chain.Span](f, "span/"+name+"/")
 		state.Transactions, errs[1] = all[chain.TransactionState](f, "tx/"+name+"/")
-		state.Accounts, errs[2] = all[chain.AccountState](f, "account/"+name+"/")
+		state.Accounts, errs[2] = all[chain.Account](f, "account/"+name+"/")
 		errs[3] = each(f, "forks/"+name, func(_ string, forks *[]uint64) error {
 			state.Forks = *forks
 			return nil
@@ -560,8 +549,7 @@ func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 	}
 	o.Request.Raw = nil
 	o.Request.Intent.TargetCandidate = bytes.Clone(o.Request.Intent.TargetCandidate) // it would keep the whole body
-	o.delivery.state, o.delivery.attempts, o.delivery.retries = saved.State, saved.Attempts, saved.Retries
-	o.delivery.next, o.delivery.status, o.delivery.lost, o.delivery.contrary = saved.Next, saved.Status, saved.Lost, saved.Contrary
+	o.delivery.standing = saved.standing
 	faults, err := parseFaults(saved.Faults)
 	if err == nil {
 		o.script, err = newScript(faults)

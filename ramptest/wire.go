@@ -267,7 +267,7 @@ func (s *orders) receipt(o *Order, outcome Outcome) (ramp.Receipt, error) {
 	if o.tx != nil {
 		return s.chains[o.Network].Receipt(o.tx, outcome == Succeeded), nil
 	}
-	moves, err := s.config.moves(o, common.HexToAddress(o.Request.UserAddress))
+	moves, err := s.config.moves(o, o.address())
 	if err != nil {
 		return ramp.Receipt{}, err
 	}

@@ -5,6 +5,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -116,12 +117,7 @@ type Order struct {
 }
 
 // Player returns the game's ID of the order's player, or else the session ID.
-func (o *Order) Player() string {
-	if o.PlayerID != "" {
-		return o.PlayerID
-	}
-	return o.SessionID
-}
+func (o *Order) Player() string { return cmp.Or(o.PlayerID, o.SessionID) }
 
 // AssetAmount is an amount of a game asset.
 type AssetAmount struct {

@@ -113,24 +113,20 @@ func (e Event) Routine() bool {
 
 // String returns a one-line description of the event, without its time.
 func (e Event) String() string {
-	return fmt.Sprintf("%-10s  %-8s  %-3s  %-3s  %s", e.Kind, shortUUID(e.UUID), ordinal(e.Attempt), httpStatus(e), e.describe())
+	return fmt.Sprintf("%-10s  %-8s  %-3s  %-3s  %s", e.Kind, shortUUID(e.UUID), ordinal(e.Attempt), httpStatus(e), e.withFault(e.Outcome))
 }
 
 // Sentence returns what happened, and the scripted fault, for a reader.
 func (e Event) Sentence() string {
-	said := cmp.Or(e.Said, strings.TrimPrefix(e.Outcome, "ramptest: "))
-	if e.Fault == "" || strings.Contains(said, e.Fault) {
-		return said
-	}
-	return said + " (" + e.Fault + ")"
+	return e.withFault(cmp.Or(e.Said, strings.TrimPrefix(e.Outcome, "ramptest: ")))
 }
 
-// describe returns the outcome and the scripted fault.
-func (e *Event) describe() string {
-	if e.Fault == "" {
-		return e.Outcome
+// withFault adds the scripted fault, unless the text names it.
+func (e *Event) withFault(text string) string {
+	if e.Fault == "" || strings.Contains(text, e.Fault) {
+		return text
 	}
-	return e.Outcome + " (" + e.Fault + ")"
+	return text + " (" + e.Fault + ")"
 }
 
 // shortUUID returns the beginning of a UUID.

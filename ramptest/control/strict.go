@@ -2,7 +2,10 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -32,39 +35,35 @@ func readBody(text []byte, into any) error {
 // readQuery reads a query into the struct to which into points. Its fields are strings,
 // booleans and whole numbers. The token is for whoever decides about access.
 func readQuery(given url.Values, into any) error {
-	known := fields(reflect.TypeOf(into).Elem())
-	object := map[string]any{}
+	object := reflect.ValueOf(into).Elem()
+	known := fields(object.Type())
 	for name, texts := range given {
-		t := known[name]
+		f, ok := known[name]
 		switch {
-		case name == "token" || t != nil && texts[0] == "": // an empty parameter is none
+		case name == "token" || ok && texts[0] == "": // an empty parameter is none
 			continue
-		case t == nil:
+		case !ok:
 			return Errorf(CodeInvalid, "there is no parameter %q; there are %s", name, names(known))
 		case len(texts) > 1:
 			return Errorf(CodeInvalid, "the parameter %s is given twice", name)
 		}
-		switch t.Kind() {
+		switch value := object.FieldByIndex(f.Index); value.Kind() {
 		case reflect.Bool:
 			if texts[0] != "true" && texts[0] != "false" {
 				return Errorf(CodeInvalid, "%s must be true or false", name)
 			}
-			object[name] = texts[0] == "true"
+			value.SetBool(texts[0] == "true")
 		case reflect.Int:
 			n, err := strconv.Atoi(texts[0])
 			if err != nil {
 				return Errorf(CodeInvalid, "%s must be a whole number", name)
 			}
-			object[name] = n
+			value.SetInt(int64(n))
 		default:
-			object[name] = texts[0]
+			value.SetString(texts[0])
 		}
 	}
-	text, err := json.Marshal(object)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
+	return nil
 }
 
 // query returns a struct in the form that readQuery reads.
@@ -102,12 +101,8 @@ func checkValue(d *json.Decoder, path string, t reflect.Type) error {
 	switch _, isText := token.(string); {
 	case token == nil:
 	case t == reflect.TypeFor[json.Number]():
-		text, _ := token.(string)
-		number, isNumber := token.(json.Number)
-		if isText {
-			number = json.Number(text)
-		}
-		if _, err := number.Float64(); err != nil && !isNumber {
+		_, isNumber := token.(json.Number) // of any size
+		if _, err := strconv.ParseFloat(fmt.Sprint(token), 64); err != nil && !isNumber {
 			wanted = "a number"
 		}
 	case t.Kind() == reflect.String && !isText:
@@ -142,7 +137,7 @@ func checkList(d *json.Decoder, path string, t reflect.Type) error {
 	return err
 }
 
-func checkObject(d *json.Decoder, path string, known map[string]reflect.Type) error {
+func checkObject(d *json.Decoder, path string, known map[string]reflect.StructField) error {
 	seen := map[string]bool{}
 	for d.More() {
 		token, err := d.Token()
@@ -151,14 +146,15 @@ func checkObject(d *json.Decoder, path string, known map[string]reflect.Type) er
 		}
 		name, _ := token.(string)
 		member := strings.TrimPrefix(path+"."+name, ".")
+		f, ok := known[name]
 		switch {
-		case known[name] == nil:
+		case !ok:
 			return Errorf(CodeInvalid, "there is no member %q; there are %s", member, names(known))
 		case seen[name]:
 			return Errorf(CodeInvalid, "the member %s is given twice", member)
 		}
 		seen[name] = true
-		if err := checkValue(d, member, known[name]); err != nil {
+		if err := checkValue(d, member, f.Type); err != nil {
 			return err
 		}
 	}
@@ -166,25 +162,17 @@ func checkObject(d *json.Decoder, path string, known map[string]reflect.Type) er
 	return err
 }
 
-// fields returns the types of the fields of a struct by their JSON names.
-func fields(t reflect.Type) map[string]reflect.Type {
-	known := map[string]reflect.Type{}
+// fields returns the fields of a struct by their JSON names.
+func fields(t reflect.Type) map[string]reflect.StructField {
+	known := map[string]reflect.StructField{}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		known[name] = t.Field(i).Type
+		known[name] = t.Field(i)
 	}
 	return known
 }
 
 // names lists what a request may have.
-func names(known map[string]reflect.Type) string {
-	var sorted []string
-	for name := range known {
-		sorted = append(sorted, name)
-	}
-	slices.Sort(sorted)
-	if sorted == nil {
-		return "none"
-	}
-	return strings.Join(sorted, ", ")
+func names(known map[string]reflect.StructField) string {
+	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(known)), ", "), "none")
 }

@@ -188,13 +188,11 @@ func fieldsOf(q url.Values, names ...string) url.Values {
 // exchangePage is the exchange view (interface 2.1).
 func (s *site) exchangePage(w http.ResponseWriter, r *http.Request) {
 	if o := s.orderOf(r.URL.Query().Get("uuid")); o != nil {
-		http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
+		toOrder(w, r, o.UUID)
 		return
 	}
 	s.exchangeView(w, r, r.URL.Query(), nil, "")
 }
-
-const cutOff = "The form was cut off. Please send it again."
 
 const fromGame = "Open the exchange page from your game again: it asks for a new UUID each time."
 
@@ -216,7 +214,7 @@ func (s *site) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values
 			p.Again = fieldsOf(q, "uuid", "network", "amount", "do", "chain", "result")
 			p.Again["fault"] = q["fault"]
 		}
-		s.show(w, r, http.StatusGone, "failure.html", &failureView{frame{Title: "Expired UUID", Network: ramp.Network(q.Get("network")), Problem: p}})
+		s.show(w, r, http.StatusGone, "failure.html", &frame{Title: "Expired UUID", Network: ramp.Network(q.Get("network")), Problem: p})
 		return
 	case err != nil:
 		s.failure(w, r, http.StatusNotFound, "The service knows no such UUID. It may have been restarted. "+fromGame, home)
@@ -254,10 +252,6 @@ func (s *site) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values
 
 // againForm starts the same order under a new UUID.
 func (s *site) againForm(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		s.failure(w, r, http.StatusBadRequest, cutOff)
-		return
-	}
 	to := r.PostForm
 	old, _ := uuid.Parse(to.Get("uuid"))
 	id, err := s.desk.Issue(r.Context(), desk.IssueRequest{Like: old})
@@ -288,10 +282,6 @@ func (s *site) priced(asked *desk.Terms, tokens ramp.Amount) terms {
 
 // exchangeForm places the order that the player has chosen.
 func (s *site) exchangeForm(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		s.failure(w, r, http.StatusBadRequest, cutOff)
-		return
-	}
 	q := r.PostForm
 	switch {
 	case q.Has("read"):
@@ -326,7 +316,7 @@ func (s *site) exchangeForm(w http.ResponseWriter, r *http.Request) {
 		s.exchangeView(w, r, q, p, "")
 		return
 	}
-	http.Redirect(w, r, "/orders/"+id.String(), http.StatusSeeOther)
+	toOrder(w, r, id)
 }
 
 // catalogView is the catalog view (interface 2.1).
@@ -337,17 +327,8 @@ type catalogView struct {
 	Calls   string // the address of the calls of the session; "" if the reader may not see it
 }
 
-// catalogPage is the catalog view (interface 2.1).
-func (s *site) catalogPage(w http.ResponseWriter, r *http.Request) {
-	s.catalogView(w, r, r.URL.Query())
-}
-
 // catalogForm asks the game again for the player's assets.
 func (s *site) catalogForm(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		s.failure(w, r, http.StatusBadRequest, cutOff)
-		return
-	}
 	s.readAgain(w, r, "/catalog", fieldsOf(r.PostForm, "projectId", "network"))
 }
 
@@ -359,7 +340,9 @@ func (s *site) readAgain(w http.ResponseWriter, r *http.Request, page string, fi
 	http.Redirect(w, r, page+"?"+fields.Encode(), http.StatusSeeOther)
 }
 
-func (s *site) catalogView(w http.ResponseWriter, r *http.Request, q url.Values) {
+// catalogPage is the catalog view (interface 2.1).
+func (s *site) catalogPage(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
 	session := s.session(r, q)
 	network := ramp.Network(q.Get("network"))
 	project := q.Get("projectId")

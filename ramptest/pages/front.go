@@ -70,18 +70,13 @@ type line struct {
 // startView is the form of a test order. It has the terms of the last initialize call,
 // or sample terms.
 type startView struct {
-	Players                      []startPlayer // the players of orders so far
+	Players                      []desk.Choice // the players of orders so far
 	Network                      ramp.Network
 	Networks                     []ramp.Network
 	Token, Material, Output      string
 	MaterialAmount, OutputAmount string
 	MintFeeBps                   int
 	Like                         bool // the terms are those of the last initialize call
-}
-
-type startPlayer struct {
-	UUID uuid.UUID // an order of the player
-	Name string
 }
 
 // maxLines is how many lines a page of a list has.
@@ -248,13 +243,10 @@ func nameOf(o *control.Order) string { return cmp.Or(o.Name, "the player") }
 // start fills the form of a test order.
 func (s *site) start(players []desk.Choice) startView {
 	networks := slices.Sorted(maps.Keys(s.about().Chains))
-	v := startView{Networks: networks, Network: networks[len(networks)-1],
+	v := startView{Players: players, Networks: networks, Network: networks[len(networks)-1],
 		Token: "0x00000000000000000000000000000000000070c3", Material: "item_gold", Output: "item_gold", MaterialAmount: "100", OutputAmount: "100"}
 	if terms, err := s.desk.Terms(context.Background(), uuid.Nil); err == nil {
 		v.Like, v.Network, v.Token, v.MintFeeBps = true, terms.Network, terms.Token, terms.MintFeeBps
-	}
-	for _, p := range players {
-		v.Players = append(v.Players, startPlayer{p.Order, p.Name + " (" + p.Session + ")"})
 	}
 	return v
 }
@@ -262,10 +254,6 @@ func (s *site) start(players []desk.Choice) startView {
 // startForm issues a UUID, as for an initialize call, and opens the exchange page, as
 // the game does.
 func (s *site) startForm(w http.ResponseWriter, r *http.Request) {
-	if err := r.ParseForm(); err != nil {
-		s.failure(w, r, http.StatusBadRequest, cutOff)
-		return
-	}
 	q := r.PostForm
 	fail := func(said string) {
 		s.frontView(w, r, http.StatusUnprocessableEntity, &problem{Said: said})

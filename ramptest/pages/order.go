@@ -28,7 +28,7 @@ type orderView struct {
 	Verdict  verdictView
 	Main     string // the main button: "end", "resend" or "another"
 	Placed   bool   // it has a transaction
-	Rows     []balanceRow
+	Rows     []verdict.Row
 	Others   []ramp.Asset
 	ReadAt   string
 	Unread   bool // the game did not report the balances then
@@ -44,10 +44,8 @@ type orderView struct {
 // nameRow is an identifier of an order.
 type nameRow struct{ ID, Label, Text string }
 
-type balanceRow struct{ verdict.Row }
-
-// Long reports whether the amounts are too long to stand beside each other.
-func (r balanceRow) Long() bool { return max(len(r.Before), len(r.Now), len(r.Expected)) > 12 }
+// long reports whether the amounts of a row are too long to stand beside each other.
+func long(r verdict.Row) bool { return max(len(r.Before), len(r.Now), len(r.Expected)) > 12 }
 
 // orderOf returns the order with a UUID, or nil if there is none.
 func (s *site) orderOf(text string) *control.Order {
@@ -66,20 +64,25 @@ func (s *site) noOrder(w http.ResponseWriter, r *http.Request) {
 	s.failure(w, r, http.StatusNotFound, "There is no such order. The service may have been restarted.", link{"/", "All orders"})
 }
 
-// withOrder calls do with the order in the path, if there is one.
-func (s *site) withOrder(w http.ResponseWriter, r *http.Request) *control.Order {
-	o := s.orderOf(r.PathValue("uuid"))
-	if o == nil {
-		s.noOrder(w, r)
+// ordered gives a page the order in the path, if there is one.
+func (s *site) ordered(page func(http.ResponseWriter, *http.Request, *control.Order)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if o := s.orderOf(r.PathValue("uuid")); o != nil {
+			page(w, r, o)
+		} else {
+			s.noOrder(w, r)
+		}
 	}
-	return o
+}
+
+// toOrder sends the reader to the page of an order.
+func toOrder(w http.ResponseWriter, r *http.Request, id uuid.UUID) {
+	http.Redirect(w, r, "/orders/"+id.String(), http.StatusSeeOther)
 }
 
 // orderPage shows an order live.
-func (s *site) orderPage(w http.ResponseWriter, r *http.Request) {
-	if o := s.withOrder(w, r); o != nil {
-		s.orderView(w, r, o, http.StatusOK, nil)
-	}
+func (s *site) orderPage(w http.ResponseWriter, r *http.Request, o *control.Order) {
+	s.orderView(w, r, o, http.StatusOK, nil)
 }
 
 func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Order, status int, p *problem) {
@@ -104,10 +107,7 @@ func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Orde
 		s.noOrder(w, r) // the service has just forgotten it
 		return
 	}
-	for _, row := range balances.Rows {
-		v.Rows = append(v.Rows, balanceRow{row})
-	}
-	v.Others = balances.Others
+	v.Rows, v.Others = balances.Rows, balances.Others
 	if !balances.At.IsZero() {
 		v.ReadAt = s.stamp(balances.At)
 	}
@@ -146,19 +146,14 @@ func mainButton(o *control.Order) string {
 }
 
 // endForm ends a pending transaction, and sends the result if it is due.
-func (s *site) endForm(w http.ResponseWriter, r *http.Request) {
-	o := s.withOrder(w, r)
-	if o == nil {
-		return
-	}
-	to := "/orders/" + o.UUID.String()
+func (s *site) endForm(w http.ResponseWriter, r *http.Request, o *control.Order) {
 	switch code, err := codeOf(s.desk.Mine(r.Context(), o.UUID, r.PostFormValue("outcome"))); code {
 	case "":
-		http.Redirect(w, r, to, http.StatusSeeOther)
+		toOrder(w, r, o.UUID)
 	case control.CodePlaced:
 		s.orderView(w, r, o, http.StatusConflict, &problem{Said: say(err)})
 	default:
-		s.failure(w, r, http.StatusBadRequest, say(err), link{to, "To the order"})
+		s.failure(w, r, http.StatusBadRequest, say(err), link{"/orders/" + o.UUID.String(), "To the order"})
 	}
 }
 
@@ -171,24 +166,16 @@ func codeOf(err error) (control.ErrorCode, error) {
 	return "", nil
 }
 
-func (s *site) resendForm(w http.ResponseWriter, r *http.Request) {
-	o := s.withOrder(w, r)
-	if o == nil {
-		return
-	}
+func (s *site) resendForm(w http.ResponseWriter, r *http.Request, o *control.Order) {
 	_, err := s.desk.Send(r.Context(), o.UUID.String(), control.SendRequest{})
 	if code, err := codeOf(err); code == control.CodePending {
 		s.orderView(w, r, o, http.StatusConflict, &problem{Said: say(err)})
 		return // the timeline shows other errors
 	}
-	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
+	toOrder(w, r, o.UUID)
 }
 
-func (s *site) advanceForm(w http.ResponseWriter, r *http.Request) {
-	o := s.withOrder(w, r)
-	if o == nil {
-		return
-	}
+func (s *site) advanceForm(w http.ResponseWriter, r *http.Request, o *control.Order) {
 	minutes, err := strconv.Atoi(r.PostFormValue("minutes"))
 	if err != nil || minutes < 0 || minutes > 24*60 {
 		s.failure(w, r, http.StatusBadRequest, "The minutes must be from 0 to 1440.", link{"/orders/" + o.UUID.String(), "To the order"})
@@ -198,25 +185,17 @@ func (s *site) advanceForm(w http.ResponseWriter, r *http.Request) {
 		s.failure(w, r, http.StatusServiceUnavailable, say(err))
 		return
 	}
-	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
+	toOrder(w, r, o.UUID)
 }
 
 // readForm asks the game again for the player's assets.
-func (s *site) readForm(w http.ResponseWriter, r *http.Request) {
-	o := s.withOrder(w, r)
-	if o == nil {
-		return
-	}
+func (s *site) readForm(w http.ResponseWriter, r *http.Request, o *control.Order) {
 	_, _ = s.desk.Player(r.Context(), desk.PlayerQuery{Session: o.SessionID, Read: true}) // the page shows the result
-	http.Redirect(w, r, "/orders/"+o.UUID.String(), http.StatusSeeOther)
+	toOrder(w, r, o.UUID)
 }
 
 // anotherForm starts another order with the same player and terms.
-func (s *site) anotherForm(w http.ResponseWriter, r *http.Request) {
-	o := s.withOrder(w, r)
-	if o == nil {
-		return
-	}
+func (s *site) anotherForm(w http.ResponseWriter, r *http.Request, o *control.Order) {
 	id, err := s.desk.Issue(r.Context(), desk.IssueRequest{Like: o.UUID})
 	if err != nil { // the service has just forgotten the order
 		s.noOrder(w, r)

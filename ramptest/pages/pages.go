@@ -47,7 +47,7 @@ type site struct {
 func New(service desk.Service, guard *desk.Guard) http.Handler {
 	s := &site{desk: service, guard: guard}
 	s.templates = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("").Funcs(template.FuncMap{"first": first, "rest": rest, "group": group}).ParseFS(files, "*.html"))
+		return template.Must(template.New("").Funcs(template.FuncMap{"first": first, "rest": rest, "group": group, "long": long}).ParseFS(files, "*.html"))
 	})
 	mux := http.NewServeMux()
 	for _, name := range []string{"style.css", "page.js"} {
@@ -60,17 +60,17 @@ func New(service desk.Service, guard *desk.Guard) http.Handler {
 		"POST /catalog":                      s.catalogForm,
 		"GET /exchange":                      s.exchangePage,
 		"POST /exchange":                     s.exchangeForm,
-		"GET /orders/{uuid}":                 s.orderPage,
+		"GET /orders/{uuid}":                 s.ordered(s.orderPage),
 		"GET /orders/{uuid}/events":          s.earlierPage,
 		"GET /orders/{uuid}/events/{number}": s.eventPage,
-		"POST /orders/{uuid}/resend":         s.resendForm,
-		"POST /orders/{uuid}/advance":        s.advanceForm,
-		"POST /orders/{uuid}/read":           s.readForm,
-		"POST /orders/{uuid}/end":            s.endForm,
+		"POST /orders/{uuid}/resend":         s.ordered(s.resendForm),
+		"POST /orders/{uuid}/advance":        s.ordered(s.advanceForm),
+		"POST /orders/{uuid}/read":           s.ordered(s.readForm),
+		"POST /orders/{uuid}/end":            s.ordered(s.endForm),
 		"POST /exchange/again":               s.operated(s.againForm),
 		"GET /calls":                         s.operated(s.callsPage),
 		"GET /calls/{number}":                s.operated(s.callPage),
-		"POST /orders/{uuid}/another":        s.operated(s.anotherForm),
+		"POST /orders/{uuid}/another":        s.operated(s.ordered(s.anotherForm)),
 	} {
 		mux.Handle(pattern, s.guarded(page))
 	}
@@ -132,6 +132,10 @@ func (s *site) guarded(page http.HandlerFunc) http.Handler {
 			s.failure(w, r, http.StatusForbidden, "This form was not sent by a page of this service. A program must send the address of the service as Origin.")
 		default:
 			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+			if r.Method == http.MethodPost && r.ParseForm() != nil {
+				s.failure(w, r, http.StatusBadRequest, "The form was cut off. Please send it again.")
+				return
+			}
 			page(w, r)
 		}
 	})
@@ -226,11 +230,9 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	_, _ = w.Write(execute("bottom", f))
 }
 
-// failureView is a page that shows only a problem.
-type failureView struct{ frame }
-
+// failure shows only a problem.
 func (s *site) failure(w http.ResponseWriter, r *http.Request, status int, said string, links ...link) {
-	s.show(w, r, status, "failure.html", &failureView{frame{Title: http.StatusText(status), Problem: &problem{Said: said, Links: links}}})
+	s.show(w, r, status, "failure.html", &frame{Title: http.StatusText(status), Problem: &problem{Said: said, Links: links}})
 }
 
 // say formats an error as a sentence.
@@ -297,13 +299,10 @@ func (s *site) explain(p *problem, e *control.Event) {
 // readingView is what the player owns, as the game last reported it, and how to ask
 // again.
 type readingView struct {
-	Name    string
-	At      string
-	Unknown bool // whether the game did not report it
-	Assets  []ramp.Asset
-	Tokens  string
-	Action  string     // the form that asks again
-	Fields  url.Values // its fields
+	desk.Player
+	At     string     // when the game was asked
+	Action string     // the form that asks again
+	Fields url.Values // its fields
 }
 
 // read returns what a player owns, as the game last reported it.
@@ -312,7 +311,7 @@ func (s *site) read(r *http.Request, q desk.PlayerQuery) (readingView, *problem)
 	if err != nil {
 		return readingView{}, &problem{Said: say(err)}
 	}
-	v := readingView{Name: p.Name, At: s.stamp(p.At), Unknown: p.Unknown, Assets: p.Assets, Tokens: p.Tokens}
+	v := readingView{Player: p, At: s.stamp(p.At)}
 	if !p.Unknown || s.down() != "" { // the page says that the game is down
 		return v, nil
 	}
@@ -335,16 +334,7 @@ func (s *site) last(q desk.CallsQuery) (control.Event, bool) {
 
 // gameAddress returns the address of the game without credentials, or "" if it is in memory.
 func (s *site) gameAddress() string {
-	game := s.about().Game
-	if game == "" {
-		return ""
-	}
-	return shownAddress(game)
-}
-
-// shownAddress removes the credentials from an address.
-func shownAddress(address string) string {
-	u, err := url.Parse(address)
+	u, err := url.Parse(s.about().Game)
 	if err != nil {
 		return "the game"
 	}

@@ -79,14 +79,11 @@ type earlierView struct {
 // earlierPage shows the part of a timeline before an event.
 func (s *site) earlierPage(w http.ResponseWriter, r *http.Request) {
 	id, err := uuid.Parse(r.PathValue("uuid"))
-	before, unread := strconv.Atoi(r.URL.Query().Get("before"))
 	if err != nil || id == uuid.Nil { // the events of no order, about all players
 		s.noOrder(w, r)
 		return
 	}
-	if unread != nil {
-		before = 0
-	}
+	before := number(r.URL.Query().Get("before"))
 	s.show(w, r, http.StatusOK, "earlier.html", &earlierView{frame{Title: "Earlier · " + shortUUID(id)}, s.timeline(id, before)})
 }
 

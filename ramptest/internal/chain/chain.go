@@ -4,6 +4,7 @@
 package chain
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"math/big"
@@ -44,25 +45,46 @@ type Config struct {
 // Chain is a scripted chain. Empty blocks are not kept, so time costs nothing.
 type Chain struct {
 	config Config
-	coins  *big.Int // the initial balance of each account, in wei
 
-	mu       sync.Mutex
-	spans    []span
+	mu sync.Mutex
+	blocks
+}
+
+// blocks are all that has happened on a chain.
+type blocks struct {
+	spans    []Span
 	forks    []uint64 // the first block of each branch that replaced another
 	filled   map[uint64][]*Transaction
 	known    map[common.Hash]*Transaction
-	nonces   map[common.Address]uint64                      // the nonce of the next transaction
-	done     map[common.Address]uint64                      // how many transactions are in blocks
-	spent    map[common.Address]*big.Int                    // wei spent
-	holdings map[common.Address]map[common.Address]*big.Int // changes of the initial token balances, by owner and token
-	single   map[common.Address]bool                        // the contracts of non-fungible tokens
-	changed  changes                                        // unless nothing is tracked
+	accounts map[common.Address]*Account
+	single   map[common.Address]bool // the contracts of non-fungible tokens
+	changed  changes                 // unless nothing is tracked
 }
 
-// span is a run of blocks at equal intervals. The last span has no end.
-type span struct {
-	first uint64
-	at    time.Time
+func newBlocks(begin time.Time) blocks {
+	return blocks{
+		spans:    []Span{{0, begin}},
+		filled:   make(map[uint64][]*Transaction),
+		known:    make(map[common.Hash]*Transaction),
+		accounts: make(map[common.Address]*Account),
+		single:   make(map[common.Address]bool),
+		changed:  newChanges(),
+	}
+}
+
+// Span is a run of blocks at equal intervals. The last span has no end.
+type Span struct {
+	First uint64
+	At    time.Time
+}
+
+// Account is the state of an account.
+type Account struct {
+	Owner    common.Address
+	Nonce    uint64                      // of the next transaction
+	Done     uint64                      // how many transactions are in blocks
+	Spent    *big.Int                    `json:",omitempty"` // wei; nil if none
+	Holdings map[common.Address]*big.Int `json:",omitempty"` // changes of the initial balances, by token
 }
 
 // Transaction is one transaction. Its position in a block is looked up on demand,
@@ -84,10 +106,10 @@ type Transaction struct {
 	Moves   []Move // its effects on tokens, if it succeeds
 	GasUsed uint64
 
-	mined  bool
-	block  uint64
-	status uint64
-	gone   bool // Forget was called
+	Mined  bool
+	Block  uint64
+	Status uint64
+	Gone   bool // Forget was called
 }
 
 // Move is a transfer of tokens, in their smallest units. A transfer from the zero
@@ -101,19 +123,7 @@ type Move struct {
 
 // New returns a chain whose block 0 is mined now.
 func New(config Config) *Chain {
-	return &Chain{
-		config:   config,
-		coins:    big.NewInt(1e18),
-		spans:    []span{{0, config.Now()}},
-		filled:   make(map[uint64][]*Transaction),
-		known:    make(map[common.Hash]*Transaction),
-		nonces:   make(map[common.Address]uint64),
-		done:     make(map[common.Address]uint64),
-		spent:    make(map[common.Address]*big.Int),
-		holdings: make(map[common.Address]map[common.Address]*big.Int),
-		single:   make(map[common.Address]bool),
-		changed:  newChanges(),
-	}
+	return &Chain{config: config, blocks: newBlocks(config.Now())}
 }
 
 // SetNonFungible makes a contract one of non-fungible tokens (ERC-721): it counts them, and
@@ -126,12 +136,9 @@ func (c *Chain) SetNonFungible(token common.Address) {
 
 // Reset makes the chain as New returns it.
 func (c *Chain) Reset() {
-	fresh := New(c.config)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.spans, c.forks, c.filled, c.known = fresh.spans, nil, fresh.filled, fresh.known
-	c.changed = newChanges()
-	c.nonces, c.done, c.spent, c.holdings, c.single = fresh.nonces, fresh.done, fresh.spent, fresh.holdings, fresh.single
+	c.blocks = newBlocks(c.config.Now())
 }
 
 // Units converts an amount of tokens to their smallest units, rounded down.
@@ -155,25 +162,16 @@ func unit(decimals int) *big.Int {
 // height returns the number of the newest block.
 func (c *Chain) height() uint64 {
 	last := c.spans[len(c.spans)-1]
-	return last.first + uint64(c.config.Now().Sub(last.at)/c.config.BlockTime)
+	return last.First + uint64(c.config.Now().Sub(last.At)/c.config.BlockTime)
 }
 
 // time returns when a block was mined.
 func (c *Chain) time(number uint64) time.Time {
-	i, found := slices.BinarySearchFunc(c.spans, number, func(s span, n uint64) int {
-		switch {
-		case s.first < n:
-			return -1
-		case s.first > n:
-			return 1
-		default:
-			return 0
-		}
-	})
+	i, found := slices.BinarySearchFunc(c.spans, number, func(s Span, n uint64) int { return cmp.Compare(s.First, n) })
 	if !found {
 		i--
 	}
-	return c.spans[i].at.Add(time.Duration(number-c.spans[i].first) * c.config.BlockTime)
+	return c.spans[i].At.Add(time.Duration(number-c.spans[i].First) * c.config.BlockTime)
 }
 
 // hash returns the hash of a block. It depends on the branch of the block.
@@ -198,12 +196,9 @@ func (c *Chain) number(hash common.Hash) (uint64, bool) {
 	}
 	const most = 10_000
 	height := c.height()
-	for n := height; n+most > height; n-- {
-		if c.hash(n) == hash {
+	for below := range min(height+1, most) {
+		if n := height - below; c.hash(n) == hash {
 			return n, true
-		}
-		if n == 0 {
-			break
 		}
 	}
 	return 0, false
@@ -222,9 +217,9 @@ func (c *Chain) add(t *Transaction) *Transaction {
 		return known
 	}
 	c.known[t.Hash] = t
-	c.nonces[t.From] = max(c.nonces[t.From], t.Nonce+1)
 	c.touch(t)
-	c.touchAccount(t.From)
+	sender := c.changing(t.From)
+	sender.Nonce = max(sender.Nonce, t.Nonce+1)
 	return t
 }
 
@@ -242,13 +237,13 @@ func (c *Chain) NextBlock() time.Time {
 func (c *Chain) Mine(t *Transaction, fails bool) (block uint64, mined bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.mined {
-		return t.block, false
+	if t.Mined {
+		return t.Block, false
 	}
 	n := c.height()
 	if !c.time(n).Equal(c.config.Now()) || n == 0 {
 		n++
-		c.spans = append(c.spans, span{n, c.config.Now()})
+		c.spans = append(c.spans, Span{n, c.config.Now()})
 	}
 	c.put(t, n)
 	c.execute(t, fails)
@@ -260,41 +255,35 @@ func (c *Chain) Mine(t *Transaction, fails bool) (block uint64, mined bool) {
 func (c *Chain) Forget(t *Transaction) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t.gone = true
+	t.Gone = true
 	c.touch(t)
-	for _, other := range c.filled[t.block] {
-		if !other.gone {
-			return
-		}
+	block := c.filled[t.Block]
+	if slices.ContainsFunc(block, func(other *Transaction) bool { return !other.Gone }) {
+		return
 	}
-	for _, other := range c.filled[t.block] {
+	for _, other := range block {
 		delete(c.known, other.Hash)
 		c.touch(other)
 	}
-	delete(c.filled, t.block)
+	delete(c.filled, t.Block)
 }
 
 // Outcome reports whether a transaction is in a block, and whether it succeeded.
 func (c *Chain) Outcome(t *Transaction) (succeeded, mined bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return t.status == 1, t.mined
+	return t.Status == 1, t.Mined
 }
 
 func (c *Chain) put(t *Transaction, block uint64) {
-	t.mined, t.block = true, block
+	t.Mined, t.Block = true, block
 	c.filled[block] = append(c.filled[block], t)
 	c.touch(t)
 }
 
 func (c *Chain) execute(t *Transaction, fails bool) {
-	c.done[t.From]++
-	c.touchAccount(t.From)
-	payer := t.From
-	if t.FeePayer != (common.Address{}) {
-		payer = t.FeePayer
-	}
-	c.spend(payer, new(big.Int).Mul(big.NewInt(gasPrice), new(big.Int).SetUint64(t.GasUsed)))
+	c.changing(t.From).Done++
+	c.spend(cmp.Or(t.FeePayer, t.From), new(big.Int).Mul(big.NewInt(gasPrice), new(big.Int).SetUint64(t.GasUsed)))
 	if fails || c.balance(t.From).Cmp(t.Value) < 0 {
 		return
 	}
@@ -303,7 +292,7 @@ func (c *Chain) execute(t *Transaction, fails bool) {
 			return
 		}
 	}
-	t.status = 1
+	t.Status = 1
 	c.spend(t.From, t.Value)
 	if t.To != nil {
 		c.spend(*t.To, new(big.Int).Neg(t.Value))
@@ -317,19 +306,27 @@ func (c *Chain) execute(t *Transaction, fails bool) {
 	}
 }
 
-func (c *Chain) spend(owner common.Address, wei *big.Int) {
-	if c.spent[owner] == nil {
-		c.spent[owner] = new(big.Int)
+// account returns the state of an account, for reading.
+func (c *Chain) account(owner common.Address) *Account {
+	if a := c.accounts[owner]; a != nil {
+		return a
 	}
-	c.spent[owner].Add(c.spent[owner], wei)
-	c.touchAccount(owner)
+	return &Account{Owner: owner}
+}
+
+// plus returns a+b, where nil is 0. It changes neither, because [Chain.Changes] returns both.
+func plus(a, b *big.Int) *big.Int { return new(big.Int).Add(cmp.Or(a, new(big.Int)), b) }
+
+func (c *Chain) spend(owner common.Address, wei *big.Int) {
+	a := c.changing(owner)
+	a.Spent = plus(a.Spent, wei)
 }
 
 // balance returns the balance of an address in wei. It is never negative, although gas
 // is charged even if the balance does not cover it.
 func (c *Chain) balance(owner common.Address) *big.Int {
-	has := new(big.Int).Set(c.coins)
-	if spent := c.spent[owner]; spent != nil {
+	has := big.NewInt(1e18) // at first
+	if spent := c.account(owner).Spent; spent != nil {
 		has.Sub(has, spent)
 	}
 	if has.Sign() < 0 {
@@ -342,14 +339,11 @@ func (c *Chain) hold(token, owner common.Address, units *big.Int) {
 	if owner == (common.Address{}) {
 		return
 	}
-	if c.holdings[owner] == nil {
-		c.holdings[owner] = make(map[common.Address]*big.Int)
+	a := c.changing(owner)
+	if a.Holdings == nil {
+		a.Holdings = make(map[common.Address]*big.Int)
 	}
-	if c.holdings[owner][token] == nil {
-		c.holdings[owner][token] = new(big.Int)
-	}
-	c.holdings[owner][token].Add(c.holdings[owner][token], units)
-	c.touchAccount(owner)
+	a.Holdings[token] = plus(a.Holdings[token], units)
 }
 
 // TokenBalance returns how much of a token an address holds.
@@ -361,11 +355,7 @@ func (c *Chain) TokenBalance(token, owner common.Address) *big.Rat {
 
 // tokenBalance returns how much of a token an address holds, in its smallest units.
 func (c *Chain) tokenBalance(token, owner common.Address) *big.Int {
-	has := new(big.Int).Set(c.config.Tokens)
-	if came := c.holdings[owner][token]; came != nil {
-		has.Add(has, came)
-	}
-	return has
+	return plus(c.account(owner).Holdings[token], c.config.Tokens)
 }
 
 // Reorganize replaces the block of a transaction, and all blocks after it, with a
@@ -373,10 +363,10 @@ func (c *Chain) tokenBalance(token, owner common.Address) *big.Int {
 func (c *Chain) Reorganize(t *Transaction) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from, height := t.block, c.height()
+	from, height := t.Block, c.height()
 	c.forks = append(c.forks, from)
 	last := height + 1
-	c.spans = append(c.spans, span{last, c.config.Now()})
+	c.spans = append(c.spans, Span{last, c.config.Now()})
 	var moved []*Transaction
 	for n := from; n <= height; n++ {
 		moved = append(moved, c.filled[n]...)
@@ -392,7 +382,7 @@ func (c *Chain) Reorganize(t *Transaction) {
 func (c *Chain) ConfirmedAt(t *Transaction, confirmations int) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.time(t.block + uint64(confirmations) - 1)
+	return c.time(t.Block + uint64(confirmations) - 1)
 }
 
 // Receipt returns the receipt of a transaction in the form of the result webhook
@@ -402,9 +392,9 @@ func (c *Chain) Receipt(t *Transaction, succeeded bool) ramp.Receipt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stated := *t
-	stated.status = 0
+	stated.Status = 0
 	if succeeded {
-		stated.status = 1
+		stated.Status = 1
 	}
 	return c.receipt(&stated)
 }
@@ -413,24 +403,24 @@ func (c *Chain) receipt(t *Transaction) ramp.Receipt {
 	r := ramp.Receipt{
 		Type:              ramp.NewQuantity(t.Kind),
 		Root:              []byte{},
-		Status:            ramp.NewQuantity(t.status),
+		Status:            ramp.NewQuantity(t.Status),
 		TransactionHash:   t.Hash,
 		GasUsed:           ramp.NewQuantity(t.GasUsed),
 		EffectiveGasPrice: ramp.NewQuantity(gasPrice),
-		BlockHash:         c.hash(t.block),
-		BlockNumber:       ramp.NewQuantity(t.block),
+		BlockHash:         c.hash(t.Block),
+		BlockNumber:       ramp.NewQuantity(t.Block),
 	}
 	gas, logs := uint64(0), 0
-	for i, other := range c.filled[t.block] {
+	for i, other := range c.filled[t.Block] {
 		gas += other.GasUsed
 		if other.Hash == t.Hash {
 			r.TransactionIndex = ramp.NewQuantity(uint64(i))
 			break
 		}
-		logs += int(other.status) * len(other.Moves)
+		logs += int(other.Status) * len(other.Moves)
 	}
 	r.CumulativeGasUsed = ramp.NewQuantity(gas)
-	if t.status == 1 {
+	if t.Status == 1 {
 		r.Logs = transfers(t, &r, logs)
 	}
 	r.LogsBloom = bloom(r.Logs)

@@ -1,10 +1,12 @@
 package chain
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -37,23 +39,11 @@ type rpcError struct {
 
 func (e *rpcError) Error() string { return fmt.Sprintf("%d %s: %s", e.Code, e.Message, e.Data) }
 
+var messages = map[int]string{parseError: "Parse error", invalidRequest: "Invalid Request", methodNotFound: "Method not found",
+	invalidParams: "Invalid params", internalError: "Internal error", reverted: "execution reverted"}
+
 func newRPCError(code int, data string) *rpcError {
-	message := "Server error"
-	switch code {
-	case parseError:
-		message = "Parse error"
-	case invalidRequest:
-		message = "Invalid Request"
-	case methodNotFound:
-		message = "Method not found"
-	case invalidParams:
-		message = "Invalid params"
-	case internalError:
-		message = "Internal error"
-	case reverted:
-		message = "execution reverted"
-	}
-	return &rpcError{Code: code, Message: message, Data: data}
+	return &rpcError{Code: code, Message: cmp.Or(messages[code], "Server error"), Data: data}
 }
 
 type rpcRequest struct {
@@ -61,24 +51,6 @@ type rpcRequest struct {
 	ID      json.RawMessage `json:"id"` // nil if there is none
 	Method  string          `json:"method"`
 	Params  json.RawMessage `json:"params"`
-}
-
-type rpcAnswer struct {
-	Version string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id"`
-	Result  any             `json:"result"`
-	Error   *rpcError       `json:"error"`
-}
-
-// MarshalJSON writes either result or error (interface 2.8).
-func (a rpcAnswer) MarshalJSON() ([]byte, error) {
-	members := map[string]any{"jsonrpc": a.Version, "id": a.ID}
-	if a.Error != nil {
-		members["error"] = a.Error
-	} else {
-		members["result"] = a.Result
-	}
-	return json.Marshal(members)
 }
 
 // maxBatch is the maximum number of requests in a batch.
@@ -95,17 +67,17 @@ func (c *Chain) Answer(body []byte, scripted int) (answer []byte, failure string
 	if whole == nil {
 		return nil, failure
 	}
-	text, err := json.Marshal(whole)
+	answer, err := json.Marshal(whole)
 	if err != nil {
 		panic(err) // cannot happen: everything in it can be encoded
 	}
-	return text, failure
+	return answer, failure
 }
 
 func (c *Chain) answerBody(body []byte, scripted int) (answer any, failure string) {
 	fail := func(code int, data string) (any, string) {
-		a := failed(nil, newRPCError(code, data))
-		return a, a.Error.Error()
+		err := newRPCError(code, data)
+		return failed(nil, err), err.Error()
 	}
 	body, err := exact.JSON(body, strings.Fields(fieldNames)...)
 	if err != nil {
@@ -119,14 +91,14 @@ func (c *Chain) answerBody(body []byte, scripted int) (answer any, failure strin
 	if len(requests) == 0 || len(requests) > maxBatch {
 		return fail(invalidRequest, fmt.Sprintf("a batch has 1 to %d requests", maxBatch))
 	}
-	var answers []*rpcAnswer
+	var answers []object
 	for _, raw := range requests {
 		a := c.answerRequest(raw, scripted)
 		if a == nil {
 			continue
 		}
-		if a.Error != nil {
-			failure = a.Error.Error()
+		if err, ok := a["error"].(*rpcError); ok {
+			failure = err.Error()
 		}
 		answers = append(answers, a)
 	}
@@ -141,38 +113,37 @@ func (c *Chain) answerBody(body []byte, scripted int) (answer any, failure strin
 }
 
 // failed returns an error answer.
-func failed(id json.RawMessage, err *rpcError) *rpcAnswer {
-	if id == nil {
-		id = json.RawMessage("null")
-	}
-	return &rpcAnswer{Version: "2.0", ID: id, Error: err}
+func failed(id json.RawMessage, err *rpcError) object {
+	return object{"jsonrpc": "2.0", "id": id, "error": err}
 }
 
 // answerRequest answers one request. It returns nil for a notification.
-func (c *Chain) answerRequest(raw json.RawMessage, scripted int) *rpcAnswer {
+func (c *Chain) answerRequest(raw json.RawMessage, scripted int) object {
 	var request rpcRequest
 	if json.Unmarshal(raw, &request) != nil || request.Version != "2.0" || request.Method == "" || !isID(request.ID) {
 		return failed(nil, newRPCError(invalidRequest, "a request has jsonrpc 2.0, a method, params, and a number or a text as id"))
 	}
 	var list params
-	a := &rpcAnswer{Version: "2.0", ID: request.ID}
+	var result any
+	var err error
 	switch {
 	case scripted != 0:
-		a.Error = newRPCError(scripted, "scripted")
+		err = newRPCError(scripted, "scripted")
 	case request.Params != nil && json.Unmarshal(request.Params, &list) != nil:
-		a.Error = newRPCError(invalidParams, "params is no array")
+		err = newRPCError(invalidParams, "params is no array")
 	default:
-		var err error
-		a.Result, err = c.method(request.Method, list)
-		if err != nil && !errors.As(err, &a.Error) {
-			a.Error = newRPCError(serverError, request.Method)
-			a.Error.Message = err.Error()
-		}
+		result, err = c.method(request.Method, list)
 	}
-	if request.ID == nil {
+	var known *rpcError
+	switch {
+	case request.ID == nil:
 		return nil
+	case err == nil:
+		return object{"jsonrpc": "2.0", "id": request.ID, "result": result}
+	case !errors.As(err, &known):
+		known = &rpcError{serverError, err.Error(), request.Method}
 	}
-	return a
+	return failed(request.ID, known)
 }
 
 // shorten truncates a caller's text for an error.
@@ -228,9 +199,9 @@ func (c *Chain) method(name string, p params) (any, error) {
 			err = p.read(1, &tag, false)
 		}
 		if tag == "pending" {
-			return hexutil.Uint64(c.nonces[owner]), err
+			return hexutil.Uint64(c.account(owner).Nonce), err
 		}
-		return hexutil.Uint64(c.done[owner]), err
+		return hexutil.Uint64(c.account(owner).Done), err
 	case "eth_getBlockByNumber", "eth_getBlockByHash":
 		return c.blockMethod(name, p)
 	case "eth_getTransactionByHash", "eth_getTransactionReceipt":
@@ -240,7 +211,7 @@ func (c *Chain) method(name string, p params) (any, error) {
 		}
 		t := c.known[hash]
 		switch {
-		case t == nil, name == "eth_getTransactionReceipt" && !t.mined:
+		case t == nil, name == "eth_getTransactionReceipt" && !t.Mined:
 			return nil, nil
 		case name == "eth_getTransactionReceipt":
 			return c.receiptJSON(t), nil
@@ -386,8 +357,8 @@ func (c *Chain) callContract(p params) (any, error) {
 		return word(big.NewInt(int64(c.config.Decimals)))
 	case function == Selector("totalSupply()"):
 		supply := new(big.Int)
-		for owner, tokens := range c.holdings {
-			if tokens[*request.To] != nil {
+		for owner, a := range c.accounts {
+			if a.Holdings[*request.To] != nil {
 				supply.Add(supply, c.tokenBalance(*request.To, owner))
 			}
 		}
@@ -445,7 +416,10 @@ func (c *Chain) getLogs(p params) (any, error) {
 		}
 	}
 	found := []ramp.Log{}
-	for _, n := range c.filledFrom(first, last) {
+	for _, n := range slices.Sorted(maps.Keys(c.filled)) {
+		if n < first || n > last {
+			continue
+		}
 		for _, t := range c.filled[n] {
 			for _, log := range c.logsJSON(t, c.receipt(t).Logs) {
 				if len(filter.Address) > 0 && !slices.Contains(filter.Address, log.Address) || !matches(log.Topics, filter.Topics) {
@@ -456,18 +430,6 @@ func (c *Chain) getLogs(p params) (any, error) {
 		}
 	}
 	return found, nil
-}
-
-// filledFrom returns the blocks with transactions in a range.
-func (c *Chain) filledFrom(first, last uint64) []uint64 {
-	var numbers []uint64
-	for n := range c.filled {
-		if first <= n && n <= last {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
-	return numbers
 }
 
 // matches reports whether each topic is one of those wanted at its position. An empty
@@ -523,7 +485,7 @@ func (c *Chain) sendTransaction(name string, p params) (any, error) {
 func (c *Chain) accept(t *Transaction) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next := c.nonces[t.From]
+	next := c.account(t.From).Nonce
 	switch {
 	case c.known[t.Hash] != nil:
 		return errors.New("already known")
@@ -542,7 +504,7 @@ func (c *Chain) accept(t *Transaction) error {
 func (c *Chain) unsigned(from common.Address, r *callRequest) *Transaction {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &Transaction{Kind: dynamicFeeType, From: from, To: r.To, Nonce: c.nonces[from], Value: new(big.Int),
+	t := &Transaction{Kind: dynamicFeeType, From: from, To: r.To, Nonce: c.account(from).Nonce, Value: new(big.Int),
 		Gas: uint64(r.Gas), Input: r.data(), GasUsed: gasOfTransfer}
 	if r.Value != nil {
 		t.Value = r.Value.ToInt()

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -14,36 +12,17 @@ import (
 // State is the state of a chain, or a part of it, in a form that can be encoded. It does
 // not include the clock and the configuration.
 type State struct {
-	Spans        []SpanState // oldest first
-	Forks        []uint64    // all of them; nil if they have not changed
+	Spans        []Span   // oldest first
+	Forks        []uint64 // all of them; nil if they have not changed
 	Transactions []TransactionState
 	Forgotten    []common.Hash // transactions that are no longer known
-	Accounts     []AccountState
-}
-
-// SpanState is a run of blocks at equal intervals.
-type SpanState struct {
-	First uint64
-	At    time.Time
+	Accounts     []Account
 }
 
 // TransactionState is a transaction and its position.
 type TransactionState struct {
 	Transaction
-	Mined  bool
-	Block  uint64
-	Index  int // in the block
-	Status uint64
-	Gone   bool
-}
-
-// AccountState is the state of an account.
-type AccountState struct {
-	Owner    common.Address
-	Nonce    uint64                      // of the next transaction
-	Done     uint64                      // how many transactions are in blocks
-	Spent    *big.Int                    `json:",omitempty"` // wei
-	Holdings map[common.Address]*big.Int `json:",omitempty"` // changes of the initial balances, by token
+	Index int // in the block
 }
 
 // changes notes what has changed since [Chain.Changes] was called.
@@ -60,10 +39,15 @@ func (c *Chain) touch(t *Transaction) {
 	}
 }
 
-func (c *Chain) touchAccount(owner common.Address) {
+// changing returns the state of an account that changes.
+func (c *Chain) changing(owner common.Address) *Account {
 	if c.config.Tracked {
 		c.changed.accounts[owner] = true
 	}
+	if c.accounts[owner] == nil {
+		c.accounts[owner] = &Account{Owner: owner}
+	}
+	return c.accounts[owner]
 }
 
 func newChanges() changes {
@@ -75,10 +59,7 @@ func newChanges() changes {
 func (c *Chain) Changes() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var s State
-	for _, span := range c.spans[c.changed.spans:] {
-		s.Spans = append(s.Spans, SpanState{span.first, span.at})
-	}
+	s := State{Spans: slices.Clone(c.spans[c.changed.spans:])}
 	if len(c.forks) > c.changed.forks {
 		s.Forks = slices.Clone(c.forks)
 	}
@@ -86,18 +67,12 @@ func (c *Chain) Changes() State {
 		if t := c.known[hash]; t == nil {
 			s.Forgotten = append(s.Forgotten, hash)
 		} else {
-			index := slices.Index(c.filled[t.block], t)
-			s.Transactions = append(s.Transactions, TransactionState{*t, t.mined, t.block, index, t.status, t.gone})
+			s.Transactions = append(s.Transactions, TransactionState{*t, slices.Index(c.filled[t.Block], t)})
 		}
 	}
 	for owner := range c.changed.accounts {
-		a := AccountState{Owner: owner, Nonce: c.nonces[owner], Done: c.done[owner], Holdings: make(map[common.Address]*big.Int)}
-		if wei := c.spent[owner]; wei != nil {
-			a.Spent = new(big.Int).Set(wei)
-		}
-		for token, units := range c.holdings[owner] {
-			a.Holdings[token] = new(big.Int).Set(units)
-		}
+		a := *c.accounts[owner]
+		a.Holdings = maps.Clone(a.Holdings)
 		s.Accounts = append(s.Accounts, a)
 	}
 	c.changed = newChanges()
@@ -113,37 +88,29 @@ func (c *Chain) Restore(s State) error {
 	if len(s.Spans) == 0 {
 		return fmt.Errorf("the chain %s has no blocks", c.config.Name)
 	}
-	c.spans, c.forks = nil, s.Forks
 	for i, span := range s.Spans {
 		if i > 0 && span.First <= s.Spans[i-1].First || span.At.After(c.config.Now()) {
 			return fmt.Errorf("the chain %s has blocks out of order", c.config.Name)
 		}
-		c.spans = append(c.spans, spanOf(span))
 	}
+	c.spans, c.forks = s.Spans, s.Forks
 	slices.SortFunc(s.Transactions, func(a, b TransactionState) int {
 		return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Index, b.Index))
 	})
 	for _, saved := range s.Transactions {
 		t := saved.Transaction
-		t.mined, t.status, t.gone = false, saved.Status, saved.Gone
 		c.known[t.Hash] = &t
-		if saved.Mined {
-			c.put(&t, saved.Block)
+		if t.Mined {
+			c.put(&t, t.Block)
 		}
 	}
 	for _, a := range s.Accounts {
-		c.nonces[a.Owner], c.done[a.Owner] = a.Nonce, a.Done
-		if a.Spent != nil {
-			c.spent[a.Owner] = a.Spent
-		}
-		c.holdings[a.Owner] = maps.Clone(a.Holdings)
+		c.accounts[a.Owner] = &a
 	}
 	c.changed = newChanges()
 	c.changed.spans, c.changed.forks = len(c.spans), len(c.forks)
 	return nil
 }
-
-func spanOf(s SpanState) span { return span{s.First, s.At} }
 
 // Transaction returns the transaction with a hash, or nil if there is none.
 func (c *Chain) Transaction(hash common.Hash) *Transaction {

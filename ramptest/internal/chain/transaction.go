@@ -66,12 +66,15 @@ const legacyType, accessListType, dynamicFeeType, feeDelegatedType = 0x0, 0x1, 0
 
 // hashList returns the hash of a transaction in its wire form: the type, unless it is
 // legacy, followed by the list.
-func hashList(kind byte, list any) (common.Hash, error) {
+func hashList(kind byte, list any) common.Hash {
 	raw, err := rlp.EncodeToBytes(list)
+	if err != nil {
+		panic(err) // cannot happen: no number in it is negative
+	}
 	if kind != legacyType {
 		raw = append([]byte{kind}, raw...)
 	}
-	return crypto.Keccak256Hash(raw), err
+	return crypto.Keccak256Hash(raw)
 }
 
 // Sign returns a signed transaction from a wallet to a contract, or one that creates a
@@ -79,27 +82,19 @@ func hashList(kind byte, list any) (common.Hash, error) {
 // a real node knows how other types are hashed.
 func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to *common.Address, input []byte, kind uint64) (*Transaction, error) {
 	c.mu.Lock()
-	nonce := c.nonces[wallet.Address()]
+	nonce := c.account(wallet.Address()).Nonce
 	c.mu.Unlock()
 	d := dynamicFee{ChainID: new(big.Int).SetUint64(c.config.ID), Nonce: nonce, TipCap: big.NewInt(1e9), FeeCap: big.NewInt(gasPrice),
 		Gas: 2 * GasOfCall, Value: new(big.Int), Data: input}
 	if to != nil {
 		d.To = to[:]
 	}
-	unsigned, err := hashList(dynamicFeeType, d)
-	if err != nil {
-		return nil, err
-	}
-	signature, err := wallet.Sign(ctx, ramp.Digest(unsigned))
+	signature, err := wallet.Sign(ctx, ramp.Digest(hashList(dynamicFeeType, d)))
 	if err != nil {
 		return nil, err
 	}
 	d.V, d.R, d.S = signatureParts(signature)
-	hash, err := hashList(dynamicFeeType, d)
-	if err != nil {
-		return nil, err
-	}
-	t := &Transaction{Hash: hash, Kind: kind, From: wallet.Address(), To: to, Nonce: nonce, Value: new(big.Int),
+	t := &Transaction{Hash: hashList(dynamicFeeType, d), Kind: kind, From: wallet.Address(), To: to, Nonce: nonce, Value: new(big.Int),
 		Gas: d.Gas, Input: input, Signature: signature, GasUsed: GasOfCall}
 	if kind == feeDelegatedType {
 		t.FeePayer, t.Sponsor = c.config.Service, signature // a placeholder: only a real node knows what a fee payer signs
@@ -185,14 +180,8 @@ func (c *Chain) recover(kind byte, d *dynamicFee, whole, unsigned any) (*Transac
 	if t.Signature, err = joinSignature(d.V, d.R, d.S); err != nil {
 		return nil, err
 	}
-	if t.Hash, err = hashList(kind, whole); err != nil {
-		return nil, err
-	}
-	signed, err := hashList(kind, unsigned)
-	if err != nil {
-		return nil, err
-	}
-	if t.From, err = ramp.Recover(ramp.Digest(signed), t.Signature); err != nil {
+	t.Hash = hashList(kind, whole)
+	if t.From, err = ramp.Recover(ramp.Digest(hashList(kind, unsigned)), t.Signature); err != nil {
 		return nil, errors.New("invalid sender")
 	}
 	if len(d.To) > 0 {

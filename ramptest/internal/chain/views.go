@@ -67,9 +67,9 @@ func (c *Chain) transactionJSON(t *Transaction) object {
 		o["feePayer"] = t.FeePayer
 		o["fv"], o["fr"], o["fs"] = (*hexutil.Big)(fv), (*hexutil.Big)(fr), (*hexutil.Big)(fs)
 	}
-	if t.mined {
-		o["blockHash"], o["blockNumber"] = c.hash(t.block), hexutil.Uint64(t.block)
-		o["transactionIndex"] = hexutil.Uint64(slices.Index(c.filled[t.block], t))
+	if t.Mined {
+		o["blockHash"], o["blockNumber"] = c.hash(t.Block), hexutil.Uint64(t.Block)
+		o["transactionIndex"] = hexutil.Uint64(slices.Index(c.filled[t.Block], t))
 	}
 	return o
 }
@@ -98,7 +98,7 @@ func (c *Chain) logsJSON(t *Transaction, logs []ramp.Log) []ramp.Log {
 	shown := make([]ramp.Log, len(logs))
 	for i, log := range logs {
 		shown[i] = log
-		shown[i].BlockTimestamp = ramp.NewQuantity(uint64(c.timestamp(t.block)))
+		shown[i].BlockTimestamp = ramp.NewQuantity(uint64(c.timestamp(t.Block)))
 	}
 	return shown
 }

@@ -235,15 +235,6 @@ func (j *Journal) inOrder(prefix string) []line {
 	return lines
 }
 
-// Clear deletes all keys.
-func (j *Journal) Clear() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	clear(j.at)
-	j.live = 0
-	return j.compact()
-}
-
 // compact replaces the file by one with only the lines that count.
 func (j *Journal) compact() (err error) {
 	lines := j.inOrder("")

@@ -56,10 +56,6 @@ func TestTheLastLineOfAKeyWins(t *testing.T) {
 	value, err = j.Get("c")
 	require.NoError(t, err)
 	assert.Nil(t, value)
-	require.NoError(t, j.Clear())
-	assert.Empty(t, all(t, j))
-	require.NoError(t, j.Put("e", []byte("6")))
-	assert.Equal(t, []string{"e=6"}, all(t, open2(t, j)))
 }
 
 // open2 closes a journal and opens it again.
