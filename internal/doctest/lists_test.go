@@ -30,15 +30,18 @@ func packageSource(t *testing.T) string {
 	return source.String()
 }
 
-// docs/errors.md has a row with the text of every code of the package, and no others.
+// docs/errors.md has a row for the text of every code of the package, and for no others.
 func TestErrorsListsEveryCode(t *testing.T) {
-	text := read(t, "docs/errors.md")
-	codes := regexp.MustCompile(`\b(Code[A-Z]\w+) +Code += "(\w+)"`).FindAllStringSubmatch(packageSource(t), -1)
-	require.NotEmpty(t, codes)
-	for _, code := range codes {
-		require.Contains(t, text, "| `"+code[1]+"` | `"+code[2]+"` |")
+	listed := []string{"INVALID_BODY"} // without a constant
+	for _, code := range regexp.MustCompile(`\bCode[A-Z]\w+ +Code += "(\w+)"`).FindAllStringSubmatch(packageSource(t), -1) {
+		listed = append(listed, code[1])
 	}
-	require.Equal(t, len(codes), strings.Count(text, "\n| `Code"))
+	var rows []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|").FindAllStringSubmatch(read(t, "docs/errors.md"), -1) {
+		rows = append(rows, row[1])
+	}
+	require.Greater(t, len(rows), 10)
+	require.ElementsMatch(t, listed, rows)
 }
 
 // docs/interface.md has every field of a message.
