@@ -28,7 +28,7 @@ import (
 
 // trial shows what one config field does.
 type trial[Config any] struct {
-	set      func(*Config)                // sets the field, and nothing else
+	set      any                          // what the field is set to, or a func(*Config) if others must change too
 	see      func(*testing.T, Config) any // what can be seen of it
 	required any                          // is seen with nothing but the required fields
 	then     any                          // is seen once the field is set
@@ -43,11 +43,17 @@ func tryFields[Config any](t *testing.T, required func(*testing.T) Config, trial
 	}
 	for name, trial := range trials {
 		t.Run(name, func(t *testing.T) {
-			_, ok := kind.FieldByName(name)
+			field, ok := kind.FieldByName(name)
 			require.True(t, ok, "a trial without a field")
 			config := required(t)
 			assert.Equal(t, trial.required, trial.see(t, config), "by default")
-			trial.set(&config)
+			if set, ok := trial.set.(func(*Config)); ok {
+				set(&config)
+			} else if field := reflect.ValueOf(&config).Elem().FieldByIndex(field.Index); trial.set == nil {
+				field.SetZero()
+			} else {
+				field.Set(reflect.ValueOf(trial.set).Convert(field.Type()))
+			}
 			assert.Equal(t, trial.then, trial.see(t, config), "once set")
 		})
 	}
@@ -57,22 +63,23 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 	required := func(t *testing.T) ramp.HandlerConfig {
 		return ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner()}
 	}
-	makeHandler := func(t *testing.T, c ramp.HandlerConfig) *ramp.Handler {
-		return ramp.Must(ramp.NewHandler(c))
-	}
 	validate := func(t *testing.T, c ramp.HandlerConfig) ramp.Reply {
 		body := validateCall().bytes()
-		return makeHandler(t, c).AnswerValidate(t.Context(), signed(body), body)
+		return ramp.Must(ramp.NewHandler(c)).AnswerValidate(t.Context(), signed(body), body)
 	}
 	result := func(t *testing.T, c ramp.HandlerConfig) ramp.Reply {
 		body := webhookResult().bytes()
-		return makeHandler(t, c).AnswerResult(t.Context(), signed(body), body)
+		return ramp.Must(ramp.NewHandler(c)).AnswerResult(t.Context(), signed(body), body)
 	}
 	status := func(t *testing.T, c ramp.HandlerConfig) any { return validate(t, c).Status }
+	answers := func(part string) func(*testing.T, ramp.HandlerConfig) any {
+		return func(t *testing.T, c ramp.HandlerConfig) any {
+			return strings.Contains(string(validate(t, c).Body), part)
+		}
+	}
 	rejecting := &recorder{validate: func() error { return ramp.Reject("SHORT") }}
 	otherKey := ramp.Must(ramp.TextKey("another key"))
-	otherSigner, err := ramp.NewKeySigner(strings.Repeat("12", 32))
-	require.NoError(t, err)
+	otherSigner := ramp.Must(ramp.NewKeySigner(strings.Repeat("12", 32)))
 	onlyNode := func(t *testing.T) *ramp.RPC {
 		return (&chain{receipt: string(onChain().bytes()), head: 10, block: map[uint64]string{10: blockA}}).client()
 	}
@@ -87,13 +94,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 	var watched watcher
 
 	tryFields(t, required, map[string]trial[ramp.HandlerConfig]{
-		"Game": {
-			set: func(c *ramp.HandlerConfig) { c.Game = rejecting },
-			see: func(t *testing.T, c ramp.HandlerConfig) any {
-				return strings.Contains(string(validate(t, c).Body), "SHORT")
-			},
-			required: false, then: true,
-		},
+		"Game": {rejecting, answers("SHORT"), false, true},
 		"Players": {
 			set: func(c *ramp.HandlerConfig) { *c = inMemory(*c); c.Game, c.Players = nil, strictPlayers{} },
 			see: status, required: 200, then: 500,
@@ -117,7 +118,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 				if c.Game != nil {
 					c.Game, c.Players, c.Store = nil, noPlayers{}, memory(&order)
 				}
-				handler := makeHandler(t, c)
+				handler := ramp.Must(ramp.NewHandler(c))
 				body := validateCall().bytes()
 				require.Equal(t, 200, handler.AnswerValidate(t.Context(), signed(body), body).Status)
 				body = resultCall().with("intent", burnObject()).bytes()
@@ -125,33 +126,22 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			},
 			required: 500, then: 400,
 		},
-		"Terms": {
-			set: func(c *ramp.HandlerConfig) { c.Terms = newTerms(goldProduct()) },
-			see: func(t *testing.T, c ramp.HandlerConfig) any {
-				return strings.Contains(string(validate(t, c).Body), string(ramp.CodeTerms))
-			},
-			required: false, then: true,
-		},
+		"Terms": {newTerms(goldProduct()), answers(string(ramp.CodeTerms)), false, true},
 		"Policy": {
-			set: func(c *ramp.HandlerConfig) {
-				c.Policy = func(context.Context, ramp.Session, *ramp.ValidateRequest) error { return ramp.Reject("SHORT") }
-			},
-			see: func(t *testing.T, c ramp.HandlerConfig) any {
-				return strings.Contains(string(validate(t, c).Body), "SHORT")
-			},
+			set:      func(context.Context, ramp.Session, *ramp.ValidateRequest) error { return ramp.Reject("SHORT") },
+			see:      answers("SHORT"),
 			required: false, then: true,
 		},
 		"SignTimeout": {
-			set: func(c *ramp.HandlerConfig) { c.SignTimeout = time.Minute },
+			set: time.Minute,
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				var left time.Duration
 				synctest.Test(t, func(t *testing.T) {
-					c.Signer, err = ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, _ []byte) ([]byte, error) {
+					c.Signer = ramp.Must(ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, _ []byte) ([]byte, error) {
 						end, _ := ctx.Deadline()
 						left = time.Until(end)
 						return nil, errors.New("no")
-					})
-					require.NoError(t, err)
+					}))
 					validate(t, c)
 				})
 				return left
@@ -159,7 +149,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			required: 3 * time.Second, then: time.Minute,
 		},
 		"Now": {
-			set: func(c *ramp.HandlerConfig) { c.Now = func() time.Time { return time.Unix(7, 0) } },
+			set: func() time.Time { return time.Unix(7, 0) },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				c.Game, c.Players, c.Store = nil, noPlayers{}, memory(&order)
 				validate(t, c)
@@ -167,19 +157,10 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			},
 			required: false, then: true,
 		},
-		"Key": {
-			set: func(c *ramp.HandlerConfig) { c.Key = otherKey },
-			see: status, required: 200, then: 401,
-		},
-		"Signer": {
-			set: func(c *ramp.HandlerConfig) { c.Signer = otherSigner },
-			see: func(t *testing.T, c ramp.HandlerConfig) any {
-				return strings.Contains(string(validate(t, c).Body), testSignature)
-			},
-			required: true, then: false,
-		},
+		"Key":    {otherKey, status, 200, 401},
+		"Signer": {otherSigner, answers(testSignature), true, false},
 		"Chain": {
-			set: func(c *ramp.HandlerConfig) { c.Chain = onlyNode(t) },
+			set: onlyNode(t),
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				require.Equal(t, 200, result(t, c).Status)
 				return c.Game.(*recorder).last.(*ramp.Result).Receipt.From != common.Address{} // as on the chain
@@ -191,7 +172,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				c.Game, c.Players, c.Store, c.Chain = nil, noPlayers{}, memory(&order), onlyNode(t)
 				body := validateCall().with("intent", burnObject()).bytes()
-				handler := makeHandler(t, c)
+				handler := ramp.Must(ramp.NewHandler(c))
 				require.Equal(t, 200, handler.AnswerValidate(t.Context(), signed(body), body).Status)
 				body = webhookResult().bytes()
 				return handler.AnswerResult(t.Context(), signed(body), body).Status
@@ -199,16 +180,12 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			required: 200, then: 500, // no decimals
 		},
 		"Wallet": {
-			set: func(c *ramp.HandlerConfig) {
-				c.Wallet = func(context.Context, ramp.Session, common.Address) error { return ramp.Reject("NOT_YOURS") }
-			},
-			see: func(t *testing.T, c ramp.HandlerConfig) any {
-				return strings.Contains(string(validate(t, c).Body), "NOT_YOURS")
-			},
+			set:      func(context.Context, ramp.Session, common.Address) error { return ramp.Reject("NOT_YOURS") },
+			see:      answers("NOT_YOURS"),
 			required: false, then: true,
 		},
 		"AnyWallet": {
-			set: func(c *ramp.HandlerConfig) { c.AnyWallet = true },
+			set: true,
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				c.Proof, c.Chain = &ramp.Proof{AnyFailure: true}, onlyNode(t)
 				_, err := ramp.NewHandler(c)
@@ -217,7 +194,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			required: "ramp: HandlerConfig.Wallet is required with Proof, unless AnyWallet is set: a stolen HMAC key could claim the burns of others", then: "<nil>",
 		},
 		"Confirmations": {
-			set: func(c *ramp.HandlerConfig) { c.Confirmations = 2 },
+			set: 2,
 			see: func(t *testing.T, c ramp.HandlerConfig) (got any) {
 				synctest.Test(t, func(t *testing.T) {
 					c.Chain = onlyNode(t)
@@ -228,7 +205,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			required: 200, then: 500,
 		},
 		"RejectStatus": {
-			set: func(c *ramp.HandlerConfig) { c.RejectStatus = 499 },
+			set: 499,
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				c.Game = rejecting
 				return status(t, c)
@@ -236,7 +213,7 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			required: 200, then: 499,
 		},
 		"TranslateCode": {
-			set: func(c *ramp.HandlerConfig) { c.TranslateCode = func(code ramp.Code) ramp.Code { return "E_" + code } },
+			set: func(code ramp.Code) ramp.Code { return "E_" + code },
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				c.Game = rejecting
 				return string(validate(t, c).Body)
@@ -244,24 +221,24 @@ func TestEveryFieldOfAHandlerConfig(t *testing.T) {
 			required: rejection("SHORT"), then: rejection("E_SHORT"),
 		},
 		"MaxBody": {
-			set: func(c *ramp.HandlerConfig) { c.MaxBody = 100 },
+			set: 100,
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				var got [4]int
 				for i, size := range []int{100, 101, 1 << 20, 1<<20 + 1} {
 					header := http.Header{ramp.HeaderHMAC: {strings.Repeat("0", 64)}}
-					got[i] = makeHandler(t, c).AnswerValidate(t.Context(), header, make([]byte, size)).Status
+					got[i] = ramp.Must(ramp.NewHandler(c)).AnswerValidate(t.Context(), header, make([]byte, size)).Status
 				}
 				return got
 			},
 			required: [4]int{401, 401, 401, 413}, then: [4]int{401, 413, 413, 413},
 		},
 		"Logger": {
-			set:      func(c *ramp.HandlerConfig) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) },
+			set:      slog.New(slog.NewTextHandler(&log, nil)),
 			see:      func(t *testing.T, c ramp.HandlerConfig) any { return loggedBy(t, &log, func() { validate(t, c) }) },
 			required: [2]int{0, 0}, then: [2]int{0, 1},
 		},
 		"Observer": {
-			set: func(c *ramp.HandlerConfig) { c.Observer = watched.observer() },
+			set: watched.observer(),
 			see: func(t *testing.T, c ramp.HandlerConfig) any {
 				validate(t, c)
 				return watched.take()
@@ -297,34 +274,19 @@ func TestEveryFieldOfATermsConfig(t *testing.T) {
 	}
 	yes, no := [2]bool{true, true}, [2]bool{true, false}
 	tryFields(t, required, map[string]trial[ramp.TermsConfig]{
-		"ProjectID": {
-			set: func(c *ramp.TermsConfig) { c.ProjectID = "another" },
-			see: approved("1", "1"), required: yes, then: [2]bool{false, false},
-		},
+		"ProjectID": {"another", approved("1", "1"), yes, [2]bool{false, false}},
 		"Network": {
-			set: func(c *ramp.TermsConfig) { c.Network = ramp.Mainnet },
+			set: ramp.Mainnet,
 			see: func(t *testing.T, c ramp.TermsConfig) any {
 				_, order := answer(t, c, mint("1", "1"))
 				return order.Network
 			},
 			required: ramp.Testnet, then: ramp.Mainnet,
 		},
-		"Products": {
-			set: func(c *ramp.TermsConfig) { c.Products = []ramp.Product{goldProduct()} },
-			see: approved("1", "1"), required: yes, then: no,
-		},
-		"PerOrder": {
-			set: func(c *ramp.TermsConfig) { c.PerOrder = true },
-			see: approved("1", "3"), required: no, then: yes,
-		},
-		"Any": {
-			set: func(c *ramp.TermsConfig) { c.Any = true },
-			see: approved("5", "2"), required: no, then: yes,
-		},
-		"Decimals": {
-			set: func(c *ramp.TermsConfig) { c.Decimals = map[string]int{"sword": 18} },
-			see: approved("10", "10"), required: yes, then: no, // 10^19 units
-		},
+		"Products": {[]ramp.Product{goldProduct()}, approved("1", "1"), yes, no},
+		"PerOrder": {true, approved("1", "3"), no, yes},
+		"Any":      {true, approved("5", "2"), no, yes},
+		"Decimals": {map[string]int{"sword": 18}, approved("10", "10"), yes, no}, // 10^19 units
 	})
 }
 
@@ -350,7 +312,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 
 	tryFields(t, required, map[string]trial[ramp.ClientConfig]{
 		"Observer": {
-			set: func(c *ramp.ClientConfig) { c.Observer = watched.observer() },
+			set: watched.observer(),
 			see: func(t *testing.T, c ramp.ClientConfig) any {
 				c.HTTPClient = &http.Client{Transport: wire}
 				ramp.Must(call(t, c))
@@ -359,17 +321,17 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			required: "", then: "start initialize initialize, start attempt initialize, end attempt initialize, end initialize initialize",
 		},
 		"URL": {
-			set:      func(c *ramp.ClientConfig) { c.URL = "https://other.example.com/v1/" },
+			set:      "https://other.example.com/v1/",
 			see:      seen(func(r *http.Request) any { return r.URL.String() }),
 			required: url + "/api/v2/initialize", then: "https://other.example.com/v1/api/v2/initialize",
 		},
 		"Key": {
-			set:      func(c *ramp.ClientConfig) { c.Key = otherKey },
+			set:      otherKey,
 			see:      seen(func(r *http.Request) any { return r.Header.Get("X-HMAC-SIGNATURE") }),
 			required: testKey().Sign([]byte(testRequestBytes)), then: otherKey.Sign([]byte(testRequestBytes)),
 		},
 		"HTTPClient": {
-			set: func(c *ramp.ClientConfig) { c.HTTPClient = &http.Client{Transport: wire} },
+			set: &http.Client{Transport: wire},
 			see: func(t *testing.T, c ramp.ClientConfig) any {
 				server := httptest.NewServer(&answering{status: 418, body: "over the network"})
 				defer server.Close()
@@ -380,7 +342,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			required: false, then: true,
 		},
 		"Timeout": {
-			set: func(c *ramp.ClientConfig) { c.Timeout = time.Second },
+			set: time.Second,
 			see: func(t *testing.T, c ramp.ClientConfig) any {
 				c.Retries = -1
 				return timed(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _, _ = call(t, c) })
@@ -388,14 +350,14 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			required: 10 * time.Second, then: time.Second,
 		},
 		"Retries": {
-			set: func(c *ramp.ClientConfig) { c.Retries = -1 },
+			set: -1,
 			see: func(t *testing.T, c ramp.ClientConfig) any {
 				return counted(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _, _ = call(t, c) })
 			},
 			required: 3, then: 1,
 		},
 		"InsecureHTTP": {
-			set: func(c *ramp.ClientConfig) { c.InsecureHTTP = true },
+			set: true,
 			see: func(t *testing.T, c ramp.ClientConfig) any {
 				c.URL = "http://api.example.com"
 				_, err := ramp.NewClient(c)
@@ -404,7 +366,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			required: false, then: true,
 		},
 		"Logger": {
-			set: func(c *ramp.ClientConfig) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) },
+			set: slog.New(slog.NewTextHandler(&log, nil)),
 			see: func(t *testing.T, c ramp.ClientConfig) any {
 				c.HTTPClient = &http.Client{Transport: wire}
 				return loggedBy(t, &log, func() { _, _ = call(t, c) })
@@ -412,7 +374,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			required: [2]int{0, 0}, then: [2]int{0, 1},
 		},
 		"Terms": {
-			set: func(c *ramp.ClientConfig) { c.Terms = newTerms(goldProduct()) },
+			set: newTerms(goldProduct()),
 			see: func(t *testing.T, c ramp.ClientConfig) any {
 				c.HTTPClient = &http.Client{Transport: wire}
 				client := ramp.Must(ramp.NewClient(c))
@@ -422,7 +384,7 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			required: false, then: true,
 		},
 		"Now": {
-			set: func(c *ramp.ClientConfig) { c.Now = func() time.Time { return past } },
+			set: func() time.Time { return past },
 			see: func(t *testing.T, c ramp.ClientConfig) (got any) {
 				synctest.Test(t, func(t *testing.T) {
 					c.HTTPClient = &http.Client{Transport: &script{start: time.Now(), steps: steps{status(200, nil, okAnswer)}}}
@@ -440,11 +402,8 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 	const url = "https://node.example.com"
 	required := func(*testing.T) ramp.RPCConfig { return ramp.RPCConfig{URL: url} }
 	wire := &overWire{Transport: &chain{head: 7}}
-	makeRPC := func(t *testing.T, c ramp.RPCConfig) *ramp.RPC {
-		return ramp.Must(ramp.NewRPC(c))
-	}
 	call := func(t *testing.T, c ramp.RPCConfig) error {
-		_, err := makeRPC(t, c).BlockNumber(t.Context())
+		_, err := ramp.Must(ramp.NewRPC(c)).BlockNumber(t.Context())
 		return err
 	}
 	seen := func(of func(*http.Request) any) func(*testing.T, ramp.RPCConfig) any {
@@ -462,7 +421,7 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 
 	tryFields(t, required, map[string]trial[ramp.RPCConfig]{
 		"Observer": {
-			set: func(c *ramp.RPCConfig) { c.Observer = watched.observer() },
+			set: watched.observer(),
 			see: func(t *testing.T, c ramp.RPCConfig) any {
 				c.HTTPClient = &http.Client{Transport: wire}
 				require.NoError(t, call(t, c))
@@ -471,17 +430,17 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			required: "", then: "start rpc eth_blockNumber, start attempt eth_blockNumber, end attempt eth_blockNumber, end rpc eth_blockNumber",
 		},
 		"URL": {
-			set:      func(c *ramp.RPCConfig) { c.URL = "https://other.example.com/v3/key?a=b" },
+			set:      "https://other.example.com/v3/key?a=b",
 			see:      seen(func(r *http.Request) any { return r.URL.String() }),
 			required: url, then: "https://other.example.com/v3/key?a=b",
 		},
 		"Header": {
-			set:      func(c *ramp.RPCConfig) { c.Header = http.Header{"x-api-key": {"k"}} },
+			set:      http.Header{"x-api-key": {"k"}},
 			see:      seen(func(r *http.Request) any { return r.Header }),
 			required: own, then: withKey,
 		},
 		"HTTPClient": {
-			set: func(c *ramp.RPCConfig) { c.HTTPClient = &http.Client{Transport: wire} },
+			set: &http.Client{Transport: wire},
 			see: func(t *testing.T, c ramp.RPCConfig) any {
 				server := httptest.NewServer(&answering{status: 418, body: "over the network"})
 				defer server.Close()
@@ -491,7 +450,7 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			required: false, then: true,
 		},
 		"Timeout": {
-			set: func(c *ramp.RPCConfig) { c.Timeout = time.Second },
+			set: time.Second,
 			see: func(t *testing.T, c ramp.RPCConfig) any {
 				c.Retries = -1
 				return timed(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _ = call(t, c) })
@@ -499,7 +458,7 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			required: 10 * time.Second, then: time.Second,
 		},
 		"Retries": {
-			set: func(c *ramp.RPCConfig) { c.Retries = -1 },
+			set: -1,
 			see: func(t *testing.T, c ramp.RPCConfig) any {
 				return counted(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _ = call(t, c) })
 			},
@@ -514,18 +473,18 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			required: 1, then: 2,
 		},
 		"BatchSize": {
-			set: func(c *ramp.RPCConfig) { c.BatchSize = 1 },
+			set: 1,
 			see: func(t *testing.T, c ramp.RPCConfig) any {
 				node := &chain{}
 				c.HTTPClient = &http.Client{Transport: node}
 				calls := []ramp.BatchCall{{Method: "eth_chainId"}, {Method: "eth_chainId"}}
-				require.NoError(t, makeRPC(t, c).Batch(t.Context(), calls))
+				require.NoError(t, ramp.Must(ramp.NewRPC(c)).Batch(t.Context(), calls))
 				return node.requests
 			},
 			required: 1, then: 2,
 		},
 		"ChainID": {
-			set: func(c *ramp.RPCConfig) { c.ChainID = 1 },
+			set: 1,
 			see: func(t *testing.T, c ramp.RPCConfig) any {
 				c.HTTPClient = &http.Client{Transport: &chain{}}
 				return errors.Is(call(t, c), ramp.ErrWrongChain)
@@ -533,14 +492,14 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			required: false, then: true,
 		},
 		"PollInterval": {
-			set: func(c *ramp.RPCConfig) { c.PollInterval = time.Minute },
+			set: time.Minute,
 			see: func(t *testing.T, c ramp.RPCConfig) (got any) {
 				synctest.Test(t, func(t *testing.T) {
 					node := &chain{receipt: "null"}
 					node.after(time.Millisecond, func() { node.receipt = mined(10, blockA) })
 					c.HTTPClient = &http.Client{Transport: node}
 					start := time.Now()
-					ramp.Must(makeRPC(t, c).WaitReceipt(t.Context(), common.MaxHash, 1))
+					ramp.Must(ramp.Must(ramp.NewRPC(c)).WaitReceipt(t.Context(), common.MaxHash, 1))
 					got = time.Since(start)
 				})
 				return got
@@ -548,7 +507,7 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			required: time.Second, then: time.Minute,
 		},
 		"InsecureHTTP": {
-			set: func(c *ramp.RPCConfig) { c.InsecureHTTP = true },
+			set: true,
 			see: func(t *testing.T, c ramp.RPCConfig) any {
 				c.URL = "http://node.example.com"
 				_, err := ramp.NewRPC(c)
@@ -557,9 +516,7 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			required: false, then: true,
 		},
 		"Logger": {
-			set: func(c *ramp.RPCConfig) {
-				c.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			},
+			set: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			see: func(t *testing.T, c ramp.RPCConfig) any {
 				c.HTTPClient = &http.Client{Transport: wire}
 				return loggedBy(t, &log, func() { require.NoError(t, call(t, c)) })
@@ -584,7 +541,7 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 
 	tryFields(t, required, map[string]trial[ramp.SQLStoreConfig]{
 		"DB": {
-			set: func(c *ramp.SQLStoreConfig) { c.DB = sql.OpenDB(&other) },
+			set: sql.OpenDB(&other),
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
 				update(t, c)
 				return [2]bool{db.begins > 0, other.begins > 0}
@@ -592,7 +549,7 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 			required: [2]bool{true, false}, then: [2]bool{false, true},
 		},
 		"Dialect": {
-			set: func(c *ramp.SQLStoreConfig) { c.Dialect = ramp.PostgreSQL },
+			set: ramp.PostgreSQL,
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
 				update(t, c)
 				return strings.Contains(db.statements, "$1")
@@ -600,7 +557,7 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 			required: false, then: true,
 		},
 		"Apply": {
-			set: func(c *ramp.SQLStoreConfig) { c.Apply = nil }, // what it is called with, internal/dbtest tests on databases
+			set: nil, // what it is called with, internal/dbtest tests on databases
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
 				_, err := ramp.NewSQLStore(c)
 				return err == nil
@@ -608,7 +565,7 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 			required: true, then: false,
 		},
 		"TxOptions": {
-			set: func(c *ramp.SQLStoreConfig) { c.TxOptions = &sql.TxOptions{Isolation: sql.LevelSerializable} },
+			set: &sql.TxOptions{Isolation: sql.LevelSerializable},
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
 				update(t, c)
 				return sql.IsolationLevel(db.options.Isolation)
@@ -616,7 +573,7 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 			required: sql.LevelDefault, then: sql.LevelSerializable,
 		},
 		"Retries": {
-			set: func(c *ramp.SQLStoreConfig) { c.Retries = 2 },
+			set: 2,
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
 				c.Retryable = func(error) bool { return true }
 				update(t, c)
@@ -625,9 +582,7 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 			required: 4, then: 3,
 		},
 		"Retryable": {
-			set: func(c *ramp.SQLStoreConfig) {
-				c.Retryable = func(err error) bool { return errors.Is(err, errRecorded) }
-			},
+			set: func(err error) bool { return errors.Is(err, errRecorded) },
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
 				update(t, c)
 				return db.begins

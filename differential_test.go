@@ -483,8 +483,8 @@ var wires = []wire{
 }
 
 // sameAsEncodingJSON reads a text in every way that the package has. It checks that
-// accepted values equal those of encoding/json, and that rejected ones have the
-// reported errors.
+// accepted values equal those of encoding/json and can be written and read again, and
+// that rejected ones have the reported errors.
 func sameAsEncodingJSON(t *testing.T, text []byte) {
 	t.Helper()
 	valid := json.Valid(text)
@@ -507,6 +507,10 @@ func sameAsEncodingJSON(t *testing.T, text []byte) {
 			continue
 		}
 		n.sameStruct(t, "", reflect.ValueOf(got).Elem(), n.unreadable(t, w, got))
+		written := ramp.Must(json.Marshal(got))
+		again, err := w.read(written)
+		require.NoError(t, err, "what was read is not accepted when it is written: %s", written)
+		require.Equal(t, string(written), string(ramp.Must(json.Marshal(again))))
 	}
 }
 
@@ -583,6 +587,9 @@ func addDifferentialSeeds(add func(text []byte)) {
 		"", "{", "nul", `{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"}}`, `{"uuid":1,"uuid":2,"receipt":1,"receipt":{}}`,
 		`{"unknown":"\\","status":"0x1","unknown2":["\\\"]","\\\\"],"gasUsed":1}`,
 		`{"number":"0x1","transactions":[{"hash":"0x` + strings.Repeat("ab", 32) + `","type":"0x7","to":null,"fv":"0x1"}],"extraData":"0x"}`,
+		`{"address":null,"topics":null,"data":null,"blockNumber":null,"blockHash":null,"removed":null}`,
+		`{"uuid":"{` + goldenMint + `}","receipt":{"status":1}}`, `{"uuid":"urn:uuid:` + goldenMint + `","receipt":{"status":1}}`,
+		`{"uuid":"` + strings.ReplaceAll(goldenMint, "-", "") + `","receipt":{"status":1}}`,
 		`{"address":"","topics":["0x` + strings.Repeat("ab", 32) + `"],"data":"0x","logIndex":0,"removed":false,"blockTimestamp":"5"}`,
 	} {
 		add([]byte(text))

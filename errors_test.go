@@ -113,17 +113,6 @@ func TestRejectionText(t *testing.T) {
 	assert.EqualError(t, Permanent(nil), "ramp: rejected: PERMANENT")
 }
 
-func TestCodeOfSuccessIsNull(t *testing.T) {
-	for code, want := range map[Code]string{"": `null`, "INVALID_USER": `"INVALID_USER"`, `a"b<c>`: `"a\"b<c>"`} {
-		b, err := code.MarshalJSON()
-		require.NoError(t, err)
-		assert.Equal(t, want, string(b))
-		var read Code
-		require.NoError(t, json.Unmarshal(b, &read))
-		assert.Equal(t, code, read)
-	}
-}
-
 // encoding/json writes invalid UTF-8 differently under each of its versions.
 func TestCodeIsWrittenAsUTF8(t *testing.T) {
 	b, err := json.Marshal(Response[struct{}]{ErrorCode: "BAD_\xff"})

@@ -2,6 +2,7 @@ package ramp_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -547,7 +548,7 @@ func respond(status int, header http.Header, body string) (*http.Response, error
 // wrapped one, as text and as fields, and the log.
 func everythingShown(t testing.TB, transport http.RoundTripper, c ramp.ClientConfig) string {
 	var log bytes.Buffer
-	c.Retries, c.HTTPClient = 1, &http.Client{Transport: transport}
+	c.Retries, c.HTTPClient = cmp.Or(c.Retries, 1), &http.Client{Transport: transport}
 	c.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client := ramp.Must(ramp.NewClient(c))
 	_, err := client.Initialize(t.Context(), testRequest())
@@ -611,7 +612,7 @@ func TestAReasonThatTheInterfaceDoesNotListIsShown(t *testing.T) {
 
 func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	shown := func(transport http.RoundTripper, address string) string {
-		return everythingShown(t, transport, ramp.ClientConfig{URL: address, Key: testKey()})
+		return everythingShown(t, transport, ramp.ClientConfig{URL: address, Key: testKey(), Retries: -1})
 	}
 	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	require.NoError(t, listener.Close())

@@ -41,148 +41,98 @@ func TestRandomSchedulesLoseAndDoubleNothing(t *testing.T) {
 }
 
 func TestTheModelReportsWrongRules(t *testing.T) {
-	type step = func(stored *ramp.Order, step ramp.Step, err error) (ramp.Step, error)
-	around := func(next ramp.Transition, change step) ramp.Transition {
+	// came is what a right rule came to, for an order that is stored.
+	type came struct {
+		stored *ramp.Order
+		result *ramp.Result // of finish
+		step   ramp.Step
+		err    error
+	}
+	type then = func(came) (ramp.Step, error)
+	spoilt := func(next ramp.Transition, r *ramp.Result, when func(came) bool, then then) ramp.Transition {
 		return func(stored *ramp.Order) (ramp.Step, error) {
-			taken, err := next(stored)
-			if stored == nil {
-				return taken, err
+			step, err := next(stored)
+			if c := (came{stored, r, step, err}); stored != nil && when(c) {
+				return then(c)
 			}
-			return change(stored, taken, err)
+			return step, err
 		}
 	}
-	accept := func(change step) func(*rules) {
+	accept := func(when func(came) bool, then then) func(*rules) {
 		return func(r *rules) {
 			r.accept = func(s ramp.Session, request *ramp.ValidateRequest, now time.Time) ramp.Transition {
-				return around(ramp.Accept(s, request, now), change)
+				return spoilt(ramp.Accept(s, request, now), nil, when, then)
 			}
 		}
 	}
-	finish := func(change func(*ramp.Result) step) func(*rules) {
+	finish := func(when func(came) bool, then then) func(*rules) {
 		return func(r *rules) {
 			r.finish = func(result *ramp.Result, now time.Time) ramp.Transition {
-				return around(ramp.Finish(result, now), change(result))
+				return spoilt(ramp.Finish(result, now), result, when, then)
 			}
 		}
 	}
-	abandon := func(change step) func(*rules) {
+	abandon := func(when func(came) bool, then then) func(*rules) {
 		return func(r *rules) {
 			r.abandon = func(reason string, now time.Time) ramp.Transition {
-				return around(ramp.Abandon(reason, now), change)
+				return spoilt(ramp.Abandon(reason, now), nil, when, then)
 			}
 		}
 	}
-	effect := func(o *ramp.Order, kind ramp.EffectKind) ramp.Effect {
-		return ramp.Effect{Kind: kind, Assets: o.Assets}
+	moves := func(kind ramp.EffectKind, state ramp.OrderState) then {
+		return func(c came) (ramp.Step, error) {
+			order := *c.stored
+			order.State = state
+			return ramp.Step{Order: order, Effect: ramp.Effect{Kind: kind, Assets: order.Assets}, New: true}, nil
+		}
 	}
+	confirms := func(c came) (ramp.Step, error) { return ramp.Step{Order: *c.stored}, nil }
+	isMint := func(c came) bool { return c.stored.Direction == ramp.Mint }
+	conflict := func(c came) bool { return errors.Is(c.err, ramp.ErrOrderConflict) }
+	over := func(c came) bool { return errors.Is(c.err, ramp.ErrOrderFinished) }
+	in := func(c came, state ramp.OrderState) bool { return c.stored.State == state }
 	for name, spoil := range map[string]func(*rules){
-		"a repeated validate takes again": accept(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-			if err == nil && stored.Direction == ramp.Mint {
-				s.New, s.Effect = true, effect(stored, ramp.Take)
-			}
-			return s, err
-		}),
-		"a repeated result gives again": finish(func(*ramp.Result) step {
-			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-				if err == nil && !s.New && stored.State == ramp.OrderSucceeded && stored.Direction == ramp.Burn {
-					s.New, s.Effect = true, effect(stored, ramp.Grant)
+		"a repeated validate takes again": accept(func(c came) bool { return c.err == nil && isMint(c) },
+			moves(ramp.Take, ramp.OrderAccepted)),
+		"a finished order is accepted again": accept(func(c came) bool { return over(c) && isMint(c) },
+			moves(ramp.Take, ramp.OrderAccepted)),
+		"a finished order is signed again":   accept(over, confirms),
+		"a contradicting validate is signed": accept(conflict, confirms),
+		"a repeated result gives again": finish(func(c came) bool {
+			return c.err == nil && !c.step.New && in(c, ramp.OrderSucceeded) && !isMint(c)
+		}, moves(ramp.Grant, ramp.OrderSucceeded)),
+		"a failure after a success gives back": finish(func(c came) bool {
+			return conflict(c) && in(c, ramp.OrderSucceeded) && !c.result.Succeeded() && isMint(c)
+		}, moves(ramp.GiveBack, ramp.OrderFailed)),
+		"a failure after an abandon gives back again": finish(func(c came) bool {
+			return c.err == nil && in(c, ramp.OrderAbandoned) && isMint(c)
+		}, moves(ramp.GiveBack, ramp.OrderFailed)),
+		"the intent of the result is granted": finish(func(c came) bool { return c.step.Effect.Kind == ramp.Grant },
+			func(c came) (ramp.Step, error) {
+				c.step.Effect.Assets = nil
+				for _, a := range c.result.Intent.To {
+					c.step.Effect.Assets = append(c.step.Effect.Assets, ramp.AssetAmount{ID: a.ID, Amount: a.Amount})
 				}
-				return s, err
-			}
-		}),
-		"a failure after a success gives back": finish(func(r *ramp.Result) step {
-			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-				if errors.Is(err, ramp.ErrOrderConflict) && stored.State == ramp.OrderSucceeded && !r.Succeeded() && stored.Direction == ramp.Mint {
-					after := *stored
-					after.State = ramp.OrderFailed
-					return ramp.Step{Order: after, Effect: effect(stored, ramp.GiveBack), New: true}, nil
-				}
-				return s, err
-			}
-		}),
-		"a failure after an abandon gives back again": finish(func(*ramp.Result) step {
-			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-				if err == nil && stored.State == ramp.OrderAbandoned && stored.Direction == ramp.Mint {
-					s.Order.State, s.New, s.Effect = ramp.OrderFailed, true, effect(stored, ramp.GiveBack)
-				}
-				return s, err
-			}
-		}),
-		"the intent of the result is granted": finish(func(r *ramp.Result) step {
-			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-				if s.Effect.Kind == ramp.Grant {
-					s.Effect.Assets = nil
-					for _, a := range r.Intent.To {
-						s.Effect.Assets = append(s.Effect.Assets, ramp.AssetAmount{ID: a.ID, Amount: a.Amount})
-					}
-				}
-				return s, err
-			}
-		}),
-		"a result for another session moves": finish(func(r *ramp.Result) step {
-			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-				if r.SessionID == "" || r.SessionID == stored.SessionID {
-					return s, err
-				}
-				theirs := *stored
-				theirs.SessionID = r.SessionID
-				return ramp.Finish(r, time.Now())(&theirs)
-			}
-		}),
-		"a contradicting result is confirmed": finish(func(*ramp.Result) step {
-			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-				if errors.Is(err, ramp.ErrOrderConflict) {
-					return ramp.Step{Order: *stored}, nil
-				}
-				return s, err
-			}
-		}),
-		"an unreadable result is a conflict": finish(func(r *ramp.Result) step {
-			return func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-				if err == nil && r.Intent.Method == "" {
-					return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: "intent"}
-				}
-				return s, err
-			}
-		}),
-		"a finished order is accepted again": accept(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-			if errors.Is(err, ramp.ErrOrderFinished) && stored.Direction == ramp.Mint {
-				again := *stored
-				again.State = ramp.OrderAccepted
-				return ramp.Step{Order: again, Effect: effect(stored, ramp.Take), New: true}, nil
-			}
-			return s, err
-		}),
-		"a finished order is signed again": accept(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-			if errors.Is(err, ramp.ErrOrderFinished) {
-				return ramp.Step{Order: *stored}, nil
-			}
-			return s, err
-		}),
-		"a contradicting validate is signed": accept(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-			if errors.Is(err, ramp.ErrOrderConflict) {
-				return ramp.Step{Order: *stored}, nil
-			}
-			return s, err
-		}),
-		"an abandon after a success gives back": abandon(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-			if errors.Is(err, ramp.ErrOrderFinished) && stored.State == ramp.OrderSucceeded && stored.Direction == ramp.Mint {
-				after := *stored
-				after.State = ramp.OrderAbandoned
-				return ramp.Step{Order: after, Effect: effect(stored, ramp.GiveBack), New: true}, nil
-			}
-			return s, err
-		}),
-		"an abandoned burn is granted": abandon(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-			if s.New && stored.Direction == ramp.Burn {
-				s.Effect = effect(stored, ramp.Grant)
-			}
-			return s, err
-		}),
-		"an abandoned mint gives nothing back": abandon(func(stored *ramp.Order, s ramp.Step, err error) (ramp.Step, error) {
-			s.Effect = ramp.Effect{}
-			return s, err
-		}),
+				return c.step, c.err
+			}),
+		"a result for another session moves": finish(func(c came) bool { return c.result.SessionID != "" },
+			func(c came) (ramp.Step, error) {
+				theirs := *c.stored
+				theirs.SessionID = c.result.SessionID
+				return ramp.Finish(c.result, time.Now())(&theirs)
+			}),
+		"a contradicting result is confirmed": finish(conflict, confirms),
+		"an unreadable result is a conflict": finish(func(c came) bool { return c.err == nil && c.result.Intent.Method == "" },
+			func(c came) (ramp.Step, error) {
+				return ramp.Step{}, &ramp.ConflictError{Order: *c.stored, Field: "intent"}
+			}),
+		"an abandon after a success gives back": abandon(func(c came) bool {
+			return over(c) && in(c, ramp.OrderSucceeded) && isMint(c)
+		}, moves(ramp.GiveBack, ramp.OrderAbandoned)),
+		"an abandoned burn is granted": abandon(func(c came) bool { return c.step.New && !isMint(c) },
+			moves(ramp.Grant, ramp.OrderAbandoned)),
+		"an abandoned mint gives nothing back": abandon(func(c came) bool { return c.step.New && isMint(c) },
+			moves(ramp.Nothing, ramp.OrderAbandoned)),
 		"an unknown result gives back": func(r *rules) {
 			r.finish = func(result *ramp.Result, now time.Time) ramp.Transition {
 				return func(stored *ramp.Order) (ramp.Step, error) {
@@ -194,23 +144,16 @@ func TestTheModelReportsWrongRules(t *testing.T) {
 				}
 			}
 		},
-		"Take and Grant are swapped": func(r *rules) {
-			swap := func(next ramp.Transition) ramp.Transition {
+		"a mint gives instead of taking": func(r *rules) {
+			r.accept = func(s ramp.Session, request *ramp.ValidateRequest, now time.Time) ramp.Transition {
 				return func(stored *ramp.Order) (ramp.Step, error) {
-					s, err := next(stored)
-					switch s.Effect.Kind {
-					case ramp.Take:
-						s.Effect.Kind = ramp.Grant
-					case ramp.Grant:
-						s.Effect.Kind = ramp.Take
+					step, err := ramp.Accept(s, request, now)(stored)
+					if step.Effect.Kind == ramp.Take {
+						step.Effect.Kind = ramp.Grant
 					}
-					return s, err
+					return step, err
 				}
 			}
-			r.accept = func(s ramp.Session, request *ramp.ValidateRequest, now time.Time) ramp.Transition {
-				return swap(ramp.Accept(s, request, now))
-			}
-			r.finish = func(result *ramp.Result, now time.Time) ramp.Transition { return swap(ramp.Finish(result, now)) }
 		},
 		"a step is not stored":               func(r *rules) { r.forgets = true },
 		"the effect comes before the store":  func(r *rules) { r.torn = true },

@@ -2,11 +2,13 @@ package ramp_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/big"
 	"math/rand/v2"
 	"net/http"
@@ -36,131 +38,146 @@ var (
 	nobody      common.Address
 )
 
-// transferLog is the event of a transfer of whole tokens with 18 decimals.
-func transferLog(token, from, to common.Address, tokens int64) ramp.Log {
-	l := unitsLog(token, from, to, 0)
-	l.Data = common.BigToHash(new(big.Int).Mul(big.NewInt(tokens), big.NewInt(1e18))).Bytes()
-	return l
+// named are who takes part in the transactions of tests.
+var named = map[string]common.Address{"user": proofUser, "zero": nobody, "ramp": rampBridge, "account": rampAccount,
+	"token": proofToken, "friend": stranger, "player": otherPlayer}
+
+// moves are the events of transfers. "user>ramp 9, ramp>zero 7u, user>friend #3" moves nine
+// tokens of 18 decimals, seven of the smallest units, and the piece with ID 3; #0-9 are ten
+// pieces. A word after that says that it is an approval, of another token, or was removed
+// by a reorganization.
+func moves(list string, who map[string]common.Address) (logs []ramp.Log) {
+	for entry := range strings.SplitSeq(list, ", ") {
+		parts := append(strings.Fields(entry), "")
+		if entry == "" {
+			break
+		}
+		from, to, _ := strings.Cut(parts[0], ">")
+		event := transfer(who[from], who[to])
+		if who[from] == nobody && from != "zero" || who[to] == nobody && to != "zero" {
+			panic("nobody is called " + parts[0])
+		}
+		switch parts[2] {
+		case "approval":
+			event.Topics[0] = common.HexToHash("0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925")
+		case "other":
+			event.Address = stranger
+		case "removed":
+			event.Removed = true
+		}
+		ids, pieces := strings.CutPrefix(parts[1], "#")
+		if !pieces {
+			units, exact := strings.CutSuffix(parts[1], "u")
+			n := amount(units)
+			if !exact {
+				n = amount(units + "e18")
+			}
+			event.Data = common.BigToHash(ramp.Must(n.Int())).Bytes()
+			logs = append(logs, event)
+			continue
+		}
+		first, last, _ := strings.Cut(ids, "-")
+		end := ramp.Must(amount(cmp.Or(last, first)).Int64())
+		for id := ramp.Must(amount(first).Int64()); id <= end; id++ {
+			piece := event
+			piece.Topics = append(event.Topics[:3:3], common.BigToHash(big.NewInt(id)))
+			logs = append(logs, piece)
+		}
+	}
+	return logs
 }
 
-// unitsLog is the event of a transfer of the smallest units.
-func unitsLog(token, from, to common.Address, units int64) ramp.Log {
-	return ramp.Log{Address: token, Data: common.BigToHash(big.NewInt(units)).Bytes(), Topics: []common.Hash{
-		common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"),
-		common.BytesToHash(from[:]), common.BytesToHash(to[:])}}
-}
-
-// pieceLog is the event of a transfer of one piece of an NFT.
-func pieceLog(token, from, to common.Address, id int64) ramp.Log {
-	l := transferLog(token, from, to, 0)
-	l.Topics, l.Data = append(l.Topics, common.BigToHash(big.NewInt(id))), nil
-	return l
-}
-
-// removed is a log that a reorganization removed.
-func removed(l ramp.Log) ramp.Log {
-	l.Removed = true
-	return l
+func transfer(from, to common.Address) ramp.Log {
+	return ramp.Log{Address: proofToken, Topics: []common.Hash{transferTopic, common.BytesToHash(from[:]), common.BytesToHash(to[:])}}
 }
 
 func TestWhatATransactionProves(t *testing.T) {
-	approval := transferLog(proofToken, proofUser, nobody, 10)
-	approval.Topics[0] = common.HexToHash("0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925")
 	complete := ramp.Proof{Contracts: []common.Address{rampBridge}, Payers: []common.Address{rampAccount},
 		Decimals: map[common.Address]int{proofToken: 18}}
 	anyFailure := complete
 	anyFailure.AnyFailure = true
 	withoutDecimals, withoutUnits := complete, complete
 	withoutDecimals.Decimals, withoutUnits.Decimals = nil, map[common.Address]int{proofToken: 0}
-	var tenPieces, passedPieces, swappedPieces, othersPieces []ramp.Log
-	for id := range int64(10) {
-		tenPieces = append(tenPieces, pieceLog(proofToken, proofUser, nobody, id))
-		passedPieces = append(passedPieces, pieceLog(proofToken, proofUser, rampBridge, id), pieceLog(proofToken, rampBridge, stranger, id))
-		swappedPieces = append(swappedPieces, pieceLog(proofToken, proofUser, rampBridge, id), pieceLog(proofToken, rampBridge, stranger, id+10))
-		othersPieces = append(othersPieces, pieceLog(proofToken, proofUser, stranger, id), pieceLog(proofToken, stranger, nobody, id+10))
-	}
-	sent := func(from, payer common.Address, to *common.Address) ramp.Transaction {
-		return ramp.Transaction{From: from, FeePayer: payer, To: to}
+	sent := func(from, payer common.Address, to *common.Address) *ramp.Transaction {
+		return &ramp.Transaction{From: from, FeePayer: payer, To: to}
 	}
 	byRamp := sent(rampAccount, nobody, &rampBridge)
 
 	for name, tt := range map[string]struct {
-		burn        bool
-		nft         bool
-		user        common.Address // proofUser by default
-		proof       ramp.Proof
-		transaction ramp.Transaction
-		failed      bool
-		logs        []ramp.Log
-		want        string // what is missing; empty if nothing
+		burn, nft, failed bool
+		user              string            // "user" by default
+		proof             *ramp.Proof       // complete by default
+		sent              *ramp.Transaction // by the ramp by default
+		logs              string            // see moves
+		want              string            // what is missing; empty if nothing
 	}{
-		"a burn to the zero address":       {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}},
-		"a burn to a contract of the ramp": {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 10), transferLog(proofToken, rampBridge, nobody, 10)}},
-		"a burn in two parts":              {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 4), transferLog(proofToken, proofUser, nobody, 6)}},
-		"a burn of too little":             {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 9)}, want: "burns 9000000000000000000 of 10"},
-		"a burn that is paid back":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 10), transferLog(proofToken, rampBridge, proofUser, 1)}, want: "burns 9000000000000000000 of 10"},
-		"a transfer to a friend":           {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, stranger, 10)}, want: "burns 0 of 10000000000000000000 units of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
-		"a transfer from a friend":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, stranger, proofUser, 10)}, want: "burns -10000000000000000000 of 10"},
-		"a transfer to oneself":            {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, proofUser, 10)}, want: "burns 0 of 10"},
-		"a burn by somebody else":          {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, stranger, nobody, 10)}, want: "burns 0 of 10"},
-		"a burn of another token":          {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(stranger, proofUser, nobody, 10)}, want: "burns 0 of 10"},
-		"an approval":                      {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{approval}, want: "burns 0 of 10"},
-		"a mint instead of a burn":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, proofUser, 10)}, want: "burns -10000000000000000000 of 10"},
-		"a burn without decimals":          {burn: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}, want: "Proof.Decimals has no entry"},
+		"a burn to the zero address":       {burn: true, logs: "user>zero 10"},
+		"a burn to a contract of the ramp": {burn: true, logs: "user>ramp 10, ramp>zero 10"},
+		"a burn in two parts":              {burn: true, logs: "user>zero 4, user>zero 6"},
+		"a burn of too little":             {burn: true, logs: "user>zero 9", want: "burns 9000000000000000000 of 10"},
+		"a burn that is paid back":         {burn: true, logs: "user>ramp 10, ramp>user 1", want: "burns 9000000000000000000 of 10"},
+		"a transfer to a friend":           {burn: true, logs: "user>friend 10", want: "burns 0 of 10000000000000000000 units of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
+		"a transfer from a friend":         {burn: true, logs: "friend>user 10", want: "burns -10000000000000000000 of 10"},
+		"a transfer to oneself":            {burn: true, logs: "user>user 10", want: "burns 0 of 10"},
+		"a burn by somebody else":          {burn: true, logs: "friend>zero 10", want: "burns 0 of 10"},
+		"a burn of another token":          {burn: true, logs: "user>zero 10 other", want: "burns 0 of 10"},
+		"an approval":                      {burn: true, logs: "user>zero 10 approval", want: "burns 0 of 10"},
+		"a mint instead of a burn":         {burn: true, logs: "zero>user 10", want: "burns -10000000000000000000 of 10"},
+		"a burn without decimals":          {burn: true, proof: &withoutDecimals, logs: "user>zero 10", want: "Proof.Decimals has no entry"},
 
 		// Tokens must stay where they are burned.
-		"a burn that is passed on to a friend":   {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 10), transferLog(proofToken, rampBridge, stranger, 10)}, want: "passed on to " + stranger.Hex()},
-		"a burn that a friend sends back":        {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10), transferLog(proofToken, stranger, proofUser, 10)}, want: "burns 0 of 10"},
-		"a burn that is minted again":            {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10), transferLog(proofToken, nobody, stranger, 10)}, want: "passed on to " + stranger.Hex()},
-		"a transfer beside the burn of a player": {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, stranger, 10), transferLog(proofToken, otherPlayer, nobody, 10)}, want: "passed on to " + stranger.Hex()},
-		"a burn through somebody else":           {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, stranger, 10), transferLog(proofToken, stranger, nobody, 10)}},
-		"a burn of which a fee is taken":         {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 9), transferLog(proofToken, proofUser, stranger, 1)}, want: "burns 9000000000000000000 of 10"},
-		"a burn with a fee on top":               {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, rampBridge, 10), transferLog(proofToken, proofUser, stranger, 1)}},
-		"the burns of two players":               {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10), transferLog(proofToken, otherPlayer, nobody, 5)}},
-		"a burn beside the mint of a player":     {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10), transferLog(proofToken, nobody, otherPlayer, 9)}, want: "burns 1000000000000000000 of 10"},
-		"a burn whose log was removed":           {burn: true, proof: complete, transaction: byRamp, logs: []ramp.Log{removed(transferLog(proofToken, proofUser, nobody, 10))}, want: "burns 0 of 10"},
+		"a burn that is passed on to a friend":   {burn: true, logs: "user>ramp 10, ramp>friend 10", want: "passed on to " + stranger.Hex()},
+		"a burn that a friend sends back":        {burn: true, logs: "user>zero 10, friend>user 10", want: "burns 0 of 10"},
+		"a burn that is minted again":            {burn: true, logs: "user>zero 10, zero>friend 10", want: "passed on to " + stranger.Hex()},
+		"a transfer beside the burn of a player": {burn: true, logs: "user>friend 10, player>zero 10", want: "passed on to " + stranger.Hex()},
+		"a burn through somebody else":           {burn: true, logs: "user>friend 10, friend>zero 10"},
+		"a burn of which a fee is taken":         {burn: true, logs: "user>ramp 9, user>friend 1", want: "burns 9000000000000000000 of 10"},
+		"a burn with a fee on top":               {burn: true, logs: "user>ramp 10, user>friend 1"},
+		"the burns of two players":               {burn: true, logs: "user>zero 10, player>zero 5"},
+		"a burn beside the mint of a player":     {burn: true, logs: "user>zero 10, zero>player 9", want: "burns 1000000000000000000 of 10"},
+		"a burn whose log was removed":           {burn: true, logs: "user>zero 10 removed", want: "burns 0 of 10"},
 
 		// The ramp is no player.
-		"a burn by the zero address":        {burn: true, user: nobody, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, rampBridge, 10)}, want: "a user that is not"},
-		"a burn by a contract of the ramp":  {burn: true, user: rampBridge, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, rampBridge, nobody, 10)}, want: "a user that is not"},
-		"a burn by an account of the ramp":  {burn: true, user: rampAccount, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, rampAccount, nobody, 10)}, want: "a user that is not"},
-		"a burn by the token":               {burn: true, user: proofToken, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofToken, nobody, 10)}, want: "a user that is not"},
-		"a mint to a contract of the ramp":  {user: rampBridge, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, rampBridge, 10)}, want: "a user that is not"},
-		"a failed mint of the zero address": {user: nobody, proof: complete, transaction: byRamp, failed: true, want: "a user that is not"},
+		"a burn by the zero address":        {burn: true, user: "zero", logs: "zero>ramp 10", want: "a user that is not"},
+		"a burn by a contract of the ramp":  {burn: true, user: "ramp", logs: "ramp>zero 10", want: "a user that is not"},
+		"a burn by an account of the ramp":  {burn: true, user: "account", logs: "account>zero 10", want: "a user that is not"},
+		"a burn by the token":               {burn: true, user: "token", logs: "token>zero 10", want: "a user that is not"},
+		"a mint to a contract of the ramp":  {user: "ramp", logs: "zero>ramp 10", want: "a user that is not"},
+		"a failed mint of the zero address": {user: "zero", failed: true, want: "a user that is not"},
 		// An entry in Decimals counts units, whatever the order calls the token.
-		"a burn of ten pieces":                          {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: tenPieces},
-		"a burn of ten pieces, called ERC20":            {burn: true, proof: withoutDecimals, transaction: byRamp, logs: tenPieces},
-		"a burn of ten pieces, with 0 decimals":         {burn: true, proof: withoutUnits, transaction: byRamp, logs: tenPieces},
-		"a burn of ten pieces, with decimals":           {burn: true, nft: true, proof: complete, transaction: byRamp, logs: tenPieces, want: "burns 10 of 10000000000000000000 units"},
-		"a burn of one piece of ten":                    {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, proofUser, nobody, 1e18)}, want: "burns 1 of 10"},
-		"a burn of tokens called NFT":                   {burn: true, nft: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}},
-		"a burn of few tokens called NFT":               {burn: true, nft: true, proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 9)}, want: "burns 9000000000000000000 of 10"},
-		"a burn of tokens called NFT, without decimals": {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 10)}, want: "Proof.Decimals has no entry"},
-		"a burn of tokens with 0 decimals":              {burn: true, proof: withoutUnits, transaction: byRamp, logs: []ramp.Log{unitsLog(proofToken, proofUser, nobody, 10)}},
-		"a burn of five pieces and some units":          {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: append(tenPieces[:5:5], transferLog(proofToken, proofUser, nobody, 10)), want: "burns 5 of 10 pieces"},
-		"a burn of pieces and units":                    {burn: true, proof: complete, transaction: byRamp, logs: append(tenPieces[:5:5], transferLog(proofToken, proofUser, nobody, 9)), want: "burns 9000000000000000005 of 10000000000000000000 units"},
-		"pieces that are passed on":                     {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: passedPieces, want: "burns 0 of 10 pieces (Proof.Decimals has no entry) of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
-		"pieces for which the ramp gives others":        {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: swappedPieces, want: "burns 0 of 10 units of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
-		"pieces that others burn":                       {burn: true, nft: true, proof: withoutDecimals, transaction: byRamp, logs: othersPieces, want: "burns 0 of 10"},
+		"a burn of ten pieces":                          {burn: true, nft: true, proof: &withoutDecimals, logs: "user>zero #0-9"},
+		"a burn of ten pieces, called ERC20":            {burn: true, proof: &withoutDecimals, logs: "user>zero #0-9"},
+		"a burn of ten pieces, with 0 decimals":         {burn: true, proof: &withoutUnits, logs: "user>zero #0-9"},
+		"a burn of ten pieces, with decimals":           {burn: true, nft: true, logs: "user>zero #0-9", want: "burns 10 of 10000000000000000000 units"},
+		"a burn of one piece of ten":                    {burn: true, nft: true, proof: &withoutDecimals, logs: "user>zero #1000000000000000000", want: "burns 1 of 10"},
+		"a burn of tokens called NFT":                   {burn: true, nft: true, logs: "user>zero 10"},
+		"a burn of few tokens called NFT":               {burn: true, nft: true, logs: "user>zero 9", want: "burns 9000000000000000000 of 10"},
+		"a burn of tokens called NFT, without decimals": {burn: true, nft: true, proof: &withoutDecimals, logs: "user>zero 10", want: "Proof.Decimals has no entry"},
+		"a burn of tokens with 0 decimals":              {burn: true, proof: &withoutUnits, logs: "user>zero 10u"},
+		"a burn of five pieces and some units":          {burn: true, nft: true, proof: &withoutDecimals, logs: "user>zero #0-4, user>zero 10", want: "burns 5 of 10 pieces"},
+		"a burn of pieces and units":                    {burn: true, logs: "user>zero #0-4, user>zero 9", want: "burns 9000000000000000005 of 10000000000000000000 units"},
+		"pieces that are passed on":                     {burn: true, nft: true, proof: &withoutDecimals, logs: "user>ramp #0-9, ramp>friend #0-9", want: "burns 0 of 10 pieces (Proof.Decimals has no entry) of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
+		"pieces for which the ramp gives others":        {burn: true, nft: true, proof: &withoutDecimals, logs: "user>ramp #0-9, ramp>friend #10-19", want: "burns 0 of 10 units of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() + ": tokens were passed on to " + stranger.Hex()},
+		"pieces that others burn":                       {burn: true, nft: true, proof: &withoutDecimals, logs: "user>friend #0-9, friend>zero #10-19", want: "burns 0 of 10"},
 
-		"a mint":                         {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, proofUser, 9)}}, // net of fees
-		"a mint from a treasury":         {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, stranger, proofUser, 9)}},
-		"a mint of a piece":              {nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, nobody, proofUser, 7)}},
-		"a piece from a treasury":        {nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, stranger, proofUser, 7)}},
-		"a mint of a piece to a friend":  {nft: true, proof: withoutDecimals, transaction: byRamp, logs: []ramp.Log{pieceLog(proofToken, nobody, stranger, 7)}, want: "transfers no token"},
-		"a mint that is passed on":       {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, proofUser, 9), transferLog(proofToken, proofUser, stranger, 9)}, want: "transfers no token"},
-		"a mint to somebody else":        {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, nobody, stranger, 9)}, want: "transfers no token"},
-		"a burn instead of a mint":       {proof: complete, transaction: byRamp, logs: []ramp.Log{transferLog(proofToken, proofUser, nobody, 9)}, want: "transfers no token"},
-		"a success that moves no tokens": {proof: complete, transaction: byRamp, want: "transfers no token"},
+		"a mint":                         {logs: "zero>user 9"}, // net of fees
+		"a mint from a treasury":         {logs: "friend>user 9"},
+		"a mint of a piece":              {nft: true, proof: &withoutDecimals, logs: "zero>user #7"},
+		"a piece from a treasury":        {nft: true, proof: &withoutDecimals, logs: "friend>user #7"},
+		"a mint of a piece to a friend":  {nft: true, proof: &withoutDecimals, logs: "zero>friend #7", want: "transfers no token"},
+		"a mint that is passed on":       {logs: "zero>user 9, user>friend 9", want: "transfers no token"},
+		"a mint to somebody else":        {logs: "zero>friend 9", want: "transfers no token"},
+		"a burn instead of a mint":       {logs: "user>zero 9", want: "transfers no token"},
+		"a success that moves no tokens": {want: "transfers no token"},
 
-		"a failure of the ramp":                        {proof: complete, transaction: byRamp, failed: true},
-		"a failure that the ramp paid for":             {proof: complete, transaction: sent(proofUser, rampAccount, &rampBridge), failed: true},
-		"a failure of the player":                      {proof: complete, transaction: sent(proofUser, nobody, &rampBridge), failed: true, want: "neither its sender"},
-		"a failure of the ramp elsewhere":              {proof: complete, transaction: sent(rampAccount, nobody, &stranger), failed: true, want: "no contract of the ramp"},
-		"a failed creation by the ramp":                {proof: complete, transaction: sent(rampAccount, nobody, nil), failed: true, want: "no contract of the ramp"},
-		"a failure of anybody, if any will do":         {proof: anyFailure, transaction: sent(stranger, nobody, nil), failed: true},
-		"a failure of the ramp, contracts not known":   {proof: ramp.Proof{Payers: []common.Address{rampAccount}}, transaction: sent(rampAccount, nobody, nil), failed: true},
-		"a failure without a payer, who is not listed": {proof: ramp.Proof{Payers: []common.Address{nobody}}, transaction: sent(proofUser, nobody, &rampBridge), failed: true, want: "neither its sender"},
+		"a failure of the ramp":                        {failed: true},
+		"a failure that the ramp paid for":             {sent: sent(proofUser, rampAccount, &rampBridge), failed: true},
+		"a failure of the player":                      {sent: sent(proofUser, nobody, &rampBridge), failed: true, want: "neither its sender"},
+		"a failure of the ramp elsewhere":              {sent: sent(rampAccount, nobody, &stranger), failed: true, want: "no contract of the ramp"},
+		"a failed creation by the ramp":                {sent: sent(rampAccount, nobody, nil), failed: true, want: "no contract of the ramp"},
+		"a failure of anybody, if any will do":         {proof: &anyFailure, sent: sent(stranger, nobody, nil), failed: true},
+		"a failure of the ramp, contracts not known":   {proof: &ramp.Proof{Payers: []common.Address{rampAccount}}, sent: sent(rampAccount, nobody, nil), failed: true},
+		"a failure without a payer, who is not listed": {proof: &ramp.Proof{Payers: []common.Address{nobody}}, sent: sent(proofUser, nobody, &rampBridge), failed: true, want: "neither its sender"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := mintRequest()
@@ -168,10 +185,7 @@ func TestWhatATransactionProves(t *testing.T) {
 				request = burnRequest()
 			}
 			order := accepted(request)
-			order.UserAddress = proofUser.Hex()
-			if strings.Contains(tt.want, "a user that is not") {
-				order.UserAddress = tt.user.Hex()
-			}
+			order.UserAddress = named[cmp.Or(tt.user, "user")].Hex()
 			tokens := order.Intent.To
 			if tt.burn {
 				tokens = order.Intent.From
@@ -184,8 +198,8 @@ func TestWhatATransactionProves(t *testing.T) {
 			if tt.failed {
 				status = 0
 			}
-			receipt := &ramp.Receipt{Status: ramp.NewQuantity(status), Logs: tt.logs}
-			evidence, err := tt.proof.Check(&order, &tt.transaction, receipt)
+			receipt := &ramp.Receipt{Status: ramp.NewQuantity(status), Logs: moves(tt.logs, named)}
+			evidence, err := cmp.Or(tt.proof, &complete).Check(&order, cmp.Or(tt.sent, byRamp), receipt)
 			assert.Equal(t, !tt.failed, evidence.Succeeded)
 			if tt.want == "" {
 				require.NoError(t, err)
@@ -200,56 +214,39 @@ func TestWhatATransactionProves(t *testing.T) {
 
 // Apply learns from the evidence what moved, and reads no receipt.
 func TestTheEvidenceOfAnOrder(t *testing.T) {
-	token, user := proofToken, proofUser
-	ids := func(list ...int64) (ids []*big.Int) {
-		for _, id := range list {
-			ids = append(ids, big.NewInt(id))
-		}
-		return ids
-	}
 	for name, tt := range map[string]struct {
-		logs       []ramp.Log
-		mint, burn ramp.Evidence // of an order of each direction, with the bridge as a contract
-		alone      []*big.Int    // the token IDs of a burn without Contracts
+		logs       string // see moves
+		mint, burn string // the units and token IDs of an order of each direction, with the ramp's contract
+		alone      string // the token IDs of a burn without Contracts
 	}{
-		"nothing": {nil, ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
-		"units to the user": {[]ramp.Log{unitsLog(token, stranger, user, 7)},
-			ramp.Evidence{Units: big.NewInt(7)}, ramp.Evidence{Units: big.NewInt(-7)}, nil},
-		"units from the user": {[]ramp.Log{unitsLog(token, user, nobody, 5), unitsLog(token, user, rampBridge, 2), unitsLog(token, user, stranger, 4)},
-			ramp.Evidence{Units: big.NewInt(-11)}, ramp.Evidence{Units: big.NewInt(7)}, nil},
-		"pieces to the user": {[]ramp.Log{pieceLog(token, nobody, user, 9), pieceLog(token, rampBridge, user, 3), pieceLog(token, stranger, user, 4)},
-			ramp.Evidence{Units: big.NewInt(3), TokenIDs: ids(9, 3)}, ramp.Evidence{Units: big.NewInt(-3)}, nil},
-		"pieces from the user": {[]ramp.Log{pieceLog(token, user, nobody, 9), pieceLog(token, user, rampBridge, 3), pieceLog(token, user, stranger, 4)},
-			ramp.Evidence{Units: big.NewInt(-3)}, ramp.Evidence{Units: big.NewInt(2), TokenIDs: ids(9, 3)}, ids(9)},
-		"a piece by way of others": {[]ramp.Log{pieceLog(token, user, stranger, 1), pieceLog(token, stranger, rampBridge, 1), pieceLog(token, rampBridge, nobody, 1)},
-			ramp.Evidence{Units: big.NewInt(-1)}, ramp.Evidence{Units: big.NewInt(1), TokenIDs: ids(1)}, ids(1)},
-		"a piece there and back": {[]ramp.Log{pieceLog(token, user, nobody, 1), pieceLog(token, nobody, user, 1)},
-			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
-		"a piece of somebody else, lent": {[]ramp.Log{pieceLog(token, stranger, user, 1), pieceLog(token, user, nobody, 1)},
-			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
-		"pieces and units": {[]ramp.Log{pieceLog(token, user, nobody, 0), unitsLog(token, user, nobody, 5)},
-			ramp.Evidence{Units: big.NewInt(-6)}, ramp.Evidence{Units: big.NewInt(6), TokenIDs: ids(0)}, ids(0)},
-		"another token": {[]ramp.Log{pieceLog(stranger, user, nobody, 1), unitsLog(stranger, nobody, user, 1)},
-			ramp.Evidence{Units: big.NewInt(0)}, ramp.Evidence{Units: big.NewInt(0)}, nil},
+		"nothing":                        {"", "0 []", "0 []", "[]"},
+		"units to the user":              {"friend>user 7u", "7 []", "-7 []", "[]"},
+		"units from the user":            {"user>zero 5u, user>ramp 2u, user>friend 4u", "-11 []", "7 []", "[]"},
+		"pieces to the user":             {"zero>user #9, ramp>user #3, friend>user #4", "3 [9 3]", "-3 []", "[]"},
+		"a piece to somebody else":       {"zero>friend #9", "0 []", "-1 []", "[]"},
+		"pieces from the user":           {"user>zero #9, user>ramp #3, user>friend #4", "-3 []", "2 [9 3]", "[9]"},
+		"a piece by way of others":       {"user>friend #1, friend>ramp #1, ramp>zero #1", "-1 []", "1 [1]", "[1]"},
+		"a piece there and back":         {"user>zero #1, zero>user #1", "0 []", "0 []", "[]"},
+		"a piece of somebody else, lent": {"friend>user #1, user>zero #1", "0 []", "0 []", "[]"},
+		"pieces and units":               {"user>zero #0, user>zero 5u", "-6 []", "6 [0]", "[0]"},
+		"another token":                  {"user>zero #1 other, zero>user 1u other", "0 []", "0 []", "[]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for direction, want := range map[ramp.Direction]ramp.Evidence{ramp.Mint: tt.mint, ramp.Burn: tt.burn} {
+			for direction, want := range map[ramp.Direction]string{ramp.Mint: tt.mint, ramp.Burn: tt.burn} {
 				request := mintRequest()
 				tokens := request.Intent.To
 				if direction == ramp.Burn {
 					request = burnRequest()
 					tokens = request.Intent.From
 				}
-				tokens[0].ID, request.UserAddress = token.Hex(), user.Hex()
+				tokens[0].ID, request.UserAddress = proofToken.Hex(), proofUser.Hex()
 				order := accepted(request)
 				sent := &ramp.Transaction{From: rampAccount, FeePayer: stranger, To: &rampBridge}
-				want.Succeeded, want.From, want.FeePayer, want.To = true, sent.From, sent.FeePayer, sent.To
-				receipt := ramp.Receipt{Status: ramp.NewQuantity(1), Logs: tt.logs}
+				receipt := ramp.Receipt{Status: ramp.NewQuantity(1), Logs: moves(tt.logs, named)}
 				got, _ := ramp.Proof{Contracts: []common.Address{rampBridge}}.Check(&order, sent, &receipt)
-				assert.Zero(t, want.Units.Cmp(got.Units), "%s: %s units", direction, got.Units)
-				assert.Equal(t, fmt.Sprint(want.TokenIDs), fmt.Sprint(got.TokenIDs), direction)
-				want.Units, want.TokenIDs, got.Units, got.TokenIDs = nil, nil, nil, nil
-				assert.Equal(t, want, got, direction)
+				assert.Equal(t, want, fmt.Sprint(got.Units, got.TokenIDs), direction)
+				got.Units, got.TokenIDs = nil, nil
+				assert.Equal(t, ramp.Evidence{Succeeded: true, From: sent.From, FeePayer: sent.FeePayer, To: sent.To}, got)
 
 				// Without a proof and a chain.
 				r := reported(order, 1)
@@ -257,11 +254,10 @@ func TestTheEvidenceOfAnOrder(t *testing.T) {
 				step := ramp.Must(ramp.Finish(r, atResult)(&order))
 				assert.Zero(t, step.Evidence.From)
 				if direction == ramp.Burn {
-					assert.Equal(t, fmt.Sprint(tt.alone), fmt.Sprint(step.Evidence.TokenIDs))
+					assert.Equal(t, tt.alone, fmt.Sprint(step.Evidence.TokenIDs))
 				}
 				r.Receipt.Status = ramp.NewQuantity(0)
-				step = ramp.Must(ramp.Finish(r, atResult)(&order))
-				assert.Zero(t, step.Evidence)
+				assert.Zero(t, ramp.Must(ramp.Finish(r, atResult)(&order)).Evidence)
 			}
 		})
 	}
@@ -336,12 +332,15 @@ func TestAProvenBurnCostsThePlayerAndAnyFriend(t *testing.T) {
 				from, to = proofUser, holders[3+random.IntN(2)]
 			}
 			if !pieces {
-				logs = append(logs, unitsLog(proofToken, from, to, n))
+				logs = append(logs, transfer(from, to))
+				logs[len(logs)-1].Data = common.BigToHash(big.NewInt(n)).Bytes()
 			} else {
 				if holder, moved := at[n]; moved {
 					from = holder // nobody else can send it
 				}
-				logs, at[n], n = append(logs, pieceLog(proofToken, from, to, n)), to, 1
+				piece := transfer(from, to)
+				piece.Topics = append(piece.Topics, common.BigToHash(big.NewInt(n)))
+				logs, at[n], n = append(logs, piece), to, 1
 			}
 			gained[from] -= n
 			gained[to] += n
@@ -373,9 +372,6 @@ const (
 
 var settings = []string{"no Chain", "Chain", "Proof and AnyWallet", "Proof and Wallet"}
 
-// bridge is a contract of the ramp.
-var bridge = common.HexToAddress("0x000000000000000000000000000000000000b41d")
-
 // heist is a game with an honest player and a thief, who has the HMAC key.
 type heist struct {
 	t       *testing.T
@@ -394,11 +390,11 @@ func newHeist(t *testing.T, setting int) *heist {
 	h.game, h.vault = newVault(t, func(c *ramp.HandlerConfig) {
 		c.Now, c.Logger = h.service.Now, slog.New(slog.DiscardHandler)
 		if setting >= onlyChain {
-			chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: &http.Client{Transport: h.node}, Retries: -1}))
-			c.Chain = chain
+			c.Chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002,
+				HTTPClient: &http.Client{Transport: h.node}, Retries: -1}))
 		}
 		if setting >= anyWallet {
-			c.Proof = &ramp.Proof{Payers: []common.Address{h.service.Payer()}, Contracts: []common.Address{proofToken, bridge},
+			c.Proof = &ramp.Proof{Payers: []common.Address{h.service.Payer()}, Contracts: []common.Address{proofToken, rampBridge},
 				Decimals: map[common.Address]int{proofToken: 18}}
 			c.AnyWallet = setting == anyWallet
 		}
@@ -470,8 +466,7 @@ func (h *heist) order(place placer, player string, faults ...ramptest.Fault) *ra
 	h.t.Helper()
 	request := testRequest()
 	request.Intent.Outputs = request.Intent.Materials
-	started, err := h.client.Initialize(h.t.Context(), request)
-	require.NoError(h.t, err)
+	started := ramp.Must(h.client.Initialize(h.t.Context(), request))
 	order, err := place(h.t.Context(), started.UUID, session(player), ramp.NewAmount(1), append([]ramptest.Fault{ramptest.TransactionType(7)}, faults...)...)
 	if err != nil {
 		require.ErrorContains(h.t, err, "INVALID_USER")
@@ -481,15 +476,20 @@ func (h *heist) order(place placer, player string, faults ...ramptest.Fault) *ra
 	return order
 }
 
-// mined makes a transaction with these logs.
-func (h *heist) mined(logs ...ramp.Log) common.Hash {
-	h.t.Helper()
+// mined makes a transaction with some events, in which the wallets of the thief and of the
+// honest player can take part, and the account of the service.
+func (h *heist) mined(list string) common.Hash {
 	h.vault.gold["anybody"] += 100
 	order := h.order(h.service.Mint, "anybody", ramptest.StaysPending())
-	transaction, err := h.service.Cheat(h.t.Context(), order, ramptest.SelfTransfer)
-	require.NoError(h.t, err)
-	h.node.logs[transaction] = logs
+	transaction := ramp.Must(h.service.Cheat(h.t.Context(), order, ramptest.SelfTransfer))
+	h.node.logs[transaction] = moves(list, h.named())
 	return transaction
+}
+
+func (h *heist) named() map[string]common.Address {
+	who := maps.Clone(named)
+	who["thief"], who["honest"], who["account"] = h.wallet("thief"), h.wallet("honest"), h.service.Payer()
+	return who
 }
 
 // validate makes a validate call of the thief's own, for one token and 100 gold.
@@ -510,25 +510,21 @@ func (h *heist) validate(direction ramp.Direction, wallet string, change ...func
 
 // forge delivers a result for an order of the thief's that names a transaction.
 func (h *heist) forge(r *ramp.ValidateRequest, transaction common.Hash, status uint64) {
-	h.t.Helper()
-	intent, err := json.Marshal(r.Intent)
-	require.NoError(h.t, err)
+	intent := ramp.Must(json.Marshal(r.Intent))
 	body := fmt.Appendf(nil, `{"uuid":"%s","tx_hash":"%s","receipt":{"status":"0x%x"},"intent":%s}`, r.UUID, transaction, status, intent)
 	h.game.handler.AnswerResult(h.t.Context(), http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}}, body)
 }
 
 // claims reports a burn of one token from a wallet with a transaction. Both calls are the thief's.
-func (h *heist) claims(wallet string, transaction common.Hash) {
-	h.forge(h.validate(ramp.Burn, wallet), transaction, 1)
+func (h *heist) claims(wallet common.Address, transaction common.Hash) {
+	h.forge(h.validate(ramp.Burn, wallet.Hex()), transaction, 1)
 }
 
 // burnBy reports a burn that did not happen, with a trick.
 func burnBy(trick ramptest.Trick) func(*heist) {
 	return func(h *heist) {
 		burn := h.order(h.service.Burn, "thief", ramptest.StaysPending())
-		transaction, err := h.service.Cheat(h.t.Context(), burn, trick)
-		require.NoError(h.t, err)
-		h.claims(h.wallet("thief").Hex(), transaction)
+		h.claims(h.wallet("thief"), ramp.Must(h.service.Cheat(h.t.Context(), burn, trick)))
 	}
 }
 
@@ -536,22 +532,18 @@ func burnBy(trick ramptest.Trick) func(*heist) {
 func failureBy(trick ramptest.Trick) func(*heist) {
 	return func(h *heist) {
 		mint := h.order(h.service.Mint, "thief", ramptest.ResultNever())
-		transaction, err := h.service.Cheat(h.t.Context(), mint, trick)
-		require.NoError(h.t, err)
-		h.forge(&mint.Request, transaction, 0)
+		h.forge(&mint.Request, ramp.Must(h.service.Cheat(h.t.Context(), mint, trick)), 0)
 	}
 }
 
 // burnWith reports a burn with a transaction that the thief makes.
-func burnWith(logs func(thief common.Address) []ramp.Log) func(*heist) {
-	return func(h *heist) { h.claims(h.wallet("thief").Hex(), h.mined(logs(h.wallet("thief"))...)) }
+func burnWith(list string) func(*heist) {
+	return func(h *heist) { h.claims(h.wallet("thief"), h.mined(list)) }
 }
 
 // burnFrom reports a burn with a transaction in which somebody who is no player burns.
-func burnFrom(account func(*heist) common.Address) func(*heist) {
-	return func(h *heist) {
-		h.claims(account(h).Hex(), h.mined(transferLog(proofToken, account(h), nobody, 1), transferLog(proofToken, account(h), bridge, 1)))
-	}
+func burnFrom(who string) func(*heist) {
+	return func(h *heist) { h.claims(h.named()[who], h.mined(who+">zero 1, "+who+">ramp 1")) }
 }
 
 type placer = func(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...ramptest.Fault) (*ramptest.Order, error)
@@ -578,15 +570,13 @@ func thefts() map[string]theft {
 	silent := ramptest.ResultNever()
 	return map[string]theft{
 		"a burn in no block": {"a burn that never happened", 0, func(h *heist) {
-			h.claims(h.wallet("thief").Hex(), common.MaxHash)
+			h.claims(h.wallet("thief"), common.MaxHash)
 		}},
 		"the burn of another wallet": {another, 0, func(h *heist) {
 			genuine := h.order(h.service.Burn, "honest", silent)
-			h.claims(h.wallet("thief").Hex(), genuine.TxHash)
+			h.claims(h.wallet("thief"), genuine.TxHash)
 		}},
-		"the burn of another wallet, beside a transfer": {another, 0, func(h *heist) {
-			h.claims(h.wallet("thief").Hex(), h.mined(transferLog(proofToken, h.wallet("thief"), stranger, 1), transferLog(proofToken, h.wallet("honest"), nobody, 1)))
-		}},
+		"the burn of another wallet, beside a transfer": {another, 0, burnWith("thief>friend 1, honest>zero 1")},
 		"the burn of another wallet, which the UUID gets afterwards": {another, 0, func(h *heist) {
 			genuine := h.order(h.service.Burn, "honest", silent)
 			burn := h.validate(ramp.Burn, h.wallet("thief").Hex())
@@ -595,11 +585,11 @@ func thefts() map[string]theft {
 		}},
 		"the wallet of a player who burns": {victim, 0, func(h *heist) {
 			genuine := h.order(h.service.Burn, "honest", silent)
-			h.claims(h.wallet("honest").Hex(), genuine.TxHash)
+			h.claims(h.wallet("honest"), genuine.TxHash)
 		}},
 		"the wallet in another case": {victim, 0, func(h *heist) {
 			genuine := h.order(h.service.Burn, "honest", silent)
-			h.claims(strings.ToLower(h.wallet("honest").Hex()), genuine.TxHash)
+			h.forge(h.validate(ramp.Burn, strings.ToLower(h.wallet("honest").Hex())), genuine.TxHash, 1)
 		}},
 		"the wallet before its player names it": {victim, 0, func(h *heist) {
 			burn := h.validate(ramp.Burn, h.wallet("honest").Hex())
@@ -607,37 +597,25 @@ func thefts() map[string]theft {
 				h.forge(burn, genuine.TxHash, 1)
 			}
 		}},
-		"a contract":               {ofRamp, 0, burnFrom(func(*heist) common.Address { return bridge })},
-		"the token":                {ofRamp, 0, burnFrom(func(*heist) common.Address { return proofToken })},
-		"an account":               {ofRamp, 0, burnFrom(func(h *heist) common.Address { return h.service.Payer() })},
-		"the zero address":         {"a burn by the zero address", 0, burnFrom(func(*heist) common.Address { return nobody })},
-		"a mint":                   {"a mint of their own, as a burn", 100, func(h *heist) { h.claims(h.wallet("thief").Hex(), h.order(h.service.Mint, "thief", silent).TxHash) }},
-		"a transfer to a friend":   {transfer, 0, burnBy(ramptest.SignedTransfer)},
-		"a transfer from a friend": {transfer, 0, burnBy(ramptest.FriendsTransfer)},
-		"a transfer to oneself":    {transfer, 0, burnBy(ramptest.SelfTransfer)},
-		"an approval":              {transfer, 0, burnBy(ramptest.Approval)},
-		"the ramp sends tokens on": {goOn, 0, burnWith(func(thief common.Address) []ramp.Log {
-			return []ramp.Log{transferLog(proofToken, thief, bridge, 1), transferLog(proofToken, bridge, stranger, 1)}
-		})},
-		"a friend sends tokens back": {goOn, 0, burnWith(func(thief common.Address) []ramp.Log {
-			return []ramp.Log{transferLog(proofToken, thief, bridge, 1), transferLog(proofToken, bridge, stranger, 1), transferLog(proofToken, stranger, thief, 1)}
-		})},
-		"tokens are minted again": {goOn, 0, burnWith(func(thief common.Address) []ramp.Log {
-			return []ramp.Log{transferLog(proofToken, thief, nobody, 1), transferLog(proofToken, nobody, stranger, 1)}
-		})},
-		"a fee is taken from the amount": {goOn, 0, burnWith(func(thief common.Address) []ramp.Log {
-			return append(make([]ramp.Log, 0, 2), unitsLog(proofToken, thief, bridge, 1e18-1), unitsLog(proofToken, thief, stranger, 1))
-		})},
-		"a reorganization": {goOn, 0, burnWith(func(thief common.Address) []ramp.Log {
-			return []ramp.Log{removed(transferLog(proofToken, thief, nobody, 1))}
-		})},
+		"a contract":                     {ofRamp, 0, burnFrom("ramp")},
+		"the token":                      {ofRamp, 0, burnFrom("token")},
+		"an account":                     {ofRamp, 0, burnFrom("account")},
+		"the zero address":               {"a burn by the zero address", 0, burnFrom("zero")},
+		"a mint":                         {"a mint of their own, as a burn", 100, func(h *heist) { h.claims(h.wallet("thief"), h.order(h.service.Mint, "thief", silent).TxHash) }},
+		"a transfer to a friend":         {transfer, 0, burnBy(ramptest.SignedTransfer)},
+		"a transfer from a friend":       {transfer, 0, burnBy(ramptest.FriendsTransfer)},
+		"a transfer to oneself":          {transfer, 0, burnBy(ramptest.SelfTransfer)},
+		"an approval":                    {transfer, 0, burnBy(ramptest.Approval)},
+		"the ramp sends tokens on":       {goOn, 0, burnWith("thief>ramp 1, ramp>friend 1")},
+		"a friend sends tokens back":     {goOn, 0, burnWith("thief>ramp 1, ramp>friend 1, friend>thief 1")},
+		"tokens are minted again":        {goOn, 0, burnWith("thief>zero 1, zero>friend 1")},
+		"a fee is taken from the amount": {goOn, 0, burnWith("thief>ramp 0.999999999999999999, thief>friend 1u")},
+		"a reorganization":               {goOn, 0, burnWith("thief>zero 1 removed")},
 		"a unit of an ERC-20 token": {called, 0, func(h *heist) {
 			burn := h.validate(ramp.Burn, h.wallet("thief").Hex(), func(r *ramp.ValidateRequest) { r.Intent.From[0].Type = ramp.TypeNFT })
-			h.forge(burn, h.mined(unitsLog(proofToken, h.wallet("thief"), nobody, 1)), 1)
+			h.forge(burn, h.mined("thief>zero 1u"), 1)
 		}},
-		"a piece of a token that is counted": {called, 0, burnWith(func(thief common.Address) []ramp.Log {
-			return []ramp.Log{pieceLog(proofToken, thief, nobody, 1e18)}
-		})},
+		"a piece of a token that is counted": {called, 0, burnWith("thief>zero #1000000000000000000")},
 		"no transaction": {"a mint that succeeded, as failed, without a transaction", 100, func(h *heist) {
 			mint := h.order(h.service.Mint, "thief", silent)
 			h.forge(&mint.Request, common.MaxHash, 0)
@@ -656,11 +634,11 @@ func thefts() map[string]theft {
 		}},
 		"two burns": {second, -100, func(h *heist) {
 			genuine := h.order(h.service.Burn, "thief")
-			h.claims(h.wallet("thief").Hex(), genuine.TxHash)
+			h.claims(h.wallet("thief"), genuine.TxHash)
 		}},
 		"another session of the thief's": {second, 0, func(h *heist) {
 			genuine := h.order(h.service.Burn, "honest") // which the thief has, too
-			h.claims(h.wallet("thief").Hex(), genuine.TxHash)
+			h.claims(h.wallet("thief"), genuine.TxHash)
 		}},
 	}
 }

@@ -359,18 +359,18 @@ func TestLogsBetweenSplitsWhereTheNodeRejectsARange(t *testing.T) {
 func TestLogsBetweenRemembersALimitOnBlocks(t *testing.T) {
 	rejected := 0
 	n := &logNode{reject: func(from, to uint64) string {
-		if to-from >= 100 {
+		if to-from >= 10 {
 			rejected++
 			return rangeRejections["Infura, blocks"]
 		}
 		return ""
 	}}
 	blocks := 0
-	for _, err := range n.client().LogsBetween(t.Context(), ramp.LogFilter{}, 0, 86_399) {
+	for _, err := range n.client().LogsBetween(t.Context(), ramp.LogFilter{}, 0, 8_639) {
 		require.NoError(t, err)
 		blocks++
 	}
-	assert.Equal(t, 86_400, blocks)
+	assert.Equal(t, 8_640, blocks)
 	assert.LessOrEqual(t, rejected, 20)
 	assert.LessOrEqual(t, len(n.asked)-rejected, 1025)
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -70,6 +69,7 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 			got := ramp.Must(test.call(n.client()))
 			assert.EqualValues(t, test.want, got)
 			assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + test.asked + `}`}, n.asked())
+			assert.Equal(t, http.MethodPost, n.request().Method)
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 }
 
 func TestWhatIsNeitherAmountNorFilterIsNotSent(t *testing.T) {
-	n := newNode(t, says(200, result(`"0x1"`)))
+	n := newNode(t, says(200, result(`"0x"`)))
 	for _, wei := range []*big.Int{big.NewInt(-1), new(big.Int).Lsh(common.Big1, 256)} {
 		_, err := n.client().CallContract(t.Context(), ramp.TransactionRequest{Value: wei}, ramp.Latest)
 		assert.ErrorContains(t, err, "an amount of wei must not be negative")
@@ -118,36 +118,9 @@ func TestWhatIsNeitherAmountNorFilterIsNotSent(t *testing.T) {
 		assert.ErrorContains(t, err, "either BlockHash, or FromBlock and ToBlock")
 	}
 	assert.Empty(t, n.asked())
-}
-
-func TestTheLargestAmountIsSent(t *testing.T) {
-	n := newNode(t, says(200, result(`"0x"`)))
 	largest := new(big.Int).Sub(new(big.Int).Lsh(common.Big1, 256), common.Big1)
 	ramp.Must(n.client().CallContract(t.Context(), ramp.TransactionRequest{Value: largest}, ramp.Latest))
 	assert.Contains(t, n.asked()[0], `"value":"0x`+strings.Repeat("f", 64)+`"`)
-}
-
-// The node chooses the form of the network version, but an error is not a version.
-func TestNetVersionThatIsRejected(t *testing.T) {
-	n := newNode(t, says(200, `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`))
-	id, err := n.client().NetVersion(t.Context())
-	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
-	assert.Empty(t, id)
-	n = newNode(t, says(200, result(`{}`)))
-	_, err = n.client().NetVersion(t.Context())
-	assert.EqualError(t, err, "ramp: net_version: the result is neither a string nor a number")
-}
-
-// A value that is read twice keeps nothing of the first read.
-func TestWhatIsReadAnewForgetsWhatItWas(t *testing.T) {
-	var tx ramp.Transaction
-	require.NoError(t, json.Unmarshal([]byte(feeDelegated), &tx))
-	require.NoError(t, json.Unmarshal([]byte(`{}`), &tx))
-	assert.Equal(t, ramp.Transaction{Raw: json.RawMessage(`{}`)}, tx)
-	var block ramp.Block
-	require.NoError(t, json.Unmarshal([]byte(`{"number":"0x1","transactions":[`+feeDelegated+`]}`), &block))
-	require.NoError(t, json.Unmarshal([]byte(`{}`), &block))
-	assert.Equal(t, ramp.Block{Raw: json.RawMessage(`{}`)}, block)
 }
 
 func TestResultsOfTheWrongKind(t *testing.T) {
@@ -163,7 +136,11 @@ func TestResultsOfTheWrongKind(t *testing.T) {
 	_, err = wrong.client().Logs(t.Context(), ramp.LogFilter{})
 	assert.ErrorContains(t, err, "ramp: eth_getLogs: cannot decode the result: ")
 	_, err = n.client().NetVersion(t.Context())
-	assert.ErrorContains(t, err, "neither a string nor a number")
+	assert.EqualError(t, err, "ramp: net_version: the result is neither a string nor a number")
+	rejecting := newNode(t, says(200, `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`))
+	id, err := rejecting.client().NetVersion(t.Context())
+	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
+	assert.Empty(t, id, "an error is not a version")
 }
 
 const (
@@ -181,42 +158,21 @@ const (
 
 func TestTransactionsOfAnyTypeAreRead(t *testing.T) {
 	n := newNode(t, says(200, result(feeDelegated)))
-	tx, err := n.client().Transaction(t.Context(), common.MaxHash)
-	require.NoError(t, err)
-	to := common.HexToAddress("0x7b")
-	assert.Equal(t, feeDelegated, string(tx.Raw))
+	tx := ramp.Must(n.client().Transaction(t.Context(), common.MaxHash))
+	assert.Equal(t, feeDelegated, string(tx.Raw)) // FuzzAgainstEncodingJSON compares each field
 	assert.Equal(t, common.HexToHash("0xbb"), tx.Hash, "the node's, never recomputed")
 	assert.Equal(t, common.HexToAddress("0xfee0"), tx.FeePayer)
-	assert.Equal(t, &to, tx.To)
-	assert.Equal(t, common.HexToAddress("0x7a"), tx.From)
-	assert.Equal(t, hexutil.Bytes{0xca, 0xfe}, tx.Input)
-	assert.Equal(t, common.HexToHash(hash32), tx.BlockHash)
-	for want, got := range map[string]ramp.Quantity{
-		"7": tx.Type, "1112": tx.ChainID, "1000000000000000000": tx.Value, "21000": tx.Gas, "436": tx.BlockNumber,
-		"100000000000": tx.GasPrice, "200000000000": tx.MaxFeePerGas, "1": tx.V, "2": tx.S, "0": tx.FV, "3": tx.FR, "4": tx.FS,
-	} {
-		assert.Equal(t, want, got.String())
-	}
-	assert.Equal(t, tx.GasPrice, tx.MaxPriorityFeePerGas)
-	assert.Equal(t, "7", tx.Nonce.String())
-	assert.Equal(t, "0", tx.TransactionIndex.String())
-	assert.Equal(t, 256, tx.R.Big().BitLen())
+	assert.Equal(t, "1112 436 3", fmt.Sprint(tx.ChainID, tx.BlockNumber, tx.FR))
 
 	n = newNode(t, says(200, result(unknownType)))
 	tx = ramp.Must(n.client().Transaction(t.Context(), common.MaxHash))
 	assert.Equal(t, unknownType, string(tx.Raw))
 	assert.Equal(t, "107", tx.Type.String())
 	assert.Nil(t, tx.To)
-	assert.Zero(t, tx.From)
-	assert.Zero(t, tx.BlockHash)
 	assert.False(t, tx.BlockNumber.Present() || tx.V.Present() || tx.Value.Present())
 }
 
 func TestBlocksAreRead(t *testing.T) {
-	head := `"number":"0x1b4","hash":"` + hash32 + `","parentHash":"0x00000000000000000000000000000000000000000000000000000000000000a9",` +
-		`"timestamp":"0x65","miner":"0x000000000000000000000000000000000000007c","gasLimit":"0x9","gasUsed":"0x8","baseFeePerGas":"0x7",` +
-		`"size":"0x220","stateRoot":"` + hash32 + `","transactionsRoot":"` + hash32 + `","receiptsRoot":"` + hash32 + `","extraData":"0x01",` +
-		`"rewards":"0x","fees":"0x1"`
 	for name, test := range map[string]struct {
 		transactions string
 		hashes       []common.Hash
@@ -228,7 +184,7 @@ func TestBlocksAreRead(t *testing.T) {
 		"without the list":  {`null`, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := `{` + head + `,"transactions":` + test.transactions + `}`
+			text := `{"number":"0x1b4","transactions":` + test.transactions + `}`
 			n := newNode(t, says(200, result(text)))
 			b := ramp.Must(n.client().BlockByNumber(t.Context(), ramp.Latest, true))
 			assert.Equal(t, text, string(b.Raw))
@@ -238,64 +194,14 @@ func TestBlocksAreRead(t *testing.T) {
 				assert.Equal(t, common.HexToAddress("0xfee0"), b.Transactions[0].FeePayer)
 				assert.Equal(t, unknownType, string(b.Transactions[1].Raw))
 			}
-			same := common.HexToHash(hash32)
-			assert.Equal(t, []common.Hash{same, common.HexToHash("0xa9"), same, same, same},
-				[]common.Hash{b.Hash, b.ParentHash, b.StateRoot, b.TransactionsRoot, b.ReceiptsRoot})
-			assert.Equal(t, []string{"436", "101", "9", "8", "7", "544"},
-				[]string{b.Number.String(), b.Timestamp.String(), b.GasLimit.String(), b.GasUsed.String(), b.BaseFeePerGas.String(), b.Size.String()})
-			assert.Equal(t, common.HexToAddress("0x7c"), b.Miner)
-			assert.Equal(t, hexutil.Bytes{1}, b.ExtraData)
 		})
 	}
-	t.Run("pending", func(t *testing.T) {
-		n := newNode(t, says(200, result(`{"number":null,"hash":null,"miner":null,"transactions":[]}`)))
-		b := ramp.Must(n.client().BlockByNumber(t.Context(), "pending", false))
-		assert.False(t, b.Number.Present())
-		assert.Zero(t, b.Hash)
-	})
 	t.Run("with an entry that is neither", func(t *testing.T) {
 		for _, entry := range []string{"7", "null", `"0x1"`, `{"hash":7}`} {
 			n := newNode(t, says(200, result(`{"transactions":[`+entry+`]}`)))
 			_, err := n.client().BlockByNumber(t.Context(), "pending", false)
 			assert.ErrorContains(t, err, "cannot decode the result")
 		}
-	})
-}
-
-// Every value that can be read can be written and read again.
-func FuzzTransaction(f *testing.F) {
-	for _, seed := range []string{feeDelegated, unknownType, "{}", "null", `{"to":""}`, `{"value":1e70}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var tx ramp.Transaction
-		if json.Unmarshal(b, &tx) != nil {
-			return
-		}
-		text := ramp.Must(json.Marshal(tx))
-		var again ramp.Transaction
-		require.NoError(t, json.Unmarshal(text, &again))
-		again.Raw, tx.Raw = nil, nil
-		second := ramp.Must(json.Marshal(again))
-		assert.Equal(t, string(text), string(second))
-	})
-}
-
-func FuzzBlock(f *testing.F) {
-	for _, seed := range []string{
-		`{"number":"0x1","transactions":["` + hash32 + `"]}`, `{"transactions":[` + feeDelegated + `]}`, `{"transactions":[` + feeDelegated + `,"` + hash32 + `"]}`, "{}", "null",
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var block ramp.Block
-		if json.Unmarshal(b, &block) != nil {
-			return
-		}
-		assert.LessOrEqual(t, len(block.Transactions), len(block.TransactionHashes))
-		assert.LessOrEqual(t, len(block.TransactionHashes), strings.Count(string(b), ",")+1)
-		assert.Equal(t, strings.TrimSpace(string(b)), string(block.Raw))
-		ramp.Must(json.Marshal(block))
 	})
 }
 
@@ -477,18 +383,6 @@ func TestReceiptIsWrittenWithArrays(t *testing.T) {
 
 	written = ramp.Must(json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0)}))
 	assert.Contains(t, string(written), `"logs":[]`)
-}
-
-func TestLogFieldsThatSayNothingAreZero(t *testing.T) {
-	for _, log := range []string{
-		`{}`,
-		`{"address":null,"topics":null,"data":null,"blockNumber":null,"transactionHash":null,"transactionIndex":null,"blockHash":null,"blockTimestamp":null,"logIndex":null,"removed":null}`,
-		`{"address":"","data":"","blockNumber":"","transactionHash":"","transactionIndex":"","blockHash":"","blockTimestamp":"","logIndex":""}`,
-	} {
-		var l ramp.Log
-		require.NoError(t, json.Unmarshal([]byte(log), &l), log)
-		assert.Equal(t, ramp.Log{}, l, log)
-	}
 }
 
 // Over JSON-RPC a malformed field is an error. In a result, where only the status

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -78,16 +77,18 @@ func TestAHandlerWithAStoreMovesEachEffectOnce(t *testing.T) {
 		require.NoError(t, game.Validate(t.Context(), player, r))
 		assert.EqualValues(t, 900, v.gold["session-1"])
 	}
-	for range 3 {
-		require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(r), 0)))
-		assert.EqualValues(t, 1000, v.gold["session-1"])
-	}
 	burn := burnRequest()
 	burn.UUID = uuid.New()
 	require.NoError(t, game.Validate(t.Context(), player, burn))
-	assert.EqualValues(t, 1000, v.gold["session-1"])
+	assert.EqualValues(t, 900, v.gold["session-1"])
+	failed := reported(accepted(r), 0)
+	failed.TxHash = "" // what nobody names ends any number of orders
+	for range 3 {
+		require.NoError(t, game.Result(t.Context(), ramp.Session{}, failed))
+		assert.EqualValues(t, 1000, v.gold["session-1"])
+	}
 	result := reported(accepted(burn), 1)
-	result.TxHash = "0x" + strings.Repeat("cd", 32)
+	result.TxHash = ""
 	for range 3 {
 		require.NoError(t, game.Result(t.Context(), ramp.Session{}, result))
 		assert.EqualValues(t, 1100, v.gold["session-1"])
@@ -150,6 +151,9 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 		"another outcome":                         {first: reported(order, 1), then: reported(order, 0), want: "400", heard: "receipt.status"},
 		"another outcome that nobody takes":       {first: reported(order, 1), then: reported(order, 0), noHook: true, want: "500"},
 		"another outcome that cannot be told":     {first: reported(order, 1), then: reported(order, 0), hook: down, want: "500", heard: "receipt.status"},
+		"another, told with Permanent":            {first: reported(order, 1), then: reported(order, 0), hook: ramp.Permanent(down), want: "500", heard: "receipt.status"},
+		"another, told with a reject":             {first: reported(order, 1), then: reported(order, 0), hook: ramp.Reject("DOWN"), want: "500", heard: "receipt.status"},
+		"another, told with a conflict":           {first: reported(order, 1), then: reported(order, 0), hook: &ramp.ConflictError{}, want: "500", heard: "receipt.status"},
 		"another transaction":                     {first: reported(order, 1), then: another, want: "200", heard: "tx_hash"},
 		"another transaction, unheard":            {first: reported(order, 1), then: another, noHook: true, want: "200"},
 		"another transaction, not to be told":     {first: reported(order, 1), then: another, hook: down, want: "500", heard: "tx_hash"},
@@ -183,6 +187,9 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 			err := game.Result(t.Context(), ramp.Session{}, tt.then)
 			assert.Equal(t, tt.want, answerTo(err))
 			assert.Equal(t, tt.heard, heard)
+			if tt.want != "200" && tt.heard != "" {
+				assert.ErrorIs(t, err, ramp.ErrOrderConflict)
+			}
 			if tt.first != nil || tt.want != "200" {
 				assert.Equal(t, before, v.gold["session-1"], "neither a repeat nor a contradiction moves anything")
 			}
@@ -271,16 +278,6 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 	}
 }
 
-// Changing a request afterwards must not change the accepted order.
-func TestAMemoryStoreSharesNoMemory(t *testing.T) {
-	game, v := newVault(t, nil)
-	r := mintRequest()
-	require.NoError(t, game.Validate(t.Context(), player, r))
-	r.Intent.From[0].Amount = ramp.NewAmount(1_000_000)
-	require.NoError(t, game.Result(t.Context(), ramp.Session{}, &ramp.Result{UUID: r.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}))
-	assert.EqualValues(t, 1000, v.gold["session-1"])
-}
-
 // A server on fasthttp reads the next request into the memory of the last one, header
 // values and body included.
 func TestNothingOfACallIsKept(t *testing.T) {
@@ -314,11 +311,11 @@ func TestNothingOfACallIsKept(t *testing.T) {
 
 func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-	r := ramp.Must(ramp.ParseValidate(validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes()))
-	accept := ramp.Accept(player, r, atValidate)
-	written := ramp.Must(json.Marshal(accepted(r)))
+	body := validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes()
+	written := ramp.Must(json.Marshal(accepted(ramp.Must(ramp.ParseValidate(body)))))
 	for range 3 {
-		step := ramp.Must(store.Update(t.Context(), r.UUID, accept))
+		r := ramp.Must(ramp.ParseValidate(body))
+		step := ramp.Must(store.Update(t.Context(), r.UUID, ramp.Accept(player, r, atValidate)))
 		got := ramp.Must(json.Marshal(step.Order))
 		assert.Equal(t, string(written), string(got))
 		assert.Equal(t, "item_gold", step.Order.Assets[0].ID)
@@ -328,24 +325,8 @@ func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 			step.Order.Intent.To[0].ID = "0x2"
 			step.Order.Intent.TargetCandidate[2] = 'b'
 		}
+		r.Intent.From[0].Amount = ramp.NewAmount(1_000_000) // which is the caller's
 	}
-}
-
-// Only a new step without an error is applied.
-func TestAMemoryStoreAppliesNewStepsOnly(t *testing.T) {
-	var applied []ramp.EffectKind
-	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
-		applied = append(applied, step.Effect.Kind)
-		return nil
-	}}
-	r, broken := mintRequest(), errors.New("broken")
-	_, err := store.Update(t.Context(), r.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{New: true}, broken })
-	require.ErrorIs(t, err, broken)
-	assert.Empty(t, applied)
-	for range 3 {
-		ramp.Must(store.Update(t.Context(), r.UUID, ramp.Accept(player, r, atValidate)))
-	}
-	assert.Equal(t, []ramp.EffectKind{ramp.Take}, applied)
 }
 
 // A step that a store could not take says nothing about the order.
@@ -387,47 +368,4 @@ func inMemory(c ramp.HandlerConfig) ramp.HandlerConfig {
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 	c.Players, c.Store = noPlayers{}, store
 	return c
-}
-
-// The service does not redeliver a result that was answered with 400, so only a nil
-// from OnConflict may lead there.
-func TestAConflictIsPermanentOnlyAfterItWasTaken(t *testing.T) {
-	for name, tt := range map[string]struct {
-		onConflict func(context.Context, *ramp.ConflictError, *ramp.Result) error
-		status     int
-	}{
-		"taken":              {func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }, http.StatusBadRequest},
-		"without OnConflict": {nil, http.StatusInternalServerError},
-		"failed":             {func(context.Context, *ramp.ConflictError, *ramp.Result) error { return errors.New("down") }, http.StatusInternalServerError},
-		"failed with Permanent": {func(context.Context, *ramp.ConflictError, *ramp.Result) error {
-			return ramp.Permanent(errors.New("down"))
-		}, http.StatusInternalServerError},
-		"failed with a reject":   {func(context.Context, *ramp.ConflictError, *ramp.Result) error { return ramp.Reject("DOWN") }, http.StatusInternalServerError},
-		"failed with a conflict": {func(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error { return c }, http.StatusInternalServerError},
-	} {
-		t.Run(name, func(t *testing.T) {
-			game := newCaller(inMemory(ramp.HandlerConfig{OnConflict: tt.onConflict, Logger: slog.New(slog.DiscardHandler)}))
-			request := burnRequest()
-			require.NoError(t, game.Validate(t.Context(), player, request))
-			order := accepted(request)
-			require.NoError(t, game.Result(t.Context(), player, reported(order, 1)))
-
-			result := func(r *ramp.Result) ramp.Reply {
-				body, header := game.signed(ramp.Session{}, r)
-				return game.handler.AnswerResult(t.Context(), header, body)
-			}
-			reply := result(reported(order, 0))
-			assert.Equal(t, tt.status, reply.Status)
-			assert.ErrorIs(t, reply.Err, ramp.ErrOrderConflict)
-
-			repeat := reported(order, 1)
-			assert.Equal(t, http.StatusOK, result(repeat).Status, "a repeat is none")
-			repeat.TxHash = "0x" + strings.Repeat("cd", 32)
-			want := http.StatusOK // because the order has its outcome
-			if strings.HasPrefix(name, "failed") {
-				want = http.StatusInternalServerError
-			}
-			assert.Equal(t, want, result(repeat).Status)
-		})
-	}
 }

@@ -288,23 +288,6 @@ func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
 	}
 }
 
-// The service delivers a rejected result never again, and what the player paid
-// would be lost. So the game hears of every result with a UUID and a status.
-func TestAnAuthenticResultIsNotRejectedForItsForm(t *testing.T) {
-	for n, test := range intentRejections {
-		intent := []byte(rejected(t, n))
-		if !json.Valid(intent) {
-			continue
-		}
-		s := newStudio(t)
-		status, body := s.post(t, ramp.PathResult, resultCall().with("intent", json.RawMessage(intent)).bytes())
-		assert.Equal(t, http.StatusOK, status, test.name)
-		assert.Equal(t, confirmed, body)
-		assert.Equal(t, []string{"result"}, s.game.calls)
-		assert.Equal(t, testUUID, s.game.last.(*ramp.Result).UUID.String())
-	}
-}
-
 func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 	other := ramp.Must(ramp.TextKey("another key"))
 	for path, body := range map[string][]byte{
@@ -508,7 +491,7 @@ func TestConnectionsWithoutAnHMACHoldLittleMemory(t *testing.T) {
 	if racedetector.On {
 		t.Skip("the race detector needs memory of its own")
 	}
-	const connections = 300
+	const connections = 100
 	s := newStudio(t)
 	payload := bytes.Repeat([]byte("x"), 1<<20)
 	inUse := func() float64 {
@@ -528,7 +511,7 @@ func TestConnectionsWithoutAnHMACHoldLittleMemory(t *testing.T) {
 	}
 	held := inUse() - before
 	t.Logf("%d connections hold %.1f MiB", connections, held)
-	assert.Less(t, held, 60.0)
+	assert.Less(t, held, 20.0)
 }
 
 // The connection failed, not the caller: a result must be delivered again, whatever
@@ -612,23 +595,6 @@ func TestWhatMustBeAccepted(t *testing.T) {
 		status, _ := s.call(t, http.MethodGet, ramp.PathAssets+"?language=ko", header, nil)
 		assert.Equal(t, http.StatusOK, status)
 	})
-}
-
-func TestTheGameSeesWhatWasSent(t *testing.T) {
-	s := newStudio(t)
-	body := validateCall().with("new", "kept").bytes()
-	s.post(t, ramp.PathValidate, body)
-	asked := s.game.last.(*ramp.ValidateRequest)
-	assert.Equal(t, testUUID, asked.UUID.String())
-	assert.Equal(t, testDigest, asked.Digest.String())
-	assert.JSONEq(t, string(body), string(asked.Raw))
-	effect := ramp.Must(asked.Intent.Effect(ramp.OrderAccepted))
-	assert.Equal(t, ramp.Effect{Kind: ramp.Take, Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}}, effect)
-
-	s.call(t, http.MethodGet, ramp.PathAssets, signed(nil), nil)
-	session := s.game.last.(ramp.Session)
-	assert.Equal(t, "session-1", session.ID)
-	assert.Equal(t, "secret-token", session.Token.Reveal())
 }
 
 func TestTheGameDecides(t *testing.T) {
@@ -845,12 +811,17 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 		{"HandlerConfig.MaxBody must not be negative", func(c *ramp.HandlerConfig) { c.MaxBody = -1 }},
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 500 }},
 		{"HandlerConfig.Confirmations must be 0 without Chain", func(c *ramp.HandlerConfig) { c.Confirmations = 1 }},
+		{"HandlerConfig.Chain is required", func(c *ramp.HandlerConfig) { c.Proof, c.AnyWallet = &ramp.Proof{AnyFailure: true}, true }},
 	} {
 		config := ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner()}
 		test.change(&config)
 		handler, err := ramp.NewHandler(config)
 		assert.EqualError(t, err, "ramp: "+test.want)
 		assert.Nil(t, handler)
+	}
+	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true, 500: false, -1: false} {
+		_, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner(), RejectStatus: status})
+		assert.Equal(t, ok, err == nil, status)
 	}
 	_, err := ramp.NewHandler(ramp.HandlerConfig{Signer: &ramp.Signer{}, MaxBody: -1, SignTimeout: -1})
 	assertFields(t, err, "HandlerConfig.Players is required", "HandlerConfig.Store is required", "HandlerConfig.Terms is required", "HandlerConfig.Key is required",
@@ -1015,13 +986,6 @@ func TestTheStatusOfARejectionHasItsBounds(t *testing.T) {
 		s.game.validate = func() error { return &ramp.Rejection{Status: status, Code: "OWN"} }
 		got, _ := s.post(t, ramp.PathValidate, validateCall().bytes())
 		assert.Equal(t, want, got, status)
-	}
-}
-
-func TestTheRejectStatusHasItsBounds(t *testing.T) {
-	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true, 500: false, -1: false} {
-		_, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner(), RejectStatus: status})
-		assert.Equal(t, ok, err == nil, status)
 	}
 }
 
