@@ -31,6 +31,7 @@ type command struct {
 }
 
 const (
+	readme  = "TestTheProgramOfTheREADME runs it"
 	backups = "examples/gameserver runs it"
 	express = "internal/judgetest runs it"
 )
@@ -39,7 +40,8 @@ var commands = []command{
 	{begins: "go run ./examples/quickstart", until: `^burn it +980/0 +980/0 +980/1 +980/1 +980/1 *$`},
 	{begins: "make test", skip: "it runs this test"},
 	{begins: "git clone https://github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
-	{begins: "go -C ../your-game ", skip: "TestTheProgramOfTheREADME runs it"},
+	{begins: "go mod init game ", skip: readme},
+	{begins: "go run github.com/token-ramp/ramp-go/cmd/ramp trigger ", skip: readme},
 	{begins: "internal/dbtest/databases go ", skip: ".ci/run runs it"},
 	{begins: "JUDGE_ALL=1 go ", skip: "it takes half an hour; make long runs it"},
 	{begins: "make long", skip: "it takes hours"},
@@ -65,6 +67,7 @@ var commands = []command{
 	{begins: "sqlite3 ", skip: backups},
 	{begins: "cp game.backup.db ", skip: backups},
 	{begins: "RAMP_RPC_URL=… gameserver reconcile", skip: backups},
+	{begins: "go run .", skip: readme},
 }
 
 var (
