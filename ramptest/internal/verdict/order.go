@@ -148,7 +148,7 @@ func Of(o Order) Verdict {
 	}
 	v.Attention = v.Attention || o.failing()
 	if m.wrong == nil && len(o.Books.Findings) > 0 {
-		v.Said = join(v.Said, "The books found: "+o.Books.Findings[len(o.Books.Findings)-1]+".")
+		v.Said = join(v.Said, "Earlier, the books found: "+o.Books.Findings[len(o.Books.Findings)-1]+".")
 	}
 	if shared := o.Books.Shared; len(shared) > 0 {
 		v.Attention = true

@@ -125,7 +125,7 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{mint(func(o *Order) { o.Books.Why, o.Books.Problem = Unread, "HTTP 401." }),
 			"? unknown attention: The transaction failed. The game confirmed. What it moved is unknown, because it did not report what the player owns. HTTP 401."},
 		{mint(func(o *Order) { o.Books.Findings = []string{"mint 58dbfbe4: approved, but costs 100 gold"} }),
-			"✗ loss attention loss: The transaction failed. The game gave back 100 gold. The books found: mint 58dbfbe4: approved, but costs 100 gold."},
+			"✗ loss attention loss: The transaction failed. The game gave back 100 gold. Earlier, the books found: mint 58dbfbe4: approved, but costs 100 gold."},
 
 		// Two outcomes.
 		{mint(func(o *Order) {
