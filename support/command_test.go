@@ -69,8 +69,7 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 		"ended between too soon": {[]string{"-from", day(s.begin), "-to", day(s.begin.Add(time.Minute))}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			printed, err := command(t, s.Orders, "list", c.args...)
-			require.NoError(t, err)
+			printed := ramp.Must(command(t, s.Orders, "list", c.args...))
 			rows := strings.Split(strings.TrimSpace(printed), "\n")[1:]
 			require.Len(t, rows, len(c.want), printed)
 			for i, o := range c.want {
@@ -80,8 +79,7 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 	}
 
 	s.change(mint.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = "", ramp.Intent{}, nil })
-	printed, err := command(t, s.Orders, "list", "-player", "alice")
-	require.NoError(t, err)
+	printed := ramp.Must(command(t, s.Orders, "list", "-player", "alice"))
 	assert.Regexp(t, mint.UUID.String()+"  unknown direction", printed, "a damaged row hides no other")
 	assert.Equal(t, 4, strings.Count(printed, "\n"))
 }
@@ -94,8 +92,7 @@ func TestWaitingOrdersAreCountedByTheirAge(t *testing.T) {
 	s.place(t, s.service.Mint, 1, ramptest.ResultNever())
 	s.place(t, s.service.Burn, 1, ramptest.ResultNever())
 	s.service.Advance(10 * time.Minute)
-	printed, err := command(t, s.Orders, "count")
-	require.NoError(t, err)
+	printed := ramp.Must(command(t, s.Orders, "count"))
 	assert.Equal(t, `WAITING LONGER THAN  MINTS  BURNS
 0s                   2      1
 5m0s                 2      1
@@ -128,15 +125,14 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	s := newShop(t)
 	position := filepath.Join(t.TempDir(), "position")
 	s.place(t, s.service.Mint, 4)
-	printed, err := command(t, s.Orders, "reconcile", "-position", position, "-format", "totals")
-	require.NoError(t, err)
+	printed := ramp.Must(command(t, s.Orders, "reconcile", "-position", position, "-format", "totals"))
 	assert.Contains(t, printed, "orders,gold,mint,taken,item_gold,100\n")
 	end := s.service.Now()
 	s.service.Advance(5 * time.Hour)
 
 	s.place(t, s.service.Mint, 2, ramptest.MintedByStranger())
 	for format, want := range map[string]string{"text": "books from ", "json": `"event_without_order":1`} {
-		printed, err = command(t, s.Orders, "reconcile", "-position", position+".of "+format, "-format", format)
+		printed, err := command(t, s.Orders, "reconcile", "-position", position+".of "+format, "-format", format)
 		assert.EqualError(t, err, "orders and chain disagree; findings: 1")
 		assert.Contains(t, printed, want)
 	}
@@ -147,25 +143,23 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 		cancel()
 	})
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the books do not close","kind":"event_without_order"`)
-	printed, err = command(t, s.Orders, "reconcile", "-position", position, "-format", "totals")
+	printed, err := command(t, s.Orders, "reconcile", "-position", position, "-format", "totals")
 	assert.Error(t, err, "the overlap has the finding again")
 	assert.Contains(t, printed, ",ordered,tokens,2\n", "the first order was in earlier books")
 
 	// The position moves neither backwards nor past what no books are about.
-	kept, err := os.ReadFile(position)
-	require.NoError(t, err)
+	kept := ramp.Must(os.ReadFile(position))
 	s.service.Advance(time.Hour)
 	for _, period := range [][]string{{"-from", "2026-01-01", "-to", "2026-02-01"}, {"-from", s.service.Now().Add(-time.Minute).Format(time.RFC3339)}} {
-		_, err = command(t, s.Orders, "reconcile", append(period, "-position", position)...)
+		_, err := command(t, s.Orders, "reconcile", append(period, "-position", position)...)
 		require.NoError(t, err)
-		now, err := os.ReadFile(position)
-		require.NoError(t, err)
+		now := ramp.Must(os.ReadFile(position))
 		assert.Equal(t, string(kept), string(now))
 	}
 
 	for _, damaged := range []string{"{}", "", "\x00\x00"} {
 		require.NoError(t, os.WriteFile(position, []byte(damaged), 0o600))
-		_, err = command(t, s.Orders, "reconcile", "-position", position)
+		_, err := command(t, s.Orders, "reconcile", "-position", position)
 		assert.ErrorContains(t, err, "is not a position of the books")
 	}
 }
@@ -182,8 +176,7 @@ func TestAReportThatCannotBeWrittenKeepsThePosition(t *testing.T) {
 	position := filepath.Join(t.TempDir(), "position")
 	for _, format := range []string{"text", "json", "totals"} {
 		flags := flag.NewFlagSet("reconcile", flag.ContinueOnError)
-		run, err := support.NewCommand("reconcile", flags)
-		require.NoError(t, err)
+		run := ramp.Must(support.NewCommand("reconcile", flags))
 		require.NoError(t, flags.Parse([]string{"-position", position, "-format", format}))
 		assert.ErrorContains(t, run(t.Context(), s.Orders, nil, full{}), "no space left on device")
 		assert.NoFileExists(t, position)
@@ -224,12 +217,10 @@ func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 		assert.Empty(t, printed)
 	}
-	poor, err := support.New(support.Config{Store: networked{s.store}})
-	require.NoError(t, err)
-	_, err = command(t, poor, "list")
+	poor := ramp.Must(support.New(support.Config{Store: networked{s.store}}))
+	_, err := command(t, poor, "list")
 	assert.EqualError(t, err, "ramp: Config.Store must be a Ledger")
-	poor, err = support.New(support.Config{Store: s.store})
-	require.NoError(t, err)
+	poor = ramp.Must(support.New(support.Config{Store: s.store}))
 	_, err = command(t, poor, "list", "-player", "alice")
 	assert.EqualError(t, err, "ramp: Config.Sessions is required to list the orders of a player")
 }

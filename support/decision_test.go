@@ -26,17 +26,15 @@ var decisions = map[string]func(t *testing.T){
 					place = d.service.Burn
 				}
 				order := d.place(t, place, ramptest.ResultNever())
-				report, err := d.Show(t.Context(), order.UUID)
-				require.NoError(t, err)
+				report := ramp.Must(d.Show(t.Context(), order.UUID))
 				require.Len(t, report.Candidates, 1)
 				require.Empty(t, report.Candidates[0].Unproven)
 				tx := report.Candidates[0].Hash
-				_, err = d.Abandon(t.Context(), order.UUID, alice)
+				_, err := d.Abandon(t.Context(), order.UUID, alice)
 				refuses(t, err, tx)
 				d.log.Reset()
 
-				step, err := d.Finish(t.Context(), order.UUID, tx, alice)
-				require.NoError(t, err)
+				step := ramp.Must(d.Finish(t.Context(), order.UUID, tx, alice))
 				assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
 				assert.Equal(t, effect, step.Effect.Kind)
 				assert.Equal(t, tx.Hex(), step.Order.TxHash)
@@ -45,8 +43,7 @@ var decisions = map[string]func(t *testing.T){
 					[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["tx_hash"], record["effect"], record["new"]})
 
 				after := d.gold
-				step, err = d.Finish(t.Context(), order.UUID, tx, alice)
-				require.NoError(t, err)
+				step = ramp.Must(d.Finish(t.Context(), order.UUID, tx, alice))
 				assert.False(t, step.New)
 				require.NoError(t, d.service.Resend(t.Context(), order), "the result, after all")
 				assert.Equal(t, after, d.gold)
@@ -57,11 +54,10 @@ var decisions = map[string]func(t *testing.T){
 		d := newStudio(t)
 		other := d.place(t, d.service.Mint)
 		order := d.place(t, d.service.Mint, ramptest.StaysPending())
-		report, err := d.Show(t.Context(), order.UUID)
-		require.NoError(t, err)
+		report := ramp.Must(d.Show(t.Context(), order.UUID))
 		require.Len(t, report.Candidates, 1)
 		assert.Equal(t, &other.UUID, report.Candidates[0].EndedOther)
-		_, err = d.Finish(t.Context(), order.UUID, other.TxHash, alice)
+		_, err := d.Finish(t.Context(), order.UUID, other.TxHash, alice)
 		assert.ErrorContains(t, err, "tx_hash has ended order "+other.UUID.String())
 		assert.EqualValues(t, 800, d.gold)
 		_, err = d.Abandon(t.Context(), order.UUID, alice)
@@ -72,11 +68,10 @@ var decisions = map[string]func(t *testing.T){
 		d := newStudio(t)
 		d.proof.Decimals[token] = 19 // it seems to burn a tenth of what it should
 		order := d.place(t, d.service.Burn, ramptest.ResultNever())
-		report, err := d.Show(t.Context(), order.UUID)
-		require.NoError(t, err)
+		report := ramp.Must(d.Show(t.Context(), order.UUID))
 		require.Len(t, report.Candidates, 1)
 		assert.Contains(t, report.Candidates[0].Unproven, ramp.ErrNotProven.Error())
-		_, err = d.Finish(t.Context(), order.UUID, order.TxHash, alice)
+		_, err := d.Finish(t.Context(), order.UUID, order.TxHash, alice)
 		assert.ErrorIs(t, err, ramp.ErrNotProven)
 		_, err = d.Abandon(t.Context(), order.UUID, alice)
 		refuses(t, err, order.TxHash)
@@ -85,31 +80,26 @@ var decisions = map[string]func(t *testing.T){
 		d := newStudio(t)
 		order := d.place(t, d.service.Burn, ramptest.StaysPending())
 		for n, trick := range []ramptest.Trick{ramptest.SelfTransfer, ramptest.Approval, ramptest.FailedCall, ramptest.SignedTransfer, ramptest.FriendsTransfer} {
-			tx, err := d.service.Cheat(t.Context(), order, trick)
-			require.NoError(t, err)
-			report, err := d.Show(t.Context(), order.UUID)
-			require.NoError(t, err)
+			tx := ramp.Must(d.service.Cheat(t.Context(), order, trick))
+			report := ramp.Must(d.Show(t.Context(), order.UUID))
 			assert.Len(t, report.Candidates, max(0, n-2), "what moved a token from or to the player")
 			for _, c := range report.Candidates {
 				assert.NotEmpty(t, c.Unproven)
 				assert.Empty(t, c.Objection)
 			}
-			_, err = d.Finish(t.Context(), order.UUID, tx, alice)
+			_, err := d.Finish(t.Context(), order.UUID, tx, alice)
 			assert.ErrorIs(t, err, ramp.ErrNotProven, "%s", trick)
 		}
-		step, err := d.Abandon(t.Context(), order.UUID, alice)
-		require.NoError(t, err)
+		step := ramp.Must(d.Abandon(t.Context(), order.UUID, alice))
 		assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
 	},
 	"there is none": func(t *testing.T) {
 		d := newStudio(t)
 		order := d.place(t, d.service.Mint, ramptest.StaysPending())
-		report, err := d.Show(t.Context(), order.UUID)
-		require.NoError(t, err)
+		report := ramp.Must(d.Show(t.Context(), order.UUID))
 		assert.Empty(t, report.Candidates)
 		assert.EqualValues(t, 900, d.gold)
-		step, err := d.Abandon(t.Context(), order.UUID, alice)
-		require.NoError(t, err)
+		step := ramp.Must(d.Abandon(t.Context(), order.UUID, alice))
 		assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
 		assert.EqualValues(t, 1000, d.gold)
 
@@ -139,8 +129,7 @@ var decisions = map[string]func(t *testing.T){
 
 // docs/on-call.md has the table. Each row is played, and nothing that is not there.
 func TestEachRowOfTheTableOfDecisions(t *testing.T) {
-	guide, err := os.ReadFile("../docs/on-call.md")
-	require.NoError(t, err)
+	guide := ramp.Must(os.ReadFile("../docs/on-call.md"))
 	table := regexp.MustCompile(`(?m)^\| the candidates \|.*\n\|[-|]+\|\n((?:\|.*\n)+)`).FindSubmatch(guide)
 	require.NotNil(t, table)
 	var rows []string

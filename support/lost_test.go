@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -29,10 +28,8 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	text := "game-1  | " + strings.TrimSuffix(log.String(), "\n") // a line may end with the file
 
 	lost := func(d *studio) []support.Logged {
-		orders, err := support.New(support.Config{Store: d.store})
-		require.NoError(t, err)
-		lost, err := orders.Lost(t.Context(), strings.NewReader(text))
-		require.NoError(t, err)
+		orders := ramp.Must(support.New(support.Config{Store: d.store}))
+		lost := ramp.Must(orders.Lost(t.Context(), strings.NewReader(text)))
 		return lost
 	}
 	assert.Equal(t, []support.Logged{{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,

@@ -207,8 +207,7 @@ func newOrders(t *testing.T, age time.Duration, proof *ramp.Proof) (*support.Ord
 	n := &node{begin: now.Add(-age), head: uint64(age / time.Second), decimals: hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))}
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: server.URL, Retries: -1})
-	require.NoError(t, err)
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: server.URL, Retries: -1}))
 	store := newLedger(t, func(context.Context, ramp.Step) error { return nil })
 	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: []ramp.Product{product},
 		Now: func() time.Time { return now }, Logger: quiet})

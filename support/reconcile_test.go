@@ -142,8 +142,7 @@ func newShop(t *testing.T) *shop {
 // place starts an order of session-1, and lets an hour pass.
 func (s *shop) place(t *testing.T, place placer, tokens int64, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
-	started, err := s.client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
-	require.NoError(t, err)
+	started := ramp.Must(s.client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
 	order, err := place(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(tokens), faults...)
 	require.NoError(t, err)
 	s.service.Advance(time.Hour)
@@ -152,8 +151,7 @@ func (s *shop) place(t *testing.T, place placer, tokens int64, faults ...ramptes
 
 func (s *shop) books(t *testing.T, from, to time.Time) *support.Books {
 	t.Helper()
-	books, err := s.Reconcile(t.Context(), from, to)
-	require.NoError(t, err)
+	books := ramp.Must(s.Reconcile(t.Context(), from, to))
 	return books
 }
 
@@ -177,8 +175,7 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 	books := s.books(t, s.begin, time.Time{})
 	assert.Empty(t, books.Findings)
 	amount := func(text string) support.Amount {
-		a, err := ramp.ParseAmount(text)
-		require.NoError(t, err)
+		a := ramp.Must(ramp.ParseAmount(text))
 		return support.Amount{Amount: a}
 	}
 	none := map[string]support.Amount{}
@@ -385,8 +382,7 @@ func TestReconcileWaitsForResultsAndFinalBlocks(t *testing.T) {
 	assert.Empty(t, before.Findings)
 	strict, err := support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Confirmations: 2000, Products: []ramp.Product{product}})
 	require.NoError(t, err)
-	final, err := strict.Reconcile(t.Context(), s.begin, time.Time{})
-	require.NoError(t, err)
+	final := ramp.Must(strict.Reconcile(t.Context(), s.begin, time.Time{}))
 	assert.Empty(t, final.Findings, "its block has 720 confirmations")
 	assert.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(s.books(t, s.begin, time.Time{})))
 }
@@ -439,8 +435,7 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 	}
 	var totals bytes.Buffer
 	require.NoError(t, books.WriteTotalsCSV(&totals))
-	rows, err := csv.NewReader(&totals).ReadAll()
-	require.NoError(t, err)
+	rows := ramp.Must(csv.NewReader(&totals).ReadAll())
 	var figures []string
 	for _, row := range rows[1:] {
 		figures = append(figures, strings.Join(row[2:], " "))
@@ -452,24 +447,21 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 		"chain " + token.Hex() + " burn events events 1", "chain " + token.Hex() + " burn moved tokens 3",
 	}, figures)
 
-	written, err := json.Marshal(books)
-	require.NoError(t, err)
+	written := ramp.Must(json.Marshal(books))
 	for _, part := range []string{`"moved":"3.92"`, `"waits_with_event":1,`, `"user_address":"` + s.service.Wallet(lost.Session).Hex(), `"tokens":"3"`, `"assets":{"item_gold":"100"}`} {
 		assert.Contains(t, string(written), part)
 	}
 	var read support.Books
 	require.NoError(t, json.Unmarshal(written, &read))
-	again, err := json.Marshal(read)
-	require.NoError(t, err)
+	again := ramp.Must(json.Marshal(read))
 	assert.Equal(t, string(written), string(again), "Go can read them back")
 	assert.Equal(t, text, read.Text())
 }
 
 func TestReconcileNamesWhatIsMissing(t *testing.T) {
 	s := newShop(t)
-	blind, err := support.New(support.Config{Store: networked{s.store}})
-	require.NoError(t, err)
-	_, err = blind.Reconcile(t.Context(), time.Time{}, time.Time{})
+	blind := ramp.Must(support.New(support.Config{Store: networked{s.store}}))
+	_, err := blind.Reconcile(t.Context(), time.Time{}, time.Time{})
 	assert.EqualError(t, err, "ramp: Config.Chain is required; Config.Store must be a Ledger; Config.Products is required; from is required")
 	s.service.FailRPC(-32601)
 	_, err = s.Reconcile(t.Context(), s.begin, time.Time{})
@@ -495,8 +487,7 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 			own := n.send(now.Add(-time.Hour), sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 300)}})
 			store.keep(t, ended(burned, ramp.OrderSucceeded, own, now.Add(-50*time.Minute)))
 			stolen := n.send(now.Add(-30*time.Minute), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, friend, 500_000)}})
-			books, err := orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{})
-			require.NoError(t, err)
+			books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))
 			assert.True(t, slices.ContainsFunc(books.Findings, func(f support.Finding) bool { return f.Events[0].TxHash == stolen }), "the mint is listed")
 			want, listed := 1, 1
 			if dust(0).Value.Sign() > 0 {
@@ -520,8 +511,7 @@ func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
 	store.keep(t, right)
 	hour := func() (*support.Books, int) {
 		n.calls = 0
-		books, err := orders.Reconcile(t.Context(), now.Add(-time.Hour-support.Overlap), time.Time{})
-		require.NoError(t, err)
+		books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-time.Hour-support.Overlap), time.Time{}))
 		return books, n.calls
 	}
 	_, without := hour()

@@ -81,11 +81,9 @@ func newStudio(t *testing.T) *studio {
 func (s *studio) open(t *testing.T, blockTime time.Duration) {
 	t.Helper()
 	s.store = newLedger(t, s.apply)
-	key, err := ramp.TextKey("my_secret_salt_value_!@#$%^&*")
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey("my_secret_salt_value_!@#$%^&*"))
 	s.key = key
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	s.service = ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff, BlockTime: blockTime})
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.store, Key: key, Signer: signer, OnConflict: s.conflict,
 		Now: s.service.Now, Logger: quiet})
@@ -122,8 +120,7 @@ type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ram
 // place starts an order, and lets its transaction end.
 func (d *studio) place(t *testing.T, by placer, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
-	started, err := d.client.Initialize(t.Context(), request())
-	require.NoError(t, err)
+	started := ramp.Must(d.client.Initialize(t.Context(), request()))
 	order, err := by(t.Context(), started.UUID, ramp.Session{ID: d.session, Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
 		append(faults, ramptest.TransactionType(7))...)
 	require.NoError(t, err)
@@ -144,12 +141,10 @@ func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 	d.mint(t) // of the same player, an hour ago
 	lost := d.mint(t, ramptest.ResultNever())
 	for _, fault := range []ramptest.Fault{ramptest.TransactionFails(), ramptest.StaysPending()} {
-		report, err := d.Show(t.Context(), d.mint(t, fault))
-		require.NoError(t, err)
+		report := ramp.Must(d.Show(t.Context(), d.mint(t, fault)))
 		assert.Empty(t, report.Candidates, "it moved nothing")
 	}
-	report, err := d.Show(t.Context(), lost)
-	require.NoError(t, err)
+	report := ramp.Must(d.Show(t.Context(), lost))
 	require.Len(t, report.Candidates, 1)
 	c := report.Candidates[0]
 	assert.Equal(t, "", c.Unproven)
@@ -158,8 +153,7 @@ func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 	assert.Equal(t, d.service.Payer(), c.Evidence.FeePayer)
 	assert.WithinDuration(t, d.service.Now(), report.LastTime, time.Second)
 
-	text, err := json.Marshal(report)
-	require.NoError(t, err)
+	text := ramp.Must(json.Marshal(report))
 	var read support.Report
 	require.NoError(t, json.Unmarshal(text, &read))
 	assert.Equal(t, report, &read, "Go can read it back")
@@ -203,8 +197,7 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 		assert.EqualError(t, err, "ramp: Decision.Who is required")
 		_, err = d.Finish(t.Context(), id, common.Hash{1}, decided)
 		assert.ErrorIs(t, err, ramp.ErrNotFound, "no such transaction")
-		blind, err := support.New(support.Config{Store: d.store, Logger: quiet})
-		require.NoError(t, err)
+		blind := ramp.Must(support.New(support.Config{Store: d.store, Logger: quiet}))
 		_, err = blind.Finish(t.Context(), id, common.Hash{1}, decided)
 		assert.EqualError(t, err, "ramp: Config.Chain is required")
 		_, err = support.New(support.Config{Store: d.store, Chain: d.chain})
@@ -212,8 +205,7 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 		_, err = support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &ramp.Proof{}})
 		assert.ErrorContains(t, err, "Config.Proof.Payers is required, unless AnyFailure is set")
 
-		report, err := d.Show(t.Context(), id)
-		require.NoError(t, err)
+		report := ramp.Must(d.Show(t.Context(), id))
 		strict, err := support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &d.proof, Confirmations: 1_000_000, Logger: quiet})
 		require.NoError(t, err)
 		_, err = strict.Finish(t.Context(), id, report.Candidates[0].Hash, decided)
@@ -226,14 +218,12 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	d := newStudio(t)
 	id := d.mint(t, ramptest.ResultNever())
-	other, err := support.New(support.Config{Store: d.store, ProjectID: "project-2", Logger: quiet})
-	require.NoError(t, err)
-	_, err = other.Show(t.Context(), id)
+	other := ramp.Must(support.New(support.Config{Store: d.store, ProjectID: "project-2", Logger: quiet}))
+	_, err := other.Show(t.Context(), id)
 	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
 	_, err = other.Abandon(t.Context(), id, support.Decision{Who: "alice", Reason: "case 20"})
 	assert.ErrorIs(t, err, ramp.ErrOrderConflict)
-	live, err := support.New(support.Config{Store: networked{d.store}, Network: ramp.Mainnet})
-	require.NoError(t, err)
+	live := ramp.Must(support.New(support.Config{Store: networked{d.store}, Network: ramp.Mainnet}))
 	_, err = live.Show(t.Context(), id)
 	assert.ErrorContains(t, err, "network")
 	assert.EqualValues(t, 900, d.gold)

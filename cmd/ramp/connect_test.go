@@ -42,17 +42,14 @@ func contacted(t *testing.T, answer string, args ...string) (int, string) {
 }
 
 func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
-	text, err := ramp.TextKey(consoleKey)
-	require.NoError(t, err)
-	decoded, err := ramp.Base64URLKey(consoleKey)
-	require.NoError(t, err)
+	text := ramp.Must(ramp.TextKey(consoleKey))
+	decoded := ramp.Must(ramp.Base64URLKey(consoleKey))
 	for _, test := range []struct {
 		key                ramp.HMACKey
 		accepted, rejected string
 	}{{text, "ramp.TextKey", "ramp.Base64URLKey"}, {decoded, "ramp.Base64URLKey", "ramp.TextKey"}} {
 		game := &counting{}
-		signer, err := ramp.NewKeySigner(validatorKey)
-		require.NoError(t, err)
+		signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 		handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Terms: anyTerms, Key: test.key, Signer: signer})
 		require.NoError(t, err)
 		server := httptest.NewServer(handler)
@@ -80,8 +77,7 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 		assert.Contains(t, out, "ok     validator          "+testValidator+"\n")
 		assert.Zero(t, game.calls.Load(), "nothing reached the game's orders")
 
-		other, err := ramp.TextKey("another key")
-		require.NoError(t, err)
+		other := ramp.Must(ramp.TextKey("another key"))
 		status, out = contacted(t, "", "-url", service.URL(), "-game", serveKey(t, other), "-session", "session-2")
 		assert.Equal(t, 1, status)
 		assert.Contains(t, out, "WRONG  game               GET /api/assets: HTTP 401 no: [redacted]: is -session the session of $RAMP_ACCESS_TOKEN?\n"+
@@ -111,8 +107,7 @@ func (g *counting) Result(context.Context, ramp.Session, *ramp.Result) error {
 
 func serveKey(t *testing.T, key ramp.HMACKey) string {
 	t.Helper()
-	signer, err := ramp.NewKeySigner(validatorKey)
-	require.NoError(t, err)
+	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game{}, Terms: anyTerms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	mux := http.NewServeMux()
@@ -124,8 +119,7 @@ func serveKey(t *testing.T, key ramp.HMACKey) string {
 
 // The failures of section 7.1, byte for byte.
 func TestConnectUnderstandsTheFailuresOfTheService(t *testing.T) {
-	text, err := ramp.TextKey(consoleKey)
-	require.NoError(t, err)
+	text := ramp.Must(ramp.TextKey(consoleKey))
 	for _, test := range []struct {
 		right, wrong string // the answers to the text of the key, and to its other reading
 		want         []string

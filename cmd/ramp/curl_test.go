@@ -24,8 +24,7 @@ import (
 // the page demands, and returns the answer that curl prints.
 func (d *desktop) shell(t *testing.T, command, token string) (status int, body string) {
 	t.Helper()
-	here, err := os.Executable()
-	require.NoError(t, err)
+	here := ramp.Must(os.Executable())
 	bin := t.TempDir()
 	require.NoError(t, os.Symlink(here, filepath.Join(bin, "ramp"))) // see TestMain
 	sh := exec.CommandContext(t.Context(), "sh", "-c", command)
@@ -39,19 +38,16 @@ func (d *desktop) shell(t *testing.T, command, token string) (status int, body s
 	answer, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(out)), nil)
 	require.NoError(t, err, "%s", out)
 	defer answer.Body.Close()
-	read, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	read := ramp.Must(io.ReadAll(answer.Body))
 	return answer.StatusCode, string(read)
 }
 
 // page returns the HTML of a page.
 func (d *desktop) page(t *testing.T, path string) string {
 	t.Helper()
-	answer, err := http.Get(d.API + path)
-	require.NoError(t, err)
+	answer := ramp.Must(http.Get(d.API + path))
 	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	body := ramp.Must(io.ReadAll(answer.Body))
 	return string(body)
 }
 
@@ -72,14 +68,11 @@ func TestTheCurlCommandsOfThePagesWork(t *testing.T) {
 	}
 	d := newDesktop(t, "-speed", "0")
 	d.shop.session, d.shop.asset = `it's $(id) \ "session" & 1`, `it's "gold" \ $HOME`
-	key, err := ramp.TextKey(testKey)
-	require.NoError(t, err)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key})
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey(testKey))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key}))
 	terms := request()
 	terms.Intent.Materials[0].ID = d.shop.asset
-	issued, err := client.Initialize(t.Context(), terms)
-	require.NoError(t, err)
+	issued := ramp.Must(client.Initialize(t.Context(), terms))
 	id := issued.UUID.String()
 	status, _, errs := d.ramp(t, "trigger", "mint", "-uuid", id, "-session", d.shop.session+"="+testToken,
 		"-fault", "wrong-hmac=validate", "-fault", "missing-hmac=validate", "-fault", "tampered-body=result")

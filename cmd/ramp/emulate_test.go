@@ -70,8 +70,7 @@ func meanwhile(call func() error) <-chan error {
 // initialize returns a call of the game with a key of the console.
 func initialize(t *testing.T, api string, key ramp.HMACKey) func() error {
 	t.Helper()
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: api, Key: key})
-	require.NoError(t, err)
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: api, Key: key}))
 	return func() error { _, err := client.Initialize(context.Background(), request()); return err }
 }
 
@@ -109,13 +108,11 @@ func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 		t.Setenv("RAMP_HMAC_KEY", "")
 		t.Setenv("RAMP_VALIDATOR_KEY", "")
 		s, lines, _ := beginJSON(t, "-game", game.URL, "-key-encoding", encoding)
-		signer, err := ramp.NewKeySigner(s.ValidatorKey)
-		require.NoError(t, err)
+		signer := ramp.Must(ramp.NewKeySigner(s.ValidatorKey))
 		assert.Equal(t, s.Validator, signer.Address())
 		assert.Equal(t, s.API+"/rpc/testnet", s.Testnet)
 
-		key, err := read(s.HMACKey)
-		require.NoError(t, err)
+		key := ramp.Must(read(s.HMACKey))
 		initialized := meanwhile(initialize(t, s.API, key))
 		require.True(t, lines.Scan())
 		var e ramptest.Event
@@ -154,8 +151,7 @@ func TestEmulateTakesKeys(t *testing.T) {
 	assert.Contains(t, printed, "Calls GET /api/assets, POST /api/validate, POST /api/result at http://127.0.0.1:1\n")
 	assert.Contains(t, printed, "export RAMP_API_URL="+address+" RAMP_FRONTEND_URL="+address+"\n")
 	assert.NotContains(t, printed, "my_secret", "a key that was given is not printed")
-	key, err := ramp.Base64URLKey("my_secret_salt_value")
-	require.NoError(t, err)
+	key := ramp.Must(ramp.Base64URLKey("my_secret_salt_value"))
 	initialized := meanwhile(initialize(t, address, key))
 	require.True(t, lines.Scan())
 	assert.Regexp(t, `^\d\d:\d\d:\d\d initialize +[0-9a-f]{8} +200  OK$`, lines.Text())
@@ -197,8 +193,7 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 	require.NotNil(t, open, lines.Text())
 	drain(lines)
 	for token, want := range map[string]int{"": 401, open[2]: 200} {
-		answer, err := http.Get(open[1] + "/control?token=" + token)
-		require.NoError(t, err)
+		answer := ramp.Must(http.Get(open[1] + "/control?token=" + token))
 		require.NoError(t, answer.Body.Close())
 		assert.Equal(t, want, answer.StatusCode)
 	}
@@ -284,8 +279,7 @@ func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 
 func TestEmulateWritesErrorsToStderr(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "")
-	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	busy := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	defer busy.Close()
 	var out, errs bytes.Buffer
 	assert.Equal(t, 2, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-json", "-listen", busy.Addr().String()}, &out, &errs))

@@ -182,24 +182,19 @@ func TestALostAnswerIsNoFailure(t *testing.T) {
 func TestTriggerTakesThePageOfTheGame(t *testing.T) {
 	d := newDesktop(t, "-speed", "5")              // a UUID holds for a minute
 	t.Setenv("RAMP_API_URL", "http://127.0.0.1:1") // the page says where its emulator is
-	key, err := ramp.TextKey(testKey)
-	require.NoError(t, err)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key})
-	require.NoError(t, err)
-	issued, err := client.Initialize(t.Context(), request())
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey(testKey))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key}))
+	issued := ramp.Must(client.Initialize(t.Context(), request()))
 	page, err := ramp.ExchangeURL(d.Front, ramp.ExchangeParams{UUID: issued.UUID, SessionID: "session-1",
 		AccessToken: ramp.NewAccessToken(testToken), Network: ramp.Testnet})
 	require.NoError(t, err)
-	body, err := json.Marshal(map[string]string{"url": page})
-	require.NoError(t, err)
+	body := ramp.Must(json.Marshal(map[string]string{"url": page}))
 	var out, errs bytes.Buffer
 	status := trigger(t.Context(), []string{"mint", "-page", "-", "-wait"}, stdio{bytes.NewReader(body), &out, &errs})
 	assert.Equal(t, 0, status, errs.String())
 	assert.Contains(t, out.String(), issued.UUID.String()+"  DONE")
 	t.Setenv("RAMP_ACCESS_TOKEN", testToken)
-	issued, err = client.Initialize(t.Context(), request())
-	require.NoError(t, err)
+	issued = ramp.Must(client.Initialize(t.Context(), request()))
 	status, said, problem := d.ramp(t, "trigger", "mint", "-uuid", issued.UUID.String(), "-session", "session-1")
 	assert.Equal(t, 0, status, problem)
 	assert.Contains(t, said, issued.UUID.String())
@@ -297,8 +292,7 @@ func TestCommandsRejectWhatMakesNoSense(t *testing.T) {
 }
 
 func TestSignPrintsTheHMACOfItsInput(t *testing.T) {
-	key, err := ramp.Base64URLKey("a2V5")
-	require.NoError(t, err)
+	key := ramp.Must(ramp.Base64URLKey("a2V5"))
 	t.Setenv("RAMP_HMAC_KEY", "a2V5")
 	t.Setenv("RAMP_HMAC_KEY_ENCODING", "base64url")
 	var out bytes.Buffer

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 func TestAnEmulatorSurvivesARestart(t *testing.T) {
@@ -24,11 +25,9 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	require.Equal(t, 0, status, errs)
 	id := out[:36]
 	stop()
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := ramp.Must(os.Stat(path))
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	files, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
+	files := ramp.Must(os.ReadDir(filepath.Dir(path)))
 	assert.Len(t, files, 2, "the file and its lock")
 
 	second, lines, _ := beginJSON(t, append(console, "-state", path, "-game", game, "-speed", "0")...)
@@ -69,8 +68,7 @@ func TestEmulateRejectsAFileOfSomethingElse(t *testing.T) {
 		var errs bytes.Buffer
 		assert.Equal(t, 2, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0", "-state", path}, io.Discard, &errs))
 		assert.Regexp(t, "-state .*is not a state file", errs.String())
-		left, err := os.ReadFile(path)
-		require.NoError(t, err)
+		left := ramp.Must(os.ReadFile(path))
 		assert.Equal(t, text, string(left), "it is not overwritten")
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 var updateAPI = flag.Bool("update-api", false, "write testdata/api.txt anew")
@@ -30,8 +31,7 @@ func TestExportedAPI(t *testing.T) {
 	if *updateAPI {
 		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
+	want := ramp.Must(os.ReadFile(file))
 	if got == string(want) {
 		return
 	}
@@ -56,8 +56,7 @@ func TestExportedAPI(t *testing.T) {
 func exportedAPI(t *testing.T) string {
 	t.Helper()
 	fset := token.NewFileSet()
-	pkg, err := doc.NewFromFiles(fset, sources(t, fset), module)
-	require.NoError(t, err)
+	pkg := ramp.Must(doc.NewFromFiles(fset, sources(t, fset), module))
 
 	var out strings.Builder
 	write := func(node ast.Node) {
@@ -114,14 +113,12 @@ var spaces = regexp.MustCompile(`(\S)[ \t]+`)
 // sources parses the files of the package.
 func sources(t *testing.T, fset *token.FileSet) (files []*ast.File) {
 	t.Helper()
-	names, err := filepath.Glob("*.go")
-	require.NoError(t, err)
+	names := ramp.Must(filepath.Glob("*.go"))
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution|parser.ParseComments)
-		require.NoError(t, err)
+		file := ramp.Must(parser.ParseFile(fset, name, nil, parser.SkipObjectResolution|parser.ParseComments))
 		files = append(files, file)
 	}
 	return files

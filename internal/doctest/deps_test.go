@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 const module = "github.com/token-ramp/ramp-go"
@@ -140,11 +141,9 @@ func TestTestifyStaysInTests(t *testing.T) {
 			return nil
 		}
 		files++
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		require.NoError(t, err)
+		file := ramp.Must(parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly))
 		for _, spec := range file.Imports {
-			name, err := strconv.Unquote(spec.Path.Value)
-			require.NoError(t, err)
+			name := ramp.Must(strconv.Unquote(spec.Path.Value))
 			assert.False(t, strings.HasPrefix(name, "github.com/stretchr/"), "%s imports %s", path, name)
 		}
 		return nil
@@ -156,8 +155,7 @@ func TestGoModLocksNobodyOut(t *testing.T) {
 	t.Chdir(root)
 	command := exec.Command("go", "mod", "edit", "-json")
 	command.Env = append(os.Environ(), "GOWORK=off")
-	out, err := command.Output()
-	require.NoError(t, err)
+	out := ramp.Must(command.Output())
 	var mod struct {
 		Module    struct{ Path string }
 		Go        string
@@ -183,8 +181,7 @@ func TestGoModLocksNobodyOut(t *testing.T) {
 	slices.Sort(direct)
 	assert.Equal(t, []string{"github.com/ethereum/go-ethereum", "github.com/google/uuid", "github.com/stretchr/testify"}, direct)
 
-	text, err := os.ReadFile("go.mod")
-	require.NoError(t, err)
+	text := ramp.Must(os.ReadFile("go.mod"))
 	assert.Contains(t, string(text), "\ngo 1.25.0\n")
 	assert.NotContains(t, string(text), "toolchain")
 }

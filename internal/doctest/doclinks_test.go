@@ -17,6 +17,7 @@ import (
 	_ "github.com/jackc/pgx/v5" // comments link to its names
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // goPackage is what doc links of one package can lead to.
@@ -106,10 +107,8 @@ func (all goPackages) imported(t *testing.T, folder, at string) *goPackage {
 	if p := all[at]; p != nil {
 		return p
 	}
-	folder, err := filepath.Abs(folder)
-	require.NoError(t, err)
-	found, err := build.Import(at, folder, 0)
-	require.NoError(t, err)
+	folder = ramp.Must(filepath.Abs(folder))
+	found := ramp.Must(build.Import(at, folder, 0))
 	for _, name := range found.GoFiles {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, name), nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
@@ -181,8 +180,7 @@ import "log/slog"
 // [D], but a[B] and [b] are no links.
 type A struct{ B slog.Level } // [errors.Isnt]
 `
-	file, err := parser.ParseFile(token.NewFileSet(), "x.go", text, parser.ParseComments)
-	require.NoError(t, err)
+	file := ramp.Must(parser.ParseFile(token.NewFileSet(), "x.go", text, parser.ParseComments))
 	all := goPackages{}
 	all.add(".", file)
 	checked, broken := all.brokenDocLinks(t, ".", file)

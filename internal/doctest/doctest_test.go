@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 const root = "../.."
@@ -24,12 +25,10 @@ func documents(t *testing.T) []string {
 	t.Helper()
 	var paths []string
 	for _, pattern := range []string{"*.md", "docs/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		require.NoError(t, err)
+		found := ramp.Must(filepath.Glob(filepath.Join(root, pattern)))
 		require.NotEmpty(t, found)
 		for _, file := range found {
-			path, err := filepath.Rel(root, file)
-			require.NoError(t, err)
+			path := ramp.Must(filepath.Rel(root, file))
 			paths = append(paths, filepath.ToSlash(path))
 		}
 	}
@@ -38,8 +37,7 @@ func documents(t *testing.T) []string {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
-	require.NoError(t, err)
+	text := ramp.Must(os.ReadFile(filepath.Join(root, path)))
 	return string(text)
 }
 
@@ -80,8 +78,7 @@ func TestGoBlocksCompileAndRun(t *testing.T) {
 			continue
 		}
 		folder := strings.ToLower(strings.TrimSuffix(filepath.Base(document), ".md"))
-		harness, err := filepath.Abs(filepath.Join(folder, "blocks_test.go"))
-		require.NoError(t, err)
+		harness := ramp.Must(filepath.Abs(filepath.Join(folder, "blocks_test.go")))
 		text, err := os.ReadFile(harness)
 		require.NoError(t, err, "%s has Go blocks: write a harness for them", document)
 		composed := filepath.Join(t.TempDir(), "blocks_test.go")
@@ -89,8 +86,7 @@ func TestGoBlocksCompileAndRun(t *testing.T) {
 		overlay["Replace"][harness] = composed
 		packages = append(packages, "./"+folder)
 	}
-	description, err := json.Marshal(overlay)
-	require.NoError(t, err)
+	description := ramp.Must(json.Marshal(overlay))
 	file := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(file, description, 0o600))
 	out, err := exec.CommandContext(t.Context(), "go", append(append(arguments, file), packages...)...).CombinedOutput()
@@ -110,8 +106,7 @@ func compose(t *testing.T, path, harness string, found []block) []byte {
 		require.GreaterOrEqual(t, i, 0, "%s: no Go block of the document begins with %q", path, begins)
 		require.False(t, used[i], "%s: two places for %q", path, begins)
 		used[i] = true
-		document, err := filepath.Abs(filepath.Join(root, found[i].document))
-		require.NoError(t, err)
+		document := ramp.Must(filepath.Abs(filepath.Join(root, found[i].document)))
 		// Code that the documents show for PostgreSQL runs on SQLite, which needs no server.
 		text := strings.ReplaceAll(found[i].text, "ramp.PostgreSQL", "ramp.SQLite")
 		fmt.Fprintf(&composed, "%s\n//line %s:%d\n%s//line %s:%d", harness[end:m[0]], document, found[i].line, text,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 var (
@@ -95,15 +96,13 @@ func TestEverySectionThatACommentCitesExists(t *testing.T) {
 	for _, m := range headings.FindAllStringSubmatch(read(t, "docs/interface.md"), -1) {
 		sections[m[1]] = true
 	}
-	files, err := filepath.Glob(root + "/*.go")
-	require.NoError(t, err)
+	files := ramp.Must(filepath.Glob(root + "/*.go"))
 	for _, document := range documents(t) {
 		files = append(files, filepath.Join(root, document))
 	}
 	found := 0
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := ramp.Must(os.ReadFile(file))
 		for _, m := range cited.FindAllStringSubmatch(string(text), -1) {
 			assert.True(t, sections[m[1]], "%s cites interface %s", filepath.Base(file), m[1])
 			found++

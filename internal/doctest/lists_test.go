@@ -19,8 +19,7 @@ import (
 // packageSource returns the text of the package, without its tests.
 func packageSource(t *testing.T) string {
 	t.Helper()
-	files, err := filepath.Glob(root + "/*.go")
-	require.NoError(t, err)
+	files := ramp.Must(filepath.Glob(root + "/*.go"))
 	var source strings.Builder
 	for _, file := range files {
 		if !strings.HasSuffix(file, "_test.go") {

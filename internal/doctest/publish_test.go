@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 const changelog = `# Changelog
@@ -49,8 +50,7 @@ type repository struct {
 func newRepository(t *testing.T) *repository {
 	r := &repository{t, t.TempDir()}
 	origin := t.TempDir()
-	script, err := os.ReadFile(".ci/release")
-	require.NoError(t, err)
+	script := ramp.Must(os.ReadFile(".ci/release"))
 	r.write(".ci/release", string(script))
 	r.write(".ci/run", "#!/bin/sh\n")
 	r.write("CHANGELOG.md", changelog)
@@ -207,8 +207,7 @@ func modules(t *testing.T) []string {
 
 func TestEveryModuleIsKeptUpToDate(t *testing.T) {
 	t.Chdir(root)
-	text, err := os.ReadFile(".github/dependabot.yml")
-	require.NoError(t, err)
+	text := ramp.Must(os.ReadFile(".github/dependabot.yml"))
 	var listed []string
 	for _, entry := range strings.Split(string(text), "- package-ecosystem: ")[1:] {
 		if !strings.HasPrefix(entry, "gomod\n") {
@@ -263,8 +262,7 @@ func TestPromisedReleasesOfGoAreTested(t *testing.T) {
 	t.Chdir(root)
 	release := regexp.MustCompile(`\b1\.[0-9]+`)
 	releases := func(file, line string) []string {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
+		text := ramp.Must(os.ReadFile(file))
 		found := regexp.MustCompile(line).Find(text)
 		require.NotNil(t, found, "%s has no line %s", file, line)
 		all := release.FindAllString(strings.ReplaceAll(string(found), "go1", "1"), -1)

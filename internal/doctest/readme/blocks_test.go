@@ -41,8 +41,7 @@ func page(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil
 // open returns a database with one character, who has 1000 gold and no gems.
 func open(t *testing.T) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "game.db")+"?_txlock=immediate")
-	require.NoError(t, err)
+	db := ramp.Must(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "game.db")+"?_txlock=immediate"))
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxOpenConns(1)
 	for _, statement := range []string{
@@ -50,8 +49,7 @@ func open(t *testing.T) *sql.DB {
 		"CREATE TABLE balances (player TEXT, asset TEXT, amount INTEGER NOT NULL)",
 		"INSERT INTO balances VALUES ('" + session.ID + "', 'gold', 1000)",
 	} {
-		_, err := db.Exec(statement)
-		require.NoError(t, err)
+		ramp.Must(db.Exec(statement))
 	}
 	return db
 }
@@ -76,8 +74,7 @@ func TestTheTestOfTheREADME(t *testing.T) {
 		// block: store := ramp.Must(ramp.NewSQLStore(
 		require.ErrorIs(t, err, ramp.ErrUnreachable, "Check looks for the node")
 		config := ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer, OnConflict: page, Chain: node}
-		handler, err = ramp.NewHandler(config)
-		require.NoError(t, err)
+		handler = ramp.Must(ramp.NewHandler(config))
 		require.NoError(t, handler.Check(ctx))
 		return handler
 	}
@@ -86,8 +83,7 @@ func TestTheTestOfTheREADME(t *testing.T) {
 	require.Contains(t, service.Timeline(), "#2   200  success")
 
 	// An asset without a row is a declined order, not an error of SQL.
-	started, err = client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gem"})
-	require.NoError(t, err)
+	started = ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gem"}))
 	_, err = service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1))
 	require.ErrorContains(t, err, "INVALID_BALANCE")
 }
