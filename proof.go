@@ -110,9 +110,9 @@ func (p Proof) Check(order *Order, transaction *Transaction, receipt *Receipt) (
 	case user == token || p.burns(user) || slices.Contains(p.Payers, user):
 		return missing("the order must have one token contract, and a user that is not the token, the ramp or the zero address")
 	case doubtful && !slices.Contains(p.Payers, e.From) && (e.FeePayer == common.Address{} || !slices.Contains(p.Payers, e.FeePayer)):
-		return missing("neither its sender %s nor its fee payer %s is an account of the ramp", e.From, e.FeePayer)
+		return missing("neither its sender %s nor its fee payer %s is one of Proof.Payers", e.From, e.FeePayer)
 	case doubtful && len(p.Contracts) > 0 && (e.To == nil || !slices.Contains(p.Contracts, *e.To)):
-		return missing("it went to no contract of the ramp")
+		return missing("it went to none of Proof.Contracts")
 	case e.Succeeded && order.Direction == Mint && e.Units.Sign() <= 0:
 		return missing("it transfers no token %s to the user %s", token, user)
 	case !e.Succeeded || order.Direction == Mint:

@@ -172,12 +172,12 @@ func TestWhatATransactionProves(t *testing.T) {
 
 		"a failure of the ramp":                        {failed: true},
 		"a failure that the ramp paid for":             {sent: sent(proofUser, rampAccount, &rampBridge), failed: true},
-		"a failure of the player":                      {sent: sent(proofUser, nobody, &rampBridge), failed: true, want: "neither its sender"},
-		"a failure of the ramp elsewhere":              {sent: sent(rampAccount, nobody, &stranger), failed: true, want: "no contract of the ramp"},
-		"a failed creation by the ramp":                {sent: sent(rampAccount, nobody, nil), failed: true, want: "no contract of the ramp"},
+		"a failure of the player":                      {sent: sent(proofUser, nobody, &rampBridge), failed: true, want: "is one of Proof.Payers"},
+		"a failure of the ramp elsewhere":              {sent: sent(rampAccount, nobody, &stranger), failed: true, want: "none of Proof.Contracts"},
+		"a failed creation by the ramp":                {sent: sent(rampAccount, nobody, nil), failed: true, want: "none of Proof.Contracts"},
 		"a failure of anybody, if any will do":         {proof: &anyFailure, sent: sent(stranger, nobody, nil), failed: true},
 		"a failure of the ramp, contracts not known":   {proof: &ramp.Proof{Payers: []common.Address{rampAccount}}, sent: sent(rampAccount, nobody, nil), failed: true},
-		"a failure without a payer, who is not listed": {proof: &ramp.Proof{Payers: []common.Address{nobody}}, sent: sent(proofUser, nobody, &rampBridge), failed: true, want: "neither its sender"},
+		"a failure without a payer, who is not listed": {proof: &ramp.Proof{Payers: []common.Address{nobody}}, sent: sent(proofUser, nobody, &rampBridge), failed: true, want: "is one of Proof.Payers"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := mintRequest()
