@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -640,7 +641,11 @@ func (s *Service) report() string {
 	}
 	for _, o := range slices.Backward(s.orders.all()) {
 		if v := s.orders.verdict(o); v.Attention && !named[o.UUID] {
-			lines = append(lines, fmt.Sprintf("ramptest: %s %s: %s", o.trade().direction, shortUUID(o.UUID), v.Said))
+			line := fmt.Sprintf("ramptest: %s %s: %s", o.trade().direction, shortUUID(o.UUID), v.Said)
+			if o.delivery.now().Status == http.StatusInternalServerError {
+				line += s.orders.hint(o)
+			}
+			lines = append(lines, line)
 		}
 	}
 	return strings.Join(lines, "\n") + applyHint(found)

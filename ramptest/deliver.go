@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"sync"
 	"time"
@@ -286,9 +287,8 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 		a, err = s.game.play(ctx, c, script, checkResult)
 	}
 	lost := errors.Is(err, ErrLostAnswer)
-	_, chain := s.record.last(func(e *Event) bool { return e.Kind == KindRPC })
-	if chain && a != nil && a.status == http.StatusInternalServerError && c.onChain == Failed && o.tx != nil && o.tx.Kind != sponsored {
-		err = fmt.Errorf("%w (the player paid for this failed transaction of type %#x: a game with ramp.Proof accepts only those of the ramp, as TransactionType(7) makes them)", err, o.tx.Kind)
+	if a != nil && a.status == http.StatusInternalServerError {
+		err = fmt.Errorf("%w%s", err, s.hint(o))
 	}
 	if a != nil && !lost {
 		d.Status = a.status
@@ -300,6 +300,24 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 		s.plan(o, d.Next)
 	}
 	return d
+}
+
+// hint says, in parentheses, which setting of a game that asks the chain may be why it answers the
+// result of an order with HTTP 500.
+func (s *orders) hint(o *Order) string {
+	asked, chain := s.record.last(func(e *Event) bool { return e.Kind == KindRPC })
+	outcome, mined := s.outcome(o)
+	switch {
+	case !chain || !mined:
+		return ""
+	case path.Base(asked.Request.Path) != string(o.Network):
+		return fmt.Sprintf(" (the transaction is on %s, but the game asked %s: its ramp.Terms and its ramp.RPC must be for one network)",
+			o.Network, asked.Request.Path)
+	case outcome == Failed && o.tx.Kind != sponsored:
+		return fmt.Sprintf(" (the player paid for this failed transaction of type %#x: a game with ramp.Proof accepts only those of the ramp, "+
+			"as TransactionType(7) makes them)", o.tx.Kind)
+	}
+	return ""
 }
 
 // byHand delivers the result of outcome now and once, if the order allows it.

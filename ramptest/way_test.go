@@ -25,6 +25,7 @@ import (
 type studio struct {
 	service *ramptest.Service
 	client  *ramp.Client
+	chain   *ramp.RPC // without a proof, the server has none
 	test    *judged
 
 	mu      sync.Mutex
@@ -86,10 +87,10 @@ func open(t *testing.T, proof func(*ramptest.Service) *ramp.Proof, wrap func(htt
 	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Settle: -1, Desk: ramptest.Desk{Pages: pages.New}})
 	store := &ramp.MemoryStore{Apply: s.Apply}
 	config := ramp.HandlerConfig{Players: s, Store: store, Terms: anyTerms, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
+	s.chain, err = ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1})
+	require.NoError(t, err)
 	if proof != nil {
-		config.Proof, config.AnyWallet = proof(s.service), true
-		config.Chain, err = ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1})
-		require.NoError(t, err)
+		config.Proof, config.AnyWallet, config.Chain = proof(s.service), true, s.chain
 	}
 	built, err := ramp.NewHandler(config)
 	require.NoError(t, err)
@@ -334,21 +335,43 @@ func (s *studio) place(t *testing.T, place func(*ramptest.Service) placer, fault
 	return o
 }
 
-// A failure that the ramp did not pay for proves nothing, and the usual type of a transaction
-// is one that the player pays for.
-func TestAFailureThatTheRampDidNotPayForNamesItsType(t *testing.T) {
-	s := open(t, func(s *ramptest.Service) *ramp.Proof {
+// A game that asks the chain answers HTTP 500 if its settings are not those of the chain. A
+// delivery and the test name what differs, because the game's log names only what the node says.
+func TestAResultThatTheChainDoesNotConfirmIsExplained(t *testing.T) {
+	proof := func(s *ramptest.Service) *ramp.Proof {
 		return &ramp.Proof{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
-	}, nil)
-	started, err := s.client.Initialize(t.Context(), request())
-	require.NoError(t, err)
-	_, err = s.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), ramptest.TransactionFails())
-	require.NoError(t, err)
-	sent := s.service.Advance(time.Second)
-	require.Len(t, sent, 1)
-	assert.ErrorContains(t, sent[0].Err, "HTTP 500")
-	assert.ErrorContains(t, sent[0].Err, "the player paid for this failed transaction of type 0x2: a game with ramp.Proof accepts only those of the ramp, as TransactionType(7) makes them")
-	assert.Equal(t, int64(900), s.gold)
+	}
+	for _, test := range []struct {
+		name  string
+		wrap  func(http.Handler) http.Handler
+		start ramp.Network
+		fails []ramptest.Fault
+		hint  string
+	}{
+		{"a failure that the ramp did not pay for", nil, ramp.Testnet, []ramptest.Fault{ramptest.TransactionFails()},
+			" (the player paid for this failed transaction of type 0x2: a game with ramp.Proof accepts only those of the ramp, as TransactionType(7) makes them)"},
+		{"another network", instead("/api/result", false, http.StatusInternalServerError), ramp.Mainnet, nil,
+			" (the transaction is on mainnet, but the game asked /rpc/testnet: its ramp.Terms and its ramp.RPC must be for one network)"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := open(t, proof, test.wrap)
+			r := request()
+			r.Intent.Network = test.start
+			started, err := s.client.Initialize(t.Context(), r)
+			require.NoError(t, err)
+			_, err = s.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), test.fails...)
+			require.NoError(t, err)
+			_, err = s.chain.BlockNumber(t.Context()) // as the server would, which waits for 5 seconds for another network
+			require.NoError(t, err)
+			sent := s.service.Advance(time.Second)
+			require.Len(t, sent, 1)
+			assert.ErrorContains(t, sent[0].Err, "HTTP 500")
+			assert.ErrorContains(t, sent[0].Err, test.hint)
+			failed, said := s.test.end()
+			assert.True(t, failed)
+			assert.Contains(t, said, "The game answered HTTP 500."+test.hint)
+		})
+	}
 }
 
 // An identifier in right-to-left text reorders neither sentences nor lists.
