@@ -62,10 +62,5 @@ func (c *clock) pass(ctx context.Context, d time.Duration) {
 		c.jump(c.now().Add(d))
 		return
 	}
-	timer := time.NewTimer(time.Duration(float64(d) / c.speed))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	wait(ctx, time.Duration(float64(d)/c.speed))
 }

@@ -191,7 +191,7 @@ func (c *call) header() http.Header {
 			"X-Dapp-SessionID":     {c.session.ID},
 		}
 	}
-	header := map[string][]string{
+	header := http.Header{
 		"Content-Type":         {"application/json"},
 		"x-dapp-authorization": {bearer},
 		"x-dapp-sessionid":     {c.session.ID},
@@ -308,20 +308,20 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 		return nil, nil, fmt.Errorf("ramptest: %w", err)
 	}
 	request.Header = c.header()
-	response, err := to.client.Do(request)
-	if err != nil && errors.Is(caller.Err(), context.Canceled) {
-		return nil, nil, errCanceled
+	failed := func(how string, err error) (*answer, http.Header, error) {
+		if errors.Is(caller.Err(), context.Canceled) {
+			return nil, nil, errCanceled
+		}
+		return nil, nil, fmt.Errorf("ramptest: the game%s: %w", how, err)
 	}
+	response, err := to.client.Do(request)
 	if err != nil {
-		return nil, nil, fmt.Errorf("ramptest: the game did not answer: %w", err)
+		return failed(" did not answer", err)
 	}
 	defer response.Body.Close()
 	read, err := io.ReadAll(io.LimitReader(response.Body, s.config.MaxBody))
-	if err != nil && errors.Is(caller.Err(), context.Canceled) {
-		return nil, nil, errCanceled
-	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("ramptest: the game's answer was cut off: %w", err)
+		return failed("'s answer was cut off", err)
 	}
 	exactly := func() (json.RawMessage, error) { return exact.JSON(read, fieldNames()...) }
 	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly)}, response.Header, nil

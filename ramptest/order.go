@@ -145,10 +145,10 @@ type orders struct {
 
 // issued is an issued UUID with the terms of its initialize call.
 type issued struct {
-	terms   ramp.InitializeIntent
-	expires time.Time
-	opened  bool // the exchange page was opened
-	lost    int  // validate answers that were lost, see [LostAnswer]
+	Expires time.Time
+	Opened  bool `json:",omitzero"` // the exchange page was opened
+	Lost    int  `json:",omitzero"` // validate answers that were lost, see [LostAnswer]
+	Terms   ramp.InitializeIntent
 }
 
 // reset forgets all UUIDs, orders, jobs and chains.
@@ -171,7 +171,7 @@ func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 	id := uuid.New()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.enter(id, &issued{terms: terms, expires: at.Add(ramp.UUIDValidity)})
+	s.enter(id, &issued{Terms: terms, Expires: at.Add(ramp.UUIDValidity)})
 	s.keeper.touch(id)
 	s.forget()
 	return id
@@ -180,10 +180,10 @@ func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 // enter adds an issued UUID. The caller must hold the lock.
 func (s *orders) enter(id uuid.UUID, known *issued) {
 	s.issued[id] = known
-	if s.newest == nil || known.expires.After(s.newest.expires) {
+	if s.newest == nil || known.Expires.After(s.newest.Expires) {
 		s.newest = known
 	}
-	s.mark(&known.terms)
+	s.mark(&known.Terms)
 }
 
 // mark marks the contract of non-fungible tokens.
@@ -207,10 +207,10 @@ func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent,
 	switch {
 	case !ok:
 		return terms, until, ErrUnknownUUID
-	case (expired || !now.Before(known.expires)) && !s.config.AcceptExpired:
+	case (expired || !now.Before(known.Expires)) && !s.config.AcceptExpired:
 		return terms, until, ErrExpiredUUID
 	default:
-		return known.terms, known.expires, nil
+		return known.Terms, known.Expires, nil
 	}
 }
 
@@ -222,7 +222,7 @@ func (s *orders) issueLike(id uuid.UUID, at time.Time) (uuid.UUID, error) {
 	if known == nil {
 		return uuid.Nil, ErrUnknownUUID
 	}
-	return s.issue(known.terms, at), nil
+	return s.issue(known.Terms, at), nil
 }
 
 // forget drops the oldest finished orders above [Desk.KeepOrders], and the UUIDs
@@ -254,7 +254,7 @@ func (s *orders) forget() {
 	})
 	old := s.clock.now().Add(-24 * time.Hour)
 	maps.DeleteFunc(s.issued, func(id uuid.UUID, known *issued) bool {
-		unused := s.placed[id] == nil && known.expires.Before(old)
+		unused := s.placed[id] == nil && known.Expires.Before(old)
 		if unused {
 			s.keeper.touch(id)
 		}
@@ -273,9 +273,9 @@ func (s *orders) opens(id uuid.UUID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.issued[id]
-	first := known != nil && !known.opened
+	first := known != nil && !known.Opened
 	if first {
-		known.opened = true
+		known.Opened = true
 		s.keeper.touch(id)
 	}
 	return first
@@ -327,7 +327,7 @@ func (s *orders) latest() (terms ramp.InitializeIntent, ok bool) {
 	if s.newest == nil {
 		return terms, false
 	}
-	return s.newest.terms, true
+	return s.newest.Terms, true
 }
 
 // find returns the order that was placed under a UUID, or nil.
@@ -473,11 +473,18 @@ func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
 		return err
 	}
 	_, err := s.ask(ctx, o, &r, callScript{}, fault)
-	switch {
-	case how == sameAgain:
+	if how == sameAgain {
 		return err
+	}
+	return mustReject(err, ErrTwoOrders)
+}
+
+// mustReject returns what is wrong with an answer to a call that the game must reject, with the
+// error of an approval.
+func mustReject(err, approved error) error {
+	switch {
 	case err == nil:
-		return ErrTwoOrders
+		return approved
 	case isRejection(err):
 		return nil
 	default:
@@ -498,14 +505,7 @@ func (s *orders) askOffTerms(ctx context.Context, o *Order, bend bend) (err erro
 		return err
 	}
 	_, err = s.ask(ctx, other, r, callScript{}, offTheTerms)
-	switch {
-	case err == nil:
-		return ErrOffTerms
-	case isRejection(err):
-		return nil
-	default:
-		return err
-	}
+	return mustReject(err, ErrOffTerms)
 }
 
 // copied returns an intent that shares no assets with the given one.
@@ -535,10 +535,10 @@ func (s *orders) loses(id uuid.UUID, limit int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.issued[id]
-	if known.lost >= limit {
+	if known.Lost >= limit {
 		return false
 	}
-	known.lost++
+	known.Lost++
 	s.keeper.touch(id)
 	return true
 }

@@ -381,7 +381,7 @@ func TestAnExpiredUUIDLeadsToANewOne(t *testing.T) {
 	c.service.Advance(6 * time.Minute)
 	form["fault"] = []string{"validate-twice", "reorganized"}
 	form.Set("amount", "7")
-	form.Set("chain", "fail")
+	form.Set("chain", "transaction-fails")
 	for _, expired := range []*http.Response{c.browse(t, http.MethodGet, address, nil), c.browse(t, http.MethodPost, "/exchange", form)} {
 		assert.Equal(t, 410, expired.StatusCode)
 		assert.Contains(t, whole(t, expired), `action="/exchange/again"`)

@@ -8,39 +8,47 @@ import (
 	"time"
 )
 
-// faultForms lists the faults that [ParseFault] reads. argument names the part after
+// faultForm is the form of a fault that [ParseFault] reads. argument names the part after
 // the equals sign; it is empty if there is none.
-var faultForms = []struct {
+type faultForm struct {
 	name, argument, says string
-	make                 func(argument string) (Fault, error)
-}{
-	{"transaction-fails", "", "receipt.status is 0x0", plain(TransactionFails)},
-	{"stays-pending", "", "the transaction is never mined", plain(StaysPending)},
-	{"transaction-type", "NUMBER", "type 0x7 is sponsored; other types are unknown", transactionType},
-	{"reorganized", "", "the block is replaced after the first result", plain(Reorganized)},
-	{"reorganized-unnoticed", "", "the same, and the result is sent again unchanged", plain(ReorganizedUnnoticed)},
-	{"result-twice", "", "the result is sent again immediately", plain(ResultTwice)},
-	{"result-at-once", "COUNT", "the result is sent COUNT times at the same time", counted(ResultAtOnce)},
-	{"result-late", "DURATION", "the result is delayed by DURATION", lasting(ResultLate)},
-	{"result-never", "", "the result is not sent", plain(ResultNever)},
-	{"burns-less", "", "the transaction burns one of the token's smallest units less than the order is about", plain(BurnsLess)},
-	{"minted-by-stranger", "", "somebody with the validator key mints the same", plain(MintedByStranger)},
-	{"result-after-next", "", "the result follows that of the next order", plain(ResultAfterNext)},
-	{"without-fee", "", "the result has no fee_rate and no actual", plain(WithoutFee)},
-	{"expired-uuid", "", "the UUID has expired", plain(ExpiredUUID)},
-	{"validate-twice", "", "the validate call is repeated", plain(ValidateTwice)},
-	{"validate-at-once", "COUNT", "the validate call is made COUNT times at the same time", counted(ValidateAtOnce)},
-	{"validate-other-digest", "", "a second validate call with another digest", plain(ValidateOtherDigest)},
-	{"validate-other-amount", "", "a second validate call with other amounts", plain(ValidateOtherAmount)},
-	{"validate-other-token", "", "an order for another token comes first", plain(ValidateOtherToken)},
-	{"validate-other-rate", "", "an order at another rate comes first", plain(ValidateOtherRate)},
-	{"validate-extra-item", "", "an order with an item more comes first", plain(ValidateExtraItem)},
-	{"tampered-body", "CALL", "a call with a changed body comes first", calling(TamperedBody)},
-	{"wrong-hmac", "CALL", "a call with a wrong signature comes first", calling(WrongHMAC)},
-	{"missing-hmac", "CALL", "a call without a signature comes first", calling(MissingHMAC)},
-	{"lost-answer", "CALL", "the answer is lost", calling(LostAnswer)},
-	{"slow-answer", "CALL:DURATION", "the answer takes DURATION", slow},
-	{"unknown-fields", "CALL", "the call has fields that the interface does not have", calling(UnknownFields)},
+	parse                func(argument string) (Fault, error)
+}
+
+// form returns the form of faults like example, which parse makes.
+func form(example Fault, argument, says string, parse func(string) (Fault, error)) faultForm {
+	name, _, _ := strings.Cut(example.name, "=")
+	return faultForm{name, argument, says, parse}
+}
+
+var faultForms = []faultForm{
+	plain(TransactionFails, "receipt.status is 0x0"),
+	plain(StaysPending, "the transaction is never mined"),
+	form(TransactionType(0), "NUMBER", "type 0x7 is sponsored; other types are unknown", transactionType),
+	plain(Reorganized, "the block is replaced after the first result"),
+	plain(ReorganizedUnnoticed, "the same, and the result is sent again unchanged"),
+	plain(ResultTwice, "the result is sent again immediately"),
+	counted(ResultAtOnce, "the result is sent COUNT times at the same time"),
+	form(ResultLate(0), "DURATION", "the result is delayed by DURATION", late),
+	plain(ResultNever, "the result is not sent"),
+	plain(BurnsLess, "the transaction burns one of the token's smallest units less than the order is about"),
+	plain(MintedByStranger, "somebody with the validator key mints the same"),
+	plain(ResultAfterNext, "the result follows that of the next order"),
+	plain(WithoutFee, "the result has no fee_rate and no actual"),
+	plain(ExpiredUUID, "the UUID has expired"),
+	plain(ValidateTwice, "the validate call is repeated"),
+	counted(ValidateAtOnce, "the validate call is made COUNT times at the same time"),
+	plain(ValidateOtherDigest, "a second validate call with another digest"),
+	plain(ValidateOtherAmount, "a second validate call with other amounts"),
+	plain(ValidateOtherToken, "an order for another token comes first"),
+	plain(ValidateOtherRate, "an order at another rate comes first"),
+	plain(ValidateExtraItem, "an order with an item more comes first"),
+	calling(TamperedBody, "a call with a changed body comes first"),
+	calling(WrongHMAC, "a call with a wrong signature comes first"),
+	calling(MissingHMAC, "a call without a signature comes first"),
+	calling(LostAnswer, "the answer is lost"),
+	form(SlowAnswer(OnResult, 0), "CALL:DURATION", "the answer takes DURATION", slow),
+	calling(UnknownFields, "the call has fields that the interface does not have"),
 }
 
 // FaultForms returns the form of each fault that [ParseFault] reads, with a
@@ -70,7 +78,7 @@ func ParseFault(text string) (Fault, error) {
 		if given != (f.argument != "") {
 			return Fault{}, fmt.Errorf("ramptest: the fault must be written %q", strings.TrimSuffix(f.name+"="+f.argument, "="))
 		}
-		fault, err := f.make(argument)
+		fault, err := f.parse(argument)
 		if err != nil {
 			return Fault{}, fmt.Errorf("ramptest: the fault %s=%s: %w", f.name, f.argument, err)
 		}
@@ -100,32 +108,30 @@ func parseFaults(texts []string) ([]Fault, error) {
 	return faults, nil
 }
 
-func plain(fault func() Fault) func(string) (Fault, error) {
-	return func(string) (Fault, error) { return fault(), nil }
+func plain(fault func() Fault, says string) faultForm {
+	return form(fault(), "", says, func(string) (Fault, error) { return fault(), nil })
 }
 
-func counted(fault func(int) Fault) func(string) (Fault, error) {
-	return func(argument string) (Fault, error) {
+func counted(fault func(int) Fault, says string) faultForm {
+	return form(fault(1), "COUNT", says, func(argument string) (Fault, error) {
 		n, err := strconv.Atoi(argument)
 		if err != nil || n < 1 || n > 100 {
 			return Fault{}, fmt.Errorf("COUNT must be a number from 1 to 100")
 		}
 		return fault(n), nil
-	}
+	})
 }
 
-func lasting(fault func(time.Duration) Fault) func(string) (Fault, error) {
-	return func(argument string) (Fault, error) {
-		d, err := parseDuration(argument)
-		return fault(d), err
-	}
-}
-
-func calling(fault func(On) Fault) func(string) (Fault, error) {
-	return func(argument string) (Fault, error) {
+func calling(fault func(On) Fault, says string) faultForm {
+	return form(fault(OnResult), "CALL", says, func(argument string) (Fault, error) {
 		call, err := parseCall(argument)
 		return fault(call), err
-	}
+	})
+}
+
+func late(argument string) (Fault, error) {
+	d, err := parseDuration(argument)
+	return ResultLate(d), err
 }
 
 func slow(argument string) (Fault, error) {

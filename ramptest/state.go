@@ -132,11 +132,8 @@ type savedClock struct {
 
 // savedUUID is the line of a UUID.
 type savedUUID struct {
-	Expires time.Time
-	Opened  bool `json:",omitzero"`
-	Lost    int  `json:",omitzero"`
-	Terms   ramp.InitializeIntent
-	Order   *savedOrder `json:",omitempty"` // nil if none was placed
+	issued
+	Order *savedOrder `json:",omitempty"` // nil if none was placed
 }
 
 type savedOrder struct {
@@ -329,7 +326,7 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
 		o.mu.Unlock()
 		return nil
 	}
-	line := &savedUUID{Expires: known.expires, Opened: known.opened, Lost: known.lost, Terms: known.terms}
+	line := &savedUUID{issued: *known}
 	held := slices.Contains(o.held, order)
 	o.mu.Unlock()
 	if order == nil {
@@ -507,7 +504,7 @@ func (s *Service) restoreOrders(f *StateFile) error {
 		if err != nil {
 			return errors.New("a line has no UUID")
 		}
-		o.enter(id, &issued{terms: line.Terms, expires: line.Expires, opened: line.Opened, lost: line.Lost})
+		o.enter(id, &line.issued)
 		if line.Order == nil {
 			return nil
 		}

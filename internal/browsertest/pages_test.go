@@ -40,8 +40,8 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.sees(gold, "900")
 
 	d.click(`#another`)
-	d.click(`input[name="chain"][value="fail"]`)
-	d.click(`input[name="result"][value="late"]`)
+	d.click(`input[name="chain"][value="transaction-fails"]`)
+	d.click(`input[name="result"][value="result-late=10m"]`)
 	d.click(`#send`)
 	d.holds(`window.wasDue = document.querySelector(".banner").innerText.match(/The result is sent in (9:\d\d)/)?.[1]`)
 	d.holds(`document.querySelector(".banner").innerText.match(/The result is sent in (9:\d\d)/)[1] < wasDue`) // counts down
@@ -58,7 +58,7 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 
 	// A pending transaction has no result that could be sent.
 	d.click(`#another`)
-	d.click(`input[name="chain"][value="never"]`)
+	d.click(`input[name="chain"][value="stays-pending"]`)
 	d.click(`#send`)
 	d.sees(said, "stays pending, as you chose")
 	d.holds(`!document.querySelector("#resend")`)
@@ -67,7 +67,7 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.click(`#fail`)
 	d.sees(said, "The transaction failed. The game gave back 100 item_gold.")
 	d.click(`#another`)
-	d.click(`input[name="chain"][value="never"]`)
+	d.click(`input[name="chain"][value="stays-pending"]`)
 	d.click(`#send`)
 	d.sees(said, "stays pending, as you chose")
 
@@ -436,7 +436,7 @@ func TestAPageNeedsNoScript(t *testing.T) {
 	d.click(`#send`)
 	d.sees("#amount-error", "above 0")
 	d.do(chromedp.SetValue(`#amount`, "1", chromedp.ByQuery))
-	d.click(`input[name="chain"][value="fail"]`)
+	d.click(`input[name="chain"][value="transaction-fails"]`)
 	d.click(`#send`)
 	d.sees(".banner", "Next block at ")
 	d.click(`#fail`)

@@ -49,10 +49,10 @@ func readOrder(e *control.Event) (about aboutOrder) {
 	about.Known = len(assets) > 0
 	for _, a := range assets {
 		row := aboutRow{ID: a.ID, Text: verb + group(a.Amount)}
-		had, known := owned[a.ID]
+		balance, known := owned[a.ID]
 		if known {
-			n, _ := new(big.Rat).SetString(had)
-			row.Text += "; owned " + group(had)
+			n, _ := new(big.Rat).SetString(balance)
+			row.Text += "; owned " + group(balance)
 			row.Short = n != nil && n.Cmp(a.Amount.Rat()) < 0
 		}
 		about.Known, about.Short = about.Known && known, about.Short || row.Short

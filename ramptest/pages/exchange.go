@@ -40,119 +40,34 @@ type termItem struct {
 }
 
 type form struct {
-	Fields                   url.Values // the hidden fields
-	Amount                   string
-	WrongAmount              string // what is wrong with Amount
-	Direction, Chain, Result choice
-	Faults                   []faultGroup
-	FaultsChosen             int
-	Keep                     string // the share of a mint that remains after the fee, as a decimal
-	Received                 string
+	Fields      url.Values // the hidden fields
+	Chosen      url.Values // what the player has chosen
+	Amount      string
+	WrongAmount string // what is wrong with Amount
+	Keep        string // the share of a mint that remains after the fee, as a decimal
+	Received    string
 }
 
-type choice struct {
-	Legend, Name string
-	Options      []option
-}
-
+// option is a fault that can be chosen, in the form that ParseFault reads; "" is none.
 type option struct {
-	Value, Label, Hint string
-	Checked            bool
-	Mints              bool   // of a direction
-	fault              string // as ParseFault reads it; a checkbox has it in Value
+	Type, Name, Value, Label, Hint string
+	Checked                        bool
 }
 
-type faultGroup struct {
-	Legend  string
-	Options []option
+// One returns one of several options of which the player chooses one.
+func (f form) One(name, value, label, hint string) option {
+	return option{"radio", name, value, label, hint, f.Chosen.Get(name) == value}
 }
 
-// usual returns the common choices.
-func usual(chosen url.Values) (direction, chain, result choice) {
-	direction = choice{"What the player does", "do", []option{
-		{Value: "mint", Label: "Mint", Mints: true},
-		{Value: "burn", Label: "Burn"},
-	}}
-	chain = choice{"What the chain does", "chain", []option{
-		{Value: "succeed", Label: "Succeed"},
-		{Value: "fail", Label: "Fail", Hint: "status 0x0", fault: "transaction-fails"},
-		{Value: "never", Label: "Never finish", Hint: "stays pending", fault: "stays-pending"},
-	}}
-	result = choice{"How the result comes", "result", []option{
-		{Value: "once", Label: "Once"},
-		{Value: "twice", Label: "Twice", fault: "result-twice"},
-		{Value: "late", Label: "Late", Hint: "by 10 min", fault: "result-late=10m"},
-		{Value: "lost", Label: "Answer lost", Hint: "again in 5 min", fault: "lost-answer=result"},
-		{Value: "never", Label: "Never", fault: "result-never"},
-	}}
-	for _, c := range []choice{direction, chain, result} {
-		at := slices.IndexFunc(c.Options, func(o option) bool { return o.Value == chosen.Get(c.Name) })
-		c.Options[max(at, 0)].Checked = true
-	}
-	return direction, chain, result
-}
-
-// rare returns the less common faults. They can be combined with all others.
-func rare(chosen url.Values) (groups []faultGroup, count int) {
-	groups = []faultGroup{
-		{"Validate call", []option{
-			{Value: "validate-twice", Label: "Asked twice"},
-			{Value: "validate-at-once=3", Label: "3 times at once"},
-			{Value: "validate-other-digest", Label: "Again, other digest"},
-			{Value: "validate-other-amount", Label: "Again, other amount"},
-			{Value: "validate-other-token", Label: "Other token first"},
-			{Value: "validate-other-rate", Label: "Other rate first"},
-			{Value: "validate-extra-item", Label: "An item more first"},
-			{Value: "lost-answer=validate", Label: "Answer lost"},
-			{Value: "slow-answer=validate:15s", Label: "Answer takes 15 s"},
-			{Value: "unknown-fields=validate", Label: "Unknown fields"},
-			{Value: "tampered-body=validate", Label: "Tampered body first"},
-			{Value: "wrong-hmac=validate", Label: "Wrong HMAC first"},
-			{Value: "missing-hmac=validate", Label: "No HMAC first"},
-			{Value: "expired-uuid", Label: "UUID expired"},
-		}},
-		{"Chain", []option{
-			{Value: "transaction-type=0x7", Label: "Sponsored gas", Hint: "type 0x7"},
-			{Value: "transaction-type=0x63", Label: "Unknown type", Hint: "type 0x63"},
-			{Value: "reorganized", Label: "Block replaced", Hint: "after the result"},
-			{Value: "reorganized-unnoticed", Label: "Block replaced, same result again"},
-			{Value: "burns-less", Label: "Burns one unit less", Hint: "than the order is about"},
-			{Value: "minted-by-stranger", Label: "A stranger mints the same", Hint: "without an order"},
-		}},
-		{"Result call", []option{
-			{Value: "result-at-once=3", Label: "3 times at once"},
-			{Value: "result-after-next", Label: "After that of the next order"},
-			{Value: "without-fee", Label: "Without fee fields"},
-			{Value: "slow-answer=result:15s", Label: "Answer takes 15 s"},
-			{Value: "unknown-fields=result", Label: "Unknown fields"},
-			{Value: "tampered-body=result", Label: "Tampered body first"},
-			{Value: "wrong-hmac=result", Label: "Wrong HMAC first"},
-			{Value: "missing-hmac=result", Label: "No HMAC first"},
-		}},
-	}
-	for _, g := range groups {
-		for i := range g.Options {
-			if slices.Contains(chosen["fault"], g.Options[i].Value) {
-				g.Options[i].Checked = true
-				count++
-			}
-		}
-	}
-	return groups, count
+// Any returns an option that can be combined with all others.
+func (f form) Any(value, label, hint string) option {
+	return option{"checkbox", "fault", value, label, hint, slices.Contains(f.Chosen["fault"], value)}
 }
 
 // chosenFaults returns the faults that are chosen in a form.
-func chosenFaults(q url.Values) (texts []string) {
-	_, chain, result := usual(q)
-	groups, _ := rare(q)
-	for _, g := range append(groups, faultGroup{Options: chain.Options}, faultGroup{Options: result.Options}) {
-		for _, o := range g.Options {
-			if text := cmp.Or(o.fault, o.Value); o.Checked && (o.fault != "" || slices.Contains(q["fault"], o.Value)) {
-				texts = append(texts, text)
-			}
-		}
-	}
-	return texts
+func chosenFaults(q url.Values) []string {
+	all := slices.Concat(q["fault"], q["chain"], q["result"])
+	return slices.DeleteFunc(all, func(text string) bool { return text == "" })
 }
 
 // session is the session of a page. It has no token if the service knows it.
@@ -226,9 +141,7 @@ func (s *site) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values
 	}
 	v := &exchangeView{frame: frame{Title: "Exchange · " + shortUUID(id), Network: asked.Network}, Timeline: s.timeline(id, 0)}
 	fields := fieldsOf(q, "uuid", "network")
-	v.Form = form{Fields: fields, Amount: cmp.Or(q.Get("amount"), "1"), WrongAmount: wrongAmount}
-	v.Form.Direction, v.Form.Chain, v.Form.Result = usual(q)
-	v.Form.Faults, v.Form.FaultsChosen = rare(q)
+	v.Form = form{Fields: fields, Chosen: q, Amount: cmp.Or(q.Get("amount"), "1"), WrongAmount: wrongAmount}
 	tokens, err := ramp.ParseAmount(strings.TrimSpace(v.Form.Amount))
 	if err != nil || tokens.Sign() <= 0 {
 		tokens = ramp.NewAmount(1)

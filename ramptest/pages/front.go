@@ -70,13 +70,12 @@ type line struct {
 // startView is the form of a test order. It has the terms of the last initialize call,
 // or sample terms.
 type startView struct {
-	Players                      []desk.Choice // the players of orders so far
-	Network                      ramp.Network
-	Networks                     []ramp.Network
-	Token, Material, Output      string
-	MaterialAmount, OutputAmount string
-	MintFeeBps                   int
-	Like                         bool // the terms are those of the last initialize call
+	Players    []desk.Choice // the players of orders so far
+	Network    ramp.Network
+	Networks   []ramp.Network
+	Token      string
+	MintFeeBps int
+	Like       bool // the terms are those of the last initialize call
 }
 
 // maxLines is how many lines a page of a list has.
@@ -244,7 +243,7 @@ func nameOf(o *control.Order) string { return cmp.Or(o.Name, "the player") }
 func (s *site) start(players []desk.Choice) startView {
 	networks := slices.Sorted(maps.Keys(s.about().Chains))
 	v := startView{Players: players, Networks: networks, Network: networks[len(networks)-1],
-		Token: "0x00000000000000000000000000000000000070c3", Material: "item_gold", Output: "item_gold", MaterialAmount: "100", OutputAmount: "100"}
+		Token: "0x00000000000000000000000000000000000070c3"}
 	if terms, err := s.desk.Terms(context.Background(), uuid.Nil); err == nil {
 		v.Like, v.Network, v.Token, v.MintFeeBps = true, terms.Network, terms.Token, terms.MintFeeBps
 	}

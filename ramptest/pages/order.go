@@ -21,8 +21,8 @@ import (
 // orderView is the page of an order. It shows what happened and what comes next.
 type orderView struct {
 	frame
-	UUID     uuid.UUID
-	Short    string
+	Order    *control.Order
+	Short    string // the beginning of the UUID
 	Name     string // the title of the order
 	Player   string
 	Verdict  verdictView
@@ -32,8 +32,6 @@ type orderView struct {
 	Others   []ramp.Asset
 	ReadAt   string
 	Unread   bool // the game did not report the balances then
-	Names    []nameRow
-	Faults   []string
 	Catalog  string
 	Calls    string // the address of the calls of the session
 	Operator bool   // whether the reader may act for all players
@@ -41,8 +39,13 @@ type orderView struct {
 	Timeline timelineView
 }
 
-// nameRow is an identifier of an order.
-type nameRow struct{ ID, Label, Text string }
+// identifier is one of an order. An ID on the page has it.
+type identifier struct {
+	ID, Label string
+	Text      any
+}
+
+func newIdentifier(id, label string, text any) identifier { return identifier{id, label, text} }
 
 // long reports whether the amounts of a row are too long to stand beside each other.
 func long(r verdict.Row) bool { return max(len(r.Before), len(r.Now), len(r.Expected)) > 12 }
@@ -86,19 +89,11 @@ func (s *site) orderPage(w http.ResponseWriter, r *http.Request, o *control.Orde
 }
 
 func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Order, status int, p *problem) {
-	v := &orderView{UUID: o.UUID, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o), Verdict: s.verdictView(o.Verdict),
-		Faults: o.Faults, Operator: s.guard.Operates(r), Timeline: s.timeline(o.UUID, 0)}
+	v := &orderView{Order: o, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o), Verdict: s.verdictView(o.Verdict),
+		Main: mainButton(o), Placed: o.TxHash != (common.Hash{}), Operator: s.guard.Operates(r), Timeline: s.timeline(o.UUID, 0)}
 	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p, Live: true}
 	v.Catalog = "/catalog?" + url.Values{"projectId": {o.ProjectID}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode()
 	v.Calls = "/calls?" + url.Values{"session": {o.SessionID}}.Encode()
-	v.Main = mainButton(o)
-	v.Names = []nameRow{{"uuid", "UUID", o.UUID.String()}, {"session-id", "Session", o.SessionID}, {"wallet", "Wallet", o.Wallet}, {"contract", "Contract", o.Token}}
-	if o.PlayerID != "" {
-		v.Names = slices.Insert(v.Names, 2, nameRow{"player-id", "Player", o.PlayerID})
-	}
-	if v.Placed = o.TxHash != (common.Hash{}); v.Placed {
-		v.Names = slices.Insert(v.Names, 1, nameRow{"hash", "Transaction", o.TxHash.Hex()})
-	}
 	if o.Loss {
 		v.Culprit = s.culprit(o.UUID)
 	}

@@ -47,7 +47,7 @@ type site struct {
 func New(service desk.Service, guard *desk.Guard) http.Handler {
 	s := &site{desk: service, guard: guard}
 	s.templates = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("").Funcs(template.FuncMap{"first": first, "rest": rest, "group": group, "long": long}).ParseFS(files, "*.html"))
+		return template.Must(template.New("").Funcs(template.FuncMap{"first": first, "rest": rest, "group": group, "long": long, "identifier": newIdentifier}).ParseFS(files, "*.html"))
 	})
 	mux := http.NewServeMux()
 	for _, name := range []string{"style.css", "page.js"} {
@@ -168,8 +168,7 @@ type frame struct {
 	Clock   string // what the clock shows
 	Now     int64  // the same in milliseconds, for the script
 	Speed   float64
-	Pace    string // how fast the clock runs, in words
-	Live    bool   // whether the page updates itself
+	Live    bool // whether the page updates itself
 }
 
 // problem describes what went wrong and how to continue.
@@ -194,14 +193,6 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	f := v.framed()
 	about := s.about()
 	f.Clock, f.Now, f.Speed = about.Now.Format(clockTime), about.Now.UnixMilli(), about.Speed
-	switch about.Speed {
-	case 0:
-		f.Pace = "stands still"
-	case 1:
-		f.Pace = "real time"
-	default:
-		f.Pace = fmt.Sprintf("%g times as fast", about.Speed)
-	}
 	f.Down = s.down()
 	execute := func(part string, v any) []byte {
 		var b bytes.Buffer

@@ -25,13 +25,11 @@ type timelineView struct {
 	Earlier int // the number of the event before which there are more; 0 if there are none
 }
 
-// eventLine is an event without its bodies.
+// eventLine is an event as a timeline shows it.
 type eventLine struct {
-	Number                                 int
-	Kind                                   control.Kind
-	At, What, Status, Attempt, Path, Cause string
-	Tone                                   string
-	Whole                                  bool // whether the event has a page with more details
+	control.Event
+	At, What, Status, Cause string
+	Whole                   bool // whether the event has a page with more details
 }
 
 // maxWhat is the maximum length of a line's description in bytes.
@@ -52,7 +50,7 @@ func (s *site) timeline(id uuid.UUID, before int) timelineView {
 		v.Earlier = events[len(events)-1].Number
 	}
 	for _, e := range slices.Backward(events) {
-		line := eventLine{Number: e.Number, Kind: e.Kind, At: s.stamp(e.Time), What: e.Sentence(), Attempt: ordinal(e.Attempt), Tone: e.Tone, Whole: e.Request != nil}
+		line := eventLine{Event: e, At: s.stamp(e.Time), What: e.Sentence(), Whole: e.Request != nil}
 		if e.Kind == control.KindBooks && e.Failed || e.Loss != "" {
 			line.Tone = string(verdict.Bad)
 		}
@@ -94,7 +92,7 @@ type eventView struct {
 	About           aboutOrder
 	Verdict         verdictView
 	Event           control.Event
-	At, Session     string
+	At              string
 	Operator        bool
 	Asked, Answered string
 	Curl            curlView
@@ -115,7 +113,7 @@ func (s *site) eventPage(w http.ResponseWriter, r *http.Request) {
 // eventView shows one event.
 func (s *site) eventView(w http.ResponseWriter, r *http.Request, e *control.Event) {
 	v := &eventView{frame: frame{Title: strings.TrimSpace(titleOf(e) + " · " + shortUUID(e.UUID))}, Event: *e, At: s.stamp(e.Time), Verdict: s.verdictView(e.Verdict()),
-		About: readOrder(e), Operator: s.guard.Operates(r), Session: e.Session}
+		About: readOrder(e), Operator: s.guard.Operates(r)}
 	if s.orderOf(e.UUID.String()) != nil {
 		v.Order = "/orders/" + e.UUID.String()
 	}

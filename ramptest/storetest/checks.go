@@ -90,17 +90,12 @@ func (k *trial) rejected(what string, id uuid.UUID, next ramp.Transition) ramp.C
 func (k *trial) stepsAndRepeats() {
 	for _, e := range endings {
 		session, r := k.player(10), e.request(gold(4))
-		order := k.take("the validate of "+e.name, r.UUID, nil, accept(session, r))
-		k.expectGold("after the validate of "+e.name, session, 10-e.taken)
-		for range 2 {
-			order = k.take("a repeated validate of "+e.name, r.UUID, order, accept(session, r))
-			k.expectGold("after a repeated validate of "+e.name, session, 10-e.taken)
-		}
-		order = k.take("the end of "+e.name, r.UUID, order, e.end(session, r))
-		k.expectGold("after the end of "+e.name, session, 10-e.taken+e.given)
-		for range 2 {
-			order = k.take("a repeated end of "+e.name, r.UUID, order, e.end(session, r))
-			k.expectGold("after a repeated end of "+e.name, session, 10-e.taken+e.given)
+		var order *ramp.Order
+		for _, s := range e.steps(session, r) {
+			for _, what := range []string{"the ", "a repeated ", "a repeated "} {
+				order = k.take(what+s.name, r.UUID, order, s.next)
+				k.expectGold("after "+what+s.name, session, s.after)
+			}
 		}
 	}
 }
@@ -160,21 +155,14 @@ func (k *trial) applying(how string, apply func(ramp.Step) error, examine func(e
 	for _, e := range endings {
 		session, r := k.player(10), e.request(gold(4))
 		var order *ramp.Order
-		for _, step := range []struct {
-			name          string
-			next          ramp.Transition
-			before, after int64
-		}{
-			{"validate of " + e.name, accept(session, r), 10, 10 - e.taken},
-			{"end of " + e.name, e.end(session, r), 10 - e.taken, 10 - e.taken + e.given},
-		} {
-			failing := "the " + step.name + " whose Apply " + how
+		for _, s := range e.steps(session, r) {
+			failing := "the " + s.name + " whose Apply " + how
 			k.atApply(r.UUID, apply)
-			examine(k.mustFail(failing, r.UUID, order, step.next))
-			k.expectGold("after "+failing, session, step.before)
+			examine(k.mustFail(failing, r.UUID, order, s.next))
+			k.expectGold("after "+failing, session, s.before)
 			k.atApply(r.UUID, nil)
-			order = k.take("the repeated "+step.name, r.UUID, order, step.next)
-			k.expectGold("after the repeated "+step.name, session, step.after)
+			order = k.take("the repeated "+s.name, r.UUID, order, s.next)
+			k.expectGold("after the repeated "+s.name, session, s.after)
 		}
 	}
 }
@@ -344,34 +332,31 @@ func (k *trial) canceled() {
 	for _, e := range endings {
 		for at := range 5 { // canceled before the call, at a call of next, or in Apply
 			session, r := k.player(10), e.request(gold(4))
-			canceled := func(next ramp.Transition) {
+			for _, s := range e.steps(session, r) {
 				ctx, cancel := context.WithCancel(k.ctx)
-				defer cancel()
 				if at == 0 {
 					cancel()
 				}
 				if at == 4 {
 					k.atApply(r.UUID, func(ramp.Step) error { cancel(); return nil })
-					defer k.atApply(r.UUID, nil)
 				}
 				calls := 0
 				_, err := k.update(ctx, r.UUID, func(stored *ramp.Order) (ramp.Step, error) {
 					if calls++; calls == at {
 						cancel()
 					}
-					return next(stored)
+					return s.next(stored)
 				})
 				if errors.Is(err, errStuck) {
 					k.fail("%v after its context was canceled", err)
 				}
-				if _, again := k.settle(r.UUID, next); again != nil {
+				if _, again := k.settle(r.UUID, s.next); again != nil {
 					k.fail("the repeat of a call whose context was canceled failed: %v", again)
 				}
+				cancel()
+				k.atApply(r.UUID, nil)
+				k.expectGold("after the "+s.name+" whose context was canceled, and its repeat", session, s.after)
 			}
-			canceled(accept(session, r))
-			k.expectGold("after a validate of "+e.name+" whose context was canceled, and its repeat", session, 10-e.taken)
-			canceled(e.end(session, r))
-			k.expectGold("after an end of "+e.name+" whose context was canceled, and its repeat", session, 10-e.taken+e.given)
 		}
 	}
 }

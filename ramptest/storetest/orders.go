@@ -61,14 +61,33 @@ func abandon(string, *ramp.ValidateRequest) ramp.Transition {
 	return ramp.Abandon("no transaction", validatedAt.Add(time.Hour))
 }
 
-// endings are all the ways in which an order of 4 gold can end.
-var endings = []struct {
+// ending is a way in which an order of 4 gold can end.
+type ending struct {
 	name    string
 	request func(...ramp.AssetAmount) *ramp.ValidateRequest
 	end     func(session string, r *ramp.ValidateRequest) ramp.Transition
 	taken   int64 // by the validate call
 	given   int64 // by the ending
-}{
+}
+
+// step is a step of the order of a player with 10 gold.
+type step struct {
+	name          string
+	next          ramp.Transition
+	before, after int64 // the gold
+}
+
+// steps returns the two steps of an order.
+func (e *ending) steps(session string, r *ramp.ValidateRequest) []step {
+	accepted := 10 - e.taken
+	return []step{
+		{"validate of " + e.name, accept(session, r), 10, accepted},
+		{"end of " + e.name, e.end(session, r), accepted, accepted + e.given},
+	}
+}
+
+// endings are all of them.
+var endings = []ending{
 	{"a mint that succeeds", mint, succeed, 4, 0},
 	{"a mint that fails", mint, fail, 4, 4},
 	{"a mint that is abandoned", mint, abandon, 4, 4},

@@ -33,7 +33,7 @@ type message struct {
 	Unknown bool // the error is ramp.ErrOrderUnknown
 }
 
-func told(step ramp.Step, err error) message {
+func messageOf(step ramp.Step, err error) message {
 	if err != nil {
 		return message{Error: err.Error(), Unknown: errors.Is(err, ramp.ErrOrderUnknown)}
 	}
@@ -92,7 +92,7 @@ func answer(store ramp.Store, conn net.Conn) {
 	if in.Decode(&id) != nil {
 		return
 	}
-	done := told(store.Update(context.Background(), id, func(stored *ramp.Order) (ramp.Step, error) {
+	done := messageOf(store.Update(context.Background(), id, func(stored *ramp.Order) (ramp.Step, error) {
 		var m message
 		if err := errors.Join(out.Encode(message{Asks: true, Stored: stored}), in.Decode(&m)); err != nil {
 			return ramp.Step{}, err
@@ -152,7 +152,7 @@ func (p *Process) Update(ctx context.Context, id uuid.UUID, next ramp.Transition
 		var m message
 		switch err = in.Decode(&m); {
 		case err == nil && m.Asks:
-			err = out.Encode(told(next(m.Stored)))
+			err = out.Encode(messageOf(next(m.Stored)))
 		case err == nil:
 			return m.answer()
 		}
