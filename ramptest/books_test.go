@@ -437,11 +437,11 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 				test.broken(v)
 			}
 			var p *played
-			wrap := before(func(inner http.Handler) http.Handler {
-				if test.wrap == nil {
-					return inner
+			wrap := before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+				if test.wrap != nil {
+					inner = test.wrap(p.counter)(inner)
 				}
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { test.wrap(p.counter)(inner).ServeHTTP(w, r) })
+				inner.ServeHTTP(w, r)
 			})
 			p = play(t, v, wrap)
 			who := test.who

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -47,10 +48,7 @@ func TestAStillClockMovesByAdvanceOnly(t *testing.T) {
 
 func TestAResultIsRepeatedOnTheSchedule(t *testing.T) {
 	c := newCounter(t)
-	unreachable := errors.New("the database is unreachable")
-	for range 20 {
-		c.shop.answers = append(c.shop.answers, unreachable)
-	}
+	c.shop.answers = slices.Repeat([]error{errors.New("the database is unreachable")}, 20)
 	order := c.mint(t, ramptest.TransactionFails())
 	begun := c.service.Now().Add(time.Second)
 	sent := c.service.Advance(13 * time.Hour)
@@ -81,9 +79,7 @@ func TestAResultIsRepeatedOnTheSchedule(t *testing.T) {
 
 func TestATwentiethRepetitionCanBeAdded(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.Schedule = append(ramptest.Schedule(), 5*time.Minute) })
-	for range 20 {
-		c.shop.answers = append(c.shop.answers, errors.New("unreachable"))
-	}
+	c.shop.answers = slices.Repeat([]error{errors.New("unreachable")}, 20)
 	order := c.mint(t)
 	assert.Len(t, c.service.Advance(12*time.Hour+time.Second), 21)
 	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
@@ -103,16 +99,7 @@ func TestWhichAnswersAreRepeatedIsASwitch(t *testing.T) {
 		{"200 without success", 200, nil, ramptest.Confirmed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			rejects := before(func(shop http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path != ramp.PathResult {
-						shop.ServeHTTP(w, r)
-						return
-					}
-					w.WriteHeader(test.status)
-					_, _ = io.WriteString(w, `{"success":false,"errorCode":"NO","data":null}`)
-				})
-			})
+			rejects := answering(ramp.PathResult, test.status, `{"success":false,"errorCode":"NO","data":null}`)
 			c := newCounter(t, reporting, rejects, func(c *ramptest.Config) { c.Retry = test.retry })
 			order := c.mint(t)
 			sent := c.service.Advance(time.Minute)
@@ -126,9 +113,7 @@ func TestWhichAnswersAreRepeatedIsASwitch(t *testing.T) {
 
 func TestDeliveriesOfManyOrdersComeInOrder(t *testing.T) {
 	c := newCounter(t)
-	for range 3 {
-		c.shop.answers = append(c.shop.answers, errors.New("unreachable"))
-	}
+	c.shop.answers = slices.Repeat([]error{errors.New("unreachable")}, 3)
 	first := c.mint(t, ramptest.ResultLate(2*time.Minute))
 	second := c.mint(t)
 	third := c.mint(t, ramptest.ResultLate(time.Minute))
@@ -244,15 +229,13 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 			t.Run(fmt.Sprint(path, speed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var entered, left atomic.Bool
-					c := newCounter(t, reporting, func(c *ramptest.Config) { c.Desk.Speed = speed }, before(func(inner http.Handler) http.Handler {
-						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-							if r.URL.Path != path || entered.Swap(true) {
-								inner.ServeHTTP(w, r)
-								return
-							}
-							time.Sleep(5 * time.Second)
-							left.Store(true)
-						})
+					c := newCounter(t, reporting, func(c *ramptest.Config) { c.Desk.Speed = speed }, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+						if r.URL.Path != path || entered.Swap(true) {
+							inner.ServeHTTP(w, r)
+							return
+						}
+						time.Sleep(5 * time.Second)
+						left.Store(true)
 					}))
 					if path == ramp.PathResult {
 						c.mint(t)
@@ -272,8 +255,8 @@ func TestNobodyWaitsForAHandlerThatNeverAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		c := newCounter(t, func(c *ramptest.Config) { c.Timeout = time.Minute },
-			before(func(http.Handler) http.Handler {
-				return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release })
+			before(func(_ http.ResponseWriter, _ *http.Request, _ http.Handler) {
+				<-release
 			}))
 		begun := time.Now()
 		_, err := c.service.Assets(t.Context(), c.session)

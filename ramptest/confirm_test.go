@@ -16,11 +16,10 @@ import (
 func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 	for _, kind := range []uint64{0x2, 0x7, 0x63} {
 		c := newCounter(t, reporting)
-		chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
-		require.NoError(t, err)
+		chain := nodeOf(t, c.service)
 		order := c.mint(t, ramptest.TransactionType(kind))
 		c.service.Advance(20 * time.Second)
-		_, _, err = chain.Confirm(t.Context(), c.shop.results[0], 10)
+		_, _, err := chain.Confirm(t.Context(), c.shop.results[0], 10)
 		require.NoError(t, err)
 		block, err := chain.BlockByNumber(t.Context(), ramp.AtBlock(1), true)
 		require.NoError(t, err)
@@ -43,8 +42,7 @@ func TestTheChainConfirmsWhatTheServiceTells(t *testing.T) {
 func TestAResultIsConfirmedAfterItsBlockWasReplaced(t *testing.T) {
 	for _, fault := range []ramptest.Fault{ramptest.Reorganized(), ramptest.ReorganizedUnnoticed()} {
 		c := newCounter(t)
-		chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
-		require.NoError(t, err)
+		chain := nodeOf(t, c.service)
 		c.mint(t, fault)
 		c.service.Advance(20 * time.Second)
 		require.Len(t, c.shop.results, 2)

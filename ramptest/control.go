@@ -48,6 +48,8 @@ func reported(err error) error {
 	switch {
 	case errors.As(err, &rejected):
 		e.Code, e.GameStatus, e.ErrorCode = control.CodeRejected, rejected.Status, rejected.Code
+	case errors.Is(err, errNoItems):
+		e.Code = control.CodeInvalid
 	case errors.Is(err, ErrUnknownUUID):
 		e.Code = control.CodeNotFound
 	case errors.Is(err, ErrExpiredUUID):
@@ -278,9 +280,6 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 	if err != nil {
 		return started, reported(err)
 	}
-	if err := s.canDo(t, id); err != nil {
-		return started, reported(err)
-	}
 	// The order continues if the caller disconnects. A validate call that is cut off
 	// would be an additional fault.
 	o, err := s.orders.order(context.WithoutCancel(ctx), t, id, session, amount, faults)
@@ -297,15 +296,6 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 		return started, err
 	} // otherwise err holds findings of the books, which are in the report
 	return s.wait(ctx, o, wait), nil
-}
-
-// canDo returns an error if the terms of a UUID have nothing for a trade.
-func (s *remote) canDo(t *trade, id uuid.UUID) error {
-	terms, _, err := s.orders.terms(id, false)
-	if err == nil && len(t.items(&terms)) == 0 {
-		err = invalid("the terms have nothing for a %s: a mint needs materials, a burn needs outputs", t.direction)
-	}
-	return err
 }
 
 // session returns the session of a new order.

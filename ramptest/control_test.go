@@ -20,46 +20,23 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // answer is what the control API says, whatever was asked.
 type answer struct {
-	UUID       uuid.UUID
-	Do         string
-	SessionID  string `json:"session_id"`
-	PlayerID   string `json:"player_id"`
-	Amount     string
-	Faults     []string
-	State      string
-	Attention  bool
-	Loss       bool
-	Said       string
-	Next       struct{ At time.Time }
-	Delivery   ramptest.State
-	Over       bool
-	Attempts   int
-	TxStatus   string `json:"tx_status"`
-	Block      uint64
-	LastStatus int `json:"last_status"`
-	Moved      map[string]string
-	Imbalances []struct {
-		Problem string
-		Assets  []struct{ Before, After, Expected string }
-	}
-	Order      *answer
-	Orders     []answer
+	shown
+	Order      *shown
+	Orders     []shown
 	Total      int
 	More       bool
 	Now        time.Time
-	Deliveries []struct {
-		UUID   uuid.UUID
-		Status int
-		Lost   bool
-		Error  string
-	}
-	Events []ramptest.Event
-	Error  json.RawMessage
+	Deliveries []control.Delivery
+	Events     []ramptest.Event
+	Error      json.RawMessage
 }
+
+type shown = control.Order
 
 // problem is the error of an answer, as its code and its message.
 func (a answer) problem() string {
@@ -73,23 +50,13 @@ func (a answer) problem() string {
 // control calls the control API. headers are pairs.
 func (c *counter) control(t *testing.T, method, path, body string, headers ...string) (status int, a answer) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, c.service.URL()+path, strings.NewReader(body))
-	require.NoError(t, err)
 	if method == http.MethodPost {
-		r.Header.Set("Content-Type", "application/json")
+		headers = append([]string{"Content-Type", "application/json"}, headers...)
 	}
-	for i := 0; i < len(headers); i += 2 {
-		if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
-			r.Host = headers[i+1]
-		}
-	}
-	response, err := c.service.Client().Do(r)
-	require.NoError(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &a), "%s", text)
-	assert.NotContains(t, string(text), "token-1", "no access token is shown")
+	response := c.send(t, method, path, body, headers...)
+	text := whole(t, response)
+	require.NoError(t, json.Unmarshal([]byte(text), &a), text)
+	assert.NotContains(t, text, "token-1", "no access token is shown")
 	return response.StatusCode, a
 }
 
@@ -112,7 +79,7 @@ func TestControlStartsAnOrderAndWaitsForItsEnd(t *testing.T) {
 	c := newCounter(t, running)
 	status, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"amount":"10","wait":"30s",`+trading+`}`)
 	require.Equal(t, 200, status, order.problem())
-	assert.Equal(t, ramptest.Confirmed, order.Delivery)
+	assert.EqualValues(t, ramptest.Confirmed, order.Delivery)
 	assert.True(t, order.Over)
 	assert.False(t, order.Loss)
 	assert.Equal(t, "succeeded", order.TxStatus)
@@ -151,7 +118,7 @@ func TestControlTakesTheUUIDOfTheGame(t *testing.T) {
 	status, order := c.control(t, "POST", "/control/orders", body)
 	require.Equal(t, 200, status, order.problem())
 	assert.Equal(t, id, order.UUID)
-	assert.Equal(t, ramptest.Pending, order.Delivery)
+	assert.EqualValues(t, ramptest.Pending, order.Delivery)
 	assert.False(t, order.Over)
 	status, again := c.control(t, "POST", "/control/orders", body)
 	assert.Equal(t, 200, status, "the same request is the same order")
@@ -173,16 +140,14 @@ func TestControlTellsWhatTheEmulatorDid(t *testing.T) {
 	require.NoError(t, json.Unmarshal(lost.Error, &e))
 	status, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"uuid":"`+e.UUID+`"}`)
 	assert.Equal(t, 200, status)
-	assert.Equal(t, "waiting", order.State)
+	assert.EqualValues(t, "waiting", order.State)
 
-	c = newCounter(t, before(func(inner http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == ramp.PathResult && r.Header.Get("X-Hmac-Signature") == "" {
-				_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
-				return
-			}
-			inner.ServeHTTP(w, r)
-		})
+	c = newCounter(t, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+		if r.URL.Path == ramp.PathResult && r.Header.Get("X-Hmac-Signature") == "" {
+			_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
+			return
+		}
+		inner.ServeHTTP(w, r)
 	}))
 	_, order = c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["lost-answer=result","missing-hmac=result"],`+trading+`}`)
 	_, passed := c.control(t, "POST", "/control/advance", `{"by":"1m"}`)
@@ -194,7 +159,7 @@ func TestControlTellsWhatTheEmulatorDid(t *testing.T) {
 func TestControlLetsTimePass(t *testing.T) {
 	c := newCounter(t)
 	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["lost-answer=result"],"wait":"1h",`+trading+`}`)
-	assert.Equal(t, ramptest.Pending, order.Delivery, "nothing happens by itself while the clock stands still, so nobody waits")
+	assert.EqualValues(t, ramptest.Pending, order.Delivery, "nothing happens by itself while the clock stands still, so nobody waits")
 	assert.False(t, order.Next.At.IsZero())
 	path := "/control/orders/" + order.UUID.String()
 	status, pending := c.control(t, "POST", path+"/send", `{}`)
@@ -209,13 +174,13 @@ func TestControlLetsTimePass(t *testing.T) {
 	assert.Empty(t, passed.Deliveries[0].Error, "it was lost on purpose")
 	assert.Equal(t, c.service.Now().UTC(), passed.Now.UTC())
 	_, order = c.control(t, "GET", path, "")
-	assert.Equal(t, ramptest.Delivering, order.Delivery)
+	assert.EqualValues(t, ramptest.Delivering, order.Delivery)
 	assert.WithinDuration(t, c.service.Now().Add(4*time.Minute), order.Next.At, 2*time.Second)
 
 	status, resent := c.control(t, "POST", path+"/send", `{}`)
 	assert.Equal(t, 200, status)
 	assert.Empty(t, resent.Error)
-	assert.Equal(t, ramptest.Confirmed, resent.Order.Delivery)
+	assert.EqualValues(t, ramptest.Confirmed, resent.Order.Delivery)
 	assert.True(t, resent.Order.Over, "the repetition that was planned is not made")
 }
 
@@ -225,21 +190,11 @@ func TestControlEndsATransactionThatStaysPending(t *testing.T) {
 	assert.True(t, order.Over, "nothing more happens by itself")
 	_, ended := c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send", `{"outcome":"failed"}`)
 	assert.Equal(t, "failed", ended.Order.TxStatus)
-	assert.Equal(t, ramptest.Confirmed, ended.Order.Delivery)
+	assert.EqualValues(t, ramptest.Confirmed, ended.Order.Delivery)
 }
 
 func TestControlReportsALoss(t *testing.T) {
-	deaf := func(game http.Handler) http.Handler { // confirms results, and does nothing
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/api/result" {
-				w.Header().Set("Content-Type", "application/json")
-				_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
-				return
-			}
-			game.ServeHTTP(w, r)
-		})
-	}
-	c := newCounter(t, running, before(deaf), func(c *ramptest.Config) { c.Books, c.Settle = ramptest.BooksReport, -1 })
+	c := newCounter(t, running, answering(ramp.PathResult, 200, confirmed), reporting)
 	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["transaction-fails"],"wait":"30s",`+trading+`}`)
 	assert.True(t, order.Over)
 	assert.True(t, order.Loss)
@@ -295,10 +250,6 @@ func TestControlScriptsFailures(t *testing.T) {
 	assert.Equal(t, 200, status)
 	_, err := c.client.Initialize(t.Context(), request())
 	assert.ErrorContains(t, err, "invalid mac")
-	status, a := c.control(t, "POST", "/control/failures", `{"initialize":["bad luck"]}`)
-	assert.Equal(t, 400, status, a.problem())
-	status, a = c.control(t, "POST", "/control/failures", `{"rpc":[100]}`)
-	assert.Equal(t, 400, status, a.problem())
 }
 
 func TestControlSaysWhatIsWrong(t *testing.T) {
@@ -367,6 +318,8 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/advance", `{"by":"-1m"}`, 400, "by must be"},
 		{"POST", "/control/advance", `{"by":"2000000h"}`, 400, "by must be"},
 		{"POST", "/control/orders/" + id + "/send", `{}`, 404, "not_found"},
+		{"POST", "/control/failures", `{"initialize":["bad luck"]}`, 400, "initialize has an unknown failure"},
+		{"POST", "/control/failures", `{"rpc":[100]}`, 400, "rpc has a number that is neither"},
 		{"GET", "/control/what", ``, 404, "there is no path /control/what"},
 	} {
 		status, a := c.control(t, test.method, test.path, test.body)
@@ -425,41 +378,12 @@ func TestControlForgetsEverythingBetweenTests(t *testing.T) {
 	assert.Equal(t, 404, status)
 	assert.Empty(t, c.service.Advance(time.Hour), "no result is due")
 	c.initialize(t) // which no longer fails
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
-	require.NoError(t, err)
-	_, err = chain.Receipt(t.Context(), order.TxHash)
+	chain := nodeOf(t, c.service)
+	_, err := chain.Receipt(t.Context(), order.TxHash)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	assert.Equal(t, wallet, c.service.Wallet(c.session))
 	c.mint(t)
 	assert.Len(t, c.service.Advance(time.Minute), 1, "a new order takes its way")
-}
-
-func TestControlIsForProgramsOfThisMachine(t *testing.T) {
-	for name, test := range map[string]struct {
-		headers []string
-		status  int
-	}{
-		"a program":                           {nil, 200},
-		"under another name of this machine":  {[]string{"Host", "localhost:8090"}, 200},
-		"a page of the service":               {[]string{"Origin", "own"}, 200},
-		"a name that points here":             {[]string{"Host", "attacker.example"}, 403},
-		"a page of another site":              {[]string{"Origin", "https://attacker.example"}, 403},
-		"a page without an origin":            {[]string{"Origin", "null"}, 403},
-		"a page of another port":              {[]string{"Origin", "http://127.0.0.1:1"}, 403},
-		"a form":                              {[]string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
-		"a form of text":                      {[]string{"Content-Type", "text/plain"}, 415},
-		"a program that names no type":        {[]string{"Content-Type", ""}, 415},
-		"a program with a token that is none": {[]string{"Authorization", "Bearer x"}, 200},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newCounter(t, onWire(t))
-			if len(test.headers) > 0 && test.headers[1] == "own" {
-				test.headers[1] = c.service.URL()
-			}
-			status, a := c.control(t, "POST", "/control/advance", `{"by":"0s"}`, test.headers...)
-			assert.Equal(t, test.status, status, a.problem())
-		})
-	}
 }
 
 func TestControlAsksForItsToken(t *testing.T) {
@@ -467,16 +391,7 @@ func TestControlAsksForItsToken(t *testing.T) {
 		c.Desk.ControlToken, c.Desk.PublicURL = "token of the desk", "https://desk.example"
 	})
 	direct := func(path string, headers ...string) int {
-		r := httptest.NewRequest("GET", path, nil)
-		r.RemoteAddr, r.Host = "203.0.113.9:4711", "desk.example"
-		for i := 0; i < len(headers); i += 2 {
-			if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
-				r.Host = headers[i+1]
-			}
-		}
-		w := httptest.NewRecorder()
-		c.service.ServeHTTP(w, r)
-		return w.Code
+		return c.direct("GET", path, "", away, append([]string{"Host", "desk.example"}, headers...)...).Code
 	}
 	assert.Equal(t, 401, direct("/control"))
 	assert.Equal(t, 401, direct("/control?token="))
@@ -487,11 +402,7 @@ func TestControlAsksForItsToken(t *testing.T) {
 	assert.Equal(t, 403, direct("/control?token=token+of+the+desk", "Origin", "https://attacker.example"))
 
 	open := newCounter(t)
-	w := httptest.NewRecorder()
-	r := httptest.NewRequest("GET", "/control", nil)
-	r.RemoteAddr, r.Host = "203.0.113.9:4711", "127.0.0.1"
-	open.service.ServeHTTP(w, r)
-	assert.Equal(t, 403, w.Code, "another machine cannot call it by a name of this one")
+	assert.Equal(t, 200, open.direct("GET", "/control", "", here, "Host", "127.0.0.1", "Authorization", "Bearer x").Code, "it needs no token")
 }
 
 func TestControlEndsWithTheService(t *testing.T) {
@@ -530,9 +441,8 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 	assert.GreaterOrEqual(t, listed.Total, 4)
 	status, _ := c.control(t, "GET", "/control/orders/"+open.UUID.String(), "")
 	assert.Equal(t, 200, status, "an order that is not finished is kept")
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
-	require.NoError(t, err)
-	_, err = chain.Receipt(t.Context(), first.TxHash)
+	chain := nodeOf(t, c.service)
+	_, err := chain.Receipt(t.Context(), first.TxHash)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	_, err = chain.Receipt(t.Context(), open.TxHash)
 	assert.NoError(t, err)
@@ -548,21 +458,10 @@ func TestWhatADisputedOrderMovedIsKnown(t *testing.T) {
 	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
 	_, shown = c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
 	assert.Equal(t, map[string]string{"item_gold": "-100"}, shown.Moved)
-	assert.Equal(t, "disputed", shown.State)
+	assert.EqualValues(t, "disputed", shown.State)
 	assert.True(t, shown.Attention)
 	assert.False(t, shown.Loss)
 	assert.Equal(t, "Disputed. The game confirmed two outcomes; the first of them stands: succeeded. The game took 100 item_gold.", shown.Said)
-}
-
-func TestAServiceForgetsNothingUnasked(t *testing.T) {
-	c := newCounter(t)
-	const orders = 9
-	for range orders {
-		c.mint(t)
-		c.service.Advance(time.Minute)
-	}
-	_, listed := c.control(t, "GET", "/control/orders", "")
-	assert.Equal(t, orders, listed.Total)
 }
 
 func TestEachFaultIsReadAsItIsWritten(t *testing.T) {
@@ -584,11 +483,9 @@ func TestEachFaultIsReadAsItIsWritten(t *testing.T) {
 // A browser that leaves a page does not wait for what the game owns.
 func TestACallThatItsCallerCancelsIsNoFailureOfTheGame(t *testing.T) {
 	called := make(chan struct{})
-	c := newCounter(t, onWire(t), before(func(http.Handler) http.Handler {
-		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			close(called)
-			<-r.Context().Done()
-		})
+	c := newCounter(t, onWire(t), before(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+		close(called)
+		<-r.Context().Done()
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -609,13 +506,11 @@ func TestAnOrderGoesOnIfItsCallerLeaves(t *testing.T) {
 	for _, kind := range []string{"control API", "page"} {
 		t.Run(kind, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
-			c := newCounter(t, before(func(game http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == ramp.PathValidate {
-						leave()
-					}
-					game.ServeHTTP(w, r)
-				})
+			c := newCounter(t, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+				if r.URL.Path == ramp.PathValidate {
+					leave()
+				}
+				game.ServeHTTP(w, r)
 			}))
 			id := c.initialize(t)
 			body, media := `{"do":"mint",`+player+`,"uuid":"`+id.String()+`"}`, "application/json"

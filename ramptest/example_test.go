@@ -133,12 +133,6 @@ func ExampleService_SetHandler() {
 	// item_gold 1000
 }
 
-func ExampleSchedule() {
-	fmt.Println(ramptest.Schedule()[:4])
-	// Output:
-	// [5m0s 5m0s 15m0s 15m0s]
-}
-
 // exampleService returns a service with a correct game, and a function that mints.
 func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Order) {
 	ctx := context.Background()

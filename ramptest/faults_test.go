@@ -77,25 +77,6 @@ func TestAGoodGameStandsEveryFault(t *testing.T) {
 	}
 }
 
-func TestAResultCanComeOutOfOrder(t *testing.T) {
-	c := newCounter(t)
-	first := c.mint(t, ramptest.ResultAfterNext())
-	assert.Empty(t, c.service.Advance(time.Hour))
-	second := c.mint(t)
-	sent := c.service.Advance(time.Hour)
-	require.Len(t, sent, 2)
-	assert.Same(t, second, sent[0].Order)
-	assert.Same(t, first, sent[1].Order)
-}
-
-func TestATransactionThatIsPendingCanBeEnded(t *testing.T) {
-	c := newCounter(t)
-	order := c.mint(t, ramptest.StaysPending())
-	c.service.Advance(time.Hour)
-	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Failed))
-	assert.Equal(t, int64(1000), c.shop.owns())
-}
-
 func TestALostApprovalCanBeAskedForAgain(t *testing.T) {
 	lost, slow := ramptest.LostAnswer(ramptest.OnValidate), ramptest.SlowAnswer(ramptest.OnValidate, 11*time.Second)
 	for _, test := range []struct {
@@ -123,20 +104,6 @@ func TestALostApprovalCanBeAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestTheSameMintIsTheSameOrder(t *testing.T) {
-	c := newCounter(t)
-	id := c.initialize(t)
-	first, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10))
-	require.NoError(t, err)
-	second, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10))
-	require.NoError(t, err)
-	assert.Same(t, first, second)
-	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(11))
-	var rejected *ramptest.Rejection
-	assert.ErrorAs(t, err, &rejected)
-	assert.Len(t, c.service.Advance(time.Hour), 1)
-}
-
 func TestAnExpiredUUIDIsASwitch(t *testing.T) {
 	c := newCounter(t)
 	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1), ramptest.ExpiredUUID())
@@ -152,54 +119,31 @@ func TestAnExpiredUUIDIsASwitch(t *testing.T) {
 
 // TestABadGameIsFound breaks a game in one place each time.
 func TestABadGameIsFound(t *testing.T) {
-	// resign signs any call as if it came from the service.
-	resign := func(on string, change func([]byte) []byte) func(*counter) func(http.Handler) http.Handler {
-		return func(c *counter) func(http.Handler) http.Handler {
-			return func(inner http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == on {
-						body, _ := io.ReadAll(r.Body)
-						body = change(body)
-						r.Body = io.NopCloser(bytes.NewReader(body))
-						r.Header.Set("X-Hmac-Signature", c.key.Sign(body))
-					}
-					inner.ServeHTTP(w, r)
-				})
-			}
-		}
-	}
-	same := func(b []byte) []byte { return b }
-	for _, test := range []struct {
-		name  string
-		fault ramptest.Fault
-		wrap  func(*counter) func(http.Handler) http.Handler
-		want  error
-	}{
-		{"a tampered validate", ramptest.TamperedBody(ramptest.OnValidate), resign("/api/validate", same), ramptest.ErrForged},
-		{"a wrong HMAC", ramptest.WrongHMAC(ramptest.OnValidate), resign("/api/validate", same), ramptest.ErrForged},
-		{"no HMAC", ramptest.MissingHMAC(ramptest.OnValidate), resign("/api/validate", same), ramptest.ErrForged},
-		{"a tampered result", ramptest.TamperedBody(ramptest.OnResult), resign("/api/result", same), ramptest.ErrForged},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c := &counter{}
-			*c = *newCounter(t, booksOff, before(func(inner http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { test.wrap(c)(inner).ServeHTTP(w, r) })
+	for _, fault := range []ramptest.Fault{ramptest.TamperedBody(ramptest.OnValidate), ramptest.WrongHMAC(ramptest.OnValidate),
+		ramptest.MissingHMAC(ramptest.OnValidate), ramptest.TamperedBody(ramptest.OnResult)} {
+		t.Run(fault.String(), func(t *testing.T) {
+			var c *counter
+			c = newCounter(t, booksOff, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				r.Header.Set("X-Hmac-Signature", c.key.Sign(body)) // as if any call came from the service
+				game.ServeHTTP(w, r)
 			}))
 			c.shop.gold = 1_000_000 // enough for what was tampered with
-			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1), test.fault)
+			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1), fault)
 			if err == nil {
 				sent := c.service.Advance(time.Minute)
 				require.NotEmpty(t, sent)
 				err = sent[0].Err
 			}
-			assert.ErrorIs(t, err, test.want)
+			assert.ErrorIs(t, err, ramptest.ErrForged)
 		})
 	}
 
 	for _, fault := range []ramptest.Fault{ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount()} {
 		t.Run(fault.String(), func(t *testing.T) {
-			d := newDesk(t, nil) // whose game approves everything
-			_, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1), fault)
+			c := newCounterOf(t, &game{}, booksOff) // which approves everything
+			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1), fault)
 			assert.ErrorIs(t, err, ramptest.ErrTwoOrders)
 		})
 	}
@@ -234,28 +178,26 @@ func TestInitializeFailsInEachWay(t *testing.T) {
 			Message, Data string
 		}{failure.Code, failure.Message, failure.Data}, example)
 	}
-	c.service.FailInitialize(ramptest.Unavailable)
-	_, err = c.client.Initialize(t.Context(), request())
-	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, 503, failure.Status)
-	assert.Zero(t, failure.RetryAfter)
-	c.service.FailInitialize(ramptest.TooMany)
-	_, err = c.client.Initialize(t.Context(), request())
-	require.ErrorAs(t, err, &failure)
-	assert.Equal(t, 429, failure.Status)
-	assert.Equal(t, time.Second, failure.RetryAfter)
+	c.service.FailInitialize(ramptest.Unavailable, ramptest.TooMany)
+	for _, want := range []struct {
+		status int
+		after  time.Duration
+	}{{503, 0}, {429, time.Second}} {
+		_, err = c.client.Initialize(t.Context(), request())
+		require.ErrorAs(t, err, &failure)
+		assert.Equal(t, want.status, failure.Status)
+		assert.Equal(t, want.after, failure.RetryAfter)
+	}
 	c.initialize(t)
 }
 
 func TestAnAnswerThatNeverComesIsLost(t *testing.T) {
 	var drop atomic.Bool
-	c := newCounter(t, booksOff, before(func(inner http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if drop.Swap(false) {
-				panic(http.ErrAbortHandler)
-			}
-			inner.ServeHTTP(w, r)
-		})
+	c := newCounter(t, booksOff, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+		if drop.Swap(false) {
+			panic(http.ErrAbortHandler)
+		}
+		inner.ServeHTTP(w, r)
 	}))
 	order := c.mint(t)
 	drop.Store(true)
@@ -280,14 +222,12 @@ func TestTheGenuineCallFollowsTheForgedOne(t *testing.T) {
 		{"it rejects them", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you?", http.StatusUnauthorized) }, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := newCounter(t, before(func(inner http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.Method == http.MethodPost && r.Header.Get("X-Hmac-Signature") == "" {
-						test.forged(w, r)
-						return
-					}
-					inner.ServeHTTP(w, r)
-				})
+			c := newCounter(t, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+				if r.Method == http.MethodPost && r.Header.Get("X-Hmac-Signature") == "" {
+					test.forged(w, r)
+					return
+				}
+				inner.ServeHTTP(w, r)
 			}))
 			id := c.initialize(t)
 			_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), ramptest.MissingHMAC(ramptest.OnValidate))
@@ -367,14 +307,12 @@ func TestEachAnswerAtOnceIsJudged(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var first atomic.Bool
-			c := newCounter(t, reporting, before(func(inner http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == ramp.PathValidate && first.Swap(true) {
-						_, _ = io.WriteString(w, test.others)
-						return
-					}
-					inner.ServeHTTP(w, r)
-				})
+			c := newCounter(t, reporting, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+				if r.URL.Path == ramp.PathValidate && first.Swap(true) {
+					_, _ = io.WriteString(w, test.others)
+					return
+				}
+				inner.ServeHTTP(w, r)
 			}))
 			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), ramptest.ValidateAtOnce(4))
 			if test.want == "" {
@@ -493,18 +431,6 @@ func TestTheServiceWaitsForASlowAnswerUntilItsTimeoutOnly(t *testing.T) {
 	require.Len(t, sent, 1)
 	assert.ErrorIs(t, sent[0].Err, ramptest.ErrLostAnswer)
 	assert.Equal(t, 4*time.Second, c.service.Now().Sub(begun), "a second, and the wait")
-}
-
-func TestFaultsComeBeforeTheOrderIsPlaced(t *testing.T) {
-	c := newCounter(t)
-	id := c.initialize(t)
-	order, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10))
-	require.NoError(t, err)
-	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), ramptest.TransactionFails())
-	assert.ErrorIs(t, err, ramptest.ErrPlaced)
-	c.service.Advance(time.Minute)
-	assert.True(t, c.shop.results[0].Succeeded())
-	assert.Equal(t, ramptest.Confirmed, c.service.State(order))
 }
 
 // A burn of more than the wallet holds fails on the chain, whoever mines it.

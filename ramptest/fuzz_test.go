@@ -2,10 +2,6 @@ package ramptest_test
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,13 +25,9 @@ func FuzzRPC(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		w := httptest.NewRecorder()
-		r := httptest.NewRequest(http.MethodPost, "/rpc/testnet", strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		c.service.ServeHTTP(w, r)
-		require.Equal(t, http.StatusOK, w.Code)
-		answer, err := io.ReadAll(w.Body)
-		require.NoError(t, err)
+		w := c.direct("POST", "/rpc/testnet", body, here, "Content-Type", "application/json")
+		require.Equal(t, 200, w.Code)
+		answer := w.Body.Bytes()
 		require.True(t, len(answer) == 0 || json.Valid(answer), string(answer))
 	})
 }

@@ -3,10 +3,8 @@ package ramptest_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/big"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -26,12 +24,8 @@ const token = "0x00000000000000000000000000000000000070c3"
 // post sends bytes to a chain.
 func (c *counter) post(t *testing.T, network ramp.Network, body string) (int, string) {
 	t.Helper()
-	answer, err := c.service.Client().Post(c.service.RPCURL(network), "application/json", strings.NewReader(body))
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	read, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	return answer.StatusCode, string(read)
+	answer := c.send(t, "POST", c.service.RPCURL(network), body, "Content-Type", "application/json")
+	return answer.StatusCode, whole(t, answer)
 }
 
 // rpc calls a method of the testnet and returns result, or the error as text.
@@ -140,30 +134,13 @@ func TestAnOrderIsOnTheChain(t *testing.T) {
 	}
 }
 
-func TestAFailedTransactionMovesNothing(t *testing.T) {
+func TestAFailedTransactionHasNoLogs(t *testing.T) {
 	c := newCounter(t)
 	order := c.mint(t, ramptest.TransactionFails())
 	c.service.Advance(time.Minute)
-	assert.Equal(t, "1000.00", c.holds(t, order.Request.UserAddress))
 	receipt := c.rpc(t, "eth_getTransactionReceipt", quote(order.TxHash)).(map[string]any)
 	assert.Equal(t, "0x0", receipt["status"])
 	assert.Empty(t, receipt["logs"])
-}
-
-func TestABurnOfMoreThanThereIsFails(t *testing.T) {
-	c := newCounter(t)
-	for _, test := range []struct {
-		tokens int64
-		status string
-		left   string
-	}{{1001, "0x0", "1000.00"}, {400, "0x1", "600.00"}} {
-		order, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(test.tokens))
-		require.NoError(t, err)
-		c.service.Advance(time.Minute)
-		assert.Equal(t, test.status, c.rpc(t, "eth_getTransactionReceipt", quote(order.TxHash)).(map[string]any)["status"])
-		assert.Equal(t, test.left, c.holds(t, order.Request.UserAddress))
-	}
-	assert.Equal(t, int64(1100), c.shop.owns())
 }
 
 func TestAReorganizationReplacesABlock(t *testing.T) {
@@ -252,37 +229,36 @@ func TestTheChainRejectsAsTheInterfaceSays(t *testing.T) {
 	assert.Contains(t, c.rpc(t, "eth_getLogs", `{"fromBlock":"0x1","toBlock":"0x0"}`), "-32602")
 }
 
-// Requests that a page of another site can send must not reach the API. Those of a
-// program may.
-func TestTheAPIIsForPrograms(t *testing.T) {
+// What a page of another site can send must reach neither the API nor the control API. The
+// requests of programs may, and those to the control API if they come from this machine.
+func TestTheServiceIsForPrograms(t *testing.T) {
+	const own, json = "127.0.0.1:8090", "application/json"
 	c := newCounter(t)
 	for _, test := range []struct {
 		name, host, origin, media string
-		status                    int
+		api, control              int
 	}{
-		{"a program", "127.0.0.1:8090", "", "application/json", 200},
-		{"a program that says more of JSON", "127.0.0.1:8090", "", "application/json; charset=utf-8", 200},
-		{"a program that uses another name", "host.docker.internal", "", "application/json", 200},
-		{"a page of this service", "127.0.0.1:8090", "http://127.0.0.1:8090", "application/json", 200},
-		{"a page of another site", "127.0.0.1:8090", "https://evil.example", "application/json", 403},
-		{"a page without a site", "127.0.0.1:8090", "null", "application/json", 403},
-		{"a site whose name was made to point here", "evil.example", "http://evil.example", "application/json", 403},
-		{"a form", "127.0.0.1:8090", "", "text/plain", 415},
-		{"a program that does not say what it sends", "127.0.0.1:8090", "", "", 415},
+		{"a program", own, "", json, 200, 200},
+		{"a program that says more of JSON", own, "", "application/json; charset=utf-8", 200, 200},
+		{"under another name of this machine", "localhost:8090", "", json, 200, 200},
+		{"under another name", "host.docker.internal", "", json, 200, 403},
+		{"a page of this service", own, "http://" + own, json, 200, 200},
+		{"a page of another site", own, "https://evil.example", json, 403, 403},
+		{"a page of another port", own, "http://127.0.0.1:1", json, 403, 403},
+		{"a page without an origin", own, "null", json, 403, 403},
+		{"a name that was made to point here", "evil.example", "http://evil.example", json, 403, 403},
+		{"a form", own, "", "application/x-www-form-urlencoded", 415, 415},
+		{"a form of text", own, "", "text/plain", 415, 415},
+		{"a program that names no type", own, "", "", 415, 415},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for path, rejected := range map[string]int{"/rpc/testnet": test.status, "/api/v2/initialize": max(test.status, 400)} {
-				r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(`{}`))
-				r.Host = test.host
-				for name, value := range map[string]string{"Origin": test.origin, "Content-Type": test.media} {
-					if value != "" {
-						r.Header.Set(name, value)
-					}
-				}
-				w := httptest.NewRecorder()
-				c.service.ServeHTTP(w, r)
-				assert.Equal(t, rejected, w.Code, path) // without a signature, initialize says 400
+			serve := func(path, from string) int {
+				return c.direct("POST", path, "{}", from, "Host", test.host, "Origin", test.origin, "Content-Type", test.media).Code
 			}
+			assert.Equal(t, test.api, serve("/rpc/testnet", away))
+			assert.Equal(t, max(test.api, 400), serve("/api/v2/initialize", away), "which is not signed")
+			assert.Equal(t, test.control, serve("/control/reset", here))
+			assert.Equal(t, 403, serve("/control/reset", away))
 		})
 	}
 }
@@ -298,8 +274,7 @@ func TestTheChainCanBeScriptedToFail(t *testing.T) {
 		status int
 		after  string
 	}{{429, "1"}, {503, ""}} {
-		answer, err := c.service.Client().Post(c.service.RPCURL(ramp.Testnet), "application/json", strings.NewReader(`{}`))
-		require.NoError(t, err)
+		answer := c.send(t, "POST", c.service.RPCURL(ramp.Testnet), "{}", "Content-Type", "application/json")
 		assert.Equal(t, want.status, answer.StatusCode)
 		assert.Equal(t, want.after, answer.Header.Get("Retry-After"))
 	}
@@ -349,23 +324,31 @@ type sponsored struct {
 	FV, FR, FS *big.Int
 }
 
-// sign signs a transaction, and returns it as the list that it is.
+// signed returns the signature of a transaction.
+func signed(t *testing.T, wallet *ramp.Signer, kind []byte, list any) (v, r, s *big.Int) {
+	t.Helper()
+	unsigned, err := rlp.EncodeToBytes(list)
+	require.NoError(t, err)
+	signature, err := wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256(kind, unsigned)))
+	require.NoError(t, err)
+	return big.NewInt(int64(signature[64]) - 27), new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64])
+}
+
+// sign signs a transaction of type 0x2.
 func sign(t *testing.T, wallet *ramp.Signer, tx rawTransaction) rawTransaction {
 	t.Helper()
-	unsigned, err := rlp.EncodeToBytes(tx)
-	require.NoError(t, err)
-	signature, err := wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256([]byte{2}, unsigned)))
-	require.NoError(t, err)
-	tx.V, tx.R, tx.S = big.NewInt(int64(signature[64])-27), new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64])
+	tx.V, tx.R, tx.S = signed(t, wallet, []byte{2}, tx)
 	return tx
 }
 
-// encode is a transaction as it is sent.
-func encode(t *testing.T, kind byte, list any) string {
+// sendRaw sends a transaction as a wallet does: its type, unless it is a legacy one, and its
+// list. It returns the answer and the hash of what was sent.
+func (c *counter) sendRaw(t *testing.T, kind []byte, list any) (answer any, hash string) {
 	t.Helper()
 	raw, err := rlp.EncodeToBytes(list)
 	require.NoError(t, err)
-	return fmt.Sprintf("%q", hexutil.Encode(append([]byte{kind}, raw...)))
+	raw = append(kind, raw...)
+	return c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))), crypto.Keccak256Hash(raw).Hex()
 }
 
 // rawLegacy and rawAccessListed are what older wallets send.
@@ -395,36 +378,20 @@ func TestTheChainReadsOlderTransactions(t *testing.T) {
 	c := newCounter(t)
 	wallet, err := ramp.NewKeySigner("0x" + strings.Repeat("42", 32))
 	require.NoError(t, err)
-	signed := func(prefix []byte, list any) (y int64, r, s *big.Int) {
-		raw, err := rlp.EncodeToBytes(list)
-		require.NoError(t, err)
-		signature, err := wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256(prefix, raw)))
-		require.NoError(t, err)
-		return int64(signature[64]) - 27, new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64])
-	}
-	send := func(prefix []byte, list any) any {
-		raw, err := rlp.EncodeToBytes(list)
-		require.NoError(t, err)
-		return c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(append(prefix, raw...))))
-	}
-
 	old := rawLegacy{GasPrice: big.NewInt(1), Gas: 21_000, To: common.HexToAddress(token), Value: big.NewInt(7),
 		V: big.NewInt(7002), R: new(big.Int), S: new(big.Int)} // which is signed in place of a signature (EIP-155)
-	y, r, s := signed(nil, old)
-	old.V, old.R, old.S = big.NewInt(35+2*7002+y), r, s
+	y, r, s := signed(t, wallet, nil, old)
+	old.V, old.R, old.S = y.Add(y, big.NewInt(35+2*7002)), r, s
 	listed := rawAccessListed{ChainID: 7002, Nonce: 1, GasPrice: big.NewInt(1), Gas: 21_000, To: common.HexToAddress(token), Value: big.NewInt(7)}
-	y, listed.R, listed.S = signed([]byte{1}, listed)
-	listed.V = big.NewInt(y)
+	listed.V, listed.R, listed.S = signed(t, wallet, []byte{1}, listed)
 
 	for _, test := range []struct {
 		prefix []byte
 		list   any
 		kind   string
 	}{{nil, old, "0x0"}, {[]byte{1}, listed, "0x1"}} {
-		raw, err := rlp.EncodeToBytes(test.list)
-		require.NoError(t, err)
-		hash := send(test.prefix, test.list)
-		assert.Equal(t, crypto.Keccak256Hash(test.prefix, raw).Hex(), hash)
+		hash, sent := c.sendRaw(t, test.prefix, test.list)
+		assert.Equal(t, sent, hash)
 		c.service.Advance(time.Second)
 		transaction := c.rpc(t, "eth_getTransactionByHash", fmt.Sprintf("%q", hash)).(map[string]any)
 		assert.Equal(t, strings.ToLower(wallet.Address().Hex()), transaction["from"])
@@ -433,12 +400,11 @@ func TestTheChainReadsOlderTransactions(t *testing.T) {
 		assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)["status"])
 	}
 
-	unprotected := old
-	unprotected.V = big.NewInt(27)
-	assert.Contains(t, send(nil, unprotected), "only replay-protected")
-	foreign := old
-	foreign.V = big.NewInt(37)
-	assert.Contains(t, send(nil, foreign), "invalid chain id")
+	for v, want := range map[int64]string{27: "only replay-protected", 37: "invalid chain id"} {
+		old.V = big.NewInt(v)
+		answer, _ := c.sendRaw(t, nil, old)
+		assert.Contains(t, answer, want)
+	}
 }
 
 func TestASponsorPaysTheGas(t *testing.T) {
@@ -448,7 +414,7 @@ func TestASponsorPaysTheGas(t *testing.T) {
 	payer := common.HexToAddress("0x00000000000000000000000000000000000fee00")
 	tx := sign(t, wallet, rawTransaction{ChainID: 7002, TipCap: big.NewInt(1), FeeCap: big.NewInt(2e9), Gas: 21_000, Value: big.NewInt(7)})
 	whole := sponsored{Sender: tx, FeePayer: payer, FV: big.NewInt(1), FR: big.NewInt(2), FS: big.NewInt(3)}
-	hash := c.rpc(t, "eth_sendRawTransaction", encode(t, 7, whole))
+	hash, _ := c.sendRaw(t, []byte{7}, whole)
 	plain, err := rlp.EncodeToBytes(tx)
 	require.NoError(t, err)
 	assert.Equal(t, crypto.Keccak256Hash([]byte{2}, plain).Hex(), hash, "the hash is that of what the sender signed")
@@ -458,8 +424,10 @@ func TestASponsorPaysTheGas(t *testing.T) {
 	assert.Equal(t, strings.ToLower(payer.Hex()), receipt["feePayer"])
 	assert.Equal(t, "0xde0b6b3a763fff9", c.rpc(t, "eth_getBalance", fmt.Sprintf(`%q,"latest"`, wallet.Address())), "a coin less 7 wei")
 	whole.FR = new(big.Int).Lsh(big.NewInt(1), 300)
-	assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", encode(t, 7, whole)), "not signed")
-	assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", encode(t, 7, []uint{1})), "rlp")
+	for want, list := range map[string]any{"not signed": whole, "rlp": []uint{1}} {
+		answer, _ := c.sendRaw(t, []byte{7}, list)
+		assert.Contains(t, answer, want)
+	}
 }
 
 func TestATokenSaysWhatItIs(t *testing.T) {

@@ -146,8 +146,7 @@ func TestTheTermsOfAnEndedOrderAreKept(t *testing.T) {
 	c.service.Advance(2 * time.Second)
 	c.initialize(t) // the newest UUID
 	holds := func() int64 {
-		node, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
-		require.NoError(t, err)
+		node := nodeOf(t, c.service)
 		n, err := node.TokenBalance(t.Context(), common.HexToAddress(swordToken), c.service.Wallet(c.session), ramp.Latest)
 		require.NoError(t, err)
 		return n.Int64()

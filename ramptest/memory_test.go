@@ -2,7 +2,10 @@ package ramptest_test
 
 import (
 	"context"
+	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -126,31 +129,94 @@ func newCounter(t testing.TB, options ...func(*ramptest.Config)) *counter {
 func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config)) *counter {
 	t.Helper()
 	c := &counter{session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}}
-	var err error
-	c.key, err = ramp.TextKey("key of the console")
+	key, signer := console(t)
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: key, Signer: signer})
 	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
-	c.handler, err = ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: c.key, Signer: signer})
-	require.NoError(t, err)
-	c.validator = signer.Address()
+	c.key, c.handler, c.validator = key, handler, signer.Address()
 	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{Pages: pages.New}}
 	for _, o := range options {
 		o(&config)
 	}
 	c.config = config
 	c.service = ramptest.Start(t, config)
-	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
-	require.NoError(t, err)
+	c.client = clientOf(t, c.service, c.key)
 	return c
+}
+
+// console returns what the console and the game know.
+func console(t testing.TB) (ramp.HMACKey, *ramp.Signer) {
+	t.Helper()
+	key, err := ramp.TextKey("key of the console")
+	require.NoError(t, err)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	return key, signer
+}
+
+// clientOf and nodeOf return clients of a service, and of its testnet.
+func clientOf(t testing.TB, s *ramptest.Service, key ramp.HMACKey) *ramp.Client {
+	t.Helper()
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: s.URL(), Key: key, HTTPClient: s.Client(), Retries: -1})
+	require.NoError(t, err)
+	return client
+}
+
+func nodeOf(t testing.TB, s *ramptest.Service) *ramp.RPC {
+	t.Helper()
+	node, err := ramp.NewRPC(ramp.RPCConfig{URL: s.RPCURL(ramp.Testnet), HTTPClient: s.Client(), Retries: -1})
+	require.NoError(t, err)
+	return node
+}
+
+// send sends a request to the service. headers are pairs.
+func (c *counter) send(t testing.TB, method, address, body string, headers ...string) *http.Response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, c.service.URL()+strings.TrimPrefix(address, c.service.URL()), strings.NewReader(body))
+	require.NoError(t, err)
+	setHeaders(r, headers)
+	client := c.service.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	answer, err := client.Do(r)
+	require.NoError(t, err)
+	t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+// direct answers a request that came from an address.
+func (c *counter) direct(method, address, body, from string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, address, strings.NewReader(body))
+	r.RemoteAddr = from
+	setHeaders(r, headers)
+	w := httptest.NewRecorder()
+	c.service.ServeHTTP(w, r)
+	return w
+}
+
+func setHeaders(r *http.Request, headers []string) {
+	for i := 0; i < len(headers); i += 2 {
+		if r.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+	}
+}
+
+// whole returns the body of an answer.
+func whole(t testing.TB, answer *http.Response) string {
+	t.Helper()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return string(body)
 }
 
 // booksOff is for a game that moves nothing, or whose calls are counted.
 func booksOff(c *ramptest.Config) { c.Books = ramptest.BooksOff }
 
-// before puts something in front of the shop.
-func before(wrap func(http.Handler) http.Handler) func(*ramptest.Config) {
-	return func(c *ramptest.Config) { c.Handler = wrap(c.Handler) }
+// before puts something in front of the game.
+func before(serve func(w http.ResponseWriter, r *http.Request, game http.Handler)) func(*ramptest.Config) {
+	return func(c *ramptest.Config) {
+		game := c.Handler
+		c.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serve(w, r, game) })
+	}
 }
 
 func (c *counter) initialize(t testing.TB) uuid.UUID {

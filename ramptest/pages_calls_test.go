@@ -126,33 +126,32 @@ func TestAnExpectedRejectionIsNotExplained(t *testing.T) {
 	assert.NotContains(t, page, "the player owned")
 }
 
-// A test sees the reason too.
-func TestARejectionNamesWhatWasMissing(t *testing.T) {
-	c := newCounter(t)
-	c.shop.gold = 40
-	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
-	var rejected *ramptest.Rejection
-	require.ErrorAs(t, err, &rejected)
-	assert.EqualError(t, err, `ramptest: the game rejected the call with HTTP 200 and "INVALID_BALANCE": the order takes 100 item_gold; the player owned 40 item_gold`)
-}
-
-// The page of the call that lost assets says what was lost, and leads to the order.
+// The page of the call that lost assets says what was lost, and leads to the order, also after a
+// restart.
 func TestThePageOfACallThatLostAssetsSaysWhat(t *testing.T) {
 	c := newCounter(t, kept(t), reporting, answering(ramp.PathResult, 200, confirmed))
 	order := c.mint(t, ramptest.TransactionFails())
 	c.service.Advance(time.Minute)
 	check := func() {
-		address := regexp.MustCompile(`<a href="([^"]*)" id="culprit"`).FindStringSubmatch(whole(t, c.browse(t, http.MethodGet, "/orders/"+order.UUID.String(), nil)))
-		require.Len(t, address, 2)
-		page := whole(t, c.browse(t, http.MethodGet, address[1], nil))
+		address := c.culprit(t, order)
+		page := whole(t, c.browse(t, http.MethodGet, address, nil))
 		assert.Contains(t, page, `<a href="/orders/`+order.UUID.String()+`">Open the order</a>`)
-		assert.Contains(t, c.page(t, address[1]), "✗ Confirmed. The books found: mint "+order.UUID.String()[:8]+
+		assert.Contains(t, c.page(t, address), "✗ Confirmed. The books found: mint "+order.UUID.String()[:8]+
 			" failed on chain: the game must give back 100 item_gold: 900 before the call, 900 after it, 1,000 expected. Open the order about: Mint 10 tokens item_gold takes 100 asked: POST /api/result")
 	}
 	check()
 	assert.Contains(t, c.pageOf(t, order), "Before: just before the order. Now: as reported by the game at ")
 	c.restart(t, c.handler, reporting)
 	check()
+	said := c.pageOf(t, order)
+	assert.Contains(t, said, "✗ The transaction failed. The game did not give back 100 item_gold.")
+	assert.Contains(t, said, "item_gold ✗ 100 missing 1,000 900 1,000")
+	assert.Contains(t, said, "tokens ✓ nothing moved 1,000 1,000 1,000")
+	calls := c.page(t, "/calls")
+	require.Equal(t, 1, strings.Count(calls, "The books found: "), "the call that lost them is marked, and no other")
+	lost, _, _ := strings.Cut(calls, "The books found: ")
+	assert.Contains(t, lost[strings.LastIndex(lost, "✗"):], "POST /api/result #1 "+order.UUID.String()[:8])
+	assert.Contains(t, c.page(t, "/calls?wrong=1"), "The books found: ")
 }
 
 // Both balances before an order are those before its first validate call, also if it is sent
@@ -190,19 +189,6 @@ func TestCallsAreNotCountedAsOrders(t *testing.T) {
 	}
 	assert.Contains(t, c.page(t, "/"), "1 to 50 of 62 Older", "the pages have all of them")
 	assert.Contains(t, c.page(t, "/?page=2"), "51 to 62 of 62")
-}
-
-// The settings name every variable, and hold no key.
-func TestTheSettingsNameEveryVariable(t *testing.T) {
-	c := newCounter(t)
-	for _, page := range []string{c.page(t, "/"), func() string { c.mint(t); return c.page(t, "/") }()} {
-		for _, want := range []string{"export RAMP_API_URL=" + c.service.URL() + " export RAMP_FRONTEND_URL=" + c.service.URL(),
-			"# RAMP_HMAC_KEY: ramp emulate printed it at startup, or has it from you", "# RAMP_VALIDATOR_KEY: likewise; its address is " + c.validator.Hex(),
-			"# RAMP_RPC_URL for testnet: " + c.service.RPCURL(ramp.Testnet) + " (chain ID 7002)"} {
-			assert.Contains(t, page, want)
-		}
-		assert.NotContains(t, page, "key of the console")
-	}
 }
 
 // A setup with a problem is open from the start, also on a phone.

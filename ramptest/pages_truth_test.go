@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -104,16 +103,14 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 // rejectingTheSecond is a game that answers HTTP 400 to all but the first result.
 func rejectingTheSecond() func(*ramptest.Config) {
 	answered := false
-	return before(func(game http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == ramp.PathResult && answered {
-				w.WriteHeader(http.StatusBadRequest)
-				fmt.Fprint(w, `{"success":false,"errorCode":"CONFLICT","data":null}`)
-				return
-			}
-			answered = answered || r.URL.Path == ramp.PathResult
-			game.ServeHTTP(w, r)
-		})
+	return before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+		if r.URL.Path == ramp.PathResult && answered {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `{"success":false,"errorCode":"CONFLICT","data":null}`)
+			return
+		}
+		answered = answered || r.URL.Path == ramp.PathResult
+		game.ServeHTTP(w, r)
 	})
 }
 
@@ -226,14 +223,6 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	assert.Contains(t, c.page(t, "/"), "0 orders, 2 calls without one", "after a restart too")
 	assert.Contains(t, c.page(t, "/calls?session=session-1"), "Rejected by the game: INVALID_BALANCE.")
 	assert.Contains(t, c.page(t, link[0][1]), "asked: POST "+ramp.PathValidate)
-}
-
-// whole returns a page with its tags.
-func whole(t *testing.T, answer *http.Response) string {
-	t.Helper()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	return string(body)
 }
 
 // The page of all calls has every call, newest first, in pieces.
@@ -439,15 +428,13 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 // What is unknown is not claimed.
 func TestOverlappingOrdersAreUnknown(t *testing.T) {
 	var c *counter
-	c = newCounter(t, reporting, before(func(game http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			game.ServeHTTP(w, r)
-			if r.URL.Path == ramp.PathResult {
-				c.shop.mu.Lock()
-				c.shop.gold++ // whose is it?
-				c.shop.mu.Unlock()
-			}
-		})
+	c = newCounter(t, reporting, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+		game.ServeHTTP(w, r)
+		if r.URL.Path == ramp.PathResult {
+			c.shop.mu.Lock()
+			c.shop.gold++ // whose is it?
+			c.shop.mu.Unlock()
+		}
 	}))
 	first, second := c.mint(t), c.mint(t)
 	done := make(chan error)
@@ -502,7 +489,7 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 						c.service.Advance(pass)
 						_, shown := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
 						require.False(t, shown.Attention || shown.Loss, "%s after %s: %s", name, pass, shown.Said)
-						require.Contains(t, []string{"waiting", "done"}, shown.State, name)
+						require.Contains(t, []string{"waiting", "done"}, string(shown.State), name)
 						said := c.pageOf(t, order)
 						require.Contains(t, said, shown.Said, "the page says the same")
 						require.NotContains(t, said, "✗", name)

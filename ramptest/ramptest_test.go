@@ -46,39 +46,13 @@ func (g *game) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
 	return nil
 }
 
-type desk struct {
-	game    *game
-	key     ramp.HMACKey
-	service *ramptest.Service
-	client  *ramp.Client
-	session ramp.Session
-}
-
-// newDesk joins a game and a service over real HTTP. between, if there is one,
-// stands in front of the game and may break its answers.
-func newDesk(t *testing.T, between func(http.Handler) http.Handler) *desk {
+// newStub joins a game that approves everything, and a service, over HTTP.
+func newStub(t *testing.T, options ...func(*ramptest.Config)) (*counter, *game) {
 	t.Helper()
-	d := &desk{game: &game{}, session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}}
-	var err error
-	d.key, err = ramp.TextKey("key of the console")
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: d.game, Key: d.key, Signer: signer})
-	require.NoError(t, err)
-	var outer http.Handler = handler
-	if between != nil {
-		outer = between(handler)
-	}
-	server := httptest.NewServer(outer)
-	t.Cleanup(server.Close)
-	d.service = ramptest.Start(t, ramptest.Config{
-		PerOrder: true, Key: d.key, Validator: signer.Address(), Game: server.URL + "/",
-		ProjectID: "project-1", Networks: map[ramp.Network]uint64{ramp.Testnet: 7002}, Books: ramptest.BooksOff, // this game moves nothing
-	})
-	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.service.URL(), Key: d.key})
-	require.NoError(t, err)
-	return d
+	g := &game{}
+	return newCounterOf(t, g, append(options, served(t), booksOff, func(c *ramptest.Config) {
+		c.ProjectID, c.Networks = "project-1", map[ramp.Network]uint64{ramp.Testnet: 7002}
+	})...), g
 }
 
 func request() ramp.InitializeRequest {
@@ -89,21 +63,11 @@ func request() ramp.InitializeRequest {
 	}}
 }
 
-func (d *desk) initialize(t *testing.T) uuid.UUID {
-	t.Helper()
-	started, err := d.client.Initialize(t.Context(), request())
-	require.NoError(t, err)
-	return started.UUID
-}
-
 func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
-	d := newDesk(t, nil)
-
+	d, _ := newStub(t)
 	other, err := ramp.TextKey("another key")
 	require.NoError(t, err)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: d.service.URL(), Key: other})
-	require.NoError(t, err)
-	_, err = client.Initialize(t.Context(), request())
+	_, err = clientOf(t, d.service, other).Initialize(t.Context(), request())
 	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
 
 	wrong := request()
@@ -130,19 +94,13 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 		{`[]`, true, 400, `{"code":400,"message":"Bad Request","data":"the body is not an initialize request"}`},
 		{`{}{}`, true, 400, `{"code":400,"message":"Bad Request","data":"the body is not an initialize request"}`},
 	} {
-		post, err := http.NewRequest(http.MethodPost, d.service.URL()+"/api/v2/initialize", strings.NewReader(test.body))
-		require.NoError(t, err)
-		post.Header.Set("Content-Type", "application/json")
+		headers := []string{"Content-Type", "application/json"}
 		if test.signed {
-			post.Header.Set("X-HMAC-SIGNATURE", d.key.Sign([]byte(test.body)))
+			headers = append(headers, "X-HMAC-SIGNATURE", d.key.Sign([]byte(test.body)))
 		}
-		response, err := http.DefaultClient.Do(post)
-		require.NoError(t, err)
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		response.Body.Close()
+		response := d.send(t, "POST", "/api/v2/initialize", test.body, headers...)
 		assert.Equal(t, test.status, response.StatusCode)
-		assert.Equal(t, test.want, strings.TrimSpace(string(body)))
+		assert.Equal(t, test.want, strings.TrimSpace(whole(t, response)))
 	}
 }
 
@@ -183,19 +141,12 @@ func TestWhatIsWrongWithAnInitializeRequestIsNamed(t *testing.T) {
 			c := newCounter(t)
 			require.Contains(t, right, test.old)
 			body := strings.Replace(right, test.old, test.new, 1)
-			r, err := http.NewRequest(http.MethodPost, c.service.URL()+"/api/v2/initialize", strings.NewReader(body))
-			require.NoError(t, err)
-			r.Header.Set("Content-Type", "application/json")
-			r.Header.Set("X-HMAC-SIGNATURE", c.key.Sign([]byte(body)))
-			response, err := c.service.Client().Do(r)
-			require.NoError(t, err)
-			answer, err := io.ReadAll(response.Body)
-			require.NoError(t, err)
-			if test.want == "" {
-				assert.Equal(t, 200, response.StatusCode, string(answer))
+			response := c.send(t, "POST", "/api/v2/initialize", body, "Content-Type", "application/json", "X-HMAC-SIGNATURE", c.key.Sign([]byte(body)))
+			if answer := whole(t, response); test.want == "" {
+				assert.Equal(t, 200, response.StatusCode, answer)
 			} else {
 				assert.Equal(t, 400, response.StatusCode)
-				assert.Equal(t, `{"code":400,"message":"Bad Request","data":"`+test.want+`"}`, string(answer))
+				assert.Equal(t, `{"code":400,"message":"Bad Request","data":"`+test.want+`"}`, answer)
 			}
 		})
 	}
@@ -205,19 +156,16 @@ func TestWhatIsWrongWithAnInitializeRequestIsNamed(t *testing.T) {
 func TestARedirectIsNotFollowed(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()
-	d := newDesk(t, func(http.Handler) http.Handler {
-		return http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect)
-	})
+	d, _ := newStub(t, before(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+	}))
 	_, err := d.service.Assets(t.Context(), d.session)
 	assert.ErrorContains(t, err, "HTTP 307 with a body that is no JSON object")
 }
 
 func TestTheStatusOfAFailureIsASwitch(t *testing.T) {
-	d := newDesk(t, nil)
-	service := ramptest.Start(t, ramptest.Config{Key: d.key, Validator: [20]byte{1}, Game: "http://127.0.0.1:1", ProjectID: "other", FailureStatus: 200})
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: d.key})
-	require.NoError(t, err)
-	_, err = client.Initialize(t.Context(), request())
+	c := newCounter(t, func(c *ramptest.Config) { c.ProjectID, c.FailureStatus = "other", 200 })
+	_, err := c.client.Initialize(t.Context(), request())
 	var failure *ramp.APIError
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, 200, failure.Status)
@@ -225,7 +173,7 @@ func TestTheStatusOfAFailureIsASwitch(t *testing.T) {
 }
 
 func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
-	d := newDesk(t, nil)
+	d, game := newStub(t)
 	player, err := d.service.Assets(t.Context(), d.session)
 	require.NoError(t, err)
 	assert.Equal(t, "7", player.Assets[0].Balance.String())
@@ -239,26 +187,26 @@ func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 		require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	}
 	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Failed))
-	require.Len(t, d.game.results, 3)
-	assert.Equal(t, d.game.results[0].Raw, d.game.results[1].Raw, "a redelivery is the same bytes")
-	assert.True(t, d.game.results[0].Succeeded())
-	assert.False(t, d.game.results[2].Succeeded())
+	require.Len(t, game.results, 3)
+	assert.Equal(t, game.results[0].Raw, game.results[1].Raw, "a redelivery is the same bytes")
+	assert.True(t, game.results[0].Succeeded())
+	assert.False(t, game.results[2].Succeeded())
 
-	got := d.game.results[0]
+	got := game.results[0]
 	assert.Equal(t, "session-1", got.SessionID)
 	assert.Equal(t, got.TxHash, got.Receipt.TransactionHash.Hex())
 	assert.Equal(t, json.Number("2000"), got.Intent.FeeRate)
 	assert.Equal(t, "0.8", got.Intent.Actual)
 	require.Len(t, got.Receipt.Logs, 2, "what the player gets, and the fee")
 	assert.Contains(t, string(got.Raw), `"blockTimestamp":0`)
-	effect, err := d.game.results[2].Intent.Effect(d.game.results[2].Outcome())
+	effect, err := game.results[2].Intent.Effect(game.results[2].Outcome())
 	require.NoError(t, err)
 	assert.Equal(t, ramp.GiveBack, effect.Kind)
 }
 
 // The service sends every field that the interface has in a result.
 func TestAResultHasEveryField(t *testing.T) {
-	d := newDesk(t, nil)
+	d, game := newStub(t)
 	order, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
 	require.NoError(t, err)
 	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
@@ -282,25 +230,25 @@ func TestAResultHasEveryField(t *testing.T) {
 	}
 	want, got := map[string]bool{}, map[string]bool{}
 	fields(example, "", want)
-	fields(d.game.results[0].Raw, "", got)
+	fields(game.results[0].Raw, "", got)
 	assert.Greater(t, len(want), 35)
 	assert.Equal(t, want, got)
 }
 
 func TestABurnHasNoFee(t *testing.T) {
-	d := newDesk(t, nil)
+	d, game := newStub(t)
 	order, err := d.service.Burn(t.Context(), d.initialize(t), d.session, ramp.NewAmount(3))
 	require.NoError(t, err)
 	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
-	assert.Equal(t, json.Number("0"), d.game.results[0].Intent.FeeRate)
-	assert.Equal(t, "100", d.game.results[0].Intent.Actual)
-	effect, err := d.game.results[0].Intent.Effect(d.game.results[0].Outcome())
+	assert.Equal(t, json.Number("0"), game.results[0].Intent.FeeRate)
+	assert.Equal(t, "100", game.results[0].Intent.Actual)
+	effect, err := game.results[0].Intent.Effect(game.results[0].Outcome())
 	require.NoError(t, err)
 	assert.Equal(t, ramp.Effect{Kind: ramp.Grant, Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}}, effect)
 }
 
 func TestAUUIDIsGoodForFiveMinutes(t *testing.T) {
-	d := newDesk(t, nil)
+	d, _ := newStub(t)
 	id := d.initialize(t)
 	d.service.Advance(5*time.Minute - time.Nanosecond)
 	_, err := d.service.Mint(t.Context(), id, d.session, ramp.NewAmount(1))
@@ -313,8 +261,8 @@ func TestAUUIDIsGoodForFiveMinutes(t *testing.T) {
 }
 
 func TestAGameThatRejectsIsHeard(t *testing.T) {
-	d := newDesk(t, nil)
-	d.game.reject = ramp.Reject("INVALID_BALANCE")
+	d, game := newStub(t)
+	game.reject = ramp.Reject("INVALID_BALANCE")
 	_, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
 	var rejected *ramptest.Rejection
 	require.ErrorAs(t, err, &rejected)
@@ -323,14 +271,14 @@ func TestAGameThatRejectsIsHeard(t *testing.T) {
 	assert.EqualError(t, err, `ramptest: the game rejected the call with HTTP 200 and "INVALID_BALANCE"`)
 	assert.IsType(t, rejected, err, "it needs no errors.As")
 
-	d.game.reject = ramp.Reject("INVALID_MESSAGE") // perhaps of a game that reads prices as those of an order
+	game.reject = ramp.Reject("INVALID_MESSAGE") // perhaps of a game that reads prices as those of an order
 	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(2))
 	assert.ErrorAs(t, err, &rejected)
 	assert.ErrorContains(t, err, "Config.PerOrder is true")
 	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
 	assert.NotContains(t, err.Error(), "PerOrder")
 
-	d.game.reject = errors.New("no database")
+	game.reject = errors.New("no database")
 	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
 	assert.EqualError(t, err, `ramptest: the game answered HTTP 500 and "INTERNAL_ERROR": its log may say why`)
 }
@@ -339,15 +287,15 @@ func TestAGameThatRejectsIsHeard(t *testing.T) {
 // time.
 func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 	const highS = "the same signature with the other s"
-	assets := func(d *desk) error {
+	assets := func(d *counter) error {
 		_, err := d.service.Assets(t.Context(), d.session)
 		return err
 	}
-	mint := func(d *desk) error {
+	mint := func(d *counter) error {
 		_, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
 		return err
 	}
-	result := func(d *desk) error {
+	result := func(d *counter) error {
 		return d.service.Deliver(t.Context(), &ramptest.Order{Session: d.session, UUID: uuid.New(), Request: ramp.ValidateRequest{
 			Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 				From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(1)}},
@@ -356,7 +304,7 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name     string
-		call     func(*desk) error
+		call     func(*counter) error
 		old, new string // in the answer
 		status   int    // instead of 200
 		want     string
@@ -394,24 +342,22 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 		{"a result that is rejected", result, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`, 500, `HTTP 500 and "NO"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := newDesk(t, func(inner http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					answer := httptest.NewRecorder()
-					inner.ServeHTTP(answer, r)
-					body := answer.Body.String()
-					switch {
-					case test.old == highS:
-						body = withHighS(t, body)
-					case test.old == `1b"}`: // whichever v it has
-						body = strings.NewReplacer(`1b"}`, `00"}`, `1c"}`, `01"}`).Replace(body)
-					case test.old != "":
-						require.Contains(t, body, test.old)
-						body = strings.Replace(body, test.old, test.new, 1)
-					}
-					w.WriteHeader(max(test.status, 200))
-					_, _ = io.WriteString(w, body)
-				})
-			})
+			d, _ := newStub(t, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+				answer := httptest.NewRecorder()
+				inner.ServeHTTP(answer, r)
+				body := answer.Body.String()
+				switch {
+				case test.old == highS:
+					body = withHighS(t, body)
+				case test.old == `1b"}`: // whichever v it has
+					body = strings.NewReplacer(`1b"}`, `00"}`, `1c"}`, `01"}`).Replace(body)
+				case test.old != "":
+					require.Contains(t, body, test.old)
+					body = strings.Replace(body, test.old, test.new, 1)
+				}
+				w.WriteHeader(max(test.status, 200))
+				_, _ = io.WriteString(w, body)
+			}))
 			assert.ErrorContains(t, test.call(d), test.want)
 		})
 	}
@@ -427,13 +373,6 @@ func withHighS(t *testing.T, body string) string {
 	new(big.Int).Sub(n, new(big.Int).SetBytes(sig[32:64])).FillBytes(sig[32:64])
 	sig[64] ^= 27 ^ 28
 	return strings.Replace(body, answer.Data.ValidatorSig.String(), sig.String(), 1)
-}
-
-func TestAGameThatIsAwayIsAnError(t *testing.T) {
-	d := newDesk(t, nil)
-	service := ramptest.Start(t, ramptest.Config{Key: d.key, Validator: [20]byte{1}, Game: "http://127.0.0.1:1"})
-	_, err := service.Assets(t.Context(), d.session)
-	assert.ErrorContains(t, err, "did not answer")
 }
 
 func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {

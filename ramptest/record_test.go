@@ -113,12 +113,10 @@ func TestNoFormOfATokenIsRecorded(t *testing.T) {
 
 func TestTheRecordHoldsNoSecret(t *testing.T) {
 	const secret = "token-1" // which a careless server echoes
-	c := newCounter(t, reporting, before(func(inner http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Set-Cookie", "session="+secret)
-			inner.ServeHTTP(w, r)
-			_, _ = io.WriteString(w, "\n"+fmt.Sprint(r.Header))
-		})
+	c := newCounter(t, reporting, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+		w.Header().Set("Set-Cookie", "session="+secret)
+		inner.ServeHTTP(w, r)
+		_, _ = io.WriteString(w, "\n"+fmt.Sprint(r.Header))
 	}))
 	_, err := c.service.Assets(t.Context(), c.session)
 	require.Error(t, err)

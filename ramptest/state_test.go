@@ -43,9 +43,7 @@ func (c *counter) restart(t *testing.T, handler http.Handler, options ...func(*r
 		o(&config)
 	}
 	c.service = ramptest.Start(t, config)
-	var err error
-	c.client, err = ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: c.service.Client(), Retries: -1})
-	require.NoError(t, err)
+	c.client = clientOf(t, c.service, c.key)
 }
 
 func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
@@ -62,8 +60,7 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	const tokens = "tokens ✓ nothing moved outside of this order: +16 1,000 1,016 1,016" // before, now, expected
 	require.Contains(t, shows(), tokens)
 	now, wallet := c.service.Now(), c.service.Wallet(c.session)
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
-	require.NoError(t, err)
+	chain := nodeOf(t, c.service)
 	receipt, err := chain.Receipt(t.Context(), done.TxHash)
 	require.NoError(t, err)
 
@@ -72,8 +69,7 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	assert.Equal(t, wallet, c.service.Wallet(c.session))
 	_, after := c.control(t, "GET", "/control/orders", "")
 	assert.Equal(t, before.Orders, after.Orders)
-	chain, err = ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client()})
-	require.NoError(t, err)
+	chain = nodeOf(t, c.service)
 	again, err := chain.Receipt(t.Context(), done.TxHash)
 	require.NoError(t, err)
 	assert.Equal(t, receipt, again)
@@ -103,21 +99,13 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 func TestTheBooksGoOnWithTheService(t *testing.T) {
 	c := newCounter(t, kept(t))
 	order := c.mint(t, ramptest.TransactionFails())
-	deaf := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == ramp.PathResult {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write([]byte(`{"success":true,"errorCode":null,"data":null}`))
-			return
-		}
-		c.handler.ServeHTTP(w, r)
-	})
-	c.restart(t, deaf, func(c *ramptest.Config) { c.Books, c.Settle = ramptest.BooksReport, -1 })
+	c.restart(t, c.handler, reporting, answering(ramp.PathResult, 200, confirmed))
 	c.service.Advance(time.Minute)
 	found := c.service.Imbalances()
 	require.Len(t, found, 1)
 	assert.Contains(t, found[0].Problem, "must give back 100 item_gold")
 	assert.Equal(t, order.UUID, found[0].Orders[0])
-	c.restart(t, deaf, func(c *ramptest.Config) { c.Books = ramptest.BooksReport })
+	c.restart(t, c.handler, reporting)
 	assert.Len(t, c.service.Imbalances(), 1, "what was found is not forgotten")
 }
 

@@ -63,10 +63,7 @@ func sells(t *testing.T, choose func(*ramp.Terms) *ramp.Terms) (*seller, *rampte
 	require.NoError(t, err)
 	game := &seller{owns: map[string]int64{"gold": 1000, "sword": 2, "extra_item": 9}}
 	store := &ramp.MemoryStore{Apply: game.Apply}
-	key, err := ramp.TextKey("key of the console")
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
+	key, signer := console(t)
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: choose(terms), Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
@@ -124,8 +121,7 @@ func TestTheEvidenceNamesNonFungibleTokens(t *testing.T) {
 	}
 	_, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"}) // names the token
 	require.NoError(t, err)
-	node, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})
-	require.NoError(t, err)
+	node := nodeOf(t, service)
 	holds := func() int64 {
 		n, err := node.TokenBalance(t.Context(), common.HexToAddress(swordToken), service.Wallet(session), ramp.Latest)
 		require.NoError(t, err)

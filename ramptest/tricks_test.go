@@ -50,8 +50,7 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 		if restarted {
 			c.restart(t, c.handler)
 		}
-		chain, err := ramp.NewRPC(ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: c.service.Client(), Retries: -1})
-		require.NoError(t, err)
+		chain := nodeOf(t, c.service)
 		got := map[ramptest.Trick]shown{}
 		for trick, hash := range hashes {
 			sent, err := chain.Transaction(t.Context(), hash)

@@ -20,6 +20,8 @@ import (
 // This file has what an order says: what the player asks for and signs, which
 // tokens its transaction moves, and the body of its result.
 
+var errNoItems = errors.New("ramptest: the terms have nothing")
+
 // intent returns what the player asks for (interface 2.5).
 func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
 	intent := ramp.Intent{Method: t.method(c), Type: t.kind, TargetCandidate: json.RawMessage("{}")}
@@ -27,7 +29,7 @@ func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amoun
 	assets, token := t.sides(&intent)
 	*token = []ramp.IntentAsset{{Type: c.tokenType(items), ID: asked.Token, Amount: tokens}}
 	if len(items) == 0 {
-		return ramp.Intent{}, fmt.Errorf("ramptest: the initialize call had nothing for a %s", t.direction)
+		return ramp.Intent{}, fmt.Errorf("%w for a %s: a mint needs materials, a burn needs outputs", errNoItems, t.direction)
 	}
 	*assets = make([]ramp.IntentAsset, len(items))
 	for i, item := range items {

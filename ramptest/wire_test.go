@@ -1,7 +1,6 @@
 package ramptest_test
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -40,14 +38,11 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 	})
 	server := httptest.NewServer(handler)
 	defer server.Close()
-	key, err := ramp.TextKey("key of the console")
-	require.NoError(t, err)
+	key, _ := console(t)
 	for _, config := range []ramptest.Config{{Game: server.URL}, {Handler: handler}} {
 		config.Key, config.Validator, config.Books = key, [20]byte{1}, ramptest.BooksOff
 		service := ramptest.Start(t, config)
-		client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
-		require.NoError(t, err)
-		started, err := client.Initialize(t.Context(), request())
+		started, err := clientOf(t, service, key).Initialize(t.Context(), request())
 		require.NoError(t, err)
 		session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
 		_, err = service.Assets(t.Context(), session)
@@ -57,26 +52,6 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 	}
 	require.Len(t, got, 4)
 	assert.Equal(t, got[:2], got[2:])
-}
-
-func TestAGameThatTakesTooLongIsNotWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCounter(t, reporting, before(func(inner http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == ramp.PathResult {
-					<-r.Context().Done()
-				}
-				inner.ServeHTTP(w, r)
-			})
-		}), func(c *ramptest.Config) { c.Timeout = time.Minute })
-		c.mint(t)
-		begun := time.Now()
-		sent := c.service.Advance(time.Second)
-		assert.Equal(t, time.Minute, time.Since(begun))
-		require.Len(t, sent, 1)
-		assert.ErrorIs(t, sent[0].Err, context.DeadlineExceeded)
-		assert.False(t, sent[0].Next.IsZero())
-	})
 }
 
 // In memory, a panic is an error, and the record has the stack, as the log of a server.
@@ -92,40 +67,14 @@ func TestAPanicOfAHandlerIsAnError(t *testing.T) {
 		{"a test that fails", runtime.Goexit, "the handler ended its goroutine", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := newCounter(t, before(func(http.Handler) http.Handler {
-				return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { test.handle() })
+			c := newCounter(t, before(func(_ http.ResponseWriter, _ *http.Request, _ http.Handler) {
+				test.handle()
 			}))
 			_, err := c.service.Assets(t.Context(), c.session)
 			assert.ErrorContains(t, err, test.want)
 			assert.Equal(t, test.stack, strings.Contains(c.service.Timeline(), "wire_test.go"))
 		})
 	}
-}
-
-// A server that needs the service can be built after it.
-func TestTheHandlerCanComeLater(t *testing.T) {
-	c := newCounter(t)
-	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator})
-	_, err := service.Assets(t.Context(), c.session)
-	assert.ErrorContains(t, err, "call Service.SetHandler")
-
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: newShop(), Key: c.key, Signer: signer, Chain: chain})
-	require.NoError(t, err)
-	service.SetHandler(handler)
-
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: c.key, HTTPClient: service.Client()})
-	require.NoError(t, err)
-	started, err := client.Initialize(t.Context(), request())
-	require.NoError(t, err)
-	_, err = service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(10))
-	require.NoError(t, err)
-	sent := service.Advance(time.Minute)
-	require.Len(t, sent, 1)
-	assert.NoError(t, sent[0].Err)
 }
 
 func TestAPlayerHasAWallet(t *testing.T) {
@@ -188,10 +137,9 @@ func TestAServiceOfItsOwnClientLeavesNoConnection(t *testing.T) {
 	}
 	server.Start()
 	defer server.Close()
-	key, err := ramp.TextKey("key of the console")
-	require.NoError(t, err)
+	key, _ := console(t)
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: [20]byte{1}, Game: server.URL})
-	_, err = service.Assets(t.Context(), ramp.Session{ID: "session-1"})
+	_, err := service.Assets(t.Context(), ramp.Session{ID: "session-1"})
 	assert.ErrorContains(t, err, "HTTP 404")
 	service.Close()
 	select {
@@ -199,17 +147,6 @@ func TestAServiceOfItsOwnClientLeavesNoConnection(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Error("the connection stayed open")
 	}
-}
-
-// A server of your own can serve a service that is in memory.
-func TestAServiceIsAHandler(t *testing.T) {
-	c := newCounter(t)
-	server := httptest.NewServer(c.service)
-	defer server.Close()
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: server.URL, Key: c.key})
-	require.NoError(t, err)
-	_, err = client.Initialize(t.Context(), request())
-	assert.NoError(t, err)
 }
 
 // Each direction has a row of trades. No code of the service may take anything else for a
@@ -222,7 +159,7 @@ func TestEveryDirectionCanBeOrdered(t *testing.T) {
 		assert.Equal(t, string(d), order.Do)
 		c.service.Advance(time.Minute)
 		_, order = c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
-		assert.Equal(t, "done", order.State, string(d))
+		assert.EqualValues(t, "done", order.State, string(d))
 		assert.Len(t, order.Moved, 1, string(d))
 	}
 	c := newCounter(t)
@@ -248,14 +185,4 @@ func TestSwitchesOfTheIntent(t *testing.T) {
 		To:   []ramp.IntentAsset{{Type: "asset", ID: "item_gold", Amount: ramp.NewAmount(50)}},
 	}, order.Request.Intent)
 	assert.Equal(t, ramp.Digest{31: 1}, order.Request.Digest)
-}
-
-func TestAnOrderOfNothingIsNotAsked(t *testing.T) {
-	c := newCounter(t)
-	nothing := request()
-	nothing.Intent.Outputs = []ramp.Item{}
-	started, err := c.client.Initialize(t.Context(), nothing)
-	require.NoError(t, err)
-	_, err = c.service.Burn(t.Context(), started.UUID, c.session, ramp.NewAmount(1))
-	assert.ErrorContains(t, err, "nothing for a burn")
 }

@@ -334,7 +334,7 @@ func (d *desk) sees(selector, want string) {
 }
 
 var (
-	widths  = []int64{375, 1280}
+	widths  = []int64{320, 375, 1280}
 	schemes = []string{"light", "dark"}
 )
 
@@ -379,7 +379,7 @@ func (d *desk) look(name string, accessible bool) {
 	d.t.Helper()
 	folder := os.Getenv("RAMP_SCREENSHOTS")
 	for _, width := range widths {
-		viewport := chromedp.EmulateViewport(width, map[int64]int64{375: 667, 1280: 900}[width])
+		viewport := chromedp.EmulateViewport(width, map[int64]int64{320: 568, 375: 667, 1280: 900}[width])
 		for _, scheme := range schemes {
 			d.do(viewport, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 			for _, percent := range []int64{200, 100} {

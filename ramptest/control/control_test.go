@@ -88,45 +88,41 @@ func anOrder() control.Order {
 	return o
 }
 
+// request is a request of the API, with what the emulator must then be asked, and its answer.
+type request struct {
+	call   func(context.Context, control.Emulator) (any, error)
+	asked  []any
+	answer any
+}
+
+// with returns a request with a query or a body, and of returns one that is about an order too.
+func with[Q, A any](do func(control.Emulator, context.Context, Q) (A, error), asked Q, answer A) request {
+	return request{func(ctx context.Context, e control.Emulator) (any, error) { return do(e, ctx, asked) }, []any{asked}, answer}
+}
+
+func of[Q, A any](do func(control.Emulator, context.Context, string, Q) (A, error), id string, asked Q, answer A) request {
+	return request{func(ctx context.Context, e control.Emulator) (any, error) { return do(e, ctx, id, asked) }, []any{id, asked}, answer}
+}
+
 // A client is the emulator that it calls: each request and each answer arrives whole.
 func TestAClientIsTheEmulator(t *testing.T) {
 	id := uuid.NewString()
 	order := anOrder()
-	for name, test := range map[string]struct {
-		call   func(context.Context, control.Emulator) (any, error)
-		asked  []any
-		answer any
-	}{
+	for name, test := range map[string]request{
 		"describe": {func(ctx context.Context, e control.Emulator) (any, error) { return e.Describe(ctx) }, nil,
 			control.Description{Speed: 60, Validator: common.Address{2}, Chains: map[ramp.Network]control.Chain{ramp.Testnet: {URL: "u", ID: 7002}}}},
-		"start": {func(ctx context.Context, e control.Emulator) (any, error) {
-			return e.Start(ctx, control.StartRequest{Do: "mint", SessionID: "s", Amount: "0.1", Faults: []string{"f"}, Wait: "1s",
-				Terms: &control.Terms{Network: ramp.Mainnet, MintFeeBps: 5, Outputs: []control.Item{{ID: "i", Amount: "9007199254740993"}}}})
-		}, []any{control.StartRequest{Do: "mint", SessionID: "s", Amount: "0.1", Faults: []string{"f"}, Wait: "1s",
-			Terms: &control.Terms{Network: ramp.Mainnet, MintFeeBps: 5, Outputs: []control.Item{{ID: "i", Amount: "9007199254740993"}}}}}, order},
-		"orders": {func(ctx context.Context, e control.Emulator) (any, error) {
-			return e.Orders(ctx, control.OrdersQuery{SessionID: "a b&c", State: "done", Attention: true, Before: id, Limit: 7})
-		}, []any{control.OrdersQuery{SessionID: "a b&c", State: "done", Attention: true, Before: id, Limit: 7}},
-			control.OrderList{Orders: []control.Order{order}, Total: 2, More: true}},
-		"order": {func(ctx context.Context, e control.Emulator) (any, error) {
-			return e.Order(ctx, "58db", control.OrderQuery{Wait: "30s"})
-		}, []any{"58db", control.OrderQuery{Wait: "30s"}}, order},
-		"send": {func(ctx context.Context, e control.Emulator) (any, error) {
-			return e.Send(ctx, id, control.SendRequest{Outcome: "failed"})
-		}, []any{id, control.SendRequest{Outcome: "failed"}}, control.Sent{Order: order, Error: "no"}},
-		"advance": {func(ctx context.Context, e control.Emulator) (any, error) {
-			return e.Advance(ctx, control.AdvanceRequest{By: "15m"})
-		}, []any{control.AdvanceRequest{By: "15m"}}, control.Advanced{Now: order.Placed, Deliveries: []control.Delivery{{UUID: order.UUID, Status: 200}}}},
-		"fail": {func(ctx context.Context, e control.Emulator) (any, error) {
-			return e.Fail(ctx, control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}})
-		}, []any{control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}}}, control.Done{}},
-		"events": {func(ctx context.Context, e control.Emulator) (any, error) {
-			return e.Events(ctx, control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"})
-		}, []any{control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"}},
-			control.EventList{Events: []control.Event{{Number: 12, Kind: control.KindChain, Outcome: "<a>"}}}},
-		"reset": {func(ctx context.Context, e control.Emulator) (any, error) {
-			return e.Reset(ctx, control.ResetRequest{})
-		}, []any{control.ResetRequest{}}, control.Done{}},
+		"start": with(control.Emulator.Start, control.StartRequest{Do: "mint", SessionID: "s", Amount: "0.1", Faults: []string{"f"}, Wait: "1s",
+			Terms: &control.Terms{Network: ramp.Mainnet, MintFeeBps: 5, Outputs: []control.Item{{ID: "i", Amount: "9007199254740993"}}}}, order),
+		"orders": with(control.Emulator.Orders, control.OrdersQuery{SessionID: "a b&c", State: "done", Attention: true, Before: id, Limit: 7},
+			control.OrderList{Orders: []control.Order{order}, Total: 2, More: true}),
+		"order": of(control.Emulator.Order, "58db", control.OrderQuery{Wait: "30s"}, order),
+		"send":  of(control.Emulator.Send, id, control.SendRequest{Outcome: "failed"}, control.Sent{Order: order, Error: "no"}),
+		"advance": with(control.Emulator.Advance, control.AdvanceRequest{By: "15m"},
+			control.Advanced{Now: order.Placed, Deliveries: []control.Delivery{{UUID: order.UUID, Status: 200}}}),
+		"fail": with(control.Emulator.Fail, control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}}, control.Done{}),
+		"events": with(control.Emulator.Events, control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"},
+			control.EventList{Events: []control.Event{{Number: 12, Kind: control.KindChain, Outcome: "<a>"}}}),
+		"reset": with(control.Emulator.Reset, control.ResetRequest{}, control.Done{}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &emulator{answer: test.answer}

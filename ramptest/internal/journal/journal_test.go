@@ -108,15 +108,6 @@ func TestAJournalStaysSmall(t *testing.T) {
 	assert.Len(t, files, 2, "the journal and its lock")
 }
 
-func TestAJournalHasOneUser(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "journal")
-	j := open(t, path)
-	_, err := Open(path)
-	assert.ErrorIs(t, err, ErrLocked)
-	require.NoError(t, j.Close())
-	open(t, path)
-}
-
 func TestAnotherFileIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "thesis")
 	for _, text := range []string{"my thesis", "my thesis\n", "{}\n"} {
@@ -126,22 +117,6 @@ func TestAnotherFileIsLeftAlone(t *testing.T) {
 		left, err := os.ReadFile(path)
 		require.NoError(t, err)
 		assert.Equal(t, text, string(left))
-	}
-}
-
-func TestKeysBeginWithAPrefix(t *testing.T) {
-	j := open(t, filepath.Join(t.TempDir(), "journal"))
-	for _, key := range []string{"b/x/1", "a/1", "b/y/1", "ab", "b/x/2", "a/1", "b"} {
-		require.NoError(t, j.Put(key, []byte("1")))
-	}
-	for prefix, want := range map[string][]string{
-		"":     {"b/x/1", "b/y/1", "ab", "b/x/2", "a/1", "b"},
-		"a":    {"ab", "a/1"},
-		"a/":   {"a/1"},
-		"b/x/": {"b/x/1", "b/x/2"},
-		"c/":   {},
-	} {
-		assert.Equal(t, want, j.Keys(prefix), prefix)
 	}
 }
 
