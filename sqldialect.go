@@ -159,25 +159,25 @@ func unchanged(statement string, args ...any) (string, []any) { return statement
 
 // numbered replaces ? by $1, $2 and so on.
 func numbered(statement string, args ...any) (string, []any) {
-	return fill(statement, func(n int) string { return "$" + strconv.Itoa(n+1) }), args
+	return fill(statement, func(b []byte, n int) []byte { return strconv.AppendInt(append(b, '$'), int64(n+1), 10) }), args
 }
 
 // literally writes the arguments into the statement, because with arguments the
 // driver would prepare the statement first, in another round trip.
 func literally(statement string, args ...any) (string, []any) {
-	return fill(statement, func(n int) string { return literal(args[n]) }), nil
+	return fill(statement, func(b []byte, n int) []byte { return append(b, literal(args[n])...) }), nil
 }
 
 // fill replaces each question mark of a statement.
-func fill(statement string, value func(n int) string) string {
-	var b strings.Builder
+func fill(statement string, appendValue func(b []byte, n int) []byte) string {
+	b := make([]byte, 0, len(statement)+64)
 	for n, part := range strings.Split(statement, "?") {
 		if n > 0 {
-			b.WriteString(value(n - 1))
+			b = appendValue(b, n-1)
 		}
-		b.WriteString(part)
+		b = append(b, part...)
 	}
-	return b.String()
+	return string(b)
 }
 
 // literal writes a value for MySQL. Text with anything but letters, digits and

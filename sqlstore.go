@@ -309,10 +309,11 @@ func (s *SQLStore) explain(ctx context.Context, from interface {
 // openingStep returns the step that opens an order, or nil if next needs a stored
 // one.
 func (s *SQLStore) openingStep(next Transition) (*Step, error) {
-	opened, err := next(nil)
+	step, err := next(nil)
 	if errors.Is(err, ErrOrderUnknown) {
 		return nil, nil
 	}
+	opened := step // a result allocates none
 	return &opened, err
 }
 
@@ -432,11 +433,12 @@ func (s *SQLStore) selectForUpdate(ctx context.Context, tx *sql.Tx, id uuid.UUID
 // could read and the error. If it cannot be scanned, readOrder returns nil.
 func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 	var (
-		row            orderRow
-		digest, intent string
-		txHash         sql.NullString
-		acceptedAt     int64
-		finishedAt     sql.NullInt64
+		row        orderRow
+		digest     string
+		intent     []byte
+		txHash     sql.NullString
+		acceptedAt int64
+		finishedAt sql.NullInt64
 	)
 	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), (*string)(&row.Network), &row.ProjectID,
 		&row.SessionID, &row.UserAddress, &digest, &intent, &txHash, &row.Reason, &acceptedAt, &finishedAt)
@@ -449,7 +451,7 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
 	}
 	if row.Digest, err = ParseDigest(digest); err == nil {
-		err = row.Intent.UnmarshalJSON([]byte(intent)) // json.Unmarshal would scan the text twice more
+		err = row.Intent.UnmarshalJSON(intent) // json.Unmarshal would scan the text twice more
 	}
 	if err == nil {
 		err = row.derive()

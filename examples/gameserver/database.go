@@ -127,10 +127,14 @@ func (g *game) bind(statement string) string {
 	if g.dialect != ramp.PostgreSQL {
 		return statement
 	}
-	for n := 1; strings.Contains(statement, "?"); n++ {
-		statement = strings.Replace(statement, "?", "$"+strconv.Itoa(n), 1)
+	bound := make([]byte, 0, len(statement)+64)
+	for n, part := range strings.Split(statement, "?") {
+		if n > 0 {
+			bound = append(bound, "$"+strconv.Itoa(n)...)
+		}
+		bound = append(bound, part...)
 	}
-	return statement
+	return string(bound)
 }
 
 // database is a *sql.DB or *sql.Tx.
