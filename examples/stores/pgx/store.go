@@ -5,21 +5,14 @@
 //		return move(ctx, queries.WithTx(tx), step)
 //	})
 //	err = store.Check(ctx)
-//
-// The orders are the rows of [ramp.Dialect.Schema], so lookups, books and commands work.
 package pgxstore
 
 import (
 	"context"
 	"database/sql"
 	"errors"
-	"math/rand/v2"
-	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
@@ -29,84 +22,37 @@ import (
 // return every error of tx, and must not end it.
 type Apply func(ctx context.Context, tx pgx.Tx, step ramp.Step) error
 
-// Store is a [ramp.SQLStore] whose Update calls an Apply for pgx.
-type Store struct {
-	*ramp.SQLStore
-	db    *sql.DB
-	apply Apply
-}
-
 // New returns a store on a pool.
-func New(pool *pgxpool.Pool, apply Apply) (*Store, error) {
-	db := stdlib.OpenDBFromPool(pool)
-	unused := func(context.Context, *sql.Tx, ramp.Step) error { return errors.ErrUnsupported }
-	orders, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: unused})
-	return &Store{orders, db, apply}, err
-}
-
-// Update implements [ramp.Store]. It repeats a transaction that PostgreSQL aborted.
-func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
-	for delay := 10 * time.Millisecond; ; delay *= 2 {
-		step, err := s.transact(ctx, id, next)
-		var failed *pgconn.PgError
-		if delay > 40*time.Millisecond || !errors.As(err, &failed) || failed.Code != "40001" && failed.Code != "40P01" {
-			return step, s.named(ctx, err)
-		}
-		time.Sleep(rand.N(delay)) // 70 ms together, at most
-	}
-}
-
-func (s *Store) transact(ctx context.Context, id uuid.UUID, next ramp.Transition) (step ramp.Step, err error) {
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return step, err
-	}
-	defer conn.Close()
-	sqlTx, err := conn.BeginTx(ctx, nil)
-	if err != nil {
-		return step, err
-	}
-	defer func() { _ = sqlTx.Rollback() }()
-	if step, err = s.UpdateTx(ctx, sqlTx, id, next); err != nil || !step.New {
-		return step, err
-	}
-	if err = inside(conn, func(tx pgx.Tx) error { return s.apply(ctx, tx, step) }); err == nil {
-		err = sqlTx.Commit()
-	}
-	if err != nil {
-		return ramp.Step{}, err
-	}
-	return step, nil
-}
-
-// inside calls do with the transaction that is open on conn. Neither a panic nor an error
-// of do may reach Raw: it would close the connection, and to do so wait for the end of the
-// transaction, which only its own caller can end.
-func inside(conn *sql.Conn, do func(pgx.Tx) error) error {
-	var failed error
-	var panicked any
-	err := conn.Raw(func(driver any) error {
-		defer func() { panicked = recover() }()
-		failed = do(tx{driver.(*stdlib.Conn).Conn()})
-		return nil
+func New(pool *pgxpool.Pool, apply Apply) (*ramp.SQLStore, error) {
+	return ramp.NewSQLStore(ramp.SQLStoreConfig{
+		DB:      stdlib.OpenDBFromPool(pool),
+		Dialect: ramp.PostgreSQL,
+		Apply: func(ctx context.Context, sqlTx *sql.Tx, step ramp.Step) error {
+			in := inside{apply: func(conn *pgx.Conn) error { return apply(ctx, tx{conn}, step) }}
+			if _, err := sqlTx.ExecContext(ctx, "", &in); !in.called {
+				return err
+			}
+			return in.err
+		},
 	})
-	if panicked != nil {
-		panic(panicked)
-	}
-	return errors.Join(err, failed)
 }
 
-// named adds the order that a transaction has ended to a conflict: PostgreSQL does not
-// tell after an error inside of a transaction.
-func (s *Store) named(ctx context.Context, err error) error {
-	var conflict *ramp.ConflictError
-	if errors.As(err, &conflict) && conflict.Other != nil {
-		hash := common.HexToHash(conflict.Other.TxHash)
-		if other, unknown := s.OrderByTransaction(ctx, hash); unknown == nil {
-			conflict.Other = &other
-		}
-	}
-	return err
+// inside is an argument of a statement to which pgx passes the connection. Until it
+// returns, database/sql does not use the connection, so that even a context that ends
+// cannot end the transaction meanwhile. [sql.Conn.Raw] would also pass the connection, but
+// not in a transaction that the store began.
+type inside struct {
+	apply  func(*pgx.Conn) error
+	called bool
+	err    error
+}
+
+var errDone = errors.New("the statement is not sent")
+
+func (in *inside) RewriteQuery(_ context.Context, conn *pgx.Conn, _ string, _ []any) (string, []any, error) {
+	in.called = true
+	in.err = in.apply(conn)
+	return "", nil, errDone
 }
 
 // native is a connection whose name does not hide the method Conn.

@@ -141,6 +141,7 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 	queries := &Queries{db: single}
 	check(t, queries.Set(t.Context(), "alice", "gold", 100))
 	var fail func(tx pgx.Tx) error
+	var cancel context.CancelFunc
 	store, err := New(single, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 		check(t, move(ctx, queries.WithTx(tx), step))
 		return fail(tx)
@@ -160,6 +161,13 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 			}
 			return errors.New("the connection did not break")
 		},
+		"a context that ends": func(tx pgx.Tx) error {
+			cancel()
+			if _, err := tx.Exec(context.Background(), "SELECT pg_sleep(0.1)"); err != nil {
+				t.Errorf("the transaction ended before its Apply: %v", err)
+			}
+			return nil
+		},
 		"an error that Apply ignores": func(tx pgx.Tx) error {
 			_, _ = tx.Exec(context.Background(), "SELECT 1/0")
 			return nil
@@ -167,7 +175,8 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fail = f
-			ctx, cancel := context.WithCancel(t.Context())
+			var ctx context.Context
+			ctx, cancel = context.WithCancel(t.Context())
 			defer cancel() // what would end a transaction that hangs
 			ended := make(chan error, 1)
 			go func() {
