@@ -12,31 +12,18 @@ const validator = new SigningKey(RAMP_VALIDATOR_KEY)
 const pool = new pg.Pool({ connectionString: DATABASE_URL })
 await pool.query(`SELECT pg_advisory_xact_lock(7242164); -- servers that start together take turns
   CREATE TABLE IF NOT EXISTS characters (session text PRIMARY KEY, token_hash text NOT NULL, gold bigint NOT NULL CHECK (gold >= 0));
-  CREATE TABLE IF NOT EXISTS orders (uuid uuid PRIMARY KEY, session text NOT NULL, call text NOT NULL,
-    mint boolean NOT NULL, gold bigint NOT NULL, state text NOT NULL DEFAULT 'accepted', tx_hash text UNIQUE)`)
+  CREATE TABLE IF NOT EXISTS orders (uuid uuid PRIMARY KEY, session text NOT NULL REFERENCES characters,
+    call text NOT NULL, mint boolean NOT NULL, gold bigint NOT NULL, state text NOT NULL DEFAULT 'accepted', tx_hash text UNIQUE)`)
 
-class Rejection extends Error {
-  constructor (code, status = 200) { super(code); this.status = status }
+const require = (condition, rejection, status = 200) => {
+  if (!condition) throw Object.assign(new Error(rejection), { rejection, status })
 }
-const require = (condition, code, status) => { if (!condition) throw new Rejection(code, status) }
 const hmac = (body) => createHmac('sha256', RAMP_HMAC_KEY).update(body).digest()
 const hash = (text) => createHash('sha256').update(text).digest('hex')
 
-async function transaction (work) {
-  const db = await pool.connect()
-  try {
-    await db.query('BEGIN')
-    await work(db)
-    await db.query('COMMIT')
-    db.release()
-  } catch (error) {
-    db.release(true) // closes the connection, which rolls back
-    throw error
-  }
-}
-
 // read returns the body of a call, after its HMAC holds. The HMAC is of the raw bytes.
 function read (call) {
+  call.body ??= Buffer.alloc(0)
   const given = call.get('x-hmac-signature') ?? ''
   require(/^[0-9a-f]{64}$/i.test(given) && timingSafeEqual(Buffer.from(given, 'hex'), hmac(call.body)), 'INVALID_HMAC', 401)
   try {
@@ -47,16 +34,16 @@ function read (call) {
     const uuid = /^(?!0{8}-0{4})[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(body.uuid) && body.uuid.toLowerCase()
     return { ...body, exact, uuid } // after the body, which may have members of any name
   } catch {
-    throw new Rejection('INVALID_JSON', 400)
+    require(false, 'INVALID_JSON', 400)
   }
 }
 
 async function authenticate (call) {
   const session = call.get('x-dapp-sessionid') ?? ''
-  const [, accessToken] = /^Bearer (\S+)$/.exec(call.get('x-dapp-authorization') ?? '') ?? []
-  const { rows: [found] } = await pool.query('SELECT session, gold FROM characters WHERE session = $1 AND token_hash = $2', [session, hash(accessToken ?? '')])
+  const [, accessToken = ''] = /^Bearer (\S+)$/.exec(call.get('x-dapp-authorization')) ?? []
+  const { rows: [found] } = await pool.query('SELECT gold FROM characters WHERE session = $1 AND token_hash = $2', [session, hash(accessToken)])
   require(found, 'INVALID_USER', 401)
-  return found
+  return { session, accessToken, gold: found.gold }
 }
 
 // goldOf returns the gold of an order that is for the game's token at its price.
@@ -80,16 +67,15 @@ async function validate (call) {
   const { mint, gold } = goldOf(body)
   const same = JSON.stringify([body.digest.toLowerCase(), body.user_address.toLowerCase(), body.intent])
   const validatorSig = validator.sign(body.digest).serialized
-  await transaction(async (db) => {
-    const added = await db.query('INSERT INTO orders (uuid, session, call, mint, gold) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (uuid) DO NOTHING',
-      [body.uuid, session, same, mint, gold])
-    if (added.rowCount) {
-      const taken = !mint || await db.query('UPDATE characters SET gold = gold - $1 WHERE session = $2 AND gold >= $1', [gold, session])
-      return require(!mint || taken.rowCount, 'INVALID_BALANCE')
-    }
-    const known = "SELECT 1 FROM orders WHERE uuid = $1 AND session = $2 AND call = $3 AND state = 'accepted'"
-    require((await db.query(known, [body.uuid, session, same])).rowCount, 'KNOWN_ORDER')
-  })
+  // One statement stores the order and takes the gold. It does neither if the gold would become negative.
+  const added = await pool.query(`WITH added AS (INSERT INTO orders (uuid, session, call, mint, gold)
+      VALUES ($1, $2, $3, $4, $5) ON CONFLICT (uuid) DO NOTHING RETURNING mint),
+    taken AS (UPDATE characters SET gold = gold - $5 FROM added WHERE session = $2 AND mint)
+    SELECT 1 FROM added`, [body.uuid, session, same, mint, gold])
+  if (!added.rowCount) {
+    const repeat = "SELECT 1 FROM orders WHERE uuid = $1 AND session = $2 AND call = $3 AND state = 'accepted'"
+    require((await pool.query(repeat, [body.uuid, session, same])).rowCount, 'KNOWN_ORDER')
+  }
   return { userSig: body.user_sig, validatorSig } // only now, when the gold is taken
 }
 
@@ -98,15 +84,15 @@ async function result (call) {
   const status = body.receipt?.status
   require(body.uuid && status !== undefined && status !== null, 'UNREADABLE', 500)
   const state = status === 1 || /^0x0*1$/.test(status) ? 'succeeded' : 'failed'
-  await transaction(async (db) => {
-    const { rows: [order] } = await db.query('SELECT * FROM orders WHERE uuid = $1 FOR UPDATE', [body.uuid])
-    require(order && [state, 'accepted'].includes(order.state), order ? 'OTHER_OUTCOME' : 'UNKNOWN_ORDER', 500) // a person must look
-    if (order.state === state) return
-    await db.query('UPDATE orders SET state = $2, tx_hash = $3 WHERE uuid = $1', [body.uuid, state, body.tx_hash ? String(body.tx_hash).toLowerCase() : null])
-    if (order.mint === (state === 'succeeded')) return // the gold is taken already, or nothing was burned
-    const granted = await db.query('UPDATE characters SET gold = gold + $1 WHERE session = $2', [order.gold, order.session])
-    require(granted.rowCount, 'NO_CHARACTER', 500)
-  })
+  // A mint that failed gives its gold back, and a burn that succeeded grants it.
+  const ended = await pool.query(`WITH ended AS (UPDATE orders SET state = $2, tx_hash = $3
+      WHERE uuid = $1 AND state = 'accepted' RETURNING session, mint, gold),
+    moved AS (UPDATE characters c SET gold = c.gold + ended.gold FROM ended WHERE c.session = ended.session AND mint = ($2 = 'failed'))
+    SELECT 1 FROM ended`, [body.uuid, state, body.tx_hash ? String(body.tx_hash).toLowerCase() : null])
+  if (!ended.rowCount) {
+    const { rows: [order] } = await pool.query('SELECT state FROM orders WHERE uuid = $1', [body.uuid])
+    require(order?.state === state, order ? 'OTHER_OUTCOME' : 'UNKNOWN_ORDER', 500) // a person must look
+  }
   return null
 }
 
@@ -117,14 +103,13 @@ async function assets (call) {
 
 // exchange starts an order for a player of the game, and returns the page for the webview.
 async function exchange (call) {
-  const { session } = await authenticate(call)
+  const { session, accessToken } = await authenticate(call)
   const gold = [{ id: 'item_gold', amount: goldPerToken, icon_url: 'https://example.com/gold.png', is_non_fungible: false }]
   const body = JSON.stringify({ intent: { network, project_id: project, token, mint_fee_bps: 0, burn_fee_bps: 0, mint_method: 'mint', burn_method: 'burn-permit', materials: gold, outputs: gold } })
   const answer = await fetch(RAMP_API_URL + '/api/v2/initialize', { method: 'POST', body,
     headers: { 'Content-Type': 'application/json', 'X-HMAC-SIGNATURE': hmac(body).toString('hex') } })
   const { code, message, data } = await answer.json()
   if (code !== 200) throw new Error(`initialize: ${code} ${message}: ${JSON.stringify(data)}`)
-  const accessToken = call.get('x-dapp-authorization').slice('Bearer '.length)
   return RAMP_FRONTEND_URL + '/exchange?' + new URLSearchParams({ uuid: data.uuid, accessToken, sessionId: session, network })
 }
 
@@ -135,19 +120,19 @@ async function login () {
   return { sessionId, accessToken }
 }
 
-const answer = (work, wrap = (data) => ({ success: true, errorCode: null, data })) => async (call, response) => response.json(wrap(await work(call)))
+const answer = (work) => async (call, response) => response.json({ success: true, errorCode: null, data: await work(call) })
 const app = express()
 app.use(express.raw({ type: () => true, limit: '1mb' }))
-app.use((call, _, next) => { call.body = Buffer.isBuffer(call.body) ? call.body : Buffer.alloc(0); next() })
 app.get('/api/assets', answer(assets))
 app.post('/api/validate', answer(validate))
 app.post('/api/result', answer(result))
 app.post('/exchange', answer(exchange))
-if (TEST_LOGIN) app.post('/login', answer(login, (session) => session))
-app.use(() => { throw new Rejection('NOT_FOUND', 404) })
-app.use((error, call, response, _) => { // a result is repeated only after 500
-  const status = call.path === '/api/result' ? 500 : error.status ?? 500
+if (TEST_LOGIN) app.post('/login', async (_, response) => response.json(await login()))
+app.use(() => require(false, 'NOT_FOUND', 404))
+app.use((error, call, response, _) => {
+  if (error.code === '23514') Object.assign(error, { rejection: 'INVALID_BALANCE', status: 200 }) // the CHECK of gold
+  const status = call.path === '/api/result' ? 500 : error.status ?? 500 // a result is repeated only after 500
   if (status === 500) console.error(error)
-  response.status(status).json({ success: false, errorCode: error instanceof Rejection ? error.message : 'INTERNAL', data: null })
+  response.status(status).json({ success: false, errorCode: error.rejection ?? 'INTERNAL', data: null })
 })
 const server = app.listen(PORT, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}`))
