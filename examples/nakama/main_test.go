@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -18,7 +18,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +27,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
+	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
 const (
@@ -59,6 +59,16 @@ CREATE TABLE wallet_ledger (
 );`
 
 func TestMain(m *testing.M) {
+	storetest.Serve(func(address string) (ramp.Store, error) {
+		db, err := sql.Open("pgx", address)
+		if err != nil {
+			return nil, err
+		}
+		return ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+			step.Order.SessionID = userOf(step.Order.SessionID)
+			return apply(ctx, tx, step)
+		}})
+	})
 	if address := os.Getenv(envServe); address != "" {
 		serve(address)
 	}
@@ -228,11 +238,16 @@ func (n *nakama) kill() {
 func login(ctx context.Context, db *sql.DB, gold int64) (ramp.Session, error) {
 	s := ramp.Session{ID: uuid.NewString(), Token: ramp.NewAccessToken(uuid.NewString())}
 	hash := sha256.Sum256([]byte(s.Token.Reveal()))
-	_, err := db.ExecContext(ctx, "INSERT INTO users (id, username, wallet) VALUES ($1, $2, jsonb_build_object('gold', $3::bigint, 'gem', 7))", s.ID, s.ID, gold)
+	err := createUser(ctx, db, s.ID, gold)
 	if err == nil {
 		_, err = db.ExecContext(ctx, "INSERT INTO ramp_tokens (hash, user_id) VALUES ($1, $2)", hash[:], s.ID)
 	}
 	return s, err
+}
+
+func createUser(ctx context.Context, db *sql.DB, id string, gold int64) error {
+	_, err := db.ExecContext(ctx, "INSERT INTO users (id, username, wallet) VALUES ($1, $2, jsonb_build_object('gold', $3::bigint, 'gem', 7))", id, id, gold)
+	return err
 }
 
 // await waits until the plugin answers. It has created its tables then.
@@ -262,105 +277,58 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		Restart: func(ctx context.Context) error { n.kill(); n.run(); return n.await(ctx) }})
 }
 
-// The service pays and Nakama's own updates rewrite the same wallets, while the process is
-// killed again and again. Each call is repeated until it is answered.
+// Steps of orders and Nakama's own updates rewrite the same wallets, while the process that
+// takes the steps is killed again and again.
 func TestOrdersBesideNakamasWalletUpdatesAndKills(t *testing.T) {
-	const users, workers, kills = 8, 8, 6
-	orders := 400
-	if testing.Short() {
-		orders = 100
-	}
 	address, db := database(t)
 	db.SetMaxOpenConns(12)
-	n := start(t, address)
-	check(t, n.await(t.Context()))
-	key, err := ramp.TextKey(hmacText)
+	_, err := db.Exec(ramp.PostgreSQL.Schema())
 	check(t, err)
-	var sessions [users]ramp.Session
-	var moved [users]atomic.Int64
-	for i := range sessions {
-		sessions[i], err = login(t.Context(), db, began)
-		check(t, err)
-	}
-	var left, answers, cut atomic.Int64
-	left.Store(int64(orders))
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: workers}, Timeout: 30 * time.Second}
-	defer client.CloseIdleConnections()
-	post := func(path string, s ramp.Session, message any) error {
-		body, err := json.Marshal(message)
-		for deadline := time.Now().Add(time.Minute); err == nil; {
-			request, _ := http.NewRequest(http.MethodPost, n.url+path, bytes.NewReader(body))
-			request.Header.Set(ramp.HeaderHMAC, key.Sign(body))
-			request.Header.Set(ramp.HeaderSession, s.ID)
-			request.Header.Set(ramp.HeaderAuthorization, "Bearer "+s.Token.Reveal())
-			answer, failed := client.Do(request)
-			if failed == nil {
-				_ = answer.Body.Close()
-				if answer.StatusCode == http.StatusOK {
-					answers.Add(1)
-					return nil
-				}
+	var mu sync.Mutex
+	updated := map[string]int64{} // by user
+	ended := make(chan error)
+	ctx, end := context.WithCancel(t.Context())
+	go func() {
+		var err error
+		for err == nil && ctx.Err() == nil {
+			mu.Lock()
+			for user := range updated {
+				updated[user]++
+				err = errors.Join(err, update(db, user, 1))
 			}
-			cut.Add(1)
-			_ = n.await(t.Context())
-			if time.Now().After(deadline) {
-				err = fmt.Errorf("%s: %v, %v", path, answer, failed)
-			}
+			mu.Unlock()
 		}
-		return err
-	}
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for left.Add(-1) >= 0 && !t.Failed() {
-				i, id, succeeds := rand.IntN(users), uuid.New(), rand.Int64N(2)
-				gold := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(10)}}
-				token := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: offer.Products[0].Token, Amount: ramp.NewAmount(1)}}
-				intent, delta := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: gold, To: token}, -10*succeeds
-				if rand.IntN(2) == 0 {
-					intent, delta = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: token, To: gold}, 10*succeeds
-				}
-				err := post("/ramp/validate", sessions[i], &ramp.ValidateRequest{UserSig: "0xabcd", UserAddress: "0x00000000000000000000000000000000000000bb",
-					ProjectID: "project-1", Digest: sha256.Sum256(id[:]), UUID: id, Intent: intent})
-				if err == nil {
-					err = post("/ramp/result", sessions[i], &ramp.Result{SessionID: sessions[i].ID, UUID: id, TxHash: fmt.Sprintf("0x%x", sha256.Sum256(id[:])),
-						Receipt: ramp.Receipt{Status: ramp.NewQuantity(uint64(succeeds))}, Intent: intent})
-				}
-				if err != nil {
-					t.Error(err)
-				}
-				moved[i].Add(delta)
-				if err := update(db, sessions[i].ID, 1); err != nil {
-					t.Error(err)
-				}
-				moved[i].Add(1)
-			}
-		})
-	}
-	for k := range kills {
-		for at := int64(2 * orders * (k + 1) / (kills + 1)); answers.Load() < at && !t.Failed(); {
-			time.Sleep(time.Millisecond)
+		ended <- err
+	}()
+	storetest.TestKill(t, storetest.Target{
+		Give: func(ctx context.Context, session, _ string, n int64) error {
+			mu.Lock()
+			defer mu.Unlock()
+			updated[userOf(session)] = 0
+			return createUser(ctx, db, userOf(session), n)
+		},
+		Balance: func(ctx context.Context, session, _ string) (n int64, err error) {
+			err = db.QueryRowContext(ctx, "SELECT (wallet->>'gold')::bigint FROM users WHERE id = $1", userOf(session)).Scan(&n)
+			return n, err
+		}}, storetest.Start(t, "", address))
+	end()
+	check(t, <-ended)
+	for user, n := range updated {
+		var gold, gem, gold2, gem2 int64
+		check(t, db.QueryRow("SELECT (wallet->>'gold')::bigint, (wallet->>'gem')::bigint FROM users WHERE id = $1", user).Scan(&gold, &gem))
+		check(t, db.QueryRow("SELECT 1000000 + coalesce(sum((changeset->>'gold')::bigint), 0), 7 + sum((changeset->>'gem')::bigint) FROM wallet_ledger WHERE user_id = $1", user).Scan(&gold2, &gem2))
+		if gem != 7+n || gem2 != gem || gold2 != gold {
+			t.Errorf("after %d updates, user %s has %d gold and %d gems, and by the ledger %d and %d", n, user, gold, gem, gold2, gem2)
 		}
-		n.kill()
-		n.run()
-	}
-	group.Wait()
-	if cut.Load() == 0 {
-		t.Error("no kill cut off a call")
-	}
-	t.Logf("%d orders, %d kills, %d calls cut off", orders, kills, cut.Load())
-	for i, s := range sessions {
-		var gold, gem, ledger int64
-		check(t, db.QueryRow("SELECT (wallet->>'gold')::bigint, (wallet->>'gem')::bigint FROM users WHERE id = $1", s.ID).Scan(&gold, &gem))
-		check(t, db.QueryRow("SELECT coalesce(sum((changeset->>'gold')::bigint), 0) FROM wallet_ledger WHERE user_id = $1", s.ID).Scan(&ledger))
-		if want := moved[i].Load(); gold != began+want || ledger != want || gem != 7 {
-			t.Errorf("user %d has %d gold and %d gems, and the ledger %d, instead of %d, 7 and %d", i, gold, gem, ledger, began+want, want)
-		}
+		t.Logf("%d updates", n)
 	}
 }
 
-// update changes a wallet as Nakama's own WalletUpdate does.
-func update(db *sql.DB, user string, gold int64) error {
+// userOf returns the user who stands for a session of the kit.
+func userOf(session string) string { return uuid.NewSHA1(uuid.Nil, []byte(session)).String() }
+
+// update adds gems to a wallet as Nakama's own WalletUpdate does.
+func update(db *sql.DB, user string, gems int64) error {
 	tx, err := db.Begin()
 	if err != nil {
 		return err
@@ -374,13 +342,13 @@ func update(db *sql.DB, user string, gold int64) error {
 	if err := json.Unmarshal(text, &wallet); err != nil {
 		return err
 	}
-	wallet["gold"] += gold
+	wallet["gem"] += gems
 	after, _ := json.Marshal(wallet)
 	if _, err := tx.Exec("UPDATE users SET update_time = now(), wallet = $2 WHERE id = $1", user, after); err != nil {
 		return err
 	}
-	if _, err := tx.Exec("INSERT INTO wallet_ledger (id, user_id, changeset, metadata) VALUES ($1, $2, jsonb_build_object('gold', $3::bigint), '{}')",
-		uuid.New(), user, gold); err != nil {
+	if _, err := tx.Exec("INSERT INTO wallet_ledger (id, user_id, changeset, metadata) VALUES ($1, $2, jsonb_build_object('gem', $3::bigint), '{}')",
+		uuid.New(), user, gems); err != nil {
 		return err
 	}
 	return tx.Commit()
