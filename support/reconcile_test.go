@@ -67,6 +67,7 @@ func (l *ledger) list(page ramp.OrderPage, at func(ramp.Order) time.Time, want f
 
 func (l *ledger) Ended(_ context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error) {
 	at := func(o ramp.Order) time.Time { return o.FinishedAt }
+	page.Limit = 3 // fewer than are asked for, so that the books need several pages
 	return l.list(page, at, func(o ramp.Order) bool {
 		return o.State != ramp.OrderAccepted && !at(o).Before(from) && at(o).Before(to)
 	})

@@ -290,7 +290,7 @@ func (result node) RoundTrip(request *http.Request) (*http.Response, error) {
 // each side in a database of its own. In-process SQLite is the cheapest database: it has no
 // network and does not wait for the disk here.
 var orderComparison = comparison{subject: "an order on SQLite, accept and finish", rival: "the same statements by hand, unchecked", wall: true,
-	setup: func(t testing.TB) (ours, theirs func() error) {
+	bounds: bounds{1.33, 1.33, 0}, setup: func(t testing.TB) (ours, theirs func() error) {
 		store := must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: openSQLite(t), Dialect: ramp.SQLite, Apply: applyNothing}))
 		byHand, ctx := newGame(openSQLite(t), false), context.Background()
 		ours = func() error {
