@@ -18,13 +18,13 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Books compare the orders of a period with the events of their tokens: see
+// A Reconciliation compares the orders of a period with the events of their tokens: see
 // [Orders.Reconcile]. The same orders and the same chain give the same books. Go can read
 // their JSON back.
-type Books struct {
+type Reconciliation struct {
 	// From and To are what was compared: the orders that ended, and the events of the
 	// blocks that were mined, from From up to but without To. To is earlier than that of
-	// the Period if the blocks there are not final yet: begin the next period at To.
+	// the period if the blocks there are not final yet: begin the next period at To.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 
@@ -194,36 +194,23 @@ func (f *Finding) key() string {
 }
 
 // found returns how many findings there are.
-func (b *Books) found() (n int) {
+func (b *Reconciliation) found() (n int) {
 	for _, count := range b.Counts {
 		n += count
 	}
 	return n
 }
 
-// listOf writes assets as "100 item_gold, 1 item_gem".
-func listOf(assets map[string]Amount) string {
-	var list []string
-	for _, id := range slices.Sorted(maps.Keys(assets)) {
-		list = append(list, assets[id].String()+" "+id)
-	}
-	return strings.Join(list, ", ")
-}
-
 // Text writes the books for a person, as several lines. Text of others is quoted, so that
 // it cannot fake a line.
-func (b *Books) Text() string {
+func (b *Reconciliation) Text() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "books from %s to %s, blocks %d to %d\n\n", b.From.Format(time.RFC3339), b.To.Format(time.RFC3339), b.FirstBlock, b.LastBlock)
-	fmt.Fprintln(w, "PRODUCT\tDIRECTION\tSUCCEEDED\tFAILED\tABANDONED\tTAKEN\tGIVEN BACK\tGRANTED\tORDERED\tMOVED\tFEES")
-	for _, t := range b.Totals {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", shown(t.Product), t.Direction, t.Succeeded, t.Failed, t.Abandoned,
-			shown(listOf(t.Taken)), shown(listOf(t.GivenBack)), shown(listOf(t.Granted)), t.Ordered, t.Moved, t.Fees)
-	}
-	fmt.Fprintln(w, "\nTOKEN\tDIRECTION\tEVENTS\tTOKENS")
-	for _, c := range b.Chain {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", c.Token, c.Direction, c.Events, c.Tokens)
+	fmt.Fprintln(w, "SOURCE\tPRODUCT\tDIRECTION\tFIGURE\tUNIT\tAMOUNT")
+	for _, figure := range b.figures() {
+		figure[1], figure[4] = shown(figure[1]), shown(figure[4])
+		fmt.Fprintln(w, strings.Join(figure, "\t"))
 	}
 	fmt.Fprintf(w, "\nnot judged yet: %d\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, listed: %d\n",
 		b.Open, b.WaitingMints, b.WaitingBurns, b.found(), len(b.Findings))
@@ -233,12 +220,7 @@ func (b *Books) Text() string {
 			fmt.Fprintf(w, "  matched by %s\n", f.By)
 		}
 		for _, o := range f.Orders {
-			fmt.Fprintf(w, "  order %s (%s) %s of %s for %s tokens of %s, session %s, user %s, accepted %s", o.UUID, o.State, o.Direction, shown(listOf(o.Assets)),
-				o.Tokens, shown(o.Product), shown(o.SessionID), shown(o.UserAddress), o.AcceptedAt.Format(time.RFC3339))
-			if !o.FinishedAt.IsZero() {
-				fmt.Fprintf(w, ", ended %s", o.FinishedAt.Format(time.RFC3339))
-			}
-			fmt.Fprintf(w, ", tx_hash %s\n", shown(o.TxHash))
+			fmt.Fprintf(w, "  %s\ttokens: %s (%s)\n", o.row(), o.Tokens, shown(o.Product))
 		}
 		for _, e := range f.Events {
 			fmt.Fprintf(w, "  event %s of %s tokens of %s, user %s, block %d, log %d, %s, tx_hash %s\n", e.Direction, e.Tokens, e.Token, e.User, e.Block, e.LogIndex,
@@ -251,12 +233,23 @@ func (b *Books) Text() string {
 
 // WriteTotalsCSV writes each figure of Totals and Chain as a row, for accounting: from,
 // to, source (orders or chain), product, direction, figure, unit and amount.
-func (b *Books) WriteTotalsCSV(out io.Writer) error {
+func (b *Reconciliation) WriteTotalsCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
-	row := func(source, product string, d ramp.Direction, figure, unit, amount string) {
-		_ = w.Write([]string{b.From.Format(time.RFC3339), b.To.Format(time.RFC3339), source, cell(product), string(d), figure, cell(unit), amount})
-	}
 	_ = w.Write([]string{"from", "to", "source", "product", "direction", "figure", "unit", "amount"})
+	for _, f := range b.figures() {
+		f[1], f[4] = cell(f[1]), cell(f[4])
+		_ = w.Write(append([]string{b.From.Format(time.RFC3339), b.To.Format(time.RFC3339)}, f...))
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// figures returns each figure of Totals and Chain as source, product, direction, figure,
+// unit and amount.
+func (b *Reconciliation) figures() (rows [][]string) {
+	row := func(source, product string, d ramp.Direction, figure, unit, amount string) {
+		rows = append(rows, []string{source, product, string(d), figure, unit, amount})
+	}
 	for _, t := range b.Totals {
 		for figure, n := range []int{t.Succeeded, t.Failed, t.Abandoned} {
 			row("orders", t.Product, t.Direction, []string{"succeeded", "failed", "abandoned"}[figure], "orders", strconv.Itoa(n))
@@ -274,8 +267,7 @@ func (b *Books) WriteTotalsCSV(out io.Writer) error {
 		row("chain", c.Token.Hex(), c.Direction, "events", "events", strconv.Itoa(c.Events))
 		row("chain", c.Token.Hex(), c.Direction, "moved", "tokens", c.Tokens.String())
 	}
-	w.Flush()
-	return w.Error()
+	return rows
 }
 
 // cell keeps a spreadsheet from reading foreign text as a formula.

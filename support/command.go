@@ -40,26 +40,15 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //
 // Ask each for its flags with -help.
 func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
-	var run action
-	takes := "" // what its argument is
-	switch name {
-	case "list":
-		run = newList(flags)
-	case "count":
-		run = count
-	case "missing":
-		run, takes = missing, "the file of a log"
-	case "show":
-		run, takes = newShow(flags), "the UUID of an order"
-	case "finish":
-		run, takes = newFinish(flags), "the UUID of an order"
-	case "abandon":
-		run, takes = newAbandon(flags), "the UUID of an order"
-	case "reconcile":
-		run = newReconcile(flags)
-	default:
+	command, known := map[string]struct {
+		define func(*flag.FlagSet) action
+		takes  string // what its argument is
+	}{"list": {newList, ""}, "count": {newCount, ""}, "missing": {newMissing, "the file of a log"}, "show": {newShow, "the UUID of an order"},
+		"finish": {newFinish, "the UUID of an order"}, "abandon": {newAbandon, "the UUID of an order"}, "reconcile": {newReconcile, ""}}[name]
+	if !known {
 		return nil, fmt.Errorf("there is no command %q: use list, count, missing, show, finish, abandon or reconcile", name)
 	}
+	run, takes := command.define(flags), command.takes
 	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
 		switch {
 		case takes == "" && len(args) > 0:
@@ -114,7 +103,7 @@ func newList(flags *flag.FlagSet) action {
 		}
 		var all []ramp.Order
 		var err error
-		read := func(list func(ramp.OrderPage) ([]ramp.Order, error)) {
+		read := func(list listing) {
 			orders, failed := o.all(list)
 			all, err = append(all, orders...), cmp.Or(err, failed)
 		}
@@ -126,12 +115,12 @@ func newList(flags *flag.FlagSet) action {
 			sessions, failed := o.config.Sessions(ctx, *player)
 			err = failed
 			for _, id := range sessions {
-				read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.SessionOrders(ctx, id, p) })
+				read(of(ctx, store.SessionOrders, id))
 			}
 		case *session != "":
-			read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.SessionOrders(ctx, *session, p) })
+			read(of(ctx, store.SessionOrders, *session))
 		case *address != "":
-			read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.UserOrders(ctx, *address, p) })
+			read(of(ctx, store.UserOrders, *address))
 		case !from.IsZero() || !to.IsZero():
 			if to.IsZero() {
 				to = now
@@ -153,6 +142,8 @@ func newList(flags *flag.FlagSet) action {
 	}
 }
 
+func newCount(*flag.FlagSet) action { return count }
+
 func count(ctx context.Context, o *Orders, _ string, out io.Writer) error {
 	store, ok := o.config.Store.(Ledger)
 	if !ok {
@@ -171,6 +162,8 @@ func count(ctx context.Context, o *Orders, _ string, out io.Writer) error {
 	}
 	return table.Flush()
 }
+
+func newMissing(*flag.FlagSet) action { return missing }
 
 func missing(ctx context.Context, o *Orders, file string, out io.Writer) error {
 	log, err := os.Open(file)
@@ -254,10 +247,10 @@ func newReconcile(flags *flag.FlagSet) action {
 	file := flags.String("position", "", "`file` that says where the last books ended, and then where these did")
 	format := flags.String("format", "text", "`form` of the books: text, json or totals (as CSV)")
 	return func(ctx context.Context, o *Orders, _ string, out io.Writer) error {
-		write := map[string]func(*Books) error{
-			"text":   func(b *Books) error { _, err := io.WriteString(out, b.Text()); return err },
-			"json":   func(b *Books) error { return json.NewEncoder(out).Encode(b) },
-			"totals": func(b *Books) error { return b.WriteTotalsCSV(out) },
+		write := map[string]func(*Reconciliation) error{
+			"text":   func(b *Reconciliation) error { _, err := io.WriteString(out, b.Text()); return err },
+			"json":   func(b *Reconciliation) error { return json.NewEncoder(out).Encode(b) },
+			"totals": func(b *Reconciliation) error { return b.WriteTotalsCSV(out) },
 		}[*format]
 		if write == nil {
 			return errors.New("-format must be text, json or totals")

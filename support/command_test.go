@@ -109,7 +109,7 @@ func TestAFindingIsAnErrorOnce(t *testing.T) {
 		s.place(t, s.service.Mint, 2, ramptest.MintedByStranger())
 		ctx, cancel := context.WithCancel(t.Context())
 		hours := 0
-		s.KeepBooks(ctx, filepath.Join(t.TempDir(), "position"), func(books *support.Books) {
+		s.KeepBooks(ctx, filepath.Join(t.TempDir(), "position"), func(books *support.Reconciliation) {
 			assert.Len(t, books.Findings, 1)
 			if hours++; hours == 3 {
 				cancel()
@@ -137,7 +137,7 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 		assert.Contains(t, printed, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(books *support.Books) {
+	s.KeepBooks(ctx, position, func(books *support.Reconciliation) {
 		assert.Len(t, books.Findings, 1)
 		assert.WithinDuration(t, end.Add(-support.Overlap), books.From, 10*time.Minute)
 		cancel()
@@ -188,7 +188,7 @@ func TestThePositionOfTheBooksThatCannotBeKeptIsLogged(t *testing.T) {
 	position := filepath.Join(t.TempDir(), "position")
 	require.NoError(t, os.Mkdir(position+".new", 0o700)) // what is written before the rename
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(*support.Books) { cancel() })
+	s.KeepBooks(ctx, position, func(*support.Reconciliation) { cancel() })
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the position of the books was not kept"`)
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the books have no position"`)
 	assert.NoFileExists(t, position)

@@ -22,7 +22,7 @@ import (
 // not read" and "ramp: the position of the books was not kept" have the cause, and "ramp: the
 // books have no position" says where they begin instead.
 // report, if not nil, gets the books, for metrics. It corrects nothing.
-func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Books)) {
+func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Reconciliation)) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	log := cmp.Or(o.config.Logger, slog.Default())
@@ -79,7 +79,7 @@ func (f *Finding) attrs() []any {
 }
 
 // since reconciles from a time, or else from a position, until another time, or else now.
-func (o *Orders) since(ctx context.Context, p position, from, to time.Time) (*Books, error) {
+func (o *Orders) since(ctx context.Context, p position, from, to time.Time) (*Reconciliation, error) {
 	if from.IsZero() {
 		last, err := p.read()
 		if err != nil {
@@ -116,7 +116,7 @@ func (p position) read() (time.Time, error) {
 
 // keep stores the end of books that were reported: as a whole, or not at all. The
 // position never moves backwards, and never past what no books are about.
-func (p position) keep(books *Books) error {
+func (p position) keep(books *Reconciliation) error {
 	last, err := p.read()
 	if p == "" || err != nil || !last.IsZero() && (!books.To.After(last) || books.From.After(last)) {
 		return err

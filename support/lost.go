@@ -17,15 +17,15 @@ import (
 
 // Logged is an order as the log of a game server has it.
 type Logged struct {
-	UUID      uuid.UUID
-	SessionID string
-	State     ramp.OrderState // after the last step that was logged
-	TxHash    string          // of that step
-	Effects   []string        // what the steps moved, such as "take -100 item_gold", in their order
+	UUID      uuid.UUID       `json:"uuid"`
+	SessionID string          `json:"session_id"`
+	State     ramp.OrderState `json:"state"`   // after the last step that was logged
+	TxHash    string          `json:"tx_hash"` // of that step
+	Effects   []string        `json:"effects"` // what the steps moved, such as "take -100 item_gold", in their order
 
 	// Missing reports whether the store has no such order. Otherwise it has the order,
 	// but not its end.
-	Missing bool
+	Missing bool `json:"missing"`
 }
 
 // Lost returns the orders of a log that are missing in the store, or whose end is missing,
@@ -41,13 +41,9 @@ func (o *Orders) Lost(ctx context.Context, log io.Reader) ([]Logged, error) {
 		line, err := lines.ReadBytes('\n')
 		if at := bytes.IndexByte(line, '{'); at >= 0 {
 			var r struct {
-				Msg       string
-				New       bool
-				UUID      uuid.UUID
-				SessionID string          `json:"session_id"`
-				State     ramp.OrderState `json:"state"`
-				TxHash    string          `json:"tx_hash"`
-				Effect    string
+				Msg, Effect string
+				New         bool
+				Logged
 			}
 			if json.Unmarshal(line[at:], &r) == nil && slices.Contains(steps, r.Msg) && r.New {
 				one := logged[r.UUID]

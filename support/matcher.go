@@ -42,8 +42,8 @@ type matcher struct {
 	unseen []ramp.Order // ended in the period, by a transaction without events
 	noHash []ramp.Order // ended in the period without a transaction, and need an event or an older look
 	sought []ramp.Order // failed long after they were accepted, by a transaction without events
-	loose  []Event      // have no order by their transaction
-	extra  []Event      // moved by the transaction of an order for somebody else
+	loose  [][]Event    // by transaction, without an order by it
+	extra  [][]Event    // moved by the transaction of an order for somebody else
 
 	consumed  map[uint64]bool // the transactions by which orders ended
 	seed      maphash.Seed
@@ -213,15 +213,14 @@ func (m *matcher) transaction(events []Event) {
 // settle gives up on partners that can no longer come, once everything before now was
 // fed. The zero time means that nothing more is fed.
 func (m *matcher) settle(now time.Time) {
-	var events []Event
+	settled := len(m.loose)
 	for hash, found := range m.events {
 		if now.IsZero() || found[0].Time.Before(now.Add(-maxDelay)) {
-			events = append(events, found...)
+			m.loose = append(m.loose, found)
 			delete(m.events, hash)
 		}
 	}
-	slices.SortFunc(events, inChainOrder)
-	m.loose = append(m.loose, events...)
+	slices.SortFunc(m.loose[settled:], func(a, b []Event) int { return inChainOrder(a[0], b[0]) })
 	for hash, o := range m.orders {
 		if now.IsZero() || o.FinishedAt.Before(now.Add(-maxDelay)) {
 			delete(m.orders, hash)
@@ -299,7 +298,7 @@ func (m *matcher) pair(o *traded, events []Event) {
 	}
 	switch {
 	case !succeeded && own < 0:
-		m.extra = append(m.extra, events...)
+		m.extra = append(m.extra, events)
 		return
 	case !succeeded:
 		if judged {
@@ -322,16 +321,12 @@ func (m *matcher) pair(o *traded, events []Event) {
 		return
 	}
 	minted := new(big.Int).Set(events[own].units)
-	for i, e := range events {
-		if i == own {
-			continue
-		}
-		if o.Direction == ramp.Mint && e.Direction == ramp.Mint && e.Token == o.token {
-			if minted.Add(minted, e.units); minted.Cmp(o.units) <= 0 {
-				continue // the fee: no more is minted than was ordered
-			}
-		}
-		m.extra = append(m.extra, e)
+	extra := slices.DeleteFunc(slices.Delete(slices.Clone(events), own, own+1), func(e Event) bool {
+		return o.Direction == ramp.Mint && e.Direction == ramp.Mint && e.Token == o.token &&
+			minted.Add(minted, e.units).Cmp(o.units) <= 0 // the fee: no more is minted than was ordered
+	})
+	if len(extra) > 0 {
+		m.extra = append(m.extra, extra)
 	}
 }
 
@@ -506,7 +501,7 @@ func (m *matcher) waitedNow(o *ramp.Order) bool {
 }
 
 // report adds what was found to the books.
-func (m *matcher) report(b *Books) {
+func (m *matcher) report(b *Reconciliation) {
 	for _, key := range slices.SortedFunc(maps.Keys(m.totals), totalKey.compare) {
 		t := m.totals[key]
 		t.Ordered, t.Moved = m.assets.amount(key.token, &t.ordered), m.assets.amount(key.token, &t.moved)

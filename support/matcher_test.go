@@ -51,7 +51,7 @@ func minted(n byte, units int64, at time.Time) Event {
 }
 
 func kinds(m *matcher) (kinds []FindingKind) {
-	var b Books
+	var b Reconciliation
 	m.report(&b)
 	for _, f := range b.Findings {
 		kinds = append(kinds, f.Kind)
@@ -74,7 +74,8 @@ func read(from time.Time, orders []ramp.Order, events ...Event) *matcher {
 	}
 	m.settle(time.Time{})
 	var fits []candidate
-	for _, e := range m.loose {
+	for _, transaction := range m.loose {
+		e := transaction[0]
 		c := candidate{Event: e}
 		for _, o := range orders {
 			may, late := m.belongs(&e, &o)
@@ -157,7 +158,8 @@ func TestPiecesOfOneTransactionAreOneEvent(t *testing.T) {
 	piece := minted(1, 1, noon)
 	other := piece
 	other.User = common.HexToAddress("0xb0b")
-	assert.Equal(t, []Event{minted(1, 3, noon), other}, added([]Event{piece, piece, other, piece}))
+	next := minted(2, 5, noon)
+	assert.Equal(t, [][]Event{{minted(1, 3, noon), other}, {next}}, byTransaction([]Event{piece, piece, other, piece, next}))
 }
 
 func TestTheFeeThatIsKnownDecidesWhatFits(t *testing.T) {
@@ -194,7 +196,7 @@ func TestTheBooksDoNotDependOnTheChunks(t *testing.T) {
 		}
 	}
 	slices.SortStableFunc(feed, func(a, b fed) int { return a.at.Compare(b.at) })
-	read := func(often float64) (m *matcher, b Books) {
+	read := func(often float64) (m *matcher, b Reconciliation) {
 		m = newMatcher(sells(), noon, after(90*time.Hour))
 		most := 0
 		for _, f := range feed {

@@ -40,12 +40,12 @@ const Overlap = 2 * time.Hour
 // direction, amount and time. If that leaves a choice, it is a finding. Both are read once
 // and in order; what has found its partner is forgotten. Blocks that are not final are not
 // judged: those with fewer than [Config].Confirmations, if that is above 1, or else those
-// after the node's "finalized" block. [Books].To says how far they were judged.
+// after the node's "finalized" block. [Reconciliation].To says how far they were judged.
 //
 // The store must be a [Ledger], and [Config] needs Chain, and Products or Tokens. Tokens come from and go to
 // the zero address or Contracts of [Config].Proof, whose Decimals count too; other
 // decimals are asked of the chain. Transfers of zero, which anybody can make, are skipped.
-func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Books, error) {
+func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
 	ledger, lists := o.config.Store.(Ledger)
 	var wrong problems
 	wrong.require(o.config.Chain != nil, "Config.Chain")
@@ -55,9 +55,7 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Books, err
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r := &reconciliation{matcher: newMatcher(newAssets(&o.config), from, to), o: o, chain: o.config.Chain, ledger: ledger,
+	r := &reconciler{matcher: newMatcher(newAssets(&o.config), from, to), o: o, chain: o.config.Chain, ledger: ledger,
 		outside: []common.Hash{{}}}
 	for _, contract := range o.config.Proof.Contracts {
 		r.outside = append(r.outside, common.BytesToHash(contract[:]))
@@ -69,8 +67,8 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Books, err
 	return books, nil
 }
 
-// reconciliation is one run of [Orders.Reconcile].
-type reconciliation struct {
+// reconciler is one run of [Orders.Reconcile].
+type reconciler struct {
 	*matcher
 	o       *Orders
 	chain   *ramp.RPC
@@ -83,7 +81,7 @@ type reconciliation struct {
 	last    uint64 // block that is final
 }
 
-func (r *reconciliation) run(ctx context.Context) (*Books, error) {
+func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	if err := r.askDecimals(ctx, r.o.config.Proof.Decimals); err != nil {
 		return nil, err
 	}
@@ -103,7 +101,7 @@ func (r *reconciliation) run(ctx context.Context) (*Books, error) {
 	if r.first, err = r.o.lastBefore(ctx, r.begin(), r.last); err != nil {
 		return nil, err
 	}
-	books := &Books{From: r.from.UTC(), To: r.to.UTC(), FirstBlock: r.first, LastBlock: r.last}
+	books := &Reconciliation{From: r.from.UTC(), To: r.to.UTC(), FirstBlock: r.first, LastBlock: r.last}
 	if err := r.compare(ctx); err != nil {
 		return nil, err
 	}
@@ -120,7 +118,7 @@ func (r *reconciliation) run(ctx context.Context) (*Books, error) {
 }
 
 // finalBlock returns the newest block that is judged.
-func (r *reconciliation) finalBlock(ctx context.Context, confirmations uint64) (*ramp.Block, error) {
+func (r *reconciler) finalBlock(ctx context.Context, confirmations uint64) (*ramp.Block, error) {
 	if confirmations <= 1 {
 		return r.chain.BlockByNumber(ctx, "finalized", false)
 	}
@@ -131,7 +129,7 @@ func (r *reconciliation) finalBlock(ctx context.Context, confirmations uint64) (
 	return r.chain.BlockByNumber(ctx, ramp.AtBlock(newest-min(newest, confirmations-1)), false)
 }
 
-func (r *reconciliation) askDecimals(ctx context.Context, known map[common.Address]int) (err error) {
+func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]int) (err error) {
 	for _, token := range r.assets.tokens {
 		decimals, found := known[token]
 		if _, piece := r.assets.decimals[token]; piece {
@@ -148,10 +146,14 @@ func (r *reconciliation) askDecimals(ctx context.Context, known map[common.Addre
 }
 
 // compare reads both sides once, and pairs them by their transactions.
-func (r *reconciliation) compare(ctx context.Context) error {
+func (r *reconciler) compare(ctx context.Context) error {
 	begin := r.begin()
-	events := ahead(ctx, r.events(ctx, nil, r.first, r.last))
-	orders := ahead(ctx, r.ended(ctx, begin, r.to))
+	next, stop := iter.Pull2(r.events(ctx, nil, r.first, r.last))
+	defer stop()
+	events := stream[[]Event]{next: next}
+	ended, stop := iter.Pull2(r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.Ended(ctx, begin, r.to, page) }))
+	defer stop()
+	orders := stream[ramp.Order]{next: ended}
 	for n := 1; ; n++ {
 		e, err := events.peek()
 		if err != nil {
@@ -192,7 +194,7 @@ func (r *reconciliation) compare(ctx context.Context) error {
 
 // checkUnseen reads the receipts of orders that ended by a transaction without events in
 // what was read. A failed order has none, unless its event is much older.
-func (r *reconciliation) checkUnseen(ctx context.Context) error {
+func (r *reconciler) checkUnseen(ctx context.Context) error {
 	var orders []ramp.Order
 	for _, o := range r.unseen {
 		slow := o.FinishedAt.Sub(o.AcceptedAt) > maxDelay-skew
@@ -227,7 +229,7 @@ func (r *reconciliation) checkUnseen(ctx context.Context) error {
 }
 
 // checkReceipt judges an order by the receipt of its transaction.
-func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receipt *ramp.Receipt, found bool) error {
+func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *ramp.Receipt, found bool) error {
 	why := "its transaction moved none of the tokens"
 	block, err := receipt.BlockNumber.Uint64()
 	switch {
@@ -245,7 +247,7 @@ func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receip
 		}
 		if len(events) > 0 {
 			r.pair(r.assets.traded(*o), slices.Concat(events...))
-			orders, err := r.o.all(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.UserOrders(ctx, o.UserAddress, page) })
+			orders, err := r.o.all(of(ctx, r.ledger.UserOrders, o.UserAddress))
 			if slices.ContainsFunc(orders, func(other ramp.Order) bool { return other.UUID != o.UUID && strings.EqualFold(other.TxHash, o.TxHash) }) {
 				r.shared = append(r.shared, *o) // with one that is older than those that were read
 			}
@@ -260,7 +262,7 @@ func (r *reconciliation) checkReceipt(ctx context.Context, o *ramp.Order, receip
 
 // second looks up what has no partner by its transaction: the orders of the user of each
 // event, and the older events of the user of each order.
-func (r *reconciliation) second(ctx context.Context) error {
+func (r *reconciler) second(ctx context.Context) error {
 	var waiting []ramp.Order
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 		list := func(page ramp.OrderPage) ([]ramp.Order, error) {
@@ -283,7 +285,7 @@ func (r *reconciliation) second(ctx context.Context) error {
 	if err := r.lookUp(ctx); err != nil {
 		return err
 	}
-	for transaction := range byTransaction(r.extra) {
+	for _, transaction := range r.extra {
 		if err := r.candidates(ctx, transaction); err != nil {
 			return err
 		}
@@ -309,7 +311,7 @@ func (r *reconciliation) second(ctx context.Context) error {
 
 // settleDifferences judges the orders whose transaction moved something else, together
 // with the orders that it fits, which it returns: they have lost it.
-func (r *reconciliation) settleDifferences(ctx context.Context) (lost map[uuid.UUID]bool, err error) {
+func (r *reconciler) settleDifferences(ctx context.Context) (lost map[uuid.UUID]bool, err error) {
 	lost = map[uuid.UUID]bool{}
 	for _, d := range r.differing {
 		orders := []ramp.Order{d.order.Order}
@@ -333,26 +335,10 @@ func (r *reconciliation) settleDifferences(ctx context.Context) (lost map[uuid.U
 	return lost, nil
 }
 
-// byTransaction cuts events, of which those of one transaction are neighbors.
-func byTransaction(events []Event) iter.Seq[[]Event] {
-	return func(yield func([]Event) bool) {
-		for len(events) > 0 {
-			n := 1
-			for n < len(events) && events[n].TxHash == events[0].TxHash {
-				n++
-			}
-			if !yield(events[:n:n]) {
-				return
-			}
-			events = events[n:]
-		}
-	}
-}
-
 // lookUp judges the events without an order by their transaction, and keeps those that fit
 // an order.
-func (r *reconciliation) lookUp(ctx context.Context) error {
-	for transaction := range byTransaction(r.loose) {
+func (r *reconciler) lookUp(ctx context.Context) error {
+	for _, transaction := range r.loose {
 		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
 		switch {
 		case err == nil && r.o.foreign(&stored) == "" && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
@@ -371,7 +357,7 @@ func (r *reconciliation) lookUp(ctx context.Context) error {
 }
 
 // candidates looks up the orders that the events of a transaction may belong to.
-func (r *reconciliation) candidates(ctx context.Context, transaction []Event) error {
+func (r *reconciler) candidates(ctx context.Context, transaction []Event) error {
 	var events []candidate
 	for _, e := range transaction {
 		c, err := r.candidate(ctx, e)
@@ -386,10 +372,10 @@ func (r *reconciliation) candidates(ctx context.Context, transaction []Event) er
 
 // candidate returns an event and the orders that it may belong to. If some were accepted
 // in the day before the event, the older ones are left out.
-func (r *reconciliation) candidate(ctx context.Context, e Event) (candidate, error) {
+func (r *reconciler) candidate(ctx context.Context, e Event) (candidate, error) {
 	const near = 24 * time.Hour
 	if r.user != e.User { // dust is often of one user
-		orders, err := r.o.all(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.UserOrders(ctx, e.User.Hex(), page) })
+		orders, err := r.o.all(of(ctx, r.ledger.UserOrders, e.User.Hex()))
 		if err != nil {
 			return candidate{}, err
 		}
@@ -414,7 +400,7 @@ func (r *reconciliation) candidate(ctx context.Context, e Event) (candidate, err
 
 // older reads the events of the users of orders that were accepted before the events that
 // were read.
-func (r *reconciliation) older(ctx context.Context, orders []ramp.Order) (older []Event, err error) {
+func (r *reconciler) older(ctx context.Context, orders []ramp.Order) (older [][]Event, err error) {
 	const perFilter = 100
 	slices.SortFunc(orders, func(a, b ramp.Order) int { return a.AcceptedAt.Compare(b.AcceptedAt) })
 	var users []common.Hash
@@ -435,9 +421,9 @@ func (r *reconciliation) older(ctx context.Context, orders []ramp.Order) (older 
 			if err != nil {
 				return nil, err
 			}
-			for _, e := range slices.Concat(transactions...) {
-				if e.Time.Before(r.begin()) {
-					older = append(older, e)
+			for _, transaction := range transactions {
+				if transaction[0].Time.Before(r.begin()) {
+					older = append(older, transaction)
 				}
 			}
 		}

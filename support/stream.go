@@ -5,47 +5,24 @@ import (
 	"iter"
 	"math/big"
 	"slices"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
 )
 
-// stream is a sequence that is read one chunk ahead, by a goroutine of its own.
+// stream is a sequence of chunks that is read by element.
 type stream[T any] struct {
-	chunks <-chan []T
-	failed func() error
-	head   []T
-}
-
-// ahead begins to read a sequence of chunks. The goroutine ends with the context.
-func ahead[T any](ctx context.Context, seq iter.Seq2[[]T, error]) *stream[T] {
-	chunks := make(chan []T, 1)
-	var failed error // read only after chunks is closed
-	go func() {
-		defer close(chunks)
-		for chunk, err := range seq {
-			if failed = err; err != nil {
-				return
-			}
-			select {
-			case chunks <- chunk:
-			case <-ctx.Done():
-				failed = ctx.Err()
-				return
-			}
-		}
-	}()
-	return &stream[T]{chunks: chunks, failed: func() error { return failed }}
+	next func() (chunk []T, err error, more bool)
+	head []T
 }
 
 // peek returns the next element, or nil at the end.
 func (s *stream[T]) peek() (*T, error) {
 	for len(s.head) == 0 {
-		chunk, more := <-s.chunks
-		if !more {
-			return nil, s.failed()
+		chunk, err, more := s.next()
+		if !more || err != nil {
+			return nil, err
 		}
 		s.head = chunk
 	}
@@ -67,7 +44,7 @@ const (
 
 // events reads the mints and burns in a range of blocks, of some users or of all, in the
 // order of the chain. An element has those of one transaction.
-func (r *reconciliation) events(ctx context.Context, users []common.Hash, first, last uint64) iter.Seq2[[][]Event, error] {
+func (r *reconciler) events(ctx context.Context, users []common.Hash, first, last uint64) iter.Seq2[[][]Event, error] {
 	return func(yield func([][]Event, error) bool) {
 		blocks := uint64(firstBlocks)
 		for from := first; from <= last; {
@@ -95,7 +72,7 @@ func (r *reconciliation) events(ctx context.Context, users []common.Hash, first,
 }
 
 // logs returns the logs of mints and burns.
-func (r *reconciliation) logs(ctx context.Context, users []common.Hash, from, to uint64) ([]ramp.Log, error) {
+func (r *reconciler) logs(ctx context.Context, users []common.Hash, from, to uint64) ([]ramp.Log, error) {
 	var all []ramp.Log
 	for _, topics := range [][][]common.Hash{{{transferTopic}, r.outside, users}, {{transferTopic}, users, r.outside}} { // mints, burns
 		for log, err := range r.chain.LogsBetween(ctx, ramp.LogFilter{Addresses: r.assets.tokens, Topics: topics}, from, to) {
@@ -109,7 +86,7 @@ func (r *reconciliation) logs(ctx context.Context, users []common.Hash, from, to
 }
 
 // transactions returns the events that logs are, by transaction.
-func (r *reconciliation) transactions(ctx context.Context, logs []ramp.Log) ([][]Event, error) {
+func (r *reconciler) transactions(ctx context.Context, logs []ramp.Log) ([][]Event, error) {
 	var list []Event
 	var untimed []uint64
 	for i := range logs {
@@ -125,16 +102,12 @@ func (r *reconciliation) transactions(ctx context.Context, logs []ramp.Log) ([][
 	if err := r.addTimes(ctx, list, untimed); err != nil {
 		return nil, err
 	}
-	var grouped [][]Event
-	for transaction := range byTransaction(list) {
-		grouped = append(grouped, added(transaction))
-	}
-	return grouped, nil
+	return byTransaction(list), nil
 }
 
 // event returns the mint or burn that a log is, without its time if that is unknown. Tokens also come from and go to the
 // contracts of the ramp; see [ramp.Proof].
-func (r *reconciliation) event(log *ramp.Log) (e Event, ok bool) {
+func (r *reconciler) event(log *ramp.Log) (e Event, ok bool) {
 	transfer, ok := log.Transfer()
 	from, to := r.isOutside(transfer.From), r.isOutside(transfer.To)
 	if !ok || from == to || isDust(&transfer) || !slices.Contains(r.assets.tokens, transfer.Token) {
@@ -153,31 +126,34 @@ func (r *reconciliation) event(log *ramp.Log) (e Event, ok bool) {
 	return e, true
 }
 
-func (r *reconciliation) isOutside(a common.Address) bool {
+func (r *reconciler) isOutside(a common.Address) bool {
 	return slices.Contains(r.outside, common.BytesToHash(a[:]))
 }
 
-// added adds up the events of one transaction that have the same token, user and
-// direction, such as the pieces of a non-fungible token.
-func added(events []Event) []Event {
-	if len(events) == 1 {
-		return events
-	}
-	var sums []Event
+// byTransaction cuts events, of which those of one transaction are neighbors. It adds up
+// those that have the same token, user and direction, such as the pieces of a non-fungible
+// token.
+func byTransaction(events []Event) (transactions [][]Event) {
 	for _, e := range events {
-		n := slices.IndexFunc(sums, func(s Event) bool { return s.Token == e.Token && s.User == e.User && s.Direction == e.Direction })
-		if n < 0 {
-			sums = append(sums, e)
+		last := len(transactions) - 1
+		if last < 0 || transactions[last][0].TxHash != e.TxHash {
+			transactions = append(transactions, []Event{e})
 			continue
 		}
-		sums[n].units = new(big.Int).Add(sums[n].units, e.units)
+		n := slices.IndexFunc(transactions[last], func(s Event) bool { return s.Token == e.Token && s.User == e.User && s.Direction == e.Direction })
+		if n < 0 {
+			transactions[last] = append(transactions[last], e)
+			continue
+		}
+		sum := &transactions[last][n]
+		sum.units = new(big.Int).Add(sum.units, e.units)
 	}
-	return sums
+	return transactions
 }
 
 // addTimes sets the times of events whose logs have none, as on some chains, from the
 // headers of their blocks.
-func (r *reconciliation) addTimes(ctx context.Context, events []Event, untimed []uint64) error {
+func (r *reconciler) addTimes(ctx context.Context, events []Event, untimed []uint64) error {
 	slices.Sort(untimed)
 	untimed = slices.Compact(untimed)
 	blocks, calls := make([]ramp.Block, len(untimed)), make([]ramp.BatchCall, len(untimed))
@@ -195,14 +171,9 @@ func (r *reconciliation) addTimes(ctx context.Context, events []Event, untimed [
 	return nil
 }
 
-// ended reads the orders that ended in a time, in the order of their ends.
-func (r *reconciliation) ended(ctx context.Context, from, to time.Time) iter.Seq2[[]ramp.Order, error] {
-	return r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.Ended(ctx, from, to, page) })
-}
-
 // pages reads a list of orders page by page, without those of other projects and networks.
 // A damaged row comes with an error, but is listed.
-func (o *Orders) pages(list func(ramp.OrderPage) ([]ramp.Order, error)) iter.Seq2[[]ramp.Order, error] {
+func (o *Orders) pages(list listing) iter.Seq2[[]ramp.Order, error] {
 	damaged := func(order ramp.Order) bool { return isDamaged(&order) }
 	return func(yield func([]ramp.Order, error) bool) {
 		for page := (ramp.OrderPage{Limit: 1000}); ; {
@@ -222,8 +193,16 @@ func (o *Orders) pages(list func(ramp.OrderPage) ([]ramp.Order, error)) iter.Seq
 	}
 }
 
+// listing returns a page of a list of orders.
+type listing = func(ramp.OrderPage) ([]ramp.Order, error)
+
+// of returns the listing of a user or a session.
+func of(ctx context.Context, list func(context.Context, string, ramp.OrderPage) ([]ramp.Order, error), name string) listing {
+	return func(page ramp.OrderPage) ([]ramp.Order, error) { return list(ctx, name, page) }
+}
+
 // all reads a whole list.
-func (o *Orders) all(list func(ramp.OrderPage) ([]ramp.Order, error)) (all []ramp.Order, err error) {
+func (o *Orders) all(list listing) (all []ramp.Order, err error) {
 	for page, failed := range o.pages(list) {
 		all, err = append(all, page...), failed
 	}

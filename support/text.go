@@ -3,6 +3,8 @@ package support
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,18 +16,7 @@ import (
 func (r *Report) Text() string {
 	out := new(strings.Builder)
 	o := r.Order
-	fmt.Fprintf(out, "%s  %s of %s  %s\n", o.UUID, cmp.Or(o.Direction, "unknown direction"), assetsOf(o), o.State)
-	fmt.Fprintf(out, "accepted  %s, %s ago\n", o.AcceptedAt.Format(time.RFC3339), time.Since(o.AcceptedAt).Round(time.Second))
-	if !o.FinishedAt.IsZero() {
-		fmt.Fprintf(out, "finished  %s\n", o.FinishedAt.Format(time.RFC3339))
-	}
-	fmt.Fprintf(out, "session   %s\naddress   %s\nproject   %s\n", shown(o.SessionID), shown(o.UserAddress), shown(o.ProjectID))
-	if o.TxHash != "" {
-		fmt.Fprintf(out, "tx_hash   %s\n", o.TxHash)
-	}
-	if o.Reason != "" {
-		fmt.Fprintf(out, "reason    %s\n", shown(o.Reason))
-	}
+	fmt.Fprintf(out, "%s\nproject   %s\nreason    %s\n", Table([]ramp.Order{o}), shown(o.ProjectID), shown(o.Reason))
 	if r.LastBlock == 0 {
 		fmt.Fprintln(out, "chain     not asked, or unreachable")
 		return out.String()
@@ -54,19 +45,27 @@ func Table(orders []ramp.Order) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS")
+	none := newAssets(&Config{})
 	for _, o := range orders {
-		ended := "-"
-		if !o.FinishedAt.IsZero() {
-			ended = o.FinishedAt.Format(time.RFC3339)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.UUID, cmp.Or(o.Direction, "unknown direction"), assetsOf(o), o.State,
-			o.AcceptedAt.Format(time.RFC3339), ended, shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress))
+		fmt.Fprintln(table, none.found(none.traded(o)).row())
 	}
 	_ = table.Flush() // into memory
 	return text.String()
 }
 
-func assetsOf(o ramp.Order) string { return shown(listOf(add(map[string]Amount{}, o.Assets))) }
+// row writes the order as a row of a table.
+func (o FoundOrder) row() string {
+	var assets []string
+	for _, id := range slices.Sorted(maps.Keys(o.Assets)) {
+		assets = append(assets, o.Assets[id].String()+" "+id)
+	}
+	ended := "-"
+	if !o.FinishedAt.IsZero() {
+		ended = o.FinishedAt.Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", o.UUID, cmp.Or(o.Direction, "unknown direction"), shown(strings.Join(assets, ", ")), o.State,
+		o.AcceptedAt.Format(time.RFC3339), ended, shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress))
+}
 
 // shown quotes foreign text, so that it cannot move the cursor or fake a line.
 func shown(text string) string {

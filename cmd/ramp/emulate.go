@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -29,20 +28,14 @@ import (
 
 // desk is the emulator of one run of emulate, as its flags configure it.
 type desk struct {
-	config    ramptest.Config
-	listen    string
-	public    bool
-	json      bool
-	quiet     bool
-	key       string
-	encoding  string
-	validator string
-	retry5xx  bool
-	retry20   bool
-	state     string // path
+	config ramptest.Config
 
-	file    *ramptest.StateFile // nil without -state
-	printer *printer
+	listen, key, encoding, validator, state string
+	public, json, quiet, retry5xx, retry20  bool
+
+	file                   *ramptest.StateFile // nil without -state
+	printer                *printer
+	madeKey, madeValidator string // keys that were generated because none were given
 }
 
 const emulateUsage = `usage: ramp emulate -game URL [flags]
@@ -71,14 +64,14 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 	if d.config.Desk.Listener, err = listen(d.listen, d.public); err != nil {
 		return complain(std, "emulate", err)
 	}
-	service, made, err := d.begin(std)
+	service, err := d.begin(std)
 	if err != nil {
 		_ = d.config.Desk.Listener.Close() // it is unused
 		return complain(std, "emulate", flagError(err))
 	}
 	debug.SetGCPercent(memoryPercent)
 	debug.FreeOSMemory() // what reading the state file has left
-	d.printer.welcome(d, service, made)
+	d.printer.welcome(d, service)
 	<-ctx.Done()
 	service.Close()
 	if d.file != nil {
@@ -91,10 +84,10 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 }
 
 // begin starts the service. It restores the state from the file if there is one.
-func (d *desk) begin(std stdio) (service *ramptest.Service, m made, err error) {
+func (d *desk) begin(std stdio) (service *ramptest.Service, err error) {
 	if d.state != "" {
 		if d.file, err = ramptest.OpenState(d.state); err != nil {
-			return nil, m, fmt.Errorf("-state %s: %s", d.state, strings.TrimPrefix(err.Error(), "ramptest: state: "))
+			return nil, fmt.Errorf("-state %s: %s", d.state, strings.TrimPrefix(err.Error(), "ramptest: state: "))
 		}
 		defer func() {
 			if err != nil {
@@ -103,20 +96,15 @@ func (d *desk) begin(std stdio) (service *ramptest.Service, m made, err error) {
 		}()
 		d.config.Desk.State = d.file
 	}
-	if m, err = d.keys(); err != nil {
-		return nil, m, err
+	if err := d.keys(); err != nil {
+		return nil, err
 	}
 	if d.public {
 		d.config.Desk.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
 	}
-	d.printer = &printer{out: std.out, json: json.NewEncoder(std.out), quiet: d.quiet}
-	d.config.Desk.OnEvent = d.printer.event
-	if d.json {
-		d.config.Desk.OnEvent = d.printer.eventJSON
-	}
-	d.config.Desk.Pages = pages.New
-	service, err = ramptest.New(d.config)
-	return service, m, err
+	d.printer = &printer{out: std.out, json: d.json, quiet: d.quiet}
+	d.config.Desk.OnEvent, d.config.Desk.Pages = d.printer.event, pages.New
+	return ramptest.New(d.config)
 }
 
 // parseEmulate reads the flags. If ok is false, there is nothing to run, and status is
@@ -186,19 +174,16 @@ func encodingFlag(set *flag.FlagSet) *string {
 	return set.String("key-encoding", "", "`encoding` of the HMAC key: text or base64url (default $RAMP_HMAC_KEY_ENCODING, else text)")
 }
 
-// made holds the keys that were generated because none were given.
-type made struct{ hmac, validator string }
-
 // keys reads the keys, or generates them. Generated ones are kept in the state file.
-func (d *desk) keys() (m made, err error) {
+func (d *desk) keys() (err error) {
 	if d.key = cmp.Or(d.key, os.Getenv("RAMP_HMAC_KEY")); d.key == "" {
-		if m.hmac, err = d.kept("HMAC key in "+d.encoding, randomKey(d.encoding)); err != nil {
-			return m, err
+		if d.madeKey, err = d.kept("HMAC key in "+d.encoding, randomKey(d.encoding)); err != nil {
+			return err
 		}
-		d.key = m.hmac
+		d.key = d.madeKey
 	}
 	if d.config.Key, err = readKey(d.key, d.encoding); err != nil {
-		return m, err
+		return err
 	}
 	d.config.Desk.OtherKey, _ = ramp.Base64URLKey(d.key) // zero if the text is not base64url
 	if d.encoding == "base64url" {
@@ -207,26 +192,26 @@ func (d *desk) keys() (m made, err error) {
 	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
 	switch {
 	case d.validator != "" && !common.IsHexAddress(d.validator):
-		return m, errors.New("-validator must be an address of 20 bytes in hex")
+		return errors.New("-validator must be an address of 20 bytes in hex")
 	case d.validator != "":
 		d.config.Validator = common.HexToAddress(d.validator)
-		return m, nil
+		return nil
 	case inHex == "":
 		key, err := crypto.GenerateKey()
 		if err != nil {
-			return m, err
+			return err
 		}
-		if m.validator, err = d.kept("validator key", hexutil.Encode(crypto.FromECDSA(key))); err != nil {
-			return m, err
+		if d.madeValidator, err = d.kept("validator key", hexutil.Encode(crypto.FromECDSA(key))); err != nil {
+			return err
 		}
-		inHex = m.validator
+		inHex = d.madeValidator
 	}
 	signer, err := ramp.NewKeySigner(inHex)
 	if err != nil {
-		return m, fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)
+		return fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)
 	}
 	d.config.Validator = signer.Address()
-	return m, nil
+	return nil
 }
 
 // kept returns a text from the state file. If there is none, it keeps fresh there. Without
@@ -269,7 +254,7 @@ func listen(address string, public bool) (net.Listener, error) {
 type printer struct {
 	mu    sync.Mutex
 	out   io.Writer
-	json  *json.Encoder
+	json  bool
 	quiet bool
 	last  time.Time // the last time printed
 }
@@ -277,11 +262,15 @@ type printer struct {
 // event prints an event with the time at which it ended, because that is when it is
 // printed. The printed times never run backwards.
 func (p *printer) event(e ramptest.Event) {
-	if e.Routine() || p.quiet && !e.Failed {
+	if e.Routine() && !p.json || p.quiet && !e.Failed {
 		return // routine events would bury the others
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.json {
+		printJSON(p.out, e)
+		return
+	}
 	if at := e.Time.Add(e.Took); at.After(p.last) {
 		p.last = at
 	}
@@ -303,15 +292,6 @@ func oneEvent(text string) string {
 	}, text)
 }
 
-func (p *printer) eventJSON(e ramptest.Event) {
-	if p.quiet && !e.Failed {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.json.Encode(e) // if stdout is closed, nobody is reading
-}
-
 // started is the first line that -json prints.
 type started struct {
 	API          string         `json:"ramp_api_url"`
@@ -330,15 +310,15 @@ type started struct {
 
 // welcome prints the addresses of the service, the endpoints that it calls, and the
 // keys that it generated.
-func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
+func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	c, address, game := &d.config, service.URL(), strings.TrimRight(d.config.Game, "/")
 	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet), Testnet: service.RPCURL(ramp.Testnet),
 		Assets: game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
-		Validator: c.Validator, Payer: service.Payer(), HMACKey: m.hmac, ValidatorKey: m.validator, ControlToken: c.Desk.ControlToken}
+		Validator: c.Validator, Payer: service.Payer(), HMACKey: d.madeKey, ValidatorKey: d.madeValidator, ControlToken: c.Desk.ControlToken}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d.json {
-		_ = p.json.Encode(s) // if stdout is closed, nobody is reading
+		printJSON(p.out, s)
 		return
 	}
 	open := s.Front
@@ -346,7 +326,8 @@ func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
 		open += "/?token=" + url.QueryEscape(s.ControlToken)
 	}
 	fmt.Fprintf(p.out, "Open %s (Ctrl+C stops)\n", open)
-	fmt.Fprintf(p.out, "Calls GET %s, POST %s, POST %s at %s\n", c.AssetsPath, c.ValidatePath, c.ResultPath, redactedURL(game))
+	at, _ := url.Parse(game) // the service has accepted it
+	fmt.Fprintf(p.out, "Calls GET %s, POST %s, POST %s at %s\n", c.AssetsPath, c.ValidatePath, c.ResultPath, at.Redacted())
 	fmt.Fprintf(p.out, "Chains %s (ID 7001), %s (ID 7002)\n", s.Mainnet, s.Testnet)
 	fmt.Fprintf(p.out, "Validator %s, payer of sponsored transactions %s\n", s.Validator, s.Payer)
 	fmt.Fprintf(p.out, "\nFor the game's environment:\n")
@@ -368,15 +349,6 @@ func (p *printer) welcome(d *desk, service *ramptest.Service, m made) {
 		fmt.Fprintf(p.out, "export RAMP_VALIDATOR_KEY=%s\n", s.ValidatorKey)
 	}
 	fmt.Fprintln(p.out)
-}
-
-// redactedURL returns an address without its password.
-func redactedURL(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "the game"
-	}
-	return u.Redacted()
 }
 
 // shell quotes a word for a shell.

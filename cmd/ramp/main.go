@@ -70,27 +70,14 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		}
 		name, args = args[0], []string{"-help"}
 	}
-	switch name {
-	case "emulate":
-		return emulate(ctx, args, std)
-	case "connect":
-		return firstContact(ctx, args, std)
-	case "trigger":
-		return trigger(ctx, args, std)
-	case "orders":
-		return orders(ctx, args, std)
-	case "resend":
-		return resend(ctx, args, std)
-	case "advance":
-		return advance(ctx, args, std)
-	case "sign":
-		return sign(args, std)
-	case "version":
-		return version(args, std)
-	case "check":
+	if name == "check" {
 		return check(ctx, args, out, errs)
-	default:
+	}
+	command := map[string]func(ctx context.Context, args []string, std stdio) int{"emulate": emulate, "connect": firstContact,
+		"trigger": trigger, "orders": orders, "resend": resend, "advance": advance, "sign": sign, "version": version}[name]
+	if command == nil {
 		fmt.Fprintf(errs, "ramp: there is no command %q; \"ramp help\" lists them\n", name)
 		return 2
 	}
+	return command(ctx, args, std)
 }

@@ -296,10 +296,10 @@ func TestSignPrintsTheHMACOfItsInput(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "a2V5")
 	t.Setenv("RAMP_HMAC_KEY_ENCODING", "base64url")
 	var out bytes.Buffer
-	assert.Equal(t, 0, sign(nil, stdio{strings.NewReader("{\"a\":1}\n"), &out, io.Discard}))
+	assert.Equal(t, 0, sign(t.Context(), nil, stdio{strings.NewReader("{\"a\":1}\n"), &out, io.Discard}))
 	assert.Equal(t, key.Sign([]byte("{\"a\":1}\n"))+"\n", out.String())
 	t.Setenv("RAMP_HMAC_KEY", "")
-	assert.Equal(t, 2, sign(nil, stdio{strings.NewReader(""), &out, io.Discard}))
+	assert.Equal(t, 2, sign(t.Context(), nil, stdio{strings.NewReader(""), &out, io.Discard}))
 }
 
 func TestVersionNamesWhatWasBuilt(t *testing.T) {

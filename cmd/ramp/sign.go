@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ RAMP_HMAC_KEY, so that it never appears on a command line.
 `
 
 // sign prints the HMAC of standard input.
-func sign(args []string, std stdio) int {
+func sign(_ context.Context, args []string, std stdio) int {
 	set := newFlags("sign", signUsage)
 	encoding := encodingFlag(set)
 	if _, status, ok := parse(set, args, 0, 0, std); !ok {
@@ -54,7 +55,7 @@ func readKey(text, encoding string) (ramp.HMACKey, error) {
 }
 
 // version prints the version of this build.
-func version(args []string, std stdio) int {
+func version(_ context.Context, args []string, std stdio) int {
 	set := newFlags("version", "usage: ramp version\n\nPrints the version of this program and of Go.\n")
 	if _, status, ok := parse(set, args, 0, 0, std); !ok {
 		return status

@@ -43,24 +43,26 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	set := newFlags("trigger", about)
 	at := atFlag(set)
 	var s control.StartRequest
-	var t control.Terms
+	t := control.Terms{Materials: []control.Item{}, Outputs: []control.Item{}}
 	var session, page string
-	var materials, outputs, faults []string
-	list := func(into *[]string) func(string) error {
-		return func(text string) error { *into = append(*into, text); return nil }
-	}
 	set.StringVar(&page, "page", "", "`URL` of the exchange page that the game created")
 	set.StringVar(&s.UUID, "uuid", "", "`UUID` of the game's own initialize call")
 	set.StringVar(&s.Like, "like", "", "`UUID`, or its first characters, of an order to repeat under a new UUID")
 	set.StringVar(&session, "session", "", "`ID=TOKEN` of the player; an ID alone uses $RAMP_ACCESS_TOKEN, or else a token that the emulator has seen")
 	amount := set.String("amount", "", "`number` of tokens (default 1, or that of -like)")
-	set.Func("fault", "a `fault` from the list above; may be repeated", list(&faults))
+	set.Func("fault", "a `fault` from the list above; may be repeated", func(text string) error {
+		if _, err := ramptest.ParseFault(text); err != nil {
+			return errors.New(strings.TrimPrefix(err.Error(), "ramptest: "))
+		}
+		s.Faults = append(s.Faults, text)
+		return nil
+	})
 	set.StringVar(&t.Token, "token", "", "contract `address` of the token, to set the terms by flags")
 	set.StringVar((*string)(&t.Network), "network", "testnet", "`network` of the token")
 	set.StringVar(&t.ProjectID, "project", "", "`ID` of the project")
 	set.IntVar(&t.MintFeeBps, "fee", 0, "mint fee in basis `points`")
-	set.Func("material", "`ITEM=AMOUNT` that a mint takes; may be repeated", list(&materials))
-	set.Func("output", "`ITEM=AMOUNT` that a burn grants; may be repeated", list(&outputs))
+	set.Func("material", "`ITEM=AMOUNT` that a mint takes; may be repeated", items(&t.Materials))
+	set.Func("output", "`ITEM=AMOUNT` that a burn grants; may be repeated", items(&t.Outputs))
 	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
 	timeout := set.Duration("timeout", 30*time.Second, "how long -wait waits")
 	inJSON := set.Bool("json", false, "print the order as JSON")
@@ -69,49 +71,32 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	if !ok {
 		return status
 	}
-	s.Do, s.Faults, s.Amount = rest[0], faults, json.Number(*amount)
-	err := func() (err error) {
-		if s.Do != "mint" && s.Do != "burn" {
-			return errors.New("the argument must be mint or burn")
+	s.Do, s.Amount = rest[0], json.Number(*amount)
+	if s.Do != "mint" && s.Do != "burn" {
+		return complain(std, "trigger", errors.New("the argument must be mint or burn"))
+	}
+	s.SessionID, s.AccessToken, _ = strings.Cut(session, "=")
+	if s.SessionID != "" {
+		s.AccessToken = cmp.Or(s.AccessToken, os.Getenv("RAMP_ACCESS_TOKEN"))
+	}
+	if page != "" {
+		host, err := open(&s, page, std.in)
+		if err != nil {
+			return complain(std, "trigger", err)
 		}
-		for _, fault := range faults {
-			if _, err := ramptest.ParseFault(fault); err != nil {
-				return errors.New(strings.TrimPrefix(err.Error(), "ramptest: "))
-			}
+		*at = cmp.Or(*at, host)
+	}
+	if t.Token != "" || len(t.Materials)+len(t.Outputs) > 0 {
+		s.Terms = &t
+	}
+	given := 0
+	for _, is := range []bool{s.UUID != "", s.Like != "", s.Terms != nil} {
+		if is {
+			given++
 		}
-		s.SessionID, s.AccessToken, _ = strings.Cut(session, "=")
-		if s.SessionID != "" {
-			s.AccessToken = cmp.Or(s.AccessToken, os.Getenv("RAMP_ACCESS_TOKEN"))
-		}
-		if page != "" {
-			host, err := open(&s, page, std.in)
-			if err != nil {
-				return err
-			}
-			*at = cmp.Or(*at, host)
-		}
-		if t.Token != "" || len(materials)+len(outputs) > 0 {
-			if t.Materials, err = items("-material", materials); err != nil {
-				return err
-			}
-			if t.Outputs, err = items("-output", outputs); err != nil {
-				return err
-			}
-			s.Terms = &t
-		}
-		given := 0
-		for _, is := range []bool{s.UUID != "", s.Like != "", s.Terms != nil} {
-			if is {
-				given++
-			}
-		}
-		if given != 1 {
-			return errors.New("give the terms with one of -page, -uuid, -like and -token")
-		}
-		return nil
-	}()
-	if err != nil {
-		return complain(std, "trigger", err)
+	}
+	if given != 1 {
+		return complain(std, "trigger", errors.New("give the terms with one of -page, -uuid, -like and -token"))
 	}
 	c, err := connect(ctx, *at)
 	if err != nil {
@@ -147,12 +132,11 @@ func open(s *control.StartRequest, page string, in io.Reader) (at string, err er
 		if err != nil {
 			return "", err
 		}
-		answer := struct{ URL string }{strings.TrimSpace(string(text))}
-		if json.Valid(text) {
-			answer.URL = ""
-			_ = json.Unmarshal(text, &answer) // a missing URL is rejected below
+		var answer struct{ URL string } // a missing URL is rejected below
+		if page = string(text); json.Unmarshal(text, &answer) == nil {
+			page = answer.URL
 		}
-		page = answer.URL
+		page = strings.TrimSpace(page)
 	}
 	address, err := url.Parse(page)
 	if err != nil {
@@ -172,17 +156,16 @@ func open(s *control.StartRequest, page string, in io.Reader) (at string, err er
 	return address.Scheme + "://" + address.Host, nil
 }
 
-// items parses ITEM=AMOUNT. The item itself may contain equals signs.
-func items(name string, texts []string) ([]control.Item, error) {
-	list := []control.Item{}
-	for _, text := range texts {
+// items parses ITEM=AMOUNT into a list. The item itself may contain equals signs.
+func items(list *[]control.Item) func(string) error {
+	return func(text string) error {
 		i := strings.LastIndexByte(text, '=')
 		if i < 1 || !json.Valid([]byte(text[i+1:])) || strings.ContainsAny(text[i+1:], "\"{}[]ntf ") {
-			return nil, fmt.Errorf("%s must be ITEM=AMOUNT", name)
+			return errors.New("it must be ITEM=AMOUNT")
 		}
-		list = append(list, control.Item{ID: text[:i], Amount: json.Number(text[i+1:])})
+		*list = append(*list, control.Item{ID: text[:i], Amount: json.Number(text[i+1:])})
+		return nil
 	}
-	return list, nil
 }
 
 // waitFor waits until an order is over, for at most d.

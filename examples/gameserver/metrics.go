@@ -142,13 +142,13 @@ func watchNode(registry prometheus.Registerer, chain *ramp.RPC) {
 
 // countFindings registers gauges of what does not fit in the last books, and of their
 // end, and returns a function that sets them.
-func countFindings(registry prometheus.Registerer) func(*support.Books) {
+func countFindings(registry prometheus.Registerer) func(*support.Reconciliation) {
 	findings := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ramp_books_findings", Help: "Findings in the last books."}, []string{"kind"})
 	end := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_end_seconds",
 		Help: "The time until which orders and events were compared, in seconds since 1970."})
 	registry.MustRegister(findings, end)
 	end.SetToCurrentTime() // so that there is an alert if the books are never read
-	return func(books *support.Books) {
+	return func(books *support.Reconciliation) {
 		for _, kind := range support.FindingKinds() {
 			findings.WithLabelValues(string(kind)).Set(float64(books.Counts[kind]))
 		}

@@ -114,29 +114,21 @@ func exportedNames(file, text string) int {
 	if err != nil {
 		log.Fatal(err)
 	}
-	var names []*ast.Ident
-	for _, declaration := range parsed.Decls {
-		switch d := declaration.(type) {
-		case *ast.FuncDecl:
-			if d.Recv == nil {
-				names = append(names, d.Name)
-			}
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				switch s := spec.(type) {
-				case *ast.TypeSpec:
-					names = append(names, s.Name)
-				case *ast.ValueSpec:
-					names = append(names, s.Names...)
-				}
-			}
-		}
-	}
 	exported := 0
-	for _, name := range names {
-		if name.IsExported() {
-			exported++
-		}
+	count := func(names ...*ast.Ident) bool {
+		exported += len(slices.DeleteFunc(names, func(n *ast.Ident) bool { return !n.IsExported() }))
+		return false
 	}
+	ast.Inspect(parsed, func(node ast.Node) bool {
+		switch d := node.(type) {
+		case *ast.FuncDecl:
+			return d.Recv == nil && count(d.Name)
+		case *ast.TypeSpec:
+			return count(d.Name)
+		case *ast.ValueSpec:
+			return count(d.Names...)
+		}
+		return true
+	})
 	return exported
 }
