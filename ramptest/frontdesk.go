@@ -83,7 +83,7 @@ func (s *frontDesk) Calls(_ context.Context, q desk.CallsQuery) (list desk.CallL
 		}
 	}
 	text := strings.ToLower(strings.TrimSpace(q.Text))
-	events := s.record.newestFirst(0, cmp.Or(q.Before, math.MaxInt), q.Limit+1, func(e *Event) bool {
+	events := s.record.newestFirst(cmp.Or(q.Before, math.MaxInt), q.Limit+1, func(e *Event) bool {
 		switch {
 		case q.Number != 0 && e.Number != q.Number,
 			q.UUID != uuid.Nil && e.UUID != q.UUID,
@@ -225,8 +225,6 @@ type entries struct {
 	turn    int // of the record
 	list    []entry
 	players []*Order // the newest order of each of the last players
-	calls   []Event  // that led to no order, newest first
-	looked  int      // the number of the last event among which they were looked for
 }
 
 // entries returns the orders, and the calls that led to none, newest first, and the newest
@@ -237,15 +235,11 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 	defer l.mu.Unlock()
 	if turn := s.record.turn(); l.list == nil || l.turn != turn {
 		orders := s.orders.all()
-		l.turn, l.list, l.players = turn, s.merge(orders, s.calls()), nil
+		l.turn, l.list, l.players = turn, s.merge(orders, s.calls(orders)), nil
 		const most = 20
 		seen := make(map[string]bool)
-		for i, o := range orders {
-			if len(seen) == most {
-				break
-			}
-			again := i > 0 && o.Session.ID == orders[i-1].Session.ID // often, and cheaper than seen
-			if !again && !seen[o.Session.ID] {
+		for _, o := range orders {
+			if !seen[o.Session.ID] && len(seen) < most {
 				seen[o.Session.ID] = true
 				l.players = append(l.players, o)
 			}
@@ -254,24 +248,23 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 	return l.list, l.players
 }
 
-// calls returns the calls that led to no order, newest first. It looks only at events that
-// it has not seen. The caller must hold the lock of the entries.
-func (s *frontDesk) calls() []Event {
-	l := &s.listed
-	newest, oldest := s.record.newest(), s.record.oldest()
-	l.calls = append(s.record.newestFirst(l.looked, newest+1, math.MaxInt, func(e *Event) bool {
-		return e.Kind == KindInitialize && e.IsWrong() || e.Kind == KindValidate && (e.IsWrong() || e.Tone == string(verdict.Wait))
-	}), l.calls...)
-	l.looked = newest
-	l.calls = slices.DeleteFunc(l.calls, func(e Event) bool { return e.Number < oldest || s.orders.shown(e.UUID) != nil })
-	slices.SortStableFunc(l.calls, func(a, b Event) int { return b.Time.Compare(a.Time) }) // by when they began
-	return l.calls
+// calls returns the calls that led to none of the orders, newest first.
+func (s *frontDesk) calls(orders []*Order) []Event {
+	known := make(map[uuid.UUID]bool)
+	for _, o := range orders {
+		known[o.UUID] = true
+	}
+	calls := s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *Event) bool {
+		pending := e.Kind == KindValidate && e.Tone == string(verdict.Wait)
+		return !known[e.UUID] && (pending || e.IsWrong() && (e.Kind == KindInitialize || e.Kind == KindValidate))
+	})
+	slices.SortStableFunc(calls, func(a, b Event) int { return b.Time.Compare(a.Time) }) // by when they began
+	return calls
 }
 
 // merge returns the entries of orders and calls, newest first, as both are.
 func (s *frontDesk) merge(orders []*Order, calls []Event) []entry {
 	list := make([]entry, 0, len(orders)+len(calls))
-	calls = slices.Clone(calls) // the next list reuses them
 	for len(orders)+len(calls) > 0 {
 		if len(calls) == 0 || len(orders) > 0 && !calls[0].Time.After(orders[0].placed) {
 			o := orders[0]

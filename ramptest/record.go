@@ -108,17 +108,6 @@ func (r *record) newest() int {
 	return r.number
 }
 
-// oldest returns the number of the first event that is kept, without requests to a chain and
-// balance readings.
-func (r *record) oldest() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.events) == 0 {
-		return math.MaxInt
-	}
-	return r.events[0].Number
-}
-
 // turn returns a number that differs after each event and each call of wake.
 func (r *record) turn() int {
 	r.mu.Lock()
@@ -280,9 +269,9 @@ func (r *record) all() []Event {
 	return r.wholes(all)
 }
 
-// newestFirst returns up to limit events that match, newest first: those after the event
-// with the number after, and before that with the number before.
-func (r *record) newestFirst(after, before, limit int, match func(*Event) bool) (list []Event) {
+// newestFirst returns up to limit events that match, newest first, before the event with a
+// number.
+func (r *record) newestFirst(before, limit int, match func(*Event) bool) (list []Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	events, calls := r.events, r.calls
@@ -292,9 +281,6 @@ func (r *record) newestFirst(after, before, limit int, match func(*Event) bool) 
 			newest = &calls
 		}
 		e := &(*newest)[len(*newest)-1]
-		if e.Number <= after {
-			break
-		}
 		*newest = (*newest)[:len(*newest)-1]
 		if e.Number < before && match(e) {
 			list = append(list, *e)
@@ -305,7 +291,7 @@ func (r *record) newestFirst(after, before, limit int, match func(*Event) bool) 
 
 // last returns the last event that matches.
 func (r *record) last(match func(*Event) bool) (last Event, ok bool) {
-	list := r.newestFirst(0, math.MaxInt, 1, match)
+	list := r.newestFirst(math.MaxInt, 1, match)
 	if len(list) == 0 {
 		return last, false
 	}

@@ -2,13 +2,11 @@ package ramptest
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 	"net/url"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -375,72 +373,36 @@ func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []sa
 	return entries
 }
 
-// onAllCPUs calls do for the numbers below n, on all CPUs, because decoding is most of
-// what a restart takes. It returns one of the errors.
-func onAllCPUs(n int, do func(i int) error) error {
-	errs := make([]error, runtime.GOMAXPROCS(0))
-	var working sync.WaitGroup
-	for cpu := range errs {
-		working.Go(func() {
-			for i := cpu; i < n && errs[cpu] == nil; i += len(errs) {
-				errs[cpu] = do(i)
-			}
-		})
-	}
-	working.Wait()
-	return cmp.Or(errs...)
-}
-
-// damaged says which line of the file an error is about, and what to do.
-func (f *StateFile) damaged(key string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w. Delete the line to go on without it, or start with another file", f.journal.Line(key), err)
-}
-
-// decodeAll decodes the values of keys, up to their first tab, into what into returns for
-// the index of each.
-func (f *StateFile) decodeAll(keys []string, into func(i int) any) error {
-	const atOnce = 1_000
-	for first := 0; first < len(keys); first += atOnce {
-		batch := keys[first:min(first+atOnce, len(keys))]
-		values, err := f.journal.Values(batch)
-		if err != nil {
-			return err
-		}
-		err = onAllCPUs(len(batch), func(i int) error {
-			text, _, _ := bytes.Cut(values[i], []byte("\t"))
-			return f.damaged(batch[i], decode(text, into(first+i)))
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// all decodes the values of the keys that begin with prefix.
-func all[T any](f *StateFile, prefix string) ([]T, error) {
-	keys := f.journal.Keys(prefix)
-	values := make([]T, len(keys))
-	return values, f.decodeAll(keys, func(i int) any { return &values[i] })
-}
-
-// each calls do for one value after the other, without keeping all of them.
+// each calls do for the values of the keys that begin with prefix, up to their first tab. An
+// error says which line of the file it is about, and what to do.
 func each[T any](f *StateFile, prefix string, do func(key string, value *T) error) error {
 	for keys := range slices.Chunk(f.journal.Keys(prefix), 1_000) {
-		values := make([]T, len(keys))
-		if err := f.decodeAll(keys, func(i int) any { return &values[i] }); err != nil {
+		values, err := f.journal.Values(keys)
+		if err != nil {
 			return err
 		}
 		for i, key := range keys {
-			if err := do(strings.TrimPrefix(key, prefix), &values[i]); err != nil {
-				return f.damaged(key, err)
+			text, _, _ := bytes.Cut(values[i], []byte("\t"))
+			value := new(T)
+			err := decode(text, value)
+			if err == nil {
+				err = do(strings.TrimPrefix(key, prefix), value)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w. Delete the line to go on without it, or start with another file", f.journal.Line(key), err)
 			}
 		}
 	}
 	return nil
+}
+
+// all returns the values of the keys that begin with prefix.
+func all[T any](f *StateFile, prefix string) (list []T, err error) {
+	err = each(f, prefix, func(_ string, value *T) error {
+		list = append(list, *value)
+		return nil
+	})
+	return list, err
 }
 
 // epoch returns the time at which a restored clock starts. A clock in real time
@@ -664,22 +626,6 @@ func (r *record) whole(e Event) Event {
 func (r *record) restore(f *StateFile) (err error) {
 	if r.events, err = all[Event](f, "event/"); err != nil {
 		return err
-	}
-	type message struct {
-		method, path string
-		status       int
-	}
-	messages := make(map[message]*Message) // most events have the same: they are kept once
-	for i := range r.events {
-		for _, side := range []**Message{&r.events[i].Request, &r.events[i].Answer} {
-			if m := *side; m != nil {
-				key := message{m.Method, m.Path, m.Status}
-				if messages[key] == nil {
-					messages[key] = m
-				}
-				*side = messages[key]
-			}
-		}
 	}
 	slices.SortFunc(r.events, func(a, b Event) int { return a.Number - b.Number })
 	if n := len(r.events); n > 0 {

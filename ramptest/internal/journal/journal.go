@@ -27,21 +27,15 @@ type Journal struct {
 
 	mu   sync.RWMutex
 	file *os.File
-	size int64                     // of the file
-	live int64                     // of the lines that count
-	at   map[string]map[string]ref // the lines that count, by the kind of their key and by key
+	size int64          // of the file
+	live int64          // of the lines that count
+	at   map[string]ref // the lines that count, by key
 }
 
 // ref is the place of a line in the file.
 type ref struct {
 	offset int64
 	length int // with its newline
-}
-
-// kind returns the part of a key before its first slash.
-func kind(key string) string {
-	kind, _, _ := strings.Cut(key, "/")
-	return kind
 }
 
 // header is the first line of every journal.
@@ -72,7 +66,7 @@ func (j *Journal) Line(key string) string {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	before, err := os.ReadFile(j.path)
-	if at := j.at[kind(key)][key].offset; err == nil && at <= int64(len(before)) {
+	if at := j.at[key].offset; err == nil && at <= int64(len(before)) {
 		return fmt.Sprintf("%s, line %d", j.path, 1+bytes.Count(before[:at], []byte("\n")))
 	}
 	return j.path
@@ -80,7 +74,7 @@ func (j *Journal) Line(key string) string {
 
 // load reads the file.
 func (j *Journal) load() error {
-	j.at = make(map[string]map[string]ref)
+	j.at = make(map[string]ref)
 	lines := bufio.NewReaderSize(j.file, 1<<20)
 	for {
 		line, err := readLine(lines)
@@ -127,16 +121,12 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // note enters a line in the index.
 func (j *Journal) note(key string, r ref, deleted bool) {
-	kind := kind(key)
-	j.live -= int64(j.at[kind][key].length)
+	j.live -= int64(j.at[key].length)
 	if deleted {
-		delete(j.at[kind], key)
+		delete(j.at, key)
 		return
 	}
-	if j.at[kind] == nil {
-		j.at[kind] = make(map[string]ref)
-	}
-	j.at[kind][key] = r
+	j.at[key] = r
 	j.live += int64(r.length)
 }
 
@@ -145,7 +135,7 @@ func (j *Journal) note(key string, r ref, deleted bool) {
 func (j *Journal) Put(key string, value []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, known := j.at[kind(key)][key]; !known && len(value) == 0 {
+	if _, known := j.at[key]; !known && len(value) == 0 {
 		return nil
 	}
 	line := slices.Concat([]byte(key), []byte(" "), value, []byte("\n"))
@@ -184,7 +174,7 @@ func (j *Journal) read(keys []string, ahead int) ([][]byte, error) {
 	var piece []byte // of the file
 	var from int64
 	for i, key := range keys {
-		r, ok := j.at[kind(key)][key]
+		r, ok := j.at[key]
 		if !ok {
 			continue
 		}
@@ -221,14 +211,9 @@ type line struct {
 // inOrder returns the lines whose key begins with prefix.
 func (j *Journal) inOrder(prefix string) []line {
 	var lines []line
-	for kind, refs := range j.at {
-		if !strings.HasPrefix(prefix, kind) && !strings.HasPrefix(kind, prefix) {
-			continue // a file has many lines of other kinds
-		}
-		for key, r := range refs {
-			if strings.HasPrefix(key, prefix) {
-				lines = append(lines, line{key, r})
-			}
+	for key, r := range j.at {
+		if strings.HasPrefix(key, prefix) {
+			lines = append(lines, line{key, r})
 		}
 	}
 	slices.SortFunc(lines, func(a, b line) int { return cmp.Compare(a.offset, b.offset) })
@@ -269,7 +254,7 @@ func (j *Journal) compact() (err error) {
 	_ = j.file.Close() // it has been replaced
 	j.file, j.size = next, size
 	for i, l := range lines {
-		j.at[kind(l.key)][l.key] = moved[i]
+		j.at[l.key] = moved[i]
 	}
 	return nil
 }
