@@ -134,7 +134,8 @@ func (s *orders) advance(d time.Duration) []Delivery {
 			s.record.chain(s.clock.now(), uuid.Nil, Event{Network: j.network, TxHash: j.tx.Hash, Block: block, Status: TxMined},
 				fmt.Sprintf("transaction %s in block %d", j.tx.Hash, block))
 		case mineOrder:
-			s.settle(j.order)
+			s.mine(j.order, j.order.script.outcome)
+			s.planFirst(j.order)
 		case deliverResult:
 			sent = append(sent, s.deliver(s.life.alive, j.order)...)
 		}

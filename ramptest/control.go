@@ -372,15 +372,13 @@ func (s *remote) Send(ctx context.Context, id string, asked control.SendRequest)
 	if err != nil {
 		return sent, err
 	}
-	ctx = context.WithoutCancel(ctx)
-	switch outcome, known := outcomes[asked.Outcome]; {
-	case known:
-		err = s.orders.deliverOutcome(ctx, o, outcome)
-	case asked.Outcome == "":
-		err = s.orders.resend(ctx, o)
-	default:
+	outcome, known := outcomes[asked.Outcome]
+	if asked.Outcome == "" {
+		outcome = asOnChain
+	} else if !known {
 		return sent, invalid("outcome must be succeeded or failed, if it is given")
 	}
+	err = s.orders.byHand(context.WithoutCancel(ctx), o, outcome)
 	if errors.Is(err, ErrPending) || errors.Is(err, ErrClosed) {
 		return sent, reported(err)
 	}

@@ -167,13 +167,6 @@ func (d *delivery) conclude(status int, lost, contrary bool, config *Config, now
 	return d.Next, false
 }
 
-// settle mines the transaction of an order when its block is due, and plans the
-// first delivery.
-func (s *orders) settle(o *Order) {
-	s.mine(o, o.script.outcome)
-	s.planFirst(o)
-}
-
 // end mines the transaction of an order with an outcome, and reports whether it was
 // pending. The result follows as usual.
 func (s *orders) end(o *Order, outcome Outcome) bool {
@@ -320,8 +313,9 @@ func (s *orders) hint(o *Order) string {
 	return ""
 }
 
-// byHand delivers the result of outcome now and once, if the order allows it.
-func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, error)) error {
+// byHand delivers a result now and once, if the order allows it: with an outcome, for which
+// it first mines a pending transaction, or with that on the chain.
+func (s *orders) byHand(ctx context.Context, o *Order, stated Outcome) error {
 	s.mu.Lock()
 	foreign := o.tx != nil && s.placed[o.UUID] != o
 	s.mu.Unlock()
@@ -336,33 +330,15 @@ func (s *orders) byHand(ctx context.Context, o *Order, outcome func() (Outcome, 
 		return err
 	}
 	defer leave()
-	stated, err := outcome()
-	if err != nil {
-		return err
+	switch _, mined := s.outcome(o); {
+	case stated == asOnChain && !mined:
+		return ErrPending
+	case o.tx != nil && stated != asOnChain && s.mine(o, stated):
+		stated = asOnChain // which may be another
 	}
 	defer s.record.wake()
 	defer s.keeper.touch(o.UUID)
 	return s.attempt(ctx, o, stated, "by hand").Err
-}
-
-// deliverOutcome delivers an outcome. It first mines a pending transaction.
-func (s *orders) deliverOutcome(ctx context.Context, o *Order, outcome Outcome) error {
-	return s.byHand(ctx, o, func() (Outcome, error) {
-		if o.tx != nil && s.mine(o, outcome) {
-			return asOnChain, nil // which may be another
-		}
-		return outcome, nil
-	})
-}
-
-// resend delivers the outcome on the chain.
-func (s *orders) resend(ctx context.Context, o *Order) error {
-	return s.byHand(ctx, o, func() (Outcome, error) {
-		if _, ok := s.outcome(o); !ok {
-			return 0, ErrPending
-		}
-		return asOnChain, nil
-	})
 }
 
 // progress is the progress of an order.

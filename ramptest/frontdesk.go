@@ -235,15 +235,21 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 	defer l.mu.Unlock()
 	if turn := s.record.turn(); l.list == nil || l.turn != turn {
 		orders := s.orders.all()
-		l.turn, l.list, l.players = turn, s.merge(orders, s.calls(orders)), nil
+		l.turn, l.list, l.players = turn, []entry{}, nil
 		const most = 20
 		seen := make(map[string]bool)
 		for _, o := range orders {
+			known := s.orders.known(o)
+			l.list = append(l.list, entry{at: o.placed, order: o, verdict: verdict.Of(known.Order), player: known.Player})
 			if !seen[o.Session.ID] && len(seen) < most {
 				seen[o.Session.ID] = true
 				l.players = append(l.players, o)
 			}
 		}
+		for _, e := range s.calls(orders) {
+			l.list = append(l.list, entry{at: e.Time, call: &e, verdict: e.Verdict()})
+		}
+		slices.SortStableFunc(l.list, func(a, b entry) int { return b.at.Compare(a.at) }) // a call by when it began
 	}
 	return l.list, l.players
 }
@@ -254,28 +260,10 @@ func (s *frontDesk) calls(orders []*Order) []Event {
 	for _, o := range orders {
 		known[o.UUID] = true
 	}
-	calls := s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *Event) bool {
+	return s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *Event) bool {
 		pending := e.Kind == KindValidate && e.Tone == string(verdict.Wait)
 		return !known[e.UUID] && (pending || e.IsWrong() && (e.Kind == KindInitialize || e.Kind == KindValidate))
 	})
-	slices.SortStableFunc(calls, func(a, b Event) int { return b.Time.Compare(a.Time) }) // by when they began
-	return calls
-}
-
-// merge returns the entries of orders and calls, newest first, as both are.
-func (s *frontDesk) merge(orders []*Order, calls []Event) []entry {
-	list := make([]entry, 0, len(orders)+len(calls))
-	for len(orders)+len(calls) > 0 {
-		if len(calls) == 0 || len(orders) > 0 && !calls[0].Time.After(orders[0].placed) {
-			o := orders[0]
-			known := s.orders.known(o)
-			list, orders = append(list, entry{at: o.placed, order: o, verdict: verdict.Of(known.Order), player: known.Player}), orders[1:]
-		} else {
-			e := &calls[0]
-			list, calls = append(list, entry{at: e.Time, call: e, verdict: e.Verdict()}), calls[1:]
-		}
-	}
-	return list
 }
 
 // isIn reports whether a filter shows an entry.

@@ -107,14 +107,14 @@ type Rejection struct {
 }
 
 func (r *Rejection) Error() string {
-	if r.Code == ramp.CodeHMACInvalid || r.Code == ramp.CodeHMACMissing {
-		return fmt.Sprintf("ramptest: the game rejected the call with HTTP %d and %q: it has another HMAC key or reads it in another encoding, or verifies a body that was parsed and written anew",
-			r.Status, string(r.Code))
+	did, why := "rejected the call with", ""
+	switch {
+	case r.Code == ramp.CodeHMACInvalid, r.Code == ramp.CodeHMACMissing:
+		why = ": it has another HMAC key or reads it in another encoding, or verifies a body that was parsed and written anew"
+	case r.Status >= http.StatusInternalServerError:
+		did, why = "answered", ": its log may say why"
 	}
-	if r.Status >= http.StatusInternalServerError {
-		return fmt.Sprintf("ramptest: the game answered HTTP %d and %q: its log may say why", r.Status, string(r.Code))
-	}
-	return fmt.Sprintf("ramptest: the game rejected the call with HTTP %d and %q", r.Status, string(r.Code))
+	return fmt.Sprintf("ramptest: the game %s HTTP %d and %q%s", did, r.Status, string(r.Code), why)
 }
 
 func isRejection(err error) bool {
@@ -183,11 +183,7 @@ func (s *orders) enter(id uuid.UUID, known *issued) {
 	if s.newest == nil || known.Expires.After(s.newest.Expires) {
 		s.newest = known
 	}
-	s.mark(&known.Terms)
-}
-
-// mark marks the contract of non-fungible tokens.
-func (s *orders) mark(terms *ramp.InitializeIntent) {
+	terms := &known.Terms
 	if c := s.chains[terms.Network]; c != nil && s.config.isSingle(terms) {
 		c.SetNonFungible(common.HexToAddress(terms.Token))
 	}

@@ -283,12 +283,14 @@ func (s *Service) State(o *Order) State { return o.delivery.now().State }
 // the Intent of a Request. No chain knows its transaction, and the service does
 // not retry its result.
 func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error {
-	return s.orders.deliverOutcome(ctx, o, outcome)
+	return s.orders.byHand(ctx, o, outcome)
 }
 
 // Resend sends the game the result again, now and once, with the outcome on the
 // chain (interface 6). The error is [ErrPending] if the transaction is pending.
-func (s *Service) Resend(ctx context.Context, o *Order) error { return s.orders.resend(ctx, o) }
+func (s *Service) Resend(ctx context.Context, o *Order) error {
+	return s.orders.byHand(ctx, o, asOnChain)
+}
 
 // Now returns the time on the service's clock.
 func (s *Service) Now() time.Time { return s.clock.now() }

@@ -203,7 +203,7 @@ func (k *trial) keptApart() {
 	}
 	for i, h := range holdings {
 		r := mint(ramp.AssetAmount{ID: h.asset + "!", Amount: ramp.NewAmount(50)})
-		k.take("a validate", r.UUID, nil, accept(h.session, r))
+		k.accepted(h.session, r)
 		for j, other := range holdings {
 			want := int64(100 + j)
 			if j <= i {
@@ -220,12 +220,12 @@ func (k *trial) keptApart() {
 func (k *trial) largeBalances() {
 	const odd = 1<<53 + 1 // float64 cannot represent this
 	session, r := k.player(odd), mint(gold(1))
-	order := k.take("a validate", r.UUID, nil, accept(session, r))
+	order := k.accepted(session, r)
 	k.expectGold("after 1 was taken of a large balance", session, odd-1)
 	k.take("its result", r.UUID, order, fail(session, r))
 	k.expectGold("after 1 was given back to a large balance", session, odd)
 	r = mint(gold(odd))
-	order = k.take("a validate", r.UUID, nil, accept(session, r))
+	order = k.accepted(session, r)
 	k.expectGold("after a large balance was taken as a whole", session, 0)
 	k.take("its result", r.UUID, order, fail(session, r))
 	k.expectGold("after a large balance was given back as a whole", session, odd)
@@ -235,15 +235,15 @@ func (k *trial) largeBalances() {
 func (k *trial) oneTransaction() {
 	alice, bob := k.player(10), k.player(10)
 	first := burn(gold(4))
-	order := k.take("a validate", first.UUID, nil, accept(alice, first))
+	order := k.accepted(alice, first)
 	other := k.take("the result of a burn", first.UUID, order, succeed(alice, first))
 	r := burn(gold(4))
-	order = k.take("a validate", r.UUID, nil, accept(alice, r))
+	order = k.accepted(alice, r)
 	k.atApply(r.UUID, func(ramp.Step) error { return errors.New("an error of Apply") })
 	hash := txHash(burn(gold(4)))
 	k.mustFail("a result whose Apply failed", r.UUID, order, resultBy(hash, alice, r, 1))
 	r = burn(gold(4))
-	order = k.take("a validate", r.UUID, nil, accept(bob, r))
+	order = k.accepted(bob, r)
 	k.take("a result by the transaction of a step that failed", r.UUID, order, resultBy(hash, bob, r, 1))
 	for _, session := range []string{alice, bob} {
 		for _, e := range endings {
@@ -251,7 +251,7 @@ func (k *trial) oneTransaction() {
 				continue
 			}
 			r := e.request(gold(4))
-			order := k.take("a validate", r.UUID, nil, accept(session, r))
+			order := k.accepted(session, r)
 			before := k.balance(session, "gold")
 			what := "the result of " + e.name + " by a transaction that has ended another order"
 			status := uint64(0)
@@ -270,7 +270,7 @@ func (k *trial) oneTransaction() {
 	k.take("the repeated result of the order that has ended by the transaction", first.UUID, other, succeed(alice, first))
 	for range 2 { // no transaction is not a transaction
 		r := burn(gold(4))
-		order := k.take("a validate", r.UUID, nil, accept(alice, r))
+		order := k.accepted(alice, r)
 		k.take("a result without tx_hash", r.UUID, order, resultBy("", alice, r, 1))
 	}
 }
@@ -298,7 +298,7 @@ func (k *trial) oneTransactionAtOnce() {
 		for i := range calls {
 			r := burn(gold(4))
 			sessions[i] = k.player(10)
-			k.take("a validate", r.UUID, nil, accept(sessions[i], r))
+			k.accepted(sessions[i], r)
 			calls[i] = &call{id: r.UUID, next: resultBy(hash, sessions[i], r, 1)}
 			own[i] = succeed(sessions[i], r)
 		}
@@ -412,7 +412,7 @@ func (k *trial) validatesAtOnce() {
 func (k *trial) outcomesAtOnce() {
 	for _, e := range endings {
 		session, r := k.player(1000), e.request(gold(4))
-		k.take("a validate", r.UUID, nil, accept(session, r))
+		k.accepted(session, r)
 		ends := []ramp.Transition{e.end(session, r), succeed(session, r), e.end(session, r), fail(session, r), abandon(session, r)}
 		calls := make([]*call, racers)
 		for i := range calls {

@@ -190,6 +190,11 @@ func (k *trial) take(what string, id uuid.UUID, stored *ramp.Order, next ramp.Tr
 	return &want.Order
 }
 
+// accepted makes a validate call, and returns its order.
+func (k *trial) accepted(session string, r *ramp.ValidateRequest) *ramp.Order {
+	return k.take("a validate", r.UUID, nil, accept(session, r))
+}
+
 // mustFail makes a call that must fail and must change nothing. It returns the error.
 func (k *trial) mustFail(what string, id uuid.UUID, stored *ramp.Order, next ramp.Transition) error {
 	step, err := k.update(k.ctx, id, next)
