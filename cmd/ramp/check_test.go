@@ -362,7 +362,7 @@ func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 	}))
 	defer interrupting.Close()
 	var out, errs bytes.Buffer
-	status := check(ctx, flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-query)?$"), &out, &errs)
+	status := check(ctx, flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-older-callers)?$"), &out, &errs)
 	assert.Equal(t, 2, status)
 	assert.Equal(t, "interrupted: 0 of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out.String())
 	assert.Equal(t, "ramp check: interrupted after 1 of 2 cases\n", errs.String())
@@ -413,10 +413,10 @@ func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 	var out, errs bytes.Buffer
 	status := check(t.Context(), flags(server.URL, "-login", "/login", "-parallel", "1", "-timeout", "2s", "-run", "^(assets-|sign-)"), &out, &errs)
 	assert.Equal(t, 2, status)
-	assert.Contains(t, out.String(), "failed assets-query: ")
+	assert.Contains(t, out.String(), "failed assets-older-callers: ")
 	assert.NotContains(t, out.String(), "failed sign-")
 	assert.Contains(t, out.String(), " more: the server stopped answering before this was tried\n")
-	assert.Equal(t, "ramp check: the server stopped answering during assets-query; the remaining cases were not tried\n", errs.String())
+	assert.Equal(t, "ramp check: the server stopped answering during assets-older-callers; the remaining cases were not tried\n", errs.String())
 }
 
 // A gateway in front of the server may want a header of its own.

@@ -56,7 +56,7 @@ var faults = []fault{
 	// Balances.
 	{language: "python", name: "no-balance-check", first: "balance", related: "intent-s.*", exit: exitWrong},
 	{language: "python", name: "balance-clamped", first: "balance", related: "intent-s.*", exit: exitWrong},
-	{language: "python", name: "balance-checked-early", first: "mints-at-once-short", exit: exitWrong, always: true},
+	{language: "python", name: "balance-checked-early", first: "mints-at-once", exit: exitWrong, always: true},
 	{language: "node", name: "balance-read-early", first: "(mints|orders)-at-once", related: ".*-at-once.*", exit: exitWrong},
 	{language: "python", name: "sum-unchecked", first: "intent-sum-too-much", exit: exitWrong},
 	{language: "python", name: "first-balance-compared", first: "intent-second-short", exit: exitWrong},
@@ -71,12 +71,12 @@ var faults = []fault{
 	{language: "python", name: "amounts-truncated", first: "amount-exact", exit: exitWrong},
 	{language: "node", name: "amounts-truncated", first: "amount-exact|mint-amount-too-much", related: "amount-exact|mint-amount-too-much", exit: exitWrong, always: true},
 	{language: "node", name: "amounts-rounded", first: "amount-exact", exit: exitWrong},
-	{language: "python", name: "negative-amounts", first: "mint-amount-not-positive", related: "burn-amount-not-positive", exit: exitWrong},
-	{language: "python", name: "zero-amounts", first: "mint-amount-not-positive", related: "burn-amount-not-positive", exit: exitWrong},
-	{language: "python", name: "missing-is-zero", first: "mint-amount-not-positive", related: "burn-amount-not-positive", exit: exitWrong},
-	{language: "node", name: "32-bits", first: "mint-amount-too-much", related: "intent-sum-too-much|amount-exact|(mint|burn)-amount-not-a-number", exit: exitWrong},
+	{language: "python", name: "negative-amounts", first: "mint-amount", related: "burn-amount", exit: exitWrong},
+	{language: "python", name: "zero-amounts", first: "mint-amount", related: "burn-amount", exit: exitWrong},
+	{language: "python", name: "missing-is-zero", first: "mint-amount", related: "burn-amount", exit: exitWrong},
+	{language: "node", name: "32-bits", first: "mint-amount-too-much", related: "intent-sum-too-much|amount-exact|mint-amount|burn-amount", exit: exitWrong},
 	{language: "node", name: "64-bits", first: "mint-amount-too-much", related: "intent-sum-too-much", exit: exitWrong},
-	{language: "node", name: "text-added", first: "mint-fails", related: "burn-.*|mint-amount-.*|mint-spent-twice|mints-at-once-short", exit: exitWrong},
+	{language: "node", name: "text-added", first: "mint-fails", related: "burn-.*|mint-amount.*|mint-spent-twice|mints-at-once", exit: exitWrong},
 
 	// Outcomes.
 	{language: "python", name: "never-takes", first: "mint-succeeds", exit: exitWrong, always: true},
@@ -127,7 +127,7 @@ var faults = []fault{
 	{language: "node", name: "owner-of-header", first: "result-other-(owner|session)", related: "result-other-.*", exit: exitWrong},
 	{language: "python", name: "latest-order-ended", first: "mint-several", related: "orders-at-once", exit: exitWrong},
 	{language: "python", name: "uuid-cut", first: "mint-several", exit: exitWrong},
-	{language: "python", name: "fee-kept", first: "receipt", flags: []string{"-amount", "40"}, exit: exitWrong},
+	{language: "python", name: "fee-kept", first: "receipt", exit: exitWrong},
 	{language: "python", name: "rejected-orders-kept", policy: "price", flags: terms, first: "result-rejected", exit: exitWrong},
 
 	// Terms.
@@ -180,7 +180,7 @@ var faults = []fault{
 	{language: "node", name: "result-unanswered", says: "no answer", exit: exitUnknown, flags: []string{"-timeout", "2s"}},
 	{language: "node", name: "headers-in-lower-case", first: "header-case", exit: exitWrong},
 	{language: "python", name: "dies", says: "stopped answering", related: ".*", exit: exitUnknown},
-	{language: "node", name: "dies-of-exponents", first: "mint-amount-.*", related: ".*-amount-.*", says: "stopped answering", exit: exitUnknown},
+	{language: "node", name: "dies-of-exponents", first: "mint-amount.*", related: ".*-amount.*", says: "stopped answering", exit: exitUnknown},
 }
 
 func TestEveryFaultIsFoundAndNamed(t *testing.T) {

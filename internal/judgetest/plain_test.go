@@ -76,7 +76,7 @@ var plainFaults = []struct {
 	{"amount absent is 1", ""},
 	{"amount absolute", ""},
 	{"zero accepted", ""},
-	{"negative accepted", "mint-amount-not-positive"},
+	{"negative accepted", "mint-amount"},
 	{"type of sides ignored", ""},
 	{"item in any case", ""},
 	{"first entry only", "terms-rate"},

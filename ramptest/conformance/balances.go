@@ -314,10 +314,6 @@ func tolerance(amount, balance *big.Rat) *big.Rat {
 // times returns n times the amount of an order as a JSON number.
 func (t *trial) times(n int64) json.Number { return number(n * t.target.Amount) }
 
-// timesText returns n times the amount of an order, for an n that may need any number of
-// bits.
-func (t *trial) timesText(n string) string { return show(new(big.Rat).Mul(rat(n), t.amounts(1))) }
-
 // raw returns a JSON number with exactly this text.
 func raw(text string) json.Number { return json.Number(text) }
 
@@ -343,15 +339,16 @@ func (t *trial) beyond(text string) json.Number {
 // alone. The tokens stay unchanged if their worth has no finite decimal form.
 func (t *trial) of(amount json.Number) edit {
 	return func(o object) object {
-		asset, token, tokens := "intent.from.0.amount", "intent.to.0.amount", t.target.Tokens
+		tokens := t.target.Tokens
 		if o.burns() {
-			asset, token, tokens = "intent.to.0.amount", "intent.from.0.amount", t.target.BurnTokens
+			tokens = t.target.BurnTokens
 		}
-		o = o.with(asset, amount)
+		asset, token := o.sides()
+		o = o.with(asset+".0.amount", amount)
 		if exact, err := ramp.ParseAmount(amount.String()); err == nil {
 			worth := new(big.Rat).Mul(exact.Rat(), big.NewRat(tokens, t.target.Amount))
 			if text := show(worth); rat(text).Cmp(worth) == 0 {
-				o = o.with(token, raw(text))
+				o = o.with(token+".0.amount", raw(text))
 			}
 		}
 		return o

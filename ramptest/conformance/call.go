@@ -51,9 +51,7 @@ func (c *calls) add(made Call) {
 	if last >= 0 && made.Method == http.MethodGet && c.got[last].Method == made.Method && c.got[last].Path == made.Path && c.got[last].Session == made.Session && c.got[last].Status == made.Status {
 		c.got = c.got[:last]
 	}
-	if c.got = append(c.got, made); len(c.got) > mostCalls {
-		c.got = c.got[1:]
-	}
+	c.got = append(c.got[max(0, len(c.got)+1-mostCalls):], made)
 }
 
 func (c *calls) all() []Call {
@@ -106,15 +104,11 @@ func (t *trial) excerpt(body []byte, c call) string {
 
 // secrets returns what a call sent that its answer may repeat and nobody may see.
 func (c call) secrets() []string {
-	secrets := []string{c.hmac}
-	for name, values := range c.header {
-		if strings.EqualFold(name, signature) { // some cases vary the case of header names
-			secrets = append(secrets, values...)
-		}
-	}
-	return secrets
+	sent, _ := first(c.header, signature)
+	return []string{c.hmac, sent}
 }
 
+// first returns the first value of a header. Some cases vary the case of its name.
 func first(header http.Header, name string) (string, bool) {
 	for got, values := range header {
 		if strings.EqualFold(got, name) && len(values) > 0 {

@@ -69,6 +69,7 @@ func (t *trial) try(c call) answer {
 	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
+	c.hmac = t.target.Key.Sign(c.body)
 	if c.method != http.MethodGet || c.path != t.target.AssetsPath {
 		defer t.ledger.called()
 	}
@@ -116,7 +117,9 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 	if err != nil {
 		return answer{err: err}
 	}
-	request.Header, request.Close = t.withTargetHeader(c.header), c.alone
+	maps.Copy(request.Header, t.target.Header)
+	maps.Copy(request.Header, c.header)
+	request.Close = c.alone
 	if c.arriving != nil {
 		request.Body, request.GetBody, request.ContentLength = io.NopCloser(c.arriving()), nil, c.length
 	}
@@ -145,9 +148,8 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 func (t *trial) isGiven(path string, a answer) bool {
 	switch success := string(a.envelope["success"]) == "true"; path {
 	case t.target.ValidatePath:
-		var data approval
-		signed := decode(a.envelope["data"], &data) && data.ValidatorSig != ""
-		return signed && string(a.envelope["success"]) != "false" || success && !t.judge.known.confusing[path]
+		data, _ := a.approval()
+		return data.ValidatorSig != "" && string(a.envelope["success"]) != "false" || success && !t.judge.known.confusing[path]
 	case t.target.ResultPath:
 		return success || a.look() == t.judge.known.confirmation
 	default:
@@ -176,20 +178,6 @@ func (t *trial) noAnswer(err error, secrets ...string) string {
 		err = call.Err // without the method and the URL, which the reader knows
 	}
 	return t.said(err.Error(), secrets...)
-}
-
-// withTargetHeader adds Target.Header.
-func (t *trial) withTargetHeader(header http.Header) http.Header {
-	if len(t.target.Header) == 0 {
-		return header
-	}
-	all := maps.Clone(header)
-	for name, values := range t.target.Header {
-		if all.Get(name) == "" {
-			all[name] = values
-		}
-	}
-	return all
 }
 
 // safeCode matches an errorCode that is plainly a code. Any other text there may quote
@@ -228,30 +216,41 @@ func (t *trial) headers(s ramp.Session) http.Header {
 	}
 }
 
-func (t *trial) get(header http.Header) answer {
+// assets makes the assets call of a session, with changed headers.
+func (t *trial) assets(s ramp.Session, bends ...headerEdit) answer {
+	header := t.headers(s)
+	for _, bend := range bends {
+		bend(t, header, nil)
+	}
 	a := t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header})
 	a.step = "assets"
 	return a
 }
 
-func (t *trial) assets(s ramp.Session) answer { return t.get(t.headers(s)) }
+// call returns a validate or result call as the service makes it.
+func (t *trial) call(path string, s ramp.Session, body []byte) call {
+	return call{method: http.MethodPost, path: path, header: t.signed(s, body), body: body}
+}
 
-// post makes a validate or result call. Like the service, it delivers a result again after
+// deliver makes a validate or result call. Like the service, it delivers a result again after
 // HTTP 500 (interface 6).
-func (t *trial) post(path string, header http.Header, body []byte) answer {
-	c := call{method: http.MethodPost, path: path, header: header, body: body, hmac: t.target.Key.Sign(body)}
+func (t *trial) deliver(c call) answer {
 	a := t.try(c)
-	if a.status == http.StatusInternalServerError && path == t.target.ResultPath {
+	if a.status == http.StatusInternalServerError && c.path == t.target.ResultPath {
 		a = t.try(c)
 	}
 	return a
 }
 
+// post makes a call with headers of its own.
+func (t *trial) post(path string, header http.Header, body []byte) answer {
+	return t.deliver(call{method: http.MethodPost, path: path, header: header, body: body})
+}
+
 // validate makes the validate call of an order as the service does.
 func (t *trial) validate(o order) answer {
 	t.judge.sends(o)
-	body := o.body.bytes()
-	return t.asked(o, t.post(t.target.ValidatePath, t.signed(o.owner, body), body))
+	return t.asked(o, t.deliver(t.call(t.target.ValidatePath, o.owner, o.body.bytes())))
 }
 
 // asked records the answer to a validate call of an order, which may have been sent in
@@ -273,10 +272,18 @@ func (t *trial) asked(o order, a answer) answer {
 }
 
 // report makes the result call of an order as the service does.
-func (t *trial) report(o order, result object) answer {
+func (t *trial) report(o order, result object) answer { return t.reportAs(o.owner, o, result) }
+
+// reportAs reports the result of an order with the headers of a session.
+func (t *trial) reportAs(s ramp.Session, o order, result object) answer {
 	result = o.readable(result)
-	body := result.bytes()
-	return t.told(o, result, t.post(t.target.ResultPath, t.signed(o.owner, body), body))
+	return t.told(o, result, t.deliver(t.call(t.target.ResultPath, s, result.bytes())))
+}
+
+// reportAnew reports the result of an order with its bytes changed.
+func (t *trial) reportAnew(o order, status string, change bytesEdit) answer {
+	result := o.result(status)
+	return t.told(o, result, t.deliver(t.call(t.target.ResultPath, o.owner, change(result.bytes()))))
 }
 
 // told records the answer to a result call of an order, which may have been sent in an
@@ -355,29 +362,28 @@ func (t *trial) strange(a answer) string {
 	if a.err != nil || a.call == nil || a.envelope != nil && (a.envelope["success"] != nil || a.status < 300) {
 		return ""
 	}
-	text := a.call.Method + " " + a.call.URL + " was not answered by the game's handler, because the answer has no envelope ("
+	call, how := a.call.Method+" "+a.call.URL, fmt.Sprintf("HTTP %d", a.status)
 	switch {
 	case a.status == http.StatusNotFound:
-		return text + "HTTP 404: there is no such path, or another program listens on this port)"
+		how += ": there is no such path, or another program listens on this port"
 	case a.status == http.StatusMethodNotAllowed:
-		return text + "HTTP 405: the path belongs to another method)"
+		how += ": the path belongs to another method"
 	case a.status >= 300 && a.status < 400:
-		to := ""
+		how += ", a redirect"
 		if location := a.header.Get("Location"); location != "" {
-			to = " to " + t.said(location)
+			how += " to " + t.said(location)
 		}
-		return text + fmt.Sprintf("HTTP %d, a redirect%s; the service does not follow it)", a.status, to)
+		how += "; the service does not follow it"
 	case a.status == http.StatusRequestEntityTooLarge:
-		return text + "HTTP 413: something before it limits the size of a body)"
+		how += ": something before it limits the size of a body"
 	case a.status == http.StatusForbidden, a.status == 419:
-		return text + fmt.Sprintf("HTTP %d: a framework's protection, for example against CSRF, or a proxy)", a.status)
+		how += ": a framework's protection, for example against CSRF, or a proxy"
 	case strings.Contains(a.header.Get("Content-Type"), "html"):
-		return text + fmt.Sprintf("HTTP %d, a page of HTML)", a.status)
+		how += ", a page of HTML"
 	case a.envelope != nil && a.status != http.StatusUnauthorized: // the handler may have errors of its own form
-		return fmt.Sprintf("%s %s: the answer has no envelope (HTTP %d)", a.call.Method, a.call.URL, a.status)
-	default:
-		return text + fmt.Sprintf("HTTP %d)", a.status)
+		return call + ": the answer has no envelope (" + how + ")"
 	}
+	return call + " was not answered by the game's handler, because the answer has no envelope (" + how + ")"
 }
 
 func kind(b json.RawMessage) string {

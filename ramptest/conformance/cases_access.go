@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -16,18 +15,11 @@ import (
 func assetsCases() []Case {
 	const fix = "Answer with exactly the envelope of section 2.4."
 	return []Case{
-		{ID: "assets", Level: Must, Section: "2.4", Fix: fix,
+		{ID: "assets", Section: "2.4", Fix: fix,
 			Title: "An assets call is answered with HTTP 200, success true and a list in data.v1.assets.",
 			run: func(t *trial) {
 				a := t.assets(t.player)
-				if t.answered(a) && !a.strictly() {
-					t.mismatch(a, "HTTP 200 with success true and errorCode null")
-				}
-				var data struct {
-					V1 *struct{ Assets *[]json.RawMessage } `json:"v1"`
-				}
-				err := json.Unmarshal(a.envelope["data"], &data)
-				if t.err == nil && (err != nil || data.V1 == nil || data.V1.Assets == nil) {
+				if t.strict(a); t.err == nil && !a.succeeded() {
 					t.fail("data without a list in v1.assets", "a list, which is empty for a player without assets")
 				}
 			}},
@@ -41,7 +33,7 @@ func assetsCases() []Case {
 			func(h holding, before []holding) bool {
 				return !slices.ContainsFunc(before, func(other holding) bool { return other.id == h.id })
 			}, "an asset ID that is listed twice", "one entry for each asset"),
-		{ID: "assets-text-fields", Level: Must, Section: "2.4", Fix: "Write player_id, name, wallet_address and server as strings, or omit them.",
+		{ID: "assets-text-fields", Section: "2.4", Fix: "Write player_id, name, wallet_address and server as strings, or omit them.",
 			Title: "The player's optional fields are strings if they are present.",
 			run: func(t *trial) {
 				a := t.assets(t.player)
@@ -56,24 +48,23 @@ func assetsCases() []Case {
 					}
 				}
 			}},
-		{ID: "assets-other-player", Level: Must, Section: "5.1", Fix: "Keep the assets of each player apart.",
+		{ID: "assets-other-player", Section: "5.1", Fix: "Keep the assets of each player apart.",
 			Title: "An order of one player does not change another player's assets.",
 			run: func(t *trial) {
 				o := t.approve(t.mintOf(t.otherPlayer()))
 				t.closes(o, success, 0)
 			}},
-		{ID: "assets-query", Level: Should, Section: "4.3", Fix: "Ignore unknown query parameters: older callers send language.",
-			Title: "An assets call with an unknown query parameter is answered.",
-			run: func(t *trial) {
-				t.approved(t.try(call{method: http.MethodGet, path: t.target.AssetsPath + "?language=ko", header: t.headers(t.player)}))
-			}},
-		{ID: "assets-other-header", Level: Should, Section: "5.1", Fix: "Read X-Dapp-Authorization only: older callers also send an Authorization header.",
-			Title: "An Authorization header in addition to X-Dapp-Authorization is ignored.",
-			run: func(t *trial) {
-				header := t.headers(t.player)
-				header.Set("Authorization", "Bearer other")
-				t.approved(t.get(header))
-			}},
+		{ID: "assets-older-callers", Section: "4.3",
+			Fix:   "Ignore unknown query parameters, and read X-Dapp-Authorization only: older callers also send language and an Authorization header.",
+			Title: "An assets call with an unknown query parameter or with an Authorization header in addition is answered.",
+			Inputs: rows[func(*trial) answer]{
+				{"query", "an unknown query parameter", Should, func(t *trial) answer {
+					return t.try(call{method: http.MethodGet, path: t.target.AssetsPath + "?language=ko", header: t.headers(t.player)})
+				}},
+				{"header", "another Authorization header", Should, func(t *trial) answer {
+					return t.assets(t.player, setHeader("Authorization", "Bearer other"))
+				}},
+			}.inputs(func(t *trial, ask func(*trial) answer) { t.approved(ask(t)) })},
 	}
 }
 
@@ -118,56 +109,40 @@ func sessionCases() []Case {
 		fix    = "Verify the access token of the X-Dapp-Authorization header before you look up anything else."
 		strict = "Reject a call unless its X-Dapp headers name exactly one session and one bearer token of it."
 	)
-	tokens := func(values func(right string) []string) headerEdit {
-		return func(t *trial, header http.Header, _ []byte) { header[authorization] = values(t.player.Token.Reveal()) }
-	}
-	sessions := func(values func(right string) []string) headerEdit {
-		return func(t *trial, header http.Header, _ []byte) { header[sessionID] = values(t.player.ID) }
-	}
-	rejected := func(t *trial, bend headerEdit) {
-		header := t.headers(t.player)
-		bend(t, header, nil)
-		t.rejected(t.get(header))
-	}
+	rejected := func(t *trial, bend headerEdit) { t.rejected(t.assets(t.player, bend)) }
 	rejectedMint := func(t *trial, bend headerEdit) {
 		o := t.plain()
 		t.rejected(atValidate.send(t, o, o.body, bend))
 		t.moved(0)
 	}
 	wrong := rows[headerEdit]{
-		{"missing", "without an access token", Must, tokens(values())},
-		{"empty", "with an empty access token", Must, tokens(values("Bearer "))},
-		{"unknown", "with an unknown token", Must, tokens(values("Bearer nobody-has-this-token"))},
-		{"cut", "with a token whose last character is missing", Must,
-			tokens(func(right string) []string { return []string{"Bearer " + right[:len(right)-1]} })},
-		{"long", "with a token that has an extra character", Must,
-			tokens(func(right string) []string { return []string{"Bearer " + right + "x"} })},
-		{"capitals", "with a token whose capitals are small letters, and the other way around", Must, func(t *trial, header http.Header, _ []byte) {
+		{"missing", "without an access token", Must, setHeader(authorization)},
+		{"empty", "with an empty access token", Must, setHeader(authorization, "Bearer ")},
+		{"unknown", "with an unknown token", Must, unknownToken},
+		{"cut", "with a token whose last character is missing", Must, func(t *trial, header http.Header, _ []byte) {
+			header[authorization] = []string{header[authorization][0][:len("Bearer ")+len(t.player.Token.Reveal())-1]}
+		}},
+		{"long", "with a token that has an extra character", Must, setHeader(authorization, "Bearer TOKENx")},
+		{"capitals", "with a token in capitals, or in small letters if it has only capitals", Must, func(t *trial, header http.Header, _ []byte) {
 			right := t.player.Token.Reveal()
-			swapped := strings.Map(func(r rune) rune {
-				if unicode.IsUpper(r) {
-					return unicode.ToLower(r)
-				}
-				return unicode.ToUpper(r)
-			}, right)
-			if swapped == right {
+			other := strings.ToUpper(right)
+			if other == right {
+				other = strings.ToLower(right)
+			}
+			if other == right {
 				t.skip("the access token has no letters")
 			}
-			header[authorization] = []string{"Bearer " + swapped}
+			header[authorization] = []string{"Bearer " + other}
 		}},
 	}
 	odd := rows[headerEdit]{
-		{"no-scheme", "with a token but without the word Bearer", Should,
-			tokens(func(right string) []string { return []string{right} })},
-		{"basic", "with Basic instead of Bearer", Should,
-			tokens(func(right string) []string { return []string{"Basic " + right} })},
-		{"two-tokens", "with two tokens, of which one is wrong", Should,
-			tokens(func(right string) []string { return []string{"Bearer " + right, "Bearer nobody-has-this-token"} })},
-		{"no-session", "without a session", Should, sessions(values())},
-		{"empty-session", "with an empty session", Should, sessions(values(""))},
-		{"unknown-session", "with an unknown session", Should, sessions(values("nobody-has-this-session"))},
-		{"two-sessions", "with two sessions, of which one is unknown", Should,
-			sessions(func(right string) []string { return []string{right, "nobody-has-this-session"} })},
+		{"no-scheme", "with a token but without the word Bearer", Should, setHeader(authorization, "TOKEN")},
+		{"basic", "with Basic instead of Bearer", Should, setHeader(authorization, "Basic TOKEN")},
+		{"two-tokens", "with two tokens, of which one is wrong", Should, setHeader(authorization, "Bearer TOKEN", "Bearer nobody-has-this-token")},
+		{"no-session", "without a session", Should, setHeader(sessionID)},
+		{"empty-session", "with an empty session", Should, setHeader(sessionID, "")},
+		{"unknown-session", "with an unknown session", Should, unknownSession},
+		{"two-sessions", "with two sessions, of which one is unknown", Should, setHeader(sessionID, "SESSION", "nobody-has-this-session")},
 	}
 	return []Case{
 		{ID: "assets-token-wrong", Section: "5.1", Fix: fix, Inputs: wrong.inputs(rejected),
@@ -178,7 +153,7 @@ func sessionCases() []Case {
 			Title: "An assets call whose headers do not name one session and one bearer token is rejected."},
 		{ID: "validate-session-odd", Section: "5.1", Fix: strict, Inputs: odd.inputs(rejectedMint),
 			Title: "A validate call whose headers do not name one session and one bearer token is rejected."},
-		{ID: "assets-foreign-token", Level: Must, Section: "5.1", after: []string{"mint-succeeds"},
+		{ID: "assets-foreign-token", Section: "5.1", after: []string{"mint-succeeds"},
 			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not reveal another player's assets.",
 			run: func(t *trial) {
@@ -192,11 +167,11 @@ func sessionCases() []Case {
 						t.moved(-1) // fails: the mint took nothing
 					}
 				}
-				if a := t.assets(mixed); t.answered(a) && a.succeeded() && t.look(mixed).of(t.asset).Cmp(theirs.of(t.asset)) != 0 {
+				if a := t.assets(mixed); t.either(a) && t.look(mixed).of(t.asset).Cmp(theirs.of(t.asset)) != 0 {
 					t.gives("the assets of the session for another player's token", "a rejection, or the assets of the token's player")
 				}
 			}},
-		{ID: "validate-foreign-token", Level: Must, Section: "5.1",
+		{ID: "validate-foreign-token", Section: "5.1",
 			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not spend another player's assets.",
 			run: func(t *trial) {
@@ -207,26 +182,22 @@ func sessionCases() []Case {
 		{ID: "header-case", Section: "5.1", Fix: "Ignore case in header names.",
 			Title: "A call is answered whatever the case of its header names.",
 			Inputs: rows[func(*trial, headerEdit)]{
-				{"assets", "an assets call", Must, func(t *trial, bend headerEdit) {
-					header := t.headers(t.player)
-					bend(t, header, nil)
-					t.approved(t.get(header))
-				}},
-				{"validate", "a validate call", Must, atValidate.respelled},
-				{"result", "a result call", Must, atResult.respelled},
+				{"assets", "an assets call", Must, func(t *trial, bend headerEdit) { t.approved(t.assets(t.player, bend)) }},
+				{"validate", "a validate call", Must, atValidate.answersWith},
+				{"result", "a result call", Must, atResult.answersWith},
 			}.inputs(func(t *trial, ask func(*trial, headerEdit)) {
 				for _, spell := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
 					t.renew()
 					ask(t, spelled(spell))
 				}
 			})},
-		{ID: "result-other-session", Level: Must, Section: "6", Fix: signedSession,
+		{ID: "result-other-session", Section: "6", Fix: signedSession,
 			Title: "A result whose session header contradicts its signed body does not pay the player of the header.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				other := t.otherPlayer()
 				theirs := t.look(other)
-				t.answered(t.reportAs(other, o, failure))
+				t.answered(t.reportAs(other, o, o.result(failure)))
 				t.still(theirs)
 				t.closes(o, failure, 0)
 			}},
@@ -236,30 +207,14 @@ func sessionCases() []Case {
 			run: func(t *trial) {
 				o, old := t.approve(t.plain()), t.player
 				old.Token = ramp.NewAccessToken("nobody-has-this-token")
-				a := t.reportAs(old, o, failure)
+				a := t.reportAs(old, o, o.result(failure))
 				t.closes(o, failure, 0)
 				t.confirmed(a)
 			}},
 	}
 }
 
-// reportAs reports the result of an order with the headers of another session.
-func (t *trial) reportAs(header ramp.Session, o order, status string) answer {
-	result := o.result(status)
-	body := result.bytes()
-	return t.told(o, result, t.post(t.target.ResultPath, t.signed(header, body), body))
-}
-
 const signedSession = "Trust the session_id of the signed body, whatever the header says: the HMAC does not cover the headers."
-
-// values returns a function that ignores the right value.
-func values(all ...string) func(right string) []string {
-	return func(string) []string { return all }
-}
-
-func (e endpoint) respelled(t *trial, bend headerEdit) {
-	e.answers(t, func(o order, right object) answer { return e.send(t, o, right, bend) })
-}
 
 // spelled writes the names of headers in another way.
 func spelled(spell func(string) string) headerEdit {

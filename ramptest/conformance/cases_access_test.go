@@ -116,14 +116,14 @@ func assetsMutants() map[string]mutant {
 		"assets-text-fields":    replaces(path, `"name":"Name"`, `"name":7`),
 		"content-type/assets":   plainText(path, 200),
 		"assets-other-player":   {bug: "one purse for all"},
-		"assets-query": layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		"assets-older-callers/query": layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			if r.URL.RawQuery != "" {
 				reply(w, 400, `{"success":false,"errorCode":"NO","data":null}`)
 				return
 			}
 			next.ServeHTTP(w, r)
 		}),
-		"assets-other-header": layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		"assets-older-callers/header": layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			if other := r.Header.Get("Authorization"); other != "" {
 				r.Header.Set(ramp.HeaderAuthorization, other)
 			}

@@ -1,8 +1,9 @@
 package conformance
 
 import (
-	"bytes"
 	"math/big"
+	"slices"
+	"strings"
 )
 
 // formCases returns the cases about bodies that differ from sections 2.5 and 6.
@@ -11,21 +12,22 @@ func formCases() []Case {
 		read = "Read the body as one JSON object and reject everything else."
 		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type, before you take anything."
 	)
-	bodies := rows[bytesEdit]{
-		{"empty", "an empty body", Must, func([]byte) []byte { return nil }},
-		{"null", "the body null", Must, func([]byte) []byte { return []byte("null") }},
-		{"text", "a body that is a JSON string", Must, func([]byte) []byte { return []byte(`"text"`) }},
-		{"array", "a body that is a list", Should, func(right []byte) []byte { return append(append([]byte("["), right...), ']') }},
-		{"truncated", "half of a JSON object", Must, func(right []byte) []byte { return right[:len(right)/2] }},
-		{"unclosed", "a JSON object without its last brace", Should, func(right []byte) []byte { return right[:len(right)-1] }},
-		{"two", "two JSON objects", Should, func(right []byte) []byte { return append(bytes.Clone(right), right...) }},
-		{"trailing", "a JSON object with text behind it", Should, func(right []byte) []byte { return append(bytes.Clone(right), "xyz"...) }},
+	bodies := rows[string]{ // in which RIGHT is the right body
+		{"empty", "an empty body", Must, ""},
+		{"null", "the body null", Must, "null"},
+		{"text", "a body that is a JSON string", Must, `"text"`},
+		{"array", "a body that is a list", Should, "[RIGHT]"},
+		{"two", "two JSON objects", Should, "RIGHTRIGHT"},
+		{"trailing", "a JSON object with text behind it", Should, "RIGHTxyz"},
+		{"truncated", "half of a JSON object", Must, "HALF"},
+		{"unclosed", "a JSON object without its last brace", Should, "ALMOST"},
 	}
 	bodiesOf := func(e endpoint) []Input {
-		return bodies.inputs(func(t *trial, change bytesEdit) {
+		return bodies.inputs(func(t *trial, text string) {
 			e.rejects(t, func(_ order, right object) answer {
-				body := change(right.bytes())
-				return t.post(e.path(t.target), t.signed(t.player, body), body)
+				all := string(right.bytes())
+				body := strings.NewReplacer("RIGHT", all, "HALF", all[:len(all)/2], "ALMOST", all[:len(all)-1]).Replace(text)
+				return t.deliver(e.call(t, []byte(body)))
 			})
 		})
 	}
@@ -38,34 +40,19 @@ func formCases() []Case {
 		{"number", "whose uuid is a number", Should, set("uuid", number(7))},
 		{"nil", "whose uuid is all zeros", Should, set("uuid", "00000000-0000-0000-0000-000000000000")},
 	}
-	fields := rows[edit]{
-		{"no-user-sig", "without user_sig", Should, drop("user_sig")},
-		{"null-user-sig", "whose user_sig is null", Should, set("user_sig", nil)},
+	fields := slices.Concat(leftOut("user-sig", "user_sig", Should), leftOut("user-address", "user_address", Should), leftOut("project", "project_id", Should), rows[edit]{
 		{"empty-user-sig", "whose user_sig is empty", Should, set("user_sig", "")},
 		{"text-user-sig", "whose user_sig is not hex", Should, set("user_sig", "0xsignature")},
-		{"no-user-address", "without user_address", Should, drop("user_address")},
-		{"null-user-address", "whose user_address is null", Should, set("user_address", nil)},
-		{"no-project", "without project_id", Should, drop("project_id")},
-		{"null-project", "whose project_id is null", Should, set("project_id", nil)},
-	}
-	intents := rows[edit]{
-		{"no-intent", "without intent", Must, drop("intent")},
-		{"null-intent", "whose intent is null", Must, set("intent", nil)},
-		{"text-intent", "whose intent is a string", Should, set("intent", "mint")},
-		{"no-method", "without intent.method", Should, drop("intent.method")},
-		{"null-method", "whose intent.method is null", Should, set("intent.method", nil)},
-		{"no-type", "without intent.type", Should, drop("intent.type")},
-		{"null-type", "whose intent.type is null", Should, set("intent.type", nil)},
-		{"no-from", "without intent.from", Must, drop("intent.from")},
-		{"null-from", "whose intent.from is null", Must, set("intent.from", nil)},
-		{"empty-from", "whose intent.from is empty", Must, set("intent.from", list{})},
-		{"object-from", "whose intent.from is an object", Should, set("intent.from", object{})},
-		{"no-to", "without intent.to", Should, drop("intent.to")},
-		{"empty-to", "whose intent.to is empty", Should, set("intent.to", list{})},
-		{"no-entry-type", "with an entry without type", Should, drop("intent.from.0.type")},
-		{"no-entry-id", "with an entry without id", Must, drop("intent.from.0.id")},
-		{"null-entry-id", "with an entry whose id is null", Must, set("intent.from.0.id", nil)},
-	}
+	})
+	intents := slices.Concat(leftOut("intent", "intent", Must), leftOut("method", "intent.method", Should), leftOut("type", "intent.type", Should),
+		leftOut("from", "intent.from", Must), leftOut("entry-id", "intent.from.0.id", Must), rows[edit]{
+			{"text-intent", "whose intent is a string", Should, set("intent", "mint")},
+			{"empty-from", "whose intent.from is empty", Must, set("intent.from", list{})},
+			{"object-from", "whose intent.from is an object", Should, set("intent.from", object{})},
+			{"no-to", "without intent.to", Should, drop("intent.to")},
+			{"empty-to", "whose intent.to is empty", Should, set("intent.to", list{})},
+			{"no-entry-type", "with an entry without type", Should, drop("intent.from.0.type")},
+		})
 	return []Case{
 		{ID: "validate-body", Section: "2.5", Fix: read, Inputs: bodiesOf(atValidate),
 			Title: "A validate call whose body is not one JSON object is rejected and moves nothing."},
@@ -88,12 +75,12 @@ func formCases() []Case {
 					t.ends(t.plain().bent(set("new", object{"a": number(1)}), set("intent.new", list{}), set("intent.from.0.new", nil)), failure, 0)
 				}},
 				{Name: "result", Title: "a result", Level: Should, run: func(t *trial) {
-					t.endsAs(t.plain(), func(o object) object {
+					t.endsAs(ending{of: (*trial).plainOf, status: failure}, func(o object) object {
 						return o.with("new", object{"a": number(1)}).with("receipt.new", list{}).with("intent.new", true)
-					}, failure, 0)
+					})
 				}},
 			}},
-		{ID: "validate-no-target-candidate", Level: Must, Section: "2.5",
+		{ID: "validate-no-target-candidate", Section: "2.5",
 			Fix:   "Treat intent.target_candidate as the optional field that it is.",
 			Title: "A mint without intent.target_candidate is approved.",
 			run:   func(t *trial) { t.ends(t.plain().bent(drop("intent.target_candidate")), failure, 0) }},
@@ -103,7 +90,7 @@ func formCases() []Case {
 // rejects requires that an order is rejected and moves nothing.
 func (t *trial) rejects(o order) {
 	a := t.validate(o)
-	if t.answered(a) && a.succeeded() && !o.burns() && t.commitsTo(o, a) {
+	if t.either(a) && !o.burns() && t.commitsTo(o, a) {
 		t.paid(o) // a mint for nothing counts even for a SHOULD
 	}
 	t.rejected(a)
@@ -132,7 +119,7 @@ func (t *trial) rejectsOrEnds(o order, status string, moved *big.Rat) {
 // paid requires that an approved mint has taken something by the time it succeeded.
 func (t *trial) paid(o order) {
 	if t.err == nil {
-		t.answered(t.report(o, o.result(success)))
+		t.tell(o, success)
 	}
 	wrong := t.settled(t.before, func(now snapshot) bool { return now.of(t.asset).Cmp(t.before.of(t.asset)) < 0 })
 	if wrong != nil {

@@ -16,31 +16,22 @@ import (
 // endpoint is one of the two endpoints whose calls carry an HMAC. Cases about the result
 // endpoint begin with an approved mint, so that a forged call could gain something.
 type endpoint struct {
-	name, section string
-	path          func(*Target) string
-	body          func(t *trial) (order, object) // returns a valid body and its order
-	over          func(t *trial, o order)        // ends the order after a rejection; a validate call is approved first
+	name string
+	path func(*Target) string
+	body func(t *trial) (order, object) // returns a valid body and its order
 
 	// tampered returns what was signed, and what is sent instead.
 	tampered func(t *trial, right object) (signed, sent object)
 }
 
 var (
-	atValidate = endpoint{"validate", "2.5", func(t *Target) string { return t.ValidatePath },
+	atValidate = endpoint{"validate", func(t *Target) string { return t.ValidatePath },
 		func(t *trial) (order, object) { o := t.plain(); return o, o.body },
-		func(t *trial, o order) {
-			t.approve(o)
-			t.confirm(o, failure)
-		},
 		func(t *trial, right object) (signed, sent object) {
 			return right, right.with("intent.from.0.amount", t.times(3)).with("intent.to.0.amount", number(3*t.target.Tokens))
 		}}
-	atResult = endpoint{"result", "6", func(t *Target) string { return t.ResultPath },
+	atResult = endpoint{"result", func(t *Target) string { return t.ResultPath },
 		func(t *trial) (order, object) { o := t.approve(t.plain()); return o, o.result(failure) },
-		func(t *trial, o order) {
-			status, _ := o.proof()
-			t.confirm(o, status)
-		},
 		func(_ *trial, right object) (signed, sent object) {
 			if statusOf(right) == success {
 				return right.with("receipt.status", failure), right
@@ -56,22 +47,19 @@ func (e endpoint) rejects(t *trial, send func(o order, right object) answer) {
 	then := t.now()
 	t.rejected(send(o, right))
 	t.still(then)
-	e.over(t, o)
-	t.moved(e.moves(o))
-}
-
-// moves returns how many order amounts an order has moved when over has ended it.
-func (e endpoint) moves(o order) (moved int64) {
+	status, moved := failure, int64(0)
 	if e.name == atResult.name {
-		_, moved = o.proof()
+		status, moved = o.proof()
+	} else {
+		t.approve(o)
 	}
-	return moved
+	t.closes(o, status, moved)
 }
 
 // forged returns an order and a call that would gain something if it were believed. If
 // the server gives nothing back when a mint fails, that is the result of a burn.
 func (e endpoint) forged(t *trial) (order, object) {
-	if e.name == atValidate.name || t.has("mint") && t.judge.waits([]string{"mint-fails"}) == "" || t.judge.waits([]string{"burn-succeeds"}) != "" {
+	if e.name == atValidate.name || t.has("mint") && t.judge.waits("mint-fails") == "" || t.judge.waits("burn-succeeds") != "" {
 		return e.body(t)
 	}
 	o := t.approve(t.burn())
@@ -95,12 +83,19 @@ func (e endpoint) answers(t *trial, send func(o order, right object) answer) {
 	t.closes(o, failure, 0)
 }
 
+// call returns a call with a body, as the service makes it for the case's player.
+func (e endpoint) call(t *trial, body []byte) call { return t.call(e.path(t.target), t.player, body) }
+
+// answersWith requires a success of a call with changed headers.
+func (e endpoint) answersWith(t *trial, bend headerEdit) {
+	e.answers(t, func(o order, right object) answer { return e.send(t, o, right, bend) })
+}
+
 // send posts a body with changed headers.
 func (e endpoint) send(t *trial, o order, right object, bend headerEdit) answer {
-	body := right.bytes()
-	header := t.signed(t.player, body)
-	bend(t, header, body)
-	return e.noted(t, o, right, t.post(e.path(t.target), header, body))
+	c := e.call(t, right.bytes())
+	bend(t, c.header, c.body)
+	return e.noted(t, o, right, t.deliver(c))
 }
 
 // accepted requires an approval or a confirmation.
@@ -130,9 +125,6 @@ func (e endpoint) hmacCases() []Case {
 		fix  = "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and compare all 32 bytes in constant time."
 		keep = "Compute the HMAC over the bytes that you received: read the body once, verify, and decode afterwards."
 	)
-	is := func(values ...string) headerEdit {
-		return func(_ *trial, header http.Header, _ []byte) { header[signature] = values }
-	}
 	changed := func(change func(right string) string) headerEdit {
 		return func(_ *trial, header http.Header, _ []byte) {
 			header[signature] = []string{change(header[signature][0])}
@@ -143,19 +135,13 @@ func (e endpoint) hmacCases() []Case {
 	}
 	call := "A " + e.name + " call "
 	wrong := rows[headerEdit]{
-		{"missing", "without an HMAC", Must, is()},
-		{"empty", "with an empty HMAC", Must, is("")},
+		{"missing", "without an HMAC", Must, setHeader(signature)},
+		{"empty", "with an empty HMAC", Must, setHeader(signature, "")},
 		{"short", "with half an HMAC", Must, changed(func(right string) string { return right[:32] })},
 		{"long", "with an HMAC that goes on after its end", Must, changed(func(right string) string { return right + "00" })},
-		{"not-hex", "with an HMAC that is not hex", Must, is(strings.Repeat("zz", 32))},
+		{"not-hex", "with an HMAC that is not hex", Must, setHeader(signature, strings.Repeat("zz", 32))},
 		{"zero", "with an HMAC of zeros", Must, unsigned},
-		{"last-digit", "whose HMAC differs in its last digit", Must, changed(func(right string) string {
-			last := byte('0')
-			if right[63] == last {
-				last = '1'
-			}
-			return right[:63] + string(last)
-		})},
+		{"last-digit", "whose HMAC differs in its last digit", Must, changed(otherEnd)},
 		{"other-key", "with an HMAC under another key", Must, of(func(_ *trial, body []byte) string { return sum([]byte("another key"), body) })},
 		{"empty-key", "with an HMAC under an empty key", Must, of(func(_ *trial, body []byte) string { return sum(nil, body) })},
 		{"other-body", "with the HMAC of another body", Must, of(func(t *trial, _ []byte) string { return t.target.Key.Sign([]byte("{}")) })},
@@ -167,10 +153,12 @@ func (e endpoint) hmacCases() []Case {
 	}.inputs(func(t *trial, bend headerEdit) {
 		e.rejects(t, func(o order, right object) answer { return e.send(t, o, right, bend) })
 	})
-	tampered := rows[struct{}]{{"tampered", "whose body was changed on the way", Must, struct{}{}}}.inputs(func(t *trial, _ struct{}) {
+	tampered := must("tampered", "whose body was changed on the way", func(t *trial) {
 		e.rejects(t, func(_ order, right object) answer {
 			signed, sent := e.tampered(t, right)
-			return t.post(e.path(t.target), t.signed(t.player, signed.bytes()), sent.bytes())
+			c := e.call(t, signed.bytes())
+			c.body = sent.bytes()
+			return t.deliver(c)
 		})
 	})
 	raw := rows[bytesEdit]{
@@ -189,14 +177,14 @@ func (e endpoint) hmacCases() []Case {
 	}.inputs(func(t *trial, change bytesEdit) {
 		o, right := e.body(t)
 		body := change(right.bytes())
-		e.accepted(t, e.noted(t, o, right, t.post(e.path(t.target), t.signed(t.player, body), body)))
+		e.accepted(t, e.noted(t, o, right, t.deliver(e.call(t, body))))
 		if f, ok := t.err.(*finding); ok && !ascii(string(body)) && t.tradesUnicode() {
 			f.grave = true // no order about such an asset is ever approved
 		}
 		t.closes(o, failure, 0)
 	})
 	return []Case{
-		{ID: e.name + "-hmac-wrong", early: true, Section: "5.2", Fix: fix, Inputs: slices.Concat(wrong, tampered),
+		{ID: e.name + "-hmac-wrong", early: true, Section: "5.2", Fix: fix, Inputs: append(wrong, tampered),
 			Title: call + "that is not authentic is rejected and moves nothing."},
 		{ID: e.name + "-hmac-raw", Section: "5.2", Fix: keep, Inputs: raw,
 			Title: call + "is authentic however its JSON is written, because the HMAC is over the bytes."},
@@ -207,18 +195,17 @@ func (e endpoint) hmacCases() []Case {
 				o, right := e.body(t)
 				bad := e.send(t, o, right, unsigned)
 				if bad.succeeded() {
-					t.skip("it was not rejected, which is for another case")
+					t.skip(notRejected)
 				}
-				text := []byte("this is not JSON")
-				header := t.signed(t.player, text)
-				header[signature] = []string{strings.Repeat("00", 32)}
-				worse := t.post(e.path(t.target), header, text)
+				text := e.call(t, []byte("this is not JSON"))
+				unsigned(t, text.header, nil)
+				worse := t.deliver(text)
 				t.rejected(worse)
 				if t.err == nil && (bad.status != worse.status || bad.code() != worse.code()) {
 					t.fail("the answer "+worse.String(), "the answer that JSON with the same HMAC gets: "+bad.String())
 				}
 			}},
-		{ID: e.name + "-hmac-kept-secret", Level: Must, Section: "5.2",
+		{ID: e.name + "-hmac-kept-secret", Section: "5.2",
 			Fix:   "Do not tell a caller the right HMAC.",
 			Title: "The answer to " + strings.ToLower(call) + "with a wrong HMAC does not contain the right one.",
 			run: func(t *trial) {
@@ -231,9 +218,7 @@ func (e endpoint) hmacCases() []Case {
 		{ID: e.name + "-hmac-capitals", Level: Should, Section: "5.2",
 			Fix:   "Decode the hex of the header and compare bytes, not text.",
 			Title: call + "whose HMAC is in upper-case hex is answered.",
-			run: func(t *trial) {
-				e.answers(t, func(o order, right object) answer { return e.send(t, o, right, changed(strings.ToUpper)) })
-			}},
+			run:   func(t *trial) { e.answersWith(t, changed(strings.ToUpper)) }},
 	}
 }
 
@@ -250,7 +235,7 @@ func (t *trial) tradesUnicode() bool {
 	o := now.burn().bent(set("intent.to.0.id", "검"))
 	post := func(path string, message object) answer {
 		body := bytes.ReplaceAll(message.bytes(), []byte("검"), []byte(`\uac80`))
-		return now.post(path, now.signed(t.player, body), body)
+		return now.deliver(now.call(path, t.player, body))
 	}
 	if now.err != nil || !now.asked(o, post(t.target.ValidatePath, o.body)).succeeded() {
 		return false
@@ -263,14 +248,10 @@ func ascii(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII })
 }
 
-// uuidFirst moves the field uuid, which is one of the last in alphabetical order.
+// uuidFirst moves the field uuid, which is the last one in alphabetical order.
 func uuidFirst(right []byte) []byte {
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(right, &fields)
-	id := fields["uuid"]
-	delete(fields, "uuid")
-	rest, _ := json.Marshal(fields)
-	return slices.Concat([]byte(`{"uuid":`), id, []byte(","), rest[1:])
+	i, end := bytes.LastIndex(right, []byte(`,"uuid":`)), len(right)-1
+	return slices.Concat([]byte("{"), right[i+1:end], []byte(","), right[1:i], []byte("}"))
 }
 
 // unsigned makes a call with a wrong HMAC.
@@ -280,9 +261,7 @@ func (e endpoint) unsigned(t *trial) answer {
 }
 
 // unsigned replaces the HMAC with zeros.
-func unsigned(_ *trial, header http.Header, _ []byte) {
-	header[signature] = []string{strings.Repeat("00", 32)}
-}
+var unsigned = setHeader(signature, strings.Repeat("00", 32))
 
 // sum computes an HMAC with any key, even an empty one, which a [ramp.HMACKey] cannot be.
 func sum(key, body []byte) string {

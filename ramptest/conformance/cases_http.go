@@ -14,6 +14,7 @@ import (
 // httpCases returns the cases about HTTP itself, for what a proxy, a framework or a parser
 // breaks (interface 4.3, 8).
 func httpCases() []Case {
+	ended := func(t *trial) answer { o := t.approve(t.plain()); return t.report(o, o.result(failure)) }
 	return []Case{
 		{ID: "http", Section: "4.3", alone: true,
 			Fix: "Read the whole body, however it arrives and whatever the parameters of its Content-Type; " +
@@ -25,8 +26,8 @@ func httpCases() []Case {
 			Inputs: rows[func(*trial) answer]{
 				{"assets", "an assets answer", Should, func(t *trial) answer { return t.assets(t.player) }},
 				{"approval", "an approval", Should, func(t *trial) answer { return t.validate(t.plain()) }},
-				{"rejection", "a rejection", Should, func(t *trial) answer { return t.validate(t.plain().bent(t.ofNobody())) }},
-				{"confirmation", "a confirmation", Should, func(t *trial) answer { o := t.approve(t.plain()); return t.report(o, o.result(failure)) }},
+				{"rejection", "a rejection", Should, func(t *trial) answer { return t.validate(t.plain().bent(ofNobody)) }},
+				{"confirmation", "a confirmation", Should, ended},
 			}.inputs(func(t *trial, ask func(*trial) answer) {
 				a := ask(t)
 				if got := a.header.Get("Content-Type"); t.answered(a) && !strings.HasPrefix(strings.ToLower(got), "application/json") {
@@ -35,19 +36,19 @@ func httpCases() []Case {
 			})},
 		{ID: "null-fields", Section: "4.3", Fix: "Write errorCode as null on success, and data as null in the answer to a result; do not omit them.",
 			Title: "The answer to a call that succeeds has errorCode null, and data null if there is none.",
-			Inputs: slices.Concat(nullFields("assets", "an assets call", func(t *trial) answer { return t.assets(t.player) }, "assets"),
+			Inputs: []Input{
+				nullFields("assets", "an assets call", func(t *trial) answer { return t.assets(t.player) }, "assets"),
 				nullFields("validate", "a validate call", func(t *trial) answer { return t.validate(t.plain()) }),
-				nullFields("result", "a result", func(t *trial) answer { o := t.approve(t.plain()); return t.report(o, o.result(failure)) }, "result-answer", "mint-fails"))},
+				nullFields("result", "a result", ended, "result-answer", "mint-fails"),
+			}},
 		handlerCase(),
 	}
 }
 
-func nullFields(name, title string, ask func(*trial) answer, after ...string) []Input {
-	return rows[func(*trial) answer]{{name, title, Must, ask}}.inputs(func(t *trial, ask func(*trial) answer) {
+func nullFields(name, title string, ask func(*trial) answer, after ...string) Input {
+	return must(name, title, func(t *trial) {
 		a := ask(t)
-		if t.answered(a) && !a.strictly() {
-			t.mismatch(a, "HTTP 200 with success true and errorCode null")
-		}
+		t.strict(a)
 		for _, field := range []string{"errorCode", "data"} {
 			if _, ok := a.envelope[field]; t.err == nil && !ok {
 				t.failAt(a, "a success without the field "+field, field+" null")
@@ -57,49 +58,47 @@ func nullFields(name, title string, ask func(*trial) answer, after ...string) []
 }
 
 func (e endpoint) httpInputs() []Input {
-	answers := func(send func(t *trial, header http.Header, body []byte) answer) func(*trial) {
+	answers := func(send func(t *trial, c call) answer) func(*trial) {
 		return func(t *trial) {
-			e.answers(t, func(o order, right object) answer {
-				body := right.bytes()
-				return e.noted(t, o, right, send(t, t.signed(t.player, body), body))
-			})
+			e.answers(t, func(o order, right object) answer { return e.noted(t, o, right, send(t, e.call(t, right.bytes()))) })
 		}
+	}
+	arriving := func(length int64, pieces func(body []byte) io.Reader) func(*trial) {
+		return answers(func(t *trial, c call) answer {
+			c.length, c.arriving = max(length, length*int64(len(c.body))), func() io.Reader { return pieces(c.body) }
+			return t.deliver(c)
+		})
 	}
 	whose := "a " + e.name + " call "
 	return prefixed(e.name+"-", rows[func(*trial)]{
 		{"method", whose + "with the method GET", Should, func(t *trial) {
 			e.rejects(t, func(_ order, right object) answer {
-				body := right.bytes()
-				return t.try(call{method: http.MethodGet, path: e.path(t.target), header: t.signed(t.player, body),
-					body: body, hmac: t.target.Key.Sign(body), alone: true})
+				c := e.call(t, right.bytes())
+				c.method, c.alone = http.MethodGet, true
+				return t.try(c)
 			})
 		}},
-		{"charset", whose + "with application/json; charset=utf-8", Should, answers(func(t *trial, header http.Header, body []byte) answer {
-			header.Set("Content-Type", "application/json; charset=utf-8")
-			return t.post(e.path(t.target), header, body)
+		{"charset", whose + "with application/json; charset=utf-8", Should, answers(func(t *trial, c call) answer {
+			c.header.Set("Content-Type", "application/json; charset=utf-8")
+			return t.deliver(c)
 		})},
-		{"chunked", whose + "whose body comes in chunks, without Content-Length", Should, answers(func(t *trial, header http.Header, body []byte) answer {
-			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, length: -1,
-				arriving: func() io.Reader { return pieces(body, 2, 0) }})
+		{"chunked", whose + "whose body comes in chunks, without Content-Length", Should,
+			arriving(-1, func(body []byte) io.Reader { return pieces(body, 2, 0) })},
+		{"slow", whose + "whose body comes in pieces, over a quarter of a second", Should,
+			arriving(1, func(body []byte) io.Reader { return pieces(body, 5, pause(50*time.Millisecond)) })},
+		{"large", whose + "of 8 MiB that is not authentic, and the next one", Should, answers(func(t *trial, c call) answer {
+			large := c
+			large.body, large.alone = append(bytes.Repeat([]byte(" "), 8<<20), c.body...), true
+			t.rejected(readable(t.try(large))) // a server may hang up before it has read everything
+			return t.deliver(c)
 		})},
-		{"slow", whose + "whose body comes in pieces, over a quarter of a second", Should, answers(func(t *trial, header http.Header, body []byte) answer {
-			return t.try(call{method: http.MethodPost, path: e.path(t.target), header: header, length: int64(len(body)),
-				arriving: func() io.Reader { return pieces(body, 5, pause(50*time.Millisecond)) }})
-		})},
-		{"large", whose + "of 8 MiB that is not authentic, and the next one", Should, answers(func(t *trial, header http.Header, body []byte) answer {
-			// A server may hang up before it has read everything.
-			large := append(bytes.Repeat([]byte(" "), 8<<20), body...)
-			t.rejected(readable(t.try(call{method: http.MethodPost, path: e.path(t.target), header: header,
-				body: large, alone: true})))
-			return t.post(e.path(t.target), t.signed(t.player, body), body)
-		})},
-		{"deep", whose + "of 200,000 nested lists, and the next one", Should, answers(func(t *trial, header http.Header, body []byte) answer {
+		{"deep", whose + "of 200,000 nested lists, and the next one", Should, answers(func(t *trial, c call) answer {
 			const depth = 200_000
-			deep := []byte(`{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," + string(body[1:]))
-			if a := t.post(e.path(t.target), t.signed(t.player, deep), deep); t.answered(a) && a.succeeded() {
+			deep := `{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," + string(c.body[1:])
+			if a := t.deliver(e.call(t, []byte(deep))); t.either(a) {
 				return a
 			}
-			return t.post(e.path(t.target), header, body)
+			return t.deliver(c)
 		})},
 	}.inputs(func(t *trial, run func(*trial)) { run(t) }))
 }

@@ -20,33 +20,33 @@ func orderCases() []Case {
 		pin  = "Store what was approved under a uuid, and reject a validate call that differs from it."
 	)
 	return []Case{
-		{ID: "result-log", Level: Must, Section: "6",
+		{ID: "result-log", Section: "6",
 			Fix:   "Read the blockTimestamp of a log as a JSON number, such as 0, or read only the status of a receipt: the receipt types of some Ethereum libraries accept only hex text.",
 			Title: "A result is confirmed though the blockTimestamp of its log is a number.",
 			run:   func(t *trial) { t.readsLogs() }},
-		{ID: "result-answer", Level: Must, Section: "4.3",
+		{ID: "result-answer", Section: "4.3",
 			Fix:   "Confirm a result with HTTP 200, success true, errorCode null and data null; answer HTTP 500 only to have it sent again.",
 			Title: "A result is confirmed with HTTP 200, success true, errorCode null and data null.",
 			run:   func(t *trial) { t.sameAnswers() }},
-		{ID: "mint-succeeds", Level: Must, Section: "1", Fix: "Take intent.from of a mint, and keep it when the transaction succeeded.",
+		{ID: "mint-succeeds", Section: "1", Fix: "Take intent.from of a mint, and keep it when the transaction succeeded.",
 			Title: "A mint that succeeds takes its assets.", run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.reaches(t.before, difference{t.asset: t.amounts(-1)}) // measures how late it is
 				t.closes(o, success, -1)
 			}},
-		{ID: "mint-fails", Level: Must, Section: "3", Fix: "Give back what a mint took when receipt.status is not 0x1.",
+		{ID: "mint-fails", Section: "3", Fix: "Give back what a mint took when receipt.status is not 0x1.",
 			Title: "A mint that fails gives its assets back.", run: func(t *trial) { t.ends(t.mint(), failure, 0) }},
-		{ID: "burn-succeeds", Level: Must, Section: "1", Fix: "Grant intent.to of a burn when its transaction succeeded.",
+		{ID: "burn-succeeds", Section: "1", Fix: "Grant intent.to of a burn when its transaction succeeded.",
 			Title: "A burn that succeeds grants its assets.", run: func(t *trial) { t.ends(t.burn(), success, 1) }},
-		{ID: "burn-fails", Level: Must, Section: "3", Fix: "Grant nothing for a burn that failed.",
+		{ID: "burn-fails", Section: "3", Fix: "Grant nothing for a burn that failed.",
 			Title: "A burn that fails grants nothing.", run: func(t *trial) { t.ends(t.burn(), failure, 0) }},
-		{ID: "burn-spent-early", after: []string{"balance"}, Level: Must, Section: "3",
+		{ID: "burn-spent-early", after: []string{"balance"}, Section: "3",
 			Fix:   "Grant the assets of a burn at its successful result: a player who can spend them earlier need not burn anything.",
 			Title: "What a burn will grant cannot be spent before its result.",
 			run: func(t *trial) {
 				b := t.approve(t.burn())
 				spent := t.mint().bent(t.of(t.oneMore()))
-				if a := t.validate(spent); t.answered(a) && a.succeeded() {
+				if a := t.validate(spent); t.either(a) {
 					t.gives("an approved mint of more than the player owned before the burn", "a rejection")
 				}
 				t.closes(b, failure, 0)
@@ -74,15 +74,12 @@ func orderCases() []Case {
 				}
 				t.movedBy(left)
 			})},
-		{ID: "mint-spent-twice", after: []string{"balance"}, Level: Must, Section: "3",
+		{ID: "mint-spent-twice", after: []string{"balance"}, Section: "3",
 			Fix:   "Take the assets of a mint when you approve it, or hold them, so that no other order can spend them.",
 			Title: "What an open mint will take cannot be spent by another mint.",
 			run: func(t *trial) {
-				one := t.mint().bent(t.of(t.most()))
-				if !t.either(t.validate(one)) {
-					t.skip("the game rejects a mint of most that the player owns")
-				}
-				if a := t.validate(t.mint().bent(t.of(t.most()))); t.answered(a) && a.succeeded() {
+				one := t.mintOfMost()
+				if a := t.validate(t.mint().bent(t.of(t.most()))); t.either(a) {
 					t.gives("two approved mints, each of most that the player owns", "a rejection of the second")
 				}
 				t.closes(one, failure, 0)
@@ -91,33 +88,28 @@ func orderCases() []Case {
 			Fix:   "Record the order under its uuid in the transaction that takes or grants assets: a known uuid takes nothing again, and a finished one gives back or grants nothing again, and is confirmed.",
 			Title: "What comes again changes nothing, and the result of a finished order is confirmed each time.",
 			Inputs: append([]Input{
-				{Name: "each", Title: "a validate call, the result of a failed mint, the result of a successful burn", Level: Must, run: func(t *trial) {
-					var ended []endedOrder
-					if t.has("mint") {
-						mint := t.approve(t.mint())
-						taken := t.now()
-						t.either(t.validate(mint))
-						t.still(taken)
-						t.confirm(mint, failure)
-						t.confirmedAgain(mint, failure, 0)
-						ended = append(ended, endedOrder{mint, failure})
-						t.renew()
-					}
-					if t.has("burn") {
-						burn := t.approve(t.burn())
-						t.confirm(burn, success)
-						t.confirmedAgain(burn, success, 1)
-						ended = append(ended, endedOrder{burn, success})
-					}
+				must("each", "a validate call, the result of a failed mint, the result of a successful burn", func(t *trial) {
+					var ended []lateOrder
+					t.payingEnds(func(e ending) {
+						o := t.approve(e.order(t))
+						if !o.burns() {
+							taken := t.now()
+							t.either(t.validate(o))
+							t.still(taken)
+						}
+						t.confirm(o, e.status)
+						t.confirmedAgain(o, e.status, e.moved)
+						ended = append(ended, lateOrder{order: o, ending: e})
+					})
 					if t.err == nil {
 						t.judge.ended = ended
 					}
-				}},
-				{Name: "validate", Title: "the validate call of a mint that then succeeds", Level: Must, after: []string{"repeats", "mint-succeeds"}, run: func(t *trial) {
+				}),
+				must("validate", "the validate call of a mint that then succeeds", func(t *trial) {
 					o := t.approve(t.mint())
 					t.either(t.validate(o))
 					t.closes(o, success, -1)
-				}},
+				}, "repeats", "mint-succeeds"),
 			}, eachEnding(func(t *trial, e ending) {
 				o := t.approve(e.order(t))
 				for range 21 { // as often as the service delivers it (interface 8)
@@ -133,7 +125,7 @@ func orderCases() []Case {
 				t.approve(o)
 				t.closes(o, failure, 0)
 			}},
-		{ID: "validate-at-once", after: []string{"repeats", "mint-succeeds"}, Level: Must, Section: "2.5",
+		{ID: "validate-at-once", after: []string{"repeats", "mint-succeeds"}, Section: "2.5",
 			Fix:   "Let a unique key on the uuid decide which of two calls came first; a check before the insert is a race.",
 			Title: fmt.Sprintf("The same validate call %d times at once takes once.", crowd),
 			alone: true, run: func(t *trial) {
@@ -149,82 +141,44 @@ func orderCases() []Case {
 					t.closes(o, success, -1)
 				})
 			}},
-		{ID: "mints-at-once", after: []string{"mint-succeeds"}, Level: Must, Section: "2.5",
-			Fix:   "Change a balance in one statement or under a lock: two orders that read the same balance lose one of their changes.",
-			Title: fmt.Sprintf("Of %d different mints at once, each that is approved takes its assets.", crowd),
-			alone: true, run: func(t *trial) {
-				t.rounds(func() {
-					orders := make([]order, crowd)
-					for i := range orders {
-						orders[i] = t.mint()
-					}
-					approved := t.atOnce(orders)
-					for _, o := range approved {
-						t.confirm(o, success)
-					}
-					t.moved(-int64(len(approved)))
-				})
-			}},
-		{ID: "mints-at-once-short", after: []string{"balance"}, Level: Must, Section: "2.5",
-			Fix:   "Check and change the balance in one statement or under a lock.",
-			Title: fmt.Sprintf("Of %d mints at once that each take most of what the player owns, at most one is approved.", crowd),
-			alone: true, run: func(t *trial) {
-				t.rounds(func() {
-					orders := make([]order, crowd)
-					for i := range orders {
-						orders[i] = t.mint().bent(t.of(t.most()))
-					}
-					approved := t.atOnce(orders)
-					for _, o := range approved {
-						t.confirm(o, failure)
-					}
-					if len(approved) > 1 {
-						t.fail(fmt.Sprintf("%d approvals", len(approved)), "at most one")
-					}
-					t.moved(0)
-				})
+		{ID: "mints-at-once", Section: "2.5", alone: true,
+			Fix:   "Check and change a balance in one statement or under a lock: two orders that read the same balance lose one of their changes, or spend it twice.",
+			Title: fmt.Sprintf("Of %d different mints at once, each that is approved takes its assets, and no more are approved than the player can pay for.", crowd),
+			Inputs: []Input{
+				must("small", "of the amount of an order", func(t *trial) {
+					t.mintsAtOnce(crowd, mintEnds, func() json.Number { return t.times(1) })
+				}, "mint-succeeds"),
+				must("short", "of most that the player owns", func(t *trial) { t.mintsAtOnce(1, mintFails, t.most) }, "balance"),
 			}},
 		{ID: "validate-other", Section: "2.5", Fix: pin,
 			Title: "A second validate call under the uuid of an approved mint that differs from the first one is rejected, and signed only if it is paid for.",
 			Inputs: slices.Concat([]Input{
-				{Name: "more", Title: "for more", Level: Must, after: []string{"mint-succeeds"}, run: func(t *trial) {
-					o := t.approve(t.mint())
-					more := o.bent(t.of(t.times(3)), signedOver(t.player, randomDigest()))
-					if a := t.validate(more); t.either(a) && t.commitsTo(more, a) {
-						t.answered(t.report(o, o.result(success)))
-						t.answered(t.report(more, more.result(success)))
-						t.committed(t.before, -4)
-						return
-					}
-					t.closes(o, success, -1)
-				}},
-				{Name: "second-mint", Title: "with another digest, which is a second mint", Level: Must, after: []string{"mint-succeeds"},
-					run: func(t *trial) { t.secondDigest() }},
-				{Name: "tokens", Title: "for more tokens", Level: Must, after: []string{"mint-succeeds"},
-					run: func(t *trial) { t.secondDigest(set("intent.to.0.amount", number(5*t.target.Tokens))) }},
-				{Name: "direction", Title: "for a burn", Level: Must, after: []string{"mint-succeeds"}, run: func(t *trial) {
+				must("more", "for more", func(t *trial) { t.secondDigest(-4, t.of(t.times(3))) }, "mint-succeeds"),
+				must("second-mint", "with another digest, which is a second mint", func(t *trial) { t.secondDigest(-2) }, "mint-succeeds"),
+				must("tokens", "for more tokens", func(t *trial) { t.secondDigest(-2, set("intent.to.0.amount", number(5*t.target.Tokens))) }, "mint-succeeds"),
+				must("direction", "for a burn", func(t *trial) {
 					if t.target.Unique {
 						t.skip("a burn of a unique item begins with a mint of it")
 					}
-					t.secondDigest(set("intent", t.burn().body.at("intent")))
-				}},
-				{Name: "other-player", Title: "of another player, with another digest", Level: Must, after: []string{"mint-succeeds"}, run: func(t *trial) {
+					t.secondDigest(0, set("intent", t.burn().body.at("intent")))
+				}, "mint-succeeds"),
+				must("other-player", "of another player, with another digest", func(t *trial) {
 					o := t.approve(t.mint())
 					then, other := t.now(), t.otherPlayer()
 					theirs := t.look(other)
 					stolen := o.bent(signedOver(other, randomDigest()))
 					stolen.owner = other
 					if a := t.validate(stolen); t.either(a) && t.commitsTo(stolen, a) {
-						t.answered(t.report(stolen, stolen.result(success)))
+						t.tell(stolen, success)
 						t.committed(theirs, -1)
 					} else {
 						t.still(theirs)
 					}
 					t.still(then)
-					if t.judge.waits([]string{"mint-fails"}) == "" {
+					if t.judge.waits("mint-fails") == "" {
 						t.closes(o, failure, 0)
 					}
-				}},
+				}, "mint-succeeds"),
 				{Name: "amount", Title: "in its amount", Level: Should, after: []string{"mint-fails"}, run: func(t *trial) {
 					o := t.approve(t.mint())
 					again := t.validate(o.bent(t.of(t.times(2))))
@@ -232,7 +186,7 @@ func orderCases() []Case {
 					t.rejected(again)
 				}},
 			}, rows[func(*trial, order) order]{
-				{"digest", "in its digest", Should, func(t *trial, o order) order { return o.bent(signedOver(t.player, randomDigest())) }},
+				{"digest", "in its digest", Should, func(t *trial, o order) order { return o.bent(t.otherDigest()) }},
 				{"owner", "in its player", Should, func(t *trial, o order) order { o.owner = t.otherPlayer(); return o }},
 			}.inputs(func(t *trial, change func(*trial, order) order) {
 				o := t.approve(t.mint())
@@ -250,22 +204,14 @@ func orderCases() []Case {
 						t.rejected(t.validate(o))
 						t.moved(0)
 					}},
-				{Name: "success", Title: "the same call, of a mint that succeeded", Level: Must, after: []string{"repeats", "mint-succeeds"}, run: func(t *trial) {
+				must("success", "the same call, of a mint that succeeded", func(t *trial) {
 					o := t.approve(t.mint())
 					t.confirm(o, success)
 					t.either(t.validate(o))
 					t.moved(-1)
-				}},
-				{Name: "failure-digest", Title: "another digest, of a mint that failed", Level: Must, after: []string{"mint-succeeds", "mint-fails"}, run: func(t *trial) {
-					o := t.approve(t.mint())
-					t.confirm(o, failure)
-					t.secondOf(o, 0)
-				}},
-				{Name: "success-digest", Title: "another digest, of a mint that succeeded", Level: Must, after: []string{"mint-succeeds"}, run: func(t *trial) {
-					o := t.approve(t.mint())
-					t.confirm(o, success)
-					t.secondOf(o, -1)
-				}},
+				}, "repeats", "mint-succeeds"),
+				must("failure-digest", "another digest, of a mint that failed", func(t *trial) { t.secondOf(mintFails) }, "mint-succeeds", "mint-fails"),
+				must("success-digest", "another digest, of a mint that succeeded", func(t *trial) { t.secondOf(mintEnds) }, "mint-succeeds"),
 			},
 			Title: "A validate call under the uuid of a finished order takes nothing again, and signs nothing that is not paid for."},
 		{ID: "mint-again", after: []string{"mint-fails", "balance"}, Level: Should, Section: "3",
@@ -286,26 +232,31 @@ func orderCases() []Case {
 // mintsAgain has most of what the player owns minted again after that failed. A game may
 // have the player wait between two orders.
 func mintsAgain(t *trial) {
-	mint := func(amount json.Number) (order, answer) {
-		o := t.mint().bent(t.of(amount))
+	t.closes(t.mintOfMost(), failure, 0)
+	again := func() (order, answer) {
+		o := t.mint().bent(t.of(t.most()))
 		return o, t.validate(o)
 	}
-	o, first := mint(t.most())
-	if !t.either(first) {
-		t.skip("the game rejects a mint of most that the player owns")
-	}
-	t.closes(o, failure, 0)
-	o, again := mint(t.most())
-	if again.err == nil && !again.succeeded() && !waiting.MatchString(again.code()) {
+	o, a := again()
+	if a.err == nil && !a.succeeded() && !waiting.MatchString(a.code()) {
 		t.pause(t.target.Settle)
-		if o, again = mint(t.most()); !waiting.MatchString(again.code()) {
-			t.approved(again)
+		if o, a = again(); !waiting.MatchString(a.code()) {
+			t.approved(a)
 		}
 	}
-	if again.err == nil && again.succeeded() {
+	if a.err == nil && a.succeeded() {
 		t.confirm(o, failure)
 	}
 	t.moved(0)
+}
+
+// mintOfMost has a mint approved of most that the player owns.
+func (t *trial) mintOfMost() order {
+	o := t.mint().bent(t.of(t.most()))
+	if !t.either(t.validate(o)) {
+		t.skip("the game rejects a mint of most that the player owns")
+	}
+	return o
 }
 
 // waiting matches the errorCodes of a game that has players wait between orders.
@@ -317,12 +268,7 @@ func (t *trial) alike() []order {
 	if t.target.given.uuid {
 		t.skip("the server chooses the UUIDs (-uuid)")
 	}
-	id := one.uuid()
-	last := "0"
-	if id[35:] == last {
-		last = "1"
-	}
-	two = two.bent(set("uuid", id[:35]+last))
+	two = two.bent(set("uuid", otherEnd(one.uuid())))
 	if a := t.validate(two); !t.either(a) {
 		if !waiting.MatchString(a.code()) && t.either(t.validate(t.mint())) {
 			t.mismatch(a, "an approval, as for a mint under any other UUID")
@@ -334,32 +280,49 @@ func (t *trial) alike() []order {
 
 // secondDigest requires that after an approved mint, another order under its uuid is not
 // signed or is paid for. Only a new signature counts: repeating the first answer commits
-// to nothing new. Two orders may share a uuid if each has its effect.
-func (t *trial) secondDigest(edits ...edit) {
+// to nothing new. Two orders may share a uuid if each has its effect, which is then as many
+// order amounts together.
+func (t *trial) secondDigest(both int64, edits ...edit) {
 	o := t.approve(t.mint())
-	other := o.bent(edits...).bent(signedOver(t.player, randomDigest()))
+	other := o.bent(edits...).bent(t.otherDigest())
 	if a := t.validate(other); !t.either(a) || !t.commitsTo(other, a) {
 		t.closes(o, failure, 0)
 		return
 	}
-	t.answered(t.report(o, o.result(success)))
-	t.answered(t.report(other, other.result(success)))
-	if other.burns() {
-		t.committed(t.before, 0)
-		return
-	}
-	t.committed(t.before, -2)
+	t.tell(o, success)
+	t.tell(other, success)
+	t.committed(t.before, both)
 }
 
-// secondOf requests another digest under the uuid of a finished mint. By then, the
-// player's balance has changed by moved amounts since the beginning.
-func (t *trial) secondOf(o order, moved int64) {
-	other := o.bent(signedOver(t.player, randomDigest()))
+// secondOf requests another digest under the uuid of a finished mint.
+func (t *trial) secondOf(e ending) {
+	o, moved := t.approve(e.order(t)), e.moved
+	t.confirm(o, e.status)
+	other := o.bent(t.otherDigest())
 	if a := t.validate(other); t.either(a) && t.commitsTo(other, a) {
-		t.answered(t.report(other, other.result(success)))
+		t.tell(other, success)
 		moved--
 	}
 	t.committed(t.before, moved)
+}
+
+// mintsAtOnce requires that of mints at the same time no more than most are approved, and
+// that each of those ends with its effect.
+func (t *trial) mintsAtOnce(most int, e ending, amount func() json.Number) {
+	t.rounds(func() {
+		orders := make([]order, crowd)
+		for i := range orders {
+			orders[i] = e.order(t).bent(t.of(amount()))
+		}
+		approved := t.atOnce(orders)
+		for _, o := range approved {
+			t.confirm(o, e.status)
+		}
+		if len(approved) > most {
+			t.fail(fmt.Sprintf("%d approvals", len(approved)), "at most one")
+		}
+		t.moved(e.moved * int64(len(approved)))
+	})
 }
 
 // sameAnswers requires the confirmation of a failed mint and of a successful burn. If only

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"time"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 const lockedOut = "and answer HTTP 500, never 4xx, to a result that waits too long for a lock: the service delivers it again only then."
@@ -21,22 +19,19 @@ func raceCases() []Case {
 			Fix: "Keep nothing of a call where a call of another player sees it, such as in a global variable, " +
 				"confirm a result only when its own effect is stored, " + lockedOut,
 			Inputs: []Input{
-				{Name: "approvals", Title: "their mints are approved at once", Level: Must, after: []string{"mint-succeeds", "mint-fails"}, run: approvesAtOnce},
-				{Name: "results", Title: "their orders end at once, with both outcomes", Level: Must,
-					after: []string{"mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails"}, run: endsAtOnce},
-				{Name: "assets", Title: "they ask for their assets at once", Level: Must, after: []string{"mint-succeeds"}, run: listsAtOnce},
+				must("approvals", "their mints are approved at once", approvesAtOnce, "mint-succeeds", "mint-fails"),
+				must("results", "their orders end at once, with both outcomes", endsAtOnce, "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails"),
+				must("assets", "they ask for their assets at once", listsAtOnce, "mint-succeeds"),
 			},
 			Title: "The calls of several players at once do not mix: each order gets its own answer, and each player's balance moves by what they ordered."},
 		{ID: "orders-at-once", alone: true, Section: "3",
 			Fix: "Change balances in one statement, or under one lock for all calls of a player and all their assets: two calls that read the same " +
 				"balances lose one of their changes. Where there are several locks, every call must take them in the same order; " + lockedOut,
 			Inputs: []Input{
-				{Name: "one-asset", Title: "mints that fail, and new mints of the same asset", Level: Must, after: []string{"mint-succeeds", "mint-fails"},
-					run: func(t *trial) { t.failsAndMints(t.asset, t.unequal(crowd/2)) }},
-				{Name: "two-assets", Title: "mints that fail, and new mints of a second asset", Level: Must, needs: aSecondAsset, after: []string{"mint-succeeds", "mint-fails"},
-					run: func(t *trial) { t.failsAndMints(t.second, 1) }},
-				{Name: "same-order", Title: "the failed result of a mint, and its validate call again", Level: Must, after: []string{"mint-fails", "repeats"}, run: endsAndRepeats},
-				{Name: "crossed", Title: "mints of two assets, which half of them list in the other order", Level: Must, needs: aSecondAsset, after: []string{"mint-fails"}, run: mintsCrossed},
+				must("one-asset", "mints that fail, and new mints of the same asset", func(t *trial) { t.failsAndMints(t.asset, t.unequal(crowd/2)) }, "mint-succeeds", "mint-fails"),
+				must("two-assets", "mints that fail, and new mints of a second asset", func(t *trial) { t.failsAndMints(t.second, 1) }, "mint-succeeds", "mint-fails").with(aSecondAsset),
+				must("same-order", "the failed result of a mint, and its validate call again", endsAndRepeats, "mint-fails", "repeats"),
+				must("crossed", "mints of two assets, which half of them list in the other order", mintsCrossed, "mint-fails").with(aSecondAsset),
 			},
 			Title: "Validate and result calls of one player at once are all answered, and lose no change of a balance."},
 	}
@@ -46,13 +41,11 @@ func raceCases() []Case {
 // Target.Player returns them again.
 func (t *trial) party() []snapshot {
 	all := []snapshot{t.look(t.player)}
-	met := map[string]bool{t.player.ID: true}
 	for len(all) < crowd && t.err == nil {
 		s := t.newPlayer()
-		if met[s.ID] {
+		if slices.ContainsFunc(all, func(p snapshot) bool { return p.owner.ID == s.ID }) {
 			break
 		}
-		met[s.ID] = true
 		all = append(all, t.look(s))
 	}
 	if len(all) == 1 {
@@ -146,23 +139,18 @@ func approvesAtOnce(t *trial) {
 		}
 		answers := t.together(len(orders), func(i int) answer { return t.validate(orders[i]) })
 		for i, a := range answers {
-			var data approval
-			if t.err == nil && a.succeeded() && decode(a.envelope["data"], &data) {
+			if data, ok := a.approval(); ok && a.succeeded() {
 				if mixed := t.mixed(orders[i], data, false); mixed != "" {
 					t.failAt(a, mixed, "the userSig and the validatorSig of this order")
 				}
 			}
 		}
 		for i, o := range orders {
-			moved := int64(0)
+			moved, e := int64(0), []ending{mintEnds, mintFails}[(i+round)%2]
 			if t.approvedAtOnce(o, answers[i]) {
 				count++
-				if (i+round)%2 == 0 {
-					t.confirm(o, success)
-					moved = -1
-				} else {
-					t.confirm(o, failure)
-				}
+				t.confirm(o, e.status)
+				moved = e.moved
 			}
 			all.add(players[i], t.assetOf(o.owner), t.amounts(moved))
 		}
@@ -172,12 +160,7 @@ func approvesAtOnce(t *trial) {
 }
 
 func endsAtOnce(t *trial) {
-	mint, burn := (*trial).mintOf, (*trial).burnOf
-	ways := []struct {
-		order  func(*trial, ramp.Session) order
-		status string
-		moved  int64
-	}{{mint, failure, 0}, {burn, success, 1}, {mint, success, -1}, {burn, failure, 0}}
+	ways := []ending{mintFails, burnEnds, mintEnds, burnFails}
 	if t.target.Unique { // a burn begins with a mint, which cannot be repeated
 		ways[1], ways[3] = ways[0], ways[2]
 	}
@@ -187,7 +170,7 @@ func endsAtOnce(t *trial) {
 		var ends []string
 		for i, p := range players {
 			way, moved := ways[(i+round)%len(ways)], int64(0)
-			if o := way.order(t, p.owner); t.either(t.validate(o)) {
+			if o := way.of(t, p.owner); t.either(t.validate(o)) {
 				orders, ends, moved = append(orders, o), append(ends, way.status), way.moved
 			}
 			all.add(p, t.assetOf(p.owner), t.amounts(moved))
@@ -311,7 +294,7 @@ func endsAndRepeats(t *trial) {
 // both assets are worth together, or those of each.
 func mintsCrossed(t *trial) {
 	both := func(worth edit, ids ...string) order {
-		from := list{entry("asset", ids[0], t.times(1)), entry("asset", ids[1], t.times(1))}
+		from := two(ids[0], t.times(1), ids[1], t.times(1))
 		return t.mint().bent(worth, set("intent.from", from))
 	}
 	var worth edit

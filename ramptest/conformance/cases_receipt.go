@@ -17,21 +17,16 @@ func receiptCases() []Case {
 		odd     = "Reject a status that you cannot read, so that the result is sent again, or treat it as a failure, as section 3 says of every status other than 0x1."
 		large   = "Accept bodies of up to 1 MiB: the interface does not say how large they get."
 	)
-	failed := func(t *trial, e edit) { t.endsAs(t.mint(), e, failure, 0) }
-	granted := func(t *trial, e edit) { t.endsAs(t.burn(), e, success, 1) }
-	// taken and nothing require that a mint is not given back and that a burn grants nothing,
-	// which the receipt must not change.
-	taken := func(t *trial, e edit) { t.endsAtMost(t.mint(), e, success, -1) }
-	nothing := func(t *trial, e edit) { t.endsAtMost(t.burn(), e, failure, 0) }
+	fee := func(o object) object {
+		actual := rat(o.at("intent.actual").(string))
+		return o.with("intent.fee_rate", number(2001)).with("intent.actual", show(actual.Mul(actual, big.NewRat(7999, 10_000))))
+	}
 	described := rows[edit]{
 		{"type-7", "of type 0x7, whose gas was sponsored", Must, set("receipt.type", "0x7")},
 		{"no-fee", "without fee_rate and actual", Must, func(o object) object {
 			return o.without("intent.fee_rate").without("intent.actual")
 		}},
-		{"fee", "with a fee_rate of 2001, which leaves a fraction of a token,", Must, func(o object) object {
-			actual := rat(o.at("intent.actual").(string))
-			return o.with("intent.fee_rate", number(2001)).with("intent.actual", show(actual.Mul(actual, big.NewRat(7999, 10_000))))
-		}},
+		{"fee", "with a fee_rate of 2001, which leaves a fraction of a token,", Must, fee},
 		{"removed", "whose log is marked as removed", Should, withLog("removed", true)},
 		{"no-logs", "without a log", Must, set("receipt.logs", list{})},
 		{"no-topics", "whose log has no topics", Must, withLog("topics", list{})},
@@ -71,62 +66,53 @@ func receiptCases() []Case {
 		{"logs", "with 12 logs (8 KiB)", Must, manyLogs(12)},
 		{"many-logs", "with 400 logs (256 KiB)", Should, manyLogs(400)},
 	}
-	missing := rows[edit]{
-		{"no-receipt", "without a receipt", Should, drop("receipt")},
-		{"null-receipt", "whose receipt is null", Should, set("receipt", nil)},
-		{"no-status", "without a status", Should, drop("receipt.status")},
-		{"null-status", "whose status is null", Should, set("receipt.status", nil)},
-	}
+	missing := slices.Concat(leftOut("receipt", "receipt", Should), leftOut("status", "receipt.status", Should))
 	strange := rows[edit]{
 		{"empty", "whose status is empty", Should, set("receipt.status", "")},
 		{"0x", "whose status is 0x", Should, set("receipt.status", "0x")},
 		{"text", "whose status is a word", Should, set("receipt.status", "failed")},
 	}
 	boolean := rows[edit]{{"true", "whose status is true", Should, set("receipt.status", true)}}
-	oddMint := func(t *trial, e edit) {
-		o := t.approve(t.mint())
-		if a := t.report(o, e(o.result(failure))); t.answered(a) && a.succeeded() {
-			t.moved(0)
-		}
-		t.closes(o, failure, 0)
-	}
-	oddBurn := func(t *trial, e edit) {
-		o := t.approve(t.burn())
+	oddly := func(t *trial, e ending, change edit) {
+		o := t.approve(e.order(t))
 		then := t.now()
-		a := t.report(o, e(o.result(failure)))
-		if t.answered(a) && a.succeeded() {
-			t.answered(t.report(o, o.result(failure)))
+		a := t.report(o, change(o.result(failure)))
+		switch ended := t.either(a); {
+		case ended && o.burns():
+			t.tell(o, failure)
 			t.moved(0)
 			return
+		case ended:
+			t.moved(0)
+		case o.burns():
+			t.still(then)
 		}
-		t.still(then)
-		t.closes(o, success, 1)
+		t.closes(o, e.status, e.moved)
 	}
-	both := func(prefix string, run func(*trial, edit), ability string) []Input {
-		return prefixed(prefix, slices.Concat(described.inputs(run, ability), timed.inputs(run, ability, "result-log")))
+	of := func(e ending, run func(*trial, ending, edit)) []Input {
+		return slices.Concat(described.of(e.name, e, run), timed.of(e.name, e, run, "result-log"))
 	}
+	status2 := func(t *trial, e ending) { t.endsAs(e, set("receipt.status", "0x2")) }
 	return []Case{
-		{ID: "receipt-status-2", early: true, Section: "3", Fix: "Give back, and grant nothing, for every status other than 0x1.", Inputs: []Input{
-			{Name: "mint", Title: "of a mint", Level: Must, after: []string{"mint-fails"},
-				run: func(t *trial) { t.endsAs(t.mint(), set("receipt.status", "0x2"), failure, 0) }},
-			{Name: "burn", Title: "of a burn", Level: Must, after: []string{"burn-fails"},
-				run: func(t *trial) { t.endsAs(t.burn(), set("receipt.status", "0x2"), failure, 0) }},
-		},
-			Title: "The status 0x2 is a failure, because it is not 0x1."},
+		{ID: "receipt-status-2", early: true, Section: "3", Fix: "Give back, and grant nothing, for every status other than 0x1.",
+			Inputs: []Input{mintFails.input(status2), burnFails.input(status2)},
+			Title:  "The status 0x2 is a failure, because it is not 0x1."},
 		{ID: "receipt", Section: "6", Fix: read, Inputs: slices.Concat(
-			both("mint-failure-", failed, "mint-fails"), both("mint-success-", taken, "mint-succeeds"),
-			both("burn-success-", granted, "burn-succeeds"), both("burn-failure-", nothing, "burn-fails")),
+			of(mintFails, (*trial).endsAs), of(mintEnds, (*trial).endsAtMost), of(burnEnds, (*trial).endsAs), of(burnFails, (*trial).endsAtMost), []Input{
+				must("mint-failure-fee-of-most", "of a mint of most that the player owns, with a fee_rate of 2001,", func(t *trial) {
+					o := t.mintOfMost()
+					t.confirmed(t.report(o, fee(o.result(failure))))
+					t.moved(0)
+				}, "mint-fails"),
+			}),
 			Title: "The status of a receipt alone decides whether a mint is given back and a burn granted, whatever else section 6 allows in it."},
-		{ID: "receipt-odd", Section: "6", Fix: lenient, mild: true, Inputs: other.ofBoth(failed, granted),
+		{ID: "receipt-odd", Section: "6", Fix: lenient, mild: true, Inputs: other.ofBoth((*trial).endsAs),
 			Title: "A receipt in a form that section 6 does not have gives back a failed mint and grants a successful burn."},
-		{ID: "receipt-large", Section: "6", Fix: large, mild: true, Inputs: sizes.ofBoth(failed, granted),
+		{ID: "receipt-large", Section: "6", Fix: large, mild: true, Inputs: sizes.ofBoth((*trial).endsAs),
 			Title: "A receipt with many logs is confirmed and has its effect."},
-		{ID: "receipt-no-status", Section: "6", Fix: absent, Inputs: missing.ofBoth(
-			func(t *trial, e edit) { t.endsLater(t.mint(), e, failure, 0) },
-			func(t *trial, e edit) { t.endsLater(t.burn(), e, success, 1) }),
+		{ID: "receipt-no-status", Section: "6", Fix: absent, Inputs: missing.ofBoth((*trial).endsLater),
 			Title: "A result without a status moves nothing, and does not end the order."},
-		{ID: "receipt-odd-status", Section: "3", Fix: odd, after: []string{"burn-fails"}, Inputs: slices.Concat(
-			strange.ofBoth(oddMint, oddBurn), mild(boolean.ofBoth(oddMint, oddBurn))),
+		{ID: "receipt-odd-status", Section: "3", Fix: odd, after: []string{"burn-fails"}, Inputs: slices.Concat(strange.ofBoth(oddly), mild(boolean.ofBoth(oddly))),
 			Title: "A result whose status cannot be read is rejected, or is a failure: it gives a mint's assets back once, and grants nothing."},
 	}
 }
@@ -139,11 +125,7 @@ func withLog(field string, value any) edit {
 }
 
 func aLog(o object) object {
-	return object{
-		"address": "0x" + strings.Repeat("1", 40), "topics": list{"0x" + strings.Repeat("2", 64)}, "data": "0x",
-		"blockNumber": "0x10", "transactionHash": o.at("tx_hash"), "transactionIndex": "0x0",
-		"blockHash": o.at("receipt.blockHash"), "blockTimestamp": number(0), "logIndex": "0x0", "removed": false,
-	}
+	return logOf(o.at("tx_hash"), o.at("receipt.blockHash"), "0x"+strings.Repeat("1", 40), list{"0x" + strings.Repeat("2", 64)}, "0x")
 }
 
 func manyLogs(n int) edit {
@@ -158,35 +140,36 @@ func manyLogs(n int) edit {
 
 // endsAs requires that an order is approved and that an edited result has the expected
 // effect.
-func (t *trial) endsAs(o order, e edit, status string, moved int64) {
-	t.approve(o)
-	t.confirmed(t.report(o, e(o.result(status))))
-	t.moved(moved)
+func (t *trial) endsAs(e ending, change edit) {
+	o := t.approve(e.order(t))
+	t.confirmed(t.report(o, change(o.result(e.status))))
+	t.moved(e.moved)
 }
 
 // endsAtMost requires that an edited result has the expected effect, or none until the
-// right result follows.
-func (t *trial) endsAtMost(o order, e edit, status string, moved int64) {
-	t.approve(o)
-	if a := t.report(o, e(o.result(status))); t.answered(a) && !a.succeeded() {
-		t.confirm(o, status)
+// right result follows. It is for endings that give the player nothing, which the receipt
+// must not change.
+func (t *trial) endsAtMost(e ending, change edit) {
+	o := t.approve(e.order(t))
+	if a := t.report(o, change(o.result(e.status))); t.answered(a) && !a.succeeded() {
+		t.confirm(o, e.status)
 	}
-	t.moved(moved)
+	t.moved(e.moved)
 }
 
 // endsLater requires that an edited result without an outcome is rejected and moves
 // nothing, and that a second one with an outcome has the expected effect. Only giving a
 // mint's assets back is not grave, because a missing status is not 0x1.
-func (t *trial) endsLater(o order, e edit, status string, moved int64) {
-	t.approve(o)
+func (t *trial) endsLater(e ending, change edit) {
+	o := t.approve(e.order(t))
 	then := t.now()
-	a := t.report(o, e(o.result(status)))
-	if t.answered(a) && a.succeeded() && !o.burns() {
-		t.answered(t.report(o, o.result(status)))
-		t.moved(moved)
+	a := t.report(o, change(o.result(e.status)))
+	if t.either(a) && !o.burns() {
+		t.tell(o, e.status)
+		t.moved(e.moved)
 	} else {
 		t.still(then)
 	}
 	t.rejected(a)
-	t.closes(o, status, moved)
+	t.closes(o, e.status, e.moved)
 }

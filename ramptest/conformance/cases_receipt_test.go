@@ -16,8 +16,8 @@ func receiptMutants() map[string]mutant {
 		return inResult(func(m message) bool { logs, _ := m.at("receipt.logs").([]any); return logs != nil && len(logs) == n })
 	}
 	m := map[string]mutant{
-		"receipt-status-2/mint": confirms(is("receipt.status", "0x2")),
-		"receipt-status-2/burn": edits("receipt.status", func(_ message, old any) any {
+		"receipt-status-2/mint-failure": confirms(is("receipt.status", "0x2")),
+		"receipt-status-2/burn-failure": edits("receipt.status", func(_ message, old any) any {
 			return when(old == "0x2", "0x1", old)
 		}),
 	}
@@ -55,6 +55,7 @@ func receiptMutants() map[string]mutant {
 		}
 		m[mint+id], m[burn+id] = rejects(when), rejects(when)
 	}
+	m["receipt/mint-failure-fee-of-most"] = mutant{bug: "keeps the fee of large mints"}
 	// No 0x1, so it has failed; no 0x0, so it has succeeded.
 	guess := func(method, status string) mutant {
 		return edits("receipt", func(m message, old any) any {

@@ -26,7 +26,7 @@ func resultMutants() map[string]mutant {
 		"result-at-once/burn-failure":  {bug: "a repeat is an error"},
 		"result-contrary/burn-failure": {bug: "the last outcome counts"},
 		"results-at-once":              {bug: "reads, then writes"},
-		"results-at-once-answered":     {bug: "a repeat is an error"},
+		"result-at-once/answers":       {bug: "a repeat is an error"},
 		"result-answer": answers(ramp.PathResult, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
 			*status = when(*status == 200, 201, *status).(int)
 			return body
@@ -38,8 +38,8 @@ func resultMutants() map[string]mutant {
 		"result-unknown-again":             {bug: "confirms unknown orders"},
 		"result-before-validate":           {bug: "ends unknown orders"},
 		"result-again-late":                {bug: "remembers the last order only"},
-		"result-other-owner/mint":          {bug: "pays the session"},
-		"result-other-owner/burn":          {bug: "pays the session"},
+		"result-other-owner/mint-failure":  {bug: "pays the session"},
+		"result-other-owner/burn-success":  {bug: "pays the session"},
 		"result-other-intent/more-back":    {bug: "believes the result"},
 		"result-other-intent/more-granted": {bug: "believes the result"},
 		"result-other-intent/negative": layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {

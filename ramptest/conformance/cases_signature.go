@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"math/big"
 	"regexp"
 	"slices"
@@ -66,7 +65,9 @@ func signatureCases() []Case {
 		o := t.plain()
 		o = o.bent(set("user_sig", change(literalText(o.body.at("user_sig")))))
 		if a := t.validate(o); t.either(a) {
-			t.echoes(o, t.read(a))
+			if data := t.read(a); t.err == nil && data.UserSig != o.body.at("user_sig") {
+				t.fail(cmp.Or(t.mixed(o, data, true), "another userSig than the user_sig that was sent"), "the same string")
+			}
 			t.confirm(o, failure)
 		}
 		t.moved(0)
@@ -75,20 +76,17 @@ func signatureCases() []Case {
 	return []Case{
 		{ID: "digest-wrong", Section: "5.3", Fix: exact, Inputs: digests,
 			Title: "A mint whose digest is not 0x and 64 hex digits is rejected, and nothing is signed."},
-		{ID: "sign-form", Level: Must, Section: "5.3", Fix: form, last: true,
+		{ID: "sign-form", Section: "5.3", Fix: form, last: true,
 			Title: "The validatorSig of every approval that the judge got is 65 bytes in hex with 0x.",
 			run: func(t *trial) {
 				const want = "an object with userSig and validatorSig, which is 0x and 130 hex digits"
-				var data approval
 				a := t.validate(t.plain())
 				t.approved(a)
-				_ = decode(a.envelope["data"], &data)
+				data, _ := a.approval()
 				if _, err := ramp.ParseSignature(data.ValidatorSig); err != nil {
 					t.failAt(a, "something else", want)
 				}
-				if wrong := t.judge.wrongSignature(otherForm); wrong != "" {
-					t.fail(wrong, want)
-				}
+				t.nowhere(otherForm, want)
 			}},
 		{ID: "sign-unchanged", Section: "5.3", Fix: raw32, Inputs: unchanged,
 			Title: "Any digest of 32 bytes is signed as it is."},
@@ -122,14 +120,12 @@ func signatureCases() []Case {
 				key, _ := wallet(t.player)
 				t.approve(t.plain().bent(set("user_sig", signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
 			}},
-		{ID: "sign-every", Level: Must, Section: "5.3", Fix: raw32, last: true,
+		{ID: "sign-every", Section: "5.3", Fix: raw32, last: true,
 			Title: "Every approval that the judge got is signed by the registered key over the digest of its order.",
 			run: func(t *trial) {
-				if wrong := t.judge.wrongSignature(otherSigner); wrong != "" {
-					t.fail(wrong, "the signature of "+t.target.Validator.Hex()+" over the digest")
-				}
+				t.nowhere(otherSigner, "the signature of "+t.target.Validator.Hex()+" over the digest")
 			}},
-		{ID: "sign-nonce", Level: Must, Section: "5.3", last: true,
+		{ID: "sign-nonce", Section: "5.3", last: true,
 			Fix:   "Sign with a nonce that RFC 6979 derives from key and digest, as the usual libraries do: with two signatures that share a nonce, anybody computes the validator key.",
 			Title: "No two approvals that the judge got have the same r.",
 			run: func(t *trial) {
@@ -137,26 +133,18 @@ func signatureCases() []Case {
 					t.renew()
 					t.confirm(t.approve(t.plain()), failure)
 				}
-				if wrong := t.judge.wrongSignature(reused); wrong != "" {
-					t.gives(wrong, "another r in each")
-				}
+				t.nowhere(reused, "another r in each")
 			}},
-		{ID: "sign-rejected", Level: Must, Section: "5.3", Fix: "Sign only what you approve: with the signature of a rejected order, a player makes the transaction without paying for it.", last: true,
+		{ID: "sign-rejected", Section: "5.3", Fix: "Sign only what you approve: with the signature of a rejected order, a player makes the transaction without paying for it.", last: true,
 			Title: "No rejection that the judge got holds a signature of the digest.",
-			run: func(t *trial) {
-				if wrong := t.judge.wrongSignature(leaked); wrong != "" {
-					t.fail(wrong, "a rejection without a signature")
-				}
-			}},
-		{ID: "refusal", Level: Must, Section: "7.2", Fix: "Verify the HMAC of every call, and answer one that is not authentic with success false, for example a validate call with HTTP 401 and a result with 500, so that a wrong key loses no result.",
+			run:   func(t *trial) { t.nowhere(leaked, "a rejection without a signature") }},
+		{ID: "refusal", Section: "7.2", Fix: "Verify the HMAC of every call, and answer one that is not authentic with success false, for example a validate call with HTTP 401 and a result with 500, so that a wrong key loses no result.",
 			Title: "A rejection is a rejection: a call without an HMAC is not answered like an approved or confirmed one.",
 			run: func(t *trial) {
 				o := t.plain()
 				body := o.body.bytes()
 				a := t.post(t.target.ValidatePath, t.headers(t.player), body)
-				var data approval
-				signed := decode(a.envelope["data"], &data) && data.ValidatorSig != ""
-				if t.answered(a) && a.succeeded() && !signed {
+				if data, _ := a.approval(); t.either(a) && data.ValidatorSig == "" {
 					t.confuses(a, "a rejection") // a signature is for the cases about the HMAC
 				}
 				// Where a mint takes its assets at validate and an authentic result gives
@@ -170,7 +158,7 @@ func signatureCases() []Case {
 					return
 				}
 				a = t.post(t.target.ResultPath, t.headers(t.player), o.result(failure).bytes())
-				if t.answered(a) && a.succeeded() {
+				if t.either(a) {
 					t.pause(min(t.target.Settle, watchTime))
 					forged := t.look(t.player)
 					t.report(o, o.result(failure))
@@ -184,13 +172,9 @@ func signatureCases() []Case {
 			Fix:   `Answer every rejection with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`,
 			Title: "A rejection has success false, a string as errorCode, data null, and no signature.",
 			Inputs: rows[func(*trial) answer]{
-				{"order", "of an order about an unknown asset", Must, func(t *trial) answer { return t.validate(t.plain().bent(t.ofNobody())) }},
+				{"order", "of an order about an unknown asset", Must, func(t *trial) answer { return t.validate(t.plain().bent(ofNobody)) }},
 				{"form", "of an order without a digest", Should, func(t *trial) answer { return t.validate(t.plain().bent(drop("digest"))) }},
-				{"token", "of an assets call with an unknown token", Must, func(t *trial) answer {
-					header := t.headers(t.player)
-					header[authorization] = []string{"Bearer nobody-has-this-token"}
-					return t.get(header)
-				}},
+				{"token", "of an assets call with an unknown token", Must, func(t *trial) answer { return t.assets(t.player, unknownToken) }},
 				{"validate-hmac", "of a validate call with a wrong HMAC", Must, atValidate.unsigned},
 				{"result-hmac", "of a result with a wrong HMAC", Must, atResult.unsigned},
 			}.inputs(func(t *trial, ask func(*trial) answer) {
@@ -204,10 +188,8 @@ func signatureCases() []Case {
 			Fix:   "Never put a token in an answer.",
 			Title: "No answer contains the access token.",
 			run: func(t *trial) {
-				header := t.headers(t.player)
-				header[sessionID] = []string{"nobody-has-this-session"}
-				for _, a := range []answer{t.assets(t.player), t.get(header), t.validate(t.plain()),
-					t.validate(t.plain().bent(t.ofNobody()))} {
+				for _, a := range []answer{t.assets(t.player), t.assets(t.player, unknownSession), t.validate(t.plain()),
+					t.validate(t.plain().bent(ofNobody))} {
 					if t.answered(a) && strings.Contains(string(a.body), t.player.Token.Reveal()) {
 						t.failAt(a, "the access token in an answer", "an answer without it")
 					}
@@ -216,22 +198,16 @@ func signatureCases() []Case {
 	}
 }
 
-// ofNobody returns an edit that makes an order about an asset that the game does not have.
-func (t *trial) ofNobody() edit {
-	return func(o object) object {
-		if o.burns() {
-			return o.with("intent.to.0.id", "item_of_nobody")
-		}
-		return o.with("intent.from.0.id", "item_of_nobody")
-	}
+// ofNobody makes an order about an asset that the game does not have.
+func ofNobody(o object) object {
+	assets, _ := o.sides()
+	return o.with(assets+".0.id", "item_of_nobody")
 }
 
 // confuses records that a rejection looks like a success.
 func (t *trial) confuses(a answer, want string) {
-	t.mismatch(a, want)
-	var f *finding
-	if errors.As(t.err, &f) {
-		f.confusing = a.call.Path
+	if t.mismatch(a, want); t.err != nil {
+		t.err.(*finding).confusing = a.call.Path
 	}
 }
 
@@ -248,47 +224,57 @@ const (
 // wrongSignature returns what is wrong with the signature of an approval of an order, or
 // "".
 func (t *trial) wrongSignature(o order, a answer) (signatureFault, string) {
-	var data approval
-	if _, err := ramp.ParseDigest(literalText(o.body.at("digest"))); err != nil || !decode(a.envelope["data"], &data) || data.ValidatorSig == "" {
+	data, _ := a.approval()
+	digest, sig := literalText(o.body.at("digest")), data.ValidatorSig
+	if _, err := ramp.ParseDigest(digest); err != nil || sig == "" {
 		return 0, ""
 	}
-	if _, err := ramp.ParseSignature(data.ValidatorSig); err != nil {
+	if _, err := ramp.ParseSignature(sig); err != nil {
 		return otherForm, "a validatorSig of another form"
 	}
-	if t.ledger.repeats(o, data.ValidatorSig) {
-		return 0, ""
-	}
-	wrong := ""
-	switch signer, err := signerOf(o, data); {
-	case err != nil:
-		wrong = impossible
-	case signer != t.target.Validator:
-		wrong = "a validatorSig that recovers to " + signer.Hex()
-	case t.judge.reuses(data.ValidatorSig, literalText(o.body.at("digest"))):
+	switch {
+	case t.ledger.repeats(o, sig):
+	case !t.isOurs(o, sig) && t.judge.wrongSignature(otherSigner) == "": // only the first one is shown
+		return otherSigner, t.otherSigner(o, data)
+	case t.isOurs(o, sig) && t.judge.reuses(sig, digest):
 		return reused, "two signatures of different digests with the same r"
-	default:
-		return 0, ""
 	}
-	if t.judge.wrongSignature(otherSigner) == "" { // only the first one is shown
-		wrong = cmp.Or(t.mixed(o, data, true), wrong)
+	return 0, ""
+}
+
+// nowhere requires that no answer that the judge got has a signature that is wrong in a way.
+func (t *trial) nowhere(how signatureFault, want string) {
+	if wrong := t.judge.wrongSignature(how); wrong != "" {
+		t.fail(wrong, want)
 	}
-	return otherSigner, wrong
+}
+
+// isOurs reports whether a signature is that of the registered key over the digest of an
+// order.
+func (t *trial) isOurs(o order, sig string) bool {
+	signer, err := signerOf(o, sig)
+	return err == nil && signer == t.target.Validator
+}
+
+// otherSigner describes a signature that is not that of the registered key.
+func (t *trial) otherSigner(o order, data approval) string {
+	wrong := "a validatorSig that is not a possible signature of the digest"
+	if signer, err := signerOf(o, data.ValidatorSig); err == nil {
+		wrong = "a validatorSig that recovers to " + signer.Hex()
+	}
+	return cmp.Or(t.mixed(o, data, true), wrong)
 }
 
 // mixed returns what of an approval belongs to another order that the judge has sent, or
 // "". It may leave out orders of the same player.
 func (t *trial) mixed(o order, data approval, same bool) string {
-	own := func(o order) bool {
-		signer, err := signerOf(o, data)
-		return err == nil && signer == t.target.Validator
-	}
-	sigIsOwn := own(o)
+	right := t.isOurs(o, data.ValidatorSig)
 	for _, other := range t.judge.latest() {
 		switch {
 		case other.body.at("digest") == o.body.at("digest"), !same && other.owner.ID == o.owner.ID:
 		case data.UserSig != "" && data.UserSig != o.body.at("user_sig") && data.UserSig == other.body.at("user_sig"):
 			return "the userSig of another order, which was sent at about the same time"
-		case !sigIsOwn && own(other):
+		case !right && t.isOurs(other, data.ValidatorSig):
 			return "a validatorSig over the digest of another order, which was sent at about the same time"
 		}
 	}
@@ -315,18 +301,21 @@ func (t *trial) leaks(o order, a answer) bool {
 			found = append(found, hex.EncodeToString(b))
 		}
 	}
-	return !t.ledger.known(o).approved && slices.ContainsFunc(found, func(sig string) bool {
-		signer, err := signerOf(o, approval{ValidatorSig: "0x" + sig})
-		return err == nil && signer == t.target.Validator
-	})
+	return !t.ledger.known(o).approved && slices.ContainsFunc(found, func(sig string) bool { return t.isOurs(o, "0x"+sig) })
 }
 
 const otherFormed = "the approval has another form, which is for the case sign-form"
 
-const impossible = "a validatorSig that is not a possible signature of the digest"
-
 // approval is the data of an approval.
 type approval struct{ UserSig, ValidatorSig string }
+
+// approval returns the data of an answer to a validate call, if it has the form of an approval.
+func (a answer) approval() (data approval, ok bool) {
+	if ok = decode(a.envelope["data"], &data); !ok {
+		return approval{}, false
+	}
+	return data, true
+}
 
 // approval makes the validate call of an order, requires an approval and returns its
 // data.
@@ -336,17 +325,12 @@ func (t *trial) approval(o order) approval {
 	return t.read(a)
 }
 
-func (t *trial) read(a answer) (data approval) {
-	if t.err == nil && !decode(a.envelope["data"], &data) {
+func (t *trial) read(a answer) approval {
+	data, ok := a.approval()
+	if !ok {
 		t.skip(otherFormed)
 	}
 	return data
-}
-
-func (t *trial) echoes(o order, data approval) {
-	if t.err == nil && data.UserSig != o.body.at("user_sig") {
-		t.fail(cmp.Or(t.mixed(o, data, true), "another userSig than the user_sig that was sent"), "the same string")
-	}
 }
 
 // signedOver returns an edit that sets another digest, and the wallet's signature of it.
@@ -355,29 +339,21 @@ func signedOver(s ramp.Session, d ramp.Digest) edit {
 	return func(o object) object { return o.with("digest", d.String()).with("user_sig", signedBy(key, d)) }
 }
 
+// otherDigest returns an edit that makes an order of the case's player a second one.
+func (t *trial) otherDigest() edit { return signedOver(t.player, randomDigest()) }
+
 // commitsTo reports whether an answer commits to the digest of an order: it holds
 // a signature over it by the validator key.
 func (t *trial) commitsTo(o order, a answer) bool {
-	var data approval
-	if t.err != nil || !a.succeeded() || !decode(a.envelope["data"], &data) {
-		return false
-	}
-	signer, err := signerOf(o, data)
-	return err == nil && signer == t.target.Validator
+	data, _ := a.approval()
+	return t.err == nil && a.succeeded() && t.isOurs(o, data.ValidatorSig)
 }
 
 // signs requires a signature of the order's digest by the validator key. It accepts either
 // v and either s, because the interface does not restrict them.
 func (t *trial) signs(o order, data approval) {
-	t.signature(data)
-	if t.err != nil {
-		return
-	}
-	switch signer, err := signerOf(o, data); {
-	case err != nil:
-		t.fail(cmp.Or(t.mixed(o, data, true), impossible), "the signature of "+t.target.Validator.Hex())
-	case signer != t.target.Validator:
-		t.fail(cmp.Or(t.mixed(o, data, true), "a validatorSig that recovers to "+signer.Hex()), "the registered "+t.target.Validator.Hex())
+	if t.signature(data); t.err == nil && !t.isOurs(o, data.ValidatorSig) {
+		t.fail(t.otherSigner(o, data), "the signature of "+t.target.Validator.Hex()+" over the digest")
 	}
 }
 
@@ -391,13 +367,12 @@ func (t *trial) signature(data approval) ramp.Signature {
 }
 
 // signerOf returns the address that signed the digest of an order.
-func signerOf(o order, data approval) (common.Address, error) {
-	text, _ := o.body.at("digest").(string)
-	digest, err := hex.DecodeString(strings.TrimPrefix(text, "0x"))
-	if err != nil || len(digest) != 32 {
-		return common.Address{}, errors.New("the digest is invalid")
+func signerOf(o order, text string) (common.Address, error) {
+	digest, err := hex.DecodeString(strings.TrimPrefix(literalText(o.body.at("digest")), "0x"))
+	if err != nil {
+		return common.Address{}, err
 	}
-	sig, err := ramp.ParseSignature(data.ValidatorSig)
+	sig, err := ramp.ParseSignature(text)
 	if err != nil {
 		return common.Address{}, err
 	}

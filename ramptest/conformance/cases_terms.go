@@ -29,6 +29,7 @@ func termsCases() []Case {
 		}
 		return o.bent(set(goods, number(4*other)), set(price, number(2*whole)))
 	}
+	listedTwice := func(o object) object { return o.with("intent.to", list{o.at("intent.to.0"), o.at("intent.to.0")}) }
 	// more asks for more tokens than the mint is worth.
 	more := func(t *trial, by string) edit {
 		return set(token, raw(show(new(big.Rat).Add(rat(by), big.NewRat(t.target.Tokens, 1)))))
@@ -37,55 +38,49 @@ func termsCases() []Case {
 		{ID: "terms-token", early: true, Section: "2.5", Fix: contract, needs: aToken,
 			Title: "An order for another token contract than that of -token is rejected.",
 			Inputs: []Input{
-				{Name: "mint", Title: "a mint to it", Level: Must, run: func(t *trial) { mint(t, set("intent.to.0.id", foreignToken)) }},
-				{Name: "burn", Title: "a burn of it", Level: Must, run: func(t *trial) { burn(t, set("intent.from.0.id", foreignToken)) }},
+				must("mint", "a mint to it", func(t *trial) { mint(t, set("intent.to.0.id", foreignToken)) }),
+				must("burn", "a burn of it", func(t *trial) { burn(t, set("intent.from.0.id", foreignToken)) }),
 			}},
 		{ID: "terms-rate", early: true, Section: "2.5", Fix: price, needs: aRate,
 			Title: "An order at another rate than that of -amount and -tokens is rejected; this assumes that the game has one fixed rate.",
 			Inputs: []Input{
-				{Name: "mint-double", Title: "a mint to twice the tokens", Level: Must, run: func(t *trial) { mint(t, set(token, number(2*t.target.Tokens))) }},
-				{Name: "mint-outputs-twice", Title: "a mint that lists its tokens twice", Level: Must, run: func(t *trial) {
-					one := entry("ERC20", t.target.Token, number(t.target.Tokens))
-					mint(t, set("intent.to", list{one, one}))
-				}},
-				{Name: "burn-outputs-twice", Title: "a burn that lists its asset twice", Level: Must, run: func(t *trial) {
-					one := entry("asset", t.asset, t.times(1))
-					burn(t, set("intent.to", list{one, one}))
-				}},
-				{Name: "mint-one-token-more", Title: "a mint to one more of the tokens", Level: Must, run: func(t *trial) { mint(t, set(token, number(t.target.Tokens+1))) }},
-				{Name: "mint-tokens-2-32", Title: "a mint to 2^32 more of the tokens, which is the right number in 32 bits", Level: Must, run: func(t *trial) { mint(t, more(t, power(32, 0))) }},
-				{Name: "mint-tokens-2-64", Title: "a mint to 2^64 more of the tokens, which is the right number in 64 bits", Level: Must, run: func(t *trial) { mint(t, more(t, power(64, 0))) }},
-				{Name: "mint-tokens-2-256", Title: "a mint to 2^256 more of the tokens, which is the right number in 256 bits", Level: Must, run: func(t *trial) { mint(t, more(t, power(256, 0))) }},
-				{Name: "mint-tokens-smallest-unit", Title: "a mint to 10^18 times the tokens, as if they were counted in their smallest unit", Level: Must, run: func(t *trial) {
+				must("mint-double", "a mint to twice the tokens", func(t *trial) { mint(t, set(token, number(2*t.target.Tokens))) }),
+				must("mint-outputs-twice", "a mint that lists its tokens twice", func(t *trial) { mint(t, listedTwice) }),
+				must("burn-outputs-twice", "a burn that lists its asset twice", func(t *trial) { burn(t, listedTwice) }),
+				must("mint-one-token-more", "a mint to one more of the tokens", func(t *trial) { mint(t, set(token, number(t.target.Tokens+1))) }),
+				must("mint-tokens-2-32", "a mint to 2^32 more of the tokens, which is the right number in 32 bits", func(t *trial) { mint(t, more(t, power(32, 0))) }),
+				must("mint-tokens-2-64", "a mint to 2^64 more of the tokens, which is the right number in 64 bits", func(t *trial) { mint(t, more(t, power(64, 0))) }),
+				must("mint-tokens-2-256", "a mint to 2^256 more of the tokens, which is the right number in 256 bits", func(t *trial) { mint(t, more(t, power(256, 0))) }),
+				must("mint-tokens-smallest-unit", "a mint to 10^18 times the tokens, as if they were counted in their smallest unit", func(t *trial) {
 					mint(t, set(token, raw(number(t.target.Tokens).String()+strings.Repeat("0", 18))))
-				}},
-				{Name: "mint-half", Title: "a mint for half the price", Level: Must, run: func(t *trial) {
+				}),
+				must("mint-half", "a mint for half the price", func(t *trial) {
 					t.rejects(half(t.mint(), asset, t.target.Amount, token, t.target.Tokens))
-				}},
-				{Name: "burn-double", Title: "a burn to twice the asset", Level: Must, run: func(t *trial) { burn(t, set(token, t.times(2))) }},
-				{Name: "burn-half", Title: "a burn of half the tokens", Level: Must, run: func(t *trial) {
+				}),
+				must("burn-double", "a burn to twice the asset", func(t *trial) { burn(t, set(token, t.times(2))) }),
+				must("burn-half", "a burn of half the tokens", func(t *trial) {
 					t.rejects(half(t.burn(), asset, t.target.BurnTokens, token, t.target.Amount))
-				}},
-				{Name: "burn-one-token-less", Title: "a burn to twice the asset, of one less than twice the tokens", Level: Must, run: func(t *trial) {
+				}),
+				must("burn-one-token-less", "a burn to twice the asset, of one less than twice the tokens", func(t *trial) {
 					t.rejects(t.burn().bent(set(asset, number(2*t.target.BurnTokens-1)), set(token, t.times(2))))
-				}},
-				{Name: "burn-one-more", Title: "a burn to one more of the asset", Level: Must, run: func(t *trial) { burn(t, set(token, number(t.target.Amount+1))) }},
-				{Name: "burn-item-more", Title: "a burn to another asset as well", Level: Must, run: func(t *trial) {
+				}),
+				must("burn-one-more", "a burn to one more of the asset", func(t *trial) { burn(t, set(token, number(t.target.Amount+1))) }),
+				must("burn-item-more", "a burn to another asset as well", func(t *trial) {
 					for _, id := range slices.Sorted(maps.Keys(t.before.assets)) {
 						if id != t.asset && !t.judge.drifts(id) {
-							burn(t, set("intent.to", list{entry("asset", t.asset, t.times(1)), entry("asset", id, number(1))}))
+							burn(t, set("intent.to", two(t.asset, t.times(1), id, number(1))))
 						}
 					}
-				}},
-				{Name: "burn-nothing-more", Title: "a burn to an asset that the game does not have as well", Level: Must, run: func(t *trial) {
-					burn(t, set("intent.to", list{entry("asset", t.asset, t.times(1)), entry("asset", "item_of_nobody", number(1))}))
-				}},
-				{Name: "mint-one-less", Title: "a mint for one less of the asset", Level: Must, run: func(t *trial) {
+				}),
+				must("burn-nothing-more", "a burn to an asset that the game does not have as well", func(t *trial) {
+					burn(t, set("intent.to", two(t.asset, t.times(1), "item_of_nobody", number(1))))
+				}),
+				must("mint-one-less", "a mint for one less of the asset", func(t *trial) {
 					if t.target.Amount == 1 {
 						t.skip("an order moves only one of the asset (-amount)")
 					}
 					mint(t, set(asset, number(t.target.Amount-1)))
-				}},
+				}),
 			}},
 	}
 }

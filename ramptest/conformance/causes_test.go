@@ -370,6 +370,7 @@ func TestTheCaseThatStopsTheServerIsFound(t *testing.T) {
 			if bytes.Contains(body, []byte("item_of_nobody")) && !(outside && killed.Swap(true)) {
 				dead.Store(true)
 			}
+			time.Sleep(time.Millisecond) // so that other cases are being tried when it stops
 			if dead.Load() {
 				panic(http.ErrAbortHandler)
 			}
@@ -381,7 +382,7 @@ func TestTheCaseThatStopsTheServerIsFound(t *testing.T) {
 			}
 			s.target.Timeout = 10 * time.Second
 			judge := newJudge(t, s)
-			cases := []conformance.Case{caseOf(t, "mint-succeeds"), caseOf(t, "mint-again"), caseOf(t, "intent-unknown-asset"), caseOf(t, "sign-v"), caseOf(t, "mint-several")}
+			cases := []conformance.Case{caseOf(t, "intent-unknown-asset"), caseOf(t, "mint-succeeds"), caseOf(t, "mint-again"), caseOf(t, "sign-v"), caseOf(t, "mint-several")}
 			verdicts := judge.Run(t.Context(), cases, 3, nil)
 			require.Len(t, verdicts, 5)
 			if outside {
@@ -391,7 +392,7 @@ func TestTheCaseThatStopsTheServerIsFound(t *testing.T) {
 			require.NoError(t, judge.Err(), name)
 			assert.Equal(t, []string{"intent-unknown-asset"}, outcomes(verdicts, conformance.Failed))
 			assert.Len(t, outcomes(verdicts, conformance.Passed), 4)
-			assert.Contains(t, verdicts[2].Note, "it crashed, or it hangs")
+			assert.Contains(t, verdicts[0].Note, "it crashed, or it hangs")
 		})
 	}
 }

@@ -32,7 +32,7 @@ type Case struct {
 	ID      string  // stable, in lower case with hyphens
 	Subject string  // what the case is about, in one word
 	Title   string  // what a correct server does, in one sentence
-	Level   Level   // the strongest level of its inputs
+	Level   Level   // the strongest level of its inputs; MUST unless a case says otherwise
 	Section string  // the section of the interface that the case follows or protects
 	Fix     string  // what to do if the case fails, in one sentence
 	Inputs  []Input // what a family tries, each with a new player; none for a case that is no family
@@ -125,6 +125,7 @@ func Cases() []Case {
 					c.Level = in.Level
 				}
 			}
+			c.Level = cmp.Or(c.Level, Must)
 			all = append(all, c)
 		}
 	}

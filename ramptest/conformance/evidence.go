@@ -44,9 +44,7 @@ func (e *evidence) sends(o order) {
 	const most = 64
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.sent = append(e.sent, o); len(e.sent) > most {
-		e.sent = e.sent[1:]
-	}
+	e.sent = append(e.sent[max(0, len(e.sent)+1-most):], o)
 }
 
 func (e *evidence) latest() []order {

@@ -347,6 +347,14 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		effect = settled(intent, d == ramp.Mint) // nothing
 	case g.is("grants at validate") && d == ramp.Burn:
 		effect = flipped(intent, false)
+	case g.is("keeps the fee of large mints") && d == ramp.Mint && state == "failure" && r.Intent.FeeRate == "2001":
+		effect = func() (ramp.Effect, error) {
+			e, err := settled(intent, false)()
+			if n := e.Assets[0].Amount; n.Cmp(ramp.NewAmount(1000)) > 0 {
+				e.Assets[0].Amount, err = n.Add(ramp.NewAmount(-1))
+			}
+			return e, err
+		}
 	case g.is("grants what failed") && d == ramp.Burn:
 		effect = settled(intent, true)
 	}

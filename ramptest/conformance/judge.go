@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -31,13 +30,13 @@ type Judge struct {
 	players
 	evidence
 
+	flight  sync.Map // the IDs of the cases that are being tried
 	mu      sync.Mutex
-	turn    sync.Cond       // locks mu; signals that a case has ended
-	running int             // the number of cases that are being tried
-	alone   bool            // one of them must run alone: it restarts the server or sends what may crash it
-	limited int             // how many cases in a row ended by a rate limit
-	flight  map[string]bool // the cases that are being tried, by ID
-	gone    error           // why nothing more can be tried
+	turn    sync.Cond // locks mu; signals that a case has ended
+	running int       // the number of cases that are being tried
+	alone   bool      // one of them must run alone: it restarts the server or sends what may crash it
+	limited int       // how many cases in a row ended by a rate limit
+	gone    error     // why nothing more can be tried
 }
 
 // Close closes idle connections.
@@ -61,14 +60,13 @@ func (j *Judge) Err() error {
 func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(Verdict)) []Verdict {
 	type job struct{ c, input int }
 	var (
-		mu       sync.Mutex
-		wait     sync.WaitGroup
-		next     = make(chan job)
-		tried    = make([][]InputVerdict, len(cases))
-		missing  = make([]int, len(cases))
-		verdicts = make([]*Verdict, len(cases))
+		mu                 sync.Mutex
+		tried              = make([][]InputVerdict, len(cases))
+		missing            = make([]int, len(cases))
+		verdicts           = make([]*Verdict, len(cases))
+		first, rest, alone []job // alone: one after the other, when the rest is done
+		again              []job // what to try alone after a restart, because the server stopped answering
 	)
-	var again []job // what to try alone after a restart, because the server stopped answering
 	revives := j.target.Restart != nil
 	try := func(at job) {
 		c := cases[at.c]
@@ -92,54 +90,52 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 			done(all)
 		}
 	}
-	var rest, alone []job // alone: one after the other, when the rest is done
+	run := func(jobs []job, parallel int) {
+		next := make(chan job)
+		var wait sync.WaitGroup
+		for range max(1, parallel) {
+			wait.Go(func() {
+				for at := range next {
+					try(at)
+				}
+			})
+		}
+		for _, at := range jobs {
+			next <- at
+		}
+		close(next)
+		wait.Wait()
+	}
 	for i, c := range cases {
 		n := len(c.tries())
 		tried[i], missing[i] = make([]InputVerdict, n), n
+		jobs := &rest
+		if c.first {
+			jobs = &first
+		} else if c.alone || c.last {
+			jobs = &alone
+		}
 		for k := range n {
-			switch {
-			case c.first:
-				try(job{i, k})
-			case c.alone || c.last:
-				alone = append(alone, job{i, k})
-			default:
-				rest = append(rest, job{i, k})
-			}
-		}
-		if c.first && verdicts[i] != nil && verdicts[i].Outcome == Failed {
-			parallel = 1
+			*jobs = append(*jobs, job{i, k})
 		}
 	}
-	for range max(1, parallel) {
-		wait.Go(func() {
-			for at := range next {
-				try(at)
-			}
-		})
+	run(first, 1)
+	if slices.ContainsFunc(first, func(at job) bool { v := verdicts[at.c]; return v != nil && v.Outcome == Failed }) {
+		parallel = 1
 	}
-	for _, at := range rest {
-		next <- at
-	}
-	close(next)
-	wait.Wait()
-	for _, at := range alone {
-		try(at)
-	}
+	run(rest, parallel)
+	run(alone, 1)
 	const most = 5 // restarts
 	var gone *goneError
 	for restarts := 0; len(again) > 0; restarts++ {
 		errors.As(j.Err(), &gone)
-		if revives = restarts < most && j.revive(ctx); revives {
-			parallel = 1
-		}
+		revives = restarts < most && j.revive(ctx)
 		jobs := again
 		again = nil
 		slices.SortStableFunc(jobs, func(a, b job) int {
 			return cmp.Compare(fmt.Sprint(!gone.suspects(cases[a.c])), fmt.Sprint(!gone.suspects(cases[b.c])))
 		})
-		for _, at := range jobs {
-			try(at)
-		}
+		run(jobs, 1)
 	}
 	if revives && j.crashed.Load() && j.Err() != nil {
 		j.revive(ctx) // nothing was left to try
@@ -195,7 +191,7 @@ func (j *Judge) try(ctx context.Context, c Case, in Input, alone bool) InputVerd
 	j.enter(alone)
 	defer j.leave()
 	v := InputVerdict{Input: in, Level: in.Level}
-	waits := j.waits(in.after)
+	waits := j.waits(in.after...)
 	switch opened, known := j.opening[c.ID]; {
 	case known && (in.Name == "" || in.Name == opened.Case.Inputs[0].Name): // which the opening has tried
 		v = opened.InputVerdict
@@ -267,8 +263,8 @@ func (j *Judge) tried(ctx context.Context, c Case, in Input) (InputVerdict, *fin
 
 func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *finding) {
 	began := time.Now()
-	j.fly(c, true)
-	defer j.fly(c, false)
+	j.flight.Store(c.ID, true)
+	defer j.flight.Delete(c.ID)
 	t := j.trial(ctx, in)
 	t.name = strings.TrimSuffix(c.ID+"/"+in.Name, "/")
 	defer j.release(t)
@@ -352,17 +348,6 @@ func (j *Judge) verdict(c Case, in Input, err error) InputVerdict {
 	return v
 }
 
-// fly records that the attempt at a case begins or ends.
-func (j *Judge) fly(c Case, begins bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if begins {
-		j.flight[c.ID] = true
-	} else {
-		delete(j.flight, c.ID)
-	}
-}
-
 // left reports whether the server stopped answering while other cases than c were being
 // tried, so that it is unknown which of them crashed it.
 func (j *Judge) left(c Case) bool {
@@ -422,12 +407,14 @@ func (j *Judge) lookFor(ctx context.Context, c Case, player ramp.Session, layer 
 			wait *= 2
 		}
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.gone == nil {
-		j.flight[c.ID] = true
-		j.gone = &goneError{slices.Sorted(maps.Keys(j.flight))}
-	}
+	gone := &goneError{[]string{c.ID}}
+	j.flight.Range(func(id, _ any) bool {
+		gone.flight = append(gone.flight, id.(string))
+		return true
+	})
+	slices.Sort(gone.flight)
+	gone.flight = slices.Compact(gone.flight)
+	j.stop(gone)
 }
 
 // answers reports whether the server answers at all, even with a rejection. The call is
@@ -444,10 +431,4 @@ func (j *Judge) answers(ctx context.Context, player ramp.Session) bool {
 // server.
 func isUnavailable(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
-}
-
-// endedOrder is an order and the status of its result, which was confirmed.
-type endedOrder struct {
-	order  order
-	status string
 }

@@ -12,10 +12,11 @@ import (
 // breaker, a limit of the framework or a proxy: HTTP 429, 502, 503 or 504 without the
 // envelope.
 type layers struct {
-	mu       sync.Mutex
-	statuses map[int]int // calls by status
-	first    string      // the first such call
-	asked    int         // results that the handler had answered with HTTP 500 by then
+	mu     sync.Mutex
+	calls  int    // how many it answered
+	status int    // of the first one
+	first  string // what that asked for
+	asked  int    // results that the handler had answered with HTTP 500 by then
 }
 
 // errLayer means that a case proves nothing, because something before the handler answered.
@@ -31,15 +32,13 @@ func (l *layers) answered(t *trial, c call, a answer) {
 	defer l.mu.Unlock()
 	switch {
 	case isLayer(a):
-		if l.statuses == nil {
-			l.statuses = make(map[int]int)
-			l.first = c.method + " " + c.path
+		if l.calls++; l.calls == 1 {
+			l.first, l.status = c.method+" "+c.path, a.status
 		}
-		l.statuses[a.status]++
 		if a.status != http.StatusTooManyRequests { // which is repeated
 			t.ledger.layered.Store(true)
 		}
-	case a.status == http.StatusInternalServerError && l.statuses == nil:
+	case a.status == http.StatusInternalServerError && l.calls == 0:
 		l.asked++
 	}
 }
@@ -48,19 +47,12 @@ func (l *layers) answered(t *trial, c call, a answer) {
 func (l *layers) finding() *finding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.statuses) == 0 {
+	if l.calls == 0 {
 		return nil
 	}
-	status, all := 0, 0
-	for s, n := range l.statuses {
-		all += n
-		if n > l.statuses[status] || n == l.statuses[status] && s > status {
-			status = s
-		}
-	}
 	f := &finding{want: "an answer of the handler, with the envelope", saw: fmt.Sprintf(
-		"something before the handler answered HTTP %d to %d calls, first to %s; the service never delivers such a result again", status, all, l.first)}
-	if l.asked > 0 && status != http.StatusTooManyRequests {
+		"something before the handler answered HTTP %d to %d calls, first to %s; the service never delivers such a result again", l.status, l.calls, l.first)}
+	if l.asked > 0 && l.status != http.StatusTooManyRequests {
 		f.note = fmt.Sprintf("before the first of them, the handler had answered %d calls with HTTP 500, which is right for a result that it cannot take yet: "+
 			"if it is a circuit breaker, it must not count those", l.asked)
 	}

@@ -7,12 +7,12 @@ import "sync/atomic"
 type learned struct {
 	opening map[string]Verdict // the verdicts of the abilities, by case ID
 	known   known              // the faults that they found
-	ended   []endedOrder       // the orders that they ended, whose results come again at the end
+	ended   []lateOrder        // the orders that they ended, whose results come again at the end
 	logs    atomic.Int32       // the form of logs that the server reads; see logForms
 }
 
 // waits returns the first of some abilities that is broken, or "".
-func (l *learned) waits(abilities []string) string {
+func (l *learned) waits(abilities ...string) string {
 	for _, id := range abilities {
 		if root := l.known.broken[id]; root != "" {
 			return root
@@ -24,24 +24,19 @@ func (l *learned) waits(abilities []string) string {
 // learn remembers how an ability fails. It returns the ability at the root, which is an
 // earlier one if that fails in the same way, and whether something new was learned.
 func (l *learned) learn(c Case, f *finding, amount int64) (root string, more bool) {
-	root = c.ID
-	if _, main := f.off[f.asset]; main || f.off == nil {
-		defer func() { // what happens to other assets only is expected from then on, and hides nothing
-			if l.known.broken[c.ID] == "" {
-				l.known.broken[c.ID] = root
-			}
-		}()
-	}
-	if f.confusing != "" {
+	switch root = c.ID; {
+	case f.confusing != "":
 		more = !l.known.confusing[f.confusing]
 		l.known.confusing[f.confusing] = true
-		return root, more
+	case c.ID == "result-log": // the others are judged with logs in another form
+	case f.off == nil:
+		root, more = l.known.answer(c, f)
+	default:
+		root, more = l.known.balance(c, f, amount)
 	}
-	if c.ID == "result-log" { // the others are judged with logs in another form
-		return root, false
+	// What happens to other assets only is expected from then on, and hides nothing.
+	if _, main := f.off[f.asset]; (main || f.off == nil) && l.known.broken[c.ID] == "" {
+		l.known.broken[c.ID] = root
 	}
-	if f.off == nil {
-		return l.known.answer(c, f)
-	}
-	return l.known.balance(c, f, amount)
+	return root, more
 }

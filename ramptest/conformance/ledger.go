@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"cmp"
+	"maps"
 	"math/big"
 	"strings"
 	"sync"
@@ -33,12 +34,12 @@ const (
 
 // ledger records what the server agreed to in a trial. It is safe for concurrent use.
 type ledger struct {
-	layered atomic.Bool // something before the handler answered a call
+	layered atomic.Bool  // something before the handler answered a call
+	last    atomic.Value // when the last call that may have an effect ended, a [time.Time]
 
 	mu     sync.Mutex
 	events []event
 	orders map[string]*record // by uuid
-	last   time.Time          // when the last call that may have an effect ended
 }
 
 // record is what a trial knows of an order.
@@ -70,16 +71,11 @@ func (l *ledger) known(o order) record {
 }
 
 // called records that a call that may have an effect has ended.
-func (l *ledger) called() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.last = time.Now()
-}
+func (l *ledger) called() { l.last.Store(time.Now()) }
 
 func (l *ledger) lastCall() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.last
+	last, _ := l.last.Load().(time.Time)
+	return last
 }
 
 // uuid returns the text of the uuid of an order, or "".
@@ -144,16 +140,11 @@ func (l *ledger) repeats(o order, sig string) bool {
 }
 
 func kindOf(o order, status string) eventKind {
-	switch burn := o.burns(); {
-	case burn && status == success:
-		return burnSucceeded
-	case burn:
-		return burnFailed
-	case status == success:
-		return mintSucceeded
-	default:
-		return mintFailed
+	kinds := map[string]eventKind{success: mintSucceeded, failure: mintFailed}
+	if o.burns() {
+		kinds = map[string]eventKind{success: burnSucceeded, failure: burnFailed}
 	}
+	return kinds[status]
 }
 
 // statusOf reads the outcome of a result in any form of its status.
@@ -230,12 +221,9 @@ func (l *ledger) lastKind(s ramp.Session) eventKind {
 
 // assets returns the sums of the game assets that an order is about.
 func (o order) assets() map[string]*big.Rat {
-	side := "from"
-	if o.burns() {
-		side = "to"
-	}
 	sums := make(difference)
-	entries, _ := o.body.at("intent." + side).(list)
+	side, _ := o.body.sides()
+	entries, _ := o.body.at(side).(list)
 	for _, e := range entries {
 		entry, _ := e.(object)
 		id, _ := entry["id"].(string)
@@ -266,15 +254,7 @@ func (d difference) of(id string) *big.Rat {
 }
 
 func (d difference) equal(other difference) bool {
-	if len(d) != len(other) {
-		return false
-	}
-	for id, r := range d {
-		if r.Cmp(other.of(id)) != 0 {
-			return false
-		}
-	}
-	return true
+	return maps.EqualFunc(d, other, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 })
 }
 
 // fault is the effect of a broken ability on balances.

@@ -87,6 +87,11 @@ func entry(kind, id string, amount any) object {
 	return object{"type": kind, "id": id, "amount": amount}
 }
 
+// two returns entries of two assets.
+func two(id string, amount any, other string, more any) list {
+	return list{entry("asset", id, amount), entry("asset", other, more)}
+}
+
 // order is a mint or a burn as the service requests it.
 type order struct {
 	owner         ramp.Session
@@ -101,12 +106,29 @@ func (o order) burns() bool { return o.body.burns() }
 // burns reports whether the type of a validate body is that of a burn.
 func (o object) burns() bool { return o.at("intent.type") == "disassemble" }
 
+// sides returns the paths of the game's assets and of the tokens in a validate body.
+func (o object) sides() (assets, tokens string) {
+	if o.burns() {
+		return "intent.to", "intent.from"
+	}
+	return "intent.from", "intent.to"
+}
+
 // bent returns a changed copy of an order.
 func (o order) bent(edits ...edit) order {
 	for _, e := range edits {
 		o.body = e(o.body)
 	}
 	return o
+}
+
+// otherEnd returns a text with another digit at its end.
+func otherEnd(text string) string {
+	before, found := strings.CutSuffix(text, "0")
+	if found {
+		return before + "1"
+	}
+	return text[:len(text)-1] + "0"
 }
 
 // The statuses of a receipt (interface 3).
@@ -129,13 +151,8 @@ func (o order) result(status string) object {
 			giver, taker = taker, giver
 		}
 		wei := new(big.Rat).Mul(tokens, new(big.Rat).SetInt64(1e18))
-		logs = list{object{
-			"address": o.token,
-			"topics":  list{crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")).Hex(), giver.Hex(), taker.Hex()},
-			"data":    fmt.Sprintf("0x%064x", new(big.Int).Quo(wei.Num(), wei.Denom())), "blockNumber": "0x10",
-			"transactionHash": tx, "transactionIndex": "0x0", "blockHash": block,
-			"blockTimestamp": number(0), "logIndex": "0x0", "removed": false,
-		}}
+		topics := list{crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")).Hex(), giver.Hex(), taker.Hex()}
+		logs = list{logOf(tx, block, o.token, topics, fmt.Sprintf("0x%064x", new(big.Int).Quo(wei.Num(), wei.Denom())))}
 	}
 	intent := o.body.at("intent").(object)
 	return o.readable(object{
@@ -148,6 +165,14 @@ func (o order) result(status string) object {
 		},
 		"intent": intent.with("fee_rate", number(0)).with("actual", show(tokens)),
 	})
+}
+
+// logOf returns a log of a transaction in a block.
+func logOf(tx, block, address any, topics list, data string) object {
+	return object{
+		"address": address, "topics": topics, "data": data, "blockNumber": "0x10", "blockHash": block, "blockTimestamp": number(0),
+		"transactionHash": tx, "transactionIndex": "0x0", "logIndex": "0x0", "removed": false,
+	}
 }
 
 // hashOf returns the hash of the transaction of an order.
@@ -185,11 +210,8 @@ func (o order) readable(result object) object {
 
 // tokens returns how many tokens an order is about, or 1 if its intent does not say.
 func (o order) tokens() *big.Rat {
-	side := "to"
-	if o.burns() {
-		side = "from"
-	}
-	if entries, _ := o.body.at("intent." + side).(list); len(entries) > 0 {
+	_, side := o.body.sides()
+	if entries, _ := o.body.at(side).(list); len(entries) > 0 {
 		text, _ := entries[0].(object)["amount"].(json.Number)
 		if amount, err := ramp.ParseAmount(text.String()); err == nil {
 			return amount.Rat()

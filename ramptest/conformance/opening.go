@@ -52,22 +52,17 @@ func unknown() known {
 // works. Ready also measures how long effects take, and which assets move without an
 // order.
 func (j *Judge) Ready(ctx context.Context) error {
+	nothing := func(err error) error { return fmt.Errorf("conformance: nothing to judge: %w", err) }
 	clear(j.opening)
 	j.known = unknown()
 	j.logs.Store(0)
 	if err := j.begin(ctx); err != nil {
-		return fmt.Errorf("conformance: nothing to judge: %w", j.whyLayered(err))
+		return nothing(j.whyLayered(err))
 	}
-	cases := map[string]Case{}
-	for _, c := range Cases() {
-		cases[c.ID] = c
-	}
+	cases := Cases()
 	for _, id := range abilities {
-		c, ok := cases[id]
-		if !ok {
-			panic("conformance: no such case: " + id) // a bug in abilities
-		}
-		v := c.verdict(InputVerdict{Outcome: Unproven, Until: j.waits(c.after)})
+		c := cases[slices.IndexFunc(cases, func(c Case) bool { return c.ID == id })]
+		v := c.verdict(InputVerdict{Outcome: Unproven, Until: j.waits(c.after...)})
 		if v.Until == "" {
 			v = j.ask(ctx, c)
 		}
@@ -75,7 +70,7 @@ func (j *Judge) Ready(ctx context.Context) error {
 			if v.Call != nil {
 				err = fmt.Errorf("%w; it stopped after %s %s, and its log says why", err, v.Call.Method, v.Call.Path)
 			}
-			return fmt.Errorf("conformance: nothing to judge: %w", err)
+			return nothing(err)
 		}
 		if v.Outcome == Unproven {
 			j.known.broken[id] = v.Until
@@ -84,7 +79,7 @@ func (j *Judge) Ready(ctx context.Context) error {
 	}
 	j.leaveOpen(ctx)
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("conformance: nothing to judge: %w", err)
+		return nothing(err)
 	}
 	return nil
 }
@@ -223,17 +218,14 @@ func (j *Judge) beginPlainly(ctx context.Context) (approved bool, err error) {
 	t := j.trial(ctx, Input{})
 	defer j.release(t)
 	t.begin()
-	if f, ok := t.err.(*finding); ok && f.call != nil {
-		return false, fmt.Errorf("%s %s: %w%s", f.call.Method, f.call.URL, f, whyNoAssets(f))
+	if t.err != nil {
+		return false, named(t.err, whyNoAssets)
 	}
 	o := t.plain()
 	signer, err := t.firstMint(o)
 	approved = t.ledger.known(o).approved
-	if f, ok := err.(*finding); ok && f.call != nil {
-		return approved, fmt.Errorf("%s %s: %w", f.call.Method, f.call.URL, f)
-	}
 	if err != nil {
-		return approved, err
+		return approved, named(err, func(*finding) string { return "" })
 	}
 	if t.err == nil && signer != (common.Address{}) && signer != t.target.Validator {
 		// A second mint tells a wrong key, which signs again, from a wrong digest,
@@ -245,6 +237,14 @@ func (j *Judge) beginPlainly(ctx context.Context) (approved bool, err error) {
 		}
 	}
 	return approved, t.err
+}
+
+// named adds the call to an error of the opening, and an explanation.
+func named(err error, why func(*finding) string) error {
+	if f, ok := err.(*finding); ok && f.call != nil {
+		return fmt.Errorf("%s %s: %w%s", f.call.Method, f.call.URL, f, why(f))
+	}
+	return err
 }
 
 // firstMint has a plain mint approved and ends it as failed. It returns the signer of the
@@ -261,10 +261,8 @@ func (t *trial) firstMint(o order) (signer common.Address, err error) {
 	if t.err != nil {
 		return signer, t.err
 	}
-	var data approval
-	if decode(a.envelope["data"], &data) {
-		signer, _ = signerOf(o, data)
-	}
+	data, _ := a.approval()
+	signer, _ = signerOf(o, data.ValidatorSig) // zero if there is none
 	a = t.report(o, o.result(failure))
 	switch strange := t.strange(a); {
 	case a.err != nil && !errors.Is(a.err, errBusy) && t.judge.answers(t.ctx, t.player):
@@ -373,10 +371,7 @@ func (t *trial) whyRejected(o order, a answer) string {
 	causes := slices.Concat([]cause{wrongPath, wrongKey, changedBody, limitedBody}, otherCauses, []cause{wrongToken, ownFault})
 	keyIsRight := false
 	if a.envelope != nil {
-		body := o.body.bytes()
-		header := t.signed(o.owner, body)
-		unsigned(t, header, body)
-		b := t.post(t.target.ValidatePath, header, body)
+		b := atValidate.send(t, o, o.body, unsigned)
 		keyIsRight = b.err == nil && b.envelope != nil && (b.status != a.status || b.code() != a.code())
 	}
 	causes = slices.DeleteFunc(causes, func(c cause) bool { return strings.HasPrefix(c.text, "the item ID") && ascii(t.asset) })

@@ -140,27 +140,31 @@ const mostAmount = 100_000_000 // a player owns 20 times as much, which is less 
 // New returns a judge of the target. It makes no calls.
 func New(target Target) (*Judge, error) {
 	base, err := url.Parse(target.URL)
+	amounts, wrong := []int64{target.Amount, target.Tokens, target.BurnTokens}, ""
 	switch {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
-		return nil, errors.New("conformance: Target.URL (-url) must be an http or https URL with its scheme and a host, such as http://127.0.0.1:8080")
+		wrong = "URL (-url) must be an http or https URL with its scheme and a host, such as http://127.0.0.1:8080"
 	case strings.ContainsAny(target.URL, "?#"):
-		return nil, errors.New("conformance: Target.URL (-url) must have no query and no fragment, because paths are appended to it")
+		wrong = "URL (-url) must have no query and no fragment, because paths are appended to it"
 	case base.User != nil:
-		return nil, errors.New("conformance: Target.URL (-url) must not contain a user name or a password")
+		wrong = "URL (-url) must not contain a user name or a password"
 	case !target.AllowRemote && !IsLoopback(base.Hostname()):
-		return nil, errors.New("conformance: Target.URL (-url) is not a loopback address, and AllowRemote (-allow-remote) is not set")
+		wrong = "URL (-url) is not a loopback address, and AllowRemote (-allow-remote) is not set"
 	case target.Key.IsZero():
-		return nil, errors.New("conformance: Target.Key (-key) is missing")
+		wrong = "Key (-key) is missing"
 	case target.Validator == common.Address{}:
-		return nil, errors.New("conformance: Target.Validator (-validator) is missing")
+		wrong = "Validator (-validator) is missing"
 	case target.Player == nil:
-		return nil, errors.New("conformance: Target.Player is missing")
-	case target.Amount < 0, target.Amount > mostAmount, target.Tokens < 0, target.Tokens > mostAmount, target.BurnTokens < 0, target.BurnTokens > mostAmount:
-		return nil, fmt.Errorf("conformance: Target.Amount (-amount), Tokens (-tokens) and BurnTokens (-burn-tokens) must be 1 to %d", mostAmount)
-	case target.Only != "" && target.Only != "mint" && target.Only != "burn":
-		return nil, errors.New("conformance: Target.Only (-only) must be mint or burn")
+		wrong = "Player is missing"
+	case slices.Min(amounts) < 0, slices.Max(amounts) > mostAmount:
+		wrong = fmt.Sprintf("Amount (-amount), Tokens (-tokens) and BurnTokens (-burn-tokens) must be 1 to %d", mostAmount)
+	case !slices.Contains([]string{"", "mint", "burn"}, target.Only):
+		wrong = "Only (-only) must be mint or burn"
 	case target.Asset != "" && target.Asset == target.Second:
-		return nil, errors.New("conformance: Target.Second (-second-asset) must be another asset than Target.Asset (-asset)")
+		wrong = "Second (-second-asset) must be another asset than Target.Asset (-asset)"
+	}
+	if wrong != "" {
+		return nil, errors.New("conformance: Target." + wrong)
 	}
 	for name, values := range target.Header {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
@@ -184,7 +188,7 @@ func New(target Target) (*Judge, error) {
 	}
 	target.given.uuid = target.UUID != nil
 	target.given.token, target.given.rate = target.Token != "", target.Amount != 0 && target.Tokens != 0
-	target.given.amount = target.Amount != 0 || target.Tokens != 0 || target.BurnTokens != 0
+	target.given.amount = slices.Max(amounts) > 0
 	target.Amount = cmp.Or(target.Amount, 2)
 	target.Tokens = cmp.Or(target.Tokens, max(1, target.Amount/2))
 	target.BurnTokens = cmp.Or(target.BurnTokens, target.Tokens)
@@ -199,7 +203,6 @@ func New(target Target) (*Judge, error) {
 		target:  target,
 		dial:    new(net.Dialer).DialContext,
 		learned: learned{opening: make(map[string]Verdict), known: unknown()},
-		flight:  make(map[string]bool),
 	}
 	j.turn.L = &j.mu
 	j.client = &http.Client{

@@ -262,18 +262,12 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	}
 	digest := randomDigest()
 	key, address := wallet(s)
-	if known := t.wallets[s.ID]; known != "" {
-		address = known
-	}
+	address = cmp.Or(t.wallets[s.ID], address)
 	if t.target.Wallet != nil {
 		address = cmp.Or(t.target.Wallet(s), address)
 	}
-	project := t.target.ProjectID
-	if project == "" {
-		project = "judge"
-	}
 	o := order{owner: s, token: t.target.Token, wallet: address, logs: int(t.judge.logs.Load()), body: object{
-		"user_sig": signedBy(key, digest), "user_address": address, "project_id": project,
+		"user_sig": signedBy(key, digest), "user_address": address, "project_id": cmp.Or(t.target.ProjectID, "judge"),
 		"digest": digest.String(), "uuid": id.String(), "intent": intent,
 	}}
 	t.ledger.asks(o)
@@ -306,11 +300,13 @@ func (t *trial) has(direction string) bool {
 }
 
 // plain returns a mint, or a burn for a game that only burns.
-func (t *trial) plain() order {
+func (t *trial) plain() order { return t.plainOf(t.player) }
+
+func (t *trial) plainOf(s ramp.Session) order {
 	if t.has("mint") {
-		return t.mint()
+		return t.mintOf(s)
 	}
-	return t.burn()
+	return t.burnOf(s)
 }
 
 // mint returns an order of the case's player that turns assets into tokens.
@@ -361,6 +357,9 @@ func (t *trial) confirm(o order, status string) {
 	t.confirmed(t.report(o, o.result(status)))
 }
 
+// tell reports the result of an order and requires an answer of any kind.
+func (t *trial) tell(o order, status string) { t.answered(t.report(o, o.result(status))) }
+
 // answered requires an answer of any kind.
 func (t *trial) answered(a answer) bool {
 	switch {
@@ -381,6 +380,13 @@ func (t *trial) approved(a answer) {
 	}
 }
 
+// strict requires the envelope of a success.
+func (t *trial) strict(a answer) {
+	if t.answered(a) && !a.strictly() {
+		t.mismatch(a, "HTTP 200 with success true and errorCode null")
+	}
+}
+
 // confirmed requires the confirmation of a result (interface 4.3, 6), or the answer that
 // the server is known to give instead.
 func (t *trial) confirmed(a answer) {
@@ -395,11 +401,13 @@ func (a answer) kind() eventKind {
 	return eventKind(kind)
 }
 
+const notRejected = "it was not rejected, which is for another case"
+
 // rejectedInForm requires the envelope of a failed check with any HTTP status (interface
 // 7.2). Only cases about the envelope use it; the others use rejected.
 func (t *trial) rejectedInForm(a answer) {
 	if a.succeeded() {
-		t.skip("it was not rejected, which is for another case")
+		t.skip(notRejected)
 	}
 	if t.answered(a) && !a.isRejection() {
 		t.mismatch(a, "success false, a string as errorCode and data null")
@@ -409,7 +417,7 @@ func (t *trial) rejectedInForm(a answer) {
 // rejected requires any answer but a success, because a framework or a JSON parser may
 // answer before the game does.
 func (t *trial) rejected(a answer) {
-	if t.answered(a) && a.succeeded() && !(a.call != nil && a.call.Path == t.target.ResultPath && t.judge.known.confusing[a.call.Path]) {
+	if t.either(a) && !(a.call != nil && a.call.Path == t.target.ResultPath && t.judge.known.confusing[a.call.Path]) {
 		t.mismatch(a, "a rejection")
 	}
 }
@@ -451,24 +459,17 @@ func (t *trial) several(n int, start func() order, others ...func() order) []ord
 // their amounts, so that one cannot be taken for another, unless the game approves one
 // amount only.
 func (t *trial) severalSizes() []order {
-	sizes := int64(0)
+	size := int64(0)
 	return t.several(3, func() order {
-		if sizes++; sizes == 1 || t.err != nil {
-			return t.mint()
-		}
-		return t.mint().bent(t.of(t.times(sizes)))
+		size++
+		return t.mint().bent(t.of(t.times(size)))
 	}, t.mint)
 }
 
-// atOnce validates orders at the same time and returns those that were approved. An
-// order without an answer may have been approved, so atOnce reports it as failed, after
-// which it must have no effect either way.
+// atOnce validates orders at the same time and returns those that were approved.
 func (t *trial) atOnce(orders []order) (approved []order) {
 	for i, a := range t.crowd(func(i int) answer { return t.validate(orders[i]) }) {
-		switch {
-		case a.err != nil && t.err == nil:
-			t.report(orders[i], orders[i].result(failure))
-		case t.either(a):
+		if t.approvedAtOnce(orders[i], a) {
 			approved = append(approved, orders[i])
 		}
 	}
