@@ -103,6 +103,23 @@ func command(t *testing.T, args ...string) (status int, out, errs string) {
 	return status, o.String(), e.String()
 }
 
+// ends runs a command that must end with a status, and returns what it wrote. What it wrote
+// to stderr begins with "stderr: ".
+func ends(t *testing.T, want int, args ...string) string {
+	t.Helper()
+	status, out, errs := command(t, args...)
+	require.Equal(t, want, status, out+errs)
+	if errs != "" {
+		out += "stderr: " + errs
+	}
+	return out
+}
+
+func (d *desktop) ends(t *testing.T, want int, args ...string) string {
+	t.Helper()
+	return ends(t, want, append([]string{args[0], "-at", d.API}, args[1:]...)...)
+}
+
 // onTerms are the flags of an order on terms of its own.
 func onTerms(args ...string) []string {
 	return append([]string{"trigger", args[0], "-session", "session-1=" + testToken, "-token", "0x00000000000000000000000000000000000070c3",
@@ -112,56 +129,42 @@ func onTerms(args ...string) []string {
 func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 	t.Parallel()
 	d := newDesktop(t, "-per-order")
-	status, out, errs := d.ramp(t, onTerms("mint", "-amount", "3", "-wait")...)
-	require.Equal(t, 0, status, errs)
+	out := d.ends(t, 0, onTerms("mint", "-amount", "3", "-wait")...)
 	assert.Regexp(t, `^[0-9a-f-]{36}  DONE  .*The game took 100 item_gold; alice received 3 tokens\.\n$`, out)
 	id := out[:36]
 
-	status, out, _ = d.ramp(t, "trigger", "burn", "-like", id[:8], "-wait", "-json")
-	require.Equal(t, 0, status)
+	out = d.ends(t, 0, "trigger", "burn", "-like", id[:8], "-wait", "-json")
 	var burned control.Order
 	require.NoError(t, json.Unmarshal([]byte(out), &burned))
 	assert.Equal(t, map[string]string{"item_gold": "50"}, burned.Moved)
 	assert.Equal(t, "3", burned.Amount)
 
-	status, out, _ = d.ramp(t, "trigger", "mint", "-like", id, "-fault", "transaction-fails", "-fault", "lost-answer=result", "-q")
-	require.Equal(t, 0, status)
+	out = d.ends(t, 0, "trigger", "mint", "-like", id, "-fault", "transaction-fails", "-fault", "lost-answer=result", "-q")
 	require.Len(t, out, 37, "-q prints the UUID only")
 	lost := out[:8]
-	status, _, _ = d.ramp(t, "advance", "6m")
-	assert.Equal(t, 0, status)
-	status, out, _ = d.ramp(t, "orders", lost, "-wait")
-	assert.Equal(t, 0, status)
+	d.ends(t, 0, "advance", "6m")
+	out = d.ends(t, 0, "orders", lost, "-wait")
 	assert.Contains(t, out, "mint 3 tokens of alice, transaction 0x")
 	assert.Contains(t, out, "result      "+lost+"  #2   200  success\n")
 	assert.Contains(t, out, "DONE  The transaction failed. The game gave back 100 item_gold.\n")
 
-	status, out, _ = d.ramp(t, "orders")
-	assert.Equal(t, 0, status)
+	out = d.ends(t, 0, "orders")
 	assert.Regexp(t, `(?m)^UUID +TIME +ORDER +PLAYER +BOOKS +STATE$`, out)
 	assert.Regexp(t, `(?m)^`+id[:8]+` +\d\d:\d\d:\d\d +mint 3 +alice +-100 item_gold +DONE  .*alice received 3 tokens\.$`, out)
-	status, out, _ = d.ramp(t, "orders", "-n", "1", "-json")
-	assert.Equal(t, 0, status)
-	assert.Contains(t, out, `"total":3`)
+	assert.Contains(t, d.ends(t, 0, "orders", "-n", "1", "-json"), `"total":3`)
 
-	status, out, _ = d.ramp(t, "resend", id)
-	assert.Equal(t, 0, status)
-	assert.Contains(t, out, "DONE")
+	assert.Contains(t, d.ends(t, 0, "resend", id), "DONE")
 }
 
 func TestTriggerReportsALossAndARejection(t *testing.T) {
 	t.Parallel()
 	d := newDesktop(t)
 	d.shop.keeps = true
-	status, out, _ := d.ramp(t, onTerms("mint", "-fault", "transaction-fails", "-wait")...)
-	assert.Equal(t, 1, status)
+	out := d.ends(t, 1, onTerms("mint", "-fault", "transaction-fails", "-wait")...)
 	assert.Regexp(t, `^[0-9a-f-]{36}  LOSS  .*did not give back 100 item_gold`, out)
-	status, out, _ = d.ramp(t, "orders")
-	assert.Equal(t, 1, status, "a list with a loss says so")
-	assert.Contains(t, out, "-100 item_gold")
-	status, _, errs := d.ramp(t, onTerms("mint", "-material", "item_gold=5000")...)
-	assert.Equal(t, 1, status)
-	assert.Contains(t, errs, `REJECTED the game rejected the call with HTTP 200 and "INVALID_BALANCE": the order takes`)
+	assert.Contains(t, d.ends(t, 1, "orders"), "-100 item_gold")
+	assert.Contains(t, d.ends(t, 1, onTerms("mint", "-material", "item_gold=5000")...),
+		`stderr: REJECTED the game rejected the call with HTTP 200 and "INVALID_BALANCE": the order takes`)
 }
 
 // What the emulator does on purpose is nobody's failure, and has a way on.
@@ -169,13 +172,10 @@ func TestALostAnswerIsNoFailure(t *testing.T) {
 	t.Parallel()
 	d := newDesktop(t)
 	for _, format := range []string{"-q", "-json"} {
-		status, out, errs := d.ramp(t, onTerms("mint", "-fault", "lost-answer=validate", format)...)
-		assert.Equal(t, 0, status)
-		assert.Contains(t, errs, "WAITING the answer was lost on purpose: start the same order again")
+		out := d.ends(t, 0, onTerms("mint", "-fault", "lost-answer=validate", format)...)
+		assert.Contains(t, out, "stderr: WAITING the answer was lost on purpose: start the same order again")
 		id := regexp.MustCompile("[0-9a-f-]{36}").FindString(out)
-		status, out, errs = d.ramp(t, "trigger", "mint", "-uuid", id, "-session", "session-1="+testToken, format)
-		assert.Equal(t, 0, status, errs)
-		assert.Contains(t, out, id)
+		assert.Contains(t, d.ends(t, 0, "trigger", "mint", "-uuid", id, "-session", "session-1="+testToken, format), id)
 	}
 }
 
@@ -195,27 +195,18 @@ func TestTriggerTakesThePageOfTheGame(t *testing.T) {
 	assert.Contains(t, out.String(), issued.UUID.String()+"  DONE")
 	t.Setenv("RAMP_ACCESS_TOKEN", testToken)
 	issued = ramp.Must(client.Initialize(t.Context(), request()))
-	status, said, problem := d.ramp(t, "trigger", "mint", "-uuid", issued.UUID.String(), "-session", "session-1")
-	assert.Equal(t, 0, status, problem)
-	assert.Contains(t, said, issued.UUID.String())
+	assert.Contains(t, d.ends(t, 0, "trigger", "mint", "-uuid", issued.UUID.String(), "-session", "session-1"), issued.UUID.String())
 }
 
 func TestAdvanceLetsTimePass(t *testing.T) {
 	t.Parallel()
 	d := newDesktop(t, "-speed", "0")
-	status, out, _ := d.ramp(t, onTerms("mint", "-fault", "lost-answer=result", "-wait")...)
-	assert.Equal(t, 1, status, "it is not done: the clock stands still")
+	out := d.ends(t, 1, onTerms("mint", "-fault", "lost-answer=result", "-wait")...) // it is not done: the clock stands still
 	assert.Contains(t, out, "The transaction waits for the next block. Next block at ")
-	status, out, _ = d.ramp(t, "advance", "1m")
-	assert.Equal(t, 0, status)
-	assert.Regexp(t, `(?s)^It is .*  result #1  the answer was lost on purpose\n$`, out)
-	_, out, _ = d.ramp(t, "orders")
-	assert.Regexp(t, `WAITING  .* lost.* Next attempt at [0-9:]+ \(2 of 20\)\.`, out)
-	status, out, _ = d.ramp(t, "advance", "5m", "-json")
-	assert.Equal(t, 0, status)
-	assert.Contains(t, out, `"status":200`)
-	status, _, _ = d.ramp(t, "resend", "0000")
-	assert.Equal(t, 2, status)
+	assert.Regexp(t, `(?s)^It is .*  result #1  the answer was lost on purpose\n$`, d.ends(t, 0, "advance", "1m"))
+	assert.Regexp(t, `WAITING  .* lost.* Next attempt at [0-9:]+ \(2 of 20\)\.`, d.ends(t, 0, "orders"))
+	assert.Contains(t, d.ends(t, 0, "advance", "5m", "-json"), `"status":200`)
+	d.ends(t, 2, "resend", "0000")
 }
 
 func TestCommandsFindTheEmulator(t *testing.T) {
@@ -223,18 +214,11 @@ func TestCommandsFindTheEmulator(t *testing.T) {
 	require.NotEmpty(t, d.ControlToken)
 	t.Setenv("RAMP_API_URL", d.API)
 	t.Setenv("RAMP_CONTROL_TOKEN", "")
-	status, _, errs := command(t, "orders")
-	assert.Equal(t, 2, status)
-	assert.Contains(t, errs, "token")
-	status, out, _ := command(t, "orders", "-at", d.API+"/?token="+url.QueryEscape(d.ControlToken))
-	assert.Equal(t, 0, status)
-	assert.Contains(t, out, "No orders yet")
+	assert.Contains(t, ends(t, 2, "orders"), "token")
+	assert.Contains(t, ends(t, 0, "orders", "-at", d.API+"/?token="+url.QueryEscape(d.ControlToken)), "No orders yet")
 	t.Setenv("RAMP_CONTROL_TOKEN", d.ControlToken)
-	status, _, _ = command(t, "orders")
-	assert.Equal(t, 0, status)
-	status, _, errs = command(t, "orders", "-at", "127.0.0.1:8090")
-	assert.Equal(t, 2, status)
-	assert.Contains(t, errs, "must be the address of an emulator")
+	ends(t, 0, "orders")
+	assert.Contains(t, ends(t, 2, "orders", "-at", "127.0.0.1:8090"), "must be the address of an emulator")
 
 	asked := make(chan string, 10)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -243,15 +227,12 @@ func TestCommandsFindTheEmulator(t *testing.T) {
 		_, _ = io.WriteString(w, `{}`)
 	}))
 	defer other.Close()
-	status, _, errs = command(t, append(onTerms("mint"), "-at", other.URL)...)
-	assert.Equal(t, 2, status)
-	assert.Equal(t, "ramp trigger: there is no emulator at "+other.URL+": start one with ramp emulate, or name it with -at\n", errs)
+	assert.Equal(t, "stderr: ramp trigger: there is no emulator at "+other.URL+": start one with ramp emulate, or name it with -at\n",
+		ends(t, 2, append(onTerms("mint"), "-at", other.URL)...))
 	assert.Equal(t, "/control", <-asked)
 	assert.Empty(t, asked, "what is no emulator is sent no access token")
 	other.Close()
-	status, _, errs = command(t, "advance", "1m", "-at", other.URL)
-	assert.Equal(t, 2, status)
-	assert.Contains(t, errs, "there is no emulator")
+	assert.Contains(t, ends(t, 2, "advance", "1m", "-at", other.URL), "there is no emulator")
 }
 
 func TestCommandsRejectWhatMakesNoSense(t *testing.T) {

@@ -21,8 +21,7 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	first, lines, stop := beginJSON(t, append(console, "-state", path, "-game", game, "-speed", "0")...)
 	drain(lines)
 	d.API = first.API
-	status, out, errs := d.ramp(t, onTerms("mint")...)
-	require.Equal(t, 0, status, errs)
+	out := d.ends(t, 0, onTerms("mint")...)
 	id := out[:36]
 	stop()
 	info := ramp.Must(os.Stat(path))
@@ -33,12 +32,8 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	second, lines, _ := beginJSON(t, append(console, "-state", path, "-game", game, "-speed", "0")...)
 	drain(lines)
 	d.API = second.API
-	status, out, _ = d.ramp(t, "advance", "1m")
-	assert.Equal(t, 0, status)
-	assert.Contains(t, out, "confirmed", "the result that was due is delivered")
-	status, out, _ = d.ramp(t, "orders", id[:8])
-	assert.Equal(t, 0, status)
-	assert.Contains(t, out, "The game took 100 item_gold")
+	assert.Contains(t, d.ends(t, 0, "advance", "1m"), "confirmed", "the result that was due is delivered")
+	assert.Contains(t, d.ends(t, 0, "orders", id[:8]), "The game took 100 item_gold")
 }
 
 func TestMadeKeysSurviveEvenAKill(t *testing.T) {
