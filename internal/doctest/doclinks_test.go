@@ -6,6 +6,7 @@ import (
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -48,57 +49,33 @@ func (all goPackages) add(folder string, file *ast.File) *goPackage {
 		}
 		p.imports[strings.TrimSuffix(name, "-go")] = at
 	}
-	for _, declaration := range file.Decls {
-		p.declare(declaration)
-	}
-	return p
-}
-
-func (p *goPackage) declare(declaration ast.Decl) {
-	switch d := declaration.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			p.names[d.Name.Name] = true
-			return
-		}
-		receiver := d.Recv.List[0].Type
-		if pointer, ok := receiver.(*ast.StarExpr); ok {
-			receiver = pointer.X
-		}
-		if generic, ok := receiver.(*ast.IndexExpr); ok {
-			receiver = generic.X
-		}
-		if name, ok := receiver.(*ast.Ident); ok {
-			p.names[name.Name+"."+d.Name.Name] = true
-		}
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch s := spec.(type) {
-			case *ast.TypeSpec:
-				p.names[s.Name.Name] = true
-				p.declareMembers(s)
-			case *ast.ValueSpec:
-				for _, name := range s.Names {
-					p.names[name.Name] = true
-				}
+	of := "" // the type whose members are visited
+	ast.Inspect(file, func(node ast.Node) bool {
+		var names []*ast.Ident
+		in := ""
+		switch n := node.(type) {
+		case *ast.FuncDecl:
+			names = []*ast.Ident{n.Name}
+			if n.Recv != nil {
+				in, _, _ = strings.Cut(strings.TrimPrefix(types.ExprString(n.Recv.List[0].Type), "*"), "[")
 			}
+		case *ast.TypeSpec:
+			of = n.Name.Name
+			p.names[of] = true
+			return true
+		case *ast.ValueSpec:
+			names = n.Names
+		case *ast.Field:
+			names, in = n.Names, of
+		default:
+			return true
 		}
-	}
-}
-
-func (p *goPackage) declareMembers(s *ast.TypeSpec) {
-	var members []*ast.Field
-	switch t := s.Type.(type) {
-	case *ast.StructType:
-		members = t.Fields.List
-	case *ast.InterfaceType:
-		members = t.Methods.List
-	}
-	for _, member := range members {
-		for _, name := range member.Names {
-			p.names[s.Name.Name+"."+name.Name] = true
+		for _, name := range names {
+			p.names[strings.TrimPrefix(in+"."+name.Name, ".")] = true
 		}
-	}
+		return false
+	})
+	return p
 }
 
 // imported returns the package that an importer's folder imports under a path.
@@ -110,9 +87,7 @@ func (all goPackages) imported(t *testing.T, folder, at string) *goPackage {
 	folder = ramp.Must(filepath.Abs(folder))
 	found := ramp.Must(build.Import(at, folder, 0))
 	for _, name := range found.GoFiles {
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, name), nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		all[at] = all.add(at, file)
+		all[at] = all.add(at, ramp.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, name), nil, parser.SkipObjectResolution)))
 	}
 	return all[at]
 }
