@@ -1,7 +1,6 @@
 package ramptest
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -131,8 +130,8 @@ func (s *orders) advance(d time.Duration) []Delivery {
 		switch j.task {
 		case mineForeign:
 			block, _ := s.chains[j.network].Mine(j.tx, false)
-			s.record.chain(s.clock.now(), uuid.Nil, Event{Network: j.network, TxHash: j.tx.Hash, Block: block, Status: TxMined},
-				fmt.Sprintf("transaction %s in block %d", j.tx.Hash, block))
+			mined := Event{Network: j.network, TxHash: j.tx.Hash, Block: block, Status: TxMined}
+			s.recordChain(uuid.Nil, mined, "transaction %s in block %d", j.tx.Hash, block)
 		case mineOrder:
 			s.mine(j.order, j.order.script.outcome)
 			s.planFirst(j.order)
@@ -175,8 +174,7 @@ func (s *orders) run() {
 // submitted records a transaction that a client has sent to a chain, and plans to
 // mine it.
 func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
-	s.record.chain(s.clock.now(), uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted},
-		fmt.Sprintf("transaction %s submitted", tx.Hash))
+	s.recordChain(uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted}, "transaction %s submitted", tx.Hash)
 	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
 	s.keeper.touch(uuid.Nil)
 }

@@ -197,7 +197,7 @@ func (s *orders) mine(o *Order, outcome Outcome) bool {
 	}
 	o.delivery.mined()
 	outcome, _ = s.outcome(o) // a burn of more than the wallet holds fails regardless
-	s.record.chain(s.clock.now(), o.UUID, s.onChain(o), fmt.Sprintf("transaction %s in block %d", outcome, block))
+	s.recordChain(o.UUID, s.onChain(o), "transaction %s in block %d", outcome, block)
 	return true
 }
 
@@ -256,7 +256,7 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 		s.chains[o.Network].Reorganize(o.tx)
 		replaced := s.onChain(o)
 		replaced.Status = TxReplaced
-		s.record.chain(s.clock.now(), o.UUID, replaced, "block of the transaction replaced")
+		s.recordChain(o.UUID, replaced, "block of the transaction replaced")
 		sent = append(sent, s.attempt(ctx, o, asOnChain, "after the reorganization"))
 	}
 	return sent

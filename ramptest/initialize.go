@@ -110,9 +110,7 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	} else {
 		id, answer := s.answer(r, body, err, scripted)
-		if text, err = json.Marshal(answer); err != nil {
-			panic(err) // cannot happen: numbers and strings can be encoded
-		}
+		text = encoded(answer)
 		status, event.UUID, event.Outcome = http.StatusOK, id, answer.Message
 		if answer.Code != http.StatusOK {
 			status, event.Outcome = cmp.Or(s.config.FailureStatus, answer.Code), fmt.Sprint(answer.Data)

@@ -3,7 +3,6 @@ package ramptest
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -512,13 +511,9 @@ func copied(i ramp.Intent) ramp.Intent {
 
 // ask makes one validate call.
 func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, script callScript, fault string) (*ramp.Approval, error) {
-	body, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("ramptest: %w", err)
-	}
-	c := call{kind: KindValidate, order: o, body: body, fault: fault, lost: s.loses(o.UUID, script.lost)}
+	c := call{kind: KindValidate, order: o, body: encoded(r), fault: fault, lost: s.loses(o.UUID, script.lost)}
 	var approval *ramp.Approval
-	_, err = s.game.play(ctx, c, script, func(a *answer) (err error) {
+	_, err := s.game.play(ctx, c, script, func(a *answer) (err error) {
 		approval, err = checkApproval(a, r, s.config.Validator)
 		return err
 	})
@@ -554,7 +549,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	to := o.token().contract()
 	tx, err := c.Sign(ctx, o.wallet, &to, input(o), o.script.kind)
 	if err != nil {
-		return nil, fmt.Errorf("ramptest: %w", err)
+		return nil, err
 	}
 	if tx.Moves, err = s.config.moves(o, o.wallet.Address()); err != nil {
 		return nil, err
@@ -567,7 +562,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	s.count++
 	o.number = s.count
 	s.queue = append(s.queue, o)
-	s.record.chain(o.placed, o.UUID, Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}, "transaction submitted")
+	s.recordChain(o.UUID, Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}, "transaction submitted")
 	if !o.script.pending {
 		s.agenda.plan(job{due: c.NextBlock(), task: mineOrder, order: o})
 	}
@@ -584,7 +579,7 @@ func (s *orders) stranger(ctx context.Context, o *Order) error {
 	wallet := sessionWallet(ramp.Session{ID: "stranger"})
 	tx, err := c.Sign(ctx, wallet, o.tx.To, o.tx.Input, 2)
 	if err != nil {
-		return fmt.Errorf("ramptest: %w", err)
+		return err
 	}
 	tx.Moves = []chain.Move{{Token: token.contract(), To: wallet.Address(), Amount: c.Units(token.Amount)}}
 	s.submitted(o.Network, c.Submit(tx))

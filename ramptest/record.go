@@ -64,11 +64,12 @@ type record struct {
 	turns   int           // counts the events and the calls of wake
 }
 
-// chain records an event on a chain. id is the order, or zero. tx describes the
+// recordChain records an event on a chain. id is the order, or zero. tx describes the
 // transaction.
-func (r *record) chain(at time.Time, id uuid.UUID, tx Event, what string) {
-	tx.Time, tx.Kind, tx.UUID, tx.Outcome = at, KindChain, id, fmt.Sprintf("%s %s", tx.Network, what)
-	r.add(tx)
+func (s *shared) recordChain(id uuid.UUID, tx Event, what string, args ...any) {
+	tx.Time, tx.Kind, tx.UUID = s.clock.now(), KindChain, id
+	tx.Outcome = string(tx.Network) + " " + fmt.Sprintf(what, args...)
+	s.record.add(tx)
 }
 
 // since returns up to limit events after a number that match, oldest first, whether there

@@ -70,11 +70,11 @@ func (s *Service) Cheat(ctx context.Context, o *Order, trick Trick) (common.Hash
 	}
 	tx, err := c.Sign(ctx, sender, to, input, 2)
 	if err != nil {
-		return common.Hash{}, fmt.Errorf("ramptest: %w", err)
+		return common.Hash{}, err
 	}
 	block, _ := c.Mine(c.Submit(tx), fails)
-	s.record.chain(s.clock.now(), uuid.Nil, Event{Network: o.Network, TxHash: tx.Hash, Block: block, Status: TxMined},
-		fmt.Sprintf("%s in block %d, about order %s: transaction %s", trick, block, o.UUID, tx.Hash))
+	s.recordChain(uuid.Nil, Event{Network: o.Network, TxHash: tx.Hash, Block: block, Status: TxMined},
+		"%s in block %d, about order %s: transaction %s", trick, block, o.UUID, tx.Hash)
 	s.keeper.touch(uuid.Nil)
 	return tx.Hash, nil
 }

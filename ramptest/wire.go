@@ -87,11 +87,16 @@ func (s *orders) seal(ctx context.Context, o *Order, r *ramp.ValidateRequest) er
 
 // hashDigest is the default of [Config.Digest].
 func hashDigest(r *ramp.ValidateRequest) ramp.Digest {
-	terms, err := json.Marshal(r.Intent)
+	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress), encoded(r.Intent)))
+}
+
+// encoded returns the JSON of a message that the service has composed.
+func encoded(message any) []byte {
+	text, err := json.Marshal(message)
 	if err != nil {
-		panic(err) // cannot happen: every intent can be encoded
+		panic(err) // cannot happen: every message can be encoded
 	}
-	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress), terms))
+	return text
 }
 
 func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
@@ -233,7 +238,7 @@ func (s *orders) result(o *Order, stated Outcome) (call, error) {
 		Receipt:   receipt,
 		Intent:    intent,
 	})
-	if err != nil {
+	if err != nil { // of an order that was made by hand
 		return call{}, fmt.Errorf("ramptest: %w", err)
 	}
 	tx := receiptEvent(o.Network, &receipt, stated)

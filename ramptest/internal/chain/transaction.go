@@ -91,7 +91,7 @@ func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to *common.Addres
 	}
 	signature, err := wallet.Sign(ctx, ramp.Digest(hashList(dynamicFeeType, d)))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("ramptest: the wallet signs no transaction: %w", err)
 	}
 	d.V, d.R, d.S = signatureParts(signature)
 	t := &Transaction{Hash: hashList(dynamicFeeType, d), Kind: kind, From: wallet.Address(), To: to, Nonce: nonce, Value: new(big.Int),
