@@ -22,10 +22,8 @@ const token = "0x00000000000000000000000000000000000070c3"
 
 func newServer(t *testing.T) *server {
 	t.Helper()
-	key, err := ramp.TextKey("key of the console")
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey("key of the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	return &server{key: key, signer: signer, orders: make(map[uuid.UUID]*ramp.Order), players: make(map[string]*player)}
 }
 
@@ -43,18 +41,15 @@ func TestTheEmulatorLosesNothing(t *testing.T) {
 	s := newServer(t)
 	session := s.newPlayer("session-1", 1000)
 	service := ramptest.Start(t, ramptest.Config{Key: s.key, Validator: s.signer.Address(), Handler: s.routes()})
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{{
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{{
 		Name: "gold", Token: token, MintFeeBps: 100,
 		Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
-		Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}}}}})
-	require.NoError(t, err)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: terms, HTTPClient: service.Client()})
-	require.NoError(t, err)
+		Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}}}}}))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: terms, HTTPClient: service.Client()}))
 	trade := func(order func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error),
 		faults ...ramptest.Fault) error {
-		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
-		require.NoError(t, err)
-		_, err = order(t.Context(), started.UUID, session, ramp.NewAmount(1), faults...)
+		started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+		_, err := order(t.Context(), started.UUID, session, ramp.NewAmount(1), faults...)
 		service.Advance(12 * time.Hour)
 		return err
 	}
@@ -101,8 +96,7 @@ func TestTheJudgeFindsWhatTheDocumentSays(t *testing.T) {
 				cases = append(cases, c)
 			}
 		}
-		judge, err := conformance.New(target)
-		require.NoError(t, err)
+		judge := ramp.Must(conformance.New(target))
 		defer judge.Close()
 		require.NoError(t, judge.Ready(t.Context()))
 		for _, v := range judge.Run(t.Context(), cases, 8, func(conformance.Verdict) {}) {

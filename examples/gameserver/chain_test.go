@@ -19,8 +19,7 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 		}
 	}
 	sponsored := ramptest.TransactionType(7)
-	_, err := i.mint(s, ramptest.TransactionFails(), sponsored)
-	check(t, err)
+	ramp.Must(i.mint(s, ramptest.TransactionFails(), sponsored))
 	owns("after validate", "1000000/9990")
 	i.service.FailRPC(-32601)
 	i.service.Advance(time.Minute)
@@ -29,10 +28,8 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	owns("after the result", "1000000/10000")
 
 	// A failure that the ramp did not pay for waits for a person, and a burn is paid.
-	_, err = i.mint(s, ramptest.TransactionFails())
-	check(t, err)
-	_, err = i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), sponsored)
-	check(t, err)
+	ramp.Must(i.mint(s, ramptest.TransactionFails()))
+	ramp.Must(i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), sponsored))
 	i.service.Advance(time.Hour)
 	owns("after a failure without proof and a burn", "1000000/10010")
 	i.server.log.find(t, "("+ramp.ErrNotProven.Error()+")")

@@ -127,14 +127,11 @@ func (g *game) bind(statement string) string {
 	if g.dialect != ramp.PostgreSQL {
 		return statement
 	}
-	bound := make([]byte, 0, len(statement)+64)
-	for n, part := range strings.Split(statement, "?") {
-		if n > 0 {
-			bound = append(bound, "$"+strconv.Itoa(n)...)
-		}
-		bound = append(bound, part...)
+	parts := strings.Split(statement, "?")
+	for n := range parts[1:] {
+		parts[n] += "$" + strconv.Itoa(n+1)
 	}
-	return string(bound)
+	return strings.Join(parts, "")
 }
 
 // database is a *sql.DB or *sql.Tx.

@@ -44,8 +44,7 @@ type compose struct {
 
 func readCompose(t *testing.T) (c compose, text string) {
 	t.Helper()
-	b, err := os.ReadFile("deploy/compose.yaml")
-	check(t, err)
+	b := ramp.Must(os.ReadFile("deploy/compose.yaml"))
 	check(t, yaml.Unmarshal(b, &c))
 	return c, string(b)
 }
@@ -58,8 +57,7 @@ func TestTheImageServes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}
-	dockerfile, err := os.ReadFile("deploy/Dockerfile")
-	check(t, err)
+	dockerfile := ramp.Must(os.ReadFile("deploy/Dockerfile"))
 	root := t.TempDir()
 	build := regexp.MustCompile(`(?m)^RUN (.*)$`).FindStringSubmatch(string(dockerfile))
 	if build == nil {
@@ -75,8 +73,7 @@ func TestTheImageServes(t *testing.T) {
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	binary, err := elf.Open(filepath.Join(root, "gameserver"))
-	check(t, err)
+	binary := ramp.Must(elf.Open(filepath.Join(root, "gameserver")))
 	defer binary.Close()
 	for _, p := range binary.Progs {
 		if p.Type == elf.PT_INTERP {
@@ -129,8 +126,7 @@ func TestTheImageServes(t *testing.T) {
 		}
 		var log strings.Builder
 		command.Stderr = &log
-		out, err := command.StdoutPipe()
-		check(t, err)
+		out := ramp.Must(command.StdoutPipe())
 		check(t, command.Start())
 		var listen string
 		if _, err := fmt.Fscanf(out, "ready on %s", &listen); err != nil {
@@ -138,8 +134,7 @@ func TestTheImageServes(t *testing.T) {
 			t.Fatalf("it does not start: %v\n%s", err, &log)
 		}
 		for _, path := range []string{"/healthz", "/readyz"} {
-			response, err := http.Get(listen + path)
-			check(t, err)
+			response := ramp.Must(http.Get(listen + path))
 			response.Body.Close()
 			if response.StatusCode != 200 {
 				t.Errorf("%s: HTTP %d", path, response.StatusCode)
@@ -167,8 +162,7 @@ func interpolate(env map[string]string, text string) string {
 }
 
 func TestTheDockerfileIsSound(t *testing.T) {
-	b, err := os.ReadFile("deploy/Dockerfile")
-	check(t, err)
+	b := ramp.Must(os.ReadFile("deploy/Dockerfile"))
 	_, last, _ := strings.Cut(string(b), "\nFROM scratch\n")
 	for _, want := range []string{"USER 65532:65532", `ENTRYPOINT ["/gameserver"]`, "COPY --from=build /out/gameserver /gameserver"} {
 		if !strings.Contains(last, want+"\n") {
@@ -179,8 +173,7 @@ func TestTheDockerfileIsSound(t *testing.T) {
 
 func TestTheComposeFileIsSound(t *testing.T) {
 	c, text := readCompose(t)
-	environment, err := os.ReadFile("deploy/env.example")
-	check(t, err)
+	environment := ramp.Must(os.ReadFile("deploy/env.example"))
 	for _, use := range regexp.MustCompile(`\$\{(\w+)`).FindAllStringSubmatch(text, -1) {
 		if !strings.Contains(string(environment), "\n"+use[1]+"=") {
 			t.Errorf("env.example does not have %s", use[1])
@@ -188,14 +181,12 @@ func TestTheComposeFileIsSound(t *testing.T) {
 	}
 	program := ""
 	for _, file := range []string{"main.go", "settings.go"} {
-		text, err := os.ReadFile(file)
-		check(t, err)
+		text := ramp.Must(os.ReadFile(file))
 		program += string(text)
 	}
 	for _, name := range []string{"game-1", "game-2"} {
 		s := c.Services[name]
-		grace, err := time.ParseDuration(s.StopGracePeriod)
-		check(t, err)
+		grace := ramp.Must(time.ParseDuration(s.StopGracePeriod))
 		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.SecurityOpt) != 1 || len(s.Ports) > 0 || grace <= endTimeout {
 			t.Errorf("%s: %+v", name, s)
 		}
@@ -254,8 +245,7 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 // A server that is stopping fails its health check first, and lets a call in
 // progress finish.
 func TestAServerThatStopsCutsNothingOff(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	url := "http://" + listener.Addr().String()
 	entered, release := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -328,8 +318,7 @@ func TestAServerIsReadyWhileItsDatabaseIs(t *testing.T) {
 	a.stopping.Store(true)
 	want("stopping", 200, 503)
 	a.stopping.Store(false)
-	_, err = db.Exec("DROP TABLE ramp_orders")
-	check(t, err)
+	ramp.Must(db.Exec("DROP TABLE ramp_orders"))
 	want("the orders are missing", 200, 503)
 	check(t, db.Close())
 	want("no database", 200, 503)

@@ -54,16 +54,12 @@ func (i *incident) console(hmac, validator string) {
 		i.service.Close()
 		check(i.T, i.file.Close())
 	}
-	key, err := ramp.TextKey(hmac)
-	check(i.T, err)
-	signer, err := ramp.NewKeySigner(validator)
-	check(i.T, err)
-	i.file, err = ramptest.OpenState(i.state)
-	check(i.T, err)
+	key := ramp.Must(ramp.TextKey(hmac))
+	signer := ramp.Must(ramp.NewKeySigner(validator))
+	i.file = ramp.Must(ramptest.OpenState(i.state))
 	i.service = ramptest.Start(i.T, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + listen, Desk: ramptest.Desk{State: i.file},
 		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Books: ramptest.BooksReport, BlockTime: time.Second / 2}) // results fail until they are finished by hand
-	i.client, err = ramp.NewClient(ramp.ClientConfig{URL: i.service.URL(), Key: key})
-	check(i.T, err)
+	i.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: i.service.URL(), Key: key}))
 	if i.server == nil {
 		i.more = append([]string{"-addr", listen}, i.more...)
 	}
@@ -100,9 +96,8 @@ func (i *incident) desk(args ...string) (string, error) {
 func (i *incident) initialize() uuid.UUID {
 	i.Helper()
 	gems := []ramp.Item{{ID: itemGem, Amount: ramp.NewAmount(10), IconURL: "https://example.com/icons/gem.png"}}
-	started, err := i.client.Initialize(i.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project",
-		Token: token, MintFeeBps: 100, Materials: gems, Outputs: gems}})
-	check(i.T, err)
+	started := ramp.Must(i.client.Initialize(i.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project",
+		Token: token, MintFeeBps: 100, Materials: gems, Outputs: gems}}))
 	return started.UUID
 }
 
@@ -115,8 +110,7 @@ func (i *incident) mint(s ramp.Session, faults ...ramptest.Fault) (*ramptest.Ord
 // mustMint mints until the transaction has ended.
 func (i *incident) mustMint(s ramp.Session, faults ...ramptest.Fault) *ramptest.Order {
 	i.Helper()
-	order, err := i.mint(s, faults...)
-	check(i.T, err)
+	order := ramp.Must(i.mint(s, faults...))
 	i.service.Advance(time.Minute)
 	return order
 }
@@ -124,15 +118,12 @@ func (i *incident) mustMint(s ramp.Session, faults ...ramptest.Fault) *ramptest.
 // post makes a call with a signature of the body, and returns the status.
 func (i *incident) post(path, key, body string) int {
 	i.Helper()
-	signer, err := ramp.TextKey(key)
-	check(i.T, err)
-	request, err := http.NewRequestWithContext(i.Context(), http.MethodPost, i.server.url+path, strings.NewReader(body))
-	check(i.T, err)
+	signer := ramp.Must(ramp.TextKey(key))
+	request := ramp.Must(http.NewRequestWithContext(i.Context(), http.MethodPost, i.server.url+path, strings.NewReader(body)))
 	if key != "none" {
 		request.Header.Set(ramp.HeaderHMAC, signer.Sign([]byte(body)))
 	}
-	response, err := http.DefaultClient.Do(request)
-	check(i.T, err)
+	response := ramp.Must(http.DefaultClient.Do(request))
 	check(i.T, response.Body.Close())
 	return response.StatusCode
 }
@@ -179,10 +170,9 @@ func (i *incident) opened(s ramp.Session) {
 // finished ends an order with the transaction that proves its end.
 func (i *incident) finished(order *ramptest.Order) {
 	i.Helper()
-	printed, err := i.desk("orders", "show", order.UUID.String())
-	check(i.T, err)
+	printed := ramp.Must(i.desk("orders", "show", order.UUID.String()))
 	own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)
-	printed, err = i.desk("orders", "finish", "-who", "alice", "-reason", "case 17", "-tx", own[1], order.UUID.String())
+	printed, err := i.desk("orders", "finish", "-who", "alice", "-reason", "case 17", "-tx", own[1], order.UUID.String())
 	if err != nil || !strings.Contains(printed, "is succeeded") {
 		i.Errorf("finish: %v\n%s", err, printed)
 	}
@@ -236,13 +226,11 @@ func TestTheRunbookOfALeakedValidatorKey(t *testing.T) {
 func TestTheRunbookOfANewValidatorKey(t *testing.T) {
 	command := regexp.MustCompile("`(openssl [^`]*)`").FindStringSubmatch(document(t, "operations.md"))
 	words := strings.Fields(command[1])
-	made, err := exec.Command(words[0], words[1:]...).Output()
-	check(t, err)
+	made := ramp.Must(exec.Command(words[0], words[1:]...).Output())
 	key := strings.TrimSpace(string(made))
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
-	_, err = i.mint(s) // whose result is still to come
-	check(t, err)
+	ramp.Must(i.mint(s))
 
 	i.closed(s)
 	i.waits(1)
@@ -250,8 +238,7 @@ func TestTheRunbookOfANewValidatorKey(t *testing.T) {
 	i.waits(0)
 	i.console(hmacKey, key)
 	i.deploy(hmacKey, key)
-	signer, err := ramp.NewKeySigner(key)
-	check(t, err)
+	signer := ramp.Must(ramp.NewKeySigner(key))
 	if address := i.server.log.find(t, `"validator":"(0x[0-9a-fA-F]{40})"`); !strings.EqualFold(address, signer.Address().Hex()) {
 		t.Errorf("the server says the address is %s", address)
 	}
@@ -279,8 +266,7 @@ func TestTheRunbookOfANewHMACKey(t *testing.T) {
 	i.deploy(newHMAC, validatorKey) // after 13 hours
 	i.opened(s)
 
-	order, err := i.mint(s, ramptest.ResultLate(2*time.Minute))
-	check(t, err)
+	order := ramp.Must(i.mint(s, ramptest.ResultLate(2*time.Minute)))
 	i.deploy(hmacKey, validatorKey) // by mistake
 	i.service.Advance(3 * time.Minute)
 	i.server.log.find(t, `("outcome":"HMAC_INVALID")`)
@@ -313,11 +299,9 @@ func TestTheRunbookOfForgedCalls(t *testing.T) {
 func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
-	wrong, err := i.mint(s, ramptest.StaysPending())
-	check(t, err)
+	wrong := ramp.Must(i.mint(s, ramptest.StaysPending()))
 	order := i.mustMint(s, ramptest.ResultNever())
-	_, err = i.desk("orders", "finish", "-who", "bob", "-reason", "case 18", "-tx", order.TxHash.Hex(), wrong.UUID.String())
-	check(t, err)
+	ramp.Must(i.desk("orders", "finish", "-who", "bob", "-reason", "case 18", "-tx", order.TxHash.Hex(), wrong.UUID.String()))
 	if err := i.service.Resend(t.Context(), order); err == nil {
 		t.Error("one transaction has ended two orders")
 	}
@@ -329,12 +313,10 @@ func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 	db, _, err := openDatabase(i.address, 1)
 	check(t, err)
 	defer db.Close()
-	_, err = db.Exec(regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = ')<order 1>'`").
-		ReplaceAllString(regexp.MustCompile("`UPDATE ramp_orders [^`]*`").FindString(document(t, "on-call.md")), "${1}NULL${2}"+wrong.UUID.String()+"'"))
-	check(t, err)
+	ramp.Must(db.Exec(regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = ')<order 1>'`").
+		ReplaceAllString(regexp.MustCompile("`UPDATE ramp_orders [^`]*`").FindString(document(t, "on-call.md")), "${1}NULL${2}"+wrong.UUID.String()+"'")))
 	check(t, i.service.Resend(t.Context(), order))
-	_, err = i.desk("orders", "resolve", "-who", "bob", "-reason", "case 18", order.UUID.String())
-	check(t, err)
+	ramp.Must(i.desk("orders", "resolve", "-who", "bob", "-reason", "case 18", order.UUID.String()))
 	i.waits(0)
 	if got := owned(t, i.service, s); got != "1000000/9980" {
 		t.Errorf("the player owns %s", got)
@@ -345,8 +327,7 @@ func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 func TestTheRunbookOfAFullDisk(t *testing.T) {
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
-	order, err := i.mint(s, ramptest.TransactionFails(), ramptest.TransactionType(7))
-	check(t, err)
+	order := ramp.Must(i.mint(s, ramptest.TransactionFails(), ramptest.TransactionType(7)))
 	if _, err := exec.LookPath("prlimit"); err != nil {
 		t.Skip("*** NOT TESTED: prlimit is not installed ***")
 	}
@@ -364,8 +345,7 @@ func TestTheRunbookOfAFullDisk(t *testing.T) {
 	if _, err := i.mint(s); err == nil {
 		t.Error("a mint was approved")
 	}
-	response, err := http.Get(i.server.url + "/readyz")
-	check(t, err)
+	response := ramp.Must(http.Get(i.server.url + "/readyz"))
 	check(t, response.Body.Close())
 	if response.StatusCode != 200 {
 		t.Errorf("/readyz answers %d", response.StatusCode)
@@ -383,12 +363,10 @@ func TestTheRunbookOfAFullDisk(t *testing.T) {
 func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
-	order, err := i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), ramptest.BurnsLess(), ramptest.ResultNever(), ramptest.TransactionType(7))
-	check(t, err)
+	order := ramp.Must(i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), ramptest.BurnsLess(), ramptest.ResultNever(), ramptest.TransactionType(7)))
 	i.service.Advance(time.Minute)
 	before, id := owned(t, i.service, s), order.UUID.String()
-	printed, err := i.desk("orders", "show", id)
-	check(t, err)
+	printed := ramp.Must(i.desk("orders", "show", id))
 	if !strings.Contains(printed, "does not prove") {
 		t.Errorf("it showed\n%s", printed)
 	}

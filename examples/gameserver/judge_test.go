@@ -43,10 +43,8 @@ func TestTheJudgeFindsNothingAtARate(t *testing.T) {
 
 func targetOf(t *testing.T, p *process) conformance.Target {
 	t.Helper()
-	key, err := ramp.TextKey(hmacKey)
-	check(t, err)
-	signer, err := ramp.NewKeySigner(validatorKey)
-	check(t, err)
+	key := ramp.Must(ramp.TextKey(hmacKey))
+	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 	return conformance.Target{
 		URL:       p.url,
 		Key:       key,

@@ -50,16 +50,14 @@ func eachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	t.Run("PostgreSQL", func(t *testing.T) {
 		admin := needs(t, "RAMP_TEST_POSTGRESQL")
 		create(t, "pgx", admin, name)
-		u, err := url.Parse(admin)
-		check(t, err)
+		u := ramp.Must(url.Parse(admin))
 		u.Path = "/" + name
 		test(t, u.String())
 	})
 	t.Run("MySQL", func(t *testing.T) {
 		admin := needs(t, "RAMP_TEST_MYSQL")
 		create(t, "mysql", admin, name)
-		config, err := mysql.ParseDSN(admin)
-		check(t, err)
+		config := ramp.Must(mysql.ParseDSN(admin))
 		config.DBName = name
 		test(t, "mysql:"+config.FormatDSN())
 	})
@@ -92,8 +90,7 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		check(t, err)
 		defer db.Close()
 		for _, statement := range grants {
-			_, err := db.Exec(statement)
-			check(t, err)
+			ramp.Must(db.Exec(statement))
 		}
 		t.Setenv("PGPASSWORD", password) // and not in the arguments
 		t.Setenv("MYSQL_PWD", password)
@@ -102,10 +99,8 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		defer p.kill()
 		service, client := serviceOf(t, p.url)
 		alice, gold := login(t, p.url, "alice"), item(t, "item_gold", "100")
-		order, err := service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1), ramptest.TransactionFails())
-		check(t, err)
-		_, err = service.Burn(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1))
-		check(t, err)
+		order := ramp.Must(service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1), ramptest.TransactionFails()))
+		ramp.Must(service.Burn(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1)))
 		service.Advance(time.Minute)
 		if got := owned(t, service, alice); got != "1000100/10000" {
 			t.Errorf("the player owns %s", got)
@@ -124,8 +119,7 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		switch kind, dsn, _ := strings.Cut(address, ":"); kind {
 		case "postgres", "postgresql":
-			u, err := url.Parse(address)
-			check(t, err)
+			u := ramp.Must(url.Parse(address))
 			admin, name := *u, strings.TrimPrefix(u.Path, "/")
 			u.User = url.User(user)
 			admin.Path = "/postgres"
@@ -133,21 +127,18 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 				db, _, err := openDatabase(address, 1)
 				check(t, err)
 				defer db.Close()
-				_, err = db.Exec("DROP OWNED BY " + user + "; DROP USER " + user)
-				check(t, err)
+				ramp.Must(db.Exec("DROP OWNED BY " + user + "; DROP USER " + user))
 			})
 			restricted(t, address, u.String(), "CREATE USER "+user+" PASSWORD '"+password+"'", "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
 				"GRANT CONNECT ON DATABASE "+name+" TO "+user, "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO "+user)
 		case "mysql":
-			config, err := mysql.ParseDSN(dsn)
-			check(t, err)
+			config := ramp.Must(mysql.ParseDSN(dsn))
 			config.User, config.Passwd = user, ""
 			t.Cleanup(func() {
 				db, _, err := openDatabase(address, 1)
 				check(t, err)
 				defer db.Close()
-				_, err = db.Exec("DROP USER " + user)
-				check(t, err)
+				ramp.Must(db.Exec("DROP USER " + user))
 			})
 			restricted(t, address, "mysql:"+config.FormatDSN(), "CREATE USER "+user+" IDENTIFIED BY '"+password+"'",
 				"GRANT SELECT, INSERT, UPDATE ON "+config.DBName+".* TO "+user)
@@ -166,17 +157,14 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 		db, _, err := openDatabase(address, 5)
 		check(t, err)
 		defer db.Close()
-		_, err = db.Exec("DROP INDEX ramp_orders_ended")
-		check(t, err)
+		ramp.Must(db.Exec("DROP INDEX ramp_orders_ended"))
 		insert := func(db interface {
 			Exec(string, ...any) (sql.Result, error)
 		}) {
 			t.Helper()
-			_, err := db.Exec(`INSERT INTO ramp_orders SELECT gen_random_uuid(), 'c', 'accepted', 'mint', 'testnet', 'p', 's', 'u', 'd', '{}', NULL, '', 0, NULL`)
-			check(t, err)
+			ramp.Must(db.Exec(`INSERT INTO ramp_orders SELECT gen_random_uuid(), 'c', 'accepted', 'mint', 'testnet', 'p', 's', 'u', 'd', '{}', NULL, '', 0, NULL`))
 		}
-		open, err := db.Begin()
-		check(t, err)
+		open := ramp.Must(db.Begin())
 		insert(open)
 		ended := make(chan error, 1)
 		go func() {
@@ -190,8 +178,7 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 			default:
 			}
 		}
-		_, err = db.Exec("SET lock_timeout = '5s'")
-		check(t, err)
+		ramp.Must(db.Exec("SET lock_timeout = '5s'"))
 		insert(db)
 		check(t, open.Commit())
 		check(t, <-ended)
@@ -224,13 +211,10 @@ func needs(t *testing.T, env string) string {
 
 func create(t *testing.T, driver, admin, name string) {
 	t.Helper()
-	db, err := sql.Open(driver, admin)
-	check(t, err)
-	_, err = db.Exec("CREATE DATABASE " + name)
-	check(t, err)
+	db := ramp.Must(sql.Open(driver, admin))
+	ramp.Must(db.Exec("CREATE DATABASE " + name))
 	t.Cleanup(func() {
-		_, err := db.Exec("DROP DATABASE " + name)
-		check(t, err)
+		ramp.Must(db.Exec("DROP DATABASE " + name))
 		check(t, db.Close())
 	})
 }
@@ -321,8 +305,7 @@ func (p *process) start() {
 	p.command.Env = append(os.Environ(), append(p.env, asMain+"=1")...)
 	p.log = &logBuffer{}
 	p.command.Stderr = p.log
-	out, err := p.command.StdoutPipe()
-	check(p.t, err)
+	out := ramp.Must(p.command.StdoutPipe())
 	check(p.t, p.command.Start())
 	p.printed = bufio.NewReader(out)
 	ready, err := p.printed.ReadString('\n')
@@ -346,13 +329,10 @@ func (p *process) kill() {
 // call posts JSON to the game and reads its answer.
 func call(t *testing.T, address string, body, into any) int {
 	t.Helper()
-	b, err := json.Marshal(body)
-	check(t, err)
-	response, err := http.Post(address, "application/json", bytes.NewReader(b))
-	check(t, err)
+	b := ramp.Must(json.Marshal(body))
+	response := ramp.Must(http.Post(address, "application/json", bytes.NewReader(b)))
 	defer response.Body.Close()
-	b, err = io.ReadAll(response.Body)
-	check(t, err)
+	b = ramp.Must(io.ReadAll(response.Body))
 	if err := json.Unmarshal(b, into); err != nil {
 		t.Fatalf("%v in %q", err, b)
 	}
@@ -376,13 +356,10 @@ func real() []string {
 // serviceOf plays the service for a server with the keys of real.
 func serviceOf(t *testing.T, game string, books ...ramptest.Books) (*ramptest.Service, *ramp.Client) {
 	t.Helper()
-	key, err := ramp.TextKey(hmacKey)
-	check(t, err)
-	signer, err := ramp.NewKeySigner(validatorKey)
-	check(t, err)
+	key := ramp.Must(ramp.TextKey(hmacKey))
+	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: game, Books: cmp.Or(append(books, 0)...)})
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
-	check(t, err)
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key}))
 	return service, client
 }
 
@@ -398,9 +375,8 @@ func initializeFor(t *testing.T, client *ramp.Client, token string, items ...ram
 	for _, item := range items {
 		list = append(list, ramp.Item{ID: item.ID, Amount: item.Amount, IconURL: "https://example.com/icon.png"})
 	}
-	started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: list, Outputs: list}})
-	check(t, err)
+	started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: list, Outputs: list}}))
 	return started.UUID
 }
 
@@ -412,8 +388,7 @@ func item(t *testing.T, id, text string) ramp.AssetAmount {
 // owned returns the player's assets as the service reads them, as gold/gems.
 func owned(t *testing.T, service *ramptest.Service, s ramp.Session) string {
 	t.Helper()
-	player, err := service.Assets(t.Context(), s)
-	check(t, err)
+	player := ramp.Must(service.Assets(t.Context(), s))
 	balances := map[string]ramp.Amount{}
 	for _, a := range player.Assets {
 		balances[a.ID] = a.Balance
@@ -425,10 +400,8 @@ func TestWithoutAnySettingTheServiceIsEmulated(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		p := start(t, address)
 		s := login(t, p.url, "alice")
-		response, err := http.Get(p.url + "/play?player=alice") // follows the redirect to the page
-		check(t, err)
-		view, err := io.ReadAll(response.Body)
-		check(t, err)
+		response := ramp.Must(http.Get(p.url + "/play?player=alice"))
+		view := ramp.Must(io.ReadAll(response.Body))
 		check(t, response.Body.Close())
 		if response.StatusCode != 200 || !strings.HasSuffix(response.Request.URL.Path, "/exchange") ||
 			!strings.Contains(string(view), "item_gold") {
@@ -485,8 +458,7 @@ func TestWhatCannotBeKeptExactlyIsRejected(t *testing.T) {
 func TestATokenIsStoredAsItsHash(t *testing.T) {
 	game, _ := open(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 	first := loggedIn(t, game, "alice")
-	stored, err := game.column(t.Context(), game.db, "SELECT token_hash FROM sessions WHERE id = ?", first.ID)
-	check(t, err)
+	stored := ramp.Must(game.column(t.Context(), game.db, "SELECT token_hash FROM sessions WHERE id = ?", first.ID))
 	if len(stored) != 1 || stored[0] != hash(first.Token.Reveal()) || game.Authenticate(t.Context(), first) != nil {
 		t.Errorf("stored is %q", stored)
 	}
@@ -495,13 +467,11 @@ func TestATokenIsStoredAsItsHash(t *testing.T) {
 		t.Error("the hash is a token")
 	}
 	alice, bob := loggedIn(t, game, "alice"), loggedIn(t, game, "bob")
-	owns, err := game.Assets(t.Context(), alice)
-	check(t, err)
+	owns := ramp.Must(game.Assets(t.Context(), alice))
 	if owns.PlayerID != "alice" || len(owns.Assets) != 3 {
 		t.Errorf("alice owns %+v", owns)
 	}
-	_, err = game.db.Exec("UPDATE sessions SET expires_at = 1 WHERE id = '" + bob.ID + "'")
-	check(t, err)
+	ramp.Must(game.db.Exec("UPDATE sessions SET expires_at = 1 WHERE id = '" + bob.ID + "'"))
 	if game.Authenticate(t.Context(), bob) == nil || game.Authenticate(t.Context(), alice) != nil {
 		t.Error("an expired token opens a session, or another does not")
 	}
@@ -586,8 +556,7 @@ func TestATableWithoutAColumnIsSaidAtTheStart(t *testing.T) {
 		db, _, err := openDatabase(address, 20)
 		check(t, err)
 		defer db.Close()
-		_, err = db.Exec("ALTER TABLE ramp_orders DROP COLUMN reason")
-		check(t, err)
+		ramp.Must(db.Exec("ALTER TABLE ramp_orders DROP COLUMN reason"))
 		err = run(t.Context(), []string{"-addr", "127.0.0.1:0", "-db", address}, func(string) string { return "" }, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "ramp: check: table ramp_orders") || !strings.Contains(err.Error(), "reason") {
 			t.Errorf("started with %v", err)

@@ -17,8 +17,7 @@ import (
 // scrape reads the metrics as Prometheus does: the value of each series.
 func scrape(t *testing.T, address string) map[string]string {
 	t.Helper()
-	response, err := http.Get(address)
-	check(t, err)
+	response := ramp.Must(http.Get(address))
 	defer response.Body.Close()
 	series := map[string]string{}
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
@@ -33,8 +32,7 @@ func scrape(t *testing.T, address string) map[string]string {
 func served(t *testing.T, registry *prometheus.Registry) string {
 	t.Helper()
 	address := freeAddress(t)
-	metrics, err := serveMetrics(address, registry)
-	check(t, err)
+	metrics := ramp.Must(serveMetrics(address, registry))
 	t.Cleanup(func() { check(t, metrics.Close()) })
 	return "http://" + address + "/metrics"
 }
@@ -61,8 +59,7 @@ func TestMetricsTellAStory(t *testing.T) {
 	defer db.Close()
 	for _, hours := range []string{"12", "2"} {
 		i.mustMint(s, ramptest.StaysPending())
-		_, err := db.Exec("UPDATE ramp_orders SET accepted_at = accepted_at - 3600000 * " + hours + " WHERE state = 'accepted'")
-		check(t, err)
+		ramp.Must(db.Exec("UPDATE ramp_orders SET accepted_at = accepted_at - 3600000 * " + hours + " WHERE state = 'accepted'"))
 	}
 	var got map[string]string
 	for end := time.Now().Add(20 * time.Second); got[`ramp_books_findings{kind="differs"}`] != "0"; time.Sleep(10 * time.Millisecond) {

@@ -32,14 +32,12 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		gold := item(t, "item_gold", "100")
 		mint := func(faults ...ramptest.Fault) uuid.UUID {
 			id := initialize(t, client, gold)
-			_, err := service.Mint(t.Context(), id, alice, ramp.NewAmount(1), faults...)
-			check(t, err)
+			ramp.Must(service.Mint(t.Context(), id, alice, ramp.NewAmount(1), faults...))
 			return id
 		}
 		lost, silent := mint(ramptest.StaysPending()), mint(ramptest.ResultNever())
 		burn := initialize(t, client, gold)
-		_, err := service.Burn(t.Context(), burn, alice, ramp.NewAmount(1), ramptest.ResultNever())
-		check(t, err)
+		ramp.Must(service.Burn(t.Context(), burn, alice, ramp.NewAmount(1), ramptest.ResultNever()))
 		done := mint()
 		service.Advance(2 * time.Second)
 
@@ -143,17 +141,15 @@ func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
 	service, client := serviceOf(t, p.url)
 	alice := login(t, p.url, "alice")
 	for _, fault := range [][]ramptest.Fault{nil, {ramptest.StaysPending()}} {
-		_, err := service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), alice, ramp.NewAmount(1), fault...)
-		check(t, err)
+		ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), alice, ramp.NewAmount(1), fault...))
 		service.Advance(time.Minute)
 	}
 	db, _, err := openDatabase(address, 1)
 	check(t, err)
 	defer db.Close()
-	_, err = db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
+	ramp.Must(db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
 		INSERT INTO ramp_orders SELECT printf('00000000-0000-4000-8000-%012d', i), claim, state, direction, network, project_id, session_id, user_address,
-		digest, intent, NULL, reason, accepted_at - 2592000000, finished_at - 2592000000 FROM ramp_orders, n WHERE state = 'succeeded'`) // 30 days earlier
-	check(t, err)
+		digest, intent, NULL, reason, accepted_at - 2592000000, finished_at - 2592000000 FROM ramp_orders, n WHERE state = 'succeeded'`))
 	check(t, db.Close())
 	printed, logged, err := desk(t, nil, "prune", "-db", address, "-direction", "mint", "-before", time.Now().AddDate(0, 0, -10).Format(time.DateOnly), "-who", "bob", "-reason", "case 19")
 	check(t, err)
@@ -174,16 +170,14 @@ func ready(t *testing.T) string {
 
 // Nothing else in this program may end an order without a result.
 func TestOnlyTheDeskDecides(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	check(t, err)
+	files := ramp.Must(filepath.Glob("*.go"))
 	uses := regexp.MustCompile(`.*\.(?:Abandon|Finish)\b.*|.*(?:INTO|UPDATE|DELETE FROM|TABLE) ramp_orders\b.*`) // or writes to the table
 	var found []string
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(file)
-		check(t, err)
+		text := ramp.Must(os.ReadFile(file))
 		for _, line := range uses.FindAllString(string(text), -1) {
 			found = append(found, file+": "+strings.TrimSpace(line))
 		}

@@ -110,8 +110,7 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 	config = strings.ReplaceAll(config, strings.TrimSuffix(p.certificate, "crt")+"key", certificate)
 	file := filepath.Join(dir, "proxy.conf")
 	check(t, os.WriteFile(file, []byte(config), 0o644))
-	binary, err := lookUp(p.binary)
-	check(t, err)
+	binary := ramp.Must(lookUp(p.binary))
 	var log bytes.Buffer
 	command := exec.Command(binary, p.args(file)...)
 	command.Stdout, command.Stderr = &log, &log
@@ -195,8 +194,7 @@ func TestAProbeTellsTheGameFromTheProxy(t *testing.T) {
 		game := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 		for server, want := range map[string]int{strings.TrimPrefix(game.url, "http://"): 401, unused: 500} {
 			proxy, client := startProxy(t, name, configOf(t, name), server, unused)
-			response, err := client.Get(proxy + "/api/assets")
-			check(t, err)
+			response := ramp.Must(client.Get(proxy + "/api/assets"))
 			check(t, response.Body.Close())
 			if response.StatusCode != want {
 				t.Errorf("with the server %s: %d", server, response.StatusCode)
@@ -220,19 +218,15 @@ func replaceAll(t *testing.T, text string, pairs ...string) string {
 // certify writes a key and its certificate to one file.
 func certify(t *testing.T, dir string) (file string, client *http.Client) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	check(t, err)
+	key := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	certificate, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
-	check(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	check(t, err)
+	certificate := ramp.Must(x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key))
+	private := ramp.Must(x509.MarshalPKCS8PrivateKey(key))
 	file = filepath.Join(dir, "tls.pem")
 	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
 	check(t, os.WriteFile(file, text, 0o600))
-	parsed, err := x509.ParseCertificate(certificate)
-	check(t, err)
+	parsed := ramp.Must(x509.ParseCertificate(certificate))
 	trusted := x509.NewCertPool()
 	trusted.AddCert(parsed)
 	return file, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
@@ -240,8 +234,7 @@ func certify(t *testing.T, dir string) (file string, client *http.Client) {
 
 func configOf(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(proxies[name].config)
-	check(t, err)
+	text := ramp.Must(os.ReadFile(proxies[name].config))
 	return string(text)
 }
 
@@ -355,8 +348,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 		}
 		first.mode.Store("502")
 		second.mode.Store("502")
-		wrong, err := client.Post(url+"/ramp/Result/", "application/json", strings.NewReader("{}"))
-		check(t, err)
+		wrong := ramp.Must(client.Post(url+"/ramp/Result/", "application/json", strings.NewReader("{}")))
 		check(t, wrong.Body.Close())
 		if wrong.StatusCode != 500 {
 			t.Errorf("with a wrong path, the service sees %d", wrong.StatusCode)
@@ -367,8 +359,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 			t.Errorf("the rejection of a handler arrives as %s", got)
 		}
 		for _, path := range []string{"/healthz", "/readyz"} {
-			response, err := client.Get(url + path)
-			check(t, err)
+			response := ramp.Must(client.Get(url + path))
 			response.Body.Close()
 			if response.StatusCode != 404 {
 				t.Errorf("%s from outside is answered with %d", path, response.StatusCode)
@@ -380,8 +371,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 // The HMAC covers the bytes that the service sent, and the headers identify the
 // player.
 func TestAProxyLeavesTheCallAlone(t *testing.T) {
-	key, err := ramp.TextKey(hmacKey)
-	check(t, err)
+	key := ramp.Must(ramp.TextKey(hmacKey))
 	eachProxy(t, func(t *testing.T, name string) {
 		backend := startBackend(t)
 		url, client := startProxy(t, name, configOf(t, name), backend.address, backend.address)
@@ -397,8 +387,7 @@ func TestAProxyLeavesTheCallAlone(t *testing.T) {
 				if chunked {
 					reader = io.MultiReader(reader) // hides the length from net/http
 				}
-				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+ramp.PathResult, reader)
-				check(t, err)
+				request := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, url+ramp.PathResult, reader))
 				header := map[string]string{
 					"X-HMAC-SIGNATURE": key.Sign(body), "X-Dapp-Authorization": "Bearer " + token, "x-dapp-sessionid": "session-1",
 					"Content-Type": "application/json", "Accept-Encoding": "gzip",
@@ -406,8 +395,7 @@ func TestAProxyLeavesTheCallAlone(t *testing.T) {
 				for name, value := range header {
 					request.Header.Set(name, value)
 				}
-				response, err := client.Do(request)
-				check(t, err)
+				response := ramp.Must(client.Do(request))
 				response.Body.Close()
 				if response.StatusCode != 200 {
 					t.Fatalf("%s: HTTP %d", what, response.StatusCode)
@@ -436,19 +424,15 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 		one := deploy(t, database, "-any-rate", "-addr", first)
 		two := deploy(t, database, "-any-rate", "-addr", second)
 		url, client := startProxy(t, name, configOf(t, name), first, second)
-		key, err := ramp.TextKey(hmacKey)
-		check(t, err)
-		signer, err := ramp.NewKeySigner(validatorKey)
-		check(t, err)
+		key := ramp.Must(ramp.TextKey(hmacKey))
+		signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 		service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: url, Client: client,
 			Books: ramptest.BooksReport}) // during the outage, what a player owns is unknown
-		api, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key})
-		check(t, err)
+		api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key}))
 		s := login(t, one.url, "alice")
 		mint := func() *ramptest.Order {
 			t.Helper()
-			order, err := service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s, ramp.NewAmount(1), ramptest.TransactionFails())
-			check(t, err)
+			order := ramp.Must(service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s, ramp.NewAmount(1), ramptest.TransactionFails()))
 			return order
 		}
 		stop := func(p *process) {

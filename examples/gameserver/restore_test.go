@@ -49,16 +49,14 @@ func backupOf(t *testing.T, address string) backup {
 			path = bin + ":" + path
 		}
 		create(t, "pgx", os.Getenv("RAMP_TEST_POSTGRESQL"), name)
-		u, err := url.Parse(address)
-		check(t, err)
+		u := ramp.Must(url.Parse(address))
 		database, u.Path = address, "/"+name
 		restored, b.restored = u.String(), u.String()
 	case "mysql":
 		program = "mariadb-dump"
 		admin := os.Getenv("RAMP_TEST_MYSQL")
 		create(t, "mysql", admin, name)
-		config, err := mysql.ParseDSN(rest)
-		check(t, err)
+		config := ramp.Must(mysql.ParseDSN(rest))
 		host, port, _ := strings.Cut(config.Addr, ":")
 		options := fmt.Sprintf("[client]\nhost=%s\nport=%s\nuser=%s\npassword=%s\n", host, port, config.User, config.Passwd)
 		check(t, os.WriteFile(filepath.Join(b.dir, ".my.cnf"), []byte(options), 0o600))
@@ -97,8 +95,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		p := deploy(t, address, "-any-rate")
 		var current atomic.Pointer[httputil.ReverseProxy]
 		point := func(p *process) {
-			u, err := url.Parse(p.url)
-			check(t, err)
+			u := ramp.Must(url.Parse(p.url))
 			current.Store(httputil.NewSingleHostReverseProxy(u))
 		}
 		point(p)
@@ -109,8 +106,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 		again := func(place placer, id uuid.UUID) *ramptest.Order {
 			t.Helper()
-			order, err := place(t.Context(), id, s, ramp.NewAmount(1))
-			check(t, err)
+			order := ramp.Must(place(t.Context(), id, s, ramp.NewAmount(1)))
 			return order
 		}
 		place := func(place placer, gold string) *ramptest.Order {
@@ -162,8 +158,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		game, store, err := (&settings{database: copies.restored}).open(t.Context(), false)
 		check(t, err)
 		defer game.db.Close()
-		orders, err := store.SessionOrders(t.Context(), s.ID, ramp.OrderPage{})
-		check(t, err)
+		orders := ramp.Must(store.SessionOrders(t.Context(), s.ID, ramp.OrderPage{}))
 		states := map[uuid.UUID]ramp.OrderState{}
 		for _, o := range orders {
 			states[o.UUID] = o.State
@@ -245,8 +240,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 
 		// If the service cannot repeat them, a person makes the effect that the log names.
 		want("before the burn was made by hand", "1400929")
-		_, err = game.db.Exec("UPDATE inventory SET balance = balance + 2000 WHERE player = 'alice' AND item = 'item_gold'")
-		check(t, err)
+		ramp.Must(game.db.Exec("UPDATE inventory SET balance = balance + 2000 WHERE player = 'alice' AND item = 'item_gold'"))
 		want("at the end", "1402929") // as before the restore
 	})
 }

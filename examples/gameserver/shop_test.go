@@ -41,16 +41,14 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 		alice := login(t, first.url, "alice")
 		gold := item(t, "item_gold", "100")
 		fails, waits := initialize(t, client, gold), initialize(t, client, gold)
-		before, err := service.Mint(t.Context(), fails, alice, ramp.NewAmount(1), ramptest.TransactionFails())
-		check(t, err)
-		_, err = service.Mint(t.Context(), waits, alice, ramp.NewAmount(1), ramptest.StaysPending())
-		check(t, err)
+		before := ramp.Must(service.Mint(t.Context(), fails, alice, ramp.NewAmount(1), ramptest.TransactionFails()))
+		ramp.Must(service.Mint(t.Context(), waits, alice, ramp.NewAmount(1), ramptest.StaysPending()))
 		burn := initialize(t, client, gold)
 
 		if printed := turn(t, "close", address); !strings.HasPrefix(printed, "The shop is closed. The last signature leaves before ") {
 			t.Errorf("it printed %q", printed)
 		}
-		_, err = service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1))
+		_, err := service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1))
 		_, failed := service.Burn(t.Context(), burn, alice, ramp.NewAmount(1))
 		_, elsewhere := other.Mint(t.Context(), initialize(t, otherClient, gold), alice, ramp.NewAmount(1))
 		_, again := service.Mint(t.Context(), waits, alice, ramp.NewAmount(1))

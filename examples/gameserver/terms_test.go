@@ -51,8 +51,7 @@ func TestAPlayerDecidesNothing(t *testing.T) {
 
 func amount(t *testing.T, text string) ramp.Amount {
 	t.Helper()
-	a, err := ramp.ParseAmount(text)
-	check(t, err)
+	a := ramp.Must(ramp.ParseAmount(text))
 	return a
 }
 

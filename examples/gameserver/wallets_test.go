@@ -20,8 +20,7 @@ func open(t *testing.T, address string) (*game, *ramp.SQLStore) {
 
 func loggedIn(t *testing.T, g *game, player string) ramp.Session {
 	t.Helper()
-	s, err := g.login(t.Context(), player)
-	check(t, err)
+	s := ramp.Must(g.login(t.Context(), player))
 	return s
 }
 

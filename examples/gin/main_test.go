@@ -22,16 +22,12 @@ var session = ramp.Session{ID: "character-1", Token: ramp.NewAccessToken("token-
 // newGame starts the server with one player, who owns 1,000 gold, and the service.
 func newGame(t *testing.T) (*server, *httptest.Server, *ramptest.Service) {
 	t.Helper()
-	key, err := ramp.TextKey("key of the console")
-	check(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	check(t, err)
-	db, err := open(t.Context(), filepath.Join(t.TempDir(), "game.db"))
-	check(t, err)
+	key := ramp.Must(ramp.TextKey("key of the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	db := ramp.Must(open(t.Context(), filepath.Join(t.TempDir(), "game.db")))
 	t.Cleanup(func() { _ = db.Close() })
 	hash := sha256.Sum256([]byte(session.Token.Reveal()))
-	_, err = db.Exec("INSERT INTO characters VALUES ($1, $2, 1000)", session.ID, hash[:])
-	check(t, err)
+	ramp.Must(db.Exec("INSERT INTO characters VALUES ($1, $2, 1000)", session.ID, hash[:]))
 	game := httptest.NewUnstartedServer(nil) // its address is known, and the service needs it
 	t.Cleanup(game.Close)
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(),
@@ -52,18 +48,15 @@ func check(t *testing.T, err error) {
 // exchange asks the game for the page of a new order.
 func exchange(t *testing.T, game *httptest.Server, token string) (page *url.URL, status int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, game.URL+"/exchange/gold", nil)
-	check(t, err)
+	request := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, game.URL+"/exchange/gold", nil))
 	request.Header = http.Header{"X-Session": {session.ID}, "X-Token": {token}}
-	response, err := http.DefaultClient.Do(request)
-	check(t, err)
+	response := ramp.Must(http.DefaultClient.Do(request))
 	defer response.Body.Close()
 	var answer struct{ URL string }
 	if response.StatusCode == http.StatusOK {
 		check(t, json.NewDecoder(response.Body).Decode(&answer))
 	}
-	page, err = url.Parse(answer.URL)
-	check(t, err)
+	page = ramp.Must(url.Parse(answer.URL))
 	return page, response.StatusCode
 }
 
@@ -79,11 +72,9 @@ func TestAPlayerTradesThroughGin(t *testing.T) {
 		{service.Burn, ramptest.ResultTwice(), 960},
 	} {
 		page, _ := exchange(t, game, session.Token.Reveal())
-		id, err := uuid.Parse(page.Query().Get("uuid"))
-		check(t, err)
-		_, err = step.order(t.Context(), id, session, ramp.NewAmount(2), step.fault,
-			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem())
-		check(t, err)
+		id := ramp.Must(uuid.Parse(page.Query().Get("uuid")))
+		ramp.Must(step.order(t.Context(), id, session, ramp.NewAmount(2), step.fault,
+			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem()))
 		service.Advance(time.Minute)
 		var gold int64
 		check(t, s.game.db.QueryRow("SELECT gold FROM characters").Scan(&gold))

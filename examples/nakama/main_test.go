@@ -137,42 +137,33 @@ func database(t *testing.T) (address string, db *sql.DB) {
 		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/dbtest/databases go test ***")
 	}
 	name := "nakama_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	u, err := url.Parse(admin)
-	check(t, err)
+	u := ramp.Must(url.Parse(admin))
 	if os.Getenv(envNakama) != "" {
 		return migrated(t, u, name)
 	}
 	query := u.Query()
 	query.Set("search_path", name)
 	u.RawQuery = query.Encode()
-	db, err = sql.Open("pgx", u.String())
-	check(t, err)
-	_, err = db.Exec("CREATE SCHEMA " + name)
-	check(t, err)
+	db = ramp.Must(sql.Open("pgx", u.String()))
+	ramp.Must(db.Exec("CREATE SCHEMA " + name))
 	t.Cleanup(func() {
-		_, err := db.Exec("DROP SCHEMA " + name + " CASCADE")
-		check(t, err)
+		ramp.Must(db.Exec("DROP SCHEMA " + name + " CASCADE"))
 		check(t, db.Close())
 	})
-	_, err = db.Exec(tables)
-	check(t, err)
+	ramp.Must(db.Exec(tables))
 	return u.String(), db
 }
 
 // migrated returns a new database with the tables of the real Nakama.
 func migrated(t *testing.T, u *url.URL, name string) (address string, db *sql.DB) {
 	t.Helper()
-	admin, err := sql.Open("pgx", u.String())
-	check(t, err)
-	_, err = admin.Exec("CREATE DATABASE " + name)
-	check(t, err)
+	admin := ramp.Must(sql.Open("pgx", u.String()))
+	ramp.Must(admin.Exec("CREATE DATABASE " + name))
 	u.Path = "/" + name
-	db, err = sql.Open("pgx", u.String())
-	check(t, err)
+	db = ramp.Must(sql.Open("pgx", u.String()))
 	t.Cleanup(func() {
 		check(t, db.Close())
-		_, err := admin.Exec("DROP DATABASE " + name + " WITH (FORCE)")
-		check(t, err)
+		ramp.Must(admin.Exec("DROP DATABASE " + name + " WITH (FORCE)"))
 		check(t, admin.Close())
 	})
 	address = strings.TrimPrefix(u.String(), "postgres://")
@@ -206,12 +197,10 @@ func start(t *testing.T, database string) *nakama {
 		t.Cleanup(n.kill)
 		return n
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { check(t, listener.Close()) })
 	n := &nakama{t: t, args: os.Args[:1], env: []string{envServe + "=" + database, envService + "=http://127.0.0.1:1"}, url: "http://" + listener.Addr().String()}
-	n.listener, err = listener.(*net.TCPListener).File()
-	check(t, err)
+	n.listener = ramp.Must(listener.(*net.TCPListener).File())
 	t.Cleanup(func() { check(t, n.listener.Close()) })
 	n.run()
 	t.Cleanup(n.kill)
@@ -224,8 +213,7 @@ func (n *nakama) run() {
 	if n.listener != nil {
 		n.process.ExtraFiles = []*os.File{n.listener}
 	}
-	_, err := n.process.StdinPipe() // ends with this process
-	check(n.t, err)
+	ramp.Must(n.process.StdinPipe())
 	check(n.t, n.process.Start())
 }
 
@@ -266,10 +254,8 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 	address, db := database(t)
 	n := start(t, address)
 	check(t, n.await(t.Context()))
-	key, err := ramp.TextKey(hmacText)
-	check(t, err)
-	signer, err := ramp.NewKeySigner(validatorKey)
-	check(t, err)
+	key := ramp.Must(ramp.TextKey(hmacText))
+	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 	conformance.Test(t, conformance.Target{URL: n.url, AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result",
 		Key: key, Validator: signer.Address(), ProjectID: "project-1", Strict: true,
 		Token: "0x00000000000000000000000000000000000070c3", Asset: "gold", Amount: 20, Tokens: 2,
@@ -282,8 +268,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 func TestOrdersBesideNakamasWalletUpdatesAndKills(t *testing.T) {
 	address, db := database(t)
 	db.SetMaxOpenConns(12)
-	_, err := db.Exec(ramp.PostgreSQL.Schema())
-	check(t, err)
+	ramp.Must(db.Exec(ramp.PostgreSQL.Schema()))
 	var mu sync.Mutex
 	updated := map[string]int64{} // by user
 	ended := make(chan error)
@@ -360,20 +345,16 @@ func TestAPlayerTrades(t *testing.T) {
 		t.Skip("this test stands for Nakama itself")
 	}
 	_, db := database(t)
-	key, err := ramp.TextKey(hmacText)
-	check(t, err)
-	signer, err := ramp.NewKeySigner(validatorKey)
-	check(t, err)
+	key := ramp.Must(ramp.TextKey(hmacText))
+	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 	game := httptest.NewUnstartedServer(nil) // its address is known, and the service needs it
 	t.Cleanup(game.Close)
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(),
 		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
-	h, err := newHost(t.Context(), db, service.URL())
-	check(t, err)
+	h := ramp.Must(newHost(t.Context(), db, service.URL()))
 	game.Config.Handler = h.mux
 	game.Start()
-	s, err := login(t.Context(), db, 100)
-	check(t, err)
+	s := ramp.Must(login(t.Context(), db, 100))
 	rpc := func(user, payload string) (string, error) {
 		//lint:ignore SA1029 Nakama's keys are texts
 		return h.rpc["ramp_exchange"](context.WithValue(t.Context(), runtime.RUNTIME_CTX_USER_ID, user), nil, db, nil, payload)
@@ -383,17 +364,13 @@ func TestAPlayerTrades(t *testing.T) {
 			t.Errorf("user %q and %s: %s", user, payload, answer)
 		}
 	}
-	answer, err := rpc(s.ID, `{"product":"gold"}`)
-	check(t, err)
+	answer := ramp.Must(rpc(s.ID, `{"product":"gold"}`))
 	var page struct{ URL string }
 	check(t, json.Unmarshal([]byte(answer), &page))
-	at, err := url.Parse(page.URL)
-	check(t, err)
-	id, err := uuid.Parse(at.Query().Get("uuid"))
-	check(t, err)
+	at := ramp.Must(url.Parse(page.URL))
+	id := ramp.Must(uuid.Parse(at.Query().Get("uuid")))
 	session := ramp.Session{ID: at.Query().Get("sessionId"), Token: ramp.NewAccessToken(at.Query().Get("accessToken"))}
-	_, err = service.Mint(t.Context(), id, session, ramp.NewAmount(3), ramptest.ResultTwice())
-	check(t, err)
+	ramp.Must(service.Mint(t.Context(), id, session, ramp.NewAmount(3), ramptest.ResultTwice()))
 	service.Advance(time.Minute)
 	var gold int64
 	check(t, db.QueryRow("SELECT (wallet->>'gold')::bigint FROM users WHERE id = $1", s.ID).Scan(&gold))

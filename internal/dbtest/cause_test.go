@@ -36,9 +36,8 @@ func TestTheWrongDialectAcceptsNoOrder(t *testing.T) {
 			if _, err := store.Update(t.Context(), o.id, o.accept()); err == nil {
 				t.Errorf("%s takes the statements of %s", p.name, d.name)
 			}
-			tx, err := p.db.Begin()
-			check(t, err)
-			_, err = store.UpdateTx(t.Context(), tx, o.id, o.accept())
+			tx := ramp.Must(p.db.Begin())
+			_, err := store.UpdateTx(t.Context(), tx, o.id, o.accept())
 			check(t, tx.Rollback())
 			if err == nil {
 				t.Errorf("%s takes the statements of %s in a transaction", p.name, d.name)

@@ -56,25 +56,20 @@ func newServer(t *testing.T, settings string) *server {
 	if bin == "" {
 		t.Skip("*** NOT TESTED: " + envBin + " is not set ***")
 	}
-	dir, err := os.MkdirTemp("", "ramp-server-")
-	check(t, err)
+	dir := ramp.Must(os.MkdirTemp("", "ramp-server-"))
 	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 	s := &server{t: t, bin: bin, dir: filepath.Join(dir, "data"), port: 10_000 + rand.N(10_000)}
 	if os.Geteuid() == 0 { // PostgreSQL does not run as root
-		nobody, err := user.Lookup("nobody")
-		check(t, err)
-		uid, err := strconv.Atoi(nobody.Uid)
-		check(t, err)
+		nobody := ramp.Must(user.Lookup("nobody"))
+		uid := ramp.Must(strconv.Atoi(nobody.Uid))
 		check(t, os.Chown(dir, uid, -1))
 		s.as = []string{"runuser", "-u", "nobody", "--"}
 	}
 	s.run("initdb", "-D", s.dir, "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	config, err := os.OpenFile(filepath.Join(s.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
-	check(t, err)
+	config := ramp.Must(os.OpenFile(filepath.Join(s.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0))
 	// The tests kill servers, not machines, so nothing must be synced to disk.
-	_, err = config.WriteString("listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\n" +
-		"shared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = mmap\n" + settings)
-	check(t, err)
+	ramp.Must(config.WriteString("listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\n" +
+		"shared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = mmap\n" + settings))
 	check(t, config.Close())
 	s.start()
 	return s
@@ -86,8 +81,7 @@ func (s *server) run(program string, args ...string) {
 	words = append(words, args...)
 	command := exec.Command(words[0], words[1:]...)
 	command.Dir = filepath.Dir(s.dir)
-	log, err := os.CreateTemp("", "ramp-cluster-log-") // not a pipe, because the server would keep it open
-	check(s.t, err)
+	log := ramp.Must(os.CreateTemp("", "ramp-cluster-log-"))
 	defer os.Remove(log.Name())
 	defer log.Close()
 	command.Stdout, command.Stderr = log, log
@@ -118,8 +112,7 @@ func (s *server) kill() {
 		return // already stopped
 	}
 	lines := strings.Split(string(text), "\n")
-	postmaster, err := strconv.Atoi(lines[0])
-	check(s.t, err)
+	postmaster := ramp.Must(strconv.Atoi(lines[0]))
 	_ = syscall.Kill(postmaster, syscall.SIGSTOP) // so that it starts no other process
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", postmaster, postmaster))
 	if os.IsNotExist(err) {
@@ -127,8 +120,7 @@ func (s *server) kill() {
 	}
 	check(s.t, err)
 	for _, child := range strings.Fields(string(children)) {
-		id, err := strconv.Atoi(child)
-		check(s.t, err)
+		id := ramp.Must(strconv.Atoi(child))
 		_ = syscall.Kill(id, syscall.SIGKILL)
 	}
 	_ = syscall.Kill(postmaster, syscall.SIGKILL)

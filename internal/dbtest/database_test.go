@@ -158,8 +158,7 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		run(t, admin, "BEGIN; SET LOCAL search_path = "+name+";"+schema+
 			"GRANT USAGE ON SCHEMA "+name+" TO "+name+";"+
 			"GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA "+name+" TO "+name+"; COMMIT")
-		u, err := url.Parse(address)
-		check(t, err)
+		u := ramp.Must(url.Parse(address))
 		u.User = url.UserPassword(name, "test")
 		query := u.Query()
 		query.Set("search_path", name)
@@ -167,8 +166,7 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		p.dsn = u.String()
 
 	case ramp.MySQL:
-		config, err := mysql.ParseDSN(addressOf(t, envMySQL))
-		check(t, err)
+		config := ramp.Must(mysql.ParseDSN(addressOf(t, envMySQL)))
 		p.driver = "mysql"
 		config.MultiStatements = true
 		admin := open(t, p.driver, config.FormatDSN())
@@ -257,8 +255,7 @@ func addressOf(t *testing.T, env string) string {
 
 func open(t *testing.T, driver, dsn string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open(driver, dsn)
-	check(t, err)
+	db := ramp.Must(sql.Open(driver, dsn))
 	db.SetMaxOpenConns(60)
 	db.SetMaxIdleConns(60)
 	t.Cleanup(func() { check(t, db.Close()) })
@@ -267,8 +264,7 @@ func open(t *testing.T, driver, dsn string) *sql.DB {
 
 func run(t *testing.T, db *sql.DB, statements string) {
 	t.Helper()
-	_, err := db.Exec(statements)
-	check(t, err)
+	ramp.Must(db.Exec(statements))
 }
 
 func check(t *testing.T, err error) {

@@ -58,8 +58,7 @@ func TestDeletingFinishedOrders(t *testing.T) {
 		}
 		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 			for {
-				n, err := store.DeleteFinished(t.Context(), direction, limit)
-				check(t, err)
+				n := ramp.Must(store.DeleteFinished(t.Context(), direction, limit))
 				if n == 0 {
 					break
 				}
@@ -87,8 +86,7 @@ func TestDeletingGoesOnInParts(t *testing.T) {
 		store := newStore(t, p, applyNothing)
 		deleted := 0
 		for {
-			n, err := store.DeleteFinished(t.Context(), ramp.Mint, day0.Add(24*time.Hour))
-			check(t, err)
+			n := ramp.Must(store.DeleteFinished(t.Context(), ramp.Mint, day0.Add(24*time.Hour)))
 			if n > 1000 {
 				t.Errorf("%d orders were deleted at once", n)
 			}
@@ -121,15 +119,12 @@ func TestErasingASession(t *testing.T) {
 		}
 		old, older := placed("alice", long, true), placed("alice", 2*long, true)
 		kept := []order{placed("alice", time.Hour, true), placed("alice", long, false), placed("bob", long, true), placed("Alice", long, true)}
-		n, err := store.EraseSession(t.Context(), " alice ", time.Now().Add(-7*24*time.Hour))
-		check(t, err)
+		n := ramp.Must(store.EraseSession(t.Context(), " alice ", time.Now().Add(-7*24*time.Hour)))
 		if n != 2 {
 			t.Errorf("%d orders were erased", n)
 		}
-		first, err := store.Order(t.Context(), old.id)
-		check(t, err)
-		second, err := store.Order(t.Context(), older.id)
-		check(t, err)
+		first := ramp.Must(store.Order(t.Context(), old.id))
+		second := ramp.Must(store.Order(t.Context(), older.id))
 		if !strings.HasPrefix(first.SessionID, "erased-") || first.UserAddress != first.SessionID || second.SessionID != first.SessionID {
 			t.Errorf("the session is %q at %q, and %q", first.SessionID, first.UserAddress, second.SessionID)
 		}

@@ -23,8 +23,7 @@ func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 	o.intent.TargetCandidate = json.RawMessage(`{`)
 	_, err := store.Update(t.Context(), o.id, o.accept())
 	expectText(t, err, "ramp: order "+o.id.String()+": ", "json")
-	waiting, err := store.Waiting(t.Context(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{Limit: 10})
-	check(t, err)
+	waiting := ramp.Must(store.Waiting(t.Context(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{Limit: 10}))
 	if len(waiting) != 0 {
 		t.Errorf("%d orders are stored", len(waiting))
 	}
@@ -48,12 +47,11 @@ func TestAMissingTableIsNotBlamedOnTheDialect(t *testing.T) {
 
 // These errors occur before the statements of a dialect, so testing SQLite is enough.
 func TestADatabaseThatIsClosed(t *testing.T) {
-	db, err := sql.Open("sqlite", ":memory:")
-	check(t, err)
+	db := ramp.Must(sql.Open("sqlite", ":memory:"))
 	check(t, db.Close())
 	store := newStore(t, &place{database: databaseOf(t, ramp.SQLite), db: db}, applyNothing)
 	o := newOrder("alice", mint("gold", 5))
-	_, err = store.Update(t.Context(), o.id, o.accept())
+	_, err := store.Update(t.Context(), o.id, o.accept())
 	expectText(t, err, "ramp: begin: sql: database is closed")
 	_, err = store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: 1})
 	expectText(t, err, "ramp: waiting orders: sql: database is closed")
@@ -71,9 +69,8 @@ func TestAnEndThatIsNotWrittenIsAnError(t *testing.T) {
 		applied := 0
 		store := newStore(t, p, func(context.Context, *sql.Tx, ramp.Step) error { applied++; return nil })
 		o := newOrder("alice", mint("gold", 5))
-		_, err := store.Update(t.Context(), o.id, o.accept())
-		check(t, err)
-		_, err = store.Update(t.Context(), o.id, o.finish(failure))
+		ramp.Must(store.Update(t.Context(), o.id, o.accept()))
+		_, err := store.Update(t.Context(), o.id, o.finish(failure))
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "constraint failed: ", ""), "ramp: order "+o.id.String()+": "+want) {
 			t.Errorf("under %s: %v", trigger, err)
 		}
@@ -170,8 +167,7 @@ func TestADriverWithAnotherKindOfCommitHook(t *testing.T) {
 			store := newStore(t, p, applyNothing)
 			o := newOrder("alice", mint("gold", 5))
 			for _, next := range []ramp.Transition{o.accept(), o.finish(failure)} {
-				step, err := store.Update(t.Context(), o.id, next)
-				check(t, err)
+				step := ramp.Must(store.Update(t.Context(), o.id, next))
 				if !step.New {
 					t.Errorf("repeated: %+v", step)
 				}

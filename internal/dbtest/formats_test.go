@@ -21,8 +21,7 @@ const formats = "../../testdata/formats/"
 // orderOf reads an order in its JSON form.
 func orderOf(t *testing.T, file string) (o ramp.Order) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	check(t, err)
+	text := ramp.Must(os.ReadFile(file))
 	check(t, json.Unmarshal(text, &o))
 	return o
 }
@@ -30,8 +29,7 @@ func orderOf(t *testing.T, file string) (o ramp.Order) {
 // contents returns the rows of the orders without their random claims.
 func contents(t *testing.T, p *place) (rows []string) {
 	t.Helper()
-	list, err := p.db.Query("SELECT uuid, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at FROM ramp_orders ORDER BY uuid")
-	check(t, err)
+	list := ramp.Must(p.db.Query("SELECT uuid, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at FROM ramp_orders ORDER BY uuid"))
 	defer list.Close()
 	for list.Next() {
 		values := make([]sql.NullString, 13)
@@ -50,33 +48,27 @@ func contents(t *testing.T, p *place) (rows []string) {
 // as the newest.
 func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 	const newest = "1"
-	directories, err := os.ReadDir(formats)
-	check(t, err)
+	directories := ramp.Must(os.ReadDir(formats))
 	for _, d := range databases {
 		for _, directory := range directories {
 			t.Run(d.name+"/"+directory.Name(), func(t *testing.T) {
 				file := strings.ToLower(d.name) + ".sql"
-				text, err := os.ReadFile(filepath.Join(formats, directory.Name(), file))
-				check(t, err)
+				text := ramp.Must(os.ReadFile(filepath.Join(formats, directory.Name(), file)))
 				// A release with another table has its migrations here, after the text.
 				p := newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders;", string(text))
 				store := newStore(t, p, applyNothing)
 				check(t, store.Check(t.Context()))
 				before := contents(t, p)
-				documents, err := filepath.Glob(filepath.Join(formats, directory.Name(), "order-*.json"))
-				check(t, err)
+				documents := ramp.Must(filepath.Glob(filepath.Join(formats, directory.Name(), "order-*.json")))
 				if len(before) != len(documents) {
 					t.Fatalf("%d rows and %d documents", len(before), len(documents))
 				}
 				fresh := newPlace(t, d, d.modes[0])
 				for _, document := range documents {
 					want := orderOf(t, document)
-					got, err := store.Order(t.Context(), want.UUID)
-					check(t, err)
-					text, err := json.Marshal(got)
-					check(t, err)
-					wanted, err := json.Marshal(want)
-					check(t, err)
+					got := ramp.Must(store.Order(t.Context(), want.UUID))
+					text := ramp.Must(json.Marshal(got))
+					wanted := ramp.Must(json.Marshal(want))
 					if string(text) != string(wanted) {
 						t.Errorf("%s is read as %s, not %s", want.UUID, text, wanted)
 					}

@@ -158,9 +158,8 @@ type apply = func(context.Context, *sql.Tx, ramp.Step) error
 
 func newStore(t *testing.T, p *place, apply apply) *ramp.SQLStore {
 	t.Helper()
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: apply,
-		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}})
-	check(t, err)
+	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: apply,
+		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}))
 	return store
 }
 
@@ -221,8 +220,7 @@ func newHandler(t fataler, g *game) *ramp.Handler {
 // give gives a player an initial balance.
 func (w *world) give(session, asset string, amount int64) {
 	w.t.Helper()
-	_, err := w.db.Exec(bind(w.dialect, "INSERT INTO holdings (session_id, asset, amount) VALUES (?, ?, ?)"), session, asset, amount)
-	check(w.t, err)
+	ramp.Must(w.db.Exec(bind(w.dialect, "INSERT INTO holdings (session_id, asset, amount) VALUES (?, ?, ?)"), session, asset, amount))
 	w.started[holding{session, asset}] = amount
 }
 
@@ -409,8 +407,7 @@ func (p *place) waiting() (n int64, err error) {
 // the sum of its moves. It returns the problems.
 func (w *world) audit(want map[uuid.UUID][]string) (wrong []string) {
 	w.t.Helper()
-	rows, err := w.db.Query("SELECT uuid, session_id, kind, asset, amount FROM moves")
-	check(w.t, err)
+	rows := ramp.Must(w.db.Query("SELECT uuid, session_id, kind, asset, amount FROM moves"))
 	defer rows.Close()
 	moved, balance := map[uuid.UUID][]string{}, map[holding]int64{}
 	for k, v := range w.started {

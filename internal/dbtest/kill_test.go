@@ -31,8 +31,7 @@ func (s served) open() (ramp.Store, error) {
 // testKill kills processes that run the programs, this test binary if one is "".
 func testKill(t *testing.T, p *place, programs ...string) {
 	t.Helper()
-	setting, err := json.Marshal(served{p.driver, p.dsn, p.dialect})
-	check(t, err)
+	setting := ramp.Must(json.Marshal(served{p.driver, p.dsn, p.dialect}))
 	var processes []*storetest.Process
 	for _, program := range programs {
 		processes = append(processes, storetest.Start(t, program, string(setting)))
@@ -89,9 +88,8 @@ func TestLostAnswerOfACommit(t *testing.T) {
 				faults := lossy(t, p)
 				w := newWorld(t, p, nil)
 				w.give("alice", "gold", 5)
-				store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retryable: retryable,
-					Apply: studio{db: p.db, dialect: p.dialect}.Apply})
-				check(t, err)
+				store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retryable: retryable,
+					Apply: studio{db: p.db, dialect: p.dialect}.Apply}))
 				o := newOrder("alice", mint("gold", 5))
 				for _, next := range []ramp.Transition{o.accept(), o.finish(failure)} {
 					faults.lost.Store(1)
@@ -104,8 +102,7 @@ func TestLostAnswerOfACommit(t *testing.T) {
 					if faults.lost.Load() != 0 {
 						t.Error("no answer was lost")
 					}
-					step, err := store.Update(t.Context(), o.id, next)
-					check(t, err)
+					step := ramp.Must(store.Update(t.Context(), o.id, next))
 					if step.New {
 						t.Error("the step was not stored")
 					}

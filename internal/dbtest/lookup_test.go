@@ -26,8 +26,7 @@ var day0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func take(t *testing.T, store ramp.Store, id uuid.UUID, next ramp.Transition) {
 	t.Helper()
-	_, err := store.Update(context.Background(), id, next)
-	check(t, err)
+	ramp.Must(store.Update(context.Background(), id, next))
 }
 
 func acceptAt(o order, at time.Time) ramp.Transition {
@@ -47,14 +46,12 @@ func TestAnOrderByItsUUID(t *testing.T) {
 			return step, err
 		})
 		take(t, store, o.id, ramp.Finish(o.report(success), day0.Add(time.Minute)))
-		got, err := store.Order(t.Context(), o.id)
-		check(t, err)
+		got := ramp.Must(store.Order(t.Context(), o.id))
 		if got.UUID != o.id || got.Network != ramp.Testnet || got.State != ramp.OrderSucceeded || got.Direction != ramp.Burn || len(got.Assets) != 1 ||
 			got.TxHash != txHashOf(got.UUID) || !got.AcceptedAt.Equal(day0) || !got.FinishedAt.Equal(day0.Add(time.Minute)) || got.AcceptedAt.Location() != time.UTC {
 			t.Errorf("the order is %+v", got)
 		}
-		by, err := store.OrderByTransaction(t.Context(), common.HexToHash(txHashOf(o.id)))
-		check(t, err)
+		by := ramp.Must(store.OrderByTransaction(t.Context(), common.HexToHash(txHashOf(o.id))))
 		if by.UUID != o.id {
 			t.Errorf("by its transaction, it is %s", by.UUID)
 		}
@@ -69,8 +66,7 @@ func pages(t *testing.T, size int, next func(ramp.OrderPage) ([]ramp.Order, erro
 	t.Helper()
 	page := ramp.OrderPage{Limit: size}
 	for {
-		orders, err := next(page)
-		check(t, err)
+		orders := ramp.Must(next(page))
 		if len(orders) == 0 {
 			return ids
 		}
@@ -299,11 +295,9 @@ func (p *place) explain(t *testing.T, query string, args []any) string {
 	if p.dialect == ramp.SQLite {
 		explain = "EXPLAIN QUERY PLAN "
 	}
-	rows, err := p.db.Query(explain+query, args...)
-	check(t, err)
+	rows := ramp.Must(p.db.Query(explain+query, args...))
 	defer rows.Close()
-	columns, err := rows.Columns()
-	check(t, err)
+	columns := ramp.Must(rows.Columns())
 	var plan []string
 	for rows.Next() {
 		values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
@@ -361,8 +355,7 @@ func fill(t *testing.T, p *place, n int) {
 	t.Helper()
 	digest := "0x" + strings.Repeat("ab", 32)
 	written := func(intent ramp.Intent) string {
-		b, err := json.Marshal(intent)
-		check(t, err)
+		b := ramp.Must(json.Marshal(intent))
 		return string(b)
 	}
 	toMint, toBurn := written(mint("gold", 5)), written(burn("gold", 5))

@@ -58,8 +58,7 @@ func TestCheckOfABusyPool(t *testing.T) {
 		for _, connections := range []int{1, 2} {
 			p.db.SetMaxOpenConns(connections)
 			for range connections - 1 {
-				conn, err := p.db.Conn(t.Context())
-				check(t, err)
+				conn := ramp.Must(p.db.Conn(t.Context()))
 				defer conn.Close()
 			}
 			start := time.Now()
@@ -85,11 +84,9 @@ func pgBouncer(t *testing.T) string {
 // statements by default, as 1.24 and newer do.
 func pgBouncerKeepsStatements(t *testing.T) bool {
 	t.Helper()
-	out, err := exec.Command(pgBouncer(t), "--version").Output()
-	check(t, err)
+	out := ramp.Must(exec.Command(pgBouncer(t), "--version").Output())
 	var major, minor int
-	_, err = fmt.Sscanf(string(out), "PgBouncer %d.%d", &major, &minor)
-	check(t, err)
+	ramp.Must(fmt.Sscanf(string(out), "PgBouncer %d.%d", &major, &minor))
 	t.Logf("PgBouncer %d.%d", major, minor)
 	return major > 1 || minor >= 24
 }
@@ -102,11 +99,9 @@ func behindPgBouncer(t *testing.T, params string) *place {
 	d := databaseOf(t, ramp.PostgreSQL)
 	p := newPlace(t, d, d.modes[0])
 	run(t, p.admin, "ALTER ROLE "+p.schema+" SET search_path = "+p.schema) // PgBouncer does not pass it on
-	u, err := url.Parse(p.dsn)
-	check(t, err)
+	u := ramp.Must(url.Parse(p.dsn))
 
-	dir, err := os.MkdirTemp("", "ramp-pgbouncer-")
-	check(t, err)
+	dir := ramp.Must(os.MkdirTemp("", "ramp-pgbouncer-"))
 	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 	check(t, os.Chmod(dir, 0o777)) // PgBouncer does not run as root
 	port := freePort(t)
@@ -129,8 +124,7 @@ ignore_startup_parameters = extra_float_digits
 		args = []string{"-u", "nobody", args[0]}
 	}
 	command := exec.Command(program, args...)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	check(t, err)
+	log := ramp.Must(os.Create(filepath.Join(dir, "log")))
 	command.Stdout, command.Stderr = log, log
 	check(t, command.Start())
 	t.Cleanup(func() {
@@ -162,8 +156,7 @@ ignore_startup_parameters = extra_float_digits
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	defer listener.Close()
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	check(t, err)

@@ -75,34 +75,29 @@ func TestEveryTextIsStored(t *testing.T) {
 				o.project, o.user = quotes, longest
 				o.intent.TargetCandidate = json.RawMessage(`{"한":1}`)
 				for _, next := range []ramp.Transition{o.accept(), ramp.Abandon(reason, time.Now()), o.finish(failure)} {
-					tx, err := p.db.Begin()
-					check(t, err)
-					_, err = store.UpdateTx(t.Context(), tx, o.id, next)
+					tx := ramp.Must(p.db.Begin())
+					_, err := store.UpdateTx(t.Context(), tx, o.id, next)
 					if err != nil {
 						t.Fatal(errors.Join(err, tx.Rollback()))
 					}
 					check(t, tx.Commit())
-					got, err := store.Order(t.Context(), o.id)
-					check(t, err)
+					got := ramp.Must(store.Order(t.Context(), o.id))
 					if got.SessionID != longest || got.ProjectID != quotes || got.UserAddress != longest ||
 						len(got.Assets) != 1 || got.Assets[0].ID != asset || got.State == ramp.OrderAbandoned && got.Reason != reason {
 						t.Errorf("read back: %+v", got)
 					}
 				}
-				tx, err := p.db.Begin()
-				check(t, err)
+				tx := ramp.Must(p.db.Begin())
 				defer func() { _ = tx.Rollback() }() // if the test fails, so that the database can be dropped
 				want := map[uuid.UUID]string{}
 				for c := rune(1); c <= 0x80; c++ {
 					o := newOrder("bob", mint("gold", 5))
 					o.project = "p" + string(c)
 					want[o.id] = o.project
-					_, err := store.UpdateTx(t.Context(), tx, o.id, o.accept())
-					check(t, err)
+					ramp.Must(store.UpdateTx(t.Context(), tx, o.id, o.accept()))
 				}
 				check(t, tx.Commit())
-				waiting, err := store.SessionOrders(t.Context(), "bob", ramp.OrderPage{Limit: 1000})
-				check(t, err)
+				waiting := ramp.Must(store.SessionOrders(t.Context(), "bob", ramp.OrderPage{Limit: 1000}))
 				if len(waiting) != len(want) {
 					t.Errorf("%d of %d orders are stored", len(waiting), len(want))
 				}
@@ -128,14 +123,12 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 		}
 		w.expect(w.result(paid, success), "200")
 		store := func(o order, column, value string) {
-			_, err := p.db.Exec(bind(p.dialect, "UPDATE ramp_orders SET "+column+" = ? WHERE uuid = ?"), value, o.id.String())
-			check(t, err)
+			ramp.Must(p.db.Exec(bind(p.dialect, "UPDATE ramp_orders SET "+column+" = ? WHERE uuid = ?"), value, o.id.String()))
 		}
 		store(paid, "intent", "")
 		_, err := w.store.Update(t.Context(), whole.id, ramp.Finish(whole.reportBy(txHashOf(paid.id), success), day0))
 		expectTaken(t, err, whole, paid)
-		good, err := json.Marshal(damaged.intent)
-		check(t, err)
+		good := ramp.Must(json.Marshal(damaged.intent))
 		for value, c := range map[string]struct{ column, good, problem string }{
 			"0x12":              {"digest", damaged.digest.String(), "digest"},
 			`{"method":"mint"}`: {"intent", string(good), "is not an order"},

@@ -21,8 +21,7 @@ func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
 			s := studio{db: p.db, dialect: p.dialect}
 			onHandle := func(ctx context.Context, _ *sql.Tx, step ramp.Step) error {
 				for _, a := range step.Effect.Assets {
-					delta, err := step.Effect.Delta(a).Int64()
-					check(t, err)
+					delta := ramp.Must(step.Effect.Delta(a).Int64())
 					check(t, s.move(ctx, p.db, step.Order.UUID, step.Order.SessionID, step.Effect.Kind, a.ID, delta))
 				}
 				return nil
@@ -62,28 +61,22 @@ func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
 // play plays one order of a player against a game, and returns what the books found.
 func play(t *testing.T, g *game, player string, mint bool) []*ramptest.Imbalance {
 	t.Helper()
-	key, err := ramp.TextKey(hmacText)
-	check(t, err)
-	signer, err := ramp.NewKeySigner(validatorKey)
-	check(t, err)
-	service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: newHandler(t, g), Books: ramptest.BooksReport, Settle: -1})
-	check(t, err)
+	key := ramp.Must(ramp.TextKey(hmacText))
+	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
+	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: newHandler(t, g), Books: ramptest.BooksReport, Settle: -1}))
 	defer service.Close()
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
-	check(t, err)
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))
 	session := ramp.Session{ID: player, Token: ramp.NewAccessToken("token of " + player)}
 	item := func(amount int64) []ramp.Item {
 		return []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(amount), IconURL: "https://example.com/gold.png"}}
 	}
-	started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: item(100), Outputs: item(80)}})
-	check(t, err)
+	started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: item(100), Outputs: item(80)}}))
 	order := service.Burn
 	if mint {
 		order = service.Mint
 	}
-	_, err = order(t.Context(), started.UUID, session, ramp.NewAmount(1))
-	check(t, err)
+	ramp.Must(order(t.Context(), started.UUID, session, ramp.NewAmount(1)))
 	service.Advance(time.Minute)
 	return service.Imbalances()
 }

@@ -95,14 +95,11 @@ func TestARaceThatIsLost(t *testing.T) {
 			}
 			config := ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: apply, TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}
 			config.Retries = -1
-			never, err := ramp.NewSQLStore(config)
-			check(t, err)
+			never := ramp.Must(ramp.NewSQLStore(config))
 			config.Retries = 2
-			twice, err := ramp.NewSQLStore(config)
-			check(t, err)
+			twice := ramp.Must(ramp.NewSQLStore(config))
 			config.Retries = 0
-			byDefault, err := ramp.NewSQLStore(config)
-			check(t, err)
+			byDefault := ramp.Must(ramp.NewSQLStore(config))
 
 			want := moves{}
 			for _, c := range []struct {
@@ -161,16 +158,14 @@ func TestABusySQLite(t *testing.T) {
 		check(t, err)
 	}
 	config := ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: s.Apply}
-	byDefault, err := ramp.NewSQLStore(config)
-	check(t, err)
+	byDefault := ramp.Must(ramp.NewSQLStore(config))
 	var asked int
 	config.Retries, config.Retryable = 1, func(err error) bool {
 		asked++
 		check(t, rival.Rollback())
 		return strings.Contains(err.Error(), "SQLITE_BUSY")
 	}
-	once, err := ramp.NewSQLStore(config)
-	check(t, err)
+	once := ramp.Must(ramp.NewSQLStore(config))
 
 	o := newOrder("alice", mint("gold", 5))
 	lock()
@@ -192,15 +187,14 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
 		failed := errors.New("lost")
-		store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retries: 1_000_000,
+		store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retries: 1_000_000,
 			Retryable: func(error) bool { return true },
 			Apply: func(context.Context, *sql.Tx, ramp.Step) error {
 				if calls++; calls == 3 {
 					cancel()
 				}
 				return failed
-			}})
-		check(t, err)
+			}}))
 		o := newOrder("alice", mint("gold", 5))
 		if _, err := store.Update(ctx, o.id, o.accept()); !errors.Is(err, failed) || calls != 3 {
 			t.Errorf("after %d calls of Apply: %v", calls, err)

@@ -131,8 +131,7 @@ func (w *world) expectAutocommit() {
 	}
 	ctx := context.Background()
 	for range w.db.Stats().OpenConnections {
-		conn, err := w.db.Conn(ctx)
-		check(w.t, err)
+		conn := ramp.Must(w.db.Conn(ctx))
 		defer conn.Close() // keep all open, so that each is a different one
 		var on bool
 		check(w.t, conn.QueryRowContext(ctx, "SELECT @@autocommit").Scan(&on))

@@ -41,8 +41,7 @@ func TestRoundTrips(t *testing.T) {
 						next ramp.Transition
 					}{{"accept", o.accept()}, {"repeat", o.accept()}, {"finish", o.finish(failure)}} {
 						before := line.trips()
-						_, err := store.Update(t.Context(), o.id, step.next)
-						check(t, err)
+						ramp.Must(store.Update(t.Context(), o.id, step.next))
 						n := line.trips() - before
 						if warm {
 							continue
@@ -54,8 +53,7 @@ func TestRoundTrips(t *testing.T) {
 					}
 					o = newOrder("alice", mint("gold", 5))
 					before := line.trips()
-					_, err := moving.Update(t.Context(), o.id, o.accept())
-					check(t, err)
+					ramp.Must(moving.Update(t.Context(), o.id, o.accept()))
 					if n := line.trips() - before - most[d.dialect]["accept"]; !warm {
 						t.Logf("a statement of Apply with an argument: %d round trips", n)
 						want := 1
@@ -97,19 +95,16 @@ func (l *line) heard(client bool) {
 
 func newLine(t *testing.T, p *place) *line {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	check(t, err)
+	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { _ = listener.Close() })
 	l := &line{}
 	var to string
 	if p.dialect == ramp.PostgreSQL {
-		u, err := url.Parse(p.dsn)
-		check(t, err)
+		u := ramp.Must(url.Parse(p.dsn))
 		to, u.Host = u.Host, listener.Addr().String()
 		l.dsn = u.String()
 	} else {
-		config, err := mysql.ParseDSN(p.dsn)
-		check(t, err)
+		config := ramp.Must(mysql.ParseDSN(p.dsn))
 		to, config.Net, config.Addr = config.Addr, "tcp", listener.Addr().String()
 		l.dsn = config.FormatDSN()
 	}

@@ -28,9 +28,8 @@ func TestTheSchemaIsCreatedByServersThatStartTogether(t *testing.T) {
 				for _, ended := range starts {
 					check(t, <-ended)
 				}
-				store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: connect(t), Dialect: d.dialect,
-					Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }})
-				check(t, err)
+				store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: connect(t), Dialect: d.dialect,
+					Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }}))
 				check(t, store.Check(t.Context()))
 			}
 		})
@@ -47,11 +46,9 @@ func create(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
 func TestTheSchemaWaitsForTheServerThatCreatesIt(t *testing.T) {
 	connect := newEmpty(t, ramp.PostgreSQL)
 	db := connect(t)
-	first, err := db.Begin()
-	check(t, err)
+	first := ramp.Must(db.Begin())
 	defer func() { _ = first.Rollback() }()
-	_, err = first.Exec(ramp.PostgreSQL.Schema())
-	check(t, err)
+	ramp.Must(first.Exec(ramp.PostgreSQL.Schema()))
 	second := make(chan error, 1)
 	go func() { second <- create(t.Context(), connect(t), ramp.PostgreSQL) }()
 	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {

@@ -28,8 +28,7 @@ func TestASnapshotThatIsTooOld(t *testing.T) {
 			{meanwhile: func() answer { return w.result(o, failure) }, next: o.finish(failure)},
 		}
 		for _, step := range steps {
-			tx, err := p.db.BeginTx(ctx, &sql.TxOptions{Isolation: p.mode.isolation})
-			check(t, err)
+			tx := ramp.Must(p.db.BeginTx(ctx, &sql.TxOptions{Isolation: p.mode.isolation}))
 			var before int
 			check(t, tx.QueryRow("SELECT count(*) FROM ramp_orders").Scan(&before))
 			w.expect(step.meanwhile(), "200")

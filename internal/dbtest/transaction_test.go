@@ -46,8 +46,7 @@ func TestOneTransactionPaysOneOrderInUpdateTx(t *testing.T) {
 			take(t, w.store, losers[i].id, losers[i].accept())
 		}
 		finish := func(o order) error {
-			tx, err := p.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: p.mode.isolation})
-			check(t, err)
+			tx := ramp.Must(p.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: p.mode.isolation}))
 			defer func() { _ = tx.Rollback() }()
 			if _, err := w.store.UpdateTx(t.Context(), tx, o.id, ramp.Finish(o.reportBy(txHash("ab"), success), day0)); err != nil {
 				return err
@@ -80,8 +79,7 @@ func TestOneTransactionPaysOneOrderInUpdateTx(t *testing.T) {
 
 // docs/on-call.md says what to do if an order was ended by the transaction of another.
 func TestAnOrderThatEndedByAnothersTransactionIsRepaired(t *testing.T) {
-	guide, err := os.ReadFile("../../docs/on-call.md")
-	check(t, err)
+	guide := ramp.Must(os.ReadFile("../../docs/on-call.md"))
 	statement := regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = )'<order 1>'`").FindSubmatch(guide)
 	if statement == nil {
 		t.Fatal("the guide has no statement that frees a transaction")

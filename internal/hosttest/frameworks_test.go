@@ -80,8 +80,7 @@ func goZero(row string) func(*testing.T, *ramp.Handler) *httptest.Server {
 		logx.Disable()
 		var c rest.RestConf
 		check(t, conf.LoadFromYamlBytes([]byte("Name: game\nHost: 127.0.0.1\nPort: 0\n"+strings.Join(settings(t, row), "\n")), &c))
-		server, err := rest.NewServer(c)
-		check(t, err)
+		server := ramp.Must(rest.NewServer(c))
 		server.AddRoutes([]rest.Route{{Method: http.MethodPost, Path: ramp.PathResult, Handler: h.Result},
 			{Method: http.MethodPost, Path: ramp.PathValidate, Handler: h.Validate}})
 		configured := make(chan *http.Server, 1)
@@ -101,8 +100,7 @@ func settings(t *testing.T, row string) (list []string) {
 	if row == "" {
 		return nil
 	}
-	text, err := os.ReadFile("../../docs/frameworks.md")
-	check(t, err)
+	text := ramp.Must(os.ReadFile("../../docs/frameworks.md"))
 	line := regexp.MustCompile(`(?m)^\| ` + row + `\b.*\| (.*) \|$`).FindStringSubmatch(string(text))
 	if line == nil {
 		t.Fatalf("docs/frameworks.md has no row %q", row)
@@ -153,17 +151,13 @@ func (g *game) apply(ctx context.Context, step ramp.Step) error {
 
 func newGame(t *testing.T, serve func(*testing.T, *ramp.Handler) *httptest.Server) *game {
 	t.Helper()
-	key, err := ramp.TextKey("a key of these tests")
-	check(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	check(t, err)
+	key := ramp.Must(ramp.TextKey("a key of these tests"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	g := &game{t: t, key: key, gold: 1000, client: &http.Client{Transport: &http.Transport{}}}
 	store := &ramp.MemoryStore{Apply: g.apply}
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Any: true})
-	check(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer,
-		Logger: slog.New(slog.DiscardHandler)})
-	check(t, err)
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer,
+		Logger: slog.New(slog.DiscardHandler)}))
 	server := serve(t, handler)
 	t.Cleanup(server.Close)
 	t.Cleanup(g.client.CloseIdleConnections)
@@ -193,16 +187,13 @@ func (g *game) fail(id uuid.UUID) (status int) {
 
 func (g *game) post(path string, message any) (status int) {
 	g.t.Helper()
-	body, err := json.Marshal(message)
-	check(g.t, err)
-	request, err := http.NewRequestWithContext(g.t.Context(), http.MethodPost, g.url+path, bytes.NewReader(body))
-	check(g.t, err)
+	body := ramp.Must(json.Marshal(message))
+	request := ramp.Must(http.NewRequestWithContext(g.t.Context(), http.MethodPost, g.url+path, bytes.NewReader(body)))
 	request.Header = http.Header{"Content-Type": {"application/json"}}
 	request.Header.Set(ramp.HeaderHMAC, g.key.Sign(body))
 	request.Header.Set(ramp.HeaderSession, "alice")
 	request.Header.Set(ramp.HeaderAuthorization, "Bearer token")
-	answer, err := g.client.Do(request)
-	check(g.t, err)
+	answer := ramp.Must(g.client.Do(request))
 	check(g.t, answer.Body.Close())
 	return answer.StatusCode
 }

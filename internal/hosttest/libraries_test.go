@@ -77,17 +77,15 @@ func TestLibrariesMoveAssetsInTheTransactionOfTheStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := newDatabase(t)
-			move, err := open(db)
-			check(t, err)
+			move := ramp.Must(open(db))
 			storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
-				store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL,
+				store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL,
 					Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 						if err := move(ctx, tx, step); err != nil {
 							return err
 						}
 						return approve(step)
-					}})
-				check(t, err)
+					}}))
 				return storetest.Target{Stores: []ramp.Store{store},
 					Give: func(ctx context.Context, session, asset string, balance int64) error {
 						_, err := db.ExecContext(ctx, `INSERT INTO holdings VALUES ($1, $2, $3)
@@ -111,24 +109,19 @@ func newDatabase(t *testing.T) *sql.DB {
 		t.Skip("*** NOT TESTED: " + envPostgreSQL + " is not set ***")
 	}
 	name := "ramp_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	u, err := url.Parse(address)
-	check(t, err)
+	u := ramp.Must(url.Parse(address))
 	query := u.Query()
 	query.Set("search_path", name)
 	u.RawQuery = query.Encode()
-	db, err := sql.Open("pgx", u.String())
-	check(t, err)
+	db := ramp.Must(sql.Open("pgx", u.String()))
 	db.SetMaxOpenConns(20)
-	_, err = db.Exec("CREATE SCHEMA " + name)
-	check(t, err)
+	ramp.Must(db.Exec("CREATE SCHEMA " + name))
 	t.Cleanup(func() {
-		_, err := db.Exec("DROP SCHEMA " + name + " CASCADE")
-		check(t, err)
+		ramp.Must(db.Exec("DROP SCHEMA " + name + " CASCADE"))
 		check(t, db.Close())
 	})
-	_, err = db.Exec(ramp.PostgreSQL.Schema() + `CREATE TABLE holdings (
-		session_id TEXT, asset TEXT, amount BIGINT NOT NULL CHECK (amount >= 0), PRIMARY KEY (session_id, asset))`)
-	check(t, err)
+	ramp.Must(db.Exec(ramp.PostgreSQL.Schema() + `CREATE TABLE holdings (
+		session_id TEXT, asset TEXT, amount BIGINT NOT NULL CHECK (amount >= 0), PRIMARY KEY (session_id, asset))`))
 	return db
 }
 

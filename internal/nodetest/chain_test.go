@@ -30,8 +30,7 @@ func raw(t *testing.T, r *ramp.RPC, method string, params ...any) json.RawMessag
 // encoded as the node wrote it. It returns the fields.
 func same(t *testing.T, typed any, answer json.RawMessage) map[string]bool {
 	t.Helper()
-	text, err := json.Marshal(typed)
-	require.NoError(t, err)
+	text := ramp.Must(json.Marshal(typed))
 	var got, want map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(text, &got))
 	require.NoError(t, json.Unmarshal(answer, &want))
@@ -72,27 +71,22 @@ func TestTransfersAndBlocks(t *testing.T) {
 
 		var version any
 		require.NoError(t, r.Call(ctx, &version, "net_version"))
-		got, err := r.NetVersion(ctx)
-		require.NoError(t, err)
+		got := ramp.Must(r.NetVersion(ctx))
 		assert.Equal(t, version, got)
-		id, err := r.ChainID(ctx)
-		require.NoError(t, err)
+		id := ramp.Must(r.ChainID(ctx))
 		assert.JSONEq(t, string(raw(t, r, "eth_chainId")), fmt.Sprintf(`"0x%x"`, id))
 
-		before, err := r.Balance(ctx, to, ramp.Latest)
-		require.NoError(t, err)
+		before := ramp.Must(r.Balance(ctx, to, ramp.Latest))
 		assert.Zero(t, before.Sign())
 		hash := p.send(t, &to, big.NewInt(1e18), nil)
 
-		_, err = r.Receipt(ctx, hash)
+		_, err := r.Receipt(ctx, hash)
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
-		pending, err := r.Transaction(ctx, hash)
-		require.NoError(t, err)
+		pending := ramp.Must(r.Transaction(ctx, hash))
 		assert.False(t, pending.BlockNumber.Present(), "in no block yet")
 
 		n.mine(t)
-		receipt, err := r.Receipt(ctx, hash)
-		require.NoError(t, err)
+		receipt := ramp.Must(r.Receipt(ctx, hash))
 		assert.True(t, receipt.Succeeded())
 		answer := raw(t, r, "eth_getTransactionReceipt", hash)
 		assert.JSONEq(t, string(answer), string(receipt.Raw))
@@ -101,8 +95,7 @@ func TestTransfersAndBlocks(t *testing.T) {
 			assert.Contains(t, same(t, receipt, answer), name)
 		}
 
-		tx, err := r.Transaction(ctx, hash)
-		require.NoError(t, err)
+		tx := ramp.Must(r.Transaction(ctx, hash))
 		answer = raw(t, r, "eth_getTransactionByHash", hash)
 		assert.JSONEq(t, string(answer), string(tx.Raw))
 		for _, name := range []string{"type", "hash", "chainId", "nonce", "from", "to", "value", "gas", "gasPrice", "maxFeePerGas",
@@ -112,12 +105,10 @@ func TestTransfersAndBlocks(t *testing.T) {
 		assert.Equal(t, p.address, tx.From)
 		assert.Equal(t, big.NewInt(1e18), tx.Value.Big())
 
-		number, err := r.BlockNumber(ctx)
-		require.NoError(t, err)
+		number := ramp.Must(r.BlockNumber(ctx))
 		assert.JSONEq(t, string(raw(t, r, "eth_blockNumber")), fmt.Sprintf(`"0x%x"`, number))
 		for _, full := range []bool{false, true} {
-			byNumber, err := r.BlockByNumber(ctx, ramp.AtBlock(number), full)
-			require.NoError(t, err)
+			byNumber := ramp.Must(r.BlockByNumber(ctx, ramp.AtBlock(number), full))
 			answer = raw(t, r, "eth_getBlockByNumber", ramp.AtBlock(number), full)
 			assert.JSONEq(t, string(answer), string(byNumber.Raw))
 			for _, name := range []string{"number", "hash", "parentHash", "timestamp", "miner", "gasLimit", "gasUsed", "baseFeePerGas", "size",
@@ -125,8 +116,7 @@ func TestTransfersAndBlocks(t *testing.T) {
 				assert.Contains(t, same(t, byNumber, answer), name)
 			}
 			assert.Equal(t, []common.Hash{hash}, byNumber.TransactionHashes)
-			byHash, err := r.BlockByHash(ctx, byNumber.Hash, full)
-			require.NoError(t, err)
+			byHash := ramp.Must(r.BlockByHash(ctx, byNumber.Hash, full))
 			assert.Equal(t, byNumber.Number, byHash.Number)
 			assert.JSONEq(t, string(answer), string(byHash.Raw))
 			if full {
@@ -138,14 +128,11 @@ func TestTransfersAndBlocks(t *testing.T) {
 			}
 		}
 
-		after, err := r.Balance(ctx, to, ramp.AtBlock(number))
-		require.NoError(t, err)
+		after := ramp.Must(r.Balance(ctx, to, ramp.AtBlock(number)))
 		assert.Equal(t, big.NewInt(1e18), after)
-		earlier, err := r.Balance(ctx, to, ramp.AtBlock(number-1))
-		require.NoError(t, err)
+		earlier := ramp.Must(r.Balance(ctx, to, ramp.AtBlock(number-1)))
 		assert.Zero(t, earlier.Sign())
-		count, err := r.TransactionCount(ctx, p.address, ramp.Latest)
-		require.NoError(t, err)
+		count := ramp.Must(r.TransactionCount(ctx, p.address, ramp.Latest))
 		assert.EqualValues(t, 1, count)
 
 		_, err = r.BlockByNumber(ctx, ramp.AtBlock(number+100), false)
@@ -166,11 +153,9 @@ func TestContracts(t *testing.T) {
 		ctx, p := t.Context(), newPlayer(t, r)
 		echo := p.deployEcho(t, n)
 
-		returned, err := r.CallContract(ctx, ramp.TransactionRequest{To: &echo, Data: []byte{1, 0xca, 0xfe}}, ramp.Latest)
-		require.NoError(t, err)
+		returned := ramp.Must(r.CallContract(ctx, ramp.TransactionRequest{To: &echo, Data: []byte{1, 0xca, 0xfe}}, ramp.Latest))
 		assert.Equal(t, []byte{0xca, 0xfe}, returned)
-		gas, err := r.EstimateGas(ctx, ramp.TransactionRequest{From: p.address, To: &echo}, ramp.Latest)
-		require.NoError(t, err)
+		gas := ramp.Must(r.EstimateGas(ctx, ramp.TransactionRequest{From: p.address, To: &echo}, ramp.Latest))
 		assert.JSONEq(t, string(raw(t, r, "eth_estimateGas", ramp.TransactionRequest{From: p.address, To: &echo}, "latest")), fmt.Sprintf(`"0x%x"`, gas))
 
 		// Error("not enough gold"), as Solidity encodes it.
@@ -195,15 +180,13 @@ func TestContracts(t *testing.T) {
 		// A failed transaction has a receipt.
 		failed := p.send(t, &echo, nil, append([]byte{0}, reason...))
 		n.mine(t)
-		receipt, err := r.WaitReceipt(ctx, failed, 1)
-		require.NoError(t, err)
+		receipt := ramp.Must(r.WaitReceipt(ctx, failed, 1))
 		assert.False(t, receipt.Succeeded())
 		assert.Equal(t, "0", receipt.Status.String())
 
 		logged := p.send(t, &echo, nil, nil)
 		n.mine(t)
-		receipt, err = r.WaitReceipt(ctx, logged, 1)
-		require.NoError(t, err)
+		receipt = ramp.Must(r.WaitReceipt(ctx, logged, 1))
 		require.Len(t, receipt.Logs, 1)
 		topic, from := common.BigToHash(big.NewInt(0x77)), common.BytesToHash(p.address.Bytes())
 		for name, filter := range map[string]ramp.LogFilter{
@@ -227,8 +210,7 @@ func TestContracts(t *testing.T) {
 		}
 		assert.Equal(t, echo, receipt.Logs[0].Address)
 		assert.Equal(t, []common.Hash{topic, from}, receipt.Logs[0].Topics)
-		none, err := r.Logs(ctx, ramp.LogFilter{FromBlock: ramp.AtBlock(0), Addresses: []common.Address{{}}})
-		require.NoError(t, err)
+		none := ramp.Must(r.Logs(ctx, ramp.LogFilter{FromBlock: ramp.AtBlock(0), Addresses: []common.Address{{}}}))
 		assert.Empty(t, none)
 	})
 }
@@ -247,8 +229,7 @@ func TestRejectionsAndBatches(t *testing.T) {
 		assert.ErrorAs(t, err, &rejected)
 
 		signed := p.sign(t, &to, big.NewInt(1), nil)
-		hash, err := r.SendRawTransaction(ctx, signed)
-		require.NoError(t, err)
+		hash := ramp.Must(r.SendRawTransaction(ctx, signed))
 		assert.Equal(t, crypto.Keccak256Hash(signed), hash)
 		_, err = r.SendRawTransaction(ctx, signed)
 		assert.ErrorAs(t, err, &rejected, "already known")
@@ -269,8 +250,7 @@ func TestRejectionsAndBatches(t *testing.T) {
 		}
 		assert.ErrorIs(t, calls[3].Err, ramp.ErrNotFound)
 		assert.ErrorIs(t, calls[4].Err, ramp.RPCMethodNotFound)
-		head, err := r.BlockNumber(ctx)
-		require.NoError(t, err)
+		head := ramp.Must(r.BlockNumber(ctx))
 		assert.Equal(t, ramp.NewQuantity(head), number)
 		assert.Equal(t, "1", balance.String())
 		assert.Equal(t, hash, receipt.TransactionHash)
@@ -289,8 +269,7 @@ func TestTheNodeSigns(t *testing.T) {
 		}
 		require.NoError(t, err)
 		n.mine(t)
-		receipt, err := r.Receipt(t.Context(), hash)
-		require.NoError(t, err)
+		receipt := ramp.Must(r.Receipt(t.Context(), hash))
 		assert.True(t, receipt.Succeeded())
 	})
 }
@@ -299,14 +278,11 @@ func TestAReorganization(t *testing.T) {
 	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
 		p := newPlayer(t, r)
 		to := common.HexToAddress("0x7b")
-		parent, err := r.BlockByNumber(t.Context(), ramp.Latest, false)
-		require.NoError(t, err)
+		parent := ramp.Must(r.BlockByNumber(t.Context(), ramp.Latest, false))
 		signed := p.sign(t, &to, big.NewInt(1), nil)
-		hash, err := r.SendRawTransaction(t.Context(), signed)
-		require.NoError(t, err)
+		hash := ramp.Must(r.SendRawTransaction(t.Context(), signed))
 		n.mine(t)
-		first, err := r.Receipt(t.Context(), hash)
-		require.NoError(t, err)
+		first := ramp.Must(r.Receipt(t.Context(), hash))
 
 		type outcome struct {
 			receipt *ramp.Receipt
@@ -323,12 +299,10 @@ func TestAReorganization(t *testing.T) {
 		n.replace(t, parent)
 		_, _ = r.SendRawTransaction(t.Context(), signed) // some nodes restore the transaction by themselves and reject it
 		n.mine(t)
-		second, err := r.WaitReceipt(ctx, hash, 1)
-		require.NoError(t, err)
+		second := ramp.Must(r.WaitReceipt(ctx, hash, 1))
 		require.NotEqual(t, first.BlockHash, second.BlockHash)
 		for {
-			head, err := r.BlockNumber(ctx)
-			require.NoError(t, err)
+			head := ramp.Must(r.BlockNumber(ctx))
 			if second.BlockNumber == ramp.NewQuantity(head-1) {
 				break
 			}
@@ -343,10 +317,8 @@ func TestAReorganization(t *testing.T) {
 		o := <-done
 		require.NoError(t, o.err)
 		assert.Equal(t, second.BlockHash, o.receipt.BlockHash)
-		number, err := o.receipt.BlockNumber.Uint64()
-		require.NoError(t, err)
-		block, err := r.BlockByNumber(t.Context(), ramp.AtBlock(number), false)
-		require.NoError(t, err)
+		number := ramp.Must(o.receipt.BlockNumber.Uint64())
+		block := ramp.Must(r.BlockByNumber(t.Context(), ramp.AtBlock(number), false))
 		assert.Equal(t, block.Hash, o.receipt.BlockHash)
 		assert.Contains(t, block.TransactionHashes, hash)
 	})
@@ -359,14 +331,11 @@ func TestConfirm(t *testing.T) {
 		token := p.deployEcho(t, n)
 		hash := p.send(t, &token, nil, nil)
 		n.mine(t)
-		id, err := r.ChainID(t.Context())
-		require.NoError(t, err)
-		right, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64()})
-		require.NoError(t, err)
-		result, err := ramp.ParseResult([]byte(`{"session_id":"s","uuid":"7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10","tx_hash":"` + hash.Hex() +
+		id := ramp.Must(r.ChainID(t.Context()))
+		right := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64()}))
+		result := ramp.Must(ramp.ParseResult([]byte(`{"session_id":"s","uuid":"7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10","tx_hash":"` + hash.Hex() +
 			`","receipt":` + string(raw(t, r, "eth_getTransactionReceipt", hash)) + `,"intent":{"method":"burn-permit","type":"disassemble","from":[{"type":"ERC20","id":"` +
-			token.Hex() + `","amount":1}],"to":[{"type":"asset","id":"gold","amount":1}]}}`))
-		require.NoError(t, err)
+			token.Hex() + `","amount":1}],"to":[{"type":"asset","id":"gold","amount":1}]}}`)))
 		receipt, _, err := right.Confirm(t.Context(), result, 1)
 		require.NoError(t, err)
 		assert.NotEmpty(t, receipt.Logs, "it is the chain's")

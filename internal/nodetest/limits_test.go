@@ -36,8 +36,7 @@ func TestBatchesFitTheLimitsOfAServer(t *testing.T) {
 			require.NoError(t, server.RegisterName("eth", service))
 			listening := httptest.NewServer(server)
 			defer listening.Close()
-			client, err := ramp.NewRPC(ramp.RPCConfig{URL: listening.URL, Retries: -1})
-			require.NoError(t, err)
+			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: listening.URL, Retries: -1}))
 
 			for range 2 {
 				got := make([]string, 60)

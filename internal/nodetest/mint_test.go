@@ -51,8 +51,7 @@ var transferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint25
 // mintCall returns the input of the call.
 func mintCall(t *testing.T, digest ramp.Digest, userSig string, validatorSig ramp.Signature) []byte {
 	t.Helper()
-	user, err := hexutil.Decode(userSig)
-	require.NoError(t, err)
+	user := ramp.Must(hexutil.Decode(userSig))
 	word := func(n int64) []byte { return common.BigToHash(big.NewInt(n)).Bytes() }
 	bytes := func(b []byte) []byte { return slices.Concat(word(int64(len(b))), b, make([]byte, 96-len(b))) }
 	return slices.Concat(crypto.Keccak256([]byte("mint(bytes32,bytes,bytes)"))[:4], digest[:], word(0x60), word(0xe0), bytes(user), bytes(validatorSig[:]))
@@ -66,8 +65,7 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		validator, user := newSigner(t), newSigner(t)
 		deployed := p.send(t, nil, nil, mintCode(validator.Address()))
 		n.mine(t)
-		receipt, err := r.WaitReceipt(t.Context(), deployed, 1)
-		require.NoError(t, err)
+		receipt := ramp.Must(r.WaitReceipt(t.Context(), deployed, 1))
 		require.True(t, receipt.Succeeded())
 		token := receipt.ContractAddress
 
@@ -78,26 +76,22 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		request, approval := mint()
 		minted := p.send(t, &token, nil, mintCall(t, request.Digest, approval.UserSig, approval.ValidatorSig))
 		n.mine(t)
-		report, err := g.desk.Show(t.Context(), request.UUID)
-		require.NoError(t, err)
+		report := ramp.Must(g.desk.Show(t.Context(), request.UUID))
 		require.Len(t, report.Candidates, 1)
 		c := report.Candidates[0]
 		assert.Equal(t, minted, c.Hash)
 		assert.Empty(t, c.Unproven)
 		assert.Equal(t, ramp.Evidence{Succeeded: true, From: p.address, To: &token, Units: big.NewInt(1e18)}, c.Evidence)
 		assert.Equal(t, http.StatusOK, g.result(t, request, minted))
-		report, err = g.desk.Show(t.Context(), request.UUID)
-		require.NoError(t, err)
+		report = ramp.Must(g.desk.Show(t.Context(), request.UUID))
 		assert.Equal(t, ramp.OrderSucceeded, report.Order.State)
 
 		// The contract reverts if somebody else signed as the validator.
 		request, approval = mint()
-		forged, err := newSigner(t).Sign(t.Context(), request.Digest)
-		require.NoError(t, err)
+		forged := ramp.Must(newSigner(t).Sign(t.Context(), request.Digest))
 		failed := p.send(t, &token, nil, mintCall(t, request.Digest, approval.UserSig, forged))
 		n.mine(t)
-		step, err := g.desk.Finish(t.Context(), request.UUID, failed, support.Decision{Who: "alice", Reason: "case 1"})
-		require.NoError(t, err)
+		step := ramp.Must(g.desk.Finish(t.Context(), request.UUID, failed, support.Decision{Who: "alice", Reason: "case 1"}))
 		assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
 
 		// It also reverts without the user's signature, and the mint of somebody else proves
@@ -107,10 +101,9 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		other, signed := g.validate(t, token, newSigner(t))
 		minted = p.send(t, &token, nil, mintCall(t, other.Digest, signed.UserSig, signed.ValidatorSig))
 		n.mine(t)
-		receipt, err = r.WaitReceipt(t.Context(), failed, 1)
-		require.NoError(t, err)
+		receipt = ramp.Must(r.WaitReceipt(t.Context(), failed, 1))
 		assert.False(t, receipt.Succeeded())
-		_, err = g.desk.Finish(t.Context(), request.UUID, minted, support.Decision{Who: "alice", Reason: "case 2"})
+		_, err := g.desk.Finish(t.Context(), request.UUID, minted, support.Decision{Who: "alice", Reason: "case 2"})
 		assert.ErrorIs(t, err, ramp.ErrNotProven)
 		assert.Equal(t, http.StatusInternalServerError, g.result(t, request, minted))
 		assert.Equal(t, http.StatusOK, g.result(t, other, minted))
@@ -119,10 +112,8 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 
 func newSigner(t *testing.T) *ramp.Signer {
 	t.Helper()
-	key, err := crypto.GenerateKey()
-	require.NoError(t, err)
-	signer, err := ramp.NewCryptoSigner(key)
-	require.NoError(t, err)
+	key := ramp.Must(crypto.GenerateKey())
+	signer := ramp.Must(ramp.NewCryptoSigner(key))
 	return signer
 }
 
@@ -137,20 +128,15 @@ type mintingGame struct {
 
 func newMintingGame(t *testing.T, chain *ramp.RPC, proof *ramp.Proof, validator *ramp.Signer) *mintingGame {
 	t.Helper()
-	key, err := ramp.TextKey("a key of these tests")
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey("a key of these tests"))
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-	head, err := chain.BlockByNumber(t.Context(), ramp.Latest, false)
-	require.NoError(t, err)
-	seconds, err := head.Timestamp.Uint64()
-	require.NoError(t, err)
+	head := ramp.Must(chain.BlockByNumber(t.Context(), ramp.Latest, false))
+	seconds := ramp.Must(head.Timestamp.Uint64())
 	now := func() time.Time { return time.Unix(int64(seconds), 0) } // a node in process has a clock of its own
 	quiet := slog.New(slog.DiscardHandler)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: anyTerms, Key: key, Signer: validator,
-		Chain: chain, Proof: proof, AnyWallet: true, Now: now, Logger: quiet})
-	require.NoError(t, err)
-	desk, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Now: now, Logger: quiet})
-	require.NoError(t, err)
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: anyTerms, Key: key, Signer: validator,
+		Chain: chain, Proof: proof, AnyWallet: true, Now: now, Logger: quiet}))
+	desk := ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: proof, Now: now, Logger: quiet}))
 	return &mintingGame{handler, chain, store, key, desk}
 }
 
@@ -170,11 +156,9 @@ func (g *mintingGame) validate(t *testing.T, token common.Address, user *ramp.Si
 		Method: ramp.MethodMint, Type: ramp.Assemble, From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)}},
 		To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token.Hex(), Amount: ramp.NewAmount(1)}}}}
 	r.Digest = ramp.Digest(crypto.Keccak256(r.UUID[:]))
-	signature, err := user.Sign(t.Context(), r.Digest)
-	require.NoError(t, err)
+	signature := ramp.Must(user.Sign(t.Context(), r.Digest))
 	r.UserSig = signature.String()
-	body, err := json.Marshal(r)
-	require.NoError(t, err)
+	body := ramp.Must(json.Marshal(r))
 	reply := g.AnswerValidate(t.Context(), http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"},
 		ramp.HeaderAuthorization: {"Bearer token"}}, body)
 	require.Equal(t, http.StatusOK, reply.Status, string(reply.Body))
@@ -187,9 +171,7 @@ func (g *mintingGame) validate(t *testing.T, token common.Address, user *ramp.Si
 // result delivers the result of an order, with the node's receipt of a transaction.
 func (g *mintingGame) result(t *testing.T, r *ramp.ValidateRequest, transaction common.Hash) (status int) {
 	t.Helper()
-	receipt, err := g.chain.Receipt(t.Context(), transaction)
-	require.NoError(t, err)
-	body, err := json.Marshal(ramp.Result{SessionID: "session", UUID: r.UUID, TxHash: transaction.Hex(), Receipt: *receipt, Intent: r.Intent})
-	require.NoError(t, err)
+	receipt := ramp.Must(g.chain.Receipt(t.Context(), transaction))
+	body := ramp.Must(json.Marshal(ramp.Result{SessionID: "session", UUID: r.UUID, TxHash: transaction.Hex(), Receipt: *receipt, Intent: r.Intent}))
 	return g.AnswerResult(t.Context(), http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"}}, body).Status
 }

@@ -39,8 +39,7 @@ type node struct {
 func key(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	// The first account of anvil, whose key is public.
-	k, err := crypto.HexToECDSA("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80")
-	require.NoError(t, err)
+	k := ramp.Must(crypto.HexToECDSA("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"))
 	return k
 }
 
@@ -49,8 +48,7 @@ func onEveryNode(t *testing.T, test func(t *testing.T, n *node, r *ramp.RPC)) {
 	for name, start := range map[string]func(*testing.T) *node{"geth": startGeth, "anvil": startAnvil} {
 		t.Run(name, func(t *testing.T) {
 			n := start(t)
-			r, err := ramp.NewRPC(ramp.RPCConfig{URL: n.url, PollInterval: 10 * time.Millisecond})
-			require.NoError(t, err)
+			r := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url, PollInterval: 10 * time.Millisecond}))
 			test(t, n, r)
 		})
 	}
@@ -69,8 +67,7 @@ func startGeth(t *testing.T) *node {
 		})
 	t.Cleanup(func() { require.NoError(t, backend.Close()) })
 	url := "http://" + <-log.found
-	r, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
-	require.NoError(t, err)
+	r := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url}))
 	backend.Commit()
 	require.Eventually(t, func() bool { // before its first block it says "transaction indexing is in progress"
 		_, err := r.Transaction(t.Context(), common.MaxHash)
@@ -123,8 +120,7 @@ func startAnvil(t *testing.T) *node {
 		t.Skip("ANVIL IS NOT HERE: the second node is not tested. Run npm install in internal/nodetest, or set ANVIL to its path.")
 	}
 	command := exec.Command(program, "--port", "0", "--no-mining", "--chain-id", "1112")
-	output, err := command.StdoutPipe()
-	require.NoError(t, err)
+	output := ramp.Must(command.StdoutPipe())
 	require.NoError(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
@@ -141,8 +137,7 @@ func startAnvil(t *testing.T) *node {
 			url := "http://" + at[1]
 			tell := func(t *testing.T, method string, params ...any) {
 				t.Helper()
-				r, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
-				require.NoError(t, err)
+				r := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url}))
 				require.NoError(t, r.Call(t.Context(), nil, method, params...))
 			}
 			return &node{
@@ -151,12 +146,9 @@ func startAnvil(t *testing.T) *node {
 				signs: crypto.PubkeyToAddress(key(t).PublicKey),
 				replace: func(t *testing.T, after *ramp.Block) {
 					t.Helper()
-					r, err := ramp.NewRPC(ramp.RPCConfig{URL: url})
-					require.NoError(t, err)
-					head, err := r.BlockNumber(t.Context())
-					require.NoError(t, err)
-					number, err := after.Number.Uint64()
-					require.NoError(t, err)
+					r := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url}))
+					head := ramp.Must(r.BlockNumber(t.Context()))
+					number := ramp.Must(after.Number.Uint64())
 					tell(t, "anvil_rollback", head-number)
 					tell(t, "evm_mine")
 				},
@@ -184,23 +176,18 @@ func newPlayer(t *testing.T, r *ramp.RPC) *player {
 // sign returns a signed transaction. If to is nil, it creates a contract.
 func (p *player) sign(t *testing.T, to *common.Address, wei *big.Int, data []byte) []byte {
 	t.Helper()
-	id, err := p.ChainID(t.Context())
-	require.NoError(t, err)
-	nonce, err := p.TransactionCount(t.Context(), p.address, "pending")
-	require.NoError(t, err)
-	tx, err := types.SignNewTx(p.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
+	id := ramp.Must(p.ChainID(t.Context()))
+	nonce := ramp.Must(p.TransactionCount(t.Context(), p.address, "pending"))
+	tx := ramp.Must(types.SignNewTx(p.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
 		ChainID: id, Nonce: nonce, Gas: 500_000, GasFeeCap: big.NewInt(1e11), GasTipCap: big.NewInt(1e9), To: to, Value: wei, Data: data,
-	})
-	require.NoError(t, err)
-	raw, err := tx.MarshalBinary()
-	require.NoError(t, err)
+	}))
+	raw := ramp.Must(tx.MarshalBinary())
 	return raw
 }
 
 func (p *player) send(t *testing.T, to *common.Address, wei *big.Int, data []byte) common.Hash {
 	t.Helper()
-	hash, err := p.SendRawTransaction(t.Context(), p.sign(t, to, wei, data))
-	require.NoError(t, err)
+	hash := ramp.Must(p.SendRawTransaction(t.Context(), p.sign(t, to, wei, data)))
 	return hash
 }
 
@@ -221,8 +208,7 @@ func (p *player) deployEcho(t *testing.T, n *node) common.Address {
 	t.Helper()
 	hash := p.send(t, nil, nil, echoCode)
 	n.mine(t)
-	receipt, err := p.WaitReceipt(t.Context(), hash, 1)
-	require.NoError(t, err)
+	receipt := ramp.Must(p.WaitReceipt(t.Context(), hash, 1))
 	require.True(t, receipt.Succeeded(), string(receipt.Raw))
 	require.NotZero(t, receipt.ContractAddress)
 	return receipt.ContractAddress

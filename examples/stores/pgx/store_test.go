@@ -30,28 +30,23 @@ func place(t *testing.T) (one, two *pgxpool.Pool) {
 		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/dbtest/databases go test ***")
 	}
 	name := "pgxstore_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	u, err := url.Parse(address)
-	check(t, err)
+	u := ramp.Must(url.Parse(address))
 	query := u.Query()
 	query.Set("search_path", name)
 	query.Set("pool_max_conns", "20")
 	u.RawQuery = query.Encode()
 	one, two = connect(t, u.String()), connect(t, u.String())
-	_, err = one.Exec(t.Context(), "CREATE SCHEMA "+name)
-	check(t, err)
-	_, err = one.Exec(t.Context(), ramp.PostgreSQL.Schema()+balances)
-	check(t, err)
+	ramp.Must(one.Exec(t.Context(), "CREATE SCHEMA "+name))
+	ramp.Must(one.Exec(t.Context(), ramp.PostgreSQL.Schema()+balances))
 	t.Cleanup(func() {
-		_, err := one.Exec(context.Background(), "DROP SCHEMA "+name+" CASCADE")
-		check(t, err)
+		ramp.Must(one.Exec(context.Background(), "DROP SCHEMA "+name+" CASCADE"))
 	})
 	return one, two
 }
 
 func connect(t *testing.T, address string) *pgxpool.Pool {
 	t.Helper()
-	pool, err := pgxpool.New(context.Background(), address)
-	check(t, err)
+	pool := ramp.Must(pgxpool.New(context.Background(), address))
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -115,13 +110,12 @@ func TestStore(t *testing.T) {
 		one, two := place(t)
 		queries := &Queries{db: one}
 		open := func(pool *pgxpool.Pool) ramp.Store {
-			store, err := New(pool, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+			store := ramp.Must(New(pool, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 				if err := move(ctx, queries.WithTx(tx), step); err != nil {
 					return err
 				}
 				return approve(step)
-			})
-			check(t, err)
+			}))
 			check(t, store.Check(t.Context()))
 			return store
 		}
@@ -135,18 +129,16 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 	pool, _ := place(t)
 	config := pool.Config()
 	config.MaxConns = 1
-	single, err := pgxpool.NewWithConfig(t.Context(), config)
-	check(t, err)
+	single := ramp.Must(pgxpool.NewWithConfig(t.Context(), config))
 	defer single.Close()
 	queries := &Queries{db: single}
 	check(t, queries.Set(t.Context(), "alice", "gold", 100))
 	var fail func(tx pgx.Tx) error
 	var cancel context.CancelFunc
-	store, err := New(single, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+	store := ramp.Must(New(single, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 		check(t, move(ctx, queries.WithTx(tx), step))
 		return fail(tx)
-	})
-	check(t, err)
+	}))
 	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd", UserAddress: "0x00000000000000000000000000000000000000Bb", ProjectID: "project-1",
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(5)}},
@@ -196,8 +188,7 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 			case <-time.After(10 * time.Second):
 				t.Fatal("the call hangs until its context ends")
 			}
-			n, err := queries.Balance(t.Context(), "alice", "gold")
-			check(t, err)
+			n := ramp.Must(queries.Balance(t.Context(), "alice", "gold"))
 			if n != 100 {
 				t.Errorf("%d gold", n)
 			}

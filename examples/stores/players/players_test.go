@@ -61,23 +61,18 @@ func database(t *testing.T) (address string, db *sql.DB) {
 		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/dbtest/databases go test ***")
 	}
 	name := "players_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	u, err := url.Parse(admin)
-	check(t, err)
+	u := ramp.Must(url.Parse(admin))
 	query := u.Query()
 	query.Set("search_path", name)
 	u.RawQuery = query.Encode()
-	db, err = sql.Open("pgx", u.String())
-	check(t, err)
+	db = ramp.Must(sql.Open("pgx", u.String()))
 	db.SetMaxOpenConns(20)
-	_, err = db.Exec("CREATE SCHEMA " + name)
-	check(t, err)
+	ramp.Must(db.Exec("CREATE SCHEMA " + name))
 	t.Cleanup(func() {
-		_, err := db.Exec("DROP SCHEMA " + name + " CASCADE")
-		check(t, err)
+		ramp.Must(db.Exec("DROP SCHEMA " + name + " CASCADE"))
 		check(t, db.Close())
 	})
-	_, err = db.Exec(ramp.PostgreSQL.Schema() + Schema)
-	check(t, err)
+	ramp.Must(db.Exec(ramp.PostgreSQL.Schema() + Schema))
 	return u.String(), db
 }
 
@@ -112,22 +107,19 @@ func TestOrdersBesidePlay(t *testing.T) {
 // take takes 50 gold of alice for a mint, in a process that has this memory.
 func take(t *testing.T, db *sql.DB, memory *Memory) {
 	t.Helper()
-	store, err := newStore(db, memory)
-	check(t, err)
+	store := ramp.Must(newStore(db, memory))
 	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd", UserAddress: "0x00000000000000000000000000000000000000bb", ProjectID: "project-1",
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(50)}},
 			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000000aa", Amount: ramp.NewAmount(1)}}}}
-	_, err = store.Update(t.Context(), order.UUID, ramp.Accept(ramp.Session{ID: "alice"}, order, time.Now()))
-	check(t, err)
+	ramp.Must(store.Update(t.Context(), order.UUID, ramp.Accept(ramp.Session{ID: "alice"}, order, time.Now())))
 }
 
 // A step saves unsaved play of its own process. If another process owns the player, the step
 // moves the row all the same, and the owner loses unsaved play only.
 func TestAStepBesideUnsavedPlay(t *testing.T) {
 	_, db := database(t)
-	_, err := db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 200)")
-	check(t, err)
+	ramp.Must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 200)"))
 	owner, other := New(db), New(db)
 	check(t, owner.Play(t.Context(), "alice", spend))
 	take(t, db, owner)
@@ -161,8 +153,7 @@ func TestStore(t *testing.T) {
 			step.Effect.Assets = assets
 			return approve(step)
 		}
-		orders, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: apply})
-		check(t, err)
+		orders := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: apply}))
 		return storetest.Target{Stores: []ramp.Store{&Store{orders, New(db)}, &Store{orders, New(db)}},
 			Give: func(ctx context.Context, session, asset string, n int64) error {
 				_, err := db.ExecContext(ctx, "INSERT INTO players (id, gold) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET gold = $2", key(session, asset), n)

@@ -27,8 +27,7 @@ func connect(t *testing.T) *redis.Client {
 	if address == "" {
 		t.Skip("*** NOT TESTED: RAMP_TEST_REDIS is not set: run internal/dbtest/databases go test ***")
 	}
-	options, err := redis.ParseURL(address)
-	check(t, err)
+	options := ramp.Must(redis.ParseURL(address))
 	options.ContextTimeoutEnabled = true
 	client := redis.NewClient(options)
 	t.Cleanup(func() { check(t, client.Close()) })
@@ -68,8 +67,7 @@ func TestAFailingScriptMovesNothing(t *testing.T) {
 			From: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x70c3", Amount: ramp.NewAmount(1)}},
 			To: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)},
 				{Type: ramp.TypeAsset, ID: "gem", Amount: ramp.NewAmount(1)}}}}
-	_, err := store.Update(t.Context(), burn.UUID, ramp.Accept(ramp.Session{ID: session}, burn, time.Now()))
-	check(t, err)
+	ramp.Must(store.Update(t.Context(), burn.UUID, ramp.Accept(ramp.Session{ID: session}, burn, time.Now())))
 	succeeded := &ramp.Result{UUID: burn.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
 	for range 2 {
 		if _, err := store.Update(t.Context(), burn.UUID, ramp.Finish(succeeded, time.Now())); err == nil {
@@ -80,8 +78,7 @@ func TestAFailingScriptMovesNothing(t *testing.T) {
 		}
 	}
 	check(t, store.SetBalance(t.Context(), session, "gem", 0)) // as an administrator would
-	_, err = store.Update(t.Context(), burn.UUID, ramp.Finish(succeeded, time.Now()))
-	check(t, err)
+	ramp.Must(store.Update(t.Context(), burn.UUID, ramp.Finish(succeeded, time.Now())))
 }
 
 // players authenticates players by the tokens that it issued.
@@ -111,10 +108,8 @@ func (p players) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, erro
 
 func TestTheJudgeFindsNothing(t *testing.T) {
 	client := connect(t)
-	key, err := ramp.TextKey("a key of these tests")
-	check(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	check(t, err)
+	key := ramp.Must(ramp.TextKey("a key of these tests"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	tokens := &sync.Map{}
 	address, server := "127.0.0.1:0", &http.Server{}
 	restart := func(context.Context) error { // another server on the same address, with empty memory
@@ -163,17 +158,13 @@ func TestWhatANewerProgramHasWrittenIsKept(t *testing.T) {
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)}},
 			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x70c3", Amount: ramp.NewAmount(1)}}}}
-	_, err := store.Update(t.Context(), mint.UUID, ramp.Accept(ramp.Session{ID: session}, mint, time.Now()))
-	check(t, err)
+	ramp.Must(store.Update(t.Context(), mint.UUID, ramp.Accept(ramp.Session{ID: session}, mint, time.Now())))
 	key := orderKey(mint.UUID)
-	document, err := store.Client.Get(t.Context(), key).Result()
-	check(t, err)
+	document := ramp.Must(store.Client.Get(t.Context(), key).Result())
 	newer := strings.NewReplacer(`{"version":1`, `{"version":1,"tags":["a"]`, `"intent":{`, `"intent":{"rate":0.10,`).Replace(document)
 	check(t, store.Client.Set(t.Context(), key, newer, 0).Err())
-	_, err = store.Update(t.Context(), mint.UUID, ramp.Finish(&ramp.Result{UUID: mint.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, time.Now()))
-	check(t, err)
-	document, err = store.Client.Get(t.Context(), key).Result()
-	check(t, err)
+	ramp.Must(store.Update(t.Context(), mint.UUID, ramp.Finish(&ramp.Result{UUID: mint.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, time.Now())))
+	document = ramp.Must(store.Client.Get(t.Context(), key).Result())
 	for _, kept := range []string{`"state":"failed"`, `"tags":["a"]`, `"rate":0.10`} {
 		if !strings.Contains(document, kept) {
 			t.Errorf("%s is not in %s", kept, document)
