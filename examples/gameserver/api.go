@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -128,7 +127,7 @@ func (a *api) exchange(r *http.Request) (any, error) {
 	case a.client == nil:
 		return nil, &failure{status: http.StatusServiceUnavailable, text: "RAMP_API_URL and RAMP_FRONTEND_URL must both be set"}
 	}
-	view, err := a.open(r.Context(), s, asked.Product)
+	started, page, err := a.open(r.Context(), s, asked.Product)
 	switch {
 	case errors.As(err, new(*ramp.Rejection)):
 		return nil, &failure{status: http.StatusServiceUnavailable, text: "the shop is closed"}
@@ -137,26 +136,18 @@ func (a *api) exchange(r *http.Request) (any, error) {
 	case err != nil:
 		return nil, &failure{http.StatusBadGateway, "initialize failed", err}
 	}
-	return view, nil
-}
-
-// opened is a view that a player may open until the UUID expires.
-type opened struct {
-	URL       string    `json:"url"`
-	UUID      uuid.UUID `json:"uuid"`
-	ExpiresAt time.Time `json:"expiresAt"`
+	return map[string]any{"url": page, "uuid": started.UUID, "expiresAt": started.ExpiresAt.UTC()}, nil
 }
 
 // open asks the service for a UUID and makes the URL that the player's webview
-// opens: steps 1 and 2 of a mint. The product is gold unless the player named one.
-func (a *api) open(ctx context.Context, s ramp.Session, product string) (opened, error) {
-	if err := a.game.checkOpen(ctx); err != nil {
-		return opened{}, err
+// opens until the UUID expires: steps 1 and 2 of a mint. The product is gold unless the
+// player named one.
+func (a *api) open(ctx context.Context, s ramp.Session, product string) (started *ramp.Initialization, page string, err error) {
+	if err = a.game.checkOpen(ctx); err == nil {
+		started, err = a.client.Initialize(ctx, ramp.InitializeRequest{Product: cmp.Or(product, "gold")})
 	}
-	started, err := a.client.Initialize(ctx, ramp.InitializeRequest{Product: cmp.Or(product, "gold")})
-	if err != nil {
-		return opened{}, err
+	if err == nil {
+		page, err = started.ExchangeURL(a.frontend, s)
 	}
-	page, err := started.ExchangeURL(a.frontend, s)
-	return opened{URL: page, UUID: started.UUID, ExpiresAt: started.ExpiresAt.UTC()}, err
+	return started, page, err
 }

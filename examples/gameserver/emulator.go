@@ -65,10 +65,10 @@ func (a *api) play(w http.ResponseWriter, r *http.Request) {
 		}
 		a.played.Store(player, s)
 	}
-	view, err := a.open(r.Context(), s, r.FormValue("product"))
+	_, page, err := a.open(r.Context(), s, r.FormValue("product"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	http.Redirect(w, r, view.URL, http.StatusSeeOther)
+	http.Redirect(w, r, page, http.StatusSeeOther)
 }

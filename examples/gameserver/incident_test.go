@@ -310,9 +310,7 @@ func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 		t.Errorf("%v: the conflicts are\n%s", err, printed)
 	}
 
-	db, _, err := openDatabase(i.address, 1)
-	check(t, err)
-	defer db.Close()
+	db := handle(t, i.address)
 	ramp.Must(db.Exec(regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = ')<order 1>'`").
 		ReplaceAllString(regexp.MustCompile("`UPDATE ramp_orders [^`]*`").FindString(document(t, "on-call.md")), "${1}NULL${2}"+wrong.UUID.String()+"'")))
 	check(t, i.service.Resend(t.Context(), order))

@@ -54,9 +54,7 @@ func TestMetricsTellAStory(t *testing.T) {
 	i.mustMint(s, ramptest.ValidateOtherDigest()) // the repeat is rejected
 	i.mustMint(s, ramptest.WrongHMAC(ramptest.OnValidate), ramptest.MissingHMAC(ramptest.OnResult))
 	i.service.Advance(time.Hour)
-	db, _, err := openDatabase(i.address, 1)
-	check(t, err)
-	defer db.Close()
+	db := handle(t, i.address)
 	for _, hours := range []string{"12", "2"} {
 		i.mustMint(s, ramptest.StaysPending())
 		ramp.Must(db.Exec("UPDATE ramp_orders SET accepted_at = accepted_at - 3600000 * " + hours + " WHERE state = 'accepted'"))

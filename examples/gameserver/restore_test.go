@@ -119,8 +119,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		}
 		abandon := func(address string, o *ramptest.Order) {
 			t.Helper()
-			_, _, err := desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", o.UUID.String())
-			check(t, err)
+			said(t, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", o.UUID.String())
 		}
 		want := func(when, balance string) {
 			t.Helper()
@@ -155,9 +154,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		p = deploy(t, copies.restored, "-any-rate")
 		point(p)
 		want("after the restore", "989889") // 1000000 - 1 - 10 - 100 - 10000
-		game, store, err := (&settings{database: copies.restored}).open(t.Context(), false)
-		check(t, err)
-		defer game.db.Close()
+		game, store := open(t, copies.restored)
 		orders := ramp.Must(store.SessionOrders(t.Context(), s.ID, ramp.OrderPage{}))
 		states := map[uuid.UUID]ramp.OrderState{}
 		for _, o := range orders {
@@ -168,8 +165,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		}
 		// The log of the server says what the restored database lacks, except that a
 		// person abandoned an order, which is in the log of the person's command.
-		printed, _, err := desk(t, nil, "missing", "-db", copies.restored, file)
-		check(t, err)
+		printed := said(t, "missing", "-db", copies.restored, file)
 		for o, want := range map[*ramptest.Order]string{
 			mint:      "waits again; it was succeeded\t" + s.ID + "\ttake -10 item_gold, then nothing",
 			failed:    "waits again; it was failed\t" + s.ID + "\ttake -100 item_gold, then give back +100 item_gold",
@@ -191,8 +187,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		if _, err := service.Assets(t.Context(), late); !errors.As(err, &rejected) || rejected.Status != http.StatusUnauthorized {
 			t.Errorf("a session that began after the backup: %v", err)
 		}
-		printed, _, err = desk(t, nil, "list", "-db", copies.restored, "-older", "-1s")
-		check(t, err)
+		printed = said(t, "list", "-db", copies.restored, "-older", "-1s")
 		for _, o := range []*ramptest.Order{mint, failed, burn, abandoned, unresent} {
 			if !strings.Contains(printed, o.UUID.String()) {
 				t.Errorf("order %s does not wait again:\n%s", o.UUID, printed)
@@ -224,7 +219,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		// A person ends an order by the transaction that the log has, and a late result
 		// moves nothing more.
 		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
-		printed, _, err = desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-who", "bob", "-reason", "case 18",
+		printed, _, err := desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-who", "bob", "-reason", "case 18",
 			"-tx", unresent.TxHash.Hex(), unresent.UUID.String())
 		check(t, err)
 		if !strings.Contains(printed, "is succeeded; the game has moved: grant +400000 item_gold") {

@@ -60,8 +60,7 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 			t.Errorf("the result of an order that was accepted before: %v, the player owns %s", service.State(before), owned(t, service, alice))
 		}
 		turn(t, "close", address) // again
-		printed, _, err := desk(t, nil, "count", "-db", address)
-		check(t, err)
+		printed := said(t, "count", "-db", address)
 		if !regexp.MustCompile(`(?m)^0s +1 +0$`).MatchString(printed) {
 			t.Errorf("it counted\n%s", printed)
 		}
@@ -81,9 +80,7 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 // The alert about a conflict ends when a person has closed it, and comes back for no repeat.
 func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		game, _, err := (&settings{database: address}).open(t.Context(), true)
-		check(t, err)
-		defer game.db.Close()
+		game, _ := open(t, address)
 		registry := prometheus.NewRegistry()
 		game.observe(registry)
 		metrics := served(t, registry)
@@ -104,13 +101,11 @@ func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 		if _, _, err := desk(t, nil, "resolve", "-db", address, id.String()); !errors.Is(err, errUsage) {
 			t.Errorf("closed by nobody: %v", err)
 		}
-		printed, _, err := desk(t, nil, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String())
-		check(t, err)
+		printed := said(t, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String())
 		if printed != "The conflicts are closed.\n" {
 			t.Errorf("it printed %q", printed)
 		}
-		printed, _, err = desk(t, nil, "conflicts", "-db", address)
-		check(t, err)
+		printed = said(t, "conflicts", "-db", address)
 		if !strings.Contains(printed, "alice: took back 100 item_gold") {
 			t.Errorf("it listed\n%s", printed)
 		}

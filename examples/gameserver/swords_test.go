@@ -33,9 +33,7 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 		p := deploy(t, address, "-sword-token", swordToken)
 		service, client := serviceOf(t, p.url)
 		alice := login(t, p.url, "alice")
-		db, _, err := openDatabase(address, 20)
-		check(t, err)
-		defer db.Close()
+		db := handle(t, address)
 		before := swordsOf(t, db, "alice")
 		if len(before) != 2 {
 			t.Fatalf("a new player owns %q", before)
@@ -80,7 +78,7 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 		if got := swordsOf(t, db, "bob"); len(got) != 3 || !slices.Contains(got, order.UUID.String()+"/0") {
 			t.Errorf("bob owns %q", got)
 		}
-		_, err = service.Mint(t.Context(), start(4), bob, ramp.NewAmount(4))
+		_, err := service.Mint(t.Context(), start(4), bob, ramp.NewAmount(4))
 		if err == nil || countOrders(t, address) != 4 {
 			t.Errorf("more swords than bob owns: %v", err)
 		}

@@ -57,9 +57,7 @@ func amount(t *testing.T, text string) ramp.Amount {
 
 func countOrders(t *testing.T, address string) (n int) {
 	t.Helper()
-	db, _, err := openDatabase(address, 20)
-	check(t, err)
-	defer db.Close()
+	db := handle(t, address)
 	check(t, db.QueryRow("SELECT count(*) FROM ramp_orders").Scan(&n))
 	return n
 }

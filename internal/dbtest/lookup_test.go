@@ -80,6 +80,16 @@ func pages(t *testing.T, size int, next func(ramp.OrderPage) ([]ramp.Order, erro
 	}
 }
 
+// expectPages reads a list in pages of several sizes.
+func expectPages(t *testing.T, name string, want []uuid.UUID, next func(ramp.OrderPage) ([]ramp.Order, error)) {
+	t.Helper()
+	for _, size := range []int{1, 3, 100} {
+		if got := pages(t, size, next); !slices.Equal(got, want) {
+			t.Errorf("in pages of %d, the orders of %s are %v, not %v", size, name, got, want)
+		}
+	}
+}
+
 // Burns of players who closed the page do not hide the one mint that needs attention.
 // The pages contain every order, although many have the same time.
 func TestOrdersThatWaitPageByPage(t *testing.T) {
@@ -99,19 +109,14 @@ func TestOrdersThatWaitPageByPage(t *testing.T) {
 		take(t, store, late.id, acceptAt(late, day0.Add(time.Hour)))
 
 		all := day0.Add(2 * time.Hour)
-		waiting := func(d ramp.Direction, before time.Time, size int) []uuid.UUID {
-			return pages(t, size, func(page ramp.OrderPage) ([]ramp.Order, error) { return store.Waiting(ctx, d, before, page) })
-		}
-		for _, size := range []int{1, 4, 100} {
-			if got := waiting(ramp.Burn, all, size); !slices.Equal(got, burns) {
-				t.Errorf("in pages of %d, the burns are %v, not %v", size, got, burns)
-			}
-		}
-		if got := waiting(ramp.Mint, all, 1); len(got) != 1 || got[0] != late.id {
-			t.Errorf("the mints are %v", got)
-		}
-		if got := waiting(ramp.Burn, day0.Add(2*time.Second), 3); !slices.Equal(got, burns[:10]) {
-			t.Errorf("before the third second, the burns are %v, not %v", got, burns[:10])
+		for _, c := range []struct {
+			direction ramp.Direction
+			before    time.Time
+			want      []uuid.UUID
+		}{{ramp.Burn, all, burns}, {ramp.Mint, all, []uuid.UUID{late.id}}, {ramp.Burn, day0.Add(2 * time.Second), burns[:10]}} {
+			expectPages(t, string(c.direction), c.want, func(page ramp.OrderPage) ([]ramp.Order, error) {
+				return store.Waiting(ctx, c.direction, c.before, page)
+			})
 		}
 
 		expect := func(d ramp.Direction, before time.Time, n int, since time.Time) {
@@ -144,14 +149,9 @@ func TestOrdersOfASession(t *testing.T) {
 		}
 		slices.Reverse(want)
 		take(t, store, want[3], ramp.Abandon("case 17", day0.Add(time.Hour)))
-		for _, size := range []int{2, 100} {
-			got := pages(t, size, func(page ramp.OrderPage) ([]ramp.Order, error) {
-				return store.SessionOrders(t.Context(), " alice", page)
-			})
-			if !slices.Equal(got, want) {
-				t.Errorf("in pages of %d, the orders are %v, not %v", size, got, want)
-			}
-		}
+		expectPages(t, "alice", want, func(page ramp.OrderPage) ([]ramp.Order, error) {
+			return store.SessionOrders(t.Context(), " alice", page)
+		})
 		for _, nobody := range []string{"Alice", "ali", "", "' OR 1 = 1 --", "\U0001F600"} {
 			got, err := store.SessionOrders(t.Context(), nobody, ramp.OrderPage{})
 			if len(got) != 0 || err != nil {
@@ -179,14 +179,7 @@ func TestOrdersOfAWallet(t *testing.T) {
 			"nobody":                 nil,
 			"' OR 1 = 1 --":          nil,
 		} {
-			for _, size := range []int{1, 100} {
-				got := pages(t, size, func(page ramp.OrderPage) ([]ramp.Order, error) {
-					return store.UserOrders(t.Context(), given, page)
-				})
-				if !slices.Equal(got, want) {
-					t.Errorf("in pages of %d, the orders of %q are %v, not %v", size, given, got, want)
-				}
-			}
+			expectPages(t, given, want, func(page ramp.OrderPage) ([]ramp.Order, error) { return store.UserOrders(t.Context(), given, page) })
 		}
 	})
 }
@@ -217,14 +210,7 @@ func TestOrdersThatEndedBetweenTwoTimes(t *testing.T) {
 			{"reversed", day0.Add(3 * time.Second), day0, nil},
 			{"later", day0.Add(time.Minute), day0.Add(time.Hour), nil},
 		} {
-			for _, size := range []int{1, 3, 100} {
-				got := pages(t, size, func(page ramp.OrderPage) ([]ramp.Order, error) {
-					return store.Ended(t.Context(), c.from, c.to, page)
-				})
-				if !slices.Equal(got, c.want) {
-					t.Errorf("%s, in pages of %d: %v, not %v", c.name, size, got, c.want)
-				}
-			}
+			expectPages(t, c.name, c.want, func(page ramp.OrderPage) ([]ramp.Order, error) { return store.Ended(t.Context(), c.from, c.to, page) })
 		}
 	})
 }

@@ -3,8 +3,6 @@ package dbtest
 import (
 	"database/sql"
 	"errors"
-	"os"
-	"regexp"
 	"sync"
 	"testing"
 
@@ -73,38 +71,6 @@ func TestOneTransactionPaysOneOrderInUpdateTx(t *testing.T) {
 				t.Errorf("the transaction has ended another order, but: %v", errs[i])
 			}
 			expectText(t, errs[i], "tx_hash has ended another order")
-		}
-	})
-}
-
-// docs/on-call.md says what to do if an order was ended by the transaction of another.
-func TestAnOrderThatEndedByAnothersTransactionIsRepaired(t *testing.T) {
-	guide := ramp.Must(os.ReadFile("../../docs/on-call.md"))
-	statement := regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = )'<order 1>'`").FindSubmatch(guide)
-	if statement == nil {
-		t.Fatal("the guide has no statement that frees a transaction")
-	}
-	eachDatabase(t, func(t *testing.T, p *place) {
-		w, want := newWorld(t, p, nil), moves{}
-		w.give("alice", "gold", 100)
-		for _, own := range []bool{false, true} { // whether the first order has a transaction of its own
-			first, second := newOrder("alice", burn("gold", 5)), newOrder("alice", burn("gold", 7))
-			w.expect(w.validate(first), "200")
-			w.expect(w.validate(second), "200")
-			w.expect(w.post(ramp.PathResult, first.session, first.reportBy(txHashOf(second.id), success)), "200")
-			w.expect(w.result(second, success), "500 INTERNAL_ERROR")
-			hash := "NULL"
-			if own {
-				hash = "'" + txHashOf(first.id) + "'"
-			}
-			run(t, p.db, string(statement[1])+hash+string(statement[2])+"'"+first.id.String()+"'")
-			w.expect(w.result(second, success), "200")
-			w.expect(w.result(first, success), "200") // which moves nothing more
-			want[first.id], want[second.id] = []string{"grant alice +5 gold"}, []string{"grant alice +7 gold"}
-		}
-		w.books(want)
-		if len(w.conflicts) != 2 {
-			t.Errorf("the hook heard %q", w.conflicts)
 		}
 	})
 }

@@ -323,21 +323,3 @@ func TestAReorganization(t *testing.T) {
 		assert.Contains(t, block.TransactionHashes, hash)
 	})
 }
-
-// Confirm accepts the receipt as each node writes it.
-func TestConfirm(t *testing.T) {
-	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
-		p := newPlayer(t, r)
-		token := p.deployEcho(t, n)
-		hash := p.send(t, &token, nil, nil)
-		n.mine(t)
-		id := ramp.Must(r.ChainID(t.Context()))
-		right := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64()}))
-		result := ramp.Must(ramp.ParseResult([]byte(`{"session_id":"s","uuid":"7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10","tx_hash":"` + hash.Hex() +
-			`","receipt":` + string(raw(t, r, "eth_getTransactionReceipt", hash)) + `,"intent":{"method":"burn-permit","type":"disassemble","from":[{"type":"ERC20","id":"` +
-			token.Hex() + `","amount":1}],"to":[{"type":"asset","id":"gold","amount":1}]}}`)))
-		receipt, _, err := right.Confirm(t.Context(), result, 1)
-		require.NoError(t, err)
-		assert.NotEmpty(t, receipt.Logs, "it is the chain's")
-	})
-}
