@@ -293,6 +293,9 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 			e.UUID = id
 			e.Message += ": start the same order again under this UUID, which the game must approve without taking anything twice"
 		}
+		if refused := s.orders.shown(id); refused != nil && refused.refused != "" && s.orders.verdict(refused).Loss {
+			e.Message = s.orders.verdict(refused).Said
+		}
 		return started, err
 	} // otherwise err holds findings of the books, which are in the report
 	return s.wait(ctx, o, wait), nil

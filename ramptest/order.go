@@ -61,7 +61,7 @@ type Order struct {
 	tx         *chain.Transaction // nil if the service has not placed the order
 	placed     time.Time          // when it was submitted to the chain
 	heldBefore *big.Rat           // the wallet's tokens before the first validate call
-	refused    bool               // the game did not approve it, and it has no transaction
+	refused    string             // how the game did not approve it, so that it has no transaction; "" if it did
 
 	delivery delivery
 }
@@ -297,10 +297,11 @@ const maxLost = 1_000
 // refused keeps an order that the game did not approve, because it may have moved something.
 // An answer that was lost on purpose, or that nobody waited for, is not the game's failure.
 func (s *orders) refused(o *Order, err error) {
-	if errors.Is(err, ErrLostAnswer) || errors.Is(err, errCanceled) {
+	answer, asked := s.record.last(func(e *Event) bool { return e.UUID == o.UUID && e.Kind == KindValidate && e.IsWrong() })
+	if errors.Is(err, ErrLostAnswer) || errors.Is(err, errCanceled) || !asked {
 		return
 	}
-	o.refused, o.placed = true, s.clock.now()
+	o.refused, o.placed = answer.Said, s.clock.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.placed[o.UUID] == nil {
@@ -338,7 +339,7 @@ func (s *orders) shown(id uuid.UUID) *Order {
 		return o
 	}
 	all := s.all()
-	if i := slices.IndexFunc(all, func(o *Order) bool { return o.refused && o.UUID == id }); i >= 0 {
+	if i := slices.IndexFunc(all, func(o *Order) bool { return o.refused != "" && o.UUID == id }); i >= 0 {
 		return all[i]
 	}
 	return nil
@@ -370,7 +371,11 @@ func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp
 	if errors.As(err, &rejected) && rejected.Code == "INVALID_MESSAGE" && tokens.Cmp(ramp.NewAmount(1)) != 0 {
 		err = fmt.Errorf("%w (Config.PerOrder is %t, which ramp emulate sets with -per-order: the game must read prices in the same way)", err, s.config.PerOrder)
 	}
-	if found := s.game.audit.take(id); found != nil {
+	found := s.game.audit.take(id)
+	if v := s.verdict(o); o.refused != "" && v.Loss && found == nil {
+		found = fmt.Errorf("ramptest: %s %s: %s", t.direction, shortUUID(id), v.Said)
+	}
+	if found != nil {
 		err = errors.Join(err, found)
 	}
 	return placed, err

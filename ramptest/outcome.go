@@ -160,7 +160,7 @@ func (s *orders) rows(o *Order) (rows []verdict.Row, others []ramp.Asset) {
 	}
 	slices.SortStableFunc(rows, func(a, b verdict.Row) int { return cmp.Compare(rank(a.Tone), rank(b.Tone)) })
 	end := k.Chain.End
-	if o.refused { // it has no transaction
+	if o.refused != "" { // it has no transaction
 		end = verdict.Reverted
 	}
 	return append([]verdict.Row{verdict.Tokens(end, o.heldBefore, held, moved)}, rows...), others

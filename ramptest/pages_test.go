@@ -209,7 +209,7 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()}, time.Minute, []string{
 			"● The transaction succeeded. The game took 100 item_gold. The result waits for the result of another order, as you chose."}},
 		{"the balances are unknown", answering(ramp.PathAssets, 401, `{"success":false,"errorCode":"INVALID_USER","data":null}`), mint, 10, nil, time.Minute, []string{
-			`? The transaction succeeded. The game confirmed. What it moved is unknown, because it did not report what the player owns. The game rejected the call with HTTP 401 and "INVALID_USER".`,
+			`? The transaction succeeded. The game confirmed. What the game moved is unknown, because it did not report what the player owns. The game rejected the call with HTTP 401 and "INVALID_USER".`,
 			"item_gold ? unknown ? ? ?"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

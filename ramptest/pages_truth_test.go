@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -114,12 +116,54 @@ func rejectingTheSecond() func(*ramptest.Config) {
 	})
 }
 
+// What a game took without a valid approval stands wherever the answer does: on the exchange
+// page, the order's, the call's and the list, in the control API and in the error.
+func TestALossStandsInEveryHeadline(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*ramptest.Config)
+		want   string
+	}{
+		"the game fails": {before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+			if r.URL.Path == ramp.PathValidate {
+				game.ServeHTTP(httptest.NewRecorder(), r)
+				http.Error(w, "database is down", 500)
+				return
+			}
+			game.ServeHTTP(w, r)
+		}), "The game failed with HTTP 500."},
+		"the signature is of another key": {func(c *ramptest.Config) { c.Validator = common.HexToAddress("0x1") }, "not by the registered 0x0000000000000000000000000000000000000001 (5.3)."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(t, reporting, test.change)
+			id := c.initialize(t)
+			form := url.Values{"uuid": {id.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID}, "network": {"testnet"}, "amount": {"1"}}
+			page := whole(t, c.browse(t, http.MethodPost, "/exchange", form))
+			said := regexp.MustCompile(`<p><strong class="bad">(.*?)</strong>`).FindStringSubmatch(page)
+			require.Len(t, said, 2, page)
+			headline := html.UnescapeString(said[1])
+			assert.Contains(t, headline, test.want+" The game took 100 item_gold nevertheless.")
+			link := regexp.MustCompile(`<a href="(/orders/[^"]*/events/\d+)">Open the call</a>`).FindStringSubmatch(page)
+			require.Len(t, link, 2, page)
+			assert.Contains(t, whole(t, c.browse(t, http.MethodGet, "/orders/"+id.String(), nil)), `<a href="`+link[1]+`" id="culprit">Open the call</a>`)
+			for _, address := range []string{"/", "/?show=attention", "/orders/" + id.String(), link[1]} {
+				assert.Contains(t, c.page(t, address), headline, address)
+			}
+			_, shown := c.control(t, "GET", "/control/orders/"+id.String(), "")
+			assert.Equal(t, headline, shown.Said)
+			_, answer := c.control(t, "POST", "/control/orders", `{"do":"mint","uuid":"`+c.initialize(t).String()+`","session_id":"session-1","access_token":"token-1"}`)
+			assert.Contains(t, answer.problem(), ": "+headline)
+			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
+			assert.ErrorContains(t, err, headline)
+		})
+	}
+}
+
 // With the books off, a contradiction is still seen.
 func TestADisputeNeedsNoBooks(t *testing.T) {
 	c := newCounter(t, booksOff, rejectingTheSecond())
 	order := c.mint(t)
 	c.service.Advance(time.Minute)
-	assert.Contains(t, c.pageOf(t, order), "? The transaction succeeded. The game confirmed. The books are off, so its assets were not checked.")
+	assert.Contains(t, c.pageOf(t, order), "? The transaction succeeded. The game confirmed. The books are off, so the game's assets were not checked.")
 	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
 	assert.Contains(t, c.pageOf(t, order), "! The game rejected the second result (HTTP 400); the first stands: succeeded.")
 }
@@ -445,7 +489,7 @@ func TestOverlappingOrdersAreUnknown(t *testing.T) {
 	<-done
 	for _, o := range []*ramptest.Order{first, second} {
 		said := c.pageOf(t, o)
-		if strings.Contains(said, "What it moved is unknown") {
+		if strings.Contains(said, "What the game moved is unknown") {
 			assert.NotContains(t, said, "item_gold ✓")
 			continue
 		}

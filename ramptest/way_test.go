@@ -219,7 +219,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 		{name: "a mint is answered 201", wrap: instead(ramp.PathResult, true, 201), want: "HTTP 201"},
 		{name: "a mint is answered 500 for 13 hours", wrap: instead(ramp.PathResult, true, 500), want: "Gave up after 20 attempts. The game never confirmed."},
 		{name: "a mint is rejected after it was taken", wrap: instead(ramp.PathValidate, true, 403), want: "was rejected: the game must move nothing"},
-		{name: "a validate call fails after the mint was taken", wrap: instead(ramp.PathValidate, true, 500), want: "The validate call brought no valid approval. The game took 100 item_gold nevertheless."},
+		{name: "a validate call fails after the mint was taken", wrap: instead(ramp.PathValidate, true, 500), want: "The game failed with HTTP 500 and NO. The game took 100 item_gold nevertheless."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

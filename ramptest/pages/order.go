@@ -114,18 +114,21 @@ func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Orde
 }
 
 // culprit returns the address of the first call about an order after which the books found
-// something wrong, or "" if they found it after no call.
+// something wrong, else of the last call that the game did not answer as it should, or "" if
+// there is none.
 func (s *site) culprit(id uuid.UUID) string {
 	list, err := s.desk.Calls(context.Background(), desk.CallsQuery{UUID: id, Pick: desk.Wrong, Limit: 1_000})
-	if err != nil {
+	if err != nil || len(list.Events) == 0 {
 		return ""
 	}
+	culprit := list.Events[0]
 	for _, e := range slices.Backward(list.Events) {
 		if e.Loss != "" {
-			return fmt.Sprintf("/orders/%s/events/%d", id, e.Number)
+			culprit = e
+			break
 		}
 	}
-	return ""
+	return fmt.Sprintf("/orders/%s/events/%d", id, culprit.Number)
 }
 
 // mainButton returns what somebody wants to do next.

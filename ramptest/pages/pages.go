@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -174,6 +175,7 @@ type frame struct {
 // problem describes what went wrong and how to continue.
 type problem struct {
 	Said   string
+	Loss   bool   // the game lost assets
 	Detail string // the endpoint, the status and the body
 	Cause  string
 	Curl   curlView // the call that was rejected
@@ -270,10 +272,17 @@ func (s *site) problemOf(err error, id uuid.UUID) *problem {
 	if code, _ := codeOf(err); code != control.CodeRejected && code != control.CodeGame {
 		return p // there was no call
 	}
-	if s.down() != "" { // which the page says
+	e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id, Kinds: []control.Kind{control.KindInitialize, control.KindValidate, control.KindResult}})
+	switch o := s.orderOf(id.String()); {
+	case o != nil && o.Loss && o.TxHash == (common.Hash{}):
+		p.Said, p.Loss = o.Said, true
+	case s.down() != "": // which the page says
 		p.Said = "The order was not placed."
-	} else if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id, Kinds: []control.Kind{control.KindInitialize, control.KindValidate, control.KindResult}}); ok {
+		return p
+	case ok:
 		p.Said = e.Sentence()
+	}
+	if ok {
 		s.explain(p, &e)
 		p.Links = []link{{fmt.Sprintf("/orders/%s/events/%d", id, e.Number), "Open the call"}}
 	}

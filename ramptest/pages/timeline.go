@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
@@ -114,8 +115,11 @@ func (s *site) eventPage(w http.ResponseWriter, r *http.Request) {
 func (s *site) eventView(w http.ResponseWriter, r *http.Request, e *control.Event) {
 	v := &eventView{frame: frame{Title: strings.TrimSpace(titleOf(e) + " · " + shortUUID(e.UUID))}, Event: *e, At: s.stamp(e.Time), Verdict: s.verdictView(e.Verdict()),
 		About: readOrder(e), Operator: s.guard.Operates(r)}
-	if s.orderOf(e.UUID.String()) != nil {
+	if o := s.orderOf(e.UUID.String()); o != nil {
 		v.Order = "/orders/" + e.UUID.String()
+		if o.Loss && o.TxHash == (common.Hash{}) && s.culprit(o.UUID) == fmt.Sprintf("%s/events/%d", v.Order, e.Number) {
+			v.Verdict = s.verdictView(o.Verdict)
+		}
 	}
 	if e.Request != nil {
 		v.Asked, v.Curl = pretty(e.Request), s.curl(e)

@@ -53,7 +53,7 @@ type Calls struct {
 	Of       string    // which attempt that is, such as "2 of 20"
 	Never    bool      // no result comes, on purpose
 	Held     bool      // the result waits for that of another order, on purpose
-	Refused  bool      // the game did not approve the order, which has no transaction
+	Refused  string    // how the game did not approve the order, which has no transaction; "" if it did
 }
 
 // Progress is how far the delivery of a result is.
@@ -127,9 +127,9 @@ func Of(o Order) Verdict {
 		v = Verdict{State: Waiting, Tone: Wait, Said: join(m.begin, m.what, said), Next: next}
 	case m.wrong != nil:
 		v = Verdict{State: Loss, Said: join(m.begin, m.what, said)}
-	case o.Calls.Refused && o.Books.hidden():
+	case o.Calls.Refused != "" && o.Books.hidden():
 		v = Verdict{State: Unknown, Tone: Unclear, Attention: true, Said: join(m.begin, said)}
-	case o.Calls.Refused:
+	case o.Calls.Refused != "":
 		v = Verdict{State: Rejected, Tone: Neutral, Said: m.begin}
 	case o.Calls.Progress != Confirmed && o.unpaid():
 		v = Verdict{State: Done, Tone: Good, Said: join(m.begin, m.what, "The game did not accept that.")}
@@ -169,7 +169,7 @@ func Of(o Order) Verdict {
 func (o *Order) unpaid() bool { return o.Chain.Less && o.Chain.End == Succeeded }
 
 // over reports whether no result is sent any more by itself.
-func (o *Order) over() bool { return o.Calls.Progress != Open || o.Calls.Refused }
+func (o *Order) over() bool { return o.Calls.Progress != Open || o.Calls.Refused != "" }
 
 // failing reports whether the last answer is not a confirmation, and that is the game's
 // own doing.
@@ -189,9 +189,9 @@ func (o *Order) failing() bool {
 func (o *Order) calls(m movement) (said string, next Next) {
 	c := o.Calls
 	switch {
-	case c.Refused && o.Books.hidden():
+	case c.Refused != "" && o.Books.hidden():
 		return o.unknown(), next
-	case c.Refused:
+	case c.Refused != "":
 		return "", next
 	case c.Sending:
 		return fmt.Sprintf("Sending the result now (attempt %d).", c.Attempts), next
@@ -250,13 +250,13 @@ func (o *Order) repeated() string {
 func (o *Order) unknown() string {
 	switch o.Books.Why {
 	case Off:
-		return "The books are off, so its assets were not checked."
+		return "The books are off, so the game's assets were not checked."
 	case Overlap:
-		return "What it moved is unknown, because it cannot be told apart from other movements of this player's assets."
+		return "What the game moved is unknown, because it cannot be told apart from other movements of this player's assets."
 	case Twins:
-		return "What it moved is unknown, because it approved two orders under one UUID."
+		return "What the game moved is unknown, because it approved two orders under one UUID."
 	case Unread:
-		return join("What it moved is unknown, because it did not report what the player owns.", o.Books.Problem)
+		return join("What the game moved is unknown, because it did not report what the player owns.", o.Books.Problem)
 	default:
 		return ""
 	}
@@ -290,7 +290,7 @@ func (o *Order) movement() movement {
 		end = Reverted // it pays for as little
 	}
 	due := books.Assets{}
-	if end == Succeeded || end == Pending && o.Mint && !o.Calls.Refused {
+	if end == Succeeded || end == Pending && o.Mint && o.Calls.Refused == "" {
 		due = b.Sum
 	}
 	switch rest := due.Minus(b.Moved); {
@@ -320,8 +320,8 @@ func (o *Order) begin(end End) string {
 	switch {
 	case o.Books.Dispute != nil:
 		return ""
-	case o.Calls.Refused:
-		return "The validate call brought no valid approval."
+	case o.Calls.Refused != "":
+		return o.Calls.Refused
 	case end == Pending:
 		return "The game approved."
 	case !o.Mint && end == Reverted && o.Chain.Short != "":
@@ -398,7 +398,7 @@ func (o *Order) loss(end End, wrong books.Assets) string {
 	type texts struct{ missing, extra string }
 	var t texts
 	switch {
-	case o.Calls.Refused:
+	case o.Calls.Refused != "":
 		t = texts{"The game took %s nevertheless.", "The game granted %s nevertheless."}
 	case o.Mint && end == Reverted && o.Books.Vague:
 		t = texts{"The game took %s.", "The game gave %s too much."}

@@ -117,13 +117,13 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{mint(func(o *Order) { o.Calls = Calls{Sending: true, Attempts: 2, Status: 500} }), "● waiting attention: Sending the result now (attempt 2)."},
 
 		// What the books do not know, and what they found.
-		{mint(func(o *Order) { o.Books.Why = Off }), "? done: The transaction failed. The game confirmed. The books are off, so its assets were not checked."},
+		{mint(func(o *Order) { o.Books.Why = Off }), "? done: The transaction failed. The game confirmed. The books are off, so the game's assets were not checked."},
 		{mint(func(o *Order) { o.Books.Why = Overlap }),
-			"? unknown attention: The transaction failed. The game confirmed. What it moved is unknown, because it cannot be told apart from other movements of this player's assets."},
+			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, because it cannot be told apart from other movements of this player's assets."},
 		{mint(func(o *Order) { o.Books.Why = Twins }),
-			"? unknown attention: The transaction failed. The game confirmed. What it moved is unknown, because it approved two orders under one UUID."},
+			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, because it approved two orders under one UUID."},
 		{mint(func(o *Order) { o.Books.Why, o.Books.Problem = Unread, "HTTP 401." }),
-			"? unknown attention: The transaction failed. The game confirmed. What it moved is unknown, because it did not report what the player owns. HTTP 401."},
+			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, because it did not report what the player owns. HTTP 401."},
 		{mint(func(o *Order) { o.Books.Findings = []string{"mint 58dbfbe4: approved, but costs 100 gold"} }),
 			"✗ loss attention loss: The transaction failed. The game gave back 100 gold. Earlier, the books found: mint 58dbfbe4: approved, but costs 100 gold."},
 
@@ -143,7 +143,7 @@ func TestAnOrderIsDescribed(t *testing.T) {
 			o.Calls.Status, o.Books.Why = 400, Overlap
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
 		}), "? unknown attention: The game rejected the second result (HTTP 400); the first stands: failed. " +
-			"What it moved is unknown, because it cannot be told apart from other movements of this player's assets."},
+			"What the game moved is unknown, because it cannot be told apart from other movements of this player's assets."},
 		{mint(func(o *Order) {
 			o.Calls = failing
 			o.Books.Dispute = &Dispute{First: Succeeded, Other: Statement{Made: true}}
