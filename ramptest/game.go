@@ -275,6 +275,9 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 			if isMissing(a.status, err) {
 				err = fmt.Errorf("%w: the game has no %s %s: set %s", err, c.method, c.path, settings[c.kind])
 			}
+			if c.kind == KindValidate && outcome(a) == "INVALID_RECEIPT_STATUS" { // of package ramp
+				err = fmt.Errorf("%w: the game takes it for a result: the paths of validate and result are swapped", err)
+			}
 			if !isRejection(err) {
 				event.Outcome = err.Error()
 			}
@@ -311,6 +314,9 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 	failed := func(how string, err error) (*answer, http.Header, error) {
 		if errors.Is(caller.Err(), context.Canceled) {
 			return nil, nil, errCanceled
+		}
+		if ctx.Err() != nil && caller.Err() == nil {
+			err = fmt.Errorf("not within %v (Config.Timeout): %w", s.config.Timeout, err)
 		}
 		return nil, nil, fmt.Errorf("ramptest: the game%s: %w", how, err)
 	}

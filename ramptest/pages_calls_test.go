@@ -1,6 +1,7 @@
 package ramptest_test
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -209,6 +210,22 @@ func TestASetupWithAProblemIsOpen(t *testing.T) {
 	assert.NotContains(t, said, "log in again")
 	assert.NotContains(t, said, "Balances unknown", "it is said once")
 	assert.Regexp(t, `The game was asked at [0-9:]+, and reported nothing\.`, said)
+}
+
+// A server of this package says only what a result lacks.
+func TestSwappedPathsAreNamed(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.ValidatePath, c.ResultPath = ramp.PathResult, ramp.PathValidate }, reporting)
+	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
+	require.ErrorContains(t, err, "the game takes it for a result: the paths of validate and result are swapped")
+}
+
+// A game that is too slow is told after which time.
+func TestATimeoutIsNamed(t *testing.T) {
+	hanging := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	c := newCounter(t, func(c *ramptest.Config) { c.Timeout, c.Handler = 50*time.Millisecond, hanging }, reporting)
+	_, err := c.service.Assets(t.Context(), c.session)
+	require.ErrorContains(t, err, "the game did not answer: not within 50ms (Config.Timeout): ")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 func TestAMissingEndpointIsNamedWithItsFlag(t *testing.T) {

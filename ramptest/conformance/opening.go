@@ -340,6 +340,8 @@ var (
 		[]string{"HMAC", "MAC", "SIGNATURE", "HMAC_MISSING"}, []int{401, 403}}
 	limitedBody = cause{"the server, or a proxy before it, limits the size of a body: raise the limit",
 		[]string{"BODY_TOO_LARGE", "TOO_LARGE"}, []int{http.StatusRequestEntityTooLarge}}
+	swappedPaths = cause{"the server takes a validate call for a result: its paths are swapped (-validate, -result)",
+		[]string{"RECEIPT_STATUS"}, nil} // of package ramp
 	wrongToken = cause{"the access token or the session is accepted at assets but not at validate",
 		[]string{"TOKEN", "SESSION", "ACCESS", "USER", "LOGIN"}, []int{401, 403}}
 	// In this order if nothing suggests any of them. INVALID_MESSAGE is
@@ -368,7 +370,7 @@ func (t *trial) whyRejected(o order, a answer) string {
 		}
 		return "\n" + strange + "\nLikely causes, most likely first:\n  " + wrongPath.text
 	}
-	causes := slices.Concat([]cause{wrongPath, wrongKey, changedBody, limitedBody}, otherCauses, []cause{wrongToken, ownFault})
+	causes := slices.Concat([]cause{wrongPath, wrongKey, changedBody, limitedBody, swappedPaths}, otherCauses, []cause{wrongToken, ownFault})
 	keyIsRight := false
 	if a.envelope != nil {
 		b := atValidate.send(t, o, o.body, unsigned)
@@ -386,7 +388,7 @@ func (t *trial) whyRejected(o order, a answer) string {
 			n += 3
 		}
 		switch {
-		case keyIsRight && (c.text == wrongKey.text || c.text == changedBody.text), n == 0 && c.text == limitedBody.text:
+		case keyIsRight && (c.text == wrongKey.text || c.text == changedBody.text), n == 0 && (c.text == limitedBody.text || c.text == swappedPaths.text):
 			n = -1
 		case c.text == wrongPath.text && a.envelope == nil:
 			n += 2

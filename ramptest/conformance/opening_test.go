@@ -59,6 +59,7 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 		"a wallet":            {code(200, "WALLET_MISMATCH"), nil, "the server expects another wallet"},
 		"a balance":           {code(400, "INSUFFICIENT_BALANCE"), nil, "validate looks at another balance than the one that the assets endpoint lists"},
 		"a UUID":              {code(200, "UNKNOWN_UUID"), nil, "the server approves only UUIDs of its own initialize calls"},
+		"swapped paths":       {code(500, "INVALID_RECEIPT_STATUS"), nil, "the server takes a validate call for a result: its paths are swapped"},
 		"a crash":             {code(500, "INTERNAL_ERROR"), nil, "the validate handler has a bug"},
 	} {
 		t.Run(name, func(t *testing.T) {
