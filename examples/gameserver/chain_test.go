@@ -14,9 +14,7 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	s := login(t, i.server.url, "alice")
 	owns := func(when, want string) {
 		t.Helper()
-		if got := owned(t, i.service, s); got != want {
-			t.Errorf("%s, the player owns %s", when, got)
-		}
+		equal(t, "what the player owns "+when, owned(t, i.service, s), want)
 	}
 	sponsored := ramptest.TransactionType(7)
 	ramp.Must(i.mint(s, ramptest.TransactionFails(), sponsored))

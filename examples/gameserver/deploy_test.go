@@ -136,9 +136,7 @@ func TestTheImageServes(t *testing.T) {
 		for _, path := range []string{"/healthz", "/readyz"} {
 			response := ramp.Must(http.Get(listen + path))
 			response.Body.Close()
-			if response.StatusCode != 200 {
-				t.Errorf("%s: HTTP %d", path, response.StatusCode)
-			}
+			equal(t, path, response.StatusCode, 200)
 		}
 		check(t, command.Process.Signal(syscall.SIGTERM))
 		rest, _ := io.ReadAll(out)
@@ -165,9 +163,7 @@ func TestTheDockerfileIsSound(t *testing.T) {
 	b := ramp.Must(os.ReadFile("deploy/Dockerfile"))
 	_, last, _ := strings.Cut(string(b), "\nFROM scratch\n")
 	for _, want := range []string{"USER 65532:65532", `ENTRYPOINT ["/gameserver"]`, "COPY --from=build /out/gameserver /gameserver"} {
-		if !strings.Contains(last, want+"\n") {
-			t.Errorf("the image does not have %q", want)
-		}
+		says(t, last, want+"\n")
 	}
 }
 
@@ -190,9 +186,7 @@ func TestTheComposeFileIsSound(t *testing.T) {
 		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.SecurityOpt) != 1 || len(s.Ports) > 0 || grace <= endTimeout {
 			t.Errorf("%s: %+v", name, s)
 		}
-		if file := filepath.ToSlash(filepath.Join("deploy", s.Build.Context, s.Build.Dockerfile)); file != "../../examples/gameserver/deploy/Dockerfile" {
-			t.Errorf("%s: the image is built from %s", name, file)
-		}
+		equal(t, name+": what the image is built from", filepath.ToSlash(filepath.Join("deploy", s.Build.Context, s.Build.Dockerfile)), "../../examples/gameserver/deploy/Dockerfile")
 		if strings.Contains(strings.Join(s.Command, " "), "KEY") || strings.Contains(strings.Join(s.Command, " "), "PASSWORD") {
 			t.Errorf("%s: a secret in the arguments, which every process can read", name)
 		}
@@ -237,9 +231,7 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 	}
 	p := newProcess(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), append(real(), "RAMP_HMAC_KEY_PREVIOUS=an older key"), []string{"-project", "project", "-token", token, "-network", "testnet"})
 	p.kill()
-	if !strings.Contains(p.log.String(), "RAMP_HMAC_KEY_PREVIOUS is accepted too") {
-		t.Errorf("during a rotation it logged %s", p.log)
-	}
+	says(t, p.log.String(), "RAMP_HMAC_KEY_PREVIOUS is accepted too")
 }
 
 // A server that is stopping fails its health check first, and lets a call in
@@ -288,9 +280,7 @@ func TestAServerThatStopsCutsNothingOff(t *testing.T) {
 	}
 	closed := time.Now()
 	close(release)
-	if got := <-answers; got != "whole" {
-		t.Errorf("the call under way got %q", got)
-	}
+	equal(t, "the call under way", <-answers, "whole")
 	check(t, <-ended)
 	if during != "whole" || closed.Sub(said) < drain {
 		t.Errorf("while a load balancer still sends calls, one gets %q; the port was closed after %v", during, closed.Sub(said))

@@ -162,9 +162,7 @@ func (i *incident) opened(s ramp.Session) {
 	turn(i.T, "open", i.address)
 	i.starts(s, 200, "/exchange?uuid=")
 	order := i.mustMint(s)
-	if state := i.service.State(order); state != ramptest.Confirmed {
-		i.Errorf("the first mint in the open shop is %s", state)
-	}
+	confirmed(i.T, i.service, order)
 }
 
 // finished ends an order with the transaction that proves its end.
@@ -256,9 +254,7 @@ func TestTheRunbookOfANewHMACKey(t *testing.T) {
 	i.console(newHMAC, validatorKey)
 	i.deploy(newHMAC, validatorKey, "RAMP_HMAC_KEY_PREVIOUS="+hmacKey)
 	i.service.Advance(10 * time.Minute)
-	if got := owned(t, i.service, s); got != "1000000/9990" {
-		t.Errorf("after a failed mint of the old key, the player owns %s", got)
-	}
+	owns(t, i.service, s, "1000000/9990")
 	if status := i.post(ramp.PathResult, hmacKey, "{}"); status != 500 {
 		t.Errorf("a repeat with the old key is answered with %d", status)
 	}
@@ -272,9 +268,7 @@ func TestTheRunbookOfANewHMACKey(t *testing.T) {
 	i.server.log.find(t, `("outcome":"HMAC_INVALID")`)
 	i.deploy(hmacKey, validatorKey, "RAMP_HMAC_KEY_PREVIOUS="+newHMAC)
 	i.service.Advance(time.Hour)
-	if state := i.service.State(order); state != ramptest.Confirmed {
-		t.Errorf("the result of the hour of the mistake is %s", state)
-	}
+	confirmed(t, i.service, order)
 }
 
 // Each call that is not genuine, or not received as it was sent, says in the log what to look at.
@@ -286,9 +280,7 @@ func TestTheRunbookOfForgedCalls(t *testing.T) {
 		"BODY_TOO_LARGE": {ramp.PathResult, hmacKey, strings.Repeat(" ", 1<<20+1), "1048576"},
 		"NOT_FOUND":      {"/ramp/result", hmacKey, "{}", "/ramp/result"},
 	} {
-		if status := i.post(c.path, c.key, c.body); status != 500 {
-			t.Errorf("%s: %d", outcome, status)
-		}
+		equal(t, outcome, i.post(c.path, c.key, c.body), 500)
 		if record := i.server.log.find(t, `(.*"outcome":"`+outcome+`".*)`); !strings.Contains(record, c.names) {
 			t.Errorf("the record does not have %s: %s", c.names, record)
 		}
@@ -316,9 +308,7 @@ func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 	check(t, i.service.Resend(t.Context(), order))
 	ramp.Must(i.desk("orders", "resolve", "-who", "bob", "-reason", "case 18", order.UUID.String()))
 	i.waits(0)
-	if got := owned(t, i.service, s); got != "1000000/9980" {
-		t.Errorf("the player owns %s", got)
-	}
+	owns(t, i.service, s, "1000000/9980")
 }
 
 // A full disk fails every write, and nothing is lost.
@@ -345,9 +335,7 @@ func TestTheRunbookOfAFullDisk(t *testing.T) {
 	}
 	response := ramp.Must(http.Get(i.server.url + "/readyz"))
 	check(t, response.Body.Close())
-	if response.StatusCode != 200 {
-		t.Errorf("/readyz answers %d", response.StatusCode)
-	}
+	equal(t, "/readyz", response.StatusCode, 200)
 	i.server.log.find(t, `("error":"[^"]*(?:disk|full|I/O))`)
 	limit("unlimited")
 	i.service.Advance(time.Hour)
@@ -365,23 +353,17 @@ func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
 	i.service.Advance(time.Minute)
 	before, id := owned(t, i.service, s), order.UUID.String()
 	printed := ramp.Must(i.desk("orders", "show", id))
-	if !strings.Contains(printed, "does not prove") {
-		t.Errorf("it showed\n%s", printed)
-	}
+	says(t, printed, "does not prove")
 	decide := func(command string, more ...string) (string, error) {
 		return i.desk(slices.Concat([]string{"orders", command, "-who", "alice", "-reason", "case 18"}, more, []string{id})...)
 	}
 	candidate := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)[1]
-	if _, err := decide("finish", "-tx", candidate); err == nil || !strings.Contains(err.Error(), ramp.ErrNotProven.Error()) {
-		t.Errorf("finished with it: %v", err)
-	}
-	if _, err := decide("abandon"); err == nil || !strings.Contains(err.Error(), candidate+" may be its own") {
-		t.Errorf("abandoned in spite of it: %v", err)
-	}
+	_, err := decide("finish", "-tx", candidate)
+	says(t, fmt.Sprint(err), ramp.ErrNotProven.Error())
+	_, err = decide("abandon")
+	says(t, fmt.Sprint(err), candidate+" may be its own")
 	if printed, err := decide("abandon", "-anyway"); err != nil || !strings.Contains(printed, "is abandoned") {
 		t.Errorf("abandoned after the service named another: %v\n%s", err, printed)
 	}
-	if got := owned(t, i.service, s); got != before {
-		t.Errorf("the player owns %s instead of %s", got, before)
-	}
+	owns(t, i.service, s, before)
 }

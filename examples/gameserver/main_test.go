@@ -100,9 +100,7 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		order := ramp.Must(service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1), ramptest.TransactionFails()))
 		ramp.Must(service.Burn(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1)))
 		service.Advance(time.Minute)
-		if got := owned(t, service, alice); got != "1000100/10000" {
-			t.Errorf("the player owns %s", got)
-		}
+		owns(t, service, alice, "1000100/10000")
 		if service.Deliver(t.Context(), order, ramptest.Succeeded) == nil { // a conflict, which is stored
 			t.Error("the other outcome was accepted")
 		}
@@ -222,6 +220,24 @@ func handle(t *testing.T, address string) *sql.DB {
 	check(t, err)
 	t.Cleanup(func() { check(t, db.Close()) })
 	return db
+}
+
+// equal fails the test unless what it got is what it wants.
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, not %v", what, got, want)
+	}
+}
+
+// says fails the test unless a text has all parts.
+func says(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("it does not say %q:\n%s", part, text)
+		}
+	}
 }
 
 func check(t *testing.T, err error) {
@@ -401,6 +417,18 @@ func owned(t *testing.T, service *ramptest.Service, s ramp.Session) string {
 	return balances["item_gold"].String() + "/" + balances["item_gem"].String()
 }
 
+func owns(t *testing.T, service *ramptest.Service, s ramp.Session, want string) {
+	t.Helper()
+	equal(t, "what the player owns", owned(t, service, s), want)
+}
+
+func confirmed(t *testing.T, service *ramptest.Service, order *ramptest.Order) {
+	t.Helper()
+	if state := service.State(order); state != ramptest.Confirmed {
+		t.Errorf("the order is %s\n%s", state, service.Timeline())
+	}
+}
+
 func TestWithoutAnySettingTheServiceIsEmulated(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		p := start(t, address)
@@ -453,9 +481,7 @@ func TestWhatCannotBeKeptExactlyIsRejected(t *testing.T) {
 			expect(c.mint, service.Mint)
 			expect(c.burn, service.Burn)
 		}
-		if got := owned(t, service, s); got != "1000000/10000" {
-			t.Errorf("the player owns %s", got)
-		}
+		owns(t, service, s, "1000000/10000")
 	})
 }
 

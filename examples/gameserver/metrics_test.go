@@ -90,9 +90,7 @@ func TestMetricsTellAStory(t *testing.T) {
 		`ramp_orders_waiting{direction="mint"}`:                                                                                 "1",
 		`ramp_orders_waiting{direction="burn"}`:                                                                                 "0",
 	} {
-		if got[series] != want {
-			t.Errorf("%s is %q, not %q", series, got[series], want)
-		}
+		equal(t, series, got[series], want)
 	}
 	i.service.FailRPC(-32601)
 	if block := scrape(t, "http://"+address+"/metrics")["ramp_node_block_seconds"]; block != "NaN" || got["ramp_node_block_seconds"] == "NaN" {

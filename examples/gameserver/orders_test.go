@@ -57,18 +57,14 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 			t.Errorf("it listed\n%s", printed)
 		}
 		printed = said(t, "list", "-db", address, "-player", "alice")
-		if strings.Count(printed, "\n") != 5 {
-			t.Errorf("of alice it listed\n%s", printed)
-		}
+		equal(t, "lines of alice's list", strings.Count(printed, "\n"), 5)
 
 		// Show the transactions on the chain.
 		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
 		chain := []string{"-db", address, "-chain-id", "7002", "-payers", service.Payer().Hex()}
 		printed, _, err := desk(t, node, slices.Concat([]string{"show"}, chain, []string{silent.String()})...)
 		check(t, err)
-		if !strings.Contains(printed, "accepted") || !strings.Contains(printed, "sent by") || !strings.Contains(printed, "proves that") {
-			t.Errorf("it showed\n%s", printed)
-		}
+		says(t, printed, "accepted", "sent by", "proves that")
 		own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)[1]
 		printed, logged, err := desk(t, map[string]string{"RAMP_RPC_URL": "http://127.0.0.1:1"}, slices.Concat([]string{"show"}, chain, []string{silent.String()})...)
 		if err == nil || !strings.Contains(printed, "accepted") || !strings.Contains(printed, "unreachable") {
@@ -80,9 +76,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 			t.Errorf("as JSON it showed\n%s", printed)
 		}
 		printed = said(t, "show", "-db", address, lost.String())
-		if !strings.Contains(printed, "100 item_gold") || !strings.Contains(printed, "not asked") {
-			t.Errorf("without a node it showed\n%s", printed)
-		}
+		says(t, printed, "100 item_gold", "not asked")
 
 		// Finish an order by its transaction, and by no other.
 		used := said(t, "show", "-db", address, done.String())
@@ -93,30 +87,22 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		}
 		printed, logged, err = desk(t, node, slices.Concat([]string{"finish"}, chain, []string{"-who", "bob", "-reason", "case 16", "-tx", own, silent.String()})...)
 		check(t, err)
-		if !strings.Contains(printed, "is succeeded; the game has moved: nothing") || !strings.Contains(logged, `"who":"bob","reason":"case 16"`) {
-			t.Errorf("it printed %q and logged %q", printed, logged)
-		}
+		says(t, printed, "is succeeded; the game has moved: nothing")
+		says(t, logged, `"who":"bob","reason":"case 16"`)
 
 		// Abandon the order.
-		if got := owned(t, service, alice); got != "999700/10000" {
-			t.Errorf("before, the player owns %s", got)
-		}
+		owns(t, service, alice, "999700/10000")
 		printed, logged, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
 		check(t, err)
-		if !strings.Contains(printed, "give back +100 item_gold") || !strings.Contains(logged, `"who":"bob","reason":"case 17"`) {
-			t.Errorf("it printed %q and logged %q", printed, logged)
-		}
+		says(t, printed, "give back +100 item_gold")
+		says(t, logged, `"who":"bob","reason":"case 17"`)
 		printed, _, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
 		if err != nil || !strings.Contains(printed, "nothing was moved") {
 			t.Errorf("again: %q, %v", printed, err)
 		}
-		if got := owned(t, service, alice); got != "999800/10000" {
-			t.Errorf("after, the player owns %s", got)
-		}
+		owns(t, service, alice, "999800/10000")
 		printed = said(t, "show", "-db", address, lost.String())
-		if !strings.Contains(printed, "abandoned") || !strings.Contains(printed, "reason    bob: case 17") {
-			t.Errorf("it showed\n%s", printed)
-		}
+		says(t, printed, "abandoned", "reason    bob: case 17")
 		if _, _, err := desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "x", done.String()); err == nil || !strings.Contains(err.Error(), "is finished") {
 			t.Errorf("a finished order: %v", err)
 		}

@@ -157,9 +157,7 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 		}
 		server.mode.Store("500")
 		for n := range 3 { // the server answers one of them
-			if got := seen(client, proxy); got != "500" {
-				t.Errorf("call %d: the service sees %s", n, got)
-			}
+			equal(t, fmt.Sprint("call ", n), seen(client, proxy), "500")
 			server.close()
 		}
 		var all, own float64
@@ -182,9 +180,7 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 				}
 			}
 		}
-		if own != 2 {
-			t.Errorf("%s counts %v answers of its own", name, own)
-		}
+		equal(t, "answers of its own", own, 2)
 	})
 }
 
@@ -196,9 +192,7 @@ func TestAProbeTellsTheGameFromTheProxy(t *testing.T) {
 			proxy, client := startProxy(t, name, configOf(t, name), server, unused)
 			response := ramp.Must(client.Get(proxy + "/api/assets"))
 			check(t, response.Body.Close())
-			if response.StatusCode != want {
-				t.Errorf("with the server %s: %d", server, response.StatusCode)
-			}
+			equal(t, "with the server "+server, response.StatusCode, want)
 		}
 	})
 }
@@ -317,9 +311,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 						t.Errorf("with no server, the service sees %s", got)
 					}
 					for range 4 {
-						if got := seen(halfClient, half); got != "200" {
-							t.Errorf("with one server, the service sees %s", got)
-						}
+						equal(t, "with one server, the service", seen(halfClient, half), "200")
 					}
 					return
 				}
@@ -350,20 +342,14 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 		second.mode.Store("502")
 		wrong := ramp.Must(client.Post(url+"/ramp/Result/", "application/json", strings.NewReader("{}")))
 		check(t, wrong.Body.Close())
-		if wrong.StatusCode != 500 {
-			t.Errorf("with a wrong path, the service sees %d", wrong.StatusCode)
-		}
+		equal(t, "with a wrong path", wrong.StatusCode, 500)
 		first.mode.Store("400")
 		second.mode.Store("400")
-		if got := seen(client, url); got != "400" {
-			t.Errorf("the rejection of a handler arrives as %s", got)
-		}
+		equal(t, "the rejection of a handler", seen(client, url), "400")
 		for _, path := range []string{"/healthz", "/readyz"} {
 			response := ramp.Must(client.Get(url + path))
 			response.Body.Close()
-			if response.StatusCode != 404 {
-				t.Errorf("%s from outside is answered with %d", path, response.StatusCode)
-			}
+			equal(t, path+" from outside", response.StatusCode, 404)
 		}
 	})
 }
@@ -408,9 +394,7 @@ func TestAProxyLeavesTheCallAlone(t *testing.T) {
 						t.Errorf("%s: %s arrived %d times, or changed", what, name, len(got))
 					}
 				}
-				if backend.header.Get("Content-Encoding") != "" {
-					t.Errorf("%s: the body was encoded", what)
-				}
+				equal(t, what+": Content-Encoding", backend.header.Get("Content-Encoding"), "")
 			}
 		}
 	})
@@ -461,12 +445,8 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 		one.start()
 		awaitServers(t, client, url)
 		service.Advance(5 * time.Minute)
-		if state := service.State(order); state != ramptest.Confirmed {
-			t.Errorf("after the deploy the order is %s\n%s", state, service.Timeline())
-		}
-		if got := owned(t, service, s); got != "1000000/10000" {
-			t.Errorf("the player owns %s", got)
-		}
+		confirmed(t, service, order)
+		owns(t, service, s, "1000000/10000")
 	})
 }
 

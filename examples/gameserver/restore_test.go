@@ -123,9 +123,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		}
 		want := func(when, balance string) {
 			t.Helper()
-			if got := owned(t, service, s); got != balance+"/10000" {
-				t.Errorf("%s, the player owns %s, not %s", when, got, balance)
-			}
+			equal(t, "what the player owns "+when, owned(t, service, s), balance+"/10000")
 		}
 
 		done := place(service.Mint, "1")
@@ -176,22 +174,16 @@ func TestARestoreIsRepaired(t *testing.T) {
 			newBurn:   "is missing; it was succeeded\t" + s.ID + "\tnothing, then grant +2000 item_gold",
 			signed:    "is missing; it was accepted\t" + s.ID + "\ttake -40 item_gold",
 		} {
-			if !strings.Contains(printed, o.UUID.String()+" "+want) {
-				t.Errorf("of %s it does not say %q:\n%s", o.UUID, want, printed)
-			}
+			says(t, printed, o.UUID.String()+" "+want)
 		}
-		if n := strings.Count(printed, "\n"); n != 8 {
-			t.Errorf("it lists %d orders:\n%s", n, printed)
-		}
+		equal(t, "orders that are listed", strings.Count(printed, "\n"), 8)
 		var rejected *ramptest.Rejection
 		if _, err := service.Assets(t.Context(), late); !errors.As(err, &rejected) || rejected.Status != http.StatusUnauthorized {
 			t.Errorf("a session that began after the backup: %v", err)
 		}
 		printed = said(t, "list", "-db", copies.restored, "-older", "-1s")
 		for _, o := range []*ramptest.Order{mint, failed, burn, abandoned, unresent} {
-			if !strings.Contains(printed, o.UUID.String()) {
-				t.Errorf("order %s does not wait again:\n%s", o.UUID, printed)
-			}
+			says(t, printed, o.UUID.String())
 		}
 
 		// Results of missing orders are answered with 500, and move nothing.
@@ -203,9 +195,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		}
 		want("after results of missing orders", "989889")
 		p.kill()
-		if n := strings.Count(p.log.String(), "unknown order"); n != 4 {
-			t.Errorf("the log has %d unknown orders\n%s", n, p.log)
-		}
+		equal(t, "unknown orders in the log", strings.Count(p.log.String(), "unknown order"), 4)
 		p.start()
 		point(p)
 
@@ -222,9 +212,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		printed, _, err := desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-who", "bob", "-reason", "case 18",
 			"-tx", unresent.TxHash.Hex(), unresent.UUID.String())
 		check(t, err)
-		if !strings.Contains(printed, "is succeeded; the game has moved: grant +400000 item_gold") {
-			t.Errorf("it printed %q", printed)
-		}
+		says(t, printed, "is succeeded; the game has moved: grant +400000 item_gold")
 		check(t, service.Resend(t.Context(), unresent))
 		want("after a burn was finished", "1400989")
 

@@ -19,9 +19,7 @@ func turn(t *testing.T, name, address string) string {
 	t.Helper()
 	var out, log bytes.Buffer
 	check(t, run(t.Context(), []string{"shop", name, "-db", address, "-who", "alice", "-reason", "case 17"}, func(string) string { return "" }, &out, &log))
-	if !strings.Contains(log.String(), `"msg":"`+name+`","who":"alice","reason":"case 17"`) {
-		t.Errorf("it logged %s", &log)
-	}
+	says(t, log.String(), `"msg":"`+name+`","who":"alice","reason":"case 17"`)
 	return out.String()
 }
 
@@ -65,9 +63,7 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 			t.Errorf("it counted\n%s", printed)
 		}
 
-		if printed := turn(t, "open", address); printed != "The shop is open.\n" {
-			t.Errorf("it printed %q", printed)
-		}
+		equal(t, "printed", turn(t, "open", address), "The shop is open.\n")
 		_, err = service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1))
 		_, elsewhere = other.Mint(t.Context(), initialize(t, otherClient, item(t, "item_gem", "1")), login(t, second.url, "bob"), ramp.NewAmount(1))
 		if err != nil || elsewhere != nil {
@@ -86,9 +82,7 @@ func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 		metrics := served(t, registry)
 		open := func(want string) {
 			t.Helper()
-			if got := scrape(t, metrics)["ramp_conflicts_open"]; got != want {
-				t.Errorf("%s conflicts are open, not %s", got, want)
-			}
+			equal(t, "open conflicts", scrape(t, metrics)["ramp_conflicts_open"], want)
 		}
 		open("0")
 		id := uuid.New()
@@ -102,13 +96,9 @@ func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 			t.Errorf("closed by nobody: %v", err)
 		}
 		printed := said(t, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String())
-		if printed != "The conflicts are closed.\n" {
-			t.Errorf("it printed %q", printed)
-		}
+		equal(t, "printed", printed, "The conflicts are closed.\n")
 		printed = said(t, "conflicts", "-db", address)
-		if !strings.Contains(printed, "alice: took back 100 item_gold") {
-			t.Errorf("it listed\n%s", printed)
-		}
+		says(t, printed, "alice: took back 100 item_gold")
 		happen()
 		open("0")
 		if _, _, err := desk(t, nil, "resolve", "-db", address, "-who", "bob", "-reason", "again", id.String()); err == nil {

@@ -48,9 +48,7 @@ func TestAWalletBelongsToThePlayerWhoNamesItFirst(t *testing.T) {
 			{alice, first, true}, {alice, first, true}, {again, first, true}, {bob, first, false},
 			{alice, second, true}, {bob, second, false}, {bob, common.HexToAddress("0xB1"), true}, {alice, first, true},
 		} {
-			if got := binds(t, game, step.session, step.wallet); got != step.may {
-				t.Errorf("step %d: %t", n, got)
-			}
+			equal(t, fmt.Sprint("step ", n), binds(t, game, step.session, step.wallet), step.may)
 		}
 		for _, wallet := range []common.Address{first, common.HexToAddress("0xC1")} {
 			if game.bindWallet(t.Context(), ramp.Session{ID: "unknown"}, wallet) == nil {
@@ -86,9 +84,7 @@ func TestServersThatBindAWalletTogetherAgree(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if owners != 1 {
-				t.Errorf("%d players own one wallet", owners)
-			}
+			equal(t, "owners of one wallet", owners, 1)
 		}
 	})
 }

@@ -267,6 +267,14 @@ func run(t *testing.T, db *sql.DB, statements string) {
 	ramp.Must(db.Exec(statements))
 }
 
+// equal fails the test unless what it got is what it wants.
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %v, not %v", what, got, want)
+	}
+}
+
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

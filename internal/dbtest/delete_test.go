@@ -120,9 +120,7 @@ func TestErasingASession(t *testing.T) {
 		old, older := placed("alice", long, true), placed("alice", 2*long, true)
 		kept := []order{placed("alice", time.Hour, true), placed("alice", long, false), placed("bob", long, true), placed("Alice", long, true)}
 		n := ramp.Must(store.EraseSession(t.Context(), " alice ", time.Now().Add(-7*24*time.Hour)))
-		if n != 2 {
-			t.Errorf("%d orders were erased", n)
-		}
+		equal(t, "orders that were erased", n, 2)
 		first := ramp.Must(store.Order(t.Context(), old.id))
 		second := ramp.Must(store.Order(t.Context(), older.id))
 		if !strings.HasPrefix(first.SessionID, "erased-") || first.UserAddress != first.SessionID || second.SessionID != first.SessionID {

@@ -24,9 +24,7 @@ func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 	_, err := store.Update(t.Context(), o.id, o.accept())
 	expectText(t, err, "ramp: order "+o.id.String()+": ", "json")
 	waiting := ramp.Must(store.Waiting(t.Context(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{Limit: 10}))
-	if len(waiting) != 0 {
-		t.Errorf("%d orders are stored", len(waiting))
-	}
+	equal(t, "orders that are stored", len(waiting), 0)
 }
 
 func TestAMissingTableIsNotBlamedOnTheDialect(t *testing.T) {
@@ -74,9 +72,7 @@ func TestAnEndThatIsNotWrittenIsAnError(t *testing.T) {
 		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "constraint failed: ", ""), "ramp: order "+o.id.String()+": "+want) {
 			t.Errorf("under %s: %v", trigger, err)
 		}
-		if applied != 1 {
-			t.Errorf("under %s: %d steps were applied", trigger, applied)
-		}
+		equal(t, "steps that were applied under "+trigger, applied, 1)
 	}
 }
 

@@ -69,9 +69,7 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 					got := ramp.Must(store.Order(t.Context(), want.UUID))
 					text := ramp.Must(json.Marshal(got))
 					wanted := ramp.Must(json.Marshal(want))
-					if string(text) != string(wanted) {
-						t.Errorf("%s is read as %s, not %s", want.UUID, text, wanted)
-					}
+					equal(t, want.UUID.String(), string(text), string(wanted))
 					replay(t, newStore(t, fresh, applyNothing), want)
 					if want.State == ramp.OrderAccepted {
 						take(t, store, want.UUID, ramp.Finish(&ramp.Result{UUID: want.UUID, TxHash: txHashOf(want.UUID),

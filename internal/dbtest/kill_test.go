@@ -99,9 +99,7 @@ func TestLostAnswerOfACommit(t *testing.T) {
 					} else {
 						expectText(t, err, "commit: "+errLost.Error())
 					}
-					if faults.lost.Load() != 0 {
-						t.Error("no answer was lost")
-					}
+					equal(t, "answers that were not lost", faults.lost.Load(), 0)
 					step := ramp.Must(store.Update(t.Context(), o.id, next))
 					if step.New {
 						t.Error("the step was not stored")

@@ -52,9 +52,7 @@ func TestAnOrderByItsUUID(t *testing.T) {
 			t.Errorf("the order is %+v", got)
 		}
 		by := ramp.Must(store.OrderByTransaction(t.Context(), common.HexToHash(txHashOf(o.id))))
-		if by.UUID != o.id {
-			t.Errorf("by its transaction, it is %s", by.UUID)
-		}
+		equal(t, "the order of a transaction", by.UUID, o.id)
 		if _, err := store.OrderByTransaction(t.Context(), common.Hash{1}); !errors.Is(err, ramp.ErrOrderUnknown) {
 			t.Errorf("of an unknown transaction: %v", err)
 		}

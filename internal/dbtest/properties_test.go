@@ -98,13 +98,9 @@ func TestEveryTextIsStored(t *testing.T) {
 				}
 				check(t, tx.Commit())
 				waiting := ramp.Must(store.SessionOrders(t.Context(), "bob", ramp.OrderPage{Limit: 1000}))
-				if len(waiting) != len(want) {
-					t.Errorf("%d of %d orders are stored", len(waiting), len(want))
-				}
+				equal(t, "orders that are stored", len(waiting), len(want))
 				for _, o := range waiting {
-					if o.ProjectID != want[o.UUID] {
-						t.Errorf("%q is stored as %q", want[o.UUID], o.ProjectID)
-					}
+					equal(t, "the stored project", o.ProjectID, want[o.UUID])
 				}
 			})
 		}

@@ -44,14 +44,10 @@ func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
 					for _, f := range found {
 						t.Log(f)
 					}
-					if (len(found) > 0) != c.found {
-						t.Errorf("the books found %d imbalances", len(found))
-					}
+					equal(t, "whether the books found an imbalance", (len(found) > 0), c.found)
 					var gold int64
 					check(t, p.db.QueryRow("SELECT amount FROM holdings WHERE session_id = '"+c.name+"'").Scan(&gold))
-					if gold != c.gold {
-						t.Errorf("the player has %d gold, not %d", gold, c.gold)
-					}
+					equal(t, "gold of the player", gold, c.gold)
 				})
 			}
 		})

@@ -119,9 +119,7 @@ func TestARaceThatIsLost(t *testing.T) {
 				on := newWorld(t, p, newGame(s, c.store))
 				losses, calls = c.losses, 0
 				w.expect(on.validate(o), c.answer)
-				if calls != c.calls {
-					t.Errorf("%s: Apply was called %d times, not %d", c.name, calls, c.calls)
-				}
+				equal(t, c.name+": calls of Apply", calls, c.calls)
 				if c.answer == "200" {
 					want[o.id] = []string{"take alice -5 gold"}
 				}
@@ -130,9 +128,7 @@ func TestARaceThatIsLost(t *testing.T) {
 				w.expect(on.validate(o), "200")
 				losses, calls = c.losses, 0
 				w.expect(on.result(o, failure), c.answer)
-				if calls != c.calls {
-					t.Errorf("%s: at the result, Apply was called %d times, not %d", c.name, calls, c.calls)
-				}
+				equal(t, c.name+": calls of Apply", calls, c.calls)
 				losses = 0
 				w.expect(on.result(o, failure), "200")
 				want[o.id] = []string{"take alice -5 gold", "give back alice +5 gold"}
@@ -175,9 +171,7 @@ func TestABusySQLite(t *testing.T) {
 	w.expect(newWorld(t, p, newGame(s, once)).validate(o), "200")
 	lock()
 	w.expect(newWorld(t, p, newGame(s, once)).result(o, failure), "200")
-	if asked != 2 {
-		t.Errorf("%d errors were asked about", asked)
-	}
+	equal(t, "errors that were asked about", asked, 2)
 	w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
 }
 

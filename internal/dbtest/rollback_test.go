@@ -253,9 +253,7 @@ func TestAutocommitThatCannotBeTurnedOn(t *testing.T) {
 	o := newOrder("alice", mint("gold", 5))
 	faults.lost.Store(1)
 	w.expect(w.validate(o), "200 INVALID_BALANCE") // is rolled back, so no answer of a commit is lost
-	if faults.lost.Load() != 0 {
-		t.Error("autocommit was turned on")
-	}
+	equal(t, "answers left, unless autocommit was turned on", faults.lost.Load(), 0)
 	w.expectAutocommit()
 	w.expect(w.validate(o), "200 INVALID_BALANCE")
 	w.expectAutocommit()
@@ -330,9 +328,7 @@ func TestARollbackInApply(t *testing.T) {
 			o := newOrder("alice", mint("gold", 5))
 			s.count = ends("ROLLBACK")
 			w.expect(w.validate(o), c.want)
-			if n := w.stored(o); n != c.stored {
-				t.Errorf("%d rows are stored, not %d", n, c.stored)
-			}
+			equal(t, "rows that are stored", w.stored(o), c.stored)
 			if c.moves == nil {
 				w.books(moves{})
 				w.expect(w.validate(o), "200")

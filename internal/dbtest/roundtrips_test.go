@@ -60,9 +60,7 @@ func TestRoundTrips(t *testing.T) {
 						if d.dialect == ramp.MySQL && m.params == "" { // without interpolateParams
 							want = 2
 						}
-						if n != want {
-							t.Errorf("a statement of Apply with an argument: %d round trips, not %d", n, want)
-						}
+						equal(t, "round trips of a statement of Apply with an argument", n, want)
 					}
 				}
 			})
