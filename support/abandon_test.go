@@ -97,8 +97,7 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 			refuses(t, err, hash)
 			anyway := alice
 			anyway.Anyway = true
-			_, err = orders.Abandon(t.Context(), order.UUID, anyway)
-			require.NoError(t, err)
+			ramp.Must(orders.Abandon(t.Context(), order.UUID, anyway))
 		})
 	}
 }
@@ -126,8 +125,7 @@ func TestAbandonAsksTheNodeLittle(t *testing.T) {
 			refuses(t, err, hash)
 			assert.LessOrEqual(t, n.calls, c.most)
 			n.calls = 0
-			_, err = orders.Abandon(t.Context(), idle.UUID, alice)
-			require.NoError(t, err)
+			ramp.Must(orders.Abandon(t.Context(), idle.UUID, alice))
 			assert.LessOrEqual(t, n.calls, c.most)
 		})
 	}
@@ -165,6 +163,5 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	_, err = orders.Abandon(t.Context(), order.UUID, alice)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	n.behind = 0
-	_, err = orders.Abandon(t.Context(), order.UUID, alice)
-	require.NoError(t, err)
+	ramp.Must(orders.Abandon(t.Context(), order.UUID, alice))
 }

@@ -15,6 +15,13 @@ import (
 
 var alice = support.Decision{Who: "alice", Reason: "case 18"}
 
+// candidate returns the only transaction that may be the order's own.
+func (d *studio) candidate(t *testing.T, o *ramptest.Order) support.Candidate {
+	report := ramp.Must(d.Show(t.Context(), o.UUID))
+	require.Len(t, report.Candidates, 1)
+	return report.Candidates[0]
+}
+
 // decisions plays each row of the table by which a person decides.
 var decisions = map[string]func(t *testing.T){
 	`one "proves that the order has ended so"`: func(t *testing.T) {
@@ -26,10 +33,9 @@ var decisions = map[string]func(t *testing.T){
 					place = d.service.Burn
 				}
 				order := d.place(t, place, ramptest.ResultNever())
-				report := ramp.Must(d.Show(t.Context(), order.UUID))
-				require.Len(t, report.Candidates, 1)
-				require.Empty(t, report.Candidates[0].Unproven)
-				tx := report.Candidates[0].Hash
+				found := d.candidate(t, order)
+				require.Empty(t, found.Unproven)
+				tx := found.Hash
 				_, err := d.Abandon(t.Context(), order.UUID, alice)
 				refuses(t, err, tx)
 				d.log.Reset()
@@ -54,9 +60,7 @@ var decisions = map[string]func(t *testing.T){
 		d := newStudio(t)
 		other := d.place(t, d.service.Mint)
 		order := d.place(t, d.service.Mint, ramptest.StaysPending())
-		report := ramp.Must(d.Show(t.Context(), order.UUID))
-		require.Len(t, report.Candidates, 1)
-		assert.Equal(t, &other.UUID, report.Candidates[0].EndedOther)
+		assert.Equal(t, &other.UUID, d.candidate(t, order).EndedOther)
 		_, err := d.Finish(t.Context(), order.UUID, other.TxHash, alice)
 		assert.ErrorContains(t, err, "tx_hash has ended order "+other.UUID.String())
 		assert.EqualValues(t, 800, d.gold)
@@ -68,9 +72,7 @@ var decisions = map[string]func(t *testing.T){
 		d := newStudio(t)
 		d.proof.Decimals[token] = 19 // it seems to burn a tenth of what it should
 		order := d.place(t, d.service.Burn, ramptest.ResultNever())
-		report := ramp.Must(d.Show(t.Context(), order.UUID))
-		require.Len(t, report.Candidates, 1)
-		assert.Contains(t, report.Candidates[0].Unproven, ramp.ErrNotProven.Error())
+		assert.Contains(t, d.candidate(t, order).Unproven, ramp.ErrNotProven.Error())
 		_, err := d.Finish(t.Context(), order.UUID, order.TxHash, alice)
 		assert.ErrorIs(t, err, ramp.ErrNotProven)
 		_, err = d.Abandon(t.Context(), order.UUID, alice)

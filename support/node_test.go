@@ -184,8 +184,7 @@ func ended(o ramp.Order, state ramp.OrderState, hash common.Hash, at time.Time) 
 func (l *ledger) keep(t *testing.T, orders ...ramp.Order) {
 	t.Helper()
 	for _, o := range orders {
-		_, err := l.Update(t.Context(), o.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{Order: o, New: true}, nil })
-		require.NoError(t, err)
+		ramp.Must(l.Update(t.Context(), o.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{Order: o, New: true}, nil }))
 	}
 }
 
@@ -209,9 +208,8 @@ func newOrders(t *testing.T, age time.Duration, proof *ramp.Proof) (*support.Ord
 	t.Cleanup(server.Close)
 	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: server.URL, Retries: -1}))
 	store := newLedger(t, func(context.Context, ramp.Step) error { return nil })
-	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: []ramp.Product{product},
-		Now: func() time.Time { return now }, Logger: quiet})
-	require.NoError(t, err)
+	orders := ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: []ramp.Product{product},
+		Now: func() time.Time { return now }, Logger: quiet}))
 	return orders, store, n
 }
 

@@ -128,9 +128,8 @@ func newShop(t *testing.T) *shop {
 	s := &shop{studio: &studio{gold: 100_000}}
 	s.open(t, 5*time.Second)
 	var err error
-	s.Orders, err = support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
-		Sessions: sessions, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
-	require.NoError(t, err)
+	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
+		Sessions: sessions, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
 	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}})
 	require.NoError(t, err)
 	s.client, err = ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, Terms: terms, HTTPClient: s.service.Client()})
@@ -225,16 +224,14 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		"an abandoned mint succeeds later": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.StaysPending())
 			s.service.Advance(20 * time.Hour)
-			_, err := s.Abandon(t.Context(), o.UUID, decided)
-			require.NoError(t, err)
+			ramp.Must(s.Abandon(t.Context(), o.UUID, decided))
 			s.service.Advance(20 * time.Hour)
 			_ = s.service.Deliver(t.Context(), o, ramptest.Succeeded)
 		}, support.EndedOtherwise, support.ByAmount, "the mint was given back, and its tokens were minted: paid twice"},
 		"a mint is abandoned although it succeeded": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.ResultNever())
 			s.service.Advance(40 * time.Hour)
-			_, err := s.Abandon(t.Context(), o.UUID, decided)
-			require.NoError(t, err)
+			ramp.Must(s.Abandon(t.Context(), o.UUID, decided))
 		}, support.EndedOtherwise, support.ByAmount, "the mint was given back, and its tokens were minted: paid twice"},
 		"a transaction never comes": {func(t *testing.T, s *shop) {
 			s.place(t, s.service.Mint, 2, ramptest.StaysPending())
@@ -353,8 +350,7 @@ func TestPeriodsFindTogetherWhatOnePeriodFinds(t *testing.T) {
 	hours(2)
 	abandoned := s.place(t, s.service.Burn, 4, ramptest.ResultNever())
 	hours(30)
-	_, err := s.Abandon(t.Context(), abandoned.UUID, decided)
-	require.NoError(t, err)
+	ramp.Must(s.Abandon(t.Context(), abandoned.UUID, decided))
 	hours(3)
 	whole := s.books(t, s.begin, from.Add(support.Overlap))
 

@@ -69,11 +69,9 @@ func newStudio(t *testing.T) *studio {
 	t.Helper()
 	s := &studio{gold: 1000, session: "session-1"}
 	s.open(t, time.Second)
-	var err error
 	s.proof = ramp.Proof{Contracts: []common.Address{token}, Payers: []common.Address{s.service.Payer()}, Decimals: map[common.Address]int{token: 18}}
-	s.Orders, err = support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &s.proof, Now: s.service.Now,
-		Logger: slog.New(slog.NewJSONHandler(&s.log, nil))})
-	require.NoError(t, err)
+	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &s.proof, Now: s.service.Now,
+		Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
 	return s
 }
 
@@ -85,14 +83,11 @@ func (s *studio) open(t *testing.T, blockTime time.Duration) {
 	s.key = key
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	s.service = ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff, BlockTime: blockTime})
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.store, Key: key, Signer: signer, OnConflict: s.conflict,
-		Now: s.service.Now, Logger: quiet})
-	require.NoError(t, err)
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.store, Key: key, Signer: signer, OnConflict: s.conflict,
+		Now: s.service.Now, Logger: quiet}))
 	s.service.SetHandler(handler)
-	s.client, err = ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: key, HTTPClient: s.service.Client()})
-	require.NoError(t, err)
-	s.chain, err = ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), HTTPClient: s.service.Client(), Retries: -1})
-	require.NoError(t, err)
+	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: key, HTTPClient: s.service.Client()}))
+	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), HTTPClient: s.service.Client(), Retries: -1}))
 }
 
 var token = common.HexToAddress("0x70c3")
@@ -121,9 +116,8 @@ type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ram
 func (d *studio) place(t *testing.T, by placer, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
 	started := ramp.Must(d.client.Initialize(t.Context(), request()))
-	order, err := by(t.Context(), started.UUID, ramp.Session{ID: d.session, Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
-		append(faults, ramptest.TransactionType(7))...)
-	require.NoError(t, err)
+	order := ramp.Must(by(t.Context(), started.UUID, ramp.Session{ID: d.session, Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
+		append(faults, ramptest.TransactionType(7))...))
 	d.service.Advance(time.Minute)
 	return order
 }

@@ -122,9 +122,8 @@ func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 		assert.NoError(t, <-initialized)
 
 		// The player opens the page, whose address has the token.
-		page, err := ramp.ExchangeURL(s.Front, ramp.ExchangeParams{UUID: e.UUID, SessionID: "session-1",
-			AccessToken: ramp.NewAccessToken("token-of-the-player"), Network: ramp.Testnet})
-		require.NoError(t, err)
+		page := ramp.Must(ramp.ExchangeURL(s.Front, ramp.ExchangeParams{UUID: e.UUID, SessionID: "session-1",
+			AccessToken: ramp.NewAccessToken("token-of-the-player"), Network: ramp.Testnet}))
 		opened := meanwhile(func() error { return get(page) })
 		require.True(t, lines.Scan())
 		assert.Contains(t, lines.Text(), `"assets"`)

@@ -185,9 +185,8 @@ func TestTriggerTakesThePageOfTheGame(t *testing.T) {
 	key := ramp.Must(ramp.TextKey(testKey))
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key}))
 	issued := ramp.Must(client.Initialize(t.Context(), request()))
-	page, err := ramp.ExchangeURL(d.Front, ramp.ExchangeParams{UUID: issued.UUID, SessionID: "session-1",
-		AccessToken: ramp.NewAccessToken(testToken), Network: ramp.Testnet})
-	require.NoError(t, err)
+	page := ramp.Must(ramp.ExchangeURL(d.Front, ramp.ExchangeParams{UUID: issued.UUID, SessionID: "session-1",
+		AccessToken: ramp.NewAccessToken(testToken), Network: ramp.Testnet}))
 	body := ramp.Must(json.Marshal(map[string]string{"url": page}))
 	var out, errs bytes.Buffer
 	status := trigger(t.Context(), []string{"mint", "-page", "-", "-wait"}, stdio{bytes.NewReader(body), &out, &errs})
