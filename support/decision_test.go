@@ -73,6 +73,7 @@ var decisions = map[string]func(t *testing.T){
 		d.proof.Decimals[token] = 19 // it seems to burn a tenth of what it should
 		order := d.place(t, d.service.Burn, ramptest.ResultNever())
 		assert.Contains(t, d.candidate(t, order).Unproven, ramp.ErrNotProven.Error())
+		assert.Contains(t, ramp.Must(d.Show(t.Context(), order.UUID)).Text(), "\n    abandoning the order fails: ")
 		_, err := d.Finish(t.Context(), order.UUID, order.TxHash, alice)
 		assert.ErrorIs(t, err, ramp.ErrNotProven)
 		_, err = d.Abandon(t.Context(), order.UUID, alice)

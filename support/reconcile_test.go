@@ -321,6 +321,52 @@ func TestAnOrderThatLostItsTransactionIsNamedWhereItWent(t *testing.T) {
 	}
 }
 
+// Somebody with the validator key mints once more for a player whose order still waits.
+// Whichever event comes first, one of them is found, in one period or the other.
+func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
+	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	order, mint := orderOf(ramp.Mint, 5, now.Add(-10*time.Hour)), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
+	store.keep(t, order)
+	found := func(from, to time.Duration, open int) []support.FindingKind {
+		books := ramp.Must(orders.Reconcile(t.Context(), now.Add(from), now.Add(to)))
+		assert.Equal(t, open, books.Open)
+		return kindsOf(books)
+	}
+	n.send(now.Add(-599*time.Minute), mint)
+	assert.Empty(t, found(-11*time.Hour, -9*time.Hour, 1), "the forged one is alone at first: it may be that of the order")
+	own := n.send(now.Add(-7*time.Hour), mint)
+	assert.Equal(t, []support.FindingKind{support.Ambiguous}, found(-11*time.Hour, -6*time.Hour, 0), "two events, one order")
+	store.keep(t, ended(order, ramp.OrderSucceeded, own, now.Add(-419*time.Minute)))
+	assert.Equal(t, []support.FindingKind{support.EventWithoutOrder}, found(-8*time.Hour, -6*time.Hour, 0))
+	assert.Empty(t, found(-2*time.Hour, 0, 0), "it was found before")
+	assert.Empty(t, found(-11*time.Hour, -9*time.Hour, 1), "read again later, the first period is as it was")
+}
+
+func TestWhatOneTransactionMints(t *testing.T) {
+	minted := func(to common.Address, hundredths int64) ramp.Transfer {
+		return moved(common.Address{}, to, hundredths)
+	}
+	for name, c := range map[string]struct {
+		transfers []ramp.Transfer
+		want      []support.FindingKind
+	}{
+		"the order's tokens":                       {[]ramp.Transfer{minted(player, 490)}, nil},
+		"the tokens and the fee":                   {[]ramp.Transfer{minted(player, 490), minted(friend, 10)}, nil},
+		"more for somebody else than the fee":      {[]ramp.Transfer{minted(player, 490), minted(friend, 11)}, []support.FindingKind{support.EventWithoutOrder}},
+		"less than the fee leaves":                 {[]ramp.Transfer{minted(player, 480)}, []support.FindingKind{support.Differs}},
+		"more than was ordered":                    {[]ramp.Transfer{minted(player, 501)}, []support.FindingKind{support.Differs}},
+		"nothing for the user":                     {[]ramp.Transfer{minted(friend, 490)}, []support.FindingKind{support.Differs}},
+		"the tokens, and another's burn beside it": {[]ramp.Transfer{minted(player, 490), moved(friend, common.Address{}, 5)}, []support.FindingKind{support.EventWithoutOrder}},
+	} {
+		for _, end := range []time.Duration{-59 * time.Minute, -61 * time.Minute} { // after the transaction, or before
+			orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+			hash := n.send(now.Add(-time.Hour), sentTx{transfers: c.transfers})
+			store.keep(t, ended(orderOf(ramp.Mint, 5, now.Add(-62*time.Minute)), ramp.OrderSucceeded, hash, now.Add(end)))
+			assert.Equal(t, c.want, kindsOf(ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))), name)
+		}
+	}
+}
+
 // However the time is cut into periods that overlap, each finding is made.
 func TestPeriodsFindTogetherWhatOnePeriodFinds(t *testing.T) {
 	s := newShop(t)

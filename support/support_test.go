@@ -144,6 +144,7 @@ func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 	assert.Equal(t, "", c.Unproven)
 	assert.WithinDuration(t, report.Order.AcceptedAt, c.Time, time.Minute)
 	assert.True(t, report.FirstBlock <= c.Block && c.Block <= report.LastBlock)
+	assert.Contains(t, report.Text(), "\nchain     blocks ")
 	assert.Equal(t, d.service.Payer(), c.Evidence.FeePayer)
 	assert.WithinDuration(t, d.service.Now(), report.LastTime, time.Second)
 
