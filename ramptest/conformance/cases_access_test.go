@@ -13,16 +13,12 @@ import (
 
 // admits is a server that lets a session in that did not prove itself.
 func admits(path string, when func(session, authorization []string, right string) bool) mutant {
-	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+	return bends(func(s *studio, r *http.Request, _ []byte) {
 		session, authorization := r.Header[ramp.HeaderSession], r.Header[ramp.HeaderAuthorization]
-		if r.URL.Path == path {
-			id, token := s.who(session, authorization)
-			if when(session, authorization, "Bearer "+token) {
-				r.Header.Set(ramp.HeaderSession, id)
-				r.Header.Set(ramp.HeaderAuthorization, "Bearer "+token)
-			}
+		if id, token := s.who(session, authorization); r.URL.Path == path && when(session, authorization, "Bearer "+token) {
+			r.Header.Set(ramp.HeaderSession, id)
+			r.Header.Set(ramp.HeaderAuthorization, "Bearer "+token)
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 
@@ -45,11 +41,10 @@ func (s *studio) who(session, authorization []string) (id, token string) {
 
 // byToken is a server that asks the token alone who it is.
 func byToken(path string) mutant {
-	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+	return bends(func(s *studio, r *http.Request, _ []byte) {
 		if id, _ := s.who(nil, r.Header[ramp.HeaderAuthorization]); r.URL.Path == path && id != "" {
 			r.Header.Set(ramp.HeaderSession, id)
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 
@@ -73,7 +68,7 @@ type connKey struct{}
 
 // deafTo is a server that does not find a header by the name that came.
 func deafTo(path, name string) mutant {
-	m := layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+	m := bends(func(_ *studio, r *http.Request, _ []byte) {
 		conn := r.Context().Value(connKey{}).(*recordedConn)
 		conn.mu.Lock()
 		deaf := bytes.Contains(conn.text, []byte("\n"+name+":"))
@@ -82,7 +77,6 @@ func deafTo(path, name string) mutant {
 		if deaf && r.URL.Path == path {
 			r.Header.Del(name)
 		}
-		next.ServeHTTP(w, r)
 	})
 	m.hears = true
 	return m
@@ -90,14 +84,11 @@ func deafTo(path, name string) mutant {
 
 // wantsHeader is a server that rejects a result whose header contradicts its body.
 func wantsHeader() mutant {
-	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+	return replies(func(_ *studio, r *http.Request, body []byte) bool {
 		header := r.Header.Get(ramp.HeaderSession)
-		if id, ok := parse(body).at("session_id").(string); ok && r.URL.Path == ramp.PathResult && header != "" && header != strings.TrimSpace(id) {
-			reply(w, 500, `{"success":false,"errorCode":"SESSION_MISMATCH","data":null}`)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+		id, ok := parse(body).at("session_id").(string)
+		return ok && r.URL.Path == ramp.PathResult && header != "" && header != strings.TrimSpace(id)
+	}, 500, no("SESSION_MISMATCH"))
 }
 
 func assetsMutants() map[string]mutant {
@@ -108,26 +99,19 @@ func assetsMutants() map[string]mutant {
 			*status = 203
 			return body
 		}),
-		"null-fields/assets":    replaces(path, `"errorCode":null,`, ""),
-		"assets-balance-string": replaces(path, `"1000000"`, "1000000"),
-		"assets-balance-sign":   entry(`{"id":"item_debt","balance":"-1"}`),
-		"assets-id":             entry(`{"id":"","balance":"1"}`),
-		"assets-id-once":        entry(`{"id":"item_gem","balance":"0"}`),
-		"assets-text-fields":    replaces(path, `"name":"Name"`, `"name":7`),
-		"content-type/assets":   plainText(path, 200),
-		"assets-other-player":   {bug: "one purse for all"},
-		"assets-older-callers/query": layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-			if r.URL.RawQuery != "" {
-				reply(w, 400, `{"success":false,"errorCode":"NO","data":null}`)
-				return
-			}
-			next.ServeHTTP(w, r)
-		}),
-		"assets-older-callers/header": layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		"null-fields/assets":         replaces(path, `"errorCode":null,`, ""),
+		"assets-balance-string":      replaces(path, `"1000000"`, "1000000"),
+		"assets-balance-sign":        entry(`{"id":"item_debt","balance":"-1"}`),
+		"assets-id":                  entry(`{"id":"","balance":"1"}`),
+		"assets-id-once":             entry(`{"id":"item_gem","balance":"0"}`),
+		"assets-text-fields":         replaces(path, `"name":"Name"`, `"name":7`),
+		"content-type/assets":        plainText(path, 200),
+		"assets-other-player":        {bug: "one purse for all"},
+		"assets-older-callers/query": replies(func(_ *studio, r *http.Request, _ []byte) bool { return r.URL.RawQuery != "" }, 400, no("NO")),
+		"assets-older-callers/header": bends(func(_ *studio, r *http.Request, _ []byte) {
 			if other := r.Header.Get("Authorization"); other != "" {
 				r.Header.Set(ramp.HeaderAuthorization, other)
 			}
-			next.ServeHTTP(w, r)
 		}),
 	}
 }
@@ -163,13 +147,9 @@ func sessionMutants() map[string]mutant {
 			}
 			next.ServeHTTP(w, r)
 		}).wrap},
-		"result-old-token": layer(func(s *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-			if r.URL.Path == ramp.PathResult && strings.Contains(r.Header.Get(ramp.HeaderAuthorization), "nobody") {
-				reply(w, 401, `{"success":false,"errorCode":"INVALID_TOKEN","data":null}`)
-				return
-			}
-			next.ServeHTTP(w, r)
-		}),
+		"result-old-token": replies(func(_ *studio, r *http.Request, _ []byte) bool {
+			return r.URL.Path == ramp.PathResult && strings.Contains(r.Header.Get(ramp.HeaderAuthorization), "nobody")
+		}, 401, no("INVALID_TOKEN")),
 	}
 	for path, name := range map[string]string{ramp.PathAssets: "assets", ramp.PathValidate: "validate"} {
 		for id, when := range map[string]func(session, authorization []string, right string) bool{

@@ -45,24 +45,16 @@ func bad(path string) func(message) bool {
 
 func formMutants() map[string]mutant {
 	m := map[string]mutant{
-		"validate-other-project": edits("project_id", func(message, any) any { return "project-1" }),
-		"unknown-fields/validate": rejects(func(m message) bool {
-			return m["new"] != nil
-		}),
-		"unknown-fields/result": rejects(func(m message) bool { return m["new"] != nil }),
-		"validate-no-target-candidate": rejects(func(m message) bool {
-			return m.at("intent.target_candidate") == nil
-		}),
+		"validate-other-project":       edits("project_id", func(message, any) any { return "project-1" }),
+		"unknown-fields/validate":      rejects(given("new")),
+		"unknown-fields/result":        rejects(given("new")),
+		"validate-no-target-candidate": rejects(func(m message) bool { return m.at("intent.target_candidate") == nil }),
 	}
 	for path, name := range map[string]string{ramp.PathValidate: "validate-body/", ramp.PathResult: "result-body/"} {
 		// A server that is content with a body that it cannot read.
-		content := layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if r.URL.Path == path && s.authentic(r, body) && parse(body) == nil {
-				reply(w, 200, yes)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
+		content := replies(func(s *studio, r *http.Request, body []byte) bool {
+			return r.URL.Path == path && s.authentic(r, body) && parse(body) == nil
+		}, 200, yes)
 		for _, id := range []string{"empty", "null", "text", "truncated"} {
 			m[name+id] = content
 		}

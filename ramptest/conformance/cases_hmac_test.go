@@ -66,40 +66,30 @@ func hmacMutants() map[string]mutant {
 		} {
 			m[name+id] = trusts(path, when)
 		}
-		m["rejection-envelope/"+name+"hmac"] = layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if r.Method == http.MethodPost && !s.authentic(r, body) {
-				reply(w, 401, `{"error":"unauthorized"}`)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-		m[name+"hmac-first"] = layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if r.Method == http.MethodPost && !json.Valid(body) {
-				reply(w, 400, `{"success":false,"errorCode":"INVALID_BODY","data":null}`)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
+		m["rejection-envelope/"+name+"hmac"] = replies(func(s *studio, r *http.Request, body []byte) bool {
+			return r.Method == http.MethodPost && !s.authentic(r, body)
+		}, 401, `{"error":"unauthorized"}`)
+		m[name+"hmac-first"] = replies(func(_ *studio, r *http.Request, body []byte) bool {
+			return r.Method == http.MethodPost && !json.Valid(body)
+		}, 400, no("INVALID_BODY"))
 		m[name+"hmac-kept-secret"] = layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 			if right := s.key.Sign(body); r.Method == http.MethodPost && r.Header.Get(ramp.HeaderHMAC) != right {
-				reply(w, 401, `{"success":false,"errorCode":"want `+strings.ToUpper(right)+`","data":null}`)
+				reply(w, 401, no("want "+strings.ToUpper(right)))
 				return
 			}
 			next.ServeHTTP(w, r)
 		})
-		m[name+"hmac-capitals"] = layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+		m[name+"hmac-capitals"] = bends(func(_ *studio, r *http.Request, _ []byte) {
 			if got := r.Header.Get(ramp.HeaderHMAC); got != strings.ToLower(got) {
 				r.Header.Set(ramp.HeaderHMAC, "")
 			}
-			next.ServeHTTP(w, r)
 		})
 		// Verifies what it writes, not what it read.
-		rewritten := layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		rewritten := bends(func(s *studio, r *http.Request, body []byte) {
 			var value any
 			if json.Unmarshal(body, &value) == nil && r.URL.Path == path && s.key.Verify(must(value), r.Header.Get(ramp.HeaderHMAC)) != nil {
 				r.Header.Set(ramp.HeaderHMAC, "")
 			}
-			next.ServeHTTP(w, r)
 		})
 		for _, id := range []string{"hmac-raw/indented", "hmac-raw/escapes", "hmac-raw/order", "hmac-raw/unicode"} {
 			m[name+id] = rewritten

@@ -19,28 +19,22 @@ import (
 func dies(of func(r *http.Request, body []byte) bool) mutant {
 	var mu sync.Mutex
 	dead := false
-	m := layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+	m := replies(func(_ *studio, r *http.Request, body []byte) bool {
 		mu.Lock()
+		defer mu.Unlock()
 		dead = dead || of(r, body)
-		gone := dead
-		mu.Unlock()
-		if gone {
-			reply(w, 503, `{}`)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+		return dead
+	}, 503, `{}`)
 	m.patience = time.Second // so that the judge soon knows
 	return m
 }
 
 // turns is a server that serves another method as if it were the right one.
 func turns(path, from, to string) mutant {
-	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+	return bends(func(_ *studio, r *http.Request, _ []byte) {
 		if r.URL.Path == path && r.Method == from {
 			r.Method = to
 		}
-		next.ServeHTTP(w, r)
 	})
 }
 
@@ -52,7 +46,7 @@ func httpMutants() map[string]mutant {
 			return mutant{wrap: func(_ *studio, next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == path && reject(r) {
-						reply(w, 415, `{"success":false,"errorCode":"NO","data":null}`)
+						reply(w, 415, no("NO"))
 						return
 					}
 					next.ServeHTTP(w, r)
@@ -85,21 +79,16 @@ func breaks(status int) mutant {
 	var mu sync.Mutex
 	var results int
 	var until time.Time
-	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+	return replies(func(_ *studio, r *http.Request, _ []byte) bool {
 		mu.Lock()
+		defer mu.Unlock()
 		if r.URL.Path == ramp.PathResult && time.Now().After(until) {
 			if results++; results%10 == 0 {
 				until = time.Now().Add(time.Second)
 			}
 		}
-		open := time.Now().Before(until)
-		mu.Unlock()
-		if open {
-			w.WriteHeader(status)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+		return time.Now().Before(until)
+	}, status, "")
 }
 
 // A layer before the handler is one finding, the first one, and no case accuses the handler
@@ -112,11 +101,6 @@ func TestALayerBeforeTheHandlerIsOneFinding(t *testing.T) {
 			judge := s.unopened(t)
 			require.NoError(t, judge.Ready(t.Context()))
 			verdicts := judge.Run(t.Context(), conformance.Cases(), 4, nil)
-			for _, v := range verdicts {
-				if v.Outcome == conformance.Failed {
-					t.Log(v)
-				}
-			}
 			assert.Equal(t, []string{"handler"}, outcomes(verdicts, conformance.Failed))
 			causes := conformance.Causes(verdicts)
 			assert.Equal(t, "handler", causes[0].First().Case.ID)

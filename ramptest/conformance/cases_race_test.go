@@ -58,7 +58,7 @@ func locked(key func(r *http.Request) string) mutant {
 	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 		if r.URL.Path != ramp.PathAssets {
 			if _, taken := working.LoadOrStore(key(r), true); taken {
-				reply(w, 400, `{"success":false,"errorCode":"LOCK_TIMEOUT","data":null}`)
+				reply(w, 400, no("LOCK_TIMEOUT"))
 				return
 			}
 			defer working.Delete(key(r))

@@ -232,11 +232,11 @@ func (t *trial) wrongSignature(o order, a answer) (signatureFault, string) {
 	if _, err := ramp.ParseSignature(sig); err != nil {
 		return otherForm, "a validatorSig of another form"
 	}
-	switch {
+	switch own := t.isOurs(o, sig); {
 	case t.ledger.repeats(o, sig):
-	case !t.isOurs(o, sig) && t.judge.wrongSignature(otherSigner) == "": // only the first one is shown
+	case !own && t.judge.wrongSignature(otherSigner) == "": // only the first one is shown
 		return otherSigner, t.otherSigner(o, data)
-	case t.isOurs(o, sig) && t.judge.reuses(sig, digest):
+	case own && t.judge.reuses(sig, digest):
 		return reused, "two signatures of different digests with the same r"
 	}
 	return 0, ""

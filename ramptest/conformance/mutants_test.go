@@ -160,6 +160,41 @@ func layer(do func(s *studio, w http.ResponseWriter, r *http.Request, body []byt
 	}}
 }
 
+// replies is a server that answers some calls by itself.
+func replies(when func(s *studio, r *http.Request, body []byte) bool, status int, answer string) mutant {
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if when(s, r, body) {
+			reply(w, status, answer)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// hangs is a server that never answers some calls.
+func hangs(when func(s *studio, r *http.Request, body []byte) bool) mutant {
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if when(s, r, body) {
+			<-r.Context().Done()
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// at is about the calls of an endpoint.
+func at(path string) func(*studio, *http.Request, []byte) bool {
+	return func(_ *studio, r *http.Request, _ []byte) bool { return r.URL.Path == path }
+}
+
+// bends is a server that reads the head of a call in another way.
+func bends(bend func(s *studio, r *http.Request, body []byte)) mutant {
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		bend(s, r, body)
+		next.ServeHTTP(w, r)
+	})
+}
+
 func (s *studio) authentic(r *http.Request, body []byte) bool {
 	return s.key.Verify(body, r.Header.Get(ramp.HeaderHMAC)) == nil
 }
@@ -180,6 +215,9 @@ func answerOf(next http.Handler, r *http.Request) *httptest.ResponseRecorder {
 
 const yes = `{"success":true,"errorCode":null,"data":null}`
 
+// no is the envelope of a rejection.
+func no(code string) string { return `{"success":false,"errorCode":"` + code + `","data":null}` }
+
 func reply(w http.ResponseWriter, status int, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -195,17 +233,14 @@ func confirms(when func(message) bool) mutant { return says(ramp.PathResult, whe
 
 // rejects is a server that says no to calls that it should understand.
 func rejects(when func(message) bool) mutant {
-	return says("", when, 400, `{"success":false,"errorCode":"NO","data":null}`)
+	return says("", when, 400, no("NO"))
 }
 
 func says(path string, when func(message) bool, status int, answer string) mutant {
-	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		if m := parse(body); m != nil && (path == "" || r.URL.Path == path) && s.authentic(r, body) && when(m) {
-			reply(w, status, answer)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	return replies(func(s *studio, r *http.Request, body []byte) bool {
+		m := parse(body)
+		return m != nil && (path == "" || r.URL.Path == path) && s.authentic(r, body) && when(m)
+	}, status, answer)
 }
 
 // reads is a server that reads other bytes than it got: it repairs, or garbles.

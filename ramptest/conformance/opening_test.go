@@ -27,18 +27,8 @@ func opened(t *testing.T, target conformance.Target) error {
 // The first cause is the one that the answer speaks for.
 func TestTheCausesFollowTheAnswer(t *testing.T) {
 	t.Parallel()
-	always := func(status int, body string) mutant {
-		return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-			if r.URL.Path != ramp.PathValidate {
-				next.ServeHTTP(w, r)
-				return
-			}
-			reply(w, status, body)
-		})
-	}
-	code := func(status int, code string) mutant {
-		return always(status, `{"success":false,"errorCode":"`+code+`","data":null}`)
-	}
+	always := func(status int, body string) mutant { return replies(at(ramp.PathValidate), status, body) }
+	code := func(status int, code string) mutant { return always(status, no(code)) }
 	for name, c := range map[string]struct {
 		mutant
 		change func(*conformance.Target)
@@ -82,14 +72,12 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 func TestA500ToTheOpeningResultEndsTheRun(t *testing.T) {
 	t.Parallel()
 	results := 0
-	target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+	target := newStudio(t, replies(func(s *studio, r *http.Request, body []byte) bool {
 		if r.URL.Path == ramp.PathResult {
 			results++
-			reply(w, 500, `{"success":false,"errorCode":"INTERNAL_ERROR","data":null}`)
-			return
 		}
-		next.ServeHTTP(w, r)
-	})).target
+		return r.URL.Path == ramp.PathResult
+	}, 500, no("INTERNAL_ERROR"))).target
 	err := opened(t, target)
 	assert.ErrorContains(t, err, "the server confirms results on a chain")
 	assert.ErrorContains(t, err, "the result handler has a bug")
@@ -103,7 +91,7 @@ func TestAnOrderThatIsStoredTooLateIsSaid(t *testing.T) {
 	inVirtualTime(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 		id := parse(body).text("uuid")
 		if since, ok := approved.Load(id); ok && r.URL.Path == ramp.PathResult && time.Since(since.(time.Time)) < 30*time.Millisecond {
-			reply(w, 500, `{"success":false,"errorCode":"UNKNOWN_ORDER","data":null}`)
+			reply(w, 500, no("UNKNOWN_ORDER"))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -115,36 +103,22 @@ func TestAnOrderThatIsStoredTooLateIsSaid(t *testing.T) {
 	})
 }
 
-func TestAValidateCallWithoutAnAnswerIsNamed(t *testing.T) {
+func TestACallWithoutAnAnswerIsNamed(t *testing.T) {
 	t.Parallel()
-	target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-		if r.URL.Path == ramp.PathValidate {
-			<-r.Context().Done()
-			return
-		}
-		next.ServeHTTP(w, r)
-	})).target
-	target.Timeout = 200 * time.Millisecond
-	assert.ErrorContains(t, opened(t, target), "POST "+target.URL+"/api/validate: saw no answer: timeout after 200ms")
-}
-
-func TestAResultWithoutAnAnswerEndsTheRunToo(t *testing.T) {
-	t.Parallel()
-	target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-		if r.URL.Path == ramp.PathResult {
-			<-r.Context().Done()
-			return
-		}
-		next.ServeHTTP(w, r)
-	})).target
-	target.Timeout = 200 * time.Millisecond
-	assert.ErrorContains(t, opened(t, target), "the result of a plain mint got no answer (timeout after 200ms)\nThere are two likely causes:")
+	for path, says := range map[string]string{
+		ramp.PathValidate: "/api/validate: saw no answer: timeout after 200ms",
+		ramp.PathResult:   "the result of a plain mint got no answer (timeout after 200ms)\nThere are two likely causes:",
+	} {
+		target := newStudio(t, hangs(at(path))).target
+		target.Timeout = 200 * time.Millisecond
+		assert.ErrorContains(t, opened(t, target), says)
+	}
 }
 
 // A result handler may have its fault in one sort of order only. The rest is judged.
 func TestA500ToTheResultsOfBurnsIsOneCause(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, says(ramp.PathResult, is("intent.type", "disassemble"), 500, `{"success":false,"errorCode":"X","data":null}`), func(t *testing.T, s *studio) {
+	inVirtualTime(t, says(ramp.PathResult, is("intent.type", "disassemble"), 500, no("X")), func(t *testing.T, s *studio) {
 		causes := conformance.Causes(judged(t, s))
 		require.NotEmpty(t, causes)
 		assert.Equal(t, "burn-succeeds", causes[0].First().Case.ID)
@@ -165,13 +139,7 @@ func TestAnotherValidatorIsFoundAtTheFirstSignature(t *testing.T) {
 
 func TestAssetsWithoutDataSayWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-		if r.URL.Path == ramp.PathAssets {
-			reply(w, 200, yes)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})).target
+	target := newStudio(t, replies(at(ramp.PathAssets), 200, yes)).target
 	assert.ErrorContains(t, opened(t, target), "data null, in which data.v1.assets is missing")
 }
 
@@ -184,32 +152,20 @@ func TestAnAssetsCallThatFailsIsExplained(t *testing.T) {
 		body   string
 		says   []string
 	}{
-		"a prefix": {404, `{"success":false,"errorCode":"NOT_FOUND","data":null}`, []string{"The path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips or adds a prefix."}},
+		"a prefix": {404, no("NOT_FOUND"), []string{"The path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips or adds a prefix."}},
 		"a layer":  {401, `{"error":"missing jwt"}`, []string{`the answer begins '{"error":"missing jwt"}'`, "was not answered by the game's handler", "Middleware or a proxy before the handler answers"}},
-		"a token":  {401, `{"success":false,"errorCode":"INVALID_USER","data":null}`, []string{`the answer begins '{"success":false,"errorCode":"INVALID_USER"`, "The server does not accept the access token or the session (-login, -session), or wants a header that the service does not send; it sends X-Dapp-Authorization, not Authorization."}},
-		"a bug":    {500, `{"success":false,"errorCode":"X","data":null}`, []string{"The assets handler has a bug: see the server's log."}},
+		"a token":  {401, no("INVALID_USER"), []string{`the answer begins '{"success":false,"errorCode":"INVALID_USER"`, "The server does not accept the access token or the session (-login, -session), or wants a header that the service does not send; it sends X-Dapp-Authorization, not Authorization."}},
+		"a bug":    {500, no("X"), []string{"The assets handler has a bug: see the server's log."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			target := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, _ *http.Request, _ []byte, _ http.Handler) {
-				reply(w, c.status, c.body)
-			})).target
+			target := newStudio(t, replies(at(ramp.PathAssets), c.status, c.body)).target
 			err := opened(t, target)
 			for _, text := range append(c.says, "GET "+target.URL+"/api/assets: saw HTTP") {
 				assert.ErrorContains(t, err, text)
 			}
 		})
 	}
-}
-
-// The opening measures how long effects take, so that no case is skipped for it.
-func TestTheLagIsKnownBeforeTheFirstCase(t *testing.T) {
-	t.Parallel()
-	inVirtualTime(t, behind(300*time.Millisecond), func(t *testing.T, s *studio) {
-		s.target.Settle = 0 // as it is by default
-		v := newJudge(t, s).Try(t.Context(), caseOf(t, "assets-foreign-token"))
-		assert.Equal(t, conformance.Passed, v.Outcome, v.String())
-	})
 }
 
 // A game may take what it has reserved a little after the approval. A result that shows its

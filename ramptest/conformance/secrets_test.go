@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
@@ -38,9 +37,7 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 				reply(w, 200, `{"success":false,"errorCode":"`+text+`","data":null}`)
 			}))
 			s.target.Secrets = []string{key}
-			judge, err := conformance.New(s.target)
-			require.NoError(t, err)
-			defer judge.Close()
+			judge := s.unopened(t)
 			for _, id := range []string{"mint-succeeds", "sign-v", "result-unknown-again", "validate-hmac-capitals"} {
 				v := judge.Try(t.Context(), caseOf(t, id))
 				assert.Equal(t, conformance.Failed, v.Outcome)
@@ -53,18 +50,9 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 	// Taken out of our own words, a key that is a word of them would be told.
 	// The server's word for it is not shown.
 	for _, key := range []string{"wrong", "approval", "without", "balance", "project", "likely"} {
-		s := newStudio(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if r.URL.Path == ramp.PathAssets {
-				next.ServeHTTP(w, r)
-				return
-			}
-			reply(w, 401, `{"success":false,"errorCode":"WRONG `+key+`","data":null}`)
-		}))
+		s := newStudio(t, replies(at(ramp.PathValidate), 401, no("WRONG "+key)))
 		s.target.Secrets = []string{key}
-		judge, err := conformance.New(s.target)
-		require.NoError(t, err)
-		err = judge.Ready(t.Context())
-		judge.Close()
+		err := s.unopened(t).Ready(t.Context())
 		assert.ErrorContains(t, err, "was not approved: HTTP 401, success false, errorCode of ")
 		assert.ErrorContains(t, err, "the HMAC key is wrong (-key), or the server decodes it differently")
 		assert.ErrorContains(t, err, "Likely causes, most likely first:")
@@ -87,10 +75,7 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 		s := newStudio(t, mutant{})
 		s.target.Secrets = []string{key}
 		change(&s.target)
-		judge, err := conformance.New(s.target)
-		require.NoError(t, err)
-		said := judge.Try(t.Context(), caseOf(t, "mint-succeeds")).String()
-		judge.Close()
+		said := s.unopened(t).Try(t.Context(), caseOf(t, "mint-succeeds")).String()
 		assert.Contains(t, said, " for [redacted]")
 		assert.NotContains(t, said, "\x1b")
 	}
@@ -105,10 +90,7 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 		fmt.Fprintf(conn, "\x1b[31m%s\r\n\r\n", r.Header.Get(ramp.HeaderHMAC))
 		_ = conn.Close()
 	}))
-	judge, err := conformance.New(s.target)
-	require.NoError(t, err)
-	defer judge.Close()
-	said := judge.Try(t.Context(), caseOf(t, "mint-succeeds")).String()
+	said := s.unopened(t).Try(t.Context(), caseOf(t, "mint-succeeds")).String()
 	assert.Contains(t, said, "[redacted]")
 	assert.NotContains(t, said, "\x1b")
 

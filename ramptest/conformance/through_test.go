@@ -329,7 +329,7 @@ func cooldown(d time.Duration) mutant {
 		order, known := last[session]
 		mu.Unlock()
 		if known && order.uuid != id && time.Since(order.at) < d {
-			reply(w, 400, `{"success":false,"errorCode":"TOO_SOON","data":null}`)
+			reply(w, 400, no("TOO_SOON"))
 			return
 		}
 		answer := answerOf(next, r)
