@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -257,9 +256,7 @@ func TestEveryFieldOfATermsConfig(t *testing.T) {
 			order = step.Order
 			return nil
 		}}
-		terms := ramp.Must(ramp.NewTerms(c))
-		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms,
-			Key: testKey(), Signer: testSigner(), Logger: slog.New(slog.DiscardHandler)}))
+		handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: ramp.Must(ramp.NewTerms(c))})
 		body := validateCall().with("intent", intent).bytes()
 		return handler.AnswerValidate(t.Context(), signed(body), body), order
 	}
@@ -527,12 +524,12 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 }
 
 func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
-	var db, other recordingDB
+	db, other := breaking(errRecorded), breaking(errRecorded)
 	required := func(*testing.T) ramp.SQLStoreConfig {
-		return ramp.SQLStoreConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Apply: applyNothing}
+		return ramp.SQLStoreConfig{DB: sql.OpenDB(db), Dialect: ramp.SQLite, Apply: applyNothing}
 	}
 	update := func(t *testing.T, c ramp.SQLStoreConfig) {
-		db, other = recordingDB{}, recordingDB{}
+		*db, *other = *breaking(errRecorded), *breaking(errRecorded)
 		store := ramp.Must(ramp.NewSQLStore(c))
 		r := ramp.Must(ramp.ParseValidate(validateCall().bytes()))
 		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
@@ -541,7 +538,7 @@ func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {
 
 	tryFields(t, required, map[string]trial[ramp.SQLStoreConfig]{
 		"DB": {
-			set: sql.OpenDB(&other),
+			set: sql.OpenDB(other),
 			see: func(t *testing.T, c ramp.SQLStoreConfig) any {
 				update(t, c)
 				return [2]bool{db.begins > 0, other.begins > 0}
@@ -606,13 +603,14 @@ func TestConfigsAreCopied(t *testing.T) {
 	ramp.Must(rpc.BlockNumber(t.Context()))
 	assert.Equal(t, "k", wire.asked.Header.Get("X-Api-Key"))
 	assert.Empty(t, wire.asked.Header.Get("X-More"))
+	assert.Nil(t, client.CheckRedirect)
 	wire.Transport = &script{steps: steps{status(200, nil, okAnswer)}}
 	_, err := api.Initialize(t.Context(), testRequest())
 	assert.NoError(t, err)
 
-	var db recordingDB
+	db := breaking(errRecorded)
 	begin := sql.TxOptions{Isolation: sql.LevelSerializable}
-	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(&db), Dialect: ramp.SQLite, Apply: applyNothing, TxOptions: &begin}))
+	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(db), Dialect: ramp.SQLite, Apply: applyNothing, TxOptions: &begin}))
 	begin.Isolation = sql.LevelReadCommitted
 	r := mintRequest()
 	_, err = store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
@@ -693,32 +691,7 @@ func counted(t *testing.T, call func(*testing.T, *http.Client)) (attempts int) {
 	return attempts
 }
 
-// recordingDB is a database that fails in every transaction.
-type recordingDB struct {
-	begins     int
-	options    driver.TxOptions
-	statements string
-}
-
 var errRecorded = errors.New("recorded")
-
-func (d *recordingDB) Connect(context.Context) (driver.Conn, error) { return d, nil }
-func (d *recordingDB) Driver() driver.Driver                        { return nil }
-func (d *recordingDB) Close() error                                 { return nil }
-func (d *recordingDB) Begin() (driver.Tx, error)                    { return d, nil }
-func (d *recordingDB) Commit() error                                { return nil }
-func (d *recordingDB) Rollback() error                              { return nil }
-
-func (d *recordingDB) BeginTx(_ context.Context, options driver.TxOptions) (driver.Tx, error) {
-	d.begins++
-	d.options = options
-	return d, nil
-}
-
-func (d *recordingDB) Prepare(statement string) (driver.Stmt, error) {
-	d.statements += statement
-	return nil, errRecorded
-}
 
 type strictPlayers struct{ noPlayers }
 

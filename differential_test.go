@@ -455,6 +455,7 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 		m := wantKind.FindStringSubmatch(f.Problem)
 		require.NotNil(t, m, says)
 		is(m[2] == shown && m[1] != value.kind)
+		is(value.kind != "null" || m[1] == "a number") // elsewhere it is no value
 	}
 }
 

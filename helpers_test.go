@@ -9,6 +9,7 @@ import (
 
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"testing"
 
@@ -99,13 +100,17 @@ type caller struct{ handler *ramp.Handler }
 // newCaller returns a caller of a new handler.
 func newCaller(c ramp.HandlerConfig) caller { return caller{newHandler(c)} }
 
-// newHandler returns a handler that, unless c says otherwise, accepts every order.
+// newHandler returns a handler that, unless c says otherwise, accepts every order and
+// logs nothing.
 func newHandler(c ramp.HandlerConfig) *ramp.Handler {
 	if c.Terms == nil {
 		c.Terms = anyTerms
 	}
 	if c.Key.IsZero() {
 		c.Key = testKey()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Signer == nil {
 		c.Signer = testSigner()

@@ -365,17 +365,6 @@ func TestACallIsValidFromTheAttemptThatSucceeded(t *testing.T) {
 	})
 }
 
-func TestTheCallersHTTPClientIsNotChanged(t *testing.T) {
-	service := &answering{status: 302, header: map[string]string{"Location": "/elsewhere"}}
-	mine := &http.Client{Timeout: time.Minute}
-	_, err := newClientWith(t, service, ramp.ClientConfig{HTTPClient: mine}).Initialize(t.Context(), testRequest())
-	failure := as[*ramp.APIError](t, err)
-	assert.Equal(t, 302, failure.Status)
-	assert.Equal(t, 1, service.served, "a signed call follows no redirect")
-	assert.Nil(t, mine.CheckRedirect)
-	assert.Equal(t, time.Minute, mine.Timeout)
-}
-
 func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 	for _, address := range []string{"api.example.com", "http://api.example.com", "https://user:secret@api.example.com", "https://api.example.com?key=secret"} {
 		_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey()})

@@ -562,7 +562,15 @@ func TestCheckRejectsAServerThatIsTooOld(t *testing.T) {
 		{ramp.SQLite, "3.36.0", "the database is SQLite 3.36, but must be 3.37 or newer"},
 		{ramp.SQLite, "3.50.4", ""},
 	} {
-		db := sql.OpenDB(versionDB(c.version))
+		db := sql.OpenDB(&fakeDB{answer: func(statement string) (string, error) {
+			switch {
+			case strings.Contains(strings.ToUpper(statement), "COUNT(*)"):
+				return "1", nil // index of tx_hash
+			case strings.Contains(statement, "column_name"), strings.Contains(statement, "pragma_table_info"):
+				return "", nil // no column is wrong
+			}
+			return c.version, nil
+		}})
 		defer db.Close()
 		store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: c.dialect, Apply: applyNothing}))
 		err := store.Check(t.Context())
@@ -574,75 +582,71 @@ func TestCheckRejectsAServerThatIsTooOld(t *testing.T) {
 	}
 }
 
-// versionDB is a database that answers with its version.
-type versionDB string
-
-func (v versionDB) Connect(context.Context) (driver.Conn, error) { return v, nil }
-func (v versionDB) Driver() driver.Driver                        { return nil }
-func (v versionDB) Close() error                                 { return nil }
-func (v versionDB) Begin() (driver.Tx, error)                    { return nil, io.ErrUnexpectedEOF }
-func (v versionDB) Prepare(query string) (driver.Stmt, error) {
-	switch {
-	case strings.Contains(strings.ToUpper(query), "COUNT(*)"):
-		return versionStmt("1"), nil // index of tx_hash
-	case strings.Contains(query, "column_name"), strings.Contains(query, "pragma_table_info"):
-		return versionStmt(""), nil // no column is wrong
-	}
-	return versionStmt(v), nil
-}
-
-type versionStmt string
-
-func (versionStmt) Close() error                                { return nil }
-func (versionStmt) NumInput() int                               { return 0 }
-func (versionStmt) Exec([]driver.Value) (driver.Result, error)  { return driver.RowsAffected(0), nil }
-func (v versionStmt) Query([]driver.Value) (driver.Rows, error) { return &versionRows{string(v)}, nil }
-
-type versionRows struct{ left string }
-
-func (*versionRows) Columns() []string { return []string{"version"} }
-func (*versionRows) Close() error      { return nil }
-
-func (r *versionRows) Next(into []driver.Value) error {
-	if r.left == "" {
-		return io.EOF
-	}
-	into[0], r.left = r.left, ""
-	return nil
-}
-
 // A list that was cut short must not pass for a short one.
 func TestAListThatBreaksOffIsAnError(t *testing.T) {
-	db := sql.OpenDB(brokenDB{})
+	db := sql.OpenDB(breaking(io.ErrUnexpectedEOF))
 	defer db.Close()
 	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: applyNothing}))
-	orders, err := store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{})
-	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	assert.Nil(t, orders)
-	orders, err = store.SessionOrders(t.Context(), "session-1", ramp.OrderPage{})
-	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	assert.Nil(t, orders)
-	orders, err = store.Ended(t.Context(), time.Time{}, time.Now(), ramp.OrderPage{})
-	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	assert.Nil(t, orders)
-	n, err := store.DeleteFinished(t.Context(), ramp.Mint, time.Now().AddDate(0, -1, 0))
-	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	waiting, failed := store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{})
+	ofSession, failed2 := store.SessionOrders(t.Context(), "session-1", ramp.OrderPage{})
+	ended, failed3 := store.Ended(t.Context(), time.Time{}, time.Now(), ramp.OrderPage{})
+	n, failed4 := store.DeleteFinished(t.Context(), ramp.Mint, time.Now().AddDate(0, -1, 0))
+	for _, err := range []error{failed, failed2, failed3, failed4} {
+		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	assert.Empty(t, slices.Concat(waiting, ofSession, ended))
 	assert.Zero(t, n)
 }
 
-// brokenDB loses its connection before the end of every answer.
-type brokenDB struct{ versionDB }
+// fakeDB is a database that answers each statement with a value, or breaks off.
+type fakeDB struct {
+	answer     func(statement string) (string, error) // the value of the only row; "" for no row
+	begins     int
+	options    driver.TxOptions
+	statements string
+}
 
-func (b brokenDB) Connect(context.Context) (driver.Conn, error) { return b, nil }
-func (b brokenDB) Prepare(string) (driver.Stmt, error)          { return brokenStmt{}, nil }
+// breaking returns a database that breaks off in every answer.
+func breaking(err error) *fakeDB {
+	return &fakeDB{answer: func(string) (string, error) { return "", err }}
+}
 
-type brokenStmt struct{ versionStmt }
+func (d *fakeDB) Connect(context.Context) (driver.Conn, error) { return d, nil }
+func (*fakeDB) Driver() driver.Driver                          { return nil }
+func (*fakeDB) Close() error                                   { return nil }
+func (d *fakeDB) Begin() (driver.Tx, error)                    { return d, nil }
+func (*fakeDB) Commit() error                                  { return nil }
+func (*fakeDB) Rollback() error                                { return nil }
 
-func (brokenStmt) NumInput() int                             { return -1 }
-func (brokenStmt) Query([]driver.Value) (driver.Rows, error) { return brokenRows{}, nil }
+func (d *fakeDB) BeginTx(_ context.Context, options driver.TxOptions) (driver.Tx, error) {
+	d.begins++
+	d.options = options
+	return d, nil
+}
 
-type brokenRows struct{}
+func (d *fakeDB) Prepare(statement string) (driver.Stmt, error) {
+	d.statements += statement
+	value, err := d.answer(statement)
+	return &fakeAnswer{value, err}, nil
+}
 
-func (brokenRows) Columns() []string         { return []string{"uuid"} }
-func (brokenRows) Close() error              { return nil }
-func (brokenRows) Next([]driver.Value) error { return io.ErrUnexpectedEOF }
+// fakeAnswer is a statement and its answer.
+type fakeAnswer struct {
+	value string
+	err   error
+}
+
+func (*fakeAnswer) Close() error  { return nil }
+func (*fakeAnswer) NumInput() int { return -1 }
+func (a *fakeAnswer) Exec([]driver.Value) (driver.Result, error) {
+	return driver.RowsAffected(0), a.err
+}
+func (a *fakeAnswer) Query([]driver.Value) (driver.Rows, error) { return a, nil }
+func (*fakeAnswer) Columns() []string                           { return []string{"only"} }
+func (a *fakeAnswer) Next(into []driver.Value) (err error) {
+	if a.err == nil && a.value == "" {
+		return io.EOF
+	}
+	into[0], a.value = a.value, ""
+	return a.err
+}

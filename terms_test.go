@@ -112,7 +112,6 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		{"more digits than a float has", both, burnOf(goldToken+" 90071992547409931", "gold 7205759403792794480"), "gold", "90071992547409931"},
 		{"half a gold each, for two", []ramp.Product{halves}, burnOf(goldToken+" 2", "gold 1"), "gold", "2"},
 		{"a sword", both, nft(mintOf(swordToken+" 1", "sword 1")), "sword", "1"},
-		{"two swords", both, nft(burnOf(swordToken+" 2", "sword 2")), "sword", "2"},
 		{"a sword whose token is called ERC20", both, burnOf(swordToken+" 1", "sword 1"), "sword", "1"},
 		{"a sword and gold for an NFT", []ramp.Product{mixed}, nft(mintOf(swordToken+" 1", "gold 5, sword 1")), "sword", "1"},
 		{"another way to pay for a token", []ramp.Product{goldProduct(), gems}, mintOf(goldToken+" 2", "gem 100"), "gems", "2"},
@@ -123,11 +122,8 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		{"an NFT of a fungible product", both, nft(burnOf(goldToken+" 1", "gold 80")), "", "intent.from[0].type must be ERC20, or NFT"},
 		{"an unknown type of token", both, unknown, "", "intent.from[0].type must be ERC20, or NFT"},
 		{"the items of one with the token of the other", both, burnOf(goldToken+" 1", "sword 1"), "", `intent.to must be [{gold 80}] for each token, as for product "gold"`},
-		{"the other way around", both, burnOf(swordToken+" 1", "gold 80"), "", `intent.to must be [{sword 1}] for each token`},
-		{"the rate of a burn for a mint", both, mintOf(goldToken+" 1", "gold 80, gem 1"), "", `intent.from must be [{gem 1} {gold 100}] for each token`},
 		{"the rate of a mint for a burn", both, burnOf(goldToken+" 1", "gold 100"), "", `intent.to must be [{gold 80}] for each token`},
 		{"too cheap", both, mintOf(goldToken+" 1", "gold 99, gem 1"), "", "intent.from must be"},
-		{"too dear for the player", both, mintOf(goldToken+" 1", "gold 100, gem 2"), "", "intent.from must be"},
 		{"more tokens than paid", both, mintOf(goldToken+" 2", "gold 100, gem 1"), "", "intent.from must be"},
 		{"off by the last digit", both, burnOf(goldToken+" 90071992547409931", "gold 7205759403792794481"), "", "intent.to must be"},
 		{"an item missing", both, mintOf(goldToken+" 1", "gold 100"), "", "intent.from must be"},
@@ -138,7 +134,6 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		{"half a gold each, for one", []ramp.Product{halves}, burnOf(goldToken+" 1", "gold 0.5"), "", "intent.to must be whole units"},
 		{"half a sword", both, nft(burnOf(swordToken+" 0.5", "sword 0.5")), "", "intent.from[0].amount must be a whole number"},
 		{"2^63", both, burnOf(goldToken+" 115292150460684697.6", "gold 9223372036854775808"), "", "intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
-		{"10^40", both, burnOf(goldToken+" 1e40", "gold 80e40"), "", "intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
 		{"a direction that is not offered", []ramp.Product{gems}, burnOf(goldToken+" 1", "gold 80"), "", `intent is a burn, but product "gems" has no items for one`},
 		{"a mint called a burn", both, ramp.Intent{Method: ramp.MethodMint, Type: ramp.Disassemble, From: older.From, To: older.To}, "", "intent.method"},
 		{"a quantity of 0", both, burnOf(goldToken+" 0", "gold 0"), "", "intent.from[0].amount is required and must be greater than 0"},
@@ -361,7 +356,7 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	players := &recorder{}
 	var ended []ramp.Operation
 	service := newCaller(ramp.HandlerConfig{
-		Players: players, Store: store, Terms: newTerms(goldProduct(), swordProduct()), Signer: signer, Logger: slog.New(slog.DiscardHandler),
+		Players: players, Store: store, Terms: newTerms(goldProduct(), swordProduct()), Signer: signer,
 		Policy: func(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
 			if r.Product == "sword" && r.Tokens != ramp.NewAmount(1) {
 				return ramp.Reject("ONE_SWORD_ONLY")
@@ -410,7 +405,7 @@ func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
 	s := newStudioWith(t, ramp.HandlerConfig{RejectStatus: 400, Terms: newTerms(goldProduct())})
 	body := ramp.Must(json.Marshal(placed(burnOf(foreignToken+" 1", "gold 80"))))
 	status, answer := s.post(t, ramp.PathValidate, body)
-	assert.Equal(t, http.StatusBadRequest, status)
+	assert.Equal(t, 400, status)
 	assert.JSONEq(t, `{"success":false,"errorCode":"INVALID_MESSAGE","data":null}`, answer)
 	assert.Contains(t, s.log.String(), "intent.from must be exactly one token, that of a product", "the log has the field and the reason")
 	assert.Empty(t, s.game.calls)
@@ -461,7 +456,7 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 			for _, limit := range []time.Duration{0, time.Second} {
 				synctest.Test(t, func(t *testing.T) {
 					game := &recorder{}
-					service := newCaller(ramp.HandlerConfig{Game: game, Signer: blocked(block), SignTimeout: limit, Logger: slog.New(slog.DiscardHandler)})
+					service := newCaller(ramp.HandlerConfig{Game: game, Signer: blocked(block), SignTimeout: limit})
 					began := time.Now()
 					err := service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1")))
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -478,7 +473,7 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 		})
 	}
 	panicking := blocked(func(context.Context) { panic("the key service's client") })
-	service := newCaller(ramp.HandlerConfig{Game: &recorder{}, Signer: panicking, Logger: slog.New(slog.DiscardHandler)})
+	service := newCaller(ramp.HandlerConfig{Game: &recorder{}, Signer: panicking})
 	assertCode(t, service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1"))), ramp.CodeInternal)
 }
 

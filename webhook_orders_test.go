@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -48,7 +47,7 @@ func newVault(t *testing.T, change func(*ramp.HandlerConfig)) (caller, *vault) {
 	t.Helper()
 	v := &vault{gold: map[string]int64{"session-1": 1000}}
 	store := &ramp.MemoryStore{Apply: v.Apply}
-	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
+	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: store}
 	if change != nil {
 		change(&config)
 	}
@@ -174,7 +173,7 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 				require.NoError(t, game.Result(t.Context(), ramp.Session{}, tt.first))
 			}
 			before := v.gold["session-1"]
-			config := ramp.HandlerConfig{Terms: anyOf(tt.project, ""), Players: noPlayers{}, Store: store, Logger: slog.New(slog.DiscardHandler)}
+			config := ramp.HandlerConfig{Terms: anyOf(tt.project, ""), Players: noPlayers{}, Store: store}
 			if !tt.noHook {
 				config.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 					heard = conflict.Field
@@ -217,7 +216,7 @@ func TestAnOrderOfAnotherNetwork(t *testing.T) {
 			var store ramp.Store
 			opened, v := newVault(t, func(c *ramp.HandlerConfig) { store, c.Terms = c.Store, anyOf("", tt.opened) })
 			require.NoError(t, opened.Validate(t.Context(), player, mintRequest()))
-			called := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyOf("", tt.called), Logger: slog.New(slog.DiscardHandler),
+			called := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyOf("", tt.called),
 				OnConflict: func(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error {
 					heard = append(heard, c.Field)
 					return nil
@@ -333,7 +332,7 @@ func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 func TestAStoreThatFailsReportsNoConflict(t *testing.T) {
 	down := errors.New("down")
 	order := ended(accepted(mintRequest()), 1)
-	game := newCaller(ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down}, Logger: slog.New(slog.DiscardHandler),
+	game := newCaller(ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down},
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			t.Error("there is no conflict")
 			return nil
