@@ -104,19 +104,6 @@ func TestALostApprovalCanBeAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestAnExpiredUUIDIsASwitch(t *testing.T) {
-	c := newCounter(t)
-	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1), ramptest.ExpiredUUID())
-	assert.ErrorIs(t, err, ramptest.ErrExpiredUUID)
-
-	c = newCounter(t, func(c *ramptest.Config) { c.AcceptExpired = true })
-	c.mint(t, ramptest.ExpiredUUID())
-	id := c.initialize(t)
-	c.service.Advance(time.Hour)
-	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
-	assert.NoError(t, err)
-}
-
 // TestABadGameIsFound breaks a game in one place each time.
 func TestABadGameIsFound(t *testing.T) {
 	for _, fault := range []ramptest.Fault{ramptest.TamperedBody(ramptest.OnValidate), ramptest.WrongHMAC(ramptest.OnValidate),

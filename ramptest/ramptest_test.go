@@ -64,20 +64,20 @@ func request() ramp.InitializeRequest {
 }
 
 func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
-	d, _ := newStub(t)
+	c, _ := newStub(t)
 	other, err := ramp.TextKey("another key")
 	require.NoError(t, err)
-	_, err = clientOf(t, d.service, other).Initialize(t.Context(), request())
+	_, err = clientOf(t, c.service, other).Initialize(t.Context(), request())
 	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
 
 	wrong := request()
 	wrong.Intent.ProjectID = "project-2"
-	_, err = d.client.Initialize(t.Context(), wrong)
+	_, err = c.client.Initialize(t.Context(), wrong)
 	assert.ErrorIs(t, err, ramp.ErrRampNotFound)
 
 	wrong = request()
 	wrong.Intent.Network = ramp.Mainnet // this service has testnet only
-	_, err = d.client.Initialize(t.Context(), wrong)
+	_, err = c.client.Initialize(t.Context(), wrong)
 	assert.ErrorIs(t, err, ramp.ErrRampNotExists)
 
 	// What a Client never sends: the exact bytes of section 7.1.
@@ -96,9 +96,9 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 	} {
 		headers := []string{"Content-Type", "application/json"}
 		if test.signed {
-			headers = append(headers, "X-HMAC-SIGNATURE", d.key.Sign([]byte(test.body)))
+			headers = append(headers, "X-HMAC-SIGNATURE", c.key.Sign([]byte(test.body)))
 		}
-		response := d.send(t, "POST", "/api/v2/initialize", test.body, headers...)
+		response := c.send(t, "POST", "/api/v2/initialize", test.body, headers...)
 		assert.Equal(t, test.status, response.StatusCode)
 		assert.Equal(t, test.want, strings.TrimSpace(whole(t, response)))
 	}
@@ -156,10 +156,10 @@ func TestWhatIsWrongWithAnInitializeRequestIsNamed(t *testing.T) {
 func TestARedirectIsNotFollowed(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()
-	d, _ := newStub(t, before(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+	c, _ := newStub(t, before(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 	}))
-	_, err := d.service.Assets(t.Context(), d.session)
+	_, err := c.service.Assets(t.Context(), c.session)
 	assert.ErrorContains(t, err, "HTTP 307 with a body that is no JSON object")
 }
 
@@ -173,20 +173,20 @@ func TestTheStatusOfAFailureIsASwitch(t *testing.T) {
 }
 
 func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
-	d, game := newStub(t)
-	player, err := d.service.Assets(t.Context(), d.session)
+	c, game := newStub(t)
+	player, err := c.service.Assets(t.Context(), c.session)
 	require.NoError(t, err)
 	assert.Equal(t, "7", player.Assets[0].Balance.String())
 
-	order, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	order, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 	require.NoError(t, err)
 	assert.Equal(t, order.Request.UserSig, order.Approval.UserSig)
 	assert.NotZero(t, order.Approval.ValidatorSig)
 
 	for range 2 {
-		require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
+		require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	}
-	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Failed))
+	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Failed))
 	require.Len(t, game.results, 3)
 	assert.Equal(t, game.results[0].Raw, game.results[1].Raw, "a redelivery is the same bytes")
 	assert.True(t, game.results[0].Succeeded())
@@ -199,17 +199,8 @@ func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 	assert.Equal(t, "0.8", got.Intent.Actual)
 	require.Len(t, got.Receipt.Logs, 2, "what the player gets, and the fee")
 	assert.Contains(t, string(got.Raw), `"blockTimestamp":0`)
-	effect, err := game.results[2].Intent.Effect(game.results[2].Outcome())
-	require.NoError(t, err)
-	assert.Equal(t, ramp.GiveBack, effect.Kind)
-}
 
-// The service sends every field that the interface has in a result.
-func TestAResultHasEveryField(t *testing.T) {
-	d, game := newStub(t)
-	order, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
-	require.NoError(t, err)
-	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
+	// It has every field that the interface has.
 	example, err := os.ReadFile("../testdata/6-result-mint.json")
 	require.NoError(t, err)
 	var fields func(text []byte, at string, found map[string]bool)
@@ -228,42 +219,48 @@ func TestAResultHasEveryField(t *testing.T) {
 			}
 		}
 	}
-	want, got := map[string]bool{}, map[string]bool{}
+	want, has := map[string]bool{}, map[string]bool{}
 	fields(example, "", want)
-	fields(game.results[0].Raw, "", got)
+	fields(got.Raw, "", has)
 	assert.Greater(t, len(want), 35)
-	assert.Equal(t, want, got)
+	assert.Equal(t, want, has)
 }
 
 func TestABurnHasNoFee(t *testing.T) {
-	d, game := newStub(t)
-	order, err := d.service.Burn(t.Context(), d.initialize(t), d.session, ramp.NewAmount(3))
+	c, game := newStub(t)
+	order, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(3))
 	require.NoError(t, err)
-	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded))
+	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	assert.Equal(t, json.Number("0"), game.results[0].Intent.FeeRate)
 	assert.Equal(t, "100", game.results[0].Intent.Actual)
-	effect, err := game.results[0].Intent.Effect(game.results[0].Outcome())
-	require.NoError(t, err)
-	assert.Equal(t, ramp.Effect{Kind: ramp.Grant, Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100)}}}, effect)
 }
 
 func TestAUUIDIsGoodForFiveMinutes(t *testing.T) {
-	d, _ := newStub(t)
-	id := d.initialize(t)
-	d.service.Advance(5*time.Minute - time.Nanosecond)
-	_, err := d.service.Mint(t.Context(), id, d.session, ramp.NewAmount(1))
+	c, _ := newStub(t)
+	id := c.initialize(t)
+	c.service.Advance(5*time.Minute - time.Nanosecond)
+	_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
 	assert.NoError(t, err)
-	d.service.Advance(time.Nanosecond)
-	_, err = d.service.Mint(t.Context(), id, d.session, ramp.NewAmount(1))
+	c.service.Advance(time.Nanosecond)
+	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
 	assert.ErrorIs(t, err, ramptest.ErrExpiredUUID)
-	_, err = d.service.Burn(t.Context(), uuid.New(), d.session, ramp.NewAmount(1))
+	_, err = c.service.Burn(t.Context(), uuid.New(), c.session, ramp.NewAmount(1))
 	assert.ErrorIs(t, err, ramptest.ErrUnknownUUID)
+	_, err = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1), ramptest.ExpiredUUID())
+	assert.ErrorIs(t, err, ramptest.ErrExpiredUUID)
+
+	c = newCounter(t, func(c *ramptest.Config) { c.AcceptExpired = true })
+	c.mint(t, ramptest.ExpiredUUID())
+	id = c.initialize(t)
+	c.service.Advance(time.Hour)
+	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
+	assert.NoError(t, err)
 }
 
 func TestAGameThatRejectsIsHeard(t *testing.T) {
-	d, game := newStub(t)
+	c, game := newStub(t)
 	game.reject = ramp.Reject("INVALID_BALANCE")
-	_, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 	var rejected *ramptest.Rejection
 	require.ErrorAs(t, err, &rejected)
 	assert.Equal(t, ramp.Code("INVALID_BALANCE"), rejected.Code)
@@ -272,14 +269,14 @@ func TestAGameThatRejectsIsHeard(t *testing.T) {
 	assert.IsType(t, rejected, err, "it needs no errors.As")
 
 	game.reject = ramp.Reject("INVALID_MESSAGE") // perhaps of a game that reads prices as those of an order
-	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(2))
+	_, err = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(2))
 	assert.ErrorAs(t, err, &rejected)
 	assert.ErrorContains(t, err, "Config.PerOrder is true")
-	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	_, err = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 	assert.NotContains(t, err.Error(), "PerOrder")
 
 	game.reject = errors.New("no database")
-	_, err = d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	_, err = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 	assert.EqualError(t, err, `ramptest: the game answered HTTP 500 and "INTERNAL_ERROR": its log may say why`)
 }
 
@@ -287,16 +284,16 @@ func TestAGameThatRejectsIsHeard(t *testing.T) {
 // time.
 func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 	const highS = "the same signature with the other s"
-	assets := func(d *counter) error {
-		_, err := d.service.Assets(t.Context(), d.session)
+	assets := func(c *counter) error {
+		_, err := c.service.Assets(t.Context(), c.session)
 		return err
 	}
-	mint := func(d *counter) error {
-		_, err := d.service.Mint(t.Context(), d.initialize(t), d.session, ramp.NewAmount(1))
+	mint := func(c *counter) error {
+		_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 		return err
 	}
-	result := func(d *counter) error {
-		return d.service.Deliver(t.Context(), &ramptest.Order{Session: d.session, UUID: uuid.New(), Request: ramp.ValidateRequest{
+	result := func(c *counter) error {
+		return c.service.Deliver(t.Context(), &ramptest.Order{Session: c.session, UUID: uuid.New(), Request: ramp.ValidateRequest{
 			Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 				From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(1)}},
 				To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}},
@@ -342,7 +339,7 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 		{"a result that is rejected", result, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`, 500, `HTTP 500 and "NO"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d, _ := newStub(t, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+			c, _ := newStub(t, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
 				answer := httptest.NewRecorder()
 				inner.ServeHTTP(answer, r)
 				body := answer.Body.String()
@@ -358,7 +355,7 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 				w.WriteHeader(max(test.status, 200))
 				_, _ = io.WriteString(w, body)
 			}))
-			assert.ErrorContains(t, test.call(d), test.want)
+			assert.ErrorContains(t, test.call(c), test.want)
 		})
 	}
 }

@@ -85,14 +85,12 @@ type desk struct {
 	tab     context.Context
 }
 
-// shop is a game with one player, who owns some of every asset.
+// shop has one player, who owns some of every asset.
 type shop struct {
 	mu     sync.Mutex
 	name   string
 	owns   map[string]ramp.Amount
-	orders map[uuid.UUID]*ramp.ValidateRequest
-	done   map[uuid.UUID]bool
-	answer error // if not nil, returned for results instead of processing them
+	answer error // if not nil, returned for the end of an order instead of processing it
 	keeps  bool  // whether it gives nothing back
 	hold   chan bool
 }
@@ -114,55 +112,33 @@ func (g *shop) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	return p, nil
 }
 
-func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
+func (g *shop) Apply(_ context.Context, step ramp.Step) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if known := g.orders[r.UUID]; known != nil {
-		if known.Digest != r.Digest {
-			return ramp.Reject("INVALID_MESSAGE")
-		}
-		return nil
-	}
-	effect, err := r.Intent.Effect(ramp.OrderAccepted)
-	if err != nil {
-		return err
-	}
-	if err := g.move(effect); err != nil {
-		return err
-	}
-	g.orders[r.UUID] = r
-	return nil
-}
-
-func (g *shop) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
-	g.mu.Lock()
-	hold := g.hold
-	g.mu.Unlock()
-	if hold != nil {
-		<-hold
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.answer != nil || g.keeps || g.done[r.UUID] {
+	if g.answer != nil && step.Order.State != ramp.OrderAccepted || g.keeps && step.Effect.Kind == ramp.GiveBack {
 		return g.answer
 	}
-	effect, err := r.Intent.Effect(r.Outcome())
-	if err != nil {
-		return err
-	}
-	g.done[r.UUID] = true
-	return g.move(effect)
-}
-
-func (g *shop) move(effect ramp.Effect) error {
-	for _, asset := range effect.Assets {
-		balance, err := g.owns[asset.ID].Add(effect.Delta(asset))
+	for _, asset := range step.Effect.Assets {
+		balance, err := g.owns[asset.ID].Add(step.Effect.Delta(asset))
 		if err != nil || balance.Sign() < 0 {
 			return ramp.Reject("INVALID_BALANCE")
 		}
 		g.owns[asset.ID] = balance
 	}
 	return nil
+}
+
+// waiting stands before a game, and holds a result back as long as somebody wants.
+func (g *shop) waiting(game http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		hold := g.hold
+		g.mu.Unlock()
+		if hold != nil && r.URL.Path == ramp.PathResult {
+			<-hold
+		}
+		game.ServeHTTP(w, r)
+	})
 }
 
 // newDesk starts a service with a stopped clock, unless change sets another speed, and
@@ -173,17 +149,16 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 		t.Skip(browser.missing)
 	}
 	d := &desk{t: t, session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")},
-		shop: &shop{name: "Ada", owns: map[string]ramp.Amount{"item_gold": ramp.NewAmount(1000)},
-			orders: make(map[uuid.UUID]*ramp.ValidateRequest), done: make(map[uuid.UUID]bool)}}
+		shop: &shop{name: "Ada", owns: map[string]ramp.Amount{"item_gold": ramp.NewAmount(1000)}}}
 	key, err := ramp.TextKey("key of the console")
 	d.must(err)
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	d.must(err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: d.shop, Key: key, Signer: signer})
+	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: d.shop, Store: &ramp.MemoryStore{Apply: d.shop.Apply}, Key: key, Signer: signer})
 	d.must(err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	d.must(err)
-	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(handler, "127.0.0.1:0").address, Books: ramptest.BooksReport, Settle: -1,
+	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(d.waiting(handler), "127.0.0.1:0").address, Books: ramptest.BooksReport, Settle: -1,
 		PerOrder: true, Desk: ramptest.Desk{Listener: listener, Pages: pages.New}}
 	for _, c := range change {
 		c(&config)
