@@ -171,6 +171,7 @@ func TestBothBalancesBeforeAnOrderAreOfOneMoment(t *testing.T) {
 	page := c.pageOf(t, order)
 	assert.Contains(t, page, "tokens ✓ moved +8 outside of this order: +8 1,000 1,016 1,016")
 	assert.Contains(t, page, "item_gold ✓ 900 800 800")
+	assert.Contains(t, c.page(t, "/"), "2 orders Calls ", "the call whose answer was lost is one of an order")
 }
 
 // The list counts orders as every other place does, and says how many calls it holds beside.
@@ -181,7 +182,9 @@ func TestCallsAreNotCountedAsOrders(t *testing.T) {
 	c.shop.gold = 5
 	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 	require.Error(t, err)
-	assert.Contains(t, c.page(t, "/"), "1 order, 1 call without one Calls Search Search All 1 Needs attention 0 Waiting 0 Done 1 ")
+	list := c.page(t, "/")
+	assert.Contains(t, list, "1 order, 1 call without one Calls Search Search All 1 Needs attention 0 Waiting 0 Done 1 ")
+	assert.Regexp(t, "INVALID_BALANCE.*Mint 10 tokens", list, "the newest is the first")
 	assert.Contains(t, c.page(t, "/?show=done"), "1 order Calls Search")
 	assert.Contains(t, c.page(t, "/?q=INVALID_BALANCE"), "0 orders, 1 call without one Calls Search Search All 0 ")
 	for range 60 {

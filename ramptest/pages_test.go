@@ -519,9 +519,13 @@ func TestEveryFaultCanBeChosen(t *testing.T) {
 	}
 	_, form := c.exchange(t)
 	form["fault"] = []string{"lost-answer=validate"}
+	form.Set("chain", "transaction-fails")
 	lost := c.browse(t, http.MethodPost, "/exchange", form)
 	assert.Equal(t, 422, lost.StatusCode)
-	assert.Contains(t, text(t, lost), "Send the same order again")
+	page := whole(t, lost)
+	assert.Contains(t, page, "Send the same order again")
+	assert.Equal(t, []string{`"mint" checked`, `"transaction-fails" checked`, `"" checked`, `"lost-answer=validate" checked`},
+		regexp.MustCompile(`"[^"]*" checked`).FindAllString(page, -1), "what was chosen stays so")
 	assert.Equal(t, 303, c.browse(t, http.MethodPost, "/exchange", form).StatusCode)
 }
 
@@ -541,6 +545,7 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 	}{
 		{with("amount", "ten"), 422, "above 0"},
 		{with("amount", "-1"), 422, "above 0"},
+		{with("amount", strings.Repeat("1", 1<<20)), 400, "The form was cut off. Please send it again."},
 		{with("accessToken", "token-2"), 422, `The game rejected the call with HTTP 401 and INVALID_USER. Nothing was signed.`},
 		{with("uuid", "x"), 400, "no UUID"},
 		{with("uuid", "7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"), 404, "no such UUID"},
