@@ -91,16 +91,6 @@ func request() ramp.InitializeRequest {
 	}}
 }
 
-func TestEmulateTakesTheKeysOfTheEnvironment(t *testing.T) {
-	t.Setenv("RAMP_HMAC_KEY", "key-of-the-last-run")
-	t.Setenv("RAMP_VALIDATOR_KEY", "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	s, _, _ := beginJSON(t, "-game", "http://127.0.0.1:1")
-	assert.Equal(t, "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", s.Validator.Hex())
-	assert.NotZero(t, s.Payer, "for the -payers of a game")
-	assert.Empty(t, s.HMACKey, "what was given is not shown")
-	assert.Empty(t, s.ValidatorKey)
-}
-
 func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 	game := httptest.NewServer(http.NotFoundHandler())
 	defer game.Close()
@@ -171,8 +161,9 @@ func TestEmulateTakesKeys(t *testing.T) {
 	assert.NoError(t, <-called)
 }
 
-func TestEmulatePrintsWhereOthersReachIt(t *testing.T) {
+func TestEmulateTakesTheKeysOfTheEnvironmentAndPrintsWhereOthersReachIt(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "my_secret_salt_value")
+	t.Setenv("RAMP_VALIDATOR_KEY", validatorKey)
 	for want, args := range map[string][]string{
 		"http://127.0.0.1:":    {"-public", "-listen", "0.0.0.0:0"},
 		"https://desk.example": {"-url", "https://desk.example/"},
@@ -180,6 +171,9 @@ func TestEmulatePrintsWhereOthersReachIt(t *testing.T) {
 		s, _, _ := beginJSON(t, append([]string{"-game", "http://127.0.0.1:1"}, args...)...)
 		assert.True(t, strings.HasPrefix(s.API, want), s.API)
 		assert.Equal(t, s.API+"/rpc/mainnet", s.Mainnet)
+		assert.Equal(t, testValidator, s.Validator.Hex())
+		assert.NotZero(t, s.Payer, "for the -payers of a game")
+		assert.Empty(t, s.HMACKey+s.ValidatorKey, "what was given is not shown")
 	}
 }
 
@@ -198,28 +192,18 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 	}
 }
 
-func TestAnEmulatorKeepsTenThousandFinishedOrders(t *testing.T) {
-	d, _, ok := parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{})
-	require.True(t, ok)
-	assert.Equal(t, 10_000, d.config.Desk.KeepOrders)
-}
-
 // The interface says 20 in 12 hours, and lists 19.
 func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
-	for _, args := range [][]string{nil, {"-retry-20"}} {
-		d, _, ok := parseEmulate(append([]string{"-game", "http://127.0.0.1:1"}, args...), stdio{})
-		require.True(t, ok)
-		if args == nil {
-			assert.Nil(t, d.config.Schedule, "the default, of 19")
-			continue
-		}
-		var sum time.Duration
-		for _, wait := range d.config.Schedule {
-			sum += wait
-		}
-		assert.Len(t, d.config.Schedule, 20)
-		assert.Equal(t, 12*time.Hour, sum)
+	listed, _, _ := parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{})
+	assert.Nil(t, listed.config.Schedule, "the default, of 19")
+	assert.Equal(t, 10_000, listed.config.Desk.KeepOrders)
+	said, _, _ := parseEmulate([]string{"-game", "http://127.0.0.1:1", "-retry-20"}, stdio{})
+	var sum time.Duration
+	for _, wait := range said.config.Schedule {
+		sum += wait
 	}
+	assert.Len(t, said.config.Schedule, 20)
+	assert.Equal(t, 12*time.Hour, sum)
 }
 
 // A new switch of the emulator has a flag, or a reason to have none.
@@ -246,7 +230,8 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 
 func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "")
-	game := "http://127.0.0.1:1"
+	game, busy := "http://127.0.0.1:1", ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	defer busy.Close()
 	for _, test := range []struct {
 		args   []string
 		status int
@@ -267,23 +252,15 @@ func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-validator", "0x1"}, 2, "-validator must be"},
 		{[]string{"emulate", "-game", game, "-listen", "0.0.0.0:0"}, 2, "add -public"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 2, "listen"},
+		{[]string{"emulate", "-game", game, "-json", "-listen", busy.Addr().String()}, 2, "address already in use"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk", "-speed", "-1"}, 2, "ramp emulate: -url must be an absolute URL; -speed must be from 0 to 100000 (see: ramp help emulate)\n"},
 		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 2, "-game must be the absolute URL"},
 	} {
-		var out bytes.Buffer
-		assert.Equal(t, test.status, run(t.Context(), test.args, &out, &out), test.args)
-		assert.Contains(t, out.String(), test.want)
+		var out, errs bytes.Buffer
+		assert.Equal(t, test.status, run(t.Context(), test.args, &out, &errs), test.args)
+		assert.Contains(t, out.String()+errs.String(), test.want)
+		assert.Equal(t, test.status != 0, out.Len() == 0, "a program reads that")
 	}
-}
-
-func TestEmulateWritesErrorsToStderr(t *testing.T) {
-	t.Setenv("RAMP_HMAC_KEY", "")
-	busy := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
-	defer busy.Close()
-	var out, errs bytes.Buffer
-	assert.Equal(t, 2, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-json", "-listen", busy.Addr().String()}, &out, &errs))
-	assert.Empty(t, out.String(), "a program reads that")
-	assert.Contains(t, errs.String(), "address already in use")
 }
 
 func TestThePrintedLogNeverRunsBackwards(t *testing.T) {
@@ -299,13 +276,11 @@ func TestThePrintedLogNeverRunsBackwards(t *testing.T) {
 	}
 	assert.Equal(t, []string{"12:00:02", "12:00:03", "12:00:03"}, times)
 	assert.NotContains(t, out.String(), "\x1b", "a game does not move the cursor")
-}
 
-func TestAQuietLogHasOnlyWhatFails(t *testing.T) {
-	var out bytes.Buffer
-	p := printer{out: &out, quiet: true}
+	out.Reset()
+	p.quiet = true
 	p.event(ramptest.Event{Outcome: "success"})
+	assert.Empty(t, out.String())
 	p.event(ramptest.Event{Outcome: "trouble", Failed: true})
-	assert.Equal(t, 1, strings.Count(out.String(), "\n"))
 	assert.Contains(t, out.String(), "trouble")
 }
