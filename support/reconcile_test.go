@@ -342,6 +342,22 @@ func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
 	assert.Empty(t, found(-11*time.Hour, -9*time.Hour, 1), "read again later, the first period is as it was")
 }
 
+// Of two orders that an event fits, one ends by another transaction: it was that of the other,
+// which earlier books took for one that may still end.
+func TestAnEventIsThatOfTheOrderThatIsLeft(t *testing.T) {
+	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
+	first, second := orderOf(ramp.Mint, 5, at(-960)), orderOf(ramp.Mint, 5, at(-950))
+	mint := sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
+	n.send(at(-959), mint)
+	store.keep(t, first, second)
+	assert.Empty(t, kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-360), at(-175)))), "the second waits for less than 13 hours")
+	store.keep(t, ended(second, ramp.OrderSucceeded, n.send(at(-172), mint), at(-171)))
+	books := ramp.Must(orders.Reconcile(t.Context(), at(-175), now))
+	require.Equal(t, []support.FindingKind{support.WaitsWithEvent}, kindsOf(books))
+	assert.Equal(t, first.UUID, books.Findings[0].Orders[0].UUID)
+}
+
 func TestWhatOneTransactionMints(t *testing.T) {
 	minted := func(to common.Address, hundredths int64) ramp.Transfer {
 		return moved(common.Address{}, to, hundredths)
