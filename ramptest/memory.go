@@ -1,11 +1,9 @@
 package ramptest
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
@@ -21,17 +19,9 @@ type memory struct {
 
 // RoundTrip calls the handler with the request that a server would pass to it.
 func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
-	var body []byte
-	if r.Body != nil {
-		var err error
-		body, err = io.ReadAll(r.Body)
-		_ = r.Body.Close() // nothing is left to read
-		if err != nil {
-			return nil, err
-		}
-	}
 	// A store of the game rolls back its first attempt at each step.
-	served := httptest.NewRequestWithContext(rollback.Ask(r.Context()), r.Method, r.URL.RequestURI(), bytes.NewReader(body))
+	served := httptest.NewRequestWithContext(rollback.Ask(r.Context()), r.Method, r.URL.RequestURI(), r.Body)
+	served.ContentLength = r.ContentLength
 	served.Host = cmp.Or(r.Host, r.URL.Host)
 	for name, values := range r.Header {
 		for _, value := range values {
@@ -42,7 +32,10 @@ func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	done := make(chan error, 1)
 	m.running.run(func() {
 		err := errors.New("the handler ended its goroutine")
-		defer func() { done <- err }() // runs after runtime.Goexit too, such as by t.FailNow
+		defer func() { // runs after runtime.Goexit too, such as by t.FailNow
+			_ = served.Body.Close() // nobody reads it any more
+			done <- err
+		}()
 		err = serve(m.handler, recorder, served)
 	})
 	var err error

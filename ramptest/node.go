@@ -36,7 +36,7 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status = scripted
 	case c == nil:
 		status = http.StatusNotFound
-	case !s.config.AuthorizeRPC(r):
+	case s.config.AuthorizeRPC != nil && !s.config.AuthorizeRPC(r):
 		status = http.StatusUnauthorized
 	case err != nil:
 		status = http.StatusRequestEntityTooLarge

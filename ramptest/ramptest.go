@@ -339,9 +339,6 @@ func (c *Config) setDefaults() {
 		thousand := ramp.NewAmount(1000)
 		c.Tokens = &thousand
 	}
-	if c.AuthorizeRPC == nil {
-		c.AuthorizeRPC = func(*http.Request) bool { return true }
-	}
 }
 
 // networks returns the networks in a fixed order.
