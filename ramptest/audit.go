@@ -81,10 +81,9 @@ type audit struct {
 	returned map[*Imbalance]bool // those that some call has returned
 	changes  int                 // how often a window was opened, joined or closed
 	strays   int                 // the windows so far whose player was unknown when they were opened
-	straying int                 // those of them that are open
+	strayed  int                 // those of them that are closed
 	waited   bool                // an effect was awaited in vain
-	prompt   bool                // an effect came with its answer
-	lag      time.Duration       // how late an effect came, at most
+	lag      time.Duration       // how late an effect came, at most; 0 if none came
 }
 
 // auditedOrder is an order of one player. A UUID has one, unless the game was
@@ -96,7 +95,7 @@ type auditedOrder struct {
 
 type auditedPlayer struct {
 	name       string       // its key
-	playerName string       // its name, as the game last reported it
+	playerName string       // its name, as the game last reported it; "" if unknown
 	session    ramp.Session // the newest that the game has accepted
 	books      books.Player
 	window     *window // the open window, or nil
@@ -115,10 +114,9 @@ type window struct {
 	closed  chan struct{}
 	before  books.Assets // nil if unknown
 	stray   bool         // who the player is was unknown; it may be any
-	strays  int          // as the audit counted when it was opened
+	strayed int          // as the audit counted when it was opened
 	open    int          // calls in progress
-	joined  int          // calls so far
-	calls   []books.Call
+	calls   []books.Call // those that have ended
 }
 
 // admits reports whether a call may join the window.
@@ -134,15 +132,17 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	if !o.composed {
 		return nil, books.Call{}
 	}
-	if a.mode == BooksOff {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return nil, a.begin(a.order(a.keep("session "+o.Session.ID), o), nil, c)
+	at, key := a.turn(o.Session)
+	asked := key == "" && a.mode != BooksOff
+	if asked { // who the player is
+		_, _ = a.ask(ctx, o.Session, o.UUID)
 	}
-	key, first, asked, at := a.player(ctx, o)
 	a.mu.Lock()
-	key = cmp.Or(a.keys[o.Session.ID], key)
-	p := a.keep(key)
+	defer a.mu.Unlock()
+	p := a.keep(cmp.Or(a.keys[o.Session.ID], "session "+o.Session.ID))
+	if a.mode == BooksOff {
+		return nil, a.begin(a.order(p, o), nil, c)
+	}
 	for p.window != nil && !p.window.admits(c) {
 		closed := p.window.closed
 		p.waiting++
@@ -156,31 +156,26 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	entry := a.order(p, o)
 	w := p.window
 	if w != nil {
-		w.open, w.joined = w.open+1, w.joined+1
+		w.open++
 		a.mu.Unlock()
 		<-w.ready
 		a.mu.Lock()
-		defer a.mu.Unlock()
 		return w, a.begin(entry, w, c)
 	}
-	w = &window{player: p, session: o.Session, id: o.UUID, result: c.kind == KindResult,
-		ready: make(chan struct{}), closed: make(chan struct{}), open: 1, joined: 1}
+	w = &window{player: p, session: o.Session, id: o.UUID, result: c.kind == KindResult, stray: a.keys[o.Session.ID] == "",
+		strayed: a.strayed, ready: make(chan struct{}), closed: make(chan struct{}), open: 1}
 	p.window = w
-	if w.stray = a.keys[o.Session.ID] == ""; w.stray {
+	switch {
+	case w.stray:
 		a.strays++
-		a.straying++
-	}
-	w.strays = a.strays
-	blind := a.straying > 0
-	a.mu.Unlock()
-	if w.before = first; !blind && (!asked || !unchanged) {
+	case asked && unchanged:
+		w.before = p.books.Last
+	default:
+		a.mu.Unlock()
 		w.before = a.read(ctx, w)
-	} else if blind {
-		w.before = nil
+		a.mu.Lock()
+		a.changed(p.books.Look(w.before))
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.changed(p.books.Look(w.before))
 	close(w.ready)
 	return w, a.begin(entry, w, c)
 }
@@ -247,22 +242,6 @@ func (a *audit) account(o *Order) *account {
 	return found
 }
 
-// player returns the key of a session's player. If it had to ask the game, asked is
-// true and owns is what the player owns, or nil if the game did not say. at is the
-// number of changes before that.
-func (a *audit) player(ctx context.Context, o *Order) (key string, owns books.Assets, asked bool, at int) {
-	at, key = a.turn(o.Session)
-	if key != "" {
-		return key, nil, false, at
-	}
-	player, err := a.ask(ctx, o.Session, o.UUID)
-	if err == nil {
-		owns = a.balances(player)
-	}
-	_, key = a.turn(o.Session)
-	return cmp.Or(key, "session "+o.Session.ID), owns, true, at
-}
-
 // turn returns the number of changes, and the key of a session's player, or "".
 func (a *audit) turn(s ramp.Session) (at int, key string) {
 	a.mu.Lock()
@@ -273,9 +252,6 @@ func (a *audit) turn(s ramp.Session) (at int, key string) {
 // look enters what the game said that the player of a session owns, whoever asked, if
 // nothing has changed since the turn at.
 func (a *audit) look(s ramp.Session, player *ramp.Player, at int) {
-	if a.mode == BooksOff {
-		return
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	key := "session " + s.ID
@@ -283,8 +259,8 @@ func (a *audit) look(s ramp.Session, player *ramp.Player, at int) {
 		key = "player " + player.Server + "\x00" + player.PlayerID
 	}
 	p := a.keep(key)
-	a.keys[s.ID], p.session, p.playerName = key, s, reading{player: player}.name()
-	if p.window == nil && at == a.changes {
+	a.keys[s.ID], p.session, p.playerName = key, s, cmp.Or(player.Name, player.PlayerID)
+	if a.mode != BooksOff && p.window == nil && at == a.changes {
 		a.changed(p.books.Look(a.balances(player)))
 	}
 }
@@ -398,46 +374,41 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 	w.calls = append(w.calls, c)
 	w.open--
 	a.changes++
-	joined, last, longest := w.joined, w.open == 0, a.settle
-	if a.waited && (a.prompt || a.lag > 0) { // ten missing effects need not take ten times as long
+	calls, last, longest := len(w.calls), w.open == 0, a.settle
+	if a.waited && a.lag > 0 { // ten missing effects need not take ten times as long
 		longest = min(longest, max(longest/16, 8*a.lag))
 	}
 	a.mu.Unlock()
 	if !last {
 		return
 	}
-	var seen []books.Assets // the readings, without consecutive repeats
-	begun := time.Now()
-	readings := 0
-	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		readings++
+	var latest books.Assets
+	differ, begun := 0, time.Now() // how many readings differ from the one before
+	for readings, pause := 1, time.Millisecond; ; readings, pause = readings+1, min(2*pause, 100*time.Millisecond) {
 		var after books.Assets
 		if w.before != nil || w.player.books.Last != nil { // otherwise there is nothing to compare it with
 			after = a.read(ctx, w)
 		}
-		if after != nil && (len(seen) == 0 || !seen[len(seen)-1].Equal(after)) {
-			seen = append(seen, after)
+		if after != nil && (latest == nil || !latest.Equal(after)) {
+			latest, differ = after, differ+1
 		}
 		a.mu.Lock()
-		if w.joined != joined { // another call has joined, and will close the window
+		if w.open > 0 || len(w.calls) > calls { // another call has joined, and will close the window
 			a.mu.Unlock()
 			return
 		}
 		last := time.Since(begun) >= longest && (readings >= minReadings || a.settle < 0)
 		before := w.before
-		if a.strays > w.strays { // what they moved may be this player's
+		if a.strays > w.strayed { // what they moved may be this player's
 			before = nil
 		}
 		v := w.player.books.Judge(w.calls, before, after, last)
 		if v.Problem == "" || v.Overdraw || last {
-			switch {
-			case v.Problem == "" && readings > 1:
-				a.lag = max(a.lag, time.Since(begun))
-			case v.Problem == "" && len(v.Moved) > 0:
-				a.prompt = true
+			if v.Problem == "" && (readings > 1 || len(v.Moved) > 0) {
+				a.lag = max(a.lag, time.Since(begun), 1)
 			}
 			a.waited = a.waited || v.Problem != "" && !v.Overdraw
-			if v.Problem != "" && len(seen) > 2 { // one late effect cannot explain this
+			if v.Problem != "" && differ > 2 { // one late effect cannot explain this
 				v = w.player.books.Judge(w.calls, nil, after, true)
 				v.Said = "not judged, because what the player owns keeps changing"
 			}
@@ -465,13 +436,10 @@ const maxFound = 1_000
 
 // end enters a verdict in the books and records it. The caller must hold the lock.
 func (a *audit) end(w *window, v books.Verdict) {
-	for _, late := range w.player.books.Late { // their effects may have come now
-		a.keeper.touch(late.UUID)
-	}
-	w.player.books.End(v)
+	a.changed(w.player.books.End(v))
 	w.player.window = nil
 	if w.stray {
-		a.straying--
+		a.strayed++
 	}
 	close(w.closed)
 	a.changes++
@@ -493,9 +461,6 @@ func (a *audit) end(w *window, v books.Verdict) {
 		}
 	}
 	a.record.add(event)
-	for _, c := range w.calls {
-		a.keeper.touch(c.Order.UUID)
-	}
 }
 
 // amountOf converts an exact decimal to an amount. A sum may have more digits than
@@ -531,15 +496,8 @@ func (a *audit) all() []*Imbalance {
 }
 
 // about returns the findings about an order.
-func (a *audit) about(id uuid.UUID) (about []*Imbalance) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, found := range a.found {
-		if slices.Contains(found.Orders, id) {
-			about = append(about, found)
-		}
-	}
-	return about
+func (a *audit) about(id uuid.UUID) []*Imbalance {
+	return slices.DeleteFunc(a.all(), func(found *Imbalance) bool { return !slices.Contains(found.Orders, id) })
 }
 
 // knows reports whether the books know what the game moved for an order, and if not,
@@ -548,13 +506,11 @@ func (a *account) knows(mode Books) verdict.Why {
 	switch {
 	case mode == BooksOff:
 		return verdict.Off
-	case a != nil && a.order.Mixed:
-		return verdict.Overlap
 	case a == nil || a.order.Unread:
 		return verdict.Unread
 	case a.twins:
 		return verdict.Twins
-	case a.order.Lost || a.order.Guess || len(a.order.Totals) != 1:
+	case a.order.Mixed || a.order.Guess || len(a.order.Totals) != 1:
 		return verdict.Overlap
 	default:
 		return verdict.Known
@@ -575,22 +531,17 @@ func (a *audit) moved(o *Order) map[string]string {
 	return moved
 }
 
-// playerOf returns the player_id of a session, or "" if it is unknown.
-func (a *audit) playerOf(session string) string {
+// who returns the player_id of a session and the name of its player, or "" if they are
+// unknown.
+func (a *audit) who(session string) (id, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, id, _ := strings.Cut(a.keys[session], "\x00")
-	return id
-}
-
-// nameOf returns the name of the player of a session, or "" if it is unknown.
-func (a *audit) nameOf(session string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if p := a.players[a.keys[session]]; p != nil {
-		return p.playerName
+	key := a.keys[session]
+	if p := a.players[key]; p != nil {
+		name = p.playerName
 	}
-	return ""
+	_, id, _ = strings.Cut(key, "\x00")
+	return id, name
 }
 
 // reset forgets the players, the orders and the findings.

@@ -92,12 +92,9 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 
 // report returns an order as the API shows it.
 func (s *remote) report(o *Order) control.Order {
-	name := s.orders.player(o)
-	if name == unnamed {
-		name = ""
-	}
+	player, name := s.audit.who(o.Session.ID)
 	token, tx, progress := o.token(), s.orders.onChain(o), s.orders.progress(o)
-	r := control.Order{UUID: o.UUID, Do: string(o.trade().direction), SessionID: o.Session.ID, PlayerID: s.audit.playerOf(o.Session.ID), Name: name,
+	r := control.Order{UUID: o.UUID, Do: string(o.trade().direction), SessionID: o.Session.ID, PlayerID: player, Name: name,
 		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount.String(), Wallet: o.Request.UserAddress,
 		Assets: []control.AssetAmount{}, Faults: append([]string{}, o.script.names...), Placed: o.placed,
 		Verdict: s.orders.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,

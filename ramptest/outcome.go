@@ -111,11 +111,8 @@ func disputeOf(o *books.Order) *verdict.Dispute {
 
 // player returns the name of an order's player, as the game last reported it.
 func (s *orders) player(o *Order) string {
-	r, _ := s.game.readings.of(o.Session)
-	if r.player == nil {
-		return cmp.Or(s.game.audit.nameOf(o.Session.ID), unnamed)
-	}
-	return r.name()
+	_, name := s.game.audit.who(o.Session.ID)
+	return cmp.Or(name, unnamed)
 }
 
 // received returns what the wallet receives if the transaction of an order succeeds. It

@@ -1,7 +1,6 @@
 package ramptest
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -21,14 +20,6 @@ type reading struct {
 
 // unnamed is a player whose name is unknown.
 const unnamed = "the player"
-
-// name returns the name of the player.
-func (r reading) name() string {
-	if r.player == nil {
-		return unnamed
-	}
-	return cmp.Or(r.player.Name, r.player.PlayerID, unnamed)
-}
 
 // expired reports whether the session may have ended.
 func (r reading) expired() bool {

@@ -51,7 +51,7 @@ func OpenState(path string) (*StateFile, error) {
 }
 
 // stateVersion is the version of the lines. A file of another version is not read.
-const stateVersion = "4"
+const stateVersion = "5"
 
 // Note returns a text that [StateFile.SetNote] has kept in the file, such as a key that
 // a program generated. It is empty if there is none.
@@ -168,7 +168,6 @@ type savedForeign struct {
 type savedPlayer struct {
 	Name          string `json:",omitempty"`
 	Last, Outside books.Assets
-	Epoch         int
 }
 
 type savedBooks struct {
@@ -368,7 +367,7 @@ func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []sa
 		if p.books.Pending != nil { // what has moved since is not known
 			last = nil
 		}
-		players[p.name] = savedPlayer{p.playerName, last, p.books.Outside, p.books.Epoch}
+		players[p.name] = savedPlayer{p.playerName, last, p.books.Outside}
 	}
 	return entries
 }
@@ -550,7 +549,7 @@ func (s *Service) restoreBooks(f *StateFile) error {
 		each(f, "player/", func(key string, saved *savedPlayer) error {
 			name, err := url.QueryUnescape(key)
 			p := a.keep(name)
-			p.playerName, p.books.Last, p.books.Outside, p.books.Epoch = saved.Name, saved.Last, saved.Outside, saved.Epoch
+			p.playerName, p.books.Last, p.books.Outside = saved.Name, saved.Last, saved.Outside
 			return err
 		}),
 		each(f, "findings", func(_ string, found *[]*Imbalance) error {

@@ -25,7 +25,6 @@ type Order struct {
 	Less      bool     `json:",omitzero"` // the transaction burns less than the order is about, so it pays for nothing
 	Before    Assets   `json:",omitzero"` // what the player owned before the order; nil if unknown
 	Held      *big.Rat `json:"-"`         // the tokens in the player's wallet then; nil if unknown
-	Totals    []Assets `json:",omitzero"` // what the game may have moved so far; more than one if that is ambiguous
 	Took      Assets   `json:",omitzero"` // the most that the game is known to have taken for a mint, or granted for a burn
 	Vague     bool     `json:",omitzero"` // it may have been more
 	Asked     bool     `json:",omitzero"` // a validate call was made
@@ -36,18 +35,19 @@ type Order struct {
 	Disputed  bool     `json:",omitzero"` // the results stated two outcomes, or one that is not that of the chain: nothing is required
 	Failure   Results  `json:",omitzero"` // the results that stated a failure
 	Success   Results  `json:",omitzero"` // those that stated a success
-	Lost      bool     `json:",omitzero"` // the books lost track: nothing is required
 	Unread    bool     `json:",omitzero"` // the game did not say what the player owned before and after some call
 	Mixed     bool     `json:",omitzero"` // what moved could not be told apart from other movements
-	Guess     bool     `json:",omitzero"` // Totals rests on a guess, because nothing moved that would prove it
+	Outside   Assets   `json:",omitzero"` // the player's Outside when the last window was closed; nil if unknown
+	Position
+}
 
-	// Effects of closed windows that may still come, because the game may act after
-	// it has answered.
-	Late  []Step `json:",omitzero"`
-	Peers Peers  `json:",omitzero"` // other orders of the player that may be late at the same time
-
-	Outside Assets `json:",omitzero"` // the player's Outside when the last window was closed
-	Epoch   int    `json:",omitzero"`
+// Position is what an order may have moved, and what may still come, because the game may
+// act after it has answered.
+type Position struct {
+	Totals []Assets `json:",omitzero"` // what the game may have moved so far; more than one if that is ambiguous
+	Guess  bool     `json:",omitzero"` // Totals rests on a guess, because nothing moved that would prove it
+	Late   []Step   `json:",omitzero"` // effects of closed windows that may still come
+	Came   bool     `json:",omitzero"` // they may have come, which was not seen
 }
 
 // Results are the results that stated one outcome.
@@ -56,16 +56,6 @@ type Results struct {
 	Confirmed bool `json:",omitzero"` // the game answered HTTP 200 to one
 	Status    int  `json:",omitzero"` // the last answer; 0 if there was none
 }
-
-// Peers are the other orders that may have caused a movement between windows.
-type Peers int
-
-// The kinds of peers.
-const (
-	NoPeers      Peers = iota
-	SamePeers          // a movement may be theirs
-	OpposedPeers       // a movement may be theirs, and theirs may cancel that of the order
-)
 
 // Step is one possibility for what an order does in a window.
 type Step struct {
@@ -76,7 +66,7 @@ type Step struct {
 
 // NewOrder returns an order for which nothing has moved.
 func NewOrder(id uuid.UUID, mint bool, sum Assets) *Order {
-	return &Order{UUID: id, Mint: mint, Sum: sum, Totals: []Assets{{}}}
+	return &Order{UUID: id, Mint: mint, Sum: sum, Position: Position{Totals: []Assets{{}}}}
 }
 
 // Deliver records the outcome that a delivery states and the outcome on the chain. It
@@ -112,9 +102,6 @@ func (o *Order) of(succeeded bool) *Results {
 	return &o.Failure
 }
 
-// isFree reports whether nothing is required of the game for the order.
-func (o *Order) isFree() bool { return o.Disputed || o.Lost }
-
 // Due returns what must have moved in total after the result.
 func (o *Order) Due() Assets {
 	if o.Succeeded && !o.Less {
@@ -141,16 +128,16 @@ type Call struct {
 	Answer Answer
 
 	Opposite bool // it states another outcome than the chain, or than an earlier result
+
+	was Position // that of the order before, if the window could not be read
 }
 
 // Player is what the books know about a player.
 type Player struct {
 	Last    Assets // the last reading; nil if there is none
-	Outside Assets // what has moved between windows, in total
-	Epoch   int    // counts the times that Outside was lost
+	Outside Assets // what has moved for no order, in total
 	Late    []*Order
-	Pending []Call              // since Last, in windows that could not be read
-	prior   map[*Order][]Assets // the Totals of their orders before them
+	Pending []Call // since Last, in windows that could not be read
 }
 
 // maxLate is how many of a player's other orders may explain a movement in a window.
@@ -160,55 +147,60 @@ const maxLate = 16
 // maxPending is how many calls are judged again.
 const maxPending = 64
 
-// Look enters a reading while no call is in progress; nil if it failed. It judges the calls
-// again whose windows could not be read: a match proves, and a mismatch proves nothing. It
-// reports the orders about which something has become known.
+// Look enters a reading while no call is in progress; nil if it failed. What has moved since
+// the last one may be late effects, and those of calls whose windows could not be read: a
+// match proves, and a mismatch proves nothing. It reports the orders about which something
+// has become known.
 func (p *Player) Look(owns Assets) (changed []*Order) {
-	if owns == nil {
+	switch {
+	case owns == nil:
 		return nil
-	}
-	switch moved := owns.Minus(p.Last); {
 	case p.Last == nil:
-		p.Outside, p.Epoch = Assets{}, p.Epoch+1
-	case p.Pending != nil:
-		changed = p.again(moved)
-	default:
-		ways, _ := explain(p.late(nil), moved) // those whose effects have come since, if no others have
-		guess := cancels(ways)
-		for _, w := range ways {
-			if len(w.taken) == 1 && len(w.taken[0].Move) > 0 {
-				w.order.enter(w.taken, guess)
-				w.order.Late, changed, moved = w.order.missing(), append(changed, w.order), moved.Minus(w.taken[0].Move)
-			}
-		}
-		p.Outside = p.Outside.Plus(moved)
+		p.missed()
+		p.Last, p.Pending, p.Outside = owns, nil, p.Outside.Plus(nil)
+		return p.Late
 	}
-	p.Last, p.Pending, p.prior = owns, nil, nil
+	for _, c := range slices.Backward(p.Pending) {
+		c.Order.Position = c.was
+	}
+	pending := p.ways(p.Pending)
+	ways := slices.Concat(pending, p.late(pending))
+	moved, theirs := owns.Minus(p.Last), Assets{}
+	p.Last = owns
+	for _, w := range ways {
+		maps.Copy(theirs, w.order.Sum)
+	}
+	if pending == nil { // what moves of other assets is nobody's
+		p.Outside = p.Outside.Plus(moved.Minus(moved.only(theirs)))
+		moved = moved.only(theirs)
+	}
+	explained, ok := explain(ways, moved)
+	if !ok {
+		explained, p.Outside = believe(ways), p.Outside.Plus(moved)
+	}
+	p.Pending = nil
+	guess := cancels(explained)
+	for _, w := range explained {
+		o := w.order
+		changed = append(changed, o)
+		if w.calls == nil {
+			o.came(w.taken, guess)
+			continue
+		}
+		if !ok || o.Disputed {
+			o.Mixed, w.taken = true, w.steps
+		}
+		p.enter(w, guess)
+		o.Unread = len(o.Totals) > 1
+	}
 	return changed
 }
 
-// again judges the pending calls, between which and now this has moved.
-func (p *Player) again(moved Assets) (changed []*Order) {
-	for o, totals := range p.prior {
-		o.Totals = totals
+// missed takes it for possible that what is late has come.
+func (p *Player) missed() {
+	for _, o := range p.Late {
+		o.Came = true
 	}
-	ways := p.ways(p.Pending)
-	p.Outside, p.Epoch = Assets{}, p.Epoch+1
-	explained, ok := explain(ways, moved)
-	guess := cancels(explained)
-	for i, w := range ways {
-		o := w.order
-		changed = append(changed, o)
-		if !ok || slices.ContainsFunc(w.calls, func(c Call) bool { return c.Opposite }) {
-			o.settle(w.steps)
-			o.Mixed = true
-			continue
-		}
-		o.enter(explained[i].taken, guess)
-		o.Unread = len(o.Totals) > 1
-		p.await(o, w.steps, explained[i].taken)
-	}
-	return changed
 }
 
 // ways returns what the orders of calls may do.
@@ -231,33 +223,26 @@ func (p *Player) ways(calls []Call) (ways []way) {
 func (p *Player) Drop(o *Order) {
 	p.Late = slices.DeleteFunc(p.Late, func(late *Order) bool { return late == o })
 	p.Pending = slices.DeleteFunc(p.Pending, func(c Call) bool { return c.Order == o })
-	delete(p.prior, o)
-	o.Epoch = -1
+	o.Came, o.Outside = true, nil
 }
 
 // starts returns the totals with which an order may begin a window. A late effect may
 // have come since the last window, or may come during this one and is then a movement
 // of this one.
-func (p *Player) starts(o *Order) []Step {
-	starts := make([]Step, 0, 2)
+func (p *Player) starts(o *Order) (starts []Step) {
 	for _, total := range o.Totals {
 		starts = append(starts, Step{Move: Assets{}, Total: total, Doubt: o.Guess || len(o.Totals) > 1})
 	}
-	gap, known := p.Outside.Minus(o.Outside), o.Epoch == p.Epoch
 	for _, total := range o.Totals {
 		// A game that watches the chain, or an operator, may end an order before its
 		// result comes. A player may also have earned just as much.
-		if rest := o.Due().Minus(total); o.Delivered && known && len(rest) > 0 && gap.Covers(rest) {
+		if rest := o.Due().Minus(total); o.Delivered && o.Outside != nil && len(rest) > 0 && p.Outside.Minus(o.Outside).Covers(rest) {
 			starts = append(starts, Step{Move: Assets{}, Total: o.Due()})
 		}
 	}
 	for _, late := range o.Late {
-		g := gap.only(late.Move)
-		if known && o.Peers == NoPeers && g.Equal(late.Move) { // it has come, and cannot come again
-			return []Step{{Move: Assets{}, Total: late.Total}}
-		}
 		starts = append(starts, late)
-		if !known || len(g) > 0 || o.Peers == OpposedPeers { // whether it has come is unknown
+		if o.Came {
 			starts = append(starts, Step{Move: Assets{}, Total: late.Total, Doubt: true})
 		}
 	}
@@ -311,118 +296,79 @@ func distinct(all []Assets) []Assets {
 	return out
 }
 
-// End enters the verdict of a window and closes it.
-func (p *Player) End(v Verdict) {
+// End enters the verdict of a window and closes it. It reports the orders about which
+// something has become known.
+func (p *Player) End(v Verdict) (changed []*Order) {
 	if v.Known {
 		p.Last = v.after
 	}
 	if v.Problem != "" { // late effects of other orders may be in what moved
-		for _, o := range p.Late {
-			o.Epoch = -1
-		}
+		p.missed()
 	}
 	for _, w := range v.ways {
-		p.enter(v, w)
+		o := w.order
+		changed = append(changed, o)
+		for i, c := range w.calls {
+			if w.calls[i].was = o.Position; !c.Result && !c.Forged {
+				o.Asked, o.Approved = true, o.Approved || c.Answer != No
+			}
+		}
+		switch {
+		case w.calls == nil:
+			o.came(w.taken, v.guess)
+			continue
+		case !v.Known:
+			o.Unread, w.taken = true, w.steps
+			p.Pending = append(p.Pending, w.calls...)
+		case w.taken != nil:
+		case len(v.ways) > 1: // what each of them moved is unknown
+			o.Mixed, w.taken = true, w.steps
+		default: // what moved is known, and a problem must be reported only once
+			for _, s := range w.steps {
+				w.taken = append(w.taken, Step{Move: v.Moved, Total: s.Total.Minus(s.Move).Plus(v.Moved)})
+			}
+		}
+		p.enter(w, v.guess)
+	}
+	if len(p.Pending) > maxPending {
+		p.Last, p.Pending = nil, nil
 	}
 	if !v.Known {
-		for _, w := range v.ways {
-			p.Pending = append(p.Pending, w.calls...)
-		}
-		if len(p.Pending) > maxPending {
-			p.Last, p.Pending, p.prior = nil, nil, nil
-		}
-		p.Look(v.after)
+		changed = append(changed, p.Look(v.after)...)
 	}
-	p.Late = slices.DeleteFunc(p.Late, func(o *Order) bool { return len(o.Late) == 0 })
-	if excess := len(p.Late) - maxLate; excess > 0 {
-		p.Late = slices.Delete(p.Late, 0, excess)
+	p.Late = slices.DeleteFunc(p.Late, func(o *Order) bool { return len(o.Late) == 0 || o.Disputed })
+	for ; len(p.Late) > maxLate; p.Late = p.Late[1:] {
+		p.Late[0].Came = true
 	}
-}
-
-func (p *Player) enter(v Verdict, w way) {
-	o := w.order
-	if w.calls != nil {
-		o.Outside, o.Epoch = p.Outside, p.Epoch
-	}
-	for _, c := range w.calls {
-		if !c.Result && !c.Forged {
-			o.Asked, o.Approved = true, o.Approved || c.Answer != No
-		}
-	}
-	taken := w.taken
-	switch {
-	case !v.Known:
-		if o.Unread = true; p.prior == nil {
-			p.prior = make(map[*Order][]Assets)
-		}
-		if p.prior[o] == nil {
-			p.prior[o] = o.Totals
-		}
-		o.settle(w.steps)
-		p.await(o, w.steps, w.steps)
-		return
-	case v.free && len(v.ways) > 1:
-		o.Mixed = true
-		taken = w.steps
-	case v.free: // nothing is required, but what moved is known
-		taken = nil
-		for _, s := range w.steps {
-			taken = append(taken, Step{Move: v.Moved, Total: s.Total.Minus(s.Move).Plus(v.Moved)})
-		}
-	case taken == nil && len(v.ways) > 1: // a problem, but of which order is unknown
-		o.Lost, o.Late = true, nil
-		return
-	case taken == nil: // a problem, which must be reported only once
-		start := w.steps[0].Total.Minus(w.steps[0].Move)
-		taken = []Step{{Move: v.Moved, Total: start.Plus(v.Moved)}}
-	}
-	o.enter(taken, v.guess)
-	if v.free {
-		o.Late = nil
-		return
-	}
-	if w.calls == nil {
-		if !slices.ContainsFunc(taken, isStill) {
-			o.Late = o.missing()
-		}
-		return
-	}
-	p.await(o, w.steps, taken)
+	return changed
 }
 
 func isStill(s Step) bool { return len(s.Move) == 0 }
 
-// await remembers which of the steps of a closed window may still come: those that move
-// something, if it is possible that nothing has moved.
-func (p *Player) await(o *Order, steps, taken []Step) {
-	o.Late, o.Outside, o.Epoch = nil, p.Outside, p.Epoch
-	if slices.ContainsFunc(taken, isStill) {
-		o.Late = slices.DeleteFunc(slices.Clone(steps), isStill)
+// enter enters what an order may have done in its window, and which of its steps may still
+// come: those that move something, if it is possible that nothing has moved.
+func (p *Player) enter(w way, guess bool) {
+	o := w.order
+	o.settle(w.taken, guess)
+	o.Late, o.Came, o.Outside = nil, false, p.Outside
+	if slices.ContainsFunc(w.taken, isStill) {
+		o.Late = slices.DeleteFunc(slices.Clone(w.steps), isStill)
 	}
-	if len(o.Late) == 0 {
-		return
-	}
-	o.Peers = NoPeers
-	for _, other := range p.Late {
-		if other == o || len(other.Late) == 0 {
-			continue
-		}
-		peers := SamePeers
-		if opposed(o.Late, other.Late) {
-			peers = OpposedPeers
-		}
-		o.Peers, other.Peers = max(o.Peers, peers), max(other.Peers, peers)
-	}
-	if !slices.Contains(p.Late, o) {
+	if len(o.Late) > 0 && !slices.Contains(p.Late, o) {
 		p.Late = append(p.Late, o)
 	}
 }
 
-// enter is settle, and remembers what is a guess: nothing moved proves nothing, and neither
-// do movements that may have canceled each other. A movement proves.
-func (o *Order) enter(steps []Step, guess bool) {
-	o.settle(steps)
-	o.Guess = guess || slices.ContainsFunc(steps, func(s Step) bool { return s.Doubt && len(s.Move) == 0 })
+// came enters which effects of earlier windows explain a movement.
+func (o *Order) came(taken []Step, guess bool) {
+	switch still := slices.ContainsFunc(taken, isStill); {
+	case !still:
+		o.settle(taken, guess)
+		o.Late, o.Came = o.missing(), false
+	case !slices.ContainsFunc(taken, func(s Step) bool { return !isStill(s) }):
+	default:
+		o.Came = true
+	}
 }
 
 // missing returns the step that is due after a result and has not come; nil if none is.
@@ -434,12 +380,14 @@ func (o *Order) missing() []Step {
 	return []Step{{Move: rest, Total: o.Due()}}
 }
 
-// settle enters what an order may have done in a window.
-func (o *Order) settle(steps []Step) {
+// settle enters what an order may have done in a window. Nothing moved proves nothing, and
+// neither do movements that may have canceled each other. A movement proves.
+func (o *Order) settle(steps []Step, guess bool) {
 	var before []Assets
-	o.Totals = nil
+	o.Totals, o.Guess = nil, guess
 	for _, s := range steps {
 		before, o.Totals = append(before, s.Total.Minus(s.Move)), append(o.Totals, s.Total)
+		o.Guess = o.Guess || s.Doubt && isStill(s)
 	}
 	o.Totals = distinct(o.Totals)
 	for _, all := range [][]Assets{distinct(before), o.Totals} {

@@ -21,7 +21,6 @@ type Verdict struct {
 	Overdraw bool         // the game approved more than the player owned; another reading cannot change that
 
 	after Assets
-	free  bool // nothing is required
 	guess bool // movements of several orders may have canceled each other
 	ways  []way
 }
@@ -46,35 +45,36 @@ type way struct {
 // effect may still come.
 func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 	v := Verdict{Known: before != nil && after != nil, after: after, ways: p.ways(calls)}
+	free := false // nothing is required
 	for _, w := range v.ways {
 		v.Orders = append(v.Orders, w.order.UUID)
-		v.free = v.free || w.order.isFree()
+		free = free || w.order.Disputed
 	}
 	if !v.Known {
 		v.Said = "not judged, because what the player owns is unknown"
-		if before != nil && !v.free {
+		if before != nil && !free {
 			v.overdraw(before)
 		}
 		return v
 	}
 	v.Moved = after.Minus(before)
 	v.Said = v.describe()
-	ways, ok := explain(v.ways, v.Moved)
-	if ok || last || v.free {
+	ways, own := explain(v.ways, v.Moved)
+	ok := own
+	if own || last || free {
 		// It may be unknown whose effect this was: that of another order may be late.
-		own := ok
 		ways, ok = explain(slices.Concat(v.ways, p.late(v.ways)), v.Moved)
 		v.guess = !own && cancels(ways)
 	}
-	switch {
-	case v.free && ok:
-		v.ways, v.free = ways, false
-	case v.free:
-	case !ok:
-		v.problem(before, after)
-	default:
+	if ok {
 		v.ways = ways
+	}
+	switch {
+	case free:
+	case ok:
 		v.overdraw(before)
+	default:
+		v.problem(before, after)
 	}
 	return v
 }
@@ -82,15 +82,9 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 // late returns what the orders of earlier windows may do, but for those of these ways.
 func (p *Player) late(except []way) (ways []way) {
 	for _, o := range p.Late {
-		if o.isFree() || slices.ContainsFunc(except, func(w way) bool { return w.order == o }) {
-			continue
+		if !slices.ContainsFunc(except, func(w way) bool { return w.order == o }) {
+			ways = append(ways, way{order: o, steps: p.steps(o, nil)})
 		}
-		w := way{order: o}
-		for _, total := range o.Totals {
-			w.steps = append(w.steps, Step{Move: Assets{}, Total: total, Doubt: o.Guess})
-		}
-		w.steps = append(w.steps, o.Late...)
-		ways = append(ways, w)
 	}
 	return ways
 }
