@@ -224,22 +224,16 @@ type account struct {
 func (a *audit) account(o *Order) *account {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var found *account
 	approved := 0
-	mint, sum := sumOf(o)
 	for _, entry := range a.orders[o.UUID] {
 		if entry.order.Approved || len(entry.order.Took) > 0 {
 			approved++
 		}
-		if entry.order.Mint == mint && entry.order.Sum.Equal(sum) {
-			found = &account{order: *entry.order}
-			found.last = entry.player.books.Last
-		}
 	}
-	if found != nil {
-		found.twins = approved > 1
+	if entry := a.entry(o); entry != nil {
+		return &account{*entry.order, entry.player.books.Last, approved > 1}
 	}
-	return found
+	return nil
 }
 
 // turn returns the number of changes, and the key of a session's player, or "".
@@ -281,23 +275,33 @@ func sumOf(o *Order) (mint bool, sum books.Assets) {
 	return t.mint, sum
 }
 
-// order returns the books' entry of an order, which it creates if needed. The
-// caller must hold the lock.
-func (a *audit) order(p *auditedPlayer, o *Order) *books.Order {
+// entry returns the books' entry of an order, or nil if there is none. The caller must hold
+// the lock.
+func (a *audit) entry(o *Order) *auditedOrder {
 	mint, sum := sumOf(o)
 	for i, known := range a.orders[o.UUID] {
 		if known.order.Mint == mint && known.order.Sum.Equal(sum) {
-			if known.player != p { // who the player is was unknown when it was first read
-				known.player.books.Drop(known.order)
-				a.orders[o.UUID][i].player = p
-			}
-			return known.order
+			return &a.orders[o.UUID][i]
 		}
 	}
-	entry := books.NewOrder(o.UUID, mint, sum)
-	entry.Less = o.burnsLess()
-	a.orders[o.UUID] = append(a.orders[o.UUID], auditedOrder{p, entry})
-	return entry
+	return nil
+}
+
+// order returns the books' entry of an order, which it creates if needed. The
+// caller must hold the lock.
+func (a *audit) order(p *auditedPlayer, o *Order) *books.Order {
+	known := a.entry(o)
+	if known == nil {
+		mint, sum := sumOf(o)
+		known = &auditedOrder{p, books.NewOrder(o.UUID, mint, sum)}
+		known.order.Less = o.burnsLess()
+		a.orders[o.UUID] = append(a.orders[o.UUID], *known)
+	}
+	if known.player != p { // who the player is was unknown when it was first read
+		known.player.books.Drop(known.order)
+		known.player = p
+	}
+	return known.order
 }
 
 // read asks what the player of a window owns, with the session of its order, and if the

@@ -49,17 +49,14 @@ func (s *orders) known(o *Order) known {
 		r, _ := s.game.readings.of(o.Session)
 		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || r.isRejected()
 	}
-	if acc == nil {
-		_, k.Books.Sum = sumOf(o)
+	if _, k.Books.Sum = sumOf(o); acc == nil {
 		return k
 	}
-	k.Books.Sum = acc.order.Sum
 	k.before, k.now = acc.order.Before, acc.last
 	k.Books.Took, k.Books.Vague, k.Books.Dispute = acc.order.Took, acc.order.Vague, disputeOf(&acc.order)
-	if k.Books.Why != verdict.Known {
-		return k
+	if k.Books.Why == verdict.Known {
+		k.Books.Moved = acc.order.Totals[0]
 	}
-	k.Books.Moved = acc.order.Totals[0]
 	return k
 }
 
@@ -102,7 +99,7 @@ func disputeOf(o *books.Order) *verdict.Dispute {
 	if !o.Succeeded {
 		stands, other = other, stands
 	}
-	d := &verdict.Dispute{First: end[o.First], Other: verdict.Statement(other)}
+	d := &verdict.Dispute{First: end[o.First], Other: other}
 	if stands.Confirmed {
 		d.Stands = end[o.Succeeded]
 	}

@@ -51,18 +51,26 @@ func (a Assets) Equal(b Assets) bool {
 // String lists the amounts: "-100 item_gold, +1 item_gem". It is "nothing" if there are
 // none.
 func (a Assets) String() string {
-	var parts []string
-	for _, id := range a.ids() {
-		sign := ""
-		if a[id].Sign() > 0 {
-			sign = "+"
-		}
-		parts = append(parts, sign+Grouped(a[id])+" "+redact.Isolate(id))
-	}
-	if parts == nil {
+	if len(a) == 0 {
 		return "nothing"
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(a.list(Signed), ", ")
+}
+
+// list lists the amounts as format formats them.
+func (a Assets) list(format func(*big.Rat) string) (parts []string) {
+	for _, id := range a.ids() {
+		parts = append(parts, format(a[id])+" "+redact.Isolate(id))
+	}
+	return parts
+}
+
+// Signed is Grouped, with a sign for an amount above 0, too.
+func Signed(n *big.Rat) string {
+	if n.Sign() > 0 {
+		return "+" + Grouped(n)
+	}
+	return Grouped(n)
 }
 
 // Decimal formats an amount without an exponent and without trailing zeros.

@@ -176,17 +176,19 @@ func (p *Player) Look(owns Assets) (changed []*Order) {
 	}
 	explained, ok := explain(ways, moved)
 	if !ok {
-		explained, p.Outside = believe(ways), p.Outside.Plus(moved)
+		p.Outside = p.Outside.Plus(moved)
 	}
 	p.Pending = nil
 	guess := cancels(explained)
 	for _, w := range explained {
 		o := w.order
-		changed = append(changed, o)
 		if w.calls == nil {
-			o.came(w.taken, guess)
+			if o.came(w.taken, guess) {
+				changed = append(changed, o)
+			}
 			continue
 		}
+		changed = append(changed, o)
 		if !ok || o.Disputed {
 			o.Mixed, w.taken = true, w.steps
 		}
@@ -268,13 +270,12 @@ func (p *Player) steps(o *Order, calls []Call) []Step {
 		ends := []Assets{start.Total}
 		switch {
 		case result:
-			ends = []Assets{o.Due()}
-		case open && validate && o.Mint:
-			ends = []Assets{start.Total, o.Sum, o.Due()}
-		case open:
-			ends = []Assets{start.Total, o.Due()}
-		case validate && o.Mint && !o.Delivered && len(start.Total) == 0:
-			ends = []Assets{start.Total, o.Sum}
+			ends[0] = o.Due()
+		case validate && o.Mint && (open || !o.Delivered && len(start.Total) == 0):
+			ends = append(ends, o.Sum)
+		}
+		if open {
+			ends = append(ends, o.Due())
 		}
 		for _, end := range ends {
 			step := Step{Move: start.Move.Plus(end.Minus(start.Total)), Total: end, Doubt: start.Doubt}
@@ -359,16 +360,19 @@ func (p *Player) enter(w way, guess bool) {
 	}
 }
 
-// came enters which effects of earlier windows explain a movement.
-func (o *Order) came(taken []Step, guess bool) {
-	switch still := slices.ContainsFunc(taken, isStill); {
-	case !still:
+// came enters which effects of earlier windows explain a movement, and reports whether they
+// may be any.
+func (o *Order) came(taken []Step, guess bool) bool {
+	switch {
+	case !slices.ContainsFunc(taken, isStill):
 		o.settle(taken, guess)
 		o.Late, o.Came = o.missing(), false
-	case !slices.ContainsFunc(taken, func(s Step) bool { return !isStill(s) }):
-	default:
+	case slices.ContainsFunc(taken, func(s Step) bool { return !isStill(s) }):
 		o.Came = true
+	default:
+		return false
 	}
+	return true
 }
 
 // missing returns the step that is due after a result and has not come; nil if none is.

@@ -58,7 +58,10 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
 		return v
 	}
 	v.Moved = after.Minus(before)
-	v.Said = v.describe()
+	v.Said = v.verb(v.Moved, true)
+	if len(v.Moved) == 0 {
+		v.Said = "nothing moved"
+	}
 	ways, own := explain(v.ways, v.Moved)
 	ok := own
 	if own || last || free {
@@ -93,9 +96,13 @@ func (p *Player) late(except []way) (ways []way) {
 const maxSums = 500
 
 // explain finds the steps whose moves add up to what moved. It keeps each step that is
-// part of any solution.
+// part of any solution, and every step if there is none.
 func explain(ways []way, moved Assets) (explained []way, ok bool) {
 	type sums map[string]Assets
+	explained = slices.Clone(ways)
+	for i, w := range ways {
+		explained[i].taken = w.steps
+	}
 	reach := []sums{{"": {}}} // the sums that the ways before an index can have
 	for i, w := range ways {
 		next := sums{}
@@ -106,13 +113,12 @@ func explain(ways []way, moved Assets) (explained []way, ok bool) {
 			}
 		}
 		if reach = append(reach, next); len(next) > maxSums {
-			return believe(ways), true
+			return explained, true
 		}
 	}
 	if _, ok := reach[len(ways)][moved.key()]; !ok {
-		return nil, false
+		return explained, false
 	}
-	explained = slices.Clone(ways)
 	ends := sums{"": moved} // those of them from which the ways from an index on lead to moved
 	for i, w := range slices.Backward(ways) {
 		starts := sums{}
@@ -151,15 +157,6 @@ func opposed(a, b []Step) bool {
 	return slices.ContainsFunc(a, func(a Step) bool {
 		return len(a.Move) > 0 && slices.ContainsFunc(b, func(b Step) bool { return len(a.Move.Plus(b.Move)) == 0 })
 	})
-}
-
-// believe accepts every step.
-func believe(ways []way) []way {
-	all := slices.Clone(ways)
-	for i := range all {
-		all[i].taken = all[i].steps
-	}
-	return all
 }
 
 // overdraw finds mints that were approved for more than the player owned.
@@ -325,26 +322,15 @@ func names(orders []*Order) string {
 	return strings.Join(list, " and ")
 }
 
-// describe describes what moved.
-func (v *Verdict) describe() string {
-	if len(v.Moved) == 0 {
-		return "nothing moved"
-	}
-	return v.verb(v.Moved, true)
-}
-
 // verb describes a movement as something that the game does or did.
 func (v *Verdict) verb(move Assets, past bool) string {
 	mint := v.ways[0].order.Mint
 	mixed := slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Mint != mint })
 	sign, one := move.sign()
+	plain := sign == 0 || !one || mixed
 	now, was := "move", "moved"
 	switch {
-	case len(move) == 0 || !one || mixed:
-		if past {
-			now = was
-		}
-		return now + " " + move.String()
+	case plain:
 	case sign < 0:
 		now, was = "take", "took"
 	case mint:
@@ -355,9 +341,8 @@ func (v *Verdict) verb(move Assets, past bool) string {
 	if past {
 		now = was
 	}
-	var amounts []string
-	for _, id := range move.ids() {
-		amounts = append(amounts, Grouped(abs(move[id]))+" "+redact.Isolate(id))
+	if plain {
+		return now + " " + move.String()
 	}
-	return now + " " + strings.Join(amounts, ", ")
+	return now + " " + strings.Join(move.list(func(n *big.Rat) string { return Grouped(abs(n)) }), ", ")
 }

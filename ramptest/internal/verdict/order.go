@@ -105,11 +105,7 @@ type Dispute struct {
 }
 
 // Statement is how the game answered the results that stated one outcome.
-type Statement struct {
-	Made      bool // there was such a result
-	Confirmed bool // the game answered HTTP 200 at least once
-	Status    int  // of the last answer; 0 if there was none
-}
+type Statement = books.Results
 
 // Of returns the verdict on an order.
 func Of(o Order) Verdict {
@@ -511,14 +507,14 @@ func Rows(o Order, before, now books.Assets) []Row {
 				r.Note = books.Grouped(m.wrong[id]) + " too many"
 			}
 		case m.toCome[id] != nil:
-			r.Tone, r.Note = Wait, signed(m.toCome[id])+" to come"
+			r.Tone, r.Note = Wait, books.Signed(m.toCome[id])+" to come"
 		default:
 			r.Tone = Good
 		}
 		if judged {
 			r.Expected = decimal(now.Minus(m.wrong).Plus(m.toCome), id)
 			if n := outside[id]; n != nil {
-				r.Aside = "outside of this order: " + signed(n)
+				r.Aside = "outside of this order: " + books.Signed(n)
 			}
 		}
 		rows = append(rows, r)
@@ -541,10 +537,10 @@ func Tokens(end End, before, now, moved *big.Rat) Row {
 	case moved.Sign() == 0:
 		r.Note = "nothing moved"
 	default:
-		r.Note = "moved " + signed(moved)
+		r.Note = "moved " + books.Signed(moved)
 	}
 	if outside := new(big.Rat).Sub(new(big.Rat).Sub(now, before), moved); outside.Sign() != 0 {
-		r.Aside = "outside of this order: " + signed(outside)
+		r.Aside = "outside of this order: " + books.Signed(outside)
 	}
 	return r
 }

@@ -111,14 +111,6 @@ func ids(a, b books.Assets) []string {
 	return slices.Compact(all)
 }
 
-// signed formats an amount with its sign.
-func signed(n *big.Rat) string {
-	if n.Sign() > 0 {
-		return "+" + books.Grouped(n)
-	}
-	return books.Grouped(n)
-}
-
 // decimal formats the amount of an asset; "" means that it is unknown.
 func decimal(a books.Assets, id string) string {
 	switch {
