@@ -344,7 +344,8 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			if failed {
 				faults = append(faults, ramptest.TransactionFails())
 			}
-			for _, f := range []func() ramptest.Fault{ramptest.ResultTwice, ramptest.ValidateTwice,
+			for _, f := range []func() ramptest.Fault{ramptest.ResultTwice, ramptest.ValidateTwice, ramptest.Reorganized,
+				func() ramptest.Fault { return ramptest.TamperedBody(ramptest.OnResult) },
 				func() ramptest.Fault { return ramptest.LostAnswer(ramptest.OnResult) }, func() ramptest.Fault { return ramptest.ResultAtOnce(2) }} {
 				if chance(0.15) {
 					faults = append(faults, f())
@@ -525,6 +526,7 @@ func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 		{workers: 2, wrong: 0.1, hold: true, vague: 0.02},
 		{workers: 4, outage: 0.4, logins: true, orders: 30, vague: 0.24, blamed: 0.0002}, // by what comes late for a player who was unknown
 		{workers: 1, outage: 0.2, income: true, vague: 0.2},
+		{workers: 1, hold: true, late: time.Second, income: true, vague: 0.1},
 		{workers: 1, wrong: 0.6, habit: forgets, equal: true, vague: 0.2, blamed: 0.04}, // two that forget may look like one
 	}
 	count := *games

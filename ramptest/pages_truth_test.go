@@ -1,7 +1,6 @@
 package ramptest_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"html"
@@ -467,34 +466,6 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 	assert.Contains(t, problem, "restart with its address in -game. The order was not placed.")
 	assert.NotContains(t, problem, "connection refused")
 	assert.Contains(t, c.pageOf(t, order), "The game did not answer. Next attempt at ")
-}
-
-// What is unknown is not claimed.
-func TestOverlappingOrdersAreUnknown(t *testing.T) {
-	var c *counter
-	c = newCounter(t, reporting, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
-		game.ServeHTTP(w, r)
-		if r.URL.Path == ramp.PathResult {
-			c.shop.mu.Lock()
-			c.shop.gold++ // whose is it?
-			c.shop.mu.Unlock()
-		}
-	}))
-	first, second := c.mint(t), c.mint(t)
-	done := make(chan error)
-	for _, o := range []*ramptest.Order{first, second} {
-		go func() { done <- c.service.Deliver(context.WithoutCancel(t.Context()), o, ramptest.Failed) }()
-	}
-	<-done
-	<-done
-	for _, o := range []*ramptest.Order{first, second} {
-		said := c.pageOf(t, o)
-		if strings.Contains(said, "What the game moved is unknown") {
-			assert.NotContains(t, said, "item_gold ✓")
-			continue
-		}
-		assert.Contains(t, said, "✗ ", "the calls did not overlap, so each is judged")
-	}
 }
 
 // Against a correct game, no fault may be called a failure of the game at any time.

@@ -1,7 +1,6 @@
 package ramptest_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,32 +173,16 @@ func TestATimelineIsReadable(t *testing.T) {
 	}, lines)
 }
 
-// failing is a test that fails without failing this one.
-type failing struct {
-	testing.TB
-	cleanup []func()
-	failed  bool
-	log     bytes.Buffer
-}
-
-func (f *failing) Helper()           {}
-func (f *failing) Cleanup(do func()) { f.cleanup = append(f.cleanup, do) }
-func (f *failing) Failed() bool      { return f.failed }
-func (f *failing) Log(args ...any)   { fmt.Fprintln(&f.log, args...) }
-func (f *failing) Error(args ...any) { f.failed = true; f.Log(args...) }
-func (f *failing) Fatal(args ...any) { f.failed = true; f.Log(args...) }
-func (f *failing) end()              { f.cleanup[0]() }
-
 func TestATestThatFailsShowsTheTimeline(t *testing.T) {
 	key, err := ramp.TextKey("key of the console")
 	require.NoError(t, err)
 	for _, failed := range []bool{true, false} {
-		f := &failing{TB: t, failed: failed}
+		f := &judged{TB: t, failed: failed}
 		service := ramptest.Start(f, ramptest.Config{Key: key, Validator: [20]byte{1}, Handler: http.NotFoundHandler()})
 		_, err := service.Assets(t.Context(), ramp.Session{ID: "s", Token: ramp.NewAccessToken("token")})
 		assert.Error(t, err)
-		f.end()
-		assert.Equal(t, failed, strings.Contains(f.log.String(), "404 page not found"))
+		_, said := f.end()
+		assert.Equal(t, failed, strings.Contains(said, "404 page not found"))
 	}
 }
 
@@ -218,13 +201,13 @@ func (g careless) Validate(ctx context.Context, s ramp.Session, r *ramp.Validate
 // An Apply on the database handle is suspected only if assets moved exactly twice.
 func TestAssetsThatMovedTwiceAreExplained(t *testing.T) {
 	for by, twice := range map[int64]bool{-100: true, -50: false, 200: false} { // a mint takes 100
-		f := &failing{TB: t}
+		f := &judged{TB: t}
 		c := newCounterOf(f, careless{newShop(), by}, func(c *ramptest.Config) { c.Settle = -1 })
 		_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10))
 		assert.ErrorContains(t, err, "the game must take 100 item_gold", by)
-		f.end()
-		assert.True(t, f.failed, by)
-		assert.Equal(t, twice, strings.Contains(f.log.String(), "Apply must use tx"), f.log.String())
+		failed, said := f.end()
+		assert.True(t, failed, by)
+		assert.Equal(t, twice, strings.Contains(said, "Apply must use tx"), said)
 	}
 }
 

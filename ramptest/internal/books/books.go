@@ -366,22 +366,13 @@ func (o *Order) came(taken []Step, guess bool) bool {
 	switch {
 	case !slices.ContainsFunc(taken, isStill):
 		o.settle(taken, guess)
-		o.Late, o.Came = o.missing(), false
+		o.Late, o.Came = nil, false
 	case slices.ContainsFunc(taken, func(s Step) bool { return !isStill(s) }):
 		o.Came = true
 	default:
 		return false
 	}
 	return true
-}
-
-// missing returns the step that is due after a result and has not come; nil if none is.
-func (o *Order) missing() []Step {
-	rest := o.Due().Minus(o.Totals[0])
-	if !o.Delivered || len(o.Totals) > 1 || len(rest) == 0 {
-		return nil
-	}
-	return []Step{{Move: rest, Total: o.Due()}}
 }
 
 // settle enters what an order may have done in a window. Nothing moved proves nothing, and

@@ -295,6 +295,18 @@ func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 	}
 }
 
+// An order that turns out to be another player's is judged there only.
+func TestAnOrderOfAnotherPlayerIsForgotten(t *testing.T) {
+	p, q, o := &Player{}, &Player{}, mint()
+	p.Look(gold(900))
+	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(900), nil, true))
+	p.Drop(o)
+	windows(q)(Call{Order: o, Answer: Yes}, 900, 800)
+	p.Look(gold(900))
+	assert.Equal(t, []Assets{gold(-100)}, o.Totals)
+	assert.Empty(t, p.Late)
+}
+
 // So may one of a call before the first reading, with a call about another order.
 func TestALateEffectOfACallBeforeTheFirstReadingIsNobodyElses(t *testing.T) {
 	p, o := &Player{}, mint()
@@ -342,6 +354,19 @@ func TestACallBeforeTheFirstReadingStaysUnknown(t *testing.T) {
 	assert.Equal(t, []Assets{gold(0), gold(-100)}, o.Totals)
 	o.Deliver(true, true)
 	assert.Empty(t, p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, gold(1000), gold(1000), true).Problem)
+}
+
+// What moves of another asset is no reason to doubt whether a late effect has come.
+func TestALateEffectIsKnownBesideOtherAssets(t *testing.T) {
+	p, o := &Player{}, mint()
+	gems := func(n, m int64) Assets { return gold(n).Plus(Assets{"gem": big.NewRat(m, 1)}) }
+	p.Look(gems(900, 1))
+	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gems(900, 1), gems(900, 1), true))
+	p.Look(gems(900, 3))
+	assert.False(t, o.Came)
+	p.Look(gems(800, 7))
+	assert.Equal(t, []Assets{gold(-100)}, o.Totals)
+	assert.Equal(t, Assets{"gem": big.NewRat(6, 1)}, p.Outside)
 }
 
 // Two late effects may hide each other: nothing has moved, though both have come.
