@@ -346,8 +346,9 @@ func (p *Player) End(v Verdict) (changed []*Order) {
 
 func isStill(s Step) bool { return len(s.Move) == 0 }
 
-// enter enters what an order may have done in its window, and which of its steps may still
-// come: those that move something, if it is possible that nothing has moved.
+// enter enters what an order may have done in its window, and what its calls may still do: what
+// they could have, if it is possible that nothing has moved, and what they can from where the
+// order stands.
 func (p *Player) enter(w way, guess bool) {
 	o := w.order
 	o.settle(w.taken, guess)
@@ -355,6 +356,7 @@ func (p *Player) enter(w way, guess bool) {
 	if slices.ContainsFunc(w.taken, isStill) {
 		o.Late = slices.DeleteFunc(slices.Clone(w.steps), isStill)
 	}
+	o.Late = slices.DeleteFunc(p.steps(o, w.calls), isStill)
 	if len(o.Late) > 0 && !slices.Contains(p.Late, o) {
 		p.Late = append(p.Late, o)
 	}

@@ -307,13 +307,17 @@ func TestAnOrderOfAnotherPlayerIsForgotten(t *testing.T) {
 	assert.Empty(t, p.Late)
 }
 
-// So may one of a call before the first reading, with a call about another order.
-func TestALateEffectOfACallBeforeTheFirstReadingIsNobodyElses(t *testing.T) {
-	p, o := &Player{}, mint()
-	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, nil, nil, true))
-	o.Deliver(false, false)
-	p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Open}}, nil, nil, true))
-	assert.Empty(t, windows(p)(Call{Order: burn(), Answer: Yes}, 900, 1000).Problem) // given back
+// So may the effect of a result come after its order was judged again, or before the first
+// reading, with a call about another order.
+func TestALateEffectOfAnUnreadResultIsNobodyElses(t *testing.T) {
+	for _, first := range []Assets{nil, gold(900), gold(910)} { // unknown; taken since; taken beside other income
+		p, o := &Player{}, mint()
+		p.Look(first)
+		p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, first, nil, true))
+		o.Deliver(false, false)
+		p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Open}}, nil, nil, true))
+		assert.Empty(t, windows(p)(Call{Order: burn(), Answer: Yes}, 800, 900).Problem) // given back
+	}
 }
 
 // A late effect may also hide in what another order moved wrongly.
