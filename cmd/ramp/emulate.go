@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"flag"
 	"fmt"
@@ -177,7 +176,8 @@ func encodingFlag(set *flag.FlagSet) *string {
 // keys reads the keys, or generates them. Generated ones are kept in the state file.
 func (d *desk) keys() (err error) {
 	if d.key = cmp.Or(d.key, os.Getenv("RAMP_HMAC_KEY")); d.key == "" {
-		if d.madeKey, err = d.kept("HMAC key in "+d.encoding, randomKey(d.encoding)); err != nil {
+		// 24 letters and digits are a key in each encoding.
+		if d.madeKey, err = d.kept("HMAC key in "+d.encoding, rand.Text()[:24]); err != nil {
 			return err
 		}
 		d.key = d.madeKey
@@ -225,15 +225,6 @@ func (d *desk) kept(name, fresh string) (string, error) {
 		text, err = fresh, d.file.SetNote(name, fresh)
 	}
 	return text, err
-}
-
-func randomKey(encoding string) string {
-	if encoding != "base64url" {
-		return rand.Text()
-	}
-	var random [32]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return base64.RawURLEncoding.EncodeToString(random[:])
 }
 
 // listen opens a listener. An address that other machines can reach requires -public,
