@@ -47,7 +47,7 @@ func (s *orders) known(o *Order) known {
 	}
 	if k.Books.Why == verdict.Unread {
 		r, _ := s.game.readings.of(o.Session)
-		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || r.isRejected()
+		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || r.rejection() > 0
 	}
 	if _, k.Books.Sum = sumOf(o); acc == nil {
 		return k
@@ -152,17 +152,15 @@ func (s *orders) rows(o *Order) (rows []verdict.Row, others []ramp.Asset) {
 			others = append(others, ramp.Asset{ID: id, Balance: amountOf(k.now[id])})
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b verdict.Row) int { return cmp.Compare(rank(a.Tone), rank(b.Tone)) })
+	rank := func(r verdict.Row) int { // what is wrong is first
+		return slices.Index([]verdict.Tone{verdict.Bad, verdict.Unclear, verdict.Wait, verdict.Good}, r.Tone)
+	}
+	slices.SortStableFunc(rows, func(a, b verdict.Row) int { return rank(a) - rank(b) })
 	end := k.Chain.End
 	if o.refused != "" { // it has no transaction
 		end = verdict.Reverted
 	}
 	return append([]verdict.Row{verdict.Tokens(end, o.heldBefore, held, moved)}, rows...), others
-}
-
-// rank sorts what is wrong first.
-func rank(t verdict.Tone) int {
-	return slices.Index([]verdict.Tone{verdict.Bad, verdict.Unclear, verdict.Wait, verdict.Good}, t)
 }
 
 // The faults of further validate calls, as the record names them.

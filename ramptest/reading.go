@@ -21,28 +21,24 @@ type reading struct {
 // unnamed is a player whose name is unknown.
 const unnamed = "the player"
 
-// expired reports whether the session may have ended.
-func (r reading) expired() bool {
-	var rejected *Rejection
-	return errors.As(r.err, &rejected) && (rejected.Status == http.StatusUnauthorized || rejected.Status == http.StatusForbidden || rejected.Status == http.StatusOK)
-}
-
-// isRejected reports whether the game does not know the session, or no longer.
-func (r reading) isRejected() bool {
-	var rejected *Rejection
-	return errors.As(r.err, &rejected) && rejected.Status < http.StatusInternalServerError
+// rejection returns the HTTP status with which the game rejected the session, or 0 if it did not.
+func (r reading) rejection() int {
+	if rejected := (*Rejection)(nil); errors.As(r.err, &rejected) && rejected.Status < http.StatusInternalServerError {
+		return rejected.Status
+	}
+	return 0
 }
 
 // problem says why the game did not list the assets, and what to do; "" if it did.
 func (r reading) problem() string {
-	switch {
-	case r.err == nil:
+	if r.err == nil {
 		return ""
-	case r.expired():
-		return say(r.err) + " If the session has expired, log in again, and the books read with the new session."
-	default:
-		return say(r.err)
 	}
+	switch r.rejection() {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusOK:
+		return say(r.err) + " If the session has expired, log in again, and the books read with the new session."
+	}
+	return say(r.err)
 }
 
 // maxReadings bounds the readings of a service that runs for weeks.

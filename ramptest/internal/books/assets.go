@@ -65,6 +65,11 @@ func (a Assets) list(format func(*big.Rat) string) (parts []string) {
 	return parts
 }
 
+// Amounts lists the amounts without signs.
+func (a Assets) Amounts() []string {
+	return a.list(func(n *big.Rat) string { return Grouped(abs(n)) })
+}
+
 // Signed is Grouped, with a sign for an amount above 0, too.
 func Signed(n *big.Rat) string {
 	if n.Sign() > 0 {

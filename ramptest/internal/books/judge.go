@@ -162,7 +162,7 @@ func opposed(a, b []Step) bool {
 // overdraw finds mints that were approved for more than the player owned.
 func (v *Verdict) overdraw(before Assets) {
 	need, have := Assets{}, before
-	var orders []*Order
+	var approvals []way
 	for _, w := range v.ways {
 		approved, result := false, false
 		for _, c := range w.calls {
@@ -178,13 +178,13 @@ func (v *Verdict) overdraw(before Assets) {
 			}
 		case approved && w.order.Mint && !w.order.Asked && !w.order.Delivered:
 			need = need.Minus(w.order.Sum)
-			orders = append(orders, w.order)
+			approvals = append(approvals, w)
 		}
 	}
 	for _, id := range need.ids() {
 		if need[id].Cmp(have.of(id)) > 0 {
 			v.Overdraw = true
-			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(orders), Grouped(need[id]), redact.Isolate(id), Grouped(have.of(id)))
+			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(approvals), Grouped(need[id]), redact.Isolate(id), Grouped(have.of(id)))
 			return
 		}
 	}
@@ -270,12 +270,9 @@ func (w *way) closest(moved Assets) Assets {
 
 // story describes what happened to the orders of a window.
 func (v *Verdict) story() string {
-	var orders []*Order
-	for _, w := range v.ways {
-		orders = append(orders, w.order)
-	}
-	if len(orders) > 1 {
-		return names(orders) + " at the same time"
+	name := names(v.ways)
+	if len(v.ways) > 1 {
+		return name + " at the same time"
 	}
 	w := v.ways[0]
 	last := w.calls[len(w.calls)-1]
@@ -284,7 +281,6 @@ func (v *Verdict) story() string {
 			last = c
 		}
 	}
-	name := names(orders)
 	switch {
 	case last.Forged && last.Result:
 		return name + " got a forged result"
@@ -307,17 +303,17 @@ func (v *Verdict) story() string {
 	}
 }
 
-func names(orders []*Order) string {
+func names(ways []way) string {
 	var list []string
-	for _, o := range orders {
+	for _, w := range ways {
 		verb := "burn"
-		if o.Mint {
+		if w.order.Mint {
 			verb = "mint"
 		}
-		list = append(list, verb+" "+o.UUID.String()[:8])
+		list = append(list, verb+" "+w.order.UUID.String()[:8])
 	}
 	if len(list) > 3 {
-		list = append(list[:3], fmt.Sprintf("%d more", len(orders)-3))
+		list = append(list[:3], fmt.Sprintf("%d more", len(ways)-3))
 	}
 	return strings.Join(list, " and ")
 }
@@ -344,5 +340,5 @@ func (v *Verdict) verb(move Assets, past bool) string {
 	if plain {
 		return now + " " + move.String()
 	}
-	return now + " " + strings.Join(move.list(func(n *big.Rat) string { return Grouped(abs(n)) }), ", ")
+	return now + " " + strings.Join(move.Amounts(), ", ")
 }

@@ -2,7 +2,9 @@ package verdict
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
@@ -495,8 +497,10 @@ func Rows(o Order, before, now books.Assets) []Row {
 	if judged {
 		outside = now.Minus(before).Minus(o.Books.Moved)
 	}
+	all := o.Books.Sum.Plus(nil)
+	maps.Copy(all, m.wrong)
 	var rows []Row
-	for _, id := range ids(o.Books.Sum, m.wrong) {
+	for _, id := range slices.Sorted(maps.Keys(all)) {
 		r := Row{ID: id, Before: decimal(before, id), Now: decimal(now, id)}
 		switch {
 		case !judged:

@@ -6,13 +6,13 @@
 package verdict
 
 import (
-	"maps"
+	"cmp"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
 
@@ -84,14 +84,9 @@ const maxItems = 3
 
 // amounts lists assets with their absolute amounts.
 func amounts(a books.Assets) string {
-	ids := slices.Sorted(maps.Keys(a))
-	var parts []string
-	for i, id := range ids {
-		if i == maxItems && len(ids) > maxItems+1 {
-			parts = append(parts, big.NewInt(int64(len(ids)-maxItems)).String()+" other assets")
-			break
-		}
-		parts = append(parts, books.Grouped(new(big.Rat).Abs(a[id]))+" "+redact.Isolate(id))
+	parts := a.Amounts()
+	if more := len(parts) - maxItems; more > 1 {
+		parts = append(parts[:maxItems], strconv.Itoa(more)+" other assets")
 	}
 	if parts == nil {
 		return "nothing"
@@ -104,21 +99,10 @@ func join(sentences ...string) string {
 	return strings.Join(slices.DeleteFunc(sentences, func(s string) bool { return s == "" }), " ")
 }
 
-// ids returns the assets of both, sorted.
-func ids(a, b books.Assets) []string {
-	all := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // decimal formats the amount of an asset; "" means that it is unknown.
 func decimal(a books.Assets, id string) string {
-	switch {
-	case a == nil:
+	if a == nil {
 		return ""
-	case a[id] == nil:
-		return "0"
-	default:
-		return books.Grouped(a[id])
 	}
+	return books.Grouped(cmp.Or(a[id], new(big.Rat)))
 }
