@@ -237,20 +237,6 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 		v.move(s.ID, effect)
 		return err
 	})
-	reject := func(code int) func(*counter) func(http.Handler) http.Handler {
-		return func(*counter) func(http.Handler) http.Handler {
-			return func(inner http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path != ramp.PathResult {
-						inner.ServeHTTP(w, r)
-						return
-					}
-					w.WriteHeader(code)
-					_, _ = io.WriteString(w, `{"success":false,"errorCode":"NO","data":null}`)
-				})
-			}
-		}
-	}
 	// act makes a game act on a forged call, although it rejects it.
 	act := func(path string) func(*counter) func(http.Handler) http.Handler {
 		return func(c *counter) func(http.Handler) http.Handler {
@@ -315,7 +301,12 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			want: "failed on chain: the game must"},
 		{name: "a failed mint is given back again after its answer was lost", broken: always, faults: []ramptest.Fault{fails, ramptest.LostAnswer(ramptest.OnResult)},
 			want: "the game must move nothing"},
-		{name: "a failed mint is rejected for good", faults: []ramptest.Fault{fails}, wrap: reject(400), want: "failed on chain: the game must give back"},
+		{name: "a failed mint is rejected for good", faults: []ramptest.Fault{fails}, wrap: func(*counter) func(http.Handler) http.Handler {
+			return instead(ramp.PathResult, false, 400)
+		}, want: "failed on chain: the game must give back"},
+		{name: "a failed mint is rejected with HTTP 200", faults: []ramptest.Fault{fails}, wrap: func(*counter) func(http.Handler) http.Handler {
+			return instead(ramp.PathResult, false, 200)
+		}, want: "failed on chain: the game must give back"},
 		{name: "a failed mint that was taken late is not given back", faults: []ramptest.Fault{fails}, broken: func(v *vault) {
 			v.late, v.result = 5*time.Millisecond, func(*vault, ramp.Session, *ramp.Result) error { return nil }
 		}, want: "failed on chain: the game must give back"},
