@@ -32,6 +32,7 @@ type node struct {
 	widest   uint64   // most blocks in a query of logs, or 0
 	decimals string   // what the node answers to decimals(), or "" for an error
 	calls    int      // JSON-RPC calls, each of a batch included
+	ranges   []uint64 // blocks in each query of logs
 }
 
 // sentTx is a successful transaction.
@@ -127,6 +128,7 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 			Topics             [][]common.Hash
 		}
 		_ = json.Unmarshal(params[0], &filter)
+		n.ranges = append(n.ranges, uint64(filter.ToBlock-filter.FromBlock)+1)
 		if n.widest > 0 && uint64(filter.ToBlock-filter.FromBlock) >= n.widest {
 			return nil, "block range is too wide"
 		}

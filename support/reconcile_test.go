@@ -561,6 +561,24 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 	}
 }
 
+// The books ask for ranges of blocks that grow while little happens and shrink again, and
+// miss no event where one ends and the next begins.
+func TestTheBooksReadEveryBlockOnce(t *testing.T) {
+	orders, _, n := newOrders(t, 100*24*time.Hour, &ramp.Proof{AnyFailure: true})
+	const busy = 14_000 // seconds, which are blocks, each with two events
+	for i := range busy {
+		n.send(now.Add(time.Duration(i-busy-3600)*time.Second), sentTx{transfers: []ramp.Transfer{
+			moved(player, common.Address{}, int64(i+1)), moved(common.Address{}, friend, int64(i+1))}})
+	}
+	books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-24*time.Hour), time.Time{}))
+	assert.Equal(t, 2*busy, books.Counts[support.EventWithoutOrder])
+	require.Len(t, books.Chain, 2)
+	assert.Equal(t, []string{"980070", "980070"}, []string{books.Chain[0].Tokens.String(), books.Chain[1].Tokens.String()})
+	assert.True(t, slices.IsSortedFunc(books.Findings, func(a, b support.Finding) int { return a.Events[0].Time.Compare(b.Events[0].Time) }))
+	assert.Equal(t, uint64(1<<13), slices.Max(n.ranges))
+	assert.Contains(t, n.ranges[2:], uint64(1<<10), "of many events")
+}
+
 // Burns that players gave up cost the books of the next hours nothing.
 func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
 	orders, store, n := newOrders(t, 100*24*time.Hour, &ramp.Proof{AnyFailure: true})
