@@ -159,7 +159,7 @@ func unchanged(statement string, args ...any) (string, []any) { return statement
 
 // numbered replaces ? by $1, $2 and so on.
 func numbered(statement string, args ...any) (string, []any) {
-	return fill(statement, func(b []byte, n int) []byte { return strconv.AppendInt(append(b, '$'), int64(n+1), 10) }), args
+	return fill(statement, func(b []byte, n int) []byte { return append(b, "$"+strconv.Itoa(n+1)...) }), args
 }
 
 // literally writes the arguments into the statement, because with arguments the
@@ -169,11 +169,11 @@ func literally(statement string, args ...any) (string, []any) {
 }
 
 // fill replaces each question mark of a statement.
-func fill(statement string, appendValue func(b []byte, n int) []byte) string {
+func fill(statement string, value func(b []byte, n int) []byte) string {
 	b := make([]byte, 0, len(statement)+64)
 	for n, part := range strings.Split(statement, "?") {
 		if n > 0 {
-			b = appendValue(b, n-1)
+			b = value(b, n-1)
 		}
 		b = append(b, part...)
 	}
@@ -301,16 +301,14 @@ func (t *mysqlTx) commit(ctx context.Context, id uuid.UUID, claim string) error 
 // does that only after the server has confirmed the rollback: after a canceled
 // context, for example, database/sql may still be rolling back.
 func (t *mysqlTx) close(ctx context.Context) {
-	rolledBack := t.Rollback() == nil
-	if !t.committed && !(rolledBack && t.restoreAutocommit(ctx) == nil) {
+	err := t.Rollback()
+	if err == nil {
+		_, err = t.conn.ExecContext(context.WithoutCancel(ctx), "SET autocommit = 1")
+	}
+	if !t.committed && err != nil {
 		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn }) // discards it
 	}
 	_ = t.conn.Close()
-}
-
-func (t *mysqlTx) restoreAutocommit(ctx context.Context) error {
-	_, err := t.conn.ExecContext(context.WithoutCancel(ctx), "SET autocommit = 1")
-	return err
 }
 
 type sqliteTx struct {
