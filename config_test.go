@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -42,19 +43,74 @@ func tryFields[Config any](t *testing.T, required func(*testing.T) Config, trial
 	}
 	for name, trial := range trials {
 		t.Run(name, func(t *testing.T) {
-			field, ok := kind.FieldByName(name)
+			_, ok := kind.FieldByName(name)
 			require.True(t, ok, "a trial without a field")
 			config := required(t)
 			assert.Equal(t, trial.required, trial.see(t, config), "by default")
 			if set, ok := trial.set.(func(*Config)); ok {
 				set(&config)
-			} else if field := reflect.ValueOf(&config).Elem().FieldByIndex(field.Index); trial.set == nil {
-				field.SetZero()
 			} else {
-				field.Set(reflect.ValueOf(trial.set).Convert(field.Type()))
+				config = with(config, name, trial.set)
 			}
 			assert.Equal(t, trial.then, trial.see(t, config), "once set")
 		})
+	}
+}
+
+// with returns a config with another value of a field, nil for its zero value.
+func with[Config any](c Config, name string, value any) Config {
+	field := reflect.ValueOf(&c).Elem().FieldByName(name)
+	if value == nil {
+		field.SetZero()
+		return c
+	}
+	field.Set(reflect.ValueOf(value).Convert(field.Type()))
+	return c
+}
+
+// networkTrials are the trials of what a Client and an RPC have in common. call makes a
+// client and a call, which wire answers.
+func networkTrials[Config any](wire http.RoundTripper, call func(*testing.T, Config) error) map[string]trial[Config] {
+	var log bytes.Buffer
+	client := &http.Client{Transport: wire}
+	return map[string]trial[Config]{
+		"HTTPClient": {
+			set: client,
+			see: func(t *testing.T, c Config) any {
+				server := httptest.NewServer(&answering{status: 418, body: "over the network"})
+				defer server.Close()
+				return call(t, with(c, "URL", server.URL)) == nil
+			},
+			required: false, then: true,
+		},
+		"Timeout": {
+			set: time.Second,
+			see: func(t *testing.T, c Config) any {
+				return timed(t, func(t *testing.T, h *http.Client) { _ = call(t, with(with(c, "Retries", -1), "HTTPClient", h)) })
+			},
+			required: 10 * time.Second, then: time.Second,
+		},
+		"Retries": {
+			set: -1,
+			see: func(t *testing.T, c Config) any {
+				return counted(t, func(t *testing.T, h *http.Client) { _ = call(t, with(c, "HTTPClient", h)) })
+			},
+			required: 3, then: 1,
+		},
+		"InsecureHTTP": {
+			set: true,
+			see: func(t *testing.T, c Config) any {
+				return call(t, with(with(c, "HTTPClient", client), "URL", "http://a.example.com")) == nil
+			},
+			required: false, then: true,
+		},
+		"Logger": {
+			set: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			see: func(t *testing.T, c Config) any {
+				return loggedBy(t, &log, func() { require.NoError(t, call(t, with(c, "HTTPClient", client))) })
+			},
+			required: [2]int{0, 0}, then: [2]int{0, 1},
+		},
 	}
 }
 
@@ -293,7 +349,10 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 	otherKey := ramp.Must(ramp.TextKey("another key"))
 	wire := &overWire{Transport: &script{steps: steps{status(200, nil, okAnswer)}}}
 	call := func(t *testing.T, c ramp.ClientConfig) (*ramp.Initialization, error) {
-		client := ramp.Must(ramp.NewClient(c))
+		client, err := ramp.NewClient(c)
+		if err != nil {
+			return nil, err
+		}
 		return client.Initialize(t.Context(), testRequest())
 	}
 	seen := func(of func(*http.Request) any) func(*testing.T, ramp.ClientConfig) any {
@@ -304,10 +363,9 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 		}
 	}
 	past := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
-	var log bytes.Buffer
 	var watched watcher
 
-	tryFields(t, required, map[string]trial[ramp.ClientConfig]{
+	trials := map[string]trial[ramp.ClientConfig]{
 		"Observer": {
 			set: watched.observer(),
 			see: func(t *testing.T, c ramp.ClientConfig) any {
@@ -326,49 +384,6 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			set:      otherKey,
 			see:      seen(func(r *http.Request) any { return r.Header.Get("X-HMAC-SIGNATURE") }),
 			required: testKey().Sign([]byte(testRequestBytes)), then: otherKey.Sign([]byte(testRequestBytes)),
-		},
-		"HTTPClient": {
-			set: &http.Client{Transport: wire},
-			see: func(t *testing.T, c ramp.ClientConfig) any {
-				server := httptest.NewServer(&answering{status: 418, body: "over the network"})
-				defer server.Close()
-				c.URL = server.URL
-				_, err := call(t, c)
-				return err == nil
-			},
-			required: false, then: true,
-		},
-		"Timeout": {
-			set: time.Second,
-			see: func(t *testing.T, c ramp.ClientConfig) any {
-				c.Retries = -1
-				return timed(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _, _ = call(t, c) })
-			},
-			required: 10 * time.Second, then: time.Second,
-		},
-		"Retries": {
-			set: -1,
-			see: func(t *testing.T, c ramp.ClientConfig) any {
-				return counted(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _, _ = call(t, c) })
-			},
-			required: 3, then: 1,
-		},
-		"InsecureHTTP": {
-			set: true,
-			see: func(t *testing.T, c ramp.ClientConfig) any {
-				c.URL = "http://api.example.com"
-				_, err := ramp.NewClient(c)
-				return err == nil
-			},
-			required: false, then: true,
-		},
-		"Logger": {
-			set: slog.New(slog.NewTextHandler(&log, nil)),
-			see: func(t *testing.T, c ramp.ClientConfig) any {
-				c.HTTPClient = &http.Client{Transport: wire}
-				return loggedBy(t, &log, func() { _, _ = call(t, c) })
-			},
-			required: [2]int{0, 0}, then: [2]int{0, 1},
 		},
 		"Terms": {
 			set: newTerms(goldProduct()),
@@ -392,7 +407,9 @@ func TestEveryFieldOfAClientConfig(t *testing.T) {
 			},
 			required: time.Date(2000, 1, 1, 0, 5, 0, 0, time.UTC), then: past.Add(5 * time.Minute), // a bubble begins in 2000
 		},
-	})
+	}
+	maps.Copy(trials, networkTrials(wire, func(t *testing.T, c ramp.ClientConfig) error { _, err := call(t, c); return err }))
+	tryFields(t, required, trials)
 }
 
 func TestEveryFieldOfAnRPCConfig(t *testing.T) {
@@ -400,7 +417,11 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 	required := func(*testing.T) ramp.RPCConfig { return ramp.RPCConfig{URL: url} }
 	wire := &overWire{Transport: &chain{head: 7}}
 	call := func(t *testing.T, c ramp.RPCConfig) error {
-		_, err := ramp.Must(ramp.NewRPC(c)).BlockNumber(t.Context())
+		client, err := ramp.NewRPC(c)
+		if err != nil {
+			return err
+		}
+		_, err = client.BlockNumber(t.Context())
 		return err
 	}
 	seen := func(of func(*http.Request) any) func(*testing.T, ramp.RPCConfig) any {
@@ -413,10 +434,9 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 	own := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"ramp-go"}}
 	withKey := own.Clone()
 	withKey.Set("X-Api-Key", "k")
-	var log bytes.Buffer
 	var watched watcher
 
-	tryFields(t, required, map[string]trial[ramp.RPCConfig]{
+	trials := map[string]trial[ramp.RPCConfig]{
 		"Observer": {
 			set: watched.observer(),
 			see: func(t *testing.T, c ramp.RPCConfig) any {
@@ -435,31 +455,6 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			set:      http.Header{"x-api-key": {"k"}},
 			see:      seen(func(r *http.Request) any { return r.Header }),
 			required: own, then: withKey,
-		},
-		"HTTPClient": {
-			set: &http.Client{Transport: wire},
-			see: func(t *testing.T, c ramp.RPCConfig) any {
-				server := httptest.NewServer(&answering{status: 418, body: "over the network"})
-				defer server.Close()
-				c.URL = server.URL
-				return call(t, c) == nil
-			},
-			required: false, then: true,
-		},
-		"Timeout": {
-			set: time.Second,
-			see: func(t *testing.T, c ramp.RPCConfig) any {
-				c.Retries = -1
-				return timed(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _ = call(t, c) })
-			},
-			required: 10 * time.Second, then: time.Second,
-		},
-		"Retries": {
-			set: -1,
-			see: func(t *testing.T, c ramp.RPCConfig) any {
-				return counted(t, func(t *testing.T, h *http.Client) { c.HTTPClient = h; _ = call(t, c) })
-			},
-			required: 3, then: 1,
 		},
 		"Fallback": {
 			set: func(c *ramp.RPCConfig) { c.Fallback.URL = "https://fallback.example.com" },
@@ -503,24 +498,9 @@ func TestEveryFieldOfAnRPCConfig(t *testing.T) {
 			},
 			required: time.Second, then: time.Minute,
 		},
-		"InsecureHTTP": {
-			set: true,
-			see: func(t *testing.T, c ramp.RPCConfig) any {
-				c.URL = "http://node.example.com"
-				_, err := ramp.NewRPC(c)
-				return err == nil
-			},
-			required: false, then: true,
-		},
-		"Logger": {
-			set: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-			see: func(t *testing.T, c ramp.RPCConfig) any {
-				c.HTTPClient = &http.Client{Transport: wire}
-				return loggedBy(t, &log, func() { require.NoError(t, call(t, c)) })
-			},
-			required: [2]int{0, 0}, then: [2]int{0, 1},
-		},
-	})
+	}
+	maps.Copy(trials, networkTrials(wire, call))
+	tryFields(t, required, trials)
 }
 
 func TestEveryFieldOfAnSQLStoreConfig(t *testing.T) {

@@ -214,34 +214,3 @@ func TestVerifyDoesNotAllocate(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { err = ring.Verify(body, signature) }), "with an older key")
 	require.NoError(t, err)
 }
-
-// BenchmarkVerify compares Verify with code without the package: a new hash for
-// each call, and hex compared in constant time.
-func BenchmarkVerify(b *testing.B) {
-	for _, size := range []int{1 << 10, 10 << 10} {
-		body := bytes.Repeat([]byte("b"), size)
-		key := testKey()
-		signature := key.Sign(body)
-		b.Run(fmt.Sprintf("HMACKey/%dKiB", size>>10), func(b *testing.B) {
-			b.SetBytes(int64(size))
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := key.Verify(body, signature); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(fmt.Sprintf("hmac.New/%dKiB", size>>10), func(b *testing.B) {
-			raw := []byte(hmacText)
-			b.SetBytes(int64(size))
-			b.ReportAllocs()
-			for b.Loop() {
-				mac := hmac.New(sha256.New, raw)
-				mac.Write(body)
-				if !hmac.Equal([]byte(hex.EncodeToString(mac.Sum(nil))), []byte(signature)) {
-					b.Fatal("not equal")
-				}
-			}
-		})
-	}
-}

@@ -350,9 +350,8 @@ func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
 		{newest.WithPrevious(other, testKey()), 2.0},
 	} {
 		var log bytes.Buffer
-		handler, err := ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(),
-			Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
-		require.NoError(t, err)
+		handler := ramp.Must(ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(),
+			Logger: slog.New(slog.NewJSONHandler(&log, nil))})))
 		body := validateCall().bytes()
 		handler.AnswerValidate(t.Context(), signed(body), body)
 		var record map[string]any

@@ -190,8 +190,7 @@ func TestReceiptLogsAreBounded(t *testing.T) {
 	result := func(n int) []byte {
 		return bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`), []byte(`"receipt":{`), []byte(`"receipt":`+string(receipt(n))+`,"rest":{`), 1)
 	}
-	r, err := ramp.ParseResult(result(4096))
-	require.NoError(t, err)
+	r := ramp.Must(ramp.ParseResult(result(4096)))
 	assert.Len(t, r.Receipt.Logs, 4096)
 	r = ramp.Must(ramp.ParseResult(result(4097)))
 	assertFields(t, &ramp.InvalidError{Fields: r.Unreadable}, "receipt.logs must not have more than 4096 entries")
@@ -573,34 +572,26 @@ func FuzzAmount(f *testing.F) {
 }
 
 func FuzzVerify(f *testing.F) {
-	text, base64 := testKey(), vectorBase64Key()
-	f.Add([]byte(hmacBody), hmacTextSignature)
+	key := testKey()
+	ring := vectorBase64Key().WithPrevious(key)
 	f.Add([]byte(hmacBody), strings.ToUpper(hmacTextSignature))
 	f.Add([]byte(hmacBody), hmacBase64Signature)
 	f.Add([]byte(hmacBody), reference(nil, []byte(hmacBody)))
 	f.Add([]byte(nil), "")
-	f.Add([]byte(nil), reference(nil, nil))
-	seed(f, "*.json", func(b []byte) { f.Add(b, text.Sign(b)) })
+	seed(f, "*.json", func(b []byte) { f.Add(b, key.Sign(b)) })
 	f.Fuzz(func(t *testing.T, body []byte, signature string) {
-		for _, key := range []ramp.HMACKey{{}, ramp.HMACKey{}.WithPrevious(text)} {
-			require.ErrorIs(t, key.Verify(body, signature), ramp.ErrHMACKey, "an empty key verifies nothing")
+		for _, empty := range []ramp.HMACKey{{}, ramp.HMACKey{}.WithPrevious(key)} {
+			require.ErrorIs(t, empty.Verify(body, signature), ramp.ErrHMACKey, "an empty key verifies nothing")
 		}
-		right := text.Sign(body)
-		require.NoError(t, text.Verify(body, right))
-		ring := base64.WithPrevious(text)
+		right := key.Sign(body)
 		require.NoError(t, ring.Verify(body, right))
-
-		err := text.Verify(body, signature)
-		if err == nil {
-			require.Len(t, signature, 64)
-			require.Equal(t, right, strings.ToLower(signature))
-			require.NoError(t, ring.Verify(body, signature))
-			return
+		err := key.Verify(body, signature)
+		require.Equal(t, strings.ToLower(signature) == right, err == nil)
+		if err != nil {
+			require.Equal(t, signature == "", errors.Is(err, ramp.ErrHMACMissing))
+			require.Equal(t, signature != "", errors.Is(err, ramp.ErrHMACInvalid))
+			require.NotContains(t, err.Error(), right)
+			require.Less(t, len(err.Error()), 150)
 		}
-		require.NotEqual(t, right, strings.ToLower(signature))
-		require.Equal(t, signature == "", errors.Is(err, ramp.ErrHMACMissing))
-		require.Equal(t, signature != "", errors.Is(err, ramp.ErrHMACInvalid))
-		require.NotContains(t, err.Error(), right)
-		require.Less(t, len(err.Error()), 150)
 	})
 }

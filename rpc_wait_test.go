@@ -140,8 +140,7 @@ func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
 		assert.Len(t, c.asked, 5)
 
 		c.asked = nil
-		_, err := c.client().WaitReceipt(t.Context(), common.MaxHash, 0)
-		require.NoError(t, err)
+		ramp.Must(c.client().WaitReceipt(t.Context(), common.MaxHash, 0))
 		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
 	})
 }
@@ -415,9 +414,7 @@ func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
 		"a contract that was created":           {webhookResult().with("receipt.contractAddress", testToken), onChain().with("contractAddress", testToken)},
 		"without the contract that was created": {webhookResult().without("receipt.contractAddress"), onChain().with("contractAddress", testToken)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { assert.NoError(t, confirm(t, test.told, test.is)) })
-		})
+		inBubble(t, name, func(t *testing.T) { assert.NoError(t, confirm(t, test.told, test.is)) })
 	}
 }
 

@@ -39,6 +39,17 @@ func countingServer(t *testing.T, answer http.HandlerFunc) (url string, accepted
 	return server.URL, accepted
 }
 
+// answerAny answers a call of an RPC or of a Client.
+func answerAny(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/initialize") {
+		_, _ = io.WriteString(w, okAnswer)
+		return
+	}
+	var request chainRequest
+	_ = json.NewDecoder(r.Body).Decode(&request)
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":"0x1"}`, request.ID)
+}
+
 // The default transport keeps two idle connections per host and closes the
 // others after each call.
 func TestConnectionsAreReusedUnderLoad(t *testing.T) {
@@ -54,16 +65,7 @@ func TestConnectionsAreReusedUnderLoad(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url, accepted := countingServer(t, func(w http.ResponseWriter, r *http.Request) {
-				body, _ := io.ReadAll(r.Body)
-				_, after, isRPC := strings.Cut(string(body), `"id":`)
-				if !isRPC || strings.HasSuffix(r.URL.Path, "/initialize") {
-					_, _ = io.WriteString(w, okAnswer)
-					return
-				}
-				id, _, _ := strings.Cut(after, ",")
-				_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"0x1"}`, id)
-			})
+			url, accepted := countingServer(t, answerAny)
 			call := makeCaller(url)
 			var all sync.WaitGroup
 			for range goroutines {
@@ -85,12 +87,7 @@ func TestConnectionsAreReusedUnderLoad(t *testing.T) {
 // More callers than connections wait for one.
 func TestManyCallersOpenNoMoreConnectionsThanThePoolHas(t *testing.T) {
 	const goroutines = 2_000
-	url, _ := countingServer(t, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		_, after, _ := strings.Cut(string(body), `"id":`)
-		id, _, _ := strings.Cut(after, ",")
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"0x1"}`, id)
-	})
+	url, _ := countingServer(t, answerAny)
 	var open, most atomic.Int64
 	pool := ramp.NewPool().(*http.Transport)
 	pool.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -103,8 +100,7 @@ func TestManyCallersOpenNoMoreConnectionsThanThePoolHas(t *testing.T) {
 		}
 		return &countedConn{Conn: conn, closed: sync.OnceFunc(func() { open.Add(-1) })}, nil
 	}
-	client, err := ramp.NewRPC(ramp.RPCConfig{URL: url, Timeout: time.Minute, HTTPClient: &http.Client{Transport: pool}})
-	require.NoError(t, err)
+	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, Timeout: time.Minute, HTTPClient: &http.Client{Transport: pool}}))
 	var all sync.WaitGroup
 	for range goroutines {
 		all.Go(func() {
@@ -187,14 +183,7 @@ func TestAFrozenConnectionIsReplaced(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		assert.Equal(t, 2, r.ProtoMajor)
-		body, _ := io.ReadAll(r.Body)
-		if strings.HasSuffix(r.URL.Path, "/initialize") {
-			_, _ = io.WriteString(w, okAnswer)
-			return
-		}
-		_, after, _ := strings.Cut(string(body), `"id":`)
-		id, _, _ := strings.Cut(after, ",")
-		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"0x1"}`, id)
+		answerAny(w, r)
 	}))
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -205,8 +194,7 @@ func TestAFrozenConnectionIsReplaced(t *testing.T) {
 			return func() error { _, err := client.BlockNumber(t.Context()); return err }
 		},
 		"Client": func(url string, h *http.Client) func() error {
-			client, err := ramp.NewClient(ramp.ClientConfig{URL: url, Key: testKey(), HTTPClient: h, Timeout: 6 * time.Second, Retries: -1})
-			require.NoError(t, err)
+			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: url, Key: testKey(), HTTPClient: h, Timeout: 6 * time.Second, Retries: -1}))
 			return func() error { _, err := client.Initialize(t.Context(), testRequest()); return err }
 		},
 	} {
@@ -334,8 +322,7 @@ func bothClients(t *testing.T, transport http.RoundTripper, answerBytes int64) m
 	t.Helper()
 	node := rpcOver(transport, ramp.RPCConfig{})
 	node.SetLimits(answerBytes, 100)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), HTTPClient: &http.Client{Transport: transport}})
-	require.NoError(t, err)
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), HTTPClient: &http.Client{Transport: transport}}))
 	return map[string]func() error{
 		"RPC":    func() error { _, err := node.BlockNumber(t.Context()); return err },
 		"Batch":  func() error { return node.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}) },

@@ -72,8 +72,7 @@ func TestURLsKeepEveryByte(t *testing.T) {
 			return r
 		}, strings.ToValidUTF8(value, "")) + "s"
 		c.ProjectID, c.SessionID, c.AccessToken = value, session, ramp.NewAccessToken(session)
-		got, err := ramp.CatalogURL("https://ramp.example/play", c)
-		require.NoError(t, err)
+		got := ramp.Must(ramp.CatalogURL("https://ramp.example/play", c))
 		assertQuery(t, got, "/play/catalog", [][2]string{{"projectId", value}, {"sessionId", session}, {"accessToken", session},
 			{"platform", "web"}, {"network", "testnet"}, {"lang", "zh-Hant"}})
 
