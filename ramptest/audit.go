@@ -342,8 +342,9 @@ func (a *audit) balances(player *ramp.Player) books.Assets {
 }
 
 // owned returns what the player owned before the calls of a window, of what a mint takes,
-// and in words what of it was too little. It is nil if unknown.
-func (a *audit) owned(w *window, o *Order) (owned books.Assets, lacks string) {
+// and in words what of it was too little, or not among the assets of player, whom the game listed last. It is
+// nil if unknown.
+func (a *audit) owned(w *window, o *Order, player *ramp.Player) (owned books.Assets, lacks string) {
 	mint, sum := sumOf(o)
 	if !mint || w == nil || w.before == nil {
 		return nil, ""
@@ -355,7 +356,13 @@ func (a *audit) owned(w *window, o *Order) (owned books.Assets, lacks string) {
 			owned[id] = cmp.Or(w.before[id], new(big.Rat))
 		}
 	}
-	return owned, verdict.Lacks(takes, owned)
+	var listed []string
+	if player != nil {
+		for _, asset := range player.Assets {
+			listed = append(listed, asset.ID)
+		}
+	}
+	return owned, verdict.Lacks(takes, owned, listed)
 }
 
 // minReadings is how often the books read the assets, at least, before they report
@@ -403,17 +410,18 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 		}
 		last := time.Since(begun) >= longest && (readings >= minReadings || a.settle < 0)
 		before := w.before
-		if a.strays > w.strayed { // what they moved may be this player's
+		sent := slices.DeleteFunc(slices.Clone(w.calls), func(c books.Call) bool { return c.Order == nil })
+		if a.strays > w.strayed || len(sent) == 0 { // what they moved may be this player's
 			before = nil
 		}
-		v := w.player.books.Judge(w.calls, before, after, last)
+		v := w.player.books.Judge(sent, before, after, last)
 		if v.Problem == "" || v.Overdraw || last {
 			if v.Problem == "" && (readings > 1 || len(v.Moved) > 0) {
 				a.lag = max(a.lag, time.Since(begun), 1)
 			}
 			a.waited = a.waited || v.Problem != "" && !v.Overdraw
 			if v.Problem != "" && differ > 2 { // one late effect cannot explain this
-				v = w.player.books.Judge(w.calls, nil, after, true)
+				v = w.player.books.Judge(sent, nil, after, true)
 				v.Said = "not judged, because what the player owns keeps changing"
 			}
 			a.end(w, v)

@@ -100,6 +100,9 @@ func (s *remote) report(o *Order) control.Order {
 		Verdict: s.orders.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
 		Delivery: string(progress.State), Attempts: progress.Attempts, LastStatus: progress.Status, Over: progress.done,
 		Moved: s.audit.moved(o), Imbalances: []control.Imbalance{}}
+	if o.refused != "" {
+		r.TxStatus, r.Delivery = "", ""
+	}
 	assets, _ := o.trade().sides(&o.Request.Intent)
 	for _, asset := range *assets {
 		r.Assets = append(r.Assets, control.AssetAmount{ID: asset.ID, Amount: asset.Amount.String()})

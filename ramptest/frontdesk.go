@@ -48,12 +48,14 @@ func (s *frontDesk) List(_ context.Context, q desk.ListQuery) (desk.List, error)
 			if !e.isIn(show) {
 				continue
 			}
-			if e.order != nil {
-				list.Counts[show]++
-			} else if show == q.Show {
+			list.Counts[show]++
+			if show == q.Show && e.order == nil {
 				list.Calls++
 			}
-			if n := list.Counts[show] + list.Calls; show == q.Show && n > q.Offset && n <= q.Offset+q.Limit {
+			if show == desk.All && e.verdict.Loss {
+				list.Losses++
+			}
+			if n := list.Counts[show]; show == q.Show && n > q.Offset && n <= q.Offset+q.Limit {
 				list.Entries = append(list.Entries, s.shown(e))
 			}
 		}
@@ -113,7 +115,7 @@ func picked(e *Event, pick desk.Pick) bool {
 	case desk.Answered:
 		return e.Answer != nil || e.Tone == string(verdict.Bad)
 	case desk.Genuine:
-		return (judged || e.IsPolicy()) && (e.Fault == "" || e.Outcome == "success")
+		return (judged || e.IsPolicy()) && (e.Fault == "" || e.Outcome == "success") && !strings.Contains(e.Outcome, errUnsent.Error())
 	case desk.Success:
 		return e.Outcome == "success"
 	default:

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -39,6 +40,9 @@ var (
 // errCanceled means that the caller has stopped waiting for the answer, as a browser
 // does when the user leaves a page. It is not a failure of the game.
 var errCanceled = fmt.Errorf("ramptest: the call was canceled before the game answered: %w", context.Canceled)
+
+// errUnsent means that the game's address accepts no connections.
+var errUnsent = errors.New("nothing was sent, so nothing moved")
 
 var errNoGame = errors.New("ramptest: the game's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler")
 
@@ -212,16 +216,22 @@ func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) 
 	w, entry := s.audit.open(ctx, &c)
 	c.opposite = entry.Opposite
 	if c.kind == KindValidate {
-		c.owned, c.lacks = s.audit.owned(w, c.order)
+		read, _ := s.readings.of(c.session)
+		c.owned, c.lacks = s.audit.owned(w, c.order, read.player)
 	}
 	a, err := s.send(ctx, c, judge)
 	status := 0
 	if a != nil && !errors.Is(err, ErrLostAnswer) {
 		status = a.status
 	}
+	if !errors.Is(err, errUnsent) {
+		c.order.reached.Store(true)
+	}
 	s.audit.answered(&c, entry.Order, status)
 	if w != nil {
-		entry.Answer = c.meaning(a, err, s.config.Retry)
+		if entry.Answer = c.meaning(a, err, s.config.Retry); errors.Is(err, errUnsent) {
+			entry.Order = nil
+		}
 		s.audit.close(ctx, w, entry)
 	}
 	return a, err
@@ -283,6 +293,9 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 			}
 		}
 	}
+	if a != nil && !mayLack(a.status, event.Outcome) {
+		c.owned, c.lacks = nil, ""
+	}
 	v := c.verdictOn(a, err, s.config.Retry)
 	event.Said, event.Tone, event.Failed = v.Said, string(v.Tone), v.Attention
 	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
@@ -296,6 +309,17 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	}
 	s.record.exchange(event, secrets)
 	return a, redactError(err, secrets)
+}
+
+// mayLack reports whether an answer to a validate call may be about what the player owns. Its
+// code, if it has one, is then the game's own.
+func mayLack(status int, code string) bool {
+	switch ramp.Code(code) {
+	case ramp.CodeOrderConflict, ramp.CodeOrderFinished, ramp.CodeBodyTooLarge, ramp.CodeNotFound, ramp.CodeMethodNotAllowed:
+		return false
+	}
+	field := strings.HasPrefix(code, "INVALID_") && !strings.Contains(code, "BALANCE")
+	return status != http.StatusUnauthorized && status < 500 && !field && !strings.HasPrefix(code, "HMAC_")
 }
 
 // do makes a call and reads the whole answer.
@@ -322,6 +346,10 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 	}
 	response, err := to.client.Do(request)
 	if err != nil {
+		var dial *net.OpError
+		if errors.As(err, &dial) && dial.Op == "dial" {
+			err = fmt.Errorf("%w: %w", errUnsent, err)
+		}
 		return failed(" did not answer", err)
 	}
 	defer response.Body.Close()

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -63,6 +64,7 @@ type Order struct {
 	heldBefore *big.Rat           // the wallet's tokens before the first validate call
 	refused    string             // how the game did not approve it, so that it has no transaction; "" if it did
 
+	reached  atomic.Bool // some call about it was sent to the game
 	delivery delivery
 }
 
@@ -134,7 +136,6 @@ type orders struct {
 
 	mu     sync.Mutex
 	issued map[uuid.UUID]*issued
-	newest *issued // by the last initialize call; nil if there was none
 	placed map[uuid.UUID]*Order
 	queue  []*Order // the placed orders, oldest first
 	count  int      // how many were placed
@@ -157,7 +158,7 @@ func (s *orders) reset() {
 		defer s.mu.Unlock()
 		clear(s.issued)
 		clear(s.placed)
-		s.queue, s.held, s.lost, s.count, s.newest = nil, nil, nil, 0, nil
+		s.queue, s.held, s.lost, s.count = nil, nil, nil, 0
 		s.agenda.reset()
 		for _, c := range s.chains {
 			c.Reset()
@@ -179,9 +180,6 @@ func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
 // enter adds an issued UUID. The caller must hold the lock.
 func (s *orders) enter(id uuid.UUID, known *issued) {
 	s.issued[id] = known
-	if s.newest == nil || known.Expires.After(s.newest.Expires) {
-		s.newest = known
-	}
 	terms := &known.Terms
 	if c := s.chains[terms.Network]; c != nil && s.config.isSingle(terms) {
 		c.SetNonFungible(common.HexToAddress(terms.Token))
@@ -298,7 +296,7 @@ const maxLost = 1_000
 // An answer that was lost on purpose, or that nobody waited for, is not the game's failure.
 func (s *orders) refused(o *Order, err error) {
 	answer, asked := s.record.last(func(e *Event) bool { return e.UUID == o.UUID && e.Kind == KindValidate && e.IsWrong() })
-	if errors.Is(err, ErrLostAnswer) || errors.Is(err, errCanceled) || !asked {
+	if errors.Is(err, ErrLostAnswer) || errors.Is(err, errCanceled) || !asked || !o.reached.Load() {
 		return
 	}
 	o.refused, o.placed = answer.Said, s.clock.now()
@@ -316,14 +314,15 @@ func (s *orders) approvedAfterAll(id uuid.UUID) {
 	s.lost = slices.DeleteFunc(s.lost, func(o *Order) bool { return o.UUID == id })
 }
 
-// latest returns the terms of the last initialize call, if there was one.
+// latest returns the terms of the last initialize call that brought a UUID, if there was one.
 func (s *orders) latest() (terms ramp.InitializeIntent, ok bool) {
+	call, _ := s.record.last(func(e *Event) bool { return e.Kind == KindInitialize && e.UUID != uuid.Nil })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.newest == nil {
-		return terms, false
+	if known := s.issued[call.UUID]; known != nil {
+		return known.Terms, true
 	}
-	return s.newest.Terms, true
+	return terms, false
 }
 
 // find returns the order that was placed under a UUID, or nil.

@@ -102,7 +102,7 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			"● The transaction failed. The game has not given back 100 item_gold yet. No result will come, as you chose.", 0},
 		{"mint", "stays-pending", "", "✓ 1,000 900 900", "● not decided yet 1,000 1,000 1,000",
 			"● The game approved and took 100 item_gold. The transaction stays pending, as you chose. No result will come.", 0},
-		{"burn", "", "", "✓ 1,000 1,100 1,100", "✓ moved -10 1,000 990 990", "✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
+		{"burn", "", "", "✓ 1,000 1,100 1,100", "✓ moved −10 1,000 990 990", "✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
 	} {
 		t.Run(test.do+" "+test.chain+" "+test.result, func(t *testing.T) {
 			c := newCounter(t)
@@ -187,19 +187,19 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			"✗ The transaction failed. The game did not give back 100 item_gold. It answered HTTP 200: no further attempt.",
 			"item_gold ✗ 100 missing 1,000 900 1,000"}},
 		{"nothing is taken yet", nil, takeNothing, 10, nil, 0, []string{
-			"● The game approved and has not taken 100 item_gold yet. The transaction waits for the next block.", "item_gold ● -100 to come 1,000 1,000 900"}},
+			"● The game approved and has not taken 100 item_gold yet. The transaction waits for the next block.", "item_gold ● −100 to come 1,000 1,000 900"}},
 		{"nothing is taken", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game did not take 100 item_gold. It answered HTTP 200: no further attempt.", "item_gold ✗ 100 too many 1,000 1,000 900"}},
 		{"nothing was taken and nothing is due", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
 			"✓ The transaction failed. The game had taken nothing, so nothing was due.", "item_gold ✓ 1,000 1,000 1,000"}},
 		{"nothing is taken, and the game fails", answering(ramp.PathResult, 500, ""), takeNothing, 10, nil, time.Minute, []string{
-			"● The transaction succeeded. The game has not taken 100 item_gold yet. The game answered HTTP 500. Next attempt at ", "item_gold ● -100 to come 1,000 1,000 900"}},
+			"● The transaction succeeded. The game has not taken 100 item_gold yet. The game answered HTTP 500. Next attempt at ", "item_gold ● −100 to come 1,000 1,000 900"}},
 		{"nothing is granted", answering(ramp.PathResult, 200, confirmed), burn, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game did not grant 100 item_gold.", "item_gold ✗ 100 missing 1,000 1,000 1,100"}},
 		{"a burn is above the balance", nil, burn, 2000, nil, time.Minute, []string{
 			"✓ The burn failed: it needs 2,000 tokens, the wallet held 1,000. Nothing moved.", "item_gold ✓ 1,000 1,000 1,000"}},
 		{"the game fails", answering(ramp.PathResult, 500, ""), mint, 10, nil, time.Minute, []string{
-			"● The transaction succeeded. The game took 100 item_gold. The game answered HTTP 500. Next attempt at ", "(2 of 20).", "The game failed. Its log says why."}},
+			"● The transaction succeeded. The game took 100 item_gold. The game answered HTTP 500. Next attempt at ", "(2 of 20).", "The game's log may say why."}},
 		{"the game rejects", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REJECTED","data":null}`), mint, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game took 100 item_gold. The game rejected the result (HTTP 400). It will not be sent again."}},
 		{"the game never confirms", answering(ramp.PathResult, 500, ""), mint, 10, nil, 24 * time.Hour, []string{
@@ -295,7 +295,8 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	said := func(address string) string { return c.page(t, address) }
 	settings := func(page string) { // every variable, and no key
 		for _, want := range []string{"export RAMP_API_URL=" + c.service.URL() + " export RAMP_FRONTEND_URL=" + c.service.URL(),
-			"# RAMP_HMAC_KEY: ramp emulate printed it at startup, or has it from you", "# RAMP_VALIDATOR_KEY: likewise; its address is " + c.validator.Hex(),
+			"# RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY, whose address is " + c.validator.Hex() + ": copy their lines from the terminal",
+			"that ramp emulate printed in its terminal, or the keys that you gave it.",
 			"# RAMP_RPC_URL for testnet: " + c.service.RPCURL(ramp.Testnet) + " (chain ID 7002)"} {
 			assert.Contains(t, page, want)
 		}
@@ -336,7 +337,7 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	c.service.Advance(time.Minute)
 	page := said("/")
 	settings(page)
-	assert.Contains(t, page, "Setup: works")
+	assert.Contains(t, page, "Connection works")
 	assert.Equal(t, 5, strings.Count(page, " works "), "what was forged on purpose is no problem: %s", page)
 	list := func(query string) (found []string) {
 		body := whole(t, c.browse(t, http.MethodGet, "/?"+query, nil))
@@ -357,19 +358,20 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 
 	c.mint(t, ramptest.LostAnswer(ramptest.OnResult))
 	c.service.Advance(2 * time.Second)
-	assert.Contains(t, said("/"), "Setup: works", "an answer that is lost on purpose is no problem")
+	assert.Contains(t, said("/"), "Connection works", "an answer that is lost on purpose is no problem")
 }
 
 func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
 	c := newCounter(t)
 	terms := url.Values{"sessionId": {c.session.ID}, "accessToken": {"token-1"}, "network": {"testnet"}, "token": {request().Intent.Token},
-		"material": {"item_gold"}, "materialAmount": {"7"}, "output": {"item_gold"}, "outputAmount": {"7"}, "fee": {"0"}}
+		"project": {"mine"}, "materials": {"item_gold=7\r\ngem=1"}, "outputs": {"item_gold=7"}, "fee": {"0"}}
 	start := func(form url.Values) string {
 		started := c.browse(t, http.MethodPost, "/start", form)
 		require.Equal(t, 303, started.StatusCode, text(t, started))
 		return started.Header.Get("Location")
 	}
-	assert.Contains(t, c.page(t, start(terms)), "a mint takes item_gold 7")
+	assert.Contains(t, c.page(t, start(terms)), "a mint takes item_gold 7 a mint takes gem 1")
+	assert.Contains(t, c.page(t, "/"), "so these terms are samples:", "the form's own terms are not the game's")
 
 	// The player of an order needs no token.
 	order := c.mint(t)
@@ -381,14 +383,29 @@ func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
 	another := c.browse(t, http.MethodPost, "/orders/"+order.UUID.String()+"/another", nil)
 	assert.Contains(t, c.page(t, another.Header.Get("Location")), "a mint takes item_gold 100")
 
-	for name, value := range map[string]string{"sessionId": "", "materialAmount": "x", "outputAmount": "-1", "fee": "10001", "network": "moon", "token": "0x1", "material": ""} {
-		wrong := url.Values{"terms": {"own"}}
+	for name, value := range map[string]string{"sessionId": "", "materials": "item_gold=x", "outputs": "item_gold=-1", "fee": "10001", "network": "moon", "token": "0x1", "project": ""} {
+		wrong := url.Values{}
 		maps.Copy(wrong, terms)
 		wrong.Set(name, value)
 		rejected := c.browse(t, http.MethodPost, "/start", wrong)
 		assert.Equal(t, 422, rejected.StatusCode, name)
 		assert.Contains(t, text(t, rejected), "Start a test order", "the form is still there")
 	}
+
+	// The form has the terms of the game's last successful call, whatever came after it.
+	start(terms)
+	_, err := c.client.Initialize(t.Context(), ramp.InitializeRequest{})
+	require.Error(t, err)
+	page := whole(t, c.browse(t, http.MethodGet, "/", nil))
+	assert.Contains(t, page, "The terms are those of the game’s last initialize call.")
+	for _, want := range []string{`name="project" value="project-1"`, `name="token" value="` + request().Intent.Token + `"`, `rows="2" autocomplete="off">item_gold=100</textarea>`} {
+		assert.Contains(t, page, want)
+	}
+	c = newCounter(t, rejects("INVALID_PROJECT_ID"))
+	placed := c.browse(t, http.MethodGet, start(terms), nil)
+	form := url.Values{"sessionId": {c.session.ID}, "accessToken": {"token-1"}, "network": {"testnet"}, "amount": {"1"},
+		"uuid": regexp.MustCompile(`name="uuid" value="([^"]*)"`).FindStringSubmatch(whole(t, placed))[1:]}
+	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)), `The game expects its own project; this call has "mine".`)
 }
 
 // Viewing a page changes nothing: it shows the last reading.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -40,10 +42,10 @@ func TestMovementsOutsideOfAnOrderAreShownApart(t *testing.T) {
 	c.service.Advance(time.Minute)
 	said := c.pageOf(t, minted)
 	assert.Contains(t, said, "✓ Done. The game took 100 item_gold; the player received 8 tokens.")
-	assert.Contains(t, said, "tokens ✓ moved +8 outside of this order: -10 1,000 998 998")
+	assert.Contains(t, said, "tokens ✓ moved +8 outside of this order: −10 1,000 998 998")
 	assert.Contains(t, said, "item_gold ✓ outside of this order: +100 1,000 1,000 1,000")
 	said = c.pageOf(t, burned)
-	assert.Contains(t, said, "tokens ✓ moved -10 1,008 998 998")
+	assert.Contains(t, said, "tokens ✓ moved −10 1,008 998 998")
 	assert.Contains(t, said, "item_gold ✓ 900 1,000 1,000")
 	c.shop.gold += 7 // outside of every order
 	c.browse(t, http.MethodPost, "/orders/"+burned.UUID.String()+"/read", url.Values{})
@@ -149,6 +151,9 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 			}
 			_, shown := c.control(t, "GET", "/control/orders/"+id.String(), "")
 			assert.Equal(t, headline, shown.Said)
+			raw := whole(t, c.send(t, "GET", "/control/orders/"+id.String(), ""))
+			assert.NotRegexp(t, `"(tx_hash|tx_status|delivery)"`, raw, "it has no transaction")
+			assert.Contains(t, raw, `"over":true`)
 			_, answer := c.control(t, "POST", "/control/orders", `{"do":"mint","uuid":"`+c.initialize(t).String()+`","session_id":"session-1","access_token":"token-1"}`)
 			assert.Contains(t, answer.problem(), ": "+headline)
 			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
@@ -241,10 +246,10 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 
 	said := c.page(t, "/")
 	assert.Contains(t, said, "– ")
-	assert.Contains(t, said, "POST /api/validate "+rejected.String()[:8]+" 200 session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
+	assert.Contains(t, said, "Mint 1 token, rejected "+rejected.String()[:8]+" 200 session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
 	assert.Contains(t, said, "POST /api/v2/initialize 500 No UUID was issued: invalid mac.")
-	assert.Contains(t, said, "0 orders, 2 calls without one")
-	assert.Contains(t, c.page(t, "/?show=attention"), "0 orders, 1 call without one")
+	assert.Contains(t, said, "0 orders, 2 not placed")
+	assert.Contains(t, c.page(t, "/?show=attention"), "0 orders, 1 not placed")
 	for query, want := range map[string]string{rejected.String(): "INVALID_BALANCE", "invalid_balance": "INVALID_BALANCE", "mac": "invalid mac", "session-1": "INVALID_BALANCE"} {
 		assert.Contains(t, c.page(t, "/?q="+query), want, query)
 	}
@@ -257,13 +262,13 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	assert.Contains(t, call, "The game says that the player does not own enough. What the player owned is unknown.")
 	assert.Contains(t, call, "asked: POST "+ramp.PathValidate)
 	assert.NotContains(t, call, "token-1")
-	assert.Contains(t, c.page(t, link[1][1]), "Compare RAMP_HMAC_KEY with -key.")
+	assert.Contains(t, c.page(t, link[1][1]), "Compare RAMP_HMAC_KEY with the key that you gave the emulator, or that it printed at startup.")
 	for _, wrong := range []string{"/calls/x", "/calls/0", "/calls/999"} {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
 
 	c.restart(t, c.handler)
-	assert.Contains(t, c.page(t, "/"), "0 orders, 2 calls without one", "after a restart too")
+	assert.Contains(t, c.page(t, "/"), "0 orders, 2 not placed", "after a restart too")
 	assert.Contains(t, c.page(t, "/calls?session=session-1"), "Rejected by the game: INVALID_BALANCE.")
 	assert.Contains(t, c.page(t, link[0][1]), "asked: POST "+ramp.PathValidate)
 }
@@ -460,10 +465,13 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 		assert.NotContains(t, said, "Is it running, at", "nor its cause again")
 		assert.NotContains(t, said, "no answer, the game did not answer")
 	}
-	assert.NotContains(t, c.page(t, "/"), "Setup: ", "which would say it again")
+	assert.Contains(t, c.page(t, "/"), "Setup: ", "what was seen before still counts")
 	assert.Contains(t, c.page(t, "/"), "Settings for the game export RAMP_API_URL=")
 	problem, _, _ := strings.Cut(text(t, c.browse(t, http.MethodPost, "/exchange", form)), " Tokens ")
-	assert.Contains(t, problem, "restart with its address in -game. The order was not placed.")
+	assert.Contains(t, problem, "restart with its address in -game. The order was not placed. Nothing was sent, so nothing moved.")
+	assert.NotContains(t, problem, "To the order")
+	assert.Contains(t, c.page(t, "/"), " 1 order, 2 not placed ")
+	assert.Contains(t, c.page(t, "/?show=attention"), "Mint 10 tokens, not approved")
 	assert.NotContains(t, problem, "connection refused")
 	assert.Contains(t, c.pageOf(t, order), "The game did not answer. Next attempt at ")
 }
@@ -492,7 +500,7 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 					name := fmt.Sprintf("%s, burn %v, fails %v", text, burn, fails)
 					order, err := play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...)
 					if errors.Is(err, ramptest.ErrLostAnswer) {
-						assert.Contains(t, c.page(t, "/"), "0 orders, 1 call without one", name)
+						assert.Contains(t, c.page(t, "/"), "0 orders, 1 not placed", name)
 						continue
 					}
 					if errors.Is(err, ramptest.ErrOffTerms) { // this game offers everything
@@ -516,5 +524,76 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// An order of which nothing was sent is judged as new when the game is back.
+func TestAnOrderThatWasNotSentIsPlacedLater(t *testing.T) {
+	var game *httptest.Server
+	c := newCounter(t, reporting, func(c *ramptest.Config) {
+		game = httptest.NewServer(c.Handler)
+		c.Game, c.Handler = game.URL, nil
+	})
+	_, form := c.exchange(t)
+	address, handler := game.Listener.Addr().String(), game.Config.Handler
+	game.Close()
+	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)), "Nothing was sent, so nothing moved.")
+	assert.Equal(t, 404, c.browse(t, http.MethodGet, "/orders/"+form.Get("uuid"), nil).StatusCode)
+	listener, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	back := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
+	back.Start()
+	t.Cleanup(back.Close)
+	require.Equal(t, 303, c.browse(t, http.MethodPost, "/exchange", form).StatusCode)
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.page(t, "/orders/"+form.Get("uuid")), "✓ Done. The game took 100 item_gold; the player received 8 tokens.")
+}
+
+// A clock that was moved is not called real, and the page says what passing time did.
+func TestAMovedClockSaysHowFar(t *testing.T) {
+	c := newCounter(t, func(c *ramptest.Config) { c.Desk.Speed = 1 })
+	order := c.mint(t)
+	assert.Contains(t, c.pageOf(t, order), " real time ")
+	passed := c.browse(t, http.MethodPost, "/orders/"+order.UUID.String()+"/advance", url.Values{"minutes": {"65"}})
+	assert.Contains(t, c.page(t, passed.Header.Get("Location")), "1 h 5 min passed; 1 result sent")
+	assert.Contains(t, c.page(t, "/"), " 1 h 5 min ahead ")
+	assert.NotContains(t, c.pageOf(t, order), "passed;")
+}
+
+// What the player owned is a reason only where the rejection can be about it.
+func TestABalanceExplainsOnlyWhatItCan(t *testing.T) {
+	for code, want := range map[string]string{
+		"HMAC_INVALID": "", "INVALID_PROJECT_ID": "", "ORDER_FINISHED": "",
+		"INVALID_BALANCE": "The order takes 100 item_gold; the game lists gold, not item_gold.",
+		"NO_SUCH_LUCK":    "The order takes 100 item_gold; the game lists gold, not item_gold.",
+	} {
+		c := newCounter(t, rejects(code), before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+			if r.URL.Path != ramp.PathAssets {
+				game.ServeHTTP(w, r)
+				return
+			}
+			_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{"v1":{"player_id":"1","assets":[{"id":"gold","balance":"5"}]}}}`)
+		}))
+		_, form := c.exchange(t)
+		page := text(t, c.browse(t, http.MethodPost, "/exchange", form))
+		assert.Contains(t, page, code)
+		assert.Equal(t, want != "", strings.Contains(page, "order takes"), page)
+		assert.Contains(t, page, want)
+	}
+}
+
+// A filter counts what it shows, and a loss stands on top.
+func TestAFilterCountsWhatItShows(t *testing.T) {
+	c := newCounter(t, reporting, answering(ramp.PathResult, 200, confirmed))
+	c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.page(t, "/"), "✗ The game lost or doubled assets in 1 order Connection works · last call")
+	_, err := c.client.Initialize(t.Context(), ramp.InitializeRequest{})
+	require.Error(t, err)
+	for _, show := range []string{"", "attention", "waiting", "done"} {
+		page := whole(t, c.browse(t, http.MethodGet, "/?show="+show, nil))
+		counted := regexp.MustCompile(`aria-current="page">[^<]*? (\d+)</a>`).FindStringSubmatch(page)
+		require.Len(t, counted, 2)
+		assert.Equal(t, counted[1], fmt.Sprint(strings.Count(page, `<li id="`)-strings.Count(page, `<li id="check-`)), show)
 	}
 }

@@ -103,7 +103,11 @@ func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeo
 		if o.Amount == "1" {
 			tokens = "token"
 		}
-		fmt.Fprintf(std.out, "%s %s %s of %s, transaction %s\n", o.Do, o.Amount, tokens, oneLine(redact.Isolate(o.Player())), o.TxHash)
+		transaction := "no transaction"
+		if o.TxStatus != "" {
+			transaction = "transaction " + o.TxHash.Hex()
+		}
+		fmt.Fprintf(std.out, "%s %s %s of %s, %s\n", o.Do, o.Amount, tokens, oneLine(redact.Isolate(o.Player())), transaction)
 		p := printer{out: std.out}
 		for _, e := range events {
 			p.event(e)

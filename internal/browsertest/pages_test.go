@@ -133,7 +133,7 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 			d.click(`#culprit`)
 			d.sees("#body", "the game must give back 300 item_gold")
 			d.judge("call-lost")
-			d.do(chromedp.Click(`//a[text()="Open the order"]`, chromedp.BySearch))
+			d.do(chromedp.Click(`//a[text()="← To the order"]`, chromedp.BySearch))
 			d.sees("h1", "Mint 3 tokens · Ada")
 		}
 		if name == "retried" {
@@ -325,7 +325,7 @@ func TestAPhoneShowsTheSetupInOneLine(t *testing.T) {
 	d.mint()
 	d.sees(summary, "Setup: 3 of 4 work, 1 not seen yet")
 	d.service.Advance(time.Minute)
-	d.sees(summary, "Setup: works")
+	d.sees(summary, "Connection works")
 	d.holds(works) // it stays open
 	d.do(chromedp.Focus(summary, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
 	d.holds(`!` + works)

@@ -104,10 +104,11 @@ type Order struct {
 	// State, Tone, Attention, Loss, Said and Next say what happened to the order.
 	verdict.Verdict
 
-	TxHash     common.Hash `json:"tx_hash"`
-	TxStatus   string      `json:"tx_status"` // "submitted", "succeeded" or "failed"
+	// Those of an order that the game did not approve are absent, as it has no transaction.
+	TxHash     common.Hash `json:"tx_hash,omitzero"`
+	TxStatus   string      `json:"tx_status,omitempty"` // "submitted", "succeeded" or "failed"
 	Block      uint64      `json:"block,omitzero"`
-	Delivery   string      `json:"delivery"`              // the state of the result's delivery
+	Delivery   string      `json:"delivery,omitempty"`    // the state of the result's delivery
 	Attempts   int         `json:"attempts"`              // how often the result was sent
 	LastStatus int         `json:"last_status,omitempty"` // HTTP status of the last answer to a result
 	Over       bool        `json:"over"`                  // whether nothing more happens by itself

@@ -10,11 +10,12 @@ import (
 
 // aboutOrder is the order that a validate or result call is about, as its body says.
 type aboutOrder struct {
-	Title  string // such as "Mint 3 tokens"; "" if the body cannot be read
-	Tokens string
-	Rows   []aboutRow
-	Known  bool // what the player owned of each asset
-	Short  bool // the player owned too little
+	Title   string // such as "Mint 3 tokens"; "" if the body cannot be read
+	Tokens  string
+	Project string
+	Rows    []aboutRow
+	Known   bool // what the player owned of each asset
+	Short   bool // the player owned too little
 }
 
 type aboutRow struct {
@@ -25,11 +26,13 @@ type aboutRow struct {
 // readOrder reads the order from the body of a call.
 func readOrder(e *control.Event) (about aboutOrder) {
 	var body struct {
-		Intent ramp.Intent `json:"intent"`
+		Intent  ramp.Intent `json:"intent"`
+		Project string      `json:"project_id"`
 	}
 	if e.Request == nil || (e.Kind != control.KindValidate && e.Kind != control.KindResult) || json.Unmarshal([]byte(e.Request.Body), &body) != nil {
 		return about
 	}
+	about.Project = body.Project
 	direction, err := body.Intent.Direction()
 	if err != nil {
 		return about
@@ -37,6 +40,12 @@ func readOrder(e *control.Event) (about aboutOrder) {
 	assets, tokens, verb := body.Intent.From, body.Intent.To, "takes "
 	if direction == ramp.Burn {
 		assets, tokens, verb = tokens, assets, "grants "
+	}
+	switch failed := e.Status == control.TxFailed; {
+	case failed && direction == ramp.Burn:
+		verb = "must not grant "
+	case failed:
+		verb = "must give back "
 	}
 	if len(tokens) > 0 {
 		about.Tokens = tokens[0].Amount.String()

@@ -3,6 +3,8 @@ package pages
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -34,6 +36,7 @@ type frontView struct {
 	Filtered  bool // whether filters make a difference
 	List      listView
 	Any       bool
+	Losses    int    // how many entries show lost assets
 	Fresh     bool   // nothing was seen yet
 	Last      string // when the last call was made
 	Start     startView
@@ -67,15 +70,23 @@ type line struct {
 	Explained bool // whether the sentence is shown
 }
 
-// startView is the form of a test order. It has the terms of the last initialize call,
-// or sample terms.
+// startView is the form of a test order.
 type startView struct {
-	Players    []desk.Choice // the players of orders so far
-	Network    ramp.Network
-	Networks   []ramp.Network
-	Token      string
-	MintFeeBps int
-	Like       bool // the terms are those of the last initialize call
+	startTerms
+	Players  []desk.Choice // the players of orders so far
+	Networks []ramp.Network
+	Like     bool // the terms are those of the last initialize call; otherwise they are samples
+}
+
+// startTerms are the fields of its terms. Items are lines such as item_gold=100.
+type startTerms struct {
+	Project, Network, Token, Fee, Materials, Outputs string
+}
+
+// Key differs for other terms, so that a live page does not keep the fields of the old ones.
+func (t startTerms) Key() string {
+	sum := sha256.Sum256(fmt.Append(nil, t))
+	return hex.EncodeToString(sum[:4])
 }
 
 // maxLines is how many lines a page of a list has.
@@ -113,8 +124,8 @@ func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *
 		v.Last = s.stamp(last.Time)
 	}
 	v.Fresh = !v.Any && v.Last == "" && r.URL.RawQuery == ""
-	v.List.N = list.Counts[desk.Show(show)] + list.Calls
-	v.List.What = holds(list.Counts[desk.Show(show)], list.Calls)
+	v.List.N = list.Counts[desk.Show(show)]
+	v.List.What, v.Losses = holds(v.List.N-list.Calls, list.Calls), list.Losses
 	v.List.First = min((page-1)*maxLines, v.List.N)
 	v.List.Last = v.List.First + len(list.Entries)
 	v.List.Lines = s.lines(list.Entries)
@@ -131,16 +142,18 @@ func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *
 
 // holds says what a list holds.
 func holds(orders, calls int) string {
-	count := func(n int, what string) string {
-		if n == 1 {
-			return "1 " + what
-		}
-		return group(n) + " " + what + "s"
-	}
 	if calls == 0 {
 		return count(orders, "order")
 	}
-	return count(orders, "order") + ", " + count(calls, "call") + " without one"
+	return count(orders, "order") + ", " + group(calls) + " not placed"
+}
+
+// count formats a number of things.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return group(n) + " " + what + "s"
 }
 
 // number parses a number, and returns 0 if it is none.
@@ -169,7 +182,14 @@ func (s *site) lines(entries []desk.Entry) (lines []line) {
 // line returns an entry as a list shows it.
 func (s *site) line(e *desk.Entry) line {
 	if e.Order == nil {
-		return s.callLine(e.Call)
+		l := s.callLine(e.Call)
+		if order := readOrder(e.Call).Title; order != "" {
+			l.Title = order + ", not approved"
+			if e.Call.IsPolicy() {
+				l.Title = order + ", rejected"
+			}
+		}
+		return l
 	}
 	o := e.Order
 	return line{ID: "order-" + o.UUID.String(), Href: "/orders/" + o.UUID.String(), At: s.stamp(o.Placed), Title: titleOfOrder(o), Token: shortAddress(o.Token), Short: shortUUID(o.UUID),
@@ -236,16 +256,24 @@ func shortAddress(address string) string {
 	return "0x…" + strings.ToLower(address[max(0, len(address)-4):])
 }
 
-// nameOf returns the name of an order's player.
-func nameOf(o *control.Order) string { return cmp.Or(o.Name, "the player") }
+// nameOf returns the name of an order's player, or else the session.
+func nameOf(o *control.Order) string { return cmp.Or(o.Name, o.SessionID) }
 
 // start fills the form of a test order.
 func (s *site) start(players []desk.Choice) startView {
-	networks := slices.Sorted(maps.Keys(s.about().Chains))
-	v := startView{Players: players, Networks: networks, Network: networks[len(networks)-1],
-		Token: "0x00000000000000000000000000000000000070c3"}
+	about := s.about()
+	networks := slices.Sorted(maps.Keys(about.Chains))
+	v := startView{Players: players, Networks: networks, startTerms: startTerms{cmp.Or(about.ProjectID, "test"), string(networks[len(networks)-1]),
+		"0x00000000000000000000000000000000000070c3", "0", "item_gold=100", "item_gold=100"}}
 	if terms, err := s.desk.Terms(context.Background(), uuid.Nil); err == nil {
-		v.Like, v.Network, v.Token, v.MintFeeBps = true, terms.Network, terms.Token, terms.MintFeeBps
+		list := func(items []ramp.Item) string {
+			var lines []string
+			for _, item := range items {
+				lines = append(lines, item.ID+"="+item.Amount.String())
+			}
+			return strings.Join(lines, "\n")
+		}
+		v.Like, v.startTerms = true, startTerms{terms.ProjectID, string(terms.Network), terms.Token, strconv.Itoa(terms.MintFeeBps), list(terms.Materials), list(terms.Outputs)}
 	}
 	return v
 }
@@ -261,22 +289,30 @@ func (s *site) startForm(w http.ResponseWriter, r *http.Request) {
 		fail("A test order needs a player: choose the player of an earlier order, or enter a session ID and an access token of the game.")
 		return
 	}
+	field := func(name string) string { return strings.TrimSpace(strings.ReplaceAll(q.Get(name), "\r", "")) }
+	terms := startTerms{field("project"), field("network"), field("token"), field("fee"), field("materials"), field("outputs")}
 	var asked desk.IssueRequest
-	latest, err := s.desk.Terms(r.Context(), uuid.Nil)
-	network := latest.Network
-	if q.Get("terms") == "own" || err != nil {
-		field := func(name string) string { return strings.TrimSpace(q.Get(name)) }
-		item := func(name string) []control.Item {
-			return []control.Item{{ID: field(name), Amount: json.Number(field(name + "Amount"))}}
-		}
-		fee, err := strconv.Atoi(cmp.Or(field("fee"), "0"))
+	switch last := s.start(nil); {
+	case last.Like && (terms == last.startTerms || !q.Has("token")): // all of them, as the game asked
+		terms = last.startTerms
+	case !q.Has("token"): // the button alone
+		o := s.orderOf(q.Get("player"))
+		asked.Like, terms.Network = o.UUID, string(o.Network)
+	default:
+		fee, err := strconv.Atoi(cmp.Or(terms.Fee, "0"))
 		if err != nil {
 			fail("The fee must be a whole number.")
 			return
 		}
-		network = ramp.Network(q.Get("network"))
-		asked.Terms = &control.Terms{Network: network, ProjectID: cmp.Or(s.about().ProjectID, "test"), Token: field("token"),
-			MintFeeBps: fee, Materials: item("material"), Outputs: item("output")}
+		items := func(lines string) (list []control.Item) {
+			for line := range strings.FieldsFuncSeq(lines, func(r rune) bool { return r == '\n' }) {
+				at := max(0, strings.LastIndex(line, "="))
+				list = append(list, control.Item{ID: line[:at], Amount: json.Number(strings.TrimPrefix(line[at:], "="))})
+			}
+			return list
+		}
+		asked.Terms = &control.Terms{Network: ramp.Network(terms.Network), ProjectID: terms.Project, Token: terms.Token,
+			MintFeeBps: fee, Materials: items(terms.Materials), Outputs: items(terms.Outputs)}
 	}
 	id, err := s.desk.Issue(r.Context(), asked)
 	if err != nil {
@@ -285,6 +321,6 @@ func (s *site) startForm(w http.ResponseWriter, r *http.Request) {
 	}
 	to := fieldsOf(q)
 	to.Set("uuid", id.String())
-	to.Set("network", string(network))
+	to.Set("network", terms.Network)
 	http.Redirect(w, r, "/exchange?"+to.Encode(), http.StatusSeeOther) // as the game does
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
@@ -35,6 +36,7 @@ type orderView struct {
 	Catalog  string
 	Calls    string // the address of the calls of the session
 	Operator bool   // whether the reader may act for all players
+	Passed   string // what happened when the reader let time pass; "" if that is not why the page is shown
 	Culprit  string // the address of the call that lost assets; "" if none did
 	Timeline timelineView
 }
@@ -94,6 +96,9 @@ func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Orde
 	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p, Live: true}
 	v.Catalog = "/catalog?" + url.Values{"projectId": {o.ProjectID}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode()
 	v.Calls = "/calls?" + url.Values{"session": {o.SessionID}}.Encode()
+	if q := r.URL.Query(); q.Has("passed") {
+		v.Passed = span(time.Duration(number(q.Get("passed")))*time.Minute) + " passed; " + count(number(q.Get("sent")), "result") + " sent"
+	}
 	if o.Loss {
 		v.Culprit = s.culprit(o.UUID)
 	}
@@ -179,11 +184,12 @@ func (s *site) advanceForm(w http.ResponseWriter, r *http.Request, o *control.Or
 		s.failure(w, r, http.StatusBadRequest, "The minutes must be from 0 to 1440.", link{"/orders/" + o.UUID.String(), "To the order"})
 		return
 	}
-	if _, err := s.desk.Advance(r.Context(), control.AdvanceRequest{By: strconv.Itoa(minutes) + "m"}); err != nil {
+	passed, err := s.desk.Advance(r.Context(), control.AdvanceRequest{By: strconv.Itoa(minutes) + "m"})
+	if err != nil {
 		s.failure(w, r, http.StatusServiceUnavailable, say(err))
 		return
 	}
-	toOrder(w, r, o.UUID)
+	http.Redirect(w, r, fmt.Sprintf("/orders/%s?passed=%d&sent=%d", o.UUID, minutes, len(passed.Deliveries)), http.StatusSeeOther)
 }
 
 // readForm asks the game again for the player's assets.

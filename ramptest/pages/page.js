@@ -88,6 +88,7 @@ async function take(answer) {
   }
   tag = answer.headers.get("ETag") ?? "";
   document.title = page.title;
+  set(document.getElementById("pace"), page.getElementById("pace").textContent);
   keepEarlier(fresh);
   morph(live, fresh);
   dress(live);
@@ -159,6 +160,7 @@ document.addEventListener("submit", async (event) => {
   }
   delete form.dataset.busy;
   if (button) { button.innerHTML = label; button.removeAttribute("aria-busy"); }
+  if (answer?.ok) history.replaceState(null, "", answer.url); // what happened is a part of the address
   tag = ""; // updates in the meantime did not change the button
   if (answer && !answer.ok) {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");

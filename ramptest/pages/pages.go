@@ -167,6 +167,7 @@ type frame struct {
 	Problem *problem
 	Down    string // the address of a game that does not answer
 	Clock   string // what the clock shows
+	Offset  string // how far it is from the real time; "" if it shows that
 	Now     int64  // the same in milliseconds, for the script
 	Speed   float64
 	Live    bool // whether the page updates itself
@@ -195,6 +196,11 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	f := v.framed()
 	about := s.about()
 	f.Clock, f.Now, f.Speed = about.Now.Format(clockTime), about.Now.UnixMilli(), about.Speed
+	if offset := time.Until(about.Now).Round(time.Second); offset > 0 {
+		f.Offset = span(offset) + " ahead"
+	} else if offset < 0 {
+		f.Offset = span(-offset) + " behind"
+	}
 	f.Down = s.down()
 	execute := func(part string, v any) []byte {
 		var b bytes.Buffer
@@ -207,7 +213,7 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	w.Header().Set("Ramp-Clock", strconv.FormatInt(f.Now, 10))
 	f.Live = f.Live && status == http.StatusOK // an update would remove the problem
 	if f.Live {
-		sum := sha256.Sum256(body) // without the frame, whose clock changes
+		sum := sha256.Sum256(append(body, f.Offset...)) // without the clock, which changes
 		tag := `"` + hex.EncodeToString(sum[:16]) + `"`
 		w.Header().Set("ETag", tag)
 		if r.Header.Get("If-None-Match") == tag {
@@ -251,6 +257,12 @@ func (s *site) stamp(at time.Time) string {
 	return at.Format(clockTime)
 }
 
+// span formats a length of time, such as "1 h 5 min".
+func span(d time.Duration) string {
+	text := strings.NewReplacer("h", " h ", "m", " min ", "s", " s").Replace(d.String())
+	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSuffix(text, " 0 s"), " 0 min"))
+}
+
 // verdictView is a verdict as the pages show it.
 type verdictView struct {
 	verdict.Verdict
@@ -278,6 +290,9 @@ func (s *site) problemOf(err error, id uuid.UUID) *problem {
 		p.Said, p.Loss = o.Said, true
 	case s.down() != "": // which the page says
 		p.Said = "The order was not placed."
+		if strings.Contains(err.Error(), "nothing was sent") {
+			p.Said += " Nothing was sent, so nothing moved."
+		}
 		return p
 	case ok:
 		p.Said = e.Sentence()
@@ -291,7 +306,7 @@ func (s *site) problemOf(err error, id uuid.UUID) *problem {
 
 func (s *site) explain(p *problem, e *control.Event) {
 	p.Detail, p.Cause, p.Curl = ended(e), s.cause(e), s.curl(e)
-	if e.Answer != nil && e.Answer.Body != "" {
+	if e.Answer != nil && e.Answer.Body != "" && !strings.Contains(p.Cause, e.Answer.Short()) {
 		p.Detail += "\n" + e.Answer.Short()
 	}
 }

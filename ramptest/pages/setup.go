@@ -91,6 +91,8 @@ func ended(e *control.Event) string {
 	return fmt.Sprintf("%s: HTTP %d, %s", endpoint, e.Answer.Status, strings.TrimPrefix(e.Outcome, "ramptest: "))
 }
 
+const compareKey = "Compare RAMP_HMAC_KEY with the key that you gave the emulator, or that it printed at startup"
+
 // cause returns the likely cause of a failed exchange and how to fix it, or "" if it is
 // unknown.
 func (s *site) cause(e *control.Event) string {
@@ -104,9 +106,11 @@ func (s *site) cause(e *control.Event) string {
 	switch code := ramp.Code(e.Outcome); {
 	case code == ramp.CodeHMACInvalid, code == ramp.CodeHMACMissing:
 		return "The game has a different HMAC key, reads it in the other encoding (text or base64url), or verifies a body that was parsed and written again. " +
-			"Compare RAMP_HMAC_KEY with -key, and RAMP_HMAC_KEY_ENCODING with -key-encoding."
+			compareKey + ", and RAMP_HMAC_KEY_ENCODING with -key-encoding."
+	case code == "INVALID_PROJECT_ID":
+		return fmt.Sprintf("The game expects its own project; this call has %q.", readOrder(e).Project)
 	case strings.Contains(e.Outcome, "not by the registered"):
-		return "The game signs with a different validator key. Restart with -validator and the address that the game signs with, or give the game the key of " + s.about().Validator.Hex() + "."
+		return "The game signs with a different validator key. Restart with -validator and the address that the game signs with, or set RAMP_VALIDATOR_KEY of the game to the key of " + s.about().Validator.Hex() + "."
 	case e.Answer.Status == http.StatusNotFound, e.Answer.Status == http.StatusMethodNotAllowed, code == ramp.CodeNotFound:
 		return "The game has no such endpoint. Set its path with " + path + "."
 	case e.Answer.Status/100 == 3:
@@ -116,7 +120,14 @@ func (s *site) cause(e *control.Event) string {
 	case e.Answer.Status == http.StatusUnauthorized:
 		return "The game does not accept the HMAC, the access token or the session. Its answer may say which."
 	case e.Answer.Status >= 500:
-		return "The game failed. Its log says why."
+		said := "The game's log may say why."
+		if body := e.Answer.Short(); body != "" && strings.Contains(e.Outcome, "breaks the interface") {
+			said = "It answered: " + body
+		}
+		if e.Kind == control.KindResult && (code == ramp.CodeInternal || strings.Contains(strings.ToLower(e.Answer.Body), "unknown")) {
+			said += " Was the game restarted with a store in memory? Then it knows no earlier order."
+		}
+		return said
 	case e.IsPolicy():
 		return s.policyCause(e, code)
 	case strings.Contains(e.Outcome, "envelope"), strings.Contains(e.Outcome, "breaks the interface"):
@@ -156,7 +167,7 @@ func (s *site) initializeCause(e *control.Event) string {
 		if strings.Contains(e.Outcome, "other encoding") {
 			return "It matches if the key is read in the other encoding. Restart with the other -key-encoding (text or base64url), or change that of the game."
 		}
-		return "The game has a different HMAC key, or signs a different body than it sends. Compare RAMP_HMAC_KEY with -key."
+		return "The game has a different HMAC key, or signs a different body than it sends. " + compareKey + "."
 	case "X-HMAC-Signature is required":
 		return "Sign the body with the HMAC key, and send the signature in the header X-HMAC-Signature."
 	case "ramp not found":
@@ -174,8 +185,7 @@ func (s *site) settings() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.URL)
 	about := s.about()
-	b.WriteString("# RAMP_HMAC_KEY: ramp emulate printed it at startup, or has it from you\n")
-	fmt.Fprintf(&b, "# RAMP_VALIDATOR_KEY: likewise; its address is %s\n", about.Validator)
+	fmt.Fprintf(&b, "# RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY, whose address is %s: copy their lines from the terminal\n", about.Validator)
 	for _, n := range slices.Sorted(maps.Keys(about.Chains)) {
 		fmt.Fprintf(&b, "# RAMP_RPC_URL for %s: %s (chain ID %d)\n", n, about.Chains[n].URL, about.Chains[n].ID)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,7 +134,11 @@ func (s *site) eventView(w http.ResponseWriter, r *http.Request, e *control.Even
 	s.show(w, r, http.StatusOK, "event.html", v)
 }
 
-// pretty formats a message for a reader: its headers and its body. JSON is indented.
+// longHex finds what is too long to read, such as a logsBloom.
+var longHex = regexp.MustCompile("0x([0-9a-fA-F]{8})[0-9a-fA-F]{192,}")
+
+// pretty formats a message for a reader: its headers and its body. JSON is indented, and long
+// hex is cut.
 func pretty(m *control.Message) string {
 	var b bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
@@ -145,7 +150,7 @@ func pretty(m *control.Message) string {
 	if json.Indent(&b, []byte(m.Body), "", "  ") != nil {
 		b.WriteString(m.Body)
 	}
-	return b.String()
+	return longHex.ReplaceAllString(b.String(), "0x$1…")
 }
 
 // curlView is a curl command to copy.

@@ -70,12 +70,12 @@ func (a Assets) Amounts() []string {
 	return a.list(func(n *big.Rat) string { return Grouped(abs(n)) })
 }
 
-// Signed is Grouped, with a sign for an amount above 0, too.
+// Signed is Grouped, with a plus sign for an amount above 0 and a minus sign, not a hyphen, below.
 func Signed(n *big.Rat) string {
 	if n.Sign() > 0 {
 		return "+" + Grouped(n)
 	}
-	return Grouped(n)
+	return strings.Replace(Grouped(n), "-", "−", 1)
 }
 
 // Decimal formats an amount without an exponent and without trailing zeros.

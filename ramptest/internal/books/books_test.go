@@ -421,5 +421,5 @@ func TestAmountsAreExact(t *testing.T) {
 	a.Add("gold", new(big.Rat).Neg(third))
 	assert.Empty(t, a)
 	assert.Equal(t, "nothing", a.String())
-	assert.Equal(t, "+1 a, -2 b", Assets{"b": big.NewRat(-2, 1), "a": big.NewRat(1, 1)}.String())
+	assert.Equal(t, "+1 a, −2 b", Assets{"b": big.NewRat(-2, 1), "a": big.NewRat(1, 1)}.String())
 }

@@ -71,8 +71,9 @@ const (
 // List is a part of the list, newest first.
 type List struct {
 	Entries []Entry
-	Counts  map[Show]int // how many orders match the text, by filter
-	Calls   int          // how many calls match the text and the filter
+	Counts  map[Show]int // how many entries match the text, by filter
+	Calls   int          // how many of those that match the filter are calls
+	Losses  int          // how many of all that match the text show a loss
 	Any     bool         // whether there are entries at all
 	Players []Choice     // the players of the last orders
 }

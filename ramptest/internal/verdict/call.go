@@ -2,8 +2,10 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
 
@@ -121,17 +123,26 @@ func OfCall(c Call) Verdict {
 	}
 }
 
-// Lacks says what a mint takes of which the player owned too little; "" if of nothing. Whatever
-// is not in owned is unknown.
-func Lacks(takes, owned books.Assets) string {
-	short, had := books.Assets{}, books.Assets{}
+// Lacks says what a mint takes of which the player owned too little, or which the game does not
+// list; "" if there is nothing. Whatever is not in owned is unknown.
+func Lacks(takes, owned books.Assets, listed []string) string {
+	short, had, unlisted := books.Assets{}, books.Assets{}, []string{}
 	for id, n := range owned {
 		if n.Cmp(takes[id]) < 0 {
 			short[id], had[id] = takes[id], n
+			if !slices.Contains(listed, id) {
+				unlisted = append(unlisted, redact.Isolate(id))
+			}
 		}
 	}
 	if len(short) == 0 {
 		return ""
+	}
+	if len(unlisted) > 0 && len(listed) > 0 {
+		if slices.Sort(unlisted); len(listed) > maxItems {
+			listed = append(listed[:maxItems:maxItems], "…")
+		}
+		return fmt.Sprintf("the order takes %s; the game lists %s, not %s", amounts(short), redact.Isolate(strings.Join(listed, ", ")), strings.Join(unlisted, ", "))
 	}
 	return fmt.Sprintf("the order takes %s; the player owned %s", amounts(short), amounts(had))
 }

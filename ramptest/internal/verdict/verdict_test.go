@@ -322,7 +322,7 @@ func TestTheTokensComeFromTheChain(t *testing.T) {
 		want               Row
 	}{
 		{Succeeded, "1000", "1000.99", "0.99", Row{"tokens", "1,000", "1,000.99", "1,000.99", Good, "moved +0.99", ""}},
-		{Succeeded, "1000", "999.99", "0.99", Row{"tokens", "1,000", "999.99", "999.99", Good, "moved +0.99", "outside of this order: -1"}},
+		{Succeeded, "1000", "999.99", "0.99", Row{"tokens", "1,000", "999.99", "999.99", Good, "moved +0.99", "outside of this order: −1"}},
 		{Reverted, "1000", "1000", "0", Row{"tokens", "1,000", "1,000", "1,000", Good, "nothing moved", ""}},
 		{Pending, "1000", "1001", "0", Row{"tokens", "1,000", "1,001", "1,001", Wait, "not decided yet", "outside of this order: +1"}},
 	} {
@@ -343,16 +343,19 @@ func TestAListOfAssetsIsShort(t *testing.T) {
 func TestLacksNamesOnlyWhatIsKnownToBeTooLittle(t *testing.T) {
 	takes, none := assets(100, 5), new(big.Rat)
 	for _, test := range []struct {
-		owned books.Assets
-		want  string
+		owned  books.Assets
+		listed []string
+		want   string
 	}{
-		{nil, ""},
-		{assets(100, 5), ""},
-		{books.Assets{"gold": none}, "the order takes 100 gold; the player owned 0 gold"}, // gem is unknown
-		{books.Assets{"gold": none, "gem": big.NewRat(9, 2)}, "the order takes 5 gem, 100 gold; the player owned 4.5 gem, 0 gold"},
-		{assets(1000, 4), "the order takes 5 gem; the player owned 4 gem"},
+		{nil, nil, ""},
+		{assets(100, 5), nil, ""},
+		{books.Assets{"gold": none}, nil, "the order takes 100 gold; the player owned 0 gold"}, // gem is unknown
+		{books.Assets{"gold": none, "gem": big.NewRat(9, 2)}, []string{"gem", "gold"}, "the order takes 5 gem, 100 gold; the player owned 4.5 gem, 0 gold"},
+		{assets(1000, 4), []string{"gem", "gold"}, "the order takes 5 gem; the player owned 4 gem"},
+		{books.Assets{"gold": none}, []string{"item_gold", "gem"}, "the order takes 100 gold; the game lists item_gold, gem, not gold"},
+		{books.Assets{"gold": none}, []string{"a", "b", "c", "d"}, "the order takes 100 gold; the game lists a, b, c, …, not gold"},
 	} {
-		assert.Equal(t, test.want, Lacks(takes, test.owned))
+		assert.Equal(t, test.want, Lacks(takes, test.owned, test.listed))
 	}
 }
 
