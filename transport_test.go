@@ -190,11 +190,11 @@ func TestAFrozenConnectionIsReplaced(t *testing.T) {
 	t.Cleanup(server.Close)
 	for name, makeCaller := range map[string]func(url string, h *http.Client) func() error{
 		"RPC": func(url string, h *http.Client) func() error {
-			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, HTTPClient: h, Timeout: 6 * time.Second, Retries: -1}))
+			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, HTTPClient: h, Timeout: 3 * time.Second, Retries: -1}))
 			return func() error { _, err := client.BlockNumber(t.Context()); return err }
 		},
 		"Client": func(url string, h *http.Client) func() error {
-			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: url, Key: testKey(), HTTPClient: h, Timeout: 6 * time.Second, Retries: -1}))
+			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: url, Key: testKey(), HTTPClient: h, Timeout: 3 * time.Second, Retries: -1}))
 			return func() error { _, err := client.Initialize(t.Context(), testRequest()); return err }
 		},
 	} {
@@ -202,6 +202,8 @@ func TestAFrozenConnectionIsReplaced(t *testing.T) {
 			t.Parallel()
 			proxy := newFreezer(t, server.Listener.Addr().String())
 			pool := ramp.NewPool().(*http.Transport)
+			pool.HTTP2.SendPingTimeout /= 4 // what is not set stays so
+			pool.HTTP2.PingTimeout /= 4
 			pool.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 			call := makeCaller("https://"+proxy.Addr().String(), &http.Client{Transport: pool})
 			require.NoError(t, call())
