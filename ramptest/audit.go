@@ -254,8 +254,18 @@ func (a *audit) look(s ramp.Session, player *ramp.Player, at int) {
 	}
 	p := a.keep(key)
 	a.keys[s.ID], p.session, p.playerName = key, s, cmp.Or(player.Name, player.PlayerID)
+	a.recognize(s.ID)
 	if a.mode != BooksOff && p.window == nil && at == a.changes {
 		a.changed(p.books.Look(a.balances(player)))
+	}
+}
+
+// recognize hands what may still come for a session to its player, if the player was unknown
+// before. The caller must hold the lock.
+func (a *audit) recognize(session string) {
+	p, stranger := a.players[a.keys[session]], a.players["session "+session]
+	if p != nil && stranger != nil && p != stranger {
+		p.books.Adopt(&stranger.books)
 	}
 }
 
@@ -449,6 +459,7 @@ const maxFound = 1_000
 // end enters a verdict in the books and records it. The caller must hold the lock.
 func (a *audit) end(w *window, v books.Verdict) {
 	a.changed(w.player.books.End(v))
+	a.recognize(w.session.ID)
 	w.player.window = nil
 	if w.stray {
 		a.strayed++

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -568,6 +569,43 @@ func playWell(t *testing.T, p *played, random *rand.Rand, income bool) {
 	for _, o := range placed {
 		_ = p.service.Resend(t.Context(), o)
 	}
+}
+
+// What comes late for an order whose player could not be read is no loss of the next order.
+func TestALateEffectForAnUnknownPlayerIsNobodyElses(t *testing.T) {
+	var unreadable atomic.Bool
+	unreadable.Store(true)
+	v := newVault()
+	var late *ramp.Result
+	v.result = func(v *vault, s ramp.Session, r *ramp.Result) error {
+		if late == nil {
+			late = r
+			return errors.New("the result is processed later")
+		}
+		return v.finish(s, r)
+	}
+	v.validate = func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+		if late != nil {
+			_ = v.finish(s, late)
+		}
+		return v.accept(s, r)
+	}
+	p := play(t, v, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+		if unreadable.Load() && r.URL.Path == ramp.PathAssets {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		game.ServeHTTP(w, r)
+	}))
+	_, err := p.order(t, "session-1", true)
+	require.NoError(t, err)
+	p.service.Advance(time.Second)
+	require.NotNil(t, late)
+	unreadable.Store(false)
+	_, err = p.order(t, "session-1", true)
+	require.NoError(t, err)
+	p.service.Advance(time.Hour)
+	assert.Empty(t, p.service.Imbalances())
 }
 
 // A player who earns all the time is no reason to blame the game.

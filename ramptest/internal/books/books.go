@@ -228,6 +228,12 @@ func (p *Player) Drop(o *Order) {
 	o.Came, o.Outside = true, nil
 }
 
+// Adopt takes over what may still come of the orders of another player, who is this one.
+func (p *Player) Adopt(other *Player) {
+	other.missed()
+	p.Late, other.Late, other.Pending = append(p.Late, other.Late...), nil, nil
+}
+
 // starts returns the totals with which an order may begin a window. A late effect may
 // have come since the last window, or may come during this one and is then a movement
 // of this one.
