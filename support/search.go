@@ -44,6 +44,14 @@ type Candidate struct {
 	// order.
 	Unproven string `json:"unproven,omitempty"`
 
+	// OtherAmount reports whether it moved another amount than the order is about, less the fee
+	// of a mint, as far as that is known.
+	OtherAmount bool `json:"other_amount,omitempty"`
+
+	// AlsoProves are the user's other orders that wait and whose end it proves, too, if the
+	// store is a [Ledger].
+	AlsoProves []uuid.UUID `json:"also_proves,omitempty"`
+
 	// EndedOther is another order that has ended by the transaction, if the store can
 	// tell.
 	EndedOther *uuid.UUID `json:"ended_other,omitempty"`
@@ -91,17 +99,34 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 		return err
 	}
 	proof := o.proof(ctx, order)
+	others, err := o.waitingOf(ctx, order)
+	if err != nil {
+		return err
+	}
+	this := o.traded(order, proof)
+	far := map[common.Hash]*big.Int{} // from the amount of the order
 	for i := range found {
 		c, err := o.judge(ctx, order, proof, &found[i].sent, &found[i].receipt)
 		if err != nil {
 			return err
 		}
 		c.Time = timeOf(found[i].block.Timestamp)
+		far[c.Hash] = new(big.Int)
+		if moved := movedBy(&c.Evidence); moved != nil && this.units != nil {
+			far[c.Hash].Sub(this.units, moved)
+			c.OtherAmount = !this.fits(moved)
+		}
+		for _, other := range others {
+			if _, unproven := proof.Check(&other, &found[i].sent, &found[i].receipt); unproven == nil {
+				c.AlsoProves = append(c.AlsoProves, other.UUID)
+			}
+		}
 		report.Candidates = append(report.Candidates, *c)
 	}
 	slices.SortStableFunc(report.Candidates, func(a, b Candidate) int { // those with an objection first
 		order := cmp.Compare(min(1, len(b.Objection)), min(1, len(a.Objection)))
-		return cmp.Or(order, cmp.Compare(min(1, len(a.Unproven)), min(1, len(b.Unproven))), cmp.Compare(a.Block, b.Block))
+		return cmp.Or(order, cmp.Compare(min(1, len(a.Unproven)), min(1, len(b.Unproven))),
+			far[a.Hash].CmpAbs(far[b.Hash]), cmp.Compare(a.Block, b.Block))
 	})
 	return nil
 }
@@ -177,17 +202,38 @@ func (o *Orders) rightly(order, other *ramp.Order, proof *ramp.Proof, sent *ramp
 	if err != nil {
 		return false
 	}
-	game := newAssets(&o.config)
-	for _, token := range contractsOf(order) { // in pieces, if nobody knows its decimals
-		game.decimals[token] = proof.Decimals[token]
-	}
-	moved := e.Units
-	if len(e.TokenIDs) > 0 {
-		moved = big.NewInt(int64(len(e.TokenIDs)))
-	}
-	this, that := game.traded(*order), game.traded(*other)
+	moved, this, that := movedBy(&e), o.traded(order, proof), o.traded(other, proof)
 	same := this.user == that.user && this.token == that.token && this.Direction == that.Direction
 	return that.fits(moved) && !(same && this.fits(moved) && this.units.Cmp(that.units) < 0)
+}
+
+// traded returns what an order trades, in pieces if nobody knows the decimals of its token.
+func (o *Orders) traded(order *ramp.Order, proof *ramp.Proof) *traded {
+	game := newAssets(&o.config)
+	for _, token := range contractsOf(order) {
+		game.decimals[token] = proof.Decimals[token]
+	}
+	return game.traded(*order)
+}
+
+// movedBy returns how much of the order's token moved, in units or pieces, or nil.
+func movedBy(e *ramp.Evidence) *big.Int {
+	if len(e.TokenIDs) > 0 {
+		return big.NewInt(int64(len(e.TokenIDs)))
+	}
+	return e.Units
+}
+
+// waitingOf returns the other orders of an order's user that wait, if the store can list them.
+func (o *Orders) waitingOf(ctx context.Context, order *ramp.Order) ([]ramp.Order, error) {
+	ledger, ok := o.config.Store.(Ledger)
+	if !ok {
+		return nil, nil
+	}
+	all, err := o.all(of(ctx, ledger.UserOrders, order.UserAddress))
+	return slices.DeleteFunc(all, func(other ramp.Order) bool {
+		return other.UUID == order.UUID || other.State != ramp.OrderAccepted || isDamaged(&other)
+	}), err
 }
 
 // isDust reports whether a transfer moves nothing. Anybody can make one between any two

@@ -33,6 +33,12 @@ func (r *Report) Text() string {
 			fmt.Fprintf(out, "    it has ended order %s\n", c.EndedOther)
 		}
 		fmt.Fprintf(out, "    %s\n", cmp.Or(c.Unproven, "proves that the order has ended so"))
+		if c.OtherAmount {
+			fmt.Fprintln(out, "    it moved another amount than the order is about")
+		}
+		for _, other := range c.AlsoProves {
+			fmt.Fprintf(out, "    it also proves that order %s, which waits, has ended: ask the service whose it is\n", other)
+		}
 		if c.Objection != "" {
 			fmt.Fprintf(out, "    abandoning the order fails: %s\n", c.Objection)
 		}
