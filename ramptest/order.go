@@ -299,14 +299,15 @@ func (s *orders) refused(o *Order, err error) {
 	if errors.Is(err, ErrLostAnswer) || errors.Is(err, errCanceled) || !asked || !o.reached.Load() {
 		return
 	}
-	o.refused, o.placed = answer.Said, s.clock.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.placed[o.UUID] == nil {
-		s.approvedAfterAll(o.UUID)
-		s.lost = append(s.lost, o)
-		s.lost = s.lost[max(0, len(s.lost)-maxLost):]
+	if s.placed[o.UUID] != nil { // what moved, that order moved
+		return
 	}
+	o.refused, o.placed = answer.Said, s.clock.now()
+	s.approvedAfterAll(o.UUID)
+	s.lost = append(s.lost, o)
+	s.lost = s.lost[max(0, len(s.lost)-maxLost):]
 }
 
 // approvedAfterAll forgets that an order was refused. The caller must hold the lock.

@@ -162,6 +162,19 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 	}
 }
 
+// What the order of a UUID took is not blamed on a second one, which the game rejects.
+func TestASecondOrderOfAUUIDIsNotBlamedForTheFirst(t *testing.T) {
+	c := newCounter(t, reporting, func(c *ramptest.Config) { c.Handler = instead(ramp.PathValidate, false, 0, 200)(c.Handler) })
+	id := c.initialize(t)
+	ramp.Must(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1)))
+	c.service.Advance(time.Minute)
+	_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
+	require.ErrorContains(t, err, "NO")
+	assert.NotContains(t, err.Error(), "nevertheless")
+	_, answer := c.control(t, "POST", "/control/orders", `{"do":"mint","uuid":"`+id.String()+`","session_id":"session-1","access_token":"token-1","amount":"1"}`)
+	assert.NotContains(t, answer.problem(), "nevertheless")
+}
+
 // With the books off, a contradiction is still seen.
 func TestADisputeNeedsNoBooks(t *testing.T) {
 	c := newCounter(t, booksOff, rejectingTheSecond())
