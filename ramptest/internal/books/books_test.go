@@ -295,6 +295,27 @@ func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 	}
 }
 
+// What two orders did while nobody could look may have canceled, or not have come at all.
+func TestUnreadMovementsThatCancelAreAGuess(t *testing.T) {
+	p, taken, granted := &Player{}, mint(), burn()
+	p.Look(gold(1000))
+	p.End(p.Judge([]Call{{Order: taken, Answer: Yes}}, nil, nil, true))
+	granted.Deliver(true, true)
+	p.End(p.Judge([]Call{{Order: granted, Result: true, Answer: Yes}}, nil, nil, true))
+	p.Look(gold(1000))
+	assert.True(t, taken.Guess && granted.Guess)
+}
+
+// What may still come for an order is a movement of the player that it turns out to be of.
+func TestWhatMayStillComeIsHandedOver(t *testing.T) {
+	p, stranger, late := &Player{}, &Player{}, burn()
+	late.Deliver(true, true)
+	stranger.End(stranger.Judge([]Call{{Order: late, Result: true, Answer: Open}}, nil, nil, true))
+	p.Adopt(stranger)
+	assert.Empty(t, windows(p)(Call{Order: mint(), Answer: No}, 1000, 1100).Problem)
+	assert.Empty(t, stranger.Late)
+}
+
 // An order that turns out to be another player's is judged there only.
 func TestAnOrderOfAnotherPlayerIsForgotten(t *testing.T) {
 	p, q, o := &Player{}, &Player{}, mint()
