@@ -4,7 +4,9 @@ import (
 	"os"
 	"regexp"
 	"testing"
+	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -54,6 +56,36 @@ var decisions = map[string]func(t *testing.T){
 				require.NoError(t, d.service.Resend(t.Context(), order), "the result, after all")
 				assert.Equal(t, after, d.gold)
 			})
+		}
+	},
+	"several do, or with another amount": func(t *testing.T) { // several orders of a player hang
+		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+			orders, store, n := newOrders(t, 100*24*time.Hour, &ramp.Proof{AnyFailure: true})
+			from, to, net := common.Address{}, player, int64(98) // percent
+			if direction == ramp.Burn {
+				from, to, net = to, from, 100
+			}
+			var hanging []ramp.Order
+			var sent []common.Hash
+			for i, tokens := range []int64{7, 1, 5} {
+				at := now.Add(time.Duration(i-180) * time.Minute)
+				hanging = append(hanging, orderOf(direction, tokens, at))
+				sent = append(sent, n.send(at.Add(time.Second), sentTx{transfers: []ramp.Transfer{moved(from, to, net*tokens)}}))
+			}
+			store.keep(t, hanging...)
+			report := ramp.Must(orders.Show(t.Context(), hanging[2].UUID))
+			require.Len(t, report.Candidates, 3)
+			assert.Equal(t, sent[2], report.Candidates[0].Hash)
+			assert.Equal(t, []bool{false, true}, []bool{report.Candidates[0].OtherAmount, report.Candidates[1].OtherAmount})
+			assert.Contains(t, report.Candidates[0].AlsoProves, hanging[1].UUID)
+			assert.Contains(t, report.Text(), "another amount than the order is about")
+			assert.Contains(t, report.Text(), "it also proves that order "+hanging[1].UUID.String())
+			store.keep(t, ended(hanging[1], ramp.OrderSucceeded, sent[1], now))
+			report = ramp.Must(orders.Show(t.Context(), hanging[2].UUID))
+			assert.NotContains(t, report.Candidates[0].AlsoProves, hanging[1].UUID, "it has ended")
+			for _, c := range report.Candidates {
+				assert.Empty(t, c.Unproven, "finishing accepts any of them")
+			}
 		}
 	},
 	"one has ended another order": func(t *testing.T) {
