@@ -93,7 +93,7 @@ func parse(flags *flag.FlagSet, args []string) error {
 // first argument is "orders" or "reconcile", it runs that command instead.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	switch {
-	case len(args) > 1 && (args[0] == "orders" || args[0] == "shop"):
+	case len(args) > 1 && (args[0] == "orders" || args[0] == "shop") && !strings.HasPrefix(args[1], "-"):
 		return orders(ctx, args[1], args[2:], getenv, stdout, stderr)
 	case len(args) > 0 && (args[0] == "reconcile" || args[0] == "migrate"):
 		return orders(ctx, args[0], args[1:], getenv, stdout, stderr)

@@ -522,6 +522,7 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 	}{
 		{"serve", nil, `there is no command "serve": use orders list|`},
 		{"orders", nil, `there is no command "orders": use orders list|`},
+		{"orders -help", nil, `there is no command "orders": use orders list|`},
 		{"orders forget", nil, `there is no command "forget"`},
 		{"orders conflicts -db DB again", nil, `unexpected argument "again"`},
 		{"orders show -db DB", nil, "one argument is required"},
