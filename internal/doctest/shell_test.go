@@ -16,8 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const validator = "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb"
-
 // command describes how to test a command of the documents. It runs in the root, as
 // written except for the replacements.
 type command struct {
