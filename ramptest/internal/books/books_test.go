@@ -295,6 +295,17 @@ func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 	}
 }
 
+// Of two orders at once, the one that explains the difference is blamed, and the other known.
+func TestOnlyTheOrderThatMovedWronglyIsBlamed(t *testing.T) {
+	p, wrong, right := &Player{}, mint(), NewOrder(uuid.New(), true, gold(-7))
+	p.Look(gold(1000))
+	v := p.Judge([]Call{{Order: wrong, Answer: Yes}, {Order: right, Answer: Yes}}, gold(1000), gold(793), true) // taken twice
+	p.End(v)
+	assert.Equal(t, []uuid.UUID{wrong.UUID}, v.Orders)
+	assert.Equal(t, []Assets{gold(-7)}, right.Totals)
+	assert.Equal(t, []Assets{gold(-200)}, wrong.Totals)
+}
+
 // What two orders did while nobody could look may have canceled, or not have come at all.
 func TestUnreadMovementsThatCancelAreAGuess(t *testing.T) {
 	p, taken, granted := &Player{}, mint(), burn()
