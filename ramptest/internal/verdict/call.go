@@ -126,10 +126,10 @@ func OfCall(c Call) Verdict {
 // Lacks says what a mint takes of which the player owned too little, or which the game does not
 // list; "" if there is nothing. Whatever is not in owned is unknown.
 func Lacks(takes, owned books.Assets, listed []string) string {
-	short, had, unlisted := books.Assets{}, books.Assets{}, []string{}
+	short, available, unlisted := books.Assets{}, books.Assets{}, []string{}
 	for id, n := range owned {
 		if n.Cmp(takes[id]) < 0 {
-			short[id], had[id] = takes[id], n
+			short[id], available[id] = takes[id], n
 			if !slices.Contains(listed, id) {
 				unlisted = append(unlisted, redact.Isolate(id))
 			}
@@ -144,5 +144,5 @@ func Lacks(takes, owned books.Assets, listed []string) string {
 		}
 		return fmt.Sprintf("the order takes %s; the game lists %s, not %s", amounts(short), redact.Isolate(strings.Join(listed, ", ")), strings.Join(unlisted, ", "))
 	}
-	return fmt.Sprintf("the order takes %s; the player owned %s", amounts(short), amounts(had))
+	return fmt.Sprintf("the order takes %s; the player owned %s", amounts(short), amounts(available))
 }
