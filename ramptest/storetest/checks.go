@@ -501,7 +501,8 @@ func (k *trial) afterCrashes() { k.interrupted("crash", 3, 3) }
 
 // interrupted crashes under load, more often than fewest if no crash came between a step and
 // its answer. Every call is repeated until it is answered, as by the service and the player.
-func (k *trial) interrupted(crash string, fewest, most int) {
+// It returns how many orders there were.
+func (k *trial) interrupted(crash string, fewest, most int) (orders int) {
 	const workers, answersBetween = 8, 20
 	n := 0
 	sessions := make([]string, workers/2)
@@ -582,4 +583,5 @@ func (k *trial) interrupted(crash string, fewest, most int) {
 	for _, session := range sessions {
 		k.expectGold(fmt.Sprintf("after each %s of %d, among %d orders", crash, n, len(repeats)), session, 1_000_000+want[session])
 	}
+	return len(repeats)
 }

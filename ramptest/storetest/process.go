@@ -183,9 +183,9 @@ func kill(t *testing.T, target Target, processes ...*Process) (failure string) {
 	for _, p := range processes {
 		k.Stores = append(k.Stores, p)
 	}
-	kills := 0
+	kills, orders := 0, 0
 	k.Crash = func() error { kills++; return processes[kills%len(processes)].kill() }
-	failure = k.try(func(k *trial) { k.interrupted("kill", 20, 60) })
-	t.Logf("%d kills, %d calls cut off, %d of them after their step was stored", kills, k.failed.Load(), k.late.Load())
+	failure = k.try(func(k *trial) { orders = k.interrupted("kill", 20, 60) })
+	t.Logf("%d kills, %d orders, %d calls cut off, %d of them after their step was stored", kills, orders, k.failed.Load(), k.late.Load())
 	return failure
 }
