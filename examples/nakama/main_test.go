@@ -166,13 +166,15 @@ func migrated(t *testing.T, u *url.URL, name string) (address string, db *sql.DB
 		ramp.Must(admin.Exec("DROP DATABASE " + name + " WITH (FORCE)"))
 		check(t, admin.Close())
 	})
-	address = strings.TrimPrefix(u.String(), "postgres://")
-	out, err := exec.Command(os.Getenv(envNakama)+"/nakama", "migrate", "up", "--database.address", address).CombinedOutput()
+	out, err := exec.Command(os.Getenv(envNakama)+"/nakama", "migrate", "up", "--database.address", without(u.String())).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return address, db
+	return u.String(), db
 }
+
+// without returns an address without its scheme, as Nakama reads it.
+func without(address string) string { return strings.TrimPrefix(address, "postgres://") }
 
 // nakama is the process that the plugin runs in.
 type nakama struct {
@@ -189,7 +191,7 @@ func start(t *testing.T, database string) *nakama {
 	if folder := os.Getenv(envNakama); folder != "" {
 		port := 20000 + 10*rand.IntN(1000) // below those that the system gives; Nakama takes those beside it too
 		n := &nakama{t: t, url: fmt.Sprint("http://127.0.0.1:", port), args: []string{folder + "/nakama", "--config", "local.yml",
-			"--database.address", database, "--runtime.path", folder + "/modules", "--data_dir", t.TempDir(),
+			"--database.address", without(database), "--runtime.path", folder + "/modules", "--data_dir", t.TempDir(),
 			"--socket.address", "127.0.0.1", "--socket.port", fmt.Sprint(port), "--console.port", fmt.Sprint(port + 5),
 			"--runtime.env", "RAMP_HMAC_KEY=" + hmacText, "--runtime.env", "RAMP_VALIDATOR_KEY=" + validatorKey,
 			"--runtime.env", "RAMP_API_URL=http://127.0.0.1:1", "--runtime.env", "RAMP_FRONTEND_URL=http://127.0.0.1:1"}}
