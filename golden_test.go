@@ -254,10 +254,10 @@ func TestGoldenValidateWithUnknownFields(t *testing.T) {
 // assertKnownFieldsWrittenBack checks that only the unknown fields get lost.
 func assertKnownFieldsWrittenBack(t *testing.T, name string, v any, unknown ...string) {
 	t.Helper()
-	had := map[string]bool{}
-	paths("", tree(t, golden(name)), had)
+	found := map[string]bool{}
+	paths("", tree(t, golden(name)), found)
 	for _, path := range unknown {
-		assert.True(t, had[path], "%s is not in the file", path)
+		assert.True(t, found[path], "%s is not in the file", path)
 	}
 	assert.Equal(t, prune(tree(t, golden(name)), "", unknown), tree(t, ramp.Must(json.Marshal(v))))
 }

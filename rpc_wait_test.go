@@ -399,7 +399,7 @@ func confirm(t *testing.T, result, is object) error {
 
 func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
 	failed := webhookResult().with("receipt.status", "0x0").with("receipt.logs", []any{})
-	for name, test := range map[string]struct{ told, is object }{
+	for name, test := range map[string]struct{ reported, actual object }{
 		"the same":                     {webhookResult(), onChain()},
 		"in other digits":              {webhookResult().with("tx_hash", strings.ToUpper(common.MaxHash.Hex()[2:])).with("tx_hash", "0x"+strings.ToUpper(common.MaxHash.Hex()[2:])), onChain()},
 		"with no more than the status": {webhookResult().with("receipt", map[string]any{"status": "0x1"}), onChain()},
@@ -414,7 +414,7 @@ func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
 		"a contract that was created":           {webhookResult().with("receipt.contractAddress", testToken), onChain().with("contractAddress", testToken)},
 		"without the contract that was created": {webhookResult().without("receipt.contractAddress"), onChain().with("contractAddress", testToken)},
 	} {
-		inBubble(t, name, func(t *testing.T) { assert.NoError(t, confirm(t, test.told, test.is)) })
+		inBubble(t, name, func(t *testing.T) { assert.NoError(t, confirm(t, test.reported, test.actual)) })
 	}
 }
 
@@ -446,15 +446,15 @@ func TestASuccessWithoutItsIntentConfirmsNothing(t *testing.T) {
 func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
 	other := common.HexToHash("0xdead").Hex()
 	for name, test := range map[string]struct {
-		told, is object
-		field    string
+		reported, actual object
+		field            string
 	}{
-		"a failure told as a success": {webhookResult(), onChain().with("status", "0x0"), "receipt.status"},
-		"no status on the chain":      {webhookResult(), onChain().without("status"), "receipt.status"},
-		"a success told as a failure": {webhookResult().with("receipt.status", "0x0"), onChain(), "receipt.status"},
-		"a receipt of another":        {webhookResult().with("receipt.transactionHash", other), onChain(), "receipt.transactionHash"},
-		"a node that answers another": {webhookResult(), onChain().with("transactionHash", other), "tx_hash"},
-		"a node that names none":      {webhookResult(), onChain().without("transactionHash"), "tx_hash"},
+		"a failure reported as a success": {webhookResult(), onChain().with("status", "0x0"), "receipt.status"},
+		"no status on the chain":          {webhookResult(), onChain().without("status"), "receipt.status"},
+		"a success reported as a failure": {webhookResult().with("receipt.status", "0x0"), onChain(), "receipt.status"},
+		"a receipt of another":            {webhookResult().with("receipt.transactionHash", other), onChain(), "receipt.transactionHash"},
+		"a node that answers another":     {webhookResult(), onChain().with("transactionHash", other), "tx_hash"},
+		"a node that names none":          {webhookResult(), onChain().without("transactionHash"), "tx_hash"},
 		"a token no event can have": {webhookResult().with("intent.from.0.id", "token-7").without("receipt.logs"),
 			onChain().with("logs.0.address", common.HexToAddress("token-7").Hex()), "intent.from[0].id"},
 		"a log less":                   {webhookResult().with("receipt.logs", []any{}), onChain(), "receipt.logs"},
@@ -466,7 +466,7 @@ func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
 		"a mint of another token":      {webhookResult().with("intent", mintObject()).with("intent.to.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.to[0].id"},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			err := confirm(t, test.told, test.is)
+			err := confirm(t, test.reported, test.actual)
 			different := as[*ramp.MismatchError](t, err)
 			assert.Equal(t, test.field, different.Field)
 			assert.NotEqual(t, different.Webhook, different.Chain)
@@ -560,8 +560,8 @@ func TestConfirmOfABlockThatWasReplaced(t *testing.T) {
 		return map[string]any{"address": testToken, "topics": []any{hash32}, "data": data}
 	}
 	for name, test := range map[string]struct {
-		told, is object
-		field    string // "" if it is confirmed
+		reported, actual object
+		field            string // "" if it is confirmed
 	}{
 		"the same events":               {webhookResult(), moved, ""},
 		"a failure":                     {webhookResult().with("receipt.status", "0x0").with("receipt.logs", []any{}), moved.with("status", "0x0").with("logs", []any{}), ""},
@@ -573,7 +573,7 @@ func TestConfirmOfABlockThatWasReplaced(t *testing.T) {
 		"a token without an event":      {webhookResult().with("receipt.logs", []any{}), moved.with("logs", []any{foreign}), "intent.from[0].id"},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			err := confirm(t, test.told, test.is)
+			err := confirm(t, test.reported, test.actual)
 			if test.field == "" {
 				assert.NoError(t, err)
 				return

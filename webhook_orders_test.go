@@ -143,29 +143,29 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 		hook        error // of OnConflict
 		noHook      bool
 		want        string
-		heard       string // the field that OnConflict heard of
+		conflict    string // the field of the one that OnConflict got
 	}{
 		"the outcome":                             {then: reported(order, 1), want: "200"},
 		"the outcome again":                       {first: reported(order, 1), then: reported(order, 1), want: "200"},
-		"another outcome":                         {first: reported(order, 1), then: reported(order, 0), want: "400", heard: "receipt.status"},
+		"another outcome":                         {first: reported(order, 1), then: reported(order, 0), want: "400", conflict: "receipt.status"},
 		"another outcome that nobody takes":       {first: reported(order, 1), then: reported(order, 0), noHook: true, want: "500"},
-		"another outcome that cannot be told":     {first: reported(order, 1), then: reported(order, 0), hook: down, want: "500", heard: "receipt.status"},
-		"another, told with Permanent":            {first: reported(order, 1), then: reported(order, 0), hook: ramp.Permanent(down), want: "500", heard: "receipt.status"},
-		"another, told with a reject":             {first: reported(order, 1), then: reported(order, 0), hook: ramp.Reject("DOWN"), want: "500", heard: "receipt.status"},
-		"another, told with a conflict":           {first: reported(order, 1), then: reported(order, 0), hook: &ramp.ConflictError{}, want: "500", heard: "receipt.status"},
-		"another transaction":                     {first: reported(order, 1), then: another, want: "200", heard: "tx_hash"},
-		"another transaction, unheard":            {first: reported(order, 1), then: another, noHook: true, want: "200"},
-		"another transaction, not to be told":     {first: reported(order, 1), then: another, hook: down, want: "500", heard: "tx_hash"},
+		"another outcome, whose hook fails":       {first: reported(order, 1), then: reported(order, 0), hook: down, want: "500", conflict: "receipt.status"},
+		"another, whose hook is Permanent":        {first: reported(order, 1), then: reported(order, 0), hook: ramp.Permanent(down), want: "500", conflict: "receipt.status"},
+		"another, whose hook rejects":             {first: reported(order, 1), then: reported(order, 0), hook: ramp.Reject("DOWN"), want: "500", conflict: "receipt.status"},
+		"another, whose hook is a conflict":       {first: reported(order, 1), then: reported(order, 0), hook: &ramp.ConflictError{}, want: "500", conflict: "receipt.status"},
+		"another transaction":                     {first: reported(order, 1), then: another, want: "200", conflict: "tx_hash"},
+		"another transaction without a hook":      {first: reported(order, 1), then: another, noHook: true, want: "200"},
+		"another transaction, whose hook fails":   {first: reported(order, 1), then: another, hook: down, want: "500", conflict: "tx_hash"},
 		"the outcome of an order of this project": {then: reported(order, 0), project: "project-1", want: "200"},
 		"an unknown order of a project":           {then: &ramp.Result{UUID: uuid.New(), Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, project: "project-1", want: "500"},
 		"a transaction after none was named":      {first: unnamed, then: reported(order, 1), want: "200"},
-		"an order of another project":             {then: reported(order, 0), project: "project-2", want: "400", heard: "project_id"},
+		"an order of another project":             {then: reported(order, 0), project: "project-2", want: "400", conflict: "project_id"},
 		"an unknown order":                        {then: &ramp.Result{UUID: uuid.New(), Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, want: "500"},
 		"a transaction whose hash is not one":     {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0x1", Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
 		"the transaction in capitals":             {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0X" + strings.Repeat("AB", 32), Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			heard := ""
+			field := ""
 			var store ramp.Store
 			game, v := newVault(t, func(c *ramp.HandlerConfig) { store = c.Store })
 			require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
@@ -176,7 +176,7 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 			config := ramp.HandlerConfig{Terms: anyOf(tt.project, ""), Players: noPlayers{}, Store: store}
 			if !tt.noHook {
 				config.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
-					heard = conflict.Field
+					field = conflict.Field
 					assert.Equal(t, order.UUID, conflict.Order.UUID)
 					assert.Equal(t, tt.then.UUID, r.UUID)
 					return tt.hook
@@ -185,8 +185,8 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 			game = newCaller(config)
 			err := game.Result(t.Context(), ramp.Session{}, tt.then)
 			assert.Equal(t, tt.want, answerTo(err))
-			assert.Equal(t, tt.heard, heard)
-			if tt.want != "200" && tt.heard != "" {
+			assert.Equal(t, tt.conflict, field)
+			if tt.want != "200" && tt.conflict != "" {
 				assert.ErrorIs(t, err, ramp.ErrOrderConflict)
 			}
 			if tt.first != nil || tt.want != "200" {
@@ -212,20 +212,20 @@ func TestAnOrderOfAnotherNetwork(t *testing.T) {
 		"accepted before then": {"", ramp.Mainnet, "200", "200"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var heard []string
+			var fields []string
 			var store ramp.Store
 			opened, v := newVault(t, func(c *ramp.HandlerConfig) { store, c.Terms = c.Store, anyOf("", tt.opened) })
 			require.NoError(t, opened.Validate(t.Context(), player, mintRequest()))
 			called := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyOf("", tt.called),
 				OnConflict: func(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error {
-					heard = append(heard, c.Field)
+					fields = append(fields, c.Field)
 					return nil
 				}})
 			assert.Equal(t, tt.validate, answerTo(called.Validate(t.Context(), player, mintRequest())))
 			order := accepted(mintRequest())
 			assert.Equal(t, tt.result, answerTo(called.Result(t.Context(), ramp.Session{}, reported(order, 0))))
 			if tt.result == "400" {
-				assert.Equal(t, []string{"network"}, heard)
+				assert.Equal(t, []string{"network"}, fields)
 				assert.EqualValues(t, 900, v.gold["session-1"])
 				return
 			}
@@ -243,13 +243,13 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 	for name, tt := range map[string]struct {
 		noHook bool
 		hook   error
-	}{"heard": {}, "without OnConflict": {noHook: true}, "OnConflict fails": {hook: errors.New("down")}} {
+	}{"with OnConflict": {}, "without OnConflict": {noHook: true}, "OnConflict fails": {hook: errors.New("down")}} {
 		t.Run(name, func(t *testing.T) {
-			var heard []*ramp.ConflictError
+			var conflicts []*ramp.ConflictError
 			game, v := newVault(t, func(c *ramp.HandlerConfig) {
 				if !tt.noHook {
 					c.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, _ *ramp.Result) error {
-						heard = append(heard, conflict)
+						conflicts = append(conflicts, conflict)
 						return tt.hook
 					}
 				}
@@ -270,9 +270,9 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 			if tt.noHook {
 				return
 			}
-			require.Len(t, heard, 2, "at each delivery")
+			require.Len(t, conflicts, 2, "at each delivery")
 			assert.Equal(t, []any{second.UUID, ramp.OrderAccepted, "tx_hash", first.UUID, ramp.OrderSucceeded},
-				[]any{heard[0].Order.UUID, heard[0].Order.State, heard[0].Field, heard[0].Other.UUID, heard[0].Other.State})
+				[]any{conflicts[0].Order.UUID, conflicts[0].Order.State, conflicts[0].Field, conflicts[0].Other.UUID, conflicts[0].Other.State})
 		})
 	}
 }

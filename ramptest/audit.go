@@ -90,7 +90,7 @@ type audit struct {
 // asked to approve two.
 type auditedOrder struct {
 	player *auditedPlayer
-	order  *books.Order
+	order  *books.Tally
 }
 
 type auditedPlayer struct {
@@ -181,7 +181,7 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 }
 
 // changed has orders written about which something has become known.
-func (a *audit) changed(orders []*books.Order) {
+func (a *audit) changed(orders []*books.Tally) {
 	for _, o := range orders {
 		a.keeper.touch(o.UUID)
 	}
@@ -198,7 +198,7 @@ func (a *audit) keep(key string) *auditedPlayer {
 
 // begin records what the player and the wallet had before an order, and the outcome that a result
 // states. The caller must hold the lock.
-func (a *audit) begin(entry *books.Order, w *window, c *call) books.Call {
+func (a *audit) begin(entry *books.Tally, w *window, c *call) books.Call {
 	switch {
 	case w == nil:
 	case !entry.Asked:
@@ -215,7 +215,7 @@ func (a *audit) begin(entry *books.Order, w *window, c *call) books.Call {
 
 // account is what the books know about an order.
 type account struct {
-	order books.Order
+	order books.Tally
 	last  books.Assets // the player's last known assets; nil if unknown
 	twins bool         // the game may have approved another order under the same UUID
 }
@@ -299,11 +299,11 @@ func (a *audit) entry(o *Order) *auditedOrder {
 
 // order returns the books' entry of an order, which it creates if needed. The
 // caller must hold the lock.
-func (a *audit) order(p *auditedPlayer, o *Order) *books.Order {
+func (a *audit) order(p *auditedPlayer, o *Order) *books.Tally {
 	known := a.entry(o)
 	if known == nil {
 		mint, sum := sumOf(o)
-		known = &auditedOrder{p, books.NewOrder(o.UUID, mint, sum)}
+		known = &auditedOrder{p, books.NewTally(o.UUID, mint, sum)}
 		known.order.Less = o.burnsLess()
 		a.orders[o.UUID] = append(a.orders[o.UUID], *known)
 	}
@@ -380,7 +380,7 @@ func (a *audit) owned(w *window, o *Order, player *ramp.Player) (owned books.Ass
 const minReadings = 6
 
 // answered records the HTTP status with which the game answered a result; 0 is no answer.
-func (a *audit) answered(c *call, entry *books.Order, status int) {
+func (a *audit) answered(c *call, entry *books.Tally, status int) {
 	if entry != nil && c.kind == KindResult && !c.forged {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -457,7 +457,7 @@ func wait(ctx context.Context, d time.Duration) {
 const maxFound = 1_000
 
 // end enters a verdict in the books and records it. The caller must hold the lock.
-func (a *audit) end(w *window, v books.Verdict) {
+func (a *audit) end(w *window, v books.Judgment) {
 	a.changed(w.player.books.End(v))
 	a.recognize(w.session.ID)
 	w.player.window = nil

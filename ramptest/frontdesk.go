@@ -242,7 +242,7 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 		seen := make(map[string]bool)
 		for _, o := range orders {
 			known := s.orders.known(o)
-			l.list = append(l.list, entry{at: o.placed, order: o, verdict: verdict.Of(known.Order), player: known.Player})
+			l.list = append(l.list, entry{at: o.placed, order: o, verdict: verdict.Of(known.Facts), player: known.Player})
 			if !seen[o.Session.ID] && len(seen) < most {
 				seen[o.Session.ID] = true
 				l.players = append(l.players, o)

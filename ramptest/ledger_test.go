@@ -71,17 +71,17 @@ type bank struct {
 
 // bankEntry is an order in the ledger.
 type bankEntry struct {
-	player string
-	habit  habit
-	mint   bool
-	amount int64
-	moved  int64 // so far
-	coming int64 // what is late
-	asked  int
-	told   int
-	taken  bool
-	over   bool
-	paid   bool // the outcome that it was told
+	player  string
+	habit   habit
+	mint    bool
+	amount  int64
+	moved   int64 // so far
+	coming  int64 // what is late
+	asked   int
+	results int
+	taken   bool
+	over    bool
+	paid    bool // that of the first result
 }
 
 func (b *bank) Authenticate(_ context.Context, s ramp.Session) error {
@@ -160,9 +160,9 @@ func (b *bank) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.entries[r.UUID]
-	switch e.told++; {
+	switch e.results++; {
 	case e.over && r.Succeeded() != e.paid:
-		return ramp.Permanent(errors.New("it was told another outcome"))
+		return ramp.Permanent(errors.New("the first result stated another outcome"))
 	case e.over && e.habit != doubles:
 		return nil
 	}
@@ -214,9 +214,9 @@ func (b *bank) serve(inner http.Handler) http.Handler {
 				status, through = 201, true
 			case result && e.habit == fails:
 				status = 500
-			case result && e.habit == passesOn && e.told == 0:
+			case result && e.habit == passesOn && e.results == 0:
 				status = 502
-				e.told++
+				e.results++
 			case !result && e.habit == aborts && e.mint:
 				status, through = 500, true
 			}

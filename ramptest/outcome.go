@@ -18,17 +18,17 @@ import (
 // This file collects what the chain, the calls and the books know, for package verdict.
 
 // verdict returns what there is to say about an order.
-func (s *orders) verdict(o *Order) verdict.Verdict { return verdict.Of(s.known(o).Order) }
+func (s *orders) verdict(o *Order) verdict.Verdict { return verdict.Of(s.known(o).Facts) }
 
 // known is what is known about an order, with the balances of its player.
 type known struct {
-	verdict.Order
+	verdict.Facts
 	before, now books.Assets // nil if unknown
 }
 
 // known collects what is known about an order.
 func (s *orders) known(o *Order) known {
-	k := known{Order: verdict.Order{
+	k := known{Facts: verdict.Facts{
 		Mint:     o.trade().mint,
 		Tokens:   tokens(o.token().Amount.Rat()),
 		Received: tokens(s.received(o)),
@@ -90,7 +90,7 @@ func (s *orders) callsOf(o *Order) verdict.Calls {
 
 // disputeOf returns how the results of an order contradict each other or the chain, or
 // nil if they do not.
-func disputeOf(o *books.Order) *verdict.Dispute {
+func disputeOf(o *books.Tally) *verdict.Dispute {
 	if !o.Disputed {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (s *orders) rows(o *Order) (rows []verdict.Row, others []ramp.Asset) {
 		moved = s.received(o)
 	}
 	held := s.chains[o.Network].TokenBalance(o.token().contract(), o.address())
-	rows = verdict.Rows(k.Order, k.before, k.now)
+	rows = verdict.Rows(k.Facts, k.before, k.now)
 	for _, id := range slices.Sorted(maps.Keys(k.now)) {
 		if !slices.ContainsFunc(rows, func(r verdict.Row) bool { return r.ID == id }) {
 			others = append(others, ramp.Asset{ID: id, Balance: amountOf(k.now[id])})

@@ -172,7 +172,7 @@ type savedPlayer struct {
 
 type savedBooks struct {
 	Player string
-	Order  books.Order
+	Order  books.Tally
 }
 
 // keeper writes what changes to a state file. A nil keeper writes nothing.

@@ -91,8 +91,8 @@ type ChainTotal struct {
 	Tokens    Amount         `json:"tokens"`
 }
 
-// Event is what a transaction minted of a token for an account, or burned of it.
-type Event struct {
+// ChainEvent is what a transaction minted of a token for an account, or burned of it.
+type ChainEvent struct {
 	TxHash    common.Hash    `json:"tx_hash"`
 	Block     uint64         `json:"block"`
 	LogIndex  uint64         `json:"log_index"` // of its first log
@@ -176,7 +176,7 @@ type Finding struct {
 	Detail string       `json:"detail"`       // what is wrong, for a person
 	By     string       `json:"by,omitempty"` // how Orders and Events belong together; empty if there is only one of them
 	Orders []FoundOrder `json:"orders"`       // often one, or none for an EventWithoutOrder
-	Events []Event      `json:"events"`       // likewise
+	Events []ChainEvent `json:"events"`       // likewise
 
 	size *big.Int // units of the events, or else of the first order
 }

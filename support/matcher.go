@@ -36,14 +36,14 @@ type matcher struct {
 	assets   *assets
 	from, to time.Time
 
-	events map[common.Hash][]Event // by transaction, without an order yet
-	orders map[common.Hash]*traded // by transaction, without events yet
+	events map[common.Hash][]ChainEvent // by transaction, without an order yet
+	orders map[common.Hash]*traded      // by transaction, without events yet
 
-	unseen []ramp.Order // ended in the period, by a transaction without events
-	noHash []ramp.Order // ended in the period without a transaction, and need an event or an older look
-	sought []ramp.Order // failed long after they were accepted, by a transaction without events
-	loose  [][]Event    // by transaction, without an order by it
-	extra  [][]Event    // moved by the transaction of an order for somebody else
+	unseen []ramp.Order   // ended in the period, by a transaction without events
+	noHash []ramp.Order   // ended in the period without a transaction, and need an event or an older look
+	sought []ramp.Order   // failed long after they were accepted, by a transaction without events
+	loose  [][]ChainEvent // by transaction, without an order by it
+	extra  [][]ChainEvent // moved by the transaction of an order for somebody else
 
 	consumed  map[uint64]bool // the transactions by which orders ended
 	seed      maphash.Seed
@@ -72,7 +72,7 @@ type shelf struct {
 // mismatch is an order whose transaction moved something else.
 type mismatch struct {
 	order  *traded
-	events []Event
+	events []ChainEvent
 	detail string
 	judged bool // in this period
 }
@@ -100,7 +100,7 @@ type runningChain struct {
 }
 
 func newMatcher(a *assets, from, to time.Time) *matcher {
-	m := &matcher{assets: a, from: from, to: to, events: map[common.Hash][]Event{}, orders: map[common.Hash]*traded{}, consumed: map[uint64]bool{}, seed: maphash.MakeSeed(),
+	m := &matcher{assets: a, from: from, to: to, events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*traded{}, consumed: map[uint64]bool{}, seed: maphash.MakeSeed(),
 		totals: map[totalKey]*running{}, supply: map[totalKey]*runningChain{}, counts: map[FindingKind]int{}, findings: map[shelf][]Finding{}}
 	for _, kind := range FindingKinds() {
 		m.counts[kind] = 0
@@ -115,8 +115,8 @@ func (m *matcher) begin() time.Time { return m.from.Add(-maxDelay - skew) }
 // within reports whether a time is in the period, and not in the 13 hours before it.
 func (m *matcher) within(t time.Time) bool { return !t.Before(m.from) && t.Before(m.to) }
 
-func (m *matcher) find(kind FindingKind, by string, orders []ramp.Order, events []Event, format string, args ...any) {
-	f := Finding{Kind: kind, Detail: fmt.Sprintf(format, args...), By: by, Orders: []FoundOrder{}, Events: append([]Event{}, events...)}
+func (m *matcher) find(kind FindingKind, by string, orders []ramp.Order, events []ChainEvent, format string, args ...any) {
+	f := Finding{Kind: kind, Detail: fmt.Sprintf(format, args...), By: by, Orders: []FoundOrder{}, Events: append([]ChainEvent{}, events...)}
 	on := shelf{kind: kind}
 	for i, o := range orders {
 		t := m.assets.traded(o)
@@ -131,7 +131,7 @@ func (m *matcher) find(kind FindingKind, by string, orders []ramp.Order, events 
 		f.size.Add(f.size, e.units)
 	}
 	if len(events) > maxEvents {
-		slices.SortStableFunc(f.Events, func(x, y Event) int { return y.units.Cmp(x.units) })
+		slices.SortStableFunc(f.Events, func(x, y ChainEvent) int { return y.units.Cmp(x.units) })
 		f.Events, f.Detail = slices.Clone(f.Events[:maxEvents]), fmt.Sprintf("%s; events: %d, of which the largest are listed", f.Detail, len(events))
 	}
 	m.counts[kind]++
@@ -190,7 +190,7 @@ func (m *matcher) isOld(o *ramp.Order) bool { return o.AcceptedAt.Add(-skew).Bef
 func isDamaged(o *ramp.Order) bool { return o.Direction == "" }
 
 // transaction feeds the events of one transaction.
-func (m *matcher) transaction(events []Event) {
+func (m *matcher) transaction(events []ChainEvent) {
 	for i := range events {
 		if e := &events[i]; m.within(e.Time) {
 			key := totalKey{"", e.Token, e.Direction}
@@ -220,7 +220,7 @@ func (m *matcher) settle(now time.Time) {
 			delete(m.events, hash)
 		}
 	}
-	slices.SortFunc(m.loose[settled:], func(a, b []Event) int { return inChainOrder(a[0], b[0]) })
+	slices.SortFunc(m.loose[settled:], func(a, b []ChainEvent) int { return inChainOrder(a[0], b[0]) })
 	for hash, o := range m.orders {
 		if now.IsZero() || o.FinishedAt.Before(now.Add(-maxDelay)) {
 			delete(m.orders, hash)
@@ -231,7 +231,7 @@ func (m *matcher) settle(now time.Time) {
 	}
 }
 
-func inChainOrder(a, b Event) int {
+func inChainOrder(a, b ChainEvent) int {
 	return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.LogIndex, b.LogIndex))
 }
 
@@ -281,7 +281,7 @@ func (m *matcher) moved(o *traded, units *big.Int) {
 }
 
 // pair judges an order and the events of its transaction.
-func (m *matcher) pair(o *traded, events []Event) {
+func (m *matcher) pair(o *traded, events []ChainEvent) {
 	if isDamaged(&o.Order) {
 		return // it is a finding already
 	}
@@ -321,7 +321,7 @@ func (m *matcher) pair(o *traded, events []Event) {
 		return
 	}
 	minted := new(big.Int).Set(events[own].units)
-	extra := slices.DeleteFunc(slices.Delete(slices.Clone(events), own, own+1), func(e Event) bool {
+	extra := slices.DeleteFunc(slices.Delete(slices.Clone(events), own, own+1), func(e ChainEvent) bool {
 		return o.Direction == ramp.Mint && e.Direction == ramp.Mint && e.Token == o.token &&
 			minted.Add(minted, e.units).Cmp(o.units) <= 0 // the fee: no more is minted than was ordered
 	})
@@ -349,9 +349,9 @@ func otherwise(o *ramp.Order) string {
 }
 
 // difference describes the events of a transaction that moved nothing for its order.
-func difference(o *traded, events []Event) string {
+func difference(o *traded, events []ChainEvent) string {
 	about := func(d ramp.Direction) bool {
-		return slices.ContainsFunc(events, func(e Event) bool { return e.Token == o.token && e.Direction == d })
+		return slices.ContainsFunc(events, func(e ChainEvent) bool { return e.Token == o.token && e.Direction == d })
 	}
 	if !about(o.Direction) && (about(ramp.Mint) || about(ramp.Burn)) {
 		return fmt.Sprintf("the order is a %s, and the transaction did the opposite", o.Direction)
@@ -362,7 +362,7 @@ func difference(o *traded, events []Event) string {
 // candidate is an event without an order by its transaction, and the orders that it may
 // belong to by user, token, direction, amount and time.
 type candidate struct {
-	Event
+	ChainEvent
 	orders []ramp.Order
 
 	// late reports whether a fitting order ended in the period by another transaction.
@@ -372,7 +372,7 @@ type candidate struct {
 
 // belongs reports whether an event may belong to an order, and whether it seemed to
 // before the order ended by another transaction.
-func (m *matcher) belongs(e *Event, o *ramp.Order) (may, seemed bool) {
+func (m *matcher) belongs(e *ChainEvent, o *ramp.Order) (may, seemed bool) {
 	t := m.assets.traded(*o)
 	if o.Direction != e.Direction || t.token != e.Token || t.user != e.User || !common.IsHexAddress(o.UserAddress) || o.AcceptedAt.After(e.Time.Add(skew)) || !t.fits(e.units) {
 		return false, false
@@ -394,7 +394,7 @@ func (m *matcher) fitting(events []candidate) []candidate {
 // with the orders that wait. It matches an event and an order only if neither has another
 // partner. Orders that have lost their transaction to another are in its finding.
 func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uuid.UUID]bool) {
-	slices.SortStableFunc(events, func(a, b candidate) int { return inChainOrder(a.Event, b.Event) })
+	slices.SortStableFunc(events, func(a, b candidate) int { return inChainOrder(a.ChainEvent, b.ChainEvent) })
 	partners := map[uuid.UUID][]int{}
 	for i, e := range events {
 		for _, o := range e.orders {
@@ -403,7 +403,7 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 	}
 	reached := make([]bool, len(events))
 	for i := range events {
-		var group []Event
+		var group []ChainEvent
 		var orders []ramp.Order
 		late, members := false, map[uuid.UUID]bool{}
 		for rest := []int{i}; len(rest) > 0; { // everything that is connected
@@ -412,7 +412,7 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 				continue
 			}
 			reached[n] = true
-			group, late = append(group, events[n].Event), late || events[n].late
+			group, late = append(group, events[n].ChainEvent), late || events[n].late
 			for _, o := range events[n].orders {
 				if !members[o.UUID] {
 					members[o.UUID], orders = true, append(orders, o)
@@ -441,14 +441,14 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 // those that can be the fee of an order to which another one of them may belong. Each token
 // and direction is a finding, so that none hides behind another.
 func (m *matcher) unordered(events []candidate) {
-	orphans := map[totalKey][]Event{}
+	orphans := map[totalKey][]ChainEvent{}
 	relevant := false
 	for _, e := range events {
-		if len(e.orders) > 0 || slices.ContainsFunc(events, func(main candidate) bool { return m.isFee(&e.Event, &main) }) {
+		if len(e.orders) > 0 || slices.ContainsFunc(events, func(main candidate) bool { return m.isFee(&e.ChainEvent, &main) }) {
 			continue
 		}
 		key := totalKey{"", e.Token, e.Direction}
-		orphans[key] = append(orphans[key], e.Event)
+		orphans[key] = append(orphans[key], e.ChainEvent)
 		relevant = relevant || m.within(e.Time) || e.late
 	}
 	for key, events := range orphans {
@@ -460,7 +460,7 @@ func (m *matcher) unordered(events []candidate) {
 
 // isFee reports whether an event can be the fee of an order that minted another event of
 // its transaction: together, no more is minted than was ordered.
-func (m *matcher) isFee(e *Event, main *candidate) bool {
+func (m *matcher) isFee(e *ChainEvent, main *candidate) bool {
 	both := new(big.Int).Add(e.units, main.units)
 	return e.Direction == ramp.Mint && main.Direction == ramp.Mint && e.Token == main.Token && slices.ContainsFunc(main.orders, func(o ramp.Order) bool {
 		t := m.assets.traded(o)
@@ -469,8 +469,8 @@ func (m *matcher) isFee(e *Event, main *candidate) bool {
 }
 
 // group judges events and orders that may belong together.
-func (m *matcher) group(events []Event, orders []ramp.Order, late bool) {
-	relevant := late || slices.ContainsFunc(events, func(e Event) bool { return m.within(e.Time) }) ||
+func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late bool) {
+	relevant := late || slices.ContainsFunc(events, func(e ChainEvent) bool { return m.within(e.Time) }) ||
 		slices.ContainsFunc(orders, func(o ramp.Order) bool { return m.within(o.FinishedAt) || m.waitedNow(&o) })
 	open := slices.ContainsFunc(orders, func(o ramp.Order) bool { // it ends after the period
 		return o.State == ramp.OrderAccepted && !m.waitsTooLong(&o) || !o.FinishedAt.Before(m.to)

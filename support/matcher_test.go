@@ -46,8 +46,8 @@ func mintOf(n byte, tokens int64, at time.Time, state ramp.OrderState) ramp.Orde
 }
 
 // minted is an event of alice, in hundredths of a token.
-func minted(n byte, units int64, at time.Time) Event {
-	return Event{TxHash: tx(n), Block: uint64(at.Unix()), Time: at, Token: gold, User: alice, Direction: ramp.Mint, units: big.NewInt(units)}
+func minted(n byte, units int64, at time.Time) ChainEvent {
+	return ChainEvent{TxHash: tx(n), Block: uint64(at.Unix()), Time: at, Token: gold, User: alice, Direction: ramp.Mint, units: big.NewInt(units)}
 }
 
 func TestPiecesOfOneTransactionAreOneEvent(t *testing.T) {
@@ -55,7 +55,7 @@ func TestPiecesOfOneTransactionAreOneEvent(t *testing.T) {
 	other := piece
 	other.User = common.HexToAddress("0xb0b")
 	next := minted(2, 5, noon)
-	assert.Equal(t, [][]Event{{minted(1, 3, noon), other}, {next}}, byTransaction([]Event{piece, piece, other, piece, next}))
+	assert.Equal(t, [][]ChainEvent{{minted(1, 3, noon), other}, {next}}, byTransaction([]ChainEvent{piece, piece, other, piece, next}))
 }
 
 func TestTheFeeThatIsKnownDecidesWhatFits(t *testing.T) {
@@ -88,7 +88,7 @@ func TestTheBooksDoNotDependOnTheChunks(t *testing.T) {
 			feed = append(feed, fed{o.FinishedAt, func(m *matcher) { m.order(o) }})
 		}
 		if n%30 != 9 {
-			feed = append(feed, fed{e.Time, func(m *matcher) { m.transaction([]Event{e}) }})
+			feed = append(feed, fed{e.Time, func(m *matcher) { m.transaction([]ChainEvent{e}) }})
 		}
 	}
 	slices.SortStableFunc(feed, func(a, b fed) int { return a.at.Compare(b.at) })

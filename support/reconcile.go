@@ -150,7 +150,7 @@ func (r *reconciler) compare(ctx context.Context) error {
 	begin := r.begin()
 	next, stop := iter.Pull2(r.events(ctx, nil, r.first, r.last))
 	defer stop()
-	events := stream[[]Event]{next: next}
+	events := stream[[]ChainEvent]{next: next}
 	ended, stop := iter.Pull2(r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.Ended(ctx, begin, r.to, page) }))
 	defer stop()
 	orders := stream[ramp.Order]{next: ended}
@@ -357,7 +357,7 @@ func (r *reconciler) lookUp(ctx context.Context) error {
 }
 
 // candidates looks up the orders that the events of a transaction may belong to.
-func (r *reconciler) candidates(ctx context.Context, transaction []Event) error {
+func (r *reconciler) candidates(ctx context.Context, transaction []ChainEvent) error {
 	var events []candidate
 	for _, e := range transaction {
 		c, err := r.candidate(ctx, e)
@@ -372,7 +372,7 @@ func (r *reconciler) candidates(ctx context.Context, transaction []Event) error 
 
 // candidate returns an event and the orders that it may belong to. If some were accepted
 // in the day before the event, the older ones are left out.
-func (r *reconciler) candidate(ctx context.Context, e Event) (candidate, error) {
+func (r *reconciler) candidate(ctx context.Context, e ChainEvent) (candidate, error) {
 	const near = 24 * time.Hour
 	if r.user != e.User { // dust is often of one user
 		orders, err := r.o.all(of(ctx, r.ledger.UserOrders, e.User.Hex()))
@@ -384,7 +384,7 @@ func (r *reconciler) candidate(ctx context.Context, e Event) (candidate, error) 
 			return o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(r.from)
 		})
 	}
-	c := candidate{Event: e}
+	c := candidate{ChainEvent: e}
 	for _, o := range r.orders { // newest first
 		if len(c.orders) > 0 && o.AcceptedAt.Before(e.Time.Add(-near)) {
 			break
@@ -400,7 +400,7 @@ func (r *reconciler) candidate(ctx context.Context, e Event) (candidate, error) 
 
 // older reads the events of the users of orders that were accepted before the events that
 // were read.
-func (r *reconciler) older(ctx context.Context, orders []ramp.Order) (older [][]Event, err error) {
+func (r *reconciler) older(ctx context.Context, orders []ramp.Order) (older [][]ChainEvent, err error) {
 	const perFilter = 100
 	slices.SortFunc(orders, func(a, b ramp.Order) int { return a.AcceptedAt.Compare(b.AcceptedAt) })
 	var users []common.Hash

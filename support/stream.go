@@ -44,8 +44,8 @@ const (
 
 // events reads the mints and burns in a range of blocks, of some users or of all, in the
 // order of the chain. An element has those of one transaction.
-func (r *reconciler) events(ctx context.Context, users []common.Hash, first, last uint64) iter.Seq2[[][]Event, error] {
-	return func(yield func([][]Event, error) bool) {
+func (r *reconciler) events(ctx context.Context, users []common.Hash, first, last uint64) iter.Seq2[[][]ChainEvent, error] {
+	return func(yield func([][]ChainEvent, error) bool) {
 		blocks := uint64(firstBlocks)
 		for from := first; from <= last; {
 			to := min(last, from+blocks-1)
@@ -86,8 +86,8 @@ func (r *reconciler) logs(ctx context.Context, users []common.Hash, from, to uin
 }
 
 // transactions returns the events that logs are, by transaction.
-func (r *reconciler) transactions(ctx context.Context, logs []ramp.Log) ([][]Event, error) {
-	var list []Event
+func (r *reconciler) transactions(ctx context.Context, logs []ramp.Log) ([][]ChainEvent, error) {
+	var list []ChainEvent
 	var untimed []uint64
 	for i := range logs {
 		e, ok := r.event(&logs[i])
@@ -107,13 +107,13 @@ func (r *reconciler) transactions(ctx context.Context, logs []ramp.Log) ([][]Eve
 
 // event returns the mint or burn that a log is, without its time if that is unknown. Tokens also come from and go to the
 // contracts of the ramp; see [ramp.Proof].
-func (r *reconciler) event(log *ramp.Log) (e Event, ok bool) {
+func (r *reconciler) event(log *ramp.Log) (e ChainEvent, ok bool) {
 	transfer, ok := log.Transfer()
 	from, to := r.isOutside(transfer.From), r.isOutside(transfer.To)
 	if !ok || from == to || isDust(&transfer) || !slices.Contains(r.assets.tokens, transfer.Token) {
 		return e, false
 	}
-	e = Event{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To, Direction: ramp.Mint, units: transfer.Value}
+	e = ChainEvent{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To, Direction: ramp.Mint, units: transfer.Value}
 	if to {
 		e.User, e.Direction = transfer.From, ramp.Burn
 	}
@@ -133,14 +133,14 @@ func (r *reconciler) isOutside(a common.Address) bool {
 // byTransaction cuts events, of which those of one transaction are neighbors. It adds up
 // those that have the same token, user and direction, such as the pieces of a non-fungible
 // token.
-func byTransaction(events []Event) (transactions [][]Event) {
+func byTransaction(events []ChainEvent) (transactions [][]ChainEvent) {
 	for _, e := range events {
 		last := len(transactions) - 1
 		if last < 0 || transactions[last][0].TxHash != e.TxHash {
-			transactions = append(transactions, []Event{e})
+			transactions = append(transactions, []ChainEvent{e})
 			continue
 		}
-		n := slices.IndexFunc(transactions[last], func(s Event) bool { return s.Token == e.Token && s.User == e.User && s.Direction == e.Direction })
+		n := slices.IndexFunc(transactions[last], func(s ChainEvent) bool { return s.Token == e.Token && s.User == e.User && s.Direction == e.Direction })
 		if n < 0 {
 			transactions[last] = append(transactions[last], e)
 			continue
@@ -153,7 +153,7 @@ func byTransaction(events []Event) (transactions [][]Event) {
 
 // addTimes sets the times of events whose logs have none, as on some chains, from the
 // headers of their blocks.
-func (r *reconciler) addTimes(ctx context.Context, events []Event, untimed []uint64) error {
+func (r *reconciler) addTimes(ctx context.Context, events []ChainEvent, untimed []uint64) error {
 	slices.Sort(untimed)
 	untimed = slices.Compact(untimed)
 	blocks, calls := make([]ramp.Block, len(untimed)), make([]ramp.BatchCall, len(untimed))

@@ -34,15 +34,15 @@ import (
 // tests replace only addresses, paths and the longest timeout.
 var proxies = map[string]struct {
 	config, binary, certificate, address string
-	patience                             string // the longest wait for an answer
+	timeout                              string // the longest wait for an answer
 	args                                 func(config string) []string
 }{
 	"nginx": {
-		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443", patience: "proxy_read_timeout ",
+		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443", timeout: "proxy_read_timeout ",
 		args: func(config string) []string { return []string{"-c", config, "-g", "daemon off; user root;"} },
 	},
 	"HAProxy": {
-		config: "deploy/haproxy.cfg", binary: "haproxy", certificate: "/etc/haproxy/tls.pem", address: "bind :8443", patience: "timeout server ",
+		config: "deploy/haproxy.cfg", binary: "haproxy", certificate: "/etc/haproxy/tls.pem", address: "bind :8443", timeout: "timeout server ",
 		args: func(config string) []string { return []string{"-f", config, "-db"} },
 	},
 }
@@ -105,7 +105,7 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 		"game-1:8080", first, "game-2:8080", second,
 		p.certificate, certificate,
 		p.address, strings.Fields(p.address)[0]+" "+address,
-		p.patience+"35s", p.patience+wait)
+		p.timeout+"35s", p.timeout+wait)
 	config = strings.ReplaceAll(config, " :8405", " "+freeAddress(t))
 	config = strings.ReplaceAll(config, strings.TrimSuffix(p.certificate, "crt")+"key", certificate)
 	file := filepath.Join(dir, "proxy.conf")

@@ -16,8 +16,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Order is what the books know about an order.
-type Order struct {
+// Tally is what the books know about an order.
+type Tally struct {
 	UUID uuid.UUID `json:",omitzero"`
 	Mint bool      `json:",omitzero"` // false for a burn
 	Sum  Assets    `json:",omitzero"` // what the game must move in total if the transaction succeeds: minus the materials, or plus the outputs
@@ -64,15 +64,15 @@ type Step struct {
 	Doubt bool   // it begins with a total that nothing proves
 }
 
-// NewOrder returns an order for which nothing has moved.
-func NewOrder(id uuid.UUID, mint bool, sum Assets) *Order {
-	return &Order{UUID: id, Mint: mint, Sum: sum, Position: Position{Totals: []Assets{{}}}}
+// NewTally returns what is known of an order for which nothing has moved.
+func NewTally(id uuid.UUID, mint bool, sum Assets) *Tally {
+	return &Tally{UUID: id, Mint: mint, Sum: sum, Position: Position{Totals: []Assets{{}}}}
 }
 
 // Deliver records the outcome that a delivery states and the outcome on the chain. It
 // reports whether they differ, or whether an earlier delivery differs: nothing is
 // required of the game then.
-func (o *Order) Deliver(succeeded, onChain bool) (opposite bool) {
+func (o *Tally) Deliver(succeeded, onChain bool) (opposite bool) {
 	if !o.Delivered {
 		o.Delivered, o.First, o.Succeeded = true, succeeded, succeeded
 	}
@@ -83,7 +83,7 @@ func (o *Order) Deliver(succeeded, onChain bool) (opposite bool) {
 }
 
 // Answered records the HTTP status with which the game answered a delivery; 0 is no answer.
-func (o *Order) Answered(succeeded bool, status int) {
+func (o *Tally) Answered(succeeded bool, status int) {
 	r := o.of(succeeded)
 	r.Status = status
 	if status != http.StatusOK {
@@ -95,7 +95,7 @@ func (o *Order) Answered(succeeded bool, status int) {
 	}
 }
 
-func (o *Order) of(succeeded bool) *Results {
+func (o *Tally) of(succeeded bool) *Results {
 	if succeeded {
 		return &o.Success
 	}
@@ -103,7 +103,7 @@ func (o *Order) of(succeeded bool) *Results {
 }
 
 // Due returns what must have moved in total after the result.
-func (o *Order) Due() Assets {
+func (o *Tally) Due() Assets {
 	if o.Succeeded && !o.Less {
 		return o.Sum
 	}
@@ -122,7 +122,7 @@ const (
 
 // Call is a call of a window.
 type Call struct {
-	Order  *Order
+	Order  *Tally
 	Result bool // false for a validate call
 	Forged bool
 	Answer Answer
@@ -136,7 +136,7 @@ type Call struct {
 type Player struct {
 	Last    Assets // the last reading; nil if there is none
 	Outside Assets // what has moved for no order, in total
-	Late    []*Order
+	Late    []*Tally
 	Pending []Call // since Last, in windows that could not be read
 }
 
@@ -151,7 +151,7 @@ const maxPending = 64
 // the last one may be late effects, and those of calls whose windows could not be read: a
 // match proves, and a mismatch proves nothing. It reports the orders about which something
 // has become known.
-func (p *Player) Look(owns Assets) (changed []*Order) {
+func (p *Player) Look(owns Assets) (changed []*Tally) {
 	switch {
 	case owns == nil:
 		return nil
@@ -222,8 +222,8 @@ func (p *Player) ways(calls []Call) (ways []way) {
 }
 
 // Drop forgets an order that belongs to another player.
-func (p *Player) Drop(o *Order) {
-	p.Late = slices.DeleteFunc(p.Late, func(late *Order) bool { return late == o })
+func (p *Player) Drop(o *Tally) {
+	p.Late = slices.DeleteFunc(p.Late, func(late *Tally) bool { return late == o })
 	p.Pending = slices.DeleteFunc(p.Pending, func(c Call) bool { return c.Order == o })
 	o.Came, o.Outside = true, nil
 }
@@ -237,7 +237,7 @@ func (p *Player) Adopt(other *Player) {
 // starts returns the totals with which an order may begin a window. A late effect may
 // have come since the last window, or may come during this one and is then a movement
 // of this one.
-func (p *Player) starts(o *Order) (starts []Step) {
+func (p *Player) starts(o *Tally) (starts []Step) {
 	for _, total := range o.Totals {
 		starts = append(starts, Step{Move: Assets{}, Total: total, Doubt: o.Guess || len(o.Totals) > 1})
 	}
@@ -258,7 +258,7 @@ func (p *Player) starts(o *Order) (starts []Step) {
 }
 
 // steps returns what an order may do in a window with these calls.
-func (p *Player) steps(o *Order, calls []Call) []Step {
+func (p *Player) steps(o *Tally, calls []Call) []Step {
 	var result, open, validate bool
 	for _, c := range calls {
 		switch {
@@ -303,9 +303,9 @@ func distinct(all []Assets) []Assets {
 	return out
 }
 
-// End enters the verdict of a window and closes it. It reports the orders about which
+// End enters the judgment of a window and closes it. It reports the orders about which
 // something has become known.
-func (p *Player) End(v Verdict) (changed []*Order) {
+func (p *Player) End(v Judgment) (changed []*Tally) {
 	if v.Known {
 		p.Last = v.after
 	}
@@ -343,7 +343,7 @@ func (p *Player) End(v Verdict) (changed []*Order) {
 	if !v.Known {
 		changed = append(changed, p.Look(v.after)...)
 	}
-	p.Late = slices.DeleteFunc(p.Late, func(o *Order) bool { return len(o.Late) == 0 || o.Disputed })
+	p.Late = slices.DeleteFunc(p.Late, func(o *Tally) bool { return len(o.Late) == 0 || o.Disputed })
 	for ; len(p.Late) > maxLate; p.Late = p.Late[1:] {
 		p.Late[0].Came = true
 	}
@@ -370,7 +370,7 @@ func (p *Player) enter(w way, guess bool) {
 
 // came enters which effects of earlier windows explain a movement, and reports whether they
 // may be any.
-func (o *Order) came(taken []Step, guess bool) bool {
+func (o *Tally) came(taken []Step, guess bool) bool {
 	switch {
 	case !slices.ContainsFunc(taken, isStill):
 		o.settle(taken, guess)
@@ -385,7 +385,7 @@ func (o *Order) came(taken []Step, guess bool) bool {
 
 // settle enters what an order may have done in a window. Nothing moved proves nothing, and
 // neither do movements that may have canceled each other. A movement proves.
-func (o *Order) settle(steps []Step, guess bool) {
+func (o *Tally) settle(steps []Step, guess bool) {
 	var before []Assets
 	o.Totals, o.Guess = nil, guess
 	for _, s := range steps {
@@ -403,7 +403,7 @@ func (o *Order) settle(steps []Step, guess bool) {
 }
 
 // take enters what the game has moved into Took.
-func (o *Order) take(total Assets) {
+func (o *Tally) take(total Assets) {
 	took := maps.Clone(o.Took)
 	for id, n := range total {
 		if o.Mint == (n.Sign() < 0) && abs(n).Cmp(abs(took.of(id))) > 0 {

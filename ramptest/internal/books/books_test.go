@@ -17,16 +17,16 @@ func gold(n int64) Assets {
 	return a
 }
 
-func mint() *Order {
-	return NewOrder(uuid.MustParse("58dbfbe4-0000-4000-8000-000000000000"), true, gold(-100))
+func mint() *Tally {
+	return NewTally(uuid.MustParse("58dbfbe4-0000-4000-8000-000000000000"), true, gold(-100))
 }
-func burn() *Order {
-	return NewOrder(uuid.MustParse("6a2415eb-0000-4000-8000-000000000000"), false, gold(100))
+func burn() *Tally {
+	return NewTally(uuid.MustParse("6a2415eb-0000-4000-8000-000000000000"), false, gold(100))
 }
 
 // windows returns a function that plays a window with one call.
-func windows(p *Player) func(c Call, before, after int64) Verdict {
-	return func(c Call, before, after int64) Verdict {
+func windows(p *Player) func(c Call, before, after int64) Judgment {
+	return func(c Call, before, after int64) Judgment {
 		p.Look(gold(before))
 		v := p.Judge([]Call{c}, gold(before), gold(after), true)
 		p.End(v)
@@ -48,7 +48,7 @@ func TestAWindowIsJudged(t *testing.T) {
 	const approved, failed, succeeded, forged = "validate", "result failed", "result succeeded", "forged result"
 	for _, test := range []struct {
 		name  string
-		order *Order
+		order *Tally
 		steps []step
 	}{
 		{"taken at once", mint(), []step{{approved, Yes, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
@@ -221,7 +221,7 @@ func TestWhatWasTakenIsKept(t *testing.T) {
 // Calls that overlap are one window, whose orders must explain what moved
 // together.
 func TestOrdersOfOneWindowAreJudgedTogether(t *testing.T) {
-	order := func(n byte, mint bool, amount int64) *Order { return NewOrder(uuid.UUID{n}, mint, gold(amount)) }
+	order := func(n byte, mint bool, amount int64) *Tally { return NewTally(uuid.UUID{n}, mint, gold(amount)) }
 	for _, test := range []struct {
 		name  string
 		calls []Call
@@ -250,10 +250,10 @@ func TestOrdersOfOneWindowAreJudgedTogether(t *testing.T) {
 
 // Which of two equal orders was taken cannot be told, so either may be.
 func TestWhatCannotBeToldIsNotDemanded(t *testing.T) {
-	p, a, b := &Player{}, NewOrder(uuid.UUID{1}, true, gold(-100)), NewOrder(uuid.UUID{2}, true, gold(-100))
+	p, a, b := &Player{}, NewTally(uuid.UUID{1}, true, gold(-100)), NewTally(uuid.UUID{2}, true, gold(-100))
 	p.Look(gold(1000))
 	p.End(p.Judge([]Call{{Order: a, Answer: Open}, {Order: b, Answer: Open}}, gold(1000), gold(900), true))
-	for _, o := range []*Order{a, b} {
+	for _, o := range []*Tally{a, b} {
 		for _, after := range []int64{900, 800} {
 			p := *p
 			p.Look(gold(900))
@@ -297,7 +297,7 @@ func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 
 // Of two orders at once, the one that explains the difference is blamed, and the other known.
 func TestOnlyTheOrderThatMovedWronglyIsBlamed(t *testing.T) {
-	p, wrong, right := &Player{}, mint(), NewOrder(uuid.New(), true, gold(-7))
+	p, wrong, right := &Player{}, mint(), NewTally(uuid.New(), true, gold(-7))
 	p.Look(gold(1000))
 	v := p.Judge([]Call{{Order: wrong, Answer: Yes}, {Order: right, Answer: Yes}}, gold(1000), gold(793), true) // taken twice
 	p.End(v)
@@ -423,7 +423,7 @@ func TestTheWorkOfAWindowIsBounded(t *testing.T) {
 	p.Look(gold(1 << 40))
 	var calls []Call
 	for i := range 64 {
-		calls = append(calls, Call{Order: NewOrder(uuid.UUID{byte(i)}, true, gold(-1<<(i%32))), Answer: Yes})
+		calls = append(calls, Call{Order: NewTally(uuid.UUID{byte(i)}, true, gold(-1<<(i%32))), Answer: Yes})
 	}
 	v := p.Judge(calls, gold(1<<40), gold(1<<40-12345), true)
 	assert.Empty(t, v.Problem)

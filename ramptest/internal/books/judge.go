@@ -10,8 +10,8 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
-// Verdict is the judgment of a window.
-type Verdict struct {
+// Judgment is what the books say about a window.
+type Judgment struct {
 	Known    bool   // whether there are both readings
 	Moved    Assets // the difference between them
 	Said     string // what moved, in words
@@ -33,18 +33,18 @@ type Difference struct {
 
 // way is an order in a window, with what it may have done.
 type way struct {
-	order *Order
+	order *Tally
 	calls []Call // none for an order of an earlier window, which may have acted late
 	steps []Step
 	taken []Step // the steps that explain what moved
 }
 
 // Judge judges a window between two readings, which are nil if unknown. It changes
-// nothing; [Player.End] enters the verdict. Only the last judgment of a window may
+// nothing; [Player.End] enters the judgment. Only the last judgment of a window may
 // explain a difference by late effects of other orders, because until then a missing
 // effect may still come.
-func (p *Player) Judge(calls []Call, before, after Assets, last bool) Verdict {
-	v := Verdict{Known: before != nil && after != nil, after: after, ways: p.ways(calls)}
+func (p *Player) Judge(calls []Call, before, after Assets, last bool) Judgment {
+	v := Judgment{Known: before != nil && after != nil, after: after, ways: p.ways(calls)}
 	free := false // nothing is required
 	for _, w := range v.ways {
 		v.Orders = append(v.Orders, w.order.UUID)
@@ -160,7 +160,7 @@ func opposed(a, b []Step) bool {
 }
 
 // overdraw finds mints that were approved for more than the player owned.
-func (v *Verdict) overdraw(before Assets) {
+func (v *Judgment) overdraw(before Assets) {
 	need, have := Assets{}, before
 	var approvals []way
 	for _, w := range v.ways {
@@ -191,7 +191,7 @@ func (v *Verdict) overdraw(before Assets) {
 }
 
 // problem describes the difference from the closest expected step.
-func (v *Verdict) problem(before, after Assets) {
+func (v *Judgment) problem(before, after Assets) {
 	expected := v.ways[0].closest(v.Moved)
 	if len(v.ways) > 1 {
 		expected = Assets{}
@@ -220,7 +220,7 @@ func (v *Verdict) problem(before, after Assets) {
 
 // blame names the orders of several that explain a difference, if only they do: each has
 // moved its assets once too often, or not at all. The others have moved what they must.
-func (v *Verdict) blame(wrong Assets) {
+func (v *Judgment) blame(wrong Assets) {
 	suspects := slices.Clone(v.ways)
 	for i, w := range v.ways {
 		suspects[i].steps = []Step{{Move: Assets{}}, {Move: w.order.Sum}, {Move: w.order.Sum.Plus(w.order.Sum)}, {Move: Assets{}.Minus(w.order.Sum)}}
@@ -241,7 +241,7 @@ func (v *Verdict) blame(wrong Assets) {
 
 // unlisted names the assets of the orders that the game does not list, if another
 // asset moved: their IDs may be wrong.
-func (v *Verdict) unlisted(wrong, before, after Assets) string {
+func (v *Judgment) unlisted(wrong, before, after Assets) string {
 	missing, others := Assets{}, wrong
 	for _, w := range v.ways {
 		others = others.Minus(others.only(w.order.Sum))
@@ -269,7 +269,7 @@ func (w *way) closest(moved Assets) Assets {
 }
 
 // story describes what happened to the orders of a window.
-func (v *Verdict) story() string {
+func (v *Judgment) story() string {
 	name := names(v.ways)
 	if len(v.ways) > 1 {
 		return name + " at the same time"
@@ -319,7 +319,7 @@ func names(ways []way) string {
 }
 
 // verb describes a movement as something that the game does or did.
-func (v *Verdict) verb(move Assets, past bool) string {
+func (v *Judgment) verb(move Assets, past bool) string {
 	mint := v.ways[0].order.Mint
 	mixed := slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Mint != mint })
 	sign, one := move.sign()

@@ -11,8 +11,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
 
-// Order is what is known about an order.
-type Order struct {
+// Facts is what is known about an order.
+type Facts struct {
 	Mint     bool   // false for a burn
 	Tokens   string // what is minted or burned, such as "3 tokens"
 	Received string // what the wallet receives if a mint succeeds, such as "2.94 tokens"
@@ -110,7 +110,7 @@ type Dispute struct {
 type Statement = books.Results
 
 // Of returns the verdict on an order.
-func Of(o Order) Verdict {
+func Of(o Facts) Verdict {
 	m := o.movement()
 	var v Verdict
 	switch said, next := o.calls(m); {
@@ -164,14 +164,14 @@ func Of(o Order) Verdict {
 }
 
 // unpaid reports whether the transaction succeeded, and does not pay for the order.
-func (o *Order) unpaid() bool { return o.Chain.Less && o.Chain.End == Succeeded }
+func (o *Facts) unpaid() bool { return o.Chain.Less && o.Chain.End == Succeeded }
 
 // over reports whether no result is sent any more by itself.
-func (o *Order) over() bool { return o.Calls.Progress != Open || o.Calls.Refused != "" }
+func (o *Facts) over() bool { return o.Calls.Progress != Open || o.Calls.Refused != "" }
 
 // failing reports whether the last answer is not a confirmation, and that is the game's
 // own doing.
-func (o *Order) failing() bool {
+func (o *Facts) failing() bool {
 	c := o.Calls
 	switch d := o.Books.Dispute; {
 	case c.Contrary || o.unpaid() || d != nil && d.Stands != Pending: // it may reject what contradicts
@@ -184,7 +184,7 @@ func (o *Order) failing() bool {
 
 // calls describes the transaction, if it is pending, or how the game answered the
 // results.
-func (o *Order) calls(m movement) (said string, next Next) {
+func (o *Facts) calls(m movement) (said string, next Next) {
 	c := o.Calls
 	switch {
 	case c.Refused != "" && o.Books.hidden():
@@ -233,7 +233,7 @@ func (o *Order) calls(m movement) (said string, next Next) {
 
 // repeated describes the answer to a result that was sent again after the game had
 // confirmed it, if that answer is no confirmation.
-func (o *Order) repeated() string {
+func (o *Facts) repeated() string {
 	switch {
 	case !o.failing():
 		return ""
@@ -245,7 +245,7 @@ func (o *Order) repeated() string {
 }
 
 // unknown describes why it is unknown what the game moved.
-func (o *Order) unknown() string {
+func (o *Facts) unknown() string {
 	switch o.Books.Why {
 	case Off:
 		return "The books are off, so the game's assets were not checked."
@@ -269,7 +269,7 @@ type movement struct {
 }
 
 // end returns the outcome that decides what is due, and whether it is known.
-func (o *Order) end() (end End, ok bool) {
+func (o *Facts) end() (end End, ok bool) {
 	if d := o.Books.Dispute; d != nil {
 		return d.Stands, d.Stands != Pending
 	}
@@ -277,7 +277,7 @@ func (o *Order) end() (end End, ok bool) {
 }
 
 // movement compares what the game moved with what is due by now.
-func (o *Order) movement() movement {
+func (o *Facts) movement() movement {
 	end, ok := o.end()
 	m := movement{begin: o.begin(end)}
 	b := o.Books
@@ -314,7 +314,7 @@ func (o *Order) movement() movement {
 }
 
 // begin describes how the transaction ended.
-func (o *Order) begin(end End) string {
+func (o *Facts) begin(end End) string {
 	switch {
 	case o.Books.Dispute != nil:
 		return ""
@@ -334,7 +334,7 @@ func (o *Order) begin(end End) string {
 }
 
 // done describes an order that has ended as it must.
-func (o *Order) done(m movement) string {
+func (o *Facts) done(m movement) string {
 	switch {
 	case o.Chain.End == Succeeded && o.Mint:
 		return fmt.Sprintf("Done. The game took %s; %s received %s.", amounts(o.Books.Sum), redact.Isolate(o.Player), o.Received)
@@ -346,7 +346,7 @@ func (o *Order) done(m movement) string {
 }
 
 // mint describes a mint for which nothing is wrong.
-func (o *Order) mint(end End, toCome books.Assets) string {
+func (o *Facts) mint(end End, toCome books.Assets) string {
 	b := o.Books
 	sum := amounts(b.Sum)
 	switch {
@@ -370,7 +370,7 @@ func (o *Order) mint(end End, toCome books.Assets) string {
 }
 
 // burn describes a burn for which nothing is wrong.
-func (o *Order) burn(end End, toCome books.Assets) string {
+func (o *Facts) burn(end End, toCome books.Assets) string {
 	switch {
 	case toCome != nil:
 		return fmt.Sprintf("The game has not granted %s yet.", amounts(toCome))
@@ -384,7 +384,7 @@ func (o *Order) burn(end End, toCome books.Assets) string {
 }
 
 // loss describes what is wrong with what the game moved.
-func (o *Order) loss(end End, wrong books.Assets) string {
+func (o *Facts) loss(end End, wrong books.Assets) string {
 	missing, extra := books.Assets{}, books.Assets{}
 	for id, n := range wrong {
 		if n.Sign() < 0 {
@@ -428,7 +428,7 @@ func (d *Dispute) both() bool { return d.Stands != Pending && d.Other.Confirmed 
 
 // disputed describes an order whose results contradict each other or the chain. That needs
 // attention only if the game confirmed both.
-func (o *Order) disputed(m movement, call string, next Next) Verdict {
+func (o *Facts) disputed(m movement, call string, next Next) Verdict {
 	d := o.Books.Dispute
 	v := Verdict{State: Waiting, Tone: Wait, Next: next}
 	switch {
@@ -489,7 +489,7 @@ type Row struct {
 // Rows compares the balances of the assets of an order with what is expected: the
 // balance before, plus what is due by now, plus what moved outside of the order. before
 // and now are nil if unknown.
-func Rows(o Order, before, now books.Assets) []Row {
+func Rows(o Facts, before, now books.Assets) []Row {
 	m := o.movement()
 	_, ok := o.end()
 	judged := ok && o.Books.Why == Known && before != nil && now != nil

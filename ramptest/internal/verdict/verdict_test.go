@@ -25,8 +25,8 @@ var later = time.Date(2026, 11, 21, 12, 9, 21, 0, time.UTC)
 
 // mint returns a mint of 100 gold that failed on the chain, and was confirmed and given
 // back; change makes it another order.
-func mint(change func(*Order)) Order {
-	o := Order{Mint: true, Tokens: "3 tokens", Received: "2.94 tokens", Player: "alice",
+func mint(change func(*Facts)) Facts {
+	o := Facts{Mint: true, Tokens: "3 tokens", Received: "2.94 tokens", Player: "alice",
 		Chain: Chain{End: Reverted, Block: later},
 		Calls: Calls{Progress: Confirmed, Attempts: 1, Status: 200},
 		Books: Books{Sum: assets(-100, 0), Moved: books.Assets{}, Took: assets(-100, 0)}}
@@ -34,8 +34,8 @@ func mint(change func(*Order)) Order {
 	return o
 }
 
-func burn(change func(*Order)) Order {
-	return mint(func(o *Order) {
+func burn(change func(*Facts)) Facts {
+	return mint(func(o *Facts) {
 		o.Mint, o.Books.Sum, o.Books.Took = false, assets(100, 0), nil
 		change(o)
 	})
@@ -45,114 +45,114 @@ func TestAnOrderIsDescribed(t *testing.T) {
 	open := Calls{Next: later}
 	failing := Calls{Attempts: 1, Status: 500, Next: later, Of: "2 of 20"}
 	for _, test := range []struct {
-		order Order
+		order Facts
 		want  string // the sign, the state, "attention", "loss", and the sentence
 	}{
 		// What a mint moves.
-		{mint(func(*Order) {}), "✓ done: The transaction failed. The game gave back 100 gold."},
-		{mint(func(o *Order) { o.Books.Took = nil }), "✓ done: The transaction failed. The game had taken nothing, so nothing was due."},
-		{mint(func(o *Order) { o.Books.Took, o.Books.Vague = nil, true }), "✓ done: The transaction failed. The game keeps nothing of the player's."},
-		{mint(func(o *Order) { o.Books.Moved = assets(-100, 0) }),
+		{mint(func(*Facts) {}), "✓ done: The transaction failed. The game gave back 100 gold."},
+		{mint(func(o *Facts) { o.Books.Took = nil }), "✓ done: The transaction failed. The game had taken nothing, so nothing was due."},
+		{mint(func(o *Facts) { o.Books.Took, o.Books.Vague = nil, true }), "✓ done: The transaction failed. The game keeps nothing of the player's."},
+		{mint(func(o *Facts) { o.Books.Moved = assets(-100, 0) }),
 			"✗ loss attention loss: The transaction failed. The game did not give back 100 gold. It answered HTTP 200: no further attempt."},
-		{mint(func(o *Order) { o.Books.Moved = assets(-40, 0) }),
+		{mint(func(o *Facts) { o.Books.Moved = assets(-40, 0) }),
 			"✗ loss attention loss: The transaction failed. The game did not give back 40 gold. It answered HTTP 200: no further attempt."},
-		{mint(func(o *Order) { o.Books.Moved = assets(100, 0) }),
+		{mint(func(o *Facts) { o.Books.Moved = assets(100, 0) }),
 			"✗ loss attention loss: The transaction failed. The game gave back 100 gold too much. It answered HTTP 200: no further attempt."},
-		{mint(func(o *Order) { o.Books.Moved, o.Books.Took = assets(100, 0), nil }),
+		{mint(func(o *Facts) { o.Books.Moved, o.Books.Took = assets(100, 0), nil }),
 			"✗ loss attention loss: The transaction failed. The game gave 100 gold, although it had taken nothing. It answered HTTP 200: no further attempt."},
-		{mint(func(o *Order) { o.Chain.End, o.Books.Moved = Succeeded, assets(-100, 0) }), "✓ done: Done. The game took 100 gold; alice received 2.94 tokens."},
-		{mint(func(o *Order) { o.Chain.End, o.Books.Took = Succeeded, nil }),
+		{mint(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(-100, 0) }), "✓ done: Done. The game took 100 gold; alice received 2.94 tokens."},
+		{mint(func(o *Facts) { o.Chain.End, o.Books.Took = Succeeded, nil }),
 			"✗ loss attention loss: The transaction succeeded. The game did not take 100 gold. It answered HTTP 200: no further attempt."},
-		{mint(func(o *Order) { o.Chain.End, o.Books.Moved = Succeeded, assets(-200, 0) }),
+		{mint(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(-200, 0) }),
 			"✗ loss attention loss: The transaction succeeded. The game took 100 gold too much. It answered HTTP 200: no further attempt."},
-		{mint(func(o *Order) { o.Chain.End, o.Books.Moved = Succeeded, assets(-150, 1) }),
+		{mint(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(-150, 1) }),
 			"✗ loss attention loss: The transaction succeeded. The game took 50 gold too much. The game did not take 1 gem. It answered HTTP 200: no further attempt."},
-		{mint(func(o *Order) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-100, 0) }),
+		{mint(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-100, 0) }),
 			"● waiting: The game approved and took 100 gold. The transaction waits for the next block. Next block at 12:09:21."},
-		{mint(func(o *Order) { o.Chain.End, o.Calls, o.Books.Took = Pending, Calls{}, nil }),
+		{mint(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Took = Pending, Calls{}, nil }),
 			"● waiting: The game approved and has not taken 100 gold yet. The transaction waits for the next block. Next block at 12:09:21."},
-		{mint(func(o *Order) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-50, 0) }),
+		{mint(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-50, 0) }),
 			"✗ waiting attention loss: The game approved. The game did not take 50 gold. The transaction waits for the next block. Next block at 12:09:21."},
-		{mint(func(o *Order) { o.Calls, o.Books.Moved = failing, assets(-100, 0) }),
+		{mint(func(o *Facts) { o.Calls, o.Books.Moved = failing, assets(-100, 0) }),
 			"● waiting attention: The transaction failed. The game has not given back 100 gold yet. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
-		{mint(func(o *Order) { o.Calls, o.Chain.End, o.Books.Took = failing, Succeeded, nil }),
+		{mint(func(o *Facts) { o.Calls, o.Chain.End, o.Books.Took = failing, Succeeded, nil }),
 			"● waiting attention: The transaction succeeded. The game has not taken 100 gold yet. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
 
 		// What a burn moves.
-		{burn(func(o *Order) { o.Chain.Short = "1" }), "✓ done: The burn failed: it needs 3 tokens, the wallet held 1. Nothing moved."},
-		{burn(func(*Order) {}), "✓ done: The burn failed on the chain. Nothing moved."},
-		{burn(func(o *Order) { o.Books.Moved = assets(100, 0) }),
+		{burn(func(o *Facts) { o.Chain.Short = "1" }), "✓ done: The burn failed: it needs 3 tokens, the wallet held 1. Nothing moved."},
+		{burn(func(*Facts) {}), "✓ done: The burn failed on the chain. Nothing moved."},
+		{burn(func(o *Facts) { o.Books.Moved = assets(100, 0) }),
 			"✗ loss attention loss: The burn failed on the chain. The game granted 100 gold nevertheless. It answered HTTP 200: no further attempt."},
-		{burn(func(o *Order) { o.Chain.End, o.Books.Moved = Succeeded, assets(100, 0) }), "✓ done: Done. The burn of 3 tokens succeeded; the game granted 100 gold."},
-		{burn(func(o *Order) { o.Chain.End = Succeeded }),
+		{burn(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(100, 0) }), "✓ done: Done. The burn of 3 tokens succeeded; the game granted 100 gold."},
+		{burn(func(o *Facts) { o.Chain.End = Succeeded }),
 			"✗ loss attention loss: The transaction succeeded. The game did not grant 100 gold. It answered HTTP 200: no further attempt."},
-		{burn(func(o *Order) { o.Chain.End, o.Books.Moved = Succeeded, assets(200, 0) }),
+		{burn(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(200, 0) }),
 			"✗ loss attention loss: The transaction succeeded. The game granted 100 gold too much. It answered HTTP 200: no further attempt."},
-		{burn(func(o *Order) { o.Chain.End, o.Calls = Succeeded, open }), "● waiting: The transaction succeeded. The game has not granted 100 gold yet. The result is sent at 12:09:21."},
-		{burn(func(o *Order) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(100, 0) }),
+		{burn(func(o *Facts) { o.Chain.End, o.Calls = Succeeded, open }), "● waiting: The transaction succeeded. The game has not granted 100 gold yet. The result is sent at 12:09:21."},
+		{burn(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(100, 0) }),
 			"✗ waiting attention loss: The game approved. The game granted 100 gold before the tokens were burned. The transaction waits for the next block. Next block at 12:09:21."},
 
 		// How the game answers.
-		{mint(func(o *Order) { o.Calls.Progress, o.Calls.Status = TurnedDown, 400 }),
+		{mint(func(o *Facts) { o.Calls.Progress, o.Calls.Status = TurnedDown, 400 }),
 			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. The game rejected the result (HTTP 400). It will not be sent again."},
-		{mint(func(o *Order) { o.Calls = Calls{Progress: GivenUp, Attempts: 20, Status: 500} }),
+		{mint(func(o *Facts) { o.Calls = Calls{Progress: GivenUp, Attempts: 20, Status: 500} }),
 			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. Gave up after 20 attempts. The game never confirmed."},
-		{mint(func(o *Order) { o.Calls.Status = 500 }),
+		{mint(func(o *Facts) { o.Calls.Status = 500 }),
 			"! done attention: The transaction failed. The game gave back 100 gold. When the result was sent again, the game answered HTTP 500."},
-		{mint(func(o *Order) { o.Calls.Status = 0 }),
+		{mint(func(o *Facts) { o.Calls.Status = 0 }),
 			"! done attention: The transaction failed. The game gave back 100 gold. The game did not answer when the result was sent again."},
-		{mint(func(o *Order) { o.Calls = Calls{Attempts: 1, Next: later, Of: "2 of 20"} }),
+		{mint(func(o *Facts) { o.Calls = Calls{Attempts: 1, Next: later, Of: "2 of 20"} }),
 			"● waiting attention: The transaction failed. The game gave back 100 gold. The game did not answer. Next attempt at 12:09:21 (2 of 20)."},
-		{mint(func(o *Order) { o.Calls = Calls{Attempts: 1, Lost: true, Next: later, Of: "2 of 20"} }),
+		{mint(func(o *Facts) { o.Calls = Calls{Attempts: 1, Lost: true, Next: later, Of: "2 of 20"} }),
 			"● waiting: The transaction failed. The game gave back 100 gold. The answer was lost on purpose. Next attempt at 12:09:21 (2 of 20)."},
-		{mint(func(o *Order) { o.Calls, o.Books.Moved = Calls{Never: true}, assets(-100, 0) }),
+		{mint(func(o *Facts) { o.Calls, o.Books.Moved = Calls{Never: true}, assets(-100, 0) }),
 			"● waiting: The transaction failed. The game has not given back 100 gold yet. No result will come, as you chose."},
-		{mint(func(o *Order) { o.Calls, o.Books.Moved = Calls{Held: true}, assets(-100, 0) }),
+		{mint(func(o *Facts) { o.Calls, o.Books.Moved = Calls{Held: true}, assets(-100, 0) }),
 			"● waiting: The transaction failed. The game has not given back 100 gold yet. The result waits for the result of another order, as you chose."},
-		{mint(func(o *Order) { o.Calls.Sending, o.Calls.Attempts = true, 2 }), "● waiting: Sending the result now (attempt 2)."},
-		{mint(func(o *Order) {
+		{mint(func(o *Facts) { o.Calls.Sending, o.Calls.Attempts = true, 2 }), "● waiting: Sending the result now (attempt 2)."},
+		{mint(func(o *Facts) {
 			o.Chain.End, o.Chain.Stays, o.Calls, o.Books.Moved = Pending, true, Calls{}, assets(-100, 0)
 		}), "● waiting: The game approved and took 100 gold. The transaction stays pending, as you chose. No result will come."},
 
-		{mint(func(o *Order) { o.Calls = Calls{Sending: true, Attempts: 2, Status: 500} }), "● waiting attention: Sending the result now (attempt 2)."},
+		{mint(func(o *Facts) { o.Calls = Calls{Sending: true, Attempts: 2, Status: 500} }), "● waiting attention: Sending the result now (attempt 2)."},
 
 		// What the books do not know, and what they found.
-		{mint(func(o *Order) { o.Books.Why = Off }), "? done: The transaction failed. The game confirmed. The books are off, so the game's assets were not checked."},
-		{mint(func(o *Order) { o.Books.Why = Overlap }),
+		{mint(func(o *Facts) { o.Books.Why = Off }), "? done: The transaction failed. The game confirmed. The books are off, so the game's assets were not checked."},
+		{mint(func(o *Facts) { o.Books.Why = Overlap }),
 			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, because it cannot be told apart from other movements of this player's assets."},
-		{mint(func(o *Order) { o.Books.Why = Twins }),
+		{mint(func(o *Facts) { o.Books.Why = Twins }),
 			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, because it approved two orders under one UUID."},
-		{mint(func(o *Order) { o.Books.Why, o.Books.Problem = Unread, "HTTP 401." }),
+		{mint(func(o *Facts) { o.Books.Why, o.Books.Problem = Unread, "HTTP 401." }),
 			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, because it did not report what the player owns. HTTP 401."},
-		{mint(func(o *Order) { o.Books.Findings = []string{"mint 58dbfbe4: approved, but costs 100 gold"} }),
+		{mint(func(o *Facts) { o.Books.Findings = []string{"mint 58dbfbe4: approved, but costs 100 gold"} }),
 			"✗ loss attention loss: The transaction failed. The game gave back 100 gold. Earlier, the books found: mint 58dbfbe4: approved, but costs 100 gold."},
 
 		// Two outcomes.
-		{mint(func(o *Order) {
+		{mint(func(o *Facts) {
 			o.Calls.Status = 400
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
 		}), "✓ done: The game rejected the second result (HTTP 400); the first stands: failed. The game gave back 100 gold."},
-		{mint(func(o *Order) {
+		{mint(func(o *Facts) {
 			o.Books.Dispute = &Dispute{First: Succeeded, Stands: Reverted, Other: Statement{Made: true, Status: 500}}
 		}), "✓ done: The game answered the first result with HTTP 500; the second stands: failed. The game gave back 100 gold."},
-		{mint(func(o *Order) {
+		{mint(func(o *Facts) {
 			o.Books.Moved = assets(-100, 0)
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Confirmed: true, Status: 200}}
 		}), "✗ disputed attention loss: Disputed. The game confirmed two outcomes; the first of them stands: failed. The game did not give back 100 gold."},
-		{mint(func(o *Order) {
+		{mint(func(o *Facts) {
 			o.Calls.Status, o.Books.Why = 400, Overlap
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
 		}), "? unknown attention: The game rejected the second result (HTTP 400); the first stands: failed. " +
 			"What the game moved is unknown, because it cannot be told apart from other movements of this player's assets."},
-		{mint(func(o *Order) {
+		{mint(func(o *Facts) {
 			o.Calls = failing
 			o.Books.Dispute = &Dispute{First: Succeeded, Other: Statement{Made: true}}
 		}), "● waiting attention: Results stated two outcomes, and the game has confirmed neither. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
-		{mint(func(o *Order) {
+		{mint(func(o *Facts) {
 			o.Calls = failing
 			o.Books.Dispute = &Dispute{First: Succeeded}
 		}), "● waiting attention: The result said succeeded, but the transaction failed. The game has not confirmed it. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
-		{mint(func(o *Order) {
+		{mint(func(o *Facts) {
 			o.Books.Moved = assets(-100, 0)
 			o.Books.Dispute = &Dispute{First: Succeeded, Stands: Succeeded}
 		}), "! done: The game confirmed a result that said succeeded, but the transaction failed. The game took 100 gold."},
@@ -172,7 +172,7 @@ func TestAnOrderIsDescribed(t *testing.T) {
 }
 
 // everything calls try with every combination that a service can reach.
-func everything(try func(Order)) {
+func everything(try func(Facts)) {
 	everyCall := func(end End, try func(Calls)) {
 		if end == Pending {
 			try(Calls{})
@@ -245,7 +245,7 @@ func everything(try func(Order)) {
 				everyBook(mint, func(b Books) {
 					everyDispute(chain.End, calls, b, func(d *Dispute) {
 						b.Dispute = d
-						try(Order{Mint: mint, Tokens: "3 tokens", Received: "2.94 tokens", Player: "alice", Chain: chain, Calls: calls, Books: b})
+						try(Facts{Mint: mint, Tokens: "3 tokens", Received: "2.94 tokens", Player: "alice", Chain: chain, Calls: calls, Books: b})
 					})
 				})
 			})
@@ -258,7 +258,7 @@ func TestEveryOrderGetsATrueSentence(t *testing.T) {
 	whole := regexp.MustCompile(`^[A-Z][^%!]*\.$`)
 	claims := regexp.MustCompile(`The game (approved and |took|gave|granted|did not (take|give|grant)|has not (taken|given|granted))`)
 	tried, said := 0, map[string]bool{}
-	everything(func(o Order) {
+	everything(func(o Facts) {
 		tried++
 		v := Of(o)
 		said[v.Said] = true
