@@ -44,9 +44,8 @@ func reported(err error) error {
 		return known
 	}
 	e := control.Errorf(control.CodeGame, "%s", said(err)) // the game did not answer, or violated the interface
-	var rejected *Rejection
-	switch {
-	case errors.As(err, &rejected):
+	switch rejected := rejectionOf(err); {
+	case rejected != nil:
 		e.Code, e.GameStatus, e.ErrorCode = control.CodeRejected, rejected.Status, rejected.Code
 	case errors.Is(err, errNoItems):
 		e.Code = control.CodeInvalid

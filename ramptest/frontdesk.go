@@ -106,14 +106,14 @@ func (s *frontDesk) Calls(_ context.Context, q desk.CallsQuery) (list desk.CallL
 
 // picked reports whether an event is among those of a pick.
 func picked(e *Event, pick desk.Pick) bool {
-	judged := e.Tone == string(verdict.Good) || e.Tone == string(verdict.Bad)
+	judged := e.Tone == verdict.Good || e.Tone == verdict.Bad
 	switch pick {
 	case desk.Calls:
 		return e.Request != nil
 	case desk.Wrong:
 		return e.Request != nil && e.IsWrong()
 	case desk.Answered:
-		return e.Answer != nil || e.Tone == string(verdict.Bad)
+		return e.Answer != nil || e.Tone == verdict.Bad
 	case desk.Genuine:
 		return (judged || e.IsPolicy()) && (e.Fault == "" || e.Outcome == "success") && !strings.Contains(e.Outcome, errUnsent.Error())
 	case desk.Success:
@@ -263,7 +263,7 @@ func (s *frontDesk) calls(orders []*Order) []Event {
 		known[o.UUID] = true
 	}
 	return s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *Event) bool {
-		pending := e.Kind == KindValidate && e.Tone == string(verdict.Wait)
+		pending := e.Kind == KindValidate && e.Tone == verdict.Wait
 		return !known[e.UUID] && (pending || e.IsWrong() && (e.Kind == KindInitialize || e.Kind == KindValidate))
 	})
 }

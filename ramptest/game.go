@@ -177,8 +177,7 @@ var settings = map[Kind]string{
 
 // isMissing reports whether an answer means that the game does not have the endpoint.
 func isMissing(status int, err error) bool {
-	var rejected *Rejection
-	if errors.As(err, &rejected) && rejected.Code != ramp.CodeNotFound && rejected.Code != ramp.CodeMethodNotAllowed {
+	if r := rejectionOf(err); r != nil && r.Code != ramp.CodeNotFound && r.Code != ramp.CodeMethodNotAllowed {
 		return false
 	}
 	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed
@@ -297,7 +296,7 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 		c.owned, c.lacks = nil, ""
 	}
 	v := c.verdictOn(a, err, s.config.Retry)
-	event.Said, event.Tone, event.Failed = v.Said, string(v.Tone), v.Attention
+	event.Said, event.Tone, event.Failed = v.Said, v.Tone, v.Attention
 	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
 	if err != nil && a != nil {
 		for _, id := range slices.Sorted(maps.Keys(c.owned)) {
@@ -363,8 +362,7 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 
 // redactError removes credentials from an error.
 func redactError(err error, secrets *redact.Redactor) error {
-	var rejected *Rejection
-	if errors.As(err, &rejected) {
+	if rejected := rejectionOf(err); rejected != nil {
 		rejected.Code = ramp.Code(secrets.Text(string(rejected.Code)))
 		return err
 	}

@@ -125,7 +125,7 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.Trap = verdict.Scripted
 	}
 	said := verdict.OfCall(v)
-	event.Said, event.Tone, event.Failed = said.Said, string(said.Tone), said.Attention
+	event.Said, event.Tone, event.Failed = said.Said, said.Tone, said.Attention
 	event.Answer = &Message{Status: status, Body: string(text)}
 	event.Took = s.clock.now().Sub(event.Time)
 	s.record.exchange(event, secretsOf(r.Header))

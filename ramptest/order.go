@@ -118,10 +118,13 @@ func (r *Rejection) Error() string {
 	return fmt.Sprintf("ramptest: the game %s HTTP %d and %q%s", did, r.Status, string(r.Code), why)
 }
 
-func isRejection(err error) bool {
-	var rejected *Rejection
-	return errors.As(err, &rejected)
+// rejectionOf returns the rejection in an error, or nil.
+func rejectionOf(err error) (rejected *Rejection) {
+	errors.As(err, &rejected)
+	return rejected
 }
+
+func isRejection(err error) bool { return rejectionOf(err) != nil }
 
 // orders holds the UUIDs that a service has issued, the orders that it has placed,
 // and the jobs that are due. This file takes an order to the chain; deliver.go
@@ -367,8 +370,7 @@ func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp
 	if placed == nil && err != nil {
 		s.refused(o, err)
 	}
-	var rejected *Rejection
-	if errors.As(err, &rejected) && rejected.Code == "INVALID_MESSAGE" && tokens.Cmp(ramp.NewAmount(1)) != 0 {
+	if r := rejectionOf(err); r != nil && r.Code == "INVALID_MESSAGE" && tokens.Cmp(ramp.NewAmount(1)) != 0 {
 		err = fmt.Errorf("%w (Config.PerOrder is %t, which ramp emulate sets with -per-order: the game must read prices in the same way)", err, s.config.PerOrder)
 	}
 	found := s.game.audit.take(id)

@@ -187,18 +187,17 @@ func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Ver
 		v.Status = a.status
 		v.Retried = retry(a.status)
 	}
-	var rejected *Rejection
-	switch {
+	switch rejected := rejectionOf(err); {
 	case errors.Is(err, errCanceled):
 		v.Canceled = true
 	case errors.Is(err, ErrLostAnswer):
 		v.Lost = true
-	case errors.As(err, &rejected):
+	case rejected != nil:
 		v.Code = string(rejected.Code)
 	case c.forged:
 		v.Success = errors.Is(err, ErrForged)
 	case err != nil:
-		v.Problem = strings.TrimPrefix(err.Error(), "ramptest: ")
+		v.Problem = said(err)
 		for _, prefix := range []string{"the game did not answer: ", "the game's answer breaks the interface: "} {
 			v.Problem = strings.TrimPrefix(v.Problem, prefix)
 		}

@@ -1,7 +1,6 @@
 package ramptest
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -23,7 +22,7 @@ const unnamed = "the player"
 
 // rejection returns the HTTP status with which the game rejected the session, or 0 if it did not.
 func (r reading) rejection() int {
-	if rejected := (*Rejection)(nil); errors.As(r.err, &rejected) && rejected.Status < http.StatusInternalServerError {
+	if rejected := rejectionOf(r.err); rejected != nil && rejected.Status < http.StatusInternalServerError {
 		return rejected.Status
 	}
 	return 0

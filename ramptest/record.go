@@ -72,6 +72,8 @@ func (s *shared) recordChain(id uuid.UUID, tx Event, what string, args ...any) {
 	s.record.add(tx)
 }
 
+func byNumber(a, b Event) int { return a.Number - b.Number }
+
 // since returns up to limit events after a number that match, oldest first, whether there
 // are more, and a channel that the next event closes.
 func (r *record) since(number, limit int, match func(*Event) bool) (list []Event, more bool, changed <-chan struct{}) {
@@ -87,7 +89,7 @@ func (r *record) since(number, limit int, match func(*Event) bool) (list []Event
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b Event) int { return a.Number - b.Number })
+	slices.SortFunc(list, byNumber)
 	if more = len(list) > limit; more {
 		list = list[:limit]
 	}
@@ -266,7 +268,7 @@ func (r *record) all() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	all := slices.Concat(r.events, r.calls)
-	slices.SortFunc(all, func(a, b Event) int { return a.Number - b.Number })
+	slices.SortFunc(all, byNumber)
 	return r.wholes(all)
 }
 
@@ -310,7 +312,7 @@ func (r *record) timeline() string {
 		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // an outcome may hold a stack trace
 		fmt.Fprintf(&b, "%12s  %s\n", "+"+e.Time.Sub(r.begun).Round(time.Millisecond).String(), line)
-		if (e.Failed || e.IsWrong() || e.Tone == string(verdict.Wait)) && e.Request != nil {
+		if (e.Failed || e.IsWrong() || e.Tone == verdict.Wait) && e.Request != nil {
 			fmt.Fprintf(&b, "%sasked:    %s\n", indent, e.Request.Short())
 			if e.Answer != nil {
 				fmt.Fprintf(&b, "%sanswered: %s\n", indent, e.Answer.Short())

@@ -65,7 +65,8 @@ func (f *StateFile) Note(name string) (text string, err error) {
 
 // SetNote keeps a text in the file; see [StateFile.Note].
 func (f *StateFile) SetNote(name, text string) error {
-	return f.put("note/"+url.QueryEscape(name), text)
+	f.put("note/"+url.QueryEscape(name), text)
+	return f.Err()
 }
 
 // Err returns the first error of writing the file; nil if everything was written.
@@ -80,16 +81,20 @@ func (f *StateFile) Err() error {
 func (f *StateFile) Close() error { return errors.Join(f.Err(), f.journal.Close()) }
 
 // put sets a key to values, with a tab between them; none deletes it.
-func (f *StateFile) put(key string, values ...any) error {
-	var texts [][]byte
-	for _, value := range values {
-		text, err := json.Marshal(value)
-		if err != nil {
-			return f.failed(err)
-		}
-		texts = append(texts, text)
+func (f *StateFile) put(key string, values ...any) {
+	texts, errs := make([][]byte, len(values)), make([]error, len(values))
+	for i, value := range values {
+		texts[i], errs[i] = json.Marshal(value)
 	}
-	return f.failed(f.journal.Put(key, bytes.Join(texts, []byte("\t"))))
+	err := errors.Join(errs...)
+	if err == nil {
+		err = f.journal.Put(key, bytes.Join(texts, []byte("\t")))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("ramptest: state: %w", err)
+	}
 }
 
 // rest decodes what a line has after its first tab.
@@ -110,16 +115,6 @@ func decode(text []byte, value any) error {
 		return errLine
 	}
 	return nil
-}
-
-// failed keeps the first error, and returns err.
-func (f *StateFile) failed(err error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err != nil && f.err == nil {
-		f.err = fmt.Errorf("ramptest: state: %w", err)
-	}
-	return err
 }
 
 // savedClock is what the clock showed at a real time.
@@ -222,7 +217,7 @@ func (k *keeper) clear(reset func()) {
 	k.mu.Lock()
 	clear(k.changed)
 	k.mu.Unlock()
-	_ = k.file.clear()
+	k.file.clear()
 	k.found = nil
 	reset()
 	k.writing.Unlock()
@@ -254,7 +249,7 @@ func (k *keeper) flush() {
 	k.changed = make(map[uuid.UUID]bool)
 	k.mu.Unlock()
 	s := k.service
-	lines := make(map[uuid.UUID]*savedUUID)
+	lines := make(map[uuid.UUID][]any)
 	players := make(map[string]savedPlayer)
 	for id := range changed {
 		if id != uuid.Nil {
@@ -265,57 +260,49 @@ func (k *keeper) flush() {
 		k.chain(string(network), c.Changes())
 	}
 	for name, player := range players {
-		_ = k.file.put("player/"+url.QueryEscape(name), player)
+		k.file.put("player/"+url.QueryEscape(name), player)
 	}
 	for id, line := range lines {
-		if line == nil {
-			_ = k.file.put(keyOfUUID(id))
-		} else {
-			_ = k.file.put(keyOfUUID(id), line)
-		}
+		k.file.put("uuid/"+id.String(), line...)
 	}
 	k.foreign()
 	if all := s.audit.all(); len(all) > 0 && all[len(all)-1] != k.found {
 		k.found = all[len(all)-1]
-		_ = k.file.put("findings", all)
+		k.file.put("findings", all)
 	}
-	_ = k.file.put("clock", savedClock{Now: s.clock.now(), Wall: time.Now(), Events: s.record.newest()})
+	k.file.put("clock", savedClock{Now: s.clock.now(), Wall: time.Now(), Events: s.record.newest()})
 }
 
 // clear deletes everything but the notes.
-func (f *StateFile) clear() error {
-	var err error
+func (f *StateFile) clear() {
 	for _, key := range f.journal.Keys("") {
 		if !strings.HasPrefix(key, "note/") {
-			err = errors.Join(err, f.put(key))
+			f.put(key)
 		}
 	}
-	return err
 }
 
 func (k *keeper) chain(network string, s chain.State) {
 	for _, span := range s.Spans {
-		_ = k.file.put(fmt.Sprintf("span/%s/%d", network, span.First), span)
+		k.file.put(fmt.Sprintf("span/%s/%d", network, span.First), span)
 	}
 	if s.Forks != nil {
-		_ = k.file.put("forks/"+network, s.Forks)
+		k.file.put("forks/"+network, s.Forks)
 	}
 	for _, t := range s.Transactions {
-		_ = k.file.put("tx/"+network+"/"+t.Hash.Hex(), &t)
+		k.file.put("tx/"+network+"/"+t.Hash.Hex(), &t)
 	}
 	for _, hash := range s.Forgotten {
-		_ = k.file.put("tx/" + network + "/" + hash.Hex())
+		k.file.put("tx/" + network + "/" + hash.Hex())
 	}
 	for _, a := range s.Accounts {
-		_ = k.file.put("account/"+network+"/"+a.Owner.Hex(), a)
+		k.file.put("account/"+network+"/"+a.Owner.Hex(), a)
 	}
 }
 
-func keyOfUUID(id uuid.UUID) string { return "uuid/" + id.String() }
-
-// uuid returns the line of a UUID, which is nil if the UUID was forgotten, and adds its
+// uuid returns the line of a UUID, which is empty if the UUID was forgotten, and adds its
 // players.
-func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
+func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) []any {
 	o := k.service.orders
 	o.mu.Lock()
 	known, order := o.issued[id], o.placed[id]
@@ -327,7 +314,7 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
 	held := slices.Contains(o.held, order)
 	o.mu.Unlock()
 	if order == nil {
-		return line
+		return []any{line}
 	}
 	line.Order = &savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
 		Placed: order.placed, Number: order.number, standing: order.delivery.now(),
@@ -340,7 +327,7 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) *savedUUID {
 	for _, b := range line.Order.Books {
 		line.Order.Player = b.Player
 	}
-	return line
+	return []any{line}
 }
 
 // foreign writes the pending transactions that belong to no order.
@@ -351,7 +338,7 @@ func (k *keeper) foreign() {
 		pending = append(pending, savedForeign{j.due, j.network, j.tx.Hash})
 	}
 	if old, err := k.file.journal.Get("pending"); err == nil && (len(pending) > 0 || len(old) > len("[]")) {
-		_ = k.file.put("pending", pending)
+		k.file.put("pending", pending)
 	}
 }
 
@@ -395,13 +382,12 @@ func each[T any](f *StateFile, prefix string, do func(key string, value *T) erro
 	return nil
 }
 
-// all returns the values of the keys that begin with prefix.
-func all[T any](f *StateFile, prefix string) (list []T, err error) {
-	err = each(f, prefix, func(_ string, value *T) error {
-		list = append(list, *value)
+// all adds the values of the keys that begin with prefix to list.
+func all[T any](f *StateFile, prefix string, list *[]T) error {
+	return each(f, prefix, func(_ string, value *T) error {
+		*list = append(*list, *value)
 		return nil
 	})
-	return list, err
 }
 
 // epoch returns the time at which a restored clock starts. A clock in real time
@@ -438,16 +424,15 @@ func (s *Service) restore(f *StateFile) error {
 func (s *Service) restoreChains(f *StateFile) error {
 	for network, c := range s.orders.chains {
 		var state chain.State
-		var errs [4]error
 		name := string(network)
-		state.Spans, errs[0] = all[chain.Span](f, "span/"+name+"/")
-		state.Transactions, errs[1] = all[chain.TransactionState](f, "tx/"+name+"/")
-		state.Accounts, errs[2] = all[chain.Account](f, "account/"+name+"/")
-		errs[3] = each(f, "forks/"+name, func(_ string, forks *[]uint64) error {
-			state.Forks = *forks
-			return nil
-		})
-		err := errors.Join(errs[:]...)
+		err := errors.Join(
+			all(f, "span/"+name+"/", &state.Spans),
+			all(f, "tx/"+name+"/", &state.Transactions),
+			all(f, "account/"+name+"/", &state.Accounts),
+			each(f, "forks/"+name, func(_ string, forks *[]uint64) error {
+				state.Forks = *forks
+				return nil
+			}))
 		if err == nil && len(state.Spans) > 0 {
 			err = c.Restore(state)
 		}
@@ -579,13 +564,13 @@ func (f *StateFile) write(e Event) {
 	if e.Request != nil || e.Answer != nil {
 		line = append(line, savedMessages{e.Request, e.Answer})
 	}
-	_ = f.put(keyOfEvent(&e), line...)
+	f.put(keyOfEvent(&e), line...)
 }
 
 // drop deletes events from the state file.
 func (f *StateFile) drop(events []Event) {
 	for _, e := range events {
-		_ = f.put(keyOfEvent(&e))
+		f.put(keyOfEvent(&e))
 	}
 }
 
@@ -623,10 +608,10 @@ func (r *record) whole(e Event) Event {
 
 // restore loads the events, without their bodies.
 func (r *record) restore(f *StateFile) (err error) {
-	if r.events, err = all[Event](f, "event/"); err != nil {
+	if err = all(f, "event/", &r.events); err != nil {
 		return err
 	}
-	slices.SortFunc(r.events, func(a, b Event) int { return a.Number - b.Number })
+	slices.SortFunc(r.events, byNumber)
 	if n := len(r.events); n > 0 {
 		r.begun, r.number = r.events[0].Time, r.events[n-1].Number
 	}

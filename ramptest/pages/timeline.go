@@ -54,9 +54,9 @@ func (s *site) timeline(id uuid.UUID, before int) timelineView {
 	for _, e := range slices.Backward(events) {
 		line := eventLine{Event: e, At: s.stamp(e.Time), What: e.Sentence(), Whole: e.Request != nil}
 		if e.Kind == control.KindBooks && e.Failed || e.Loss != "" {
-			line.Tone = string(verdict.Bad)
+			line.Tone = verdict.Bad
 		}
-		if e.Tone == string(verdict.Good) {
+		if e.Tone == verdict.Good {
 			line.Status = statusOf(&e)
 		}
 		if len(line.What) > maxWhat {
