@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -94,9 +93,7 @@ func (f InitializeFailure) status() int {
 
 // ServeHTTP answers the one call that a game makes (interface 4.1).
 func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	event := Event{Time: s.clock.now(), Kind: KindInitialize}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
+	event, body, err := s.called(KindInitialize, w, r)
 	scripted, _ := s.failing.take()
 	event.Fault = string(scripted)
 
@@ -126,11 +123,7 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	said := verdict.OfCall(v)
 	event.Said, event.Tone, event.Failed = said.Said, said.Tone, said.Attention
-	event.Answer = &Message{Status: status, Body: string(text)}
-	event.Took = s.clock.now().Sub(event.Time)
-	s.record.exchange(event, secretsOf(r.Header))
-	w.WriteHeader(status)
-	_, _ = w.Write(text) // an error means that the caller is gone
+	s.respond(w, r, event, status, text)
 }
 
 // answer answers an initialize call, with the failures of section 7.1. For any other

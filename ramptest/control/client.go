@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,26 +27,34 @@ var ErrNoEmulator = errors.New("control: the server that answered is not an emul
 // maxAnswer is the maximum size of an answer in bytes.
 const maxAnswer = 64 << 20
 
-// call makes one call and decodes the answer.
-func call[T any](ctx context.Context, c *Client, method, path string, asked, body any) (answer T, err error) {
-	var sent io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return answer, fmt.Errorf("control: %w", err)
-		}
-		sent = bytes.NewReader(text)
-	}
-	if asked != nil {
-		values, err := query(asked)
-		if err != nil {
-			return answer, fmt.Errorf("control: %w", err)
-		}
-		path += "?" + values.Encode()
-	}
-	request, err := http.NewRequestWithContext(ctx, method, c.URL+path, sent)
-	if err != nil {
+// call makes one call and decodes the answer. What is asked is the query of a GET, or the
+// body of a POST.
+func call[T any](ctx context.Context, c *Client, method, path string, asked any) (answer T, err error) {
+	status, text, err := c.exchange(ctx, method, path, asked)
+	var failed failure
+	switch {
+	case err != nil:
 		return answer, fmt.Errorf("control: %w", err)
+	case status == http.StatusOK && json.Unmarshal(text, &answer) == nil:
+		return answer, nil
+	case json.Unmarshal(text, &failed) == nil && failed.Error != nil && failed.Error.Code.Status() == status:
+		return answer, failed.Error
+	default:
+		return answer, ErrNoEmulator
+	}
+}
+
+func (c *Client) exchange(ctx context.Context, method, path string, asked any) (status int, answer []byte, err error) {
+	body, err := json.Marshal(asked)
+	if err != nil {
+		return 0, nil, err
+	}
+	if method == http.MethodGet {
+		body, path = nil, path+"?"+query(asked).Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -53,35 +62,18 @@ func call[T any](ctx context.Context, c *Client, method, path string, asked, bod
 	if c.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.Token)
 	}
-	client := c.HTTPClient
-	if client == nil {
-		client = http.DefaultClient
-	}
-	response, err := client.Do(request)
+	response, err := cmp.Or(c.HTTPClient, http.DefaultClient).Do(request)
 	if err != nil {
-		return answer, fmt.Errorf("control: %w", err)
+		return 0, nil, err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return answer, fmt.Errorf("control: %w", err)
-	}
-	if response.StatusCode != http.StatusOK {
-		var failed failure
-		if json.Unmarshal(text, &failed) != nil || failed.Error == nil || failed.Error.Code.Status() != response.StatusCode {
-			return answer, ErrNoEmulator
-		}
-		return answer, failed.Error
-	}
-	if json.Unmarshal(text, &answer) != nil {
-		return answer, ErrNoEmulator
-	}
-	return answer, nil
+	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	return response.StatusCode, answer, err
 }
 
 // Describe returns the setup of the emulator.
 func (c *Client) Describe(ctx context.Context) (Description, error) {
-	d, err := call[Description](ctx, c, http.MethodGet, "/control", nil, nil)
+	d, err := call[Description](ctx, c, http.MethodGet, "/control", noQuery{})
 	if err == nil && len(d.Chains) == 0 {
 		err = ErrNoEmulator
 	}
@@ -90,40 +82,40 @@ func (c *Client) Describe(ctx context.Context) (Description, error) {
 
 // Start plays a player who mints or burns.
 func (c *Client) Start(ctx context.Context, r StartRequest) (Order, error) {
-	return call[Order](ctx, c, http.MethodPost, "/control/orders", nil, r)
+	return call[Order](ctx, c, http.MethodPost, "/control/orders", r)
 }
 
 // Orders returns a page of the orders.
 func (c *Client) Orders(ctx context.Context, q OrdersQuery) (OrderList, error) {
-	return call[OrderList](ctx, c, http.MethodGet, "/control/orders", q, nil)
+	return call[OrderList](ctx, c, http.MethodGet, "/control/orders", q)
 }
 
 // Order returns an order, and first waits for it if the query says so.
 func (c *Client) Order(ctx context.Context, id string, q OrderQuery) (Order, error) {
-	return call[Order](ctx, c, http.MethodGet, "/control/orders/"+url.PathEscape(id), q, nil)
+	return call[Order](ctx, c, http.MethodGet, "/control/orders/"+url.PathEscape(id), q)
 }
 
 // Send sends the result of an order again, now and once.
 func (c *Client) Send(ctx context.Context, id string, r SendRequest) (Sent, error) {
-	return call[Sent](ctx, c, http.MethodPost, "/control/orders/"+url.PathEscape(id)+"/send", nil, r)
+	return call[Sent](ctx, c, http.MethodPost, "/control/orders/"+url.PathEscape(id)+"/send", r)
 }
 
 // Advance advances the clock of the emulator.
 func (c *Client) Advance(ctx context.Context, r AdvanceRequest) (Advanced, error) {
-	return call[Advanced](ctx, c, http.MethodPost, "/control/advance", nil, r)
+	return call[Advanced](ctx, c, http.MethodPost, "/control/advance", r)
 }
 
 // Fail scripts failures of the game's next calls to the emulator.
 func (c *Client) Fail(ctx context.Context, r FailRequest) (Done, error) {
-	return call[Done](ctx, c, http.MethodPost, "/control/failures", nil, r)
+	return call[Done](ctx, c, http.MethodPost, "/control/failures", r)
 }
 
 // Events returns a page of the events.
 func (c *Client) Events(ctx context.Context, q EventsQuery) (EventList, error) {
-	return call[EventList](ctx, c, http.MethodGet, "/control/events", q, nil)
+	return call[EventList](ctx, c, http.MethodGet, "/control/events", q)
 }
 
 // Reset makes the emulator forget everything that happened.
 func (c *Client) Reset(ctx context.Context, r ResetRequest) (Done, error) {
-	return call[Done](ctx, c, http.MethodPost, "/control/reset", nil, r)
+	return call[Done](ctx, c, http.MethodPost, "/control/reset", r)
 }

@@ -24,7 +24,9 @@ func Handler(e Emulator, allow func(*http.Request) *Error) http.Handler {
 		"/control/orders/{uuid}": {"GET": get(func(r *http.Request, q OrderQuery) (Order, error) {
 			return e.Order(r.Context(), r.PathValue("uuid"), q)
 		})},
-		"/control/orders/{uuid}/send": {"POST": send(e)},
+		"/control/orders/{uuid}/send": {"POST": body(func(r *http.Request, asked SendRequest) (Sent, error) {
+			return e.Send(r.Context(), r.PathValue("uuid"), asked)
+		})},
 		"/control/advance":            {"POST": post(e.Advance)},
 		"/control/failures":           {"POST": post(e.Fail)},
 		"/control/reset":              {"POST": post(e.Reset)},
@@ -73,12 +75,6 @@ func get[Q, A any](do func(*http.Request, Q) (A, error)) http.HandlerFunc {
 // post answers a request with a body.
 func post[B, A any](do func(context.Context, B) (A, error)) http.HandlerFunc {
 	return body(func(r *http.Request, asked B) (A, error) { return do(r.Context(), asked) })
-}
-
-func send(e Emulator) http.HandlerFunc {
-	return body(func(r *http.Request, asked SendRequest) (Sent, error) {
-		return e.Send(r.Context(), r.PathValue("uuid"), asked)
-	})
 }
 
 func body[B, A any](do func(*http.Request, B) (A, error)) http.HandlerFunc {

@@ -67,24 +67,14 @@ func readQuery(given url.Values, into any) error {
 }
 
 // query returns a struct in the form that readQuery reads.
-func query(from any) (url.Values, error) {
-	text, err := json.Marshal(from)
-	if err != nil {
-		return nil, err
-	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(text, &object); err != nil {
-		return nil, err
-	}
-	values := url.Values{}
-	for name, value := range object {
-		var quoted string
-		if json.Unmarshal(value, &quoted) != nil {
-			quoted = string(value)
+func query(from any) url.Values {
+	values, object := url.Values{}, reflect.ValueOf(from)
+	for name, f := range fields(object.Type()) {
+		if value := object.FieldByIndex(f.Index); !value.IsZero() {
+			values.Set(name, fmt.Sprint(value))
 		}
-		values.Set(name, quoted)
 	}
-	return values, nil
+	return values
 }
 
 // checkValue reads one value of a valid JSON text and compares it with its type. A
