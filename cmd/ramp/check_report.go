@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -47,41 +48,33 @@ type cause struct {
 
 type verdict struct {
 	listed
-	Outcome      conformance.Outcome `json:"outcome"`
-	Input        string              `json:"input,omitempty"`
-	Saw          string              `json:"saw,omitempty"`
-	Want         string              `json:"want,omitempty"`
-	Note         string              `json:"note,omitempty"`
-	Until        string              `json:"until,omitempty"`
-	Milliseconds int64               `json:"milliseconds"`
-	Call         *conformance.Call   `json:"call,omitempty"`
-	Calls        []conformance.Call  `json:"calls,omitempty"`
-	Inputs       []input             `json:"inputs,omitempty"`
+	conformance.InputVerdict
+	Input        string  `json:"input,omitempty"`
+	Milliseconds int64   `json:"milliseconds"`
+	Inputs       []input `json:"inputs,omitempty"`
 }
 
 // input is a [conformance.InputVerdict] in JSON.
 type input struct {
-	Name    string              `json:"name"`
-	Title   string              `json:"title"`
-	Level   conformance.Level   `json:"level"`
-	Outcome conformance.Outcome `json:"outcome"`
-	Saw     string              `json:"saw,omitempty"`
-	Want    string              `json:"want,omitempty"`
-	Note    string              `json:"note,omitempty"`
-	Until   string              `json:"until,omitempty"`
-	Call    *conformance.Call   `json:"call,omitempty"`
-	Calls   []conformance.Call  `json:"calls,omitempty"`
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	conformance.InputVerdict
 }
 
-// listed is a case as -list -json writes it.
+// listed is what -json writes of a case.
 type listed struct {
-	ID      string            `json:"id"`
-	Subject string            `json:"subject"`
-	Title   string            `json:"title"`
-	Level   conformance.Level `json:"level"`
-	Section string            `json:"section"`
-	Fix     string            `json:"fix,omitempty"`
-	Names   []string          `json:"names,omitempty"` // of its inputs
+	ID      string `json:"id"`
+	Subject string `json:"subject"`
+	Title   string `json:"title"`
+	Section string `json:"section"`
+	Fix     string `json:"fix,omitempty"`
+}
+
+// listedCase is a case as -list -json writes it.
+type listedCase struct {
+	listed
+	Level conformance.Level `json:"level"`
+	Names []string          `json:"names,omitempty"` // of its inputs
 }
 
 // newReport returns a report of the verdicts. It includes a basic ability that does
@@ -91,12 +84,7 @@ func newReport(target string, opening, verdicts []conformance.Verdict) *report {
 	for _, v := range verdicts {
 		tried[v.Case.ID], awaited[v.Until] = true, true
 	}
-	var all []conformance.Verdict
-	for _, v := range opening {
-		if awaited[v.Case.ID] && !tried[v.Case.ID] {
-			all = append(all, v)
-		}
-	}
+	all := slices.DeleteFunc(slices.Clone(opening), func(v conformance.Verdict) bool { return !awaited[v.Case.ID] || tried[v.Case.ID] })
 	all = append(all, verdicts...)
 	r := &report{Target: target, Causes: []cause{}, Cases: []verdict{}, causes: conformance.Causes(all), verdicts: all}
 	for _, c := range r.causes {
@@ -107,26 +95,22 @@ func newReport(target string, opening, verdicts []conformance.Verdict) *report {
 		r.Causes = append(r.Causes, shown)
 	}
 	for _, v := range all {
-		r.counts.add(v.Outcome)
-		shown := verdict{listed: listing(v.Case), Outcome: v.Outcome, Input: v.Input.Name, Saw: v.Saw, Want: v.Want, Note: v.Note, Until: v.Until,
-			Milliseconds: v.Took.Milliseconds(), Call: v.Call}
-		shown.Names = nil
-		if shown.Level = v.Level; v.Want == "" {
+		*r.count(v.Outcome)++
+		shown := verdict{listed: listing(v.Case), InputVerdict: v.InputVerdict, Input: v.Input.Name, Milliseconds: v.Took.Milliseconds()}
+		if v.Want == "" {
 			shown.Fix = ""
 		}
-		if len(v.Inputs) == 0 && wrong(v.Outcome) {
-			shown.Calls = v.Calls
+		if len(v.Inputs) > 0 || !wrong(v.Outcome) {
+			shown.Calls = nil
 		}
 		for _, in := range v.Inputs {
-			one := input{Name: in.Input.Name, Title: in.Input.Title, Level: in.Level, Outcome: in.Outcome,
-				Saw: in.Saw, Want: in.Want, Note: in.Note, Until: in.Until, Call: in.Call}
-			if wrong(in.Outcome) {
-				one.Calls = in.Calls
+			if !wrong(in.Outcome) {
+				in.Calls = nil
 			}
 			if in.Outcome == conformance.Waived && v.Outcome != conformance.Waived {
 				r.Waived++
 			}
-			shown.Inputs = append(shown.Inputs, one)
+			shown.Inputs = append(shown.Inputs, input{in.Input.Name, in.Input.Title, in})
 		}
 		r.Cases = append(r.Cases, shown)
 	}
@@ -136,31 +120,11 @@ func newReport(target string, opening, verdicts []conformance.Verdict) *report {
 // wrong reports whether an outcome says that the server did something wrong.
 func wrong(o conformance.Outcome) bool { return o == conformance.Failed || o == conformance.Noted }
 
-func listing(c conformance.Case) listed {
-	l := listed{ID: c.ID, Subject: c.Subject, Title: c.Title, Level: c.Level, Section: c.Section, Fix: c.Fix}
-	for _, in := range c.Inputs {
-		l.Names = append(l.Names, in.Name)
-	}
-	return l
-}
+func listing(c conformance.Case) listed { return listed{c.ID, c.Subject, c.Title, c.Section, c.Fix} }
 
-func (c *counts) add(o conformance.Outcome) {
-	switch o {
-	case conformance.Passed:
-		c.Passed++
-	case conformance.Failed:
-		c.Failed++
-	case conformance.Noted:
-		c.Noted++
-	case conformance.Unproven:
-		c.Unproven++
-	case conformance.Waived:
-		c.Waived++
-	case conformance.Skipped:
-		c.Skipped++
-	case conformance.Untried:
-		c.Untried++
-	}
+func (c *counts) count(o conformance.Outcome) *int {
+	return map[conformance.Outcome]*int{conformance.Passed: &c.Passed, conformance.Failed: &c.Failed, conformance.Noted: &c.Noted,
+		conformance.Unproven: &c.Unproven, conformance.Waived: &c.Waived, conformance.Skipped: &c.Skipped, conformance.Untried: &c.Untried}[o]
 }
 
 func (r *report) writeJSON(out io.Writer) error { return writeJSON(out, r) }
@@ -232,13 +196,8 @@ func (r *report) writeDetails(out io.Writer, paint painter) {
 }
 
 // failed returns the causes that count.
-func (r *report) failed() (causes []conformance.Cause) {
-	for _, c := range r.causes {
-		if c.Outcome == conformance.Failed {
-			causes = append(causes, c)
-		}
-	}
-	return causes
+func (r *report) failed() []conformance.Cause {
+	return slices.DeleteFunc(slices.Clone(r.causes), func(c conformance.Cause) bool { return c.Outcome != conformance.Failed })
 }
 
 // writeDetail writes a paragraph about a case that failed, if wanted with a command that
@@ -377,9 +336,12 @@ func list(out io.Writer, cases []conformance.Case) error {
 }
 
 func listJSON(out io.Writer, cases []conformance.Case) error {
-	all := make([]listed, len(cases))
+	all := make([]listedCase, len(cases))
 	for i, c := range cases {
-		all[i] = listing(c)
+		all[i] = listedCase{listed: listing(c), Level: c.Level}
+		for _, in := range c.Inputs {
+			all[i].Names = append(all[i].Names, in.Name)
+		}
 	}
 	return writeJSON(out, all)
 }

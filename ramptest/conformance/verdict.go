@@ -34,16 +34,16 @@ type Verdict struct {
 // InputVerdict is the judge's finding about one input of a family, or about a case that is
 // no family, whose Input has no name.
 type InputVerdict struct {
-	Input   Input
-	Level   Level // of the input, or Must if the failure of a SHOULD lost, doubled or gave away something
-	Outcome Outcome
-	Saw     string // what the server did, or why it was not tried
-	Want    string // what was expected instead
-	Note    string // an explanation of what was seen, if there is one
-	Until   string // the ID of the case that must pass before this one proves anything
-	Call    *Call  // the call that failed
-	Calls   []Call // all calls
-	Took    time.Duration
+	Input   Input         `json:"-"`
+	Level   Level         `json:"level"` // of the input, or Must if the failure of a SHOULD lost, doubled or gave away something
+	Outcome Outcome       `json:"outcome"`
+	Saw     string        `json:"saw,omitempty"`   // what the server did, or why it was not tried
+	Want    string        `json:"want,omitempty"`  // what was expected instead
+	Note    string        `json:"note,omitempty"`  // an explanation of what was seen, if there is one
+	Until   string        `json:"until,omitempty"` // the ID of the case that must pass before this one proves anything
+	Call    *Call         `json:"call,omitempty"`  // the call that failed
+	Calls   []Call        `json:"calls,omitempty"` // all calls
+	Took    time.Duration `json:"-"`
 }
 
 // verdict returns the verdict of a case from those of its inputs.
