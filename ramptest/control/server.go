@@ -27,10 +27,10 @@ func Handler(e Emulator, allow func(*http.Request) *Error) http.Handler {
 		"/control/orders/{uuid}/send": {"POST": body(func(r *http.Request, asked SendRequest) (Sent, error) {
 			return e.Send(r.Context(), r.PathValue("uuid"), asked)
 		})},
-		"/control/advance":            {"POST": post(e.Advance)},
-		"/control/failures":           {"POST": post(e.Fail)},
-		"/control/reset":              {"POST": post(e.Reset)},
-		"/control/events":             {"GET": events(e)},
+		"/control/advance":  {"POST": post(e.Advance)},
+		"/control/failures": {"POST": post(e.Fail)},
+		"/control/reset":    {"POST": post(e.Reset)},
+		"/control/events":   {"GET": events(e)},
 	} {
 		allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
