@@ -361,13 +361,12 @@ func (f *checkFlags) restartServer(ctx context.Context) error {
 // A limit repeats requests that a server rate-limits. From the first of these on it makes
 // one request at a time: if all were repeated at once, one could lose every time.
 type limit struct {
-	client  *http.Client
-	timeout time.Duration
-	turn    chan bool // holds a value during a turn
-	met     atomic.Bool
+	client *http.Client
+	turn   chan bool // holds a value during a turn
+	met    atomic.Bool
 }
 
-// do makes a request, and repeats it for at most the timeout, in which the turns of others
+// do makes a request, and repeats it for at most the timeout of the client, in which the turns of others
 // do not count.
 func (l *limit) do(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
@@ -377,7 +376,7 @@ func (l *limit) do(request *http.Request) (*http.Response, error) {
 			select {
 			case l.turn <- true:
 				defer func() { <-l.turn }()
-				deadline = time.Now().Add(l.timeout)
+				deadline = time.Now().Add(l.client.Timeout)
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
@@ -406,13 +405,13 @@ func (l *limit) do(request *http.Request) (*http.Response, error) {
 
 // loginPlayer returns a function that gets players from the -login endpoint.
 func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session, error), error) {
-	ask, err := f.endpoint("-login", f.login)
+	at, err := f.endpoint("-login", f.login)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, name string) (ramp.Session, error) {
 		var session struct{ SessionID, AccessToken, Wallet string }
-		err := ask(ctx, map[string]string{"player": name}, &session, func() bool {
+		err := at.ask(ctx, map[string]string{"player": name}, &session, func() bool {
 			return session.SessionID != "" && session.AccessToken != "" && (session.Wallet == "" || common.IsHexAddress(session.Wallet))
 		}, `{"sessionId":"…","accessToken":"…"}, both strings`)
 		f.wallets.Store(session.SessionID, session.Wallet)
@@ -422,13 +421,13 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 
 // ownUUID returns a function that gets UUIDs from the -uuid endpoint.
 func (f *checkFlags) ownUUID() (func(context.Context, ramp.Session) (uuid.UUID, error), error) {
-	ask, err := f.endpoint("-uuid", f.uuids)
+	at, err := f.endpoint("-uuid", f.uuids)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, s ramp.Session) (id uuid.UUID, err error) {
 		var answer struct{ UUID string }
-		err = ask(ctx, map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}, &answer, func() bool {
+		err = at.ask(ctx, map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}, &answer, func() bool {
 			var err error
 			id, err = uuid.Parse(answer.UUID)
 			return err == nil
@@ -437,9 +436,15 @@ func (f *checkFlags) ownUUID() (func(context.Context, ramp.Session) (uuid.UUID, 
 	}, nil
 }
 
-// endpoint returns a function that posts JSON to an endpoint of the test server, and reads
-// its answer. The answer must be good.
-func (f *checkFlags) endpoint(name, address string) (func(ctx context.Context, question map[string]string, answer any, good func() bool, want string) error, error) {
+// endpoint is an endpoint of the test server that takes and answers JSON.
+type endpoint struct {
+	limit
+	name   string // of its flag
+	url    *url.URL
+	header http.Header
+}
+
+func (f *checkFlags) endpoint(name, address string) (*endpoint, error) {
 	if strings.HasPrefix(address, "/") {
 		address = strings.TrimRight(f.target.URL, "/") + address
 	}
@@ -450,42 +455,42 @@ func (f *checkFlags) endpoint(name, address string) (func(ctx context.Context, q
 	case !f.target.AllowRemote && !conformance.IsLoopback(at.Hostname()):
 		return nil, fmt.Errorf("%s, of %s or -url, is not a loopback address, and -allow-remote is not set", at.Hostname(), name)
 	}
-	server, err := url.Parse(f.target.URL)
-	if err != nil {
-		return nil, errors.New("-url is not a URL")
+	header := make(http.Header)
+	if server, err := url.Parse(f.target.URL); err == nil && at.Host == server.Host {
+		header = f.target.Header.Clone()
 	}
+	header.Set("Content-Type", "application/json")
 	client := &http.Client{
 		Timeout:       f.target.Timeout,
 		Transport:     &http.Transport{DisableKeepAlives: true}, // without the environment's proxy, so that local calls stay local
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: noRedirects,
 	}
-	limited := &limit{client: client, timeout: f.target.Timeout, turn: make(chan bool, 1)}
-	return func(ctx context.Context, question map[string]string, answer any, good func() bool, want string) error {
-		body, err := json.Marshal(question)
-		if err != nil {
-			return err
+	return &endpoint{limit{client: client, turn: make(chan bool, 1)}, name, at, header}, nil
+}
+
+// ask posts a question, and reads the answer, which must be good.
+func (e *endpoint) ask(ctx context.Context, question map[string]string, answer any, good func() bool, want string) error {
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url.String(), bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header = e.header.Clone()
+	response, err := e.do(request)
+	if err != nil {
+		var call *url.Error
+		if errors.As(err, &call) {
+			err = call.Err // without the URL, which the text names
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.String(), bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		if at.Host == server.Host {
-			request.Header = f.target.Header.Clone()
-		}
-		request.Header.Set("Content-Type", "application/json")
-		response, err := limited.do(request)
-		if err != nil {
-			var call *url.Error
-			if errors.As(err, &call) {
-				err = call.Err // without the URL, which the text names
-			}
-			return fmt.Errorf("%s (POST %s): %w", name, at.Redacted(), err)
-		}
-		defer response.Body.Close()
-		err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(answer)
-		if err != nil || response.StatusCode/100 != 2 || !good() {
-			return fmt.Errorf("%s (POST %s) answered HTTP %d; want HTTP 200 with the body %s", name, at.Redacted(), response.StatusCode, want)
-		}
-		return nil
-	}, nil
+		return fmt.Errorf("%s (POST %s): %w", e.name, e.url.Redacted(), err)
+	}
+	defer response.Body.Close()
+	err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(answer)
+	if err != nil || response.StatusCode/100 != 2 || !good() {
+		return fmt.Errorf("%s (POST %s) answered HTTP %d; want HTTP 200 with the body %s", e.name, e.url.Redacted(), response.StatusCode, want)
+	}
+	return nil
 }

@@ -519,7 +519,8 @@ func TestALimitedLoginIsRepeatedOneAtATime(t *testing.T) {
 		time.Sleep(5 * time.Millisecond) // long enough for another one to come
 	}))
 	defer server.Close()
-	l := &limit{client: server.Client(), timeout: time.Minute, turn: make(chan bool, 1)}
+	l := &limit{client: server.Client(), turn: make(chan bool, 1)}
+	l.client.Timeout = time.Minute
 	login := func() {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("{}"))
 		if !assert.NoError(t, err) {

@@ -137,7 +137,7 @@ func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err 
 // which has no HMAC, with a token.
 func (c *contact) call(ctx context.Context, method, path, body string, mac ...string) {
 	secrets := redact.New(append(mac, c.key, c.access)...)
-	client := http.Client{Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Timeout: 10 * time.Second, CheckRedirect: noRedirects}
 	var response *http.Response
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.game, "/")+path, strings.NewReader(body))
 	if err == nil {

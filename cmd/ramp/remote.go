@@ -35,10 +35,9 @@ func connect(ctx context.Context, at string) (*control.Client, error) {
 		return nil, errors.New("-at, or RAMP_API_URL, must be the address of an emulator, such as " + defaultAt)
 	}
 	c := &control.Client{
-		URL:   address.Scheme + "://" + address.Host,
-		Token: cmp.Or(address.Query().Get("token"), os.Getenv("RAMP_CONTROL_TOKEN")),
-		HTTPClient: &http.Client{
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		URL:        address.Scheme + "://" + address.Host,
+		Token:      cmp.Or(address.Query().Get("token"), os.Getenv("RAMP_CONTROL_TOKEN")),
+		HTTPClient: &http.Client{CheckRedirect: noRedirects},
 	}
 	_, err = c.Describe(ctx)
 	var reported *control.Error
@@ -62,6 +61,9 @@ func failed(std stdio, name string, err error) int {
 	fmt.Fprintln(std.errs, colored(std.errs, red, word), oneLine(reported.Message))
 	return statusLoss
 }
+
+// noRedirects is for a client whose secrets must not reach another address.
+func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // printJSON prints an answer of the emulator on one line.
 func printJSON(w io.Writer, answer any) {
