@@ -24,7 +24,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -124,44 +123,37 @@ func approve(validator *ecdsa.PrivateKey, userSig, digest string) (any, error) {
 	return approval{userSig, hexutil.Encode(signature)}, nil
 }
 
-const columns = "uuid, claim, state, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+const (
+	columns = "uuid, claim, state, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+
+	selectSession = "SELECT token_hash, expires_at FROM sessions WHERE id = $1"
+	selectOwner   = "SELECT s.player, COALESCE(w.player, ''), COALESCE(c.closed, '') FROM sessions s" +
+		" LEFT JOIN wallets w ON w.wallet = $1 LEFT JOIN shop c ON c.closed <> '' WHERE s.id = $2"
+	insertWallet = "INSERT INTO wallets (wallet, player) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+	insertOrder  = "INSERT INTO ramp_orders (direction, " + columns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, '', $11, NULL)" +
+		" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + columns
+	finishOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, finished_at = $5 WHERE uuid = $6 AND state = $7"
+	moveItem    = "UPDATE inventory SET balance = balance + $1 WHERE player = (SELECT player FROM sessions WHERE id = $2)" +
+		" AND item = $3 AND balance BETWEEN $4 AND $5"
+)
 
 // game makes the statements of an order.
 type game struct {
-	db                                              *sql.DB
-	session, owner, own, insert, lock, finish, move string
+	db   *sql.DB
+	lock string
 }
 
 func newGame(db *sql.DB, postgres bool) *game {
-	g := &game{
-		db:      db,
-		session: "SELECT token_hash, expires_at FROM sessions WHERE id = ?",
-		owner: "SELECT s.player, COALESCE(w.player, ''), COALESCE(c.closed, '') FROM sessions s" +
-			" LEFT JOIN wallets w ON w.wallet = ? LEFT JOIN shop c ON c.closed <> '' WHERE s.id = ?",
-		own: "INSERT INTO wallets (wallet, player) VALUES (?, ?) ON CONFLICT DO NOTHING",
-		insert: "INSERT INTO ramp_orders (direction, " + columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, NULL)" +
-			" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + columns,
-		lock:   "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + columns,
-		finish: "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, finished_at = ? WHERE uuid = ? AND state = ?",
-		move: "UPDATE inventory SET balance = balance + ? WHERE player = (SELECT player FROM sessions WHERE id = ?)" +
-			" AND item = ? AND balance BETWEEN ? AND ?",
-	}
 	if postgres {
-		g.insert = strings.Replace(g.insert, "?, NULL)", "?, DEFAULT)", 1)
-		g.lock = "SELECT " + columns + " FROM ramp_orders WHERE uuid = ? FOR UPDATE"
-		for _, statement := range []*string{&g.session, &g.owner, &g.own, &g.insert, &g.lock, &g.finish, &g.move} {
-			for n := 1; strings.Contains(*statement, "?"); n++ {
-				*statement = strings.Replace(*statement, "?", "$"+strconv.Itoa(n), 1)
-			}
-		}
+		return &game{db, "SELECT " + columns + " FROM ramp_orders WHERE uuid = $1 FOR UPDATE"}
 	}
-	return g
+	return &game{db, "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + columns}
 }
 
 func (g *game) authenticate(ctx context.Context, session, token string) error {
 	var stored string
 	var expires int64
-	if err := g.db.QueryRowContext(ctx, g.session, session).Scan(&stored, &expires); err != nil {
+	if err := g.db.QueryRowContext(ctx, selectSession, session).Scan(&stored, &expires); err != nil {
 		return err
 	}
 	sum := sha256.Sum256([]byte(token))
@@ -173,14 +165,14 @@ func (g *game) authenticate(ctx context.Context, session, token string) error {
 
 func (g *game) bindWallet(ctx context.Context, session, wallet string) error {
 	var player, owner, closed string
-	err := g.db.QueryRowContext(ctx, g.owner, strings.ToLower(wallet), session).Scan(&player, &owner, &closed)
+	err := g.db.QueryRowContext(ctx, selectOwner, strings.ToLower(wallet), session).Scan(&player, &owner, &closed)
 	switch {
 	case err != nil || owner == player && closed == "":
 		return err
 	case owner != "" || closed != "":
 		return errRejected
 	}
-	_, err = g.db.ExecContext(ctx, g.own, strings.ToLower(wallet), player)
+	_, err = g.db.ExecContext(ctx, insertWallet, strings.ToLower(wallet), player)
 	return err
 }
 
@@ -206,7 +198,7 @@ func (g *game) accept(ctx context.Context, session string, c *call) error {
 	return g.transact(ctx, func(tx *sql.Tx) error {
 		var o order
 		claim := rand.Text()
-		if err := o.scan(tx.QueryRowContext(ctx, g.insert, direction, c.UUID, claim, "accepted", "testnet", c.ProjectID, session,
+		if err := o.scan(tx.QueryRowContext(ctx, insertOrder, direction, c.UUID, claim, "accepted", "testnet", c.ProjectID, session,
 			c.UserAddress, c.Digest, string(text), time.Now().UnixMilli())); err != nil {
 			return err
 		}
@@ -232,7 +224,7 @@ func (g *game) end(ctx context.Context, c *call) error {
 		} else if !mint && state == "succeeded" {
 			item = c.Intent.To[0]
 		}
-		if _, err := tx.ExecContext(ctx, g.finish, rand.Text(), state, c.TxHash, "", time.Now().UnixMilli(), c.UUID, "accepted"); err != nil {
+		if _, err := tx.ExecContext(ctx, finishOrder, rand.Text(), state, c.TxHash, "", time.Now().UnixMilli(), c.UUID, "accepted"); err != nil {
 			return err
 		}
 		return g.apply(ctx, tx, o.session.String, item, 1)
@@ -244,7 +236,7 @@ func (g *game) apply(ctx context.Context, tx *sql.Tx, session string, item asset
 	if err != nil || delta == 0 {
 		return err
 	}
-	moved, err := tx.ExecContext(ctx, g.move, sign*delta, session, item.ID, max(0, -sign*delta), int64(1)<<62)
+	moved, err := tx.ExecContext(ctx, moveItem, sign*delta, session, item.ID, max(0, -sign*delta), int64(1)<<62)
 	if err != nil {
 		return err
 	}

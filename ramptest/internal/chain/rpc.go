@@ -161,10 +161,11 @@ func isID(id json.RawMessage) bool { return len(id) == 0 || !strings.ContainsRun
 // params are the parameters of a method, read by position.
 type params []json.RawMessage
 
-// read decodes one parameter. It does not change into if the parameter is missing.
-func (p params) read(i int, into any, required bool) error {
+// read decodes one parameter, of which the first is required. It does not change into if
+// the parameter is missing.
+func (p params) read(i int, into any) error {
 	if i >= len(p) || string(p[i]) == "null" {
-		if required {
+		if i == 0 {
 			return newRPCError(invalidParams, fmt.Sprintf("missing value for required argument %d", i))
 		}
 		return nil
@@ -190,14 +191,10 @@ func (c *Chain) method(name string, p params) (any, error) {
 	case "eth_blockNumber":
 		return hexutil.Uint64(c.height()), nil
 	case "eth_getBalance":
-		owner, err := c.ownerNow(p)
+		owner, _, err := c.ownerNow(p)
 		return (*hexutil.Big)(c.balance(owner)), err
 	case "eth_getTransactionCount":
-		owner, err := c.ownerNow(p)
-		var tag string
-		if err == nil {
-			err = p.read(1, &tag, false)
-		}
+		owner, tag, err := c.ownerNow(p)
 		if tag == "pending" {
 			return hexutil.Uint64(c.account(owner).Nonce), err
 		}
@@ -206,7 +203,7 @@ func (c *Chain) method(name string, p params) (any, error) {
 		return c.blockMethod(name, p)
 	case "eth_getTransactionByHash", "eth_getTransactionReceipt":
 		var hash common.Hash
-		if err := p.read(0, &hash, true); err != nil {
+		if err := p.read(0, &hash); err != nil {
 			return nil, err
 		}
 		t := c.known[hash]
@@ -222,7 +219,7 @@ func (c *Chain) method(name string, p params) (any, error) {
 		return c.callContract(p)
 	case "eth_estimateGas":
 		var t callRequest
-		if err := p.read(0, &t, true); err != nil {
+		if err := p.read(0, &t); err != nil {
 			return nil, err
 		}
 		if len(t.Data)+len(t.Input) > 0 {
@@ -261,50 +258,41 @@ func (c *Chain) blockNumber(tag string) (number uint64, found bool, err error) {
 
 // ownerNow parses an address and a block, which must be the newest because older state
 // is not kept.
-func (c *Chain) ownerNow(p params) (common.Address, error) {
-	var owner common.Address
-	if err := p.read(0, &owner, true); err != nil {
-		return owner, err
+func (c *Chain) ownerNow(p params) (owner common.Address, tag string, err error) {
+	if err = p.read(0, &owner); err == nil {
+		tag, err = c.onlyNow(p)
 	}
-	return owner, c.onlyNow(p, 1)
+	return owner, tag, err
 }
 
-func (c *Chain) onlyNow(p params, i int) error {
-	var tag string
-	if err := p.read(i, &tag, false); err != nil {
-		return err
+func (c *Chain) onlyNow(p params) (tag string, err error) {
+	if err := p.read(1, &tag); err != nil {
+		return "", err
 	}
 	n, _, err := c.blockNumber(tag)
-	switch {
-	case err != nil:
-		return err
-	case strings.HasPrefix(tag, "0x") && n != c.height(), tag == "earliest":
-		return errors.New("the state of another block than the latest is not kept")
-	default:
-		return nil
+	if err == nil && (strings.HasPrefix(tag, "0x") && n != c.height() || tag == "earliest") {
+		err = errors.New("the state of another block than the latest is not kept")
 	}
+	return tag, err
 }
 
 func (c *Chain) blockMethod(name string, p params) (any, error) {
 	var full bool
-	if err := p.read(1, &full, false); err != nil {
+	if err := p.read(1, &full); err != nil {
 		return nil, err
 	}
-	if name == "eth_getBlockByHash" {
-		var hash common.Hash
-		if err := p.read(0, &hash, true); err != nil {
-			return nil, err
-		}
-		if n, found := c.number(hash); found {
-			return c.blockJSON(n, full), nil
-		}
-		return nil, nil
-	}
+	var hash common.Hash
 	var tag string
-	if err := p.read(0, &tag, true); err != nil {
-		return nil, err
+	var n uint64
+	var found bool
+	var err error
+	if name == "eth_getBlockByHash" {
+		if err = p.read(0, &hash); err == nil {
+			n, found = c.number(hash)
+		}
+	} else if err = p.read(0, &tag); err == nil {
+		n, found, err = c.blockNumber(tag)
 	}
-	n, found, err := c.blockNumber(tag)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -332,10 +320,10 @@ func (r *callRequest) data() []byte {
 // totalSupply. Any other function reverts, as in a contract that lacks it.
 func (c *Chain) callContract(p params) (any, error) {
 	var request callRequest
-	if err := p.read(0, &request, true); err != nil {
+	if err := p.read(0, &request); err != nil {
 		return nil, err
 	}
-	if err := c.onlyNow(p, 1); err != nil {
+	if _, err := c.onlyNow(p); err != nil {
 		return nil, err
 	}
 	data := request.data()
@@ -393,7 +381,7 @@ func (c *Chain) getLogs(p params) (any, error) {
 		Address   oneOrMany[common.Address] `json:"address"`
 		Topics    []oneOrMany[common.Hash]  `json:"topics"`
 	}
-	if err := p.read(0, &filter, true); err != nil {
+	if err := p.read(0, &filter); err != nil {
 		return nil, err
 	}
 	var first, last uint64
@@ -453,7 +441,7 @@ func (c *Chain) sendTransaction(name string, p params) (any, error) {
 	switch name {
 	case "eth_sendRawTransaction":
 		var raw hexutil.Bytes
-		if err := p.read(0, &raw, true); err != nil {
+		if err := p.read(0, &raw); err != nil {
 			return nil, err
 		}
 		var err error
@@ -462,7 +450,7 @@ func (c *Chain) sendTransaction(name string, p params) (any, error) {
 		}
 	case "eth_sendTransaction":
 		var request callRequest
-		if err := p.read(0, &request, true); err != nil {
+		if err := p.read(0, &request); err != nil {
 			return nil, err
 		}
 		if request.From == nil {
