@@ -2,6 +2,7 @@ package ramptest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -64,13 +65,10 @@ type callScript struct {
 }
 
 // again is a further validate call under the same UUID.
-type again int
-
-const (
-	sameAgain again = iota
-	otherDigest
-	otherAmount
-)
+type again struct {
+	fault  string
+	change func(*ramp.ValidateRequest) error // after which the game must reject it; nil if it is the same
+}
 
 // bend turns an intent into one that the game does not offer.
 type bend func(intent *ramp.Intent) error
@@ -206,7 +204,7 @@ func ExpiredUUID() Fault {
 // ValidateTwice makes the validate call again after it was approved. The game
 // must approve again and must not take the assets again.
 func ValidateTwice() Fault {
-	return Fault{"validate-twice", func(s *script) { s.asked = append(s.asked, sameAgain) }}
+	return Fault{"validate-twice", func(s *script) { s.asked = append(s.asked, again{fault: "again"}) }}
 }
 
 // ValidateAtOnce makes the validate call n times at the same time. The game must
@@ -225,14 +223,14 @@ func ValidateAtOnce(n int) Fault {
 // different digest under the same UUID. If the game approves that too, the error
 // is [ErrTwoOrders].
 func ValidateOtherDigest() Fault {
-	return Fault{"validate-other-digest", func(s *script) { s.asked = append(s.asked, otherDigest) }}
+	return Fault{"validate-other-digest", func(s *script) { s.asked = append(s.asked, again{withOtherDigest, otherDigest}) }}
 }
 
 // ValidateOtherAmount makes another validate call after the approval, with
 // different amounts under the same UUID. If the game approves that too, the error
 // is [ErrTwoOrders].
 func ValidateOtherAmount() Fault {
-	return Fault{"validate-other-amount", func(s *script) { s.asked = append(s.asked, otherAmount) }}
+	return Fault{"validate-other-amount", func(s *script) { s.asked = append(s.asked, again{withOtherAmount, otherAmount}) }}
 }
 
 // ValidateOtherToken asks for another order first: the same under a UUID of its own,
@@ -324,6 +322,16 @@ func wrongHMAC(c *call) {
 func missingHMAC(c *call) {
 	c.fault = "missing HMAC"
 	c.hmac = ""
+}
+
+func otherDigest(r *ramp.ValidateRequest) error {
+	r.Digest = ramp.Digest(crypto.Keccak256([]byte("another"), r.Digest[:]))
+	return nil
+}
+
+func otherAmount(r *ramp.ValidateRequest) error {
+	r.Digest, r.Intent = ramp.Digest{}, copied(r.Intent)
+	return cmp.Or(double(r.Intent.From), double(r.Intent.To))
 }
 
 func otherToken(intent *ramp.Intent) error {

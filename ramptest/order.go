@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
@@ -456,26 +455,15 @@ func (s *orders) approval(ctx context.Context, o *Order) (*ramp.Approval, error)
 }
 
 // askAgain makes one more validate call under the UUID of an order.
-func (s *orders) askAgain(ctx context.Context, o *Order, how again) error {
+func (s *orders) askAgain(ctx context.Context, o *Order, again again) error {
 	r := o.Request
-	fault := "again"
-	switch how {
-	case otherDigest:
-		fault = withOtherDigest
-		r.Digest = ramp.Digest(crypto.Keccak256([]byte("another"), r.Digest[:]))
-	case otherAmount:
-		fault = withOtherAmount
-		r.Digest = ramp.Digest{}
-		r.Intent = copied(r.Intent)
-		if err := cmp.Or(double(r.Intent.From), double(r.Intent.To)); err != nil {
+	if again.change != nil {
+		if err := cmp.Or(again.change(&r), s.seal(ctx, o, &r)); err != nil {
 			return err
 		}
 	}
-	if err := s.seal(ctx, o, &r); err != nil {
-		return err
-	}
-	_, err := s.ask(ctx, o, &r, callScript{}, fault)
-	if how == sameAgain {
+	_, err := s.ask(ctx, o, &r, callScript{}, again.fault)
+	if again.change == nil {
 		return err
 	}
 	return mustReject(err, ErrTwoOrders)

@@ -35,19 +35,19 @@ func Tricks() []Trick {
 // Cheat plays a trick about an order on its chain, and returns the hash of the
 // transaction, which is in a block at once. The service sends no result for it. A game
 // that ends the order by it can be cheated: set [ramp.Proof].
-func (s *Service) Cheat(ctx context.Context, o *Order, trick Trick) (common.Hash, error) {
+func (s *Service) Cheat(ctx context.Context, o *Order, trick Trick) (hash common.Hash, err error) {
 	leave, err := s.life.enter()
 	if err != nil {
-		return common.Hash{}, err
+		return hash, err
 	}
 	defer leave()
 	player, err := s.config.wallet(o.Session)
 	if err != nil {
-		return common.Hash{}, err
+		return hash, err
 	}
 	friend, err := s.config.wallet(ramp.Session{ID: "friend of " + o.Session.ID})
 	if err != nil {
-		return common.Hash{}, err
+		return hash, err
 	}
 	c, token, signed := s.orders.chains[o.Network], o.token().contract(), input(o)
 	units := c.Units(o.token().Amount)
@@ -66,11 +66,11 @@ func (s *Service) Cheat(ctx context.Context, o *Order, trick Trick) (common.Hash
 	case Approval:
 		input = callToken("approve", friend, units)
 	default:
-		return common.Hash{}, fmt.Errorf("ramptest: there is no trick %q", string(trick))
+		return hash, fmt.Errorf("ramptest: there is no trick %q", string(trick))
 	}
 	tx, err := c.Sign(ctx, sender, to, input, 2)
 	if err != nil {
-		return common.Hash{}, err
+		return hash, err
 	}
 	block, _ := c.Mine(c.Submit(tx), fails)
 	s.recordChain(uuid.Nil, Event{Network: o.Network, TxHash: tx.Hash, Block: block, Status: TxMined},

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
@@ -90,13 +89,8 @@ func titleOf(e *control.Event) string {
 	if e.Request != nil {
 		title = e.Request.Method + " " + e.Request.Path
 	}
-	return strings.TrimSpace(title + " " + ordinal(e.Attempt))
-}
-
-// ordinal returns the number of an attempt, such as "#2"; "" for 0.
-func ordinal(n int) string {
-	if n == 0 {
-		return ""
+	if e.Attempt > 0 {
+		title += " #" + strconv.Itoa(e.Attempt)
 	}
-	return "#" + strconv.Itoa(n)
+	return title
 }
