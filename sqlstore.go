@@ -115,7 +115,7 @@ const (
 		"intent, tx_hash, reason, accepted_at, finished_at"
 	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
 	updateOrder  = "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, " +
-		"finished_at = ? WHERE uuid = ? AND state = ?"
+		"finished_at = ? WHERE uuid = ? AND claim = ?"
 )
 
 // Check returns an error if the database is not of the dialect or too old, if the table,
@@ -347,10 +347,10 @@ func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened 
 	case !step.New:
 		return step, nil, nil
 	}
-	row.claim = claim
-	if err := s.endOrder(ctx, tx, &row.Order, &step.Order, claim); err != nil {
+	if err := s.endOrder(ctx, tx, row, &step.Order, claim); err != nil {
 		return Step{}, nil, &storeError{row.Order, step.Order.TxHash, err}
 	}
+	row.claim = claim
 	return step, row, nil
 }
 
@@ -381,9 +381,9 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 }
 
 // endOrder stores the end of an order that the transaction has locked.
-func (s *SQLStore) endOrder(ctx context.Context, tx *sql.Tx, stored, o *Order, claim string) error {
+func (s *SQLStore) endOrder(ctx context.Context, tx *sql.Tx, stored *orderRow, o *Order, claim string) error {
 	end, args := s.bind(updateOrder, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
-		stored.UUID.String(), string(stored.State))
+		stored.UUID.String(), stored.claim)
 	n, err := affected(tx.ExecContext(ctx, end, args...))
 	if err != nil {
 		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)

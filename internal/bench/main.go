@@ -132,7 +132,7 @@ const (
 	insertWallet = "INSERT INTO wallets (wallet, player) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 	insertOrder  = "INSERT INTO ramp_orders (direction, " + columns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, '', $11, NULL)" +
 		" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + columns
-	finishOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, finished_at = $5 WHERE uuid = $6 AND state = $7"
+	finishOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, finished_at = $5 WHERE uuid = $6 AND claim = $7"
 	moveItem    = "UPDATE inventory SET balance = balance + $1 WHERE player = (SELECT player FROM sessions WHERE id = $2)" +
 		" AND item = $3 AND balance BETWEEN $4 AND $5"
 )
@@ -224,7 +224,7 @@ func (g *game) end(ctx context.Context, c *call) error {
 		} else if !mint && state == "succeeded" {
 			item = c.Intent.To[0]
 		}
-		if _, err := tx.ExecContext(ctx, finishOrder, rand.Text(), state, c.TxHash, "", time.Now().UnixMilli(), c.UUID, "accepted"); err != nil {
+		if _, err := tx.ExecContext(ctx, finishOrder, rand.Text(), state, c.TxHash, "", time.Now().UnixMilli(), c.UUID, o.claim.String); err != nil {
 			return err
 		}
 		return g.apply(ctx, tx, o.session.String, item, 1)

@@ -272,6 +272,21 @@ func TestLookUpsUseTheirIndexes(t *testing.T) {
 	})
 }
 
+// PostgreSQL keeps the plan of a prepared statement until it analyzes the table. On a new
+// table, the index of states is as cheap as the primary key, but it grows with every order.
+func TestAnOrderEndsByItsPrimaryKey(t *testing.T) {
+	p := placeOn(t, ramp.PostgreSQL)
+	store := newStore(t, p, applyNothing)
+	o := newOrder("alice", mint("gold", 5))
+	take(t, store, o.id, o.accept())
+	tx := ramp.Must(p.db.Begin())
+	defer func() { _ = tx.Rollback() }()
+	ramp.Must(store.UpdateTx(t.Context(), tx, o.id, o.finish(failure)))
+	var scans int
+	check(t, tx.QueryRow("SELECT pg_stat_get_xact_numscans('ramp_orders_state'::regclass)").Scan(&scans))
+	equal(t, "scans of the index of states", scans, 0)
+}
+
 // explain returns the database's plan for a query.
 func (p *place) explain(t *testing.T, query string, args []any) string {
 	t.Helper()
