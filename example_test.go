@@ -25,11 +25,7 @@ import (
 )
 
 func ExampleHMACKey_Verify() {
-	key, err := ramp.TextKey("key from the console")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	key := ramp.Must(ramp.TextKey("key from the console"))
 	body := []byte(`{"uuid":"7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"}`)
 	signature := key.Sign(body)
 	fmt.Println(key.Verify(body, signature))
@@ -52,8 +48,8 @@ func ExampleBase64URLKey() {
 }
 
 func ExampleHMACKey_WithPrevious() {
-	older, _ := ramp.TextKey("the key of last year")
-	newer, _ := ramp.TextKey("the key of this year")
+	older := ramp.Must(ramp.TextKey("the key of last year"))
+	newer := ramp.Must(ramp.TextKey("the key of this year"))
 	key := newer.WithPrevious(older)
 	body := []byte("{}")
 	fmt.Println(key.Verify(body, older.Sign(body)) == nil, key.Verify(body, newer.Sign(body)) == nil)
@@ -106,14 +102,10 @@ func ExampleClient_Initialize() {
 		fmt.Fprint(w, `{"code":500,"message":"Internal Server Error","data":"invalid mac"}`)
 	}))
 	defer service.Close()
-	key, _ := ramp.TextKey("key from the console")
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL, Key: key})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	key := ramp.Must(ramp.TextKey("key from the console"))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL, Key: key}))
 
-	_, err = client.Initialize(context.Background(), ramp.InitializeRequest{})
+	_, err := client.Initialize(context.Background(), ramp.InitializeRequest{})
 	fmt.Println(err)
 
 	item := ramp.Item{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}
@@ -137,14 +129,10 @@ func ExampleClient_Initialize() {
 }
 
 func ExampleNewKeySigner() {
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	fmt.Println("register in the console:", signer.Address())
 
-	digest, _ := ramp.ParseDigest("0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85")
+	digest := ramp.Must(ramp.ParseDigest("0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85"))
 	signature, _ := signer.Sign(context.Background(), digest)
 	by, err := ramp.Recover(digest, signature)
 	fmt.Println(len(signature), signature[64], by == signer.Address(), err)
@@ -154,16 +142,12 @@ func ExampleNewKeySigner() {
 }
 
 func ExampleNewFuncSigner() {
-	local, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	local := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	// A real function calls a key service with ctx; see the documentation.
-	signer, err := ramp.NewFuncSigner(local.Address(), func(ctx context.Context, digest []byte) ([]byte, error) {
+	signer := ramp.Must(ramp.NewFuncSigner(local.Address(), func(ctx context.Context, digest []byte) ([]byte, error) {
 		signature, err := local.Sign(ctx, ramp.Digest(digest))
 		return signature[:64], err // r||s: v is found by recovery
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	}))
 	signature, err := signer.Sign(context.Background(), ramp.Digest{31: 1})
 	fmt.Println(signature[64], err)
 	// Output:
@@ -172,16 +156,8 @@ func ExampleNewFuncSigner() {
 
 // An *ecdsa.PrivateKey is a crypto.Signer, as the key of an HSM is.
 func ExampleNewCryptoSigner() {
-	key, err := crypto.HexToECDSA("1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	signer, err := ramp.NewCryptoSigner(key)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	key := ramp.Must(crypto.HexToECDSA("1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	signer := ramp.Must(ramp.NewCryptoSigner(key))
 	digest := ramp.Digest{31: 1}
 	signature, err := signer.Sign(context.Background(), digest) // that of an HSM is another one each time
 	fmt.Println(err)
@@ -193,7 +169,7 @@ func ExampleNewCryptoSigner() {
 }
 
 func ExampleRecover() {
-	digest, _ := ramp.ParseDigest("0x0000000000000000000000000000000000000000000000000000000000000001")
+	digest := ramp.Must(ramp.ParseDigest("0x0000000000000000000000000000000000000000000000000000000000000001"))
 	signature, _ := ramp.ParseSignature("0xa5c1b7e2783955e2bfd91b736e64a5986a077c9bcb885f596e72b5feabbd386f" +
 		"0a8c56208627cec5b0f765aee22c066bc1c7984eccf81adae4d3a11a55916eb31c")
 	fmt.Println(ramp.Recover(digest, signature))
@@ -217,9 +193,9 @@ OWbLWc7uAg3s3b9uABkgEWSNE7HACvdwwMG7YJ1NOlyYpDdy4OGO9A==
 }
 
 func ExampleHandlerConfig_translateCode() {
-	key, _ := ramp.TextKey("key from the console")
-	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{
+	key := ramp.Must(ramp.TextKey("key from the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
 		Terms: anyTerms, Game: &game{}, Key: key, Signer: signer,
 		TranslateCode: func(c ramp.Code) ramp.Code {
 			if strings.HasPrefix(string(c), "HMAC_") {
@@ -227,11 +203,7 @@ func ExampleHandlerConfig_translateCode() {
 			}
 			return c
 		},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	}))
 	reply := handler.AnswerResult(context.Background(), http.Header{}, []byte("{}"))
 	fmt.Println(reply.Status, string(reply.Body))
 	// Output:
@@ -249,13 +221,9 @@ func ExamplePermanent() {
 }
 
 func ExampleNewHandler() {
-	key, _ := ramp.TextKey("key from the console")
-	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &game{gold: 1000}, Key: key, Signer: signer})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	key := ramp.Must(ramp.TextKey("key from the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &game{gold: 1000}, Key: key, Signer: signer}))
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/assets", handler.Assets)
 	mux.HandleFunc("/api/validate", handler.Validate)
@@ -264,11 +232,7 @@ func ExampleNewHandler() {
 	// What the service does:
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	service := ramp.Must(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL}))
 	defer service.Close()
 	player, err := service.Assets(context.Background(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token")})
 	fmt.Println(player.Assets[0].ID, player.Assets[0].Balance, err)
@@ -279,30 +243,18 @@ func ExampleNewHandler() {
 // A handler with a store and terms, and the service that calls it. A failed mint gives
 // back, and an order at another price is rejected.
 func ExampleNewHandler_store() {
-	key, _ := ramp.TextKey("key from the console")
-	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	key := ramp.Must(ramp.TextKey("key from the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	bank := &game{gold: 1000}
-	store := &ramp.MemoryStore{Apply: bank.apply}                                                                    // on a database: NewSQLStore
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}) // a token costs 100 gold
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{
-		Players: bank, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	store := &ramp.MemoryStore{Apply: bank.apply}                                                                          // on a database: NewSQLStore
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})) // a token costs 100 gold
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
+		Players: bank, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)}))
 
-	service, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	service := ramp.Must(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler}))
 	defer service.Close()
 	ctx, session := context.Background(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token")}
-	client, _ := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms, HTTPClient: service.Client()})
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms, HTTPClient: service.Client()}))
 	for _, fault := range []ramptest.Fault{ramptest.ResultTwice(), ramptest.TransactionFails(), ramptest.ValidateOtherRate()} {
 		started, err := client.Initialize(ctx, ramp.InitializeRequest{Product: "gold"})
 		if err != nil {
@@ -321,18 +273,14 @@ func ExampleNewHandler_store() {
 
 // A token of gold costs 100 gold and is worth 80, so an order of three tokens must take 300.
 func ExampleTerms_Match() {
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
 	order := func(gold, tokens int64) ramp.Intent {
 		return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(gold)}},
 			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}
 	}
 	fmt.Println(terms.Match(order(300, 3)))
-	_, _, err = terms.Match(order(1, 3))
+	_, _, err := terms.Match(order(1, 3))
 	fmt.Println(err)
 	// Output:
 	// gold 3 <nil>
@@ -376,9 +324,9 @@ func (g *game) Result(context.Context, ramp.Session, *ramp.Result) error { retur
 
 // Without net/http, or in another framework, hand headers and bytes over.
 func ExampleHandler_AnswerValidate() {
-	key, _ := ramp.TextKey("key from the console")
-	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &game{}, Key: key, Signer: signer})
+	key := ramp.Must(ramp.TextKey("key from the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &game{}, Key: key, Signer: signer}))
 
 	header := http.Header{"x-hmac-signature": {strings.Repeat("00", 32)}}
 	reply := handler.AnswerValidate(context.Background(), header, []byte("{}"))
@@ -437,7 +385,7 @@ func ExampleParseValidate() {
 
 func ExampleParseAmount() {
 	large, _ := ramp.ParseAmount("9007199254740993") // 2^53+1, which a float64 cannot hold
-	half, _ := ramp.ParseAmount("0.5")
+	half := ramp.Must(ramp.ParseAmount("0.5"))
 	sum, _ := large.Add(half)
 	fmt.Println(sum)
 	_, err := sum.Int64()
@@ -472,13 +420,10 @@ func ExampleNewRPC() {
 	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x458"}`, `{"jsonrpc":"2.0","id":%d,"result":"0x1b4"}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(ramp.RPCConfig{
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{
 		URL:     node.URL + "/v3/the-key-of-a-provider",
 		ChainID: 1112, // a node of another network is rejected with ErrWrongChain
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	}))
 	number, err := chain.BlockNumber(context.Background())
 	if err != nil {
 		log.Fatal(err)
@@ -494,10 +439,7 @@ func ExampleRPC_Balance() {
 	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x14d1120d7b160000"}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
-	if err != nil {
-		log.Fatal(err)
-	}
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL}))
 	player := common.HexToAddress("0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb")
 	wei, err := chain.Balance(context.Background(), player, ramp.Latest)
 	if err != nil {
@@ -512,12 +454,9 @@ func ExampleRPC_CallContract() {
 	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"error":{"code":3,"message":"execution reverted: not enough gold","data":"0x"}}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
-	if err != nil {
-		log.Fatal(err)
-	}
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL}))
 	token := common.HexToAddress("0x70c3")
-	_, err = chain.CallContract(context.Background(), ramp.TransactionRequest{To: &token, Data: hexutil.MustDecode("0x18160ddd")}, ramp.Latest)
+	_, err := chain.CallContract(context.Background(), ramp.TransactionRequest{To: &token, Data: hexutil.MustDecode("0x18160ddd")}, ramp.Latest)
 	var failed *ramp.RPCError
 	if errors.As(err, &failed) {
 		fmt.Println("code", int(failed.Code), "because of:", failed.Message)
@@ -533,10 +472,7 @@ func ExampleRPC_WaitReceipt() {
 			`"feePayer":"0x000000000000000000000000000000000000fEe0","logs":[]}}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL, PollInterval: 10 * time.Millisecond})
-	if err != nil {
-		log.Fatal(err)
-	}
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL, PollInterval: 10 * time.Millisecond}))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	receipt, err := chain.WaitReceipt(ctx, common.HexToHash("0x01"), 1)
@@ -551,10 +487,7 @@ func ExampleRPC_Call() {
 	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x174876e800"}`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
-	if err != nil {
-		log.Fatal(err)
-	}
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL}))
 	var price ramp.Quantity
 	if err := chain.Call(context.Background(), &price, "eth_gasPrice"); err != nil {
 		log.Fatal(err)
@@ -567,10 +500,7 @@ func ExampleRPC_Batch() {
 	node := exampleNode(`[{"jsonrpc":"2.0","id":2,"result":null},{"jsonrpc":"2.0","id":%d,"result":"0x10"}]`)
 	defer node.Close()
 
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: node.URL})
-	if err != nil {
-		log.Fatal(err)
-	}
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL}))
 	var number ramp.Quantity
 	var receipt ramp.Receipt
 	calls := []ramp.BatchCall{
@@ -649,18 +579,9 @@ func ExampleNewSQLStore() {
 		signer *ramp.Signer
 	)
 	game := &SQLGame{db}
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply})
-	if err != nil {
-		log.Fatal(err)
-	}
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
-	if err != nil {
-		log.Fatal(err)
-	}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer})
-	if err != nil {
-		log.Fatal(err)
-	}
+	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply}))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
 	_ = handler // mount it
 }
 
