@@ -37,8 +37,6 @@ type agenda struct {
 	busy *job // the job in progress, or nil
 }
 
-func newAgenda() *agenda { return &agenda{woken: make(chan struct{}, 1)} }
-
 // reset drops all jobs.
 func (a *agenda) reset() {
 	a.mu.Lock()

@@ -187,7 +187,7 @@ func (s *remote) order(text string) (*Order, error) {
 	if found == nil {
 		return nil, control.Errorf(control.CodeNotFound, "there is no such order: give its UUID, or at least the first 4 characters")
 	}
-	return s.order(found.UUID.String())
+	return found, nil
 }
 
 func (s *remote) Order(ctx context.Context, id string, q control.OrderQuery) (control.Order, error) {

@@ -186,18 +186,14 @@ func isMissing(status int, err error) bool {
 // header returns the headers of a call (interface 4.3). The case of their names is
 // that of the service, which writes those of an assets call differently.
 func (c *call) header() http.Header {
-	bearer := "Bearer " + c.session.Token.Reveal()
-	if c.kind == KindAssets {
-		return http.Header{
-			"Content-Type":         {"application/json"},
-			"X-Dapp-Authorization": {bearer},
-			"X-Dapp-SessionID":     {c.session.ID},
-		}
+	authorization, session := "X-Dapp-Authorization", "X-Dapp-SessionID"
+	if c.kind != KindAssets {
+		authorization, session = strings.ToLower(authorization), strings.ToLower(session)
 	}
 	header := http.Header{
-		"Content-Type":         {"application/json"},
-		"x-dapp-authorization": {bearer},
-		"x-dapp-sessionid":     {c.session.ID},
+		"Content-Type": {"application/json"},
+		authorization:  {"Bearer " + c.session.Token.Reveal()},
+		session:        {c.session.ID},
 	}
 	if c.hmac != "" {
 		header["x-hmac-signature"] = []string{c.hmac}

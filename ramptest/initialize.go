@@ -79,16 +79,7 @@ type envelope struct {
 
 // status returns the code of the envelope, or the HTTP status if there is no envelope.
 func (f InitializeFailure) status() int {
-	switch f {
-	case HMACRequired:
-		return http.StatusBadRequest
-	case Unavailable:
-		return http.StatusServiceUnavailable
-	case TooMany:
-		return http.StatusTooManyRequests
-	default:
-		return http.StatusInternalServerError
-	}
+	return cmp.Or(map[InitializeFailure]int{HMACRequired: 400, Unavailable: 503, TooMany: 429}[f], 500)
 }
 
 // ServeHTTP answers the one call that a game makes (interface 4.1).

@@ -103,7 +103,7 @@ func (s *Service) wire() {
 	s.audit.assets = s.game.assets
 	chains := make(map[ramp.Network]*chain.Chain)
 	s.orders = &orders{shared: s.shared, game: s.game, chains: chains,
-		agenda: newAgenda(), issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
+		agenda: &agenda{woken: make(chan struct{}, 1)}, issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
 	for network, id := range c.Networks {
 		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
 			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(), Tracked: c.Desk.State != nil,

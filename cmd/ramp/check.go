@@ -95,7 +95,10 @@ func check(ctx context.Context, args []string, out, errs io.Writer) int {
 	}
 	defer judge.Close()
 
-	progress := newProgress(errs, len(cases))
+	progress := &progress{out: io.Discard, of: len(cases)}
+	if isTerminal(errs) {
+		progress.out = errs
+	}
 	verdicts := judge.Run(ctx, cases, flags.parallel, progress.show)
 	progress.clear()
 	if ctx.Err() != nil && len(verdicts) == 0 {

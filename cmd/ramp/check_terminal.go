@@ -26,20 +26,11 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && file.Name() != os.DevNull
 }
 
-// progress shows the progress of a check on one line of a terminal. It writes nothing
-// if the output is not a terminal.
+// progress shows the progress of a check on one line of a terminal.
 type progress struct {
 	out           io.Writer
 	tried, failed int
 	of            int
-}
-
-func newProgress(out io.Writer, cases int) *progress {
-	p := &progress{of: cases}
-	if isTerminal(out) {
-		p.out = out
-	}
-	return p
 }
 
 // show counts a verdict and updates the line. It is not safe for concurrent use; the
@@ -49,14 +40,8 @@ func (p *progress) show(v conformance.Verdict) {
 	if v.Outcome == conformance.Failed {
 		p.failed++
 	}
-	if p.out != nil {
-		fmt.Fprintf(p.out, "\r\x1b[K%d of %d cases, %d failed: %s", p.tried, p.of, p.failed, v.Case.ID)
-	}
+	fmt.Fprintf(p.out, "\r\x1b[K%d of %d cases, %d failed: %s", p.tried, p.of, p.failed, v.Case.ID)
 }
 
 // clear erases the line.
-func (p *progress) clear() {
-	if p.out != nil {
-		fmt.Fprint(p.out, "\r\x1b[K")
-	}
-}
+func (p *progress) clear() { fmt.Fprint(p.out, "\r\x1b[K") }

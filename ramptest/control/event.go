@@ -113,7 +113,17 @@ func (e Event) Routine() bool {
 
 // String returns a one-line description of the event, without its time.
 func (e Event) String() string {
-	return fmt.Sprintf("%-10s  %-8s  %-3s  %-3s  %s", e.Kind, shortUUID(e.UUID), ordinal(e.Attempt), httpStatus(e), e.withFault(e.Outcome))
+	var id, attempt, status string
+	if e.UUID != uuid.Nil {
+		id = e.UUID.String()
+	}
+	if e.Attempt != 0 {
+		attempt = fmt.Sprintf("#%d", e.Attempt)
+	}
+	if e.Answer != nil && e.Answer.Status != 0 {
+		status = fmt.Sprint(e.Answer.Status)
+	}
+	return fmt.Sprintf("%-10s  %-8.8s  %-3s  %-3s  %s", e.Kind, id, attempt, status, e.withFault(e.Outcome))
 }
 
 // Sentence returns what happened, and the scripted fault, for a reader.
@@ -127,28 +137,6 @@ func (e *Event) withFault(text string) string {
 		return text
 	}
 	return text + " (" + e.Fault + ")"
-}
-
-// shortUUID returns the beginning of a UUID.
-func shortUUID(id uuid.UUID) string {
-	if id == uuid.Nil {
-		return ""
-	}
-	return id.String()[:8]
-}
-
-func ordinal(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("#%d", n)
-}
-
-func httpStatus(e Event) string {
-	if e.Answer == nil || e.Answer.Status == 0 {
-		return ""
-	}
-	return fmt.Sprint(e.Answer.Status)
 }
 
 // Short returns the body on one line, and at most its first 600 bytes.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -36,18 +37,9 @@ func (s *site) callsPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	address := func(before string, routine, wrong bool) string {
-		to := url.Values{}
-		for name, value := range map[string]string{"session": v.Session, "q": v.Query, "before": before} {
-			if value != "" {
-				to.Set(name, value)
-			}
-		}
-		if routine {
-			to.Set("routine", "1")
-		}
-		if wrong {
-			to.Set("wrong", "1")
-		}
+		flag := map[bool]string{true: "1"}
+		to := url.Values{"session": {v.Session}, "q": {v.Query}, "before": {before}, "routine": {flag[routine]}, "wrong": {flag[wrong]}}
+		maps.DeleteFunc(to, func(_ string, values []string) bool { return values[0] == "" })
 		return "/calls?" + to.Encode()
 	}
 	if before != 0 {

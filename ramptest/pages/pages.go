@@ -195,7 +195,7 @@ type framed interface{ framed() *frame }
 func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name string, v framed) {
 	f := v.framed()
 	about := s.about()
-	f.Clock, f.Now, f.Speed = about.Now.Format(clockTime), about.Now.UnixMilli(), about.Speed
+	f.Clock, f.Now, f.Speed = about.Now.Format(time.TimeOnly), about.Now.UnixMilli(), about.Speed
 	if offset := time.Until(about.Now).Round(time.Second); offset > 0 {
 		f.Offset = span(offset) + " ahead"
 	} else if offset < 0 {
@@ -252,9 +252,9 @@ func (s *site) down() string {
 // stamp formats a time of the service's clock, with its date if that is not today's.
 func (s *site) stamp(at time.Time) string {
 	if now := s.about().Now; at.Format(time.DateOnly) != now.In(at.Location()).Format(time.DateOnly) {
-		return at.Format("Jan 2 " + clockTime)
+		return at.Format("Jan 2 " + time.TimeOnly)
 	}
-	return at.Format(clockTime)
+	return at.Format(time.TimeOnly)
 }
 
 // span formats a length of time, such as "1 h 5 min".

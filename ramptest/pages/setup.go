@@ -33,7 +33,7 @@ func (s *site) setup() []setupCheck {
 	}
 	for i, kind := range []control.Kind{control.KindInitialize, control.KindAssets, control.KindValidate, control.KindResult} {
 		c := &checks[i]
-		c.State, c.Tone = "not seen yet", ""
+		c.State = "not seen yet"
 		e, ok := s.last(desk.CallsQuery{Pick: desk.Genuine, Kinds: []control.Kind{kind}, Routine: true})
 		if ok && e.IsPolicy() { // it proves nothing about the key; an earlier approval does
 			c.Said = ended(&e) + ". No signature of the validator key was seen yet."
@@ -53,29 +53,20 @@ func (s *site) setup() []setupCheck {
 
 // summary returns the state of a setup in a few words.
 func summary(checks []setupCheck) (said string, t verdict.Tone) {
-	count := make(map[verdict.Tone]int)
+	with := make(map[verdict.Tone]int)
 	for _, c := range checks {
-		count[c.Tone]++
+		with[c.Tone]++
 	}
-	switch all := len(checks); {
-	case count[verdict.Bad] == 1:
-		return "1 problem", verdict.Bad
-	case count[verdict.Bad] > 1:
-		return fmt.Sprintf("%d problems", count[verdict.Bad]), verdict.Bad
-	case count[verdict.Good] == all:
+	switch all, good := len(checks), with[verdict.Good]; {
+	case with[verdict.Bad] > 0:
+		return count(with[verdict.Bad], "problem"), verdict.Bad
+	case good == all:
 		return "works", verdict.Good
-	case count[verdict.Good] == 0:
+	case good == 0:
 		return "not seen yet", ""
 	default:
-		return fmt.Sprintf("%d of %d work, %d not seen yet", count[verdict.Good], all, all-count[verdict.Good]), ""
+		return fmt.Sprintf("%d of %d work, %d not seen yet", good, all, all-good), ""
 	}
-}
-
-// clockTime is how the pages show a time of the service's clock.
-const clockTime = "15:04:05"
-
-func isForgery(fault string) bool {
-	return fault == "tampered body" || fault == "wrong HMAC" || fault == "missing HMAC"
 }
 
 // ended describes the end of an exchange on one line: endpoint, status and outcome. Why

@@ -190,7 +190,7 @@ func (s *site) curl(e *control.Event) curlView {
 	}
 	if e.Fault != "missing HMAC" {
 		over := `"$BODY"`
-		if isForgery(e.Fault) {
+		if e.Fault == "tampered body" || e.Fault == "wrong HMAC" {
 			over = "another" // as wrong as that of the forgery
 		}
 		fmt.Fprintf(&b, "  -H \"X-HMAC-Signature: $(printf %%s %s | ramp sign)\" \\\n", over)

@@ -29,7 +29,6 @@ type Guard struct {
 // service's own pages may. Both the address that the request comes from and the host
 // that it names must then be local, because of DNS rebinding.
 func (g *Guard) Control(r *http.Request) *control.Error {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case g.Token == "" && !(fromHere(r) && isHere(r.Host)):
 		return control.Errorf(control.CodeForbidden, "without a token, the control API is for programs on this machine only")
@@ -37,7 +36,7 @@ func (g *Guard) Control(r *http.Request) *control.Error {
 		return control.Errorf(control.CodeForbidden, "a page of another site has no access")
 	case g.Token != "" && !g.knows(r):
 		return control.Errorf(control.CodeUnauthorized, "the token is missing or wrong: send it as Authorization: Bearer TOKEN, or in the query as token")
-	case r.Method == http.MethodPost && (err != nil || media != "application/json"):
+	case r.Method == http.MethodPost && !isJSON(r):
 		return control.Errorf(control.CodeMediaType, "Content-Type must be application/json")
 	default:
 		return nil
@@ -97,15 +96,19 @@ func isHere(host string) bool {
 // Their requests have an Origin header or a content type other than JSON. Programs
 // are accepted under any host name.
 func (g *Guard) Rejection(r *http.Request) int {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case r.Header.Get("Origin") != "" && !(g.IsOurs(r.Host) && SameOrigin(r)):
 		return http.StatusForbidden
-	case err != nil || media != "application/json":
+	case !isJSON(r):
 		return http.StatusUnsupportedMediaType
 	default:
 		return 0
 	}
+}
+
+func isJSON(r *http.Request) bool {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && media == "application/json"
 }
 
 // IsOurs reports whether a host names this service: a local name, or the host of its
