@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -596,34 +594,6 @@ func TestConfigsAreCopied(t *testing.T) {
 	_, err = store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
 	assert.ErrorIs(t, err, errRecorded)
 	assert.Equal(t, sql.LevelSerializable, sql.IsolationLevel(db.options.Isolation))
-}
-
-// What a config holds of a key is not shown; see TestAnRPCConfigShowsNoSecret
-// for the one that holds secrets of its own.
-func TestConfigsShowNoKey(t *testing.T) {
-	const hmacSecret, validatorSecret = "secret-of-the-console", "1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
-	key := ramp.Must(ramp.TextKey(hmacSecret))
-	signer := ramp.Must(ramp.NewKeySigner(validatorSecret))
-	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/" + hmacSecret}))
-	var shown strings.Builder
-	for _, config := range []any{
-		ramp.HandlerConfig{Terms: anyTerms, Game: playerGame{}, Key: key, Signer: signer, Chain: node},
-		ramp.ClientConfig{URL: "https://api.example.com", Key: key},
-	} {
-		for _, verb := range "vdbcoOqxXUeEfFgGst" {
-			for _, flag := range []string{"", "+", "#"} {
-				fmt.Fprintf(&shown, "%"+flag+string(verb)+"\n", config)
-			}
-		}
-		slog.New(slog.NewTextHandler(&shown, nil)).Info("start", "config", config)
-		slog.New(slog.NewJSONHandler(&shown, nil)).Info("start", "config", config)
-		asJSON, err := json.Marshal(config)
-		fmt.Fprintln(&shown, string(asJSON), err)
-	}
-	for _, secret := range []string{hmacSecret, hex.EncodeToString([]byte(hmacSecret)), validatorSecret} {
-		assert.NotContains(t, strings.ToLower(shown.String()), secret)
-	}
-	assert.Contains(t, shown.String(), "[redacted]")
 }
 
 // overWire remembers the last request.

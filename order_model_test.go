@@ -41,7 +41,7 @@ func TestRandomSchedulesLoseAndDoubleNothing(t *testing.T) {
 }
 
 func TestTheModelReportsWrongRules(t *testing.T) {
-	// came is what a right rule came to, for an order that is stored.
+	// came is what a right rule came to.
 	type came struct {
 		stored *ramp.Order
 		result *ramp.Result // of finish
@@ -49,35 +49,16 @@ func TestTheModelReportsWrongRules(t *testing.T) {
 		err    error
 	}
 	type then = func(came) (ramp.Step, error)
-	spoilt := func(next ramp.Transition, r *ramp.Result, when func(came) bool, then then) ramp.Transition {
-		return func(stored *ramp.Order) (ramp.Step, error) {
-			step, err := next(stored)
-			if c := (came{stored, r, step, err}); stored != nil && when(c) {
-				return then(c)
+	wrong := func(rule string, when func(came) bool, then then) rules {
+		return rules{spoil: func(of string, r *ramp.Result, next ramp.Transition) ramp.Transition {
+			return func(stored *ramp.Order) (ramp.Step, error) {
+				step, err := next(stored)
+				if c := (came{stored, r, step, err}); of == rule && when(c) {
+					return then(c)
+				}
+				return step, err
 			}
-			return step, err
-		}
-	}
-	accept := func(when func(came) bool, then then) func(*rules) {
-		return func(r *rules) {
-			r.accept = func(s ramp.Session, request *ramp.ValidateRequest, now time.Time) ramp.Transition {
-				return spoilt(ramp.Accept(s, request, now), nil, when, then)
-			}
-		}
-	}
-	finish := func(when func(came) bool, then then) func(*rules) {
-		return func(r *rules) {
-			r.finish = func(result *ramp.Result, now time.Time) ramp.Transition {
-				return spoilt(ramp.Finish(result, now), result, when, then)
-			}
-		}
-	}
-	abandon := func(when func(came) bool, then then) func(*rules) {
-		return func(r *rules) {
-			r.abandon = func(reason string, now time.Time) ramp.Transition {
-				return spoilt(ramp.Abandon(reason, now), nil, when, then)
-			}
-		}
+		}}
 	}
 	moves := func(kind ramp.EffectKind, state ramp.OrderState) then {
 		return func(c came) (ramp.Step, error) {
@@ -87,27 +68,27 @@ func TestTheModelReportsWrongRules(t *testing.T) {
 		}
 	}
 	confirms := func(c came) (ramp.Step, error) { return ramp.Step{Order: *c.stored}, nil }
-	isMint := func(c came) bool { return c.stored.Direction == ramp.Mint }
+	is := func(c came, direction ramp.Direction) bool { return c.stored != nil && c.stored.Direction == direction }
+	in := func(c came, state ramp.OrderState) bool { return c.stored != nil && c.stored.State == state }
 	conflict := func(c came) bool { return errors.Is(c.err, ramp.ErrOrderConflict) }
 	over := func(c came) bool { return errors.Is(c.err, ramp.ErrOrderFinished) }
-	in := func(c came, state ramp.OrderState) bool { return c.stored.State == state }
-	for name, spoil := range map[string]func(*rules){
-		"a repeated validate takes again": accept(func(c came) bool { return c.err == nil && isMint(c) },
+	for name, rules := range map[string]rules{
+		"a repeated validate takes again": wrong("accept", func(c came) bool { return c.err == nil && is(c, ramp.Mint) },
 			moves(ramp.Take, ramp.OrderAccepted)),
-		"a finished order is accepted again": accept(func(c came) bool { return over(c) && isMint(c) },
+		"a finished order is accepted again": wrong("accept", func(c came) bool { return over(c) && is(c, ramp.Mint) },
 			moves(ramp.Take, ramp.OrderAccepted)),
-		"a finished order is signed again":   accept(over, confirms),
-		"a contradicting validate is signed": accept(conflict, confirms),
-		"a repeated result gives again": finish(func(c came) bool {
-			return c.err == nil && !c.step.New && in(c, ramp.OrderSucceeded) && !isMint(c)
+		"a finished order is signed again":   wrong("accept", over, confirms),
+		"a contradicting validate is signed": wrong("accept", conflict, confirms),
+		"a repeated result gives again": wrong("finish", func(c came) bool {
+			return c.err == nil && !c.step.New && in(c, ramp.OrderSucceeded) && is(c, ramp.Burn)
 		}, moves(ramp.Grant, ramp.OrderSucceeded)),
-		"a failure after a success gives back": finish(func(c came) bool {
-			return conflict(c) && in(c, ramp.OrderSucceeded) && !c.result.Succeeded() && isMint(c)
+		"a failure after a success gives back": wrong("finish", func(c came) bool {
+			return conflict(c) && in(c, ramp.OrderSucceeded) && !c.result.Succeeded() && is(c, ramp.Mint)
 		}, moves(ramp.GiveBack, ramp.OrderFailed)),
-		"a failure after an abandon gives back again": finish(func(c came) bool {
-			return c.err == nil && in(c, ramp.OrderAbandoned) && isMint(c)
+		"a failure after an abandon gives back again": wrong("finish", func(c came) bool {
+			return c.err == nil && in(c, ramp.OrderAbandoned) && is(c, ramp.Mint)
 		}, moves(ramp.GiveBack, ramp.OrderFailed)),
-		"the intent of the result is granted": finish(func(c came) bool { return c.step.Effect.Kind == ramp.Grant },
+		"the intent of the result is granted": wrong("finish", func(c came) bool { return c.step.Effect.Kind == ramp.Grant },
 			func(c came) (ramp.Step, error) {
 				c.step.Effect.Assets = nil
 				for _, a := range c.result.Intent.To {
@@ -115,53 +96,43 @@ func TestTheModelReportsWrongRules(t *testing.T) {
 				}
 				return c.step, c.err
 			}),
-		"a result for another session moves": finish(func(c came) bool { return c.result.SessionID != "" },
+		"a result for another session moves": wrong("finish", func(c came) bool { return c.stored != nil && c.result.SessionID != "" },
 			func(c came) (ramp.Step, error) {
 				theirs := *c.stored
 				theirs.SessionID = c.result.SessionID
 				return ramp.Finish(c.result, time.Now())(&theirs)
 			}),
-		"a contradicting result is confirmed": finish(conflict, confirms),
-		"an unreadable result is a conflict": finish(func(c came) bool { return c.err == nil && c.result.Intent.Method == "" },
+		"a contradicting result is confirmed": wrong("finish", conflict, confirms),
+		"an unreadable result is a conflict": wrong("finish", func(c came) bool { return c.err == nil && c.result.Intent.Method == "" },
 			func(c came) (ramp.Step, error) {
 				return ramp.Step{}, &ramp.ConflictError{Order: *c.stored, Field: "intent"}
 			}),
-		"an abandon after a success gives back": abandon(func(c came) bool {
-			return over(c) && in(c, ramp.OrderSucceeded) && isMint(c)
+		"an abandon after a success gives back": wrong("abandon", func(c came) bool {
+			return over(c) && in(c, ramp.OrderSucceeded) && is(c, ramp.Mint)
 		}, moves(ramp.GiveBack, ramp.OrderAbandoned)),
-		"an abandoned burn is granted": abandon(func(c came) bool { return c.step.New && !isMint(c) },
+		"an abandoned burn is granted": wrong("abandon", func(c came) bool { return c.step.New && is(c, ramp.Burn) },
 			moves(ramp.Grant, ramp.OrderAbandoned)),
-		"an abandoned mint gives nothing back": abandon(func(c came) bool { return c.step.New && isMint(c) },
+		"an abandoned mint gives nothing back": wrong("abandon", func(c came) bool { return c.step.New && is(c, ramp.Mint) },
 			moves(ramp.Nothing, ramp.OrderAbandoned)),
-		"an unknown result gives back": func(r *rules) {
-			r.finish = func(result *ramp.Result, now time.Time) ramp.Transition {
-				return func(stored *ramp.Order) (ramp.Step, error) {
-					if stored == nil && !result.Succeeded() && result.Intent.Method == ramp.MethodMint {
-						gameEffect, err := result.Intent.Effect(result.Outcome())
-						return ramp.Step{Order: ramp.Order{UUID: result.UUID, State: ramp.OrderFailed, SessionID: result.SessionID}, Effect: gameEffect, New: true}, err
-					}
-					return ramp.Finish(result, now)(stored)
-				}
-			}
-		},
-		"a mint gives instead of taking": func(r *rules) {
-			r.accept = func(s ramp.Session, request *ramp.ValidateRequest, now time.Time) ramp.Transition {
-				return func(stored *ramp.Order) (ramp.Step, error) {
-					step, err := ramp.Accept(s, request, now)(stored)
-					if step.Effect.Kind == ramp.Take {
-						step.Effect.Kind = ramp.Grant
-					}
-					return step, err
-				}
-			}
-		},
-		"a step is not stored":               func(r *rules) { r.forgets = true },
-		"the effect comes before the store":  func(r *rules) { r.torn = true },
-		"the last of two racing steps stays": func(r *rules) { r.blind = true },
+		"an unknown result gives back": wrong("finish", func(c came) bool {
+			return c.stored == nil && !c.result.Succeeded() && c.result.Intent.Method == ramp.MethodMint
+		}, func(c came) (ramp.Step, error) {
+			effect, err := c.result.Intent.Effect(c.result.Outcome())
+			order := ramp.Order{UUID: c.result.UUID, State: ramp.OrderFailed, SessionID: c.result.SessionID}
+			return ramp.Step{Order: order, Effect: effect, New: true}, err
+		}),
+		"a mint gives instead of taking": wrong("accept", func(c came) bool { return c.step.Effect.Kind == ramp.Take },
+			func(c came) (ramp.Step, error) {
+				c.step.Effect.Kind = ramp.Grant
+				return c.step, c.err
+			}),
+		"a step is not stored":               {forgets: true},
+		"the effect comes before the store":  {torn: true},
+		"the last of two racing steps stays": {blind: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(1)
-			spoil(&m.rules)
+			m.rules = rules
 			err := m.run(100_000)
 			require.Error(t, err)
 			t.Logf("after %d steps: %v", m.steps, err)
@@ -169,11 +140,9 @@ func TestTheModelReportsWrongRules(t *testing.T) {
 	}
 }
 
-// rules are the rules under test, and how a store uses them.
+// rules are how a store uses the rules under test, and what is wrong with them.
 type rules struct {
-	accept  func(ramp.Session, *ramp.ValidateRequest, time.Time) ramp.Transition
-	finish  func(*ramp.Result, time.Time) ramp.Transition
-	abandon func(string, time.Time) ramp.Transition
+	spoil func(rule string, r *ramp.Result, next ramp.Transition) ramp.Transition // nil if nothing is
 
 	forgets bool // the store applies a step, and sometimes does not store it
 	torn    bool // a crash may come between the effect and the order
@@ -225,7 +194,6 @@ const (
 
 func newModel(seed uint64) *model {
 	m := &model{
-		rules:  rules{accept: ramp.Accept, finish: ramp.Finish, abandon: ramp.Abandon},
 		random: rand.New(rand.NewPCG(seed, 0)), now: time.Unix(1_700_000_000, 0),
 		seen: map[string]int{}, stored: map[uuid.UUID]*ramp.Order{},
 	}
@@ -339,6 +307,14 @@ type want struct {
 	new    bool
 }
 
+// rule returns a transition, with what is wrong in it.
+func (m *model) rule(name string, r *ramp.Result, next ramp.Transition) ramp.Transition {
+	if m.rules.spoil != nil {
+		next = m.rules.spoil(name, r, next)
+	}
+	return next
+}
+
 func (m *model) call(o *modelOrder) modelCall {
 	switch m.random.IntN(10) {
 	case 0, 1, 2:
@@ -381,7 +357,7 @@ func (m *model) validate(o *modelOrder, contradicts bool) modelCall {
 			}
 			(*side)[0].ID = "0xff"
 		}
-		return modelCall{m.rules.accept(session, &r, m.now), func() want { return want{err: ramp.ErrOrderConflict} }}
+		return modelCall{m.rule("accept", nil, ramp.Accept(session, &r, m.now)), func() want { return want{err: ramp.ErrOrderConflict} }}
 	}
 	if m.random.IntN(2) == 0 { // in other words
 		session.ID = " " + session.ID + "\u2003"
@@ -392,7 +368,7 @@ func (m *model) validate(o *modelOrder, contradicts bool) modelCall {
 		}
 		slices.Reverse(*game)
 	}
-	return modelCall{m.rules.accept(session, &r, m.now), func() want {
+	return modelCall{m.rule("accept", nil, ramp.Accept(session, &r, m.now)), func() want {
 		switch o.state {
 		case "":
 			if o.mint {
@@ -456,7 +432,7 @@ func (m *model) result(o *modelOrder) modelCall {
 	case 11:
 		r.TxHash = "0x" + strings.Repeat("cd", 32)
 	}
-	return modelCall{m.rules.finish(r, m.now), func() want {
+	return modelCall{m.rule("finish", r, ramp.Finish(r, m.now)), func() want {
 		switch {
 		case o.state == "":
 			return want{err: ramp.ErrOrderUnknown}
@@ -487,7 +463,7 @@ func (m *model) abandon(o *modelOrder) modelCall {
 	default:
 		o.chain = chainFailed
 	}
-	return modelCall{m.rules.abandon("the model said so", m.now), func() want {
+	return modelCall{m.rule("abandon", nil, ramp.Abandon("the model said so", m.now)), func() want {
 		switch o.state {
 		case "":
 			return want{err: ramp.ErrOrderUnknown}

@@ -759,36 +759,6 @@ func TestNoSecretIsShownWhenNobodyAnswers(t *testing.T) {
 	assert.EqualError(t, err, "ramp: eth_blockNumber: cannot reach https://node.example.com/[redacted]")
 }
 
-func TestAnRPCConfigShowsNoSecret(t *testing.T) {
-	config := ramp.RPCConfig{
-		URL:    "https://secret-user:secret-password@node.example.com:8545/secret-key?key=secret-query",
-		Header: http.Header{"X-Secret": {"secret-header"}},
-	}
-	var shown []string
-	for _, verb := range "vdbcoOqxXUeEfFgGst" {
-		for _, flag := range []string{"", "+", "#", "-", " ", "0", "60", ".3"} {
-			for _, value := range []any{config, &config, []ramp.RPCConfig{config}, struct{ Chain ramp.RPCConfig }{config},
-				map[string]any{"chain": config}} {
-				shown = append(shown, fmt.Sprintf("%"+flag+string(verb), value))
-			}
-		}
-	}
-	var log bytes.Buffer
-	slog.New(slog.NewTextHandler(&log, nil)).Info("start", "config", config, "pointer", &config, "in", struct{ Chain ramp.RPCConfig }{config})
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("start", "config", config, "pointer", &config, "in", struct{ Chain ramp.RPCConfig }{config})
-	asJSON := ramp.Must(json.Marshal(map[string]any{"config": config, "pointer": &config}))
-	for _, text := range append(shown, fmt.Sprint(config), fmt.Sprintln(config, &config), log.String(), string(asJSON)) {
-		assert.NotContains(t, text, "secret")
-		assert.NotContains(t, text, "736563726574", "secret in hex")
-		assert.Contains(t, text, "https://node.example.com:8545")
-	}
-	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: config.URL}))
-	assert.Equal(t, "https://node.example.com:8545", client.String())
-	for _, address := range []string{"", "secret", "secret://node.example.com", "https://node.example.com/%zzsecret"} {
-		assert.Equal(t, "[redacted]", ramp.RPCConfig{URL: address}.String())
-	}
-}
-
 func TestURLsOfANode(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"https://node.example.com/v3/key?a=b": true,
@@ -1045,12 +1015,6 @@ func TestEachNodeGetsItsOwnCredentials(t *testing.T) {
 		assert.NotContains(t, shown, secret)
 	}
 	assert.Contains(t, log.String(), `msg="ramp: asking the other node" failed=https://first.example.com`)
-
-	endpoint := ramp.RPCEndpoint{URL: "https://secret-user:secret-password@node.example.com/secret-path", Header: http.Header{"X": {"secret"}}}
-	text := ramp.Must(json.Marshal(map[string]any{"endpoint": endpoint}))
-	all := fmt.Sprintf("%v %+v %#v %s", endpoint, endpoint, ramp.RPCConfig{URL: "https://a.example", Fallback: endpoint}, text)
-	assert.NotContains(t, all, "secret")
-	assert.Contains(t, all, "https://node.example.com")
 }
 
 func TestEveryCodeOfTheInterfaceIsFound(t *testing.T) {

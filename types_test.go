@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -315,6 +316,9 @@ func TestSecretsDoNotShow(t *testing.T) {
 	textKey := ramp.Must(ramp.TextKey(secret))
 	base64Key := ramp.Must(ramp.Base64URLKey(secret + "AAA"))
 	token := ramp.NewAccessToken(secret)
+	signer := ramp.Must(ramp.NewKeySigner(fmt.Sprintf("%x%034d", secret, 1)))
+	address := "https://" + secret + ":" + secret + "@node.example.com:8545/" + secret + "?key=" + secret
+	node := ramp.RPCConfig{URL: address, Header: http.Header{"X-Secret": {secret}}, Fallback: ramp.RPCEndpoint{URL: address}}
 
 	type hidden struct {
 		secret  any
@@ -344,38 +348,45 @@ func TestSecretsDoNotShow(t *testing.T) {
 		"a pointer to one":      &ramp.Session{ID: "hero-1", Token: token},
 		"catalog parameters":    ramp.CatalogParams{AccessToken: token},
 		"exchange parameters":   &ramp.ExchangeParams{AccessToken: token},
+		"a handler's config":    ramp.HandlerConfig{Key: textKey, Signer: signer, Chain: ramp.Must(ramp.NewRPC(node))},
+		"a client's config":     ramp.ClientConfig{Key: textKey},
+		"an RPC's config":       node,
+		"a pointer to an RPC's": &node,
+		"configs of RPCs":       []ramp.RPCConfig{node},
+		"an RPC's config in":    struct{ Chain ramp.RPCConfig }{node},
+		"an endpoint":           ramp.RPCEndpoint{URL: address, Header: node.Header},
 		"a slice":               []any{token, textKey},
-		"a map":                 map[string]any{"token": token, "key": textKey},
+		"a map":                 map[string]any{"token": token, "key": textKey, "node": node},
 		"exported fields":       shown{Secret: token, Token: token, Key: textKey, List: []ramp.AccessToken{token}, Keys: map[string]ramp.HMACKey{"a": base64Key}, Inside: &shown{Key: textKey}},
 		"unexported fields":     hidden{secret: textKey, token: token, key: textKey, pointer: &token, list: []ramp.AccessToken{token}, keys: map[string]ramp.HMACKey{"a": textKey}, session: ramp.Session{Token: token}},
 		"a pointer to a struct": &hidden{secret: token, token: token, key: base64Key},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "% x", "%#x", "%d", "%t", "%b", "%o", "%O", "%c", "%U", "%e", "%g", "%p", "%T", "%100s", "%.3s"} {
-				assertHidden(t, secret, fmt.Sprintf(verb, v))
+			var all strings.Builder
+			for _, verb := range "vsqxXdtboOcUeEfFgG" {
+				for _, flag := range []string{"", "+", "#", "-", " ", "0", "100", ".3"} {
+					fmt.Fprintf(&all, "%"+flag+string(verb)+"\n", v)
+				}
 			}
-			assertHidden(t, secret, fmt.Sprint(v), fmt.Sprintln(v), fmt.Errorf("failed with %v", v).Error())
-
-			for _, handler := range []func(*bytes.Buffer) slog.Handler{
-				func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },
-				func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
-			} {
-				var out bytes.Buffer
-				slog.New(handler(&out)).Info("call", "value", v, slog.Group("in", "value", v))
-				require.NotEmpty(t, out.String())
-				assertHidden(t, secret, out.String())
-			}
-
-			if b, err := json.Marshal(v); err == nil {
-				assertHidden(t, secret, string(b))
-			}
-			if b, err := xml.Marshal(v); err == nil {
-				assertHidden(t, secret, string(b))
+			fmt.Fprintln(&all, v, fmt.Errorf("failed with %v", v))
+			slog.New(slog.NewTextHandler(&all, nil)).Info("call", "value", v, slog.Group("in", "value", v))
+			slog.New(slog.NewJSONHandler(&all, nil)).Info("call", "value", v, slog.Group("in", "value", v))
+			asJSON, _ := json.Marshal(v)
+			asXML, _ := xml.Marshal(v)
+			assertHidden(t, secret, all.String(), string(asJSON), string(asXML))
+			if strings.Contains(name, "RPC") || name == "an endpoint" {
+				assert.Contains(t, all.String(), "https://node.example.com:8545")
+				assert.Contains(t, string(asJSON), "https://node.example.com:8545")
+			} else {
+				assertHidden(t, secret, fmt.Sprintf("%p", v)) // for which fmt asks no Format of ours
 			}
 		})
 	}
 
 	// Where there is room for a word, it is this one.
+	for _, address := range []string{"", secret, secret + "://node.example.com", "https://node.example.com/%zz" + secret} {
+		assert.Equal(t, "[redacted]", ramp.RPCConfig{URL: address}.String())
+	}
 	for _, v := range []fmt.Stringer{token, textKey} {
 		assert.Equal(t, "[redacted]", v.String())
 		b := ramp.Must(json.Marshal(v))
