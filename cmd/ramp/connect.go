@@ -35,7 +35,7 @@ type contact struct {
 }
 
 // firstContact is the command connect.
-func firstContact(ctx context.Context, args []string, std stdio) int {
+func firstContact(ctx context.Context, args []string, std stdio) (int, error) {
 	c := &contact{stdio: std, access: os.Getenv("RAMP_ACCESS_TOKEN")}
 	set := newFlags("connect", connectUsage)
 	keyFile := set.String("key-file", "", "`file` with the console's HMAC key (required)")
@@ -48,23 +48,23 @@ func firstContact(ctx context.Context, args []string, std stdio) int {
 	set.StringVar(&c.rpc, "rpc", "", "`URL` of a node, to ask for its chain ID")
 	set.StringVar(&c.game, "game", "", "base `URL` of the game's server")
 	endpointFlags(set, &c.assets, &c.validate, &c.result)
-	if _, status, ok := parse(set, args, 0, 0, std); !ok {
-		return status
+	if _, err := parse(set, args, 0, 0, std); err != nil {
+		return 0, err
 	}
 	key, err := os.ReadFile(*keyFile)
 	if err != nil {
-		return complain(std, "connect", fmt.Errorf("-key-file: %w", err))
+		return 0, misuse{fmt.Errorf("-key-file: %w", err)}
 	}
 	c.key = strings.TrimRight(string(key), "\r\n")
 	if c.network == string(ramp.Mainnet) {
 		fmt.Fprint(std.out, "This calls a mainnet, and moves nothing. Type yes to go on: ")
 		if _, err := fmt.Fscanf(std.in, "yes\n"); err != nil {
-			return complain(std, "connect", errors.New("nothing was called"))
+			return 0, misuse{errors.New("nothing was called")}
 		}
 	}
 	accepted, err := c.initialize(ctx)
 	if err != nil {
-		return complain(std, "connect", flagError(err))
+		return 0, misuse{flagError(err)}
 	}
 	if signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")); err != nil {
 		c.say("-", "validator", "$RAMP_VALIDATOR_KEY: "+err.Error(), nil)
@@ -87,7 +87,7 @@ func firstContact(ctx context.Context, args []string, std stdio) int {
 	}
 	c.next = append(c.next, "Judge a test server: ramp check. Then mint the smallest amount on the testnet.")
 	fmt.Fprintln(std.out, "\nNext:\n- "+strings.Join(c.next, "\n- "))
-	return c.status
+	return c.status, nil
 }
 
 // say prints text, or the error, and remembers what to do next. Foreign text must be redacted.

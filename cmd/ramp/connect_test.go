@@ -33,8 +33,8 @@ func contacted(t *testing.T, answer string, args ...string) (int, string) {
 	t.Setenv("RAMP_VALIDATOR_KEY", validatorKey)
 	t.Setenv("RAMP_ACCESS_TOKEN", testToken)
 	var out, errs bytes.Buffer
-	status := firstContact(t.Context(), append([]string{"-key-file", file, "-project", "project-1",
-		"-token", "0x00000000000000000000000000000000000070c3"}, args...), stdio{strings.NewReader(answer), &out, &errs})
+	status := stdio{strings.NewReader(answer), &out, &errs}.run(t.Context(), "connect", append([]string{"-key-file", file, "-project", "project-1",
+		"-token", "0x00000000000000000000000000000000000070c3"}, args...))
 	for _, secret := range []string{consoleKey, "secret-key-of-the-console", validatorKey, testToken} {
 		assert.NotContains(t, out.String()+errs.String(), secret)
 	}

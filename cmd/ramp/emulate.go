@@ -54,19 +54,18 @@ const keptOrders = 10_000
 const memoryPercent = 25
 
 // emulate runs the service until ctx is done, and returns the exit status.
-func emulate(ctx context.Context, args []string, std stdio) int {
-	d, status, ok := parseEmulate(args, std)
-	if !ok {
-		return status
+func emulate(ctx context.Context, args []string, std stdio) (int, error) {
+	d, err := parseEmulate(args, std)
+	if err != nil {
+		return 0, err
 	}
-	var err error
 	if d.config.Desk.Listener, err = listen(d.listen, d.public); err != nil {
-		return complain(std, "emulate", err)
+		return 0, misuse{err}
 	}
 	service, err := d.begin(std)
 	if err != nil {
 		_ = d.config.Desk.Listener.Close() // it is unused
-		return complain(std, "emulate", flagError(err))
+		return 0, misuse{flagError(err)}
 	}
 	debug.SetGCPercent(memoryPercent)
 	debug.FreeOSMemory() // what reading the state file has left
@@ -76,10 +75,10 @@ func emulate(ctx context.Context, args []string, std stdio) int {
 	if d.file != nil {
 		if err := d.file.Close(); err != nil {
 			fmt.Fprintln(std.errs, "ramp emulate: -state:", err)
-			return 1
+			return 1, nil
 		}
 	}
-	return 0
+	return 0, nil
 }
 
 // begin starts the service. It restores the state from the file if there is one.
@@ -108,8 +107,8 @@ func (d *desk) begin(std stdio) (service *ramptest.Service, err error) {
 
 // parseEmulate reads the flags. If ok is false, there is nothing to run, and status is
 // the exit status.
-func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
-	d = &desk{}
+func parseEmulate(args []string, std stdio) (*desk, error) {
+	d := &desk{}
 	c := &d.config
 	flags := newFlags("emulate", emulateUsage)
 	flags.StringVar(&c.Game, "game", "", "base `URL` of the game's server (required)")
@@ -135,11 +134,11 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and generated keys survive a restart; it holds secrets, and only you may read it")
 	flags.BoolVar(&d.json, "json", false, "print one JSON object per line: first the service's addresses, then each event")
 	flags.BoolVar(&d.quiet, "q", false, "print only failures, after the addresses and keys")
-	if _, status, ok := parse(flags, args, 0, 0, std); !ok {
-		return nil, status, false
+	if _, err := parse(flags, args, 0, 0, std); err != nil {
+		return nil, err
 	}
 	if c.Game == "" {
-		return nil, complain(std, "emulate", errors.New("-game is required: the base URL of your server")), false
+		return nil, misuse{errors.New("-game is required: the base URL of your server")}
 	}
 	d.encoding = cmp.Or(*encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text")
 	c.Books, c.Desk.KeepOrders = ramptest.BooksReport, keptOrders
@@ -149,7 +148,7 @@ func parseEmulate(args []string, std stdio) (d *desk, status int, ok bool) {
 	if d.retry5xx {
 		c.Retry = func(status int) bool { return status >= 500 }
 	}
-	return d, 0, true
+	return d, nil
 }
 
 // flagError names the flags instead of the fields that they set.

@@ -194,10 +194,10 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 
 // The interface says 20 in 12 hours, and lists 19.
 func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
-	listed, _, _ := parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{})
+	listed := ramp.Must(parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{}))
 	assert.Nil(t, listed.config.Schedule, "the default, of 19")
 	assert.Equal(t, 10_000, listed.config.Desk.KeepOrders)
-	said, _, _ := parseEmulate([]string{"-game", "http://127.0.0.1:1", "-retry-20"}, stdio{})
+	said := ramp.Must(parseEmulate([]string{"-game", "http://127.0.0.1:1", "-retry-20"}, stdio{}))
 	var sum time.Duration
 	for _, wait := range said.config.Schedule {
 		sum += wait
@@ -208,11 +208,11 @@ func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
 
 // A new switch of the emulator has a flag, or a reason to have none.
 func TestEverySwitchHasAFlag(t *testing.T) {
-	d, _, ok := parseEmulate([]string{
+	d, err := parseEmulate([]string{
 		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
 		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-retry-20", "-accept-expired", "-per-order", "-failure-status", "400", "-regenerating", "energy",
 	}, stdio{})
-	require.True(t, ok)
+	require.NoError(t, err)
 	without := []string{
 		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", "Pages", // set by the command, some from flags
 		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values

@@ -20,10 +20,8 @@ func newFlags(name, about string) *flag.FlagSet {
 }
 
 // parse reads the flags and arguments of a command. Flags may come before and after
-// the arguments. The number of arguments must be between least and most. If ok is
-// false, there is nothing to run, and status is the exit status.
-func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest []string, status int, ok bool) {
-	var err error
+// the arguments. The number of arguments must be between least and most.
+func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest []string, err error) {
 	for err == nil {
 		if err = set.Parse(args); err != nil || set.NArg() == 0 {
 			break
@@ -35,7 +33,7 @@ func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest [
 		set.SetOutput(std.out)
 		set.Usage()
 		set.PrintDefaults()
-		return nil, 0, false
+		return nil, err
 	case err != nil:
 	case len(rest) < least:
 		err = errors.New("an argument is missing")
@@ -47,9 +45,9 @@ func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest [
 			err = errors.New("there are too many arguments (-wait takes no value; -timeout limits it)")
 		}
 	default:
-		return rest, 0, true
+		return rest, nil
 	}
-	return nil, complain(std, set.Name(), err), false
+	return nil, misuse{err}
 }
 
 // endpointFlags adds the flags for the paths of a game's endpoints.
@@ -59,12 +57,8 @@ func endpointFlags(set *flag.FlagSet, assets, validate, result *string) {
 	set.StringVar(result, "result", ramp.PathResult, "`path` of the result endpoint below it")
 }
 
-// complain writes one line with the reason why a command cannot run and a pointer to
-// its help. It returns the exit status.
-func complain(std stdio, name string, err error) int {
-	fmt.Fprintf(std.errs, "ramp %s: %v (see: ramp help %s)\n", name, err, name)
-	return 2
-}
+// misuse is the reason why a command cannot run, about which its help may say more.
+type misuse struct{ error }
 
 // Colors for a terminal.
 const (

@@ -56,7 +56,6 @@ type stdio struct {
 // run runs a command and returns its exit status. The status is 2 if args are
 // invalid.
 func run(ctx context.Context, args []string, out, errs io.Writer) int {
-	std := stdio{os.Stdin, out, errs}
 	if len(args) == 0 {
 		fmt.Fprint(errs, usage)
 		return 2
@@ -73,11 +72,20 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if name == "check" {
 		return check(ctx, args, out, errs)
 	}
-	command := map[string]func(ctx context.Context, args []string, std stdio) int{"emulate": emulate, "connect": firstContact,
+	return stdio{os.Stdin, out, errs}.run(ctx, name, args)
+}
+
+// run runs any other command than help and check.
+func (std stdio) run(ctx context.Context, name string, args []string) int {
+	command := map[string]func(ctx context.Context, args []string, std stdio) (int, error){"emulate": emulate, "connect": firstContact,
 		"trigger": trigger, "orders": orders, "resend": resend, "advance": advance, "sign": sign, "version": version}[name]
 	if command == nil {
-		fmt.Fprintf(errs, "ramp: there is no command %q; \"ramp help\" lists them\n", name)
+		fmt.Fprintf(std.errs, "ramp: there is no command %q; \"ramp help\" lists them\n", name)
 		return 2
 	}
-	return command(ctx, args, std)
+	status, err := command(ctx, args, std)
+	if err != nil {
+		return failed(std, name, err)
+	}
+	return status
 }

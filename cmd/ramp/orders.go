@@ -24,7 +24,7 @@ if the emulator is unreachable, 3 if a listed order is disputed and nothing else
 `
 
 // orders lists orders, or shows one.
-func orders(ctx context.Context, args []string, std stdio) int {
+func orders(ctx context.Context, args []string, std stdio) (int, error) {
 	set := newFlags("orders", ordersUsage)
 	at := atFlag(set)
 	var q control.OrdersQuery
@@ -36,13 +36,13 @@ func orders(ctx context.Context, args []string, std stdio) int {
 	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
 	timeout := set.Duration("timeout", 30*time.Second, "how long -wait waits")
 	inJSON := set.Bool("json", false, "print JSON")
-	rest, status, ok := parse(set, args, 0, 1, std)
-	if !ok {
-		return status
+	rest, err := parse(set, args, 0, 1, std)
+	if err != nil {
+		return 0, err
 	}
 	c, err := connect(ctx, *at)
 	if err != nil {
-		return failed(std, "orders", err)
+		return 0, err
 	}
 	if len(rest) == 1 {
 		return showOne(ctx, c, rest[0], *wait, *timeout, *inJSON, std)
@@ -50,13 +50,13 @@ func orders(ctx context.Context, args []string, std stdio) int {
 	list, err := c.Orders(ctx, q)
 	switch {
 	case err != nil:
-		return failed(std, "orders", err)
+		return 0, err
 	case *inJSON:
 		printJSON(std.out, list)
 	default:
 		table(list, q, std.out)
 	}
-	return statusOf(list.Orders...)
+	return statusOf(list.Orders...), nil
 }
 
 // table prints orders, one a line.
@@ -86,7 +86,7 @@ func table(list control.OrderList, q control.OrdersQuery, out io.Writer) {
 func oneLine(text string) string { return redact.New().Line(text, 300) }
 
 // showOne prints an order and its events.
-func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeout time.Duration, inJSON bool, std stdio) int {
+func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeout time.Duration, inJSON bool, std stdio) (int, error) {
 	o, err := c.Order(ctx, id, control.OrderQuery{})
 	if err == nil && wait {
 		o, err = waitFor(ctx, c, o, timeout, std)
@@ -96,7 +96,7 @@ func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeo
 		events, err = eventsOf(ctx, c, o.UUID)
 	}
 	if err != nil {
-		return failed(std, "orders", err)
+		return 0, err
 	}
 	if !inJSON {
 		tokens := "tokens"
@@ -113,7 +113,7 @@ func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeo
 			p.event(e)
 		}
 	}
-	return finish(&o, wait, inJSON, false, std)
+	return finish(&o, wait, inJSON, false, std), nil
 }
 
 // eventsOf returns the events of an order.
@@ -144,30 +144,30 @@ nothing was sent, 3 if the order is disputed.
 `
 
 // resend sends the result of an order again.
-func resend(ctx context.Context, args []string, std stdio) int {
+func resend(ctx context.Context, args []string, std stdio) (int, error) {
 	set := newFlags("resend", resendUsage)
 	at := atFlag(set)
 	outcome := set.String("outcome", "", "first end a pending transaction with this `outcome`: succeeded or failed. If the transaction has ended otherwise, the result contradicts it")
 	inJSON := set.Bool("json", false, "print the order as JSON")
-	rest, status, ok := parse(set, args, 1, 1, std)
-	if !ok {
-		return status
+	rest, err := parse(set, args, 1, 1, std)
+	if err != nil {
+		return 0, err
 	}
 	c, err := connect(ctx, *at)
 	if err != nil {
-		return failed(std, "resend", err)
+		return 0, err
 	}
 	sent, err := c.Send(ctx, rest[0], control.SendRequest{Outcome: *outcome})
 	if err != nil {
-		return failed(std, "resend", err)
+		return 0, err
 	}
 	if sent.Error != "" {
 		fmt.Fprintln(std.errs, colored(std.errs, red, "NOT CONFIRMED"), oneLine(sent.Error))
 	}
 	if status := finish(&sent.Order, false, *inJSON, false, std); status != statusDone || sent.Error == "" {
-		return status
+		return status, nil
 	}
-	return statusLoss
+	return statusLoss, nil
 }
 
 const advanceUsage = `usage: ramp advance DURATION [flags]
@@ -180,24 +180,24 @@ the emulator is unreachable, 3 if one is disputed.
 `
 
 // advance advances the emulator's clock.
-func advance(ctx context.Context, args []string, std stdio) int {
+func advance(ctx context.Context, args []string, std stdio) (int, error) {
 	set := newFlags("advance", advanceUsage)
 	at := atFlag(set)
 	inJSON := set.Bool("json", false, "print JSON")
-	rest, status, ok := parse(set, args, 1, 1, std)
-	if !ok {
-		return status
+	rest, err := parse(set, args, 1, 1, std)
+	if err != nil {
+		return 0, err
 	}
 	if _, err := time.ParseDuration(rest[0]); err != nil {
-		return complain(std, "advance", fmt.Errorf("%q is not a duration; write 90s, 15m or 12h", rest[0]))
+		return 0, misuse{fmt.Errorf("%q is not a duration; write 90s, 15m or 12h", rest[0])}
 	}
 	c, err := connect(ctx, *at)
 	if err != nil {
-		return failed(std, "advance", err)
+		return 0, err
 	}
 	passed, err := c.Advance(ctx, control.AdvanceRequest{By: rest[0]})
 	if err != nil {
-		return failed(std, "advance", err)
+		return 0, err
 	}
 	if *inJSON {
 		printJSON(std.out, passed)
@@ -230,5 +230,5 @@ func advance(ctx context.Context, args []string, std stdio) int {
 			show(std.out, &o)
 		}
 	}
-	return statusOf(sent...)
+	return statusOf(sent...), nil
 }

@@ -47,11 +47,18 @@ func connect(ctx context.Context, at string) (*control.Client, error) {
 	return c, err
 }
 
-// failed prints an error of a call and returns the exit status.
+// failed prints why a command failed, and returns the exit status.
 func failed(std stdio, name string, err error) int {
+	var wrong misuse
 	var reported *control.Error
 	word := ""
-	if errors.As(err, &reported) {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return statusDone
+	case errors.As(err, &wrong):
+		fmt.Fprintf(std.errs, "ramp %s: %v (see: ramp help %s)\n", name, err, name)
+		return statusNotReached
+	case errors.As(err, &reported):
 		word = map[control.ErrorCode]string{control.CodeRejected: "REJECTED", control.CodeGame: "FAILED"}[reported.Code]
 	}
 	if word == "" {

@@ -189,7 +189,7 @@ func TestTriggerTakesThePageOfTheGame(t *testing.T) {
 		AccessToken: ramp.NewAccessToken(testToken), Network: ramp.Testnet}))
 	body := ramp.Must(json.Marshal(map[string]string{"url": page}))
 	var out, errs bytes.Buffer
-	status := trigger(t.Context(), []string{"mint", "-page", "-", "-wait"}, stdio{bytes.NewReader(body), &out, &errs})
+	status := stdio{bytes.NewReader(body), &out, &errs}.run(t.Context(), "trigger", []string{"mint", "-page", "-", "-wait"})
 	assert.Equal(t, 0, status, errs.String())
 	assert.Contains(t, out.String(), issued.UUID.String()+"  DONE")
 	t.Setenv("RAMP_ACCESS_TOKEN", testToken)
@@ -276,10 +276,10 @@ func TestSignPrintsTheHMACOfItsInput(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "a2V5")
 	t.Setenv("RAMP_HMAC_KEY_ENCODING", "base64url")
 	var out bytes.Buffer
-	assert.Equal(t, 0, sign(t.Context(), nil, stdio{strings.NewReader("{\"a\":1}\n"), &out, io.Discard}))
+	assert.Equal(t, 0, stdio{strings.NewReader("{\"a\":1}\n"), &out, io.Discard}.run(t.Context(), "sign", nil))
 	assert.Equal(t, key.Sign([]byte("{\"a\":1}\n"))+"\n", out.String())
 	t.Setenv("RAMP_HMAC_KEY", "")
-	assert.Equal(t, 2, sign(t.Context(), nil, stdio{strings.NewReader(""), &out, io.Discard}))
+	assert.Equal(t, 2, stdio{strings.NewReader(""), &out, io.Discard}.run(t.Context(), "sign", nil))
 }
 
 func TestVersionNamesWhatWasBuilt(t *testing.T) {

@@ -20,26 +20,26 @@ RAMP_HMAC_KEY, so that it never appears on a command line.
 `
 
 // sign prints the HMAC of standard input.
-func sign(_ context.Context, args []string, std stdio) int {
+func sign(_ context.Context, args []string, std stdio) (int, error) {
 	set := newFlags("sign", signUsage)
 	encoding := encodingFlag(set)
-	if _, status, ok := parse(set, args, 0, 0, std); !ok {
-		return status
+	if _, err := parse(set, args, 0, 0, std); err != nil {
+		return 0, err
 	}
 	text := os.Getenv("RAMP_HMAC_KEY")
 	if text == "" {
-		return complain(std, "sign", errors.New("RAMP_HMAC_KEY is not set"))
+		return 0, misuse{errors.New("RAMP_HMAC_KEY is not set")}
 	}
 	key, err := readKey(text, *encoding)
 	if err != nil {
-		return complain(std, "sign", err)
+		return 0, misuse{err}
 	}
 	body, err := io.ReadAll(std.in)
 	if err != nil {
-		return complain(std, "sign", err)
+		return 0, misuse{err}
 	}
 	fmt.Fprintln(std.out, key.Sign(body))
-	return 0
+	return 0, nil
 }
 
 // readKey parses an HMAC key in one of its two encodings.
@@ -55,15 +55,15 @@ func readKey(text, encoding string) (ramp.HMACKey, error) {
 }
 
 // version prints the version of this build.
-func version(_ context.Context, args []string, std stdio) int {
+func version(_ context.Context, args []string, std stdio) (int, error) {
 	set := newFlags("version", "usage: ramp version\n\nPrints the version of this program and of Go.\n")
-	if _, status, ok := parse(set, args, 0, 0, std); !ok {
-		return status
+	if _, err := parse(set, args, 0, 0, std); err != nil {
+		return 0, err
 	}
 	built, ok := debug.ReadBuildInfo()
 	if !ok {
 		built = &debug.BuildInfo{}
 	}
 	fmt.Fprintln(std.out, "ramp", cmp.Or(built.Main.Version, "(devel)"), built.GoVersion)
-	return 0
+	return 0, nil
 }

@@ -35,7 +35,7 @@ failed, or -wait timed out, 2 if the emulator is unreachable, 3 if the order is 
 `
 
 // trigger starts an order.
-func trigger(ctx context.Context, args []string, std stdio) int {
+func trigger(ctx context.Context, args []string, std stdio) (int, error) {
 	about := triggerUsage + "\nFaults (CALL is validate or result):\n"
 	for _, form := range ramptest.FaultForms() {
 		about += fmt.Sprintf("  %-27s %s\n", form[0], form[1])
@@ -67,13 +67,13 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	timeout := set.Duration("timeout", 30*time.Second, "how long -wait waits")
 	inJSON := set.Bool("json", false, "print the order as JSON")
 	quiet := set.Bool("q", false, "print only the UUID")
-	rest, status, ok := parse(set, args, 1, 1, std)
-	if !ok {
-		return status
+	rest, err := parse(set, args, 1, 1, std)
+	if err != nil {
+		return 0, err
 	}
 	s.Do, s.Amount = rest[0], json.Number(*amount)
 	if s.Do != "mint" && s.Do != "burn" {
-		return complain(std, "trigger", errors.New("the argument must be mint or burn"))
+		return 0, misuse{errors.New("the argument must be mint or burn")}
 	}
 	s.SessionID, s.AccessToken, _ = strings.Cut(session, "=")
 	if s.SessionID != "" {
@@ -82,7 +82,7 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 	if page != "" {
 		host, err := open(&s, page, std.in)
 		if err != nil {
-			return complain(std, "trigger", err)
+			return 0, misuse{err}
 		}
 		*at = cmp.Or(*at, host)
 	}
@@ -96,11 +96,11 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 		}
 	}
 	if given != 1 {
-		return complain(std, "trigger", errors.New("give the terms with one of -page, -uuid, -like and -token"))
+		return 0, misuse{errors.New("give the terms with one of -page, -uuid, -like and -token")}
 	}
 	c, err := connect(ctx, *at)
 	if err != nil {
-		return failed(std, "trigger", err)
+		return 0, err
 	}
 	o, err := c.Start(ctx, s)
 	if err == nil && *wait {
@@ -114,12 +114,12 @@ func trigger(ctx context.Context, args []string, std stdio) int {
 		} else {
 			fmt.Fprintln(std.out, lost.UUID)
 		}
-		return statusDone
+		return statusDone, nil
 	}
 	if err != nil {
-		return failed(std, "trigger", err)
+		return 0, err
 	}
-	return finish(&o, *wait, *inJSON, *quiet, std)
+	return finish(&o, *wait, *inJSON, *quiet, std), nil
 }
 
 // open sets the UUID and the session from the address of an exchange page. It returns
