@@ -107,12 +107,7 @@ func isDigits[T string | []byte](s T) bool {
 }
 
 // String returns the amount as a plain decimal: 1000000, -0.5.
-func (a Amount) String() string {
-	if a.text == "" {
-		return "0"
-	}
-	return a.text
-}
+func (a Amount) String() string { return cmp.Or(a.text, "0") }
 
 // Sign returns -1, 0 or 1 for a negative, zero or positive amount.
 func (a Amount) Sign() int {

@@ -2,6 +2,7 @@ package ramp
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -108,19 +109,12 @@ func checkNetwork(p *problems, path string, n Network) {
 
 // query writes names and values in the given order, and omits empty values.
 func query(pairs ...string) string {
-	var b strings.Builder
-	separator := byte('?')
-	for i := 0; i < len(pairs); i += 2 {
-		name, value := pairs[i], pairs[i+1]
-		if value == "" {
-			continue
+	var parts []string
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			// Write a space as %20, which every decoder understands, unlike a plus.
+			parts = append(parts, pair[0]+"="+strings.ReplaceAll(url.QueryEscape(pair[1]), "+", "%20"))
 		}
-		b.WriteByte(separator)
-		b.WriteString(name)
-		b.WriteByte('=')
-		// Write a space as %20, which every decoder understands, unlike a plus.
-		b.WriteString(strings.ReplaceAll(url.QueryEscape(value), "+", "%20"))
-		separator = '&'
 	}
-	return b.String()
+	return "?" + strings.Join(parts, "&")
 }

@@ -14,18 +14,15 @@ import (
 
 // dynamicFee is a transaction of type 0x2 as it is signed and hashed.
 type dynamicFee struct {
-	ChainID    *big.Int
-	Nonce      uint64
-	TipCap     *big.Int
-	FeeCap     *big.Int
-	Gas        uint64
-	To         []byte
-	Value      *big.Int
-	Data       []byte
-	AccessList []rlp.RawValue
-	V          *big.Int `rlp:"optional"`
-	R          *big.Int `rlp:"optional"`
-	S          *big.Int `rlp:"optional"`
+	ChainID        *big.Int
+	Nonce          uint64
+	TipCap, FeeCap *big.Int
+	Gas            uint64
+	To             []byte
+	Value          *big.Int
+	Data           []byte
+	AccessList     []rlp.RawValue
+	V, R, S        *big.Int `rlp:"optional"`
 }
 
 // accessListed is a transaction of type 0x1.
@@ -38,9 +35,7 @@ type accessListed struct {
 	Value      *big.Int
 	Data       []byte
 	AccessList []rlp.RawValue
-	V          *big.Int `rlp:"optional"`
-	R          *big.Int `rlp:"optional"`
-	S          *big.Int `rlp:"optional"`
+	V, R, S    *big.Int `rlp:"optional"`
 }
 
 // legacy is a transaction without a type. Its v includes the chain ID. In the form that
