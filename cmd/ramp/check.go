@@ -2,10 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -39,8 +39,6 @@ and uses the server's own assets endpoint to measure what moved.
 
 Exit status: 0 if no case failed that counts, 1 if a case failed, 2 if nothing
 could be judged, or a case could not be tried or proves nothing.
-
-Flags:
 `
 
 // checkFlags holds the flags of check.
@@ -56,90 +54,72 @@ type checkFlags struct {
 	quiet                  bool
 }
 
-// check judges a server and returns the exit status. It writes the report to out,
-// and errors to errs.
-func check(ctx context.Context, args []string, out, errs io.Writer) int {
-	fail := func(err error) int {
-		fmt.Fprintln(errs, "ramp check:", strings.TrimPrefix(err.Error(), "conformance: "))
-		return statusUnknown
-	}
-	flags, err := parseCheck(args, out)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return statusRight
-	case err != nil:
-		return fail(err)
+// check judges a server, writes the report, and returns the exit status.
+func check(ctx context.Context, args []string, std stdio) (int, error) {
+	flags, err := parseCheck(args, std)
+	if err != nil {
+		return 0, err
 	}
 	cases, err := chosen(flags.run)
-	if err != nil {
-		return fail(err)
-	}
-	if flags.list {
-		if flags.json {
-			err = listJSON(out, cases)
-		} else {
-			err = list(out, cases)
-		}
-		if err != nil {
-			return fail(err)
-		}
-		return statusRight
+	switch {
+	case err != nil:
+		return 0, err
+	case flags.list && flags.json:
+		return statusRight, listJSON(std.out, cases)
+	case flags.list:
+		return statusRight, list(std.out, cases)
 	}
 	early := errors.New("interrupted before the first verdict")
 	judge, err := flags.judge(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return fail(early)
+		return 0, early
 	case err != nil:
-		return fail(err)
+		return 0, err
 	}
 	defer judge.Close()
 
 	progress := &progress{out: io.Discard, of: len(cases)}
-	if isTerminal(errs) {
-		progress.out = errs
+	if isTerminal(std.errs) {
+		progress.out = std.errs
 	}
 	verdicts := judge.Run(ctx, cases, flags.parallel, progress.show)
 	progress.clear()
 	if ctx.Err() != nil && len(verdicts) == 0 {
-		return fail(early)
+		return 0, early
 	}
 	report := newReport(flags.target.URL, judge.Opening(), verdicts)
 	report.again, report.interrupted = again(args), ctx.Err() != nil
 	if flags.junit != "" {
 		if err := report.writeJUnit(flags.junit); err != nil {
-			return fail(err)
+			return 0, err
 		}
 	}
 	switch {
 	case flags.json:
-		err = report.writeJSON(out)
+		err = report.writeJSON(std.out)
 	case flags.quiet:
-		err = report.writeLine(out, paint(out))
+		err = report.writeLine(std.out, paint(std.out))
 	default:
-		err = report.writeText(out, paint(out), flags.verbose)
+		err = report.writeText(std.out, paint(std.out), flags.verbose)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return fail(fmt.Errorf("interrupted after %d of %d cases", len(verdicts), len(cases)))
-	case err != nil:
-		return fail(err)
-	case judge.Err() != nil:
-		return fail(judge.Err())
+		return 0, fmt.Errorf("interrupted after %d of %d cases", len(verdicts), len(cases))
+	case err != nil, judge.Err() != nil:
+		return 0, cmp.Or(err, judge.Err())
 	case report.Failed > 0:
-		return statusWrong
+		return statusWrong, nil
 	case report.Untried > 0, report.Unproven > 0:
-		return statusUnknown
+		return statusUnknown, nil
 	default:
-		return statusRight
+		return statusRight, nil
 	}
 }
 
-func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
+func parseCheck(args []string, std stdio) (*checkFlags, error) {
 	var f checkFlags
-	set := flag.NewFlagSet("ramp check", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // check writes the error
-	set.Usage = func() {}
+	set := newFlags("check", checkUsage)
 	set.StringVar(&f.target.URL, "url", "", "base `URL` of the server")
 	endpointFlags(set, &f.target.AssetsPath, &f.target.ValidatePath, &f.target.ResultPath)
 	set.StringVar(&f.key, "key", "", "the console's HMAC `key` (default $RAMP_HMAC_KEY)")
@@ -151,10 +131,7 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.StringVar(&f.target.Only, "only", "", "the `direction` of the game's orders, mint or burn, if it has one only")
 	set.BoolVar(&f.target.Unique, "unique", false, "the assets are unique items: a player owns 1 of each, and an order moves one")
 	var sessions []string // parsed later, because an error of package flag would show the token
-	set.Func("session", "`ID=TOKEN` of a player, instead of -login; may be repeated", func(text string) error {
-		sessions = append(sessions, text)
-		return nil
-	})
+	repeated(set, &sessions, "session", "`ID=TOKEN` of a player, instead of -login; may be repeated")
 	set.StringVar(&f.target.Asset, "asset", "", "`ID` of the game asset to move (default the first one of which the player owns enough)")
 	set.StringVar(&f.target.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
 	set.Int64Var(&f.target.Amount, "amount", 0, "how much of the asset an order moves (default 400 if the game approves it, or 2)")
@@ -181,20 +158,9 @@ func parseCheck(args []string, out io.Writer) (*checkFlags, error) {
 	set.BoolVar(&f.list, "list", false, "list the cases and try none")
 	f.target.Header = make(http.Header)
 	var headers []string // parsed later, as sessions are
-	set.Func("header", "`'Name: value'` to send with every call, for a gateway in front of the server; may be repeated", func(text string) error {
-		headers = append(headers, text)
-		return nil
-	})
-	switch err := set.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(out, checkUsage)
-		set.SetOutput(out)
-		set.PrintDefaults()
+	repeated(set, &headers, "header", "`'Name: value'` to send with every call, for a gateway in front of the server; may be repeated")
+	if _, err := parse(set, args, 0, 0, std); err != nil {
 		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("%w; -help lists the flags", err)
-	case set.NArg() > 0:
-		return nil, errors.New("it takes flags only; -help lists them")
 	}
 	for _, text := range sessions {
 		id, token, _ := strings.Cut(text, "=")

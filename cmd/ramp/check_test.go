@@ -101,7 +101,7 @@ func serve(t *testing.T, c ramp.HandlerConfig) string {
 func checked(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status := check(t.Context(), args, &out, &errs)
+	status := stdio{nil, &out, &errs}.run(t.Context(), "check", args)
 	assert.NotContains(t, out.String()+errs.String(), testKey)
 	assert.NotContains(t, out.String()+errs.String(), testToken)
 	assert.True(t, out.Len() == 0 || errs.Len() == 0, "errors have a writer of their own")
@@ -328,7 +328,7 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	assert.Equal(t, 2, check(ctx, flags(url, "-login", "/login"), io.Discard, io.Discard))
+	assert.Equal(t, 2, stdio{nil, io.Discard, io.Discard}.run(ctx, "check", flags(url, "-login", "/login")))
 }
 
 // What a login or a restart says may hold a secret.
@@ -362,7 +362,7 @@ func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 	}))
 	defer interrupting.Close()
 	var out, errs bytes.Buffer
-	status := check(ctx, flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-older-callers)?$"), &out, &errs)
+	status := stdio{nil, &out, &errs}.run(ctx, "check", flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-older-callers)?$"))
 	assert.Equal(t, 2, status)
 	assert.Equal(t, "interrupted: 0 of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out.String())
 	assert.Equal(t, "ramp check: interrupted after 1 of 2 cases\n", errs.String())
@@ -386,7 +386,7 @@ func TestACheckThatIsInterruptedAtItsBeginningHasNoVerdict(t *testing.T) {
 			}
 		}))
 		var out, errs bytes.Buffer
-		assert.Equal(t, statusUnknown, check(ctx, flags(hangs.URL, "-login", "/login", "-json"), &out, &errs), at)
+		assert.Equal(t, statusUnknown, stdio{nil, &out, &errs}.run(ctx, "check", flags(hangs.URL, "-login", "/login", "-json")), at)
 		assert.Empty(t, out.String(), at)
 		assert.Equal(t, "ramp check: interrupted before the first verdict\n", errs.String(), at)
 		hangs.Close()
@@ -411,7 +411,7 @@ func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 	}))
 	defer server.Close()
 	var out, errs bytes.Buffer
-	status := check(t.Context(), flags(server.URL, "-login", "/login", "-parallel", "1", "-timeout", "2s", "-run", "^(assets-|sign-)"), &out, &errs)
+	status := stdio{nil, &out, &errs}.run(t.Context(), "check", flags(server.URL, "-login", "/login", "-parallel", "1", "-timeout", "2s", "-run", "^(assets-|sign-)"))
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out.String(), "failed assets-older-callers: ")
 	assert.NotContains(t, out.String(), "failed sign-")

@@ -126,10 +126,7 @@ func parseEmulate(args []string, std stdio) (*desk, error) {
 	flags.BoolVar(&d.retry20, "retry-20", false, "redeliver a result up to 20 times, as the interface says, not 19 times, as its schedule lists")
 	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "accept a UUID that has expired after its 5 minutes")
 	flags.BoolVar(&c.PerOrder, "per-order", false, "take materials and outputs for the price of a whole order instead of one token")
-	flags.Func("regenerating", "`asset` that moves by itself, such as energy; may be repeated", func(id string) error {
-		c.Regenerating = append(c.Regenerating, id)
-		return nil
-	})
+	repeated(flags, &c.Regenerating, "regenerating", "`asset` that moves by itself, such as energy; may be repeated")
 	flags.IntVar(&c.FailureStatus, "failure-status", 0, "HTTP `status` of a failed initialize call (default the code of its envelope)")
 	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and generated keys survive a restart; it holds secrets, and only you may read it")
 	flags.BoolVar(&d.json, "json", false, "print one JSON object per line: first the service's addresses, then each event")

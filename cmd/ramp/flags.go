@@ -57,6 +57,14 @@ func endpointFlags(set *flag.FlagSet, assets, validate, result *string) {
 	set.StringVar(result, "result", ramp.PathResult, "`path` of the result endpoint below it")
 }
 
+// repeated adds a flag that may be repeated.
+func repeated(set *flag.FlagSet, into *[]string, name, usage string) {
+	set.Func(name, usage, func(text string) error {
+		*into = append(*into, text)
+		return nil
+	})
+}
+
 // misuse is the reason why a command cannot run, about which its help may say more.
 type misuse struct{ error }
 

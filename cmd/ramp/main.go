@@ -69,15 +69,12 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		}
 		name, args = args[0], []string{"-help"}
 	}
-	if name == "check" {
-		return check(ctx, args, out, errs)
-	}
 	return stdio{os.Stdin, out, errs}.run(ctx, name, args)
 }
 
-// run runs any other command than help and check.
+// run runs any other command than help.
 func (std stdio) run(ctx context.Context, name string, args []string) int {
-	command := map[string]func(ctx context.Context, args []string, std stdio) (int, error){"emulate": emulate, "connect": firstContact,
+	command := map[string]func(ctx context.Context, args []string, std stdio) (int, error){"check": check, "emulate": emulate, "connect": firstContact,
 		"trigger": trigger, "orders": orders, "resend": resend, "advance": advance, "sign": sign, "version": version}[name]
 	if command == nil {
 		fmt.Fprintf(std.errs, "ramp: there is no command %q; \"ramp help\" lists them\n", name)

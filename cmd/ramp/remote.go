@@ -62,7 +62,7 @@ func failed(std stdio, name string, err error) int {
 		word = map[control.ErrorCode]string{control.CodeRejected: "REJECTED", control.CodeGame: "FAILED"}[reported.Code]
 	}
 	if word == "" {
-		fmt.Fprintf(std.errs, "ramp %s: %s\n", name, oneLine(err.Error()))
+		fmt.Fprintf(std.errs, "ramp %s: %s\n", name, redact.New().Line(strings.TrimPrefix(err.Error(), "conformance: "), 2000))
 		return statusNotReached
 	}
 	fmt.Fprintln(std.errs, colored(std.errs, red, word), oneLine(reported.Message))
