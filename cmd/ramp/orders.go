@@ -25,33 +25,29 @@ if the emulator is unreachable, 3 if a listed order is disputed and nothing else
 
 // orders lists orders, or shows one.
 func orders(ctx context.Context, args []string, std stdio) (int, error) {
-	set := newFlags("orders", ordersUsage)
-	at := atFlag(set)
+	c := newCaller("orders", ordersUsage, std)
 	var q control.OrdersQuery
-	set.StringVar(&q.SessionID, "session", "", "list only orders of this session `ID`")
-	set.StringVar(&q.State, "state", "", "list only orders in this `state`: waiting, done, loss, unconfirmed, disputed, unknown")
-	set.BoolVar(&q.Attention, "attention", false, "list only orders that need attention")
-	set.StringVar(&q.Before, "before", "", "list only orders before this `UUID`, the last of the list before")
-	set.IntVar(&q.Limit, "n", 20, "list at most this `number` of orders")
-	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
-	timeout := set.Duration("timeout", 30*time.Second, "how long -wait waits")
-	inJSON := set.Bool("json", false, "print JSON")
-	rest, err := parse(set, args, 0, 1, std)
+	c.set.StringVar(&q.SessionID, "session", "", "list only orders of this session `ID`")
+	c.set.StringVar(&q.State, "state", "", "list only orders in this `state`: waiting, done, loss, unconfirmed, disputed, unknown")
+	c.set.BoolVar(&q.Attention, "attention", false, "list only orders that need attention")
+	c.set.StringVar(&q.Before, "before", "", "list only orders before this `UUID`, the last of the list before")
+	c.set.IntVar(&q.Limit, "n", 20, "list at most this `number` of orders")
+	c.canWait()
+	rest, err := parse(c.set, args, 0, 1, std)
 	if err != nil {
 		return 0, err
 	}
-	c, err := connect(ctx, *at)
-	if err != nil {
+	if err := c.connect(ctx); err != nil {
 		return 0, err
 	}
 	if len(rest) == 1 {
-		return showOne(ctx, c, rest[0], *wait, *timeout, *inJSON, std)
+		return c.showOne(ctx, rest[0])
 	}
 	list, err := c.Orders(ctx, q)
 	switch {
 	case err != nil:
 		return 0, err
-	case *inJSON:
+	case c.json:
 		printJSON(std.out, list)
 	default:
 		table(list, q, std.out)
@@ -86,19 +82,19 @@ func table(list control.OrderList, q control.OrdersQuery, out io.Writer) {
 func oneLine(text string) string { return redact.New().Line(text, 300) }
 
 // showOne prints an order and its events.
-func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeout time.Duration, inJSON bool, std stdio) (int, error) {
+func (c *caller) showOne(ctx context.Context, id string) (int, error) {
 	o, err := c.Order(ctx, id, control.OrderQuery{})
-	if err == nil && wait {
-		o, err = waitFor(ctx, c, o, timeout, std)
+	if err == nil && c.wait {
+		o, err = c.waitFor(ctx, o)
 	}
 	var events []ramptest.Event
-	if err == nil && !inJSON {
-		events, err = eventsOf(ctx, c, o.UUID)
+	if err == nil && !c.json {
+		events, err = c.eventsOf(ctx, o.UUID)
 	}
 	if err != nil {
 		return 0, err
 	}
-	if !inJSON {
+	if !c.json {
 		tokens := "tokens"
 		if o.Amount == "1" {
 			tokens = "token"
@@ -107,17 +103,17 @@ func showOne(ctx context.Context, c *control.Client, id string, wait bool, timeo
 		if o.TxStatus != "" {
 			transaction = "transaction " + o.TxHash.Hex()
 		}
-		fmt.Fprintf(std.out, "%s %s %s of %s, %s\n", o.Do, o.Amount, tokens, oneLine(redact.Isolate(o.Player())), transaction)
-		p := printer{out: std.out}
+		fmt.Fprintf(c.out, "%s %s %s of %s, %s\n", o.Do, o.Amount, tokens, oneLine(redact.Isolate(o.Player())), transaction)
+		p := printer{out: c.out}
 		for _, e := range events {
 			p.event(e)
 		}
 	}
-	return finish(&o, wait, inJSON, false, std), nil
+	return c.finish(&o), nil
 }
 
 // eventsOf returns the events of an order.
-func eventsOf(ctx context.Context, c *control.Client, id uuid.UUID) ([]ramptest.Event, error) {
+func (c *caller) eventsOf(ctx context.Context, id uuid.UUID) ([]ramptest.Event, error) {
 	var events []ramptest.Event
 	q := control.EventsQuery{UUID: id.String()}
 	for {
@@ -145,16 +141,13 @@ nothing was sent, 3 if the order is disputed.
 
 // resend sends the result of an order again.
 func resend(ctx context.Context, args []string, std stdio) (int, error) {
-	set := newFlags("resend", resendUsage)
-	at := atFlag(set)
-	outcome := set.String("outcome", "", "first end a pending transaction with this `outcome`: succeeded or failed. If the transaction has ended otherwise, the result contradicts it")
-	inJSON := set.Bool("json", false, "print the order as JSON")
-	rest, err := parse(set, args, 1, 1, std)
+	c := newCaller("resend", resendUsage, std)
+	outcome := c.set.String("outcome", "", "first end a pending transaction with this `outcome`: succeeded or failed. If the transaction has ended otherwise, the result contradicts it")
+	rest, err := parse(c.set, args, 1, 1, std)
 	if err != nil {
 		return 0, err
 	}
-	c, err := connect(ctx, *at)
-	if err != nil {
+	if err := c.connect(ctx); err != nil {
 		return 0, err
 	}
 	sent, err := c.Send(ctx, rest[0], control.SendRequest{Outcome: *outcome})
@@ -164,7 +157,7 @@ func resend(ctx context.Context, args []string, std stdio) (int, error) {
 	if sent.Error != "" {
 		fmt.Fprintln(std.errs, colored(std.errs, red, "NOT CONFIRMED"), oneLine(sent.Error))
 	}
-	if status := finish(&sent.Order, false, *inJSON, false, std); status != statusDone || sent.Error == "" {
+	if status := c.finish(&sent.Order); status != statusDone || sent.Error == "" {
 		return status, nil
 	}
 	return statusLoss, nil
@@ -181,42 +174,38 @@ the emulator is unreachable, 3 if one is disputed.
 
 // advance advances the emulator's clock.
 func advance(ctx context.Context, args []string, std stdio) (int, error) {
-	set := newFlags("advance", advanceUsage)
-	at := atFlag(set)
-	inJSON := set.Bool("json", false, "print JSON")
-	rest, err := parse(set, args, 1, 1, std)
+	c := newCaller("advance", advanceUsage, std)
+	rest, err := parse(c.set, args, 1, 1, std)
 	if err != nil {
 		return 0, err
 	}
 	if _, err := time.ParseDuration(rest[0]); err != nil {
 		return 0, misuse{fmt.Errorf("%q is not a duration; write 90s, 15m or 12h", rest[0])}
 	}
-	c, err := connect(ctx, *at)
-	if err != nil {
+	if err := c.connect(ctx); err != nil {
 		return 0, err
 	}
 	passed, err := c.Advance(ctx, control.AdvanceRequest{By: rest[0]})
 	if err != nil {
 		return 0, err
 	}
-	if *inJSON {
+	text := std.out
+	if c.json {
 		printJSON(std.out, passed)
-	} else {
-		fmt.Fprintln(std.out, "It is", passed.Now.Format(time.DateTime))
+		text = io.Discard
 	}
+	fmt.Fprintln(text, "It is", passed.Now.Format(time.DateTime))
 	var sent []control.Order
 	seen := make(map[uuid.UUID]bool)
 	for _, d := range passed.Deliveries {
-		if !*inJSON {
-			said := "confirmed"
-			switch {
-			case d.Error != "":
-				said = colored(std.out, red, oneLine(d.Error))
-			case d.Lost:
-				said = "the answer was lost on purpose"
-			}
-			fmt.Fprintf(std.out, "%s  %.8s  result #%d  %s\n", d.Time.Format(time.TimeOnly), d.UUID, d.Attempt, said)
+		said := "confirmed"
+		switch {
+		case d.Error != "":
+			said = colored(text, red, oneLine(d.Error))
+		case d.Lost:
+			said = "the answer was lost on purpose"
 		}
+		fmt.Fprintf(text, "%s  %.8s  result #%d  %s\n", d.Time.Format(time.TimeOnly), d.UUID, d.Attempt, said)
 		if seen[d.UUID] {
 			continue
 		}
@@ -226,9 +215,7 @@ func advance(ctx context.Context, args []string, std stdio) (int, error) {
 			continue // an order that the emulator has dropped since needs none
 		}
 		sent = append(sent, o)
-		if !*inJSON {
-			show(std.out, &o)
-		}
+		show(text, &o)
 	}
 	return statusOf(sent...), nil
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -22,19 +23,38 @@ import (
 // defaultAt is where emulate listens by default.
 const defaultAt = "http://127.0.0.1:8090"
 
-// atFlag adds the flag that finds the emulator.
-func atFlag(set *flag.FlagSet) *string {
-	return set.String("at", "", "`URL` of the emulator, with ?token=… if it has one (default $RAMP_API_URL, else "+defaultAt+")")
+// caller is a command that calls a running emulator.
+type caller struct {
+	stdio
+	*control.Client // set by connect
+
+	set               *flag.FlagSet
+	at                string
+	json, wait, quiet bool
+	timeout           time.Duration
+}
+
+func newCaller(name, usage string, std stdio) *caller {
+	c := &caller{stdio: std, set: newFlags(name, usage)}
+	c.set.StringVar(&c.at, "at", "", "`URL` of the emulator, with ?token=… if it has one (default $RAMP_API_URL, else "+defaultAt+")")
+	c.set.BoolVar(&c.json, "json", false, "print JSON")
+	return c
+}
+
+// canWait adds the flags of a command that can wait for an order.
+func (c *caller) canWait() {
+	c.set.BoolVar(&c.wait, "wait", false, "wait until nothing more happens to the order by itself")
+	c.set.DurationVar(&c.timeout, "timeout", 30*time.Second, "how long -wait waits")
 }
 
 // connect finds the emulator. It verifies that an emulator answers, because an access
 // token must not go to another server that happens to listen there.
-func connect(ctx context.Context, at string) (*control.Client, error) {
-	address, err := url.Parse(cmp.Or(at, os.Getenv("RAMP_API_URL"), defaultAt))
+func (c *caller) connect(ctx context.Context) error {
+	address, err := url.Parse(cmp.Or(c.at, os.Getenv("RAMP_API_URL"), defaultAt))
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
-		return nil, errors.New("-at, or RAMP_API_URL, must be the address of an emulator, such as " + defaultAt)
+		return errors.New("-at, or RAMP_API_URL, must be the address of an emulator, such as " + defaultAt)
 	}
-	c := &control.Client{
+	c.Client = &control.Client{
 		URL:        address.Scheme + "://" + address.Host,
 		Token:      cmp.Or(address.Query().Get("token"), os.Getenv("RAMP_CONTROL_TOKEN")),
 		HTTPClient: &http.Client{CheckRedirect: noRedirects},
@@ -42,9 +62,9 @@ func connect(ctx context.Context, at string) (*control.Client, error) {
 	_, err = c.Describe(ctx)
 	var reported *control.Error
 	if err != nil && !errors.As(err, &reported) {
-		return nil, fmt.Errorf("there is no emulator at %s: start one with ramp emulate, or name it with -at", c.URL)
+		return fmt.Errorf("there is no emulator at %s: start one with ramp emulate, or name it with -at", c.URL)
 	}
-	return c, err
+	return err
 }
 
 // failed prints why a command failed, and returns the exit status.

@@ -40,8 +40,8 @@ func trigger(ctx context.Context, args []string, std stdio) (int, error) {
 	for _, form := range ramptest.FaultForms() {
 		about += fmt.Sprintf("  %-27s %s\n", form[0], form[1])
 	}
-	set := newFlags("trigger", about)
-	at := atFlag(set)
+	c := newCaller("trigger", about, std)
+	set := c.set
 	var s control.StartRequest
 	t := control.Terms{Materials: []control.Item{}, Outputs: []control.Item{}}
 	var session, page string
@@ -63,10 +63,8 @@ func trigger(ctx context.Context, args []string, std stdio) (int, error) {
 	set.IntVar(&t.MintFeeBps, "fee", 0, "mint fee in basis `points`")
 	set.Func("material", "`ITEM=AMOUNT` that a mint takes; may be repeated", items(&t.Materials))
 	set.Func("output", "`ITEM=AMOUNT` that a burn grants; may be repeated", items(&t.Outputs))
-	wait := set.Bool("wait", false, "wait until nothing more happens to the order by itself")
-	timeout := set.Duration("timeout", 30*time.Second, "how long -wait waits")
-	inJSON := set.Bool("json", false, "print the order as JSON")
-	quiet := set.Bool("q", false, "print only the UUID")
+	c.canWait()
+	set.BoolVar(&c.quiet, "q", false, "print only the UUID")
 	rest, err := parse(set, args, 1, 1, std)
 	if err != nil {
 		return 0, err
@@ -84,7 +82,7 @@ func trigger(ctx context.Context, args []string, std stdio) (int, error) {
 		if err != nil {
 			return 0, misuse{err}
 		}
-		*at = cmp.Or(*at, host)
+		c.at = cmp.Or(c.at, host)
 	}
 	if t.Token != "" || len(t.Materials)+len(t.Outputs) > 0 {
 		s.Terms = &t
@@ -98,18 +96,17 @@ func trigger(ctx context.Context, args []string, std stdio) (int, error) {
 	if given != 1 {
 		return 0, misuse{errors.New("give the terms with one of -page, -uuid, -like and -token")}
 	}
-	c, err := connect(ctx, *at)
-	if err != nil {
+	if err := c.connect(ctx); err != nil {
 		return 0, err
 	}
 	o, err := c.Start(ctx, s)
-	if err == nil && *wait {
-		o, err = waitFor(ctx, c, o, *timeout, std)
+	if err == nil && c.wait {
+		o, err = c.waitFor(ctx, o)
 	}
 	var lost *control.Error
 	if errors.As(err, &lost) && lost.Code == control.CodeLostAnswer {
 		fmt.Fprintln(std.errs, "WAITING", oneLine(lost.Message))
-		if *inJSON {
+		if c.json {
 			printJSON(std.out, lost)
 		} else {
 			fmt.Fprintln(std.out, lost.UUID)
@@ -119,7 +116,7 @@ func trigger(ctx context.Context, args []string, std stdio) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return finish(&o, *wait, *inJSON, *quiet, std), nil
+	return c.finish(&o), nil
 }
 
 // open sets the UUID and the session from the address of an exchange page. It returns
@@ -168,32 +165,32 @@ func items(list *[]control.Item) func(string) error {
 	}
 }
 
-// waitFor waits until an order is over, for at most d.
-func waitFor(ctx context.Context, c *control.Client, o control.Order, d time.Duration, std stdio) (control.Order, error) {
-	if isTerminal(std.errs) && !o.Over {
-		fmt.Fprintf(std.errs, "%s%s%s\r", gray, oneLine(o.Verdict.String()), normal)
-		defer fmt.Fprint(std.errs, "\x1b[K")
+// waitFor waits until an order is over, for at most the timeout.
+func (c *caller) waitFor(ctx context.Context, o control.Order) (control.Order, error) {
+	if isTerminal(c.errs) && !o.Over {
+		fmt.Fprintf(c.errs, "%s%s%s\r", gray, oneLine(o.Verdict.String()), normal)
+		defer fmt.Fprint(c.errs, "\x1b[K")
 	}
-	for end := time.Now().Add(d); ; {
+	for end := time.Now().Add(c.timeout); ; {
 		rest := max(0, min(time.Until(end), time.Hour)).Round(time.Millisecond)
 		o, err := c.Order(ctx, o.UUID.String(), control.OrderQuery{Wait: rest.String()})
-		if err != nil || d <= time.Hour || o.Over || rest == 0 {
+		if err != nil || c.timeout <= time.Hour || o.Over || rest == 0 {
 			return o, err
 		}
 	}
 }
 
 // finish prints an order, and returns the exit status.
-func finish(o *control.Order, waited, inJSON, quiet bool, std stdio) int {
+func (c *caller) finish(o *control.Order) int {
 	switch {
-	case inJSON:
-		printJSON(std.out, o)
-	case quiet:
-		fmt.Fprintln(std.out, o.UUID)
+	case c.json:
+		printJSON(c.out, o)
+	case c.quiet:
+		fmt.Fprintln(c.out, o.UUID)
 	default:
-		show(std.out, o)
+		show(c.out, o)
 	}
-	if waited && !o.Over {
+	if c.wait && !o.Over {
 		return statusLoss
 	}
 	return statusOf(*o)
