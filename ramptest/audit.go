@@ -65,18 +65,14 @@ func (i *Imbalance) Error() string { return "ramptest: " + i.Problem }
 
 // audit keeps the books of the players.
 type audit struct {
-	mode   Books
-	moving []string      // assets that move by themselves
-	settle time.Duration // real time
-	clock  *clock
-	record *record
-	keeper *keeper
+	shared
 	assets func(context.Context, ramp.Session, uuid.UUID) (player *ramp.Player, status int, err error)
 
 	mu       sync.Mutex
-	players  map[string]*auditedPlayer // by playerKey
-	keys     map[string]string         // of the players, by session
-	orders   map[uuid.UUID][]auditedOrder
+	turned   *sync.Cond                   // signals that a window was read or closed
+	players  map[string]*auditedPlayer    // by their keys
+	keys     map[string]string            // of the players, by session
+	orders   map[uuid.UUID][]*books.Tally // one, unless the game was asked to approve two under a UUID
 	found    []*Imbalance
 	returned map[*Imbalance]bool // those that some call has returned
 	changes  int                 // how often a window was opened, joined or closed
@@ -86,20 +82,12 @@ type audit struct {
 	lag      time.Duration       // how late an effect came, at most; 0 if none came
 }
 
-// auditedOrder is an order of one player. A UUID has one, unless the game was
-// asked to approve two.
-type auditedOrder struct {
-	player *auditedPlayer
-	order  *books.Tally
-}
-
 type auditedPlayer struct {
-	name       string       // its key
-	playerName string       // its name, as the game last reported it; "" if unknown
-	session    ramp.Session // the newest that the game has accepted
-	books      books.Player
-	window     *window // the open window, or nil
-	waiting    int     // calls that wait for the next window
+	name    string       // as the game last reported it; "" if unknown
+	session ramp.Session // the newest that the game has accepted
+	books   books.Player
+	window  *window // the open window, or nil
+	waiting int     // calls that wait for the next window
 }
 
 // window is the time between two readings of a player's assets. It has one call, or several
@@ -110,8 +98,7 @@ type window struct {
 	session ramp.Session // used to ask for the assets
 	id      uuid.UUID    // the order that it was opened for
 	result  bool
-	ready   chan struct{}
-	closed  chan struct{}
+	ready   bool         // before was read
 	before  books.Assets // nil if unknown
 	stray   bool         // who the player is was unknown; it may be any
 	strayed int          // as the audit counted when it was opened
@@ -128,42 +115,38 @@ func (w *window) admits(c *call) bool {
 // nil if the books are off: they then keep only what the results said.
 func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	o := c.order
-	ctx = context.WithoutCancel(ctx) // the books go on when the caller does not
 	if !o.composed {
 		return nil, books.Call{}
 	}
 	at, key := a.turn(o.Session)
-	asked := key == "" && a.mode != BooksOff
+	asked := key == "" && a.config.Books != BooksOff
 	if asked { // who the player is
 		_, _ = a.ask(ctx, o.Session, o.UUID)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.keep(cmp.Or(a.keys[o.Session.ID], "session "+o.Session.ID))
-	if a.mode == BooksOff {
-		return nil, a.begin(a.order(p, o), nil, c)
+	if a.config.Books == BooksOff {
+		return nil, a.begin(nil, c)
 	}
+	p := a.player(o.Session)
 	for p.window != nil && !p.window.admits(c) {
-		closed := p.window.closed
 		p.waiting++
-		a.mu.Unlock()
-		<-closed
-		a.mu.Lock()
+		a.turned.Wait()
 		p.waiting--
+		p = a.player(o.Session) // who may be known now
 	}
 	unchanged := at == a.changes
 	a.changes++
-	entry := a.order(p, o)
 	w := p.window
 	if w != nil {
 		w.open++
-		a.mu.Unlock()
-		<-w.ready
-		a.mu.Lock()
-		return w, a.begin(entry, w, c)
+		for !w.ready {
+			a.turned.Wait()
+		}
+		return w, a.begin(w, c)
 	}
-	w = &window{player: p, session: o.Session, id: o.UUID, result: c.kind == KindResult, stray: a.keys[o.Session.ID] == "",
-		strayed: a.strayed, ready: make(chan struct{}), closed: make(chan struct{}), open: 1}
+	w = &window{player: p, session: o.Session, id: o.UUID, result: c.kind == KindResult,
+		stray: a.keys[o.Session.ID] == "", strayed: a.strayed, open: 1}
 	p.window = w
 	switch {
 	case w.stray:
@@ -171,13 +154,12 @@ func (a *audit) open(ctx context.Context, c *call) (*window, books.Call) {
 	case asked && unchanged:
 		w.before = p.books.Last
 	default:
-		a.mu.Unlock()
 		w.before = a.read(ctx, w)
-		a.mu.Lock()
 		a.changed(p.books.Look(w.before))
 	}
-	close(w.ready)
-	return w, a.begin(entry, w, c)
+	w.ready = true
+	a.turned.Broadcast()
+	return w, a.begin(w, c)
 }
 
 // changed has orders written about which something has become known.
@@ -187,30 +169,42 @@ func (a *audit) changed(orders []*books.Tally) {
 	}
 }
 
+// strangerOf is the key of whoever has a session, while the player is unknown.
+func strangerOf(session string) string { return "session " + session }
+
+// player returns the books of a session's player. The caller must hold the lock.
+func (a *audit) player(s ramp.Session) *auditedPlayer {
+	return a.keep(cmp.Or(a.keys[s.ID], strangerOf(s.ID)))
+}
+
 // keep returns the books of a player, which it creates if needed. The caller must hold
 // the lock.
 func (a *audit) keep(key string) *auditedPlayer {
 	if a.players[key] == nil {
-		a.players[key] = &auditedPlayer{name: key}
+		a.players[key] = &auditedPlayer{}
 	}
 	return a.players[key]
 }
 
 // begin records what the player and the wallet had before an order, and the outcome that a result
 // states. The caller must hold the lock.
-func (a *audit) begin(entry *books.Tally, w *window, c *call) books.Call {
+func (a *audit) begin(w *window, c *call) books.Call {
+	o := a.entry(c.order)
+	if o == nil {
+		o = tallyOf(c.order)
+		a.orders[o.UUID] = append(a.orders[o.UUID], o)
+	}
 	switch {
 	case w == nil:
-	case !entry.Asked:
-		entry.Before, entry.Held = w.before, c.order.heldBefore
+	case !o.Asked:
+		o.Before, o.Held = w.before, c.order.heldBefore
 	case c.kind == KindValidate: // it was asked before
-		c.order.heldBefore = cmp.Or(entry.Held, c.order.heldBefore)
+		c.order.heldBefore = cmp.Or(o.Held, c.order.heldBefore)
 	}
-	call := books.Call{Order: entry, Result: c.kind == KindResult, Forged: c.forged}
-	if call.Result && !c.forged {
-		call.Opposite = entry.Deliver(c.stated == Succeeded, c.onChain == Succeeded)
+	if c.kind == KindResult && !c.forged {
+		c.opposite = o.Deliver(c.stated == Succeeded, c.onChain == Succeeded)
 	}
-	return call
+	return books.Call{Order: o, Result: c.kind == KindResult, Forged: c.forged}
 }
 
 // account is what the books know about an order.
@@ -224,16 +218,17 @@ type account struct {
 func (a *audit) account(o *Order) *account {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	entry := a.entry(o)
+	if entry == nil {
+		return nil
+	}
 	approved := 0
-	for _, entry := range a.orders[o.UUID] {
-		if entry.order.Approved || len(entry.order.Took) > 0 {
+	for _, known := range a.orders[o.UUID] {
+		if known.Approved || len(known.Took) > 0 {
 			approved++
 		}
 	}
-	if entry := a.entry(o); entry != nil {
-		return &account{*entry.order, entry.player.books.Last, approved > 1}
-	}
-	return nil
+	return &account{*entry, a.player(o.Session).books.Last, approved > 1}
 }
 
 // turn returns the number of changes, and the key of a session's player, or "".
@@ -248,79 +243,54 @@ func (a *audit) turn(s ramp.Session) (at int, key string) {
 func (a *audit) look(s ramp.Session, player *ramp.Player, at int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := "session " + s.ID
+	key := strangerOf(s.ID)
 	if player.PlayerID != "" {
 		key = "player " + player.Server + "\x00" + player.PlayerID
 	}
-	p := a.keep(key)
-	a.keys[s.ID], p.session, p.playerName = key, s, cmp.Or(player.Name, player.PlayerID)
-	a.recognize(s.ID)
-	if a.mode != BooksOff && p.window == nil && at == a.changes {
+	old, p := a.player(s), a.keep(key)
+	a.keys[s.ID], p.session, p.name = key, s, cmp.Or(player.Name, player.PlayerID)
+	p.books.Adopt(&old.books)
+	if a.config.Books != BooksOff && p.window == nil && at == a.changes {
 		a.changed(p.books.Look(a.balances(player)))
 	}
 }
 
-// recognize hands what may still come for a session to its player, if the player was unknown
-// before. The caller must hold the lock.
-func (a *audit) recognize(session string) {
-	p, stranger := a.players[a.keys[session]], a.players["session "+session]
-	if p != nil && stranger != nil && p != stranger {
-		p.books.Adopt(&stranger.books)
-	}
-}
-
-// sumOf returns what an order moves in total if its transaction succeeds.
-func sumOf(o *Order) (mint bool, sum books.Assets) {
+// tallyOf returns the books' entry of an order for which nothing has moved.
+func tallyOf(o *Order) *books.Tally {
 	t, sign := o.trade(), int64(1)
 	if t.mint {
 		sign = -1
 	}
+	tally := books.NewTally(o.UUID, t.mint, books.Assets{})
+	tally.Less = o.burnsLess()
 	assets, _ := t.sides(&o.Request.Intent)
-	sum = books.Assets{}
 	for _, asset := range *assets {
 		if asset.Type == ramp.TypeAsset {
-			sum.Add(asset.ID, new(big.Rat).Mul(asset.Amount.Rat(), big.NewRat(sign, 1)))
+			tally.Sum.Add(asset.ID, new(big.Rat).Mul(asset.Amount.Rat(), big.NewRat(sign, 1)))
 		}
 	}
-	return t.mint, sum
+	return tally
 }
 
 // entry returns the books' entry of an order, or nil if there is none. The caller must hold
 // the lock.
-func (a *audit) entry(o *Order) *auditedOrder {
-	mint, sum := sumOf(o)
-	for i, known := range a.orders[o.UUID] {
-		if known.order.Mint == mint && known.order.Sum.Equal(sum) {
-			return &a.orders[o.UUID][i]
+func (a *audit) entry(o *Order) *books.Tally {
+	tally := tallyOf(o)
+	for _, known := range a.orders[o.UUID] {
+		if known.Mint == tally.Mint && known.Sum.Equal(tally.Sum) {
+			return known
 		}
 	}
 	return nil
 }
 
-// order returns the books' entry of an order, which it creates if needed. The
-// caller must hold the lock.
-func (a *audit) order(p *auditedPlayer, o *Order) *books.Tally {
-	known := a.entry(o)
-	if known == nil {
-		mint, sum := sumOf(o)
-		known = &auditedOrder{p, books.NewTally(o.UUID, mint, sum)}
-		known.order.Less = o.burnsLess()
-		a.orders[o.UUID] = append(a.orders[o.UUID], *known)
-	}
-	if known.player != p { // who the player is was unknown when it was first read
-		known.player.books.Drop(known.order)
-		known.player = p
-	}
-	return known.order
-}
-
 // read asks what the player of a window owns, with the session of its order, and if the
 // game rejects that, with the newest that it has accepted. It returns nil if the game does
-// not say.
+// not say. The caller must hold the lock, which is released meanwhile.
 func (a *audit) read(ctx context.Context, w *window) books.Assets {
-	a.mu.Lock()
 	newest := w.player.session
 	a.mu.Unlock()
+	defer a.mu.Lock()
 	player, err := a.ask(ctx, w.session, w.id)
 	if isRejection(err) && newest.ID != "" && keyOf(newest) != keyOf(w.session) {
 		player, err = a.ask(ctx, newest, w.id)
@@ -331,8 +301,10 @@ func (a *audit) read(ctx context.Context, w *window) books.Assets {
 	return a.balances(player)
 }
 
-// ask asks what a player owns, and once more if the game fails.
+// ask asks what a player owns, and once more if the game fails. The books go on when the
+// caller does not.
 func (a *audit) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.Player, error) {
+	ctx = context.WithoutCancel(ctx)
 	player, status, err := a.assets(ctx, s, id)
 	if status >= 500 {
 		player, _, err = a.assets(ctx, s, id)
@@ -343,26 +315,28 @@ func (a *audit) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.Pl
 func (a *audit) balances(player *ramp.Player) books.Assets {
 	owns := books.Assets{}
 	for _, asset := range player.Assets {
-		if slices.Contains(a.moving, asset.ID) {
-			continue
+		if !a.moves(asset.ID) {
+			owns.Add(asset.ID, asset.Balance.Rat())
 		}
-		owns.Add(asset.ID, asset.Balance.Rat())
 	}
 	return owns
 }
+
+// moves reports whether an asset moves by itself, so that the books do not read it.
+func (a *audit) moves(asset string) bool { return slices.Contains(a.config.Regenerating, asset) }
 
 // owned returns what the player owned before the calls of a window, of what a mint takes,
 // and in words what of it was too little, or not among the assets of player, whom the game listed last. It is
 // nil if unknown.
 func (a *audit) owned(w *window, o *Order, player *ramp.Player) (owned books.Assets, lacks string) {
-	mint, sum := sumOf(o)
-	if !mint || w == nil || w.before == nil {
+	tally := tallyOf(o)
+	if !tally.Mint || w == nil || w.before == nil {
 		return nil, ""
 	}
 	owned = books.Assets{}
-	takes := books.Assets{}.Minus(sum)
+	takes := books.Assets{}.Minus(tally.Sum)
 	for id := range takes {
-		if !slices.Contains(a.moving, id) { // which the books do not read
+		if !a.moves(id) {
 			owned[id] = cmp.Or(w.before[id], new(big.Rat))
 		}
 	}
@@ -390,35 +364,29 @@ func (a *audit) answered(c *call, entry *books.Tally, status int) {
 
 // close ends a call of a window. The last call closes the window with a verdict.
 func (a *audit) close(ctx context.Context, w *window, c books.Call) {
-	ctx = context.WithoutCancel(ctx)
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	w.calls = append(w.calls, c)
 	w.open--
 	a.changes++
-	calls, last, longest := len(w.calls), w.open == 0, a.settle
+	calls, longest := len(w.calls), a.config.Settle
 	if a.waited && a.lag > 0 { // ten missing effects need not take ten times as long
 		longest = min(longest, max(longest/16, 8*a.lag))
-	}
-	a.mu.Unlock()
-	if !last {
-		return
 	}
 	var latest books.Assets
 	differ, begun := 0, time.Now() // how many readings differ from the one before
 	for readings, pause := 1, time.Millisecond; ; readings, pause = readings+1, min(2*pause, 100*time.Millisecond) {
 		var after books.Assets
-		if w.before != nil || w.player.books.Last != nil { // otherwise there is nothing to compare it with
+		if w.open == 0 && (w.before != nil || w.player.books.Last != nil) { // otherwise there is nothing to compare it with
 			after = a.read(ctx, w)
+		}
+		if w.open > 0 || len(w.calls) > calls { // another call will close the window, or has
+			return
 		}
 		if after != nil && (latest == nil || !latest.Equal(after)) {
 			latest, differ = after, differ+1
 		}
-		a.mu.Lock()
-		if w.open > 0 || len(w.calls) > calls { // another call has joined, and will close the window
-			a.mu.Unlock()
-			return
-		}
-		last := time.Since(begun) >= longest && (readings >= minReadings || a.settle < 0)
+		last := time.Since(begun) >= longest && (readings >= minReadings || a.config.Settle < 0)
 		before := w.before
 		sent := slices.DeleteFunc(slices.Clone(w.calls), func(c books.Call) bool { return c.Order == nil })
 		if a.strays > w.strayed || len(sent) == 0 { // what they moved may be this player's
@@ -435,21 +403,11 @@ func (a *audit) close(ctx context.Context, w *window, c books.Call) {
 				v.Said = "not judged, because what the player owns keeps changing"
 			}
 			a.end(w, v)
-			a.mu.Unlock()
 			return
 		}
 		a.mu.Unlock()
-		wait(ctx, pause)
-	}
-}
-
-// wait waits for a time, in real time, or until ctx is done.
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		time.Sleep(pause)
+		a.mu.Lock()
 	}
 }
 
@@ -459,13 +417,13 @@ const maxFound = 1_000
 // end enters a verdict in the books and records it. The caller must hold the lock.
 func (a *audit) end(w *window, v books.Judgment) {
 	a.changed(w.player.books.End(v))
-	a.recognize(w.session.ID)
+	a.player(w.session).books.Adopt(&w.player.books)
 	w.player.window = nil
 	if w.stray {
 		a.strayed++
 	}
-	close(w.closed)
 	a.changes++
+	a.turned.Broadcast()
 	secrets := redact.New(w.session.Token.Reveal()) // an asset ID may contain it
 	event := Event{Time: a.clock.now(), Kind: KindBooks, UUID: w.id, Outcome: secrets.Text(v.Said)}
 	if v.Problem != "" {
@@ -496,7 +454,7 @@ func amountOf(n *big.Rat) ramp.Amount {
 // take returns the findings about an order that were not returned before. It
 // returns nil unless the mode is BooksFail.
 func (a *audit) take(id uuid.UUID) error {
-	if a.mode != BooksFail {
+	if a.config.Books != BooksFail {
 		return nil
 	}
 	a.mu.Lock()
@@ -540,20 +498,6 @@ func (a *account) knows(mode Books) verdict.Why {
 	}
 }
 
-// moved returns what the game has moved for an order in total, by asset. It is nil
-// if unknown.
-func (a *audit) moved(o *Order) map[string]string {
-	acc := a.account(o)
-	if acc.knows(a.mode) != verdict.Known {
-		return nil
-	}
-	moved := make(map[string]string)
-	for asset, amount := range acc.order.Totals[0] {
-		moved[asset] = amountOf(amount).String()
-	}
-	return moved
-}
-
 // who returns the player_id of a session and the name of its player, or "" if they are
 // unknown.
 func (a *audit) who(session string) (id, name string) {
@@ -561,7 +505,7 @@ func (a *audit) who(session string) (id, name string) {
 	defer a.mu.Unlock()
 	key := a.keys[session]
 	if p := a.players[key]; p != nil {
-		name = p.playerName
+		name = p.name
 	}
 	_, id, _ = strings.Cut(key, "\x00")
 	return id, name
@@ -605,16 +549,12 @@ func applyHint(found []*Imbalance) string {
 // makes no calls.
 func (s *Service) report() string {
 	var lines []string
-	named := make(map[uuid.UUID]bool)
 	found := s.audit.all()
 	for _, f := range found {
 		lines = append(lines, f.Error())
-		for _, id := range f.Orders {
-			named[id] = true
-		}
 	}
 	for _, o := range slices.Backward(s.orders.all()) {
-		if v := s.orders.verdict(o); v.Attention && !named[o.UUID] {
+		if v := s.orders.verdict(o); v.Attention && len(s.audit.about(o.UUID)) == 0 {
 			line := fmt.Sprintf("ramptest: %s %s: %s", o.trade().direction, shortUUID(o.UUID), v.Said)
 			if o.delivery.now().Status == http.StatusInternalServerError {
 				line += s.orders.hint(o)

@@ -64,3 +64,13 @@ func (c *clock) pass(ctx context.Context, d time.Duration) {
 	}
 	wait(ctx, time.Duration(float64(d)/c.speed))
 }
+
+// wait waits for a time, in real time, or until ctx is done.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

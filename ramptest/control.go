@@ -92,13 +92,19 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 // report returns an order as the API shows it.
 func (s *remote) report(o *Order) control.Order {
 	player, name := s.audit.who(o.Session.ID)
-	token, tx, progress := o.token(), s.orders.onChain(o), s.orders.progress(o)
+	token, tx, progress, known := o.token(), s.orders.onChain(o), s.orders.progress(o), s.orders.known(o)
 	r := control.Order{UUID: o.UUID, Do: string(o.trade().direction), SessionID: o.Session.ID, PlayerID: player, Name: name,
 		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount.String(), Wallet: o.Request.UserAddress,
 		Assets: []control.AssetAmount{}, Faults: append([]string{}, o.script.names...), Placed: o.placed,
-		Verdict: s.orders.verdict(o), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
+		Verdict: verdict.Of(known.Facts), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
 		Delivery: string(progress.State), Attempts: progress.Attempts, LastStatus: progress.Status, Over: progress.done,
-		Moved: s.audit.moved(o), Imbalances: []control.Imbalance{}}
+		Imbalances: []control.Imbalance{}}
+	if known.Books.Moved != nil {
+		r.Moved = make(map[string]string)
+	}
+	for asset, amount := range known.Books.Moved {
+		r.Moved[asset] = amountOf(amount).String()
+	}
 	if o.refused != "" {
 		r.TxStatus, r.Delivery = "", ""
 	}

@@ -209,7 +209,6 @@ func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) 
 		return s.send(ctx, c, judge)
 	}
 	w, entry := s.audit.open(ctx, &c)
-	c.opposite = entry.Opposite
 	if c.kind == KindValidate {
 		read, _ := s.readings.of(c.session)
 		c.owned, c.lacks = s.audit.owned(w, c.order, read.player)

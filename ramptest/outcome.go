@@ -37,7 +37,7 @@ func (s *orders) known(o *Order) known {
 		Calls:    s.callsOf(o),
 	}}
 	acc := s.game.audit.account(o)
-	k.Books.Why = acc.knows(s.game.audit.mode)
+	k.Books.Why = acc.knows(s.game.audit.config.Books)
 	for _, found := range s.game.audit.about(o.UUID) {
 		if len(found.Orders) > 1 {
 			k.Books.Shared = append(k.Books.Shared, found.Problem)
@@ -49,7 +49,7 @@ func (s *orders) known(o *Order) known {
 		r, _ := s.game.readings.of(o.Session)
 		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || r.rejection() > 0
 	}
-	if _, k.Books.Sum = sumOf(o); acc == nil {
+	if k.Books.Sum = tallyOf(o).Sum; acc == nil {
 		return k
 	}
 	k.before, k.now = acc.order.Before, acc.last

@@ -15,6 +15,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
@@ -97,8 +98,9 @@ func (s *Service) wire() {
 	s.record = &record{begun: s.clock.now(), onEvent: c.Desk.OnEvent, file: c.Desk.State}
 	s.keeper = newKeeper(c.Desk.State, s)
 	s.guard = &desk.Guard{Token: c.Desk.ControlToken}
-	s.audit = &audit{keeper: s.keeper, mode: c.Books, moving: c.Regenerating, settle: c.Settle, clock: s.clock, record: s.record, players: make(map[string]*auditedPlayer),
-		keys: make(map[string]string), orders: make(map[uuid.UUID][]auditedOrder), returned: make(map[*Imbalance]bool)}
+	s.audit = &audit{shared: s.shared, players: make(map[string]*auditedPlayer), keys: make(map[string]string),
+		orders: make(map[uuid.UUID][]*books.Tally), returned: make(map[*Imbalance]bool)}
+	s.audit.turned = sync.NewCond(&s.audit.mu)
 	s.game = &game{shared: s.shared, audit: s.audit}
 	s.audit.assets = s.game.assets
 	chains := make(map[ramp.Network]*chain.Chain)

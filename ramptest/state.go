@@ -51,7 +51,7 @@ func OpenState(path string) (*StateFile, error) {
 }
 
 // stateVersion is the version of the lines. A file of another version is not read.
-const stateVersion = "5"
+const stateVersion = "6"
 
 // Note returns a text that [StateFile.SetNote] has kept in the file, such as a key that
 // a program generated. It is empty if there is none.
@@ -143,7 +143,7 @@ type savedOrder struct {
 	Fee        ramp.Amount
 	Faults     []string `json:",omitempty"`
 	HeldBefore *big.Rat // the wallet's tokens before the order
-	Books      []savedBooks
+	Books      []books.Tally
 	Held       bool       `json:",omitzero"`
 	Jobs       []savedJob `json:",omitempty"`
 }
@@ -163,11 +163,6 @@ type savedForeign struct {
 type savedPlayer struct {
 	Name          string `json:",omitempty"`
 	Last, Outside books.Assets
-}
-
-type savedBooks struct {
-	Player string
-	Order  books.Tally
 }
 
 // keeper writes what changes to a state file. A nil keeper writes nothing.
@@ -319,13 +314,11 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) []any {
 	line.Order = &savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
 		Placed: order.placed, Number: order.number, standing: order.delivery.now(),
 		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, HeldBefore: order.heldBefore,
-		Books: k.service.audit.save(id, players), Held: held}
+		Held: held}
+	line.Order.Player, line.Order.Books = k.service.audit.save(order, players)
 	jobs, _ := o.agenda.of(order)
 	for _, j := range jobs {
 		line.Order.Jobs = append(line.Order.Jobs, savedJob{j.due, j.task})
-	}
-	for _, b := range line.Order.Books {
-		line.Order.Player = b.Player
 	}
 	return []any{line}
 }
@@ -342,21 +335,23 @@ func (k *keeper) foreign() {
 	}
 }
 
-// save returns the books of an order, and adds those of its players. It treats an open
-// window as not yet opened.
-func (a *audit) save(id uuid.UUID, players map[string]savedPlayer) (entries []savedBooks) {
+// save returns the key of an order's player, or "" if the player is unknown, and the books of
+// the order, and adds those of the player. It treats an open window as not yet opened.
+func (a *audit) save(o *Order, players map[string]savedPlayer) (key string, entries []books.Tally) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, entry := range a.orders[id] {
-		p := entry.player
-		entries = append(entries, savedBooks{p.name, *entry.order})
+	for _, entry := range a.orders[o.UUID] {
+		entries = append(entries, *entry)
+	}
+	key = a.keys[o.Session.ID]
+	if p := a.players[key]; p != nil {
 		last := p.books.Last
 		if p.books.Pending != nil { // what has moved since is not known
 			last = nil
 		}
-		players[p.name] = savedPlayer{p.playerName, last, p.books.Outside}
+		players[key] = savedPlayer{p.name, last, p.books.Outside}
 	}
-	return entries
+	return key, entries
 }
 
 // each calls do for the values of the keys that begin with prefix, up to their first tab. An
@@ -504,7 +499,7 @@ func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 		s.game.audit.keys[saved.SessionID] = saved.Player
 	}
 	for _, b := range saved.Books {
-		s.game.audit.restore(id, b)
+		s.game.audit.restore(o.Session, &b)
 	}
 	for _, j := range saved.Jobs {
 		s.agenda.plan(job{due: j.Due, task: j.Task, order: o})
@@ -518,13 +513,13 @@ func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 }
 
 // restore enters what the books know about an order.
-func (a *audit) restore(id uuid.UUID, saved savedBooks) {
+func (a *audit) restore(s ramp.Session, saved *books.Tally) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	p := a.keep(saved.Player)
-	a.orders[id] = append(a.orders[id], auditedOrder{p, &saved.Order})
-	if len(saved.Order.Late) > 0 {
-		p.books.Late = append(p.books.Late, &saved.Order)
+	a.orders[saved.UUID] = append(a.orders[saved.UUID], saved)
+	if len(saved.Late) > 0 {
+		p := a.player(s)
+		p.books.Late = append(p.books.Late, saved)
 	}
 }
 
@@ -534,7 +529,7 @@ func (s *Service) restoreBooks(f *StateFile) error {
 		each(f, "player/", func(key string, saved *savedPlayer) error {
 			name, err := url.QueryUnescape(key)
 			p := a.keep(name)
-			p.playerName, p.books.Last, p.books.Outside = saved.Name, saved.Last, saved.Outside
+			p.name, p.books.Last, p.books.Outside = saved.Name, saved.Last, saved.Outside
 			return err
 		}),
 		each(f, "findings", func(_ string, found *[]*Imbalance) error {

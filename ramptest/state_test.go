@@ -216,7 +216,7 @@ func TestAStateThatIsNoneIsRejected(t *testing.T) {
 	require.NoError(t, err)
 	for name, broken := range map[string][]byte{
 		"not a journal": []byte("secret"),
-		"a version":     bytes.Replace(state, []byte(`note/version "5"`), []byte(`note/version "1"`), 1),
+		"a version":     bytes.Replace(state, []byte(`note/version "6"`), []byte(`note/version "1"`), 1),
 		"not JSON":      bytes.ReplaceAll(state, []byte(`"Terms"`), []byte(`{secret`)),
 		"another net":   bytes.ReplaceAll(state, []byte(`"Network":"testnet"`), []byte(`"Network":"moon"`)),
 		"no intent":     bytes.ReplaceAll(state, []byte(`"from":[`), []byte(`"from_":[`)),

@@ -1,6 +1,7 @@
 package books
 
 import (
+	"fmt"
 	"maps"
 	"math/big"
 	"slices"
@@ -14,11 +15,8 @@ type Assets map[string]*big.Rat
 
 // Add adds to the amount of an asset.
 func (a Assets) Add(id string, amount *big.Rat) {
-	sum := new(big.Rat).Add(a.of(id), amount)
-	if sum.Sign() == 0 {
+	if a[id] = new(big.Rat).Add(a.of(id), amount); a[id].Sign() == 0 {
 		delete(a, id)
-	} else {
-		a[id] = sum
 	}
 }
 
@@ -29,14 +27,10 @@ func (a Assets) Plus(b Assets) Assets { return a.combine(b, (*big.Rat).Add) }
 func (a Assets) Minus(b Assets) Assets { return a.combine(b, (*big.Rat).Sub) }
 
 func (a Assets) combine(b Assets, op func(z, x, y *big.Rat) *big.Rat) Assets {
-	c := maps.Clone(a)
-	if c == nil {
-		c = Assets{}
-	}
+	c := Assets{}
+	maps.Copy(c, a)
 	for id, amount := range b {
-		if n := op(new(big.Rat), c.of(id), amount); n.Sign() != 0 {
-			c[id] = n
-		} else {
+		if c[id] = op(new(big.Rat), c.of(id), amount); c[id].Sign() == 0 {
 			delete(c, id)
 		}
 	}
@@ -113,16 +107,15 @@ func abs(n *big.Rat) *big.Rat { return new(big.Rat).Abs(n) }
 
 func (a Assets) ids() []string { return slices.Sorted(maps.Keys(a)) }
 
-// sign returns the sign of all amounts, or 0 if there are none. ok is false if the signs
-// differ.
-func (a Assets) sign() (sign int, ok bool) {
+// sign returns the sign of all amounts, or 0 if there are none or their signs differ.
+func (a Assets) sign() (sign int) {
 	for _, n := range a {
 		if sign != 0 && n.Sign() != sign {
-			return 0, false
+			return 0
 		}
 		sign = n.Sign()
 	}
-	return sign, true
+	return sign
 }
 
 // only returns the amounts of the assets that b has.
@@ -140,13 +133,4 @@ func (a Assets) only(b Assets) Assets {
 func (a Assets) Covers(b Assets) bool { return a.only(b).Equal(b) }
 
 // key returns a string that is equal for equal amounts.
-func (a Assets) key() string {
-	var b strings.Builder
-	for _, id := range a.ids() {
-		b.WriteString(id)
-		b.WriteByte(0)
-		b.WriteString(a[id].RatString())
-		b.WriteByte(0)
-	}
-	return b.String()
-}
+func (a Assets) key() string { return fmt.Sprintf("%q", map[string]*big.Rat(a)) }

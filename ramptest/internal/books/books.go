@@ -85,12 +85,8 @@ func (o *Tally) Deliver(succeeded, onChain bool) (opposite bool) {
 // Answered records the HTTP status with which the game answered a delivery; 0 is no answer.
 func (o *Tally) Answered(succeeded bool, status int) {
 	r := o.of(succeeded)
-	r.Status = status
-	if status != http.StatusOK {
-		return
-	}
-	r.Confirmed = true
-	if !o.of(!succeeded).Confirmed {
+	r.Status, r.Confirmed = status, r.Confirmed || status == http.StatusOK
+	if r.Confirmed && !o.of(!succeeded).Confirmed {
 		o.Succeeded = succeeded
 	}
 }
@@ -126,8 +122,6 @@ type Call struct {
 	Result bool // false for a validate call
 	Forged bool
 	Answer Answer
-
-	Opposite bool // it states another outcome than the chain, or than an earlier result
 
 	was Position // that of the order before, if the window could not be read
 }
@@ -189,9 +183,7 @@ func (p *Player) Look(owns Assets) (changed []*Tally) {
 			continue
 		}
 		changed = append(changed, o)
-		if !ok || o.Disputed {
-			o.Mixed, w.taken = true, w.steps
-		}
+		o.Mixed = o.Mixed || !ok
 		p.enter(w, guess)
 		o.Unread = len(o.Totals) > 1
 	}
@@ -221,17 +213,23 @@ func (p *Player) ways(calls []Call) (ways []way) {
 	return ways
 }
 
-// Drop forgets an order that belongs to another player.
-func (p *Player) Drop(o *Tally) {
-	p.Late = slices.DeleteFunc(p.Late, func(late *Tally) bool { return late == o })
-	p.Pending = slices.DeleteFunc(p.Pending, func(c Call) bool { return c.Order == o })
-	o.Came, o.Outside = true, nil
-}
-
 // Adopt takes over what may still come of the orders of another player, who is this one.
 func (p *Player) Adopt(other *Player) {
+	if other == p {
+		return
+	}
 	other.missed()
-	p.Late, other.Late, other.Pending = append(p.Late, other.Late...), nil, nil
+	for _, o := range other.Late {
+		p.await(o)
+	}
+	other.Late, other.Pending = nil, nil
+}
+
+// await notes an order whose effects may still come.
+func (p *Player) await(o *Tally) {
+	if len(o.Late) > 0 && !slices.Contains(p.Late, o) {
+		p.Late = append(p.Late, o)
+	}
 }
 
 // starts returns the totals with which an order may begin a window. A late effect may
@@ -240,8 +238,6 @@ func (p *Player) Adopt(other *Player) {
 func (p *Player) starts(o *Tally) (starts []Step) {
 	for _, total := range o.Totals {
 		starts = append(starts, Step{Move: Assets{}, Total: total, Doubt: o.Guess || len(o.Totals) > 1})
-	}
-	for _, total := range o.Totals {
 		// A game that watches the chain, or an operator, may end an order before its
 		// result comes. A player may also have earned just as much.
 		if rest := o.Due().Minus(total); o.Delivered && o.Outside != nil && len(rest) > 0 && p.Outside.Minus(o.Outside).Covers(rest) {
@@ -306,7 +302,7 @@ func distinct(all []Assets) []Assets {
 // End enters the judgment of a window and closes it. It reports the orders about which
 // something has become known.
 func (p *Player) End(v Judgment) (changed []*Tally) {
-	if v.Known {
+	if v.Moved != nil {
 		p.Last = v.after
 	}
 	if v.Problem != "" { // late effects of other orders may be in what moved
@@ -324,7 +320,7 @@ func (p *Player) End(v Judgment) (changed []*Tally) {
 		case w.calls == nil:
 			o.came(w.taken, v.guess)
 			continue
-		case !v.Known:
+		case v.Moved == nil:
 			o.Unread, w.taken = true, w.steps
 			p.Pending = append(p.Pending, w.calls...)
 		case w.taken != nil:
@@ -340,7 +336,7 @@ func (p *Player) End(v Judgment) (changed []*Tally) {
 	if len(p.Pending) > maxPending {
 		p.Last, p.Pending = nil, nil
 	}
-	if !v.Known {
+	if v.Moved == nil {
 		changed = append(changed, p.Look(v.after)...)
 	}
 	p.Late = slices.DeleteFunc(p.Late, func(o *Tally) bool { return len(o.Late) == 0 || o.Disputed })
@@ -363,9 +359,7 @@ func (p *Player) enter(w way, guess bool) {
 		o.Late = slices.DeleteFunc(slices.Clone(w.steps), isStill)
 	}
 	o.Late = slices.DeleteFunc(p.steps(o, w.calls), isStill)
-	if len(o.Late) > 0 && !slices.Contains(p.Late, o) {
-		p.Late = append(p.Late, o)
-	}
+	p.await(o)
 }
 
 // came enters which effects of earlier windows explain a movement, and reports whether they
@@ -404,14 +398,9 @@ func (o *Tally) settle(steps []Step, guess bool) {
 
 // take enters what the game has moved into Took.
 func (o *Tally) take(total Assets) {
-	took := maps.Clone(o.Took)
 	for id, n := range total {
-		if o.Mint == (n.Sign() < 0) && abs(n).Cmp(abs(took.of(id))) > 0 {
-			if took == nil {
-				took = Assets{}
-			}
-			took[id] = n
+		if more := new(big.Rat).Sub(n, o.Took.of(id)); o.Mint == (n.Sign() < 0) && more.Sign() == n.Sign() {
+			o.Took = o.Took.Plus(Assets{id: more})
 		}
 	}
-	o.Took = took
 }

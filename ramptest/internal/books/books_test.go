@@ -327,12 +327,12 @@ func TestWhatMayStillComeIsHandedOver(t *testing.T) {
 	assert.Empty(t, stranger.Late)
 }
 
-// An order that turns out to be another player's is judged there only.
+// An order of a player who turns out to be another is judged there only.
 func TestAnOrderOfAnotherPlayerIsForgotten(t *testing.T) {
 	p, q, o := &Player{}, &Player{}, mint()
 	p.Look(gold(900))
 	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(900), nil, true))
-	p.Drop(o)
+	q.Adopt(p)
 	windows(q)(Call{Order: o, Answer: Yes}, 900, 800)
 	p.Look(gold(900))
 	assert.Equal(t, []Assets{gold(-100)}, o.Totals)
@@ -415,6 +415,18 @@ func TestLateEffectsThatMakeUpForEachOtherAreNotDemandedAgain(t *testing.T) {
 	taken.Deliver(true, true)
 	assert.Empty(t, window(Call{Order: taken, Result: true, Answer: Yes}, 1000, 1000).Problem)
 	assert.Empty(t, window(Call{Order: granted, Result: true, Answer: Yes}, 1000, 1000).Problem)
+}
+
+// The books forget what a player owned if it cannot be read for very long. What is late may have
+// come meanwhile.
+func TestWhatIsLateMayComeWhileNothingCanBeRead(t *testing.T) {
+	p, late := &Player{}, mint()
+	windows(p)(Call{Order: late, Answer: Yes}, 1000, 1000)
+	for range maxPending + 1 {
+		p.End(p.Judge([]Call{{Order: burn(), Answer: Yes}}, nil, nil, true))
+	}
+	late.Deliver(true, true)
+	assert.Empty(t, windows(p)(Call{Order: late, Result: true, Answer: Yes}, 900, 900).Problem)
 }
 
 // Windows of very many orders are believed, within bounds of time and memory.

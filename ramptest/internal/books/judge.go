@@ -12,8 +12,7 @@ import (
 
 // Judgment is what the books say about a window.
 type Judgment struct {
-	Known    bool   // whether there are both readings
-	Moved    Assets // the difference between them
+	Moved    Assets // the difference between the readings; nil if one is missing
 	Said     string // what moved, in words
 	Problem  string // what is wrong; "" if nothing is
 	Orders   []uuid.UUID
@@ -44,13 +43,13 @@ type way struct {
 // explain a difference by late effects of other orders, because until then a missing
 // effect may still come.
 func (p *Player) Judge(calls []Call, before, after Assets, last bool) Judgment {
-	v := Judgment{Known: before != nil && after != nil, after: after, ways: p.ways(calls)}
+	v := Judgment{after: after, ways: p.ways(calls)}
 	free := false // nothing is required
 	for _, w := range v.ways {
 		v.Orders = append(v.Orders, w.order.UUID)
 		free = free || w.order.Disputed
 	}
-	if !v.Known {
+	if before == nil || after == nil {
 		v.Said = "not judged, because what the player owns is unknown"
 		if before != nil && !free {
 			v.overdraw(before)
@@ -58,8 +57,7 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Judgment {
 		return v
 	}
 	v.Moved = after.Minus(before)
-	v.Said = v.verb(v.Moved, true)
-	if len(v.Moved) == 0 {
+	if _, v.Said = v.verbs(v.Moved); len(v.Moved) == 0 {
 		v.Said = "nothing moved"
 	}
 	ways, own := explain(v.ways, v.Moved)
@@ -92,71 +90,60 @@ func (p *Player) late(except []way) (ways []way) {
 	return ways
 }
 
-// maxSums bounds the work for windows of many orders. Beyond it, everything is accepted.
-const maxSums = 500
+// maxRests bounds the work for windows of many orders. Beyond it, everything is accepted.
+const maxRests = 4_000
 
 // explain finds the steps whose moves add up to what moved. It keeps each step that is
 // part of any solution, and every step if there is none.
 func explain(ways []way, moved Assets) (explained []way, ok bool) {
-	type sums map[string]Assets
-	explained = slices.Clone(ways)
+	type rest struct {
+		from  int
+		moved string
+	}
+	fits := map[rest]bool{} // whether what is left of it can be explained from a way on
+	parts := map[[2]int]bool{}
+	var fit func(from int, moved Assets) bool
+	fit = func(from int, moved Assets) (ok bool) {
+		if from == len(ways) || len(fits) > maxRests {
+			return len(moved) == 0 || len(fits) > maxRests
+		}
+		left := rest{from, moved.key()}
+		if known, isKnown := fits[left]; isKnown {
+			return known
+		}
+		for i, s := range ways[from].steps {
+			if fit(from+1, moved.Minus(s.Move)) {
+				ok, parts[[2]int{from, i}] = true, true
+			}
+		}
+		fits[left] = ok
+		return ok
+	}
+	ok = fit(0, moved)
 	for i, w := range ways {
-		explained[i].taken = w.steps
-	}
-	reach := []sums{{"": {}}} // the sums that the ways before an index can have
-	for i, w := range ways {
-		next := sums{}
-		for _, sum := range reach[i] {
-			for _, s := range w.steps {
-				total := sum.Plus(s.Move)
-				next[total.key()] = total
+		w.taken = nil
+		for j, s := range w.steps {
+			if parts[[2]int{i, j}] || !ok || len(fits) > maxRests {
+				w.taken = append(w.taken, s)
 			}
 		}
-		if reach = append(reach, next); len(next) > maxSums {
-			return explained, true
-		}
+		explained = append(explained, w)
 	}
-	if _, ok := reach[len(ways)][moved.key()]; !ok {
-		return explained, false
-	}
-	ends := sums{"": moved} // those of them from which the ways from an index on lead to moved
-	for i, w := range slices.Backward(ways) {
-		starts := sums{}
-		explained[i].taken = nil
-		for _, s := range w.steps {
-			fits := false
-			for _, end := range ends {
-				start := end.Minus(s.Move)
-				if key := start.key(); reach[i][key] != nil {
-					starts[key], fits = start, true
-				}
-			}
-			if fits {
-				explained[i].taken = append(explained[i].taken, s)
-			}
-		}
-		ends = starts
-	}
-	return explained, true
+	return explained, ok
 }
 
 // cancels reports whether the moves of two orders may have canceled each other.
 func cancels(ways []way) bool {
-	for i, w := range ways {
-		for _, other := range ways[:i] {
-			if opposed(w.taken, other.taken) {
-				return true
-			}
+	canceled := map[string]bool{} // by a step of an earlier order
+	for _, w := range ways {
+		if slices.ContainsFunc(w.taken, func(s Step) bool { return !isStill(s) && canceled[s.Move.key()] }) {
+			return true
+		}
+		for _, s := range w.taken {
+			canceled[Assets{}.Minus(s.Move).key()] = true
 		}
 	}
 	return false
-}
-
-// opposed reports whether a step of one order cancels one of another.
-func opposed(a, b []Step) bool {
-	return slices.ContainsFunc(a, func(a Step) bool {
-		return len(a.Move) > 0 && slices.ContainsFunc(b, func(b Step) bool { return len(a.Move.Plus(b.Move)) == 0 })
-	})
 }
 
 // overdraw finds mints that were approved for more than the player owned.
@@ -172,7 +159,7 @@ func (v *Judgment) overdraw(before Assets) {
 		switch {
 		case result: // what it gives may cover the others
 			for _, s := range w.steps {
-				if sign, _ := s.Move.sign(); sign > 0 {
+				if s.Move.sign() > 0 {
 					have = have.Plus(s.Move)
 				}
 			}
@@ -192,11 +179,13 @@ func (v *Judgment) overdraw(before Assets) {
 
 // problem describes the difference from the closest expected step.
 func (v *Judgment) problem(before, after Assets) {
-	expected := v.ways[0].closest(v.Moved)
-	if len(v.ways) > 1 {
-		expected = Assets{}
-		for _, w := range v.ways {
-			expected = expected.Plus(w.steps[len(w.steps)-1].Move)
+	expected := Assets{}
+	for _, w := range v.ways {
+		expected = expected.Plus(w.steps[len(w.steps)-1].Move)
+	}
+	for _, s := range v.ways[0].steps { // of one order, the step that differs in the fewest assets
+		if len(v.ways) == 1 && len(v.Moved.Minus(s.Move)) <= len(v.Moved.Minus(expected)) {
+			expected = s.Move
 		}
 	}
 	var balances []string
@@ -215,7 +204,8 @@ func (v *Judgment) problem(before, after Assets) {
 		}
 		balances = append(balances, text)
 	}
-	v.Problem = fmt.Sprintf("%s: the game must %s: %s%s", v.story(), v.verb(expected, false), strings.Join(balances, "; "), unlisted)
+	must, _ := v.verbs(expected)
+	v.Problem = fmt.Sprintf("%s: the game must %s: %s%s", v.story(), must, strings.Join(balances, "; "), unlisted)
 }
 
 // blame names the orders of several that explain a difference, if only they do: each has
@@ -255,17 +245,6 @@ func (v *Judgment) unlisted(wrong, before, after Assets) string {
 		return ""
 	}
 	return fmt.Sprintf(" (the order is about %s, which the player's assets do not have)", strings.Join(missing.ids(), ", "))
-}
-
-// closest returns the move that differs in the fewest assets, and the last of equals.
-func (w *way) closest(moved Assets) Assets {
-	best := w.steps[0].Move
-	for _, s := range w.steps {
-		if len(moved.Minus(s.Move)) <= len(moved.Minus(best)) {
-			best = s.Move
-		}
-	}
-	return best
 }
 
 // story describes what happened to the orders of a window.
@@ -318,27 +297,19 @@ func names(ways []way) string {
 	return strings.Join(list, " and ")
 }
 
-// verb describes a movement as something that the game does or did.
-func (v *Judgment) verb(move Assets, past bool) string {
+// verbs describes a movement as something that the game does, and that it did.
+func (v *Judgment) verbs(move Assets) (does, did string) {
 	mint := v.ways[0].order.Mint
 	mixed := slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Mint != mint })
-	sign, one := move.sign()
-	plain := sign == 0 || !one || mixed
-	now, was := "move", "moved"
-	switch {
-	case plain:
+	amounts := strings.Join(move.Amounts(), ", ")
+	switch sign := move.sign(); {
+	case sign == 0 || mixed:
+		return "move " + move.String(), "moved " + move.String()
 	case sign < 0:
-		now, was = "take", "took"
+		return "take " + amounts, "took " + amounts
 	case mint:
-		now, was = "give back", "gave back"
+		return "give back " + amounts, "gave back " + amounts
 	default:
-		now, was = "grant", "granted"
+		return "grant " + amounts, "granted " + amounts
 	}
-	if past {
-		now = was
-	}
-	if plain {
-		return now + " " + move.String()
-	}
-	return now + " " + strings.Join(move.Amounts(), ", ")
 }
