@@ -15,6 +15,7 @@ type fault struct {
 	// first matches the case that the judge must name first, and related the others
 	// that may fail. says matches a part of the error if exit is 2.
 	first, related, says string
+	noted                string // a case that it notes
 	exit                 int
 
 	policy   string   // of the server
@@ -147,9 +148,9 @@ var faults = []fault{
 	{language: "node", name: "digest-prefixed", first: "sign-unchanged", related: "sign-.*", exit: exitWrong},
 	{language: "node", name: "digest-shared", first: "players-at-once", related: "sign-every", exit: exitWrong},
 	{language: "node", name: "digest-padded", first: "digest-wrong", exit: exitWrong},
-	{language: "python", name: "v-0-1", exit: exitRight},
+	{language: "python", name: "v-0-1", noted: "sign-v"},
 	{language: "node", name: "v-always-27", first: "sign-.*", related: "sign-.*", exit: exitWrong},
-	{language: "python", name: "high-s", exit: exitRight},
+	{language: "python", name: "high-s", noted: "sign-low-s"},
 	{language: "node", name: "signature-without-0x", first: "sign-form", exit: exitWrong},
 	{language: "python", name: "user-sig-replaced", first: "user-sig(-odd)?", related: "user-sig(-odd)?", exit: exitWrong},
 	{language: "node", name: "user-sig-in-lower-case", first: "user-sig", exit: exitWrong},
@@ -167,8 +168,13 @@ var faults = []fault{
 	{language: "node", name: "assets-flat", says: "data.v1", exit: exitUnknown},
 	{language: "node", name: "type-7-unknown", first: "receipt", exit: exitWrong},
 	{language: "node", name: "fee-required", first: "receipt", exit: exitWrong},
-	{language: "node", name: "receipt-pinned", exit: exitRight},
+	{language: "node", name: "receipt-pinned", noted: "receipt-odd"},
 	{language: "node", name: "orders-in-memory", first: "restart", exit: exitWrong, restarts: true},
+	{language: "node", name: "hashes-in-memory", policy: "one-hash", noted: "restart", restarts: true, always: true},
+	{language: "node", name: "uuid-kept-in-small-letters", first: "validate-uuid", exit: exitWrong, always: true},
+	{language: "node", name: "assets-found-with-in", noted: "intent-burn-unknown-asset"},
+	{language: "node", name: "intent-optional", first: "validate-intent", exit: exitWrong, always: true},
+	{language: "node", name: "unknown-fields-rejected", noted: "unknown-fields"},
 
 	// In front of the handler.
 	{language: "python", name: "not-found", says: "404", exit: exitUnknown},
@@ -179,6 +185,7 @@ var faults = []fault{
 	{language: "node", name: "limits-all", says: "429", exit: exitUnknown},
 	{language: "node", name: "result-unanswered", says: "no answer", exit: exitUnknown, flags: []string{"-timeout", "2s"}},
 	{language: "node", name: "headers-in-lower-case", first: "header-case", exit: exitWrong},
+	{language: "node", name: "headers-in-upper-case", says: "names of headers in one case only", exit: exitUnknown, always: true},
 	{language: "python", name: "dies", says: "stopped answering", related: ".*", exit: exitUnknown},
 	{language: "node", name: "dies-of-exponents", first: "mint-amount.*", related: ".*-amount.*", says: "stopped answering", exit: exitUnknown},
 }
@@ -200,6 +207,9 @@ func TestEveryFaultIsFoundAndNamed(t *testing.T) {
 			assert.Equal(t, f.exit, v.exit, "the exit status")
 			if f.says != "" {
 				assert.Regexp(t, f.says, v.stderr)
+			}
+			if f.noted != "" {
+				assert.Contains(t, v.with("noted"), f.noted)
 			}
 			if f.exit == exitWrong {
 				assert.True(t, matches(f.first, v.first()), "the first cause is %q, want %s", v.first(), f.first)

@@ -24,7 +24,7 @@ var honest = []struct {
 	{name: "threads", language: "python", restarts: true, always: true},
 	{name: "wsgi", language: "python", policy: "takes-at-result", flags: []string{"-http", "wsgi", "-numbers", "doubles"}},
 	{name: "single", language: "python", policy: "strict,whole", flags: []string{"-http", "single"}, except: "latency"},
-	{name: "doubles", language: "node", always: true},
+	{name: "doubles", language: "node", policy: "one-hash", always: true},
 	{name: "whole", language: "node", policy: "whole,strict,takes-at-result", restarts: true},
 }
 

@@ -100,7 +100,7 @@ var plainFaults = []struct {
 	{"signature as base64", "sign-form"},
 	{"user_sig trimmed", "user-sig"},
 	{"user_sig parsed as bytes", "user-sig"},
-	{"snake case in the answer", "user-sig"},
+	{"snake case in the answer", "sign-form"},
 	{"result needs a live token", ""},
 	{"blockTimestamp as text", "result-log"},
 	{"needs a log", "nothing to judge"},

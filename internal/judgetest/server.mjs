@@ -41,7 +41,8 @@ function reject (code, status) { throw new Rejection(code, status) }
 // The state.
 
 let players = new Map() // by session: token, wallet, balances
-let orders = new Map() // by uuid: session, digest, intent, mint, assets, state, approved
+let orders = new Map() // by uuid: session, digest, intent, mint, assets, state, approved, hash
+const hashes = new Map() // by tx_hash: the uuid of the order that it ended
 
 // save writes a player and an order to the journal before their change is visible.
 function save (session, id) {
@@ -55,6 +56,7 @@ function load () {
     const { session, player, id, order } = JSON.parse(line)
     players.set(session, player)
     if (order && !bug('orders-in-memory')) orders.set(id, order)
+    if (order?.hash && !bug('hashes-in-memory')) hashes.set(order.hash, id)
   }
 }
 
@@ -126,6 +128,7 @@ function amountOf (entry) {
 }
 
 function readIntent (intent) {
+  if (bug('intent-optional') && intent === undefined) return { mint: true, assets: {} }
   if (!isObject(intent)) reject('INVALID_INTENT', 400)
   const method = string(intent, 'method')
   const type = string(intent, 'type')
@@ -284,7 +287,8 @@ function approve ({ id, session, digest, address, intent, mint, assets, known, b
   const own = [...orders.values()].filter((order) => order.session === session)
   if (rule('one-order') && own.some((order) => order.state === 'open')) reject('ORDER_OPEN', 400)
   if (rule('cooldown') && own.some((order) => order.approved > Date.now() - 1000)) reject('COOLDOWN', 400)
-  if (!mint && !Object.keys(assets).every((asset) => Object.hasOwn(player.balances, asset))) reject('UNKNOWN_ASSET')
+  const listed = (asset) => bug('assets-found-with-in') ? asset in player.balances : Object.hasOwn(player.balances, asset)
+  if (!mint && !Object.keys(assets).every(listed)) reject('UNKNOWN_ASSET')
   if (mint && rule('takes-at-result')) {
     for (const [asset, amount] of Object.entries(assets)) {
       if (!(player.balances[asset] - reserved(session, asset) >= amount)) reject('INVALID_BALANCE')
@@ -304,8 +308,9 @@ async function result (call) {
   if (bug('result-shared')) await sleep(5)
   if (bug('result-shared')) body = lastResult
   if (rule('token-at-result')) authenticate(call, 'result')
-  const id = uuidOf(body)
+  const id = bug('uuid-kept-in-small-letters') ? body.uuid : uuidOf(body)
   let good = succeeded(body)
+  if (bug('unknown-fields-rejected') && Object.keys(body).length > 5) reject('UNKNOWN_FIELD', 500)
   if (bug('type-7-unknown') && body.receipt.type !== '0x2') reject('INVALID_RECEIPT', 400)
   if (bug('fee-required') && typeof body.intent.fee_rate !== 'number') reject('INVALID_INTENT', 400)
   if (bug('receipt-pinned') && Object.keys(body.receipt).length !== 13) reject('INVALID_RECEIPT', 400)
@@ -333,6 +338,10 @@ async function result (call) {
   if (bug('repeats-by-body') && !(order.bodies ??= new Set()).has(String(call.body))) {
     order.bodies.add(String(call.body))
     was = 'open'
+  }
+  if (rule('one-hash')) {
+    if ((hashes.get(body.tx_hash) ?? id) !== id || (order.hash ?? body.tx_hash) !== body.tx_hash) reject('OTHER_ORDER', 500)
+    hashes.set(order.hash = body.tx_hash, id)
   }
   order.state = state
   if (was !== state) settle(order, body, call, good)
@@ -415,6 +424,7 @@ async function answer (request, response) {
     const header = (name) => { // two headers of the same name are none
       const all = request.headersDistinct[name] ?? []
       if (bug('headers-in-lower-case') && !request.rawHeaders.includes(name)) return ''
+      if (bug('headers-in-upper-case') && request.rawHeaders.includes('x-dapp-sessionid')) return ''
       return all.length === 1 ? all[0] : ''
     }
     const call = () => endpoint({ body, header })

@@ -43,7 +43,7 @@ func (t *trial) held(s ramp.Session, a answer) []holding {
 		} `json:"v1"`
 	}
 	const want = "success true and the player's assets in data.v1.assets"
-	if !a.succeeded() && string(a.envelope["success"]) != "true" {
+	if !a.succeeded && string(a.envelope["success"]) != "true" {
 		t.mismatch(a, want)
 		return nil
 	}
@@ -80,7 +80,8 @@ func (t *trial) held(s ramp.Session, a answer) []holding {
 type snapshot struct {
 	owner  ramp.Session
 	assets map[string]*big.Rat
-	events int // number of events before the snapshot
+	events int       // number of events before the snapshot
+	at     time.Time // zero for the beginning of a case
 }
 
 func (s snapshot) of(id string) *big.Rat { return difference(s.assets).of(id) }
@@ -88,7 +89,7 @@ func (s snapshot) of(id string) *big.Rat { return difference(s.assets).of(id) }
 // look measures what a player owns.
 func (t *trial) look(s ramp.Session) snapshot {
 	events := t.ledger.count()
-	return snapshot{s, sums(t.holdings(s)), events}
+	return snapshot{s, sums(t.holdings(s)), events, time.Now()}
 }
 
 func sums(all []holding) map[string]*big.Rat {
@@ -118,9 +119,8 @@ func (t *trial) movedBy(want *big.Rat) { t.movedSince(t.before, difference{t.ass
 // doubles.
 func (t *trial) movedAbout(want *big.Rat) {
 	near := func(now snapshot) bool {
-		by := new(big.Rat).Sub(now.of(t.asset), t.before.of(t.asset))
-		off := new(big.Rat).Abs(by.Sub(by, want))
-		return off.Cmp(tolerance(want, t.before.of(t.asset))) <= 0
+		off := t.off(t.before, now, difference{t.asset: want}).of(t.asset)
+		return new(big.Rat).Abs(off).Cmp(tolerance(want, t.before.of(t.asset))) <= 0
 	}
 	if t.settled(t.before, near) != nil {
 		t.movedBy(want)
@@ -204,14 +204,9 @@ func (t *trial) drifted(then, now snapshot) bool {
 
 // misplaced records a wrong balance.
 func (t *trial) misplaced(then, now snapshot, want difference) {
+	t.drifting(then, now, want, t.off(then, now, want))
 	off := t.off(then, now, want)
 	if t.err != nil || len(off) == 0 {
-		return
-	}
-	if t.drifting(then, now, want, off); t.err != nil {
-		return
-	}
-	if off = t.off(then, now, want); len(off) == 0 {
 		return
 	}
 	f := &finding{off: off, asset: t.asset, grave: true, late: t.late(then, off)}
@@ -236,7 +231,7 @@ func (t *trial) misplaced(then, now snapshot, want difference) {
 // snapshot that did not show it, and measures how late that is.
 func (t *trial) late(then snapshot, off difference) bool {
 	taken, approved := t.ledger.taking(then.owner)
-	if len(taken) == 0 || !off.equal(taken) || len(t.off(t.before, then, nil)) > 0 {
+	if len(taken) == 0 || !approved.Before(then.at) || !off.equal(taken) || len(t.off(t.before, then, nil)) > 0 {
 		return false
 	}
 	t.judge.measuredLag(time.Since(approved))
@@ -305,10 +300,8 @@ func (t *trial) amounts(n int64) *big.Rat { return big.NewRat(n*t.target.Amount,
 
 // tolerance returns how far an amount may be off if the server computes with doubles.
 func tolerance(amount, balance *big.Rat) *big.Rat {
-	of := func(r *big.Rat, precision int64) *big.Rat {
-		return new(big.Rat).Quo(new(big.Rat).Abs(r), new(big.Rat).SetInt64(precision))
-	}
-	return new(big.Rat).Add(of(amount, 1e9), of(balance, 1e15))
+	part := new(big.Rat).Mul(new(big.Rat).Abs(amount), big.NewRat(1, 1e9))
+	return part.Add(part, new(big.Rat).Mul(balance, big.NewRat(1, 1e15)))
 }
 
 // times returns n times the amount of an order as a JSON number.

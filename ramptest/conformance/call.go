@@ -73,7 +73,7 @@ func lastMove(all []Call) *Call {
 // note records a call and its answer, and returns the record.
 func (t *trial) note(c call, a answer) *Call {
 	made := Call{Method: c.method, Path: c.path, URL: t.target.URL + c.path, Status: a.status}
-	if id, ok := first(c.header, sessionID); ok && len(id) <= 100 {
+	if id := first(c.header, sessionID); len(id) <= 100 {
 		made.Session = t.said(id)
 	}
 	if id := uuidIn.FindSubmatch(c.body[:min(len(c.body), mostBody)]); id != nil {
@@ -104,18 +104,17 @@ func (t *trial) excerpt(body []byte, c call) string {
 
 // secrets returns what a call sent that its answer may repeat and nobody may see.
 func (c call) secrets() []string {
-	sent, _ := first(c.header, signature)
-	return []string{c.hmac, sent}
+	return []string{c.hmac, first(c.header, signature)}
 }
 
-// first returns the first value of a header. Some cases vary the case of its name.
-func first(header http.Header, name string) (string, bool) {
+// first returns the first value of a header, or "". Some cases vary the case of its name.
+func first(header http.Header, name string) string {
 	for got, values := range header {
 		if strings.EqualFold(got, name) && len(values) > 0 {
-			return values[0], true
+			return values[0]
 		}
 	}
-	return "", false
+	return ""
 }
 
 var (

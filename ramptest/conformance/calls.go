@@ -35,15 +35,15 @@ func (t *trial) said(text string, secrets ...string) string {
 
 // answer is the server's answer to a call.
 type answer struct {
-	status   int
-	header   http.Header
-	body     []byte
-	envelope map[string]json.RawMessage // nil if the body is not a JSON object
-	shown    string                     // the errorCode or the text of err, in a form that a verdict may show
-	given    bool                       // what was asked for was given, or confirmed
-	step     string                     // what was asked
-	call     *Call                      // the call, as a verdict shows it
-	err      error                      // why there was no answer
+	status    int
+	header    http.Header
+	body      []byte
+	envelope  map[string]json.RawMessage // nil if the body is not a JSON object
+	shown     string                     // the errorCode or the text of err, in a form that a verdict may show
+	succeeded bool                       // what was asked for was given, or confirmed
+	step      string                     // what was asked
+	call      *Call                      // the call, as a verdict shows it
+	err       error                      // why there was no answer
 }
 
 // call is one HTTP call.
@@ -134,7 +134,7 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 	if json.Unmarshal(body, &a.envelope) != nil {
 		a.envelope = nil
 	}
-	a.given = t.isGiven(c.path, a)
+	a.succeeded = t.isGiven(c.path, a)
 	a.shown = t.shown(a.code(), secrets)
 	if err != nil {
 		a.shown = fmt.Sprintf("the answer was cut off after %d bytes of its body: %s", len(body), t.noAnswer(err, secrets...))
@@ -148,8 +148,7 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 func (t *trial) isGiven(path string, a answer) bool {
 	switch success := string(a.envelope["success"]) == "true"; path {
 	case t.target.ValidatePath:
-		data, _ := a.approval()
-		return data.ValidatorSig != "" && string(a.envelope["success"]) != "false" || success && !t.judge.known.confusing[path]
+		return a.approval().ValidatorSig != "" && string(a.envelope["success"]) != "false" || success && !t.judge.known.confusing[path]
 	case t.target.ResultPath:
 		return success || a.look() == t.judge.known.confirmation
 	default:
@@ -250,17 +249,17 @@ func (t *trial) post(path string, header http.Header, body []byte) answer {
 // validate makes the validate call of an order as the service does.
 func (t *trial) validate(o order) answer {
 	t.judge.sends(o)
-	return t.asked(o, t.deliver(t.call(t.target.ValidatePath, o.owner, o.body.bytes())))
+	return t.recordValidate(o, t.deliver(t.call(t.target.ValidatePath, o.owner, o.body.bytes())))
 }
 
-// asked records the answer to a validate call of an order, which may have been sent in
+// recordValidate records the answer to a validate call of an order, which may have been sent in
 // an unusual way.
-func (t *trial) asked(o order, a answer) answer {
+func (t *trial) recordValidate(o order, a answer) answer {
 	a.step = "validate a mint"
 	if o.burns() {
 		a.step = "validate a burn"
 	}
-	if a.err == nil && a.succeeded() {
+	if a.err == nil && a.succeeded {
 		t.ledger.approved(o)
 		if how, text := t.wrongSignature(o, a); text != "" {
 			t.judge.saw(t.name, how, text)
@@ -277,29 +276,26 @@ func (t *trial) report(o order, result object) answer { return t.reportAs(o.owne
 // reportAs reports the result of an order with the headers of a session.
 func (t *trial) reportAs(s ramp.Session, o order, result object) answer {
 	result = o.readable(result)
-	return t.told(o, result, t.deliver(t.call(t.target.ResultPath, s, result.bytes())))
+	return t.recordResult(o, result, t.deliver(t.call(t.target.ResultPath, s, result.bytes())))
 }
 
 // reportAnew reports the result of an order with its bytes changed.
 func (t *trial) reportAnew(o order, status string, change bytesEdit) answer {
 	result := o.result(status)
-	return t.told(o, result, t.deliver(t.call(t.target.ResultPath, o.owner, change(result.bytes()))))
+	return t.recordResult(o, result, t.deliver(t.call(t.target.ResultPath, o.owner, change(result.bytes()))))
 }
 
-// told records the answer to a result call of an order, which may have been sent in an
+// recordResult records the answer to a result call of an order, which may have been sent in an
 // unusual way.
-func (t *trial) told(o order, result object, a answer) answer {
+func (t *trial) recordResult(o order, result object, a answer) answer {
 	status := statusOf(result)
 	kind := t.ledger.kind(o, status)
 	a.step = "result: " + string(kind)
-	if a.err == nil && (a.succeeded() || a.look() == t.judge.known.answers[kind]) {
+	if a.err == nil && (a.succeeded || a.look() == t.judge.known.answers[kind]) {
 		t.ledger.confirmed(o, status)
 	}
 	return a
 }
-
-// succeeded reports whether the server gave what it was asked for.
-func (a answer) succeeded() bool { return a.given }
 
 // strictly reports whether an answer has the envelope of a success with HTTP 200.
 func (a answer) strictly() bool {

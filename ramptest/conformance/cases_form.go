@@ -12,6 +12,7 @@ import (
 func formCases() []Case {
 	const (
 		read = "Read the body as one JSON object and reject everything else."
+		text = "Reject a uuid that is no UUID before you take anything, and find the order of a result under the text that you stored."
 		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type, before you take anything."
 	)
 	bodies := rows[string]{ // in which RIGHT is the right body
@@ -60,8 +61,12 @@ func formCases() []Case {
 			Title: "A validate call whose body is not one JSON object is rejected and moves nothing."},
 		{ID: "result-body", Section: "6", Fix: read, Inputs: bodiesOf(atResult),
 			Title: "A result call whose body is not one JSON object is rejected and moves nothing."},
-		{ID: "validate-uuid", Section: "2.5", Fix: fix, Inputs: uuids.inputs(rejected),
-			Title: "A mint whose uuid is missing or malformed is rejected."},
+		{ID: "validate-uuid", Section: "2.5", Fix: text, Inputs: append(uuids.inputs(rejected),
+			must("capitals", "whose uuid is in capitals, unless it ends as any other", func(t *trial) {
+				o := t.plain()
+				t.rejectsOrEnds(o.bent(set("uuid", strings.ToUpper(o.uuid()))), failure, new(big.Rat))
+			})),
+			Title: "A mint whose uuid is missing or malformed is rejected; one in capitals, too, or it ends as any other."},
 		{ID: "validate-fields", Section: "2.5", Fix: fix, Inputs: fields.inputs(rejected),
 			Title: "A mint whose user_sig, user_address or project_id is missing or malformed is rejected."},
 		{ID: "validate-intent", Section: "2.5", Fix: fix, Inputs: intents.inputs(rejected),
@@ -70,7 +75,7 @@ func formCases() []Case {
 			Fix:   "Compare project_id with the one of your console.",
 			Title: "A mint for another project is rejected.",
 			run:   func(t *trial) { t.rejects(t.plain().bent(set("project_id", "another-project"))) }},
-		{ID: "unknown-fields", Section: "2.5", Fix: "Ignore fields that you do not know: the service may add some.",
+		{ID: "unknown-fields", early: true, Section: "2.5", Fix: "Ignore fields that you do not know: the service may add some.",
 			Title: "A call with unknown fields is approved or confirmed.",
 			Inputs: []Input{
 				{Name: "validate", Title: "a mint", Level: Should, run: func(t *trial) {

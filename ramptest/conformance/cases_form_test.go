@@ -48,6 +48,7 @@ func formMutants() map[string]mutant {
 		"validate-other-project":       edits("project_id", func(message, any) any { return "project-1" }),
 		"unknown-fields/validate":      rejects(given("new")),
 		"unknown-fields/result":        rejects(given("new")),
+		"validate-uuid/capitals":       says(ramp.PathResult, func(m message) bool { return !isUUID(m.text("uuid")) }, 500, no("UNKNOWN")),
 		"validate-no-target-candidate": rejects(func(m message) bool { return m.at("intent.target_candidate") == nil }),
 	}
 	for path, name := range map[string]string{ramp.PathValidate: "validate-body/", ramp.PathResult: "result-body/"} {
@@ -91,5 +92,6 @@ func formMutants() map[string]mutant {
 			m["validate-"+id] = approves(bad(path))
 		}
 	}
+	m["validate-intent/no-intent"] = signsAnything(func(m message) bool { return m["intent"] == nil })
 	return m
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // endpoint is one of the two endpoints whose calls carry an HMAC. Cases about the result
@@ -110,9 +112,9 @@ func (e endpoint) accepted(t *trial, a answer) {
 // noted records the answer to a call about an order that was sent in an unusual way.
 func (e endpoint) noted(t *trial, o order, right object, a answer) answer {
 	if e.name == atResult.name {
-		return t.told(o, right, a)
+		return t.recordResult(o, right, a)
 	}
-	return t.asked(o, a)
+	return t.recordValidate(o, a)
 }
 
 // hmacCases returns the cases about the X-HMAC-SIGNATURE header (interface 5.2).
@@ -125,28 +127,25 @@ func (e endpoint) hmacCases() []Case {
 		fix  = "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and compare all 32 bytes in constant time."
 		keep = "Compute the HMAC over the bytes that you received: read the body once, verify, and decode afterwards."
 	)
-	changed := func(change func(right string) string) headerEdit {
-		return func(_ *trial, header http.Header, _ []byte) {
-			header[signature] = []string{change(header[signature][0])}
+	of := func(sign func(key ramp.HMACKey, body []byte) string) headerEdit {
+		return func(t *trial, header http.Header, body []byte) {
+			header[signature] = []string{sign(t.target.Key, body)}
 		}
-	}
-	of := func(sign func(t *trial, body []byte) string) headerEdit {
-		return func(t *trial, header http.Header, body []byte) { header[signature] = []string{sign(t, body)} }
 	}
 	call := "A " + e.name + " call "
 	wrong := rows[headerEdit]{
 		{"missing", "without an HMAC", Must, setHeader(signature)},
 		{"empty", "with an empty HMAC", Must, setHeader(signature, "")},
-		{"short", "with half an HMAC", Must, changed(func(right string) string { return right[:32] })},
-		{"long", "with an HMAC that goes on after its end", Must, changed(func(right string) string { return right + "00" })},
+		{"short", "with half an HMAC", Must, of(func(key ramp.HMACKey, body []byte) string { return key.Sign(body)[:32] })},
+		{"long", "with an HMAC that goes on after its end", Must, of(func(key ramp.HMACKey, body []byte) string { return key.Sign(body) + "00" })},
 		{"not-hex", "with an HMAC that is not hex", Must, setHeader(signature, strings.Repeat("zz", 32))},
 		{"zero", "with an HMAC of zeros", Must, unsigned},
-		{"last-digit", "whose HMAC differs in its last digit", Must, changed(otherEnd)},
-		{"other-key", "with an HMAC under another key", Must, of(func(_ *trial, body []byte) string { return sum([]byte("another key"), body) })},
-		{"empty-key", "with an HMAC under an empty key", Must, of(func(_ *trial, body []byte) string { return sum(nil, body) })},
-		{"other-body", "with the HMAC of another body", Must, of(func(t *trial, _ []byte) string { return t.target.Key.Sign([]byte("{}")) })},
-		{"no-body", "with the HMAC of no body", Must, of(func(t *trial, _ []byte) string { return t.target.Key.Sign(nil) })},
-		{"digest", "with the plain SHA-256 of its body", Must, of(func(_ *trial, body []byte) string { return fmt.Sprintf("%x", sha256.Sum256(body)) })},
+		{"last-digit", "whose HMAC differs in its last digit", Must, of(func(key ramp.HMACKey, body []byte) string { return otherEnd(key.Sign(body)) })},
+		{"other-key", "with an HMAC under another key", Must, of(func(_ ramp.HMACKey, body []byte) string { return sum([]byte("another key"), body) })},
+		{"empty-key", "with an HMAC under an empty key", Must, of(func(_ ramp.HMACKey, body []byte) string { return sum(nil, body) })},
+		{"other-body", "with the HMAC of another body", Must, of(func(key ramp.HMACKey, _ []byte) string { return key.Sign([]byte("{}")) })},
+		{"no-body", "with the HMAC of no body", Must, of(func(key ramp.HMACKey, _ []byte) string { return key.Sign(nil) })},
+		{"digest", "with the plain SHA-256 of its body", Must, of(func(_ ramp.HMACKey, body []byte) string { return fmt.Sprintf("%x", sha256.Sum256(body)) })},
 		{"two", "with two HMACs, of which the first is wrong,", Should, func(_ *trial, header http.Header, _ []byte) {
 			header[signature] = []string{strings.Repeat("00", 32), header[signature][0]}
 		}},
@@ -194,7 +193,7 @@ func (e endpoint) hmacCases() []Case {
 			run: func(t *trial) {
 				o, right := e.body(t)
 				bad := e.send(t, o, right, unsigned)
-				if bad.succeeded() {
+				if bad.succeeded {
 					t.skip(notRejected)
 				}
 				text := e.call(t, []byte("this is not JSON"))
@@ -218,7 +217,9 @@ func (e endpoint) hmacCases() []Case {
 		{ID: e.name + "-hmac-capitals", Level: Should, Section: "5.2",
 			Fix:   "Decode the hex of the header and compare bytes, not text.",
 			Title: call + "whose HMAC is in upper-case hex is answered.",
-			run:   func(t *trial) { e.answersWith(t, changed(strings.ToUpper)) }},
+			run: func(t *trial) {
+				e.answersWith(t, of(func(key ramp.HMACKey, body []byte) string { return strings.ToUpper(key.Sign(body)) }))
+			}},
 	}
 }
 
@@ -237,10 +238,10 @@ func (t *trial) tradesUnicode() bool {
 		body := bytes.ReplaceAll(message.bytes(), []byte("검"), []byte(`\uac80`))
 		return now.deliver(now.call(path, t.player, body))
 	}
-	if now.err != nil || !now.asked(o, post(t.target.ValidatePath, o.body)).succeeded() {
+	if now.err != nil || !now.recordValidate(o, post(t.target.ValidatePath, o.body)).succeeded {
 		return false
 	}
-	now.told(o, o.result(failure), post(t.target.ResultPath, o.result(failure)))
+	now.recordResult(o, o.result(failure), post(t.target.ResultPath, o.result(failure)))
 	return true
 }
 

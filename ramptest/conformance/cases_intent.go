@@ -66,13 +66,13 @@ func intentCases() []Case {
 				}},
 			}},
 		{ID: "intent-unknown-asset", after: []string{"balance"}, early: true, Section: "2.5",
-			Fix:   "Treat an unknown asset as one that the player does not own.",
-			Title: "A mint of an asset that the game does not have is rejected.",
-			run:   func(t *trial) { t.rejects(t.mint().bent(ofNobody)) }},
-		{ID: "intent-burn-unknown-asset", Level: Should, Section: "2.5",
-			Fix:   "Approve a burn only when its assets can be granted later.",
-			Title: "A burn to an asset that the game does not have is rejected.",
-			run:   func(t *trial) { t.rejects(t.burn().bent(ofNobody)) }},
+			Fix:    "Treat an unknown asset as one that the player does not own, even if the language knows its ID, as JavaScript knows constructor in every object.",
+			Title:  "A mint of an asset that the game does not have is rejected.",
+			Inputs: nobodys(Must, func(t *trial, e edit) { t.rejects(t.mint().bent(e)) })},
+		{ID: "intent-burn-unknown-asset", Section: "2.5",
+			Fix:    "Approve a burn only when its assets can be granted later.",
+			Title:  "A burn to an asset that the game does not have is rejected.",
+			Inputs: nobodys(Should, func(t *trial, e edit) { t.rejects(t.burn().bent(e)) })},
 		{ID: "intent-second-short", Section: "2.5", Inputs: short,
 			Fix:   "Compare each asset of an order with its own balance, reject an asset that the game does not trade, and take all assets in one transaction, or none.",
 			Title: "A mint whose second asset the player lacks is rejected and takes nothing of the first."},
@@ -125,6 +125,14 @@ func intentCases() []Case {
 				}
 			}},
 	}
+}
+
+// nobodys returns an input for each asset that no game has.
+func nobodys(level Level, run func(*trial, edit)) []Input {
+	return rows[edit]{
+		{"unknown", "that nobody owns", level, ofNobody},
+		{"constructor", "whose ID is constructor", level, ofAsset("constructor")},
+	}.inputs(run)
 }
 
 // takesBothOrNone requires that a mint of two assets, of which the player lacks the second,

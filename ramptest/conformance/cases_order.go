@@ -132,7 +132,7 @@ func orderCases() []Case {
 				t.rounds(func() {
 					o := t.mint()
 					approved := false
-					for _, a := range t.crowd(func(int) answer { return t.validate(o) }) {
+					for _, a := range t.together(crowd, func(int) answer { return t.validate(o) }) {
 						approved = a.err == nil && t.either(a) || approved
 					}
 					if !approved {
@@ -238,13 +238,13 @@ func mintsAgain(t *trial) {
 		return o, t.validate(o)
 	}
 	o, a := again()
-	if a.err == nil && !a.succeeded() && !waiting.MatchString(a.code()) {
+	if a.err == nil && !a.succeeded && !waiting.MatchString(a.code()) {
 		t.pause(t.target.Settle)
 		if o, a = again(); !waiting.MatchString(a.code()) {
 			t.approved(a)
 		}
 	}
-	if a.err == nil && a.succeeded() {
+	if a.err == nil && a.succeeded {
 		t.confirm(o, failure)
 	}
 	t.moved(0)
@@ -337,7 +337,7 @@ func (t *trial) sameAnswers() {
 		burn = t.mint
 	}
 	second := burn()
-	if approved := t.validate(second); t.err != nil || approved.err != nil || !approved.succeeded() {
+	if approved := t.validate(second); t.err != nil || approved.err != nil || !approved.succeeded {
 		return
 	}
 	b := t.report(second, second.result(success))
@@ -357,17 +357,17 @@ func (t *trial) sameAnswers() {
 // another form is. Other reasons not to confirm it are for other cases.
 func (t *trial) readsLogs() {
 	o := t.plain()
-	if approved := t.validate(o); t.err != nil || !approved.succeeded() {
+	if approved := t.validate(o); t.err != nil || !approved.succeeded {
 		return
 	}
 	a := t.report(o, o.result(success))
-	if a.err != nil || a.succeeded() {
+	if a.err != nil || a.succeeded {
 		return
 	}
 	for form := 1; form < len(logForms); form++ {
 		other := o
 		other.logs = form
-		if !t.report(other, other.result(success)).succeeded() {
+		if !t.report(other, other.result(success)).succeeded {
 			continue
 		}
 		if again := t.report(o, o.result(success)); again.look() == a.look() {

@@ -139,10 +139,8 @@ func approvesAtOnce(t *trial) {
 		}
 		answers := t.together(len(orders), func(i int) answer { return t.validate(orders[i]) })
 		for i, a := range answers {
-			if data, ok := a.approval(); ok && a.succeeded() {
-				if mixed := t.mixed(orders[i], data, false); mixed != "" {
-					t.failAt(a, mixed, "the userSig and the validatorSig of this order")
-				}
+			if mixed := t.mixed(orders[i], a.approval(), false); a.succeeded && mixed != "" {
+				t.failAt(a, mixed, "the userSig and the validatorSig of this order")
 			}
 		}
 		for i, o := range orders {
@@ -271,7 +269,7 @@ func endsAndRepeats(t *trial) {
 	var all dues
 	t.rounds(func() {
 		o := t.approve(t.mint())
-		answers := t.crowd(func(i int) answer {
+		answers := t.together(crowd, func(i int) answer {
 			if i == 0 {
 				return t.report(o, o.result(failure))
 			}
@@ -320,7 +318,7 @@ func mintsCrossed(t *trial) {
 			}
 			orders[i] = both(worth, ids...)
 		}
-		answers := t.crowd(func(i int) answer { return t.validate(orders[i]) })
+		answers := t.together(crowd, func(i int) answer { return t.validate(orders[i]) })
 		for i, o := range orders {
 			if t.approvedAtOnce(o, answers[i]) {
 				t.confirm(o, failure)

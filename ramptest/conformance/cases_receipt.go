@@ -12,7 +12,7 @@ import (
 func receiptCases() []Case {
 	const (
 		read    = "Read only the status of a receipt, and accept the other fields in every form of section 6."
-		lenient = "Accept quantities as hex, as a number or missing, and ignore what you do not act on: nodes differ."
+		lenient = "Read the status as hex or as a number, and ignore what you do not act on, in whatever form: nodes differ."
 		absent  = "Treat a missing status as no outcome: move nothing and reject the result, so that it is sent again. The wording of section 3 also allows you to treat it as a failure, because a missing status is not 0x1."
 		odd     = "Reject a status that you cannot read, so that the result is sent again, or treat it as a failure, as section 3 says of every status other than 0x1."
 		large   = "Accept bodies of up to 1 MiB: the interface does not say how large they get."
@@ -151,7 +151,7 @@ func (t *trial) endsAs(e ending, change edit) {
 // must not change.
 func (t *trial) endsAtMost(e ending, change edit) {
 	o := t.approve(e.order(t))
-	if a := t.report(o, change(o.result(e.status))); t.answered(a) && !a.succeeded() {
+	if a := t.report(o, change(o.result(e.status))); t.answered(a) && !a.succeeded {
 		t.confirm(o, e.status)
 	}
 	t.moved(e.moved)

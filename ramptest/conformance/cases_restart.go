@@ -15,7 +15,7 @@ func restartCases() []Case {
 		t.closes(o, e.status, e.moved)
 	}
 	return []Case{{ID: "restart", Section: "8", needs: aRestart, last: true,
-		Fix:   "Commit orders, effects and sessions to a database before you answer; a restart loses what is in memory or in a queue.",
+		Fix:   "Commit orders, their transactions, effects and sessions to a database before you answer; a restart loses what is in memory or in a queue.",
 		Title: "After a restart, an order ends as it would have, and nothing is taken or granted again.",
 		Inputs: []Input{
 			must("mint-fails", "a mint that fails after it", func(t *trial) { ends(t, mintFails) }, "mint-fails"),
@@ -44,6 +44,8 @@ func restartCases() []Case {
 				t.either(t.validate(o))
 				t.closes(o, success, -1)
 			}, "repeats", "mint-succeeds"),
+			{Name: "same-hash", Title: "a burn that is reported with the tx_hash of one that ended before it", Level: Should,
+				mild: true, after: []string{"burn-succeeds"}, run: func(t *trial) { t.sameHash(true) }},
 		}}}
 }
 

@@ -6,5 +6,6 @@ func restartMutants() map[string]mutant {
 		"restart/burn-succeeds":  {bug: "forgets orders"},
 		"restart/result-again":   {bug: "stores later"},
 		"restart/validate-again": {bug: "forgets orders"},
+		"restart/same-hash":      {bug: "forgets transactions"},
 	}
 }

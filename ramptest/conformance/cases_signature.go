@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"math/big"
 	"regexp"
 	"slices"
@@ -18,10 +19,10 @@ import (
 // (interface 2.6, 5.3).
 func signatureCases() []Case {
 	const (
-		raw32 = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: no prefix, no second hash."
+		raw32 = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: no prefix, no second hash, and v flipped wherever s is replaced."
 		exact = "Reject a digest that is not 0x and 64 hex digits before you take anything."
 		echo  = "Return user_sig unchanged, or reject it before you take anything: an answer of HTTP 500 gives nothing back."
-		form  = "Write validatorSig as 0x and 130 hex digits: r, s and v."
+		form  = "Name the fields of data userSig and validatorSig, and write validatorSig as 0x and 130 hex digits: r, s and v."
 	)
 	digests := rows[edit]{
 		{"missing", "without a digest", Must, drop("digest")},
@@ -77,14 +78,13 @@ func signatureCases() []Case {
 		{ID: "digest-wrong", Section: "5.3", Fix: exact, Inputs: digests,
 			Title: "A mint whose digest is not 0x and 64 hex digits is rejected, and nothing is signed."},
 		{ID: "sign-form", Section: "5.3", Fix: form, last: true,
-			Title: "The validatorSig of every approval that the judge got is 65 bytes in hex with 0x.",
+			Title: "Every approval that the judge got has userSig, and a validatorSig of 65 bytes in hex with 0x.",
 			run: func(t *trial) {
 				const want = "an object with userSig and validatorSig, which is 0x and 130 hex digits"
 				a := t.validate(t.plain())
 				t.approved(a)
-				data, _ := a.approval()
-				if _, err := ramp.ParseSignature(data.ValidatorSig); err != nil {
-					t.failAt(a, "something else", want)
+				if data := a.approval(); data.UserSig == "" || data.ValidatorSig == "" {
+					t.failAt(a, "data without the texts userSig and validatorSig", want)
 				}
 				t.nowhere(otherForm, want)
 			}},
@@ -144,7 +144,7 @@ func signatureCases() []Case {
 				o := t.plain()
 				body := o.body.bytes()
 				a := t.post(t.target.ValidatePath, t.headers(t.player), body)
-				if data, _ := a.approval(); t.either(a) && data.ValidatorSig == "" {
+				if t.either(a) && a.approval().ValidatorSig == "" {
 					t.confuses(a, "a rejection") // a signature is for the cases about the HMAC
 				}
 				// Where a mint takes its assets at validate and an authentic result gives
@@ -199,9 +199,13 @@ func signatureCases() []Case {
 }
 
 // ofNobody makes an order about an asset that the game does not have.
-func ofNobody(o object) object {
-	assets, _ := o.sides()
-	return o.with(assets+".0.id", "item_of_nobody")
+var ofNobody = ofAsset("item_of_nobody")
+
+func ofAsset(id string) edit {
+	return func(o object) object {
+		assets, _ := o.sides()
+		return o.with(assets+".0.id", id)
+	}
 }
 
 // confuses records that a rejection looks like a success.
@@ -224,7 +228,7 @@ const (
 // wrongSignature returns what is wrong with the signature of an approval of an order, or
 // "".
 func (t *trial) wrongSignature(o order, a answer) (signatureFault, string) {
-	data, _ := a.approval()
+	data := a.approval()
 	digest, sig := literalText(o.body.at("digest")), data.ValidatorSig
 	if _, err := ramp.ParseDigest(digest); err != nil || sig == "" {
 		return 0, ""
@@ -262,8 +266,14 @@ func (t *trial) otherSigner(o order, data approval) string {
 	if signer, err := signerOf(o, data.ValidatorSig); err == nil {
 		wrong = "a validatorSig that recovers to " + signer.Hex()
 	}
+	if end := max(0, len(data.ValidatorSig)-1); t.isOurs(o, data.ValidatorSig[:end]+otherV.Replace(data.ValidatorSig[end:])) {
+		wrong += ", but with the other v to the registered key"
+	}
 	return cmp.Or(t.mixed(o, data, true), wrong)
 }
+
+// otherV turns the last digit of a v of 0, 1, 27 or 28 into that of the other.
+var otherV = strings.NewReplacer("0", "1", "1", "0", "b", "c", "c", "b", "B", "C", "C", "B")
 
 // mixed returns what of an approval belongs to another order that the judge has sent, or
 // "". It may leave out orders of the same player.
@@ -306,15 +316,14 @@ func (t *trial) leaks(o order, a answer) bool {
 
 const otherFormed = "the approval has another form, which is for the case sign-form"
 
-// approval is the data of an approval.
+// approval is the data of an approval. A field that is missing or no string is empty.
 type approval struct{ UserSig, ValidatorSig string }
 
-// approval returns the data of an answer to a validate call, if it has the form of an approval.
-func (a answer) approval() (data approval, ok bool) {
-	if ok = decode(a.envelope["data"], &data); !ok {
-		return approval{}, false
-	}
-	return data, true
+// approval returns the data of an answer to a validate call.
+func (a answer) approval() approval {
+	var data object
+	_ = json.Unmarshal(a.envelope["data"], &data)
+	return approval{literalText(data["userSig"]), literalText(data["validatorSig"])}
 }
 
 // approval makes the validate call of an order, requires an approval and returns its
@@ -326,8 +335,8 @@ func (t *trial) approval(o order) approval {
 }
 
 func (t *trial) read(a answer) approval {
-	data, ok := a.approval()
-	if !ok {
+	data := a.approval()
+	if data.UserSig == "" || data.ValidatorSig == "" {
 		t.skip(otherFormed)
 	}
 	return data
@@ -345,8 +354,7 @@ func (t *trial) otherDigest() edit { return signedOver(t.player, randomDigest())
 // commitsTo reports whether an answer commits to the digest of an order: it holds
 // a signature over it by the validator key.
 func (t *trial) commitsTo(o order, a answer) bool {
-	data, _ := a.approval()
-	return t.err == nil && a.succeeded() && t.isOurs(o, data.ValidatorSig)
+	return t.err == nil && a.succeeded && t.isOurs(o, a.approval().ValidatorSig)
 }
 
 // signs requires a signature of the order's digest by the validator key. It accepts either

@@ -170,22 +170,51 @@ func signatureMutants() map[string]mutant {
 	return m
 }
 
+// signsAnything is a server that signs whatever the digest is for, if the body is in some way
+// wrong.
+func signsAnything(when func(message) bool) mutant {
+	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		m := parse(body)
+		if r.URL.Path != ramp.PathValidate || !s.authentic(r, body) || !when(m) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		reply(w, 200, string(must(map[string]any{"success": true, "errorCode": nil, "data": map[string]any{
+			"userSig": m["user_sig"], "validatorSig": s.signature(common.FromHex(m.text("digest")))}})))
+	})
+}
+
 func TestTheFormOfAnApprovalIsForOneCase(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
-		before, data, approved := strings.Cut(body, `"data":{`)
-		if !approved {
-			return body
-		}
-		return before + `"data":` + string(must("{"+strings.TrimSuffix(data, "}"))) + "}"
-	}))
-	judge := newJudge(t, s)
-	for id, want := range map[string]conformance.Outcome{
-		"sign-form": conformance.Failed, "sign-unchanged": conformance.Skipped, "sign-v": conformance.Skipped, "user-sig": conformance.Skipped,
+	for name, spoil := range map[string]func(data string) string{
+		"data is a text": func(data string) string { return string(must(data)) },
+		"other names":    strings.NewReplacer("userSig", "user_sig", "validatorSig", "validator_sig").Replace,
+		"other capitals": strings.NewReplacer("userSig", "UserSig", "validatorSig", "ValidatorSig").Replace,
 	} {
-		v := judge.Try(t.Context(), caseOf(t, id))
-		assert.Equal(t, want, v.Outcome, v.String())
+		judge := newJudge(t, newStudio(t, answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+			before, data, approved := strings.Cut(body, `"data":{`)
+			if !approved {
+				return body
+			}
+			return before + `"data":` + spoil("{"+strings.TrimSuffix(data, "}")) + "}"
+		})))
+		for id, want := range map[string]conformance.Outcome{
+			"sign-form": conformance.Failed, "sign-unchanged": conformance.Skipped, "sign-v": conformance.Skipped, "user-sig": conformance.Skipped,
+		} {
+			v := judge.Try(t.Context(), caseOf(t, id))
+			assert.Equal(t, want, v.Outcome, "%s: %s", name, v)
+		}
 	}
+}
+
+// Whoever replaces s and keeps v is told that it is v that is wrong.
+func TestAnotherVIsNamed(t *testing.T) {
+	t.Parallel()
+	s := newStudio(t, signs(func(_ *studio, _ message, right string) string {
+		return right[:130] + strings.NewReplacer("1b", "1c", "1c", "1b").Replace(right[130:])
+	}))
+	v := s.unopened(t).Try(t.Context(), caseOf(t, "sign-unchanged/known"))
+	assert.Contains(t, v.Saw, ", but with the other v to the registered key")
 }
 
 // A signature for the player's order before does not mix up players.

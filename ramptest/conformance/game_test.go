@@ -627,6 +627,11 @@ func (s *studio) restart(context.Context) error {
 		defer s.game.mu.Unlock()
 		clear(s.game.orders)
 	}
+	if s.game.is("forgets transactions") {
+		s.game.mu.Lock()
+		defer s.game.mu.Unlock()
+		clear(s.game.hashes)
+	}
 	s.server.CloseClientConnections()
 	return nil
 }

@@ -64,10 +64,7 @@ func change(value any, path []string, edit func(object, string)) any {
 }
 
 func index(name string) int {
-	n, err := strconv.Atoi(name)
-	if err != nil {
-		panic(err) // a bug in a case
-	}
+	n, _ := strconv.Atoi(name)
 	return n
 }
 
@@ -154,7 +151,9 @@ func (o order) result(status string) object {
 		topics := list{crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")).Hex(), giver.Hex(), taker.Hex()}
 		logs = list{logOf(tx, block, o.token, topics, fmt.Sprintf("0x%064x", new(big.Int).Quo(wei.Num(), wei.Denom())))}
 	}
-	intent := o.body.at("intent").(object)
+	intent := object{"fee_rate": number(0), "actual": show(tokens)}
+	sent, _ := o.body.at("intent").(object) // some orders have none
+	maps.Copy(intent, sent)
 	return o.readable(object{
 		"session_id": o.owner.ID, "uuid": o.body.at("uuid"), "tx_hash": tx,
 		"receipt": object{
@@ -163,7 +162,7 @@ func (o order) result(status string) object {
 			"contractAddress": zeros, "gasUsed": "0x16742", "effectiveGasPrice": "0x1784088b00",
 			"blockHash": block, "blockNumber": "0x10", "transactionIndex": "0x0",
 		},
-		"intent": intent.with("fee_rate", number(0)).with("actual", show(tokens)),
+		"intent": intent,
 	})
 }
 

@@ -219,7 +219,7 @@ func (j *Judge) beginPlainly(ctx context.Context) (approved bool, err error) {
 	defer j.release(t)
 	t.begin()
 	if t.err != nil {
-		return false, named(t.err, whyNoAssets)
+		return false, named(t.err, t.whyNoAssets)
 	}
 	o := t.plain()
 	signer, err := t.firstMint(o)
@@ -251,7 +251,7 @@ func named(err error, why func(*finding) string) error {
 // approval, or the zero address if the signature cannot be read.
 func (t *trial) firstMint(o order) (signer common.Address, err error) {
 	a := t.validate(o)
-	if t.answered(a) && !a.succeeded() {
+	if t.answered(a) && !a.succeeded {
 		what := fmt.Sprintf("mint of %d %s for %d of the token", t.target.Amount, t.said(t.asset), t.target.Tokens)
 		if o.burns() {
 			what = fmt.Sprintf("burn of %d of the token for %d %s", t.target.BurnTokens, t.target.Amount, t.said(t.asset))
@@ -261,15 +261,14 @@ func (t *trial) firstMint(o order) (signer common.Address, err error) {
 	if t.err != nil {
 		return signer, t.err
 	}
-	data, _ := a.approval()
-	signer, _ = signerOf(o, data.ValidatorSig) // zero if there is none
+	signer, _ = signerOf(o, a.approval().ValidatorSig) // zero if there is none
 	a = t.report(o, o.result(failure))
 	switch strange := t.strange(a); {
 	case a.err != nil && !errors.Is(a.err, errBusy) && t.judge.answers(t.ctx, t.player):
 		return signer, fmt.Errorf("the result of a plain mint got no answer (%s)%s", a.shown, whyNoResult)
 	case a.err == nil && a.status == http.StatusInternalServerError:
 		why := whyNoResult
-		if t.pause(watchTime); t.report(o, o.result(failure)).succeeded() {
+		if t.pause(watchTime); t.report(o, o.result(failure)).succeeded {
 			why = whyNotYet
 		}
 		return signer, fmt.Errorf("the result of a plain mint was answered with %s%s", t.describe(a), why)
@@ -292,8 +291,9 @@ func (t *trial) describe(a answer) string {
 func beginning(c *Call) string { return "'" + c.Answer[:min(len(c.Answer), 100)] + "'" }
 
 // whyNoAssets explains an assets call of the opening that failed.
-func whyNoAssets(f *finding) string {
-	text := ""
+func (t *trial) whyNoAssets(f *finding) string {
+	text, again := "", *t
+	again.err = nil
 	if f.note != "" {
 		text = "; the answer begins " + beginning(f.call) + "\n" + f.note
 	}
@@ -302,6 +302,8 @@ func whyNoAssets(f *finding) string {
 		return text + "\nThe path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips or adds a prefix."
 	case f.note != "":
 		return text + whyLayer
+	case again.assets(t.player, spelled(upperCase.Replace)).succeeded:
+		return "\nThe server reads the names of headers in one case only: ignore it, because the service writes them in several (interface 4.3)."
 	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
 		return "; the answer begins " + beginning(f.call) + "\nThe server does not accept the access token or the session (-login, -session), " +
 			"or wants a header that the service does not send; it sends X-Dapp-Authorization, not Authorization."
@@ -311,6 +313,9 @@ func whyNoAssets(f *finding) string {
 		return text
 	}
 }
+
+// upperCase writes the names of headers as section 4.3 does for an assets call.
+var upperCase = strings.NewReplacer("x-dapp-a", "X-Dapp-A", "x-dapp-sessionid", "X-Dapp-SessionID")
 
 const whyNoHandler = "\nThe path of the endpoint (-result) or the address (-url) is wrong, or something before the handler answers:"
 

@@ -134,7 +134,7 @@ func TestAnotherValidatorIsFoundAtTheFirstSignature(t *testing.T) {
 	err := opened(t, target)
 	assert.ErrorContains(t, err, "is signed by "+is.Hex()+", but -validator is 0x0000000000000000000000000000000000000001")
 	// A key that signs something else is for the cases.
-	assert.NoError(t, opened(t, newStudio(t, mutantOf("sign-known")).target))
+	assert.NoError(t, opened(t, newStudio(t, mutantOf("sign-unchanged/known")).target))
 }
 
 func TestAssetsWithoutDataSayWhatIsMissing(t *testing.T) {
@@ -166,6 +166,12 @@ func TestAnAssetsCallThatFailsIsExplained(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestOneCaseOfHeaderNamesIsSaid(t *testing.T) {
+	t.Parallel()
+	target := newStudio(t, deafTo(ramp.PathAssets, "x-dapp-sessionid")).target
+	assert.ErrorContains(t, opened(t, target), "The server reads the names of headers in one case only")
 }
 
 // A game may take what it has reserved a little after the approval. A result that shows its

@@ -423,3 +423,31 @@ func TestACallShowsNoSecret(t *testing.T) {
 		}
 	}
 }
+
+// An order that was approved for a stolen session is no order that takes its assets late.
+// Otherwise, all other cases would wait for such effects.
+func TestATheftIsNoLateEffect(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, mutantOf("validate-foreign-token"), func(t *testing.T, s *studio) {
+		s.target.Settle = 0 // as it is by default
+		judge := newJudge(t, s)
+		assert.Equal(t, conformance.Failed, judge.Try(t.Context(), caseOf(t, "validate-foreign-token")).Outcome)
+		assert.Less(t, judge.Try(t.Context(), caseOf(t, "mint-several")).Took, time.Second)
+	})
+}
+
+// A server may take a result with another tx_hash than the confirmed one for a contradiction.
+func TestAnotherHashMayContradict(t *testing.T) {
+	t.Parallel()
+	var hashes sync.Map
+	s := newStudio(t, replies(func(s *studio, r *http.Request, body []byte) bool {
+		if r.URL.Path != ramp.PathResult || !s.authentic(r, body) {
+			return false
+		}
+		m := parse(body)
+		first, _ := hashes.LoadOrStore(m.text("uuid"), m.text("tx_hash"))
+		return first != m.text("tx_hash")
+	}, 500, no("OTHER_TRANSACTION")))
+	v := newJudge(t, s).Try(t.Context(), caseOf(t, "result-odd/mint-long-tx-hash"))
+	assert.Equal(t, conformance.Passed, v.Outcome, v.String())
+}

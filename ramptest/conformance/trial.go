@@ -277,10 +277,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 // wallet returns the wallet of a player for whom the server reports none. It is the same
 // for every order of the player.
 func wallet(s ramp.Session) (key *ecdsa.PrivateKey, address string) {
-	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("the judge's wallet of " + s.ID)))
-	if err != nil {
-		panic(err) // one hash in 2^128 is not a valid key
-	}
+	key = crypto.ToECDSAUnsafe(crypto.Keccak256([]byte("the judge's wallet of " + s.ID)))
 	return key, crypto.PubkeyToAddress(key.PublicKey).Hex()
 }
 
@@ -374,15 +371,13 @@ func (t *trial) answered(a answer) bool {
 }
 
 // approved requires an approval. Its envelope is judged by a case of its own.
-func (t *trial) approved(a answer) {
-	if t.answered(a) && !a.succeeded() {
-		t.mismatch(a, "HTTP 200 with success true and errorCode null")
-	}
-}
+func (t *trial) approved(a answer) { t.wantsSuccess(a, a.succeeded) }
 
 // strict requires the envelope of a success.
-func (t *trial) strict(a answer) {
-	if t.answered(a) && !a.strictly() {
+func (t *trial) strict(a answer) { t.wantsSuccess(a, a.strictly()) }
+
+func (t *trial) wantsSuccess(a answer, given bool) {
+	if t.answered(a) && !given {
 		t.mismatch(a, "HTTP 200 with success true and errorCode null")
 	}
 }
@@ -406,7 +401,7 @@ const notRejected = "it was not rejected, which is for another case"
 // rejectedInForm requires the envelope of a failed check with any HTTP status (interface
 // 7.2). Only cases about the envelope use it; the others use rejected.
 func (t *trial) rejectedInForm(a answer) {
-	if a.succeeded() {
+	if a.succeeded {
 		t.skip(notRejected)
 	}
 	if t.answered(a) && !a.isRejection() {
@@ -424,10 +419,7 @@ func (t *trial) rejected(a answer) {
 
 // either requires an approval or a rejection, and reports whether it was an approval.
 func (t *trial) either(a answer) (approved bool) {
-	if !t.answered(a) {
-		return false
-	}
-	return t.err == nil && a.succeeded()
+	return t.answered(a) && a.succeeded
 }
 
 // several has up to n orders approved that are open at the same time. Where an order is
@@ -468,16 +460,13 @@ func (t *trial) severalSizes() []order {
 
 // atOnce validates orders at the same time and returns those that were approved.
 func (t *trial) atOnce(orders []order) (approved []order) {
-	for i, a := range t.crowd(func(i int) answer { return t.validate(orders[i]) }) {
+	for i, a := range t.together(crowd, func(i int) answer { return t.validate(orders[i]) }) {
 		if t.approvedAtOnce(orders[i], a) {
 			approved = append(approved, orders[i])
 		}
 	}
 	return approved
 }
-
-// crowd makes as many calls as a case makes at the same time.
-func (t *trial) crowd(call func(i int) answer) []answer { return t.together(crowd, call) }
 
 // together makes n calls at the same time and returns their answers. All begin when the
 // last one is ready.
