@@ -238,7 +238,15 @@ func (r *report) writeOthers(out io.Writer, paint painter, verbose bool) {
 	for _, v := range r.verdicts {
 		switch v.Outcome {
 		case conformance.Noted:
-			add(v.Outcome, "a SHOULD, which counts with -strict; -v shows it", v.Case.ID)
+			why := v.Case.Title + " (a SHOULD, which counts with -strict)"
+			if len(v.Inputs) == 0 {
+				add(v.Outcome, why, v.Case.ID)
+			}
+			for _, in := range v.Inputs {
+				if in.Outcome == v.Outcome {
+					add(v.Outcome, why, v.Case.ID+"/"+in.Input.Name)
+				}
+			}
 		case conformance.Waived, conformance.Skipped, conformance.Untried:
 			add(v.Outcome, v.Saw, v.Case.ID)
 		default:

@@ -128,7 +128,7 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 		"  call: POST /api/result: HTTP 200 Content-Type: application/json\n  answer: {\"success\":true,\"errorCode\":null,\"data\":null}\n  uuid "), out)
 	assert.Contains(t, out, ", session session-1\n  repeat it: ramp check -url '"+url+"' -key-encoding 'text' -validator '"+testValidator+
 		"' -settle '1ms' -session 'session-1=TOKEN' -run '^mint-succeeds$' -v\n")
-	assert.Contains(t, out, "\nnoted result-unknown-again: a SHOULD, which counts with -strict; -v shows it\n\n")
+	assert.Contains(t, out, "\nnoted result-unknown-again: A result for an unknown order is answered with HTTP 500. (a SHOULD, which counts with -strict)\n\n")
 	assert.True(t, strings.HasSuffix(out, "\nWhat to fix, in this order:\n\n"+
 		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds)\n   saw:  POST /api/result: a balance that moved by 0 (1000 before, 1000 after)\n"+
 		"   want: a balance that moved by -2\n   fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n\n"+

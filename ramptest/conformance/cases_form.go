@@ -66,7 +66,7 @@ func formCases() []Case {
 				o := t.plain()
 				t.rejectsOrEnds(o.bent(set("uuid", strings.ToUpper(o.uuid()))), failure, new(big.Rat))
 			})),
-			Title: "A mint whose uuid is missing or malformed is rejected; one in capitals, too, or it ends as any other."},
+			Title: "A mint whose uuid is missing or malformed is rejected; one in capitals is rejected or ends as any other."},
 		{ID: "validate-fields", Section: "2.5", Fix: fix, Inputs: fields.inputs(rejected),
 			Title: "A mint whose user_sig, user_address or project_id is missing or malformed is rejected."},
 		{ID: "validate-intent", Section: "2.5", Fix: fix, Inputs: intents.inputs(rejected),
