@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/support"
 )
 
 // Giving back what became tokens pays twice, and a burn that is abandoned is not granted:
@@ -143,4 +145,34 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	n.behind = 0
 	ramp.Must(orders.Abandon(t.Context(), order.UUID, alice))
+}
+
+// Until 13 hours have passed, the transaction of an order may be pending: giving back what
+// then becomes tokens pays twice. Without a node, nobody knows whether it is on the chain.
+func TestAbandonRefusesWhileTheResultMayCome(t *testing.T) {
+	d := newStudio(t)
+	order := d.place(t, d.service.Mint, ramptest.StaysPending())
+	blind := ramp.Must(support.New(support.Config{Store: d.store, Now: d.service.Now, Logger: quiet}))
+	decide := func(o *support.Orders, flags ...string) error {
+		_, err := command(t, o, "abandon", append(flags, "-who", "alice", "-reason", "case 18", order.UUID.String())...)
+		return err
+	}
+	d.service.Advance(13*time.Hour - 2*time.Minute)
+	assert.ErrorContains(t, decide(d.Orders), "wait, or abandon it early")
+	assert.ErrorContains(t, decide(d.Orders, "-anyway"), "wait, or abandon it early", "a chain that is ignored makes no order older")
+	assert.ErrorContains(t, decide(blind, "-early"), "no node is configured")
+	assert.EqualValues(t, 900, d.gold)
+	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded), "the transaction is mined after all")
+	assert.Error(t, decide(d.Orders, "-early", "-anyway"))
+	assert.EqualValues(t, 900, d.gold)
+
+	for _, flags := range [][]string{{"-early"}, {"-early", "-anyway"}, nil} {
+		order = d.place(t, d.service.Mint, ramptest.StaysPending())
+		if flags == nil {
+			d.service.Advance(13 * time.Hour)
+		}
+		before := d.gold
+		require.NoError(t, decide(d.Orders, flags...))
+		assert.EqualValues(t, 100, d.gold-before)
+	}
 }

@@ -35,8 +35,8 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
 //	finish UUID     ends an order as its transaction ended: [Orders.Finish]
 //	abandon UUID    ends an order whose result will never come: [Orders.Abandon]
-//	reconcile       compares the books with the chain, and fails if they disagree:
-//	                [Orders.Reconcile]
+//	reconcile       compares the books with the chain, and fails if they disagree, or if
+//	                there was nothing to compare: [Orders.Reconcile]
 //
 // Ask each for its flags with -help.
 func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
@@ -68,7 +68,7 @@ func withOrder(run func(ctx context.Context, o *Orders, id uuid.UUID, out io.Wri
 	return func(ctx context.Context, o *Orders, argument string, out io.Writer) error {
 		id, err := uuid.Parse(argument)
 		if err != nil {
-			return fmt.Errorf("%q is not a UUID", argument)
+			return fmt.Errorf("%q is not a UUID: give all its 36 characters", argument)
 		}
 		return run(ctx, o, id, out)
 	}
@@ -97,12 +97,12 @@ func newList(flags *flag.FlagSet) action {
 	var from, to time.Time
 	period(flags, &from, &to, "list the orders that ended since this `time` instead, a date or a time in RFC 3339")
 	return func(ctx context.Context, o *Orders, _ string, out io.Writer) error {
-		store, ok := o.config.Store.(Ledger)
-		if !ok {
-			return invalid("Config.Store", "must be a Ledger")
+		store, err := o.ledger()
+		if err != nil {
+			return err
 		}
 		var all []ramp.Order
-		var err error
+		younger := ""
 		read := func(list listing) {
 			orders, failed := o.all(list)
 			all, err = append(all, orders...), cmp.Or(err, failed)
@@ -129,6 +129,9 @@ func newList(flags *flag.FlagSet) action {
 		case !slices.Contains([]string{"", "mint", "burn"}, *direction):
 			return errors.New("-direction must be mint or burn")
 		default:
+			if *older > 0 {
+				younger = fmt.Sprintf("Orders that wait, but not yet for %s, are not listed: use -older 0s.\n", *older)
+			}
 			for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 				if *direction == "" || *direction == string(d) {
 					read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Waiting(ctx, d, now.Add(-*older), p) })
@@ -136,7 +139,7 @@ func newList(flags *flag.FlagSet) action {
 			}
 		}
 		if err == nil {
-			_, err = io.WriteString(out, Table(all))
+			_, err = io.WriteString(out, Table(all)+younger)
 		}
 		return err
 	}
@@ -145,9 +148,9 @@ func newList(flags *flag.FlagSet) action {
 func newCount(*flag.FlagSet) action { return count }
 
 func count(ctx context.Context, o *Orders, _ string, out io.Writer) error {
-	store, ok := o.config.Store.(Ledger)
-	if !ok {
-		return invalid("Config.Store", "must be a Ledger")
+	store, err := o.ledger()
+	if err != nil {
+		return err
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "WAITING LONGER THAN\tMINTS\tBURNS")
@@ -214,7 +217,8 @@ func newFinish(flags *flag.FlagSet) action {
 
 func newAbandon(flags *flag.FlagSet) action {
 	d := newDecision(flags)
-	flags.BoolVar(&d.Anyway, "anyway", false, "abandon the order although a transaction may be its own")
+	flags.BoolVar(&d.Anyway, "anyway", false, "abandon the order although a transaction may be its own, or no node can tell")
+	flags.BoolVar(&d.Early, "early", false, "abandon the order before it has waited for 13 hours, although its result may still come")
 	return withOrder(func(ctx context.Context, o *Orders, id uuid.UUID, out io.Writer) error {
 		step, err := o.Abandon(ctx, id, *d)
 		return printStep(out, step, err)
@@ -261,6 +265,10 @@ func newReconcile(flags *flag.FlagSet) action {
 		}
 		if err := write(books); err != nil {
 			return err
+		}
+		if orders, events := books.compared(); orders+events+books.found() == 0 { // the position stays where it is
+			return fmt.Errorf("nothing was compared: from %s to %s no order of this project and network ended, and this chain has no event of its tokens",
+				books.From.Format(time.RFC3339), books.To.Format(time.RFC3339))
 		}
 		if err := position(*file).keep(books); err != nil {
 			return err

@@ -55,7 +55,6 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 		args []string
 		want []*ramptest.Order
 	}{
-		"waiting for 13 hours":   {nil, nil},
 		"waiting for an hour":    {[]string{"-older", "30m"}, []*ramptest.Order{mint, burn}},
 		"waiting mints":          {[]string{"-older", "30m", "-direction", "mint"}, []*ramptest.Order{mint}},
 		"of a player":            {[]string{"-player", "alice"}, []*ramptest.Order{burn, mint, done}},
@@ -69,7 +68,7 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 		"ended between too soon": {[]string{"-from", day(s.begin), "-to", day(s.begin.Add(time.Minute))}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			printed := ramp.Must(command(t, s.Orders, "list", c.args...))
+			printed, _, _ := strings.Cut(ramp.Must(command(t, s.Orders, "list", c.args...)), "Orders that wait")
 			rows := strings.Split(strings.TrimSpace(printed), "\n")[1:]
 			require.Len(t, rows, len(c.want), printed)
 			for i, o := range c.want {
@@ -78,8 +77,12 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 		})
 	}
 
+	printed := ramp.Must(command(t, s.Orders, "list"))
+	assert.True(t, strings.HasPrefix(printed, "UUID ") && strings.HasSuffix(printed, "\nOrders that wait, but not yet for 13h0m0s, are not listed: use -older 0s.\n"), printed)
+	assert.Equal(t, 2, strings.Count(printed, "\n"))
+
 	s.change(mint.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = "", ramp.Intent{}, nil })
-	printed := ramp.Must(command(t, s.Orders, "list", "-player", "alice"))
+	printed = ramp.Must(command(t, s.Orders, "list", "-player", "alice"))
 	assert.Regexp(t, mint.UUID.String()+"  unknown direction", printed, "a damaged row hides no other")
 	assert.Equal(t, 4, strings.Count(printed, "\n"))
 }
@@ -127,6 +130,8 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	s.place(t, s.service.Mint, 4)
 	printed := ramp.Must(command(t, s.Orders, "reconcile", "-position", position, "-format", "totals"))
 	assert.Contains(t, printed, "orders,gold,mint,taken,item_gold,100\n")
+	printed = ramp.Must(command(t, s.Orders, "reconcile"))
+	assert.Regexp(t, `\ncompared: orders 1, events 2\nnot judged yet: 0, and all after 2\S+Z\n`, printed)
 	end := s.service.Now()
 	s.service.Advance(5 * time.Hour)
 
@@ -150,8 +155,15 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	// The position moves neither backwards nor past what no books are about.
 	kept := ramp.Must(os.ReadFile(position))
 	s.service.Advance(time.Hour)
-	for _, period := range [][]string{{"-from", "2026-01-01", "-to", "2026-02-01"}, {"-from", s.service.Now().Add(-time.Minute).Format(time.RFC3339)}} {
-		ramp.Must(command(t, s.Orders, "reconcile", append(period, "-position", position)...))
+	later := s.service.Now().Format(time.RFC3339)
+	s.place(t, s.service.Mint, 1)
+	for _, period := range [][]string{{"-from", s.begin.Format(time.RFC3339), "-to", end.Format(time.RFC3339)}, {"-from", later}, {"-to", "2026-01-01"}} {
+		_, err := command(t, s.Orders, "reconcile", append(period, "-position", position)...)
+		if period[0] == "-to" {
+			assert.ErrorContains(t, err, "nothing was compared: from ")
+		} else {
+			assert.NoError(t, err)
+		}
 		now := ramp.Must(os.ReadFile(position))
 		assert.Equal(t, string(kept), string(now))
 	}

@@ -98,6 +98,7 @@ var decisions = map[string]func(t *testing.T){
 		_, err := d.Finish(t.Context(), order.UUID, other.TxHash, alice)
 		assert.ErrorContains(t, err, "tx_hash has ended order "+other.UUID.String())
 		assert.EqualValues(t, 800, d.gold)
+		d.service.Advance(13 * time.Hour)
 		_, err = d.Abandon(t.Context(), order.UUID, alice)
 		require.NoError(t, err, "it is the other's")
 		assert.EqualValues(t, 900, d.gold)
@@ -127,6 +128,7 @@ var decisions = map[string]func(t *testing.T){
 			_, err := d.Finish(t.Context(), order.UUID, tx, alice)
 			assert.ErrorIs(t, err, ramp.ErrNotProven, "%s", trick)
 		}
+		d.service.Advance(13 * time.Hour)
 		step := ramp.Must(d.Abandon(t.Context(), order.UUID, alice))
 		assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
 	},
@@ -136,6 +138,7 @@ var decisions = map[string]func(t *testing.T){
 		report := ramp.Must(d.Show(t.Context(), order.UUID))
 		assert.Empty(t, report.Candidates)
 		assert.EqualValues(t, 900, d.gold)
+		d.service.Advance(13 * time.Hour)
 		step := ramp.Must(d.Abandon(t.Context(), order.UUID, alice))
 		assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
 		assert.EqualValues(t, 1000, d.gold)
@@ -159,6 +162,7 @@ var decisions = map[string]func(t *testing.T){
 		d.service.FailRPC(-32601)
 		report, _ := d.Show(t.Context(), order.UUID)
 		require.NotNil(t, report)
+		assert.Regexp(t, `\nchain     not read: .*Method not found`, report.Text())
 		assert.Equal(t, ramp.OrderAccepted, report.Order.State)
 		assert.EqualValues(t, 900, d.gold)
 	},

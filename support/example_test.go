@@ -45,7 +45,8 @@ func ExampleOrders_Finish() {
 }
 
 // The result of a mint never came, and its transaction cannot happen anymore. A person gives
-// the gold back, once. With a Chain, Abandon refuses if it finds the order's transaction.
+// the gold back, once. With a Chain, and without Anyway, Abandon refuses if it finds the
+// order's transaction.
 func ExampleOrders_Abandon() {
 	ctx := context.Background()
 	store := &ramp.MemoryStore{
@@ -54,7 +55,7 @@ func ExampleOrders_Abandon() {
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100)}},
 			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}}}}
-	if _, err := store.Update(ctx, request.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, request, time.Now())); err != nil {
+	if _, err := store.Update(ctx, request.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, request, time.Now().Add(-14*time.Hour))); err != nil {
 		log.Fatal(err)
 	}
 
@@ -62,7 +63,7 @@ func ExampleOrders_Abandon() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	why := support.Decision{Who: "alice", Reason: "case 17: the wallet is empty"}
+	why := support.Decision{Who: "alice", Reason: "case 17: the wallet is empty", Anyway: true}
 	for range 2 {
 		step, err := orders.Abandon(ctx, request.UUID, why)
 		if err != nil {

@@ -43,8 +43,9 @@ const Overlap = 2 * time.Hour
 // after the node's "finalized" block. [Reconciliation].To says how far they were judged.
 //
 // The store must be a [Ledger], and [Config] needs Chain, and Products or Tokens. Tokens come from and go to
-// the zero address or Contracts of [Config].Proof, whose Decimals count too; other
-// decimals are asked of the chain. Transfers of zero, which anybody can make, are skipped.
+// the zero address or Contracts of [Config].Proof. Decimals are asked of the chain and compared
+// with those of Proof, so a token without a contract there is an error. Transfers of zero, which
+// anybody can make, are skipped.
 func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
 	ledger, lists := o.config.Store.(Ledger)
 	var wrong problems
@@ -129,16 +130,20 @@ func (r *reconciler) finalBlock(ctx context.Context, confirmations uint64) (*ram
 	return r.chain.BlockByNumber(ctx, ramp.AtBlock(newest-min(newest, confirmations-1)), false)
 }
 
-func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]int) (err error) {
+func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]int) error {
 	for _, token := range r.assets.tokens {
-		decimals, found := known[token]
 		if _, piece := r.assets.decimals[token]; piece {
 			continue
 		}
-		if !found {
-			if decimals, err = r.chain.TokenDecimals(ctx, token); err != nil {
-				return err
-			}
+		expected, configured := known[token]
+		decimals, err := r.chain.TokenDecimals(ctx, token)
+		switch {
+		case configured && expected == 0:
+			decimals = 0 // a contract of pieces may have none
+		case err != nil:
+			return err
+		case configured && expected != decimals:
+			return fmt.Errorf("Proof.Decimals is %d for token %s, but its contract says %d", expected, token, decimals)
 		}
 		r.assets.decimals[token] = decimals
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -198,7 +199,7 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 // Each row of the table in docs/books.md is played, and exactly that is found, in
 // each way to cut the time into periods.
 func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
-	decided := support.Decision{Who: "alice", Reason: "case 30", Anyway: true}
+	decided := support.Decision{Who: "alice", Reason: "case 30", Anyway: true, Early: true}
 	for name, c := range map[string]struct {
 		play   func(t *testing.T, s *shop) // after an order that is right
 		want   support.FindingKind
@@ -386,7 +387,7 @@ func TestWhatOneTransactionMints(t *testing.T) {
 // However the time is cut into periods that overlap, each finding is made.
 func TestPeriodsFindTogetherWhatOnePeriodFinds(t *testing.T) {
 	s := newShop(t)
-	decided := support.Decision{Who: "alice", Reason: "case 30", Anyway: true}
+	decided := support.Decision{Who: "alice", Reason: "case 30", Anyway: true, Early: true}
 	var live []string
 	from := s.begin
 	look := func() {
@@ -604,4 +605,16 @@ func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
 	assert.Empty(t, books.Findings)
 	assert.Equal(t, []int{0, 5001}, []int{books.WaitingMints, books.WaitingBurns})
 	assert.LessOrEqual(t, float64(with), 1.1*float64(without))
+}
+
+// A chain on which the token has no contract has no events, and must not look like one
+// without trade.
+func TestTheBooksAreNotOfAChainWithoutTheToken(t *testing.T) {
+	for answer, want := range map[string]string{"0x": "it may be no token contract on this chain", "": "execution reverted",
+		hexutil.Encode(common.LeftPadBytes([]byte{6}, 32)): "Proof.Decimals is 18 for token 0x00000000000000000000000000000000000070c3, but its contract says 6"} {
+		orders, _, n := newOrders(t, 24*time.Hour, &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{token: 18}})
+		n.decimals = answer
+		_, err := orders.Reconcile(t.Context(), now.Add(-time.Hour), now)
+		assert.ErrorContains(t, err, want)
+	}
 }

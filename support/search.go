@@ -22,12 +22,14 @@ type Report struct {
 	// Candidates are the transactions in the blocks from FirstBlock to LastBlock that moved
 	// the order's token from or to the user, best first. The blocks begin 15 minutes before
 	// the order was accepted, because clocks differ, and end with the node's newest one,
-	// which is of LastTime. All are zero without a chain. A transaction that failed moved
-	// nothing, and is not among them.
+	// which is of LastTime. A transaction that failed moved nothing, and is not among them.
 	Candidates []Candidate `json:"candidates"`
 	FirstBlock uint64      `json:"first_block,omitempty"`
 	LastBlock  uint64      `json:"last_block,omitempty"`
 	LastTime   time.Time   `json:"last_time,omitzero"`
+
+	// Unread is why the chain was not read, or empty. The candidates are then unknown.
+	Unread string `json:"unread,omitempty"`
 }
 
 // Candidate is a transaction that may be the order's own.

@@ -193,6 +193,14 @@ func (o *Orders) pages(list listing) iter.Seq2[[]ramp.Order, error] {
 	}
 }
 
+// ledger returns the store, which must be a [Ledger].
+func (o *Orders) ledger() (Ledger, error) {
+	if store, ok := o.config.Store.(Ledger); ok {
+		return store, nil
+	}
+	return nil, invalid("Config.Store", "must be a Ledger")
+}
+
 // listing returns a page of a list of orders.
 type listing = func(ramp.OrderPage) ([]ramp.Order, error)
 

@@ -31,7 +31,7 @@ type Config struct {
 	Store ramp.Store
 
 	// Chain is where transactions are searched and confirmed. Without it, Show shows
-	// only the order, Finish fails, and Abandon does not search.
+	// only the order, Finish fails, and Abandon needs [Decision].Anyway.
 	Chain *ramp.RPC
 
 	// Proof says what a transaction must show before it ends an order. Use that of the
@@ -66,7 +66,7 @@ type Config struct {
 	// cause. [Orders.KeepBooks] logs what it finds. The default is [slog.Default].
 	Logger *slog.Logger
 
-	// Now is the clock of Order.FinishedAt. The default is [time.Now].
+	// Now is the clock of Order.FinishedAt and of the age of orders. The default is [time.Now].
 	Now func() time.Time
 }
 
@@ -76,7 +76,7 @@ func New(c Config) (*Orders, error) {
 	var wrong problems
 	wrong.require(c.Store != nil, "Config.Store")
 	wrong.require(c.Chain == nil || c.Proof != nil, "Config.Proof")
-	wrong.demand(c.Proof == nil || len(c.Proof.Payers) > 0 || c.Proof.AnyFailure, "Config.Proof.Payers", "is required, unless AnyFailure is set: no failure would be proven")
+	wrong.demand(c.Chain == nil || c.Proof == nil || len(c.Proof.Payers) > 0 || c.Proof.AnyFailure, "Config.Proof.Payers", "is required, unless AnyFailure is set: no failure would be proven")
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
@@ -93,8 +93,12 @@ type Decision struct {
 	Reason string // why the order is ended by hand
 
 	// Anyway abandons an order without a look at the chain: although a transaction there
-	// may be its own, or although the node is behind or unreachable.
+	// may be its own, or although the node is behind, unreachable or not configured.
 	Anyway bool
+
+	// Early abandons an order that has not waited for 13 hours: although its transaction may
+	// still be pending, and its result may still come.
+	Early bool
 }
 
 // CandidateError means that an order was not abandoned, because a transaction on the
@@ -120,10 +124,10 @@ func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{Order: order}
-	if o.config.Chain != nil {
-		if err := o.search(ctx, report); err != nil {
-			return &Report{Order: order}, fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
-		}
+	if o.config.Chain == nil {
+		report.Unread = "no node is configured"
+	} else if err := o.search(ctx, report); err != nil {
+		return &Report{Order: order, Unread: err.Error()}, fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
 	}
 	return report, nil
 }
@@ -172,20 +176,28 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 // [ramp.Abandon]. The service does not learn of it. Who and why are logged, and stored as the
 // Reason of the order: "who: reason".
 //
-// With [Config].Chain, it first reads what the order's user has transferred of its token up
-// to now. The error is a [*CandidateError] if a transaction may be the order's own, whatever
+// It fails for an order that was accepted less than 13 hours ago: its transaction may be
+// pending, and its result may come, for which the order must wait. It also reads what the
+// order's user has transferred of its token up to now. The error is a [*CandidateError] if a transaction may be the order's own, whatever
 // Proof misses: one that the ramp sent or paid for, or that moved the token from or to the
 // zero address or Contracts of Proof, unless another order has rightly ended by it. Giving
 // back what became tokens pays twice. A transaction that failed does not count, because
 // finishing the order with it gives back the same.
 func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, d Decision) (ramp.Step, error) {
 	return o.decide(ctx, "ramp: order abandoned", "ramp: order not abandoned", id, d, func(reason string) (ramp.Step, error) {
-		if o.config.Chain != nil && !d.Anyway {
+		if !d.Anyway {
 			if err := o.unused(ctx, id); err != nil {
 				return ramp.Step{}, err
 			}
 		}
-		step, err := o.config.Store.Update(ctx, id, o.mine(ramp.Abandon(reason, o.config.Now())))
+		now := o.config.Now()
+		abandon := ramp.Abandon(reason, now)
+		step, err := o.config.Store.Update(ctx, id, o.mine(func(stored *ramp.Order) (ramp.Step, error) {
+			if stored != nil && stored.State == ramp.OrderAccepted && !d.Early && stored.AcceptedAt.After(now.Add(-maxDelay)) {
+				return ramp.Step{}, fmt.Errorf("its result may come until %s: wait, or abandon it early", stored.AcceptedAt.Add(maxDelay).Format(time.RFC3339))
+			}
+			return abandon(stored)
+		}))
 		if err != nil {
 			return ramp.Step{}, fmt.Errorf("ramp: abandon order %s: %w", id, err)
 		}
@@ -199,7 +211,10 @@ func (o *Orders) unused(ctx context.Context, id uuid.UUID) error {
 	if err != nil || report.Order.State != ramp.OrderAccepted {
 		return err
 	}
-	if report.LastTime.Before(o.config.Now().Add(-skew)) {
+	switch {
+	case o.config.Chain == nil:
+		return fmt.Errorf("ramp: order %s: no node is configured that knows its transaction: configure one, or abandon it anyway", id)
+	case report.LastTime.Before(o.config.Now().Add(-skew)):
 		return fmt.Errorf("ramp: order %s: the node is behind: its newest block is of %s", id, report.LastTime.Format(time.RFC3339))
 	}
 	for _, c := range report.Candidates {

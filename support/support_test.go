@@ -165,6 +165,7 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	}
 	assert.Empty(t, d.log.String())
 	before := d.gold
+	d.service.Advance(13 * time.Hour)
 
 	step, err := d.Abandon(t.Context(), waits, support.Decision{Who: "alice@studio", Reason: "case 17: nothing on the chain after a day"})
 	require.NoError(t, err)

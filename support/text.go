@@ -17,8 +17,8 @@ func (r *Report) Text() string {
 	out := new(strings.Builder)
 	o := r.Order
 	fmt.Fprintf(out, "%s\nproject   %s\nreason    %s\n", Table([]ramp.Order{o}), shown(o.ProjectID), shown(o.Reason))
-	if r.LastBlock == 0 {
-		fmt.Fprintln(out, "chain     not asked, or unreachable")
+	if r.Unread != "" {
+		fmt.Fprintf(out, "chain     not read: %s\n", shown(r.Unread))
 		return out.String()
 	}
 	fmt.Fprintf(out, "chain     blocks %d to %d, until %s; transactions that may be the order's own: %d\n",

@@ -106,6 +106,8 @@ var troubles = []struct {
 		fires: map[string]map[string]string{"RampValidatesFail": {}}},
 	{name: "no server answers", series: map[string]string{`up `: "0x100", `probe_success `: "0x100", `ramp_ `: "stale"},
 		fires: map[string]map[string]string{"RampServersDown": {}, "RampUnreachable": {}, "RampBooksNotRead": {}}},
+	{name: "no server reaches the database", series: map[string]string{`ramp_orders_ `: "NaN NaN NaN NaN NaN NaN", `ramp_conflicts_open `: "NaN NaN NaN NaN NaN NaN",
+		`ramp_shop_closed `: "NaN NaN NaN NaN NaN NaN"}, fires: map[string]map[string]string{"RampServersDown": {}}},
 	{name: "the server that compares the books is gone", series: map[string]string{`ramp_books `: "stale"},
 		fires: map[string]map[string]string{"RampBooksNotRead": {}}},
 	{name: "the books are not read", after: 185, series: map[string]string{`ramp_books_end_seconds `: "3600x200"},

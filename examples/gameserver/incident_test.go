@@ -362,7 +362,9 @@ func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
 	says(t, fmt.Sprint(err), ramp.ErrNotProven.Error())
 	_, err = decide("abandon")
 	says(t, fmt.Sprint(err), candidate+" may be its own")
-	if printed, err := decide("abandon", "-anyway"); err != nil || !strings.Contains(printed, "is abandoned") {
+	_, err = decide("abandon", "-anyway")
+	says(t, fmt.Sprint(err), "wait, or abandon it early")
+	if printed, err := decide("abandon", "-anyway", "-early"); err != nil || !strings.Contains(printed, "is abandoned") {
 		t.Errorf("abandoned after the service named another: %v\n%s", err, printed)
 	}
 	owns(t, i.service, s, before)

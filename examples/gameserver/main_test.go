@@ -554,11 +554,11 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 		{"-network Testnet -token " + token, nil, "TermsConfig.Network must be mainnet or testnet"},
 		{"-network testnet -token 70c3", nil, `invalid value "70c3" for flag -token`},
 		{"-payers 0x1", nil, `invalid value "0x1" for flag -payers`},
-		{chain + "-decimals 18", node, "Proof.Payers is required"},
+		{chain + "-decimals 18", node, "-payers is required, because RAMP_RPC_URL is set"},
 		{chain + "-any-failure", node, "-decimals is required"},
 		{chain + "-any-failure -decimals 6", node, "Proof.Decimals is 6 for token " + token + ", but its contract says 18"},
 		{chain + "-any-failure -decimals 18 -chain-id 1", node, "its chain ID is 7002, but RPCConfig.ChainID is 1"},
-		{chain, map[string]string{"RAMP_RPC_URL": "tiger"}, "RPCConfig.URL"},
+		{chain + "-any-failure", map[string]string{"RAMP_RPC_URL": "tiger"}, "RPCConfig.URL"},
 		{"-network testnet -project project -token " + token, node, "RAMP_RPC_URL and -chain-id need each other"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

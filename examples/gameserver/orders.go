@@ -53,21 +53,20 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	case name == "conflicts":
 		return game.printConflicts(ctx, stdout)
 	}
+	s.anyFailure = s.anyFailure || name == "reconcile" // which ends no order
 	var chain *ramp.RPC
-	var proof *ramp.Proof
-	switch {
-	case name == "reconcile" && s.token == (common.Address{}):
-		return errors.New("-token is required: the orders are compared with its events")
-	case s.chainID != 0:
+	if slices.Contains([]string{"show", "finish", "abandon", "reconcile"}, name) {
 		if chain, err = s.chain(getenv("RAMP_RPC_URL"), log, ramp.Observer{}); err != nil {
 			return err
 		}
-		proof = s.proof()
-		proof.AnyFailure = proof.AnyFailure || name == "reconcile" // which ends no order
-	case name == "finish" || name == "reconcile":
+	}
+	switch {
+	case name == "reconcile" && s.token == (common.Address{}):
+		return errors.New("-token is required: the orders are compared with its events")
+	case chain == nil && (name == "finish" || name == "reconcile"):
 		return fmt.Errorf("RAMP_RPC_URL and -chain-id are required: %s reads the chain", name)
 	}
-	desk, err := s.desk(game, store, chain, proof, log)
+	desk, err := s.desk(game, store, chain, s.proof(), log)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		says(t, printed, "accepted", "sent by", "proves that")
 		own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)[1]
 		printed, logged, err := desk(t, map[string]string{"RAMP_RPC_URL": "http://127.0.0.1:1"}, slices.Concat([]string{"show"}, chain, []string{silent.String()})...)
-		if err == nil || !strings.Contains(printed, "accepted") || !strings.Contains(printed, "unreachable") {
+		if err == nil || !strings.Contains(printed, "accepted") || !strings.Contains(printed, "chain     not read: ramp: eth_chainId: dial tcp") {
 			t.Errorf("without the node: %v; it showed\n%s\nand logged\n%s", err, printed, logged)
 		}
 		printed, _, err = desk(t, node, slices.Concat([]string{"show", "-json"}, chain, []string{silent.String()})...)
@@ -76,7 +76,12 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 			t.Errorf("as JSON it showed\n%s", printed)
 		}
 		printed = said(t, "show", "-db", address, lost.String())
-		says(t, printed, "100 item_gold", "not asked")
+		says(t, printed, "100 item_gold", "chain     not read: no node is configured")
+		for want, args := range map[string][]string{"-payers is required": chain[:4], "RAMP_RPC_URL and -chain-id need each other": chain[:2]} {
+			if _, _, err := desk(t, node, slices.Concat([]string{"show"}, args, []string{lost.String()})...); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("with %q: %v", args, err)
+			}
+		}
 
 		// Finish an order by its transaction, and by no other.
 		used := said(t, "show", "-db", address, done.String())
@@ -92,11 +97,18 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 
 		// Abandon the order.
 		owns(t, service, alice, "999700/10000")
-		printed, logged, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
+		abandon := []string{"abandon", "-db", address, "-who", "bob", "-reason", "case 17", "-anyway", "-early", lost.String()}
+		for without, want := range map[string]string{"-anyway": "no node is configured", "-early": "its result may come until 2"} {
+			flags := slices.DeleteFunc(slices.Clone(abandon), func(arg string) bool { return arg == without })
+			if _, _, err = desk(t, nil, flags...); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("without %s: %v", without, err)
+			}
+		}
+		printed, logged, err = desk(t, nil, abandon...)
 		check(t, err)
 		says(t, printed, "give back +100 item_gold")
 		says(t, logged, `"who":"bob","reason":"case 17"`)
-		printed, _, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "case 17", lost.String())
+		printed, _, err = desk(t, nil, abandon...)
 		if err != nil || !strings.Contains(printed, "nothing was moved") {
 			t.Errorf("again: %q, %v", printed, err)
 		}

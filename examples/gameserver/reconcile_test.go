@@ -33,6 +33,11 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 		t.Errorf("books of a time that is over: %v, logged\n%s", err, i.logged)
 	}
 
+	if _, err = i.desk("reconcile", "-network", "mainnet", "-token", "0x00000000000000000000000000000000000000aa"); err == nil ||
+		!strings.Contains(err.Error(), "nothing was compared") {
+		t.Errorf("books of the other network: %v", err)
+	}
+
 	i.mustMint(s, ramptest.MintedByStranger())
 	for _, format := range []string{"text", "json"} {
 		printed, err = i.desk("reconcile", "-format", format)

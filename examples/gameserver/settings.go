@@ -94,6 +94,8 @@ func (s *settings) chain(url string, log *slog.Logger, observer ramp.Observer) (
 		return nil, nil
 	case url == "" || s.chainID == 0:
 		return nil, errors.New("RAMP_RPC_URL and -chain-id need each other: without -chain-id, a testnet node could confirm mainnet orders")
+	case len(s.payers) == 0 && !s.anyFailure:
+		return nil, errors.New("-payers is required, because RAMP_RPC_URL is set; use -any-failure if the ramp's addresses are not known")
 	}
 	return ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: s.chainID, Logger: log, Observer: observer})
 }

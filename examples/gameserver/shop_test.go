@@ -19,6 +19,7 @@ func turn(t *testing.T, name, address string) string {
 	t.Helper()
 	var out, log bytes.Buffer
 	check(t, run(t.Context(), []string{"shop", name, "-db", address, "-who", "alice", "-reason", "case 17"}, func(string) string { return "" }, &out, &log))
+	says(t, document(t, "on-call.md"), "`"+name+"`")
 	says(t, log.String(), `"msg":"`+name+`","who":"alice","reason":"case 17"`)
 	return out.String()
 }
