@@ -115,8 +115,7 @@ func TestRejectionText(t *testing.T) {
 
 // encoding/json writes invalid UTF-8 differently under each of its versions.
 func TestCodeIsWrittenAsUTF8(t *testing.T) {
-	b, err := json.Marshal(Response[struct{}]{ErrorCode: "BAD_\xff"})
-	require.NoError(t, err)
+	b := Must(json.Marshal(Response[struct{}]{ErrorCode: "BAD_\xff"}))
 	assert.Equal(t, "{\"success\":false,\"errorCode\":\"BAD_\ufffd\",\"data\":null}", string(b))
 }
 

@@ -5,11 +5,8 @@ import (
 	"net/http"
 )
 
-// SetLimits lowers the limits of an RPC, so that a test need not send 32 MiB.
-func (r *RPC) SetLimits(answerBytes int64, batchCalls int) {
-	r.limit = answerBytes
-	r.batch.Store(int64(batchCalls))
-}
+// SetLimit lowers the limit of an answer to an RPC, so that a test need not send 32 MiB.
+func (r *RPC) SetLimit(answerBytes int64) { r.limit = answerBytes }
 
 // ObserveNothing makes the observer calls of an operation that nobody observes.
 func ObserveNothing(ctx context.Context) {

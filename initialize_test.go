@@ -82,7 +82,7 @@ func newClientWith(t *testing.T, service http.Handler, c ramp.ClientConfig) *ram
 	t.Helper()
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
-	c.URL = server.URL
+	c.URL = server.URL + c.URL
 	if c.Key.IsZero() {
 		c.Key = testKey()
 	}
@@ -92,7 +92,7 @@ func newClientWith(t *testing.T, service http.Handler, c ramp.ClientConfig) *ram
 func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	service := &answering{status: 200, body: string(golden("2.3-initialize-response.json"))}
-	client := newClientWith(t, service, ramp.ClientConfig{Now: func() time.Time { return now }})
+	client := newClientWith(t, service, ramp.ClientConfig{URL: "/v1/", Now: func() time.Time { return now }})
 
 	request := testRequest()
 	got := ramp.Must(client.Initialize(t.Context(), request))
@@ -101,7 +101,7 @@ func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	assert.Equal(t, testRequest(), request, "the caller's request is left alone")
 
 	assert.Equal(t, http.MethodPost, service.asked.Method)
-	assert.Equal(t, "/api/v2/initialize", service.asked.URL.Path)
+	assert.Equal(t, "/v1/api/v2/initialize", service.asked.URL.Path)
 	assert.Equal(t, "application/json", service.asked.Header.Get("Content-Type"))
 	assert.Equal(t, "ramp-go", service.asked.Header.Get("User-Agent"))
 	assert.Equal(t, testRequestBytes, string(service.bytes))
@@ -395,9 +395,8 @@ func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 func TestInitializeLogsWithoutSecrets(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
-	_, err := newClientWith(t, &answering{status: 200, body: okAnswer}, ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest())
-	require.NoError(t, err)
-	_, err = newClientWith(t, &answering{status: 500, body: "oops"}, ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest())
+	ramp.Must(newClientWith(t, &answering{status: 200, body: okAnswer}, ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest()))
+	_, err := newClientWith(t, &answering{status: 500, body: "oops"}, ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest())
 	require.Error(t, err)
 
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")

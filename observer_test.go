@@ -290,10 +290,9 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 			var log bytes.Buffer
 			var seen []ramp.Operation
 			synctest.Test(t, func(t *testing.T) {
-				handler, err := ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
+				handler := ramp.Must(ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
 					MaxBody: 100, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
-					Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { seen = append(seen, op) }}}))
-				require.NoError(t, err)
+					Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { seen = append(seen, op) }}})))
 				for range 3 {
 					for range 100 {
 						send(handler)

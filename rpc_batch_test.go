@@ -137,12 +137,25 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 			}
 			return 0, ""
 		}},
+		"a node that answers more than we read": {answer: func(n int) (int, string) {
+			if n > 3 {
+				return 200, strings.Repeat(" ", 2000)
+			}
+			return 0, ""
+		}},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			client := n.client()
+			client.SetLimit(1000)
 			first := n.askAll(t, client, 8)
 			assert.Contains(t, [][]int{{8, 4, 2, 2, 4, 2, 2}, {8, 4, 0, 0}}, first)
 			assert.Equal(t, first, n.askAll(t, client, 8))
+
+			n.sizes = nil // a send may have been done already; what was rejected beside it is asked for again
+			calls, _ := balances(8)
+			calls[7].Method = "eth_sendTransaction"
+			assert.True(t, client.Batch(t.Context(), calls) != nil || calls[7].Err != nil)
+			assert.Contains(t, [][]int{{8}, {8, 4, 0}}, n.sizes)
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {

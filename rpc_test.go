@@ -89,10 +89,10 @@ func (n *rpcNode) clientWith(c ramp.RPCConfig) *ramp.RPC {
 	return ramp.Must(ramp.NewRPC(c))
 }
 
-// clientWithin is a client of the node with lower limits.
-func (n *rpcNode) clientWithin(answerBytes int64, batchCalls int) *ramp.RPC {
+// clientWithin is a client of the node with a lower limit.
+func (n *rpcNode) clientWithin(answerBytes int64) *ramp.RPC {
 	client := n.client()
-	client.SetLimits(answerBytes, batchCalls)
+	client.SetLimit(answerBytes)
 	return client
 }
 
@@ -183,13 +183,13 @@ func TestAnAnswerAboveTheLimitIsNotReadToItsEnd(t *testing.T) {
 		}
 		return ""
 	})
-	_, err := n.clientWithin(10<<10, 100).BlockNumber(t.Context())
+	_, err := n.clientWithin(10 << 10).BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "too large: the limit is 10240 bytes")
 
 	fits := newNode(t, says(200, strings.Repeat(" ", 100)+`{"id":1,"result":"0x10"}`))
-	_, err = fits.clientWithin(124, 100).BlockNumber(t.Context())
+	_, err = fits.clientWithin(124).BlockNumber(t.Context())
 	assert.NoError(t, err)
-	_, err = fits.clientWithin(123, 100).BlockNumber(t.Context())
+	_, err = fits.clientWithin(123).BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "too large")
 }
 
@@ -460,48 +460,11 @@ func TestABatchThatFailsIsNotGoneOnWith(t *testing.T) {
 		return echo(ids)
 	})
 	calls, _ := balances(3)
-	require.Error(t, n.clientWithin(32<<20, 1).Batch(t.Context(), calls))
+	require.Error(t, n.clientWith(ramp.RPCConfig{BatchSize: 1, Retries: -1}).Batch(t.Context(), calls))
 	assert.Len(t, n.asked(), 2)
 	assert.NoError(t, calls[0].Err)
 	assert.ErrorContains(t, calls[1].Err, "not JSON-RPC")
 	assert.ErrorContains(t, calls[2].Err, "not sent")
-}
-
-func TestABatchThatIsTooLargeIsHalved(t *testing.T) {
-	for name, large := range map[string]func(w http.ResponseWriter) string{
-		"as a request": func(w http.ResponseWriter) string { w.WriteHeader(413); return "" },
-		"as an answer": func(http.ResponseWriter) string { return strings.Repeat(" ", 2000) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			var fits int
-			n := newNode(t, func(w http.ResponseWriter, _ *http.Request, body string) string {
-				ids := idsOf(body)
-				if len(ids) > fits {
-					return large(w)
-				}
-				text := echo(ids)
-				if body[0] != '[' {
-					text = strings.Trim(text, "[]")
-				}
-				return text
-			})
-			calls, got := balances(5)
-			for _, fits = range []int{2, 1} {
-				clear(got)
-				require.NoError(t, n.clientWithin(1000, 100).Batch(t.Context(), calls))
-				for i := range calls {
-					assert.NoError(t, calls[i].Err)
-					assert.True(t, got[i].Present())
-				}
-			}
-
-			// What sends may have been done already.
-			calls[4].Method = "eth_sendTransaction"
-			before := len(n.asked())
-			require.Error(t, n.clientWithin(1000, 100).Batch(t.Context(), calls))
-			assert.Len(t, n.asked(), before+1)
-		})
-	}
 }
 
 func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
@@ -547,6 +510,8 @@ func TestAnyMethodCanBeCalled(t *testing.T) {
 	require.NoError(t, n.client().Call(t.Context(), &raw, "custom_anything", "a", 1, true, nil))
 	assert.Equal(t, `{"a":[1,"0x2"]}`, string(raw))
 	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"custom_anything","params":["a",1,true,null]}`}, n.asked())
+	assert.Equal(t, "application/json", n.request().Header.Get("Content-Type"))
+	assert.Equal(t, "ramp-go", n.request().Header.Get("User-Agent"))
 
 	var into struct{ A []any }
 	require.NoError(t, n.client().Call(t.Context(), &into, "custom_anything"))

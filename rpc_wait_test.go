@@ -528,13 +528,12 @@ func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 		hung := 0
-		client, err := ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			if hung++; hung == 1 {
 				return hang(r)
 			}
 			return c.RoundTrip(r)
-		})}})
-		require.NoError(t, err)
+		})}}))
 		handler := newHandler(ramp.HandlerConfig{Game: &recorder{}, Chain: client, Confirmations: 2})
 		body := webhookResult().bytes()
 		start := time.Now()

@@ -160,8 +160,7 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 
 func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
 	product := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount("0.5") })
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}})
-	require.NoError(t, err)
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}}))
 	for tokens, grants := range map[string]string{"1": "0.5", "0.02": "0.01", "184467440737095516.14": "92233720368547758.07"} {
 		_, _, err := terms.Match(burnOf(goldToken+" "+tokens, "gold "+grants))
 		assert.NoError(t, err, tokens)
@@ -419,7 +418,7 @@ func TestTheEndOfAnOrderHasItsEvidence(t *testing.T) {
 		return nil
 	}}
 	var ended []ramp.Operation
-	service := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(goldProduct()),
+	service := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(goldProduct()), Now: func() time.Time { return atResult },
 		Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { ended = append(ended, op) }}})
 	session := ramp.Session{ID: "session-1"}
 	o := placed(mintOf(goldToken+" 1", "gold 100, gem 1"))
@@ -435,6 +434,9 @@ func TestTheEndOfAnOrderHasItsEvidence(t *testing.T) {
 
 	require.Len(t, steps, 2, "a repeat is not applied")
 	assert.Zero(t, steps[0].Evidence)
+	for _, at := range []time.Time{steps[0].Order.AcceptedAt, steps[1].Order.FinishedAt} {
+		assert.Equal(t, atResult.Truncate(time.Millisecond), at)
+	}
 	assert.Equal(t, ramp.Evidence{Succeeded: true, Units: big.NewInt(99)}, steps[1].Evidence)
 	assert.Empty(t, steps[1].Product, "prices are not stored")
 	require.Len(t, ended, 3)
@@ -477,19 +479,17 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 	assertCode(t, service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1"))), ramp.CodeInternal)
 }
 
-// listing is a game that lists some assets.
+// listing is a game that lists the assets of a player.
 type listing struct {
 	noPlayers
-	assets []ramp.Asset
+	player *ramp.Player
 }
 
-func (l *listing) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{Assets: l.assets}, nil
-}
+func (l *listing) Assets(context.Context, ramp.Session) (*ramp.Player, error) { return l.player, nil }
 
 func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 	var log strings.Builder
-	players := &listing{assets: []ramp.Asset{{ID: "gold"}, {ID: "Sword", Balance: ramp.NewAmount(1)}}}
+	players := &listing{player: &ramp.Player{Assets: []ramp.Asset{{ID: "gold"}, {ID: "Sword", Balance: ramp.NewAmount(1)}}}}
 	config := inMemory(ramp.HandlerConfig{Terms: newTerms(goldProduct(), swordProduct()), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	config.Players = players
 	service := newCaller(config)
@@ -497,7 +497,7 @@ func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 	require.NoError(t, service.handler.AnswerAssets(t.Context(), header).Err)
 	assert.NotContains(t, log.String(), "asset=gold")
 	for range 2 { // a later list may lack what the first one had
-		players.assets = nil
+		players.player.Assets = nil
 		require.NoError(t, service.handler.AnswerAssets(t.Context(), header).Err)
 		for _, asset := range []string{"sword", "gem", "gold"} {
 			assert.Equal(t, 1, strings.Count(log.String(), `level=WARN msg="ramp: an asset of the terms is not in a player's list" asset=`+asset+"\n"), log.String())

@@ -323,7 +323,7 @@ func (c closeFunc) Close() error { c.closed(); return nil }
 func bothClients(t *testing.T, transport http.RoundTripper, answerBytes int64) map[string]func() error {
 	t.Helper()
 	node := rpcOver(transport, ramp.RPCConfig{})
-	node.SetLimits(answerBytes, 100)
+	node.SetLimit(answerBytes)
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), HTTPClient: &http.Client{Transport: transport}}))
 	return map[string]func() error{
 		"RPC":    func() error { _, err := node.BlockNumber(t.Context()); return err },

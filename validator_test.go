@@ -309,13 +309,12 @@ func TestNewCryptoSignerRejects(t *testing.T) {
 func TestCryptoSignerIsAskedForTheDigestAsItIs(t *testing.T) {
 	digest := vectors[0].digest()
 	calls := 0
-	s, err := ramp.NewCryptoSigner(&keyService{key: vectorECDSA(), as: asDER, see: func(random io.Reader, got []byte, options crypto.SignerOpts) {
+	s := ramp.Must(ramp.NewCryptoSigner(&keyService{key: vectorECDSA(), as: asDER, see: func(random io.Reader, got []byte, options crypto.SignerOpts) {
 		calls++
 		assert.NotNil(t, random)
 		assert.Equal(t, digest[:], got)
 		assert.Equal(t, crypto.SHA256, options.HashFunc())
-	}})
-	require.NoError(t, err)
+	}}))
 	ramp.Must(s.Sign(context.Background(), digest))
 	assert.Equal(t, 1, calls)
 
@@ -389,8 +388,7 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			signer, err := ramp.NewFuncSigner(vectorAddress, func(_ context.Context, d []byte) ([]byte, error) { return answer(d), nil })
-			require.NoError(t, err)
+			signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, func(_ context.Context, d []byte) ([]byte, error) { return answer(d), nil }))
 			sig, err := signer.Sign(context.Background(), digest)
 			require.ErrorIs(t, err, ramp.ErrSignature)
 			assert.Equal(t, ramp.Signature{}, sig)

@@ -229,8 +229,7 @@ func TestAnOrderOfAnotherNetwork(t *testing.T) {
 				assert.EqualValues(t, 900, v.gold["session-1"])
 				return
 			}
-			step, err := store.Update(t.Context(), order.UUID, func(stored *ramp.Order) (ramp.Step, error) { return ramp.Step{Order: *stored}, nil })
-			require.NoError(t, err)
+			step := ramp.Must(store.Update(t.Context(), order.UUID, func(stored *ramp.Order) (ramp.Step, error) { return ramp.Step{Order: *stored}, nil }))
 			assert.Equal(t, tt.opened, step.Order.Network)
 		})
 	}

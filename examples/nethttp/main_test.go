@@ -14,20 +14,16 @@ import (
 )
 
 func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
-	key, err := ramp.TextKey("key of the console")
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey("key of the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	game := NewGame()
 	handler := newHandler(game, key, signer)
 	server := httptest.NewServer(routes(handler))
 	defer server.Close()
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL,
 		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})
-	require.NoError(t, err)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms})
-	require.NoError(t, err)
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms}))
 
 	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
 	for _, step := range []struct {
@@ -39,16 +35,14 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 		{service.Mint, ramptest.TransactionFails(), 800},
 		{service.Burn, ramptest.ResultTwice(), 960},
 	} {
-		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
-		require.NoError(t, err)
-		_, err = step.order(t.Context(), started.UUID, session, ramp.NewAmount(2), step.fault,
-			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem())
-		require.NoError(t, err)
+		started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+		ramp.Must(step.order(t.Context(), started.UUID, session, ramp.NewAmount(2), step.fault,
+			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem()))
 		service.Advance(time.Minute)
 		assert.Equal(t, step.gold, game.gold[session.ID])
 	}
 
-	_, err = service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-2")})
+	_, err := service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-2")})
 	var rejected *ramptest.Rejection
 	require.ErrorAs(t, err, &rejected)
 	assert.Equal(t, ramp.Code("INVALID_USER"), rejected.Code)

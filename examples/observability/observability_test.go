@@ -34,10 +34,8 @@ func (players) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 }
 
 func newStudio(t *testing.T, observer ramp.Observer) *studio {
-	key, err := ramp.TextKey("key of the console")
-	check(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	check(t, err)
+	key := ramp.Must(ramp.TextKey("key of the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		if step.Order.State == ramp.OrderAccepted && step.Order.Assets[0].Amount.Cmp(ramp.NewAmount(1000)) > 0 {
 			return ramp.Reject("INVALID_BALANCE")
@@ -47,37 +45,25 @@ func newStudio(t *testing.T, observer ramp.Observer) *studio {
 	// The handler needs the address of the chain, and the service that of the handler.
 	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
 		Books: ramptest.BooksOff}) // the game of these tests has no balances
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client(), Observer: observer})
-	check(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key, Signer: signer, Chain: chain, Observer: observer,
-		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }})
-	check(t, err)
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client(), Observer: observer}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key, Signer: signer, Chain: chain, Observer: observer,
+		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}))
 	service.SetHandler(handler)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(), Observer: observer})
-	check(t, err)
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(), Observer: observer}))
 	return &studio{t, service, client}
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (s *studio) initialize(gold int64) uuid.UUID {
 	s.Helper()
 	item := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(gold), IconURL: "https://example.com/gold.png"}}
-	started, err := s.client.Initialize(s.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}})
-	check(s.T, err)
+	started := ramp.Must(s.client.Initialize(s.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}}))
 	return started.UUID
 }
 
 func (s *studio) mint(gold int64, faults ...ramptest.Fault) *ramptest.Order {
 	s.Helper()
-	order, err := s.service.Mint(s.Context(), s.initialize(gold), session, ramp.NewAmount(1), faults...)
-	check(s.T, err)
+	order := ramp.Must(s.service.Mint(s.Context(), s.initialize(gold), session, ramp.NewAmount(1), faults...))
 	s.service.Advance(time.Minute)
 	return order
 }
