@@ -182,16 +182,14 @@ func TestASlowAnswerIsWaitedForWhileAClockRuns(t *testing.T) {
 func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
 	c := newCounter(t)
 	synctest.Test(t, func(t *testing.T) {
-		service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler})
-		require.NoError(t, err)
-		_, err = service.Assets(t.Context(), c.session)
+		service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler}))
+		_, err := service.Assets(t.Context(), c.session)
 		assert.NoError(t, err)
 	})
 }
 
 func TestAServiceCanBeCalledFromABubbleThatIsNotItsOwn(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	c := newCounter(t, func(c *ramptest.Config) { c.Desk.Listener = listener })
 	synctest.Test(t, func(t *testing.T) {
 		_, err := c.service.Assets(t.Context(), c.session)
@@ -272,17 +270,13 @@ func TestNobodyWaitsForAHandlerThatNeverAnswers(t *testing.T) {
 // The race detector checks this.
 func TestAServiceIsWholeBeforeItListens(t *testing.T) {
 	for range 10 {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		early, err := net.Dial("tcp", listener.Addr().String())
-		require.NoError(t, err)
+		listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+		early := ramp.Must(net.Dial("tcp", listener.Addr().String()))
 		const body = `{"jsonrpc":"2.0","id":1,"method":"eth_sendTransaction","params":[{"from":"` + token + `","to":"` + token + `"}]}`
-		_, err = fmt.Fprintf(early, "POST /rpc/testnet HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
-			"Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
-		require.NoError(t, err)
+		ramp.Must(fmt.Fprintf(early, "POST /rpc/testnet HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
+			"Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body))
 		c := newCounter(t, func(c *ramptest.Config) { c.Desk.Listener, c.Desk.Speed = listener, 1 })
-		answer, err := io.ReadAll(early)
-		require.NoError(t, err)
+		answer := ramp.Must(io.ReadAll(early))
 		assert.Contains(t, string(answer), `"result":"0x`)
 		c.service.Close()
 	}

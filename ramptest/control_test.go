@@ -67,8 +67,7 @@ const player = `"session_id":"session-1","access_token":"token-1"`
 
 // onWire makes the service listen.
 func onWire(t *testing.T) func(*ramptest.Config) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	return func(c *ramptest.Config) { c.Desk.Listener = listener }
 }
 
@@ -216,12 +215,10 @@ func TestControlListsAndStreamsEvents(t *testing.T) {
 	assert.EqualValues(t, "testnet", chain.Network)
 	assert.NotZero(t, chain.TxHash)
 
-	r, err := http.NewRequestWithContext(t.Context(), "GET", c.service.URL()+"/control/events?after=0", nil)
-	require.NoError(t, err)
+	r := ramp.Must(http.NewRequestWithContext(t.Context(), "GET", c.service.URL()+"/control/events?after=0", nil))
 	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Set("Last-Event-ID", strconv.Itoa(chain.Number))
-	stream, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
+	stream := ramp.Must(http.DefaultClient.Do(r))
 	defer stream.Body.Close()
 	assert.Equal(t, "text/event-stream", stream.Header.Get("Content-Type"))
 	c.service.Advance(time.Minute)
@@ -409,8 +406,7 @@ func TestControlEndsWithTheService(t *testing.T) {
 	c := newCounter(t, onWire(t), func(c *ramptest.Config) { c.Desk.Speed = 0.001 })
 	waited := make(chan int, 1)
 	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,`+trading+`}`)
-	r, err := http.NewRequestWithContext(t.Context(), "GET", c.service.URL()+"/control/orders/"+order.UUID.String()+"?wait=1h", nil)
-	require.NoError(t, err)
+	r := ramp.Must(http.NewRequestWithContext(t.Context(), "GET", c.service.URL()+"/control/orders/"+order.UUID.String()+"?wait=1h", nil))
 	go func() {
 		response, err := http.DefaultClient.Do(r)
 		if err == nil {
@@ -468,8 +464,7 @@ func TestEachFaultIsReadAsItIsWritten(t *testing.T) {
 	arguments := strings.NewReplacer("NUMBER", "0x7", "COUNT", "2", "DURATION", "10m0s", "CALL", "result")
 	for _, form := range ramptest.FaultForms() {
 		written := arguments.Replace(form[0])
-		fault, err := ramptest.ParseFault(written)
-		require.NoError(t, err)
+		fault := ramp.Must(ramptest.ParseFault(written))
 		assert.Equal(t, written, fault.String())
 		assert.NotEmpty(t, form[1])
 	}
@@ -535,8 +530,7 @@ func TestAnOrderGoesOnIfItsCallerLeaves(t *testing.T) {
 // A browser connects before it has anything to ask.
 func TestAnIdleConnectionDoesNotKeepTheServiceOpen(t *testing.T) {
 	c := newCounter(t, onWire(t))
-	idle, err := net.Dial("tcp", strings.TrimPrefix(c.service.URL(), "http://"))
-	require.NoError(t, err)
+	idle := ramp.Must(net.Dial("tcp", strings.TrimPrefix(c.service.URL(), "http://")))
 	defer idle.Close()
 	status, _ := c.control(t, "GET", "/control/orders", "") // accepted after the idle one
 	require.Equal(t, 200, status)

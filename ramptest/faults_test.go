@@ -146,19 +146,17 @@ func TestFieldsThatNobodyKnowsArriveToo(t *testing.T) {
 func TestInitializeFailsInEachWay(t *testing.T) {
 	c := newCounter(t)
 	var failure *ramp.APIError
-	examples, err := filepath.Glob("../testdata/7.1-*.json")
-	require.NoError(t, err)
+	examples := ramp.Must(filepath.Glob("../testdata/7.1-*.json"))
 	require.NotEmpty(t, examples)
 	for _, example := range examples { // a new failure of the interface is one of the service too
-		text, err := os.ReadFile(example)
-		require.NoError(t, err)
+		text := ramp.Must(os.ReadFile(example))
 		var want struct {
 			Code          int
 			Message, Data string
 		}
 		require.NoError(t, json.Unmarshal(text, &want))
 		c.service.FailInitialize(ramptest.InitializeFailure(want.Data))
-		_, err = c.client.Initialize(t.Context(), request())
+		_, err := c.client.Initialize(t.Context(), request())
 		require.ErrorAs(t, err, &failure)
 		assert.Equal(t, want, struct {
 			Code          int
@@ -170,7 +168,7 @@ func TestInitializeFailsInEachWay(t *testing.T) {
 		status int
 		after  time.Duration
 	}{{503, 0}, {429, time.Second}} {
-		_, err = c.client.Initialize(t.Context(), request())
+		_, err := c.client.Initialize(t.Context(), request())
 		require.ErrorAs(t, err, &failure)
 		assert.Equal(t, want.status, failure.Status)
 		assert.Equal(t, want.after, failure.RetryAfter)
@@ -253,9 +251,8 @@ func TestTwoRequestsUnderOneUUIDAreTwoOrders(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				c := newCounterOf(t, &game{}, booksOff, config)
 				id := c.initialize(t)
-				_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
-				require.NoError(t, err)
-				_, err = again(c.service, id, c.session)
+				ramp.Must(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1)))
+				_, err := again(c.service, id, c.session)
 				assert.ErrorIs(t, err, ramptest.ErrTwoOrders)
 			})
 		}
@@ -265,15 +262,13 @@ func TestTwoRequestsUnderOneUUIDAreTwoOrders(t *testing.T) {
 func TestTheDigestIsThatOfAUser(t *testing.T) {
 	c := newCounterOf(t, &game{}, booksOff)
 	id := c.initialize(t)
-	order, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
-	require.NoError(t, err)
-	_, err = c.service.Mint(t.Context(), id, ramp.Session{ID: "session-2"}, ramp.NewAmount(1))
+	order := ramp.Must(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1)))
+	_, err := c.service.Mint(t.Context(), id, ramp.Session{ID: "session-2"}, ramp.NewAmount(1))
 	assert.Error(t, err)
 	var asked []ramp.ValidateRequest
 	for _, e := range c.service.Events() {
 		if e.Kind == ramptest.KindValidate {
-			r, err := ramp.ParseValidate([]byte(e.Request.Body))
-			require.NoError(t, err)
+			r := ramp.Must(ramp.ParseValidate([]byte(e.Request.Body)))
 			asked = append(asked, *r)
 		}
 	}
@@ -423,8 +418,7 @@ func TestTheServiceWaitsForASlowAnswerUntilItsTimeoutOnly(t *testing.T) {
 // A burn of more than the wallet holds fails on the chain, whoever mines it.
 func TestDeliverTellsWhatTheChainHasMadeOfIt(t *testing.T) {
 	c := newCounter(t, reporting)
-	order, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(5000), ramptest.StaysPending())
-	require.NoError(t, err)
+	order := ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(5000), ramptest.StaysPending()))
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	assert.False(t, c.shop.results[0].Succeeded(), "the transaction got into a block with this call")
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))

@@ -124,8 +124,7 @@ func TestAnOrderIsOnTheChain(t *testing.T) {
 			stated := c.shop.results[0]
 			assert.Equal(t, order.TxHash.Hex(), stated.TxHash)
 			var read ramp.Receipt
-			raw, err := json.Marshal(receipt)
-			require.NoError(t, err)
+			raw := ramp.Must(json.Marshal(receipt))
 			require.NoError(t, json.Unmarshal(raw, &read))
 			assert.Equal(t, stated.Receipt.BlockHash, read.BlockHash)
 			assert.Equal(t, stated.Receipt.LogsBloom, read.LogsBloom)
@@ -327,10 +326,8 @@ type sponsored struct {
 // signed returns the signature of a transaction.
 func signed(t *testing.T, wallet *ramp.Signer, kind []byte, list any) (v, r, s *big.Int) {
 	t.Helper()
-	unsigned, err := rlp.EncodeToBytes(list)
-	require.NoError(t, err)
-	signature, err := wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256(kind, unsigned)))
-	require.NoError(t, err)
+	unsigned := ramp.Must(rlp.EncodeToBytes(list))
+	signature := ramp.Must(wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256(kind, unsigned))))
 	return big.NewInt(int64(signature[64]) - 27), new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64])
 }
 
@@ -345,8 +342,7 @@ func sign(t *testing.T, wallet *ramp.Signer, tx rawTransaction) rawTransaction {
 // list. It returns the answer and the hash of what was sent.
 func (c *counter) sendRaw(t *testing.T, kind []byte, list any) (answer any, hash string) {
 	t.Helper()
-	raw, err := rlp.EncodeToBytes(list)
-	require.NoError(t, err)
+	raw := ramp.Must(rlp.EncodeToBytes(list))
 	raw = append(kind, raw...)
 	return c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))), crypto.Keccak256Hash(raw).Hex()
 }
@@ -376,8 +372,7 @@ type rawAccessListed struct {
 
 func TestTheChainReadsOlderTransactions(t *testing.T) {
 	c := newCounter(t)
-	wallet, err := ramp.NewKeySigner("0x" + strings.Repeat("42", 32))
-	require.NoError(t, err)
+	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
 	old := rawLegacy{GasPrice: big.NewInt(1), Gas: 21_000, To: common.HexToAddress(token), Value: big.NewInt(7),
 		V: big.NewInt(7002), R: new(big.Int), S: new(big.Int)} // which is signed in place of a signature (EIP-155)
 	y, r, s := signed(t, wallet, nil, old)
@@ -409,14 +404,12 @@ func TestTheChainReadsOlderTransactions(t *testing.T) {
 
 func TestASponsorPaysTheGas(t *testing.T) {
 	c := newCounter(t)
-	wallet, err := ramp.NewKeySigner("0x" + strings.Repeat("42", 32))
-	require.NoError(t, err)
+	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
 	payer := common.HexToAddress("0x00000000000000000000000000000000000fee00")
 	tx := sign(t, wallet, rawTransaction{ChainID: 7002, TipCap: big.NewInt(1), FeeCap: big.NewInt(2e9), Gas: 21_000, Value: big.NewInt(7)})
 	whole := sponsored{Sender: tx, FeePayer: payer, FV: big.NewInt(1), FR: big.NewInt(2), FS: big.NewInt(3)}
 	hash, _ := c.sendRaw(t, []byte{7}, whole)
-	plain, err := rlp.EncodeToBytes(tx)
-	require.NoError(t, err)
+	plain := ramp.Must(rlp.EncodeToBytes(tx))
 	assert.Equal(t, crypto.Keccak256Hash([]byte{2}, plain).Hex(), hash, "the hash is that of what the sender signed")
 	c.service.Advance(time.Second)
 	receipt := c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)
@@ -452,14 +445,12 @@ func TestATokenSaysWhatItIs(t *testing.T) {
 
 func TestAWalletCanSendTransactions(t *testing.T) {
 	c := newCounter(t)
-	wallet, err := ramp.NewKeySigner("0x" + strings.Repeat("42", 32))
-	require.NoError(t, err)
+	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
 	friend := common.HexToAddress("0x00000000000000000000000000000000000f41e0")
 	transfer := append(crypto.Keccak256([]byte("transfer(address,uint256)"))[:4], common.BytesToHash(friend[:]).Bytes()...)
 	transfer = append(transfer, common.BigToHash(big.NewInt(5e18)).Bytes()...)
 	sign := func(tx rawTransaction) []byte {
-		raw, err := rlp.EncodeToBytes(sign(t, wallet, tx))
-		require.NoError(t, err)
+		raw := ramp.Must(rlp.EncodeToBytes(sign(t, wallet, tx)))
 		return append([]byte{2}, raw...)
 	}
 	good := rawTransaction{ChainID: 7002, TipCap: big.NewInt(1), FeeCap: big.NewInt(2e9), Gas: 100_000,

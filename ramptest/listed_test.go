@@ -69,8 +69,7 @@ func TestTheVerdictOnAnEndedOrderIsNotStale(t *testing.T) {
 
 	c.restart(t, c.handler, reporting)
 	game.name = "bob"
-	_, err := c.service.Assets(t.Context(), c.session)
-	require.NoError(t, err)
+	ramp.Must(c.service.Assets(t.Context(), c.session))
 	assert.Equal(t, 2, strings.Count(c.page(t, "/"), done("bob")), "the player has another name")
 	assert.Contains(t, c.page(t, "/?q=bob+received"), "All 2 ")
 
@@ -139,16 +138,13 @@ func TestTheTermsOfAnEndedOrderAreKept(t *testing.T) {
 	asked := request()
 	asked.Intent.Token = swordToken
 	asked.Intent.Materials[0].IsNonFungible = true
-	started, err := c.client.Initialize(t.Context(), asked)
-	require.NoError(t, err)
-	order, err := c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(2))
-	require.NoError(t, err)
+	started := ramp.Must(c.client.Initialize(t.Context(), asked))
+	order := ramp.Must(c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(2)))
 	c.service.Advance(2 * time.Second)
 	c.initialize(t) // the newest UUID
 	holds := func() int64 {
 		node := nodeOf(t, c.service)
-		n, err := node.TokenBalance(t.Context(), common.HexToAddress(swordToken), c.service.Wallet(c.session), ramp.Latest)
-		require.NoError(t, err)
+		n := ramp.Must(node.TokenBalance(t.Context(), common.HexToAddress(swordToken), c.service.Wallet(c.session), ramp.Latest))
 		return n.Int64()
 	}
 	require.Equal(t, int64(1002), holds(), "swords, and not fractions of them")

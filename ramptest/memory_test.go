@@ -105,6 +105,9 @@ func (g *shop) move(effect ramp.Effect) error {
 // anyTerms accept every order.
 var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
 
+// session1 is that of the player.
+var session1 = ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
+
 // counter joins a shop, or another game, and a service in memory.
 type counter struct {
 	shop    *shop
@@ -128,11 +131,9 @@ func newCounter(t testing.TB, options ...func(*ramptest.Config)) *counter {
 
 func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config)) *counter {
 	t.Helper()
-	c := &counter{session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}}
 	key, signer := console(t)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: key, Signer: signer})
-	require.NoError(t, err)
-	c.key, c.handler, c.validator = key, handler, signer.Address()
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: key, Signer: signer}))
+	c := &counter{session: session1, key: key, handler: handler, validator: signer.Address()}
 	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{Pages: pages.New}}
 	for _, o := range options {
 		o(&config)
@@ -144,28 +145,17 @@ func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config
 }
 
 // console returns what the console and the game know.
-func console(t testing.TB) (ramp.HMACKey, *ramp.Signer) {
-	t.Helper()
-	key, err := ramp.TextKey("key of the console")
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
-	return key, signer
+func console(testing.TB) (ramp.HMACKey, *ramp.Signer) {
+	return wayKey(), ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 }
 
 // clientOf and nodeOf return clients of a service, and of its testnet.
-func clientOf(t testing.TB, s *ramptest.Service, key ramp.HMACKey) *ramp.Client {
-	t.Helper()
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: s.URL(), Key: key, HTTPClient: s.Client(), Retries: -1})
-	require.NoError(t, err)
-	return client
+func clientOf(_ testing.TB, s *ramptest.Service, key ramp.HMACKey) *ramp.Client {
+	return ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.URL(), Key: key, HTTPClient: s.Client(), Retries: -1}))
 }
 
-func nodeOf(t testing.TB, s *ramptest.Service) *ramp.RPC {
-	t.Helper()
-	node, err := ramp.NewRPC(ramp.RPCConfig{URL: s.RPCURL(ramp.Testnet), HTTPClient: s.Client(), Retries: -1})
-	require.NoError(t, err)
-	return node
+func nodeOf(_ testing.TB, s *ramptest.Service) *ramp.RPC {
+	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.RPCURL(ramp.Testnet), HTTPClient: s.Client(), Retries: -1}))
 }
 
 // send sends a request to the service. headers are pairs.
@@ -176,8 +166,7 @@ func (c *counter) send(t testing.TB, method, address, body string, headers ...st
 	setHeaders(r, headers)
 	client := c.service.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	answer, err := client.Do(r)
-	require.NoError(t, err)
+	answer := ramp.Must(client.Do(r))
 	t.Cleanup(func() { answer.Body.Close() })
 	return answer
 }
@@ -203,8 +192,7 @@ func setHeaders(r *http.Request, headers []string) {
 // whole returns the body of an answer.
 func whole(t testing.TB, answer *http.Response) string {
 	t.Helper()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	body := ramp.Must(io.ReadAll(answer.Body))
 	return string(body)
 }
 
@@ -221,14 +209,12 @@ func before(serve func(w http.ResponseWriter, r *http.Request, game http.Handler
 
 func (c *counter) initialize(t testing.TB) uuid.UUID {
 	t.Helper()
-	started, err := c.client.Initialize(t.Context(), request())
-	require.NoError(t, err)
+	started := ramp.Must(c.client.Initialize(t.Context(), request()))
 	return started.UUID
 }
 
 func (c *counter) mint(t testing.TB, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
-	order, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...)
-	require.NoError(t, err)
+	order := ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...))
 	return order
 }

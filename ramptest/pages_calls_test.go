@@ -75,8 +75,7 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			id := c.initialize(t)
 			if test.own {
 				sent := c.browse(t, http.MethodPost, "/start", url.Values{"sessionId": {c.session.ID}, "accessToken": {"token-1"}})
-				to, err := url.Parse(sent.Header.Get("Location"))
-				require.NoError(t, err)
+				to := ramp.Must(url.Parse(sent.Header.Get("Location")))
 				id = uuid.MustParse(to.Query().Get("uuid"))
 			}
 			form := url.Values{"uuid": {id.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID}, "network": {"testnet"},
@@ -107,8 +106,7 @@ func TestAnEarlierRejectionIsNotSaidAgain(t *testing.T) {
 	c.shop.gold = 40
 	asked := request()
 	asked.Intent.Outputs = nil
-	started, err := c.client.Initialize(t.Context(), asked)
-	require.NoError(t, err)
+	started := ramp.Must(c.client.Initialize(t.Context(), asked))
 	form := url.Values{"uuid": {started.UUID.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID}, "network": {"testnet"}, "amount": {"1"}}
 	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)), "Rejected by the game: INVALID_BALANCE.")
 	form.Set("do", "burn")
@@ -163,8 +161,7 @@ func TestBothBalancesBeforeAnOrderAreOfOneMoment(t *testing.T) {
 	require.ErrorIs(t, err, ramptest.ErrLostAnswer)
 	c.service.Advance(time.Minute)
 	require.Equal(t, ramptest.Confirmed, c.service.State(earlier))
-	order, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10))
-	require.NoError(t, err)
+	order := ramp.Must(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10)))
 	c.service.Advance(time.Minute)
 	page := c.pageOf(t, order)
 	assert.Contains(t, page, "tokens ✓ moved +8 outside of this order: +8 1,000 1,016 1,016")

@@ -147,9 +147,8 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			assert.Equal(t, 303, resent.StatusCode)
 			assert.Len(t, c.shop.results, test.attempts+1)
 
-			catalog, err := ramp.CatalogURL(c.service.URL(), ramp.CatalogParams{ProjectID: "project-1", SessionID: c.session.ID,
-				AccessToken: c.session.Token, Network: ramp.Testnet, Lang: ramp.LangEnglish})
-			require.NoError(t, err)
+			catalog := ramp.Must(ramp.CatalogURL(c.service.URL(), ramp.CatalogParams{ProjectID: "project-1", SessionID: c.session.ID,
+				AccessToken: c.session.Token, Network: ramp.Testnet, Lang: ramp.LangEnglish}))
 			assert.Contains(t, c.page(t, catalog), "10 tokens")
 		})
 	}
@@ -233,8 +232,7 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			if test.do == burn {
 				play = c.service.Burn
 			}
-			order, err := play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(test.amount), test.faults...)
-			require.NoError(t, err)
+			order := ramp.Must(play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(test.amount), test.faults...))
 			c.service.Advance(test.pass)
 			said := c.pageOf(t, order)
 			for _, want := range test.want {
@@ -258,10 +256,8 @@ func TestAListWithSeveralTokensNamesThem(t *testing.T) {
 	assert.NotContains(t, c.page(t, "/"), "0x…")
 	asked := request()
 	asked.Intent.Token = swordToken
-	started, err := c.client.Initialize(t.Context(), asked)
-	require.NoError(t, err)
-	_, err = c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(10))
-	require.NoError(t, err)
+	started := ramp.Must(c.client.Initialize(t.Context(), asked))
+	ramp.Must(c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(10)))
 	c.service.Advance(time.Minute)
 	list := c.page(t, "/")
 	for _, token := range []string{request().Intent.Token, swordToken} {
@@ -312,12 +308,10 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 		_, err := clientOf(t, c.service, key).Initialize(t.Context(), request())
 		require.ErrorIs(t, err, ramp.ErrHMACInvalid)
 	}
-	other, err := ramp.Base64URLKey("YW5vdGhlcg")
-	require.NoError(t, err)
+	other := ramp.Must(ramp.Base64URLKey("YW5vdGhlcg"))
 	initialize(other)
 	assert.Contains(t, said("/"), "It matches if the key is read in the other encoding.")
-	wrong, err := ramp.TextKey("no key of ours")
-	require.NoError(t, err)
+	wrong := ramp.Must(ramp.TextKey("no key of ours"))
 	initialize(wrong)
 	assert.Contains(t, said("/"), "The game has a different HMAC key")
 	assert.Contains(t, said("/"), "Setup: 1 problem")
@@ -326,7 +320,7 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 
 	gold := c.shop.gold
 	c.shop.gold = 0
-	_, err = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
+	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 	require.Error(t, err)
 	assert.Contains(t, said("/"), "POST /api/validate: HTTP 200, INVALID_BALANCE. No signature of the validator key was seen yet.")
 	c.shop.gold = gold

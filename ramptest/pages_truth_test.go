@@ -37,8 +37,7 @@ func TestMovementsOutsideOfAnOrderAreShownApart(t *testing.T) {
 	c := newCounter(t)
 	minted := c.mint(t) // 8 tokens for 100 gold
 	c.service.Advance(time.Minute)
-	burned, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10))
-	require.NoError(t, err)
+	burned := ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10)))
 	c.service.Advance(time.Minute)
 	said := c.pageOf(t, minted)
 	assert.Contains(t, said, "✓ Done. The game took 100 item_gold; the player received 8 tokens.")
@@ -57,8 +56,7 @@ func TestTheTokensAreThoseOfTheChain(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.Decimals = 1 })
 	amount, err := ramp.ParseAmount("1.19") // 0.952 after the fee
 	require.NoError(t, err)
-	order, err := c.service.Mint(t.Context(), c.initialize(t), c.session, amount)
-	require.NoError(t, err)
+	order := ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, amount))
 	c.service.Advance(time.Minute)
 	assert.Contains(t, c.pageOf(t, order), "✓ Done. The game took 100 item_gold; the player received 0.9 tokens.")
 	assert.Contains(t, c.pageOf(t, order), "tokens ✓ moved +0.9 1,000 1,000.9 1,000.9")
@@ -246,11 +244,9 @@ func TestPartsOfAUUIDAndOfAHashFindTheOrder(t *testing.T) {
 // Whatever happened can be found, with its reason, also if it led to no order.
 func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	c := newCounter(t, booksOff, kept(t))
-	wrong, err := ramp.TextKey("no key of ours")
-	require.NoError(t, err)
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: wrong, HTTPClient: c.service.Client(), Retries: -1})
-	require.NoError(t, err)
-	_, err = client.Initialize(t.Context(), request())
+	wrong := ramp.Must(ramp.TextKey("no key of ours"))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: wrong, HTTPClient: c.service.Client(), Retries: -1}))
+	_, err := client.Initialize(t.Context(), request())
 	require.Error(t, err)
 	c.shop.gold = 5
 	rejected := c.initialize(t)
@@ -301,8 +297,7 @@ func TestAllCallsAreListed(t *testing.T) {
 		body := whole(t, c.browse(t, http.MethodGet, next, nil))
 		for _, m := range regexp.MustCompile(`<li id="call-(\d+)"`).FindAllStringSubmatch(body, -1) {
 			var n int
-			_, err := fmt.Sscan(m[1], &n)
-			require.NoError(t, err)
+			ramp.Must(fmt.Sscan(m[1], &n))
 			require.Less(t, n, last, "newest first")
 			last, seen[m[1]] = n, true
 		}
@@ -500,8 +495,7 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 			for _, burn := range []bool{false, true} {
 				for _, fails := range []bool{false, true} {
 					c := newCounter(t)
-					fault, err := ramptest.ParseFault(text)
-					require.NoError(t, err)
+					fault := ramp.Must(ramptest.ParseFault(text))
 					faults := []ramptest.Fault{fault}
 					if fails {
 						faults = append(faults, ramptest.TransactionFails())
@@ -552,8 +546,7 @@ func TestAnOrderThatWasNotSentIsPlacedLater(t *testing.T) {
 	game.Close()
 	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)), "Nothing was sent, so nothing moved.")
 	assert.Equal(t, 404, c.browse(t, http.MethodGet, "/orders/"+form.Get("uuid"), nil).StatusCode)
-	listener, err := net.Listen("tcp", address)
-	require.NoError(t, err)
+	listener := ramp.Must(net.Listen("tcp", address))
 	back := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
 	back.Start()
 	t.Cleanup(back.Close)

@@ -65,9 +65,8 @@ func request() ramp.InitializeRequest {
 
 func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 	c, _ := newStub(t)
-	other, err := ramp.TextKey("another key")
-	require.NoError(t, err)
-	_, err = clientOf(t, c.service, other).Initialize(t.Context(), request())
+	other := ramp.Must(ramp.TextKey("another key"))
+	_, err := clientOf(t, c.service, other).Initialize(t.Context(), request())
 	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
 
 	wrong := request()
@@ -174,12 +173,10 @@ func TestTheStatusOfAFailureIsASwitch(t *testing.T) {
 
 func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 	c, game := newStub(t)
-	player, err := c.service.Assets(t.Context(), c.session)
-	require.NoError(t, err)
+	player := ramp.Must(c.service.Assets(t.Context(), c.session))
 	assert.Equal(t, "7", player.Assets[0].Balance.String())
 
-	order, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
-	require.NoError(t, err)
+	order := ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))
 	assert.Equal(t, order.Request.UserSig, order.Approval.UserSig)
 	assert.NotZero(t, order.Approval.ValidatorSig)
 
@@ -201,8 +198,7 @@ func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 	assert.Contains(t, string(got.Raw), `"blockTimestamp":0`)
 
 	// It has every field that the interface has.
-	example, err := os.ReadFile("../testdata/6-result-mint.json")
-	require.NoError(t, err)
+	example := ramp.Must(os.ReadFile("../testdata/6-result-mint.json"))
 	var fields func(text []byte, at string, found map[string]bool)
 	fields = func(text []byte, at string, found map[string]bool) {
 		var object map[string]json.RawMessage
@@ -228,8 +224,7 @@ func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 
 func TestABurnHasNoFee(t *testing.T) {
 	c, game := newStub(t)
-	order, err := c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(3))
-	require.NoError(t, err)
+	order := ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(3)))
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	assert.Equal(t, json.Number("0"), game.results[0].Intent.FeeRate)
 	assert.Equal(t, "100", game.results[0].Intent.Actual)

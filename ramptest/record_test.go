@@ -25,8 +25,7 @@ func TestEveryExchangeIsRecorded(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) {
 		c.Epoch, c.Desk.OnEvent = epoch, func(e ramptest.Event) { recorded = append(recorded, e) }
 	})
-	_, err := c.service.Assets(t.Context(), c.session)
-	require.NoError(t, err)
+	ramp.Must(c.service.Assets(t.Context(), c.session))
 	c.shop.answers = []error{errors.New("away")}
 	order := c.mint(t, ramptest.ResultTwice())
 	c.service.Advance(time.Minute)
@@ -123,15 +122,12 @@ func TestTheRecordHoldsNoSecret(t *testing.T) {
 	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
 	require.Error(t, err)
 
-	post, err := http.NewRequest(http.MethodPost, c.service.RPCURL(ramp.Testnet), strings.NewReader("{}"))
-	require.NoError(t, err)
+	post := ramp.Must(http.NewRequest(http.MethodPost, c.service.RPCURL(ramp.Testnet), strings.NewReader("{}")))
 	post.Header.Set("Content-Type", "application/json")
 	post.Header.Set("Authorization", "Bearer "+secret)
-	_, err = c.service.Client().Do(post)
-	require.NoError(t, err)
+	ramp.Must(c.service.Client().Do(post))
 
-	text, err := json.Marshal(c.service.Events())
-	require.NoError(t, err)
+	text := ramp.Must(json.Marshal(c.service.Events()))
 	for _, e := range c.service.Events() {
 		if e.Request != nil && e.Kind == ramptest.KindValidate {
 			signature := c.key.Sign([]byte(e.Request.Body))
@@ -174,8 +170,7 @@ func TestATimelineIsReadable(t *testing.T) {
 }
 
 func TestATestThatFailsShowsTheTimeline(t *testing.T) {
-	key, err := ramp.TextKey("key of the console")
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey("key of the console"))
 	for _, failed := range []bool{true, false} {
 		f := &judged{TB: t, failed: failed}
 		service := ramptest.Start(f, ramptest.Config{Key: key, Validator: [20]byte{1}, Handler: http.NotFoundHandler()})

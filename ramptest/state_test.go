@@ -26,8 +26,7 @@ func kept(t testing.TB) func(*ramptest.Config) {
 
 func openState(t testing.TB, path string) *ramptest.StateFile {
 	t.Helper()
-	file, err := ramptest.OpenState(path)
-	require.NoError(t, err)
+	file := ramp.Must(ramptest.OpenState(path))
 	t.Cleanup(func() { _ = file.Close() })
 	return file
 }
@@ -61,8 +60,7 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	require.Contains(t, shows(), tokens)
 	now, wallet := c.service.Now(), c.service.Wallet(c.session)
 	chain := nodeOf(t, c.service)
-	receipt, err := chain.Receipt(t.Context(), done.TxHash)
-	require.NoError(t, err)
+	receipt := ramp.Must(chain.Receipt(t.Context(), done.TxHash))
 
 	c.restart(t, c.handler)
 	assert.True(t, now.Equal(c.service.Now()), "a clock that stands still has not moved")
@@ -70,8 +68,7 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	_, after := c.control(t, "GET", "/control/orders", "")
 	assert.Equal(t, before.Orders, after.Orders)
 	chain = nodeOf(t, c.service)
-	again, err := chain.Receipt(t.Context(), done.TxHash)
-	require.NoError(t, err)
+	again := ramp.Must(chain.Receipt(t.Context(), done.TxHash))
 	assert.Equal(t, receipt, again)
 
 	assert.Contains(t, shows(), tokens)
@@ -127,8 +124,7 @@ func TestAServiceSurvivesAKillAtAnyTime(t *testing.T) {
 	c.service.Advance(time.Minute)
 	c.service.Close()
 	require.NoError(t, file.Close())
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
+	whole := ramp.Must(os.ReadFile(path))
 	assert.Contains(t, string(whole), "token-1", "the next service must call for the player too")
 	begins := bytes.Index(whole, []byte("\nspan/")) // before it, no service has started
 	require.Positive(t, begins)
@@ -170,10 +166,8 @@ func TestWhatHappenedIsThereAfterARestart(t *testing.T) {
 	c.restart(t, c.handler)
 	after := c.service.Events()
 	routine := func(e ramptest.Event) bool { return e.Routine() }
-	want, err := json.Marshal(slices.DeleteFunc(before, routine))
-	require.NoError(t, err)
-	got, err := json.Marshal(slices.DeleteFunc(after, routine))
-	require.NoError(t, err)
+	want := ramp.Must(json.Marshal(slices.DeleteFunc(before, routine)))
+	got := ramp.Must(json.Marshal(slices.DeleteFunc(after, routine)))
 	assert.JSONEq(t, string(want), string(got))
 	assert.Equal(t, shown, history())
 	assert.True(t, strings.HasPrefix(c.service.Timeline(), strings.SplitAfter(timeline, "\n")[0]))
@@ -200,8 +194,7 @@ func TestAStateFileHasOneService(t *testing.T) {
 	_, err := ramptest.OpenState(path)
 	require.ErrorContains(t, err, "another program uses the file")
 	require.NoError(t, file.Close())
-	note, err := openState(t, path).Note("a key")
-	require.NoError(t, err)
+	note := ramp.Must(openState(t, path).Note("a key"))
 	assert.Equal(t, "a value\n", note)
 }
 
@@ -212,8 +205,7 @@ func TestAStateThatIsNoneIsRejected(t *testing.T) {
 	c.mint(t)
 	c.service.Close()
 	require.NoError(t, file.Close())
-	state, err := os.ReadFile(path)
-	require.NoError(t, err)
+	state := ramp.Must(os.ReadFile(path))
 	for name, broken := range map[string][]byte{
 		"not a journal": []byte("secret"),
 		"a version":     bytes.Replace(state, []byte(`note/version "6"`), []byte(`note/version "1"`), 1),

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -41,8 +40,7 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 	}
 	hashes := map[ramptest.Trick]common.Hash{}
 	for _, trick := range ramptest.Tricks() {
-		hash, err := c.service.Cheat(t.Context(), order, trick)
-		require.NoError(t, err)
+		hash := ramp.Must(c.service.Cheat(t.Context(), order, trick))
 		hashes[trick] = hash
 		c.service.Advance(time.Second)
 	}
@@ -53,17 +51,14 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 		chain := nodeOf(t, c.service)
 		got := map[ramptest.Trick]shown{}
 		for trick, hash := range hashes {
-			sent, err := chain.Transaction(t.Context(), hash)
-			require.NoError(t, err)
-			receipt, err := chain.Receipt(t.Context(), hash)
-			require.NoError(t, err)
+			sent := ramp.Must(chain.Transaction(t.Context(), hash))
+			receipt := ramp.Must(chain.Receipt(t.Context(), hash))
 			assert.Zero(t, sent.FeePayer, "the ramp pays for none")
 			got[trick] = shown{sent.From, sent.To == nil, receipt.Succeeded(), bytes.Contains(sent.Input, order.Approval.ValidatorSig[:64]),
 				receipt.Transfers(), len(receipt.Logs)}
 		}
 		assert.Equal(t, want, got)
-		held, err := chain.TokenBalance(t.Context(), contract, player, ramp.Latest)
-		require.NoError(t, err)
+		held := ramp.Must(chain.TokenBalance(t.Context(), contract, player, ramp.Latest))
 		assert.Equal(t, new(big.Int).Add(new(big.Int).Mul(big.NewInt(990), big.NewInt(1e18)), big.NewInt(1)), held)
 	}
 	_, err := c.service.Cheat(t.Context(), order, "a trick of nobody")

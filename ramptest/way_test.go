@@ -35,13 +35,7 @@ type studio struct {
 	apply   func(ramp.Step) error
 }
 
-func wayKey() ramp.HMACKey {
-	key, err := ramp.TextKey("key of the console")
-	if err != nil {
-		panic(err)
-	}
-	return key
-}
+func wayKey() ramp.HMACKey { return ramp.Must(ramp.TextKey("key of the console")) }
 
 func (s *studio) Authenticate(_ context.Context, session ramp.Session) error {
 	s.mu.Lock()
@@ -82,25 +76,20 @@ func (s *studio) Apply(_ context.Context, step ramp.Step) error {
 func open(t *testing.T, proof func(*ramptest.Service) *ramp.Proof, wrap func(http.Handler) http.Handler) *studio {
 	t.Helper()
 	s := &studio{gold: 1000, test: &judged{TB: t}}
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
-	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Settle: -1, Desk: ramptest.Desk{Pages: pages.New}})
+	key, signer := console(t)
+	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Settle: -1, Desk: ramptest.Desk{Pages: pages.New}})
 	store := &ramp.MemoryStore{Apply: s.Apply}
-	config := ramp.HandlerConfig{Players: s, Store: store, Terms: anyTerms, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
-	s.chain, err = ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1})
-	require.NoError(t, err)
+	config := ramp.HandlerConfig{Players: s, Store: store, Terms: anyTerms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
+	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1}))
 	if proof != nil {
 		config.Proof, config.AnyWallet, config.Chain = proof(s.service), true, s.chain
 	}
-	built, err := ramp.NewHandler(config)
-	require.NoError(t, err)
-	var handler http.Handler = built
+	var handler http.Handler = ramp.Must(ramp.NewHandler(config))
 	if wrap != nil {
 		handler = wrap(handler)
 	}
 	s.service.SetHandler(handler)
-	s.client, err = ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: wayKey(), HTTPClient: s.service.Client(), Retries: -1})
-	require.NoError(t, err)
+	s.client = clientOf(t, s.service, key)
 	return s
 }
 
@@ -110,8 +99,24 @@ func (s *studio) order(ctx context.Context, place func(*ramptest.Service) placer
 	if err != nil {
 		return nil, err
 	}
-	return place(s.service)(ctx, started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10),
-		append(faults, ramptest.TransactionType(7))...)
+	return place(s.service)(ctx, started.UUID, session1, ramp.NewAmount(10), append(faults, ramptest.TransactionType(7))...)
+}
+
+// place is order, which must succeed.
+func (s *studio) place(t *testing.T, place func(*ramptest.Service) placer, faults ...ramptest.Fault) *ramptest.Order {
+	return ramp.Must(s.order(t.Context(), place, faults...))
+}
+
+// expire ends the player's session.
+func (s *studio) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expired = true
+}
+
+// proved is the right Proof.
+func proved(s *ramptest.Service) *ramp.Proof {
+	return &ramp.Proof{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
 }
 
 type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
@@ -151,14 +156,10 @@ func instead(path string, lets bool, statuses ...int) func(http.Handler) http.Ha
 func TestATestFailsIfAnythingIsLost(t *testing.T) {
 	command := buildCommand(t)
 	fails := []ramptest.Fault{ramptest.TransactionFails()}
-	contract := common.HexToAddress(token)
-	right := func(s *ramptest.Service) *ramp.Proof {
-		return &ramp.Proof{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{contract: 18}}
-	}
 	decimals := func(n int) func(*ramptest.Service) *ramp.Proof {
 		return func(s *ramptest.Service) *ramp.Proof {
-			p := right(s)
-			if p.Decimals[contract] = n; n < 0 {
+			p := proved(s)
+			if p.Decimals[common.HexToAddress(token)] = n; n < 0 {
 				p.Decimals = nil
 			}
 			return p
@@ -193,7 +194,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 				_ = s.service.Deliver(ctx, o, ramptest.Failed)
 			}, want: "has not given back 100 item_gold"},
 		{name: "payers of another network", faults: fails, proof: func(s *ramptest.Service) *ramp.Proof {
-			p := right(s)
+			p := proved(s)
 			p.Payers = []common.Address{{1}}
 			return p
 		}, want: "The game did not give back 100 item_gold."},
@@ -208,12 +209,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 			return nil
 		}, want: "100 item_gold"},
 		{name: "the session expired before the result", faults: fails, wrap: instead(ramp.PathResult, false, 200),
-			during: func(s *studio, _ *ramptest.Order) {
-				s.mu.Lock()
-				s.expired = true
-				s.mu.Unlock()
-				s.service.Advance(24 * time.Hour)
-			}, want: "SESSION_EXPIRED"},
+			during: func(s *studio, _ *ramptest.Order) { s.expire(); s.service.Advance(24 * time.Hour) }, want: "SESSION_EXPIRED"},
 		{name: "the path of the result is unknown", faults: fails, wrap: instead(ramp.PathResult, false, 404), want: "100 item_gold"},
 		{name: "a result is answered 201", faults: fails, wrap: instead(ramp.PathResult, false, 201), want: "100 item_gold"},
 		{name: "a mint is answered 201", wrap: instead(ramp.PathResult, true, 201), want: "HTTP 201"},
@@ -246,50 +242,36 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 // What is no loss does not fail a test.
 func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 	command := buildCommand(t)
-	right := func(s *ramptest.Service) *ramp.Proof {
-		return &ramp.Proof{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
+	fails := ramptest.TransactionFails()
+	placed := func(place func(*ramptest.Service) placer, pass time.Duration, faults ...ramptest.Fault) func(*testing.T, *studio) {
+		return func(t *testing.T, s *studio) { s.place(t, place, faults...); s.service.Advance(pass) }
 	}
+	lost := ramptest.LostAnswer(ramptest.OnResult)
 	for name, play := range map[string]func(*testing.T, *studio){
-		"nothing": func(*testing.T, *studio) {},
+		"nothing":                   func(*testing.T, *studio) {},
+		"a mint":                    placed(mints, time.Minute),
+		"a failed mint":             placed(mints, time.Minute, fails),
+		"a burn":                    placed(burns, time.Minute),
+		"pending":                   placed(mints, 0),
+		"pending on purpose":        placed(burns, time.Hour, ramptest.StaysPending()),
+		"a result that never comes": placed(mints, time.Hour, fails, ramptest.ResultNever()),
+		"every answer is lost":      placed(mints, 2*time.Second, fails, lost, lost),
 		"a UUID is unused": func(t *testing.T, s *studio) {
-			_, err := s.client.Initialize(t.Context(), request())
-			require.NoError(t, err)
-		},
-		"a mint": func(t *testing.T, s *studio) { s.place(t, mints); s.service.Advance(time.Minute) },
-		"a failed mint": func(t *testing.T, s *studio) {
-			s.place(t, mints, ramptest.TransactionFails())
-			s.service.Advance(time.Minute)
-		},
-		"a burn":  func(t *testing.T, s *studio) { s.place(t, burns); s.service.Advance(time.Minute) },
-		"pending": func(t *testing.T, s *studio) { s.place(t, mints) },
-		"pending on purpose": func(t *testing.T, s *studio) {
-			s.place(t, burns, ramptest.StaysPending())
-			s.service.Advance(time.Hour)
+			ramp.Must(s.client.Initialize(t.Context(), request()))
 		},
 		"a burn of less than the order is about": func(t *testing.T, s *studio) {
 			s.place(t, burns, ramptest.BurnsLess())
 			s.service.Advance(24 * time.Hour)
 			assert.Equal(t, int64(1000), s.gold)
 		},
-		"a result that never comes": func(t *testing.T, s *studio) {
-			s.place(t, mints, ramptest.TransactionFails(), ramptest.ResultNever())
-			s.service.Advance(time.Hour)
-		},
-		"every answer is lost": func(t *testing.T, s *studio) {
-			s.place(t, mints, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult))
-			s.service.Advance(2 * time.Second)
-		},
 		"an answer to validate is lost": func(t *testing.T, s *studio) {
 			_, err := s.order(t.Context(), mints, ramptest.LostAnswer(ramptest.OnValidate))
 			require.ErrorIs(t, err, ramptest.ErrLostAnswer)
 		},
 		"an expired session, after a new login": func(t *testing.T, s *studio) {
-			s.place(t, mints, ramptest.TransactionFails())
-			_, err := s.service.Assets(t.Context(), ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-2")})
-			require.NoError(t, err)
-			s.mu.Lock()
-			s.expired = true
-			s.mu.Unlock()
+			s.place(t, mints, fails)
+			ramp.Must(s.service.Assets(t.Context(), ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-2")}))
+			s.expire()
 			s.service.Advance(time.Minute)
 		},
 		"rejected": func(t *testing.T, s *studio) {
@@ -303,22 +285,20 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 			require.Error(t, s.service.Deliver(t.Context(), o, ramptest.Failed))
 		},
 		"an outage of the server": func(t *testing.T, s *studio) {
-			s.apply = func() func(ramp.Step) error {
-				calls := 0
-				return func(step ramp.Step) error {
-					if calls++; calls > 1 && calls < 4 {
-						return errors.New("the database is unreachable")
-					}
-					return nil
+			calls := 0
+			s.apply = func(ramp.Step) error {
+				if calls++; calls > 1 && calls < 4 {
+					return errors.New("the database is unreachable")
 				}
-			}()
+				return nil
+			}
 			s.place(t, burns)
 			s.service.Advance(time.Hour)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t, right, nil)
+			s := open(t, proved, nil)
 			play(t, s)
 			assert.Zero(t, places(t, s.service, command))
 			failed, said := s.test.end()
@@ -327,20 +307,9 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 	}
 }
 
-// place is order, which must succeed.
-func (s *studio) place(t *testing.T, place func(*ramptest.Service) placer, faults ...ramptest.Fault) *ramptest.Order {
-	t.Helper()
-	o, err := s.order(t.Context(), place, faults...)
-	require.NoError(t, err)
-	return o
-}
-
 // A game that asks the chain answers HTTP 500 if its settings are not those of the chain. A
 // delivery and the test name what differs, because the game's log names only what the node says.
 func TestAResultThatTheChainDoesNotConfirmIsExplained(t *testing.T) {
-	proof := func(s *ramptest.Service) *ramp.Proof {
-		return &ramp.Proof{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
-	}
 	for _, test := range []struct {
 		name  string
 		wrap  func(http.Handler) http.Handler
@@ -354,15 +323,12 @@ func TestAResultThatTheChainDoesNotConfirmIsExplained(t *testing.T) {
 			" (the transaction is on mainnet, but the game asked /rpc/testnet: its ramp.Terms and its ramp.RPC must be for one network)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := open(t, proof, test.wrap)
+			s := open(t, proved, test.wrap)
 			r := request()
 			r.Intent.Network = test.start
-			started, err := s.client.Initialize(t.Context(), r)
-			require.NoError(t, err)
-			_, err = s.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), test.fails...)
-			require.NoError(t, err)
-			_, err = s.chain.BlockNumber(t.Context()) // as the server would, which waits for 5 seconds for another network
-			require.NoError(t, err)
+			started := ramp.Must(s.client.Initialize(t.Context(), r))
+			ramp.Must(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10), test.fails...))
+			ramp.Must(s.chain.BlockNumber(t.Context())) // as the server would, which waits for 5 seconds for another network
 			sent := s.service.Advance(time.Second)
 			require.Len(t, sent, 1)
 			assert.ErrorContains(t, sent[0].Err, "HTTP 500")
@@ -387,17 +353,13 @@ func TestRightToLeftIdentifiersAreIsolated(t *testing.T) {
 	}
 	asked := request()
 	asked.Intent.Materials = []ramp.Item{{ID: gold, Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
-	started, err := s.client.Initialize(t.Context(), asked)
-	require.NoError(t, err)
-	order, err := s.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), ramptest.TransactionFails())
-	require.NoError(t, err)
+	started := ramp.Must(s.client.Initialize(t.Context(), asked))
+	order := ramp.Must(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10), ramptest.TransactionFails()))
 	s.service.Advance(time.Minute)
 	const isolated = "100 \u2068" + gold + "\u2069"
 	for _, path := range []string{"/control/orders", "/", "/orders/" + order.UUID.String()} {
-		answer, err := s.service.Client().Get(s.service.URL() + path)
-		require.NoError(t, err)
-		body, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
+		answer := ramp.Must(s.service.Client().Get(s.service.URL() + path))
+		body := ramp.Must(io.ReadAll(answer.Body))
 		assert.Contains(t, string(body), isolated, path)
 	}
 	_, said := s.test.end()

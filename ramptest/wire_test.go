@@ -42,12 +42,10 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 	for _, config := range []ramptest.Config{{Game: server.URL}, {Handler: handler}} {
 		config.Key, config.Validator, config.Books = key, [20]byte{1}, ramptest.BooksOff
 		service := ramptest.Start(t, config)
-		started, err := clientOf(t, service, key).Initialize(t.Context(), request())
-		require.NoError(t, err)
-		session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
-		_, err = service.Assets(t.Context(), session)
+		started := ramp.Must(clientOf(t, service, key).Initialize(t.Context(), request()))
+		_, err := service.Assets(t.Context(), session1)
 		assert.ErrorContains(t, err, "HTTP 418")
-		_, err = service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1))
+		_, err = service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(1))
 		assert.ErrorContains(t, err, "HTTP 418")
 	}
 	require.Len(t, got, 4)
@@ -83,8 +81,7 @@ func TestAPlayerHasAWallet(t *testing.T) {
 	assert.Equal(t, order.Request.UserAddress, c.service.Wallet(c.session).Hex())
 	assert.NotEqual(t, c.service.Wallet(c.session), c.service.Wallet(ramp.Session{ID: "session-2"}))
 
-	own, err := ramp.NewKeySigner("0x" + strings.Repeat("42", 32))
-	require.NoError(t, err)
+	own := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
 	c = newCounter(t, func(c *ramptest.Config) {
 		c.Wallet = func(s ramp.Session) *ramp.Signer {
 			if s.ID == "session-1" {
@@ -96,14 +93,13 @@ func TestAPlayerHasAWallet(t *testing.T) {
 	assert.Equal(t, own.Address().Hex(), c.mint(t).Request.UserAddress)
 	assert.Equal(t, own.Address(), c.service.Wallet(c.session))
 	assert.Zero(t, c.service.Wallet(ramp.Session{ID: "session-2"}))
-	_, err = c.service.Mint(t.Context(), c.initialize(t), ramp.Session{ID: "session-2"}, ramp.NewAmount(10))
+	_, err := c.service.Mint(t.Context(), c.initialize(t), ramp.Session{ID: "session-2"}, ramp.NewAmount(10))
 	assert.ErrorContains(t, err, "Config.Wallet returned nil")
 }
 
 func TestTheAddressOfAService(t *testing.T) {
 	open := func(address string) net.Listener {
-		listener, err := net.Listen("tcp", address)
-		require.NoError(t, err)
+		listener := ramp.Must(net.Listen("tcp", address))
 		return listener
 	}
 	for _, test := range []struct {
@@ -171,14 +167,12 @@ func TestEveryDirectionCanBeOrdered(t *testing.T) {
 }
 
 func TestSwitchesOfTheIntent(t *testing.T) {
-	half, err := ramp.ParseAmount("0.5")
-	require.NoError(t, err)
+	half := ramp.Must(ramp.ParseAmount("0.5"))
 	c := newCounter(t, func(c *ramptest.Config) {
 		c.PerOrder, c.BurnMethod, c.TokenType = false, ramp.MethodBurn, "erc20"
 		c.Digest = func(*ramp.ValidateRequest) ramp.Digest { return ramp.Digest{31: 1} }
 	})
-	order, err := c.service.Burn(t.Context(), c.initialize(t), c.session, half)
-	require.NoError(t, err)
+	order := ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, half))
 	assert.Equal(t, ramp.Intent{
 		Method: "burn", Type: "disassemble", TargetCandidate: []byte("{}"),
 		From: []ramp.IntentAsset{{Type: "erc20", ID: token, Amount: half}},

@@ -128,13 +128,10 @@ func newShop(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{studio: &studio{gold: 100_000}}
 	s.open(t, 5*time.Second)
-	var err error
 	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
 		Sessions: sessions, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
-	terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}})
-	require.NoError(t, err)
-	s.client, err = ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, Terms: terms, HTTPClient: s.service.Client()})
-	require.NoError(t, err)
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}}))
+	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, Terms: terms, HTTPClient: s.service.Client()}))
 	s.begin = s.service.Now()
 	s.service.Advance(time.Hour)
 	return s

@@ -167,8 +167,7 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	before := d.gold
 	d.service.Advance(13 * time.Hour)
 
-	step, err := d.Abandon(t.Context(), waits, support.Decision{Who: "alice@studio", Reason: "case 17: nothing on the chain after a day"})
-	require.NoError(t, err)
+	step := ramp.Must(d.Abandon(t.Context(), waits, support.Decision{Who: "alice@studio", Reason: "case 17: nothing on the chain after a day"}))
 	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
 	assert.Equal(t, "alice@studio: case 17: nothing on the chain after a day", step.Order.Reason)
 	assert.Greater(t, d.gold, before)
@@ -176,7 +175,7 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	assert.Equal(t, []any{"WARN", "ramp: order abandoned", waits.String(), "alice@studio", "case 17: nothing on the chain after a day", "mint", "give back +100 item_gold", true},
 		[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["effect"], record["new"]})
 
-	_, err = d.Abandon(t.Context(), d.mint(t), support.Decision{Who: "bob", Reason: "a mistake"})
+	_, err := d.Abandon(t.Context(), d.mint(t), support.Decision{Who: "bob", Reason: "a mistake"})
 	assert.ErrorIs(t, err, ramp.ErrOrderFinished)
 	record = d.record(t)
 	assert.Equal(t, []any{"ERROR", "ramp: order not abandoned", "bob"}, []any{record["level"], record["msg"], record["who"]})
@@ -202,8 +201,7 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 		assert.ErrorContains(t, err, "Config.Proof.Payers is required, unless AnyFailure is set")
 
 		report := ramp.Must(d.Show(t.Context(), id))
-		strict, err := support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &d.proof, Confirmations: 1_000_000, Logger: quiet})
-		require.NoError(t, err)
+		strict := ramp.Must(support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &d.proof, Confirmations: 1_000_000, Logger: quiet}))
 		_, err = strict.Finish(t.Context(), id, report.Candidates[0].Hash, decided)
 		assert.ErrorContains(t, err, "of 1000000 confirmations")
 		assert.EqualValues(t, 900, d.gold)

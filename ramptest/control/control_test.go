@@ -11,7 +11,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -127,14 +126,13 @@ func TestAClientIsTheEmulator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := &emulator{answer: test.answer}
 			c := dial(t, e)
-			answer, err := test.call(t.Context(), c)
-			require.NoError(t, err)
+			answer := ramp.Must(test.call(t.Context(), c))
 			assert.Equal(t, test.asked, e.asked)
 			assert.Equal(t, test.answer, answer)
 
 			want := &control.Error{Code: control.CodeRejected, Message: "no", GameStatus: 200, ErrorCode: "INVALID_BALANCE"}
 			e.err = errors.Join(want)
-			_, err = test.call(t.Context(), c)
+			_, err := test.call(t.Context(), c)
 			assert.Equal(t, want, err)
 
 			c.Token = ""
