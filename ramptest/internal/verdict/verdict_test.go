@@ -97,6 +97,8 @@ func TestAnOrderIsDescribed(t *testing.T) {
 			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. The game rejected the result (HTTP 400). It will not be sent again."},
 		{mint(func(o *Facts) { o.Calls = Calls{Progress: GivenUp, Attempts: 20, Status: 500} }),
 			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. Gave up after 20 attempts. The game never confirmed."},
+		{mint(func(o *Facts) { o.Calls = Calls{Progress: GivenUp, Attempts: 20, Lost: true} }),
+			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. Gave up after 20 attempts. The game never confirmed."},
 		{mint(func(o *Facts) { o.Calls.Status = 500 }),
 			"! done attention: The transaction failed. The game gave back 100 gold. When the result was sent again, the game answered HTTP 500."},
 		{mint(func(o *Facts) { o.Calls.Status = 0 }),
