@@ -12,7 +12,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"regexp"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -484,12 +484,13 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			bad("it says that it is done")
 		}
 		for sentence, must := range map[string]bool{
-			"Done\\.":                   !lost,
-			"has not granted":           due > e.moved,
-			"did not (grant|give back)": due > e.moved,
-			"gave back":                 e.mint && due == 0,
+			"Done.":             !lost,
+			"has not granted":   due > e.moved,
+			"did not grant":     due > e.moved,
+			"did not give back": due > e.moved,
+			"gave back":         e.mint && due == 0,
 		} {
-			if isListed && regexp.MustCompile(sentence).MatchString(o.Said) && !must && !m.equal && m.outage == 0 {
+			if isListed && strings.Contains(o.Said, sentence) && !must && !m.equal && m.outage == 0 {
 				bad("it says %q", sentence)
 			}
 		}
@@ -533,6 +534,7 @@ func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 	if racedetector.On { // which takes ten times as long
 		count /= 10
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // collecting so little takes a fifth of the time
 	sums := make([]tally, len(modes))
 	var shown atomic.Int64
 	t.Run("games", func(t *testing.T) {
