@@ -23,17 +23,17 @@ type callsView struct {
 }
 
 // callsPage shows the calls of all players, or of one session.
-func (s *site) callsPage(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
+func (s *visit) callsPage() {
+	q := s.r.URL.Query()
 	v := &callsView{frame: frame{Title: "Calls", Live: true}, Session: q.Get("session"), Query: q.Get("q"), Routine: q.Has("routine"), Wrong: q.Has("wrong")}
 	pick := desk.Calls
 	if v.Wrong {
 		pick = desk.Wrong
 	}
 	before := max(0, number(q.Get("before")))
-	list, err := s.desk.Calls(r.Context(), desk.CallsQuery{Pick: pick, Before: before, Session: v.Session, Text: v.Query, Routine: v.Routine, Limit: maxLines})
+	list, err := s.desk.Calls(s.r.Context(), desk.CallsQuery{Pick: pick, Before: before, Session: v.Session, Text: v.Query, Routine: v.Routine, Limit: maxLines})
 	if err != nil {
-		s.failure(w, r, http.StatusInternalServerError, say(err))
+		s.failure(http.StatusInternalServerError, say(err))
 		return
 	}
 	address := func(before string, routine, wrong bool) string {
@@ -53,17 +53,17 @@ func (s *site) callsPage(w http.ResponseWriter, r *http.Request) {
 		e := &list.Events[i]
 		v.Lines = append(v.Lines, s.callLine(e))
 	}
-	s.show(w, r, http.StatusOK, "calls.html", v)
+	s.show(http.StatusOK, "calls.html", v)
 }
 
 // callPage shows one call, also if it belongs to no order.
-func (s *site) callPage(w http.ResponseWriter, r *http.Request) {
-	e, ok := s.event(r.PathValue("number"))
+func (s *visit) callPage() {
+	e, ok := s.event(s.r.PathValue("number"))
 	if !ok {
-		s.failure(w, r, http.StatusNotFound, "There is no such call. The record keeps the last 10,000.", link{"/calls", "All calls"})
+		s.failure(http.StatusNotFound, "There is no such call. The record keeps the last 10,000.", link{"/calls", "All calls"})
 		return
 	}
-	s.eventView(w, r, &e)
+	s.eventView(&e)
 }
 
 // event returns the event with a number.

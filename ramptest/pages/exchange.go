@@ -82,8 +82,8 @@ func (s session) known() bool { return s.id != "" && (s.token != "" || s.trusted
 // session returns the session of a page: that of its address (interface 2.1), or, for
 // those who may act for all players, that of an order. The latter keeps tokens out of
 // the pages' own links.
-func (s *site) session(r *http.Request, q url.Values) session {
-	if o := s.orderOf(q.Get("player")); o != nil && s.guard.Operates(r) {
+func (s *visit) session(q url.Values) session {
+	if o := s.orderOf(q.Get("player")); o != nil && s.guard.Operates(s.r) {
 		return session{id: o.SessionID, trusted: true}
 	}
 	return session{id: q.Get("sessionId"), token: q.Get("accessToken")}
@@ -101,42 +101,42 @@ func fieldsOf(q url.Values, names ...string) url.Values {
 }
 
 // exchangePage is the exchange view (interface 2.1).
-func (s *site) exchangePage(w http.ResponseWriter, r *http.Request) {
-	if o := s.orderOf(r.URL.Query().Get("uuid")); o != nil {
-		toOrder(w, r, o.UUID)
+func (s *visit) exchangePage() {
+	if o := s.orderOf(s.r.URL.Query().Get("uuid")); o != nil {
+		s.toOrder(o.UUID)
 		return
 	}
-	s.exchangeView(w, r, r.URL.Query(), nil, "")
+	s.exchangeView(s.r.URL.Query(), nil, "")
 }
 
 const fromGame = "Open the exchange page from your game again: it asks for a new UUID each time."
 
 // exchangeView shows what may be ordered, or why nothing may. wrongAmount says what is
 // wrong with the amount.
-func (s *site) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values, p *problem, wrongAmount string) {
-	session := s.session(r, q)
+func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
+	session := s.session(q)
 	home := link{"/", "All orders, and start a test order"}
 	id, err := uuid.Parse(q.Get("uuid"))
 	if err != nil || !session.known() {
-		s.failure(w, r, http.StatusBadRequest, "uuid, accessToken, sessionId and network are required (2.1).", home)
+		s.failure(http.StatusBadRequest, "uuid, accessToken, sessionId and network are required (2.1).", home)
 		return
 	}
-	asked, err := s.desk.Terms(r.Context(), id)
+	asked, err := s.desk.Terms(s.r.Context(), id)
 	switch code, _ := codeOf(err); {
 	case code == control.CodeExpired:
 		p := &problem{Said: "The UUID has expired: it was valid for 5 minutes. " + fromGame, Links: []link{home}}
-		if s.guard.Operates(r) {
+		if s.guard.Operates(s.r) {
 			p.Again = fieldsOf(q, "uuid", "network", "amount", "do", "chain", "result")
 			p.Again["fault"] = q["fault"]
 		}
-		s.show(w, r, http.StatusGone, "failure.html", &frame{Title: "Expired UUID", Network: ramp.Network(q.Get("network")), Problem: p})
+		s.show(http.StatusGone, "failure.html", &frame{Title: "Expired UUID", Network: ramp.Network(q.Get("network")), Problem: p})
 		return
 	case err != nil:
-		s.failure(w, r, http.StatusNotFound, "The service knows no such UUID. It may have been restarted. "+fromGame, home)
+		s.failure(http.StatusNotFound, "The service knows no such UUID. It may have been restarted. "+fromGame, home)
 		return
 	}
 	if network := ramp.Network(q.Get("network")); network != asked.Network {
-		s.failure(w, r, http.StatusBadRequest, "The network is not that of the initialize call, which is "+string(asked.Network)+".", home)
+		s.failure(http.StatusBadRequest, "The network is not that of the initialize call, which is "+string(asked.Network)+".", home)
 		return
 	}
 	v := &exchangeView{frame: frame{Title: "Exchange · " + shortUUID(id), Network: asked.Network}, Timeline: s.timeline(id, 0)}
@@ -151,7 +151,7 @@ func (s *site) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values
 	v.Form.Keep = books.Decimal(keep)
 	v.Form.Received = books.Decimal(new(big.Rat).Mul(keep, tokens.Rat()))
 	var unread *problem
-	v.Reading, unread = s.read(r, desk.PlayerQuery{Session: session.id, AccessToken: session.token, Read: asked.First, Network: asked.Network, Token: asked.Token})
+	v.Reading, unread = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token, Read: asked.First, Network: asked.Network, Token: asked.Token})
 	v.Reading.Action, v.Reading.Fields = "/exchange", fields
 	if v.Problem = unread; p != nil {
 		v.Problem = p
@@ -160,20 +160,20 @@ func (s *site) exchangeView(w http.ResponseWriter, r *http.Request, q url.Values
 	if p != nil || wrongAmount != "" {
 		status = http.StatusUnprocessableEntity
 	}
-	s.show(w, r, status, "exchange.html", v)
+	s.show(status, "exchange.html", v)
 }
 
 // againForm starts the same order under a new UUID.
-func (s *site) againForm(w http.ResponseWriter, r *http.Request) {
-	to := r.PostForm
+func (s *visit) againForm() {
+	to := s.r.PostForm
 	old, _ := uuid.Parse(to.Get("uuid"))
-	id, err := s.desk.Issue(r.Context(), desk.IssueRequest{Like: old})
+	id, err := s.desk.Issue(s.r.Context(), desk.IssueRequest{Like: old})
 	if err != nil {
-		s.failure(w, r, http.StatusNotFound, say(err)+" "+fromGame, link{"/", "All orders, and start a test order"})
+		s.failure(http.StatusNotFound, say(err)+" "+fromGame, link{"/", "All orders, and start a test order"})
 		return
 	}
 	to.Set("uuid", id.String())
-	http.Redirect(w, r, "/exchange?"+to.Encode(), http.StatusSeeOther)
+	s.redirect("/exchange?" + to.Encode())
 }
 
 // priced returns terms with the totals for an amount of tokens.
@@ -194,28 +194,28 @@ func (s *site) priced(asked *desk.Terms, tokens ramp.Amount) terms {
 }
 
 // exchangeForm places the order that the player has chosen.
-func (s *site) exchangeForm(w http.ResponseWriter, r *http.Request) {
-	q := r.PostForm
+func (s *visit) exchangeForm() {
+	q := s.r.PostForm
 	switch {
 	case q.Has("read"):
-		s.readAgain(w, r, "/exchange", fieldsOf(q, "uuid", "network"))
+		s.readAgain("/exchange", fieldsOf(q, "uuid", "network"))
 		return
 	case q.Has("price"):
-		s.exchangeView(w, r, q, nil, "")
+		s.exchangeView(q, nil, "")
 		return
 	}
 	tokens, err := ramp.ParseAmount(strings.TrimSpace(q.Get("amount")))
 	if err != nil || tokens.Sign() <= 0 {
-		s.exchangeView(w, r, q, nil, "The number of tokens must be a decimal number above 0.")
+		s.exchangeView(q, nil, "The number of tokens must be a decimal number above 0.")
 		return
 	}
 	id, err := uuid.Parse(q.Get("uuid"))
 	if err != nil {
-		s.failure(w, r, http.StatusBadRequest, "The form has no UUID. "+fromGame, link{"/", "All orders"})
+		s.failure(http.StatusBadRequest, "The form has no UUID. "+fromGame, link{"/", "All orders"})
 		return
 	}
-	session := s.session(r, q)
-	_, err = s.desk.Start(r.Context(), control.StartRequest{Do: cmp.Or(q.Get("do"), "mint"), UUID: id.String(), SessionID: session.id, AccessToken: session.token,
+	session := s.session(q)
+	_, err = s.desk.Start(s.r.Context(), control.StartRequest{Do: cmp.Or(q.Get("do"), "mint"), UUID: id.String(), SessionID: session.id, AccessToken: session.token,
 		Amount: json.Number(tokens.String()), Faults: chosenFaults(q)})
 	if code, err := codeOf(err); code != "" && code != control.CodePlaced { // CodePlaced: the form was sent twice
 		p := s.problemOf(err, id)
@@ -226,10 +226,10 @@ func (s *site) exchangeForm(w http.ResponseWriter, r *http.Request) {
 			p.Said = "The game's answer was lost, as you chose. Send the same order again: the game must approve it without taking anything twice."
 			p.Detail, p.Cause, p.Curl = "", "", curlView{}
 		}
-		s.exchangeView(w, r, q, p, "")
+		s.exchangeView(q, p, "")
 		return
 	}
-	toOrder(w, r, id)
+	s.toOrder(id)
 }
 
 // catalogView is the catalog view (interface 2.1).
@@ -241,48 +241,48 @@ type catalogView struct {
 }
 
 // catalogForm asks the game again for the player's assets.
-func (s *site) catalogForm(w http.ResponseWriter, r *http.Request) {
-	s.readAgain(w, r, "/catalog", fieldsOf(r.PostForm, "projectId", "network"))
+func (s *visit) catalogForm() {
+	s.readAgain("/catalog", fieldsOf(s.r.PostForm, "projectId", "network"))
 }
 
 // readAgain asks the game for a player's assets and shows them on a page.
-func (s *site) readAgain(w http.ResponseWriter, r *http.Request, page string, fields url.Values) {
-	if session := s.session(r, fields); session.known() {
-		_, _ = s.read(r, desk.PlayerQuery{Session: session.id, AccessToken: session.token, Read: true}) // the page shows the result
+func (s *visit) readAgain(page string, fields url.Values) {
+	if session := s.session(fields); session.known() {
+		_, _ = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token, Read: true}) // the page shows the result
 	}
-	http.Redirect(w, r, page+"?"+fields.Encode(), http.StatusSeeOther)
+	s.redirect(page + "?" + fields.Encode())
 }
 
 // catalogPage is the catalog view (interface 2.1).
-func (s *site) catalogPage(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	session := s.session(r, q)
+func (s *visit) catalogPage() {
+	q := s.r.URL.Query()
+	session := s.session(q)
 	network := ramp.Network(q.Get("network"))
 	project := q.Get("projectId")
 	home := link{"/", "All orders"}
 	about := s.about()
 	switch {
 	case !session.known() || project == "":
-		s.failure(w, r, http.StatusBadRequest, "projectId, sessionId, accessToken and network are required (2.1).", home)
+		s.failure(http.StatusBadRequest, "projectId, sessionId, accessToken and network are required (2.1).", home)
 		return
 	case about.ProjectID != "" && project != about.ProjectID:
-		s.failure(w, r, http.StatusNotFound, "There is no such project.", home)
+		s.failure(http.StatusNotFound, "There is no such project.", home)
 		return
 	case about.Chains[network].URL == "":
-		s.failure(w, r, http.StatusNotFound, "This service does not have the network.", home)
+		s.failure(http.StatusNotFound, "This service does not have the network.", home)
 		return
 	}
 	v := &catalogView{frame: frame{Title: "Catalog", Network: network}}
-	v.Reading, v.Problem = s.read(r, desk.PlayerQuery{Session: session.id, AccessToken: session.token})
+	v.Reading, v.Problem = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token})
 	v.Reading.Action, v.Reading.Fields = "/catalog", fieldsOf(q, "projectId", "network")
-	list, err := s.desk.List(r.Context(), desk.ListQuery{Session: session.id, Network: network, Limit: maxLines})
+	list, err := s.desk.List(s.r.Context(), desk.ListQuery{Session: session.id, Network: network, Limit: maxLines})
 	if err != nil {
-		s.failure(w, r, http.StatusInternalServerError, say(err))
+		s.failure(http.StatusInternalServerError, say(err))
 		return
 	}
 	v.Orders = s.lines(list.Entries)
-	if s.guard.Operates(r) {
+	if s.guard.Operates(s.r) {
 		v.Calls = "/calls?" + url.Values{"session": {session.id}}.Encode()
 	}
-	s.show(w, r, http.StatusOK, "catalog.html", v)
+	s.show(http.StatusOK, "catalog.html", v)
 }

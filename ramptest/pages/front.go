@@ -93,12 +93,12 @@ func (t startTerms) Key() string {
 const maxLines = 50
 
 // frontPage shows the state of the setup and the orders of all players.
-func (s *site) frontPage(w http.ResponseWriter, r *http.Request) {
-	s.frontView(w, r, http.StatusOK, nil)
+func (s *visit) frontPage() {
+	s.frontView(http.StatusOK, nil)
 }
 
-func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *problem) {
-	q := r.URL.Query()
+func (s *visit) frontView(status int, p *problem) {
+	q := s.r.URL.Query()
 	show, page := q.Get("show"), max(1, number(q.Get("page")))
 	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Setup: s.setup(), Settings: s.settings(), Query: q.Get("q")}
 	v.SetupSaid, v.SetupTone = summary(v.Setup)
@@ -110,20 +110,20 @@ func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *
 		}
 		return "/?" + to.Encode()
 	}
-	list, err := s.desk.List(r.Context(), desk.ListQuery{Text: v.Query, Show: desk.Show(show), Offset: (page - 1) * maxLines, Limit: maxLines})
+	list, err := s.desk.List(s.r.Context(), desk.ListQuery{Text: v.Query, Show: desk.Show(show), Offset: (page - 1) * maxLines, Limit: maxLines})
 	if err != nil {
-		s.failure(w, r, http.StatusInternalServerError, say(err))
+		s.failure(http.StatusInternalServerError, say(err))
 		return
 	}
 	for i := range v.Filters {
 		f := &v.Filters[i]
 		f.Count, f.Current, f.Href = list.Counts[desk.Show(f.Value)], f.Value == show, address(f.Value, 1)
 	}
-	v.Any, v.Filtered = list.Any, list.Counts[desk.All] > 0 || r.URL.RawQuery != ""
+	v.Any, v.Filtered = list.Any, list.Counts[desk.All] > 0 || s.r.URL.RawQuery != ""
 	if last, ok := s.last(desk.CallsQuery{Pick: desk.Calls}); ok {
 		v.Last = s.stamp(last.Time)
 	}
-	v.Fresh = !v.Any && v.Last == "" && r.URL.RawQuery == ""
+	v.Fresh = !v.Any && v.Last == "" && s.r.URL.RawQuery == ""
 	v.List.N = list.Counts[desk.Show(show)]
 	v.List.What, v.Losses = holds(v.List.N-list.Calls, list.Calls), list.Losses
 	v.List.First = min((page-1)*maxLines, v.List.N)
@@ -137,7 +137,7 @@ func (s *site) frontView(w http.ResponseWriter, r *http.Request, status int, p *
 	}
 	v.List.First++
 	v.Start = s.start(list.Players)
-	s.show(w, r, status, "front.html", v)
+	s.show(status, "front.html", v)
 }
 
 // holds says what a list holds.
@@ -280,12 +280,12 @@ func (s *site) start(players []desk.Choice) startView {
 
 // startForm issues a UUID, as for an initialize call, and opens the exchange page, as
 // the game does.
-func (s *site) startForm(w http.ResponseWriter, r *http.Request) {
-	q := r.PostForm
+func (s *visit) startForm() {
+	q := s.r.PostForm
 	fail := func(said string) {
-		s.frontView(w, r, http.StatusUnprocessableEntity, &problem{Said: said})
+		s.frontView(http.StatusUnprocessableEntity, &problem{Said: said})
 	}
-	if !s.session(r, q).known() {
+	if !s.session(q).known() {
 		fail("A test order needs a player: choose the player of an earlier order, or enter a session ID and an access token of the game.")
 		return
 	}
@@ -314,7 +314,7 @@ func (s *site) startForm(w http.ResponseWriter, r *http.Request) {
 		asked.Terms = &control.Terms{Network: ramp.Network(terms.Network), ProjectID: terms.Project, Token: terms.Token,
 			MintFeeBps: fee, Materials: items(terms.Materials), Outputs: items(terms.Outputs)}
 	}
-	id, err := s.desk.Issue(r.Context(), asked)
+	id, err := s.desk.Issue(s.r.Context(), asked)
 	if err != nil {
 		fail("The terms cannot be used: " + err.Error() + ".")
 		return
@@ -322,5 +322,5 @@ func (s *site) startForm(w http.ResponseWriter, r *http.Request) {
 	to := fieldsOf(q)
 	to.Set("uuid", id.String())
 	to.Set("network", terms.Network)
-	http.Redirect(w, r, "/exchange?"+to.Encode(), http.StatusSeeOther) // as the game does
+	s.redirect("/exchange?" + to.Encode()) // as the game does
 }

@@ -65,46 +65,44 @@ func (s *site) orderOf(text string) *control.Order {
 	return &o
 }
 
-func (s *site) noOrder(w http.ResponseWriter, r *http.Request) {
-	s.failure(w, r, http.StatusNotFound, "There is no such order. The service may have been restarted.", link{"/", "All orders"})
+func (s *visit) noOrder() {
+	s.failure(http.StatusNotFound, "There is no such order. The service may have been restarted.", link{"/", "All orders"})
 }
 
 // ordered gives a page the order in the path, if there is one.
-func (s *site) ordered(page func(http.ResponseWriter, *http.Request, *control.Order)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if o := s.orderOf(r.PathValue("uuid")); o != nil {
-			page(w, r, o)
+func ordered(page func(*visit, *control.Order)) func(*visit) {
+	return func(s *visit) {
+		if o := s.orderOf(s.r.PathValue("uuid")); o != nil {
+			page(s, o)
 		} else {
-			s.noOrder(w, r)
+			s.noOrder()
 		}
 	}
 }
 
 // toOrder sends the reader to the page of an order.
-func toOrder(w http.ResponseWriter, r *http.Request, id uuid.UUID) {
-	http.Redirect(w, r, "/orders/"+id.String(), http.StatusSeeOther)
-}
+func (s *visit) toOrder(id uuid.UUID) { s.redirect("/orders/" + id.String()) }
 
 // orderPage shows an order live.
-func (s *site) orderPage(w http.ResponseWriter, r *http.Request, o *control.Order) {
-	s.orderView(w, r, o, http.StatusOK, nil)
+func (s *visit) orderPage(o *control.Order) {
+	s.orderView(o, http.StatusOK, nil)
 }
 
-func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Order, status int, p *problem) {
+func (s *visit) orderView(o *control.Order, status int, p *problem) {
 	v := &orderView{Order: o, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o), Verdict: s.verdictView(o.Verdict),
-		Main: mainButton(o), Placed: o.TxHash != (common.Hash{}), Operator: s.guard.Operates(r), Timeline: s.timeline(o.UUID, 0)}
+		Main: mainButton(o), Placed: o.TxHash != (common.Hash{}), Operator: s.guard.Operates(s.r), Timeline: s.timeline(o.UUID, 0)}
 	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p, Live: true}
 	v.Catalog = "/catalog?" + url.Values{"projectId": {o.ProjectID}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode()
 	v.Calls = "/calls?" + url.Values{"session": {o.SessionID}}.Encode()
-	if q := r.URL.Query(); q.Has("passed") {
+	if q := s.r.URL.Query(); q.Has("passed") {
 		v.Passed = span(time.Duration(number(q.Get("passed")))*time.Minute) + " passed; " + count(number(q.Get("sent")), "result") + " sent"
 	}
 	if o.Loss {
 		v.Culprit = s.culprit(o.UUID)
 	}
-	balances, err := s.desk.Balances(r.Context(), o.UUID)
+	balances, err := s.desk.Balances(s.r.Context(), o.UUID)
 	if err != nil {
-		s.noOrder(w, r) // the service has just forgotten it
+		s.noOrder() // the service has just forgotten it
 		return
 	}
 	v.Rows, v.Others = balances.Rows, balances.Others
@@ -115,7 +113,7 @@ func (s *site) orderView(w http.ResponseWriter, r *http.Request, o *control.Orde
 	if v.Unread && v.Problem == nil && s.down() == "" && !strings.Contains(o.Said, balances.Problem) {
 		v.Problem = &problem{Said: "Balances unknown: " + balances.Problem}
 	}
-	s.show(w, r, status, "order.html", v)
+	s.show(status, "order.html", v)
 }
 
 // culprit returns the address of the first call about an order after which the books found
@@ -149,14 +147,14 @@ func mainButton(o *control.Order) string {
 }
 
 // endForm ends a pending transaction, and sends the result if it is due.
-func (s *site) endForm(w http.ResponseWriter, r *http.Request, o *control.Order) {
-	switch code, err := codeOf(s.desk.Mine(r.Context(), o.UUID, r.PostFormValue("outcome"))); code {
+func (s *visit) endForm(o *control.Order) {
+	switch code, err := codeOf(s.desk.Mine(s.r.Context(), o.UUID, s.r.PostFormValue("outcome"))); code {
 	case "":
-		toOrder(w, r, o.UUID)
+		s.toOrder(o.UUID)
 	case control.CodePlaced:
-		s.orderView(w, r, o, http.StatusConflict, &problem{Said: say(err)})
+		s.orderView(o, http.StatusConflict, &problem{Said: say(err)})
 	default:
-		s.failure(w, r, http.StatusBadRequest, say(err), link{"/orders/" + o.UUID.String(), "To the order"})
+		s.failure(http.StatusBadRequest, say(err), link{"/orders/" + o.UUID.String(), "To the order"})
 	}
 }
 
@@ -169,41 +167,41 @@ func codeOf(err error) (control.ErrorCode, error) {
 	return "", nil
 }
 
-func (s *site) resendForm(w http.ResponseWriter, r *http.Request, o *control.Order) {
-	_, err := s.desk.Send(r.Context(), o.UUID.String(), control.SendRequest{})
+func (s *visit) resendForm(o *control.Order) {
+	_, err := s.desk.Send(s.r.Context(), o.UUID.String(), control.SendRequest{})
 	if code, err := codeOf(err); code == control.CodePending {
-		s.orderView(w, r, o, http.StatusConflict, &problem{Said: say(err)})
+		s.orderView(o, http.StatusConflict, &problem{Said: say(err)})
 		return // the timeline shows other errors
 	}
-	toOrder(w, r, o.UUID)
+	s.toOrder(o.UUID)
 }
 
-func (s *site) advanceForm(w http.ResponseWriter, r *http.Request, o *control.Order) {
-	minutes, err := strconv.Atoi(r.PostFormValue("minutes"))
+func (s *visit) advanceForm(o *control.Order) {
+	minutes, err := strconv.Atoi(s.r.PostFormValue("minutes"))
 	if err != nil || minutes < 0 || minutes > 24*60 {
-		s.failure(w, r, http.StatusBadRequest, "The minutes must be from 0 to 1440.", link{"/orders/" + o.UUID.String(), "To the order"})
+		s.failure(http.StatusBadRequest, "The minutes must be from 0 to 1440.", link{"/orders/" + o.UUID.String(), "To the order"})
 		return
 	}
-	passed, err := s.desk.Advance(r.Context(), control.AdvanceRequest{By: strconv.Itoa(minutes) + "m"})
+	passed, err := s.desk.Advance(s.r.Context(), control.AdvanceRequest{By: strconv.Itoa(minutes) + "m"})
 	if err != nil {
-		s.failure(w, r, http.StatusServiceUnavailable, say(err))
+		s.failure(http.StatusServiceUnavailable, say(err))
 		return
 	}
-	http.Redirect(w, r, fmt.Sprintf("/orders/%s?passed=%d&sent=%d", o.UUID, minutes, len(passed.Deliveries)), http.StatusSeeOther)
+	s.redirect(fmt.Sprintf("/orders/%s?passed=%d&sent=%d", o.UUID, minutes, len(passed.Deliveries)))
 }
 
 // readForm asks the game again for the player's assets.
-func (s *site) readForm(w http.ResponseWriter, r *http.Request, o *control.Order) {
-	_, _ = s.desk.Player(r.Context(), desk.PlayerQuery{Session: o.SessionID, Read: true}) // the page shows the result
-	toOrder(w, r, o.UUID)
+func (s *visit) readForm(o *control.Order) {
+	_, _ = s.desk.Player(s.r.Context(), desk.PlayerQuery{Session: o.SessionID, Read: true}) // the page shows the result
+	s.toOrder(o.UUID)
 }
 
 // anotherForm starts another order with the same player and terms.
-func (s *site) anotherForm(w http.ResponseWriter, r *http.Request, o *control.Order) {
-	id, err := s.desk.Issue(r.Context(), desk.IssueRequest{Like: o.UUID})
+func (s *visit) anotherForm(o *control.Order) {
+	id, err := s.desk.Issue(s.r.Context(), desk.IssueRequest{Like: o.UUID})
 	if err != nil { // the service has just forgotten the order
-		s.noOrder(w, r)
+		s.noOrder()
 		return
 	}
-	http.Redirect(w, r, "/exchange?"+url.Values{"uuid": {id.String()}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode(), http.StatusSeeOther)
+	s.redirect("/exchange?" + url.Values{"uuid": {id.String()}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode())
 }

@@ -52,26 +52,26 @@ func New(service desk.Service, guard *desk.Guard) http.Handler {
 	})
 	mux := http.NewServeMux()
 	for _, name := range []string{"style.css", "page.js"} {
-		mux.Handle("GET /pages/"+name, s.guarded(func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, files, name) }))
+		mux.Handle("GET /pages/"+name, s.guarded(func(s *visit) { http.ServeFileFS(s.w, s.r, files, name) }))
 	}
-	for pattern, page := range map[string]http.HandlerFunc{
-		"GET /{$}":                           s.operated(s.frontPage),
-		"POST /start":                        s.operated(s.startForm),
-		"GET /catalog":                       s.catalogPage,
-		"POST /catalog":                      s.catalogForm,
-		"GET /exchange":                      s.exchangePage,
-		"POST /exchange":                     s.exchangeForm,
-		"GET /orders/{uuid}":                 s.ordered(s.orderPage),
-		"GET /orders/{uuid}/events":          s.earlierPage,
-		"GET /orders/{uuid}/events/{number}": s.eventPage,
-		"POST /orders/{uuid}/resend":         s.ordered(s.resendForm),
-		"POST /orders/{uuid}/advance":        s.ordered(s.advanceForm),
-		"POST /orders/{uuid}/read":           s.ordered(s.readForm),
-		"POST /orders/{uuid}/end":            s.ordered(s.endForm),
-		"POST /exchange/again":               s.operated(s.againForm),
-		"GET /calls":                         s.operated(s.callsPage),
-		"GET /calls/{number}":                s.operated(s.callPage),
-		"POST /orders/{uuid}/another":        s.operated(s.ordered(s.anotherForm)),
+	for pattern, page := range map[string]func(*visit){
+		"GET /{$}":                           operated((*visit).frontPage),
+		"POST /start":                        operated((*visit).startForm),
+		"GET /catalog":                       (*visit).catalogPage,
+		"POST /catalog":                      (*visit).catalogForm,
+		"GET /exchange":                      (*visit).exchangePage,
+		"POST /exchange":                     (*visit).exchangeForm,
+		"GET /orders/{uuid}":                 ordered((*visit).orderPage),
+		"GET /orders/{uuid}/events":          (*visit).earlierPage,
+		"GET /orders/{uuid}/events/{number}": (*visit).eventPage,
+		"POST /orders/{uuid}/resend":         ordered((*visit).resendForm),
+		"POST /orders/{uuid}/advance":        ordered((*visit).advanceForm),
+		"POST /orders/{uuid}/read":           ordered((*visit).readForm),
+		"POST /orders/{uuid}/end":            ordered((*visit).endForm),
+		"POST /exchange/again":               operated((*visit).againForm),
+		"GET /calls":                         operated((*visit).callsPage),
+		"GET /calls/{number}":                operated((*visit).callPage),
+		"POST /orders/{uuid}/another":        operated(ordered((*visit).anotherForm)),
 	} {
 		mux.Handle(pattern, s.guarded(page))
 	}
@@ -112,11 +112,20 @@ func shown(length int) int {
 	return length
 }
 
+// visit is a request for a page.
+type visit struct {
+	*site
+	w http.ResponseWriter
+	r *http.Request
+}
+
+func (s *visit) redirect(address string) { http.Redirect(s.w, s.r, address, http.StatusSeeOther) }
+
 // guarded protects a page from other sites, and keeps the page from loading anything
 // from them.
-func (s *site) guarded(page http.HandlerFunc) http.Handler {
+func (s *site) guarded(page func(*visit)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
+		v, h := &visit{s, w, r}, w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "+
 			"img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
@@ -126,37 +135,37 @@ func (s *site) guarded(page http.HandlerFunc) http.Handler {
 		h.Set("Referrer-Policy", "same-origin")
 		switch {
 		case !s.guard.IsOurs(r.Host):
-			s.failure(w, r, http.StatusForbidden, "This service accepts requests only under a name of this machine. "+
+			v.failure(http.StatusForbidden, "This service accepts requests only under a name of this machine. "+
 				"To open it from a phone or an emulator, start it with -public, or with -url and the address that they use "+
 				"(ControlToken or PublicURL of ramptest.Desk).")
 		case r.Method == http.MethodPost && !desk.SameOrigin(r):
-			s.failure(w, r, http.StatusForbidden, "This form was not sent by a page of this service. A program must send the address of the service as Origin.")
+			v.failure(http.StatusForbidden, "This form was not sent by a page of this service. A program must send the address of the service as Origin.")
 		default:
 			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 			if r.Method == http.MethodPost && r.ParseForm() != nil {
-				s.failure(w, r, http.StatusBadRequest, "The form was cut off. Please send it again.")
+				v.failure(http.StatusBadRequest, "The form was cut off. Please send it again.")
 				return
 			}
-			page(w, r)
+			page(v)
 		}
 	})
 }
 
 // operated restricts a page about all players to those who may act for all players.
-func (s *site) operated(page http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if !s.guard.Operates(r) {
-			s.failure(w, r, http.StatusForbidden, "This page shows the orders of all players. Open it on the machine of the service, "+
+func operated(page func(*visit)) func(*visit) {
+	return func(s *visit) {
+		if !s.guard.Operates(s.r) {
+			s.failure(http.StatusForbidden, "This page shows the orders of all players. Open it on the machine of the service, "+
 				"or with the address that ramp emulate -public printed, which contains a token (ControlToken of ramptest.Desk).")
 			return
 		}
-		if q := r.URL.Query(); s.guard.Token != "" && r.Method == http.MethodGet && q.Has("token") {
-			s.guard.Remember(w)
+		if q := s.r.URL.Query(); s.guard.Token != "" && s.r.Method == http.MethodGet && q.Has("token") {
+			s.guard.Remember(s.w)
 			q.Del("token")
-			http.Redirect(w, r, r.URL.Path+"?"+q.Encode(), http.StatusSeeOther)
+			s.redirect(s.r.URL.Path + "?" + q.Encode())
 			return
 		}
-		page(w, r)
+		page(s)
 	}
 }
 
@@ -192,7 +201,7 @@ func (f *frame) framed() *frame { return f }
 type framed interface{ framed() *frame }
 
 // show writes a page. It does not send a live page again if it has not changed.
-func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name string, v framed) {
+func (s *visit) show(status int, name string, v framed) {
 	f := v.framed()
 	about := s.about()
 	f.Clock, f.Now, f.Speed = about.Now.Format(time.TimeOnly), about.Now.UnixMilli(), about.Speed
@@ -210,28 +219,28 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, status int, name str
 		return b.Bytes()
 	}
 	body := execute(name, v)
-	w.Header().Set("Ramp-Clock", strconv.FormatInt(f.Now, 10))
+	s.w.Header().Set("Ramp-Clock", strconv.FormatInt(f.Now, 10))
 	f.Live = f.Live && status == http.StatusOK // an update would remove the problem
 	if f.Live {
 		sum := sha256.Sum256(append(body, f.Offset...)) // without the clock, which changes
 		tag := `"` + hex.EncodeToString(sum[:16]) + `"`
-		w.Header().Set("ETag", tag)
-		if r.Header.Get("If-None-Match") == tag {
-			w.WriteHeader(http.StatusNotModified)
+		s.w.Header().Set("ETag", tag)
+		if s.r.Header.Get("If-None-Match") == tag {
+			s.w.WriteHeader(http.StatusNotModified)
 			return
 		}
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
+	s.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	s.w.WriteHeader(status)
 	// An error means that the reader is gone.
-	_, _ = w.Write(execute("top", f))
-	_, _ = w.Write(body)
-	_, _ = w.Write(execute("bottom", f))
+	_, _ = s.w.Write(execute("top", f))
+	_, _ = s.w.Write(body)
+	_, _ = s.w.Write(execute("bottom", f))
 }
 
 // failure shows only a problem.
-func (s *site) failure(w http.ResponseWriter, r *http.Request, status int, said string, links ...link) {
-	s.show(w, r, status, "failure.html", &frame{Title: http.StatusText(status), Problem: &problem{Said: said, Links: links}})
+func (s *visit) failure(status int, said string, links ...link) {
+	s.show(status, "failure.html", &frame{Title: http.StatusText(status), Problem: &problem{Said: said, Links: links}})
 }
 
 // say formats an error as a sentence.
@@ -321,8 +330,8 @@ type readingView struct {
 }
 
 // read returns what a player owns, as the game last reported it.
-func (s *site) read(r *http.Request, q desk.PlayerQuery) (readingView, *problem) {
-	p, err := s.desk.Player(r.Context(), q)
+func (s *visit) read(q desk.PlayerQuery) (readingView, *problem) {
+	p, err := s.desk.Player(s.r.Context(), q)
 	if err != nil {
 		return readingView{}, &problem{Said: say(err)}
 	}

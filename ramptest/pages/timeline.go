@@ -77,14 +77,14 @@ type earlierView struct {
 }
 
 // earlierPage shows the part of a timeline before an event.
-func (s *site) earlierPage(w http.ResponseWriter, r *http.Request) {
-	id, err := uuid.Parse(r.PathValue("uuid"))
+func (s *visit) earlierPage() {
+	id, err := uuid.Parse(s.r.PathValue("uuid"))
 	if err != nil || id == uuid.Nil { // the events of no order, about all players
-		s.noOrder(w, r)
+		s.noOrder()
 		return
 	}
-	before := number(r.URL.Query().Get("before"))
-	s.show(w, r, http.StatusOK, "earlier.html", &earlierView{frame{Title: "Earlier · " + shortUUID(id)}, s.timeline(id, before)})
+	before := number(s.r.URL.Query().Get("before"))
+	s.show(http.StatusOK, "earlier.html", &earlierView{frame{Title: "Earlier · " + shortUUID(id)}, s.timeline(id, before)})
 }
 
 // eventView is a page with one exchange.
@@ -102,20 +102,20 @@ type eventView struct {
 }
 
 // eventPage shows one exchange, with its bodies.
-func (s *site) eventPage(w http.ResponseWriter, r *http.Request) {
-	id, err := uuid.Parse(r.PathValue("uuid"))
-	e, ok := s.event(r.PathValue("number"))
+func (s *visit) eventPage() {
+	id, err := uuid.Parse(s.r.PathValue("uuid"))
+	e, ok := s.event(s.r.PathValue("number"))
 	if err != nil || !ok || e.UUID != id || id == uuid.Nil {
-		s.failure(w, r, http.StatusNotFound, "There is no such exchange. The record keeps the last 10,000.", link{"/orders/" + id.String(), "To the order"}, link{"/", "All orders"})
+		s.failure(http.StatusNotFound, "There is no such exchange. The record keeps the last 10,000.", link{"/orders/" + id.String(), "To the order"}, link{"/", "All orders"})
 		return
 	}
-	s.eventView(w, r, &e)
+	s.eventView(&e)
 }
 
 // eventView shows one event.
-func (s *site) eventView(w http.ResponseWriter, r *http.Request, e *control.Event) {
+func (s *visit) eventView(e *control.Event) {
 	v := &eventView{frame: frame{Title: strings.TrimSpace(titleOf(e) + " · " + shortUUID(e.UUID))}, Event: *e, At: s.stamp(e.Time), Verdict: s.verdictView(e.Verdict()),
-		About: readOrder(e), Operator: s.guard.Operates(r)}
+		About: readOrder(e), Operator: s.guard.Operates(s.r)}
 	if o := s.orderOf(e.UUID.String()); o != nil {
 		v.Order = "/orders/" + e.UUID.String()
 		if o.Loss && o.TxHash == (common.Hash{}) && s.culprit(o.UUID) == fmt.Sprintf("%s/events/%d", v.Order, e.Number) {
@@ -131,7 +131,7 @@ func (s *site) eventView(w http.ResponseWriter, r *http.Request, e *control.Even
 	if e.Request != nil && e.IsWrong() {
 		v.Cause = s.cause(e)
 	}
-	s.show(w, r, http.StatusOK, "event.html", v)
+	s.show(http.StatusOK, "event.html", v)
 }
 
 // longHex finds what is too long to read, such as a logsBloom.
