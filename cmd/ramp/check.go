@@ -88,7 +88,7 @@ func check(ctx context.Context, args []string, std stdio) (int, error) {
 	if ctx.Err() != nil && len(verdicts) == 0 {
 		return 0, early
 	}
-	report := newReport(flags.target.URL, judge.Opening(), verdicts)
+	report := newReport(paint(std.out), flags.target.URL, judge.Opening(), verdicts)
 	report.again, report.interrupted = again(args), ctx.Err() != nil
 	if flags.junit != "" {
 		if err := report.writeJUnit(flags.junit); err != nil {
@@ -99,9 +99,9 @@ func check(ctx context.Context, args []string, std stdio) (int, error) {
 	case flags.json:
 		err = report.writeJSON(std.out)
 	case flags.quiet:
-		err = report.writeLine(std.out, paint(std.out))
+		err = report.writeLine(std.out)
 	default:
-		err = report.writeText(std.out, paint(std.out), flags.verbose)
+		err = report.writeText(std.out, flags.verbose)
 	}
 	switch {
 	case ctx.Err() != nil:

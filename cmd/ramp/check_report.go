@@ -21,6 +21,7 @@ type report struct {
 	Causes []cause   `json:"causes"`
 	Cases  []verdict `json:"cases"`
 
+	paint       painter
 	again       string // the command of the run, to which a case is added
 	interrupted bool   // so that nothing is known of the other cases
 	causes      []conformance.Cause
@@ -79,14 +80,14 @@ type listedCase struct {
 
 // newReport returns a report of the verdicts. It includes a basic ability that does
 // not work, even if its case was not chosen, if a chosen case waits for it.
-func newReport(target string, opening, verdicts []conformance.Verdict) *report {
+func newReport(paint painter, target string, opening, verdicts []conformance.Verdict) *report {
 	tried, awaited := make(map[string]bool), make(map[string]bool)
 	for _, v := range verdicts {
 		tried[v.Case.ID], awaited[v.Until] = true, true
 	}
 	all := slices.DeleteFunc(slices.Clone(opening), func(v conformance.Verdict) bool { return !awaited[v.Case.ID] || tried[v.Case.ID] })
 	all = append(all, verdicts...)
-	r := &report{Target: target, Causes: []cause{}, Cases: []verdict{}, causes: conformance.Causes(all), verdicts: all}
+	r := &report{paint: paint, Target: target, Causes: []cause{}, Cases: []verdict{}, causes: conformance.Causes(all), verdicts: all}
 	for _, c := range r.causes {
 		shown := cause{Outcome: c.Outcome, Level: c.Level, Fix: c.Fix, Waiting: c.Waiting}
 		for _, v := range c.Failed {
@@ -138,23 +139,23 @@ func writeJSON(out io.Writer, value any) error {
 
 // writeText writes the details of what failed, then what was not tried, and last, on one
 // screen, what to fix.
-func (r *report) writeText(out io.Writer, paint painter, verbose bool) error {
+func (r *report) writeText(out io.Writer, verbose bool) error {
 	var b strings.Builder
 	if verbose {
-		r.writeAll(&b, paint)
+		r.writeAll(&b)
 	} else {
-		r.writeDetails(&b, paint)
+		r.writeDetails(&b)
 	}
-	r.writeOthers(&b, paint, verbose)
+	r.writeOthers(&b, verbose)
 	r.writeCauses(&b)
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return err
 	}
-	return r.writeLine(out, paint)
+	return r.writeLine(out)
 }
 
 // writeAll writes each case with its inputs and all their calls.
-func (r *report) writeAll(out io.Writer, paint painter) {
+func (r *report) writeAll(out io.Writer) {
 	for _, v := range r.verdicts {
 		fmt.Fprintf(out, "%-8s %-6s %-4s %s\n", v.Outcome, v.Level, v.Case.Section, v.Case.ID)
 		for _, in := range v.Inputs {
@@ -165,7 +166,7 @@ func (r *report) writeAll(out io.Writer, paint painter) {
 			writeCalls(out, v.Calls)
 		}
 		if wrong(v.Outcome) {
-			r.writeDetail(out, paint, v, true)
+			r.writeDetail(out, v, true)
 		}
 	}
 }
@@ -185,13 +186,13 @@ const (
 )
 
 // writeDetails writes a paragraph for each of the first causes that count.
-func (r *report) writeDetails(out io.Writer, paint painter) {
+func (r *report) writeDetails(out io.Writer) {
 	for i, c := range r.failed() {
 		if i == mostDetails {
 			fmt.Fprint(out, "The details of the other failures are in the output of -json, and with -v.\n\n")
 			return
 		}
-		r.writeDetail(out, paint, c.First(), i == 0) // commands are long
+		r.writeDetail(out, c.First(), i == 0) // commands are long
 	}
 }
 
@@ -202,8 +203,8 @@ func (r *report) failed() []conformance.Cause {
 
 // writeDetail writes a paragraph about a case that failed, if wanted with a command that
 // tries it again.
-func (r *report) writeDetail(out io.Writer, paint painter, v conformance.Verdict, command bool) {
-	fmt.Fprintf(out, "%s %s: %s\n", paint(v.Outcome), v.Case.ID, v)
+func (r *report) writeDetail(out io.Writer, v conformance.Verdict, command bool) {
+	fmt.Fprintf(out, "%s %s: %s\n", r.paint(v.Outcome), v.Case.ID, v)
 	if c := v.Call; c != nil {
 		fmt.Fprintf(out, "  call: %s\n  answer: %s\n", c, cmp.Or(c.Answer, "(empty)"))
 		if c.UUID != "" || c.Session != "" {
@@ -221,7 +222,7 @@ func (r *report) writeDetail(out io.Writer, paint painter, v conformance.Verdict
 }
 
 // writeOthers writes which cases were noted, waived, skipped or not tried, by reason.
-func (r *report) writeOthers(out io.Writer, paint painter, verbose bool) {
+func (r *report) writeOthers(out io.Writer, verbose bool) {
 	type group struct {
 		outcome conformance.Outcome
 		why     string
@@ -266,7 +267,7 @@ func (r *report) writeOthers(out io.Writer, paint painter, verbose bool) {
 		} else if verbose {
 			text = strings.Join(shown, ", ")
 		}
-		fmt.Fprintf(out, "%s %s: %s\n", paint(g.outcome), text, g.why)
+		fmt.Fprintf(out, "%s %s: %s\n", r.paint(g.outcome), text, g.why)
 	}
 	if len(order) > 0 {
 		fmt.Fprintln(out)
@@ -316,7 +317,7 @@ func concerns(c conformance.Cause) string {
 }
 
 // writeLine writes the verdict on one line.
-func (r *report) writeLine(out io.Writer, paint painter) error {
+func (r *report) writeLine(out io.Writer) error {
 	outcome, rest := conformance.Passed, ""
 	switch {
 	case r.Failed > 0:
@@ -330,7 +331,7 @@ func (r *report) writeLine(out io.Writer, paint painter) error {
 		outcome = conformance.Unproven
 	}
 	_, err := fmt.Fprintf(out, "%s: %d of %d cases failed%s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
-		paint(outcome), r.Failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Waived, r.Skipped, r.Untried)
+		r.paint(outcome), r.Failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Waived, r.Skipped, r.Untried)
 	return err
 }
 

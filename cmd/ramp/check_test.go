@@ -235,7 +235,7 @@ func TestWhatToFixFitsOnOneScreen(t *testing.T) {
 			Case: conformance.Case{ID: fmt.Sprint("case-", i), Title: "A title.", Fix: fmt.Sprint("Fix ", i, "."), Section: "6"}})
 	}
 	var out strings.Builder
-	require.NoError(t, newReport("", nil, verdicts).writeText(&out, paint(&out), false))
+	require.NoError(t, newReport(paint(&out), "", nil, verdicts).writeText(&out, false))
 	_, fixes, _ := strings.Cut(out.String(), "What to fix, in this order:\n")
 	assert.Contains(t, fixes, "\n5. A title. (MUST, interface 6, case-4)\n   with: null (that is null)\n   saw:  this\n   want: that\n   fix:  Fix 4.\n6. A title. (MUST, interface 6, case-5)\n7. ")
 	assert.Contains(t, fixes, "\n12. A title. (MUST, interface 6, case-11)\n28 more are in the output of -json.\n\nfailed: 40 of 40 cases failed, first case-0;")
