@@ -435,33 +435,51 @@ func ExampleNewRPC() {
 	// key shown: false
 }
 
-func ExampleRPC_Balance() {
-	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x14d1120d7b160000"}`)
+// A typed call, one of any method, one of a contract, and several in one request.
+func ExampleRPC() {
+	node := exampleNode(
+		`{"jsonrpc":"2.0","id":%d,"result":"0x14d1120d7b160000"}`,
+		`{"jsonrpc":"2.0","id":%d,"result":"0x174876e800"}`,
+		`{"jsonrpc":"2.0","id":%d,"error":{"code":3,"message":"execution reverted: not enough gold","data":"0x"}}`,
+		`[{"jsonrpc":"2.0","id":5,"result":null},{"jsonrpc":"2.0","id":%d,"result":"0x10"}]`)
 	defer node.Close()
-
 	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL}))
-	player := common.HexToAddress("0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb")
-	wei, err := chain.Balance(context.Background(), player, ramp.Latest)
+	ctx := context.Background()
+
+	wei, err := chain.Balance(ctx, common.HexToAddress("0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb"), ramp.Latest)
 	if err != nil {
 		log.Fatal(err)
 	}
-	coins := new(big.Rat).SetFrac(wei, big.NewInt(1e18))
-	fmt.Println(coins.FloatString(2))
-	// Output: 1.50
-}
+	fmt.Println("coins:", new(big.Rat).SetFrac(wei, big.NewInt(1e18)).FloatString(2))
 
-func ExampleRPC_CallContract() {
-	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"error":{"code":3,"message":"execution reverted: not enough gold","data":"0x"}}`)
-	defer node.Close()
+	var price ramp.Quantity
+	if err := chain.Call(ctx, &price, "eth_gasPrice"); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(price, "wei for a unit of gas")
 
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL}))
 	token := common.HexToAddress("0x70c3")
-	_, err := chain.CallContract(context.Background(), ramp.TransactionRequest{To: &token, Data: hexutil.MustDecode("0x18160ddd")}, ramp.Latest)
+	_, err = chain.CallContract(ctx, ramp.TransactionRequest{To: &token, Data: hexutil.MustDecode("0x18160ddd")}, ramp.Latest)
 	var failed *ramp.RPCError
 	if errors.As(err, &failed) {
 		fmt.Println("code", int(failed.Code), "because of:", failed.Message)
 	}
-	// Output: code 3 because of: execution reverted: not enough gold
+
+	var number ramp.Quantity
+	var receipt ramp.Receipt
+	calls := []ramp.BatchCall{
+		{Method: "eth_blockNumber", Into: &number},
+		{Method: "eth_getTransactionReceipt", Params: []any{common.HexToHash("0x01")}, Into: &receipt},
+	}
+	if err := chain.Batch(ctx, calls); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("block", number, "no receipt:", errors.Is(calls[1].Err, ramp.ErrNotFound))
+	// Output:
+	// coins: 1.50
+	// 100000000000 wei for a unit of gas
+	// code 3 because of: execution reverted: not enough gold
+	// block 16 no receipt: true
 }
 
 func ExampleRPC_WaitReceipt() {
@@ -481,40 +499,6 @@ func ExampleRPC_WaitReceipt() {
 	}
 	fmt.Println("succeeded:", receipt.Succeeded(), "in block", receipt.BlockNumber, "gas paid by", receipt.FeePayer)
 	// Output: succeeded: true in block 436 gas paid by 0x000000000000000000000000000000000000FEE0
-}
-
-func ExampleRPC_Call() {
-	node := exampleNode(`{"jsonrpc":"2.0","id":%d,"result":"0x174876e800"}`)
-	defer node.Close()
-
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL}))
-	var price ramp.Quantity
-	if err := chain.Call(context.Background(), &price, "eth_gasPrice"); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(price, "wei for a unit of gas")
-	// Output: 100000000000 wei for a unit of gas
-}
-
-func ExampleRPC_Batch() {
-	node := exampleNode(`[{"jsonrpc":"2.0","id":2,"result":null},{"jsonrpc":"2.0","id":%d,"result":"0x10"}]`)
-	defer node.Close()
-
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL}))
-	var number ramp.Quantity
-	var receipt ramp.Receipt
-	calls := []ramp.BatchCall{
-		{Method: "eth_blockNumber", Into: &number},
-		{Method: "eth_getTransactionReceipt", Params: []any{common.HexToHash("0x01")}, Into: &receipt},
-	}
-	if err := chain.Batch(context.Background(), calls); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("block", number)
-	fmt.Println("no receipt:", errors.Is(calls[1].Err, ramp.ErrNotFound))
-	// Output:
-	// block 16
-	// no receipt: true
 }
 
 const tokenContract = "0x00000000000000000000000000000000000070c3"

@@ -191,15 +191,6 @@ func (s *studio) call(t *testing.T, method, path string, header http.Header, bod
 	return response.StatusCode, string(answer)
 }
 
-// behind puts a middleware before the handler.
-func (s *studio) behind(middleware http.HandlerFunc) {
-	next := s.Config.Handler
-	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		middleware(w, r)
-		next.ServeHTTP(w, r)
-	})
-}
-
 func (s *studio) post(t *testing.T, path string, body []byte) (int, string) {
 	t.Helper()
 	return s.call(t, http.MethodPost, path, signed(body), body)
@@ -825,58 +816,61 @@ func TestAReplyBelongsToItsCaller(t *testing.T) {
 
 // Each of these took a new user more than a minute to find.
 func TestTheLogNamesTheCause(t *testing.T) {
+	type reader = func(http.ResponseWriter, io.ReadCloser) io.ReadCloser
+	consumed := func(_ http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
+		_, _ = io.Copy(io.Discard, body)
+		return body
+	}
+	cut := func(_ http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
+		return io.NopCloser(io.LimitReader(body, 300))
+	}
+	limited := func(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
+		return http.MaxBytesReader(w, body, 300)
+	}
+	padded := func(n int) []byte { return resultCall().with("padding", strings.Repeat("x", n)).bytes() }
+	validate, result, long := validateCall().bytes(), padded(1000), padded(1<<20)
+	compressed := signed(validate)
+	compressed["content-encoding"] = []string{"gzip"}
+	token := []string{"Bearer a", "Bearer b"}
 	for name, test := range map[string]struct {
-		call func(*testing.T, *studio)
-		want string
+		path       string
+		header     http.Header
+		body       []byte
+		middleware reader
+		want       string
 	}{
-		"a middleware consumed the body": {func(t *testing.T, s *studio) {
-			s.behind(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-			s.post(t, ramp.PathValidate, validateCall().bytes())
-		}, "the body has 0 bytes, and Content-Length is "},
-		"a middleware cut the body": {func(t *testing.T, s *studio) {
-			s.behind(func(_ http.ResponseWriter, r *http.Request) { r.Body = io.NopCloser(io.LimitReader(r.Body, 300)) })
-			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1000)).bytes())
-		}, "the body has 300 bytes, and Content-Length is "},
-		"a middleware has a limit of its own": {func(t *testing.T, s *studio) {
-			s.behind(func(w http.ResponseWriter, r *http.Request) { r.Body = http.MaxBytesReader(w, r.Body, 300) })
-			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1000)).bytes())
-		}, "the body is larger than 300 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},
-		"an empty body with an HMAC of its own": {func(t *testing.T, s *studio) {
-			s.post(t, ramp.PathValidate, nil)
-		}, "body must be one JSON object, but is empty"},
-		"a session that occurs twice": {func(t *testing.T, s *studio) {
-			s.call(t, http.MethodGet, ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"a", "b"}}, nil)
-		}, "X-Dapp-Sessionid occurs more than once"},
-		"a token that occurs twice": {func(t *testing.T, s *studio) {
-			s.call(t, http.MethodGet, ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"a"}, "X-Dapp-Authorization": {"Bearer a", "Bearer b"}}, nil)
-		}, "X-Dapp-Authorization occurs more than once"},
-		"an HMAC that occurs twice": {func(t *testing.T, s *studio) {
-			s.call(t, http.MethodPost, ramp.PathResult, http.Header{"X-Hmac-Signature": {"a", "b"}}, nil)
-		}, "it occurs more than once"},
-		"a session that is no text": {func(t *testing.T, s *studio) {
-			s.call(t, http.MethodGet, ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"\xff"}}, nil)
-		}, "or not UTF-8"},
-		"a body that was compressed": {func(t *testing.T, s *studio) {
-			header := signed(validateCall().bytes())
-			header["content-encoding"] = []string{"gzip"}
-			s.call(t, http.MethodPost, ramp.PathValidate, header, []byte("\x1f\x8b"))
-		}, "the body has a Content-Encoding, but the HMAC covers the body that the service sent"},
-		"a handler under a prefix": {func(t *testing.T, s *studio) {
-			body := validateCall().bytes()
-			status, answer := s.call(t, http.MethodPost, "/ramp"+ramp.PathValidate, signed(body), body)
-			assert.Equal(t, 404, status)
-			assert.Equal(t, rejection("NOT_FOUND"), answer)
-		}, `the handler got the path \"/ramp/api/validate\", but answers \"/api/validate\": correct http.StripPrefix`},
-		"a handler without its prefix": {func(t *testing.T, s *studio) {
-			s.call(t, http.MethodGet, "/assets", nil, nil)
-		}, `the handler got the path \"/assets\", but answers \"/api/assets\"`},
-		"a limit that is too low": {func(t *testing.T, s *studio) {
-			s.post(t, ramp.PathResult, resultCall().with("padding", strings.Repeat("x", 1<<20)).bytes())
-		}, "the body is larger than 1048576 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},
+		"a middleware consumed the body": {ramp.PathValidate, signed(validate), validate, consumed, "the body has 0 bytes, and Content-Length is "},
+		"a middleware cut the body":      {ramp.PathResult, signed(result), result, cut, "the body has 300 bytes, and Content-Length is "},
+		"a middleware has a limit of its own": {ramp.PathResult, signed(result), result, limited,
+			"the body is larger than 300 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},
+		"a limit that is too low": {ramp.PathResult, signed(long), long, nil,
+			"the body is larger than 1048576 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},
+		"an empty body with an HMAC of its own": {ramp.PathValidate, signed(nil), nil, nil, "body must be one JSON object, but is empty"},
+		"a session that occurs twice":           {ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"a", "b"}}, nil, nil, "X-Dapp-Sessionid occurs more than once"},
+		"a token that occurs twice": {ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"a"}, "X-Dapp-Authorization": token}, nil, nil,
+			"X-Dapp-Authorization occurs more than once"},
+		"an HMAC that occurs twice": {ramp.PathResult, http.Header{"X-Hmac-Signature": {"a", "b"}}, nil, nil, "it occurs more than once"},
+		"a session that is no text": {ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"\xff"}}, nil, nil, "or not UTF-8"},
+		"a body that was compressed": {ramp.PathValidate, compressed, []byte("\x1f\x8b"), nil,
+			"the body has a Content-Encoding, but the HMAC covers the body that the service sent"},
+		"a handler under a prefix": {"/ramp" + ramp.PathValidate, signed(validate), validate, nil,
+			`the handler got the path \"/ramp/api/validate\", but answers \"/api/validate\": correct http.StripPrefix`},
+		"a handler without its prefix": {"/assets", nil, nil, nil, `the handler got the path \"/assets\", but answers \"/api/assets\"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStudio(t)
-			test.call(t, s)
+			if test.middleware != nil {
+				next := s.Config.Handler
+				s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					r.Body = test.middleware(w, r.Body)
+					next.ServeHTTP(w, r)
+				})
+			}
+			method := http.MethodPost
+			if strings.HasSuffix(test.path, "/assets") {
+				method = http.MethodGet
+			}
+			s.call(t, method, test.path, test.header, test.body)
 			assert.Contains(t, s.log.String(), test.want)
 			assert.Empty(t, s.game.calls)
 		})
@@ -956,29 +950,19 @@ func (b bank) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 // the interface (8), and each order must end rightly once the trouble is over.
 func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 	otherKey := ramp.Must(ramp.TextKey("the key before the rotation"))
-	before := func(change func(http.ResponseWriter, *http.Request)) func(*ramp.HandlerConfig) func(http.Handler) http.Handler {
-		return func(*ramp.HandlerConfig) func(http.Handler) http.Handler {
-			return func(next http.Handler) http.Handler {
-				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					change(w, r)
-					next.ServeHTTP(w, r)
-				})
-			}
-		}
+	type trouble struct {
+		config func(*ramp.HandlerConfig)
+		front  func(http.ResponseWriter, *http.Request) // is called before the handler
 	}
-	path := func(change func(string) string) func(*ramp.HandlerConfig) func(http.Handler) http.Handler {
+	configured := func(change func(*ramp.HandlerConfig)) trouble { return trouble{config: change} }
+	before := func(change func(http.ResponseWriter, *http.Request)) trouble { return trouble{front: change} }
+	path := func(change func(string) string) trouble {
 		return before(func(_ http.ResponseWriter, r *http.Request) { r.URL.Path = change(r.URL.Path) })
 	}
-	configured := func(change func(*ramp.HandlerConfig)) func(*ramp.HandlerConfig) func(http.Handler) http.Handler {
-		return func(c *ramp.HandlerConfig) func(http.Handler) http.Handler {
-			change(c)
-			return func(next http.Handler) http.Handler { return next }
-		}
-	}
-	failing := func(fail func() error) func(*ramp.HandlerConfig) func(http.Handler) http.Handler {
+	failing := func(fail func() error) trouble {
 		return configured(func(c *ramp.HandlerConfig) { c.Store, c.Players, c.Game = nil, nil, &recorder{result: fail} })
 	}
-	for name, trouble := range map[string]func(*ramp.HandlerConfig) func(http.Handler) http.Handler{
+	for name, trouble := range map[string]trouble{
 		"the key is wrong":            configured(func(c *ramp.HandlerConfig) { c.Key = otherKey }),
 		"the limit is too low":        configured(func(c *ramp.HandlerConfig) { c.MaxBody = 100 }),
 		"another database":            failing(func() error { return ramp.ErrOrderUnknown }),
@@ -1026,15 +1010,19 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 			place("burned", service.Burn)
 
 			wrongly := config
-			inFront := trouble(&wrongly)
+			if trouble.config != nil {
+				trouble.config(&wrongly)
+			}
 			handler := ramp.Must(ramp.NewHandler(wrongly))
-			results := inFront(handler)
 			service.SetHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == ramp.PathResult {
-					results.ServeHTTP(w, r)
+				if r.URL.Path != ramp.PathResult {
+					rightly.ServeHTTP(w, r)
 					return
 				}
-				rightly.ServeHTTP(w, r)
+				if trouble.front != nil {
+					trouble.front(w, r)
+				}
+				handler.ServeHTTP(w, r)
 			}))
 			for _, delivery := range service.Advance(time.Hour) {
 				assert.False(t, delivery.Next.IsZero(), "%s", delivery)

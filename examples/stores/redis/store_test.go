@@ -2,21 +2,17 @@ package redisstore
 
 import (
 	"context"
-	"log/slog"
+	"errors"
 	"math"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/conformance"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
@@ -41,9 +37,6 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// anyTerms accept every order.
-var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "project-1"})
-
 func TestStore(t *testing.T) {
 	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
 		approve := func(_ context.Context, step ramp.Step) error { return check(step) }
@@ -62,11 +55,8 @@ func TestAFailingScriptMovesNothing(t *testing.T) {
 	session := uuid.NewString()
 	check(t, store.SetBalance(t.Context(), session, "gold", 10))
 	check(t, store.SetBalance(t.Context(), session, "gem", math.MaxInt64))
-	burn := &ramp.ValidateRequest{UserAddress: "0xaa", ProjectID: "project-1", UUID: uuid.New(),
-		Intent: ramp.Intent{Method: ramp.MethodBurn, Type: ramp.Disassemble,
-			From: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x70c3", Amount: ramp.NewAmount(1)}},
-			To: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)},
-				{Type: ramp.TypeAsset, ID: "gem", Amount: ramp.NewAmount(1)}}}}
+	burn := request(burn(one("gold")))
+	burn.Intent.To = append(burn.Intent.To, one("gem"))
 	ramp.Must(store.Update(t.Context(), burn.UUID, ramp.Accept(ramp.Session{ID: session}, burn, time.Now())))
 	succeeded := &ramp.Result{UUID: burn.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
 	for range 2 {
@@ -81,71 +71,50 @@ func TestAFailingScriptMovesNothing(t *testing.T) {
 	ramp.Must(store.Update(t.Context(), burn.UUID, ramp.Finish(succeeded, time.Now())))
 }
 
-// players authenticates players by the tokens that it issued.
-type players struct {
-	store  *Store
-	tokens *sync.Map
+// What the script could not move exactly, or could not grant later, is rejected.
+func TestAnOrderThatCannotBeMovedIsRejected(t *testing.T) {
+	store := &Store{Client: connect(t)}
+	session := uuid.NewString()
+	check(t, store.SetBalance(t.Context(), session, "gold", 10))
+	for _, c := range []struct {
+		intent func(ramp.IntentAsset) ramp.Intent
+		asset  string
+		amount ramp.Amount
+		want   ramp.Code
+	}{
+		{mint, "gold", ramp.Must(ramp.ParseAmount("0.5")), "INVALID_AMOUNT"},
+		{mint, "gold", ramp.NewAmount(11), "INVALID_BALANCE"},
+		{burn, "gold", ramp.NewAmount(maxAmount + 1), "INVALID_AMOUNT"},
+		{burn, "shield", ramp.NewAmount(1), "INVALID_BALANCE"}, // which the player cannot hold
+	} {
+		r := request(c.intent(ramp.IntentAsset{Type: ramp.TypeAsset, ID: c.asset, Amount: c.amount}))
+		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: session}, r, time.Now()))
+		var rejected *ramp.Rejection
+		if !errors.As(err, &rejected) || rejected.Code != c.want {
+			t.Errorf("%s %s: %v, not %s", c.amount, c.asset, err, c.want)
+		}
+	}
+	if n, err := store.Balance(t.Context(), session, "gold"); err != nil || n != 10 {
+		t.Errorf("%d gold, %v", n, err)
+	}
 }
 
-func (p players) Authenticate(_ context.Context, s ramp.Session) error {
-	if token, ok := p.tokens.Load(s.ID); !ok || !s.Token.Equal(token.(ramp.AccessToken)) {
-		return ramp.Reject("INVALID_USER")
-	}
-	return nil
+func request(intent ramp.Intent) *ramp.ValidateRequest {
+	return &ramp.ValidateRequest{UserAddress: "0xaa", ProjectID: "project-1", UUID: uuid.New(), Intent: intent}
 }
 
-func (p players) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
-	var player ramp.Player
-	for _, asset := range []string{"gold", "gem"} {
-		n, err := p.store.Balance(ctx, s.ID, asset)
-		if err != nil {
-			return nil, err
-		}
-		player.Assets = append(player.Assets, ramp.Asset{ID: asset, Balance: ramp.NewAmount(n)})
-	}
-	return &player, nil
+var tokens = []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x70c3", Amount: ramp.NewAmount(1)}}
+
+func mint(asset ramp.IntentAsset) ramp.Intent {
+	return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: []ramp.IntentAsset{asset}, To: tokens}
 }
 
-func TestTheJudgeFindsNothing(t *testing.T) {
-	client := connect(t)
-	key := ramp.Must(ramp.TextKey("a key of these tests"))
-	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	tokens := &sync.Map{}
-	address, server := "127.0.0.1:0", &http.Server{}
-	restart := func(context.Context) error { // another server on the same address, with empty memory
-		if err := server.Close(); err != nil {
-			return err
-		}
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			return err
-		}
-		address = listener.Addr().String()
-		store := &Store{Client: client}
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{
-			Terms: anyTerms, Players: players{store, tokens}, Store: store, Key: key, Signer: signer,
-			OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil },
-			Logger:     slog.New(slog.DiscardHandler),
-		})
-		server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-		go func(s *http.Server) { _ = s.Serve(listener) }(server)
-		return err
-	}
-	t.Cleanup(func() { check(t, server.Close()) })
-	check(t, restart(t.Context()))
-	conformance.Test(t, conformance.Target{
-		URL: "http://" + address, Key: key, Validator: signer.Address(), ProjectID: "project-1", Restart: restart, Strict: true,
-		Player: func(ctx context.Context, name string) (ramp.Session, error) {
-			s := ramp.Session{ID: name + uuid.NewString(), Token: ramp.NewAccessToken(uuid.NewString() + uuid.NewString())}
-			tokens.Store(s.ID, s.Token)
-			for asset, n := range map[string]int64{"gold": 1_000_000, "gem": 10_000} {
-				if err := (&Store{Client: client}).SetBalance(ctx, s.ID, asset, n); err != nil {
-					return ramp.Session{}, err
-				}
-			}
-			return s, nil
-		},
-	})
+func burn(asset ramp.IntentAsset) ramp.Intent {
+	return ramp.Intent{Method: ramp.MethodBurn, Type: ramp.Disassemble, From: tokens, To: []ramp.IntentAsset{asset}}
+}
+
+func one(id string) ramp.IntentAsset {
+	return ramp.IntentAsset{Type: ramp.TypeAsset, ID: id, Amount: ramp.NewAmount(1)}
 }
 
 // During a deployment, this program ends orders that a program of the next release has
@@ -154,10 +123,7 @@ func TestWhatANewerProgramHasWrittenIsKept(t *testing.T) {
 	store := &Store{Client: connect(t)}
 	session := uuid.NewString()
 	check(t, store.SetBalance(t.Context(), session, "gold", 10))
-	mint := &ramp.ValidateRequest{UserAddress: "0xaa", ProjectID: "project-1", UUID: uuid.New(),
-		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
-			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)}},
-			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x70c3", Amount: ramp.NewAmount(1)}}}}
+	mint := request(mint(one("gold")))
 	ramp.Must(store.Update(t.Context(), mint.UUID, ramp.Accept(ramp.Session{ID: session}, mint, time.Now())))
 	key := orderKey(mint.UUID)
 	document := ramp.Must(store.Client.Get(t.Context(), key).Result())
