@@ -41,6 +41,7 @@ func served(t *testing.T, registry *prometheus.Registry) string {
 // of a mint, mints that wait, and a node that fails. Every metric and label in the queries is
 // then there, so no alert is silent forever.
 func TestMetricsTellAStory(t *testing.T) {
+	t.Parallel()
 	address := freeAddress(t)
 	i := newIncident(t, "-metrics", address, "-books", filepath.Join(t.TempDir(), "position"))
 	s := login(t, i.server.url, "alice")

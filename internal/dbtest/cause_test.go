@@ -75,6 +75,7 @@ func TestAnErrorOfApplyNamesStepAndOrder(t *testing.T) {
 // With a single connection, an Apply that uses the database instead of the transaction
 // waits for itself.
 func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
+	t.Parallel()
 	const advice = "Apply must use tx"
 	eachDatabase(t, func(t *testing.T, p *place) {
 		p.db.SetMaxOpenConns(1)

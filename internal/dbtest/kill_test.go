@@ -41,6 +41,7 @@ func testKill(t *testing.T, p *place, programs ...string) {
 }
 
 func TestKill(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, p *place) { testKill(t, p, "") })
 }
 

@@ -54,6 +54,7 @@ func TestCheckFindsAPoolerThatLosesPreparedStatements(t *testing.T) {
 
 // A pool whose other connections are in use does not hold Check up.
 func TestCheckOfABusyPool(t *testing.T) {
+	t.Parallel()
 	eachDatabase(t, func(t *testing.T, p *place) {
 		for _, connections := range []int{1, 2} {
 			p.db.SetMaxOpenConns(connections)

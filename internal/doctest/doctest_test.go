@@ -62,34 +62,25 @@ func blocks(t *testing.T, document, language string) []block {
 	return found
 }
 
-// Each document with Go blocks has a harness, FOLDER/blocks_test.go, with the
-// declarations that the document leaves out. A comment "// block: TEXT" in it is
-// the place of the block that begins with TEXT. The harness is compiled and run
-// with the blocks in their places, so every block is tested as it is written.
+// The harness, blocks/blocks_test.go, has the declarations that the documents leave out. A
+// comment "// block: TEXT" in it is the place of the block that begins with TEXT. The harness
+// is compiled and run with the blocks in their places, so every block is tested as it is
+// written.
 var place = regexp.MustCompile(`(?m)^\s*// block: (.+)$`)
 
 func TestGoBlocksCompileAndRun(t *testing.T) {
-	overlay := map[string]map[string]string{"Replace": {}}
-	arguments := []string{"test", "-count=1", "-tags", "docs", "-overlay"}
-	var packages []string // not ./..., which includes this test
+	t.Parallel()
+	var found []block
 	for _, document := range documents(t) {
-		found := slices.DeleteFunc(blocks(t, document, "go"), func(b block) bool { return strings.HasPrefix(b.text, "package main\n") }) // see program_test.go
-		if len(found) == 0 {
-			continue
-		}
-		folder := strings.ToLower(strings.TrimSuffix(filepath.Base(document), ".md"))
-		harness := ramp.Must(filepath.Abs(filepath.Join(folder, "blocks_test.go")))
-		text, err := os.ReadFile(harness)
-		require.NoError(t, err, "%s has Go blocks: write a harness for them", document)
-		composed := filepath.Join(t.TempDir(), "blocks_test.go")
-		require.NoError(t, os.WriteFile(composed, compose(t, harness, string(text), found), 0o600))
-		overlay["Replace"][harness] = composed
-		packages = append(packages, "./"+folder)
+		found = append(found, blocks(t, document, "go")...)
 	}
-	description := ramp.Must(json.Marshal(overlay))
-	file := filepath.Join(t.TempDir(), "overlay.json")
-	require.NoError(t, os.WriteFile(file, description, 0o600))
-	out, err := exec.CommandContext(t.Context(), "go", append(append(arguments, file), packages...)...).CombinedOutput()
+	found = slices.DeleteFunc(found, func(b block) bool { return strings.HasPrefix(b.text, "package main\n") }) // see program_test.go
+	harness := ramp.Must(filepath.Abs("blocks/blocks_test.go"))
+	composed, overlay := filepath.Join(t.TempDir(), "blocks_test.go"), filepath.Join(t.TempDir(), "overlay.json")
+	require.NoError(t, os.WriteFile(composed, compose(t, harness, string(ramp.Must(os.ReadFile(harness))), found), 0o600))
+	replace := ramp.Must(json.Marshal(map[string]map[string]string{"Replace": {harness: composed}}))
+	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-tags", "docs", "-overlay", overlay, "./blocks").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 

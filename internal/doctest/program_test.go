@@ -15,6 +15,7 @@ import (
 // The program of the README becomes a new module beside a clone, and plays a mint and a burn
 // against the emulator, with the commands of the README.
 func TestTheProgramOfTheREADME(t *testing.T) {
+	t.Parallel()
 	const mod, ramp = "go mod init ", "go run github.com/token-ramp/ramp-go/cmd/ramp "
 	var lines []string
 	for _, b := range blocks(t, "README.md", "sh") {

@@ -1,4 +1,4 @@
-// Command testrun runs the tests of modules, two modules at a time:
+// Command testrun runs the tests of modules, three modules at a time:
 //
 //	go run ./internal/testrun [-race] [-short] MODULE...
 //
@@ -40,10 +40,10 @@ func main() {
 		flags = append(flags, "-short")
 	}
 	r := report{out: os.Stdout, modules: flag.NArg(), skips: map[string]int{}}
-	// Many tests wait for a clock, a server or a process, so one module does not keep
+	// Many tests wait for a clock, a server or a process, so fewer modules would not keep
 	// the processors busy.
 	var running sync.WaitGroup
-	free := make(chan bool, 2)
+	free := make(chan bool, 3)
 	for _, module := range flag.Args() {
 		free <- true
 		r.begin(module)

@@ -1,4 +1,4 @@
-package desk_test
+package ramptest_test
 
 import (
 	"go/build"
@@ -35,7 +35,7 @@ func TestEngineAndPagesDoNotImportEachOther(t *testing.T) {
 		require.NoError(t, err)
 		return p.Imports
 	}
-	engine, pages := imports("../.."), imports("../../pages")
+	engine, pages := imports("."), imports("pages")
 	for _, path := range engine {
 		for _, heavy := range []string{"html/template", "/ramptest/pages", "/ramptest/conformance"} {
 			assert.False(t, strings.HasSuffix(path, heavy), path)

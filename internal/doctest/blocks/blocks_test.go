@@ -1,0 +1,176 @@
+//go:build docs
+
+// Package blocks has the Go blocks of the documents in their places.
+package blocks
+
+import (
+	"context"
+	"database/sql"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+	_ "modernc.org/sqlite"
+)
+
+// The blocks of README.md: a game on SQL whose wiring is tested as shown.
+
+type game struct{ db *sql.DB }
+
+func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
+	if s.ID != session.ID || !s.Token.Equal(session.Token) {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(goldIn(g.db))}}}, nil
+}
+
+// block: func (g *game) Apply(ctx context.Context, tx *sql.Tx
+
+var session = ramp.Session{ID: "character-1", Token: ramp.NewAccessToken("token-1")}
+
+func page(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
+
+// open returns a database with one character, who has 1000 gold and no gems.
+func open(t *testing.T) *sql.DB {
+	t.Helper()
+	db := ramp.Must(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "game.db")+"?_txlock=immediate"))
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{
+		ramp.SQLite.Schema(),
+		"CREATE TABLE balances (player TEXT, asset TEXT, amount INTEGER NOT NULL)",
+		"INSERT INTO balances VALUES ('" + session.ID + "', 'gold', 1000)",
+	} {
+		ramp.Must(db.Exec(statement))
+	}
+	return db
+}
+
+func TestTheTestOfTheREADME(t *testing.T) {
+	db := open(t)
+	key := ramp.Must(ramp.TextKey("key from the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	items := func(id string) []ramp.Item {
+		return []ramp.Item{{ID: id, Amount: ramp.NewAmount(100), IconURL: "https://example.com/icon.png"}}
+	}
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{
+		{Name: "gold", Token: "0x00000000000000000000000000000000000070c3", Materials: items("gold"), Outputs: items("gold")},
+		{Name: "gem", Token: "0x0000000000000000000000000000000000006e30", Materials: items("gem"), Outputs: items("gem")},
+	}}))
+	server := httptest.NewServer(nil) // the node's address, before it is known
+	server.Close()
+	newHandler := func(node *ramp.RPC) http.Handler {
+		ctx, g, mux := t.Context(), &game{db}, http.NewServeMux()
+		const chainID = 7002
+		t.Setenv("RAMP_RPC_URL", server.URL)
+		// block: store := ramp.Must(ramp.NewSQLStore(
+		require.ErrorIs(t, err, ramp.ErrUnreachable, "Check looks for the node")
+		config := ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer, OnConflict: page, Chain: node}
+		handler = ramp.Must(ramp.NewHandler(config))
+		require.NoError(t, handler.Check(ctx))
+		return handler
+	}
+	before, gold := int64(1000), func() int64 { return goldIn(db) }
+	// block: service := ramptest.Start(
+	require.Contains(t, service.Timeline(), "#2   200  success")
+
+	// An asset without a row is a declined order, not an error of SQL.
+	started = ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gem"}))
+	_, err = service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1))
+	require.ErrorContains(t, err, "INVALID_BALANCE")
+}
+
+func goldIn(db *sql.DB) (gold int64) {
+	if err := db.QueryRow("SELECT amount FROM balances WHERE asset = 'gold'").Scan(&gold); err != nil {
+		panic(err)
+	}
+	return gold
+}
+
+// The blocks of docs/orders.md.
+
+func TestAStoreOnSQLite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	// block: db, err := sql.Open(
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	_, err = db.Exec(ramp.SQLite.Schema())
+	require.NoError(t, err)
+	require.FileExists(t, "game.db")
+	apply := func(context.Context, *sql.Tx, ramp.Step) error { return nil }
+	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: apply}))
+	require.NoError(t, store.Check(t.Context()))
+}
+
+// The blocks of docs/environments.md.
+
+type anybody struct{}
+
+func (anybody) Authenticate(context.Context, ramp.Session) error { return nil }
+func (anybody) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{}, nil
+}
+
+// environment is a project on a network, with the service that calls it.
+type environment struct {
+	http.Handler
+	name    string
+	service *ramptest.Service
+	terms   *ramp.Terms
+	key     ramp.HMACKey
+	applied []string
+}
+
+func newEnvironment(t *testing.T, name string, network ramp.Network, mux http.Handler) *environment {
+	e := &environment{name: name, key: ramp.Must(ramp.TextKey("the key of " + name))}
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	e.service = ramptest.Start(t, ramptest.Config{Key: e.key, Validator: signer.Address(), ProjectID: name, Handler: mux, Books: ramptest.BooksOff,
+		AssetsPath: "/" + name + ramp.PathAssets, ValidatePath: "/" + name + ramp.PathValidate, ResultPath: "/" + name + ramp.PathResult})
+	chainID := map[ramp.Network]uint64{ramp.Mainnet: 7001, ramp.Testnet: 7002}[network]
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: e.service.RPCURL(network), HTTPClient: e.service.Client(), ChainID: chainID}))
+	items := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
+	e.terms = ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: name, Network: network, Products: []ramp.Product{{
+		Name: "gold", Token: "0x00000000000000000000000000000000000070c3", Materials: items, Outputs: items}}}))
+	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
+		e.applied = append(e.applied, step.Order.ProjectID+" "+string(step.Order.Network)+" "+string(step.Order.State))
+		return nil
+	}}
+	e.Handler = ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: anybody{}, Store: store, Terms: e.terms, Key: e.key, Signer: signer, Chain: chain}))
+	return e
+}
+
+func (e *environment) mint(t *testing.T) error {
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: e.service.URL(), Key: e.key, Terms: e.terms, HTTPClient: e.service.Client()}))
+	started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+	_, err := e.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "alice", Token: ramp.NewAccessToken("token")}, ramp.NewAmount(1))
+	e.service.Advance(time.Minute)
+	return err
+}
+
+func mount(mux *http.ServeMux, live, trial http.Handler) {
+	// block: mux.Handle("/live/"
+}
+
+func TestEachProjectHasItsOwnOrders(t *testing.T) {
+	mux, mixed := http.NewServeMux(), http.NewServeMux()
+	live, trial := newEnvironment(t, "live", ramp.Mainnet, mux), newEnvironment(t, "trial", ramp.Testnet, mux)
+	mount(mux, live, trial)
+	require.NoError(t, live.mint(t))
+	require.NoError(t, trial.mint(t))
+	require.Equal(t, []string{"live mainnet accepted", "live mainnet succeeded"}, live.applied)
+	require.Equal(t, []string{"trial testnet accepted", "trial testnet succeeded"}, trial.applied)
+
+	// A project whose path is mixed up with that of another gets nothing.
+	mount(mixed, trial, live)
+	require.ErrorContains(t, newEnvironment(t, "live", ramp.Mainnet, mixed).mint(t), "HMAC_INVALID")
+}
