@@ -181,11 +181,8 @@ func TestControlLetsTimePass(t *testing.T) {
 	assert.Empty(t, resent.Error)
 	assert.EqualValues(t, ramptest.Confirmed, resent.Order.Delivery)
 	assert.True(t, resent.Order.Over, "the repetition that was planned is not made")
-}
 
-func TestControlEndsATransactionThatStaysPending(t *testing.T) {
-	c := newCounter(t)
-	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["stays-pending"],"wait":"1h",`+trading+`}`)
+	_, order = c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["stays-pending"],"wait":"1h",`+trading+`}`)
 	assert.True(t, order.Over, "nothing more happens by itself")
 	_, ended := c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send", `{"outcome":"failed"}`)
 	assert.Equal(t, "failed", ended.Order.TxStatus)
@@ -241,14 +238,6 @@ func TestControlListsAndStreamsEvents(t *testing.T) {
 	assert.Equal(t, []string{"chain", "result", "books"}, kinds)
 }
 
-func TestControlScriptsFailures(t *testing.T) {
-	c := newCounter(t)
-	status, _ := c.control(t, "POST", "/control/failures", `{"initialize":["invalid mac"]}`)
-	assert.Equal(t, 200, status)
-	_, err := c.client.Initialize(t.Context(), request())
-	assert.ErrorContains(t, err, "invalid mac")
-}
-
 func TestControlSaysWhatIsWrong(t *testing.T) {
 	c := newCounter(t)
 	expired := c.initialize(t)
@@ -260,11 +249,9 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		want               string
 	}{
 		{"POST", "/control/orders", ``, 400, "invalid: the body must be a JSON object"},
-		{"POST", "/control/orders", `[]`, 400, "invalid: the body must be a JSON object"},
 		{"POST", "/control/orders", `{"do":"mint"}{}`, 400, "a JSON object"},
 		{"POST", "/control/orders/" + id + "/send", `null`, 400, "must be a JSON object"},
 		{"POST", "/control/advance", `{"by":"` + strings.Repeat("1", 1<<20) + `"}`, 400, "too large"},
-		{"POST", "/control/advance", `{"by":"1m"`, 400, "must be a JSON object"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"like":"` + strings.Repeat("x", 10000) + `"}`, 404, "no such order"},
 		{"POST", "/control/orders", `{"do":"steal"}`, 400, "do must be mint or burn"},
 		{"POST", "/control/orders", `{"do":7}`, 400, "do must be a string"},
@@ -283,11 +270,9 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"GET", "/control/orders?state=done&state=loss", ``, 400, "the parameter state is given twice"},
 		{"GET", "/control/orders?attention=maybe", ``, 400, "attention must be true or false"},
 		{"GET", "/control/orders?before=" + id, ``, 404, "no order with this UUID"},
-		{"GET", "/control/orders/" + id + "?Wait=1s", ``, 400, `there is no parameter "Wait"; there are wait`},
 		{"GET", "/control/events?limit=many", ``, 400, "limit must be a whole number"},
 		{"PUT", "/control/orders", ``, 405, "method: /control/orders has no method PUT, but GET, POST"},
 		{"GET", "/control/advance", ``, 405, "method: /control/advance has no method GET, but POST"},
-		{"DELETE", "/control/events", ``, 405, "but GET"},
 		{"POST", "/control/orders", `{"do":"mint","uuid":"` + id + `"}`, 400, "session_id is required"},
 		{"POST", "/control/orders", `{"do":"mint","session_id":"s","uuid":"` + id + `"}`, 400, "access_token is required"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `}`, 400, "one of uuid, like and terms"},
@@ -296,7 +281,6 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"` + uuid.NewString() + `"}`, 404, "not_found: the service knows no such UUID"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"` + expired.String() + `"}`, 410, "expired: "},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":"0","uuid":"` + id + `"}`, 400, "above 0"},
-		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":-1,"uuid":"` + id + `"}`, 400, "above 0"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":1e999999,"uuid":"` + id + `"}`, 400, "above 0"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"wait":"2h","uuid":"` + id + `"}`, 400, "at most 1h"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"faults":["result-at-once=100000000"],"uuid":"` + id + `"}`, 400, "from 1 to 100"},
@@ -361,8 +345,10 @@ func TestControlForgetsEverythingBetweenTests(t *testing.T) {
 	order := c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))
 	c.mint(t)
 	c.service.Advance(time.Minute)
-	c.service.FailInitialize(ramptest.Unavailable)
-	c.service.FailRPC(503)
+	status, _ := c.control(t, "POST", "/control/failures", `{"initialize":["invalid mac","unavailable"],"rpc":[503]}`)
+	require.Equal(t, 200, status)
+	_, err := c.client.Initialize(t.Context(), request())
+	assert.ErrorContains(t, err, "invalid mac")
 
 	status, a := c.control(t, "POST", "/control/reset", `{}`)
 	require.Equal(t, 200, status, a.problem())
@@ -375,8 +361,7 @@ func TestControlForgetsEverythingBetweenTests(t *testing.T) {
 	assert.Equal(t, 404, status)
 	assert.Empty(t, c.service.Advance(time.Hour), "no result is due")
 	c.initialize(t) // which no longer fails
-	chain := nodeOf(t, c.service)
-	_, err := chain.Receipt(t.Context(), order.TxHash)
+	_, err = nodeOf(t, c.service).Receipt(t.Context(), order.TxHash)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	assert.Equal(t, wallet, c.service.Wallet(c.session))
 	c.mint(t)

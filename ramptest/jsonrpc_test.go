@@ -86,10 +86,17 @@ func TestBlocksComeWithTheClock(t *testing.T) {
 func TestAnOrderIsOnTheChain(t *testing.T) {
 	for _, kind := range []uint64{0x2, 0x7, 0x63} {
 		t.Run(fmt.Sprintf("%#x", kind), func(t *testing.T) {
-			c := newCounter(t)
+			c := newCounter(t, reporting)
 			order := c.mint(t, ramptest.TransactionType(kind))
 			player := order.Request.UserAddress
 			hash := quote(order.TxHash)
+			// A wallet signs its next transaction with what is pending counted, and looks at
+			// what is in blocks without it.
+			counts := func() []any {
+				ask := func(tag string) any { return c.rpc(t, "eth_getTransactionCount", fmt.Sprintf("%q,%q", player, tag)) }
+				return []any{ask("latest"), ask("pending")}
+			}
+			assert.Equal(t, []any{"0x0", "0x1"}, counts())
 			assert.Equal(t, "1000.00", c.holds(t, player))
 			assert.Nil(t, c.rpc(t, "eth_getTransactionReceipt", hash), "it is in no block yet")
 			pending := c.rpc(t, "eth_getTransactionByHash", hash).(map[string]any)
@@ -118,28 +125,27 @@ func TestAnOrderIsOnTheChain(t *testing.T) {
 
 			spent := c.rpc(t, "eth_getBalance", fmt.Sprintf(`%q,"latest"`, player)) != "0xde0b6b3a7640000"
 			assert.Equal(t, kind != 7, spent, "the gas of 0x7 is sponsored")
-			assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionCount", fmt.Sprintf(`%q,"latest"`, player)))
+			assert.Equal(t, []any{"0x1", "0x1"}, counts())
 
-			// The chain must agree with the webhook.
-			stated := c.shop.results[0]
+			// The package's chain client finds there what the service reports.
+			stated, chain := c.shop.results[0], nodeOf(t, c.service)
 			assert.Equal(t, order.TxHash.Hex(), stated.TxHash)
-			var read ramp.Receipt
-			raw := ramp.Must(json.Marshal(receipt))
-			require.NoError(t, json.Unmarshal(raw, &read))
+			c.service.Advance(15 * time.Second)
+			read, _, err := chain.Confirm(t.Context(), stated, 10)
+			require.NoError(t, err)
 			assert.Equal(t, stated.Receipt.BlockHash, read.BlockHash)
 			assert.Equal(t, stated.Receipt.LogsBloom, read.LogsBloom)
 			assert.Equal(t, stated.Receipt.Logs[0].Data, read.Logs[0].Data)
+			assert.Len(t, ramp.Must(chain.BlockByNumber(t.Context(), ramp.AtBlock(1), true)).Transactions, 1)
+
+			// The same transaction, reported as failed.
+			require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Failed))
+			var lie *ramp.MismatchError
+			_, _, err = chain.Confirm(t.Context(), c.shop.results[1], 1)
+			require.ErrorAs(t, err, &lie)
+			assert.Equal(t, "receipt.status", lie.Field)
 		})
 	}
-}
-
-func TestAFailedTransactionHasNoLogs(t *testing.T) {
-	c := newCounter(t)
-	order := c.mint(t, ramptest.TransactionFails())
-	c.service.Advance(time.Minute)
-	receipt := c.rpc(t, "eth_getTransactionReceipt", quote(order.TxHash)).(map[string]any)
-	assert.Equal(t, "0x0", receipt["status"])
-	assert.Empty(t, receipt["logs"])
 }
 
 func TestAReorganizationReplacesABlock(t *testing.T) {
@@ -159,10 +165,30 @@ func TestAReorganizationReplacesABlock(t *testing.T) {
 	assert.Equal(t, "1016.00", c.holds(t, order.Request.UserAddress), "nothing happened twice")
 }
 
+// Whether the service reports the new block or delivers the same body again, an honest
+// result is confirmed after its block was replaced.
+func TestAResultIsConfirmedAfterItsBlockWasReplaced(t *testing.T) {
+	for _, fault := range []ramptest.Fault{ramptest.Reorganized(), ramptest.ReorganizedUnnoticed()} {
+		c := newCounter(t)
+		chain := nodeOf(t, c.service)
+		c.mint(t, fault)
+		c.service.Advance(20 * time.Second)
+		require.Len(t, c.shop.results, 2)
+		same := c.shop.results[0].Receipt.BlockHash == c.shop.results[1].Receipt.BlockHash
+		assert.Equal(t, fault.String() == "reorganized-unnoticed", same)
+		receipt, _, err := chain.Confirm(t.Context(), c.shop.results[1], 1)
+		require.NoError(t, err)
+		assert.Equal(t, same, receipt.BlockHash != c.shop.results[1].Receipt.BlockHash)
+	}
+}
+
 func TestTheNetworksAreApart(t *testing.T) {
 	c := newCounter(t)
-	order := c.mint(t)
+	order := c.mint(t, ramptest.TransactionFails())
 	c.service.Advance(time.Minute)
+	receipt := c.rpc(t, "eth_getTransactionReceipt", quote(order.TxHash)).(map[string]any)
+	assert.Equal(t, "0x0", receipt["status"])
+	assert.Empty(t, receipt["logs"], "a failed transaction has none")
 	_, body := c.post(t, ramp.Mainnet, `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionByHash","params":[`+quote(order.TxHash)+`]}`)
 	assert.Equal(t, `{"id":1,"jsonrpc":"2.0","result":null}`, body)
 	status, _ := c.post(t, "moon", `{}`)
@@ -221,11 +247,11 @@ func TestTheChainRejectsAsTheInterfaceSays(t *testing.T) {
 		"eth_getTransactionReceipt": `"0x12"`,
 		"eth_call":                  `"text"`,
 		"eth_sendRawTransaction":    `7`,
+		"eth_getLogs":               `{"fromBlock":"0x1","toBlock":"0x0"}`,
 	} {
 		assert.Contains(t, c.rpc(t, method, params), "-32602", method)
 	}
 	assert.Contains(t, c.rpc(t, "eth_call", `{"to":"`+token+`","data":"0x12345678"},"latest"`), "3 execution reverted 0x")
-	assert.Contains(t, c.rpc(t, "eth_getLogs", `{"fromBlock":"0x1","toBlock":"0x0"}`), "-32602")
 }
 
 // What a page of another site can send must reach neither the API nor the control API. The
@@ -278,21 +304,6 @@ func TestTheChainCanBeScriptedToFail(t *testing.T) {
 		assert.Equal(t, want.after, answer.Header.Get("Retry-After"))
 	}
 	assert.Equal(t, "0x0", c.rpc(t, "eth_blockNumber", ""))
-}
-
-// A wallet signs its next transaction with what is pending counted, and looks at
-// what is in blocks without it.
-func TestATransactionThatIsPendingIsNotCountedYet(t *testing.T) {
-	c := newCounter(t)
-	order := c.mint(t)
-	count := func(tag string) any {
-		return c.rpc(t, "eth_getTransactionCount", fmt.Sprintf("%q,%q", order.Request.UserAddress, tag))
-	}
-	assert.Equal(t, "0x0", count("latest"))
-	assert.Equal(t, "0x1", count("pending"))
-	c.service.Advance(time.Minute)
-	assert.Equal(t, "0x1", count("latest"))
-	assert.Equal(t, "0x1", count("pending"))
 }
 
 func TestWhoMayCallTheChainIsASwitch(t *testing.T) {

@@ -1,22 +1,19 @@
-//go:build unix
-
 package ramptest_test
 
 import (
 	"net/http"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // BenchmarkTenThousandOrders measures a service that keeps 10,000 orders in a file: its
-// memory, how long it takes to start from the file, and its pages. It reports CPU time too,
-// which other programs change less than the time on the wall.
+// memory, how long it takes to start from the file, and its pages.
 func BenchmarkTenThousandOrders(b *testing.B) {
 	const orders = 10_000
 	path := filepath.Join(b.TempDir(), "state")
@@ -40,26 +37,24 @@ func BenchmarkTenThousandOrders(b *testing.B) {
 			"catalog": "/catalog?projectId=p&sessionId=session-1&accessToken=token-1&network=testnet",
 		} {
 			b.Run(when+"page="+name, func(b *testing.B) {
-				measure(b, func(*stopwatch) { require.Equal(b, 200, c.browse(b, http.MethodGet, path, nil).StatusCode) })
+				for b.Loop() {
+					require.Equal(b, 200, c.browse(b, http.MethodGet, path, nil).StatusCode)
+				}
 			})
 			b.Run(when+"page="+name+" after an event", func(b *testing.B) {
-				measure(b, func(*stopwatch) {
-					_, err := c.service.Assets(b.Context(), c.session)
-					require.NoError(b, err)
+				for b.Loop() {
+					ramp.Must(c.service.Assets(b.Context(), c.session))
 					require.Equal(b, 200, c.browse(b, http.MethodGet, path, nil).StatusCode)
-				})
+				}
 			})
 		}
 	}
 	open(b, "")
 	restart := func() {
-		var err error
-		file, err = ramptest.OpenState(path)
-		require.NoError(b, err)
+		file = ramp.Must(ramptest.OpenState(path))
 		config := c.config
 		keeping(&config)
-		c.service, err = ramptest.New(config)
-		require.NoError(b, err)
+		c.service = ramp.Must(ramptest.New(config))
 	}
 	end := func() {
 		c.service.Close()
@@ -69,25 +64,25 @@ func BenchmarkTenThousandOrders(b *testing.B) {
 	}
 	end()
 	b.Run("restart", func(b *testing.B) {
-		measure(b, func(s *stopwatch) {
+		for b.Loop() {
 			restart()
-			s.stop()
+			b.StopTimer()
 			require.GreaterOrEqual(b, len(c.service.Events()), orders)
 			end()
-			s.start()
-		})
+			b.StartTimer()
+		}
 	})
 	for name, path := range map[string]string{"front": "/", "search": "/?q=" + order.UUID.String()} {
 		b.Run("first page after a restart="+name, func(b *testing.B) {
-			measure(b, func(s *stopwatch) {
-				s.stop()
+			for b.Loop() {
+				b.StopTimer()
 				restart()
-				s.start()
+				b.StartTimer()
 				require.Equal(b, 200, c.browse(b, http.MethodGet, path, nil).StatusCode)
-				s.stop()
+				b.StopTimer()
 				end()
-				s.start()
-			})
+				b.StartTimer()
+			}
 		})
 	}
 	ended := heap()
@@ -108,37 +103,4 @@ func heap() float64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc) / (1 << 20)
-}
-
-// stopwatch measures wall and CPU time.
-type stopwatch struct {
-	b          *testing.B
-	cpu, begun time.Duration
-}
-
-func (s *stopwatch) used() time.Duration {
-	var u syscall.Rusage
-	require.NoError(s.b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func (s *stopwatch) stop() {
-	s.b.StopTimer()
-	s.cpu += s.used() - s.begun
-}
-
-func (s *stopwatch) start() {
-	s.begun = s.used()
-	s.b.StartTimer()
-}
-
-// measure reports the CPU time of do, in milliseconds, beside the time on the wall.
-func measure(b *testing.B, do func(*stopwatch)) {
-	s := &stopwatch{b: b}
-	n := 0
-	for s.start(); b.Loop(); n++ {
-		do(s)
-	}
-	s.stop()
-	b.ReportMetric(float64(s.cpu.Microseconds())/1000/float64(n), "CPU-ms/op")
 }
