@@ -340,7 +340,7 @@ func TestControlListsAllOrdersAndEventsPageByPage(t *testing.T) {
 
 func TestControlForgetsEverythingBetweenTests(t *testing.T) {
 	epoch := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := newCounter(t, func(c *ramptest.Config) { c.Epoch, c.Books = epoch, ramptest.BooksReport })
+	c := newCounter(t, kept(t), func(c *ramptest.Config) { c.Epoch, c.Books = epoch, ramptest.BooksReport })
 	wallet := c.service.Wallet(c.session)
 	order := c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))
 	c.mint(t)
@@ -366,6 +366,14 @@ func TestControlForgetsEverythingBetweenTests(t *testing.T) {
 	assert.Equal(t, wallet, c.service.Wallet(c.session))
 	c.mint(t)
 	assert.Len(t, c.service.Advance(time.Minute), 1, "a new order takes its way")
+
+	c.control(t, "POST", "/control/reset", `{}`)
+	c.restart(t, c.handler)
+	_, listed = c.control(t, "GET", "/control/orders", "")
+	assert.Zero(t, listed.Total)
+	assert.Empty(t, c.service.Events())
+	c.mint(t)
+	assert.Len(t, c.service.Advance(time.Minute), 1)
 }
 
 func TestControlAsksForItsToken(t *testing.T) {
@@ -427,22 +435,6 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	_, err = chain.Receipt(t.Context(), open.TxHash)
 	assert.NoError(t, err)
-}
-
-// Told two outcomes, a game may do anything; the books still see what it moved.
-func TestWhatADisputedOrderMovedIsKnown(t *testing.T) {
-	c := newCounter(t, reporting)
-	order := c.mint(t)
-	c.service.Advance(time.Minute)
-	_, shown := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
-	assert.Equal(t, map[string]string{"item_gold": "-100"}, shown.Moved)
-	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
-	_, shown = c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
-	assert.Equal(t, map[string]string{"item_gold": "-100"}, shown.Moved)
-	assert.EqualValues(t, "disputed", shown.State)
-	assert.True(t, shown.Attention)
-	assert.False(t, shown.Loss)
-	assert.Equal(t, "Disputed. The game confirmed two outcomes; the first of them stands: succeeded. The game took 100 item_gold.", shown.Said)
 }
 
 func TestEachFaultIsReadAsItIsWritten(t *testing.T) {

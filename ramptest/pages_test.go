@@ -32,10 +32,20 @@ func (c *counter) browse(t testing.TB, method, address string, form url.Values, 
 // culprit returns the address of the call that lost assets.
 func (c *counter) culprit(t *testing.T, o *ramptest.Order) string {
 	t.Helper()
-	page := whole(t, c.browse(t, http.MethodGet, "/orders/"+o.UUID.String(), nil))
-	address := regexp.MustCompile(`<a href="([^"]*)" id="culprit"`).FindStringSubmatch(page)
-	require.Len(t, address, 2)
-	return address[1]
+	return found(t, `<a href="([^"]*)" id="culprit"`, c.html(t, "/orders/"+o.UUID.String()))
+}
+
+// html returns a page, and found what a pattern finds in it.
+func (c *counter) html(t *testing.T, address string) string {
+	t.Helper()
+	return whole(t, c.browse(t, http.MethodGet, address, nil))
+}
+
+func found(t *testing.T, pattern, page string) string {
+	t.Helper()
+	match := regexp.MustCompile(pattern).FindStringSubmatch(page)
+	require.Len(t, match, 2, page)
+	return match[1]
 }
 
 // text returns the text of a page, without its tags.
@@ -123,6 +133,9 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			assert.NotContains(t, order, "token-1")
 			twice := c.browse(t, http.MethodPost, "/exchange", form)
 			assert.Equal(t, order, twice.Header.Get("Location"), "a click too many")
+			form.Set("amount", "11")
+			other := c.browse(t, http.MethodPost, "/exchange", form)
+			assert.Contains(t, whole(t, other), `<a href="`+order+`">To the order of this UUID</a>`)
 			said = c.page(t, order)
 			if test.chain != "stays-pending" {
 				assert.Regexp(t, "● The game approved( and took 100 item_gold)?. The transaction waits for the next block. Next block at ", said)
@@ -334,7 +347,7 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	assert.Contains(t, page, "Connection works")
 	assert.Equal(t, 5, strings.Count(page, " works "), "what was forged on purpose is no problem: %s", page)
 	list := func(query string) (found []string) {
-		body := whole(t, c.browse(t, http.MethodGet, "/?"+query, nil))
+		body := c.html(t, "/?"+query)
 		for _, m := range regexp.MustCompile(`<li id="order-([^"]*)"`).FindAllStringSubmatch(body, -1) {
 			found = append(found, m[1])
 		}
@@ -371,7 +384,7 @@ func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
 	order := c.mint(t)
 	address := start(url.Values{"player": {order.UUID.String()}})
 	assert.NotContains(t, address, "token-1")
-	body := whole(t, c.browse(t, http.MethodGet, address, nil))
+	body := c.html(t, address)
 	assert.Contains(t, body, "item_gold")
 	assert.NotContains(t, body, "token-1")
 	another := c.browse(t, http.MethodPost, "/orders/"+order.UUID.String()+"/another", nil)
@@ -390,7 +403,7 @@ func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
 	start(terms)
 	_, err := c.client.Initialize(t.Context(), ramp.InitializeRequest{})
 	require.Error(t, err)
-	page := whole(t, c.browse(t, http.MethodGet, "/", nil))
+	page := c.html(t, "/")
 	assert.Contains(t, page, "The terms are those of the game’s last initialize call.")
 	for _, want := range []string{`name="project" value="project-1"`, `name="token" value="` + request().Intent.Token + `"`, `rows="2" autocomplete="off">item_gold=100</textarea>`} {
 		assert.Contains(t, page, want)
@@ -471,7 +484,7 @@ func TestATimelineComesInPieces(t *testing.T) {
 	link := regexp.MustCompile(`class="earlier" href="([^"]*)"`)
 	seen := 0
 	for next := address; next != ""; {
-		body := whole(t, c.browse(t, http.MethodGet, next, nil))
+		body := c.html(t, next)
 		assert.Less(t, len(body), 50<<10)
 		entries := strings.Count(body, `id="entry-`)
 		assert.LessOrEqual(t, entries, 50)
@@ -483,16 +496,15 @@ func TestATimelineComesInPieces(t *testing.T) {
 	}
 	assert.Equal(t, 1+2+2+2+2*200, seen, "initialize, validate, the chain, the result, and those again, each with its books")
 
-	body := whole(t, c.browse(t, http.MethodGet, address, nil))
-	event := regexp.MustCompile(`data-body="([^"]*)"`).FindStringSubmatch(body)
-	require.NotNil(t, event)
-	whole := c.page(t, event[1])
+	body := c.html(t, address)
+	event := found(t, `data-body="([^"]*)"`, body)
+	whole := c.page(t, event)
 	assert.Contains(t, whole, "asked: POST "+ramp.PathResult)
 	assert.Contains(t, whole, `$(printf %s "$BODY" | ramp sign)`)
 	assert.Contains(t, whole, "Bearer $RAMP_ACCESS_TOKEN")
 	assert.NotContains(t, whole, "token-1")
 	nobody := "/orders/" + uuid.Nil.String()
-	for _, wrong := range []string{nobody + "/events", nobody + "/events/1", address + "/events/x", address + "/events/999999", "/orders/" + uuid.NewString() + strings.TrimPrefix(event[1], address)} {
+	for _, wrong := range []string{nobody + "/events", nobody + "/events/1", address + "/events/x", address + "/events/999999", "/orders/" + uuid.NewString() + strings.TrimPrefix(event, address)} {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
 }
@@ -510,7 +522,7 @@ func TestAGameInMemoryHasNoCurlCommand(t *testing.T) {
 func TestEveryFaultCanBeChosen(t *testing.T) {
 	c := newCounter(t)
 	address, _ := c.exchange(t)
-	body := whole(t, c.browse(t, http.MethodGet, address, nil))
+	body := c.html(t, address)
 	faults := regexp.MustCompile(`name="fault" value="([^"]*)"`).FindAllStringSubmatch(body, -1)
 	for _, form := range ramptest.FaultForms() {
 		name, _, _ := strings.Cut(form[0], "=")
@@ -618,6 +630,7 @@ func TestAPageKeepsToItself(t *testing.T) {
 		assert.Regexp(t, `^(/[a-z]|/$|#|data:,)`, address[1], "nothing from anywhere else")
 	}
 	assert.NotContains(t, body, "<img", "an icon would come from elsewhere")
+	assert.NotContains(t, c.html(t, strings.Replace(address, "session-1", "%22%3E%3Cscript%3E", 1)), `"><script>`, "it is no markup")
 
 	for _, origin := range []string{"https://evil.example", "null", ""} {
 		assert.Equal(t, 403, c.browse(t, http.MethodPost, "/exchange", form, "Origin", origin).StatusCode, origin)
@@ -633,13 +646,6 @@ func TestAPageKeepsToItself(t *testing.T) {
 	} {
 		assert.Equal(t, 404, newCounter(t, open).direct("GET", address, "", here, "Host", "evil.example").Code)
 	}
-}
-
-func TestWhatThePlayerWritesIsNoMarkup(t *testing.T) {
-	c := newCounter(t)
-	address, _ := c.exchange(t)
-	page := c.browse(t, http.MethodGet, strings.Replace(address, "session-1", "%22%3E%3Cscript%3E", 1), nil)
-	assert.NotContains(t, whole(t, page), `"><script>`)
 }
 
 // A reader who has not started the service must not act for its players.

@@ -93,19 +93,6 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	assert.Equal(t, 5, after.Total)
 }
 
-func TestTheBooksGoOnWithTheService(t *testing.T) {
-	c := newCounter(t, kept(t))
-	order := c.mint(t, ramptest.TransactionFails())
-	c.restart(t, c.handler, reporting, answering(ramp.PathResult, 200, confirmed))
-	c.service.Advance(time.Minute)
-	found := c.service.Imbalances()
-	require.Len(t, found, 1)
-	assert.Contains(t, found[0].Problem, "must give back 100 item_gold")
-	assert.Equal(t, order.UUID, found[0].Orders[0])
-	c.restart(t, c.handler, reporting)
-	assert.Len(t, c.service.Imbalances(), 1, "what was found is not forgotten")
-}
-
 func TestAClockThatRunsAsOnTheWallGoesOnMeanwhile(t *testing.T) {
 	c := newCounter(t, kept(t), func(c *ramptest.Config) { c.Desk.Speed = 1 })
 	c.service.Advance(time.Hour)
@@ -171,20 +158,6 @@ func TestWhatHappenedIsThereAfterARestart(t *testing.T) {
 	assert.JSONEq(t, string(want), string(got))
 	assert.Equal(t, shown, history())
 	assert.True(t, strings.HasPrefix(c.service.Timeline(), strings.SplitAfter(timeline, "\n")[0]))
-}
-
-func TestAResetServiceIsEmptyAfterARestart(t *testing.T) {
-	c := newCounter(t, kept(t))
-	c.mint(t)
-	c.service.Advance(time.Minute)
-	status, _ := c.control(t, "POST", "/control/reset", `{}`)
-	require.Equal(t, 200, status)
-	c.restart(t, c.handler)
-	_, listed := c.control(t, "GET", "/control/orders", "")
-	assert.Zero(t, listed.Total)
-	assert.Empty(t, c.service.Events())
-	c.mint(t)
-	assert.Len(t, c.service.Advance(time.Minute), 1)
 }
 
 func TestAStateFileHasOneService(t *testing.T) {
