@@ -29,11 +29,11 @@ const (
 // Client calls the service's API (interface 4.1). Make one with [NewClient] and
 // share it: it is safe for concurrent use.
 type Client struct {
-	endpoint  *endpoint // a pointer, so that printing a Client shows at most an address
-	secrets   *redact.Redactor
-	key       HMACKey
-	terms     *Terms
-	transport *transport
+	*transport
+	endpoint *endpoint // a pointer, so that printing a Client shows at most an address
+	secrets  *redact.Redactor
+	key      HMACKey
+	terms    *Terms
 }
 
 // ClientConfig configures a [Client]; zero fields mean their defaults.
@@ -122,20 +122,20 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 	}
 	signature := c.key.Sign(body)
 
-	ctx, op := c.transport.begin(ctx, OperationInitialize, "initialize")
+	ctx, op := c.begin(ctx, OperationInitialize, "initialize")
 	var sent time.Time
-	err = c.transport.retry(ctx, func() error {
-		ctx, attempt := c.transport.begin(ctx, OperationAttempt, op.Name)
+	err = c.retry(ctx, func() error {
+		ctx, attempt := c.begin(ctx, OperationAttempt, op.Name)
 		sent = attempt.Begun
 		var err error
 		op.UUID, err = c.attempt(ctx, body, signature)
-		c.transport.end(ctx, attempt, withoutMark(err))
+		c.end(ctx, attempt, withoutMark(err))
 		return err
 	})
 	err = bounded(err)
-	took := c.transport.end(ctx, op, err)
+	took := c.end(ctx, op, err)
 
-	log := c.transport.log.With("endpoint", op.Name, "duration", took)
+	log := c.log.With("endpoint", op.Name, "duration", took)
 	if err != nil {
 		log.ErrorContext(ctx, "ramp: call failed", "error", err)
 		return nil, err
@@ -146,9 +146,9 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 
 // attempt makes one HTTP request. Errors that may pass are marked retryable.
 func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uuid.UUID, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.transport.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	answer, err := c.transport.post(ctx, c.endpoint.address, http.Header{
+	answer, err := c.post(ctx, c.endpoint.address, http.Header{
 		"Content-Type": {"application/json"},
 		"User-Agent":   {userAgent},
 		HeaderHMAC:     {signature},
@@ -171,7 +171,7 @@ func (c *Client) read(a *answer, signature string) (uuid.UUID, error) {
 		return envelope.uuid, nil
 	}
 	secrets := c.secrets.With(signature)
-	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.transport.now())}
+	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.now())}
 	failure.ContentType, _, _ = strings.Cut(secrets.Line(a.header.Get("Content-Type"), maxExcerpt), ";")
 	if ok {
 		failure.classify(envelope, c.key, secrets)

@@ -44,7 +44,7 @@ import (
 // or more, and the header values. In foreign text, they are replaced by [redacted]; only
 // [RPCError].Data is unchanged.
 type RPC struct {
-	transport *transport
+	*transport
 	endpoints []*endpoint // pointers, so that printing an RPC shows at most addresses
 	secrets   *redact.Redactor
 	limit     int64
@@ -104,7 +104,7 @@ func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) 
 	if err := checkInto(into); err != nil {
 		return withMethod(method, err)
 	}
-	ctx, op := r.transport.begin(ctx, OperationRPC, method)
+	ctx, op := r.begin(ctx, OperationRPC, method)
 	err := r.attempts(ctx, method, repeatable(method), func(ctx context.Context, e *endpoint) error {
 		return r.exchange(ctx, e, into, method, params)
 	})
@@ -120,10 +120,10 @@ type exchange func(ctx context.Context, e *endpoint) error
 // retryable. The chain is checked first; that is always retried.
 func (r *RPC) attempts(ctx context.Context, name string, again bool, do exchange) error {
 	if again {
-		return r.transport.retry(ctx, func() error { return r.ask(ctx, name, do) })
+		return r.retry(ctx, func() error { return r.ask(ctx, name, do) })
 	}
 	var chosen *endpoint
-	if err := r.transport.retry(ctx, func() error {
+	if err := r.retry(ctx, func() error {
 		return r.askInOrder(ctx, func(e *endpoint) error {
 			chosen = e
 			return r.checkChain(ctx, e)
@@ -131,9 +131,9 @@ func (r *RPC) attempts(ctx context.Context, name string, again bool, do exchange
 	}); err != nil {
 		return err
 	}
-	err := r.attempt(ctx, chosen, name, r.transport.timeout, do)
+	err := r.attempt(ctx, chosen, name, r.timeout, do)
 	if ctx.Err() == nil {
-		chosen.note(r.transport.now(), err)
+		chosen.note(r.now(), err)
 	}
 	return withoutMark(err)
 }
@@ -144,7 +144,7 @@ func (r *RPC) ask(ctx context.Context, name string, do exchange) error {
 		if err := r.checkChain(ctx, e); err != nil {
 			return err
 		}
-		return r.attempt(ctx, e, name, r.transport.timeout, do)
+		return r.attempt(ctx, e, name, r.timeout, do)
 	})
 }
 
@@ -152,18 +152,18 @@ func (r *RPC) ask(ctx context.Context, name string, do exchange) error {
 // as a node. If it failed a short time ago, it is asked last.
 func (r *RPC) askInOrder(ctx context.Context, try func(*endpoint) error) (err error) {
 	order := r.endpoints
-	if len(order) > 1 && order[0].resting(r.transport.now()) {
+	if len(order) > 1 && order[0].resting(r.now()) {
 		order = []*endpoint{order[1], order[0]}
 	}
 	for n, e := range order {
 		if err = try(e); ctx.Err() != nil { // nothing is known about the node
 			break
 		}
-		if e.note(r.transport.now(), err); !failedAsNode(err) {
+		if e.note(r.now(), err); !failedAsNode(err) {
 			break
 		}
 		if n < len(order)-1 {
-			r.transport.log.LogAttrs(ctx, slog.LevelWarn, "ramp: asking the other node",
+			r.log.LogAttrs(ctx, slog.LevelWarn, "ramp: asking the other node",
 				slog.String("failed", e.shown), slog.Any("error", withoutMark(err)))
 		}
 	}
@@ -172,20 +172,20 @@ func (r *RPC) askInOrder(ctx context.Context, try func(*endpoint) error) (err er
 
 // attempt makes an exchange in limited time.
 func (r *RPC) attempt(ctx context.Context, e *endpoint, name string, timeout time.Duration, do exchange) error {
-	ctx, op := r.transport.begin(ctx, OperationAttempt, name)
+	ctx, op := r.begin(ctx, OperationAttempt, name)
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := do(limited, e)
-	r.transport.end(ctx, op, withoutMark(err))
+	r.end(ctx, op, withoutMark(err))
 	return err
 }
 
 // Check returns an error if a configured node cannot be reached, and [ErrWrongChain] if
 // one is not on the chain of [RPCConfig].ChainID.
 func (r *RPC) Check(ctx context.Context) (err error) {
-	ctx, op := r.transport.begin(ctx, OperationRPC, "check")
+	ctx, op := r.begin(ctx, OperationRPC, "check")
 	for _, e := range r.endpoints {
-		if err = r.transport.retry(ctx, func() error { return r.askChain(ctx, e) }); err != nil {
+		if err = r.retry(ctx, func() error { return r.askChain(ctx, e) }); err != nil {
 			err = bounded(fmt.Errorf("ramp: check %s: %w", e.shown, err))
 			break
 		}
@@ -206,7 +206,7 @@ func (r *RPC) checkChain(ctx context.Context, e *endpoint) error {
 func (r *RPC) askChain(ctx context.Context, e *endpoint) error {
 	const method = "eth_chainId"
 	var id Quantity
-	err := r.attempt(ctx, e, method, r.transport.timeout, func(ctx context.Context, e *endpoint) error {
+	err := r.attempt(ctx, e, method, r.timeout, func(ctx context.Context, e *endpoint) error {
 		return r.exchange(ctx, e, &id, method, nil)
 	})
 	if err == nil {
@@ -294,12 +294,12 @@ func checkInto(into any) error {
 // record ends and logs one call. Success is logged at level Debug, because a client
 // that waits makes many calls.
 func (r *RPC) record(ctx context.Context, op Operation, err error) {
-	took := r.transport.end(ctx, op, err)
+	took := r.end(ctx, op, err)
 	level := slog.LevelDebug
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		level = slog.LevelError
 	}
-	if !r.transport.log.Enabled(ctx, level) {
+	if !r.log.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{slog.String("method", op.Name), slog.Duration("duration", took)}
@@ -307,7 +307,7 @@ func (r *RPC) record(ctx context.Context, op Operation, err error) {
 	if err != nil {
 		text, attrs = "ramp: rpc failed", append(attrs, slog.Any("error", err))
 	}
-	r.transport.log.LogAttrs(ctx, level, text, attrs...)
+	r.log.LogAttrs(ctx, level, text, attrs...)
 }
 
 // request is a JSON-RPC request (interface 2.8).

@@ -30,7 +30,7 @@ type BatchCall struct {
 // size, or calls because the answer would be too large (-32003, -32008), these reads are
 // asked for in halves, at last one by one, and how many calls a node takes is remembered.
 func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
-	ctx, op := r.transport.begin(ctx, OperationRPC, "batch")
+	ctx, op := r.begin(ctx, OperationRPC, "batch")
 	rest := make([]*BatchCall, 0, len(calls))
 	for i := range calls {
 		call := &calls[i]
@@ -177,7 +177,7 @@ func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall
 	if answers == 1 && errors.Is(calls[0].Err, RPCInvalidRequest) { // as go-ethereum rejects the whole
 		return nil, 0, asLimit(calls[0].Err)
 	}
-	return again, a.retryAfter(r.transport.now()), nil
+	return again, a.retryAfter(r.now()), nil
 }
 
 var errNoAnswer = errors.New("ramp: the answer to the batch has none for this call")

@@ -325,7 +325,7 @@ func (e *HTTPError) Unwrap() error {
 
 // failure returns the error of an answer without HTTP success or JSON-RPC.
 func (r *RPC) failure(a *answer, inside *RPCError) error {
-	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.transport.now()), inside: inside}
+	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.now()), inside: inside}
 	if inside == nil {
 		failure.Excerpt = r.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
 	}
@@ -359,7 +359,7 @@ func retryableStatus(status int) bool {
 // a rate limit.
 func (r *RPC) mark(err error, inside *RPCError, a *answer) error {
 	if isRetryable(a.status, inside) {
-		return &retryableError{error: err, after: a.retryAfter(r.transport.now())}
+		return &retryableError{error: err, after: a.retryAfter(r.now())}
 	}
 	return err
 }

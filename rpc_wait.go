@@ -45,7 +45,7 @@ func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations u
 
 // wait waits for a receipt, and for the transaction if whole is true.
 func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (receipt *Receipt, transaction *Transaction, err error) {
-	ctx, op := r.transport.begin(ctx, OperationRPC, "wait")
+	ctx, op := r.begin(ctx, OperationRPC, "wait")
 	reason := errors.New("the node has not answered yet")
 	for {
 		receipt, transaction, err = r.checkTransaction(ctx, hash, confirmations, whole)
@@ -124,7 +124,7 @@ func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmati
 // lookUp makes calls once, in one request if the node takes batches. Its error is
 // that of a request; each call has its own.
 func (r *RPC) lookUp(ctx context.Context, calls ...*BatchCall) error {
-	timeout := r.transport.timeout
+	timeout := r.timeout
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < timeout {
 		timeout = min(timeout, hurriedAttempt)
 	}
@@ -350,7 +350,7 @@ func (r *RPC) Logs(ctx context.Context, f LogFilter) ([]Log, error) {
 // range is retried only once, and is not logged as a failure; tooWide is then true.
 func (r *RPC) askLogs(ctx context.Context, f LogFilter, splits bool) (logs []Log, tooWide bool, err error) {
 	const method = "eth_getLogs"
-	ctx, op := r.transport.begin(ctx, OperationRPC, method)
+	ctx, op := r.begin(ctx, OperationRPC, method)
 	tries := 0
 	err = r.attempts(ctx, method, true, func(ctx context.Context, e *endpoint) error {
 		err := r.exchange(ctx, e, &logs, method, []any{f})
@@ -361,8 +361,8 @@ func (r *RPC) askLogs(ctx context.Context, f LogFilter, splits bool) (logs []Log
 		return err
 	})
 	if tooWide = tooWide && err != nil && ctx.Err() == nil; tooWide {
-		r.transport.end(ctx, op, err)
-		r.transport.log.LogAttrs(ctx, slog.LevelDebug, "ramp: asking for fewer blocks", slog.Any("error", err))
+		r.end(ctx, op, err)
+		r.log.LogAttrs(ctx, slog.LevelDebug, "ramp: asking for fewer blocks", slog.Any("error", err))
 	} else {
 		r.record(ctx, op, err)
 	}
