@@ -43,7 +43,7 @@ could be judged, or a case could not be tried or proves nothing.
 
 // checkFlags holds the flags of check.
 type checkFlags struct {
-	target                 conformance.Target
+	conformance.Target
 	key, encoding, address string
 	login, uuids, restart  string
 	wallets                sync.Map // the wallet that the login named, by session ID
@@ -88,7 +88,7 @@ func check(ctx context.Context, args []string, std stdio) (int, error) {
 	if ctx.Err() != nil && len(verdicts) == 0 {
 		return 0, early
 	}
-	report := newReport(paint(std.out), flags.target.URL, judge.Opening(), verdicts)
+	report := newReport(paint(std.out), flags.URL, judge.Opening(), verdicts)
 	report.again, report.interrupted = again(args), ctx.Err() != nil
 	if flags.junit != "" {
 		if err := report.writeJUnit(flags.junit); err != nil {
@@ -120,34 +120,34 @@ func check(ctx context.Context, args []string, std stdio) (int, error) {
 func parseCheck(args []string, std stdio) (*checkFlags, error) {
 	var f checkFlags
 	set := newFlags("check", checkUsage)
-	set.StringVar(&f.target.URL, "url", "", "base `URL` of the server")
-	endpointFlags(set, &f.target.AssetsPath, &f.target.ValidatePath, &f.target.ResultPath)
+	set.StringVar(&f.URL, "url", "", "base `URL` of the server")
+	endpointFlags(set, &f.AssetsPath, &f.ValidatePath, &f.ResultPath)
 	set.StringVar(&f.key, "key", "", "the console's HMAC `key` (default $RAMP_HMAC_KEY)")
 	set.StringVar(&f.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url")
 	set.StringVar(&f.address, "validator", "", "the validator key's `address`")
-	set.StringVar(&f.target.ProjectID, "project", "", "`project` ID of the console, which most servers check; without it, the case about another project is skipped")
+	set.StringVar(&f.ProjectID, "project", "", "`project` ID of the console, which most servers check; without it, the case about another project is skipped")
 	set.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…}, and the player's \"wallet\":\"0x…\" if the server checks it, to a POST of {\"player\":NAME}")
 	set.StringVar(&f.uuids, "uuid", "", "`URL`, or path below -url, that answers {\"uuid\":…} of an initialize call to a POST of {\"sessionId\":…,\"accessToken\":…}; for a server that approves only UUIDs of its own")
-	set.StringVar(&f.target.Only, "only", "", "the `direction` of the game's orders, mint or burn, if it has one only")
-	set.BoolVar(&f.target.Unique, "unique", false, "the assets are unique items: a player owns 1 of each, and an order moves one")
+	set.StringVar(&f.Only, "only", "", "the `direction` of the game's orders, mint or burn, if it has one only")
+	set.BoolVar(&f.Unique, "unique", false, "the assets are unique items: a player owns 1 of each, and an order moves one")
 	var sessions []string // parsed later, because an error of package flag would show the token
 	repeated(set, &sessions, "session", "`ID=TOKEN` of a player, instead of -login; may be repeated")
-	set.StringVar(&f.target.Asset, "asset", "", "`ID` of the game asset to move (default the first one of which the player owns enough)")
-	set.StringVar(&f.target.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
-	set.Int64Var(&f.target.Amount, "amount", 0, "how much of the asset an order moves (default 400 if the game approves it, or 2)")
-	set.Int64Var(&f.target.Tokens, "tokens", 0, "how many tokens that amount is worth in the game (default half of -amount); with -token and -amount, orders at other rates must be rejected")
-	set.Int64Var(&f.target.BurnTokens, "burn-tokens", 0, "how many tokens must be burned for that amount, if burns have a rate of their own (default -tokens)")
-	set.StringVar(&f.target.Token, "token", "", "`address` of the token contract (default a placeholder); orders about other contracts must be rejected")
+	set.StringVar(&f.Asset, "asset", "", "`ID` of the game asset to move (default the first one of which the player owns enough)")
+	set.StringVar(&f.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
+	set.Int64Var(&f.Amount, "amount", 0, "how much of the asset an order moves (default 400 if the game approves it, or 2)")
+	set.Int64Var(&f.Tokens, "tokens", 0, "how many tokens that amount is worth in the game (default half of -amount); with -token and -amount, orders at other rates must be rejected")
+	set.Int64Var(&f.BurnTokens, "burn-tokens", 0, "how many tokens must be burned for that amount, if burns have a rate of their own (default -tokens)")
+	set.StringVar(&f.Token, "token", "", "`address` of the token contract (default a placeholder); orders about other contracts must be rejected")
 	set.StringVar(&f.restart, "restart", "", "shell `command` that stops the server and starts it again in the background; without it, the cases that need a restart are skipped")
-	set.BoolVar(&f.target.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")
-	set.BoolVar(&f.target.Strict, "strict", false, "count a failed SHOULD as a failure")
-	set.DurationVar(&f.target.Timeout, "timeout", 10*time.Second, "timeout of each call")
-	set.DurationVar(&f.target.Settle, "settle", 2*time.Second, "how long after an answer its effect may appear")
-	set.DurationVar(&f.target.Late, "late", 3*time.Second, "how long after its approval the last order is reported; 6m outlasts its UUID")
+	set.BoolVar(&f.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")
+	set.BoolVar(&f.Strict, "strict", false, "count a failed SHOULD as a failure")
+	set.DurationVar(&f.Timeout, "timeout", 10*time.Second, "timeout of each call")
+	set.DurationVar(&f.Settle, "settle", 2*time.Second, "how long after an answer its effect may appear")
+	set.DurationVar(&f.Late, "late", 3*time.Second, "how long after its approval the last order is reported; 6m outlasts its UUID")
 	set.StringVar(&f.run, "run", "", "try only the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`")
 	set.Func("skip", "waive the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`; they are counted", func(text string) error {
 		var err error
-		f.target.Waive, err = regexp.Compile(text)
+		f.Waive, err = regexp.Compile(text)
 		return err
 	})
 	set.IntVar(&f.parallel, "parallel", 0, "`number` of cases to try at the same time (default 4 with -login, 1 with -session)")
@@ -156,7 +156,7 @@ func parseCheck(args []string, std stdio) (*checkFlags, error) {
 	set.BoolVar(&f.quiet, "q", false, "write only the verdict, in one line")
 	set.BoolVar(&f.verbose, "v", false, "write a line for every case")
 	set.BoolVar(&f.list, "list", false, "list the cases and try none")
-	f.target.Header = make(http.Header)
+	f.Header = make(http.Header)
 	var headers []string // parsed later, as sessions are
 	repeated(set, &headers, "header", "`'Name: value'` to send with every call, for a gateway in front of the server; may be repeated")
 	if _, err := parse(set, args, 0, 0, std); err != nil {
@@ -174,7 +174,7 @@ func parseCheck(args []string, std stdio) (*checkFlags, error) {
 		if name = strings.TrimSpace(name); !ok || !headerName.MatchString(name) {
 			return nil, errors.New("-header must be 'Name: value'")
 		}
-		f.target.Header.Add(name, strings.TrimSpace(value))
+		f.Header.Add(name, strings.TrimSpace(value))
 	}
 	switch {
 	case f.parallel < 0:
@@ -257,9 +257,9 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 	var err error
 	switch f.encoding {
 	case "text":
-		f.target.Key, err = ramp.TextKey(f.key)
+		f.Key, err = ramp.TextKey(f.key)
 	case "base64url":
-		f.target.Key, err = ramp.Base64URLKey(f.key)
+		f.Key, err = ramp.Base64URLKey(f.key)
 	default:
 		err = errors.New("-key-encoding must be text or base64url; it cannot be detected from the key")
 	}
@@ -271,31 +271,31 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 	case (f.login == "") == (len(f.sessions) == 0):
 		return nil, errors.New("players come from -login or from -session; give one of the two")
 	}
-	if server, err := url.Parse(f.target.URL); err != nil || server.Host == "" {
+	if server, err := url.Parse(f.URL); err != nil || server.Host == "" {
 		return nil, errors.New("-url must be an http or https URL with its scheme, such as http://127.0.0.1:8080")
 	}
-	f.target.Validator = common.HexToAddress(f.address)
-	f.target.Secrets = []string{f.key}
-	f.target.Player = conformance.Pool(f.sessions...)
+	f.Validator = common.HexToAddress(f.address)
+	f.Secrets = []string{f.key}
+	f.Player = conformance.Pool(f.sessions...)
 	if f.login != "" {
-		if f.target.Player, err = f.loginPlayer(); err != nil {
+		if f.Player, err = f.loginPlayer(); err != nil {
 			return nil, err
 		}
 	}
 	if f.uuids != "" {
-		if f.target.UUID, err = f.ownUUID(); err != nil {
+		if f.UUID, err = f.ownUUID(); err != nil {
 			return nil, err
 		}
 	}
-	f.target.Wallet = func(s ramp.Session) string {
+	f.Wallet = func(s ramp.Session) string {
 		wallet, _ := f.wallets.Load(s.ID)
 		text, _ := wallet.(string)
 		return text
 	}
 	if f.restart != "" {
-		f.target.Restart = f.restartServer
+		f.Restart = f.restartServer
 	}
-	judge, err := conformance.New(f.target)
+	judge, err := conformance.New(f.Target)
 	if err != nil {
 		return nil, err
 	}
@@ -415,22 +415,22 @@ type endpoint struct {
 
 func (f *checkFlags) endpoint(name, address string) (*endpoint, error) {
 	if strings.HasPrefix(address, "/") {
-		address = strings.TrimRight(f.target.URL, "/") + address
+		address = strings.TrimRight(f.URL, "/") + address
 	}
 	at, err := url.Parse(address)
 	switch {
 	case err != nil, at.Host == "", at.Scheme != "http" && at.Scheme != "https":
 		return nil, fmt.Errorf("%s must be a URL, or a path that begins with / and lies below -url", name)
-	case !f.target.AllowRemote && !conformance.IsLoopback(at.Hostname()):
+	case !f.AllowRemote && !conformance.IsLoopback(at.Hostname()):
 		return nil, fmt.Errorf("%s, of %s or -url, is not a loopback address, and -allow-remote is not set", at.Hostname(), name)
 	}
 	header := make(http.Header)
-	if server, err := url.Parse(f.target.URL); err == nil && at.Host == server.Host {
-		header = f.target.Header.Clone()
+	if server, err := url.Parse(f.URL); err == nil && at.Host == server.Host {
+		header = f.Header.Clone()
 	}
 	header.Set("Content-Type", "application/json")
 	client := &http.Client{
-		Timeout:       f.target.Timeout,
+		Timeout:       f.Timeout,
 		Transport:     &http.Transport{DisableKeepAlives: true}, // without the environment's proxy, so that local calls stay local
 		CheckRedirect: noRedirects,
 	}

@@ -27,7 +27,7 @@ import (
 
 // desk is the emulator of one run of emulate, as its flags configure it.
 type desk struct {
-	config ramptest.Config
+	ramptest.Config
 
 	listen, key, encoding, validator, state string
 	public, json, quiet, retry5xx, retry20  bool
@@ -59,12 +59,12 @@ func emulate(ctx context.Context, args []string, std stdio) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if d.config.Desk.Listener, err = listen(d.listen, d.public); err != nil {
+	if d.Desk.Listener, err = listen(d.listen, d.public); err != nil {
 		return 0, misuse{err}
 	}
 	service, err := d.begin(std)
 	if err != nil {
-		_ = d.config.Desk.Listener.Close() // it is unused
+		_ = d.Desk.Listener.Close() // it is unused
 		return 0, misuse{flagError(err)}
 	}
 	debug.SetGCPercent(memoryPercent)
@@ -92,24 +92,24 @@ func (d *desk) begin(std stdio) (service *ramptest.Service, err error) {
 				err = errors.Join(err, d.file.Close())
 			}
 		}()
-		d.config.Desk.State = d.file
+		d.Desk.State = d.file
 	}
 	if err := d.keys(); err != nil {
 		return nil, err
 	}
 	if d.public {
-		d.config.Desk.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
+		d.Desk.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
 	}
 	d.printer = &printer{out: std.out, json: d.json, quiet: d.quiet}
-	d.config.Desk.OnEvent, d.config.Desk.Pages = d.printer.event, pages.New
-	return ramptest.New(d.config)
+	d.Desk.OnEvent, d.Desk.Pages = d.printer.event, pages.New
+	return ramptest.New(d.Config)
 }
 
 // parseEmulate reads the flags. If ok is false, there is nothing to run, and status is
 // the exit status.
 func parseEmulate(args []string, std stdio) (*desk, error) {
 	d := &desk{}
-	c := &d.config
+	c := &d.Config
 	flags := newFlags("emulate", emulateUsage)
 	flags.StringVar(&c.Game, "game", "", "base `URL` of the game's server (required)")
 	endpointFlags(flags, &c.AssetsPath, &c.ValidatePath, &c.ResultPath)
@@ -178,19 +178,19 @@ func (d *desk) keys() (err error) {
 		}
 		d.key = d.madeKey
 	}
-	if d.config.Key, err = readKey(d.key, d.encoding); err != nil {
+	if d.Key, err = readKey(d.key, d.encoding); err != nil {
 		return err
 	}
-	d.config.Desk.OtherKey, _ = ramp.Base64URLKey(d.key) // zero if the text is not base64url
+	d.Desk.OtherKey, _ = ramp.Base64URLKey(d.key) // zero if the text is not base64url
 	if d.encoding == "base64url" {
-		d.config.Desk.OtherKey, _ = ramp.TextKey(d.key)
+		d.Desk.OtherKey, _ = ramp.TextKey(d.key)
 	}
 	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
 	switch {
 	case d.validator != "" && !common.IsHexAddress(d.validator):
 		return errors.New("-validator must be an address of 20 bytes in hex")
 	case d.validator != "":
-		d.config.Validator = common.HexToAddress(d.validator)
+		d.Validator = common.HexToAddress(d.validator)
 		return nil
 	case inHex == "":
 		key, err := crypto.GenerateKey()
@@ -206,7 +206,7 @@ func (d *desk) keys() (err error) {
 	if err != nil {
 		return fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)
 	}
-	d.config.Validator = signer.Address()
+	d.Validator = signer.Address()
 	return nil
 }
 
@@ -298,7 +298,7 @@ type started struct {
 // welcome prints the addresses of the service, the endpoints that it calls, and the
 // keys that it generated.
 func (p *printer) welcome(d *desk, service *ramptest.Service) {
-	c, address, game := &d.config, service.URL(), strings.TrimRight(d.config.Game, "/")
+	c, address, game := &d.Config, service.URL(), strings.TrimRight(d.Game, "/")
 	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet), Testnet: service.RPCURL(ramp.Testnet),
 		Assets: game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
 		Validator: c.Validator, Payer: service.Payer(), HMACKey: d.madeKey, ValidatorKey: d.madeValidator, ControlToken: c.Desk.ControlToken}

@@ -195,14 +195,14 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 // The interface says 20 in 12 hours, and lists 19.
 func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
 	listed := ramp.Must(parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{}))
-	assert.Nil(t, listed.config.Schedule, "the default, of 19")
-	assert.Equal(t, 10_000, listed.config.Desk.KeepOrders)
+	assert.Nil(t, listed.Config.Schedule, "the default, of 19")
+	assert.Equal(t, 10_000, listed.Config.Desk.KeepOrders)
 	said := ramp.Must(parseEmulate([]string{"-game", "http://127.0.0.1:1", "-retry-20"}, stdio{}))
 	var sum time.Duration
-	for _, wait := range said.config.Schedule {
+	for _, wait := range said.Config.Schedule {
 		sum += wait
 	}
-	assert.Len(t, said.config.Schedule, 20)
+	assert.Len(t, said.Config.Schedule, 20)
 	assert.Equal(t, 12*time.Hour, sum)
 }
 
@@ -219,7 +219,7 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", // for tests in Go
 		"Confirmations", "BlockTime", "Decimals", "Tokens",
 	}
-	for _, config := range []reflect.Value{reflect.ValueOf(d.config), reflect.ValueOf(d.config.Desk)} {
+	for _, config := range []reflect.Value{reflect.ValueOf(d.Config), reflect.ValueOf(d.Config.Desk)} {
 		for _, field := range reflect.VisibleFields(config.Type()) {
 			set := !config.FieldByIndex(field.Index).IsZero()
 			assert.NotEqual(t, set, slices.Contains(without, field.Name),
