@@ -286,7 +286,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 	if a != nil && !lost {
 		d.Status = a.status
 	}
-	d.Err = errors.Join(err, s.game.audit.take(o.UUID))
+	d.Err = errors.Join(err, s.audit.take(o.UUID))
 	var plan bool
 	defer s.keeper.touch(o.UUID)
 	if d.Next, plan = o.delivery.conclude(d.Status, lost, c.stated != c.onChain && o.tx != nil, s.config, s.clock.now(), o.tx == nil); plan {

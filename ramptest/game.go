@@ -49,8 +49,7 @@ var errNoGame = errors.New("ramptest: the game's server is not set: set Config.G
 // game is the game's server, as the service reaches it.
 type game struct {
 	shared
-	audit *audit
-	to    atomic.Pointer[destination] // nil until set
+	to atomic.Pointer[destination] // nil until set
 
 	readings readings
 }

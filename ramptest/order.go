@@ -243,7 +243,7 @@ func (s *orders) forget() {
 		delete(s.placed, o.UUID)
 		delete(s.issued, o.UUID)
 		s.keeper.touch(o.UUID)
-		s.game.audit.forget(o.UUID)
+		s.audit.forget(o.UUID)
 		s.chains[o.Network].Forget(o.tx)
 		return true
 	})
@@ -372,7 +372,7 @@ func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp
 	if r := rejectionOf(err); r != nil && r.Code == "INVALID_MESSAGE" && tokens.Cmp(ramp.NewAmount(1)) != 0 {
 		err = fmt.Errorf("%w (Config.PerOrder is %t, which ramp emulate sets with -per-order: the game must read prices in the same way)", err, s.config.PerOrder)
 	}
-	found := s.game.audit.take(id)
+	found := s.audit.take(id)
 	if v := s.verdict(o); o.refused != "" && v.Loss && found == nil {
 		found = fmt.Errorf("ramptest: %s %s: %s", t.direction, shortUUID(id), v.Said)
 	}

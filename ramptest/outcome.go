@@ -36,9 +36,9 @@ func (s *orders) known(o *Order) known {
 		Chain:    s.chainOf(o),
 		Calls:    s.callsOf(o),
 	}}
-	acc := s.game.audit.account(o)
-	k.Books.Why = acc.knows(s.game.audit.config.Books)
-	for _, found := range s.game.audit.about(o.UUID) {
+	acc := s.audit.account(o)
+	k.Books.Why = acc.knows(s.audit.config.Books)
+	for _, found := range s.audit.about(o.UUID) {
 		if len(found.Orders) > 1 {
 			k.Books.Shared = append(k.Books.Shared, found.Problem)
 		} else {
@@ -108,7 +108,7 @@ func disputeOf(o *books.Tally) *verdict.Dispute {
 
 // player returns the name of an order's player, as the game last reported it.
 func (s *orders) player(o *Order) string {
-	_, name := s.game.audit.who(o.Session.ID)
+	_, name := s.audit.who(o.Session.ID)
 	return cmp.Or(name, unnamed)
 }
 

@@ -23,7 +23,6 @@ import (
 // Service is an emulated token ramp. It is safe for concurrent use.
 type Service struct {
 	shared
-	audit   *audit
 	game    *game
 	orders  *orders
 	console *console
@@ -43,6 +42,7 @@ type shared struct {
 	life   *lifetime
 	guard  *desk.Guard
 	keeper *keeper // nil without a state file
+	audit  *audit  // nil in the audit itself
 }
 
 // New starts a service. Close it when it is no longer needed.
@@ -101,7 +101,7 @@ func (s *Service) wire() {
 	s.audit = &audit{shared: s.shared, players: make(map[string]*auditedPlayer), keys: make(map[string]string),
 		orders: make(map[uuid.UUID][]*books.Tally), returned: make(map[*Imbalance]bool)}
 	s.audit.turned = sync.NewCond(&s.audit.mu)
-	s.game = &game{shared: s.shared, audit: s.audit}
+	s.game = &game{shared: s.shared}
 	s.audit.assets = s.game.assets
 	chains := make(map[ramp.Network]*chain.Chain)
 	s.orders = &orders{shared: s.shared, game: s.game, chains: chains,

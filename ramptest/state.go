@@ -496,10 +496,10 @@ func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 		return err
 	}
 	if saved.Player != "" {
-		s.game.audit.keys[saved.SessionID] = saved.Player
+		s.audit.keys[saved.SessionID] = saved.Player
 	}
 	for _, b := range saved.Books {
-		s.game.audit.restore(o.Session, &b)
+		s.audit.restore(o.Session, &b)
 	}
 	for _, j := range saved.Jobs {
 		s.agenda.plan(job{due: j.Due, task: j.Task, order: o})
