@@ -44,7 +44,7 @@ type Config struct {
 
 // Chain is a scripted chain. Empty blocks are not kept, so time costs nothing.
 type Chain struct {
-	config Config
+	Config
 
 	mu sync.Mutex
 	blocks
@@ -123,7 +123,7 @@ type Move struct {
 
 // New returns a chain whose block 0 is mined now.
 func New(config Config) *Chain {
-	return &Chain{config: config, blocks: newBlocks(config.Now())}
+	return &Chain{Config: config, blocks: newBlocks(config.Now())}
 }
 
 // SetNonFungible makes a contract one of non-fungible tokens (ERC-721): it counts them, and
@@ -138,7 +138,7 @@ func (c *Chain) SetNonFungible(token common.Address) {
 func (c *Chain) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.blocks = newBlocks(c.config.Now())
+	c.blocks = newBlocks(c.Now())
 }
 
 // Units converts an amount of tokens to their smallest units, rounded down.
@@ -148,7 +148,7 @@ func Units(a ramp.Amount, decimals int) *big.Int {
 }
 
 // Units converts an amount of the chain's tokens to their smallest units, rounded down.
-func (c *Chain) Units(a ramp.Amount) *big.Int { return Units(a, c.config.Decimals) }
+func (c *Chain) Units(a ramp.Amount) *big.Int { return Units(a, c.Decimals) }
 
 // Tokens converts smallest units to an amount of tokens.
 func Tokens(units *big.Int, decimals int) *big.Rat {
@@ -162,7 +162,7 @@ func unit(decimals int) *big.Int {
 // height returns the number of the newest block.
 func (c *Chain) height() uint64 {
 	last := c.spans[len(c.spans)-1]
-	return last.First + uint64(c.config.Now().Sub(last.At)/c.config.BlockTime)
+	return last.First + uint64(c.Now().Sub(last.At)/c.BlockTime)
 }
 
 // time returns when a block was mined.
@@ -171,7 +171,7 @@ func (c *Chain) time(number uint64) time.Time {
 	if !found {
 		i--
 	}
-	return c.spans[i].At.Add(time.Duration(number-c.spans[i].First) * c.config.BlockTime)
+	return c.spans[i].At.Add(time.Duration(number-c.spans[i].First) * c.BlockTime)
 }
 
 // hash returns the hash of a block. It depends on the branch of the block.
@@ -182,7 +182,7 @@ func (c *Chain) hash(number uint64) common.Hash {
 			branch++
 		}
 	}
-	seed := binary.BigEndian.AppendUint64([]byte(c.config.Name), number)
+	seed := binary.BigEndian.AppendUint64([]byte(c.Name), number)
 	return crypto.Keccak256Hash([]byte("block"), binary.BigEndian.AppendUint64(seed, uint64(branch)))
 }
 
@@ -241,9 +241,9 @@ func (c *Chain) Mine(t *Transaction, fails bool) (block uint64, mined bool) {
 		return t.Block, false
 	}
 	n := c.height()
-	if !c.time(n).Equal(c.config.Now()) || n == 0 {
+	if !c.time(n).Equal(c.Now()) || n == 0 {
 		n++
-		c.spans = append(c.spans, Span{n, c.config.Now()})
+		c.spans = append(c.spans, Span{n, c.Now()})
 	}
 	c.put(t, n)
 	c.execute(t, fails)
@@ -350,12 +350,12 @@ func (c *Chain) hold(token, owner common.Address, units *big.Int) {
 func (c *Chain) TokenBalance(token, owner common.Address) *big.Rat {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return Tokens(c.tokenBalance(token, owner), c.config.Decimals)
+	return Tokens(c.tokenBalance(token, owner), c.Decimals)
 }
 
 // tokenBalance returns how much of a token an address holds, in its smallest units.
 func (c *Chain) tokenBalance(token, owner common.Address) *big.Int {
-	return plus(c.account(owner).Holdings[token], c.config.Tokens)
+	return plus(c.account(owner).Holdings[token], c.Tokens)
 }
 
 // Reorganize replaces the block of a transaction, and all blocks after it, with a
@@ -366,7 +366,7 @@ func (c *Chain) Reorganize(t *Transaction) {
 	from, height := t.Block, c.height()
 	c.forks = append(c.forks, from)
 	last := height + 1
-	c.spans = append(c.spans, Span{last, c.config.Now()})
+	c.spans = append(c.spans, Span{last, c.Now()})
 	var moved []*Transaction
 	for n := from; n <= height; n++ {
 		moved = append(moved, c.filled[n]...)

@@ -185,9 +185,9 @@ func (c *Chain) method(name string, p params) (any, error) {
 	defer c.mu.Unlock()
 	switch name {
 	case "net_version":
-		return strconv.FormatUint(c.config.ID, 10), nil
+		return strconv.FormatUint(c.ID, 10), nil
 	case "eth_chainId":
-		return hexutil.Uint64(c.config.ID), nil
+		return hexutil.Uint64(c.ID), nil
 	case "eth_blockNumber":
 		return hexutil.Uint64(c.height()), nil
 	case "eth_getBalance":
@@ -334,7 +334,7 @@ func (c *Chain) callContract(p params) (any, error) {
 	single := c.single[*request.To]
 	count := func(units *big.Int) (any, error) {
 		if single {
-			units = new(big.Int).Quo(units, unit(c.config.Decimals))
+			units = new(big.Int).Quo(units, unit(c.Decimals))
 		}
 		return word(units)
 	}
@@ -342,7 +342,7 @@ func (c *Chain) callContract(p params) (any, error) {
 	case function == Selector("balanceOf(address)") && len(data) == 36:
 		return count(c.tokenBalance(*request.To, common.BytesToAddress(data[4:])))
 	case function == Selector("decimals()") && !single:
-		return word(big.NewInt(int64(c.config.Decimals)))
+		return word(big.NewInt(int64(c.Decimals)))
 	case function == Selector("totalSupply()"):
 		supply := new(big.Int)
 		for owner, a := range c.accounts {
@@ -463,8 +463,8 @@ func (c *Chain) sendTransaction(name string, p params) (any, error) {
 	if err := c.accept(t); err != nil {
 		return nil, err
 	}
-	if c.config.Submitted != nil {
-		c.config.Submitted(t)
+	if c.Submitted != nil {
+		c.Submitted(t)
 	}
 	return t.Hash, nil
 }
@@ -500,7 +500,7 @@ func (c *Chain) unsigned(from common.Address, r *callRequest) *Transaction {
 	if r.Nonce != nil {
 		t.Nonce = uint64(*r.Nonce)
 	}
-	text := fmt.Sprint(c.config.ID, t.From, t.To, t.Nonce, t.Value, hex.EncodeToString(t.Input))
+	text := fmt.Sprint(c.ID, t.From, t.To, t.Nonce, t.Value, hex.EncodeToString(t.Input))
 	t.Hash = crypto.Keccak256Hash([]byte(text))
 	t.Signature[64] = 27 // a node's own
 	c.readCall(t)

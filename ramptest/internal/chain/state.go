@@ -34,14 +34,14 @@ type changes struct {
 
 // touch notes a change of a transaction, if any is tracked. The caller must hold the lock.
 func (c *Chain) touch(t *Transaction) {
-	if c.config.Tracked {
+	if c.Tracked {
 		c.changed.transactions[t.Hash] = true
 	}
 }
 
 // changing returns the state of an account that changes.
 func (c *Chain) changing(owner common.Address) *Account {
-	if c.config.Tracked {
+	if c.Tracked {
 		c.changed.accounts[owner] = true
 	}
 	if c.accounts[owner] == nil {
@@ -86,11 +86,11 @@ func (c *Chain) Restore(s State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(s.Spans) == 0 {
-		return fmt.Errorf("the chain %s has no blocks", c.config.Name)
+		return fmt.Errorf("the chain %s has no blocks", c.Name)
 	}
 	for i, span := range s.Spans {
-		if i > 0 && span.First <= s.Spans[i-1].First || span.At.After(c.config.Now()) {
-			return fmt.Errorf("the chain %s has blocks out of order", c.config.Name)
+		if i > 0 && span.First <= s.Spans[i-1].First || span.At.After(c.Now()) {
+			return fmt.Errorf("the chain %s has blocks out of order", c.Name)
 		}
 	}
 	c.spans, c.forks = s.Spans, s.Forks

@@ -79,7 +79,7 @@ func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to *common.Addres
 	c.mu.Lock()
 	nonce := c.account(wallet.Address()).Nonce
 	c.mu.Unlock()
-	d := dynamicFee{ChainID: new(big.Int).SetUint64(c.config.ID), Nonce: nonce, TipCap: big.NewInt(1e9), FeeCap: big.NewInt(gasPrice),
+	d := dynamicFee{ChainID: new(big.Int).SetUint64(c.ID), Nonce: nonce, TipCap: big.NewInt(1e9), FeeCap: big.NewInt(gasPrice),
 		Gas: 2 * GasOfCall, Value: new(big.Int), Data: input}
 	if to != nil {
 		d.To = to[:]
@@ -92,7 +92,7 @@ func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to *common.Addres
 	t := &Transaction{Hash: hashList(dynamicFeeType, d), Kind: kind, From: wallet.Address(), To: to, Nonce: nonce, Value: new(big.Int),
 		Gas: d.Gas, Input: input, Signature: signature, GasUsed: GasOfCall}
 	if kind == feeDelegatedType {
-		t.FeePayer, t.Sponsor = c.config.Service, signature // a placeholder: only a real node knows what a fee payer signs
+		t.FeePayer, t.Sponsor = c.Service, signature // a placeholder: only a real node knows what a fee payer signs
 	}
 	c.readCall(t)
 	return t, nil
@@ -167,8 +167,8 @@ func (c *Chain) recoverDynamicFee(d *dynamicFee) (*Transaction, error) {
 // recover returns a transaction with its sender, which it recovers from the signature.
 // whole is the transaction's list, and unsigned the list that the sender signed.
 func (c *Chain) recover(kind byte, d *dynamicFee, whole, unsigned any) (*Transaction, error) {
-	if d.ChainID.Cmp(new(big.Int).SetUint64(c.config.ID)) != 0 {
-		return nil, fmt.Errorf("invalid chain id for signer: have %s want %d", d.ChainID, c.config.ID)
+	if d.ChainID.Cmp(new(big.Int).SetUint64(c.ID)) != 0 {
+		return nil, fmt.Errorf("invalid chain id for signer: have %s want %d", d.ChainID, c.ID)
 	}
 	t := &Transaction{Kind: uint64(kind), Nonce: d.Nonce, Value: d.Value, Gas: d.Gas, Input: d.Data, GasUsed: gasOfTransfer}
 	var err error

@@ -31,7 +31,7 @@ func (c *Chain) blockJSON(n uint64, full bool) object {
 	root := func(of string) common.Hash { return crypto.Keccak256Hash([]byte(of), hash[:]) }
 	return object{
 		"number": hexutil.Uint64(n), "hash": hash, "parentHash": parent, "timestamp": c.timestamp(n),
-		"miner": c.config.Service, "gasLimit": hexutil.Uint64(gasLimit), "gasUsed": hexutil.Uint64(gas),
+		"miner": c.Service, "gasLimit": hexutil.Uint64(gasLimit), "gasUsed": hexutil.Uint64(gas),
 		"baseFeePerGas": hexutil.Uint64(gasPrice - 1e9), "size": hexutil.Uint64(540 + 300*len(transactions)),
 		"stateRoot": root("state"), "transactionsRoot": root("transactions"), "receiptsRoot": root("receipts"),
 		"logsBloom": hexutil.Bytes(bloom(logs)), "extraData": "0x", "difficulty": "0x0", "totalDifficulty": "0x0",
@@ -45,7 +45,7 @@ func (c *Chain) timestamp(n uint64) hexutil.Uint64 { return hexutil.Uint64(c.tim
 func (c *Chain) transactionJSON(t *Transaction) object {
 	v, r, s := signatureParts(t.Signature)
 	o := object{
-		"type": hexutil.Uint64(t.Kind), "hash": t.Hash, "chainId": hexutil.Uint64(c.config.ID), "nonce": hexutil.Uint64(t.Nonce),
+		"type": hexutil.Uint64(t.Kind), "hash": t.Hash, "chainId": hexutil.Uint64(c.ID), "nonce": hexutil.Uint64(t.Nonce),
 		"from": t.From, "to": t.To, "value": (*hexutil.Big)(t.Value), "gas": hexutil.Uint64(t.Gas),
 		"gasPrice": hexutil.Uint64(gasPrice), "input": hexutil.Bytes(t.Input),
 		"v": (*hexutil.Big)(v), "r": (*hexutil.Big)(r), "s": (*hexutil.Big)(s),
@@ -53,7 +53,7 @@ func (c *Chain) transactionJSON(t *Transaction) object {
 	}
 	switch {
 	case t.Kind == legacyType:
-		o["v"] = hexutil.Uint64(35 + 2*c.config.ID + v.Uint64())
+		o["v"] = hexutil.Uint64(35 + 2*c.ID + v.Uint64())
 	case t.Kind == accessListType:
 		o["accessList"] = []any{}
 	default:
