@@ -201,17 +201,6 @@ func (b *Reconciliation) found() (n int) {
 	return n
 }
 
-// compared returns how many orders and events the books are about.
-func (b *Reconciliation) compared() (orders, events int) {
-	for _, t := range b.Totals {
-		orders += t.Succeeded + t.Failed + t.Abandoned
-	}
-	for _, c := range b.Chain {
-		events += c.Events
-	}
-	return orders, events
-}
-
 // Text writes the books for a person, as several lines. Text of others is quoted, so that
 // it cannot fake a line.
 func (b *Reconciliation) Text() string {
@@ -223,9 +212,8 @@ func (b *Reconciliation) Text() string {
 		figure[1], figure[4] = shown(figure[1]), shown(figure[4])
 		fmt.Fprintln(w, strings.Join(figure, "\t"))
 	}
-	orders, events := b.compared()
-	fmt.Fprintf(w, "\ncompared: orders %d, events %d\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, listed: %d\n",
-		orders, events, b.Open, b.To.Format(time.RFC3339), b.WaitingMints, b.WaitingBurns, b.found(), len(b.Findings))
+	fmt.Fprintf(w, "\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, listed: %d\n",
+		b.Open, b.To.Format(time.RFC3339), b.WaitingMints, b.WaitingBurns, b.found(), len(b.Findings))
 	for _, f := range b.Findings {
 		fmt.Fprintf(w, "\n%s  %s: %s\n", f.Time.Format(time.RFC3339), f.Kind, shown(f.Detail))
 		if f.By != "" {

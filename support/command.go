@@ -266,7 +266,7 @@ func newReconcile(flags *flag.FlagSet) action {
 		if err := write(books); err != nil {
 			return err
 		}
-		if orders, events := books.compared(); orders+events+books.found() == 0 { // the position stays where it is
+		if len(books.Totals)+len(books.Chain)+len(books.Findings) == 0 { // the position stays where it is
 			return fmt.Errorf("nothing was compared: from %s to %s no order of this project and network ended, and this chain has no event of its tokens",
 				books.From.Format(time.RFC3339), books.To.Format(time.RFC3339))
 		}

@@ -383,13 +383,6 @@ func (m *matcher) belongs(e *ChainEvent, o *ramp.Order) (may, seemed bool) {
 	return true, false
 }
 
-// fitting judges the events of a transaction that have no order by it, and returns those
-// that may belong to an order.
-func (m *matcher) fitting(events []candidate) []candidate {
-	m.unordered(events)
-	return slices.DeleteFunc(events, func(c candidate) bool { return len(c.orders) == 0 })
-}
-
 // resolve judges the events that have no order by their transaction but fit some, together
 // with the orders that wait. It matches an event and an order only if neither has another
 // partner. Orders that have lost their transaction to another are in its finding.

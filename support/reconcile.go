@@ -361,7 +361,8 @@ func (r *reconciler) lookUp(ctx context.Context) error {
 	return nil
 }
 
-// candidates looks up the orders that the events of a transaction may belong to.
+// candidates looks up the orders that the events of a transaction may belong to, and judges
+// the events without any.
 func (r *reconciler) candidates(ctx context.Context, transaction []ChainEvent) error {
 	var events []candidate
 	for _, e := range transaction {
@@ -371,7 +372,8 @@ func (r *reconciler) candidates(ctx context.Context, transaction []ChainEvent) e
 		}
 		events = append(events, c)
 	}
-	r.fits = append(r.fits, r.fitting(events)...)
+	r.unordered(events)
+	r.fits = append(r.fits, slices.DeleteFunc(events, func(c candidate) bool { return len(c.orders) == 0 })...)
 	return nil
 }
 

@@ -54,8 +54,8 @@ type Candidate struct {
 	// store is a [Ledger].
 	AlsoProves []uuid.UUID `json:"also_proves,omitempty"`
 
-	// EndedOther is another order that has ended by the transaction, if the store can
-	// tell.
+	// EndedOther is another order that has ended by the transaction, if the store is a
+	// [Ledger].
 	EndedOther *uuid.UUID `json:"ended_other,omitempty"`
 
 	// Objection is why [Orders.Abandon] refuses because of the transaction, or empty if it

@@ -320,11 +320,9 @@ func (p problems) err() error {
 func invalid(path, problem string) error { return problems{{Path: path, Problem: problem}}.err() }
 
 // endedOther returns another order that a transaction has ended, or nil if there is none or
-// the store cannot tell.
+// the store is no [Ledger].
 func (o *Orders) endedOther(ctx context.Context, id uuid.UUID, transaction common.Hash) (*ramp.Order, error) {
-	store, ok := o.config.Store.(interface {
-		OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
-	})
+	store, ok := o.config.Store.(Ledger)
 	if !ok {
 		return nil, nil
 	}
