@@ -614,4 +614,20 @@ func TestTheBooksAreNotOfAChainWithoutTheToken(t *testing.T) {
 		_, err := orders.Reconcile(t.Context(), now.Add(-time.Hour), now)
 		assert.ErrorContains(t, err, want)
 	}
+
+	proof := &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{token: 0}}
+	orders, store, n := newOrders(t, 24*time.Hour, proof)
+	n.decimals = "" // as of pieces
+	_, err := command(t, orders, "reconcile")
+	assert.ErrorContains(t, err, "nothing was compared")
+	store.keep(t, orderOf(ramp.Mint, 5, now.Add(-14*time.Hour)))
+	_, err = command(t, orders, "reconcile")
+	assert.EqualError(t, err, "orders and chain disagree; findings: 1", "it waits without an event")
+	delete(proof.Decimals, token)
+	n.decimals = hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))
+	store.keep(t, orderOf(ramp.Mint, 5, now.Add(-20*time.Minute)))
+	n.send(now.Add(-19*time.Minute), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+	printed, err := command(t, orders, "reconcile", "-from", now.Add(-30*time.Minute).Format(time.RFC3339))
+	assert.NoError(t, err, "an event whose order waits")
+	assert.Contains(t, printed, "\nnot judged yet: 1, and all after ")
 }
