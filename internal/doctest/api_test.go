@@ -25,30 +25,19 @@ var updateAPI = flag.Bool("update-api", false, "write testdata/api.txt anew")
 // A studio's code depends on the exported names and their shape. A change of
 // them is a decision, and this test makes it a visible one.
 func TestExportedAPI(t *testing.T) {
-	t.Chdir(root)
 	const file = "testdata/api.txt"
 	got := exportedAPI(t)
 	if *updateAPI {
-		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(root, file), []byte(got), 0o644))
 	}
-	want := ramp.Must(os.ReadFile(file))
-	if got == string(want) {
-		return
+	want := read(t, file)
+	was, is := strings.Split(want, "\n"), strings.Split(got, "\n")
+	gone := slices.DeleteFunc(slices.Clone(was), func(line string) bool { return slices.Contains(is, line) })
+	added := slices.DeleteFunc(is, func(line string) bool { return slices.Contains(was, line) })
+	if got != want {
+		t.Errorf("the exported API is not the one of %s:\n- %s\n+ %s\nIf that is meant, record it: go -C internal/doctest test -run TestExportedAPI -update-api .",
+			file, strings.Join(gone, "\n- "), strings.Join(added, "\n+ "))
 	}
-	var difference strings.Builder
-	was, is := strings.Split(string(want), "\n"), strings.Split(got, "\n")
-	for _, line := range was {
-		if !slices.Contains(is, line) {
-			difference.WriteString("- " + line + "\n")
-		}
-	}
-	for _, line := range is {
-		if !slices.Contains(was, line) {
-			difference.WriteString("+ " + line + "\n")
-		}
-	}
-	t.Errorf("the exported API is not the one of %s:\n%s\nIf that is meant, record it: go -C internal/doctest test -run TestExportedAPI -update-api .",
-		file, difference.String())
 }
 
 // exportedAPI returns every exported declaration of the package without comments
@@ -56,7 +45,11 @@ func TestExportedAPI(t *testing.T) {
 func exportedAPI(t *testing.T) string {
 	t.Helper()
 	fset := token.NewFileSet()
-	pkg := ramp.Must(doc.NewFromFiles(fset, sources(t, fset), module))
+	var files []*ast.File
+	for _, name := range sources() {
+		files = append(files, ramp.Must(parser.ParseFile(fset, name, read(t, name), parser.SkipObjectResolution|parser.ParseComments)))
+	}
+	pkg := ramp.Must(doc.NewFromFiles(fset, files, module))
 
 	var out strings.Builder
 	write := func(node ast.Node) {
@@ -83,25 +76,18 @@ func exportedAPI(t *testing.T) string {
 			}
 		}
 	}
-	values := func(list []*doc.Value) {
-		for _, v := range list {
+	list := func(values []*doc.Value, funcs []*doc.Func) {
+		for _, v := range values {
 			write(v.Decl)
 		}
-	}
-	funcs := func(list []*doc.Func) {
-		for _, f := range list {
+		for _, f := range funcs {
 			write(f.Decl)
 		}
 	}
-	values(pkg.Consts)
-	values(pkg.Vars)
-	funcs(pkg.Funcs)
+	list(append(pkg.Consts, pkg.Vars...), pkg.Funcs)
 	for _, kind := range pkg.Types {
 		write(kind.Decl)
-		values(kind.Consts)
-		values(kind.Vars)
-		funcs(kind.Funcs)
-		funcs(kind.Methods)
+		list(append(kind.Consts, kind.Vars...), append(kind.Funcs, kind.Methods...))
 	}
 	require.Contains(t, out.String(), "func NewHandler(")
 	return out.String()
@@ -110,32 +96,15 @@ func exportedAPI(t *testing.T) string {
 // spaces match the alignment of columns, which changes with a neighboring line.
 var spaces = regexp.MustCompile(`(\S)[ \t]+`)
 
-// sources parses the files of the package.
-func sources(t *testing.T, fset *token.FileSet) (files []*ast.File) {
-	t.Helper()
-	names := ramp.Must(filepath.Glob("*.go"))
-	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file := ramp.Must(parser.ParseFile(fset, name, nil, parser.SkipObjectResolution|parser.ParseComments))
-		files = append(files, file)
-	}
-	return files
-}
-
 // Types, functions, methods, fields, constants and variables: a comment counts for each name
 // in the lines below it up to an empty one, and that of a group for all names in it.
 func TestEveryExportedNameIsDocumented(t *testing.T) {
 	declared := regexp.MustCompile(`^(?:func (?:\(\w* ?\*?[A-Z]\w*\) )?|type |var |const |\t)([A-Z]\w*)[ ,(]`)
 	opens := regexp.MustCompile(`^(?:type [A-Z].* (?:struct|interface) \{|(const|var) \()$`)
 	seen := 0
-	for _, file := range ramp.Must(filepath.Glob(root + "/*.go")) {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
+	for _, file := range sources() {
 		documented, group, inside := false, false, false
-		for _, line := range strings.Split(read(t, filepath.Base(file)), "\n") {
+		for _, line := range strings.Split(read(t, file), "\n") {
 			documented = line != "" && (documented || strings.Contains(line, "//"))
 			if m := declared.FindStringSubmatch(line); m != nil && (inside || line[0] != '\t') {
 				seen++

@@ -16,15 +16,22 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
+// sources returns the names of the package's files, without its tests.
+func sources() (names []string) {
+	for _, file := range ramp.Must(filepath.Glob(root + "/*.go")) {
+		if !strings.HasSuffix(file, "_test.go") {
+			names = append(names, filepath.Base(file))
+		}
+	}
+	return names
+}
+
 // packageSource returns the text of the package, without its tests.
 func packageSource(t *testing.T) string {
 	t.Helper()
-	files := ramp.Must(filepath.Glob(root + "/*.go"))
 	var source strings.Builder
-	for _, file := range files {
-		if !strings.HasSuffix(file, "_test.go") {
-			source.WriteString(read(t, filepath.Base(file)))
-		}
+	for _, file := range sources() {
+		source.WriteString(read(t, file))
 	}
 	return source.String()
 }

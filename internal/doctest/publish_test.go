@@ -46,18 +46,24 @@ type repository struct {
 }
 
 func newRepository(t *testing.T) *repository {
-	r := &repository{t, t.TempDir()}
-	origin := t.TempDir()
+	r := &repository{t, filepath.Join(t.TempDir(), "clone")}
 	script := ramp.Must(os.ReadFile(".ci/release"))
 	r.write(".ci/release", string(script))
 	r.write(".ci/run", "#!/bin/sh\n")
 	r.write("CHANGELOG.md", changelog)
 	r.write("examples/gin/go.mod", example("v0.2.0"))
-	r.git("init", "-q", "--bare", origin)
-	r.git("init", "-q", "-b", "main")
-	r.git("remote", "add", "origin", origin)
+	r.git("init", "-q", "--bare", "--template=", "../origin")
+	r.git("init", "-q", "-b", "main", "--template=")
+	r.git("remote", "add", "origin", "../origin")
 	r.publish()
 	return r
+}
+
+// copy copies a repository and its origin, which is faster than making them.
+func (r *repository) copy(t *testing.T) *repository {
+	folder := t.TempDir()
+	require.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Dir(r.dir))))
+	return &repository{t, filepath.Join(folder, "clone")}
 }
 
 func (r *repository) write(name, text string) {
@@ -95,6 +101,7 @@ func (r *repository) publish() {
 
 func TestReleaseRejects(t *testing.T) {
 	t.Chdir(root)
+	whole := newRepository(t)
 	replaced := func(old, with string) func(*repository) {
 		return func(r *repository) {
 			require.Contains(r.t, changelog, old)
@@ -152,7 +159,7 @@ func TestReleaseRejects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRepository(t)
+			r := whole.copy(t)
 			if tt.before != nil {
 				tt.before(r)
 			}
