@@ -9,26 +9,37 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
-// buildCommand builds the command, which the places below include.
-func buildCommand(t *testing.T) (binary string) {
-	t.Helper()
-	binary = filepath.Join(t.TempDir(), "ramp")
-	out, err := exec.Command("go", "build", "-o", binary, "../cmd/ramp").CombinedOutput()
-	require.NoError(t, err, "%s", out)
+// commandFolder is where buildCommand builds the command once, which the places below include.
+var commandFolder = ramp.Must(os.MkdirTemp("", "ramp"))
+
+var buildCommand = sync.OnceValue(func() string {
+	binary := filepath.Join(commandFolder, "ramp")
+	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/ramp").CombinedOutput(); err != nil {
+		panic(string(out))
+	}
 	return binary
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = os.RemoveAll(commandFolder)
+	os.Exit(code)
 }
 
 // places returns how many orders need attention, which every place where somebody looks

@@ -154,7 +154,7 @@ func instead(path string, lets bool, statuses ...int) func(http.Handler) http.Ha
 // The whole way of a loss: from a studio's server to its test, which asserts nothing and must
 // fail, and to the other places where somebody looks. Every one of these was green once.
 func TestATestFailsIfAnythingIsLost(t *testing.T) {
-	command := buildCommand(t)
+	command := buildCommand()
 	fails := []ramptest.Fault{ramptest.TransactionFails()}
 	decimals := func(n int) func(*ramptest.Service) *ramp.Proof {
 		return func(s *ramptest.Service) *ramp.Proof {
@@ -241,7 +241,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 
 // What is no loss does not fail a test.
 func TestATestIsGreenIfNothingIsLost(t *testing.T) {
-	command := buildCommand(t)
+	command := buildCommand()
 	fails := ramptest.TransactionFails()
 	placed := func(place func(*ramptest.Service) placer, pass time.Duration, faults ...ramptest.Fault) func(*testing.T, *studio) {
 		return func(t *testing.T, s *studio) { s.place(t, place, faults...); s.service.Advance(pass) }
