@@ -66,7 +66,7 @@ func TestAnSQLStoreTriesAgain(t *testing.T) {
 		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(player, r, time.Now()))
 		assert.ErrorIs(t, err, errRecorded)
 		assert.Equal(t, tt.begins, db.begins)
-		assert.Contains(t, db.statements, "$1, $2, ")
+		assert.Contains(t, db.statements, "DEFAULT) ON CONFLICT")
 	}
 }
 

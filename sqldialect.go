@@ -41,9 +41,7 @@ type dialect struct {
 	returning bool   // insert returns the row
 	lock      string // selects an order and locks it
 	latest    string // makes a SELECT read what was committed last, not a snapshot
-
-	// bind returns a statement and its arguments as they are sent.
-	bind func(statement string, args ...any) (string, []any)
+	literal   bool   // arguments are written into the statement
 
 	begin func(ctx context.Context, s *SQLStore) (transaction, error)
 }
@@ -65,9 +63,9 @@ var (
 
 const (
 	insertOrder = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES " +
-		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, '', ?, "
+		"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, '', $11, "
 	orReturn    = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + orderColumns
-	lockOrder   = selectOrders + "WHERE uuid = ? FOR UPDATE"
+	lockOrder   = selectOrders + "WHERE uuid = $1 FOR UPDATE"
 	wrongColumn = "SELECT column_name, data_type FROM information_schema.columns" +
 		" WHERE table_schema = %s AND table_name = 'ramp_orders' AND (CASE" +
 		" WHEN column_name IN ('accepted_at', 'finished_at') THEN data_type <> 'bigint'" +
@@ -92,10 +90,10 @@ func (d Dialect) values() *dialect {
 			hashIndexes: "SELECT count(*) FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]" +
 				" WHERE i.indrelid = 'ramp_orders'::regclass AND i.indisunique AND i.indisvalid AND i.indnatts = 1 AND a.attname = 'tx_hash'" +
 				" AND COALESCE(pg_get_expr(i.indpred, i.indrelid), '') IN ('', '(tx_hash IS NOT NULL)')",
-			// DEFAULT is NULL here. SQLite rejects it, so that a wrong dialect fails
-			// at the first order and not at its result.
+			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
+			// wrong dialect fails at the first order and not at its result.
 			insert: insertOrder + "DEFAULT" + orReturn, returning: true, lock: lockOrder,
-			bind: numbered, begin: beginPostgreSQL,
+			begin: beginPostgreSQL,
 		}
 	case MySQL:
 		return &dialect{
@@ -109,8 +107,8 @@ func (d Dialect) values() *dialect {
 			// an existing row so weakly that two repeats can deadlock.
 			insert: insertOrder + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid", lock: lockOrder,
 			// Not FOR UPDATE: two that lost against one transaction would deadlock.
-			latest: " LOCK IN SHARE MODE",
-			bind:   literally, begin: beginMySQL,
+			latest:  " LOCK IN SHARE MODE",
+			literal: true, begin: beginMySQL,
 		}
 	case SQLite:
 		return &dialect{
@@ -119,10 +117,10 @@ func (d Dialect) values() *dialect {
 			wrongColumn: "SELECT name, type FROM pragma_table_info('ramp_orders') WHERE name IN ('accepted_at', 'finished_at') AND upper(type) NOT LIKE '%INT%'",
 			hashIndexes: "SELECT COUNT(*) FROM pragma_index_list('ramp_orders') AS i WHERE i.\"unique\" = 1 AND i.partial = 0" +
 				" AND (SELECT group_concat(name) FROM pragma_index_info(i.name)) = 'tx_hash'",
-			insert: insertOrder + "NULL" + orReturn, returning: true,
+			insert: insertOrder + "IIF(0, 0, NULL)" + orReturn, returning: true,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
-			lock: "UPDATE ramp_orders SET claim = claim WHERE uuid = ? RETURNING " + orderColumns,
-			bind: unchanged, begin: beginSQLite,
+			lock:  "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns,
+			begin: beginSQLite,
 		}
 	default:
 		return &dialect{}
@@ -154,30 +152,21 @@ func (d *dialect) checkVersion(version string) error {
 	return nil
 }
 
-// unchanged is the bind of a database whose placeholder is the question mark.
-func unchanged(statement string, args ...any) (string, []any) { return statement, args }
-
-// numbered replaces ? by $1, $2 and so on.
-func numbered(statement string, args ...any) (string, []any) {
-	return fill(statement, func(b []byte, n int) []byte { return append(b, "$"+strconv.Itoa(n+1)...) }), args
+// bind returns a statement and its arguments as they are sent.
+func (d *dialect) bind(statement string, args ...any) (string, []any) {
+	if d.literal {
+		return literally(statement, args...), nil
+	}
+	return statement, args
 }
 
 // literally writes the arguments into the statement, because with arguments the
 // driver would prepare the statement first, in another round trip.
-func literally(statement string, args ...any) (string, []any) {
-	return fill(statement, func(b []byte, n int) []byte { return append(b, literal(args[n])...) }), nil
-}
-
-// fill replaces each question mark of a statement.
-func fill(statement string, value func(b []byte, n int) []byte) string {
-	b := make([]byte, 0, len(statement)+64)
-	for n, part := range strings.Split(statement, "?") {
-		if n > 0 {
-			b = value(b, n-1)
-		}
-		b = append(b, part...)
+func literally(statement string, args ...any) string {
+	for n := len(args); n > 0; n-- { // $10 before $1
+		statement = strings.ReplaceAll(statement, "$"+strconv.Itoa(n), literal(args[n-1]))
 	}
-	return string(b)
+	return statement
 }
 
 // literal writes a value for MySQL. Text with anything but letters, digits and
@@ -285,7 +274,7 @@ func beginMySQL(ctx context.Context, s *SQLStore) (transaction, error) {
 // checks only the claim, which differs for every step. The state may be the same if
 // another delivery has finished the order meanwhile.
 func (t *mysqlTx) commit(ctx context.Context, id uuid.UUID, claim string) error {
-	statement, _ := literally("SET autocommit = IF((SELECT claim FROM ramp_orders WHERE uuid = ?) = ?, 1, 2)",
+	statement := literally("SET autocommit = IF((SELECT claim FROM ramp_orders WHERE uuid = $1) = $2, 1, 2)",
 		id.String(), claim)
 	_, err := t.ExecContext(context.WithoutCancel(ctx), statement)
 	if err == nil {

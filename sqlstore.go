@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	mathrand "math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 
@@ -114,8 +115,8 @@ const (
 	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, " +
 		"intent, tx_hash, reason, accepted_at, finished_at"
 	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
-	updateOrder  = "UPDATE ramp_orders SET claim = ?, state = ?, tx_hash = NULLIF(?, ''), reason = ?, " +
-		"finished_at = ? WHERE uuid = ? AND claim = ?"
+	updateOrder  = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, " +
+		"finished_at = $5 WHERE uuid = $6 AND claim = $7"
 )
 
 // Check returns an error if the database is not of the dialect or too old, if the table,
@@ -293,7 +294,7 @@ func (s *SQLStore) explain(ctx context.Context, from interface {
 	if !errors.As(err, &failed) || failed.txHash == "" {
 		return err
 	}
-	query, args := s.bind(selectOrders+"WHERE tx_hash = ?"+latest, failed.txHash)
+	query, args := s.bind(selectOrders+"WHERE tx_hash = $1"+latest, failed.txHash)
 	other, unread := readOrder(from.QueryRowContext(ctx, query, args...))
 	var state interface{ SQLState() string }
 	switch {
@@ -474,13 +475,13 @@ type OrderPage struct {
 // Order returns the order that is stored under a UUID, without locking it. If there is
 // none, the error wraps [ErrOrderUnknown].
 func (s *SQLStore) Order(ctx context.Context, id uuid.UUID) (Order, error) {
-	return s.one(ctx, "order "+id.String(), "WHERE uuid = ?", id.String())
+	return s.one(ctx, "order "+id.String(), "WHERE uuid = $1", id.String())
 }
 
 // OrderByTransaction returns the order that has ended by a transaction. If there is
 // none, the error wraps [ErrOrderUnknown].
 func (s *SQLStore) OrderByTransaction(ctx context.Context, hash common.Hash) (Order, error) {
-	return s.one(ctx, "order of transaction "+hash.String(), "WHERE tx_hash = ?", hash.String())
+	return s.one(ctx, "order of transaction "+hash.String(), "WHERE tx_hash = $1", hash.String())
 }
 
 // one returns the only order that matches.
@@ -526,9 +527,9 @@ func (s *SQLStore) newest(ctx context.Context, column string, page OrderPage, va
 		from = page.After.AcceptedAt.UnixMilli()
 	}
 	return s.list(ctx, "orders by "+column, page.Limit,
-		"WHERE "+column+" IN (?, ?, ?) AND accepted_at <= ? AND (accepted_at < ? OR uuid < ?)"+
+		"WHERE "+column+" IN ($1, $2, $3) AND accepted_at <= $4 AND (accepted_at < $4 OR uuid < $5)"+
 			" ORDER BY accepted_at DESC, uuid DESC",
-		values[0], values[1], values[2], from, from, page.After.UUID.String())
+		values[0], values[1], values[2], from, page.After.UUID.String())
 }
 
 // Ended lists the orders that ended, by a result or by hand, from a time to before
@@ -536,7 +537,7 @@ func (s *SQLStore) newest(ctx context.Context, column string, page OrderPage, va
 func (s *SQLStore) Ended(ctx context.Context, from, to time.Time, page OrderPage) ([]Order, error) {
 	first := max(from.UnixMilli(), page.After.FinishedAt.UnixMilli())
 	return s.list(ctx, "ended orders", page.Limit,
-		"WHERE finished_at >= ? AND finished_at < ? AND (finished_at <> ? OR uuid > ?) ORDER BY finished_at, uuid",
+		"WHERE finished_at >= $1 AND finished_at < $2 AND (finished_at <> $3 OR uuid > $4) ORDER BY finished_at, uuid",
 		first, to.UnixMilli(), page.After.FinishedAt.UnixMilli(), page.After.UUID.String())
 }
 
@@ -550,11 +551,11 @@ func (s *SQLStore) Waiting(ctx context.Context, d Direction, before time.Time, p
 	}
 	from := page.After.AcceptedAt.UnixMilli()
 	return s.list(ctx, "waiting orders", page.Limit,
-		whereWaiting+" AND accepted_at >= ? AND (accepted_at > ? OR uuid > ?) ORDER BY accepted_at, uuid",
-		string(d), before.UnixMilli(), from, from, page.After.UUID.String())
+		whereWaiting+" AND accepted_at >= $3 AND (accepted_at > $3 OR uuid > $4) ORDER BY accepted_at, uuid",
+		string(d), before.UnixMilli(), from, page.After.UUID.String())
 }
 
-const whereWaiting = "WHERE state = 'accepted' AND direction = ? AND accepted_at < ?"
+const whereWaiting = "WHERE state = 'accepted' AND direction = $1 AND accepted_at < $2"
 
 func requireDirection(d Direction) error {
 	if d != Mint && d != Burn {
@@ -585,7 +586,7 @@ func (s *SQLStore) list(ctx context.Context, what string, limit int, where strin
 	if limit < 0 {
 		return nil, invalid("OrderPage.Limit", "must not be negative")
 	}
-	query, args := s.bind(selectOrders+where+" LIMIT ?", append(args, cmp.Or(limit, 100))...)
+	query, args := s.bind(selectOrders+where+" LIMIT "+strconv.Itoa(cmp.Or(limit, 100)), args...)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: %s: %w", what, err)
@@ -632,8 +633,8 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	// One by one, so that every planner uses the index.
 	for _, state := range []OrderState{OrderSucceeded, OrderFailed, OrderAbandoned} {
 		old, err = s.list(ctx, "delete finished orders", maxDeleted,
-			"WHERE state = ? AND direction = ? AND accepted_at < ? AND finished_at < ? ORDER BY accepted_at",
-			string(state), string(d), before.UnixMilli(), before.UnixMilli())
+			"WHERE state = $1 AND direction = $2 AND accepted_at < $3 AND finished_at < $3 ORDER BY accepted_at",
+			string(state), string(d), before.UnixMilli())
 		if len(old) > 0 || err != nil {
 			break
 		}
@@ -647,8 +648,11 @@ func (s *SQLStore) DeleteFinished(ctx context.Context, d Direction, before time.
 	}
 	// By primary key, so that InnoDB does not lock the gaps where new orders are
 	// inserted.
-	marks := strings.Repeat(", ?", len(ids)-1)
-	query, args := s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN (?"+marks+")", ids...)
+	marks := "$1"
+	for n := range ids[1:] {
+		marks += ", $" + strconv.Itoa(n+2)
+	}
+	query, args := s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN ("+marks+")", ids...)
 	return s.change(ctx, "delete finished orders", query, args)
 }
 
@@ -669,8 +673,8 @@ func (s *SQLStore) EraseSession(ctx context.Context, sessionID string, before ti
 		return 0, err
 	}
 	erased := "erased-" + rand.Text()
-	query, args := s.bind("UPDATE ramp_orders SET session_id = ?, user_address = ?"+
-		" WHERE session_id = ? AND state <> 'accepted' AND finished_at < ?",
+	query, args := s.bind("UPDATE ramp_orders SET session_id = $1, user_address = $2"+
+		" WHERE session_id = $3 AND state <> 'accepted' AND finished_at < $4",
 		erased, erased, sessionID, before.UnixMilli())
 	return s.change(ctx, "erase a session", query, args)
 }
