@@ -29,7 +29,9 @@ type api struct {
 
 func (a *api) routes(handler *ramp.Handler) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", handler) // other paths too, so that a result with a prefix too much comes again
+	for _, path := range []string{ramp.PathAssets, ramp.PathValidate, ramp.PathResult, "/"} {
+		mux.Handle(path, handler) // "/" so that a result with a prefix too much comes again
+	}
 	mux.HandleFunc("GET /healthz", a.answer(a.alive))
 	mux.HandleFunc("GET /readyz", a.answer(a.ready))
 	mux.HandleFunc("POST /login", a.answer(a.login))

@@ -127,11 +127,16 @@ func (g *game) bind(statement string) string {
 	if g.dialect != ramp.PostgreSQL {
 		return statement
 	}
+	if bound, ok := g.bound.Load(statement); ok {
+		return bound.(string)
+	}
 	parts := strings.Split(statement, "?")
 	for n := range parts[1:] {
 		parts[n] += "$" + strconv.Itoa(n+1)
 	}
-	return strings.Join(parts, "")
+	bound := strings.Join(parts, "")
+	g.bound.Store(statement, bound)
+	return bound
 }
 
 // database is a *sql.DB or *sql.Tx.

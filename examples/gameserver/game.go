@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -78,6 +79,7 @@ func (s *settings) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateReq
 type game struct {
 	db      *sql.DB
 	dialect ramp.Dialect
+	bound   sync.Map // of statements, what bind returned
 }
 
 // Authenticate compares the token with the hash that login stored for the session.
