@@ -58,18 +58,10 @@ func TestLoad(t *testing.T) {
 		db := must(sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&_txlock=immediate"))
 		defer db.Close()
 		db.SetMaxOpenConns(1)
-		size := func() (n int64) {
-			for _, name := range []string{path, path + "-wal"} {
-				if info, err := os.Stat(name); err == nil {
-					n += info.Size()
-				}
-			}
-			return n
-		}
-		l := &load{t: t, db: db, size: size}
+		l := &load{t: t, db: db, size: "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"}
 		ours := l.start("../../examples/gameserver", "sqlite:"+path)
 		l.login(ours)
-		l.compare(ours, &side{order: l.bareOrder(newGame(db, false)), cpu: func() time.Duration { return 0 }})
+		l.compare(ours, &side{order: l.bareOrder(newGame(db, false))})
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		address := os.Getenv("RAMP_TEST_POSTGRESQL")
@@ -88,10 +80,7 @@ func TestLoad(t *testing.T) {
 			assert.NoError(t, err)
 			_ = admin.Close()
 		})
-		l := &load{t: t, db: db, size: func() (n int64) {
-			require.NoError(t, db.QueryRow("SELECT pg_database_size(current_database())").Scan(&n))
-			return n
-		}}
+		l := &load{t: t, db: db, size: "SELECT pg_database_size(current_database())"}
 		var backend int
 		require.NoError(t, db.QueryRow("SELECT pg_backend_pid()").Scan(&backend))
 		l.postmaster, _ = stat(t, backend)
@@ -106,8 +95,8 @@ func TestLoad(t *testing.T) {
 			ours := counts.start("../../examples/gameserver", behind)
 			counts.login(ours)
 			const statements = "6.0, and 4.0 BEGIN and COMMIT"
-			assert.Equal(t, statements, counts.statements(ours.single))
-			assert.Equal(t, statements, counts.statements(counts.start(".", behind).single), "by hand")
+			assert.Equal(t, statements, counts.statements(ours.order))
+			assert.Equal(t, statements, counts.statements(counts.start(".", behind).order), "by hand")
 			bare := must(sql.Open("pgx", behind))
 			defer bare.Close()
 			assert.Equal(t, statements, counts.statements(counts.bareOrder(newGame(bare, true))), "on the bare database")
@@ -122,7 +111,7 @@ func TestLoad(t *testing.T) {
 type load struct {
 	t               *testing.T
 	db              *sql.DB
-	size            func() int64
+	size            string        // selects the bytes of the database
 	postmaster      int           // the process of PostgreSQL, or 0
 	executed, texts *atomic.Int64 // statements that were seen on the way to PostgreSQL
 	players         []*player     // those of the rival follow those of ours
@@ -135,16 +124,14 @@ type player struct {
 
 // side is one of two that are compared.
 type side struct {
-	order  func(p *player, c *call) error
-	single func(p *player, c *call) error // without duplicates
-	cpu    func() time.Duration           // of the server and of PostgreSQL
-	url    string
-	pid    int
+	order func(p *player, c *call, twice [2]bool) error // its validate and its result call
+	url   string
+	pid   int
 
-	mu                    sync.Mutex
-	took                  []time.Duration // of both calls of each order
-	signatures            atomic.Int64    // in answers
-	orders, failed, twice atomic.Int64
+	mu             sync.Mutex
+	took           []time.Duration // of both calls of each order
+	signatures     atomic.Int64    // in answers
+	orders, failed atomic.Int64
 }
 
 var loadKey = must(ramp.TextKey("a key of the load"))
@@ -171,20 +158,11 @@ func (l *load) start(directory, address string) *side {
 	})
 	ready := must(bufio.NewReader(stdout).ReadString('\n'))
 	s := &side{url: strings.Fields(ready)[2], pid: command.Process.Pid}
-	s.cpu = func() time.Duration { return l.cpuOf(s.pid) }
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4 * workers}, Timeout: 30 * time.Second}
-	s.single = func(p *player, c *call) error {
-		validate, result := bodies(c)
-		return cmp.Or(s.call(client, p, ramp.PathValidate, validate), s.call(client, p, ramp.PathResult, result))
-	}
-	s.order = func(p *player, c *call) error {
+	s.order = func(p *player, c *call, twice [2]bool) error {
 		validate, result := bodies(c)
 		begun := time.Now()
-		// Of ten orders, two have a duplicate validate call, and three a duplicate result.
-		if err := s.repeat(client, p, ramp.PathValidate, validate, mathrand.IntN(10) < 2); err != nil {
-			return err
-		}
-		err := s.repeat(client, p, ramp.PathResult, result, mathrand.IntN(10) < 3)
+		err := cmp.Or(s.repeat(client, p, ramp.PathValidate, validate, twice[0]), s.repeat(client, p, ramp.PathResult, result, twice[1]))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.took = append(s.took, time.Since(begun))
@@ -193,18 +171,14 @@ func (l *load) start(directory, address string) *side {
 	return s
 }
 
-// repeat makes a call once or twice; half of the duplicates are concurrent. Every call must
-// succeed.
+// repeat makes a call once or twice, at the same time. Every call must succeed.
 func (s *side) repeat(client *http.Client, p *player, path string, body []byte, twice bool) error {
-	if !twice {
-		return s.call(client, p, path, body)
-	}
-	s.twice.Add(1)
-	if mathrand.IntN(2) == 0 {
-		return cmp.Or(s.call(client, p, path, body), s.call(client, p, path, body))
-	}
 	other := make(chan error, 1)
-	go func() { other <- s.call(client, p, path, body) }()
+	if twice {
+		go func() { other <- s.call(client, p, path, body) }()
+	} else {
+		other <- nil
+	}
 	return errors.Join(s.call(client, p, path, body), <-other)
 }
 
@@ -243,9 +217,9 @@ func (l *load) login(s *side) {
 
 // bareOrder returns a function that makes the statements of an order, without a server,
 // HTTP, JSON of calls, and signatures.
-func (l *load) bareOrder(g *game) func(p *player, c *call) error {
+func (l *load) bareOrder(g *game) func(*player, *call, [2]bool) error {
 	ctx := context.Background()
-	return func(p *player, c *call) error {
+	return func(p *player, c *call, _ [2]bool) error {
 		return cmp.Or(g.authenticate(ctx, p.session, p.token), g.bindWallet(ctx, p.session, c.UserAddress),
 			g.accept(ctx, p.session, c), g.end(ctx, c))
 	}
@@ -288,7 +262,8 @@ func (l *load) run(s *side, owners []*player, orders int) {
 			var err error
 			for err == nil && left.Add(-1) >= 0 {
 				p, burn, fails := owners[mathrand.IntN(len(owners))], mathrand.IntN(2) == 0, mathrand.IntN(10) < 2
-				err = s.order(p, newCall(p.session, burn, fails))
+				// Of ten orders, two have a duplicate validate call, and three a duplicate result.
+				err = s.order(p, newCall(p.session, burn, fails), [2]bool{mathrand.IntN(10) < 2, mathrand.IntN(10) < 3})
 				switch s.orders.Add(1); {
 				case fails:
 					s.failed.Add(1)
@@ -311,17 +286,21 @@ func (l *load) compare(ours, theirs *side) {
 	var ratios []float64
 	var took, cpu, both time.Duration // of ours
 	var growth int64
+	size := func() (n int64) {
+		require.NoError(l.t, l.db.QueryRow(l.size).Scan(&n))
+		return n
+	}
 	for round := range *loadRounds + 1 {
 		var times, costs [2]time.Duration
-		server := l.own(ours)
+		_, before := stat(l.t, ours.pid)
 		for range turns {
 			for n, s := range []*side{ours, theirs} {
-				size, spent, begun := l.size(), s.cpu(), time.Now()
+				before, spent, begun := size(), l.cpuOf(s.pid), time.Now()
 				l.run(s, l.players[n*players:][:players], *loadOrders/turns)
 				times[n] += time.Since(begun)
-				costs[n] += s.cpu() - spent
+				costs[n] += l.cpuOf(s.pid) - spent
 				if n == 0 && round > 0 {
-					growth += l.size() - size
+					growth += size() - before
 				}
 			}
 		}
@@ -329,7 +308,8 @@ func (l *load) compare(ours, theirs *side) {
 			ours.took = nil
 			continue
 		}
-		took, cpu, both = took+times[0], cpu+l.own(ours)-server, both+costs[0]
+		_, after := stat(l.t, ours.pid)
+		took, cpu, both = took+times[0], cpu+after-before, both+costs[0]
 		ratio := times[1].Seconds() / times[0].Seconds()
 		if l.postmaster != 0 {
 			ratio = costs[0].Seconds() / costs[1].Seconds()
@@ -356,18 +336,11 @@ func (l *load) compare(ours, theirs *side) {
 // checkBooks checks that every player owns what the orders make of it, that the table
 // contains every order, and that no order waits.
 func (l *load) checkBooks(sides ...*side) {
-	owned := map[string]int64{}
-	rows := must(l.db.Query("SELECT s.id, i.balance FROM sessions s JOIN inventory i ON i.player = s.player WHERE i.item = 'item_gold'"))
-	defer rows.Close()
-	for rows.Next() {
-		var session string
-		var balance int64
-		require.NoError(l.t, rows.Scan(&session, &balance))
-		owned[session] = balance
-	}
-	require.NoError(l.t, rows.Err())
 	for _, p := range l.players {
-		assert.Equal(l.t, p.gold.Load(), owned[p.session])
+		var gold int64
+		require.NoError(l.t, l.db.QueryRow("SELECT i.balance FROM sessions s JOIN inventory i ON i.player = s.player"+
+			" WHERE i.item = 'item_gold' AND s.id = $1", p.session).Scan(&gold))
+		assert.Equal(l.t, p.gold.Load(), gold)
 	}
 	var want, got [3]int64
 	for _, s := range sides {
@@ -377,12 +350,6 @@ func (l *load) checkBooks(sides ...*side) {
 	require.NoError(l.t, l.db.QueryRow("SELECT count(*), sum(CASE state WHEN 'failed' THEN 1 ELSE 0 END), sum(CASE state WHEN 'accepted' THEN 1 ELSE 0 END)"+
 		" FROM ramp_orders").Scan(&got[0], &got[1], &got[2]))
 	assert.Equal(l.t, want, got, "orders, failed and waiting ones")
-}
-
-// own returns the CPU time of the server alone.
-func (l *load) own(s *side) time.Duration {
-	_, cpu := stat(l.t, s.pid)
-	return cpu
 }
 
 // cpuOf returns the CPU time of a process, and that of PostgreSQL and its children.
@@ -451,7 +418,7 @@ func (l *load) proxy(u url.URL) string {
 }
 
 // statements counts the statements of an order without duplicates.
-func (l *load) statements(order func(p *player, c *call) error) string {
+func (l *load) statements(order func(*player, *call, [2]bool) error) string {
 	const warmUp, orders = 10, 50 // the first orders prepare their statements
 	var executed, texts int64
 	for n := range warmUp + orders {
@@ -459,7 +426,7 @@ func (l *load) statements(order func(p *player, c *call) error) string {
 			executed, texts = l.executed.Load(), l.texts.Load()
 		}
 		p := l.players[0]
-		require.NoError(l.t, order(p, newCall(p.session, n%2 == 0, n%10 < 2)))
+		require.NoError(l.t, order(p, newCall(p.session, n%2 == 0, n%10 < 2), [2]bool{}))
 	}
 	executed, texts = l.executed.Load()-executed, l.texts.Load()-texts
 	must(l.db.Exec("DELETE FROM ramp_orders"))

@@ -191,50 +191,69 @@ func (g *game) accept(ctx context.Context, session string, c *call) error {
 	if err != nil {
 		return err
 	}
-	direction, item := "burn", asset{Amount: "0"}
+	direction := "burn"
 	if c.Intent.Type == "assemble" {
-		direction, item = "mint", c.Intent.From[0]
+		direction = "mint"
 	}
 	return g.transact(ctx, func(tx *sql.Tx) error {
 		var o order
 		claim := rand.Text()
-		if err := o.scan(tx.QueryRowContext(ctx, insertOrder, direction, c.UUID, claim, "accepted", "testnet", c.ProjectID, session,
-			c.UserAddress, c.Digest, string(text), time.Now().UnixMilli())); err != nil {
+		err := o.scan(tx.QueryRowContext(ctx, insertOrder, direction, c.UUID, claim, "accepted", "testnet", c.ProjectID, session,
+			c.UserAddress, c.Digest, string(text), time.Now().UnixMilli()))
+		switch {
+		case err != nil:
 			return err
+		case o.claim.String == claim:
+			return g.apply(ctx, tx, session, c.Intent, "accepted")
+		case o.state.String != "accepted" || o.session.String != session || o.user.String != c.UserAddress ||
+			o.digest.String != c.Digest || o.intent.String != string(text): // one signature for one payment
+			return errRejected
 		}
-		if o.claim.String != claim { // a repeat
-			return nil
-		}
-		return g.apply(ctx, tx, session, item, -1)
+		return nil
 	})
 }
 
 func (g *game) end(ctx context.Context, c *call) error {
+	state, known := map[string]string{"0x1": "succeeded", "0x0": "failed"}[c.Receipt.Status]
+	if !known {
+		return errRejected
+	}
 	return g.transact(ctx, func(tx *sql.Tx) error {
 		var o order
-		if err := o.scan(tx.QueryRowContext(ctx, g.lock, c.UUID)); err != nil || o.state.String != "accepted" {
+		if err := o.scan(tx.QueryRowContext(ctx, g.lock, c.UUID)); err != nil || o.state.String == state {
 			return err
 		}
-		state, item := "failed", asset{Amount: "0"}
-		if c.Receipt.Status == "0x1" {
-			state = "succeeded"
+		if o.state.String != "accepted" || o.session.String != c.SessionID {
+			return errRejected
 		}
-		if mint := c.Intent.Type == "assemble"; mint && state == "failed" {
-			item = c.Intent.From[0]
-		} else if !mint && state == "succeeded" {
-			item = c.Intent.To[0]
+		var stored intent // not what the result says
+		if err := json.Unmarshal([]byte(o.intent.String), &stored); err != nil {
+			return err
 		}
 		if _, err := tx.ExecContext(ctx, finishOrder, rand.Text(), state, c.TxHash, "", time.Now().UnixMilli(), c.UUID, o.claim.String); err != nil {
 			return err
 		}
-		return g.apply(ctx, tx, o.session.String, item, 1)
+		return g.apply(ctx, tx, o.session.String, stored, state)
 	})
 }
 
-func (g *game) apply(ctx context.Context, tx *sql.Tx, session string, item asset, sign int64) error {
+// apply moves what an order moves when it enters a state.
+func (g *game) apply(ctx context.Context, tx *sql.Tx, session string, i intent, state string) error {
+	var item asset
+	sign := int64(1)
+	switch mint := i.Type == "assemble"; {
+	case mint && state == "accepted":
+		item, sign = i.From[0], -1
+	case mint && state == "failed":
+		item = i.From[0]
+	case !mint && state == "succeeded":
+		item = i.To[0]
+	default:
+		return nil
+	}
 	delta, err := item.Amount.Int64()
-	if err != nil || delta == 0 {
-		return err
+	if err != nil || delta <= 0 {
+		return errRejected
 	}
 	moved, err := tx.ExecContext(ctx, moveItem, sign*delta, session, item.ID, max(0, -sign*delta), int64(1)<<62)
 	if err != nil {

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"runtime/metrics"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -30,15 +29,9 @@ const (
 type shape struct{ name, before, repeat, separator, after string }
 
 func (s shape) body() []byte {
-	room := bodySize - len(s.before) - len(s.after) - len(s.repeat)
-	var b bytes.Buffer
-	b.WriteString(s.before)
-	b.WriteString(s.repeat)
-	for next := s.separator + s.repeat; room >= len(next); room -= len(next) {
-		b.WriteString(next)
-	}
-	b.WriteString(s.after)
-	return b.Bytes()
+	next := s.separator + s.repeat
+	room := bodySize - len(s.before) - len(s.repeat) - len(s.after)
+	return []byte(s.before + s.repeat + strings.Repeat(next, room/len(next)) + s.after)
 }
 
 // around splits a message at the mark that the repeated text replaces.
@@ -67,12 +60,9 @@ func resultShapes() []shape {
 		receipt("empty logs", `"logs":[@]`, `{}`, ","),
 		receipt("whole logs", `"logs":[@]`, strings.Trim(transferLogs(1, "0"), "[]"), ","),
 		receipt("logs of a wrong type", `"logs":[@]`, `0`, ","),
-		receipt("logs with a wrong address", `"logs":[@]`, `{"address":0}`, ","),
-		receipt("logs without topics", `"logs":[@]`, `{"topics":[]}`, ","),
 		log("topics", `"topics":[@]`, `"`+transactionHash+`"`, ","),
 		log("empty topics", `"topics":[@]`, `""`, ","),
 		receipt("logs of empty topics", `"logs":[@]`, `{"topics":[0`+strings.Repeat(",0", 99)+`]}`, ","),
-		receipt("logs of many empty topics", `"logs":[@]`, `{"topics":[0`+strings.Repeat(",0", 80_000)+`]}`, ","),
 		receipt("logs of escaped names", `"logs":[{@}]`, `"\u0061":0`, ","),
 		receipt("logs of escaped hex", `"logs":[@]`, `{"data":"\u0030x","topics":["\u0030x"]}`, ","),
 		receipt("repeated members of logs", `"logs":[@]`, `{"data":0,"data":0,"topics":0,"topics":0,"removed":0,"removed":0}`, ","),
@@ -132,7 +122,6 @@ func commonShapes(message, withoutIntent string) []shape {
 		from("whole entries", `{"type":"asset","id":"gold","amount":1}`),
 		from("tiny amounts", `{"type":"asset","id":"g","amount":1e-95}`),
 		from("empty entries", `{}`),
-		from("nulls", `null`),
 		from("wrong types", `0`),
 		from("wrong members", `{"type":0,"type":0,"id":0,"id":0,"amount":"","amount":0}`),
 		to("wrong members", `{"type":0,"type":0,"id":0,"id":0,"amount":"","amount":0}`),
@@ -157,22 +146,14 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 		}
 		return err
 	}
-	db := openSQLite(t)
-	store := must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: applyNothing}))
+	store := must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: openSQLite(t), Dialect: ramp.SQLite, Apply: applyNothing}))
 	parseValidate := func(body []byte) error {
 		r, err := ramp.ParseValidate(body)
 		if err != nil {
 			return err
 		}
-		if _, err := r.Intent.Effect(ramp.OrderAccepted); err != nil {
-			return err
-		}
-		tx, err := db.Begin()
-		if err != nil {
-			return err
-		}
-		defer func() { _ = tx.Rollback() }() // so that the same order can be accepted again
-		_, err = store.UpdateTx(context.Background(), tx, r.UUID, ramp.Accept(ramp.Session{ID: "hero-4821"}, r, time.Now()))
+		r.UUID = uuid.New() // so that each try opens an order
+		_, err = store.Update(context.Background(), r.UUID, ramp.Accept(ramp.Session{ID: "hero-4821"}, r, time.Now()))
 		return err
 	}
 	for _, test := range []struct {
@@ -183,20 +164,14 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 		for _, s := range test.shapes {
 			t.Run(test.name+"/"+s.name, func(t *testing.T) {
 				body := s.body()
-				best := time.Duration(1<<63 - 1)
-				for tries := range 10 { // one fast try is proof, because the machine may be busy
+				best, err := time.Hour, error(nil)
+				for tries := 0; tries < 10 && best > mostParseTime; tries++ { // the machine may be busy
 					begun := time.Now()
-					err := test.parse(body)
+					err = test.parse(body)
 					best = min(best, time.Since(begun))
-					if best <= mostParseTime {
-						t.Logf("%v: %.100v", best, err)
-						return
-					}
-					if tries > 2 && best > 4*mostParseTime {
-						break // too slow to be a disturbance
-					}
 				}
-				t.Errorf("%v, %v at most", best, mostParseTime)
+				t.Logf("%v: %.100v", best, err)
+				assert.LessOrEqual(t, best, mostParseTime)
 			})
 		}
 	}
@@ -210,31 +185,25 @@ func TestConcurrentResultsStayInTheirHeap(t *testing.T) {
 	for _, s := range resultShapes() {
 		t.Run(s.name, func(t *testing.T) {
 			game := &holdingGame{arrived: make(chan struct{}), release: make(chan struct{})}
-			handler, body := newHandler(game), s.body()
-			signature := must(ramp.TextKey(hmacSecret)).Sign(body)
+			handler, send := newHandler(game), signed(ramp.PathResult, s.body())
 			runtime.GC()
 			peak := heapPeak()
 
 			answers := make(chan int)
 			for range concurrent {
 				go func() {
-					request := httptest.NewRequest(http.MethodPost, ramp.PathResult, bytes.NewReader(body))
-					request.Header.Set(ramp.HeaderAuthorization, "Bearer token-of-a-session")
-					request.Header.Set(ramp.HeaderSession, "hero-4821")
-					request.Header.Set(ramp.HeaderHMAC, signature)
 					answer := httptest.NewRecorder()
-					handler.ServeHTTP(answer, request)
+					handler.ServeHTTP(answer, send())
 					answers <- answer.Code
 				}()
 			}
-			rejected := map[int]int{}
 			held := 0
-			for held+sum(rejected) < concurrent {
+			for range concurrent {
 				select {
 				case <-game.arrived:
 					held++
 				case code := <-answers:
-					rejected[code]++
+					require.NotEqual(t, http.StatusUnauthorized, code, "the HMAC is right")
 				}
 			}
 			close(game.release)
@@ -243,18 +212,10 @@ func TestConcurrentResultsStayInTheirHeap(t *testing.T) {
 			}
 
 			heap := peak()
-			t.Logf("%d MiB, %d accepted, rejected: %v", heap>>20, held, rejected)
-			assert.Zero(t, rejected[http.StatusUnauthorized], "the HMAC is right")
+			t.Logf("%d MiB, %d accepted", heap>>20, held)
 			assert.LessOrEqual(t, heap>>20, uint64(mostHeap)>>20, "MiB of heap")
 		})
 	}
-}
-
-func sum(counts map[int]int) (all int) {
-	for _, n := range counts {
-		all += n
-	}
-	return all
 }
 
 // holdingGame keeps each result until it is released.
@@ -273,19 +234,17 @@ func (g *holdingGame) Result(_ context.Context, _ ramp.Session, r *ramp.Result) 
 // heapPeak samples the size of the heap until it is asked for the peak.
 func heapPeak() (peak func() uint64) {
 	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
-	var most uint64
-	stop := make(chan struct{})
-	var sampler sync.WaitGroup
-	sampler.Go(func() {
+	most, asked := uint64(0), make(chan uint64)
+	go func() {
 		for {
 			metrics.Read(samples)
 			most = max(most, samples[0].Value.Uint64()+samples[1].Value.Uint64())
 			select {
-			case <-stop:
+			case asked <- most:
 				return
 			case <-time.After(time.Millisecond):
 			}
 		}
-	})
-	return func() uint64 { close(stop); sampler.Wait(); return most }
+	}()
+	return func() uint64 { return <-asked }
 }
