@@ -36,14 +36,11 @@ var terms = []string{"-token", contract, "-amount", "2", "-tokens", "1"}
 var faults = []fault{
 	// Who calls.
 	{language: "python", name: "no-hmac", first: "validate-hmac-wrong", related: "(validate|result)-hmac-.*", exit: exitWrong, always: true},
-	{language: "node", name: "no-hmac", first: "validate-hmac-wrong", related: "(validate|result)-hmac-.*", exit: exitWrong},
 	{language: "python", name: "no-hmac-at-result", first: "result-hmac-wrong", related: "result-hmac-.*", exit: exitWrong},
 	{language: "node", name: "no-hmac-at-validate", first: "validate-hmac-wrong", related: "validate-hmac-.*", exit: exitWrong},
 	{language: "python", name: "hmac-reencoded", first: "validate-hmac-raw", related: "result-hmac-raw", exit: exitWrong},
-	{language: "node", name: "hmac-reencoded", first: "validate-hmac-raw", related: "result-hmac-raw", exit: exitWrong},
 	{language: "python", name: "empty-hmac-accepted", first: "validate-hmac-wrong", related: "(validate|result)-hmac-wrong", exit: exitWrong},
 	{language: "python", name: "hmac-echoed", first: "validate-hmac-kept-secret", related: "result-hmac-kept-secret", exit: exitWrong},
-	{language: "node", name: "hmac-echoed", first: "validate-hmac-kept-secret", related: "result-hmac-kept-secret", exit: exitWrong},
 	{language: "node", name: "hmac-decoded-leniently", first: "validate-hmac-wrong", related: "(validate|result)-hmac-wrong", exit: exitWrong},
 	{language: "node", name: "hmac-prefix", first: "validate-hmac-wrong", related: "(validate|result)-hmac-wrong", exit: exitWrong},
 	{language: "python", name: "hmac-after-body", says: "HMAC key", exit: exitUnknown},
@@ -62,7 +59,6 @@ var faults = []fault{
 	{language: "python", name: "sum-unchecked", first: "intent-sum-too-much", exit: exitWrong},
 	{language: "python", name: "first-balance-compared", first: "intent-second-short", exit: exitWrong},
 	{language: "python", name: "empty-balances-deleted", first: "mint-amount-all-back", exit: exitWrong},
-	{language: "python", name: "first-asset-kept", first: "intent-second-short", exit: exitWrong},
 	{language: "node", name: "first-asset-kept", first: "intent-second-short", exit: exitWrong, always: true},
 	{language: "node", name: "unknown-assets-free", first: "intent-unknown-asset", related: "intent-second-short|rejection-envelope", exit: exitWrong},
 	{language: "python", name: "first-entry-only", first: "intent-.*", related: "intent-.*", exit: exitWrong},
@@ -81,9 +77,7 @@ var faults = []fault{
 
 	// Outcomes.
 	{language: "python", name: "never-takes", first: "mint-succeeds", exit: exitWrong, always: true},
-	{language: "node", name: "never-takes", first: "mint-succeeds", exit: exitWrong},
 	{language: "python", name: "never-gives-back", first: "mint-fails", exit: exitWrong},
-	{language: "node", name: "never-gives-back", first: "mint-fails", exit: exitWrong},
 	{language: "python", name: "gives-back-on-success", first: "mint-succeeds", exit: exitWrong},
 	{language: "python", name: "never-grants", first: "burn-succeeds", exit: exitWrong},
 	{language: "python", name: "grants-at-validate", first: "burn-fails", related: "burn-spent-early", exit: exitWrong},
@@ -97,7 +91,6 @@ var faults = []fault{
 
 	// Several at once.
 	{language: "python", name: "session-shared", first: "players-at-once", exit: exitWrong, always: true},
-	{language: "node", name: "session-shared", first: "players-at-once", exit: exitWrong},
 	{language: "node", name: "result-shared", first: "players-at-once", related: "(results|orders)-at-once", exit: exitWrong},
 	{language: "node", name: "endpoints-locked-apart", first: "orders-at-once", exit: exitWrong},
 	{language: "python", name: "assets-locked-as-listed", first: "orders-at-once", flags: []string{"-timeout", "2s"}, exit: exitWrong},
@@ -121,7 +114,6 @@ var faults = []fault{
 
 	// Whose order it is, and what it is about.
 	{language: "python", name: "unknown-order-pays", first: "unknown-order", exit: exitWrong},
-	{language: "node", name: "unknown-order-pays", first: "unknown-order", exit: exitWrong},
 	{language: "python", name: "amounts-of-result", first: "result-other-intent", exit: exitWrong},
 	{language: "node", name: "direction-of-result", first: "result-other-intent", related: "result-odd", exit: exitWrong},
 	{language: "node", name: "owner-of-result", first: "result-other-owner", related: "result-odd", exit: exitWrong},
@@ -133,14 +125,11 @@ var faults = []fault{
 
 	// Terms.
 	{language: "python", name: "ignores-contract", policy: "price", flags: terms, first: "terms-token", exit: exitWrong},
-	{language: "node", name: "ignores-contract", policy: "price", flags: terms, first: "terms-token", exit: exitWrong},
-	{language: "python", name: "ignores-rate", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
 	{language: "node", name: "ignores-rate", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong, always: true},
 	{language: "node", name: "ignores-more-items", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
 	{language: "node", name: "tokens-32-bits", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
 	{language: "node", name: "one-token-free", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
 	{language: "python", name: "double-outputs", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
-	{language: "node", name: "double-outputs", policy: "price", flags: terms, first: "terms-rate", exit: exitWrong},
 
 	// Signatures.
 	{language: "python", name: "wrong-key", says: "is signed by", exit: exitUnknown, always: true},
@@ -158,7 +147,6 @@ var faults = []fault{
 
 	// Answers.
 	{language: "python", name: "success-in-rejections", first: "refusal", related: ".*-envelope", exit: exitWrong, always: true},
-	{language: "node", name: "success-in-rejections", first: "refusal", related: ".*-envelope", exit: exitWrong},
 	{language: "node", name: "rejections-without-code", first: ".*-envelope", related: ".*-envelope", exit: exitWrong},
 	{language: "python", name: "confirms-with-201", first: "result-answer", exit: exitWrong, always: true},
 	{language: "python", name: "confirms-with-text", first: "result-answer", exit: exitWrong},

@@ -20,8 +20,7 @@ import (
 )
 
 // plainFaults are the faults of the plain server. Where no case is named, the interface
-// allows the fault, or only a SHOULD sees it, except for "one item only": the judge does not
-// know what a second asset is worth, so it cannot order two.
+// allows the fault, or only a SHOULD sees it.
 var plainFaults = []struct {
 	name  string
 	first string // the case that must be named first; nothing may fail if it is empty
@@ -29,39 +28,26 @@ var plainFaults = []struct {
 	{"body limit of 4 KB", "receipt-large"},
 	{"any method", ""},
 	{"strict content type", ""},
-	{"result answers 204", "result-answer"},
-	{"result answers {}", "result-answer"},
 	{"result always 200", ""},
-	{"errorCode is a number", "rejection-envelope"},
 	{"data is {} on failure", "rejection-envelope"},
 	{"refusal without envelope", "rejection-envelope"},
 	{"answers as text/html", ""},
-	{"token optional", "assets-token-wrong"},
 	{"token without Bearer", ""},
 	{"any scheme", ""},
-	{"session ignored", ""},
 	{"token in any case", "assets-token-wrong"},
-	{"token of 16 characters", "assets-token-wrong"},
 	{"token contains", "assets-token-wrong"},
-	{"any player's token at validate", "validate-foreign-token"},
-	{"token not checked at assets", "assets-token-wrong"},
-	{"balance with commas", "nothing to judge"},
 	{"balance as a float", "nothing to judge"},
 	{"balance cached", "mint-succeeds"},
 	{"hmac of uuid only", "validate-hmac-wrong"},
 	{"hmac of ascii text", "validate-hmac-raw"},
-	{"hmac of latin-1 text", "validate-hmac-raw"},
 	{"hmac of 16 characters", "validate-hmac-wrong"},
 	{"hmac checked last", "validate-hmac-wrong"},
-	{"amount as int64 of a float", "amount-exact"},
-	{"amount as a float64", "amount-exact"},
 	{"amount absent is 1", ""},
 	{"amount absolute", ""},
 	{"zero accepted", ""},
 	{"type of sides ignored", ""},
 	{"item in any case", ""},
 	{"sum wraps at 64 bits", "terms-rate"},
-	{"sum wraps at 32 bits", "terms-rate"},
 	{"unknown fields rejected", ""},
 	{"unknown fields rejected at validate", ""},
 	{"unknown fields of the receipt rejected", ""},
@@ -72,13 +58,8 @@ var plainFaults = []struct {
 	{"digest hashed if not 32 bytes", "digest-wrong"},
 	{"user_sig may be empty", ""},
 	{"user_address not checked", ""},
-	{"method ignored", ""},
-	{"type ignored", ""},
-	{"other tokens ignored", "terms-token"},
 	{"unknown items cost nothing", "terms-rate"},
-	{"any listed item", "terms-rate"},
 	{"rate is a minimum", ""},
-	{"rate the wrong way on burns", "terms-rate"},
 	{"rate by integer division", "terms-rate"},
 	{"rate with 1% tolerance", "terms-rate"},
 	{"repeat of another player answered", ""},
@@ -94,40 +75,27 @@ var plainFaults = []struct {
 	{"burn pays at validate and result", "burn-succeeds"},
 	{"order expires in 2 s", "result-late"},
 	{"signs the hash of the text", "sign-unchanged"},
-	{"signs the hash of the digest", "sign-unchanged"},
 	{"constant nonce", "sign-nonce"},
-	{"nonce of the second", "sign-nonce"},
 	{"signature as base64", "sign-form"},
-	{"user_sig trimmed", "user-sig"},
 	{"user_sig parsed as bytes", "user-sig"},
 	{"snake case in the answer", "sign-form"},
-	{"result needs a live token", ""},
 	{"blockTimestamp as text", "result-log"},
-	{"needs a log", "nothing to judge"},
 	{"first log's first topic", "nothing to judge"},
 	{"zero contract rejected", "result-answer"},
 	{"actual as an integer", "receipt"},
-	{"no status is a failure", ""},
 	{"other statuses rejected", "receipt-status-2"},
 	{"status never looked at", "mint-fails"},
-	{"unknown order confirmed", ""},
-	{"unknown order is 404", ""},
 	{"failure then success takes again", "result-contrary"},
 	{"a repeat is an error", "repeats"},
-	{"a repeat is a conflict", "repeats"},
 	{"hash ends two orders", ""},
 	{"a failed mint keeps 10%", "mint-fails"},
 	{"a burn pays 1% less", "burn-succeeds"},
-	{"a burn pays 20% less", "burn-succeeds"},
 	{"gives back the wrong item", "mint-fails"},
-	{"one item only", ""},
-	{"tokens instead of items", "burn-succeeds"},
 	{"items of their own, never given back", "mint-fails"},
 	{"a mint takes again at its result", "mint-succeeds"},
 	{"confirmed before it is stored", "restart|receipt-large"},
 	{"effect after 5 s", "mint-fails"},
 	{"effect lost now and then", ".+"},
-	{"hangs on unknown orders", "unknown-order"},
 	{"fails after the effect", "mint-succeeds"},
 	{"token case", ""},
 }
@@ -138,8 +106,6 @@ var plainPolicies = []string{"only burns", "only mints", "unique items", "items 
 // plainPolicy tells the judge of a policy.
 func plainPolicy(name string, target *conformance.Target, game *plainServer) {
 	switch name {
-	case "hangs on unknown orders":
-		target.Timeout = 10 * time.Second // the default of the command
 	case "only burns", "only mints":
 		target.Only = name[len("only ") : len(name)-1]
 	case "unique items", "items of their own", "items of their own, never given back":

@@ -154,8 +154,8 @@ function entries (intent, side, types) {
 // checkTerms checks that the tokens are the game's, and worth the items.
 function checkTerms (items, tokens) {
   const sum = (list) => list.reduce((sum, { amount }) => sum + amount, 0)
-  if (tokens.length !== 1 && !bug('double-outputs')) reject('INVALID_MESSAGE')
-  if (tokens.some(({ id }) => id.toLowerCase() !== contract) && !bug('ignores-contract')) reject('INVALID_MESSAGE')
+  if (tokens.length !== 1) reject('INVALID_MESSAGE')
+  if (tokens.some(({ id }) => id.toLowerCase() !== contract)) reject('INVALID_MESSAGE')
   let paid = tokens[0].amount * itemsPerToken
   if (bug('tokens-32-bits')) paid = (tokens[0].amount | 0) * itemsPerToken
   if (bug('one-token-free') && paid > itemsPerToken) paid -= itemsPerToken
@@ -180,16 +180,14 @@ function succeeded (body) {
 const mac = (key, body) => createHmac('sha256', key).update(body).digest()
 
 function checkHMAC (call, endpoint) {
-  if (bug('no-hmac') || bug('no-hmac-at-validate') && endpoint === 'validate') return
-  let body = call.body
-  if (bug('hmac-reencoded')) try { body = JSON.stringify(JSON.parse(body)) } catch {}
-  const right = mac(bug('key-decoded') ? Buffer.from(consoleKey, 'base64url') : consoleKey, body)
+  if (bug('no-hmac-at-validate') && endpoint === 'validate') return
+  const right = mac(bug('key-decoded') ? Buffer.from(consoleKey, 'base64url') : consoleKey, call.body)
   const header = call.header('x-hmac-signature')
   const given = Buffer.from(header, 'hex') // the bytes before the first text that is not hex
   if (bug('hmac-decoded-leniently') && timingSafeEqual(given, right.subarray(0, given.length))) return
   if (bug('hmac-prefix') && right.toString('hex').startsWith(header)) return
   if (header.length !== 64 || given.length !== 32 || !timingSafeEqual(given, right)) {
-    reject(bug('hmac-echoed') ? 'WANT_' + right.toString('hex') : 'INVALID_HMAC', 401)
+    reject('INVALID_HMAC', 401)
   }
 }
 
@@ -234,7 +232,6 @@ function assets (call) {
 }
 
 let lastDigest // of the latest call
-let lastSession // of the latest call
 let lastResult // the latest result
 
 const waiting = new Map() // by what they wait for: the calls that wait
@@ -249,7 +246,7 @@ function oneByOne (kind, call) {
 async function validate (call) {
   checkHMAC(call, 'validate')
   const body = parse(call.body)
-  let session = authenticate(call, 'validate')
+  const session = authenticate(call, 'validate')
   const id = uuidOf(body)
   const digest = string(body, 'digest', bug('digest-padded') ? /^0x[0-9a-f]{0,64}$/i : /^0x[0-9a-f]{64}$/i).toLowerCase()
   const address = string(body, 'user_address', /^0x[0-9a-f]{40}$/i)
@@ -257,9 +254,6 @@ async function validate (call) {
   if (string(body, 'project_id') !== project) reject('INVALID_PROJECT', 400)
   const { mint, assets } = readIntent(body.intent)
   lastDigest = digest
-  lastSession = session
-  if (bug('session-shared')) await sleep(5)
-  if (bug('session-shared')) session = lastSession
   if (bug('digest-shared')) await sleep(5)
   const data = { userSig: body.user_sig, validatorSig: signature(bug('digest-shared') ? lastDigest : digest) }
   if (bug('user-sig-in-lower-case')) data.userSig = data.userSig.toLowerCase()
@@ -295,7 +289,6 @@ function approve ({ id, session, digest, address, intent, mint, assets, known, b
     }
   } else if (mint) {
     move(session, assets, -1, balances)
-    if (bug('never-takes')) move(session, assets, +1)
   }
   orders.set(id, { session, digest, intent, mint, assets, state: 'open', approved: Date.now() })
   save(session, id)
@@ -315,12 +308,7 @@ async function result (call) {
   if (bug('fee-required') && typeof body.intent.fee_rate !== 'number') reject('INVALID_INTENT', 400)
   if (bug('receipt-pinned') && Object.keys(body.receipt).length !== 13) reject('INVALID_RECEIPT', 400)
   const order = orders.get(id)
-  if (!order) {
-    if (!bug('unknown-order-pays')) reject('UNKNOWN_ORDER', 500)
-    const { mint, assets } = readIntent(body.intent)
-    if (mint !== good) move(body.session_id, assets, +1)
-    return success(null)
-  }
+  if (!order) reject('UNKNOWN_ORDER', 500)
   if (bug('type-7-is-success') && !order.mint && body.receipt.type === '0x7') good = true
   if (rule('strict') || rule('digits')) {
     const told = rule('digits') ? String(parseInt(body.session_id, 10)) : body.session_id
@@ -358,7 +346,6 @@ function settle (order, body, call, good) {
   if (bug('owner-of-header')) session = call.header('x-dapp-sessionid')
   let by = mint === good ? 0 : 1
   if (mint && rule('takes-at-result')) by = good ? -1 : 0
-  if (mint && !good && bug('never-gives-back')) by = 0
   if (by > 0 && rule('late')) setTimeout(move, 100, session, assets, by)
   else if (by) move(session, assets, by)
 }
@@ -434,7 +421,6 @@ async function answer (request, response) {
     status = error instanceof Rejection ? error.status : 500
     value = { success: false, errorCode: error instanceof Rejection ? error.message : 'INTERNAL', data: null }
     if (bug('rejections-without-code')) delete value.errorCode
-    if (bug('success-in-rejections')) [status, value.success] = [200, true]
     if (process.env.VERBOSE && status === 500) console.error(error)
   }
   response.writeHead(status, {

@@ -126,9 +126,6 @@ def move(db, session, assets, sign):
         set_balance(db, session, asset, after)
         if bug("empty-balances-deleted") and after == 0:
             db.execute("DELETE FROM balances WHERE session = ? AND asset = ?", (session, asset))
-        if bug("first-asset-kept"):
-            db.execute("COMMIT")
-            db.execute("BEGIN IMMEDIATE")
 
 
 # Numbers.
@@ -239,7 +236,7 @@ def check_terms(items, tokens):
         if contract.lower() != CONTRACT and not bug("ignores-contract"):
             raise Rejection("INVALID_MESSAGE")
     worth = sum(amount for _, amount in items)
-    if tokens[0][1] * ITEMS_PER_TOKEN != worth and not bug("ignores-rate"):
+    if tokens[0][1] * ITEMS_PER_TOKEN != worth:
         raise Rejection("INVALID_MESSAGE")
 
 

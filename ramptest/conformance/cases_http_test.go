@@ -2,7 +2,6 @@ package conformance_test
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
@@ -75,37 +73,38 @@ func httpMutants() map[string]mutant {
 
 // breaks is a server behind a circuit breaker, which opens for a second after every tenth
 // result.
-func breaks(status int) mutant {
+func breaks(statuses ...int) mutant {
 	var mu sync.Mutex
 	var results int
 	var until time.Time
-	return replies(func(_ *studio, r *http.Request, _ []byte) bool {
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 		mu.Lock()
-		defer mu.Unlock()
 		if r.URL.Path == ramp.PathResult && time.Now().After(until) {
 			if results++; results%10 == 0 {
 				until = time.Now().Add(time.Second)
 			}
 		}
-		return time.Now().Before(until)
-	}, status, "")
+		open, status := time.Now().Before(until), statuses[results/10%len(statuses)]
+		mu.Unlock()
+		if open {
+			reply(w, status, "")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // A layer before the handler is one finding, the first one, and no case accuses the handler
 // of what it did not answer.
 func TestALayerBeforeTheHandlerIsOneFinding(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{502, 503, 504} {
-		inVirtualTime(t, breaks(status), func(t *testing.T, s *studio) {
-			s.target.Timeout = 10 * time.Second
-			judge := s.unopened(t)
-			require.NoError(t, judge.Ready(t.Context()))
-			verdicts := judge.Run(t.Context(), conformance.Cases(), 4, nil)
-			assert.Equal(t, []string{"handler"}, outcomes(verdicts, conformance.Failed))
-			causes := conformance.Causes(verdicts)
-			assert.Equal(t, "handler", causes[0].First().Case.ID)
-			assert.Contains(t, causes[0].First().Saw, fmt.Sprintf("something before the handler answered HTTP %d to ", status))
-			assert.Contains(t, causes[0].First().Note, "must not count those")
-		})
-	}
+	inVirtualTime(t, breaks(502, 503, 504), func(t *testing.T, s *studio) {
+		s.target.Timeout = 10 * time.Second
+		verdicts := newJudge(t, s).Run(t.Context(), conformance.Cases(), 4, nil)
+		assert.Equal(t, []string{"handler"}, outcomes(verdicts, conformance.Failed))
+		causes := conformance.Causes(verdicts)
+		assert.Equal(t, "handler", causes[0].First().Case.ID)
+		assert.Contains(t, causes[0].First().Saw, "something before the handler answered HTTP 503 to ")
+		assert.Contains(t, causes[0].First().Note, "must not count those")
+	})
 }

@@ -2,7 +2,6 @@ package conformance_test
 
 import (
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,33 +20,6 @@ func raceMutants() map[string]mutant {
 		"orders-at-once/two-assets": {bug: "locks each asset apart"},
 		"orders-at-once/same-order": {bug: "locks in another order"},
 		"orders-at-once/crossed":    {bug: "locks assets as they are listed"},
-	}
-}
-
-// What one player causes in the calls of another is said first, and nothing else fails by
-// accident, however many cases were to be tried at the same time.
-func TestWhatMixesUpPlayersIsTheOnlyCause(t *testing.T) {
-	t.Parallel()
-	skipSlow(t, true)
-	for id, m := range raceMutants() {
-		family, input, _ := strings.Cut(id, "/")
-		if family != "players-at-once" {
-			continue
-		}
-		t.Run(input, func(t *testing.T) {
-			t.Parallel()
-			inVirtualTime(t, m, func(t *testing.T, s *studio) {
-				verdicts := judged(t, s)
-				assert.Equal(t, "players-at-once", conformance.Causes(verdicts)[0].First().Case.ID)
-				for _, v := range verdicts {
-					if v.Case.ID == family {
-						assert.Contains(t, v.String(), "with: "+input+" ")
-					} else if !strings.HasSuffix(v.Case.ID, "-at-once") {
-						assert.NotEqual(t, conformance.Failed, v.Outcome, v.String())
-					}
-				}
-			})
-		})
 	}
 }
 

@@ -86,11 +86,6 @@ func TestAnOrderThatExpiresIsTheFirstCause(t *testing.T) {
 		assert.Contains(t, outcomes(verdicts, conformance.Failed), "repeats")
 		assert.Equal(t, "result-late", conformance.Causes(verdicts)[0].First().Case.ID)
 	})
-	// Orders in memory do not expire: they are lost at a restart.
-	inVirtualTime(t, mutant{bug: "forgets orders"}, func(t *testing.T, s *studio) {
-		verdicts := judged(t, s)
-		assert.Equal(t, []string{"restart"}, outcomes(verdicts, conformance.Failed))
-	})
 }
 
 // What fails comes before what is only noted. Within each, what stands before the handler
@@ -227,91 +222,6 @@ func both(outer, inner mutant) mutant {
 		}
 		return next
 	}}
-}
-
-// statuses answers every rejection with another HTTP status.
-func statuses(status int) mutant {
-	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-		answer := answerOf(next, r)
-		if answer.Code < 500 && strings.Contains(answer.Body.String(), `"success":false`) {
-			answer.Code = status
-		}
-		reply(w, answer.Code, answer.Body.String())
-	})
-}
-
-// Two servers of other styles, which do nothing wrong.
-func TestRightServersOfOtherStylesFailNothing(t *testing.T) {
-	t.Parallel()
-	skipSlow(t, true)
-	for name, m := range map[string]mutant{
-		"holds until the result, one open order, whole numbers, 403": both(statuses(403), both(
-			mutant{bug: "holds until the result + one open order"},
-			rejects(func(m message) bool { return strings.ContainsAny(amounts(m), ".eE") }))),
-		"fractions, a replica that is behind, contradictions confirmed, 422": both(statuses(422), both(
-			behind(300*time.Millisecond),
-			mutant{bug: "confirms contradictions + ignores the result's intent"})),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inVirtualTime(t, m, func(t *testing.T, s *studio) {
-				s.target.Settle, s.target.Strict = 0, false // as they are by default
-				began := time.Now()
-				verdicts := judged(t, s)
-				for _, v := range verdicts {
-					if v.Outcome == conformance.Failed || v.Outcome == conformance.Unproven || v.Outcome == conformance.Untried {
-						assert.Fail(t, v.Case.ID, v.String())
-					}
-				}
-				if strings.HasPrefix(name, "fractions") {
-					assert.NotContains(t, outcomes(verdicts, conformance.Skipped), "assets-foreign-token")
-				}
-				// The judge waits for nothing as long as for late effects.
-				assert.Less(t, time.Since(began), 80*time.Second)
-				t.Logf("the judge waited %s", time.Since(began))
-			})
-		})
-	}
-}
-
-// Two servers that do several things wrong. What they do right is not accused.
-func TestWrongServersAreAccusedOfWhatTheyDo(t *testing.T) {
-	t.Parallel()
-	skipSlow(t, false)
-	pairs := approves(func(m message) bool {
-		return m.text("intent.method") == "mint" && m.text("intent.type") == "disassemble"
-	})
-	for name, c := range map[string]struct {
-		mutant
-		must  []string // each fails, or is an ability that fails
-		about []string // what the IDs of the other accusations begin with or contain
-	}{
-		"believes, signs twice, shows and adds": {
-			both(admits(ramp.PathAssets, anyToken), both(pairs, mutant{bug: "believes the result + approves whatever is known + adds a third asset"})),
-			[]string{"mint-succeeds", "assets-foreign-token", "validate-other", "intent-mixed", "result-other-intent"},
-			[]string{"-token", "-session", "validate-", "result-"}},
-		"32 bits, never grants, no errorCode": {
-			both(replaces(ramp.PathResult, `"errorCode":null,`, ""), both(computes(cut(32, false)), mutant{bug: "never grants"})),
-			[]string{"burn-succeeds", "null-fields", "mint-amount-too-much"},
-			[]string{"amount", "validate-intent"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			inVirtualTime(t, c.mutant, func(t *testing.T, s *studio) {
-				s.target.Strict = false
-				verdicts := judged(t, s)
-				failed := outcomes(verdicts, conformance.Failed)
-				for _, id := range c.must {
-					assert.Contains(t, failed, id)
-				}
-				misattributed := slices.DeleteFunc(slices.Clone(failed), func(id string) bool {
-					return slices.Contains(c.must, id) || slices.ContainsFunc(c.about, func(part string) bool { return strings.Contains(id, part) })
-				})
-				assert.LessOrEqual(t, len(misattributed), 3, "%v", misattributed)
-				t.Logf("failed %d: %v\nunproven %d\nmisattributed: %v", len(failed), failed, len(outcomes(verdicts, conformance.Unproven)), misattributed)
-			})
-		})
-	}
 }
 
 // An asset may move by itself. It is no order's doing.

@@ -1,16 +1,12 @@
 package conformance_test
 
 import (
-	"context"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -33,36 +29,7 @@ func TestItFailsTheTestOfAWrongServer(t *testing.T) {
 		assert.Contains(t, string(out), "--- SKIP: "+t.Name()+"/restart")
 		return
 	}
-	key, err := ramp.TextKey("key of the console")
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: rich{}, Key: key, Signer: signer})
-	require.NoError(t, err)
-	server := httptest.NewServer(handler)
-	t.Cleanup(server.Close)
-	conformance.Test(t, conformance.Target{URL: server.URL, Key: key, Validator: signer.Address(), ProjectID: "project-1", Settle: time.Millisecond,
-		Player: func(_ context.Context, name string) (ramp.Session, error) {
-			return ramp.Session{ID: name, Token: ramp.NewAccessToken("token")}, nil
-		}})
-}
-
-// rich is a game that approves everything and moves nothing.
-type rich struct{}
-
-func (rich) Authenticate(_ context.Context, s ramp.Session) error {
-	if s.Token.Reveal() != "token" {
-		return ramp.Reject("INVALID_USER")
-	}
-	return nil
-}
-
-func (rich) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(1000)}}}, nil
-}
-
-func (rich) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
-
-func (rich) Result(context.Context, ramp.Session, *ramp.Result) error {
-	return nil // and nothing was ever taken
+	s := newStudio(t, mutant{bug: "takes nothing + keeps what failed + confirms unknown orders"})
+	s.target.Restart, s.target.Strict = nil, false
+	conformance.Test(t, s.target)
 }

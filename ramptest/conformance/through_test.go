@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -133,20 +132,6 @@ func TestAForgedResultIsFoundWhereFailedMintsKeepTheirAssets(t *testing.T) {
 	})
 }
 
-// perSession is a server that knows an order by its uuid and session, so that another
-// player may use the same uuid and pays for it.
-func perSession() mutant {
-	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		id, err := uuid.Parse(parse(body).text("uuid"))
-		if err != nil || !s.authentic(r, body) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		own := uuid.NewSHA1(id, []byte(r.Header.Get(ramp.HeaderSession)))
-		s.pass(w, r, bytes.ReplaceAll(body, []byte(id.String()), []byte(own.String())), next)
-	})
-}
-
 // A game of whole tokens rejects an order for a fraction of one, whatever else is wrong.
 func TestAnAmountThatIsTooLargeIsAtTheRate(t *testing.T) {
 	t.Parallel()
@@ -172,7 +157,7 @@ func TestASecondFaultOfAnAbilityIsTold(t *testing.T) {
 // That failed mints keep their assets is not told again as a theft under a known uuid.
 func TestAKeptFailedMintIsNotATheft(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, both(perSession(), mutant{bug: "keeps what failed"}), func(t *testing.T, s *studio) {
+	inVirtualTime(t, both(ownUUIDs(), mutant{bug: "keeps what failed"}), func(t *testing.T, s *studio) {
 		v := newJudge(t, s).Try(t.Context(), caseOf(t, "validate-other/other-player"))
 		assert.Equal(t, conformance.Passed, v.Outcome, v.String())
 	})
@@ -308,49 +293,6 @@ func TestPayingWithoutAStatusCounts(t *testing.T) {
 		assert.Equal(t, conformance.Failed, v.Outcome, v.String())
 		assert.Equal(t, conformance.Must, v.Level)
 		assert.Equal(t, "burn-no-receipt", v.Input.Name)
-	})
-}
-
-// cooldown is a server that rejects an order of a player who had one a moment ago.
-func cooldown(d time.Duration) mutant {
-	var mu sync.Mutex
-	last := make(map[string]struct {
-		uuid string
-		at   time.Time
-	})
-	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		id := parse(body).text("uuid")
-		if r.URL.Path != ramp.PathValidate || !s.authentic(r, body) || len(id) != 36 {
-			next.ServeHTTP(w, r)
-			return
-		}
-		mu.Lock()
-		session := r.Header.Get(ramp.HeaderSession)
-		order, known := last[session]
-		mu.Unlock()
-		if known && order.uuid != id && time.Since(order.at) < d {
-			reply(w, 400, no("TOO_SOON"))
-			return
-		}
-		answer := answerOf(next, r)
-		if strings.Contains(answer.Body.String(), `"success":true`) {
-			mu.Lock()
-			order.uuid, order.at = id, time.Now()
-			last[session] = order
-			mu.Unlock()
-		}
-		reply(w, answer.Code, answer.Body.String())
-	})
-}
-
-func TestACooldownFailsNothing(t *testing.T) {
-	t.Parallel()
-	skipSlow(t, false)
-	inVirtualTime(t, cooldown(time.Minute), func(t *testing.T, s *studio) {
-		s.target.Strict = false
-		verdicts := judged(t, s)
-		assert.Empty(t, outcomes(verdicts, conformance.Failed))
-		assert.Empty(t, outcomes(verdicts, conformance.Untried))
 	})
 }
 
