@@ -70,7 +70,7 @@ func (t *trial) held(s ramp.Session, a answer) []holding {
 		balance, _ := new(big.Rat).SetString(text)
 		all = append(all, holding{id, balance, asset.Balance})
 	}
-	if t.target.Unique && t.items[s.ID] == "" { // later, the player may not own it
+	if t.Unique && t.items[s.ID] == "" { // later, the player may not own it
 		t.items[s.ID], _ = t.choose(all)
 	}
 	return all
@@ -173,7 +173,7 @@ func (t *trial) settled(then snapshot, right func(snapshot) bool) (wrong *snapsh
 	now := t.look(then.owner)
 	for ; t.err == nil && !right(now); now = t.look(then.owner) {
 		waited := time.Since(answered)
-		if waited >= t.target.Settle {
+		if waited >= t.Settle {
 			return &now
 		}
 		// Often at first, so that the measured lag exceeds the real one by little.
@@ -246,7 +246,7 @@ func (t *trial) drifting(then, now snapshot, want, off difference) {
 			continue
 		}
 		watch := func() snapshot {
-			t.pause(max(t.target.Settle, watchTime))
+			t.pause(max(t.Settle, watchTime))
 			return t.look(now.owner)
 		}
 		again := watch()
@@ -254,7 +254,7 @@ func (t *trial) drifting(then, now snapshot, want, off difference) {
 			continue
 		}
 		if len(t.off(then, again, want)) == 0 {
-			t.untried("an effect appeared more than %s after its answer; allow more time (-settle)", t.target.Settle)
+			t.untried("an effect appeared more than %s after its answer; allow more time (-settle)", t.Settle)
 			return
 		}
 		if id == t.asset {
@@ -278,7 +278,7 @@ const watchTime = 250 * time.Millisecond
 // Target.Settle.
 func (t *trial) outwait() {
 	lag := t.judge.lag()
-	t.pause(min(lag+lag/2, t.target.Settle) - time.Since(t.ledger.lastCall()))
+	t.pause(min(lag+lag/2, t.Settle) - time.Since(t.ledger.lastCall()))
 }
 
 func (t *trial) pause(d time.Duration) {
@@ -296,7 +296,7 @@ func show(r *big.Rat) string {
 }
 
 // amounts returns n times the amount of an order.
-func (t *trial) amounts(n int64) *big.Rat { return big.NewRat(n*t.target.Amount, 1) }
+func (t *trial) amounts(n int64) *big.Rat { return big.NewRat(n*t.Amount, 1) }
 
 // tolerance returns how far an amount may be off if the server computes with doubles.
 func tolerance(amount, balance *big.Rat) *big.Rat {
@@ -305,7 +305,7 @@ func tolerance(amount, balance *big.Rat) *big.Rat {
 }
 
 // times returns n times the amount of an order as a JSON number.
-func (t *trial) times(n int64) json.Number { return number(n * t.target.Amount) }
+func (t *trial) times(n int64) json.Number { return number(n * t.Amount) }
 
 // raw returns a JSON number with exactly this text.
 func raw(text string) json.Number { return json.Number(text) }
@@ -321,7 +321,7 @@ func (t *trial) beyond(text string) json.Number {
 	if amount.Rat().Cmp(t.before.of(t.asset)) <= 0 {
 		t.skip("the player owns " + text + " or more")
 	}
-	if new(big.Rat).Quo(amount.Rat(), big.NewRat(t.target.Amount, 1)).IsInt() {
+	if new(big.Rat).Quo(amount.Rat(), big.NewRat(t.Amount, 1)).IsInt() {
 		return raw(text)
 	}
 	return t.multiple(amount.Rat(), 1)
@@ -332,14 +332,14 @@ func (t *trial) beyond(text string) json.Number {
 // alone. The tokens stay unchanged if their worth has no finite decimal form.
 func (t *trial) of(amount json.Number) edit {
 	return func(o object) object {
-		tokens := t.target.Tokens
+		tokens := t.Tokens
 		if o.burns() {
-			tokens = t.target.BurnTokens
+			tokens = t.BurnTokens
 		}
 		asset, token := o.sides()
 		o = o.with(asset+".0.amount", amount)
 		if exact, err := ramp.ParseAmount(amount.String()); err == nil {
-			worth := new(big.Rat).Mul(exact.Rat(), big.NewRat(tokens, t.target.Amount))
+			worth := new(big.Rat).Mul(exact.Rat(), big.NewRat(tokens, t.Amount))
 			if text := show(worth); rat(text).Cmp(worth) == 0 {
 				o = o.with(token+".0.amount", raw(text))
 			}
@@ -361,10 +361,10 @@ func (t *trial) most() json.Number {
 // multiple returns the largest multiple of an order's amount that does not exceed a
 // number, or a later multiple.
 func (t *trial) multiple(of *big.Rat, later int64) json.Number {
-	amount := big.NewInt(t.target.Amount)
+	amount := big.NewInt(t.Amount)
 	n := new(big.Int).Quo(of.Num(), new(big.Int).Mul(of.Denom(), amount))
 	n.Add(n, big.NewInt(later)).Mul(n, amount)
-	if t.target.Unique && n.Sign() == 0 {
+	if t.Unique && n.Sign() == 0 {
 		n.Set(amount)
 	}
 	return raw(n.String())
@@ -374,8 +374,8 @@ func (t *trial) multiple(of *big.Rat, later int64) json.Number {
 // whole number of tokens.
 func (t *trial) all() json.Number {
 	var step big.Int
-	step.GCD(nil, nil, big.NewInt(t.target.Amount), big.NewInt(t.target.Tokens))
-	step.Quo(big.NewInt(t.target.Amount), &step)
+	step.GCD(nil, nil, big.NewInt(t.Amount), big.NewInt(t.Tokens))
+	step.Quo(big.NewInt(t.Amount), &step)
 	n := t.before.of(t.asset)
 	whole := new(big.Int).Quo(n.Num(), new(big.Int).Mul(n.Denom(), &step))
 	return raw(whole.Mul(whole, &step).String())

@@ -72,7 +72,7 @@ func lastMove(all []Call) *Call {
 
 // note records a call and its answer, and returns the record.
 func (t *trial) note(c call, a answer) *Call {
-	made := Call{Method: c.method, Path: c.path, URL: t.target.URL + c.path, Status: a.status}
+	made := Call{Method: c.method, Path: c.path, URL: t.URL + c.path, Status: a.status}
 	if id := first(c.header, sessionID); len(id) <= 100 {
 		made.Session = t.said(id)
 	}

@@ -66,11 +66,11 @@ func (t *trial) try(c call) answer {
 	if t.err != nil {
 		return answer{err: t.err}
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, t.target.Timeout)
+	ctx, cancel := context.WithTimeout(t.ctx, t.Timeout)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
-	c.hmac = t.target.Key.Sign(c.body)
-	if c.method != http.MethodGet || c.path != t.target.AssetsPath {
+	c.hmac = t.Key.Sign(c.body)
+	if c.method != http.MethodGet || c.path != t.AssetsPath {
 		defer t.ledger.called()
 	}
 	for {
@@ -79,7 +79,7 @@ func (t *trial) try(c call) answer {
 		a.call = t.note(c, a)
 		t.judge.layers.answered(t, c, a)
 		rejected := a.isRejection() && a.header.Get("Retry-After") == "" // by a policy, such as one open order for each player
-		if a.status != http.StatusTooManyRequests || c.path == t.target.ValidatePath && rejected {
+		if a.status != http.StatusTooManyRequests || c.path == t.ValidatePath && rejected {
 			return a
 		}
 		wait := RetryAfter(a.header.Get("Retry-After"))
@@ -113,11 +113,11 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 func (t *trial) attempt(ctx context.Context, c call) answer {
-	request, err := http.NewRequestWithContext(ctx, c.method, t.target.URL+c.path, bytes.NewReader(c.body))
+	request, err := http.NewRequestWithContext(ctx, c.method, t.URL+c.path, bytes.NewReader(c.body))
 	if err != nil {
 		return answer{err: err}
 	}
-	maps.Copy(request.Header, t.target.Header)
+	maps.Copy(request.Header, t.Header)
 	maps.Copy(request.Header, c.header)
 	request.Close = c.alone
 	if c.arriving != nil {
@@ -147,9 +147,9 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 // approval unless it says success false, and one without a list of assets shows none.
 func (t *trial) isGiven(path string, a answer) bool {
 	switch success := string(a.envelope["success"]) == "true"; path {
-	case t.target.ValidatePath:
+	case t.ValidatePath:
 		return a.approval().ValidatorSig != "" && string(a.envelope["success"]) != "false" || success && !t.judge.known.confusing[path]
-	case t.target.ResultPath:
+	case t.ResultPath:
 		return success || a.look() == t.judge.known.confirmation
 	default:
 		var data struct {
@@ -168,7 +168,7 @@ func (t *trial) noAnswer(err error, secrets ...string) string {
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "timeout after " + t.target.Timeout.String()
+		return "timeout after " + t.Timeout.String()
 	case errors.Is(err, context.Canceled):
 		return "canceled"
 	}
@@ -194,7 +194,7 @@ func (t *trial) shown(code string, secrets []string) string {
 // signed returns the headers of a validate or result call (interface 4.3).
 func (t *trial) signed(s ramp.Session, body []byte) http.Header {
 	header := t.headers(s)
-	header[signature] = []string{t.target.Key.Sign(body)}
+	header[signature] = []string{t.Key.Sign(body)}
 	return header
 }
 
@@ -221,7 +221,7 @@ func (t *trial) assets(s ramp.Session, bends ...headerEdit) answer {
 	for _, bend := range bends {
 		bend(t, header, nil)
 	}
-	a := t.try(call{method: http.MethodGet, path: t.target.AssetsPath, header: header})
+	a := t.try(call{method: http.MethodGet, path: t.AssetsPath, header: header})
 	a.step = "assets"
 	return a
 }
@@ -235,7 +235,7 @@ func (t *trial) call(path string, s ramp.Session, body []byte) call {
 // HTTP 500 (interface 6).
 func (t *trial) deliver(c call) answer {
 	a := t.try(c)
-	if a.status == http.StatusInternalServerError && c.path == t.target.ResultPath {
+	if a.status == http.StatusInternalServerError && c.path == t.ResultPath {
 		a = t.try(c)
 	}
 	return a
@@ -249,7 +249,7 @@ func (t *trial) post(path string, header http.Header, body []byte) answer {
 // validate makes the validate call of an order as the service does.
 func (t *trial) validate(o order) answer {
 	t.judge.sends(o)
-	return t.recordValidate(o, t.deliver(t.call(t.target.ValidatePath, o.owner, o.body.bytes())))
+	return t.recordValidate(o, t.deliver(t.call(t.ValidatePath, o.owner, o.body.bytes())))
 }
 
 // recordValidate records the answer to a validate call of an order, which may have been sent in
@@ -276,13 +276,13 @@ func (t *trial) report(o order, result object) answer { return t.reportAs(o.owne
 // reportAs reports the result of an order with the headers of a session.
 func (t *trial) reportAs(s ramp.Session, o order, result object) answer {
 	result = o.readable(result)
-	return t.recordResult(o, result, t.deliver(t.call(t.target.ResultPath, s, result.bytes())))
+	return t.recordResult(o, result, t.deliver(t.call(t.ResultPath, s, result.bytes())))
 }
 
 // reportAnew reports the result of an order with its bytes changed.
 func (t *trial) reportAnew(o order, status string, change bytesEdit) answer {
 	result := o.result(status)
-	return t.recordResult(o, result, t.deliver(t.call(t.target.ResultPath, o.owner, change(result.bytes()))))
+	return t.recordResult(o, result, t.deliver(t.call(t.ResultPath, o.owner, change(result.bytes()))))
 }
 
 // recordResult records the answer to a result call of an order, which may have been sent in an

@@ -56,7 +56,7 @@ func assetsCases() []Case {
 			Title: "An assets call with an unknown query parameter or with an Authorization header in addition is answered.",
 			Inputs: rows[func(*trial) answer]{
 				{"query", "an unknown query parameter", Should, func(t *trial) answer {
-					return t.try(call{method: http.MethodGet, path: t.target.AssetsPath + "?language=ko", header: t.headers(t.player)})
+					return t.try(call{method: http.MethodGet, path: t.AssetsPath + "?language=ko", header: t.headers(t.player)})
 				}},
 				{"header", "another Authorization header", Should, func(t *trial) answer {
 					return t.assets(t.player, setHeader("Authorization", "Bearer other"))

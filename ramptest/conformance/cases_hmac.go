@@ -30,7 +30,7 @@ var (
 	atValidate = endpoint{"validate", func(t *Target) string { return t.ValidatePath },
 		func(t *trial) (order, object) { o := t.plain(); return o, o.body },
 		func(t *trial, right object) (signed, sent object) {
-			return right, right.with("intent.from.0.amount", t.times(3)).with("intent.to.0.amount", number(3*t.target.Tokens))
+			return right, right.with("intent.from.0.amount", t.times(3)).with("intent.to.0.amount", number(3*t.Tokens))
 		}}
 	atResult = endpoint{"result", func(t *Target) string { return t.ResultPath },
 		func(t *trial) (order, object) { o := t.approve(t.plain()); return o, o.result(failure) },
@@ -86,7 +86,7 @@ func (e endpoint) answers(t *trial, send func(o order, right object) answer) {
 }
 
 // call returns a call with a body, as the service makes it for the case's player.
-func (e endpoint) call(t *trial, body []byte) call { return t.call(e.path(t.target), t.player, body) }
+func (e endpoint) call(t *trial, body []byte) call { return t.call(e.path(t.Target), t.player, body) }
 
 // answersWith requires a success of a call with changed headers.
 func (e endpoint) answersWith(t *trial, bend headerEdit) {
@@ -129,7 +129,7 @@ func (e endpoint) hmacCases() []Case {
 	)
 	of := func(sign func(key ramp.HMACKey, body []byte) string) headerEdit {
 		return func(t *trial, header http.Header, body []byte) {
-			header[signature] = []string{sign(t.target.Key, body)}
+			header[signature] = []string{sign(t.Key, body)}
 		}
 	}
 	call := "A " + e.name + " call "
@@ -210,7 +210,7 @@ func (e endpoint) hmacCases() []Case {
 			run: func(t *trial) {
 				o, right := e.body(t)
 				a := e.send(t, o, right, unsigned)
-				if t.answered(a) && bytes.Contains(bytes.ToLower(a.body), []byte(t.target.Key.Sign(right.bytes()))) {
+				if t.answered(a) && bytes.Contains(bytes.ToLower(a.body), []byte(t.Key.Sign(right.bytes()))) {
 					t.failAt(a, "the right HMAC in the answer", "an answer without it")
 				}
 			}},
@@ -238,10 +238,10 @@ func (t *trial) tradesUnicode() bool {
 		body := bytes.ReplaceAll(message.bytes(), []byte("검"), []byte(`\uac80`))
 		return now.deliver(now.call(path, t.player, body))
 	}
-	if now.err != nil || !now.recordValidate(o, post(t.target.ValidatePath, o.body)).succeeded {
+	if now.err != nil || !now.recordValidate(o, post(t.ValidatePath, o.body)).succeeded {
 		return false
 	}
-	now.recordResult(o, o.result(failure), post(t.target.ResultPath, o.result(failure)))
+	now.recordResult(o, o.result(failure), post(t.ResultPath, o.result(failure)))
 	return true
 }
 

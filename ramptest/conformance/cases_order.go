@@ -155,9 +155,9 @@ func orderCases() []Case {
 			Inputs: slices.Concat([]Input{
 				must("more", "for more", func(t *trial) { t.secondDigest(-4, t.of(t.times(3))) }, "mint-succeeds"),
 				must("second-mint", "with another digest, which is a second mint", func(t *trial) { t.secondDigest(-2) }, "mint-succeeds"),
-				must("tokens", "for more tokens", func(t *trial) { t.secondDigest(-2, set("intent.to.0.amount", number(5*t.target.Tokens))) }, "mint-succeeds"),
+				must("tokens", "for more tokens", func(t *trial) { t.secondDigest(-2, set("intent.to.0.amount", number(5*t.Tokens))) }, "mint-succeeds"),
 				must("direction", "for a burn", func(t *trial) {
-					if t.target.Unique {
+					if t.Unique {
 						t.skip("a burn of a unique item begins with a mint of it")
 					}
 					t.secondDigest(0, set("intent", t.burn().body.at("intent")))
@@ -239,7 +239,7 @@ func mintsAgain(t *trial) {
 	}
 	o, a := again()
 	if a.err == nil && !a.succeeded && !waiting.MatchString(a.code()) {
-		t.pause(t.target.Settle)
+		t.pause(t.Settle)
 		if o, a = again(); !waiting.MatchString(a.code()) {
 			t.approved(a)
 		}
@@ -265,7 +265,7 @@ var waiting = regexp.MustCompile("(?i)cool|wait|later|soon|often|frequen|limit|r
 // alike returns two approved mints whose UUIDs begin alike.
 func (t *trial) alike() []order {
 	one, two := t.approve(t.mint()), t.mint()
-	if t.target.given.uuid {
+	if t.given.uuid {
 		t.skip("the server chooses the UUIDs (-uuid)")
 	}
 	two = two.bent(set("uuid", otherEnd(one.uuid())))
@@ -347,7 +347,7 @@ func (t *trial) sameAnswers() {
 	if t.err == nil && a.look() == t.judge.known.confirmation {
 		t.renew()
 		o := t.approve(t.plain())
-		if forged := t.post(t.target.ResultPath, t.headers(t.player), o.result(failure).bytes()); forged.look() == a.look() {
+		if forged := t.post(t.ResultPath, t.headers(t.player), o.result(failure).bytes()); forged.look() == a.look() {
 			t.confuses(forged, "another answer than that to an authentic result") // only what moves shows the difference
 		}
 	}

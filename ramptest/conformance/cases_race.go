@@ -159,7 +159,7 @@ func approvesAtOnce(t *trial) {
 
 func endsAtOnce(t *trial) {
 	ways := []ending{mintFails, burnEnds, mintEnds, burnFails}
-	if t.target.Unique { // a burn begins with a mint, which cannot be repeated
+	if t.Unique { // a burn begins with a mint, which cannot be repeated
 		ways[1], ways[3] = ways[0], ways[2]
 	}
 	var all dues

@@ -61,7 +61,7 @@ func (t *trial) restart() {
 	client.Transport, old.client = transport, &client
 	old.ctx = httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { reused = got.Reused }})
 	old.assets(t.player)
-	if err := t.target.Restart(t.ctx); err != nil {
+	if err := t.Restart(t.ctx); err != nil {
 		t.untried("the server could not be restarted: %s", t.said(err.Error()))
 		return
 	}

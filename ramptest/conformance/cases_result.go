@@ -336,7 +336,7 @@ func (t *trial) endsLate(e ending) {
 		return
 	}
 	t.judge.late.Delete(o.owner.ID)
-	t.pause(t.target.Late - time.Since(o.at))
+	t.pause(t.Late - time.Since(o.at))
 	t.player, t.before = o.owner, o.before
 	for id := range o.assets() {
 		t.asset = id

@@ -123,7 +123,7 @@ func signatureCases() []Case {
 		{ID: "sign-every", Section: "5.3", Fix: raw32, last: true,
 			Title: "Every approval that the judge got is signed by the registered key over the digest of its order.",
 			run: func(t *trial) {
-				t.nowhere(otherSigner, "the signature of "+t.target.Validator.Hex()+" over the digest")
+				t.nowhere(otherSigner, "the signature of "+t.Validator.Hex()+" over the digest")
 			}},
 		{ID: "sign-nonce", Section: "5.3", last: true,
 			Fix:   "Sign with a nonce that RFC 6979 derives from key and digest, as the usual libraries do: with two signatures that share a nonce, anybody computes the validator key.",
@@ -143,7 +143,7 @@ func signatureCases() []Case {
 			run: func(t *trial) {
 				o := t.plain()
 				body := o.body.bytes()
-				a := t.post(t.target.ValidatePath, t.headers(t.player), body)
+				a := t.post(t.ValidatePath, t.headers(t.player), body)
 				if t.either(a) && a.approval().ValidatorSig == "" {
 					t.confuses(a, "a rejection") // a signature is for the cases about the HMAC
 				}
@@ -157,12 +157,12 @@ func signatureCases() []Case {
 				if t.err != nil || taken.of(t.asset).Cmp(t.before.of(t.asset)) >= 0 {
 					return
 				}
-				a = t.post(t.target.ResultPath, t.headers(t.player), o.result(failure).bytes())
+				a = t.post(t.ResultPath, t.headers(t.player), o.result(failure).bytes())
 				if t.either(a) {
-					t.pause(min(t.target.Settle, watchTime))
+					t.pause(min(t.Settle, watchTime))
 					forged := t.look(t.player)
 					t.report(o, o.result(failure))
-					t.pause(min(t.target.Settle, watchTime))
+					t.pause(min(t.Settle, watchTime))
 					if forged.of(t.asset).Cmp(taken.of(t.asset)) == 0 && t.look(t.player).of(t.asset).Cmp(taken.of(t.asset)) > 0 {
 						t.confuses(a, "a rejection")
 					}
@@ -257,7 +257,7 @@ func (t *trial) nowhere(how signatureFault, want string) {
 // order.
 func (t *trial) isOurs(o order, sig string) bool {
 	signer, err := signerOf(o, sig)
-	return err == nil && signer == t.target.Validator
+	return err == nil && signer == t.Validator
 }
 
 // otherSigner describes a signature that is not that of the registered key.
@@ -361,7 +361,7 @@ func (t *trial) commitsTo(o order, a answer) bool {
 // v and either s, because the interface does not restrict them.
 func (t *trial) signs(o order, data approval) {
 	if t.signature(data); t.err == nil && !t.isOurs(o, data.ValidatorSig) {
-		t.fail(t.otherSigner(o, data), "the signature of "+t.target.Validator.Hex()+" over the digest")
+		t.fail(t.otherSigner(o, data), "the signature of "+t.Validator.Hex()+" over the digest")
 	}
 }
 

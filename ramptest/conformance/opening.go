@@ -227,13 +227,13 @@ func (j *Judge) beginPlainly(ctx context.Context) (approved bool, err error) {
 	if err != nil {
 		return approved, named(err, func(*finding) string { return "" })
 	}
-	if t.err == nil && signer != (common.Address{}) && signer != t.target.Validator {
+	if t.err == nil && signer != (common.Address{}) && signer != t.Validator {
 		// A second mint tells a wrong key, which signs again, from a wrong digest,
 		// which recovers to a random signer.
 		t.renew()
 		if again, failed := t.firstMint(t.plain()); failed == nil && t.err == nil && again == signer {
 			t.untried("the approval of a plain mint is signed by %s, but -validator is %s; one of them is not the key in the console",
-				signer.Hex(), t.target.Validator.Hex())
+				signer.Hex(), t.Validator.Hex())
 		}
 	}
 	return approved, t.err
@@ -252,9 +252,9 @@ func named(err error, why func(*finding) string) error {
 func (t *trial) firstMint(o order) (signer common.Address, err error) {
 	a := t.validate(o)
 	if t.answered(a) && !a.succeeded {
-		what := fmt.Sprintf("mint of %d %s for %d of the token", t.target.Amount, t.said(t.asset), t.target.Tokens)
+		what := fmt.Sprintf("mint of %d %s for %d of the token", t.Amount, t.said(t.asset), t.Tokens)
 		if o.burns() {
-			what = fmt.Sprintf("burn of %d of the token for %d %s", t.target.BurnTokens, t.target.Amount, t.said(t.asset))
+			what = fmt.Sprintf("burn of %d of the token for %d %s", t.BurnTokens, t.Amount, t.said(t.asset))
 		}
 		t.untried("a plain %s was not approved: %s%s", what, t.describe(a), t.whyRejected(o, a))
 	}

@@ -26,8 +26,8 @@ const (
 // trial drives the target through one case. After the first failure, every method does
 // nothing, so that a case reads as a story without error handling.
 type trial struct {
+	*Target
 	ctx     context.Context
-	target  *Target
 	client  *http.Client
 	judge   *Judge
 	name    string // of what it tries
@@ -83,20 +83,20 @@ type skip string
 func (s skip) Error() string { return string(s) }
 
 func (j *Judge) trial(ctx context.Context, in Input) *trial {
-	return &trial{ctx: ctx, target: &j.target, client: j.client, judge: j, needs: in.needs, calls: new(calls),
+	return &trial{ctx: ctx, Target: &j.target, client: j.client, judge: j, needs: in.needs, calls: new(calls),
 		secrets: slices.Clone(j.target.Secrets), items: make(map[string]string), wallets: make(map[string]string), ledger: new(ledger)}
 }
 
 // begin gets a player and measures the balances.
 func (t *trial) begin() {
 	switch {
-	case t.needs&aRestart != 0 && t.target.Restart == nil:
+	case t.needs&aRestart != 0 && t.Restart == nil:
 		t.skip("no restart of the server was configured (-restart)")
-	case t.needs&aProject != 0 && t.target.ProjectID == "":
+	case t.needs&aProject != 0 && t.ProjectID == "":
 		t.skip("no project was configured (-project)")
-	case t.needs&aToken != 0 && !t.target.given.token:
+	case t.needs&aToken != 0 && !t.given.token:
 		t.skip("no token contract was configured (-token)")
-	case t.needs&aRate != 0 && !(t.target.given.token && t.target.given.rate):
+	case t.needs&aRate != 0 && !(t.given.token && t.given.rate):
 		t.skip("no rate was configured (-token, -amount and -tokens)")
 	}
 	t.player = t.newPlayer()
@@ -117,7 +117,7 @@ func (t *trial) begin() {
 
 // enough returns how much a player must own of an asset to move.
 func (t *trial) enough() *big.Rat {
-	if t.target.Unique {
+	if t.Unique {
 		return t.amounts(1)
 	}
 	return t.amounts(20)
@@ -126,7 +126,7 @@ func (t *trial) enough() *big.Rat {
 // choose returns the assets to move of a player who owns all: those that the target names,
 // or the first ones of which there is enough. They are empty if there are none.
 func (t *trial) choose(all []holding) (asset, second string) {
-	asset, second = t.target.Asset, t.target.Second
+	asset, second = t.Asset, t.Second
 	for _, h := range all {
 		switch {
 		case h.balance.Cmp(t.enough()) < 0, t.judge.drifts(h.id):
@@ -203,7 +203,7 @@ func (t *trial) newPlayer() ramp.Session {
 	if t.err != nil {
 		return ramp.Session{}
 	}
-	s, err := t.target.Player(t.ctx, "judge-"+strings.ToLower(rand.Text()[:12]))
+	s, err := t.Player(t.ctx, "judge-"+strings.ToLower(rand.Text()[:12]))
 	switch token := s.Token.Reveal(); {
 	case err != nil:
 		t.untried("no player is available: %s", t.said(err.Error()))
@@ -256,18 +256,18 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 		// Nothing is sent anymore, but the case may still edit the order.
 		return order{body: object{"user_sig": ramp.Signature{}.String(), "digest": digestOf("0"), "uuid": uuid.Nil.String(), "intent": intent}}
 	}
-	id, err := t.target.UUID(t.ctx, s)
+	id, err := t.UUID(t.ctx, s)
 	if err != nil {
 		t.untried("no UUID is available: %s", t.said(err.Error()))
 	}
 	digest := randomDigest()
 	key, address := wallet(s)
 	address = cmp.Or(t.wallets[s.ID], address)
-	if t.target.Wallet != nil {
-		address = cmp.Or(t.target.Wallet(s), address)
+	if t.Wallet != nil {
+		address = cmp.Or(t.Wallet(s), address)
 	}
-	o := order{owner: s, token: t.target.Token, wallet: address, logs: int(t.judge.logs.Load()), body: object{
-		"user_sig": signedBy(key, digest), "user_address": address, "project_id": cmp.Or(t.target.ProjectID, "judge"),
+	o := order{owner: s, token: t.Token, wallet: address, logs: int(t.judge.logs.Load()), body: object{
+		"user_sig": signedBy(key, digest), "user_address": address, "project_id": cmp.Or(t.ProjectID, "judge"),
 		"digest": digest.String(), "uuid": id.String(), "intent": intent,
 	}}
 	t.ledger.asks(o)
@@ -293,7 +293,7 @@ func signedBy(key *ecdsa.PrivateKey, d ramp.Digest) string {
 
 // has reports whether the game has orders of a direction, mint or burn.
 func (t *trial) has(direction string) bool {
-	return t.target.Only == "" || t.target.Only == direction
+	return t.Only == "" || t.Only == direction
 }
 
 // plain returns a mint, or a burn for a game that only burns.
@@ -311,13 +311,13 @@ func (t *trial) mint() order { return t.mintOf(t.player) }
 
 func (t *trial) mintOf(s ramp.Session) order {
 	kind := "ERC20"
-	if t.target.Unique {
+	if t.Unique {
 		kind = "NFT"
 	}
 	return t.newOrder(s, object{
 		"method": "mint", "type": "assemble", "target_candidate": object{},
-		"from": list{entry("asset", t.assetOf(s), number(t.target.Amount))},
-		"to":   list{entry(kind, t.target.Token, number(t.target.Tokens))},
+		"from": list{entry("asset", t.assetOf(s), number(t.Amount))},
+		"to":   list{entry(kind, t.Token, number(t.Tokens))},
 	})
 }
 
@@ -326,7 +326,7 @@ func (t *trial) burn() order { return t.burnOf(t.player) }
 
 // A unique item is minted first, because a burn returns it.
 func (t *trial) burnOf(s ramp.Session) order {
-	if t.target.Unique && t.has("mint") {
+	if t.Unique && t.has("mint") {
 		if o := t.mintOf(s); t.either(t.validate(o)) {
 			t.confirm(o, success)
 		} else if t.err == nil {
@@ -338,8 +338,8 @@ func (t *trial) burnOf(s ramp.Session) order {
 	}
 	return t.newOrder(s, object{
 		"method": "burn-permit", "type": "disassemble", "target_candidate": object{},
-		"from": list{entry("ERC20", t.target.Token, number(t.target.BurnTokens))},
-		"to":   list{entry("asset", t.assetOf(s), number(t.target.Amount))},
+		"from": list{entry("ERC20", t.Token, number(t.BurnTokens))},
+		"to":   list{entry("asset", t.assetOf(s), number(t.Amount))},
 	})
 }
 
@@ -412,7 +412,7 @@ func (t *trial) rejectedInForm(a answer) {
 // rejected requires any answer but a success, because a framework or a JSON parser may
 // answer before the game does.
 func (t *trial) rejected(a answer) {
-	if t.either(a) && !(a.call != nil && a.call.Path == t.target.ResultPath && t.judge.known.confusing[a.call.Path]) {
+	if t.either(a) && !(a.call != nil && a.call.Path == t.ResultPath && t.judge.known.confusing[a.call.Path]) {
 		t.mismatch(a, "a rejection")
 	}
 }
