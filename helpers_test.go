@@ -94,6 +94,24 @@ func assertFields(t *testing.T, err error, want ...string) {
 	}
 }
 
+// wrong is a change of a config, and what is wrong with it then.
+type wrong[Config any] struct {
+	want   string
+	change func(*Config)
+}
+
+// assertCannotWork checks that nothing is made of a config with any of these changes.
+func assertCannotWork[Config, Made any](t *testing.T, config Config, make func(Config) (*Made, error), changes []wrong[Config]) {
+	t.Helper()
+	for _, test := range changes {
+		c := config
+		test.change(&c)
+		made, err := make(c)
+		assert.EqualError(t, err, "ramp: "+test.want)
+		assert.Nil(t, made)
+	}
+}
+
 // caller calls a handler as the service does, and returns the Err of the reply.
 type caller struct{ handler *ramp.Handler }
 

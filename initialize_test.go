@@ -372,21 +372,13 @@ func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 		assert.Equal(t, "ClientConfig.URL", wrong.Fields[0].Path)
 		assert.NotContains(t, err.Error(), "secret")
 	}
-	for _, test := range []struct {
-		want   string
-		change func(*ramp.ClientConfig)
-	}{
+	config := ramp.ClientConfig{URL: "https://api.example.com", Key: testKey()}
+	assertCannotWork(t, config, ramp.NewClient, []wrong[ramp.ClientConfig]{
 		{"ClientConfig.URL is required", func(c *ramp.ClientConfig) { c.URL = "" }},
 		{"ClientConfig.Key is required", func(c *ramp.ClientConfig) { c.Key = ramp.HMACKey{} }},
 		{"ClientConfig.Timeout must not be negative", func(c *ramp.ClientConfig) { c.Timeout = -time.Second }},
 		{"ClientConfig.Retries must be at least -1, which means none", func(c *ramp.ClientConfig) { c.Retries = -2 }},
-	} {
-		config := ramp.ClientConfig{URL: "https://api.example.com", Key: testKey()}
-		test.change(&config)
-		client, err := ramp.NewClient(config)
-		assert.EqualError(t, err, "ramp: "+test.want)
-		assert.Nil(t, client)
-	}
+	})
 	_, err := ramp.NewClient(ramp.ClientConfig{Retries: -2})
 	assertFields(t, err, "ClientConfig.URL is required", "ClientConfig.Key is required", "ClientConfig.Retries")
 	assert.ErrorIs(t, err, ramp.ErrHMACKey)

@@ -597,47 +597,6 @@ func TestDelta(t *testing.T) {
 	assert.Equal(t, "5", ramp.Effect{Kind: ramp.Take}.Delta(ramp.AssetAmount{Amount: ramp.NewAmount(-5)}).String())
 }
 
-// A new direction needs a row, and with it each rule that depends on the direction.
-// No switch over directions may take it for one of the others.
-func TestEveryDirectionHasItsRules(t *testing.T) {
-	states := []ramp.OrderState{ramp.OrderAccepted, ramp.OrderSucceeded, ramp.OrderFailed, ramp.OrderAbandoned}
-	require.Len(t, states, len(constantsOf(t, "OrderState")), "an order has a new state")
-	game, chain := assets(ramp.TypeAsset, "gold 500"), assets(ramp.TypeERC20, goldToken+" 5")
-	gold := []ramp.Item{priced("gold", ramp.NewAmount(100))}
-	match := func(offer ramp.Product, order ramp.Intent) error {
-		offer.Name, offer.Token = "gold", goldToken
-		_, _, err := newTerms(offer).Match(order)
-		return err
-	}
-
-	var names []string
-	for _, tt := range []struct {
-		name      string
-		direction ramp.Direction
-		intent    ramp.Intent
-		effects   []ramp.EffectKind // in each state
-		offer     ramp.Product      // of this direction only
-		foreign   ramp.Product      // of the other
-	}{
-		{"Mint", ramp.Mint, ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: game, To: chain},
-			[]ramp.EffectKind{ramp.Take, ramp.Nothing, ramp.GiveBack, ramp.GiveBack}, ramp.Product{Materials: gold}, ramp.Product{Outputs: gold}},
-		{"Burn", ramp.Burn, ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: chain, To: game},
-			[]ramp.EffectKind{ramp.Nothing, ramp.Grant, ramp.Nothing, ramp.Nothing}, ramp.Product{Outputs: gold}, ramp.Product{Materials: gold}},
-	} {
-		names = append(names, tt.name)
-		assert.Equal(t, strings.ToLower(tt.name), string(tt.direction))
-		direction := ramp.Must(tt.intent.Direction())
-		assert.Equal(t, tt.direction, direction)
-		for n, state := range states {
-			effect := ramp.Must(tt.intent.Effect(state))
-			assert.Equal(t, tt.effects[n], effect.Kind, "%s, %s", tt.name, state)
-		}
-		assert.NoError(t, match(tt.offer, tt.intent), tt.name)
-		assert.Error(t, match(tt.foreign, tt.intent), tt.name)
-	}
-	assert.Equal(t, constantsOf(t, "Direction"), names)
-}
-
 func TestEffectsAreText(t *testing.T) {
 	gold := []ramp.AssetAmount{{ID: "gold", Amount: ramp.NewAmount(5)}}
 	for _, tt := range []struct {
