@@ -571,41 +571,49 @@ func playWell(t *testing.T, p *played, random *rand.Rand, income bool) {
 	}
 }
 
-// What comes late for an order whose player could not be read is no loss of the next order.
+// What comes late for an order whose player could not be read is no loss of the next order,
+// whether the player is known since or already during the result.
 func TestALateEffectForAnUnknownPlayerIsNobodyElses(t *testing.T) {
-	var unreadable atomic.Bool
-	unreadable.Store(true)
-	v := newVault()
-	var late *ramp.Result
-	v.result = func(v *vault, s ramp.Session, r *ramp.Result) error {
-		if late == nil {
-			late = r
-			return errors.New("the result is processed later")
+	for _, during := range []bool{false, true} {
+		var unreadable atomic.Bool
+		unreadable.Store(true)
+		v := newVault()
+		var late *ramp.Result
+		v.result = func(v *vault, s ramp.Session, r *ramp.Result) error {
+			if late == nil {
+				late = r
+				return errors.New("the result is processed later")
+			}
+			return v.finish(s, r)
 		}
-		return v.finish(s, r)
+		v.validate = func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+			if late != nil {
+				_ = v.finish(s, late)
+			}
+			return v.accept(s, r)
+		}
+		var p *played
+		p = play(t, v, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+			if unreadable.Load() && r.URL.Path == ramp.PathAssets {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			if during && r.URL.Path == ramp.PathResult && unreadable.Swap(false) {
+				_, err := p.service.Assets(t.Context(), p.session)
+				assert.NoError(t, err)
+			}
+			game.ServeHTTP(w, r)
+		}))
+		_, err := p.order(t, "session-1", true)
+		require.NoError(t, err)
+		p.service.Advance(time.Second)
+		require.NotNil(t, late)
+		unreadable.Store(false)
+		_, err = p.order(t, "session-1", true)
+		require.NoError(t, err)
+		p.service.Advance(time.Hour)
+		assert.Empty(t, p.service.Imbalances())
 	}
-	v.validate = func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
-		if late != nil {
-			_ = v.finish(s, late)
-		}
-		return v.accept(s, r)
-	}
-	p := play(t, v, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
-		if unreadable.Load() && r.URL.Path == ramp.PathAssets {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		game.ServeHTTP(w, r)
-	}))
-	_, err := p.order(t, "session-1", true)
-	require.NoError(t, err)
-	p.service.Advance(time.Second)
-	require.NotNil(t, late)
-	unreadable.Store(false)
-	_, err = p.order(t, "session-1", true)
-	require.NoError(t, err)
-	p.service.Advance(time.Hour)
-	assert.Empty(t, p.service.Imbalances())
 }
 
 // A player who earns all the time is no reason to blame the game.
