@@ -89,6 +89,7 @@ func TestAWindowIsJudged(t *testing.T) {
 		{"taken with an answer that was lost", mint(), []step{{approved, Open, 900, 800, ""}, {approved, Yes, 800, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
 		{"taken though rejected", mint(), []step{{approved, No, 900, 800, "was rejected: the game must move nothing: gold: 900 before the call, 800 after it, 900 expected"}}},
 		{"more than there is", mint(), []step{{approved, Yes, 99, 99, "approved, but costs 100 gold and the player has 99"}}},
+		{"more than there is, and unknown after", mint(), []step{{approved, Yes, 99, -1, "approved, but costs 100 gold and the player has 99"}}},
 		{"all there is", mint(), []step{{approved, Yes, 100, 0, ""}}},
 		{"a burn", burn(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 1000, ""}, {succeeded, Yes, 1000, 1000, ""}}},
 		{"a burn that failed", burn(), []step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}}},
@@ -187,16 +188,18 @@ func TestTheFirstConfirmedOutcomeStands(t *testing.T) {
 func TestWhatWasTakenIsKept(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		between [3]int64 // the balance after the approval, before and after the result; -1 is unknown
+		first   int64    // the balance before the approval; -1 is unknown
+		between [3]int64 // that after the approval, before and after the result
 		took    Assets
 		vague   bool
 		unread  bool
 	}{
-		{"taken and given back", [3]int64{800, 800, 900}, gold(-100), false, false},
-		{"taken late", [3]int64{900, 800, 900}, gold(-100), false, false},
-		{"never taken", [3]int64{900, 900, 900}, nil, false, false},
-		{"unknown, and then right", [3]int64{-1, -1, 900}, nil, true, false},
-		{"unknown", [3]int64{-1, -1, -1}, nil, true, true},
+		{"taken and given back", 900, [3]int64{800, 800, 900}, gold(-100), false, false},
+		{"taken late", 900, [3]int64{900, 800, 900}, gold(-100), false, false},
+		{"never taken", 900, [3]int64{900, 900, 900}, nil, false, false},
+		{"unknown, and then right", 900, [3]int64{-1, -1, 900}, nil, true, false},
+		{"unknown", 900, [3]int64{-1, -1, -1}, nil, true, true},
+		{"given back what nobody saw taken", -1, [3]int64{-1, 800, 900}, gold(-100), true, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reading := func(n int64) Assets {
@@ -206,8 +209,8 @@ func TestWhatWasTakenIsKept(t *testing.T) {
 				return gold(n)
 			}
 			p, o := &Player{}, mint()
-			p.Look(gold(900))
-			p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(900), reading(test.between[0]), true))
+			p.Look(reading(test.first))
+			p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, reading(test.first), reading(test.between[0]), true))
 			o.Deliver(false, false)
 			p.Look(reading(test.between[1]))
 			p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, reading(test.between[1]), reading(test.between[2]), true))
@@ -327,6 +330,16 @@ func TestWhatMayStillComeIsHandedOver(t *testing.T) {
 	assert.Empty(t, stranger.Late)
 }
 
+// It may also have come before the player turned out to be that one.
+func TestWhatHasComeIsNotDemandedOfTheOtherPlayer(t *testing.T) {
+	p, q, late := &Player{}, &Player{}, mint()
+	windows(p)(Call{Order: late, Answer: Yes}, 1000, 1000)
+	q.Look(gold(900))
+	q.Adopt(p)
+	late.Deliver(true, true)
+	assert.Empty(t, windows(q)(Call{Order: late, Result: true, Answer: Yes}, 900, 900).Problem)
+}
+
 // An order of a player who turns out to be another is judged there only.
 func TestAnOrderOfAnotherPlayerIsForgotten(t *testing.T) {
 	p, q, o := &Player{}, &Player{}, mint()
@@ -427,6 +440,19 @@ func TestWhatIsLateMayComeWhileNothingCanBeRead(t *testing.T) {
 	}
 	late.Deliver(true, true)
 	assert.Empty(t, windows(p)(Call{Order: late, Result: true, Answer: Yes}, 900, 900).Problem)
+}
+
+// Of very many late orders, the oldest explain nothing for others, and are not demanded again.
+func TestTheOldestOfManyLateOrdersIsNotDemandedAgain(t *testing.T) {
+	p, oldest := &Player{}, mint()
+	window := windows(p)
+	window(Call{Order: oldest, Answer: Yes}, 1<<40, 1<<40)
+	for i := range maxLate {
+		window(Call{Order: NewTally(uuid.UUID{byte(i)}, true, gold(-1000)), Answer: Yes}, 1<<40, 1<<40)
+	}
+	assert.NotContains(t, p.Late, oldest)
+	oldest.Deliver(true, true)
+	assert.Empty(t, window(Call{Order: oldest, Result: true, Answer: Yes}, 1<<40-93, 1<<40-93).Problem) // beside other income
 }
 
 // Windows of very many orders are believed, within bounds of time and memory.
