@@ -236,18 +236,21 @@ func (r *report) writeOthers(out io.Writer, verbose bool) {
 		}
 		ids[g] = append(ids[g], id)
 	}
-	for _, v := range r.verdicts {
-		switch v.Outcome {
-		case conformance.Noted:
+	for _, c := range r.causes {
+		for _, v := range c.Failed {
 			why := v.Case.Title + " (a SHOULD, which counts with -strict)"
-			if len(v.Inputs) == 0 {
+			if v.Outcome == conformance.Noted && len(v.Inputs) == 0 {
 				add(v.Outcome, why, v.Case.ID)
 			}
 			for _, in := range v.Inputs {
-				if in.Outcome == v.Outcome {
+				if v.Outcome == conformance.Noted && in.Outcome == v.Outcome {
 					add(v.Outcome, why, v.Case.ID+"/"+in.Input.Name)
 				}
 			}
+		}
+	}
+	for _, v := range r.verdicts {
+		switch v.Outcome {
 		case conformance.Waived, conformance.Skipped, conformance.Untried:
 			add(v.Outcome, v.Saw, v.Case.ID)
 		default:

@@ -564,3 +564,17 @@ func TestRunNamesItsCommands(t *testing.T) {
 	assert.Contains(t, out.String(), "ramp check")
 	assert.Equal(t, 0, run(t.Context(), []string{"check", "-list"}, &out, io.Discard))
 }
+
+// What is noted comes in the order of its causes, as what failed does.
+func TestNotedCasesAreInTheOrderOfTheirCauses(t *testing.T) {
+	var verdicts []conformance.Verdict
+	for _, c := range conformance.Cases() {
+		if c.ID == "result-hmac-raw" || c.ID == "unknown-fields" {
+			noted := conformance.InputVerdict{Input: c.Inputs[0], Level: conformance.Should, Outcome: conformance.Noted}
+			verdicts = append(verdicts, conformance.Verdict{Case: c, InputVerdict: noted, Inputs: []conformance.InputVerdict{noted}})
+		}
+	}
+	var out strings.Builder
+	require.NoError(t, newReport(paint(&out), "", nil, verdicts).writeText(&out, false))
+	assert.Regexp(t, `(?s)^noted unknown-fields/validate: .*\nnoted result-hmac-raw/indented: `, out.String())
+}
