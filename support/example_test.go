@@ -25,10 +25,7 @@ func ExampleOrders_Finish() {
 		proof *ramp.Proof // that of the handler
 		id    uuid.UUID   // of the order
 	)
-	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof})
-	if err != nil {
-		log.Fatal(err)
-	}
+	orders := ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: proof}))
 	report, err := orders.Show(ctx, id)
 	if err != nil {
 		log.Fatal(err)
@@ -59,10 +56,7 @@ func ExampleOrders_Abandon() {
 		log.Fatal(err)
 	}
 
-	orders, err := support.New(support.Config{Store: store, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		log.Fatal(err)
-	}
+	orders := ramp.Must(support.New(support.Config{Store: store, Logger: slog.New(slog.DiscardHandler)}))
 	why := support.Decision{Who: "alice", Reason: "case 17: the wallet is empty", Anyway: true}
 	for range 2 {
 		step, err := orders.Abandon(ctx, request.UUID, why)
@@ -89,10 +83,7 @@ func ExampleOrders_Reconcile() {
 		products []ramp.Product // those of ramp.TermsConfig, and former ones
 		last     time.Time      // To of the last books
 	)
-	orders, err := support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: products})
-	if err != nil {
-		log.Fatal(err)
-	}
+	orders := ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: products}))
 	books, err := orders.Reconcile(ctx, last.Add(-support.Overlap), time.Time{})
 	if err != nil {
 		log.Fatal(err)
@@ -106,17 +97,11 @@ func ExampleNewCommand() {
 	name, args := os.Args[2], os.Args[3:]
 	flags := flag.NewFlagSet("server orders "+name, flag.ExitOnError)
 	address := flags.String("db", "", "database")
-	command, err := support.NewCommand(name, flags)
-	if err != nil {
-		log.Fatal(err)
-	}
+	command := ramp.Must(support.NewCommand(name, flags))
 	if err := flags.Parse(args); err != nil {
 		log.Fatal(err)
 	}
-	orders, err := support.New(support.Config{Store: openStore(*address)}) // and Chain, Proof, Products …
-	if err != nil {
-		log.Fatal(err)
-	}
+	orders := ramp.Must(support.New(support.Config{Store: openStore(*address)})) // and Chain, Proof, Products …
 	if err := command(context.Background(), orders, flags.Args(), os.Stdout); err != nil {
 		log.Fatal(err)
 	}

@@ -36,21 +36,16 @@ type ledger struct {
 // newLedger returns a ledger, whose steps go to apply.
 func newLedger(t *testing.T, apply func(context.Context, ramp.Step) error) *ledger {
 	l := &ledger{orders: map[uuid.UUID]ramp.Order{}}
-	store := &ramp.MemoryStore{Apply: func(ctx context.Context, step ramp.Step) error {
+	l.Store = &ramp.MemoryStore{Apply: func(ctx context.Context, step ramp.Step) error {
 		err := apply(ctx, step)
 		if err == nil {
-			l.put(step.Order)
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.orders[step.Order.UUID] = step.Order
 		}
 		return err
 	}}
-	l.Store = store
 	return l
-}
-
-func (l *ledger) put(o ramp.Order) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.orders[o.UUID] = o
 }
 
 func (l *ledger) list(page ramp.OrderPage, at func(ramp.Order) time.Time, want func(ramp.Order) bool) (list []ramp.Order, err error) {
@@ -149,8 +144,7 @@ func (s *shop) place(t *testing.T, place placer, tokens int64, faults ...ramptes
 
 func (s *shop) books(t *testing.T, from, to time.Time) *support.Reconciliation {
 	t.Helper()
-	books := ramp.Must(s.Reconcile(t.Context(), from, to))
-	return books
+	return ramp.Must(s.Reconcile(t.Context(), from, to))
 }
 
 func kindsOf(b *support.Reconciliation) (kinds []support.FindingKind) {
@@ -231,6 +225,26 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			s.service.Advance(40 * time.Hour)
 			ramp.Must(s.Abandon(t.Context(), o.UUID, decided))
 		}, support.EndedOtherwise, support.ByAmount, "the mint was given back, and its tokens were minted: paid twice"},
+		"a mint that succeeded is given back after 40 hours": {func(t *testing.T, s *shop) {
+			o := s.place(t, s.service.Mint, 2, ramptest.ResultNever())
+			s.service.Advance(40 * time.Hour)
+			s.begin = s.service.Now().Add(-time.Minute)
+			_ = s.service.Deliver(t.Context(), o, ramptest.Failed)
+		}, support.EndedOtherwise, support.ByTransaction, "the mint was given back, and its tokens were minted: paid twice"},
+		"a mint that succeeded is given back after 40 hours by a transaction of nobody": {func(t *testing.T, s *shop) {
+			o := s.place(t, s.service.Mint, 2, ramptest.ResultNever())
+			s.service.Advance(40 * time.Hour)
+			s.begin = s.service.Now().Add(-time.Minute)
+			s.change(o.UUID, func(stored *ramp.Order) {
+				stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderFailed, common.Hash{7}.Hex(), s.service.Now()
+			})
+		}, support.EndedOtherwise, support.ByAmount, "the mint was given back, and its tokens were minted: paid twice"},
+		"a result has no transaction hash, beside a mint that was abandoned": {func(t *testing.T, s *shop) {
+			abandoned, o := s.place(t, s.service.Mint, 2, ramptest.StaysPending()), s.place(t, s.service.Mint, 2, ramptest.StaysPending())
+			s.service.Advance(20 * time.Hour)
+			ramp.Must(s.Abandon(t.Context(), abandoned.UUID, decided))
+			s.change(o.UUID, func(stored *ramp.Order) { stored.State, stored.FinishedAt = ramp.OrderSucceeded, s.service.Now() })
+		}, support.OrderWithoutEvent, "", "its result had no transaction hash, and no event of its user fits"},
 		"a transaction never comes": {func(t *testing.T, s *shop) {
 			s.place(t, s.service.Mint, 2, ramptest.StaysPending())
 			s.service.Advance(13 * time.Hour)

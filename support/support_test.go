@@ -79,14 +79,13 @@ func newStudio(t *testing.T) *studio {
 func (s *studio) open(t *testing.T, blockTime time.Duration) {
 	t.Helper()
 	s.store = newLedger(t, s.apply)
-	key := ramp.Must(ramp.TextKey("my_secret_salt_value_!@#$%^&*"))
-	s.key = key
+	s.key = ramp.Must(ramp.TextKey("my_secret_salt_value_!@#$%^&*"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	s.service = ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff, BlockTime: blockTime})
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.store, Key: key, Signer: signer, OnConflict: s.conflict,
+	s.service = ramptest.Start(t, ramptest.Config{PerOrder: true, Key: s.key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff, BlockTime: blockTime})
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.store, Key: s.key, Signer: signer, OnConflict: s.conflict,
 		Now: s.service.Now, Logger: quiet}))
 	s.service.SetHandler(handler)
-	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: key, HTTPClient: s.service.Client()}))
+	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, HTTPClient: s.service.Client()}))
 	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), HTTPClient: s.service.Client(), Retries: -1}))
 }
 
