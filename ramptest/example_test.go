@@ -18,20 +18,11 @@ func Example() {
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	game := newShop()
 	game.answers = []error{errors.New("the database is unreachable")}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: key, Signer: signer})
-	if err != nil {
-		log.Fatal(err)
-	}
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: key, Signer: signer}))
 
-	service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: handler})
-	if err != nil {
-		log.Fatal(err)
-	}
+	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: handler}))
 	defer service.Close()
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
-	if err != nil {
-		log.Fatal(err)
-	}
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))
 	started, err := client.Initialize(ctx, request())
 	if err != nil {
 		log.Fatal(err)
@@ -111,20 +102,14 @@ func ExampleService_SetHandler() {
 	ctx := context.Background()
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address()})
-	if err != nil {
-		log.Fatal(err)
-	}
+	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address()}))
 	defer service.Close()
 	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
-	_, err = service.Assets(ctx, session)
+	_, err := service.Assets(ctx, session)
 	fmt.Println(err)
 
 	chain, _ := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: newShop(), Key: key, Signer: signer, Chain: chain})
-	if err != nil {
-		log.Fatal(err)
-	}
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: newShop(), Key: key, Signer: signer, Chain: chain}))
 	service.SetHandler(handler)
 	player, _ := service.Assets(ctx, session)
 	fmt.Println(player.Assets[0].ID, player.Assets[0].Balance)
@@ -136,21 +121,12 @@ func ExampleService_SetHandler() {
 // exampleService returns a service with a correct game, and a function that mints.
 func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Order) {
 	ctx := context.Background()
-	key, _ := ramp.TextKey("key from the console")
-	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	handler, _ := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: newShop(), Key: key, Signer: signer})
-	service, _ := ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: handler})
-	client, _ := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
+	key, signer := console(nil)
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: newShop(), Key: key, Signer: signer}))
+	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: handler}))
+	client := clientOf(nil, service, key)
 	return service, func(faults ...ramptest.Fault) *ramptest.Order {
-		started, err := client.Initialize(ctx, request())
-		if err != nil {
-			log.Fatal(err)
-		}
-		session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
-		order, err := service.Mint(ctx, started.UUID, session, ramp.NewAmount(10), faults...)
-		if err != nil {
-			log.Fatal(err)
-		}
-		return order
+		started := ramp.Must(client.Initialize(ctx, request()))
+		return ramp.Must(service.Mint(ctx, started.UUID, session1, ramp.NewAmount(10), faults...))
 	}
 }

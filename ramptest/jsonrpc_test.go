@@ -1,6 +1,7 @@
 package ramptest_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -492,4 +493,84 @@ func TestAWalletCanSendTransactions(t *testing.T) {
 	c.service.Advance(time.Minute)
 	assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)["status"])
 	assert.Equal(t, "0x5208", c.rpc(t, "eth_estimateGas", `{}`))
+}
+
+// What a dishonest player puts on the chain is there for everybody, also after a restart.
+func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
+	c := newCounter(t, kept(t))
+	order := c.mint(t, ramptest.StaysPending()) // of 10 tokens
+	contract, player := common.HexToAddress(token), c.service.Wallet(c.session)
+	friend := c.service.Wallet(ramp.Session{ID: "friend of session-1"})
+	tokens := new(big.Int).Mul(big.NewInt(10), big.NewInt(1e18))
+	moved := func(from, to common.Address, units *big.Int) []ramp.Transfer {
+		return []ramp.Transfer{{Token: contract, From: from, To: to, Value: units, LogIndex: ramp.NewQuantity(0)}}
+	}
+	type shown struct {
+		from      common.Address
+		creates   bool
+		succeeded bool
+		signed    bool
+		transfers []ramp.Transfer
+		logs      int
+	}
+	want := map[ramptest.Trick]shown{
+		ramptest.FailedCall:      {from: player, signed: true},
+		ramptest.FailedCreation:  {from: player, creates: true, signed: true},
+		ramptest.SignedTransfer:  {from: player, succeeded: true, signed: true, transfers: moved(player, friend, tokens), logs: 1},
+		ramptest.FriendsTransfer: {from: friend, succeeded: true, signed: true, transfers: moved(friend, player, big.NewInt(1)), logs: 1},
+		ramptest.SelfTransfer:    {from: player, succeeded: true, transfers: moved(player, player, tokens), logs: 1},
+		ramptest.Approval:        {from: player, succeeded: true, logs: 1},
+	}
+	hashes := map[ramptest.Trick]common.Hash{}
+	for _, trick := range ramptest.Tricks() {
+		hash := ramp.Must(c.service.Cheat(t.Context(), order, trick))
+		hashes[trick] = hash
+		c.service.Advance(time.Second)
+	}
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			c.restart(t, c.handler)
+		}
+		chain := nodeOf(t, c.service)
+		got := map[ramptest.Trick]shown{}
+		for trick, hash := range hashes {
+			sent := ramp.Must(chain.Transaction(t.Context(), hash))
+			receipt := ramp.Must(chain.Receipt(t.Context(), hash))
+			assert.Zero(t, sent.FeePayer, "the ramp pays for none")
+			got[trick] = shown{sent.From, sent.To == nil, receipt.Succeeded(), bytes.Contains(sent.Input, order.Approval.ValidatorSig[:64]),
+				receipt.Transfers(), len(receipt.Logs)}
+		}
+		assert.Equal(t, want, got)
+		held := ramp.Must(chain.TokenBalance(t.Context(), contract, player, ramp.Latest))
+		assert.Equal(t, new(big.Int).Add(new(big.Int).Mul(big.NewInt(990), big.NewInt(1e18)), big.NewInt(1)), held)
+	}
+	_, err := c.service.Cheat(t.Context(), order, "a trick of nobody")
+	assert.EqualError(t, err, `ramptest: there is no trick "a trick of nobody"`)
+	c.service.Close()
+	_, err = c.service.Cheat(t.Context(), order, ramptest.Approval)
+	assert.ErrorIs(t, err, ramptest.ErrClosed)
+}
+
+// Whatever a chain is asked, it answers with JSON, or a notification with nothing.
+func FuzzRPC(f *testing.F) {
+	c := newCounter(f)
+	c.mint(f)
+	c.service.Advance(time.Minute)
+	for _, seed := range []string{
+		`[{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x0","topics":[null,["0x00"]]}]}]`,
+		`{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0xffffffffffffffff",true]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x00000000000000000000000000000000000070c3","data":"0x70a08231"},"latest"]}`,
+		`{"jsonrpc":"2.0","id":{},"method":"eth_sendRawTransaction","params":["0x02c0"]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"eth_sendTransaction","params":[{"value":"0x1"}]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x00000000000000000000000000000000000070c3",{}]}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		w := c.direct("POST", "/rpc/testnet", body, here, "Content-Type", "application/json")
+		require.Equal(t, 200, w.Code)
+		answer := w.Body.Bytes()
+		require.True(t, len(answer) == 0 || json.Valid(answer), string(answer))
+	})
 }

@@ -52,23 +52,12 @@ func ExampleClient() {
 
 // start starts a game's server and the emulator, as two commands would.
 func start() (*httptest.Server, *ramptest.Service) {
-	key, err := ramp.TextKey("the key of the console")
-	check(err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	check(err)
-	terms, err := ramp.NewTerms(ramp.TermsConfig{Any: true})
-	check(err)
+	key := ramp.Must(ramp.TextKey("the key of the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true}))
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: players{}, Store: store, Terms: terms, Key: key, Signer: signer})
-	check(err)
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: players{}, Store: store, Terms: terms, Key: key, Signer: signer}))
 	game := httptest.NewServer(handler)
-	emulator, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game.URL, Books: ramptest.BooksOff})
-	check(err)
+	emulator := ramp.Must(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game.URL, Books: ramptest.BooksOff}))
 	return game, emulator
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }

@@ -45,19 +45,15 @@ func (p *purse) balance(_ context.Context, session, asset string) (int64, error)
 func (p *purse) apply(step ramp.Step) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	after := maps.Clone(p.gold)
 	for _, a := range step.Effect.Assets {
 		delta, err := step.Effect.Delta(a).Int64()
-		if err != nil {
-			return err
-		}
-		if p.gold[[2]string{step.Order.SessionID, a.ID}]+delta < 0 {
-			return ramp.Reject("INVALID_BALANCE")
+		id := [2]string{step.Order.SessionID, a.ID}
+		if after[id] += delta; err != nil || after[id] < 0 {
+			return errors.Join(err, ramp.Reject("INVALID_BALANCE"))
 		}
 	}
-	for _, a := range step.Effect.Assets {
-		delta, _ := step.Effect.Delta(a).Int64()
-		p.gold[[2]string{step.Order.SessionID, a.ID}] += delta
-	}
+	p.gold = after
 	return nil
 }
 
@@ -108,11 +104,7 @@ var documentFlaws = map[string]func(o ramp.Order, document string) string{
 		if err := json.Unmarshal([]byte(d), &loose); err != nil {
 			panic(err)
 		}
-		document, err := json.Marshal(loose)
-		if err != nil {
-			panic(err)
-		}
-		return string(document)
+		return string(ramp.Must(json.Marshal(loose)))
 	},
 }
 
@@ -334,9 +326,8 @@ func (f *flawed) move(step ramp.Step) error {
 	}
 	if f.flaw == "takes a part of an order" && step.Effect.Kind == ramp.Take {
 		for _, a := range step.Effect.Assets {
-			part := step
-			part.Effect.Assets = []ramp.AssetAmount{a}
-			if err := f.purse.apply(part); err != nil {
+			step.Effect.Assets = []ramp.AssetAmount{a}
+			if err := f.purse.apply(step); err != nil {
 				return err
 			}
 		}
