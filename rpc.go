@@ -462,7 +462,7 @@ func (c RPCConfig) String() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Format writes what String returns under every verb.
+// Format writes what String returns under every verb but %p.
 func (c RPCConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
 
 // MarshalText writes what String returns.
@@ -477,7 +477,7 @@ type RPCEndpoint struct {
 // String returns the scheme and host of the URL.
 func (e RPCEndpoint) String() string { return RPCConfig{URL: e.URL}.String() }
 
-// Format writes what String returns under every verb.
+// Format writes what String returns under every verb but %p.
 func (e RPCEndpoint) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.String()) }
 
 // MarshalText writes what String returns.

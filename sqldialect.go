@@ -163,7 +163,7 @@ func (d *dialect) bind(statement string, args ...any) (string, []any) {
 // literally writes the arguments into the statement, because with arguments the
 // driver would prepare the statement first, in another round trip.
 func literally(statement string, args ...any) string {
-	for n := len(args); n > 0; n-- { // $10 before $1
+	for n := len(args); n > 0; n-- { // $10 before $1; no literal has a $
 		statement = strings.ReplaceAll(statement, "$"+strconv.Itoa(n), literal(args[n-1]))
 	}
 	return statement

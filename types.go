@@ -389,7 +389,7 @@ type secret struct{}
 // String returns "[redacted]".
 func (secret) String() string { return redacted }
 
-// Format writes "[redacted]" under every verb.
+// Format writes "[redacted]" under every verb but %p, which asks no method.
 func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // MarshalText writes "[redacted]".

@@ -35,8 +35,8 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
 //	finish UUID     ends an order as its transaction ended: [Orders.Finish]
 //	abandon UUID    ends an order whose result will never come: [Orders.Abandon]
-//	reconcile       compares the books with the chain, and fails if they disagree, or if
-//	                there was nothing to compare: [Orders.Reconcile]
+//	reconcile       compares the books with the chain, and fails if they disagree or, without
+//	                -position, if there was nothing to compare: [Orders.Reconcile]
 //
 // Ask each for its flags with -help.
 func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
@@ -266,7 +266,7 @@ func newReconcile(flags *flag.FlagSet) action {
 		if err := write(books); err != nil {
 			return err
 		}
-		if len(books.Totals)+len(books.Chain)+len(books.Findings) == 0 { // the position stays where it is
+		if *file == "" && len(books.Totals)+len(books.Chain)+len(books.Findings) == 0 { // regular books have quiet nights
 			return fmt.Errorf("nothing was compared: from %s to %s no order of this project and network ended, and this chain has no event of its tokens",
 				books.From.Format(time.RFC3339), books.To.Format(time.RFC3339))
 		}

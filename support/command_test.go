@@ -159,11 +159,7 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	s.place(t, s.service.Mint, 1)
 	for _, period := range [][]string{{"-from", s.begin.Format(time.RFC3339), "-to", end.Format(time.RFC3339)}, {"-from", later}, {"-to", "2026-01-01"}} {
 		_, err := command(t, s.Orders, "reconcile", append(period, "-position", position)...)
-		if period[0] == "-to" {
-			assert.ErrorContains(t, err, "nothing was compared: from ")
-		} else {
-			assert.NoError(t, err)
-		}
+		assert.NoError(t, err, "a quiet night is no error")
 		now := ramp.Must(os.ReadFile(position))
 		assert.Equal(t, string(kept), string(now))
 	}

@@ -178,11 +178,12 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 //
 // It fails for an order that was accepted less than 13 hours ago: its transaction may be
 // pending, and its result may come, for which the order must wait. It also reads what the
-// order's user has transferred of its token up to now. The error is a [*CandidateError] if a transaction may be the order's own, whatever
-// Proof misses: one that the ramp sent or paid for, or that moved the token from or to the
-// zero address or Contracts of Proof, unless another order has rightly ended by it. Giving
-// back what became tokens pays twice. A transaction that failed does not count, because
-// finishing the order with it gives back the same.
+// order's user has transferred of its token up to now. The error is a [*CandidateError] if a
+// transaction may be the order's own, whatever Proof misses: one that the ramp sent or paid
+// for, or that moved the token from or to the zero address or Contracts of Proof, unless
+// another order has rightly ended by it. Giving back what became tokens pays twice. A
+// transaction that failed does not count, because finishing the order with it gives back the
+// same.
 func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, d Decision) (ramp.Step, error) {
 	return o.decide(ctx, "ramp: order abandoned", "ramp: order not abandoned", id, d, func(reason string) (ramp.Step, error) {
 		if !d.Anyway {
