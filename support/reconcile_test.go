@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
@@ -31,6 +32,8 @@ type ledger struct {
 	ramp.Store
 	mu     sync.Mutex
 	orders map[uuid.UUID]ramp.Order
+
+	calls, failing int // lists that were read; which of them fails, from 1, or 0
 }
 
 // newLedger returns a ledger, whose steps go to apply.
@@ -51,6 +54,9 @@ func newLedger(t *testing.T, apply func(context.Context, ramp.Step) error) *ledg
 func (l *ledger) list(page ramp.OrderPage, at func(ramp.Order) time.Time, want func(ramp.Order) bool) (list []ramp.Order, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.calls++; l.calls == l.failing {
+		return nil, errors.New("the database is down")
+	}
 	key := func(o ramp.Order) string { return at(o).UTC().Format("2006-01-02T15:04:05.000") + o.UUID.String() }
 	for _, o := range l.orders {
 		if want(o) && (page.After.UUID == uuid.Nil || key(o) > key(page.After)) {
@@ -537,6 +543,34 @@ func TestReconcileNamesWhatIsMissing(t *testing.T) {
 	s.service.FailRPC(-32601)
 	_, err = s.Reconcile(t.Context(), s.begin, time.Time{})
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
+}
+
+// Whichever call fails, of the node or of the store, there are no books, or they are the same.
+func TestBooksAreNoneIfACallFails(t *testing.T) {
+	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
+	mint := func(to common.Address) sentTx {
+		return sentTx{transfers: []ramp.Transfer{moved(common.Address{}, to, 490)}}
+	}
+	old, hash, other := n.send(at(-2000), mint(player)), n.send(at(-60), mint(player)), n.send(at(-40), mint(player))
+	n.send(at(-30), mint(friend)) // of no order
+	store.keep(t, orderOf(ramp.Mint, 1, at(-1200)), ended(orderOf(ramp.Mint, 5, at(-61)), ramp.OrderSucceeded, hash, at(-50)),
+		ended(orderOf(ramp.Mint, 5, at(-62)), ramp.OrderFailed, hash, at(-49)), ended(orderOf(ramp.Mint, 3, at(-41)), ramp.OrderSucceeded, other, at(-39)),
+		ended(orderOf(ramp.Mint, 5, at(-2001)), ramp.OrderFailed, old, at(-38)), ended(orderOf(ramp.Mint, 5, at(-63)), ramp.OrderSucceeded, common.Hash{9}, at(-37)))
+	n.calls, store.calls = 0, 0
+	books := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{}))
+	require.Len(t, books.Findings, 5)
+	nodes, lists := n.calls, store.calls
+	for failing := range max(nodes, lists) {
+		for _, where := range []*int{&n.failing, &store.failing} {
+			if n.calls, store.calls, *where = 0, 0, failing+1; where == &n.failing && failing < nodes || where == &store.failing && failing < lists {
+				if again, err := orders.Reconcile(t.Context(), at(-180), time.Time{}); err == nil {
+					assert.Equal(t, books.Findings, again.Findings, "call %d of %d and %d", failing+1, nodes, lists)
+				}
+			}
+			*where = 0
+		}
+	}
 }
 
 // Whoever has the validator key cannot hide a mint behind transfers of zero, which cost
