@@ -558,19 +558,23 @@ func TestBooksAreNoneIfACallFails(t *testing.T) {
 		ended(orderOf(ramp.Mint, 5, at(-62)), ramp.OrderFailed, hash, at(-49)), ended(orderOf(ramp.Mint, 3, at(-41)), ramp.OrderSucceeded, other, at(-39)),
 		ended(orderOf(ramp.Mint, 5, at(-2001)), ramp.OrderFailed, old, at(-38)), ended(orderOf(ramp.Mint, 5, at(-63)), ramp.OrderSucceeded, common.Hash{9}, at(-37)))
 	n.calls, store.calls = 0, 0
-	books := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{}))
+	books, tolerated := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{})), 0
 	require.Len(t, books.Findings, 5)
 	nodes, lists := n.calls, store.calls
 	for failing := range max(nodes, lists) {
 		for _, where := range []*int{&n.failing, &store.failing} {
 			if n.calls, store.calls, *where = 0, 0, failing+1; where == &n.failing && failing < nodes || where == &store.failing && failing < lists {
-				if again, err := orders.Reconcile(t.Context(), at(-180), time.Time{}); err == nil {
-					assert.Equal(t, books.Findings, again.Findings, "call %d of %d and %d", failing+1, nodes, lists)
+				n.failed = false
+				again, err := orders.Reconcile(t.Context(), at(-180), time.Time{})
+				if failed := n.failed || where == &store.failing; failed && err == nil {
+					tolerated++
+					assert.Equal(t, books.Findings, again.Findings)
 				}
 			}
 			*where = 0
 		}
 	}
+	assert.Equal(t, 3, tolerated, "in the search for a block by its time, which has other blocks")
 }
 
 // Whoever has the validator key cannot hide a mint behind transfers of zero, which cost
