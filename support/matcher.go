@@ -513,5 +513,11 @@ func (m *matcher) report(b *Reconciliation) {
 		b.Findings = append(b.Findings, largest(findings)...)
 	}
 	slices.SortFunc(b.Findings, func(x, y Finding) int { return strings.Compare(x.key(), y.key()) })
-	b.Findings = slices.CompactFunc(b.Findings, func(x, y Finding) bool { return x.key() == y.key() }) // found from both sides
+	b.Findings = slices.CompactFunc(b.Findings, func(x, y Finding) bool {
+		twice := x.key() == y.key() // found from both sides
+		if twice {
+			b.Counts[x.Kind]--
+		}
+		return twice
+	})
 }

@@ -71,6 +71,58 @@ func TestTheFeeThatIsKnownDecidesWhatFits(t *testing.T) {
 	assert.False(t, fits(0) || fits(6))
 }
 
+// A stolen mint must not hide behind an order that waits.
+func TestWhichOrderAnEventMayBelongTo(t *testing.T) {
+	type both struct {
+		*ramp.Order
+		event *ChainEvent
+	}
+	end := after(10 * time.Hour)
+	for name, c := range map[string]struct {
+		change      func(both)
+		may, seemed bool
+	}{
+		"an order that waits":               {func(both) {}, true, false},
+		"a burn":                            {func(b both) { b.event.Direction = ramp.Burn }, false, false},
+		"another token":                     {func(b both) { b.event.Token = alice }, false, false},
+		"another player":                    {func(b both) { b.event.User = gold }, false, false},
+		"an erased player":                  {func(b both) { b.UserAddress, b.event.User = "", common.Address{} }, false, false},
+		"more than was ordered":             {func(b both) { b.event.units = big.NewInt(298) }, false, false},
+		"just before, as clocks differ":     {func(b both) { b.event.Time = noon.Add(-skew) }, true, false},
+		"before the order":                  {func(b both) { b.event.Time = noon.Add(-skew - 1) }, false, false},
+		"a mint that was given back":        {func(b both) { b.State, b.TxHash, b.FinishedAt = ramp.OrderFailed, tx(2).Hex(), noon }, true, false},
+		"a result without a hash":           {func(b both) { b.State, b.FinishedAt = ramp.OrderSucceeded, noon }, true, false},
+		"it ended by another transaction":   {func(b both) { b.State, b.TxHash, b.FinishedAt = ramp.OrderSucceeded, tx(2).Hex(), noon }, false, true},
+		"and before these books":            {func(b both) { b.State, b.TxHash, b.FinishedAt = ramp.OrderSucceeded, tx(2).Hex(), noon.Add(-1) }, false, false},
+		"it will end by another, afterward": {func(b both) { b.State, b.TxHash, b.FinishedAt = ramp.OrderSucceeded, tx(2).Hex(), end }, true, false},
+	} {
+		o, e := mintOf(1, 3, noon, ramp.OrderAccepted), minted(1, 297, noon)
+		c.change(both{&o, &e})
+		may, seemed := newMatcher(sells(), noon, end).belongs(&e, &o)
+		assert.Equal(t, []bool{c.may, c.seemed}, []bool{may, seemed}, name)
+	}
+}
+
+// Nor may it look like the fee of another.
+func TestWhatMayBeTheFeeOfAMint(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(fee *ChainEvent, main *candidate)
+		want   bool
+	}{
+		"the rest of what was ordered": {func(*ChainEvent, *candidate) {}, true},
+		"more than was ordered":        {func(fee *ChainEvent, _ *candidate) { fee.units = big.NewInt(4) }, false},
+		"another token":                {func(fee *ChainEvent, _ *candidate) { fee.Token = alice }, false},
+		"a burn":                       {func(fee *ChainEvent, _ *candidate) { fee.Direction = ramp.Burn }, false},
+		"beside a burn":                {func(_ *ChainEvent, main *candidate) { main.Direction = ramp.Burn }, false},
+		"of no order":                  {func(_ *ChainEvent, main *candidate) { main.orders = nil }, false},
+	} {
+		fee, main := minted(1, 3, noon), candidate{minted(1, 297, noon), []ramp.Order{mintOf(1, 3, noon, ramp.OrderAccepted)}, false}
+		fee.User = gold
+		c.change(&fee, &main)
+		assert.Equal(t, c.want, newMatcher(sells(), noon, after(time.Hour)).isFee(&fee, &main), name)
+	}
+}
+
 // The same orders and events give the same findings, wherever the chunks end.
 func TestTheBooksDoNotDependOnTheChunks(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
