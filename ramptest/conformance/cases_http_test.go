@@ -23,7 +23,7 @@ func dies(of func(r *http.Request, body []byte) bool) mutant {
 		dead = dead || of(r, body)
 		return dead
 	}, 503, `{}`)
-	m.patience = time.Second // so that the judge soon knows
+	m.timeout = time.Second // so that the judge soon knows
 	return m
 }
 

@@ -156,7 +156,7 @@ func policies() map[string]mutant {
 		"the first answer again":        repeats(),
 		"its own rate only":             rate(),
 		"no more than one at a time":    busy(),
-		"patience every other moment":   patience("0"),
+		"limited every other moment":    limited("0"),
 		"rejected orders stay rejected": {bug: "remembers rejected orders"},
 		"more in the envelope": answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
 			return strings.Replace(body, "{", `{"message":"OK",`, 1)
@@ -418,8 +418,8 @@ func busyResults() mutant {
 	}, 500, no("INTERNAL_ERROR"))
 }
 
-// patience is a server that answers every other validate call with HTTP 429.
-func patience(retryAfter string) mutant {
+// limited is a server that answers every other validate call with HTTP 429.
+func limited(retryAfter string) mutant {
 	var calls atomic.Int64
 	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 		if r.URL.Path == ramp.PathValidate && calls.Add(1)%2 == 0 {
@@ -498,7 +498,7 @@ func TestAServerThatHangsOnUnknownOrdersIsJudgedWithinAMinute(t *testing.T) {
 
 func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
 	t.Parallel()
-	judge := newStudio(t, patience("3600")).unopened(t)
+	judge := newStudio(t, limited("3600")).unopened(t)
 	assert.Equal(t, conformance.Passed, judge.Try(t.Context(), caseOf(t, "mint-fails")).Outcome)
 	v := judge.Try(t.Context(), caseOf(t, "mint-succeeds"))
 	assert.Equal(t, conformance.Untried, v.Outcome)
@@ -508,7 +508,7 @@ func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
 // A call that is rate-limited is sent again, however its body arrives.
 func TestARateLimitIsObeyed(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, patience("1"), func(t *testing.T, s *studio) {
+	inVirtualTime(t, limited("1"), func(t *testing.T, s *studio) {
 		judge := newJudge(t, s)
 		for _, id := range []string{"repeats", "http", "validate-body"} {
 			v := judge.Try(t.Context(), caseOf(t, id))

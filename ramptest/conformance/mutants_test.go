@@ -52,7 +52,7 @@ func noCaseIsBlind(t *testing.T, c conformance.Case, name, id string, m mutant) 
 	decided := false
 	if !m.waits {
 		run(t, m, func(t *testing.T, s *studio) {
-			s.target.Timeout = m.patience
+			s.target.Timeout = m.timeout
 			judge := s.unopened(t)
 			if judge.Ready(t.Context()) != nil {
 				return
@@ -71,7 +71,7 @@ func noCaseIsBlind(t *testing.T, c conformance.Case, name, id string, m mutant) 
 	}
 	// Where the opening stops or names an ability, the case is no less sharp.
 	run(t, mutantOf(id), func(t *testing.T, s *studio) {
-		s.target.Timeout = m.patience
+		s.target.Timeout = m.timeout
 		v := s.unopened(t).Try(t.Context(), only(c, name))
 		assert.Equal(t, conformance.Failed, v.Outcome, v.String())
 	})
@@ -100,12 +100,12 @@ type bug string
 // mutant is a way to break the game: a bug inside it, a layer in front of it
 // that weakens a check or spoils an answer, or both.
 type mutant struct {
-	bug      bug
-	wrap     func(*studio, http.Handler) http.Handler
-	patience time.Duration // of the judge, for a server that does not answer
-	hears    bool          // the names of headers as they came
-	waits    bool          // for calls that only its own case makes, so that it cannot be opened
-	terms    bool          // the judge is told the token and the rate
+	bug     bug
+	wrap    func(*studio, http.Handler) http.Handler
+	timeout time.Duration // of the judge, for a server that does not answer
+	hears   bool          // the names of headers as they came
+	waits   bool          // for calls that only its own case makes, so that it cannot be opened
+	terms   bool          // the judge is told the token and the rate
 }
 
 // message is a body as a mutant reads it.

@@ -26,14 +26,14 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 		"a dump":              func(*studio, *http.Request, []byte) string { return "Error: {config: {secret: 7}}" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told []string
+			var texts []string
 			s := newStudio(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 				if r.URL.Path == ramp.PathAssets {
 					next.ServeHTTP(w, r)
 					return
 				}
 				text := tell(s, r, body)
-				told = append(told, text)
+				texts = append(texts, text)
 				reply(w, 200, `{"success":false,"errorCode":"`+text+`","data":null}`)
 			}))
 			s.target.Secrets = []string{key}
@@ -41,7 +41,7 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 			for _, id := range []string{"mint-succeeds", "sign-v", "result-unknown-again", "validate-hmac-capitals"} {
 				v := judge.Try(t.Context(), caseOf(t, id))
 				assert.Equal(t, conformance.Failed, v.Outcome)
-				for _, text := range told {
+				for _, text := range texts {
 					assert.True(t, text == "" || !strings.Contains(v.String(), text), v.String())
 				}
 			}
