@@ -144,7 +144,10 @@ func (m *matcher) find(kind FindingKind, by string, orders []ramp.Order, events 
 func largest(findings []Finding) []Finding {
 	size := func(f *Finding) *big.Int { return cmp.Or(f.size, new(big.Int)) }
 	slices.SortFunc(findings, func(x, y Finding) int {
-		return cmp.Or(size(&y).Cmp(size(&x)), strings.Compare(x.key(), y.key()))
+		if c := size(&y).Cmp(size(&x)); c != 0 {
+			return c // keys are texts, and slow
+		}
+		return strings.Compare(x.key(), y.key())
 	})
 	return findings[:min(len(findings), maxFindings)]
 }
