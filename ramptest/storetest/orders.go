@@ -36,28 +36,48 @@ func burn(assets ...ramp.AssetAmount) *ramp.ValidateRequest {
 	return r
 }
 
-func accept(session string, r *ramp.ValidateRequest) ramp.Transition {
-	return ramp.Accept(ramp.Session{ID: session}, r, validatedAt)
+// player is a player of the game whose store is tried.
+type player struct {
+	*trial
+	session string
+}
+
+// deal is an order of a player, and what the store must have of it.
+type deal struct {
+	player
+	*ramp.ValidateRequest
+	order *ramp.Order // nil if it has none
+}
+
+func (p player) deal(r *ramp.ValidateRequest) *deal { return &deal{player: p, ValidateRequest: r} }
+
+// accepted returns an order that the store has accepted.
+func (p player) accepted(r *ramp.ValidateRequest) *deal {
+	d := p.deal(r)
+	d.take("a validate", d.accepts())
+	return d
+}
+
+func (d *deal) call(next ramp.Transition) *call { return &call{id: d.UUID, next: next} }
+
+func (d *deal) accepts() ramp.Transition {
+	return ramp.Accept(ramp.Session{ID: d.session}, d.ValidateRequest, validatedAt)
 }
 
 // txHash returns the hash of the transaction of an order.
-func txHash(r *ramp.ValidateRequest) string { return fmt.Sprintf("0x%x", sha256.Sum256(r.UUID[:])) }
+func txHash(order uuid.UUID) string { return fmt.Sprintf("0x%x", sha256.Sum256(order[:])) }
 
-// resultBy returns the transition of an order's result that names a transaction.
-func resultBy(txHash, session string, r *ramp.ValidateRequest, status uint64) ramp.Transition {
-	return ramp.Finish(&ramp.Result{SessionID: session, UUID: r.UUID, TxHash: txHash,
-		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: r.Intent}, validatedAt.Add(time.Hour))
+// resultBy returns the transition of the order's result that names a transaction.
+func (d *deal) resultBy(txHash string, status uint64) ramp.Transition {
+	return ramp.Finish(&ramp.Result{SessionID: d.session, UUID: d.UUID, TxHash: txHash,
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: d.Intent}, validatedAt.Add(time.Hour))
 }
 
-func succeed(session string, r *ramp.ValidateRequest) ramp.Transition {
-	return resultBy(txHash(r), session, r, 1)
-}
+func (d *deal) succeeds() ramp.Transition { return d.resultBy(txHash(d.UUID), 1) }
 
-func fail(session string, r *ramp.ValidateRequest) ramp.Transition {
-	return resultBy(txHash(r), session, r, 0)
-}
+func (d *deal) fails() ramp.Transition { return d.resultBy(txHash(d.UUID), 0) }
 
-func abandon(string, *ramp.ValidateRequest) ramp.Transition {
+func (d *deal) abandoned() ramp.Transition {
 	return ramp.Abandon("no transaction", validatedAt.Add(time.Hour))
 }
 
@@ -65,7 +85,7 @@ func abandon(string, *ramp.ValidateRequest) ramp.Transition {
 type ending struct {
 	name    string
 	request func(...ramp.AssetAmount) *ramp.ValidateRequest
-	end     func(session string, r *ramp.ValidateRequest) ramp.Transition
+	end     func(*deal) ramp.Transition
 	taken   int64 // by the validate call
 	given   int64 // by the ending
 }
@@ -78,20 +98,20 @@ type step struct {
 }
 
 // steps returns the two steps of an order.
-func (e *ending) steps(session string, r *ramp.ValidateRequest) []step {
+func (e *ending) steps(d *deal) []step {
 	accepted := 10 - e.taken
 	return []step{
-		{"validate of " + e.name, accept(session, r), 10, accepted},
-		{"end of " + e.name, e.end(session, r), accepted, accepted + e.given},
+		{"validate of " + e.name, d.accepts(), 10, accepted},
+		{"end of " + e.name, e.end(d), accepted, accepted + e.given},
 	}
 }
 
 // endings are all of them.
 var endings = []ending{
-	{"a mint that succeeds", mint, succeed, 4, 0},
-	{"a mint that fails", mint, fail, 4, 4},
-	{"a mint that is abandoned", mint, abandon, 4, 4},
-	{"a burn that succeeds", burn, succeed, 0, 4},
-	{"a burn that fails", burn, fail, 0, 0},
-	{"a burn that is abandoned", burn, abandon, 0, 0},
+	{"a mint that succeeds", mint, (*deal).succeeds, 4, 0},
+	{"a mint that fails", mint, (*deal).fails, 4, 4},
+	{"a mint that is abandoned", mint, (*deal).abandoned, 4, 4},
+	{"a burn that succeeds", burn, (*deal).succeeds, 0, 4},
+	{"a burn that fails", burn, (*deal).fails, 0, 0},
+	{"a burn that is abandoned", burn, (*deal).abandoned, 0, 0},
 }

@@ -73,16 +73,16 @@ func (k *trial) check(step ramp.Step) error {
 }
 
 // atApply sets what check does with the steps of an order; nil approves them.
-func (k *trial) atApply(id uuid.UUID, f func(ramp.Step) error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.onApply[id] = f
+func (d *deal) atApply(f func(ramp.Step) error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.onApply[d.UUID] = f
 }
 
-func (k *trial) timesApplied(id uuid.UUID) int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.applied[id]
+func (d *deal) timesApplied() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.applied[d.UUID]
 }
 
 var (
@@ -163,43 +163,38 @@ func (k *trial) race(calls []*call) {
 	wg.Wait()
 }
 
-// take calls Update and compares the step with that of next. It returns the order
+// take calls Update and compares the step with that of next. The deal then has the order
 // after the step, which is stored for a repeat.
-func (k *trial) take(what string, id uuid.UUID, stored *ramp.Order, next ramp.Transition) *ramp.Order {
-	want, err := next(stored)
+func (d *deal) take(what string, next ramp.Transition) {
+	want, err := next(d.order)
 	if err != nil {
 		panic(err) // a bug in the check
 	}
-	before := k.timesApplied(id)
-	got, err := k.update(k.ctx, id, next)
-	switch applied := k.timesApplied(id) - before; {
+	before := d.timesApplied()
+	got, err := d.update(d.ctx, d.UUID, next)
+	switch applied := d.timesApplied() - before; {
 	case err != nil:
-		k.fail("Update failed for %s: %v", what, err)
+		d.fail("Update failed for %s: %v", what, err)
 	case got.New != want.New:
-		k.fail("Update returned a step with New %v for %s, but next returned one with New %v", got.New, what, want.New)
+		d.fail("Update returned a step with New %v for %s, but next returned one with New %v", got.New, what, want.New)
 	case difference(got.Effect, want.Effect) != "":
-		k.fail("Update returned another effect than next for %s: %s", what, difference(got.Effect, want.Effect))
+		d.fail("Update returned another effect than next for %s: %s", what, difference(got.Effect, want.Effect))
 	case difference(got.Order, want.Order) != "":
-		k.fail("Update returned another order than next for %s: %s", what, difference(got.Order, want.Order))
+		d.fail("Update returned another order than next for %s: %s", what, difference(got.Order, want.Order))
 	case want.New && applied == 0:
-		k.fail("%s was not applied: Apply must see each new step, also one whose effect is %v", what, want.Effect.Kind)
+		d.fail("%s was not applied: Apply must see each new step, also one whose effect is %v", what, want.Effect.Kind)
 	case !want.New && applied != 0:
-		k.fail("%s was applied, although its step is not New", what)
+		d.fail("%s was applied, although its step is not New", what)
 	}
-	k.expectStored("after "+what, id, &want.Order)
-	return &want.Order
-}
-
-// accepted makes a validate call, and returns its order.
-func (k *trial) accepted(session string, r *ramp.ValidateRequest) *ramp.Order {
-	return k.take("a validate", r.UUID, nil, accept(session, r))
+	d.order = &want.Order
+	d.expectStored("after " + what)
 }
 
 // mustFail makes a call that must fail and must change nothing. It returns the error.
-func (k *trial) mustFail(what string, id uuid.UUID, stored *ramp.Order, next ramp.Transition) error {
-	step, err := k.update(k.ctx, id, next)
-	k.expectError(what, step, err)
-	k.expectStored("after "+what, id, stored)
+func (d *deal) mustFail(what string, next ramp.Transition) error {
+	step, err := d.update(d.ctx, d.UUID, next)
+	d.expectError(what, step, err)
+	d.expectStored("after " + what)
 	return err
 }
 
@@ -234,48 +229,48 @@ func (k *trial) stored(id uuid.UUID) *ramp.Order {
 	return &step.Order
 }
 
-func (k *trial) expectStored(when string, id uuid.UUID, want *ramp.Order) {
-	got := k.stored(id)
+func (d *deal) expectStored(when string) {
+	got, want := d.stored(d.UUID), d.order
 	switch {
 	case got == nil && want != nil:
-		k.fail("no order is stored %s: the store lost it", when)
+		d.fail("no order is stored %s: the store lost it", when)
 	case got != nil && want == nil:
-		k.fail("an order is stored %s, but there must be none", when)
+		d.fail("an order is stored %s, but there must be none", when)
 	case got != nil && difference(*got, *want) != "":
-		k.fail("the stored order is not the right one %s: %s", when, difference(*got, *want))
+		d.fail("the stored order is not the right one %s: %s", when, difference(*got, *want))
 	}
 }
 
-func (k *trial) give(session, asset string, balance int64) {
-	if err := k.Give(k.ctx, session, asset, balance); err != nil {
-		k.fail("Give failed: %v", err)
+func (p player) give(asset string, balance int64) {
+	if err := p.Give(p.ctx, p.session, asset, balance); err != nil {
+		p.fail("Give failed: %v", err)
 	}
 }
 
-func (k *trial) balance(session, asset string) int64 {
-	for deadline := time.Now().Add(k.timeout); ; {
-		n, err := k.Balance(k.ctx, session, asset)
+func (p player) balance(asset string) int64 {
+	for deadline := time.Now().Add(p.timeout); ; {
+		n, err := p.Balance(p.ctx, p.session, asset)
 		if err == nil {
 			return n
 		}
 		if time.Now().After(deadline) {
-			k.fail("Balance failed: %v", err)
+			p.fail("Balance failed: %v", err)
 		}
 		time.Sleep(time.Millisecond) // the server may be starting
 	}
 }
 
-func (k *trial) expectGold(when, session string, want int64) {
-	if got := k.balance(session, "gold"); got != want {
-		k.fail("the balance is %d instead of %d %s", got, want, when)
+func (p player) expectGold(when string, want int64) {
+	if got := p.balance("gold"); got != want {
+		p.fail("the balance is %d instead of %d %s", got, want, when)
 	}
 }
 
-// player returns a session with gold.
-func (k *trial) player(gold int64) string {
-	session := "player-" + rand.Text()
-	k.give(session, "gold", gold)
-	return session
+// player returns a player with gold.
+func (k *trial) player(gold int64) player {
+	p := player{k, "player-" + rand.Text()}
+	p.give("gold", gold)
+	return p
 }
 
 // difference returns the name of the first field in which two structs differ, or "" if
