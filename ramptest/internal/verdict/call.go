@@ -57,10 +57,10 @@ func OfCall(c Call) Verdict {
 		return Verdict{State: Failed, Tone: Bad, Attention: true, Said: fmt.Sprintf(format, args...)}
 	}
 	right := func(format string, args ...any) Verdict {
-		return Verdict{State: Rejected, Tone: Good, Said: fmt.Sprintf(format, args...)}
+		return newVerdict(Rejected, Good, fmt.Sprintf(format, args...))
 	}
 	neutral := func(state State, format string, args ...any) Verdict {
-		return Verdict{State: state, Tone: Neutral, Said: fmt.Sprintf(format, args...)}
+		return newVerdict(state, Neutral, fmt.Sprintf(format, args...))
 	}
 	lacks := ""
 	if c.Lacks != "" {
@@ -77,11 +77,11 @@ func OfCall(c Call) Verdict {
 	case c.Canceled:
 		return neutral(Failed, "The caller did not wait for the answer.")
 	case c.Lost && c.Status != 0:
-		return Verdict{State: Waiting, Tone: Wait, Said: fmt.Sprintf("The answer was lost on purpose: HTTP %d.", c.Status)}
+		return newVerdict(Waiting, Wait, fmt.Sprintf("The answer was lost on purpose: HTTP %d.", c.Status))
 	case c.Trap == Scripted:
 		return neutral(Failed, "Failed on purpose: %s.", c.Fault)
 	case c.Kind == Initialize && c.Success:
-		return Verdict{State: Done, Tone: Good, Said: "A UUID was issued."}
+		return newVerdict(Done, Good, "A UUID was issued.")
 	case c.Kind == Initialize:
 		return failed("No UUID was issued: %s.", c.Code)
 	case c.Trap == Forged && c.Success:
@@ -95,9 +95,9 @@ func OfCall(c Call) Verdict {
 	case other && c.Success:
 		return failed("The game approved %s.", what)
 	case c.Trap == Opposite && c.Success:
-		return Verdict{State: Disputed, Tone: Warn, Attention: true, Said: "The game confirmed " + what + "."}
+		return newVerdict(Disputed, Warn, "The game confirmed "+what+".")
 	case c.Success:
-		return Verdict{State: Done, Tone: Good, Said: [...]string{"", "The game listed the assets.", "Approved.", "Confirmed."}[c.Kind]}
+		return newVerdict(Done, Good, [...]string{"", "The game listed the assets.", "Approved.", "Confirmed."}[c.Kind])
 	case c.Trap == Opposite:
 		return right("Rejected, as it must be: %s (%s).", what, with)
 	case c.Status >= 500 && c.Retried && c.Kind == Result:

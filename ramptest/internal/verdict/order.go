@@ -117,32 +117,31 @@ func Of(o Facts) Verdict {
 	case o.Books.Dispute != nil && (!o.over() || o.Calls.Progress == Confirmed || o.Books.Dispute.both()):
 		v = o.disputed(m, said, next)
 	case o.Calls.Sending:
-		v = Verdict{State: Waiting, Tone: Wait, Said: join(said, m.begin, m.what)}
-		if m.wrong == nil {
-			v.Said = said
+		if v = newVerdict(Waiting, Wait, said); m.wrong != nil {
+			v.Said = join(said, m.begin, m.what)
 		}
 	case !o.over():
 		v = Verdict{State: Waiting, Tone: Wait, Said: join(m.begin, m.what, said), Next: next}
 	case m.wrong != nil:
 		v = Verdict{State: Loss, Said: join(m.begin, m.what, said)}
 	case o.Calls.Refused != "" && o.Books.hidden():
-		v = Verdict{State: Unknown, Tone: Unclear, Attention: true, Said: join(m.begin, said)}
+		v = newVerdict(Unknown, Unclear, m.begin, said)
 	case o.Calls.Refused != "":
-		v = Verdict{State: Rejected, Tone: Neutral, Said: m.begin}
+		v = newVerdict(Rejected, Neutral, m.begin)
 	case o.Calls.Progress != Confirmed && o.unpaid():
-		v = Verdict{State: Done, Tone: Good, Said: join(m.begin, m.what, "The game did not accept that.")}
+		v = newVerdict(Done, Good, m.begin, m.what, "The game did not accept that.")
 	case o.Calls.Progress != Confirmed:
-		v = Verdict{State: Unconfirmed, Tone: Bad, Attention: true, Said: join(m.begin, m.what, said)}
+		v = newVerdict(Unconfirmed, Bad, m.begin, m.what, said)
 	case o.Books.Why == Off: // somebody has chosen not to know
-		v = Verdict{State: Done, Tone: Unclear, Said: join(m.begin, said)}
+		v = newVerdict(Done, Unclear, m.begin, said)
 	case o.Books.Why != Known:
-		v = Verdict{State: Unknown, Tone: Unclear, Attention: true, Said: join(m.begin, said)}
+		v = newVerdict(Unknown, Unclear, m.begin, said)
 	case o.failing():
-		v = Verdict{State: Done, Tone: Warn, Said: join(m.begin, m.what, said)}
+		v = newVerdict(Done, Warn, m.begin, m.what, said)
 	case len(o.Books.Findings)+len(o.Books.Shared) > 0:
-		v = Verdict{State: Done, Tone: Good, Said: join(m.begin, m.what)}
+		v = newVerdict(Done, Good, m.begin, m.what)
 	default:
-		v = Verdict{State: Done, Tone: Good, Said: o.done(m)}
+		v = newVerdict(Done, Good, o.done(m))
 	}
 	v.Attention = v.Attention || o.failing()
 	if m.wrong == nil && len(o.Books.Findings) > 0 {
