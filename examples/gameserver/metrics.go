@@ -36,26 +36,35 @@ func serveMetrics(address string, registry *prometheus.Registry) (io.Closer, err
 // bounded: the codes are those of the package and of your calls of Reject, and the
 // JSON-RPC methods are those that your program calls.
 func newMetrics(registry prometheus.Registerer) ramp.Observer {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+		registry.MustRegister(c)
+		return c
+	}
+	duration := func(name, help string, labels ...string) *prometheus.HistogramVec {
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels)
+		registry.MustRegister(h)
+		return h
+	}
 	var (
-		webhooks = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_webhook_calls_total",
-			Help: "Webhook calls. code is empty for success. unverified ones had no valid HMAC, so anybody may have made them."},
-			[]string{"endpoint", "direction", "status", "code", "unverified"})
-		webhookSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramp_webhook_duration_seconds",
-			Help: "How long a webhook call took, without writing the answer.", Buckets: seconds}, []string{"endpoint"})
-		conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_conflicts_total",
-			Help: "Calls that contradicted their order. Investigate each: the log names the order and the field."}, []string{"endpoint"})
-		steps = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_order_steps_total",
-			Help: "Steps of orders. new is false for a repeat, which moved no assets."}, []string{"direction", "state", "effect", "new"})
-		signatures = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_signatures_total",
-			Help: "Signatures that were asked of the validator key. Compare with those that the key service counts."}, []string{"released"})
-		calls = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_client_calls_total",
-			Help: "Calls to the service and the node. One call may need several attempts."}, []string{"kind", "name", "failed"})
-		callSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "ramp_client_duration_seconds",
-			Help: "How long a call to the service or the node took, including retries and delays.", Buckets: seconds}, []string{"kind", "name"})
-		attempts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "ramp_client_attempts_total",
-			Help: "HTTP requests to the service and to the node."}, []string{"name", "failed"})
+		webhooks = counter("ramp_webhook_calls_total",
+			"Webhook calls. code is empty for success. unverified ones had no valid HMAC, so anybody may have made them.",
+			"endpoint", "direction", "status", "code", "unverified")
+		webhookSeconds = duration("ramp_webhook_duration_seconds",
+			"How long a webhook call took, without writing the answer.", "endpoint")
+		conflicts = counter("ramp_conflicts_total",
+			"Calls that contradicted their order. Investigate each: the log names the order and the field.", "endpoint")
+		steps = counter("ramp_order_steps_total",
+			"Steps of orders. new is false for a repeat, which moved no assets.", "direction", "state", "effect", "new")
+		signatures = counter("ramp_signatures_total",
+			"Signatures that were asked of the validator key. Compare with those that the key service counts.", "released")
+		calls = counter("ramp_client_calls_total",
+			"Calls to the service and the node. One call may need several attempts.", "kind", "name", "failed")
+		callSeconds = duration("ramp_client_duration_seconds",
+			"How long a call to the service or the node took, including retries and delays.", "kind", "name")
+		attempts = counter("ramp_client_attempts_total",
+			"HTTP requests to the service and to the node.", "name", "failed")
 	)
-	registry.MustRegister(webhooks, webhookSeconds, conflicts, steps, signatures, calls, callSeconds, attempts)
 
 	// Prometheus does not see the first increment of a series that was not there
 	// before. So create the series whose first increment is an alert.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // Client calls the API of a running emulator.
@@ -27,10 +28,10 @@ var ErrNoEmulator = errors.New("control: the server that answered is not an emul
 // maxAnswer is the maximum size of an answer in bytes.
 const maxAnswer = 64 << 20
 
-// call makes one call and decodes the answer. What is asked is the query of a GET, or the
-// body of a POST.
-func call[T any](ctx context.Context, c *Client, method, path string, asked any) (answer T, err error) {
-	status, text, err := c.exchange(ctx, method, path, asked)
+// call makes one call, such as "GET /control", and decodes the answer. What is asked is the
+// query of a GET, or the body of a POST.
+func call[T any](ctx context.Context, c *Client, what string, asked any) (answer T, err error) {
+	status, text, err := c.exchange(ctx, what, asked)
 	var failed failure
 	switch {
 	case err != nil:
@@ -44,7 +45,8 @@ func call[T any](ctx context.Context, c *Client, method, path string, asked any)
 	}
 }
 
-func (c *Client) exchange(ctx context.Context, method, path string, asked any) (status int, answer []byte, err error) {
+func (c *Client) exchange(ctx context.Context, what string, asked any) (status int, answer []byte, err error) {
+	method, path, _ := strings.Cut(what, " ")
 	body, err := json.Marshal(asked)
 	if err != nil {
 		return 0, nil, err
@@ -73,7 +75,7 @@ func (c *Client) exchange(ctx context.Context, method, path string, asked any) (
 
 // Describe returns the setup of the emulator.
 func (c *Client) Describe(ctx context.Context) (Description, error) {
-	d, err := call[Description](ctx, c, http.MethodGet, "/control", noQuery{})
+	d, err := call[Description](ctx, c, "GET /control", noQuery{})
 	if err == nil && len(d.Chains) == 0 {
 		err = ErrNoEmulator
 	}
@@ -82,40 +84,40 @@ func (c *Client) Describe(ctx context.Context) (Description, error) {
 
 // Start plays a player who mints or burns.
 func (c *Client) Start(ctx context.Context, r StartRequest) (Order, error) {
-	return call[Order](ctx, c, http.MethodPost, "/control/orders", r)
+	return call[Order](ctx, c, "POST /control/orders", r)
 }
 
 // Orders returns a page of the orders.
 func (c *Client) Orders(ctx context.Context, q OrdersQuery) (OrderList, error) {
-	return call[OrderList](ctx, c, http.MethodGet, "/control/orders", q)
+	return call[OrderList](ctx, c, "GET /control/orders", q)
 }
 
 // Order returns an order, and first waits for it if the query says so.
 func (c *Client) Order(ctx context.Context, id string, q OrderQuery) (Order, error) {
-	return call[Order](ctx, c, http.MethodGet, "/control/orders/"+url.PathEscape(id), q)
+	return call[Order](ctx, c, "GET /control/orders/"+url.PathEscape(id), q)
 }
 
 // Send sends the result of an order again, now and once.
 func (c *Client) Send(ctx context.Context, id string, r SendRequest) (Sent, error) {
-	return call[Sent](ctx, c, http.MethodPost, "/control/orders/"+url.PathEscape(id)+"/send", r)
+	return call[Sent](ctx, c, "POST /control/orders/"+url.PathEscape(id)+"/send", r)
 }
 
 // Advance advances the clock of the emulator.
 func (c *Client) Advance(ctx context.Context, r AdvanceRequest) (Advanced, error) {
-	return call[Advanced](ctx, c, http.MethodPost, "/control/advance", r)
+	return call[Advanced](ctx, c, "POST /control/advance", r)
 }
 
 // Fail scripts failures of the game's next calls to the emulator.
 func (c *Client) Fail(ctx context.Context, r FailRequest) (Done, error) {
-	return call[Done](ctx, c, http.MethodPost, "/control/failures", r)
+	return call[Done](ctx, c, "POST /control/failures", r)
 }
 
 // Events returns a page of the events.
 func (c *Client) Events(ctx context.Context, q EventsQuery) (EventList, error) {
-	return call[EventList](ctx, c, http.MethodGet, "/control/events", q)
+	return call[EventList](ctx, c, "GET /control/events", q)
 }
 
 // Reset makes the emulator forget everything that happened.
 func (c *Client) Reset(ctx context.Context, r ResetRequest) (Done, error) {
-	return call[Done](ctx, c, http.MethodPost, "/control/reset", r)
+	return call[Done](ctx, c, "POST /control/reset", r)
 }

@@ -68,7 +68,7 @@ func newBlocks(begin time.Time) blocks {
 		known:    make(map[common.Hash]*Transaction),
 		accounts: make(map[common.Address]*Account),
 		single:   make(map[common.Address]bool),
-		changed:  newChanges(),
+		changed:  newChanges(0, 0),
 	}
 }
 

@@ -50,8 +50,8 @@ func (c *Chain) changing(owner common.Address) *Account {
 	return c.accounts[owner]
 }
 
-func newChanges() changes {
-	return changes{transactions: make(map[common.Hash]bool), accounts: make(map[common.Address]bool)}
+func newChanges(spans, forks int) changes {
+	return changes{spans: spans, forks: forks, transactions: make(map[common.Hash]bool), accounts: make(map[common.Address]bool)}
 }
 
 // Changes returns the part of the state that has changed since the last call. It
@@ -75,8 +75,7 @@ func (c *Chain) Changes() State {
 		a.Holdings = maps.Clone(a.Holdings)
 		s.Accounts = append(s.Accounts, a)
 	}
-	c.changed = newChanges()
-	c.changed.spans, c.changed.forks = len(c.spans), len(c.forks)
+	c.changed = newChanges(len(c.spans), len(c.forks))
 	return s
 }
 
@@ -107,8 +106,7 @@ func (c *Chain) Restore(s State) error {
 	for _, a := range s.Accounts {
 		c.accounts[a.Owner] = &a
 	}
-	c.changed = newChanges()
-	c.changed.spans, c.changed.forks = len(c.spans), len(c.forks)
+	c.changed = newChanges(len(c.spans), len(c.forks))
 	return nil
 }
 
