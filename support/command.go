@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -56,21 +55,28 @@ func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 		case takes != "" && len(args) != 1:
 			return fmt.Errorf("one argument is required, after the flags: %s", takes)
 		}
-		return run(ctx, o, strings.Join(args, ""), out)
+		return run(ctx, call{o, strings.Join(args, ""), out})
 	}, nil
 }
 
-// action is a command with its argument, or "".
-type action func(ctx context.Context, o *Orders, argument string, out io.Writer) error
+// action is what a command does.
+type action func(ctx context.Context, c call) error
+
+// call is what a command is called with.
+type call struct {
+	*Orders
+	argument string // "" if it takes none
+	out      io.Writer
+}
 
 // withOrder returns an action whose argument is the UUID of an order.
-func withOrder(run func(ctx context.Context, o *Orders, id uuid.UUID, out io.Writer) error) action {
-	return func(ctx context.Context, o *Orders, argument string, out io.Writer) error {
-		id, err := uuid.Parse(argument)
+func withOrder(run func(ctx context.Context, c call, id uuid.UUID) error) action {
+	return func(ctx context.Context, c call) error {
+		id, err := uuid.Parse(c.argument)
 		if err != nil {
-			return fmt.Errorf("%q is not a UUID: give all its 36 characters", argument)
+			return fmt.Errorf("%q is not a UUID: give all its 36 characters", c.argument)
 		}
-		return run(ctx, o, id, out)
+		return run(ctx, c, id)
 	}
 }
 
@@ -96,23 +102,23 @@ func newList(flags *flag.FlagSet) action {
 	address := flags.String("address", "", "list all orders of a wallet's `address` instead")
 	var from, to time.Time
 	period(flags, &from, &to, "list the orders that ended since this `time` instead, a date or a time in RFC 3339")
-	return func(ctx context.Context, o *Orders, _ string, out io.Writer) error {
-		store, err := o.ledger()
+	return func(ctx context.Context, c call) error {
+		store, err := c.ledger()
 		if err != nil {
 			return err
 		}
 		var all []ramp.Order
 		younger := ""
 		read := func(list listing) {
-			orders, failed := o.all(list)
+			orders, failed := c.all(list)
 			all, err = append(all, orders...), cmp.Or(err, failed)
 		}
-		now := o.config.Now()
+		now := c.config.Now()
 		switch {
-		case *player != "" && o.config.Sessions == nil:
+		case *player != "" && c.config.Sessions == nil:
 			return invalid("Config.Sessions", "is required to list the orders of a player")
 		case *player != "":
-			sessions, failed := o.config.Sessions(ctx, *player)
+			sessions, failed := c.config.Sessions(ctx, *player)
 			err = failed
 			for _, id := range sessions {
 				read(of(ctx, store.SessionOrders, id))
@@ -139,7 +145,7 @@ func newList(flags *flag.FlagSet) action {
 			}
 		}
 		if err == nil {
-			_, err = io.WriteString(out, Table(all)+younger)
+			_, err = io.WriteString(c.out, Table(all)+younger)
 		}
 		return err
 	}
@@ -147,14 +153,14 @@ func newList(flags *flag.FlagSet) action {
 
 func newCount(*flag.FlagSet) action { return count }
 
-func count(ctx context.Context, o *Orders, _ string, out io.Writer) error {
-	store, err := o.ledger()
+func count(ctx context.Context, c call) error {
+	store, err := c.ledger()
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "WAITING LONGER THAN\tMINTS\tBURNS")
-	now := o.config.Now()
+	now := c.config.Now()
 	for _, age := range []time.Duration{0, 5 * time.Minute, time.Hour, maxDelay, 7 * 24 * time.Hour} {
 		mints, _, err := store.CountWaiting(ctx, ramp.Mint, now.Add(-age))
 		burns, _, failed := store.CountWaiting(ctx, ramp.Burn, now.Add(-age))
@@ -168,34 +174,34 @@ func count(ctx context.Context, o *Orders, _ string, out io.Writer) error {
 
 func newMissing(*flag.FlagSet) action { return missing }
 
-func missing(ctx context.Context, o *Orders, file string, out io.Writer) error {
-	log, err := os.Open(file)
+func missing(ctx context.Context, c call) error {
+	log, err := os.Open(c.argument)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	lost, err := o.Lost(ctx, log)
+	lost, err := c.Lost(ctx, log)
 	for _, l := range lost {
 		what := "waits again"
 		if l.Missing {
 			what = "is missing"
 		}
-		fmt.Fprintf(out, "%s %s; it was %s\t%s\t%s\t%s\n", l.UUID, what, shown(string(l.State)), shown(l.SessionID), shown(strings.Join(l.Effects, ", then ")), shown(l.TxHash))
+		fmt.Fprintf(c.out, "%s %s; it was %s\t%s\t%s\t%s\n", l.UUID, what, shown(string(l.State)), shown(l.SessionID), shown(strings.Join(l.Effects, ", then ")), shown(l.TxHash))
 	}
 	return err
 }
 
 func newShow(flags *flag.FlagSet) action {
 	asJSON := flags.Bool("json", false, "print JSON")
-	return withOrder(func(ctx context.Context, o *Orders, id uuid.UUID, out io.Writer) error {
-		report, err := o.Show(ctx, id)
+	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
+		report, err := c.Show(ctx, id)
 		switch {
 		case report == nil:
 			return err
 		case *asJSON:
-			return cmp.Or(err, json.NewEncoder(out).Encode(report))
+			return cmp.Or(err, json.NewEncoder(c.out).Encode(report))
 		default:
-			_, failed := io.WriteString(out, report.Text())
+			_, failed := io.WriteString(c.out, report.Text())
 			return cmp.Or(err, failed)
 		}
 	})
@@ -206,12 +212,12 @@ func newFinish(flags *flag.FlagSet) action {
 	var transaction common.Hash
 	flags.Func("tx", "`hash` of the transaction that the order has ended with; required",
 		func(text string) error { return transaction.UnmarshalText([]byte(text)) })
-	return withOrder(func(ctx context.Context, o *Orders, id uuid.UUID, out io.Writer) error {
+	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
 		if transaction == (common.Hash{}) {
 			return errors.New("-tx is required: the order ends as its transaction did")
 		}
-		step, err := o.Finish(ctx, id, transaction, *d)
-		return printStep(out, step, err)
+		step, err := c.Finish(ctx, id, transaction, *d)
+		return c.printStep(step, err)
 	})
 }
 
@@ -219,9 +225,9 @@ func newAbandon(flags *flag.FlagSet) action {
 	d := newDecision(flags)
 	flags.BoolVar(&d.Anyway, "anyway", false, "abandon the order although a transaction may be its own, or no node can tell")
 	flags.BoolVar(&d.Early, "early", false, "abandon the order before it has waited for 13 hours, although its result may still come")
-	return withOrder(func(ctx context.Context, o *Orders, id uuid.UUID, out io.Writer) error {
-		step, err := o.Abandon(ctx, id, *d)
-		return printStep(out, step, err)
+	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
+		step, err := c.Abandon(ctx, id, *d)
+		return c.printStep(step, err)
 	})
 }
 
@@ -233,7 +239,7 @@ func newDecision(flags *flag.FlagSet) *Decision {
 }
 
 // printStep says what was moved, so that nobody moves it again by hand.
-func printStep(out io.Writer, step ramp.Step, err error) error {
+func (c call) printStep(step ramp.Step, err error) error {
 	if err != nil {
 		return err
 	}
@@ -241,7 +247,7 @@ func printStep(out io.Writer, step ramp.Step, err error) error {
 	if !step.New {
 		moved = "it had ended so before, and nothing was moved"
 	}
-	_, err = fmt.Fprintf(out, "%s is %s; %s\n", step.Order.UUID, step.Order.State, shown(moved))
+	_, err = fmt.Fprintf(c.out, "%s is %s; %s\n", step.Order.UUID, step.Order.State, shown(moved))
 	return err
 }
 
@@ -250,16 +256,16 @@ func newReconcile(flags *flag.FlagSet) action {
 	period(flags, &from, &to, "`beginning`, a date or a time in RFC 3339; by default where the last books ended, or a day ago")
 	file := flags.String("position", "", "`file` that says where the last books ended, and then where these did")
 	format := flags.String("format", "text", "`form` of the books: text, json or totals (as CSV)")
-	return func(ctx context.Context, o *Orders, _ string, out io.Writer) error {
+	return func(ctx context.Context, c call) error {
 		write := map[string]func(*Reconciliation) error{
-			"text":   func(b *Reconciliation) error { _, err := io.WriteString(out, b.Text()); return err },
-			"json":   func(b *Reconciliation) error { return json.NewEncoder(out).Encode(b) },
-			"totals": func(b *Reconciliation) error { return b.WriteTotalsCSV(out) },
+			"text":   func(b *Reconciliation) error { _, err := io.WriteString(c.out, b.Text()); return err },
+			"json":   func(b *Reconciliation) error { return json.NewEncoder(c.out).Encode(b) },
+			"totals": func(b *Reconciliation) error { return b.WriteTotalsCSV(c.out) },
 		}[*format]
 		if write == nil {
 			return errors.New("-format must be text, json or totals")
 		}
-		books, err := o.since(ctx, position(*file), from, to)
+		books, err := c.since(ctx, position(*file), from, to)
 		if err != nil {
 			return err
 		}
@@ -274,7 +280,7 @@ func newReconcile(flags *flag.FlagSet) action {
 			return err
 		}
 		if books.To.Before(to) {
-			cmp.Or(o.config.Logger, slog.Default()).WarnContext(ctx, "ramp: the books end before -to: later blocks are not final yet", "end", books.To)
+			c.log().WarnContext(ctx, "ramp: the books end before -to: later blocks are not final yet", "end", books.To)
 		}
 		if n := books.found(); n > 0 {
 			return fmt.Errorf("orders and chain disagree; findings: %d", n)

@@ -25,7 +25,7 @@ import (
 func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Reconciliation)) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
-	log := cmp.Or(o.config.Logger, slog.Default())
+	log := o.log()
 	known := map[string]bool{} // the findings of the last books
 	for {
 		books, err := o.since(ctx, position(file), time.Time{}, time.Time{})
@@ -88,7 +88,7 @@ func (o *Orders) since(ctx context.Context, p position, from, to time.Time) (*Re
 		if from = last.Add(-Overlap); last.IsZero() {
 			from = o.config.Now().Add(-24 * time.Hour)
 			if p != "" {
-				cmp.Or(o.config.Logger, slog.Default()).WarnContext(ctx, "ramp: the books have no position", "file", string(p), "begin", from)
+				o.log().WarnContext(ctx, "ramp: the books have no position", "file", string(p), "begin", from)
 			}
 		}
 	}

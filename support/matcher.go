@@ -115,8 +115,8 @@ func (m *matcher) begin() time.Time { return m.from.Add(-maxDelay - skew) }
 // within reports whether a time is in the period, and not in the 13 hours before it.
 func (m *matcher) within(t time.Time) bool { return !t.Before(m.from) && t.Before(m.to) }
 
-func (m *matcher) find(kind FindingKind, by string, orders []ramp.Order, events []ChainEvent, format string, args ...any) {
-	f := Finding{Kind: kind, Detail: fmt.Sprintf(format, args...), By: by, Orders: []FoundOrder{}, Events: append([]ChainEvent{}, events...)}
+func (m *matcher) find(kind FindingKind, by string, orders []ramp.Order, events []ChainEvent, detail string) {
+	f := Finding{Kind: kind, Detail: detail, By: by, Orders: []FoundOrder{}, Events: append([]ChainEvent{}, events...)}
 	on := shelf{kind: kind}
 	for i, o := range orders {
 		t := m.assets.traded(o)
@@ -305,7 +305,7 @@ func (m *matcher) pair(o *traded, events []ChainEvent) {
 		return
 	case !succeeded:
 		if judged {
-			m.find(EndedOtherwise, ByTransaction, []ramp.Order{o.Order}, events, "%s", otherwise(&o.Order))
+			m.find(EndedOtherwise, ByTransaction, []ramp.Order{o.Order}, events, otherwise(&o.Order))
 		}
 		return
 	}
@@ -339,7 +339,7 @@ func (m *matcher) differs(d mismatch) {
 	if len(m.differing) < maxFindings {
 		m.differing = append(m.differing, d)
 	} else if d.judged {
-		m.find(Differs, ByTransaction, []ramp.Order{d.order.Order}, d.events, "%s", d.detail)
+		m.find(Differs, ByTransaction, []ramp.Order{d.order.Order}, d.events, d.detail)
 	}
 }
 
@@ -421,14 +421,14 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 			m.group(group, orders, late)
 		}
 	}
-	for i := range waiting {
-		if o := &waiting[i]; partners[o.UUID] == nil && !lost[o.UUID] {
-			m.find(WaitsWithoutEvent, "", []ramp.Order{*o}, nil, "no event of its user fits: nothing happened on the chain")
+	for _, o := range waiting {
+		if partners[o.UUID] == nil && !lost[o.UUID] {
+			m.find(WaitsWithoutEvent, "", []ramp.Order{o}, nil, "no event of its user fits: nothing happened on the chain")
 		}
 	}
-	for i := range m.noHash {
-		if o := &m.noHash[i]; partners[o.UUID] == nil && o.State == ramp.OrderSucceeded {
-			m.find(OrderWithoutEvent, "", []ramp.Order{*o}, nil, "its result had no transaction hash, and no event of its user fits")
+	for _, o := range m.noHash {
+		if partners[o.UUID] == nil && o.State == ramp.OrderSucceeded {
+			m.find(OrderWithoutEvent, "", []ramp.Order{o}, nil, "its result had no transaction hash, and no event of its user fits")
 		}
 	}
 }
@@ -449,7 +449,7 @@ func (m *matcher) unordered(events []candidate) {
 	}
 	for key, events := range orphans {
 		if relevant {
-			m.find(EventWithoutOrder, "", nil, events, "nobody ordered this %s", key.direction)
+			m.find(EventWithoutOrder, "", nil, events, "nobody ordered this "+string(key.direction))
 		}
 	}
 }
@@ -476,13 +476,13 @@ func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late bool) {
 	case open && len(events) <= len(orders): // the results will tell
 		m.open += len(events)
 	case len(events) > 1 || len(orders) > 1:
-		m.find(Ambiguous, ByAmount, orders, events, "events: %d, orders that they fit: %d", len(events), len(orders))
+		m.find(Ambiguous, ByAmount, orders, events, fmt.Sprintf("events: %d, orders that they fit: %d", len(events), len(orders)))
 	case o.State == ramp.OrderAccepted:
 		m.find(WaitsWithEvent, ByAmount, orders, events, "its result never came: finish it with the transaction")
 	case o.State == ramp.OrderSucceeded:
 		m.moved(m.assets.traded(*o), events[0].units)
 	default:
-		m.find(EndedOtherwise, ByAmount, orders, events, "%s", otherwise(o))
+		m.find(EndedOtherwise, ByAmount, orders, events, otherwise(o))
 	}
 }
 

@@ -214,7 +214,7 @@ func (r *reconciler) checkUnseen(ctx context.Context) error {
 	receipts := make([]ramp.Receipt, len(orders))
 	calls := make([]ramp.BatchCall, len(orders))
 	for i, o := range orders {
-		calls[i] = ramp.BatchCall{Method: "eth_getTransactionReceipt", Params: []any{o.TxHash}, Into: &receipts[i]}
+		calls[i] = ask(&receipts[i], "eth_getTransactionReceipt", o.TxHash)
 	}
 	if len(calls) == 0 {
 		return nil
@@ -260,7 +260,7 @@ func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 		}
 	}
 	if o.State == ramp.OrderSucceeded {
-		r.find(OrderWithoutEvent, "", []ramp.Order{*o}, nil, "%s", why)
+		r.find(OrderWithoutEvent, "", []ramp.Order{*o}, nil, why)
 	}
 	return nil
 }
@@ -334,7 +334,7 @@ func (r *reconciler) settleDifferences(ctx context.Context) (lost map[uuid.UUID]
 			}
 		}
 		if d.judged {
-			r.find(Differs, ByTransaction, orders, d.events, "%s", d.detail)
+			r.find(Differs, ByTransaction, orders, d.events, d.detail)
 		}
 	}
 	return lost, nil

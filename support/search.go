@@ -93,9 +93,9 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	}, len(logs))
 	var calls []ramp.BatchCall
 	for i, log := range logs {
-		calls = append(calls, ramp.BatchCall{Method: "eth_getTransactionByHash", Params: []any{log.TransactionHash}, Into: &found[i].sent},
-			ramp.BatchCall{Method: "eth_getTransactionReceipt", Params: []any{log.TransactionHash}, Into: &found[i].receipt},
-			ramp.BatchCall{Method: "eth_getBlockByNumber", Params: []any{log.BlockNumber, false}, Into: &found[i].block})
+		calls = append(calls, ask(&found[i].sent, "eth_getTransactionByHash", log.TransactionHash),
+			ask(&found[i].receipt, "eth_getTransactionReceipt", log.TransactionHash),
+			ask(&found[i].block, "eth_getBlockByNumber", log.BlockNumber, false))
 	}
 	if err := o.batch(ctx, calls); err != nil {
 		return err
@@ -131,6 +131,11 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 			far[a.Hash].CmpAbs(far[b.Hash]), cmp.Compare(a.Block, b.Block))
 	})
 	return nil
+}
+
+// ask returns a call of the node, and where its answer goes.
+func ask(into any, method string, params ...any) ramp.BatchCall {
+	return ramp.BatchCall{Method: method, Params: params, Into: into}
 }
 
 // batch makes calls, all of which must succeed.

@@ -158,7 +158,7 @@ func (r *reconciler) addTimes(ctx context.Context, events []ChainEvent, untimed 
 	untimed = slices.Compact(untimed)
 	blocks, calls := make([]ramp.Block, len(untimed)), make([]ramp.BatchCall, len(untimed))
 	for i, n := range untimed {
-		calls[i] = ramp.BatchCall{Method: "eth_getBlockByNumber", Params: []any{ramp.AtBlock(n), false}, Into: &blocks[i]}
+		calls[i] = ask(&blocks[i], "eth_getBlockByNumber", ramp.AtBlock(n), false)
 	}
 	if err := r.o.batch(ctx, calls); err != nil {
 		return err

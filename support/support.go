@@ -288,7 +288,7 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 		return ramp.Step{}, err
 	}
 	step, err := do(who + ": " + reason)
-	log := cmp.Or(o.config.Logger, slog.Default())
+	log := o.log()
 	attrs := []slog.Attr{slog.String("uuid", id.String()), slog.String("who", who), slog.String("reason", reason)}
 	if err != nil {
 		log.LogAttrs(ctx, slog.LevelError, failed, append(attrs, slog.Any("error", err))...)
@@ -299,6 +299,8 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 		slog.String("tx_hash", step.Order.TxHash), slog.String("effect", step.Effect.String()), slog.Bool("new", step.New))...)
 	return step, nil
 }
+
+func (o *Orders) log() *slog.Logger { return cmp.Or(o.config.Logger, slog.Default()) }
 
 // problems collects what is wrong with a config or a decision.
 type problems []ramp.FieldError
