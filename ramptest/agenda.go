@@ -137,13 +137,13 @@ func (s *orders) advance(d time.Duration) []Delivery {
 			sent = append(sent, s.deliver(s.life.alive, j.order)...)
 		}
 		s.agenda.finished()
-		if s.keeper.touch(uuid.Nil); j.order != nil {
+		if s.keeper.touch(); j.order != nil {
 			s.keeper.touch(j.order.UUID)
 		}
 		s.record.wake()
 	}
 	s.clock.jump(end)
-	s.keeper.touch(uuid.Nil)
+	s.keeper.touch()
 	return sent
 }
 
@@ -174,5 +174,5 @@ func (s *orders) run() {
 func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
 	s.recordChain(uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted}, "transaction %s submitted", tx.Hash)
 	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
-	s.keeper.touch(uuid.Nil)
+	s.keeper.touch()
 }

@@ -345,7 +345,7 @@ func (s *remote) identify(asked *control.StartRequest, like *Order) (uuid.UUID, 
 		}
 		return id, nil
 	case like != nil:
-		return s.orders.issueLike(like.UUID, s.clock.now())
+		return s.orders.issueLike(like.UUID)
 	}
 	terms := askedTerms(asked.Terms)
 	if unknown := s.console.serves(&terms); unknown == RampNotFound {
@@ -357,7 +357,7 @@ func (s *remote) identify(asked *control.StartRequest, like *Order) (uuid.UUID, 
 	if problem != "" {
 		return uuid.Nil, invalid("%s", strings.Replace(problem, "intent.", "terms.", 1))
 	}
-	return s.orders.issue(intent, s.clock.now()), nil
+	return s.orders.issue(intent), nil
 }
 
 // askedTerms returns the terms as those of an initialize call, with what a caller of the

@@ -286,7 +286,7 @@ func LostAnswer(call On) Fault {
 // [Config.Timeout], the service stops waiting and the answer is lost. If the clock
 // stands still, the wait moves it, so [Service.Advance] may end that much later.
 func SlowAnswer(call On, d time.Duration) Fault {
-	return Fault{fmt.Sprintf("slow-answer=%s:%s", string(call), d), func(s *script) {
+	return Fault{fmt.Sprintf("slow-answer=%s:%s", call, d), func(s *script) {
 		if s.on(call).slow = d; d < 0 {
 			s.invalid("SlowAnswer(%s) is in the past", d)
 		}

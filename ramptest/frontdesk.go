@@ -144,9 +144,9 @@ func (s *frontDesk) Issue(_ context.Context, r desk.IssueRequest) (id uuid.UUID,
 	case r.Terms != nil:
 		id, err = s.identify(&control.StartRequest{Terms: r.Terms}, nil)
 	case r.Like == uuid.Nil && known:
-		id = s.orders.issue(latest, s.clock.now())
+		id = s.orders.issue(latest)
 	default:
-		id, err = s.orders.issueLike(r.Like, s.clock.now())
+		id, err = s.orders.issueLike(r.Like)
 	}
 	if err != nil {
 		return id, reported(err)
@@ -224,7 +224,7 @@ type entry struct {
 // entries are the entries of the list, which are kept until something happens.
 type entries struct {
 	mu      sync.Mutex
-	turn    int // of the record
+	turn    int64 // of the record
 	list    []entry
 	players []*Order // the newest order of each of the last players
 }
@@ -235,7 +235,7 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 	l := &s.listed
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if turn := s.record.turn(); l.list == nil || l.turn != turn {
+	if turn := s.record.turns.Load(); l.list == nil || l.turn != turn {
 		orders := s.orders.all()
 		l.turn, l.list, l.players = turn, []entry{}, nil
 		const most = 20

@@ -151,7 +151,7 @@ func (s *console) answer(r *http.Request, body []byte, unread error, scripted In
 	if problem != "" {
 		return fail(http.StatusBadRequest, problem)
 	}
-	id = s.orders.issue(terms, s.clock.now())
+	id = s.orders.issue(terms)
 	return id, envelope{Code: http.StatusOK, Message: "OK", Data: map[string]uuid.UUID{"uuid": id}}
 }
 

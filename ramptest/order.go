@@ -169,11 +169,11 @@ func (s *orders) reset() {
 }
 
 // issue issues a UUID for terms.
-func (s *orders) issue(terms ramp.InitializeIntent, at time.Time) uuid.UUID {
-	id := uuid.New()
+func (s *orders) issue(terms ramp.InitializeIntent) uuid.UUID {
+	id, expires := uuid.New(), s.clock.now().Add(ramp.UUIDValidity)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.enter(id, &issued{Terms: terms, Expires: at.Add(ramp.UUIDValidity)})
+	s.enter(id, &issued{Terms: terms, Expires: expires})
 	s.keeper.touch(id)
 	s.forget()
 	return id
@@ -210,14 +210,14 @@ func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent,
 }
 
 // issueLike issues another UUID for the terms of a UUID.
-func (s *orders) issueLike(id uuid.UUID, at time.Time) (uuid.UUID, error) {
+func (s *orders) issueLike(id uuid.UUID) (uuid.UUID, error) {
 	s.mu.Lock()
 	known := s.issued[id]
 	s.mu.Unlock()
 	if known == nil {
 		return uuid.Nil, ErrUnknownUUID
 	}
-	return s.issue(known.Terms, at), nil
+	return s.issue(known.Terms), nil
 }
 
 // forget drops the oldest finished orders above [Desk.KeepOrders], and the UUIDs
@@ -486,7 +486,7 @@ func mustReject(err, approved error) error {
 // own. It is never placed.
 func (s *orders) askOffTerms(ctx context.Context, o *Order, bend bend) (err error) {
 	other := &Order{Session: o.Session, Network: o.Network, wallet: o.wallet, fee: o.fee, Request: o.Request}
-	if other.UUID, err = s.issueLike(o.UUID, s.clock.now()); err != nil {
+	if other.UUID, err = s.issueLike(o.UUID); err != nil {
 		return err
 	}
 	r := &other.Request
@@ -557,7 +557,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	s.count++
 	o.number = s.count
 	s.queue = append(s.queue, o)
-	s.recordChain(o.UUID, Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}, "transaction submitted")
+	s.recordChain(o.UUID, s.onChain(o), "transaction submitted")
 	if !o.script.pending {
 		s.agenda.plan(job{due: c.NextBlock(), task: mineOrder, order: o})
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,7 +62,7 @@ type record struct {
 	onEvent func(Event)
 	file    *StateFile    // keeps the events too; may be nil
 	change  chan struct{} // closed by the next event; nil if nobody waits for it
-	turns   int           // counts the events and the calls of wake
+	turns   atomic.Int64  // counts the events and the calls of wake
 }
 
 // recordChain records an event on a chain. id is the order, or zero. tx describes the
@@ -111,13 +112,6 @@ func (r *record) newest() int {
 	return r.number
 }
 
-// turn returns a number that differs after each event and each call of wake.
-func (r *record) turn() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.turns
-}
-
 // next returns a channel that is closed by the next event or by wake.
 func (r *record) next() <-chan struct{} {
 	r.mu.Lock()
@@ -142,7 +136,7 @@ func (r *record) wake() {
 }
 
 func (r *record) signal() {
-	r.turns++
+	r.turns.Add(1)
 	if r.change != nil {
 		close(r.change)
 		r.change = nil

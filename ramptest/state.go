@@ -185,8 +185,7 @@ func newKeeper(file *StateFile, s *Service) *keeper {
 	return &keeper{file: file, service: s, woken: make(chan struct{}, 1), changed: make(map[uuid.UUID]bool)}
 }
 
-// touch notes that something about a UUID has changed; the zero UUID is for whatever
-// belongs to none.
+// touch notes that something has changed, and about which UUIDs, if it belongs to any.
 func (k *keeper) touch(ids ...uuid.UUID) {
 	if k == nil {
 		return
@@ -216,7 +215,7 @@ func (k *keeper) clear(reset func()) {
 	k.found = nil
 	reset()
 	k.writing.Unlock()
-	k.touch(uuid.Nil)
+	k.touch()
 }
 
 // run writes the changes of a tenth of a second together, until the service ends.
@@ -247,9 +246,7 @@ func (k *keeper) flush() {
 	lines := make(map[uuid.UUID][]any)
 	players := make(map[string]savedPlayer)
 	for id := range changed {
-		if id != uuid.Nil {
-			lines[id] = k.uuid(id, players)
-		}
+		lines[id] = k.uuid(id, players)
 	}
 	for network, c := range s.orders.chains { // after the orders, whose transactions it then has
 		k.chain(string(network), c.Changes())

@@ -20,7 +20,6 @@ type api struct {
 	store    *ramp.SQLStore
 	stopping atomic.Bool
 	log      *slog.Logger
-	network  ramp.Network
 	client   *ramp.Client // nil if players cannot start an exchange
 	frontend string
 	emulated bool

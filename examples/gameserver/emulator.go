@@ -28,7 +28,7 @@ to mint and burn as a player. One token is worth 100 item_gold and 1 item_gem, w
 // emulate sets what is not set, and returns an environment with generated keys. The
 // emulated service accepts every token on both networks.
 func (s *settings) emulate(getenv func(string) string) func(string) string {
-	s.project, s.network = cmp.Or(s.project, "gameserver"), cmp.Or(s.network, string(ramp.Testnet))
+	s.project, s.network = cmp.Or(s.project, "gameserver"), cmp.Or(s.network, ramp.Testnet)
 	s.token = cmp.Or(s.token, common.HexToAddress("0x70c3"))
 	s.swordToken = cmp.Or(s.swordToken, common.HexToAddress("0x5b0d"))
 	var validator [32]byte

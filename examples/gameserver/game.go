@@ -38,7 +38,7 @@ const (
 
 // terms are what this game sells.
 func (s *settings) terms() (*ramp.Terms, error) {
-	return ramp.NewTerms(ramp.TermsConfig{ProjectID: s.project, Network: ramp.Network(s.network), Products: s.products(), Any: s.anyRate})
+	return ramp.NewTerms(ramp.TermsConfig{ProjectID: s.project, Network: s.network, Products: s.products(), Any: s.anyRate})
 }
 
 // products are what this game sells, each for one token. A player chooses only a product,

@@ -19,7 +19,8 @@ import (
 // sold, and what a transaction must show before it ends an order.
 type settings struct {
 	database               string
-	project, network       string
+	project                string
+	network                ramp.Network
 	token, swordToken      common.Address
 	chainID, confirmations uint64
 	payers, contracts      []common.Address
@@ -32,7 +33,7 @@ func newSettings(flags *flag.FlagSet) *settings {
 	flags.StringVar(&s.database, "db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://…, or mysql: and a DSN of go-sql-driver/mysql")
 	flags.IntVar(&s.connections, "connections", 20, "`number` of connections to PostgreSQL or MySQL, of which the database allows a limited number to all servers")
 	flags.StringVar(&s.project, "project", "", "`ID` of the project in the console; required unless the service is emulated")
-	flags.StringVar(&s.network, "network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
+	flags.StringVar((*string)(&s.network), "network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
 	flags.TextVar(&s.token, "token", common.Address{}, "contract `address` of the token; required unless the service is emulated")
 	flags.TextVar(&s.swordToken, "sword-token", common.Address{}, "contract `address` of the token of swords; without it, swords are not sold unless\nthe service is emulated")
 	flags.BoolVar(&s.anyRate, "any-rate", false, "approve orders at every rate, for the judge and for load tests")
@@ -112,5 +113,5 @@ func (s *settings) proof() *ramp.Proof {
 // desk returns what shows and ends orders by hand, and compares the books.
 func (s *settings) desk(game *game, store *ramp.SQLStore, chain *ramp.RPC, proof *ramp.Proof, log *slog.Logger) (*support.Orders, error) {
 	return support.New(support.Config{Store: store, Chain: chain, Proof: proof, Confirmations: s.confirmations,
-		ProjectID: s.project, Network: ramp.Network(s.network), Products: s.products(), Sessions: game.sessions, Logger: log})
+		ProjectID: s.project, Network: s.network, Products: s.products(), Sessions: game.sessions, Logger: log})
 }
