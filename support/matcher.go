@@ -115,7 +115,7 @@ func (m *matcher) begin() time.Time { return m.from.Add(-maxDelay - skew) }
 // within reports whether a time is in the period, and not in the 13 hours before it.
 func (m *matcher) within(t time.Time) bool { return !t.Before(m.from) && t.Before(m.to) }
 
-func (m *matcher) find(kind FindingKind, by string, orders []ramp.Order, events []ChainEvent, detail string) {
+func (m *matcher) find(kind FindingKind, by, detail string, events []ChainEvent, orders ...ramp.Order) {
 	f := Finding{Kind: kind, Detail: detail, By: by, Orders: []FoundOrder{}, Events: append([]ChainEvent{}, events...)}
 	on := shelf{kind: kind}
 	for i, o := range orders {
@@ -158,7 +158,7 @@ func (m *matcher) order(o ramp.Order) {
 	if m.within(o.FinishedAt) {
 		m.count(t)
 		if isDamaged(&o) {
-			m.find(Differs, "", []ramp.Order{o}, nil, "the row is not a valid order: it was changed by hand")
+			m.find(Differs, "", "the row is not a valid order: it was changed by hand", nil, o)
 		}
 	}
 	hash := common.HexToHash(o.TxHash)
@@ -305,7 +305,7 @@ func (m *matcher) pair(o *traded, events []ChainEvent) {
 		return
 	case !succeeded:
 		if judged {
-			m.find(EndedOtherwise, ByTransaction, []ramp.Order{o.Order}, events, otherwise(&o.Order))
+			m.find(EndedOtherwise, ByTransaction, otherwise(&o.Order), events, o.Order)
 		}
 		return
 	}
@@ -339,7 +339,7 @@ func (m *matcher) differs(d mismatch) {
 	if len(m.differing) < maxFindings {
 		m.differing = append(m.differing, d)
 	} else if d.judged {
-		m.find(Differs, ByTransaction, []ramp.Order{d.order.Order}, d.events, d.detail)
+		m.find(Differs, ByTransaction, d.detail, d.events, d.order.Order)
 	}
 }
 
@@ -423,12 +423,12 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 	}
 	for _, o := range waiting {
 		if partners[o.UUID] == nil && !lost[o.UUID] {
-			m.find(WaitsWithoutEvent, "", []ramp.Order{o}, nil, "no event of its user fits: nothing happened on the chain")
+			m.find(WaitsWithoutEvent, "", "no event of its user fits: nothing happened on the chain", nil, o)
 		}
 	}
 	for _, o := range m.noHash {
 		if partners[o.UUID] == nil && o.State == ramp.OrderSucceeded {
-			m.find(OrderWithoutEvent, "", []ramp.Order{o}, nil, "its result had no transaction hash, and no event of its user fits")
+			m.find(OrderWithoutEvent, "", "its result had no transaction hash, and no event of its user fits", nil, o)
 		}
 	}
 }
@@ -449,7 +449,7 @@ func (m *matcher) unordered(events []candidate) {
 	}
 	for key, events := range orphans {
 		if relevant {
-			m.find(EventWithoutOrder, "", nil, events, "nobody ordered this "+string(key.direction))
+			m.find(EventWithoutOrder, "", "nobody ordered this "+string(key.direction), events)
 		}
 	}
 }
@@ -476,13 +476,13 @@ func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late bool) {
 	case open && len(events) <= len(orders): // the results will tell
 		m.open += len(events)
 	case len(events) > 1 || len(orders) > 1:
-		m.find(Ambiguous, ByAmount, orders, events, fmt.Sprintf("events: %d, orders that they fit: %d", len(events), len(orders)))
+		m.find(Ambiguous, ByAmount, fmt.Sprintf("events: %d, orders that they fit: %d", len(events), len(orders)), events, orders...)
 	case o.State == ramp.OrderAccepted:
-		m.find(WaitsWithEvent, ByAmount, orders, events, "its result never came: finish it with the transaction")
+		m.find(WaitsWithEvent, ByAmount, "its result never came: finish it with the transaction", events, orders...)
 	case o.State == ramp.OrderSucceeded:
 		m.moved(m.assets.traded(*o), events[0].units)
 	default:
-		m.find(EndedOtherwise, ByAmount, orders, events, otherwise(o))
+		m.find(EndedOtherwise, ByAmount, otherwise(o), events, orders...)
 	}
 }
 

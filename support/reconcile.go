@@ -260,7 +260,7 @@ func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 		}
 	}
 	if o.State == ramp.OrderSucceeded {
-		r.find(OrderWithoutEvent, "", []ramp.Order{*o}, nil, why)
+		r.find(OrderWithoutEvent, "", why, nil, *o)
 	}
 	return nil
 }
@@ -308,7 +308,7 @@ func (r *reconciler) second(ctx context.Context) error {
 		if other != nil {
 			orders = append(orders, *other)
 		}
-		r.find(SharedTransaction, ByTransaction, orders, nil, "its transaction has ended another order, too")
+		r.find(SharedTransaction, ByTransaction, "its transaction has ended another order, too", nil, orders...)
 	}
 	r.resolve(r.fits, waiting, lost)
 	return nil
@@ -334,7 +334,7 @@ func (r *reconciler) settleDifferences(ctx context.Context) (lost map[uuid.UUID]
 			}
 		}
 		if d.judged {
-			r.find(Differs, ByTransaction, orders, d.events, d.detail)
+			r.find(Differs, ByTransaction, d.detail, d.events, orders...)
 		}
 	}
 	return lost, nil
