@@ -1,4 +1,4 @@
-// Command testrun runs the tests of modules, three modules at a time:
+// Command testrun runs the tests of modules, two modules at a time:
 //
 //	go run ./internal/testrun [-race] [-short] MODULE...
 //
@@ -43,7 +43,7 @@ func main() {
 	// Many tests wait for a clock, a server or a process, so fewer modules would not keep
 	// the processors busy.
 	var running sync.WaitGroup
-	free := make(chan bool, 3)
+	free := make(chan bool, 2)
 	for _, module := range flag.Args() {
 		free <- true
 		r.begin(module)

@@ -40,6 +40,9 @@ func openLog(name string) (*logged, error) {
 	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_RDWR, 0o600)
 	text, err2 := os.ReadFile(name)
 	l := &logged{file: file, orders: map[uuid.UUID]ramp.Order{}, balances: map[string]int64{}}
+	if whole := bytes.LastIndexByte(text, '\n') + 1; err == nil && whole < len(text) { // a kill cut the last write off
+		text, err = text[:whole], file.Truncate(int64(whole))
+	}
 	for written := range bytes.Lines(text) {
 		var line logLine
 		err2 = errors.Join(err2, json.Unmarshal(written, &line))
@@ -73,7 +76,9 @@ func (l *logged) Update(_ context.Context, id uuid.UUID, next ramp.Transition) (
 	if o, ok := l.orders[id]; ok {
 		stored = &o
 	}
+	began := time.Now()
 	step, err := next(stored)
+	asked := time.Since(began)
 	if err != nil || !step.New {
 		return step, err
 	}
@@ -84,11 +89,11 @@ func (l *logged) Update(_ context.Context, id uuid.UUID, next ramp.Transition) (
 			return ramp.Step{}, err
 		}
 	}
-	if strings.HasSuffix(l.file.Name(), "two-writes") {
+	if strings.HasSuffix(l.file.Name(), "two-writes") && len(moves) > 0 {
 		if err := l.write(logLine{Moves: moves}); err != nil {
 			return ramp.Step{}, err
 		}
-		time.Sleep(time.Millisecond) // what a second commit takes
+		time.Sleep(time.Millisecond + 4*asked) // most of the time, so that kills come here on slow machines too
 		moves = nil
 	}
 	return step, l.write(logLine{&step.Order, moves})
