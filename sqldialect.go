@@ -152,7 +152,8 @@ func (d *dialect) checkVersion(version string) error {
 	return nil
 }
 
-// bind returns a statement and its arguments as they are sent.
+// bind returns a statement and its arguments as they are sent. Each statement has $1, $2
+// and so on in this order, because SQLite counts them by where they first stand.
 func (d *dialect) bind(statement string, args ...any) (string, []any) {
 	if d.literal {
 		return literally(statement, args...), nil

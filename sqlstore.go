@@ -232,7 +232,7 @@ func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, nex
 		return Step{}, err
 	}
 	if err := ctx.Err(); err != nil { // the error of tx would not name the cause
-		return Step{}, fmt.Errorf("ramp: order %s: not committed, because Apply returned too late: %w", id, err)
+		return Step{}, fmt.Errorf("ramp: order %s: not committed, because its context had ended when Apply returned: %w", id, err)
 	}
 	// Check only the claim, which differs for every step. The state may be the same
 	// if another delivery has finished the order meanwhile.

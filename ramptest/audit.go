@@ -326,8 +326,8 @@ func (a *audit) balances(player *ramp.Player) books.Assets {
 func (a *audit) moves(asset string) bool { return slices.Contains(a.config.Regenerating, asset) }
 
 // owned returns what the player owned before the calls of a window, of what a mint takes,
-// and in words what of it was too little, or not among the assets of player, whom the game listed last. It is
-// nil if unknown.
+// and in words what of it was too little, or not among the assets of player, whom the game
+// listed last. It is nil if unknown.
 func (a *audit) owned(w *window, o *Order, player *ramp.Player) (owned books.Assets, lacks string) {
 	tally := tallyOf(o)
 	if !tally.Mint || w == nil || w.before == nil {

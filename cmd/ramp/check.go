@@ -335,8 +335,8 @@ type limit struct {
 	met    atomic.Bool
 }
 
-// do makes a request, and repeats it for at most the timeout of the client, in which the turns of others
-// do not count.
+// do makes a request, and repeats it for at most the timeout of the client, in which the
+// turns of others do not count.
 func (l *limit) do(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	var deadline time.Time // zero until it is our turn

@@ -105,8 +105,7 @@ func (d *desk) begin(std stdio) (service *ramptest.Service, err error) {
 	return ramptest.New(d.Config)
 }
 
-// parseEmulate reads the flags. If ok is false, there is nothing to run, and status is
-// the exit status.
+// parseEmulate reads the flags.
 func parseEmulate(args []string, std stdio) (*desk, error) {
 	d := &desk{}
 	c := &d.Config

@@ -221,7 +221,7 @@ func TestACallThatIsCanceledInApply(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("a canceled call ended with %v", err)
 			}
-			expectText(t, err, "ramp: order "+o.id.String()+": not committed, because Apply returned too late: context canceled")
+			expectText(t, err, "ramp: order "+o.id.String()+": not committed, because its context had ended when Apply returned: context canceled")
 			w.books(moves{})
 			w.expectAutocommit()
 		}
