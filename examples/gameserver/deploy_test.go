@@ -160,8 +160,7 @@ func interpolate(env map[string]string, text string) string {
 }
 
 func TestTheDockerfileIsSound(t *testing.T) {
-	b := ramp.Must(os.ReadFile("deploy/Dockerfile"))
-	_, last, _ := strings.Cut(string(b), "\nFROM scratch\n")
+	_, last, _ := strings.Cut(string(ramp.Must(os.ReadFile("deploy/Dockerfile"))), "\nFROM scratch\n")
 	for _, want := range []string{"USER 65532:65532", `ENTRYPOINT ["/gameserver"]`, "COPY --from=build /out/gameserver /gameserver"} {
 		says(t, last, want+"\n")
 	}
@@ -177,8 +176,7 @@ func TestTheComposeFileIsSound(t *testing.T) {
 	}
 	program := ""
 	for _, file := range []string{"main.go", "settings.go"} {
-		text := ramp.Must(os.ReadFile(file))
-		program += string(text)
+		program += string(ramp.Must(os.ReadFile(file)))
 	}
 	for _, name := range []string{"game-1", "game-2"} {
 		s := c.Services[name]

@@ -224,8 +224,7 @@ func TestTheRunbookOfALeakedValidatorKey(t *testing.T) {
 func TestTheRunbookOfANewValidatorKey(t *testing.T) {
 	command := regexp.MustCompile("`(openssl [^`]*)`").FindStringSubmatch(document(t, "operations.md"))
 	words := strings.Fields(command[1])
-	made := ramp.Must(exec.Command(words[0], words[1:]...).Output())
-	key := strings.TrimSpace(string(made))
+	key := strings.TrimSpace(string(ramp.Must(exec.Command(words[0], words[1:]...).Output())))
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
 	ramp.Must(i.mint(s))
@@ -302,8 +301,7 @@ func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 		t.Errorf("%v: the conflicts are\n%s", err, printed)
 	}
 
-	db := handle(t, i.address)
-	ramp.Must(db.Exec(regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = ')<order 1>'`").
+	ramp.Must(handle(t, i.address).Exec(regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = ')<order 1>'`").
 		ReplaceAllString(regexp.MustCompile("`UPDATE ramp_orders [^`]*`").FindString(document(t, "on-call.md")), "${1}NULL${2}"+wrong.UUID.String()+"'")))
 	check(t, i.service.Resend(t.Context(), order))
 	ramp.Must(i.desk("orders", "resolve", "-who", "bob", "-reason", "case 18", order.UUID.String()))

@@ -119,18 +119,14 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 			u.User = url.User(user)
 			admin.Path = "/postgres"
 			t.Cleanup(func() { // the database is dropped later
-				db := handle(t, address)
-				ramp.Must(db.Exec("DROP OWNED BY " + user + "; DROP USER " + user))
+				ramp.Must(handle(t, address).Exec("DROP OWNED BY " + user + "; DROP USER " + user))
 			})
 			restricted(t, address, u.String(), "CREATE USER "+user+" PASSWORD '"+password+"'", "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
 				"GRANT CONNECT ON DATABASE "+name+" TO "+user, "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO "+user)
 		case "mysql":
 			config := ramp.Must(mysql.ParseDSN(dsn))
 			config.User, config.Passwd = user, ""
-			t.Cleanup(func() {
-				db := handle(t, address)
-				ramp.Must(db.Exec("DROP USER " + user))
-			})
+			t.Cleanup(func() { ramp.Must(handle(t, address).Exec("DROP USER " + user)) })
 			restricted(t, address, "mysql:"+config.FormatDSN(), "CREATE USER "+user+" IDENTIFIED BY '"+password+"'",
 				"GRANT SELECT, INSERT, UPDATE ON "+config.DBName+".* TO "+user)
 		}
@@ -585,8 +581,7 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 func TestATableWithoutAColumnIsSaidAtTheStart(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		newProcess(t, address, nil, nil).kill()
-		db := handle(t, address)
-		ramp.Must(db.Exec("ALTER TABLE ramp_orders DROP COLUMN reason"))
+		ramp.Must(handle(t, address).Exec("ALTER TABLE ramp_orders DROP COLUMN reason"))
 		err := run(t.Context(), []string{"-addr", "127.0.0.1:0", "-db", address}, func(string) string { return "" }, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "ramp: check: table ramp_orders") || !strings.Contains(err.Error(), "reason") {
 			t.Errorf("started with %v", err)

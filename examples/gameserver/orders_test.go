@@ -160,8 +160,7 @@ func TestOnlyTheDeskDecides(t *testing.T) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		text := ramp.Must(os.ReadFile(file))
-		for _, line := range uses.FindAllString(string(text), -1) {
+		for _, line := range uses.FindAllString(string(ramp.Must(os.ReadFile(file))), -1) {
 			found = append(found, file+": "+strings.TrimSpace(line))
 		}
 	}

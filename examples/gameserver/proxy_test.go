@@ -228,8 +228,7 @@ func certify(t *testing.T, dir string) (file string, client *http.Client) {
 
 func configOf(t *testing.T, name string) string {
 	t.Helper()
-	text := ramp.Must(os.ReadFile(proxies[name].config))
-	return string(text)
+	return string(ramp.Must(os.ReadFile(proxies[name].config)))
 }
 
 // backend is a game server whose behavior the tests choose.
@@ -269,7 +268,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
 		}
 	case "500", "502", "503", "504", "400":
-		w.WriteHeader(map[string]int{"500": 500, "502": 502, "503": 503, "504": 504, "400": 400}[mode])
+		w.WriteHeader(ramp.Must(strconv.Atoi(mode)))
 	case "hangs":
 		select {
 		case <-r.Context().Done():
@@ -416,8 +415,7 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 		s := login(t, one.url, "alice")
 		mint := func() *ramptest.Order {
 			t.Helper()
-			order := ramp.Must(service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s, ramp.NewAmount(1), ramptest.TransactionFails()))
-			return order
+			return ramp.Must(service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s, ramp.NewAmount(1), ramptest.TransactionFails()))
 		}
 		stop := func(p *process) {
 			t.Helper()

@@ -54,8 +54,7 @@ func backupOf(t *testing.T, address string) backup {
 		restored, b.restored = u.String(), u.String()
 	case "mysql":
 		program = "mariadb-dump"
-		admin := os.Getenv("RAMP_TEST_MYSQL")
-		create(t, "mysql", admin, name)
+		create(t, "mysql", os.Getenv("RAMP_TEST_MYSQL"), name)
 		config := ramp.Must(mysql.ParseDSN(rest))
 		host, port, _ := strings.Cut(config.Addr, ":")
 		options := fmt.Sprintf("[client]\nhost=%s\nport=%s\nuser=%s\npassword=%s\n", host, port, config.User, config.Passwd)
@@ -95,8 +94,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		p := deploy(t, address, "-any-rate")
 		var current atomic.Pointer[httputil.ReverseProxy]
 		point := func(p *process) {
-			u := ramp.Must(url.Parse(p.url))
-			current.Store(httputil.NewSingleHostReverseProxy(u))
+			current.Store(httputil.NewSingleHostReverseProxy(ramp.Must(url.Parse(p.url))))
 		}
 		point(p)
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { current.Load().ServeHTTP(w, r) }))
@@ -106,8 +104,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 		again := func(place placer, id uuid.UUID) *ramptest.Order {
 			t.Helper()
-			order := ramp.Must(place(t.Context(), id, s, ramp.NewAmount(1)))
-			return order
+			return ramp.Must(place(t.Context(), id, s, ramp.NewAmount(1)))
 		}
 		place := func(place placer, gold string) *ramptest.Order {
 			t.Helper()

@@ -51,8 +51,7 @@ func TestAPlayerDecidesNothing(t *testing.T) {
 
 func amount(t *testing.T, text string) ramp.Amount {
 	t.Helper()
-	a := ramp.Must(ramp.ParseAmount(text))
-	return a
+	return ramp.Must(ramp.ParseAmount(text))
 }
 
 func countOrders(t *testing.T, address string) (n int) {

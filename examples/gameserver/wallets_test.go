@@ -20,8 +20,7 @@ func open(t *testing.T, address string) (*game, *ramp.SQLStore) {
 
 func loggedIn(t *testing.T, g *game, player string) ramp.Session {
 	t.Helper()
-	s := ramp.Must(g.login(t.Context(), player))
-	return s
+	return ramp.Must(g.login(t.Context(), player))
 }
 
 // binds reports whether a session may use a wallet.

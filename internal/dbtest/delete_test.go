@@ -14,25 +14,19 @@ func TestDeletingFinishedOrders(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		store := newStore(t, p, applyNothing)
 		limit := day0.Add(24 * time.Hour)
-		type life struct {
-			order    order
-			accepted time.Time
-			end      func(order, time.Time) ramp.Transition // nil if it waits
-			ended    time.Time
-		}
 		succeed := func(o order, at time.Time) ramp.Transition { return ramp.Finish(o.report(success), at) }
 		fail := func(o order, at time.Time) ramp.Transition { return ramp.Finish(o.report(failure), at) }
 		abandon := func(_ order, at time.Time) ramp.Transition { return ramp.Abandon("case 17", at) }
-		lives := func(intent func(...any) ramp.Intent) map[string]life {
-			made := func(at time.Time, end func(order, time.Time) ramp.Transition, ended time.Time) life {
-				l := life{newOrder("alice", intent("gold", 5)), at, end, ended}
-				take(t, store, l.order.id, acceptAt(l.order, at))
-				if end != nil {
-					take(t, store, l.order.id, end(l.order, ended))
+		lives := func(intent func(...any) ramp.Intent) map[string]order {
+			made := func(at time.Time, end func(order, time.Time) ramp.Transition, ended time.Time) order {
+				o := newOrder("alice", intent("gold", 5))
+				take(t, store, o.id, acceptAt(o, at))
+				if end != nil { // it does not wait
+					take(t, store, o.id, end(o, ended))
 				}
-				return l
+				return o
 			}
-			return map[string]life{
+			return map[string]order{
 				"succeeded":     made(day0, succeed, limit.Add(-time.Millisecond)),
 				"failed":        made(day0, fail, limit.Add(-time.Millisecond)),
 				"abandoned":     made(day0, abandon, limit.Add(-time.Millisecond)),
@@ -41,7 +35,7 @@ func TestDeletingFinishedOrders(t *testing.T) {
 				"accepted late": made(limit, succeed, limit.Add(-time.Hour)), // a clock was set back
 			}
 		}
-		mints, burns := lives(mint), lives(burn)
+		all := map[ramp.Direction]map[string]order{ramp.Mint: lives(mint), ramp.Burn: lives(burn)}
 		if _, err := store.DeleteFinished(t.Context(), ramp.Mint, limit); err == nil && p.dialect != ramp.SQLite {
 			t.Error("deleted without the right to")
 		} else if p.dialect != ramp.SQLite {
@@ -57,22 +51,14 @@ func TestDeletingFinishedOrders(t *testing.T) {
 			return err != nil
 		}
 		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-			for {
-				n := ramp.Must(store.DeleteFinished(t.Context(), direction, limit))
-				if n == 0 {
-					break
-				}
+			for ramp.Must(store.DeleteFinished(t.Context(), direction, limit)) > 0 {
 			}
-			for name, l := range mints {
-				old := strings.Contains("succeeded failed abandoned", name)
-				if gone(l.order) != old {
-					t.Errorf("a mint that %s: deleted %t", name, !old)
-				}
-			}
-			for name, l := range burns {
-				old := direction == ramp.Burn && strings.Contains("succeeded failed abandoned", name)
-				if gone(l.order) != old {
-					t.Errorf("when %ss were deleted, a burn that %s: deleted %t", direction, name, !old)
+			for of, orders := range all {
+				for name, o := range orders {
+					old := (of == ramp.Mint || direction == ramp.Burn) && strings.Contains("succeeded failed abandoned", name)
+					if gone(o) != old {
+						t.Errorf("when %ss were deleted, a %s that %s: deleted %t", direction, of, name, !old)
+					}
 				}
 			}
 		}

@@ -21,8 +21,7 @@ const formats = "../../testdata/formats/"
 // orderOf reads an order in its JSON form.
 func orderOf(t *testing.T, file string) (o ramp.Order) {
 	t.Helper()
-	text := ramp.Must(os.ReadFile(file))
-	check(t, json.Unmarshal(text, &o))
+	check(t, json.Unmarshal(ramp.Must(os.ReadFile(file)), &o))
 	return o
 }
 
@@ -66,8 +65,7 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 				fresh := newPlace(t, d, d.modes[0])
 				for _, document := range documents {
 					want := orderOf(t, document)
-					got := ramp.Must(store.Order(t.Context(), want.UUID))
-					text := ramp.Must(json.Marshal(got))
+					text := ramp.Must(json.Marshal(ramp.Must(store.Order(t.Context(), want.UUID))))
 					wanted := ramp.Must(json.Marshal(want))
 					equal(t, want.UUID.String(), string(text), string(wanted))
 					replay(t, newStore(t, fresh, applyNothing), want)

@@ -89,20 +89,27 @@ type execer interface {
 }
 
 func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session string, kind ramp.EffectKind, asset string, delta int64) error {
-	done, err := tx.ExecContext(ctx, bind(s.dialect, "UPDATE holdings SET amount = amount + ? WHERE session_id = ? AND asset = ? AND amount >= ?"),
-		delta, session, asset, -delta)
-	if err != nil {
+	if held, err := add(ctx, tx, s.dialect, session, asset, delta); err != nil {
 		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		if kind == ramp.Take {
-			return ramp.Reject("INVALID_BALANCE")
-		}
+	} else if !held && kind == ramp.Take {
+		return ramp.Reject("INVALID_BALANCE")
+	} else if !held {
 		return errors.New("the player cannot hold this asset")
 	}
-	_, err = tx.ExecContext(ctx, bind(s.dialect, "INSERT INTO moves (uuid, session_id, kind, asset, amount) VALUES (?, ?, ?, ?, ?)"),
+	_, err := tx.ExecContext(ctx, bind(s.dialect, "INSERT INTO moves (uuid, session_id, kind, asset, amount) VALUES (?, ?, ?, ?, ?)"),
 		id.String(), session, kind.String(), asset, delta)
 	return err
+}
+
+// add changes a balance. It reports false if the player has none, or too little.
+func add(ctx context.Context, tx execer, d ramp.Dialect, session, asset string, delta int64) (bool, error) {
+	done, err := tx.ExecContext(ctx, bind(d, "UPDATE holdings SET amount = amount + ? WHERE session_id = ? AND asset = ? AND amount >= ?"),
+		delta, session, asset, -delta)
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n == 1, err
 }
 
 // world is a game server, its database, and the service that calls it.
@@ -144,13 +151,11 @@ func newWorld(t *testing.T, p *place, control *game) *world {
 	if control != nil {
 		served = control
 	}
-	server := httptest.NewServer(newHandler(t, served))
+	server := httptest.NewServer(newHandler(served))
 	t.Cleanup(server.Close)
 	w.address = func() string { return server.URL }
-	w.client = newClient()
-	var err error
-	w.key, err = ramp.TextKey(hmacText)
-	check(t, err)
+	w.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	w.key = ramp.Must(ramp.TextKey(hmacText))
 	return w
 }
 
@@ -158,9 +163,8 @@ type apply = func(context.Context, *sql.Tx, ramp.Step) error
 
 func newStore(t *testing.T, p *place, apply apply) *ramp.SQLStore {
 	t.Helper()
-	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: apply,
+	return ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: apply,
 		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}))
-	return store
 }
 
 // applyNothing is an Apply that moves nothing.
@@ -189,32 +193,10 @@ func (g *game) Abandon(ctx context.Context, id uuid.UUID, reason string) (ramp.S
 	return g.Store.Update(ctx, id, ramp.Abandon(reason, time.Now()))
 }
 
-func newClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-}
-
-type fataler interface {
-	Helper()
-	Fatal(...any)
-}
-
-func newHandler(t fataler, g *game) *ramp.Handler {
-	t.Helper()
-	key, err := ramp.TextKey(hmacText)
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := ramp.NewKeySigner(validatorKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+func newHandler(g *game) *ramp.Handler {
 	config := g.HandlerConfig
-	config.Key, config.Signer = key, signer
-	handler, err := ramp.NewHandler(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return handler
+	config.Key, config.Signer = ramp.Must(ramp.TextKey(hmacText)), ramp.Must(ramp.NewKeySigner(validatorKey))
+	return ramp.Must(ramp.NewHandler(config))
 }
 
 // give gives a player an initial balance.
@@ -312,14 +294,8 @@ func (w *world) result(o order, status uint64) answer {
 }
 
 func (w *world) post(path, session string, message any) answer {
-	body, err := json.Marshal(message)
-	if err != nil {
-		return answer{err: err}
-	}
-	request, err := http.NewRequest(http.MethodPost, w.address()+path, bytes.NewReader(body))
-	if err != nil {
-		return answer{err: err}
-	}
+	body := ramp.Must(json.Marshal(message))
+	request := ramp.Must(http.NewRequest(http.MethodPost, w.address()+path, bytes.NewReader(body)))
 	request.Header.Set(ramp.HeaderHMAC, w.key.Sign(body))
 	if session != "" {
 		request.Header.Set(ramp.HeaderSession, session)

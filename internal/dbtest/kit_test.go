@@ -77,15 +77,10 @@ func (k kitHoldings) move(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 		if err != nil {
 			return err
 		}
-		done, err := tx.ExecContext(ctx, bind(k.dialect, "UPDATE holdings SET amount = amount + ? WHERE session_id = ? AND asset = ? AND amount >= ?"),
-			delta, short(step.Order.SessionID), short(asset.ID), -delta)
-		if err != nil {
-			return err
-		}
-		switch n, err := done.RowsAffected(); {
+		switch held, err := add(ctx, tx, k.dialect, short(step.Order.SessionID), short(asset.ID), delta); {
 		case err != nil:
 			return err
-		case n == 1:
+		case held:
 		case step.Effect.Kind == ramp.Take:
 			return ramp.Reject("INVALID_BALANCE")
 		default:

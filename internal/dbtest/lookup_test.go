@@ -354,8 +354,7 @@ func fill(t *testing.T, p *place, n int) {
 	t.Helper()
 	digest := "0x" + strings.Repeat("ab", 32)
 	written := func(intent ramp.Intent) string {
-		b := ramp.Must(json.Marshal(intent))
-		return string(b)
+		return string(ramp.Must(json.Marshal(intent)))
 	}
 	toMint, toBurn := written(mint("gold", 5)), written(burn("gold", 5))
 	const part = 1000

@@ -94,29 +94,23 @@ func TestARaceThatIsLost(t *testing.T) {
 				return nil
 			}
 			config := ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: apply, TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}
-			config.Retries = -1
-			never := ramp.Must(ramp.NewSQLStore(config))
-			config.Retries = 2
-			twice := ramp.Must(ramp.NewSQLStore(config))
-			config.Retries = 0
-			byDefault := ramp.Must(ramp.NewSQLStore(config))
-
 			want := moves{}
 			for _, c := range []struct {
-				name   string
-				store  *ramp.SQLStore
-				losses int
-				calls  int
-				answer string
+				name    string
+				retries int
+				losses  int
+				calls   int
+				answer  string
 			}{
-				{"without retries", never, 1, 1, "500 INTERNAL_ERROR"},
-				{"one race of two repeats", twice, 1, 2, "200"},
-				{"as many races as repeats", twice, 2, 3, "200"},
-				{"one race too many", twice, 3, 3, "500 INTERNAL_ERROR"},
-				{"three races by default", byDefault, 3, 4, "200"},
+				{"without retries", -1, 1, 1, "500 INTERNAL_ERROR"},
+				{"one race of two repeats", 2, 1, 2, "200"},
+				{"as many races as repeats", 2, 2, 3, "200"},
+				{"one race too many", 2, 3, 3, "500 INTERNAL_ERROR"},
+				{"three races by default", 0, 3, 4, "200"},
 			} {
+				config.Retries = c.retries
 				o := newOrder("alice", mint("gold", 5))
-				on := newWorld(t, p, newGame(s, c.store))
+				on := newWorld(t, p, newGame(s, ramp.Must(ramp.NewSQLStore(config))))
 				losses, calls = c.losses, 0
 				w.expect(on.validate(o), c.answer)
 				equal(t, c.name+": calls of Apply", calls, c.calls)
@@ -148,11 +142,7 @@ func TestABusySQLite(t *testing.T) {
 	w.give("alice", "gold", 100)
 	s := studio{db: p.db, dialect: p.dialect}
 	var rival *sql.Tx
-	lock := func() {
-		var err error
-		rival, err = p.db.Begin()
-		check(t, err)
-	}
+	lock := func() { rival = ramp.Must(p.db.Begin()) }
 	config := ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: s.Apply}
 	byDefault := ramp.Must(ramp.NewSQLStore(config))
 	var asked int

@@ -71,19 +71,15 @@ func TestTransfersAndBlocks(t *testing.T) {
 
 		var version any
 		require.NoError(t, r.Call(ctx, &version, "net_version"))
-		got := ramp.Must(r.NetVersion(ctx))
-		assert.Equal(t, version, got)
-		id := ramp.Must(r.ChainID(ctx))
-		assert.JSONEq(t, string(raw(t, r, "eth_chainId")), fmt.Sprintf(`"0x%x"`, id))
+		assert.Equal(t, version, ramp.Must(r.NetVersion(ctx)))
+		assert.JSONEq(t, string(raw(t, r, "eth_chainId")), fmt.Sprintf(`"0x%x"`, ramp.Must(r.ChainID(ctx))))
 
-		before := ramp.Must(r.Balance(ctx, to, ramp.Latest))
-		assert.Zero(t, before.Sign())
+		assert.Zero(t, ramp.Must(r.Balance(ctx, to, ramp.Latest)).Sign())
 		hash := p.send(t, &to, big.NewInt(1e18), nil)
 
 		_, err := r.Receipt(ctx, hash)
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
-		pending := ramp.Must(r.Transaction(ctx, hash))
-		assert.False(t, pending.BlockNumber.Present(), "in no block yet")
+		assert.False(t, ramp.Must(r.Transaction(ctx, hash)).BlockNumber.Present(), "in no block yet")
 
 		n.mine(t)
 		receipt := ramp.Must(r.Receipt(ctx, hash))
@@ -128,12 +124,9 @@ func TestTransfersAndBlocks(t *testing.T) {
 			}
 		}
 
-		after := ramp.Must(r.Balance(ctx, to, ramp.AtBlock(number)))
-		assert.Equal(t, big.NewInt(1e18), after)
-		earlier := ramp.Must(r.Balance(ctx, to, ramp.AtBlock(number-1)))
-		assert.Zero(t, earlier.Sign())
-		count := ramp.Must(r.TransactionCount(ctx, p.address, ramp.Latest))
-		assert.EqualValues(t, 1, count)
+		assert.Equal(t, big.NewInt(1e18), ramp.Must(r.Balance(ctx, to, ramp.AtBlock(number))))
+		assert.Zero(t, ramp.Must(r.Balance(ctx, to, ramp.AtBlock(number-1))).Sign())
+		assert.EqualValues(t, 1, ramp.Must(r.TransactionCount(ctx, p.address, ramp.Latest)))
 
 		_, err = r.BlockByNumber(ctx, ramp.AtBlock(number+100), false)
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
@@ -250,8 +243,7 @@ func TestRejectionsAndBatches(t *testing.T) {
 		}
 		assert.ErrorIs(t, calls[3].Err, ramp.ErrNotFound)
 		assert.ErrorIs(t, calls[4].Err, ramp.RPCMethodNotFound)
-		head := ramp.Must(r.BlockNumber(ctx))
-		assert.Equal(t, ramp.NewQuantity(head), number)
+		assert.Equal(t, ramp.NewQuantity(ramp.Must(r.BlockNumber(ctx))), number)
 		assert.Equal(t, "1", balance.String())
 		assert.Equal(t, hash, receipt.TransactionHash)
 	})
@@ -269,8 +261,7 @@ func TestTheNodeSigns(t *testing.T) {
 		}
 		require.NoError(t, err)
 		n.mine(t)
-		receipt := ramp.Must(r.Receipt(t.Context(), hash))
-		assert.True(t, receipt.Succeeded())
+		assert.True(t, ramp.Must(r.Receipt(t.Context(), hash)).Succeeded())
 	})
 }
 
@@ -301,11 +292,7 @@ func TestAReorganization(t *testing.T) {
 		n.mine(t)
 		second := ramp.Must(r.WaitReceipt(ctx, hash, 1))
 		require.NotEqual(t, first.BlockHash, second.BlockHash)
-		for {
-			head := ramp.Must(r.BlockNumber(ctx))
-			if second.BlockNumber == ramp.NewQuantity(head-1) {
-				break
-			}
+		for second.BlockNumber != ramp.NewQuantity(ramp.Must(r.BlockNumber(ctx))-1) {
 			n.mine(t)
 		}
 		select {

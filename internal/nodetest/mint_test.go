@@ -112,9 +112,7 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 
 func newSigner(t *testing.T) *ramp.Signer {
 	t.Helper()
-	key := ramp.Must(crypto.GenerateKey())
-	signer := ramp.Must(ramp.NewCryptoSigner(key))
-	return signer
+	return ramp.Must(ramp.NewCryptoSigner(ramp.Must(crypto.GenerateKey())))
 }
 
 // mintingGame is a game in memory that sells one gold for one token.
@@ -156,8 +154,7 @@ func (g *mintingGame) validate(t *testing.T, token common.Address, user *ramp.Si
 		Method: ramp.MethodMint, Type: ramp.Assemble, From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)}},
 		To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token.Hex(), Amount: ramp.NewAmount(1)}}}}
 	r.Digest = ramp.Digest(crypto.Keccak256(r.UUID[:]))
-	signature := ramp.Must(user.Sign(t.Context(), r.Digest))
-	r.UserSig = signature.String()
+	r.UserSig = ramp.Must(user.Sign(t.Context(), r.Digest)).String()
 	body := ramp.Must(json.Marshal(r))
 	reply := g.AnswerValidate(t.Context(), http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"},
 		ramp.HeaderAuthorization: {"Bearer token"}}, body)

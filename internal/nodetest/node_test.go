@@ -39,8 +39,7 @@ type node struct {
 func key(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	// The first account of anvil, whose key is public.
-	k := ramp.Must(crypto.HexToECDSA("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"))
-	return k
+	return ramp.Must(crypto.HexToECDSA("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"))
 }
 
 // onEveryNode runs a test with each available node.
@@ -48,8 +47,7 @@ func onEveryNode(t *testing.T, test func(t *testing.T, n *node, r *ramp.RPC)) {
 	for name, start := range map[string]func(*testing.T) *node{"geth": startGeth, "anvil": startAnvil} {
 		t.Run(name, func(t *testing.T) {
 			n := start(t)
-			r := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url, PollInterval: 10 * time.Millisecond}))
-			test(t, n, r)
+			test(t, n, ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url, PollInterval: 10 * time.Millisecond})))
 		})
 	}
 }
@@ -181,14 +179,12 @@ func (p *player) sign(t *testing.T, to *common.Address, wei *big.Int, data []byt
 	tx := ramp.Must(types.SignNewTx(p.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
 		ChainID: id, Nonce: nonce, Gas: 500_000, GasFeeCap: big.NewInt(1e11), GasTipCap: big.NewInt(1e9), To: to, Value: wei, Data: data,
 	}))
-	raw := ramp.Must(tx.MarshalBinary())
-	return raw
+	return ramp.Must(tx.MarshalBinary())
 }
 
 func (p *player) send(t *testing.T, to *common.Address, wei *big.Int, data []byte) common.Hash {
 	t.Helper()
-	hash := ramp.Must(p.SendRawTransaction(t.Context(), p.sign(t, to, wei, data)))
-	return hash
+	return ramp.Must(p.SendRawTransaction(t.Context(), p.sign(t, to, wei, data)))
 }
 
 // echoCode is the code of a contract. If its call data begins with 1, it returns the rest;
