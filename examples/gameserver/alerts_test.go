@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	ramp "github.com/token-ramp/ramp-go"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -160,9 +161,7 @@ type rule struct {
 func rules(t *testing.T) []rule {
 	t.Helper()
 	var alerts struct{ Groups []struct{ Rules []rule } }
-	text, err := os.ReadFile("deploy/alerts.yaml")
-	check(t, err)
-	check(t, yaml.Unmarshal(text, &alerts))
+	check(t, yaml.Unmarshal(ramp.Must(os.ReadFile("deploy/alerts.yaml")), &alerts))
 	return alerts.Groups[0].Rules
 }
 
@@ -215,8 +214,7 @@ func TestEachAlertHasItsRunbook(t *testing.T) {
 // Prometheus itself lets each alert fire, within 5 minutes of the trouble.
 func TestEachTroubleRaisesItsAlert(t *testing.T) {
 	type object = map[string]any
-	file, err := filepath.Abs("deploy/alerts.yaml")
-	check(t, err)
+	file := ramp.Must(filepath.Abs("deploy/alerts.yaml"))
 	silent := map[string]bool{}
 	for _, r := range rules(t) {
 		silent[r.Alert] = true
@@ -267,8 +265,7 @@ func promtest(t *testing.T, document any) {
 		t.Skip("*** NOT TESTED: promtool is not installed ***")
 	}
 	file := filepath.Join(t.TempDir(), "stories.yaml") // JSON is YAML
-	b, err := json.Marshal(document)
-	check(t, err)
+	b := ramp.Must(json.Marshal(document))
 	check(t, os.WriteFile(file, b, 0o600))
 	if out, err := exec.Command(promtool, "test", "rules", file).CombinedOutput(); err != nil {
 		lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
@@ -289,8 +286,7 @@ func queries(t *testing.T) map[string]string {
 			Targets []struct{ Expr string }
 		}
 	}
-	text, err := os.ReadFile("deploy/dashboard.json")
-	check(t, err)
+	text := ramp.Must(os.ReadFile("deploy/dashboard.json"))
 	check(t, json.Unmarshal(text, &dashboard))
 	found := map[string]string{}
 	for _, panel := range dashboard.Panels {

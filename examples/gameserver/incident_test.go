@@ -96,9 +96,8 @@ func (i *incident) desk(args ...string) (string, error) {
 func (i *incident) initialize() uuid.UUID {
 	i.Helper()
 	gems := []ramp.Item{{ID: itemGem, Amount: ramp.NewAmount(10), IconURL: "https://example.com/icons/gem.png"}}
-	started := ramp.Must(i.client.Initialize(i.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project",
-		Token: token, MintFeeBps: 100, Materials: gems, Outputs: gems}}))
-	return started.UUID
+	return ramp.Must(i.client.Initialize(i.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project",
+		Token: token, MintFeeBps: 100, Materials: gems, Outputs: gems}})).UUID
 }
 
 // mint asks for a mint. A closed shop declines it.

@@ -392,9 +392,8 @@ func initializeFor(t *testing.T, client *ramp.Client, token string, items ...ram
 	for _, item := range items {
 		list = append(list, ramp.Item{ID: item.ID, Amount: item.Amount, IconURL: "https://example.com/icon.png"})
 	}
-	started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: list, Outputs: list}}))
-	return started.UUID
+	return ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: list, Outputs: list}})).UUID
 }
 
 func item(t *testing.T, id, text string) ramp.AssetAmount {

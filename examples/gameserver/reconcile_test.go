@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -19,36 +20,32 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	position := filepath.Join(t.TempDir(), "position")
 	s := login(t, i.server.url, "alice")
 	i.mustMint(s)
-	printed, err := i.desk("reconcile", "-position", position, "-format", "totals")
-	check(t, err)
-	rows, err := csv.NewReader(strings.NewReader(printed)).ReadAll()
-	check(t, err)
+	printed := ramp.Must(i.desk("reconcile", "-position", position, "-format", "totals"))
+	rows := ramp.Must(csv.NewReader(strings.NewReader(printed)).ReadAll())
 	if !strings.Contains(printed, "orders,gems,mint,taken,item_gem,10\n") || !strings.Contains(printed, "chain,"+token+",mint,moved,tokens,1\n") {
 		t.Errorf("the totals are\n%v", rows)
 	}
-	if _, err = i.desk("reconcile", "-to", "2100-01-01"); err != nil || !strings.Contains(i.logged, "the books end before -to") {
+	if _, err := i.desk("reconcile", "-to", "2100-01-01"); err != nil || !strings.Contains(i.logged, "the books end before -to") {
 		t.Errorf("books of a time that is not over: %v, logged\n%s", err, i.logged)
 	}
-	if _, err = i.desk("reconcile", "-to", rows[1][1]); err != nil || i.logged != "" {
+	if _, err := i.desk("reconcile", "-to", rows[1][1]); err != nil || i.logged != "" {
 		t.Errorf("books of a time that is over: %v, logged\n%s", err, i.logged)
 	}
 
-	if _, err = i.desk("reconcile", "-network", "mainnet", "-token", "0x00000000000000000000000000000000000000aa"); err == nil ||
+	if _, err := i.desk("reconcile", "-network", "mainnet", "-token", "0x00000000000000000000000000000000000000aa"); err == nil ||
 		!strings.Contains(err.Error(), "nothing was compared") {
 		t.Errorf("books of the other network: %v", err)
 	}
 
 	i.mustMint(s, ramptest.MintedByStranger())
 	for _, format := range []string{"text", "json"} {
-		printed, err = i.desk("reconcile", "-format", format)
+		printed, err := i.desk("reconcile", "-format", format)
 		if err == nil || err.Error() != "orders and chain disagree; findings: 1" || !strings.Contains(printed, "event_without_order") {
 			t.Errorf("as %s: %v\n%s", format, err, printed)
 		}
 	}
 	var last struct{ To time.Time }
-	text, err := os.ReadFile(position)
-	check(t, err)
-	check(t, json.Unmarshal(text, &last))
+	check(t, json.Unmarshal(ramp.Must(os.ReadFile(position)), &last))
 	if _, err := i.desk("reconcile", "-position", position); err == nil || !strings.Contains(err.Error(), "findings: 1") {
 		t.Errorf("since the last books: %v", err)
 	}

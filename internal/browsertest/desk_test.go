@@ -150,25 +150,19 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 	}
 	d := &desk{t: t, session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")},
 		shop: &shop{name: "Ada", owns: map[string]ramp.Amount{"item_gold": ramp.NewAmount(1000)}}}
-	key, err := ramp.TextKey("key of the console")
-	d.must(err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	d.must(err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: d.shop, Store: &ramp.MemoryStore{Apply: d.shop.Apply}, Key: key, Signer: signer})
-	d.must(err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	d.must(err)
+	key := ramp.Must(ramp.TextKey("key of the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: d.shop, Store: &ramp.MemoryStore{Apply: d.shop.Apply}, Key: key, Signer: signer}))
+	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(d.waiting(handler), "127.0.0.1:0").address, Books: ramptest.BooksReport, Settle: -1,
 		PerOrder: true, Desk: ramptest.Desk{Listener: listener, Pages: pages.New}}
 	for _, c := range change {
 		c(&config)
 	}
-	d.service, err = ramptest.New(config)
-	d.must(err)
+	d.service = ramp.Must(ramptest.New(config))
 	t.Cleanup(d.service.Close)
 	d.address = d.service.URL()
-	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key})
-	d.must(err)
+	d.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key}))
 	d.tab = d.newTab()
 	return d
 }
@@ -208,11 +202,7 @@ func (d *desk) newTab() context.Context {
 }
 
 func item(id string, amount string) ramp.Item {
-	a, err := ramp.ParseAmount(amount)
-	if err != nil {
-		panic(err)
-	}
-	return ramp.Item{ID: id, Amount: a, IconURL: "https://example.com/icon.png"}
+	return ramp.Item{ID: id, Amount: ramp.Must(ramp.ParseAmount(amount)), IconURL: "https://example.com/icon.png"}
 }
 
 // begin gets a UUID, as the game does.
@@ -221,11 +211,9 @@ func (d *desk) begin(items ...ramp.Item) uuid.UUID {
 	if items == nil {
 		items = []ramp.Item{item("item_gold", "100")}
 	}
-	started, err := d.client.Initialize(d.t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+	return ramp.Must(d.client.Initialize(d.t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",
-		MintFeeBps: 200, Materials: items, Outputs: items}})
-	d.must(err)
-	return started.UUID
+		MintFeeBps: 200, Materials: items, Outputs: items}})).UUID
 }
 
 // exchange returns the path of the exchange page of a new order.
@@ -236,9 +224,7 @@ func (d *desk) exchange(items ...ramp.Item) string {
 
 func (d *desk) mint(faults ...ramptest.Fault) *ramptest.Order {
 	d.t.Helper()
-	order, err := d.service.Mint(d.t.Context(), d.begin(), d.session, ramp.NewAmount(3), faults...)
-	d.must(err)
-	return order
+	return ramp.Must(d.service.Mint(d.t.Context(), d.begin(), d.session, ramp.NewAmount(3), faults...))
 }
 
 func pageOf(o *ramptest.Order) string { return "/orders/" + o.UUID.String() }
@@ -415,8 +401,7 @@ type door struct {
 // serve serves the game, or the service at an additional address.
 func (d *desk) serve(handler http.Handler, at string) *door {
 	d.t.Helper()
-	listener, err := net.Listen("tcp", at)
-	d.must(err)
+	listener := ramp.Must(net.Listen("tcp", at))
 	p := &door{address: "http://" + listener.Addr().String(), server: &http.Server{Handler: handler}}
 	go func() {
 		if err := p.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

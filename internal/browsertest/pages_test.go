@@ -178,8 +178,7 @@ func TestAPageBearsAnything(t *testing.T) {
 	}
 	d.open(d.exchange(items...))
 	d.judge("exchange-anything")
-	order, err := d.service.Mint(t.Context(), d.begin(items...), d.session, ramp.NewAmount(1), ramptest.TransactionFails())
-	d.must(err)
+	order := ramp.Must(d.service.Mint(t.Context(), d.begin(items...), d.session, ramp.NewAmount(1), ramptest.TransactionFails()))
 	d.keeps = true
 	d.service.Advance(time.Minute)
 	for range 200 {
@@ -346,11 +345,9 @@ func TestAPhoneShowsAProblemOfTheSetup(t *testing.T) {
 	d.open("/")
 	d.holds(`!document.querySelector("#setup-panel").open`)
 	ours := d.client
-	key, err := ramp.TextKey("another key")
-	d.must(err)
-	d.client, err = ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key})
-	d.must(err)
-	_, err = d.client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
+	key := ramp.Must(ramp.TextKey("another key"))
+	d.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key}))
+	_, err := d.client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
 		Token: "0x00000000000000000000000000000000000070c3", Materials: []ramp.Item{item("item_gold", "100")}}})
 	if err == nil {
 		t.Fatal("a UUID was issued")

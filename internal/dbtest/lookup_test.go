@@ -218,9 +218,7 @@ func TestOrdersThatEndedBetweenTwoTimes(t *testing.T) {
 func TestLookUpsUseTheirIndexes(t *testing.T) {
 	rows := 5000
 	if text := os.Getenv("RAMP_TEST_ROWS"); text != "" {
-		var err error
-		rows, err = strconv.Atoi(text)
-		check(t, err)
+		rows = ramp.Must(strconv.Atoi(text))
 	}
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ctx := t.Context()
