@@ -249,7 +249,7 @@ func (s *orders) forget() {
 	})
 	old := s.clock.now().Add(-24 * time.Hour)
 	maps.DeleteFunc(s.issued, func(id uuid.UUID, known *issued) bool {
-		unused := s.placed[id] == nil && known.Expires.Before(old)
+		unused := s.placed[id] == nil && known.Expires.Before(old) && s.refusedAs(id) == nil
 		if unused {
 			s.keeper.touch(id)
 		}
@@ -310,11 +310,23 @@ func (s *orders) refused(o *Order, err error) {
 	s.approvedAfterAll(o.UUID)
 	s.lost = append(s.lost, o)
 	s.lost = s.lost[max(0, len(s.lost)-maxLost):]
+	s.keeper.touch(o.UUID)
 }
 
 // approvedAfterAll forgets that an order was refused. The caller must hold the lock.
 func (s *orders) approvedAfterAll(id uuid.UUID) {
 	s.lost = slices.DeleteFunc(s.lost, func(o *Order) bool { return o.UUID == id })
+}
+
+// refusedAs returns the order of a UUID that was not approved, or nil. The caller must hold
+// the lock.
+func (s *orders) refusedAs(id uuid.UUID) *Order {
+	for _, o := range s.lost {
+		if o.UUID == id {
+			return o
+		}
+	}
+	return nil
 }
 
 // latest returns the terms of the last initialize call that brought a UUID, if there was one.

@@ -142,19 +142,29 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 		"the signature is of another key": {func(c *ramptest.Config) { c.Validator = common.HexToAddress("0x1") }, "not by the registered 0x0000000000000000000000000000000000000001 (5.3)."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCounter(t, reporting, test.change)
+			forgetful := func(c *ramptest.Config) { c.Desk.KeepOrders = 1 }
+			c := newCounter(t, kept(t), reporting, test.change, forgetful)
 			id := c.initialize(t)
 			form := url.Values{"uuid": {id.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID}, "network": {"testnet"}, "amount": {"1"}}
 			page := whole(t, c.browse(t, http.MethodPost, "/exchange", form))
 			headline := html.UnescapeString(found(t, `<p><strong class="bad">(.*?)</strong>`, page))
 			assert.Contains(t, headline, test.want+" The game took 100 item_gold nevertheless.")
 			link := found(t, `<a href="(/orders/[^"]*/events/\d+)">Open the call</a>`, page)
-			assert.Contains(t, c.html(t, "/orders/"+id.String()), `<a href="`+link+`" id="culprit">Open the call</a>`)
-			for _, address := range []string{"/", "/?show=attention", "/orders/" + id.String(), link} {
-				assert.Contains(t, c.page(t, address), headline, address)
+			var shown [2]answer // before a day and a restart, and after them
+			for i := range shown {
+				assert.Contains(t, c.html(t, "/orders/"+id.String()), `<a href="`+link+`" id="culprit">Open the call</a>`)
+				for _, address := range []string{"/", "/?show=attention", "/orders/" + id.String(), link} {
+					assert.Contains(t, c.page(t, address), headline, address)
+				}
+				_, shown[i] = c.control(t, "GET", "/control/orders/"+id.String(), "")
+				c.service.Advance(25 * time.Hour)
+				for range 10 { // with the last of which UUIDs are forgotten
+					c.initialize(t)
+				}
+				c.restart(t, c.handler, reporting, test.change, forgetful)
 			}
-			_, shown := c.control(t, "GET", "/control/orders/"+id.String(), "")
-			assert.Equal(t, headline, shown.Said)
+			assert.Equal(t, headline, shown[0].Said)
+			assert.Equal(t, shown[0], shown[1])
 			raw := whole(t, c.send(t, "GET", "/control/orders/"+id.String(), ""))
 			assert.NotRegexp(t, `"(tx_hash|tx_status|delivery)"`, raw, "it has no transaction")
 			assert.Contains(t, raw, `"over":true`)

@@ -2,6 +2,7 @@ package ramptest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,6 +139,7 @@ type savedOrder struct {
 	Placed      time.Time
 	Number      int // counts the orders
 	standing
+	Refused    string `json:",omitempty"` // how the game did not approve it; it then has no transaction
 	Request    ramp.ValidateRequest
 	Approval   ramp.Approval
 	Fee        ramp.Amount
@@ -297,7 +299,7 @@ func (k *keeper) chain(network string, s chain.State) {
 func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) []any {
 	o := k.service.orders
 	o.mu.Lock()
-	known, order := o.issued[id], o.placed[id]
+	known, order := o.issued[id], cmp.Or(o.placed[id], o.refusedAs(id))
 	if known == nil {
 		o.mu.Unlock()
 		return nil
@@ -309,7 +311,7 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) []any {
 		return []any{line}
 	}
 	line.Order = &savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
-		Placed: order.placed, Number: order.number, standing: order.delivery.now(),
+		Placed: order.placed, Number: order.number, standing: order.delivery.now(), Refused: order.refused,
 		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, HeldBefore: order.heldBefore,
 		Held: held}
 	line.Order.Player, line.Order.Books = k.service.audit.save(order, players)
@@ -471,12 +473,12 @@ func (s *Service) restoreOrders(f *StateFile) error {
 func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 	o := &Order{UUID: id, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)}, composed: true,
 		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash,
-		number: saved.Number, fee: saved.Fee, placed: saved.Placed, heldBefore: saved.HeldBefore}
+		number: saved.Number, fee: saved.Fee, placed: saved.Placed, heldBefore: saved.HeldBefore, refused: saved.Refused}
 	c := s.chains[saved.Network]
 	if c == nil {
 		return fmt.Errorf("the service does not have the network %q", string(saved.Network))
 	}
-	if o.tx = c.Transaction(saved.TxHash); o.tx == nil {
+	if o.tx = c.Transaction(saved.TxHash); o.tx == nil && o.refused == "" {
 		return errors.New("an order has no transaction")
 	}
 	if o.trade() == nil {
@@ -503,6 +505,10 @@ func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 	}
 	if saved.Held {
 		s.held = append(s.held, o)
+	}
+	if o.refused != "" {
+		s.lost = append(s.lost, o)
+		return nil
 	}
 	s.placed[id] = o
 	s.queue = append(s.queue, o)
