@@ -123,16 +123,17 @@ func (c *Chain) answerRequest(raw json.RawMessage, scripted int) object {
 	if json.Unmarshal(raw, &request) != nil || request.Version != "2.0" || request.Method == "" || !isID(request.ID) {
 		return failed(nil, newRPCError(invalidRequest, "a request has jsonrpc 2.0, a method, params, and a number or a text as id"))
 	}
-	var list params
+	var given params
 	var result any
 	var err error
 	switch {
 	case scripted != 0:
 		err = newRPCError(scripted, "scripted")
-	case request.Params != nil && json.Unmarshal(request.Params, &list) != nil:
+	case request.Params != nil && json.Unmarshal(request.Params, &given.list) != nil:
 		err = newRPCError(invalidParams, "params is no array")
 	default:
-		result, err = c.method(request.Method, list)
+		result, err = c.method(request.Method, &given)
+		err = cmp.Or(given.err, err)
 	}
 	var known *rpcError
 	switch {
@@ -158,26 +159,30 @@ func shorten(text string) string {
 // isID reports whether an id is a number, a string, null or missing.
 func isID(id json.RawMessage) bool { return len(id) == 0 || !strings.ContainsRune("{[tf", rune(id[0])) }
 
-// params are the parameters of a method, read by position.
-type params []json.RawMessage
+// params are the parameters of a method, read by position. The method fails with err, which
+// is the first one of read, whatever else it returns.
+type params struct {
+	list []json.RawMessage
+	err  error
+}
 
 // read decodes one parameter, of which the first is required. It does not change into if
 // the parameter is missing.
-func (p params) read(i int, into any) error {
-	if i >= len(p) || string(p[i]) == "null" {
-		if i == 0 {
-			return newRPCError(invalidParams, fmt.Sprintf("missing value for required argument %d", i))
-		}
-		return nil
+func (p *params) read(i int, into any) {
+	problem := ""
+	switch missing := i >= len(p.list) || string(p.list[i]) == "null"; {
+	case missing && i == 0:
+		problem = "missing value for required argument 0"
+	case !missing && json.Unmarshal(p.list[i], into) != nil:
+		problem = fmt.Sprintf("invalid argument %d", i)
 	}
-	if err := json.Unmarshal(p[i], into); err != nil {
-		return newRPCError(invalidParams, fmt.Sprintf("invalid argument %d", i))
+	if problem != "" && p.err == nil {
+		p.err = newRPCError(invalidParams, problem)
 	}
-	return nil
 }
 
 // method executes a method of the interface (4.4).
-func (c *Chain) method(name string, p params) (any, error) {
+func (c *Chain) method(name string, p *params) (any, error) {
 	if strings.HasPrefix(name, "eth_send") { // takes the lock itself
 		return c.sendTransaction(name, p)
 	}
@@ -203,9 +208,7 @@ func (c *Chain) method(name string, p params) (any, error) {
 		return c.blockMethod(name, p)
 	case "eth_getTransactionByHash", "eth_getTransactionReceipt":
 		var hash common.Hash
-		if err := p.read(0, &hash); err != nil {
-			return nil, err
-		}
+		p.read(0, &hash)
 		t := c.known[hash]
 		switch {
 		case t == nil, name == "eth_getTransactionReceipt" && !t.Mined:
@@ -219,9 +222,7 @@ func (c *Chain) method(name string, p params) (any, error) {
 		return c.callContract(p)
 	case "eth_estimateGas":
 		var t callRequest
-		if err := p.read(0, &t); err != nil {
-			return nil, err
-		}
+		p.read(0, &t)
 		if len(t.Data)+len(t.Input) > 0 {
 			return hexutil.Uint64(GasOfCall), nil
 		}
@@ -258,17 +259,14 @@ func (c *Chain) blockNumber(tag string) (number uint64, found bool, err error) {
 
 // ownerNow parses an address and a block, which must be the newest because older state
 // is not kept.
-func (c *Chain) ownerNow(p params) (owner common.Address, tag string, err error) {
-	if err = p.read(0, &owner); err == nil {
-		tag, err = c.onlyNow(p)
-	}
+func (c *Chain) ownerNow(p *params) (owner common.Address, tag string, err error) {
+	p.read(0, &owner)
+	tag, err = c.onlyNow(p)
 	return owner, tag, err
 }
 
-func (c *Chain) onlyNow(p params) (tag string, err error) {
-	if err := p.read(1, &tag); err != nil {
-		return "", err
-	}
+func (c *Chain) onlyNow(p *params) (tag string, err error) {
+	p.read(1, &tag)
 	n, _, err := c.blockNumber(tag)
 	if err == nil && (strings.HasPrefix(tag, "0x") && n != c.height() || tag == "earliest") {
 		err = errors.New("the state of another block than the latest is not kept")
@@ -276,23 +274,20 @@ func (c *Chain) onlyNow(p params) (tag string, err error) {
 	return tag, err
 }
 
-func (c *Chain) blockMethod(name string, p params) (any, error) {
-	var full bool
-	if err := p.read(1, &full); err != nil {
-		return nil, err
-	}
+func (c *Chain) blockMethod(name string, p *params) (any, error) {
 	var hash common.Hash
 	var tag string
+	var full, found bool
 	var n uint64
-	var found bool
 	var err error
 	if name == "eth_getBlockByHash" {
-		if err = p.read(0, &hash); err == nil {
-			n, found = c.number(hash)
-		}
-	} else if err = p.read(0, &tag); err == nil {
+		p.read(0, &hash)
+		n, found = c.number(hash)
+	} else {
+		p.read(0, &tag)
 		n, found, err = c.blockNumber(tag)
 	}
+	p.read(1, &full)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -318,11 +313,9 @@ func (r *callRequest) data() []byte {
 
 // callContract treats every contract as a token with balanceOf, decimals, symbol and
 // totalSupply. Any other function reverts, as in a contract that lacks it.
-func (c *Chain) callContract(p params) (any, error) {
+func (c *Chain) callContract(p *params) (any, error) {
 	var request callRequest
-	if err := p.read(0, &request); err != nil {
-		return nil, err
-	}
+	p.read(0, &request)
 	if _, err := c.onlyNow(p); err != nil {
 		return nil, err
 	}
@@ -373,7 +366,7 @@ func (o *oneOrMany[T]) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &(*o)[0])
 }
 
-func (c *Chain) getLogs(p params) (any, error) {
+func (c *Chain) getLogs(p *params) (any, error) {
 	var filter struct {
 		FromBlock string                    `json:"fromBlock"`
 		ToBlock   string                    `json:"toBlock"`
@@ -381,27 +374,20 @@ func (c *Chain) getLogs(p params) (any, error) {
 		Address   oneOrMany[common.Address] `json:"address"`
 		Topics    []oneOrMany[common.Hash]  `json:"topics"`
 	}
-	if err := p.read(0, &filter); err != nil {
-		return nil, err
-	}
-	var first, last uint64
-	if filter.BlockHash != nil {
-		n, found := c.number(*filter.BlockHash)
+	p.read(0, &filter)
+	first, _, err := c.blockNumber(filter.FromBlock)
+	last, _, failed := c.blockNumber(filter.ToBlock)
+	switch hash := filter.BlockHash; {
+	case hash != nil:
+		n, found := c.number(*hash)
 		if !found {
 			return nil, errors.New("unknown block")
 		}
 		first, last = n, n
-	} else {
-		var err error
-		if first, _, err = c.blockNumber(filter.FromBlock); err != nil {
-			return nil, err
-		}
-		if last, _, err = c.blockNumber(filter.ToBlock); err != nil {
-			return nil, err
-		}
-		if first > last {
-			return nil, newRPCError(invalidParams, "invalid block range")
-		}
+	case err != nil, failed != nil:
+		return nil, cmp.Or(err, failed)
+	case first > last:
+		return nil, newRPCError(invalidParams, "invalid block range")
 	}
 	found := []ramp.Log{}
 	for _, n := range slices.Sorted(maps.Keys(c.filled)) {
@@ -436,24 +422,19 @@ func matches(topics []common.Hash, wanted []oneOrMany[common.Hash]) bool {
 
 // sendTransaction submits a transaction: one that a wallet has signed, or one that the
 // node signs itself as if it held every key.
-func (c *Chain) sendTransaction(name string, p params) (any, error) {
+func (c *Chain) sendTransaction(name string, p *params) (any, error) {
 	var t *Transaction
 	switch name {
 	case "eth_sendRawTransaction":
 		var raw hexutil.Bytes
-		if err := p.read(0, &raw); err != nil {
-			return nil, err
-		}
+		p.read(0, &raw)
 		var err error
 		if t, err = c.decode(raw); err != nil {
 			return nil, err
 		}
 	case "eth_sendTransaction":
 		var request callRequest
-		if err := p.read(0, &request); err != nil {
-			return nil, err
-		}
-		if request.From == nil {
+		if p.read(0, &request); p.err != nil || request.From == nil {
 			return nil, newRPCError(invalidParams, "from is required")
 		}
 		t = c.unsigned(*request.From, &request)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -12,60 +13,40 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// dynamicFee is a transaction of type 0x2 as it is signed and hashed.
-type dynamicFee struct {
-	ChainID        *big.Int
-	Nonce          uint64
-	TipCap, FeeCap *big.Int
-	Gas            uint64
-	To             []byte
-	Value          *big.Int
-	Data           []byte
-	AccessList     []rlp.RawValue
-	V, R, S        *big.Int `rlp:"optional"`
+// signed holds what the chain reads of a signed transaction.
+type signed struct {
+	Nonce   uint64
+	Gas     uint64
+	To      []byte
+	Value   *big.Int
+	Data    []byte
+	V, R, S *big.Int
+	ChainID *big.Int `rlp:"optional"` // a legacy transaction has it in V
 }
 
-// accessListed is a transaction of type 0x1.
-type accessListed struct {
-	ChainID    *big.Int
-	Nonce      uint64
-	GasPrice   *big.Int
-	Gas        uint64
-	To         []byte
-	Value      *big.Int
-	Data       []byte
-	AccessList []rlp.RawValue
-	V, R, S    *big.Int `rlp:"optional"`
-}
-
-// legacy is a transaction without a type. Its v includes the chain ID. In the form that
-// is signed, the chain ID and two zeros take the place of v, r and s.
-type legacy struct {
-	Nonce    uint64
-	GasPrice *big.Int
-	Gas      uint64
-	To       []byte
-	Value    *big.Int
-	Data     []byte
-	V, R, S  *big.Int
-}
-
-// sponsored is a transaction of type 0x7: the sender's transaction and the fee payer.
+// sponsored is a transaction of type 0x7: the sender's transaction of type 0x2 and the fee
+// payer.
 type sponsored struct {
-	Sender     dynamicFee
+	Sender     rlp.RawValue
 	FeePayer   common.Address
 	FV, FR, FS *big.Int
 }
 
 const legacyType, accessListType, dynamicFeeType, feeDelegatedType = 0x0, 0x1, 0x2, 0x7
 
-// hashList returns the hash of a transaction in its wire form: the type, unless it is
-// legacy, followed by the list.
-func hashList(kind byte, list any) common.Hash {
-	raw, err := rlp.EncodeToBytes(list)
+// encoded returns a value in its wire form.
+func encoded(value any) rlp.RawValue {
+	raw, err := rlp.EncodeToBytes(value)
 	if err != nil {
 		panic(err) // cannot happen: no number in it is negative
 	}
+	return raw
+}
+
+// hashList returns the hash of a transaction in its wire form: the type, unless it is
+// legacy, followed by the list.
+func hashList(kind byte, list any) common.Hash {
+	raw := encoded(list)
 	if kind != legacyType {
 		raw = append([]byte{kind}, raw...)
 	}
@@ -79,18 +60,20 @@ func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to *common.Addres
 	c.mu.Lock()
 	nonce := c.account(wallet.Address()).Nonce
 	c.mu.Unlock()
-	d := dynamicFee{ChainID: new(big.Int).SetUint64(c.ID), Nonce: nonce, TipCap: big.NewInt(1e9), FeeCap: big.NewInt(gasPrice),
-		Gas: 2 * GasOfCall, Value: new(big.Int), Data: input}
+	t := &Transaction{Kind: kind, From: wallet.Address(), To: to, Nonce: nonce, Value: new(big.Int),
+		Gas: 2 * GasOfCall, Input: input, GasUsed: GasOfCall}
+	var receiver []byte
 	if to != nil {
-		d.To = to[:]
+		receiver = to[:]
 	}
-	signature, err := wallet.Sign(ctx, ramp.Digest(hashList(dynamicFeeType, d)))
+	const tip = 1_000_000_000 // wei
+	list := []any{c.ID, nonce, uint64(tip), uint64(gasPrice), t.Gas, receiver, t.Value, input, []any{}}
+	signature, err := wallet.Sign(ctx, ramp.Digest(hashList(dynamicFeeType, list)))
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: the wallet signs no transaction: %w", err)
 	}
-	d.V, d.R, d.S = signatureParts(signature)
-	t := &Transaction{Hash: hashList(dynamicFeeType, d), Kind: kind, From: wallet.Address(), To: to, Nonce: nonce, Value: new(big.Int),
-		Gas: d.Gas, Input: input, Signature: signature, GasUsed: GasOfCall}
+	v, r, ss := signatureParts(signature)
+	t.Hash, t.Signature = hashList(dynamicFeeType, append(list, v, r, ss)), signature
 	if kind == feeDelegatedType {
 		t.FeePayer, t.Sponsor = c.Service, signature // a placeholder: only a real node knows what a fee payer signs
 	}
@@ -109,28 +92,15 @@ func (c *Chain) decode(raw []byte) (*Transaction, error) {
 	case len(raw) == 0:
 		return nil, errors.New("the transaction is empty")
 	case raw[0] >= 0xc0: // a list
-		return c.decodeLegacy(raw)
-	case raw[0] == accessListType:
-		var a accessListed
-		if err := rlp.DecodeBytes(raw[1:], &a); err != nil {
-			return nil, err
-		}
-		d := dynamicFee{ChainID: a.ChainID, Nonce: a.Nonce, Gas: a.Gas, To: a.To, Value: a.Value, Data: a.Data, V: a.V, R: a.R, S: a.S}
-		unsigned := a
-		unsigned.V, unsigned.R, unsigned.S = nil, nil, nil
-		return c.recover(accessListType, &d, a, unsigned)
-	case raw[0] == dynamicFeeType:
-		var d dynamicFee
-		if err := rlp.DecodeBytes(raw[1:], &d); err != nil {
-			return nil, err
-		}
-		return c.recoverDynamicFee(&d)
+		return c.decodeList(legacyType, raw)
+	case raw[0] == accessListType, raw[0] == dynamicFeeType:
+		return c.decodeList(raw[0], raw[1:])
 	case raw[0] == feeDelegatedType:
 		var both sponsored
 		if err := rlp.DecodeBytes(raw[1:], &both); err != nil {
 			return nil, err
 		}
-		t, err := c.recoverDynamicFee(&both.Sender) // its hash is that of the whole transaction
+		t, err := c.decodeList(dynamicFeeType, both.Sender) // its hash is that of the whole transaction
 		if err != nil {
 			return nil, err
 		}
@@ -142,45 +112,48 @@ func (c *Chain) decode(raw []byte) (*Transaction, error) {
 	}
 }
 
-func (c *Chain) decodeLegacy(raw []byte) (*Transaction, error) {
-	var l legacy
-	if err := rlp.DecodeBytes(raw, &l); err != nil {
+// decodeList parses the list of a signed transaction: the chain ID, the nonce, one price of
+// gas (type 0x1) or two (type 0x2), the gas, the receiver, the value, the data, the access
+// list, v, r and s. A legacy one has no chain ID, one price and no access list; in what is
+// signed, the chain ID and two zeros take the place of v, r and s.
+func (c *Chain) decodeList(kind byte, raw []byte) (*Transaction, error) {
+	var list []rlp.RawValue
+	if err := rlp.DecodeBytes(raw, &list); err != nil {
 		return nil, err
 	}
-	protected := new(big.Int).Sub(l.V, big.NewInt(35)) // twice the chain ID plus the recovery ID
-	if protected.Sign() < 0 {
-		return nil, errors.New("only replay-protected (EIP-155) transactions allowed over RPC")
+	rest := len(list) - 3 // where the signature begins
+	if rest != map[byte]int{legacyType: 6, accessListType: 8, dynamicFeeType: 9}[kind] {
+		return nil, errors.New("the transaction is not signed")
 	}
-	d := dynamicFee{ChainID: new(big.Int).Rsh(protected, 1), Nonce: l.Nonce, Gas: l.Gas, To: l.To, Value: l.Value, Data: l.Data,
-		V: big.NewInt(int64(protected.Bit(0))), R: l.R, S: l.S}
-	unsigned := l
-	unsigned.V, unsigned.R, unsigned.S = d.ChainID, new(big.Int), new(big.Int)
-	return c.recover(legacyType, &d, l, unsigned)
-}
-
-func (c *Chain) recoverDynamicFee(d *dynamicFee) (*Transaction, error) {
-	unsigned := *d
-	unsigned.V, unsigned.R, unsigned.S = nil, nil, nil
-	return c.recover(dynamicFeeType, d, d, unsigned)
-}
-
-// recover returns a transaction with its sender, which it recovers from the signature.
-// whole is the transaction's list, and unsigned the list that the sender signed.
-func (c *Chain) recover(kind byte, d *dynamicFee, whole, unsigned any) (*Transaction, error) {
-	if d.ChainID.Cmp(new(big.Int).SetUint64(c.ID)) != 0 {
-		return nil, fmt.Errorf("invalid chain id for signer: have %s want %d", d.ChainID, c.ID)
+	unsigned, known := list[:rest:rest], slices.Concat(list[:1], list[2:])
+	if kind != legacyType {
+		known = slices.Concat(list[1:2], list[rest-5:rest-1], list[rest:], list[:1])
 	}
-	t := &Transaction{Kind: uint64(kind), Nonce: d.Nonce, Value: d.Value, Gas: d.Gas, Input: d.Data, GasUsed: gasOfTransfer}
+	var s signed
+	if err := rlp.DecodeBytes(encoded(known), &s); err != nil {
+		return nil, err
+	}
+	if kind == legacyType {
+		s.V.Sub(s.V, big.NewInt(35)) // twice the chain ID plus the recovery ID
+		if s.V.Sign() < 0 {
+			return nil, errors.New("only replay-protected (EIP-155) transactions allowed over RPC")
+		}
+		s.ChainID, s.V = new(big.Int).Rsh(s.V, 1), big.NewInt(int64(s.V.Bit(0)))
+		unsigned = append(unsigned, encoded(s.ChainID), encoded(uint(0)), encoded(uint(0)))
+	}
+	if s.ChainID.Cmp(new(big.Int).SetUint64(c.ID)) != 0 {
+		return nil, fmt.Errorf("invalid chain id for signer: have %s want %d", s.ChainID, c.ID)
+	}
+	t := &Transaction{Kind: uint64(kind), Nonce: s.Nonce, Value: s.Value, Gas: s.Gas, Input: s.Data, GasUsed: gasOfTransfer, Hash: hashList(kind, list)}
 	var err error
-	if t.Signature, err = joinSignature(d.V, d.R, d.S); err != nil {
+	if t.Signature, err = joinSignature(s.V, s.R, s.S); err != nil {
 		return nil, err
 	}
-	t.Hash = hashList(kind, whole)
 	if t.From, err = ramp.Recover(ramp.Digest(hashList(kind, unsigned)), t.Signature); err != nil {
 		return nil, errors.New("invalid sender")
 	}
-	if len(d.To) > 0 {
-		to := common.BytesToAddress(d.To)
+	if len(s.To) > 0 {
+		to := common.BytesToAddress(s.To)
 		t.To = &to
 	}
 	c.readCall(t)
@@ -189,7 +162,7 @@ func (c *Chain) recover(kind byte, d *dynamicFee, whole, unsigned any) (*Transac
 
 func joinSignature(v, r, s *big.Int) (ramp.Signature, error) {
 	var joined ramp.Signature
-	if v == nil || r == nil || s == nil || v.BitLen() > 1 || r.BitLen() > 256 || s.BitLen() > 256 {
+	if v.BitLen() > 1 || r.BitLen() > 256 || s.BitLen() > 256 {
 		return joined, errors.New("the transaction is not signed")
 	}
 	r.FillBytes(joined[:32])
