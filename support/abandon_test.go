@@ -1,6 +1,7 @@
 package support_test
 
 import (
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -145,6 +146,29 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	n.behind = 0
 	ramp.Must(orders.Abandon(t.Context(), order.UUID, alice))
+}
+
+// A fallback that lies behind leaves out the logs that it has not seen.
+func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
+	_, store, n := newOrders(t, 24*time.Hour, paid)
+	order := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
+	store.keep(t, order)
+	behind := *n
+	behind.head -= 10 * 3600
+	n.noLogs = true
+	n.send(now.Add(-9*time.Hour), sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+	first, second := httptest.NewServer(n), httptest.NewServer(&behind)
+	defer first.Close()
+	defer second.Close()
+	reads := func() *support.Orders { // the first node again
+		chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, Retries: -1, Fallback: ramp.RPCEndpoint{URL: second.URL}, Logger: quiet}))
+		return ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: paid, Products: []ramp.Product{product}, Now: func() time.Time { return now }, Logger: quiet}))
+	}
+	const want = "the node is behind: its newest block is of 2026-11-20T02:00:00Z"
+	_, err := reads().Abandon(t.Context(), order.UUID, alice)
+	assert.ErrorContains(t, err, want)
+	_, err = reads().Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{})
+	assert.ErrorContains(t, err, want)
 }
 
 // Until 13 hours have passed, the transaction of an order may be pending: giving back what

@@ -41,17 +41,20 @@ func (o *Orders) Lost(ctx context.Context, log io.Reader) ([]Logged, error) {
 		line, err := lines.ReadBytes('\n')
 		if at := bytes.IndexByte(line, '{'); at >= 0 {
 			var r struct {
-				Msg, Effect string
-				New         bool
+				Msg, Effect, Conflict string
+				New                   bool
 				Logged
 			}
-			if json.Unmarshal(line[at:], &r) == nil && slices.Contains(steps, r.Msg) && r.New {
+			// A repeat counts: the server may have been killed before it logged the step.
+			if json.Unmarshal(line[at:], &r) == nil && slices.Contains(steps, r.Msg) && r.State != "" && r.Conflict == "" {
 				one := logged[r.UUID]
 				if one == nil {
 					one = &Logged{UUID: r.UUID}
 					logged[r.UUID], ids = one, append(ids, r.UUID)
 				}
-				one.SessionID, one.Effects = r.SessionID, append(one.Effects, r.Effect)
+				if one.SessionID = r.SessionID; r.New {
+					one.Effects = append(one.Effects, r.Effect)
+				}
 				if r.State != ramp.OrderAccepted || one.State == "" { // logs that were put together may be out of order
 					one.State, one.TxHash = r.State, r.TxHash
 				}
@@ -70,6 +73,7 @@ func (o *Orders) Lost(ctx context.Context, log io.Reader) ([]Logged, error) {
 		stored, err := o.order(ctx, id)
 		one.Missing = errors.Is(err, ramp.ErrOrderUnknown)
 		switch {
+		case errors.Is(err, ramp.ErrOrderConflict): // of another project or network
 		case err != nil && !one.Missing:
 			return nil, err
 		case one.Missing, stored.State == ramp.OrderAccepted && one.State != ramp.OrderAccepted:

@@ -18,6 +18,7 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	var log strings.Builder
 	now := newStudio(t)
 	waits, abandoned := now.mint(t, ramptest.ResultNever()), now.mint(t, ramptest.ResultNever())
+	repeated := now.mint(t, ramptest.ResultNever()) // the server was killed before it logged what it had committed
 	record := slog.New(slog.NewJSONHandler(&log, nil))
 	for _, id := range []any{waits, abandoned} {
 		record.Info("ramp: call", "uuid", id, "session_id", "alice", "state", "accepted", "new", true, "effect", "take -100 item_gold")
@@ -25,6 +26,8 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	io.WriteString(&log, "a line of another program {\n\n")
 	record.Warn("ramp: order abandoned", "uuid", abandoned, "session_id", "alice", "state", "abandoned", "new", true, "effect", "give back +100 item_gold")
 	record.Info("ramp: call", "uuid", abandoned, "session_id", "alice", "state", "abandoned", "new", false, "effect", "nothing")
+	record.Info("ramp: call", "uuid", repeated, "session_id", "alice", "state", "failed", "tx_hash", "0x1", "new", false, "effect", "nothing")
+	record.Warn("ramp: call", "uuid", repeated, "session_id", "alice", "state", "failed", "tx_hash", "0x2", "conflict", "receipt.status")
 	text := "game-1  | " + strings.TrimSuffix(log.String(), "\n") // a line may end with the file
 
 	lost := func(d *studio) []support.Logged {
@@ -32,11 +35,13 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 		lost := ramp.Must(orders.Lost(t.Context(), strings.NewReader(text)))
 		return lost
 	}
+	again := support.Logged{UUID: repeated, SessionID: "alice", State: ramp.OrderFailed, TxHash: "0x1"}
 	assert.Equal(t, []support.Logged{{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,
-		Effects: []string{"take -100 item_gold", "give back +100 item_gold"}}}, lost(now))
+		Effects: []string{"take -100 item_gold", "give back +100 item_gold"}}, again}, lost(now))
+	again.Missing = true
 	assert.Equal(t, []support.Logged{
 		{UUID: waits, SessionID: "alice", State: ramp.OrderAccepted, Effects: []string{"take -100 item_gold"}, Missing: true},
 		{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,
-			Effects: []string{"take -100 item_gold", "give back +100 item_gold"}, Missing: true},
+			Effects: []string{"take -100 item_gold", "give back +100 item_gold"}, Missing: true}, again,
 	}, lost(newStudio(t)))
 }

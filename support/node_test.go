@@ -1,6 +1,7 @@
 package support_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -34,6 +35,7 @@ type node struct {
 	calls    int      // JSON-RPC calls, each of a batch included
 	failing  int      // which of the calls fails, from 1, or 0; logs are then asked for again in parts
 	failed   bool
+	noLogs   bool     // it answers queries of logs with HTTP 503
 	ranges   []uint64 // blocks in each query of logs
 }
 
@@ -71,6 +73,10 @@ func (n *node) send(at time.Time, tx sentTx) common.Hash {
 
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
+	if n.noLogs && bytes.Contains(body, []byte("eth_getLogs")) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	single := body[0] != '['
 	if single {
 		body = slices.Concat([]byte("["), body, []byte("]"))

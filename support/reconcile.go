@@ -106,6 +106,13 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	if err := r.compare(ctx); err != nil {
 		return nil, err
 	}
+	newest, err := r.chain.BlockByNumber(ctx, "latest", false)
+	if err != nil {
+		return nil, err
+	}
+	if at := timeOf(newest.Timestamp); at.Before(r.to.Add(-skew)) { // a fallback, which leaves out what it has not seen
+		return nil, fmt.Errorf("the node is behind: its newest block is of %s", at.Format(time.RFC3339))
+	}
 	if err := r.second(ctx); err != nil {
 		return nil, err
 	}

@@ -91,7 +91,8 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 		receipt ramp.Receipt
 		block   ramp.Block
 	}, len(logs))
-	var calls []ramp.BatchCall
+	var after ramp.Block // of the node that read the logs, which may be the fallback, and leave out what it has not seen
+	calls := []ramp.BatchCall{ask(&after, "eth_getBlockByNumber", "latest", false)}
 	for i, log := range logs {
 		calls = append(calls, ask(&found[i].sent, "eth_getTransactionByHash", log.TransactionHash),
 			ask(&found[i].receipt, "eth_getTransactionReceipt", log.TransactionHash),
@@ -100,6 +101,7 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	if err := o.batch(ctx, calls); err != nil {
 		return err
 	}
+	report.LastTime = slices.MinFunc([]time.Time{report.LastTime, timeOf(after.Timestamp)}, time.Time.Compare)
 	proof := o.proof(ctx, order)
 	others, err := o.waitingOf(ctx, order)
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -220,6 +222,11 @@ func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	_, err = live.Show(t.Context(), id)
 	assert.ErrorContains(t, err, "network")
 	assert.EqualValues(t, 900, d.gold)
+	missing := uuid.New()
+	lost, err := other.Lost(t.Context(), strings.NewReader(fmt.Sprintf(`{"msg":"ramp: call","uuid":%q,"state":"failed"}
+{"msg":"ramp: call","uuid":%q,"state":"accepted"}`, id, missing)))
+	assert.NoError(t, err, "the log is of both")
+	assert.Equal(t, []support.Logged{{UUID: missing, State: ramp.OrderAccepted, Missing: true}}, lost)
 }
 
 // networked is a store whose orders are of the testnet.
