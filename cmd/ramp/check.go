@@ -55,8 +55,8 @@ type checkFlags struct {
 }
 
 // check judges a server, writes the report, and returns the exit status.
-func check(ctx context.Context, args []string, std stdio) (int, error) {
-	flags, err := parseCheck(args, std)
+func check(ctx context.Context, c *call) (int, error) {
+	flags, err := parseCheck(c)
 	if err != nil {
 		return 0, err
 	}
@@ -65,9 +65,9 @@ func check(ctx context.Context, args []string, std stdio) (int, error) {
 	case err != nil:
 		return 0, err
 	case flags.list && flags.json:
-		return statusRight, listJSON(std.out, cases)
+		return statusRight, listJSON(c.out, cases)
 	case flags.list:
-		return statusRight, list(std.out, cases)
+		return statusRight, list(c.out, cases)
 	}
 	early := errors.New("interrupted before the first verdict")
 	judge, err := flags.judge(ctx)
@@ -80,16 +80,16 @@ func check(ctx context.Context, args []string, std stdio) (int, error) {
 	defer judge.Close()
 
 	progress := &progress{out: io.Discard, of: len(cases)}
-	if isTerminal(std.errs) {
-		progress.out = std.errs
+	if isTerminal(c.errs) {
+		progress.out = c.errs
 	}
 	verdicts := judge.Run(ctx, cases, flags.parallel, progress.show)
 	progress.clear()
 	if ctx.Err() != nil && len(verdicts) == 0 {
 		return 0, early
 	}
-	report := newReport(paint(std.out), flags.URL, judge.Opening(), verdicts)
-	report.again, report.interrupted = again(args), ctx.Err() != nil
+	report := newReport(paint(c.out), flags.URL, judge.Opening(), verdicts)
+	report.again, report.interrupted = again(c.args), ctx.Err() != nil
 	if flags.junit != "" {
 		if err := report.writeJUnit(flags.junit); err != nil {
 			return 0, err
@@ -97,11 +97,11 @@ func check(ctx context.Context, args []string, std stdio) (int, error) {
 	}
 	switch {
 	case flags.json:
-		err = report.writeJSON(std.out)
+		err = writeJSON(c.out, "  ", report)
 	case flags.quiet:
-		err = report.writeLine(std.out)
+		err = report.writeLine(c.out)
 	default:
-		err = report.writeText(std.out, flags.verbose)
+		err = report.writeText(c.out, flags.verbose)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -117,49 +117,48 @@ func check(ctx context.Context, args []string, std stdio) (int, error) {
 	}
 }
 
-func parseCheck(args []string, std stdio) (*checkFlags, error) {
+func parseCheck(c *call) (*checkFlags, error) {
 	var f checkFlags
-	set := newFlags("check", checkUsage)
-	set.StringVar(&f.URL, "url", "", "base `URL` of the server")
-	endpointFlags(set, &f.AssetsPath, &f.ValidatePath, &f.ResultPath)
-	set.StringVar(&f.key, "key", "", "the console's HMAC `key` (default $RAMP_HMAC_KEY)")
-	set.StringVar(&f.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url")
-	set.StringVar(&f.address, "validator", "", "the validator key's `address`")
-	set.StringVar(&f.ProjectID, "project", "", "`project` ID of the console, which most servers check; without it, the case about another project is skipped")
-	set.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…}, and the player's \"wallet\":\"0x…\" if the server checks it, to a POST of {\"player\":NAME}")
-	set.StringVar(&f.uuids, "uuid", "", "`URL`, or path below -url, that answers {\"uuid\":…} of an initialize call to a POST of {\"sessionId\":…,\"accessToken\":…}; for a server that approves only UUIDs of its own")
-	set.StringVar(&f.Only, "only", "", "the `direction` of the game's orders, mint or burn, if it has one only")
-	set.BoolVar(&f.Unique, "unique", false, "the assets are unique items: a player owns 1 of each, and an order moves one")
+	c.StringVar(&f.URL, "url", "", "base `URL` of the server")
+	c.endpointFlags(&f.AssetsPath, &f.ValidatePath, &f.ResultPath)
+	c.StringVar(&f.key, "key", "", "the console's HMAC `key` (default $RAMP_HMAC_KEY)")
+	c.StringVar(&f.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url")
+	c.StringVar(&f.address, "validator", "", "the validator key's `address`")
+	c.StringVar(&f.ProjectID, "project", "", "`project` ID of the console, which most servers check; without it, the case about another project is skipped")
+	c.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…}, and the player's \"wallet\":\"0x…\" if the server checks it, to a POST of {\"player\":NAME}")
+	c.StringVar(&f.uuids, "uuid", "", "`URL`, or path below -url, that answers {\"uuid\":…} of an initialize call to a POST of {\"sessionId\":…,\"accessToken\":…}; for a server that approves only UUIDs of its own")
+	c.StringVar(&f.Only, "only", "", "the `direction` of the game's orders, mint or burn, if it has one only")
+	c.BoolVar(&f.Unique, "unique", false, "the assets are unique items: a player owns 1 of each, and an order moves one")
 	var sessions []string // parsed later, because an error of package flag would show the token
-	repeated(set, &sessions, "session", "`ID=TOKEN` of a player, instead of -login; may be repeated")
-	set.StringVar(&f.Asset, "asset", "", "`ID` of the game asset to move (default the first one of which the player owns enough)")
-	set.StringVar(&f.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
-	set.Int64Var(&f.Amount, "amount", 0, "how much of the asset an order moves (default 400 if the game approves it, or 2)")
-	set.Int64Var(&f.Tokens, "tokens", 0, "how many tokens that amount is worth in the game (default half of -amount); with -token and -amount, orders at other rates must be rejected")
-	set.Int64Var(&f.BurnTokens, "burn-tokens", 0, "how many tokens must be burned for that amount, if burns have a rate of their own (default -tokens)")
-	set.StringVar(&f.Token, "token", "", "`address` of the token contract (default a placeholder); orders about other contracts must be rejected")
-	set.StringVar(&f.restart, "restart", "", "shell `command` that stops the server and starts it again in the background; without it, the cases that need a restart are skipped")
-	set.BoolVar(&f.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")
-	set.BoolVar(&f.Strict, "strict", false, "count a failed SHOULD as a failure")
-	set.DurationVar(&f.Timeout, "timeout", 10*time.Second, "timeout of each call")
-	set.DurationVar(&f.Settle, "settle", 2*time.Second, "how long after an answer its effect may appear")
-	set.DurationVar(&f.Late, "late", 3*time.Second, "how long after its approval the last order is reported; 6m outlasts its UUID")
-	set.StringVar(&f.run, "run", "", "try only the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`")
-	set.Func("skip", "waive the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`; they are counted", func(text string) error {
+	c.repeated(&sessions, "session", "`ID=TOKEN` of a player, instead of -login; may be repeated")
+	c.StringVar(&f.Asset, "asset", "", "`ID` of the game asset to move (default the first one of which the player owns enough)")
+	c.StringVar(&f.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
+	c.Int64Var(&f.Amount, "amount", 0, "how much of the asset an order moves (default 400 if the game approves it, or 2)")
+	c.Int64Var(&f.Tokens, "tokens", 0, "how many tokens that amount is worth in the game (default half of -amount); with -token and -amount, orders at other rates must be rejected")
+	c.Int64Var(&f.BurnTokens, "burn-tokens", 0, "how many tokens must be burned for that amount, if burns have a rate of their own (default -tokens)")
+	c.StringVar(&f.Token, "token", "", "`address` of the token contract (default a placeholder); orders about other contracts must be rejected")
+	c.StringVar(&f.restart, "restart", "", "shell `command` that stops the server and starts it again in the background; without it, the cases that need a restart are skipped")
+	c.BoolVar(&f.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")
+	c.BoolVar(&f.Strict, "strict", false, "count a failed SHOULD as a failure")
+	c.DurationVar(&f.Timeout, "timeout", 10*time.Second, "timeout of each call")
+	c.DurationVar(&f.Settle, "settle", 2*time.Second, "how long after an answer its effect may appear")
+	c.DurationVar(&f.Late, "late", 3*time.Second, "how long after its approval the last order is reported; 6m outlasts its UUID")
+	c.StringVar(&f.run, "run", "", "try only the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`")
+	c.Func("skip", "waive the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`; they are counted", func(text string) error {
 		var err error
 		f.Waive, err = regexp.Compile(text)
 		return err
 	})
-	set.IntVar(&f.parallel, "parallel", 0, "`number` of cases to try at the same time (default 4 with -login, 1 with -session)")
-	set.StringVar(&f.junit, "junit", "", "also write a JUnit report to `FILE`")
-	set.BoolVar(&f.json, "json", false, "write one JSON object; with -list, a JSON list of the cases")
-	set.BoolVar(&f.quiet, "q", false, "write only the verdict, in one line")
-	set.BoolVar(&f.verbose, "v", false, "write a line for every case")
-	set.BoolVar(&f.list, "list", false, "list the cases and try none")
+	c.IntVar(&f.parallel, "parallel", 0, "`number` of cases to try at the same time (default 4 with -login, 1 with -session)")
+	c.StringVar(&f.junit, "junit", "", "also write a JUnit report to `FILE`")
+	c.BoolVar(&f.json, "json", false, "write one JSON object; with -list, a JSON list of the cases")
+	c.BoolVar(&f.quiet, "q", false, "write only the verdict, in one line")
+	c.BoolVar(&f.verbose, "v", false, "write a line for every case")
+	c.BoolVar(&f.list, "list", false, "list the cases and try none")
 	f.Header = make(http.Header)
 	var headers []string // parsed later, as sessions are
-	repeated(set, &headers, "header", "`'Name: value'` to send with every call, for a gateway in front of the server; may be repeated")
-	if _, err := parse(set, args, 0, 0, std); err != nil {
+	c.repeated(&headers, "header", "`'Name: value'` to send with every call, for a gateway in front of the server; may be repeated")
+	if _, err := c.parse(0, 0); err != nil {
 		return nil, err
 	}
 	for _, text := range sessions {
@@ -251,9 +250,7 @@ func chosen(expression string) ([]conformance.Case, error) {
 // judge returns a judge that is configured by the flags, after it has made sure that
 // the server can be judged.
 func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
-	if f.key == "" {
-		f.key = os.Getenv("RAMP_HMAC_KEY")
-	}
+	f.key = cmp.Or(f.key, os.Getenv("RAMP_HMAC_KEY"))
 	var err error
 	switch f.encoding {
 	case "text":

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -126,15 +125,6 @@ func listing(c conformance.Case) listed { return listed{c.ID, c.Subject, c.Title
 func (c *counts) count(o conformance.Outcome) *int {
 	return map[conformance.Outcome]*int{conformance.Passed: &c.Passed, conformance.Failed: &c.Failed, conformance.Noted: &c.Noted,
 		conformance.Unproven: &c.Unproven, conformance.Waived: &c.Waived, conformance.Skipped: &c.Skipped, conformance.Untried: &c.Untried}[o]
-}
-
-func (r *report) writeJSON(out io.Writer) error { return writeJSON(out, r) }
-
-func writeJSON(out io.Writer, value any) error {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
 }
 
 // writeText writes the details of what failed, then what was not tried, and last, on one
@@ -355,7 +345,7 @@ func listJSON(out io.Writer, cases []conformance.Case) error {
 			all[i].Names = append(all[i].Names, in.Name)
 		}
 	}
-	return writeJSON(out, all)
+	return writeJSON(out, "  ", all)
 }
 
 // The elements of a JUnit report that CI systems read.

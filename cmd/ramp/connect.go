@@ -27,7 +27,7 @@ Exit status: 0 if all is well, 1 if something is wrong, 2 if nothing was called.
 
 // contact is a first contact with a service, a node and a game's server.
 type contact struct {
-	stdio
+	*call
 	url, key, project, token, network, page              string
 	session, access, rpc, game, assets, validate, result string
 	next                                                 []string // what to do
@@ -35,20 +35,19 @@ type contact struct {
 }
 
 // firstContact is the command connect.
-func firstContact(ctx context.Context, args []string, std stdio) (int, error) {
-	c := &contact{stdio: std, access: os.Getenv("RAMP_ACCESS_TOKEN")}
-	set := newFlags("connect", connectUsage)
-	keyFile := set.String("key-file", "", "`file` with the console's HMAC key (required)")
-	set.StringVar(&c.url, "url", "", "`URL` of the service's API (required)")
-	set.StringVar(&c.project, "project", "", "project `ID` of the console (required)")
-	set.StringVar(&c.token, "token", "", "contract `address` of a token of the project (required)")
-	set.StringVar(&c.network, "network", "testnet", "`network`: testnet or mainnet")
-	set.StringVar(&c.page, "page", "", "`URL` of the service's pages, to print that of an order")
-	set.StringVar(&c.session, "session", "session", "session `ID` of a player, for the page and the assets call")
-	set.StringVar(&c.rpc, "rpc", "", "`URL` of a node, to ask for its chain ID")
-	set.StringVar(&c.game, "game", "", "base `URL` of the game's server")
-	endpointFlags(set, &c.assets, &c.validate, &c.result)
-	if _, err := parse(set, args, 0, 0, std); err != nil {
+func firstContact(ctx context.Context, of *call) (int, error) {
+	c := &contact{call: of, access: os.Getenv("RAMP_ACCESS_TOKEN")}
+	keyFile := c.String("key-file", "", "`file` with the console's HMAC key (required)")
+	c.StringVar(&c.url, "url", "", "`URL` of the service's API (required)")
+	c.StringVar(&c.project, "project", "", "project `ID` of the console (required)")
+	c.StringVar(&c.token, "token", "", "contract `address` of a token of the project (required)")
+	c.StringVar(&c.network, "network", "testnet", "`network`: testnet or mainnet")
+	c.StringVar(&c.page, "page", "", "`URL` of the service's pages, to print that of an order")
+	c.StringVar(&c.session, "session", "session", "session `ID` of a player, for the page and the assets call")
+	c.StringVar(&c.rpc, "rpc", "", "`URL` of a node, to ask for its chain ID")
+	c.StringVar(&c.game, "game", "", "base `URL` of the game's server")
+	c.endpointFlags(&c.assets, &c.validate, &c.result)
+	if _, err := c.parse(0, 0); err != nil {
 		return 0, err
 	}
 	key, err := os.ReadFile(*keyFile)
@@ -57,8 +56,8 @@ func firstContact(ctx context.Context, args []string, std stdio) (int, error) {
 	}
 	c.key = strings.TrimRight(string(key), "\r\n")
 	if c.network == string(ramp.Mainnet) {
-		fmt.Fprint(std.out, "This calls a mainnet, and moves nothing. Type yes to go on: ")
-		if _, err := fmt.Fscanf(std.in, "yes\n"); err != nil {
+		fmt.Fprint(c.out, "This calls a mainnet, and moves nothing. Type yes to go on: ")
+		if _, err := fmt.Fscanf(c.in, "yes\n"); err != nil {
 			return 0, misuse{errors.New("nothing was called")}
 		}
 	}
@@ -81,12 +80,12 @@ func firstContact(ctx context.Context, args []string, std stdio) (int, error) {
 	}
 	if c.game != "" && len(accepted) == 1 {
 		body := `{"session_id":"ramp-connect","uuid":"` + uuid.NewString() + `"}`
-		c.call(ctx, http.MethodGet, c.assets, "")
-		c.call(ctx, http.MethodPost, c.validate, body, accepted[0].Sign([]byte(body)))
-		c.call(ctx, http.MethodPost, c.result, body, accepted[0].Sign([]byte(body)))
+		c.callGame(ctx, http.MethodGet, c.assets, "")
+		c.callGame(ctx, http.MethodPost, c.validate, body, accepted[0].Sign([]byte(body)))
+		c.callGame(ctx, http.MethodPost, c.result, body, accepted[0].Sign([]byte(body)))
 	}
 	c.next = append(c.next, "Judge a test server: ramp check. Then mint the smallest amount on the testnet.")
-	fmt.Fprintln(std.out, "\nNext:\n- "+strings.Join(c.next, "\n- "))
+	fmt.Fprintln(c.out, "\nNext:\n- "+strings.Join(c.next, "\n- "))
 	return c.status, nil
 }
 
@@ -133,9 +132,9 @@ func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err 
 	return accepted, nil
 }
 
-// call makes a call of the service. The server must reject it, except an assets call,
+// callGame makes a call of the service. The server must reject it, except an assets call,
 // which has no HMAC, with a token.
-func (c *contact) call(ctx context.Context, method, path, body string, mac ...string) {
+func (c *contact) callGame(ctx context.Context, method, path, body string, mac ...string) {
 	secrets := redact.New(append(mac, c.key, c.access)...)
 	client := http.Client{Timeout: 10 * time.Second, CheckRedirect: noRedirects}
 	var response *http.Response

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -54,15 +53,15 @@ const keptOrders = 10_000
 const memoryPercent = 25
 
 // emulate runs the service until ctx is done, and returns the exit status.
-func emulate(ctx context.Context, args []string, std stdio) (int, error) {
-	d, err := parseEmulate(args, std)
+func emulate(ctx context.Context, c *call) (int, error) {
+	d, err := parseEmulate(c)
 	if err != nil {
 		return 0, err
 	}
 	if d.Desk.Listener, err = listen(d.listen, d.public); err != nil {
 		return 0, misuse{err}
 	}
-	service, err := d.begin(std)
+	service, err := d.begin(c.out)
 	if err != nil {
 		_ = d.Desk.Listener.Close() // it is unused
 		return 0, misuse{flagError(err)}
@@ -74,7 +73,7 @@ func emulate(ctx context.Context, args []string, std stdio) (int, error) {
 	service.Close()
 	if d.file != nil {
 		if err := d.file.Close(); err != nil {
-			fmt.Fprintln(std.errs, "ramp emulate: -state:", err)
+			fmt.Fprintln(c.errs, "ramp emulate: -state:", err)
 			return 1, nil
 		}
 	}
@@ -82,7 +81,7 @@ func emulate(ctx context.Context, args []string, std stdio) (int, error) {
 }
 
 // begin starts the service. It restores the state from the file if there is one.
-func (d *desk) begin(std stdio) (service *ramptest.Service, err error) {
+func (d *desk) begin(out io.Writer) (service *ramptest.Service, err error) {
 	if d.state != "" {
 		if d.file, err = ramptest.OpenState(d.state); err != nil {
 			return nil, fmt.Errorf("-state %s: %s", d.state, strings.TrimPrefix(err.Error(), "ramptest: state: "))
@@ -100,21 +99,20 @@ func (d *desk) begin(std stdio) (service *ramptest.Service, err error) {
 	if d.public {
 		d.Desk.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
 	}
-	d.printer = &printer{out: std.out, json: d.json, quiet: d.quiet}
+	d.printer = &printer{out: out, json: d.json, quiet: d.quiet}
 	d.Desk.OnEvent, d.Desk.Pages = d.printer.event, pages.New
 	return ramptest.New(d.Config)
 }
 
 // parseEmulate reads the flags.
-func parseEmulate(args []string, std stdio) (*desk, error) {
+func parseEmulate(flags *call) (*desk, error) {
 	d := &desk{}
 	c := &d.Config
-	flags := newFlags("emulate", emulateUsage)
 	flags.StringVar(&c.Game, "game", "", "base `URL` of the game's server (required)")
-	endpointFlags(flags, &c.AssetsPath, &c.ValidatePath, &c.ResultPath)
+	flags.endpointFlags(&c.AssetsPath, &c.ValidatePath, &c.ResultPath)
 	flags.StringVar(&c.ProjectID, "project", "", "the only project `ID` that the service accepts (default any)")
 	flags.StringVar(&d.key, "key", "", "the console's HMAC key as `text` (default $RAMP_HMAC_KEY, else one is generated and printed)")
-	encoding := encodingFlag(flags)
+	encoding := flags.encodingFlag()
 	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key (default that of $RAMP_VALIDATOR_KEY, else a key is generated and printed)")
 	flags.StringVar(&d.listen, "listen", "127.0.0.1:8090", "`address` to listen on")
 	flags.StringVar(&c.Desk.PublicURL, "url", "", "the `URL` under which others reach the service (default that of -listen)")
@@ -125,12 +123,12 @@ func parseEmulate(args []string, std stdio) (*desk, error) {
 	flags.BoolVar(&d.retry20, "retry-20", false, "redeliver a result up to 20 times, as the interface says, not 19 times, as its schedule lists")
 	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "accept a UUID that has expired after its 5 minutes")
 	flags.BoolVar(&c.PerOrder, "per-order", false, "take materials and outputs for the price of a whole order instead of one token")
-	repeated(flags, &c.Regenerating, "regenerating", "`asset` that moves by itself, such as energy; may be repeated")
+	flags.repeated(&c.Regenerating, "regenerating", "`asset` that moves by itself, such as energy; may be repeated")
 	flags.IntVar(&c.FailureStatus, "failure-status", 0, "HTTP `status` of a failed initialize call (default the code of its envelope)")
 	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and generated keys survive a restart; it holds secrets, and only you may read it")
 	flags.BoolVar(&d.json, "json", false, "print one JSON object per line: first the service's addresses, then each event")
 	flags.BoolVar(&d.quiet, "q", false, "print only failures, after the addresses and keys")
-	if _, err := parse(flags, args, 0, 0, std); err != nil {
+	if _, err := flags.parse(0, 0); err != nil {
 		return nil, err
 	}
 	if c.Game == "" {
@@ -164,8 +162,8 @@ func flagError(err error) error {
 }
 
 // encodingFlag adds the flag for the encoding of the HMAC key.
-func encodingFlag(set *flag.FlagSet) *string {
-	return set.String("key-encoding", "", "`encoding` of the HMAC key: text or base64url (default $RAMP_HMAC_KEY_ENCODING, else text)")
+func (c *call) encodingFlag() *string {
+	return c.String("key-encoding", "", "`encoding` of the HMAC key: text or base64url (default $RAMP_HMAC_KEY_ENCODING, else text)")
 }
 
 // keys reads the keys, or generates them. Generated ones are kept in the state file.

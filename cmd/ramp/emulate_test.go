@@ -194,10 +194,10 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 
 // The interface says 20 in 12 hours, and lists 19.
 func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
-	listed := ramp.Must(parseEmulate([]string{"-game", "http://127.0.0.1:1"}, stdio{}))
+	listed := ramp.Must(parseEmulate(newCall(stdio{}, "emulate", "", []string{"-game", "http://127.0.0.1:1"})))
 	assert.Nil(t, listed.Config.Schedule, "the default, of 19")
 	assert.Equal(t, 10_000, listed.Config.Desk.KeepOrders)
-	said := ramp.Must(parseEmulate([]string{"-game", "http://127.0.0.1:1", "-retry-20"}, stdio{}))
+	said := ramp.Must(parseEmulate(newCall(stdio{}, "emulate", "", []string{"-game", "http://127.0.0.1:1", "-retry-20"})))
 	var sum time.Duration
 	for _, wait := range said.Config.Schedule {
 		sum += wait
@@ -208,10 +208,10 @@ func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
 
 // A new switch of the emulator has a flag, or a reason to have none.
 func TestEverySwitchHasAFlag(t *testing.T) {
-	d, err := parseEmulate([]string{
+	d, err := parseEmulate(newCall(stdio{}, "emulate", "", []string{
 		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
 		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-retry-20", "-accept-expired", "-per-order", "-failure-status", "400", "-regenerating", "energy",
-	}, stdio{})
+	}))
 	require.NoError(t, err)
 	without := []string{
 		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", "Pages", // set by the command, some from flags

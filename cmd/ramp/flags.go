@@ -10,29 +10,35 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// newFlags returns the flag set of a command. about is the help text above the
-// flags.
-func newFlags(name, about string) *flag.FlagSet {
-	set := flag.NewFlagSet(name, flag.ContinueOnError)
-	set.SetOutput(io.Discard) // parse writes the error
-	set.Usage = func() { fmt.Fprintf(set.Output(), "%s\nFlags:\n", about) }
-	return set
+// call is a call of a command, which adds its flags.
+type call struct {
+	stdio
+	*flag.FlagSet
+	about string // the help text above the flags
+	args  []string
 }
 
-// parse reads the flags and arguments of a command. Flags may come before and after
+func newCall(std stdio, name, about string, args []string) *call {
+	c := &call{std, flag.NewFlagSet(name, flag.ContinueOnError), about, args}
+	c.SetOutput(io.Discard) // parse writes the error
+	c.Usage = func() { fmt.Fprintf(c.Output(), "%s\nFlags:\n", c.about) }
+	return c
+}
+
+// parse reads the flags, and returns the arguments. Flags may come before and after
 // the arguments. The number of arguments must be between least and most.
-func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest []string, err error) {
-	for err == nil {
-		if err = set.Parse(args); err != nil || set.NArg() == 0 {
+func (c *call) parse(least, most int) (rest []string, err error) {
+	for args := c.args; err == nil; args = c.Args()[1:] {
+		if err = c.Parse(args); err != nil || c.NArg() == 0 {
 			break
 		}
-		rest, args = append(rest, set.Arg(0)), set.Args()[1:]
+		rest = append(rest, c.Arg(0))
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		set.SetOutput(std.out)
-		set.Usage()
-		set.PrintDefaults()
+		c.SetOutput(c.out)
+		c.Usage()
+		c.PrintDefaults()
 		return nil, err
 	case err != nil:
 	case len(rest) < least:
@@ -41,7 +47,7 @@ func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest [
 		err = errors.New("it takes flags only")
 	case len(rest) > most:
 		err = errors.New("there are too many arguments")
-		if set.Lookup("wait") != nil {
+		if c.Lookup("wait") != nil {
 			err = errors.New("there are too many arguments (-wait takes no value; -timeout limits it)")
 		}
 	default:
@@ -51,15 +57,15 @@ func parse(set *flag.FlagSet, args []string, least, most int, std stdio) (rest [
 }
 
 // endpointFlags adds the flags for the paths of a game's endpoints.
-func endpointFlags(set *flag.FlagSet, assets, validate, result *string) {
-	set.StringVar(assets, "assets", ramp.PathAssets, "`path` of the Get Assets endpoint below the server's URL")
-	set.StringVar(validate, "validate", ramp.PathValidate, "`path` of the Validate Order endpoint below it")
-	set.StringVar(result, "result", ramp.PathResult, "`path` of the result endpoint below it")
+func (c *call) endpointFlags(assets, validate, result *string) {
+	c.StringVar(assets, "assets", ramp.PathAssets, "`path` of the Get Assets endpoint below the server's URL")
+	c.StringVar(validate, "validate", ramp.PathValidate, "`path` of the Validate Order endpoint below it")
+	c.StringVar(result, "result", ramp.PathResult, "`path` of the result endpoint below it")
 }
 
 // repeated adds a flag that may be repeated.
-func repeated(set *flag.FlagSet, into *[]string, name, usage string) {
-	set.Func(name, usage, func(text string) error {
+func (c *call) repeated(into *[]string, name, usage string) {
+	c.Func(name, usage, func(text string) error {
 		*into = append(*into, text)
 		return nil
 	})

@@ -74,15 +74,22 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 
 // run runs any other command than help.
 func (std stdio) run(ctx context.Context, name string, args []string) int {
-	command := map[string]func(ctx context.Context, args []string, std stdio) (int, error){"check": check, "emulate": emulate, "connect": firstContact,
-		"trigger": trigger, "orders": orders, "resend": resend, "advance": advance, "sign": sign, "version": version}[name]
-	if command == nil {
+	command, known := map[string]struct {
+		about string
+		run   func(context.Context, *call) (int, error)
+	}{
+		"check": {checkUsage, check}, "emulate": {emulateUsage, emulate}, "connect": {connectUsage, firstContact},
+		"trigger": {triggerUsage, trigger}, "orders": {ordersUsage, orders}, "resend": {resendUsage, resend},
+		"advance": {advanceUsage, advance}, "sign": {signUsage, sign}, "version": {versionUsage, version},
+	}[name]
+	if !known {
 		fmt.Fprintf(std.errs, "ramp: there is no command %q; \"ramp help\" lists them\n", name)
 		return 2
 	}
-	status, err := command(ctx, args, std)
+	c := newCall(std, name, command.about, args)
+	status, err := command.run(ctx, c)
 	if err != nil {
-		return failed(std, name, err)
+		return c.failed(err)
 	}
 	return status
 }

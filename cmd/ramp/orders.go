@@ -24,16 +24,16 @@ if the emulator is unreachable, 3 if a listed order is disputed and nothing else
 `
 
 // orders lists orders, or shows one.
-func orders(ctx context.Context, args []string, std stdio) (int, error) {
-	c := newCaller("orders", ordersUsage, std)
+func orders(ctx context.Context, of *call) (int, error) {
+	c := newCaller(of)
 	var q control.OrdersQuery
-	c.set.StringVar(&q.SessionID, "session", "", "list only orders of this session `ID`")
-	c.set.StringVar(&q.State, "state", "", "list only orders in this `state`: waiting, done, loss, unconfirmed, disputed, unknown")
-	c.set.BoolVar(&q.Attention, "attention", false, "list only orders that need attention")
-	c.set.StringVar(&q.Before, "before", "", "list only orders before this `UUID`, the last of the list before")
-	c.set.IntVar(&q.Limit, "n", 20, "list at most this `number` of orders")
+	c.StringVar(&q.SessionID, "session", "", "list only orders of this session `ID`")
+	c.StringVar(&q.State, "state", "", "list only orders in this `state`: waiting, done, loss, unconfirmed, disputed, unknown")
+	c.BoolVar(&q.Attention, "attention", false, "list only orders that need attention")
+	c.StringVar(&q.Before, "before", "", "list only orders before this `UUID`, the last of the list before")
+	c.IntVar(&q.Limit, "n", 20, "list at most this `number` of orders")
 	c.canWait()
-	rest, err := parse(c.set, args, 0, 1, std)
+	rest, err := c.parse(0, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -48,9 +48,9 @@ func orders(ctx context.Context, args []string, std stdio) (int, error) {
 	case err != nil:
 		return 0, err
 	case c.json:
-		printJSON(std.out, list)
+		printJSON(c.out, list)
 	default:
-		table(list, q, std.out)
+		table(list, q, c.out)
 	}
 	return statusOf(list.Orders...), nil
 }
@@ -140,10 +140,10 @@ nothing was sent, 3 if the order is disputed.
 `
 
 // resend sends the result of an order again.
-func resend(ctx context.Context, args []string, std stdio) (int, error) {
-	c := newCaller("resend", resendUsage, std)
-	outcome := c.set.String("outcome", "", "first end a pending transaction with this `outcome`: succeeded or failed. If the transaction has ended otherwise, the result contradicts it")
-	rest, err := parse(c.set, args, 1, 1, std)
+func resend(ctx context.Context, of *call) (int, error) {
+	c := newCaller(of)
+	outcome := c.String("outcome", "", "first end a pending transaction with this `outcome`: succeeded or failed. If the transaction has ended otherwise, the result contradicts it")
+	rest, err := c.parse(1, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -155,7 +155,7 @@ func resend(ctx context.Context, args []string, std stdio) (int, error) {
 		return 0, err
 	}
 	if sent.Error != "" {
-		fmt.Fprintln(std.errs, colored(std.errs, red, "NOT CONFIRMED"), oneLine(sent.Error))
+		fmt.Fprintln(c.errs, colored(c.errs, red, "NOT CONFIRMED"), oneLine(sent.Error))
 	}
 	if status := c.finish(&sent.Order); status != statusDone || sent.Error == "" {
 		return status, nil
@@ -173,9 +173,9 @@ the emulator is unreachable, 3 if one is disputed.
 `
 
 // advance advances the emulator's clock.
-func advance(ctx context.Context, args []string, std stdio) (int, error) {
-	c := newCaller("advance", advanceUsage, std)
-	rest, err := parse(c.set, args, 1, 1, std)
+func advance(ctx context.Context, of *call) (int, error) {
+	c := newCaller(of)
+	rest, err := c.parse(1, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -189,9 +189,9 @@ func advance(ctx context.Context, args []string, std stdio) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	text := std.out
+	text := c.out
 	if c.json {
-		printJSON(std.out, passed)
+		printJSON(c.out, passed)
 		text = io.Discard
 	}
 	fmt.Fprintln(text, "It is", passed.Now.Format(time.DateTime))

@@ -25,26 +25,25 @@ const defaultAt = "http://127.0.0.1:8090"
 
 // caller is a command that calls a running emulator.
 type caller struct {
-	stdio
+	*call
 	*control.Client // set by connect
 
-	set               *flag.FlagSet
 	at                string
 	json, wait, quiet bool
 	timeout           time.Duration
 }
 
-func newCaller(name, usage string, std stdio) *caller {
-	c := &caller{stdio: std, set: newFlags(name, usage)}
-	c.set.StringVar(&c.at, "at", "", "`URL` of the emulator, with ?token=… if it has one (default $RAMP_API_URL, else "+defaultAt+")")
-	c.set.BoolVar(&c.json, "json", false, "print JSON")
+func newCaller(of *call) *caller {
+	c := &caller{call: of}
+	c.StringVar(&c.at, "at", "", "`URL` of the emulator, with ?token=… if it has one (default $RAMP_API_URL, else "+defaultAt+")")
+	c.BoolVar(&c.json, "json", false, "print JSON")
 	return c
 }
 
 // canWait adds the flags of a command that can wait for an order.
 func (c *caller) canWait() {
-	c.set.BoolVar(&c.wait, "wait", false, "wait until nothing more happens to the order by itself")
-	c.set.DurationVar(&c.timeout, "timeout", 30*time.Second, "how long -wait waits")
+	c.BoolVar(&c.wait, "wait", false, "wait until nothing more happens to the order by itself")
+	c.DurationVar(&c.timeout, "timeout", 30*time.Second, "how long -wait waits")
 }
 
 // connect finds the emulator. It verifies that an emulator answers, because an access
@@ -68,7 +67,7 @@ func (c *caller) connect(ctx context.Context) error {
 }
 
 // failed prints why a command failed, and returns the exit status.
-func failed(std stdio, name string, err error) int {
+func (c *call) failed(err error) int {
 	var wrong misuse
 	var reported *control.Error
 	word := ""
@@ -76,16 +75,16 @@ func failed(std stdio, name string, err error) int {
 	case errors.Is(err, flag.ErrHelp):
 		return statusDone
 	case errors.As(err, &wrong):
-		fmt.Fprintf(std.errs, "ramp %s: %v (see: ramp help %s)\n", name, err, name)
+		fmt.Fprintf(c.errs, "ramp %s: %v (see: ramp help %[1]s)\n", c.Name(), err)
 		return statusNotReached
 	case errors.As(err, &reported):
 		word = map[control.ErrorCode]string{control.CodeRejected: "REJECTED", control.CodeGame: "FAILED"}[reported.Code]
 	}
 	if word == "" {
-		fmt.Fprintf(std.errs, "ramp %s: %s\n", name, redact.New().Line(strings.TrimPrefix(err.Error(), "conformance: "), 2000))
+		fmt.Fprintf(c.errs, "ramp %s: %s\n", c.Name(), redact.New().Line(strings.TrimPrefix(err.Error(), "conformance: "), 2000))
 		return statusNotReached
 	}
-	fmt.Fprintln(std.errs, colored(std.errs, red, word), oneLine(reported.Message))
+	fmt.Fprintln(c.errs, colored(c.errs, red, word), oneLine(reported.Message))
 	return statusLoss
 }
 
@@ -94,9 +93,14 @@ func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastR
 
 // printJSON prints an answer of the emulator on one line.
 func printJSON(w io.Writer, answer any) {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(answer) // if stdout is closed, nobody is reading
+	_ = writeJSON(w, "", answer) // if stdout is closed, nobody is reading
+}
+
+func writeJSON(w io.Writer, indent string, value any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	return e.Encode(value)
 }
 
 // moved describes what the game moved for an order in total.

@@ -20,10 +20,9 @@ RAMP_HMAC_KEY, so that it never appears on a command line.
 `
 
 // sign prints the HMAC of standard input.
-func sign(_ context.Context, args []string, std stdio) (int, error) {
-	set := newFlags("sign", signUsage)
-	encoding := encodingFlag(set)
-	if _, err := parse(set, args, 0, 0, std); err != nil {
+func sign(_ context.Context, c *call) (int, error) {
+	encoding := c.encodingFlag()
+	if _, err := c.parse(0, 0); err != nil {
 		return 0, err
 	}
 	text := os.Getenv("RAMP_HMAC_KEY")
@@ -34,11 +33,11 @@ func sign(_ context.Context, args []string, std stdio) (int, error) {
 	if err != nil {
 		return 0, misuse{err}
 	}
-	body, err := io.ReadAll(std.in)
+	body, err := io.ReadAll(c.in)
 	if err != nil {
 		return 0, misuse{err}
 	}
-	fmt.Fprintln(std.out, key.Sign(body))
+	fmt.Fprintln(c.out, key.Sign(body))
 	return 0, nil
 }
 
@@ -54,16 +53,17 @@ func readKey(text, encoding string) (ramp.HMACKey, error) {
 	}
 }
 
+const versionUsage = "usage: ramp version\n\nPrints the version of this program and of Go.\n"
+
 // version prints the version of this build.
-func version(_ context.Context, args []string, std stdio) (int, error) {
-	set := newFlags("version", "usage: ramp version\n\nPrints the version of this program and of Go.\n")
-	if _, err := parse(set, args, 0, 0, std); err != nil {
+func version(_ context.Context, c *call) (int, error) {
+	if _, err := c.parse(0, 0); err != nil {
 		return 0, err
 	}
 	built, ok := debug.ReadBuildInfo()
 	if !ok {
 		built = &debug.BuildInfo{}
 	}
-	fmt.Fprintln(std.out, "ramp", cmp.Or(built.Main.Version, "(devel)"), built.GoVersion)
+	fmt.Fprintln(c.out, "ramp", cmp.Or(built.Main.Version, "(devel)"), built.GoVersion)
 	return 0, nil
 }

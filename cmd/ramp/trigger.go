@@ -35,37 +35,36 @@ failed, or -wait timed out, 2 if the emulator is unreachable, 3 if the order is 
 `
 
 // trigger starts an order.
-func trigger(ctx context.Context, args []string, std stdio) (int, error) {
-	about := triggerUsage + "\nFaults (CALL is validate or result):\n"
+func trigger(ctx context.Context, of *call) (int, error) {
+	c := newCaller(of)
+	c.about += "\nFaults (CALL is validate or result):\n"
 	for _, form := range ramptest.FaultForms() {
-		about += fmt.Sprintf("  %-27s %s\n", form[0], form[1])
+		c.about += fmt.Sprintf("  %-27s %s\n", form[0], form[1])
 	}
-	c := newCaller("trigger", about, std)
-	set := c.set
 	var s control.StartRequest
 	t := control.Terms{Materials: []control.Item{}, Outputs: []control.Item{}}
 	var session, page string
-	set.StringVar(&page, "page", "", "`URL` of the exchange page that the game created")
-	set.StringVar(&s.UUID, "uuid", "", "`UUID` of the game's own initialize call")
-	set.StringVar(&s.Like, "like", "", "`UUID`, or its first characters, of an order to repeat under a new UUID")
-	set.StringVar(&session, "session", "", "`ID=TOKEN` of the player; an ID alone uses $RAMP_ACCESS_TOKEN, or else a token that the emulator has seen")
-	amount := set.String("amount", "", "`number` of tokens (default 1, or that of -like)")
-	set.Func("fault", "a `fault` from the list above; may be repeated", func(text string) error {
+	c.StringVar(&page, "page", "", "`URL` of the exchange page that the game created")
+	c.StringVar(&s.UUID, "uuid", "", "`UUID` of the game's own initialize call")
+	c.StringVar(&s.Like, "like", "", "`UUID`, or its first characters, of an order to repeat under a new UUID")
+	c.StringVar(&session, "session", "", "`ID=TOKEN` of the player; an ID alone uses $RAMP_ACCESS_TOKEN, or else a token that the emulator has seen")
+	amount := c.String("amount", "", "`number` of tokens (default 1, or that of -like)")
+	c.Func("fault", "a `fault` from the list above; may be repeated", func(text string) error {
 		if _, err := ramptest.ParseFault(text); err != nil {
 			return errors.New(strings.TrimPrefix(err.Error(), "ramptest: "))
 		}
 		s.Faults = append(s.Faults, text)
 		return nil
 	})
-	set.StringVar(&t.Token, "token", "", "contract `address` of the token, to set the terms by flags")
-	set.StringVar((*string)(&t.Network), "network", "testnet", "`network` of the token")
-	set.StringVar(&t.ProjectID, "project", "", "`ID` of the project")
-	set.IntVar(&t.MintFeeBps, "fee", 0, "mint fee in basis `points`")
-	set.Func("material", "`ITEM=AMOUNT` that a mint takes; may be repeated", items(&t.Materials))
-	set.Func("output", "`ITEM=AMOUNT` that a burn grants; may be repeated", items(&t.Outputs))
+	c.StringVar(&t.Token, "token", "", "contract `address` of the token, to set the terms by flags")
+	c.StringVar((*string)(&t.Network), "network", "testnet", "`network` of the token")
+	c.StringVar(&t.ProjectID, "project", "", "`ID` of the project")
+	c.IntVar(&t.MintFeeBps, "fee", 0, "mint fee in basis `points`")
+	c.Func("material", "`ITEM=AMOUNT` that a mint takes; may be repeated", items(&t.Materials))
+	c.Func("output", "`ITEM=AMOUNT` that a burn grants; may be repeated", items(&t.Outputs))
 	c.canWait()
-	set.BoolVar(&c.quiet, "q", false, "print only the UUID")
-	rest, err := parse(set, args, 1, 1, std)
+	c.BoolVar(&c.quiet, "q", false, "print only the UUID")
+	rest, err := c.parse(1, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -78,7 +77,7 @@ func trigger(ctx context.Context, args []string, std stdio) (int, error) {
 		s.AccessToken = cmp.Or(s.AccessToken, os.Getenv("RAMP_ACCESS_TOKEN"))
 	}
 	if page != "" {
-		host, err := open(&s, page, std.in)
+		host, err := open(&s, page, c.in)
 		if err != nil {
 			return 0, misuse{err}
 		}
@@ -105,11 +104,11 @@ func trigger(ctx context.Context, args []string, std stdio) (int, error) {
 	}
 	var lost *control.Error
 	if errors.As(err, &lost) && lost.Code == control.CodeLostAnswer {
-		fmt.Fprintln(std.errs, "WAITING", oneLine(lost.Message))
+		fmt.Fprintln(c.errs, "WAITING", oneLine(lost.Message))
 		if c.json {
-			printJSON(std.out, lost)
+			printJSON(c.out, lost)
 		} else {
-			fmt.Fprintln(std.out, lost.UUID)
+			fmt.Fprintln(c.out, lost.UUID)
 		}
 		return statusDone, nil
 	}
