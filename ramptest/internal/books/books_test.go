@@ -280,6 +280,19 @@ func TestALateEffectOfAnotherOrderExplainsADifferenceInTheEnd(t *testing.T) {
 	assert.Equal(t, []Assets{gold(-100)}, late.Totals)
 }
 
+// What may still come for an order whose results stated two outcomes hides nothing of another.
+func TestADisputedOrderExplainsNoOther(t *testing.T) {
+	p, disputed, granted := &Player{}, mint(), burn()
+	play := windows(p)
+	play(Call{Order: disputed, Answer: Yes}, 1000, 900)
+	for _, succeeded := range []bool{false, true} {
+		disputed.Deliver(succeeded, true)
+		play(Call{Order: disputed, Result: true, Answer: Open}, 900, 900)
+	}
+	granted.Deliver(true, true)
+	assert.NotEmpty(t, play(Call{Order: granted, Result: true, Answer: Yes}, 900, 1100).Problem)
+}
+
 // An effect may also come late when the window of its call could not be read.
 func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 	for _, before := range []int64{900, 1000} { // between the windows, or with the repeat
