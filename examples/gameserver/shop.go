@@ -51,6 +51,9 @@ func (d *decision) run(ctx context.Context, g *game, store *ramp.SQLStore, id st
 			err = fmt.Errorf("order %s has no open conflict", id)
 		}
 	}
+	if err == nil && d.name == "close" && g.checkOpen(ctx) == nil {
+		err = errors.New("the shop is still open: gameserver migrate writes its row")
+	}
 	return said, err
 }
 

@@ -71,6 +71,12 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 			t.Errorf("open: %v, %v", err, elsewhere)
 		}
 		service.Advance(time.Minute)
+
+		game, _ := open(t, address)
+		ramp.Must(game.db.ExecContext(t.Context(), "DELETE FROM shop"))
+		if _, _, err := desk(t, nil, "close", "-db", address, "-who", "alice", "-reason", "case 17"); err == nil {
+			t.Error("a shop without its row was called closed")
+		}
 	})
 }
 
