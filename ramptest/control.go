@@ -44,23 +44,16 @@ func reported(err error) error {
 		return known
 	}
 	e := control.Errorf(control.CodeGame, "%s", said(err)) // the game did not answer, or violated the interface
-	switch rejected := rejectionOf(err); {
-	case rejected != nil:
+	for own, code := range map[error]control.ErrorCode{
+		errNoItems: control.CodeInvalid, ErrUnknownUUID: control.CodeNotFound, ErrExpiredUUID: control.CodeExpired, ErrPlaced: control.CodePlaced,
+		ErrPending: control.CodePending, ErrClosed: control.CodeClosed, ErrLostAnswer: control.CodeLostAnswer,
+	} {
+		if errors.Is(err, own) {
+			e.Code = code
+		}
+	}
+	if rejected := rejectionOf(err); rejected != nil {
 		e.Code, e.GameStatus, e.ErrorCode = control.CodeRejected, rejected.Status, rejected.Code
-	case errors.Is(err, errNoItems):
-		e.Code = control.CodeInvalid
-	case errors.Is(err, ErrUnknownUUID):
-		e.Code = control.CodeNotFound
-	case errors.Is(err, ErrExpiredUUID):
-		e.Code = control.CodeExpired
-	case errors.Is(err, ErrPlaced):
-		e.Code = control.CodePlaced
-	case errors.Is(err, ErrPending):
-		e.Code = control.CodePending
-	case errors.Is(err, ErrClosed):
-		e.Code = control.CodeClosed
-	case errors.Is(err, ErrLostAnswer):
-		e.Code = control.CodeLostAnswer
 	}
 	return e
 }

@@ -558,10 +558,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tx.Moves, err = s.config.moves(o, o.wallet.Address()); err != nil {
-		return nil, err
-	}
-	tx.Moves = s.unique(o, tx.Moves)
+	tx.Moves = s.unique(o, s.config.moves(o, o.wallet.Address()))
 	o.tx = c.Submit(tx)
 	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
 	s.placed[o.UUID] = o

@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
@@ -36,8 +37,8 @@ func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amoun
 		amount := item.Amount
 		if !c.PerOrder {
 			var err error
-			if amount, err = rounded(new(big.Rat).Mul(amount.Rat(), tokens.Rat())); err != nil {
-				return ramp.Intent{}, err
+			if amount, err = ramp.ParseAmount(books.Decimal(new(big.Rat).Mul(amount.Rat(), tokens.Rat()))); err != nil {
+				return ramp.Intent{}, fmt.Errorf("ramptest: %w", err)
 			}
 		}
 		(*assets)[i] = ramp.IntentAsset{Type: ramp.TypeAsset, ID: item.ID, Amount: amount}
@@ -57,21 +58,10 @@ func (c *Config) tokenType(items []ramp.Item) ramp.AssetType {
 	}
 }
 
-// rounded converts a fraction to an amount, rounded to the 100 decimals that an
-// amount may have.
-func rounded(r *big.Rat) (ramp.Amount, error) {
-	a, err := ramp.ParseAmount(r.FloatString(100))
-	if err != nil {
-		return ramp.Amount{}, fmt.Errorf("ramptest: %w", err)
-	}
-	return a, nil
-}
-
 // afterFee subtracts a fee in basis points from an amount.
-func afterFee(amount, fee ramp.Amount) (ramp.Amount, error) {
+func afterFee(amount, fee ramp.Amount) ramp.Amount {
 	rest := new(big.Rat).Sub(big.NewRat(10_000, 1), fee.Rat())
-	rest.Mul(rest, amount.Rat()).Quo(rest, big.NewRat(10_000, 1))
-	return rounded(rest)
+	return amountOf(rest.Mul(rest, amount.Rat()).Quo(rest, big.NewRat(10_000, 1)))
 }
 
 // seal sets the digest of a request, unless it has one, and the user's signature.
@@ -91,13 +81,7 @@ func hashDigest(r *ramp.ValidateRequest) ramp.Digest {
 }
 
 // encoded returns the JSON of a message that the service has composed.
-func encoded(message any) []byte {
-	text, err := json.Marshal(message)
-	if err != nil {
-		panic(err) // cannot happen: every message can be encoded
-	}
-	return text
-}
+func encoded(message any) []byte { return ramp.Must(json.Marshal(message)) }
 
 func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
 	signer := c.Wallet(session)
@@ -122,15 +106,8 @@ func oncePerSession(wallet func(ramp.Session) *ramp.Signer) func(ramp.Session) *
 
 // sessionWallet is the default of [Config.Wallet].
 func sessionWallet(session ramp.Session) *ramp.Signer {
-	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("wallet"), []byte(session.ID)))
-	if err != nil {
-		panic(err) // only about one hash in 2^128 is not a valid key
-	}
-	signer, err := ramp.NewCryptoSigner(key)
-	if err != nil {
-		panic(err) // cannot happen: the key is valid
-	}
-	return signer
+	key := crypto.Keccak256([]byte("wallet"), []byte(session.ID)) // only about one hash in 2^128 is not a valid key
+	return ramp.Must(ramp.NewCryptoSigner(ramp.Must(crypto.ToECDSA(key))))
 }
 
 // serviceAccount is the service's own account. It receives the fees and pays the
@@ -153,25 +130,21 @@ func (o *Order) token() orderToken {
 func (o *Order) burnsLess() bool { return o.script.less && !o.trade().mint }
 
 // moves returns the token transfers of an order: mints, burns and fees.
-func (c *Config) moves(o *Order, player common.Address) ([]chain.Move, error) {
+func (c *Config) moves(o *Order, player common.Address) []chain.Move {
 	token := o.token()
 	contract := token.contract()
-	actual, err := afterFee(token.Amount, o.fee)
-	if err != nil {
-		return nil, err
-	}
-	amount, net := chain.Units(token.Amount, c.Decimals), chain.Units(actual, c.Decimals)
+	amount, net := chain.Units(token.Amount, c.Decimals), chain.Units(afterFee(token.Amount, o.fee), c.Decimals)
 	if !o.trade().mint {
 		if o.burnsLess() {
 			amount.Sub(amount, big.NewInt(1))
 		}
-		return []chain.Move{{Token: contract, From: player, Amount: amount}}, nil
+		return []chain.Move{{Token: contract, From: player, Amount: amount}}
 	}
 	made := []chain.Move{{Token: contract, To: player, Amount: net}}
 	if fee := new(big.Int).Sub(amount, net); fee.Sign() > 0 {
 		made = append(made, chain.Move{Token: contract, To: serviceAccount(), Amount: fee})
 	}
-	return made, nil
+	return made
 }
 
 // unique returns the moves of an order of non-fungible tokens, one for each, or moves
@@ -217,20 +190,13 @@ func (s *orders) unique(o *Order, moves []chain.Move) (single []chain.Move) {
 func (s *orders) result(o *Order, stated Outcome) (call, error) {
 	intent := o.Request.Intent
 	if !o.script.withoutFee {
-		actual, err := afterFee(intent.To[0].Amount, o.fee)
-		if err != nil {
-			return call{}, err
-		}
-		intent.FeeRate, intent.Actual = json.Number(o.fee.String()), actual.String()
+		intent.FeeRate, intent.Actual = json.Number(o.fee.String()), afterFee(intent.To[0].Amount, o.fee).String()
 	}
 	onChain, _ := s.outcome(o)
 	if stated == asOnChain {
 		stated = onChain
 	}
-	receipt, err := s.receipt(o, stated)
-	if err != nil {
-		return call{}, err
-	}
+	receipt := s.receipt(o, stated)
 	body, err := json.Marshal(ramp.Result{
 		SessionID: o.Session.ID,
 		UUID:      o.UUID,
@@ -270,17 +236,13 @@ func (s *orders) onChain(o *Order) Event {
 // receipt returns the receipt of an order's transaction with an outcome, which may
 // differ from the one on the chain. For an order that was made by hand, it makes up
 // a transaction that is not on the chain.
-func (s *orders) receipt(o *Order, outcome Outcome) (ramp.Receipt, error) {
+func (s *orders) receipt(o *Order, outcome Outcome) ramp.Receipt {
 	if o.tx != nil {
-		return s.chains[o.Network].Receipt(o.tx, outcome == Succeeded), nil
+		return s.chains[o.Network].Receipt(o.tx, outcome == Succeeded)
 	}
-	moves, err := s.config.moves(o, o.address())
-	if err != nil {
-		return ramp.Receipt{}, err
-	}
-	tx := chain.Transaction{GasUsed: chain.GasOfCall, Kind: 2, Moves: moves,
+	tx := chain.Transaction{GasUsed: chain.GasOfCall, Kind: 2, Moves: s.config.moves(o, o.address()),
 		Hash: crypto.Keccak256Hash([]byte("transaction"), o.UUID[:], o.Request.Digest[:])}
-	return s.chains[s.config.networks()[0]].Receipt(&tx, outcome == Succeeded), nil
+	return s.chains[s.config.networks()[0]].Receipt(&tx, outcome == Succeeded)
 }
 
 // receiptEvent returns an event with what a receipt says about a transaction.

@@ -67,11 +67,7 @@ func (c *Chain) Answer(body []byte, scripted int) (answer []byte, failure string
 	if whole == nil {
 		return nil, failure
 	}
-	answer, err := json.Marshal(whole)
-	if err != nil {
-		panic(err) // cannot happen: everything in it can be encoded
-	}
-	return answer, failure
+	return ramp.Must(json.Marshal(whole)), failure
 }
 
 func (c *Chain) answerBody(body []byte, scripted int) (answer any, failure string) {

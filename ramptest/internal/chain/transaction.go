@@ -35,13 +35,7 @@ type sponsored struct {
 const legacyType, accessListType, dynamicFeeType, feeDelegatedType = 0x0, 0x1, 0x2, 0x7
 
 // encoded returns a value in its wire form.
-func encoded(value any) rlp.RawValue {
-	raw, err := rlp.EncodeToBytes(value)
-	if err != nil {
-		panic(err) // cannot happen: no number in it is negative
-	}
-	return raw
-}
+func encoded(value any) rlp.RawValue { return ramp.Must(rlp.EncodeToBytes(value)) }
 
 // hashList returns the hash of a transaction in its wire form: the type, unless it is
 // legacy, followed by the list.
