@@ -250,8 +250,13 @@ func (k *keeper) flush() {
 	for id := range changed {
 		lines[id] = k.uuid(id, players)
 	}
+	blocks := make(map[ramp.Network]chain.State)
 	for network, c := range s.orders.chains { // after the orders, whose transactions it then has
-		k.chain(string(network), c.Changes())
+		blocks[network] = c.Changes()
+	}
+	k.file.put("clock", savedClock{Now: s.clock.now(), Wall: time.Now(), Events: s.record.newest()}) // before the blocks, of which none may be later
+	for network, state := range blocks {
+		k.chain(string(network), state)
 	}
 	for name, player := range players {
 		k.file.put("player/"+url.QueryEscape(name), player)
@@ -264,7 +269,6 @@ func (k *keeper) flush() {
 		k.found = all[len(all)-1]
 		k.file.put("findings", all)
 	}
-	k.file.put("clock", savedClock{Now: s.clock.now(), Wall: time.Now(), Events: s.record.newest()})
 }
 
 // clear deletes everything but the notes.

@@ -204,6 +204,30 @@ func TestAStateThatIsNoneIsRejected(t *testing.T) {
 	}
 }
 
+// A service that is killed while it writes leaves the beginning of what it wrote.
+func TestAStateThatWasCutOffIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	file := openState(t, path)
+	c := newCounter(t, func(c *ramptest.Config) { c.Desk.State = file })
+	pending := c.mint(t, ramptest.StaysPending())
+	c.service.Advance(1300 * time.Millisecond)
+	require.NoError(t, c.service.Deliver(t.Context(), pending, ramptest.Succeeded), "by a block between two others")
+	c.service.Close()
+	require.NoError(t, file.Close())
+	state := ramp.Must(os.ReadFile(path))
+	for at := range state {
+		if state[at] != '\n' {
+			continue
+		}
+		require.NoError(t, os.WriteFile(path, state[:at+1], 0o600))
+		file := ramp.Must(ramptest.OpenState(path))
+		service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{State: file}})
+		require.NoError(t, err, string(state[:at]))
+		service.Close()
+		require.NoError(t, file.Close())
+	}
+}
+
 // named is a shop that knows its player by name.
 type named struct {
 	*shop
