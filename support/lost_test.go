@@ -29,6 +29,7 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	record.Info("ramp: call", "uuid", abandoned, "session_id", "alice", "state", "abandoned", "new", false, "effect", "nothing")
 	record.Info("ramp: call", "uuid", repeated, "session_id", "alice", "state", "failed", "tx_hash", "0x1", "new", false, "effect", "nothing")
 	record.Warn("ramp: call", "uuid", repeated, "session_id", "alice", "state", "failed", "tx_hash", "0x2", "conflict", "receipt.status")
+	record.Info("ramp: call", "uuid", repeated, "session_id", "alice", "state", "accepted", "new", false) // of another server
 	record.Error("a result contradicts its order", "uuid", repeated, "state", "failed", "tx_hash", "0x2")
 	record.Error("ramp: call", "uuid", uuid.New(), "status", 500, "error", "nothing was stored")
 	text := "game-1  | " + strings.TrimSuffix(log.String(), "\n") // a line may end with the file
