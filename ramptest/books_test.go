@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -614,6 +615,44 @@ func TestALateEffectForAnUnknownPlayerIsNobodyElses(t *testing.T) {
 		p.service.Advance(time.Hour)
 		assert.Empty(t, p.service.Imbalances())
 	}
+}
+
+// A call that waited while the player was unknown is one of the player who is known since: the next
+// call waits for it, so that what both move is not mixed up.
+func TestAPlayerWhoBecomesKnownHasOneWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var unreadable atomic.Bool
+		unreadable.Store(true)
+		next, validates := make(chan bool), 0 // lets a call go on
+		p := play(t, newVault(), before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+			switch {
+			case r.URL.Path == ramp.PathAssets && unreadable.Load():
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			case r.URL.Path == ramp.PathValidate:
+				validates++
+			}
+			if r.URL.Path != ramp.PathAssets && validates > 1 {
+				<-next
+			}
+			game.ServeHTTP(w, r)
+		}))
+		ramp.Must(p.order(t, "session-1", true))
+		go func() { _, _ = p.order(t, "session-1", false) }()
+		synctest.Wait()
+		go p.service.Advance(time.Second) // the result of the burn, which waits for the mint
+		synctest.Wait()
+		unreadable.Store(false)
+		ramp.Must(p.service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}))
+		next <- true // the mint
+		synctest.Wait()
+		go func() { _, _ = p.order(t, "session-1", false) }()
+		synctest.Wait()
+		assert.Equal(t, 2, validates, "the second mint waits for the result")
+		close(next)
+		synctest.Wait()
+		assert.Equal(t, 3, validates)
+	})
 }
 
 // A player who earns all the time is no reason to blame the game.
