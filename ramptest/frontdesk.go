@@ -26,7 +26,7 @@ type frontDesk struct {
 var _ desk.Service = (*frontDesk)(nil)
 
 // List implements [desk.Service], as the other methods do.
-func (s *frontDesk) List(_ context.Context, q desk.ListQuery) (desk.List, error) {
+func (s *frontDesk) List(q desk.ListQuery) desk.List {
 	list := desk.List{Counts: make(map[desk.Show]int)}
 	if q.Session != "" {
 		for _, o := range s.orders.all() {
@@ -34,7 +34,7 @@ func (s *frontDesk) List(_ context.Context, q desk.ListQuery) (desk.List, error)
 				list.Entries = append(list.Entries, s.shown(&entry{order: o}))
 			}
 		}
-		return list, nil
+		return list
 	}
 	all, players := s.entries()
 	list.Any = len(all) > 0
@@ -63,7 +63,7 @@ func (s *frontDesk) List(_ context.Context, q desk.ListQuery) (desk.List, error)
 	for _, o := range players {
 		list.Players = append(list.Players, desk.Choice{Order: o.UUID, Name: s.orders.player(o), Session: o.Session.ID})
 	}
-	return list, nil
+	return list
 }
 
 // shown returns an entry as it is now: the next block may have moved on.
@@ -75,7 +75,7 @@ func (s *frontDesk) shown(e *entry) desk.Entry {
 	return desk.Entry{Order: &o}
 }
 
-func (s *frontDesk) Calls(_ context.Context, q desk.CallsQuery) (list desk.CallList, err error) {
+func (s *frontDesk) Calls(q desk.CallsQuery) (events []Event, more bool) {
 	orders := make(map[uuid.UUID]bool) // of the session, to find their initialize calls
 	if q.Session != "" {
 		for _, o := range s.orders.all() {
@@ -85,7 +85,7 @@ func (s *frontDesk) Calls(_ context.Context, q desk.CallsQuery) (list desk.CallL
 		}
 	}
 	text := strings.ToLower(strings.TrimSpace(q.Text))
-	events := s.record.newestFirst(cmp.Or(q.Before, math.MaxInt), q.Limit+1, func(e *Event) bool {
+	events = s.record.newestFirst(cmp.Or(q.Before, math.MaxInt), q.Limit+1, func(e *Event) bool {
 		switch {
 		case q.Number != 0 && e.Number != q.Number,
 			q.UUID != uuid.Nil && e.UUID != q.UUID,
@@ -97,11 +97,10 @@ func (s *frontDesk) Calls(_ context.Context, q desk.CallsQuery) (list desk.CallL
 			return picked(e, q.Pick) && (text == "" || strings.Contains(strings.ToLower(e.String()+e.Said+e.Loss+e.UUID.String()+e.Session), text))
 		}
 	})
-	if list.More = len(events) > q.Limit; list.More {
+	if more = len(events) > q.Limit; more {
 		events = events[:q.Limit]
 	}
-	list.Events = s.record.wholes(events)
-	return list, nil
+	return s.record.wholes(events), more
 }
 
 // picked reports whether an event is among those of a pick.
@@ -123,7 +122,7 @@ func picked(e *Event, pick desk.Pick) bool {
 	}
 }
 
-func (s *frontDesk) Terms(_ context.Context, id uuid.UUID) (terms desk.Terms, err error) {
+func (s *frontDesk) Terms(id uuid.UUID) (terms desk.Terms, err error) {
 	if id == uuid.Nil {
 		latest, ok := s.orders.latest()
 		if !ok {
@@ -138,7 +137,7 @@ func (s *frontDesk) Terms(_ context.Context, id uuid.UUID) (terms desk.Terms, er
 	return terms, nil
 }
 
-func (s *frontDesk) Issue(_ context.Context, r desk.IssueRequest) (id uuid.UUID, err error) {
+func (s *frontDesk) Issue(r desk.IssueRequest) (id uuid.UUID, err error) {
 	latest, known := s.orders.latest()
 	switch {
 	case r.Terms != nil:
@@ -181,7 +180,7 @@ func (s *frontDesk) Player(ctx context.Context, q desk.PlayerQuery) (p desk.Play
 	return p, nil
 }
 
-func (s *frontDesk) Balances(_ context.Context, id uuid.UUID) (b desk.Balances, err error) {
+func (s *frontDesk) Balances(id uuid.UUID) (b desk.Balances, err error) {
 	o, err := s.order(id.String())
 	if err != nil {
 		return b, err
@@ -196,7 +195,7 @@ func (s *frontDesk) Balances(_ context.Context, id uuid.UUID) (b desk.Balances, 
 	return b, nil
 }
 
-func (s *frontDesk) Mine(_ context.Context, id uuid.UUID, outcome string) error {
+func (s *frontDesk) Mine(id uuid.UUID, outcome string) error {
 	o, err := s.order(id.String())
 	if err != nil {
 		return err

@@ -31,11 +31,7 @@ func (s *visit) callsPage() {
 		pick = desk.Wrong
 	}
 	before := max(0, number(q.Get("before")))
-	list, err := s.desk.Calls(s.r.Context(), desk.CallsQuery{Pick: pick, Before: before, Session: v.Session, Text: v.Query, Routine: v.Routine, Limit: maxLines})
-	if err != nil {
-		s.failure(http.StatusInternalServerError, say(err))
-		return
-	}
+	events, more := s.desk.Calls(desk.CallsQuery{Pick: pick, Before: before, Session: v.Session, Text: v.Query, Routine: v.Routine, Limit: maxLines})
 	address := func(before string, routine, wrong bool) string {
 		flag := map[bool]string{true: "1"}
 		to := url.Values{"session": {v.Session}, "q": {v.Query}, "before": {before}, "routine": {flag[routine]}, "wrong": {flag[wrong]}}
@@ -45,13 +41,12 @@ func (s *visit) callsPage() {
 	if before != 0 {
 		v.Newest = address("", v.Routine, v.Wrong)
 	}
-	if list.More {
-		v.Older = address(strconv.Itoa(list.Events[len(list.Events)-1].Number), v.Routine, v.Wrong)
+	if more {
+		v.Older = address(strconv.Itoa(events[len(events)-1].Number), v.Routine, v.Wrong)
 	}
 	v.RoutineHref, v.WrongHref = address("", !v.Routine, v.Wrong), address("", v.Routine, !v.Wrong)
-	for i := range list.Events {
-		e := &list.Events[i]
-		v.Lines = append(v.Lines, s.callLine(e))
+	for _, e := range events {
+		v.Lines = append(v.Lines, s.callLine(&e))
 	}
 	s.show(http.StatusOK, "calls.html", v)
 }

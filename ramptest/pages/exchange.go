@@ -121,7 +121,7 @@ func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
 		s.failure(http.StatusBadRequest, "uuid, accessToken, sessionId and network are required (2.1).", home)
 		return
 	}
-	asked, err := s.desk.Terms(s.r.Context(), id)
+	asked, err := s.desk.Terms(id)
 	switch code, _ := codeOf(err); {
 	case code == control.CodeExpired:
 		p := &problem{Said: "The UUID has expired: it was valid for 5 minutes. " + fromGame, Links: []link{home}}
@@ -167,7 +167,7 @@ func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
 func (s *visit) againForm() {
 	to := s.r.PostForm
 	old, _ := uuid.Parse(to.Get("uuid"))
-	id, err := s.desk.Issue(s.r.Context(), desk.IssueRequest{Like: old})
+	id, err := s.desk.Issue(desk.IssueRequest{Like: old})
 	if err != nil {
 		s.failure(http.StatusNotFound, say(err)+" "+fromGame, link{"/", "All orders, and start a test order"})
 		return
@@ -275,12 +275,7 @@ func (s *visit) catalogPage() {
 	v := &catalogView{frame: frame{Title: "Catalog", Network: network}}
 	v.Reading, v.Problem = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token})
 	v.Reading.Action, v.Reading.Fields = "/catalog", fieldsOf(q, "projectId", "network")
-	list, err := s.desk.List(s.r.Context(), desk.ListQuery{Session: session.id, Network: network, Limit: maxLines})
-	if err != nil {
-		s.failure(http.StatusInternalServerError, say(err))
-		return
-	}
-	v.Orders = s.lines(list.Entries)
+	v.Orders = s.lines(s.desk.List(desk.ListQuery{Session: session.id, Network: network, Limit: maxLines}).Entries)
 	if s.guard.Operates(s.r) {
 		v.Calls = "/calls?" + url.Values{"session": {session.id}}.Encode()
 	}

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -110,11 +109,7 @@ func (s *visit) frontView(status int, p *problem) {
 		}
 		return "/?" + to.Encode()
 	}
-	list, err := s.desk.List(s.r.Context(), desk.ListQuery{Text: v.Query, Show: desk.Show(show), Offset: (page - 1) * maxLines, Limit: maxLines})
-	if err != nil {
-		s.failure(http.StatusInternalServerError, say(err))
-		return
-	}
+	list := s.desk.List(desk.ListQuery{Text: v.Query, Show: desk.Show(show), Offset: (page - 1) * maxLines, Limit: maxLines})
 	for i := range v.Filters {
 		f := &v.Filters[i]
 		f.Count, f.Current, f.Href = list.Counts[desk.Show(f.Value)], f.Value == show, address(f.Value, 1)
@@ -265,7 +260,7 @@ func (s *site) start(players []desk.Choice) startView {
 	networks := slices.Sorted(maps.Keys(about.Chains))
 	v := startView{Players: players, Networks: networks, startTerms: startTerms{cmp.Or(about.ProjectID, "test"), string(networks[len(networks)-1]),
 		"0x00000000000000000000000000000000000070c3", "0", "item_gold=100", "item_gold=100"}}
-	if terms, err := s.desk.Terms(context.Background(), uuid.Nil); err == nil {
+	if terms, err := s.desk.Terms(uuid.Nil); err == nil {
 		list := func(items []ramp.Item) string {
 			var lines []string
 			for _, item := range items {
@@ -314,7 +309,7 @@ func (s *visit) startForm() {
 		asked.Terms = &control.Terms{Network: ramp.Network(terms.Network), ProjectID: terms.Project, Token: terms.Token,
 			MintFeeBps: fee, Materials: items(terms.Materials), Outputs: items(terms.Outputs)}
 	}
-	id, err := s.desk.Issue(s.r.Context(), asked)
+	id, err := s.desk.Issue(asked)
 	if err != nil {
 		fail("The terms cannot be used: " + err.Error() + ".")
 		return

@@ -100,7 +100,7 @@ func (s *visit) orderView(o *control.Order, status int, p *problem) {
 	if o.Loss {
 		v.Culprit = s.culprit(o.UUID)
 	}
-	balances, err := s.desk.Balances(s.r.Context(), o.UUID)
+	balances, err := s.desk.Balances(o.UUID)
 	if err != nil {
 		s.noOrder() // the service has just forgotten it
 		return
@@ -120,12 +120,12 @@ func (s *visit) orderView(o *control.Order, status int, p *problem) {
 // something wrong, else of the last call that the game did not answer as it should, or "" if
 // there is none.
 func (s *site) culprit(id uuid.UUID) string {
-	list, err := s.desk.Calls(context.Background(), desk.CallsQuery{UUID: id, Pick: desk.Wrong, Limit: 1_000})
-	if err != nil || len(list.Events) == 0 {
+	events, _ := s.desk.Calls(desk.CallsQuery{UUID: id, Pick: desk.Wrong, Limit: 1_000})
+	if len(events) == 0 {
 		return ""
 	}
-	culprit := list.Events[0]
-	for _, e := range slices.Backward(list.Events) {
+	culprit := events[0]
+	for _, e := range slices.Backward(events) {
 		if e.Loss != "" {
 			culprit = e
 			break
@@ -148,7 +148,7 @@ func mainButton(o *control.Order) string {
 
 // endForm ends a pending transaction, and sends the result if it is due.
 func (s *visit) endForm(o *control.Order) {
-	switch code, err := codeOf(s.desk.Mine(s.r.Context(), o.UUID, s.r.PostFormValue("outcome"))); code {
+	switch code, err := codeOf(s.desk.Mine(o.UUID, s.r.PostFormValue("outcome"))); code {
 	case "":
 		s.toOrder(o.UUID)
 	case control.CodePlaced:
@@ -198,7 +198,7 @@ func (s *visit) readForm(o *control.Order) {
 
 // anotherForm starts another order with the same player and terms.
 func (s *visit) anotherForm(o *control.Order) {
-	id, err := s.desk.Issue(s.r.Context(), desk.IssueRequest{Like: o.UUID})
+	id, err := s.desk.Issue(desk.IssueRequest{Like: o.UUID})
 	if err != nil { // the service has just forgotten the order
 		s.noOrder()
 		return

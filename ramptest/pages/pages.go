@@ -349,11 +349,11 @@ func (s *visit) read(q desk.PlayerQuery) (readingView, *problem) {
 // last returns the newest event that a query selects.
 func (s *site) last(q desk.CallsQuery) (control.Event, bool) {
 	q.Limit = 1
-	list, err := s.desk.Calls(context.Background(), q)
-	if err != nil || len(list.Events) == 0 {
+	events, _ := s.desk.Calls(q)
+	if len(events) == 0 {
 		return control.Event{}, false
 	}
-	return list.Events[0], true
+	return events[0], true
 }
 
 // gameAddress returns the address of the game without credentials, or "" if it is in memory.

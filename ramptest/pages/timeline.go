@@ -2,7 +2,6 @@ package pages
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -43,12 +42,8 @@ const maxEvents = 50
 // timeline returns the part of an order's timeline that ends before an event.
 func (s *site) timeline(id uuid.UUID, before int) timelineView {
 	v := timelineView{UUID: id}
-	list, err := s.desk.Calls(context.Background(), desk.CallsQuery{UUID: id, Before: before, Limit: maxEvents})
-	if err != nil {
-		return v
-	}
-	events := list.Events
-	if list.More {
+	events, more := s.desk.Calls(desk.CallsQuery{UUID: id, Before: before, Limit: maxEvents})
+	if more {
 		v.Earlier = events[len(events)-1].Number
 	}
 	for _, e := range slices.Backward(events) {

@@ -25,27 +25,27 @@ type Service interface {
 	Advance(ctx context.Context, r control.AdvanceRequest) (control.Advanced, error)
 
 	// List returns orders, and the calls that led to none.
-	List(ctx context.Context, q ListQuery) (List, error)
+	List(q ListQuery) List
 
-	// Calls returns events, newest first.
-	Calls(ctx context.Context, q CallsQuery) (CallList, error)
+	// Calls returns events, newest first, and whether there are earlier ones.
+	Calls(q CallsQuery) (events []control.Event, more bool)
 
 	// Terms returns the terms of a UUID, or with the zero UUID those of the last
 	// initialize call, and notes that somebody has seen them.
-	Terms(ctx context.Context, id uuid.UUID) (Terms, error)
+	Terms(id uuid.UUID) (Terms, error)
 
 	// Issue issues a UUID, as for an initialize call.
-	Issue(ctx context.Context, r IssueRequest) (uuid.UUID, error)
+	Issue(r IssueRequest) (uuid.UUID, error)
 
 	// Player returns what a player owns.
 	Player(ctx context.Context, q PlayerQuery) (Player, error)
 
 	// Balances compares what the player of an order owns with what is expected.
-	Balances(ctx context.Context, id uuid.UUID) (Balances, error)
+	Balances(id uuid.UUID) (Balances, error)
 
 	// Mine ends the pending transaction of an order as "succeeded" or "failed". Its result
 	// follows as usual.
-	Mine(ctx context.Context, id uuid.UUID, outcome string) error
+	Mine(id uuid.UUID, outcome string) error
 }
 
 // ListQuery selects entries of the list.
@@ -115,12 +115,6 @@ const (
 	Genuine       // those that tell whether the setup works, which a fault does not
 	Success       // those that succeeded
 )
-
-// CallList is a part of the events.
-type CallList struct {
-	Events []control.Event // newest first
-	More   bool            // whether there are earlier ones
-}
 
 // Terms are the terms of an initialize call.
 type Terms struct {
