@@ -1,6 +1,7 @@
 package ramptest
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -48,12 +49,7 @@ func (a *agenda) reset() {
 // were planned.
 func (a *agenda) plan(j job) {
 	a.mu.Lock()
-	at, _ := slices.BinarySearchFunc(a.jobs, j.due, func(j job, due time.Time) int {
-		if j.due.After(due) {
-			return 1
-		}
-		return -1
-	})
+	at, _ := slices.BinarySearchFunc(a.jobs, j.due, func(j job, due time.Time) int { return cmp.Or(j.due.Compare(due), -1) })
 	a.jobs = slices.Insert(a.jobs, at, j)
 	a.mu.Unlock()
 	select {

@@ -292,7 +292,7 @@ func (s *frontDesk) finder(query string) func(*entry) bool {
 		texts := []string{e.verdict.Said, string(e.verdict.State)}
 		var numbers string
 		if o := e.order; o != nil {
-			texts = append(texts, e.player, o.Session.ID, o.title())
+			texts = append(texts, e.player, o.Session.ID, string(o.trade().direction)+" "+tokens(o.token().Amount.Rat()))
 			numbers = "0x" + hex.EncodeToString(o.UUID[:]) + "\n" + o.TxHash.Hex()
 		} else {
 			texts = append(texts, string(e.call.Kind), e.call.Session, e.call.Outcome)
@@ -300,9 +300,4 @@ func (s *frontDesk) finder(query string) func(*entry) bool {
 		}
 		return strings.Contains(strings.ToLower(strings.Join(texts, "\n")), query) || digits != "" && strings.Contains(numbers, digits)
 	}
-}
-
-// title returns a title for an order.
-func (o *Order) title() string {
-	return o.trade().option + " " + tokens(o.token().Amount.Rat())
 }

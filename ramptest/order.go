@@ -425,7 +425,9 @@ func (s *orders) compose(ctx context.Context, t *trade, id uuid.UUID, session ra
 	}
 	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script, composed: true}
 	o.delivery.State = Pending
-	o.fee = ramp.NewAmount(int64(t.fee(&terms)))
+	if t.mint { // a burn is free (interface 2.2)
+		o.fee = ramp.NewAmount(int64(terms.MintFeeBps))
+	}
 	if o.wallet, err = s.config.wallet(session); err != nil {
 		return nil, err
 	}

@@ -388,18 +388,25 @@ func all[T any](f *StateFile, prefix string, list *[]T) error {
 	})
 }
 
-// epoch returns the time at which a restored clock starts. A clock in real time
-// includes the time that has passed since it was saved.
-func (f *StateFile) epoch(speed float64, byDefault time.Time) (time.Time, error) {
-	at := byDefault
-	err := each(f, "clock", func(_ string, c *savedClock) error {
-		at = c.Now
-		if passed := time.Since(c.Wall); speed == 1 && passed > 0 {
-			at = at.Add(passed)
+// one reads the value of a key into value, if there is one.
+func one[T any](f *StateFile, key string, value *T) error {
+	return each(f, key, func(rest string, saved *T) error {
+		if rest == "" {
+			*value = *saved
 		}
 		return nil
 	})
-	return at, err
+}
+
+// epoch returns the time at which a restored clock starts. A clock in real time
+// includes the time that has passed since it was saved.
+func (f *StateFile) epoch(speed float64, byDefault time.Time) (time.Time, error) {
+	c := savedClock{Now: byDefault}
+	err := one(f, "clock", &c)
+	if speed == 1 && !c.Wall.IsZero() {
+		c.Now = c.Now.Add(max(0, time.Since(c.Wall)))
+	}
+	return c.Now, err
 }
 
 // restore loads the file into a new service.
@@ -427,10 +434,7 @@ func (s *Service) restoreChains(f *StateFile) error {
 			all(f, "span/"+name+"/", &state.Spans),
 			all(f, "tx/"+name+"/", &state.Transactions),
 			all(f, "account/"+name+"/", &state.Accounts),
-			each(f, "forks/"+name, func(_ string, forks *[]uint64) error {
-				state.Forks = *forks
-				return nil
-			}))
+			one(f, "forks/"+name, &state.Forks))
 		if err == nil && len(state.Spans) > 0 {
 			err = c.Restore(state)
 		}
@@ -532,20 +536,19 @@ func (a *audit) restore(s ramp.Session, saved *books.Tally) {
 
 func (s *Service) restoreBooks(f *StateFile) error {
 	a := s.audit
-	return errors.Join(
-		each(f, "player/", func(key string, saved *savedPlayer) error {
-			name, err := url.QueryUnescape(key)
-			p := a.keep(name)
-			p.name, p.books.Last, p.books.Outside = saved.Name, saved.Last, saved.Outside
-			return err
-		}),
-		each(f, "findings", func(_ string, found *[]*Imbalance) error {
-			a.found = *found
-			for _, f := range a.found {
-				a.returned[f] = true // an earlier service has returned it
-			}
-			return nil
-		}))
+	err := each(f, "player/", func(key string, saved *savedPlayer) error {
+		name, err := url.QueryUnescape(key)
+		p := a.keep(name)
+		p.name, p.books.Last, p.books.Outside = saved.Name, saved.Last, saved.Outside
+		return err
+	})
+	if err == nil {
+		err = one(f, "findings", &a.found)
+	}
+	for _, found := range a.found {
+		a.returned[found] = true // an earlier service has returned it
+	}
+	return err
 }
 
 // savedMessages is both sides of an exchange, whose bodies are in the state file only. It
@@ -617,8 +620,8 @@ func (r *record) restore(f *StateFile) (err error) {
 	if n := len(r.events); n > 0 {
 		r.begun, r.number = r.events[0].Time, r.events[n-1].Number
 	}
-	return each(f, "clock", func(_ string, c *savedClock) error {
-		r.number = max(r.number, c.Events)
-		return nil
-	})
+	var c savedClock
+	err = one(f, "clock", &c)
+	r.number = max(r.number, c.Events)
+	return err
 }

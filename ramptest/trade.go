@@ -11,11 +11,6 @@ import (
 type trade struct {
 	direction ramp.Direction
 	kind      ramp.IntentType
-	method    func(*Config) ramp.Method
-	items     func(*ramp.InitializeIntent) []ramp.Item                // what the game gives or receives
-	sides     func(*ramp.Intent) (assets, tokens *[]ramp.IntentAsset) // the game's side, and that of the wallet
-	fee       func(*ramp.InitializeIntent) int                        // in basis points
-	option    string                                                  // its label on the exchange page
 
 	// mint means that the game takes assets when it approves and gives them back after a
 	// failure, and that the wallet receives tokens. Otherwise the wallet loses tokens, and
@@ -26,26 +21,22 @@ type trade struct {
 
 // trades are all trades, in the order of the exchange page. Whatever depends on the
 // direction of an order asks its trade.
-var trades = []*trade{
-	{
-		direction: ramp.Mint,
-		kind:      ramp.Assemble,
-		method:    func(*Config) ramp.Method { return ramp.MethodMint },
-		items:     func(asked *ramp.InitializeIntent) []ramp.Item { return asked.Materials },
-		sides:     func(i *ramp.Intent) (assets, tokens *[]ramp.IntentAsset) { return &i.From, &i.To },
-		fee:       func(asked *ramp.InitializeIntent) int { return asked.MintFeeBps },
-		option:    "Mint",
-		mint:      true,
-	},
-	{
-		direction: ramp.Burn,
-		kind:      ramp.Disassemble,
-		method:    func(c *Config) ramp.Method { return c.BurnMethod },
-		items:     func(asked *ramp.InitializeIntent) []ramp.Item { return asked.Outputs },
-		sides:     func(i *ramp.Intent) (assets, tokens *[]ramp.IntentAsset) { return &i.To, &i.From },
-		fee:       func(*ramp.InitializeIntent) int { return 0 }, // a burn is free (interface 2.2)
-		option:    "Burn",
-	},
+var trades = []*trade{{ramp.Mint, ramp.Assemble, true}, {ramp.Burn, ramp.Disassemble, false}}
+
+// items returns what the game gives or receives.
+func (t *trade) items(asked *ramp.InitializeIntent) []ramp.Item {
+	if t.mint {
+		return asked.Materials
+	}
+	return asked.Outputs
+}
+
+// sides returns the game's side of an intent, and that of the wallet.
+func (t *trade) sides(i *ramp.Intent) (assets, tokens *[]ramp.IntentAsset) {
+	if t.mint {
+		return &i.From, &i.To
+	}
+	return &i.To, &i.From
 }
 
 // tradeOf returns the first trade that matches, or nil.

@@ -25,7 +25,10 @@ var errNoItems = errors.New("ramptest: the terms have nothing")
 
 // intent returns what the player asks for (interface 2.5).
 func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amount) (ramp.Intent, error) {
-	intent := ramp.Intent{Method: t.method(c), Type: t.kind, TargetCandidate: json.RawMessage("{}")}
+	intent := ramp.Intent{Method: ramp.MethodMint, Type: t.kind, TargetCandidate: json.RawMessage("{}")}
+	if !t.mint {
+		intent.Method = c.BurnMethod
+	}
 	items := t.items(&asked)
 	assets, token := t.sides(&intent)
 	*token = []ramp.IntentAsset{{Type: c.tokenType(items), ID: asked.Token, Amount: tokens}}
