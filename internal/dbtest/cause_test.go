@@ -93,7 +93,6 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			return err
 		}
 		store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error { return apply(ctx, tx, step) })
-		game := newGame(studio{db: p.db, dialect: p.dialect}, store)
 		o := newOrder("alice", mint("gold", 5))
 		for _, cause := range []error{context.DeadlineExceeded, context.Canceled} {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -102,7 +101,7 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			} else {
 				cancelWait = cancel
 			}
-			err := game.Validate(ctx, ramp.Session{ID: o.session}, o.validateRequest())
+			_, err := store.Update(ctx, o.id, o.accept())
 			cancel()
 			if !errors.Is(err, cause) {
 				t.Errorf("ended with %v", err)
@@ -112,13 +111,14 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 		cancelWait = func() {}
 		ctx, cancel := context.WithTimeout(rollback.Ask(context.Background()), time.Second) // as in a test with ramptest
 		defer cancel()
-		expectText(t, game.Validate(ctx, ramp.Session{ID: o.session}, o.validateRequest()), advice)
+		_, err := store.Update(ctx, o.id, o.accept())
+		expectText(t, err, advice)
 
 		// On SQLite, tx has the only lock.
 		apply = func(context.Context, *sql.Tx, ramp.Step) error {
 			return errors.New("database is locked (5) (SQLITE_BUSY)")
 		}
-		err := game.Validate(context.Background(), ramp.Session{ID: o.session}, o.validateRequest())
+		_, err = store.Update(context.Background(), o.id, o.accept())
 		if err == nil || strings.Contains(err.Error(), advice) != (p.dialect == ramp.SQLite) {
 			t.Errorf("ended with %v", err)
 		}
@@ -135,7 +135,7 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 				return errors.New("rejected")
 			},
 		} {
-			err = game.Validate(context.Background(), ramp.Session{ID: o.session}, o.validateRequest())
+			_, err = store.Update(context.Background(), o.id, o.accept())
 			if err == nil || strings.Contains(err.Error(), advice) {
 				t.Errorf("ended with %v", err)
 			}

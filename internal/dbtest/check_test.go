@@ -95,26 +95,21 @@ func TestCheckNamesAMissingRight(t *testing.T) {
 
 // A read-only user and a read-only replica cannot store orders.
 func TestCheckOfADatabaseThatIsReadOnly(t *testing.T) {
-	for dialect, statement := range map[ramp.Dialect]string{
-		ramp.SQLite:     "PRAGMA query_only = 1",
-		ramp.PostgreSQL: "SET default_transaction_read_only = on", // as on a standby
-		ramp.MySQL:      "SET SESSION TRANSACTION READ ONLY",
-	} {
-		d := databaseOf(t, dialect)
-		t.Run(d.name, func(t *testing.T) {
-			p := newPlace(t, d, d.modes[0])
-			if p.tidb {
-				t.Skip("TiDB has no read-only transactions: error 1235")
-			}
-			p.db.SetMaxOpenConns(1)
-			run(t, p.db, statement)
-			err := newStore(t, p, applyNothing).Check(t.Context())
-			t.Log(err)
-			if err == nil || !strings.Contains(strings.ToLower(err.Error()), "read") {
-				t.Errorf("of a database that is read-only: %v", err)
-			}
-		})
-	}
+	eachDatabase(t, func(t *testing.T, p *place) {
+		if p.tidb {
+			t.Skip("TiDB has no read-only transactions: error 1235")
+		}
+		p.db.SetMaxOpenConns(1)
+		run(t, p.db, map[ramp.Dialect]string{
+			ramp.SQLite:     "PRAGMA query_only = 1",
+			ramp.PostgreSQL: "SET default_transaction_read_only = on", // as on a standby
+			ramp.MySQL:      "SET SESSION TRANSACTION READ ONLY",
+		}[p.dialect])
+		err := newStore(t, p, applyNothing).Check(t.Context())
+		if err == nil || !strings.Contains(strings.ToLower(err.Error()), "read") {
+			t.Errorf("of a database that is read-only: %v", err)
+		}
+	})
 }
 
 // A database that is not strict truncates what a narrow column cannot hold. The claim

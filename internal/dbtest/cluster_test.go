@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,26 +19,6 @@ import (
 // envBin names the environment variable for the directory of PostgreSQL's programs.
 const envBin = "RAMP_TEST_POSTGRESQL_BIN"
 
-// newCluster starts a primary and a standby, for which its commits wait.
-func newCluster(t *testing.T) (primary, standby *server) {
-	t.Helper()
-	primary = newServer(t, "synchronous_standby_names = '*'\n")
-	standby = &server{t: t, as: primary.as, bin: primary.bin, dir: filepath.Join(filepath.Dir(primary.dir), "standby"), port: primary.port + 1}
-	primary.run("pg_basebackup", "-D", standby.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(primary.port), "-U", "ramp", "-R", "-c", "fast", "--no-sync")
-	standby.options = " -c synchronous_standby_names=" // it has no standby of its own
-	standby.start()
-	return primary, standby
-}
-
-// placeOf returns a place whose game uses whichever of the addresses is writable.
-func placeOf(t *testing.T, addresses string) *place {
-	t.Helper()
-	p := &place{database: databaseOf(t, ramp.PostgreSQL), driver: "pgx",
-		dsn: "postgres://ramp@" + addresses + "/postgres?sslmode=disable&target_session_attrs=read-write"}
-	p.db = open(t, p.driver, p.dsn)
-	return p
-}
-
 // server is a PostgreSQL server.
 type server struct {
 	t       *testing.T
@@ -48,9 +29,9 @@ type server struct {
 	options string
 }
 
-// newServer starts a server of the test's own, which the test may kill: others use the one
-// of envPostgreSQL at the same time.
-func newServer(t *testing.T, settings string) *server {
+// newCluster starts a primary and a standby, for which its commits wait. The test may kill
+// them: others use the server of envPostgreSQL at the same time.
+func newCluster(t *testing.T) (primary, standby *server) {
 	t.Helper()
 	bin := os.Getenv(envBin)
 	if bin == "" {
@@ -58,27 +39,31 @@ func newServer(t *testing.T, settings string) *server {
 	}
 	dir := ramp.Must(os.MkdirTemp("", "ramp-server-"))
 	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
-	s := &server{t: t, bin: bin, dir: filepath.Join(dir, "data"), port: 10_000 + rand.N(10_000)}
+	port := 10_000 + rand.N(10_000)
+	primary = &server{t: t, bin: bin, dir: filepath.Join(dir, "data"), port: port}
 	if os.Geteuid() == 0 { // PostgreSQL does not run as root
 		nobody := ramp.Must(user.Lookup("nobody"))
 		uid := ramp.Must(strconv.Atoi(nobody.Uid))
 		check(t, os.Chown(dir, uid, -1))
-		s.as = []string{"runuser", "-u", "nobody", "--"}
+		primary.as = []string{"runuser", "-u", "nobody", "--"}
 	}
-	s.run("initdb", "-D", s.dir, "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	config := ramp.Must(os.OpenFile(filepath.Join(s.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0))
+	primary.run("initdb", "-D", primary.dir, "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	config := ramp.Must(os.OpenFile(filepath.Join(primary.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0))
 	// The tests kill servers, not machines, so nothing must be synced to disk.
 	ramp.Must(config.WriteString("listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\n" +
-		"shared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = mmap\n" + settings))
+		"shared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = mmap\nsynchronous_standby_names = '*'\n"))
 	check(t, config.Close())
-	s.start()
-	return s
+	primary.start()
+	standby = &server{t: t, as: primary.as, bin: bin, dir: filepath.Join(dir, "standby"), port: port + 1}
+	primary.run("pg_basebackup", "-D", standby.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-U", "ramp", "-R", "-c", "fast", "--no-sync")
+	standby.options = " -c synchronous_standby_names=" // it has no standby of its own
+	standby.start()
+	return primary, standby
 }
 
 func (s *server) run(program string, args ...string) {
 	s.t.Helper()
-	words := append(append([]string{}, s.as...), filepath.Join(s.bin, program))
-	words = append(words, args...)
+	words := slices.Concat(s.as, []string{filepath.Join(s.bin, program)}, args)
 	command := exec.Command(words[0], words[1:]...)
 	command.Dir = filepath.Dir(s.dir)
 	log := ramp.Must(os.CreateTemp("", "ramp-cluster-log-"))

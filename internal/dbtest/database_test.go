@@ -83,10 +83,11 @@ var databases = []database{
 	}},
 }
 
-// eachDatabase runs a test on every available database in its default mode.
-func eachDatabase(t *testing.T, test func(t *testing.T, p *place)) {
+// eachDatabase runs a test on every available database in its default mode. The
+// administrator also runs the migrations.
+func eachDatabase(t *testing.T, test func(t *testing.T, p *place), migrations ...string) {
 	for _, d := range databases {
-		t.Run(d.name, func(t *testing.T) { test(t, newPlace(t, d, d.modes[0])) })
+		t.Run(d.name, func(t *testing.T) { test(t, newPlace(t, d, d.modes[0], migrations...)) })
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -28,19 +27,17 @@ func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 }
 
 func TestAMissingTableIsNotBlamedOnTheDialect(t *testing.T) {
-	for _, d := range databases {
-		t.Run(d.name, func(t *testing.T) {
-			store := newStore(t, newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders;"), applyNothing)
-			o := newOrder("alice", mint("gold", 5))
-			_, updating := store.Update(t.Context(), o.id, o.accept())
-			_, listing := store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: 1})
-			expectText(t, updating, "ramp: order "+o.id.String()+": insert: ", "ramp_orders")
-			expectText(t, listing, "ramp: waiting orders: ", "ramp_orders")
-			if text := errors.Join(updating, listing).Error(); strings.Contains(text, "dialect") {
-				t.Error(text)
-			}
-		})
-	}
+	eachDatabase(t, func(t *testing.T, p *place) {
+		store := newStore(t, p, applyNothing)
+		o := newOrder("alice", mint("gold", 5))
+		_, updating := store.Update(t.Context(), o.id, o.accept())
+		_, listing := store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: 1})
+		expectText(t, updating, "ramp: order "+o.id.String()+": insert: ", "ramp_orders")
+		expectText(t, listing, "ramp: waiting orders: ", "ramp_orders")
+		if text := errors.Join(updating, listing).Error(); strings.Contains(text, "dialect") {
+			t.Error(text)
+		}
+	}, "DROP TABLE ramp_orders;")
 }
 
 // These errors occur before the statements of a dialect, so testing SQLite is enough.
@@ -97,22 +94,18 @@ func TestATransactionThatTheDatabaseEndedIsExplained(t *testing.T) {
 // The server closes connections that are idle for long. If every connection of the pool is
 // bad, the database is unreachable.
 func TestBadConnectionsAreReplacedTwice(t *testing.T) {
-	for _, d := range databases {
-		if d.dialect == ramp.PostgreSQL {
-			continue // database/sql handles it there
+	eachDatabase(t, func(t *testing.T, p *place) {
+		if p.dialect == ramp.PostgreSQL {
+			t.Skip("database/sql handles it there")
 		}
 		for bad, want := range map[int64]error{2: nil, 3: driver.ErrBadConn} {
-			t.Run(fmt.Sprint(d.name, "/", bad), func(t *testing.T) {
-				p := newPlace(t, d, d.modes[0])
-				lossy(t, p).bad.Store(bad)
-				o := newOrder("alice", mint("gold", 5))
-				_, err := newStore(t, p, applyNothing).Update(t.Context(), o.id, o.accept())
-				if !errors.Is(err, want) {
-					t.Errorf("ended with %v", err)
-				}
-			})
+			lossy(t, p).bad.Store(bad)
+			o := newOrder("alice", mint("gold", 5))
+			if _, err := newStore(t, p, applyNothing).Update(t.Context(), o.id, o.accept()); !errors.Is(err, want) {
+				t.Errorf("with %d bad connections, it ended with %v", bad, err)
+			}
 		}
-	}
+	})
 }
 
 // If autocommit were on, the statements after a rollback by MySQL itself would each be
@@ -151,11 +144,11 @@ func TestADriverWithAnotherKindOfCommitHook(t *testing.T) {
 	for name, wrap := range map[string]func(sqliteConn) driver.Conn{
 		"of no argument":      func(c sqliteConn) driver.Conn { return hookOfNothing{c} },
 		"of two":              func(c sqliteConn) driver.Conn { return hookOfTwo{c} },
-		"of a number":         func(c sqliteConn) driver.Conn { return hookOfANumber{c} },
-		"whose hook takes":    func(c sqliteConn) driver.Conn { return hookThatTakes{c} },
-		"whose hook is mute":  func(c sqliteConn) driver.Conn { return muteHook{c} },
-		"whose hook is text":  func(c sqliteConn) driver.Conn { return textHook{c} },
-		"whose hook is wordy": func(c sqliteConn) driver.Conn { return wordyHook{c} },
+		"of a number":         func(c sqliteConn) driver.Conn { return hookOf[int]{c} },
+		"whose hook takes":    func(c sqliteConn) driver.Conn { return hookOf[func(sqliteConn) int32]{c} },
+		"whose hook is mute":  func(c sqliteConn) driver.Conn { return hookOf[func()]{c} },
+		"whose hook is text":  func(c sqliteConn) driver.Conn { return hookOf[func() string]{c} },
+		"whose hook is wordy": func(c sqliteConn) driver.Conn { return hookOf[func() (int32, error)]{c} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := placeOn(t, ramp.SQLite)
@@ -181,19 +174,11 @@ type sqliteConn interface {
 }
 
 type (
-	hookOfNothing struct{ sqliteConn }
-	hookOfTwo     struct{ sqliteConn }
-	hookOfANumber struct{ sqliteConn }
-	hookThatTakes struct{ sqliteConn }
-	muteHook      struct{ sqliteConn }
-	textHook      struct{ sqliteConn }
-	wordyHook     struct{ sqliteConn }
+	hookOfNothing   struct{ sqliteConn }
+	hookOfTwo       struct{ sqliteConn }
+	hookOf[Arg any] struct{ sqliteConn }
 )
 
-func (hookOfNothing) RegisterCommitHook()                       { panic("called") }
-func (hookOfTwo) RegisterCommitHook(func() int, io.Writer)      { panic("called") }
-func (hookOfANumber) RegisterCommitHook(int)                    { panic("called") }
-func (hookThatTakes) RegisterCommitHook(func(sqliteConn) int32) { panic("called") }
-func (muteHook) RegisterCommitHook(func())                      { panic("called") }
-func (textHook) RegisterCommitHook(func() string)               { panic("called") }
-func (wordyHook) RegisterCommitHook(func() (int32, error))      { panic("called") }
+func (hookOfNothing) RegisterCommitHook()                  { panic("called") }
+func (hookOfTwo) RegisterCommitHook(func() int, io.Writer) { panic("called") }
+func (hookOf[Arg]) RegisterCommitHook(Arg)                 { panic("called") }

@@ -7,9 +7,9 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -89,14 +89,16 @@ type execer interface {
 }
 
 func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session string, kind ramp.EffectKind, asset string, delta int64) error {
-	if held, err := add(ctx, tx, s.dialect, session, asset, delta); err != nil {
-		return err
-	} else if !held && kind == ramp.Take {
+	held, err := add(ctx, tx, s.dialect, session, asset, delta)
+	if !held && err == nil && kind == ramp.Take {
 		return ramp.Reject("INVALID_BALANCE")
-	} else if !held {
-		return errors.New("the player cannot hold this asset")
+	} else if !held && err == nil {
+		err = insert(ctx, tx, s.dialect, session, asset, delta)
 	}
-	_, err := tx.ExecContext(ctx, bind(s.dialect, "INSERT INTO moves (uuid, session_id, kind, asset, amount) VALUES (?, ?, ?, ?, ?)"),
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, bind(s.dialect, "INSERT INTO moves (uuid, session_id, kind, asset, amount) VALUES (?, ?, ?, ?, ?)"),
 		id.String(), session, kind.String(), asset, delta)
 	return err
 }
@@ -112,18 +114,20 @@ func add(ctx context.Context, tx execer, d ramp.Dialect, session, asset string, 
 	return n == 1, err
 }
 
+func insert(ctx context.Context, on execer, d ramp.Dialect, session, asset string, amount int64) error {
+	_, err := on.ExecContext(ctx, bind(d, "INSERT INTO holdings (session_id, asset, amount) VALUES (?, ?, ?)"), session, asset, amount)
+	return err
+}
+
 // world is a game server, its database, and the service that calls it.
 type world struct {
 	*place
 	t       *testing.T
 	store   *ramp.SQLStore
-	game    *game
+	handler *ramp.Handler
 	client  *http.Client
 	key     ramp.HMACKey
 	address func() string
-
-	mu        sync.Mutex
-	conflicts []string // that OnConflict received
 
 	started  map[holding]int64
 	rivals   atomic.Int64 // see contend
@@ -132,30 +136,19 @@ type world struct {
 
 type holding struct{ session, asset string }
 
-// newWorld serves a game on the place, or control if it is not nil.
-func newWorld(t *testing.T, p *place, control *game) *world {
+// newWorld serves a game on the place. It has a store of its own unless there is one.
+func newWorld(t *testing.T, p *place, store *ramp.SQLStore) *world {
 	t.Helper()
-	w := &world{place: p, t: t, started: map[holding]int64{}}
+	w := &world{place: p, t: t, store: store, key: ramp.Must(ramp.TextKey(hmacText)), started: map[holding]int64{}}
 	s := studio{p.db, p.dialect, w.awaitRivals}
-	w.store = newStore(t, p, s.Apply)
-	w.game = &game{ramp.HandlerConfig{
-		Terms: anyTerms, Players: s, Store: w.store,
-		OnConflict: func(_ context.Context, c *ramp.ConflictError, r *ramp.Result) error {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.conflicts = append(w.conflicts, fmt.Sprintf("%s was %s: %s", c.Order.UUID, c.Order.State, c.Field))
-			return nil
-		},
-	}}
-	served := w.game
-	if control != nil {
-		served = control
+	if store == nil {
+		w.store = newStore(t, p, s.Apply)
 	}
-	server := httptest.NewServer(newHandler(served))
+	w.handler = newHandler(s, w.store)
+	server := httptest.NewServer(w.handler)
 	t.Cleanup(server.Close)
 	w.address = func() string { return server.URL }
 	w.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	w.key = ramp.Must(ramp.TextKey(hmacText))
 	return w
 }
 
@@ -170,39 +163,15 @@ func newStore(t *testing.T, p *place, apply apply) *ramp.SQLStore {
 // applyNothing is an Apply that moves nothing.
 func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
-// game is what handles the orders of a handler. Its methods take steps as the handler
-// does, but without a call.
-type game struct{ ramp.HandlerConfig }
-
-// newGame returns a game without hooks.
-func newGame(players ramp.Players, store ramp.Store) *game {
-	return &game{ramp.HandlerConfig{Terms: anyTerms, Players: players, Store: store}}
-}
-
-func (g *game) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
-	_, err := g.Store.Update(ctx, r.UUID, ramp.Accept(s, r, time.Now()))
-	return err
-}
-
-func (g *game) Result(ctx context.Context, r *ramp.Result) error {
-	_, err := g.Store.Update(ctx, r.UUID, ramp.Finish(r, time.Now()))
-	return err
-}
-
-func (g *game) Abandon(ctx context.Context, id uuid.UUID, reason string) (ramp.Step, error) {
-	return g.Store.Update(ctx, id, ramp.Abandon(reason, time.Now()))
-}
-
-func newHandler(g *game) *ramp.Handler {
-	config := g.HandlerConfig
-	config.Key, config.Signer = ramp.Must(ramp.TextKey(hmacText)), ramp.Must(ramp.NewKeySigner(validatorKey))
-	return ramp.Must(ramp.NewHandler(config))
+func newHandler(players ramp.Players, store ramp.Store) *ramp.Handler {
+	return ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players, Store: store,
+		Key: ramp.Must(ramp.TextKey(hmacText)), Signer: ramp.Must(ramp.NewKeySigner(validatorKey))}))
 }
 
 // give gives a player an initial balance.
 func (w *world) give(session, asset string, amount int64) {
 	w.t.Helper()
-	ramp.Must(w.db.Exec(bind(w.dialect, "INSERT INTO holdings (session_id, asset, amount) VALUES (?, ?, ?)"), session, asset, amount))
+	check(w.t, insert(w.t.Context(), w.db, w.dialect, session, asset, amount))
 	w.started[holding{session, asset}] = amount
 }
 
@@ -385,10 +354,7 @@ func (w *world) audit(want map[uuid.UUID][]string) (wrong []string) {
 	w.t.Helper()
 	rows := ramp.Must(w.db.Query("SELECT uuid, session_id, kind, asset, amount FROM moves"))
 	defer rows.Close()
-	moved, balance := map[uuid.UUID][]string{}, map[holding]int64{}
-	for k, v := range w.started {
-		balance[k] = v
-	}
+	moved, balance := map[uuid.UUID][]string{}, maps.Clone(w.started)
 	for rows.Next() {
 		var id uuid.UUID
 		var kind string

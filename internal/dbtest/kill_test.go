@@ -52,19 +52,17 @@ const envRelease = "RAMP_TEST_RELEASE"
 // During a deployment, orders are begun by either release and ended by the other, on a
 // table that the newer one has migrated, while the servers restart.
 func TestADeployment(t *testing.T) {
-	for _, d := range databases {
-		t.Run(d.name, func(t *testing.T) {
-			p := newPlace(t, d, d.modes[0], "ALTER TABLE ramp_orders ADD COLUMN of_the_next_release INTEGER DEFAULT 7;")
-			testKill(t, p, os.Getenv(envRelease), "")
-		})
-	}
+	eachDatabase(t, func(t *testing.T, p *place) { testKill(t, p, os.Getenv(envRelease), "") },
+		"ALTER TABLE ramp_orders ADD COLUMN of_the_next_release INTEGER DEFAULT 7;")
 }
 
 // A primary whose commits wait for a standby is killed, and the standby takes over. Then
 // that one crashes and recovers. Everything that was answered is stored.
 func TestCrashesOfPostgreSQL(t *testing.T) {
 	primary, standby := newCluster(t)
-	p := placeOf(t, fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", primary.port, standby.port))
+	p := &place{database: databaseOf(t, ramp.PostgreSQL), driver: "pgx", // whichever of them is writable
+		dsn: fmt.Sprintf("postgres://ramp@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", primary.port, standby.port)}
+	p.db = open(t, p.driver, p.dsn)
 	run(t, p.db, p.dialect.Schema()+tables)
 	took := false
 	testKit(t, p, func() error {

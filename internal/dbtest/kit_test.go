@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -45,7 +44,7 @@ func short(name string) string {
 }
 
 func (k kitHoldings) give(ctx context.Context, session, asset string, balance int64) error {
-	if k.insert(ctx, k.db, session, asset, balance) == nil {
+	if insert(ctx, k.db, k.dialect, short(session), short(asset), balance) == nil {
 		return nil
 	}
 	_, err := k.db.ExecContext(ctx, bind(k.dialect, "UPDATE holdings SET amount = ? WHERE session_id = ? AND asset = ?"),
@@ -62,32 +61,11 @@ func (k kitHoldings) balance(ctx context.Context, session, asset string) (balanc
 	return balance, err
 }
 
-func (k kitHoldings) insert(ctx context.Context, on execer, session, asset string, balance int64) error {
-	_, err := on.ExecContext(ctx, bind(k.dialect, "INSERT INTO holdings (session_id, asset, amount) VALUES (?, ?, ?)"),
-		short(session), short(asset), balance)
-	return err
-}
-
 func (k kitHoldings) move(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-	inOrder := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int {
-		return strings.Compare(short(a.ID), short(b.ID))
-	})
-	for _, asset := range inOrder {
-		delta, err := step.Effect.Delta(asset).Int64()
-		if err != nil {
-			return err
-		}
-		switch held, err := add(ctx, tx, k.dialect, short(step.Order.SessionID), short(asset.ID), delta); {
-		case err != nil:
-			return err
-		case held:
-		case step.Effect.Kind == ramp.Take:
-			return ramp.Reject("INVALID_BALANCE")
-		default:
-			if err := k.insert(ctx, tx, step.Order.SessionID, asset.ID, delta); err != nil {
-				return err
-			}
-		}
+	step.Order.SessionID = short(step.Order.SessionID)
+	step.Effect.Assets = slices.Clone(step.Effect.Assets)
+	for i, a := range step.Effect.Assets {
+		step.Effect.Assets[i].ID = short(a.ID)
 	}
-	return nil
+	return studio{dialect: k.dialect}.Apply(ctx, tx, step)
 }

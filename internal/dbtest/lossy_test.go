@@ -39,7 +39,7 @@ var (
 	errRefused = errors.New("the proxy does not know this setting")
 )
 
-// faults are those of a place.
+// faults are those of a place, whose last query for rows they know.
 type faults struct {
 	// lost counts the answers that are lost: a commit succeeds, but the caller gets an
 	// error; rows arrive, but not their end; and MySQL does not turn autocommit on again.
@@ -47,6 +47,9 @@ type faults struct {
 
 	bad     atomic.Int64 // transactions that do not begin because of a bad connection
 	refused string       // a statement
+
+	query string
+	args  []any
 }
 
 // lossy gives the place a driver with faults.
@@ -105,6 +108,10 @@ func (s lossyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (d
 }
 
 func (s lossyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	s.faults.query, s.faults.args = s.query, nil
+	for _, arg := range args {
+		s.faults.args = append(s.faults.args, arg.Value)
+	}
 	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 	return lossyRows{rows, s.faults}, err
 }

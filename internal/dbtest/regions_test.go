@@ -16,7 +16,7 @@ func TestRegionsKeepTheirPlayersApart(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		east, west := newWorld(t, p, nil), newWorld(t, newPlace(t, p.database, p.mode), nil)
 		server := httptest.NewServer(&regions.Router{
-			Handlers: []http.Handler{newHandler(east.game), newHandler(west.game)},
+			Handlers: []http.Handler{east.handler, west.handler},
 			Region: func(session string) int {
 				region, _, _ := strings.Cut(session, "-")
 				return map[string]int{"east": 1, "west": 2}[region] - 1

@@ -3,6 +3,7 @@ package dbtest
 import (
 	"context"
 	"database/sql"
+	"net/http"
 	"testing"
 	"time"
 
@@ -40,7 +41,7 @@ func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
 			} {
 				t.Run(c.name, func(t *testing.T) {
 					run(t, p.db, "INSERT INTO holdings (session_id, asset, amount) VALUES ('"+c.name+"', 'gold', 1000)")
-					found := play(t, newGame(s, newStore(t, p, c.apply)), c.name, c.mint)
+					found := play(t, newHandler(s, newStore(t, p, c.apply)), c.name, c.mint)
 					for _, f := range found {
 						t.Log(f)
 					}
@@ -55,11 +56,11 @@ func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
 }
 
 // play plays one order of a player against a game, and returns what the books found.
-func play(t *testing.T, g *game, player string, mint bool) []*ramptest.Imbalance {
+func play(t *testing.T, game http.Handler, player string, mint bool) []*ramptest.Imbalance {
 	t.Helper()
 	key := ramp.Must(ramp.TextKey(hmacText))
 	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
-	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: newHandler(g), Books: ramptest.BooksReport, Settle: -1}))
+	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: game, Books: ramptest.BooksReport, Settle: -1}))
 	defer service.Close()
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))
 	session := ramp.Session{ID: player, Token: ramp.NewAccessToken("token of " + player)}

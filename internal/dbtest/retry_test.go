@@ -110,7 +110,7 @@ func TestARaceThatIsLost(t *testing.T) {
 			} {
 				config.Retries = c.retries
 				o := newOrder("alice", mint("gold", 5))
-				on := newWorld(t, p, newGame(s, ramp.Must(ramp.NewSQLStore(config))))
+				on := newWorld(t, p, ramp.Must(ramp.NewSQLStore(config)))
 				losses, calls = c.losses, 0
 				w.expect(on.validate(o), c.answer)
 				equal(t, c.name+": calls of Apply", calls, c.calls)
@@ -155,12 +155,12 @@ func TestABusySQLite(t *testing.T) {
 
 	o := newOrder("alice", mint("gold", 5))
 	lock()
-	w.expect(newWorld(t, p, newGame(s, byDefault)).validate(o), "500 INTERNAL_ERROR")
+	w.expect(newWorld(t, p, byDefault).validate(o), "500 INTERNAL_ERROR")
 	check(t, rival.Rollback())
 	lock()
-	w.expect(newWorld(t, p, newGame(s, once)).validate(o), "200")
+	w.expect(newWorld(t, p, once).validate(o), "200")
 	lock()
-	w.expect(newWorld(t, p, newGame(s, once)).result(o, failure), "200")
+	w.expect(newWorld(t, p, once).result(o, failure), "200")
 	equal(t, "errors that were asked about", asked, 2)
 	w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
 }

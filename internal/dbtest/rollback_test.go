@@ -54,17 +54,12 @@ func (s *careless) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error 
 	return err
 }
 
-// newCarelessWorld serves a game of a careless studio. It has no conflict hook, because
-// nothing here is a conflict.
+// newCarelessWorld serves a game of a careless studio.
 func newCarelessWorld(t *testing.T, d database) (*world, *careless) {
 	t.Helper()
 	p := newPlace(t, d, d.modes[0], statistics)
 	s := &careless{t: t, studio: studio{db: p.db, dialect: p.dialect}}
-	store := newStore(t, p, s.Apply)
-	game := newGame(s, store)
-	w := newWorld(t, p, game)
-	w.store, w.game = store, game
-	return w, s
+	return newWorld(t, p, newStore(t, p, s.Apply)), s
 }
 
 // carelessSteps are the steps of an order that move something.
@@ -83,7 +78,7 @@ var carelessSteps = []struct {
 		func(w *world, o order) answer { return w.result(o, success) }},
 	{"abandoned mint", mint("gold", 5), []string{"take alice -5 gold"}, []string{"take alice -5 gold", "give back alice +5 gold"},
 		func(w *world, o order) answer {
-			if _, err := w.game.Abandon(context.Background(), o.id, "case 17"); err != nil {
+			if _, err := w.store.Update(context.Background(), o.id, ramp.Abandon("case 17", time.Now())); err != nil {
 				return answer{status: 500, code: "INTERNAL_ERROR"}
 			}
 			return answer{status: 200}
@@ -92,8 +87,7 @@ var carelessSteps = []struct {
 
 // eachCarelessStep runs every step with a count that fails, before the moves and after
 // them. count is called once.
-func eachCarelessStep(t *testing.T, dialect ramp.Dialect, blind bool,
-	count func(w *world) miscount) {
+func eachCarelessStep(t *testing.T, dialect ramp.Dialect, blind bool, count func(w *world) miscount) {
 	for _, step := range carelessSteps {
 		for _, last := range []bool{false, true} {
 			name := step.name + ", counted first"
@@ -217,7 +211,7 @@ func TestACallThatIsCanceledInApply(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			s.last, s.blind = last, true
 			s.count = func(context.Context, *sql.Tx, ramp.Step) error { cancel(); return nil }
-			err := w.game.Validate(ctx, ramp.Session{ID: o.session}, o.validateRequest())
+			_, err := w.store.Update(ctx, o.id, o.accept())
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("a canceled call ended with %v", err)
 			}
@@ -294,23 +288,14 @@ func ends(statement string) miscount {
 	}
 }
 
-// stored counts the rows of an order.
-func (w *world) stored(o order) (n int) {
-	w.t.Helper()
-	check(w.t, w.db.QueryRow(bind(w.dialect, "SELECT count(*) FROM ramp_orders WHERE uuid = ?"), o.id.String()).Scan(&n))
-	return n
-}
-
 func TestARollbackInApply(t *testing.T) {
 	for _, c := range []struct {
 		dialect ramp.Dialect
 		want    string
-		stored  int
-		moves   []string
 	}{
-		{ramp.MySQL, "500 INTERNAL_ERROR", 0, nil},
-		{ramp.SQLite, "500 INTERNAL_ERROR", 0, nil},
-		{ramp.PostgreSQL, "200", 0, []string{"take alice -5 gold"}},
+		{ramp.MySQL, "500 INTERNAL_ERROR"},
+		{ramp.SQLite, "500 INTERNAL_ERROR"},
+		{ramp.PostgreSQL, "200"}, // it has moved the assets
 	} {
 		d := databaseOf(t, c.dialect)
 		t.Run(d.name, func(t *testing.T) {
@@ -319,8 +304,10 @@ func TestARollbackInApply(t *testing.T) {
 			o := newOrder("alice", mint("gold", 5))
 			s.count = ends("ROLLBACK")
 			w.expect(w.validate(o), c.want)
-			equal(t, "rows that are stored", w.stored(o), c.stored)
-			if c.moves == nil {
+			var stored int
+			check(t, w.db.QueryRow("SELECT count(*) FROM ramp_orders").Scan(&stored))
+			equal(t, "rows that are stored", stored, 0)
+			if c.want != "200" {
 				w.books(moves{})
 				w.expect(w.validate(o), "200")
 				w.books(moves{o.id: {"take alice -5 gold"}})

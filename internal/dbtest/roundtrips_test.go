@@ -3,13 +3,13 @@ package dbtest
 import (
 	"context"
 	"database/sql"
-	"io"
 	"net"
-	"net/url"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -26,9 +26,7 @@ func TestRoundTrips(t *testing.T) {
 			}
 			t.Run(d.name+"/"+m.name, func(t *testing.T) {
 				p := newPlace(t, d, m)
-				line := newLine(t, p)
-				p.db = open(t, p.driver, line.dsn)
-				p.db.SetMaxOpenConns(1)
+				trips := p.counted(t)
 				store := newStore(t, p, applyNothing)
 				moving := newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 					_, err := tx.ExecContext(ctx, bind(p.dialect, "UPDATE holdings SET amount = amount WHERE session_id = ?"), step.Order.SessionID)
@@ -40,9 +38,9 @@ func TestRoundTrips(t *testing.T) {
 						name string
 						next ramp.Transition
 					}{{"accept", o.accept()}, {"repeat", o.accept()}, {"finish", o.finish(failure)}} {
-						before := line.trips()
+						before := int(trips.Load())
 						ramp.Must(store.Update(t.Context(), o.id, step.next))
-						n := line.trips() - before
+						n := int(trips.Load()) - before
 						if warm {
 							continue
 						}
@@ -52,9 +50,9 @@ func TestRoundTrips(t *testing.T) {
 						}
 					}
 					o = newOrder("alice", mint("gold", 5))
-					before := line.trips()
+					before := int(trips.Load())
 					ramp.Must(moving.Update(t.Context(), o.id, o.accept()))
-					if n := line.trips() - before - most[d.dialect]["accept"]; !warm {
+					if n := int(trips.Load()) - before - most[d.dialect]["accept"]; !warm {
 						t.Logf("a statement of Apply with an argument: %d round trips", n)
 						want := 1
 						if d.dialect == ramp.MySQL && m.params == "" { // without interpolateParams
@@ -70,72 +68,42 @@ func TestRoundTrips(t *testing.T) {
 
 // line is a connection to a database that counts how often the direction changes.
 type line struct {
-	dsn    string
-	mu     sync.Mutex
-	asking bool // whether the client sent last
-	asked  int
+	net.Conn
+	trips  *atomic.Int64
+	asking atomic.Bool // whether the client sent last
 }
 
-func (l *line) trips() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.asked
-}
-
-func (l *line) heard(client bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if client && !l.asking {
-		l.asked++
+func (l *line) Write(b []byte) (int, error) {
+	if !l.asking.Swap(true) {
+		l.trips.Add(1)
 	}
-	l.asking = client
+	return l.Conn.Write(b)
 }
 
-func newLine(t *testing.T, p *place) *line {
+func (l *line) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	l.asking.Store(false)
+	return n, err
+}
+
+// counted lets the place use one connection, which counts its round trips.
+func (p *place) counted(t *testing.T) (trips *atomic.Int64) {
 	t.Helper()
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
-	t.Cleanup(func() { _ = listener.Close() })
-	l := &line{}
-	var to string
+	trips = &atomic.Int64{}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		return &line{Conn: conn, trips: trips}, err
+	}
 	if p.dialect == ramp.PostgreSQL {
-		u := ramp.Must(url.Parse(p.dsn))
-		to, u.Host = u.Host, listener.Addr().String()
-		l.dsn = u.String()
+		config := ramp.Must(pgx.ParseConfig(p.dsn))
+		config.DialFunc = dial
+		p.db = stdlib.OpenDB(*config)
 	} else {
 		config := ramp.Must(mysql.ParseDSN(p.dsn))
-		to, config.Net, config.Addr = config.Addr, "tcp", listener.Addr().String()
-		l.dsn = config.FormatDSN()
+		config.DialFunc = dial
+		p.db = sql.OpenDB(ramp.Must(mysql.NewConnector(config)))
 	}
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", to)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			go l.carry(server, client, true)
-			go l.carry(client, server, false)
-		}
-	}()
-	return l
-}
-
-func (l *line) carry(to io.WriteCloser, from io.ReadCloser, client bool) {
-	defer to.Close()
-	defer from.Close()
-	b := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(b)
-		if err != nil {
-			return
-		}
-		l.heard(client)
-		if _, err := to.Write(b[:n]); err != nil {
-			return
-		}
-	}
+	p.db.SetMaxOpenConns(1)
+	t.Cleanup(func() { check(t, p.db.Close()) })
+	return trips
 }
