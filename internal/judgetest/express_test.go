@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
@@ -36,8 +36,7 @@ func express(t *testing.T, key string, env ...string) string {
 		t.Skip("*** NOT TESTED: run npm install --prefix examples/express ***")
 	}
 	schema := "express_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	at, err := url.Parse(database)
-	require.NoError(t, err)
+	at := ramp.Must(url.Parse(database))
 	query := at.Query()
 	query.Set("options", "-c search_path="+schema)
 	at.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
@@ -51,8 +50,7 @@ func express(t *testing.T, key string, env ...string) string {
 	serving.Dir = folder
 	serving.Env = append(append(os.Environ(), "DATABASE_URL="+at.String(), "RAMP_HMAC_KEY="+key, "RAMP_VALIDATOR_KEY="+validatorKey,
 		"TEST_LOGIN=1", "PORT=0"), env...)
-	out, err := serving.StdoutPipe()
-	require.NoError(t, err)
+	out := ramp.Must(serving.StdoutPipe())
 	var says bytes.Buffer
 	serving.Stderr = &says
 	require.NoError(t, serving.Start())
@@ -70,8 +68,7 @@ func express(t *testing.T, key string, env ...string) string {
 
 // The commands of docs/other-languages.md end with a verdict that is green.
 func TestTheServerOfTheDocumentIsGreen(t *testing.T) {
-	text, err := os.ReadFile("../../docs/other-languages.md")
-	require.NoError(t, err)
+	text := ramp.Must(os.ReadFile("../../docs/other-languages.md"))
 	assert.NotRegexp(t, `\bGo\b|golang`, string(text), "the reader has none")
 	documented := regexp.MustCompile(`(?ms)^RAMP_HMAC_KEY=(\S+) ramp (check .*?)\n` + "```").FindStringSubmatch(string(text))
 	require.NotNil(t, documented)
@@ -86,37 +83,18 @@ func TestTheServerOfTheDocumentIsGreen(t *testing.T) {
 
 // The server starts orders of its own, and trades through the service.
 func TestAPlayerTradesThroughTheServerOfTheDocument(t *testing.T) {
-	key, err := ramp.TextKey(consoleKey)
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner(validatorKey)
-	require.NoError(t, err)
-	game := "" // it needs the service's address, and the service needs one before that
-	forward := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		request, err := http.NewRequestWithContext(r.Context(), r.Method, game+r.URL.Path, r.Body)
-		if err != nil {
-			w.WriteHeader(http.StatusInternalServerError)
-			return
-		}
-		request.Header = r.Header
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			w.WriteHeader(http.StatusInternalServerError)
-			return
-		}
-		defer answer.Body.Close()
-		w.WriteHeader(answer.StatusCode)
-		_, _ = io.Copy(w, answer.Body)
-	}))
+	key := ramp.Must(ramp.TextKey(consoleKey))
+	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
+	var game *url.URL // it needs the service's address, and the service needs one before that
+	forward := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(game) }})
 	t.Cleanup(forward.Close)
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: forward.URL})
-	game = express(t, consoleKey, "RAMP_API_URL="+service.URL(), "RAMP_FRONTEND_URL="+service.URL())
+	game = ramp.Must(url.Parse(express(t, consoleKey, "RAMP_API_URL="+service.URL(), "RAMP_FRONTEND_URL="+service.URL())))
 	post := func(path, session, token string, into any) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, game+path, nil)
-		require.NoError(t, err)
+		request := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, game.String()+path, nil))
 		request.Header.Set(ramp.HeaderSession, session)
 		request.Header.Set(ramp.HeaderAuthorization, "Bearer "+token)
-		answer, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
+		answer := ramp.Must(http.DefaultClient.Do(request))
 		defer answer.Body.Close()
 		require.Equal(t, http.StatusOK, answer.StatusCode)
 		require.NoError(t, json.NewDecoder(answer.Body).Decode(into))
@@ -126,13 +104,10 @@ func TestAPlayerTradesThroughTheServerOfTheDocument(t *testing.T) {
 	for _, fault := range []ramptest.Fault{ramptest.ResultTwice(), ramptest.TransactionFails()} {
 		var page struct{ Data string }
 		post("/exchange", player.SessionID, player.AccessToken, &page)
-		at, err := url.Parse(page.Data)
-		require.NoError(t, err)
-		id, err := uuid.Parse(at.Query().Get("uuid"))
-		require.NoError(t, err)
-		_, err = service.Mint(t.Context(), id, ramp.Session{ID: at.Query().Get("sessionId"), Token: ramp.NewAccessToken(at.Query().Get("accessToken"))},
-			ramp.NewAmount(2), fault, ramptest.ValidateTwice(), ramptest.LostAnswer(ramptest.OnResult))
-		require.NoError(t, err)
+		at := ramp.Must(url.Parse(page.Data))
+		id := ramp.Must(uuid.Parse(at.Query().Get("uuid")))
+		ramp.Must(service.Mint(t.Context(), id, ramp.Session{ID: at.Query().Get("sessionId"), Token: ramp.NewAccessToken(at.Query().Get("accessToken"))},
+			ramp.NewAmount(2), fault, ramptest.ValidateTwice(), ramptest.LostAnswer(ramptest.OnResult)))
 		service.Advance(time.Hour)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // honest are servers that differ in what the interface leaves open: how they store
@@ -90,8 +91,7 @@ func TestAnHonestServerPassesWithTwoPlayers(t *testing.T) {
 			url, _ := start(t, language)
 			flags := []string{"-login="} // instead of the default of check
 			for _, player := range []string{"alice", "bob"} {
-				response, err := http.Post(url+"/login", "application/json", strings.NewReader(`{"player":"`+player+`"}`))
-				require.NoError(t, err)
+				response := ramp.Must(http.Post(url+"/login", "application/json", strings.NewReader(`{"player":"`+player+`"}`)))
 				var session struct{ SessionID, AccessToken string }
 				require.NoError(t, json.NewDecoder(response.Body).Decode(&session))
 				require.NoError(t, response.Body.Close())

@@ -78,8 +78,7 @@ func start(t *testing.T, language string, flags ...string) (url, restart string)
 	serving := exec.Command(run[0], run[1:]...)
 	var says bytes.Buffer
 	serving.Stderr = &says
-	out, err := serving.StdoutPipe()
-	require.NoError(t, err)
+	out := ramp.Must(serving.StdoutPipe())
 	require.NoError(t, serving.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	done := make(chan error, 1)
@@ -128,8 +127,7 @@ func check(t *testing.T, url string, flags ...string) (v verdict) {
 // ramped runs ramp check and returns what it writes.
 func ramped(t *testing.T, url string, flags ...string) (out, errs string, exit int) {
 	t.Helper()
-	signer, err := ramp.NewKeySigner(validatorKey)
-	require.NoError(t, err)
+	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 	judge := exec.CommandContext(t.Context(), command, append([]string{"check", "-url", url, "-login", "/login",
 		"-key", consoleKey, "-key-encoding", "text", "-validator", signer.Address().Hex(), "-project", "project-1"}, flags...)...)
 	var stdout, stderr strings.Builder
@@ -172,25 +170,20 @@ func matches(pattern, text string) bool {
 func faultsOf(t *testing.T, language string) []string {
 	t.Helper()
 	run := server(t, language, "-list")
-	out, err := exec.Command(run[0], run[1:]...).Output()
-	require.NoError(t, err)
+	out := ramp.Must(exec.Command(run[0], run[1:]...).Output())
 	return strings.Fields(string(out))
 }
 
 // TestTheServersSignAsWeDo compares their ECDSA with the one of the package.
 func TestTheServersSignAsWeDo(t *testing.T) {
-	signer, err := ramp.NewKeySigner(validatorKey)
-	require.NoError(t, err)
+	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 	for language := range servers {
 		for _, text := range []string{"0x9c22ff5f21f0b81b113e63f7db6da94fedef11b2119b4088b89664fb9a3cb658",
 			"0x" + strings.Repeat("00", 31) + "01", "0x" + strings.Repeat("ff", 32)} {
-			digest, err := ramp.ParseDigest(text)
-			require.NoError(t, err)
-			want, err := signer.Sign(t.Context(), digest)
-			require.NoError(t, err)
+			digest := ramp.Must(ramp.ParseDigest(text))
+			want := ramp.Must(signer.Sign(t.Context(), digest))
 			run := server(t, language, "-sign", text)
-			got, err := exec.Command(run[0], run[1:]...).Output()
-			require.NoError(t, err)
+			got := ramp.Must(exec.Command(run[0], run[1:]...).Output())
 			assert.Equal(t, want.String(), strings.TrimSpace(string(got)), language)
 		}
 	}

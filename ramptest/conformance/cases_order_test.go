@@ -39,7 +39,7 @@ func orderMutants() map[string]mutant {
 		"validate-after-end/failure-digest": {bug: "approves whatever is known"},
 		"validate-after-end/success-digest": {bug: "approves whatever is known"},
 		"validate-after-end/failure":        {bug: "approves whatever is known"},
-		"validate-after-end/success":        {bug: "forgets settled orders"},
+		"validate-after-end/success":        {bug: "reuses settled orders"},
 		"mint-again":                        {bug: "keeps a hold"},
 		"validate-rejected-then-right":      {bug: "remembers rejected orders"},
 	}

@@ -52,7 +52,8 @@ func TestTheDefectIsTheFirstCause(t *testing.T) {
 		"assets", "refusal", "mint-succeeds", "burn-succeeds", "burn-fails", "repeats/each", "balance", "unknown-order",
 		"null-fields/assets", "validate-token-wrong/unknown", "validate-hmac-wrong/other-key", "validate-intent/no-from",
 		"intent-asset-twice/mint", "mint-amount-too-much/2-32", "sign-unchanged/known", "validate-other/second-mint", "result-other-intent/more-back",
-		"receipt/mint-failure-type-7", "http/validate-slow",
+		"receipt/mint-failure-type-7", "http/validate-slow", "validate-after-end/success", "sign-nonce", "sign-rejected", "result-log",
+		"receipt-status-2/mint-failure", "receipt-large/mint-logs",
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()

@@ -76,6 +76,47 @@ func TestABurnMayHaveARateOfItsOwn(t *testing.T) {
 	assert.Equal(t, conformance.Failed, s.unopened(t).Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome, "at the rate of a mint")
 }
 
+// Games that only mint, only burn or have unique items are asked for nothing else, and what
+// is wrong with them is found.
+func TestAGameOfAnotherKindIsJudgedToo(t *testing.T) {
+	t.Parallel()
+	skipSlow(t, true)
+	rejects := func(b bug, when func(message) bool) mutant {
+		return mutant{bug: b, wrap: says(ramp.PathValidate, when, 200, no("NOT_SOLD")).wrap}
+	}
+	mints, burns := is("intent.type", "assemble"), is("intent.type", "disassemble")
+	several := func(m message) bool {
+		return m.at("intent.from.1") != nil || m.at("intent.to.1") != nil || m.text("intent.from.0.amount") != "1" || m.text("intent.to.0.amount") != "1"
+	}
+	for name, test := range map[string]struct {
+		game  mutant
+		only  string // otherwise, its items are unique
+		first string // the case that is named first; "" if it is right
+	}{
+		"it only mints":                                {rejects("", burns), "mint", ""},
+		"it only mints, and gives nothing back":        {rejects("keeps what failed", burns), "mint", "mint-fails"},
+		"it only burns":                                {rejects("", mints), "burn", ""},
+		"it only burns, and grants nothing":            {rejects("never grants", mints), "burn", "burn-succeeds"},
+		"unique items":                                 {rejects("unique items", several), "", ""},
+		"items of their own":                           {rejects("items of their own", several), "", ""},
+		"items of their own, which are not given back": {rejects("items of their own + keeps what failed", several), "", "mint-fails"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inVirtualTime(t, test.game, func(t *testing.T, s *studio) {
+				s.target.Strict, s.target.Only, s.target.Unique = false, test.only, test.only == ""
+				verdicts, first := judged(t, s), ""
+				if causes := conformance.Causes(verdicts); len(causes) > 0 && causes[0].Outcome == conformance.Failed {
+					first = causes[0].First().Case.ID
+				}
+				assert.Equal(t, test.first, first)
+				assert.Empty(t, outcomes(verdicts, conformance.Untried))
+				assert.Greater(t, len(outcomes(verdicts, conformance.Passed)), 50)
+			})
+		})
+	}
+}
+
 // policies are right servers, each of which does one thing in its own way. The interface
 // leaves open how a server does many things.
 func policies() map[string]mutant {

@@ -80,6 +80,15 @@ func (g *game) login(_ context.Context, _ string) (ramp.Session, error) {
 	s := ramp.Session{ID: "session-" + rand.Text(), Token: ramp.NewAccessToken(strings.Repeat(rand.Text(), 5))}
 	p := &player{token: s.Token.Reveal(), held: map[string]ramp.Amount{}, balances: map[string]ramp.Amount{
 		"item_gold": ramp.NewAmount(1_000_000), "item_gem": ramp.NewAmount(10_000)}}
+	if g.unique() {
+		clear(p.balances)
+		for _, id := range []string{"item_axe", "item_bow", "item_sword"} {
+			if g.is("items of their own") {
+				id += s.ID
+			}
+			p.balances[id] = ramp.NewAmount(1)
+		}
+	}
 	if g.is("one purse for all") {
 		if g.purse == nil {
 			g.purse = p.balances
@@ -89,6 +98,9 @@ func (g *game) login(_ context.Context, _ string) (ramp.Session, error) {
 	g.players[s.ID] = p
 	return s, nil
 }
+
+// unique reports whether there is one of each item, which is listed while a player owns it.
+func (g *game) unique() bool { return g.is("unique items") || g.is("items of their own") }
 
 func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
 	g.mu.Lock()
@@ -106,6 +118,15 @@ func (g *game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 		s = g.latest(s)
 	}
 	p := g.players[s.ID]
+	if g.unique() {
+		owns := &ramp.Player{PlayerID: s.ID}
+		for _, id := range slices.Sorted(maps.Keys(p.balances)) {
+			if p.balances[id].Sign() > 0 {
+				owns.Assets = append(owns.Assets, ramp.Asset{ID: id, Balance: p.balances[id]})
+			}
+		}
+		return owns, nil
+	}
 	switch {
 	case g.is("holds until the result"):
 		p = g.withHeld(s.ID, ramp.Mint)
@@ -152,7 +173,7 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 	if g.is("looks, then takes") {
 		g.meet()
 	}
-	if known != nil {
+	if known != nil && !(g.is("reuses settled orders") && known.state != "") {
 		switch {
 		case g.is("takes again"):
 			return g.move(known, entered(r.Intent, ramp.OrderAccepted))
@@ -169,7 +190,7 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 	}
 	if d, _ := r.Intent.Direction(); d == ramp.Burn {
 		for _, to := range r.Intent.To {
-			if _, known := g.players[s.ID].balances[to.ID]; !known {
+			if balance, known := g.players[s.ID].balances[to.ID]; !known || g.unique() && balance.Sign() > 0 {
 				return ramp.Reject("INVALID_MESSAGE")
 			}
 		}
@@ -389,9 +410,6 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		return err
 	}
 	known.state = state
-	if g.is("forgets settled orders") {
-		delete(g.orders, r.UUID)
-	}
 	return nil
 }
 
@@ -536,7 +554,7 @@ func (g *game) move(o *order, what func() (ramp.Effect, error)) error {
 				sum = ramp.Amount{}
 			}
 		}
-		if g.is("takes more than there is") && sum.Sign() < 0 {
+		if sum.Sign() < 0 && (g.is("takes more than there is") || g.is("takes one more than there is") && sum.Cmp(ramp.NewAmount(-1)) == 0) {
 			sum = ramp.Amount{}
 		}
 		if err != nil || !known || sum.Sign() < 0 {

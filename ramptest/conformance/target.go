@@ -188,7 +188,7 @@ func New(target Target) (*Judge, error) {
 	}
 	target.given.uuid = target.UUID != nil
 	target.given.token, target.given.rate = target.Token != "", target.Amount != 0 && target.Tokens != 0
-	target.given.amount = slices.Max(amounts) > 0
+	target.given.amount = slices.Max(amounts) > 0 || target.Unique
 	target.Amount = cmp.Or(target.Amount, 2)
 	target.Tokens = cmp.Or(target.Tokens, max(1, target.Amount/2))
 	target.BurnTokens = cmp.Or(target.BurnTokens, target.Tokens)
