@@ -134,9 +134,7 @@ func TestTheImageServes(t *testing.T) {
 			t.Fatalf("it does not start: %v\n%s", err, &log)
 		}
 		for _, path := range []string{"/healthz", "/readyz"} {
-			response := ramp.Must(http.Get(listen + path))
-			response.Body.Close()
-			equal(t, path, response.StatusCode, 200)
+			equal(t, path, statusOf(t, http.DefaultClient, listen+path), 200)
 		}
 		check(t, command.Process.Signal(syscall.SIGTERM))
 		rest, _ := io.ReadAll(out)
@@ -268,14 +266,7 @@ func TestAServerThatStopsCutsNothingOff(t *testing.T) {
 	go func() { answers <- get("/slow") }()
 	<-entered
 	stop()
-	for { // until the port is closed
-		connection, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			break
-		}
-		_ = connection.Close()
-		time.Sleep(5 * time.Millisecond)
-	}
+	await(t, func() bool { return !listens(listener.Addr().String()) }, func() string { return "the port is still open" })
 	closed := time.Now()
 	close(release)
 	equal(t, "the call under way", <-answers, "whole")

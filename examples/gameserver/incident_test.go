@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"os/exec"
@@ -54,12 +53,9 @@ func (i *incident) console(hmac, validator string) {
 		i.service.Close()
 		check(i.T, i.file.Close())
 	}
-	key := ramp.Must(ramp.TextKey(hmac))
-	signer := ramp.Must(ramp.NewKeySigner(validator))
 	i.file = ramp.Must(ramptest.OpenState(i.state))
-	i.service = ramptest.Start(i.T, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + listen, Desk: ramptest.Desk{State: i.file},
+	i.service, i.client = serviceWith(i.T, hmac, validator, ramptest.Config{Game: "http://" + listen, Desk: ramptest.Desk{State: i.file},
 		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Books: ramptest.BooksReport, BlockTime: time.Second / 2}) // results fail until they are finished by hand
-	i.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: i.service.URL(), Key: key}))
 	if i.server == nil {
 		i.more = append([]string{"-addr", listen}, i.more...)
 	}
@@ -80,16 +76,13 @@ func (i *incident) deploy(hmac, validator string, env ...string) {
 // desk runs a command of the operator.
 func (i *incident) desk(args ...string) (string, error) {
 	i.Helper()
-	var out, log bytes.Buffer
-	command := 1
+	words := 1
 	if args[0] == "orders" {
-		command = 2
+		words = 2
 	}
-	err := run(i.Context(), slices.Concat(args[:command], i.flags, args[command:]), func(name string) string {
-		return map[string]string{"RAMP_RPC_URL": i.service.RPCURL(ramp.Testnet)}[name]
-	}, &out, &log)
-	i.logged = log.String()
-	return out.String(), err
+	printed, logged, err := command(i.T, map[string]string{"RAMP_RPC_URL": i.service.RPCURL(ramp.Testnet)}, slices.Concat(args[:words], i.flags, args[words:])...)
+	i.logged = logged
+	return printed, err
 }
 
 // initialize asks for a UUID to mint a token for 10 gems, or burn one.
@@ -130,8 +123,8 @@ func (i *incident) post(path, key, body string) int {
 // waits checks how many mints wait.
 func (i *incident) waits(want int) {
 	i.Helper()
-	if printed, err := i.desk("orders", "count"); err != nil || !regexp.MustCompile(fmt.Sprintf(`(?m)^0s +%d +0$`, want)).MatchString(printed) {
-		i.Errorf("%d mints wait: %v\n%s", want, err, printed)
+	if printed := ramp.Must(i.desk("orders", "count")); !regexp.MustCompile(fmt.Sprintf(`(?m)^0s +%d +0$`, want)).MatchString(printed) {
+		i.Errorf("%d mints wait:\n%s", want, printed)
 	}
 }
 
@@ -169,10 +162,7 @@ func (i *incident) finished(order *ramptest.Order) {
 	i.Helper()
 	printed := ramp.Must(i.desk("orders", "show", order.UUID.String()))
 	own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)
-	printed, err := i.desk("orders", "finish", "-who", "alice", "-reason", "case 17", "-tx", own[1], order.UUID.String())
-	if err != nil || !strings.Contains(printed, "is succeeded") {
-		i.Errorf("finish: %v\n%s", err, printed)
-	}
+	says(i.T, ramp.Must(i.desk("orders", "finish", "-who", "alice", "-reason", "case 17", "-tx", own[1], order.UUID.String())), "is succeeded")
 }
 
 const (
@@ -189,15 +179,11 @@ func TestTheRunbookOfALeakedHMACKey(t *testing.T) {
 	i.closed(s)
 	i.console(newHMAC, validatorKey)
 	i.deploy(newHMAC, validatorKey)
-	if status := i.post(ramp.PathValidate, hmacKey, "{}"); status != 401 {
-		t.Errorf("the thief's call is answered with %d", status)
-	}
+	equal(t, "the thief's call", i.post(ramp.PathValidate, hmacKey, "{}"), 401)
 	i.waits(1)
 	i.finished(order)
 	i.waits(0)
-	if printed, err := i.desk("reconcile"); err != nil {
-		t.Errorf("the books: %v\n%s", err, printed)
-	}
+	ramp.Must(i.desk("reconcile"))
 	i.opened(s)
 }
 
@@ -253,9 +239,7 @@ func TestTheRunbookOfANewHMACKey(t *testing.T) {
 	i.deploy(newHMAC, validatorKey, "RAMP_HMAC_KEY_PREVIOUS="+hmacKey)
 	i.service.Advance(10 * time.Minute)
 	owns(t, i.service, s, "1000000/9990")
-	if status := i.post(ramp.PathResult, hmacKey, "{}"); status != 500 {
-		t.Errorf("a repeat with the old key is answered with %d", status)
-	}
+	equal(t, "a repeat with the old key", i.post(ramp.PathResult, hmacKey, "{}"), 500)
 	i.server.log.find(t, `("previous_key":1)`)
 	i.deploy(newHMAC, validatorKey) // after 13 hours
 	i.opened(s)
@@ -295,10 +279,7 @@ func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 	if err := i.service.Resend(t.Context(), order); err == nil {
 		t.Error("one transaction has ended two orders")
 	}
-	printed, err := i.desk("orders", "conflicts")
-	if err != nil || !strings.Contains(printed, order.UUID.String()) || !strings.Contains(printed, "tx_hash") {
-		t.Errorf("%v: the conflicts are\n%s", err, printed)
-	}
+	says(t, ramp.Must(i.desk("orders", "conflicts")), order.UUID.String(), "tx_hash")
 
 	ramp.Must(handle(t, i.address).Exec(regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = ')<order 1>'`").
 		ReplaceAllString(regexp.MustCompile("`UPDATE ramp_orders [^`]*`").FindString(document(t, "on-call.md")), "${1}NULL${2}"+wrong.UUID.String()+"'")))
@@ -330,9 +311,7 @@ func TestTheRunbookOfAFullDisk(t *testing.T) {
 	if _, err := i.mint(s); err == nil {
 		t.Error("a mint was approved")
 	}
-	response := ramp.Must(http.Get(i.server.url + "/readyz"))
-	check(t, response.Body.Close())
-	equal(t, "/readyz", response.StatusCode, 200)
+	equal(t, "/readyz", statusOf(t, http.DefaultClient, i.server.url+"/readyz"), 200)
 	i.server.log.find(t, `("error":"[^"]*(?:disk|full|I/O))`)
 	limit("unlimited")
 	i.service.Advance(time.Hour)
@@ -361,8 +340,6 @@ func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
 	says(t, fmt.Sprint(err), candidate+" may be its own")
 	_, err = decide("abandon", "-anyway")
 	says(t, fmt.Sprint(err), "wait, or abandon it early")
-	if printed, err := decide("abandon", "-anyway", "-early"); err != nil || !strings.Contains(printed, "is abandoned") {
-		t.Errorf("abandoned after the service named another: %v\n%s", err, printed)
-	}
+	says(t, ramp.Must(decide("abandon", "-anyway", "-early")), "is abandoned") // the service names another
 	owns(t, i.service, s, before)
 }

@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -69,12 +70,9 @@ func TestAServerStartsAfterItsMigration(t *testing.T) {
 		if strings.HasPrefix(address, "sqlite:") {
 			t.Skip("a server creates its own file")
 		}
-		env := map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey}
-		err := run(t.Context(), []string{"-addr", "127.0.0.1:0", "-db", address, "-project", "project", "-token", token, "-network", "testnet"},
-			func(name string) string { return env[name] }, io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), "gameserver migrate") {
-			t.Errorf("without tables: %v", err)
-		}
+		_, _, err := command(t, map[string]string{"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey},
+			"-addr", "127.0.0.1:0", "-db", address, "-project", "project", "-token", token, "-network", "testnet")
+		says(t, fmt.Sprint(err), "gameserver migrate")
 		migrated(t, address)
 		migrated(t, address) // again
 		deploy(t, address)
@@ -158,7 +156,8 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 		insert(open)
 		ended := make(chan error, 1)
 		go func() {
-			ended <- run(t.Context(), []string{"migrate", "-db", address}, os.Getenv, io.Discard, io.Discard)
+			_, _, err := command(t, nil, "migrate", "-db", address)
+			ended <- err
 		}()
 		for waits := 0; waits == 0; { // until the build waits for the open transaction
 			check(t, db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%CREATE INDEX%ramp_orders_ended%' AND wait_event_type = 'Lock'").Scan(&waits))
@@ -236,6 +235,24 @@ func says(t *testing.T, text string, parts ...string) {
 	}
 }
 
+// await waits until a condition holds.
+func await(t *testing.T, holds func() bool, otherwise func() string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(otherwise())
+		}
+	}
+}
+
+// statusOf makes a GET request.
+func statusOf(t *testing.T, client *http.Client, address string) int {
+	t.Helper()
+	response := ramp.Must(client.Get(address))
+	check(t, response.Body.Close())
+	return response.StatusCode
+}
+
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -276,15 +293,11 @@ func (b *logBuffer) String() string {
 // find waits for a match of a pattern, and returns its first group.
 func (b *logBuffer) find(t *testing.T, pattern string) string {
 	t.Helper()
-	match, end := regexp.MustCompile(pattern), time.Now().Add(20*time.Second)
-	for ; ; time.Sleep(time.Millisecond) {
-		if found := match.FindStringSubmatch(b.String()); found != nil {
-			return found[1]
-		}
-		if time.Now().After(end) {
-			t.Fatalf("no %s in\n%s", pattern, b)
-		}
-	}
+	var found []string
+	match := regexp.MustCompile(pattern)
+	await(t, func() bool { found = match.FindStringSubmatch(b.String()); return found != nil },
+		func() string { return fmt.Sprintf("no %s in\n%s", pattern, b) })
+	return found[1]
 }
 
 // start runs a server that emulates the service.
@@ -313,7 +326,8 @@ func newProcess(t *testing.T, address string, env, args []string) *process {
 // migrated creates the tables, as an operator does before a deployment.
 func migrated(t *testing.T, address string) {
 	t.Helper()
-	check(t, run(t.Context(), []string{"migrate", "-db", address}, os.Getenv, io.Discard, io.Discard))
+	_, _, err := command(t, nil, "migrate", "-db", address)
+	check(t, err)
 }
 
 func (p *process) start() {
@@ -373,11 +387,15 @@ func real() []string {
 // serviceOf plays the service for a server with the keys of real.
 func serviceOf(t *testing.T, game string, books ...ramptest.Books) (*ramptest.Service, *ramp.Client) {
 	t.Helper()
-	key := ramp.Must(ramp.TextKey(hmacKey))
-	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
-	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: game, Books: cmp.Or(append(books, 0)...)})
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key}))
-	return service, client
+	return serviceWith(t, hmacKey, validatorKey, ramptest.Config{PerOrder: true, Game: game, Books: cmp.Or(append(books, 0)...)})
+}
+
+// serviceWith plays the service with the keys that its console has.
+func serviceWith(t *testing.T, hmac, validator string, config ramptest.Config) (*ramptest.Service, *ramp.Client) {
+	t.Helper()
+	config.Key, config.Validator = ramp.Must(ramp.TextKey(hmac)), ramp.Must(ramp.NewKeySigner(validator)).Address()
+	service := ramptest.Start(t, config)
+	return service, ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: config.Key}))
 }
 
 // initialize asks for a UUID to trade items for the token.
@@ -415,6 +433,17 @@ func owned(t *testing.T, service *ramptest.Service, s ramp.Session) string {
 func owns(t *testing.T, service *ramptest.Service, s ramp.Session, want string) {
 	t.Helper()
 	equal(t, "what the player owns", owned(t, service, s), want)
+}
+
+// codeOf returns the code with which an order was rejected, or "".
+func codeOf(err error) ramp.Code {
+	var rejected *ramptest.Rejection
+	if err != nil && !errors.As(err, &rejected) {
+		return ramp.Code(err.Error())
+	} else if err != nil {
+		return rejected.Code
+	}
+	return ""
 }
 
 func confirmed(t *testing.T, service *ramptest.Service, order *ramptest.Order) {
@@ -462,19 +491,10 @@ func TestWhatCannotBeKeptExactlyIsRejected(t *testing.T) {
 			{"1e30", "item_gold", "INVALID_AMOUNT", "INVALID_AMOUNT"},
 			{"1", "item_shield", "INVALID_ITEM", "INVALID_ITEM"},
 		} {
-			expect := func(want ramp.Code, place func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)) {
-				t.Helper()
-				_, err := place(t.Context(), initialize(t, client, item(t, c.id, c.amount)), s, ramp.NewAmount(1))
-				var rejected *ramptest.Rejection
-				switch {
-				case want == "" && err != nil:
-					t.Errorf("%s of %s: %v", c.amount, c.id, err)
-				case want != "" && (!errors.As(err, &rejected) || rejected.Code != want):
-					t.Errorf("%s of %s: %v, not %s", c.amount, c.id, err, want)
-				}
-			}
-			expect(c.mint, service.Mint)
-			expect(c.burn, service.Burn)
+			_, err := service.Mint(t.Context(), initialize(t, client, item(t, c.id, c.amount)), s, ramp.NewAmount(1))
+			equal(t, "a mint of "+c.amount+" "+c.id, codeOf(err), c.mint)
+			_, err = service.Burn(t.Context(), initialize(t, client, item(t, c.id, c.amount)), s, ramp.NewAmount(1))
+			equal(t, "a burn of "+c.amount+" "+c.id, codeOf(err), c.burn)
 		}
 		owns(t, service, s, "1000000/10000")
 	})
@@ -581,9 +601,7 @@ func TestATableWithoutAColumnIsSaidAtTheStart(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		newProcess(t, address, nil, nil).kill()
 		ramp.Must(handle(t, address).Exec("ALTER TABLE ramp_orders DROP COLUMN reason"))
-		err := run(t.Context(), []string{"-addr", "127.0.0.1:0", "-db", address}, func(string) string { return "" }, io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), "ramp: check: table ramp_orders") || !strings.Contains(err.Error(), "reason") {
-			t.Errorf("started with %v", err)
-		}
+		_, _, err := command(t, nil, "-addr", "127.0.0.1:0", "-db", address)
+		says(t, fmt.Sprint(err), "ramp: check: table ramp_orders", "reason")
 	})
 }

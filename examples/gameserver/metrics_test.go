@@ -61,11 +61,10 @@ func TestMetricsTellAStory(t *testing.T) {
 		ramp.Must(db.Exec("UPDATE ramp_orders SET accepted_at = accepted_at - 3600000 * " + hours + " WHERE state = 'accepted'"))
 	}
 	var got map[string]string
-	for end := time.Now().Add(20 * time.Second); got[`ramp_books_findings{kind="differs"}`] != "0"; time.Sleep(10 * time.Millisecond) {
-		if got = scrape(t, "http://"+address+"/metrics"); time.Now().After(end) {
-			t.Fatal("the books are not read")
-		}
-	}
+	await(t, func() bool {
+		got = scrape(t, "http://"+address+"/metrics")
+		return got[`ramp_books_findings{kind="differs"}`] == "0"
+	}, func() string { return "the books are not read" })
 	for series, want := range map[string]string{
 		`ramp_webhook_calls_total{code="",direction="mint",endpoint="validate",status="200",unverified="false"}`:                "6",
 		`ramp_webhook_calls_total{code="INVALID_BALANCE",direction="mint",endpoint="validate",status="200",unverified="false"}`: "1",

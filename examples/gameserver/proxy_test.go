@@ -128,15 +128,12 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 // awaitListener waits until something listens on an address.
 func awaitListener(t *testing.T, address string, log *bytes.Buffer) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if connection, err := net.Dial("tcp", address); err == nil {
-			check(t, connection.Close())
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("nothing listens on %s:\n%s", address, log)
-		}
-	}
+	await(t, func() bool { return listens(address) }, func() string { return fmt.Sprintf("nothing listens on %s:\n%s", address, log) })
+}
+
+func listens(address string) bool {
+	connection, err := net.Dial("tcp", address)
+	return err == nil && connection.Close() == nil
 }
 
 // The alert RampProxyAnswers has the answers of a proxy itself. mtail counts those of nginx, in
@@ -190,9 +187,7 @@ func TestAProbeTellsTheGameFromTheProxy(t *testing.T) {
 		game := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 		for server, want := range map[string]int{strings.TrimPrefix(game.url, "http://"): 401, unused: 500} {
 			proxy, client := startProxy(t, name, configOf(t, name), server, unused)
-			response := ramp.Must(client.Get(proxy + "/api/assets"))
-			check(t, response.Body.Close())
-			equal(t, "with the server "+server, response.StatusCode, want)
+			equal(t, "with the server "+server, statusOf(t, client, proxy+"/api/assets"), want)
 		}
 	})
 }
@@ -346,9 +341,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 		second.mode.Store("400")
 		equal(t, "the rejection of a handler", seen(client, url), "400")
 		for _, path := range []string{"/healthz", "/readyz"} {
-			response := ramp.Must(client.Get(url + path))
-			response.Body.Close()
-			equal(t, path+" from outside", response.StatusCode, 404)
+			equal(t, path+" from outside", statusOf(t, client, url+path), 404)
 		}
 	})
 }
@@ -407,11 +400,8 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 		one := deploy(t, database, "-any-rate", "-addr", first)
 		two := deploy(t, database, "-any-rate", "-addr", second)
 		url, client := startProxy(t, name, configOf(t, name), first, second)
-		key := ramp.Must(ramp.TextKey(hmacKey))
-		signer := ramp.Must(ramp.NewKeySigner(validatorKey))
-		service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Game: url, Client: client,
+		service, api := serviceWith(t, hmacKey, validatorKey, ramptest.Config{PerOrder: true, Game: url, Client: client,
 			Books: ramptest.BooksReport}) // during the outage, what a player owns is unknown
-		api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key}))
 		s := login(t, one.url, "alice")
 		mint := func() *ramptest.Order {
 			t.Helper()
@@ -451,18 +441,10 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 // awaitServers waits until a server answers through the proxy.
 func awaitServers(t *testing.T, client *http.Client, url string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	await(t, func() bool {
 		response, err := client.Get(url + ramp.PathAssets)
-		if err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusUnauthorized {
-				return
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the servers do not come back")
-		}
-	}
+		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusUnauthorized
+	}, func() string { return "the servers do not come back" })
 }
 
 // The settings that the documentation names are in the files.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"regexp"
 	"strings"
@@ -17,11 +16,11 @@ import (
 // turn closes or opens the shop.
 func turn(t *testing.T, name, address string) string {
 	t.Helper()
-	var out, log bytes.Buffer
-	check(t, run(t.Context(), []string{"shop", name, "-db", address, "-who", "alice", "-reason", "case 17"}, func(string) string { return "" }, &out, &log))
+	printed, logged, err := command(t, nil, "shop", name, "-db", address, "-who", "alice", "-reason", "case 17")
+	check(t, err)
 	says(t, document(t, "on-call.md"), "`"+name+"`")
-	says(t, log.String(), `"msg":"`+name+`","who":"alice","reason":"case 17"`)
-	return out.String()
+	says(t, logged, `"msg":"`+name+`","who":"alice","reason":"case 17"`)
+	return printed
 }
 
 // declined reports whether an error is the answer of a shop that is closed.
@@ -102,10 +101,8 @@ func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 		if _, _, err := desk(t, nil, "resolve", "-db", address, id.String()); !errors.Is(err, errUsage) {
 			t.Errorf("closed by nobody: %v", err)
 		}
-		printed := said(t, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String())
-		equal(t, "printed", printed, "The conflicts are closed.\n")
-		printed = said(t, "conflicts", "-db", address)
-		says(t, printed, "alice: took back 100 item_gold")
+		equal(t, "printed", said(t, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String()), "The conflicts are closed.\n")
+		says(t, said(t, "conflicts", "-db", address), "alice: took back 100 item_gold")
 		happen()
 		open("0")
 		if _, _, err := desk(t, nil, "resolve", "-db", address, "-who", "bob", "-reason", "again", id.String()); err == nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 const foreignToken = "0x000000000000000000000000000000000000bad1"
@@ -85,14 +83,12 @@ func TestAnOrderIsForAProductAtItsPrice(t *testing.T) {
 			s := login(t, p.url, "alice")
 			contract := "0x" + strings.TrimPrefix(c.token, "0x")
 			_, err := service.Mint(t.Context(), initializeFor(t, client, contract, c.items...), s, amount(t, c.tokens))
-			var rejected *ramptest.Rejection
-			if c.owns == "" && (!errors.As(err, &rejected) || rejected.Code != "INVALID_MESSAGE" || countOrders(t, address) > 0) {
+			if c.owns == "" && (codeOf(err) != "INVALID_MESSAGE" || countOrders(t, address) > 0) {
 				t.Errorf("not rejected: %v", err)
 			}
 			if c.token == foreignToken {
-				if _, err := service.Burn(t.Context(), initializeFor(t, client, contract, c.items...), s, amount(t, c.tokens)); !errors.As(err, &rejected) {
-					t.Errorf("a burn of a foreign token: %v", err)
-				}
+				_, err := service.Burn(t.Context(), initializeFor(t, client, contract, c.items...), s, amount(t, c.tokens))
+				equal(t, "a burn of a foreign token", codeOf(err), "INVALID_MESSAGE")
 			}
 			if want := cmp.Or(c.owns, "1000000/10000"); owned(t, service, s) != want {
 				t.Errorf("the player owns %s, not %s: %v", owned(t, service, s), want, err)
