@@ -16,12 +16,6 @@ type clock struct {
 	since time.Time
 }
 
-func newClock(epoch time.Time, speed float64) *clock {
-	c := &clock{speed: speed, epoch: epoch}
-	c.reset()
-	return c
-}
-
 // reset moves the clock to where it starts.
 func (c *clock) reset() {
 	c.mu.Lock()

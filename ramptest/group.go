@@ -18,12 +18,6 @@ type lifetime struct {
 	mu sync.Mutex
 }
 
-func newLifetime() *lifetime {
-	l := &lifetime{}
-	l.alive, l.end = context.WithCancel(context.Background())
-	return l
-}
-
 // enter registers a call, unless the service is closed. The caller must call leave
 // when the call ends.
 func (l *lifetime) enter() (leave func(), err error) {

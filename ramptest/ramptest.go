@@ -341,9 +341,6 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// networks returns the networks in a fixed order.
-func (c *Config) networks() []ramp.Network { return slices.Sorted(maps.Keys(c.Networks)) }
-
 // Start starts a service and closes it when the test ends. It fails the test if the game
 // has lost assets or moved them twice, if an order needs attention, and if it is unknown
 // what the game moved, and then logs the timeline. With [BooksReport] it only logs that, and

@@ -165,7 +165,9 @@ func (r *record) add(e Event) {
 		r.file.write(e)
 		var dropped []Event
 		r.events, dropped = keep(r.events, e, maxKeptEvents)
-		r.file.drop(dropped)
+		for _, e := range dropped {
+			r.file.put(keyOfEvent(&e))
+		}
 		if old := len(r.events) - keptBodies; old >= 0 {
 			r.events[old] = bodiless(r.events[old])
 		}

@@ -58,7 +58,7 @@ func New(config Config) (*Service, error) {
 		}
 	}
 	config.setDefaults()
-	s := &Service{shared: shared{config: &config, life: newLifetime()}, mux: http.NewServeMux()}
+	s := &Service{shared: shared{config: &config, life: &lifetime{}}, mux: http.NewServeMux()}
 	s.wire()
 	if config.Desk.State != nil {
 		if err := s.restore(config.Desk.State); err != nil {
@@ -94,9 +94,13 @@ func New(config Config) (*Service, error) {
 // wire creates the parts of the service and connects them.
 func (s *Service) wire() {
 	c := s.config
-	s.clock = newClock(c.Epoch, c.Desk.Speed)
+	s.life.alive, s.life.end = context.WithCancel(context.Background())
+	s.clock = &clock{speed: c.Desk.Speed, epoch: c.Epoch}
+	s.clock.reset()
 	s.record = &record{begun: s.clock.now(), onEvent: c.Desk.OnEvent, file: c.Desk.State}
-	s.keeper = newKeeper(c.Desk.State, s)
+	if c.Desk.State != nil {
+		s.keeper = &keeper{file: c.Desk.State, service: s, woken: make(chan struct{}, 1), changed: make(map[uuid.UUID]bool)}
+	}
 	s.guard = &desk.Guard{Token: c.Desk.ControlToken}
 	s.audit = &audit{shared: s.shared, players: make(map[string]*auditedPlayer), keys: make(map[string]string),
 		orders: make(map[uuid.UUID][]*books.Tally), returned: make(map[*Imbalance]bool)}

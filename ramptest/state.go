@@ -180,13 +180,6 @@ type keeper struct {
 	found   *Imbalance // the last finding that was written
 }
 
-func newKeeper(file *StateFile, s *Service) *keeper {
-	if file == nil {
-		return nil
-	}
-	return &keeper{file: file, service: s, woken: make(chan struct{}, 1), changed: make(map[uuid.UUID]bool)}
-}
-
 // touch notes that something has changed, and about which UUIDs, if it belongs to any.
 func (k *keeper) touch(ids ...uuid.UUID) {
 	if k == nil {
@@ -570,13 +563,6 @@ func (f *StateFile) write(e Event) {
 		line = append(line, savedMessages{e.Request, e.Answer})
 	}
 	f.put(keyOfEvent(&e), line...)
-}
-
-// drop deletes events from the state file.
-func (f *StateFile) drop(events []Event) {
-	for _, e := range events {
-		f.put(keyOfEvent(&e))
-	}
 }
 
 // bodiless returns an event without headers and bodies.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -245,7 +246,7 @@ func (s *orders) receipt(o *Order, outcome Outcome) ramp.Receipt {
 	}
 	tx := chain.Transaction{GasUsed: chain.GasOfCall, Kind: 2, Moves: s.config.moves(o, o.address()),
 		Hash: crypto.Keccak256Hash([]byte("transaction"), o.UUID[:], o.Request.Digest[:])}
-	return s.chains[s.config.networks()[0]].Receipt(&tx, outcome == Succeeded)
+	return s.chains[slices.Min(slices.Collect(maps.Keys(s.chains)))].Receipt(&tx, outcome == Succeeded)
 }
 
 // receiptEvent returns an event with what a receipt says about a transaction.

@@ -61,7 +61,7 @@ func (a Assets) list(format func(*big.Rat) string) (parts []string) {
 
 // Amounts lists the amounts without signs.
 func (a Assets) Amounts() []string {
-	return a.list(func(n *big.Rat) string { return Grouped(abs(n)) })
+	return a.list(func(n *big.Rat) string { return Grouped(new(big.Rat).Abs(n)) })
 }
 
 // Signed is Grouped, with a plus sign for an amount above 0 and a minus sign, not a hyphen, below.
@@ -102,8 +102,6 @@ func (a Assets) of(id string) *big.Rat {
 	}
 	return new(big.Rat)
 }
-
-func abs(n *big.Rat) *big.Rat { return new(big.Rat).Abs(n) }
 
 func (a Assets) ids() []string { return slices.Sorted(maps.Keys(a)) }
 
