@@ -39,23 +39,29 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //
 // Ask each for its flags with -help.
 func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
+	const anOrder = "the UUID of an order"
 	command, known := map[string]struct {
 		define func(*flag.FlagSet) action
 		takes  string // what its argument is
-	}{"list": {newList, ""}, "count": {newCount, ""}, "missing": {newMissing, "the file of a log"}, "show": {newShow, "the UUID of an order"},
-		"finish": {newFinish, "the UUID of an order"}, "abandon": {newAbandon, "the UUID of an order"}, "reconcile": {newReconcile, ""}}[name]
+	}{"list": {newList, ""}, "count": {newCount, ""}, "missing": {newMissing, "the file of a log"}, "show": {newShow, anOrder},
+		"finish": {newFinish, anOrder}, "abandon": {newAbandon, anOrder}, "reconcile": {newReconcile, ""}}[name]
 	if !known {
 		return nil, fmt.Errorf("there is no command %q: use list, count, missing, show, finish, abandon or reconcile", name)
 	}
 	run, takes := command.define(flags), command.takes
-	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
+	return func(ctx context.Context, o *Orders, args []string, out io.Writer) (err error) {
+		c := call{Orders: o, argument: strings.Join(args, ""), out: out}
 		switch {
 		case takes == "" && len(args) > 0:
 			return fmt.Errorf("unexpected argument %q", args[0])
 		case takes != "" && len(args) != 1:
 			return fmt.Errorf("one argument is required, after the flags: %s", takes)
+		case takes == anOrder:
+			if c.id, err = uuid.Parse(c.argument); err != nil {
+				return fmt.Errorf("%q is not a UUID: give all its 36 characters", c.argument)
+			}
 		}
-		return run(ctx, call{o, strings.Join(args, ""), out})
+		return run(ctx, c)
 	}, nil
 }
 
@@ -65,19 +71,9 @@ type action func(ctx context.Context, c call) error
 // call is what a command is called with.
 type call struct {
 	*Orders
-	argument string // "" if it takes none
+	argument string    // "" if it takes none
+	id       uuid.UUID // of the order that the argument names, if it names one
 	out      io.Writer
-}
-
-// withOrder returns an action whose argument is the UUID of an order.
-func withOrder(run func(ctx context.Context, c call, id uuid.UUID) error) action {
-	return func(ctx context.Context, c call) error {
-		id, err := uuid.Parse(c.argument)
-		if err != nil {
-			return fmt.Errorf("%q is not a UUID: give all its 36 characters", c.argument)
-		}
-		return run(ctx, c, id)
-	}
 }
 
 // period adds the flags -from and -to.
@@ -193,8 +189,8 @@ func missing(ctx context.Context, c call) error {
 
 func newShow(flags *flag.FlagSet) action {
 	asJSON := flags.Bool("json", false, "print JSON")
-	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
-		report, err := c.Show(ctx, id)
+	return func(ctx context.Context, c call) error {
+		report, err := c.Show(ctx, c.id)
 		switch {
 		case report == nil:
 			return err
@@ -204,7 +200,7 @@ func newShow(flags *flag.FlagSet) action {
 			_, failed := io.WriteString(c.out, report.Text())
 			return cmp.Or(err, failed)
 		}
-	})
+	}
 }
 
 func newFinish(flags *flag.FlagSet) action {
@@ -212,23 +208,23 @@ func newFinish(flags *flag.FlagSet) action {
 	var transaction common.Hash
 	flags.Func("tx", "`hash` of the transaction that the order has ended with; required",
 		func(text string) error { return transaction.UnmarshalText([]byte(text)) })
-	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
+	return func(ctx context.Context, c call) error {
 		if transaction == (common.Hash{}) {
 			return errors.New("-tx is required: the order ends as its transaction did")
 		}
-		step, err := c.Finish(ctx, id, transaction, *d)
+		step, err := c.Finish(ctx, c.id, transaction, *d)
 		return c.printStep(step, err)
-	})
+	}
 }
 
 func newAbandon(flags *flag.FlagSet) action {
 	d := newDecision(flags)
 	flags.BoolVar(&d.Anyway, "anyway", false, "abandon the order although a transaction may be its own, or no node can tell")
 	flags.BoolVar(&d.Early, "early", false, "abandon the order before it has waited for 13 hours, although its result may still come")
-	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
-		step, err := c.Abandon(ctx, id, *d)
+	return func(ctx context.Context, c call) error {
+		step, err := c.Abandon(ctx, c.id, *d)
 		return c.printStep(step, err)
-	})
+	}
 }
 
 func newDecision(flags *flag.FlagSet) *Decision {

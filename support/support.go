@@ -288,15 +288,13 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 		return ramp.Step{}, err
 	}
 	step, err := do(who + ": " + reason)
-	log := o.log()
-	attrs := []slog.Attr{slog.String("uuid", id.String()), slog.String("who", who), slog.String("reason", reason)}
+	log := o.log().With("uuid", id.String(), "who", who, "reason", reason)
 	if err != nil {
-		log.LogAttrs(ctx, slog.LevelError, failed, append(attrs, slog.Any("error", err))...)
+		log.ErrorContext(ctx, failed, "error", err)
 		return ramp.Step{}, err
 	}
-	log.LogAttrs(ctx, slog.LevelWarn, done, append(attrs, slog.String("session_id", step.Order.SessionID),
-		slog.String("direction", string(step.Order.Direction)), slog.String("state", string(step.Order.State)),
-		slog.String("tx_hash", step.Order.TxHash), slog.String("effect", step.Effect.String()), slog.Bool("new", step.New))...)
+	log.WarnContext(ctx, done, "session_id", step.Order.SessionID, "direction", string(step.Order.Direction), "state", string(step.Order.State),
+		"tx_hash", step.Order.TxHash, "effect", step.Effect.String(), "new", step.New)
 	return step, nil
 }
 
