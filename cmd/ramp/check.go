@@ -89,7 +89,7 @@ func check(ctx context.Context, c *call) (int, error) {
 		return 0, early
 	}
 	report := newReport(paint(c.out), flags.URL, judge.Opening(), verdicts)
-	report.again, report.interrupted = again(c.args), ctx.Err() != nil
+	report.again, report.interrupted = c.again(), ctx.Err() != nil
 	if flags.junit != "" {
 		if err := report.writeJUnit(flags.junit); err != nil {
 			return 0, err
@@ -193,22 +193,20 @@ var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
 // again returns the command of a run without its output, its choice of cases and its
 // secrets. The HMAC key comes from $RAMP_HMAC_KEY.
-func again(args []string) string {
+func (c *call) again() string {
 	text := "ramp check"
-	for i := 0; i < len(args); i++ {
-		name, value, given := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
-		switch name {
-		case "json", "v", "q", "list":
-			continue
-		case "strict", "allow-remote":
-		default:
-			if !given && i+1 < len(args) {
+	for i := 0; i < len(c.args) && c.args[i] != "--"; i++ {
+		name, value, given := strings.Cut(strings.TrimLeft(c.args[i], "-"), "=")
+		space := "=" // before the value
+		if _, boolean := c.Lookup(name).Value.(interface{ IsBoolFlag() bool }); !boolean {
+			space = " "
+			if !given {
 				i++
-				value, given = args[i], true
+				value, given = c.args[i], true
 			}
 		}
 		switch name {
-		case "key", "run", "junit", "parallel":
+		case "json", "v", "q", "list", "key", "run", "junit", "parallel":
 			continue
 		case "session":
 			id, _, _ := strings.Cut(value, "=")
@@ -218,7 +216,7 @@ func again(args []string) string {
 			value = header + ": VALUE"
 		}
 		if text += " -" + name; given {
-			text += " '" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+			text += space + "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
 		}
 	}
 	return text

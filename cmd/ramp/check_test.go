@@ -578,3 +578,11 @@ func TestNotedCasesAreInTheOrderOfTheirCauses(t *testing.T) {
 	require.NoError(t, newReport(paint(&out), "", nil, verdicts).writeText(&out, false))
 	assert.Regexp(t, `(?s)^noted unknown-fields/validate: .*\nnoted result-hmac-raw/indented: `, out.String())
 }
+
+// Package flag knows which flags have a value, also one that begins like a flag.
+func TestTheCommandOfARunIsRepeated(t *testing.T) {
+	c := newCall(stdio{}, "check", "", []string{"-unique", "-url", "http://127.0.0.1", "--key=secret", "-q", "-skip", "-x", "-header=A: b", "-strict=false", "--"})
+	_, err := parseCheck(c)
+	require.NoError(t, err)
+	assert.Equal(t, "ramp check -unique -url 'http://127.0.0.1' -skip '-x' -header 'A: VALUE' -strict='false'", c.again())
+}
