@@ -48,4 +48,6 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 		{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,
 			Effects: []string{"take -100 item_gold", "give back +100 item_gold"}, Missing: true}, again,
 	}, lost(newStudio(t)))
+	_, err := ramp.Must(support.New(support.Config{Store: new(ramp.MemoryStore)})).Lost(t.Context(), strings.NewReader(text))
+	assert.ErrorContains(t, err, "MemoryStore.Apply is required", "a store that fails lost nothing")
 }
