@@ -401,7 +401,7 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 	for i := range events {
 		var group []ChainEvent
 		var orders []ramp.Order
-		late, members := false, map[uuid.UUID]bool{}
+		late, certain, members := false, false, map[uuid.UUID]bool{}
 		for rest := []int{i}; len(rest) > 0; { // everything that is connected
 			n := rest[0]
 			if rest = rest[1:]; reached[n] {
@@ -409,6 +409,7 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 			}
 			reached[n] = true
 			group, late = append(group, events[n].ChainEvent), late || events[n].late
+			certain = certain || !slices.ContainsFunc(events[n].orders, m.isOpen)
 			for _, o := range events[n].orders {
 				if !members[o.UUID] {
 					members[o.UUID], orders = true, append(orders, o)
@@ -418,7 +419,7 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 		}
 		slices.SortFunc(group, inChainOrder)
 		if len(group) > 0 {
-			m.group(group, orders, late)
+			m.group(group, orders, late, certain)
 		}
 	}
 	for _, o := range waiting {
@@ -464,16 +465,15 @@ func (m *matcher) isFee(e *ChainEvent, main *candidate) bool {
 	})
 }
 
-// group judges events and orders that may belong together.
-func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late bool) {
+// group judges events and orders that may belong together. certain reports whether one of the
+// events fits no order whose result may still come.
+func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late, certain bool) {
 	relevant := late || slices.ContainsFunc(events, func(e ChainEvent) bool { return m.within(e.Time) }) ||
 		slices.ContainsFunc(orders, func(o ramp.Order) bool { return m.within(o.FinishedAt) || m.waitedNow(&o) })
-	open := slices.ContainsFunc(orders, func(o ramp.Order) bool { // it ends after the period
-		return o.State == ramp.OrderAccepted && !m.waitsTooLong(&o) || !o.FinishedAt.Before(m.to)
-	})
+	certain = certain || slices.ContainsFunc(orders, func(o ramp.Order) bool { return o.State == ramp.OrderSucceeded && !m.isOpen(o) })
 	switch o := &orders[0]; {
 	case !relevant:
-	case open && len(events) <= len(orders): // the results will tell
+	case !certain && len(events) <= len(orders): // the results will tell
 		m.open += len(events)
 	case len(events) > 1 || len(orders) > 1:
 		m.find(Ambiguous, ByAmount, fmt.Sprintf("events: %d, orders that they fit: %d", len(events), len(orders)), events, orders...)
@@ -484,6 +484,11 @@ func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late bool) {
 	default:
 		m.find(EndedOtherwise, ByAmount, otherwise(o), events, orders...)
 	}
+}
+
+// isOpen reports whether the result of an order may come after the period.
+func (m *matcher) isOpen(o ramp.Order) bool {
+	return o.State == ramp.OrderAccepted && !m.waitsTooLong(&o) || !o.FinishedAt.Before(m.to)
 }
 
 // waitsTooLong reports whether the result of a waiting order will not come.

@@ -376,6 +376,26 @@ func TestAnEventIsThatOfTheOrderThatIsLeft(t *testing.T) {
 	assert.Equal(t, first.UUID, books.Findings[0].Orders[0].UUID)
 }
 
+// A mint that was given back and minted fits no order that waits, so it is found at once: that
+// its order fits the event of one that waits, too, hides it neither now nor later.
+func TestAnOrderThatWaitsHidesNothing(t *testing.T) {
+	mint := sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
+	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
+	for _, state := range []ramp.OrderState{ramp.OrderFailed, ramp.OrderSucceeded} {
+		orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+		wrong, waits := orderOf(ramp.Mint, 5, at(-700)), orderOf(ramp.Mint, 5, at(-600))
+		wrong.State, wrong.FinishedAt = state, at(-690)
+		if state == ramp.OrderFailed {
+			n.send(at(-699), mint)
+		}
+		own := n.send(at(-599), mint)
+		store.keep(t, wrong, waits)
+		assert.Equal(t, []support.FindingKind{support.Ambiguous}, kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-720), at(-500)))), state)
+		store.keep(t, ended(waits, ramp.OrderSucceeded, own, at(-300)))
+		assert.Empty(t, kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-500), now))), state)
+	}
+}
+
 func TestWhatOneTransactionMints(t *testing.T) {
 	minted := func(to common.Address, hundredths int64) ramp.Transfer {
 		return moved(common.Address{}, to, hundredths)
