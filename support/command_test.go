@@ -105,11 +105,13 @@ func TestWaitingOrdersAreCountedByTheirAge(t *testing.T) {
 `, printed)
 }
 
-// A finding is an error when it is new, and not again in each hour that follows.
+// A finding is an error when it is new, and not again in each hour that follows. Books that
+// cannot be read are an error, and read an hour later.
 func TestAFindingIsAnErrorOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(t)
 		s.place(t, s.service.Mint, 2, ramptest.MintedByStranger())
+		s.service.FailRPC(500)
 		ctx, cancel := context.WithCancel(t.Context())
 		hours := 0
 		s.KeepBooks(ctx, filepath.Join(t.TempDir(), "position"), func(books *support.Reconciliation) {
@@ -120,6 +122,14 @@ func TestAFindingIsAnErrorOnce(t *testing.T) {
 		})
 		assert.Equal(t, 1, strings.Count(s.log.String(), `"level":"ERROR","msg":"ramp: the books do not close"`))
 		assert.Equal(t, 2, strings.Count(s.log.String(), `"level":"INFO","msg":"ramp: the books do not close"`))
+		assert.Equal(t, 1, strings.Count(s.log.String(), `"level":"ERROR","msg":"ramp: the books were not read","error":"ramp: reconcile: `))
+
+		s.log.Reset()
+		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s.KeepBooks(ctx, filepath.Join(t.TempDir(), "position"), nil)
+		assert.Contains(t, s.log.String(), `"level":"ERROR","msg":"ramp: the books do not close"`)
+		assert.NotContains(t, s.log.String(), "not kept")
 	})
 }
 
