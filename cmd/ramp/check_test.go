@@ -76,15 +76,12 @@ func newServer(t *testing.T) string {
 // serve serves a game, and logins for it.
 func serve(t *testing.T, c ramp.HandlerConfig) string {
 	t.Helper()
-	key, err := ramp.TextKey(testKey)
-	require.NoError(t, err)
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
-	c.Key, c.Signer, c.Logger = key, signer, slog.New(slog.DiscardHandler)
-	handler, err := ramp.NewHandler(c)
-	require.NoError(t, err)
+	if c.Key.IsZero() {
+		c.Key = ramp.Must(ramp.TextKey(testKey))
+	}
+	c.Signer, c.Logger = ramp.Must(ramp.NewKeySigner(validatorKey)), slog.New(slog.DiscardHandler)
 	mux := http.NewServeMux()
-	mux.Handle("/api/", handler)
+	mux.Handle("/api/", ramp.Must(ramp.NewHandler(c)))
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		var asked struct{ Player string }
 		assert.NoError(t, json.NewDecoder(r.Body).Decode(&asked))
@@ -94,6 +91,20 @@ func serve(t *testing.T, c ramp.HandlerConfig) string {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// behind serves the game that moves nothing behind a front, which reports whether it has
+// answered by itself.
+func behind(t *testing.T, front func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
+	t.Helper()
+	proxy := httputil.NewSingleHostReverseProxy(ramp.Must(url.Parse(newServer(t))))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !front(w, r) {
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server
 }
 
 // checked runs check and returns what it wrote, which must hold no secret: what
@@ -198,8 +209,7 @@ func TestRunChoosesInputs(t *testing.T) {
 func TestUUIDAndWalletComeFromTheServer(t *testing.T) {
 	t.Parallel()
 	const wallet = "0x00000000000000000000000000000000000000aB"
-	key, err := ramp.TextKey(testKey)
-	require.NoError(t, err)
+	key := ramp.Must(ramp.TextKey(testKey))
 	var seen []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -351,16 +361,12 @@ func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	game, err := url.Parse(newServer(t))
-	require.NoError(t, err)
-	proxy := httputil.NewSingleHostReverseProxy(game)
-	interrupting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	interrupting := behind(t, func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.URL.RawQuery != "" { // only one case sends a query
 			cancel()
 		}
-		proxy.ServeHTTP(w, r)
-	}))
-	defer interrupting.Close()
+		return false
+	})
 	var out, errs bytes.Buffer
 	status := stdio{nil, &out, &errs}.run(ctx, "check", flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-older-callers)?$"))
 	assert.Equal(t, 2, status)
@@ -397,19 +403,15 @@ func TestACheckThatIsInterruptedAtItsBeginningHasNoVerdict(t *testing.T) {
 // A server that is gone gets no verdicts.
 func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 	t.Parallel()
-	game, err := url.Parse(newServer(t))
-	require.NoError(t, err)
-	proxy := httputil.NewSingleHostReverseProxy(game)
 	var server *httptest.Server
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.RawQuery != "" {
-			server.Listener.Close()
-			server.CloseClientConnections()
-			return
+	server = behind(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.RawQuery == "" {
+			return false
 		}
-		proxy.ServeHTTP(w, r)
-	}))
-	defer server.Close()
+		server.Listener.Close()
+		server.CloseClientConnections()
+		return true
+	})
 	var out, errs bytes.Buffer
 	status := stdio{nil, &out, &errs}.run(t.Context(), "check", flags(server.URL, "-login", "/login", "-parallel", "1", "-timeout", "2s", "-run", "^(assets-|sign-)"))
 	assert.Equal(t, 2, status)
@@ -422,17 +424,13 @@ func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 // A gateway in front of the server may want a header of its own.
 func TestCheckSendsTheHeadersThatItIsGiven(t *testing.T) {
 	t.Parallel()
-	game, err := url.Parse(newServer(t))
-	require.NoError(t, err)
-	proxy := httputil.NewSingleHostReverseProxy(game)
-	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("X-Gateway") != "open sesame" {
+	gateway := behind(t, func(w http.ResponseWriter, r *http.Request) bool {
+		closed := r.Header.Get("X-Gateway") != "open sesame"
+		if closed {
 			http.Error(w, "closed", http.StatusForbidden)
-			return
 		}
-		proxy.ServeHTTP(w, r)
-	}))
-	defer gateway.Close()
+		return closed
+	})
 	status, out := checked(t, flags(gateway.URL, "-login", "/login", "-run", "^sign-v$", "-header", "X-Gateway: open sesame")...)
 	assert.Equal(t, 0, status, out)
 	status, out = checked(t, flags(gateway.URL, "-login", "/login", "-run", "^sign-v$")...)
@@ -485,19 +483,15 @@ func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
 // A login that is rate-limited is repeated, as calls are.
 func TestCheckWaitsForALimitedLogin(t *testing.T) {
 	t.Parallel()
-	game, err := url.Parse(newServer(t))
-	require.NoError(t, err)
-	proxy := httputil.NewSingleHostReverseProxy(game)
 	var logins atomic.Int64
-	limited := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/login" && logins.Add(1)%2 == 1 {
+	limited := behind(t, func(w http.ResponseWriter, r *http.Request) bool {
+		now := r.URL.Path == "/login" && logins.Add(1)%2 == 1
+		if now {
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(http.StatusTooManyRequests)
-			return
 		}
-		proxy.ServeHTTP(w, r)
-	}))
-	defer limited.Close()
+		return now
+	})
 	status, out := checked(t, flags(limited.URL, "-login", "/login", "-run", "^sign-v$")...)
 	assert.Equal(t, 0, status, out)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -50,14 +49,11 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 	}{{text, "ramp.TextKey", "ramp.Base64URLKey"}, {decoded, "ramp.Base64URLKey", "ramp.TextKey"}} {
 		game := &counting{}
 		signer := ramp.Must(ramp.NewKeySigner(validatorKey))
-		handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game, Terms: anyTerms, Key: test.key, Signer: signer})
-		require.NoError(t, err)
-		server := httptest.NewServer(handler)
-		defer server.Close()
-		service := ramptest.Start(t, ramptest.Config{Key: test.key, Validator: signer.Address(), Game: server.URL, ProjectID: "project-1"})
+		server := serve(t, ramp.HandlerConfig{Game: game, Terms: anyTerms, Key: test.key})
+		service := ramptest.Start(t, ramptest.Config{Key: test.key, Validator: signer.Address(), Game: server, ProjectID: "project-1"})
 
 		status, out := contacted(t, "", "-url", service.URL(), "-page", service.URL(), "-rpc", service.RPCURL(ramp.Testnet),
-			"-game", server.URL, "-session", "session-1")
+			"-game", server, "-session", "session-1")
 		assert.Equal(t, 0, status, out)
 		assert.Contains(t, out, fmt.Sprintf("ok     %-17s  the service accepts it\n", test.accepted))
 		assert.Contains(t, out, fmt.Sprintf("-      %-17s  ", test.rejected)+"initialize: the service answered HTTP 500, code 500: Internal Server Error: invalid mac")
@@ -77,13 +73,13 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 		assert.Contains(t, out, "ok     validator          "+testValidator+"\n")
 		assert.Zero(t, game.calls.Load(), "nothing reached the game's orders")
 
-		other := ramp.Must(ramp.TextKey("another key"))
-		status, out = contacted(t, "", "-url", service.URL(), "-game", serveKey(t, other), "-session", "session-2")
+		other := serve(t, ramp.HandlerConfig{Game: game, Terms: anyTerms, Key: ramp.Must(ramp.TextKey("another key"))})
+		status, out = contacted(t, "", "-url", service.URL(), "-game", other, "-session", "session-2")
 		assert.Equal(t, 1, status)
 		assert.Contains(t, out, "WRONG  game               GET /api/assets: HTTP 401 no: [redacted]: is -session the session of $RAMP_ACCESS_TOKEN?\n"+
 			"WRONG  game               POST /api/validate: HTTP 401 HMAC_INVALID: does the server read the HMAC key as the service does?\n"+
 			"WRONG  game               POST /api/result: HTTP 500 HMAC_INVALID: does the server read the HMAC key as the service does?\n")
-		status, out = contacted(t, "", "-url", service.URL(), "-game", serveKey(t, other), "-validate", "/nowhere")
+		status, out = contacted(t, "", "-url", service.URL(), "-game", other, "-validate", "/nowhere")
 		assert.Equal(t, 1, status)
 		assert.Contains(t, out, "WRONG  game               POST /nowhere: HTTP 404 : is this the path? It must answer with the envelope\n")
 	}
@@ -103,18 +99,6 @@ func (g *counting) Validate(context.Context, ramp.Session, *ramp.ValidateRequest
 func (g *counting) Result(context.Context, ramp.Session, *ramp.Result) error {
 	g.calls.Add(1)
 	return nil
-}
-
-func serveKey(t *testing.T, key ramp.HMACKey) string {
-	t.Helper()
-	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Game: game{}, Terms: anyTerms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	mux := http.NewServeMux()
-	mux.Handle("/api/", handler)
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	return server.URL
 }
 
 // The failures of section 7.1, byte for byte.
