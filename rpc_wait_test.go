@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -285,17 +286,36 @@ func TestWaitReceiptHonorsRetryAfterWithinReason(t *testing.T) {
 	}
 }
 
-func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
+// always gives every request the same answer.
+func always(code int, body string) func(string) (*http.Response, error) {
+	return func(string) (*http.Response, error) { return status(code, nil, body)(nil) }
+}
+
+func TestWaitReceiptSaysWhatIsMissing(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*chain)
 		text   string
+		is     error
+		ends   bool // at once, for it will not pass
 	}{
-		"no such method": {func(c *chain) { c.fail = rejecting(-32601) }, "-32601"},
-		"invalid params": {func(c *chain) { c.fail = rejecting(-32602) }, "-32602"},
-		"no such method inside a 500": {func(c *chain) {
-			c.fail = always(500, `{"id":null,"error":{"code":-32601,"message":"m"}}`)
-		}, "HTTP 500: JSON-RPC error -32601"},
-		"a ban": {func(c *chain) { c.fail = always(403, "<html>") }, "HTTP 403"},
+		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": the node does not know it (yet); if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound, false},
+		"its block":           {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil, false},
+		"confirmations":       {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil, false},
+		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which contained the transaction, was replaced", nil, false},
+		"a node":              {func(c *chain) { c.fail = func(string) (*http.Response, error) { return nil, errors.New("rejected") } }, "rejected", nil, false},
+		"an index": {func(c *chain) {
+			c.fail = func(string) (*http.Response, error) {
+				return status(200, nil, `{"id":null,"error":"transaction indexing is in progress"}`)(nil)
+			}
+		}, "indexing is in progress", nil, false},
+		"any answer": {func(c *chain) {
+			c.fail = func(string) (*http.Response, error) { time.Sleep(time.Hour); return nil, context.DeadlineExceeded }
+		}, "has not answered yet", nil, false},
+		"no such method": {func(c *chain) { c.fail = always(200, `{"id":null,"error":{"code":-32601,"message":"m"}}`) }, "-32601", ramp.RPCMethodNotFound, true},
+		"invalid params": {func(c *chain) { c.fail = always(200, `{"id":null,"error":{"code":-32602,"message":"m"}}`) }, "-32602", ramp.RPCInvalidParams, true},
+		"no such method inside a 500": {func(c *chain) { c.fail = always(500, `{"id":null,"error":{"code":-32601,"message":"m"}}`) },
+			"HTTP 500: JSON-RPC error -32601", ramp.RPCMethodNotFound, true},
+		"a ban": {func(c *chain) { c.fail = always(403, "<html>") }, "HTTP 403", nil, true},
 		"a login late": {func(c *chain) {
 			c.fail = func(method string) (*http.Response, error) {
 				if method == "eth_blockNumber" {
@@ -303,57 +323,16 @@ func TestWaitReceiptEndsAtWhatWillNotPass(t *testing.T) {
 				}
 				return nil, nil
 			}
-		}, "HTTP 401"},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}}
-			test.change(c)
-			ctx := within(t, time.Hour)
-			start := time.Now()
-			receipt, err := c.client().WaitReceipt(ctx, common.MaxHash, 2)
-			assert.ErrorContains(t, err, test.text)
-			assert.Nil(t, receipt)
-			assert.Zero(t, time.Since(start))
-		})
-	}
-}
-
-func rejecting(code int) func(string) (*http.Response, error) {
-	return always(200, fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"m"}}`, code))
-}
-
-// always gives every request the same answer.
-func always(code int, body string) func(string) (*http.Response, error) {
-	return func(string) (*http.Response, error) { return status(code, nil, body)(nil) }
-}
-
-func TestWaitReceiptSaysWhatWasMissingWhenTheContextEnds(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(*chain)
-		text   string
-		is     error
-	}{
-		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": the node does not know it (yet); if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound},
-		"its block":           {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil},
-		"confirmations":       {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil},
-		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which contained the transaction, was replaced", nil},
-		"a node":              {func(c *chain) { c.fail = func(string) (*http.Response, error) { return nil, errors.New("rejected") } }, "rejected", nil},
-		"an index": {func(c *chain) {
-			c.fail = func(string) (*http.Response, error) {
-				return status(200, nil, `{"id":null,"error":"transaction indexing is in progress"}`)(nil)
-			}
-		}, "indexing is in progress", nil},
-		"any answer": {func(c *chain) {
-			c.fail = func(string) (*http.Response, error) { time.Sleep(time.Hour); return nil, context.DeadlineExceeded }
-		}, "has not answered yet", nil},
+		}, "HTTP 401", nil, true},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA), head: 20, block: map[uint64]string{10: blockA}}
 			test.change(c)
 			ctx := within(t, 3500*time.Millisecond)
-			client := c.client()
-			receipt, err := client.WaitReceipt(ctx, common.MaxHash, 5)
-			assert.ErrorIs(t, err, context.DeadlineExceeded)
+			start := time.Now()
+			receipt, err := c.client().WaitReceipt(ctx, common.MaxHash, 5)
+			assert.Equal(t, test.ends, time.Since(start) == 0)
+			assert.Equal(t, !test.ends, errors.Is(err, context.DeadlineExceeded))
 			assert.ErrorContains(t, err, test.text)
 			assert.ErrorContains(t, err, "ramp: wait for transaction "+common.MaxHash.Hex())
 			assert.Nil(t, receipt)
@@ -397,24 +376,71 @@ func confirm(t *testing.T, result, is object) error {
 	return err
 }
 
-func TestConfirmBelievesWhatTheChainSays(t *testing.T) {
+func TestConfirmComparesTheResultWithTheChain(t *testing.T) {
 	failed := webhookResult().with("receipt.status", "0x0").with("receipt.logs", []any{})
-	for name, test := range map[string]struct{ reported, actual object }{
-		"the same":                     {webhookResult(), onChain()},
-		"in other digits":              {webhookResult().with("tx_hash", strings.ToUpper(common.MaxHash.Hex()[2:])).with("tx_hash", "0x"+strings.ToUpper(common.MaxHash.Hex()[2:])), onChain()},
-		"with no more than the status": {webhookResult().with("receipt", map[string]any{"status": "0x1"}), onChain()},
-		"a failure":                    {failed, onChain().with("status", "0x0").with("logs", []any{})},
-		"a token in another case":      {webhookResult().with("intent.from.0.id", strings.ToUpper(testToken[2:])).with("intent.from.0.id", "0x"+strings.ToUpper(testToken[2:])), onChain()},
+	other := common.HexToHash("0xdead").Hex()
+	// A service may deliver the same body after the block of its transaction was replaced.
+	// Positions prove nothing then.
+	moved := onChain().with("blockHash", blockB).with("blockNumber", "0xb").with("transactionIndex", "0x0").with("gasUsed", "0x9").
+		with("cumulativeGasUsed", "0x9").with("logs.0.blockHash", blockB).with("logs.0.blockNumber", "0xb").with("logs.0.logIndex", "0x0").with("logs.0.transactionIndex", "0x0")
+	foreign := map[string]any{"address": "0x000000000000000000000000000000000000dead", "topics": []any{}, "data": "0x"}
+	event := func(data string) map[string]any {
+		return map[string]any{"address": testToken, "topics": []any{hash32}, "data": data}
+	}
+	for name, test := range map[string]struct {
+		reported, actual object
+		field            string // that the chain contradicts; "" if it is confirmed
+	}{
+		"the same":                     {webhookResult(), onChain(), ""},
+		"in other digits":              {webhookResult().with("tx_hash", strings.ToUpper(common.MaxHash.Hex()[2:])).with("tx_hash", "0x"+strings.ToUpper(common.MaxHash.Hex()[2:])), onChain(), ""},
+		"with no more than the status": {webhookResult().with("receipt", map[string]any{"status": "0x1"}), onChain(), ""},
+		"a failure":                    {failed, onChain().with("status", "0x0").with("logs", []any{}), ""},
+		"a token in another case":      {webhookResult().with("intent.from.0.id", strings.ToUpper(testToken[2:])).with("intent.from.0.id", "0x"+strings.ToUpper(testToken[2:])), onChain(), ""},
 		"with logs that say little": {webhookResult().without("receipt.logs.0.blockNumber").without("receipt.logs.0.blockHash").without("receipt.logs.0.transactionHash").
-			without("receipt.logs.0.transactionIndex").without("receipt.logs.0.logIndex").without("receipt.logs.0.removed"), onChain()},
-		"with what is not compared": {webhookResult().with("receipt.type", "0x2").with("receipt.logsBloom", "0x01").with("receipt.logs.0.blockTimestamp", 7), onChain()},
+			without("receipt.logs.0.transactionIndex").without("receipt.logs.0.logIndex").without("receipt.logs.0.removed"), onChain(), ""},
+		"with what is not compared": {webhookResult().with("receipt.type", "0x2").with("receipt.logsBloom", "0x01").with("receipt.logs.0.blockTimestamp", 7), onChain(), ""},
 		"with other positions, gas and price": {webhookResult().with("receipt.blockNumber", "0xb").with("receipt.transactionIndex", "0x1").with("receipt.gasUsed", "0x1").
-			with("receipt.cumulativeGasUsed", "0x1").with("receipt.effectiveGasPrice", "0x2").with("receipt.logs.0.logIndex", "0x4"), onChain()},
-		"a root that the node lacks":            {webhookResult().with("receipt.root", "0x01"), onChain()},
-		"a contract that was created":           {webhookResult().with("receipt.contractAddress", testToken), onChain().with("contractAddress", testToken)},
-		"without the contract that was created": {webhookResult().without("receipt.contractAddress"), onChain().with("contractAddress", testToken)},
+			with("receipt.cumulativeGasUsed", "0x1").with("receipt.effectiveGasPrice", "0x2").with("receipt.logs.0.logIndex", "0x4"), onChain(), ""},
+		"a root that the node lacks":            {webhookResult().with("receipt.root", "0x01"), onChain(), ""},
+		"a contract that was created":           {webhookResult().with("receipt.contractAddress", testToken), onChain().with("contractAddress", testToken), ""},
+		"without the contract that was created": {webhookResult().without("receipt.contractAddress"), onChain().with("contractAddress", testToken), ""},
+
+		"a failure reported as a success": {webhookResult(), onChain().with("status", "0x0"), "receipt.status"},
+		"no status on the chain":          {webhookResult(), onChain().without("status"), "receipt.status"},
+		"a success reported as a failure": {webhookResult().with("receipt.status", "0x0"), onChain(), "receipt.status"},
+		"a receipt of another":            {webhookResult().with("receipt.transactionHash", other), onChain(), "receipt.transactionHash"},
+		"a node that answers another":     {webhookResult(), onChain().with("transactionHash", other), "tx_hash"},
+		"a node that names none":          {webhookResult(), onChain().without("transactionHash"), "tx_hash"},
+		"a token no event can have": {webhookResult().with("intent.from.0.id", "token-7").without("receipt.logs"),
+			onChain().with("logs.0.address", common.HexToAddress("token-7").Hex()), "intent.from[0].id"},
+		"a log less":                   {webhookResult().with("receipt.logs", []any{}), onChain(), "receipt.logs"},
+		"another contract":             {webhookResult().with("receipt.logs.0.address", "0x000000000000000000000000000000000000dead"), onChain(), "receipt.logs"},
+		"another topic":                {webhookResult().with("receipt.logs.0.topics", []any{other}), onChain(), "receipt.logs"},
+		"other data":                   {webhookResult().with("receipt.logs.0.data", "0x02"), onChain(), "receipt.logs"},
+		"the second of two logs":       {webhookResult().with("receipt.logs", twoLogs("0x01")), onChain().with("logs", twoLogs("0x02")), "receipt.logs"},
+		"a transaction of other token": {webhookResult().with("intent.from.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.from[0].id"},
+		"a mint of another token":      {webhookResult().with("intent", mintObject()).with("intent.to.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.to[0].id"},
+
+		"in another block, the same events": {webhookResult(), moved, ""},
+		"in another block, a failure":       {webhookResult().with("receipt.status", "0x0").with("receipt.logs", []any{}), moved.with("status", "0x0").with("logs", []any{}), ""},
+		"no logs reported":                  {webhookResult().without("receipt.logs"), moved, ""},
+		"another event of a foreigner":      {webhookResult(), moved.with("logs", []any{foreign, event("0x01")}), ""},
+		"another event of the token":        {webhookResult(), moved.with("logs", []any{event("0x02")}), "receipt.logs"},
+		"one event of the token less":       {webhookResult(), moved.with("logs", []any{event("0x01"), event("0x01")}), "receipt.logs"},
+		"events of a foreigner instead":     {webhookResult(), moved.with("logs", []any{foreign}), "receipt.logs"},
+		"a token without an event":          {webhookResult().with("receipt.logs", []any{}), moved.with("logs", []any{foreign}), "intent.from[0].id"},
 	} {
-		inBubble(t, name, func(t *testing.T) { assert.NoError(t, confirm(t, test.reported, test.actual)) })
+		inBubble(t, name, func(t *testing.T) {
+			err := confirm(t, test.reported, test.actual)
+			if test.field == "" {
+				assert.NoError(t, err)
+				return
+			}
+			different := as[*ramp.MismatchError](t, err)
+			assert.Equal(t, test.field, different.Field)
+			assert.NotEqual(t, different.Webhook, different.Chain)
+			assert.ErrorContains(t, err, test.field+" is "+different.Webhook+" in the result, but "+different.Chain+" on the chain")
+		})
 	}
 }
 
@@ -439,38 +465,6 @@ func TestASuccessWithoutItsIntentConfirmsNothing(t *testing.T) {
 			c = &chain{receipt: string(onChain().with("status", "0x0").bytes())}
 			_, _, err = c.client().Confirm(t.Context(), failed, 1)
 			assert.NoError(t, err, "a failed transaction has no events to look at")
-		})
-	}
-}
-
-func TestConfirmNamesTheFieldThatTheChainContradicts(t *testing.T) {
-	other := common.HexToHash("0xdead").Hex()
-	for name, test := range map[string]struct {
-		reported, actual object
-		field            string
-	}{
-		"a failure reported as a success": {webhookResult(), onChain().with("status", "0x0"), "receipt.status"},
-		"no status on the chain":          {webhookResult(), onChain().without("status"), "receipt.status"},
-		"a success reported as a failure": {webhookResult().with("receipt.status", "0x0"), onChain(), "receipt.status"},
-		"a receipt of another":            {webhookResult().with("receipt.transactionHash", other), onChain(), "receipt.transactionHash"},
-		"a node that answers another":     {webhookResult(), onChain().with("transactionHash", other), "tx_hash"},
-		"a node that names none":          {webhookResult(), onChain().without("transactionHash"), "tx_hash"},
-		"a token no event can have": {webhookResult().with("intent.from.0.id", "token-7").without("receipt.logs"),
-			onChain().with("logs.0.address", common.HexToAddress("token-7").Hex()), "intent.from[0].id"},
-		"a log less":                   {webhookResult().with("receipt.logs", []any{}), onChain(), "receipt.logs"},
-		"another contract":             {webhookResult().with("receipt.logs.0.address", "0x000000000000000000000000000000000000dead"), onChain(), "receipt.logs"},
-		"another topic":                {webhookResult().with("receipt.logs.0.topics", []any{other}), onChain(), "receipt.logs"},
-		"other data":                   {webhookResult().with("receipt.logs.0.data", "0x02"), onChain(), "receipt.logs"},
-		"the second of two logs":       {webhookResult().with("receipt.logs", twoLogs("0x01")), onChain().with("logs", twoLogs("0x02")), "receipt.logs"},
-		"a transaction of other token": {webhookResult().with("intent.from.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.from[0].id"},
-		"a mint of another token":      {webhookResult().with("intent", mintObject()).with("intent.to.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.to[0].id"},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			err := confirm(t, test.reported, test.actual)
-			different := as[*ramp.MismatchError](t, err)
-			assert.Equal(t, test.field, different.Field)
-			assert.NotEqual(t, different.Webhook, different.Chain)
-			assert.ErrorContains(t, err, test.field+" is "+different.Webhook+" in the result, but "+different.Chain+" on the chain")
 		})
 	}
 }
@@ -549,40 +543,6 @@ func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
 	})
 }
 
-// A service may deliver the same body after the block of its transaction was
-// replaced. Positions prove nothing then.
-func TestConfirmOfABlockThatWasReplaced(t *testing.T) {
-	moved := onChain().with("blockHash", blockB).with("blockNumber", "0xb").with("transactionIndex", "0x0").with("gasUsed", "0x9").
-		with("cumulativeGasUsed", "0x9").with("logs.0.blockHash", blockB).with("logs.0.blockNumber", "0xb").with("logs.0.logIndex", "0x0").with("logs.0.transactionIndex", "0x0")
-	foreign := map[string]any{"address": "0x000000000000000000000000000000000000dead", "topics": []any{}, "data": "0x"}
-	event := func(data string) map[string]any {
-		return map[string]any{"address": testToken, "topics": []any{hash32}, "data": data}
-	}
-	for name, test := range map[string]struct {
-		reported, actual object
-		field            string // "" if it is confirmed
-	}{
-		"the same events":               {webhookResult(), moved, ""},
-		"a failure":                     {webhookResult().with("receipt.status", "0x0").with("receipt.logs", []any{}), moved.with("status", "0x0").with("logs", []any{}), ""},
-		"no logs reported":              {webhookResult().without("receipt.logs"), moved, ""},
-		"another event of a foreigner":  {webhookResult(), moved.with("logs", []any{foreign, event("0x01")}), ""},
-		"another event of the token":    {webhookResult(), moved.with("logs", []any{event("0x02")}), "receipt.logs"},
-		"one event of the token less":   {webhookResult(), moved.with("logs", []any{event("0x01"), event("0x01")}), "receipt.logs"},
-		"events of a foreigner instead": {webhookResult(), moved.with("logs", []any{foreign}), "receipt.logs"},
-		"a token without an event":      {webhookResult().with("receipt.logs", []any{}), moved.with("logs", []any{foreign}), "intent.from[0].id"},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			err := confirm(t, test.reported, test.actual)
-			if test.field == "" {
-				assert.NoError(t, err)
-				return
-			}
-			different := as[*ramp.MismatchError](t, err)
-			assert.Equal(t, test.field, different.Field)
-		})
-	}
-}
-
 // pinned returns a client that accepts only chain 1112.
 func pinned(node http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
 	c.URL, c.ChainID, c.HTTPClient = "https://node.example.com", 1112, &http.Client{Transport: node}
@@ -616,7 +576,7 @@ var everyUse = map[string]func(context.Context, *ramp.RPC) error{
 	},
 }
 
-func TestNothingIsAskedOfTheWrongChain(t *testing.T) {
+func TestNothingIsAskedOfTheWrongChainOrOneThatIsNotKnown(t *testing.T) {
 	for name, use := range everyUse {
 		inBubble(t, name, func(t *testing.T) {
 			c := &chain{say: map[string]string{"eth_chainId": `"result":"0x2711"`}}
@@ -629,7 +589,14 @@ func TestNothingIsAskedOfTheWrongChain(t *testing.T) {
 			}
 			assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, c.asked, "and it is asked again, for the node may be replaced")
 
-			c.say, c.asked = nil, nil
+			c.asked, c.fail = nil, func(method string) (*http.Response, error) { return failFor(method, "eth_chainId") }
+			err := use(ctx, client)
+			assert.ErrorContains(t, err, "ramp: eth_chainId: connection refused")
+			assert.NotErrorIs(t, err, ramp.ErrWrongChain)
+			assert.GreaterOrEqual(t, len(c.asked), 3, "asking is repeated, even before a send")
+			assert.Equal(t, []string{"eth_chainId"}, slices.Compact(c.asked))
+
+			c.say, c.asked, c.fail = nil, nil, nil
 			require.NoError(t, use(ctx, client))
 			require.NoError(t, use(ctx, client))
 			assert.Equal(t, "eth_chainId", c.asked[0])
@@ -707,29 +674,6 @@ func TestCheckReportsAWrongChainOrAnUnreachableNodeAtStart(t *testing.T) {
 		_, err := c.client().BlockNumber(t.Context())
 		assert.Error(t, err)
 	})
-}
-
-// A chain that could not be checked does not count as correct.
-func TestAFailureToAskForTheChainStopsTheCall(t *testing.T) {
-	for name, use := range everyUse {
-		inBubble(t, name, func(t *testing.T) {
-			c := &chain{fail: func(method string) (*http.Response, error) { return failFor(method, "eth_chainId") }}
-			client := pinned(c, ramp.RPCConfig{})
-			ctx := within(t, 10*time.Second)
-			err := use(ctx, client)
-			assert.ErrorContains(t, err, "ramp: eth_chainId: connection refused")
-			assert.NotErrorIs(t, err, ramp.ErrWrongChain)
-			assert.GreaterOrEqual(t, len(c.asked), 3, "asking is repeated, even before a send")
-			for _, method := range c.asked {
-				assert.Equal(t, "eth_chainId", method)
-			}
-
-			c.fail, c.asked = nil, nil
-			require.NoError(t, use(t.Context(), client))
-			assert.Equal(t, "eth_chainId", c.asked[0])
-			assert.Greater(t, len(c.asked), 1)
-		})
-	}
 }
 
 func TestAnAnswerThatNamesNoChainIsAnError(t *testing.T) {
