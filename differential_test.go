@@ -463,12 +463,13 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 // whole.
 type wire struct {
 	root    string
+	parses  bool // and checks what a game acts on
 	anyUUID bool // a UUID in any notation is one
 	read    func(text []byte) (any, error)
 }
 
 func unmarshal[T any](root string, anyUUID bool) wire {
-	return wire{root, anyUUID, func(text []byte) (any, error) {
+	return wire{root, false, anyUUID, func(text []byte) (any, error) {
 		into := new(T)
 		err := json.Unmarshal(text, into)
 		return into, err
@@ -476,15 +477,15 @@ func unmarshal[T any](root string, anyUUID bool) wire {
 }
 
 var wires = []wire{
-	{"body", false, func(text []byte) (any, error) { return ramp.ParseValidate(text) }},
-	{"body", true, func(text []byte) (any, error) { return ramp.ParseResult(text) }},
+	{"body", true, false, func(text []byte) (any, error) { return ramp.ParseValidate(text) }},
+	{"body", true, true, func(text []byte) (any, error) { return ramp.ParseResult(text) }},
 	unmarshal[ramp.ValidateRequest]("body", false), unmarshal[ramp.Result]("body", true),
 	unmarshal[ramp.Intent]("intent", false), unmarshal[ramp.Receipt]("receipt", false), unmarshal[ramp.Log]("log", false),
 	unmarshal[ramp.Transaction]("transaction", false), unmarshal[ramp.Block]("block", false),
 }
 
 // sameAsEncodingJSON reads a text in every way that the package has. It checks that
-// accepted values equal those of encoding/json and can be written and read again, and
+// accepted values equal those of encoding/json, can be written and read again, and acted on, and
 // that rejected ones have the reported errors.
 func sameAsEncodingJSON(t *testing.T, text []byte) {
 	t.Helper()
@@ -500,12 +501,25 @@ func sameAsEncodingJSON(t *testing.T, text []byte) {
 			continue
 		}
 		if err != nil {
-			wrong := as[*ramp.InvalidError](t, err)
-			require.NotEmpty(t, wrong.Fields)
-			for _, f := range wrong.Fields {
+			requireInvalid(t, err)
+			for _, f := range as[*ramp.InvalidError](t, err).Fields {
 				n.reallyWrong(t, w, f)
 			}
 			continue
+		}
+		switch v := got.(type) {
+		case *ramp.ValidateRequest:
+			if w.parses {
+				require.True(t, v.UUID != uuid.Nil && v.Digest != ramp.Digest{} && v.ProjectID != "" && v.UserAddress != "")
+				require.Regexp(t, `^(0x)?([0-9a-fA-F]{2})+$`, v.UserSig)
+				requireMoved(t, &v.Intent, ramp.OrderAccepted)
+			}
+		case *ramp.Result:
+			require.True(t, !w.parses || v.UUID != uuid.Nil && v.Receipt.Status.Present())
+			require.Equal(t, v.Receipt.Status.String() == "1", v.Succeeded())
+			if _, err := v.Intent.Effect(v.Outcome()); err == nil { // else the intent is incomplete, which rejects no result
+				requireMoved(t, &v.Intent, v.Outcome())
+			}
 		}
 		n.sameStruct(t, "", reflect.ValueOf(got).Elem(), n.unreadable(t, w, got))
 		written := ramp.Must(json.Marshal(got))

@@ -216,12 +216,6 @@ func TestAnEmptyAddressIsNone(t *testing.T) {
 	assert.Zero(t, receipt.ContractAddress)
 }
 
-func TestAByteOrderMarkIsSkipped(t *testing.T) {
-	n := newNode(t, says(200, "\ufeff"+result(`"0x10"`)))
-	number := ramp.Must(n.client().BlockNumber(t.Context()))
-	assert.EqualValues(t, 16, number)
-}
-
 func TestTokensAreRead(t *testing.T) {
 	token, account := common.HexToAddress("0x70c3"), common.HexToAddress("0x7a")
 	word := func(n int64) string { return common.BigToHash(big.NewInt(n)).Hex() }

@@ -2,10 +2,13 @@ package ramp_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,10 +18,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -236,29 +240,6 @@ func TestThePoolHasTheSettingsOfTheDefaultTransport(t *testing.T) {
 	assert.Zero(t, settings.MaxIdleConnsPerHost, "the program's transport is not changed")
 }
 
-// The text of an error fits into one line of a log, and shows as much as fits.
-func TestAnErrorIsOneLineOfLimitedLength(t *testing.T) {
-	for body, want := range map[string]string{
-		"<h1>\r\n\tBad\u00a0gateway\u2028</h1>\n": "<h1> Bad gateway </h1>",
-		"\x1b[31mred\x1b[0m\u200b\x00":            "[31mred [0m",
-		"not \xff text":                           "not text",
-		strings.Repeat("x", 400):                  strings.Repeat("x", 400),
-		strings.Repeat("x", 300_000):              strings.Repeat("x", 397) + "…",
-		strings.Repeat("영", 200):                  strings.Repeat("영", 132) + "…",
-	} {
-		n := newNode(t, says(404, body))
-		_, err := n.client().BlockNumber(t.Context())
-		failure := as[*ramp.HTTPError](t, err)
-		assert.Equal(t, want, failure.Excerpt)
-		assert.EqualError(t, err, `ramp: eth_blockNumber: HTTP 404, not JSON-RPC: "`+want+`"`)
-
-		rejected := ramp.Must(json.Marshal(map[string]any{"id": nil, "error": map[string]any{"code": 1, "message": body}}))
-		n = newNode(t, says(200, string(rejected)))
-		_, err = n.client().BlockNumber(t.Context())
-		assert.EqualError(t, err, "ramp: eth_blockNumber: JSON-RPC error 1: "+want)
-	}
-}
-
 // net/http quotes what is not HTTP.
 func TestThePeerCannotMakeAnErrorLong(t *testing.T) {
 	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
@@ -336,41 +317,211 @@ func bothClients(t *testing.T, transport http.RoundTripper, answerBytes int64) m
 func TestEveryBodyIsClosed(t *testing.T) {
 	for name, answer := range map[string]struct {
 		status int
-		body   io.Reader
+		body   string
+		ends   error // io.EOF by default
 	}{
-		"a success":   {200, strings.NewReader(`{"id":1,"result":"0x10"}`)},
-		"a failure":   {404, strings.NewReader("nothing here")},
-		"too large":   {200, strings.NewReader(strings.Repeat(" ", 2<<20))},
-		"broken off":  {200, iotest.ErrReader(io.ErrUnexpectedEOF)},
-		"no JSON-RPC": {200, strings.NewReader("<html>")},
+		"a success":   {200, `{"id":1,"result":"0x10"}`, nil},
+		"a failure":   {404, "nothing here", nil},
+		"too large":   {200, strings.Repeat(" ", 2<<20), nil},
+		"broken off":  {200, "", io.ErrUnexpectedEOF},
+		"no JSON-RPC": {200, "<html>", nil},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			sent, closed := 0, 0
 			transport := roundTripper(func(*http.Request) (*http.Response, error) {
 				sent++
-				return &http.Response{StatusCode: answer.status, Header: http.Header{}, Body: closeFunc{answer.body, func() { closed++ }}}, nil
+				body := io.MultiReader(strings.NewReader(answer.body), iotest.ErrReader(cmp.Or(answer.ends, io.EOF)))
+				return &http.Response{StatusCode: answer.status, Header: http.Header{}, Body: closeFunc{body, func() { closed++ }}}, nil
 			})
 			for client, call := range bothClients(t, transport, 1<<20) {
-				_ = call()
+				sent, closed = 0, 0
+				err := call()
 				assert.NotZero(t, sent)
 				assert.Equal(t, sent, closed, client)
+				if name == "too large" {
+					assert.ErrorContains(t, err, "the answer is too large", client)
+					assert.Equal(t, 1, sent, "it would be as large the next time")
+				}
 			}
 		})
 	}
 }
 
-// The answer would be as large the next time.
-func TestAnAnswerThatIsTooLargeIsNotAskedForAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sent := 0
-		transport := roundTripper(func(*http.Request) (*http.Response, error) {
-			sent++
-			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(strings.Repeat(" ", 2<<20)))}, nil
+// echoes are answers of a service, of a node and of proxies that quote the call.
+func echoes() map[string]func(code int, e string) (*http.Response, error) {
+	saying := func(template string) func(int, string) (*http.Response, error) {
+		return func(code int, e string) (*http.Response, error) {
+			body := strings.NewReplacer("QUOTED", quoted(e), "TEXT", e, "REASON", encoded("0x08c379a0", "string", e)).Replace(template)
+			return status(code, nil, body)(nil)
+		}
+	}
+	redirect := func(to string) func(int, string) (*http.Response, error) {
+		return func(_ int, e string) (*http.Response, error) {
+			return status(302, map[string]string{"Location": to + e}, e)(nil)
+		}
+	}
+	return map[string]func(code int, e string) (*http.Response, error){
+		"the message":                 saying(`{"code":500,"message":QUOTED,"data":"invalid mac"}`),
+		"the data":                    saying(`{"code":500,"message":"Internal Server Error","data":QUOTED}`),
+		"the data of an object":       saying(`{"code":500,"message":"OK","data":{"text":QUOTED}}`),
+		"a result":                    saying(`{"id":1,"result":QUOTED}`),
+		"an error":                    saying(`{"id":null,"error":{"code":1,"message":QUOTED,"data":QUOTED}}`),
+		"a message that is an object": saying(`{"id":null,"error":{"code":1,"message":{"text":QUOTED}}}`),
+		"an error that is text":       saying(`{"id":null,"error":QUOTED}`),
+		"a reason":                    saying(`{"id":null,"error":{"code":3,"message":"execution reverted","data":"REASON"}}`),
+		"JSON of a proxy":             saying(`{"error_description":QUOTED}`),
+		"JSON that is cut":            saying(`{"data":QUOTED`),
+		"text":                        saying("cannot read TEXT\nTEXT"),
+		"text across the cut":         saying(strings.Repeat("x", 390) + "TEXT"),
+		"a redirect":                  redirect("/"),
+		"a redirect to no URL":        redirect("http://[::1]:x/"),
+		"the content type": func(code int, e string) (*http.Response, error) {
+			return status(code, map[string]string{"Content-Type": "text/" + e}, "x")(nil)
+		},
+		"an error of the transport": func(_ int, e string) (*http.Response, error) {
+			return nil, fmt.Errorf("malformed HTTP response %q", e)
+		},
+		"an error while reading": func(code int, e string) (*http.Response, error) {
+			body := iotest.ErrReader(fmt.Errorf("malformed trailer %s", e))
+			return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(body)}, nil
+		},
+	}
+}
+
+func quoted(s string) string { return string(ramp.Must(json.Marshal(s))) }
+
+// quoting is a result whose error quotes what it cannot read.
+type quoting struct{}
+
+func (*quoting) UnmarshalJSON(b []byte) error { return fmt.Errorf("cannot read %s", b) }
+
+// shown returns what an error shows: itself and each wrapped one, as text and as fields.
+func shown(err error) string {
+	var b strings.Builder
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		fmt.Fprintf(&b, "%v|%+v|%#v|%q\n", e, e, e, e)
+		switch failure := e.(type) {
+		case *ramp.APIError:
+			fmt.Fprintf(&b, "%+v|%#v|%s\n", *failure, *failure, ramp.Must(json.Marshal(failure)))
+		case *ramp.HTTPError:
+			fmt.Fprintf(&b, "%s|%s\n", failure.Excerpt, ramp.Must(json.Marshal(failure)))
+		case *ramp.RPCError:
+			b.WriteString(failure.Message) // and not its data, which are for programs
+		}
+	}
+	return b.String()
+}
+
+// Wherever an answer quotes the call, the text is shown without the secrets that we hold: the
+// key, the signature of the call, and what is secret of a URL and of headers.
+func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
+	const text, binary = `dGhl/a2V5"&LW9mLXRoZS1jb25zb2xl`, "dGhlLWtleS1vZi10aGUtY29uc29sZQ"
+	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path&key-of-<studio>", "query+key", "header/key"
+	textKey, binaryKey := ramp.Must(ramp.TextKey(text)), ramp.Must(ramp.Base64URLKey(binary))
+	type calls func(*testing.T, *http.Client, *slog.Logger) (client any, errs []error)
+	service := func(key ramp.HMACKey) calls {
+		return func(t *testing.T, network *http.Client, log *slog.Logger) (any, []error) {
+			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/key-of-the-gateway", Key: key, HTTPClient: network, Retries: 1, Logger: log}))
+			_, err := client.Initialize(t.Context(), testRequest())
+			return client, []error{err}
+		}
+	}
+	node := func(t *testing.T, network *http.Client, log *slog.Logger) (any, []error) {
+		client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://studio-user:pass%2Fword=@node.example.com/api/" + url.PathEscape(pathKey) + "?apikey=query%2Bkey&v=2",
+			Header: http.Header{"X-Api-Key": {headerKey}}, HTTPClient: network, Retries: 1, Logger: log}))
+		custom := client.Call(t.Context(), new(quoting), "eth_chainId")
+		_, read := client.BlockNumber(t.Context())
+		batch := []ramp.BatchCall{{Method: "eth_blockNumber"}}
+		whole := client.Batch(t.Context(), batch)
+		assert.Equal(t, "https://node.example.com", client.String())
+		return client, []error{custom, read, whole, batch[0].Err}
+	}
+	for name, c := range map[string]struct {
+		secrets []string
+		calls   calls
+	}{
+		"a text key":     {[]string{text, "key-of-the-gateway"}, service(textKey)},
+		"a previous key": {[]string{"the-previous-key"}, service(textKey.WithPrevious(ramp.Must(ramp.TextKey("the-previous-key"))))},
+		"a binary key":   {[]string{binary, "the-key-of-the-console"}, service(binaryKey)},
+		"a node":         {[]string{user, password, pathKey, queryKey, headerKey, "c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ=="}, node},
+	} {
+		for place, echo := range echoes() {
+			for _, code := range []int{200, 404, 503} {
+				inBubble(t, fmt.Sprintf("%s/%s/%d", name, place, code), func(t *testing.T) {
+					var hidden []string
+					var log strings.Builder
+					network := roundTripper(func(r *http.Request) (*http.Response, error) {
+						if name == "a node" {
+							gotUser, gotPassword, _ := r.BasicAuth()
+							assert.Equal(t, []string{user, password, "/api/" + pathKey, queryKey, headerKey},
+								[]string{gotUser, gotPassword, r.URL.Path, r.URL.Query().Get("apikey"), r.Header.Get("X-Api-Key")})
+						}
+						hidden = nil
+						for _, secret := range append([]string{r.Header.Get(ramp.HeaderHMAC)}, c.secrets...) {
+							if secret != "" {
+								hidden = append(hidden, secret, url.QueryEscape(secret))
+							}
+						}
+						return echo(code, strings.Join(hidden, " "))
+					})
+					client, errs := c.calls(t, &http.Client{Transport: network}, slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+					require.Error(t, errs[0])
+					all := log.String() + fmt.Sprintf("%v|%+v|%#v", client, client, client)
+					for _, err := range errs {
+						if err != nil {
+							assert.LessOrEqual(t, len(err.Error()), 500)
+							assert.NotContains(t, err.Error(), "\n")
+							all += shown(err)
+						}
+					}
+					for _, secret := range hidden {
+						assert.NotContains(t, all, secret)
+						assert.NotContains(t, all, strings.Trim(quoted(secret), `"`))
+					}
+					assert.True(t, place != "text" || strings.Contains(errs[0].Error(), "[redacted]"), "the rest is shown")
+				})
+			}
+		}
+	}
+}
+
+// Whatever is answered, there is a value or an error, and no panic.
+func FuzzAnswers(f *testing.F) {
+	seed(f, "[27].*.json", func(body []byte) { f.Add(200, string(body)) })
+	for _, body := range []string{
+		okAnswer, "", "null", "{}", "[]", "<html>", `{"code":200,"data":{"uuid":7}}`, `{"id":1,"result":"0x10"}`, `{"id":1,"result":null}`, `{"id":1,"error":"x"}`,
+		`{"id":1,"error":{"code":3,"message":"execution reverted","data":"0x08c379a0"}}`, `[{"id":1,"result":"0x1"}]`,
+		`{"id":null,"error":{"code":1e9,"message":{},"data":{"data":{"data":"0x4e487b71"}}}}`, `[{"id":18446744073709551615}]`,
+	} {
+		for _, code := range []int{200, 413, 429, 500} {
+			f.Add(code, body)
+		}
+	}
+	f.Fuzz(func(t *testing.T, code int, body string) {
+		network := roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 		})
-		for client, call := range bothClients(t, transport, 1<<20) {
-			sent = 0
-			assert.ErrorContains(t, call(), "the answer is too large", client)
-			assert.Equal(t, 1, sent, client)
+		check := func(err error) {
+			if err != nil {
+				assert.LessOrEqual(t, len(err.Error()), 500)
+				assert.NotContains(t, err.Error(), "\n")
+				assert.NotContains(t, err.Error(), "secret-key-of-16")
+			}
+		}
+		service := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/secret-key-of-16", Key: testKey(), HTTPClient: &http.Client{Transport: network}, Retries: -1}))
+		got, err := service.Initialize(t.Context(), testRequest())
+		check(err)
+		assert.Equal(t, err == nil, got != nil && got.UUID != uuid.Nil && code/100 == 2)
+
+		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key-of-16", HTTPClient: &http.Client{Transport: network}, Retries: -1}))
+		_, err = node.BlockNumber(t.Context())
+		check(err)
+		calls := []ramp.BatchCall{{Method: "eth_call", Into: new(hexutil.Bytes)}, {Method: "eth_getLogs", Into: new([]ramp.Log)}}
+		err = node.Batch(t.Context(), calls)
+		check(err)
+		for _, call := range calls {
+			check(call.Err)
+			assert.True(t, err == nil || call.Err != nil)
 		}
 	})
 }

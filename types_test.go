@@ -2,6 +2,7 @@ package ramp_test
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -63,7 +64,11 @@ func TestBodyMustBeOneJSONObject(t *testing.T) {
 	}
 }
 
-func TestParseValidateRejects(t *testing.T) {
+func TestParseRejects(t *testing.T) {
+	begins := func(t *testing.T, err error, want string) {
+		as[*ramp.InvalidError](t, err)
+		assert.True(t, strings.HasPrefix(err.Error(), "ramp: "+want), "%v", err)
+	}
 	const (
 		digest = `"digest":"0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85"`
 		bytes1 = "d91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85"
@@ -102,8 +107,23 @@ func TestParseValidateRejects(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r, err := ramp.ParseValidate(validateBody(t, tt.old, tt.new))
 			assert.Nil(t, r)
-			as[*ramp.InvalidError](t, err)
-			assert.True(t, strings.HasPrefix(err.Error(), "ramp: "+tt.want), "%v", err)
+			begins(t, err, tt.want)
+		})
+	}
+	for _, tt := range []struct{ name, old, new, want string }{
+		{"uuid missing", id + ",", "", "uuid is required"},
+		{"uuid in letters", id, `"uuid":"x` + goldenMint + `y"`, "uuid must be a UUID, not a string of 38 characters"},
+		{"uuid no UUID", id, `"uuid":"order-1"`, "uuid must be a UUID, not a string of 7 characters"},
+		{"receipt null", `"receipt":{`, `"receipt":null,"was":{`, "receipt.status is required"},
+		{"receipt text", `"receipt":{`, `"receipt":"0x1","was":{`, "receipt must be an object, not a string"},
+		{"uuid twice", id, id + "," + id, "uuid occurs more than once"},
+		{"receipt twice", `"receipt":{`, `"receipt":{"status":"0x1"},"receipt":{`, "receipt occurs more than once"},
+		{"status twice", `"status":"0x1"`, `"status":"0x1","status":"0x0"`, "receipt.status occurs more than once"},
+	} {
+		t.Run("result/"+tt.name, func(t *testing.T) {
+			r, err := ramp.ParseResult(resultBody(t, tt.old, tt.new))
+			assert.Nil(t, r)
+			begins(t, err, tt.want)
 		})
 	}
 }
@@ -136,27 +156,6 @@ func TestParseValidateReportsAllThatIsWrong(t *testing.T) {
 
 	_, err = ramp.ParseResult([]byte(`{}`))
 	assertFields(t, err, "uuid is required", "receipt.status is required")
-}
-
-func TestParseResultRejects(t *testing.T) {
-	const id = `"uuid":"` + goldenMint + `"`
-	for _, tt := range []struct{ name, old, new, want string }{
-		{"uuid missing", id + ",", "", "uuid is required"},
-		{"uuid in letters", id, `"uuid":"x` + goldenMint + `y"`, "uuid must be a UUID, not a string of 38 characters"},
-		{"uuid no UUID", id, `"uuid":"order-1"`, "uuid must be a UUID, not a string of 7 characters"},
-		{"receipt null", `"receipt":{`, `"receipt":null,"was":{`, "receipt.status is required"},
-		{"receipt text", `"receipt":{`, `"receipt":"0x1","was":{`, "receipt must be an object, not a string"},
-		{"uuid twice", id, id + "," + id, "uuid occurs more than once"},
-		{"receipt twice", `"receipt":{`, `"receipt":{"status":"0x1"},"receipt":{`, "receipt occurs more than once"},
-		{"status twice", `"status":"0x1"`, `"status":"0x1","status":"0x0"`, "receipt.status occurs more than once"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r, err := ramp.ParseResult(resultBody(t, tt.old, tt.new))
-			assert.Nil(t, r)
-			require.Error(t, err)
-			assert.True(t, strings.HasPrefix(err.Error(), "ramp: "+tt.want), "%v", err)
-		})
-	}
 }
 
 // A rejected result is not redelivered, so a malformed field that decides nothing
@@ -264,26 +263,29 @@ func TestParseErrorsHoldNoValue(t *testing.T) {
 }
 
 func TestDigest(t *testing.T) {
-	text := vectors[0].digestText
-	d := ramp.Must(ramp.ParseDigest(text))
-	assert.Equal(t, text, d.String())
-	assert.Equal(t, text, fmt.Sprint(d))
+	assertHex(t, vectors[0].digestText, ramp.ParseDigest, func(err error) { assertFields(t, err, "digest must be 0x followed by 64 hex digits") })
+}
 
-	upper := ramp.Must(ramp.ParseDigest("0x" + strings.ToUpper(text[2:])))
-	assert.Equal(t, d, upper)
+// assertHex checks that a type has exactly one text, which may be read in capitals.
+func assertHex[T fmt.Stringer](t *testing.T, text string, parse func(string) (T, error), isWrong func(error)) {
+	t.Helper()
+	v := ramp.Must(parse(text))
+	assert.Equal(t, text, v.String())
+	assert.Equal(t, v, ramp.Must(parse("0x"+strings.ToUpper(text[2:]))))
+	written := ramp.Must(json.Marshal(v))
+	assert.Equal(t, `"`+text+`"`, string(written))
+	var read T
+	require.NoError(t, json.Unmarshal(written, &read))
+	assert.Equal(t, v, read)
 
-	b := ramp.Must(json.Marshal(d))
-	assert.Equal(t, `"`+text+`"`, string(b))
-	var read ramp.Digest
-	require.NoError(t, json.Unmarshal(b, &read))
-	assert.Equal(t, d, read)
-	assertFields(t, read.UnmarshalText([]byte(text[2:])), "digest must be 0x followed by 64 hex digits")
-	assert.Zero(t, read, "a failed read leaves nothing of before")
-
-	for _, wrong := range []string{"", "0x", text[2:], text[:65], text + "0", text[:64], "0X" + text[2:], " " + text, "0x" + text, "0x" + strings.Repeat("g", 64)} {
-		got, err := ramp.ParseDigest(wrong)
-		assertFields(t, err, "digest must be 0x followed by 64 hex digits")
-		assert.Equal(t, ramp.Digest{}, got)
+	for _, wrong := range []string{"", "0x", text[2:], text[:len(text)-1], text[:len(text)-2], text + "0", text + "00", "0X" + text[2:], " " + text,
+		"0x" + text, "0x" + strings.Repeat("g", len(text)-2)} {
+		got, err := parse(wrong)
+		isWrong(err)
+		assert.Zero(t, got)
+		kept := v
+		isWrong(any(&kept).(encoding.TextUnmarshaler).UnmarshalText([]byte(wrong)))
+		assert.Zero(t, kept, "a failed read leaves nothing of before")
 	}
 }
 

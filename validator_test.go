@@ -13,7 +13,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/hex"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -238,8 +237,10 @@ func assertNoKey(t *testing.T, err error) {
 	}
 }
 
-func TestNewCryptoSignerRejectsPrivateKeys(t *testing.T) {
+func TestKeysThatAreNoneMakeNoSigner(t *testing.T) {
 	p256 := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	_, edwards, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
 	other := ramp.Must(ethcrypto.GenerateKey())
 	// The curve is y²=x³+7, so a third root of 1 times x has the same y.
 	p := ethcrypto.S256().Params().P
@@ -250,24 +251,42 @@ func TestNewCryptoSignerRejectsPrivateKeys(t *testing.T) {
 		change(key)
 		return key
 	}
-	for name, key := range map[string]*ecdsa.PrivateKey{
+	showing := func(public crypto.PublicKey) crypto.Signer {
+		return &keyService{key: vectorECDSA(), as: asDER, public: public}
+	}
+	curve := vectorECDSA().Curve
+	made := map[string]func() (*ramp.Signer, error){
+		"no function":            func() (*ramp.Signer, error) { return ramp.NewFuncSigner(vectorAddress, nil) },
+		"a function of nobody's": func() (*ramp.Signer, error) { return ramp.NewFuncSigner(nobody, keyFunc(vectorECDSA(), asDER)) },
+	}
+	for name, key := range map[string]crypto.Signer{
 		"nil":                               nil,
-		"the zero value":                    {},
+		"a nil key":                         (*ecdsa.PrivateKey)(nil),
+		"the zero value":                    new(ecdsa.PrivateKey),
 		"a key of P-256":                    p256,
+		"a key of Ed25519":                  edwards,
+		"a key of RSA":                      ramp.Must(rsa.GenerateKey(rand.Reader, 2048)),
 		"no curve":                          with(func(k *ecdsa.PrivateKey) { k.Curve = nil }),
 		"no private half":                   with(func(k *ecdsa.PrivateKey) { k.D = nil }),
 		"a private half of 0":               with(func(k *ecdsa.PrivateKey) { k.D = new(big.Int) }),
 		"a private half beyond the order":   with(func(k *ecdsa.PrivateKey) { k.D = new(big.Int).Add(k.D, order) }),
-		"another point of the same Y":       with(func(k *ecdsa.PrivateKey) { k.X.Mul(k.X, cubeRoot).Mod(k.X, ethcrypto.S256().Params().P) }),
+		"another point of the same Y":       with(func(k *ecdsa.PrivateKey) { k.X.Mul(k.X, cubeRoot).Mod(k.X, p) }),
 		"no X":                              with(func(k *ecdsa.PrivateKey) { k.X = nil }),
 		"no Y":                              with(func(k *ecdsa.PrivateKey) { k.Y = nil }),
 		"no point of the curve":             with(func(k *ecdsa.PrivateKey) { k.X = big.NewInt(1) }),
 		"the public half of another key":    with(func(k *ecdsa.PrivateKey) { k.PublicKey = other.PublicKey }),
-		"the mirrored public half":          with(func(k *ecdsa.PrivateKey) { k.Y = new(big.Int).Sub(ethcrypto.S256().Params().P, k.Y) }),
+		"the mirrored public half":          with(func(k *ecdsa.PrivateKey) { k.Y = new(big.Int).Sub(p, k.Y) }),
 		"P-256 that calls itself secp256k1": with(func(k *ecdsa.PrivateKey) { k.X, k.Y, k.D = p256.X, p256.Y, p256.D }),
+		"a public key by value":             showing(vectorECDSA().PublicKey),
+		"a nil public key":                  showing((*ecdsa.PublicKey)(nil)),
+		"a public key off the curve":        showing(&ecdsa.PublicKey{Curve: curve, X: big.NewInt(1), Y: big.NewInt(1)}),
+		"a public key without points":       showing(&ecdsa.PublicKey{Curve: curve}),
 	} {
+		made[name] = func() (*ramp.Signer, error) { return ramp.NewCryptoSigner(key) }
+	}
+	for name, make := range made {
 		t.Run(name, func(t *testing.T) {
-			s, err := ramp.NewCryptoSigner(key)
+			s, err := make()
 			assert.Nil(t, s)
 			assertNoKey(t, err)
 		})
@@ -280,30 +299,6 @@ func TestSignerKeepsItsOwnCopyOfTheKey(t *testing.T) {
 	key.D.SetInt64(1) // as one wipes a key
 	got := ramp.Must(s.Sign(context.Background(), vectors[0].digest()))
 	assert.Equal(t, vectors[0].signature(), got)
-}
-
-func TestNewCryptoSignerRejects(t *testing.T) {
-	p256 := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	_, edwards, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	modulus := ramp.Must(rsa.GenerateKey(rand.Reader, 2048))
-	own := vectorECDSA()
-	for name, signer := range map[string]crypto.Signer{
-		"nil":                         nil,
-		"a key of P-256":              p256,
-		"a key of Ed25519":            edwards,
-		"a key of RSA":                modulus,
-		"a public key by value":       &keyService{key: own, as: asDER, public: own.PublicKey},
-		"a nil public key":            &keyService{key: own, as: asDER, public: (*ecdsa.PublicKey)(nil)},
-		"a public key off the curve":  &keyService{key: own, as: asDER, public: &ecdsa.PublicKey{Curve: own.Curve, X: big.NewInt(1), Y: big.NewInt(1)}},
-		"a public key without points": &keyService{key: own, as: asDER, public: &ecdsa.PublicKey{Curve: own.Curve}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, err := ramp.NewCryptoSigner(signer)
-			assert.Nil(t, s)
-			assertNoKey(t, err)
-		})
-	}
 }
 
 func TestCryptoSignerIsAskedForTheDigestAsItIs(t *testing.T) {
@@ -324,15 +319,6 @@ func TestCryptoSignerIsAskedForTheDigestAsItIs(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Equal(t, ramp.Signature{}, sig)
 	assert.Equal(t, 1, calls, "nobody waits for a call that ended")
-}
-
-func TestNewFuncSignerRejects(t *testing.T) {
-	s, err := ramp.NewFuncSigner(vectorAddress, nil)
-	assert.Nil(t, s)
-	assertNoKey(t, err)
-	s, err = ramp.NewFuncSigner(common.Address{}, keyFunc(vectorECDSA(), asDER))
-	assert.Nil(t, s)
-	assertNoKey(t, err)
 }
 
 func TestFuncSignerGetsContextAndDigest(t *testing.T) {
@@ -443,28 +429,7 @@ func TestSignatureText(t *testing.T) {
 	for _, v := range vectors {
 		assert.Equal(t, vectorAddress, ramp.Must(ramp.Recover(v.digest(), v.signature())))
 	}
-	v := vectors[0]
-	s := v.signature()
-	assert.Equal(t, v.signatureText, s.String())
-	upper := ramp.Must(ramp.ParseSignature("0x" + strings.ToUpper(v.signatureText[2:])))
-	assert.Equal(t, s, upper)
-
-	b := ramp.Must(json.Marshal(s))
-	assert.Equal(t, `"`+v.signatureText+`"`, string(b))
-	var read ramp.Signature
-	require.NoError(t, json.Unmarshal(b, &read))
-	assert.Equal(t, s, read)
-
-	for _, wrong := range []string{"", "0x", v.signatureText[2:], v.signatureText[:131], v.signatureText[:130], v.signatureText + "00",
-		"0X" + v.signatureText[2:], "0x" + v.signatureText, "0x" + strings.Repeat("z", 130), " " + v.signatureText} {
-		got, err := ramp.ParseSignature(wrong)
-		require.ErrorIs(t, err, ramp.ErrSignature, wrong)
-		assert.Equal(t, ramp.Signature{}, got)
-
-		kept := s
-		require.ErrorIs(t, kept.UnmarshalText([]byte(wrong)), ramp.ErrSignature)
-		assert.Zero(t, kept, "a failed read leaves nothing of before")
-	}
+	assertHex(t, vectors[0].signatureText, ramp.ParseSignature, func(err error) { require.ErrorIs(t, err, ramp.ErrSignature) })
 }
 
 // spki is a SubjectPublicKeyInfo as key services write it, made by hand:
