@@ -171,6 +171,18 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 	assert.ErrorContains(t, err, want)
 }
 
+// Without a user or a contract, nobody can look for the transaction of an order.
+func TestAbandonRefusesAnOrderThatNoTransactionCanBeFoundFor(t *testing.T) {
+	for _, change := range []func(*ramp.Order){func(o *ramp.Order) { o.UserAddress = "alice" }, func(o *ramp.Order) { o.Intent.To[0].ID = "token-1" }} {
+		orders, store, _ := newOrders(t, 24*time.Hour, paid)
+		order := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
+		change(&order)
+		store.keep(t, order)
+		_, err := orders.Abandon(t.Context(), order.UUID, alice)
+		assert.ErrorContains(t, err, "has no user address or no token contract")
+	}
+}
+
 // Until 13 hours have passed, the transaction of an order may be pending: giving back what
 // then becomes tokens pays twice. Without a node, nobody knows whether it is on the chain.
 func TestAbandonRefusesWhileTheResultMayCome(t *testing.T) {
