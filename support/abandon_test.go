@@ -132,7 +132,8 @@ func TestAbandonAsksTheNodeLittle(t *testing.T) {
 	}
 }
 
-// A node that lies behind has not seen what happened since its newest block.
+// A node that lies behind has not seen what happened since its newest block, and one that does
+// not answer has not said that nothing did.
 func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	orders, store, n := newOrders(t, 24*time.Hour, paid)
 	n.begin = n.begin.Add(-time.Hour)
@@ -144,7 +145,12 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	n.behind = 14 * 3600 // of one behind the same address
 	_, err = orders.Abandon(t.Context(), order.UUID, alice)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
-	n.behind = 0
+	n.behind, n.noLogs = 0, true
+	_, err = orders.Abandon(t.Context(), order.UUID, alice)
+	assert.ErrorContains(t, err, "read the chain: ramp: eth_getLogs: ")
+	_, err = orders.Reconcile(t.Context(), now.Add(-time.Hour), time.Time{})
+	assert.ErrorContains(t, err, "ramp: reconcile: ramp: eth_getLogs: ")
+	n.noLogs = false
 	ramp.Must(orders.Abandon(t.Context(), order.UUID, alice))
 }
 
