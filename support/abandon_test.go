@@ -145,12 +145,16 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	n.behind = 14 * 3600 // of one behind the same address
 	_, err = orders.Abandon(t.Context(), order.UUID, alice)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
-	n.behind, n.noLogs = 0, true
-	_, err = orders.Abandon(t.Context(), order.UUID, alice)
-	assert.ErrorContains(t, err, "read the chain: ramp: eth_getLogs: ")
+	n.behind = 0
+	n.send(now.Add(-13*time.Hour), sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+	for _, n.down = range []string{"eth_getLogs", "eth_getTransactionReceipt"} {
+		_, err = orders.Abandon(t.Context(), order.UUID, alice)
+		assert.ErrorContains(t, err, "read the chain: ")
+	}
+	n.down = "eth_getLogs"
 	_, err = orders.Reconcile(t.Context(), now.Add(-time.Hour), time.Time{})
 	assert.ErrorContains(t, err, "ramp: reconcile: ramp: eth_getLogs: ")
-	n.noLogs = false
+	n.down, n.sent = "", nil
 	ramp.Must(orders.Abandon(t.Context(), order.UUID, alice))
 }
 
@@ -161,7 +165,7 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 	store.keep(t, order)
 	behind := *n
 	behind.head -= 10 * 3600
-	n.noLogs = true
+	n.down = "eth_getLogs"
 	n.send(now.Add(-9*time.Hour), sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
 	first, second := httptest.NewServer(n), httptest.NewServer(&behind)
 	defer first.Close()

@@ -35,7 +35,7 @@ type node struct {
 	calls    int      // JSON-RPC calls, each of a batch included
 	failing  int      // which of the calls fails, from 1, or 0; logs are then asked for again in parts
 	failed   bool
-	noLogs   bool     // it answers queries of logs with HTTP 503
+	down     string   // a method; a request with it is answered with HTTP 503
 	ranges   []uint64 // blocks in each query of logs
 }
 
@@ -73,7 +73,7 @@ func (n *node) send(at time.Time, tx sentTx) common.Hash {
 
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	if n.noLogs && bytes.Contains(body, []byte("eth_getLogs")) {
+	if n.down != "" && bytes.Contains(body, []byte(n.down)) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
