@@ -151,7 +151,13 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 		_, err = orders.Abandon(t.Context(), order.UUID, alice)
 		assert.ErrorContains(t, err, "read the chain: ")
 	}
-	n.down = "eth_getLogs"
+	n.down = ""
+	for failing := range 2 { // the orders of the user, and that which the transaction has ended
+		store.calls, store.failing = 0, failing+1
+		_, err = orders.Show(t.Context(), order.UUID)
+		assert.ErrorContains(t, err, "the database is down")
+	}
+	n.down, store.failing = "eth_getLogs", 0
 	_, err = orders.Reconcile(t.Context(), now.Add(-time.Hour), time.Time{})
 	assert.ErrorContains(t, err, "ramp: reconcile: ramp: eth_getLogs: ")
 	n.down, n.sent = "", nil

@@ -108,7 +108,7 @@ func (l *ledger) newest(page ramp.OrderPage, want func(ramp.Order) bool) ([]ramp
 func (l *ledger) OrderByTransaction(_ context.Context, hash common.Hash) (ramp.Order, error) {
 	list, err := l.list(ramp.OrderPage{}, acceptedAt, func(o ramp.Order) bool { return o.TxHash == hash.Hex() })
 	if len(list) == 0 {
-		return ramp.Order{}, ramp.ErrOrderUnknown
+		return ramp.Order{}, cmp.Or(err, ramp.ErrOrderUnknown)
 	}
 	return list[0], err
 }
@@ -565,7 +565,7 @@ func TestReconcileNamesWhatIsMissing(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
 }
 
-// Whichever call fails, of the node or of the store, there are no books, or they are the same.
+// Whichever call fails, of the node or of the store, there are no books.
 func TestBooksAreNoneIfACallFails(t *testing.T) {
 	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
 	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
@@ -578,24 +578,19 @@ func TestBooksAreNoneIfACallFails(t *testing.T) {
 		ended(orderOf(ramp.Mint, 5, at(-62)), ramp.OrderFailed, hash, at(-49)), ended(orderOf(ramp.Mint, 3, at(-41)), ramp.OrderSucceeded, other, at(-39)),
 		ended(orderOf(ramp.Mint, 5, at(-2001)), ramp.OrderFailed, old, at(-38)), ended(orderOf(ramp.Mint, 5, at(-63)), ramp.OrderSucceeded, common.Hash{9}, at(-37)))
 	n.calls, store.calls = 0, 0
-	books, tolerated := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{})), 0
+	books := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{}))
 	require.Len(t, books.Findings, 5)
 	nodes, lists := n.calls, store.calls
 	for failing := range max(nodes, lists) {
 		for _, where := range []*int{&n.failing, &store.failing} {
 			if n.calls, store.calls, *where = 0, 0, failing+1; where == &n.failing && failing < nodes || where == &store.failing && failing < lists {
 				n.failed = false
-				again, err := orders.Reconcile(t.Context(), at(-180), time.Time{})
-				if failed := n.failed || where == &store.failing; failed && err == nil {
-					tolerated++
-					assert.Equal(t, books.Findings, again.Findings)
-					assert.Equal(t, books.Counts, again.Counts)
-				}
+				_, err := orders.Reconcile(t.Context(), at(-180), time.Time{})
+				assert.Equal(t, n.failed || where == &store.failing, err != nil, failing)
 			}
 			*where = 0
 		}
 	}
-	assert.Equal(t, 3, tolerated, "in the search for a block by its time, which has other blocks")
 }
 
 // Whoever has the validator key cannot hide a mint behind transfers of zero, which cost
