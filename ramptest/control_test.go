@@ -416,14 +416,18 @@ func TestControlEndsWithTheService(t *testing.T) {
 }
 
 func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.Desk.KeepOrders = 3 })
+	three := func(c *ramptest.Config) { c.Desk.KeepOrders = 3 }
+	c := newCounter(t, kept(t), three)
 	open := c.mint(t, ramptest.ResultNever())
 	c.service.Advance(time.Minute) // or the next order shares its block, which is kept then
 	var first *ramptest.Order
-	for range 8 {
+	for i := range 8 {
 		minted := c.mint(t)
 		first = cmp.Or(first, minted)
 		c.service.Advance(time.Minute)
+		if i == 3 {
+			c.restart(t, c.handler, three)
+		}
 	}
 	_, listed := c.control(t, "GET", "/control/orders", "")
 	assert.LessOrEqual(t, listed.Total, 5, "3 that are finished, one more, and the open one")
@@ -435,6 +439,9 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	_, err = chain.Receipt(t.Context(), open.TxHash)
 	assert.NoError(t, err)
+	c.restart(t, c.handler, three)
+	_, again := c.control(t, "GET", "/control/orders", "")
+	assert.Equal(t, listed.Orders, again.Orders)
 }
 
 func TestEachFaultIsReadAsItIsWritten(t *testing.T) {

@@ -137,19 +137,13 @@ func TestInitializeFailsInEachWay(t *testing.T) {
 	examples := ramp.Must(filepath.Glob("../testdata/7.1-*.json"))
 	require.NotEmpty(t, examples)
 	for _, example := range examples { // a new failure of the interface is one of the service too
-		text := ramp.Must(os.ReadFile(example))
-		var want struct {
-			Code          int
-			Message, Data string
-		}
-		require.NoError(t, json.Unmarshal(text, &want))
-		c.service.FailInitialize(ramptest.InitializeFailure(want.Data))
+		want := ramp.Must(os.ReadFile(example))
+		var asked struct{ Data ramptest.InitializeFailure }
+		require.NoError(t, json.Unmarshal(want, &asked))
+		c.service.FailInitialize(asked.Data)
 		_, err := c.client.Initialize(t.Context(), request())
 		require.ErrorAs(t, err, &failure)
-		assert.Equal(t, want, struct {
-			Code          int
-			Message, Data string
-		}{failure.Code, failure.Message, failure.Data}, example)
+		assert.JSONEq(t, string(want), fmt.Sprintf(`{"code":%d,"message":%q,"data":%q}`, failure.Code, failure.Message, failure.Data), example)
 	}
 	c.service.FailInitialize(ramptest.Unavailable, ramptest.TooMany)
 	for _, want := range []struct {
@@ -351,34 +345,24 @@ func TestWhatAdvanceReturnsCanBePrinted(t *testing.T) {
 }
 
 func TestAResultThatIsHeldBack(t *testing.T) {
-	t.Run("never comes without a next one", func(t *testing.T) {
-		c := newCounter(t)
-		order := c.mint(t, ramptest.ResultAfterNext())
-		assert.Empty(t, c.service.Advance(24*time.Hour))
-		assert.Equal(t, ramptest.Delivering, c.service.State(order))
-	})
-	t.Run("does not come again after it came by hand", func(t *testing.T) {
-		c := newCounter(t)
-		order := c.mint(t, ramptest.ResultAfterNext())
-		c.service.Advance(time.Hour)
-		require.NoError(t, c.service.Resend(t.Context(), order))
-		next := c.mint(t)
-		sent := c.service.Advance(time.Hour)
-		require.Len(t, sent, 1)
-		assert.Same(t, next, sent[0].Order)
-	})
-	t.Run("comes on the schedule after it failed by hand", func(t *testing.T) {
-		c := newCounter(t)
-		order := c.mint(t, ramptest.ResultAfterNext())
-		c.service.Advance(time.Hour)
-		c.shop.answers = []error{errors.New("unreachable")}
-		require.Error(t, c.service.Resend(t.Context(), order))
-		next := c.mint(t)
-		sent := c.service.Advance(time.Hour)
-		require.Len(t, sent, 2)
-		assert.Same(t, next, sent[0].Order)
-		assert.Same(t, order, sent[1].Order)
-	})
+	c := newCounter(t)
+	order := c.mint(t, ramptest.ResultAfterNext())
+	assert.Empty(t, c.service.Advance(24*time.Hour), "it never comes without a next one")
+	assert.Equal(t, ramptest.Delivering, c.service.State(order))
+	require.NoError(t, c.service.Resend(t.Context(), order))
+	next := c.mint(t)
+	sent := c.service.Advance(time.Hour)
+	require.Len(t, sent, 1, "it does not come again after it came by hand")
+	assert.Same(t, next, sent[0].Order)
+
+	order = c.mint(t, ramptest.ResultAfterNext())
+	c.service.Advance(time.Hour)
+	c.shop.answers = []error{errors.New("unreachable")}
+	require.Error(t, c.service.Resend(t.Context(), order))
+	next = c.mint(t)
+	sent = c.service.Advance(time.Hour)
+	require.Len(t, sent, 2, "it comes on the schedule after it failed by hand")
+	assert.Equal(t, []*ramptest.Order{next, order}, []*ramptest.Order{sent[0].Order, sent[1].Order})
 }
 
 func TestTheServiceWaitsForASlowAnswerUntilItsTimeoutOnly(t *testing.T) {

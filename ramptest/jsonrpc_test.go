@@ -315,39 +315,12 @@ func TestWhoMayCallTheChainIsASwitch(t *testing.T) {
 	assert.Equal(t, 401, status)
 }
 
-// rawTransaction is what a wallet sends: a transaction of type 0x2.
-type rawTransaction struct {
-	ChainID        uint64
-	Nonce          uint64
-	TipCap, FeeCap *big.Int
-	Gas            uint64
-	To             common.Address
-	Value          *big.Int
-	Data           []byte
-	AccessList     []uint64
-	V, R, S        *big.Int `rlp:"optional"`
-}
-
-// sponsored is a transaction of type 0x7: that of its sender, and who pays.
-type sponsored struct {
-	Sender     rawTransaction
-	FeePayer   common.Address
-	FV, FR, FS *big.Int
-}
-
-// signed returns the signature of a transaction.
-func signed(t *testing.T, wallet *ramp.Signer, kind []byte, list any) (v, r, s *big.Int) {
+// signed returns the list of a transaction with the signature of a wallet: v, r and s.
+func signed(t *testing.T, wallet *ramp.Signer, kind []byte, list ...any) []any {
 	t.Helper()
 	unsigned := ramp.Must(rlp.EncodeToBytes(list))
 	signature := ramp.Must(wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256(kind, unsigned))))
-	return big.NewInt(int64(signature[64]) - 27), new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64])
-}
-
-// sign signs a transaction of type 0x2.
-func sign(t *testing.T, wallet *ramp.Signer, tx rawTransaction) rawTransaction {
-	t.Helper()
-	tx.V, tx.R, tx.S = signed(t, wallet, []byte{2}, tx)
-	return tx
+	return append(list, uint64(signature[64])-27, new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64]))
 }
 
 // sendRaw sends a transaction as a wallet does: its type, unless it is a legacy one, and its
@@ -359,44 +332,22 @@ func (c *counter) sendRaw(t *testing.T, kind []byte, list any) (answer any, hash
 	return c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))), crypto.Keccak256Hash(raw).Hex()
 }
 
-// rawLegacy and rawAccessListed are what older wallets send.
-type rawLegacy struct {
-	Nonce    uint64
-	GasPrice *big.Int
-	Gas      uint64
-	To       common.Address
-	Value    *big.Int
-	Data     []byte
-	V, R, S  *big.Int
-}
-
-type rawAccessListed struct {
-	ChainID    uint64
-	Nonce      uint64
-	GasPrice   *big.Int
-	Gas        uint64
-	To         common.Address
-	Value      *big.Int
-	Data       []byte
-	AccessList []uint64
-	V, R, S    *big.Int `rlp:"optional"`
-}
-
 func TestTheChainReadsOlderTransactions(t *testing.T) {
 	c := newCounter(t)
 	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
-	old := rawLegacy{GasPrice: big.NewInt(1), Gas: 21_000, To: common.HexToAddress(token), Value: big.NewInt(7),
-		V: big.NewInt(7002), R: new(big.Int), S: new(big.Int)} // which is signed in place of a signature (EIP-155)
-	y, r, s := signed(t, wallet, nil, old)
-	old.V, old.R, old.S = y.Add(y, big.NewInt(35+2*7002)), r, s
-	listed := rawAccessListed{ChainID: 7002, Nonce: 1, GasPrice: big.NewInt(1), Gas: 21_000, To: common.HexToAddress(token), Value: big.NewInt(7)}
-	listed.V, listed.R, listed.S = signed(t, wallet, []byte{1}, listed)
+	to, price, value := common.HexToAddress(token), big.NewInt(1), big.NewInt(7)
+	old := func(v uint64) []any { // the chain's ID is signed in place of a signature (EIP-155)
+		list := signed(t, wallet, nil, uint64(0), price, uint64(21_000), to, value, []byte{}, uint64(7002), uint64(0), uint64(0))
+		y, r, s := list[9].(uint64), list[10], list[11]
+		return append(list[:6], y+v, r, s)
+	}
+	listed := signed(t, wallet, []byte{1}, uint64(7002), uint64(1), price, uint64(21_000), to, value, []byte{}, []any{})
 
 	for _, test := range []struct {
 		prefix []byte
-		list   any
+		list   []any
 		kind   string
-	}{{nil, old, "0x0"}, {[]byte{1}, listed, "0x1"}} {
+	}{{nil, old(35 + 2*7002), "0x0"}, {[]byte{1}, listed, "0x1"}} {
 		hash, sent := c.sendRaw(t, test.prefix, test.list)
 		assert.Equal(t, sent, hash)
 		c.service.Advance(time.Second)
@@ -407,9 +358,8 @@ func TestTheChainReadsOlderTransactions(t *testing.T) {
 		assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)["status"])
 	}
 
-	for v, want := range map[int64]string{27: "only replay-protected", 37: "invalid chain id"} {
-		old.V = big.NewInt(v)
-		answer, _ := c.sendRaw(t, nil, old)
+	for v, want := range map[uint64]string{27: "only replay-protected", 37: "invalid chain id"} {
+		answer, _ := c.sendRaw(t, nil, old(v))
 		assert.Contains(t, answer, want)
 	}
 }
@@ -418,8 +368,8 @@ func TestASponsorPaysTheGas(t *testing.T) {
 	c := newCounter(t)
 	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
 	payer := common.HexToAddress("0x00000000000000000000000000000000000fee00")
-	tx := sign(t, wallet, rawTransaction{ChainID: 7002, TipCap: big.NewInt(1), FeeCap: big.NewInt(2e9), Gas: 21_000, Value: big.NewInt(7)})
-	whole := sponsored{Sender: tx, FeePayer: payer, FV: big.NewInt(1), FR: big.NewInt(2), FS: big.NewInt(3)}
+	tx := signed(t, wallet, []byte{2}, uint64(7002), uint64(0), big.NewInt(1), big.NewInt(2e9), uint64(21_000), common.Address{}, big.NewInt(7), []byte{}, []any{})
+	whole := []any{tx, payer, uint64(1), uint64(2), uint64(3)}
 	hash, _ := c.sendRaw(t, []byte{7}, whole)
 	plain := ramp.Must(rlp.EncodeToBytes(tx))
 	assert.Equal(t, crypto.Keccak256Hash([]byte{2}, plain).Hex(), hash, "the hash is that of what the sender signed")
@@ -428,7 +378,7 @@ func TestASponsorPaysTheGas(t *testing.T) {
 	assert.Equal(t, "0x7", receipt["type"])
 	assert.Equal(t, strings.ToLower(payer.Hex()), receipt["feePayer"])
 	assert.Equal(t, "0xde0b6b3a763fff9", c.rpc(t, "eth_getBalance", fmt.Sprintf(`%q,"latest"`, wallet.Address())), "a coin less 7 wei")
-	whole.FR = new(big.Int).Lsh(big.NewInt(1), 300)
+	whole[3] = new(big.Int).Lsh(big.NewInt(1), 300)
 	for want, list := range map[string]any{"not signed": whole, "rlp": []uint{1}} {
 		answer, _ := c.sendRaw(t, []byte{7}, list)
 		assert.Contains(t, answer, want)
@@ -461,13 +411,12 @@ func TestAWalletCanSendTransactions(t *testing.T) {
 	friend := common.HexToAddress("0x00000000000000000000000000000000000f41e0")
 	transfer := append(crypto.Keccak256([]byte("transfer(address,uint256)"))[:4], common.BytesToHash(friend[:]).Bytes()...)
 	transfer = append(transfer, common.BigToHash(big.NewInt(5e18)).Bytes()...)
-	sign := func(tx rawTransaction) []byte {
-		raw := ramp.Must(rlp.EncodeToBytes(sign(t, wallet, tx)))
-		return append([]byte{2}, raw...)
+	free := new(big.Int)
+	sign := func(chain, nonce, gas uint64, value *big.Int) []byte {
+		list := signed(t, wallet, []byte{2}, chain, nonce, big.NewInt(1), big.NewInt(2e9), gas, common.HexToAddress(token), value, transfer, []any{})
+		return append([]byte{2}, ramp.Must(rlp.EncodeToBytes(list))...)
 	}
-	good := rawTransaction{ChainID: 7002, TipCap: big.NewInt(1), FeeCap: big.NewInt(2e9), Gas: 100_000,
-		To: common.HexToAddress(token), Value: new(big.Int), Data: transfer}
-	raw := sign(good)
+	raw := sign(7002, 0, 100_000, free)
 	hash := c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw)))
 	assert.Equal(t, crypto.Keccak256Hash(raw).Hex(), hash)
 	assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))), "-32000 already known")
@@ -476,13 +425,11 @@ func TestAWalletCanSendTransactions(t *testing.T) {
 	assert.Equal(t, "1005.00", c.holds(t, friend.Hex()))
 	assert.Equal(t, "995.00", c.holds(t, wallet.Address().Hex()))
 
-	low, high, rich, far := good, good, good, good
-	low.Gas, high.Nonce, rich.Nonce, rich.Value, far.ChainID = 1, 9, 1, big.NewInt(2e18), 1
 	for want, raw := range map[string][]byte{
-		"nonce too low":      sign(low),
-		"nonce too high":     sign(high),
-		"insufficient funds": sign(rich),
-		"invalid chain id":   sign(far),
+		"nonce too low":      sign(7002, 0, 1, free),
+		"nonce too high":     sign(7002, 9, 100_000, free),
+		"insufficient funds": sign(7002, 1, 100_000, big.NewInt(2e18)),
+		"invalid chain id":   sign(1, 0, 100_000, free),
 		"not supported":      {4, 2, 3},
 		"rlp":                {2, 3},
 	} {

@@ -21,7 +21,9 @@ import (
 // has gold.
 type shop struct {
 	mu      sync.Mutex
+	name    string // of the player; "" is not reported
 	gold    int64
+	also    map[string]int64 // what each call of a path moves besides, which is wrong
 	orders  map[uuid.UUID]*ramp.ValidateRequest
 	done    map[uuid.UUID]bool
 	results []*ramp.Result // each call of Result
@@ -46,12 +48,13 @@ func (g *shop) Authenticate(_ context.Context, s ramp.Session) error {
 }
 
 func (g *shop) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.owns())}}}, nil
+	return &ramp.Player{PlayerID: g.name, Name: g.name, Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.owns())}}}, nil
 }
 
 func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.gold += g.also[ramp.PathValidate]
 	if known := g.orders[r.UUID]; known != nil {
 		if known.Digest != r.Digest {
 			return ramp.Reject("INVALID_MESSAGE")
@@ -72,6 +75,7 @@ func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateReque
 func (g *shop) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.gold += g.also[ramp.PathResult]
 	g.results = append(g.results, r)
 	if len(g.answers) > 0 {
 		err := g.answers[0]

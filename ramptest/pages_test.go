@@ -1,6 +1,7 @@
 package ramptest_test
 
 import (
+	"fmt"
 	"html"
 	"io"
 	"maps"
@@ -97,24 +98,33 @@ func TestWithoutPagesTheURLIsChecked(t *testing.T) {
 }
 
 func TestAnOrderIsPlacedOnThePage(t *testing.T) {
+	const (
+		taken, restored, still = "✓ 1,000 900 900", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000"
+		minted, gaveBack       = "✓ Done. The game took 100 item_gold; the player received 8 tokens.", "✓ The transaction failed. The game gave back 100 item_gold."
+		owed                   = "● The transaction failed. The game has not given back 100 item_gold yet. No result will come, as you chose."
+	)
 	for _, test := range []struct {
 		do, chain, result string
+		end               string // how the transaction is ended by hand
 		owns, holds       string // at the end: the mark, before, now and expected
 		said              string
 		attempts          int
 	}{
-		{"mint", "", "", "✓ 1,000 900 900", "✓ moved +8 1,000 1,008 1,008", "✓ Done. The game took 100 item_gold; the player received 8 tokens.", 1},
-		{"mint", "transaction-fails", "", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
-		{"mint", "transaction-fails", "result-twice", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
-		{"mint", "transaction-fails", "lost-answer=result", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000", "✓ The transaction failed. The game gave back 100 item_gold.", 2},
-		{"mint", "transaction-fails", "result-late=10m", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000", "✓ The transaction failed. The game gave back 100 item_gold.", 1},
-		{"mint", "transaction-fails", "result-never", "● +100 to come 1,000 900 1,000", "✓ nothing moved 1,000 1,000 1,000",
-			"● The transaction failed. The game has not given back 100 item_gold yet. No result will come, as you chose.", 0},
-		{"mint", "stays-pending", "", "✓ 1,000 900 900", "● not decided yet 1,000 1,000 1,000",
+		{"mint", "", "", "", taken, "✓ moved +8 1,000 1,008 1,008", minted, 1},
+		{"mint", "", "", "failed", restored, still, gaveBack, 1},
+		{"mint", "transaction-fails", "", "", restored, still, gaveBack, 1},
+		{"mint", "transaction-fails", "result-twice", "", restored, still, gaveBack, 2},
+		{"mint", "transaction-fails", "lost-answer=result", "", restored, still, gaveBack, 2},
+		{"mint", "transaction-fails", "result-late=10m", "", restored, still, gaveBack, 1},
+		{"mint", "transaction-fails", "result-never", "", "● +100 to come 1,000 900 1,000", still, owed, 0},
+		{"mint", "stays-pending", "", "", taken, "● not decided yet 1,000 1,000 1,000",
 			"● The game approved and took 100 item_gold. The transaction stays pending, as you chose. No result will come.", 0},
-		{"burn", "", "", "✓ 1,000 1,100 1,100", "✓ moved −10 1,000 990 990", "✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
+		{"mint", "stays-pending", "", "succeeded", taken, "✓ moved +8 1,000 1,008 1,008", minted, 1},
+		{"mint", "stays-pending", "", "failed", restored, still, gaveBack, 1},
+		{"mint", "stays-pending", "result-never", "failed", "● +100 to come 1,000 900 1,000", still, owed, 0},
+		{"burn", "", "", "", "✓ 1,000 1,100 1,100", "✓ moved −10 1,000 990 990", "✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
 	} {
-		t.Run(test.do+" "+test.chain+" "+test.result, func(t *testing.T) {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
 			c := newCounter(t)
 			address, form := c.exchange(t)
 			page := c.browse(t, http.MethodGet, address, nil)
@@ -141,6 +151,14 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 				assert.Regexp(t, "● The game approved( and took 100 item_gold)?. The transaction waits for the next block. Next block at ", said)
 			}
 
+			end := func(outcome string) int {
+				return c.browse(t, http.MethodPost, order+"/end", url.Values{"outcome": {outcome}}).StatusCode
+			}
+			if test.end != "" {
+				assert.Contains(t, said, "Mine the transaction Let it fail")
+				assert.Equal(t, 400, end("x"))
+				assert.Equal(t, 303, end(test.end))
+			}
 			passed := c.browse(t, http.MethodPost, order+"/advance", url.Values{"minutes": {"15"}})
 			assert.Equal(t, 303, passed.StatusCode)
 			said = c.page(t, order)
@@ -152,11 +170,13 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			again := c.browse(t, http.MethodGet, address, nil)
 			assert.Equal(t, order, again.Header.Get("Location"), "a UUID is one order")
 			resent := c.browse(t, http.MethodPost, order+"/resend", nil)
-			if test.chain == "stays-pending" {
+			if test.chain == "stays-pending" && test.end == "" {
 				assert.Equal(t, 409, resent.StatusCode)
 				assert.Contains(t, text(t, resent), "in no block yet")
 				return
 			}
+			assert.NotContains(t, said, "Mine the transaction")
+			assert.Equal(t, 409, end("failed"))
 			assert.Equal(t, 303, resent.StatusCode)
 			assert.Len(t, c.shop.results, test.attempts+1)
 
@@ -195,17 +215,12 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 		pass   time.Duration
 		want   []string
 	}{
-		{"assets are not given back", answering(ramp.PathResult, 200, confirmed), mint, 10, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
-			"✗ The transaction failed. The game did not give back 100 item_gold. It answered HTTP 200: no further attempt.",
-			"item_gold ✗ 100 missing 1,000 900 1,000"}},
 		{"nothing is taken yet", nil, takeNothing, 10, nil, 0, []string{
 			"● The game approved and has not taken 100 item_gold yet. The transaction waits for the next block.", "item_gold ● −100 to come 1,000 1,000 900"}},
 		{"nothing is taken", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game did not take 100 item_gold. It answered HTTP 200: no further attempt.", "item_gold ✗ 100 too many 1,000 1,000 900"}},
 		{"nothing was taken and nothing is due", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
 			"✓ The transaction failed. The game had taken nothing, so nothing was due.", "item_gold ✓ 1,000 1,000 1,000"}},
-		{"nothing is taken, and the game fails", answering(ramp.PathResult, 500, ""), takeNothing, 10, nil, time.Minute, []string{
-			"● The transaction succeeded. The game has not taken 100 item_gold yet. The game answered HTTP 500. Next attempt at ", "item_gold ● −100 to come 1,000 1,000 900"}},
 		{"nothing is granted", answering(ramp.PathResult, 200, confirmed), burn, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game did not grant 100 item_gold.", "item_gold ✗ 100 missing 1,000 1,000 1,100"}},
 		{"a burn is above the balance", nil, burn, 2000, nil, time.Minute, []string{
@@ -214,8 +229,6 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			"● The transaction succeeded. The game took 100 item_gold. The game answered HTTP 500. Next attempt at ", "(2 of 20).", "The game's log may say why."}},
 		{"the game rejects", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REJECTED","data":null}`), mint, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game took 100 item_gold. The game rejected the result (HTTP 400). It will not be sent again."}},
-		{"the game never confirms", answering(ramp.PathResult, 500, ""), mint, 10, nil, 24 * time.Hour, []string{
-			"✗ The transaction succeeded. The game took 100 item_gold. Gave up after 20 attempts. The game never confirmed."}},
 		{"the result is late", nil, mint, 10, []ramptest.Fault{ramptest.ResultLate(time.Hour)}, time.Minute, []string{
 			"● The transaction succeeded. The game took 100 item_gold. The result is sent at "}},
 		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()}, time.Minute, []string{
@@ -229,18 +242,10 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			if test.game != nil {
 				options = append(options, test.game)
 			}
-			var c *counter
+			c := newCounter(t, options...)
 			if test.do == takeNothing {
-				options = append(options, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
-					game.ServeHTTP(w, r)
-					if r.URL.Path == ramp.PathValidate {
-						c.shop.mu.Lock()
-						c.shop.gold += 100
-						c.shop.mu.Unlock()
-					}
-				}))
+				c.shop.also = map[string]int64{ramp.PathValidate: 100}
 			}
-			c = newCounter(t, options...)
 			play := c.service.Mint
 			if test.do == burn {
 				play = c.service.Burn
@@ -408,11 +413,6 @@ func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
 	for _, want := range []string{`name="project" value="project-1"`, `name="token" value="` + request().Intent.Token + `"`, `rows="2" autocomplete="off">item_gold=100</textarea>`} {
 		assert.Contains(t, page, want)
 	}
-	c = newCounter(t, rejects("INVALID_PROJECT_ID"))
-	placed := c.browse(t, http.MethodGet, start(terms), nil)
-	form := url.Values{"sessionId": {c.session.ID}, "accessToken": {"token-1"}, "network": {"testnet"}, "amount": {"1"},
-		"uuid": regexp.MustCompile(`name="uuid" value="([^"]*)"`).FindStringSubmatch(whole(t, placed))[1:]}
-	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)), `The game expects its own project; this call has "mine".`)
 }
 
 // Viewing a page changes nothing: it shows the last reading.

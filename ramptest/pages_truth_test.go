@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"html"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -91,7 +90,8 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 			}
 			order := c.mint(t, faults...)
 			c.service.Advance(time.Minute)
-			_ = c.service.Deliver(t.Context(), order, test.second)
+			c.restart(t, c.handler, options...)
+			_, _ = c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send", `{"outcome":"`+test.second.String()+`"}`)
 			assert.Contains(t, c.pageOf(t, order), test.want)
 			mark, said, _ := strings.Cut(test.want, " ")
 			list := map[string]string{"!": "attention", "✓": "done"}[mark]
@@ -223,19 +223,6 @@ func TestARejectionThatIsRightIsShownAsRight(t *testing.T) {
 	assert.Contains(t, c.page(t, "/"), "Needs attention 0")
 }
 
-// An HTTP 500 needs attention until it is confirmed.
-func TestAFailureNeedsAttentionUntilItIsConfirmed(t *testing.T) {
-	c := newCounter(t)
-	c.shop.answers = []error{errors.New("the database is unreachable")}
-	c.mint(t)
-	c.service.Advance(time.Minute)
-	said := c.page(t, "/?show=attention")
-	assert.Contains(t, said, "All 1 Needs attention 1 Waiting 1 Done 0")
-	assert.Contains(t, said, "The game answered HTTP 500.")
-	c.service.Advance(time.Hour)
-	assert.Contains(t, c.page(t, "/"), "All 1 Needs attention 0 Waiting 0 Done 1")
-}
-
 // A part of a UUID or of a hash finds its order, wherever it begins.
 func TestPartsOfAUUIDAndOfAHashFindTheOrder(t *testing.T) {
 	c := newCounter(t)
@@ -294,8 +281,15 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
 
-	c.restart(t, c.handler)
-	assert.Contains(t, c.page(t, "/"), "0 orders, 2 not placed", "after a restart too")
+	c.shop.gold = 1000
+	c.mint(t)
+	c.service.Advance(time.Minute)
+	c.restart(t, c.handler, booksOff)
+	said = c.page(t, "/")
+	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 ", "a call is no order")
+	assert.Regexp(t, "Mint 10 tokens.*INVALID_BALANCE.*invalid mac", said, "the newest is the first")
+	assert.Contains(t, c.page(t, "/?show=done"), "1 order Calls Search")
+	assert.Contains(t, c.page(t, "/?q=INVALID_BALANCE"), "0 orders, 1 not placed Calls Search Search All 1 ")
 	assert.Contains(t, c.page(t, "/calls?session=session-1"), "Rejected by the game: INVALID_BALANCE.")
 	assert.Contains(t, c.page(t, link[0][1]), "asked: POST "+ramp.PathValidate)
 }
@@ -384,36 +378,6 @@ func TestThePageOfAnOrderNamesEverything(t *testing.T) {
 		assert.Contains(t, said, want)
 	}
 	assert.Contains(t, c.pageOf(t, c.mint(t)), "Faults none")
-}
-
-// A pending transaction is ended from the page, and its result comes.
-func TestAPendingTransactionIsEndedFromThePage(t *testing.T) {
-	for _, test := range []struct {
-		outcome string
-		faults  []ramptest.Fault
-		want    string
-	}{
-		{"succeeded", []ramptest.Fault{ramptest.StaysPending()}, "✓ Done. The game took 100 item_gold; the player received 8 tokens."},
-		{"failed", []ramptest.Fault{ramptest.StaysPending()}, "✓ The transaction failed. The game gave back 100 item_gold."},
-		{"failed", nil, "✓ The transaction failed. The game gave back 100 item_gold."},
-		{"failed", []ramptest.Fault{ramptest.StaysPending(), ramptest.ResultNever()}, "The game has not given back 100 item_gold yet. No result will come, as you chose."},
-	} {
-		c := newCounter(t)
-		order := c.mint(t, test.faults...)
-		address := "/orders/" + order.UUID.String()
-		assert.Contains(t, c.page(t, address), "Mine the transaction Let it fail")
-		assert.Equal(t, 400, c.browse(t, http.MethodPost, address+"/end", url.Values{"outcome": {"x"}}).StatusCode)
-		ended := c.browse(t, http.MethodPost, address+"/end", url.Values{"outcome": {test.outcome}})
-		assert.Equal(t, 303, ended.StatusCode)
-		c.service.Advance(time.Minute)
-		said := c.page(t, address)
-		assert.Contains(t, said, test.want)
-		assert.NotContains(t, said, "Mine the transaction")
-		if !strings.Contains(test.want, "No result") {
-			assert.Len(t, c.shop.results, 1)
-		}
-		assert.Equal(t, 409, c.browse(t, http.MethodPost, address+"/end", url.Values{"outcome": {"failed"}}).StatusCode)
-	}
 }
 
 // The first button is what somebody wants next.
@@ -573,28 +537,6 @@ func TestAMovedClockSaysHowFar(t *testing.T) {
 	assert.NotContains(t, c.pageOf(t, order), "passed;")
 }
 
-// What the player owned is a reason only where the rejection can be about it.
-func TestABalanceExplainsOnlyWhatItCan(t *testing.T) {
-	for code, want := range map[string]string{
-		"HMAC_INVALID": "", "INVALID_PROJECT_ID": "", "ORDER_FINISHED": "",
-		"INVALID_BALANCE": "The order takes 100 item_gold; the game lists gold, not item_gold.",
-		"NO_SUCH_LUCK":    "The order takes 100 item_gold; the game lists gold, not item_gold.",
-	} {
-		c := newCounter(t, rejects(code), before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
-			if r.URL.Path != ramp.PathAssets {
-				game.ServeHTTP(w, r)
-				return
-			}
-			_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{"v1":{"player_id":"1","assets":[{"id":"gold","balance":"5"}]}}}`)
-		}))
-		_, form := c.exchange(t)
-		page := text(t, c.browse(t, http.MethodPost, "/exchange", form))
-		assert.Contains(t, page, code)
-		assert.Equal(t, want != "", strings.Contains(page, "order takes"), page)
-		assert.Contains(t, page, want)
-	}
-}
-
 // A filter counts what it shows, and a loss stands on top.
 func TestAFilterCountsWhatItShows(t *testing.T) {
 	c := newCounter(t, reporting, answering(ramp.PathResult, 200, confirmed))
@@ -642,6 +584,15 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			want: "The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 3 tokens item_gold takes 100; owned 40 asked:"},
 		{name: "too little, with a code of its own", change: []func(*ramptest.Config){rejects("NO_SUCH_LUCK")}, owns: 40, amount: 1,
 			want: "Rejected by the game: NO_SUCH_LUCK. Nothing was signed. The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 1 token"},
+		{name: "too little, under another ID", owns: 40, amount: 1,
+			change: []func(*ramptest.Config){answering(ramp.PathAssets, 200, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"5"}]}}}`)},
+			want:   "Nothing was signed. The order takes 100 item_gold; the game lists gold, not item_gold. about:"},
+		{name: "another key", change: []func(*ramptest.Config){rejects("HMAC_INVALID")}, owns: 40, amount: 1,
+			want: "Rejected by the game: HMAC_INVALID. Nothing was signed. The game has a different HMAC key, reads it in the other encoding (text or base64url), or verifies a body that was parsed and written again."},
+		{name: "another project", change: []func(*ramptest.Config){rejects("INVALID_PROJECT_ID")}, owns: 40, amount: 1,
+			want: `Rejected by the game: INVALID_PROJECT_ID. Nothing was signed. The game expects its own project; this call has "project-1". about: Mint 1 token item_gold takes 100 asked:`},
+		{name: "another state", change: []func(*ramptest.Config){rejects("ORDER_FINISHED")}, owns: 40, amount: 1,
+			want: "Rejected by the game: ORDER_FINISHED. Nothing was signed. The game rejected the order by its own rules. Its log may say why. about:", guess: "by its own rules"},
 		{name: "enough was listed", change: []func(*ramptest.Config){rejects("INVALID_BALANCE")}, owns: 100, amount: 1,
 			want: "Nothing was signed. The game says that the player does not own enough, but it had listed enough. about: Mint 1 token item_gold takes 100; owned 100 asked:", guess: "does not own enough"},
 		{name: "what moves by itself is not read", change: []func(*ramptest.Config){func(c *ramptest.Config) { c.Regenerating = []string{"item_gold"} }}, owns: 40, amount: 1,
@@ -750,27 +701,6 @@ func TestBothBalancesBeforeAnOrderAreOfOneMoment(t *testing.T) {
 	assert.Contains(t, page, "tokens ✓ moved +8 outside of this order: +8 1,000 1,016 1,016")
 	assert.Contains(t, page, "item_gold ✓ 900 800 800")
 	assert.Contains(t, c.page(t, "/"), "2 orders Calls ", "the call whose answer was lost is one of an order")
-}
-
-// The list counts orders as every other place does, and says how many calls it holds beside.
-func TestCallsAreNotCountedAsOrders(t *testing.T) {
-	c := newCounter(t, reporting)
-	c.mint(t)
-	c.service.Advance(time.Minute)
-	c.shop.gold = 5
-	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
-	require.Error(t, err)
-	list := c.page(t, "/")
-	assert.Contains(t, list, "1 order, 1 not placed Calls Search Search All 2 Needs attention 0 Waiting 0 Done 1 ")
-	assert.Regexp(t, "INVALID_BALANCE.*Mint 10 tokens", list, "the newest is the first")
-	assert.Contains(t, c.page(t, "/?show=done"), "1 order Calls Search")
-	assert.Contains(t, c.page(t, "/?q=INVALID_BALANCE"), "0 orders, 1 not placed Calls Search Search All 1 ")
-	for range 60 {
-		_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
-		require.Error(t, err)
-	}
-	assert.Contains(t, c.page(t, "/"), "1 to 50 of 62 Older", "the pages have all of them")
-	assert.Contains(t, c.page(t, "/?page=2"), "51 to 62 of 62")
 }
 
 // A setup with a problem is open from the start, also on a phone.

@@ -1,7 +1,6 @@
 package ramptest_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -185,23 +184,12 @@ func TestATestThatFailsShowsTheTimeline(t *testing.T) {
 	}
 }
 
-// careless moves more than the shop does.
-type careless struct {
-	*shop
-	by int64
-}
-
-func (g careless) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
-	err := g.shop.Validate(ctx, s, r)
-	g.shop.gold += g.by
-	return err
-}
-
 // An Apply on the database handle is suspected only if assets moved exactly twice.
 func TestAssetsThatMovedTwiceAreExplained(t *testing.T) {
 	for by, twice := range map[int64]bool{-100: true, -50: false, 200: false} { // a mint takes 100
 		f := &judged{TB: t}
-		c := newCounterOf(f, careless{newShop(), by}, func(c *ramptest.Config) { c.Settle = -1 })
+		c := newCounter(f, func(c *ramptest.Config) { c.Settle = -1 })
+		c.shop.also = map[string]int64{ramp.PathValidate: by}
 		_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10))
 		assert.ErrorContains(t, err, "the game must take 100 item_gold", by)
 		failed, said := f.end()

@@ -2,20 +2,20 @@ package ramptest_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -52,50 +52,59 @@ func (c *counter) restart(t *testing.T, handler http.Handler, options ...func(*r
 
 func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	c := newCounter(t, kept(t))
+	c.shop.name = "alice"
 	done := c.mint(t)
 	failing := c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult))
+	asked := request()
+	asked.Intent.Token, asked.Intent.Materials[0].IsNonFungible = swordToken, true
+	swords := ramp.Must(c.client.Initialize(t.Context(), asked)).UUID
+	ramp.Must(c.service.Mint(t.Context(), swords, c.session, ramp.NewAmount(2)))
 	c.service.Advance(time.Minute)
 	held := c.mint(t, ramptest.ResultAfterNext())
 	c.service.Advance(2 * time.Second)
 	unused := c.initialize(t)
 	pending := c.mint(t, ramptest.TransactionFails())
-	_, before := c.control(t, "GET", "/control/orders", "")
-	shows := func() string { return text(t, c.browse(t, "GET", "/orders/"+failing.UUID.String(), nil)) }
-	const tokens = "tokens ✓ nothing moved outside of this order: +16 1,000 1,016 1,016" // before, now, expected
-	require.Contains(t, shows(), tokens)
-	now, wallet := c.service.Now(), c.service.Wallet(c.session)
-	chain := nodeOf(t, c.service)
-	receipt := ramp.Must(chain.Receipt(t.Context(), done.TxHash))
+	type view struct {
+		list, page     string
+		orders         []shown
+		receipt        *ramp.Receipt
+		swords, wallet string
+		now            time.Time
+	}
+	look := func() (v view) {
+		node := nodeOf(t, c.service)
+		_, v.list, _ = strings.Cut(c.page(t, "/"), "All 5 ")
+		v.page = regexp.MustCompile(` Now: as reported by the game at [0-9:]+\.`).ReplaceAllString(c.pageOf(t, failing), "") // it is not asked again
+		_, reported := c.control(t, "GET", "/control/orders", "")
+		v.orders, v.now, v.wallet = reported.Orders, c.service.Now().UTC(), c.service.Wallet(c.session).Hex()
+		v.receipt = ramp.Must(node.Receipt(t.Context(), done.TxHash))
+		v.swords = ramp.Must(node.TokenBalance(t.Context(), common.HexToAddress(swordToken), c.service.Wallet(c.session), ramp.Latest)).String()
+		return v
+	}
+	before := look()
+	require.Contains(t, before.list, "Mint 10 tokens 0x…70c3 "+done.UUID.String()[:8]+" −100 item_gold alice")
+	require.Contains(t, before.page, "tokens ✓ nothing moved outside of this order: +16 1,000 1,016 1,016") // before, now, expected
+	require.Equal(t, "1002", before.swords, "swords, and not fractions of them")
 
 	c.restart(t, c.handler)
-	assert.True(t, now.Equal(c.service.Now()), "a clock that stands still has not moved")
-	assert.Equal(t, wallet, c.service.Wallet(c.session))
-	_, after := c.control(t, "GET", "/control/orders", "")
-	assert.Equal(t, before.Orders, after.Orders)
-	chain = nodeOf(t, c.service)
-	again := ramp.Must(chain.Receipt(t.Context(), done.TxHash))
-	assert.Equal(t, receipt, again)
-
-	assert.Contains(t, shows(), tokens)
-	assert.Equal(t, 200, c.browse(t, "GET", "/", nil).StatusCode)
-
+	assert.Equal(t, before, look())
 	same, err := c.service.Mint(t.Context(), pending.UUID, c.session, ramp.NewAmount(10))
 	require.NoError(t, err, "the same request is the same order")
 	assert.Equal(t, pending.TxHash, same.TxHash)
 	_, err = c.service.Mint(t.Context(), unused, c.session, ramp.NewAmount(10))
 	require.NoError(t, err, "a UUID holds for its 5 minutes")
+	status, like := c.control(t, "POST", "/control/orders", fmt.Sprintf(`{"do":"mint","like":%q}`, swords))
+	require.Equal(t, 200, status, like.problem())
 
-	attempts := make(map[string]int)
+	attempts := make(map[uuid.UUID]int)
 	for _, d := range c.service.Advance(time.Hour) {
-		attempts[d.Order.UUID.String()] = d.Attempt
+		attempts[d.Order.UUID] = d.Attempt
 	}
-	assert.Equal(t, 3, attempts[failing.UUID.String()], "one answer was lost before, and one after")
-	assert.Equal(t, 1, attempts[held.UUID.String()])
-	assert.Equal(t, 1, attempts[pending.UUID.String()])
-	assert.Zero(t, attempts[done.UUID.String()])
-	assert.EqualValues(t, 1000-3*100, c.shop.owns(), "two failed mints gave back, three took")
-	_, after = c.control(t, "GET", "/control/orders?state=done", "")
-	assert.Equal(t, 5, after.Total)
+	assert.Equal(t, map[uuid.UUID]int{failing.UUID: 3, held.UUID: 1, pending.UUID: 1, unused: 1, like.UUID: 1}, attempts, "one answer was lost before, and one after")
+	assert.EqualValues(t, 1000-5*100, c.shop.owns(), "two failed mints gave back, five took")
+	assert.Equal(t, "1004", look().swords)
+	_, after := c.control(t, "GET", "/control/orders?state=done", "")
+	assert.Equal(t, 7, after.Total)
 }
 
 func TestAClockThatRunsAsOnTheWallGoesOnMeanwhile(t *testing.T) {
@@ -228,263 +237,19 @@ func TestAStateThatWasCutOffIsRead(t *testing.T) {
 	}
 }
 
-// named is a shop that knows its player by name.
-type named struct {
-	*shop
-	name string
-}
-
-func (n *named) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
-	player, err := n.shop.Assets(ctx, s)
-	player.Name, player.PlayerID = n.name, "player-1"
-	return player, err
-}
-
-// After a restart, lists and pages show of an order what they showed before, its player's
-// name, too, although the game was not asked since.
-func TestAnEndedOrderIsShownAfterARestart(t *testing.T) {
-	game := &named{newShop(), "alice"}
-	c := newCounterOf(t, game, kept(t))
-	c.shop = game.shop
-	minted := c.mint(t)
-	c.service.Advance(time.Second)
-	c.mint(t, ramptest.TransactionFails())
-	c.service.Advance(time.Minute)
-	list, page := c.page(t, "/"), c.pageOf(t, minted)
-	_, reported := c.control(t, "GET", "/control/orders", "")
-	require.Len(t, reported.Orders, 2)
-	require.Equal(t, "player-1", reported.Orders[0].PlayerID)
-	orders := list[strings.Index(list, "All 2"):]
-	require.Contains(t, orders, "Mint 10 tokens "+minted.UUID.String()[:8]+" −100 item_gold alice")
-
-	c.restart(t, c.handler)
-	assert.Contains(t, c.page(t, "/"), orders)
-	assert.Contains(t, c.page(t, "/?q=alice+received"), "All 1 ")
-	before, _, _ := strings.Cut(page, " Now: as reported by the game at") // the game was not asked since
-	assert.True(t, strings.HasPrefix(c.pageOf(t, minted), before))
-	_, again := c.control(t, "GET", "/control/orders", "")
-	assert.Equal(t, reported.Orders, again.Orders)
-}
-
-// What happens after a restart changes the verdict on an order that had ended before.
-func TestTheVerdictOnAnEndedOrderIsNotStale(t *testing.T) {
-	game := &named{newShop(), "alice"}
-	c := newCounterOf(t, game, kept(t), reporting)
-	c.shop = game.shop
-	order := c.mint(t)
-	other := c.mint(t)
-	c.service.Advance(time.Minute)
-	done := func(name string) string {
-		return "−100 item_gold " + name
-	}
-	require.Equal(t, 2, strings.Count(c.page(t, "/"), done("alice")))
-
-	c.restart(t, c.handler, reporting)
-	game.name = "bob"
-	ramp.Must(c.service.Assets(t.Context(), c.session))
-	assert.Equal(t, 2, strings.Count(c.page(t, "/"), done("bob")), "the player has another name")
-	assert.Contains(t, c.page(t, "/?q=bob+received"), "All 2 ")
-
-	c.restart(t, c.handler, reporting)
-	require.NotContains(t, c.page(t, "/"), "Disputed.")
-	status, _ := c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send", `{"outcome":"failed"}`)
-	require.Equal(t, 200, status)
-	for range 2 {
-		list := c.page(t, "/")
-		assert.Contains(t, list, "Disputed. The game confirmed two outcomes; the first of them stands: succeeded.")
-		assert.Equal(t, 2, strings.Count(list, "−100 item_gold bob"))
-		assert.Contains(t, list, "Needs attention 1 Waiting 0 Done 1", "the other order")
-		c.restart(t, c.handler, reporting)
-	}
-
-	// A game that takes the assets of an ended order again.
-	c.restart(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == ramp.PathResult {
-			c.shop.mu.Lock()
-			c.shop.gold -= 100
-			c.shop.mu.Unlock()
-		}
-		c.handler.ServeHTTP(w, r)
-	}), reporting, func(c *ramptest.Config) { c.Settle = -1 })
-	status, _ = c.control(t, "POST", "/control/orders/"+other.UUID.String()[:8]+"/send", `{}`)
-	require.Equal(t, 200, status)
-	for range 2 {
-		assert.Contains(t, c.page(t, "/?show=attention"), "The game took 100 item_gold too much.")
-		c.restart(t, c.handler, reporting)
-	}
-}
-
 // An effect that comes during a call about another order is not forgotten by a restart.
 func TestALateEffectIsKept(t *testing.T) {
-	var failed *ramptest.Order
 	c := newCounter(t, kept(t), reporting)
-	game := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == ramp.PathResult && failed != nil {
-			c.shop.mu.Lock()
-			if !c.shop.done[failed.UUID] {
-				c.shop.done[failed.UUID] = true
-				c.shop.gold += 100
-			}
-			c.shop.mu.Unlock()
-		}
-		c.handler.ServeHTTP(w, r)
-	})
-	c.restart(t, game, reporting)
 	c.shop.answers = []error{errors.New("the database is unreachable")}
 	order := c.mint(t, ramptest.TransactionFails())
 	c.service.Advance(time.Minute)
 	c.mint(t)
-	failed = order
+	c.shop.done[order.UUID], c.shop.also = true, map[string]int64{ramp.PathResult: 100}
 	c.service.Advance(2 * time.Second)
+	c.shop.also = nil
 	require.Equal(t, int64(900), c.shop.owns())
-	c.restart(t, game, reporting)
+	c.restart(t, c.handler, reporting)
 	c.service.Advance(time.Hour)
 	assert.Empty(t, c.service.Imbalances())
 	assert.Contains(t, c.pageOf(t, order), "The transaction failed. The game gave back 100 item_gold.")
-}
-
-// The terms of an ended order are there after a restart: for the same order again, for
-// another like it, and for its contract.
-func TestTheTermsOfAnEndedOrderAreKept(t *testing.T) {
-	c := newCounter(t, kept(t))
-	asked := request()
-	asked.Intent.Token = swordToken
-	asked.Intent.Materials[0].IsNonFungible = true
-	started := ramp.Must(c.client.Initialize(t.Context(), asked))
-	order := ramp.Must(c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(2)))
-	c.service.Advance(2 * time.Second)
-	c.initialize(t) // the newest UUID
-	holds := func() int64 {
-		node := nodeOf(t, c.service)
-		n := ramp.Must(node.TokenBalance(t.Context(), common.HexToAddress(swordToken), c.service.Wallet(c.session), ramp.Latest))
-		return n.Int64()
-	}
-	require.Equal(t, int64(1002), holds(), "swords, and not fractions of them")
-
-	c.restart(t, c.handler)
-	assert.Equal(t, int64(1002), holds())
-	same, err := c.service.Mint(t.Context(), order.UUID, c.session, ramp.NewAmount(2))
-	require.NoError(t, err, "the same request is the same order")
-	assert.Equal(t, order.TxHash, same.TxHash)
-
-	c.restart(t, c.handler)
-	c.shop.gold = 1000
-	status, _ := c.control(t, "POST", "/control/orders", fmt.Sprintf(`{"do":"mint","like":%q}`, order.UUID))
-	require.Equal(t, 200, status)
-	c.service.Advance(2 * time.Second)
-	assert.Greater(t, holds(), int64(1002))
-}
-
-func TestEndedOrdersAreForgottenAfterARestart(t *testing.T) {
-	three := func(c *ramptest.Config) { c.Desk.KeepOrders = 3 }
-	c := newCounter(t, kept(t), three)
-	for range 2 {
-		for range 3 {
-			c.shop.gold = 1000
-			c.mint(t)
-			c.service.Advance(time.Minute)
-		}
-		c.restart(t, c.handler, three)
-	}
-	c.mint(t)
-	c.service.Advance(time.Minute)
-	c.initialize(t) // forgets
-	_, before := c.control(t, "GET", "/control/orders", "")
-	assert.LessOrEqual(t, before.Total, 4)
-	c.restart(t, c.handler, three)
-	_, after := c.control(t, "GET", "/control/orders", "")
-	assert.Equal(t, before.Orders, after.Orders)
-}
-
-// BenchmarkTenThousandOrders measures a service that keeps 10,000 orders in a file: its
-// memory, how long it takes to start from the file, and its pages.
-func BenchmarkTenThousandOrders(b *testing.B) {
-	const orders = 10_000
-	path := filepath.Join(b.TempDir(), "state")
-	empty := heap()
-	file := openState(b, path)
-	keeping := func(c *ramptest.Config) { c.Desk.State, c.Desk.KeepOrders = file, orders }
-	c := newCounter(b, keeping)
-	c.shop.gold = 100 * orders
-	var order *ramptest.Order
-	for range orders {
-		order = c.mint(b)
-		c.service.Advance(2 * time.Second)
-	}
-	clear(c.shop.orders) // only what the service keeps counts
-	c.shop.results = nil
-	minted := heap() - empty
-	open := func(b *testing.B, when string) {
-		for name, path := range map[string]string{
-			"front": "/", "search": "/?q=" + order.UUID.String(), "attention": "/?show=attention", "order": "/orders/" + order.UUID.String(),
-			"calls": "/calls", "calls of a session": "/calls?session=session-1&q=success", "API": "/control/orders",
-			"catalog": "/catalog?projectId=p&sessionId=session-1&accessToken=token-1&network=testnet",
-		} {
-			b.Run(when+"page="+name, func(b *testing.B) {
-				for b.Loop() {
-					require.Equal(b, 200, c.browse(b, http.MethodGet, path, nil).StatusCode)
-				}
-			})
-			b.Run(when+"page="+name+" after an event", func(b *testing.B) {
-				for b.Loop() {
-					ramp.Must(c.service.Assets(b.Context(), c.session))
-					require.Equal(b, 200, c.browse(b, http.MethodGet, path, nil).StatusCode)
-				}
-			})
-		}
-	}
-	open(b, "")
-	restart := func() {
-		file = ramp.Must(ramptest.OpenState(path))
-		config := c.config
-		keeping(&config)
-		c.service = ramp.Must(ramptest.New(config))
-	}
-	end := func() {
-		c.service.Close()
-		require.NoError(b, file.Close())
-		c.service, file = nil, nil
-		runtime.GC()
-	}
-	end()
-	b.Run("restart", func(b *testing.B) {
-		for b.Loop() {
-			restart()
-			b.StopTimer()
-			require.GreaterOrEqual(b, len(c.service.Events()), orders)
-			end()
-			b.StartTimer()
-		}
-	})
-	for name, path := range map[string]string{"front": "/", "search": "/?q=" + order.UUID.String()} {
-		b.Run("first page after a restart="+name, func(b *testing.B) {
-			for b.Loop() {
-				b.StopTimer()
-				restart()
-				b.StartTimer()
-				require.Equal(b, 200, c.browse(b, http.MethodGet, path, nil).StatusCode)
-				b.StopTimer()
-				end()
-				b.StartTimer()
-			}
-		})
-	}
-	ended := heap()
-	restart()
-	b.Cleanup(end)
-	restarted := heap() - ended
-	b.Run("memory", func(b *testing.B) {
-		b.ReportMetric(minted, "MiB")
-		b.ReportMetric(restarted, "MiB-after-restart")
-		b.ReportMetric(0, "ns/op")
-	})
-	open(b, "after a restart, ")
-}
-
-// heap returns how much memory is in use, in MiB.
-func heap() float64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc) / (1 << 20)
 }

@@ -1,7 +1,6 @@
 package ramptest_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,10 +40,10 @@ type studio struct {
 	test    *judged
 
 	mu      sync.Mutex
-	gold    int64
-	asset   string // item_gold unless set
-	expired bool   // the player's session
+	owns    map[string]int64
+	expired bool // the player's session
 	apply   func(ramp.Step) error
+	steps   []ramp.Step // that were applied
 }
 
 func wayKey() ramp.HMACKey { return ramp.Must(ramp.TextKey("key of the console")) }
@@ -61,7 +60,11 @@ func (s *studio) Authenticate(_ context.Context, session ramp.Session) error {
 func (s *studio) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &ramp.Player{PlayerID: "player-1", Assets: []ramp.Asset{{ID: cmp.Or(s.asset, "item_gold"), Balance: ramp.NewAmount(s.gold)}}}, nil
+	player := &ramp.Player{PlayerID: "player-1"}
+	for id, n := range s.owns {
+		player.Assets = append(player.Assets, ramp.Asset{ID: id, Balance: ramp.NewAmount(n)})
+	}
+	return player, nil
 }
 
 // Apply moves the assets of a step.
@@ -75,11 +78,12 @@ func (s *studio) Apply(_ context.Context, step ramp.Step) error {
 	}
 	for _, a := range step.Effect.Assets {
 		delta, err := step.Effect.Delta(a).Int64()
-		if err != nil || s.gold+delta < 0 {
+		if err != nil || s.owns[a.ID]+delta < 0 {
 			return ramp.Reject("INVALID_BALANCE")
 		}
-		s.gold += delta
+		s.owns[a.ID] += delta
 	}
+	s.steps = append(s.steps, step)
 	return nil
 }
 
@@ -87,11 +91,17 @@ func (s *studio) Apply(_ context.Context, step ramp.Step) error {
 // wrap for one without middleware.
 func open(t *testing.T, proof func(*ramptest.Service) *ramp.Proof, wrap func(http.Handler) http.Handler) *studio {
 	t.Helper()
-	s := &studio{gold: 1000, test: &judged{TB: t}}
+	return (&studio{owns: map[string]int64{"item_gold": 1000}}).open(t, anyTerms, true, proof, wrap)
+}
+
+// open is open for a studio with terms, whose prices are those of an order or of one token.
+func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func(*ramptest.Service) *ramp.Proof, wrap func(http.Handler) http.Handler) *studio {
+	t.Helper()
+	s.test = &judged{TB: t}
 	key, signer := console(t)
-	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Settle: -1, Desk: ramptest.Desk{Pages: pages.New}})
+	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: perOrder, Key: key, Validator: signer.Address(), Settle: -1, Desk: ramptest.Desk{Pages: pages.New}})
 	store := &ramp.MemoryStore{Apply: s.Apply}
-	config := ramp.HandlerConfig{Players: s, Store: store, Terms: anyTerms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
+	config := ramp.HandlerConfig{Players: s, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
 	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1}))
 	if proof != nil {
 		config.Proof, config.AnyWallet, config.Chain = proof(s.service), true, s.chain
@@ -274,7 +284,7 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 		"a burn of less than the order is about": func(t *testing.T, s *studio) {
 			s.place(t, burns, ramptest.BurnsLess())
 			s.service.Advance(24 * time.Hour)
-			assert.Equal(t, int64(1000), s.gold)
+			assert.Equal(t, int64(1000), s.owns["item_gold"])
 		},
 		"an answer to validate is lost": func(t *testing.T, s *studio) {
 			_, err := s.order(t.Context(), mints, ramptest.LostAnswer(ramptest.OnValidate))
@@ -287,7 +297,7 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 			s.service.Advance(time.Minute)
 		},
 		"rejected": func(t *testing.T, s *studio) {
-			s.gold = 0
+			clear(s.owns)
 			_, err := s.order(t.Context(), mints)
 			require.Error(t, err)
 		},
@@ -356,10 +366,10 @@ func TestAResultThatTheChainDoesNotConfirmIsExplained(t *testing.T) {
 func TestRightToLeftIdentifiersAreIsolated(t *testing.T) {
 	const gold = "זהב"
 	s := open(t, nil, nil)
-	s.asset = gold
+	s.owns = map[string]int64{gold: 1000}
 	s.apply = func(step ramp.Step) error {
 		if step.Effect.Kind == ramp.GiveBack {
-			s.gold -= 100 // and what it gives back is lost
+			s.owns[gold] -= 100 // and what it gives back is lost
 		}
 		return nil
 	}

@@ -24,11 +24,21 @@ func burn() *Tally {
 	return NewTally(uuid.MustParse("6a2415eb-0000-4000-8000-000000000000"), false, gold(100))
 }
 
+// unread is a reading that failed.
+const unread = -1
+
+func read(n int64) Assets {
+	if n == unread {
+		return nil
+	}
+	return gold(n)
+}
+
 // windows returns a function that plays a window with one call.
 func windows(p *Player) func(c Call, before, after int64) Judgment {
 	return func(c Call, before, after int64) Judgment {
-		p.Look(gold(before))
-		v := p.Judge([]Call{c}, gold(before), gold(after), true)
+		p.Look(read(before))
+		v := p.Judge([]Call{c}, read(before), read(after), true)
 		p.End(v)
 		return v
 	}
@@ -89,7 +99,7 @@ func TestAWindowIsJudged(t *testing.T) {
 		{"taken with an answer that was lost", mint(), []step{{approved, Open, 900, 800, ""}, {approved, Yes, 800, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
 		{"taken though rejected", mint(), []step{{approved, No, 900, 800, "was rejected: the game must move nothing: gold: 900 before the call, 800 after it, 900 expected"}}},
 		{"more than there is", mint(), []step{{approved, Yes, 99, 99, "approved, but costs 100 gold and the player has 99"}}},
-		{"more than there is, and unknown after", mint(), []step{{approved, Yes, 99, -1, "approved, but costs 100 gold and the player has 99"}}},
+		{"more than there is, and unknown after", mint(), []step{{approved, Yes, 99, unread, "approved, but costs 100 gold and the player has 99"}}},
 		{"all there is", mint(), []step{{approved, Yes, 100, 0, ""}}},
 		{"a burn", burn(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 1000, ""}, {succeeded, Yes, 1000, 1000, ""}}},
 		{"a burn that failed", burn(), []step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}}},
@@ -99,8 +109,8 @@ func TestAWindowIsJudged(t *testing.T) {
 		{"a forged result", mint(), []step{{approved, Yes, 900, 800, ""}, {forged, No, 800, 900,
 			"got a forged result: the game must move nothing: gold: 800 before the call, 900 after it, 800 expected"}}},
 		{"told two outcomes", mint(), []step{{approved, Yes, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}, {failed, Yes, 800, 900, ""}, {succeeded, Yes, 900, 0, ""}}},
-		{"unknown before", mint(), []step{{approved, Yes, -1, 800, ""}, {failed, Yes, 800, 800, ""}}},
-		{"unknown after", mint(), []step{{approved, Yes, 900, -1, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
+		{"unknown before", mint(), []step{{approved, Yes, unread, 800, ""}, {failed, Yes, 800, 800, ""}}},
+		{"unknown after", mint(), []step{{approved, Yes, 900, unread, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
 			"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
 		{"said once", mint(), []step{{approved, Yes, 900, 700, "was approved: the game must take 100 gold: 900 before the call, 700 after it, 800 expected"},
 			{failed, Yes, 700, 900, ""}}},
@@ -109,20 +119,11 @@ func TestAWindowIsJudged(t *testing.T) {
 			p := &Player{}
 			for _, s := range test.steps {
 				c := Call{Order: test.order, Result: s.call != approved, Forged: s.call == forged, Answer: s.answer}
-				reading := func(n int64) Assets {
-					if n < 0 {
-						return nil
-					}
-					return gold(n)
-				}
-				before, after := reading(s.before), reading(s.after)
-				p.Look(before)
+				p.Look(read(s.before))
 				if c.Result && !c.Forged {
 					test.order.Deliver(s.call == succeeded, s.call == succeeded)
 				}
-				v := p.Judge([]Call{c}, before, after, true)
-				p.End(v)
-				got := v.Problem
+				got := windows(p)(c, s.before, s.after).Problem
 				for _, name := range []string{"mint 58dbfbe4: ", "mint 58dbfbe4 ", "burn 6a2415eb "} {
 					got = strings.TrimPrefix(got, name)
 				}
@@ -158,10 +159,7 @@ func TestTheFirstConfirmedOutcomeStands(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p, o := &Player{}, mint()
-			window := func(c Call, before, after int64) {
-				p.Look(gold(before))
-				p.End(p.Judge([]Call{c}, gold(before), gold(after), true))
-			}
+			window := windows(p)
 			window(Call{Order: o, Answer: Yes}, 900, 800)
 			now := int64(800)
 			for _, r := range test.results {
@@ -188,7 +186,7 @@ func TestTheFirstConfirmedOutcomeStands(t *testing.T) {
 func TestWhatWasTakenIsKept(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		first   int64    // the balance before the approval; -1 is unknown
+		first   int64    // the balance before the approval
 		between [3]int64 // that after the approval, before and after the result
 		took    Assets
 		vague   bool
@@ -197,23 +195,15 @@ func TestWhatWasTakenIsKept(t *testing.T) {
 		{"taken and given back", 900, [3]int64{800, 800, 900}, gold(-100), false, false},
 		{"taken late", 900, [3]int64{900, 800, 900}, gold(-100), false, false},
 		{"never taken", 900, [3]int64{900, 900, 900}, nil, false, false},
-		{"unknown, and then right", 900, [3]int64{-1, -1, 900}, nil, true, false},
-		{"unknown", 900, [3]int64{-1, -1, -1}, nil, true, true},
-		{"given back what nobody saw taken", -1, [3]int64{-1, 800, 900}, gold(-100), true, true},
+		{"unknown, and then right", 900, [3]int64{unread, unread, 900}, nil, true, false},
+		{"unknown", 900, [3]int64{unread, unread, unread}, nil, true, true},
+		{"given back what nobody saw taken", unread, [3]int64{unread, 800, 900}, gold(-100), true, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			reading := func(n int64) Assets {
-				if n < 0 {
-					return nil
-				}
-				return gold(n)
-			}
 			p, o := &Player{}, mint()
-			p.Look(reading(test.first))
-			p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, reading(test.first), reading(test.between[0]), true))
+			windows(p)(Call{Order: o, Answer: Yes}, test.first, test.between[0])
 			o.Deliver(false, false)
-			p.Look(reading(test.between[1]))
-			p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, reading(test.between[1]), reading(test.between[2]), true))
+			windows(p)(Call{Order: o, Result: true, Answer: Yes}, test.between[1], test.between[2])
 			assert.Equal(t, test.took, o.Took)
 			assert.Equal(t, test.vague, o.Vague)
 			assert.Equal(t, test.unread, o.Unread)
@@ -297,11 +287,9 @@ func TestADisputedOrderExplainsNoOther(t *testing.T) {
 func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 	for _, before := range []int64{900, 1000} { // between the windows, or with the repeat
 		p, o := &Player{}, mint()
-		p.Look(gold(1000))
-		p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(1000), gold(900), true))
+		windows(p)(Call{Order: o, Answer: Yes}, 1000, 900)
 		o.Deliver(false, false)
-		p.Look(nil)
-		p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Open}}, nil, gold(900), true))
+		windows(p)(Call{Order: o, Result: true, Answer: Open}, unread, 900)
 		p.Look(gold(before))
 		v := p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, gold(before), gold(1000), true)
 		assert.Empty(t, v.Problem)
@@ -326,9 +314,9 @@ func TestOnlyTheOrderThatMovedWronglyIsBlamed(t *testing.T) {
 func TestUnreadMovementsThatCancelAreAGuess(t *testing.T) {
 	p, taken, granted := &Player{}, mint(), burn()
 	p.Look(gold(1000))
-	p.End(p.Judge([]Call{{Order: taken, Answer: Yes}}, nil, nil, true))
+	windows(p)(Call{Order: taken, Answer: Yes}, unread, unread)
 	granted.Deliver(true, true)
-	p.End(p.Judge([]Call{{Order: granted, Result: true, Answer: Yes}}, nil, nil, true))
+	windows(p)(Call{Order: granted, Result: true, Answer: Yes}, unread, unread)
 	p.Look(gold(1000))
 	assert.True(t, taken.Guess && granted.Guess)
 }
@@ -337,7 +325,7 @@ func TestUnreadMovementsThatCancelAreAGuess(t *testing.T) {
 func TestWhatMayStillComeIsHandedOver(t *testing.T) {
 	p, stranger, late := &Player{}, &Player{}, burn()
 	late.Deliver(true, true)
-	stranger.End(stranger.Judge([]Call{{Order: late, Result: true, Answer: Open}}, nil, nil, true))
+	windows(stranger)(Call{Order: late, Result: true, Answer: Open}, unread, unread)
 	p.Adopt(stranger)
 	assert.Empty(t, windows(p)(Call{Order: mint(), Answer: No}, 1000, 1100).Problem)
 	assert.Empty(t, stranger.Late)
@@ -356,8 +344,7 @@ func TestWhatHasComeIsNotDemandedOfTheOtherPlayer(t *testing.T) {
 // An order of a player who turns out to be another is judged there only.
 func TestAnOrderOfAnotherPlayerIsForgotten(t *testing.T) {
 	p, q, o := &Player{}, &Player{}, mint()
-	p.Look(gold(900))
-	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(900), nil, true))
+	windows(p)(Call{Order: o, Answer: Yes}, 900, unread)
 	q.Adopt(p)
 	windows(q)(Call{Order: o, Answer: Yes}, 900, 800)
 	p.Look(gold(900))
@@ -373,7 +360,7 @@ func TestALateEffectOfAnUnreadResultIsNobodyElses(t *testing.T) {
 		p.Look(first)
 		p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, first, nil, true))
 		o.Deliver(false, false)
-		p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Open}}, nil, nil, true))
+		windows(p)(Call{Order: o, Result: true, Answer: Open}, unread, unread)
 		assert.Empty(t, windows(p)(Call{Order: burn(), Answer: Yes}, 800, 900).Problem) // given back
 	}
 }
@@ -396,10 +383,9 @@ func TestALateEffectBesideAWrongOneIsUnknown(t *testing.T) {
 func TestAnUnreadWindowIsJudgedAtTheNextReading(t *testing.T) {
 	for now, known := range map[int64]bool{1000: true, 900: false, 950: false} {
 		p, o := &Player{}, mint()
-		p.Look(gold(1000))
-		p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, gold(1000), gold(900), true))
+		windows(p)(Call{Order: o, Answer: Yes}, 1000, 900)
 		o.Deliver(false, false)
-		p.End(p.Judge([]Call{{Order: o, Result: true, Answer: Yes}}, nil, nil, true))
+		windows(p)(Call{Order: o, Result: true, Answer: Yes}, unread, unread)
 		assert.True(t, o.Unread)
 		p.Look(gold(now))
 		assert.Equal(t, known, !o.Unread && !o.Mixed, "%d gold now", now)
@@ -409,9 +395,9 @@ func TestAnUnreadWindowIsJudgedAtTheNextReading(t *testing.T) {
 // What a call moved before the first reading stays unknown, whatever later calls show.
 func TestACallBeforeTheFirstReadingStaysUnknown(t *testing.T) {
 	p, o := &Player{}, mint()
-	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, nil, nil, true))
+	windows(p)(Call{Order: o, Answer: Yes}, unread, unread)
 	p.Look(gold(1000))
-	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, nil, nil, true))
+	windows(p)(Call{Order: o, Answer: Yes}, unread, unread)
 	p.Look(gold(1000))
 	assert.Equal(t, []Assets{gold(0), gold(-100)}, o.Totals)
 	o.Deliver(true, true)
@@ -449,7 +435,7 @@ func TestWhatIsLateMayComeWhileNothingCanBeRead(t *testing.T) {
 	p, late := &Player{}, mint()
 	windows(p)(Call{Order: late, Answer: Yes}, 1000, 1000)
 	for range maxPending + 1 {
-		p.End(p.Judge([]Call{{Order: burn(), Answer: Yes}}, nil, nil, true))
+		windows(p)(Call{Order: burn(), Answer: Yes}, unread, unread)
 	}
 	late.Deliver(true, true)
 	assert.Empty(t, windows(p)(Call{Order: late, Result: true, Answer: Yes}, 900, 900).Problem)

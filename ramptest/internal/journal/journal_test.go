@@ -11,13 +11,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // open opens a journal, and closes it when the test ends.
 func open(t *testing.T, path string) *Journal {
 	t.Helper()
-	j, err := Open(path)
-	require.NoError(t, err)
+	j := ramp.Must(Open(path))
 	t.Cleanup(func() { _ = j.Close() })
 	return j
 }
@@ -34,8 +34,7 @@ func put(t *testing.T, j *Journal, pairs ...string) {
 func all(t *testing.T, j *Journal) (list []string) {
 	t.Helper()
 	for _, key := range j.Keys("") {
-		value, err := j.Get(key)
-		require.NoError(t, err)
+		value := ramp.Must(j.Get(key))
 		list = append(list, key+"="+string(value))
 	}
 	return list
@@ -48,17 +47,14 @@ func TestTheLastLineOfAKeyWins(t *testing.T) {
 	want := []string{"b=2", "a=4 5"}
 	assert.Equal(t, want, all(t, j))
 	require.NoError(t, j.Close())
-	written, err := os.ReadFile(path)
-	require.NoError(t, err)
+	written := ramp.Must(os.ReadFile(path))
 	assert.Equal(t, "ramp-journal 1\na 1\nb 2\nc 3\na 4 5\nc \n", string(written))
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	info := ramp.Must(os.Stat(path))
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "it holds secrets")
 
 	j = open(t, path)
 	assert.Equal(t, want, all(t, j))
-	value, err := j.Get("c")
-	require.NoError(t, err)
+	value := ramp.Must(j.Get("c"))
 	assert.Nil(t, value)
 }
 
@@ -74,8 +70,7 @@ func TestATornLastLineIsDropped(t *testing.T) {
 	j := open(t, path)
 	put(t, j, "a", "1", "b", "2", "a", "longer")
 	require.NoError(t, j.Close())
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
+	whole := ramp.Must(os.ReadFile(path))
 	for cut := len(whole) - 1; cut >= len(header); cut-- {
 		require.NoError(t, os.WriteFile(path, whole[:cut], 0o600))
 		j := open(t, path)
@@ -94,19 +89,16 @@ func TestAJournalStaysSmall(t *testing.T) {
 	value := bytes.Repeat([]byte("x"), 10_000)
 	for i := range 2_000 {
 		require.NoError(t, j.Put(fmt.Sprint("key-", i%50), append(value, fmt.Sprint(i)...)))
-		info, err := os.Stat(path)
-		require.NoError(t, err)
+		info := ramp.Must(os.Stat(path))
 		require.LessOrEqual(t, info.Size(), 2*j.live+slack+int64(len(value))+100)
 	}
 	j = open2(t, j)
 	assert.Len(t, all(t, j), 50)
 	for i := range 50 {
-		value, err := j.Get(fmt.Sprint("key-", i))
-		require.NoError(t, err)
+		value := ramp.Must(j.Get(fmt.Sprint("key-", i)))
 		assert.True(t, bytes.HasSuffix(value, fmt.Append(nil, "x", 1_950+i)))
 	}
-	files, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
+	files := ramp.Must(os.ReadDir(filepath.Dir(path)))
 	assert.Len(t, files, 2, "the journal and its lock")
 }
 
@@ -116,8 +108,7 @@ func TestAnotherFileIsLeftAlone(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		_, err := Open(path)
 		assert.ErrorContains(t, err, "is not a state file")
-		left, err := os.ReadFile(path)
-		require.NoError(t, err)
+		left := ramp.Must(os.ReadFile(path))
 		assert.Equal(t, text, string(left))
 	}
 }
@@ -133,8 +124,7 @@ func TestValuesAreInTheOrderOfTheirKeys(t *testing.T) {
 		}
 	}
 	keys, want = append(keys, keys[3], "none", keys[0]), append(want, want[3], "", want[0])
-	values, err := j.Values(keys)
-	require.NoError(t, err)
+	values := ramp.Must(j.Values(keys))
 	for i := range keys {
 		assert.Equal(t, want[i], string(values[i]))
 	}
