@@ -249,6 +249,8 @@ func TestPartsOfAUUIDAndOfAHashFindTheOrder(t *testing.T) {
 // Whatever happened can be found, with its reason, also if it led to no order.
 func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	c := newCounter(t, booksOff, kept(t))
+	c.mint(t)
+	c.service.Advance(time.Minute)
 	wrong := ramp.Must(ramp.TextKey("no key of ours"))
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: wrong, HTTPClient: c.service.Client(), Retries: -1}))
 	_, err := client.Initialize(t.Context(), request())
@@ -262,8 +264,11 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	assert.Contains(t, said, "– ")
 	assert.Contains(t, said, "Mint 1 token, rejected "+rejected.String()[:8]+" 200 session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
 	assert.Contains(t, said, "POST /api/v2/initialize 500 No UUID was issued: invalid mac.")
-	assert.Contains(t, said, "0 orders, 2 not placed")
+	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 ", "a call is no order")
+	assert.Regexp(t, "INVALID_BALANCE.*invalid mac.*Mint 10 tokens", said, "the newest is the first")
 	assert.Contains(t, c.page(t, "/?show=attention"), "0 orders, 1 not placed")
+	assert.Contains(t, c.page(t, "/?show=done"), "1 order Calls Search")
+	assert.Contains(t, c.page(t, "/?q=INVALID_BALANCE"), "0 orders, 1 not placed Calls Search Search All 1 ")
 	for query, want := range map[string]string{rejected.String(): "INVALID_BALANCE", "invalid_balance": "INVALID_BALANCE", "mac": "invalid mac", "session-1": "INVALID_BALANCE"} {
 		assert.Contains(t, c.page(t, "/?q="+query), want, query)
 	}
@@ -281,15 +286,8 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
 
-	c.shop.gold = 1000
-	c.mint(t)
-	c.service.Advance(time.Minute)
 	c.restart(t, c.handler, booksOff)
-	said = c.page(t, "/")
-	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 ", "a call is no order")
-	assert.Regexp(t, "Mint 10 tokens.*INVALID_BALANCE.*invalid mac", said, "the newest is the first")
-	assert.Contains(t, c.page(t, "/?show=done"), "1 order Calls Search")
-	assert.Contains(t, c.page(t, "/?q=INVALID_BALANCE"), "0 orders, 1 not placed Calls Search Search All 1 ")
+	assert.Contains(t, c.page(t, "/"), "1 order, 2 not placed", "after a restart too")
 	assert.Contains(t, c.page(t, "/calls?session=session-1"), "Rejected by the game: INVALID_BALANCE.")
 	assert.Contains(t, c.page(t, link[0][1]), "asked: POST "+ramp.PathValidate)
 }

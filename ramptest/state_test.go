@@ -115,37 +115,62 @@ func TestAClockThatRunsAsOnTheWallGoesOnMeanwhile(t *testing.T) {
 	assert.InDelta(t, time.Since(wall).Seconds(), c.service.Now().Sub(before).Seconds(), 0.5)
 }
 
+// filed lets play use a service, and returns what its state file then holds.
+func filed(t *testing.T, play func(*counter)) (c *counter, state []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "state")
+	file := openState(t, path)
+	c = newCounter(t, func(c *ramptest.Config) { c.Desk.State = file })
+	play(c)
+	c.service.Close()
+	require.NoError(t, file.Close())
+	return c, ramp.Must(os.ReadFile(path))
+}
+
+// from starts another service from what a state file holds, and lets use have it.
+func (c *counter) from(t *testing.T, state []byte, use func(*ramptest.Service)) error {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "state")
+	require.NoError(t, os.WriteFile(path, state, 0o600))
+	file, err := ramptest.OpenState(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{State: file}, Books: ramptest.BooksOff})
+	if err == nil {
+		use(service)
+		service.Close()
+	}
+	return err
+}
+
 // A service may be killed at any byte that it writes. Whatever the file then holds is a
 // service that goes on.
 func TestAServiceSurvivesAKillAtAnyTime(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state")
-	file := openState(t, path)
-	c := newCounter(t, func(c *ramptest.Config) { c.Desk.State = file })
-	order := c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))
-	c.service.Advance(time.Minute)
-	c.service.Close()
-	require.NoError(t, file.Close())
-	whole := ramp.Must(os.ReadFile(path))
-	assert.Contains(t, string(whole), "token-1", "the next service must call for the player too")
-	begins := bytes.Index(whole, []byte("\nspan/")) // before it, no service has started
-	require.Positive(t, begins)
-	cuts := 0
-	for cut := len(whole); cut > begins; cut -= 797 { // a prime number
-		cuts++
-		killed := filepath.Join(t.TempDir(), "killed")
-		require.NoError(t, os.WriteFile(killed, whole[:cut], 0o600))
-		file := openState(t, killed)
-		service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{State: file}, Books: ramptest.BooksOff})
-		require.NoError(t, err, "cut at %d of %d", cut, len(whole))
-		sent := service.Advance(24 * time.Hour)
-		if lines := whole[:bytes.LastIndexByte(whole[:cut], '\n')]; bytes.Contains(lines, []byte(`"State":"delivering"`)) {
-			require.NotEmpty(t, sent)
-			assert.Equal(t, order.UUID, sent[0].Order.UUID)
+	var failing *ramptest.Order
+	c, state := filed(t, func(c *counter) {
+		failing = c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))
+		pending := c.mint(t, ramptest.StaysPending())
+		c.service.Advance(1300 * time.Millisecond)
+		require.NoError(t, c.service.Deliver(t.Context(), pending, ramptest.Succeeded), "by a block between two others")
+	})
+	assert.Contains(t, string(state), "token-1", "the next service must call for the player too")
+	due := regexp.MustCompile(`uuid/` + failing.UUID.String() + `.*"State":"delivering".*\n`)
+	kills := 0
+	for at, b := range state {
+		if b != '\n' {
+			continue
 		}
-		service.Close()
-		require.NoError(t, file.Close())
+		kills++
+		killed := state[:min(at+len("\nuuid"), len(state))] // in the next line
+		assert.NoError(t, c.from(t, killed, func(s *ramptest.Service) {
+			if sent := s.Advance(24 * time.Hour); due.Match(killed) {
+				assert.True(t, slices.ContainsFunc(sent, func(d ramptest.Delivery) bool { return d.Order.UUID == failing.UUID }))
+			}
+		}), string(killed))
 	}
-	assert.Greater(t, cuts, 10)
+	assert.Greater(t, kills, 20)
 }
 
 func TestWhatHappenedIsThereAfterARestart(t *testing.T) {
@@ -186,13 +211,7 @@ func TestAStateFileHasOneService(t *testing.T) {
 }
 
 func TestAStateThatIsNoneIsRejected(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state")
-	file := openState(t, path)
-	c := newCounter(t, func(c *ramptest.Config) { c.Desk.State = file })
-	c.mint(t)
-	c.service.Close()
-	require.NoError(t, file.Close())
-	state := ramp.Must(os.ReadFile(path))
+	c, state := filed(t, func(c *counter) { c.mint(t) })
 	for name, broken := range map[string][]byte{
 		"not a journal": []byte("secret"),
 		"a version":     bytes.Replace(state, []byte(`note/version "6"`), []byte(`note/version "1"`), 1),
@@ -201,39 +220,10 @@ func TestAStateThatIsNoneIsRejected(t *testing.T) {
 		"no intent":     bytes.ReplaceAll(state, []byte(`"from":[`), []byte(`"from_":[`)),
 		"no blocks":     bytes.ReplaceAll(state, []byte("\ntx/testnet/"), []byte("\ntx/mainnet/")),
 	} {
-		require.NoError(t, os.WriteFile(path, broken, 0o600))
-		file, err := ramptest.OpenState(path)
-		if err == nil {
-			_, err = ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{State: file}})
-			require.NoError(t, file.Close())
-		}
+		err := c.from(t, broken, func(*ramptest.Service) {})
 		require.ErrorContains(t, err, "ramptest: state: ", name)
 		assert.NotContains(t, err.Error(), "secret", name)
 		assert.NotContains(t, err.Error(), "token-1", name)
-	}
-}
-
-// A service that is killed while it writes leaves the beginning of what it wrote.
-func TestAStateThatWasCutOffIsRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "state")
-	file := openState(t, path)
-	c := newCounter(t, func(c *ramptest.Config) { c.Desk.State = file })
-	pending := c.mint(t, ramptest.StaysPending())
-	c.service.Advance(1300 * time.Millisecond)
-	require.NoError(t, c.service.Deliver(t.Context(), pending, ramptest.Succeeded), "by a block between two others")
-	c.service.Close()
-	require.NoError(t, file.Close())
-	state := ramp.Must(os.ReadFile(path))
-	for at := range state {
-		if state[at] != '\n' {
-			continue
-		}
-		require.NoError(t, os.WriteFile(path, state[:at+1], 0o600))
-		file := ramp.Must(ramptest.OpenState(path))
-		service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{State: file}})
-		require.NoError(t, err, string(state[:at]))
-		service.Close()
-		require.NoError(t, file.Close())
 	}
 }
 
