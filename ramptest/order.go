@@ -62,6 +62,7 @@ type Order struct {
 	placed     time.Time          // when it was submitted to the chain
 	heldBefore *big.Rat           // the wallet's tokens before the first validate call
 	refused    string             // how the game did not approve it, so that it has no transaction; "" if it did
+	noSession  bool               // the game then rejected the session when it was asked for the assets
 
 	reached  atomic.Bool // some call about it was sent to the game
 	delivery delivery
@@ -306,7 +307,8 @@ func (s *orders) refused(o *Order, err error) {
 	if s.placed[o.UUID] != nil { // what moved, that order moved
 		return
 	}
-	o.refused, o.placed = answer.Said, s.clock.now()
+	r, _ := s.game.readings.of(o.Session)
+	o.refused, o.noSession, o.placed = answer.Said, r.rejection() > 0, s.clock.now()
 	s.approvedAfterAll(o.UUID)
 	s.lost = append(s.lost, o)
 	s.lost = s.lost[max(0, len(s.lost)-maxLost):]

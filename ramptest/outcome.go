@@ -47,7 +47,7 @@ func (s *orders) known(o *Order) known {
 	}
 	if k.Books.Why == verdict.Unread {
 		r, _ := s.game.readings.of(o.Session)
-		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || r.rejection() > 0
+		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || o.noSession
 	}
 	if k.Books.Sum = tallyOf(o).Sum; acc == nil {
 		return k

@@ -176,6 +176,18 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 	}
 }
 
+// A game that knows no such session takes nothing for it, although it does not list its assets.
+func TestAnOrderOfAnUnknownSessionIsNoLoss(t *testing.T) {
+	c := newCounter(t, kept(t), reporting)
+	_, err := c.service.Mint(t.Context(), c.initialize(t), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-2")}, ramp.NewAmount(1))
+	require.ErrorContains(t, err, "INVALID_USER")
+	for range 2 {
+		_, listed := c.control(t, "GET", "/control/orders?attention=true", "")
+		assert.Empty(t, listed.Orders)
+		c.restart(t, c.handler, reporting)
+	}
+}
+
 // What the order of a UUID took is not blamed on a second one, which the game rejects.
 func TestASecondOrderOfAUUIDIsNotBlamedForTheFirst(t *testing.T) {
 	c := newCounter(t, reporting, func(c *ramptest.Config) { c.Handler = instead(ramp.PathValidate, false, 0, 200)(c.Handler) })

@@ -140,6 +140,7 @@ type savedOrder struct {
 	Number      int // counts the orders
 	standing
 	Refused    string `json:",omitempty"` // how the game did not approve it; it then has no transaction
+	NoSession  bool   `json:",omitzero"`  // see Order.noSession
 	Request    ramp.ValidateRequest
 	Approval   ramp.Approval
 	Fee        ramp.Amount
@@ -308,7 +309,7 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) []any {
 		return []any{line}
 	}
 	line.Order = &savedOrder{SessionID: order.Session.ID, AccessToken: order.Session.Token.Reveal(), Network: order.Network, TxHash: order.TxHash,
-		Placed: order.placed, Number: order.number, standing: order.delivery.now(), Refused: order.refused,
+		Placed: order.placed, Number: order.number, standing: order.delivery.now(), Refused: order.refused, NoSession: order.noSession,
 		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, HeldBefore: order.heldBefore,
 		Held: held}
 	line.Order.Player, line.Order.Books = k.service.audit.save(order, players)
@@ -474,7 +475,7 @@ func (s *Service) restoreOrders(f *StateFile) error {
 func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 	o := &Order{UUID: id, Session: ramp.Session{ID: saved.SessionID, Token: ramp.NewAccessToken(saved.AccessToken)}, composed: true,
 		Network: saved.Network, Request: saved.Request, Approval: saved.Approval, TxHash: saved.TxHash,
-		number: saved.Number, fee: saved.Fee, placed: saved.Placed, heldBefore: saved.HeldBefore, refused: saved.Refused}
+		number: saved.Number, fee: saved.Fee, placed: saved.Placed, heldBefore: saved.HeldBefore, refused: saved.Refused, noSession: saved.NoSession}
 	c := s.chains[saved.Network]
 	if c == nil {
 		return fmt.Errorf("the service does not have the network %q", string(saved.Network))
