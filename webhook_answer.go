@@ -261,10 +261,7 @@ func (h *Handler) reject(endpoint string, err error) Reply {
 	if endpoint == "result" && !decided {
 		rejection = &Rejection{Status: http.StatusInternalServerError, Code: rejection.Code, Err: rejection.Err}
 	}
-	body, err := marshal(Response[struct{}]{ErrorCode: h.translate(rejection.Code)})
-	if err != nil {
-		panic(err) // impossible for a boolean and a string
-	}
+	body := Must(marshal(Response[struct{}]{ErrorCode: h.translate(rejection.Code)}))
 	return Reply{Status: rejection.Status, Body: body, Err: rejection}
 }
 

@@ -110,8 +110,8 @@ func oncePerSession(wallet func(ramp.Session) *ramp.Signer) func(ramp.Session) *
 
 // sessionWallet is the default of [Config.Wallet].
 func sessionWallet(session ramp.Session) *ramp.Signer {
-	key := crypto.Keccak256([]byte("wallet"), []byte(session.ID)) // only about one hash in 2^128 is not a valid key
-	return ramp.Must(ramp.NewCryptoSigner(ramp.Must(crypto.ToECDSA(key))))
+	key := crypto.ToECDSAUnsafe(crypto.Keccak256([]byte("wallet"), []byte(session.ID))) // only about one hash in 2^128 is none
+	return ramp.Must(ramp.NewCryptoSigner(key))
 }
 
 // serviceAccount is the service's own account. It receives the fees and pays the

@@ -69,13 +69,7 @@ func index(name string) int {
 }
 
 // bytes returns the message as JSON with its keys in alphabetical order.
-func (o object) bytes() []byte {
-	b, err := json.Marshal(o)
-	if err != nil {
-		panic(err) // a bug in a case
-	}
-	return b
-}
+func (o object) bytes() []byte { return ramp.Must(json.Marshal(o)) }
 
 // number returns n as a JSON number.
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }

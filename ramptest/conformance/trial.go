@@ -283,10 +283,7 @@ func wallet(s ramp.Session) (key *ecdsa.PrivateKey, address string) {
 
 // signedBy returns a signature over d by a player's wallet.
 func signedBy(key *ecdsa.PrivateKey, d ramp.Digest) string {
-	sig, err := crypto.Sign(d[:], key)
-	if err != nil {
-		panic(err) // impossible with a valid key and 32 bytes
-	}
+	sig := ramp.Must(crypto.Sign(d[:], key))
 	sig[64] += 27
 	return fmt.Sprintf("0x%x", sig)
 }

@@ -156,10 +156,7 @@ func (j *Journal) Put(key string, value []byte) error {
 // Get returns the value of a key; nil if it has none.
 func (j *Journal) Get(key string) ([]byte, error) {
 	values, err := j.read([]string{key}, 0)
-	if err != nil {
-		return nil, err
-	}
-	return values[0], nil
+	return values[0], err
 }
 
 // Values returns the values of keys, in their order. It is fastest if they are in the order
@@ -181,7 +178,7 @@ func (j *Journal) read(keys []string, ahead int) ([][]byte, error) {
 		if r.offset < from || r.offset+int64(r.length) > from+int64(len(piece)) {
 			piece, from = make([]byte, min(int64(max(ahead, r.length)), j.size-r.offset)), r.offset
 			if _, err := j.file.ReadAt(piece, from); err != nil {
-				return nil, err
+				return values, err
 			}
 		}
 		line := piece[r.offset-from:][:r.length]
