@@ -138,10 +138,9 @@ func (p *problems) requireNonZero(ok bool, path string) {
 	}
 }
 
-// addAll adds the fields of another check's error.
+// addAll adds the fields of another check's error, which must not be wrapped.
 func (p *problems) addAll(err error) {
-	var wrong *InvalidError
-	if errors.As(err, &wrong) {
+	if wrong, ok := err.(*InvalidError); ok { // errors.As would allocate without an error too
 		*p = append(*p, wrong.Fields...)
 	}
 }

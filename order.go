@@ -334,6 +334,9 @@ func (o *Order) contradicts(reported *Intent) bool {
 	if direction, err := reported.Direction(); err == nil && direction != o.Direction {
 		return true
 	}
+	if slices.Equal(reported.From, o.Intent.From) && slices.Equal(reported.To, o.Intent.To) { // nearly always
+		return false
+	}
 	game, chain := reported.sides(o.Direction)
 	var p problems
 	checkIntentAssets(&p, game.path, game.assets, true, false)
@@ -424,10 +427,11 @@ func sameTokens(a, b side) bool {
 
 // options returns what a target_candidate says, or nil if it is empty. Stores may write
 // its JSON in another way.
-func options(raw json.RawMessage) (said any) {
+func options(raw json.RawMessage) any {
 	if len(raw) == 0 || string(raw) == "{}" { // nearly always
 		return nil
 	}
+	var said any
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	if decoder.Decode(&said) != nil {

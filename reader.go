@@ -77,12 +77,11 @@ func unmarshalWire(text []byte, root string, into readable) error {
 	return readWire(text, root, into)
 }
 
-// bodyReader returns a reader of a copy of a body, which must be exactly one JSON
-// object.
+// bodyReader returns a reader of a body, which must be exactly one JSON object.
 func bodyReader(body []byte) (reader, error) {
 	switch trimmed := bytes.TrimSpace(body); {
 	case len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(body):
-		return newReader(bytes.Clone(body), "body"), nil
+		return newReader(body, "body"), nil
 	case len(trimmed) == 0:
 		return reader{}, invalid("body", "must be one JSON object, but is empty")
 	default:

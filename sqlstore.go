@@ -200,14 +200,14 @@ func (s *SQLStore) check(ctx context.Context, db *sql.DB) error {
 // Update implements [Store] with one transaction per step. After an error of the commit,
 // a repeat of the call finds out whether the step is stored.
 func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error) {
-	opened, err := s.openingStep(next)
+	opened, err := openingStep(next)
 	if err != nil {
 		return Step{}, err
 	}
 	for n := 0; ; n++ {
-		step, err := s.transact(ctx, id, opened, next, !rollback.Asked(ctx))
+		step, err := s.transact(ctx, id, &opened, next, !rollback.Asked(ctx))
 		if err == nil && rollback.Asked(ctx) { // by a test
-			step, err = s.transact(ctx, id, opened, next, true)
+			step, err = s.transact(ctx, id, &opened, next, true)
 		}
 		err = s.explain(ctx, s.config.DB, "", err)
 		if err == nil || n == s.config.Retries || !s.config.Retryable(err) || !wait(ctx, n) {
@@ -265,11 +265,11 @@ func wait(ctx context.Context, n int) bool {
 // transaction soon after [ErrOrderUnknown], because it locks the gap for the order. On
 // PostgreSQL, [ConflictError].Other has only a TxHash.
 func (s *SQLStore) UpdateTx(ctx context.Context, tx *sql.Tx, id uuid.UUID, next Transition) (Step, error) {
-	opened, err := s.openingStep(next)
+	opened, err := openingStep(next)
 	if err != nil {
 		return Step{}, err
 	}
-	step, _, err := s.update(ctx, tx, id, opened, next)
+	step, _, err := s.update(ctx, tx, id, &opened, next)
 	return step, s.explain(ctx, tx, s.latest, err)
 }
 
@@ -307,22 +307,22 @@ func (s *SQLStore) explain(ctx context.Context, from interface {
 	return &ConflictError{Order: failed.stored, Field: "tx_hash", Other: &other.Order}
 }
 
-// openingStep returns the step that opens an order, or nil if next needs a stored
-// one.
-func (s *SQLStore) openingStep(next Transition) (*Step, error) {
-	step, err := next(nil)
+// openingStep returns the step that opens an order, which is New unless next needs a
+// stored one. It is not a pointer, because an order would be allocated.
+func openingStep(next Transition) (Step, error) {
+	opened, err := next(nil)
+	opened.New = err == nil
 	if errors.Is(err, ErrOrderUnknown) {
-		return nil, nil
+		err = nil
 	}
-	opened := step // a result allocates none
-	return &opened, err
+	return opened, err
 }
 
 // update takes a step in a transaction. opened is the result of openingStep. row is
 // the order before the step, with the claim that a new step wrote.
 func (s *SQLStore) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *Step, next Transition) (step Step, row *orderRow, err error) {
 	claim := rand.Text()
-	if opened == nil {
+	if !opened.New {
 		row, err = s.selectForUpdate(ctx, tx, id)
 		if errors.Is(err, sql.ErrNoRows) {
 			_, err = next(nil)

@@ -206,7 +206,10 @@ func (r *ValidateRequest) read(x *reader) {
 // error is an [*InvalidError] that lists everything that is wrong, in the order of
 // the interface. Duplicate names in an object are an error, as are more than 1,000
 // entries on one side of the intent.
-func ParseValidate(body []byte) (*ValidateRequest, error) {
+func ParseValidate(body []byte) (*ValidateRequest, error) { return parseValidate(bytes.Clone(body)) }
+
+// parseValidate keeps the body.
+func parseValidate(body []byte) (*ValidateRequest, error) {
 	x, err := bodyReader(body)
 	if err != nil {
 		return nil, err
@@ -274,7 +277,10 @@ func (r *Result) read(x *reader) {
 // Nothing else is required (see [Result.Unreadable]): the service does not
 // redeliver a rejected result, and the player's assets would be stranded. What the
 // result changes is decided by the order that was stored at validate.
-func ParseResult(body []byte) (*Result, error) {
+func ParseResult(body []byte) (*Result, error) { return parseResult(bytes.Clone(body)) }
+
+// parseResult keeps the body.
+func parseResult(body []byte) (*Result, error) {
 	x, err := bodyReader(body)
 	if err != nil {
 		return nil, err
@@ -328,8 +334,8 @@ type Approval struct {
 
 // marshal is json.Marshal without HTML escapes.
 func marshal(v any) ([]byte, error) {
-	b := bytes.NewBuffer(make([]byte, 0, 512)) // room for an answer or a request
-	e := json.NewEncoder(b)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return nil, err
@@ -622,7 +628,7 @@ func (s side) tokens() []IntentAsset {
 // sum adds up the entries of each asset ID, in the order of the intent.
 func (s side) sum() ([]AssetAmount, error) {
 	sums := make([]AssetAmount, 0, len(s.assets))
-	at := make(map[string]int, len(s.assets))
+	at := map[string]int{} // a small one is not allocated
 	for _, asset := range s.assets {
 		n, seen := at[asset.ID]
 		if !seen {

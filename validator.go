@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/x509/pkix"
 	"encoding/asn1"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
 )
 
@@ -260,7 +260,7 @@ func parseHex(into []byte, text string) bool {
 }
 
 // String returns the digest as 0x and 64 hex digits.
-func (d Digest) String() string { return "0x" + hex.EncodeToString(d[:]) }
+func (d Digest) String() string { return hexutil.Encode(d[:]) }
 
 // MarshalText writes what String returns.
 func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
@@ -293,10 +293,10 @@ func ParseSignature(s string) (Signature, error) {
 }
 
 // String returns the signature as 0x and 130 hex digits, the form of the wire.
-func (s Signature) String() string { return "0x" + hex.EncodeToString(s[:]) }
+func (s Signature) String() string { return hexutil.Encode(s[:]) }
 
 // MarshalText writes what String returns.
-func (s Signature) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+func (s Signature) MarshalText() ([]byte, error) { return hexutil.Bytes(s[:]).MarshalText() }
 
 // UnmarshalText reads what MarshalText writes.
 func (s *Signature) UnmarshalText(b []byte) (err error) {

@@ -269,12 +269,16 @@ func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 
 // AnswerValidate answers a validate call (interface 2.5), from its raw body.
 func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body []byte) Reply {
+	return h.answerValidate(ctx, header, body, bytes.Clone)
+}
+
+func (h *Handler) answerValidate(ctx context.Context, header http.Header, body []byte, keep func([]byte) []byte) Reply {
 	var r *ValidateRequest
 	return h.answer(ctx, "validate", func(c *call) (err error) {
 		if err := h.authentic(c, header, body); err != nil {
 			return err
 		}
-		if r, err = ParseValidate(body); err != nil {
+		if r, err = parseValidate(keep(body)); err != nil {
 			return err
 		}
 		c.op.UUID = r.UUID
@@ -336,12 +340,16 @@ func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
 
 // AnswerResult answers a result call (interface 6), from its raw body.
 func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []byte) Reply {
+	return h.answerResult(ctx, header, body, bytes.Clone)
+}
+
+func (h *Handler) answerResult(ctx context.Context, header http.Header, body []byte, keep func([]byte) []byte) Reply {
 	var r *Result
 	return h.answer(ctx, "result", func(c *call) (err error) {
 		if err := h.authentic(c, header, body); err != nil {
 			return err
 		}
-		if r, err = ParseResult(body); err != nil {
+		if r, err = parseResult(keep(body)); err != nil {
 			return err
 		}
 		c.op.UUID, c.op.TxHash, c.unreadable = r.UUID, normalizeTxHash(r.TxHash), r.Unreadable
@@ -502,16 +510,16 @@ func (h *Handler) Assets(w http.ResponseWriter, r *http.Request) {
 
 // Validate serves the Validate Order endpoint (interface 4.3).
 func (h *Handler) Validate(w http.ResponseWriter, r *http.Request) {
-	h.post(w, r, "validate", h.AnswerValidate)
+	h.post(w, r, "validate", h.answerValidate)
 }
 
 // Result serves the result endpoint (interface 4.3).
 func (h *Handler) Result(w http.ResponseWriter, r *http.Request) {
-	h.post(w, r, "result", h.AnswerResult)
+	h.post(w, r, "result", h.answerResult)
 }
 
 func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
-	answer func(context.Context, http.Header, []byte) Reply) {
+	answer func(context.Context, http.Header, []byte, func([]byte) []byte) Reply) {
 	if !h.allows(w, r, http.MethodPost) {
 		return
 	}
@@ -520,7 +528,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 		h.answer(r.Context(), endpoint, func(*call) error { return err }, nil).Write(w)
 		return
 	}
-	answer(r.Context(), r.Header, body).Write(w)
+	answer(r.Context(), r.Header, body, slices.Clip).Write(w) // nobody else has the body
 }
 
 // readBody reads a body. It reads nothing of one that is too large or has no

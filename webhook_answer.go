@@ -200,10 +200,10 @@ func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
 	}
 	c.previousKey, err = h.config.Key.verify(body, signature)
 	c.op.Unverified = err != nil
-	encoding, _ := singleHeader(header, "Content-Encoding")
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
+	}
+	switch encoding, _ := singleHeader(header, "Content-Encoding"); {
 	case len(body) == 0, !slices.Contains([]string{"", fmt.Sprint(len(body))}, header.Get("Content-Length")):
 		return fmt.Errorf("%w (the body has %d bytes, and Content-Length is %.20q: middleware may have read or changed it)", err, len(body), header.Get("Content-Length"))
 	case encoding != "" && !strings.EqualFold(encoding, "identity"):

@@ -280,9 +280,14 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 // values and body included.
 func TestNothingOfACallIsKept(t *testing.T) {
 	var players []ramp.Session
+	var bodies []json.RawMessage
 	game, v := newVault(t, func(c *ramp.HandlerConfig) {
-		c.Policy = func(_ context.Context, s ramp.Session, _ *ramp.ValidateRequest) error {
-			players = append(players, s)
+		c.Policy = func(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
+			players, bodies = append(players, s), append(bodies, r.Raw)
+			return nil
+		}
+		c.OnConflict = func(_ context.Context, _ *ramp.ConflictError, r *ramp.Result) error {
+			bodies = append(bodies, r.Raw)
 			return nil
 		}
 	})
@@ -295,10 +300,15 @@ func TestNothingOfACallIsKept(t *testing.T) {
 	}
 	first := ramp.Must(ramp.ParseValidate(body))
 	require.NoError(t, game.handler.AnswerValidate(t.Context(), header, body).Err)
-	for _, used := range append(memory, body) {
+	contradiction := resultCall().with("session_id", "session-2").bytes()
+	require.Equal(t, 400, game.handler.AnswerResult(t.Context(), signed(contradiction), contradiction).Status)
+	texts := []string{string(body), string(contradiction)}
+	for _, used := range append(memory, body, contradiction) {
 		clear(used)
 	}
 
+	require.Len(t, bodies, 2)
+	assert.Equal(t, texts, []string{string(bodies[0]), string(bodies[1])})
 	require.Len(t, players, 1)
 	assert.Equal(t, "session-1", players[0].ID)
 	assert.Equal(t, "secret-token", players[0].Token.Reveal())
