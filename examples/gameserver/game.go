@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	ramp "github.com/token-ramp/ramp-go"
 )
 
@@ -104,7 +105,7 @@ func (g *game) Authenticate(ctx context.Context, s ramp.Session) error {
 // that wait for it (gameserver orders), then delete its row. In a game with several
 // characters for each account, bind it to the account.
 func (g *game) bindWallet(ctx context.Context, s ramp.Session, wallet common.Address) error {
-	key := strings.ToLower(wallet.Hex())
+	key := hexutil.Encode(wallet[:]) // in lower case, without the checksum of wallet.Hex
 	var player, owner, closed string
 	read := func() error {
 		return g.db.QueryRowContext(ctx, g.bind(`SELECT s.player, COALESCE(w.player, ''), COALESCE(c.closed, '') FROM sessions s
