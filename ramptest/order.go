@@ -292,7 +292,7 @@ func (s *orders) all() []*Order {
 	return list
 }
 
-// maxLost bounds the orders that were not approved.
+// maxLost bounds the orders that were not approved. Those that lost nothing go first.
 const maxLost = 1_000
 
 // refused keeps an order that the game did not approve, because it may have moved something.
@@ -311,8 +311,12 @@ func (s *orders) refused(o *Order, err error) {
 	o.refused, o.noSession, o.placed = answer.Said, r.rejection() > 0, s.clock.now()
 	s.approvedAfterAll(o.UUID)
 	s.lost = append(s.lost, o)
-	s.lost = s.lost[max(0, len(s.lost)-maxLost):]
 	s.keeper.touch(o.UUID)
+	if len(s.lost) > maxLost {
+		oldest := max(0, slices.IndexFunc(s.lost, func(o *Order) bool { return !s.verdict(o).Attention }))
+		s.keeper.touch(s.lost[oldest].UUID)
+		s.lost = slices.Delete(s.lost, oldest, oldest+1)
+	}
 }
 
 // approvedAfterAll forgets that an order was refused. The caller must hold the lock.

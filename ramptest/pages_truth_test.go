@@ -176,6 +176,20 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 	}
 }
 
+// Of very many orders that the game did not approve, those are kept for which it took something.
+func TestALossIsNotForgottenAmongRejections(t *testing.T) {
+	c := newCounter(t, reporting)
+	c.shop.gold, c.shop.also = 150, map[string]int64{ramp.PathValidate: -100}
+	for range 1_002 {
+		_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
+		require.ErrorContains(t, err, "INVALID_BALANCE")
+		c.shop.also = nil
+	}
+	_, listed := c.control(t, "GET", "/control/orders?attention=true", "")
+	require.Len(t, listed.Orders, 1)
+	assert.Contains(t, listed.Orders[0].Said, "The game took 100 item_gold nevertheless.")
+}
+
 // A game that knows no such session takes nothing for it, although it does not list its assets.
 func TestAnOrderOfAnUnknownSessionIsNoLoss(t *testing.T) {
 	c := newCounter(t, kept(t), reporting)
