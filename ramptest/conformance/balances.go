@@ -95,7 +95,7 @@ func (t *trial) look(s ramp.Session) snapshot {
 func sums(all []holding) map[string]*big.Rat {
 	sums := make(difference)
 	for _, h := range all {
-		sums[h.id] = new(big.Rat).Add(sums.of(h.id), h.balance) // also 0
+		sums[h.id] = plus(sums.of(h.id), h.balance) // also 0
 	}
 	return sums
 }
@@ -111,19 +111,28 @@ func (t *trial) nowOf(s ramp.Session) snapshot {
 // moved requires that since the case began, the player's balance has changed by a
 // number of order amounts, and no other balance has changed: moved(-1) after a mint,
 // moved(0) for no change.
-func (t *trial) moved(amounts int64) { t.movedBy(t.amounts(amounts)) }
+func (t *trial) moved(amounts int64) {
+	t.movedSince(t.before, difference{t.asset: t.amounts(amounts)})
+}
 
-func (t *trial) movedBy(want *big.Rat) { t.movedSince(t.before, difference{t.asset: want}) }
+// movedAs requires that since the case began, an order has had its effect on what the
+// case's player owns, which is none if it is another player's.
+func (t *trial) movedAs(o order, status string) {
+	if o.owner.ID != t.player.ID {
+		status = failure
+	}
+	t.movedSince(t.before, o.effect(status))
+}
 
-// movedAbout requires what movedBy requires, as closely as a server can that computes with
+// movedAbout requires what movedAs requires, as closely as a server can that computes with
 // doubles.
-func (t *trial) movedAbout(want *big.Rat) {
+func (t *trial) movedAbout(want difference) {
 	near := func(now snapshot) bool {
-		off := t.off(t.before, now, difference{t.asset: want}).of(t.asset)
-		return new(big.Rat).Abs(off).Cmp(tolerance(want, t.before.of(t.asset))) <= 0
+		off := t.off(t.before, now, want).of(t.asset)
+		return off.Abs(off).Cmp(tolerance(want.of(t.asset), t.before.of(t.asset))) <= 0
 	}
 	if t.settled(t.before, near) != nil {
-		t.movedBy(want)
+		t.movedSince(t.before, want)
 	}
 }
 
@@ -300,8 +309,8 @@ func (t *trial) amounts(n int64) *big.Rat { return big.NewRat(n*t.Amount, 1) }
 
 // tolerance returns how far an amount may be off if the server computes with doubles.
 func tolerance(amount, balance *big.Rat) *big.Rat {
-	part := new(big.Rat).Mul(new(big.Rat).Abs(amount), big.NewRat(1, 1e9))
-	return part.Add(part, new(big.Rat).Mul(balance, big.NewRat(1, 1e15)))
+	part := product(amount, big.NewRat(1, 1e9))
+	return plus(part.Abs(part), product(balance, big.NewRat(1, 1e15)))
 }
 
 // times returns n times the amount of an order as a JSON number.
@@ -339,7 +348,7 @@ func (t *trial) of(amount json.Number) edit {
 		asset, token := o.sides()
 		o = o.with(asset+".0.amount", amount)
 		if exact, err := ramp.ParseAmount(amount.String()); err == nil {
-			worth := new(big.Rat).Mul(exact.Rat(), big.NewRat(tokens, t.Amount))
+			worth := product(exact.Rat(), big.NewRat(tokens, t.Amount))
 			if text := show(worth); rat(text).Cmp(worth) == 0 {
 				o = o.with(token+".0.amount", raw(text))
 			}
@@ -355,7 +364,7 @@ func (t *trial) oneMore() json.Number { return t.multiple(t.before.of(t.asset), 
 // most returns about 3/5 of what the player owned at the beginning, as a multiple of an
 // order's amount. It can be taken once, but not twice.
 func (t *trial) most() json.Number {
-	return t.multiple(new(big.Rat).Mul(t.before.of(t.asset), big.NewRat(3, 5)), 0)
+	return t.multiple(product(t.before.of(t.asset), big.NewRat(3, 5)), 0)
 }
 
 // multiple returns the largest multiple of an order's amount that does not exceed a
@@ -381,7 +390,10 @@ func (t *trial) all() json.Number {
 	return raw(whole.Mul(whole, &step).String())
 }
 
-func twice(n json.Number) json.Number {
-	r := rat(n.String())
-	return raw(show(r.Add(r, r)))
+// scaled returns a multiple of a JSON number.
+func scaled(n json.Number, by int64) json.Number {
+	return raw(show(product(rat(n.String()), big.NewRat(by, 1))))
 }
+
+func plus(a, b *big.Rat) *big.Rat    { return new(big.Rat).Add(a, b) }
+func product(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }

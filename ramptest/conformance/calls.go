@@ -241,10 +241,14 @@ func (t *trial) deliver(c call) answer {
 	return a
 }
 
-// post makes a call with headers of its own.
-func (t *trial) post(path string, header http.Header, body []byte) answer {
-	return t.deliver(call{method: http.MethodPost, path: path, header: header, body: body})
+// post makes a call of the case's player without an HMAC.
+func (t *trial) post(path string, message object) answer {
+	return t.deliver(call{method: http.MethodPost, path: path, header: t.headers(t.player), body: message.bytes()})
 }
+
+// offer makes the validate call of an order, which may be approved or rejected, and reports
+// whether it was approved.
+func (t *trial) offer(o order) (approved bool) { return t.either(t.validate(o)) }
 
 // validate makes the validate call of an order as the service does.
 func (t *trial) validate(o order) answer {
@@ -270,19 +274,15 @@ func (t *trial) recordValidate(o order, a answer) answer {
 	return a
 }
 
-// report makes the result call of an order as the service does.
-func (t *trial) report(o order, result object) answer { return t.reportAs(o.owner, o, result) }
-
-// reportAs reports the result of an order with the headers of a session.
-func (t *trial) reportAs(s ramp.Session, o order, result object) answer {
-	result = o.readable(result)
-	return t.recordResult(o, result, t.deliver(t.call(t.ResultPath, s, result.bytes())))
+// report makes the result call of an order as the service does, with an edited result.
+func (t *trial) report(o order, status string, edits ...edit) answer {
+	return t.reportAs(o.owner, o, status, edits...)
 }
 
-// reportAnew reports the result of an order with its bytes changed.
-func (t *trial) reportAnew(o order, status string, change bytesEdit) answer {
-	result := o.result(status)
-	return t.recordResult(o, result, t.deliver(t.call(t.ResultPath, o.owner, change(result.bytes()))))
+// reportAs reports the result of an order with the headers of a session.
+func (t *trial) reportAs(s ramp.Session, o order, status string, edits ...edit) answer {
+	result := o.readable(o.result(status).bent(edits...))
+	return t.recordResult(o, result, t.deliver(t.call(t.ResultPath, s, result.bytes())))
 }
 
 // recordResult records the answer to a result call of an order, which may have been sent in an

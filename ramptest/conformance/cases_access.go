@@ -14,7 +14,7 @@ import (
 func assetsCases() []Case {
 	const fix = "Answer with exactly the envelope of section 2.4."
 	return []Case{
-		{ID: "assets", Section: "2.4", Fix: fix,
+		{ID: "assets", Fix: fix,
 			Title: "An assets call is answered with HTTP 200, success true and a list in data.v1.assets.",
 			run: func(t *trial) {
 				a := t.assets(t.player)
@@ -32,7 +32,7 @@ func assetsCases() []Case {
 			func(h holding, before []holding) bool {
 				return !slices.ContainsFunc(before, func(other holding) bool { return other.id == h.id })
 			}, "an asset ID that is listed twice", "one entry for each asset"),
-		{ID: "assets-text-fields", Section: "2.4", Fix: "Write player_id, name, wallet_address and server as strings, or omit them.",
+		{ID: "assets-text-fields", Fix: "Write player_id, name, wallet_address and server as strings, or omit them.",
 			Title: "The player's optional fields are strings if they are present.",
 			run: func(t *trial) {
 				a := t.assets(t.player)
@@ -48,26 +48,25 @@ func assetsCases() []Case {
 		{ID: "assets-other-player", Section: "5.1", Fix: "Keep the assets of each player apart.",
 			Title: "An order of one player does not change another player's assets.",
 			run: func(t *trial) {
-				o := t.approve(t.mintOf(t.otherPlayer()))
-				t.closes(o, success, 0)
+				t.ends(t.mintOf(t.otherPlayer()), success)
 			}},
 		{ID: "assets-older-callers", Section: "4.3",
 			Fix:   "Ignore unknown query parameters, and read X-Dapp-Authorization only: older callers also send language and an Authorization header.",
 			Title: "An assets call with an unknown query parameter or with an Authorization header in addition is answered.",
-			Inputs: rows[func(*trial) answer]{
-				{"query", "an unknown query parameter", Should, func(t *trial) answer {
+			Inputs: rows[func(*trial) answer]{Should: {
+				{"query", "an unknown query parameter", func(t *trial) answer {
 					return t.try(call{method: http.MethodGet, path: t.AssetsPath + "?language=ko", header: t.headers(t.player)})
 				}},
-				{"header", "another Authorization header", Should, func(t *trial) answer {
+				{"header", "another Authorization header", func(t *trial) answer {
 					return t.assets(t.player, setHeader("Authorization", "Bearer other"))
 				}},
-			}.inputs(func(t *trial, ask func(*trial) answer) { t.approved(ask(t)) })},
+			}}.inputs(func(t *trial, ask func(*trial) answer) { t.approved(ask(t)) })},
 	}
 }
 
 // listed returns a case about each asset of a player, and those before it.
 func listed(id string, level Level, title, fix string, right func(h holding, before []holding) bool, saw, want string) Case {
-	return Case{ID: id, Level: level, Section: "2.4", Title: title, Fix: fix, run: func(t *trial) {
+	return Case{ID: id, Level: level, Title: title, Fix: fix, run: func(t *trial) {
 		all := t.holdings(t.player)
 		for i, h := range all {
 			if !right(h, all[:i]) {
@@ -106,21 +105,20 @@ func sessionCases() []Case {
 		fix    = "Verify the access token of the X-Dapp-Authorization header before you look up anything else."
 		strict = "Reject a call unless its X-Dapp headers name exactly one session and one bearer token of it."
 	)
-	rejected := func(t *trial, bend headerEdit) { t.rejected(t.assets(t.player, bend)) }
-	rejectedMint := func(t *trial, bend headerEdit) {
-		o := t.plain()
-		t.rejected(atValidate.send(t, o, o.body, bend))
+	unlisted := func(t *trial, bend headerEdit) { t.rejected(t.assets(t.player, bend)) }
+	unapproved := func(t *trial, bend headerEdit) {
+		t.rejected(atValidate.valid(t).send(bend))
 		t.moved(0)
 	}
-	wrong := rows[headerEdit]{
-		{"missing", "without an access token", Must, setHeader(authorization)},
-		{"empty", "with an empty access token", Must, setHeader(authorization, "Bearer ")},
-		{"unknown", "with an unknown token", Must, unknownToken},
-		{"cut", "with a token whose last character is missing", Must, func(t *trial, header http.Header, _ []byte) {
+	wrong := rows[headerEdit]{Must: {
+		{"missing", "without an access token", setHeader(authorization)},
+		{"empty", "with an empty access token", setHeader(authorization, "Bearer ")},
+		{"unknown", "with an unknown token", unknownToken},
+		{"cut", "with a token whose last character is missing", func(t *trial, header http.Header, _ []byte) {
 			header[authorization] = []string{header[authorization][0][:len("Bearer ")+len(t.player.Token.Reveal())-1]}
 		}},
-		{"long", "with a token that has an extra character", Must, setHeader(authorization, "Bearer TOKENx")},
-		{"capitals", "with a token in capitals, or in small letters if it has only capitals", Must, func(t *trial, header http.Header, _ []byte) {
+		{"long", "with a token that has an extra character", setHeader(authorization, "Bearer TOKENx")},
+		{"capitals", "with a token in capitals, or in small letters if it has only capitals", func(t *trial, header http.Header, _ []byte) {
 			right := t.player.Token.Reveal()
 			other := strings.ToUpper(right)
 			if other == right {
@@ -131,26 +129,26 @@ func sessionCases() []Case {
 			}
 			header[authorization] = []string{"Bearer " + other}
 		}},
-	}
-	odd := rows[headerEdit]{
-		{"no-scheme", "with a token but without the word Bearer", Should, setHeader(authorization, "TOKEN")},
-		{"basic", "with Basic instead of Bearer", Should, setHeader(authorization, "Basic TOKEN")},
-		{"two-tokens", "with two tokens, of which one is wrong", Should, setHeader(authorization, "Bearer TOKEN", "Bearer nobody-has-this-token")},
-		{"no-session", "without a session", Should, setHeader(sessionID)},
-		{"empty-session", "with an empty session", Should, setHeader(sessionID, "")},
-		{"unknown-session", "with an unknown session", Should, unknownSession},
-		{"two-sessions", "with two sessions, of which one is unknown", Should, setHeader(sessionID, "SESSION", "nobody-has-this-session")},
-	}
+	}}
+	odd := rows[headerEdit]{Should: {
+		{"no-scheme", "with a token but without the word Bearer", setHeader(authorization, "TOKEN")},
+		{"basic", "with Basic instead of Bearer", setHeader(authorization, "Basic TOKEN")},
+		{"two-tokens", "with two tokens, of which one is wrong", setHeader(authorization, "Bearer TOKEN", "Bearer nobody-has-this-token")},
+		{"no-session", "without a session", setHeader(sessionID)},
+		{"empty-session", "with an empty session", setHeader(sessionID, "")},
+		{"unknown-session", "with an unknown session", unknownSession},
+		{"two-sessions", "with two sessions, of which one is unknown", setHeader(sessionID, "SESSION", "nobody-has-this-session")},
+	}}
 	return []Case{
-		{ID: "assets-token-wrong", Section: "5.1", Fix: fix, Inputs: wrong.inputs(rejected),
+		{ID: "assets-token-wrong", Fix: fix, Inputs: wrong.inputs(unlisted),
 			Title: "An assets call without the player's access token is rejected."},
-		{ID: "validate-token-wrong", Section: "5.1", Fix: fix, Inputs: wrong.inputs(rejectedMint),
+		{ID: "validate-token-wrong", Fix: fix, Inputs: wrong.inputs(unapproved),
 			Title: "A validate call without the player's access token is rejected and moves nothing."},
-		{ID: "assets-session-odd", Section: "5.1", Fix: strict, Inputs: odd.inputs(rejected),
+		{ID: "assets-session-odd", Fix: strict, Inputs: odd.inputs(unlisted),
 			Title: "An assets call whose headers do not name one session and one bearer token is rejected."},
-		{ID: "validate-session-odd", Section: "5.1", Fix: strict, Inputs: odd.inputs(rejectedMint),
+		{ID: "validate-session-odd", Fix: strict, Inputs: odd.inputs(unapproved),
 			Title: "A validate call whose headers do not name one session and one bearer token is rejected."},
-		{ID: "assets-foreign-token", Section: "5.1", after: []string{"mint-succeeds"},
+		{ID: "assets-foreign-token", after: []string{"mint-succeeds"},
 			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not reveal another player's assets.",
 			run: func(t *trial) {
@@ -168,21 +166,21 @@ func sessionCases() []Case {
 					t.gives("the assets of the session for another player's token", "a rejection, or the assets of the token's player")
 				}
 			}},
-		{ID: "validate-foreign-token", Section: "5.1",
+		{ID: "validate-foreign-token",
 			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
 			Title: "One player's token does not spend another player's assets.",
 			run: func(t *trial) {
 				mixed, _ := t.foreign()
-				t.either(t.validate(t.mintOf(mixed)))
+				t.offer(t.mintOf(mixed))
 				t.moved(0)
 			}},
-		{ID: "header-case", Section: "5.1", Fix: "Ignore case in header names.",
+		{ID: "header-case", Fix: "Ignore case in header names.",
 			Title: "A call is answered whatever the case of its header names.",
-			Inputs: rows[func(*trial, headerEdit)]{
-				{"assets", "an assets call", Must, func(t *trial, bend headerEdit) { t.approved(t.assets(t.player, bend)) }},
-				{"validate", "a validate call", Must, atValidate.answersWith},
-				{"result", "a result call", Must, atResult.answersWith},
-			}.inputs(func(t *trial, ask func(*trial, headerEdit)) {
+			Inputs: rows[func(*trial, headerEdit)]{Must: {
+				{"assets", "an assets call", func(t *trial, bend headerEdit) { t.approved(t.assets(t.player, bend)) }},
+				{"validate", "a validate call", atValidate.answersWith},
+				{"result", "a result call", atResult.answersWith},
+			}}.inputs(func(t *trial, ask func(*trial, headerEdit)) {
 				for _, spell := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
 					t.renew()
 					ask(t, spelled(spell))
@@ -194,9 +192,9 @@ func sessionCases() []Case {
 				o := t.approve(t.mint())
 				other := t.otherPlayer()
 				theirs := t.look(other)
-				t.answered(t.reportAs(other, o, o.result(failure)))
+				t.answered(t.reportAs(other, o, failure))
 				t.still(theirs)
-				t.closes(o, failure, 0)
+				t.closes(o, failure)
 			}},
 		{ID: "result-old-token", Level: Should, Section: "8", mild: true,
 			Fix:   "Believe a result for its HMAC, whatever its access token: it can come 12 hours later, when the token has expired, and is not delivered again after 401.",
@@ -204,8 +202,8 @@ func sessionCases() []Case {
 			run: func(t *trial) {
 				o, old := t.approve(t.plain()), t.player
 				old.Token = ramp.NewAccessToken("nobody-has-this-token")
-				a := t.reportAs(old, o, o.result(failure))
-				t.closes(o, failure, 0)
+				a := t.reportAs(old, o, failure)
+				t.closes(o, failure)
 				t.confirmed(a)
 			}},
 	}

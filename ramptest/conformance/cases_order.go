@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"regexp"
 	"slices"
 
@@ -31,33 +30,32 @@ func orderCases() []Case {
 		{ID: "mint-succeeds", Section: "1", Fix: "Take intent.from of a mint, and keep it when the transaction succeeded.",
 			Title: "A mint that succeeds takes its assets.", run: func(t *trial) {
 				o := t.approve(t.mint())
-				t.reaches(t.before, difference{t.asset: t.amounts(-1)}) // measures how late it is
-				t.closes(o, success, -1)
+				t.reaches(t.before, o.effect(success)) // measures how late it is
+				t.closes(o, success)
 			}},
 		{ID: "mint-fails", Section: "3", Fix: "Give back what a mint took when receipt.status is not 0x1.",
-			Title: "A mint that fails gives its assets back.", run: func(t *trial) { t.ends(t.mint(), failure, 0) }},
+			Title: "A mint that fails gives its assets back.", run: func(t *trial) { t.ends(t.mint(), failure) }},
 		{ID: "burn-succeeds", Section: "1", Fix: "Grant intent.to of a burn when its transaction succeeded.",
-			Title: "A burn that succeeds grants its assets.", run: func(t *trial) { t.ends(t.burn(), success, 1) }},
+			Title: "A burn that succeeds grants its assets.", run: func(t *trial) { t.ends(t.burn(), success) }},
 		{ID: "burn-fails", Section: "3", Fix: "Grant nothing for a burn that failed.",
-			Title: "A burn that fails grants nothing.", run: func(t *trial) { t.ends(t.burn(), failure, 0) }},
+			Title: "A burn that fails grants nothing.", run: func(t *trial) { t.ends(t.burn(), failure) }},
 		{ID: "burn-spent-early", after: []string{"balance"}, Section: "3",
 			Fix:   "Grant the assets of a burn at its successful result: a player who can spend them earlier need not burn anything.",
 			Title: "What a burn will grant cannot be spent before its result.",
 			run: func(t *trial) {
 				b := t.approve(t.burn())
-				spent := t.mint().bent(t.of(t.oneMore()))
-				if a := t.validate(spent); t.either(a) {
+				if t.offer(t.mint(t.of(t.oneMore()))) {
 					t.gives("an approved mint of more than the player owned before the burn", "a rejection")
 				}
-				t.closes(b, failure, 0)
+				t.closes(b, failure)
 			}},
 		{ID: "mint-several", after: []string{"mint-succeeds", "mint-fails"}, Section: "1", Fix: once,
 			Title: "Of several open mints of one player, those that succeed take their assets, and the one that fails gives them back.",
-			Inputs: rows[func(*trial) []order]{
-				{"sizes", "of different amounts", Must, (*trial).severalSizes},
-				{"equal", "of the same amount", Must, func(t *trial) []order { return t.several(3, t.mint) }},
-				{"uuids", "whose UUIDs differ in their last digit", Must, (*trial).alike},
-			}.inputs(func(t *trial, approved func(*trial) []order) {
+			Inputs: rows[func(*trial) []order]{Must: {
+				{"sizes", "of different amounts", (*trial).severalSizes},
+				{"equal", "of the same amount", func(t *trial) []order { return t.several(3, t.mint) }},
+				{"uuids", "whose UUIDs differ in their last digit", (*trial).alike},
+			}}.inputs(func(t *trial, approved func(*trial) []order) {
 				orders := approved(t)
 				failed := (len(orders) - 1) / 2 // neither the first nor the last of three
 				for i, o := range orders {
@@ -65,24 +63,24 @@ func orderCases() []Case {
 						t.confirm(o, failure)
 					}
 				}
-				left := new(big.Rat)
+				left := make(difference)
 				for i, o := range slices.Backward(orders) {
 					if i != failed {
 						t.confirm(o, success)
-						left.Sub(left, o.assets()[t.asset])
+						left.addAll(o.effect(success))
 					}
 				}
-				t.movedBy(left)
+				t.movedSince(t.before, left)
 			})},
 		{ID: "mint-spent-twice", after: []string{"balance"}, Section: "3",
 			Fix:   "Take the assets of a mint when you approve it, or hold them, so that no other order can spend them.",
 			Title: "What an open mint will take cannot be spent by another mint.",
 			run: func(t *trial) {
 				one := t.mintOfMost()
-				if a := t.validate(t.mint().bent(t.of(t.most()))); t.either(a) {
+				if t.offer(t.mint(t.of(t.most()))) {
 					t.gives("two approved mints, each of most that the player owns", "a rejection of the second")
 				}
-				t.closes(one, failure, 0)
+				t.closes(one, failure)
 			}},
 		{ID: "repeats", Section: "6",
 			Fix:   "Record the order under its uuid in the transaction that takes or grants assets: a known uuid takes nothing again, and a finished one gives back or grants nothing again, and is confirmed.",
@@ -91,14 +89,14 @@ func orderCases() []Case {
 				must("each", "a validate call, the result of a failed mint, the result of a successful burn", func(t *trial) {
 					var ended []lateOrder
 					t.payingEnds(func(e ending) {
-						o := t.approve(e.order(t))
+						o := e.open(t)
 						if !o.burns() {
 							taken := t.now()
-							t.either(t.validate(o))
+							t.offer(o)
 							t.still(taken)
 						}
 						t.confirm(o, e.status)
-						t.confirmedAgain(o, e.status, e.moved)
+						t.confirmedAgain(o, e.status)
 						ended = append(ended, lateOrder{order: o, ending: e})
 					})
 					if t.err == nil {
@@ -107,25 +105,24 @@ func orderCases() []Case {
 				}),
 				must("validate", "the validate call of a mint that then succeeds", func(t *trial) {
 					o := t.approve(t.mint())
-					t.either(t.validate(o))
-					t.closes(o, success, -1)
+					t.offer(o)
+					t.closes(o, success)
 				}, "repeats", "mint-succeeds"),
 			}, eachEnding(func(t *trial, e ending) {
-				o := t.approve(e.order(t))
+				o := e.open(t)
 				for range 21 { // as often as the service delivers it (interface 8)
 					t.confirm(o, e.status)
 				}
-				t.moved(e.moved)
+				t.movedAs(o, e.status)
 			}, "repeats")...)},
-		{ID: "validate-twice-approved", Level: Should, Section: "2.5",
+		{ID: "validate-twice-approved", Level: Should,
 			Fix:   "Approve and sign the same order again: the first answer may have been lost.",
 			Title: "The same validate call is approved again.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
-				t.approve(o)
-				t.closes(o, failure, 0)
+				t.ends(o, failure)
 			}},
-		{ID: "validate-at-once", after: []string{"repeats", "mint-succeeds"}, Section: "2.5",
+		{ID: "validate-at-once", after: []string{"repeats", "mint-succeeds"},
 			Fix:   "Let a unique key on the uuid decide which of two calls came first; a check before the insert is a race.",
 			Title: fmt.Sprintf("The same validate call %d times at once takes once.", crowd),
 			alone: true, run: func(t *trial) {
@@ -138,10 +135,10 @@ func orderCases() []Case {
 					if !approved {
 						t.approve(o) // concurrent calls may all have failed
 					}
-					t.closes(o, success, -1)
+					t.closes(o, success)
 				})
 			}},
-		{ID: "mints-at-once", Section: "2.5", alone: true,
+		{ID: "mints-at-once", alone: true,
 			Fix:   "Check and change a balance in one statement or under a lock: two orders that read the same balance lose one of their changes, or spend it twice.",
 			Title: fmt.Sprintf("Of %d different mints at once, each that is approved takes its assets, and no more are approved than the player can pay for.", crowd),
 			Inputs: []Input{
@@ -150,17 +147,17 @@ func orderCases() []Case {
 				}, "mint-succeeds"),
 				must("short", "of most that the player owns", func(t *trial) { t.mintsAtOnce(1, mintFails, t.most) }, "balance"),
 			}},
-		{ID: "validate-other", Section: "2.5", Fix: pin,
+		{ID: "validate-other", Fix: pin,
 			Title: "A second validate call under the uuid of an approved mint that differs from the first one is rejected, and signed only if it is paid for.",
 			Inputs: slices.Concat([]Input{
-				must("more", "for more", func(t *trial) { t.secondDigest(-4, t.of(t.times(3))) }, "mint-succeeds"),
-				must("second-mint", "with another digest, which is a second mint", func(t *trial) { t.secondDigest(-2) }, "mint-succeeds"),
-				must("tokens", "for more tokens", func(t *trial) { t.secondDigest(-2, set("intent.to.0.amount", number(5*t.Tokens))) }, "mint-succeeds"),
+				must("more", "for more", func(t *trial) { t.secondDigest(t.of(t.times(3))) }, "mint-succeeds"),
+				must("second-mint", "with another digest, which is a second mint", func(t *trial) { t.secondDigest() }, "mint-succeeds"),
+				must("tokens", "for more tokens", func(t *trial) { t.secondDigest(multiplied("intent.to.0.amount", 5)) }, "mint-succeeds"),
 				must("direction", "for a burn", func(t *trial) {
 					if t.Unique {
 						t.skip("a burn of a unique item begins with a mint of it")
 					}
-					t.secondDigest(0, set("intent", t.burn().body.at("intent")))
+					t.secondDigest(set("intent", t.burn().body.at("intent")))
 				}, "mint-succeeds"),
 				must("other-player", "of another player, with another digest", func(t *trial) {
 					o := t.approve(t.mint())
@@ -170,61 +167,59 @@ func orderCases() []Case {
 					stolen.owner = other
 					if a := t.validate(stolen); t.either(a) && t.commitsTo(stolen, a) {
 						t.tell(stolen, success)
-						t.committed(theirs, -1)
+						t.committed(theirs, stolen.effect(success))
 					} else {
 						t.still(theirs)
 					}
 					t.still(then)
 					if t.judge.waits("mint-fails") == "" {
-						t.closes(o, failure, 0)
+						t.closes(o, failure)
 					}
 				}, "mint-succeeds"),
-				{Name: "amount", Title: "in its amount", Level: Should, after: []string{"mint-fails"}, run: func(t *trial) {
+				should("amount", "in its amount", func(t *trial) {
 					o := t.approve(t.mint())
 					again := t.validate(o.bent(t.of(t.times(2))))
-					t.closes(o, failure, 0) // more than was taken may come back
+					t.closes(o, failure) // more than was taken may come back
 					t.rejected(again)
-				}},
-			}, rows[func(*trial, order) order]{
-				{"digest", "in its digest", Should, func(t *trial, o order) order { return o.bent(t.otherDigest()) }},
-				{"owner", "in its player", Should, func(t *trial, o order) order { o.owner = t.otherPlayer(); return o }},
-			}.inputs(func(t *trial, change func(*trial, order) order) {
+				}, "mint-fails"),
+			}, rows[func(*trial, order) order]{Should: {
+				{"digest", "in its digest", func(t *trial, o order) order { return o.bent(t.otherDigest()) }},
+				{"owner", "in its player", func(t *trial, o order) order { o.owner = t.otherPlayer(); return o }},
+			}}.inputs(func(t *trial, change func(*trial, order) order) {
 				o := t.approve(t.mint())
 				then := t.now()
 				t.rejected(t.validate(change(t, o)))
 				t.still(then)
-				t.closes(o, failure, 0)
+				t.closes(o, failure)
 			}))},
-		{ID: "validate-after-end", Section: "2.5", Fix: over,
+		{ID: "validate-after-end", Fix: over,
 			Inputs: []Input{
-				{Name: "failure", Title: "the same call, of a mint that failed: its signature was for assets that were given back", Level: Should, after: []string{"mint-fails"},
-					run: func(t *trial) {
-						o := t.approve(t.mint())
-						t.confirm(o, failure)
-						t.rejected(t.validate(o))
-						t.moved(0)
-					}},
+				should("failure", "the same call, of a mint that failed: its signature was for assets that were given back", func(t *trial) {
+					o := t.approve(t.mint())
+					t.confirm(o, failure)
+					t.rejected(t.validate(o))
+					t.moved(0)
+				}, "mint-fails"),
 				must("success", "the same call, of a mint that succeeded", func(t *trial) {
 					o := t.approve(t.mint())
 					t.confirm(o, success)
-					t.either(t.validate(o))
+					t.offer(o)
 					t.moved(-1)
 				}, "repeats", "mint-succeeds"),
-				must("failure-digest", "another digest, of a mint that failed", func(t *trial) { t.secondOf(mintFails) }, "mint-succeeds", "mint-fails"),
-				must("success-digest", "another digest, of a mint that succeeded", func(t *trial) { t.secondOf(mintEnds) }, "mint-succeeds"),
+				mintFails.as("failure-digest", "another digest, of a mint that failed", secondOf, "mint-succeeds"),
+				mintEnds.as("success-digest", "another digest, of a mint that succeeded", secondOf),
 			},
 			Title: "A validate call under the uuid of a finished order takes nothing again, and signs nothing that is not paid for."},
 		{ID: "mint-again", after: []string{"mint-fails", "balance"}, Level: Should, Section: "3",
 			Fix:   "Let the player spend what a failed mint gave back: release its hold, its lock and its place among the open orders.",
 			Title: "What a failed mint gave back can be minted again.", run: mintsAgain},
-		{ID: "validate-rejected-then-right", after: []string{"balance", "mint-succeeds"}, Level: Should, Section: "2.5",
+		{ID: "validate-rejected-then-right", after: []string{"balance", "mint-succeeds"}, Level: Should,
 			Fix:   "Leave no trace of a rejected order: the player may ask again for less.",
 			Title: "An order that was rejected for its amount is approved when it is requested with a valid one.",
 			run: func(t *trial) {
 				o := t.mint()
 				t.rejected(t.validate(o.bent(t.of(t.beyond("2147483648")))))
-				t.approve(o)
-				t.closes(o, success, -1)
+				t.ends(o, success)
 			}},
 	}
 }
@@ -232,9 +227,9 @@ func orderCases() []Case {
 // mintsAgain has most of what the player owns minted again after that failed. A game may
 // have the player wait between two orders.
 func mintsAgain(t *trial) {
-	t.closes(t.mintOfMost(), failure, 0)
+	t.closes(t.mintOfMost(), failure)
 	again := func() (order, answer) {
-		o := t.mint().bent(t.of(t.most()))
+		o := t.mint(t.of(t.most()))
 		return o, t.validate(o)
 	}
 	o, a := again()
@@ -252,8 +247,8 @@ func mintsAgain(t *trial) {
 
 // mintOfMost has a mint approved of most that the player owns.
 func (t *trial) mintOfMost() order {
-	o := t.mint().bent(t.of(t.most()))
-	if !t.either(t.validate(o)) {
+	o := t.mint(t.of(t.most()))
+	if !t.offer(o) {
 		t.skip("the game rejects a mint of most that the player owns")
 	}
 	return o
@@ -270,7 +265,7 @@ func (t *trial) alike() []order {
 	}
 	two = two.bent(set("uuid", otherEnd(one.uuid())))
 	if a := t.validate(two); !t.either(a) {
-		if !waiting.MatchString(a.code()) && t.either(t.validate(t.mint())) {
+		if !waiting.MatchString(a.code()) && t.offer(t.mint()) {
 			t.mismatch(a, "an approval, as for a mint under any other UUID")
 		}
 		t.skip("the server rejects a second order while one is open")
@@ -280,28 +275,28 @@ func (t *trial) alike() []order {
 
 // secondDigest requires that after an approved mint, another order under its uuid is not
 // signed or is paid for. Only a new signature counts: repeating the first answer commits
-// to nothing new. Two orders may share a uuid if each has its effect, which is then as many
-// order amounts together.
-func (t *trial) secondDigest(both int64, edits ...edit) {
+// to nothing new. Two orders may share a uuid if each has its effect.
+func (t *trial) secondDigest(edits ...edit) {
 	o := t.approve(t.mint())
 	other := o.bent(edits...).bent(t.otherDigest())
 	if a := t.validate(other); !t.either(a) || !t.commitsTo(other, a) {
-		t.closes(o, failure, 0)
+		t.closes(o, failure)
 		return
 	}
 	t.tell(o, success)
 	t.tell(other, success)
+	both := o.effect(success)
+	both.addAll(other.effect(success))
 	t.committed(t.before, both)
 }
 
 // secondOf requests another digest under the uuid of a finished mint.
-func (t *trial) secondOf(e ending) {
-	o, moved := t.approve(e.order(t)), e.moved
-	t.confirm(o, e.status)
-	other := o.bent(t.otherDigest())
+func secondOf(t *trial, o order, status string) {
+	t.confirm(o, status)
+	other, moved := o.bent(t.otherDigest()), o.effect(status)
 	if a := t.validate(other); t.either(a) && t.commitsTo(other, a) {
 		t.tell(other, success)
-		moved--
+		moved.addAll(other.effect(success))
 	}
 	t.committed(t.before, moved)
 }
@@ -314,14 +309,15 @@ func (t *trial) mintsAtOnce(most int, e ending, amount func() json.Number) {
 		for i := range orders {
 			orders[i] = e.order(t).bent(t.of(amount()))
 		}
-		approved := t.atOnce(orders)
+		approved, moved := t.atOnce(orders), make(difference)
 		for _, o := range approved {
 			t.confirm(o, e.status)
+			moved.addAll(o.effect(e.status))
 		}
 		if len(approved) > most {
 			t.fail(fmt.Sprintf("%d approvals", len(approved)), "at most one")
 		}
-		t.moved(e.moved * int64(len(approved)))
+		t.movedSince(t.before, moved)
 	})
 }
 
@@ -330,7 +326,7 @@ func (t *trial) mintsAtOnce(most int, e ending, amount func() json.Number) {
 // so.
 func (t *trial) sameAnswers() {
 	first := t.approve(t.plain())
-	a := t.report(first, first.result(failure))
+	a := t.report(first, failure)
 	t.renew()
 	burn := t.burn
 	if !t.has("burn") {
@@ -340,14 +336,14 @@ func (t *trial) sameAnswers() {
 	if approved := t.validate(second); t.err != nil || approved.err != nil || !approved.succeeded {
 		return
 	}
-	b := t.report(second, second.result(success))
+	b := t.report(second, success)
 	if t.answered(a) && t.answered(b) && a.look() == b.look() {
 		t.confirmed(a)
 	}
 	if t.err == nil && a.look() == t.judge.known.confirmation {
 		t.renew()
 		o := t.approve(t.plain())
-		if forged := t.post(t.ResultPath, t.headers(t.player), o.result(failure).bytes()); forged.look() == a.look() {
+		if forged := t.post(t.ResultPath, o.result(failure)); forged.look() == a.look() {
 			t.confuses(forged, "another answer than that to an authentic result") // only what moves shows the difference
 		}
 	}
@@ -360,17 +356,17 @@ func (t *trial) readsLogs() {
 	if approved := t.validate(o); t.err != nil || !approved.succeeded {
 		return
 	}
-	a := t.report(o, o.result(success))
+	a := t.report(o, success)
 	if a.err != nil || a.succeeded {
 		return
 	}
 	for form := 1; form < len(logForms); form++ {
 		other := o
 		other.logs = form
-		if !t.report(other, other.result(success)).succeeded {
+		if !t.report(other, success).succeeded {
 			continue
 		}
-		if again := t.report(o, o.result(success)); again.look() == a.look() {
+		if again := t.report(o, success); again.look() == a.look() {
 			t.judge.logs.Store(int32(form))
 			t.mismatch(a, "a confirmation, which the same result with "+logForms[form].name+" got")
 		}
@@ -378,19 +374,17 @@ func (t *trial) readsLogs() {
 	}
 }
 
-// confirmedAgain repeats a result, which must be confirmed and move nothing. The first
-// one was to move a number of order amounts since the case began, which is for others to
-// judge; but it must not look like an effect of the second.
-func (t *trial) confirmedAgain(o order, status string, amounts int64) {
-	t.reaches(t.before, difference{t.asset: t.amounts(amounts)})
+// confirmedAgain repeats a result, which must be confirmed and move nothing. The effect of
+// the first one is for others to judge; but it must not look like an effect of the second.
+func (t *trial) confirmedAgain(o order, status string) {
+	t.reaches(t.before, o.effect(status))
 	then := t.nowOf(o.owner)
 	t.confirm(o, status)
 	t.still(then)
 }
 
 // committed requires that everything that was signed was paid for.
-func (t *trial) committed(then snapshot, amounts int64) {
-	want := difference{t.asset: t.amounts(amounts)}
+func (t *trial) committed(then snapshot, want difference) {
 	wrong := t.reaches(then, want)
 	if wrong == nil {
 		return

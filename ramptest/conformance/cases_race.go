@@ -3,7 +3,6 @@ package conformance
 import (
 	"errors"
 	"fmt"
-	"math/big"
 	"net/http"
 	"slices"
 	"time"
@@ -15,7 +14,7 @@ const lockedOut = "and answer HTTP 500, never 4xx, to a result that waits too lo
 // and of one player (interface 2.5, 3, 5).
 func raceCases() []Case {
 	return []Case{
-		{ID: "players-at-once", first: true, Section: "5",
+		{ID: "players-at-once", first: true,
 			Fix: "Keep nothing of a call where a call of another player sees it, such as in a global variable, " +
 				"confirm a result only when its own effect is stored, " + lockedOut,
 			Inputs: []Input{
@@ -64,14 +63,15 @@ type due struct {
 // may be late.
 type dues []due
 
-// add adds a movement to a player's. A player who comes again keeps the first snapshot.
-func (d *dues) add(then snapshot, asset string, by *big.Rat) {
+// add adds what a player's balances must move. A player who comes again keeps the first
+// snapshot.
+func (d *dues) add(then snapshot, moved difference) {
 	i := slices.IndexFunc(*d, func(of due) bool { return of.then.owner.ID == then.owner.ID })
 	if i < 0 {
 		i = len(*d)
 		*d = append(*d, due{then, make(difference)})
 	}
-	(*d)[i].want.add(asset, by)
+	(*d)[i].want.addAll(moved)
 }
 
 // settle requires that all balances have moved as they must.
@@ -88,9 +88,9 @@ func (t *trial) approvedAtOnce(o order, a answer) bool {
 	if t.err != nil || a.err == nil || errors.Is(a.err, errBusy) {
 		return t.either(a)
 	}
-	again := t.either(t.validate(o))
+	again := t.offer(o)
 	if t.err == nil && !again {
-		t.report(o, o.result(failure))
+		t.report(o, failure)
 	}
 	return again
 }
@@ -101,7 +101,7 @@ func (t *trial) confirmedAtOnce(o order, status string, a answer) {
 	switch {
 	case t.ledger.known(o).ended != "":
 	case a.err == nil && a.status != http.StatusInternalServerError:
-		t.mismatch(a, "a confirmation, or HTTP 500 for another delivery")
+		t.mismatch(a, confirmedOrAgain)
 	default:
 		t.confirm(o, status)
 	}
@@ -144,13 +144,14 @@ func approvesAtOnce(t *trial) {
 			}
 		}
 		for i, o := range orders {
-			moved, e := int64(0), []ending{mintEnds, mintFails}[(i+round)%2]
+			status := []string{success, failure}[(i+round)%2]
 			if t.approvedAtOnce(o, answers[i]) {
 				count++
-				t.confirm(o, e.status)
-				moved = e.moved
+				t.confirm(o, status)
+			} else {
+				status = failure // nothing was to move
 			}
-			all.add(players[i], t.assetOf(o.owner), t.amounts(moved))
+			all.add(players[i], o.effect(status))
 		}
 		return count
 	})
@@ -167,13 +168,13 @@ func endsAtOnce(t *trial) {
 		var orders []order
 		var ends []string
 		for i, p := range players {
-			way, moved := ways[(i+round)%len(ways)], int64(0)
-			if o := way.of(t, p.owner); t.either(t.validate(o)) {
-				orders, ends, moved = append(orders, o), append(ends, way.status), way.moved
+			way, moved := ways[(i+round)%len(ways)], difference(nil)
+			if o := way.of(t, p.owner); t.offer(o) {
+				orders, ends, moved = append(orders, o), append(ends, way.status), o.effect(way.status)
 			}
-			all.add(p, t.assetOf(p.owner), t.amounts(moved))
+			all.add(p, moved)
 		}
-		answers := t.together(len(orders), func(i int) answer { return t.report(orders[i], orders[i].result(ends[i])) })
+		answers := t.together(len(orders), func(i int) answer { return t.report(orders[i], ends[i]) })
 		for i, o := range orders {
 			t.confirmedAtOnce(o, ends[i], answers[i])
 		}
@@ -186,8 +187,7 @@ func listsAtOnce(t *trial) {
 	players := t.party()
 	for i, p := range players { // who would all own the same otherwise
 		if i%2 == 0 {
-			o := t.mintOf(p.owner)
-			if t.either(t.validate(o)) {
+			if o := t.mintOf(p.owner); t.offer(o) {
 				t.confirm(o, success)
 			}
 		}
@@ -215,8 +215,8 @@ func (t *trial) unequal(n int64) (times int64) {
 	if t.before.of(t.asset).Cmp(t.amounts(n+n*times)) < 0 {
 		return 1
 	}
-	o := t.mint().bent(t.of(t.times(times)))
-	if !t.either(t.validate(o)) {
+	o := t.mint(t.of(t.times(times)))
+	if !t.offer(o) {
 		return 1
 	}
 	t.confirm(o, failure)
@@ -234,29 +234,29 @@ func (t *trial) failsAndMints(asset string, times int64) {
 		var open []order
 		for len(open) < most {
 			o := t.mint()
-			if !t.either(t.validate(o)) {
+			if !t.offer(o) {
 				break
 			}
 			open = append(open, o)
 		}
 		orders := make([]order, most)
 		for i := range orders {
-			orders[i] = t.mint().bent(t.of(t.times(times)), set("intent.from.0.id", asset))
+			orders[i] = t.mint(t.of(t.times(times)), set("intent.from.0.id", asset))
 		}
 		answers := t.together(len(open)+most, func(i int) answer {
 			if i < len(open) {
-				return t.report(open[i], open[i].result(failure))
+				return t.report(open[i], failure)
 			}
 			return t.validate(orders[i-len(open)])
 		})
 		for i, o := range open {
 			t.confirmedAtOnce(o, failure, answers[i])
 		}
-		all.add(t.before, asset, t.amounts(0))
+		all.add(t.before, nil)
 		for i, o := range orders {
 			if t.approvedAtOnce(o, answers[len(open)+i]) {
 				t.confirm(o, success)
-				all.add(t.before, asset, t.amounts(-times))
+				all.add(t.before, o.effect(success))
 			}
 		}
 	})
@@ -271,7 +271,7 @@ func endsAndRepeats(t *trial) {
 		o := t.approve(t.mint())
 		answers := t.together(crowd, func(i int) answer {
 			if i == 0 {
-				return t.report(o, o.result(failure))
+				return t.report(o, failure)
 			}
 			return t.validate(o)
 		})
@@ -282,7 +282,7 @@ func endsAndRepeats(t *trial) {
 				break
 			}
 		}
-		all.add(t.before, t.asset, t.amounts(0))
+		all.add(t.before, nil)
 	})
 	t.settle(all)
 }
@@ -293,12 +293,12 @@ func endsAndRepeats(t *trial) {
 func mintsCrossed(t *trial) {
 	both := func(worth edit, ids ...string) order {
 		from := two(ids[0], t.times(1), ids[1], t.times(1))
-		return t.mint().bent(worth, set("intent.from", from))
+		return t.mint(worth, set("intent.from", from))
 	}
 	var worth edit
 	for _, amounts := range []int64{2, 1} {
 		of := t.of(t.times(amounts))
-		if o := both(of, t.asset, t.second); worth == nil && t.either(t.validate(o)) {
+		if o := both(of, t.asset, t.second); worth == nil && t.offer(o) {
 			t.confirm(o, failure)
 			worth = of
 		}
@@ -318,13 +318,10 @@ func mintsCrossed(t *trial) {
 			}
 			orders[i] = both(worth, ids...)
 		}
-		answers := t.together(crowd, func(i int) answer { return t.validate(orders[i]) })
-		for i, o := range orders {
-			if t.approvedAtOnce(o, answers[i]) {
-				t.confirm(o, failure)
-			}
+		for _, o := range t.atOnce(orders) {
+			t.confirm(o, failure)
 		}
-		all.add(t.before, t.asset, t.amounts(0))
+		all.add(t.before, nil)
 	})
 	t.settle(all)
 }

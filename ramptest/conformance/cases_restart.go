@@ -9,17 +9,16 @@ import (
 // restartCases returns the cases about a server that restarts between validate and
 // result, because a result can come 12 hours later (interface 8).
 func restartCases() []Case {
-	ends := func(t *trial, e ending) {
-		o := t.approve(e.order(t))
+	ends := func(t *trial, o order, status string) {
 		t.restart()
-		t.closes(o, e.status, e.moved)
+		t.closes(o, status)
 	}
-	return []Case{{ID: "restart", Section: "8", needs: aRestart, last: true,
+	return []Case{{ID: "restart", needs: aRestart, last: true,
 		Fix:   "Commit orders, their transactions, effects and sessions to a database before you answer; a restart loses what is in memory or in a queue.",
 		Title: "After a restart, an order ends as it would have, and nothing is taken or granted again.",
-		Inputs: []Input{
-			must("mint-fails", "a mint that fails after it", func(t *trial) { ends(t, mintFails) }, "mint-fails"),
-			must("burn-succeeds", "a burn that succeeds after it", func(t *trial) { ends(t, burnEnds) }, "burn-succeeds"),
+		Inputs: append([]Input{
+			mintFails.as("mint-fails", "a mint that fails after it", ends),
+			burnEnds.as("burn-succeeds", "a burn that succeeds after it", ends),
 			must("result-again", "results that were confirmed right before it and come again", func(t *trial) {
 				mint := t.approve(t.mint())
 				all := dues{{t.before, difference{}}}
@@ -27,7 +26,7 @@ func restartCases() []Case {
 					t.confirm(mint, failure) // the player may have one open order only
 				}
 				burn := t.approve(t.burn())
-				all.add(t.before, t.asset, t.amounts(1))
+				all.add(t.before, burn.effect(success))
 				if t.ledger.known(mint).ended == "" {
 					t.confirm(mint, failure)
 				}
@@ -41,12 +40,11 @@ func restartCases() []Case {
 			must("validate-again", "a validate call that is repeated after it", func(t *trial) {
 				o := t.approve(t.mint())
 				t.restart()
-				t.either(t.validate(o))
-				t.closes(o, success, -1)
+				t.offer(o)
+				t.closes(o, success)
 			}, "repeats", "mint-succeeds"),
-			{Name: "same-hash", Title: "a burn that is reported with the tx_hash of one that ended before it", Level: Should,
-				mild: true, after: []string{"burn-succeeds"}, run: func(t *trial) { t.sameHash(true) }},
-		}}}
+		}, mild(should("same-hash", "a burn that is reported with the tx_hash of one that ended before it", func(t *trial) { t.sameHash(true) },
+			"burn-succeeds"))...)}}
 }
 
 // restart restarts the server and waits until it answers. A connection that stays open

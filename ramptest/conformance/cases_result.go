@@ -1,9 +1,7 @@
 package conformance
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -25,42 +23,35 @@ func resultCases() []Case {
 		unknown = "Look the uuid up: a result for an order that you never approved moves nothing."
 	)
 	return []Case{
-		{ID: "result-again-changed", early: true, Section: "6", after: []string{"repeats"},
+		{ID: "result-again-changed", early: true, after: []string{"repeats"},
 			Inputs: slices.Concat(changedRepeats(mintFails), changedRepeats(mintEnds), changedRepeats(burnEnds)),
 			Fix:    "Recognize a repeated result by its uuid alone, not by tx_hash and not by the bytes of the body.",
 			Title:  "A result that comes again with another tx_hash or with its JSON written differently has no second effect."},
-		{ID: "result-at-once", Section: "6", Fix: twice, alone: true, Inputs: append(eachEnding(func(t *trial, e ending) {
+		{ID: "result-at-once", Fix: twice, alone: true, Inputs: append(eachEnding(func(t *trial, e ending) {
 			t.rounds(func() {
-				o := t.approve(e.order(t))
-				t.together(crowd, func(int) answer { return t.report(o, o.result(e.status)) })
-				t.closes(o, e.status, e.moved)
+				o := e.open(t)
+				t.together(crowd, func(int) answer { return t.report(o, e.status) })
+				t.closes(o, e.status)
 			})
-		}, "repeats"), Input{Name: "answers", Title: "a failed mint, of which each call is confirmed or answered with HTTP 500",
-			Level: Should, after: []string{"repeats", "mint-fails"}, run: func(t *trial) {
-				o := t.approve(t.mint())
-				for _, a := range t.together(crowd, func(int) answer { return t.report(o, o.result(failure)) }) {
-					if t.answered(a) && !a.succeeded && a.status != http.StatusInternalServerError {
-						t.mismatch(a, "a confirmation, or HTTP 500 for another delivery")
-					}
-				}
-			}}),
+		}, "repeats"), should("answers", "a failed mint, of which each call is confirmed or answered with HTTP 500", func(t *trial) {
+			o := t.approve(t.mint())
+			for _, a := range t.together(crowd, func(int) answer { return t.report(o, failure) }) {
+				t.confirmedOrLater(a)
+			}
+		}, "repeats", "mint-fails")),
 			Title: fmt.Sprintf("A result that comes %d times at once has one effect.", crowd)},
-		{ID: "result-same-hash", after: []string{"burn-succeeds"}, Level: Should, Section: "6", mild: true,
+		{ID: "result-same-hash", after: []string{"burn-succeeds"}, Level: Should, mild: true,
 			Fix:   "Store the tx_hash under which an order ended, and let a unique key decide: one transaction burns tokens once. The interface does not require it.",
 			Title: "A transaction that ended one burn grants nothing for another.",
 			run:   func(t *trial) { t.sameHash(false) }},
 		{ID: "result-contrary", Section: "3", Fix: first, Inputs: eachEnding(func(t *trial, e ending) {
-			other := success
-			if e.status == success {
-				other = failure
-			}
-			o := t.approve(e.order(t))
+			o := e.open(t)
 			t.confirm(o, e.status)
-			t.tell(o, other)
-			t.moved(e.moved)
+			t.tell(o, opposite(e.status))
+			t.movedAs(o, e.status)
 		}),
 			Title: "A contradicting result after the first one moves nothing."},
-		{ID: "result-odd", Section: "6", Fix: odd, mild: true, Inputs: oddResults().ofBoth((*trial).endsOnce),
+		{ID: "result-odd", Fix: odd, mild: true, Inputs: oddResults().ofBoth((*trial).endsOnce),
 			Title: "An authentic result in a form that section 6 does not have gives back or grants once, or is answered with HTTP 500."},
 		{ID: "result-again-late", after: []string{"repeats"}, Section: "8", last: true,
 			Fix:   "Keep the state of every finished order in the database, without a limit and for longer than a day: a result can come again 12 hours later, after many others.",
@@ -76,8 +67,8 @@ func resultCases() []Case {
 		{ID: "result-late", Section: "8", last: true, early: true,
 			Fix:    "Let no order expire by itself: its result comes up to 12 hours after its approval, also if its UUID was valid for 5 minutes only.",
 			Title:  "The result of an order has its effect however long after the approval it comes.",
-			Inputs: eachEnding(func(t *trial, e ending) { t.endsLate(e) })[:3]},
-		{ID: "results-at-once", after: []string{"burn-succeeds"}, Section: "6",
+			Inputs: eachEnding((*trial).endsLate)[:3]},
+		{ID: "results-at-once", after: []string{"burn-succeeds"},
 			Fix:   "Change a balance in one statement or under a lock: two results that read the same balance lose one of their changes; " + lockedOut,
 			Title: "The results of several burns at once all have their effect.", alone: true,
 			run: func(t *trial) {
@@ -85,7 +76,7 @@ func resultCases() []Case {
 					orders := t.several(crowd, t.burn)
 					answers := t.together(crowd, func(i int) answer {
 						o := orders[i%len(orders)]
-						return t.report(o, o.result(success))
+						return t.report(o, success)
 					})
 					for i, o := range orders {
 						t.confirmedAtOnce(o, success, answers[i])
@@ -102,13 +93,12 @@ func resultCases() []Case {
 					t.moved(0)
 				})
 			}},
-		{ID: "result-unknown-again", after: []string{"unknown-order", "mint-fails", "refusal"}, Level: Should, Section: "6",
+		{ID: "result-unknown-again", after: []string{"unknown-order", "mint-fails", "refusal"}, Level: Should,
 			Fix:   "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
 			Title: "A result for an unknown order is answered with HTTP 500.",
 			run: func(t *trial) {
 				o := t.mint()
-				a := t.report(o, o.result(failure))
-				if t.answered(a) && a.status != http.StatusInternalServerError {
+				if a := t.report(o, failure); t.answered(a) && a.status != http.StatusInternalServerError {
 					t.fail(a.String(), "HTTP 500")
 				}
 			}},
@@ -118,12 +108,11 @@ func resultCases() []Case {
 				o := t.mint()
 				t.tell(o, failure)
 				t.moved(0)
-				t.approve(o)
-				t.closes(o, success, -1)
+				t.ends(o, success)
 			}},
 		{ID: "result-rejected", Section: "3", Fix: unknown, after: []string{"unknown-order"}, Inputs: slices.Concat([]Input{
 			must("mint-balance", "a mint for more than the player owns", func(t *trial) {
-				o := t.mint().bent(t.of(t.oneMore()))
+				o := t.mint(t.of(t.oneMore()))
 				t.rejected(t.validate(o))
 				t.tell(o, failure)
 				t.moved(0)
@@ -133,22 +122,15 @@ func resultCases() []Case {
 		{ID: "result-other-owner", Section: "3", Fix: stored, Inputs: []Input{mintFails.input(reportedForAnother), burnEnds.input(reportedForAnother)},
 			Title: "An order that is reported for another player gives that player nothing."},
 		{ID: "result-other-intent", Section: "3", Fix: stored, Inputs: []Input{
-			must("more-back", "a failed mint of 500 times the amount", func(t *trial) {
-				t.endsAsApproved(mintFails, set("intent.from.0.amount", t.times(500)))
-			}, "mint-fails"),
-			must("more-granted", "a burn to 500 times the amount", func(t *trial) {
-				t.endsAsApproved(burnEnds, set("intent.to.0.amount", t.times(500)))
-			}, "burn-succeeds"),
-			must("negative", "a failed mint of a negative amount", func(t *trial) {
-				t.endsAsApproved(mintFails, set("intent.from.0.amount", t.times(-1)))
-			}, "mint-fails"),
-			must("mint-as-burn", "a successful burn instead of a mint", func(t *trial) { t.endsAsAnother(mintEnds, t.burn) }, "mint-succeeds"),
-			must("burn-as-mint", "a failed mint instead of a burn", func(t *trial) { t.endsAsAnother(burnFails, t.mint) }),
-			must("asset", "a failed mint of another asset", func(t *trial) {
-				o := t.approve(t.mint())
-				t.answered(t.report(o, o.result(failure).with("intent.from.0.id", t.second)))
-				t.closes(o, failure, 0)
-			}, "mint-fails").with(aSecondAsset),
+			mintFails.as("more-back", "a failed mint of 500 times the amount", asApproved(multiplied("intent.from.0.amount", 500))),
+			burnEnds.as("more-granted", "a burn to 500 times the amount", asApproved(multiplied("intent.to.0.amount", 500))),
+			mintFails.as("negative", "a failed mint of a negative amount", asApproved(multiplied("intent.from.0.amount", -1))),
+			mintEnds.as("mint-as-burn", "a successful burn instead of a mint", asAnother((*trial).burn)),
+			must("burn-as-mint", "a failed mint instead of a burn", func(t *trial) { asAnother((*trial).mint)(t, burnFails.open(t), failure) }),
+			mintFails.as("asset", "a failed mint of another asset", func(t *trial, o order, status string) {
+				t.answered(t.report(o, status, set("intent.from.0.id", t.second)))
+				t.closes(o, status)
+			}).with(aSecondAsset),
 		},
 			Title: "A result whose intent differs from the approved order moves what was approved, or nothing."},
 	}
@@ -158,51 +140,45 @@ func resultCases() []Case {
 // player owns too little. The result of the order must move nothing. An order that is
 // approved is for another case.
 func rejectedOrders(e ending) []Input {
-	input := func(name, title string, needs need, change edit, bend headerEdit) Input {
+	input := func(name, title string, send func(valid) answer, edits ...edit) Input {
 		return must(e.kind()+"-"+name, "a "+e.kind()+" "+title, func(t *trial) {
-			o := e.order(t).bent(change)
-			if a := atValidate.send(t, o, o.body, bend); t.either(a) {
+			o := e.order(t).bent(edits...)
+			if t.either(send(valid{atValidate, t, o, o.body})) {
 				t.skip(notRejected)
 			}
 			t.tell(o, e.status)
 			t.moved(0)
-		}).with(needs)
+		})
 	}
-	same := func(o object) object { return o }
-	right := func(*trial, http.Header, []byte) {}
+	validate := func(v valid) answer { return v.t.validate(v.order) }
 	return []Input{
-		input("digest", "with a digest that is too short", 0, set("digest", "0x12"), right),
-		input("hmac", "with a wrong HMAC", 0, same, unsigned),
-		input("access-token", "with an unknown access token", 0, same, unknownToken),
-		input("contract", "for another token contract", aToken, func(o object) object {
+		input("digest", "with a digest that is too short", validate, set("digest", "0x12")),
+		input("hmac", "with a wrong HMAC", valid.unsigned),
+		input("access-token", "with an unknown access token", func(v valid) answer { return v.send(unknownToken) }),
+		input("contract", "for another token contract", validate, func(o object) object {
 			_, tokens := o.sides()
 			return o.with(tokens+".0.id", foreignToken)
-		}, right),
-		input("rate", "at another rate", aRate, func(o object) object {
-			return o.with("intent.to.0.amount", twice(raw(literal(o.at("intent.to.0.amount")))))
-		}, right),
+		}).with(aToken),
+		input("rate", "at another rate", validate, multiplied("intent.to.0.amount", 2)).with(aRate),
 	}
 }
 
 // changedRepeats returns an input for each way in which the second delivery of a result
 // may differ from the first one.
 func changedRepeats(e ending) []Input {
-	run := func(t *trial, change func(body []byte, o order) []byte) {
-		o := t.approve(e.order(t))
-		t.confirm(o, e.status)
-		t.answered(t.reportAnew(o, e.status, func(right []byte) []byte { return change(right, o) }))
-		t.moved(e.moved)
-	}
-	return prefixed(e.name+"-", rows[func([]byte, order) []byte]{
-		{"tx-hash", e.title + " with another tx_hash", Must, func(body []byte, o order) []byte {
-			return bytes.ReplaceAll(body, []byte(hashOf(o)), []byte(randomDigest().String()))
+	return rows[func(valid) answer]{Must: {
+		{"tx-hash", e.title + " with another tx_hash", func(v valid) answer {
+			v.order.tx = randomDigest().String()
+			return v.t.report(v.order, e.status)
 		}},
-		{"indented", e.title + " in pretty-printed JSON", Must, func(body []byte, _ order) []byte {
-			var b bytes.Buffer
-			_ = json.Indent(&b, body, "", "  ")
-			return b.Bytes()
+		{"indented", e.title + " in pretty-printed JSON", func(v valid) answer {
+			return v.noted(v.t.deliver(v.call(indented(v.body.bytes(), "", "  "))))
 		}},
-	}.inputs(run, e.ability))
+	}}.of(e.name, e, func(t *trial, o order, status string, send func(valid) answer) {
+		t.confirm(o, status)
+		t.answered(send(valid{atResult, t, o, o.result(status)}))
+		t.movedAs(o, status)
+	})
 }
 
 // comesAgain requires that a result of an earlier trial, which was confirmed, moves nothing
@@ -227,45 +203,39 @@ func (t *trial) sameHash(restarts bool) {
 	t.renew()
 	two := t.approve(t.burn())
 	then := t.now()
-	report := func() {
-		t.answered(t.reportAnew(two, success, func(right []byte) []byte {
-			return bytes.ReplaceAll(right, []byte(hashOf(two)), []byte(hashOf(one)))
-		}))
-	}
-	if report(); restarts {
+	two.tx = hashOf(one)
+	if t.tell(two, success); restarts {
 		if t.reaches(then, nil) != nil {
 			t.skip("it grants again without a restart, which is for the case result-same-hash")
 		}
 		t.restart()
-		report()
+		t.tell(two, success)
 	}
 	t.still(then)
 }
 
-func reportedForAnother(t *trial, e ending) {
-	o := t.approve(e.order(t))
+func reportedForAnother(t *trial, o order, status string) {
 	stolen := o
 	stolen.owner = t.otherPlayer()
 	theirs := t.look(stolen.owner)
-	t.tell(stolen, e.status) // names the other player in header and body
+	t.tell(stolen, status) // names the other player in header and body
 	t.still(theirs)
-	t.closes(o, e.status, e.moved)
+	t.closes(o, status)
 }
 
-// ending is a way in which an order ends, and what it has moved by then.
+// ending is a way in which an order ends.
 type ending struct {
 	name, title string
 	of          func(*trial, ramp.Session) order
 	status      string
-	moved       int64
 	ability     string // without which it proves nothing
 }
 
 var (
-	mintFails = ending{"mint-failure", "a failed mint", (*trial).mintOf, failure, 0, "mint-fails"}
-	mintEnds  = ending{"mint-success", "a successful mint", (*trial).mintOf, success, -1, "mint-succeeds"}
-	burnEnds  = ending{"burn-success", "a successful burn", (*trial).burnOf, success, 1, "burn-succeeds"}
-	burnFails = ending{"burn-failure", "a failed burn", (*trial).burnOf, failure, 0, "burn-fails"}
+	mintFails = ending{"mint-failure", "a failed mint", (*trial).mintOf, failure, "mint-fails"}
+	mintEnds  = ending{"mint-success", "a successful mint", (*trial).mintOf, success, "mint-succeeds"}
+	burnEnds  = ending{"burn-success", "a successful burn", (*trial).burnOf, success, "burn-succeeds"}
+	burnFails = ending{"burn-failure", "a failed burn", (*trial).burnOf, failure, "burn-fails"}
 )
 
 // kind returns mint or burn.
@@ -273,6 +243,9 @@ func (e ending) kind() string { return e.name[:4] }
 
 // order returns an order of the case's player.
 func (e ending) order(t *trial) order { return e.of(t, t.player) }
+
+// open returns an order of the case's player that is approved and has yet to end.
+func (e ending) open(t *trial) order { return t.approve(e.order(t)) }
 
 // payingEnds runs something for each ending that gives the player something, of those that the
 // game has.
@@ -287,14 +260,20 @@ func (t *trial) payingEnds(run func(ending)) {
 	}
 }
 
-// input returns an input about an ending.
-func (e ending) input(run func(*trial, ending), after ...string) Input {
-	return must(e.name, e.title, func(t *trial) { run(t, e) }, append(after, e.ability)...)
+// as returns an input about an open order and the status with which it ends.
+func (e ending) as(name, title string, run func(*trial, order, string), after ...string) Input {
+	return must(name, title, func(t *trial) { run(t, e.open(t), e.status) }, append(after, e.ability)...)
 }
+
+func (e ending) input(run func(*trial, order, string)) Input { return e.as(e.name, e.title, run) }
 
 // eachEnding returns an input for each way in which an order ends.
 func eachEnding(run func(*trial, ending), after ...string) []Input {
-	return []Input{mintFails.input(run, after...), mintEnds.input(run, after...), burnEnds.input(run, after...), burnFails.input(run, after...)}
+	var all []Input
+	for _, e := range []ending{mintFails, mintEnds, burnEnds, burnFails} {
+		all = append(all, must(e.name, e.title, func(t *trial) { run(t, e) }, append(slices.Clone(after), e.ability)...))
+	}
+	return all
 }
 
 // lateOrder is an order of the opening. If that left it open, it has what its player owned
@@ -315,7 +294,7 @@ func (j *Judge) leaveOpen(ctx context.Context) {
 		if j.pooled.Load() {
 			t.skip("the players come again")
 		}
-		if o := e.order(t); t.either(t.validate(o)) {
+		if o := e.order(t); t.offer(o) {
 			j.late.Store(o.owner.ID, lateOrder{o, t.before, time.Now(), e})
 		}
 		j.release(t)
@@ -342,26 +321,28 @@ func (t *trial) endsLate(e ending) {
 		t.asset = id
 	}
 	t.ledger.approved(o.order)
-	t.closes(o.order, e.status, e.moved)
+	t.closes(o.order, e.status)
 }
 
-// endsAsApproved requires that a result that reports another amount moves what was
-// approved, or nothing until the right result follows.
-func (t *trial) endsAsApproved(e ending, change edit) {
-	o := t.approve(e.order(t))
-	then := t.now()
-	t.answered(t.report(o, change(o.result(e.status))))
-	t.nothingOrOnce(then)
-	t.closes(o, e.status, e.moved)
+// asApproved requires that a result that reports another amount moves what was approved, or
+// nothing until the right result follows.
+func asApproved(change edit) func(*trial, order, string) {
+	return func(t *trial, o order, status string) {
+		then := t.now()
+		t.answered(t.report(o, status, change))
+		t.nothingOrOnce(then)
+		t.closes(o, status)
+	}
 }
 
-// endsAsAnother requires that a result about another kind of order changes nothing in how an
+// asAnother requires that a result about another kind of order changes nothing in how an
 // order ends.
-func (t *trial) endsAsAnother(e ending, other func() order) {
-	o := t.approve(e.order(t))
-	t.answered(t.report(o, o.result(e.status).with("intent", other().body.at("intent"))))
-	t.tell(o, e.status)
-	t.moved(e.moved)
+func asAnother(other func(*trial, ...edit) order) func(*trial, order, string) {
+	return func(t *trial, o order, status string) {
+		t.answered(t.report(o, status, set("intent", other(t).body.at("intent"))))
+		t.tell(o, status)
+		t.movedAs(o, status)
+	}
 }
 
 // nothingOrOnce requires that the player owns the same as in a snapshot, or exactly one
@@ -379,44 +360,51 @@ func (t *trial) nothingOrOnce(then snapshot) {
 // describe. A 4xx rejects a result permanently: it is not sent again, and the assets of a
 // failed mint stay taken.
 func oddResults() rows[edit] {
-	return slices.Concat(leftOut("session-id", "session_id", Should), leftOut("intent", "intent", Should), rows[edit]{
-		{"padded-session-id", "whose session_id has blanks around it", Should, func(o object) object {
+	return rows[edit]{Should: slices.Concat(leftOut("session-id", "session_id"), leftOut("intent", "intent"), []row[edit]{
+		{"padded-session-id", "whose session_id has blanks around it", func(o object) object {
 			return o.with("session_id", " "+literalText(o.at("session_id"))+" ")
 		}},
-		{"plain-uuid", "whose uuid has no dashes", Should, func(o object) object {
+		{"plain-uuid", "whose uuid has no dashes", func(o object) object {
 			return o.with("uuid", strings.ReplaceAll(literalText(o.at("uuid")), "-", ""))
 		}},
-		{"null-to", "whose intent.to is null", Should, set("intent.to", nil)},
-		{"empty-to", "whose intent.to is empty", Should, set("intent.to", list{})},
-		{"to-zero", "to an amount of 0", Should, set("intent.to.0.amount", number(0))},
-		{"to-missing", "to something without an amount", Should, drop("intent.to.0.amount")},
-		{"to-text", "to an amount that is a string", Should, func(o object) object {
+		{"null-to", "whose intent.to is null", set("intent.to", nil)},
+		{"empty-to", "whose intent.to is empty", set("intent.to", list{})},
+		{"to-zero", "to an amount of 0", set("intent.to.0.amount", number(0))},
+		{"to-missing", "to something without an amount", drop("intent.to.0.amount")},
+		{"to-text", "to an amount that is a string", func(o object) object {
 			return o.with("intent.to.0.amount", literal(o.at("intent.to.0.amount")))
 		}},
-		{"to-digits", "to an amount of 2,000 digits", Should, set("intent.to.0.amount", raw("1."+strings.Repeat("0", 1999)))},
-		{"long-tx-hash", "whose tx_hash has 64 KiB", Should, func(o object) object {
+		{"to-digits", "to an amount of 2,000 digits", set("intent.to.0.amount", raw("1."+strings.Repeat("0", 1999)))},
+		{"long-tx-hash", "whose tx_hash has 64 KiB", func(o object) object {
 			return o.with("tx_hash", "0x"+strings.Repeat(strings.TrimPrefix(literalText(o.at("tx_hash")), "0x"), 1<<10))
 		}},
-		{"no-tx-hash", "without tx_hash", Should, drop("tx_hash")},
-	})
+		{"no-tx-hash", "without tx_hash", drop("tx_hash")},
+	})}
 }
 
 // endsOnce requires that an edited result has the expected effect, or is answered with
 // HTTP 500, so that it is sent again; and that the right one then leaves that effect.
-func (t *trial) endsOnce(e ending, change edit) {
-	o := t.approve(e.order(t))
-	a := t.report(o, change(o.result(e.status)))
-	confirmed := a.succeeded || a.err == nil && a.look() == t.judge.known.answers[a.kind()]
-	if t.answered(a) && !confirmed && a.status != http.StatusInternalServerError {
-		t.mismatch(a, "a confirmation, or HTTP 500 for another delivery")
-	}
-	if confirmed {
-		t.moved(e.moved)
-		t.tell(o, e.status) // the server may take it for another result
-		t.moved(e.moved)
+func (t *trial) endsOnce(o order, status string, change edit) {
+	a := t.report(o, status, change)
+	if t.confirmedOrLater(a) {
+		t.movedAs(o, status)
+		t.tell(o, status) // the server may take it for another result
+		t.movedAs(o, status)
 	} else {
-		t.closes(o, e.status, e.moved)
+		t.closes(o, status)
 	}
+}
+
+const confirmedOrAgain = "a confirmation, or HTTP 500 for another delivery"
+
+// confirmedOrLater requires that a result is confirmed, or answered with HTTP 500, so that it
+// is sent again. It reports whether it was confirmed.
+func (t *trial) confirmedOrLater(a answer) (confirmed bool) {
+	confirmed = a.succeeded || a.err == nil && a.look() == t.judge.known.answers[a.kind()]
+	if t.answered(a) && !confirmed && a.status != http.StatusInternalServerError {
+		t.mismatch(a, confirmedOrAgain)
+	}
+	return confirmed
 }
 
 // literalText returns a string of a message, or "".

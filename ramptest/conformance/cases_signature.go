@@ -24,28 +24,29 @@ func signatureCases() []Case {
 		echo  = "Return user_sig unchanged, or reject it before you take anything: an answer of HTTP 500 gives nothing back."
 		form  = "Name the fields of data userSig and validatorSig, and write validatorSig as 0x and 130 hex digits: r, s and v."
 	)
-	digests := rows[edit]{
-		{"missing", "without a digest", Must, drop("digest")},
-		{"null", "whose digest is null", Must, set("digest", nil)},
-		{"empty", "whose digest is empty", Must, set("digest", "")},
-		{"0x", "whose digest is 0x", Must, set("digest", "0x")},
-		{"31-bytes", "whose digest has 31 bytes", Must, set("digest", digestOf("ab")[:64])},
-		{"33-bytes", "whose digest has 33 bytes", Must, set("digest", digestOf("ab")+"ab")},
-		{"64-bytes", "whose digest has 64 bytes", Must, set("digest", digestOf("ab")+digestOf("ab")[2:])},
-		{"odd", "whose digest ends in half a byte", Must, set("digest", digestOf("ab")[:65])},
-		{"not-hex", "whose digest is not hex", Must, set("digest", digestOf("zz"))},
-		{"no-prefix", "whose digest lacks 0x", Should, set("digest", digestOf("ab")[2:])},
-		{"number", "whose digest is a number", Should, set("digest", number(12))},
-	}.inputs(func(t *trial, e edit) { t.rejects(t.plain().bent(e)) })
-	unchanged := rows[string]{
-		{"ones", "ff bytes only", Must, digestOf("ff")},
-		{"leading-zeros", "31 bytes of zero at the beginning", Must, "0x" + strings.Repeat("0", 62) + "01"},
-		{"trailing-zeros", "31 bytes of zero at the end", Must, "0x01" + strings.Repeat("0", 62)},
-		{"known", "the hash of a word", Must, crypto.Keccak256Hash([]byte("test")).Hex()},
-		{"capitals", "upper-case hex, unless the order is rejected", Must, "0x" + strings.Repeat("AB", 32)},
-	}.inputs(func(t *trial, text string) {
+	digests := rows[edit]{Must: {
+		{"missing", "without a digest", drop("digest")},
+		{"null", "whose digest is null", set("digest", nil)},
+		{"empty", "whose digest is empty", set("digest", "")},
+		{"0x", "whose digest is 0x", set("digest", "0x")},
+		{"31-bytes", "whose digest has 31 bytes", set("digest", digestOf("ab")[:64])},
+		{"33-bytes", "whose digest has 33 bytes", set("digest", digestOf("ab")+"ab")},
+		{"64-bytes", "whose digest has 64 bytes", set("digest", digestOf("ab")+digestOf("ab")[2:])},
+		{"odd", "whose digest ends in half a byte", set("digest", digestOf("ab")[:65])},
+		{"not-hex", "whose digest is not hex", set("digest", digestOf("zz"))},
+	}, Should: {
+		{"no-prefix", "whose digest lacks 0x", set("digest", digestOf("ab")[2:])},
+		{"number", "whose digest is a number", set("digest", number(12))},
+	}}.inputs(rejected)
+	unchanged := rows[string]{Must: {
+		{"ones", "ff bytes only", digestOf("ff")},
+		{"leading-zeros", "31 bytes of zero at the beginning", "0x" + strings.Repeat("0", 62) + "01"},
+		{"trailing-zeros", "31 bytes of zero at the end", "0x01" + strings.Repeat("0", 62)},
+		{"known", "the hash of a word", crypto.Keccak256Hash([]byte("test")).Hex()},
+		{"capitals", "upper-case hex, unless the order is rejected", "0x" + strings.Repeat("AB", 32)},
+	}}.inputs(func(t *trial, text string) {
 		digest, _ := ramp.ParseDigest(text)
-		o := t.plain().bent(signedOver(t.player, digest), set("digest", text))
+		o := t.plain(signedOver(t.player, digest), set("digest", text))
 		a := t.validate(o)
 		if text == strings.ToLower(text) {
 			t.approved(a)
@@ -56,13 +57,13 @@ func signatureCases() []Case {
 		}
 		t.moved(0)
 	})
-	userSigs := rows[func(sig string) string]{
-		{"65-bytes", "of 65 bytes", Must, strings.Clone},
-		{"capitals", "in upper-case hex", Must, func(sig string) string { return "0x" + strings.ToUpper(sig[2:]) }},
-		{"no-prefix", "without 0x", Must, func(sig string) string { return sig[2:] }},
-		{"long", "of 300 bytes, as a contract wallet may create,", Must, func(string) string { return "0x" + strings.Repeat("5a", 300) }},
-		{"short", "of 64 bytes", Must, func(sig string) string { return sig[:130] }},
-	}.inputs(func(t *trial, change func(string) string) {
+	userSigs := rows[func(sig string) string]{Must: {
+		{"65-bytes", "of 65 bytes", strings.Clone},
+		{"capitals", "in upper-case hex", func(sig string) string { return "0x" + strings.ToUpper(sig[2:]) }},
+		{"no-prefix", "without 0x", func(sig string) string { return sig[2:] }},
+		{"long", "of 300 bytes, as a contract wallet may create,", func(string) string { return "0x" + strings.Repeat("5a", 300) }},
+		{"short", "of 64 bytes", func(sig string) string { return sig[:130] }},
+	}}.inputs(func(t *trial, change func(string) string) {
 		o := t.plain()
 		o = o.bent(set("user_sig", change(literalText(o.body.at("user_sig")))))
 		if a := t.validate(o); t.either(a) {
@@ -75,9 +76,9 @@ func signatureCases() []Case {
 	},
 	)
 	return []Case{
-		{ID: "digest-wrong", Section: "5.3", Fix: exact, Inputs: digests,
+		{ID: "digest-wrong", Fix: exact, Inputs: digests,
 			Title: "A mint whose digest is not 0x and 64 hex digits is rejected, and nothing is signed."},
-		{ID: "sign-form", Section: "5.3", Fix: form, last: true,
+		{ID: "sign-form", Fix: form, last: true,
 			Title: "Every approval that the judge got has userSig, and a validatorSig of 65 bytes in hex with 0x.",
 			run: func(t *trial) {
 				const want = "an object with userSig and validatorSig, which is 0x and 130 hex digits"
@@ -88,11 +89,11 @@ func signatureCases() []Case {
 				}
 				t.nowhere(otherForm, want)
 			}},
-		{ID: "sign-unchanged", Section: "5.3", Fix: raw32, Inputs: unchanged,
+		{ID: "sign-unchanged", Fix: raw32, Inputs: unchanged,
 			Title: "Any digest of 32 bytes is signed as it is."},
 		{ID: "user-sig", Section: "2.6", Fix: echo, Inputs: userSigs,
 			Title: "The userSig of an approval is user_sig unchanged, whatever its form, or the order is rejected."},
-		{ID: "sign-v", Level: Should, Section: "5.3",
+		{ID: "sign-v", Level: Should,
 			Fix:   "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
 			Title: "The v of validatorSig is 27 or 28.",
 			run: func(t *trial) {
@@ -100,7 +101,7 @@ func signatureCases() []Case {
 					t.fail("another v", "27 or 28")
 				}
 			}},
-		{ID: "sign-low-s", Level: Should, Section: "5.3",
+		{ID: "sign-low-s", Level: Should,
 			Fix:   "Replace a high s with the order of the curve minus s, and flip v: contracts reject a high s.",
 			Title: "The s of validatorSig is in the lower half.",
 			run: func(t *trial) {
@@ -110,7 +111,7 @@ func signatureCases() []Case {
 					if sig := t.signature(t.approval(o)); t.err == nil && highS(sig) {
 						t.fail("a high s", "an s of at most half the order of the curve")
 					}
-					t.report(o, o.result(failure)) // a player may have one open order only
+					t.report(o, failure) // a player may have one open order only
 				}
 			}},
 		{ID: "user-sig-other-hash", Level: Should, Section: "2.5",
@@ -118,14 +119,14 @@ func signatureCases() []Case {
 			Title: "An order is not rejected because its user_sig signs another hash than the digest.",
 			run: func(t *trial) {
 				key, _ := wallet(t.player)
-				t.approve(t.plain().bent(set("user_sig", signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
+				t.approve(t.plain(set("user_sig", signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
 			}},
-		{ID: "sign-every", Section: "5.3", Fix: raw32, last: true,
+		{ID: "sign-every", Fix: raw32, last: true,
 			Title: "Every approval that the judge got is signed by the registered key over the digest of its order.",
 			run: func(t *trial) {
 				t.nowhere(otherSigner, "the signature of "+t.Validator.Hex()+" over the digest")
 			}},
-		{ID: "sign-nonce", Section: "5.3", last: true,
+		{ID: "sign-nonce", last: true,
 			Fix:   "Sign with a nonce that RFC 6979 derives from key and digest, as the usual libraries do: with two signatures that share a nonce, anybody computes the validator key.",
 			Title: "No two approvals that the judge got have the same r.",
 			run: func(t *trial) {
@@ -135,15 +136,13 @@ func signatureCases() []Case {
 				}
 				t.nowhere(reused, "another r in each")
 			}},
-		{ID: "sign-rejected", Section: "5.3", Fix: "Sign only what you approve: with the signature of a rejected order, a player makes the transaction without paying for it.", last: true,
+		{ID: "sign-rejected", Fix: "Sign only what you approve: with the signature of a rejected order, a player makes the transaction without paying for it.", last: true,
 			Title: "No rejection that the judge got holds a signature of the digest.",
 			run:   func(t *trial) { t.nowhere(leaked, "a rejection without a signature") }},
 		{ID: "refusal", Section: "7.2", Fix: "Verify the HMAC of every call, and answer one that is not authentic with success false, for example a validate call with HTTP 401 and a result with 500, so that a wrong key loses no result.",
 			Title: "A rejection is a rejection: a call without an HMAC is not answered like an approved or confirmed one.",
 			run: func(t *trial) {
-				o := t.plain()
-				body := o.body.bytes()
-				a := t.post(t.ValidatePath, t.headers(t.player), body)
+				a := t.post(t.ValidatePath, t.plain().body)
 				if t.either(a) && a.approval().ValidatorSig == "" {
 					t.confuses(a, "a rejection") // a signature is for the cases about the HMAC
 				}
@@ -152,16 +151,16 @@ func signatureCases() []Case {
 				if t.renew(); !t.has("mint") {
 					return
 				}
-				o = t.approve(t.mint())
+				o := t.approve(t.mint())
 				taken := t.now()
 				if t.err != nil || taken.of(t.asset).Cmp(t.before.of(t.asset)) >= 0 {
 					return
 				}
-				a = t.post(t.ResultPath, t.headers(t.player), o.result(failure).bytes())
+				a = t.post(t.ResultPath, o.result(failure))
 				if t.either(a) {
 					t.pause(min(t.Settle, watchTime))
 					forged := t.look(t.player)
-					t.report(o, o.result(failure))
+					t.report(o, failure)
 					t.pause(min(t.Settle, watchTime))
 					if forged.of(t.asset).Cmp(taken.of(t.asset)) == 0 && t.look(t.player).of(t.asset).Cmp(taken.of(t.asset)) > 0 {
 						t.confuses(a, "a rejection")
@@ -171,13 +170,14 @@ func signatureCases() []Case {
 		{ID: "rejection-envelope", Section: "7.2", after: []string{"refusal"},
 			Fix:   `Answer every rejection with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`,
 			Title: "A rejection has success false, a string as errorCode, data null, and no signature.",
-			Inputs: rows[func(*trial) answer]{
-				{"order", "of an order about an unknown asset", Must, func(t *trial) answer { return t.validate(t.plain().bent(ofNobody)) }},
-				{"form", "of an order without a digest", Should, func(t *trial) answer { return t.validate(t.plain().bent(drop("digest"))) }},
-				{"token", "of an assets call with an unknown token", Must, func(t *trial) answer { return t.assets(t.player, unknownToken) }},
-				{"validate-hmac", "of a validate call with a wrong HMAC", Must, atValidate.unsigned},
-				{"result-hmac", "of a result with a wrong HMAC", Must, atResult.unsigned},
-			}.inputs(func(t *trial, ask func(*trial) answer) {
+			Inputs: rows[func(*trial) answer]{Must: {
+				{"order", "of an order about an unknown asset", func(t *trial) answer { return t.validate(t.plain(ofNobody)) }},
+				{"token", "of an assets call with an unknown token", func(t *trial) answer { return t.assets(t.player, unknownToken) }},
+				{"validate-hmac", "of a validate call with a wrong HMAC", func(t *trial) answer { return atValidate.valid(t).unsigned() }},
+				{"result-hmac", "of a result with a wrong HMAC", func(t *trial) answer { return atResult.valid(t).unsigned() }},
+			}, Should: {
+				{"form", "of an order without a digest", func(t *trial) answer { return t.validate(t.plain(drop("digest"))) }},
+			}}.inputs(func(t *trial, ask func(*trial) answer) {
 				a := ask(t)
 				t.rejectedInForm(a)
 				if t.err == nil && strings.Contains(string(a.body), "validatorSig") {
@@ -189,7 +189,7 @@ func signatureCases() []Case {
 			Title: "No answer contains the access token.",
 			run: func(t *trial) {
 				for _, a := range []answer{t.assets(t.player), t.assets(t.player, unknownSession), t.validate(t.plain()),
-					t.validate(t.plain().bent(ofNobody))} {
+					t.validate(t.plain(ofNobody))} {
 					if t.answered(a) && strings.Contains(string(a.body), t.player.Token.Reveal()) {
 						t.failAt(a, "the access token in an answer", "an answer without it")
 					}

@@ -89,26 +89,26 @@ const (
 func Cases() []Case {
 	var all []Case
 	for _, subject := range []struct {
-		name  string
-		cases []Case
+		name, section string // the section of a case that names no other
+		cases         []Case
 	}{
-		{"assets", assetsCases()},
-		{"sessions", sessionCases()},
-		{"hmac", hmacCases()},
-		{"form", formCases()},
-		{"intents", intentCases()},
-		{"terms", termsCases()},
-		{"amounts", amountCases()},
-		{"signatures", signatureCases()},
-		{"orders", orderCases()},
-		{"results", resultCases()},
-		{"receipts", receiptCases()},
-		{"races", raceCases()},
-		{"restart", restartCases()},
-		{"http", httpCases()},
+		{"assets", "2.4", assetsCases()},
+		{"sessions", "5.1", sessionCases()},
+		{"hmac", "5.2", hmacCases()},
+		{"form", "2.5", formCases()},
+		{"intents", "2.5", intentCases()},
+		{"terms", "2.5", termsCases()},
+		{"amounts", "2.5", amountCases()},
+		{"signatures", "5.3", signatureCases()},
+		{"orders", "2.5", orderCases()},
+		{"results", "6", resultCases()},
+		{"receipts", "6", receiptCases()},
+		{"races", "5", raceCases()},
+		{"restart", "8", restartCases()},
+		{"http", "4.3", httpCases()},
 	} {
 		for _, c := range subject.cases {
-			c.Subject = subject.name
+			c.Subject, c.Section = subject.name, cmp.Or(c.Section, subject.section)
 			c.alone = c.alone || c.first || c.needs&aRestart != 0
 			switch i := ability(c.ID); {
 			case i >= 0:

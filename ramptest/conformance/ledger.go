@@ -226,10 +226,24 @@ func (o order) assets() map[string]*big.Rat {
 		id, _ := entry["id"].(string)
 		amount, err := ramp.ParseAmount(literal(entry["amount"]))
 		if entry["type"] == "asset" && err == nil {
-			sums[id] = new(big.Rat).Add(sums.of(id), amount.Rat())
+			sums[id] = plus(sums.of(id), amount.Rat())
 		}
 	}
 	return sums
+}
+
+// effect returns what an order moves of its owner's assets when it ends with a status.
+func (o order) effect(status string) difference {
+	moved, sign := make(difference), big.NewRat(-1, 1)
+	if o.burns() {
+		sign.Neg(sign)
+	}
+	if status == success {
+		for id, amount := range o.assets() {
+			moved.add(id, product(amount, sign))
+		}
+	}
+	return moved
 }
 
 // difference is how much more a player owns than expected, by asset. It has no entry for
@@ -237,9 +251,15 @@ func (o order) assets() map[string]*big.Rat {
 type difference map[string]*big.Rat
 
 func (d difference) add(id string, by *big.Rat) {
-	sum := new(big.Rat).Add(d.of(id), by)
+	sum := plus(d.of(id), by)
 	if d[id] = sum; sum.Sign() == 0 {
 		delete(d, id)
+	}
+}
+
+func (d difference) addAll(other difference) {
+	for id, by := range other {
+		d.add(id, by)
 	}
 }
 
@@ -277,7 +297,7 @@ func (f fault) predicts(e event) difference {
 	}
 	about := e.order.assets()
 	for id, amount := range about {
-		d.add(id, new(big.Rat).Mul(amount, f.perUnit))
+		d.add(id, product(amount, f.perUnit))
 	}
 	for id, by := range f.perEvent {
 		if about[id] == nil {
@@ -292,9 +312,7 @@ func predict(faults []fault, events []event) difference {
 	d := make(difference)
 	for _, f := range faults {
 		for _, e := range events {
-			for id, by := range f.predicts(e) {
-				d.add(id, by)
-			}
+			d.addAll(f.predicts(e))
 		}
 	}
 	return d

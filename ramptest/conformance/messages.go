@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -89,6 +90,7 @@ type order struct {
 	token, wallet string // the addresses of the contract and of the owner
 	body          object // of its validate call
 	logs          int    // the form of the logs of its results that the server reads; see logForms
+	tx            string // the hash of its transaction, if it is not its own
 }
 
 // burns reports whether the order's type is that of a burn.
@@ -107,8 +109,13 @@ func (o object) sides() (assets, tokens string) {
 
 // bent returns a changed copy of an order.
 func (o order) bent(edits ...edit) order {
+	o.body = o.body.bent(edits...)
+	return o
+}
+
+func (o object) bent(edits ...edit) object {
 	for _, e := range edits {
-		o.body = e(o.body)
+		o = e(o)
 	}
 	return o
 }
@@ -128,10 +135,17 @@ const (
 	failure = "0x0"
 )
 
+// opposite returns the other status.
+func opposite(status string) string {
+	if status == success {
+		return failure
+	}
+	return success
+}
+
 // result returns the full body of the result call of an order (interface 6).
 func (o order) result(status string) object {
-	// Each signed digest has its own transaction.
-	tx := crypto.Keccak256Hash(fmt.Append(nil, o.body.at("uuid"), o.body.at("digest"))).Hex()
+	tx := hashOf(o)
 	block := crypto.Keccak256Hash([]byte(tx)).Hex()
 	zeros := "0x" + strings.Repeat("0", 40)
 	tokens := o.tokens()
@@ -141,7 +155,7 @@ func (o order) result(status string) object {
 		if o.burns() {
 			giver, taker = taker, giver
 		}
-		wei := new(big.Rat).Mul(tokens, new(big.Rat).SetInt64(1e18))
+		wei := product(tokens, big.NewRat(1e18, 1))
 		topics := list{crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")).Hex(), giver.Hex(), taker.Hex()}
 		logs = list{logOf(tx, block, o.token, topics, fmt.Sprintf("0x%064x", new(big.Int).Quo(wei.Num(), wei.Denom())))}
 	}
@@ -168,8 +182,10 @@ func logOf(tx, block, address any, topics list, data string) object {
 	}
 }
 
-// hashOf returns the hash of the transaction of an order.
-func hashOf(o order) string { return literalText(o.result(success)["tx_hash"]) }
+// hashOf returns the hash of the transaction of an order. Each signed digest has its own.
+func hashOf(o order) string {
+	return cmp.Or(o.tx, crypto.Keccak256Hash(fmt.Append(nil, o.body.at("uuid"), o.body.at("digest"))).Hex())
+}
 
 // logForms are the forms in which a service or a node may send the logs of a receipt. The
 // first one is that of section 6.

@@ -150,9 +150,7 @@ func (k *known) answer(c Case, f *finding) (root string, more bool) {
 // known.
 func (k *known) balance(c Case, f *finding, amount int64) (root string, more bool) {
 	rest := make(difference)
-	for id, by := range f.off {
-		rest.add(id, by)
-	}
+	rest.addAll(f.off)
 	for id, by := range f.predicted {
 		rest.add(id, new(big.Rat).Neg(by))
 	}
@@ -208,8 +206,8 @@ func (j *Judge) burns(ctx context.Context) bool {
 		return true
 	}
 	o := t.burn()
-	approved := t.either(t.validate(o))
-	t.report(o, o.result(failure))
+	approved := t.offer(o)
+	t.report(o, failure)
 	return approved
 }
 
@@ -262,13 +260,13 @@ func (t *trial) firstMint(o order) (signer common.Address, err error) {
 		return signer, t.err
 	}
 	signer, _ = signerOf(o, a.approval().ValidatorSig) // zero if there is none
-	a = t.report(o, o.result(failure))
+	a = t.report(o, failure)
 	switch strange := t.strange(a); {
 	case a.err != nil && !errors.Is(a.err, errBusy) && t.judge.answers(t.ctx, t.player):
 		return signer, fmt.Errorf("the result of a plain mint got no answer (%s)%s", a.shown, whyNoResult)
 	case a.err == nil && a.status == http.StatusInternalServerError:
 		why := whyNoResult
-		if t.pause(watchTime); t.report(o, o.result(failure)).succeeded {
+		if t.pause(watchTime); t.report(o, failure).succeeded {
 			why = whyNotYet
 		}
 		return signer, fmt.Errorf("the result of a plain mint was answered with %s%s", t.describe(a), why)
@@ -378,7 +376,7 @@ func (t *trial) whyRejected(o order, a answer) string {
 	causes := slices.Concat([]cause{wrongPath, wrongKey, changedBody, limitedBody, swappedPaths}, otherCauses, []cause{wrongToken, ownFault})
 	keyIsRight := false
 	if a.envelope != nil {
-		b := atValidate.send(t, o, o.body, unsigned)
+		b := valid{atValidate, t, o, o.body}.unsigned()
 		keyIsRight = b.err == nil && b.envelope != nil && (b.status != a.status || b.code() != a.code())
 	}
 	causes = slices.DeleteFunc(causes, func(c cause) bool { return strings.HasPrefix(c.text, "the item ID") && ascii(t.asset) })

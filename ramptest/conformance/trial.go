@@ -218,7 +218,7 @@ func (t *trial) newPlayer() ramp.Session {
 		if t.judge.meets(s.ID) {
 			if open, late := t.judge.late.LoadAndDelete(s.ID); late { // the player is not left alone
 				o := open.(lateOrder)
-				t.report(o.order, o.result(failure))
+				t.report(o.order, failure)
 			}
 			t.ledger.called() // by another case, whose effects may be late
 			t.outwait()
@@ -238,7 +238,7 @@ func (t *trial) finish() {
 		if unknown && t.judge.hangs.Load() {
 			continue
 		}
-		if a := after.report(o, o.result(failure)); a.err != nil {
+		if a := after.report(o, failure); a.err != nil {
 			if unknown {
 				t.judge.hangs.Store(true)
 			}
@@ -293,8 +293,8 @@ func (t *trial) has(direction string) bool {
 	return t.Only == "" || t.Only == direction
 }
 
-// plain returns a mint, or a burn for a game that only burns.
-func (t *trial) plain() order { return t.plainOf(t.player) }
+// plain returns an edited mint, or a burn for a game that only burns.
+func (t *trial) plain(edits ...edit) order { return t.plainOf(t.player).bent(edits...) }
 
 func (t *trial) plainOf(s ramp.Session) order {
 	if t.has("mint") {
@@ -303,8 +303,8 @@ func (t *trial) plainOf(s ramp.Session) order {
 	return t.burnOf(s)
 }
 
-// mint returns an order of the case's player that turns assets into tokens.
-func (t *trial) mint() order { return t.mintOf(t.player) }
+// mint returns an edited order of the case's player that turns assets into tokens.
+func (t *trial) mint(edits ...edit) order { return t.mintOf(t.player).bent(edits...) }
 
 func (t *trial) mintOf(s ramp.Session) order {
 	kind := "ERC20"
@@ -318,13 +318,13 @@ func (t *trial) mintOf(s ramp.Session) order {
 	})
 }
 
-// burn returns an order of the case's player that turns tokens into assets.
-func (t *trial) burn() order { return t.burnOf(t.player) }
+// burn returns an edited order of the case's player that turns tokens into assets.
+func (t *trial) burn(edits ...edit) order { return t.burnOf(t.player).bent(edits...) }
 
 // A unique item is minted first, because a burn returns it.
 func (t *trial) burnOf(s ramp.Session) order {
 	if t.Unique && t.has("mint") {
-		if o := t.mintOf(s); t.either(t.validate(o)) {
+		if o := t.mintOf(s); t.offer(o) {
 			t.confirm(o, success)
 		} else if t.err == nil {
 			t.skip("the player owns no more of the unique item")
@@ -346,13 +346,13 @@ func (t *trial) approve(o order) order {
 	return o
 }
 
-// confirm reports the result of an order and requires a confirmation.
-func (t *trial) confirm(o order, status string) {
-	t.confirmed(t.report(o, o.result(status)))
+// confirm reports the edited result of an order and requires a confirmation.
+func (t *trial) confirm(o order, status string, edits ...edit) {
+	t.confirmed(t.report(o, status, edits...))
 }
 
 // tell reports the result of an order and requires an answer of any kind.
-func (t *trial) tell(o order, status string) { t.answered(t.report(o, o.result(status))) }
+func (t *trial) tell(o order, status string) { t.answered(t.report(o, status)) }
 
 // answered requires an answer of any kind.
 func (t *trial) answered(a answer) bool {
@@ -419,24 +419,20 @@ func (t *trial) either(a answer) (approved bool) {
 	return t.answered(a) && a.succeeded
 }
 
-// several has up to n orders approved that are open at the same time. Where an order is
-// rejected, it tries the others instead. A game may reject all but the first; then the case
-// is skipped.
-func (t *trial) several(n int, start func() order, others ...func() order) []order {
-	orders := []order{t.approve(start())}
+// several has up to n orders approved that are open at the same time. Where one is rejected,
+// it tries the next way to start one. A game may reject all but the first; then the case is
+// skipped.
+func (t *trial) several(n int, starts ...func(...edit) order) []order {
+	orders := []order{t.approve(starts[0]())}
+next:
 	for len(orders) < n {
-		o := start()
-		approved := t.either(t.validate(o))
-		for _, other := range others {
-			if !approved {
-				o = other()
-				approved = t.either(t.validate(o))
+		for _, start := range starts {
+			if o := start(); t.offer(o) {
+				orders = append(orders, o)
+				continue next
 			}
 		}
-		if !approved {
-			break
-		}
-		orders = append(orders, o)
+		break
 	}
 	if len(orders) == 1 {
 		t.skip("the server rejects a second order while one is open")
@@ -449,9 +445,9 @@ func (t *trial) several(n int, start func() order, others ...func() order) []ord
 // amount only.
 func (t *trial) severalSizes() []order {
 	size := int64(0)
-	return t.several(3, func() order {
+	return t.several(3, func(...edit) order {
 		size++
-		return t.mint().bent(t.of(t.times(size)))
+		return t.mint(t.of(t.times(size)))
 	}, t.mint)
 }
 
