@@ -47,17 +47,25 @@ func (r *Redactor) Text(text string) string { return r.Beginning(text, len(text)
 // including a secret of which only the beginning is within the n bytes.
 func (r *Redactor) Beginning(text string, n int) string {
 	n = min(n, len(text))
+	secrets := r.secrets()
+	var begins [256]bool // the bytes with which a secret begins, in any form
+	for _, form := range append([]string{`%`, `+`, `\`}, secrets...) {
+		begins[form[0]] = true
+	}
 	var out strings.Builder
 	end := 0 // of the last secret
 	for at := range n {
-		size := longest(text[at:], r.secrets())
-		if at >= end && size > 0 {
-			out.WriteString(Mark)
-		} else if at >= end {
-			out.WriteByte(text[at])
+		if !begins[text[at]] {
+			continue
 		}
-		end = max(end, at+size)
+		if size := longest(text[at:], secrets); size > 0 {
+			if at >= end {
+				out.WriteString(text[end:at] + Mark)
+			}
+			end = max(end, at+size)
+		}
 	}
+	out.WriteString(text[min(end, n):n])
 	return out.String()
 }
 

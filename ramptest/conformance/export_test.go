@@ -3,9 +3,11 @@ package conformance
 import (
 	"context"
 	"net"
+	"net/http"
 )
 
 // DialWith makes the judge call a server over connections of another kind.
 func (j *Judge) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
 	j.dial = dial
+	j.client.Transport.(*http.Transport).DisableKeepAlives = false
 }
