@@ -41,7 +41,8 @@ func TestTheProgramOfTheREADME(t *testing.T) {
 		t.Helper()
 		return run(t, "cd "+folder+" && "+written.Replace(line), command{until: until}, nil)
 	}
-	in(t, commands[0]+" && go build -o ramp "+strings.Fields(ramp)[2]+" && go build -o game . && echo built", "^built$")
+	const build = "go build -ldflags='-s -w' -o " // half the time, without what a debugger needs
+	in(t, commands[0]+" && "+build+"ramp "+strings.Fields(ramp)[2]+" && "+build+"game . && echo built", "^built$")
 	in(t, strings.Replace(commands[1], ramp, "./ramp ", 1)+" -listen 127.0.0.1:0 | while read -r line; do echo $line >>printed; echo $line; done", "RAMP_VALIDATOR_KEY=")
 	require.Equal(t, "go run .", commands[2])
 	for _, order := range []string{"mint", "mint -fault transaction-fails", "burn -amount 2"} {
