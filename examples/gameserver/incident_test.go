@@ -221,9 +221,7 @@ func TestTheRunbookOfANewValidatorKey(t *testing.T) {
 	i.console(hmacKey, key)
 	i.deploy(hmacKey, key)
 	signer := ramp.Must(ramp.NewKeySigner(key))
-	if address := i.server.log.find(t, `"validator":"(0x[0-9a-fA-F]{40})"`); !strings.EqualFold(address, signer.Address().Hex()) {
-		t.Errorf("the server says the address is %s", address)
-	}
+	equal(t, "the address that the server says", strings.ToLower(i.server.log.find(t, `"validator":"(0x[0-9a-fA-F]{40})"`)), strings.ToLower(signer.Address().Hex()))
 	i.opened(s)
 }
 
@@ -263,9 +261,7 @@ func TestTheRunbookOfForgedCalls(t *testing.T) {
 		"NOT_FOUND":      {"/ramp/result", hmacKey, "{}", "/ramp/result"},
 	} {
 		equal(t, outcome, i.post(c.path, c.key, c.body), 500)
-		if record := i.server.log.find(t, `(.*"outcome":"`+outcome+`".*)`); !strings.Contains(record, c.names) {
-			t.Errorf("the record does not have %s: %s", c.names, record)
-		}
+		says(t, i.server.log.find(t, `(.*"outcome":"`+outcome+`".*)`), c.names)
 	}
 }
 
@@ -315,9 +311,8 @@ func TestTheRunbookOfAFullDisk(t *testing.T) {
 	i.server.log.find(t, `("error":"[^"]*(?:disk|full|I/O))`)
 	limit("unlimited")
 	i.service.Advance(time.Hour)
-	if got := owned(t, i.service, s); got != "1000000/10000" || i.service.State(order) != ramptest.Confirmed {
-		t.Errorf("the player owns %s\n%s", got, i.service.Timeline())
-	}
+	owns(t, i.service, s, "1000000/10000")
+	confirmed(t, i.service, order)
 }
 
 // A candidate that does not prove the end of an order is no evidence, and keeps a person from

@@ -104,9 +104,7 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		}
 		turn(t, "close", dsn)
 		said(t, "resolve", "-db", dsn, "-who", "alice", "-reason", "case 17", order.UUID.String())
-		if _, err := db.Exec("DROP TABLE conflicts"); err != nil {
-			t.Error(err)
-		}
+		ramp.Must(db.Exec("DROP TABLE conflicts"))
 	}
 	user := "server_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:8]
 	eachDatabase(t, func(t *testing.T, address string) {
@@ -173,9 +171,7 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 		check(t, <-ended)
 		var valid bool
 		check(t, db.QueryRow("SELECT indisvalid FROM pg_index WHERE indexrelid = 'ramp_orders_ended'::regclass").Scan(&valid))
-		if !valid {
-			t.Error("the index is not valid")
-		}
+		equal(t, "whether the index is valid", valid, true)
 	})
 }
 

@@ -96,9 +96,7 @@ func TestMetricsTellAStory(t *testing.T) {
 	if block := scrape(t, "http://"+address+"/metrics")["ramp_node_block_seconds"]; block != "NaN" || got["ramp_node_block_seconds"] == "NaN" {
 		t.Errorf("the newest block is of %s, and of %s while the node fails", got["ramp_node_block_seconds"], block)
 	}
-	if response, err := http.Get(i.server.url + "/metrics"); err != nil || response.StatusCode != 404 {
-		t.Errorf("players get %v, %v", response, err)
-	}
+	equal(t, "players get", statusOf(t, http.DefaultClient, i.server.url+"/metrics"), 404)
 
 	i.service.FailRPC(503)
 	i.mustMint(s) // a repeated attempt

@@ -54,9 +54,8 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 			t.Errorf("a mint: %v; a burn: %v; at the other server: %v; an accepted order again: %v", err, failed, elsewhere, again)
 		}
 		service.Advance(time.Minute)
-		if service.State(before) != ramptest.Confirmed || owned(t, service, alice) != "999900/10000" {
-			t.Errorf("the result of an order that was accepted before: %v, the player owns %s", service.State(before), owned(t, service, alice))
-		}
+		confirmed(t, service, before) // it was accepted before
+		owns(t, service, alice, "999900/10000")
 		turn(t, "close", address) // again
 		printed := said(t, "count", "-db", address)
 		if !regexp.MustCompile(`(?m)^0s +1 +0$`).MatchString(printed) {
@@ -66,9 +65,7 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 		equal(t, "printed", turn(t, "open", address), "The shop is open.\n")
 		_, err = service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1))
 		_, elsewhere = other.Mint(t.Context(), initialize(t, otherClient, item(t, "item_gem", "1")), login(t, second.url, "bob"), ramp.NewAmount(1))
-		if err != nil || elsewhere != nil {
-			t.Errorf("open: %v, %v", err, elsewhere)
-		}
+		check(t, errors.Join(err, elsewhere))
 		service.Advance(time.Minute)
 
 		game, _ := open(t, address)

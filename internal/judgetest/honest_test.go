@@ -97,7 +97,9 @@ func TestAnHonestServerPassesWithTwoPlayers(t *testing.T) {
 				require.NoError(t, response.Body.Close())
 				flags = append(flags, "-session", session.SessionID+"="+session.AccessToken)
 			}
-			silent(t, check(t, url, flags...))
+			v := check(t, url, flags...)
+			silent(t, v)
+			assert.NotContains(t, v.with("skipped"), "assets-other-player", "it needs two")
 		})
 	}
 }

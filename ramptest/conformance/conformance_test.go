@@ -81,7 +81,7 @@ func TestABurnMayHaveARateOfItsOwn(t *testing.T) {
 func TestAGameOfAnotherKindIsJudgedToo(t *testing.T) {
 	t.Parallel()
 	skipSlow(t, true)
-	rejects := func(b bug, when func(message) bool) mutant {
+	declining := func(b bug, when func(message) bool) mutant {
 		return mutant{bug: b, wrap: says(ramp.PathValidate, when, 200, no("NOT_SOLD")).wrap}
 	}
 	mints, burns := is("intent.type", "assemble"), is("intent.type", "disassemble")
@@ -93,13 +93,13 @@ func TestAGameOfAnotherKindIsJudgedToo(t *testing.T) {
 		only  string // otherwise, its items are unique
 		first string // the case that is named first; "" if it is right
 	}{
-		"it only mints":                                {rejects("", burns), "mint", ""},
-		"it only mints, and gives nothing back":        {rejects("keeps what failed", burns), "mint", "mint-fails"},
-		"it only burns":                                {rejects("", mints), "burn", ""},
-		"it only burns, and grants nothing":            {rejects("never grants", mints), "burn", "burn-succeeds"},
-		"unique items":                                 {rejects("unique items", several), "", ""},
-		"items of their own":                           {rejects("items of their own", several), "", ""},
-		"items of their own, which are not given back": {rejects("items of their own + keeps what failed", several), "", "mint-fails"},
+		"it only mints":                                {declining("", burns), "mint", ""},
+		"it only mints, and gives nothing back":        {declining("keeps what failed", burns), "mint", "mint-fails"},
+		"it only burns":                                {declining("", mints), "burn", ""},
+		"it only burns, and grants nothing":            {declining("never grants", mints), "burn", "burn-succeeds"},
+		"unique items":                                 {declining("unique items", several), "", ""},
+		"items of their own":                           {declining("items of their own", several), "", ""},
+		"items of their own, which are not given back": {declining("items of their own + keeps what failed", several), "", "mint-fails"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
