@@ -8,6 +8,7 @@ import (
 	entsql "entgo.io/ent/dialect/sql"
 	"github.com/jmoiron/sqlx"
 	"github.com/jmoiron/sqlx/reflectx"
+	ramp "github.com/token-ramp/ramp-go"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"gorm.io/driver/postgres"
@@ -23,13 +24,11 @@ func TestTraps(t *testing.T) {
 		escapes bool // whether the statement is not rolled back
 	}{
 		"GORM, ConnPool set on the handle's session": {func(t *testing.T, db *sql.DB, tx *sql.Tx) {
-			handle, err := gorm.Open(postgres.New(postgres.Config{Conn: db}), &gorm.Config{PrepareStmt: true})
-			check(t, err)
+			handle := ramp.Must(gorm.Open(postgres.New(postgres.Config{Conn: db}), &gorm.Config{PrepareStmt: true}))
 			check(t, inTx(t.Context(), handle, tx).Exec(insert).Error)
 		}, false},
 		"GORM, another Session with NewDB on the handle": {func(t *testing.T, db *sql.DB, tx *sql.Tx) {
-			handle, err := gorm.Open(postgres.New(postgres.Config{Conn: db}), &gorm.Config{})
-			check(t, err)
+			handle := ramp.Must(gorm.Open(postgres.New(postgres.Config{Conn: db}), &gorm.Config{}))
 			inTx(t.Context(), handle, tx)
 			check(t, handle.WithContext(t.Context()).Exec(insert).Error)
 		}, true},
@@ -39,8 +38,7 @@ func TestTraps(t *testing.T) {
 			check(t, queries.Insert(t.Context(), Holding{"alice", "gold", 1}))
 		}, true},
 		"bun, a query without Conn": {func(t *testing.T, db *sql.DB, _ *sql.Tx) {
-			_, err := bun.NewDB(db, pgdialect.New()).NewInsert().Model(&Holding{"alice", "gold", 1}).Exec(t.Context())
-			check(t, err)
+			ramp.Must(bun.NewDB(db, pgdialect.New()).NewInsert().Model(&Holding{"alice", "gold", 1}).Exec(t.Context()))
 		}, true},
 		"sqlx, NamedExec": {func(t *testing.T, _ *sql.DB, tx *sql.Tx) {
 			game := &sqlx.Tx{Tx: tx, Mapper: reflectx.NewMapperFunc("db", sqlx.NameMapper)}
@@ -67,8 +65,7 @@ func TestTraps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := newDatabase(t)
-			tx, err := db.Begin()
-			check(t, err)
+			tx := ramp.Must(db.Begin())
 			c.use(t, db, tx)
 			check(t, tx.Rollback())
 			var n int
