@@ -143,11 +143,11 @@ func (l *load) start(directory, address string) *side {
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=") // without the caller's flags, such as -race
 	out, err := build.CombinedOutput()
 	require.NoError(l.t, err, "%s", out)
-	command := exec.Command(binary, "-addr", "127.0.0.1:0", "-db", address)
+	command := exec.Command(binary, "-addr", "127.0.0.1:0", "-db", address, "-token", tokenAddress)
 	if directory != "." {
 		out, err := exec.Command(binary, "migrate", "-db", address).CombinedOutput()
 		require.NoError(l.t, err, "%s", out)
-		command.Args = append(command.Args, "-token", tokenAddress, "-network", "testnet", "-any-rate")
+		command.Args = append(command.Args, "-network", "testnet", "-any-rate")
 	}
 	command.Env = append(os.Environ(), "RAMP_HMAC_KEY=a key of the load", "RAMP_VALIDATOR_KEY=0x"+validatorKey)
 	stdout := must(command.StdoutPipe()) // the log of each call goes to /dev/null

@@ -123,6 +123,22 @@ func approve(validator *ecdsa.PrivateKey, userSig, digest string) (any, error) {
 	return approval{userSig, hexutil.Encode(signature)}, nil
 }
 
+// sold reports whether an order is for one item of the game, in an amount that it can store,
+// and for one token. What nobody sells would be signed for, and a burn of it never granted.
+func (i *intent) sold(token string) bool {
+	mint := i.Method == "mint" && i.Type == "assemble"
+	if !mint && (i.Method != "burn-permit" || i.Type != "disassemble") || len(i.From) != 1 || len(i.To) != 1 {
+		return false
+	}
+	game, chain := i.From[0], i.To[0]
+	if !mint {
+		game, chain = chain, game
+	}
+	n, err := game.Amount.Int64()
+	return err == nil && n > 0 && n <= 1_000_000_000_000_000 && game.Type == "asset" &&
+		(game.ID == "item_gold" || game.ID == "item_gem") && strings.EqualFold(chain.ID, token)
+}
+
 const (
 	columns = "uuid, claim, state, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
 
@@ -280,6 +296,7 @@ func (g *game) transact(ctx context.Context, work func(*sql.Tx) error) error {
 func main() {
 	addr := flag.String("addr", "", "address")
 	database := flag.String("db", "", "database")
+	token := flag.String("token", "", "contract address")
 	flag.Parse()
 	db, err := sql.Open("pgx", *database)
 	if err != nil {
@@ -306,16 +323,20 @@ func main() {
 		})
 	}
 	handle("/api/validate", func(r *http.Request, session string, c *call) (any, error) {
+		if !c.Intent.sold(*token) {
+			return nil, errRejected
+		}
 		if err := g.authenticate(r.Context(), session, strings.TrimPrefix(r.Header.Get("X-Dapp-Authorization"), "Bearer ")); err != nil {
 			return nil, err
 		}
 		if err := g.bindWallet(r.Context(), session, c.UserAddress); err != nil {
 			return nil, err
 		}
-		if err := g.accept(r.Context(), session, c); err != nil {
+		approved, err := approve(validator, c.UserSig, c.Digest)
+		if err != nil { // before the player has paid
 			return nil, err
 		}
-		return approve(validator, c.UserSig, c.Digest)
+		return approved, g.accept(r.Context(), session, c)
 	})
 	handle("/api/result", func(r *http.Request, _ string, c *call) (any, error) { return nil, g.end(r.Context(), c) })
 	listener, err := net.Listen("tcp", *addr)
@@ -323,5 +344,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Printf("ready on http://%s by hand\n", listener.Addr())
-	log.Fatal(http.Serve(listener, nil))
+	server := &http.Server{ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	log.Fatal(server.Serve(listener))
 }
