@@ -425,7 +425,7 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 		minted := c.mint(t)
 		first = cmp.Or(first, minted)
 		c.service.Advance(time.Minute)
-		if i == 3 {
+		if i == 6 {
 			c.restart(t, c.handler, three)
 		}
 	}
