@@ -373,6 +373,9 @@ func (s *remote) Send(ctx context.Context, id string, asked control.SendRequest)
 	if err != nil {
 		return sent, err
 	}
+	if o.refused != "" {
+		return sent, invalid("the game did not approve the order, so there is no result to send")
+	}
 	outcome, known := outcomes[asked.Outcome]
 	if asked.Outcome == "" {
 		outcome = asOnChain

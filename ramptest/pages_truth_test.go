@@ -168,6 +168,8 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 			raw := whole(t, c.send(t, "GET", "/control/orders/"+id.String(), ""))
 			assert.NotRegexp(t, `"(tx_hash|tx_status|delivery)"`, raw, "it has no transaction")
 			assert.Contains(t, raw, `"over":true`)
+			_, sent := c.control(t, "POST", "/control/orders/"+id.String()+"/send", `{"outcome":"failed"}`)
+			assert.Equal(t, "invalid: the game did not approve the order, so there is no result to send", sent.problem())
 			_, answer := c.control(t, "POST", "/control/orders", `{"do":"mint","uuid":"`+c.initialize(t).String()+`","session_id":"session-1","access_token":"token-1"}`)
 			assert.Contains(t, answer.problem(), ": "+headline)
 			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
