@@ -57,8 +57,8 @@ type record struct {
 	mu      sync.Mutex
 	begun   time.Time
 	number  int
-	events  []Event // all events that are not in calls
-	calls   []Event
+	events  []Event // oldest first
+	minor   int     // how many of them are minor
 	onEvent func(Event)
 	file    *StateFile    // keeps the events too; may be nil
 	change  chan struct{} // closed by the next event; nil if nobody waits for it
@@ -73,26 +73,22 @@ func (s *shared) recordChain(id uuid.UUID, tx Event, what string, args ...any) {
 	s.record.add(tx)
 }
 
-func byNumber(a, b Event) int { return a.Number - b.Number }
+// isMinor reports whether an event is a request to a chain or a balance reading of the books.
+// Fewer of these are kept, and none in the state file.
+func isMinor(e *Event) bool { return e.Kind == KindRPC || e.IsReading() }
 
 // since returns up to limit events after a number that match, oldest first, whether there
 // are more, and a channel that the next event closes.
 func (r *record) since(number, limit int, match func(*Event) bool) (list []Event, more bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, events := range [][]Event{r.events, r.calls} {
-		at, _ := slices.BinarySearchFunc(events, number+1, func(e Event, n int) int { return e.Number - n })
-		found := 0
-		for i := at; i < len(events) && found <= limit; i++ { // one more than needed, to set more
-			if match(&events[i]) {
-				list = append(list, events[i])
-				found++
+	at, _ := slices.BinarySearchFunc(r.events, number+1, func(e Event, n int) int { return e.Number - n })
+	for i := at; i < len(r.events) && !more; i++ {
+		if match(&r.events[i]) {
+			if more = len(list) == limit; !more {
+				list = append(list, r.events[i])
 			}
 		}
-	}
-	slices.SortFunc(list, byNumber)
-	if more = len(list) > limit; more {
-		list = list[:limit]
 	}
 	return r.wholes(list), more, r.changed()
 }
@@ -101,7 +97,7 @@ func (r *record) since(number, limit int, match func(*Event) bool) (list []Event
 func (r *record) reset(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.begun, r.events, r.calls = now, nil, nil
+	r.begun, r.events, r.minor = now, nil, 0
 	r.signal()
 }
 
@@ -156,21 +152,22 @@ func (r *record) add(e Event) {
 	defer r.mu.Unlock()
 	r.number++
 	e.Number = r.number
-	switch {
-	case e.Kind == KindRPC || e.IsReading():
-		r.calls, _ = keep(r.calls, e, maxRecordedCalls)
-	case r.file == nil:
-		r.events, _ = keep(r.events, e, maxRecordedEvents)
-	default:
-		r.file.write(e)
-		var dropped []Event
-		r.events, dropped = keep(r.events, e, maxKeptEvents)
-		for _, e := range dropped {
-			r.file.put(keyOfEvent(&e))
+	minor, count, limit := isMinor(&e), r.minor, maxRecordedCalls
+	if !minor {
+		count, limit = len(r.events)-r.minor, maxRecordedEvents
+		if r.file != nil {
+			r.file.write(e)
+			limit = maxKeptEvents
 		}
-		if old := len(r.events) - keptBodies; old >= 0 {
-			r.events[old] = bodiless(r.events[old])
-		}
+	}
+	if count == limit {
+		r.drop(minor, limit/10)
+	}
+	if r.events = append(r.events, e); minor {
+		r.minor++
+	}
+	if old := len(r.events) - keptBodies; r.file != nil && old >= 0 && !isMinor(&r.events[old]) {
+		r.events[old] = bodiless(r.events[old])
 	}
 	r.signal()
 	if r.onEvent != nil {
@@ -250,22 +247,27 @@ func redactMessage(m *Message, secrets *redact.Redactor) *Message {
 	return &clean
 }
 
-// keep appends an event, and drops the oldest ones at the limit.
-func keep(events []Event, e Event, limit int) (kept, dropped []Event) {
-	if len(events) == limit {
-		dropped = slices.Clone(events[:limit/10])
-		events = slices.Delete(events, 0, limit/10)
+// drop removes the oldest n events that are minor, or that are not.
+func (r *record) drop(minor bool, n int) {
+	if minor {
+		r.minor -= n
 	}
-	return append(events, e), dropped
+	r.events = slices.DeleteFunc(r.events, func(e Event) bool {
+		if n == 0 || isMinor(&e) != minor {
+			return false
+		}
+		if n--; !minor && r.file != nil {
+			r.file.put(keyOfEvent(&e))
+		}
+		return true
+	})
 }
 
 // all returns the events, oldest first.
 func (r *record) all() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := slices.Concat(r.events, r.calls)
-	slices.SortFunc(all, byNumber)
-	return r.wholes(all)
+	return r.wholes(slices.Clone(r.events))
 }
 
 // newestFirst returns up to limit events that match, newest first, before the event with a
@@ -273,15 +275,8 @@ func (r *record) all() []Event {
 func (r *record) newestFirst(before, limit int, match func(*Event) bool) (list []Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	events, calls := r.events, r.calls
-	for len(list) < limit && len(events)+len(calls) > 0 {
-		newest := &events
-		if len(events) == 0 || len(calls) > 0 && calls[len(calls)-1].Number > events[len(events)-1].Number {
-			newest = &calls
-		}
-		e := &(*newest)[len(*newest)-1]
-		*newest = (*newest)[:len(*newest)-1]
-		if e.Number < before && match(e) {
+	for i := len(r.events) - 1; i >= 0 && len(list) < limit; i-- {
+		if e := &r.events[i]; e.Number < before && match(e) {
 			list = append(list, *e)
 		}
 	}

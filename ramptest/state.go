@@ -603,7 +603,7 @@ func (r *record) restore(f *StateFile) (err error) {
 	if err = all(f, "event/", &r.events); err != nil {
 		return err
 	}
-	slices.SortFunc(r.events, byNumber)
+	slices.SortFunc(r.events, func(a, b Event) int { return a.Number - b.Number })
 	if n := len(r.events); n > 0 {
 		r.begun, r.number = r.events[0].Time, r.events[n-1].Number
 	}
