@@ -419,6 +419,12 @@ func TestWhatOneTransactionMints(t *testing.T) {
 			assert.Equal(t, c.want, kindsOf(ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))), name)
 		}
 	}
+	// A thief with the HMAC key ends an order of their own as failed, by a stolen mint.
+	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	stolen := n.send(now.Add(-time.Hour), sentTx{transfers: []ramp.Transfer{minted(friend, 490)}})
+	store.keep(t, ended(orderOf(ramp.Mint, 5, now.Add(-61*time.Minute)), ramp.OrderFailed, stolen, now.Add(-59*time.Minute)))
+	books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))
+	assert.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(books), "%v", books.Findings)
 }
 
 // However the time is cut into periods that overlap, each finding is made.
