@@ -360,6 +360,19 @@ func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
 	assert.Empty(t, found(-11*time.Hour, -9*time.Hour, 1), "read again later, the first period is as it was")
 }
 
+// The books of the hour in which an order has waited for 13 hours name its event, which is of an
+// earlier one, and those of the next hours only count it.
+func TestAnOrderThatHasWaitedIsFoundOnce(t *testing.T) {
+	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	store.keep(t, orderOf(ramp.Burn, 5, now.Add(-15*time.Hour)))
+	n.send(now.Add(-899*time.Minute), sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 500)}})
+	var found [][]support.FindingKind
+	for hour := -4 * time.Hour; hour < 0; hour += time.Hour {
+		found = append(found, kindsOf(ramp.Must(orders.Reconcile(t.Context(), now.Add(hour), now.Add(hour+time.Hour)))))
+	}
+	assert.Equal(t, [][]support.FindingKind{nil, nil, {support.WaitsWithEvent}, nil}, found)
+}
+
 // Of two orders that an event fits, one ends by another transaction: it was that of the other,
 // which earlier books took for one that may still end.
 func TestAnEventIsThatOfTheOrderThatIsLeft(t *testing.T) {
