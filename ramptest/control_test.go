@@ -417,8 +417,10 @@ func TestControlEndsWithTheService(t *testing.T) {
 
 func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 	three := func(c *ramptest.Config) { c.Desk.KeepOrders = 3 }
-	c := newCounter(t, kept(t), three)
+	c := newCounter(t, kept(t), three, reporting)
 	open := c.mint(t, ramptest.ResultNever())
+	lost := c.mint(t, ramptest.TransactionFails())
+	c.shop.done[lost.UUID] = true  // it gives nothing back
 	c.service.Advance(time.Minute) // or the next order shares its block, which is kept then
 	var first *ramptest.Order
 	for i := range 8 {
@@ -426,12 +428,13 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 		first = cmp.Or(first, minted)
 		c.service.Advance(time.Minute)
 		if i == 6 {
-			c.restart(t, c.handler, three)
+			c.restart(t, c.handler, three, reporting)
 		}
 	}
 	_, listed := c.control(t, "GET", "/control/orders", "")
 	assert.LessOrEqual(t, listed.Total, 5, "3 that are finished, one more, and the open one")
 	assert.GreaterOrEqual(t, listed.Total, 4)
+	assert.Contains(t, c.page(t, "/"), "Needs attention 1", "a loss is forgotten last")
 	status, _ := c.control(t, "GET", "/control/orders/"+open.UUID.String(), "")
 	assert.Equal(t, 200, status, "an order that is not finished is kept")
 	chain := nodeOf(t, c.service)
@@ -439,9 +442,17 @@ func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	_, err = chain.Receipt(t.Context(), open.TxHash)
 	assert.NoError(t, err)
-	c.restart(t, c.handler, three)
+	c.restart(t, c.handler, three, reporting)
 	_, again := c.control(t, "GET", "/control/orders", "")
 	assert.Equal(t, listed.Orders, again.Orders)
+
+	for range 8 { // and if all of them are losses, the oldest
+		c.shop.gold = 1000
+		c.shop.done[c.mint(t, ramptest.TransactionFails()).UUID] = true
+		c.service.Advance(time.Minute)
+	}
+	_, listed = c.control(t, "GET", "/control/orders", "")
+	assert.LessOrEqual(t, listed.Total, 5)
 }
 
 func TestEachFaultIsReadAsItIsWritten(t *testing.T) {

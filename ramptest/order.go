@@ -221,8 +221,8 @@ func (s *orders) issueLike(id uuid.UUID) (uuid.UUID, error) {
 	return s.issue(known.Terms), nil
 }
 
-// forget drops the oldest finished orders above [Desk.KeepOrders], and the UUIDs
-// that expired long ago. It works in batches, because it scans them all. The caller
+// forget drops the oldest finished orders above [Desk.KeepOrders], those with a loss last, and
+// the UUIDs that expired long ago. It works in batches, because it scans them all. The caller
 // must hold the lock.
 func (s *orders) forget() {
 	keep := s.config.Desk.KeepOrders
@@ -236,18 +236,20 @@ func (s *orders) forget() {
 			finished++
 		}
 	}
-	s.queue = slices.DeleteFunc(s.queue, func(o *Order) bool {
-		if finished <= keep || !s.isFinished(o) {
-			return false
-		}
-		finished--
-		delete(s.placed, o.UUID)
-		delete(s.issued, o.UUID)
-		s.keeper.touch(o.UUID)
-		s.audit.forget(o.UUID)
-		s.chains[o.Network].Forget(o.tx)
-		return true
-	})
+	for _, all := range []bool{false, true} { // those that need attention last
+		s.queue = slices.DeleteFunc(s.queue, func(o *Order) bool {
+			if finished <= keep || !s.isFinished(o) || !all && s.verdict(o).Attention {
+				return false
+			}
+			finished--
+			delete(s.placed, o.UUID)
+			delete(s.issued, o.UUID)
+			s.keeper.touch(o.UUID)
+			s.audit.forget(o.UUID)
+			s.chains[o.Network].Forget(o.tx)
+			return true
+		})
+	}
 	old := s.clock.now().Add(-24 * time.Hour)
 	maps.DeleteFunc(s.issued, func(id uuid.UUID, known *issued) bool {
 		unused := s.placed[id] == nil && known.Expires.Before(old) && s.refusedAs(id) == nil
