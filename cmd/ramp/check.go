@@ -322,51 +322,6 @@ func (f *checkFlags) restartServer(ctx context.Context) error {
 	return nil
 }
 
-// A limit repeats requests that a server rate-limits. From the first of these on it makes
-// one request at a time: if all were repeated at once, one could lose every time.
-type limit struct {
-	client *http.Client
-	turn   chan bool // holds a value during a turn
-	met    atomic.Bool
-}
-
-// do makes a request, and repeats it for at most the timeout of the client, in which the
-// turns of others do not count.
-func (l *limit) do(request *http.Request) (*http.Response, error) {
-	ctx := request.Context()
-	var deadline time.Time // zero until it is our turn
-	for {
-		if l.met.Load() && deadline.IsZero() {
-			select {
-			case l.turn <- true:
-				defer func() { <-l.turn }()
-				deadline = time.Now().Add(l.client.Timeout)
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		}
-		response, err := l.client.Do(request)
-		if err != nil || response.StatusCode != http.StatusTooManyRequests {
-			return response, err
-		}
-		wait := conformance.RetryAfter(response.Header.Get("Retry-After"))
-		if l.met.Store(true); deadline.IsZero() {
-			wait = 0 // its turn comes first
-		} else if time.Until(deadline) < wait {
-			return response, nil
-		}
-		_ = response.Body.Close()
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		if request.Body, err = request.GetBody(); err != nil {
-			return nil, err
-		}
-	}
-}
-
 // loginPlayer returns a function that gets players from the -login endpoint.
 func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session, error), error) {
 	at, err := f.endpoint("-login", f.login)
@@ -400,12 +355,16 @@ func (f *checkFlags) ownUUID() (func(context.Context, ramp.Session) (uuid.UUID, 
 	}, nil
 }
 
-// endpoint is an endpoint of the test server that takes and answers JSON.
+// endpoint is an endpoint of the test server that takes and answers JSON. It repeats calls
+// that the server rate-limits. From the first of these on it makes one call at a time: if all
+// were repeated at once, one could lose every time.
 type endpoint struct {
-	limit
-	name   string // of its flag
-	url    *url.URL
-	header http.Header
+	name    string // of its flag
+	url     *url.URL
+	header  http.Header
+	client  *http.Client
+	turn    chan bool // holds a value during a turn
+	limited atomic.Bool
 }
 
 func (f *checkFlags) endpoint(name, address string) (*endpoint, error) {
@@ -429,21 +388,50 @@ func (f *checkFlags) endpoint(name, address string) (*endpoint, error) {
 		Transport:     &http.Transport{DisableKeepAlives: true}, // without the environment's proxy, so that local calls stay local
 		CheckRedirect: noRedirects,
 	}
-	return &endpoint{limit{client: client, turn: make(chan bool, 1)}, name, at, header}, nil
+	return &endpoint{name: name, url: at, header: header, client: client, turn: make(chan bool, 1)}, nil
+}
+
+// post makes a call, and repeats it for at most the timeout of the client, in which the
+// turns of others do not count.
+func (e *endpoint) post(ctx context.Context, body []byte) (*http.Response, error) {
+	var deadline time.Time // zero until it is our turn
+	for {
+		if e.limited.Load() && deadline.IsZero() {
+			select {
+			case e.turn <- true:
+				defer func() { <-e.turn }()
+				deadline = time.Now().Add(e.client.Timeout)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url.String(), bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		request.Header = e.header.Clone()
+		response, err := e.client.Do(request)
+		if err != nil || response.StatusCode != http.StatusTooManyRequests {
+			return response, err
+		}
+		wait := conformance.RetryAfter(response.Header.Get("Retry-After"))
+		if e.limited.Store(true); deadline.IsZero() {
+			wait = 0 // its turn comes first
+		} else if time.Until(deadline) < wait {
+			return response, nil
+		}
+		_ = response.Body.Close()
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // ask posts a question, and reads the answer, which must be good.
 func (e *endpoint) ask(ctx context.Context, question map[string]string, answer any, good func() bool, want string) error {
-	body, err := json.Marshal(question)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url.String(), bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header = e.header.Clone()
-	response, err := e.do(request)
+	response, err := e.post(ctx, ramp.Must(json.Marshal(question)))
 	if err != nil {
 		var call *url.Error
 		if errors.As(err, &call) {

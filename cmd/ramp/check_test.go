@@ -511,20 +511,13 @@ func TestALimitedLoginIsRepeatedOneAtATime(t *testing.T) {
 		}
 		most.Store(max(most.Load(), n))
 		time.Sleep(5 * time.Millisecond) // long enough for another one to come
+		_, _ = io.WriteString(w, "{}")
 	}))
 	defer server.Close()
-	l := &limit{client: server.Client(), turn: make(chan bool, 1)}
-	l.client.Timeout = time.Minute
+	f := &checkFlags{Target: conformance.Target{Timeout: time.Minute}}
+	at := ramp.Must(f.endpoint("-login", server.URL))
 	login := func() {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("{}"))
-		if !assert.NoError(t, err) {
-			return
-		}
-		response, err := l.do(request)
-		if assert.NoError(t, err) {
-			assert.Equal(t, http.StatusOK, response.StatusCode)
-			_ = response.Body.Close()
-		}
+		assert.NoError(t, at.ask(t.Context(), nil, new(struct{}), func() bool { return true }, "an object"))
 	}
 	login() // meets the limit
 	var all sync.WaitGroup
