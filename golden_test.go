@@ -111,13 +111,16 @@ func TestGoldenInitializeRequest(t *testing.T) {
 			},
 		},
 	})
-	assertGolden(t, "2.2-initialize-request-required.json", ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+	required := ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 		Network:   ramp.Mainnet,
 		ProjectID: goldenProject,
 		Token:     goldenToken,
 		Materials: []ramp.Item{},
 		Outputs:   []ramp.Item{goldenItem("gold", "0.5", "https://cdn.studio.example/icons/gold.png", false)},
-	}})
+	}}
+	assertGolden(t, "2.2-initialize-request-required.json", required)
+	required.Intent.Materials = nil
+	assertWrittenBack(t, "2.2-initialize-request-required.json", required) // nil is written as []
 }
 
 func TestGoldenAssetsResponse(t *testing.T) {

@@ -47,38 +47,9 @@ const testRequestBytes = `{"player_id":"player-1","intent":{"network":"testnet",
 
 const okAnswer = `{"code":200,"message":"OK","data":{"uuid":"` + testUUID + `"}}`
 
-// answering serves one answer and records requests.
-type answering struct {
-	status int
-	header map[string]string
-	body   string
-
-	asked  *http.Request
-	bytes  []byte
-	served int
-}
-
-func (a *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a.asked = r
-	a.bytes, _ = io.ReadAll(r.Body)
-	a.served++
-	for name, value := range a.header {
-		w.Header().Set(name, value)
-	}
-	w.WriteHeader(a.status)
-	_, _ = io.WriteString(w, a.body)
-}
-
-func newClient(t *testing.T, service http.Handler) *ramp.Client {
-	return newClientWith(t, service, ramp.ClientConfig{})
-}
-
-// newClientWith is newClient with what a test sets beside the required fields.
-func newClientWith(t *testing.T, service http.Handler, c ramp.ClientConfig) *ramp.Client {
-	t.Helper()
-	server := httptest.NewServer(service)
-	t.Cleanup(server.Close)
-	c.URL = server.URL + c.URL
+// api is a client of the service that a node plays.
+func (n *rpcNode) api(c ramp.ClientConfig) *ramp.Client {
+	c.URL = n.URL + c.URL
 	if c.Key.IsZero() {
 		c.Key = testKey()
 	}
@@ -87,8 +58,8 @@ func newClientWith(t *testing.T, service http.Handler, c ramp.ClientConfig) *ram
 
 func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	service := &answering{status: 200, body: string(golden("2.3-initialize-response.json"))}
-	client := newClientWith(t, service, ramp.ClientConfig{URL: "/v1/", Now: func() time.Time { return now }})
+	service := newNode(t, says(200, string(golden("2.3-initialize-response.json"))))
+	client := service.api(ramp.ClientConfig{URL: "/v1/", Now: func() time.Time { return now }})
 
 	request := testRequest()
 	got := ramp.Must(client.Initialize(t.Context(), request))
@@ -96,27 +67,17 @@ func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	assert.Equal(t, now.Add(5*time.Minute), got.ExpiresAt)
 	assert.Equal(t, testRequest(), request, "the caller's request is left alone")
 
-	assert.Equal(t, http.MethodPost, service.asked.Method)
-	assert.Equal(t, "/v1/api/v2/initialize", service.asked.URL.Path)
-	assert.Equal(t, "application/json", service.asked.Header.Get("Content-Type"))
-	assert.Equal(t, "ramp-go", service.asked.Header.Get("User-Agent"))
-	assert.Equal(t, testRequestBytes, string(service.bytes))
-	assert.NoError(t, testKey().Verify(service.bytes, service.asked.Header.Get("X-HMAC-SIGNATURE")))
-}
-
-func TestInitializeWritesAnEmptyListAsOne(t *testing.T) {
-	service := &answering{status: 200, body: okAnswer}
-	request := testRequest()
-	for _, empty := range [][]ramp.Item{nil, {}} {
-		request.Intent.Outputs = empty
-		ramp.Must(newClient(t, service).Initialize(t.Context(), request))
-		assert.Contains(t, string(service.bytes), `"outputs":[]`)
-	}
+	assert.Equal(t, http.MethodPost, service.request().Method)
+	assert.Equal(t, "/v1/api/v2/initialize", service.request().URL.Path)
+	assert.Equal(t, "application/json", service.request().Header.Get("Content-Type"))
+	assert.Equal(t, "ramp-go", service.request().Header.Get("User-Agent"))
+	assert.Equal(t, testRequestBytes, service.asked()[0])
+	assert.NoError(t, testKey().Verify([]byte(service.asked()[0]), service.request().Header.Get("X-HMAC-SIGNATURE")))
 }
 
 func TestEveryProblemOfARequestIsReportedAtOnceAndNothingIsSent(t *testing.T) {
-	service := &answering{status: 200, body: okAnswer}
-	client := newClient(t, service)
+	service := newNode(t, says(200, okAnswer))
+	client := service.api(ramp.ClientConfig{})
 
 	paths := func(request ramp.InitializeRequest) []string {
 		_, err := client.Initialize(t.Context(), request)
@@ -145,7 +106,7 @@ func TestEveryProblemOfARequestIsReportedAtOnceAndNothingIsSent(t *testing.T) {
 		"intent.outputs[0].id", "intent.outputs[0].amount", "intent.outputs[0].icon_url",
 	}, paths(request))
 
-	assert.Zero(t, service.served)
+	assert.Empty(t, service.asked())
 }
 
 func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
@@ -165,8 +126,8 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 	require.Len(t, failures, strings.Count(string(source), "(interface 7.1"), "one for each sentinel of 7.1")
 	for _, tt := range failures {
 		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not say
-			service := &answering{status: status, body: string(golden(tt.file))}
-			got, err := newClient(t, service).Initialize(t.Context(), testRequest())
+			service := newNode(t, says(status, string(golden(tt.file))))
+			got, err := service.api(ramp.ClientConfig{}).Initialize(t.Context(), testRequest())
 			assert.Nil(t, got)
 			assert.ErrorContains(t, err, tt.data+" "+tt.hint)
 			failure := as[*ramp.APIError](t, err)
@@ -174,10 +135,10 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 			for _, other := range failures {
 				assert.Equal(t, other.is == tt.is, errors.Is(err, other.is), "%v", other.is)
 			}
-			assert.Equal(t, 1, service.served, "the envelope's own failures are never retried")
+			assert.Len(t, service.asked(), 1, "the envelope's own failures are never retried")
 		}
 	}
-	client := newClientWith(t, &answering{status: 500, body: `{"code":500,"message":"","data":"invalid mac: of the body"}`}, ramp.ClientConfig{Key: vectorBase64Key()})
+	client := newNode(t, says(500, `{"code":500,"message":"","data":"invalid mac: of the body"}`)).api(ramp.ClientConfig{Key: vectorBase64Key()})
 	_, err := client.Initialize(t.Context(), testRequest())
 	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
 	assert.ErrorContains(t, err, "(the key was read as unpadded base64url: compare it with the console's, or try TextKey)")
@@ -208,13 +169,13 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 		"what is not text":        {500, "", "\xff\xfe\x00", "500" + notTheEnvelope},
 	} {
 		t.Run(name, func(t *testing.T) {
-			service := &answering{status: test.status, body: test.body, header: map[string]string{"Location": "/elsewhere", "Content-Type": test.kind}}
-			got, err := newClient(t, service).Initialize(t.Context(), testRequest())
+			service := newNode(t, says(test.status, test.body, "Location", "/elsewhere", "Content-Type", test.kind))
+			got, err := service.api(ramp.ClientConfig{}).Initialize(t.Context(), testRequest())
 			assert.Nil(t, got)
 			failure := as[*ramp.APIError](t, err)
 			assert.Equal(t, test.status, failure.Status)
 			assert.EqualError(t, err, "ramp: initialize: the service answered HTTP "+test.want)
-			assert.Equal(t, 1, service.served)
+			assert.Len(t, service.asked(), 1)
 		})
 	}
 }
@@ -379,8 +340,8 @@ func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 func TestInitializeLogsWithoutSecrets(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
-	ramp.Must(newClientWith(t, &answering{status: 200, body: okAnswer}, ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest()))
-	_, err := newClientWith(t, &answering{status: 500, body: "oops"}, ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest())
+	ramp.Must(newNode(t, says(200, okAnswer)).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest()))
+	_, err := newNode(t, says(500, "oops")).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest())
 	require.Error(t, err)
 
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -402,18 +363,18 @@ func TestInitializeRejectsInvalidUTF8(t *testing.T) {
 	request := testRequest()
 	request.PlayerID, request.Name, request.Server, request.WalletAddress, request.Intent.ProjectID = "\xff", "\xff", "\xff", "\xff", "\xff"
 	request.Intent.Materials = []ramp.Item{{ID: "\xff", Amount: ramp.NewAmount(1), IconURL: "https://example.com/\xff"}}
-	service := &answering{status: 200, body: okAnswer}
-	_, err := newClient(t, service).Initialize(t.Context(), request)
+	service := newNode(t, says(200, okAnswer))
+	_, err := service.api(ramp.ClientConfig{}).Initialize(t.Context(), request)
 	assertFields(t, err, "player_id must be valid UTF-8", "name must be valid UTF-8", "server must be valid UTF-8", "wallet_address must be valid UTF-8",
 		"intent.project_id must be valid UTF-8", "intent.materials[0].id must be valid UTF-8", "intent.materials[0].icon_url must be valid UTF-8")
-	assert.Zero(t, service.served)
+	assert.Empty(t, service.asked())
 }
 
 func TestAFeeIsAPartOfTheWhole(t *testing.T) {
 	for fee, ok := range map[int]bool{-1: false, 0: true, 10_000: true, 10_001: false} {
 		request := testRequest()
 		request.Intent.MintFeeBps = fee
-		_, err := newClient(t, &answering{status: 200, body: okAnswer}).Initialize(t.Context(), request)
+		_, err := newNode(t, says(200, okAnswer)).api(ramp.ClientConfig{}).Initialize(t.Context(), request)
 		if ok {
 			assert.NoError(t, err, fee)
 		} else {
@@ -428,7 +389,7 @@ func TestAnIconAndAWalletMayHaveAnyForm(t *testing.T) {
 		request := testRequest()
 		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: amount("0.5"), IconURL: icon}}
 		request.WalletAddress = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
-		_, err := newClient(t, &answering{status: 200, body: okAnswer}).Initialize(t.Context(), request)
+		_, err := newNode(t, says(200, okAnswer)).api(ramp.ClientConfig{}).Initialize(t.Context(), request)
 		assert.NoError(t, err, icon)
 	}
 }
@@ -436,7 +397,7 @@ func TestAnIconAndAWalletMayHaveAnyForm(t *testing.T) {
 // The interface names four failures. Any other text is what a developer needs.
 func TestAReasonThatTheInterfaceDoesNotListIsShown(t *testing.T) {
 	long := strings.Repeat("x", 70_000)
-	client := newClient(t, &answering{status: 400, body: `{"code":400,"message":` + quoted("two\nlines") + `,"data":` + quoted(long) + `}`})
+	client := newNode(t, says(400, `{"code":400,"message":`+quoted("two\nlines")+`,"data":`+quoted(long)+`}`)).api(ramp.ClientConfig{})
 	_, err := client.Initialize(t.Context(), testRequest())
 	failure := as[*ramp.APIError](t, err)
 	assert.Equal(t, "two\nlines", failure.Message)

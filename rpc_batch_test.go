@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,19 +24,12 @@ type batchLimit struct {
 }
 
 func (n *batchLimit) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
+	requests, batch := requestsOf(r)
 	answer := func(id uint64) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":"0x7"}`, id) }
-	if body[0] != '[' {
+	if !batch {
 		n.sizes = append(n.sizes, 0)
-		var request chainRequest
-		_ = json.Unmarshal(body, &request)
-		return status(200, nil, answer(request.ID))(r)
+		return status(200, nil, answer(requests[0].ID))(r)
 	}
-	var requests []chainRequest
-	_ = json.Unmarshal(body, &requests)
 	n.sizes = append(n.sizes, len(requests))
 	if n.answer != nil {
 		if code, text := n.answer(len(requests)); text != "" {
@@ -275,19 +267,14 @@ type logNode struct {
 }
 
 func (n *logNode) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	requests, _ := requestsOf(r)
+	request := requests[0]
+	var filter struct{ FromBlock, ToBlock ramp.Quantity }
+	if err := json.Unmarshal(request.Params[0], &filter); err != nil {
 		return nil, err
 	}
-	var request struct {
-		ID     uint64
-		Params []struct{ FromBlock, ToBlock ramp.Quantity }
-	}
-	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, err
-	}
-	from, _ := request.Params[0].FromBlock.Uint64()
-	to, _ := request.Params[0].ToBlock.Uint64()
+	from, _ := filter.FromBlock.Uint64()
+	to, _ := filter.ToBlock.Uint64()
 	n.asked = append(n.asked, [2]uint64{from, to})
 	if rejected := n.reject(from, to); rejected != "" {
 		return status(200, nil, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":%s}`, request.ID, rejected))(r)

@@ -2,6 +2,7 @@ package ramp_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -60,7 +61,11 @@ func newNode(t testing.TB, answer func(w http.ResponseWriter, r *http.Request, b
 		n.mu.Lock()
 		n.bodies, n.last = append(n.bodies, text), r.Clone(context.Background())
 		n.mu.Unlock()
-		_, _ = io.WriteString(w, strings.ReplaceAll(answer(w, r, text), "ID", request.ID.String()))
+		said := answer(w, r, text)
+		if request.ID != "" {
+			said = strings.ReplaceAll(said, "ID", request.ID.String())
+		}
+		_, _ = io.WriteString(w, said)
 	}))
 	t.Cleanup(n.Close)
 	return n
@@ -117,7 +122,7 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 		"a result with white space":     {body: " \r\n" + result(`"0x10"`) + "\n\n"},
 		"a byte order mark":             {body: "\ufeff" + result(`"0x10"`)},
 		"a page of any length":          {body: strings.Repeat("<", 300_000), http: &ramp.HTTPError{Status: 200, Excerpt: strings.Repeat("<", 397) + "…"}, text: `: HTTP 200, not JSON-RPC: "<`},
-		"a message of any length":       {body: `{"id":ID,"error":{"code":1,"message":"` + strings.Repeat("x", 70_000) + `"}}`, rpc: &ramp.RPCError{Code: 1, Message: strings.Repeat("x", 64<<10)}, text: strings.Repeat("x", 397) + "…"},
+		"a message of any length":       {body: `{"id":ID,"error":{"code":1,"message":"` + strings.Repeat("x", 70_000) + `"}}`, rpc: &ramp.RPCError{Code: 1, Message: strings.Repeat("x", 64<<10)}, text: ": JSON-RPC error 1: " + strings.Repeat("x", 397) + "…"},
 		"an error object":               {body: `{"id":ID,"error":{"code":-32601,"message":"no such method","data":{"a":1}}}`, is: ramp.RPCMethodNotFound, rpc: &ramp.RPCError{Code: -32601, Message: "no such method", Data: json.RawMessage(`{"a":1}`)}, text: "no such method"},
 		"an error with null data":       {body: `{"id":ID,"error":{"code":-32603,"message":"m","data":null}}`, is: ramp.RPCInternalError, rpc: &ramp.RPCError{Code: -32603, Message: "m"}, text: "JSON-RPC error -32603: m"},
 		"an error without an id":        {body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`, is: ramp.RPCParseError, rpc: &ramp.RPCError{Code: -32700, Message: "parse error"}, text: "parse error"},
@@ -346,21 +351,25 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 		answer string    // to the calls A and B; 7 to one call, which is asked for once more
 		want   [2]string // the number, or a part of the error
 		whole  string    // a part of the error of the batch
+		status int       // of HTTP; 200 by default
 	}{
-		"in order":                           {`[{"id":A,"result":"0x1"},` + second + `]`, [2]string{"1", "2"}, ""},
-		"out of order":                       {`[` + second + `,{"id":A,"result":"0x1","error":null}]`, [2]string{"1", "2"}, ""},
-		"with an error in it":                {`[{"id":A,"error":{"code":3,"message":"reverted"}},` + second + `]`, [2]string{"JSON-RPC error 3: reverted", "2"}, ""},
-		"with a result that cannot be read":  {`[{"id":A,"result":{}},` + second + `]`, [2]string{"cannot decode the result", "2"}, ""},
-		"with neither result nor error":      {`[{"id":A},` + second + `]`, [2]string{"7", "2"}, ""},
-		"with the id that comes next":        {`[` + second + `,{"id":3,"result":"0x3"}]`, [2]string{"7", "2"}, ""},
-		"with names that occur twice":        {`[{"id":A,"result":"0x1","result":"0x9"},` + second + `]`, [2]string{"7", "2"}, ""},
-		"with one call answered twice, once": {`[{"id":A,"result":"0x1"},{"id":A,"result":"0x3"},` + second + `]`, [2]string{"ramp: eth_getBalance: the call was answered twice", "2"}, ""},
+		"in order":                           {`[{"id":A,"result":"0x1"},` + second + `]`, [2]string{"1", "2"}, "", 0},
+		"out of order":                       {`[` + second + `,{"id":A,"result":"0x1","error":null}]`, [2]string{"1", "2"}, "", 0},
+		"with an error in it":                {`[{"id":A,"error":{"code":3,"message":"reverted"}},` + second + `]`, [2]string{"JSON-RPC error 3: reverted", "2"}, "", 0},
+		"with a result that cannot be read":  {`[{"id":A,"result":{}},` + second + `]`, [2]string{"cannot decode the result", "2"}, "", 0},
+		"with neither result nor error":      {`[{"id":A},` + second + `]`, [2]string{"7", "2"}, "", 0},
+		"with the id that comes next":        {`[` + second + `,{"id":3,"result":"0x3"}]`, [2]string{"7", "2"}, "", 0},
+		"with names that occur twice":        {`[{"id":A,"result":"0x1","result":"0x9"},` + second + `]`, [2]string{"7", "2"}, "", 0},
+		"with one call answered twice, once": {`[{"id":A,"result":"0x1"},{"id":A,"result":"0x3"},` + second + `]`, [2]string{"ramp: eth_getBalance: the call was answered twice", "2"}, "", 0},
 		"with ids of others": {`[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"A","result":"0x9"},{"id":null,"result":"0x9"},7,null]`,
-			[2]string{"has none for this call", "has none for this call"}, ""},
-		"by one error":  {`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"invalid params"}}`, [2]string{}, "JSON-RPC error -32602: invalid params"},
-		"by one result": {`{"id":A,"result":"0x1"}`, [2]string{}, "not JSON-RPC"},
-		"by HTML":       {"<html>", [2]string{}, "not JSON-RPC"},
-		"by nothing":    {"", [2]string{}, "not JSON-RPC"},
+			[2]string{"has none for this call", "has none for this call"}, "", 0},
+		"by one error":                  {`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"invalid params"} }`, [2]string{}, "JSON-RPC error -32602: invalid params", 0},
+		"by one error with names twice": {`{"error":{"code":1,"message":"m"},"error":{"code":1}}`, [2]string{}, "HTTP 200, not JSON-RPC", 0},
+		"by one result":                 {`{"id":A,"result":"0x1"}`, [2]string{}, "not JSON-RPC", 0},
+		"by HTML":                       {"<html>", [2]string{}, "not JSON-RPC", 0},
+		"by nothing":                    {"", [2]string{}, "not JSON-RPC", 0},
+		"under a failing HTTP":          {`[{"id":A,"result":"0x1"},` + second + `]`, [2]string{}, "HTTP 400, not JSON-RPC", 400},
+		"by one error under it":         {`{"id":null,"error":{"code":-32602,"message":"m"}}`, [2]string{}, "HTTP 400: JSON-RPC error -32602: m", 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := batchNode(t, func(ids []string) string {
@@ -369,11 +378,18 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 				}
 				return strings.NewReplacer("A", ids[0], "B", ids[1]).Replace(test.answer)
 			})
+			answer := n.Config.Handler
+			n.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(cmp.Or(test.status, 200))
+				answer.ServeHTTP(w, r)
+			})
 			calls, got := balances(2)
 			calls[0].Err = errors.New("of an earlier time")
 			err := n.client().Batch(t.Context(), calls)
 			if test.whole != "" {
 				require.ErrorContains(t, err, test.whole)
+				assert.Len(t, n.asked(), 1, "only what is too large is cut in halves")
+				assert.False(t, got[0].Present() || got[1].Present())
 				test.want = [2]string{test.whole, test.whole}
 			} else {
 				require.NoError(t, err)
@@ -387,33 +403,6 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 				assert.Equal(t, want, got[i].String())
 			}
 		})
-	}
-}
-
-func TestABatchUnderAFailingHTTPFailsAsAWhole(t *testing.T) {
-	for body, test := range map[string]struct {
-		status int
-		rpc    bool // the cause is an RPCError
-		http   bool // and is within an HTTPError
-	}{
-		`[{"id":1,"result":"0x1"},{"id":2,"result":"0x2"}]`:     {400, false, true},
-		`{"id":null,"error":{"code":-32602,"message":"m"}}`:     {400, true, true},
-		`{"id":null,"error":{"code":-32602,"message":"m"} }`:    {200, true, false},
-		`{"error":{"code":1,"message":"m"},"error":{"code":1}}`: {200, false, true},
-	} {
-		n := newNode(t, says(test.status, body))
-		calls, got := balances(2)
-		err := n.client().Batch(t.Context(), calls)
-		require.Error(t, err, body)
-		var rejected *ramp.RPCError
-		assert.Equal(t, test.rpc, errors.As(err, &rejected), body)
-		var failure *ramp.HTTPError
-		assert.Equal(t, test.http, errors.As(err, &failure), body)
-		for i := range calls {
-			assert.Error(t, calls[i].Err)
-			assert.False(t, got[i].Present())
-		}
-		assert.Len(t, n.asked(), 1, "only what is too large is cut in halves")
 	}
 }
 
@@ -671,16 +660,14 @@ type twoNodes struct {
 }
 
 func (n *twoNodes) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	var request struct{ Method string }
-	_ = json.Unmarshal(body, &request)
+	requests, batch := requestsOf(r)
 	n.seen = append(n.seen, r.Clone(r.Context()))
-	r.Body = io.NopCloser(strings.NewReader(string(body)))
 	name, _, _ := strings.Cut(r.URL.Host, ".")
-	n.asked = append(n.asked, strings.TrimSuffix(name+" "+strings.TrimPrefix(request.Method, "eth_"), " "))
+	asked := name
+	if !batch {
+		asked += " " + strings.TrimPrefix(requests[0].Method, "eth_")
+	}
+	n.asked = append(n.asked, asked)
 	if name == "first" {
 		return n.first.RoundTrip(r)
 	}

@@ -1,6 +1,7 @@
 package ramp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,19 +51,22 @@ type chainRequest struct {
 	Params []json.RawMessage
 }
 
-func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	batch := body[0] == '['
+// requestsOf returns the calls of a request, which can be read again.
+func requestsOf(r *http.Request) (requests []chainRequest, batch bool) {
+	body := ramp.Must(io.ReadAll(r.Body))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	batch = body[0] == '['
 	if !batch {
-		body = []byte("[" + string(body) + "]")
+		body = slices.Concat([]byte("["), body, []byte("]"))
 	}
-	var requests []chainRequest
 	if err := json.Unmarshal(body, &requests); err != nil {
-		return nil, err
+		panic(err)
 	}
+	return requests, batch
+}
+
+func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
+	requests, batch := requestsOf(r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests++

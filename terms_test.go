@@ -506,17 +506,17 @@ func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 }
 
 func TestInitializeTakesAProductByName(t *testing.T) {
-	service := &answering{status: 200, body: okAnswer}
-	client := newClientWith(t, service, ramp.ClientConfig{Terms: newTerms(goldProduct(), swordProduct())})
+	service := newNode(t, says(200, okAnswer))
+	client := service.api(ramp.ClientConfig{Terms: newTerms(goldProduct(), swordProduct())})
 	ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{PlayerID: "player-1", Product: "sword"}))
 	assert.Equal(t, `{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1","token":"`+swordToken+`",`+
 		`"mint_fee_bps":0,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",`+
 		`"materials":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}],`+
-		`"outputs":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}]}}`, string(service.bytes))
+		`"outputs":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}]}}`, service.asked()[0])
 
 	_, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "shield"})
 	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")
-	_, err = newClient(t, service).Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"})
+	_, err = service.api(ramp.ClientConfig{}).Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"})
 	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")
-	assert.Equal(t, 1, service.served)
+	assert.Len(t, service.asked(), 1)
 }

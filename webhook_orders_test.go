@@ -69,31 +69,6 @@ func answerTo(err error) string {
 	}
 }
 
-func TestAHandlerWithAStoreMovesEachEffectOnce(t *testing.T) {
-	game, v := newVault(t, nil)
-	r := mintRequest()
-	for range 3 {
-		require.NoError(t, game.Validate(t.Context(), player, r))
-		assert.EqualValues(t, 900, v.gold["session-1"])
-	}
-	burn := burnRequest()
-	burn.UUID = uuid.New()
-	require.NoError(t, game.Validate(t.Context(), player, burn))
-	assert.EqualValues(t, 900, v.gold["session-1"])
-	failed := reported(accepted(r), 0)
-	failed.TxHash = "" // what nobody names ends any number of orders
-	for range 3 {
-		require.NoError(t, game.Result(t.Context(), ramp.Session{}, failed))
-		assert.EqualValues(t, 1000, v.gold["session-1"])
-	}
-	result := reported(accepted(burn), 1)
-	result.TxHash = ""
-	for range 3 {
-		require.NoError(t, game.Result(t.Context(), ramp.Session{}, result))
-		assert.EqualValues(t, 1100, v.gold["session-1"])
-	}
-}
-
 func TestWhatAHandlerWithAStoreAnswersToAValidate(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*ramp.ValidateRequest)
@@ -358,17 +333,6 @@ type failingStore struct {
 
 func (s failingStore) Update(context.Context, uuid.UUID, ramp.Transition) (ramp.Step, error) {
 	return s.step, s.err
-}
-
-func TestAFailedApplyStoresNothing(t *testing.T) {
-	game, v := newVault(t, nil)
-	v.fail = errors.New("down")
-	r := mintRequest()
-	require.ErrorIs(t, game.Validate(t.Context(), player, r), v.fail)
-	assert.Equal(t, "500", answerTo(game.Result(t.Context(), ramp.Session{}, reported(accepted(r), 0))), "no order is left")
-	v.fail = nil
-	require.NoError(t, game.Validate(t.Context(), player, r))
-	assert.EqualValues(t, 900, v.gold["session-1"])
 }
 
 // inMemory returns a config with a store in memory that applies nothing.

@@ -545,6 +545,12 @@ func TestTheGameDecides(t *testing.T) {
 			&recorder{result: say(ramp.Permanent(broken))}, ramp.PathResult, 400, "PERMANENT"},
 		{"a result cannot be rejected, it comes again", ramp.HandlerConfig{},
 			&recorder{result: say(ramp.Reject("INVALID_BALANCE"))}, ramp.PathResult, 500, "INVALID_BALANCE"},
+		{"a status of the game's own", ramp.HandlerConfig{},
+			&recorder{validate: say(&ramp.Rejection{Status: 599, Code: "OWN"})}, ramp.PathValidate, 599, "OWN"},
+		{"a status above HTTP's", ramp.HandlerConfig{},
+			&recorder{validate: say(&ramp.Rejection{Status: 600, Code: "OWN"})}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
+		{"a status below HTTP's", ramp.HandlerConfig{},
+			&recorder{validate: say(&ramp.Rejection{Status: 199, Code: "OWN"})}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
 		{"codes that nobody has translated", ramp.HandlerConfig{TranslateCode: func(ramp.Code) ramp.Code { return "" }},
 			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "SHORT"},
 	}
@@ -605,7 +611,12 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 		return all
 	}
 
-	s := newStudio(t)
+	var observed strings.Builder
+	observe := func(op ramp.Operation) { fmt.Fprintf(&observed, "%+v %v %+v\n", op, op.Err, op.Step) }
+	s := newStudioWith(t, ramp.HandlerConfig{Observer: ramp.Observer{
+		Start: func(ctx context.Context, op ramp.Operation) context.Context { observe(op); return ctx },
+		End:   func(_ context.Context, op ramp.Operation) { observe(op) },
+	}})
 	s.game.result = func() error { panic("of the game") }
 	s.post(t, ramp.PathValidate, validateCall().bytes())
 	s.post(t, ramp.PathValidate, validateCall().with("digest", "0x").bytes())
@@ -630,8 +641,9 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 	assert.Equal(t, testUUID, got[0]["uuid"])
 	assert.Contains(t, got[2]["stack"], "TestACallLeavesOneRecordWithoutSecrets", "a panic is logged where it happened")
 	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature, "0xaa55", s.key.Sign(validateCall().bytes())} {
-		assert.NotContains(t, s.log.String(), secret)
+		assert.NotContains(t, s.log.String()+observed.String(), secret)
 	}
+	assert.Contains(t, observed.String(), testUUID)
 }
 
 // checked is a store that finds a fault in itself.
@@ -848,15 +860,6 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	assert.Empty(t, s.log.String(), "what is not ours is not logged")
 }
 
-func TestHeadersAreTrimmed(t *testing.T) {
-	session := ramp.Must(ramp.ParseSession(http.Header{"x-dapp-sessionid": {" \t alice "}, "X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}}))
-	assert.Equal(t, "alice", session.ID)
-	assert.Equal(t, "token-1", session.Token.Reveal())
-	body := resultCall().bytes()
-	handler := newHandler(ramp.HandlerConfig{Game: &recorder{}})
-	assert.Equal(t, 200, handler.AnswerResult(t.Context(), http.Header{"X-HMAC-SIGNATURE": {" " + strings.ToUpper(testKey().Sign(body)) + "\t"}}, body).Status)
-}
-
 // What another framework makes of headers is not always what net/http does.
 func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 	for _, name := range []string{"X-Dapp-Sessionid", "X-Dapp-\u017fe\u017f\u017fionid"} { // the second folds to the first
@@ -867,22 +870,16 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 		_, err := ramp.ParseSession(header)
 		assertCode(t, err, ramp.CodeSessionMissing)
 	}
+	session := ramp.Must(ramp.ParseSession(http.Header{"x-dapp-sessionid": {" \t alice "}, "X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}}))
+	assert.Equal(t, "alice token-1", session.ID+" "+session.Token.Reveal())
+
 	handler := newHandler(ramp.HandlerConfig{Game: &recorder{}})
 	body := resultCall().bytes()
 	signature := testKey().Sign(body)
+	assert.Equal(t, 200, handler.AnswerResult(t.Context(), http.Header{"X-HMAC-SIGNATURE": {" " + strings.ToUpper(signature) + "\t"}}, body).Status)
 	reply := handler.AnswerResult(t.Context(), http.Header{"X-Hmac-Signature": {signature}, "x-hmac-signature": {signature}}, body)
 	assert.ErrorIs(t, reply.Err, ramp.ErrHMACInvalid)
 	assert.ErrorContains(t, reply.Err, "it occurs more than once")
-}
-
-// A status of the game's own is answered as long as HTTP has it.
-func TestTheStatusOfARejectionHasItsBounds(t *testing.T) {
-	for status, want := range map[int]int{-1: 500, 1: 500, 199: 500, 200: 200, 409: 409, 599: 599, 600: 500} {
-		s := newStudio(t)
-		s.game.validate = func() error { return &ramp.Rejection{Status: status, Code: "OWN"} }
-		got, _ := s.post(t, ramp.PathValidate, validateCall().bytes())
-		assert.Equal(t, want, got, status)
-	}
 }
 
 // bank lists the gold of a vault.
