@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,6 @@ func TestItFailsTheTestOfAWrongServer(t *testing.T) {
 		return
 	}
 	s := newStudio(t, mutant{bug: "takes nothing + keeps what failed + confirms unknown orders"})
-	s.target.Restart, s.target.Strict = nil, false
+	s.target.Restart, s.target.Strict, s.target.Late = nil, false, time.Millisecond
 	conformance.Test(t, s.target)
 }
