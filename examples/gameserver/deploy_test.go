@@ -30,7 +30,8 @@ type compose struct {
 		Build           struct{ Context, Dockerfile string }
 		Command         []string
 		Environment     map[string]string
-		ReadOnly        bool     `yaml:"read_only"`
+		ReadOnly        bool `yaml:"read_only"`
+		Tmpfs           []string
 		CapDrop         []string `yaml:"cap_drop"`
 		SecurityOpt     []string `yaml:"security_opt"`
 		StopGracePeriod string   `yaml:"stop_grace_period"`
@@ -183,6 +184,9 @@ func TestTheComposeFileIsSound(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 		equal(t, name+": what the image is built from", filepath.ToSlash(filepath.Join("deploy", s.Build.Context, s.Build.Dockerfile)), "../../examples/gameserver/deploy/Dockerfile")
+		if !slices.Contains(s.Command, "-books=/books/position") || !slices.Contains(s.Tmpfs, "/books") {
+			t.Errorf("%s: nobody compares the books with the chain", name)
+		}
 		if strings.Contains(strings.Join(s.Command, " "), "KEY") || strings.Contains(strings.Join(s.Command, " "), "PASSWORD") {
 			t.Errorf("%s: a secret in the arguments, which every process can read", name)
 		}
