@@ -112,8 +112,7 @@ func (s *game) play(ctx context.Context, c call, script callScript, judge func(*
 func withUnknownFields(body []byte) []byte {
 	const field = `"unknown_field":{"list":[1,null,"text"]},`
 	for _, object := range []string{`{"type":"asset",`, `"intent":{`, `"receipt":{`, `"logs":[{`} {
-		with := object + field
-		body = bytes.ReplaceAll(body, []byte(object), []byte(with))
+		body = bytes.ReplaceAll(body, []byte(object), []byte(object+field))
 	}
 	return append([]byte("{"+field), body[1:]...)
 }

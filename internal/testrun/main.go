@@ -70,10 +70,10 @@ type report struct {
 	out     io.Writer
 	modules int
 
-	mu                      sync.Mutex
-	begun                   int
-	passed, failed, skipped int
-	skips                   map[string]int // tests by the reason for which they were skipped
+	mu             sync.Mutex
+	begun          int
+	passed, failed int
+	skips          map[string]int // tests by the reason for which they were skipped
 }
 
 func (r *report) begin(module string) {
@@ -91,24 +91,26 @@ func (r *report) end(module string, m *results, took time.Duration) {
 		result = "FAILED"
 	}
 	fmt.Fprintf(r.out, "%s      %s: %s in %.0f s\n", m.output.String(), module, result, took.Seconds())
-	r.passed, r.failed, r.skipped = r.passed+m.passed, r.failed+m.failed, r.skipped+m.skipped
+	r.passed, r.failed = r.passed+m.passed, r.failed+m.failed
 	for reason, n := range m.skips {
 		r.skips[reason] += n
 	}
 }
 
 func (r *report) summarize() {
+	skipped := 0
 	for _, reason := range slices.Sorted(maps.Keys(r.skips)) {
+		skipped += r.skips[reason]
 		fmt.Fprintf(r.out, "skipped %d: %s\n", r.skips[reason], reason)
 	}
-	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
+	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, skipped)
 }
 
 // results are those of one module.
 type results struct {
-	output                  bytes.Buffer // of tests that failed
-	passed, failed, skipped int
-	skips                   map[string]int
+	output         bytes.Buffer // of tests that failed
+	passed, failed int
+	skips          map[string]int
 }
 
 // test runs the tests of a module, without go vet, which make check runs. The go command
@@ -171,7 +173,6 @@ func (r *results) read(events io.Reader) {
 			delete(output, key)
 		case "skip":
 			if e.Test != "" {
-				r.skipped++
 				r.skips[reason(output[key])]++
 			}
 			delete(output, key)

@@ -63,17 +63,10 @@ const fieldNames = "jsonrpc method params from to gas value nonce input fromBloc
 // request fails with that code. The answer is nil if all requests are notifications.
 // failure is the last error in the answer, or "" if there is none.
 func (c *Chain) Answer(body []byte, scripted int) (answer []byte, failure string) {
-	whole, failure := c.answerBody(body, scripted)
-	if whole == nil {
-		return nil, failure
-	}
-	return ramp.Must(json.Marshal(whole)), failure
-}
-
-func (c *Chain) answerBody(body []byte, scripted int) (answer any, failure string) {
-	fail := func(code int, data string) (any, string) {
+	write := func(answer any) []byte { return ramp.Must(json.Marshal(answer)) }
+	fail := func(code int, data string) ([]byte, string) {
 		err := newRPCError(code, data)
-		return failed(nil, err), err.Error()
+		return write(failed(nil, err)), err.Error()
 	}
 	body, err := exact.JSON(body, strings.Fields(fieldNames)...)
 	if err != nil {
@@ -102,9 +95,9 @@ func (c *Chain) answerBody(body []byte, scripted int) (answer any, failure strin
 	case len(answers) == 0:
 		return nil, failure
 	case batch:
-		return answers, failure
+		return write(answers), failure
 	default:
-		return answers[0], failure
+		return write(answers[0]), failure
 	}
 }
 

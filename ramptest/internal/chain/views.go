@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -78,17 +79,12 @@ func (c *Chain) transactionJSON(t *Transaction) object {
 // result webhook.
 func (c *Chain) receiptJSON(t *Transaction) object {
 	r := c.receipt(t)
-	o := object{
-		"type": r.Type, "status": r.Status, "cumulativeGasUsed": r.CumulativeGasUsed, "logsBloom": r.LogsBloom,
-		"logs": c.logsJSON(t, r.Logs), "transactionHash": r.TransactionHash, "contractAddress": nil, "gasUsed": r.GasUsed,
-		"effectiveGasPrice": r.EffectiveGasPrice, "blockHash": r.BlockHash, "blockNumber": r.BlockNumber,
-		"transactionIndex": r.TransactionIndex, "from": t.From, "to": t.To,
-	}
+	r.Root, r.Logs, r.From, r.FeePayer = nil, c.logsJSON(t, r.Logs), t.From, t.FeePayer
+	var o object
+	_ = json.Unmarshal(ramp.Must(json.Marshal(r)), &o) // it is an object
+	o["to"], o["contractAddress"] = t.To, nil
 	if t.To == nil {
 		o["contractAddress"] = crypto.CreateAddress(t.From, t.Nonce)
-	}
-	if t.Kind == feeDelegatedType {
-		o["feePayer"] = t.FeePayer
 	}
 	return o
 }
