@@ -43,7 +43,7 @@ func (t *trial) held(s ramp.Session, a answer) []holding {
 		} `json:"v1"`
 	}
 	const want = "success true and the player's assets in data.v1.assets"
-	if !a.succeeded && string(a.envelope["success"]) != "true" {
+	if !a.succeeded && a.success() != "true" {
 		t.mismatch(a, want)
 		return nil
 	}

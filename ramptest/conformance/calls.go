@@ -146,11 +146,11 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 // each kind of answer is judged by a case of its own. An answer with a validatorSig is an
 // approval unless it says success false, and one without a list of assets shows none.
 func (t *trial) isGiven(path string, a answer) bool {
-	switch success := string(a.envelope["success"]) == "true"; path {
+	switch success := a.success(); path {
 	case t.ValidatePath:
-		return a.approval().ValidatorSig != "" && string(a.envelope["success"]) != "false" || success && !t.judge.known.confusing[path]
+		return a.approval().ValidatorSig != "" && success != "false" || success == "true" && !t.judge.known.confusing[path]
 	case t.ResultPath:
-		return success || a.look() == t.judge.known.confirmation
+		return success == "true" || a.look() == t.judge.known.confirmation
 	default:
 		var data struct {
 			V1 struct{ Assets *[]json.RawMessage }
@@ -265,11 +265,9 @@ func (t *trial) recordValidate(o order, a answer) answer {
 	}
 	if a.err == nil && a.succeeded {
 		t.ledger.approved(o)
-		if how, text := t.wrongSignature(o, a); text != "" {
-			t.judge.saw(t.name, how, text)
-		}
+		t.looksAt(o, a.approval())
 	} else if a.err == nil && t.leaks(o, a) {
-		t.judge.saw(t.name, leaked, "the validator's signature in a rejection")
+		t.saw(leaked, "the validator's signature in a rejection")
 	}
 	return a
 }
@@ -297,9 +295,12 @@ func (t *trial) recordResult(o order, result object, a answer) answer {
 	return a
 }
 
+// success returns the text of the field success, or "".
+func (a answer) success() string { return string(a.envelope["success"]) }
+
 // strictly reports whether an answer has the envelope of a success with HTTP 200.
 func (a answer) strictly() bool {
-	return string(a.envelope["success"]) == "true" && a.status == http.StatusOK && a.null("errorCode")
+	return a.success() == "true" && a.status == http.StatusOK && a.null("errorCode")
 }
 
 // look returns what the answers to calls of the same kind have in common: everything but
@@ -310,7 +311,7 @@ func (a answer) look() string {
 	}
 	text := string(a.body[:min(len(a.body), 200)])
 	if a.envelope != nil {
-		text = fmt.Sprint(string(a.envelope["success"]), a.code(), kind(a.envelope["data"]))
+		text = fmt.Sprint(a.success(), a.code(), kind(a.envelope["data"]))
 	}
 	return fmt.Sprint(a.status, a.envelope != nil, varying.ReplaceAllString(text, "#"))
 }
@@ -320,7 +321,7 @@ var varying = regexp.MustCompile(`(0x)?[0-9a-fA-F]{8,}|[0-9]+`)
 
 // isRejection reports whether an answer has the envelope of a failed check.
 func (a answer) isRejection() bool {
-	return string(a.envelope["success"]) == "false" && a.code() != "" && a.null("data")
+	return a.success() == "false" && a.code() != "" && a.null("data")
 }
 
 // null reports whether a field is null. A missing field counts as null; the cases about
@@ -343,7 +344,7 @@ func (a answer) String() string {
 		return fmt.Sprintf("HTTP %d with a body that is not a JSON object", a.status)
 	}
 	success, code := kind(a.envelope["success"]), kind(a.envelope["errorCode"])
-	if text := string(a.envelope["success"]); text == "true" || text == "false" {
+	if text := a.success(); text == "true" || text == "false" {
 		success = text
 	}
 	if a.code() != "" {

@@ -50,7 +50,7 @@ func nullFields(name, title string, ask func(*trial) answer, after ...string) In
 		a := ask(t)
 		t.strict(a)
 		for _, field := range []string{"errorCode", "data"} {
-			if _, ok := a.envelope[field]; t.err == nil && !ok {
+			if _, ok := a.envelope[field]; !ok {
 				t.failAt(a, "a success without the field "+field, field+" null")
 			}
 		}

@@ -67,7 +67,7 @@ func signatureCases() []Case {
 		o := t.plain()
 		o = o.bent(set("user_sig", change(literalText(o.body.at("user_sig")))))
 		if a := t.validate(o); t.either(a) {
-			if data := t.read(a); t.err == nil && data.UserSig != o.body.at("user_sig") {
+			if data := t.read(a); data.UserSig != o.body.at("user_sig") {
 				t.fail(cmp.Or(t.mixed(o, data, true), "another userSig than the user_sig that was sent"), "the same string")
 			}
 			t.confirm(o, failure)
@@ -97,7 +97,7 @@ func signatureCases() []Case {
 			Fix:   "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
 			Title: "The v of validatorSig is 27 or 28.",
 			run: func(t *trial) {
-				if sig := t.signature(t.approval(t.plain())); t.err == nil && sig[64] != 27 && sig[64] != 28 {
+				if sig := t.signature(t.approval(t.plain())); sig[64] != 27 && sig[64] != 28 {
 					t.fail("another v", "27 or 28")
 				}
 			}},
@@ -108,7 +108,7 @@ func signatureCases() []Case {
 				for range 4 { // a key service may choose either half each time
 					t.renew()
 					o := t.plain()
-					if sig := t.signature(t.approval(o)); t.err == nil && highS(sig) {
+					if sig := t.signature(t.approval(o)); highS(sig) {
 						t.fail("a high s", "an s of at most half the order of the curve")
 					}
 					t.report(o, failure) // a player may have one open order only
@@ -180,7 +180,7 @@ func signatureCases() []Case {
 			}}.inputs(func(t *trial, ask func(*trial) answer) {
 				a := ask(t)
 				t.rejectedInForm(a)
-				if t.err == nil && strings.Contains(string(a.body), "validatorSig") {
+				if strings.Contains(string(a.body), "validatorSig") {
 					t.failAt(a, "a validatorSig in a rejection", "data null")
 				}
 			})},
@@ -225,25 +225,27 @@ const (
 	reused                            // its r is that of a signature of another digest
 )
 
-// wrongSignature returns what is wrong with the signature of an approval of an order, or
-// "".
-func (t *trial) wrongSignature(o order, a answer) (signatureFault, string) {
-	data := a.approval()
+// looksAt records what is wrong with the signature of an approval of an order.
+func (t *trial) looksAt(o order, data approval) {
 	digest, sig := literalText(o.body.at("digest")), data.ValidatorSig
 	if _, err := ramp.ParseDigest(digest); err != nil || sig == "" {
-		return 0, ""
+		return
 	}
-	if _, err := ramp.ParseSignature(sig); err != nil {
-		return otherForm, "a validatorSig of another form"
-	}
+	_, err := ramp.ParseSignature(sig)
 	switch own := t.isOurs(o, sig); {
+	case err != nil:
+		t.saw(otherForm, "a validatorSig of another form")
 	case t.ledger.repeats(o, sig):
 	case !own && t.judge.wrongSignature(otherSigner) == "": // only the first one is shown
-		return otherSigner, t.otherSigner(o, data)
+		t.saw(otherSigner, t.otherSigner(o, data))
 	case own && t.judge.reuses(sig, digest):
-		return reused, "two signatures of different digests with the same r"
+		t.saw(reused, "two signatures of different digests with the same r")
 	}
-	return 0, ""
+}
+
+// saw records the first approval whose signature is wrong in a way.
+func (t *trial) saw(how signatureFault, wrong string) {
+	t.judge.unsigned.LoadOrStore(how, wrong+", in "+cmp.Or(t.name, "the opening"))
 }
 
 // nowhere requires that no answer that the judge got has a signature that is wrong in a way.
@@ -360,7 +362,7 @@ func (t *trial) commitsTo(o order, a answer) bool {
 // signs requires a signature of the order's digest by the validator key. It accepts either
 // v and either s, because the interface does not restrict them.
 func (t *trial) signs(o order, data approval) {
-	if t.signature(data); t.err == nil && !t.isOurs(o, data.ValidatorSig) {
+	if t.signature(data); !t.isOurs(o, data.ValidatorSig) {
 		t.fail(t.otherSigner(o, data), "the signature of "+t.Validator.Hex()+" over the digest")
 	}
 }

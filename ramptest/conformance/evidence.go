@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -11,8 +10,7 @@ import (
 
 // evidence is what all cases saw of the server. It is safe for concurrent use.
 type evidence struct {
-	watched  sync.Map     // the assets that were checked for moving without an order
-	drifting sync.Map     // the assets that move without an order
+	watched  sync.Map     // the assets that were checked for moving without an order, and whether they do
 	unsigned sync.Map     // by [signatureFault]: the first approval whose signature is wrong in this way
 	nonces   sync.Map     // by r: the digest that was signed with it
 	slowest  atomic.Int64 // the longest known time from an answer to its effect, a [time.Duration]
@@ -24,11 +22,6 @@ type evidence struct {
 func (e *evidence) wrongSignature(how signatureFault) string {
 	text, _ := e.unsigned.Load(how)
 	return literalText(text)
-}
-
-// saw records the first approval whose signature is wrong in a way.
-func (e *evidence) saw(name string, how signatureFault, wrong string) {
-	e.unsigned.LoadOrStore(how, wrong+", in "+cmp.Or(name, "the opening"))
 }
 
 // reuses reports whether the r of a signature is that of a signature of another digest.
@@ -56,17 +49,17 @@ func (e *evidence) latest() []order {
 // watches reports whether the caller should check if an asset moves without an order.
 // It is true once for each asset.
 func (e *evidence) watches(asset string) bool {
-	_, again := e.watched.LoadOrStore(asset, true)
+	_, again := e.watched.LoadOrStore(asset, false)
 	return !again
 }
 
 // drifts reports whether an asset moves without an order.
 func (e *evidence) drifts(asset string) bool {
-	_, moves := e.drifting.Load(asset)
-	return moves
+	moves, _ := e.watched.Load(asset)
+	return moves == true
 }
 
-func (e *evidence) driftsAlone(asset string) { e.drifting.Store(asset, true) }
+func (e *evidence) driftsAlone(asset string) { e.watched.Store(asset, true) }
 
 // lag returns the longest known time from an answer to its effect.
 func (e *evidence) lag() time.Duration { return time.Duration(e.slowest.Load()) }

@@ -58,69 +58,71 @@ func (j *Judge) Err() error {
 // case at a time, because anything could fail otherwise. If ctx is canceled, the result
 // omits the cases that were not finished.
 func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(Verdict)) []Verdict {
-	type job struct{ c, input int }
+	type running struct {
+		Case
+		tried   []InputVerdict
+		missing int // inputs
+		verdict Verdict
+	}
+	type job struct {
+		*running
+		input int
+	}
 	var (
 		mu                 sync.Mutex
-		tried              = make([][]InputVerdict, len(cases))
-		missing            = make([]int, len(cases))
-		verdicts           = make([]*Verdict, len(cases))
+		all                []*running
 		first, rest, alone []job // alone: one after the other, when the rest is done
 		again              []job // what to try alone after a restart, because the server stopped answering
 	)
 	revives := j.target.Restart != nil
 	try := func(at job) {
-		c := cases[at.c]
-		v := j.tryInput(ctx, c, c.tries()[at.input])
+		v := j.tryInput(ctx, at.Case, at.tries()[at.input])
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() != nil {
 			return
 		}
-		if v.Outcome == Untried && revives && j.left(c) {
+		if v.Outcome == Untried && revives && j.left(at.Case) {
 			again = append(again, at)
 			return
 		}
-		tried[at.c][at.input] = v
-		if missing[at.c]--; missing[at.c] > 0 {
+		at.tried[at.input] = v
+		if at.missing--; at.missing > 0 {
 			return
 		}
-		all := j.sum(c, tried[at.c])
-		verdicts[at.c] = &all
+		at.verdict = j.sum(at.Case, at.tried)
 		if done != nil {
-			done(all)
+			done(at.verdict)
 		}
 	}
 	run := func(jobs []job, parallel int) {
-		next := make(chan job)
+		places := make(chan bool, max(1, parallel))
 		var wait sync.WaitGroup
-		for range max(1, parallel) {
+		for _, at := range jobs {
+			places <- true
 			wait.Go(func() {
-				for at := range next {
-					try(at)
-				}
+				try(at)
+				<-places
 			})
 		}
-		for _, at := range jobs {
-			next <- at
-		}
-		close(next)
 		wait.Wait()
 	}
-	for i, c := range cases {
+	for _, c := range cases {
 		n := len(c.tries())
-		tried[i], missing[i] = make([]InputVerdict, n), n
+		at := &running{Case: c, tried: make([]InputVerdict, n), missing: n}
+		all = append(all, at)
 		jobs := &rest
 		if c.first {
 			jobs = &first
 		} else if c.alone || c.last {
 			jobs = &alone
 		}
-		for k := range n {
-			*jobs = append(*jobs, job{i, k})
+		for input := range n {
+			*jobs = append(*jobs, job{at, input})
 		}
 	}
 	run(first, 1)
-	if slices.ContainsFunc(first, func(at job) bool { v := verdicts[at.c]; return v != nil && v.Outcome == Failed }) {
+	if slices.ContainsFunc(first, func(at job) bool { return at.verdict.Outcome == Failed }) {
 		parallel = 1
 	}
 	run(rest, parallel)
@@ -133,7 +135,7 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 		jobs := again
 		again = nil
 		slices.SortStableFunc(jobs, func(a, b job) int {
-			return cmp.Compare(fmt.Sprint(!gone.suspects(cases[a.c])), fmt.Sprint(!gone.suspects(cases[b.c])))
+			return cmp.Compare(fmt.Sprint(!gone.suspects(a.Case)), fmt.Sprint(!gone.suspects(b.Case)))
 		})
 		run(jobs, 1)
 	}
@@ -144,13 +146,13 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 		j.stop(fmt.Errorf("the server stopped answering during %s, but not when each was tried alone after a restart: it was stopped from outside, or they stop it together",
 			strings.Join(gone.flight, ", ")))
 	}
-	var all []Verdict
-	for _, v := range verdicts {
-		if v != nil {
-			all = append(all, *v)
+	var verdicts []Verdict
+	for _, at := range all {
+		if at.missing == 0 {
+			verdicts = append(verdicts, at.verdict)
 		}
 	}
-	return all
+	return verdicts
 }
 
 // Try tries one case, each of its inputs with a fresh player. It waits while a case that

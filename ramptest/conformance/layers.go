@@ -24,7 +24,7 @@ var errLayer = errors.New("something before the game's handler answered")
 
 // isLayer reports whether something before the handler gave an answer.
 func isLayer(a answer) bool {
-	return a.err == nil && len(a.envelope["success"]) == 0 && (a.status == http.StatusTooManyRequests || isUnavailable(a.status))
+	return a.err == nil && a.success() == "" && (a.status == http.StatusTooManyRequests || isUnavailable(a.status))
 }
 
 func (l *layers) answered(t *trial, c call, a answer) {

@@ -330,81 +330,84 @@ const whyNotYet = "\nA moment later it was confirmed: the server approves an ord
 // A cause is a reason why a plain mint may have been rejected.
 type cause struct {
 	text string
-	hint []string // parts of an errorCode that suggest it
-	at   []int    // HTTP statuses that suggest it
+	hint string // parts of an errorCode that suggest it
+	at   []int  // HTTP statuses that suggest it
+	rule rule
 }
 
-var (
-	wrongPath = cause{"the path of the endpoint is wrong (-validate), the server's router strips or adds a prefix, or a proxy answers (-url)",
-		[]string{"NOT_FOUND", "NO_ROUTE"}, []int{404, 405, 301, 302, 307, 308}}
-	wrongKey = cause{"the HMAC key is wrong (-key), or the server decodes it differently (-key-encoding)",
-		[]string{"HMAC", "MAC", "SIGNATURE"}, []int{401, 403}}
-	changedBody = cause{"middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header",
-		[]string{"HMAC", "MAC", "SIGNATURE", "HMAC_MISSING"}, []int{401, 403}}
-	limitedBody = cause{"the server, or a proxy before it, limits the size of a body: raise the limit",
-		[]string{"BODY_TOO_LARGE", "TOO_LARGE"}, []int{http.StatusRequestEntityTooLarge}}
-	swappedPaths = cause{"the server takes a validate call for a result: its paths are swapped (-validate, -result)",
-		[]string{"RECEIPT_STATUS"}, nil} // of package ramp
-	wrongToken = cause{"the access token or the session is accepted at assets but not at validate",
-		[]string{"TOKEN", "SESSION", "ACCESS", "USER", "LOGIN"}, []int{401, 403}}
-	// In this order if nothing suggests any of them. INVALID_MESSAGE is
-	// [ramp.CodeTerms].
-	otherCauses = []cause{
-		{"the project is wrong (-project)", []string{"PROJECT"}, nil},
-		{"the token contract is wrong (-token)", []string{"CONTRACT", "TOKEN", "NETWORK", "MESSAGE"}, nil},
-		{"the order does not match the game's rate (-amount, -tokens), or its asset cannot be minted (-asset); " +
-			"if orders move several assets, judge a server that approves every rate",
-			[]string{"RATE", "MESSAGE", "AMOUNT", "BALANCE", "QUANTITY", "ASSET", "ITEM", "RECIPE", "LIMIT", "MATERIAL"}, nil},
-		{"the game has no mints (-only burn)", []string{"MINT", "METHOD", "TYPE", "DIRECTION"}, nil},
-		{"the item ID is not ASCII, and something decodes the body with losses before the HMAC is verified", []string{"HMAC", "MAC", "SIGNATURE"}, nil},
-		{"the server approves only UUIDs of its own initialize calls (-uuid; in Go, Target.UUID)", []string{"UUID", "ORDER", "REQUEST", "EXPIRED"}, nil},
-		{"the server expects another wallet than the judge's (-login may name it), or verifies the wallet's signature", []string{"WALLET", "ADDRESS", "USER_SIG"}, nil},
-		{"validate looks at another balance than the one that the assets endpoint lists", []string{"INSUFFICIENT", "NOT_ENOUGH", "BALANCE"}, nil},
-	}
-	ownFault = cause{"the validate handler has a bug: see the server's log", []string{"INTERNAL"}, []int{500, 502, 503, 504}}
+// rule is when a cause may be listed.
+type rule int
+
+const (
+	always      rule = iota
+	ifSuggested      // something suggests it
+	ifStatus         // the status suggests it; otherwise, the endpoint itself answered
+	ifKey            // the HMAC key may be wrong
+	ifUnicode        // the asset's ID is not ASCII
 )
+
+const wrongPath = "the path of the endpoint is wrong (-validate), the server's router strips or adds a prefix, or a proxy answers (-url)"
+
+var otherPath = []int{404, 405, 301, 302, 307, 308}
+
+// causes are in this order if nothing suggests any of them. MESSAGE is of [ramp.CodeTerms],
+// and RECEIPT_STATUS is of package ramp.
+var causes = []cause{
+	{"the validate handler has a bug: see the server's log", "INTERNAL", []int{500, 502, 503, 504}, ifStatus},
+	{wrongPath, "NOT_FOUND NO_ROUTE", append(otherPath, 502, 503, 504), ifStatus},
+	{"the HMAC key is wrong (-key), or the server decodes it differently (-key-encoding)", "HMAC MAC SIGNATURE", []int{401, 403}, ifKey},
+	{"middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header",
+		"HMAC MAC SIGNATURE HMAC_MISSING", []int{401, 403}, ifKey},
+	{"the server, or a proxy before it, limits the size of a body: raise the limit",
+		"BODY_TOO_LARGE TOO_LARGE", []int{http.StatusRequestEntityTooLarge}, ifSuggested},
+	{"the server takes a validate call for a result: its paths are swapped (-validate, -result)", "RECEIPT_STATUS", nil, ifSuggested},
+	{"the project is wrong (-project)", "PROJECT", nil, always},
+	{"the token contract is wrong (-token)", "CONTRACT TOKEN NETWORK MESSAGE", nil, always},
+	{"the order does not match the game's rate (-amount, -tokens), or its asset cannot be minted (-asset); " +
+		"if orders move several assets, judge a server that approves every rate",
+		"RATE MESSAGE AMOUNT BALANCE QUANTITY ASSET ITEM RECIPE LIMIT MATERIAL", nil, always},
+	{"the game has no mints (-only burn)", "MINT METHOD TYPE DIRECTION", nil, always},
+	{"the item ID is not ASCII, and something decodes the body with losses before the HMAC is verified", "HMAC MAC SIGNATURE", nil, ifUnicode},
+	{"the server approves only UUIDs of its own initialize calls (-uuid; in Go, Target.UUID)", "UUID ORDER REQUEST EXPIRED", nil, always},
+	{"the server expects another wallet than the judge's (-login may name it), or verifies the wallet's signature", "WALLET ADDRESS USER_SIG", nil, always},
+	{"validate looks at another balance than the one that the assets endpoint lists", "INSUFFICIENT NOT_ENOUGH BALANCE", nil, always},
+	{"the access token or the session is accepted at assets but not at validate", "TOKEN SESSION ACCESS USER LOGIN", []int{401, 403}, always},
+}
 
 // whyRejected lists the likely causes, most likely first. It also tests the key: if a
 // wrong HMAC gets a different answer, the key is right.
 func (t *trial) whyRejected(o order, a answer) string {
 	if strange := t.strange(a); strange != "" && a.status < 500 {
-		if a.status >= 400 && !slices.Contains(wrongPath.at, a.status) {
+		if a.status >= 400 && !slices.Contains(otherPath, a.status) {
 			return "\n" + strange + whyLayer
 		}
-		return "\n" + strange + "\nLikely causes, most likely first:\n  " + wrongPath.text
+		return "\n" + strange + "\nLikely causes, most likely first:\n  " + wrongPath
 	}
-	causes := slices.Concat([]cause{wrongPath, wrongKey, changedBody, limitedBody, swappedPaths}, otherCauses, []cause{wrongToken, ownFault})
 	keyIsRight := false
 	if a.envelope != nil {
 		b := valid{atValidate, t, o, o.body}.unsigned()
 		keyIsRight = b.err == nil && b.envelope != nil && (b.status != a.status || b.code() != a.code())
 	}
-	causes = slices.DeleteFunc(causes, func(c cause) bool { return strings.HasPrefix(c.text, "the item ID") && ascii(t.asset) })
 	score := func(c cause) int {
-		n := 0
-		for _, hint := range c.hint {
+		n, status := 0, slices.Contains(c.at, a.status)
+		for hint := range strings.FieldsSeq(c.hint) {
 			if strings.Contains(strings.ToUpper(a.code()), hint) {
 				n += 4 + len(hint)
 			}
 		}
-		if slices.Contains(c.at, a.status) {
+		if status {
 			n += 3
 		}
-		switch {
-		case keyIsRight && (c.text == wrongKey.text || c.text == changedBody.text), n == 0 && (c.text == limitedBody.text || c.text == swappedPaths.text):
-			n = -1
-		case c.text == wrongPath.text && a.envelope == nil:
-			n += 2
-		case c.text == wrongPath.text && !slices.Contains(c.at, a.status),
-			c.text == ownFault.text && !slices.Contains(c.at, a.status):
-			n = -1 // the endpoint itself answered
+		if c.rule == ifSuggested && n == 0 || c.rule == ifStatus && !status || c.rule == ifKey && keyIsRight || c.rule == ifUnicode && ascii(t.asset) {
+			return -1
 		}
 		return n
 	}
-	slices.SortStableFunc(causes, func(x, y cause) int { return score(y) - score(x) })
+	likely := slices.Clone(causes)
+	slices.SortStableFunc(likely, func(x, y cause) int { return score(y) - score(x) })
 	text := "\nLikely causes, most likely first:"
-	least := min(max(score(causes[0]), 0), 1) // if something suggests a cause, the others are not listed
-	for _, c := range causes {
+	least := min(max(score(likely[0]), 0), 1) // if something suggests a cause, the others are not listed
+	for _, c := range likely {
 		if score(c) >= least {
 			text += "\n  " + c.text
 		}

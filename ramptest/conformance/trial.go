@@ -103,10 +103,10 @@ func (t *trial) begin() {
 	holdings, enough := t.holdings(t.player), t.enough()
 	t.asset, t.second = t.choose(holdings)
 	t.before = snapshot{owner: t.player, assets: sums(holdings)}
-	if _, listed := t.before.assets[t.asset]; t.err == nil && t.asset != "" && !listed {
+	if _, listed := t.before.assets[t.asset]; t.asset != "" && !listed {
 		t.untried("the player does not list the asset %s of the order (-asset); it lists %s", t.said(t.asset), t.listed(holdings))
 	}
-	if t.err == nil && (t.asset == "" || t.before.of(t.asset).Cmp(enough) < 0) {
+	if t.asset == "" || t.before.of(t.asset).Cmp(enough) < 0 {
 		t.untried("the player owns too little: a case needs %s of an asset, 20 times the amount of an order (-amount; -asset names the asset; -unique needs 1); the player lists %s",
 			show(enough), t.listed(holdings))
 	}
@@ -163,40 +163,29 @@ func (t *trial) renew() {
 	t.asset = t.assetOf(t.player)
 }
 
-func (t *trial) fail(saw, want string) {
-	if t.err == nil {
-		t.err = &finding{saw: saw, want: want}
-	}
-}
+// end ends the case, unless it has ended.
+func (t *trial) end(why error) { t.err = cmp.Or(t.err, why) }
+
+func (t *trial) fail(saw, want string) { t.end(&finding{saw: saw, want: want}) }
 
 // gives records that something is given away, which counts even for a SHOULD.
 func (t *trial) gives(saw, want string) {
-	if t.err == nil {
-		t.err = &finding{saw: saw, want: want, grave: true}
-	}
+	t.end(&finding{saw: saw, want: want, grave: true})
 }
 
 // mismatch records a wrong answer.
 func (t *trial) mismatch(a answer, want string) { t.failAt(a, a.String(), want) }
 
 func (t *trial) failAt(a answer, saw, want string) {
-	if t.err == nil {
-		t.err = &finding{saw: saw, want: want, step: a.step, status: a.status, look: a.look(), call: a.call, note: t.strange(a)}
-	}
+	t.end(&finding{saw: saw, want: want, step: a.step, status: a.status, look: a.look(), call: a.call, note: t.strange(a)})
 }
 
 // untried ends a case for a reason that is not the server's fault.
 func (t *trial) untried(format string, args ...any) {
-	if t.err == nil {
-		t.err = fmt.Errorf(format, args...)
-	}
+	t.end(fmt.Errorf(format, args...))
 }
 
-func (t *trial) skip(why string) {
-	if t.err == nil {
-		t.err = skip(why)
-	}
-}
+func (t *trial) skip(why string) { t.end(skip(why)) }
 
 // newPlayer gets a player from Target.Player.
 func (t *trial) newPlayer() ramp.Session {
