@@ -150,7 +150,7 @@ func (t *trial) movedSince(then snapshot, want difference) {
 // reaches waits until a player's balances are as [trial.movedSince] requires. It returns
 // the last snapshot if they still are not.
 func (t *trial) reaches(then snapshot, want difference) (wrong *snapshot) {
-	predicted := predict(t.judge.known.faults, t.ledger.since(then.owner, then.events))
+	predicted := t.predict(then)
 	return t.settled(then, func(now snapshot) bool {
 		off := t.off(then, now, want)
 		return len(off) == 0 || off.equal(predicted)
@@ -231,7 +231,7 @@ func (t *trial) misplaced(then, now snapshot, want difference) {
 	f.saw = fmt.Sprintf("%s that moved by %s (%s before, %s after)", balance, show(by), show(then.of(id)), show(now.of(id)))
 	f.want = balance + " that moved by " + show(want.of(id))
 	f.side = off[t.asset] == nil && want[id] == nil
-	f.predicted = predict(t.judge.known.faults, t.ledger.since(then.owner, then.events))
+	f.predicted = t.predict(then)
 	f.kind = t.ledger.lastKind(then.owner)
 	t.err = f
 }

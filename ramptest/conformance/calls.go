@@ -287,12 +287,17 @@ func (t *trial) reportAs(s ramp.Session, o order, status string, edits ...edit) 
 // unusual way.
 func (t *trial) recordResult(o order, result object, a answer) answer {
 	status := statusOf(result)
-	kind := t.ledger.kind(o, status)
-	a.step = "result: " + string(kind)
-	if a.err == nil && (a.succeeded || a.look() == t.judge.known.answers[kind]) {
+	a.step = "result: " + string(t.ledger.kind(o, status))
+	if a.err == nil && t.confirms(a) {
 		t.ledger.confirmed(o, status)
 	}
 	return a
+}
+
+// confirms reports whether an answer confirms a result, or is the one that the server is known
+// to give instead.
+func (t *trial) confirms(a answer) bool {
+	return a.succeeded || a.err == nil && a.look() == t.judge.known.answers[a.kind()]
 }
 
 // success returns the text of the field success, or "".

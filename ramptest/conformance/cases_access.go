@@ -12,9 +12,8 @@ import (
 
 // assetsCases returns the cases about the assets endpoint (interface 2.4).
 func assetsCases() []Case {
-	const fix = "Answer with exactly the envelope of section 2.4."
 	return []Case{
-		{ID: "assets", Fix: fix,
+		{ID: "assets", Fix: "Answer with exactly the envelope of section 2.4.",
 			Title: "An assets call is answered with HTTP 200, success true and a list in data.v1.assets.",
 			run: func(t *trial) {
 				a := t.assets(t.player)

@@ -11,7 +11,6 @@ import (
 func formCases() []Case {
 	const (
 		read = "Read the body as one JSON object and reject everything else."
-		text = "Reject a uuid that is no UUID before you take anything, and find the order of a result under the text that you stored."
 		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type, before you take anything."
 	)
 	bodies := rows[string]{Must: { // in which RIGHT is the right body
@@ -65,11 +64,12 @@ func formCases() []Case {
 			Title: "A validate call whose body is not one JSON object is rejected and moves nothing."},
 		{ID: "result-body", Section: "6", Fix: read, Inputs: bodiesOf(atResult),
 			Title: "A result call whose body is not one JSON object is rejected and moves nothing."},
-		{ID: "validate-uuid", Fix: text, Inputs: append(uuids.inputs(rejected),
+		{ID: "validate-uuid", Inputs: append(uuids.inputs(rejected),
 			must("capitals", "whose uuid is in capitals, unless it ends as any other", func(t *trial) {
 				o := t.plain()
 				t.rejectsOrEnds(o.bent(set("uuid", strings.ToUpper(o.uuid()))), failure)
 			})),
+			Fix:   "Reject a uuid that is no UUID before you take anything, and find the order of a result under the text that you stored.",
 			Title: "A mint whose uuid is missing or malformed is rejected; one in capitals is rejected or ends as any other."},
 		{ID: "validate-fields", Fix: fix, Inputs: fields.inputs(rejected),
 			Title: "A mint whose user_sig, user_address or project_id is missing or malformed is rejected."},

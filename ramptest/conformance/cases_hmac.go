@@ -125,10 +125,6 @@ func hmacCases() []Case {
 }
 
 func (e endpoint) hmacCases() []Case {
-	const (
-		fix  = "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and compare all 32 bytes in constant time."
-		keep = "Compute the HMAC over the bytes that you received: read the body once, verify, and decode afterwards."
-	)
 	change := func(to func(right string, body []byte) string) headerEdit {
 		return func(_ *trial, header http.Header, body []byte) {
 			header[signature] = []string{to(header[signature][0], body)}
@@ -182,9 +178,11 @@ func (e endpoint) hmacCases() []Case {
 		t.closes(v.order, failure)
 	})
 	return []Case{
-		{ID: string(e) + "-hmac-wrong", early: true, Fix: fix, Inputs: append(wrong, tampered),
+		{ID: string(e) + "-hmac-wrong", early: true, Inputs: append(wrong, tampered),
+			Fix:   "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and compare all 32 bytes in constant time.",
 			Title: call + "that is not authentic is rejected and moves nothing."},
-		{ID: string(e) + "-hmac-raw", Fix: keep, Inputs: raw,
+		{ID: string(e) + "-hmac-raw", Inputs: raw,
+			Fix:   "Compute the HMAC over the bytes that you received: read the body once, verify, and decode afterwards.",
 			Title: call + "is authentic however its JSON is written, because the HMAC is over the bytes."},
 		{ID: string(e) + "-hmac-first", Level: Should,
 			Fix:   "Verify the HMAC before you decode anything of the body.",

@@ -8,10 +8,6 @@ import (
 
 // intentCases returns the cases about the content of an intent (interface 2.5).
 func intentCases() []Case {
-	const (
-		pair  = "Derive mint or burn from method and type together, and reject a pair that is neither."
-		sides = "Let a mint go from assets to a token, and a burn from a token to assets; reject the rest."
-	)
 	// An order may be taken for what its method, its type or its sides say.
 	as := func(e ending, all rows[edit]) []Input {
 		return all.inputs(func(t *trial, change edit) {
@@ -51,9 +47,11 @@ func intentCases() []Case {
 		}, "balance").with(aSecondAsset),
 	}
 	return []Case{
-		{ID: "intent-mixed", Fix: pair, Inputs: mixed,
+		{ID: "intent-mixed", Inputs: mixed,
+			Fix:   "Derive mint or burn from method and type together, and reject a pair that is neither.",
 			Title: "An order whose method and type are not those of one direction is rejected, or moves what it would move in one direction."},
-		{ID: "intent-sides", Fix: sides, Inputs: wrongSides,
+		{ID: "intent-sides", Inputs: wrongSides,
+			Fix:   "Let a mint go from assets to a token, and a burn from a token to assets; reject the rest.",
 			Title: "An order between assets or between tokens is rejected, or takes what a mint takes."},
 		{ID: "intent-older-words",
 			Fix:   "Accept burn as well as burn-permit, and ignore case when you compare token types: the field's description has both methods, and older messages write erc20.",

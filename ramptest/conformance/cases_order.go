@@ -13,11 +13,6 @@ import (
 // orderCases returns the cases about whole orders and repeated validate calls (interface 1,
 // 2.5, 3).
 func orderCases() []Case {
-	const (
-		once = "Record each order under its uuid and take its assets in one transaction; the uuid alone tells orders apart."
-		over = "Reject a validate call under the uuid of a finished order: its assets were given back, or already paid for tokens."
-		pin  = "Store what was approved under a uuid, and reject a validate call that differs from it."
-	)
 	return []Case{
 		{ID: "result-log", Section: "6",
 			Fix:   "Read the blockTimestamp of a log as a JSON number, such as 0, or read only the status of a receipt: the receipt types of some Ethereum libraries accept only hex text.",
@@ -49,7 +44,8 @@ func orderCases() []Case {
 				}
 				t.closes(b, failure)
 			}},
-		{ID: "mint-several", after: []string{"mint-succeeds", "mint-fails"}, Section: "1", Fix: once,
+		{ID: "mint-several", after: []string{"mint-succeeds", "mint-fails"}, Section: "1",
+			Fix:   "Record each order under its uuid and take its assets in one transaction; the uuid alone tells orders apart.",
 			Title: "Of several open mints of one player, those that succeed take their assets, and the one that fails gives them back.",
 			Inputs: rows[func(*trial) []order]{Must: {
 				{"sizes", "of different amounts", (*trial).severalSizes},
@@ -147,7 +143,8 @@ func orderCases() []Case {
 				}, "mint-succeeds"),
 				must("short", "of most that the player owns", func(t *trial) { t.mintsAtOnce(1, mintFails, t.most) }, "balance"),
 			}},
-		{ID: "validate-other", Fix: pin,
+		{ID: "validate-other",
+			Fix:   "Store what was approved under a uuid, and reject a validate call that differs from it.",
 			Title: "A second validate call under the uuid of an approved mint that differs from the first one is rejected, and signed only if it is paid for.",
 			Inputs: slices.Concat([]Input{
 				must("more", "for more", func(t *trial) { t.secondDigest(t.of(t.times(3))) }, "mint-succeeds"),
@@ -192,7 +189,7 @@ func orderCases() []Case {
 				t.still(then)
 				t.closes(o, failure)
 			}))},
-		{ID: "validate-after-end", Fix: over,
+		{ID: "validate-after-end",
 			Inputs: []Input{
 				should("failure", "the same call, of a mint that failed: its signature was for assets that were given back", func(t *trial) {
 					o := t.approve(t.mint())
@@ -209,6 +206,7 @@ func orderCases() []Case {
 				mintFails.as("failure-digest", "another digest, of a mint that failed", secondOf, "mint-succeeds"),
 				mintEnds.as("success-digest", "another digest, of a mint that succeeded", secondOf),
 			},
+			Fix:   "Reject a validate call under the uuid of a finished order: its assets were given back, or already paid for tokens.",
 			Title: "A validate call under the uuid of a finished order takes nothing again, and signs nothing that is not paid for."},
 		{ID: "mint-again", after: []string{"mint-fails", "balance"}, Level: Should, Section: "3",
 			Fix:   "Let the player spend what a failed mint gave back: release its hold, its lock and its place among the open orders.",

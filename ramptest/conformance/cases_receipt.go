@@ -10,13 +10,6 @@ import (
 // receiptCases returns the cases about the forms of a receipt (interface 6). Only its status
 // decides what a result moves.
 func receiptCases() []Case {
-	const (
-		read    = "Read only the status of a receipt, and accept the other fields in every form of section 6."
-		lenient = "Read the status as hex or as a number, and ignore what you do not act on, in whatever form: nodes differ."
-		absent  = "Treat a missing status as no outcome: move nothing and reject the result, so that it is sent again. The wording of section 3 also allows you to treat it as a failure, because a missing status is not 0x1."
-		odd     = "Reject a status that you cannot read, so that the result is sent again, or treat it as a failure, as section 3 says of every status other than 0x1."
-		large   = "Accept bodies of up to 1 MiB: the interface does not say how large they get."
-	)
 	fee := func(o object) object {
 		actual := rat(o.at("intent.actual").(string))
 		return o.with("intent.fee_rate", number(2001)).with("intent.actual", show(product(actual, big.NewRat(7999, 10_000))))
@@ -50,9 +43,7 @@ func receiptCases() []Case {
 		{"number-status", "whose status is a JSON number", func(o object) object {
 			return o.with("receipt.status", raw(literalText(o.at("receipt.status"))[2:]))
 		}},
-		{"padded-status", "whose status has a leading zero", func(o object) object {
-			return o.with("receipt.status", "0x0"+literalText(o.at("receipt.status"))[2:])
-		}},
+		{"padded-status", "whose status has a leading zero", changed("receipt.status", func(status string) string { return "0x0" + status[2:] })},
 	}}
 	sizes := rows[edit]{Must: {
 		{"logs", "with 12 logs (8 KiB)", manyLogs(12)},
@@ -89,20 +80,25 @@ func receiptCases() []Case {
 		{ID: "receipt-status-2", early: true, Section: "3", Fix: "Give back, and grant nothing, for every status other than 0x1.",
 			Inputs: []Input{mintFails.input(status2), burnFails.input(status2)},
 			Title:  "The status 0x2 is a failure, because it is not 0x1."},
-		{ID: "receipt", Fix: read, Inputs: slices.Concat(
+		{ID: "receipt", Inputs: slices.Concat(
 			of(mintFails, (*trial).endsAs), of(mintEnds, (*trial).endsAtMost), of(burnEnds, (*trial).endsAs), of(burnFails, (*trial).endsAtMost), []Input{
 				must("mint-failure-fee-of-most", "of a mint of most that the player owns, with a fee_rate of 2001,", func(t *trial) {
 					t.closes(t.mintOfMost(), failure, fee)
 				}, "mint-fails"),
 			}),
+			Fix:   "Read only the status of a receipt, and accept the other fields in every form of section 6.",
 			Title: "The status of a receipt alone decides whether a mint is given back and a burn granted, whatever else section 6 allows in it."},
-		{ID: "receipt-odd", Fix: lenient, mild: true, Inputs: other.ofBoth((*trial).endsAs),
+		{ID: "receipt-odd", mild: true, Inputs: other.ofBoth((*trial).endsAs),
+			Fix:   "Read the status as hex or as a number, and ignore what you do not act on, in whatever form: nodes differ.",
 			Title: "A receipt in a form that section 6 does not have gives back a failed mint and grants a successful burn."},
-		{ID: "receipt-large", Fix: large, mild: true, Inputs: sizes.ofBoth((*trial).endsAs),
+		{ID: "receipt-large", mild: true, Inputs: sizes.ofBoth((*trial).endsAs),
+			Fix:   "Accept bodies of up to 1 MiB: the interface does not say how large they get.",
 			Title: "A receipt with many logs is confirmed and has its effect."},
-		{ID: "receipt-no-status", Fix: absent, Inputs: missing.ofBoth((*trial).endsLater),
+		{ID: "receipt-no-status", Inputs: missing.ofBoth((*trial).endsLater),
+			Fix:   "Treat a missing status as no outcome: move nothing and reject the result, so that it is sent again. The wording of section 3 also allows you to treat it as a failure, because a missing status is not 0x1.",
 			Title: "A result without a status moves nothing, and does not end the order."},
-		{ID: "receipt-odd-status", Section: "3", Fix: odd, after: []string{"burn-fails"}, Inputs: slices.Concat(strange.ofBoth(oddly), mild(boolean.ofBoth(oddly)...)),
+		{ID: "receipt-odd-status", Section: "3", after: []string{"burn-fails"}, Inputs: slices.Concat(strange.ofBoth(oddly), mild(boolean.ofBoth(oddly)...)),
+			Fix:   "Reject a status that you cannot read, so that the result is sent again, or treat it as a failure, as section 3 says of every status other than 0x1.",
 			Title: "A result whose status cannot be read is rejected, or is a failure: it gives a mint's assets back once, and grants nothing."},
 	}
 }

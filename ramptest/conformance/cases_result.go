@@ -15,11 +15,7 @@ import (
 // belong to no order (interface 3, 6, 8).
 func resultCases() []Case {
 	const (
-		once    = "Finish an order and apply its effect in one transaction; for a finished order, move nothing and answer HTTP 200."
-		twice   = "Change the order's state with a lock or a conditional update, and apply the effect only if that succeeds; a check before the change is a race. Confirm the others, or answer HTTP 500 to have them sent again."
-		first   = "Keep the first outcome of an order, move nothing for another one, and let a person investigate."
 		stored  = "Take owner, direction, assets and amounts from the order that you stored at validate, not from the result."
-		odd     = "Act on the uuid and status of an authentic result, and take what moves from the stored order; answer HTTP 500, never 4xx, to what you cannot read, so that it is sent again."
 		unknown = "Look the uuid up: a result for an order that you never approved moves nothing."
 	)
 	return []Case{
@@ -27,7 +23,7 @@ func resultCases() []Case {
 			Inputs: slices.Concat(changedRepeats(mintFails), changedRepeats(mintEnds), changedRepeats(burnEnds)),
 			Fix:    "Recognize a repeated result by its uuid alone, not by tx_hash and not by the bytes of the body.",
 			Title:  "A result that comes again with another tx_hash or with its JSON written differently has no second effect."},
-		{ID: "result-at-once", Fix: twice, alone: true, Inputs: append(eachEnding(func(t *trial, e ending) {
+		{ID: "result-at-once", alone: true, Inputs: append(eachEnding(func(t *trial, e ending) {
 			t.rounds(func() {
 				o := e.open(t)
 				t.together(crowd, func(int) answer { return t.report(o, e.status) })
@@ -39,19 +35,22 @@ func resultCases() []Case {
 				t.confirmedOrLater(a)
 			}
 		}, "repeats", "mint-fails")),
+			Fix:   "Change the order's state with a lock or a conditional update, and apply the effect only if that succeeds; a check before the change is a race. Confirm the others, or answer HTTP 500 to have them sent again.",
 			Title: fmt.Sprintf("A result that comes %d times at once has one effect.", crowd)},
 		{ID: "result-same-hash", after: []string{"burn-succeeds"}, Level: Should, mild: true,
 			Fix:   "Store the tx_hash under which an order ended, and let a unique key decide: one transaction burns tokens once. The interface does not require it.",
 			Title: "A transaction that ended one burn grants nothing for another.",
 			run:   func(t *trial) { t.sameHash(false) }},
-		{ID: "result-contrary", Section: "3", Fix: first, Inputs: eachEnding(func(t *trial, e ending) {
+		{ID: "result-contrary", Section: "3", Inputs: eachEnding(func(t *trial, e ending) {
 			o := e.open(t)
 			t.confirm(o, e.status)
 			t.tell(o, opposite(e.status))
 			t.movedAs(o, e.status)
 		}),
+			Fix:   "Keep the first outcome of an order, move nothing for another one, and let a person investigate.",
 			Title: "A contradicting result after the first one moves nothing."},
-		{ID: "result-odd", Fix: odd, mild: true, Inputs: oddResults().ofBoth((*trial).endsOnce),
+		{ID: "result-odd", mild: true, Inputs: oddResults().ofBoth((*trial).endsOnce),
+			Fix:   "Act on the uuid and status of an authentic result, and take what moves from the stored order; answer HTTP 500, never 4xx, to what you cannot read, so that it is sent again.",
 			Title: "An authentic result in a form that section 6 does not have gives back or grants once, or is answered with HTTP 500."},
 		{ID: "result-again-late", after: []string{"repeats"}, Section: "8", last: true,
 			Fix:   "Keep the state of every finished order in the database, without a limit and for longer than a day: a result can come again 12 hours later, after many others.",
@@ -361,12 +360,8 @@ func (t *trial) nothingOrOnce(then snapshot) {
 // failed mint stay taken.
 func oddResults() rows[edit] {
 	return rows[edit]{Should: slices.Concat(leftOut("session-id", "session_id"), leftOut("intent", "intent"), []row[edit]{
-		{"padded-session-id", "whose session_id has blanks around it", func(o object) object {
-			return o.with("session_id", " "+literalText(o.at("session_id"))+" ")
-		}},
-		{"plain-uuid", "whose uuid has no dashes", func(o object) object {
-			return o.with("uuid", strings.ReplaceAll(literalText(o.at("uuid")), "-", ""))
-		}},
+		{"padded-session-id", "whose session_id has blanks around it", changed("session_id", func(id string) string { return " " + id + " " })},
+		{"plain-uuid", "whose uuid has no dashes", changed("uuid", func(id string) string { return strings.ReplaceAll(id, "-", "") })},
 		{"null-to", "whose intent.to is null", set("intent.to", nil)},
 		{"empty-to", "whose intent.to is empty", set("intent.to", list{})},
 		{"to-zero", "to an amount of 0", set("intent.to.0.amount", number(0))},
@@ -375,9 +370,7 @@ func oddResults() rows[edit] {
 			return o.with("intent.to.0.amount", literal(o.at("intent.to.0.amount")))
 		}},
 		{"to-digits", "to an amount of 2,000 digits", set("intent.to.0.amount", raw("1."+strings.Repeat("0", 1999)))},
-		{"long-tx-hash", "whose tx_hash has 64 KiB", func(o object) object {
-			return o.with("tx_hash", "0x"+strings.Repeat(strings.TrimPrefix(literalText(o.at("tx_hash")), "0x"), 1<<10))
-		}},
+		{"long-tx-hash", "whose tx_hash has 64 KiB", changed("tx_hash", func(hash string) string { return "0x" + strings.Repeat(hash[2:], 1<<10) })},
 		{"no-tx-hash", "without tx_hash", drop("tx_hash")},
 	})}
 }
@@ -400,7 +393,7 @@ const confirmedOrAgain = "a confirmation, or HTTP 500 for another delivery"
 // confirmedOrLater requires that a result is confirmed, or answered with HTTP 500, so that it
 // is sent again. It reports whether it was confirmed.
 func (t *trial) confirmedOrLater(a answer) (confirmed bool) {
-	confirmed = a.succeeded || a.err == nil && a.look() == t.judge.known.answers[a.kind()]
+	confirmed = t.confirms(a)
 	if t.answered(a) && !confirmed && a.status != http.StatusInternalServerError {
 		t.mismatch(a, confirmedOrAgain)
 	}

@@ -20,9 +20,6 @@ import (
 func signatureCases() []Case {
 	const (
 		raw32 = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: no prefix, no second hash, and v flipped wherever s is replaced."
-		exact = "Reject a digest that is not 0x and 64 hex digits before you take anything."
-		echo  = "Return user_sig unchanged, or reject it before you take anything: an answer of HTTP 500 gives nothing back."
-		form  = "Name the fields of data userSig and validatorSig, and write validatorSig as 0x and 130 hex digits: r, s and v."
 	)
 	digests := rows[edit]{Must: {
 		{"missing", "without a digest", drop("digest")},
@@ -64,8 +61,7 @@ func signatureCases() []Case {
 		{"long", "of 300 bytes, as a contract wallet may create,", func(string) string { return "0x" + strings.Repeat("5a", 300) }},
 		{"short", "of 64 bytes", func(sig string) string { return sig[:130] }},
 	}}.inputs(func(t *trial, change func(string) string) {
-		o := t.plain()
-		o = o.bent(set("user_sig", change(literalText(o.body.at("user_sig")))))
+		o := t.plain(changed("user_sig", change))
 		if a := t.validate(o); t.either(a) {
 			if data := t.read(a); data.UserSig != o.body.at("user_sig") {
 				t.fail(cmp.Or(t.mixed(o, data, true), "another userSig than the user_sig that was sent"), "the same string")
@@ -76,9 +72,11 @@ func signatureCases() []Case {
 	},
 	)
 	return []Case{
-		{ID: "digest-wrong", Fix: exact, Inputs: digests,
+		{ID: "digest-wrong", Inputs: digests,
+			Fix:   "Reject a digest that is not 0x and 64 hex digits before you take anything.",
 			Title: "A mint whose digest is not 0x and 64 hex digits is rejected, and nothing is signed."},
-		{ID: "sign-form", Fix: form, last: true,
+		{ID: "sign-form", last: true,
+			Fix:   "Name the fields of data userSig and validatorSig, and write validatorSig as 0x and 130 hex digits: r, s and v.",
 			Title: "Every approval that the judge got has userSig, and a validatorSig of 65 bytes in hex with 0x.",
 			run: func(t *trial) {
 				const want = "an object with userSig and validatorSig, which is 0x and 130 hex digits"
@@ -91,7 +89,8 @@ func signatureCases() []Case {
 			}},
 		{ID: "sign-unchanged", Fix: raw32, Inputs: unchanged,
 			Title: "Any digest of 32 bytes is signed as it is."},
-		{ID: "user-sig", Section: "2.6", Fix: echo, Inputs: userSigs,
+		{ID: "user-sig", Section: "2.6", Inputs: userSigs,
+			Fix:   "Return user_sig unchanged, or reject it before you take anything: an answer of HTTP 500 gives nothing back.",
 			Title: "The userSig of an approval is user_sig unchanged, whatever its form, or the order is rejected."},
 		{ID: "sign-v", Level: Should,
 			Fix:   "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
@@ -179,7 +178,12 @@ func signatureCases() []Case {
 				{"form", "of an order without a digest", func(t *trial) answer { return t.validate(t.plain(drop("digest"))) }},
 			}}.inputs(func(t *trial, ask func(*trial) answer) {
 				a := ask(t)
-				t.rejectedInForm(a)
+				if a.succeeded {
+					t.skip(notRejected)
+				}
+				if t.answered(a) && !a.isRejection() {
+					t.mismatch(a, "success false, a string as errorCode and data null")
+				}
 				if strings.Contains(string(a.body), "validatorSig") {
 					t.failAt(a, "a validatorSig in a rejection", "data null")
 				}

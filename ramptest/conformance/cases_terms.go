@@ -14,19 +14,19 @@ const foreignToken = "0x000000000000000000000000000000000000dead"
 // them, a worthless token buys assets, and assets cost nothing.
 func termsCases() []Case {
 	const (
-		contract = "Compare the token of an order with the contract of your game, for mints and for burns."
-		price    = "Compare what an order takes and gives with your game's rate, for mints and for burns."
-		from     = "intent.from.0.amount"
-		to       = "intent.to.0.amount"
+		from = "intent.from.0.amount"
+		to   = "intent.to.0.amount"
 	)
 	listedTwice := func(o object) object { return o.with("intent.to", list{o.at("intent.to.0"), o.at("intent.to.0")}) }
 	return []Case{
-		{ID: "terms-token", early: true, Fix: contract, needs: aToken,
+		{ID: "terms-token", early: true, needs: aToken,
+			Fix:   "Compare the token of an order with the contract of your game, for mints and for burns.",
 			Title: "An order for another token contract than that of -token is rejected.",
 			Inputs: slices.Concat(
 				rows[edit]{Must: {{"mint", "a mint to it", set("intent.to.0.id", foreignToken)}}}.inputs(rejectedMint),
 				rows[edit]{Must: {{"burn", "a burn of it", set("intent.from.0.id", foreignToken)}}}.inputs(rejectedBurn))},
-		{ID: "terms-rate", early: true, Fix: price, needs: aRate,
+		{ID: "terms-rate", early: true, needs: aRate,
+			Fix:   "Compare what an order takes and gives with your game's rate, for mints and for burns.",
 			Title: "An order at another rate than that of -amount and -tokens is rejected; this assumes that the game has one fixed rate.",
 			Inputs: slices.Concat(rows[edit]{Must: {
 				{"mint-double", "a mint to twice the tokens", multiplied(to, 2)},

@@ -307,11 +307,12 @@ func (f fault) predicts(e event) difference {
 	return d
 }
 
-// predict returns the total effect of the known faults on events.
-func predict(faults []fault, events []event) difference {
+// predict returns the total effect of the known faults on what a player owns since a
+// snapshot.
+func (t *trial) predict(then snapshot) difference {
 	d := make(difference)
-	for _, f := range faults {
-		for _, e := range events {
+	for _, f := range t.judge.known.faults {
+		for _, e := range t.ledger.since(then.owner, then.events) {
 			d.addAll(f.predicts(e))
 		}
 	}

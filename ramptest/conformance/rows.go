@@ -83,6 +83,11 @@ func drop(path string) edit {
 	return func(o object) object { return o.without(path) }
 }
 
+// changed changes a text.
+func changed(path string, change func(string) string) edit {
+	return func(o object) object { return o.with(path, change(literalText(o.at(path)))) }
+}
+
 // multiplied multiplies an amount.
 func multiplied(path string, n int64) edit {
 	return func(o object) object { return o.with(path, scaled(o.at(path).(json.Number), n)) }

@@ -384,17 +384,6 @@ func (a answer) kind() eventKind {
 
 const notRejected = "it was not rejected, which is for another case"
 
-// rejectedInForm requires the envelope of a failed check with any HTTP status (interface
-// 7.2). Only cases about the envelope use it; the others use rejected.
-func (t *trial) rejectedInForm(a answer) {
-	if a.succeeded {
-		t.skip(notRejected)
-	}
-	if t.answered(a) && !a.isRejection() {
-		t.mismatch(a, "success false, a string as errorCode and data null")
-	}
-}
-
 // rejected requires any answer but a success, because a framework or a JSON parser may
 // answer before the game does.
 func (t *trial) rejected(a answer) {
