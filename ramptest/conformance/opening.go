@@ -350,9 +350,9 @@ const wrongPath = "the path of the endpoint is wrong (-validate), the server's r
 
 var otherPath = []int{404, 405, 301, 302, 307, 308}
 
-// causes are in this order if nothing suggests any of them. MESSAGE is of [ramp.CodeTerms],
+// mintCauses are in this order if nothing suggests any of them. MESSAGE is of [ramp.CodeTerms],
 // and RECEIPT_STATUS is of package ramp.
-var causes = []cause{
+var mintCauses = []cause{
 	{"the validate handler has a bug: see the server's log", "INTERNAL", []int{500, 502, 503, 504}, ifStatus},
 	{wrongPath, "NOT_FOUND NO_ROUTE", append(otherPath, 502, 503, 504), ifStatus},
 	{"the HMAC key is wrong (-key), or the server decodes it differently (-key-encoding)", "HMAC MAC SIGNATURE", []int{401, 403}, ifKey},
@@ -403,7 +403,7 @@ func (t *trial) whyRejected(o order, a answer) string {
 		}
 		return n
 	}
-	likely := slices.Clone(causes)
+	likely := slices.Clone(mintCauses)
 	slices.SortStableFunc(likely, func(x, y cause) int { return score(y) - score(x) })
 	text := "\nLikely causes, most likely first:"
 	least := min(max(score(likely[0]), 0), 1) // if something suggests a cause, the others are not listed
