@@ -189,8 +189,7 @@ func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
 }
 
 func TestAServiceCanBeCalledFromABubbleThatIsNotItsOwn(t *testing.T) {
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
-	c := newCounter(t, func(c *ramptest.Config) { c.Desk.Listener = listener })
+	c := newCounter(t, onWire(t))
 	synctest.Test(t, func(t *testing.T) {
 		_, err := c.service.Assets(t.Context(), c.session)
 		assert.NoError(t, err)

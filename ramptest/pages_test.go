@@ -64,8 +64,13 @@ func (c *counter) exchange(t *testing.T) (address string, form url.Values) {
 	// The client's address stands in for one that ExchangeURL accepts.
 	address, err := ramp.ExchangeURL(c.service.URL(), ramp.ExchangeParams{UUID: id, AccessToken: c.session.Token, SessionID: c.session.ID, Network: ramp.Testnet})
 	require.NoError(t, err)
-	return address, url.Values{"uuid": {id.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID},
-		"network": {"testnet"}, "amount": {"10"}, "do": {"mint"}, "chain": {""}, "result": {""}}
+	return address, c.form(id, "mint", "10")
+}
+
+// form is that of the exchange page of a UUID.
+func (c *counter) form(id uuid.UUID, do, amount string) url.Values {
+	return url.Values{"uuid": {id.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID},
+		"network": {"testnet"}, "amount": {amount}, "do": {do}, "chain": {""}, "result": {""}}
 }
 
 // A test without pages still sees whether the game's URL is right.

@@ -145,8 +145,7 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 			forgetful := func(c *ramptest.Config) { c.Desk.KeepOrders = 1 }
 			c := newCounter(t, kept(t), reporting, test.change, forgetful)
 			id := c.initialize(t)
-			form := url.Values{"uuid": {id.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID}, "network": {"testnet"}, "amount": {"1"}}
-			page := whole(t, c.browse(t, http.MethodPost, "/exchange", form))
+			page := whole(t, c.browse(t, http.MethodPost, "/exchange", c.form(id, "mint", "1")))
 			headline := html.UnescapeString(found(t, `<p><strong class="bad">(.*?)</strong>`, page))
 			assert.Contains(t, headline, test.want+" The game took 100 item_gold nevertheless.")
 			link := found(t, `<a href="(/orders/[^"]*/events/\d+)">Open the call</a>`, page)
@@ -449,17 +448,20 @@ func TestAnExpiredUUIDLeadsToANewOne(t *testing.T) {
 	assert.Equal(t, 404, c.browse(t, http.MethodPost, "/exchange/again", form).StatusCode)
 }
 
-// A game that does not answer is said once, with its address.
+// A game that does not answer is said once, with its address. An order of which nothing was sent
+// is judged as new when the game is back.
 func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 	var game *httptest.Server
-	c := newCounter(t, booksOff, func(c *ramptest.Config) {
+	c := newCounter(t, reporting, func(c *ramptest.Config) {
 		game = httptest.NewServer(c.Handler)
 		t.Cleanup(game.Close)
 		c.Game, c.Handler = game.URL, nil
 	})
 	order := c.mint(t)
 	_, form := c.exchange(t)
+	form.Set("sessionId", "session-2") // of which nothing is known
 	assert.NotContains(t, c.page(t, "/"), "does not answer")
+	address, handler := game.Listener.Addr().String(), game.Config.Handler
 	game.Close()
 	c.service.Advance(time.Minute)
 	c.browse(t, http.MethodPost, "/orders/"+order.UUID.String()+"/read", url.Values{})
@@ -478,6 +480,14 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 	assert.Contains(t, c.page(t, "/?show=attention"), "Mint 10 tokens, not approved")
 	assert.NotContains(t, problem, "connection refused")
 	assert.Contains(t, c.pageOf(t, order), "The game did not answer. Next attempt at ")
+	assert.Equal(t, 404, c.browse(t, http.MethodGet, "/orders/"+form.Get("uuid"), nil).StatusCode)
+
+	back := &httptest.Server{Listener: ramp.Must(net.Listen("tcp", address)), Config: &http.Server{Handler: handler}}
+	back.Start()
+	t.Cleanup(back.Close)
+	require.Equal(t, 303, c.browse(t, http.MethodPost, "/exchange", form).StatusCode)
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.page(t, "/orders/"+form.Get("uuid")), "✓ Done. The game took 100 item_gold; the player received 8 tokens.")
 }
 
 // Against a correct game, no fault may be called a failure of the game at any time.
@@ -529,27 +539,6 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 			}
 		}
 	}
-}
-
-// An order of which nothing was sent is judged as new when the game is back.
-func TestAnOrderThatWasNotSentIsPlacedLater(t *testing.T) {
-	var game *httptest.Server
-	c := newCounter(t, reporting, func(c *ramptest.Config) {
-		game = httptest.NewServer(c.Handler)
-		c.Game, c.Handler = game.URL, nil
-	})
-	_, form := c.exchange(t)
-	address, handler := game.Listener.Addr().String(), game.Config.Handler
-	game.Close()
-	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)), "Nothing was sent, so nothing moved.")
-	assert.Equal(t, 404, c.browse(t, http.MethodGet, "/orders/"+form.Get("uuid"), nil).StatusCode)
-	listener := ramp.Must(net.Listen("tcp", address))
-	back := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
-	back.Start()
-	t.Cleanup(back.Close)
-	require.Equal(t, 303, c.browse(t, http.MethodPost, "/exchange", form).StatusCode)
-	c.service.Advance(time.Minute)
-	assert.Contains(t, c.page(t, "/orders/"+form.Get("uuid")), "✓ Done. The game took 100 item_gold; the player received 8 tokens.")
 }
 
 // A clock that was moved is not called real, and the page says what passing time did.
@@ -647,12 +636,8 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 				to := ramp.Must(url.Parse(sent.Header.Get("Location")))
 				id = uuid.MustParse(to.Query().Get("uuid"))
 			}
-			form := url.Values{"uuid": {id.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID}, "network": {"testnet"},
-				"amount": {ramp.NewAmount(test.amount).String()}, "do": {"mint"}}
-			if test.burn {
-				form.Set("do", "burn")
-			}
-			answer := c.browse(t, http.MethodPost, "/exchange", form)
+			do := map[bool]string{true: "burn", false: "mint"}[test.burn]
+			answer := c.browse(t, http.MethodPost, "/exchange", c.form(id, do, fmt.Sprint(test.amount)))
 			require.Equal(t, 422, answer.StatusCode)
 			body := whole(t, answer)
 			call := c.callOf(t, id)
@@ -672,7 +657,7 @@ func TestAnEarlierRejectionIsNotSaidAgain(t *testing.T) {
 	asked := request()
 	asked.Intent.Outputs = nil
 	started := ramp.Must(c.client.Initialize(t.Context(), asked))
-	form := url.Values{"uuid": {started.UUID.String()}, "accessToken": {"token-1"}, "sessionId": {c.session.ID}, "network": {"testnet"}, "amount": {"1"}}
+	form := c.form(started.UUID, "mint", "1")
 	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)), "Rejected by the game: INVALID_BALANCE.")
 	form.Set("do", "burn")
 	said, _, _ := strings.Cut(text(t, c.browse(t, http.MethodPost, "/exchange", form)), " Tokens ")

@@ -98,10 +98,7 @@ func TestAPlayerHasAWallet(t *testing.T) {
 }
 
 func TestTheAddressOfAService(t *testing.T) {
-	open := func(address string) net.Listener {
-		listener := ramp.Must(net.Listen("tcp", address))
-		return listener
-	}
+	open := func(address string) net.Listener { return ramp.Must(net.Listen("tcp", address)) }
 	for _, test := range []struct {
 		name   string
 		config func(*ramptest.Config)
