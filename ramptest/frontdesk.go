@@ -137,15 +137,15 @@ func (s *frontDesk) Terms(id uuid.UUID) (terms desk.Terms, err error) {
 	return terms, nil
 }
 
-func (s *frontDesk) Issue(r desk.IssueRequest) (id uuid.UUID, err error) {
+func (s *frontDesk) Issue(terms *control.Terms, like uuid.UUID) (id uuid.UUID, err error) {
 	latest, known := s.orders.latest()
 	switch {
-	case r.Terms != nil:
-		id, err = s.identify(&control.StartRequest{Terms: r.Terms}, nil)
-	case r.Like == uuid.Nil && known:
+	case terms != nil:
+		id, err = s.identify(&control.StartRequest{Terms: terms}, nil)
+	case like == uuid.Nil && known:
 		id = s.orders.issue(latest)
 	default:
-		id, err = s.orders.issueLike(r.Like)
+		id, err = s.orders.issueLike(like)
 	}
 	if err != nil {
 		return id, reported(err)

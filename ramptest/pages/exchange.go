@@ -167,7 +167,7 @@ func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
 func (s *visit) againForm() {
 	to := s.r.PostForm
 	old, _ := uuid.Parse(to.Get("uuid"))
-	id, err := s.desk.Issue(desk.IssueRequest{Like: old})
+	id, err := s.desk.Issue(nil, old)
 	if err != nil {
 		s.failure(http.StatusNotFound, say(err)+" "+fromGame, link{"/", "All orders, and start a test order"})
 		return

@@ -286,13 +286,14 @@ func (s *visit) startForm() {
 	}
 	field := func(name string) string { return strings.TrimSpace(strings.ReplaceAll(q.Get(name), "\r", "")) }
 	terms := startTerms{field("project"), field("network"), field("token"), field("fee"), field("materials"), field("outputs")}
-	var asked desk.IssueRequest
+	var own *control.Terms
+	var like uuid.UUID
 	switch last := s.start(nil); {
 	case last.Like && (terms == last.startTerms || !q.Has("token")): // all of them, as the game asked
 		terms = last.startTerms
 	case !q.Has("token"): // the button alone
 		o := s.orderOf(q.Get("player"))
-		asked.Like, terms.Network = o.UUID, string(o.Network)
+		like, terms.Network = o.UUID, string(o.Network)
 	default:
 		fee, err := strconv.Atoi(cmp.Or(terms.Fee, "0"))
 		if err != nil {
@@ -306,10 +307,10 @@ func (s *visit) startForm() {
 			}
 			return list
 		}
-		asked.Terms = &control.Terms{Network: ramp.Network(terms.Network), ProjectID: terms.Project, Token: terms.Token,
+		own = &control.Terms{Network: ramp.Network(terms.Network), ProjectID: terms.Project, Token: terms.Token,
 			MintFeeBps: fee, Materials: items(terms.Materials), Outputs: items(terms.Outputs)}
 	}
-	id, err := s.desk.Issue(asked)
+	id, err := s.desk.Issue(own, like)
 	if err != nil {
 		fail("The terms cannot be used: " + err.Error() + ".")
 		return

@@ -198,7 +198,7 @@ func (s *visit) readForm(o *control.Order) {
 
 // anotherForm starts another order with the same player and terms.
 func (s *visit) anotherForm(o *control.Order) {
-	id, err := s.desk.Issue(desk.IssueRequest{Like: o.UUID})
+	id, err := s.desk.Issue(nil, o.UUID)
 	if err != nil { // the service has just forgotten the order
 		s.noOrder()
 		return

@@ -251,7 +251,7 @@ func say(err error) string {
 
 // down returns the address of the game if it did not answer the last call.
 func (s *site) down() string {
-	e, ok := s.last(desk.CallsQuery{Pick: desk.Answered, Routine: true, Kinds: []control.Kind{control.KindAssets, control.KindValidate, control.KindResult}})
+	e, ok := s.last(desk.CallsQuery{Pick: desk.Answered, Routine: true}, control.KindAssets, control.KindValidate, control.KindResult)
 	if !ok || e.Answer != nil {
 		return ""
 	}
@@ -293,7 +293,7 @@ func (s *site) problemOf(err error, id uuid.UUID) *problem {
 	if code, _ := codeOf(err); code != control.CodeRejected && code != control.CodeGame {
 		return p // there was no call
 	}
-	e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id, Kinds: []control.Kind{control.KindInitialize, control.KindValidate, control.KindResult}})
+	e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id}, control.KindInitialize, control.KindValidate, control.KindResult)
 	switch o := s.orderOf(id.String()); {
 	case o != nil && o.Loss && o.TxHash == (common.Hash{}):
 		p.Said, p.Loss = o.Said, true
@@ -340,15 +340,15 @@ func (s *visit) read(q desk.PlayerQuery) (readingView, *problem) {
 		return v, nil
 	}
 	unread := &problem{Said: p.Problem}
-	if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, Routine: true, Session: q.Session, Kinds: []control.Kind{control.KindAssets}}); ok {
+	if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, Routine: true, Session: q.Session}, control.KindAssets); ok {
 		s.explain(unread, &e)
 	}
 	return v, unread
 }
 
 // last returns the newest event that a query selects.
-func (s *site) last(q desk.CallsQuery) (control.Event, bool) {
-	q.Limit = 1
+func (s *site) last(q desk.CallsQuery, kinds ...control.Kind) (control.Event, bool) {
+	q.Limit, q.Kinds = 1, kinds
 	events, _ := s.desk.Calls(q)
 	if len(events) == 0 {
 		return control.Event{}, false
@@ -358,10 +358,7 @@ func (s *site) last(q desk.CallsQuery) (control.Event, bool) {
 
 // gameAddress returns the address of the game without credentials, or "" if it is in memory.
 func (s *site) gameAddress() string {
-	u, err := url.Parse(s.about().Game)
-	if err != nil {
-		return "the game"
-	}
+	u, _ := url.Parse(s.about().Game) // the service has accepted it
 	u.User = nil
 	return strings.TrimRight(u.String(), "/")
 }

@@ -34,10 +34,10 @@ func (s *site) setup() []setupCheck {
 	for i, kind := range []control.Kind{control.KindInitialize, control.KindAssets, control.KindValidate, control.KindResult} {
 		c := &checks[i]
 		c.State = "not seen yet"
-		e, ok := s.last(desk.CallsQuery{Pick: desk.Genuine, Kinds: []control.Kind{kind}, Routine: true})
+		e, ok := s.last(desk.CallsQuery{Pick: desk.Genuine, Routine: true}, kind)
 		if ok && e.IsPolicy() { // it proves nothing about the key; an earlier approval does
 			c.Said = ended(&e) + ". No signature of the validator key was seen yet."
-			e, ok = s.last(desk.CallsQuery{Pick: desk.Success, Kinds: []control.Kind{kind}, Routine: true})
+			e, ok = s.last(desk.CallsQuery{Pick: desk.Success, Routine: true}, kind)
 		}
 		switch {
 		case !ok:
@@ -72,9 +72,6 @@ func summary(checks []setupCheck) (said string, t verdict.Tone) {
 // ended describes the end of an exchange on one line: endpoint, status and outcome. Why
 // there is no answer is said elsewhere.
 func ended(e *control.Event) string {
-	if e.Request == nil {
-		return e.Outcome
-	}
 	endpoint := e.Request.Method + " " + e.Request.Path
 	if e.Answer == nil {
 		return endpoint + ": no answer"
@@ -132,7 +129,7 @@ func (s *site) cause(e *control.Event) string {
 // the reason.
 func (s *site) policyCause(e *control.Event, code ramp.Code) string {
 	about := readOrder(e)
-	_, asked := s.last(desk.CallsQuery{UUID: e.UUID, Kinds: []control.Kind{control.KindInitialize}})
+	_, asked := s.last(desk.CallsQuery{UUID: e.UUID}, control.KindInitialize)
 	switch {
 	case about.Short:
 		return "" // the sentence says it

@@ -34,8 +34,9 @@ type Service interface {
 	// initialize call, and notes that somebody has seen them.
 	Terms(id uuid.UUID) (Terms, error)
 
-	// Issue issues a UUID, as for an initialize call.
-	Issue(r IssueRequest) (uuid.UUID, error)
+	// Issue issues a UUID, as for an initialize call with terms, or if they are nil with those of
+	// the UUID like, or if that is zero with those of the last initialize call.
+	Issue(terms *control.Terms, like uuid.UUID) (uuid.UUID, error)
 
 	// Player returns what a player owns.
 	Player(ctx context.Context, q PlayerQuery) (Player, error)
@@ -121,12 +122,6 @@ type Terms struct {
 	ramp.InitializeIntent
 	Expires time.Time
 	First   bool // nobody has seen the terms before
-}
-
-// IssueRequest says for what a UUID is issued.
-type IssueRequest struct {
-	Terms *control.Terms
-	Like  uuid.UUID // without Terms: a UUID whose terms are copied; if zero, that of the last initialize call
 }
 
 // PlayerQuery names a player, by the session.
