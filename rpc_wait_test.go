@@ -319,7 +319,7 @@ func TestWaitReceiptSaysWhatIsMissing(t *testing.T) {
 		"invalid params": {func(c *chain) { c.fail = always(200, `{"id":null,"error":{"code":-32602,"message":"m"}}`) }, "-32602", ramp.RPCInvalidParams, true},
 		"no such method inside a 500": {func(c *chain) { c.fail = always(500, `{"id":null,"error":{"code":-32601,"message":"m"}}`) },
 			"HTTP 500: JSON-RPC error -32601", ramp.RPCMethodNotFound, true},
-		"a ban": {func(c *chain) { c.fail = always(403, "<html>") }, "HTTP 403", nil, true},
+		"a ban": {func(c *chain) { c.fail = always(403, strings.Repeat("<html>", 100)) }, "HTTP 403", nil, true},
 		"a login late": {func(c *chain) {
 			c.fail = func(method string) (*http.Response, error) {
 				if method == "eth_blockNumber" {
@@ -339,6 +339,7 @@ func TestWaitReceiptSaysWhatIsMissing(t *testing.T) {
 			assert.Equal(t, !test.ends, errors.Is(err, context.DeadlineExceeded))
 			assert.ErrorContains(t, err, test.text)
 			assert.ErrorContains(t, err, "ramp: wait for transaction "+common.MaxHash.Hex())
+			assert.LessOrEqual(t, len(err.Error()), 500)
 			assert.Nil(t, receipt)
 			if test.is != nil {
 				assert.ErrorIs(t, err, test.is)
