@@ -35,7 +35,7 @@ func TestACallIsTriedThreeTimesForTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent := 0
 		network := roundTripper(func(r *http.Request) (*http.Response, error) { sent++; return hang(r) })
-		for client, call := range bothClients(t, network, 1<<20) {
+		for client, call := range bothClients(t, network) {
 			sent = 0
 			start := time.Now()
 			assert.ErrorIs(t, call(), context.DeadlineExceeded)

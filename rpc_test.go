@@ -208,8 +208,7 @@ func scripted(s *script) *ramp.RPC { return scriptedWith(s, ramp.RPCConfig{}) }
 
 func scriptedWith(s *script, c ramp.RPCConfig) *ramp.RPC {
 	s.start = time.Now()
-	c.URL, c.HTTPClient = "https://node.example.com", &http.Client{Transport: s}
-	return ramp.Must(ramp.NewRPC(c))
+	return rpcOver(s, c)
 }
 
 func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {

@@ -123,8 +123,7 @@ func (c *chain) client() *ramp.RPC { return c.clientEvery(0) }
 
 // clientEvery returns a client with a poll interval.
 func (c *chain) clientEvery(interval time.Duration) *ramp.RPC {
-	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{
-		URL: "https://node.example.com", HTTPClient: &http.Client{Transport: c}, PollInterval: interval}))
+	return rpcOver(c, ramp.RPCConfig{PollInterval: interval})
 }
 
 // The hashes of a block with the transaction, and of the one that replaces it.
@@ -550,8 +549,8 @@ func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
 
 // pinned returns a client that accepts only chain 1112.
 func pinned(node http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
-	c.URL, c.ChainID, c.HTTPClient = "https://node.example.com", 1112, &http.Client{Transport: node}
-	return ramp.Must(ramp.NewRPC(c))
+	c.ChainID = 1112
+	return rpcOver(node, c)
 }
 
 // everyUse lists each way to reach a node.

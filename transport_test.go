@@ -58,19 +58,10 @@ func answerAny(w http.ResponseWriter, r *http.Request) {
 // others after each call.
 func TestConnectionsAreReusedUnderLoad(t *testing.T) {
 	const goroutines, calls = 64, 50
-	for name, makeCaller := range map[string]func(url string) func() error{
-		"RPC": func(url string) func() error {
-			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url}))
-			return func() error { _, err := client.BlockNumber(t.Context()); return err }
-		},
-		"Client": func(url string) func() error {
-			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: url, Key: testKey()}))
-			return func() error { _, err := client.Initialize(t.Context(), testRequest()); return err }
-		},
-	} {
+	for _, name := range []string{"RPC", "Client"} {
 		t.Run(name, func(t *testing.T) {
 			url, accepted := countingServer(t, answerAny)
-			call := makeCaller(url)
+			call := clientsOf(t, url, ramp.ClientConfig{})[name]
 			var all sync.WaitGroup
 			for range goroutines {
 				all.Go(func() {
@@ -192,16 +183,7 @@ func TestAFrozenConnectionIsReplaced(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	for name, makeCaller := range map[string]func(url string, h *http.Client) func() error{
-		"RPC": func(url string, h *http.Client) func() error {
-			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, HTTPClient: h, Timeout: 3 * time.Second, Retries: -1}))
-			return func() error { _, err := client.BlockNumber(t.Context()); return err }
-		},
-		"Client": func(url string, h *http.Client) func() error {
-			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: url, Key: testKey(), HTTPClient: h, Timeout: 3 * time.Second, Retries: -1}))
-			return func() error { _, err := client.Initialize(t.Context(), testRequest()); return err }
-		},
-	} {
+	for _, name := range []string{"RPC", "Client"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			proxy := newFreezer(t, server.Listener.Addr().String())
@@ -209,7 +191,7 @@ func TestAFrozenConnectionIsReplaced(t *testing.T) {
 			pool.HTTP2.SendPingTimeout /= 4 // what is not set stays so
 			pool.HTTP2.PingTimeout /= 4
 			pool.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
-			call := makeCaller("https://"+proxy.Addr().String(), &http.Client{Transport: pool})
+			call := clientsOf(t, "https://"+proxy.Addr().String(), ramp.ClientConfig{HTTPClient: &http.Client{Transport: pool}, Timeout: 3 * time.Second, Retries: -1})[name]
 			require.NoError(t, call())
 			require.NoError(t, call())
 			require.Equal(t, 1, proxy.freeze())
@@ -300,17 +282,24 @@ type closeFunc struct {
 
 func (c closeFunc) Close() error { c.closed(); return nil }
 
-// bothClients are calls of an RPC and of a Client over a transport.
-func bothClients(t *testing.T, transport http.RoundTripper, answerBytes int64) map[string]func() error {
+// clientsOf are calls of an RPC and of a Client with the same settings.
+func clientsOf(t *testing.T, address string, c ramp.ClientConfig) map[string]func() error {
 	t.Helper()
-	node := rpcOver(transport, ramp.RPCConfig{})
-	node.SetLimit(answerBytes)
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), HTTPClient: &http.Client{Transport: transport}}))
+	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: address, HTTPClient: c.HTTPClient, Timeout: c.Timeout, Retries: c.Retries}))
+	node.SetLimit(1 << 20) // as the other has
+	c.URL, c.Key = address, testKey()
+	client := ramp.Must(ramp.NewClient(c))
 	return map[string]func() error{
 		"RPC":    func() error { _, err := node.BlockNumber(t.Context()); return err },
 		"Batch":  func() error { return node.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}) },
 		"Client": func() error { _, err := client.Initialize(t.Context(), testRequest()); return err },
 	}
+}
+
+// bothClients are the calls of clients on a network in memory.
+func bothClients(t *testing.T, network http.RoundTripper) map[string]func() error {
+	t.Helper()
+	return clientsOf(t, "https://api.example.com", ramp.ClientConfig{HTTPClient: &http.Client{Transport: network}})
 }
 
 // A body that is not closed keeps its connection.
@@ -333,7 +322,7 @@ func TestEveryBodyIsClosed(t *testing.T) {
 				body := io.MultiReader(strings.NewReader(answer.body), iotest.ErrReader(cmp.Or(answer.ends, io.EOF)))
 				return &http.Response{StatusCode: answer.status, Header: http.Header{}, Body: closeFunc{body, func() { closed++ }}}, nil
 			})
-			for client, call := range bothClients(t, transport, 1<<20) {
+			for client, call := range bothClients(t, transport) {
 				sent, closed = 0, 0
 				err := call()
 				assert.NotZero(t, sent)
