@@ -125,7 +125,11 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 		return map[string]any{"number": number, "timestamp": hexutil.Uint64(n.at(uint64(number)).Unix())}, ""
 	case "eth_getTransactionByHash":
 		if tx := tx(); tx != nil {
-			return map[string]any{"hash": tx.hash, "from": tx.from, "to": tx.to, "feePayer": tx.payer, "input": "0x", "nonce": "0x0", "value": "0x0",
+			to := &tx.to
+			if tx.to == (common.Address{}) { // it created a contract
+				to = nil
+			}
+			return map[string]any{"hash": tx.hash, "from": tx.from, "to": to, "feePayer": tx.payer, "input": "0x", "nonce": "0x0", "value": "0x0",
 				"type": "0x7", "gas": "0x0", "blockNumber": hexutil.Uint64(tx.block)}, ""
 		}
 	case "eth_getTransactionReceipt":
