@@ -108,6 +108,7 @@ type Transaction struct {
 
 	Mined  bool
 	Block  uint64
+	Index  int // in the block
 	Status uint64
 	Gone   bool // Forget was called
 }
@@ -276,7 +277,7 @@ func (c *Chain) Outcome(t *Transaction) (succeeded, mined bool) {
 }
 
 func (c *Chain) put(t *Transaction, block uint64) {
-	t.Mined, t.Block = true, block
+	t.Mined, t.Block, t.Index = true, block, len(c.filled[block])
 	c.filled[block] = append(c.filled[block], t)
 	c.touch(t)
 }

@@ -14,15 +14,9 @@ import (
 type State struct {
 	Spans        []Span   // oldest first
 	Forks        []uint64 // all of them; nil if they have not changed
-	Transactions []TransactionState
+	Transactions []Transaction
 	Forgotten    []common.Hash // transactions that are no longer known
 	Accounts     []Account
-}
-
-// TransactionState is a transaction and its position.
-type TransactionState struct {
-	Transaction
-	Index int // in the block
 }
 
 // changes notes what has changed since [Chain.Changes] was called.
@@ -67,7 +61,7 @@ func (c *Chain) Changes() State {
 		if t := c.known[hash]; t == nil {
 			s.Forgotten = append(s.Forgotten, hash)
 		} else {
-			s.Transactions = append(s.Transactions, TransactionState{*t, slices.Index(c.filled[t.Block], t)})
+			s.Transactions = append(s.Transactions, *t)
 		}
 	}
 	for owner := range c.changed.accounts {
@@ -90,11 +84,10 @@ func (c *Chain) Restore(s State) error {
 		}
 	}
 	c.spans, c.forks = s.Spans, s.Forks
-	slices.SortFunc(s.Transactions, func(a, b TransactionState) int {
+	slices.SortFunc(s.Transactions, func(a, b Transaction) int {
 		return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Index, b.Index))
 	})
-	for _, saved := range s.Transactions {
-		t := saved.Transaction
+	for _, t := range s.Transactions {
 		c.known[t.Hash] = &t
 		if t.Mined {
 			c.put(&t, t.Block)

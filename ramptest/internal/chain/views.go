@@ -2,7 +2,6 @@ package chain
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -70,7 +69,7 @@ func (c *Chain) transactionJSON(t *Transaction) object {
 	}
 	if t.Mined {
 		o["blockHash"], o["blockNumber"] = c.hash(t.Block), hexutil.Uint64(t.Block)
-		o["transactionIndex"] = hexutil.Uint64(slices.Index(c.filled[t.Block], t))
+		o["transactionIndex"] = hexutil.Uint64(t.Index)
 	}
 	return o
 }
