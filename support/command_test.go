@@ -211,6 +211,36 @@ func TestThePositionOfTheBooksThatCannotBeKeptIsLogged(t *testing.T) {
 	assert.NoFileExists(t, position)
 }
 
+// A list that could not be read to its end is none, and what was not kept is said.
+func TestACommandSaysWhatFailed(t *testing.T) {
+	orders, store, n := newOrders(t, 24*time.Hour, paid)
+	order := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
+	store.keep(t, order)
+	for _, args := range [][]string{{"list"}, {"list", "-session", "session-1"}, {"count"}} {
+		store.calls, store.failing = 0, 0
+		ramp.Must(command(t, orders, args[0], args[1:]...))
+		for calls := store.calls; calls > 0; calls-- {
+			store.calls, store.failing = 0, calls
+			_, err := command(t, orders, args[0], args[1:]...)
+			assert.ErrorContains(t, err, "the database is down", args)
+		}
+	}
+	store.failing, n.down = 0, "eth_getLogs"
+	for _, flags := range [][]string{nil, {"-json"}} {
+		printed, err := command(t, orders, "show", append(flags, order.UUID.String())...)
+		assert.ErrorContains(t, err, "read the chain")
+		assert.Contains(t, printed, order.UUID.String())
+	}
+	n.down = ""
+	position := filepath.Join(t.TempDir(), "position")
+	require.NoError(t, os.Mkdir(position+".new", 0o700))
+	_, err := command(t, orders, "reconcile", "-position", position, "-from", now.Add(-time.Minute).Format(time.RFC3339))
+	assert.ErrorContains(t, err, "position.new")
+	for _, want := range []string{"give back +500 item_gold", "it had ended so before, and nothing was moved"} {
+		assert.Contains(t, ramp.Must(command(t, orders, "abandon", "-who", "alice", "-reason", "case 21", order.UUID.String())), want)
+	}
+}
+
 func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
 	s := newShop(t)
 	id, tx := uuid.NewString(), "0x"+strings.Repeat("1", 64)

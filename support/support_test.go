@@ -221,6 +221,8 @@ func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	live := ramp.Must(support.New(support.Config{Store: networked{d.store}, Network: ramp.Mainnet}))
 	_, err = live.Show(t.Context(), id)
 	assert.ErrorContains(t, err, "network")
+	ramp.Must(ramp.Must(support.New(support.Config{Store: d.store, Network: ramp.Mainnet})).Show(t.Context(), id)) // it names no network
+	assert.NotContains(t, ramp.Must(command(t, other, "list", "-older", "0s")), id.String())
 	assert.EqualValues(t, 900, d.gold)
 	missing := uuid.New()
 	lost, err := other.Lost(t.Context(), strings.NewReader(fmt.Sprintf(`{"msg":"ramp: call","uuid":%q,"state":"failed"}
