@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -57,7 +58,7 @@ func (c *calls) add(made Call) {
 func (c *calls) all() []Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]Call(nil), c.got...)
+	return slices.Clone(c.got)
 }
 
 // lastMove returns the last call that may have moved something.

@@ -102,14 +102,10 @@ func RetryAfter(text string) time.Duration {
 
 // sleep waits for d. It reports false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	waits, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-waits.Done()
+	return ctx.Err() == nil
 }
 
 func (t *trial) attempt(ctx context.Context, c call) answer {

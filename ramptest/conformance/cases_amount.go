@@ -12,8 +12,8 @@ import (
 // around in 32 or 64 bits.
 func amountCases() []Case {
 	const (
-		from  = "intent.from.0.amount"
-		to    = "intent.to.0.amount"
+		from  = fromAmount
+		to    = toAmount
 		above = "Reject amounts that are missing or below 0 on both sides of an intent, and preferably 0 too."
 		exact = "Parse the text of the JSON number into an exact type, and compare that with the balance; do not use float64, and do not truncate to 32 or 64 bits."
 		bound = "Limit the digits and the exponent of a number before you compute with it."

@@ -110,7 +110,7 @@ func (v valid) noted(a answer) answer {
 
 // tampered makes the call with a body that was changed after it had been signed.
 func (v valid) tampered() answer {
-	signed, sent := v.body, v.body.bent(multiplied("intent.from.0.amount", 3), multiplied("intent.to.0.amount", 3))
+	signed, sent := v.body, v.body.bent(multiplied(fromAmount, 3), multiplied(toAmount, 3))
 	if v.at == atResult {
 		signed, sent = v.body.with("receipt.status", opposite(statusOf(v.body))), v.body
 	}

@@ -149,7 +149,7 @@ func orderCases() []Case {
 			Inputs: slices.Concat([]Input{
 				must("more", "for more", func(t *trial) { t.secondDigest(t.of(t.times(3))) }, "mint-succeeds"),
 				must("second-mint", "with another digest, which is a second mint", func(t *trial) { t.secondDigest() }, "mint-succeeds"),
-				must("tokens", "for more tokens", func(t *trial) { t.secondDigest(multiplied("intent.to.0.amount", 5)) }, "mint-succeeds"),
+				must("tokens", "for more tokens", func(t *trial) { t.secondDigest(multiplied(toAmount, 5)) }, "mint-succeeds"),
 				must("direction", "for a burn", func(t *trial) {
 					if t.Unique {
 						t.skip("a burn of a unique item begins with a mint of it")

@@ -121,9 +121,9 @@ func resultCases() []Case {
 		{ID: "result-other-owner", Section: "3", Fix: stored, Inputs: []Input{mintFails.input(reportedForAnother), burnEnds.input(reportedForAnother)},
 			Title: "An order that is reported for another player gives that player nothing."},
 		{ID: "result-other-intent", Section: "3", Fix: stored, Inputs: []Input{
-			mintFails.as("more-back", "a failed mint of 500 times the amount", asApproved(multiplied("intent.from.0.amount", 500))),
-			burnEnds.as("more-granted", "a burn to 500 times the amount", asApproved(multiplied("intent.to.0.amount", 500))),
-			mintFails.as("negative", "a failed mint of a negative amount", asApproved(multiplied("intent.from.0.amount", -1))),
+			mintFails.as("more-back", "a failed mint of 500 times the amount", asApproved(multiplied(fromAmount, 500))),
+			burnEnds.as("more-granted", "a burn to 500 times the amount", asApproved(multiplied(toAmount, 500))),
+			mintFails.as("negative", "a failed mint of a negative amount", asApproved(multiplied(fromAmount, -1))),
 			mintEnds.as("mint-as-burn", "a successful burn instead of a mint", asAnother((*trial).burn)),
 			must("burn-as-mint", "a failed mint instead of a burn", func(t *trial) { asAnother((*trial).mint)(t, burnFails.open(t), failure) }),
 			mintFails.as("asset", "a failed mint of another asset", func(t *trial, o order, status string) {
@@ -158,7 +158,7 @@ func rejectedOrders(e ending) []Input {
 			_, tokens := o.sides()
 			return o.with(tokens+".0.id", foreignToken)
 		}).with(aToken),
-		input("rate", "at another rate", validate, multiplied("intent.to.0.amount", 2)).with(aRate),
+		input("rate", "at another rate", validate, multiplied(toAmount, 2)).with(aRate),
 	}
 }
 
@@ -364,12 +364,12 @@ func oddResults() rows[edit] {
 		{"plain-uuid", "whose uuid has no dashes", changed("uuid", func(id string) string { return strings.ReplaceAll(id, "-", "") })},
 		{"null-to", "whose intent.to is null", set("intent.to", nil)},
 		{"empty-to", "whose intent.to is empty", set("intent.to", list{})},
-		{"to-zero", "to an amount of 0", set("intent.to.0.amount", number(0))},
-		{"to-missing", "to something without an amount", drop("intent.to.0.amount")},
+		{"to-zero", "to an amount of 0", set(toAmount, number(0))},
+		{"to-missing", "to something without an amount", drop(toAmount)},
 		{"to-text", "to an amount that is a string", func(o object) object {
-			return o.with("intent.to.0.amount", literal(o.at("intent.to.0.amount")))
+			return o.with(toAmount, literal(o.at(toAmount)))
 		}},
-		{"to-digits", "to an amount of 2,000 digits", set("intent.to.0.amount", raw("1."+strings.Repeat("0", 1999)))},
+		{"to-digits", "to an amount of 2,000 digits", set(toAmount, raw("1."+strings.Repeat("0", 1999)))},
 		{"long-tx-hash", "whose tx_hash has 64 KiB", changed("tx_hash", func(hash string) string { return "0x" + strings.Repeat(hash[2:], 1<<10) })},
 		{"no-tx-hash", "without tx_hash", drop("tx_hash")},
 	})}

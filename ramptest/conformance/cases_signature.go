@@ -49,7 +49,11 @@ func signatureCases() []Case {
 			t.approved(a)
 		}
 		if t.either(a) {
-			t.signs(o, t.read(a))
+			data := t.read(a)
+			// Either v and either s will do, because the interface does not restrict them.
+			if t.signature(data); !t.isOurs(o, data.ValidatorSig) {
+				t.fail(t.otherSigner(o, data), "the signature of "+t.Validator.Hex()+" over the digest")
+			}
 			t.confirm(o, failure)
 		}
 		t.moved(0)
@@ -361,14 +365,6 @@ func (t *trial) otherDigest() edit { return signedOver(t.player, randomDigest())
 // a signature over it by the validator key.
 func (t *trial) commitsTo(o order, a answer) bool {
 	return t.err == nil && a.succeeded && t.isOurs(o, a.approval().ValidatorSig)
-}
-
-// signs requires a signature of the order's digest by the validator key. It accepts either
-// v and either s, because the interface does not restrict them.
-func (t *trial) signs(o order, data approval) {
-	if t.signature(data); !t.isOurs(o, data.ValidatorSig) {
-		t.fail(t.otherSigner(o, data), "the signature of "+t.Validator.Hex()+" over the digest")
-	}
 }
 
 // signature reads a validatorSig.

@@ -13,10 +13,6 @@ const foreignToken = "0x000000000000000000000000000000000000dead"
 // target names, and the one rate at which it is traded (interface 2.5, 4.3). Without
 // them, a worthless token buys assets, and assets cost nothing.
 func termsCases() []Case {
-	const (
-		from = "intent.from.0.amount"
-		to   = "intent.to.0.amount"
-	)
 	listedTwice := func(o object) object { return o.with("intent.to", list{o.at("intent.to.0"), o.at("intent.to.0")}) }
 	return []Case{
 		{ID: "terms-token", early: true, needs: aToken,
@@ -29,21 +25,21 @@ func termsCases() []Case {
 			Fix:   "Compare what an order takes and gives with your game's rate, for mints and for burns.",
 			Title: "An order at another rate than that of -amount and -tokens is rejected; this assumes that the game has one fixed rate.",
 			Inputs: slices.Concat(rows[edit]{Must: {
-				{"mint-double", "a mint to twice the tokens", multiplied(to, 2)},
+				{"mint-double", "a mint to twice the tokens", multiplied(toAmount, 2)},
 				{"mint-outputs-twice", "a mint that lists its tokens twice", listedTwice},
-				{"mint-one-token-more", "a mint to one more of the tokens", increased(to, "1")},
-				{"mint-tokens-2-32", "a mint to 2^32 more of the tokens, which is the right number in 32 bits", increased(to, power(32, 0))},
-				{"mint-tokens-2-64", "a mint to 2^64 more of the tokens, which is the right number in 64 bits", increased(to, power(64, 0))},
-				{"mint-tokens-2-256", "a mint to 2^256 more of the tokens, which is the right number in 256 bits", increased(to, power(256, 0))},
-				{"mint-tokens-smallest-unit", "a mint to 10^18 times the tokens, as if they were counted in their smallest unit", multiplied(to, 1e18)},
+				{"mint-one-token-more", "a mint to one more of the tokens", increased(toAmount, "1")},
+				{"mint-tokens-2-32", "a mint to 2^32 more of the tokens, which is the right number in 32 bits", increased(toAmount, power(32, 0))},
+				{"mint-tokens-2-64", "a mint to 2^64 more of the tokens, which is the right number in 64 bits", increased(toAmount, power(64, 0))},
+				{"mint-tokens-2-256", "a mint to 2^256 more of the tokens, which is the right number in 256 bits", increased(toAmount, power(256, 0))},
+				{"mint-tokens-smallest-unit", "a mint to 10^18 times the tokens, as if they were counted in their smallest unit", multiplied(toAmount, 1e18)},
 				{"mint-half", "a mint for half the price", halfPrice},
 			}}.inputs(rejectedMint), rows[edit]{Must: {
 				{"burn-outputs-twice", "a burn that lists its asset twice", listedTwice},
-				{"burn-double", "a burn to twice the asset", multiplied(to, 2)},
+				{"burn-double", "a burn to twice the asset", multiplied(toAmount, 2)},
 				{"burn-half", "a burn of half the tokens", halfPrice},
 				{"burn-one-token-less", "a burn to twice the asset, of one less than twice the tokens",
-					edits(multiplied(from, 2), increased(from, "-1"), multiplied(to, 2))},
-				{"burn-one-more", "a burn to one more of the asset", increased(to, "1")},
+					edits(multiplied(fromAmount, 2), increased(fromAmount, "-1"), multiplied(toAmount, 2))},
+				{"burn-one-more", "a burn to one more of the asset", increased(toAmount, "1")},
 				{"burn-nothing-more", "a burn to an asset that the game does not have as well", alsoTo("item_of_nobody")},
 			}}.inputs(rejectedBurn), []Input{
 				must("burn-item-more", "a burn to another asset as well", func(t *trial) {
@@ -57,7 +53,7 @@ func termsCases() []Case {
 					if t.Amount == 1 {
 						t.skip("an order moves only one of the asset (-amount)")
 					}
-					rejectedMint(t, increased(from, "-1"))
+					rejectedMint(t, increased(fromAmount, "-1"))
 				}),
 			})},
 	}
@@ -72,11 +68,10 @@ func increased(path, by string) edit {
 
 // halfPrice makes an order whose price is half of what it should be.
 func halfPrice(o object) object {
-	const price, goods = "intent.from.0.amount", "intent.to.0.amount"
-	if half := product(rat(literal(o.at(price))), big.NewRat(1, 2)); half.IsInt() {
-		return o.with(price, raw(show(half)))
+	if half := product(rat(literal(o.at(fromAmount))), big.NewRat(1, 2)); half.IsInt() {
+		return o.with(fromAmount, raw(show(half)))
 	}
-	return o.bent(multiplied(price, 2), multiplied(goods, 4))
+	return o.bent(multiplied(fromAmount, 2), multiplied(toAmount, 4))
 }
 
 // alsoTo adds one of another asset to a burn.

@@ -93,7 +93,6 @@ func (l *ledger) asks(o order) {
 
 // approved records the approval of an order.
 func (l *ledger) approved(o order) {
-	l.asks(o)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := l.of(o)
@@ -102,7 +101,7 @@ func (l *ledger) approved(o order) {
 	} else {
 		r.at = time.Now()
 	}
-	r.approved = true
+	r.order, r.open, r.approved = o, true, true
 }
 
 // confirmed records that the server confirmed a result.

@@ -19,6 +19,12 @@ import (
 // is never changed in place.
 type object map[string]any
 
+// The paths of the amounts of an order.
+const (
+	fromAmount = "intent.from.0.amount"
+	toAmount   = "intent.to.0.amount"
+)
+
 // list is an array in an object.
 type list []any
 
