@@ -1,4 +1,4 @@
-// Command testrun runs the tests of modules, two modules at a time:
+// Command testrun runs the tests of modules, two or three modules at a time:
 //
 //	go run ./internal/testrun [-race] [-short] MODULE...
 //
@@ -33,7 +33,10 @@ func main() {
 	if flag.NArg() == 0 {
 		log.Fatal("testrun: which modules?")
 	}
+	// Many tests wait for a clock, a server or a process, so fewer modules would not keep
+	// the processors busy.
 	var flags []string
+	beside := 2
 	if *race {
 		flags = append(flags, "-race")
 	}
@@ -44,11 +47,14 @@ func main() {
 			flags = append(flags, "-ldflags=-linkmode=internal")
 		}
 	}
+	if *short && !*race { // these need little memory, so garbage is collected less often
+		beside = 3
+		flags = append(flags, fmt.Sprintf("-p=%d", runtime.NumCPU()+1))
+		os.Setenv("GOGC", "400")
+	}
 	r := report{out: os.Stdout, modules: flag.NArg(), skips: map[string]int{}}
-	// Many tests wait for a clock, a server or a process, so fewer modules would not keep
-	// the processors busy.
 	var running sync.WaitGroup
-	free := make(chan bool, 2)
+	free := make(chan bool, beside)
 	for _, module := range flag.Args() {
 		free <- true
 		r.begin(module)
