@@ -33,9 +33,9 @@ func main() {
 	if flag.NArg() == 0 {
 		log.Fatal("testrun: which modules?")
 	}
+	var flags []string
 	// Many tests wait for a clock, a server or a process, so fewer modules would not keep
 	// the processors busy.
-	var flags []string
 	beside := 2
 	if *race {
 		flags = append(flags, "-race")

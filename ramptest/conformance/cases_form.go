@@ -13,12 +13,12 @@ func formCases() []Case {
 		read = "Read the body as one JSON object and reject everything else."
 		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type, before you take anything."
 	)
-	bodies := rows[string]{Must: { // in which RIGHT is the right body
+	bodies := rows[string]{Must: { // in which RIGHT is the right body, HALF its first half, and ALMOST lacks its end
 		{"empty", "an empty body", ""},
 		{"null", "the body null", "null"},
 		{"text", "a body that is a JSON string", `"text"`},
 		{"truncated", "half of a JSON object", "HALF"},
-	}, Should: { // in which RIGHT is the right body
+	}, Should: {
 		{"array", "a body that is a list", "[RIGHT]"},
 		{"two", "two JSON objects", "RIGHTRIGHT"},
 		{"trailing", "a JSON object with text behind it", "RIGHTxyz"},
