@@ -308,7 +308,7 @@ func Finish(r *Result, now time.Time) Transition {
 			return Step{}, invalid("receipt.status", "is required")
 		}
 		if stored == nil {
-			return Step{}, fmt.Errorf("ramp: order %s: %w", r.UUID, ErrOrderUnknown)
+			return Step{}, ErrOrderUnknown // bare, because every result makes it
 		}
 		session := strings.TrimSpace(r.SessionID)
 		switch {

@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -295,7 +296,7 @@ func (s *SQLStore) explain(ctx context.Context, from interface {
 		return err
 	}
 	query, args := s.bind(selectOrders+"WHERE tx_hash = $1"+latest, failed.txHash)
-	other, unread := readOrder(from.QueryRowContext(ctx, query, args...))
+	other, unread := readOrder(from.QueryRowContext(ctx, query, args...), nil, Intent{})
 	var state interface{ SQLState() string }
 	switch {
 	case other != nil && other.UUID != failed.stored.UUID: // a damaged row counts too
@@ -367,7 +368,7 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 		o.ProjectID, o.SessionID, o.UserAddress, o.Digest.String(), string(intent), o.AcceptedAt.UnixMilli())
 	var row *orderRow
 	if s.returning {
-		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...))
+		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...), intent, o.Intent)
 	} else {
 		_, err = tx.ExecContext(ctx, insert, args...)
 	}
@@ -423,16 +424,17 @@ type orderRow struct {
 // REPEATABLE READ, MySQL would not see the row that the insert just met.
 func (s *SQLStore) selectForUpdate(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
 	query, args := s.bind(s.lock, id.String())
-	row, err := readOrder(tx.QueryRowContext(ctx, query, args...))
+	row, err := readOrder(tx.QueryRowContext(ctx, query, args...), nil, Intent{})
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", id, err)
 	}
 	return row, nil
 }
 
-// readOrder reads a row. If it is not a valid order, readOrder returns what it
-// could read and the error. If it cannot be scanned, readOrder returns nil.
-func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
+// readOrder reads a row. known is the intent whose text is sent, to save reading it. If the
+// row is not a valid order, readOrder returns what it could read and the error. If it
+// cannot be scanned, readOrder returns nil.
+func readOrder(from interface{ Scan(...any) error }, sent []byte, known Intent) (*orderRow, error) {
 	var (
 		row        orderRow
 		digest     string
@@ -451,8 +453,9 @@ func readOrder(from interface{ Scan(...any) error }) (*orderRow, error) {
 	if finishedAt.Valid {
 		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
 	}
-	if row.Digest, err = ParseDigest(digest); err == nil {
-		err = row.Intent.UnmarshalJSON(intent) // json.Unmarshal would scan the text twice more
+	row.Intent = known
+	if row.Digest, err = ParseDigest(digest); err == nil && !bytes.Equal(intent, sent) {
+		err = row.Intent.UnmarshalJSON(intent)
 	}
 	if err == nil {
 		err = row.derive()
@@ -487,7 +490,7 @@ func (s *SQLStore) OrderByTransaction(ctx context.Context, hash common.Hash) (Or
 // one returns the only order that matches.
 func (s *SQLStore) one(ctx context.Context, what, where, arg string) (Order, error) {
 	query, args := s.bind(selectOrders+where, arg)
-	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...))
+	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil, Intent{})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrOrderUnknown
 	}
@@ -594,7 +597,7 @@ func (s *SQLStore) list(ctx context.Context, what string, limit int, where strin
 	defer rows.Close()
 	var damaged error
 	for rows.Next() {
-		row, err := readOrder(rows)
+		row, err := readOrder(rows, nil, Intent{})
 		if err != nil {
 			damaged = errors.Join(damaged, fmt.Errorf("ramp: %s: %w", what, err))
 		}

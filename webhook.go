@@ -263,7 +263,7 @@ func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 			return nil, err
 		}
 		h.warnUnlisted(ctx, player)
-		return Response[assetsData]{Success: true, Data: &assetsData{V1: *player}}, nil
+		return assetsData{V1: *player}, nil
 	})
 }
 
@@ -316,7 +316,7 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 		if err := h.validate(ctx, c, r); err != nil {
 			return nil, err
 		}
-		return Response[Approval]{Success: true, Data: &Approval{UserSig: r.UserSig, ValidatorSig: signature}}, nil
+		return Approval{UserSig: r.UserSig, ValidatorSig: signature}, nil
 	})
 }
 

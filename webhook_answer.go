@@ -162,11 +162,11 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
 	ctx = h.config.Observer.start(ctx, c.op)
 	c.op.Unverified = endpoint != "assets" || run == nil // of a wrong path
-	response, err := func() (response any, err error) {
+	data, err := func() (data any, err error) {
 		defer func() {
 			if cause := recover(); cause != nil {
 				c.stack = debug.Stack()
-				response, err = nil, fmt.Errorf("ramp: panic: %v", cause)
+				data, err = nil, fmt.Errorf("ramp: panic: %v", cause)
 			}
 		}()
 		if err := read(c); err != nil {
@@ -174,15 +174,14 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 		}
 		return run(ctx, c)
 	}()
-	if err == nil {
-		reply.Status = http.StatusOK
-		if response == nil { // the confirmation of a result
-			reply.Body = []byte(`{"success":true,"errorCode":null,"data":null}`)
-		} else {
-			reply.Body, err = marshal(response)
-		}
+	body := []byte("null") // of a result
+	if data != nil {
+		body, err = marshal(data)
 	}
-	if err != nil {
+	if err == nil {
+		body = append([]byte(`{"success":true,"errorCode":null,"data":`), body...)
+		reply = Reply{Status: http.StatusOK, Body: append(body, '}')}
+	} else {
 		reply = h.reject(endpoint, err)
 	}
 	h.record(ctx, c, reply)
