@@ -490,6 +490,7 @@ var wires = []wire{
 func sameAsEncodingJSON(t *testing.T, text []byte) {
 	t.Helper()
 	valid := json.Valid(text)
+	require.Equal(t, valid, ramp.IsJSON(text))
 	var n *node
 	if valid {
 		n = tokens(t, text)
@@ -557,7 +558,7 @@ var awkward = []string{
 	`"0x` + strings.Repeat("zz", 20) + `"`, `"\u0030x` + strings.Repeat("ab", 20) + `"`, `"0x` + strings.Repeat("ab", 20) + `"`, `"0x\u0031"`, `"\u0031"`,
 	`"0x1` + strings.Repeat("0", 64) + `"`, `"0x` + strings.Repeat("0", 300) + `1"`, strings.Repeat("9", 100), strings.Repeat("9", 101), strings.Repeat("9", 300),
 	`"` + strings.Repeat("9", 300) + `"`, `[` + strings.Repeat("9", 300) + `]`, `0.` + strings.Repeat("0", 99) + `1`, `0.` + strings.Repeat("0", 100) + `1`,
-	"\"\xff\"", "\"0x\xff\"", `"\ud83d"`, `"\ud83d\ude00"`, `"\\\"\/\b\f\n\r\t"`, `"\\"`, `"\\\\"`, `"]}\\\""`, `"\u0000"`, "[\"\xff\"]", "{\"\xff\":0}", `{"id":1,"id":2}`,
+	"\"\xff\"", "\"0x\xff\"", `"\ud83d"`, `"\ud83d\ude00"`, `"\\\"\/\b\f\n\r\t"`, `"\\"`, `"\\\\"`, `"]}\\\""`, `"\u0000"`, "\"\x1f\"", "\"\x7f\"", `"\x"`, `"a"b"`, `{"a":"\"}`, "[\"\xff\"]", "{\"\xff\":0}", `{"id":1,"id":2}`,
 	`"asset"`, `"ASSET"`, `"erc20"`, `"mint"`, `"burn"`, `"burn-permit"`, `"assemble"`, `"disassemble"`, `"\u006dint"`, `"Mint"`,
 	`[{"type":"asset","id":"gold","amount":1,"amount":2}]`, `[{"type":"asset","id":"a","amount":"1"},{"type":"ERC20","id":"b","amount":-1},{"type":3}]`,
 	`[{"type":"asset","id":"gold","amount":1e-95},{"id":"gold","type":"asset","amount":1.10}]`, `[{"type":"ERC20","id":"0x1","amount":5}]`,
@@ -599,7 +600,7 @@ func addDifferentialSeeds(add func(text []byte)) {
 		add([]byte(" \t\r\n" + text + " \n"))
 	}
 	for _, text := range []string{
-		"", "{", "nul", `{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"}}`, `{"uuid":1,"uuid":2,"receipt":1,"receipt":{}}`,
+		"", "{", "nul", `"`, `["a`, `{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"}}`, `{"uuid":1,"uuid":2,"receipt":1,"receipt":{}}`,
 		`{"unknown":"\\","status":"0x1","unknown2":["\\\"]","\\\\"],"gasUsed":1}`,
 		`{"number":"0x1","transactions":[{"hash":"0x` + strings.Repeat("ab", 32) + `","type":"0x7","to":null,"fv":"0x1"}],"extraData":"0x"}`,
 		`{"address":null,"topics":null,"data":null,"blockNumber":null,"blockHash":null,"removed":null}`,

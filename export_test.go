@@ -8,6 +8,9 @@ import (
 // SetLimit lowers the limit of an answer to an RPC, so that a test need not send 32 MiB.
 func (r *RPC) SetLimit(answerBytes int64) { r.limit = answerBytes }
 
+// IsJSON reports whether a text is valid JSON.
+func IsJSON(text []byte) bool { return isJSON(text) }
+
 // ObserveNothing makes the observer calls of an operation that nobody observes.
 func ObserveNothing(ctx context.Context) {
 	var o Observer

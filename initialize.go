@@ -2,7 +2,6 @@ package ramp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -212,7 +211,7 @@ func (d *initializeData) read(x *reader) {
 // readInitializeAnswer reads the envelope. ok is false if body is not one; it must
 // have an integer code.
 func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
-	if !json.Valid(body) {
+	if !isJSON(body) {
 		return a, false
 	}
 	var code, message unread

@@ -377,7 +377,7 @@ func Abandon(reason string, now time.Time) Transition {
 		}
 		switch {
 		case stored == nil:
-			return Step{}, fmt.Errorf("ramp: %w", ErrOrderUnknown)
+			return Step{}, ErrOrderUnknown
 		case stored.State == OrderAccepted:
 			return stored.end(OrderAbandoned, "", reason, now)
 		case stored.State == OrderAbandoned:

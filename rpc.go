@@ -343,7 +343,7 @@ func (r *RPC) readEnvelope(x *reader) (e *envelope, ok bool) {
 
 // readAnswer reads a body that is one answer.
 func (r *RPC) readAnswer(body []byte) (e *envelope, ok bool) {
-	if !json.Valid(body) {
+	if !isJSON(body) {
 		return new(envelope), false
 	}
 	x := newReader(body, "answer")

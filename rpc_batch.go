@@ -3,7 +3,6 @@ package ramp
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -145,7 +144,7 @@ func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall
 	if err != nil {
 		return nil, 0, withMethod("batch", err)
 	}
-	if a.status/100 != 2 || !json.Valid(a.body) || bytes.TrimSpace(a.body)[0] != '[' {
+	if a.status/100 != 2 || !isJSON(a.body) || bytes.TrimSpace(a.body)[0] != '[' {
 		return nil, 0, withMethod("batch", asLimit(r.wholeFailure(a)))
 	}
 	x := newReader(a.body, "answer")

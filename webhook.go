@@ -230,7 +230,7 @@ func (h *Handler) Check(ctx context.Context) error {
 		found = append(found, store.Check(ctx))
 	}
 	var trial Digest
-	_, _ = rand.Read(trial[:]) // never fails
+	rand.Read(trial[:]) // never fails
 	_, err := c.Signer.sign(ctx, c.SignTimeout, trial)
 	found = append(found, err)
 	if c.Chain != nil {
@@ -263,7 +263,7 @@ func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 			return nil, err
 		}
 		h.warnUnlisted(ctx, player)
-		return assetsData{V1: *player}, nil
+		return assetsData{*player}, nil
 	})
 }
 
@@ -316,7 +316,7 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 		if err := h.validate(ctx, c, r); err != nil {
 			return nil, err
 		}
-		return Approval{UserSig: r.UserSig, ValidatorSig: signature}, nil
+		return Approval{r.UserSig, signature}, nil
 	})
 }
 

@@ -178,11 +178,11 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 	if data != nil {
 		body, err = marshal(data)
 	}
-	if err == nil {
-		body = append([]byte(`{"success":true,"errorCode":null,"data":`), body...)
-		reply = Reply{Status: http.StatusOK, Body: append(body, '}')}
-	} else {
+	if err != nil {
 		reply = h.reject(endpoint, err)
+	} else {
+		body = append([]byte(`{"success":true,"errorCode":null,"data":`), body...)
+		reply = Reply{http.StatusOK, append(body, '}'), nil}
 	}
 	h.record(ctx, c, reply)
 	return reply
