@@ -1,11 +1,16 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -43,9 +48,41 @@ func inVirtualTime(t *testing.T, m mutant, test func(t *testing.T, s *studio)) {
 // wires is a network in memory, because the clock does not jump while a call waits for
 // a real one.
 type wires struct {
-	calls chan net.Conn
-	done  chan struct{}
-	once  sync.Once
+	handler http.Handler
+	running sync.WaitGroup // calls of the handler
+	calls   chan net.Conn
+	done    chan struct{}
+	once    sync.Once
+}
+
+// RoundTrip calls the handler as a server would, in less time.
+func (w *wires) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	served := r.WithContext(ctx)
+	served.Host, served.RequestURI, served.RemoteAddr = cmp.Or(r.Host, r.URL.Host), r.URL.RequestURI(), "127.0.0.1:1"
+	served.Header, served.Body = http.Header{}, cmp.Or(r.Body, io.ReadCloser(http.NoBody))
+	for name, values := range r.Header {
+		for _, value := range values {
+			served.Header.Add(name, strings.TrimSpace(value))
+		}
+	}
+	recorder, answered := httptest.NewRecorder(), make(chan bool, 1)
+	w.running.Go(func() {
+		defer cancel()
+		defer func() { answered <- recover() == nil }()
+		w.handler.ServeHTTP(recorder, served)
+	})
+	select {
+	case ok := <-answered:
+		if ok {
+			return recorder.Result(), nil
+		}
+		return nil, io.EOF // as of a connection that a panic has closed
+	case <-w.done:
+		return nil, net.ErrClosed
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
 }
 
 func (w *wires) dial(ctx context.Context, _, _ string) (net.Conn, error) {

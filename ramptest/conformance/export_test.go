@@ -12,3 +12,7 @@ func (j *Judge) DialWith(dial func(ctx context.Context, network, address string)
 	j.dial = dial
 	j.client.Transport.(*http.Transport).DisableKeepAlives = false
 }
+
+// CallWith makes the judge call a server without connections, except for calls that are
+// cut off.
+func (j *Judge) CallWith(transport http.RoundTripper) { j.client.Transport = transport }

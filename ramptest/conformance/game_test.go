@@ -602,6 +602,9 @@ func newStudio(t testing.TB, m mutant, wires ...*wires) *studio {
 	for _, w := range wires {
 		_ = s.server.Listener.Close()
 		s.server.Listener, s.wires = w, w
+		if !m.hears {
+			w.handler = outer
+		}
 	}
 	if m.hears {
 		s.server.Listener = listener{s.server.Listener}
@@ -611,6 +614,9 @@ func newStudio(t testing.TB, m mutant, wires ...*wires) *studio {
 	}
 	s.server.Start()
 	t.Cleanup(s.server.Close)
+	if s.wires != nil {
+		t.Cleanup(s.wires.running.Wait)
+	}
 	t.Cleanup(func() { close(s.game.closed) })
 	s.target = conformance.Target{
 		URL: s.server.URL, Key: s.key, Validator: s.signer.Address(), ProjectID: "project-1",
@@ -628,8 +634,11 @@ func (s *studio) unopened(t testing.TB) *conformance.Judge {
 	t.Helper()
 	judge, err := conformance.New(s.target)
 	require.NoError(t, err)
-	if s.wires != nil {
-		judge.DialWith(s.wires.dial)
+	if w := s.wires; w != nil {
+		judge.DialWith(w.dial)
+		if w.handler != nil {
+			judge.CallWith(w)
+		}
 	}
 	t.Cleanup(judge.Close)
 	return judge
