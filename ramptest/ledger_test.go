@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -258,6 +259,17 @@ func (t *tally) String() string {
 	return fmt.Sprintf("right orders called a loss: %d of %d; unknown: %d; wrong orders called done: %d of %d", t.accused, t.right, t.unknown, t.done, t.wrong)
 }
 
+// wallets are those of sessions. The games share them, because a key is a tenth of a game.
+var wallets sync.Map
+
+func walletOf(s ramp.Session) *ramp.Signer {
+	known, ok := wallets.Load(s.ID)
+	if !ok {
+		known, _ = wallets.LoadOrStore(s.ID, ramp.Must(ramp.NewKeySigner(fmt.Sprintf("0x%x", sha256.Sum256([]byte(s.ID))))))
+	}
+	return known.(*ramp.Signer)
+}
+
 // play plays a game, adds to the tally, and returns what contradicts the ledger.
 func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 	random := rand.New(rand.NewPCG(seed, 44))
@@ -268,7 +280,7 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: b, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	test := &judged{TB: t}
-	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Handler: b.serve(handler)})
+	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Wallet: walletOf, Handler: b.serve(handler)})
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: wayKey(), HTTPClient: service.Client(), Retries: -1})
 	require.NoError(t, err)
 

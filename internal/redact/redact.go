@@ -132,16 +132,25 @@ func Header(value string) []string {
 
 // longest returns the length of the longest secret that text begins with, in any form.
 func longest(text string, secrets []string) (size int) {
-	escaped := strings.IndexByte(`%+\`, text[0]) >= 0
 	for _, secret := range secrets {
-		if text[0] != secret[0] && !escaped {
-			continue // no form of the secret begins like this
+		if !mayBegin(text, secret) {
+			continue
 		}
 		for _, read := range []func(string) (string, int){asIs, inPath, inQuery, inJSON} {
 			size = max(size, match(text, secret, read))
 		}
 	}
 	return size
+}
+
+// mayBegin reports whether text is secret as it is, up to the first escape.
+func mayBegin(text, secret string) bool {
+	for n := range min(len(text), len(secret)) {
+		if escaped := text[n] == '%' || text[n] == '+' || text[n] == '\\'; escaped || text[n] != secret[n] {
+			return escaped
+		}
+	}
+	return true
 }
 
 // match returns how many bytes of text form secret if read reads them, or 0.

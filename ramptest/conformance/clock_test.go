@@ -22,7 +22,7 @@ import (
 func TestMain(m *testing.M) {
 	// Thousands of calls leave much garbage and keep little, so the collector would take a
 	// quarter of the time.
-	debug.SetGCPercent(400)
+	debug.SetGCPercent(800)
 	os.Exit(m.Run())
 }
 
