@@ -59,11 +59,14 @@ func main() {
 	for _, module := range flag.Args() {
 		free <- true
 		r.begin(module)
+		// The next module begins when this one is compiled, or it would compile the same.
+		compiled := make(chan bool)
 		running.Go(func() {
 			begun := time.Now()
-			r.end(module, test(module, flags), time.Since(begun))
+			r.end(module, test(module, flags, sync.OnceFunc(func() { close(compiled) })), time.Since(begun))
 			<-free
 		})
+		<-compiled
 	}
 	running.Wait()
 	r.summarize()
@@ -123,7 +126,8 @@ type results struct {
 // test runs the tests of a module, without go vet, which make check runs. The go command
 // does not see that a nested module's test depends on a file outside of the module, such as
 // a document, so only the results of the root module may come from its cache.
-func test(module string, flags []string) *results {
+func test(module string, flags []string, begins func()) *results {
+	defer begins()
 	// The usual timeout of 10 minutes was too short for a machine that compiles beside the
 	// tests and is slower than ours.
 	args := append([]string{"-C", module, "test", "-json", "-vet=off", "-timeout=30m"}, flags...)
@@ -140,7 +144,7 @@ func test(module string, flags []string) *results {
 		log.Fatal("testrun: ", err)
 	}
 	r := &results{skips: map[string]int{}}
-	r.read(events)
+	r.read(events, begins)
 	if err := command.Wait(); err != nil && r.failed == 0 {
 		fmt.Fprintln(&r.output, "go test:", err)
 		r.failed++
@@ -154,8 +158,8 @@ type event struct {
 }
 
 // read counts the tests of a stream of events. A package that fails by itself, because
-// it does not compile or panics, counts as a test.
-func (r *results) read(events io.Reader) {
+// it does not compile or panics, counts as a test. read calls begins when a test begins.
+func (r *results) read(events io.Reader, begins func()) {
 	output := map[event][]string{} // by Package and Test
 	lines := bufio.NewScanner(events)
 	lines.Buffer(nil, 16<<20)
@@ -168,6 +172,8 @@ func (r *results) read(events io.Reader) {
 		}
 		key := event{Package: e.Package, Test: e.Test}
 		switch e.Action {
+		case "run":
+			begins()
 		case "output", "build-output":
 			key.Package += e.ImportPath
 			output[key] = append(output[key], e.Output)

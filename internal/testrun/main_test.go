@@ -25,7 +25,9 @@ func TestTheReportCountsAndExplains(t *testing.T) {
 `
 	var out strings.Builder
 	m := results{skips: map[string]int{}}
-	m.read(strings.NewReader(events))
+	begun := 0
+	m.read(strings.NewReader(events), func() { begun++ })
+	assert.Equal(t, 1, begun)
 	r := report{out: &out, modules: 2, skips: map[string]int{}}
 	r.begin(".")
 	r.begin("a")
