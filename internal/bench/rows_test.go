@@ -57,8 +57,8 @@ type (
 // rounds take 0.96 of its time, but those in which the garbage collector works take more.
 func parseComparisons() []comparison {
 	return []comparison{
-		parseComparison[plainResult]("ParseResult, 1 log", resultBody(1), ramp.ParseResult, bounds{0.90, 1.25, 25}),
-		parseComparison[plainResult]("ParseResult, 20 logs", resultBody(20), ramp.ParseResult, bounds{0.90, 1.75, 0}),
+		parseComparison[plainResult]("ParseResult, 1 log", resultBody(1), ramp.ParseResult, bounds{0.65, 1.45, 25}),
+		parseComparison[plainResult]("ParseResult, 20 logs", resultBody(20), ramp.ParseResult, bounds{0.65, 1.75, 0}),
 	}
 }
 
@@ -83,7 +83,7 @@ func handlerComparisons() []comparison {
 		// Version 2: 0.93 to 1.09, and 0.92 to 1.08, for the same code.
 		compare("validate call", ramp.PathValidate, []byte(validateBody), bounds{1.05, 1.10, 0},
 			barest(func(c *plainValidate) (any, error) { return approve(key, c.UserSig, c.Digest) })),
-		compare("result call, 1 log", ramp.PathResult, resultBody(1), bounds{1.00, 1.05, 0},
+		compare("result call, 1 log", ramp.PathResult, resultBody(1), bounds{0.75, 1.05, 0},
 			barest(func(*plainResult) (any, error) { return nil, nil })),
 	}
 }
@@ -174,7 +174,7 @@ func rpcComparisons() []comparison {
 		}}
 	}
 	return []comparison{
-		compare("one receipt", nodeReceipt(), bounds{0.55, 0.65, 110},
+		compare("one receipt", nodeReceipt(), bounds{0.35, 0.65, 110},
 			func(c *ramp.RPC) (int, error) { _, err := c.Receipt(ctx, hash); return 1, err },
 			func(c *ethclient.Client) (int, error) { _, err := c.TransactionReceipt(ctx, hash); return 1, err }),
 		compare("batch of 100 receipts", nodeReceipt(), bounds{0.35, 0.42, 1400},
