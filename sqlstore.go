@@ -368,7 +368,7 @@ func (s *SQLStore) insertOrder(ctx context.Context, tx *sql.Tx, o *Order, claim 
 		o.ProjectID, o.SessionID, o.UserAddress, o.Digest.String(), string(intent), o.AcceptedAt.UnixMilli())
 	var row *orderRow
 	if s.returning {
-		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...), intent, o.Intent)
+		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...), intent, o.clone().Intent)
 	} else {
 		_, err = tx.ExecContext(ctx, insert, args...)
 	}
@@ -431,10 +431,10 @@ func (s *SQLStore) selectForUpdate(ctx context.Context, tx *sql.Tx, id uuid.UUID
 	return row, nil
 }
 
-// readOrder reads a row. known is the intent whose text is sent, to save reading it. If the
+// readOrder reads a row. of is the intent whose text is sent, to save reading it. If the
 // row is not a valid order, readOrder returns what it could read and the error. If it
 // cannot be scanned, readOrder returns nil.
-func readOrder(from interface{ Scan(...any) error }, sent []byte, known Intent) (*orderRow, error) {
+func readOrder(from interface{ Scan(...any) error }, sent []byte, of Intent) (*orderRow, error) {
 	var (
 		row        orderRow
 		digest     string
@@ -453,7 +453,7 @@ func readOrder(from interface{ Scan(...any) error }, sent []byte, known Intent) 
 	if finishedAt.Valid {
 		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
 	}
-	row.Intent = known
+	row.Intent = of
 	if row.Digest, err = ParseDigest(digest); err == nil && !bytes.Equal(intent, sent) {
 		err = row.Intent.UnmarshalJSON(intent)
 	}

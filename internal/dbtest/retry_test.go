@@ -185,3 +185,24 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 		}
 	})
 }
+
+// What Apply does to its step in an attempt that is rolled back changes no later attempt.
+func TestAnAttemptSharesNoMemoryWithTheNext(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		calls := 0
+		store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retryable: func(error) bool { return true },
+			Apply: func(_ context.Context, _ *sql.Tx, step ramp.Step) error {
+				if calls++; calls == 1 {
+					step.Order.Intent.From[0].ID = "other"
+					return errors.New("lost")
+				}
+				return nil
+			}}))
+		o := newOrder("alice", mint("gold", 5))
+		step, err := store.Update(t.Context(), o.id, o.accept())
+		check(t, err)
+		equal(t, "calls of Apply", calls, 2)
+		equal(t, "the asset of the second attempt", step.Order.Intent.From[0].ID, "gold")
+		equal(t, "the stored asset", ramp.Must(store.Order(t.Context(), o.id)).Intent.From[0].ID, "gold")
+	})
+}

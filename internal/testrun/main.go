@@ -59,14 +59,14 @@ func main() {
 	for _, module := range flag.Args() {
 		free <- true
 		r.begin(module)
-		// The next module begins when this one is compiled, or it would compile the same.
-		compiled := make(chan bool)
+		// The next module begins when a test of this one does, or both would compile the same.
+		testing := make(chan bool)
 		running.Go(func() {
 			begun := time.Now()
-			r.end(module, test(module, flags, sync.OnceFunc(func() { close(compiled) })), time.Since(begun))
+			r.end(module, test(module, flags, sync.OnceFunc(func() { close(testing) })), time.Since(begun))
 			<-free
 		})
-		<-compiled
+		<-testing
 	}
 	running.Wait()
 	r.summarize()
