@@ -12,13 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
-
-// UUIDValidity is how long a UUID of [Client.Initialize] is valid (interface 8).
-const UUIDValidity = 5 * time.Minute
 
 const (
 	initializePath     = "/api/v2/initialize" // interface 4.1, 9
@@ -316,35 +312,3 @@ func (i *InitializeIntent) check(p *problems, at string) {
 	checkItems(p, at+"materials", i.Materials)
 	checkItems(p, at+"outputs", i.Outputs)
 }
-
-// check adds what is wrong to p. Each path begins with at.
-func (p *Product) check(wrong *problems, at string) {
-	checkOffer(wrong, at+"Token", p.Token, at+"MintFeeBps", p.MintFeeBps)
-	checkItems(wrong, at+"Materials", p.Materials)
-	checkItems(wrong, at+"Outputs", p.Outputs)
-}
-
-func checkOffer(p *problems, tokenPath, token, feePath string, fee int) {
-	if !isAddress(token) {
-		p.add(tokenPath, "is required and must be 0x followed by 40 hex digits")
-	}
-	if fee < 0 || fee > 10_000 {
-		p.add(feePath, "must be 0 to 10000 basis points")
-	}
-}
-
-func checkItems(p *problems, path string, items []Item) {
-	for n, item := range items {
-		at := fmt.Sprintf("%s[%d]", path, n)
-		p.requireFilled(item.ID, at+".id")
-		if slices.ContainsFunc(items[:n], func(other Item) bool { return other.ID == item.ID }) {
-			p.add(at+".id", "occurs twice")
-		}
-		if item.Amount.Sign() <= 0 || item.IsNonFungible && !item.Amount.Rat().IsInt() {
-			p.add(at+".amount", "is required and must be greater than 0, and whole for a non-fungible item")
-		}
-		p.requireFilled(item.IconURL, at+".icon_url")
-	}
-}
-
-func isAddress(s string) bool { return strings.HasPrefix(s, "0x") && common.IsHexAddress(s) }

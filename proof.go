@@ -41,25 +41,6 @@ type Proof struct {
 	Decimals map[common.Address]int
 }
 
-// Evidence is what a transaction shows about an order. Without [HandlerConfig].Chain, it
-// is only what the service reports.
-type Evidence struct {
-	Succeeded bool            `json:"succeeded"`          // whether the transaction succeeded
-	From      common.Address  `json:"from"`               // who sent it; zero without a chain, like the next two
-	FeePayer  common.Address  `json:"fee_payer,omitzero"` // who paid for it, if somebody else did
-	To        *common.Address `json:"to"`                 // where it went; nil if it created a contract
-
-	// Units is how much of the order's token moved, net, in its smallest units or in pieces of an NFT:
-	// for a mint, what the user received; for a burn, what the user lost, less what anybody else
-	// gained but the zero address and Contracts. It is negative if it went the other way, and nil if
-	// the transaction failed, or for several tokens.
-	Units *big.Int `json:"units,omitempty"`
-
-	// TokenIDs are the pieces of an NFT that went from the zero address or Contracts to the user of a
-	// mint, or from the user of a burn to them, and stayed there.
-	TokenIDs []*big.Int `json:"token_ids,omitempty"`
-}
-
 // check adds what is wrong with p, for the products of t, to wrong. path names p in
 // errors.
 func (p *Proof) check(wrong *problems, offers []offer) {

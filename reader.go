@@ -402,8 +402,6 @@ func (x *reader) unquoted(value []byte) []byte {
 // value reads any value into a pointer.
 func (x *reader) value(into any) {
 	switch into := into.(type) {
-	case *Quantity:
-		into.read(x)
 	case *string:
 		*into = x.string()
 	case *bool:
@@ -418,14 +416,6 @@ func (x *reader) value(into any) {
 		x.fixed(into[:])
 	case *[]common.Hash:
 		*into = readList(x, 3, maxLogTopics, readHash)
-	case *[]Log:
-		limit := maxReceiptLogs
-		if x.root != "body" { // the answer of a node, which is trusted more
-			limit = maxListEntries
-		}
-		*into = readList(x, 1, limit, (*Log).read)
-	case *[]IntentAsset:
-		*into = readList(x, 1, maxIntentAssets, (*IntentAsset).read)
 	case *common.Address:
 		if value := x.raw(); !isNoAddress(value) {
 			x.decodeFixed(value, into[:])
@@ -650,3 +640,17 @@ func covers(outer, path string) bool {
 func isHex(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
+
+// marshal is json.Marshal without HTML escapes.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// readHash reads a hash of a list. null and "" are errors there.
+func readHash(h *common.Hash, x *reader) { x.decodeFixed(x.raw(), h[:]) }

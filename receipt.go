@@ -49,7 +49,7 @@ var receiptNames = memberNames[Receipt]()
 
 func (r *Receipt) read(x *reader) {
 	r.Raw = x.object(receiptNames, &r.Type, &r.Root, &r.Status, &r.CumulativeGasUsed, &r.LogsBloom,
-		&r.Logs, &r.TransactionHash, &r.ContractAddress, &r.GasUsed, &r.EffectiveGasPrice,
+		(*logList)(&r.Logs), &r.TransactionHash, &r.ContractAddress, &r.GasUsed, &r.EffectiveGasPrice,
 		&r.BlockHash, &r.BlockNumber, &r.TransactionIndex, &r.From, &r.To, &r.FeePayer)
 }
 
@@ -77,6 +77,17 @@ type Log struct {
 	Removed          bool           `json:"removed"` // by a chain reorganization
 }
 
+// logList are the logs of a receipt.
+type logList []Log
+
+func (l *logList) read(x *reader) {
+	limit := maxReceiptLogs
+	if x.root != "body" { // the answer of a node, which is trusted more
+		limit = maxListEntries
+	}
+	*l = readList(x, 1, limit, (*Log).read)
+}
+
 // UnmarshalJSON reads a log.
 func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
 
@@ -86,9 +97,6 @@ func (l *Log) read(x *reader) {
 	x.object(logNames, &l.Address, &l.Topics, &l.Data, &l.BlockNumber, &l.TransactionHash,
 		&l.TransactionIndex, &l.BlockHash, &l.BlockTimestamp, &l.LogIndex, &l.Removed)
 }
-
-// readHash reads a hash of a list. null and "" are errors there.
-func readHash(h *common.Hash, x *reader) { x.decodeFixed(x.raw(), h[:]) }
 
 // MarshalJSON writes nil Topics as an empty array.
 func (l Log) MarshalJSON() ([]byte, error) {
@@ -145,3 +153,41 @@ func (l *Log) Transfer() (t Transfer, ok bool) {
 	}
 	return t, true
 }
+
+// Transaction is a transaction as a node describes it. Unknown types are read too.
+// A field that is missing, null or empty is zero. Hash and From are not verified.
+type Transaction struct {
+	// The fields of the Ethereum specification, with amounts in wei. To is nil if it creates a
+	// contract. The position in the chain is zero if it is in no block. FeePayer pays the gas of type
+	// 0x7, and FV, FR and FS are its signature. Raw is the unchanged transaction.
+	Type                 Quantity        `json:"type,omitzero"`
+	Hash                 common.Hash     `json:"hash"`
+	ChainID              Quantity        `json:"chainId,omitzero"`
+	Nonce                Quantity        `json:"nonce,omitzero"`
+	From                 common.Address  `json:"from"`
+	To                   *common.Address `json:"to"`
+	Value                Quantity        `json:"value,omitzero"`
+	Gas                  Quantity        `json:"gas,omitzero"`
+	GasPrice             Quantity        `json:"gasPrice,omitzero"`
+	Input                hexutil.Bytes   `json:"input"`
+	MaxFeePerGas         Quantity        `json:"maxFeePerGas,omitzero"`
+	MaxPriorityFeePerGas Quantity        `json:"maxPriorityFeePerGas,omitzero"`
+	BlockHash            common.Hash     `json:"blockHash,omitzero"`
+	BlockNumber          Quantity        `json:"blockNumber,omitzero"`
+	TransactionIndex     Quantity        `json:"transactionIndex,omitzero"`
+	V                    Quantity        `json:"v,omitzero"`
+	R                    Quantity        `json:"r,omitzero"`
+	S                    Quantity        `json:"s,omitzero"`
+	FeePayer             common.Address  `json:"feePayer,omitzero"`
+	FV                   Quantity        `json:"fv,omitzero"`
+	FR                   Quantity        `json:"fr,omitzero"`
+	FS                   Quantity        `json:"fs,omitzero"`
+	Raw                  json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON reads a transaction and keeps its bytes in Raw.
+func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "transaction", t) }
+
+var transactionNames = memberNames[Transaction]()
+
+func (t *Transaction) read(x *reader) { t.Raw = x.structure(transactionNames, t) }

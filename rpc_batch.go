@@ -194,14 +194,6 @@ func (r *RPC) wholeFailure(a *answer) error {
 	}
 }
 
-// limitError is a rejection of a whole batch because of its size.
-type limitError struct {
-	error
-	lasting bool // the number of calls is limited, and not the size of their answers
-}
-
-func (e *limitError) Unwrap() error { return e.error }
-
 // asLimit returns the error of a whole batch as a [limitError] if it is one. Nodes use
 // many codes for the number of calls, some of them for rate limits too, but they name the
 // batch: -32600 "batch too large" (go-ethereum), -32000 "batch limit 100 exceeded"

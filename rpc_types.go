@@ -14,9 +14,16 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
+
+// limitError is a rejection of a whole batch because of its size.
+type limitError struct {
+	error
+	lasting bool // the number of calls is limited, and not the size of their answers
+}
+
+func (e *limitError) Unwrap() error { return e.error }
 
 // BlockRef refers to a block: by a number with [AtBlock], or by a tag of the Ethereum
 // specification, such as [Latest] or "finalized". Zero means [Latest].
@@ -98,44 +105,6 @@ func (f LogFilter) MarshalJSON() ([]byte, error) {
 	}
 	return marshal(plain(f))
 }
-
-// Transaction is a transaction as a node describes it. Unknown types are read too.
-// A field that is missing, null or empty is zero. Hash and From are not verified.
-type Transaction struct {
-	// The fields of the Ethereum specification, with amounts in wei. To is nil if it creates a
-	// contract. The position in the chain is zero if it is in no block. FeePayer pays the gas of type
-	// 0x7, and FV, FR and FS are its signature. Raw is the unchanged transaction.
-	Type                 Quantity        `json:"type,omitzero"`
-	Hash                 common.Hash     `json:"hash"`
-	ChainID              Quantity        `json:"chainId,omitzero"`
-	Nonce                Quantity        `json:"nonce,omitzero"`
-	From                 common.Address  `json:"from"`
-	To                   *common.Address `json:"to"`
-	Value                Quantity        `json:"value,omitzero"`
-	Gas                  Quantity        `json:"gas,omitzero"`
-	GasPrice             Quantity        `json:"gasPrice,omitzero"`
-	Input                hexutil.Bytes   `json:"input"`
-	MaxFeePerGas         Quantity        `json:"maxFeePerGas,omitzero"`
-	MaxPriorityFeePerGas Quantity        `json:"maxPriorityFeePerGas,omitzero"`
-	BlockHash            common.Hash     `json:"blockHash,omitzero"`
-	BlockNumber          Quantity        `json:"blockNumber,omitzero"`
-	TransactionIndex     Quantity        `json:"transactionIndex,omitzero"`
-	V                    Quantity        `json:"v,omitzero"`
-	R                    Quantity        `json:"r,omitzero"`
-	S                    Quantity        `json:"s,omitzero"`
-	FeePayer             common.Address  `json:"feePayer,omitzero"`
-	FV                   Quantity        `json:"fv,omitzero"`
-	FR                   Quantity        `json:"fr,omitzero"`
-	FS                   Quantity        `json:"fs,omitzero"`
-	Raw                  json.RawMessage `json:"-"`
-}
-
-// UnmarshalJSON reads a transaction and keeps its bytes in Raw.
-func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "transaction", t) }
-
-var transactionNames = memberNames[Transaction]()
-
-func (t *Transaction) read(x *reader) { t.Raw = x.structure(transactionNames, t) }
 
 // Block is a block as a node describes it. A field that is missing, null or empty
 // is zero. The hash is not verified.
@@ -323,15 +292,6 @@ func (e *HTTPError) Unwrap() error {
 	return e.inside
 }
 
-// failure returns the error of an answer without HTTP success or JSON-RPC.
-func (r *RPC) failure(a *answer, inside *RPCError) error {
-	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.now()), inside: inside}
-	if inside == nil {
-		failure.Excerpt = r.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
-	}
-	return r.mark(failure, inside, a)
-}
-
 // isRetryable reports whether a failed call may succeed later. The error of the
 // node decides, whatever the HTTP status: some nodes send a revert with HTTP 500.
 func isRetryable(status int, failed *RPCError) bool {
@@ -353,15 +313,6 @@ func isRateLimit(status int, code RPCCode) bool {
 func retryableStatus(status int) bool {
 	return status/100 == 5 || slices.Contains([]int{http.StatusRequestTimeout,
 		http.StatusTooEarly, http.StatusTooManyRequests}, status)
-}
-
-// mark marks the error of an answer, which holds the node's, if it is retryable, such as
-// a rate limit.
-func (r *RPC) mark(err error, inside *RPCError, a *answer) error {
-	if isRetryable(a.status, inside) {
-		return &retryableError{error: err, after: a.retryAfter(r.now())}
-	}
-	return err
 }
 
 // failedAsNode reports whether another node may answer: this one could not be

@@ -43,7 +43,14 @@ type dialect struct {
 	latest    string // makes a SELECT read what was committed last, not a snapshot
 	literal   bool   // arguments are written into the statement
 
-	begin func(ctx context.Context, s *SQLStore) (transaction, error)
+	begin func(ctx context.Context, p pool) (transaction, error)
+}
+
+// pool is where a transaction gets its connection.
+type pool struct {
+	db      *sql.DB
+	options *sql.TxOptions
+	hooks   *commitHooks
 }
 
 // product is a database that a dialect fits, and its oldest version.
@@ -61,8 +68,13 @@ var (
 	schemaSQLite string
 )
 
+// orderColumns are the columns that readOrder reads. The direction, which follows
+// from the intent, is a column for lookups only.
 const (
-	insertOrder = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES " +
+	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, " +
+		"intent, tx_hash, reason, accepted_at, finished_at"
+	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
+	insertOrder  = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES " +
 		"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, '', $11, "
 	orReturn    = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + orderColumns
 	lockOrder   = selectOrders + "WHERE uuid = $1 FOR UPDATE"
@@ -208,8 +220,8 @@ var errRolledBack = errors.New("a statement in Apply failed, and the database ro
 
 type postgresTx struct{ *sql.Tx }
 
-func beginPostgreSQL(ctx context.Context, s *SQLStore) (transaction, error) {
-	tx, err := s.config.DB.BeginTx(ctx, s.config.TxOptions)
+func beginPostgreSQL(ctx context.Context, p pool) (transaction, error) {
+	tx, err := p.db.BeginTx(ctx, p.options)
 	return postgresTx{tx}, err
 }
 
@@ -237,13 +249,13 @@ func (t *connTx) tx() *sql.Tx { return t.Tx }
 // beginOnConn begins a transaction on a connection of its own, and calls prepare.
 // The server may have closed an idle connection. Nothing has been done then, so it
 // retries with another one, as database/sql does.
-func beginOnConn(ctx context.Context, s *SQLStore, prepare func(*connTx) (transaction, error)) (transaction, error) {
+func beginOnConn(ctx context.Context, p pool, prepare func(*connTx) (transaction, error)) (transaction, error) {
 	for attempt := 1; ; attempt++ {
-		conn, err := s.config.DB.Conn(ctx)
+		conn, err := p.db.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}
-		tx, err := conn.BeginTx(ctx, s.config.TxOptions)
+		tx, err := conn.BeginTx(ctx, p.options)
 		if err == nil {
 			return prepare(&connTx{tx, conn})
 		}
@@ -259,8 +271,8 @@ type mysqlTx struct {
 	committed bool
 }
 
-func beginMySQL(ctx context.Context, s *SQLStore) (transaction, error) {
-	return beginOnConn(ctx, s, func(c *connTx) (transaction, error) {
+func beginMySQL(ctx context.Context, p pool) (transaction, error) {
+	return beginOnConn(ctx, p, func(c *connTx) (transaction, error) {
 		t := &mysqlTx{connTx: c}
 		if _, err := t.ExecContext(ctx, "SET autocommit = 0"); err != nil {
 			t.close(ctx)
@@ -306,10 +318,10 @@ type sqliteTx struct {
 	reject *atomic.Bool // whether the commit hook of the connection rejects commits
 }
 
-func beginSQLite(ctx context.Context, s *SQLStore) (transaction, error) {
-	return beginOnConn(ctx, s, func(c *connTx) (transaction, error) {
+func beginSQLite(ctx context.Context, p pool) (transaction, error) {
+	return beginOnConn(ctx, p, func(c *connTx) (transaction, error) {
 		t := &sqliteTx{connTx: c}
-		if err := c.conn.Raw(func(conn any) error { t.reject = s.hooks.of(conn); return nil }); err != nil {
+		if err := c.conn.Raw(func(conn any) error { t.reject = p.hooks.of(conn); return nil }); err != nil {
 			t.close(ctx)
 			return nil, err
 		}

@@ -110,15 +110,8 @@ func aborted(err error) bool {
 	return strings.Contains(err.Error(), "Error 1213") // deadlock
 }
 
-// orderColumns are the columns that readOrder reads. The direction, which follows
-// from the intent, is a column for lookups only.
-const (
-	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, " +
-		"intent, tx_hash, reason, accepted_at, finished_at"
-	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
-	updateOrder  = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, " +
-		"finished_at = $5 WHERE uuid = $6 AND claim = $7"
-)
+const updateOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, " +
+	"finished_at = $5 WHERE uuid = $6 AND claim = $7"
 
 // Check returns an error if the database is not of the dialect or too old, if the table,
 // a column or the unique index of tx_hash is missing, if a column is too narrow or of
@@ -220,7 +213,7 @@ func (s *SQLStore) Update(ctx context.Context, id uuid.UUID, next Transition) (S
 // transact makes one attempt of Update, and rolls it back unless commit is set. opened is
 // the result of openingStep.
 func (s *SQLStore) transact(ctx context.Context, id uuid.UUID, opened *Step, next Transition, commit bool) (Step, error) {
-	t, err := s.begin(ctx, s)
+	t, err := s.begin(ctx, pool{s.config.DB, s.config.TxOptions, &s.hooks})
 	if err != nil {
 		return Step{}, fmt.Errorf("ramp: begin: %w", err)
 	}

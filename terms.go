@@ -12,6 +12,13 @@ import (
 	"time"
 )
 
+// check adds what is wrong to p. Each path begins with at.
+func (p *Product) check(wrong *problems, at string) {
+	checkOffer(wrong, at+"Token", p.Token, at+"MintFeeBps", p.MintFeeBps)
+	checkItems(wrong, at+"Materials", p.Materials)
+	checkItems(wrong, at+"Outputs", p.Outputs)
+}
+
 // Product is a token and the items that it is exchanged for (interface 2.2).
 type Product struct {
 	Name       string // required: identifies the product in this program, and is not sent
@@ -32,7 +39,7 @@ type Terms struct {
 	offers atomic.Pointer[[]offer] // the current ones first
 
 	mu     sync.Mutex
-	proofs []*Proof // of the handlers with these terms
+	checks []func(*problems, []offer) // of the handlers with these terms
 }
 
 // offer is a product that is offered, or was until a short time ago.
@@ -99,8 +106,8 @@ func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	defer t.mu.Unlock()
 	var p problems
 	offers := t.newOffers(&p, products)
-	for _, proof := range t.proofs {
-		proof.check(&p, offers)
+	for _, check := range t.checks {
+		check(&p, offers)
 	}
 	if err := p.err(); err != nil {
 		return err

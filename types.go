@@ -3,22 +3,50 @@ package ramp
 import (
 	"bytes"
 	"cmp"
-	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
-
-	"github.com/token-ramp/ramp-go/internal/redact"
 )
+
+// UUIDValidity is how long a UUID of [Client.Initialize] is valid (interface 8).
+const UUIDValidity = 5 * time.Minute
+
+func checkOffer(p *problems, tokenPath, token, feePath string, fee int) {
+	if !isAddress(token) {
+		p.add(tokenPath, "is required and must be 0x followed by 40 hex digits")
+	}
+	if fee < 0 || fee > 10_000 {
+		p.add(feePath, "must be 0 to 10000 basis points")
+	}
+}
+
+func checkItems(p *problems, path string, items []Item) {
+	for n, item := range items {
+		at := fmt.Sprintf("%s[%d]", path, n)
+		p.requireFilled(item.ID, at+".id")
+		if slices.ContainsFunc(items[:n], func(other Item) bool { return other.ID == item.ID }) {
+			p.add(at+".id", "occurs twice")
+		}
+		if item.Amount.Sign() <= 0 || item.IsNonFungible && !item.Amount.Rat().IsInt() {
+			p.add(at+".amount", "is required and must be greater than 0, and whole for a non-fungible item")
+		}
+		p.requireFilled(item.IconURL, at+".icon_url")
+	}
+}
+
+func isAddress(s string) bool { return strings.HasPrefix(s, "0x") && common.IsHexAddress(s) }
+
+// AssetAmount is a quantity of a game asset.
+type AssetAmount struct {
+	ID     string `json:"id"`     // asset ID
+	Amount Amount `json:"amount"` // greater than 0
+}
 
 // Network names a chain of the service (interface 2.1, 2.2).
 type Network string
@@ -299,166 +327,6 @@ func parseResult(body []byte) (*Result, error) {
 // Succeeded reports whether receipt.status is 1 (interface 3).
 func (r *Result) Succeeded() bool { return r.Receipt.Succeeded() }
 
-// Outcome returns how the order ends: [OrderSucceeded] if the transaction succeeded,
-// [OrderFailed] if it failed, and "" without a status, because giving back for a
-// field that is merely missing would pay twice.
-func (r *Result) Outcome() OrderState {
-	switch {
-	case !r.Receipt.Status.Present():
-		return ""
-	case r.Succeeded():
-		return OrderSucceeded
-	default:
-		return OrderFailed
-	}
-}
-
-// Response is the envelope of an answer to the service (interface 2.4, 2.6, 6 and
-// 7.2). On success Data is set, on failure ErrorCode; the other is null.
-type Response[T any] struct {
-	Success   bool `json:"success"`   // whether the call succeeded
-	ErrorCode Code `json:"errorCode"` // why it failed
-	Data      *T   `json:"data"`      // the answer
-}
-
-// assetsData is the data of an answer to an assets call (interface 2.4, 9).
-type assetsData struct {
-	V1 Player `json:"v1"` // version 1 data
-}
-
-// Approval is the data of the answer to a validate call (interface 2.6).
-type Approval struct {
-	UserSig      string    `json:"userSig"`      // user_sig of the request, unchanged
-	ValidatorSig Signature `json:"validatorSig"` // the signature of the digest
-}
-
-// marshal is json.Marshal without HTML escapes.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// The headers of the service's calls (interface 4.3, 5).
-const (
-	HeaderSession       = "X-Dapp-Sessionid"     // the session
-	HeaderAuthorization = "X-Dapp-Authorization" // "Bearer " and the access token
-	HeaderHMAC          = "X-Hmac-Signature"     // HMAC-SHA256 of the raw body, in hex
-)
-
-// Session identifies the user whom a call of the service is about (interface 4.3,
-// 5.1). The X-Dapp headers carry it.
-type Session struct {
-	ID    string      // X-Dapp-SessionID: the user's session or game character
-	Token AccessToken // X-Dapp-Authorization, without "Bearer "
-}
-
-// AccessToken is the token of a player's session in the game (interface 5.1). It
-// prints, logs and marshals as [redacted]; Reveal returns its text. The zero value
-// is no token. Compare tokens with Equal.
-type AccessToken struct {
-	secret
-	_    [0]func() // forbids ==, which would compare addresses
-	text *string   // a pointer, so that printing an enclosing struct shows at most an address
-}
-
-// NewAccessToken returns text as a token.
-func NewAccessToken(text string) AccessToken {
-	if text == "" {
-		return AccessToken{}
-	}
-	return AccessToken{text: &text}
-}
-
-const redacted = redact.Mark
-
-// Reveal returns the token's text. It is a credential: do not log it.
-func (t AccessToken) Reveal() string {
-	if t.text == nil {
-		return ""
-	}
-	return *t.text
-}
-
-// Equal compares two tokens, in constant time for texts of the same length.
-func (t AccessToken) Equal(u AccessToken) bool {
-	return subtle.ConstantTimeCompare([]byte(t.Reveal()), []byte(u.Reveal())) == 1
-}
-
-// secret is embedded in types that must not show their value.
-type secret struct{}
-
-// String returns "[redacted]".
-func (secret) String() string { return redacted }
-
-// Format writes "[redacted]" under every verb but %p, which asks no method.
-func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// MarshalText writes "[redacted]".
-func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// ParseSession reads the X-Dapp headers (interface 5.1), whose names may have any case.
-// The error is a [*Rejection] with HTTP 401, and [CodeSessionMissing] or
-// [CodeTokenMissing], if one is missing or occurs twice. The values are copied, because
-// fasthttp reuses the memory of headers.
-func ParseSession(header http.Header) (Session, error) {
-	id, err := sessionID(header)
-	if err != nil {
-		return Session{}, err
-	}
-	token, err := bearerToken(header)
-	return Session{ID: id, Token: token}, err
-}
-
-func sessionID(header http.Header) (string, error) {
-	id, err := singleHeader(header, HeaderSession)
-	if err == nil && !isHeaderText(id) {
-		err = errors.New("ramp: X-Dapp-SessionID is missing, or not UTF-8 without control characters")
-	}
-	if err != nil {
-		return "", unauthorized(CodeSessionMissing, err)
-	}
-	return strings.Clone(id), nil
-}
-
-func bearerToken(header http.Header) (AccessToken, error) {
-	authorization, err := singleHeader(header, HeaderAuthorization)
-	scheme, token, _ := strings.Cut(authorization, " ")
-	token = strings.TrimSpace(token)
-	if err == nil && (!strings.EqualFold(scheme, "Bearer") || token == "") {
-		err = errors.New("ramp: X-Dapp-Authorization with a bearer token is missing")
-	}
-	if err != nil {
-		return AccessToken{}, unauthorized(CodeTokenMissing, err)
-	}
-	return NewAccessToken(strings.Clone(token)), nil
-}
-
-// singleHeader returns the value of a header whose name may have any case. One that
-// occurs more than once is an error, because its value would be ambiguous.
-func singleHeader(header http.Header, name string) (value string, err error) {
-	seen := 0
-	for key, values := range header {
-		if len(key) == len(name) && strings.EqualFold(key, name) && len(values) > 0 {
-			value = strings.TrimSpace(values[0])
-			seen += len(values)
-		}
-	}
-	if seen > 1 {
-		return "", fmt.Errorf("ramp: %s occurs more than once", name)
-	}
-	return value, nil
-}
-
-// isHeaderText reports whether text can be the value of a header.
-func isHeaderText(text string) bool {
-	return text != "" && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
-}
-
 // Intent describes a mint or a burn (interface 2.5, 6).
 type Intent struct {
 	// The fields of the interface. The options of TargetCandidate are unknown; it was empty so far.
@@ -476,7 +344,7 @@ type Intent struct {
 func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
 
 func (i *Intent) read(x *reader) {
-	x.members("method", (*string)(&i.Method), "type", (*string)(&i.Type), "from", &i.From, "to", &i.To,
+	x.members("method", (*string)(&i.Method), "type", (*string)(&i.Type), "from", (*assetList)(&i.From), "to", (*assetList)(&i.To),
 		"target_candidate", &i.TargetCandidate, "fee_rate", (*feeRate)(&i.FeeRate),
 		"actual", (*looseText)(&i.Actual))
 }
@@ -496,6 +364,13 @@ type IntentAsset struct {
 	Type   AssetType `json:"type"`   // TypeAsset for a game asset, otherwise a token type
 	ID     string    `json:"id"`     // game asset ID, or token contract address
 	Amount Amount    `json:"amount"` // greater than 0
+}
+
+// assetList is one side of an intent.
+type assetList []IntentAsset
+
+func (l *assetList) read(x *reader) {
+	*l = readList(x, 1, maxIntentAssets, (*IntentAsset).read)
 }
 
 func (a *IntentAsset) read(x *reader) {
