@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
@@ -102,73 +101,4 @@ func (a *agenda) due() (at time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	return a.jobs[0].due, true
-}
-
-// advance moves the clock forward and runs the jobs that fall due on the way.
-func (s *orders) advance(d time.Duration) []Delivery {
-	leave, err := s.life.enter()
-	if err != nil {
-		return nil
-	}
-	defer leave()
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	end := s.clock.now().Add(d)
-	var sent []Delivery
-	for s.life.alive.Err() == nil {
-		j, ok := s.agenda.next(end)
-		if !ok {
-			break
-		}
-		s.clock.jump(j.due)
-		switch j.task {
-		case mineForeign:
-			block, _ := s.chains[j.network].Mine(j.tx, false)
-			mined := Event{Network: j.network, TxHash: j.tx.Hash, Block: block, Status: TxMined}
-			s.recordChain(uuid.Nil, mined, "transaction %s in block %d", j.tx.Hash, block)
-		case mineOrder:
-			s.mine(j.order, j.order.script.outcome)
-			s.planFirst(j.order)
-		case deliverResult:
-			sent = append(sent, s.deliver(s.life.alive, j.order)...)
-		}
-		s.agenda.finished()
-		if s.keeper.touch(); j.order != nil {
-			s.keeper.touch(j.order.UUID)
-		}
-		s.record.wake()
-	}
-	s.clock.jump(end)
-	s.keeper.touch()
-	return sent
-}
-
-// run runs the jobs that fall due while the clock runs.
-func (s *orders) run() {
-	const long = time.Hour // the wait if no job is planned
-	timer := time.NewTimer(long)
-	defer timer.Stop()
-	for {
-		wait := long
-		if due, ok := s.agenda.due(); ok {
-			wait = time.Duration(float64(due.Sub(s.clock.now())) / s.config.Desk.Speed)
-			wait = min(long, max(wait, 0)+1) // rounded up, so that it does not wake too early
-		}
-		timer.Reset(wait)
-		select {
-		case <-s.life.alive.Done():
-			return
-		case <-s.agenda.woken:
-		case <-timer.C:
-			s.advance(0)
-		}
-	}
-}
-
-// submitted records a transaction that a client has sent to a chain, and plans to
-// mine it.
-func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
-	s.recordChain(uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted}, "transaction %s submitted", tx.Hash)
-	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
-	s.keeper.touch()
 }

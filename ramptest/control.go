@@ -34,9 +34,6 @@ func invalid(format string, args ...any) error {
 	return control.Errorf(control.CodeInvalid, format, args...)
 }
 
-// said returns the text of an error of the service.
-func said(err error) string { return strings.TrimPrefix(err.Error(), "ramptest: ") }
-
 // reported converts an error of the service to one of the API.
 func reported(err error) error {
 	var known *control.Error
@@ -84,7 +81,7 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 
 // report returns an order as the API shows it.
 func (s *remote) report(o *Order) control.Order {
-	player, name := s.audit.who(o.Session.ID)
+	player, name := s.audit.Who(o.Session.ID)
 	token, tx, progress, known := o.token(), s.orders.onChain(o), s.orders.progress(o), s.orders.known(o)
 	r := control.Order{UUID: o.UUID, Do: string(o.trade().direction), SessionID: o.Session.ID, PlayerID: player, Name: name,
 		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount.String(), Wallet: o.Request.UserAddress,
@@ -105,7 +102,7 @@ func (s *remote) report(o *Order) control.Order {
 	for _, asset := range *assets {
 		r.Assets = append(r.Assets, control.AssetAmount{ID: asset.ID, Amount: asset.Amount.String()})
 	}
-	for _, found := range s.audit.about(o.UUID) {
+	for _, found := range imbalances(s.audit.About(o.UUID)) {
 		shown := control.Imbalance{Problem: found.Problem, Assets: []control.AssetBalance{}}
 		for _, a := range found.Assets {
 			shown.Assets = append(shown.Assets, control.AssetBalance{ID: a.ID, Before: a.Before.String(), After: a.After.String(), Expected: a.Expected.String()})
@@ -483,8 +480,8 @@ func (s *remote) Reset(context.Context, control.ResetRequest) (done control.Done
 	s.console.failing.reset()
 	s.node.failing.reset()
 	s.clock.reset()
-	s.orders.reset()
-	s.audit.reset()
+	s.keeper.clear(s.orders.reset)
+	s.audit.Reset()
 	s.orders.game.readings.reset()
 	s.record.reset(s.clock.now())
 	return done, nil

@@ -2,6 +2,7 @@ package ramptest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,34 +10,71 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Schedule returns how long the service waits before each retry of a result that
-// was not confirmed: 2 times 5, 7 times 15 and 10 times 60 minutes. The interface
-// (8) lists these 19 retries, although it says that there are up to 20 in 12 hours.
-// One more of 5 minutes would satisfy both.
-func Schedule() []time.Duration {
-	return slices.Concat(
-		slices.Repeat([]time.Duration{5 * time.Minute}, 2),
-		slices.Repeat([]time.Duration{15 * time.Minute}, 7),
-		slices.Repeat([]time.Duration{60 * time.Minute}, 10),
-	)
+// advance moves the clock forward and runs the jobs that fall due on the way.
+func (s *orders) advance(d time.Duration) []Delivery {
+	leave, err := s.life.enter()
+	if err != nil {
+		return nil
+	}
+	defer leave()
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	end := s.clock.now().Add(d)
+	var sent []Delivery
+	for s.life.alive.Err() == nil {
+		j, ok := s.agenda.next(end)
+		if !ok {
+			break
+		}
+		s.clock.jump(j.due)
+		switch j.task {
+		case mineForeign:
+			block, _ := s.chains[j.network].Mine(j.tx, false)
+			mined := Event{Network: j.network, TxHash: j.tx.Hash, Block: block, Status: TxMined}
+			s.recordChain(uuid.Nil, mined, "transaction %s in block %d", j.tx.Hash, block)
+		case mineOrder:
+			s.mine(j.order, j.order.script.outcome)
+			s.planFirst(j.order)
+		case deliverResult:
+			sent = append(sent, s.deliver(s.life.alive, j.order)...)
+		}
+		s.agenda.finished()
+		if s.changed(); j.order != nil {
+			s.changed(j.order.UUID)
+		}
+		s.record.wake()
+	}
+	s.clock.jump(end)
+	s.changed()
+	return sent
 }
 
-// State is the state of an order as the service sees it.
-type State string
-
-// The states of an order. The interface has no names for them (3).
-const (
-	Pending    State = "pending"    // its transaction is not in a block
-	Delivering State = "delivering" // the game has not confirmed the result
-	Confirmed  State = "confirmed"  // the game answered HTTP 200 (interface 6), even with success false
-	Rejected   State = "rejected"   // the game answered with another status, and the service does not retry it
-	GivenUp    State = "given up"   // the schedule has ended without a confirmation
-)
-
-// over reports whether the schedule of deliveries has ended.
-func (s State) over() bool { return s == Confirmed || s == Rejected || s == GivenUp }
+// run runs the jobs that fall due while the clock runs.
+func (s *orders) run() {
+	const long = time.Hour // the wait if no job is planned
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	for {
+		wait := long
+		if due, ok := s.agenda.due(); ok {
+			wait = time.Duration(float64(due.Sub(s.clock.now())) / s.config.Desk.Speed)
+			wait = min(long, max(wait, 0)+1) // rounded up, so that it does not wake too early
+		}
+		timer.Reset(wait)
+		select {
+		case <-s.life.alive.Done():
+			return
+		case <-s.agenda.woken:
+		case <-timer.C:
+			s.advance(0)
+		}
+	}
+}
 
 // Delivery is one attempt to tell the game how an order ended (interface 6).
 type Delivery struct {
@@ -70,102 +108,6 @@ var ErrPending = errors.New("ramptest: the transaction is in no block yet: call 
 
 // sponsored is the type of a transaction for which the service pays.
 const sponsored = 0x7
-
-// standing is the progress of an order's result: its state and its schedule.
-type standing struct {
-	State    State
-	Attempts int       // deliveries so far
-	Retries  int       `json:",omitzero"` // how many of them are retries of the schedule
-	Next     time.Time `json:",omitzero"` // when the next delivery is planned; zero if none is
-	Status   int       `json:",omitzero"` // HTTP status of the last answer; 0 if there was none
-	Lost     bool      `json:",omitzero"` // the last answer was lost by a fault
-	Contrary bool      `json:",omitzero"` // the last result contradicted the chain, and was not confirmed
-
-	sending int // deliveries in progress
-}
-
-// delivery guards the progress of an order's result.
-type delivery struct {
-	mu sync.Mutex
-	standing
-	body []byte // of the first delivery
-}
-
-// first returns the body of the first delivery.
-func (d *delivery) first(body []byte) []byte {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.body == nil {
-		d.body = body
-	}
-	return d.body
-}
-
-func (d *delivery) now() standing {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.standing
-}
-
-func (d *delivery) begun() bool { return d.now().Attempts > 0 }
-
-// mined records that the transaction is in a block.
-func (d *delivery) mined() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.State == Pending {
-		d.State = Delivering
-	}
-}
-
-// planned sets when the next delivery is due; the zero time cancels it. It reports
-// whether a delivery is still wanted and whether it would be the first.
-func (d *delivery) planned(at time.Time) (wanted, first bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.Next = at
-	return !d.State.over(), d.Attempts == 0
-}
-
-// begin counts one more attempt.
-func (d *delivery) begin() (attempt int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.Attempts++
-	d.sending++
-	return d.Attempts
-}
-
-// conclude applies the status of an answer to the order (interface 6): HTTP 200
-// confirms; no answer and the statuses of Config.Retry are retried, and so is a result that
-// contradicts the chain, which the game may reject. It returns when the next delivery is
-// due, and whether the caller must plan it.
-func (d *delivery) conclude(status int, lost, contrary bool, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.sending--
-	if contrary = contrary && status != http.StatusOK; !contrary || d.State != Confirmed {
-		d.Status, d.Lost, d.Contrary = status, lost, contrary
-	}
-	switch {
-	case d.State == Confirmed || status == http.StatusOK:
-		d.State = Confirmed
-	case status != 0 && !config.Retry(status) && !contrary:
-		d.State = Rejected
-	case byHand, !d.Next.IsZero(): // never retried, or already planned
-	case d.Retries >= len(config.Schedule):
-		d.State = GivenUp
-	default:
-		d.State = Delivering
-		d.Next = now.Add(config.Schedule[d.Retries])
-		d.Retries++
-		return d.Next, true
-	}
-	if d.State.over() {
-		return time.Time{}, false
-	}
-	return d.Next, false
-}
 
 // end mines the transaction of an order with an outcome, and reports whether it was
 // pending. The result follows as usual.
@@ -286,9 +228,9 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 	if a != nil && !lost {
 		d.Status = a.status
 	}
-	d.Err = errors.Join(err, s.audit.take(o.UUID))
+	d.Err = errors.Join(err, s.take(o.UUID))
 	var plan bool
-	defer s.keeper.touch(o.UUID)
+	defer s.changed(o.UUID)
 	if d.Next, plan = o.delivery.conclude(d.Status, lost, c.stated != c.onChain && o.tx != nil, s.config, s.clock.now(), o.tx == nil); plan {
 		s.plan(o, d.Next)
 	}
@@ -337,29 +279,32 @@ func (s *orders) byHand(ctx context.Context, o *Order, stated Outcome) error {
 		stated = asOnChain // which may be another
 	}
 	defer s.record.wake()
-	defer s.keeper.touch(o.UUID)
+	defer s.changed(o.UUID)
 	return s.attempt(ctx, o, stated, "by hand").Err
 }
 
-// progress is the progress of an order.
-type progress struct {
-	standing
-	done bool      // nothing more is planned
-	next time.Time // when the next step is planned; zero if it is in progress
-}
-
-func (s *orders) progress(o *Order) progress {
-	jobs, busy := s.agenda.of(o) // read before the delivery, which may plan a job when it ends
-	p := progress{standing: o.delivery.now()}
-	switch {
-	case p.sending > 0:
-	case p.State.over():
-		p.done = !busy // which may send the result again
-	case len(jobs) == 0:
-		p.next = p.Next // the answer has arrived, but the retry is not on the agenda yet
-		p.done = p.next.IsZero()
-	case !busy:
-		p.next = jobs[0].due
+// result returns the call that tells the game an outcome (interface 6). Its body
+// is always the same bytes for the same outcome on the same branch of the chain.
+func (s *orders) result(o *Order, stated Outcome) (call, error) {
+	intent := o.Request.Intent
+	if !o.script.withoutFee {
+		intent.FeeRate, intent.Actual = json.Number(o.fee.String()), afterFee(intent.To[0].Amount, o.fee).String()
 	}
-	return p
+	onChain, _ := s.outcome(o)
+	if stated == asOnChain {
+		stated = onChain
+	}
+	receipt := s.receipt(o, stated)
+	body, err := json.Marshal(ramp.Result{
+		SessionID: o.Session.ID,
+		UUID:      o.UUID,
+		TxHash:    receipt.TransactionHash.Hex(),
+		Receipt:   receipt,
+		Intent:    intent,
+	})
+	if err != nil { // of an order that was made by hand
+		return call{}, fmt.Errorf("ramptest: %w", err)
+	}
+	tx := receiptEvent(o.Network, &receipt, stated)
+	return call{kind: KindResult, order: o, body: body, tx: tx, stated: stated, onChain: onChain}, nil
 }

@@ -299,17 +299,24 @@ func UnknownFields(call On) Fault {
 	return Fault{"unknown-fields=" + string(call), func(s *script) { s.on(call).unknown = true }}
 }
 
-// forgery turns a genuine call into a forged one.
-type forgery func(*call)
+// forgery turns what a genuine call says into what a forged one does.
+type forgery func(*claim)
+
+// claim is the signed part of a call.
+type claim struct {
+	body  []byte
+	hmac  string
+	fault string // of a forged one, for the record
+}
 
 func (c *callScript) forge(f forgery) { c.forged = append(c.forged, f) }
 
-func tamperedBody(c *call) {
+func tamperedBody(c *claim) {
 	c.fault = "tampered body"
 	c.body = bytes.ReplaceAll(c.body, []byte(`"amount":`), []byte(`"amount":9`))
 }
 
-func wrongHMAC(c *call) {
+func wrongHMAC(c *claim) {
 	c.fault = "wrong HMAC"
 	c.hmac = strings.Map(func(r rune) rune {
 		if r == '0' {
@@ -319,7 +326,7 @@ func wrongHMAC(c *call) {
 	}, c.hmac)
 }
 
-func missingHMAC(c *call) {
+func missingHMAC(c *claim) {
 	c.fault = "missing HMAC"
 	c.hmac = ""
 }
@@ -360,3 +367,11 @@ func double(side []ramp.IntentAsset) (err error) {
 	}
 	return nil
 }
+
+// The faults of further validate calls, as the record names them.
+const (
+	askedAtOnce     = "at once"
+	withOtherDigest = "with another digest"
+	withOtherAmount = "with another amount"
+	offTheTerms     = "off the terms"
+)

@@ -21,8 +21,10 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 var (
@@ -54,6 +56,9 @@ type game struct {
 	readings readings
 }
 
+// assetsOf asks for a user's assets; see game.assets.
+type assetsOf = func(context.Context, ramp.Session, uuid.UUID) (player *ramp.Player, status int, err error)
+
 // destination is where the calls go.
 type destination struct {
 	address string // without a slash at its end
@@ -70,7 +75,7 @@ func (s *game) reach(address string, client http.Client) {
 // assets asks for a user's assets (interface 2.4). status is that of the answer, or 0.
 func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (player *ramp.Player, status int, err error) {
 	c := call{kind: KindAssets, id: id, method: http.MethodGet, path: s.config.AssetsPath, session: session}
-	at, _ := s.audit.turn(session)
+	enter := s.audit.Reading(session)
 	a, err := s.exchange(ctx, c, func(a *answer) (err error) {
 		player, err = checkAssets(a)
 		return err
@@ -80,7 +85,7 @@ func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (
 	}
 	s.readings.keep(session, reading{player, err, s.clock.now()})
 	if err == nil {
-		s.audit.look(session, player, at)
+		enter(player)
 	}
 	return player, status, err
 }
@@ -121,9 +126,9 @@ func withUnknownFields(body []byte) []byte {
 // [ErrForged] if it does not.
 func (s *game) forged(ctx context.Context, c call, forgeries []forgery) (err error) {
 	for _, forge := range forgeries {
-		c := c
-		c.forged, c.fault, c.lost = true, "", false
-		forge(&c)
+		c, made := c, claim{body: c.body, hmac: c.hmac}
+		forge(&made)
+		c.forged, c.lost, c.body, c.hmac, c.fault = true, false, made.body, made.hmac, made.fault
 		_, accepted := s.exchange(ctx, c, func(a *answer) error {
 			if a.status == http.StatusOK && outcome(a) == "success" {
 				return ErrForged
@@ -159,26 +164,11 @@ type call struct {
 	lacks    string        // what the player owned too little of, in words; "" if of nothing that is known
 }
 
-// answer is what the game's server said.
-type answer struct {
-	status int
-	body   []byte
-	exact  func() (json.RawMessage, error) // the body, without misnamed fields
-}
-
 // settings name the path of each endpoint, in a test and in the command.
 var settings = map[Kind]string{
 	KindAssets:   "AssetsPath of ramptest.Config, or -assets of ramp emulate",
 	KindValidate: "ValidatePath of ramptest.Config, or -validate of ramp emulate",
 	KindResult:   "ResultPath of ramptest.Config, or -result of ramp emulate",
-}
-
-// isMissing reports whether an answer means that the game does not have the endpoint.
-func isMissing(status int, err error) bool {
-	if r := rejectionOf(err); r != nil && r.Code != ramp.CodeNotFound && r.Code != ramp.CodeMethodNotAllowed {
-		return false
-	}
-	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed
 }
 
 // header returns the headers of a call (interface 4.3). The case of their names is
@@ -203,29 +193,30 @@ func (c *call) header() http.Header {
 // books compare the player's assets before and after. If there was an answer, the
 // error is that of judge. A lost answer is returned too, with [ErrLostAnswer].
 func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
-	if c.order == nil {
+	o := c.order
+	if o == nil || !o.composed {
 		return s.send(ctx, c, judge)
 	}
-	w, entry := s.audit.open(ctx, &c)
+	entry := s.audit.Open(ctx, audit.Call{Order: o.entered(), Result: c.kind == KindResult, Forged: c.forged,
+		Stated: c.stated == Succeeded, OnChain: c.onChain == Succeeded})
+	c.opposite = entry.Opposite
+	if entry.Held != o.heldBefore {
+		o.heldBefore = entry.Held
+	}
 	if c.kind == KindValidate {
 		read, _ := s.readings.of(c.session)
-		c.owned, c.lacks = s.audit.owned(w, c.order, read.player)
+		c.owned, c.lacks = entry.Owned(read.player)
 	}
 	a, err := s.send(ctx, c, judge)
 	status := 0
 	if a != nil && !errors.Is(err, ErrLostAnswer) {
 		status = a.status
 	}
-	if !errors.Is(err, errUnsent) {
-		c.order.reached.Store(true)
+	sent := !errors.Is(err, errUnsent)
+	if sent {
+		o.reached.Store(true)
 	}
-	s.audit.answered(&c, entry.Order, status)
-	if w != nil {
-		if entry.Answer = c.meaning(a, err, s.config.Retry); errors.Is(err, errUnsent) {
-			entry.Order = nil
-		}
-		s.audit.close(ctx, w, entry)
-	}
+	entry.Close(ctx, c.meaning(a, err, s.config.Retry), status, sent)
 	return a, err
 }
 
@@ -303,17 +294,6 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	return a, redactError(err, secrets)
 }
 
-// mayLack reports whether an answer to a validate call may be about what the player owns. Its
-// code, if it has one, is then the game's own.
-func mayLack(status int, code string) bool {
-	switch ramp.Code(code) {
-	case ramp.CodeOrderConflict, ramp.CodeOrderFinished, ramp.CodeBodyTooLarge, ramp.CodeNotFound, ramp.CodeMethodNotAllowed:
-		return false
-	}
-	field := strings.HasPrefix(code, "INVALID_") && !strings.Contains(code, "BALANCE")
-	return status != http.StatusUnauthorized && status < 500 && !field && !strings.HasPrefix(code, "HMAC_")
-}
-
 // do makes a call and reads the whole answer.
 func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) {
 	to := s.to.Load()
@@ -353,11 +333,38 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly)}, response.Header, nil
 }
 
-// redactError removes credentials from an error.
-func redactError(err error, secrets *redact.Redactor) error {
-	if rejected := rejectionOf(err); rejected != nil {
-		rejected.Code = ramp.Code(secrets.Text(string(rejected.Code)))
-		return err
+// verdictOn returns what there is to say about a call to the game.
+func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Verdict {
+	v := verdict.Call{Kind: map[Kind]verdict.Kind{KindAssets: verdict.Assets, KindValidate: verdict.Validate, KindResult: verdict.Result}[c.kind],
+		Fault: c.fault, Lacks: c.lacks}
+	switch {
+	case c.forged:
+		v.Trap = verdict.Forged
+	case c.opposite:
+		v.Trap = verdict.Opposite
+	case c.kind == KindValidate:
+		v.Trap = map[string]verdict.Trap{askedAtOnce: verdict.AtOnce, withOtherDigest: verdict.Digest, withOtherAmount: verdict.Amount, offTheTerms: verdict.OffTerms}[c.fault]
 	}
-	return secrets.Error(err)
+	if a != nil {
+		v.Status = a.status
+		v.Retried = retry(a.status)
+	}
+	switch rejected := rejectionOf(err); {
+	case errors.Is(err, errCanceled):
+		v.Canceled = true
+	case errors.Is(err, ErrLostAnswer):
+		v.Lost = true
+	case rejected != nil:
+		v.Code = string(rejected.Code)
+	case c.forged:
+		v.Success = errors.Is(err, ErrForged)
+	case err != nil:
+		v.Problem = said(err)
+		for _, prefix := range []string{"the game did not answer: ", "the game's answer breaks the interface: "} {
+			v.Problem = strings.TrimPrefix(v.Problem, prefix)
+		}
+	default:
+		v.Success = true
+	}
+	return verdict.OfCall(v)
 }

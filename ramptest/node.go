@@ -1,7 +1,6 @@
 package ramptest
 
 import (
-	"io"
 	"net/http"
 	"strconv"
 
@@ -55,21 +54,4 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "1")
 	}
 	s.respond(w, r, event, status, text)
-}
-
-// called reads a call to the service, and begins its event.
-func (s *shared) called(kind Kind, w http.ResponseWriter, r *http.Request) (event Event, body []byte, err error) {
-	event = Event{Time: s.clock.now(), Kind: kind}
-	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
-	return event, body, err
-}
-
-// respond records a call to the service, and answers it.
-func (s *shared) respond(w http.ResponseWriter, r *http.Request, event Event, status int, text []byte) {
-	event.Answer = &Message{Status: status, Body: string(text)}
-	event.Took = s.clock.now().Sub(event.Time)
-	s.record.exchange(event, secretsOf(r.Header))
-	w.WriteHeader(status)
-	_, _ = w.Write(text) // an error means that the caller is gone
 }

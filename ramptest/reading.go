@@ -2,7 +2,6 @@ package ramptest
 
 import (
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,9 +15,6 @@ type reading struct {
 	err    error // of the call; player is then nil
 	at     time.Time
 }
-
-// unnamed is a player whose name is unknown.
-const unnamed = "the player"
 
 // rejection returns the HTTP status with which the game rejected the session, or 0 if it did not.
 func (r reading) rejection() int {
@@ -75,10 +71,4 @@ func (r *readings) of(s ramp.Session) (read reading, ok bool) {
 	defer r.mu.Unlock()
 	read, ok = r.last[keyOf(s)]
 	return read, ok
-}
-
-// say formats an error as a sentence.
-func say(err error) string {
-	text := said(err)
-	return strings.ToUpper(text[:1]) + text[1:] + "."
 }

@@ -1,7 +1,6 @@
 package ramptest
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
@@ -53,6 +52,12 @@ const (
 	maxRecordedBody   = 64 << 10 // bytes of a body
 )
 
+// shelf keeps the events of a service in a file.
+type shelf interface {
+	put(key string, values ...any)
+	rest(key string, value any) error
+}
+
 type record struct {
 	mu      sync.Mutex
 	begun   time.Time
@@ -60,17 +65,9 @@ type record struct {
 	events  []Event // oldest first
 	minor   int     // how many of them are minor
 	onEvent func(Event)
-	file    *StateFile    // keeps the events too; may be nil
+	file    shelf         // keeps the events too; may be nil
 	change  chan struct{} // closed by the next event; nil if nobody waits for it
 	turns   atomic.Int64  // counts the events and the calls of wake
-}
-
-// recordChain records an event on a chain. id is the order, or zero. tx describes the
-// transaction.
-func (s *shared) recordChain(id uuid.UUID, tx Event, what string, args ...any) {
-	tx.Time, tx.Kind, tx.UUID = s.clock.now(), KindChain, id
-	tx.Outcome = string(tx.Network) + " " + fmt.Sprintf(what, args...)
-	s.record.add(tx)
 }
 
 // isMinor reports whether an event is a request to a chain or a balance reading of the books.
@@ -156,7 +153,7 @@ func (r *record) add(e Event) {
 	if !minor {
 		count, limit = len(r.events)-r.minor, maxRecordedEvents
 		if r.file != nil {
-			r.file.write(e)
+			r.write(e)
 			limit = maxKeptEvents
 		}
 	}
@@ -183,11 +180,64 @@ func (r *record) lose(id uuid.UUID, problem string) {
 		e := &r.events[i]
 		if e.UUID == id && (e.Kind == KindValidate || e.Kind == KindResult) {
 			if e.Loss = problem; r.file != nil {
-				r.file.write(r.whole(*e))
+				r.write(r.whole(*e))
 			}
 			return
 		}
 	}
+}
+
+// savedMessages is both sides of an exchange, whose bodies are in the state file only. It
+// ends the line of an event.
+type savedMessages struct {
+	Request, Answer *Message
+}
+
+// keptBodies is how many events keep their headers and bodies in memory if there is a
+// state file.
+const keptBodies = 1_000
+
+func keyOfEvent(e *Event) string { return fmt.Sprintf("event/%d", e.Number) }
+
+// write writes an event to the file.
+func (r *record) write(e Event) {
+	line := []any{bodiless(e)}
+	if e.Request != nil || e.Answer != nil {
+		line = append(line, savedMessages{e.Request, e.Answer})
+	}
+	r.file.put(keyOfEvent(&e), line...)
+}
+
+// bodiless returns an event without headers and bodies.
+func bodiless(e Event) Event {
+	for _, side := range []**Message{&e.Request, &e.Answer} {
+		if m := *side; m != nil {
+			*side = &Message{Method: m.Method, Path: m.Path, Status: m.Status}
+		}
+	}
+	return e
+}
+
+// wholes replaces events by what whole returns.
+func (r *record) wholes(events []Event) []Event {
+	if r.file != nil {
+		for i := range events {
+			events[i] = r.whole(events[i])
+		}
+	}
+	return events
+}
+
+// whole returns an event with its headers and bodies.
+func (r *record) whole(e Event) Event {
+	if r.file == nil || e.Request == nil || e.Request.Header != nil || e.Request.Body != "" {
+		return e
+	}
+	var saved savedMessages
+	if r.file.rest(keyOfEvent(&e), &saved) == nil { // otherwise it is shown without them
+		e.Request, e.Answer = saved.Request, saved.Answer
+	}
+	return e
 }
 
 // isCredential reports whether a header holds a credential, which is not recorded.
@@ -311,20 +361,4 @@ func (r *record) timeline() string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
-}
-
-// outcome returns the outcome that an answer of the game states.
-func outcome(a *answer) string {
-	var said struct {
-		Success   bool `json:"success"`
-		ErrorCode any  `json:"errorCode"`
-	}
-	switch body, err := a.exact(); {
-	case err != nil, json.Unmarshal(body, &said) != nil:
-		return "not the envelope of 7.2"
-	case said.Success:
-		return "success"
-	default:
-		return fmt.Sprint(said.ErrorCode)
-	}
 }

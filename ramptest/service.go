@@ -1,24 +1,40 @@
 package ramptest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
-	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
+
+// report lists the findings, and the other orders that need attention, one per line. It
+// makes no calls.
+func (s *Service) report() string {
+	var lines []string
+	found := s.Imbalances()
+	for _, f := range found {
+		lines = append(lines, f.Error())
+	}
+	for _, o := range slices.Backward(s.orders.all()) {
+		if v := s.orders.verdict(o); v.Attention && len(s.audit.About(o.UUID)) == 0 {
+			line := fmt.Sprintf("ramptest: %s %s: %s", o.trade().direction, shortUUID(o.UUID), v.Said)
+			if o.delivery.now().Status == http.StatusInternalServerError {
+				line += s.orders.hint(o)
+			}
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n") + applyHint(found)
+}
 
 // Service is an emulated token ramp. It is safe for concurrent use.
 type Service struct {
@@ -27,6 +43,7 @@ type Service struct {
 	orders  *orders
 	console *console
 	node    *node
+	keeper  saver
 	mux     *http.ServeMux
 	pages   http.Handler // nil without Desk.Pages
 
@@ -34,137 +51,10 @@ type Service struct {
 	server    *http.Server    // nil without a listener
 }
 
-// shared is what the parts of a service have in common.
-type shared struct {
-	config *Config
-	clock  *clock
-	record *record
-	life   *lifetime
-	guard  *desk.Guard
-	keeper *keeper // nil without a state file
-	audit  *audit  // nil in the audit itself
-}
-
-// New starts a service. Close it when it is no longer needed.
-func New(config Config) (*Service, error) {
-	if err := config.check(); err != nil {
-		return nil, err
-	}
-	epoch := config.Epoch
-	if config.Desk.State != nil {
-		var err error
-		if config.Epoch, err = config.Desk.State.epoch(config.Desk.Speed, epoch); err != nil {
-			return nil, fmt.Errorf("ramptest: state: %w", err)
-		}
-	}
-	config.setDefaults()
-	s := &Service{shared: shared{config: &config, life: &lifetime{}}, mux: http.NewServeMux()}
-	s.wire()
-	if config.Desk.State != nil {
-		if err := s.restore(config.Desk.State); err != nil {
-			return nil, err
-		}
-		s.clock.epoch = epoch // it starts where the other one was only once
-	}
-	switch {
-	case config.Handler != nil:
-		s.SetHandler(config.Handler)
-	case config.Game != "":
-		client := config.Client
-		if client == nil {
-			s.transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
-			client = &http.Client{Transport: s.transport}
-		}
-		s.game.reach(config.Game, *client)
-	}
-	if err := s.listen(); err != nil {
-		s.life.close()
-		return nil, err
-	}
-	if s.keeper != nil {
-		s.keeper.flush()
-		s.life.busy.run(s.keeper.run)
-	}
-	if config.Desk.Speed > 0 {
-		s.life.busy.run(s.orders.run)
-	}
-	return s, nil
-}
-
-// wire creates the parts of the service and connects them.
-func (s *Service) wire() {
-	c := s.config
-	s.life.alive, s.life.end = context.WithCancel(context.Background())
-	s.clock = &clock{speed: c.Desk.Speed, epoch: c.Epoch}
-	s.clock.reset()
-	s.record = &record{begun: s.clock.now(), onEvent: c.Desk.OnEvent, file: c.Desk.State}
-	if c.Desk.State != nil {
-		s.keeper = &keeper{file: c.Desk.State, service: s, woken: make(chan struct{}, 1), changed: make(map[uuid.UUID]bool)}
-	}
-	s.guard = &desk.Guard{Token: c.Desk.ControlToken}
-	s.audit = &audit{shared: s.shared, players: make(map[string]*auditedPlayer), keys: make(map[string]string),
-		orders: make(map[uuid.UUID][]*books.Tally), returned: make(map[*Imbalance]bool)}
-	s.audit.turned = sync.NewCond(&s.audit.mu)
-	s.game = &game{shared: s.shared}
-	s.audit.assets = s.game.assets
-	chains := make(map[ramp.Network]*chain.Chain)
-	s.orders = &orders{shared: s.shared, game: s.game, chains: chains,
-		agenda: &agenda{woken: make(chan struct{}, 1)}, issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
-	for network, id := range c.Networks {
-		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
-			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(), Tracked: c.Desk.State != nil,
-			Submitted: func(tx *chain.Transaction) { s.orders.submitted(network, tx) }})
-	}
-	s.console = &console{shared: s.shared, orders: s.orders}
-	s.node = &node{shared: s.shared, chains: chains}
-	s.mux.Handle("POST /api/v2/initialize", s.console)
-	s.mux.Handle("POST /rpc/{network}", s.node)
-	driven := &remote{s}
-	api := driven.handler()
-	if c.Desk.Pages != nil {
-		s.pages = c.Desk.Pages(&frontDesk{remote: driven}, s.guard)
-	}
-	s.mux.HandleFunc("/", s.servePage)
-	s.mux.Handle("/control", api)
-	s.mux.Handle("/control/", api)
-}
-
-// listen starts the HTTP server, unless the service is in memory.
-func (s *Service) listen() error {
-	listener := s.config.Desk.Listener
-	public := strings.TrimRight(s.config.Desk.PublicURL, "/")
-	s.guard.URL = cmp.Or(public, desk.MemoryURL)
-	if listener == nil {
-		if s.config.Game == "" {
-			return nil
-		}
-		var err error
-		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			return fmt.Errorf("ramptest: %w", err)
-		}
-	}
-	at := listener.Addr().String()
-	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // clients cannot connect to an unspecified address
-		at = fmt.Sprintf("127.0.0.1:%d", tcp.Port)
-	}
-	s.guard.URL = cmp.Or(public, "http://"+at)
-	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	// Browsers open connections in advance. Shutdown would wait 5 seconds for a request.
-	var unused sync.Map
-	s.server.ConnState = func(c net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			unused.Store(c, nil)
-		} else {
-			unused.Delete(c)
-		}
-	}
-	s.server.RegisterOnShutdown(func() {
-		for c := range unused.Range {
-			_ = c.(net.Conn).Close() // nothing was asked
-		}
-	})
-	s.life.busy.run(func() { _ = s.server.Serve(listener) }) // until it is shut down
-	return nil
+// saver keeps the service in a file, if it has one.
+type saver interface {
+	flush()
+	clear(reset func())
 }
 
 // SetHandler makes handler the game's server from now on, as [Config.Handler]
@@ -335,7 +225,7 @@ func (s *Service) Timeline() string { return s.record.timeline() }
 
 // Imbalances returns the last 1,000 findings of the books, oldest first. See
 // [Config.Books].
-func (s *Service) Imbalances() []*Imbalance { return s.audit.all() }
+func (s *Service) Imbalances() []*Imbalance { return imbalances(s.audit.Found()) }
 
 // Close stops the service. It waits for calls in progress, and for the
 // [Config.Handler] to return from them, but no longer than [Config.Timeout].

@@ -3,126 +3,21 @@ package ramptest
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
-	"github.com/token-ramp/ramp-go/ramptest/internal/journal"
 )
-
-// StateFile keeps a service in a file: its orders, chains, clock, books and events. A
-// service with the same file continues from there; see [Desk.State]. The file contains
-// the access tokens of players, so only its owner may read it.
-type StateFile struct {
-	journal *journal.Journal
-
-	mu  sync.Mutex
-	err error // the first failure to write
-}
-
-// OpenState opens a state file, or begins one. The error is about a file that another
-// service uses, or that is no state file.
-func OpenState(path string) (*StateFile, error) {
-	j, err := journal.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("ramptest: state: %w", err)
-	}
-	f := &StateFile{journal: j}
-	version, err := f.Note("version")
-	if err == nil && version == "" {
-		err = f.SetNote("version", stateVersion)
-	} else if err == nil && version != stateVersion {
-		err = fmt.Errorf("ramptest: state: another release wrote the file: its version is %s, but must be %s. Delete it, or use another", version, stateVersion)
-	}
-	if err != nil {
-		return nil, errors.Join(err, j.Close())
-	}
-	return f, nil
-}
-
-// stateVersion is the version of the lines. A file of another version is not read.
-const stateVersion = "6"
-
-// Note returns a text that [StateFile.SetNote] has kept in the file, such as a key that
-// a program generated. It is empty if there is none.
-func (f *StateFile) Note(name string) (text string, err error) {
-	value, err := f.journal.Get("note/" + url.QueryEscape(name))
-	if err == nil && value != nil {
-		err = json.Unmarshal(value, &text)
-	}
-	return text, err
-}
-
-// SetNote keeps a text in the file; see [StateFile.Note].
-func (f *StateFile) SetNote(name, text string) error {
-	f.put("note/"+url.QueryEscape(name), text)
-	return f.Err()
-}
-
-// Err returns the first error of writing the file; nil if everything was written.
-func (f *StateFile) Err() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.err
-}
-
-// Close closes the file. Close the service before. The error is that of [StateFile.Err],
-// too.
-func (f *StateFile) Close() error { return errors.Join(f.Err(), f.journal.Close()) }
-
-// put sets a key to values, with a tab between them; none deletes it.
-func (f *StateFile) put(key string, values ...any) {
-	texts, errs := make([][]byte, len(values)), make([]error, len(values))
-	for i, value := range values {
-		texts[i], errs[i] = json.Marshal(value)
-	}
-	err := errors.Join(errs...)
-	if err == nil {
-		err = f.journal.Put(key, bytes.Join(texts, []byte("\t")))
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err != nil && f.err == nil {
-		f.err = fmt.Errorf("ramptest: state: %w", err)
-	}
-}
-
-// rest decodes what a line has after its first tab.
-func (f *StateFile) rest(key string, value any) error {
-	text, err := f.journal.Get(key)
-	if err != nil {
-		return err
-	}
-	_, text, _ = bytes.Cut(text, []byte("\t"))
-	return decode(text, value)
-}
-
-var errLine = errors.New("a line is not one of a service")
-
-// decode decodes a part of a line. Its error quotes nothing, because that could be a token.
-func decode(text []byte, value any) error {
-	if json.Unmarshal(text, value) != nil {
-		return errLine
-	}
-	return nil
-}
-
-// savedClock is what the clock showed at a real time.
-type savedClock struct {
-	Now, Wall time.Time
-	Events    int // the number of the last event
-}
 
 // savedUUID is the line of a UUID.
 type savedUUID struct {
@@ -163,11 +58,6 @@ type savedForeign struct {
 	TxHash  common.Hash
 }
 
-type savedPlayer struct {
-	Name          string `json:",omitempty"`
-	Last, Outside books.Assets
-}
-
 // keeper writes what changes to a state file. A nil keeper writes nothing.
 type keeper struct {
 	file    *StateFile
@@ -178,7 +68,7 @@ type keeper struct {
 	changed map[uuid.UUID]bool
 
 	writing sync.Mutex
-	found   *Imbalance // the last finding that was written
+	found   *audit.Finding // the last that was written
 }
 
 // touch notes that something has changed, and about which UUIDs, if it belongs to any.
@@ -240,7 +130,7 @@ func (k *keeper) flush() {
 	k.mu.Unlock()
 	s := k.service
 	lines := make(map[uuid.UUID][]any)
-	players := make(map[string]savedPlayer)
+	players := make(map[string]audit.SavedPlayer)
 	for id := range changed {
 		lines[id] = k.uuid(id, players)
 	}
@@ -259,18 +149,9 @@ func (k *keeper) flush() {
 		k.file.put("uuid/"+id.String(), line...)
 	}
 	k.foreign()
-	if all := s.audit.all(); len(all) > 0 && all[len(all)-1] != k.found {
+	if all := s.audit.Found(); len(all) > 0 && all[len(all)-1] != k.found {
 		k.found = all[len(all)-1]
 		k.file.put("findings", all)
-	}
-}
-
-// clear deletes everything but the notes.
-func (f *StateFile) clear() {
-	for _, key := range f.journal.Keys("") {
-		if !strings.HasPrefix(key, "note/") {
-			f.put(key)
-		}
 	}
 }
 
@@ -294,7 +175,7 @@ func (k *keeper) chain(network string, s chain.State) {
 
 // uuid returns the line of a UUID, which is empty if the UUID was forgotten, and adds its
 // players.
-func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) []any {
+func (k *keeper) uuid(id uuid.UUID, players map[string]audit.SavedPlayer) []any {
 	o := k.service.orders
 	o.mu.Lock()
 	known, order := o.issued[id], cmp.Or(o.placed[id], o.refusedAs(id))
@@ -312,7 +193,10 @@ func (k *keeper) uuid(id uuid.UUID, players map[string]savedPlayer) []any {
 		Placed: order.placed, Number: order.number, standing: order.delivery.now(), Refused: order.refused, NoSession: order.noSession,
 		Request: order.Request, Approval: order.Approval, Fee: order.fee, Faults: order.script.names, HeldBefore: order.heldBefore,
 		Held: held}
-	line.Order.Player, line.Order.Books = k.service.audit.save(order, players)
+	var player *audit.SavedPlayer
+	if line.Order.Player, line.Order.Books, player = k.service.audit.Save(order.entered()); player != nil {
+		players[line.Order.Player] = *player
+	}
 	jobs, _ := o.agenda.of(order)
 	for _, j := range jobs {
 		line.Order.Jobs = append(line.Order.Jobs, savedJob{j.due, j.task})
@@ -330,77 +214,6 @@ func (k *keeper) foreign() {
 	if old, err := k.file.journal.Get("pending"); err == nil && (len(pending) > 0 || len(old) > len("[]")) {
 		k.file.put("pending", pending)
 	}
-}
-
-// save returns the key of an order's player, or "" if the player is unknown, and the books of
-// the order, and adds those of the player. It treats an open window as not yet opened.
-func (a *audit) save(o *Order, players map[string]savedPlayer) (key string, entries []books.Tally) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, entry := range a.orders[o.UUID] {
-		entries = append(entries, *entry)
-	}
-	key = a.keys[o.Session.ID]
-	if p := a.players[key]; p != nil {
-		last := p.books.Last
-		if p.books.Pending != nil { // what has moved since is not known
-			last = nil
-		}
-		players[key] = savedPlayer{p.name, last, p.books.Outside}
-	}
-	return key, entries
-}
-
-// each calls do for the values of the keys that begin with prefix, up to their first tab. An
-// error says which line of the file it is about, and what to do.
-func each[T any](f *StateFile, prefix string, do func(key string, value *T) error) error {
-	for keys := range slices.Chunk(f.journal.Keys(prefix), 1_000) {
-		values, err := f.journal.Values(keys)
-		if err != nil {
-			return err
-		}
-		for i, key := range keys {
-			text, _, _ := bytes.Cut(values[i], []byte("\t"))
-			value := new(T)
-			err := decode(text, value)
-			if err == nil {
-				err = do(strings.TrimPrefix(key, prefix), value)
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w. Delete the line to go on without it, or start with another file", f.journal.Line(key), err)
-			}
-		}
-	}
-	return nil
-}
-
-// all adds the values of the keys that begin with prefix to list.
-func all[T any](f *StateFile, prefix string, list *[]T) error {
-	return each(f, prefix, func(_ string, value *T) error {
-		*list = append(*list, *value)
-		return nil
-	})
-}
-
-// one reads the value of a key into value, if there is one.
-func one[T any](f *StateFile, key string, value *T) error {
-	return each(f, key, func(rest string, saved *T) error {
-		if rest == "" {
-			*value = *saved
-		}
-		return nil
-	})
-}
-
-// epoch returns the time at which a restored clock starts. A clock in real time
-// includes the time that has passed since it was saved.
-func (f *StateFile) epoch(speed float64, byDefault time.Time) (time.Time, error) {
-	c := savedClock{Now: byDefault}
-	err := one(f, "clock", &c)
-	if speed == 1 && !c.Wall.IsZero() {
-		c.Now = c.Now.Add(max(0, time.Since(c.Wall)))
-	}
-	return c.Now, err
 }
 
 // restore loads the file into a new service.
@@ -496,12 +309,7 @@ func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 	if err != nil {
 		return err
 	}
-	if saved.Player != "" {
-		s.audit.keys[saved.SessionID] = saved.Player
-	}
-	for _, b := range saved.Books {
-		s.audit.restore(o.Session, &b)
-	}
+	s.audit.RestoreOrder(o.Session, saved.Player, saved.Books)
 	for _, j := range saved.Jobs {
 		s.agenda.plan(job{due: j.Due, task: j.Task, order: o})
 	}
@@ -517,85 +325,18 @@ func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 	return nil
 }
 
-// restore enters what the books know about an order.
-func (a *audit) restore(s ramp.Session, saved *books.Tally) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.orders[saved.UUID] = append(a.orders[saved.UUID], saved)
-	if len(saved.Late) > 0 {
-		p := a.player(s)
-		p.books.Late = append(p.books.Late, saved)
-	}
-}
-
 func (s *Service) restoreBooks(f *StateFile) error {
-	a := s.audit
-	err := each(f, "player/", func(key string, saved *savedPlayer) error {
+	var found []*audit.Finding
+	err := each(f, "player/", func(key string, saved *audit.SavedPlayer) error {
 		name, err := url.QueryUnescape(key)
-		p := a.keep(name)
-		p.name, p.books.Last, p.books.Outside = saved.Name, saved.Last, saved.Outside
+		s.audit.RestorePlayer(name, saved)
 		return err
 	})
 	if err == nil {
-		err = one(f, "findings", &a.found)
+		err = one(f, "findings", &found)
 	}
-	for _, found := range a.found {
-		a.returned[found] = true // an earlier service has returned it
-	}
+	s.audit.RestoreFound(found)
 	return err
-}
-
-// savedMessages is both sides of an exchange, whose bodies are in the state file only. It
-// ends the line of an event.
-type savedMessages struct {
-	Request, Answer *Message
-}
-
-// keptBodies is how many events keep their headers and bodies in memory if there is a
-// state file.
-const keptBodies = 1_000
-
-func keyOfEvent(e *Event) string { return fmt.Sprintf("event/%d", e.Number) }
-
-// write writes an event to the state file.
-func (f *StateFile) write(e Event) {
-	line := []any{bodiless(e)}
-	if e.Request != nil || e.Answer != nil {
-		line = append(line, savedMessages{e.Request, e.Answer})
-	}
-	f.put(keyOfEvent(&e), line...)
-}
-
-// bodiless returns an event without headers and bodies.
-func bodiless(e Event) Event {
-	for _, side := range []**Message{&e.Request, &e.Answer} {
-		if m := *side; m != nil {
-			*side = &Message{Method: m.Method, Path: m.Path, Status: m.Status}
-		}
-	}
-	return e
-}
-
-// wholes replaces events by what whole returns.
-func (r *record) wholes(events []Event) []Event {
-	if r.file != nil {
-		for i := range events {
-			events[i] = r.whole(events[i])
-		}
-	}
-	return events
-}
-
-// whole returns an event with its headers and bodies.
-func (r *record) whole(e Event) Event {
-	if r.file == nil || e.Request == nil || e.Request.Header != nil || e.Request.Body != "" {
-		return e
-	}
-	var saved savedMessages
-	if r.file.rest(keyOfEvent(&e), &saved) == nil { // otherwise it is shown without them
-		e.Request, e.Answer = saved.Request, saved.Answer
-	}
-	return e
 }
 
 // restore loads the events, without their bodies.

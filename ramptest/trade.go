@@ -7,6 +7,12 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
+// copied returns an intent that shares no assets with the given one.
+func copied(i ramp.Intent) ramp.Intent {
+	i.From, i.To = slices.Clone(i.From), slices.Clone(i.To)
+	return i
+}
+
 // trade is what a direction of the interface means to the service.
 type trade struct {
 	direction ramp.Direction
@@ -65,6 +71,3 @@ func tradeNames() string {
 func tradeIn(i *ramp.Intent) *trade {
 	return tradeOf(func(t *trade) bool { return t.kind == i.Type && len(i.From) > 0 && len(i.To) > 0 })
 }
-
-// trade returns the trade of an order that is composed, placed or checked.
-func (o *Order) trade() *trade { return tradeIn(&o.Request.Intent) }

@@ -3,12 +3,14 @@ package ramptest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // fieldNames returns the names of the fields that the service reads: in the
@@ -123,4 +125,80 @@ func checkResult(a *answer) error {
 		return broken("data of a result's answer is not null (4.3)")
 	}
 	return nil
+}
+
+// answer is what the game's server said.
+type answer struct {
+	status int
+	body   []byte
+	exact  func() (json.RawMessage, error) // the body, without misnamed fields
+}
+
+// isMissing reports whether an answer means that the game does not have the endpoint.
+func isMissing(status int, err error) bool {
+	if r := rejectionOf(err); r != nil && r.Code != ramp.CodeNotFound && r.Code != ramp.CodeMethodNotAllowed {
+		return false
+	}
+	return status == http.StatusNotFound || status == http.StatusMethodNotAllowed
+}
+
+// mayLack reports whether an answer to a validate call may be about what the player owns. Its
+// code, if it has one, is then the game's own.
+func mayLack(status int, code string) bool {
+	switch ramp.Code(code) {
+	case ramp.CodeOrderConflict, ramp.CodeOrderFinished, ramp.CodeBodyTooLarge, ramp.CodeNotFound, ramp.CodeMethodNotAllowed:
+		return false
+	}
+	field := strings.HasPrefix(code, "INVALID_") && !strings.Contains(code, "BALANCE")
+	return status != http.StatusUnauthorized && status < 500 && !field && !strings.HasPrefix(code, "HMAC_")
+}
+
+// redactError removes credentials from an error.
+func redactError(err error, secrets *redact.Redactor) error {
+	if rejected := rejectionOf(err); rejected != nil {
+		rejected.Code = ramp.Code(secrets.Text(string(rejected.Code)))
+		return err
+	}
+	return secrets.Error(err)
+}
+
+// Rejection is the game's answer with success false (interface 7.2).
+type Rejection struct {
+	Status int       // HTTP status
+	Code   ramp.Code // errorCode
+}
+
+func (r *Rejection) Error() string {
+	did, why := "rejected the call with", ""
+	switch {
+	case r.Code == ramp.CodeHMACInvalid, r.Code == ramp.CodeHMACMissing:
+		why = ": it has another HMAC key or reads it in another encoding, or verifies a body that was parsed and written anew"
+	case r.Status >= http.StatusInternalServerError:
+		did, why = "answered", ": its log may say why"
+	}
+	return fmt.Sprintf("ramptest: the game %s HTTP %d and %q%s", did, r.Status, string(r.Code), why)
+}
+
+// rejectionOf returns the rejection in an error, or nil.
+func rejectionOf(err error) (rejected *Rejection) {
+	errors.As(err, &rejected)
+	return rejected
+}
+
+func isRejection(err error) bool { return rejectionOf(err) != nil }
+
+// outcome returns the outcome that an answer of the game states.
+func outcome(a *answer) string {
+	var said struct {
+		Success   bool `json:"success"`
+		ErrorCode any  `json:"errorCode"`
+	}
+	switch body, err := a.exact(); {
+	case err != nil, json.Unmarshal(body, &said) != nil:
+		return "not the envelope of 7.2"
+	case said.Success:
+		return "success"
+	default:
+		return fmt.Sprint(said.ErrorCode)
+	}
 }

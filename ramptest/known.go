@@ -2,18 +2,42 @@ package ramptest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math/big"
 	"slices"
-	"strings"
+	"time"
 
+	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
+
+// progress is the progress of an order.
+type progress struct {
+	standing
+	done bool      // nothing more is planned
+	next time.Time // when the next step is planned; zero if it is in progress
+}
+
+func (s *orders) progress(o *Order) progress {
+	jobs, busy := s.agenda.of(o) // read before the delivery, which may plan a job when it ends
+	p := progress{standing: o.delivery.now()}
+	switch {
+	case p.sending > 0:
+	case p.State.over():
+		p.done = !busy // which may send the result again
+	case len(jobs) == 0:
+		p.next = p.Next // the answer has arrived, but the retry is not on the agenda yet
+		p.done = p.next.IsZero()
+	case !busy:
+		p.next = jobs[0].due
+	}
+	return p
+}
 
 // This file collects what the chain, the calls and the books know, for package verdict.
 
@@ -36,9 +60,10 @@ func (s *orders) known(o *Order) known {
 		Chain:    s.chainOf(o),
 		Calls:    s.callsOf(o),
 	}}
-	acc := s.audit.account(o)
-	k.Books.Why = acc.knows(s.audit.config.Books)
-	for _, found := range s.audit.about(o.UUID) {
+	entered := o.entered()
+	acc := s.audit.Account(entered)
+	k.Books.Why = knows(acc, s.config.Books)
+	for _, found := range s.audit.About(o.UUID) {
 		if len(found.Orders) > 1 {
 			k.Books.Shared = append(k.Books.Shared, found.Problem)
 		} else {
@@ -49,15 +74,31 @@ func (s *orders) known(o *Order) known {
 		r, _ := s.game.readings.of(o.Session)
 		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || o.noSession
 	}
-	if k.Books.Sum = tallyOf(o).Sum; acc == nil {
+	if k.Books.Sum = entered.Sum; acc == nil {
 		return k
 	}
-	k.before, k.now = acc.order.Before, acc.last
-	k.Books.Took, k.Books.Vague, k.Books.Dispute = acc.order.Took, acc.order.Vague, disputeOf(&acc.order)
+	k.before, k.now = acc.Before, acc.Last
+	k.Books.Took, k.Books.Vague, k.Books.Dispute = acc.Took, acc.Vague, disputeOf(&acc.Tally)
 	if k.Books.Why == verdict.Known {
-		k.Books.Moved = acc.order.Totals[0]
+		k.Books.Moved = acc.Totals[0]
 	}
 	return k
+}
+
+// knows reports whether the books know what the game moved for an order, and if not, why.
+func knows(a *audit.Account, mode Books) verdict.Why {
+	switch {
+	case mode == BooksOff:
+		return verdict.Off
+	case a == nil || a.Unread:
+		return verdict.Unread
+	case a.Twins:
+		return verdict.Twins
+	case a.Mixed || a.Guess || len(a.Totals) != 1:
+		return verdict.Overlap
+	default:
+		return verdict.Known
+	}
 }
 
 // chainOf returns what the chain knows about the transaction of an order.
@@ -108,7 +149,7 @@ func disputeOf(o *books.Tally) *verdict.Dispute {
 
 // player returns the name of an order's player, as the game last reported it.
 func (s *orders) player(o *Order) string {
-	_, name := s.audit.who(o.Session.ID)
+	_, name := s.audit.Who(o.Session.ID)
 	return cmp.Or(name, unnamed)
 }
 
@@ -127,14 +168,6 @@ func (s *orders) received(o *Order) *big.Rat {
 		}
 	}
 	return chain.Tokens(sum, s.config.Decimals)
-}
-
-// tokens returns a number of tokens in words.
-func tokens(n *big.Rat) string {
-	if text := books.Grouped(n); text != "1" {
-		return text + " tokens"
-	}
-	return "1 token"
 }
 
 // rows compares the player's balances with what is expected. others are the assets
@@ -163,46 +196,46 @@ func (s *orders) rows(o *Order) (rows []verdict.Row, others []ramp.Asset) {
 	return append([]verdict.Row{verdict.Tokens(end, o.heldBefore, held, moved)}, rows...), others
 }
 
-// The faults of further validate calls, as the record names them.
-const (
-	askedAtOnce     = "at once"
-	withOtherDigest = "with another digest"
-	withOtherAmount = "with another amount"
-	offTheTerms     = "off the terms"
-)
+// outcome returns the outcome on the chain; ok reports whether there is one.
+func (s *orders) outcome(o *Order) (outcome Outcome, ok bool) {
+	if o.tx == nil {
+		return 0, false
+	}
+	succeeded, mined := s.chains[o.Network].Outcome(o.tx)
+	if succeeded {
+		return Succeeded, mined
+	}
+	return Failed, mined
+}
 
-// verdictOn returns what there is to say about a call to the game.
-func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Verdict {
-	v := verdict.Call{Kind: map[Kind]verdict.Kind{KindAssets: verdict.Assets, KindValidate: verdict.Validate, KindResult: verdict.Result}[c.kind],
-		Fault: c.fault, Lacks: c.lacks}
-	switch {
-	case c.forged:
-		v.Trap = verdict.Forged
-	case c.opposite:
-		v.Trap = verdict.Opposite
-	case c.kind == KindValidate:
-		v.Trap = map[string]verdict.Trap{askedAtOnce: verdict.AtOnce, withOtherDigest: verdict.Digest, withOtherAmount: verdict.Amount, offTheTerms: verdict.OffTerms}[c.fault]
+// onChain returns an event with what the chain knows about an order's transaction.
+func (s *orders) onChain(o *Order) Event {
+	outcome, mined := s.outcome(o)
+	if !mined {
+		return Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}
 	}
-	if a != nil {
-		v.Status = a.status
-		v.Retried = retry(a.status)
+	receipt := s.chains[o.Network].Receipt(o.tx, outcome == Succeeded)
+	return receiptEvent(o.Network, &receipt, outcome)
+}
+
+// receipt returns the receipt of an order's transaction with an outcome, which may
+// differ from the one on the chain. For an order that was made by hand, it makes up
+// a transaction that is not on the chain.
+func (s *orders) receipt(o *Order, outcome Outcome) ramp.Receipt {
+	if o.tx != nil {
+		return s.chains[o.Network].Receipt(o.tx, outcome == Succeeded)
 	}
-	switch rejected := rejectionOf(err); {
-	case errors.Is(err, errCanceled):
-		v.Canceled = true
-	case errors.Is(err, ErrLostAnswer):
-		v.Lost = true
-	case rejected != nil:
-		v.Code = string(rejected.Code)
-	case c.forged:
-		v.Success = errors.Is(err, ErrForged)
-	case err != nil:
-		v.Problem = said(err)
-		for _, prefix := range []string{"the game did not answer: ", "the game's answer breaks the interface: "} {
-			v.Problem = strings.TrimPrefix(v.Problem, prefix)
-		}
-	default:
-		v.Success = true
+	tx := chain.Transaction{GasUsed: chain.GasOfCall, Kind: 2, Moves: s.config.moves(o, o.address()),
+		Hash: crypto.Keccak256Hash([]byte("transaction"), o.UUID[:], o.Request.Digest[:])}
+	return s.chains[slices.Min(slices.Collect(maps.Keys(s.chains)))].Receipt(&tx, outcome == Succeeded)
+}
+
+// receiptEvent returns an event with what a receipt says about a transaction.
+func receiptEvent(network ramp.Network, r *ramp.Receipt, outcome Outcome) Event {
+	e := Event{Network: network, TxHash: r.TransactionHash, Status: TxFailed}
+	if outcome == Succeeded {
+		e.Status = TxSucceeded
 	}
-	return verdict.OfCall(v)
+	e.Block, _ = r.BlockNumber.Uint64()
+	return e
 }

@@ -1,0 +1,67 @@
+package ramptest
+
+import (
+	"errors"
+	"math/big"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
+)
+
+// Imbalance is an error which reports that the game has lost assets, or moved them
+// twice or wrongly.
+type Imbalance struct {
+	Orders  []uuid.UUID    // the orders of the calls; several if calls overlapped
+	Problem string         // what is wrong, in words
+	Assets  []AssetBalance // the assets whose balance is wrong; none if the game approved more than the player owned
+}
+
+// AssetBalance is a player's balance of an asset before and after a call, and the
+// balance expected after it.
+type AssetBalance struct {
+	ID                      string
+	Before, After, Expected ramp.Amount
+}
+
+func (i *Imbalance) Error() string { return "ramptest: " + i.Problem }
+
+// imbalances returns findings as the service reports them.
+func imbalances(found []*audit.Finding) (all []*Imbalance) {
+	for _, f := range found {
+		i := &Imbalance{Orders: f.Orders, Problem: f.Problem}
+		for _, a := range f.Assets {
+			i.Assets = append(i.Assets, AssetBalance(a))
+		}
+		all = append(all, i)
+	}
+	return all
+}
+
+// take returns the findings about an order that were not returned before, as an error. It
+// returns nil unless the mode is BooksFail.
+func (s *shared) take(id uuid.UUID) error {
+	if s.config.Books != BooksFail {
+		return nil
+	}
+	var errs []error
+	for _, found := range imbalances(s.audit.Take(id)) {
+		errs = append(errs, found)
+	}
+	return errors.Join(errs...)
+}
+
+// applyHint explains assets that moved exactly twice, because a [ramp.SQLStore] behind
+// [Config.Handler] rolls back the first attempt at each step.
+func applyHint(found []*Imbalance) string {
+	for _, f := range found {
+		for _, a := range f.Assets {
+			moved := new(big.Rat).Sub(a.After.Rat(), a.Before.Rat())
+			due := new(big.Rat).Sub(a.Expected.Rat(), a.Before.Rat())
+			if due.Sign() != 0 && moved.Cmp(due.Add(due, due)) == 0 {
+				return "\nAssets moved twice. If the game uses a ramp.SQLStore, its first attempt at each step was rolled back: Apply must use tx for every statement."
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,348 @@
+package ramptest
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+)
+
+// Books sets how the service reports a game that loses assets or moves them twice.
+// The service asks for a player's assets before and after each validate and result
+// call, and compares the difference with what the order must move.
+//
+// Movements between calls are ignored, because a player earns and spends assets.
+// Movements during a call are attributed to the order. A game or a test that
+// changes the player's assets at that moment therefore looks wrong. Nothing is
+// compared if the game does not list the player's assets, for orders that were made
+// by hand, and for orders whose results stated two outcomes.
+type Books int
+
+// The modes of the books.
+const (
+	// BooksFail reports every finding: as an error of [Service.Mint],
+	// [Service.Burn], [Service.Deliver] and [Service.Resend], in [Delivery].Err,
+	// and as a failure of the test that [Start] was given. It is the default.
+	BooksFail Books = iota
+
+	// BooksReport reports findings only in [Service.Imbalances], the record and,
+	// with [Start], the log of the test.
+	BooksReport
+
+	// BooksOff disables the books, so that the service does not ask for assets. Use
+	// it for a game that moves no assets, or for a test that counts its calls.
+	BooksOff
+)
+
+// Schedule returns how long the service waits before each retry of a result that
+// was not confirmed: 2 times 5, 7 times 15 and 10 times 60 minutes. The interface
+// (8) lists these 19 retries, although it says that there are up to 20 in 12 hours.
+// One more of 5 minutes would satisfy both.
+func Schedule() []time.Duration {
+	return slices.Concat(
+		slices.Repeat([]time.Duration{5 * time.Minute}, 2),
+		slices.Repeat([]time.Duration{15 * time.Minute}, 7),
+		slices.Repeat([]time.Duration{60 * time.Minute}, 10),
+	)
+}
+
+// Config configures a [Service]. Key and Validator are required, and so is one of
+// Game, Handler and [Service.SetHandler].
+type Config struct {
+	// What the service console knows about a project (interface 1).
+
+	Key       ramp.HMACKey   // the HMAC key; required
+	Validator common.Address // the address of the validator key; required
+
+	// Game is the base URL of the game's server.
+	Game string
+
+	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game. Each
+	// begins with a slash. They default to the paths of the interface's examples
+	// (4.3): [ramp.PathAssets], [ramp.PathValidate] and [ramp.PathResult].
+	AssetsPath, ValidatePath, ResultPath string
+
+	// ProjectID is the only project that the service knows. If empty, the service
+	// accepts every nonempty project ID.
+	ProjectID string
+
+	// Networks are the networks that the service serves, each with its chain ID,
+	// which is also its net_version. They default to mainnet with 7001 and testnet
+	// with 7002.
+	Networks map[ramp.Network]uint64
+
+	// How the service and the game's server reach each other.
+
+	// Handler is the game's server in memory, instead of Game. The service
+	// then uses no network. Use [Service.Client] to reach it.
+	//
+	// As on a server, each call runs in its own goroutine, which ends with the
+	// call, so it works inside testing/synctest. The service waits for a call no
+	// longer than Timeout. A handler that ignores the context of its request
+	// outlives the call.
+	//
+	// A [ramp.SQLStore] behind Handler rolls back its first attempt at each step, as a
+	// database may at any time, and makes another. So the books find an Apply that
+	// changes anything outside of its transaction.
+	Handler http.Handler
+
+	// Client makes the calls to Game. The service uses a copy that follows no
+	// redirects, because a token must not reach an address that is not registered
+	// in the console. If nil, the service makes its own client.
+	Client *http.Client
+
+	// Timeout is how long the service waits for an answer from the game. It
+	// defaults to 10 seconds.
+	Timeout time.Duration
+
+	// Time, and the books.
+
+	// Epoch is the time at which the clock starts. It defaults to now.
+	//
+	// The ExpiresAt of a [ramp.Initialization] follows the client's clock.
+	// To use one clock, set [ramp.ClientConfig].Now to service.Now.
+	Epoch time.Time
+
+	// Books sets how the service reports a game that loses assets or moves them
+	// twice. It defaults to [BooksFail].
+	Books Books
+
+	// Settle is how long, in real time, an effect may lag behind the answer before
+	// the books report it as missing. It defaults to 2 seconds; -1 is no time.
+	Settle time.Duration
+
+	// Regenerating are the IDs of assets that move by themselves, such as energy. The
+	// books do not judge them.
+	Regenerating []string
+
+	// What the interface does not say: calls.
+
+	// FailureStatus is the HTTP status of a failed initialize call (7.1). It
+	// defaults to the code of the envelope.
+	FailureStatus int
+
+	// MaxBody is the maximum size of a body that the service reads, in bytes (8).
+	// It defaults to 1 MiB.
+	MaxBody int64
+
+	// Schedule is how long the service waits before each retry of a result (8). It
+	// defaults to [Schedule].
+	Schedule []time.Duration
+
+	// Retry reports whether the service retries a result after an HTTP status (6).
+	// It always retries if there was no answer. The default is to retry for 500
+	// only; the service's public guide retries for every 5xx.
+	Retry func(status int) bool
+
+	// What the interface does not say: orders.
+
+	// AcceptExpired lets a UUID be used after its 5 minutes (3). By default
+	// [Service.Mint] and [Service.Burn] fail with [ErrExpiredUUID].
+	AcceptExpired bool
+
+	// PerOrder says that the materials and outputs of an initialize call are for a
+	// whole order. By default they are for one token, and an order has them times the
+	// number of tokens. The interface does not say which the service means (2.2);
+	// ramp.TermsConfig has the same field.
+	PerOrder bool
+
+	// BurnMethod is the intent.method of a burn (2.5). It defaults to
+	// [ramp.MethodBurnPermit].
+	BurnMethod ramp.Method
+
+	// TokenType is the type of the token in an intent (2.5). It defaults to
+	// [ramp.TypeNFT] for an order with a non-fungible item, and otherwise to
+	// [ramp.TypeERC20].
+	TokenType ramp.AssetType
+
+	// Wallet returns a player's key, which signs the player's orders and
+	// transactions. It is called once for a session, and defaults to a key derived
+	// from the session ID. See [Service.Wallet].
+	Wallet func(ramp.Session) *ramp.Signer
+
+	// Digest returns the digest of a request that has none yet. The validator key
+	// signs it (5.3). It defaults to a hash of UUID, user address and intent.
+	Digest func(*ramp.ValidateRequest) ramp.Digest
+
+	// What the interface does not say: chains.
+
+	// Confirmations is how many blocks, including the transaction's own, the
+	// service waits for before it delivers the result. It defaults to 1. While the
+	// clock stands still, no block is mined during a call. A handler that requires
+	// more confirmations ([ramp.HandlerConfig]) therefore answers HTTP 500 first
+	// and confirms the retry.
+	Confirmations int
+
+	// BlockTime is the time between two blocks. It defaults to one second.
+	BlockTime time.Duration
+
+	// Decimals is the number of decimals of a token. It defaults to 18.
+	Decimals int
+
+	// Tokens is how much of every token a wallet holds at first. It defaults to
+	// 1000. A burn of more than the wallet holds fails on the chain.
+	Tokens *ramp.Amount
+
+	// AuthorizeRPC reports whether a request may call the chain (5.4). Others get
+	// HTTP 401. If nil, everyone may.
+	AuthorizeRPC func(*http.Request) bool
+
+	// Desk is for a service that runs as a program of its own. Tests seldom need it.
+	Desk Desk
+}
+
+// Desk configures a service that runs as a program of its own, beside the game's server, as
+// ramp emulate does: where people and programs reach it, how its clock runs, and what it
+// keeps.
+type Desk struct {
+	// Pages makes the pages to look at: set it to New of package pages. If nil, the pages
+	// of the interface (4.2) only check their parameters and answer in plain text, so that
+	// a test that opens no page does not link them.
+	Pages func(desk.Service, *desk.Guard) http.Handler
+
+	// Listener is where the service listens. If nil, the service listens on a free
+	// port of the loopback interface, or not at all if [Config.Game] is empty.
+	Listener net.Listener
+
+	// PublicURL is the address at which others reach the service, if it is not
+	// the listener's. [Service.URL] returns it, and the pages can be opened under
+	// its host name.
+	PublicURL string
+
+	// ControlToken is the token that a caller of the control API and of the pages
+	// about all players must send; see docs/control.md. If empty, only programs on
+	// this machine may use them, and pages can only be opened under local host names
+	// and that of PublicURL, which blocks DNS rebinding.
+	ControlToken string
+
+	// Speed is how fast the clock runs: 1 is real time, 60 is a minute per second,
+	// and 100,000 is the maximum. At 0, the clock stands still, and only
+	// [Service.Advance] moves it. If the clock runs, call [Service.Close].
+	Speed float64
+
+	// State keeps the service in a file, and continues where another service with
+	// that file was, ignoring Config.Epoch; see [OpenState]. Both must have the same
+	// Networks, Wallet and Decimals of [Config]. Close the service before the file. If nil, the
+	// service starts empty and keeps its last 10,000 events, which is about 1,600
+	// orders. With a file it keeps 100,000.
+	State *StateFile
+
+	// KeepOrders is the minimum number of finished orders that the service keeps.
+	// The control API and the pages forget older ones. 0 keeps all.
+	KeepOrders int
+
+	// OnEvent is called with each event that is recorded, one at a time. It must
+	// not call the service.
+	OnEvent func(Event)
+
+	// OtherKey is [Config.Key] in the other encoding: [ramp.Base64URLKey] of the same text if
+	// Key is its [ramp.TextKey], or the reverse. The service rejects what is signed
+	// with it, but the record and the pages say that only the encoding is wrong. If
+	// zero, there is no such hint.
+	OtherKey ramp.HMACKey
+}
+
+// maxSpeed lets a clock run for a day of real time before it has passed all the
+// time that a [time.Duration] can hold.
+const maxSpeed = 100_000
+
+// check returns an [*ramp.InvalidError] if the configuration cannot work.
+func (c *Config) check() error {
+	var wrong ramp.InvalidError
+	must := func(ok bool, field, problem string) {
+		if !ok {
+			wrong.Fields = append(wrong.Fields, ramp.FieldError{Path: "Config." + field, Problem: problem})
+		}
+	}
+	must(!c.Key.IsZero(), "Key", "is required")
+	must(c.Validator != common.Address{}, "Validator", "is required")
+	must(c.Handler == nil || c.Game == "", "Game", "excludes Config.Handler")
+	must(c.Game == "" || isAbsolute(c.Game), "Game", "must be the absolute URL of the game's server")
+	must(c.Desk.PublicURL == "" || isAbsolute(c.Desk.PublicURL), "Desk.PublicURL", "must be an absolute URL")
+	must(0 <= c.Desk.Speed && c.Desk.Speed <= maxSpeed, "Desk.Speed", "must be from 0 to 100000") // false for NaN too
+	must(c.FailureStatus == 0 || 200 <= c.FailureStatus && c.FailureStatus <= 599, "FailureStatus", "must be an HTTP status")
+	must(0 <= c.Decimals && c.Decimals <= 77, "Decimals", "must be from 0 to 77") // the most that 256 bits hold
+	must(BooksFail <= c.Books && c.Books <= BooksOff, "Books", "must be BooksFail, BooksReport or BooksOff")
+	const negative, relative = "must not be below 0", "must begin with a slash"
+	must(c.Confirmations >= 0, "Confirmations", negative)
+	must(c.BlockTime >= 0, "BlockTime", negative)
+	must(c.Timeout >= 0, "Timeout", negative)
+	must(c.Desk.KeepOrders >= 0, "Desk.KeepOrders", negative)
+	must(c.MaxBody >= 0, "MaxBody", negative)
+	must(c.AssetsPath == "" || c.AssetsPath[0] == '/', "AssetsPath", relative)
+	must(c.ValidatePath == "" || c.ValidatePath[0] == '/', "ValidatePath", relative)
+	must(c.ResultPath == "" || c.ResultPath[0] == '/', "ResultPath", relative)
+	if len(wrong.Fields) == 0 {
+		return nil
+	}
+	return &wrong
+}
+
+func isAbsolute(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// setDefaults replaces the zero fields that have a default.
+func (c *Config) setDefaults() {
+	if len(c.Networks) == 0 {
+		c.Networks = map[ramp.Network]uint64{ramp.Mainnet: 7001, ramp.Testnet: 7002}
+	}
+	c.Networks = maps.Clone(c.Networks)
+	c.AssetsPath = cmp.Or(c.AssetsPath, ramp.PathAssets)
+	c.ValidatePath = cmp.Or(c.ValidatePath, ramp.PathValidate)
+	c.ResultPath = cmp.Or(c.ResultPath, ramp.PathResult)
+	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
+	c.BurnMethod = cmp.Or(c.BurnMethod, ramp.MethodBurnPermit)
+	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
+	c.Settle = cmp.Or(c.Settle, 2*time.Second)
+	c.Confirmations = cmp.Or(c.Confirmations, 1)
+	c.BlockTime = cmp.Or(c.BlockTime, time.Second)
+	c.Decimals = cmp.Or(c.Decimals, 18)
+	if c.Wallet == nil {
+		c.Wallet = sessionWallet
+	}
+	c.Wallet = oncePerSession(c.Wallet)
+	if c.Digest == nil {
+		c.Digest = hashDigest
+	}
+	if c.Schedule == nil {
+		c.Schedule = Schedule()
+	}
+	c.Schedule = slices.Clone(c.Schedule)
+	if c.Retry == nil {
+		c.Retry = func(status int) bool { return status == http.StatusInternalServerError }
+	}
+	if c.Tokens == nil {
+		thousand := ramp.NewAmount(1000)
+		c.Tokens = &thousand
+	}
+}
+
+// tokenType returns the type of the token that is traded for items.
+func (c *Config) tokenType(items []ramp.Item) ramp.AssetType {
+	switch {
+	case c.TokenType != "":
+		return c.TokenType
+	case slices.ContainsFunc(items, func(item ramp.Item) bool { return item.IsNonFungible }):
+		return ramp.TypeNFT
+	default:
+		return ramp.TypeERC20
+	}
+}
+
+func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
+	signer := c.Wallet(session)
+	if signer == nil {
+		return nil, errors.New("ramptest: Config.Wallet returned nil for the session")
+	}
+	return signer, nil
+}

@@ -1,0 +1,76 @@
+package audit
+
+import (
+	"strings"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+)
+
+// keyOf returns the key of a player whom the game names. A session of an unknown player has
+// another; see strangerOf.
+func keyOf(p *ramp.Player) string { return "player " + p.Server + "\x00" + p.PlayerID }
+
+// playerID returns the player_id in a key, or "" if it has none.
+func playerID(key string) string {
+	_, id, _ := strings.Cut(key, "\x00")
+	return id
+}
+
+// SavedPlayer is what a state file keeps of a player.
+type SavedPlayer struct {
+	Name          string `json:",omitempty"`
+	Last, Outside books.Assets
+}
+
+// Save returns the key of an order's player, or "" if the player is unknown, and the books of
+// the order and of the player. It treats an open window as not yet opened.
+func (b *Books) Save(o Order) (key string, entries []books.Tally, saved *SavedPlayer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, entry := range b.orders[o.UUID] {
+		entries = append(entries, *entry)
+	}
+	key = b.keys[o.Session.ID]
+	if p := b.players[key]; p != nil {
+		saved = &SavedPlayer{p.name, p.books.Last, p.books.Outside}
+		if p.books.Pending != nil { // what has moved since is not known
+			saved.Last = nil
+		}
+	}
+	return key, entries, saved
+}
+
+// RestoreOrder enters what Save returned of an order.
+func (b *Books) RestoreOrder(s ramp.Session, key string, entries []books.Tally) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if key != "" {
+		b.keys[s.ID] = key
+	}
+	for _, saved := range entries {
+		b.orders[saved.UUID] = append(b.orders[saved.UUID], &saved)
+		if len(saved.Late) > 0 {
+			p := b.player(s)
+			p.books.Late = append(p.books.Late, &saved)
+		}
+	}
+}
+
+// RestorePlayer enters what Save returned of a player, after the orders.
+func (b *Books) RestorePlayer(key string, saved *SavedPlayer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.keep(key)
+	p.name, p.books.Last, p.books.Outside = saved.Name, saved.Last, saved.Outside
+}
+
+// RestoreFound enters findings that an earlier service has returned.
+func (b *Books) RestoreFound(found []*Finding) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.found = found
+	for _, f := range found {
+		b.returned[f] = true
+	}
+}

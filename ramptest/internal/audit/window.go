@@ -1,0 +1,219 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+)
+
+// window is the time between two readings of a player's assets. It has one call, or several
+// that overlap: validate calls, or results of one order. What a result moves would
+// otherwise be mixed up with the effects of other orders.
+type window struct {
+	player  *player
+	session ramp.Session // used to ask for the assets
+	id      uuid.UUID    // the order that it was opened for
+	result  bool
+	ready   bool         // before was read
+	before  books.Assets // nil if unknown
+	stray   bool         // who the player is was unknown; it may be any
+	strayed int          // as the books counted when it was opened
+	open    int          // calls in progress
+	calls   []books.Call // those that have ended
+}
+
+// admits reports whether a call may join the window.
+func (w *window) admits(c *Call) bool {
+	return w.result == c.Result && (w.id == c.Order.UUID || !w.result && w.player.waiting == 0)
+}
+
+// Entry is a call in progress. The zero value is a call that the books do not follow.
+type Entry struct {
+	Opposite bool     // the result states another outcome than the chain, or than an earlier one
+	Held     *big.Rat // the tokens in the wallet before the order was asked for first
+
+	books  *Books
+	window *window // nil if the books are off
+	call   books.Call
+	asked  Call
+}
+
+// Open opens a window for a call, or joins the open one. End it with [Entry.Close].
+func (b *Books) Open(ctx context.Context, c Call) *Entry {
+	o := &c.Order
+	at, key := b.turn(o.Session)
+	asked := key == "" && !b.config.Off
+	if asked { // who the player is
+		_, _ = b.ask(ctx, o.Session, o.UUID)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.config.Off {
+		return b.begin(nil, c)
+	}
+	p := b.player(o.Session)
+	for p.window != nil && !p.window.admits(&c) {
+		p.waiting++
+		b.turned.Wait()
+		p.waiting--
+		p = b.player(o.Session) // who may be known now
+	}
+	unchanged := at == b.changes
+	b.changes++
+	w := p.window
+	if w != nil {
+		w.open++
+		for !w.ready {
+			b.turned.Wait()
+		}
+		return b.begin(w, c)
+	}
+	w = &window{player: p, session: o.Session, id: o.UUID, result: c.Result,
+		stray: b.keys[o.Session.ID] == "", strayed: b.strayed, open: 1}
+	p.window = w
+	switch {
+	case w.stray:
+		b.strays++
+	case asked && unchanged:
+		w.before = p.books.Last
+	default:
+		w.before = b.read(ctx, w)
+		b.changed(p.books.Look(w.before))
+	}
+	w.ready = true
+	b.turned.Broadcast()
+	return b.begin(w, c)
+}
+
+// begin records what the player and the wallet had before an order, and the outcome that a
+// result states. The caller must hold the lock.
+func (b *Books) begin(w *window, c Call) *Entry {
+	o := b.entry(&c.Order)
+	if o == nil {
+		o = c.Order.tally()
+		b.orders[o.UUID] = append(b.orders[o.UUID], o)
+	}
+	e := &Entry{Held: c.Order.Held, books: b, window: w, asked: c,
+		call: books.Call{Order: o, Result: c.Result, Forged: c.Forged}}
+	switch {
+	case w == nil:
+	case !o.Asked:
+		o.Before, o.Held = w.before, c.Order.Held
+	case !c.Result: // it was asked before
+		e.Held = cmp.Or(o.Held, c.Order.Held)
+	}
+	if c.Result && !c.Forged {
+		e.Opposite = o.Deliver(c.Stated, c.OnChain)
+	}
+	return e
+}
+
+// Owned returns what the player owned before the call, of what a mint takes, and in words
+// what of it was too little, or is not among what the game listed last. It is nil if unknown.
+func (e *Entry) Owned(listed *ramp.Player) (owned books.Assets, lacks string) {
+	return e.books.owned(e.window, &e.asked.Order, listed)
+}
+
+// Close ends the call with what its answer means, and the HTTP status of the answer, or 0
+// without one. sent is false if nothing has reached the game. The last call of a window
+// closes it with a judgment.
+func (e *Entry) Close(ctx context.Context, answer books.Answer, status int, sent bool) {
+	b, w := e.books, e.window
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e.asked.Result && !e.asked.Forged {
+		e.call.Order.Answered(e.asked.Stated, status)
+	}
+	if w == nil {
+		return
+	}
+	if e.call.Answer = answer; !sent {
+		e.call.Order = nil
+	}
+	b.close(ctx, w, e.call)
+}
+
+// minReadings is how often the books read the assets, at least, before they report
+// a missing effect. It gives a slow machine enough time.
+const minReadings = 6
+
+// close ends a call of a window. The caller must hold the lock.
+func (b *Books) close(ctx context.Context, w *window, c books.Call) {
+	w.calls = append(w.calls, c)
+	w.open--
+	b.changes++
+	calls, longest := len(w.calls), b.config.Settle
+	if b.waited && b.lag > 0 { // ten missing effects need not take ten times as long
+		longest = min(longest, max(longest/16, 8*b.lag))
+	}
+	var latest books.Assets
+	differ, begun := 0, time.Now() // how many readings differ from the one before
+	for readings, pause := 1, time.Millisecond; ; readings, pause = readings+1, min(2*pause, 100*time.Millisecond) {
+		var after books.Assets
+		if w.open == 0 && (w.before != nil || w.player.books.Last != nil) { // otherwise there is nothing to compare it with
+			after = b.read(ctx, w)
+		}
+		if w.open > 0 || len(w.calls) > calls { // another call will close the window, or has
+			return
+		}
+		if after != nil && (latest == nil || !latest.Equal(after)) {
+			latest, differ = after, differ+1
+		}
+		last := time.Since(begun) >= longest && (readings >= minReadings || b.config.Settle < 0)
+		before := w.before
+		sent := slices.DeleteFunc(slices.Clone(w.calls), func(c books.Call) bool { return c.Order == nil })
+		if b.strays > w.strayed || len(sent) == 0 { // what they moved may be this player's
+			before = nil
+		}
+		v := w.player.books.Judge(sent, before, after, last)
+		if v.Problem == "" || v.Overdraw || last {
+			if v.Problem == "" && (readings > 1 || len(v.Moved) > 0) {
+				b.lag = max(b.lag, time.Since(begun), 1)
+			}
+			b.waited = b.waited || v.Problem != "" && !v.Overdraw
+			if v.Problem != "" && differ > 2 { // one late effect cannot explain this
+				v = w.player.books.Judge(sent, nil, after, true)
+				v.Said = "not judged, because what the player owns keeps changing"
+			}
+			b.conclude(w, v)
+			return
+		}
+		b.mu.Unlock()
+		time.Sleep(pause)
+		b.mu.Lock()
+	}
+}
+
+// read asks what the player of a window owns, with the session of its order, and if the
+// game rejects that, with the newest that it has accepted. It returns nil if the game does
+// not say. The caller must hold the lock, which is released meanwhile.
+func (b *Books) read(ctx context.Context, w *window) books.Assets {
+	newest := w.player.session
+	b.mu.Unlock()
+	defer b.mu.Lock()
+	read, err := b.ask(ctx, w.session, w.id)
+	if b.config.Rejects(err) && newest.ID != "" && (newest.ID != w.session.ID || !newest.Token.Equal(w.session.Token)) {
+		read, err = b.ask(ctx, newest, w.id)
+	}
+	if err != nil {
+		return nil
+	}
+	return b.balances(read)
+}
+
+// ask asks what a player owns, and once more if the game fails. The books go on when the
+// caller does not.
+func (b *Books) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.Player, error) {
+	ctx = context.WithoutCancel(ctx)
+	read, status, err := b.config.Ask(ctx, s, id)
+	if status >= 500 {
+		read, _, err = b.config.Ask(ctx, s, id)
+	}
+	return read, err
+}

@@ -1,0 +1,48 @@
+package ramptest
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+)
+
+// called reads a call to the service, and begins its event.
+func (s *shared) called(kind Kind, w http.ResponseWriter, r *http.Request) (event Event, body []byte, err error) {
+	event = Event{Time: s.clock.now(), Kind: kind}
+	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
+	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
+	return event, body, err
+}
+
+// respond records a call to the service, and answers it.
+func (s *shared) respond(w http.ResponseWriter, r *http.Request, event Event, status int, text []byte) {
+	event.Answer = &Message{Status: status, Body: string(text)}
+	event.Took = s.clock.now().Sub(event.Time)
+	s.record.exchange(event, secretsOf(r.Header))
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // an error means that the caller is gone
+}
+
+// recordChain records an event on a chain. id is the order, or zero. tx describes the
+// transaction.
+func (s *shared) recordChain(id uuid.UUID, tx Event, what string, args ...any) {
+	tx.Time, tx.Kind, tx.UUID = s.clock.now(), KindChain, id
+	tx.Outcome = string(tx.Network) + " " + fmt.Sprintf(what, args...)
+	s.record.add(tx)
+}
+
+// shared is what the parts of a service have in common.
+type shared struct {
+	config *Config
+	clock  *clock
+	record *record
+	life   *lifetime
+	guard  *desk.Guard
+	// changed is told what may have changed: the clock, and the UUIDs that it is given.
+	changed func(...uuid.UUID)
+	audit   *audit.Books
+}

@@ -1,0 +1,140 @@
+package ramptest
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// State is the state of an order as the service sees it.
+type State string
+
+// The states of an order. The interface has no names for them (3).
+const (
+	Pending    State = "pending"    // its transaction is not in a block
+	Delivering State = "delivering" // the game has not confirmed the result
+	Confirmed  State = "confirmed"  // the game answered HTTP 200 (interface 6), even with success false
+	Rejected   State = "rejected"   // the game answered with another status, and the service does not retry it
+	GivenUp    State = "given up"   // the schedule has ended without a confirmation
+)
+
+// over reports whether the schedule of deliveries has ended.
+func (s State) over() bool { return s == Confirmed || s == Rejected || s == GivenUp }
+
+// standing is the progress of an order's result: its state and its schedule.
+type standing struct {
+	State    State
+	Attempts int       // deliveries so far
+	Retries  int       `json:",omitzero"` // how many of them are retries of the schedule
+	Next     time.Time `json:",omitzero"` // when the next delivery is planned; zero if none is
+	Status   int       `json:",omitzero"` // HTTP status of the last answer; 0 if there was none
+	Lost     bool      `json:",omitzero"` // the last answer was lost by a fault
+	Contrary bool      `json:",omitzero"` // the last result contradicted the chain, and was not confirmed
+
+	sending int // deliveries in progress
+}
+
+// delivery guards the progress of an order's result.
+type delivery struct {
+	mu sync.Mutex
+	standing
+	body []byte // of the first delivery
+}
+
+// first returns the body of the first delivery.
+func (d *delivery) first(body []byte) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.body == nil {
+		d.body = body
+	}
+	return d.body
+}
+
+func (d *delivery) now() standing {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.standing
+}
+
+func (d *delivery) begun() bool { return d.now().Attempts > 0 }
+
+// mined records that the transaction is in a block.
+func (d *delivery) mined() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.State == Pending {
+		d.State = Delivering
+	}
+}
+
+// planned sets when the next delivery is due; the zero time cancels it. It reports
+// whether a delivery is still wanted and whether it would be the first.
+func (d *delivery) planned(at time.Time) (wanted, first bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.Next = at
+	return !d.State.over(), d.Attempts == 0
+}
+
+// begin counts one more attempt.
+func (d *delivery) begin() (attempt int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.Attempts++
+	d.sending++
+	return d.Attempts
+}
+
+// conclude applies the status of an answer to the order (interface 6): HTTP 200
+// confirms; no answer and the statuses of Config.Retry are retried, and so is a result that
+// contradicts the chain, which the game may reject. It returns when the next delivery is
+// due, and whether the caller must plan it.
+func (d *delivery) conclude(status int, lost, contrary bool, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sending--
+	if contrary = contrary && status != http.StatusOK; !contrary || d.State != Confirmed {
+		d.Status, d.Lost, d.Contrary = status, lost, contrary
+	}
+	switch {
+	case d.State == Confirmed || status == http.StatusOK:
+		d.State = Confirmed
+	case status != 0 && !config.Retry(status) && !contrary:
+		d.State = Rejected
+	case byHand, !d.Next.IsZero(): // never retried, or already planned
+	case d.Retries >= len(config.Schedule):
+		d.State = GivenUp
+	default:
+		d.State = Delivering
+		d.Next = now.Add(config.Schedule[d.Retries])
+		d.Retries++
+		return d.Next, true
+	}
+	if d.State.over() {
+		return time.Time{}, false
+	}
+	return d.Next, false
+}
+
+// Outcome is the outcome of an order's transaction.
+type Outcome int
+
+// The outcomes of a transaction (interface 3).
+const (
+	Succeeded Outcome = iota // receipt.status 0x1
+	Failed                   // receipt.status 0x0
+)
+
+// asOnChain stands for the outcome on the chain.
+const asOnChain Outcome = -1
+
+func (o Outcome) String() string {
+	if o == Succeeded {
+		return "succeeded"
+	}
+	return "failed"
+}
+
+// outcomes are the outcomes by their names.
+var outcomes = map[string]Outcome{Succeeded.String(): Succeeded, Failed.String(): Failed}

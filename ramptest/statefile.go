@@ -1,0 +1,179 @@
+package ramptest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/journal"
+)
+
+// StateFile keeps a service in a file: its orders, chains, clock, books and events. A
+// service with the same file continues from there; see [Desk.State]. The file contains
+// the access tokens of players, so only its owner may read it.
+type StateFile struct {
+	journal *journal.Journal
+
+	mu  sync.Mutex
+	err error // the first failure to write
+}
+
+// OpenState opens a state file, or begins one. The error is about a file that another
+// service uses, or that is no state file.
+func OpenState(path string) (*StateFile, error) {
+	j, err := journal.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("ramptest: state: %w", err)
+	}
+	f := &StateFile{journal: j}
+	version, err := f.Note("version")
+	if err == nil && version == "" {
+		err = f.SetNote("version", stateVersion)
+	} else if err == nil && version != stateVersion {
+		err = fmt.Errorf("ramptest: state: another release wrote the file: its version is %s, but must be %s. Delete it, or use another", version, stateVersion)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
+	return f, nil
+}
+
+// stateVersion is the version of the lines. A file of another version is not read.
+const stateVersion = "6"
+
+// Note returns a text that [StateFile.SetNote] has kept in the file, such as a key that
+// a program generated. It is empty if there is none.
+func (f *StateFile) Note(name string) (text string, err error) {
+	value, err := f.journal.Get("note/" + url.QueryEscape(name))
+	if err == nil && value != nil {
+		err = json.Unmarshal(value, &text)
+	}
+	return text, err
+}
+
+// SetNote keeps a text in the file; see [StateFile.Note].
+func (f *StateFile) SetNote(name, text string) error {
+	f.put("note/"+url.QueryEscape(name), text)
+	return f.Err()
+}
+
+// Err returns the first error of writing the file; nil if everything was written.
+func (f *StateFile) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// Close closes the file. Close the service before. The error is that of [StateFile.Err],
+// too.
+func (f *StateFile) Close() error { return errors.Join(f.Err(), f.journal.Close()) }
+
+// put sets a key to values, with a tab between them; none deletes it.
+func (f *StateFile) put(key string, values ...any) {
+	texts, errs := make([][]byte, len(values)), make([]error, len(values))
+	for i, value := range values {
+		texts[i], errs[i] = json.Marshal(value)
+	}
+	err := errors.Join(errs...)
+	if err == nil {
+		err = f.journal.Put(key, bytes.Join(texts, []byte("\t")))
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil && f.err == nil {
+		f.err = fmt.Errorf("ramptest: state: %w", err)
+	}
+}
+
+// rest decodes what a line has after its first tab.
+func (f *StateFile) rest(key string, value any) error {
+	text, err := f.journal.Get(key)
+	if err != nil {
+		return err
+	}
+	_, text, _ = bytes.Cut(text, []byte("\t"))
+	return decode(text, value)
+}
+
+var errLine = errors.New("a line is not one of a service")
+
+// decode decodes a part of a line. Its error quotes nothing, because that could be a token.
+func decode(text []byte, value any) error {
+	if json.Unmarshal(text, value) != nil {
+		return errLine
+	}
+	return nil
+}
+
+// savedClock is what the clock showed at a real time.
+type savedClock struct {
+	Now, Wall time.Time
+	Events    int // the number of the last event
+}
+
+// clear deletes everything but the notes.
+func (f *StateFile) clear() {
+	for _, key := range f.journal.Keys("") {
+		if !strings.HasPrefix(key, "note/") {
+			f.put(key)
+		}
+	}
+}
+
+// each calls do for the values of the keys that begin with prefix, up to their first tab. An
+// error says which line of the file it is about, and what to do.
+func each[T any](f *StateFile, prefix string, do func(key string, value *T) error) error {
+	for keys := range slices.Chunk(f.journal.Keys(prefix), 1_000) {
+		values, err := f.journal.Values(keys)
+		if err != nil {
+			return err
+		}
+		for i, key := range keys {
+			text, _, _ := bytes.Cut(values[i], []byte("\t"))
+			value := new(T)
+			err := decode(text, value)
+			if err == nil {
+				err = do(strings.TrimPrefix(key, prefix), value)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w. Delete the line to go on without it, or start with another file", f.journal.Line(key), err)
+			}
+		}
+	}
+	return nil
+}
+
+// all adds the values of the keys that begin with prefix to list.
+func all[T any](f *StateFile, prefix string, list *[]T) error {
+	return each(f, prefix, func(_ string, value *T) error {
+		*list = append(*list, *value)
+		return nil
+	})
+}
+
+// one reads the value of a key into value, if there is one.
+func one[T any](f *StateFile, key string, value *T) error {
+	return each(f, key, func(rest string, saved *T) error {
+		if rest == "" {
+			*value = *saved
+		}
+		return nil
+	})
+}
+
+// epoch returns the time at which a restored clock starts. A clock in real time
+// includes the time that has passed since it was saved.
+func (f *StateFile) epoch(speed float64, byDefault time.Time) (time.Time, error) {
+	c := savedClock{Now: byDefault}
+	err := one(f, "clock", &c)
+	if speed == 1 && !c.Wall.IsZero() {
+		c.Now = c.Now.Add(max(0, time.Since(c.Wall)))
+	}
+	return c.Now, err
+}
