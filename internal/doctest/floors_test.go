@@ -1,0 +1,294 @@
+package doctest
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// In columns: a rune is one, a tab is four.
+const longestCode, longestTest = 110, 120
+
+// known holds the packages that have circles or long lines. A figure can only shrink: lower
+// it when you made it smaller. Add no package.
+var known = map[string]struct {
+	circle int // files of the biggest circle, a set of files that all need each other
+	pairs  int // pairs of files that need each other directly
+	code   int // lines of code longer than longestCode
+	tests  int // lines of tests longer than longestTest
+}{
+	".":                           {0, 0, 77, 529},
+	"./cmd/ramp":                  {11, 12, 40, 51},
+	"./examples/byhand":           {0, 0, 1, 4},
+	"./examples/chain":            {0, 0, 6, 0},
+	"./examples/nethttp":          {0, 0, 3, 1},
+	"./examples/quickstart":       {0, 0, 7, 0},
+	"./examples/regions":          {0, 0, 1, 0},
+	"./internal/figures":          {0, 0, 2, 0},
+	"./internal/redact":           {0, 0, 2, 4},
+	"./ramptest":                  {0, 0, 94, 231},
+	"./ramptest/conformance":      {30, 56, 174, 129},
+	"./ramptest/control":          {2, 1, 15, 17},
+	"./ramptest/internal/audit":   {3, 2, 4, 0},
+	"./ramptest/internal/books":   {2, 1, 17, 29},
+	"./ramptest/internal/chain":   {2, 1, 18, 0},
+	"./ramptest/internal/desk":    {0, 0, 3, 0},
+	"./ramptest/internal/exact":   {0, 0, 1, 0},
+	"./ramptest/internal/journal": {2, 1, 0, 1},
+	"./ramptest/internal/verdict": {0, 0, 9, 38},
+	"./ramptest/pages":            {8, 14, 54, 0},
+	"./ramptest/storetest":        {4, 3, 14, 7},
+	"./support":                   {8, 7, 85, 137},
+}
+
+// A file should be readable with only the files below it in mind, and a line at one glance.
+func TestFilesStandOnEachOther(t *testing.T) {
+	t.Parallel()
+	packages, load := rootPackages(t)
+	for path := range known {
+		assert.Contains(t, packages, path, "known lists a package that is gone")
+	}
+	for path, p := range packages {
+		limit := known[path]
+		needs := fileNeeds(t, p.Dir, p.GoFiles, load)
+		circle, pairs := biggestCircle(needs), mutual(needs)
+		if len(circle) > limit.circle || len(pairs) > limit.pairs {
+			t.Errorf(`%s: files need each other. Known are a circle of %d and %d pairs.
+The circle of %d: %s
+The %d pairs: %s
+Move declarations to the file of their subject, until a lower file names nothing of a higher one.
+What to begin with:
+%s`, path, limit.circle, limit.pairs, len(circle), strings.Join(circle, " "), len(pairs),
+				strings.Join(pairs, ", "), strings.Join(remedies(needs), "\n"))
+		}
+		code, codeAt := longLines(t, p.Dir, slices.Concat(p.GoFiles, p.IgnoredGoFiles), longestCode)
+		tests, testsAt := longLines(t, p.Dir, slices.Concat(p.TestGoFiles, p.XTestGoFiles), longestTest)
+		if code > limit.code || tests > limit.tests {
+			t.Errorf(`%s: %d lines of code are longer than %d columns (known: %d), %d of tests longer than %d (known: %d).
+Break yours where a reader breaks them:
+%s`, path, code, longestCode, limit.code, tests, longestTest, limit.tests,
+				strings.Join(append(codeAt, testsAt...), "\n"))
+		}
+		t.Logf("%q: {%d, %d, %d, %d},", path, len(circle), len(pairs), code, tests)
+	}
+}
+
+func TestFloorsAreMeasured(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"top.go":    "package p\n\nfunc top() { middle() }\n",
+		"middle.go": "package p\n\nfunc middle() { ground{}.method() }\n",
+		"ground.go": "package p\n\ntype ground struct{ field int }\n\nfunc (ground) method() {}\n",
+		"high.go":   "package p\n\nfunc high(g ground) int { return g.field + low }\n",
+		"low.go":    "package p\n\nvar low int\n\nfunc lower() { top(); high(ground{}) }\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	needs := fileNeeds(t, dir, []string{"top.go", "middle.go", "ground.go"}, nil)
+	assert.Equal(t, map[string]map[string][]string{
+		"top.go": {"middle.go": {"middle"}}, "middle.go": {"ground.go": {"ground", "method"}},
+	}, needs)
+	assert.Empty(t, biggestCircle(needs))
+
+	needs = fileNeeds(t, dir, []string{"top.go", "middle.go", "ground.go", "high.go", "low.go"}, nil)
+	assert.Equal(t, []string{"high.go", "low.go"}, biggestCircle(needs))
+	assert.Equal(t, []string{"high.go and low.go"}, mutual(needs))
+	assert.Equal(t, []string{
+		"without what high.go uses of low.go (low), a circle of 0 files",
+		"without what low.go uses of high.go (high), a circle of 0 files",
+	}, remedies(needs))
+
+	x := func(n int) string { return strings.Repeat("x", n) }
+	lines := []string{
+		"package p",
+		"// " + x(17), "// " + x(18), // 2 and 3: 20 and 21 columns
+		"\t// " + x(13), "\t// " + x(14), // 4 and 5: the same with a tab
+		"// " + strings.Repeat("ü", 17),
+		"var a = `" + x(20), x(20) + "`", // 7 and 8: mostly a string
+		"var " + x(20) + " = `" + x(20) + "`", // 9: a string, but not mostly
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "long.go"), []byte(strings.Join(lines, "\n")), 0o600))
+	count, at := longLines(t, dir, []string{"long.go", "top.go"}, 20)
+	assert.Equal(t, 4, count)
+	assert.Equal(t, []string{filepath.Join(dir, "long.go") + ":3,5,9", filepath.Join(dir, "top.go") + ":3"}, at)
+}
+
+type rootPackage struct {
+	ImportPath, Dir, Export                            string
+	Module                                             *struct{ Main bool }
+	GoFiles, IgnoredGoFiles, TestGoFiles, XTestGoFiles []string
+}
+
+// rootPackages returns the packages of the root module by their paths in it, and what loads
+// a package that they import.
+func rootPackages(t *testing.T) (map[string]rootPackage, importer.Lookup) {
+	t.Helper()
+	list := exec.Command("go", "list", "-deps", "-export",
+		"-json=ImportPath,Dir,Export,Module,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
+	list.Dir, list.Env = root, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+	var stderr strings.Builder
+	list.Stderr = &stderr
+	out, err := list.Output()
+	require.NoError(t, err, stderr.String())
+	packages, exports := map[string]rootPackage{}, map[string]string{}
+	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
+		var p rootPackage
+		require.NoError(t, d.Decode(&p))
+		exports[p.ImportPath] = p.Export
+		if p.Module != nil && p.Module.Main {
+			packages["."+strings.TrimPrefix(p.ImportPath, module)] = p
+		}
+	}
+	return packages, func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+}
+
+// fileNeeds returns, for each file and each other file, which names that the other one
+// declares it uses: types, functions, methods, fields, variables and constants.
+func fileNeeds(t *testing.T, dir string, names []string, load importer.Lookup) map[string]map[string][]string {
+	t.Helper()
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range names {
+		files = append(files, ramp.Must(parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)))
+	}
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: importer.ForCompiler(fset, "gc", load)}
+	pkg, err := config.Check(dir, fset, files, &info)
+	require.NoError(t, err)
+
+	fileOf := func(pos token.Pos) string { return filepath.Base(fset.Position(pos).Filename) }
+	needs := map[string]map[string][]string{}
+	for ident, object := range info.Uses {
+		user, owner := fileOf(ident.Pos()), fileOf(object.Pos())
+		if object.Pkg() != pkg || user == owner {
+			continue
+		}
+		if needs[user] == nil {
+			needs[user] = map[string][]string{}
+		}
+		if !slices.Contains(needs[user][owner], object.Name()) {
+			needs[user][owner] = append(needs[user][owner], object.Name())
+			slices.Sort(needs[user][owner])
+		}
+	}
+	return needs
+}
+
+// biggestCircle returns the files of the biggest circle, or none.
+func biggestCircle(needs map[string]map[string][]string) (biggest []string) {
+	reached := map[string]map[string]bool{} // from a file, the files it needs through any others
+	for from := range needs {
+		reached[from] = map[string]bool{}
+		for next := slices.Collect(maps.Keys(needs[from])); len(next) > 0; {
+			file := next[0]
+			next = next[1:]
+			if !reached[from][file] {
+				reached[from][file] = true
+				next = slices.AppendSeq(next, maps.Keys(needs[file]))
+			}
+		}
+	}
+	for _, from := range slices.Sorted(maps.Keys(reached)) {
+		circle := slices.Sorted(maps.Keys(reached[from]))
+		circle = slices.DeleteFunc(circle, func(to string) bool { return !reached[to][from] })
+		if len(circle) > len(biggest) {
+			biggest = circle
+		}
+	}
+	return biggest
+}
+
+// mutual returns the pairs of files that need each other directly.
+func mutual(needs map[string]map[string][]string) (pairs []string) {
+	for a := range needs {
+		for b := range needs[a] {
+			if a < b && needs[b][a] != nil {
+				pairs = append(pairs, a+" and "+b)
+			}
+		}
+	}
+	slices.Sort(pairs)
+	return pairs
+}
+
+// remedies returns the five uses without which the biggest circle would be smallest.
+func remedies(needs map[string]map[string][]string) (best []string) {
+	type remedy struct {
+		left, names int
+		text        string
+	}
+	var all []remedy
+	circle := biggestCircle(needs)
+	for _, user := range circle {
+		for _, owner := range circle {
+			if names := needs[user][owner]; names != nil {
+				delete(needs[user], owner)
+				left := len(biggestCircle(needs))
+				needs[user][owner] = names
+				all = append(all, remedy{left, len(names), fmt.Sprintf("without what %s uses of %s (%s), a circle of %d files",
+					user, owner, strings.Join(names, ", "), left)})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b remedy) int {
+		return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.names, b.names))
+	})
+	for _, r := range all[:min(5, len(all))] {
+		best = append(best, r.text)
+	}
+	return best
+}
+
+// longLines counts the lines longer than longest, and returns where they are. It leaves out
+// lines of which more than half is one string.
+func longLines(t *testing.T, dir string, names []string, longest int) (count int, at []string) {
+	t.Helper()
+	columns := func(s string) int { return utf8.RuneCountInString(s) + 3*strings.Count(s, "\t") }
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		text := ramp.Must(os.ReadFile(path))
+		lines := strings.Split(string(text), "\n")
+		literal := make([]int, len(lines)) // columns of the longest string in each line
+		file := token.NewFileSet().AddFile(path, -1, len(text))
+		var s scanner.Scanner
+		s.Init(file, text, nil, 0)
+		for pos, tok, lit := s.Scan(); tok != token.EOF; pos, tok, lit = s.Scan() {
+			if tok == token.STRING {
+				for i, part := range strings.Split(lit, "\n") {
+					line := &literal[file.Line(pos)-1+i]
+					*line = max(*line, columns(part))
+				}
+			}
+		}
+		var where []string
+		for i, line := range lines {
+			if n := columns(line); n > longest && 2*literal[i] <= n {
+				where = append(where, fmt.Sprint(i+1))
+			}
+		}
+		if where != nil {
+			count += len(where)
+			at = append(at, path+":"+strings.Join(where, ","))
+		}
+	}
+	return count, at
+}
