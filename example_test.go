@@ -287,6 +287,25 @@ func ExampleTerms_Match() {
 	// ramp: rejected: INVALID_MESSAGE: intent.from must be [{item_gold 100}] for each token, as for product "gold"
 }
 
+// A chest of three tokens costs 250 gold. With PerOrder, the product names the number of tokens.
+func ExampleTermsConfig_perOrder() {
+	price := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(250), IconURL: "https://example.com/gold.png"}}
+	chest := ramp.Product{Name: "chest", Token: tokenContract, Materials: price, Tokens: ramp.NewAmount(3)}
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		PerOrder: true, Products: []ramp.Product{chest}}))
+	order := func(tokens int64) ramp.Intent {
+		return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(250)}},
+			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}
+	}
+	fmt.Println(terms.Match(order(3)))
+	_, _, err := terms.Match(order(1_000_000))
+	fmt.Println(err)
+	// Output:
+	// chest 3 <nil>
+	// ramp: rejected: INVALID_MESSAGE: intent.to[0].amount must be 3, as for product "chest"
+}
+
 // game is a Game in its smallest form.
 type game struct{ gold int64 }
 

@@ -27,9 +27,14 @@ type Product struct {
 	Materials  []Item // what a mint takes for one token, or for an order with PerOrder; none: no mints
 	Outputs    []Item // what a burn grants, likewise; none: no burns
 
-	// Tokens is the number of tokens of an order, with PerOrder. By default the player decides
-	// it, at the same price.
+	// Tokens is the number of tokens of an order. It is required with PerOrder, and must be 0
+	// without it.
 	Tokens Amount
+
+	// AnyTokens, with PerOrder, accepts any number of tokens. Set it only if you cannot know the
+	// number, and check it in [HandlerConfig].Policy: otherwise one price buys as many tokens as
+	// the player asks for, and a burn of any fraction of a token earns the whole grant.
+	AnyTokens bool
 }
 
 // Terms are the products that a game offers. A [Handler] rejects every order for none of
@@ -65,6 +70,7 @@ type TermsConfig struct {
 
 	// PerOrder says that Materials and Outputs are the price of a whole order, and not of one token.
 	// The interface does not say which (2.2, 2.5): compare a validate call with its initialize call.
+	// Each product must then name its number of [Product].Tokens.
 	PerOrder bool
 
 	// Any accepts every well-formed order: [HandlerConfig].Policy, the Apply of a store or
@@ -131,9 +137,7 @@ func (t *Terms) newOffers(p *problems, products []Product) (offers []offer) {
 		product.Materials, product.Outputs = slices.Clone(product.Materials), slices.Clone(product.Outputs)
 		p.require(product.Name != "", at+"Name")
 		product.check(p, at)
-		if product.Tokens.Sign() < 0 || product.Tokens.Sign() > 0 && !t.config.PerOrder {
-			p.add(at+"Tokens", "must not be negative, and 0 without PerOrder")
-		}
+		t.checkTokens(p, at, &product)
 		for _, other := range offers {
 			if other.Name == product.Name {
 				p.add(at+"Name", "is also the name of another product")
@@ -145,6 +149,23 @@ func (t *Terms) newOffers(p *problems, products []Product) (offers []offer) {
 		offers = append(offers, offer{Product: product})
 	}
 	return offers
+}
+
+// checkTokens adds what is wrong with the number of tokens of a product. A price of a whole
+// order that does not name it would sell any number of tokens.
+func (t *Terms) checkTokens(p *problems, at string, product *Product) {
+	switch sign := product.Tokens.Sign(); {
+	case sign < 0:
+		p.add(at+"Tokens", "must not be negative")
+	case !t.config.PerOrder:
+		if sign > 0 || product.AnyTokens {
+			p.add(at+"Tokens", "and AnyTokens are only for PerOrder: each token has the price")
+		}
+	case sign > 0 && product.AnyTokens:
+		p.add(at+"AnyTokens", "must be false if Tokens is set")
+	case sign == 0 && !product.AnyTokens && !t.config.Any:
+		p.add(at+"Tokens", "is required with PerOrder, unless AnyTokens is set: it would be any number")
+	}
 }
 
 // overlap reports whether an order could be for either of two products.

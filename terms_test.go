@@ -224,36 +224,39 @@ func TestTermsNeedAProjectANetworkAndProducts(t *testing.T) {
 	assertCode(t, err, ramp.CodeTerms) // the zero value offers nothing
 	_, err = ramp.NewTerms(ramp.TermsConfig{Any: true, Network: "moon"})
 	assertFields(t, err, "TermsConfig.Network must be mainnet or testnet")
-	_, err = ramp.NewTerms(ramp.TermsConfig{ProjectID: "a project", Network: ramp.Testnet, Products: []ramp.Product{
-		changed(goldProduct(), func(p *ramp.Product) { p.Tokens = ramp.NewAmount(1) })}})
-	assertFields(t, err, "TermsConfig.Products[0].Tokens must not be negative, and 0 without PerOrder")
 }
 
 // The interface does not say whether items are the price of a token or of an order.
 func TestPricesOfWholeOrders(t *testing.T) {
+	one := changed(goldProduct(), func(p *ramp.Product) { p.Tokens = ramp.NewAmount(1) })
+	sword := changed(swordProduct(), func(p *ramp.Product) { p.Tokens = ramp.NewAmount(1) })
 	ten := changed(goldProduct(), func(p *ramp.Product) {
 		p.Name, p.Tokens = "ten", ramp.NewAmount(10)
 		p.Materials = []ramp.Item{priced("gold", ramp.NewAmount(900))}
+		p.Outputs = []ramp.Item{priced("gold", ramp.NewAmount(800))}
 	})
-	perOrder := func(products ...ramp.Product) (*ramp.Terms, error) {
-		return ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, PerOrder: true, Products: products})
-	}
-	terms, err := perOrder(goldProduct(), swordProduct(), ten)
-	assertFields(t, err, `TermsConfig.Products[2].Token and items are also those of "gold"`) // both grant 80 gold
-	assert.Nil(t, terms)
-	ten.Outputs[0].Amount = ramp.NewAmount(800)
-	terms = ramp.Must(perOrder(goldProduct(), swordProduct(), ten))
+	gift := changed(goldProduct(), func(p *ramp.Product) {
+		p.Name, p.AnyTokens = "gift", true
+		p.Materials, p.Outputs = []ramp.Item{priced("gold", ramp.NewAmount(5))}, nil
+	})
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, PerOrder: true,
+		Products: []ramp.Product{one, sword, ten, gift}}))
 	for _, tt := range []struct {
 		order         ramp.Intent
 		product, want string // the error, if there is no product
 	}{
-		{mintOf(goldToken+" 3", "gold 100, gem 1"), "gold", ""},
-		{mintOf(goldToken+" 0.5", "gold 100, gem 1"), "gold", ""},
+		{mintOf(goldToken+" 1", "gold 100, gem 1"), "gold", ""},
+		{burnOf(goldToken+" 1", "gold 80"), "gold", ""},
 		{mintOf(goldToken+" 10", "gold 900"), "ten", ""},
 		{burnOf(goldToken+" 10", "gold 800"), "ten", ""},
-		{burnOf(goldToken+" 1", "gold 80"), "gold", ""},
-		{mintOf(goldToken+" 3", "gold 300, gem 3"), "", `must be [{gem 1} {gold 100}] for an order, as for product "gold"`},
-		{burnOf(goldToken+" 9", "gold 800"), "", `must be [{gold 80}] for an order`},
+		{mintOf(goldToken+" 1e77", "gold 100, gem 1"), "", `intent.to[0].amount must be 1, as for product "gold"`},
+		{burnOf(goldToken+" 1e-18", "gold 80"), "", `intent.from[0].amount must be 1, as for product "gold"`},
+		{mintOf(goldToken+" 9", "gold 900"), "", `intent.to[0].amount must be 1, as for product "gold"`},
+		{burnOf(goldToken+" 10", "gold 80"), "", `intent.from[0].amount must be 1, as for product "gold"`},
+		{mintOf(goldToken+" 1", "gold 101, gem 1"), "", `must be [{gem 1} {gold 100}] for an order, as for product "gold"`},
+		{mintOf(goldToken+" 7", "gold 5"), "gift", ""},
+		{mintOf(goldToken+" 1e77", "gold 5"), "gift", ""}, // AnyTokens
+		{mintOf(goldToken+" 7", "gold 4"), "", `intent.to[0].amount must be 1, as for product "gold"`},
 	} {
 		product, _, err := terms.Match(tt.order)
 		if tt.want != "" {
@@ -261,9 +264,58 @@ func TestPricesOfWholeOrders(t *testing.T) {
 		}
 		assert.Equal(t, tt.product, product)
 	}
-	terms = ramp.Must(perOrder(ten))
-	_, _, err = terms.Match(burnOf(goldToken+" 9", "gold 800"))
-	assert.ErrorContains(t, err, `intent.from[0].amount must be 10, as for product "ten"`)
+}
+
+// A price of a whole order without a number of tokens would sell any number of them.
+func TestTheNumberOfTokensOfAProduct(t *testing.T) {
+	number := func(tokens int64, anyTokens bool) func(*ramp.Product) {
+		return func(p *ramp.Product) { p.Tokens, p.AnyTokens = ramp.NewAmount(tokens), anyTokens }
+	}
+	const (
+		only     = "TermsConfig.Products[0].Tokens and AnyTokens are only for PerOrder: each token has the price"
+		required = "TermsConfig.Products[0].Tokens is required with PerOrder, unless AnyTokens is set"
+		one      = "TermsConfig.Products[0].AnyTokens must be false if Tokens is set"
+		negative = "TermsConfig.Products[0].Tokens must not be negative"
+	)
+	for _, test := range []struct {
+		name          string
+		perOrder, any bool
+		product       func(*ramp.Product)
+		want          string // none: the terms are right
+	}{
+		{"the price of a token", false, false, number(0, false), ""},
+		{"the price of a token, for one number", false, false, number(1, false), only},
+		{"the price of a token, for any number", false, false, number(0, true), only},
+		{"the price of an order", true, false, number(3, false), ""},
+		{"the price of an order, without the number", true, false, number(0, false), required},
+		{"the price of an order, for any number", true, false, number(0, true), ""},
+		{"the price of an order, for one and any number", true, false, number(3, true), one},
+		{"a negative number", true, false, number(-1, false), negative},
+		{"terms that check nothing", true, true, number(0, false), ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+				PerOrder: test.perOrder, Any: test.any, Products: []ramp.Product{changed(goldProduct(), test.product)}})
+			if test.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assertFields(t, err, test.want)
+		})
+	}
+}
+
+// Two products with the price of an order may share a token if their numbers of tokens differ.
+func TestProductsWithThePriceOfAnOrderOverlap(t *testing.T) {
+	one := changed(goldProduct(), func(p *ramp.Product) { p.Tokens = ramp.NewAmount(1) })
+	replace := func(change func(*ramp.Product)) error {
+		return ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, PerOrder: true,
+			Products: []ramp.Product{one}})).Replace([]ramp.Product{one, changed(one, change)}, 0)
+	}
+	const overlap = `TermsConfig.Products[1].Token and items are also those of "gold"`
+	assertFields(t, replace(func(p *ramp.Product) { p.Name = "other" }), overlap)
+	assertFields(t, replace(func(p *ramp.Product) { p.Name, p.Tokens, p.AnyTokens = "other", ramp.Amount{}, true }), overlap)
+	assert.NoError(t, replace(func(p *ramp.Product) { p.Name, p.Tokens = "other", ramp.NewAmount(2) }))
 }
 
 // Without products, nothing new is signed, and what has begun can end.
