@@ -168,6 +168,7 @@ type Rejection struct {
 	Code   ramp.Code // errorCode
 }
 
+// Error names the status and the errorCode.
 func (r *Rejection) Error() string {
 	did, why := "rejected the call with", ""
 	switch {

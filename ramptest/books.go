@@ -24,6 +24,7 @@ type AssetBalance struct {
 	Before, After, Expected ramp.Amount
 }
 
+// Error returns the problem.
 func (i *Imbalance) Error() string { return "ramptest: " + i.Problem }
 
 // imbalances returns findings as the service reports them.

@@ -129,6 +129,7 @@ const (
 // asOnChain stands for the outcome on the chain.
 const asOnChain Outcome = -1
 
+// String returns the outcome in a word.
 func (o Outcome) String() string {
 	if o == Succeeded {
 		return "succeeded"

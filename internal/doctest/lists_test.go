@@ -3,6 +3,7 @@ package doctest
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -16,9 +17,12 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// sources returns the names of the package's files, without its tests.
-func sources() (names []string) {
-	for _, file := range ramp.Must(filepath.Glob(root + "/*.go")) {
+// sources returns the names of the root package's files, without its tests.
+func sources() []string { return sourcesOf(".") }
+
+// sourcesOf returns the names of the files of the package in dir, without its tests.
+func sourcesOf(dir string) (names []string) {
+	for _, file := range ramp.Must(filepath.Glob(filepath.Join(root, dir, "*.go"))) {
 		if !strings.HasSuffix(file, "_test.go") {
 			names = append(names, filepath.Base(file))
 		}
@@ -118,8 +122,7 @@ func TestEveryMistakeHasATest(t *testing.T) {
 	require.Greater(t, rows, 20)
 }
 
-// Every exported name that the documents mention is in the golden file of the package's
-// API.
+// Every exported name that the documents mention is in the golden file of its package.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	names, types, members := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	word := regexp.MustCompile(`\b[A-Z]\w*`)
@@ -144,12 +147,18 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			inside = ""
 		}
 	}
-	found := 0
+	found, exported := 0, map[string]string{}
+	for _, dir := range publicPackages(t) {
+		name := path.Base(strings.Replace(dir, ".", "ramp", 1))
+		exported[name] = read(t, path.Join(dir, "testdata/api.txt"))
+	}
 	for _, document := range documents(t) {
 		text := read(t, document)
-		for _, m := range regexp.MustCompile(`\bramp\.([A-Z]\w*)`).FindAllStringSubmatch(text, -1) {
-			require.True(t, names[m[1]], "%s names ramp.%s, which does not exist", document, m[1])
-			found++
+		for _, m := range regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)`).FindAllStringSubmatch(text, -1) {
+			if api, ok := exported[m[1]]; ok {
+				require.Regexp(t, `\b`+m[2]+`\b`, api, "%s names %s, which does not exist", document, m[0])
+				found++
+			}
 		}
 		for _, m := range regexp.MustCompile("`([A-Z]\\w*)\\.([A-Z]\\w*)").FindAllStringSubmatch(text, -1) {
 			if types[m[1]] {

@@ -237,6 +237,7 @@ type Error struct {
 	UUID       uuid.UUID `json:"uuid,omitzero"`         // for CodeLostAnswer: the UUID of the order, to start it again
 }
 
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
 // Errorf returns an error of the API.
