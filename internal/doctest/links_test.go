@@ -82,6 +82,16 @@ func TestEveryRelativeLinkLeadsSomewhere(t *testing.T) {
 	require.Greater(t, all, 50, "the links are found")
 }
 
+// docs/README.md is the index.
+func TestTheIndexLinksToEveryDocument(t *testing.T) {
+	index := read(t, "docs/README.md")
+	for _, document := range documents(t) {
+		if link := filepath.ToSlash(ramp.Must(filepath.Rel("docs", document))); document != "docs/README.md" {
+			assert.Contains(t, index, "]("+link, "docs/README.md does not link to %s", document)
+		}
+	}
+}
+
 func TestABrokenLinkIsFound(t *testing.T) {
 	_, broken := brokenLinks("docs/x.md", "[a](missing.md) [b](orders.md#no-such-heading) [c](../README.md#deploy) [d](https://example.com)")
 	require.Equal(t, []string{"missing.md", "orders.md#no-such-heading"}, broken)
