@@ -1,11 +1,8 @@
 package ramp
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"strings"
 	"unicode/utf8"
 )
@@ -160,81 +157,4 @@ func invalid(path, format string, args ...any) error {
 	var p problems
 	p.add(path, format, args...)
 	return p.err()
-}
-
-// recoverHook must be deferred around each call of an observer's function, of a logger,
-// and of a key's function in a goroutine of its own.
-func recoverHook(ctx context.Context, name string) {
-	if cause := recover(); cause != nil {
-		defer func() { _ = recover() }() // the default logger may be what panicked
-		slog.ErrorContext(ctx, "ramp: hook panicked", "function", name, "panic", cause)
-	}
-}
-
-// Code is an errorCode of the envelope that answers the service (interface 7.2).
-// The interface does not list the codes, so these are this package's own; set
-// [HandlerConfig].TranslateCode to send others. For a wrong field of a body, the
-// code is INVALID_ and the path of the field in capitals, such as INVALID_DIGEST or
-// INVALID_INTENT_FROM_AMOUNT. For a body that is not a JSON object it is
-// INVALID_BODY. [Reject] takes a code of your own.
-type Code string
-
-// The codes that a [Handler] answers with by itself.
-const (
-	CodeHMACMissing      Code = "HMAC_MISSING"         // 401, of a result 500: no X-HMAC-SIGNATURE
-	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401, of a result 500: the signature does not match the body
-	CodeSessionMissing   Code = "SESSION_MISSING"      // 401: no usable X-Dapp-SessionID
-	CodeTokenMissing     Code = "ACCESS_TOKEN_MISSING" // 401: no usable bearer token in X-Dapp-Authorization
-	CodeNotFound         Code = "NOT_FOUND"            // 404, of a result 500: unknown path, from [Handler.ServeHTTP]
-	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
-	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413, of a result 500: larger than [HandlerConfig].MaxBody
-	CodeTerms            Code = "INVALID_MESSAGE"      // a validate call is for no product of [HandlerConfig].Terms; the public guide's word for it
-	CodeOrderConflict    Code = "ORDER_CONFLICT"       // a validate call contradicts the order stored under its UUID
-	CodeOrderFinished    Code = "ORDER_FINISHED"       // a validate call is for an order that has ended
-	CodePermanent        Code = "PERMANENT"            // 400: a result that must not be delivered again; see [Permanent]
-	CodeInternal         Code = "INTERNAL_ERROR"       // 500: internal error; the cause is logged
-)
-
-// Rejection is an answer other than success: the status and code that the service
-// sees, and the cause, which is only logged.
-type Rejection struct {
-	Status int   // HTTP status; zero means that of [Reject]
-	Code   Code  // errorCode of the envelope
-	Err    error // the cause, or nil
-}
-
-// Error returns the code and the cause.
-func (r *Rejection) Error() string {
-	if r.Err == nil {
-		return "ramp: rejected: " + string(r.Code)
-	}
-	return "ramp: rejected: " + string(r.Code) + ": " + strings.TrimPrefix(r.Err.Error(), "ramp: ")
-}
-
-// Unwrap returns the cause.
-func (r *Rejection) Unwrap() error { return r.Err }
-
-// Reject returns an error with which the game says no: the service gets success
-// false with code as its errorCode. The HTTP status is 401 from
-// [Players.Authenticate], and [HandlerConfig].RejectStatus from [Players.Assets],
-// [HandlerConfig].Policy, the Apply of a store, and [Game.Validate]. To set the status
-// or a cause, return a [*Rejection]. A result cannot be rejected: there, it counts as
-// any other error.
-//
-// The public guide uses INVALID_USER, INVALID_BALANCE, INVALID_MESSAGE.
-func Reject(code Code) error { return &Rejection{Code: code} }
-
-// Permanent returns an error with which the Apply of a store, or [Game.Result], says
-// that delivering a result again cannot help. The service gets HTTP 400, after which
-// it does not retry, and err is logged. Let a person look at it.
-func Permanent(err error) error {
-	return &Rejection{Status: http.StatusBadRequest, Code: CodePermanent, Err: err}
-}
-
-func internalError(err error) *Rejection {
-	return &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal, Err: err}
-}
-
-func unauthorized(code Code, err error) *Rejection {
-	return &Rejection{Status: http.StatusUnauthorized, Code: code, Err: err}
 }

@@ -2,6 +2,7 @@ package ramp
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -79,4 +80,13 @@ func (o *Observer) end(ctx context.Context, op Operation) {
 	}
 	defer recoverHook(ctx, "End")
 	o.End(ctx, op)
+}
+
+// recoverHook must be deferred around each call of an observer's function, of a logger,
+// and of a key's function in a goroutine of its own.
+func recoverHook(ctx context.Context, name string) {
+	if cause := recover(); cause != nil {
+		defer func() { _ = recover() }() // the default logger may be what panicked
+		slog.ErrorContext(ctx, "ramp: hook panicked", "function", name, "panic", cause)
+	}
 }

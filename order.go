@@ -55,6 +55,28 @@ const (
 	OrderAbandoned OrderState = "abandoned" // a person decided that no result will come
 )
 
+// Outcome returns how the order ends: [OrderSucceeded] if the transaction succeeded,
+// [OrderFailed] if it failed, and "" without a status, because giving back for a
+// field that is merely missing would pay twice.
+func (r *Result) Outcome() OrderState {
+	switch {
+	case !r.Receipt.Status.Present():
+		return ""
+	case r.Succeeded():
+		return OrderSucceeded
+	default:
+		return OrderFailed
+	}
+}
+
+func (p *problems) requireState(state OrderState) {
+	switch state {
+	case OrderAccepted, OrderSucceeded, OrderFailed, OrderAbandoned:
+	default:
+		p.add("state", "must be accepted, succeeded, failed or abandoned")
+	}
+}
+
 // EffectKind is how an [Effect] changes the game's assets.
 type EffectKind string
 
@@ -127,14 +149,6 @@ func effectKind(d Direction, entered OrderState) EffectKind {
 	}
 }
 
-func (p *problems) requireState(state OrderState) {
-	switch state {
-	case OrderAccepted, OrderSucceeded, OrderFailed, OrderAbandoned:
-	default:
-		p.add("state", "must be accepted, succeeded, failed or abandoned")
-	}
-}
-
 // Step is what a call does to an order.
 type Step struct {
 	Order  Order  // the order after the step
@@ -148,6 +162,25 @@ type Step struct {
 	// Evidence is what the transaction shows that ended the order, such as which non-fungible tokens
 	// moved. It is zero for an order that was accepted or abandoned, and for a repeat.
 	Evidence Evidence
+}
+
+// Evidence is what a transaction shows about an order. Without [HandlerConfig].Chain, it
+// is only what the service reports.
+type Evidence struct {
+	Succeeded bool            `json:"succeeded"`          // whether the transaction succeeded
+	From      common.Address  `json:"from"`               // who sent it; zero without a chain, like the next two
+	FeePayer  common.Address  `json:"fee_payer,omitzero"` // who paid for it, if somebody else did
+	To        *common.Address `json:"to"`                 // where it went; nil if it created a contract
+
+	// Units is how much of the order's token moved, net, in its smallest units or in pieces of an NFT:
+	// for a mint, what the user received; for a burn, what the user lost, less what anybody else
+	// gained but the zero address and Contracts. It is negative if it went the other way, and nil if
+	// the transaction failed, or for several tokens.
+	Units *big.Int `json:"units,omitempty"`
+
+	// TokenIDs are the pieces of an NFT that went from the zero address or Contracts to the user of a
+	// mint, or from the user of a burn to them, and stayed there.
+	TokenIDs []*big.Int `json:"token_ids,omitempty"`
 }
 
 // Transition is a rule of exactly-once: it takes the order that is stored under a
@@ -300,44 +333,4 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 	}
 	*o = read
 	return nil
-}
-
-// Evidence is what a transaction shows about an order. Without [HandlerConfig].Chain, it
-// is only what the service reports.
-type Evidence struct {
-	Succeeded bool            `json:"succeeded"`          // whether the transaction succeeded
-	From      common.Address  `json:"from"`               // who sent it; zero without a chain, like the next two
-	FeePayer  common.Address  `json:"fee_payer,omitzero"` // who paid for it, if somebody else did
-	To        *common.Address `json:"to"`                 // where it went; nil if it created a contract
-
-	// Units is how much of the order's token moved, net, in its smallest units or in pieces of an NFT:
-	// for a mint, what the user received; for a burn, what the user lost, less what anybody else
-	// gained but the zero address and Contracts. It is negative if it went the other way, and nil if
-	// the transaction failed, or for several tokens.
-	Units *big.Int `json:"units,omitempty"`
-
-	// TokenIDs are the pieces of an NFT that went from the zero address or Contracts to the user of a
-	// mint, or from the user of a burn to them, and stayed there.
-	TokenIDs []*big.Int `json:"token_ids,omitempty"`
-}
-
-// Outcome returns how the order ends: [OrderSucceeded] if the transaction succeeded,
-// [OrderFailed] if it failed, and "" without a status, because giving back for a
-// field that is merely missing would pay twice.
-func (r *Result) Outcome() OrderState {
-	switch {
-	case !r.Receipt.Status.Present():
-		return ""
-	case r.Succeeded():
-		return OrderSucceeded
-	default:
-		return OrderFailed
-	}
-}
-
-// byID returns a list sorted by asset ID.
-func byID(list []AssetAmount) []AssetAmount {
-	return slices.SortedFunc(slices.Values(list), func(x, y AssetAmount) int {
-		return strings.Compare(x.ID, y.ID)
-	})
 }

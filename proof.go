@@ -41,21 +41,15 @@ type Proof struct {
 	Decimals map[common.Address]int
 }
 
-// check adds what is wrong with p, for the products of t, to wrong. path names p in
-// errors.
-func (p *Proof) check(wrong *problems, offers []offer) {
+// check adds what is wrong with p to wrong.
+func (p *Proof) check(wrong *problems) {
 	if len(p.Payers) == 0 && !p.AnyFailure {
-		wrong.add("HandlerConfig.Proof.Payers", "is required, unless AnyFailure is set: every failed mint would wait for a person")
+		wrong.add("HandlerConfig.Proof.Payers",
+			"is required, unless AnyFailure is set: every failed mint would wait for a person")
 	}
 	for token, decimals := range p.Decimals {
 		if decimals < 0 || decimals > 255 {
 			wrong.add("HandlerConfig.Proof.Decimals", "must be 0 to 255 for %s", token)
-		}
-	}
-	for _, o := range offers {
-		_, known := p.Decimals[common.HexToAddress(o.Token)]
-		if each, unique := o.price(Burn); each != nil && !unique && !known {
-			wrong.add("HandlerConfig.Proof.Decimals", "must have the token of product %q (0 if it is an NFT): no burn of it could end", o.Name)
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
@@ -373,6 +374,24 @@ func (r *RPC) read(raw []byte, into any, params []any) error {
 	return err
 }
 
+// failure returns the error of an answer without HTTP success or JSON-RPC.
+func (r *RPC) failure(a *answer, inside *RPCError) error {
+	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.now()), inside: inside}
+	if inside == nil {
+		failure.Excerpt = r.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
+	}
+	return r.mark(failure, inside, a)
+}
+
+// mark marks the error of an answer, which holds the node's, if it is retryable, such as
+// a rate limit.
+func (r *RPC) mark(err error, inside *RPCError, a *answer) error {
+	if isRetryable(a.status, inside) {
+		return &retryableError{error: err, after: a.retryAfter(r.now())}
+	}
+	return err
+}
+
 // readResult decodes a result, which is valid JSON, into a pointer. The error of a
 // caller's type may quote the result, and so is redacted.
 func readResult(raw []byte, into any, secrets *redact.Redactor) error {
@@ -715,22 +734,4 @@ func (r *RPC) requireQuantity(ctx context.Context, method string, params []any) 
 		err = withMethod(method, errNullResult)
 	}
 	return q, err
-}
-
-// failure returns the error of an answer without HTTP success or JSON-RPC.
-func (r *RPC) failure(a *answer, inside *RPCError) error {
-	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.now()), inside: inside}
-	if inside == nil {
-		failure.Excerpt = r.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
-	}
-	return r.mark(failure, inside, a)
-}
-
-// mark marks the error of an answer, which holds the node's, if it is retryable, such as
-// a rate limit.
-func (r *RPC) mark(err error, inside *RPCError, a *answer) error {
-	if isRetryable(a.status, inside) {
-		return &retryableError{error: err, after: a.retryAfter(r.now())}
-	}
-	return err
 }

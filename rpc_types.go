@@ -14,16 +14,9 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
-
-// limitError is a rejection of a whole batch because of its size.
-type limitError struct {
-	error
-	lasting bool // the number of calls is limited, and not the size of their answers
-}
-
-func (e *limitError) Unwrap() error { return e.error }
 
 // BlockRef refers to a block: by a number with [AtBlock], or by a tag of the Ethereum
 // specification, such as [Latest] or "finalized". Zero means [Latest].
@@ -314,6 +307,14 @@ func retryableStatus(status int) bool {
 	return status/100 == 5 || slices.Contains([]int{http.StatusRequestTimeout,
 		http.StatusTooEarly, http.StatusTooManyRequests}, status)
 }
+
+// limitError is a rejection of a whole batch because of its size.
+type limitError struct {
+	error
+	lasting bool // the number of calls is limited, and not the size of their answers
+}
+
+func (e *limitError) Unwrap() error { return e.error }
 
 // failedAsNode reports whether another node may answer: this one could not be
 // reached, is overloaded, or is no node. An error of the call is not such a failure.

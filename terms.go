@@ -10,14 +10,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// check adds what is wrong to p. Each path begins with at.
-func (p *Product) check(wrong *problems, at string) {
-	checkOffer(wrong, at+"Token", p.Token, at+"MintFeeBps", p.MintFeeBps)
-	checkItems(wrong, at+"Materials", p.Materials)
-	checkItems(wrong, at+"Outputs", p.Outputs)
-}
+	"github.com/ethereum/go-ethereum/common"
+)
 
 // Product is a token and the items that it is exchanged for (interface 2.2).
 type Product struct {
@@ -37,6 +32,13 @@ type Product struct {
 	AnyTokens bool
 }
 
+// check adds what is wrong to p. Each path begins with at.
+func (p *Product) check(wrong *problems, at string) {
+	checkOffer(wrong, at+"Token", p.Token, at+"MintFeeBps", p.MintFeeBps)
+	checkItems(wrong, at+"Materials", p.Materials)
+	checkItems(wrong, at+"Outputs", p.Outputs)
+}
+
 // Terms are the products that a game offers. A [Handler] rejects every order for none of
 // them before anything else: players could burn worthless tokens.
 type Terms struct {
@@ -44,7 +46,7 @@ type Terms struct {
 	offers atomic.Pointer[[]offer] // the current ones first
 
 	mu     sync.Mutex
-	checks []func(*problems, []offer) // of the handlers with these terms
+	proofs []*Proof // of the handlers with these terms
 }
 
 // offer is a product that is offered, or was until a short time ago.
@@ -112,8 +114,8 @@ func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	defer t.mu.Unlock()
 	var p problems
 	offers := t.newOffers(&p, products)
-	for _, check := range t.checks {
-		check(&p, offers)
+	for _, proof := range t.proofs {
+		requireProvable(&p, proof, offers)
 	}
 	if err := p.err(); err != nil {
 		return err
@@ -165,6 +167,17 @@ func (t *Terms) checkTokens(p *problems, at string, product *Product) {
 		p.add(at+"AnyTokens", "must be false if Tokens is set")
 	case sign == 0 && !product.AnyTokens && !t.config.Any:
 		p.add(at+"Tokens", "is required with PerOrder, unless AnyTokens is set: it would be any number")
+	}
+}
+
+// requireProvable adds the products to p whose burns the proof could never end.
+func requireProvable(p *problems, proof *Proof, offers []offer) {
+	for _, o := range offers {
+		_, known := proof.Decimals[common.HexToAddress(o.Token)]
+		if each, unique := o.price(Burn); each != nil && !unique && !known {
+			p.add("HandlerConfig.Proof.Decimals",
+				"must have the token of product %q (0 if it is an NFT): no burn of it could end", o.Name)
+		}
 	}
 }
 

@@ -1,0 +1,279 @@
+package ramp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Response is the envelope of an answer to the service (interface 2.4, 2.6, 6 and
+// 7.2). On success Data is set, on failure ErrorCode; the other is null.
+type Response[T any] struct {
+	Success   bool `json:"success"`   // whether the call succeeded
+	ErrorCode Code `json:"errorCode"` // why it failed
+	Data      *T   `json:"data"`      // the answer
+}
+
+// assetsData is the data of an answer to an assets call (interface 2.4, 9).
+type assetsData struct {
+	V1 Player `json:"v1"` // version 1 data
+}
+
+// Approval is the data of the answer to a validate call (interface 2.6).
+type Approval struct {
+	UserSig      string    `json:"userSig"`      // user_sig of the request, unchanged
+	ValidatorSig Signature `json:"validatorSig"` // the signature of the digest
+}
+
+// Reply is the answer to a call of the service. Write sends it; with another framework,
+// send Status and Body as application/json, also if Err is set.
+type Reply struct {
+	Status int    // HTTP status
+	Body   []byte // JSON, the envelope of the interface
+	Err    error  // nil for success, otherwise a [*Rejection]
+}
+
+// Write writes the reply to w.
+func (r Reply) Write(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(r.Body) // an error means that the caller is gone
+}
+
+// call is one call of the service, and what is logged and observed of it.
+type call struct {
+	op          Operation
+	session     Session
+	unsigned    string // the session of a result's header, if it contradicts the signed body
+	previousKey int    // which older key verified the call; 0 is none
+	unreadable  []FieldError
+	options     bool   // a validate call has a target_candidate that is not empty
+	stack       []byte // of a panic; nil without one
+}
+
+// setSession takes the session of a result from its body, which is signed. The headers
+// are not, and may be missing, because a result can arrive 12 hours after its validate
+// call.
+func (c *call) setSession(header http.Header, r *Result) {
+	signed := strings.TrimSpace(r.SessionID)
+	unsigned, _ := sessionID(header)
+	c.session.ID = cmp.Or(signed, unsigned)
+	c.session.Token, _ = bearerToken(header)
+	if unsigned != c.session.ID {
+		c.unsigned = unsigned
+	}
+}
+
+// take records the step that a store returned, or the conflict that it met.
+func (c *call) take(step Step, err error) error {
+	if err == nil {
+		c.op.Step = &step
+	} else {
+		errors.As(err, &c.op.Conflict)
+	}
+	return err
+}
+
+// order returns the stored order that the call is about, or nil if it is unknown.
+func (c *call) order() *Order {
+	switch {
+	case c.op.Step != nil:
+		return &c.op.Step.Order
+	case c.op.Conflict != nil:
+		return &c.op.Conflict.Order
+	default:
+		return nil
+	}
+}
+
+// answer makes the reply to a call and logs it. read checks the call; its errors
+// are answered by [rejectionOf]. run does the work; its errors are internal unless
+// they are a [Rejection], and a panic is an internal error too.
+func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) error, run func(context.Context, *call) (any, error)) (reply Reply) {
+	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
+	ctx = h.config.Observer.start(ctx, c.op)
+	c.op.Unverified = endpoint != "assets" || run == nil // of a wrong path
+	data, err := func() (data any, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				c.stack = debug.Stack()
+				data, err = nil, fmt.Errorf("ramp: panic: %v", cause)
+			}
+		}()
+		if err := read(c); err != nil {
+			return nil, rejectionOf(err)
+		}
+		return run(ctx, c)
+	}()
+	body := []byte("null") // of a result
+	if data != nil {
+		body, err = marshal(data)
+	}
+	if err != nil {
+		reply = h.reject(endpoint, err)
+	} else {
+		body = append([]byte(`{"success":true,"errorCode":null,"data":`), body...)
+		reply = Reply{http.StatusOK, append(body, '}'), nil}
+	}
+	h.record(ctx, c, reply)
+	return reply
+}
+
+// authentic checks the size and the HMAC of a body before anything reads it.
+func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
+	signature, err := hmacHeader(header)
+	if err != nil {
+		return err
+	}
+	if int64(len(body)) > h.config.MaxBody {
+		return h.bodyTooLarge(h.config.MaxBody)
+	}
+	c.previousKey, err = h.config.Key.verify(body, signature)
+	c.op.Unverified = err != nil
+	if err == nil {
+		return nil
+	}
+	switch encoding, _ := singleHeader(header, "Content-Encoding"); {
+	case len(body) == 0, !slices.Contains([]string{"", fmt.Sprint(len(body))}, header.Get("Content-Length")):
+		return fmt.Errorf("%w (the body has %d bytes, and Content-Length is %.20q: middleware may have read or changed it)", err, len(body), header.Get("Content-Length"))
+	case encoding != "" && !strings.EqualFold(encoding, "identity"):
+		return fmt.Errorf("%w (the body has a Content-Encoding, but the HMAC covers the body that the service sent)", err)
+	}
+	return err
+}
+
+// hmacHeader returns a well-formed signature.
+func hmacHeader(header http.Header) (string, error) {
+	signature, err := singleHeader(header, HeaderHMAC)
+	if err != nil {
+		return "", fmt.Errorf("ramp: %w: it occurs more than once", ErrHMACInvalid)
+	}
+	_, err = decodeHMAC(signature)
+	return signature, err
+}
+
+func (h *Handler) bodyTooLarge(limit int64) error {
+	return &Rejection{Status: http.StatusRequestEntityTooLarge, Code: CodeBodyTooLarge,
+		Err: fmt.Errorf("ramp: the body is larger than %d bytes: raise that limit (HandlerConfig.MaxBody is %d)", limit, h.config.MaxBody)}
+}
+
+// reject returns the reply to a failure. The service delivers a result again only after
+// HTTP 500, so nothing but [Permanent] ends its deliveries.
+func (h *Handler) reject(endpoint string, err error) Reply {
+	var rejection *Rejection
+	if !errors.As(err, &rejection) || rejection.Status < 200 || rejection.Status > 599 {
+		rejection = internalError(err)
+	}
+	decided := rejection.Status == http.StatusBadRequest && rejection.Code == CodePermanent
+	if endpoint == "result" && !decided {
+		rejection = &Rejection{Status: http.StatusInternalServerError, Code: rejection.Code, Err: rejection.Err}
+	}
+	body := Must(marshal(Response[struct{}]{ErrorCode: h.translate(rejection.Code)}))
+	return Reply{Status: rejection.Status, Body: body, Err: rejection}
+}
+
+// translate returns the code to send. A failure of TranslateCode must not turn into
+// a success or a broken connection.
+func (h *Handler) translate(c Code) (translated Code) {
+	defer func() {
+		if recover() != nil || translated == "" {
+			translated = c
+		}
+	}()
+	if h.config.TranslateCode == nil {
+		return c
+	}
+	return h.config.TranslateCode(c)
+}
+
+// sample is when a record of a code was last logged, in Unix seconds, and how many were
+// not logged since.
+type sample struct{ second, suppressed atomic.Int64 }
+
+// record observes and logs a call. slog.Default is looked up for each call, because
+// programs often set it after they made the handler.
+func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
+	op := &c.op
+	op.Duration, op.Status = time.Since(op.Begun), reply.Status
+	order := c.order()
+	if order != nil {
+		op.Direction = order.Direction
+	}
+	level, outcome := slog.LevelInfo, "success"
+	var rejection *Rejection
+	switch {
+	case errors.As(reply.Err, &rejection):
+		op.Err, op.Code = reply.Err, rejection.Code
+		level, outcome = slog.LevelWarn, string(rejection.Code)
+		if reply.Status >= 500 && !op.Unverified { // which anybody can cause
+			level = slog.LevelError
+		}
+	case c.unreadable != nil, c.unsigned != "", c.options, op.Conflict != nil:
+		level = slog.LevelWarn
+	}
+	h.config.Observer.end(ctx, *op)
+	var suppressed int64
+	if op.Unverified { // which anybody can cause, and must not fill the log with
+		known, _ := h.unverified.LoadOrStore(op.Code, new(sample))
+		last, now := known.(*sample), time.Now().Unix()
+		if last.second.Swap(now) == now {
+			last.suppressed.Add(1)
+			return
+		}
+		suppressed = last.suppressed.Swap(0)
+	}
+	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
+
+	log := cmp.Or(h.config.Logger, slog.Default())
+	if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
+		return
+	}
+	attrs := append(make([]slog.Attr, 0, 20), slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
+	add := func(known bool, attr slog.Attr) {
+		if known {
+			attrs = append(attrs, attr)
+		}
+	}
+	session := c.session.ID
+	if order != nil {
+		session = order.SessionID
+	}
+	add(session != "", slog.String("session_id", session))
+	add(op.UUID != uuid.Nil, slog.String("uuid", op.UUID.String()))
+	add(op.Direction != "", slog.String("direction", string(op.Direction)))
+	if order != nil {
+		attrs = append(attrs, slog.String("state", string(order.State)))
+	}
+	if op.Step != nil {
+		attrs = append(attrs, slog.Bool("new", op.Step.New), slog.String("effect", op.Step.Effect.String()))
+		add(op.Step.Product != "", slog.String("product", op.Step.Product))
+	}
+	add(op.TxHash != "", slog.String("tx_hash", op.TxHash))
+	add(c.options, slog.Bool("target_candidate", true))
+	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))
+	add(c.previousKey > 0, slog.Int("previous_key", c.previousKey))
+	add(op.Unverified, slog.Bool("unverified", true))
+	add(suppressed > 0, slog.Int64("suppressed", suppressed))
+	if op.Conflict != nil {
+		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))
+	}
+	if rejection != nil {
+		attrs = append(attrs, slog.Any("error", rejection.Err))
+	}
+	if c.unreadable != nil {
+		attrs = append(attrs, slog.Any("unreadable", &InvalidError{Fields: c.unreadable}))
+	}
+	add(c.stack != nil, slog.String("stack", string(c.stack)))
+	log.LogAttrs(ctx, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
+}

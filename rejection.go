@@ -1,0 +1,135 @@
+package ramp
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+)
+
+// Code is an errorCode of the envelope that answers the service (interface 7.2).
+// The interface does not list the codes, so these are this package's own; set
+// [HandlerConfig].TranslateCode to send others. For a wrong field of a body, the
+// code is INVALID_ and the path of the field in capitals, such as INVALID_DIGEST or
+// INVALID_INTENT_FROM_AMOUNT. For a body that is not a JSON object it is
+// INVALID_BODY. [Reject] takes a code of your own.
+type Code string
+
+// The codes that a [Handler] answers with by itself.
+const (
+	CodeHMACMissing      Code = "HMAC_MISSING"         // 401, of a result 500: no X-HMAC-SIGNATURE
+	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401, of a result 500: the signature does not match the body
+	CodeSessionMissing   Code = "SESSION_MISSING"      // 401: no usable X-Dapp-SessionID
+	CodeTokenMissing     Code = "ACCESS_TOKEN_MISSING" // 401: no usable bearer token in X-Dapp-Authorization
+	CodeNotFound         Code = "NOT_FOUND"            // 404, of a result 500: unknown path, from [Handler.ServeHTTP]
+	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
+	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413, of a result 500: larger than [HandlerConfig].MaxBody
+	CodeTerms            Code = "INVALID_MESSAGE"      // a validate call is for no product of [HandlerConfig].Terms; the public guide's word for it
+	CodeOrderConflict    Code = "ORDER_CONFLICT"       // a validate call contradicts the order stored under its UUID
+	CodeOrderFinished    Code = "ORDER_FINISHED"       // a validate call is for an order that has ended
+	CodePermanent        Code = "PERMANENT"            // 400: a result that must not be delivered again; see [Permanent]
+	CodeInternal         Code = "INTERNAL_ERROR"       // 500: internal error; the cause is logged
+)
+
+// MarshalJSON writes the empty code, which means success, as null.
+func (c Code) MarshalJSON() ([]byte, error) {
+	if c == "" {
+		return []byte("null"), nil
+	}
+	return marshal(strings.ToValidUTF8(string(c), "\ufffd"))
+}
+
+// Rejection is an answer other than success: the status and code that the service
+// sees, and the cause, which is only logged.
+type Rejection struct {
+	Status int   // HTTP status; zero means that of [Reject]
+	Code   Code  // errorCode of the envelope
+	Err    error // the cause, or nil
+}
+
+// Error returns the code and the cause.
+func (r *Rejection) Error() string {
+	if r.Err == nil {
+		return "ramp: rejected: " + string(r.Code)
+	}
+	return "ramp: rejected: " + string(r.Code) + ": " + strings.TrimPrefix(r.Err.Error(), "ramp: ")
+}
+
+// Unwrap returns the cause.
+func (r *Rejection) Unwrap() error { return r.Err }
+
+// Reject returns an error with which the game says no: the service gets success
+// false with code as its errorCode. The HTTP status is 401 from
+// [Players.Authenticate], and [HandlerConfig].RejectStatus from [Players.Assets],
+// [HandlerConfig].Policy, the Apply of a store, and [Game.Validate]. To set the status
+// or a cause, return a [*Rejection]. A result cannot be rejected: there, it counts as
+// any other error.
+//
+// The public guide uses INVALID_USER, INVALID_BALANCE, INVALID_MESSAGE.
+func Reject(code Code) error { return &Rejection{Code: code} }
+
+// Permanent returns an error with which the Apply of a store, or [Game.Result], says
+// that delivering a result again cannot help. The service gets HTTP 400, after which
+// it does not retry, and err is logged. Let a person look at it.
+func Permanent(err error) error {
+	return &Rejection{Status: http.StatusBadRequest, Code: CodePermanent, Err: err}
+}
+
+func internalError(err error) *Rejection {
+	return &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal, Err: err}
+}
+
+func unauthorized(code Code, err error) *Rejection {
+	return &Rejection{Status: http.StatusUnauthorized, Code: code, Err: err}
+}
+
+// rejectionOf returns the answer to an error of this package's own checks. Errors of
+// the game go to [gameRejection] instead, whatever they wrap.
+func rejectionOf(err error) *Rejection {
+	var rejection *Rejection
+	var wrong *InvalidError
+	switch {
+	case errors.As(err, &rejection):
+		return rejection
+	case errors.Is(err, ErrHMACMissing):
+		return unauthorized(CodeHMACMissing, err)
+	case errors.Is(err, ErrHMACInvalid):
+		return unauthorized(CodeHMACInvalid, err)
+	case errors.As(err, &wrong):
+		return &Rejection{Status: http.StatusBadRequest, Code: invalidCode(wrong), Err: err}
+	default:
+		return internalError(err)
+	}
+}
+
+// gameRejection returns the answer to an error of the game or its store: the
+// [Rejection] that it wraps, with status as the default, or else an internal error.
+func gameRejection(err error, status int) *Rejection {
+	var rejection *Rejection
+	if !errors.As(err, &rejection) {
+		return internalError(err)
+	}
+	answer := &Rejection{Status: rejection.Status, Code: rejection.Code, Err: err}
+	if answer.Status == 0 {
+		answer.Status = status
+	}
+	if answer.Code == "" {
+		answer.Code = CodeInternal
+	}
+	return answer
+}
+
+// invalidCode names the first wrong field. For intent.from[0].amount it is
+// INVALID_INTENT_FROM_AMOUNT.
+func invalidCode(e *InvalidError) Code {
+	path := "body"
+	if len(e.Fields) > 0 {
+		path = e.Fields[0].Path
+	}
+	code := "INVALID"
+	for _, step := range pathSteps(path) {
+		if !isDigits(step) { // not an index
+			code += "_" + strings.ToUpper(step)
+		}
+	}
+	return Code(code)
+}
