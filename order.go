@@ -34,7 +34,7 @@ type Order struct {
 	Direction   Direction     `json:"-"` // derived from Intent
 	Assets      []AssetAmount `json:"-"` // derived from Intent, one entry per ID
 	TxHash      string        `json:"tx_hash,omitempty"`
-	Reason      string        `json:"reason,omitempty"` // why it was abandoned
+	Reason      string        `json:"reason,omitempty"` // who ended it by hand, and why: "who: reason"
 	AcceptedAt  time.Time     `json:"accepted_at"`
 	FinishedAt  time.Time     `json:"finished_at,omitzero"`
 

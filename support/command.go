@@ -28,7 +28,7 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 // with the arguments that are left. It prints to out.
 //
 //	list            lists the orders that have waited for 13 hours, or those of a player, a
-//	                session, a wallet or a time
+//	                session, a wallet or a time, and who has ended them by hand
 //	count           counts the orders that wait, by their age
 //	missing LOG     lists what a log has and the store lacks: [Orders.Lost]
 //	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
@@ -96,6 +96,7 @@ func newList(flags *flag.FlagSet) action {
 	player := flags.String("player", "", "list all orders of a player's `name` instead")
 	session := flags.String("session", "", "list all orders of a session `ID` instead")
 	address := flags.String("address", "", "list all orders of a wallet's `address` instead")
+	byHand := flags.Bool("by-hand", false, "list only what a person has ended; needs -from, -player, -session or -address")
 	var from, to time.Time
 	period(flags, &from, &to, "list the orders that ended since this `time` instead, a date or a time in RFC 3339")
 	return func(ctx context.Context, c call) error {
@@ -128,6 +129,8 @@ func newList(flags *flag.FlagSet) action {
 				to = now
 			}
 			read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Ended(ctx, from, to, p) })
+		case *byHand:
+			return errors.New("-by-hand needs -from, -player, -session or -address: nobody has ended an order that waits")
 		case !slices.Contains([]string{"", "mint", "burn"}, *direction):
 			return errors.New("-direction must be mint or burn")
 		default:
@@ -139,6 +142,9 @@ func newList(flags *flag.FlagSet) action {
 					read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Waiting(ctx, d, now.Add(-*older), p) })
 				}
 			}
+		}
+		if *byHand {
+			all = slices.DeleteFunc(all, func(o ramp.Order) bool { return o.Reason == "" })
 		}
 		if err == nil {
 			_, err = io.WriteString(c.out, Table(all)+younger)

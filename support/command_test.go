@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -87,6 +88,49 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 	assert.Equal(t, 4, strings.Count(printed, "\n"))
 }
 
+// Who ended an order by hand, and why, is found years later, without a log.
+func TestTheListSaysWhoEndedAnOrderAndWhy(t *testing.T) {
+	s := newShop(t)
+	done := s.place(t, s.service.Mint, 1)
+	finished := s.place(t, s.service.Burn, 1, ramptest.ResultNever())
+	abandoned := s.place(t, s.service.Mint, 1, ramptest.StaysPending())
+	s.service.Advance(13 * time.Hour)
+	lost := support.Decision{Who: "alice", Reason: "case 41: the proxy\nlost it"}
+	ramp.Must(s.Finish(t.Context(), finished.UUID, finished.TxHash, lost))
+	s.service.Advance(time.Minute)
+	ramp.Must(s.Abandon(t.Context(), abandoned.UUID, support.Decision{Who: "bob", Reason: "case 42"}))
+
+	from := []string{"-from", s.begin.UTC().Format(time.RFC3339)}
+	rows := func(args ...string) []string {
+		return strings.Split(strings.TrimSpace(ramp.Must(command(t, s.Orders, "list", args...))), "\n")
+	}
+	all := rows(from...)
+	require.Len(t, all, 4)
+	assert.Contains(t, all[0], "  BY HAND")
+	assert.Regexp(t, "^"+done.UUID.String()+".*  -$", all[1])
+	assert.Regexp(t, "^"+finished.UUID.String()+`.*  succeeded  .*  alice: case 41: the proxy\\nlost it$`, all[2])
+	assert.Regexp(t, "^"+abandoned.UUID.String()+".*  abandoned  .*  bob: case 42$", all[3])
+	byHand := rows(append(from, "-by-hand")...)
+	require.Len(t, byHand, 3)
+	assert.Equal(t, []string{finished.UUID.String(), abandoned.UUID.String()}, []string{byHand[1][:36], byHand[2][:36]})
+	assert.Len(t, rows("-by-hand", "-player", "alice"), 3)
+	_, err := command(t, s.Orders, "list", "-by-hand")
+	assert.ErrorContains(t, err, "-by-hand needs -from")
+
+	require.NoError(t, s.service.Resend(t.Context(), finished), "the result, after all")
+	report := ramp.Must(s.Show(t.Context(), finished.UUID))
+	assert.Equal(t, "alice: case 41: the proxy\nlost it", report.Order.Reason)
+	assert.Contains(t, report.Text(), "\nby hand   alice: case 41: the proxy\\nlost it\n")
+
+	s.place(t, s.service.Mint, 1, ramptest.MintedByStranger())
+	s.change(abandoned.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = "", ramp.Intent{}, nil })
+	books := s.books(t, s.begin, time.Time{})
+	at := slices.IndexFunc(books.Findings, func(f support.Finding) bool { return f.Kind == support.Differs })
+	require.GreaterOrEqual(t, at, 0)
+	assert.Equal(t, "bob: case 42", books.Findings[at].Orders[0].Reason)
+	assert.Contains(t, books.Text(), "bob: case 42")
+}
+
 func TestWaitingOrdersAreCountedByTheirAge(t *testing.T) {
 	s := newShop(t)
 	s.place(t, s.service.Mint, 1)
@@ -103,6 +147,42 @@ func TestWaitingOrdersAreCountedByTheirAge(t *testing.T) {
 13h0m0s              1      0
 168h0m0s             0      0
 `, printed)
+}
+
+// viewer is a store whose user may only look.
+type viewer struct{ *ledger }
+
+func (v viewer) Update(context.Context, uuid.UUID, ramp.Transition) (ramp.Step, error) {
+	return ramp.Step{}, errors.New("permission denied for table ramp_orders")
+}
+
+// Whoever may only look needs no right to write, and locks no order of a player who waits.
+func TestLookingNeedsNoRightToWrite(t *testing.T) {
+	s := newShop(t)
+	s.place(t, s.service.Mint, 1)
+	lost := s.place(t, s.service.Burn, 1, ramptest.ResultNever())
+	log := filepath.Join(t.TempDir(), "log")
+	record := `{"msg":"ramp: call","uuid":"` + lost.UUID.String() + `","state":"succeeded"}`
+	require.NoError(t, os.WriteFile(log, []byte(record), 0o600))
+	looks := ramp.Must(support.New(support.Config{
+		Store: viewer{s.store}, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
+		Now: s.service.Now, Logger: quiet,
+	}))
+	for want, args := range map[string][]string{
+		lost.UUID.String() + "  burn":         {"list", "-older", "1m"},
+		"5m0s                 0      1":       {"count"},
+		"proves that the order has ended so":  {"show", lost.UUID.String()},
+		lost.UUID.String() + " waits again":   {"missing", log},
+		"not judged yet: 1, and all after 20": {"reconcile"},
+	} {
+		assert.Contains(t, ramp.Must(command(t, looks, args[0], args[1:]...)), want, args)
+	}
+	s.service.Advance(13 * time.Hour)
+	for _, args := range [][]string{{"finish", "-tx", lost.TxHash.Hex()}, {"abandon", "-anyway"}} {
+		args = append(args, "-who", "bob", "-reason", "case 43", lost.UUID.String())
+		_, err := command(t, looks, args[0], args[1:]...)
+		assert.ErrorContains(t, err, "permission denied", args)
+	}
 }
 
 // A finding is an error when it is new, and not again in each hour that follows. Books that

@@ -46,6 +46,7 @@ var decisions = map[string]func(t *testing.T){
 				assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
 				assert.Equal(t, effect, step.Effect.Kind)
 				assert.Equal(t, tx.Hex(), step.Order.TxHash)
+				assert.Equal(t, "alice: case 18", ramp.Must(d.Show(t.Context(), order.UUID)).Order.Reason)
 				record := d.record(t)
 				assert.Equal(t, []any{"WARN", "ramp: order finished", order.UUID.String(), "alice", "case 18", string(step.Order.Direction), tx.Hex(), step.Effect.String(), true},
 					[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["tx_hash"], record["effect"], record["new"]})

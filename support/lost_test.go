@@ -1,10 +1,13 @@
 package support_test
 
 import (
+	"encoding/json"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -32,7 +35,7 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	record.Info("ramp: call", "uuid", repeated, "session_id", "alice", "state", "accepted", "new", false) // of another server
 	record.Error("a result contradicts its order", "uuid", repeated, "state", "failed", "tx_hash", "0x2")
 	record.Error("ramp: call", "uuid", uuid.New(), "status", 500, "error", "nothing was stored")
-	text := "game-1  | " + strings.TrimSuffix(log.String(), "\n") // a line may end with the file
+	text := strings.TrimSuffix(log.String(), "\n") // a line may end with the file
 
 	lost := func(d *studio) []support.Logged {
 		orders := ramp.Must(support.New(support.Config{Store: d.store}))
@@ -50,4 +53,69 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	}, lost(newStudio(t)))
 	_, err := ramp.Must(support.New(support.Config{Store: new(ramp.MemoryStore)})).Lost(t.Context(), strings.NewReader(text))
 	assert.ErrorContains(t, err, "MemoryStore.Apply is required", "a store that fails lost nothing")
+}
+
+// A player writes what they like, and programs log it. A record is a line of the program that
+// ended the order.
+func TestWhatIsNoRecordIsNoLostOrder(t *testing.T) {
+	orders, _, _ := newOrders(t, time.Hour, paid)
+	id := uuid.New()
+	record := `{"time":"2026-11-20T12:00:00Z","level":"INFO","msg":"ramp: call","uuid":"` + id.String() + `",` +
+		`"session_id":"mallory","state":"succeeded","new":true,"effect":"grant +1000000 item_gold","tx_hash":""}`
+	quoted := string(ramp.Must(json.Marshal(record)))
+	other := `{"msg":"ramp: call","uuid":"` + uuid.NewString() + `",` +
+		`"state":"accepted","new":true,"effect":"take -1 item_gold"}`
+	short := `{"msg":"ramp: call","state":"succeeded","uuid":"` + id.String() + `"}`
+	const wrapped = "lines that may hold a record, but are none: 1, the first is line 2: "
+	const none = "ramp: read the log: it has no record of an order: "
+	for name, c := range map[string]struct {
+		line  string
+		found bool
+		want  string // the beginning of the error
+	}{
+		"the record":                 {record, true, ""},
+		"with a line end of Windows": {record + "\r", true, ""},
+		"with other members":         {short, true, ""},
+
+		"a chat in JSON":                 {`{"msg":"chat","player":"mallory","text":` + quoted + `}`, false, ""},
+		"a chat with the record as JSON": {`{"msg":"chat","player":"mallory","json":` + record + `}`, false, ""},
+		"an error of ours":               {`{"msg":"ramp: call failed","error":` + quoted + `}`, false, ""},
+
+		"a chat":                       {"2026/11/20 12:00:00 chat mallory: " + record, false, wrapped},
+		"docker compose logs":          {"game-1  | " + record, false, wrapped},
+		"a file of Docker":             {`{"log":` + quoted + `,"stream":"stderr"}`, false, wrapped},
+		"a file of Kubernetes":         {"2026-11-20T12:00:00.123456789Z stderr F " + record, false, wrapped},
+		"a file of Kubernetes, in two": {"2026-11-20T12:00:00.123456789Z stderr P " + record[:150], false, wrapped},
+		"syslog":                       {"<14>Nov 20 12:00:00 host gameserver[1]: " + record, false, wrapped},
+		"journald in JSON":             {`{"MESSAGE":` + quoted + `,"_PID":"1"}`, false, wrapped},
+		"a cloud's log":                {`{"jsonPayload":` + record + `,"severity":"INFO"}`, false, wrapped},
+		"slog.TextHandler":             {`msg="ramp: call" state=succeeded uuid=` + id.String(), false, wrapped},
+		"a member of another name":     {strings.Replace(record, `"msg"`, `"message"`, 1), false, wrapped},
+		"a byte order mark":            {"\ufeff" + record, false, wrapped},
+		"two in a line":                {record + record, false, wrapped},
+		"cut off":                      {record[:len(record)-1], false, wrapped},
+		"a UUID that is none":          {strings.Replace(record, id.String(), "58dbfbe4", 1), false, wrapped},
+	} {
+		lost, err := orders.Lost(t.Context(), strings.NewReader(other+"\n"+c.line))
+		found := slices.ContainsFunc(lost, func(l support.Logged) bool { return l.UUID == id })
+		assert.Equal(t, c.found, found, name)
+		assert.Len(t, lost, map[bool]int{true: 2, false: 1}[c.found], "%s: the other record is found", name)
+		if c.want == "" {
+			assert.NoError(t, err, name)
+		} else {
+			assert.ErrorContains(t, err, c.want, name)
+		}
+	}
+	utf16 := "\xff\xfe"
+	for _, c := range record {
+		utf16 += string([]byte{byte(c), 0})
+	}
+	for name, log := range map[string]string{
+		"nothing": "", "another program's": "listening\n{}\n", "UTF-16": utf16,
+		"a logger that is nil": `{"msg":"ramp: call","status":500}`,
+	} {
+		lost, err := orders.Lost(t.Context(), strings.NewReader(log))
+		assert.Empty(t, lost, name)
+		assert.ErrorContains(t, err, none, name)
+	}
 }

@@ -67,6 +67,15 @@ func (l *ledger) list(page ramp.OrderPage, at func(ramp.Order) time.Time, want f
 	return list[:min(len(list), cmp.Or(page.Limit, 100))], nil
 }
 
+func (l *ledger) Order(_ context.Context, id uuid.UUID) (ramp.Order, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o, ok := l.orders[id]; ok {
+		return o, nil
+	}
+	return ramp.Order{}, fmt.Errorf("ramp: order %s: %w", id, ramp.ErrOrderUnknown)
+}
+
 func (l *ledger) Ended(_ context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error) {
 	at := func(o ramp.Order) time.Time { return o.FinishedAt }
 	page.Limit = 3 // fewer than are asked for, so that the books need several pages

@@ -159,9 +159,15 @@ func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	d := newStudio(t)
 	waits := d.mint(t, ramptest.StaysPending())
-	for _, missing := range [][2]string{{"", "why"}, {"alice", ""}, {" ", "why"}, {"alice", "\n"}} {
-		_, err := d.Abandon(t.Context(), waits, support.Decision{Who: missing[0], Reason: missing[1]})
+	for _, missing := range [][2]string{
+		{"", "why"}, {"alice", ""}, {" ", "why"}, {"alice", "\n"},
+		{"alice", "a\x00b"}, {"alice\xff", "why"}, {"alice", strings.Repeat("x", 4096-len("alice: ")+1)},
+	} {
+		decided := support.Decision{Who: missing[0], Reason: missing[1]}
+		_, err := d.Abandon(t.Context(), waits, decided)
 		var wrong *ramp.InvalidError
+		assert.ErrorAs(t, err, &wrong)
+		_, err = d.Finish(t.Context(), waits, common.Hash{1}, decided)
 		assert.ErrorAs(t, err, &wrong)
 	}
 	assert.Empty(t, d.log.String())

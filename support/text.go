@@ -3,6 +3,8 @@ package support
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,7 +16,8 @@ import (
 func (r *Report) Text() string {
 	out := new(strings.Builder)
 	o := r.Order
-	fmt.Fprintf(out, "%s\nproject   %s\nreason    %s\n", Table([]ramp.Order{o}), shown(o.ProjectID), shown(o.Reason))
+	fmt.Fprintf(out, "%s\nproject   %s\nby hand   %s\n",
+		Table([]ramp.Order{o}), shown(o.ProjectID), shown(o.Reason))
 	if r.Unread != "" {
 		fmt.Fprintf(out, "chain     not read: %s\n", shown(r.Unread))
 		return out.String()
@@ -48,11 +51,36 @@ func (r *Report) Text() string {
 func Table(orders []ramp.Order) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS")
+	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS\tBY HAND")
 	none := newAssets(&Config{})
 	for _, o := range orders {
 		fmt.Fprintln(table, none.found(none.traded(o)).row())
 	}
 	_ = table.Flush() // into memory
 	return text.String()
+}
+
+// row writes the order as a row of a table.
+func (o FoundOrder) row() string {
+	var assets []string
+	for _, id := range slices.Sorted(maps.Keys(o.Assets)) {
+		assets = append(assets, o.Assets[id].String()+" "+id)
+	}
+	ended := "-"
+	if !o.FinishedAt.IsZero() {
+		ended = o.FinishedAt.Format(time.RFC3339)
+	}
+	return strings.Join([]string{
+		o.UUID.String(), string(cmp.Or(o.Direction, "unknown direction")), shown(strings.Join(assets, ", ")),
+		string(o.State), o.AcceptedAt.Format(time.RFC3339), ended,
+		shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress), shown(o.Reason)}, "\t")
+}
+
+// shown quotes foreign text, so that it cannot move the cursor or fake a line.
+func shown(text string) string {
+	if text == "" {
+		return "-"
+	}
+	quoted := fmt.Sprintf("%+q", text)
+	return quoted[1 : len(quoted)-1]
 }

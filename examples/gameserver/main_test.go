@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,17 +80,48 @@ func TestAServerStartsAfterItsMigration(t *testing.T) {
 	})
 }
 
-// The server's user may not create, delete or drop anything.
-func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
+// restricted makes a user of a database with some rights on some tables, on MariaDB on all,
+// and returns its address for the user. The password is in the environment, and not in the
+// arguments.
+func restricted(t *testing.T, address, rights, tables string) string {
+	t.Helper()
 	const password = "a password"
-	restricted := func(t *testing.T, address, dsn string, grants ...string) {
-		migrated(t, address)
-		db := handle(t, address)
-		for _, statement := range grants {
+	user := "user_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:8]
+	db := handle(t, address) // whose password is in its address
+	t.Setenv("PGPASSWORD", password)
+	t.Setenv("MYSQL_PWD", password)
+	grant := func(remove string, statements ...string) {
+		t.Cleanup(func() { ramp.Must(db.Exec(remove)) }) // the database is dropped later
+		for _, statement := range statements {
 			ramp.Must(db.Exec(statement))
 		}
-		t.Setenv("PGPASSWORD", password) // and not in the arguments
-		t.Setenv("MYSQL_PWD", password)
+	}
+	kind, dsn, _ := strings.Cut(address, ":")
+	if kind == "mysql" {
+		config := ramp.Must(mysql.ParseDSN(dsn))
+		config.User, config.Passwd = user, ""
+		grant("DROP USER "+user, "CREATE USER "+user+" IDENTIFIED BY '"+password+"'",
+			"GRANT "+rights+" ON "+config.DBName+".* TO "+user)
+		return "mysql:" + config.FormatDSN()
+	}
+	u := ramp.Must(url.Parse(address))
+	name := strings.TrimPrefix(u.Path, "/")
+	u.User = url.User(user)
+	grant("DROP OWNED BY "+user+"; DROP USER "+user,
+		"CREATE USER "+user+" PASSWORD '"+password+"'", "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+		"GRANT CONNECT ON DATABASE "+name+" TO "+user, "GRANT "+rights+" ON "+tables+" TO "+user)
+	return u.String()
+}
+
+// The server's user may not create, delete or drop anything.
+func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		if strings.HasPrefix(address, "sqlite:") {
+			t.Skip("it has no users")
+		}
+		migrated(t, address)
+		db := handle(t, address)
+		dsn := restricted(t, address, "SELECT, INSERT, UPDATE", "ALL TABLES IN SCHEMA public")
 		p := &process{t: t, env: real(), args: []string{"-addr", "127.0.0.1:0", "-db", dsn, "-connections", "3", "-project", "project", "-token", token, "-network", "testnet", "-any-rate"}}
 		p.start()
 		defer p.kill()
@@ -105,27 +137,53 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		turn(t, "close", dsn)
 		said(t, "resolve", "-db", dsn, "-who", "alice", "-reason", "case 17", order.UUID.String())
 		ramp.Must(db.Exec("DROP TABLE conflicts"))
-	}
-	user := "server_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:8]
+	})
+}
+
+// Whoever answers players needs to see their orders, and to change nothing.
+func TestLookingNeedsToSelectOnly(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		switch kind, dsn, _ := strings.Cut(address, ":"); kind {
-		case "postgres", "postgresql":
-			u := ramp.Must(url.Parse(address))
-			admin, name := *u, strings.TrimPrefix(u.Path, "/")
-			u.User = url.User(user)
-			admin.Path = "/postgres"
-			t.Cleanup(func() { // the database is dropped later
-				ramp.Must(handle(t, address).Exec("DROP OWNED BY " + user + "; DROP USER " + user))
-			})
-			restricted(t, address, u.String(), "CREATE USER "+user+" PASSWORD '"+password+"'", "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
-				"GRANT CONNECT ON DATABASE "+name+" TO "+user, "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO "+user)
-		case "mysql":
-			config := ramp.Must(mysql.ParseDSN(dsn))
-			config.User, config.Passwd = user, ""
-			t.Cleanup(func() { ramp.Must(handle(t, address).Exec("DROP USER " + user)) })
-			restricted(t, address, "mysql:"+config.FormatDSN(), "CREATE USER "+user+" IDENTIFIED BY '"+password+"'",
-				"GRANT SELECT, INSERT, UPDATE ON "+config.DBName+".* TO "+user)
+		if strings.HasPrefix(address, "sqlite:") {
+			t.Skip("it has no users")
 		}
+		grant := regexp.MustCompile(`GRANT SELECT ON (.+) TO support;`).FindStringSubmatch(document(t, "on-call.md"))
+		p := deploy(t, address, "-any-rate")
+		service, client := serviceOf(t, p.url)
+		alice := login(t, p.url, "alice")
+		mint := func(faults ...ramptest.Fault) *ramptest.Order {
+			id := initialize(t, client, item(t, "item_gold", "100"))
+			return ramp.Must(service.Mint(t.Context(), id, alice, ramp.NewAmount(1), faults...))
+		}
+		order, silent := mint(), mint(ramptest.ResultNever())
+		service.Advance(time.Minute)
+		if service.Deliver(t.Context(), order, ramptest.Failed) == nil {
+			t.Error("the other outcome was accepted")
+		}
+		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
+		dsn := restricted(t, address, "SELECT", grant[1])
+		log := filepath.Join(t.TempDir(), "log")
+		record := `{"msg":"ramp: call","uuid":"` + silent.UUID.String() + `","state":"succeeded"}`
+		check(t, os.WriteFile(log, []byte(record), 0o600))
+		chain := []string{"-db", dsn, "-chain-id", "7002", "-payers", service.Payer().Hex()}
+		for _, c := range []struct {
+			args []string
+			want string
+		}{
+			{[]string{"orders", "list", "-db", dsn, "-older", "-1s"}, silent.UUID.String()},
+			{[]string{"orders", "list", "-db", dsn, "-player", "alice"}, order.UUID.String()},
+			{[]string{"orders", "count", "-db", dsn}, "WAITING LONGER THAN"},
+			{[]string{"orders", "conflicts", "-db", dsn}, order.UUID.String()},
+			{[]string{"orders", "missing", "-db", dsn, log}, silent.UUID.String() + " waits again"},
+			{slices.Concat([]string{"orders", "show"}, chain, []string{silent.UUID.String()}), "proves that"},
+			{slices.Concat([]string{"reconcile", "-token", token}, chain), "findings: 0"},
+		} {
+			printed, _, err := command(t, node, c.args...)
+			check(t, err)
+			says(t, printed, c.want)
+		}
+		decision := []string{"-who", "bob", "-reason", "case 44", "-tx", silent.TxHash.Hex(), silent.UUID.String()}
+		_, _, err := desk(t, node, slices.Concat([]string{"finish"}, chain, decision)...)
+		says(t, fmt.Sprint(err), "denied")
 	})
 }
 

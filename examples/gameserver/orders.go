@@ -32,6 +32,7 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	if err := parse(flags, args); err != nil {
 		return err
 	}
+	s.looks = slices.Contains([]string{"list", "count", "missing", "show", "conflicts", "reconcile"}, name)
 	game, store, err := s.open(ctx, name == "migrate")
 	if err != nil {
 		return err

@@ -95,6 +95,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		check(t, err)
 		says(t, printed, "is succeeded; the game has moved: nothing")
 		says(t, logged, `"who":"bob","reason":"case 16"`)
+		says(t, said(t, "list", "-db", address, "-player", "alice", "-by-hand"), silent.String(), "bob: case 16")
 
 		// Abandon the order.
 		owns(t, service, alice, "999700/10000")
@@ -110,7 +111,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		says(t, logged, `"who":"bob","reason":"case 17"`)
 		says(t, said(t, abandon...), "nothing was moved")
 		owns(t, service, alice, "999800/10000")
-		says(t, said(t, "show", "-db", address, lost.String()), "abandoned", "reason    bob: case 17")
+		says(t, said(t, "show", "-db", address, lost.String()), "abandoned", "by hand   bob: case 17")
 		_, _, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "x", done.String())
 		says(t, fmt.Sprint(err), "is finished")
 	})

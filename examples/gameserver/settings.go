@@ -26,6 +26,7 @@ type settings struct {
 	payers, contracts      []common.Address
 	anyRate, anyFailure    bool
 	connections, decimals  int
+	looks                  bool // and needs no right but SELECT
 }
 
 func newSettings(flags *flag.FlagSet) *settings {
@@ -80,7 +81,9 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *ramp.SQLStore
 	}
 	if err == nil {
 		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM sessions, inventory, swords, conflicts, wallets, shop WHERE 1 = 0")
-		err = cmp.Or(store.Check(ctx), unready)
+		if err = unready; !s.looks {
+			err = cmp.Or(store.Check(ctx), unready)
+		}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("the database is unreachable or needs gameserver migrate: %w", err), db.Close())

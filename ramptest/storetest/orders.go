@@ -77,6 +77,17 @@ func (d *deal) succeeds() ramp.Transition { return d.resultBy(txHash(d.UUID), 1)
 
 func (d *deal) fails() ramp.Transition { return d.resultBy(txHash(d.UUID), 0) }
 
+// byHand returns the transition of a person who ends the order as its transaction failed.
+func (d *deal) byHand() ramp.Transition {
+	return func(stored *ramp.Order) (ramp.Step, error) {
+		step, err := d.fails()(stored)
+		if step.New {
+			step.Order.Reason = "alice: the result never came"
+		}
+		return step, err
+	}
+}
+
 func (d *deal) abandoned() ramp.Transition {
 	return ramp.Abandon("no transaction", validatedAt.Add(time.Hour))
 }
@@ -110,6 +121,7 @@ func (e *ending) steps(d *deal) []step {
 var endings = []ending{
 	{"a mint that succeeds", mint, (*deal).succeeds, 4, 0},
 	{"a mint that fails", mint, (*deal).fails, 4, 4},
+	{"a mint that a person ends by its transaction", mint, (*deal).byHand, 4, 4},
 	{"a mint that is abandoned", mint, (*deal).abandoned, 4, 4},
 	{"a burn that succeeds", burn, (*deal).succeeds, 0, 4},
 	{"a burn that fails", burn, (*deal).fails, 0, 0},

@@ -94,8 +94,14 @@ type flawed struct {
 
 // documentFlaws are the flaws in how an order is stored.
 var documentFlaws = map[string]func(o ramp.Order, document string) string{
-	"loses the tx_hash":        func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"tx_hash"`, `"tx"`) },
-	"loses the reason":         func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"reason"`, `"why"`) },
+	"loses the tx_hash": func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"tx_hash"`, `"tx"`) },
+	"loses the reason":  func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, `"reason"`, `"why"`) },
+	"loses the reason beside a transaction": func(o ramp.Order, d string) string {
+		if o.TxHash == "" {
+			return d
+		}
+		return strings.ReplaceAll(d, `"reason"`, `"why"`)
+	},
 	"keeps seconds":            func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, ".123Z", "Z") },
 	"keeps no Unicode":         func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "玩家", "??") },
 	"cuts a session ID at 255": func(o ramp.Order, d string) string { return strings.ReplaceAll(d, o.SessionID, cut(o.SessionID)) },
