@@ -2,8 +2,6 @@ package ramp_test
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,7 +22,7 @@ func TestEveryFieldOfAConfigIsSetInATest(t *testing.T) {
 	for _, file := range ramp.Must(filepath.Glob("*_test.go")) {
 		tests.Write(ramp.Must(os.ReadFile(file)))
 	}
-	for _, config := range []any{ramp.HandlerConfig{}, ramp.TermsConfig{}, ramp.ClientConfig{}, ramp.RPCConfig{}, ramp.SQLStoreConfig{}} {
+	for _, config := range []any{ramp.HandlerConfig{}, ramp.TermsConfig{}, ramp.ClientConfig{}, ramp.RPCConfig{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(config)) {
 			assert.Regexp(t, `\b`+field.Name+`: |\.`+field.Name+`\b.* = `, tests.String(), "%T", config)
 		}
@@ -49,27 +47,6 @@ func TestACallIsTriedThreeTimesForTenSeconds(t *testing.T) {
 	})
 }
 
-// internal/dbtest does so on databases.
-func TestAnSQLStoreTriesAgain(t *testing.T) {
-	for _, tt := range []struct {
-		retries   int
-		retryable func(error) bool
-		begins    int
-	}{
-		{0, nil, 1}, {0, func(err error) bool { return errors.Is(err, errRecorded) }, 4}, {2, func(error) bool { return true }, 3},
-		{2, func(error) bool { return false }, 1}, {-1, func(error) bool { return true }, 1},
-	} {
-		db := breaking(errRecorded)
-		store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(db), Dialect: ramp.PostgreSQL, Apply: applyNothing,
-			Retries: tt.retries, Retryable: tt.retryable}))
-		r := mintRequest()
-		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(player, r, time.Now()))
-		assert.ErrorIs(t, err, errRecorded)
-		assert.Equal(t, tt.begins, db.begins)
-		assert.Contains(t, db.statements, "DEFAULT) ON CONFLICT")
-	}
-}
-
 // Changing a config after it was used has no effect.
 func TestConfigsAreCopied(t *testing.T) {
 	wire := &overWire{Transport: &chain{head: 7}}
@@ -88,15 +65,6 @@ func TestConfigsAreCopied(t *testing.T) {
 	wire.Transport = &script{steps: steps{status(200, nil, okAnswer)}}
 	_, err := api.Initialize(t.Context(), testRequest())
 	assert.NoError(t, err)
-
-	db := breaking(errRecorded)
-	begin := sql.TxOptions{Isolation: sql.LevelSerializable}
-	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(db), Dialect: ramp.SQLite, Apply: applyNothing, TxOptions: &begin}))
-	begin.Isolation = sql.LevelReadCommitted
-	r := mintRequest()
-	_, err = store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
-	assert.ErrorIs(t, err, errRecorded)
-	assert.Equal(t, sql.LevelSerializable, sql.IsolationLevel(db.options.Isolation))
 }
 
 // overWire remembers the last request.
@@ -109,5 +77,3 @@ func (w *overWire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.asked = r.Clone(context.Background())
 	return w.Transport.RoundTrip(r)
 }
-
-var errRecorded = errors.New("recorded")

@@ -2,8 +2,6 @@ package ramp_test
 
 import (
 	"context"
-	"crypto/sha256"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -246,7 +244,7 @@ func ExampleNewHandler_store() {
 	key := ramp.Must(ramp.TextKey("key from the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	bank := &game{gold: 1000}
-	store := &ramp.MemoryStore{Apply: bank.apply}                                                                          // on a database: NewSQLStore
+	store := &ramp.MemoryStore{Apply: bank.apply}                                                                          // on a database: rampsql.New
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})) // a token costs 100 gold
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
 		Players: bank, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)}))
@@ -528,91 +526,3 @@ var products = []ramp.Product{{
 	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
 	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
 }}
-
-// SQLGame is the whole of an integration on SQL: who is this, what do they own, and
-// move it.
-type SQLGame struct{ db *sql.DB }
-
-func (g *SQLGame) Authenticate(ctx context.Context, s ramp.Session) error {
-	hash := sha256.Sum256([]byte(s.Token.Reveal()))
-	var known bool
-	err := g.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = $1 AND token_hash = $2)",
-		s.ID, hash[:]).Scan(&known)
-	if err == nil && !known {
-		err = ramp.Reject("INVALID_USER")
-	}
-	return err
-}
-
-func (g *SQLGame) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
-	var gold int64
-	err := g.db.QueryRowContext(ctx, "SELECT gold FROM characters WHERE id = $1", s.ID).Scan(&gold)
-	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(gold)}}}, err
-}
-
-func (g *SQLGame) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-	for _, asset := range step.Effect.Assets { // one transaction: all of it or nothing
-		delta, err := step.Effect.Delta(asset).Int64()
-		if err != nil {
-			return err
-		}
-		done, err := tx.ExecContext(ctx, "UPDATE characters SET gold = gold + $1 WHERE id = $2 AND gold + $1 >= 0",
-			delta, step.Order.SessionID)
-		if err != nil {
-			return err
-		}
-		switch n, err := done.RowsAffected(); {
-		case err != nil:
-			return err
-		case n == 1:
-		case step.Effect.Kind == ramp.Take:
-			return ramp.Reject("INVALID_BALANCE")
-		default:
-			return errors.New("the character is gone")
-		}
-	}
-	return nil
-}
-
-// A game on PostgreSQL, whose characters have gold.
-func ExampleNewSQLStore() {
-	var (
-		db     *sql.DB      // yours, with the table of ramp.PostgreSQL.Schema
-		key    ramp.HMACKey // as for any game
-		signer *ramp.Signer
-	)
-	game := &SQLGame{db}
-	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply}))
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
-	_ = handler // mount it
-}
-
-// A game that runs its transactions itself, such as one with a repository layer.
-func ExampleSQLStore_UpdateTx() {
-	var (
-		db      *sql.DB
-		store   *ramp.SQLStore
-		session ramp.Session
-		request *ramp.ValidateRequest
-	)
-	game := &SQLGame{db}
-	accept := func(ctx context.Context) error {
-		tx, err := db.BeginTx(ctx, nil)
-		if err != nil {
-			return err
-		}
-		defer tx.Rollback() // after any error, and without an effect after the commit
-		step, err := store.UpdateTx(ctx, tx, request.UUID, ramp.Accept(session, request, time.Now()))
-		if err != nil {
-			return err
-		}
-		if step.New { // a repeat moves nothing
-			if err := game.Apply(ctx, tx, step); err != nil {
-				return err
-			}
-		}
-		return tx.Commit()
-	}
-	_ = accept // Finish and Abandon are taken in the same way
-}

@@ -216,7 +216,7 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 }
 
 // Check returns every fault that would otherwise show when a player has paid: of the
-// store, if it has a method Check, as [SQLStore] does; of the signer, in a trial
+// store, if it has a method Check, as that of rampsql does; of the signer, in a trial
 // signature of a random digest; of the nodes of Chain; and of Proof.Decimals, compared
 // with the token contracts. Call it when your server starts, and do not start after an
 // error, except one that wraps [ErrUnreachable]. It changes nothing.

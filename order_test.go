@@ -2,13 +2,9 @@ package ramp_test
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -34,8 +30,6 @@ type noPlayers struct{}
 
 func (noPlayers) Authenticate(context.Context, ramp.Session) error           { return nil }
 func (noPlayers) Assets(context.Context, ramp.Session) (*ramp.Player, error) { return nil, nil }
-
-func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
 func mintRequest() *ramp.ValidateRequest {
 	return ramp.Must(ramp.ParseValidate(validateCall().bytes()))
@@ -446,195 +440,7 @@ func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
 	assert.NotContains(t, string(again), "rate")
 }
 
-var dialects = map[ramp.Dialect]string{
-	ramp.PostgreSQL: "schema/postgresql.sql",
-	ramp.MySQL:      "schema/mysql.sql",
-	ramp.SQLite:     "schema/sqlite.sql",
-}
-
-func TestSchemaIsTheFileForMigrationTools(t *testing.T) {
-	for dialect, file := range dialects {
-		text := ramp.Must(os.ReadFile(file))
-		assert.Equal(t, string(text), dialect.Schema(), dialect)
-		assert.Equal(t, file, "schema/"+string(dialect)+".sql")
-	}
-	assert.Empty(t, ramp.Dialect("").Schema())
-}
-
-// A new dialect needs more than the compiler asks for.
-func TestEveryDialectHasAllItNeeds(t *testing.T) {
-	names := constantsOf(t, "Dialect")
-	require.Len(t, dialects, len(names), "each has a schema")
-	for _, name := range names {
-		for file, needs := range map[string]string{
-			"internal/dbtest/database_test.go": "dialect: ramp." + name + ",", // databases to test it with
-			"docs/stores.md":                   name,
-			"docs/orders.md":                   "\n| " + name, // what its transactions do
-		} {
-			text := ramp.Must(os.ReadFile(file))
-			assert.True(t, strings.Contains(string(text), needs), "%s needs %q", file, needs)
-		}
-	}
-}
-
-func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
-	_, err := ramp.NewSQLStore(ramp.SQLStoreConfig{})
-	assertFields(t, err, "SQLStoreConfig.DB is required", "SQLStoreConfig.Dialect is required and must be PostgreSQL, MySQL or SQLite", "SQLStoreConfig.Apply is required")
-	_, err = ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: "oracle", Apply: applyNothing})
-	assertFields(t, err, "SQLStoreConfig.Dialect is required")
-	_, err = ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: ramp.SQLite, Apply: applyNothing, Retries: -2})
-	assertFields(t, err, "SQLStoreConfig.Retries must be at least -1")
-	_, err = new(ramp.MemoryStore).Update(t.Context(), uuid.New(), nil)
+func TestAMemoryStoreNamesWhatIsMissing(t *testing.T) {
+	_, err := new(ramp.MemoryStore).Update(t.Context(), uuid.New(), nil)
 	assertFields(t, err, "MemoryStore.Apply is required")
-}
-
-// Errors of a call are found before the database is used: there is none here.
-func TestAnSQLStoreRejectsACallBeforeItAsksTheDatabase(t *testing.T) {
-	for dialect := range dialects {
-		store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing}))
-		for _, text := range []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
-			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(), atValidate)
-			step, err := store.Update(t.Context(), uuid.New(), next)
-			require.Error(t, err)
-			assert.Zero(t, step)
-			assert.NotContains(t, err.Error(), "quoted")
-			_, err = store.UpdateTx(t.Context(), nil, uuid.New(), next)
-			require.Error(t, err)
-		}
-		_, err := store.Update(t.Context(), uuid.New(), ramp.Abandon(" ", atResult))
-		assertFields(t, err, "reason is required")
-		_, err = store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: -1})
-		assertFields(t, err, "OrderPage.Limit must not be negative")
-		for _, text := range []string{strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
-			_, err = store.SessionOrders(t.Context(), text, ramp.OrderPage{})
-			assertFields(t, err, "session_id must")
-			assert.NotContains(t, err.Error(), "quoted")
-		}
-		for _, d := range []ramp.Direction{"", "Mint"} {
-			_, err = store.Waiting(t.Context(), d, time.Now(), ramp.OrderPage{})
-			assertFields(t, err, "direction must be Mint or Burn")
-			_, _, err = store.CountWaiting(t.Context(), d, time.Now())
-			assertFields(t, err, "direction must be Mint or Burn")
-			_, err = store.DeleteFinished(t.Context(), d, time.Unix(0, 0))
-			assertFields(t, err, "direction must be Mint or Burn")
-		}
-		_, err = store.DeleteFinished(t.Context(), ramp.Mint, time.Now().Add(-7*24*time.Hour+time.Minute))
-		assertFields(t, err, "before must be at least 7 days ago")
-	}
-}
-
-func ExampleDialect_Schema() {
-	statement, _, _ := strings.Cut(ramp.SQLite.Schema()[strings.Index(ramp.SQLite.Schema(), "CREATE"):], " (")
-	fmt.Println(statement)
-	// Output: CREATE TABLE IF NOT EXISTS ramp_orders
-}
-
-// internal/dbtest tests Check on real databases.
-func TestCheckRejectsAServerThatIsTooOld(t *testing.T) {
-	for _, c := range []struct {
-		dialect ramp.Dialect
-		version string
-		want    string // "" if it is new enough
-	}{
-		{ramp.PostgreSQL, "9.4.26", "the database is PostgreSQL 9.4, but must be 9.5 or newer"},
-		{ramp.PostgreSQL, "9.5.0", ""},
-		{ramp.PostgreSQL, "15.18 (Debian 15.18-0+deb12u1)", ""},
-		{ramp.PostgreSQL, "19devel", ""},
-		{ramp.MySQL, "5.7.44-log", "the database is MySQL 5.7, but must be 8.0 or newer"},
-		{ramp.MySQL, "8.0.46", ""},
-		{ramp.MySQL, "8.0.mysql_aurora.3.08.0", ""},
-		{ramp.MySQL, "9.5.0", ""},
-		{ramp.MySQL, "10.4.34-MariaDB", "the database is MariaDB 10.4, but must be 10.5 or newer"},
-		{ramp.MySQL, "10.11.19-MariaDB-0+deb12u1", ""},
-		{ramp.MySQL, "unknown", ""},
-		{ramp.SQLite, "3.36.0", "the database is SQLite 3.36, but must be 3.37 or newer"},
-		{ramp.SQLite, "3.50.4", ""},
-	} {
-		db := sql.OpenDB(&fakeDB{answer: func(statement string) (string, error) {
-			switch {
-			case strings.Contains(strings.ToUpper(statement), "COUNT(*)"):
-				return "1", nil // index of tx_hash
-			case strings.Contains(statement, "column_name"), strings.Contains(statement, "pragma_table_info"):
-				return "", nil // no column is wrong
-			}
-			return c.version, nil
-		}})
-		defer db.Close()
-		store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: c.dialect, Apply: applyNothing}))
-		err := store.Check(t.Context())
-		if c.want == "" {
-			assert.NoError(t, err, c.version)
-		} else {
-			assert.EqualError(t, err, "ramp: check: "+c.want)
-		}
-	}
-}
-
-// A list that was cut short must not pass for a short one.
-func TestAListThatBreaksOffIsAnError(t *testing.T) {
-	db := sql.OpenDB(breaking(io.ErrUnexpectedEOF))
-	defer db.Close()
-	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: applyNothing}))
-	waiting, failed := store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{})
-	ofSession, failed2 := store.SessionOrders(t.Context(), "session-1", ramp.OrderPage{})
-	ended, failed3 := store.Ended(t.Context(), time.Time{}, time.Now(), ramp.OrderPage{})
-	n, failed4 := store.DeleteFinished(t.Context(), ramp.Mint, time.Now().AddDate(0, -1, 0))
-	for _, err := range []error{failed, failed2, failed3, failed4} {
-		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	}
-	assert.Empty(t, slices.Concat(waiting, ofSession, ended))
-	assert.Zero(t, n)
-}
-
-// fakeDB is a database that answers each statement with a value, or breaks off.
-type fakeDB struct {
-	answer     func(statement string) (string, error) // the value of the only row; "" for no row
-	begins     int
-	options    driver.TxOptions
-	statements string
-}
-
-// breaking returns a database that breaks off in every answer.
-func breaking(err error) *fakeDB {
-	return &fakeDB{answer: func(string) (string, error) { return "", err }}
-}
-
-func (d *fakeDB) Connect(context.Context) (driver.Conn, error) { return d, nil }
-func (*fakeDB) Driver() driver.Driver                          { return nil }
-func (*fakeDB) Close() error                                   { return nil }
-func (d *fakeDB) Begin() (driver.Tx, error)                    { return d, nil }
-func (*fakeDB) Commit() error                                  { return nil }
-func (*fakeDB) Rollback() error                                { return nil }
-
-func (d *fakeDB) BeginTx(_ context.Context, options driver.TxOptions) (driver.Tx, error) {
-	d.begins++
-	d.options = options
-	return d, nil
-}
-
-func (d *fakeDB) Prepare(statement string) (driver.Stmt, error) {
-	d.statements += statement
-	value, err := d.answer(statement)
-	return &fakeAnswer{value, err}, nil
-}
-
-// fakeAnswer is a statement and its answer.
-type fakeAnswer struct {
-	value string
-	err   error
-}
-
-func (*fakeAnswer) Close() error  { return nil }
-func (*fakeAnswer) NumInput() int { return -1 }
-func (a *fakeAnswer) Exec([]driver.Value) (driver.Result, error) {
-	return driver.RowsAffected(0), a.err
-}
-func (a *fakeAnswer) Query([]driver.Value) (driver.Rows, error) { return a, nil }
-func (*fakeAnswer) Columns() []string                           { return []string{"only"} }
-func (a *fakeAnswer) Next(into []driver.Value) (err error) {
-	if a.err == nil && a.value == "" {
-		return io.EOF
-	}
-	into[0], a.value = a.value, ""
-	return a.err
 }

@@ -31,9 +31,10 @@
 // order may proceed. If it is for a product of your [Terms], the [Store] records it and
 // takes the assets of a mint, and the [Handler] returns your [Signer]'s signature of the
 // digest. You write three methods: Authenticate and Assets of [Players], and Apply of the
-// [SQLStore], which moves assets in the transaction that records the order.
+// store of [github.com/token-ramp/ramp-go/rampsql], which moves assets in the transaction
+// that records the order.
 //
-//	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: game.Apply}))
+//	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: game.Apply}))
 //	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
 //	err := handler.Check(ctx) // the table can be written, and the key signs
 //	mux.HandleFunc("/api/assets", handler.Assets) // the paths in the console

@@ -7,10 +7,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// Store keeps orders and applies their effects: [SQLStore], [MemoryStore], or your own
-// for a database that can change an order and the game's assets in one atomic
-// operation. Package ramptest/storetest tests it, and docs/stores.md explains how to
-// write it, with an example for Redis.
+// Store keeps orders and applies their effects: that of package
+// [github.com/token-ramp/ramp-go/rampsql], [MemoryStore], or your own for a database that
+// can change an order and the game's assets in one atomic operation. Package
+// ramptest/storetest tests it, and docs/stores.md explains how to write it, with an
+// example for Redis.
 //
 // A Store must be safe for concurrent use.
 type Store interface {
@@ -37,8 +38,7 @@ type Store interface {
 // when the process ends, including what players have paid.
 type MemoryStore struct {
 	// Apply applies the effect of a step completely or not at all. Steps are applied one at a time. It
-	// may reject a step that opens an order with [Reject]; see [SQLStoreConfig].Apply for what to
-	// check. It must not call the store. Required.
+	// may reject a step that opens an order with [Reject]; Apply of rampsql.Config says what to check. It must not call the store. Required.
 	Apply func(ctx context.Context, step Step) error
 
 	mu           sync.Mutex
@@ -76,4 +76,12 @@ func (s *MemoryStore) Update(ctx context.Context, id uuid.UUID, next Transition)
 	s.orders[id] = step.Order.clone()
 	s.transactions[txHash] = id
 	return step, nil
+}
+
+// OrderPage selects a page of the orders that a store lists. The zero value is the first one.
+type OrderPage struct {
+	// After is the last order of the page before; the list continues after it. Only its UUID and
+	// AcceptedAt are used, or FinishedAt if the list is sorted by it. Zero is the beginning.
+	After Order
+	Limit int // the maximum number of orders on the page; the default is 100
 }

@@ -52,7 +52,7 @@ func (s *shared) take(id uuid.UUID) error {
 	return errors.Join(errs...)
 }
 
-// applyHint explains assets that moved exactly twice, because a [ramp.SQLStore] behind
+// applyHint explains assets that moved exactly twice, because a rampsql.Store behind
 // [Config.Handler] rolls back the first attempt at each step.
 func applyHint(found []*Imbalance) string {
 	for _, f := range found {
@@ -60,7 +60,7 @@ func applyHint(found []*Imbalance) string {
 			moved := new(big.Rat).Sub(a.After.Rat(), a.Before.Rat())
 			due := new(big.Rat).Sub(a.Expected.Rat(), a.Before.Rat())
 			if due.Sign() != 0 && moved.Cmp(due.Add(due, due)) == 0 {
-				return "\nAssets moved twice. If the game uses a ramp.SQLStore, its first attempt at each step was rolled back: Apply must use tx for every statement."
+				return "\nAssets moved twice. If the game uses a rampsql.Store, its first attempt at each step was rolled back: Apply must use tx for every statement."
 			}
 		}
 	}

@@ -89,7 +89,7 @@ type Config struct {
 	// longer than Timeout. A handler that ignores the context of its request
 	// outlives the call.
 	//
-	// A [ramp.SQLStore] behind Handler rolls back its first attempt at each step, as a
+	// A rampsql.Store behind Handler rolls back its first attempt at each step, as a
 	// database may at any time, and makes another. So the books find an Apply that
 	// changes anything outside of its transaction.
 	Handler http.Handler

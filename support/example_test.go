@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -20,7 +21,7 @@ import (
 func ExampleOrders_Finish() {
 	var (
 		ctx   context.Context
-		store *ramp.SQLStore
+		store *rampsql.Store
 		chain *ramp.RPC
 		proof *ramp.Proof // that of the handler
 		id    uuid.UUID   // of the order
@@ -77,7 +78,7 @@ func ExampleOrders_Abandon() {
 func ExampleOrders_Reconcile() {
 	var (
 		ctx      context.Context
-		store    *ramp.SQLStore
+		store    *rampsql.Store
 		chain    *ramp.RPC
 		proof    *ramp.Proof
 		products []ramp.Product // those of ramp.TermsConfig, and former ones

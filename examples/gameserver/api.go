@@ -12,12 +12,13 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // api serves the game's own client and its operators.
 type api struct {
 	game     *game
-	store    *ramp.SQLStore
+	store    *rampsql.Store
 	stopping atomic.Bool
 	log      *slog.Logger
 	client   *ramp.Client // nil if players cannot start an exchange

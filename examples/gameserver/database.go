@@ -14,26 +14,26 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	_ "modernc.org/sqlite"
 )
 
 // openDatabase opens sqlite:PATH, postgres://…, or mysql: and a DSN of
 // github.com/go-sql-driver/mysql, such as mysql:user@tcp(host:3306)/game. Keep the password
 // out of it, in PGPASSWORD or MYSQL_PWD: every process can read arguments.
-func openDatabase(address string, connections int) (db *sql.DB, dialect ramp.Dialect, err error) {
+func openDatabase(address string, connections int) (db *sql.DB, dialect rampsql.Dialect, err error) {
 	switch scheme, rest, _ := strings.Cut(address, ":"); scheme {
 	case "sqlite":
 		// SQLite allows one writer at a time. With one connection, callers in this
 		// process wait their turn fairly. The timeout applies to other processes.
-		dialect, connections = ramp.SQLite, 1
+		dialect, connections = rampsql.SQLite, 1
 		query := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)"}}
 		db, err = sql.Open("sqlite", "file:"+url.PathEscape(rest)+"?"+query.Encode())
 	case "postgres", "postgresql":
-		dialect = ramp.PostgreSQL
+		dialect = rampsql.PostgreSQL
 		db, err = sql.Open("pgx", address)
 	case "mysql":
-		dialect = ramp.MySQL
+		dialect = rampsql.MySQL
 		var config *mysql.Config
 		if config, err = mysql.ParseDSN(rest); err == nil {
 			config.Passwd = cmp.Or(config.Passwd, os.Getenv("MYSQL_PWD")) // pgx reads PGPASSWORD itself
@@ -94,9 +94,9 @@ CREATE TABLE IF NOT EXISTS wallets (
 
 // migrate creates missing tables, in one transaction, and then missing indexes. If it fails
 // on PostgreSQL, drop the index that psql shows as invalid, and run it again.
-func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
+func migrate(ctx context.Context, db *sql.DB, dialect rampsql.Dialect) error {
 	own := schema
-	if dialect == ramp.MySQL { // whose text is not case-sensitive by default
+	if dialect == rampsql.MySQL { // whose text is not case-sensitive by default
 		own = strings.ReplaceAll(own, ") NOT NULL", ") CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL")
 	}
 	tx, err := db.BeginTx(ctx, nil)
@@ -106,7 +106,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
 	defer func() { _ = tx.Rollback() }()
 	var indexes []string // an index in the transaction would block all writes
 	for statement := range strings.SplitSeq(dialect.Schema()+own, ";\n") {
-		if dialect == ramp.PostgreSQL && strings.Contains(statement, " INDEX IF ") {
+		if dialect == rampsql.PostgreSQL && strings.Contains(statement, " INDEX IF ") {
 			indexes = append(indexes, strings.Replace(statement, " INDEX ", " INDEX CONCURRENTLY ", 1))
 		} else if strings.TrimSpace(statement) != "" {
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
@@ -124,7 +124,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
 
 // bind converts the placeholders of a statement to those of the database.
 func (g *game) bind(statement string) string {
-	if g.dialect != ramp.PostgreSQL {
+	if g.dialect != rampsql.PostgreSQL {
 		return statement
 	}
 	if bound, ok := g.bound.Load(statement); ok {
@@ -148,7 +148,7 @@ type database interface {
 // insertNew inserts a row unless its key exists.
 func (g *game) insertNew(ctx context.Context, db database, table, columns string, values ...any) error {
 	unless := " ON CONFLICT DO NOTHING"
-	if g.dialect == ramp.MySQL { // whose INSERT IGNORE also ignores other errors
+	if g.dialect == rampsql.MySQL { // whose INSERT IGNORE also ignores other errors
 		first, _, _ := strings.Cut(columns, ",")
 		unless = fmt.Sprintf(" ON DUPLICATE KEY UPDATE %[1]s = %[2]s.%[1]s", first, table)
 	}

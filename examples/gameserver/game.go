@@ -20,6 +20,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // The items. Gold and gems are counted, and swords are kept in a table of their own.
@@ -79,7 +80,7 @@ func (s *settings) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateReq
 // game is the part that a studio writes: a [ramp.Players] on its own tables.
 type game struct {
 	db      *sql.DB
-	dialect ramp.Dialect
+	dialect rampsql.Dialect
 	bound   sync.Map // of statements, what bind returned
 }
 

@@ -123,7 +123,7 @@ func gauge(registry prometheus.Registerer, name, help string, labels prometheus.
 
 // countWaiting registers gauges of the mints and burns that have waited for a result for
 // longer than is usual, for an hour, and for longer than the service delivers results.
-// count is the CountWaiting method of a [ramp.SQLStore].
+// count is the CountWaiting method of a rampsql.Store.
 func countWaiting(registry prometheus.Registerer, count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 		for name, age := range map[string]time.Duration{"slow": 3 * time.Minute, "late": time.Hour, "waiting": 13 * time.Hour} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -64,7 +65,7 @@ func addresses(list *[]common.Address) func(string) error {
 // open opens the database of the game. Only the command migrate creates the tables, and a
 // server on SQLite or that emulates the service: the user of another server needs no right
 // to, and a mistyped address does not look like an empty database.
-func (s *settings) open(ctx context.Context, create bool) (*game, *ramp.SQLStore, error) {
+func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store, error) {
 	if path, ok := strings.CutPrefix(s.database, "sqlite:"); ok && !create {
 		if _, err := os.Stat(path); err != nil { // SQLite would create it
 			return nil, nil, fmt.Errorf("-db: %w", err)
@@ -75,7 +76,7 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *ramp.SQLStore
 		return nil, nil, err
 	}
 	game := &game{db: db, dialect: dialect}
-	store, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: dialect, Apply: game.Apply})
+	store, err := rampsql.New(rampsql.Config{DB: db, Dialect: dialect, Apply: game.Apply})
 	if err == nil && create {
 		err = cmp.Or(migrate(ctx, db, dialect), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
 	}
@@ -114,7 +115,7 @@ func (s *settings) proof() *ramp.Proof {
 }
 
 // desk returns what shows and ends orders by hand, and compares the books.
-func (s *settings) desk(game *game, store *ramp.SQLStore, chain *ramp.RPC, proof *ramp.Proof, log *slog.Logger) (*support.Orders, error) {
+func (s *settings) desk(game *game, store *rampsql.Store, chain *ramp.RPC, proof *ramp.Proof, log *slog.Logger) (*support.Orders, error) {
 	return support.New(support.Config{Store: store, Chain: chain, Proof: proof, Confirmations: s.confirmations,
 		ProjectID: s.project, Network: s.network, Products: s.products(), Sessions: game.sessions, Logger: log})
 }

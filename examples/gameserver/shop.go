@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // decision is a command of a person who says why. close closes the shop: every server with
@@ -29,7 +30,7 @@ func newDecision(name string, flags *flag.FlagSet) *decision {
 }
 
 // run makes the decision. id is the UUID of the order whose conflicts are resolved, or "".
-func (d *decision) run(ctx context.Context, g *game, store *ramp.SQLStore, id string) (said string, err error) {
+func (d *decision) run(ctx context.Context, g *game, store *rampsql.Store, id string) (said string, err error) {
 	why := d.who + ": " + d.reason
 	statement, values := "UPDATE shop SET closed = ?", []any{why}
 	switch {
@@ -58,7 +59,7 @@ func (d *decision) run(ctx context.Context, g *game, store *ramp.SQLStore, id st
 }
 
 // prune deletes finished orders, 1,000 at a time.
-func (d *decision) prune(ctx context.Context, store *ramp.SQLStore) (said string, err error) {
+func (d *decision) prune(ctx context.Context, store *rampsql.Store) (said string, err error) {
 	before, err := time.Parse(time.DateOnly, d.before)
 	total := 0
 	for n := 1; n > 0 && err == nil; total += n {

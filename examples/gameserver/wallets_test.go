@@ -7,10 +7,11 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // open opens the database of a server.
-func open(t *testing.T, address string) (*game, *ramp.SQLStore) {
+func open(t *testing.T, address string) (*game, *rampsql.Store) {
 	t.Helper()
 	game, store, err := (&settings{database: address}).open(t.Context(), true)
 	check(t, err)

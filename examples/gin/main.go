@@ -23,6 +23,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	_ "modernc.org/sqlite"
 )
 
@@ -90,7 +91,7 @@ type server struct {
 func newServer(db *sql.DB, key ramp.HMACKey, signer *ramp.Signer, api, frontend string) *server {
 	game := &Game{db}
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
-	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: game.Apply}))
+	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: game.Apply}))
 	return &server{
 		game: game,
 		handler: ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
@@ -156,7 +157,7 @@ func open(ctx context.Context, file string) (*sql.DB, error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1)
-	_, err = db.ExecContext(ctx, ramp.SQLite.Schema()+";"+table)
+	_, err = db.ExecContext(ctx, rampsql.SQLite.Schema()+";"+table)
 	return db, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/heroiclabs/nakama-common/runtime"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // offer is what the game sells: a token costs 10 gold, and is worth 10.
@@ -37,14 +38,14 @@ const schema = `CREATE TABLE IF NOT EXISTS ramp_tokens (
 // InitModule is called by Nakama. The environment is runtime.env of its configuration.
 func InitModule(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.NakamaModule, nakama runtime.Initializer) error {
 	env, _ := ctx.Value(runtime.RUNTIME_CTX_ENV).(map[string]string)
-	if _, err := db.ExecContext(ctx, ramp.PostgreSQL.Schema()+schema); err != nil {
+	if _, err := db.ExecContext(ctx, rampsql.PostgreSQL.Schema()+schema); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	key, err := ramp.TextKey(env["RAMP_HMAC_KEY"])
 	signer, err2 := ramp.NewKeySigner(env["RAMP_VALIDATOR_KEY"])
 	terms, err3 := ramp.NewTerms(offer)
-	store, err4 := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: apply})
+	store, err4 := rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: apply})
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return err
 	}

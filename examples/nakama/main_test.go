@@ -25,6 +25,7 @@ import (
 	"github.com/heroiclabs/nakama-common/runtime"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
@@ -64,7 +65,7 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return nil, err
 		}
-		return ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+		return rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			step.Order.SessionID = userOf(step.Order.SessionID)
 			return apply(ctx, tx, step)
 		}})
@@ -270,7 +271,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 func TestOrdersBesideNakamasWalletUpdatesAndKills(t *testing.T) {
 	address, db := database(t)
 	db.SetMaxOpenConns(12)
-	ramp.Must(db.Exec(ramp.PostgreSQL.Schema()))
+	ramp.Must(db.Exec(rampsql.PostgreSQL.Schema()))
 	var mu sync.Mutex
 	updated := map[string]int64{} // by user
 	ended := make(chan error)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/racedetector"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // The maximum cost of a body of 1 MiB of any shape, from a caller who has the key.
@@ -146,7 +147,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 		}
 		return err
 	}
-	store := must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: openSQLite(t), Dialect: ramp.SQLite, Apply: applyNothing}))
+	store := must(rampsql.New(rampsql.Config{DB: openSQLite(t), Dialect: rampsql.SQLite, Apply: applyNothing}))
 	parseValidate := func(body []byte) error {
 		r, err := ramp.ParseValidate(body)
 		if err != nil {

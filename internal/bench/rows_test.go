@@ -24,6 +24,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	_ "modernc.org/sqlite"
 )
 
@@ -243,7 +244,7 @@ func (result node) RoundTrip(request *http.Request) (*http.Response, error) {
 // network and does not wait for the disk here.
 var orderComparison = comparison{subject: "an order on SQLite, accept and finish", rival: "the same statements by hand, unchecked", wall: true,
 	bounds: bounds{1.33, 1.33, 0}, setup: func(t testing.TB) (ours, theirs func() error) {
-		store := must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: openSQLite(t), Dialect: ramp.SQLite, Apply: applyNothing}))
+		store := must(rampsql.New(rampsql.Config{DB: openSQLite(t), Dialect: rampsql.SQLite, Apply: applyNothing}))
 		byHand, ctx := newGame(openSQLite(t), false), context.Background()
 		ours = func() error {
 			c := newCall("hero-4821", true, true)
@@ -272,7 +273,7 @@ func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 func openSQLite(t testing.TB) *sql.DB {
 	db := must(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "orders.db")+"?_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_txlock=immediate"))
 	t.Cleanup(func() { _ = db.Close() })
-	must(db.Exec(ramp.SQLite.Schema()))
+	must(db.Exec(rampsql.SQLite.Schema()))
 	return db
 }
 

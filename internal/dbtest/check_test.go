@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Check finds the problems of a database at startup, before the first order.
@@ -29,7 +29,7 @@ func TestCheckNamesWhatIsWrongWithTheTable(t *testing.T) {
 		return "ramp: check: column " + name + " of table ramp_orders is of type " + kind + ", or narrower than Dialect.Schema creates it"
 	}
 	for _, c := range []struct {
-		dialect   ramp.Dialect // or "" for all
+		dialect   rampsql.Dialect // or "" for all
 		migration string
 		want      string // "" if nothing is wrong
 		part      string // of the database's own message
@@ -42,17 +42,17 @@ func TestCheckNamesWhatIsWrongWithTheTable(t *testing.T) {
 		{"", drop + twoColumns + "CREATE UNIQUE INDEX third ON ramp_orders (tx_hash);", "", ""},
 		{"", drop + "CREATE UNIQUE INDEX ours ON ramp_orders (tx_hash);", "", ""},
 		{"", "CREATE UNIQUE INDEX twice ON ramp_orders (tx_hash);", "", ""},
-		{ramp.PostgreSQL, "ALTER TABLE ramp_orders ALTER accepted_at TYPE timestamptz USING now();", column("accepted_at", "timestamp with time zone"), ""},
-		{ramp.PostgreSQL, "ALTER TABLE ramp_orders ALTER finished_at TYPE integer;", column("finished_at", "integer"), ""},
-		{ramp.PostgreSQL, "ALTER TABLE ramp_orders ALTER intent TYPE jsonb USING intent::jsonb;", column("intent", "jsonb"), ""},
-		{ramp.PostgreSQL, "ALTER TABLE ramp_orders ALTER claim TYPE varchar(25);", column("claim", "character varying"), ""},
-		{ramp.MySQL, "ALTER TABLE ramp_orders MODIFY accepted_at DATETIME NOT NULL;", column("accepted_at", "datetime"), ""},
-		{ramp.MySQL, "ALTER TABLE ramp_orders MODIFY finished_at INT NULL;", column("finished_at", "int"), ""},
-		{ramp.MySQL, "ALTER TABLE ramp_orders MODIFY uuid BINARY(36) NOT NULL;", column("uuid", "binary"), ""},
-		{ramp.MySQL, "ALTER TABLE ramp_orders MODIFY claim VARCHAR(25) NOT NULL;", column("claim", "varchar"), ""},
-		{ramp.MySQL, "ALTER TABLE ramp_orders MODIFY session_id VARCHAR(255) NOT NULL;", column("session_id", "varchar"), ""},
-		{ramp.MySQL, "ALTER TABLE ramp_orders MODIFY intent VARCHAR(4000) NOT NULL;", column("intent", "varchar"), ""},
-		{ramp.SQLite, strings.ReplaceAll("DROP TABLE ramp_orders; "+strings.ReplaceAll(ramp.SQLite.Schema(), ") STRICT", ")"),
+		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER accepted_at TYPE timestamptz USING now();", column("accepted_at", "timestamp with time zone"), ""},
+		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER finished_at TYPE integer;", column("finished_at", "integer"), ""},
+		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER intent TYPE jsonb USING intent::jsonb;", column("intent", "jsonb"), ""},
+		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER claim TYPE varchar(25);", column("claim", "character varying"), ""},
+		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY accepted_at DATETIME NOT NULL;", column("accepted_at", "datetime"), ""},
+		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY finished_at INT NULL;", column("finished_at", "int"), ""},
+		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY uuid BINARY(36) NOT NULL;", column("uuid", "binary"), ""},
+		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY claim VARCHAR(25) NOT NULL;", column("claim", "varchar"), ""},
+		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY session_id VARCHAR(255) NOT NULL;", column("session_id", "varchar"), ""},
+		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY intent VARCHAR(4000) NOT NULL;", column("intent", "varchar"), ""},
+		{rampsql.SQLite, strings.ReplaceAll("DROP TABLE ramp_orders; "+strings.ReplaceAll(rampsql.SQLite.Schema(), ") STRICT", ")"),
 			"accepted_at  INTEGER", "accepted_at TIMESTAMP"), column("accepted_at", "TIMESTAMP"), ""},
 	} {
 		for _, d := range databases {
@@ -61,7 +61,7 @@ func TestCheckNamesWhatIsWrongWithTheTable(t *testing.T) {
 			}
 			t.Run(d.name+"/"+c.migration, func(t *testing.T) {
 				migration := c.migration
-				if d.dialect == ramp.MySQL {
+				if d.dialect == rampsql.MySQL {
 					migration = strings.Replace(migration, drop, "DROP INDEX ramp_orders_tx_hash ON ramp_orders;", 1)
 				}
 				err := newStore(t, newPlace(t, d, d.modes[0], migration), applyNothing).Check(t.Context())
@@ -78,9 +78,9 @@ func TestCheckNamesWhatIsWrongWithTheTable(t *testing.T) {
 // Each right that the store needs is missing once. SQLite has none.
 func TestCheckNamesAMissingRight(t *testing.T) {
 	for _, right := range []string{"SELECT", "INSERT", "UPDATE"} {
-		for dialect, revoke := range map[ramp.Dialect]string{
-			ramp.PostgreSQL: "REVOKE %[1]s ON %[2]s.ramp_orders FROM %[2]s",
-			ramp.MySQL:      "REVOKE %[1]s ON %[2]s.* FROM %[2]s@'%%', %[2]s@localhost",
+		for dialect, revoke := range map[rampsql.Dialect]string{
+			rampsql.PostgreSQL: "REVOKE %[1]s ON %[2]s.ramp_orders FROM %[2]s",
+			rampsql.MySQL:      "REVOKE %[1]s ON %[2]s.* FROM %[2]s@'%%', %[2]s@localhost",
 		} {
 			d := databaseOf(t, dialect)
 			t.Run(d.name+"/"+right, func(t *testing.T) {
@@ -100,10 +100,10 @@ func TestCheckOfADatabaseThatIsReadOnly(t *testing.T) {
 			t.Skip("TiDB has no read-only transactions: error 1235")
 		}
 		p.db.SetMaxOpenConns(1)
-		run(t, p.db, map[ramp.Dialect]string{
-			ramp.SQLite:     "PRAGMA query_only = 1",
-			ramp.PostgreSQL: "SET default_transaction_read_only = on", // as on a standby
-			ramp.MySQL:      "SET SESSION TRANSACTION READ ONLY",
+		run(t, p.db, map[rampsql.Dialect]string{
+			rampsql.SQLite:     "PRAGMA query_only = 1",
+			rampsql.PostgreSQL: "SET default_transaction_read_only = on", // as on a standby
+			rampsql.MySQL:      "SET SESSION TRANSACTION READ ONLY",
 		}[p.dialect])
 		err := newStore(t, p, applyNothing).Check(t.Context())
 		if err == nil || !strings.Contains(strings.ToLower(err.Error()), "read") {
@@ -116,12 +116,12 @@ func TestCheckOfADatabaseThatIsReadOnly(t *testing.T) {
 // of a new order would then look like that of another call, and a mint would be signed
 // as a repeat, but neither stored nor taken.
 func TestAClaimThatIsTruncatedIsNoRepeat(t *testing.T) {
-	for dialect, narrow := range map[ramp.Dialect]string{
-		ramp.MySQL:      "ALTER TABLE ramp_orders MODIFY claim VARCHAR(25) NOT NULL;",
-		ramp.PostgreSQL: "ALTER TABLE ramp_orders ALTER claim TYPE varchar(25);",
+	for dialect, narrow := range map[rampsql.Dialect]string{
+		rampsql.MySQL:      "ALTER TABLE ramp_orders MODIFY claim VARCHAR(25) NOT NULL;",
+		rampsql.PostgreSQL: "ALTER TABLE ramp_orders ALTER claim TYPE varchar(25);",
 	} {
 		d, m := databaseOf(t, dialect), mode{}
-		if dialect == ramp.MySQL {
+		if dialect == rampsql.MySQL {
 			m.params = "&sql_mode=''"
 		}
 		t.Run(d.name, func(t *testing.T) {

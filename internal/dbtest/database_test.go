@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 	_ "modernc.org/sqlite"
 )
@@ -48,7 +49,7 @@ func TestMain(m *testing.M) {
 // database is a kind of database and its modes.
 type database struct {
 	name    string
-	dialect ramp.Dialect
+	dialect rampsql.Dialect
 	modes   []mode
 }
 
@@ -62,17 +63,17 @@ type mode struct {
 }
 
 var databases = []database{
-	{name: "SQLite", dialect: ramp.SQLite, modes: []mode{
+	{name: "SQLite", dialect: rampsql.SQLite, modes: []mode{
 		{name: "immediate", params: "&_txlock=immediate"},
 		{name: "deferred", params: "&_txlock=deferred"},
 	}},
-	{name: "PostgreSQL", dialect: ramp.PostgreSQL, modes: []mode{
+	{name: "PostgreSQL", dialect: rampsql.PostgreSQL, modes: []mode{
 		{name: "read committed"},
 		{name: "repeatable read", isolation: sql.LevelRepeatableRead, races: true},
 		{name: "serializable", isolation: sql.LevelSerializable, races: true},
 		{name: "simple protocol", params: "&default_query_exec_mode=simple_protocol"},
 	}},
-	{name: "MySQL", dialect: ramp.MySQL, modes: []mode{
+	{name: "MySQL", dialect: rampsql.MySQL, modes: []mode{
 		{name: "repeatable read"},
 		{name: "read committed", isolation: sql.LevelReadCommitted},
 		{name: "serializable", isolation: sql.LevelSerializable},
@@ -140,14 +141,14 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 	name := "ramp_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
 	schema := d.dialect.Schema() + tables + strings.Join(migrations, "")
 	switch d.dialect {
-	case ramp.SQLite:
+	case rampsql.SQLite:
 		p.driver = "sqlite"
 		p.dsn = "file:" + filepath.Join(t.TempDir(), "test.db") +
 			"?_pragma=busy_timeout(20000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)" + m.params
 		admin := open(t, p.driver, p.dsn)
 		run(t, admin, schema)
 
-	case ramp.PostgreSQL:
+	case rampsql.PostgreSQL:
 		address := addressOf(t, envPostgreSQL)
 		p.driver = "pgx"
 		admin := open(t, p.driver, address)
@@ -166,7 +167,7 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		u.RawQuery = query.Encode() + m.params
 		p.dsn = u.String()
 
-	case ramp.MySQL:
+	case rampsql.MySQL:
 		config := ramp.Must(mysql.ParseDSN(addressOf(t, envMySQL)))
 		p.driver = "mysql"
 		config.MultiStatements = true
@@ -203,13 +204,13 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 }
 
 // placeOn creates a place on one kind of database.
-func placeOn(t *testing.T, dialect ramp.Dialect, migrations ...string) *place {
+func placeOn(t *testing.T, dialect rampsql.Dialect, migrations ...string) *place {
 	t.Helper()
 	d := databaseOf(t, dialect)
 	return newPlace(t, d, d.modes[0], migrations...)
 }
 
-func databaseOf(t *testing.T, dialect ramp.Dialect) database {
+func databaseOf(t *testing.T, dialect rampsql.Dialect) database {
 	t.Helper()
 	for _, d := range databases {
 		if d.dialect == dialect {
@@ -223,9 +224,9 @@ func databaseOf(t *testing.T, dialect ramp.Dialect) database {
 func (p *place) allowDelete(t *testing.T) {
 	t.Helper()
 	switch p.dialect {
-	case ramp.PostgreSQL:
+	case rampsql.PostgreSQL:
 		run(t, p.admin, "GRANT DELETE ON "+p.schema+".ramp_orders TO "+p.schema)
-	case ramp.MySQL:
+	case rampsql.MySQL:
 		for _, host := range []string{"'%'", "localhost"} {
 			run(t, p.admin, "GRANT DELETE ON "+p.schema+".ramp_orders TO "+p.schema+"@"+host)
 		}
@@ -236,9 +237,9 @@ func (p *place) allowDelete(t *testing.T) {
 func (p *place) analyze(t *testing.T) {
 	t.Helper()
 	switch p.dialect {
-	case ramp.PostgreSQL:
+	case rampsql.PostgreSQL:
 		run(t, p.admin, "VACUUM ANALYZE "+p.schema+".ramp_orders")
-	case ramp.MySQL:
+	case rampsql.MySQL:
 		run(t, p.admin, "ANALYZE TABLE "+p.schema+".ramp_orders")
 	default:
 		run(t, p.db, "ANALYZE")
@@ -284,8 +285,8 @@ func check(t *testing.T, err error) {
 }
 
 // bind converts the placeholders of a statement to those of the dialect.
-func bind(d ramp.Dialect, statement string) string {
-	if d != ramp.PostgreSQL {
+func bind(d rampsql.Dialect, statement string) string {
+	if d != rampsql.PostgreSQL {
 		return statement
 	}
 	var b strings.Builder

@@ -1,4 +1,4 @@
-// Package dbtest tests the guarantees of ramp.SQLStore and ramp.Handler on real
+// Package dbtest tests the guarantees of rampsql.Store and ramp.Handler on real
 // databases. It contains only tests, in a module of its own, so that importing ramp
 // does not require database drivers.
 //

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Only orders that finished before the limit are deleted, and never one that waits.
@@ -36,9 +37,9 @@ func TestDeletingFinishedOrders(t *testing.T) {
 			}
 		}
 		all := map[ramp.Direction]map[string]order{ramp.Mint: lives(mint), ramp.Burn: lives(burn)}
-		if _, err := store.DeleteFinished(t.Context(), ramp.Mint, limit); err == nil && p.dialect != ramp.SQLite {
+		if _, err := store.DeleteFinished(t.Context(), ramp.Mint, limit); err == nil && p.dialect != rampsql.SQLite {
 			t.Error("deleted without the right to")
-		} else if p.dialect != ramp.SQLite {
+		} else if p.dialect != rampsql.SQLite {
 			expectText(t, err, "ramp: delete finished orders: ")
 		}
 		p.allowDelete(t)

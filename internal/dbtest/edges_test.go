@@ -12,11 +12,12 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // An intent that JSON cannot represent is rejected before anything is stored.
 func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
-	p := placeOn(t, ramp.SQLite)
+	p := placeOn(t, rampsql.SQLite)
 	store := newStore(t, p, applyNothing)
 	o := newOrder("alice", mint("gold", 5))
 	o.intent.TargetCandidate = json.RawMessage(`{`)
@@ -44,7 +45,7 @@ func TestAMissingTableIsNotBlamedOnTheDialect(t *testing.T) {
 func TestADatabaseThatIsClosed(t *testing.T) {
 	db := ramp.Must(sql.Open("sqlite", ":memory:"))
 	check(t, db.Close())
-	store := newStore(t, &place{database: databaseOf(t, ramp.SQLite), db: db}, applyNothing)
+	store := newStore(t, &place{database: databaseOf(t, rampsql.SQLite), db: db}, applyNothing)
 	o := newOrder("alice", mint("gold", 5))
 	_, err := store.Update(t.Context(), o.id, o.accept())
 	expectText(t, err, "ramp: begin: sql: database is closed")
@@ -60,7 +61,7 @@ func TestAnEndThatIsNotWrittenIsAnError(t *testing.T) {
 		"RAISE(ABORT, 'no end')": "update: no end",
 		"RAISE(IGNORE)":          "update: the order was finished despite the lock",
 	} {
-		p := placeOn(t, ramp.SQLite, "CREATE TRIGGER ends BEFORE UPDATE OF state ON ramp_orders BEGIN SELECT "+trigger+"; END;")
+		p := placeOn(t, rampsql.SQLite, "CREATE TRIGGER ends BEFORE UPDATE OF state ON ramp_orders BEGIN SELECT "+trigger+"; END;")
 		applied := 0
 		store := newStore(t, p, func(context.Context, *sql.Tx, ramp.Step) error { applied++; return nil })
 		o := newOrder("alice", mint("gold", 5))
@@ -78,7 +79,7 @@ func TestAnEndThatIsNotWrittenIsAnError(t *testing.T) {
 func TestATransactionThatTheDatabaseEndedIsExplained(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
-			if p.dialect == ramp.PostgreSQL {
+			if p.dialect == rampsql.PostgreSQL {
 				_, _ = tx.ExecContext(ctx, "UPDATE nothing SET n = 1")
 				return nil
 			}
@@ -95,7 +96,7 @@ func TestATransactionThatTheDatabaseEndedIsExplained(t *testing.T) {
 // bad, the database is unreachable.
 func TestBadConnectionsAreReplacedTwice(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		if p.dialect == ramp.PostgreSQL {
+		if p.dialect == rampsql.PostgreSQL {
 			t.Skip("database/sql handles it there")
 		}
 		for bad, want := range map[int64]error{2: nil, 3: driver.ErrBadConn} {
@@ -111,7 +112,7 @@ func TestBadConnectionsAreReplacedTwice(t *testing.T) {
 // If autocommit were on, the statements after a rollback by MySQL itself would each be
 // committed. So if it cannot be turned off, the transaction does not begin.
 func TestMySQLThatKeepsAutocommitBeginsNothing(t *testing.T) {
-	p := placeOn(t, ramp.MySQL)
+	p := placeOn(t, rampsql.MySQL)
 	lossy(t, p).refused = "SET autocommit = 0"
 	store := newStore(t, p, func(context.Context, *sql.Tx, ramp.Step) error {
 		t.Error("applied")
@@ -124,7 +125,7 @@ func TestMySQLThatKeepsAutocommitBeginsNothing(t *testing.T) {
 
 // A commit that fails for another reason is not blamed on Apply.
 func TestACommitThatSQLiteRejectsIsNotBlamedOnApply(t *testing.T) {
-	p := placeOn(t, ramp.SQLite, "CREATE TABLE a (id PRIMARY KEY); CREATE TABLE b (id REFERENCES a DEFERRABLE INITIALLY DEFERRED);")
+	p := placeOn(t, rampsql.SQLite, "CREATE TABLE a (id PRIMARY KEY); CREATE TABLE b (id REFERENCES a DEFERRABLE INITIALLY DEFERRED);")
 	p.db = open(t, p.driver, p.dsn+"&_pragma=foreign_keys(1)")
 	store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO b VALUES (1)")
@@ -151,7 +152,7 @@ func TestADriverWithAnotherKindOfCommitHook(t *testing.T) {
 		"whose hook is wordy": func(c sqliteConn) driver.Conn { return hookOf[func() (int32, error)]{c} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := placeOn(t, ramp.SQLite)
+			p := placeOn(t, rampsql.SQLite)
 			p.through(t, func(conn driver.Conn) driver.Conn { return wrap(conn.(sqliteConn)) })
 			store := newStore(t, p, applyNothing)
 			o := newOrder("alice", mint("gold", 5))

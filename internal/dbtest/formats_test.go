@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Property 12: servers of two releases run on one table during a deployment, and a
@@ -83,7 +84,7 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 }
 
 // replay takes the steps that lead to an order.
-func replay(t *testing.T, store *ramp.SQLStore, o ramp.Order) {
+func replay(t *testing.T, store *rampsql.Store, o ramp.Order) {
 	t.Helper()
 	accept := ramp.Accept(ramp.Session{ID: o.SessionID}, &ramp.ValidateRequest{UserAddress: o.UserAddress, ProjectID: o.ProjectID,
 		Digest: o.Digest, UUID: o.UUID, Intent: o.Intent}, o.AcceptedAt)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 const (
@@ -35,7 +36,7 @@ var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
 // duplicates are found.
 type studio struct {
 	db      *sql.DB
-	dialect ramp.Dialect
+	dialect rampsql.Dialect
 	gate    func() // if not nil, called in the transaction before anything moves
 }
 
@@ -104,7 +105,7 @@ func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session strin
 }
 
 // add changes a balance. It reports false if the player has none, or too little.
-func add(ctx context.Context, tx execer, d ramp.Dialect, session, asset string, delta int64) (bool, error) {
+func add(ctx context.Context, tx execer, d rampsql.Dialect, session, asset string, delta int64) (bool, error) {
 	done, err := tx.ExecContext(ctx, bind(d, "UPDATE holdings SET amount = amount + ? WHERE session_id = ? AND asset = ? AND amount >= ?"),
 		delta, session, asset, -delta)
 	if err != nil {
@@ -114,7 +115,7 @@ func add(ctx context.Context, tx execer, d ramp.Dialect, session, asset string, 
 	return n == 1, err
 }
 
-func insert(ctx context.Context, on execer, d ramp.Dialect, session, asset string, amount int64) error {
+func insert(ctx context.Context, on execer, d rampsql.Dialect, session, asset string, amount int64) error {
 	_, err := on.ExecContext(ctx, bind(d, "INSERT INTO holdings (session_id, asset, amount) VALUES (?, ?, ?)"), session, asset, amount)
 	return err
 }
@@ -123,7 +124,7 @@ func insert(ctx context.Context, on execer, d ramp.Dialect, session, asset strin
 type world struct {
 	*place
 	t       *testing.T
-	store   *ramp.SQLStore
+	store   *rampsql.Store
 	handler *ramp.Handler
 	client  *http.Client
 	key     ramp.HMACKey
@@ -137,7 +138,7 @@ type world struct {
 type holding struct{ session, asset string }
 
 // newWorld serves a game on the place. It has a store of its own unless there is one.
-func newWorld(t *testing.T, p *place, store *ramp.SQLStore) *world {
+func newWorld(t *testing.T, p *place, store *rampsql.Store) *world {
 	t.Helper()
 	w := &world{place: p, t: t, store: store, key: ramp.Must(ramp.TextKey(hmacText)), started: map[holding]int64{}}
 	s := studio{p.db, p.dialect, w.awaitRivals}
@@ -154,9 +155,9 @@ func newWorld(t *testing.T, p *place, store *ramp.SQLStore) *world {
 
 type apply = func(context.Context, *sql.Tx, ramp.Step) error
 
-func newStore(t *testing.T, p *place, apply apply) *ramp.SQLStore {
+func newStore(t *testing.T, p *place, apply apply) *rampsql.Store {
 	t.Helper()
-	return ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: apply,
+	return ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: apply,
 		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}))
 }
 
@@ -334,15 +335,15 @@ func (w *world) awaitRivals() {
 // waiting counts the connections that wait for a lock.
 func (p *place) waiting() (n int64, err error) {
 	switch p.dialect {
-	case ramp.PostgreSQL:
+	case rampsql.PostgreSQL:
 		err = p.db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'").Scan(&n)
-	case ramp.MySQL:
+	case rampsql.MySQL:
 		query := "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%ramp_orders%' AND id <> connection_id()"
 		if p.tidb { // the victim of a deadlock is the one that waits last, and what is in that list may not wait yet
 			query = "SELECT count(*) FROM information_schema.tidb_trx WHERE state = 'LockWaiting'"
 		}
 		err = p.db.QueryRow(query).Scan(&n)
-	case ramp.SQLite:
+	case rampsql.SQLite:
 		n = int64(p.db.Stats().InUse) - 1 // which retry in a loop
 	}
 	return n, err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
@@ -16,7 +17,7 @@ import (
 // served says where a store is that storetest starts in a process of its own.
 type served struct {
 	Driver, DSN string
-	Dialect     ramp.Dialect
+	Dialect     rampsql.Dialect
 }
 
 func (s served) open() (ramp.Store, error) {
@@ -25,7 +26,7 @@ func (s served) open() (ramp.Store, error) {
 		return nil, err
 	}
 	k := kitHoldings{&place{database: database{dialect: s.Dialect}, db: db}}
-	return ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: s.Dialect, Apply: k.move})
+	return rampsql.New(rampsql.Config{DB: db, Dialect: s.Dialect, Apply: k.move})
 }
 
 // testKill kills processes that run the programs, this test binary if one is "".
@@ -61,7 +62,7 @@ func TestADeployment(t *testing.T) {
 // that one crashes and recovers. Everything that was answered is stored.
 func TestCrashesOfPostgreSQL(t *testing.T) {
 	primary, standby := newCluster(t)
-	p := &place{database: databaseOf(t, ramp.PostgreSQL), driver: "pgx", // whichever of them is writable
+	p := &place{database: databaseOf(t, rampsql.PostgreSQL), driver: "pgx", // whichever of them is writable
 		dsn: fmt.Sprintf("postgres://ramp@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", primary.port, standby.port)}
 	p.db = open(t, p.driver, p.dsn)
 	run(t, p.db, p.dialect.Schema()+tables)
@@ -88,7 +89,7 @@ func TestLostAnswerOfACommit(t *testing.T) {
 				faults := lossy(t, p)
 				w := newWorld(t, p, nil)
 				w.give("alice", "gold", 5)
-				store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retryable: retryable,
+				store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Retryable: retryable,
 					Apply: studio{db: p.db, dialect: p.dialect}.Apply}))
 				o := newOrder("alice", mint("gold", 5))
 				for _, next := range []ramp.Transition{o.accept(), o.finish(failure)} {

@@ -13,8 +13,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
-// SQLStore passes the test kit for stores on every database in every mode.
-func TestSQLStoreKeepsTheContract(t *testing.T) {
+// The store passes the test kit for stores on every database in every mode.
+func TestTheStoreKeepsTheContract(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) { testKit(t, p, nil) })
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // The store works behind PgBouncer in transaction pooling with each mode of pgx that
@@ -97,7 +98,7 @@ func pgBouncerKeepsStatements(t *testing.T) bool {
 func behindPgBouncer(t *testing.T, params string) *place {
 	t.Helper()
 	program := pgBouncer(t)
-	d := databaseOf(t, ramp.PostgreSQL)
+	d := databaseOf(t, rampsql.PostgreSQL)
 	p := newPlace(t, d, d.modes[0])
 	run(t, p.admin, "ALTER ROLE "+p.schema+" SET search_path = "+p.schema) // PgBouncer does not pass it on
 	u := ramp.Must(url.Parse(p.dsn))

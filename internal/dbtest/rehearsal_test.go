@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -15,7 +16,7 @@ import (
 // transaction is rolled back. The emulator has the store roll back its first attempt at
 // each step, so its books find it. SQLite needs no such test: its lock keeps the handle out.
 func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
-	for _, dialect := range []ramp.Dialect{ramp.PostgreSQL, ramp.MySQL} {
+	for _, dialect := range []rampsql.Dialect{rampsql.PostgreSQL, rampsql.MySQL} {
 		d := databaseOf(t, dialect)
 		t.Run(d.name, func(t *testing.T) {
 			p := newPlace(t, d, d.modes[0])

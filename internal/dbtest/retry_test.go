@@ -9,6 +9,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // A transaction that the database aborted for racing with another one is retried, unless
@@ -17,15 +18,15 @@ import (
 // race makes the transaction of Apply lose against a real rival.
 type race struct {
 	name    string
-	dialect ramp.Dialect
+	dialect rampsql.Dialect
 	mode    mode
 	lose    func(w *world, ctx context.Context, tx *sql.Tx, step ramp.Step) (lost, err error) // lost is the error of tx
 }
 
 var races = []race{
-	{"serialization failure", ramp.PostgreSQL, mode{isolation: sql.LevelRepeatableRead}, (*world).outdate},
-	{"deadlock", ramp.PostgreSQL, mode{}, (*world).deadlockOnPostgreSQL},
-	{"deadlock", ramp.MySQL, mode{}, (*world).victim},
+	{"serialization failure", rampsql.PostgreSQL, mode{isolation: sql.LevelRepeatableRead}, (*world).outdate},
+	{"deadlock", rampsql.PostgreSQL, mode{}, (*world).deadlockOnPostgreSQL},
+	{"deadlock", rampsql.MySQL, mode{}, (*world).victim},
 }
 
 // outdate lets a rival change a row after tx took its snapshot.
@@ -71,7 +72,7 @@ func TestARaceThatIsLost(t *testing.T) {
 		d := databaseOf(t, r.dialect)
 		t.Run(d.name+"/"+r.name, func(t *testing.T) {
 			p := newPlace(t, d, r.mode, statistics)
-			if p.dialect == ramp.PostgreSQL {
+			if p.dialect == rampsql.PostgreSQL {
 				run(t, p.admin, "ALTER ROLE "+p.schema+" SET deadlock_timeout = '10ms'")
 			}
 			w := newWorld(t, p, nil)
@@ -93,7 +94,7 @@ func TestARaceThatIsLost(t *testing.T) {
 				}
 				return nil
 			}
-			config := ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: apply, TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}
+			config := rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: apply, TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}
 			want := moves{}
 			for _, c := range []struct {
 				name    string
@@ -110,7 +111,7 @@ func TestARaceThatIsLost(t *testing.T) {
 			} {
 				config.Retries = c.retries
 				o := newOrder("alice", mint("gold", 5))
-				on := newWorld(t, p, ramp.Must(ramp.NewSQLStore(config)))
+				on := newWorld(t, p, ramp.Must(rampsql.New(config)))
 				losses, calls = c.losses, 0
 				w.expect(on.validate(o), c.answer)
 				equal(t, c.name+": calls of Apply", calls, c.calls)
@@ -136,22 +137,22 @@ func TestARaceThatIsLost(t *testing.T) {
 // A rival holds SQLite's only lock until the store reports that it lost the race. The
 // driver has waited for it already, so only a studio may want to wait again.
 func TestABusySQLite(t *testing.T) {
-	p := newPlace(t, databaseOf(t, ramp.SQLite), mode{params: "&_txlock=immediate"})
+	p := newPlace(t, databaseOf(t, rampsql.SQLite), mode{params: "&_txlock=immediate"})
 	p.db = open(t, p.driver, strings.Replace(p.dsn, "busy_timeout(20000)", "busy_timeout(1)", 1))
 	w := newWorld(t, p, nil)
 	w.give("alice", "gold", 100)
 	s := studio{db: p.db, dialect: p.dialect}
 	var rival *sql.Tx
 	lock := func() { rival = ramp.Must(p.db.Begin()) }
-	config := ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Apply: s.Apply}
-	byDefault := ramp.Must(ramp.NewSQLStore(config))
+	config := rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: s.Apply}
+	byDefault := ramp.Must(rampsql.New(config))
 	var asked int
 	config.Retries, config.Retryable = 1, func(err error) bool {
 		asked++
 		check(t, rival.Rollback())
 		return strings.Contains(err.Error(), "SQLITE_BUSY")
 	}
-	once := ramp.Must(ramp.NewSQLStore(config))
+	once := ramp.Must(rampsql.New(config))
 
 	o := newOrder("alice", mint("gold", 5))
 	lock()
@@ -171,7 +172,7 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
 		failed := errors.New("lost")
-		store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retries: 1_000_000,
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Retries: 1_000_000,
 			Retryable: func(error) bool { return true },
 			Apply: func(context.Context, *sql.Tx, ramp.Step) error {
 				if calls++; calls == 3 {
@@ -190,7 +191,7 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 func TestAnAttemptSharesNoMemoryWithTheNext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		calls := 0
-		store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: p.db, Dialect: p.dialect, Retryable: func(error) bool { return true },
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Retryable: func(error) bool { return true },
 			Apply: func(_ context.Context, _ *sql.Tx, step ramp.Step) error {
 				if calls++; calls == 1 {
 					step.Order.Intent.From[0].ID = "other"

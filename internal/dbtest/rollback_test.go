@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Property 9: a database may roll back a whole transaction because one statement failed.
@@ -87,7 +88,7 @@ var carelessSteps = []struct {
 
 // eachCarelessStep runs every step with a count that fails, before the moves and after
 // them. count is called once.
-func eachCarelessStep(t *testing.T, dialect ramp.Dialect, blind bool, count func(w *world) miscount) {
+func eachCarelessStep(t *testing.T, dialect rampsql.Dialect, blind bool, count func(w *world) miscount) {
 	for _, step := range carelessSteps {
 		for _, last := range []bool{false, true} {
 			name := step.name + ", counted first"
@@ -120,7 +121,7 @@ func eachCarelessStep(t *testing.T, dialect ramp.Dialect, blind bool, count func
 // than its original one.
 func (w *world) expectAutocommit() {
 	w.t.Helper()
-	if w.dialect != ramp.MySQL {
+	if w.dialect != rampsql.MySQL {
 		return
 	}
 	ctx := context.Background()
@@ -182,7 +183,7 @@ func (w *world) victim(ctx context.Context, tx *sql.Tx, step ramp.Step) (lost, e
 // same result. The row then has the state that Apply was called for, but from the other
 // machine.
 func TestADeadlockThatAnotherDeliveryOutruns(t *testing.T) {
-	w, s := newCarelessWorld(t, databaseOf(t, ramp.MySQL))
+	w, s := newCarelessWorld(t, databaseOf(t, rampsql.MySQL))
 	w.give("alice", "gold", 100)
 	o := newOrder("alice", burn("gold", 5))
 	w.expect(w.validate(o), "200")
@@ -224,7 +225,7 @@ func TestACallThatIsCanceledInApply(t *testing.T) {
 
 // A connection on which autocommit may still be off is discarded.
 func TestAutocommitThatCannotBeTurnedOn(t *testing.T) {
-	p := newPlace(t, databaseOf(t, ramp.MySQL), mode{})
+	p := newPlace(t, databaseOf(t, rampsql.MySQL), mode{})
 	faults := lossy(t, p)
 	w := newWorld(t, p, nil)
 	w.give("alice", "gold", 4)
@@ -263,15 +264,15 @@ func rejected(statement string) miscount {
 
 func TestAnErrorThatApplyIgnores(t *testing.T) {
 	for name, c := range map[string]struct {
-		dialect ramp.Dialect
+		dialect rampsql.Dialect
 		blind   bool
 		count   func(*world) miscount
 	}{
-		"a deadlock":                     {ramp.MySQL, false, func(w *world) miscount { return w.deadlock }},
-		"a connection that dies":         {ramp.MySQL, true, func(*world) miscount { return rejected("KILL CONNECTION_ID()") }},
-		"one error of PostgreSQL":        {ramp.PostgreSQL, false, func(*world) miscount { return rejected("UPDATE statistics SET n = n / 0") }},
-		"and every one that comes after": {ramp.PostgreSQL, true, func(*world) miscount { return rejected("UPDATE statistics SET n = n / 0") }},
-		"a full SQLite":                  {ramp.SQLite, false, func(*world) miscount { return full }},
+		"a deadlock":                     {rampsql.MySQL, false, func(w *world) miscount { return w.deadlock }},
+		"a connection that dies":         {rampsql.MySQL, true, func(*world) miscount { return rejected("KILL CONNECTION_ID()") }},
+		"one error of PostgreSQL":        {rampsql.PostgreSQL, false, func(*world) miscount { return rejected("UPDATE statistics SET n = n / 0") }},
+		"and every one that comes after": {rampsql.PostgreSQL, true, func(*world) miscount { return rejected("UPDATE statistics SET n = n / 0") }},
+		"a full SQLite":                  {rampsql.SQLite, false, func(*world) miscount { return full }},
 	} {
 		t.Run(name, func(t *testing.T) { eachCarelessStep(t, c.dialect, c.blind, c.count) })
 	}
@@ -290,12 +291,12 @@ func ends(statement string) miscount {
 
 func TestARollbackInApply(t *testing.T) {
 	for _, c := range []struct {
-		dialect ramp.Dialect
+		dialect rampsql.Dialect
 		want    string
 	}{
-		{ramp.MySQL, "500 INTERNAL_ERROR"},
-		{ramp.SQLite, "500 INTERNAL_ERROR"},
-		{ramp.PostgreSQL, "200"}, // it has moved the assets
+		{rampsql.MySQL, "500 INTERNAL_ERROR"},
+		{rampsql.SQLite, "500 INTERNAL_ERROR"},
+		{rampsql.PostgreSQL, "200"}, // it has moved the assets
 	} {
 		d := databaseOf(t, c.dialect)
 		t.Run(d.name, func(t *testing.T) {

@@ -11,13 +11,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Round trips are the cost of an order if the database is on another machine.
 func TestRoundTrips(t *testing.T) {
-	most := map[ramp.Dialect]map[string]int{
-		ramp.PostgreSQL: {"accept": 3, "finish": 4, "repeat": 3}, // BEGIN, INSERT, COMMIT; BEGIN, SELECT, UPDATE, COMMIT
-		ramp.MySQL:      {"accept": 6, "finish": 6, "repeat": 6},
+	most := map[rampsql.Dialect]map[string]int{
+		rampsql.PostgreSQL: {"accept": 3, "finish": 4, "repeat": 3}, // BEGIN, INSERT, COMMIT; BEGIN, SELECT, UPDATE, COMMIT
+		rampsql.MySQL:      {"accept": 6, "finish": 6, "repeat": 6},
 	}
 	for _, d := range databases {
 		for _, m := range d.modes {
@@ -55,7 +56,7 @@ func TestRoundTrips(t *testing.T) {
 					if n := int(trips.Load()) - before - most[d.dialect]["accept"]; !warm {
 						t.Logf("a statement of Apply with an argument: %d round trips", n)
 						want := 1
-						if d.dialect == ramp.MySQL && m.params == "" { // without interpolateParams
+						if d.dialect == rampsql.MySQL && m.params == "" { // without interpolateParams
 							want = 2
 						}
 						equal(t, "round trips of a statement of Apply with an argument", n, want)
@@ -94,7 +95,7 @@ func (p *place) counted(t *testing.T) (trips *atomic.Int64) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		return &line{Conn: conn, trips: trips}, err
 	}
-	if p.dialect == ramp.PostgreSQL {
+	if p.dialect == rampsql.PostgreSQL {
 		config := ramp.Must(pgx.ParseConfig(p.dsn))
 		config.DialFunc = dial
 		p.db = stdlib.OpenDB(*config)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Several servers create the tables of a new database at once.
@@ -28,7 +29,7 @@ func TestTheSchemaIsCreatedByServersThatStartTogether(t *testing.T) {
 				for _, ended := range starts {
 					check(t, <-ended)
 				}
-				store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: connect(t), Dialect: d.dialect,
+				store := ramp.Must(rampsql.New(rampsql.Config{DB: connect(t), Dialect: d.dialect,
 					Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }}))
 				check(t, store.Check(t.Context()))
 			}
@@ -37,20 +38,20 @@ func TestTheSchemaIsCreatedByServersThatStartTogether(t *testing.T) {
 }
 
 // create runs the schema and a table of the game as one text.
-func create(ctx context.Context, db *sql.DB, dialect ramp.Dialect) error {
+func create(ctx context.Context, db *sql.DB, dialect rampsql.Dialect) error {
 	_, err := db.ExecContext(ctx, dialect.Schema()+"CREATE TABLE IF NOT EXISTS game (id VARCHAR(64) PRIMARY KEY);")
 	return err
 }
 
 // While one server creates the tables, another one waits for it and then finds them.
 func TestTheSchemaWaitsForTheServerThatCreatesIt(t *testing.T) {
-	connect := newEmpty(t, ramp.PostgreSQL)
+	connect := newEmpty(t, rampsql.PostgreSQL)
 	db := connect(t)
 	first := ramp.Must(db.Begin())
 	defer func() { _ = first.Rollback() }()
-	ramp.Must(first.Exec(ramp.PostgreSQL.Schema()))
+	ramp.Must(first.Exec(rampsql.PostgreSQL.Schema()))
 	second := make(chan error, 1)
-	go func() { second <- create(t.Context(), connect(t), ramp.PostgreSQL) }()
+	go func() { second <- create(t.Context(), connect(t), rampsql.PostgreSQL) }()
 	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
 		check(t, db.QueryRowContext(t.Context(), `SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 			WHERE NOT l.granted AND a.query LIKE '%ramp_orders%'`).Scan(&waiting))
@@ -65,18 +66,18 @@ func TestTheSchemaWaitsForTheServerThatCreatesIt(t *testing.T) {
 }
 
 // newEmpty creates a database without tables, and returns how to connect to it.
-func newEmpty(t *testing.T, dialect ramp.Dialect) func(t *testing.T) *sql.DB {
+func newEmpty(t *testing.T, dialect rampsql.Dialect) func(t *testing.T) *sql.DB {
 	t.Helper()
 	name := "ramp_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
 	driver, dsn := "sqlite", "file:"+filepath.Join(t.TempDir(), "new.db")+"?_pragma=busy_timeout(20000)"
 	switch dialect {
-	case ramp.PostgreSQL:
+	case rampsql.PostgreSQL:
 		address := addressOf(t, envPostgreSQL)
 		admin := open(t, "pgx", address)
 		run(t, admin, "CREATE SCHEMA "+name)
 		t.Cleanup(func() { run(t, admin, "DROP SCHEMA "+name+" CASCADE") })
 		driver, dsn = "pgx", address+"&search_path="+name
-	case ramp.MySQL:
+	case rampsql.MySQL:
 		address := addressOf(t, envMySQL)
 		admin := open(t, "mysql", address)
 		run(t, admin, "CREATE DATABASE "+name)

@@ -99,7 +99,7 @@ func compose(t *testing.T, path, harness string, found []block) []byte {
 		used[i] = true
 		document := ramp.Must(filepath.Abs(filepath.Join(root, found[i].document)))
 		// Code that the documents show for PostgreSQL runs on SQLite, which needs no server.
-		text := strings.ReplaceAll(found[i].text, "ramp.PostgreSQL", "ramp.SQLite")
+		text := strings.ReplaceAll(found[i].text, "rampsql.PostgreSQL", "rampsql.SQLite")
 		fmt.Fprintf(&composed, "%s\n//line %s:%d\n%s//line %s:%d", harness[end:m[0]], document, found[i].line, text,
 			path, 1+strings.Count(harness[:m[1]], "\n"))
 		end = m[1]

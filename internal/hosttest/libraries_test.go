@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
@@ -79,7 +80,7 @@ func TestLibrariesMoveAssetsInTheTransactionOfTheStore(t *testing.T) {
 			db := newDatabase(t)
 			move := ramp.Must(open(db))
 			storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
-				store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL,
+				store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL,
 					Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 						if err := move(ctx, tx, step); err != nil {
 							return err
@@ -120,7 +121,7 @@ func newDatabase(t *testing.T) *sql.DB {
 		ramp.Must(db.Exec("DROP SCHEMA " + name + " CASCADE"))
 		check(t, db.Close())
 	})
-	ramp.Must(db.Exec(ramp.PostgreSQL.Schema() + `CREATE TABLE holdings (
+	ramp.Must(db.Exec(rampsql.PostgreSQL.Schema() + `CREATE TABLE holdings (
 		session_id TEXT, asset TEXT, amount BIGINT NOT NULL CHECK (amount >= 0), PRIMARY KEY (session_id, asset))`))
 	return db
 }

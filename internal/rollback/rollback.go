@@ -1,4 +1,4 @@
-// Package rollback lets the emulator of ramptest ask a ramp.SQLStore in the same process
+// Package rollback lets the emulator of ramptest ask a rampsql.Store in the same process
 // to roll back its first attempt at each step, as a database may do at any time. What
 // Apply did outside of its transaction is then done twice, and the books show it.
 //

@@ -1,5 +1,5 @@
 // Package pgxstore lets a game that uses pgx, or sqlc's code for pgx, move its assets in
-// the transaction of a [ramp.SQLStore], on the game's own pool. Copy it.
+// the transaction of a [rampsql.Store], on the game's own pool. Copy it.
 //
 //	store, err := pgxstore.New(pool, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 //		return move(ctx, queries.WithTx(tx), step)
@@ -16,17 +16,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
-// Apply applies the effect of a step, as that of a [ramp.SQLStoreConfig] does. It must
+// Apply applies the effect of a step, as that of a [rampsql.Config] does. It must
 // return every error of tx, and must not end it.
 type Apply func(ctx context.Context, tx pgx.Tx, step ramp.Step) error
 
 // New returns a store on a pool.
-func New(pool *pgxpool.Pool, apply Apply) (*ramp.SQLStore, error) {
-	return ramp.NewSQLStore(ramp.SQLStoreConfig{
+func New(pool *pgxpool.Pool, apply Apply) (*rampsql.Store, error) {
+	return rampsql.New(rampsql.Config{
 		DB:      stdlib.OpenDBFromPool(pool),
-		Dialect: ramp.PostgreSQL,
+		Dialect: rampsql.PostgreSQL,
 		Apply: func(ctx context.Context, sqlTx *sql.Tx, step ramp.Step) error {
 			in := inside{apply: func(conn *pgx.Conn) error { return apply(ctx, tx{conn}, step) }}
 			if _, err := sqlTx.ExecContext(ctx, "", &in); !in.called {

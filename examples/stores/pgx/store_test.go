@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
@@ -37,7 +38,7 @@ func place(t *testing.T) (one, two *pgxpool.Pool) {
 	u.RawQuery = query.Encode()
 	one, two = connect(t, u.String()), connect(t, u.String())
 	ramp.Must(one.Exec(t.Context(), "CREATE SCHEMA "+name))
-	ramp.Must(one.Exec(t.Context(), ramp.PostgreSQL.Schema()+balances))
+	ramp.Must(one.Exec(t.Context(), rampsql.PostgreSQL.Schema()+balances))
 	t.Cleanup(func() {
 		ramp.Must(one.Exec(context.Background(), "DROP SCHEMA "+name+" CASCADE"))
 	})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Schema creates the table of the players.
@@ -116,11 +117,11 @@ func (m *Memory) load(ctx context.Context, id string) (*Player, error) {
 	return p, nil
 }
 
-// Store is a [ramp.SQLStore] whose steps meet no play: the player is locked and saved, the
+// Store is a [rampsql.Store] whose steps meet no play: the player is locked and saved, the
 // step moves the row, and the player is loaded again when the game next needs it. A player
 // who is not loaded costs nothing. A result reads its order first, for the session.
 type Store struct {
-	*ramp.SQLStore
+	*rampsql.Store
 	Memory *Memory
 }
 
@@ -146,7 +147,7 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 		return ramp.Step{}, err
 	}
 	defer s.Memory.loaded.Delete(player) // also after an error: the commit may have succeeded
-	return s.SQLStore.Update(ctx, id, next)
+	return s.Store.Update(ctx, id, next)
 }
 
 // Apply moves the gold of a step, in the transaction of the order.

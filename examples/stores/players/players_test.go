@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
@@ -49,7 +50,7 @@ func play(memory *Memory) {
 func spend(p *Player) error { p.Gold, p.Plays = p.Gold-1, p.Plays+1; return nil }
 
 func newStore(db *sql.DB, memory *Memory) (*Store, error) {
-	orders, err := ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: Apply})
+	orders, err := rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: Apply})
 	return &Store{orders, memory}, err
 }
 
@@ -72,7 +73,7 @@ func database(t *testing.T) (address string, db *sql.DB) {
 		ramp.Must(db.Exec("DROP SCHEMA " + name + " CASCADE"))
 		check(t, db.Close())
 	})
-	ramp.Must(db.Exec(ramp.PostgreSQL.Schema() + Schema))
+	ramp.Must(db.Exec(rampsql.PostgreSQL.Schema() + Schema))
 	return u.String(), db
 }
 
@@ -153,7 +154,7 @@ func TestStore(t *testing.T) {
 			step.Effect.Assets = assets
 			return approve(step)
 		}
-		orders := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.PostgreSQL, Apply: apply}))
+		orders := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: apply}))
 		return storetest.Target{Stores: []ramp.Store{&Store{orders, New(db)}, &Store{orders, New(db)}},
 			Give: func(ctx context.Context, session, asset string, n int64) error {
 				_, err := db.ExecContext(ctx, "INSERT INTO players (id, gold) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET gold = $2", key(session, asset), n)

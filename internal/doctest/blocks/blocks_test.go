@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest"
 	_ "modernc.org/sqlite"
 )
@@ -47,7 +48,7 @@ func open(t *testing.T) *sql.DB {
 	t.Cleanup(func() { _ = db.Close() })
 	db.SetMaxOpenConns(1)
 	for _, statement := range []string{
-		ramp.SQLite.Schema(),
+		rampsql.SQLite.Schema(),
 		"CREATE TABLE balances (player TEXT, asset TEXT, amount INTEGER NOT NULL)",
 		"INSERT INTO balances VALUES ('" + session.ID + "', 'gold', 1000)",
 	} {
@@ -73,7 +74,7 @@ func TestTheTestOfTheREADME(t *testing.T) {
 		ctx, g, mux := t.Context(), &game{db}, http.NewServeMux()
 		const chainID = 7002
 		t.Setenv("RAMP_RPC_URL", server.URL)
-		// block: store := ramp.Must(ramp.NewSQLStore(
+		// block: store := ramp.Must(rampsql.New(
 		require.ErrorIs(t, err, ramp.ErrUnreachable, "Check looks for the node")
 		config := ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer, OnConflict: page, Chain: node}
 		handler = ramp.Must(ramp.NewHandler(config))
@@ -104,11 +105,11 @@ func TestAStoreOnSQLite(t *testing.T) {
 	// block: db, err := sql.Open(
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
-	_, err = db.Exec(ramp.SQLite.Schema())
+	_, err = db.Exec(rampsql.SQLite.Schema())
 	require.NoError(t, err)
 	require.FileExists(t, "game.db")
 	apply := func(context.Context, *sql.Tx, ramp.Step) error { return nil }
-	store := ramp.Must(ramp.NewSQLStore(ramp.SQLStoreConfig{DB: db, Dialect: ramp.SQLite, Apply: apply}))
+	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: apply}))
 	require.NoError(t, store.Check(t.Context()))
 }
 

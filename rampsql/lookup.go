@@ -1,0 +1,233 @@
+package rampsql
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// Order returns the order that is stored under a UUID, without locking it. If there is
+// none, the error wraps [ramp.ErrOrderUnknown].
+func (s *Store) Order(ctx context.Context, id uuid.UUID) (ramp.Order, error) {
+	return s.one(ctx, "order "+id.String(), "WHERE uuid = $1", id.String())
+}
+
+// OrderByTransaction returns the order that has ended by a transaction. If there is
+// none, the error wraps [ramp.ErrOrderUnknown].
+func (s *Store) OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error) {
+	return s.one(ctx, "order of transaction "+hash.String(), "WHERE tx_hash = $1", hash.String())
+}
+
+// one returns the only order that matches.
+func (s *Store) one(ctx context.Context, what, where, arg string) (ramp.Order, error) {
+	query, args := s.bind(selectOrders+where, arg)
+	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil, ramp.Intent{})
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ramp.ErrOrderUnknown
+	}
+	if err != nil {
+		return ramp.Order{}, fmt.Errorf("ramp: %s: %w", what, err)
+	}
+	return row.Order, nil
+}
+
+// SessionOrders lists the orders of a session, newest first. A row that is not a valid
+// order, because it was changed by hand, is listed without digest, intent, direction and
+// assets, and the returned error names it. Other pages may follow.
+func (s *Store) SessionOrders(ctx context.Context, sessionID string, page ramp.OrderPage) ([]ramp.Order, error) {
+	sessionID = strings.TrimSpace(sessionID)
+	return s.newest(ctx, "session_id", page, sessionID, sessionID, sessionID)
+}
+
+// UserOrders lists the orders of a wallet, newest first, like [Store.SessionOrders].
+// It finds an address in lower case and with its checksum.
+func (s *Store) UserOrders(ctx context.Context, address string, page ramp.OrderPage) ([]ramp.Order, error) {
+	other := address
+	if common.IsHexAddress(address) {
+		other = common.HexToAddress(address).Hex()
+	}
+	return s.newest(ctx, "user_address", page, address, strings.ToLower(address), other)
+}
+
+// newest lists the orders with one of three values in a column, newest first.
+func (s *Store) newest(ctx context.Context, column string, page ramp.OrderPage, values ...string) ([]ramp.Order, error) {
+	var p problems
+	p.requireStorable(values[0], column)
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	from := int64(math.MaxInt64)
+	if !page.After.AcceptedAt.IsZero() {
+		from = page.After.AcceptedAt.UnixMilli()
+	}
+	return s.list(ctx, "orders by "+column, page.Limit,
+		"WHERE "+column+" IN ($1, $2, $3) AND accepted_at <= $4 AND (accepted_at < $4 OR uuid < $5)"+
+			" ORDER BY accepted_at DESC, uuid DESC",
+		values[0], values[1], values[2], from, page.After.UUID.String())
+}
+
+// Ended lists the orders that ended, by a result or by hand, from a time to before
+// another, in the order of their ends, like [Store.SessionOrders].
+func (s *Store) Ended(ctx context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error) {
+	first := max(from.UnixMilli(), page.After.FinishedAt.UnixMilli())
+	return s.list(ctx, "ended orders", page.Limit,
+		"WHERE finished_at >= $1 AND finished_at < $2 AND (finished_at <> $3 OR uuid > $4) ORDER BY finished_at, uuid",
+		first, to.UnixMilli(), page.After.FinishedAt.UnixMilli(), page.After.UUID.String())
+}
+
+// Waiting lists the orders of a direction that were accepted before a time and have no
+// result, oldest first, like [Store.SessionOrders]. Redelivery can take 12 hours
+// (interface 8). Check mints first: they have taken assets, but an unfinished burn has
+// moved nothing.
+func (s *Store) Waiting(ctx context.Context, d ramp.Direction, before time.Time, page ramp.OrderPage) ([]ramp.Order, error) {
+	if err := requireDirection(d); err != nil {
+		return nil, err
+	}
+	from := page.After.AcceptedAt.UnixMilli()
+	return s.list(ctx, "waiting orders", page.Limit,
+		whereWaiting+" AND accepted_at >= $3 AND (accepted_at > $3 OR uuid > $4) ORDER BY accepted_at, uuid",
+		string(d), before.UnixMilli(), from, page.After.UUID.String())
+}
+
+const whereWaiting = "WHERE state = 'accepted' AND direction = $1 AND accepted_at < $2"
+
+func requireDirection(d ramp.Direction) error {
+	if d != ramp.Mint && d != ramp.Burn {
+		return invalid("direction", "must be Mint or Burn")
+	}
+	return nil
+}
+
+// CountWaiting counts the orders that [Store.Waiting] lists, and returns when the
+// oldest was accepted, or the zero time.
+func (s *Store) CountWaiting(ctx context.Context, d ramp.Direction, before time.Time) (n int, oldest time.Time, err error) {
+	if err := requireDirection(d); err != nil {
+		return 0, time.Time{}, err
+	}
+	var first sql.NullInt64
+	query, args := s.bind("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting, string(d), before.UnixMilli())
+	if err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&n, &first); err != nil {
+		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", err)
+	}
+	if first.Valid {
+		oldest = time.UnixMilli(first.Int64).UTC()
+	}
+	return n, oldest, nil
+}
+
+// list returns the orders of a page.
+func (s *Store) list(ctx context.Context, what string, limit int, where string, args ...any) (orders []ramp.Order, err error) {
+	if limit < 0 {
+		return nil, invalid("OrderPage.Limit", "must not be negative")
+	}
+	query, args := s.bind(selectOrders+where+" LIMIT "+strconv.Itoa(cmp.Or(limit, 100)), args...)
+	rows, err := s.config.DB.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("ramp: %s: %w", what, err)
+	}
+	defer rows.Close()
+	var damaged error
+	for rows.Next() {
+		row, err := readOrder(rows, nil, ramp.Intent{})
+		if err != nil {
+			damaged = errors.Join(damaged, fmt.Errorf("ramp: %s: %w", what, err))
+		}
+		if row != nil {
+			orders = append(orders, row.Order)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("ramp: %s: %w", what, err)
+	}
+	return orders, damaged
+}
+
+const (
+	maxDeleted    = 1000
+	minDeletedAge = 7 * 24 * time.Hour
+)
+
+// DeleteFinished deletes up to 1,000 orders of a direction that were finished before a
+// time, which must be at least 7 days ago, and returns how many. Call it until that is 0.
+// No other function needs the DELETE privilege.
+//
+// A deleted order is unknown: a result for it is answered with 500, and the same validate
+// call opens it anew. If somebody who has recorded both calls of a burn repeats them, it
+// is granted again. So delete burns only after the key of their time was removed from
+// [ramp.HandlerConfig].Key.
+func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before time.Time) (int, error) {
+	if err := requireDirection(d); err != nil {
+		return 0, err
+	}
+	if time.Since(before) < minDeletedAge {
+		return 0, invalid("before", "must be at least 7 days ago")
+	}
+	var old []ramp.Order
+	var err error
+	// One by one, so that every planner uses the index.
+	for _, state := range []ramp.OrderState{ramp.OrderSucceeded, ramp.OrderFailed, ramp.OrderAbandoned} {
+		old, err = s.list(ctx, "delete finished orders", maxDeleted,
+			"WHERE state = $1 AND direction = $2 AND accepted_at < $3 AND finished_at < $3 ORDER BY accepted_at",
+			string(state), string(d), before.UnixMilli())
+		if len(old) > 0 || err != nil {
+			break
+		}
+	}
+	if len(old) == 0 { // otherwise err names damaged rows, which are deleted too
+		return 0, err
+	}
+	var ids []any
+	for _, o := range old {
+		ids = append(ids, o.UUID.String())
+	}
+	// By primary key, so that InnoDB does not lock the gaps where new orders are
+	// inserted.
+	marks := "$1"
+	for n := range ids[1:] {
+		marks += ", $" + strconv.Itoa(n+2)
+	}
+	query, args := s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN ("+marks+")", ids...)
+	return s.change(ctx, "delete finished orders", query, args)
+}
+
+// EraseSession replaces the session and the user address of a session's orders that were
+// finished before a time, which must be at least 7 days ago, by random ones, and returns
+// how many orders it changed. Amounts and transaction hashes are kept, so the books stay
+// complete; on the chain, a hash leads to the wallet. A later delivery for such an order
+// is a conflict. Waiting orders keep their session: call EraseSession again after they
+// have ended.
+func (s *Store) EraseSession(ctx context.Context, sessionID string, before time.Time) (int, error) {
+	sessionID = strings.TrimSpace(sessionID)
+	var p problems
+	p.requireStorable(sessionID, "session_id")
+	p.require(time.Since(before) >= minDeletedAge, "before", "must be at least 7 days ago")
+	if err := p.err(); err != nil {
+		return 0, err
+	}
+	erased := "erased-" + rand.Text()
+	query, args := s.bind("UPDATE ramp_orders SET session_id = $1, user_address = $2"+
+		" WHERE session_id = $3 AND state <> 'accepted' AND finished_at < $4",
+		erased, erased, sessionID, before.UnixMilli())
+	return s.change(ctx, "erase a session", query, args)
+}
+
+// change runs a statement and returns the number of its rows.
+func (s *Store) change(ctx context.Context, what, query string, args []any) (int, error) {
+	n, err := affected(s.config.DB.ExecContext(ctx, query, args...))
+	if err != nil {
+		return 0, fmt.Errorf("ramp: %s: %w", what, err)
+	}
+	return int(n), nil
+}

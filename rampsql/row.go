@@ -1,0 +1,94 @@
+package rampsql
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// orderColumns are the columns that readOrder reads. The direction, which follows
+// from the intent, is a column for lookups only.
+const (
+	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, " +
+		"intent, tx_hash, reason, accepted_at, finished_at"
+	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
+)
+
+// orderRow is a row of the table.
+type orderRow struct {
+	ramp.Order
+	claim string
+}
+
+// readOrder reads a row. of is the intent whose text is sent, to save reading it. If the
+// row is not a valid order, readOrder returns what it could read and the error. If it
+// cannot be scanned, readOrder returns nil.
+func readOrder(from interface{ Scan(...any) error }, sent []byte, of ramp.Intent) (*orderRow, error) {
+	var (
+		row        orderRow
+		digest     string
+		intent     []byte
+		txHash     sql.NullString
+		acceptedAt int64
+		finishedAt sql.NullInt64
+	)
+	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), (*string)(&row.Network), &row.ProjectID,
+		&row.SessionID, &row.UserAddress, &digest, &intent, &txHash, &row.Reason, &acceptedAt, &finishedAt)
+	if err != nil {
+		return nil, err
+	}
+	row.TxHash = txHash.String
+	row.AcceptedAt = time.UnixMilli(acceptedAt).UTC()
+	if finishedAt.Valid {
+		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
+	}
+	if row.Digest, err = ramp.ParseDigest(digest); err == nil && !bytes.Equal(intent, sent) {
+		err = row.Intent.UnmarshalJSON(intent)
+	} else {
+		row.Intent = cloneIntent(of)
+	}
+	if err == nil {
+		err = derive(&row.Order)
+	}
+	if err != nil { // not wrapped: it is not an error of the call
+		row.Digest, row.Intent, row.Direction, row.Assets = ramp.Digest{}, ramp.Intent{}, "", nil
+		return &row, fmt.Errorf("the value stored under %s is not an order: %v", row.UUID, err)
+	}
+	return &row, nil
+}
+
+// derive sets the fields of an order that follow from its intent.
+func derive(o *ramp.Order) error {
+	direction, err := o.Intent.Direction()
+	if err != nil {
+		return err
+	}
+	moves := ramp.OrderAccepted // when a mint takes its assets
+	if direction == ramp.Burn {
+		moves = ramp.OrderSucceeded // and a burn grants them
+	}
+	effect, err := o.Intent.Effect(moves)
+	o.Direction, o.Assets = direction, effect.Assets
+	return err
+}
+
+// intentText returns an intent as it is stored: with the letters that it came with, because
+// people search the column.
+func intentText(i *ramp.Intent) ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	err := e.Encode(i)
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
+}
+
+// cloneIntent returns an intent that shares no memory with i.
+func cloneIntent(i ramp.Intent) ramp.Intent {
+	i.From, i.To, i.TargetCandidate = slices.Clone(i.From), slices.Clone(i.To), slices.Clone(i.TargetCandidate)
+	return i
+}

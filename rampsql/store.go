@@ -1,0 +1,317 @@
+// Package rampsql keeps orders in PostgreSQL, MySQL, MariaDB, TiDB or SQLite: it stores each
+// step of an order and applies its effect in one transaction of one database. Any number of
+// processes on any number of machines can share the database, at any isolation level.
+//
+// [New] returns the [ramp.Store], [Store.Check] finds out whether the database is fit for it,
+// and the other methods look orders up. The text is docs/orders.md and docs/databases.md.
+package rampsql
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/rollback"
+)
+
+// Store is a [ramp.Store] on database/sql. Its table is that of [Dialect.Schema], which it
+// never creates.
+//
+// If the database aborts a transaction, or the connection breaks, the call fails with HTTP
+// 500, and either everything was stored or nothing. A repeat of the call finds out which.
+type Store struct {
+	config Config
+	*dialect
+	hooks commitHooks
+}
+
+// Config configures a [Store]; zero fields mean their defaults.
+type Config struct {
+	// DB holds the orders and the game's assets, and has the table of [Dialect.Schema]. A SQLite
+	// database must have one Store per process, which sets its commit hook. Required.
+	DB *sql.DB
+
+	// Dialect is [PostgreSQL], [MySQL] (also for MariaDB and TiDB) or [SQLite]. Required.
+	Dialect Dialect
+
+	// Apply applies the effect of a step in the transaction that records the step: both are committed,
+	// or neither. It must use tx for every statement; the database handle would commit on its own, and
+	// waits forever if tx holds the only connection. It must return every error of tx and not continue
+	// after one, because the database may have rolled back the whole transaction. Required.
+	//
+	// Apply is never called for a repeat. After a rollback it is called again, at once or by a later
+	// delivery, so it must change nothing outside of tx. It should lock rows in a fixed order.
+	//
+	// When step.Order was just accepted, Apply may [ramp.Reject] it. It must check what nothing else
+	// checks: that a mint takes no more than the player has, and that a burn, whose effect is Nothing
+	// here, can be granted later. When an order ends, nothing can be rejected: after an error the
+	// order stays unchanged, and the service redelivers unless the error is [ramp.Permanent].
+	//
+	// step.Order.SessionID says whose assets change, also 12 hours after the validate call.
+	Apply func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
+
+	// TxOptions are the options of transactions. It is copied. No isolation level is required.
+	TxOptions *sql.TxOptions
+
+	// Retryable reports whether to retry after an error. Any answer is safe: if the commit had
+	// succeeded, the retry finds a repeat. By default a transaction is retried that the database
+	// aborted because it raced another: SQLSTATE 40001 or 40P01 of PostgreSQL, error 1213 of MySQL.
+	Retryable func(err error) bool
+
+	// Retries is how often Update retries a transaction, including Apply, after a random delay: up to
+	// 10 ms before the first, twice that before the next, and so on up to 200 ms. The default is 3;
+	// -1 means none.
+	Retries int
+}
+
+// New returns a store in a database. The error is a [*ramp.InvalidError].
+func New(c Config) (*Store, error) {
+	var p problems
+	p.require(c.DB != nil, "Config.DB", "is required")
+	d := c.Dialect.values()
+	p.require(d.schema != "", "Config.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
+	p.require(c.Apply != nil, "Config.Apply", "is required")
+	p.require(c.Retries >= -1, "Config.Retries", "must be at least -1, which means none")
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	if c.TxOptions != nil {
+		begin := *c.TxOptions
+		c.TxOptions = &begin
+	}
+	if c.Retryable == nil {
+		c.Retryable = aborted
+	}
+	c.Retries = max(0, cmp.Or(c.Retries, 3))
+	return &Store{config: c, dialect: d}, nil
+}
+
+// aborted reports whether a database ended a transaction that raced another. This package
+// knows no driver: those of PostgreSQL agree on a method, those of MySQL on a text.
+func aborted(err error) bool {
+	var state interface{ SQLState() string }
+	if errors.As(err, &state) {
+		// A serialization failure or a deadlock.
+		return state.SQLState() == "40001" || state.SQLState() == "40P01"
+	}
+	return strings.Contains(err.Error(), "Error 1213") // deadlock
+}
+
+const updateOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, " +
+	"finished_at = $5 WHERE uuid = $6 AND claim = $7"
+
+// Update implements [Store] with one transaction per step. After an error of the commit,
+// a repeat of the call finds out whether the step is stored.
+func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	opened, err := openingStep(next)
+	if err != nil {
+		return ramp.Step{}, err
+	}
+	for n := 0; ; n++ {
+		step, err := s.transact(ctx, id, &opened, next, !rollback.Asked(ctx))
+		if err == nil && rollback.Asked(ctx) { // by a test
+			step, err = s.transact(ctx, id, &opened, next, true)
+		}
+		err = s.explain(ctx, err)
+		if err == nil || n == s.config.Retries || !s.config.Retryable(err) || !wait(ctx, n) {
+			return step, err
+		}
+	}
+}
+
+// transact makes one attempt of Update, and rolls it back unless commit is set. opened is
+// the result of openingStep.
+func (s *Store) transact(ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition, commit bool) (ramp.Step, error) {
+	t, err := s.begin(ctx, pool{s.config.DB, s.config.TxOptions, &s.hooks})
+	if err != nil {
+		return ramp.Step{}, fmt.Errorf("ramp: begin: %w", err)
+	}
+	defer t.close(ctx) // rolls back unless committed
+	step, row, err := s.update(ctx, t.tx(), id, opened, next)
+	if err != nil || !step.New {
+		return step, err
+	}
+	if err := s.apply(ctx, t.tx(), step); err != nil || !commit {
+		return ramp.Step{}, err
+	}
+	if err := ctx.Err(); err != nil { // the error of tx would not name the cause
+		return ramp.Step{}, fmt.Errorf("ramp: order %s: not committed, because its context had ended when Apply returned: %w", id, err)
+	}
+	// Check only the claim, which differs for every step. The state may be the same
+	// if another delivery has finished the order meanwhile.
+	if err := t.commit(ctx, id, row.claim); err != nil {
+		return ramp.Step{}, &storeError{row.Order, step.Order.TxHash, fmt.Errorf("ramp: order %s: commit: %w", id, err)}
+	}
+	return step, nil
+}
+
+// wait waits after attempt n, and reports whether to make another.
+func wait(ctx context.Context, n int) bool {
+	const minDelay, maxDelay = 10 * time.Millisecond, 200 * time.Millisecond
+	select {
+	case <-time.After(mathrand.N(min(maxDelay, minDelay<<min(n, 10)))):
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// storeError is an error of a statement that stores the end of an order or commits it.
+type storeError struct {
+	stored ramp.Order // the order, which has not ended
+	txHash string     // the transaction by which it would have ended, or ""
+	error
+}
+
+func (e *storeError) Unwrap() error { return e.error }
+
+// explain returns the reason for a storeError: a [*ramp.ConflictError] if another order has
+// ended by the transaction. It looks that up, because every driver has its own error
+// for a unique index, and only after an error, so that it costs no other order a round
+// trip. explain returns every other error unchanged.
+func (s *Store) explain(ctx context.Context, err error) error {
+	var failed *storeError
+	if !errors.As(err, &failed) || failed.txHash == "" {
+		return err
+	}
+	query, args := s.bind(selectOrders+"WHERE tx_hash = $1", failed.txHash)
+	other, _ := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil, ramp.Intent{})
+	if other == nil || other.UUID == failed.stored.UUID { // a damaged row counts too
+		return err
+	}
+	return &ramp.ConflictError{Order: failed.stored, Field: "tx_hash", Other: &other.Order}
+}
+
+// openingStep returns the step that opens an order, which is New unless next needs a
+// stored one. It is not a pointer, because an order would be allocated.
+func openingStep(next ramp.Transition) (ramp.Step, error) {
+	opened, err := next(nil)
+	opened.New = err == nil
+	if errors.Is(err, ramp.ErrOrderUnknown) {
+		err = nil
+	}
+	return opened, err
+}
+
+// update takes a step in a transaction. opened is the result of openingStep. row is
+// the order before the step, with the claim that a new step wrote.
+func (s *Store) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *ramp.Step, next ramp.Transition) (step ramp.Step, row *orderRow, err error) {
+	claim := rand.Text()
+	if !opened.New {
+		row, err = s.selectForUpdate(ctx, tx, id)
+		if errors.Is(err, sql.ErrNoRows) {
+			_, err = next(nil)
+		}
+	} else {
+		row, err = s.insertOrder(ctx, tx, &opened.Order, claim)
+	}
+	if err != nil {
+		return ramp.Step{}, nil, err
+	}
+	// Compare a row that this call inserted, too: a database that is not strict may
+	// have truncated values. Tell whose row it is by its claim, because the number
+	// of rows that an insert affected depends on the settings of a driver.
+	step, err = next(&row.Order)
+	switch {
+	case err != nil:
+		return ramp.Step{}, nil, err
+	case row.claim == claim:
+		return ramp.Step{Order: row.Order, Effect: opened.Effect, New: true}, row, nil
+	case strings.HasPrefix(claim, row.claim):
+		// This call's own row would look like a repeat, and be signed.
+		return ramp.Step{}, nil, fmt.Errorf("ramp: order %s: insert: the database truncated the claim: check the table with Check", id)
+	case !step.New:
+		return step, nil, nil
+	}
+	if err := s.endOrder(ctx, tx, row, &step.Order, claim); err != nil {
+		return ramp.Step{}, nil, &storeError{row.Order, step.Order.TxHash, err}
+	}
+	row.claim = claim
+	return step, row, nil
+}
+
+// insertOrder inserts an order unless it exists, and returns its locked row. It
+// inserts before it locks, because the lock of a missing row is a gap lock, in
+// which two new orders would deadlock.
+func (s *Store) insertOrder(ctx context.Context, tx *sql.Tx, o *ramp.Order, claim string) (*orderRow, error) {
+	intent, err := intentText(&o.Intent)
+	if err != nil {
+		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
+	}
+	insert, args := s.bind(s.insert, string(o.Direction), o.UUID.String(), claim, string(o.State), string(o.Network),
+		o.ProjectID, o.SessionID, o.UserAddress, o.Digest.String(), string(intent), o.AcceptedAt.UnixMilli())
+	var row *orderRow
+	if s.returning {
+		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...), intent, o.Intent)
+	} else {
+		_, err = tx.ExecContext(ctx, insert, args...)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("ramp: order %s: insert: %w", o.UUID, err)
+	case row == nil:
+		return s.selectForUpdate(ctx, tx, o.UUID)
+	default:
+		return row, nil
+	}
+}
+
+// endOrder stores the end of an order that the transaction has locked.
+func (s *Store) endOrder(ctx context.Context, tx *sql.Tx, stored *orderRow, o *ramp.Order, claim string) error {
+	end, args := s.bind(updateOrder, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
+		stored.UUID.String(), stored.claim)
+	n, err := affected(tx.ExecContext(ctx, end, args...))
+	if err != nil {
+		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)
+	}
+	if n != 1 { // every driver counts the row, because the claim changes
+		return fmt.Errorf("ramp: order %s: update: the order was finished despite the lock", stored.UUID)
+	}
+	return nil
+}
+
+// apply calls Apply. An error names the step and its order.
+func (s *Store) apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	waits := s.config.DB.Stats().WaitCount
+	err := s.config.Apply(ctx, tx, step)
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("ramp: order %s: Apply (%s): %w", step.Order.UUID, step.Order.State, err)
+	gaveUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	locked := ctx.Err() != nil || strings.Contains(err.Error(), "database is locked")
+	if gaveUp && s.config.DB.Stats().WaitCount > waits || s.config.Dialect == SQLite && locked {
+		err = fmt.Errorf("%w (Apply must use tx for every statement: "+
+			"one on the database handle waits for tx, or for its connection)", err)
+	}
+	return err
+}
+
+// selectForUpdate reads the last committed state of an order and locks it until the
+// transaction ends. A read without a lock could return an older snapshot: under
+// REPEATABLE READ, MySQL would not see the row that the insert just met.
+func (s *Store) selectForUpdate(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
+	query, args := s.bind(s.lock, id.String())
+	row, err := readOrder(tx.QueryRowContext(ctx, query, args...), nil, ramp.Intent{})
+	if err != nil {
+		return nil, fmt.Errorf("ramp: order %s: %w", id, err)
+	}
+	return row, nil
+}
+
+// affected returns the number of rows that a statement has changed.
+func affected(done sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}

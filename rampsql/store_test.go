@@ -1,0 +1,234 @@
+package rampsql_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
+)
+
+// What needs a database is tested in internal/dbtest, on real ones.
+
+var (
+	player      = ramp.Session{ID: "session-1"}
+	errRecorded = errors.New("recorded")
+)
+
+func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
+
+func mintRequest() *ramp.ValidateRequest {
+	return &ramp.ValidateRequest{UUID: uuid.New(), ProjectID: "project-1", UserAddress: "0xuser", Intent: ramp.Intent{
+		Method: ramp.MethodMint, Type: ramp.Assemble,
+		From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100)}},
+		To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(1)}},
+	}}
+}
+
+// assertFields checks that err is an InvalidError about exactly these fields.
+// Each is a path and the beginning of the problem: "uuid is required".
+func assertFields(t *testing.T, err error, want ...string) {
+	t.Helper()
+	var wrong *ramp.InvalidError
+	require.ErrorAs(t, err, &wrong)
+	require.Len(t, wrong.Fields, len(want))
+	for i, f := range wrong.Fields {
+		assert.True(t, strings.HasPrefix(f.Path+" "+f.Problem, want[i]), "got %v, want %q…", f, want[i])
+	}
+}
+
+// A new field needs a test.
+func TestEveryFieldOfAConfigIsSetInATest(t *testing.T) {
+	var tests strings.Builder
+	for _, file := range ramp.Must(filepath.Glob("*_test.go")) {
+		tests.Write(ramp.Must(os.ReadFile(file)))
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[rampsql.Config]()) {
+		assert.Regexp(t, `\b`+field.Name+`: `, tests.String())
+	}
+}
+
+// internal/dbtest does so on databases.
+func TestAStoreTriesAgain(t *testing.T) {
+	for _, tt := range []struct {
+		retries   int
+		retryable func(error) bool
+		begins    int
+	}{
+		{0, nil, 1}, {0, func(err error) bool { return errors.Is(err, errRecorded) }, 4}, {2, func(error) bool { return true }, 3},
+		{2, func(error) bool { return false }, 1}, {-1, func(error) bool { return true }, 1},
+	} {
+		db := breaking(errRecorded)
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: sql.OpenDB(db), Dialect: rampsql.PostgreSQL, Apply: applyNothing,
+			Retries: tt.retries, Retryable: tt.retryable}))
+		r := mintRequest()
+		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(player, r, time.Now()))
+		assert.ErrorIs(t, err, errRecorded)
+		assert.Equal(t, tt.begins, db.begins)
+		assert.Contains(t, db.statements, "DEFAULT) ON CONFLICT")
+	}
+}
+
+// Changing a config after it was used has no effect.
+func TestAConfigIsCopied(t *testing.T) {
+	db := breaking(errRecorded)
+	begin := sql.TxOptions{Isolation: sql.LevelSerializable}
+	store := ramp.Must(rampsql.New(rampsql.Config{DB: sql.OpenDB(db), Dialect: rampsql.SQLite, Apply: applyNothing, TxOptions: &begin}))
+	begin.Isolation = sql.LevelReadCommitted
+	r := mintRequest()
+	_, err := store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
+	assert.ErrorIs(t, err, errRecorded)
+	assert.Equal(t, sql.LevelSerializable, sql.IsolationLevel(db.options.Isolation))
+}
+
+var dialects = map[rampsql.Dialect]string{
+	rampsql.PostgreSQL: "schema/postgresql.sql",
+	rampsql.MySQL:      "schema/mysql.sql",
+	rampsql.SQLite:     "schema/sqlite.sql",
+}
+
+func TestSchemaIsTheFileForMigrationTools(t *testing.T) {
+	for dialect, file := range dialects {
+		text := ramp.Must(os.ReadFile(file))
+		assert.Equal(t, string(text), dialect.Schema(), dialect)
+		assert.Equal(t, file, "schema/"+string(dialect)+".sql")
+	}
+	assert.Empty(t, rampsql.Dialect("").Schema())
+}
+
+// A new dialect needs more than the compiler asks for.
+func TestEveryDialectHasAllItNeeds(t *testing.T) {
+	names := regexp.MustCompile(`(?m)^\t(\w+) +Dialect += `).FindAllStringSubmatch(string(ramp.Must(os.ReadFile("dialect.go"))), -1)
+	require.Len(t, dialects, len(names), "each has a schema")
+	for _, m := range names {
+		name := m[1]
+		for file, needs := range map[string]string{
+			"../internal/dbtest/database_test.go": "dialect: rampsql." + name + ",", // databases to test it with
+			"../docs/stores.md":                   name,
+			"../docs/orders.md":                   "\n| " + name, // what its transactions do
+		} {
+			text := ramp.Must(os.ReadFile(file))
+			assert.True(t, strings.Contains(string(text), needs), "%s needs %q", file, needs)
+		}
+	}
+}
+
+func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
+	_, err := rampsql.New(rampsql.Config{})
+	assertFields(t, err, "Config.DB is required", "Config.Dialect is required and must be PostgreSQL, MySQL or SQLite", "Config.Apply is required")
+	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: "oracle", Apply: applyNothing})
+	assertFields(t, err, "Config.Dialect is required")
+	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing, Retries: -2})
+	assertFields(t, err, "Config.Retries must be at least -1")
+}
+
+// Errors of a call are found before the database is used: there is none here.
+func TestAStoreRejectsACallBeforeItAsksTheDatabase(t *testing.T) {
+	for dialect := range dialects {
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing}))
+		for _, text := range []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
+			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(), time.Now())
+			step, err := store.Update(t.Context(), uuid.New(), next)
+			require.Error(t, err)
+			assert.Zero(t, step)
+			assert.NotContains(t, err.Error(), "quoted")
+		}
+		_, err := store.Update(t.Context(), uuid.New(), ramp.Abandon(" ", time.Now()))
+		assertFields(t, err, "reason is required")
+		_, err = store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: -1})
+		assertFields(t, err, "OrderPage.Limit must not be negative")
+		for _, text := range []string{strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
+			_, err = store.SessionOrders(t.Context(), text, ramp.OrderPage{})
+			assertFields(t, err, "session_id must")
+			assert.NotContains(t, err.Error(), "quoted")
+		}
+		for _, d := range []ramp.Direction{"", "Mint"} {
+			_, err = store.Waiting(t.Context(), d, time.Now(), ramp.OrderPage{})
+			assertFields(t, err, "direction must be Mint or Burn")
+			_, _, err = store.CountWaiting(t.Context(), d, time.Now())
+			assertFields(t, err, "direction must be Mint or Burn")
+			_, err = store.DeleteFinished(t.Context(), d, time.Unix(0, 0))
+			assertFields(t, err, "direction must be Mint or Burn")
+		}
+		_, err = store.DeleteFinished(t.Context(), ramp.Mint, time.Now().Add(-7*24*time.Hour+time.Minute))
+		assertFields(t, err, "before must be at least 7 days ago")
+	}
+}
+
+func ExampleDialect_Schema() {
+	statement, _, _ := strings.Cut(rampsql.SQLite.Schema()[strings.Index(rampsql.SQLite.Schema(), "CREATE"):], " (")
+	fmt.Println(statement)
+	// Output: CREATE TABLE IF NOT EXISTS ramp_orders
+}
+
+// internal/dbtest tests Check on real databases.
+func TestCheckRejectsAServerThatIsTooOld(t *testing.T) {
+	for _, c := range []struct {
+		dialect rampsql.Dialect
+		version string
+		want    string // "" if it is new enough
+	}{
+		{rampsql.PostgreSQL, "9.4.26", "the database is PostgreSQL 9.4, but must be 9.5 or newer"},
+		{rampsql.PostgreSQL, "9.5.0", ""},
+		{rampsql.PostgreSQL, "15.18 (Debian 15.18-0+deb12u1)", ""},
+		{rampsql.PostgreSQL, "19devel", ""},
+		{rampsql.MySQL, "5.7.44-log", "the database is MySQL 5.7, but must be 8.0 or newer"},
+		{rampsql.MySQL, "8.0.46", ""},
+		{rampsql.MySQL, "8.0.mysql_aurora.3.08.0", ""},
+		{rampsql.MySQL, "9.5.0", ""},
+		{rampsql.MySQL, "10.4.34-MariaDB", "the database is MariaDB 10.4, but must be 10.5 or newer"},
+		{rampsql.MySQL, "10.11.19-MariaDB-0+deb12u1", ""},
+		{rampsql.MySQL, "unknown", ""},
+		{rampsql.SQLite, "3.36.0", "the database is SQLite 3.36, but must be 3.37 or newer"},
+		{rampsql.SQLite, "3.50.4", ""},
+	} {
+		db := sql.OpenDB(&fakeDB{answer: func(statement string) (string, error) {
+			switch {
+			case strings.Contains(strings.ToUpper(statement), "COUNT(*)"):
+				return "1", nil // index of tx_hash
+			case strings.Contains(statement, "column_name"), strings.Contains(statement, "pragma_table_info"):
+				return "", nil // no column is wrong
+			}
+			return c.version, nil
+		}})
+		defer db.Close()
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: c.dialect, Apply: applyNothing}))
+		err := store.Check(t.Context())
+		if c.want == "" {
+			assert.NoError(t, err, c.version)
+		} else {
+			assert.EqualError(t, err, "ramp: check: "+c.want)
+		}
+	}
+}
+
+// A list that was cut short must not pass for a short one.
+func TestAListThatBreaksOffIsAnError(t *testing.T) {
+	db := sql.OpenDB(breaking(io.ErrUnexpectedEOF))
+	defer db.Close()
+	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: applyNothing}))
+	waiting, failed := store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{})
+	ofSession, failed2 := store.SessionOrders(t.Context(), "session-1", ramp.OrderPage{})
+	ended, failed3 := store.Ended(t.Context(), time.Time{}, time.Now(), ramp.OrderPage{})
+	n, failed4 := store.DeleteFinished(t.Context(), ramp.Mint, time.Now().AddDate(0, -1, 0))
+	for _, err := range []error{failed, failed2, failed3, failed4} {
+		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	assert.Empty(t, slices.Concat(waiting, ofSession, ended))
+	assert.Zero(t, n)
+}
