@@ -62,15 +62,15 @@ func (s *Store) check(ctx context.Context, db *sql.DB) error {
 		"INSERT INTO ramp_orders (" + columns + ") SELECT " + columns + " FROM ramp_orders WHERE 1 = 0",
 	} {
 		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable for %.6s: %w",
-				statement, err)
+			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, "+
+				"is unusable for %.6s: %w", statement, err)
 		}
 	}
 	var column, kind string
 	err := db.QueryRowContext(ctx, s.wrongColumn).Scan(&column, &kind)
 	if err == nil {
-		return fmt.Errorf("ramp: check: column %s of table ramp_orders is of type %s, or narrower than Dialect.Schema creates it",
-			column, kind)
+		return fmt.Errorf("ramp: check: column %s of table ramp_orders is of type %s, "+
+			"or narrower than Dialect.Schema creates it", column, kind)
 	}
 	var indexes int
 	if errors.Is(err, sql.ErrNoRows) {

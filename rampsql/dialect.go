@@ -77,8 +77,10 @@ func (d Dialect) values() *dialect {
 			schema:  schemaPostgreSQL,
 			version: "SHOW server_version", products: []product{{"PostgreSQL", 9, 5}},
 			wrongColumn: fmt.Sprintf(wrongColumn, "current_schema()"),
-			hashIndexes: "SELECT count(*) FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]" +
-				" WHERE i.indrelid = 'ramp_orders'::regclass AND i.indisunique AND i.indisvalid AND i.indnatts = 1 AND a.attname = 'tx_hash'" +
+			hashIndexes: "SELECT count(*) FROM pg_index i" +
+				" JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]" +
+				" WHERE i.indrelid = 'ramp_orders'::regclass AND i.indisunique AND i.indisvalid" +
+				" AND i.indnatts = 1 AND a.attname = 'tx_hash'" +
 				" AND COALESCE(pg_get_expr(i.indpred, i.indrelid), '') IN ('', '(tx_hash IS NOT NULL)')",
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
 			// wrong dialect fails at the first order and not at its result.
@@ -92,7 +94,8 @@ func (d Dialect) values() *dialect {
 			wrongColumn: fmt.Sprintf(wrongColumn, "DATABASE()"),
 			hashIndexes: "SELECT COUNT(*) FROM (SELECT index_name FROM information_schema.statistics" +
 				" WHERE table_schema = DATABASE() AND table_name = 'ramp_orders' AND non_unique = 0" +
-				" GROUP BY index_name HAVING COUNT(*) = 1 AND MAX(column_name) = 'tx_hash' AND MAX(sub_part) IS NULL) AS found",
+				" GROUP BY index_name" +
+				" HAVING COUNT(*) = 1 AND MAX(column_name) = 'tx_hash' AND MAX(sub_part) IS NULL) AS found",
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
 			insert: insertOrder + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid", lock: lockOrder,
@@ -102,8 +105,10 @@ func (d Dialect) values() *dialect {
 		return &dialect{
 			schema:  schemaSQLite,
 			version: "SELECT sqlite_version()", products: []product{{"SQLite", 3, 37}},
-			wrongColumn: "SELECT name, type FROM pragma_table_info('ramp_orders') WHERE name IN ('accepted_at', 'finished_at') AND upper(type) NOT LIKE '%INT%'",
-			hashIndexes: "SELECT COUNT(*) FROM pragma_index_list('ramp_orders') AS i WHERE i.\"unique\" = 1 AND i.partial = 0" +
+			wrongColumn: "SELECT name, type FROM pragma_table_info('ramp_orders')" +
+				" WHERE name IN ('accepted_at', 'finished_at') AND upper(type) NOT LIKE '%INT%'",
+			hashIndexes: "SELECT COUNT(*) FROM pragma_index_list('ramp_orders') AS i" +
+				" WHERE i.\"unique\" = 1 AND i.partial = 0" +
 				" AND (SELECT group_concat(name) FROM pragma_index_info(i.name)) = 'tx_hash'",
 			insert: insertOrder + "IIF(0, 0, NULL)" + orReturn, returning: true,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
@@ -135,7 +140,8 @@ func (d *dialect) checkVersion(version string) error {
 	var major, minor int
 	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n > 0 &&
 		(major < want.major || major == want.major && minor < want.minor) {
-		return fmt.Errorf("the database is %s %d.%d, but must be %d.%d or newer", want.name, major, minor, want.major, want.minor)
+		return fmt.Errorf("the database is %s %d.%d, but must be %d.%d or newer",
+			want.name, major, minor, want.major, want.minor)
 	}
 	return nil
 }

@@ -73,7 +73,11 @@ func ExampleNew() {
 	)
 	game := &SQLGame{db}
 	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: game.Apply}))
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{
+		ProjectID: "project-1", Network: ramp.Testnet, Products: products,
+	}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
+		Players: game, Store: store, Terms: terms, Key: key, Signer: signer,
+	}))
 	_ = handler // mount it
 }

@@ -46,7 +46,9 @@ func (s *Store) one(ctx context.Context, what, where, arg string) (ramp.Order, e
 // SessionOrders lists the orders of a session, newest first. A row that is not a valid
 // order, because it was changed by hand, is listed without digest, intent, direction and
 // assets, and the returned error names it. Other pages may follow.
-func (s *Store) SessionOrders(ctx context.Context, sessionID string, page ramp.OrderPage) ([]ramp.Order, error) {
+func (s *Store) SessionOrders(
+	ctx context.Context, sessionID string, page ramp.OrderPage,
+) ([]ramp.Order, error) {
 	sessionID = strings.TrimSpace(sessionID)
 	return s.newest(ctx, "session_id", page, sessionID, sessionID, sessionID)
 }
@@ -62,7 +64,9 @@ func (s *Store) UserOrders(ctx context.Context, address string, page ramp.OrderP
 }
 
 // newest lists the orders with one of three values in a column, newest first.
-func (s *Store) newest(ctx context.Context, column string, page ramp.OrderPage, values ...string) ([]ramp.Order, error) {
+func (s *Store) newest(
+	ctx context.Context, column string, page ramp.OrderPage, values ...string,
+) ([]ramp.Order, error) {
 	var p problems
 	p.requireStorable(values[0], column)
 	if err := p.err(); err != nil {
@@ -83,7 +87,8 @@ func (s *Store) newest(ctx context.Context, column string, page ramp.OrderPage, 
 func (s *Store) Ended(ctx context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error) {
 	first := max(from.UnixMilli(), page.After.FinishedAt.UnixMilli())
 	return s.list(ctx, "ended orders", page.Limit,
-		"WHERE finished_at >= $1 AND finished_at < $2 AND (finished_at <> $3 OR uuid > $4) ORDER BY finished_at, uuid",
+		"WHERE finished_at >= $1 AND finished_at < $2 AND (finished_at <> $3 OR uuid > $4)"+
+			" ORDER BY finished_at, uuid",
 		first, to.UnixMilli(), page.After.FinishedAt.UnixMilli(), page.After.UUID.String())
 }
 
@@ -91,7 +96,9 @@ func (s *Store) Ended(ctx context.Context, from, to time.Time, page ramp.OrderPa
 // result, oldest first, like [Store.SessionOrders]. Redelivery can take 12 hours
 // (interface 8). Check mints first: they have taken assets, but an unfinished burn has
 // moved nothing.
-func (s *Store) Waiting(ctx context.Context, d ramp.Direction, before time.Time, page ramp.OrderPage) ([]ramp.Order, error) {
+func (s *Store) Waiting(
+	ctx context.Context, d ramp.Direction, before time.Time, page ramp.OrderPage,
+) ([]ramp.Order, error) {
 	if err := requireDirection(d); err != nil {
 		return nil, err
 	}
@@ -112,12 +119,15 @@ func requireDirection(d ramp.Direction) error {
 
 // CountWaiting counts the orders that [Store.Waiting] lists, and returns when the
 // oldest was accepted, or the zero time.
-func (s *Store) CountWaiting(ctx context.Context, d ramp.Direction, before time.Time) (n int, oldest time.Time, err error) {
+func (s *Store) CountWaiting(
+	ctx context.Context, d ramp.Direction, before time.Time,
+) (n int, oldest time.Time, err error) {
 	if err := requireDirection(d); err != nil {
 		return 0, time.Time{}, err
 	}
 	var first sql.NullInt64
-	query, args := s.bind("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting, string(d), before.UnixMilli())
+	query, args := s.bind("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting,
+		string(d), before.UnixMilli())
 	if err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&n, &first); err != nil {
 		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", err)
 	}
@@ -128,7 +138,9 @@ func (s *Store) CountWaiting(ctx context.Context, d ramp.Direction, before time.
 }
 
 // list returns the orders of a page.
-func (s *Store) list(ctx context.Context, what string, limit int, where string, args ...any) (orders []ramp.Order, err error) {
+func (s *Store) list(
+	ctx context.Context, what string, limit int, where string, args ...any,
+) (orders []ramp.Order, err error) {
 	if limit < 0 {
 		return nil, invalid("OrderPage.Limit", "must not be negative")
 	}
@@ -179,7 +191,8 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 	// One by one, so that every planner uses the index.
 	for _, state := range []ramp.OrderState{ramp.OrderSucceeded, ramp.OrderFailed, ramp.OrderAbandoned} {
 		old, err = s.list(ctx, "delete finished orders", maxDeleted,
-			"WHERE state = $1 AND direction = $2 AND accepted_at < $3 AND finished_at < $3 ORDER BY accepted_at",
+			"WHERE state = $1 AND direction = $2 AND accepted_at < $3 AND finished_at < $3"+
+				" ORDER BY accepted_at",
 			string(state), string(d), before.UnixMilli())
 		if len(old) > 0 || err != nil {
 			break

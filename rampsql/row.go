@@ -89,6 +89,7 @@ func intentText(i *ramp.Intent) ([]byte, error) {
 
 // cloneIntent returns an intent that shares no memory with i.
 func cloneIntent(i ramp.Intent) ramp.Intent {
-	i.From, i.To, i.TargetCandidate = slices.Clone(i.From), slices.Clone(i.To), slices.Clone(i.TargetCandidate)
+	i.From, i.To = slices.Clone(i.From), slices.Clone(i.To)
+	i.TargetCandidate = slices.Clone(i.TargetCandidate)
 	return i
 }

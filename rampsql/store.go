@@ -130,7 +130,9 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 
 // transact makes one attempt of Update, and rolls it back unless commit is set. opened is
 // the result of openingStep.
-func (s *Store) transact(ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition, commit bool) (ramp.Step, error) {
+func (s *Store) transact(
+	ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition, commit bool,
+) (ramp.Step, error) {
 	t, err := s.begin(ctx, pool{s.config.DB, s.config.TxOptions, &s.hooks})
 	if err != nil {
 		return ramp.Step{}, fmt.Errorf("ramp: begin: %w", err)
@@ -144,12 +146,14 @@ func (s *Store) transact(ctx context.Context, id uuid.UUID, opened *ramp.Step, n
 		return ramp.Step{}, err
 	}
 	if err := ctx.Err(); err != nil { // the error of tx would not name the cause
-		return ramp.Step{}, fmt.Errorf("ramp: order %s: not committed, because its context had ended when Apply returned: %w", id, err)
+		return ramp.Step{}, fmt.Errorf("ramp: order %s: not committed, "+
+			"because its context had ended when Apply returned: %w", id, err)
 	}
 	// Check only the claim, which differs for every step. The state may be the same
 	// if another delivery has finished the order meanwhile.
 	if err := t.commit(ctx, id, row.claim); err != nil {
-		return ramp.Step{}, &storeError{row.Order, step.Order.TxHash, fmt.Errorf("ramp: order %s: commit: %w", id, err)}
+		err = fmt.Errorf("ramp: order %s: commit: %w", id, err)
+		return ramp.Step{}, &storeError{row.Order, step.Order.TxHash, err}
 	}
 	return step, nil
 }
@@ -204,7 +208,9 @@ func openingStep(next ramp.Transition) (ramp.Step, error) {
 
 // update takes a step in a transaction. opened is the result of openingStep. row is
 // the order before the step, with the claim that a new step wrote.
-func (s *Store) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *ramp.Step, next ramp.Transition) (step ramp.Step, row *orderRow, err error) {
+func (s *Store) update(
+	ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *ramp.Step, next ramp.Transition,
+) (step ramp.Step, row *orderRow, err error) {
 	claim := rand.Text()
 	if !opened.New {
 		row, err = s.selectForUpdate(ctx, tx, id)
@@ -228,7 +234,8 @@ func (s *Store) update(ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *ra
 		return ramp.Step{Order: row.Order, Effect: opened.Effect, New: true}, row, nil
 	case strings.HasPrefix(claim, row.claim):
 		// This call's own row would look like a repeat, and be signed.
-		return ramp.Step{}, nil, fmt.Errorf("ramp: order %s: insert: the database truncated the claim: check the table with Check", id)
+		return ramp.Step{}, nil, fmt.Errorf("ramp: order %s: insert: the database truncated the claim: "+
+			"check the table with Check", id)
 	case !step.New:
 		return step, nil, nil
 	}
@@ -247,8 +254,9 @@ func (s *Store) insertOrder(ctx context.Context, tx *sql.Tx, o *ramp.Order, clai
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
-	insert, args := s.bind(s.insert, string(o.Direction), o.UUID.String(), claim, string(o.State), string(o.Network),
-		o.ProjectID, o.SessionID, o.UserAddress, o.Digest.String(), string(intent), o.AcceptedAt.UnixMilli())
+	insert, args := s.bind(s.insert, string(o.Direction), o.UUID.String(), claim, string(o.State),
+		string(o.Network), o.ProjectID, o.SessionID, o.UserAddress, o.Digest.String(), string(intent),
+		o.AcceptedAt.UnixMilli())
 	var row *orderRow
 	if s.returning {
 		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...), intent, o.Intent)
@@ -266,7 +274,9 @@ func (s *Store) insertOrder(ctx context.Context, tx *sql.Tx, o *ramp.Order, clai
 }
 
 // endOrder stores the end of an order that the transaction has locked.
-func (s *Store) endOrder(ctx context.Context, tx *sql.Tx, stored *orderRow, o *ramp.Order, claim string) error {
+func (s *Store) endOrder(
+	ctx context.Context, tx *sql.Tx, stored *orderRow, o *ramp.Order, claim string,
+) error {
 	end, args := s.bind(updateOrder, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
 		stored.UUID.String(), stored.claim)
 	n, err := affected(tx.ExecContext(ctx, end, args...))

@@ -70,12 +70,16 @@ func TestAStoreTriesAgain(t *testing.T) {
 		retryable func(error) bool
 		begins    int
 	}{
-		{0, nil, 1}, {0, func(err error) bool { return errors.Is(err, errRecorded) }, 4}, {2, func(error) bool { return true }, 3},
+		{0, nil, 1},
+		{0, func(err error) bool { return errors.Is(err, errRecorded) }, 4},
+		{2, func(error) bool { return true }, 3},
 		{2, func(error) bool { return false }, 1}, {-1, func(error) bool { return true }, 1},
 	} {
 		db := breaking(errRecorded)
-		store := ramp.Must(rampsql.New(rampsql.Config{DB: sql.OpenDB(db), Dialect: rampsql.PostgreSQL, Apply: applyNothing,
-			Retries: tt.retries, Retryable: tt.retryable}))
+		store := ramp.Must(rampsql.New(rampsql.Config{
+			DB: sql.OpenDB(db), Dialect: rampsql.PostgreSQL, Apply: applyNothing,
+			Retries: tt.retries, Retryable: tt.retryable,
+		}))
 		r := mintRequest()
 		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(player, r, time.Now()))
 		assert.ErrorIs(t, err, errRecorded)
@@ -88,7 +92,9 @@ func TestAStoreTriesAgain(t *testing.T) {
 func TestAConfigIsCopied(t *testing.T) {
 	db := breaking(errRecorded)
 	begin := sql.TxOptions{Isolation: sql.LevelSerializable}
-	store := ramp.Must(rampsql.New(rampsql.Config{DB: sql.OpenDB(db), Dialect: rampsql.SQLite, Apply: applyNothing, TxOptions: &begin}))
+	store := ramp.Must(rampsql.New(rampsql.Config{
+		DB: sql.OpenDB(db), Dialect: rampsql.SQLite, Apply: applyNothing, TxOptions: &begin,
+	}))
 	begin.Isolation = sql.LevelReadCommitted
 	r := mintRequest()
 	_, err := store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
@@ -113,7 +119,8 @@ func TestSchemaIsTheFileForMigrationTools(t *testing.T) {
 
 // A new dialect needs more than the compiler asks for.
 func TestEveryDialectHasAllItNeeds(t *testing.T) {
-	names := regexp.MustCompile(`(?m)^\t(\w+) +Dialect += `).FindAllStringSubmatch(string(ramp.Must(os.ReadFile("dialect.go"))), -1)
+	source := string(ramp.Must(os.ReadFile("dialect.go")))
+	names := regexp.MustCompile(`(?m)^\t(\w+) +Dialect += `).FindAllStringSubmatch(source, -1)
 	require.Len(t, dialects, len(names), "each has a schema")
 	for _, m := range names {
 		name := m[1]
@@ -130,7 +137,8 @@ func TestEveryDialectHasAllItNeeds(t *testing.T) {
 
 func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	_, err := rampsql.New(rampsql.Config{})
-	assertFields(t, err, "Config.DB is required", "Config.Dialect is required and must be PostgreSQL, MySQL or SQLite", "Config.Apply is required")
+	assertFields(t, err, "Config.DB is required",
+		"Config.Dialect is required and must be PostgreSQL, MySQL or SQLite", "Config.Apply is required")
 	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: "oracle", Apply: applyNothing})
 	assertFields(t, err, "Config.Dialect is required")
 	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing, Retries: -2})

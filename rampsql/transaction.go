@@ -39,8 +39,8 @@ type transaction interface {
 	close(ctx context.Context)
 }
 
-var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back the whole transaction, " +
-	"but Apply ignored the error; it must return every error of tx")
+var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back " +
+	"the whole transaction, but Apply ignored the error; it must return every error of tx")
 
 type postgresTx struct{ *sql.Tx }
 
@@ -73,7 +73,9 @@ func (t *connTx) tx() *sql.Tx { return t.Tx }
 // beginOnConn begins a transaction on a connection of its own, and calls prepare.
 // The server may have closed an idle connection. Nothing has been done then, so it
 // retries with another one, as database/sql does.
-func beginOnConn(ctx context.Context, p pool, prepare func(*connTx) (transaction, error)) (transaction, error) {
+func beginOnConn(
+	ctx context.Context, p pool, prepare func(*connTx) (transaction, error),
+) (transaction, error) {
 	for attempt := 1; ; attempt++ {
 		conn, err := p.db.Conn(ctx)
 		if err != nil {
