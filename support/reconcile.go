@@ -15,7 +15,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Ledger is a [ramp.Store] that lists its orders, such as [ramp.SQLStore], whose methods
+// Ledger is a [ramp.Store] that lists its orders, such as rampsql.Store, whose methods
 // say what these do. They lock nothing and write nothing. [Orders.Reconcile] and the command
 // list need one.
 type Ledger interface {
