@@ -11,6 +11,18 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
+// Amount is an exact amount. In JSON it is a string, because many readers round numbers.
+type Amount struct{ ramp.Amount }
+
+// MarshalJSON writes the amount as a string.
+func (a Amount) MarshalJSON() ([]byte, error) { return []byte(`"` + a.String() + `"`), nil }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (a *Amount) UnmarshalJSON(b []byte) (err error) {
+	a.Amount, err = ramp.ParseAmount(strings.Trim(string(b), `"`))
+	return err
+}
+
 // assets are the tokens of a game, and the products that orders trade them for.
 type assets struct {
 	tokens   []common.Address // sorted
@@ -66,12 +78,6 @@ func (a *assets) amount(token common.Address, units *big.Int) Amount {
 	}
 	amount, _ := ramp.AmountOfUnits(units, a.decimals[token]) // 256 bits have few enough digits
 	return Amount{amount}
-}
-
-// found returns an order for a finding.
-func (a *assets) found(t *traded) FoundOrder {
-	return FoundOrder{t.UUID, t.State, t.Direction, t.product(), a.amount(t.token, t.units), add(map[string]Amount{}, t.Assets), t.SessionID, t.UserAddress, t.TxHash,
-		t.AcceptedAt, t.FinishedAt, t.Reason}
 }
 
 // traded is an order, and what it trades on the chain.
@@ -149,6 +155,25 @@ func (t *traded) fee() string {
 		return fmt.Sprintf("; the fee of %s is %v basis points", t.offer.name, t.offer.fees)
 	}
 	return ""
+}
+
+// tokensOf returns the tokens of an order.
+func tokensOf(order *ramp.Order) []ramp.IntentAsset {
+	if order.Direction == ramp.Burn {
+		return order.Intent.From
+	}
+	return order.Intent.To
+}
+
+// contractsOf returns the token contracts of an order.
+func contractsOf(order *ramp.Order) (contracts []common.Address) {
+	for _, token := range tokensOf(order) {
+		if common.IsHexAddress(token.ID) {
+			contracts = append(contracts, common.HexToAddress(token.ID))
+		}
+	}
+	slices.SortFunc(contracts, common.Address.Cmp)
+	return slices.Compact(contracts)
 }
 
 // add adds amounts of game assets to sums.

@@ -1,6 +1,7 @@
 package support
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -49,18 +50,6 @@ type Reconciliation struct {
 	// that are about most tokens.
 	Counts   map[FindingKind]int `json:"counts"`
 	Findings []Finding           `json:"findings"`
-}
-
-// Amount is an exact amount. In JSON it is a string, because many readers round numbers.
-type Amount struct{ ramp.Amount }
-
-// MarshalJSON writes the amount as a string.
-func (a Amount) MarshalJSON() ([]byte, error) { return []byte(`"` + a.String() + `"`), nil }
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (a *Amount) UnmarshalJSON(b []byte) (err error) {
-	a.Amount, err = ramp.ParseAmount(strings.Trim(string(b), `"`))
-	return err
 }
 
 // Total adds up the orders of a product and a direction that ended in a period.
@@ -119,6 +108,29 @@ type FoundOrder struct {
 	AcceptedAt  time.Time         `json:"accepted_at"`
 	FinishedAt  time.Time         `json:"finished_at,omitzero"`
 	Reason      string            `json:"reason,omitempty"` // who ended it by hand, and why
+}
+
+// row writes the order as a row of a table.
+func (o FoundOrder) row() string {
+	var assets []string
+	for _, id := range slices.Sorted(maps.Keys(o.Assets)) {
+		assets = append(assets, o.Assets[id].String()+" "+id)
+	}
+	ended := "-"
+	if !o.FinishedAt.IsZero() {
+		ended = o.FinishedAt.Format(time.RFC3339)
+	}
+	return strings.Join([]string{
+		o.UUID.String(), string(cmp.Or(o.Direction, "unknown direction")), shown(strings.Join(assets, ", ")),
+		string(o.State), o.AcceptedAt.Format(time.RFC3339), ended,
+		shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress), shown(o.Reason)}, "\t")
+}
+
+// found returns an order for a finding.
+func (a *assets) found(t *traded) FoundOrder {
+	return FoundOrder{
+		t.UUID, t.State, t.Direction, t.product(), a.amount(t.token, t.units), add(map[string]Amount{}, t.Assets),
+		t.SessionID, t.UserAddress, t.TxHash, t.AcceptedAt, t.FinishedAt, t.Reason}
 }
 
 // FindingKind is what is wrong with an order or an event.
@@ -277,4 +289,13 @@ func cell(text string) string {
 		return "'" + text
 	}
 	return text
+}
+
+// shown quotes foreign text, so that it cannot move the cursor or fake a line.
+func shown(text string) string {
+	if text == "" {
+		return "-"
+	}
+	quoted := fmt.Sprintf("%+q", text)
+	return quoted[1 : len(quoted)-1]
 }

@@ -16,16 +16,6 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-const (
-	// maxDelay is how long after its transaction the result of an order can come: 12
-	// hours of deliveries (interface 8), and one to spare.
-	maxDelay = 13 * time.Hour
-
-	// skew is how much earlier than its order a transaction may be, because the clocks of
-	// the game and the chain differ.
-	skew = 15 * time.Minute
-)
-
 // matcher pairs orders and events by the hash of their transaction. It does no I/O. It
 // is fed in the order of time, and keeps only what has no partner yet: the same orders
 // and events give the same books, however they are cut into chunks.
@@ -189,9 +179,6 @@ func (m *matcher) order(o ramp.Order) {
 // isOld reports whether the event of an order may be older than the events that are read.
 func (m *matcher) isOld(o *ramp.Order) bool { return o.AcceptedAt.Add(-skew).Before(m.begin()) }
 
-// isDamaged reports whether a row is not a valid order.
-func isDamaged(o *ramp.Order) bool { return o.Direction == "" }
-
 // transaction feeds the events of one transaction.
 func (m *matcher) transaction(events []ChainEvent) {
 	for i := range events {
@@ -232,10 +219,6 @@ func (m *matcher) settle(now time.Time) {
 			}
 		}
 	}
-}
-
-func inChainOrder(a, b ChainEvent) int {
-	return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.LogIndex, b.LogIndex))
 }
 
 // count adds an order that ended in the period to the totals.

@@ -15,19 +15,6 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Ledger is a [ramp.Store] that lists its orders, such as rampsql.Store, whose methods
-// say what these do. They lock nothing and write nothing. [Orders.Reconcile] and the command
-// list need one.
-type Ledger interface {
-	Order(ctx context.Context, id uuid.UUID) (ramp.Order, error)
-	Ended(ctx context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error)
-	Waiting(ctx context.Context, d ramp.Direction, before time.Time, page ramp.OrderPage) ([]ramp.Order, error)
-	SessionOrders(ctx context.Context, sessionID string, page ramp.OrderPage) ([]ramp.Order, error)
-	UserOrders(ctx context.Context, address string, page ramp.OrderPage) ([]ramp.Order, error)
-	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
-	CountWaiting(ctx context.Context, d ramp.Direction, before time.Time) (n int, oldest time.Time, err error)
-}
-
 // Overlap is how much earlier than the end of the last books the next ones begin, to catch
 // late writes and reorganizations.
 const Overlap = 2 * time.Hour
@@ -58,11 +45,9 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconcilia
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
-	r := &reconciler{matcher: newMatcher(newAssets(&o.config), from, to), o: o, chain: o.config.Chain, ledger: ledger,
-		outside: []common.Hash{{}}}
-	for _, contract := range o.config.Proof.Contracts {
-		r.outside = append(r.outside, common.BytesToHash(contract[:]))
-	}
+	game := newAssets(&o.config)
+	r := &reconciler{matcher: newMatcher(game, from, to), o: o, chain: o.config.Chain, ledger: ledger,
+		reader: newEventReader(o, game)}
 	books, err := r.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: reconcile: %w", err)
@@ -73,15 +58,15 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconcilia
 // reconciler is one run of [Orders.Reconcile].
 type reconciler struct {
 	*matcher
-	o       *Orders
-	chain   *ramp.RPC
-	ledger  Ledger
-	outside []common.Hash  // where tokens come from when they are minted, and go to when they are burned
-	fits    []candidate    // events that fit an order, but not by their transaction
-	user    common.Address // whose orders are in orders
-	orders  []ramp.Order
-	first   uint64 // block
-	last    uint64 // block that is final
+	o      *Orders
+	chain  *ramp.RPC
+	ledger Ledger
+	reader *eventReader
+	fits   []candidate    // events that fit an order, but not by their transaction
+	user   common.Address // whose orders are in orders
+	orders []ramp.Order
+	first  uint64 // block
+	last   uint64 // block that is final
 }
 
 func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
@@ -162,7 +147,7 @@ func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]i
 // compare reads both sides once, and pairs them by their transactions.
 func (r *reconciler) compare(ctx context.Context) error {
 	begin := r.begin()
-	next, stop := iter.Pull2(r.events(ctx, nil, r.first, r.last))
+	next, stop := iter.Pull2(r.reader.between(ctx, nil, r.first, r.last))
 	defer stop()
 	events := stream[[]ChainEvent]{next: next}
 	ended, stop := iter.Pull2(r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.Ended(ctx, begin, r.to, page) }))
@@ -205,6 +190,27 @@ func (r *reconciler) compare(ctx context.Context) error {
 		}
 	}
 }
+
+// stream is a sequence of chunks that is read by element.
+type stream[T any] struct {
+	next func() (chunk []T, err error, more bool)
+	head []T
+}
+
+// peek returns the next element, or nil at the end.
+func (s *stream[T]) peek() (*T, error) {
+	for len(s.head) == 0 {
+		chunk, err, more := s.next()
+		if !more || err != nil {
+			return nil, err
+		}
+		s.head = chunk
+	}
+	return &s.head[0], nil
+}
+
+// skip removes the element that peek returned.
+func (s *stream[T]) skip() { s.head = s.head[1:] }
 
 // checkUnseen reads the receipts of orders that ended by a transaction without events in
 // what was read. A failed order has none, unless its event is much older.
@@ -255,7 +261,7 @@ func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 	case !receipt.Succeeded():
 		why = "its transaction failed"
 	default:
-		events, err := r.transactions(ctx, receipt.Logs)
+		events, err := r.reader.transactions(ctx, receipt.Logs)
 		if err != nil {
 			return err
 		}
@@ -433,7 +439,7 @@ func (r *reconciler) older(ctx context.Context, orders []ramp.Order) (older [][]
 			return nil, err
 		}
 		since = since[len(part):]
-		for transactions, err := range r.events(ctx, part, first, r.first) {
+		for transactions, err := range r.reader.between(ctx, part, first, r.first) {
 			if err != nil {
 				return nil, err
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -61,6 +62,23 @@ type Candidate struct {
 	// Objection is why [Orders.Abandon] refuses because of the transaction, or empty if it
 	// does not.
 	Objection string `json:"objection,omitempty"`
+}
+
+// Show returns an order and the transactions that may be its own, best first. It changes
+// nothing. If there is no such order, the error wraps [ramp.ErrOrderUnknown]. If the
+// chain cannot be read, Show returns the order together with the error.
+func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
+	order, err := o.order(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{Order: order}
+	if o.config.Chain == nil {
+		report.Unread = "no node is configured"
+	} else if err := o.search(ctx, report); err != nil {
+		return &Report{Order: order, Unread: err.Error()}, fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
+	}
+	return report, nil
 }
 
 // maxCandidates is how many transactions are read for one order.
@@ -135,21 +153,21 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// ask returns a call of the node, and where its answer goes.
-func ask(into any, method string, params ...any) ramp.BatchCall {
-	return ramp.BatchCall{Method: method, Params: params, Into: into}
-}
-
-// batch makes calls, all of which must succeed.
-func (o *Orders) batch(ctx context.Context, calls []ramp.BatchCall) error {
-	if len(calls) == 0 {
-		return nil
+// proof returns what the transaction of an order must show, with the decimals of its
+// token.
+func (o *Orders) proof(ctx context.Context, order *ramp.Order) *ramp.Proof {
+	proof := *o.config.Proof
+	proof.Decimals = map[common.Address]int{}
+	maps.Copy(proof.Decimals, o.config.Proof.Decimals)
+	for _, token := range contractsOf(order) {
+		if _, known := proof.Decimals[token]; known {
+			continue
+		}
+		if decimals, err := o.config.Chain.TokenDecimals(ctx, token); err == nil { // otherwise Check says what is missing
+			proof.Decimals[token] = decimals
+		}
 	}
-	err := o.config.Chain.Batch(ctx, calls)
-	for _, call := range calls {
-		err = cmp.Or(err, call.Err)
-	}
-	return err
+	return &proof
 }
 
 // judge returns what is known of a transaction.
@@ -245,10 +263,6 @@ func (o *Orders) waitingOf(ctx context.Context, order *ramp.Order) ([]ramp.Order
 	}), err
 }
 
-// isDust reports whether a transfer moves nothing. Anybody can make one between any two
-// accounts.
-func isDust(t *ramp.Transfer) bool { return t.From == t.To || t.TokenID == nil && t.Value.Sign() == 0 }
-
 // moves returns a log of each transaction that transferred one of the tokens from or to the
 // user.
 func (o *Orders) moves(ctx context.Context, user common.Address, tokens []common.Address, first, last uint64) (logs []ramp.Log, err error) {
@@ -269,56 +283,4 @@ func (o *Orders) moves(ctx context.Context, user common.Address, tokens []common
 		}
 	}
 	return logs, nil
-}
-
-// lastBefore returns the number of the last block before a time. It asks for no block that
-// is much older, because a node may have forgotten it. One that the node does not know is
-// an error: a node that lies behind the one that was asked for the newest block must not
-// look like an empty chain.
-func (o *Orders) lastBefore(ctx context.Context, at time.Time, newest uint64) (uint64, error) {
-	first, last := uint64(0), newest
-	for step := uint64(1) << 10; first < last; step *= 2 {
-		middle := last - (last-first)/2
-		if first == 0 { // none that is older was found yet
-			middle = last - min(step, last-1)
-		}
-		block, err := o.config.Chain.BlockByNumber(ctx, ramp.AtBlock(middle), false)
-		if err != nil {
-			return 0, err
-		}
-		if timeOf(block.Timestamp).Before(at) {
-			first = middle
-		} else {
-			last = middle - 1
-		}
-	}
-	return first, nil
-}
-
-// tokensOf returns the tokens of an order.
-func tokensOf(order *ramp.Order) []ramp.IntentAsset {
-	if order.Direction == ramp.Burn {
-		return order.Intent.From
-	}
-	return order.Intent.To
-}
-
-// contractsOf returns the token contracts of an order.
-func contractsOf(order *ramp.Order) (contracts []common.Address) {
-	for _, token := range tokensOf(order) {
-		if common.IsHexAddress(token.ID) {
-			contracts = append(contracts, common.HexToAddress(token.ID))
-		}
-	}
-	slices.SortFunc(contracts, common.Address.Cmp)
-	return slices.Compact(contracts)
-}
-
-// timeOf returns a time of the chain, or the zero time if the node does not say.
-func timeOf(seconds ramp.Quantity) time.Time {
-	n, err := seconds.Uint64()
-	if err != nil || n == 0 {
-		return time.Time{}
-	}
-	return time.Unix(int64(min(n, 1<<40)), 0).UTC()
 }

@@ -3,8 +3,6 @@ package support
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -58,29 +56,4 @@ func Table(orders []ramp.Order) string {
 	}
 	_ = table.Flush() // into memory
 	return text.String()
-}
-
-// row writes the order as a row of a table.
-func (o FoundOrder) row() string {
-	var assets []string
-	for _, id := range slices.Sorted(maps.Keys(o.Assets)) {
-		assets = append(assets, o.Assets[id].String()+" "+id)
-	}
-	ended := "-"
-	if !o.FinishedAt.IsZero() {
-		ended = o.FinishedAt.Format(time.RFC3339)
-	}
-	return strings.Join([]string{
-		o.UUID.String(), string(cmp.Or(o.Direction, "unknown direction")), shown(strings.Join(assets, ", ")),
-		string(o.State), o.AcceptedAt.Format(time.RFC3339), ended,
-		shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress), shown(o.Reason)}, "\t")
-}
-
-// shown quotes foreign text, so that it cannot move the cursor or fake a line.
-func shown(text string) string {
-	if text == "" {
-		return "-"
-	}
-	quoted := fmt.Sprintf("%+q", text)
-	return quoted[1 : len(quoted)-1]
 }

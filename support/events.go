@@ -1,0 +1,173 @@
+package support
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math/big"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// The number of blocks for which logs are asked at once grows and shrinks with the number
+// of their logs, so that few logs need few requests, and many logs little memory.
+const (
+	firstBlocks, maxBlocks = 1 << 10, 1 << 13 // most nodes take 10,000
+	fewLogs, manyLogs      = 1 << 9, 1 << 11
+)
+
+// eventReader reads the mints and burns of the game's tokens from the chain.
+type eventReader struct {
+	o       *Orders
+	assets  *assets
+	outside []common.Hash // where tokens come from when they are minted, and go to when they are burned
+}
+
+func newEventReader(o *Orders, a *assets) *eventReader {
+	r := &eventReader{o: o, assets: a, outside: []common.Hash{{}}}
+	for _, contract := range o.config.Proof.Contracts {
+		r.outside = append(r.outside, common.BytesToHash(contract[:]))
+	}
+	return r
+}
+
+// between reads the mints and burns in a range of blocks, of some users or of all, in the
+// order of the chain. An element has those of one transaction.
+func (r *eventReader) between(ctx context.Context, users []common.Hash, first, last uint64) iter.Seq2[[][]ChainEvent, error] {
+	return func(yield func([][]ChainEvent, error) bool) {
+		blocks := uint64(firstBlocks)
+		for from := first; from <= last; {
+			to := min(last, from+blocks-1)
+			logs, err := r.logs(ctx, users, from, to)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			transactions, err := r.transactions(ctx, logs)
+			if err != nil || len(transactions) > 0 {
+				if !yield(transactions, err) || err != nil {
+					return
+				}
+			}
+			switch {
+			case len(logs) < fewLogs:
+				blocks = min(maxBlocks, 2*blocks)
+			case len(logs) > manyLogs:
+				blocks = max(1, blocks/2)
+			}
+			from = to + 1
+		}
+	}
+}
+
+// logs returns the logs of mints and burns.
+func (r *eventReader) logs(ctx context.Context, users []common.Hash, from, to uint64) ([]ramp.Log, error) {
+	var all []ramp.Log
+	mints := ramp.LogFilter{Addresses: r.assets.tokens, Topics: [][]common.Hash{{transferTopic}, r.outside, users}}
+	burns := ramp.LogFilter{Addresses: r.assets.tokens, Topics: [][]common.Hash{{transferTopic}, users, r.outside}}
+	for _, filter := range []ramp.LogFilter{mints, burns} {
+		for log, err := range r.o.config.Chain.LogsBetween(ctx, filter, from, to) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, log)
+		}
+	}
+	return all, nil
+}
+
+// transactions returns the events that logs are, by transaction.
+func (r *eventReader) transactions(ctx context.Context, logs []ramp.Log) ([][]ChainEvent, error) {
+	var list []ChainEvent
+	var untimed []uint64
+	for i := range logs {
+		e, ok := r.event(&logs[i])
+		if !ok {
+			continue
+		}
+		if list = append(list, e); e.Time.IsZero() {
+			untimed = append(untimed, e.Block)
+		}
+	}
+	slices.SortFunc(list, inChainOrder)
+	if err := r.addTimes(ctx, list, untimed); err != nil {
+		return nil, err
+	}
+	return byTransaction(list), nil
+}
+
+// event returns the mint or burn that a log is, without its time if that is unknown. Tokens
+// also come from and go to the contracts of the ramp; see [ramp.Proof].
+func (r *eventReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
+	transfer, ok := log.Transfer()
+	from, to := r.isOutside(transfer.From), r.isOutside(transfer.To)
+	if !ok || from == to || isDust(&transfer) || !slices.Contains(r.assets.tokens, transfer.Token) {
+		return e, false
+	}
+	e = ChainEvent{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To, Direction: ramp.Mint,
+		units: transfer.Value}
+	if to {
+		e.User, e.Direction = transfer.From, ramp.Burn
+	}
+	if transfer.TokenID != nil {
+		e.units = big.NewInt(1)
+	}
+	e.Block, _ = log.BlockNumber.Uint64()
+	e.LogIndex, _ = log.LogIndex.Uint64()
+	e.Time = timeOf(log.BlockTimestamp)
+	return e, true
+}
+
+func (r *eventReader) isOutside(a common.Address) bool {
+	return slices.Contains(r.outside, common.BytesToHash(a[:]))
+}
+
+func inChainOrder(a, b ChainEvent) int {
+	return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.LogIndex, b.LogIndex))
+}
+
+// byTransaction cuts events, of which those of one transaction are neighbors. It adds up
+// those that have the same token, user and direction, such as the pieces of a non-fungible
+// token.
+func byTransaction(events []ChainEvent) (transactions [][]ChainEvent) {
+	for _, e := range events {
+		last := len(transactions) - 1
+		if last < 0 || transactions[last][0].TxHash != e.TxHash {
+			transactions = append(transactions, []ChainEvent{e})
+			continue
+		}
+		n := slices.IndexFunc(transactions[last], func(s ChainEvent) bool {
+			return s.Token == e.Token && s.User == e.User && s.Direction == e.Direction
+		})
+		if n < 0 {
+			transactions[last] = append(transactions[last], e)
+			continue
+		}
+		sum := &transactions[last][n]
+		sum.units = new(big.Int).Add(sum.units, e.units)
+	}
+	return transactions
+}
+
+// addTimes sets the times of events whose logs have none, as on some chains, from the
+// headers of their blocks.
+func (r *eventReader) addTimes(ctx context.Context, events []ChainEvent, untimed []uint64) error {
+	slices.Sort(untimed)
+	untimed = slices.Compact(untimed)
+	blocks, calls := make([]ramp.Block, len(untimed)), make([]ramp.BatchCall, len(untimed))
+	for i, n := range untimed {
+		calls[i] = ask(&blocks[i], "eth_getBlockByNumber", ramp.AtBlock(n), false)
+	}
+	if err := r.o.batch(ctx, calls); err != nil {
+		return err
+	}
+	for i := range events {
+		if n, found := slices.BinarySearch(untimed, events[i].Block); found {
+			events[i].Time = timeOf(blocks[n].Timestamp)
+		}
+	}
+	return nil
+}
