@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -36,17 +37,33 @@ type Approval struct {
 }
 
 // Reply is the answer to a call of the service. Write sends it; with another framework,
-// send Status and Body as application/json, also if Err is set.
+// send Status, Header and Body, also if Err is set.
 type Reply struct {
 	Status int    // HTTP status
 	Body   []byte // JSON, the envelope of the interface
 	Err    error  // nil for success, otherwise a [*Rejection]
+
+	allowed string // the method of the path, after another one
+}
+
+// allowing returns the reply to a call with another method than that of its path.
+func (r Reply) allowing(method string) Reply {
+	r.allowed = method
+	return r
+}
+
+// Header returns the headers of the reply, one value each.
+func (r Reply) Header() http.Header {
+	header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}}
+	if r.allowed != "" {
+		header.Set("Allow", r.allowed)
+	}
+	return header
 }
 
 // Write writes the reply to w.
 func (r Reply) Write(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
+	maps.Copy(w.Header(), r.Header())
 	w.WriteHeader(r.Status)
 	_, _ = w.Write(r.Body) // an error means that the caller is gone
 }
@@ -59,6 +76,7 @@ type call struct {
 	previousKey int    // which older key verified the call; 0 is none
 	unreadable  []FieldError
 	options     bool   // a validate call has a target_candidate that is not empty
+	handedOver  bool   // OnConflict took the contradicting outcome of a result
 	stack       []byte // of a panic; nil without one
 }
 
@@ -75,16 +93,6 @@ func (c *call) setSession(header http.Header, r *Result) {
 	}
 }
 
-// take records the step that a store returned, or the conflict that it met.
-func (c *call) take(step Step, err error) error {
-	if err == nil {
-		c.op.Step = &step
-	} else {
-		errors.As(err, &c.op.Conflict)
-	}
-	return err
-}
-
 // order returns the stored order that the call is about, or nil if it is unknown.
 func (c *call) order() *Order {
 	switch {
@@ -99,35 +107,48 @@ func (c *call) order() *Order {
 
 // answer makes the reply to a call and logs it. read checks the call; its errors
 // are answered by [rejectionOf]. run does the work; its errors are internal unless
-// they are a [Rejection], and a panic is an internal error too.
-func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) error, run func(context.Context, *call) (any, error)) (reply Reply) {
+// they are a [Rejection], and a panic is an internal error too. run is nil for what is none of the
+// three calls, or was not read.
+func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) error,
+	run func(context.Context, *call) (any, error)) Reply {
 	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
 	ctx = h.config.Observer.start(ctx, c.op)
 	c.op.Unverified = endpoint != "assets" || run == nil // of a wrong path
-	data, err := func() (data any, err error) {
-		defer func() {
-			if cause := recover(); cause != nil {
-				c.stack = debug.Stack()
-				data, err = nil, fmt.Errorf("ramp: panic: %v", cause)
-			}
-		}()
-		if err := read(c); err != nil {
-			return nil, rejectionOf(err)
-		}
-		return run(ctx, c)
-	}()
+	data, err := c.work(ctx, read, run)
 	body := []byte("null") // of a result
 	if data != nil {
 		body, err = marshal(data)
 	}
+	var reply Reply
 	if err != nil {
-		reply = h.reject(endpoint, err)
+		reply = h.reject(c.rejection(err))
 	} else {
 		body = append([]byte(`{"success":true,"errorCode":null,"data":`), body...)
-		reply = Reply{http.StatusOK, append(body, '}'), nil}
+		reply = Reply{Status: http.StatusOK, Body: append(body, '}')}
 	}
 	h.record(ctx, c, reply)
 	return reply
+}
+
+// work reads and runs a call. Whether it panicked is not asked of recover, which returns nil for
+// panic(nil) with GODEBUG=panicnil=1.
+func (c *call) work(ctx context.Context, read func(*call) error,
+	run func(context.Context, *call) (any, error)) (data any, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			cause := recover()
+			c.stack = debug.Stack()
+			data, err = nil, fmt.Errorf("ramp: panic: %v", cause)
+		}
+	}()
+	if err = read(c); err != nil {
+		err = rejectionOf(err)
+	} else {
+		data, err = run(ctx, c)
+	}
+	returned = true
+	return data, err
 }
 
 // authentic checks the size and the HMAC of a body before anything reads it.
@@ -168,17 +189,21 @@ func (h *Handler) bodyTooLarge(limit int64) error {
 		Err: fmt.Errorf("ramp: the body is larger than %d bytes: raise that limit (HandlerConfig.MaxBody is %d)", limit, h.config.MaxBody)}
 }
 
-// reject returns the reply to a failure. The service delivers a result again only after
-// HTTP 500, so nothing but [Permanent] ends its deliveries.
-func (h *Handler) reject(endpoint string, err error) Reply {
-	var rejection *Rejection
-	if !errors.As(err, &rejection) || rejection.Status < 200 || rejection.Status > 599 {
-		rejection = internalError(err)
+// rejection returns the answer to an error. The service delivers a result again only after HTTP
+// 500, so nothing ends its deliveries but OnConflict.
+func (c *call) rejection(err error) *Rejection {
+	var found *Rejection
+	if !errors.As(err, &found) || found.Status < 200 || found.Status > 599 {
+		found = internalError(err)
 	}
-	decided := rejection.Status == http.StatusBadRequest && rejection.Code == CodePermanent
-	if endpoint == "result" && !decided {
-		rejection = &Rejection{Status: http.StatusInternalServerError, Code: rejection.Code, Err: rejection.Err}
+	if c.op.Name == "result" && !c.handedOver {
+		return &Rejection{Status: http.StatusInternalServerError, Code: found.Code, Err: found.Err}
 	}
+	return found
+}
+
+// reject returns the reply to a rejection.
+func (h *Handler) reject(rejection *Rejection) Reply {
 	body := Must(marshal(Response[struct{}]{ErrorCode: h.translate(rejection.Code)}))
 	return Reply{Status: rejection.Status, Body: body, Err: rejection}
 }

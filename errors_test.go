@@ -89,7 +89,6 @@ func TestEveryErrorOfAGameHasStatusAndCode(t *testing.T) {
 		"an error is an internal one":            {cause, 500, CodeInternal},
 		"a rejection has the endpoint's status":  {Reject("INVALID_BALANCE"), 418, "INVALID_BALANCE"},
 		"a wrapped rejection is one":             {fmt.Errorf("order: %w", Reject("INVALID_USER")), 418, "INVALID_USER"},
-		"a permanent failure is 400":             {Permanent(cause), 400, CodePermanent},
 		"custom rejection":                       {&Rejection{Status: 409, Code: "BUSY"}, 409, "BUSY"},
 		"a rejection without a code":             {Reject(""), 418, CodeInternal},
 		"our sentinel from a game is not ours":   {ErrHMACInvalid, 500, CodeInternal},
@@ -107,10 +106,10 @@ func TestEveryErrorOfAGameHasStatusAndCode(t *testing.T) {
 func TestRejectionText(t *testing.T) {
 	cause := errors.New("database is down")
 	assert.EqualError(t, Reject("INVALID_USER"), "ramp: rejected: INVALID_USER")
-	assert.EqualError(t, Permanent(cause), "ramp: rejected: PERMANENT: database is down")
 	assert.NoError(t, errors.Unwrap(Reject("INVALID_USER")))
-	assert.Equal(t, cause, errors.Unwrap(Permanent(cause)))
-	assert.EqualError(t, Permanent(nil), "ramp: rejected: PERMANENT")
+	caused := &Rejection{Code: "BUSY", Err: cause}
+	assert.EqualError(t, caused, "ramp: rejected: BUSY: database is down")
+	assert.Equal(t, cause, errors.Unwrap(caused))
 }
 
 // encoding/json writes invalid UTF-8 differently under each of its versions.

@@ -202,20 +202,10 @@ func ExampleHandlerConfig_translateCode() {
 			return c
 		},
 	}))
-	reply := handler.AnswerResult(context.Background(), http.Header{}, []byte("{}"))
+	reply := handler.Answer(context.Background(), http.MethodPost, ramp.PathResult, http.Header{}, []byte("{}"))
 	fmt.Println(reply.Status, string(reply.Body))
 	// Output:
 	// 500 {"success":false,"errorCode":"INVALID_MESSAGE","data":null}
-}
-
-func ExamplePermanent() {
-	err := ramp.Permanent(errors.New("the player's account was deleted"))
-	var rejection *ramp.Rejection
-	fmt.Println(errors.As(err, &rejection), rejection.Status)
-	fmt.Println(err)
-	// Output:
-	// true 400
-	// ramp: rejected: PERMANENT: the player's account was deleted
 }
 
 func ExampleNewHandler() {
@@ -339,14 +329,14 @@ func (g *game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) er
 
 func (g *game) Result(context.Context, ramp.Session, *ramp.Result) error { return nil }
 
-// Without net/http, or in another framework, hand headers and bytes over.
-func ExampleHandler_AnswerValidate() {
+// A framework that does not use net/http hands every call over, whatever its method and path.
+func ExampleHandler_Answer() {
 	key := ramp.Must(ramp.TextKey("key from the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &game{}, Key: key, Signer: signer}))
 
 	header := http.Header{"x-hmac-signature": {strings.Repeat("00", 32)}}
-	reply := handler.AnswerValidate(context.Background(), header, []byte("{}"))
+	reply := handler.Answer(context.Background(), http.MethodPost, ramp.PathValidate, header, []byte("{}"))
 	fmt.Println(reply.Status, string(reply.Body))
 	fmt.Println(reply.Err)
 	// Output:

@@ -39,7 +39,7 @@ type Game interface {
 
 	// Result reports the outcome of a transaction (interface 6). It is called at least once per UUID,
 	// possibly many times, concurrently and on any machine, and its effect must happen once. nil
-	// answers 200, [Permanent] 400, and any other error 500, for redelivery.
+	// answers 200, and any error 500, for redelivery.
 	//
 	// Use the order that was stored at validate under r.UUID, and r.Outcome. The rest of r may be
 	// missing or unreadable (see [Result.Unreadable]). Authenticate is not called, because the token
@@ -51,9 +51,13 @@ type Game interface {
 // [NewHandler] and share it: it is safe for concurrent use.
 //
 // Mount Assets, Validate and Result on the paths that are set in the console, or
-// the Handler itself for the paths of the interface's examples. With another
-// framework, or without HTTP, pass headers and bytes to AnswerAssets,
-// AnswerValidate and AnswerResult, which do all of the work and keep neither.
+// the Handler itself for the paths of the interface's examples. With a framework that does not use
+// net/http, or without HTTP, use Answer.
+//
+// The service delivers a result again only after HTTP 500 or no answer. So a result is answered with
+// 200 or 500, whatever fails, and with 400 only once OnConflict took a contradicting outcome. From
+// the moment its HMAC holds, it is worked on until it is done or the deadline of its context has passed
+// (after 30 seconds without one), also if the sender has gone.
 type Handler struct {
 	config     HandlerConfig
 	unverified sync.Map // a sample for each code of calls without a valid HMAC
@@ -68,15 +72,18 @@ type HandlerConfig struct {
 	// Store keeps the orders and applies the effect of each exactly once. Required without Game.
 	Store Store
 
-	// OnConflict is called with every result that contradicts its order, such as a success after the
-	// order was abandoned. No assets have moved, and a person must decide. If OnConflict returns nil,
-	// the answer is HTTP 400, which ends the deliveries. If it fails or is nil, it is HTTP 500, the
-	// cause is logged, and the service redelivers for 12 hours.
+	// OnConflict is called with every result that contradicts its order, at each delivery. No assets
+	// have moved, and a person must decide. conflict.Field says what differs:
 	//
-	// A result whose transaction has ended another order, which is then Other, is always answered with
-	// HTTP 500: a person can correct the other order, and a later delivery succeeds. A repeat with a
-	// different tx_hash, for which a player may have paid twice, is answered with 200, and without
-	// OnConflict only logged and observed. OnConflict must be nil with Game.
+	//	receipt.status       the order has ended otherwise: if OnConflict returns nil, the answer is HTTP
+	//	                     400, which ends the deliveries
+	//	session_id, intent   the stored text differs, which a wrong character set can cause: HTTP 500
+	//	tx_hash, with Other  the transaction has ended order Other, which a person can correct: HTTP 500
+	//	tx_hash              a repeat with another transaction, so that a player may have paid twice: HTTP
+	//	                     200, and without OnConflict only logged and observed
+	//
+	// If OnConflict fails or is nil, the answer is HTTP 500, the cause is logged, and the service
+	// redelivers for 12 hours. It must be nil with Game.
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
 
 	// Game replaces Players and Store by a ledger of your own.

@@ -147,12 +147,31 @@ func signed(body []byte) http.Header {
 
 func (c caller) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
 	body, header := c.signed(s, r)
-	return c.handler.AnswerValidate(ctx, header, body).Err
+	return toValidate(c.handler)(ctx, header, body).Err
 }
 
 func (c caller) Result(ctx context.Context, s ramp.Session, r *ramp.Result) error {
 	body, header := c.signed(s, r)
-	return c.handler.AnswerResult(ctx, header, body).Err
+	return toResult(c.handler)(ctx, header, body).Err
+}
+
+// toAssets returns how a handler answers calls to the path of assets.
+func toAssets(h *ramp.Handler) func(context.Context, http.Header) ramp.Reply {
+	return func(ctx context.Context, header http.Header) ramp.Reply {
+		return h.Answer(ctx, http.MethodGet, ramp.PathAssets, header, nil)
+	}
+}
+
+// answering is how a handler answers the calls to a path.
+type answering func(context.Context, http.Header, []byte) ramp.Reply
+
+func toValidate(h *ramp.Handler) answering { return posted(h, ramp.PathValidate) }
+func toResult(h *ramp.Handler) answering   { return posted(h, ramp.PathResult) }
+
+func posted(h *ramp.Handler, path string) answering {
+	return func(ctx context.Context, header http.Header, body []byte) ramp.Reply {
+		return h.Answer(ctx, http.MethodPost, path, header, body)
+	}
 }
 
 func (c caller) signed(s ramp.Session, message any) ([]byte, http.Header) {

@@ -97,7 +97,7 @@ func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer) *watc
 	return s
 }
 
-func (s *watchedStudio) call(t *testing.T, answer func(context.Context, http.Header, []byte) ramp.Reply, body object) ramp.Reply {
+func (s *watchedStudio) call(t *testing.T, answer answering, body object) ramp.Reply {
 	t.Helper()
 	return answer(t.Context(), signed(body.bytes()), body.bytes())
 }
@@ -118,44 +118,44 @@ func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 	hash := resultCall()["tx_hash"]
 	for _, c := range []struct {
 		name   string
-		answer func(context.Context, http.Header, []byte) ramp.Reply
+		answer answering
 		body   object
 		events string
 		want   map[string]any // of the record; nil is absent
 		seen   func(ramp.Operation) bool
 	}{
-		{"a mint", s.handler.AnswerValidate, validateCall(),
+		{"a mint", toValidate(s.handler), validateCall(),
 			"start webhook validate, end webhook validate: accepted new",
 			map[string]any{"level": "INFO", "endpoint": "validate", "uuid": testUUID, "direction": "mint", "new": true, "tx_hash": nil, "conflict": nil, "outcome": "success"},
 			func(op ramp.Operation) bool {
 				return op.Err == nil && op.Code == "" && op.Status == 200 && op.Conflict == nil
 			}},
-		{"again", s.handler.AnswerValidate, validateCall(),
+		{"again", toValidate(s.handler), validateCall(),
 			"start webhook validate, end webhook validate: accepted repeat",
 			map[string]any{"new": false}, nil},
-		{"with another digest", s.handler.AnswerValidate, validateCall().with("digest", hash),
+		{"with another digest", toValidate(s.handler), validateCall().with("digest", hash),
 			"start webhook validate, end webhook validate",
 			map[string]any{"level": "WARN", "new": nil, "conflict": "digest", "direction": "mint", "outcome": "ORDER_CONFLICT"},
 			func(op ramp.Operation) bool {
 				return op.Code == "ORDER_CONFLICT" && op.Conflict.Field == "digest" && errors.Is(op.Err, ramp.ErrOrderConflict)
 			}},
-		{"its failure, whose intent cannot be read", s.handler.AnswerResult, failed.with("intent", 7),
+		{"its failure, whose intent cannot be read", toResult(s.handler), failed.with("intent", 7),
 			"start webhook result, end webhook result: failed new",
 			map[string]any{"level": "WARN", "new": true, "direction": "mint", "tx_hash": hash}, nil},
-		{"again", s.handler.AnswerResult, failed,
+		{"again", toResult(s.handler), failed,
 			"start webhook result, end webhook result: failed repeat",
 			map[string]any{"level": "INFO", "new": false, "tx_hash": hash, "conflict": nil}, nil},
-		{"under another tx_hash", s.handler.AnswerResult, failed.with("tx_hash", "0x"+strings.Repeat("ab", 32)),
+		{"under another tx_hash", toResult(s.handler), failed.with("tx_hash", "0x"+strings.Repeat("ab", 32)),
 			"start webhook result, end webhook result: failed repeat",
 			map[string]any{"level": "WARN", "new": false, "conflict": "tx_hash", "outcome": "success"},
 			func(op ramp.Operation) bool {
 				return op.Err == nil && op.Status == 200 && op.Conflict.Field == "tx_hash"
 			}},
-		{"a success after it", s.handler.AnswerResult, resultCall().with("tx_hash", "a secret?"),
+		{"a success after it", toResult(s.handler), resultCall().with("tx_hash", "a secret?"),
 			"start webhook result, end webhook result",
-			map[string]any{"level": "WARN", "new": nil, "conflict": "receipt.status", "tx_hash": nil, "outcome": string(ramp.CodePermanent)},
+			map[string]any{"level": "WARN", "new": nil, "conflict": "receipt.status", "tx_hash": nil, "outcome": string(ramp.CodeOrderConflict)},
 			func(op ramp.Operation) bool {
-				return op.Code == ramp.CodePermanent && op.Status == 400 && op.TxHash == ""
+				return op.Code == ramp.CodeOrderConflict && op.Status == 400 && op.TxHash == ""
 			}},
 	} {
 		s.call(t, c.answer, c.body)
@@ -186,7 +186,7 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 		})}}))
 	handler := newHandler(ramp.HandlerConfig{Game: seeingGame{see: see}, Chain: node, Observer: w.observer()})
 	body := webhookResult().bytes()
-	require.Equal(t, 200, handler.AnswerResult(t.Context(), signed(body), body).Status)
+	require.Equal(t, 200, toResult(handler)(t.Context(), signed(body), body).Status)
 	assert.Equal(t, []string{"/result/wait/batch", "/result"}, within)
 	assert.Equal(t, "start webhook result, start rpc wait, start attempt batch, "+
 		"end attempt batch, end rpc wait, end webhook result", w.take())
@@ -238,8 +238,8 @@ func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
 	}
 	for _, observer := range []ramp.Observer{broken, {Start: func(context.Context, ramp.Operation) context.Context { return nil }}} {
 		s := newWatchedStudio(t, func(*watcher) ramp.Observer { return observer })
-		assert.Equal(t, 200, s.call(t, s.handler.AnswerValidate, validateCall()).Status)
-		assert.Equal(t, 200, s.call(t, s.handler.AnswerResult, resultCall()).Status)
+		assert.Equal(t, 200, s.call(t, toValidate(s.handler), validateCall()).Status)
+		assert.Equal(t, 200, s.call(t, toResult(s.handler), resultCall()).Status)
 		node := rpcOver(&chain{head: 7}, ramp.RPCConfig{Observer: observer})
 		_, err := node.BlockNumber(t.Context())
 		assert.NoError(t, err)
@@ -265,8 +265,8 @@ func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
 		s := newWatchedStudio(t, (*watcher).observer)
 		config := inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(), Logger: logger})
 		handler := ramp.Must(ramp.NewHandler(config))
-		assert.Equal(t, 200, s.call(t, handler.AnswerValidate, validateCall()).Status)
-		assert.Equal(t, 500, s.call(t, handler.AnswerResult, resultCall().without("uuid")).Status)
+		assert.Equal(t, 200, s.call(t, toValidate(handler), validateCall()).Status)
+		assert.Equal(t, 500, s.call(t, toResult(handler), resultCall().without("uuid")).Status)
 	}
 }
 
@@ -276,9 +276,9 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 	forged := http.Header{ramp.HeaderHMAC: {strings.Repeat("0", 64)}}
 	wrongPath := httptest.NewRequest(http.MethodPost, "/ramp/result", nil)
 	for code, send := range map[ramp.Code]func(h *ramp.Handler){
-		ramp.CodeHMACMissing:  func(h *ramp.Handler) { h.AnswerResult(t.Context(), nil, []byte("{}")) },
-		ramp.CodeHMACInvalid:  func(h *ramp.Handler) { h.AnswerResult(t.Context(), forged, []byte("{}")) },
-		ramp.CodeBodyTooLarge: func(h *ramp.Handler) { h.AnswerValidate(t.Context(), forged, make([]byte, 101)) },
+		ramp.CodeHMACMissing:  func(h *ramp.Handler) { toResult(h)(t.Context(), nil, []byte("{}")) },
+		ramp.CodeHMACInvalid:  func(h *ramp.Handler) { toResult(h)(t.Context(), forged, []byte("{}")) },
+		ramp.CodeBodyTooLarge: func(h *ramp.Handler) { toValidate(h)(t.Context(), forged, make([]byte, 101)) },
 		ramp.CodeNotFound:     func(h *ramp.Handler) { h.ServeHTTP(httptest.NewRecorder(), wrongPath) },
 		ramp.CodeInternal: func(h *ramp.Handler) {
 			cut := httptest.NewRequest(http.MethodPost, ramp.PathResult, iotest.ErrReader(io.ErrUnexpectedEOF))
@@ -298,7 +298,7 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 						send(handler)
 					}
 					body := []byte("{}") // genuine trouble in the same second
-					handler.AnswerResult(t.Context(), http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}}, body)
+					toResult(handler)(t.Context(), http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}}, body)
 					time.Sleep(time.Second)
 				}
 			})
@@ -326,11 +326,11 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 // The session of a result's body is signed, and that of its header is not.
 func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
 	s := newWatchedStudio(t, (*watcher).observer)
-	s.call(t, s.handler.AnswerValidate, validateCall())
+	s.call(t, toValidate(s.handler), validateCall())
 	body := resultCall().bytes()
 	header := signed(body)
 	header["x-dapp-sessionid"] = []string{"session-2"}
-	assert.Equal(t, 200, s.handler.AnswerResult(t.Context(), header, body).Status)
+	assert.Equal(t, 200, toResult(s.handler)(t.Context(), header, body).Status)
 	record := s.record(t)
 	assert.Equal(t, []any{"WARN", "session-1", "session-2", "success"},
 		[]any{record["level"], record["session_id"], record["header_session_id"], record["outcome"]})
@@ -352,7 +352,7 @@ func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
 		handler := ramp.Must(ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(),
 			Logger: slog.New(slog.NewJSONHandler(&log, nil))})))
 		body := validateCall().bytes()
-		handler.AnswerValidate(t.Context(), signed(body), body)
+		toValidate(handler)(t.Context(), signed(body), body)
 		var record map[string]any
 		require.NoError(t, json.Unmarshal(log.Bytes(), &record))
 		assert.Equal(t, c.want, record["previous_key"], log.String())
@@ -372,7 +372,7 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	body := resultCall().bytes()
 	header := signed(body)
 	cost := func(h *ramp.Handler) float64 {
-		return testing.AllocsPerRun(200, func() { h.AnswerResult(t.Context(), header, body) })
+		return testing.AllocsPerRun(200, func() { toResult(h)(t.Context(), header, body) })
 	}
 	quiet := ramp.Observer{
 		Start: func(ctx context.Context, _ ramp.Operation) context.Context { return ctx },

@@ -508,7 +508,7 @@ func (h *heist) validate(direction ramp.Direction, wallet string, change ...func
 func (h *heist) forge(r *ramp.ValidateRequest, transaction common.Hash, status uint64) {
 	intent := ramp.Must(json.Marshal(r.Intent))
 	body := fmt.Appendf(nil, `{"uuid":"%s","tx_hash":"%s","receipt":{"status":"0x%x"},"intent":%s}`, r.UUID, transaction, status, intent)
-	h.game.handler.AnswerResult(h.t.Context(), http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}}, body)
+	toResult(h.game.handler)(h.t.Context(), http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}}, body)
 }
 
 // claims reports a burn of one token from a wallet with a transaction. Both calls are the thief's.

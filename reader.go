@@ -93,8 +93,10 @@ func unmarshalWire(text []byte, root string, into readable) error {
 	return readWire(text, root, into)
 }
 
-// bodyReader returns a reader of a body, which must be exactly one JSON object.
+// bodyReader returns a reader of a body, which must be exactly one JSON object. A byte order mark
+// before it says nothing (RFC 8259, 8.1), and must not cost a result.
 func bodyReader(body []byte) (reader, error) {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	switch trimmed := bytes.TrimSpace(body); {
 	case len(trimmed) > 0 && trimmed[0] == '{' && isJSON(body):
 		return newReader(body, "body"), nil

@@ -20,13 +20,12 @@ const (
 	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401, of a result 500: the signature does not match the body
 	CodeSessionMissing   Code = "SESSION_MISSING"      // 401: no usable X-Dapp-SessionID
 	CodeTokenMissing     Code = "ACCESS_TOKEN_MISSING" // 401: no usable bearer token in X-Dapp-Authorization
-	CodeNotFound         Code = "NOT_FOUND"            // 404, of a result 500: unknown path, from [Handler.ServeHTTP]
-	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405: not GET for assets, not POST for the others
+	CodeNotFound         Code = "NOT_FOUND"            // 404, of what may be a result 500: unknown path
+	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405, of what may be a result 500: not GET for assets, not POST for the others
 	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413, of a result 500: larger than [HandlerConfig].MaxBody
 	CodeTerms            Code = "INVALID_MESSAGE"      // a validate call is for no product of [HandlerConfig].Terms; the public guide's word for it
-	CodeOrderConflict    Code = "ORDER_CONFLICT"       // a validate call contradicts the order stored under its UUID
+	CodeOrderConflict    Code = "ORDER_CONFLICT"       // a call contradicts the order stored under its UUID; of a result 400
 	CodeOrderFinished    Code = "ORDER_FINISHED"       // a validate call is for an order that has ended
-	CodePermanent        Code = "PERMANENT"            // 400: a result that must not be delivered again; see [Permanent]
 	CodeInternal         Code = "INTERNAL_ERROR"       // 500: internal error; the cause is logged
 )
 
@@ -66,13 +65,6 @@ func (r *Rejection) Unwrap() error { return r.Err }
 //
 // The public guide uses INVALID_USER, INVALID_BALANCE, INVALID_MESSAGE.
 func Reject(code Code) error { return &Rejection{Code: code} }
-
-// Permanent returns an error with which the Apply of a store, or [Game.Result], says
-// that delivering a result again cannot help. The service gets HTTP 400, after which
-// it does not retry, and err is logged. Let a person look at it.
-func Permanent(err error) error {
-	return &Rejection{Status: http.StatusBadRequest, Code: CodePermanent, Err: err}
-}
 
 func internalError(err error) *Rejection {
 	return &Rejection{Status: http.StatusInternalServerError, Code: CodeInternal, Err: err}

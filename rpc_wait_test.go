@@ -506,7 +506,7 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 			handler := newHandler(ramp.HandlerConfig{Game: game, Chain: pinned(c, ramp.RPCConfig{}), Confirmations: 2})
 			body := webhookResult().bytes()
 			start := time.Now()
-			reply := handler.AnswerResult(t.Context(), signed(body), body)
+			reply := toResult(handler)(t.Context(), signed(body), body)
 			assert.Equal(t, test.status, reply.Status)
 			assert.LessOrEqual(t, time.Since(start), 5*time.Second)
 			if test.status == 200 {
@@ -535,7 +535,7 @@ func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
 		handler := newHandler(ramp.HandlerConfig{Game: &recorder{}, Chain: client, Confirmations: 2})
 		body := webhookResult().bytes()
 		start := time.Now()
-		reply := handler.AnswerResult(t.Context(), signed(body), body)
+		reply := toResult(handler)(t.Context(), signed(body), body)
 		assert.Equal(t, 200, reply.Status)
 		assert.Equal(t, 3*time.Second, time.Since(start), "cut at 2 seconds, and asked again after 1")
 

@@ -49,6 +49,9 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 	}
 }
 
+// conflictOutcome is the Field of a result whose order has ended otherwise.
+const conflictOutcome = "receipt.status"
+
 func (o *Order) conflict(field string) (Step, error) {
 	return Step{}, &ConflictError{Order: *o, Field: field}
 }
@@ -104,7 +107,7 @@ func Finish(r *Result, now time.Time) Transition {
 		case stored.State == outcome, stored.State == OrderAbandoned && outcome == OrderFailed:
 			return Step{Order: *stored}, nil
 		default:
-			return stored.conflict("receipt.status")
+			return stored.conflict(conflictOutcome)
 		}
 	}
 }

@@ -546,11 +546,11 @@ func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 	config.Players = players
 	service := newCaller(config)
 	header := http.Header{ramp.HeaderSession: {"session-1"}, ramp.HeaderAuthorization: {"Bearer token-1"}}
-	require.NoError(t, service.handler.AnswerAssets(t.Context(), header).Err)
+	require.NoError(t, toAssets(service.handler)(t.Context(), header).Err)
 	assert.NotContains(t, log.String(), "asset=gold")
 	for range 2 { // a later list may lack what the first one had
 		players.player.Assets = nil
-		require.NoError(t, service.handler.AnswerAssets(t.Context(), header).Err)
+		require.NoError(t, toAssets(service.handler)(t.Context(), header).Err)
 		for _, asset := range []string{"sword", "gem", "gold"} {
 			assert.Equal(t, 1, strings.Count(log.String(), `level=WARN msg="ramp: an asset of the terms is not in a player's list" asset=`+asset+"\n"), log.String())
 		}

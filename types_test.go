@@ -50,7 +50,9 @@ func TestBodyMustBeOneJSONObject(t *testing.T) {
 		{"an object and more", whole + "x"},
 		{"an object twice", whole + whole},
 		{"single quotes", strings.ReplaceAll(whole, `"`, `'`)},
-		{"a byte order mark", "\ufeff" + whole},
+		{"a byte order mark alone", "\ufeff"},
+		{"two byte order marks", "\ufeff\ufeff" + whole},
+		{"a byte order mark at the end", whole + "\ufeff"},
 		{"an endless nesting", strings.Repeat(`{"intent":`, 100_000)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,6 +64,14 @@ func TestBodyMustBeOneJSONObject(t *testing.T) {
 			assert.Nil(t, r)
 		})
 	}
+}
+
+// Some senders write one, and the HMAC covers it too.
+func TestAByteOrderMarkBeforeABodySaysNothing(t *testing.T) {
+	validate, result := validateBody(t, "", ""), resultBody(t, "", "")
+	marked := []byte("\ufeff")
+	assert.Equal(t, ramp.Must(ramp.ParseValidate(validate)), ramp.Must(ramp.ParseValidate(append(marked, validate...))))
+	assert.Equal(t, ramp.Must(ramp.ParseResult(result)), ramp.Must(ramp.ParseResult(append(marked, result...))))
 }
 
 func TestParseRejects(t *testing.T) {

@@ -16,8 +16,30 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// AnswerAssets answers an assets call (interface 2.4) from its headers.
-func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
+// Answer answers any call from its method, path, headers and raw body, as ServeHTTP does. It is
+// for frameworks that do not use net/http, and for calls that come without HTTP. Pass it everything
+// below a prefix, with the path from /api on, and send the whole [Reply]: a router that answers a
+// result by itself ends its deliveries. If the console has other paths, pass [PathAssets],
+// [PathValidate] or [PathResult] in their place. Answer keeps neither header nor body.
+func (h *Handler) Answer(ctx context.Context, method, path string, header http.Header, body []byte) Reply {
+	switch {
+	case method == http.MethodGet && path == PathAssets:
+		return h.answerAssets(ctx, header)
+	case method == http.MethodPost && path == PathValidate:
+		return h.answerValidate(ctx, header, body, bytes.Clone)
+	case method == http.MethodPost && path == PathResult:
+		return h.answerResult(ctx, header, body, bytes.Clone)
+	case path == PathAssets:
+		return h.astray(ctx, method, path, header, http.MethodGet)
+	case path == PathValidate, path == PathResult:
+		return h.astray(ctx, method, path, header, http.MethodPost)
+	default:
+		return h.astray(ctx, method, path, header, "")
+	}
+}
+
+// answerAssets answers an assets call (interface 2.4).
+func (h *Handler) answerAssets(ctx context.Context, header http.Header) Reply {
 	return h.answer(ctx, "assets", func(c *call) (err error) {
 		c.session, err = ParseSession(header)
 		return err
@@ -37,18 +59,19 @@ func (h *Handler) AnswerAssets(ctx context.Context, header http.Header) Reply {
 	})
 }
 
-// AnswerValidate answers a validate call (interface 2.5), from its raw body.
-func (h *Handler) AnswerValidate(ctx context.Context, header http.Header, body []byte) Reply {
-	return h.answerValidate(ctx, header, body, bytes.Clone)
-}
-
-func (h *Handler) answerValidate(ctx context.Context, header http.Header, body []byte, keep func([]byte) []byte) Reply {
+// answerValidate answers a validate call (interface 2.5). What it keeps of body is copied by keep.
+func (h *Handler) answerValidate(ctx context.Context, header http.Header, body []byte,
+	keep func([]byte) []byte) Reply {
 	var r *ValidateRequest
 	return h.answer(ctx, "validate", func(c *call) (err error) {
 		if err := h.authentic(c, header, body); err != nil {
 			return err
 		}
 		if r, err = parseValidate(keep(body)); err != nil {
+			if result, _ := parseResult(body); result != nil {
+				c.op.UUID = result.UUID
+				return misplaced("a result", "validate calls", err)
+			}
 			return err
 		}
 		c.op.UUID = r.UUID
@@ -108,18 +131,19 @@ func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
 	}
 }
 
-// AnswerResult answers a result call (interface 6), from its raw body.
-func (h *Handler) AnswerResult(ctx context.Context, header http.Header, body []byte) Reply {
-	return h.answerResult(ctx, header, body, bytes.Clone)
-}
-
-func (h *Handler) answerResult(ctx context.Context, header http.Header, body []byte, keep func([]byte) []byte) Reply {
+// answerResult answers a result call (interface 6). What it keeps of body is copied by keep.
+func (h *Handler) answerResult(ctx context.Context, header http.Header, body []byte,
+	keep func([]byte) []byte) Reply {
 	var r *Result
 	return h.answer(ctx, "result", func(c *call) (err error) {
 		if err := h.authentic(c, header, body); err != nil {
 			return err
 		}
 		if r, err = parseResult(keep(body)); err != nil {
+			if request, _ := parseValidate(body); request != nil {
+				c.op.UUID = request.UUID
+				return misplaced("a validate call", "results", err)
+			}
 			return err
 		}
 		c.op.UUID, c.op.TxHash, c.unreadable = r.UUID, normalizeTxHash(r.TxHash), r.Unreadable
@@ -127,6 +151,8 @@ func (h *Handler) answerResult(ctx context.Context, header http.Header, body []b
 		c.setSession(header, r)
 		return nil
 	}, func(ctx context.Context, c *call) (any, error) {
+		ctx, cancel := withoutSender(ctx)
+		defer cancel()
 		if h.config.Chain != nil {
 			receipt, transaction, err := h.confirm(ctx, r)
 			if err != nil { // an internal error, whatever it wraps
@@ -139,6 +165,28 @@ func (h *Handler) answerResult(ctx context.Context, header http.Header, body []b
 		}
 		return nil, nil
 	})
+}
+
+// misplaced returns the error of an authentic call that came to the address of the others.
+// HTTP 500 leaves 12 hours to correct the console.
+func misplaced(call, others string, err error) error {
+	answer := internalError(fmt.Errorf("ramp: %s came to the address of %s: in the console, the address of "+
+		"validate calls must end in %s and that of results in %s, or be where you mounted "+
+		"Handler.Validate and Handler.Result (%w)", call, others, PathValidate, PathResult, err))
+	answer.Code = rejectionOf(err).Code
+	return answer
+}
+
+// withoutSender returns the context for the work on an authentic result. It does not end when
+// the sender gives up: the next delivery could be given up in the same way, and the order would
+// never end. Only a deadline ends it: that of ctx, or the default.
+func withoutSender(ctx context.Context) (context.Context, context.CancelFunc) {
+	const defaultTime = 30 * time.Second // the next delivery comes after 5 minutes
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = time.Now().Add(defaultTime)
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 }
 
 // confirmationWait limits how long one delivery waits for the chain, because the
@@ -166,11 +214,11 @@ func (h *Handler) validate(ctx context.Context, c *call, r *ValidateRequest) err
 	if _, err := accept(nil); err != nil { // an error of the call, not of the store
 		return rejectionOf(err)
 	}
-	err := c.take(h.config.Store.Update(ctx, r.UUID, h.own(accept)))
+	err := h.update(ctx, c, accept)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ErrOrderConflict):
+	case c.op.Conflict != nil:
 		return &Rejection{Status: h.config.RejectStatus, Code: CodeOrderConflict, Err: err}
 	case errors.Is(err, ErrOrderFinished):
 		return &Rejection{Status: h.config.RejectStatus, Code: CodeOrderFinished, Err: err}
@@ -186,7 +234,7 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 	if h.config.Game != nil {
 		return h.config.Game.Result(ctx, c.session, r)
 	}
-	err := c.take(h.config.Store.Update(ctx, r.UUID, h.own(h.proven(r, Finish(r, h.config.Now())))))
+	err := h.update(ctx, c, h.proven(r, Finish(r, h.config.Now())))
 	if err == nil && c.op.TxHash != "" && c.op.Step.Order.TxHash != "" && c.op.TxHash != c.op.Step.Order.TxHash {
 		c.op.Conflict = &ConflictError{Order: c.op.Step.Order, Field: "tx_hash"} // but answered as a repeat
 	}
@@ -195,16 +243,44 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 		return err
 	}
 	if h.config.OnConflict == nil {
-		return fmt.Errorf("%w (set HandlerConfig.OnConflict to hand conflicts to a person)", conflict)
+		return fmt.Errorf("%w (set HandlerConfig.OnConflict to hand conflicts to a person)", err)
 	}
 	if failed := h.config.OnConflict(ctx, conflict, r); failed != nil {
-		// A new rejection, so that one inside failed cannot set the status.
+		// A new rejection, so that one inside failed cannot set the code.
 		return internalError(fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed))
 	}
-	if err != nil && conflict.Other == nil {
-		return Permanent(conflict)
+	// Only an outcome can be read in one way alone. A text, such as a session, may have been stored
+	// or read in another character set, and who has ended another order is for a person to correct.
+	if err != nil && conflict.Field == conflictOutcome {
+		c.handedOver = true
+		return &Rejection{Status: http.StatusBadRequest, Code: CodeOrderConflict, Err: conflict}
 	}
-	return err // 500 if another order has the transaction, because a person can correct that
+	return err
+}
+
+// update takes a step of the call's order, and records it, or the conflict that it met. Only what
+// this transition or the store says of this order is a conflict of the call: an error of Apply can
+// wrap any other.
+func (h *Handler) update(ctx context.Context, c *call, next Transition) error {
+	var own *ConflictError
+	step, err := h.config.Store.Update(ctx, c.op.UUID, h.own(func(stored *Order) (Step, error) {
+		step, err := next(stored)
+		own, _ = err.(*ConflictError) // not one that it wraps
+		return step, err
+	}))
+	if err == nil {
+		c.op.Step = &step
+		return nil
+	}
+	var conflict *ConflictError
+	if !errors.As(err, &conflict) {
+		return err
+	}
+	ended := conflict.Other != nil && conflict.Order.UUID == c.op.UUID // by the same transaction
+	if conflict == own || ended {
+		c.op.Conflict = conflict
+	}
+	return err
 }
 
 // proven lets a result end only an order whose end the transaction proves.
@@ -217,17 +293,23 @@ func (h *Handler) proven(r *Result, finish Transition) Transition {
 	}
 }
 
-// own lets a transition see only orders of the handler's project and network. An order
-// without a network was accepted before the network was configured.
+// own lets a transition see only orders of the handler's project and network. That a call is for
+// another order says where it came to, and nothing about its outcome: so it is an internal error,
+// and a result is delivered again. An order without a network was accepted before the network was
+// configured.
 func (h *Handler) own(next Transition) Transition {
 	project, network := h.config.Terms.config.ProjectID, h.config.Terms.config.Network
 	return func(stored *Order) (Step, error) {
 		switch {
 		case stored == nil:
 		case project != "" && stored.ProjectID != project:
-			return Step{}, &ConflictError{Order: *stored, Field: "project_id"}
+			return Step{}, fmt.Errorf("ramp: order %s is of project %q, but this handler is for %q: "+
+				"correct TermsConfig.ProjectID, or the address in the console",
+				stored.UUID, stored.ProjectID, project)
 		case network != "" && stored.Network != "" && stored.Network != network:
-			return Step{}, &ConflictError{Order: *stored, Field: "network"}
+			return Step{}, fmt.Errorf("ramp: order %s is of %s, but this handler is for %s: "+
+				"correct TermsConfig.Network, or the address in the console",
+				stored.UUID, stored.Network, network)
 		}
 		step, err := next(stored)
 		if stored == nil {
@@ -244,10 +326,10 @@ const (
 	PathResult   = "/api/result"
 )
 
-// ServeHTTP serves the three endpoints on PathAssets, PathValidate and
-// PathResult, and answers 404 for every other path. A POST to another path that ends in
-// /result is answered with 500, so that the service delivers it again while somebody
-// corrects the path.
+// ServeHTTP serves the three endpoints on PathAssets, PathValidate and PathResult, and answers
+// everything else with 404 or 405. But what may be a result with a wrong path or method is answered
+// with 500, so that the service delivers it again while somebody corrects the address: a call
+// with a well-formed X-HMAC-SIGNATURE, and a POST to a path that ends in /result.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case PathAssets:
@@ -257,25 +339,65 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case PathResult:
 		h.Result(w, r)
 	default:
-		// The mux may strip too little, or too much, or the console have another path.
-		rejection := &Rejection{Status: http.StatusNotFound, Code: CodeNotFound}
-		name := path.Base(strings.ToLower(r.URL.Path))
-		ours := slices.Contains([]string{"assets", "validate", "result"}, name)
-		if !ours || name == "result" && r.Method != http.MethodPost {
-			h.reject("", rejection).Write(w)
-			return
-		}
-		rejection.Err = fmt.Errorf("ramp: the handler got the path %.100q, but answers %q: "+
-			"correct http.StripPrefix, or mount the methods of the handler", r.URL.Path, "/api/"+name)
-		h.answer(r.Context(), name, func(*call) error { return rejection }, nil).Write(w)
+		h.astray(r.Context(), r.Method, r.URL.Path, r.Header, "").Write(w)
 	}
+}
+
+// astray answers what is none of the three calls. allowed is the method of the path if the path
+// is that of a call, or else "".
+func (h *Handler) astray(ctx context.Context, method, called string, header http.Header,
+	allowed string) Reply {
+	rejection := &Rejection{Status: http.StatusNotFound, Code: CodeNotFound}
+	if allowed != "" {
+		rejection = &Rejection{Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed}
+	}
+	endpoint := path.Base(strings.ToLower(called))
+	switch {
+	case carriesHMAC(header), endpoint == "result" && method == http.MethodPost:
+		rejection.Status = http.StatusInternalServerError
+	case allowed != "", endpoint != "assets" && endpoint != "validate": // such as a health probe
+		return h.reject(rejection).allowing(allowed)
+	}
+	wanted := PathResult + ", or of validate calls, " + PathValidate
+	switch endpoint {
+	case "assets":
+		wanted = PathAssets
+	case "validate":
+		wanted = PathValidate
+	default:
+		endpoint = "result"
+	}
+	advice := "the path of " + endpoint + " calls is " + wanted +
+		": correct the console, a redirect or http.StripPrefix, or mount the methods of the handler"
+	if allowed != "" {
+		advice = "this path is for " + allowed + ": look for a redirect, which can turn POST into GET"
+	}
+	rejection.Err = fmt.Errorf("ramp: the handler got %.10s %.100q, but %s", method, called, advice)
+	return h.answer(ctx, endpoint, func(*call) error { return rejection }, nil).allowing(allowed)
+}
+
+// carriesHMAC reports whether a call has a well-formed HMAC header, right or wrong.
+func carriesHMAC(header http.Header) bool {
+	wellFormed := func(value string) bool {
+		_, err := decodeHMAC(strings.TrimSpace(value))
+		return err == nil
+	}
+	for name, values := range header {
+		named := len(name) == len(HeaderHMAC) && strings.EqualFold(name, HeaderHMAC)
+		if named && slices.ContainsFunc(values, wellFormed) {
+			return true
+		}
+	}
+	return false
 }
 
 // Assets serves the Get Assets endpoint (interface 4.3).
 func (h *Handler) Assets(w http.ResponseWriter, r *http.Request) {
-	if h.allows(w, r, http.MethodGet) {
-		h.AnswerAssets(r.Context(), r.Header).Write(w)
+	if r.Method != http.MethodGet {
+		h.astray(r.Context(), r.Method, r.URL.Path, r.Header, http.MethodGet).Write(w)
+		return
 	}
+	h.answerAssets(r.Context(), r.Header).Write(w)
 }
 
 // Validate serves the Validate Order endpoint (interface 4.3).
@@ -290,7 +412,8 @@ func (h *Handler) Result(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) post(w http.ResponseWriter, r *http.Request, endpoint string,
 	answer func(context.Context, http.Header, []byte, func([]byte) []byte) Reply) {
-	if !h.allows(w, r, http.MethodPost) {
+	if r.Method != http.MethodPost {
+		h.astray(r.Context(), r.Method, r.URL.Path, r.Header, http.MethodPost).Write(w)
 		return
 	}
 	body, err := h.readBody(w, r)
@@ -322,13 +445,4 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, erro
 		return nil, internalError(fmt.Errorf("ramp: read the body: %w", err))
 	}
 	return body.Bytes(), nil
-}
-
-func (h *Handler) allows(w http.ResponseWriter, r *http.Request, method string) bool {
-	if r.Method == method {
-		return true
-	}
-	w.Header().Set("Allow", method)
-	h.reject("", &Rejection{Status: http.StatusMethodNotAllowed, Code: CodeMethodNotAllowed}).Write(w)
-	return false
 }

@@ -26,6 +26,9 @@ type vault struct {
 func (v *vault) Apply(_ context.Context, step ramp.Step) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.fail == panicsWithNil {
+		panic(nil)
+	}
 	if v.fail != nil {
 		return v.fail
 	}
@@ -60,7 +63,7 @@ func answerTo(err error) string {
 	switch {
 	case err == nil:
 		return "200"
-	case errors.As(err, &rejection) && rejection.Code == ramp.CodePermanent:
+	case errors.As(err, &rejection) && rejection.Status == 400 && rejection.Code == ramp.CodeOrderConflict:
 		return "400"
 	case errors.As(err, &rejection) && rejection.Code != ramp.CodeInternal:
 		return string(rejection.Code)
@@ -111,6 +114,13 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 	another.TxHash = "0x" + strings.Repeat("cd", 32)
 	unnamed := reported(order, 1)
 	unnamed.TxHash = ""
+	elsewhere := reported(order, 0)
+	elsewhere.SessionID = "session-2"
+	of := func(intent ramp.Intent) *ramp.Result {
+		r := reported(order, 0)
+		r.Intent = intent
+		return r
+	}
 	down := errors.New("the desk is closed")
 	for name, tt := range map[string]struct {
 		first, then *ramp.Result // after the order's validate
@@ -120,21 +130,25 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 		want        string
 		conflict    string // the field of the one that OnConflict got
 	}{
-		"the outcome":                             {then: reported(order, 1), want: "200"},
-		"the outcome again":                       {first: reported(order, 1), then: reported(order, 1), want: "200"},
-		"another outcome":                         {first: reported(order, 1), then: reported(order, 0), want: "400", conflict: "receipt.status"},
-		"another outcome that nobody takes":       {first: reported(order, 1), then: reported(order, 0), noHook: true, want: "500"},
-		"another outcome, whose hook fails":       {first: reported(order, 1), then: reported(order, 0), hook: down, want: "500", conflict: "receipt.status"},
-		"another, whose hook is Permanent":        {first: reported(order, 1), then: reported(order, 0), hook: ramp.Permanent(down), want: "500", conflict: "receipt.status"},
+		"the outcome":                       {then: reported(order, 1), want: "200"},
+		"the outcome again":                 {first: reported(order, 1), then: reported(order, 1), want: "200"},
+		"another outcome":                   {first: reported(order, 1), then: reported(order, 0), want: "400", conflict: "receipt.status"},
+		"another outcome that nobody takes": {first: reported(order, 1), then: reported(order, 0), noHook: true, want: "500"},
+		"another outcome, whose hook fails": {first: reported(order, 1), then: reported(order, 0), hook: down, want: "500", conflict: "receipt.status"},
+		"another, whose hook answers 400": {first: reported(order, 1), then: reported(order, 0),
+			hook: &ramp.Rejection{Status: 400}, want: "500", conflict: "receipt.status"},
 		"another, whose hook rejects":             {first: reported(order, 1), then: reported(order, 0), hook: ramp.Reject("DOWN"), want: "500", conflict: "receipt.status"},
 		"another, whose hook is a conflict":       {first: reported(order, 1), then: reported(order, 0), hook: &ramp.ConflictError{}, want: "500", conflict: "receipt.status"},
+		"another session":                         {then: elsewhere, want: "500", conflict: "session_id"},
+		"another intent":                          {then: of(burnRequest().Intent), want: "500", conflict: "intent"},
+		"another session and outcome":             {first: reported(order, 1), then: elsewhere, want: "500", conflict: "session_id"},
 		"another transaction":                     {first: reported(order, 1), then: another, want: "200", conflict: "tx_hash"},
 		"another transaction without a hook":      {first: reported(order, 1), then: another, noHook: true, want: "200"},
 		"another transaction, whose hook fails":   {first: reported(order, 1), then: another, hook: down, want: "500", conflict: "tx_hash"},
 		"the outcome of an order of this project": {then: reported(order, 0), project: "project-1", want: "200"},
 		"an unknown order of a project":           {then: &ramp.Result{UUID: uuid.New(), Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, project: "project-1", want: "500"},
 		"a transaction after none was named":      {first: unnamed, then: reported(order, 1), want: "200"},
-		"an order of another project":             {then: reported(order, 0), project: "project-2", want: "400", conflict: "project_id"},
+		"an order of another project":             {then: reported(order, 0), project: "project-2", want: "500"},
 		"an unknown order":                        {then: &ramp.Result{UUID: uuid.New(), Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, want: "500"},
 		"a transaction whose hash is not one":     {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0x1", Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
 		"the transaction in capitals":             {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0X" + strings.Repeat("AB", 32), Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
@@ -182,25 +196,23 @@ func TestAnOrderOfAnotherNetwork(t *testing.T) {
 		result         string
 	}{
 		"the same":             {ramp.Testnet, ramp.Testnet, "200", "200"},
-		"another":              {ramp.Testnet, ramp.Mainnet, "ORDER_CONFLICT", "400"},
+		"another":              {ramp.Testnet, ramp.Mainnet, "500", "500"},
 		"none configured":      {ramp.Testnet, "", "200", "200"},
 		"accepted before then": {"", ramp.Mainnet, "200", "200"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var fields []string
 			var store ramp.Store
 			opened, v := newVault(t, func(c *ramp.HandlerConfig) { store, c.Terms = c.Store, anyOf("", tt.opened) })
 			require.NoError(t, opened.Validate(t.Context(), player, mintRequest()))
 			called := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyOf("", tt.called),
-				OnConflict: func(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error {
-					fields = append(fields, c.Field)
+				OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
+					t.Error("a wrong place is not a wrong outcome")
 					return nil
 				}})
 			assert.Equal(t, tt.validate, answerTo(called.Validate(t.Context(), player, mintRequest())))
 			order := accepted(mintRequest())
 			assert.Equal(t, tt.result, answerTo(called.Result(t.Context(), ramp.Session{}, reported(order, 0))))
-			if tt.result == "400" {
-				assert.Equal(t, []string{"network"}, fields)
+			if tt.result == "500" {
 				assert.EqualValues(t, 900, v.gold["session-1"])
 				return
 			}
@@ -274,9 +286,9 @@ func TestNothingOfACallIsKept(t *testing.T) {
 		header[name] = []string{unsafe.String(&memory[len(memory)-1][0], len(values[0]))}
 	}
 	first := ramp.Must(ramp.ParseValidate(body))
-	require.NoError(t, game.handler.AnswerValidate(t.Context(), header, body).Err)
+	require.NoError(t, toValidate(game.handler)(t.Context(), header, body).Err)
 	contradiction := resultCall().with("session_id", "session-2").bytes()
-	require.Equal(t, 400, game.handler.AnswerResult(t.Context(), signed(contradiction), contradiction).Status)
+	require.Equal(t, 500, toResult(game.handler)(t.Context(), signed(contradiction), contradiction).Status)
 	texts := []string{string(body), string(contradiction)}
 	for _, used := range append(memory, body, contradiction) {
 		clear(used)

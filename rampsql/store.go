@@ -54,7 +54,7 @@ type Config struct {
 	// When step.Order was just accepted, Apply may [ramp.Reject] it. It must check what nothing else
 	// checks: that a mint takes no more than the player has, and that a burn, whose effect is Nothing
 	// here, can be granted later. When an order ends, nothing can be rejected: after an error the
-	// order stays unchanged, and the service redelivers unless the error is [ramp.Permanent].
+	// order stays unchanged, and the service delivers the result again.
 	//
 	// step.Order.SessionID says whose assets change, also 12 hours after the validate call.
 	Apply func(ctx context.Context, tx *sql.Tx, step ramp.Step) error

@@ -163,7 +163,7 @@ func (b *bank) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
 	e := b.entries[r.UUID]
 	switch e.results++; {
 	case e.over && r.Succeeded() != e.paid:
-		return ramp.Permanent(errors.New("the first result stated another outcome"))
+		return errors.New("the first result stated another outcome")
 	case e.over && e.habit != doubles:
 		return nil
 	}

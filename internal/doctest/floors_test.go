@@ -36,7 +36,7 @@ var known = map[string]struct {
 	code   int // lines of code longer than longestCode
 	tests  int // lines of tests longer than longestTest
 }{
-	".":                           {0, 0, 77, 529},
+	".":                           {0, 0, 61, 517},
 	"./cmd/ramp":                  {11, 12, 40, 51},
 	"./examples/byhand":           {0, 0, 1, 4},
 	"./examples/chain":            {0, 0, 6, 0},

@@ -156,8 +156,9 @@ func (g *mintingGame) validate(t *testing.T, token common.Address, user *ramp.Si
 	r.Digest = ramp.Digest(crypto.Keccak256(r.UUID[:]))
 	r.UserSig = ramp.Must(user.Sign(t.Context(), r.Digest)).String()
 	body := ramp.Must(json.Marshal(r))
-	reply := g.AnswerValidate(t.Context(), http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"},
-		ramp.HeaderAuthorization: {"Bearer token"}}, body)
+	header := http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"},
+		ramp.HeaderAuthorization: {"Bearer token"}}
+	reply := g.Answer(t.Context(), http.MethodPost, ramp.PathValidate, header, body)
 	require.Equal(t, http.StatusOK, reply.Status, string(reply.Body))
 	var answer ramp.Response[ramp.Approval]
 	require.NoError(t, json.Unmarshal(reply.Body, &answer))
@@ -170,5 +171,6 @@ func (g *mintingGame) result(t *testing.T, r *ramp.ValidateRequest, transaction 
 	t.Helper()
 	receipt := ramp.Must(g.chain.Receipt(t.Context(), transaction))
 	body := ramp.Must(json.Marshal(ramp.Result{SessionID: "session", UUID: r.UUID, TxHash: transaction.Hex(), Receipt: *receipt, Intent: r.Intent}))
-	return g.AnswerResult(t.Context(), http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"}}, body).Status
+	header := http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"}}
+	return g.Answer(t.Context(), http.MethodPost, ramp.PathResult, header, body).Status
 }

@@ -11,6 +11,16 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
+// refusesRepeats answers a repeated result in a way that ends its deliveries.
+func refusesRepeats() mutant {
+	m := answers(ramp.PathResult, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
+		*status = when(*status == 500, 400, *status).(int)
+		return body
+	})
+	m.bug = "a repeat is an error"
+	return m
+}
+
 func resultMutants() map[string]mutant {
 	m := map[string]mutant{
 		"result-at-once/mint-failure":  {bug: "looks, then settles"},
@@ -26,7 +36,7 @@ func resultMutants() map[string]mutant {
 		"result-at-once/burn-failure":  {bug: "a repeat is an error"},
 		"result-contrary/burn-failure": {bug: "the last outcome counts"},
 		"results-at-once":              {bug: "reads, then writes"},
-		"result-at-once/answers":       {bug: "a repeat is an error"},
+		"result-at-once/answers":       refusesRepeats(),
 		"result-answer": answers(ramp.PathResult, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
 			*status = when(*status == 200, 201, *status).(int)
 			return body

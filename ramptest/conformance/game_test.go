@@ -309,7 +309,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	if err != nil {
 		return err
 	}
-	contradiction := ramp.Permanent(errors.New("the result contradicts the order"))
+	contradiction := errors.New("the result contradicts the order")
 	intent := known.request.Intent
 	switch {
 	case g.is("pays the session"):
@@ -337,7 +337,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	case g.is("the last outcome counts") && was != "" && was != state:
 		return g.move(known, flipped(intent, r.Succeeded()))
 	case g.is("a repeat is an error") && was == state:
-		return ramp.Permanent(errors.New("the order is over"))
+		return errors.New("the order is over")
 	case was != "" && was != state && g.is("confirms contradictions"):
 		return nil
 	case was != "" && was != state:
@@ -347,7 +347,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		return nil
 	}
 	if other, used := g.hashes[r.TxHash]; used && r.TxHash != "" && other != r.UUID && !g.is("ends two orders by one transaction") {
-		return ramp.Permanent(errors.New("the transaction ended another order"))
+		return errors.New("the transaction ended another order")
 	}
 	g.hashes[r.TxHash] = r.UUID
 	known.seen++

