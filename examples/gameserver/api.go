@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +31,7 @@ type api struct {
 func (a *api) routes(handler *ramp.Handler) http.Handler {
 	mux := http.NewServeMux()
 	for _, path := range []string{ramp.PathAssets, ramp.PathValidate, ramp.PathResult, "/"} {
-		mux.Handle(path, handler) // "/" so that a result with a prefix too much comes again
+		mux.Handle(path, handler) // "/" so that a result at a wrong path comes again
 	}
 	mux.HandleFunc("GET /healthz", a.answer(a.alive))
 	mux.HandleFunc("GET /readyz", a.answer(a.ready))
@@ -39,7 +40,13 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 	if a.emulated {
 		mux.HandleFunc("GET /play", a.play)
 	}
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "//") { // which mux would redirect: a result would not come again
+			handler.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // failure is an answer that is not 200. Its text is safe for the caller.

@@ -105,6 +105,10 @@ func newServer(db *sql.DB, key ramp.HMACKey, signer *ramp.Signer, api, frontend 
 // and the routes of the game.
 func (s *server) routes() *gin.Engine {
 	engine := gin.New()
+	// What comes to another path may be a result whose address is misspelled: the handler answers it
+	// with HTTP 500, so that it comes again, and every other call with 404.
+	engine.RedirectTrailingSlash = false
+	engine.NoRoute(gin.WrapH(s.handler))
 	service := engine.Group("/ramp", deadline)
 	service.GET("/assets", gin.WrapF(s.handler.Assets))
 	service.POST("/validate", gin.WrapF(s.handler.Validate))

@@ -91,6 +91,26 @@ func TestOnlyAPlayerStartsAnOrder(t *testing.T) {
 	}
 }
 
+// A router must not answer what may be a result: only HTTP 500 lets it come again.
+func TestAResultAtAWrongPathComesAgain(t *testing.T) {
+	s, _, _ := newGame(t)
+	for _, call := range []string{"POST //ramp/result", "POST /ramp/result/", "POST /ramp/results", "POST /", "GET /ramp/result"} {
+		method, path, _ := strings.Cut(call, " ")
+		request := httptest.NewRequest(method, "http://game.example"+path, strings.NewReader("{}"))
+		request.Header.Set(ramp.HeaderHMAC, strings.Repeat("0", 64))
+		answer := httptest.NewRecorder()
+		s.routes().ServeHTTP(answer, request)
+		if answer.Code != http.StatusInternalServerError {
+			t.Errorf("%s: HTTP %d: %s", call, answer.Code, answer.Body)
+		}
+	}
+	answer := httptest.NewRecorder()
+	s.routes().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/favicon.ico", nil))
+	if answer.Code != http.StatusNotFound {
+		t.Errorf("HTTP %d", answer.Code)
+	}
+}
+
 // The raw body reaches the handler, which has its own limit.
 func TestGinLeavesTheBodyToTheHandler(t *testing.T) {
 	s, _, _ := newGame(t)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -125,12 +126,20 @@ func run(ctx context.Context, handler *ramp.Handler) error {
 	return server.Shutdown(ending)
 }
 
-// routes mounts the endpoints on the paths that are registered in the service
-// console.
+// routes mounts the endpoints on the paths that are registered in the service console. What comes
+// to another path there, or would be redirected, may be a result whose address is misspelled: the
+// handler answers it with HTTP 500, so that it comes again, and every other call with 404.
 func routes(handler *ramp.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ramp/assets", handler.Assets)
 	mux.HandleFunc("/ramp/validate", handler.Validate)
 	mux.HandleFunc("/ramp/result", handler.Result)
-	return mux
+	mux.Handle("/", handler)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "//") { // which mux would redirect
+			handler.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }

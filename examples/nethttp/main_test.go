@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +42,20 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 			ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem()))
 		service.Advance(time.Minute)
 		assert.Equal(t, step.gold, game.gold[session.ID])
+	}
+
+	// The console has these for the address of results.
+	for _, path := range []string{"//ramp/result", "/ramp/result/", "/ramp/results", "/ramp/validate", "/"} {
+		signature := key.Sign([]byte("{}"))
+		request := ramp.Must(http.NewRequest(http.MethodPost, server.URL+path, strings.NewReader("{}")))
+		request.Header.Set(ramp.HeaderHMAC, signature)
+		response := ramp.Must(server.Client().Do(request))
+		response.Body.Close()
+		want := http.StatusInternalServerError
+		if path == "/ramp/validate" {
+			want = http.StatusBadRequest // it is neither a validate call nor a result
+		}
+		assert.Equal(t, want, response.StatusCode, path)
 	}
 
 	_, err := service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-2")})

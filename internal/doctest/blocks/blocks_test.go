@@ -6,10 +6,12 @@ package blocks
 import (
 	"context"
 	"database/sql"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -160,6 +162,52 @@ func (e *environment) mint(t *testing.T) error {
 
 func mount(mux *http.ServeMux, live, trial http.Handler) {
 	// block: mux.Handle("/live/"
+}
+
+// inFront returns the mux behind what docs/frameworks.md puts before it.
+func inFront(handler http.Handler, mux *http.ServeMux) http.Handler {
+	server := new(http.Server)
+	// block: server.Handler = http.HandlerFunc(
+	return server.Handler
+}
+
+// A mux with live and trial, and the webhook of another vendor, whose calls carry the same header.
+func TestWhatMayBeAResultIsAnsweredWith500OnAMuxOfMany(t *testing.T) {
+	mux := http.NewServeMux()
+	live, trial := newEnvironment(t, "live", ramp.Mainnet, mux), newEnvironment(t, "trial", ramp.Testnet, mux)
+	mount(mux, live, trial)
+	const foreign = `{"uuid":"of another vendor"}`
+	var arrived []string
+	mux.HandleFunc("POST /webhooks/payments", func(w http.ResponseWriter, r *http.Request) {
+		body := ramp.Must(io.ReadAll(r.Body))
+		arrived = append(arrived, r.Header.Get("X-HMAC-SIGNATURE")+" "+string(body))
+		w.WriteHeader(http.StatusAccepted)
+	})
+	front := inFront(live, mux)
+	for path, want := range map[string]int{
+		"/live/api/result":     500, // of an order that nobody knows
+		"/trial/api/result":    500,
+		"//live/api/result":    500,
+		"/live//api/result":    500,
+		"/live/api/result%20":  500,
+		"/live/api/results":    500,
+		"/live/api/callback":   500,
+		"/trial/api/validate":  401, // signed with another key
+		"/webhooks/payments":   202,
+		"//webhooks//payments": 500,
+	} {
+		body := `{"uuid":"7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10","receipt":{"status":"0x1"}}`
+		if strings.HasSuffix(path, "payments") {
+			body = foreign
+		}
+		r := httptest.NewRequest(http.MethodPost, "http://game.example"+path, strings.NewReader(body))
+		r.Header.Set(ramp.HeaderHMAC, live.key.Sign([]byte(body)))
+		w := httptest.NewRecorder()
+		front.ServeHTTP(w, r)
+		require.Equal(t, want, w.Code, path)
+	}
+	require.Equal(t, []string{live.key.Sign([]byte(foreign)) + " " + foreign}, arrived, "it arrives untouched")
+	require.Empty(t, append(live.applied, trial.applied...))
 }
 
 func TestEachProjectHasItsOwnOrders(t *testing.T) {
