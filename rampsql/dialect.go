@@ -27,6 +27,8 @@ type dialect struct {
 	wrongColumn string // selects a column that is too narrow or of another type, and its type
 	hashIndexes string // counts the unique indexes of tx_hash alone
 
+	wallet string // user_address, compared without its case
+
 	insert    string // inserts an order, unless its UUID exists
 	returning bool   // insert returns the row
 	lock      string // selects an order and locks it
@@ -82,6 +84,7 @@ func (d Dialect) values() *dialect {
 				" WHERE i.indrelid = 'ramp_orders'::regclass AND i.indisunique AND i.indisvalid" +
 				" AND i.indnatts = 1 AND a.attname = 'tx_hash'" +
 				" AND COALESCE(pg_get_expr(i.indpred, i.indrelid), '') IN ('', '(tx_hash IS NOT NULL)')",
+			wallet: "lower(user_address)",
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
 			// wrong dialect fails at the first order and not at its result.
 			insert: insertOrder + "DEFAULT" + orReturn, returning: true, lock: lockOrder,
@@ -96,6 +99,7 @@ func (d Dialect) values() *dialect {
 				" WHERE table_schema = DATABASE() AND table_name = 'ramp_orders' AND non_unique = 0" +
 				" GROUP BY index_name" +
 				" HAVING COUNT(*) = 1 AND MAX(column_name) = 'tx_hash' AND MAX(sub_part) IS NULL) AS found",
+			wallet: "user_address", // of a collation without case
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
 			insert: insertOrder + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid", lock: lockOrder,
@@ -110,6 +114,7 @@ func (d Dialect) values() *dialect {
 			hashIndexes: "SELECT COUNT(*) FROM pragma_index_list('ramp_orders') AS i" +
 				" WHERE i.\"unique\" = 1 AND i.partial = 0" +
 				" AND (SELECT group_concat(name) FROM pragma_index_info(i.name)) = 'tx_hash'",
+			wallet: "lower(user_address)",
 			insert: insertOrder + "IIF(0, 0, NULL)" + orReturn, returning: true,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
 			lock:  "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns,

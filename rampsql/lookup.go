@@ -50,25 +50,26 @@ func (s *Store) SessionOrders(
 	ctx context.Context, sessionID string, page ramp.OrderPage,
 ) ([]ramp.Order, error) {
 	sessionID = strings.TrimSpace(sessionID)
-	return s.newest(ctx, "session_id", page, sessionID, sessionID, sessionID)
+	return s.newest(ctx, "session_id", "session_id", page, sessionID, sessionID, sessionID)
 }
 
 // UserOrders lists the orders of a wallet, newest first, like [Store.SessionOrders].
-// It finds an address in lower case and with its checksum.
+// The case of an address is only a checksum, and is ignored.
 func (s *Store) UserOrders(ctx context.Context, address string, page ramp.OrderPage) ([]ramp.Order, error) {
 	other := address
 	if common.IsHexAddress(address) {
 		other = common.HexToAddress(address).Hex()
 	}
-	return s.newest(ctx, "user_address", page, address, strings.ToLower(address), other)
+	return s.newest(ctx, "user_address", s.wallet, page, address, strings.ToLower(address), other)
 }
 
-// newest lists the orders with one of three values in a column, newest first.
+// newest lists the orders with one of three values in a column, newest first. what names the
+// column in errors.
 func (s *Store) newest(
-	ctx context.Context, column string, page ramp.OrderPage, values ...string,
+	ctx context.Context, what, column string, page ramp.OrderPage, values ...string,
 ) ([]ramp.Order, error) {
 	var p problems
-	p.requireStorable(values[0], column)
+	p.requireStorable(values[0], what)
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (s *Store) newest(
 	if !page.After.AcceptedAt.IsZero() {
 		from = page.After.AcceptedAt.UnixMilli()
 	}
-	return s.list(ctx, "orders by "+column, page.Limit,
+	return s.list(ctx, "orders by "+what, page.Limit,
 		"WHERE "+column+" IN ($1, $2, $3) AND accepted_at <= $4 AND (accepted_at < $4 OR uuid < $5)"+
 			" ORDER BY accepted_at DESC, uuid DESC",
 		values[0], values[1], values[2], from, page.After.UUID.String())

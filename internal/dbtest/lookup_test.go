@@ -139,8 +139,12 @@ func TestOrdersOfASessionAndOfAWallet(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		store := newStore(t, p, applyNothing)
 		var ids []uuid.UUID
-		for n, of := range [][2]string{{"alice", address}, {"alice", strings.ToLower(address)}, {"alice2", other}, {"alice", address},
-			{"alice", "tom"}, {"alice", other}, {"alice2", other}} {
+		mixed := "0x52908400098527886e0f7030069857d2E4169Ee7" // nobody's checksum
+		capitals := "0x" + strings.ToUpper(address[2:])
+		for n, of := range [][2]string{
+			{"alice", address}, {"alice", strings.ToLower(address)}, {"alice2", other}, {"alice", address},
+			{"alice", "tom"}, {"alice", other}, {"alice2", other}, {"bob", mixed}, {"bob", capitals},
+		} {
 			o := newOrder(of[0], mint("gold", 5))
 			o.user = of[1]
 			take(t, store, o.id, acceptAt(o, day0.Add(time.Duration(n)*time.Second)))
@@ -154,8 +158,10 @@ func TestOrdersOfASessionAndOfAWallet(t *testing.T) {
 			expectPages(t, given, want, func(page ramp.OrderPage) ([]ramp.Order, error) { return store.SessionOrders(t.Context(), given, page) })
 		}
 		for given, want := range map[string][]uuid.UUID{
-			address:                  {ids[3], ids[1], ids[0]},
-			strings.ToLower(address): {ids[3], ids[1], ids[0]},
+			address:                  {ids[8], ids[7], ids[3], ids[1], ids[0]},
+			strings.ToLower(address): {ids[8], ids[7], ids[3], ids[1], ids[0]},
+			capitals:                 {ids[8], ids[7], ids[3], ids[1], ids[0]},
+			mixed:                    {ids[8], ids[7], ids[3], ids[1], ids[0]},
 			"tom":                    {ids[4]},
 			"nobody":                 nil,
 			"' OR 1 = 1 --":          nil,
@@ -227,7 +233,7 @@ func TestLookUpsUseTheirIndexes(t *testing.T) {
 				orders, err := store.SessionOrders(ctx, "session7", ramp.OrderPage{Limit: 10})
 				return len(orders), err
 			}},
-			{"wallet", "ramp_orders_user", func() (int, error) {
+			{"wallet", "ramp_orders_wallet", func() (int, error) {
 				orders, err := store.UserOrders(ctx, "user7", ramp.OrderPage{Limit: 10})
 				return len(orders), err
 			}},

@@ -9,16 +9,16 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     network      VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '', -- mainnet, testnet or ''
     project_id   TEXT        NOT NULL,
     session_id   TEXT        NOT NULL, -- the session that the order belongs to
-    user_address TEXT        NOT NULL,
+    user_address TEXT        CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci NOT NULL, -- an address has no case
     digest       CHAR(66)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     intent       LONGTEXT    NOT NULL, -- JSON as text, so that amounts stay exact
     tx_hash      CHAR(66)    CHARACTER SET ascii COLLATE ascii_bin NULL, -- of the result, or NULL
-    reason       TEXT        NOT NULL, -- why it was abandoned, or ''
+    reason       TEXT        NOT NULL, -- who ended it by hand, and why, or ''
     accepted_at  BIGINT      NOT NULL, -- milliseconds since 1970, UTC
     finished_at  BIGINT      NULL,     -- likewise, NULL while the order waits
     UNIQUE KEY ramp_orders_tx_hash (tx_hash), -- one transaction ends one order
     KEY ramp_orders_state (state, direction, accepted_at, uuid), -- for listing waiting orders and deleting old ones
     KEY ramp_orders_session (session_id(255)),                   -- for listing the orders of a session
-    KEY ramp_orders_user (user_address(255)),                    -- for listing the orders of a wallet
+    KEY ramp_orders_wallet (user_address(255)),                  -- for listing the orders of a wallet
     KEY ramp_orders_ended (finished_at, uuid)                    -- for listing the orders that ended between two times
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

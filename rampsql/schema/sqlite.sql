@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     digest       TEXT    NOT NULL,
     intent       TEXT    NOT NULL, -- JSON as text, so that amounts stay exact
     tx_hash      TEXT,             -- of the result, or NULL
-    reason       TEXT    NOT NULL, -- why it was abandoned, or ''
+    reason       TEXT    NOT NULL, -- who ended it by hand, and why, or ''
     accepted_at  INTEGER NOT NULL, -- milliseconds since 1970, UTC
     finished_at  INTEGER           -- likewise, NULL while the order waits
 ) STRICT;
@@ -23,8 +23,8 @@ CREATE INDEX IF NOT EXISTS ramp_orders_state ON ramp_orders (state, direction, a
 -- For listing the orders of a session.
 CREATE INDEX IF NOT EXISTS ramp_orders_session ON ramp_orders (session_id, accepted_at, uuid);
 
--- For listing the orders of a wallet.
-CREATE INDEX IF NOT EXISTS ramp_orders_user ON ramp_orders (user_address, accepted_at, uuid);
+-- For listing the orders of a wallet, in whatever case its address came.
+CREATE INDEX IF NOT EXISTS ramp_orders_wallet ON ramp_orders (lower(user_address), accepted_at, uuid);
 
 -- For listing the orders that ended between two times.
 CREATE INDEX IF NOT EXISTS ramp_orders_ended ON ramp_orders (finished_at, uuid);
