@@ -13,7 +13,7 @@ const pool = new pg.Pool({ connectionString: DATABASE_URL })
 await pool.query(`SELECT pg_advisory_xact_lock(7242164); -- servers that start together take turns
   CREATE TABLE IF NOT EXISTS characters (session text PRIMARY KEY, token_hash text NOT NULL, gold bigint NOT NULL CHECK (gold >= 0));
   CREATE TABLE IF NOT EXISTS orders (uuid uuid PRIMARY KEY, session text NOT NULL REFERENCES characters,
-    call text NOT NULL, mint boolean NOT NULL, gold bigint NOT NULL, state text NOT NULL DEFAULT 'accepted', tx_hash text UNIQUE)`)
+    call text NOT NULL, mint boolean NOT NULL, gold bigint NOT NULL CHECK (gold > 0), state text NOT NULL DEFAULT 'accepted', tx_hash text UNIQUE)`)
 
 const require = (condition, rejection, status = 200) => {
   if (!condition) throw Object.assign(new Error(rejection), { rejection, status })
@@ -21,16 +21,18 @@ const require = (condition, rejection, status = 200) => {
 const hmac = (body) => createHmac('sha256', RAMP_HMAC_KEY).update(body).digest()
 const hash = (text) => createHash('sha256').update(text).digest('hex')
 
-// read returns the body of a call, after its HMAC holds. The HMAC is of the raw bytes.
+const isSigned = (call) => /^[0-9a-f]{64}$/i.test(call.get('x-hmac-signature') ?? '')
+
+// read returns the body of a call, after its HMAC holds. The HMAC is of the raw bytes. JSON.parse
+// rounds numbers, so body.exact is the same body with the text of each number in its place.
 function read (call) {
   call.body ??= Buffer.alloc(0)
-  const given = call.get('x-hmac-signature') ?? ''
-  require(/^[0-9a-f]{64}$/i.test(given) && timingSafeEqual(Buffer.from(given, 'hex'), hmac(call.body)), 'INVALID_HMAC', 401)
+  require(isSigned(call) && timingSafeEqual(Buffer.from(call.get('x-hmac-signature'), 'hex'), hmac(call.body)), 'INVALID_HMAC', 401)
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(call.body)
     const body = JSON.parse(text)
-    // JSON.parse rounds numbers, so amounts are checked as they are written.
-    const exact = [...text.matchAll(/"amount"\s*:\s*([^\s,}\]]*)/g)].every(([, amount]) => /^[1-9]\d{0,14}$/.test(amount))
+    const stringsAndNumbers = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
+    const exact = JSON.parse(text.replace(stringsAndNumbers, (token) => token[0] === '"' ? token : `"${token}"`))
     const uuid = /^(?!0{8}-0{4})[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(body.uuid) && body.uuid.toLowerCase()
     return { ...body, exact, uuid } // after the body, which may have members of any name
   } catch {
@@ -50,22 +52,25 @@ async function authenticate (call) {
 function goldOf ({ exact, intent }) {
   const mint = intent?.method === 'mint' && intent.type === 'assemble'
   require(mint || /^burn(-permit)?$/.test(intent?.method) && intent.type === 'disassemble', 'INVALID_METHOD', 400)
-  const sides = [intent.from, intent.to]
-  require(sides.every((side) => Array.isArray(side) && side.length === 1 && side[0]), 'INVALID_INTENT', 400)
-  const [[asset], [tokens]] = mint ? sides : sides.reverse()
-  require(exact && Number.isInteger(asset.amount) && Number.isInteger(tokens.amount), 'INVALID_AMOUNT')
-  require(asset.type === 'asset' && asset.id === 'item_gold' && /^erc20$/i.test(tokens.type) &&
-    String(tokens.id).toLowerCase() === token && asset.amount === tokens.amount * goldPerToken, 'INVALID_MESSAGE')
+  const [assets, tokens] = mint ? ['from', 'to'] : ['to', 'from']
+  for (const side of [assets, tokens]) {
+    require(Array.isArray(intent[side]) && intent[side].length === 1 && intent[side][0], 'INVALID_INTENT', 400)
+    require(typeof intent[side][0].amount === 'number' && /^[1-9]\d{0,14}$/.test(exact.intent[side][0].amount), 'INVALID_AMOUNT')
+  }
+  const [[asset], [minted]] = [intent[assets], intent[tokens]]
+  require(asset.type === 'asset' && asset.id === 'item_gold' && /^erc20$/i.test(minted.type) &&
+    String(minted.id).toLowerCase() === token && asset.amount === minted.amount * goldPerToken, 'INVALID_MESSAGE')
   return { mint, gold: asset.amount }
 }
 
 async function validate (call) {
   const body = read(call)
+  require(body.digest || !body.receipt, 'RESULT_AT_VALIDATE', 500) // the addresses in the console are swapped
   const { session } = await authenticate(call)
   require(body.uuid && /^0x[0-9a-f]{64}$/i.test(body.digest) && /^(0x)?[0-9a-f]+$/i.test(body.user_sig) &&
     /^0x[0-9a-f]{40}$/i.test(body.user_address) && body.project_id === project, 'INVALID_MESSAGE', 400)
   const { mint, gold } = goldOf(body)
-  const same = JSON.stringify([body.digest.toLowerCase(), body.user_address.toLowerCase(), body.intent])
+  const same = JSON.stringify([body.digest.toLowerCase(), body.user_address.toLowerCase(), body.exact.intent])
   const validatorSig = validator.sign(body.digest).serialized
   // One statement stores the order and takes the gold. It does neither if the gold would become negative.
   const added = await pool.query(`WITH added AS (INSERT INTO orders (uuid, session, call, mint, gold)
@@ -79,16 +84,24 @@ async function validate (call) {
   return { userSig: body.user_sig, validatorSig } // only now, when the gold is taken
 }
 
+// outcome returns the state in which a receipt's status ends an order. What is neither a number nor
+// hex may be either, so nothing moves, and the result comes again.
+function outcome (status) {
+  require(Number.isInteger(status) || /^0x[0-9a-f]+$/i.test(typeof status === 'string' ? status : ''), 'UNREADABLE', 500)
+  return Number(status) === 1 ? 'succeeded' : 'failed'
+}
+
 async function result (call) {
   const body = read(call)
-  const status = body.receipt?.status
-  require(body.uuid && status !== undefined && status !== null, 'UNREADABLE', 500)
-  const state = status === 1 || /^0x0*1$/.test(status) ? 'succeeded' : 'failed'
+  require(body.uuid, 'UNREADABLE', 500)
+  const state = outcome(body.receipt?.status)
+  const hash = String(body.tx_hash ?? '').toLowerCase()
+  const txHash = /^0x(?!0{64})[0-9a-f]{64}$/.test(hash) ? hash : null
   // A mint that failed gives its gold back, and a burn that succeeded grants it.
   const ended = await pool.query(`WITH ended AS (UPDATE orders SET state = $2, tx_hash = $3
       WHERE uuid = $1 AND state = 'accepted' RETURNING session, mint, gold),
     moved AS (UPDATE characters c SET gold = c.gold + ended.gold FROM ended WHERE c.session = ended.session AND mint = ($2 = 'failed'))
-    SELECT 1 FROM ended`, [body.uuid, state, body.tx_hash ? String(body.tx_hash).toLowerCase() : null])
+    SELECT 1 FROM ended`, [body.uuid, state, txHash])
   if (!ended.rowCount) {
     const { rows: [order] } = await pool.query('SELECT state FROM orders WHERE uuid = $1', [body.uuid])
     require(order?.state === state, order ? 'OTHER_OUTCOME' : 'UNKNOWN_ORDER', 500) // a person must look
@@ -121,17 +134,21 @@ async function login () {
 }
 
 const answer = (work) => async (call, response) => response.json({ success: true, errorCode: null, data: await work(call) })
+const raw = express.raw({ type: () => true, limit: '1mb' }) // and no other parser: the HMAC is of the raw body
 const app = express()
-app.use(express.raw({ type: () => true, limit: '1mb' }))
 app.get('/api/assets', answer(assets))
-app.post('/api/validate', answer(validate))
-app.post('/api/result', answer(result))
+app.post('/api/validate', raw, answer(validate))
+app.post('/api/result', raw, answer(result))
 app.post('/exchange', answer(exchange))
 if (TEST_LOGIN) app.post('/login', async (_, response) => response.json(await login()))
 app.use(() => require(false, 'NOT_FOUND', 404))
 app.use((error, call, response, _) => {
   if (error.code === '23514') Object.assign(error, { rejection: 'INVALID_BALANCE', status: 200 }) // the CHECK of gold
-  const status = call.path === '/api/result' ? 500 : error.status ?? 500 // a result is repeated only after 500
+  // A result is repeated only after 500. So what may be one gets nothing else: each call to the path
+  // of results, which Express also finds as /API/result/, and each signed call that has no path here.
+  const path = call.route?.path
+  const mayBeResult = path === '/api/result' || !path && (isSigned(call) || call.method === 'POST' && /\/result\/*$/i.test(call.path))
+  const status = mayBeResult ? 500 : error.status ?? 500
   if (status === 500) console.error(error)
   response.status(status).json({ success: false, errorCode: error.rejection ?? 'INTERNAL', data: null })
 })

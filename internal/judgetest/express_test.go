@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -110,4 +111,142 @@ func TestAPlayerTradesThroughTheServerOfTheDocument(t *testing.T) {
 			ramp.NewAmount(2), fault, ramptest.ValidateTwice(), ramptest.LostAnswer(ramptest.OnResult)))
 		service.Advance(time.Hour)
 	}
+}
+
+// shown is the server of the document, with one player, who has 1,000 gold.
+type shown struct {
+	t              *testing.T
+	url            string
+	session, token string
+}
+
+func newShown(t *testing.T) *shown {
+	t.Helper()
+	s := &shown{t: t, url: express(t, consoleKey)}
+	answer := ramp.Must(http.Post(s.url+"/login", "", nil))
+	defer answer.Body.Close()
+	var player struct{ SessionID, AccessToken string }
+	require.NoError(t, json.NewDecoder(answer.Body).Decode(&player))
+	s.session, s.token = player.SessionID, player.AccessToken
+	return s
+}
+
+// call sends a call. Those with a body are signed.
+func (s *shown) call(method, path, body string) (status int, answer string) {
+	s.t.Helper()
+	request := ramp.Must(http.NewRequestWithContext(s.t.Context(), method, s.url, strings.NewReader(body)))
+	if at, err := url.Parse(s.url + path); err == nil {
+		request.URL = at
+	} else {
+		request.URL.Opaque = path // which no client of Go would send
+	}
+	request.Header.Set(ramp.HeaderSession, s.session)
+	request.Header.Set(ramp.HeaderAuthorization, "Bearer "+s.token)
+	if body != "" {
+		request.Header.Set(ramp.HeaderHMAC, ramp.Must(ramp.TextKey(consoleKey)).Sign([]byte(body)))
+	}
+	response := ramp.Must(http.DefaultTransport.RoundTrip(request))
+	defer response.Body.Close()
+	return response.StatusCode, string(ramp.Must(io.ReadAll(response.Body)))
+}
+
+func (s *shown) gold() string {
+	s.t.Helper()
+	_, answer := s.call(http.MethodGet, "/api/assets", "")
+	found := regexp.MustCompile(`"balance":"([^"]*)"`).FindStringSubmatch(answer)
+	require.NotNil(s.t, found, answer)
+	return found[1]
+}
+
+// order returns a validate call of a mint with a new UUID.
+func order(id uuid.UUID, gold, tokens string) string {
+	return `{"user_sig":"0xaa","user_address":"0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb","project_id":"project-1",` +
+		`"digest":"0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85","uuid":"` + id.String() + `",` +
+		`"intent":{"method":"mint","type":"assemble","from":[{"type":"asset","id":"item_gold",` + gold + `}],` +
+		`"to":[{"type":"ERC20","id":"0x00000000000000000000000000000000000070c3",` + tokens + `}]}}`
+}
+
+// What is written into a signed order is what is judged, however it is written.
+func TestNoSpellingOfAnAmountGetsPastTheServerOfTheDocument(t *testing.T) {
+	s := newShown(t)
+	for name, c := range map[string]struct{ gold, tokens string }{
+		"a negative amount":                    {`"amount":-1000000`, `"amount":-100000`},
+		"a negative amount under an escape":    {`"amo\u0075nt":-1000000`, `"amo\u0075nt":-100000`},
+		"one that is rounded, under an escape": {`"amo\u0075nt":10.0000000000000000001`, `"amount":1`},
+		"one that is rounded":                  {`"amount":10.0000000000000000001`, `"amount":1`},
+		"one behind a string that looks alike": {`"x":"\\\"amount\":10","amount":1e1`, `"amount":1`},
+		"text":                                 {`"amount":"10"`, `"amount":"1"`},
+		"zero":                                 {`"amount":0`, `"amount":0`},
+		"minus zero":                           {`"amount":-0`, `"amount":-0`},
+		"a fraction":                           {`"amount":5`, `"amount":0.5`},
+		"more than a number holds":             {`"amount":90071992547409930`, `"amount":9007199254740993`},
+		"nothing":                              {`"amount":null`, `"amount":null`},
+		"a list":                               {`"amount":[10]`, `"amount":[1]`},
+		"twice, the second negative":           {`"amount":10,"amo\u0075nt":-10`, `"amount":1,"amo\u0075nt":-1`},
+	} {
+		id := uuid.New()
+		_, answer := s.call(http.MethodPost, "/api/validate", order(id, c.gold, c.tokens))
+		assert.Contains(t, answer, `{"success":false,`, name)
+		assert.NotContains(t, answer, "validatorSig", name)
+		result := `{"uuid":"` + id.String() + `","receipt":{"status":"0x0"}}`
+		status, _ := s.call(http.MethodPost, "/api/result", result)
+		assert.Equal(t, 500, status, "%s: it is no order", name)
+		assert.Equal(t, "1000", s.gold(), name)
+	}
+	_, answer := s.call(http.MethodPost, "/api/validate", order(uuid.New(), `"note":"\"amount\":-1","amo\u0075nt":10`, `"n":1.5,"amount":1`))
+	assert.Contains(t, answer, `"success":true`, "an escape alone is no fault")
+	assert.Equal(t, "990", s.gold())
+}
+
+// Only what is certainly a failure gives gold back.
+func TestAStatusThatSaysNothingMovesNothing(t *testing.T) {
+	s := newShown(t)
+	id := uuid.New()
+	_, answer := s.call(http.MethodPost, "/api/validate", order(id, `"amount":100`, `"amount":10`))
+	require.Contains(t, answer, `"success":true`)
+	for _, receipt := range []string{`{}`, `{"status":{}}`, `{"status":true}`, `{"status":false}`, `{"status":""}`, `{"status":"1"}`, `{"status":null}`,
+		`{"status":["0x0"]}`, `{"status":"0x"}`, `{"status":"failed"}`, `{"status":0.5}`, `{"status":" 0x0"}`, `7`, `null`} {
+		status, _ := s.call(http.MethodPost, "/api/result", `{"uuid":"`+id.String()+`","receipt":`+receipt+`}`)
+		assert.Equal(t, 500, status, receipt)
+		assert.Equal(t, "900", s.gold(), receipt)
+	}
+	status, _ := s.call(http.MethodPost, "/api/result", `{"uuid":"`+id.String()+`","tx_hash":["0x1"],"receipt":{"status":"0x0"}}`)
+	assert.Equal(t, 200, status, "a tx_hash that is none ends no order less")
+	assert.Equal(t, "1000", s.gold())
+	status, _ = s.call(http.MethodPost, "/api/result", `{"uuid":"`+id.String()+`","receipt":{"status":0}}`)
+	assert.Equal(t, 200, status)
+	status, _ = s.call(http.MethodPost, "/api/result", `{"uuid":"`+id.String()+`","receipt":{"status":"0x01"}}`)
+	assert.Equal(t, 500, status)
+	assert.Equal(t, "1000", s.gold())
+}
+
+// A result is repeated only after 500, whatever the console has as its address.
+func TestNoAnswerOfTheServerOfTheDocumentEndsAResult(t *testing.T) {
+	s := newShown(t)
+	unknown := `{"uuid":"` + uuid.NewString() + `","receipt":{"status":"0x0"}}`
+	long := `{"padding":"` + strings.Repeat("x", 1<<20) + `"}`
+	for _, path := range []string{"/api/result", "/api/result/", "/API/result", "/API/RESULT/", "//api/result", "/api/results", "/api/result%20",
+		"/api/result%0A", "/api/result%zz", "/api/callback", "/", "/api/validate", "/api/assets", "/ramp/api/result"} {
+		status, answer := s.call(http.MethodPost, path, unknown)
+		assert.Equal(t, 500, status, "%s: %s", path, answer)
+		if path == "/api/validate" {
+			continue
+		}
+		for name, body := range map[string]string{"not JSON": "{", "too long": long} {
+			status, answer := s.call(http.MethodPost, path, body)
+			assert.Equal(t, 500, status, "%s, %s: %s", path, name, answer)
+		}
+	}
+	status, _ := s.call(http.MethodGet, "/api/result", unknown)
+	assert.Equal(t, 500, status, "after a redirect")
+	for _, path := range []string{"/api/result", "/api/result/", "/ramp/result", "/API/result"} {
+		status, _ := s.call(http.MethodPost, path, "")
+		assert.Equal(t, 500, status, "%s without an HMAC", path)
+	}
+	for call, want := range map[string]int{"GET /": 404, "GET /api/result": 404, "POST /xmlrpc.php": 404, "POST /api/validate": 401} {
+		method, path, _ := strings.Cut(call, " ")
+		status, _ := s.call(method, path, "")
+		assert.Equal(t, want, status, call)
+	}
+	assert.Equal(t, "1000", s.gold())
 }
