@@ -65,7 +65,8 @@ type Intent struct {
 func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
 
 func (i *Intent) read(x *reader) {
-	x.members("method", (*string)(&i.Method), "type", (*string)(&i.Type), "from", (*assetList)(&i.From), "to", (*assetList)(&i.To),
+	x.members("method", (*string)(&i.Method), "type", (*string)(&i.Type),
+		"from", (*assetList)(&i.From), "to", (*assetList)(&i.To),
 		"target_candidate", &i.TargetCandidate, "fee_rate", (*feeRate)(&i.FeeRate),
 		"actual", (*looseText)(&i.Actual))
 }
