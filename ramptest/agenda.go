@@ -3,11 +3,11 @@ package ramptest
 import (
 	"cmp"
 	"slices"
-	"sync"
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 )
 
 // job is something that the service does at a set time: it mines the transaction of
@@ -32,9 +32,13 @@ const (
 type agenda struct {
 	woken chan struct{} // receives when a job is added
 
-	mu   sync.Mutex
+	mu   locks.Mutex
 	jobs []job
 	busy *job // the job in progress, or nil
+}
+
+func newAgenda() *agenda {
+	return &agenda{woken: make(chan struct{}, 1), mu: locks.At(locks.Agenda)}
 }
 
 // reset drops all jobs.

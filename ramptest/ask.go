@@ -21,7 +21,7 @@ import (
 func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
 	s.recordChain(uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted}, "transaction %s submitted", tx.Hash)
 	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
-	s.changed()
+	s.changes.note()
 }
 
 // order plays a player: it asks the game for approval and then submits the
@@ -89,7 +89,7 @@ func (s *orders) compose(ctx context.Context, t *trade, id uuid.UUID, session ra
 		return nil, err
 	}
 	o := &Order{UUID: id, Session: session, Network: terms.Network, script: script, composed: true}
-	o.delivery.State = Pending
+	o.delivery = newDelivery(standing{State: Pending})
 	if t.mint { // a burn is free (interface 2.2)
 		o.fee = ramp.NewAmount(int64(terms.MintFeeBps))
 	}
@@ -102,6 +102,7 @@ func (s *orders) compose(ctx context.Context, t *trade, id uuid.UUID, session ra
 	}
 	o.Request = ramp.ValidateRequest{UserAddress: o.wallet.Address().Hex(), ProjectID: terms.ProjectID, UUID: id, Intent: intent}
 	o.heldBefore = s.chains[o.Network].TokenBalance(o.token().contract(), o.wallet.Address())
+	o.heldBefore = cmp.Or(s.audit.HeldBefore(o.entered()), o.heldBefore) // if it was asked for before
 	return o, s.seal(ctx, o, &o.Request)
 }
 
@@ -217,7 +218,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	if !o.script.pending {
 		s.agenda.plan(job{due: c.NextBlock(), task: mineOrder, order: o})
 	}
-	s.changed(o.UUID)
+	s.changes.note(o.UUID)
 	if o.script.stranger {
 		return o, s.stranger(ctx, o)
 	}

@@ -1,10 +1,12 @@
 package ramptest
 
 import (
+	"context"
 	"errors"
 	"math/big"
 
 	"github.com/google/uuid"
+
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 )
@@ -65,4 +67,18 @@ func applyHint(found []*Imbalance) string {
 		}
 	}
 	return ""
+}
+
+// newAudit returns the books of a service, which ask its game and write its record.
+func (s *shared) newAudit(ask func(context.Context, ramp.Session, uuid.UUID) (*ramp.Player, int, error)) *audit.Books {
+	return audit.New(audit.Config{Off: s.config.Books == BooksOff, Settle: s.config.Settle, Regenerating: s.config.Regenerating,
+		Ask: ask, Rejects: isRejection, Changed: func(id uuid.UUID) { s.changes.note(id) },
+		Judged: func(id uuid.UUID, said string, found *audit.Finding) {
+			if found != nil {
+				for _, id := range found.Orders {
+					s.record.lose(id, found.Problem)
+				}
+			}
+			s.record.add(Event{Time: s.clock.now(), Kind: KindBooks, UUID: id, Outcome: said, Failed: found != nil})
+		}})
 }

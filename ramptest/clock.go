@@ -2,8 +2,9 @@ package ramptest
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 )
 
 // clock is the clock of a service. At the real time since, it read shown.
@@ -11,7 +12,7 @@ type clock struct {
 	speed float64   // 0 if it stands still
 	epoch time.Time // where it starts; zero for the real time
 
-	mu    sync.Mutex
+	mu    locks.Mutex
 	shown time.Time
 	since time.Time
 }

@@ -44,13 +44,13 @@ func (s *orders) advance(d time.Duration) []Delivery {
 			sent = append(sent, s.deliver(s.life.alive, j.order)...)
 		}
 		s.agenda.finished()
-		if s.changed(); j.order != nil {
-			s.changed(j.order.UUID)
+		if s.changes.note(); j.order != nil {
+			s.changes.note(j.order.UUID)
 		}
 		s.record.wake()
 	}
 	s.clock.jump(end)
-	s.changed()
+	s.changes.note()
 	return sent
 }
 
@@ -230,7 +230,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 	}
 	d.Err = errors.Join(err, s.take(o.UUID))
 	var plan bool
-	defer s.changed(o.UUID)
+	defer s.changes.note(o.UUID)
 	if d.Next, plan = o.delivery.conclude(d.Status, lost, c.stated != c.onChain && o.tx != nil, s.config, s.clock.now(), o.tx == nil); plan {
 		s.plan(o, d.Next)
 	}
@@ -279,7 +279,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, stated Outcome) error {
 		stated = asOnChain // which may be another
 	}
 	defer s.record.wake()
-	defer s.changed(o.UUID)
+	defer s.changes.note(o.UUID)
 	return s.attempt(ctx, o, stated, "by hand").Err
 }
 

@@ -7,13 +7,13 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -222,7 +222,7 @@ type entry struct {
 
 // entries are the entries of the list, which are kept until something happens.
 type entries struct {
-	mu      sync.Mutex
+	mu      locks.Mutex
 	turn    int64 // of the record
 	list    []entry
 	players []*Order // the newest order of each of the last players

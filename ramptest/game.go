@@ -56,9 +56,6 @@ type game struct {
 	readings readings
 }
 
-// assetsOf asks for a user's assets; see game.assets.
-type assetsOf = func(context.Context, ramp.Session, uuid.UUID) (player *ramp.Player, status int, err error)
-
 // destination is where the calls go.
 type destination struct {
 	address string // without a slash at its end
@@ -200,9 +197,6 @@ func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) 
 	entry := s.audit.Open(ctx, audit.Call{Order: o.entered(), Result: c.kind == KindResult, Forged: c.forged,
 		Stated: c.stated == Succeeded, OnChain: c.onChain == Succeeded})
 	c.opposite = entry.Opposite
-	if entry.Held != o.heldBefore {
-		o.heldBefore = entry.Held
-	}
 	if c.kind == KindValidate {
 		read, _ := s.readings.of(c.session)
 		c.owned, c.lacks = entry.Owned(read.player)

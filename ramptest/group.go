@@ -3,7 +3,8 @@ package ramptest
 import (
 	"context"
 	"errors"
-	"sync"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 )
 
 // ErrClosed means that the service is closed.
@@ -15,7 +16,13 @@ type lifetime struct {
 	end   context.CancelFunc
 	busy  group // calls, handlers, and the service's goroutines
 
-	mu sync.Mutex
+	mu locks.Mutex
+}
+
+func newLifetime() *lifetime {
+	l := &lifetime{mu: locks.At(locks.Life), busy: group{mu: locks.At(locks.Group)}}
+	l.alive, l.end = context.WithCancel(context.Background())
+	return l
 }
 
 // enter registers a call, unless the service is closed. The caller must call leave
@@ -40,7 +47,7 @@ func (l *lifetime) close() {
 // group counts what is in progress. It replaces a [sync.WaitGroup], which cannot be
 // used both inside and outside a testing/synctest bubble.
 type group struct {
-	mu    sync.Mutex
+	mu    locks.Mutex
 	count int
 	idle  []chan struct{} // closed when the count reaches 0
 }

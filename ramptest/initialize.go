@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -39,9 +39,11 @@ type console struct {
 
 // failures are the scripted failures of the next calls.
 type failures[T any] struct {
-	mu   sync.Mutex
+	mu   locks.Mutex
 	next []T
 }
+
+func newFailures[T any]() failures[T] { return failures[T]{mu: locks.At(locks.Failures)} }
 
 func (f *failures[T]) add(more []T) {
 	f.mu.Lock()

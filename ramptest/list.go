@@ -16,7 +16,7 @@ func (s *orders) issue(terms ramp.InitializeIntent) uuid.UUID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.enter(id, &issued{Terms: terms, Expires: expires})
-	s.changed(id)
+	s.changes.note(id)
 	s.forget()
 	return id
 }
@@ -55,7 +55,7 @@ func (s *orders) forget() {
 			finished--
 			delete(s.placed, o.UUID)
 			delete(s.issued, o.UUID)
-			s.changed(o.UUID)
+			s.changes.note(o.UUID)
 			s.audit.Forget(o.UUID)
 			s.chains[o.Network].Forget(o.tx)
 			return true
@@ -65,7 +65,7 @@ func (s *orders) forget() {
 	maps.DeleteFunc(s.issued, func(id uuid.UUID, known *issued) bool {
 		unused := s.placed[id] == nil && known.Expires.Before(old) && s.refusedAs(id) == nil
 		if unused {
-			s.changed(id)
+			s.changes.note(id)
 		}
 		return unused
 	})
@@ -110,10 +110,10 @@ func (s *orders) refused(o *Order, err error) {
 	o.refused, o.noSession, o.placed = answer.Said, r.rejection() > 0, s.clock.now()
 	s.approvedAfterAll(o.UUID)
 	s.lost = append(s.lost, o)
-	s.changed(o.UUID)
+	s.changes.note(o.UUID)
 	if len(s.lost) > maxLost {
 		oldest := max(0, slices.IndexFunc(s.lost, func(o *Order) bool { return !s.verdict(o).Attention }))
-		s.changed(s.lost[oldest].UUID)
+		s.changes.note(s.lost[oldest].UUID)
 		s.lost = slices.Delete(s.lost, oldest, oldest+1)
 	}
 }

@@ -13,27 +13,12 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
-
-// entered returns what the books must know about an order.
-func (o *Order) entered() audit.Order {
-	t, sign := o.trade(), int64(1)
-	if t.mint {
-		sign = -1
-	}
-	e := audit.Order{UUID: o.UUID, Session: o.Session, Mint: t.mint, Sum: books.Assets{}, Less: o.burnsLess(), Held: o.heldBefore}
-	assets, _ := t.sides(&o.Request.Intent)
-	for _, asset := range *assets {
-		if asset.Type == ramp.TypeAsset {
-			e.Sum.Add(asset.ID, new(big.Rat).Mul(asset.Amount.Rat(), big.NewRat(sign, 1)))
-		}
-	}
-	return e
-}
 
 // Order is a mint or a burn that the game has approved.
 type Order struct {
@@ -57,6 +42,22 @@ type Order struct {
 
 	reached  atomic.Bool // some call about it was sent to the game
 	delivery delivery
+}
+
+// entered returns what the books must know about an order.
+func (o *Order) entered() audit.Order {
+	t, sign := o.trade(), int64(1)
+	if t.mint {
+		sign = -1
+	}
+	e := audit.Order{UUID: o.UUID, Session: o.Session, Mint: t.mint, Sum: books.Assets{}, Less: o.burnsLess(), Held: o.heldBefore}
+	assets, _ := t.sides(&o.Request.Intent)
+	for _, asset := range *assets {
+		if asset.Type == ramp.TypeAsset {
+			e.Sum.Add(asset.ID, new(big.Rat).Mul(asset.Amount.Rat(), big.NewRat(sign, 1)))
+		}
+	}
+	return e
 }
 
 // String returns a one-line description with the beginning of the UUID.

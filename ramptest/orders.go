@@ -3,13 +3,13 @@ package ramptest
 import (
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 )
 
 var (
@@ -45,9 +45,9 @@ type orders struct {
 	chains map[ramp.Network]*chain.Chain
 	agenda *agenda
 
-	turn sync.Mutex // held while jobs that are due are run
+	turn locks.Mutex // held while jobs that are due are run
 
-	mu     sync.Mutex
+	mu     locks.Mutex
 	issued map[uuid.UUID]*issued
 	placed map[uuid.UUID]*Order
 	queue  []*Order // the placed orders, oldest first
@@ -116,7 +116,7 @@ func (s *orders) opens(id uuid.UUID) bool {
 	first := known != nil && !known.Opened
 	if first {
 		known.Opened = true
-		s.changed(id)
+		s.changes.note(id)
 	}
 	return first
 }
@@ -149,6 +149,6 @@ func (s *orders) loses(id uuid.UUID, limit int) bool {
 		return false
 	}
 	known.Lost++
-	s.changed(id)
+	s.changes.note(id)
 	return true
 }

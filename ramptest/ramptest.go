@@ -55,7 +55,6 @@ package ramptest
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -65,25 +64,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 )
-
-// newAudit returns the books of a service, which ask its game and write its record.
-func (s *shared) newAudit(ask assetsOf) *audit.Books {
-	return audit.New(audit.Config{Off: s.config.Books == BooksOff, Settle: s.config.Settle, Regenerating: s.config.Regenerating,
-		Ask: ask, Rejects: isRejection, Changed: func(id uuid.UUID) { s.changed(id) },
-		Judged: func(id uuid.UUID, said string, found *audit.Finding) {
-			if found != nil {
-				for _, id := range found.Orders {
-					s.record.lose(id, found.Problem)
-				}
-			}
-			s.record.add(Event{Time: s.clock.now(), Kind: KindBooks, UUID: id, Outcome: said, Failed: found != nil})
-		}})
-}
 
 // Start starts a service and closes it when the test ends. It fails the test if the game
 // has lost assets or moved them twice, if an order needs attention, and if it is unknown
@@ -125,10 +111,10 @@ func New(config Config) (*Service, error) {
 		}
 	}
 	config.setDefaults()
-	s := &Service{shared: shared{config: &config, life: &lifetime{}}, mux: http.NewServeMux()}
+	s := &Service{shared: shared{config: &config, life: newLifetime()}, mux: http.NewServeMux()}
 	s.wire()
-	if config.Desk.State != nil {
-		if err := s.restore(config.Desk.State); err != nil {
+	if s.keeper != nil {
+		if err := s.keeper.restore(); err != nil {
 			return nil, err
 		}
 		s.clock.epoch = epoch // it starts where the other one was only once
@@ -148,8 +134,9 @@ func New(config Config) (*Service, error) {
 		s.life.close()
 		return nil, err
 	}
-	if s.keeper.flush(); config.Desk.State != nil {
-		s.life.busy.run(s.keeper.(*keeper).run)
+	if s.keeper != nil {
+		s.keeper.flush()
+		s.life.busy.run(s.keeper.run)
 	}
 	if config.Desk.Speed > 0 {
 		s.life.busy.run(s.orders.run)
@@ -160,36 +147,35 @@ func New(config Config) (*Service, error) {
 // wire creates the parts of the service and connects them.
 func (s *Service) wire() {
 	c := s.config
-	s.life.alive, s.life.end = context.WithCancel(context.Background())
-	s.clock = &clock{speed: c.Desk.Speed, epoch: c.Epoch}
+	s.clock = &clock{speed: c.Desk.Speed, epoch: c.Epoch, mu: locks.At(locks.Clock)}
 	s.clock.reset()
-	s.record = &record{begun: s.clock.now(), onEvent: c.Desk.OnEvent}
-	var kept *keeper // which without a file keeps nothing
+	s.record = &record{mu: locks.At(locks.Record), begun: s.clock.now(), onEvent: c.Desk.OnEvent, shelf: inMemory{}}
 	if c.Desk.State != nil {
-		kept = &keeper{file: c.Desk.State, service: s, woken: make(chan struct{}, 1), changed: make(map[uuid.UUID]bool)}
-		s.record.file = c.Desk.State
+		s.changes, s.record.shelf = newChanges(), onFile{c.Desk.State}
 	}
-	s.keeper, s.changed = kept, kept.touch
 	s.guard = &desk.Guard{Token: c.Desk.ControlToken}
-	s.game = &game{shared: s.shared}
+	s.game = &game{shared: s.shared, readings: readings{mu: locks.At(locks.Readings)}}
 	s.audit = s.newAudit(s.game.assets)
 	s.game.audit = s.audit // which asks it
 	chains := make(map[ramp.Network]*chain.Chain)
 	s.orders = &orders{shared: s.shared, game: s.game, chains: chains,
-		agenda: &agenda{woken: make(chan struct{}, 1)}, issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
+		agenda: newAgenda(), turn: locks.At(locks.Turn), mu: locks.At(locks.Orders), issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
 	for network, id := range c.Networks {
 		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
 			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(), Tracked: c.Desk.State != nil,
 			Submitted: func(tx *chain.Transaction) { s.orders.submitted(network, tx) }})
 	}
-	s.console = &console{shared: s.shared, orders: s.orders}
-	s.node = &node{shared: s.shared, chains: chains}
+	if c.Desk.State != nil {
+		s.keeper = &keeper{shared: s.shared, file: c.Desk.State, orders: s.orders, writing: locks.At(locks.Writing)}
+	}
+	s.console = &console{shared: s.shared, orders: s.orders, failing: newFailures[InitializeFailure]()}
+	s.node = &node{shared: s.shared, chains: chains, failing: newFailures[int]()}
 	s.mux.Handle("POST /api/v2/initialize", s.console)
 	s.mux.Handle("POST /rpc/{network}", s.node)
 	driven := &remote{s}
 	api := driven.handler()
 	if c.Desk.Pages != nil {
-		s.pages = c.Desk.Pages(&frontDesk{remote: driven}, s.guard)
+		s.pages = c.Desk.Pages(&frontDesk{remote: driven, listed: entries{mu: locks.At(locks.List)}}, s.guard)
 	}
 	s.mux.HandleFunc("/", s.servePage)
 	s.mux.Handle("/control", api)

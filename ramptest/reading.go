@@ -2,10 +2,10 @@ package ramptest
 
 import (
 	"net/http"
-	"sync"
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 )
 
 // reading is what the game last said about a player's assets, and when. The pages
@@ -41,7 +41,7 @@ const maxReadings = 1_000
 
 // readings holds the last reading of each session.
 type readings struct {
-	mu   sync.Mutex
+	mu   locks.Mutex
 	last map[readingKey]reading
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -47,31 +47,47 @@ const (
 // chain every second. Those calls must not crowd out other events.
 const (
 	maxRecordedEvents = 10_000   // of a service in memory, about 1,600 orders
-	maxKeptEvents     = 100_000  // of one with a state file
 	maxRecordedCalls  = 1_000    // requests to a chain, and balance readings of the books
 	maxRecordedBody   = 64 << 10 // bytes of a body
 )
 
-// shelf keeps the events of a service in a file.
+// shelf keeps the events of a record, except for minor ones.
 type shelf interface {
-	put(key string, values ...any)
-	rest(key string, value any) error
+	room() int   // how many it keeps
+	put(e Event) // keeps a new event, or one that has changed
+	drop(e *Event)
+
+	// pack returns what stays in memory of an event that is not among the newest, and whole
+	// returns that event as it was.
+	pack(e Event) Event
+	whole(e Event) Event
 }
 
+// inMemory is the shelf of a service without a state file: the record has everything.
+type inMemory struct{}
+
+func (inMemory) room() int           { return maxRecordedEvents }
+func (inMemory) put(Event)           {}
+func (inMemory) drop(*Event)         {}
+func (inMemory) pack(e Event) Event  { return e }
+func (inMemory) whole(e Event) Event { return e }
+
+// record is what has happened.
 type record struct {
-	mu      sync.Mutex
-	begun   time.Time
-	number  int
-	events  []Event // oldest first
-	minor   int     // how many of them are minor
 	onEvent func(Event)
-	file    shelf         // keeps the events too; may be nil
-	change  chan struct{} // closed by the next event; nil if nobody waits for it
-	turns   atomic.Int64  // counts the events and the calls of wake
+	shelf   shelf
+	turns   atomic.Int64 // counts the events and the calls of wake
+
+	mu     locks.Mutex
+	begun  time.Time
+	number int
+	events []Event       // oldest first
+	minor  int           // how many of them are minor
+	change chan struct{} // closed by the next event; nil if nobody waits for it
 }
 
 // isMinor reports whether an event is a request to a chain or a balance reading of the books.
-// Fewer of these are kept, and none in the state file.
+// Fewer of these are kept, and none on the shelf.
 func isMinor(e *Event) bool { return e.Kind == KindRPC || e.IsReading() }
 
 // since returns up to limit events after a number that match, oldest first, whether there
@@ -88,6 +104,15 @@ func (r *record) since(number, limit int, match func(*Event) bool) (list []Event
 		}
 	}
 	return r.wholes(list), more, r.changed()
+}
+
+// resume begins with the events of an earlier record.
+func (r *record) resume(events []Event, number int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.events, r.number = events, number; len(events) > 0 {
+		r.begun = events[0].Time
+	}
 }
 
 // reset forgets the events. Their numbers continue, so that a stream does too.
@@ -151,11 +176,8 @@ func (r *record) add(e Event) {
 	e.Number = r.number
 	minor, count, limit := isMinor(&e), r.minor, maxRecordedCalls
 	if !minor {
-		count, limit = len(r.events)-r.minor, maxRecordedEvents
-		if r.file != nil {
-			r.write(e)
-			limit = maxKeptEvents
-		}
+		count, limit = len(r.events)-r.minor, r.shelf.room()
+		r.shelf.put(e)
 	}
 	if count == limit {
 		r.drop(minor, limit/10)
@@ -163,8 +185,8 @@ func (r *record) add(e Event) {
 	if r.events = append(r.events, e); minor {
 		r.minor++
 	}
-	if old := len(r.events) - keptBodies; r.file != nil && old >= 0 && !isMinor(&r.events[old]) {
-		r.events[old] = bodiless(r.events[old])
+	if old := len(r.events) - keptWhole; old >= 0 && !isMinor(&r.events[old]) {
+		r.events[old] = r.shelf.pack(r.events[old])
 	}
 	r.signal()
 	if r.onEvent != nil {
@@ -179,65 +201,22 @@ func (r *record) lose(id uuid.UUID, problem string) {
 	for i := range slices.Backward(r.events) {
 		e := &r.events[i]
 		if e.UUID == id && (e.Kind == KindValidate || e.Kind == KindResult) {
-			if e.Loss = problem; r.file != nil {
-				r.write(r.whole(*e))
-			}
+			e.Loss = problem
+			r.shelf.put(r.shelf.whole(*e))
 			return
 		}
 	}
 }
 
-// savedMessages is both sides of an exchange, whose bodies are in the state file only. It
-// ends the line of an event.
-type savedMessages struct {
-	Request, Answer *Message
-}
+// keptWhole is how many of the newest events stay in memory as they are.
+const keptWhole = 1_000
 
-// keptBodies is how many events keep their headers and bodies in memory if there is a
-// state file.
-const keptBodies = 1_000
-
-func keyOfEvent(e *Event) string { return fmt.Sprintf("event/%d", e.Number) }
-
-// write writes an event to the file.
-func (r *record) write(e Event) {
-	line := []any{bodiless(e)}
-	if e.Request != nil || e.Answer != nil {
-		line = append(line, savedMessages{e.Request, e.Answer})
-	}
-	r.file.put(keyOfEvent(&e), line...)
-}
-
-// bodiless returns an event without headers and bodies.
-func bodiless(e Event) Event {
-	for _, side := range []**Message{&e.Request, &e.Answer} {
-		if m := *side; m != nil {
-			*side = &Message{Method: m.Method, Path: m.Path, Status: m.Status}
-		}
-	}
-	return e
-}
-
-// wholes replaces events by what whole returns.
+// wholes replaces events by those that were packed.
 func (r *record) wholes(events []Event) []Event {
-	if r.file != nil {
-		for i := range events {
-			events[i] = r.whole(events[i])
-		}
+	for i := range events {
+		events[i] = r.shelf.whole(events[i])
 	}
 	return events
-}
-
-// whole returns an event with its headers and bodies.
-func (r *record) whole(e Event) Event {
-	if r.file == nil || e.Request == nil || e.Request.Header != nil || e.Request.Body != "" {
-		return e
-	}
-	var saved savedMessages
-	if r.file.rest(keyOfEvent(&e), &saved) == nil { // otherwise it is shown without them
-		e.Request, e.Answer = saved.Request, saved.Answer
-	}
-	return e
 }
 
 // isCredential reports whether a header holds a credential, which is not recorded.
@@ -306,8 +285,8 @@ func (r *record) drop(minor bool, n int) {
 		if n == 0 || isMinor(&e) != minor {
 			return false
 		}
-		if n--; !minor && r.file != nil {
-			r.file.put(keyOfEvent(&e))
+		if n--; !minor {
+			r.shelf.drop(&e)
 		}
 		return true
 	})
@@ -339,7 +318,7 @@ func (r *record) last(match func(*Event) bool) (last Event, ok bool) {
 	if len(list) == 0 {
 		return last, false
 	}
-	return r.whole(list[0]), true
+	return r.shelf.whole(list[0]), true
 }
 
 // timeline formats what happened so far.

@@ -12,29 +12,10 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
-
-// report lists the findings, and the other orders that need attention, one per line. It
-// makes no calls.
-func (s *Service) report() string {
-	var lines []string
-	found := s.Imbalances()
-	for _, f := range found {
-		lines = append(lines, f.Error())
-	}
-	for _, o := range slices.Backward(s.orders.all()) {
-		if v := s.orders.verdict(o); v.Attention && len(s.audit.About(o.UUID)) == 0 {
-			line := fmt.Sprintf("ramptest: %s %s: %s", o.trade().direction, shortUUID(o.UUID), v.Said)
-			if o.delivery.now().Status == http.StatusInternalServerError {
-				line += s.orders.hint(o)
-			}
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "\n") + applyHint(found)
-}
 
 // Service is an emulated token ramp. It is safe for concurrent use.
 type Service struct {
@@ -43,18 +24,12 @@ type Service struct {
 	orders  *orders
 	console *console
 	node    *node
-	keeper  saver
+	keeper  *keeper // nil without a state file
 	mux     *http.ServeMux
 	pages   http.Handler // nil without Desk.Pages
 
 	transport *http.Transport // to the game; nil if the caller supplied a client
 	server    *http.Server    // nil without a listener
-}
-
-// saver keeps the service in a file, if it has one.
-type saver interface {
-	flush()
-	clear(reset func())
 }
 
 // SetHandler makes handler the game's server from now on, as [Config.Handler]
@@ -246,4 +221,24 @@ func (s *Service) Close() {
 		s.transport.CloseIdleConnections()
 	}
 	s.keeper.flush()
+}
+
+// report lists the findings, and the other orders that need attention, one per line. It
+// makes no calls.
+func (s *Service) report() string {
+	var lines []string
+	found := s.Imbalances()
+	for _, f := range found {
+		lines = append(lines, f.Error())
+	}
+	for _, o := range slices.Backward(s.orders.all()) {
+		if v := s.orders.verdict(o); v.Attention && len(s.audit.About(o.UUID)) == 0 {
+			line := fmt.Sprintf("ramptest: %s %s: %s", o.trade().direction, shortUUID(o.UUID), v.Said)
+			if o.delivery.now().Status == http.StatusInternalServerError {
+				line += s.orders.hint(o)
+			}
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n") + applyHint(found)
 }

@@ -6,9 +6,21 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
+
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
+
+// shared is what the parts of a service have in common.
+type shared struct {
+	config  *Config
+	clock   *clock
+	record  *record
+	life    *lifetime
+	guard   *desk.Guard
+	changes *changes
+	audit   *audit.Books
+}
 
 // called reads a call to the service, and begins its event.
 func (s *shared) called(kind Kind, w http.ResponseWriter, r *http.Request) (event Event, body []byte, err error) {
@@ -33,16 +45,4 @@ func (s *shared) recordChain(id uuid.UUID, tx Event, what string, args ...any) {
 	tx.Time, tx.Kind, tx.UUID = s.clock.now(), KindChain, id
 	tx.Outcome = string(tx.Network) + " " + fmt.Sprintf(what, args...)
 	s.record.add(tx)
-}
-
-// shared is what the parts of a service have in common.
-type shared struct {
-	config *Config
-	clock  *clock
-	record *record
-	life   *lifetime
-	guard  *desk.Guard
-	// changed is told what may have changed: the clock, and the UUIDs that it is given.
-	changed func(...uuid.UUID)
-	audit   *audit.Books
 }

@@ -2,8 +2,9 @@ package ramptest
 
 import (
 	"net/http"
-	"sync"
 	"time"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 )
 
 // State is the state of an order as the service sees it.
@@ -36,10 +37,12 @@ type standing struct {
 
 // delivery guards the progress of an order's result.
 type delivery struct {
-	mu sync.Mutex
+	mu locks.Mutex
 	standing
 	body []byte // of the first delivery
 }
+
+func newDelivery(s standing) delivery { return delivery{mu: locks.At(locks.Delivery), standing: s} }
 
 // first returns the body of the first delivery.
 func (d *delivery) first(body []byte) []byte {

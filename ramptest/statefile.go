@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/token-ramp/ramp-go/ramptest/internal/journal"
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 )
 
 // StateFile keeps a service in a file: its orders, chains, clock, books and events. A
@@ -20,7 +20,7 @@ import (
 type StateFile struct {
 	journal *journal.Journal
 
-	mu  sync.Mutex
+	mu  locks.Mutex
 	err error // the first failure to write
 }
 
@@ -31,7 +31,7 @@ func OpenState(path string) (*StateFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: state: %w", err)
 	}
-	f := &StateFile{journal: j}
+	f := &StateFile{journal: j, mu: locks.At(locks.File)}
 	version, err := f.Note("version")
 	if err == nil && version == "" {
 		err = f.SetNote("version", stateVersion)

@@ -73,7 +73,7 @@ func (s *Service) Cheat(ctx context.Context, o *Order, trick Trick) (hash common
 	block, _ := c.Mine(c.Submit(tx), fails)
 	s.recordChain(uuid.Nil, Event{Network: o.Network, TxHash: tx.Hash, Block: block, Status: TxMined},
 		"%s in block %d, about order %s: transaction %s", trick, block, o.UUID, tx.Hash)
-	s.changed()
+	s.changes.note()
 	return tx.Hash, nil
 }
 

@@ -1,21 +1,9 @@
 package audit
 
 import (
-	"strings"
-
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
-
-// keyOf returns the key of a player whom the game names. A session of an unknown player has
-// another; see strangerOf.
-func keyOf(p *ramp.Player) string { return "player " + p.Server + "\x00" + p.PlayerID }
-
-// playerID returns the player_id in a key, or "" if it has none.
-func playerID(key string) string {
-	_, id, _ := strings.Cut(key, "\x00")
-	return id
-}
 
 // SavedPlayer is what a state file keeps of a player.
 type SavedPlayer struct {

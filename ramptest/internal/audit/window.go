@@ -9,34 +9,14 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
-
-// window is the time between two readings of a player's assets. It has one call, or several
-// that overlap: validate calls, or results of one order. What a result moves would
-// otherwise be mixed up with the effects of other orders.
-type window struct {
-	player  *player
-	session ramp.Session // used to ask for the assets
-	id      uuid.UUID    // the order that it was opened for
-	result  bool
-	ready   bool         // before was read
-	before  books.Assets // nil if unknown
-	stray   bool         // who the player is was unknown; it may be any
-	strayed int          // as the books counted when it was opened
-	open    int          // calls in progress
-	calls   []books.Call // those that have ended
-}
-
-// admits reports whether a call may join the window.
-func (w *window) admits(c *Call) bool {
-	return w.result == c.Result && (w.id == c.Order.UUID || !w.result && w.player.waiting == 0)
-}
 
 // Entry is a call in progress. The zero value is a call that the books do not follow.
 type Entry struct {
-	Opposite bool     // the result states another outcome than the chain, or than an earlier one
-	Held     *big.Rat // the tokens in the wallet before the order was asked for first
+	Opposite bool // the result states another outcome than the chain, or than an earlier one
 
 	books  *Books
 	window *window // nil if the books are off
@@ -99,15 +79,10 @@ func (b *Books) begin(w *window, c Call) *Entry {
 		o = c.Order.tally()
 		b.orders[o.UUID] = append(b.orders[o.UUID], o)
 	}
-	e := &Entry{Held: c.Order.Held, books: b, window: w, asked: c,
-		call: books.Call{Order: o, Result: c.Result, Forged: c.Forged}}
-	switch {
-	case w == nil:
-	case !o.Asked:
+	if w != nil && !o.Asked {
 		o.Before, o.Held = w.before, c.Order.Held
-	case !c.Result: // it was asked before
-		e.Held = cmp.Or(o.Held, c.Order.Held)
 	}
+	e := &Entry{books: b, window: w, asked: c, call: books.Call{Order: o, Result: c.Result, Forged: c.Forged}}
 	if c.Result && !c.Forged {
 		e.Opposite = o.Deliver(c.Stated, c.OnChain)
 	}
@@ -139,19 +114,40 @@ func (e *Entry) Close(ctx context.Context, answer books.Answer, status int, sent
 	b.close(ctx, w, e.call)
 }
 
+// owned returns what the player owned before the calls of a window, of what a mint takes,
+// and in words what of it was too little, or not among the assets that the game listed last.
+// It is nil if unknown.
+func (b *Books) owned(w *window, o *Order, listed *ramp.Player) (owned books.Assets, lacks string) {
+	if !o.Mint || w == nil || w.before == nil {
+		return nil, ""
+	}
+	owned = books.Assets{}
+	takes := books.Assets{}.Minus(o.Sum)
+	for id := range takes {
+		if !b.regenerates(id) {
+			owned[id] = cmp.Or(w.before[id], new(big.Rat))
+		}
+	}
+	var ids []string
+	if listed != nil {
+		for _, asset := range listed.Assets {
+			ids = append(ids, asset.ID)
+		}
+	}
+	return owned, verdict.Lacks(takes, owned, ids)
+}
+
 // minReadings is how often the books read the assets, at least, before they report
 // a missing effect. It gives a slow machine enough time.
 const minReadings = 6
 
-// close ends a call of a window. The caller must hold the lock.
+// close ends a call of a window. The last one closes the window with a judgment, for which it
+// reads the assets until they are right or patience has ended. The caller must hold the lock.
 func (b *Books) close(ctx context.Context, w *window, c books.Call) {
 	w.calls = append(w.calls, c)
 	w.open--
 	b.changes++
-	calls, longest := len(w.calls), b.config.Settle
-	if b.waited && b.lag > 0 { // ten missing effects need not take ten times as long
-		longest = min(longest, max(longest/16, 8*b.lag))
-	}
+	calls, longest := len(w.calls), b.patience()
 	var latest books.Assets
 	differ, begun := 0, time.Now() // how many readings differ from the one before
 	for readings, pause := 1, time.Millisecond; ; readings, pause = readings+1, min(2*pause, 100*time.Millisecond) {
@@ -166,8 +162,7 @@ func (b *Books) close(ctx context.Context, w *window, c books.Call) {
 			latest, differ = after, differ+1
 		}
 		last := time.Since(begun) >= longest && (readings >= minReadings || b.config.Settle < 0)
-		before := w.before
-		sent := slices.DeleteFunc(slices.Clone(w.calls), func(c books.Call) bool { return c.Order == nil })
+		sent, before := w.sent(), w.before
 		if b.strays > w.strayed || len(sent) == 0 { // what they moved may be this player's
 			before = nil
 		}
@@ -190,6 +185,16 @@ func (b *Books) close(ctx context.Context, w *window, c books.Call) {
 	}
 }
 
+// patience is how long a missing effect is awaited. Ten missing ones need not take ten times
+// as long as one.
+func (b *Books) patience() time.Duration {
+	settle := b.config.Settle
+	if b.waited && b.lag > 0 {
+		return min(settle, max(settle/16, 8*b.lag))
+	}
+	return settle
+}
+
 // read asks what the player of a window owns, with the session of its order, and if the
 // game rejects that, with the newest that it has accepted. It returns nil if the game does
 // not say. The caller must hold the lock, which is released meanwhile.
@@ -198,7 +203,8 @@ func (b *Books) read(ctx context.Context, w *window) books.Assets {
 	b.mu.Unlock()
 	defer b.mu.Lock()
 	read, err := b.ask(ctx, w.session, w.id)
-	if b.config.Rejects(err) && newest.ID != "" && (newest.ID != w.session.ID || !newest.Token.Equal(w.session.Token)) {
+	other := newest.ID != w.session.ID || !newest.Token.Equal(w.session.Token)
+	if b.config.Rejects(err) && newest.ID != "" && other {
 		read, err = b.ask(ctx, newest, w.id)
 	}
 	if err != nil {
@@ -216,4 +222,32 @@ func (b *Books) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.Pl
 		read, _, err = b.config.Ask(ctx, s, id)
 	}
 	return read, err
+}
+
+// conclude enters a judgment, and tells it. The caller must hold the lock.
+func (b *Books) conclude(w *window, v books.Judgment) {
+	b.changed(w.player.books.End(v))
+	b.player(w.session).books.Adopt(&w.player.books)
+	w.player.window = nil
+	if w.stray {
+		b.strayed++
+	}
+	b.changes++
+	b.turned.Broadcast()
+	secrets := redact.New(w.session.Token.Reveal()) // an asset ID may contain it
+	if v.Problem == "" {
+		b.config.Judged(w.id, secrets.Text(v.Said), nil)
+		return
+	}
+	found := &Finding{Orders: v.Orders, Problem: secrets.Text(v.Problem)}
+	for _, d := range v.Assets {
+		found.Assets = append(found.Assets,
+			Balance{secrets.Text(d.ID), amount(d.Before), amount(d.After), amount(d.Expected)})
+	}
+	if len(b.found) == maxFound {
+		delete(b.returned, b.found[0])
+		b.found = slices.Delete(b.found, 0, 1)
+	}
+	b.found = append(b.found, found)
+	b.config.Judged(w.id, found.Problem, found)
 }

@@ -9,12 +9,12 @@ import (
 	"encoding/json"
 	"math/big"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 )
 
 // The gas of transactions. A real chain computes these; here they are fixed.
@@ -46,7 +46,7 @@ type Config struct {
 type Chain struct {
 	Config
 
-	mu sync.Mutex
+	mu locks.Mutex
 	blocks
 }
 
@@ -124,7 +124,7 @@ type Move struct {
 
 // New returns a chain whose block 0 is mined now.
 func New(config Config) *Chain {
-	return &Chain{Config: config, blocks: newBlocks(config.Now())}
+	return &Chain{Config: config, mu: locks.At(locks.Chain), blocks: newBlocks(config.Now())}
 }
 
 // SetNonFungible makes a contract one of non-fungible tokens (ERC-721): it counts them, and

@@ -1,0 +1,183 @@
+package audit
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
+)
+
+// Books are the books of all players. They are safe for concurrent use.
+type Books struct {
+	config Config
+
+	mu       locks.Mutex
+	turned   sync.Cond                    // signals that a window was read or closed
+	players  map[string]*player           // by their keys
+	keys     map[string]string            // of the players, by session
+	orders   map[uuid.UUID][]*books.Tally // one, unless the game was asked to approve two under a UUID
+	found    []*Finding
+	returned map[*Finding]bool // those that Take has returned
+	changes  int               // how often a window was opened, joined or closed
+	strays   int               // the windows so far whose player was unknown when they were opened
+	strayed  int               // those of them that are closed
+	waited   bool              // an effect was awaited in vain
+	lag      time.Duration     // how late an effect came, at most; 0 if none came
+}
+
+// New returns empty books.
+func New(c Config) *Books {
+	b := &Books{config: c, mu: locks.At(locks.Books)}
+	b.turned.L = &b.mu
+	b.clear()
+	return b
+}
+
+// Reset forgets the players, the orders and the findings.
+func (b *Books) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
+	b.changes++
+}
+
+func (b *Books) clear() {
+	b.players, b.keys = make(map[string]*player), make(map[string]string)
+	b.orders, b.returned, b.found = make(map[uuid.UUID][]*books.Tally), make(map[*Finding]bool), nil
+}
+
+// Forget drops a finished order.
+func (b *Books) Forget(id uuid.UUID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.orders, id)
+}
+
+// player returns the books of a session's player. The caller must hold the lock.
+func (b *Books) player(s ramp.Session) *player {
+	return b.keep(cmp.Or(b.keys[s.ID], strangerOf(s.ID)))
+}
+
+// keep returns the books of a player, which it creates if needed. The caller must hold
+// the lock.
+func (b *Books) keep(key string) *player {
+	if b.players[key] == nil {
+		b.players[key] = &player{}
+	}
+	return b.players[key]
+}
+
+// Who returns the player_id of a session and the name of its player, or "" if they are
+// unknown.
+func (b *Books) Who(session string) (id, name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := b.keys[session]
+	if p := b.players[key]; p != nil {
+		name = p.name
+	}
+	return playerID(key), name
+}
+
+// Reading begins a reading of what the player of a session owns. The caller passes what the
+// game said to the function that it returns, which enters it if nothing has moved meanwhile.
+func (b *Books) Reading(s ramp.Session) (enter func(*ramp.Player)) {
+	at, _ := b.turn(s)
+	return func(read *ramp.Player) { b.look(s, read, at) }
+}
+
+// turn returns the number of changes, and the key of a session's player, or "".
+func (b *Books) turn(s ramp.Session) (at int, key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.changes, b.keys[s.ID]
+}
+
+// look enters what the game said that the player of a session owns, whoever asked, if
+// nothing has changed since the turn at.
+func (b *Books) look(s ramp.Session, read *ramp.Player, at int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := strangerOf(s.ID)
+	if read.PlayerID != "" {
+		key = keyOf(read)
+	}
+	old, p := b.player(s), b.keep(key)
+	b.keys[s.ID], p.session, p.name = key, s, cmp.Or(read.Name, read.PlayerID)
+	p.books.Adopt(&old.books)
+	if !b.config.Off && p.window == nil && at == b.changes {
+		b.changed(p.books.Look(b.balances(read)))
+	}
+}
+
+// changed tells the service of orders about which something has become known.
+func (b *Books) changed(orders []*books.Tally) {
+	for _, o := range orders {
+		b.config.Changed(o.UUID)
+	}
+}
+
+func (b *Books) balances(read *ramp.Player) books.Assets {
+	owns := books.Assets{}
+	for _, asset := range read.Assets {
+		if !b.regenerates(asset.ID) {
+			owns.Add(asset.ID, asset.Balance.Rat())
+		}
+	}
+	return owns
+}
+
+// regenerates reports whether an asset moves by itself.
+func (b *Books) regenerates(asset string) bool { return slices.Contains(b.config.Regenerating, asset) }
+
+// entry returns the books' entry of an order, or nil if there is none. The caller must hold
+// the lock.
+func (b *Books) entry(o *Order) *books.Tally {
+	for _, known := range b.orders[o.UUID] {
+		if known.Mint == o.Mint && known.Sum.Equal(o.Sum) {
+			return known
+		}
+	}
+	return nil
+}
+
+// Account is what the books know about an order.
+type Account struct {
+	books.Tally
+	Last  books.Assets // the player's last known assets; nil if unknown
+	Twins bool         // the game may have approved another order under the same UUID
+}
+
+// Account returns what the books know about an order, or nil if they know nothing.
+func (b *Books) Account(o Order) *Account {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	entry := b.entry(&o)
+	if entry == nil {
+		return nil
+	}
+	approved := 0
+	for _, known := range b.orders[o.UUID] {
+		if known.Approved || len(known.Took) > 0 {
+			approved++
+		}
+	}
+	return &Account{*entry, b.player(o.Session).books.Last, approved > 1}
+}
+
+// HeldBefore returns the tokens that the player's wallet held before the game was asked for
+// an order first, or nil if it was not.
+func (b *Books) HeldBefore(o Order) *big.Rat {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if entry := b.entry(&o); entry != nil && entry.Asked {
+		return entry.Held
+	}
+	return nil
+}

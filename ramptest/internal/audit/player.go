@@ -1,0 +1,57 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+)
+
+type player struct {
+	name    string       // as the game last reported it; "" if unknown
+	session ramp.Session // the newest that the game has accepted
+	books   books.Player
+	window  *window // the open window, or nil
+	waiting int     // calls that wait for the next window
+}
+
+// window is the time between two readings of a player's assets. It has one call, or several
+// that overlap: validate calls, or results of one order. What a result moves would
+// otherwise be mixed up with the effects of other orders.
+type window struct {
+	player  *player
+	session ramp.Session // used to ask for the assets
+	id      uuid.UUID    // the order that it was opened for
+	result  bool
+	ready   bool         // before was read
+	before  books.Assets // nil if unknown
+	stray   bool         // who the player is was unknown; it may be any
+	strayed int          // as the books counted when it was opened
+	open    int          // calls in progress
+	calls   []books.Call // those that have ended
+}
+
+// admits reports whether a call may join the window.
+func (w *window) admits(c *Call) bool {
+	return w.result == c.Result && (w.id == c.Order.UUID || !w.result && w.player.waiting == 0)
+}
+
+// sent returns the calls that have reached the game.
+func (w *window) sent() []books.Call {
+	return slices.DeleteFunc(slices.Clone(w.calls), func(c books.Call) bool { return c.Order == nil })
+}
+
+// keyOf returns the key of a player whom the game names. A session of an unknown player has
+// another; see strangerOf.
+func keyOf(p *ramp.Player) string { return "player " + p.Server + "\x00" + p.PlayerID }
+
+// strangerOf is the key of whoever has a session, while the player is unknown.
+func strangerOf(session string) string { return "session " + session }
+
+// playerID returns the player_id in a key, or "" if it has none.
+func playerID(key string) string {
+	_, id, _ := strings.Cut(key, "\x00")
+	return id
+}

@@ -1,0 +1,65 @@
+package ramptest
+
+import (
+	"fmt"
+	"slices"
+)
+
+// onFile is the shelf of a service with a state file. The line of an event begins with the event,
+// and ends with what is packed away.
+type onFile struct{ file *StateFile }
+
+// packed is both sides of an exchange, whose headers and bodies are in the file only.
+type packed struct {
+	Request, Answer *Message
+}
+
+func keyOfEvent(e *Event) string { return fmt.Sprintf("event/%d", e.Number) }
+
+func (s onFile) room() int { return 100_000 }
+
+func (s onFile) put(e Event) {
+	line := []any{s.pack(e)}
+	if e.Request != nil || e.Answer != nil {
+		line = append(line, packed{e.Request, e.Answer})
+	}
+	s.file.put(keyOfEvent(&e), line...)
+}
+
+func (s onFile) drop(e *Event) { s.file.put(keyOfEvent(e)) }
+
+// pack returns an event without headers and bodies.
+func (s onFile) pack(e Event) Event {
+	for _, side := range []**Message{&e.Request, &e.Answer} {
+		if m := *side; m != nil {
+			*side = &Message{Method: m.Method, Path: m.Path, Status: m.Status}
+		}
+	}
+	return e
+}
+
+func (s onFile) whole(e Event) Event {
+	if e.Request == nil || e.Request.Header != nil || e.Request.Body != "" {
+		return e
+	}
+	var saved packed
+	if s.file.rest(keyOfEvent(&e), &saved) == nil { // otherwise it is shown without them
+		e.Request, e.Answer = saved.Request, saved.Answer
+	}
+	return e
+}
+
+// events returns the events in the file, packed and oldest first, and the number of the last
+// one that was recorded.
+func (s onFile) events() (events []Event, number int, err error) {
+	if err = all(s.file, "event/", &events); err != nil {
+		return nil, 0, err
+	}
+	slices.SortFunc(events, func(a, b Event) int { return a.Number - b.Number })
+	if n := len(events); n > 0 {
+		number = events[n-1].Number
+	}
+	var c savedClock
+	err = one(s.file, "clock", &c)
+	return events, max(number, c.Events), err
+}
