@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math/big"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -82,25 +83,20 @@ func (r *eventReader) logs(ctx context.Context, users []common.Hash, from, to ui
 // transactions returns the events that logs are, by transaction.
 func (r *eventReader) transactions(ctx context.Context, logs []ramp.Log) ([][]ChainEvent, error) {
 	var list []ChainEvent
-	var untimed []uint64
 	for i := range logs {
-		e, ok := r.event(&logs[i])
-		if !ok {
-			continue
-		}
-		if list = append(list, e); e.Time.IsZero() {
-			untimed = append(untimed, e.Block)
+		if e, ok := r.event(&logs[i]); ok {
+			list = append(list, e)
 		}
 	}
 	slices.SortFunc(list, inChainOrder)
-	if err := r.addTimes(ctx, list, untimed); err != nil {
+	if err := r.addTimes(ctx, list); err != nil {
 		return nil, err
 	}
 	return byTransaction(list), nil
 }
 
-// event returns the mint or burn that a log is, without its time if that is unknown. Tokens
-// also come from and go to the contracts of the ramp; see [ramp.Proof].
+// event returns the mint or burn that a log is, with the time that the log says. Tokens also
+// come from and go to the contracts of the ramp; see [ramp.Proof].
 func (r *eventReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
 	transfer, ok := log.Transfer()
 	from, to := r.isOutside(transfer.From), r.isOutside(transfer.To)
@@ -152,22 +148,44 @@ func byTransaction(events []ChainEvent) (transactions [][]ChainEvent) {
 	return transactions
 }
 
-// addTimes sets the times of events whose logs have none, as on some chains, from the
-// headers of their blocks.
-func (r *eventReader) addTimes(ctx context.Context, events []ChainEvent, untimed []uint64) error {
-	slices.Sort(untimed)
-	untimed = slices.Compact(untimed)
-	blocks, calls := make([]ramp.Block, len(untimed)), make([]ramp.BatchCall, len(untimed))
-	for i, n := range untimed {
-		calls[i] = ask(&blocks[i], "eth_getBlockByNumber", ramp.AtBlock(n), false)
+// addTimes sets the times of events to those of their blocks. The logs of some chains say
+// none, and those of some nodes a wrong one. They are believed if the headers of the first
+// and the last block confirm theirs, and the others are between them, in order.
+func (r *eventReader) addTimes(ctx context.Context, events []ChainEvent) error {
+	if len(events) == 0 {
+		return nil
 	}
-	if err := r.o.batch(ctx, calls); err != nil {
+	first, last := &events[0], &events[len(events)-1]
+	ends, err := r.blockTimes(ctx, []uint64{first.Block, last.Block})
+	if err != nil {
 		return err
 	}
-	for i := range events {
-		if n, found := slices.BinarySearch(untimed, events[i].Block); found {
-			events[i].Time = timeOf(blocks[n].Timestamp)
-		}
+	ordered := slices.IsSortedFunc(events, func(a, b ChainEvent) int { return a.Time.Compare(b.Time) })
+	if ordered && first.Time.Equal(ends[first.Block]) && last.Time.Equal(ends[last.Block]) {
+		return nil
 	}
-	return nil
+	blocks := make([]uint64, len(events))
+	for i := range events {
+		blocks[i] = events[i].Block
+	}
+	times, err := r.blockTimes(ctx, blocks)
+	for i := range events {
+		events[i].Time = times[events[i].Block]
+	}
+	return err
+}
+
+// blockTimes asks for the times of blocks, which are sorted.
+func (r *eventReader) blockTimes(ctx context.Context, numbers []uint64) (map[uint64]time.Time, error) {
+	numbers = slices.Compact(numbers)
+	blocks, calls := make([]ramp.Block, len(numbers)), make([]ramp.BatchCall, len(numbers))
+	for i, n := range numbers {
+		calls[i] = ask(&blocks[i], "eth_getBlockByNumber", ramp.AtBlock(n), false)
+	}
+	err := r.o.batch(ctx, calls)
+	times := make(map[uint64]time.Time, len(numbers))
+	for i, n := range numbers {
+		times[n] = timeOf(blocks[i].Timestamp)
+	}
+	return times, err
 }

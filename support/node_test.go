@@ -37,6 +37,8 @@ type node struct {
 	failed   bool
 	down     string   // a method; a request with it is answered with HTTP 503
 	ranges   []uint64 // blocks in each query of logs
+
+	logTime func(*sentTx, time.Time) uint64 // what a log says of its time, instead of the time
 }
 
 // sentTx is a successful transaction.
@@ -51,10 +53,14 @@ type sentTx struct {
 var transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
 
 func (tx *sentTx) logs(n *node) (logs []ramp.Log) {
+	at := uint64(n.at(tx.block).Unix())
+	if n.logTime != nil {
+		at = n.logTime(tx, n.at(tx.block))
+	}
 	for i, t := range tx.transfers {
 		logs = append(logs, ramp.Log{Address: t.Token, Topics: []common.Hash{transferTopic, common.BytesToHash(t.From[:]), common.BytesToHash(t.To[:])},
 			Data: common.BigToHash(t.Value).Bytes(), BlockNumber: ramp.NewQuantity(tx.block), TransactionHash: tx.hash,
-			BlockTimestamp: ramp.NewQuantity(uint64(n.at(tx.block).Unix())), LogIndex: ramp.NewQuantity(uint64(i))})
+			BlockTimestamp: ramp.NewQuantity(at), LogIndex: ramp.NewQuantity(uint64(i))})
 	}
 	return logs
 }

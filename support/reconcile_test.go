@@ -727,3 +727,49 @@ func TestTheBooksAreNotOfAChainWithoutTheToken(t *testing.T) {
 	assert.NoError(t, err, "an event whose order waits")
 	assert.Contains(t, printed, "\nnot judged yet: 1, and all after ")
 }
+
+// The time in a log decides nothing that the header of its block contradicts: a stolen mint
+// whose log says another time would be in no books.
+func TestTheTimeOfAnEventIsThatOfItsBlock(t *testing.T) {
+	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
+	seconds := func(shift time.Duration) func(*sentTx, time.Time) uint64 {
+		return func(_ *sentTx, at time.Time) uint64 { return uint64(at.Add(shift).Unix()) }
+	}
+	var stolen common.Hash
+	for name, logTime := range map[string]func(*sentTx, time.Time) uint64{
+		"right":           nil,
+		"none":            func(*sentTx, time.Time) uint64 { return 0 },
+		"milliseconds":    func(_ *sentTx, at time.Time) uint64 { return uint64(at.UnixMilli()) },
+		"a day late":      seconds(24 * time.Hour),
+		"a day early":     seconds(-24 * time.Hour),
+		"two hours early": seconds(-2 * time.Hour),
+		"the stolen one alone before the period": func(tx *sentTx, at time.Time) uint64 {
+			if tx.hash == stolen {
+				at = now.Add(-185 * time.Minute) // between the two beside it
+			}
+			return uint64(at.Unix())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+			mint := func(minutes int, to common.Address) common.Hash {
+				return n.send(at(minutes), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, to, 490)}})
+			}
+			for _, minutes := range []int{-300, -190, -175} { // orders that are right
+				order := orderOf(ramp.Mint, 5, at(minutes-1))
+				if minutes == -175 {
+					stolen = mint(-178, friend)
+				}
+				store.keep(t, ended(order, ramp.OrderSucceeded, mint(minutes, player), at(minutes+1)))
+			}
+			n.logTime = logTime
+			books := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{}))
+			require.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(books), "%v", books.Findings)
+			event := books.Findings[0].Events[0]
+			assert.Equal(t, stolen, event.TxHash)
+			if name != "the stolen one alone before the period" {
+				assert.Equal(t, at(-178), event.Time)
+			}
+		})
+	}
+}
