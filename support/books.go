@@ -39,6 +39,10 @@ type Reconciliation struct {
 	// hours, and orders whose transaction is in a block that is not final.
 	Open int `json:"open"`
 
+	// Witnesses counts the orders whose events the node listed. Without any, nothing shows that it
+	// lists what happened: that there was no event could not be checked.
+	Witnesses int `json:"witnesses"`
+
 	// WaitingMints and WaitingBurns count the orders that had waited for 13 hours at To and
 	// wait still, also those that were findings of earlier books and those of other projects
 	// in the store.
@@ -224,6 +228,9 @@ func (b *Reconciliation) Text() string {
 	for _, figure := range b.figures() {
 		figure[1], figure[4] = shown(figure[1]), shown(figure[4])
 		fmt.Fprintln(w, strings.Join(figure, "\t"))
+	}
+	if b.Witnesses == 0 {
+		fmt.Fprintln(w, "\nThe node listed the event of no order, so nothing shows that it lists what happened.")
 	}
 	fmt.Fprintf(w, "\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, listed: %d\n",
 		b.Open, b.To.Format(time.RFC3339), b.WaitingMints, b.WaitingBurns, b.found(), len(b.Findings))

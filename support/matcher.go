@@ -35,6 +35,9 @@ type matcher struct {
 	loose  [][]ChainEvent // by transaction, without an order by it
 	extra  [][]ChainEvent // moved by the transaction of an order for somebody else
 
+	witnesses int             // orders whose events were listed
+	forsaken  map[uint64]bool // the transactions whose events were listed, and waited for their order in vain
+
 	consumed  map[uint64]bool // the transactions by which orders ended
 	seed      maphash.Seed
 	shared    []ramp.Order // ended in the period, by a transaction that had ended another
@@ -90,7 +93,7 @@ type runningChain struct {
 }
 
 func newMatcher(a *assets, from, to time.Time) *matcher {
-	m := &matcher{assets: a, from: from, to: to, events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*traded{}, consumed: map[uint64]bool{}, seed: maphash.MakeSeed(),
+	m := &matcher{assets: a, from: from, to: to, events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*traded{}, consumed: map[uint64]bool{}, forsaken: map[uint64]bool{}, seed: maphash.MakeSeed(),
 		totals: map[totalKey]*running{}, supply: map[totalKey]*runningChain{}, counts: map[FindingKind]int{}, findings: map[shelf][]Finding{}}
 	for _, kind := range FindingKinds() {
 		m.counts[kind] = 0
@@ -170,6 +173,7 @@ func (m *matcher) order(o ramp.Order) {
 		}
 	case seen:
 		delete(m.events, hash)
+		m.witnesses++
 		m.pair(t, events)
 	default:
 		m.orders[hash] = t
@@ -194,6 +198,7 @@ func (m *matcher) transaction(events []ChainEvent) {
 	hash := events[0].TxHash
 	if o, seen := m.orders[hash]; seen {
 		delete(m.orders, hash)
+		m.witnesses++
 		m.pair(o, events)
 	} else {
 		m.events[hash] = events
@@ -207,6 +212,7 @@ func (m *matcher) settle(now time.Time) {
 	for hash, found := range m.events {
 		if now.IsZero() || found[0].Time.Before(now.Add(-maxDelay)) {
 			m.loose = append(m.loose, found)
+			m.forsaken[maphash.Comparable(m.seed, hash)] = true
 			delete(m.events, hash)
 		}
 	}
@@ -499,7 +505,7 @@ func (m *matcher) report(b *Reconciliation) {
 		c.Tokens = m.assets.amount(key.token, &c.units)
 		b.Chain = append(b.Chain, c.ChainTotal)
 	}
-	b.Open, b.Counts, b.Findings = m.open, m.counts, []Finding{}
+	b.Open, b.Witnesses, b.Counts, b.Findings = m.open, m.witnesses, m.counts, []Finding{}
 	for _, findings := range m.findings {
 		b.Findings = append(b.Findings, largest(findings)...)
 	}

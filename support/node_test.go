@@ -38,6 +38,7 @@ type node struct {
 	down     string   // a method; a request with it is answered with HTTP 503
 	ranges   []uint64 // blocks in each query of logs
 
+	lists   func(*sentTx) bool              // whether eth_getLogs knows a transaction; nil knows all
 	logTime func(*sentTx, time.Time) uint64 // what a log says of its time, instead of the time
 }
 
@@ -156,6 +157,9 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 		logs := []ramp.Log{}
 		first, _ := slices.BinarySearchFunc(n.sent, uint64(filter.FromBlock), func(tx sentTx, block uint64) int { return int(tx.block) - int(block) })
 		for i := first; i < len(n.sent) && n.sent[i].block <= uint64(filter.ToBlock); i++ {
+			if n.lists != nil && !n.lists(&n.sent[i]) {
+				continue
+			}
 			for _, log := range n.sent[i].logs(n) {
 				matches := slices.Contains(filter.Address, log.Address)
 				for i, wanted := range filter.Topics {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"slices"
 	"strings"
@@ -62,6 +63,7 @@ type reconciler struct {
 	chain  *ramp.RPC
 	ledger Ledger
 	reader *eventReader
+	shown  []ramp.Order   // whose events are in a receipt, and were not listed when it was read
 	fits   []candidate    // events that fit an order, but not by their transaction
 	user   common.Address // whose orders are in orders
 	orders []ramp.Order
@@ -166,7 +168,10 @@ func (r *reconciler) compare(ctx context.Context) error {
 		switch {
 		case e == nil && o == nil:
 			r.settle(time.Time{})
-			return r.checkUnseen(ctx)
+			if err := r.checkUnseen(ctx); err != nil {
+				return err
+			}
+			return r.checkListed()
 		case o == nil, e != nil && !o.FinishedAt.Before((*e)[0].Time):
 			if now = (*e)[0].Time; !now.Before(begin) && now.Before(r.to) {
 				r.transaction(*e)
@@ -286,6 +291,9 @@ func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 			return err
 		}
 		if len(events) > 0 {
+			if block > r.first { // which was read in part
+				r.shown = append(r.shown, *o)
+			}
 			r.pair(r.assets.traded(*o), slices.Concat(events...))
 			orders, err := r.o.all(of(ctx, r.ledger.UserOrders, o.UserAddress))
 			if slices.ContainsFunc(orders, func(other ramp.Order) bool { return other.UUID != o.UUID && strings.EqualFold(other.TxHash, o.TxHash) }) {
@@ -296,6 +304,18 @@ func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 	}
 	if o.State == ramp.OrderSucceeded {
 		r.find(OrderWithoutEvent, "", why, nil, *o)
+	}
+	return nil
+}
+
+// checkListed returns an error if the node shows events that it did not list: it may hide any
+// other, such as a stolen mint.
+func (r *reconciler) checkListed() error {
+	for _, o := range r.shown {
+		if hash := common.HexToHash(o.TxHash); !r.forsaken[maphash.Comparable(r.seed, hash)] {
+			return fmt.Errorf("the node shows transaction %s of order %s, and lists none of its events: "+
+				"its index is broken, pruned or not built yet, so ask another node", hash, o.UUID)
+		}
 	}
 	return nil
 }

@@ -773,3 +773,54 @@ func TestTheTimeOfAnEventIsThatOfItsBlock(t *testing.T) {
 		})
 	}
 }
+
+// A node whose index is pruned, broken or not built yet answers eth_getLogs with an empty list.
+// The receipt of an order that ended shows that something happened: books that have seen
+// nothing would hide a stolen mint.
+func TestTheBooksEndIfTheNodeListsLessThanItShows(t *testing.T) {
+	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
+	mint := func(to common.Address) sentTx {
+		return sentTx{transfers: []ramp.Transfer{moved(common.Address{}, to, 490)}}
+	}
+	for _, lists := range []func(tx *sentTx) bool{
+		func(*sentTx) bool { return false },
+		func(tx *sentTx) bool { return tx.block > uint64(40*3600) }, // of 48 hours
+		func(tx *sentTx) bool { return tx.block < uint64(40*3600) },
+	} {
+		orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+		for _, minutes := range []int{-1000, -60} {
+			store.keep(t, ended(orderOf(ramp.Mint, 5, at(minutes-1)), ramp.OrderSucceeded, n.send(at(minutes), mint(player)), at(minutes+1)))
+			n.send(at(minutes+2), mint(friend)) // stolen
+		}
+		books := ramp.Must(orders.Reconcile(t.Context(), at(-1200), time.Time{}))
+		require.Equal(t, 2, books.Counts[support.EventWithoutOrder])
+		assert.Equal(t, 2, books.Witnesses)
+		assert.NotContains(t, books.Text(), "listed the event of no order")
+		n.lists = lists
+		_, err := orders.Reconcile(t.Context(), at(-1200), time.Time{})
+		assert.ErrorContains(t, err, "and lists none of its events: its index is broken, pruned or not built yet, so ask another node")
+	}
+
+	// Without an order that ended, nobody knows.
+	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	n.send(at(-60), mint(friend))
+	n.lists = func(*sentTx) bool { return false }
+	store.keep(t, orderOf(ramp.Mint, 5, at(-14*60)))
+	books := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{}))
+	assert.Zero(t, books.Witnesses)
+	assert.Contains(t, books.Text(), "\nThe node listed the event of no order, so nothing shows that it lists what happened.\n")
+}
+
+// An order may end long after or long before its event. Its event was listed all the same.
+func TestAnEventThatIsFarFromTheEndOfItsOrderWasListed(t *testing.T) {
+	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
+	for _, end := range []int{-60, -1980} {
+		orders, store, n := newOrders(t, 100*time.Hour, &ramp.Proof{AnyFailure: true})
+		order := orderOf(ramp.Mint, 5, at(-2000))
+		hash := n.send(at(-1050), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+		store.keep(t, ended(order, ramp.OrderSucceeded, hash, at(end)))
+		for _, from := range []int{-2400, -1100, -300} {
+			ramp.Must(orders.Reconcile(t.Context(), at(from), time.Time{}))
+		}
+	}
+}
