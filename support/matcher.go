@@ -93,8 +93,13 @@ type runningChain struct {
 }
 
 func newMatcher(a *assets, from, to time.Time) *matcher {
-	m := &matcher{assets: a, from: from, to: to, events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*traded{}, consumed: map[uint64]bool{}, forsaken: map[uint64]bool{}, seed: maphash.MakeSeed(),
-		totals: map[totalKey]*running{}, supply: map[totalKey]*runningChain{}, counts: map[FindingKind]int{}, findings: map[shelf][]Finding{}}
+	m := &matcher{
+		assets: a, from: from, to: to,
+		events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*traded{},
+		consumed: map[uint64]bool{}, forsaken: map[uint64]bool{}, seed: maphash.MakeSeed(),
+		totals: map[totalKey]*running{}, supply: map[totalKey]*runningChain{},
+		counts: map[FindingKind]int{}, findings: map[shelf][]Finding{},
+	}
 	for _, kind := range FindingKinds() {
 		m.counts[kind] = 0
 	}
