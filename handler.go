@@ -223,15 +223,17 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 }
 
 // Check returns every fault that would otherwise show when a player has paid: of the
-// store, if it has a method Check, as that of rampsql does; of the signer, in a trial
+// store, if it has the method Check of a [Store]; of the signer, in a trial
 // signature of a random digest; of the nodes of Chain; and of Proof.Decimals, compared
 // with the token contracts. Call it when your server starts, and do not start after an
 // error, except one that wraps [ErrUnreachable]. It changes nothing.
 func (h *Handler) Check(ctx context.Context) error {
 	c := &h.config
 	var found []error
-	if store, ok := c.Store.(interface{ Check(context.Context) error }); ok {
-		found = append(found, store.Check(ctx))
+	if store, ok := c.Store.(interface {
+		Check(context.Context, Network) error
+	}); ok {
+		found = append(found, store.Check(ctx, c.Terms.config.Network))
 	}
 	var trial Digest
 	rand.Read(trial[:]) // never fails

@@ -13,7 +13,11 @@ import (
 // ramptest/storetest tests it, and docs/stores.md explains how to write it, with an
 // example for Redis.
 //
-// A Store must be safe for concurrent use.
+// A Store must be safe for concurrent use. It may have a method
+//
+//	Check(ctx context.Context, network Network) error
+//
+// which [Handler.Check] calls: it returns what would fail the orders of the network.
 type Store interface {
 	// Update takes one step of the order that is stored under id: it calls next with that order, or
 	// nil if there is none, and returns the step.

@@ -1,31 +1,43 @@
 package rampsql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Check returns an error if the database is not of the dialect or too old, if the table,
-// a column or the unique index of tx_hash is missing, if a column is too narrow or of
-// another type, if the user may not write, or if a pooler loses prepared statements,
-// which shows if the pool has a second connection. [ramp.Handler.Check] calls it. It changes
-// nothing.
-func (s *Store) Check(ctx context.Context) error {
+// Check returns what would fail the orders of a network, so that a server does not start: a
+// database that is too old or of another dialect, a table that is not as [Dialect.Schema]
+// creates it or would not survive a crash, a right that is missing, a pooler that loses
+// prepared statements (which shows if the pool has a second connection), and orders of
+// mainnet in the table of testnet. It is called by [ramp.Handler.Check], which knows the
+// network; "" means none.
+//
+// Check takes the steps of a trial order without Apply, as [Store.Update] does, and rolls
+// them back. Nothing of them can be seen, but on PostgreSQL they leave a dead row, so do not
+// call it for each probe of a load balancer. Constraints and triggers of your own must allow
+// an order of the project "ramp check". docs/databases.md says what Check cannot find.
+func (s *Store) Check(ctx context.Context, network ramp.Network) error {
 	db := s.config.DB
-	err := s.check(ctx, db)
+	err := s.check(ctx, network)
 	cause := err
 	if err == nil && db.Stats().MaxOpenConnections != 1 {
 		cause = s.onSecondConnection(ctx, db)
 	}
 	var state interface{ SQLState() string }
 	if errors.As(cause, &state) && (state.SQLState() == "42P05" || state.SQLState() == "26000") {
-		return fmt.Errorf("ramp: check: a pooler loses the driver's prepared statements; "+
+		err = fmt.Errorf("a pooler loses the driver's prepared statements; "+
 			"docs/databases.md has settings for it: %w", cause)
 	}
-	return err
+	if err != nil {
+		return fmt.Errorf("ramp: check: %w", err)
+	}
+	return nil
 }
 
 // onSecondConnection repeats a statement that another connection has prepared. Behind a
@@ -42,18 +54,28 @@ func (s *Store) onSecondConnection(ctx context.Context, db *sql.DB) error {
 	return db.QueryRowContext(ctx, s.version).Scan(&version)
 }
 
-func (s *Store) check(ctx context.Context, db *sql.DB) error {
-	if err := db.PingContext(ctx); err != nil {
-		return fmt.Errorf("ramp: check: %w", err)
+func (s *Store) check(ctx context.Context, network ramp.Network) error {
+	if err := s.config.DB.PingContext(ctx); err != nil {
+		return err
 	}
 	var version string
-	if err := db.QueryRowContext(ctx, s.version).Scan(&version); err != nil {
-		return fmt.Errorf("ramp: check: the dialect is %s, but the database does not answer like it: %w",
+	if err := s.config.DB.QueryRowContext(ctx, s.version).Scan(&version); err != nil {
+		return fmt.Errorf("the dialect is %s, but the database does not answer like it: %w",
 			s.config.Dialect, err)
 	}
 	if err := s.checkVersion(version); err != nil {
-		return fmt.Errorf("ramp: check: %w", err)
+		return err
 	}
+	for _, check := range []func(context.Context) error{s.checkRights, s.checkTable, s.rehearse} {
+		if err := check(ctx); err != nil {
+			return err
+		}
+	}
+	return s.checkNetwork(ctx, network)
+}
+
+// checkRights returns an error that names what the user may not do.
+func (s *Store) checkRights(ctx context.Context) error {
 	const columns = "direction, " + orderColumns
 	for _, statement := range []string{
 		"SELECT " + columns + " FROM ramp_orders WHERE 1 = 0",
@@ -61,27 +83,60 @@ func (s *Store) check(ctx context.Context, db *sql.DB) error {
 		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL",
 		"INSERT INTO ramp_orders (" + columns + ") SELECT " + columns + " FROM ramp_orders WHERE 1 = 0",
 	} {
-		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("ramp: check: table ramp_orders, which Dialect.Schema creates, "+
-				"is unusable for %.6s: %w", statement, err)
+		if _, err := s.config.DB.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("table ramp_orders, which Dialect.Schema creates, is unusable for %.6s: %w",
+				statement, err)
 		}
 	}
-	var column, kind string
-	err := db.QueryRowContext(ctx, s.wrongColumn).Scan(&column, &kind)
-	if err == nil {
-		return fmt.Errorf("ramp: check: column %s of table ramp_orders is of type %s, "+
-			"or narrower than Dialect.Schema creates it", column, kind)
-	}
+	return nil
+}
+
+// checkTable asks the catalog for what a trial order does not show.
+func (s *Store) checkTable(ctx context.Context) error {
+	db := s.config.DB
+	var column, kind, volatile string
 	var indexes int
-	if errors.Is(err, sql.ErrNoRows) {
-		err = db.QueryRowContext(ctx, s.hashIndexes).Scan(&indexes)
+	wrong := db.QueryRowContext(ctx, s.wrongColumn).Scan(&column, &kind)
+	counted := db.QueryRowContext(ctx, s.hashIndexes).Scan(&indexes)
+	unsafe := db.QueryRowContext(ctx, s.volatile).Scan(&volatile)
+	none := func(err error) error {
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
 	}
-	switch {
+	switch err := cmp.Or(none(wrong), counted, none(unsafe)); {
 	case err != nil:
-		return fmt.Errorf("ramp: check: read the columns and indexes: %w", err)
+		return fmt.Errorf("read what table ramp_orders is: %w", err)
+	case wrong == nil:
+		return fmt.Errorf("column %s of table ramp_orders is of type %s, or narrower than Dialect.Schema creates it",
+			column, kind)
 	case indexes == 0:
-		return errors.New("ramp: check: table ramp_orders has no unique index of tx_hash alone, " +
+		return errors.New("table ramp_orders has no unique index of tx_hash alone, " +
 			"as Dialect.Schema creates it: one transaction could end two orders")
+	case unsafe == nil:
+		return fmt.Errorf("table ramp_orders is %s: orders would outlive a rollback or not outlive a crash; "+
+			"create it as Dialect.Schema does", volatile)
 	}
 	return nil
+}
+
+// checkNetwork returns an error if orders of testnet would be among those of mainnet. The
+// opposite is allowed: a game that has gone live may keep its old orders.
+func (s *Store) checkNetwork(ctx context.Context, own ramp.Network) error {
+	if own != ramp.Testnet {
+		return nil
+	}
+	query, args := s.bind("SELECT uuid FROM ramp_orders WHERE network = $1 LIMIT 1", string(ramp.Mainnet))
+	var live string
+	err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&live)
+	switch {
+	case err == nil:
+		return fmt.Errorf("table ramp_orders has orders of mainnet, such as %s: "+
+			"tokens of testnet, which cost nothing, would buy assets there; use another database", live)
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	default:
+		return err
+	}
 }

@@ -26,6 +26,7 @@ type dialect struct {
 
 	wrongColumn string // selects a column that is too narrow or of another type, and its type
 	hashIndexes string // counts the unique indexes of tx_hash alone
+	volatile    string // selects why orders would outlive a rollback, or not a crash; otherwise nothing
 
 	wallet string // user_address, compared without its case
 
@@ -78,12 +79,15 @@ func (d Dialect) values() *dialect {
 		return &dialect{
 			schema:  schemaPostgreSQL,
 			version: "SHOW server_version", products: []product{{"PostgreSQL", 9, 5}},
-			wrongColumn: fmt.Sprintf(wrongColumn, "current_schema()"),
+			wrongColumn: fmt.Sprintf(wrongColumn, "(SELECT n.nspname FROM pg_namespace n"+
+				" JOIN pg_class c ON c.relnamespace = n.oid WHERE c.oid = 'ramp_orders'::regclass)"),
 			hashIndexes: "SELECT count(*) FROM pg_index i" +
 				" JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]" +
 				" WHERE i.indrelid = 'ramp_orders'::regclass AND i.indisunique AND i.indisvalid" +
 				" AND i.indnatts = 1 AND a.attname = 'tx_hash'" +
 				" AND COALESCE(pg_get_expr(i.indpred, i.indrelid), '') IN ('', '(tx_hash IS NOT NULL)')",
+			volatile: "SELECT CASE relpersistence WHEN 'u' THEN 'UNLOGGED' ELSE 'TEMPORARY' END" +
+				" FROM pg_class WHERE oid = 'ramp_orders'::regclass AND relpersistence <> 'p'",
 			wallet: "lower(user_address)",
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
 			// wrong dialect fails at the first order and not at its result.
@@ -99,6 +103,9 @@ func (d Dialect) values() *dialect {
 				" WHERE table_schema = DATABASE() AND table_name = 'ramp_orders' AND non_unique = 0" +
 				" GROUP BY index_name" +
 				" HAVING COUNT(*) = 1 AND MAX(column_name) = 'tx_hash' AND MAX(sub_part) IS NULL) AS found",
+			volatile: "SELECT CONCAT('of the engine ', e.engine) FROM information_schema.tables t" +
+				" JOIN information_schema.engines e ON e.engine = t.engine" +
+				" WHERE t.table_schema = DATABASE() AND t.table_name = 'ramp_orders' AND e.transactions <> 'YES'",
 			wallet: "user_address", // of a collation without case
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
@@ -114,8 +121,9 @@ func (d Dialect) values() *dialect {
 			hashIndexes: "SELECT COUNT(*) FROM pragma_index_list('ramp_orders') AS i" +
 				" WHERE i.\"unique\" = 1 AND i.partial = 0" +
 				" AND (SELECT group_concat(name) FROM pragma_index_info(i.name)) = 'tx_hash'",
-			wallet: "lower(user_address)",
-			insert: insertOrder + "IIF(0, 0, NULL)" + orReturn, returning: true,
+			wallet:   "lower(user_address)",
+			volatile: "SELECT '' WHERE 1 = 0",
+			insert:   insertOrder + "IIF(0, 0, NULL)" + orReturn, returning: true,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
 			lock:  "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns,
 			begin: beginSQLite,

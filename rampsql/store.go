@@ -13,6 +13,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	mathrand "math/rand/v2"
 	"strings"
 	"time"
@@ -64,8 +65,13 @@ type Config struct {
 
 	// Retryable reports whether to retry after an error. Any answer is safe: if the commit had
 	// succeeded, the retry finds a repeat. By default a transaction is retried that the database
-	// aborted because it raced another: SQLSTATE 40001 or 40P01 of PostgreSQL, error 1213 of MySQL.
+	// aborted because it raced another or a migration: SQLSTATE 40001, 40P01 or 0A000 of PostgreSQL,
+	// error 1213 or 1020 of MySQL and MariaDB.
 	Retryable func(err error) bool
+
+	// Logger gets the warnings of Check: what fails the orders of some players only. The default is
+	// [slog.Default].
+	Logger *slog.Logger
 
 	// Retries is how often Update retries a transaction, including Apply, after a random delay: up to
 	// 10 ms before the first, twice that before the next, and so on up to 200 ms. The default is 3;
@@ -100,10 +106,16 @@ func New(c Config) (*Store, error) {
 func aborted(err error) bool {
 	var state interface{ SQLState() string }
 	if errors.As(err, &state) {
-		// A serialization failure or a deadlock.
-		return state.SQLState() == "40001" || state.SQLState() == "40P01"
+		switch state.SQLState() {
+		case "40001", "40P01": // a serialization failure, a deadlock
+			return true
+		case "0A000": // among others, a statement that was prepared before a migration
+			return true
+		}
+		return false
 	}
-	return strings.Contains(err.Error(), "Error 1213") // deadlock
+	// A deadlock, or a row that MariaDB found changed since the snapshot. Both have rolled back.
+	return strings.Contains(err.Error(), "Error 1213") || strings.Contains(err.Error(), "Error 1020")
 }
 
 const updateOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, " +
@@ -117,9 +129,13 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 		return ramp.Step{}, err
 	}
 	for n := 0; ; n++ {
-		step, err := s.transact(ctx, id, &opened, next, !rollback.Asked(ctx))
-		if err == nil && rollback.Asked(ctx) { // by a test
-			step, err = s.transact(ctx, id, &opened, next, true)
+		var err error
+		if rollback.Asked(ctx) { // by a test
+			err = s.rehearseStep(ctx, id, &opened, next)
+		}
+		var step ramp.Step
+		if err == nil {
+			step, _, err = s.transact(ctx, id, &opened, next, true)
 		}
 		err = s.explain(ctx, err)
 		if err == nil || n == s.config.Retries || !s.config.Retryable(err) || !wait(ctx, n) {
@@ -128,34 +144,70 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	}
 }
 
+// rehearseStep makes an attempt of Update that it rolls back, and returns an error if Apply has
+// committed it.
+func (s *Store) rehearseStep(
+	ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition,
+) error {
+	_, claim, err := s.transact(ctx, id, opened, next, false)
+	if err != nil || claim == "" {
+		return err
+	}
+	query, args := s.bind("SELECT COUNT(*) FROM ramp_orders WHERE uuid = $1 AND claim = $2", id.String(), claim)
+	var rows int
+	err = s.config.DB.QueryRowContext(ctx, query, args...).Scan(&rows)
+	if rows > 0 {
+		err = errEnded
+	}
+	if err != nil {
+		return fmt.Errorf("ramp: order %s: after a trial of Apply, which was rolled back: %w", id, err)
+	}
+	return nil
+}
+
 // transact makes one attempt of Update, and rolls it back unless commit is set. opened is
-// the result of openingStep.
+// the result of openingStep. claim is what a new step wrote.
 func (s *Store) transact(
 	ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition, commit bool,
-) (ramp.Step, error) {
+) (step ramp.Step, claim string, err error) {
 	t, err := s.begin(ctx, pool{s.config.DB, s.config.TxOptions, &s.hooks})
 	if err != nil {
-		return ramp.Step{}, fmt.Errorf("ramp: begin: %w", err)
+		return ramp.Step{}, "", fmt.Errorf("ramp: begin: %w", err)
 	}
-	defer t.close(ctx) // rolls back unless committed
+	ours := true // whether the transaction is ours to end
+	defer func() {
+		// Rolls back unless committed. The end of ctx ends the transaction, too.
+		if before := t.close(ctx); before != nil && ours && ctx.Err() == nil {
+			step, err = ramp.Step{}, endedError(id, before, err)
+		}
+	}()
 	step, row, err := s.update(ctx, t.tx(), id, opened, next)
 	if err != nil || !step.New {
-		return step, err
+		return step, "", err
 	}
 	if err := s.apply(ctx, t.tx(), step); err != nil || !commit {
-		return ramp.Step{}, err
+		return ramp.Step{}, row.claim, err
 	}
 	if err := ctx.Err(); err != nil { // the error of tx would not name the cause
-		return ramp.Step{}, fmt.Errorf("ramp: order %s: not committed, "+
+		return ramp.Step{}, "", fmt.Errorf("ramp: order %s: not committed, "+
 			"because its context had ended when Apply returned: %w", id, err)
 	}
 	// Check only the claim, which differs for every step. The state may be the same
 	// if another delivery has finished the order meanwhile.
-	if err := t.commit(ctx, id, row.claim); err != nil {
-		err = fmt.Errorf("ramp: order %s: commit: %w", id, err)
-		return ramp.Step{}, &storeError{row.Order, step.Order.TxHash, err}
+	err = t.commit(ctx, id, row.claim)
+	if ours = ended(err) != nil; err != nil {
+		err = fmt.Errorf("ramp: order %s: commit: %w", id, unusable(err))
+		return ramp.Step{}, "", &storeError{row.Order, step.Order.TxHash, err}
 	}
-	return step, nil
+	return step, "", nil
+}
+
+// endedError returns the error of a transaction that has ended before. err is what followed.
+func endedError(id uuid.UUID, before, err error) error {
+	if err == nil || ended(err) != nil {
+		return fmt.Errorf("ramp: order %s: %w", id, before)
+	}
+	return fmt.Errorf("%w (%w)", err, before)
 }
 
 // wait waits after attempt n, and reports whether to make another.
@@ -296,7 +348,7 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("ramp: order %s: Apply (%s): %w", step.Order.UUID, step.Order.State, err)
+	err = fmt.Errorf("ramp: order %s: Apply (%s): %w", step.Order.UUID, step.Order.State, unusable(err))
 	gaveUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	locked := ctx.Err() != nil || strings.Contains(err.Error(), "database is locked")
 	if gaveUp && s.config.DB.Stats().WaitCount > waits || s.config.Dialect == SQLite && locked {

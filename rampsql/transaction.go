@@ -34,13 +34,37 @@ type transaction interface {
 	// commit commits if the transaction still holds what its step wrote: claim in the row of id.
 	commit(ctx context.Context, id uuid.UUID, claim string) error
 
-	// close rolls back unless the transaction was committed. It returns the connection to the pool in
-	// its original state, or discards it.
-	close(ctx context.Context)
+	// close rolls back. It returns the connection to the pool in its original state, or discards it.
+	// It returns how the transaction had ended before, or nil.
+	close(ctx context.Context) error
+}
+
+var (
+	errEnded = errors.New("Apply ended the transaction: it must not call Commit or Rollback, " +
+		"nor send a statement that commits, such as CREATE TABLE on MySQL")
+	errOutside = errors.New("Apply ended the transaction, or it ignored the error with which " +
+		"the database did: it must not send COMMIT, and must return every error of tx")
+)
+
+// ended returns errEnded for the error of a transaction that has ended, otherwise nil.
+func ended(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return errEnded
+	}
+	return nil
 }
 
 var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back " +
 	"the whole transaction, but Apply ignored the error; it must return every error of tx")
+
+// unusable adds to the error of a connection that cannot be used what Apply may have done.
+func unusable(err error) error {
+	if errors.Is(err, driver.ErrBadConn) {
+		return fmt.Errorf("%w (the connection was lost, or Apply left rows open: "+
+			"close them before the next statement)", err)
+	}
+	return err
+}
 
 type postgresTx struct{ *sql.Tx }
 
@@ -49,8 +73,8 @@ func beginPostgreSQL(ctx context.Context, p pool) (transaction, error) {
 	return postgresTx{tx}, err
 }
 
-func (t postgresTx) tx() *sql.Tx           { return t.Tx }
-func (t postgresTx) close(context.Context) { _ = t.Rollback() }
+func (t postgresTx) tx() *sql.Tx                 { return t.Tx }
+func (t postgresTx) close(context.Context) error { return ended(t.Rollback()) }
 
 func (t postgresTx) commit(context.Context, uuid.UUID, string) error {
 	err := t.Commit()
@@ -101,7 +125,7 @@ func beginMySQL(ctx context.Context, p pool) (transaction, error) {
 	return beginOnConn(ctx, p, func(c *connTx) (transaction, error) {
 		t := &mysqlTx{connTx: c}
 		if _, err := t.ExecContext(ctx, "SET autocommit = 0"); err != nil {
-			t.close(ctx)
+			_ = t.close(ctx)
 			return nil, err
 		}
 		return t, nil
@@ -128,8 +152,9 @@ func (t *mysqlTx) commit(ctx context.Context, id uuid.UUID, claim string) error 
 // close turns autocommit on again, which would commit an open transaction. So it
 // does that only after the server has confirmed the rollback: after a canceled
 // context, for example, database/sql may still be rolling back.
-func (t *mysqlTx) close(ctx context.Context) {
-	err := t.Rollback()
+func (t *mysqlTx) close(ctx context.Context) error {
+	rolledBack := t.Rollback()
+	err := rolledBack
 	if err == nil {
 		_, err = t.conn.ExecContext(context.WithoutCancel(ctx), "SET autocommit = 1")
 	}
@@ -137,27 +162,29 @@ func (t *mysqlTx) close(ctx context.Context) {
 		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn }) // discards it
 	}
 	_ = t.conn.Close()
+	return ended(rolledBack)
 }
 
 type sqliteTx struct {
 	*connTx
-	reject *atomic.Bool // whether the commit hook of the connection rejects commits
+	hook *commitHook // of the connection
 }
 
 func beginSQLite(ctx context.Context, p pool) (transaction, error) {
 	return beginOnConn(ctx, p, func(c *connTx) (transaction, error) {
 		t := &sqliteTx{connTx: c}
-		if err := c.conn.Raw(func(conn any) error { t.reject = p.hooks.of(conn); return nil }); err != nil {
-			t.close(ctx)
+		if err := c.conn.Raw(func(conn any) error { t.hook = p.hooks.of(conn); return nil }); err != nil {
+			_ = t.close(ctx)
 			return nil, err
 		}
-		t.reject.Store(true)
+		t.hook.met.Store(false)
+		t.hook.rejects.Store(true)
 		return t, nil
 	})
 }
 
 func (t *sqliteTx) commit(context.Context, uuid.UUID, string) error {
-	t.reject.Store(false)
+	t.hook.rejects.Store(false)
 	err := t.Commit()
 	if err != nil && strings.Contains(err.Error(), "no transaction is active") {
 		err = fmt.Errorf("%w (%w)", errRolledBack, err)
@@ -165,48 +192,66 @@ func (t *sqliteTx) commit(context.Context, uuid.UUID, string) error {
 	return err
 }
 
-func (t *sqliteTx) close(context.Context) {
-	_ = t.Rollback()
-	if t.reject != nil {
-		t.reject.Store(false)
+func (t *sqliteTx) close(context.Context) error {
+	err := ended(t.Rollback())
+	if t.hook != nil {
+		t.hook.rejects.Store(false)
+		if err == nil && t.hook.met.Load() {
+			err = errOutside
+		}
 	}
 	_ = t.conn.Close()
+	return err
 }
 
-// commitHooks holds, for each connection to SQLite, whether its commit hook rejects
-// commits. Setting a hook anew for each transaction would leak: mattn/go-sqlite3
+// commitHook is what the commit hook of a connection to SQLite does.
+type commitHook struct {
+	rejects atomic.Bool // every commit
+	met     atomic.Bool // whether it has rejected one
+}
+
+// allows reports whether a commit may go on.
+func (h *commitHook) allows() bool {
+	if h.rejects.Load() {
+		h.met.Store(true)
+		return false
+	}
+	return true
+}
+
+// commitHooks holds the commit hook of each connection to SQLite. Setting a hook anew for each transaction would leak: mattn/go-sqlite3
 // keeps every hook until the connection closes.
 type commitHooks struct {
 	mu   sync.Mutex
-	hook map[any]*atomic.Bool
+	hook map[any]*commitHook
 }
 
-// of returns the flag of a connection of a driver, and sets the hook of a new one.
-func (h *commitHooks) of(conn any) *atomic.Bool {
+// of returns the hook of a connection of a driver, and sets that of a new one.
+func (h *commitHooks) of(conn any) *commitHook {
 	const maxConns = 1000 // closed connections are not removed one by one
 	if !reflect.TypeOf(conn).Comparable() {
-		return new(atomic.Bool) // not one of the two drivers
+		return new(commitHook) // not one of the two drivers
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	reject := h.hook[conn]
-	if reject == nil {
-		reject = new(atomic.Bool)
-		setCommitHook(conn, reject)
+	hook := h.hook[conn]
+	if hook == nil {
+		hook = new(commitHook)
+		setCommitHook(conn, hook)
 		if h.hook == nil || len(h.hook) == maxConns {
-			h.hook = map[any]*atomic.Bool{}
+			h.hook = map[any]*commitHook{}
 		}
-		h.hook[conn] = reject
+		h.hook[conn] = hook
 	}
-	return reject
+	return hook
 }
 
-// setCommitHook makes a SQLite connection reject every commit while reject is true.
+// setCommitHook makes a SQLite connection ask before each commit.
 //
 // modernc.org/sqlite and mattn/go-sqlite3 both have the method RegisterCommitHook,
 // but with their own types, and this package does not depend on a driver. With
 // other drivers, setCommitHook does nothing.
-func setCommitHook(conn any, reject *atomic.Bool) {
+func setCommitHook(conn any, ours *commitHook) {
 	register := reflect.ValueOf(conn).MethodByName("RegisterCommitHook")
 	if !register.IsValid() || register.Type().NumIn() != 1 {
 		return
@@ -218,7 +263,7 @@ func setCommitHook(conn any, reject *atomic.Bool) {
 	}
 	register.Call([]reflect.Value{reflect.MakeFunc(hook, func([]reflect.Value) []reflect.Value {
 		code := 0
-		if reject.Load() {
+		if !ours.allows() {
 			code = 1
 		}
 		return []reflect.Value{reflect.ValueOf(code).Convert(hook.Out(0))}

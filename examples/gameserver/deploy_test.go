@@ -280,12 +280,13 @@ func TestAServerThatStopsCutsNothingOff(t *testing.T) {
 	}
 }
 
-func TestAServerIsReadyWhileItsDatabaseIs(t *testing.T) {
-	game, store, err := (&settings{database: ready(t)}).open(t.Context(), false)
+// A slow or broken database would take every server out at once.
+func TestAServerIsReadyUntilItStops(t *testing.T) {
+	game, _, err := (&settings{database: ready(t)}).open(t.Context(), false)
 	check(t, err)
 	db := game.db
 	defer db.Close()
-	a := &api{game: game, store: store, log: quiet}
+	a := &api{game: game, log: quiet}
 	status := func(path string) int {
 		recorder := httptest.NewRecorder()
 		a.routes(&ramp.Handler{}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
@@ -302,9 +303,9 @@ func TestAServerIsReadyWhileItsDatabaseIs(t *testing.T) {
 	want("stopping", 200, 503)
 	a.stopping.Store(false)
 	ramp.Must(db.Exec("DROP TABLE ramp_orders"))
-	want("the orders are missing", 200, 503)
+	want("the orders are missing", 200, 200)
 	check(t, db.Close())
-	want("no database", 200, 503)
+	want("no database", 200, 200)
 }
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -191,7 +191,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	defer listener.Close()
-	server := &api{game: game, store: store, log: log, emulated: emulated, frontend: getenv("RAMP_FRONTEND_URL")}
+	server := &api{game: game, log: log, emulated: emulated, frontend: getenv("RAMP_FRONTEND_URL")}
 	apiURL := getenv("RAMP_API_URL")
 	if emulated {
 		emulator, err := startEmulator(key, signer, "http://"+listener.Addr().String(), s.project)

@@ -83,7 +83,7 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 	if err == nil {
 		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM sessions, inventory, swords, conflicts, wallets, shop WHERE 1 = 0")
 		if err = unready; !s.looks {
-			err = cmp.Or(store.Check(ctx), unready)
+			err = cmp.Or(store.Check(ctx, s.network), unready)
 		}
 	}
 	if err != nil {

@@ -62,7 +62,7 @@ func InitModule(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.Nak
 	start := func(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.NakamaModule, payload string) (string, error) {
 		return exchange(ctx, db, client, env["RAMP_FRONTEND_URL"], payload)
 	}
-	if err := errors.Join(err, err2, store.Check(ctx)); err != nil {
+	if err := errors.Join(err, err2, store.Check(ctx, offer.Network)); err != nil {
 		return err
 	}
 	return errors.Join(

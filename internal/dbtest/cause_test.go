@@ -32,7 +32,7 @@ func TestTheWrongDialectAcceptsNoOrder(t *testing.T) {
 				continue
 			}
 			store := newStore(t, &place{database: d, db: p.db}, applyNothing)
-			expectText(t, store.Check(t.Context()), "ramp: check: the dialect is "+string(d.dialect)+", but the database does not answer like it")
+			expectText(t, store.Check(t.Context(), ""), "ramp: check: the dialect is "+string(d.dialect)+", but the database does not answer like it")
 			o := newOrder("alice", mint("gold", 5))
 			if _, err := store.Update(t.Context(), o.id, o.accept()); err == nil {
 				t.Errorf("%s takes the statements of %s", p.name, d.name)

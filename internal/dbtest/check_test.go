@@ -1,10 +1,18 @@
 package dbtest
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
+	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -12,7 +20,7 @@ import (
 
 func TestCheckOfAGoodDatabase(t *testing.T) {
 	eachMode(t, func(t *testing.T, p *place) {
-		check(t, newStore(t, p, applyNothing).Check(t.Context()))
+		check(t, newStore(t, p, applyNothing).Check(t.Context(), ""))
 	})
 }
 
@@ -64,7 +72,7 @@ func TestCheckNamesWhatIsWrongWithTheTable(t *testing.T) {
 				if d.dialect == rampsql.MySQL {
 					migration = strings.Replace(migration, drop, "DROP INDEX ramp_orders_tx_hash ON ramp_orders;", 1)
 				}
-				err := newStore(t, newPlace(t, d, d.modes[0], migration), applyNothing).Check(t.Context())
+				err := newStore(t, newPlace(t, d, d.modes[0], migration), applyNothing).Check(t.Context(), "")
 				if c.want == "" {
 					check(t, err)
 					return
@@ -86,7 +94,7 @@ func TestCheckNamesAMissingRight(t *testing.T) {
 			t.Run(d.name+"/"+right, func(t *testing.T) {
 				p := newPlace(t, d, d.modes[0])
 				run(t, p.admin, fmt.Sprintf(revoke, right, p.schema))
-				err := newStore(t, p, applyNothing).Check(t.Context())
+				err := newStore(t, p, applyNothing).Check(t.Context(), "")
 				expectText(t, err, "ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable for "+right, "denied")
 			})
 		}
@@ -105,7 +113,7 @@ func TestCheckOfADatabaseThatIsReadOnly(t *testing.T) {
 			rampsql.PostgreSQL: "SET default_transaction_read_only = on", // as on a standby
 			rampsql.MySQL:      "SET SESSION TRANSACTION READ ONLY",
 		}[p.dialect])
-		err := newStore(t, p, applyNothing).Check(t.Context())
+		err := newStore(t, p, applyNothing).Check(t.Context(), "")
 		if err == nil || !strings.Contains(strings.ToLower(err.Error()), "read") {
 			t.Errorf("of a database that is read-only: %v", err)
 		}
@@ -132,6 +140,228 @@ func TestAClaimThatIsTruncatedIsNoRepeat(t *testing.T) {
 				w.expect(w.validate(o), "500 INTERNAL_ERROR")
 			}
 			w.books(moves{})
+		})
+	}
+}
+
+// What a trial order or the catalog shows. Each of these was silent, and then cost an order,
+// all orders, or a player's assets.
+func TestCheckRehearses(t *testing.T) {
+	const (
+		trial     = "ramp: check: a trial order, which is rolled back, fails as every order would: "
+		oneForTwo = trial + "the collation of session_id takes one session for another"
+		rls       = "ALTER TABLE ramp_orders ENABLE ROW LEVEL SECURITY;"
+		policy    = "CREATE POLICY p ON ramp_orders "
+	)
+	sqlite := func(from, to string) string {
+		return "DROP TABLE ramp_orders; " + strings.Replace(rampsql.SQLite.Schema(), from, to, 1) + ";"
+	}
+	pg, mysql, lite := rampsql.PostgreSQL, rampsql.MySQL, rampsql.SQLite
+	for _, c := range []struct {
+		name      string
+		dialect   rampsql.Dialect
+		migration string
+		params    string // of the connection
+		options   sql.TxOptions
+		want      string
+		only      string // part of the only version that can be so
+	}{
+		{name: "UNLOGGED", dialect: pg, migration: "ALTER TABLE ramp_orders SET UNLOGGED;",
+			want: "ramp: check: table ramp_orders is UNLOGGED"},
+		{name: "MyISAM", dialect: mysql, migration: "ALTER TABLE ramp_orders ENGINE = MyISAM;",
+			want: "ramp: check: table ramp_orders is of the engine MyISAM", only: "MariaDB"},
+		{name: "Aria", dialect: mysql, migration: "ALTER TABLE ramp_orders ENGINE = Aria;",
+			want: "ramp: check: table ramp_orders is of the engine Aria", only: "MariaDB"},
+
+		{name: "no primary key", dialect: pg, migration: "ALTER TABLE ramp_orders DROP CONSTRAINT ramp_orders_pkey;",
+			want: trial},
+		{name: "no primary key", dialect: mysql, migration: "ALTER TABLE ramp_orders DROP PRIMARY KEY;",
+			want: trial + "its UUID has two rows: the table has no primary key", only: "MariaDB"},
+		{name: "no primary key", dialect: lite, migration: sqlite("NOT NULL PRIMARY KEY", "NOT NULL"),
+			want: "PRIMARY KEY"},
+
+		{name: "read only", dialect: pg, options: sql.TxOptions{ReadOnly: true}, want: trial},
+		{name: "read only", dialect: mysql, options: sql.TxOptions{ReadOnly: true}, want: trial, only: "MariaDB"},
+		{name: "no such level", dialect: pg, options: sql.TxOptions{Isolation: sql.LevelLinearizable}, want: trial + "begin, with Config.TxOptions: "},
+		{name: "no such level", dialect: mysql, options: sql.TxOptions{Isolation: sql.LevelLinearizable}, want: trial + "begin, with Config.TxOptions: "},
+
+		{name: "no case", dialect: pg, migration: "CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);" +
+			"ALTER TABLE ramp_orders ALTER session_id TYPE text COLLATE nocase;", want: oneForTwo},
+		{name: "no accents", dialect: pg, migration: "CREATE COLLATION noaccents (provider = icu, locale = 'und-u-ks-level1-kc-true', deterministic = false);" +
+			"ALTER TABLE ramp_orders ALTER session_id TYPE text COLLATE noaccents;", want: oneForTwo},
+		{name: "no case", dialect: mysql, migration: "ALTER TABLE ramp_orders MODIFY session_id TEXT COLLATE utf8mb4_general_ci NOT NULL;", want: oneForTwo},
+		{name: "no case", dialect: lite, migration: sqlite("session_id   TEXT    NOT NULL", "session_id TEXT NOT NULL COLLATE NOCASE"), want: oneForTwo},
+
+		{name: "empty is NULL", dialect: mysql, params: "&sql_mode=EMPTY_STRING_IS_NULL", want: "null", only: "MariaDB"},
+		{name: "no policy", dialect: pg, migration: rls, want: "row-level security"},
+		{name: "a policy that hides", dialect: pg, migration: rls + policy + "USING (false) WITH CHECK (true);", want: "row-level security"},
+		{name: "a policy for inserts", dialect: pg, migration: rls + policy + "FOR INSERT WITH CHECK (true);", want: "row-level security"},
+		{name: "a policy for what waits", dialect: pg, migration: rls + policy + "USING (state = 'accepted');", want: "row-level security"},
+		{name: "a policy by player", dialect: pg, migration: rls + policy + "USING (session_id = current_setting('game.session', true));",
+			want: "row-level security"},
+	} {
+		t.Run(string(c.dialect)+"/"+c.name, func(t *testing.T) {
+			p := newPlace(t, databaseOf(t, c.dialect), mode{params: c.params, only: c.only}, c.migration)
+			store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: c.dialect, Apply: applyNothing, TxOptions: &c.options}))
+			err := store.Check(t.Context(), ramp.Testnet)
+			t.Log(err)
+			expectText(t, err, "ramp: check: ", c.want)
+		})
+	}
+}
+
+// A rollback that keeps the row would keep an order whose effect it took back.
+func TestCheckFindsARollbackThatIsNone(t *testing.T) {
+	p := placeOn(t, rampsql.SQLite)
+	p.through(t, func(conn driver.Conn) driver.Conn { return committing{conn.(sqliteConn)} })
+	err := newStore(t, p, applyNothing).Check(t.Context(), "")
+	expectText(t, err, "its row stays: the database, or a proxy, has committed each statement")
+}
+
+// committing is a connection that commits when it should roll back, and has no commit hook.
+type committing struct{ sqliteConn }
+
+func (c committing) BeginTx(ctx context.Context, options driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.sqliteConn.(driver.ConnBeginTx).BeginTx(ctx, options)
+	return commitsOnly{tx}, err
+}
+
+type commitsOnly struct{ driver.Tx }
+
+func (t commitsOnly) Rollback() error { return t.Commit() }
+
+// What a character set lacks costs the players who need it their orders, and nobody else. A
+// connection that cannot show a text costs no order.
+func TestCheckWarnsOfCharacters(t *testing.T) {
+	warned := func(t *testing.T, p *place) string {
+		t.Helper()
+		var log strings.Builder
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: applyNothing,
+			Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+		check(t, store.Check(t.Context(), ramp.Mainnet))
+		var rows int
+		check(t, p.db.QueryRow("SELECT COUNT(*) FROM ramp_orders").Scan(&rows))
+		equal(t, "rows", rows, 0)
+		t.Log(log.String())
+		return log.String()
+	}
+	for _, c := range []struct{ name, params, migration, want string }{
+		{"utf8mb4", "", "", ""},
+		{"a table in utf8", "", "ALTER TABLE ramp_orders CONVERT TO CHARACTER SET utf8mb3 COLLATE utf8mb3_bin;", "Incorrect string value"},
+		{"a table in utf8, not strict", "&sql_mode=''", "ALTER TABLE ramp_orders CONVERT TO CHARACTER SET utf8mb3 COLLATE utf8mb3_bin;",
+			"has another character set"},
+		{"a connection in utf8", "&charset=utf8", "", "\U0001f642"},
+		{"a connection in latin1", "&charset=latin1", "", "\U0001f642"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := mode{params: c.params}
+			if c.migration != "" {
+				m.only = "MariaDB" // TiDB does not convert a table
+			}
+			log := warned(t, newPlace(t, databaseOf(t, rampsql.MySQL), m, c.migration))
+			if c.want == "" {
+				equal(t, "what was logged", log, "")
+			} else {
+				expectText(t, errors.New(log), `level=WARN msg="ramp: check" warning=`, c.want)
+			}
+		})
+	}
+}
+
+// Tokens of testnet cost nothing.
+func TestCheckKeepsTestnetAndMainnetApart(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		store := newStore(t, p, applyNothing)
+		for _, network := range []ramp.Network{ramp.Testnet, "", ramp.Mainnet} {
+			check(t, store.Check(t.Context(), network))
+			o := newOrder("alice", burn("gold", 5))
+			take(t, store, o.id, func(stored *ramp.Order) (ramp.Step, error) {
+				step, err := o.accept()(stored)
+				step.Order.Network = network
+				return step, err
+			})
+		}
+		check(t, store.Check(t.Context(), ramp.Mainnet)) // it has gone live
+		check(t, store.Check(t.Context(), ""))
+		expectText(t, store.Check(t.Context(), ramp.Testnet), "ramp: check: table ramp_orders has orders of mainnet, such as ")
+
+		terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "project", Network: ramp.Testnet}))
+		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: terms, Players: studio{db: p.db, dialect: p.dialect}, Store: store,
+			Key: ramp.Must(ramp.TextKey(hmacText)), Signer: ramp.Must(ramp.NewKeySigner(validatorKey))}))
+		expectText(t, handler.Check(t.Context()), "orders of mainnet")
+	})
+}
+
+// A trial order hinders no order, none hinders it, and nobody sees it.
+func TestCheckBesideOrders(t *testing.T) {
+	t.Parallel()
+	eachMode(t, func(t *testing.T, p *place) {
+		if p.mode.name == "deferred" {
+			t.Skip("there, orders fail beside each other")
+		}
+		w := newWorld(t, p, nil)
+		var wg sync.WaitGroup
+		done := make(chan struct{})
+		for n := range 4 {
+			player := fmt.Sprint("player", n)
+			w.give(player, "gold", 1_000_000)
+			wg.Go(func() {
+				for {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					o := newOrder(player, mint("gold", 5))
+					w.expect(w.validate(o), "200")
+					w.expect(w.result(o, failure), "200")
+				}
+			})
+		}
+		longest := time.Duration(0)
+		for range 10 {
+			start := time.Now()
+			if err := w.store.Check(t.Context(), ramp.Testnet); err != nil {
+				t.Error(err)
+			}
+			longest = max(longest, time.Since(start))
+		}
+		close(done)
+		wg.Wait()
+		var orders, trials int
+		check(t, p.db.QueryRow("SELECT COUNT(*), COUNT(CASE WHEN project_id = 'ramp check' THEN 1 END) FROM ramp_orders").Scan(&orders, &trials))
+		equal(t, "trial orders that stay", trials, 0)
+		t.Logf("10 checks beside %d orders, longest %v", orders, longest)
+	})
+}
+
+// A lock on the table holds Check up no longer than its context.
+func TestCheckWaitsAsUpdateDoes(t *testing.T) {
+	t.Parallel()
+	for dialect, lock := range map[rampsql.Dialect]string{
+		rampsql.PostgreSQL: "LOCK TABLE %s.ramp_orders IN ACCESS EXCLUSIVE MODE",
+		rampsql.MySQL:      "LOCK TABLES %s.ramp_orders WRITE",
+	} {
+		d := databaseOf(t, dialect)
+		t.Run(d.name, func(t *testing.T) {
+			p := newPlace(t, d, d.modes[0])
+			if p.tidb {
+				t.Skip("TiDB does not lock tables")
+			}
+			conn := ramp.Must(p.admin.Conn(t.Context()))
+			defer conn.Close()
+			tx := ramp.Must(conn.BeginTx(t.Context(), nil))
+			ramp.Must(tx.Exec(fmt.Sprintf(lock, p.schema)))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start := time.Now()
+			if err := newStore(t, p, applyNothing).Check(ctx, ""); err == nil || time.Since(start) > 5*time.Second {
+				t.Errorf("after %v: %v", time.Since(start), err)
+			}
+			check(t, tx.Rollback())
+			if dialect == rampsql.MySQL {
+				ramp.Must(conn.ExecContext(t.Context(), "UNLOCK TABLES"))
+			}
 		})
 	}
 }

@@ -51,7 +51,7 @@ func TestADatabaseThatIsClosed(t *testing.T) {
 	expectText(t, err, "ramp: begin: sql: database is closed")
 	_, err = store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{Limit: 1})
 	expectText(t, err, "ramp: waiting orders: sql: database is closed")
-	expectText(t, store.Check(t.Context()), "ramp: check: sql: database is closed")
+	expectText(t, store.Check(t.Context(), ""), "ramp: check: sql: database is closed")
 }
 
 // If the database does not store the end of an order, that is an error, whatever the

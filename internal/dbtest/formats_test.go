@@ -57,7 +57,7 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 				// A release with another table has its migrations here, after the text.
 				p := newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders;", string(text))
 				store := newStore(t, p, applyNothing)
-				check(t, store.Check(t.Context()))
+				check(t, store.Check(t.Context(), ""))
 				before := contents(t, p)
 				documents := ramp.Must(filepath.Glob(filepath.Join(formats, directory.Name(), "order-*.json")))
 				if len(before) != len(documents) {

@@ -25,7 +25,7 @@ func TestBehindPgBouncer(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			place := func(t *testing.T) *place { return behindPgBouncer(t, "default_query_exec_mode="+mode) }
-			t.Run("Check", func(t *testing.T) { check(t, newStore(t, place(t), applyNothing).Check(t.Context())) })
+			t.Run("Check", func(t *testing.T) { check(t, newStore(t, place(t), applyNothing).Check(t.Context(), "")) })
 			t.Run("kit", func(t *testing.T) { testKit(t, place(t), nil) })
 			t.Run("kill", func(t *testing.T) { testKill(t, place(t), "") })
 		})
@@ -40,16 +40,16 @@ func TestCheckFindsAPoolerThatLosesPreparedStatements(t *testing.T) {
 	}
 	p := behindPgBouncer(t, "")
 	p.db.SetMaxOpenConns(1)
-	check(t, newStore(t, p, applyNothing).Check(t.Context()))
+	check(t, newStore(t, p, applyNothing).Check(t.Context(), ""))
 	p.db.SetMaxOpenConns(2)
-	err := newStore(t, p, applyNothing).Check(t.Context())
+	err := newStore(t, p, applyNothing).Check(t.Context(), "")
 	t.Log(err)
 	expectText(t, err, "ramp: check: a pooler loses the driver's prepared statements", "docs/databases.md", "42P05")
 
 	// A server that starts later meets the statements of the first.
 	p.db = open(t, p.driver, p.dsn)
 	p.db.SetMaxOpenConns(1)
-	err = newStore(t, p, applyNothing).Check(t.Context())
+	err = newStore(t, p, applyNothing).Check(t.Context(), "")
 	expectText(t, err, "ramp: check: a pooler loses the driver's prepared statements", "42P05")
 }
 
@@ -64,7 +64,7 @@ func TestCheckOfABusyPool(t *testing.T) {
 				defer conn.Close()
 			}
 			start := time.Now()
-			check(t, newStore(t, p, applyNothing).Check(t.Context()))
+			check(t, newStore(t, p, applyNothing).Check(t.Context(), ""))
 			if took := time.Since(start); took > 5*time.Second {
 				t.Errorf("with %d connections, Check took %v", connections, took)
 			}

@@ -56,6 +56,27 @@ func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
 	}
 }
 
+// An Apply that commits by itself takes the gold of each mint and answers 500. A test must not
+// stay green because the second attempt finds an order.
+func TestTheEmulatorFindsAnApplyThatCommits(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		s := studio{db: p.db, dialect: p.dialect}
+		store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+			if err := s.Apply(ctx, tx, step); err != nil {
+				return err
+			}
+			return tx.Commit()
+		})
+		run(t, p.db, "INSERT INTO holdings (session_id, asset, amount) VALUES ('alice', 'gold', 1000)")
+		defer func() {
+			err, _ := recover().(error)
+			expectText(t, err, "HTTP 500")
+		}()
+		play(t, newHandler(s, store), "alice", true)
+		t.Error("the mint was approved")
+	})
+}
+
 // play plays one order of a player against a game, and returns what the books found.
 func play(t *testing.T, game http.Handler, player string, mint bool) []*ramptest.Imbalance {
 	t.Helper()

@@ -27,10 +27,15 @@ var races = []race{
 	{"serialization failure", rampsql.PostgreSQL, mode{isolation: sql.LevelRepeatableRead}, (*world).outdate},
 	{"deadlock", rampsql.PostgreSQL, mode{}, (*world).deadlockOnPostgreSQL},
 	{"deadlock", rampsql.MySQL, mode{}, (*world).victim},
+	{"row that has changed", rampsql.MySQL, mode{params: "&innodb_snapshot_isolation=ON", only: "MariaDB"}, (*world).outdate},
 }
 
 // outdate lets a rival change a row after tx took its snapshot.
 func (w *world) outdate(ctx context.Context, tx *sql.Tx, _ ramp.Step) (lost, err error) {
+	var before int
+	if err := tx.QueryRowContext(ctx, "SELECT n FROM statistics").Scan(&before); err != nil { // InnoDB takes it here
+		return nil, err
+	}
 	if _, err := w.db.Exec("UPDATE statistics SET n = n + 100"); err != nil {
 		return nil, err
 	}
@@ -206,4 +211,29 @@ func TestAnAttemptSharesNoMemoryWithTheNext(t *testing.T) {
 		equal(t, "the asset of the second attempt", step.Order.Intent.From[0].ID, "gold")
 		equal(t, "the stored asset", ramp.Must(store.Order(t.Context(), o.id)).Intent.From[0].ID, "gold")
 	})
+}
+
+// pgx prepares statements once for each connection. After a migration, PostgreSQL refuses
+// them once (0A000).
+func TestAMigrationCostsNoOrder(t *testing.T) {
+	p := placeOn(t, rampsql.PostgreSQL)
+	p.db.SetMaxOpenConns(1) // so that each order meets the statements of the one before
+	w := newWorld(t, p, nil)
+	w.give("alice", "gold", 100)
+	orders := []order{newOrder("alice", mint("gold", 5)), newOrder("alice", mint("gold", 7)), newOrder("alice", mint("gold", 11))}
+	want := moves{}
+	for n, o := range orders {
+		for _, waiting := range orders[:n] { // prepared for their accepting and their end
+			w.expect(w.result(waiting, failure), "200")
+		}
+		w.expect(w.validate(o), "200")
+		want[o.id] = []string{"take alice -" + o.intent.From[0].Amount.String() + " gold"}
+		run(t, p.admin, "ALTER TABLE "+p.schema+".ramp_orders ALTER reason TYPE "+[]string{"varchar(4096)", "text", "varchar(5000)"}[n])
+	}
+	for _, o := range orders {
+		w.expect(w.result(o, failure), "200")
+		amount := o.intent.From[0].Amount.String() + " gold"
+		want[o.id] = []string{"take alice -" + amount, "give back alice +" + amount}
+	}
+	w.books(want)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/rollback"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -278,9 +279,6 @@ func TestAnErrorThatApplyIgnores(t *testing.T) {
 	}
 }
 
-// The rest is not covered, and docs/orders.md says so: a statement in Apply that ends
-// the transaction by itself. These tests show what happens then.
-
 // ends is a miscount that sends a statement and expects no error.
 func ends(statement string) miscount {
 	return func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
@@ -288,6 +286,103 @@ func ends(statement string) miscount {
 		return err
 	}
 }
+
+// An Apply that ends its transaction is told so, by the call of the service and in a test
+// with ramptest, although there the second attempt finds an order as after a repeat.
+func TestAnApplyThatEndsItsTransaction(t *testing.T) {
+	const named = "Apply ended the transaction"
+	sends := func(statement string) func(*sql.Tx) error {
+		return func(tx *sql.Tx) error {
+			_, err := tx.Exec(statement)
+			return err
+		}
+	}
+	pg, mysql, lite := rampsql.PostgreSQL, rampsql.MySQL, rampsql.SQLite
+	for _, c := range []struct {
+		name  string
+		on    []rampsql.Dialect
+		end   func(tx *sql.Tx) error
+		calls bool // whether calls name it too, not only tests
+	}{
+		{"Commit", []rampsql.Dialect{pg, mysql, lite}, (*sql.Tx).Commit, true},
+		{"Rollback", []rampsql.Dialect{pg, mysql, lite}, (*sql.Tx).Rollback, true},
+		{"Rollback after an error", []rampsql.Dialect{pg, mysql, lite}, func(tx *sql.Tx) error {
+			check(t, tx.Rollback())
+			return ramp.Reject("INVALID_BALANCE")
+		}, true},
+		{"COMMIT", []rampsql.Dialect{lite}, sends("COMMIT"), true},
+		{"COMMIT", []rampsql.Dialect{pg, mysql}, sends("COMMIT"), false},
+		{"CREATE TABLE", []rampsql.Dialect{mysql}, sends("CREATE TEMPORARY TABLE t (n INT); CREATE TABLE u (n INT)"), false},
+		{"START TRANSACTION", []rampsql.Dialect{mysql}, sends("START TRANSACTION"), false},
+		{"LOCK TABLES", []rampsql.Dialect{mysql}, sends("LOCK TABLES ramp_orders WRITE, holdings WRITE"), false},
+	} {
+		for _, dialect := range c.on {
+			d := databaseOf(t, dialect)
+			for _, inTest := range []bool{true, false} {
+				if !inTest && !c.calls {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s/in a test %v", d.name, c.name, inTest), func(t *testing.T) {
+					p := newPlace(t, d, mode{params: map[rampsql.Dialect]string{mysql: "&multiStatements=true"}[dialect]})
+					if dialect == mysql {
+						for _, host := range []string{"'%'", "localhost"} {
+							run(t, p.admin, "GRANT CREATE, CREATE TEMPORARY TABLES, LOCK TABLES ON "+p.schema+".* TO "+p.schema+"@"+host)
+						}
+					}
+					store := newStore(t, p, func(_ context.Context, tx *sql.Tx, _ ramp.Step) error { return c.end(tx) })
+					o := newOrder("alice", mint("gold", 5))
+					ctx := t.Context()
+					if inTest {
+						ctx = rollback.Ask(ctx)
+					}
+					step, err := store.Update(ctx, o.id, o.accept())
+					t.Log(err)
+					expectText(t, err, "ramp: order "+o.id.String(), named)
+					equal(t, "whether it is a step", step.New, false)
+				})
+			}
+		}
+	}
+}
+
+// Rows that stay open make a connection unusable for what follows, but the error of a driver
+// does not say so. On SQLite they do not, and PostgreSQL closes them before a commit.
+func TestAnApplyThatLeavesRowsOpen(t *testing.T) {
+	const named = "driver: bad connection (the connection was lost, or Apply left rows open: close them"
+	for _, c := range []struct {
+		dialect        rampsql.Dialect
+		returns, sends string
+	}{
+		{rampsql.SQLite, "", ""},
+		{rampsql.PostgreSQL, "", "Apply (accepted): " + named},
+		{rampsql.MySQL, "commit: " + named, "Apply (accepted): " + named},
+	} {
+		p := placeOn(t, c.dialect)
+		run(t, p.db, "INSERT INTO holdings (session_id, asset, amount) VALUES ('a', 'x', 1), ('a', 'y', 1), ('a', 'z', 1)")
+		for next, want := range map[string]string{"": c.returns, "UPDATE holdings SET amount = 2": c.sends} {
+			store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
+				rows, err := tx.QueryContext(ctx, "SELECT a.asset FROM holdings a, holdings b, holdings c")
+				check(t, err)
+				rows.Next()
+				if next == "" {
+					return nil
+				}
+				_, err = tx.Exec(next)
+				return err
+			})
+			o := newOrder("alice", mint("gold", 5))
+			_, err := store.Update(t.Context(), o.id, o.accept())
+			if want == "" {
+				check(t, err)
+			} else {
+				expectText(t, err, want)
+			}
+		}
+	}
+}
+
+// The rest is not covered, and docs/orders.md says so: a statement in Apply that ends
+// the transaction by itself. These tests show what happens then.
 
 func TestARollbackInApply(t *testing.T) {
 	for _, c := range []struct {

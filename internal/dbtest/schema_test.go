@@ -31,7 +31,7 @@ func TestTheSchemaIsCreatedByServersThatStartTogether(t *testing.T) {
 				}
 				store := ramp.Must(rampsql.New(rampsql.Config{DB: connect(t), Dialect: d.dialect,
 					Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }}))
-				check(t, store.Check(t.Context()))
+				check(t, store.Check(t.Context(), ""))
 			}
 		})
 	}

@@ -182,11 +182,13 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	require.Greater(t, found, 100)
 }
 
-// The package, and support, log every record that docs/on-call.md explains.
+// The package, support and rampsql log every record that docs/on-call.md explains.
 func TestOperationsNamesTheLogRecords(t *testing.T) {
 	source := packageSource(t)
-	for _, file := range sourcesOf("support") {
-		source += read(t, "support/"+file)
+	for _, dir := range []string{"support", "rampsql"} {
+		for _, file := range sourcesOf(dir) {
+			source += read(t, dir+"/"+file)
+		}
 	}
 	records := regexp.MustCompile("`(ramp: [a-z ]+)`").FindAllStringSubmatch(read(t, "docs/on-call.md"), -1)
 	require.Greater(t, len(records), 8)

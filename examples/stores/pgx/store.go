@@ -4,7 +4,7 @@
 //	store, err := pgxstore.New(pool, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 //		return move(ctx, queries.WithTx(tx), step)
 //	})
-//	err = store.Check(ctx)
+//	err = store.Check(ctx, "")
 package pgxstore
 
 import (

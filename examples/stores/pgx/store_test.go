@@ -117,7 +117,7 @@ func TestStore(t *testing.T) {
 				}
 				return approve(step)
 			}))
-			check(t, store.Check(t.Context()))
+			check(t, store.Check(t.Context(), ""))
 			return store
 		}
 		return storetest.Target{Stores: []ramp.Store{open(one), open(two)}, Give: queries.Set, Balance: queries.Balance}

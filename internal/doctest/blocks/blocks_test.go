@@ -112,7 +112,7 @@ func TestAStoreOnSQLite(t *testing.T) {
 	require.FileExists(t, "game.db")
 	apply := func(context.Context, *sql.Tx, ramp.Step) error { return nil }
 	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: apply}))
-	require.NoError(t, store.Check(t.Context()))
+	require.NoError(t, store.Check(t.Context(), ""))
 }
 
 // The blocks of docs/environments.md.
