@@ -365,3 +365,17 @@ func TestCheckWaitsAsUpdateDoes(t *testing.T) {
 		})
 	}
 }
+
+// The table is where the search path finds it, not in its first schema.
+func TestCheckOfATableInTheSecondSchema(t *testing.T) {
+	p := placeOn(t, rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER tx_hash TYPE varchar(40);")
+	second := p.schema + "_second"
+	run(t, p.admin, "CREATE SCHEMA "+second+"; GRANT USAGE ON SCHEMA "+second+" TO "+p.schema+
+		"; ALTER TABLE "+p.schema+".ramp_orders SET SCHEMA "+second)
+	t.Cleanup(func() { run(t, p.admin, "DROP SCHEMA "+second+" CASCADE") })
+	p.db = open(t, p.driver, strings.Replace(p.dsn, "search_path="+p.schema, "search_path="+p.schema+","+second, 1))
+	err := newStore(t, p, applyNothing).Check(t.Context(), "")
+	expectText(t, err, "ramp: check: column tx_hash of table ramp_orders is of type character varying")
+	run(t, p.admin, "ALTER TABLE "+second+".ramp_orders ALTER tx_hash TYPE text")
+	check(t, newStore(t, p, applyNothing).Check(t.Context(), ""))
+}
