@@ -653,7 +653,12 @@ type checked struct {
 	fault error
 }
 
-func (c checked) Check(context.Context) error { return c.fault }
+func (c checked) Check(_ context.Context, network ramp.Network) error {
+	if network != ramp.Testnet {
+		return errors.New("not the network of the terms")
+	}
+	return c.fault
+}
 
 func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 	service := ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: vectorAddress})
@@ -696,7 +701,8 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyTerms, Key: testKey(), Signer: testSigner(),
+			terms := anyOf("project-1", ramp.Testnet)
+			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms, Key: testKey(), Signer: testSigner(),
 				Chain: chainOf(node, 7002), Proof: decimals(18), AnyWallet: true}
 			tt.change(&config)
 			handler := ramp.Must(ramp.NewHandler(config))
