@@ -91,7 +91,7 @@ func (s *Store) checkRights(ctx context.Context) error {
 	return nil
 }
 
-// checkTable asks the catalog for what a trial order does not show.
+// checkTable asks the catalog for what a trial order cannot tell.
 func (s *Store) checkTable(ctx context.Context) error {
 	db := s.config.DB
 	var column, kind, volatile string

@@ -219,8 +219,9 @@ func (h *commitHook) allows() bool {
 	return true
 }
 
-// commitHooks holds the commit hook of each connection to SQLite. Setting a hook anew for each transaction would leak: mattn/go-sqlite3
-// keeps every hook until the connection closes.
+// commitHooks holds the commit hook of each connection to SQLite. Setting a hook anew for
+// each transaction would leak: mattn/go-sqlite3 keeps every hook until the connection
+// closes.
 type commitHooks struct {
 	mu   sync.Mutex
 	hook map[any]*commitHook
