@@ -193,8 +193,9 @@ OWbLWc7uAg3s3b9uABkgEWSNE7HACvdwwMG7YJ1NOlyYpDdy4OGO9A==
 func ExampleHandlerConfig_translateCode() {
 	key := ramp.Must(ramp.TextKey("key from the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	bank := &game{}
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
-		Terms: anyTerms, Game: &game{}, Key: key, Signer: signer,
+		Players: bank, Store: bank.store(), Terms: anyTerms, Key: key, Signer: signer,
 		TranslateCode: func(c ramp.Code) ramp.Code {
 			if strings.HasPrefix(string(c), "HMAC_") {
 				return "INVALID_MESSAGE"
@@ -211,7 +212,9 @@ func ExampleHandlerConfig_translateCode() {
 func ExampleNewHandler() {
 	key := ramp.Must(ramp.TextKey("key from the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &game{gold: 1000}, Key: key, Signer: signer}))
+	bank := &game{gold: 1000}
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
+		Players: bank, Store: bank.store(), Terms: anyTerms, Key: key, Signer: signer}))
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/assets", handler.Assets)
 	mux.HandleFunc("/api/validate", handler.Validate)
@@ -234,10 +237,9 @@ func ExampleNewHandler_store() {
 	key := ramp.Must(ramp.TextKey("key from the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	bank := &game{gold: 1000}
-	store := &ramp.MemoryStore{Apply: bank.apply}                                                                          // on a database: rampsql.New
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})) // a token costs 100 gold
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
-		Players: bank, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)}))
+		Players: bank, Store: bank.store(), Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)}))
 
 	service := ramp.Must(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler}))
 	defer service.Close()
@@ -294,7 +296,7 @@ func ExampleTermsConfig_perOrder() {
 	// ramp: rejected: INVALID_MESSAGE: intent.to[0].amount must be 3, as for product "chest"
 }
 
-// game is a Game in its smallest form.
+// game has one player, who has gold.
 type game struct{ gold int64 }
 
 func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
@@ -308,7 +310,10 @@ func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.gold)}}}, nil
 }
 
-// apply moves the assets of a step, for a store.
+// store keeps the orders of the game. On a database, it is made by rampsql.New.
+func (g *game) store() ramp.Store { return &ramp.MemoryStore{Apply: g.apply} }
+
+// apply moves the assets of a step.
 func (g *game) apply(_ context.Context, step ramp.Step) error {
 	for _, asset := range step.Effect.Assets { // one, because the only product has one item
 		delta, err := step.Effect.Delta(asset).Int64()
@@ -323,17 +328,13 @@ func (g *game) apply(_ context.Context, step ramp.Step) error {
 	return nil
 }
 
-func (g *game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error {
-	return ramp.Reject("INVALID_BALANCE")
-}
-
-func (g *game) Result(context.Context, ramp.Session, *ramp.Result) error { return nil }
-
 // A framework that does not use net/http hands every call over, whatever its method and path.
 func ExampleHandler_Answer() {
 	key := ramp.Must(ramp.TextKey("key from the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &game{}, Key: key, Signer: signer}))
+	bank := &game{}
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
+		Players: bank, Store: bank.store(), Terms: anyTerms, Key: key, Signer: signer}))
 
 	header := http.Header{"x-hmac-signature": {strings.Repeat("00", 32)}}
 	reply := handler.Answer(context.Background(), http.MethodPost, ramp.PathValidate, header, []byte("{}"))

@@ -25,28 +25,6 @@ type Players interface {
 	Assets(ctx context.Context, s Session) (*Player, error)
 }
 
-// Game handles orders with a ledger of your own, instead of [Players] and a [Store].
-// Then exactly-once is up to you; [Accept] and [Finish] are the rules. Its methods
-// are called concurrently.
-type Game interface {
-	Players
-
-	// Validate approves or rejects a mint or a burn (interface 2.5). It is called after Authenticate,
-	// with a well-formed request for r.Product. The game must check that the player has the assets,
-	// and its policy. For a mint it takes the assets here, durably and once per UUID; [Intent.Effect]
-	// says which. nil releases the signature, [Reject] rejects, and any other error answers 500.
-	Validate(ctx context.Context, s Session, r *ValidateRequest) error
-
-	// Result reports the outcome of a transaction (interface 6). It is called at least once per UUID,
-	// possibly many times, concurrently and on any machine, and its effect must happen once. nil
-	// answers 200, and any error 500, for redelivery.
-	//
-	// Use the order that was stored at validate under r.UUID, and r.Outcome. The rest of r may be
-	// missing or unreadable (see [Result.Unreadable]). Authenticate is not called, because the token
-	// may have expired during the 12 hours of redelivery, and s, which no HMAC covers, may be empty.
-	Result(ctx context.Context, s Session, r *Result) error
-}
-
 // Handler serves the three endpoints of the game (interface 4.3). Make one with
 // [NewHandler] and share it: it is safe for concurrent use.
 //
@@ -66,10 +44,10 @@ type Handler struct {
 
 // HandlerConfig configures a [Handler]; zero fields mean their defaults.
 type HandlerConfig struct {
-	// Players authenticates players and lists their assets. Required without Game.
+	// Players authenticates players and lists their assets. Required.
 	Players Players
 
-	// Store keeps the orders and applies the effect of each exactly once. Required without Game.
+	// Store keeps the orders and applies the effect of each exactly once. Required.
 	Store Store
 
 	// OnConflict is called with every result that contradicts its order, at each delivery. No assets
@@ -83,11 +61,8 @@ type HandlerConfig struct {
 	//	                     200, and without OnConflict only logged and observed
 	//
 	// If OnConflict fails or is nil, the answer is HTTP 500, the cause is logged, and the service
-	// redelivers for 12 hours. It must be nil with Game.
+	// redelivers for 12 hours.
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
-
-	// Game replaces Players and Store by a ledger of your own.
-	Game Game
 
 	// Terms are the products that the game offers, and their project and network. A validate call for
 	// none of them is rejected with [CodeTerms] and RejectStatus. Required.
@@ -112,9 +87,9 @@ type HandlerConfig struct {
 	// Key is the HMAC key of the console, for validate and result calls (interface 5.2). Required.
 	Key HMACKey
 
-	// Signer signs the orders that are approved (interface 5.3). It signs before the store or Game
-	// decides, so that its failure costs no player anything; if they reject the order, the signature
-	// is discarded. What Terms, Authenticate, Policy or Wallet reject is never signed. Required.
+	// Signer signs the orders that are approved (interface 5.3). It signs before the store
+	// decides, so that its failure costs no player anything; if the store rejects the order, the
+	// signature is discarded. What Terms, Authenticate, Policy or Wallet reject is never signed. Required.
 	Signer *Signer
 
 	// SignTimeout limits a signature. After it, the answer is HTTP 500. The default is 3 seconds.
@@ -133,8 +108,8 @@ type HandlerConfig struct {
 	Confirmations uint64
 
 	// Proof, if set, says what a confirmed transaction must show before it ends its order. If it does
-	// not, the answer is HTTP 500, and a person must decide. It needs Chain, and does not apply to
-	// Game, which calls [Proof.Check] itself. By default the transaction need not be the order's own.
+	// not, the answer is HTTP 500, and a person must decide. It needs Chain. By default the transaction
+	// need not be the order's own.
 	Proof *Proof
 
 	// RejectStatus is the HTTP status of an order that the game rejects with [Reject]: 200, or 400 to
@@ -170,13 +145,10 @@ type HandlerConfig struct {
 // NewHandler returns a handler.
 func NewHandler(c HandlerConfig) (*Handler, error) {
 	var p problems
-	p.require(c.Players != nil || c.Game != nil, "HandlerConfig.Players")
-	p.require(c.Store != nil || c.Game != nil, "HandlerConfig.Store")
+	p.require(c.Players != nil, "HandlerConfig.Players")
+	p.require(c.Store != nil, "HandlerConfig.Store")
 	memory, ok := c.Store.(*MemoryStore)
 	p.require(!ok || memory != nil && memory.Apply != nil, "MemoryStore.Apply")
-	if c.Game != nil && (c.Players != nil || c.Store != nil || c.OnConflict != nil) {
-		p.add("HandlerConfig.Game", "replaces Players, Store and OnConflict, which must be nil")
-	}
 	p.require(c.Terms != nil, "HandlerConfig.Terms")
 	p.requireKey(!c.Key.IsZero(), "HandlerConfig.Key", ErrHMACKey)
 	p.requireKey(c.Signer != nil && c.Signer.sign != nil, "HandlerConfig.Signer", ErrValidatorKey)
@@ -215,9 +187,6 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	c.SignTimeout = cmp.Or(c.SignTimeout, 3*time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
-	}
-	if c.Game != nil {
-		c.Players = c.Game
 	}
 	return &Handler{config: c}, nil
 }

@@ -118,9 +118,13 @@ type caller struct{ handler *ramp.Handler }
 // newCaller returns a caller of a new handler.
 func newCaller(c ramp.HandlerConfig) caller { return caller{newHandler(c)} }
 
-// newHandler returns a handler that, unless c says otherwise, accepts every order and
-// logs nothing.
+// newHandler returns a handler that, unless c says otherwise, accepts every order and every
+// result, and logs nothing.
 func newHandler(c ramp.HandlerConfig) *ramp.Handler {
+	if c.Players == nil {
+		game := &recorder{}
+		c.Players, c.Store = game, game
+	}
 	if c.Terms == nil {
 		c.Terms = anyTerms
 	}

@@ -184,22 +184,20 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 			see(r.Context())
 			return (&chain{receipt: string(onChain().bytes()), head: 10}).RoundTrip(r)
 		})}}))
-	handler := newHandler(ramp.HandlerConfig{Game: seeingGame{see: see}, Chain: node, Observer: w.observer()})
-	body := webhookResult().bytes()
+	store := &ramp.MemoryStore{Apply: func(ctx context.Context, step ramp.Step) error {
+		if step.Order.State != ramp.OrderAccepted {
+			see(ctx)
+		}
+		return nil
+	}}
+	handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Chain: node, Observer: w.observer()})
+	order, body := validateCall().with("intent", burnObject()).bytes(), webhookResult().bytes()
+	require.Equal(t, 200, toValidate(handler)(t.Context(), signed(order), order).Status)
+	w.take()
 	require.Equal(t, 200, toResult(handler)(t.Context(), signed(body), body).Status)
 	assert.Equal(t, []string{"/result/wait/batch", "/result"}, within)
 	assert.Equal(t, "start webhook result, start rpc wait, start attempt batch, "+
-		"end attempt batch, end rpc wait, end webhook result", w.take())
-}
-
-type seeingGame struct {
-	recorderGame
-	see func(context.Context)
-}
-
-func (g seeingGame) Result(ctx context.Context, _ ramp.Session, _ *ramp.Result) error {
-	g.see(ctx)
-	return nil
+		"end attempt batch, end rpc wait, end webhook result: succeeded new", w.take())
 }
 
 func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
@@ -367,7 +365,7 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { ramp.ObserveNothing(t.Context()) }))
 
 	handler := func(observer ramp.Observer) *ramp.Handler {
-		return newHandler(ramp.HandlerConfig{Game: recorderGame{}, Observer: observer})
+		return newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: yes{}, Observer: observer})
 	}
 	body := resultCall().bytes()
 	header := signed(body)
@@ -381,8 +379,9 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	assert.Equal(t, cost(handler(ramp.Observer{})), cost(handler(quiet)), "nor does one that does nothing")
 }
 
-// recorderGame approves everything and allocates nothing.
-type recorderGame struct{ noPlayers }
+// yes is a store that takes every call for a repeat.
+type yes struct{}
 
-func (recorderGame) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
-func (recorderGame) Result(context.Context, ramp.Session, *ramp.Result) error            { return nil }
+func (yes) Update(context.Context, uuid.UUID, ramp.Transition) (ramp.Step, error) {
+	return ramp.Step{}, nil
+}

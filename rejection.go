@@ -59,9 +59,8 @@ func (r *Rejection) Unwrap() error { return r.Err }
 // Reject returns an error with which the game says no: the service gets success
 // false with code as its errorCode. The HTTP status is 401 from
 // [Players.Authenticate], and [HandlerConfig].RejectStatus from [Players.Assets],
-// [HandlerConfig].Policy, the Apply of a store, and [Game.Validate]. To set the status
-// or a cause, return a [*Rejection]. A result cannot be rejected: there, it counts as
-// any other error.
+// [HandlerConfig].Policy and the Apply of a store. To set the status or a cause, return a
+// [*Rejection]. A result cannot be rejected: there, it counts as any other error.
 //
 // The public guide uses INVALID_USER, INVALID_BALANCE, INVALID_MESSAGE.
 func Reject(code Code) error { return &Rejection{Code: code} }

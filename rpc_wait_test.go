@@ -502,19 +502,21 @@ func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 			test.change(c)
-			game := &recorder{}
-			handler := newHandler(ramp.HandlerConfig{Game: game, Chain: pinned(c, ramp.RPCConfig{}), Confirmations: 2})
-			body := webhookResult().bytes()
+			var steps []ramp.Step
+			store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error { steps = append(steps, step); return nil }}
+			handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Chain: pinned(c, ramp.RPCConfig{}), Confirmations: 2})
+			validate, body := validateCall().with("intent", burnObject()).bytes(), webhookResult().bytes()
+			require.Equal(t, 200, toValidate(handler)(t.Context(), signed(validate), validate).Status)
 			start := time.Now()
 			reply := toResult(handler)(t.Context(), signed(body), body)
 			assert.Equal(t, test.status, reply.Status)
 			assert.LessOrEqual(t, time.Since(start), 5*time.Second)
 			if test.status == 200 {
-				assert.Equal(t, []string{"result"}, game.calls)
-				assert.NotZero(t, game.last.(*ramp.Result).Receipt.From, "the game sees the chain's receipt")
+				require.Len(t, steps, 2)
+				assert.Equal(t, ramp.Grant, steps[1].Effect.Kind)
 				return
 			}
-			assert.Empty(t, game.calls, "nothing is paid")
+			assert.Len(t, steps, 1, "nothing is paid")
 			assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body), "the wire has no detail")
 			assert.ErrorContains(t, reply.Err, test.cause)
 		})
@@ -532,7 +534,7 @@ func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
 			}
 			return c.RoundTrip(r)
 		})}}))
-		handler := newHandler(ramp.HandlerConfig{Game: &recorder{}, Chain: client, Confirmations: 2})
+		handler := newHandler(ramp.HandlerConfig{Chain: client, Confirmations: 2})
 		body := webhookResult().bytes()
 		start := time.Now()
 		reply := toResult(handler)(t.Context(), signed(body), body)

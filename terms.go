@@ -75,8 +75,8 @@ type TermsConfig struct {
 	// Each product must then name its number of [Product].Tokens.
 	PerOrder bool
 
-	// Any accepts every well-formed order: [HandlerConfig].Policy, the Apply of a store or
-	// [Game.Validate] must then check token and price. Products are then for [Client.Initialize] only.
+	// Any accepts every well-formed order: [HandlerConfig].Policy or the Apply of a store must then
+	// check token and price. Products are then for [Client.Initialize] only.
 	Any bool
 
 	// Decimals says, for an asset ID, how many digits after the point the game stores, by default

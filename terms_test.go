@@ -510,7 +510,7 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 			for _, limit := range []time.Duration{0, time.Second} {
 				synctest.Test(t, func(t *testing.T) {
 					game := &recorder{}
-					service := newCaller(ramp.HandlerConfig{Game: game, Signer: blocked(block), SignTimeout: limit})
+					service := newCaller(ramp.HandlerConfig{Players: game, Store: game, Signer: blocked(block), SignTimeout: limit})
 					began := time.Now()
 					err := service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1")))
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -527,7 +527,7 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 		})
 	}
 	panicking := blocked(func(context.Context) { panic("the key service's client") })
-	service := newCaller(ramp.HandlerConfig{Game: &recorder{}, Signer: panicking})
+	service := newCaller(ramp.HandlerConfig{Signer: panicking})
 	assertCode(t, service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1"))), ramp.CodeInternal)
 }
 

@@ -200,16 +200,10 @@ func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, *Trans
 	return h.config.Chain.Confirm(ctx, result, h.config.Confirmations)
 }
 
-// validate accepts an order and applies its effect, or lets the Game do so. A call
-// that contradicts the order stored under its UUID is rejected with
-// [CodeOrderConflict], and one for a finished order with [CodeOrderFinished].
+// validate accepts an order and applies its effect. A call that contradicts the order
+// stored under its UUID is rejected with [CodeOrderConflict], and one for a finished order
+// with [CodeOrderFinished].
 func (h *Handler) validate(ctx context.Context, c *call, r *ValidateRequest) error {
-	if h.config.Game != nil {
-		if err := h.config.Game.Validate(ctx, c.session, r); err != nil {
-			return gameRejection(err, h.config.RejectStatus)
-		}
-		return nil
-	}
 	accept := Accept(c.session, r, h.config.Now())
 	if _, err := accept(nil); err != nil { // an error of the call, not of the store
 		return rejectionOf(err)
@@ -227,13 +221,10 @@ func (h *Handler) validate(ctx context.Context, c *call, r *ValidateRequest) err
 	}
 }
 
-// result finishes an order and applies its effect, or lets the Game do so. A result
-// for an unknown order is an error, so that it is delivered again. One that
-// contradicts its order goes to [HandlerConfig].OnConflict.
+// result finishes an order and applies its effect. A result for an unknown order is an
+// error, so that it is delivered again. One that contradicts its order goes to
+// [HandlerConfig].OnConflict.
 func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
-	if h.config.Game != nil {
-		return h.config.Game.Result(ctx, c.session, r)
-	}
 	err := h.update(ctx, c, h.proven(r, Finish(r, h.config.Now())))
 	if err == nil && c.op.TxHash != "" && c.op.Step.Order.TxHash != "" && c.op.TxHash != c.op.Step.Order.TxHash {
 		c.op.Conflict = &ConflictError{Order: c.op.Step.Order, Field: "tx_hash"} // but answered as a repeat

@@ -26,6 +26,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -117,43 +118,42 @@ func resultCall() object {
 	}
 }
 
-// recorder is a game that says yes and remembers what reached it.
+// recorder is the players and the store of a game that says yes and remembers what reached it.
 type recorder struct {
 	authenticate, assets, validate, result func() error
 
 	mu    sync.Mutex
 	calls []string
-	last  any
-	of    ramp.Session // of the last result
 }
 
-func (g *recorder) note(name string, last any, answer func() error) error {
+func (g *recorder) note(name string, answer func() error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.calls, g.last = append(g.calls, name), last
+	g.calls = append(g.calls, name)
 	if answer == nil {
 		return nil
 	}
 	return answer()
 }
 
-func (g *recorder) Authenticate(_ context.Context, s ramp.Session) error {
-	return g.note("authenticate", s, g.authenticate)
+func (g *recorder) Authenticate(context.Context, ramp.Session) error {
+	return g.note("authenticate", g.authenticate)
 }
 
-func (g *recorder) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{}, g.note("assets", s, g.assets)
+func (g *recorder) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{}, g.note("assets", g.assets)
 }
 
-func (g *recorder) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
-	return g.note("validate", r, g.validate)
-}
-
-func (g *recorder) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
-	g.mu.Lock()
-	g.of = s
-	g.mu.Unlock()
-	return g.note("result", r, g.result)
+// Update keeps no order: it opens every one, and takes every result for a repeat.
+func (g *recorder) Update(_ context.Context, _ uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	switch step, err := next(nil); {
+	case err == nil:
+		return step, g.note("validate", g.validate)
+	case errors.Is(err, ramp.ErrOrderUnknown):
+		return ramp.Step{}, g.note("result", g.result)
+	default:
+		return ramp.Step{}, err
+	}
 }
 
 // studio is a handler behind a real HTTP server.
@@ -170,7 +170,7 @@ func newStudio(t *testing.T) *studio { return newStudioWith(t, ramp.HandlerConfi
 func newStudioWith(t *testing.T, c ramp.HandlerConfig) *studio {
 	t.Helper()
 	s := &studio{game: &recorder{}, key: testKey(), log: &bytes.Buffer{}}
-	c.Game, c.Key, c.Signer, c.Logger = s.game, s.key, testSigner(), slog.New(slog.NewJSONHandler(s.log, nil))
+	c.Players, c.Store, c.Key, c.Signer, c.Logger = s.game, s.game, s.key, testSigner(), slog.New(slog.NewJSONHandler(s.log, nil))
 	if c.Terms == nil {
 		c.Terms = anyTerms
 	}
@@ -340,28 +340,30 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 		name    string
 		headers map[string][]string
 		body    object
-		session string // whom the game is told
 	}{
-		{"no session", map[string][]string{"x-dapp-sessionid": nil}, resultCall(), "session-1"},
-		{"another session", map[string][]string{"x-dapp-sessionid": {"session-2"}}, resultCall(), "session-1"}, // no HMAC covers the headers
-		{"a session that is no text", map[string][]string{"x-dapp-sessionid": {"\xff"}}, resultCall(), "session-1"},
-		{"a session padded in the body", nil, resultCall().with("session_id", "\u00a0session-1 \u3000"), "session-1"},
-		{"a session in the header alone", nil, resultCall().without("session_id"), "session-1"},
-		{"a session of null in the body", nil, resultCall().with("session_id", nil), "session-1"},
-		{"no session at all", map[string][]string{"x-dapp-sessionid": nil}, resultCall().without("session_id"), ""},
-		{"no token", map[string][]string{"x-dapp-authorization": nil}, resultCall(), "session-1"},
-		{"basic authorization", map[string][]string{"x-dapp-authorization": {"Basic c2VjcmV0"}}, resultCall(), "session-1"},
+		{"no session", map[string][]string{"x-dapp-sessionid": nil}, resultCall()},
+		{"another session", map[string][]string{"x-dapp-sessionid": {"session-2"}}, resultCall()}, // no HMAC covers the headers
+		{"a session that is no text", map[string][]string{"x-dapp-sessionid": {"\xff"}}, resultCall()},
+		{"a session padded in the body", nil, resultCall().with("session_id", "\u00a0session-1 \u3000")},
+		{"a session in the header alone", nil, resultCall().without("session_id")},
+		{"a session of null in the body", nil, resultCall().with("session_id", nil)},
+		{"no session at all", map[string][]string{"x-dapp-sessionid": nil}, resultCall().without("session_id")},
+		{"no token", map[string][]string{"x-dapp-authorization": nil}, resultCall()},
+		{"basic authorization", map[string][]string{"x-dapp-authorization": {"Basic c2VjcmV0"}}, resultCall()},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newStudio(t)
-			body := test.body.bytes()
+			var steps []ramp.Step
+			handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: &ramp.MemoryStore{
+				Apply: func(_ context.Context, step ramp.Step) error { steps = append(steps, step); return nil }}})
+			validate, body := validateCall().bytes(), test.body.bytes()
+			require.Equal(t, 200, toValidate(handler)(t.Context(), signed(validate), validate).Status)
 			header := signed(body)
 			maps.Copy(header, test.headers)
-			status, answer := s.call(t, http.MethodPost, ramp.PathResult, header, body)
-			assert.Equal(t, 200, status)
-			assert.Equal(t, confirmed, answer)
-			assert.Equal(t, []string{"result"}, s.game.calls)
-			assert.Equal(t, test.session, s.game.of.ID)
+			reply := toResult(handler)(t.Context(), header, body)
+			assert.Equal(t, 200, reply.Status)
+			assert.Equal(t, confirmed, string(reply.Body))
+			require.Len(t, steps, 2)
+			assert.Equal(t, "session-1", steps[1].Order.SessionID, "the one that was validated")
 		})
 	}
 }
@@ -376,7 +378,8 @@ func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	}
 	assert.Empty(t, s.game.calls)
 
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: s.game, Key: s.key, Signer: testSigner(), MaxBody: 4096}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s.game, Store: s.game, Key: s.key,
+		Signer: testSigner(), MaxBody: 4096}))
 	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
 	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
 	request.Header = http.Header{"X-Hmac-Signature": {s.key.Sign(body)}}
@@ -685,9 +688,8 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 		is          error
 		unreachable bool
 	}{
-		"nothing":            {func(*ramp.HandlerConfig) {}, nil, nil, false},
-		"nothing, of a game": {func(c *ramp.HandlerConfig) { c.Players, c.Store, c.Game, c.Proof = nil, nil, &recorder{}, nil }, nil, nil, false},
-		"the store":          {func(c *ramp.HandlerConfig) { c.Store = checked{c.Store, full} }, []string{"the disk is full"}, full, false},
+		"nothing":   {func(*ramp.HandlerConfig) {}, nil, nil, false},
+		"the store": {func(c *ramp.HandlerConfig) { c.Store = checked{c.Store, full} }, []string{"the disk is full"}, full, false},
 		"a key service that hashes the digest again": {func(c *ramp.HandlerConfig) { c.Signer = rehashed },
 			[]string{"the signer has another key, or hashed the digest again"}, ramp.ErrSignature, false},
 		"a key service that is slow": {func(c *ramp.HandlerConfig) { c.Signer, c.SignTimeout = slow, time.Millisecond },
@@ -723,12 +725,12 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 }
 
 func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
-	config := ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner()}
+	game := &recorder{}
+	config := ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game, Key: testKey(), Signer: testSigner()}
 	assertCannotWork(t, config, ramp.NewHandler, []wrong[ramp.HandlerConfig]{
-		{"HandlerConfig.Players is required; HandlerConfig.Store is required", func(c *ramp.HandlerConfig) { c.Game = nil }},
-		{"HandlerConfig.Store is required", func(c *ramp.HandlerConfig) { c.Game, c.Players = nil, noPlayers{} }},
-		{"MemoryStore.Apply is required", func(c *ramp.HandlerConfig) { c.Game, c.Players, c.Store = nil, noPlayers{}, &ramp.MemoryStore{} }},
-		{"HandlerConfig.Game replaces Players, Store and OnConflict, which must be nil", func(c *ramp.HandlerConfig) { c.Players = noPlayers{} }},
+		{"HandlerConfig.Players is required", func(c *ramp.HandlerConfig) { c.Players = nil }},
+		{"HandlerConfig.Store is required", func(c *ramp.HandlerConfig) { c.Store = nil }},
+		{"MemoryStore.Apply is required", func(c *ramp.HandlerConfig) { c.Store = &ramp.MemoryStore{} }},
 		{"HandlerConfig.Key is required", func(c *ramp.HandlerConfig) { c.Key = ramp.HMACKey{} }},
 		{"HandlerConfig.Signer is required", func(c *ramp.HandlerConfig) { c.Signer = nil }},
 		{"HandlerConfig.MaxBody must not be negative", func(c *ramp.HandlerConfig) { c.MaxBody = -1 }},
@@ -739,7 +741,8 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 			func(c *ramp.HandlerConfig) { c.Proof, c.Chain = &ramp.Proof{AnyFailure: true}, (&chain{}).client() }},
 	})
 	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true, 500: false, -1: false} {
-		_, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner(), RejectStatus: status})
+		config.RejectStatus = status
+		_, err := ramp.NewHandler(config)
 		assert.Equal(t, ok, err == nil, status)
 	}
 	_, err := ramp.NewHandler(ramp.HandlerConfig{Signer: &ramp.Signer{}, MaxBody: -1, SignTimeout: -1})
@@ -752,7 +755,9 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 // A failure that nobody hears of is found by nobody. Programs set their logger
 // late, so it is looked up at each record.
 func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: &recorder{}, Key: testKey(), Signer: testSigner()}))
+	game := &recorder{}
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game,
+		Key: testKey(), Signer: testSigner()}))
 	var log bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
@@ -775,7 +780,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 }
 
 func TestAReplyBelongsToItsCaller(t *testing.T) {
-	handler := newHandler(ramp.HandlerConfig{Game: &recorder{}})
+	handler := newHandler(ramp.HandlerConfig{})
 	body := resultCall().bytes()
 	header := http.Header{"X-Hmac-Signature": {testKey().Sign(body)}}
 	reply := toResult(handler)(t.Context(), header, body)
@@ -889,7 +894,7 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 	session := ramp.Must(ramp.ParseSession(http.Header{"x-dapp-sessionid": {" \t alice "}, "X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}}))
 	assert.Equal(t, "alice token-1", session.ID+" "+session.Token.Reveal())
 
-	handler := newHandler(ramp.HandlerConfig{Game: &recorder{}})
+	handler := newHandler(ramp.HandlerConfig{})
 	body := resultCall().bytes()
 	signature := testKey().Sign(body)
 	assert.Equal(t, 200, toResult(handler)(t.Context(), http.Header{"X-HMAC-SIGNATURE": {" " + strings.ToUpper(signature) + "\t"}}, body).Status)
@@ -925,7 +930,7 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 	}
 	failing := func(fail func() error) trouble {
 		return configured(func(c *ramp.HandlerConfig) {
-			c.Store, c.Players, c.OnConflict, c.Game = nil, nil, nil, &recorder{result: fail}
+			c.Store = &recorder{result: fail}
 		})
 	}
 	for name, trouble := range map[string]trouble{
@@ -1046,7 +1051,8 @@ func FuzzAnswersToResults(f *testing.F) {
 			}
 			return errs[says]
 		}}
-		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: testKey(), Signer: testSigner(), MaxBody: 4096,
+		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game,
+			Key: testKey(), Signer: testSigner(), MaxBody: 4096,
 			Logger: slog.New(slog.DiscardHandler), TranslateCode: func(c ramp.Code) ramp.Code { return c + ramp.Code(value) }}))
 		if answer%2 == 0 { // so that the fuzzer gets further than the HMAC
 			signature = testKey().Sign(body)

@@ -16,9 +16,10 @@ func Example() {
 	ctx := context.Background()
 	key, _ := ramp.TextKey("key from the console")
 	signer, _ := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	game := newShop()
-	game.answers = []error{errors.New("the database is unreachable")}
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: key, Signer: signer}))
+	game := &purse{gold: 1000}
+	game.fails = errors.New("the database is unreachable")
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
+		Terms: anyTerms, Key: key, Signer: signer}))
 
 	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: handler}))
 	defer service.Close()
@@ -33,16 +34,49 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("gold after validate:", game.owns())
+	fmt.Println("gold after validate:", game.gold)
 	for _, d := range service.Advance(time.Hour) {
 		fmt.Printf("attempt %d: HTTP %d\n", d.Attempt, d.Status)
 	}
-	fmt.Println("gold in the end:", game.owns())
+	fmt.Println("gold in the end:", game.gold)
 	// Output:
 	// gold after validate: 900
 	// attempt 1: HTTP 500
 	// attempt 2: HTTP 200
 	// gold in the end: 1000
+}
+
+// purse is a game whose only player has gold.
+type purse struct {
+	gold  int64
+	fails error // of the first result
+}
+
+func (*purse) Authenticate(_ context.Context, s ramp.Session) error {
+	if s.Token.Reveal() != "token-1" {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+func (p *purse) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(p.gold)}}}, nil
+}
+
+// Apply moves the gold of a step, for a store.
+func (p *purse) Apply(_ context.Context, step ramp.Step) error {
+	if step.Order.State != ramp.OrderAccepted && p.fails != nil {
+		defer func() { p.fails = nil }()
+		return p.fails
+	}
+	for _, asset := range step.Effect.Assets { // one
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil || p.gold+delta < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		p.gold += delta
+	}
+	return nil
 }
 
 // Faults can be combined: here the result is a minute late, and the game's first two
@@ -109,7 +143,9 @@ func ExampleService_SetHandler() {
 	fmt.Println(err)
 
 	chain, _ := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: newShop(), Key: key, Signer: signer, Chain: chain}))
+	game := &purse{gold: 1000}
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
+		Terms: anyTerms, Key: key, Signer: signer, Chain: chain}))
 	service.SetHandler(handler)
 	player, _ := service.Assets(ctx, session)
 	fmt.Println(player.Assets[0].ID, player.Assets[0].Balance)
@@ -122,7 +158,9 @@ func ExampleService_SetHandler() {
 func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Order) {
 	ctx := context.Background()
 	key, signer := console(nil)
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: newShop(), Key: key, Signer: signer}))
+	game := &purse{gold: 1000}
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
+		Terms: anyTerms, Key: key, Signer: signer}))
 	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: handler}))
 	client := clientOf(nil, service, key)
 	return service, func(faults ...ramptest.Fault) *ramptest.Order {

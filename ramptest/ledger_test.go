@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/ownledger"
 	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -277,8 +278,8 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 		hold: m.hold, late: m.late, random: random}
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: b, Key: wayKey(), Signer: signer, Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
+	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: wayKey(), Signer: signer,
+		Logger: slog.New(slog.DiscardHandler)}, b)
 	test := &judged{TB: t}
 	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Wallet: walletOf, Handler: b.serve(handler)})
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: wayKey(), HTTPClient: service.Client(), Retries: -1})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/ownledger"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
@@ -133,10 +134,10 @@ func newCounter(t testing.TB, options ...func(*ramptest.Config)) *counter {
 	return c
 }
 
-func newCounterOf(t testing.TB, game ramp.Game, options ...func(*ramptest.Config)) *counter {
+func newCounterOf(t testing.TB, game ownledger.Game, options ...func(*ramptest.Config)) *counter {
 	t.Helper()
 	key, signer := console(t)
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: game, Key: key, Signer: signer}))
+	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: key, Signer: signer}, game)
 	c := &counter{session: session1, key: key, handler: handler, validator: signer.Address()}
 	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{Pages: pages.New}}
 	for _, o := range options {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -64,13 +66,19 @@ func (game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(1000)}}}, nil
 }
 
-func (game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
-func (game) Result(context.Context, ramp.Session, *ramp.Result) error            { return nil }
+// Update is that of a store that approves every step, and keeps no order.
+func (game) Update(_ context.Context, _ uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	step, err := next(nil)
+	if errors.Is(err, ramp.ErrOrderUnknown) { // a result
+		return ramp.Step{}, nil
+	}
+	return step, err
+}
 
 // newServer serves the game that moves nothing.
 func newServer(t *testing.T) string {
 	t.Helper()
-	return serve(t, ramp.HandlerConfig{Terms: anyTerms, Game: game{}})
+	return serve(t, ramp.HandlerConfig{Terms: anyTerms, Players: game{}, Store: game{}})
 }
 
 // serve serves a game, and logins for it.

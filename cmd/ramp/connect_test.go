@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -49,7 +50,7 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 	}{{text, "ramp.TextKey", "ramp.Base64URLKey"}, {decoded, "ramp.Base64URLKey", "ramp.TextKey"}} {
 		game := &counting{}
 		signer := ramp.Must(ramp.NewKeySigner(validatorKey))
-		server := serve(t, ramp.HandlerConfig{Game: game, Terms: anyTerms, Key: test.key})
+		server := serve(t, ramp.HandlerConfig{Players: game, Store: game, Terms: anyTerms, Key: test.key})
 		service := ramptest.Start(t, ramptest.Config{Key: test.key, Validator: signer.Address(), Game: server, ProjectID: "project-1"})
 
 		status, out := contacted(t, "", "-url", service.URL(), "-page", service.URL(), "-rpc", service.RPCURL(ramp.Testnet),
@@ -73,7 +74,7 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 		assert.Contains(t, out, "ok     validator          "+testValidator+"\n")
 		assert.Zero(t, game.calls.Load(), "nothing reached the game's orders")
 
-		other := serve(t, ramp.HandlerConfig{Game: game, Terms: anyTerms, Key: ramp.Must(ramp.TextKey("another key"))})
+		other := serve(t, ramp.HandlerConfig{Players: game, Store: game, Terms: anyTerms, Key: ramp.Must(ramp.TextKey("another key"))})
 		status, out = contacted(t, "", "-url", service.URL(), "-game", other, "-session", "session-2")
 		assert.Equal(t, 1, status)
 		assert.Contains(t, out, "WRONG  game               GET /api/assets: HTTP 401 no: [redacted]: is -session the session of $RAMP_ACCESS_TOKEN?\n"+
@@ -91,14 +92,9 @@ type counting struct {
 	calls atomic.Int64
 }
 
-func (g *counting) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error {
+func (g *counting) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	g.calls.Add(1)
-	return nil
-}
-
-func (g *counting) Result(context.Context, ramp.Session, *ramp.Result) error {
-	g.calls.Add(1)
-	return nil
+	return g.game.Update(ctx, id, next)
 }
 
 // The failures of section 7.1, byte for byte.

@@ -44,7 +44,7 @@ func main() {
 
 	digest := ramp.Must(ramp.ParseDigest("0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85"))
 	// A handler does this for every order that it validates:
-	// ramp.NewHandler(ramp.HandlerConfig{Game: game, Terms: terms, Key: hmacKey, Signer: signer}).
+	// ramp.NewHandler(ramp.HandlerConfig{Signer: signer, …}).
 	signature := ramp.Must(signer.Sign(context.Background(), digest))
 	by := ramp.Must(ramp.Recover(digest, signature))
 	fmt.Println("validatorSig:         ", signature)

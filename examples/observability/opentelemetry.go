@@ -13,7 +13,7 @@ import (
 
 // Traces returns an observer that creates a span for every operation. The span of a
 // webhook call contains its calls to the chain, and the span of an initialize or
-// JSON-RPC call contains its attempts. Spans that your Game starts with the context
+// JSON-RPC call contains its attempts. Spans that your game starts with the context
 // of the call are inside its span too.
 //
 // The service does not send a trace context, so each of its calls starts a new

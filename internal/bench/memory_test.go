@@ -225,11 +225,10 @@ type holdingGame struct {
 	arrived, release chan struct{}
 }
 
-func (g *holdingGame) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
+func (g *holdingGame) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	g.arrived <- struct{}{}
 	<-g.release
-	runtime.KeepAlive(r)
-	return nil
+	return g.approvingGame.Update(ctx, id, next) // which keeps the result until now
 }
 
 // heapPeak samples the size of the heap until it is asked for the peak.

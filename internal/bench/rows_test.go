@@ -103,13 +103,20 @@ func barest[Call any](run func(*Call) (any, error)) http.HandlerFunc {
 	}
 }
 
-func newHandler(game ramp.Game) *ramp.Handler {
+// playersAndStore is a game with its store.
+type playersAndStore interface {
+	ramp.Players
+	ramp.Store
+}
+
+func newHandler(g playersAndStore) *ramp.Handler {
 	return must(ramp.NewHandler(ramp.HandlerConfig{
-		Terms:  must(ramp.NewTerms(ramp.TermsConfig{Any: true})),
-		Game:   game,
-		Key:    must(ramp.TextKey(hmacSecret)),
-		Signer: must(ramp.NewKeySigner("0x" + validatorKey)),
-		Logger: slog.New(slog.DiscardHandler),
+		Terms:   must(ramp.NewTerms(ramp.TermsConfig{Any: true})),
+		Players: g,
+		Store:   g,
+		Key:     must(ramp.TextKey(hmacSecret)),
+		Signer:  must(ramp.NewKeySigner("0x" + validatorKey)),
+		Logger:  slog.New(slog.DiscardHandler),
 	}))
 }
 
@@ -120,8 +127,14 @@ func (approvingGame) Authenticate(context.Context, ramp.Session) error { return 
 func (approvingGame) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	return &ramp.Player{}, nil
 }
-func (approvingGame) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
-func (approvingGame) Result(context.Context, ramp.Session, *ramp.Result) error            { return nil }
+
+func (approvingGame) Update(_ context.Context, _ uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	step, err := next(nil)
+	if errors.Is(err, ramp.ErrOrderUnknown) { // a result
+		return ramp.Step{}, nil
+	}
+	return step, err
+}
 
 // serve returns a call of the handler with a signed body (interface 4.3), which it must
 // approve.

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math/big"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/ownledger"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -592,9 +592,9 @@ func newStudio(t testing.TB, m mutant, wires ...*wires) *studio {
 	require.NoError(t, err)
 	s.signer, err = ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler, err := ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Game: s.game, Key: s.key, Signer: s.signer, Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	var outer http.Handler = handler
+	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: s.key, Signer: s.signer,
+		Logger: slog.New(slog.DiscardHandler)}, s.game)
+	outer := handler
 	if m.wrap != nil {
 		outer = m.wrap(s, handler)
 	}
