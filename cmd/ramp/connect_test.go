@@ -74,7 +74,8 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 		assert.Contains(t, out, "ok     validator          "+testValidator+"\n")
 		assert.Zero(t, game.calls.Load(), "nothing reached the game's orders")
 
-		other := serve(t, ramp.HandlerConfig{Players: game, Store: game, Terms: anyTerms, Key: ramp.Must(ramp.TextKey("another key"))})
+		another := ramp.Must(ramp.TextKey("another key"))
+		other := serve(t, ramp.HandlerConfig{Players: game, Store: game, Terms: anyTerms, Key: another})
 		status, out = contacted(t, "", "-url", service.URL(), "-game", other, "-session", "session-2")
 		assert.Equal(t, 1, status)
 		assert.Contains(t, out, "WRONG  game               GET /api/assets: HTTP 401 no: [redacted]: is -session the session of $RAMP_ACCESS_TOKEN?\n"+

@@ -36,7 +36,7 @@ var known = map[string]struct {
 	code   int // lines of code longer than longestCode
 	tests  int // lines of tests longer than longestTest
 }{
-	".":                           {0, 0, 61, 517},
+	".":                           {0, 0, 60, 514},
 	"./cmd/ramp":                  {11, 12, 40, 51},
 	"./examples/byhand":           {0, 0, 1, 4},
 	"./examples/chain":            {0, 0, 6, 0},
@@ -45,8 +45,8 @@ var known = map[string]struct {
 	"./examples/regions":          {0, 0, 1, 0},
 	"./internal/figures":          {0, 0, 2, 0},
 	"./internal/redact":           {0, 0, 2, 4},
-	"./ramptest":                  {0, 0, 90, 231},
-	"./ramptest/conformance":      {30, 56, 174, 129},
+	"./ramptest":                  {0, 0, 90, 228},
+	"./ramptest/conformance":      {30, 56, 174, 128},
 	"./ramptest/control":          {2, 1, 15, 17},
 	"./ramptest/internal/audit":   {0, 0, 2, 0},
 	"./ramptest/internal/books":   {2, 1, 17, 29},

@@ -71,7 +71,8 @@ func (s store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (
 	case err == nil:
 		r := ramp.Must(ramp.ParseValidate(served.body.Bytes()))
 		r.Product, r.Tokens = step.Product, step.Tokens
-		return ramp.Step{Order: step.Order}, s.game.Validate(ctx, ramp.Must(ramp.ParseSession(served.header)), r)
+		session := ramp.Must(ramp.ParseSession(served.header))
+		return ramp.Step{Order: step.Order}, s.game.Validate(ctx, session, r)
 	case errors.Is(err, ramp.ErrOrderUnknown):
 		r := ramp.Must(ramp.ParseResult(served.body.Bytes()))
 		session, _ := ramp.ParseSession(served.header)
