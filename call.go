@@ -80,19 +80,6 @@ type call struct {
 	stack       []byte // of a panic; nil without one
 }
 
-// setSession takes the session of a result from its body, which is signed. The headers
-// are not, and may be missing, because a result can arrive 12 hours after its validate
-// call.
-func (c *call) setSession(header http.Header, r *Result) {
-	signed := strings.TrimSpace(r.SessionID)
-	unsigned, _ := sessionID(header)
-	c.session.ID = cmp.Or(signed, unsigned)
-	c.session.Token, _ = bearerToken(header)
-	if unsigned != c.session.ID {
-		c.unsigned = unsigned
-	}
-}
-
 // order returns the stored order that the call is about, or nil if it is unknown.
 func (c *call) order() *Order {
 	switch {
@@ -114,7 +101,7 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
 	ctx = h.config.Observer.start(ctx, c.op)
 	c.op.Unverified = endpoint != "assets" || run == nil // of a wrong path
-	data, err := c.work(ctx, read, run)
+	data, err := c.work(ctx, h.config.RejectStatus, read, run)
 	body := []byte("null") // of a result
 	if data != nil {
 		body, err = marshal(data)
@@ -132,7 +119,7 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 
 // work reads and runs a call. Whether it panicked is not asked of recover, which returns nil for
 // panic(nil) with GODEBUG=panicnil=1.
-func (c *call) work(ctx context.Context, read func(*call) error,
+func (c *call) work(ctx context.Context, rejectStatus int, read func(*call) error,
 	run func(context.Context, *call) (any, error)) (data any, err error) {
 	returned := false
 	defer func() {
@@ -143,7 +130,7 @@ func (c *call) work(ctx context.Context, read func(*call) error,
 		}
 	}()
 	if err = read(c); err != nil {
-		err = rejectionOf(err)
+		err = rejectionOf(err, rejectStatus)
 	} else {
 		data, err = run(ctx, c)
 	}
@@ -172,16 +159,6 @@ func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
 		return fmt.Errorf("%w (the body has a Content-Encoding, but the HMAC covers the body that the service sent)", err)
 	}
 	return err
-}
-
-// hmacHeader returns a well-formed signature.
-func hmacHeader(header http.Header) (string, error) {
-	signature, err := singleHeader(header, HeaderHMAC)
-	if err != nil {
-		return "", fmt.Errorf("ramp: %w: it occurs more than once", ErrHMACInvalid)
-	}
-	_, err = decodeHMAC(signature)
-	return signature, err
 }
 
 func (h *Handler) bodyTooLarge(limit int64) error {

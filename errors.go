@@ -31,6 +31,8 @@ var (
 	ErrOrderUnknown = errors.New("unknown order")
 	// ErrOrderConflict means that a call contradicts the stored order; see [*ConflictError].
 	ErrOrderConflict = errors.New("the call contradicts the stored order")
+	// ErrOrderForeign means that an order is of another project or network than the call; see [OnlyOf].
+	ErrOrderForeign = errors.New("the order is of another project or network")
 	// ErrOrderFinished means that an order has ended: it can be neither accepted nor abandoned.
 	ErrOrderFinished = errors.New("the order is finished")
 	// ErrNotProven means that a transaction does not prove that the order ended as the transaction

@@ -74,7 +74,7 @@ func TestCodeNamesTheFirstWrongField(t *testing.T) {
 		require.ErrorAs(t, invalid(path, "is required"), &wrong)
 		wrong.Fields = append(wrong.Fields, FieldError{Path: "other"})
 		assert.Equal(t, want, invalidCode(wrong))
-		assert.Equal(t, want, rejectionOf(wrong).Code)
+		assert.Equal(t, want, RejectionOf(wrong).Code)
 	}
 	assert.Equal(t, Code("INVALID_BODY"), invalidCode(&InvalidError{}))
 }

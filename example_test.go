@@ -264,16 +264,16 @@ func ExampleNewHandler_store() {
 // A token of gold costs 100 gold and is worth 80, so an order of three tokens must take 300.
 func ExampleTerms_Match() {
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
-	order := func(gold, tokens int64) ramp.Intent {
-		return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+	order := func(gold, tokens int64) *ramp.ValidateRequest {
+		return &ramp.ValidateRequest{ProjectID: "project-1", Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(gold)}},
-			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}
+			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}}
 	}
-	fmt.Println(terms.Match(order(300, 3)))
-	_, _, err := terms.Match(order(1, 3))
-	fmt.Println(err)
+	r := order(300, 3)
+	fmt.Println(terms.Match(r), r.Product, r.Tokens)
+	fmt.Println(terms.Match(order(1, 3)))
 	// Output:
-	// gold 3 <nil>
+	// <nil> gold 3
 	// ramp: rejected: INVALID_MESSAGE: intent.from must be [{item_gold 100}] for each token, as for product "gold"
 }
 
@@ -283,16 +283,16 @@ func ExampleTermsConfig_perOrder() {
 	chest := ramp.Product{Name: "chest", Token: tokenContract, Materials: price, Tokens: ramp.NewAmount(3)}
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
 		PerOrder: true, Products: []ramp.Product{chest}}))
-	order := func(tokens int64) ramp.Intent {
-		return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+	order := func(tokens int64) *ramp.ValidateRequest {
+		return &ramp.ValidateRequest{ProjectID: "project-1", Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(250)}},
-			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}
+			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}}
 	}
-	fmt.Println(terms.Match(order(3)))
-	_, _, err := terms.Match(order(1_000_000))
-	fmt.Println(err)
+	r := order(3)
+	fmt.Println(terms.Match(r), r.Product, r.Tokens)
+	fmt.Println(terms.Match(order(1_000_000)))
 	// Output:
-	// chest 3 <nil>
+	// <nil> chest 3
 	// ramp: rejected: INVALID_MESSAGE: intent.to[0].amount must be 3, as for product "chest"
 }
 

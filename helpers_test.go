@@ -112,6 +112,13 @@ func assertCannotWork[Config, Made any](t *testing.T, config Config, make func(C
 	}
 }
 
+// match returns the product that an order of project-1 is for, and the number of tokens.
+func match(terms *ramp.Terms, order ramp.Intent) (product string, tokens ramp.Amount, err error) {
+	r := &ramp.ValidateRequest{ProjectID: "project-1", Intent: order}
+	err = terms.Match(r)
+	return r.Product, r.Tokens, err
+}
+
 // caller calls a handler as the service does, and returns the Err of the reply.
 type caller struct{ handler *ramp.Handler }
 

@@ -295,7 +295,7 @@ func TestAHandlerNeedsAProofWithWhichBurnsCanEnd(t *testing.T) {
 			require.NoError(t, fill(tt.decimals))
 			other := changed(goldProduct(), func(i *ramp.Product) { i.Token = foreignToken })
 			assertFields(t, terms.Replace([]ramp.Product{other}, 0), without...)
-			product, _, err := terms.Match(mintOf(foreignToken+" 1", "gold 100, gem 1"))
+			product, _, err := match(terms, mintOf(foreignToken+" 1", "gold 100, gem 1"))
 			assert.Error(t, err, product)
 			require.NoError(t, terms.Replace(tt.products, 0))
 		})

@@ -73,12 +73,29 @@ func unauthorized(code Code, err error) *Rejection {
 	return &Rejection{Status: http.StatusUnauthorized, Code: code, Err: err}
 }
 
-// rejectionOf returns the answer to an error of this package's own checks. Errors of
-// the game go to [gameRejection] instead, whatever they wrap.
-func rejectionOf(err error) *Rejection {
+// RejectionOf returns the HTTP status and the errorCode for an error of this package's functions, for
+// a server without a [Handler]: 401 without a valid HMAC or session, 400 and INVALID_ with the path
+// of the first field for an [*InvalidError], 200 for what [Reject], [Terms] or the stored order
+// decline, and 500 for everything else. Answer an error of a result with its code, but always with 500.
+func RejectionOf(err error) *Rejection {
+	switch {
+	case errors.Is(err, ErrOrderConflict):
+		return &Rejection{Status: http.StatusOK, Code: CodeOrderConflict, Err: err}
+	case errors.Is(err, ErrOrderFinished):
+		return &Rejection{Status: http.StatusOK, Code: CodeOrderFinished, Err: err}
+	default:
+		return rejectionOf(err, http.StatusOK)
+	}
+}
+
+// rejectionOf returns the answer to an error of this package's own checks, with status as that of a
+// [Rejection] without one. Errors of the game go to [gameRejection] instead, whatever they wrap.
+func rejectionOf(err error, status int) *Rejection {
 	var rejection *Rejection
 	var wrong *InvalidError
 	switch {
+	case errors.As(err, &rejection) && rejection.Status == 0:
+		return gameRejection(err, status)
 	case errors.As(err, &rejection):
 		return rejection
 	case errors.Is(err, ErrHMACMissing):

@@ -75,6 +75,29 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	return o, err
 }
 
+// OnlyOf lets a transition see only the orders of a project on a network; empty means any. For an
+// order of another one the error wraps [ErrOrderForeign]: that a call came to the wrong place says
+// nothing about its outcome, so answer a result with HTTP 500. OnlyOf stores the network with a new
+// order, because no call names it. An order without a network was accepted before it was configured.
+func OnlyOf(projectID string, network Network, next Transition) Transition {
+	return func(stored *Order) (Step, error) {
+		switch {
+		case stored == nil:
+		case projectID != "" && stored.ProjectID != projectID:
+			return Step{}, fmt.Errorf("ramp: order %s: %w: project %q, and not %q",
+				stored.UUID, ErrOrderForeign, stored.ProjectID, projectID)
+		case network != "" && stored.Network != "" && stored.Network != network:
+			return Step{}, fmt.Errorf("ramp: order %s: %w: %s, and not %s",
+				stored.UUID, ErrOrderForeign, stored.Network, network)
+		}
+		step, err := next(stored)
+		if stored == nil {
+			step.Order.Network = network
+		}
+		return step, err
+	}
+}
+
 // Finish returns the step of a result call (interface 6). The effect is GiveBack for a
 // failed mint, Grant for a successful burn, and Nothing otherwise. It comes from the
 // stored order; from the result, only the UUID and the status decide. The same outcome

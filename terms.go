@@ -226,29 +226,35 @@ func (t *Terms) intent(name string) (InitializeIntent, error) {
 	return InitializeIntent{}, invalid("product", "must be the name of a product in ClientConfig.Terms")
 }
 
-// Match returns the name of the product that an order is for, and the number of tokens.
+// Match checks that a validate call is for the project of the terms and for one of their products,
+// and sets r.Product and r.Tokens. For another project, the error is an [*InvalidError].
+//
 // The order must trade the token of the product, and move exactly its items, in their
 // exact amounts, which are those before the fee of a mint, and in units that the game can
 // store. The type of the token must be ERC20, or NFT if an item is non-fungible; the
-// number of tokens must then be whole. The error is a [*Rejection] with [CodeTerms] that
-// wraps an [*InvalidError]. For terms with Any, all results are zero.
-func (t *Terms) Match(order Intent) (product string, tokens Amount, err error) {
-	if t.config.Any {
-		return "", Amount{}, nil
+// number of tokens must then be whole. Otherwise the error is a [*Rejection] with [CodeTerms] that
+// wraps an [*InvalidError]. Terms with Any accept every order, and set neither field.
+func (t *Terms) Match(r *ValidateRequest) error {
+	if t.config.ProjectID != "" && r.ProjectID != t.config.ProjectID {
+		return invalid("project_id", "is not the project of the terms")
 	}
-	o, reason := order.trade() // if it fails, there is nothing to match
+	if t.config.Any {
+		return nil
+	}
+	o, reason := r.Intent.trade() // if it fails, there is nothing to match
 	for _, offer := range t.valid() {
 		// The case of an address is a checksum.
 		if len(o.chain.assets) == 1 && strings.EqualFold(o.chain.assets[0].ID, offer.Token) {
 			differs := t.compare(&o, &offer.Product)
 			if differs == nil {
-				return offer.Name, o.chain.assets[0].Amount, nil
+				r.Product, r.Tokens = offer.Name, o.chain.assets[0].Amount
+				return nil
 			}
 			reason = cmp.Or(reason, differs) // the current product comes first
 		}
 	}
 	reason = cmp.Or(reason, invalid(o.chain.path, "must be exactly one token, that of a product"))
-	return "", Amount{}, &Rejection{Code: CodeTerms, Err: reason}
+	return &Rejection{Code: CodeTerms, Err: reason}
 }
 
 // compare returns why an order with the token of a product is not for the product.

@@ -141,7 +141,7 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		{"nothing", both, ramp.Intent{}, "", "intent.method is required"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			product, quantity, err := newTerms(test.products...).Match(test.order)
+			product, quantity, err := match(newTerms(test.products...), test.order)
 			if test.product != "" {
 				require.NoError(t, err)
 				assert.Equal(t, test.product, product)
@@ -162,11 +162,11 @@ func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
 	product := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount("0.5") })
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}}))
 	for tokens, grants := range map[string]string{"1": "0.5", "0.02": "0.01", "184467440737095516.14": "92233720368547758.07"} {
-		_, _, err := terms.Match(burnOf(goldToken+" "+tokens, "gold "+grants))
+		_, _, err := match(terms, burnOf(goldToken+" "+tokens, "gold "+grants))
 		assert.NoError(t, err, tokens)
 	}
 	for tokens, grants := range map[string]string{"0.01": "0.005", "184467440737095516.16": "92233720368547758.08"} {
-		_, _, err := terms.Match(burnOf(goldToken+" "+tokens, "gold "+grants))
+		_, _, err := match(terms, burnOf(goldToken+" "+tokens, "gold "+grants))
 		assertCode(t, err, ramp.CodeTerms)
 	}
 }
@@ -210,7 +210,7 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 
 			valid := newTerms(goldProduct())
 			assertFields(t, valid.Replace(test.products, -1), test.want...)
-			_, _, err = valid.Match(burnOf(goldToken+" 1", "gold 80"))
+			_, _, err = match(valid, burnOf(goldToken+" 1", "gold 80"))
 			assert.NoError(t, err, "nothing has changed")
 		})
 	}
@@ -220,7 +220,7 @@ func TestTermsNeedAProjectANetworkAndProducts(t *testing.T) {
 	terms, err := ramp.NewTerms(ramp.TermsConfig{})
 	assertFields(t, err, "TermsConfig.ProjectID is required", "TermsConfig.Network must be mainnet or testnet", "TermsConfig.Products is required")
 	assert.Nil(t, terms)
-	_, _, err = new(ramp.Terms).Match(burnOf(goldToken+" 1", "gold 80"))
+	_, _, err = match(new(ramp.Terms), burnOf(goldToken+" 1", "gold 80"))
 	assertCode(t, err, ramp.CodeTerms) // the zero value offers nothing
 	_, err = ramp.NewTerms(ramp.TermsConfig{Any: true, Network: "moon"})
 	assertFields(t, err, "TermsConfig.Network must be mainnet or testnet")
@@ -258,7 +258,7 @@ func TestPricesOfWholeOrders(t *testing.T) {
 		{mintOf(goldToken+" 1e77", "gold 5"), "gift", ""}, // AnyTokens
 		{mintOf(goldToken+" 7", "gold 4"), "", `intent.to[0].amount must be 1, as for product "gold"`},
 	} {
-		product, _, err := terms.Match(tt.order)
+		product, _, err := match(terms, tt.order)
 		if tt.want != "" {
 			assert.ErrorContains(t, err, tt.want)
 		}
@@ -323,10 +323,10 @@ func TestAShopCloses(t *testing.T) {
 	terms := newTerms(goldProduct())
 	order := burnOf(goldToken+" 1", "gold 80")
 	require.NoError(t, terms.Replace(nil, time.Minute))
-	_, _, err := terms.Match(order)
+	_, _, err := match(terms, order)
 	assert.NoError(t, err, "a player has seen the price")
 	require.NoError(t, terms.Replace(nil, -1))
-	_, _, err = terms.Match(order)
+	_, _, err = match(terms, order)
 	assertCode(t, err, ramp.CodeTerms) // at once, whatever was said before
 }
 
@@ -334,7 +334,7 @@ func TestTermsDoNotShareMemoryWithTheCaller(t *testing.T) {
 	products := []ramp.Product{goldProduct()}
 	terms := newTerms(products...)
 	products[0].Outputs[0].Amount = ramp.NewAmount(8000)
-	_, _, err := terms.Match(burnOf(goldToken+" 1", "gold 80"))
+	_, _, err := match(terms, burnOf(goldToken+" 1", "gold 80"))
 	assert.NoError(t, err)
 }
 
@@ -346,7 +346,7 @@ func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
 		t.Helper()
 		var got []string
 		for _, n := range []string{"80", "70", "60"} {
-			if _, _, err := terms.Match(burnOf(goldToken+" 1", "gold "+n)); err == nil {
+			if _, _, err := match(terms, burnOf(goldToken+" 1", "gold "+n)); err == nil {
 				got = append(got, n)
 			}
 		}
@@ -356,7 +356,7 @@ func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
 		terms := newTerms(at(80))
 		require.NoError(t, terms.Replace([]ramp.Product{at(70)}, 0))
 		accepts(t, terms, "80", "70")
-		_, _, err := terms.Match(burnOf(goldToken+" 1", "gold 75"))
+		_, _, err := match(terms, burnOf(goldToken+" 1", "gold 75"))
 		assert.ErrorContains(t, err, "must be [{gold 70}]", "the current price is named")
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, terms.Replace([]ramp.Product{at(60)}, 0))

@@ -67,21 +67,13 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 		if err := h.authentic(c, header, body); err != nil {
 			return err
 		}
-		if r, err = parseValidate(keep(body)); err != nil {
-			if result, _ := parseResult(body); result != nil {
-				c.op.UUID = result.UUID
-				return misplaced("a result", "validate calls", err)
-			}
+		if r, c.op.UUID, err = readValidateCall(keep(body)); err != nil {
 			return err
 		}
-		c.op.UUID = r.UUID
 		c.op.Direction, _ = r.Intent.Direction()
 		c.options = options(r.Intent.TargetCandidate) != nil
-		if own := h.config.Terms.config.ProjectID; own != "" && r.ProjectID != own {
-			return invalid("project_id", "is not the project of this handler")
-		}
-		if r.Product, r.Tokens, err = h.config.Terms.Match(r.Intent); err != nil {
-			return gameRejection(err, h.config.RejectStatus)
+		if err := h.config.Terms.Match(r); err != nil {
+			return err
 		}
 		c.session, err = ParseSession(header)
 		return err
@@ -139,16 +131,12 @@ func (h *Handler) answerResult(ctx context.Context, header http.Header, body []b
 		if err := h.authentic(c, header, body); err != nil {
 			return err
 		}
-		if r, err = parseResult(keep(body)); err != nil {
-			if request, _ := parseValidate(body); request != nil {
-				c.op.UUID = request.UUID
-				return misplaced("a validate call", "results", err)
-			}
+		if r, c.op.UUID, err = readResultCall(keep(body)); err != nil {
 			return err
 		}
-		c.op.UUID, c.op.TxHash, c.unreadable = r.UUID, normalizeTxHash(r.TxHash), r.Unreadable
+		c.op.TxHash, c.unreadable = normalizeTxHash(r.TxHash), r.Unreadable
 		c.op.Direction, _ = r.Intent.Direction()
-		c.setSession(header, r)
+		c.session, c.unsigned = resultSession(header, r)
 		return nil
 	}, func(ctx context.Context, c *call) (any, error) {
 		ctx, cancel := withoutSender(ctx)
@@ -165,16 +153,6 @@ func (h *Handler) answerResult(ctx context.Context, header http.Header, body []b
 		}
 		return nil, nil
 	})
-}
-
-// misplaced returns the error of an authentic call that came to the address of the others.
-// HTTP 500 leaves 12 hours to correct the console.
-func misplaced(call, others string, err error) error {
-	answer := internalError(fmt.Errorf("ramp: %s came to the address of %s: in the console, the address of "+
-		"validate calls must end in %s and that of results in %s, or be where you mounted "+
-		"Handler.Validate and Handler.Result (%w)", call, others, PathValidate, PathResult, err))
-	answer.Code = rejectionOf(err).Code
-	return answer
 }
 
 // withoutSender returns the context for the work on an authentic result. It does not end when
@@ -206,7 +184,7 @@ func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, *Trans
 func (h *Handler) validate(ctx context.Context, c *call, r *ValidateRequest) error {
 	accept := Accept(c.session, r, h.config.Now())
 	if _, err := accept(nil); err != nil { // an error of the call, not of the store
-		return rejectionOf(err)
+		return rejectionOf(err, h.config.RejectStatus)
 	}
 	err := h.update(ctx, c, accept)
 	switch {
@@ -253,18 +231,21 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 // this transition or the store says of this order is a conflict of the call: an error of Apply can
 // wrap any other.
 func (h *Handler) update(ctx context.Context, c *call, next Transition) error {
-	var own *ConflictError
-	step, err := h.config.Store.Update(ctx, c.op.UUID, h.own(func(stored *Order) (Step, error) {
-		step, err := next(stored)
-		own, _ = err.(*ConflictError) // not one that it wraps
-		return step, err
-	}))
-	if err == nil {
+	var own, conflict *ConflictError
+	terms := &h.config.Terms.config
+	step, err := h.config.Store.Update(ctx, c.op.UUID, OnlyOf(terms.ProjectID, terms.Network,
+		func(stored *Order) (Step, error) {
+			step, err := next(stored)
+			own, _ = err.(*ConflictError) // not one that it wraps
+			return step, err
+		}))
+	switch {
+	case err == nil:
 		c.op.Step = &step
 		return nil
-	}
-	var conflict *ConflictError
-	if !errors.As(err, &conflict) {
+	case errors.Is(err, ErrOrderForeign):
+		return fmt.Errorf("%w: correct TermsConfig, or the address in the console", err)
+	case !errors.As(err, &conflict):
 		return err
 	}
 	ended := conflict.Other != nil && conflict.Order.UUID == c.op.UUID // by the same transaction
@@ -283,39 +264,6 @@ func (h *Handler) proven(r *Result, finish Transition) Transition {
 		return step, err
 	}
 }
-
-// own lets a transition see only orders of the handler's project and network. That a call is for
-// another order says where it came to, and nothing about its outcome: so it is an internal error,
-// and a result is delivered again. An order without a network was accepted before the network was
-// configured.
-func (h *Handler) own(next Transition) Transition {
-	project, network := h.config.Terms.config.ProjectID, h.config.Terms.config.Network
-	return func(stored *Order) (Step, error) {
-		switch {
-		case stored == nil:
-		case project != "" && stored.ProjectID != project:
-			return Step{}, fmt.Errorf("ramp: order %s is of project %q, but this handler is for %q: "+
-				"correct TermsConfig.ProjectID, or the address in the console",
-				stored.UUID, stored.ProjectID, project)
-		case network != "" && stored.Network != "" && stored.Network != network:
-			return Step{}, fmt.Errorf("ramp: order %s is of %s, but this handler is for %s: "+
-				"correct TermsConfig.Network, or the address in the console",
-				stored.UUID, stored.Network, network)
-		}
-		step, err := next(stored)
-		if stored == nil {
-			step.Order.Network = network
-		}
-		return step, err
-	}
-}
-
-// The paths of the interface's examples (4.3), which [Handler.ServeHTTP] serves.
-const (
-	PathAssets   = "/api/assets"
-	PathValidate = "/api/validate"
-	PathResult   = "/api/result"
-)
 
 // ServeHTTP serves the three endpoints on PathAssets, PathValidate and PathResult, and answers
 // everything else with 404 or 405. But what may be a result with a wrong path or method is answered

@@ -462,7 +462,7 @@ func TestNobodyUsesAContextAfterItsCall(t *testing.T) {
 
 // What ServeMux answers by itself, no handler behind it can change: docs/frameworks.md.
 func TestWhatAServeMuxAnswersForTheHandler(t *testing.T) {
-	const redirect = "redirect"
+	const moved = "moved"
 	answers := func(mux http.Handler, path string) string {
 		body := resultCall().bytes()
 		r := httptest.NewRequest(http.MethodPost, "http://game.example"+path, bytes.NewReader(body))
@@ -470,7 +470,7 @@ func TestWhatAServeMuxAnswersForTheHandler(t *testing.T) {
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, r)
 		if slices.Contains([]int{301, 307}, w.Code) {
-			return redirect
+			return moved
 		}
 		return fmt.Sprint(w.Code)
 	}
@@ -487,11 +487,11 @@ func TestWhatAServeMuxAnswersForTheHandler(t *testing.T) {
 		want  [6]string // for the paths below
 	}{
 		"the handler itself":         {handler, [6]string{"200", "500", "500", "500", "500", "500"}},
-		"the root of a mux":          {on("/"), [6]string{"200", redirect, "500", "500", "500", redirect}},
-		"a prefix":                   {on("/api/"), [6]string{"200", redirect, "500", "500", "404", redirect}},
-		"a pattern for each path":    {on(ramp.PathResult), [6]string{"200", redirect, "404", "404", "404", redirect}},
-		"each path with its method":  {on("POST /api/result"), [6]string{"200", redirect, "404", "404", "404", redirect}},
-		"each path as a prefix, too": {on("/api/result/"), [6]string{redirect, redirect, "500", "404", "404", redirect}},
+		"the root of a mux":          {on("/"), [6]string{"200", moved, "500", "500", "500", moved}},
+		"a prefix":                   {on("/api/"), [6]string{"200", moved, "500", "500", "404", moved}},
+		"a pattern for each path":    {on(ramp.PathResult), [6]string{"200", moved, "404", "404", "404", moved}},
+		"each path with its method":  {on("POST /api/result"), [6]string{"200", moved, "404", "404", "404", moved}},
+		"each path as a prefix, too": {on("/api/result/"), [6]string{moved, moved, "500", "404", "404", moved}},
 	} {
 		var got [6]string
 		paths := []string{"/api/result", "//api/result", "/api/result/", "/api/results", "/callback", "/api/./result"}

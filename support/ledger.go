@@ -39,8 +39,8 @@ func (o *Orders) ledger() (Ledger, error) {
 func (o *Orders) order(ctx context.Context, id uuid.UUID) (ramp.Order, error) {
 	if ledger, ok := o.config.Store.(Ledger); ok {
 		order, err := ledger.Order(ctx, id)
-		if field := o.foreign(&order); err == nil && field != "" {
-			err = &ramp.ConflictError{Order: order, Field: field}
+		if err == nil {
+			err = o.foreign(&order)
 		}
 		return order, err
 	}
@@ -76,7 +76,8 @@ func (o *Orders) pages(list listing) iter.Seq2[[]ramp.Order, error] {
 				return
 			}
 			page.After = orders[len(orders)-1]
-			if !yield(slices.DeleteFunc(orders, func(order ramp.Order) bool { return o.foreign(&order) != "" }), nil) {
+			orders = slices.DeleteFunc(orders, func(order ramp.Order) bool { return o.foreign(&order) != nil })
+			if !yield(orders, nil) {
 				return
 			}
 		}

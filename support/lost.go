@@ -48,7 +48,7 @@ func (o *Orders) Lost(ctx context.Context, log io.Reader) ([]Logged, error) {
 		stored, err := o.order(ctx, one.UUID)
 		one.Missing = errors.Is(err, ramp.ErrOrderUnknown)
 		switch {
-		case errors.Is(err, ramp.ErrOrderConflict): // of another project or network
+		case errors.Is(err, ramp.ErrOrderForeign):
 		case err != nil && !one.Missing:
 			return nil, err
 		case one.Missing, stored.State == ramp.OrderAccepted && one.State != ramp.OrderAccepted:

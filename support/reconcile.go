@@ -401,7 +401,7 @@ func (r *reconciler) lookUp(ctx context.Context) error {
 	for _, transaction := range r.loose {
 		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
 		switch {
-		case err == nil && r.o.foreign(&stored) == "" && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
+		case err == nil && r.o.foreign(&stored) == nil && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
 			r.pair(r.assets.traded(stored), transaction) // the order was forgotten before its transaction came
 		case err == nil: // of another project, or judged with the order, now or later
 		case !errors.Is(err, ramp.ErrOrderUnknown):

@@ -94,26 +94,13 @@ func New(c Config) (*Orders, error) {
 
 // mine makes a transition see only orders of the project and the network.
 func (o *Orders) mine(next ramp.Transition) ramp.Transition {
-	return func(stored *ramp.Order) (ramp.Step, error) {
-		if stored != nil {
-			if field := o.foreign(stored); field != "" {
-				return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: field}
-			}
-		}
-		return next(stored)
-	}
+	return ramp.OnlyOf(o.config.ProjectID, o.config.Network, next)
 }
 
-// foreign returns by which field an order is of another project or network, or "".
-func (o *Orders) foreign(order *ramp.Order) string {
-	switch c := &o.config; {
-	case c.ProjectID != "" && order.ProjectID != c.ProjectID:
-		return "project_id"
-	case c.Network != "" && order.Network != "" && order.Network != c.Network:
-		return "network"
-	default:
-		return ""
-	}
+// foreign returns an error if an order is of another project or network.
+func (o *Orders) foreign(order *ramp.Order) error {
+	_, err := o.mine(func(*ramp.Order) (ramp.Step, error) { return ramp.Step{}, nil })(order)
+	return err
 }
 
 func (o *Orders) log() *slog.Logger { return cmp.Or(o.config.Logger, slog.Default()) }
