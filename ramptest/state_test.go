@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -242,4 +243,67 @@ func TestALateEffectIsKept(t *testing.T) {
 	c.service.Advance(time.Hour)
 	assert.Empty(t, c.service.Imbalances())
 	assert.Contains(t, c.pageOf(t, order), "The transaction failed. The game gave back 100 item_gold.")
+}
+
+// testdata/state-6 was written by commit 5149a37: a mint that is done, one that was not given
+// back, one whose answer was lost, a burn that stays pending, a mint whose result is held, and
+// a UUID without an order. If the lines of the file change, raise stateVersion.
+func TestAStateFileOfAnEarlierReleaseIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state")
+	require.NoError(t, os.WriteFile(path, ramp.Must(os.ReadFile("testdata/state-6")), 0o600))
+	file := openState(t, path)
+	c := newCounter(t, reporting, func(c *ramptest.Config) { c.Desk.State = file })
+	c.shop.name, c.shop.gold = "alice", 700
+
+	type order struct {
+		do, id, tx, delivery string
+		block                uint64
+		attempts             int
+		over                 bool
+		moved                map[string]string
+	}
+	orders := func() (list []order) {
+		_, shown := c.control(t, "GET", "/control/orders", "")
+		for _, o := range shown.Orders {
+			assert.Equal(t, "alice", o.PlayerID)
+			list = append(list, order{o.Do, o.UUID.String()[:8], o.TxStatus, o.Delivery, o.Block, o.Attempts, o.Over, o.Moved})
+		}
+		return list
+	}
+	took := map[string]string{"item_gold": "-100"}
+	assert.Equal(t, []order{
+		{"mint", "fe92a037", "succeeded", "delivering", 181, 0, true, took},
+		{"burn", "5b232c62", "submitted", "pending", 0, 0, true, map[string]string{}},
+		{"mint", "365bb0bc", "failed", "delivering", 121, 1, false, nil},
+		{"mint", "3327a7e7", "failed", "confirmed", 61, 1, true, took},
+		{"mint", "3f0182cb", "succeeded", "confirmed", 1, 1, true, took},
+	}, orders())
+	lost := uuid.MustParse("3327a7e7-2d83-499c-9576-366f7c50def2")
+	assert.Equal(t, []*ramptest.Imbalance{{
+		Orders: []uuid.UUID{lost},
+		Problem: "mint 3327a7e7 failed on chain: the game must give back 100 item_gold: " +
+			"800 before the call, 800 after it, 900 expected",
+		Assets: []ramptest.AssetBalance{{ID: "item_gold",
+			Before: ramp.NewAmount(800), After: ramp.NewAmount(800), Expected: ramp.NewAmount(900)}},
+	}}, c.service.Imbalances())
+	assert.Equal(t, time.Date(2026, 11, 26, 5, 3, 2, 0, time.UTC), c.service.Now().UTC())
+	first := c.service.Events()[0]
+	assert.Equal(t, ramptest.KindInitialize, first.Kind)
+	assert.Contains(t, first.Request.Body, `"project_id":"project-1"`)
+	balance := ramp.Must(nodeOf(t, c.service).TokenBalance(
+		t.Context(), common.HexToAddress(token), c.service.Wallet(c.session), ramp.Latest))
+	assert.Equal(t, "1016", new(big.Int).Div(balance, big.NewInt(1e18)).String())
+
+	unused := uuid.MustParse("d8d8d6b1-a1ad-4071-9e7a-45a801976f7d")
+	ramp.Must(c.service.Mint(t.Context(), unused, c.session, ramp.NewAmount(10)))
+	sent := map[string]int{}
+	for _, d := range c.service.Advance(time.Hour) {
+		require.NoError(t, d.Err)
+		sent[d.Order.UUID.String()[:8]] = d.Attempt
+	}
+	assert.Equal(t, map[string]int{"d8d8d6b1": 1, "fe92a037": 1, "365bb0bc": 2}, sent)
+	again := orders()[3]
+	again.moved = nil // the game has a new ledger
+	assert.Equal(t, order{"mint", "365bb0bc", "failed", "confirmed", 121, 2, true, nil}, again)
+	assert.Len(t, c.service.Imbalances(), 1, "what was found before")
 }
