@@ -49,6 +49,9 @@ type Reconciliation struct {
 	WaitingMints int `json:"waiting_mints"`
 	WaitingBurns int `json:"waiting_burns"`
 
+	// Fitting counts the findings that are marked as [Finding].Fitting.
+	Fitting int `json:"fitting"`
+
 	// Counts has how many findings of each kind there are, also of kinds without any.
 	// Findings lists, oldest first, up to 1,000 of each kind, direction and token: those
 	// that are about most tokens.
@@ -195,6 +198,11 @@ type Finding struct {
 	Orders []FoundOrder `json:"orders"`       // often one, or none for an EventWithoutOrder
 	Events []ChainEvent `json:"events"`       // likewise
 
+	// Fitting marks an order that waits and its event if they fit each other and nothing else, so that
+	// [Orders.FinishFitting] can end it: the deliveries of its result are over, its transaction is final
+	// and proves its end, the node listed the event of another order, and the wallet is the player's.
+	Fitting bool `json:"fitting,omitempty"`
+
 	size *big.Int // units of the events, or else of the first order
 }
 
@@ -232,12 +240,15 @@ func (b *Reconciliation) Text() string {
 	if b.Witnesses == 0 {
 		fmt.Fprintln(w, "\nThe node listed the event of no order, so nothing shows that it lists what happened.")
 	}
-	fmt.Fprintf(w, "\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, listed: %d\n",
-		b.Open, b.To.Format(time.RFC3339), b.WaitingMints, b.WaitingBurns, b.found(), len(b.Findings))
+	fmt.Fprintf(w, "\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, listed: %d, fitting: %d\n",
+		b.Open, b.To.Format(time.RFC3339), b.WaitingMints, b.WaitingBurns, b.found(), len(b.Findings), b.Fitting)
 	for _, f := range b.Findings {
 		fmt.Fprintf(w, "\n%s  %s: %s\n", f.Time.Format(time.RFC3339), f.Kind, shown(f.Detail))
 		if f.By != "" {
 			fmt.Fprintf(w, "  matched by %s\n", f.By)
+		}
+		if f.Fitting {
+			fmt.Fprintln(w, "  nothing else fits either of them: finish -fitting ends the order")
 		}
 		for _, o := range f.Orders {
 			fmt.Fprintf(w, "  %s\ttokens: %s (%s)\n", o.row(), o.Tokens, shown(o.Product))

@@ -33,35 +33,24 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	missing LOG     lists what a log has and the store lacks: [Orders.Lost]
 //	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
 //	finish UUID     ends an order as its transaction ended: [Orders.Finish]
+//	finish -fitting lists the orders that the books mark as fitting, and with -yes ends them:
+//	                [Orders.FinishFitting]
 //	abandon UUID    ends an order whose result will never come: [Orders.Abandon]
 //	reconcile       compares the books with the chain, and fails if they disagree or, without
 //	                -position, if there was nothing to compare: [Orders.Reconcile]
 //
 // Ask each for its flags with -help.
 func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
-	const anOrder = "the UUID of an order"
-	command, known := map[string]struct {
-		define func(*flag.FlagSet) action
-		takes  string // what its argument is
-	}{"list": {newList, ""}, "count": {newCount, ""}, "missing": {newMissing, "the file of a log"}, "show": {newShow, anOrder},
-		"finish": {newFinish, anOrder}, "abandon": {newAbandon, anOrder}, "reconcile": {newReconcile, ""}}[name]
+	define, known := map[string]func(*flag.FlagSet) action{
+		"list": newList, "count": newCount, "missing": newMissing, "show": newShow,
+		"finish": newFinish, "abandon": newAbandon, "reconcile": newReconcile,
+	}[name]
 	if !known {
 		return nil, fmt.Errorf("there is no command %q: use list, count, missing, show, finish, abandon or reconcile", name)
 	}
-	run, takes := command.define(flags), command.takes
-	return func(ctx context.Context, o *Orders, args []string, out io.Writer) (err error) {
-		c := call{Orders: o, argument: strings.Join(args, ""), out: out}
-		switch {
-		case takes == "" && len(args) > 0:
-			return fmt.Errorf("unexpected argument %q", args[0])
-		case takes != "" && len(args) != 1:
-			return fmt.Errorf("one argument is required, after the flags: %s", takes)
-		case takes == anOrder:
-			if c.id, err = uuid.Parse(c.argument); err != nil {
-				return fmt.Errorf("%q is not a UUID: give all its 36 characters", c.argument)
-			}
-		}
-		return run(ctx, c)
+	run := define(flags)
+	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
+		return run(ctx, call{Orders: o, args: args, out: out})
 	}, nil
 }
 
@@ -71,9 +60,39 @@ type action func(ctx context.Context, c call) error
 // call is what a command is called with.
 type call struct {
 	*Orders
-	argument string    // "" if it takes none
-	id       uuid.UUID // of the order that the argument names, if it names one
-	out      io.Writer
+	args []string // without the flags
+	out  io.Writer
+}
+
+// without returns an action that takes no argument.
+func without(run action) action {
+	return func(ctx context.Context, c call) error {
+		if len(c.args) > 0 {
+			return fmt.Errorf("unexpected argument %q", c.args[0])
+		}
+		return run(ctx, c)
+	}
+}
+
+// with returns an action that takes one argument. what says what it is.
+func with(what string, run func(ctx context.Context, c call, argument string) error) action {
+	return func(ctx context.Context, c call) error {
+		if len(c.args) != 1 {
+			return fmt.Errorf("one argument is required, after the flags: %s", what)
+		}
+		return run(ctx, c, c.args[0])
+	}
+}
+
+// withOrder returns an action on an order.
+func withOrder(run func(ctx context.Context, c call, id uuid.UUID) error) action {
+	return with("the UUID of an order", func(ctx context.Context, c call, argument string) error {
+		id, err := uuid.Parse(argument)
+		if err != nil {
+			return fmt.Errorf("%q is not a UUID: give all its 36 characters", argument)
+		}
+		return run(ctx, c, id)
+	})
 }
 
 // period adds the flags -from and -to.
@@ -99,7 +118,7 @@ func newList(flags *flag.FlagSet) action {
 	byHand := flags.Bool("by-hand", false, "list only what a person has ended; needs -from, -player, -session or -address")
 	var from, to time.Time
 	period(flags, &from, &to, "list the orders that ended since this `time` instead, a date or a time in RFC 3339")
-	return func(ctx context.Context, c call) error {
+	return without(func(ctx context.Context, c call) error {
 		store, err := c.ledger()
 		if err != nil {
 			return err
@@ -150,10 +169,10 @@ func newList(flags *flag.FlagSet) action {
 			_, err = io.WriteString(c.out, Table(all)+younger)
 		}
 		return err
-	}
+	})
 }
 
-func newCount(*flag.FlagSet) action { return count }
+func newCount(*flag.FlagSet) action { return without(count) }
 
 func count(ctx context.Context, c call) error {
 	store, err := c.ledger()
@@ -174,10 +193,10 @@ func count(ctx context.Context, c call) error {
 	return table.Flush()
 }
 
-func newMissing(*flag.FlagSet) action { return missing }
+func newMissing(*flag.FlagSet) action { return with("the file of a log", missing) }
 
-func missing(ctx context.Context, c call) error {
-	log, err := os.Open(c.argument)
+func missing(ctx context.Context, c call, file string) error {
+	log, err := os.Open(file)
 	if err != nil {
 		return err
 	}
@@ -195,8 +214,8 @@ func missing(ctx context.Context, c call) error {
 
 func newShow(flags *flag.FlagSet) action {
 	asJSON := flags.Bool("json", false, "print JSON")
-	return func(ctx context.Context, c call) error {
-		report, err := c.Show(ctx, c.id)
+	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
+		report, err := c.Show(ctx, id)
 		switch {
 		case report == nil:
 			return err
@@ -206,31 +225,78 @@ func newShow(flags *flag.FlagSet) action {
 			_, failed := io.WriteString(c.out, report.Text())
 			return cmp.Or(err, failed)
 		}
-	}
+	})
 }
 
 func newFinish(flags *flag.FlagSet) action {
 	d := newDecision(flags)
 	var transaction common.Hash
-	flags.Func("tx", "`hash` of the transaction that the order has ended with; required",
+	flags.Func("tx", "`hash` of the transaction that the order has ended with; required without -fitting",
 		func(text string) error { return transaction.UnmarshalText([]byte(text)) })
-	return func(ctx context.Context, c call) error {
+	fitting := flags.Bool("fitting", false, "list the orders that fit exactly one event, which fits no other order; needs no UUID")
+	yes := flags.Bool("yes", false, "with -fitting: end these orders, each with its transaction; a failed mint is never given back")
+	var from, to time.Time
+	period(flags, &from, &to, "with -fitting: the orders that have waited for 13 hours since this `time`; by default three days ago")
+	one := withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
 		if transaction == (common.Hash{}) {
 			return errors.New("-tx is required: the order ends as its transaction did")
 		}
-		step, err := c.Finish(ctx, c.id, transaction, *d)
+		step, err := c.Finish(ctx, id, transaction, *d)
 		return c.printStep(step, err)
+	})
+	all := without(func(ctx context.Context, c call) error {
+		if from.IsZero() {
+			from = c.config.Now().Add(-3 * 24 * time.Hour)
+		}
+		return finishFitting(ctx, c, from, to, *yes, *d)
+	})
+	return func(ctx context.Context, c call) error {
+		if *fitting {
+			return all(ctx, c)
+		}
+		return one(ctx, c)
 	}
+}
+
+// finishFitting lists the orders that the books mark as fitting, and ends them.
+func finishFitting(ctx context.Context, c call, from, to time.Time, yes bool, d Decision) error {
+	if yes {
+		if _, err := d.text(); err != nil {
+			return err
+		}
+	}
+	books, err := c.Reconcile(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	for _, f := range books.Findings {
+		if f.Fitting {
+			fmt.Fprintf(c.out, "%s\ttokens: %s (%s)\t%s\n",
+				f.Orders[0].row(), f.Orders[0].Tokens, shown(f.Orders[0].Product), f.Events[0].TxHash)
+		}
+	}
+	if !yes {
+		_, err := fmt.Fprintf(c.out, "orders that fit: %d; end them with -yes\n", books.Fitting)
+		return err
+	}
+	steps, failed := c.FinishFitting(ctx, books, d)
+	for _, step := range steps {
+		if err := c.printStep(step, nil); err != nil {
+			return errors.Join(err, failed)
+		}
+	}
+	_, err = fmt.Fprintf(c.out, "orders that fit: %d, of which were ended: %d\n", books.Fitting, len(steps))
+	return errors.Join(err, failed)
 }
 
 func newAbandon(flags *flag.FlagSet) action {
 	d := newDecision(flags)
 	flags.BoolVar(&d.Anyway, "anyway", false, "abandon the order although a transaction may be its own, or no node can tell")
 	flags.BoolVar(&d.Early, "early", false, "abandon the order before it has waited for 13 hours, although its result may still come")
-	return func(ctx context.Context, c call) error {
-		step, err := c.Abandon(ctx, c.id, *d)
+	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
+		step, err := c.Abandon(ctx, id, *d)
 		return c.printStep(step, err)
-	}
+	})
 }
 
 func newDecision(flags *flag.FlagSet) *Decision {
@@ -258,7 +324,7 @@ func newReconcile(flags *flag.FlagSet) action {
 	period(flags, &from, &to, "`beginning`, a date or a time in RFC 3339; by default where the last books ended, or a day ago")
 	file := flags.String("position", "", "`file` that says where the last books ended, and then where these did")
 	format := flags.String("format", "text", "`form` of the books: text, json or totals (as CSV)")
-	return func(ctx context.Context, c call) error {
+	return without(func(ctx context.Context, c call) error {
 		write := map[string]func(*Reconciliation) error{
 			"text":   func(b *Reconciliation) error { _, err := io.WriteString(c.out, b.Text()); return err },
 			"json":   func(b *Reconciliation) error { return json.NewEncoder(c.out).Encode(b) },
@@ -288,5 +354,5 @@ func newReconcile(flags *flag.FlagSet) action {
 			return fmt.Errorf("orders and chain disagree; findings: %d", n)
 		}
 		return nil
-	}
+	})
 }

@@ -26,6 +26,8 @@ type Decision struct {
 	// Early abandons an order that has not waited for 13 hours: although its transaction may
 	// still be pending, and its result may still come.
 	Early bool
+
+	fitting bool // for [Orders.FinishFitting]
 }
 
 // CandidateError means that an order was not abandoned, because a transaction on the
@@ -58,6 +60,9 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 			return ramp.Step{}, invalid("Config.Chain", "is required")
 		}
 		order, err := o.order(ctx, id)
+		if err == nil {
+			err = o.knowsNetwork(&order)
+		}
 		if err != nil {
 			return ramp.Step{}, err
 		}
@@ -79,6 +84,9 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 			if err == nil && step.New {
 				step.Order.Reason = reason
 				step.Evidence, err = proof.Check(stored, sent, receipt)
+			}
+			if err == nil && d.fitting && step.Effect.Kind == ramp.GiveBack {
+				return ramp.Step{}, fmt.Errorf("ramp: order %s: its transaction has failed since: a person must give back", id)
 			}
 			return step, err
 		}))
@@ -130,6 +138,9 @@ func (o *Orders) unused(ctx context.Context, id uuid.UUID) error {
 	case report.LastTime.Before(o.config.Now().Add(-skew)):
 		return fmt.Errorf("ramp: order %s: the node is behind: its newest block is of %s", id, report.LastTime.Format(time.RFC3339))
 	}
+	if err := o.knowsNetwork(&report.Order); err != nil {
+		return err
+	}
 	for _, c := range report.Candidates {
 		if c.Objection != "" {
 			return &CandidateError{Order: id, Candidate: c}
@@ -138,26 +149,35 @@ func (o *Orders) unused(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
+// text returns what is stored.
+func (d *Decision) text() (string, error) {
+	who, reason := strings.TrimSpace(d.Who), strings.TrimSpace(d.Reason)
+	text := who + ": " + reason
+	var wrong problems
+	wrong.require(who != "", "Decision.Who")
+	wrong.require(reason != "", "Decision.Reason")
+	wrong.demand(len(text) <= maxReason && utf8.ValidString(text) && !strings.ContainsRune(text, 0),
+		"Decision.Reason", fmt.Sprintf("must be UTF-8 without NUL, with Who in at most %d bytes", maxReason))
+	return text, wrong.err()
+}
+
 // maxReason is how many bytes of a reason every store can keep.
 const maxReason = 4096
 
 // decide makes a decision and logs it as done or failed.
 func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, d Decision, do func(reason string) (ramp.Step, error)) (ramp.Step, error) {
-	who, reason := strings.TrimSpace(d.Who), strings.TrimSpace(d.Reason)
-	stored := who + ": " + reason
-	var wrong problems
-	wrong.require(who != "", "Decision.Who")
-	wrong.require(reason != "", "Decision.Reason")
-	wrong.demand(len(stored) <= maxReason && utf8.ValidString(stored) && !strings.ContainsRune(stored, 0),
-		"Decision.Reason", fmt.Sprintf("must be UTF-8 without NUL, with Who in at most %d bytes", maxReason))
-	if err := wrong.err(); err != nil {
+	stored, err := d.text()
+	if err != nil {
 		return ramp.Step{}, err
 	}
 	step, err := do(stored)
-	log := o.log().With("uuid", id.String(), "who", who, "reason", reason)
+	log := o.log().With("uuid", id.String(), "who", strings.TrimSpace(d.Who), "reason", strings.TrimSpace(d.Reason))
 	if err != nil {
 		log.ErrorContext(ctx, failed, "error", err)
 		return ramp.Step{}, err
+	}
+	if d.fitting {
+		log = log.With("fitting", true)
 	}
 	log.WarnContext(ctx, done, "session_id", step.Order.SessionID, "direction", string(step.Order.Direction), "state", string(step.Order.State),
 		"tx_hash", step.Order.TxHash, "effect", step.Effect.String(), "new", step.New)

@@ -17,7 +17,7 @@ import (
 // day ago if there is no such file. Only one process may use the file.
 //
 // It logs one record for each finding that is listed, "ramp: the books do not close", with
-// kind, detail, time, uuid, tx_hash and user, and with findings and listed if there are
+// kind, detail, time, fitting, uuid, tx_hash and user, and with findings and listed if there are
 // more: an error, and only information if the last books had it too. "ramp: the books were
 // not read" and "ramp: the position of the books was not kept" have the cause, and "ramp: the
 // books have no position" says where they begin instead.
@@ -69,6 +69,9 @@ func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Reconc
 // attrs returns what a record says of a finding.
 func (f *Finding) attrs() []any {
 	attrs := []any{"kind", f.Kind, "detail", f.Detail, "time", f.Time}
+	if f.Fitting {
+		attrs = append(attrs, "fitting", true)
+	}
 	for _, order := range f.Orders {
 		attrs = append(attrs, "uuid", order.UUID)
 	}

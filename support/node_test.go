@@ -70,6 +70,9 @@ func (n *node) at(block uint64) time.Time { return n.begin.Add(time.Duration(blo
 
 func (n *node) blockAt(t time.Time) uint64 { return uint64(t.Sub(n.begin) / time.Second) }
 
+// hash is that of a block.
+func (n *node) hash(block uint64) common.Hash { return common.BigToHash(new(big.Int).SetUint64(block + 1<<40)) }
+
 // send puts a transaction into the chain.
 func (n *node) send(at time.Time, tx sentTx) common.Hash {
 	tx.block, tx.hash = n.blockAt(at), common.BigToHash(big.NewInt(int64(len(n.sent)+1)))
@@ -129,7 +132,7 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 		if json.Unmarshal(params[0], &number) == nil && (uint64(number)+n.behind > n.head || uint64(number) < n.oldest) {
 			return nil, ""
 		}
-		return map[string]any{"number": number, "timestamp": hexutil.Uint64(n.at(uint64(number)).Unix())}, ""
+		return map[string]any{"number": number, "hash": n.hash(uint64(number)), "timestamp": hexutil.Uint64(n.at(uint64(number)).Unix())}, ""
 	case "eth_getTransactionByHash":
 		if tx := tx(); tx != nil {
 			to := &tx.to
@@ -137,11 +140,12 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 				to = nil
 			}
 			return map[string]any{"hash": tx.hash, "from": tx.from, "to": to, "feePayer": tx.payer, "input": "0x", "nonce": "0x0", "value": "0x0",
-				"type": "0x7", "gas": "0x0", "blockNumber": hexutil.Uint64(tx.block)}, ""
+				"type": "0x7", "gas": "0x0", "blockNumber": hexutil.Uint64(tx.block), "blockHash": n.hash(tx.block)}, ""
 		}
 	case "eth_getTransactionReceipt":
 		if tx := tx(); tx != nil {
-			return ramp.Receipt{Status: ramp.NewQuantity(1), TransactionHash: tx.hash, BlockNumber: ramp.NewQuantity(tx.block), Logs: tx.logs(n)}, ""
+			return ramp.Receipt{Status: ramp.NewQuantity(1), TransactionHash: tx.hash, BlockNumber: ramp.NewQuantity(tx.block),
+				BlockHash: n.hash(tx.block), Logs: tx.logs(n)}, ""
 		}
 	case "eth_getLogs":
 		var filter struct {
@@ -227,13 +231,19 @@ var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // paid proves what the ramp pays for.
 var paid = &ramp.Proof{Payers: []common.Address{payer}}
 
+// rpc serves the node.
+func (n *node) rpc(t *testing.T) *ramp.RPC {
+	t.Helper()
+	server := httptest.NewServer(n)
+	t.Cleanup(server.Close)
+	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: server.URL, Retries: -1}))
+}
+
 // newOrders returns orders of the game that sells product, on a node whose chain is so old.
 func newOrders(t *testing.T, age time.Duration, proof *ramp.Proof) (*support.Orders, *ledger, *node) {
 	t.Helper()
 	n := &node{begin: now.Add(-age), head: uint64(age / time.Second), decimals: hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))}
-	server := httptest.NewServer(n)
-	t.Cleanup(server.Close)
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: server.URL, Retries: -1}))
+	chain := n.rpc(t)
 	store := newLedger(t, func(context.Context, ramp.Step) error { return nil })
 	orders := ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: []ramp.Product{product},
 		Now: func() time.Time { return now }, Logger: quiet}))

@@ -63,9 +63,10 @@ type reconciler struct {
 	chain  *ramp.RPC
 	ledger Ledger
 	reader *eventReader
-	shown  []ramp.Order   // whose events are in a receipt, and were not listed when it was read
-	fits   []candidate    // events that fit an order, but not by their transaction
-	user   common.Address // whose orders are in orders
+	shown  []ramp.Order       // whose events are in a receipt, and were not listed when it was read
+	fits   []candidate        // events that fit an order, but not by their transaction
+	lost   map[uuid.UUID]bool // orders whose transaction has ended another
+	user   common.Address     // whose orders are in orders
 	orders []ramp.Order
 	first  uint64 // block
 	last   uint64 // block that is final
@@ -111,7 +112,9 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 		}
 	}
 	r.report(books)
-	return books, nil
+	fitter := &fitter{matcher: r.matcher, o: r.o, ledger: r.ledger, events: r.fits, lost: r.lost}
+	books.Fitting, err = fitter.mark(ctx, books.Findings)
+	return books, err
 }
 
 // finalBlock returns the newest block that is judged.
@@ -350,8 +353,7 @@ func (r *reconciler) second(ctx context.Context) error {
 			return err
 		}
 	}
-	lost, err := r.settleDifferences(ctx)
-	if err != nil {
+	if r.lost, err = r.settleDifferences(ctx); err != nil {
 		return err
 	}
 	for _, o := range r.shared {
@@ -365,7 +367,7 @@ func (r *reconciler) second(ctx context.Context) error {
 		}
 		r.find(SharedTransaction, ByTransaction, "its transaction has ended another order, too", nil, orders...)
 	}
-	r.resolve(r.fits, waiting, lost)
+	r.resolve(r.fits, waiting, r.lost)
 	return nil
 }
 

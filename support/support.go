@@ -7,6 +7,7 @@ package support
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -40,7 +41,9 @@ type Config struct {
 	// ProjectID, if set, hides the orders of other projects.
 	ProjectID string
 
-	// Network, if set, hides the orders of the other network.
+	// Network is that of Chain, and hides the orders of the other one. Without it, no order that names
+	// a network is finished, or abandoned after a look at the chain: the node may be of the other one,
+	// where nothing happened.
 	Network ramp.Network
 
 	// Products are what the game sells and has sold, under each of its prices, for
@@ -54,6 +57,12 @@ type Config struct {
 	// Sessions returns the sessions of a player. Without it, the command list finds no
 	// orders by the player's name.
 	Sessions func(ctx context.Context, player string) ([]string, error)
+
+	// OwnsWallet reports whether a wallet belongs to the player of a session, as Wallet of the handler
+	// has decided when it was called. It must not bind the wallet. Without it, the books mark no order
+	// as [Finding].Fitting: whoever has the HMAC key could name the wallet of another player, and be
+	// paid for what that player burns.
+	OwnsWallet func(ctx context.Context, sessionID string, wallet common.Address) (bool, error)
 
 	// Logger gets one record per decision: "ramp: order abandoned" or "ramp: order
 	// finished" with uuid, who, reason, session_id, direction, state, tx_hash, effect
@@ -69,6 +78,10 @@ const (
 	// maxDelay is how long after its transaction the result of an order can come: 12
 	// hours of deliveries (interface 8), and one to spare.
 	maxDelay = 13 * time.Hour
+
+	// early is how much earlier than its order a transaction is looked for: the clock of a server can
+	// be ahead by hours.
+	early = 24 * time.Hour
 
 	// skew is how much earlier than its order a transaction may be, because the clocks of
 	// the game and the chain differ.
@@ -95,6 +108,16 @@ func New(c Config) (*Orders, error) {
 // mine makes a transition see only orders of the project and the network.
 func (o *Orders) mine(next ramp.Transition) ramp.Transition {
 	return ramp.OnlyOf(o.config.ProjectID, o.config.Network, next)
+}
+
+// knowsNetwork returns an error if an order names a network, and nobody said that the node is
+// of it.
+func (o *Orders) knowsNetwork(order *ramp.Order) error {
+	if order.Network != "" && o.config.Network == "" {
+		return invalid("Config.Network", fmt.Sprintf(
+			"is required: order %s is of the %s, and the node may be of another network", order.UUID, order.Network))
+	}
+	return nil
 }
 
 // foreign returns an error if an order is of another project or network.

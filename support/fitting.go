@@ -1,0 +1,141 @@
+package support
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// FinishFitting ends the orders of findings that are marked as Fitting, each with its
+// transaction, as [Orders.Finish] does: a burn is granted, and a mint is marked as
+// succeeded. books are those that [Orders.Reconcile] has just returned. Nothing is given
+// back. It goes on after an error, and returns the steps that were taken, and the errors.
+//
+// Nothing in this package calls it but the command finish, which a person runs, or a
+// scheduler; docs/books.md says what the latter costs.
+func (o *Orders) FinishFitting(ctx context.Context, books *Reconciliation, d Decision) ([]ramp.Step, error) {
+	var steps []ramp.Step
+	var failed []error
+	d.Anyway, d.Early, d.fitting = false, false, true
+	for _, f := range books.Findings {
+		if !f.Fitting {
+			continue
+		}
+		step, err := o.Finish(ctx, f.Orders[0].UUID, f.Events[0].TxHash, d)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		steps = append(steps, step)
+	}
+	return steps, errors.Join(failed...)
+}
+
+// fitter marks the findings whose order and event fit each other and nothing else.
+type fitter struct {
+	*matcher
+	o      *Orders
+	ledger Ledger
+	events []candidate        // that have no order by their transaction, and fit some
+	lost   map[uuid.UUID]bool // orders whose transaction has ended another
+}
+
+// mark marks the fitting ones among findings, and counts them. It may leave an order to a
+// person, and must not mark one whose transaction is another.
+func (m *fitter) mark(ctx context.Context, findings []Finding) (n int, err error) {
+	config := &m.o.config
+	if config.OwnsWallet == nil || len(config.Proof.Payers)+len(config.Proof.Contracts) == 0 || m.witnesses == 0 {
+		return 0, nil
+	}
+	events := map[common.Address][]ChainEvent{}
+	for _, c := range m.events {
+		events[c.User] = append(events[c.User], c.ChainEvent)
+	}
+	var single []*Finding
+	var orders []ramp.Order
+	for i := range findings {
+		f := &findings[i]
+		if f.Kind != WaitsWithEvent || !m.isOver(f.Events[0].Time) {
+			continue
+		}
+		order, err := m.only(ctx, &f.Events[0])
+		if err != nil {
+			return 0, err
+		}
+		if order == nil || m.isOld(order) || m.lost[order.UUID] || m.o.knowsNetwork(order) != nil ||
+			m.fitting(events[f.Events[0].User], order) != 1 {
+			continue
+		}
+		owns, err := config.OwnsWallet(ctx, order.SessionID, f.Events[0].User)
+		if err != nil {
+			return 0, fmt.Errorf("whose wallet %s is: %w", f.Events[0].User, err)
+		}
+		if owns {
+			single, orders = append(single, f), append(orders, *order)
+		}
+	}
+	return m.prove(ctx, single, orders)
+}
+
+// isOver reports whether no delivery of a result can come for what was done at a time. What
+// ended a week ago may have been deleted or erased since, and so much may be missing then.
+func (m *fitter) isOver(at time.Time) bool {
+	return at.Before(m.to.Add(-maxDelay)) && at.After(m.to.Add(-7*24*time.Hour))
+}
+
+// only returns the order that an event fits, if it waits, its deliveries are over, and the
+// event fits no other order of the user, ended or not.
+func (m *fitter) only(ctx context.Context, e *ChainEvent) (*ramp.Order, error) {
+	orders, err := m.o.all(of(ctx, m.ledger.UserOrders, e.User.Hex()))
+	orders = slices.DeleteFunc(orders, func(o ramp.Order) bool { return !m.mayFit(e, &o) })
+	if err != nil || len(orders) != 1 || !m.waitsTooLong(&orders[0]) {
+		return nil, err
+	}
+	return &orders[0], nil
+}
+
+// fitting counts the events that fit an order.
+func (m *fitter) fitting(events []ChainEvent, order *ramp.Order) (n int) {
+	for i := range events {
+		if m.mayFit(&events[i], order) {
+			n++
+		}
+	}
+	return n
+}
+
+// mayFit reports whether an event may belong to an order, also if the clock of the server
+// was ahead by hours.
+func (m *fitter) mayFit(e *ChainEvent, o *ramp.Order) bool {
+	later := *e
+	later.Time = e.Time.Add(early)
+	may, _ := m.belongs(&later, o)
+	return may
+}
+
+// prove marks the findings whose transaction proves the end of their order, and counts them.
+func (m *fitter) prove(ctx context.Context, findings []*Finding, orders []ramp.Order) (n int, err error) {
+	sent, receipts := make([]ramp.Transaction, len(findings)), make([]ramp.Receipt, len(findings))
+	var calls []ramp.BatchCall
+	for i, f := range findings {
+		calls = append(calls, ask(&sent[i], "eth_getTransactionByHash", f.Events[0].TxHash),
+			ask(&receipts[i], "eth_getTransactionReceipt", f.Events[0].TxHash))
+	}
+	if err := m.o.batch(ctx, calls); err != nil {
+		return 0, err
+	}
+	for i, f := range findings {
+		_, unproven := m.o.proof(ctx, &orders[i]).Check(&orders[i], &sent[i], &receipts[i])
+		if f.Fitting = unproven == nil && receipts[i].Succeeded(); f.Fitting {
+			n++
+		}
+	}
+	return n, nil
+}
