@@ -233,10 +233,10 @@ func newFinish(flags *flag.FlagSet) action {
 	var transaction common.Hash
 	flags.Func("tx", "`hash` of the transaction that the order has ended with; required without -fitting",
 		func(text string) error { return transaction.UnmarshalText([]byte(text)) })
-	fitting := flags.Bool("fitting", false, "list the orders that fit exactly one event, which fits no other order; needs no UUID")
-	yes := flags.Bool("yes", false, "with -fitting: end these orders, each with its transaction; a failed mint is never given back")
+	fitting := flags.Bool("fitting", false, "list the orders that fit one transaction and no other; takes no UUID")
+	yes := flags.Bool("yes", false, "with -fitting: end these orders, each with its transaction; nothing is given back")
 	var from, to time.Time
-	period(flags, &from, &to, "with -fitting: the orders that have waited for 13 hours since this `time`; by default three days ago")
+	period(flags, &from, &to, "with -fitting: orders that have waited for 13 hours since this `time`; by default 3 days ago")
 	one := withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
 		if transaction == (common.Hash{}) {
 			return errors.New("-tx is required: the order ends as its transaction did")

@@ -86,7 +86,7 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 				step.Evidence, err = proof.Check(stored, sent, receipt)
 			}
 			if err == nil && d.fitting && step.Effect.Kind == ramp.GiveBack {
-				return ramp.Step{}, fmt.Errorf("ramp: order %s: its transaction has failed since: a person must give back", id)
+				return ramp.Step{}, fmt.Errorf("ramp: order %s: its transaction failed: only a person gives back", id)
 			}
 			return step, err
 		}))
@@ -171,7 +171,8 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 		return ramp.Step{}, err
 	}
 	step, err := do(stored)
-	log := o.log().With("uuid", id.String(), "who", strings.TrimSpace(d.Who), "reason", strings.TrimSpace(d.Reason))
+	log := o.log().With("uuid", id.String(),
+		"who", strings.TrimSpace(d.Who), "reason", strings.TrimSpace(d.Reason))
 	if err != nil {
 		log.ErrorContext(ctx, failed, "error", err)
 		return ramp.Step{}, err
@@ -179,7 +180,8 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 	if d.fitting {
 		log = log.With("fitting", true)
 	}
-	log.WarnContext(ctx, done, "session_id", step.Order.SessionID, "direction", string(step.Order.Direction), "state", string(step.Order.State),
+	log.WarnContext(ctx, done, "session_id", step.Order.SessionID,
+		"direction", string(step.Order.Direction), "state", string(step.Order.State),
 		"tx_hash", step.Order.TxHash, "effect", step.Effect.String(), "new", step.New)
 	return step, nil
 }

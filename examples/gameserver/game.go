@@ -125,6 +125,13 @@ func (g *game) bindWallet(ctx context.Context, s ramp.Session, wallet common.Add
 	return err
 }
 
+// ownsWallet reports whether a wallet belongs to the player of a session. It binds none.
+func (g *game) ownsWallet(ctx context.Context, session string, wallet common.Address) (bool, error) {
+	const ofSession = "SELECT w.wallet FROM wallets w JOIN sessions s ON s.player = w.player WHERE s.id = ?"
+	wallets, err := g.column(ctx, g.db, ofSession, session)
+	return slices.Contains(wallets, hexutil.Encode(wallet[:])), err
+}
+
 // Assets returns the items of the session's player.
 func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
 	rows, err := g.db.QueryContext(ctx, g.bind(`SELECT s.player, i.item, i.balance FROM sessions s JOIN inventory i ON i.player = s.player WHERE s.id = ?

@@ -155,12 +155,15 @@ func countFindings(registry prometheus.Registerer) func(*support.Reconciliation)
 	findings := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ramp_books_findings", Help: "Findings in the last books."}, []string{"kind"})
 	end := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_end_seconds",
 		Help: "The time until which orders and events were compared, in seconds since 1970."})
-	registry.MustRegister(findings, end)
+	fitting := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_fitting",
+		Help: "Orders in the last books that gameserver orders finish -fitting ends."})
+	registry.MustRegister(findings, fitting, end)
 	end.SetToCurrentTime() // so that there is an alert if the books are never read
 	return func(books *support.Reconciliation) {
 		for _, kind := range support.FindingKinds() {
 			findings.WithLabelValues(string(kind)).Set(float64(books.Counts[kind]))
 		}
+		fitting.Set(float64(books.Fitting))
 		end.Set(float64(books.To.Unix()))
 	}
 }

@@ -64,7 +64,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 
 		// Show the transactions on the chain.
 		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
-		chain := []string{"-db", address, "-chain-id", "7002", "-payers", service.Payer().Hex()}
+		chain := []string{"-db", address, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-network", "testnet"}
 		printed, _, err := desk(t, node, slices.Concat([]string{"show"}, chain, []string{silent.String()})...)
 		check(t, err)
 		says(t, printed, "accepted", "sent by", "proves that")
@@ -91,11 +91,19 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		_, logged, err := desk(t, node, slices.Concat([]string{"finish"}, chain, []string{"-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String()})...)
 		says(t, fmt.Sprint(err), "tx_hash has ended order ")
 		says(t, logged, "ramp: order not finished")
-		printed, logged, err = desk(t, node, slices.Concat([]string{"finish"}, chain, []string{"-who", "bob", "-reason", "case 16", "-tx", own, silent.String()})...)
+		decision := []string{"-who", "bob", "-reason", "case 16", "-tx", own, silent.String()}
+		_, _, err = desk(t, node, slices.Concat([]string{"finish"}, chain[:6], decision)...)
+		says(t, fmt.Sprint(err), "Config.Network is required: order "+silent.String()+" is of the testnet")
+		printed, logged, err = desk(t, node, slices.Concat([]string{"finish"}, chain, decision)...)
 		check(t, err)
 		says(t, printed, "is succeeded; the game has moved: nothing")
 		says(t, logged, `"who":"bob","reason":"case 16"`)
 		says(t, said(t, "list", "-db", address, "-player", "alice", "-by-hand"), silent.String(), "bob: case 16")
+
+		// What the service forgot is listed in one step, once it has waited for 13 hours.
+		printed, _, err = desk(t, node, slices.Concat([]string{"finish", "-fitting", "-token", token}, chain)...)
+		check(t, err)
+		equal(t, "what fits", printed, "orders that fit: 0; end them with -yes\n")
 
 		// Abandon the order.
 		owns(t, service, alice, "999700/10000")

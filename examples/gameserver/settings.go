@@ -117,5 +117,6 @@ func (s *settings) proof() *ramp.Proof {
 // desk returns what shows and ends orders by hand, and compares the books.
 func (s *settings) desk(game *game, store *rampsql.Store, chain *ramp.RPC, proof *ramp.Proof, log *slog.Logger) (*support.Orders, error) {
 	return support.New(support.Config{Store: store, Chain: chain, Proof: proof, Confirmations: s.confirmations,
-		ProjectID: s.project, Network: s.network, Products: s.products(), Sessions: game.sessions, Logger: log})
+		ProjectID: s.project, Network: s.network, Products: s.products(),
+		Sessions: game.sessions, OwnsWallet: game.ownsWallet, Logger: log})
 }

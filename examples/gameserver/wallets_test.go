@@ -48,7 +48,12 @@ func TestAWalletBelongsToThePlayerWhoNamesItFirst(t *testing.T) {
 			{alice, first, true}, {alice, first, true}, {again, first, true}, {bob, first, false},
 			{alice, second, true}, {bob, second, false}, {bob, common.HexToAddress("0xB1"), true}, {alice, first, true},
 		} {
+			if n == 0 {
+				equal(t, "whether looking binds a wallet", ramp.Must(game.ownsWallet(t.Context(), bob.ID, first)), false)
+			}
 			equal(t, fmt.Sprint("step ", n), binds(t, game, step.session, step.wallet), step.may)
+			owns := ramp.Must(game.ownsWallet(t.Context(), step.session.ID, step.wallet))
+			equal(t, fmt.Sprint("what a look says after step ", n), owns, step.may)
 		}
 		for _, wallet := range []common.Address{first, common.HexToAddress("0xC1")} {
 			if game.bindWallet(t.Context(), ramp.Session{ID: "unknown"}, wallet) == nil {
