@@ -50,19 +50,21 @@ func newForgotten(t *testing.T, d ramp.Direction) *forgotten {
 		Now:   func() time.Time { return now }, Logger: quiet,
 	}
 	f.order = orderOf(d, 5, f.at)
-	f.tx = sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
+	transfer := moved(common.Address{}, player, 490)
 	if d == ramp.Burn {
-		f.tx.transfers = []ramp.Transfer{moved(player, common.Address{}, 500)}
+		transfer = moved(player, common.Address{}, 500)
 	}
+	f.tx = sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{transfer}}
 	f.right = orderOf(ramp.Mint, 1, now.Add(-70*time.Hour))
 	f.right.UserAddress = friend.Hex()
 	return f
 }
 
-// send puts the order of somebody else and its transaction into the past.
+// witness puts the order of somebody else and its transaction into the past.
 func (f *forgotten) witness(t *testing.T) {
-	mint := sentTx{from: friend, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, friend, 98)}}
-	f.store.keep(t, ended(f.right, ramp.OrderSucceeded, f.node.send(now.Add(-69*time.Hour), mint), now.Add(-68*time.Hour)))
+	minted := []ramp.Transfer{moved(common.Address{}, friend, 98)}
+	hash := f.node.send(now.Add(-69*time.Hour), sentTx{from: friend, payer: payer, to: vault, transfers: minted})
+	f.store.keep(t, ended(f.right, ramp.OrderSucceeded, hash, now.Add(-68*time.Hour)))
 }
 
 // also sends another transaction, an hour after that of the order.
@@ -75,6 +77,11 @@ func (f *forgotten) dust() {
 	}
 }
 
+// gift sends the player what a mint would give.
+func (f *forgotten) gift() {
+	f.also(sentTx{from: friend, to: token, transfers: []ramp.Transfer{moved(friend, player, 490)}})
+}
+
 // ownEnd ends another order for the same by a transaction of its own.
 func (f *forgotten) ownEnd(t *testing.T) {
 	o := orderOf(f.order.Direction, 5, f.at.Add(-time.Hour))
@@ -83,58 +90,59 @@ func (f *forgotten) ownEnd(t *testing.T) {
 
 // What the service forgot is marked only if nobody could doubt it.
 func TestWhichOrdersFit(t *testing.T) {
-	type change = func(t *testing.T, f *forgotten)
-	again := func(state ramp.OrderState, after time.Duration) change { // another order for the same
+	type change = func(*testing.T, *forgotten)
+	is := func(change func(f *forgotten)) change { return func(_ *testing.T, f *forgotten) { change(f) } }
+	again := func(state ramp.OrderState, tokens int64, after time.Duration) change { // another order
 		return func(t *testing.T, f *forgotten) {
-			o := orderOf(f.order.Direction, 5, f.at.Add(after))
+			o := orderOf(f.order.Direction, tokens, f.at.Add(after))
 			if o.State = state; state != ramp.OrderAccepted {
 				o.FinishedAt = f.at.Add(after + time.Hour)
 			}
 			f.store.keep(t, o)
 		}
 	}
-	config := func(change func(c *support.Config)) change {
-		return func(_ *testing.T, f *forgotten) { change(&f.config) }
+	moves := func(transfer ramp.Transfer) change {
+		return is(func(f *forgotten) { f.tx.transfers = []ramp.Transfer{transfer} })
 	}
+	nobody := func(context.Context, string, common.Address) (bool, error) { return false, nil }
+	const waits, failed, succeeded = ramp.OrderAccepted, ramp.OrderFailed, ramp.OrderSucceeded
 	for name, c := range map[string]struct {
 		before, after change // the transaction is sent
 		fits          bool
 	}{
 		"nothing else happened":          {nil, nil, true},
-		"an order of another amount":     {nil, func(t *testing.T, f *forgotten) { f.store.keep(t, orderOf(f.order.Direction, 4, f.at)) }, true},
+		"an order of another amount":     {again(waits, 4, -time.Hour), nil, true},
 		"an order that ended by its own": {nil, func(t *testing.T, f *forgotten) { f.ownEnd(t) }, true},
-		"another's tokens for the player": {nil, func(t *testing.T, f *forgotten) {
-			f.also(sentTx{from: friend, to: token, transfers: []ramp.Transfer{moved(friend, player, 490)}})
-		}, true},
-		"dust":                               {nil, func(t *testing.T, f *forgotten) { f.dust() }, true},
-		"an order that waits beside it":      {again(ramp.OrderAccepted, -time.Hour), nil, false},
-		"an order that waits, a day before":  {again(ramp.OrderAccepted, -40*time.Hour), nil, false},
-		"an order by a clock that was ahead": {again(ramp.OrderAccepted, 3*time.Hour), nil, false},
-		"an order that was given up":         {again(ramp.OrderAbandoned, -time.Hour), nil, false},
-		"an order that failed":               {again(ramp.OrderFailed, -time.Hour), nil, false},
-		"an order that ended without a hash": {again(ramp.OrderSucceeded, -time.Hour), nil, false},
-		"a second transaction of the ramp":   {nil, func(t *testing.T, f *forgotten) { f.also(f.tx) }, false},
-		"its result may come":                {func(t *testing.T, f *forgotten) { f.at = now.Add(-12 * time.Hour) }, nil, false},
-		"its transaction is younger": {nil, func(t *testing.T, f *forgotten) {
-			f.node.sent[len(f.node.sent)-1].block = f.node.blockAt(now.Add(-12 * time.Hour))
-		}, false},
-		"it is not the ramp's": {func(t *testing.T, f *forgotten) {
-			f.tx.payer = friend
-			f.tx.transfers = []ramp.Transfer{moved(player, vault, 499)}
-		}, nil, false},
-		"another amount":                  {func(t *testing.T, f *forgotten) { f.tx.transfers = []ramp.Transfer{moved(player, vault, 400)} }, nil, false},
-		"the node lists nothing else":     {nil, func(t *testing.T, f *forgotten) { delete(f.store.orders, f.right.UUID); f.node.sent = f.node.sent[1:] }, false},
-		"nobody knows whose wallet it is": {config(func(c *support.Config) { c.OwnsWallet = nil }), nil, false},
-		"the wallet is another's": {config(func(c *support.Config) {
-			c.OwnsWallet = func(context.Context, string, common.Address) (bool, error) { return false, nil }
+		"another's tokens":               {nil, is((*forgotten).gift), true},
+		"dust":                           {nil, is((*forgotten).dust), true},
+
+		"an order that waits beside it":      {again(waits, 5, -time.Hour), nil, false},
+		"an order that waits, a day before":  {again(waits, 5, -40*time.Hour), nil, false},
+		"an order by a clock that was ahead": {again(waits, 5, 3*time.Hour), nil, false},
+		"an order that was given up":         {again(ramp.OrderAbandoned, 5, -time.Hour), nil, false},
+		"an order that failed":               {again(failed, 5, -time.Hour), nil, false},
+		"an order that ended without a hash": {again(succeeded, 5, -time.Hour), nil, false},
+		"a second transaction of the ramp":   {nil, is(func(f *forgotten) { f.also(f.tx) }), false},
+
+		"its result may come":        {is(func(f *forgotten) { f.at = now.Add(-12 * time.Hour) }), nil, false},
+		"its transaction is younger": {nil, is(func(f *forgotten) { f.node.sent[1].block += 8 * 3600 }), false},
+		"another amount":             {moves(moved(player, vault, 400)), nil, false},
+		"nobody knows whose it is":   {is(func(f *forgotten) { f.config.OwnsWallet = nil }), nil, false},
+		"the wallet is another's":    {is(func(f *forgotten) { f.config.OwnsWallet = nobody }), nil, false},
+		"nobody knows the ramp": {is(func(f *forgotten) {
+			f.config.Proof = &ramp.Proof{AnyFailure: true}
 		}), nil, false},
-		"nobody knows the ramp":      {config(func(c *support.Config) { c.Proof = &ramp.Proof{AnyFailure: true} }), nil, false},
-		"nobody knows the network":   {func(t *testing.T, f *forgotten) { f.order.Network = ramp.Testnet }, nil, false},
-		"the node is of the network": {func(t *testing.T, f *forgotten) { f.order.Network = ramp.Testnet; f.config.Network = ramp.Testnet }, nil, true},
-		"so old that orders may be deleted": {func(t *testing.T, f *forgotten) {
-			f.node.begin, f.at = now.Add(-300*time.Hour), now.Add(-8*24*time.Hour)
-			f.node.head = 300 * 3600
-		}, nil, false},
+		"nobody knows the network": {is(func(f *forgotten) { f.order.Network = ramp.Testnet }), nil, false},
+		"the node is of the network": {is(func(f *forgotten) {
+			f.order.Network, f.config.Network = ramp.Testnet, ramp.Testnet
+		}), nil, true},
+		"the node lists nothing else": {nil, is(func(f *forgotten) {
+			delete(f.store.orders, f.right.UUID)
+			f.node.sent = f.node.sent[1:]
+		}), false},
+		"so old that orders may be deleted": {is(func(f *forgotten) {
+			f.node.begin, f.node.head, f.at = now.Add(-300*time.Hour), 300*3600, now.Add(-8*24*time.Hour)
+		}), nil, false},
 	} {
 		for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 			t.Run(name+"/"+string(d), func(t *testing.T) {
@@ -164,7 +172,8 @@ func TestWhichOrdersFit(t *testing.T) {
 				assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
 				assert.Equal(t, hash.Hex(), step.Order.TxHash)
 				assert.Equal(t, "scheduler: the service delivers nothing", step.Order.Reason)
-				assert.Equal(t, map[ramp.Direction]ramp.EffectKind{ramp.Mint: ramp.Nothing, ramp.Burn: ramp.Grant}[d], step.Effect.Kind)
+				effect := map[ramp.Direction]ramp.EffectKind{ramp.Mint: ramp.Nothing, ramp.Burn: ramp.Grant}[d]
+				assert.Equal(t, effect, step.Effect.Kind)
 				books = ramp.Must(orders.Reconcile(t.Context(), now.Add(-80*time.Hour), time.Time{}))
 				assert.Zero(t, books.Fitting)
 			})
@@ -238,7 +247,9 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 		assert.Equal(t, o.TxHash.Hex(), stored.TxHash)
 		assert.Equal(t, "scheduler: case 52", stored.Reason)
 	}
-	for name, o := range map[string]*ramptest.Order{"failed": failed, "pending": pending, "twice": twice[0], "again": twice[1]} {
+	for name, o := range map[string]*ramptest.Order{
+		"failed": failed, "pending": pending, "twice": twice[0], "again": twice[1],
+	} {
 		assert.Equal(t, ramp.OrderAccepted, s.store.orders[o.UUID].State, name)
 	}
 	printed = ramp.Must(command(t, orders, "finish", decided...))

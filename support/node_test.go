@@ -71,7 +71,9 @@ func (n *node) at(block uint64) time.Time { return n.begin.Add(time.Duration(blo
 func (n *node) blockAt(t time.Time) uint64 { return uint64(t.Sub(n.begin) / time.Second) }
 
 // hash is that of a block.
-func (n *node) hash(block uint64) common.Hash { return common.BigToHash(new(big.Int).SetUint64(block + 1<<40)) }
+func (n *node) hash(block uint64) common.Hash {
+	return common.BigToHash(new(big.Int).SetUint64(block + 1<<40))
+}
 
 // send puts a transaction into the chain.
 func (n *node) send(at time.Time, tx sentTx) common.Hash {
@@ -132,7 +134,8 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 		if json.Unmarshal(params[0], &number) == nil && (uint64(number)+n.behind > n.head || uint64(number) < n.oldest) {
 			return nil, ""
 		}
-		return map[string]any{"number": number, "hash": n.hash(uint64(number)), "timestamp": hexutil.Uint64(n.at(uint64(number)).Unix())}, ""
+		at := n.at(uint64(number)).Unix()
+		return map[string]any{"number": number, "hash": n.hash(uint64(number)), "timestamp": hexutil.Uint64(at)}, ""
 	case "eth_getTransactionByHash":
 		if tx := tx(); tx != nil {
 			to := &tx.to
@@ -144,8 +147,8 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 		}
 	case "eth_getTransactionReceipt":
 		if tx := tx(); tx != nil {
-			return ramp.Receipt{Status: ramp.NewQuantity(1), TransactionHash: tx.hash, BlockNumber: ramp.NewQuantity(tx.block),
-				BlockHash: n.hash(tx.block), Logs: tx.logs(n)}, ""
+			return ramp.Receipt{Status: ramp.NewQuantity(1), TransactionHash: tx.hash,
+				BlockNumber: ramp.NewQuantity(tx.block), BlockHash: n.hash(tx.block), Logs: tx.logs(n)}, ""
 		}
 	case "eth_getLogs":
 		var filter struct {

@@ -66,6 +66,7 @@ var commands = []command{
 	{begins: "sqlite3 ", skip: backups},
 	{begins: "cp game.backup.db ", skip: backups},
 	{begins: "RAMP_RPC_URL=… gameserver reconcile", skip: backups},
+	{begins: "RAMP_RPC_URL=… gameserver orders finish -fitting", skip: backups},
 	{begins: "go run .", skip: readme},
 }
 
