@@ -59,7 +59,8 @@ func Must[T any](value T, err error) T {
 }
 
 // InvalidError lists every missing or wrong field of a message or a config, but no
-// values. Constructors with a config and UnmarshalJSON return it.
+// values, except of [Terms.Match], which says what it expected and what came.
+// Constructors with a config and UnmarshalJSON return it.
 type InvalidError struct {
 	Fields []FieldError // at least one, in the order of the message or config
 }

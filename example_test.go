@@ -274,7 +274,7 @@ func ExampleTerms_Match() {
 	fmt.Println(terms.Match(order(1, 3)))
 	// Output:
 	// <nil> gold 3
-	// ramp: rejected: INVALID_MESSAGE: intent.from must be [{item_gold 100}] for each token, as for product "gold"
+	// ramp: rejected: INVALID_MESSAGE: intent.from must be 100 item_gold for each token, as for product "gold", not 1 item_gold for 3 of the token
 }
 
 // A chest of three tokens costs 250 gold. With PerOrder, the product names the number of tokens.
@@ -293,7 +293,7 @@ func ExampleTermsConfig_perOrder() {
 	fmt.Println(terms.Match(order(1_000_000)))
 	// Output:
 	// <nil> chest 3
-	// ramp: rejected: INVALID_MESSAGE: intent.to[0].amount must be 3, as for product "chest"
+	// ramp: rejected: INVALID_MESSAGE: intent.to[0].amount must be 3, as for product "chest", not 1000000
 }
 
 // game has one player, who has gold.

@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // HMACKey is the HMAC key from the service console (interface 5.2). It signs and
@@ -29,14 +31,18 @@ type HMACKey struct {
 // decodes it as [Base64URLKey] does. If the service answers "invalid mac" with one, try
 // the other.
 //
-// The error wraps [ErrHMACKey] if the text is empty or blank, or if it begins or ends
-// with white space, such as the final newline of a file.
+// The error wraps [ErrHMACKey] if the text is empty or blank, if it begins or ends with
+// white space, such as the final newline of a file, or if it holds a control character or
+// one that nobody sees, such as a byte order mark.
 func TextKey(text string) (HMACKey, error) {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "":
 		return HMACKey{}, fmt.Errorf("ramp: %w: it is empty", ErrHMACKey)
 	case trimmed != text:
 		return HMACKey{}, fmt.Errorf("ramp: %w: white space surrounds it", ErrHMACKey)
+	}
+	if err := unseen(text); err != nil {
+		return HMACKey{}, fmt.Errorf("ramp: %w: %w", ErrHMACKey, err)
 	}
 	return newHMACKey(text, []byte(text), "text", "Base64URLKey"), nil
 }
@@ -45,14 +51,30 @@ func TextKey(text string) (HMACKey, error) {
 // [TextKey]. The error wraps [ErrHMACKey] for a character outside the alphabet, padding,
 // white space, nonzero trailing bits, or an empty key.
 func Base64URLKey(text string) (HMACKey, error) {
+	if err := unseen(text); err != nil {
+		return HMACKey{}, fmt.Errorf("ramp: %w: %w", ErrHMACKey, err)
+	}
 	key, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	switch {
-	case err != nil, strings.ContainsAny(text, "\r\n"): // which the decoder skips
+	case err != nil:
 		return HMACKey{}, fmt.Errorf("ramp: %w: it is not unpadded base64url", ErrHMACKey)
 	case len(key) == 0:
 		return HMACKey{}, fmt.Errorf("ramp: %w: it is empty", ErrHMACKey)
 	}
 	return newHMACKey(text, key, "unpadded base64url", "TextKey"), nil
+}
+
+// unseen names a character that is surely no part of a key, because nobody sees it. It comes
+// from a file in another encoding, from two lines, or from a page that a person copied.
+func unseen(key string) error {
+	names := map[rune]string{0: "a NUL, as in a file in UTF-16", '\n': "a line break", '\r': "a line break",
+		'\ufeff': "a byte order mark", '\u200b': "a zero-width space"}
+	for _, r := range key {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return fmt.Errorf("it has %s (%U)", cmp.Or(names[r], "a character that nobody sees"), r)
+		}
+	}
+	return nil
 }
 
 func newHMACKey(text string, key []byte, encoding, alternative string) HMACKey {

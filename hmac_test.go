@@ -58,6 +58,39 @@ func TestTextKeyRejects(t *testing.T) {
 	assert.Equal(t, reference([]byte("two words"), []byte("x")), inner.Sign([]byte("x")))
 }
 
+// What a file, an editor or a page adds to a key is named: nobody would see it.
+func TestAKeyWithACharacterThatNobodySeesIsRefusedByName(t *testing.T) {
+	const begin, end = "a1b2c3d4", "e5f6a7b8"
+	for character, want := range map[string]string{
+		"\ufeff":   "it has a byte order mark (U+FEFF)",
+		"\u200b":   "it has a zero-width space (U+200B)",
+		"\x00":     "it has a NUL, as in a file in UTF-16 (U+0000)",
+		"\n":       "it has a line break (U+000A)",
+		"\r\n":     "it has a line break (U+000D)",
+		"\t":       "it has a character that nobody sees (U+0009)",
+		"\u200d":   "it has a character that nobody sees (U+200D)",
+		"\u00ad":   "it has a character that nobody sees (U+00AD)",
+		"\u2028":   "it has a character that nobody sees (U+2028)",
+		"\xff\x00": "it has a NUL, as in a file in UTF-16 (U+0000)",
+	} {
+		for name, text := range map[string]string{"inside": begin + character + end, "first": character + begin, "last": begin + character} {
+			_, text1 := ramp.TextKey(text)
+			_, base64 := ramp.Base64URLKey(text)
+			_, signer := ramp.NewKeySigner(text)
+			for kind, err := range map[error]error{ramp.ErrHMACKey: base64, ramp.ErrValidatorKey: signer} {
+				assert.EqualError(t, err, "ramp: "+kind.Error()+": "+want, name)
+				assert.ErrorIs(t, err, kind)
+			}
+			assert.ErrorIs(t, text1, ramp.ErrHMACKey)
+			assert.True(t, strings.Contains(text1.Error(), want) || strings.Contains(text1.Error(), "white space surrounds it"), text1)
+		}
+	}
+	for _, text := range []string{"p\u00e4ss w\u00f6rd", "\u73a9\u5bb6", "with \"quotes\" and ${NAME}"} {
+		_, err := ramp.TextKey(text)
+		assert.NoError(t, err, text)
+	}
+}
+
 func TestBase64URLKeyIsStrict(t *testing.T) {
 	for name, text := range map[string]string{
 		"an empty text":                      "",

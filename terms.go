@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -236,7 +237,8 @@ func (t *Terms) intent(name string) (InitializeIntent, error) {
 // wraps an [*InvalidError]. Terms with Any accept every order, and set neither field.
 func (t *Terms) Match(r *ValidateRequest) error {
 	if t.config.ProjectID != "" && r.ProjectID != t.config.ProjectID {
-		return invalid("project_id", "is not the project of the terms")
+		return invalid("project_id", "must be %s, as in TermsConfig.ProjectID, not %s",
+			shown(t.config.ProjectID), shown(r.ProjectID))
 	}
 	if t.config.Any {
 		return nil
@@ -253,7 +255,18 @@ func (t *Terms) Match(r *ValidateRequest) error {
 			reason = cmp.Or(reason, differs) // the current product comes first
 		}
 	}
-	reason = cmp.Or(reason, invalid(o.chain.path, "must be exactly one token, that of a product"))
+	if reason == nil {
+		var tokens []string
+		for _, offer := range t.valid() {
+			tokens = append(tokens, offer.Token)
+		}
+		var came []AssetAmount
+		for _, token := range o.chain.assets {
+			came = append(came, AssetAmount{ID: token.ID, Amount: token.Amount})
+		}
+		reason = invalid(o.chain.path, "must be exactly one token, that of a product (%s), not %s",
+			joined(slices.Compact(tokens)), shownAssets(came))
+	}
 	return &Rejection{Code: CodeTerms, Err: reason}
 }
 
@@ -261,29 +274,64 @@ func (t *Terms) Match(r *ValidateRequest) error {
 func (t *Terms) compare(o *trade, product *Product) error {
 	token := o.chain.assets[0]
 	items, unique := product.price(o.direction)
-	times, each := token.Amount.Rat(), "each token"
+	times, each, tokens := token.Amount.Rat(), "each token", fmt.Sprintf(" for %v of the token", token.Amount)
 	if t.config.PerOrder {
-		times, each = big.NewRat(1, 1), "an order"
+		times, each, tokens = big.NewRat(1, 1), "an order", ""
 	}
 	switch {
 	case items == nil:
 		return invalid("intent", "is a %s, but product %q has no items for one", o.direction, product.Name)
 	case !strings.EqualFold(string(token.Type), string(TypeERC20)) && // older messages have erc20
 		!(unique && strings.EqualFold(string(token.Type), string(TypeNFT))):
-		return invalid(o.chain.path+"[0].type", "must be ERC20, or NFT for a non-fungible item")
+		return invalid(o.chain.path+"[0].type", "must be ERC20, or NFT for a non-fungible item, not %s",
+			shown(string(token.Type)))
 	case unique && !token.Amount.Rat().IsInt():
-		return invalid(o.chain.path+"[0].amount", "must be a whole number, because an item is non-fungible")
+		return invalid(o.chain.path+"[0].amount", "must be a whole number, because an item is non-fungible, not %v",
+			token.Amount)
 	case product.Tokens.Sign() > 0 && product.Tokens.Cmp(token.Amount) != 0:
-		return invalid(o.chain.path+"[0].amount", "must be %v, as for product %q", product.Tokens, product.Name)
+		return invalid(o.chain.path+"[0].amount", "must be %v, as for product %q, not %v",
+			product.Tokens, product.Name, token.Amount)
 	case !slices.EqualFunc(items, byID(o.assets), func(a, b AssetAmount) bool {
 		return a.ID == b.ID && b.Amount.Rat().Cmp(new(big.Rat).Mul(a.Amount.Rat(), times)) == 0
 	}):
-		return invalid(o.game.path, "must be %v for %s, as for product %q", items, each, product.Name)
+		return invalid(o.game.path, "must be %s for %s, as for product %q, not %s%s",
+			shownAssets(items), each, product.Name, shownAssets(byID(o.assets)), tokens)
 	case slices.ContainsFunc(o.assets, func(a AssetAmount) bool {
 		units, err := a.Amount.Units(t.config.Decimals[a.ID])
 		return err != nil || !units.IsInt64()
 	}):
-		return invalid(o.game.path, "must be whole units (TermsConfig.Decimals) that fit an int64")
+		return invalid(o.game.path, "must be whole units (TermsConfig.Decimals) that fit an int64, not %s",
+			shownAssets(byID(o.assets)))
 	}
 	return nil
+}
+
+// shownAssets returns a list as a person reads it: "100 gold, 1 gem".
+func shownAssets(list []AssetAmount) string {
+	var texts []string
+	for _, asset := range list {
+		texts = append(texts, asset.Amount.String()+" "+shown(asset.ID))
+	}
+	return joined(texts)
+}
+
+// joined returns the beginning of a list.
+func joined(texts []string) string {
+	const most = 10
+	if more := len(texts) - most; more > 0 {
+		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// shown returns a text so that it can be told from any other: what may look like something else
+// or like nothing is escaped.
+func shown(text string) string {
+	const most = 100
+	text = text[:min(most, len(text))]
+	ambiguous := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == ',' }
+	if text == "" || strings.ContainsFunc(text, ambiguous) {
+		return strconv.QuoteToASCII(text)
+	}
+	return text
 }

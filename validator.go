@@ -32,6 +32,9 @@ type Signer struct {
 // without 0x. Its signatures are deterministic (RFC 6979). The error wraps
 // [ErrValidatorKey] and does not hold the key.
 func NewKeySigner(hexKey string) (*Signer, error) {
+	if err := unseen(hexKey); err != nil {
+		return nil, fmt.Errorf("ramp: %w: %w", ErrValidatorKey, err)
+	}
 	key, err := ethcrypto.HexToECDSA(strings.TrimPrefix(hexKey, "0x"))
 	if err != nil {
 		return nil, fmt.Errorf("ramp: %w: it must be a secp256k1 private key, 32 bytes in hex",

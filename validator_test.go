@@ -213,7 +213,6 @@ func TestNewKeySignerRejects(t *testing.T) {
 		"no hex":          digits[:63] + "g",
 		"0x twice":        "0x0x" + digits,
 		"0X":              "0X" + digits,
-		"a last newline":  digits + "\n",
 		"a leading blank": " " + digits,
 		"zero":            strings.Repeat("0", 64),
 		"the order":       hex.EncodeToString(order.Bytes()),

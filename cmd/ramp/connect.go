@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -55,6 +56,7 @@ func firstContact(ctx context.Context, of *call) (int, error) {
 		return 0, misuse{fmt.Errorf("-key-file: %w", err)}
 	}
 	c.key = strings.TrimRight(string(key), "\r\n")
+	c.warnOfKey()
 	if c.network == string(ramp.Mainnet) {
 		fmt.Fprint(c.out, "This calls a mainnet, and moves nothing. Type yes to go on: ")
 		if _, err := fmt.Fscanf(c.in, "yes\n"); err != nil {
@@ -96,6 +98,19 @@ func (c *contact) say(word, subject, text string, err error, next ...string) {
 	}
 	c.next = append(c.next, next...)
 	fmt.Fprintf(c.out, "%-5s  %-17s  %s\n", word, subject, strings.ReplaceAll(text, "ramp: ", ""))
+}
+
+// warnOfKey says what in a key is often not meant to be in it.
+func (c *contact) warnOfKey() {
+	for _, quote := range []string{`"`, "'", "`", "\u201c", "\u201d"} {
+		if strings.HasPrefix(c.key, quote) || strings.HasSuffix(c.key, quote) {
+			c.say("check", "key", "it has quotes around it, which count: does the console show them?", nil)
+			break
+		}
+	}
+	if regexp.MustCompile(`\$\{?\w`).MatchString(c.key) {
+		c.say("check", "key", "it looks like the name of a variable, $NAME or ${NAME}, which nothing replaces here", nil)
+	}
 }
 
 // initialize calls the service with each reading of the key, and returns those that it

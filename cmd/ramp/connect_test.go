@@ -28,14 +28,19 @@ const (
 // contacted runs connect with an answer to its question. Its output must hold no secret.
 func contacted(t *testing.T, answer string, args ...string) (int, string) {
 	t.Helper()
+	return contactedWith(t, consoleKey, answer, args...)
+}
+
+func contactedWith(t *testing.T, key, answer string, args ...string) (int, string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "key")
-	require.NoError(t, os.WriteFile(file, []byte(consoleKey+"\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(key+"\n"), 0o600))
 	t.Setenv("RAMP_VALIDATOR_KEY", validatorKey)
 	t.Setenv("RAMP_ACCESS_TOKEN", testToken)
 	var out, errs bytes.Buffer
 	status := stdio{strings.NewReader(answer), &out, &errs}.run(t.Context(), "connect", append([]string{"-key-file", file, "-project", "project-1",
 		"-token", "0x00000000000000000000000000000000000070c3"}, args...))
-	for _, secret := range []string{consoleKey, "secret-key-of-the-console", validatorKey, testToken} {
+	for _, secret := range []string{consoleKey, key, "secret-key-of-the-console", validatorKey, testToken} {
 		assert.NotContains(t, out.String()+errs.String(), secret)
 	}
 	return status, out.String() + errs.String()
@@ -162,4 +167,30 @@ func TestConnectAsksBeforeItCallsAMainnet(t *testing.T) {
 		assert.Contains(t, out, "ramp connect: "+name)
 	}
 	assert.EqualValues(t, 2, calls.Load())
+}
+
+// A key is copied by people. What counts in it, and is often not meant, is said.
+func TestConnectWarnsOfWhatIsOftenNotPartOfAKey(t *testing.T) {
+	service := ramptest.Start(t, ramptest.Config{Key: ramp.Must(ramp.TextKey(consoleKey)), ProjectID: "project-1",
+		Validator: ramp.Must(ramp.NewKeySigner(validatorKey)).Address()})
+	const (
+		quotes   = "check  key                it has quotes around it, which count: does the console show them?\n"
+		variable = "check  key                it looks like the name of a variable, $NAME or ${NAME}, which nothing replaces here\n"
+		none     = "WRONG  key                the service accepts no reading of it"
+	)
+	for _, test := range []struct{ key, want string }{
+		{`"` + consoleKey + `"`, quotes},
+		{"'" + consoleKey + "'", quotes},
+		{"\u201c" + consoleKey + "\u201d", quotes},
+		{"${RAMP_HMAC_KEY}", variable},
+		{"$RAMP_HMAC_KEY", variable},
+		{"\ufeff" + consoleKey, "-      ramp.TextKey       HMAC key is unusable: it has a byte order mark (U+FEFF)\n"},
+	} {
+		status, out := contactedWith(t, test.key, "", "-url", service.URL())
+		assert.Equal(t, 1, status, out)
+		assert.Contains(t, out, test.want)
+		assert.Contains(t, out, none)
+	}
+	_, out := contacted(t, "", "-url", service.URL())
+	assert.NotContains(t, out, "check  ")
 }
