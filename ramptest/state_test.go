@@ -266,7 +266,9 @@ func TestAStateFileOfAnEarlierReleaseIsRead(t *testing.T) {
 		_, shown := c.control(t, "GET", "/control/orders", "")
 		for _, o := range shown.Orders {
 			assert.Equal(t, "alice", o.PlayerID)
-			list = append(list, order{o.Do, o.UUID.String()[:8], o.TxStatus, o.Delivery, o.Block, o.Attempts, o.Over, o.Moved})
+			list = append(list, order{
+				o.Do, o.UUID.String()[:8], o.TxStatus, o.Delivery, o.Block, o.Attempts, o.Over, o.Moved,
+			})
 		}
 		return list
 	}
