@@ -29,6 +29,10 @@ type Reconciliation struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 
+	// Stalled says why To is hours before the node's newest block, or is empty: what happened since
+	// is not judged.
+	Stalled string `json:"stalled,omitempty"`
+
 	FirstBlock uint64 `json:"first_block"` // of those that were read; they begin 13 hours and a quarter before From
 	LastBlock  uint64 `json:"last_block"`
 
@@ -236,6 +240,9 @@ func (b *Reconciliation) Text() string {
 	for _, figure := range b.figures() {
 		figure[1], figure[4] = shown(figure[1]), shown(figure[4])
 		fmt.Fprintln(w, strings.Join(figure, "\t"))
+	}
+	if b.Stalled != "" {
+		fmt.Fprintf(w, "\nThe books stand still: %s\n", b.Stalled)
 	}
 	if b.Witnesses == 0 {
 		fmt.Fprintln(w, "\nThe node listed the event of no order, so nothing shows that it lists what happened.")

@@ -347,6 +347,9 @@ func newReconcile(flags *flag.FlagSet) action {
 		if err := position(*file).keep(books); err != nil {
 			return err
 		}
+		if books.Stalled != "" {
+			return errors.New("the books stand still: " + books.Stalled)
+		}
 		if books.To.Before(to) {
 			c.log().WarnContext(ctx, "ramp: the books end before -to: later blocks are not final yet", "end", books.To)
 		}

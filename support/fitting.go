@@ -111,15 +111,6 @@ func (m *fitter) fitting(events []ChainEvent, order *ramp.Order) (n int) {
 	return n
 }
 
-// mayFit reports whether an event may belong to an order, also if the clock of the server
-// was ahead by hours.
-func (m *fitter) mayFit(e *ChainEvent, o *ramp.Order) bool {
-	later := *e
-	later.Time = e.Time.Add(early)
-	may, _ := m.belongs(&later, o)
-	return may
-}
-
 // prove marks the findings whose transaction proves the end of their order, and counts them.
 func (m *fitter) prove(ctx context.Context, findings []*Finding, orders []ramp.Order) (n int, err error) {
 	sent, receipts := make([]ramp.Transaction, len(findings)), make([]ramp.Receipt, len(findings))

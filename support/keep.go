@@ -19,8 +19,8 @@ import (
 // It logs one record for each finding that is listed, "ramp: the books do not close", with
 // kind, detail, time, fitting, uuid, tx_hash and user, and with findings and listed if there are
 // more: an error, and only information if the last books had it too. "ramp: the books were
-// not read" and "ramp: the position of the books was not kept" have the cause, and "ramp: the
-// books have no position" says where they begin instead.
+// not read", "ramp: the books stand still" and "ramp: the position of the books was not kept"
+// have the cause, and "ramp: the books have no position" says where they begin instead.
 // report, if not nil, gets the books, for metrics. It corrects nothing.
 func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Reconciliation)) {
 	tick := time.NewTicker(time.Hour)
@@ -49,6 +49,9 @@ func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Reconc
 			}
 			if n := books.found(); n > len(books.Findings) {
 				say("findings", n, "listed", len(books.Findings))
+			}
+			if books.Stalled != "" {
+				log.ErrorContext(ctx, "ramp: the books stand still", "end", books.To, "error", books.Stalled)
 			}
 			known = found
 			if report != nil {

@@ -40,7 +40,8 @@ type matcher struct {
 
 	consumed  map[uint64]bool // the transactions by which orders ended
 	seed      maphash.Seed
-	shared    []ramp.Order // ended in the period, by a transaction that had ended another
+	earlier   map[uuid.UUID]ChainEvent // the event of an order if the clock of the server was ahead
+	shared    []ramp.Order             // ended in the period, by a transaction that had ended another
 	differing []mismatch
 
 	totals   map[totalKey]*running
@@ -98,7 +99,7 @@ func newMatcher(a *assets, from, to time.Time) *matcher {
 		events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*traded{},
 		consumed: map[uint64]bool{}, forsaken: map[uint64]bool{}, seed: maphash.MakeSeed(),
 		totals: map[totalKey]*running{}, supply: map[totalKey]*runningChain{},
-		counts: map[FindingKind]int{}, findings: map[shelf][]Finding{},
+		earlier: map[uuid.UUID]ChainEvent{}, counts: map[FindingKind]int{}, findings: map[shelf][]Finding{},
 	}
 	for _, kind := range FindingKinds() {
 		m.counts[kind] = 0
@@ -311,7 +312,8 @@ func (m *matcher) pair(o *traded, events []ChainEvent) {
 		detail = fmt.Sprintf("the order is about %s tokens, and the event moved %s%s",
 			m.assets.amount(o.token, o.units), m.assets.amount(o.token, events[own].units), o.fee())
 	case events[own].Time.Before(o.AcceptedAt.Add(-skew)):
-		detail = "the transaction is older than the order"
+		detail = fmt.Sprintf("the transaction is %s older than the order, or the clock of the server was ahead",
+			o.AcceptedAt.Sub(events[own].Time).Round(time.Minute))
 	}
 	if detail != "" {
 		m.differs(mismatch{o, events, detail, judged})
@@ -362,6 +364,10 @@ type candidate struct {
 	ChainEvent
 	orders []ramp.Order
 
+	// ahead are orders that it would belong to if they had been accepted earlier, as if the clock of the
+	// server was ahead.
+	ahead []ramp.Order
+
 	// late reports whether a fitting order ended in the period by another transaction.
 	// Until then the event may have been its own, so no earlier period has judged it.
 	late bool
@@ -378,6 +384,15 @@ func (m *matcher) belongs(e *ChainEvent, o *ramp.Order) (may, seemed bool) {
 		return false, m.within(o.FinishedAt)
 	}
 	return true, false
+}
+
+// mayFit reports whether an event may belong to an order, also if the clock of the server
+// was ahead by hours.
+func (m *matcher) mayFit(e *ChainEvent, o *ramp.Order) bool {
+	later := *e
+	later.Time = e.Time.Add(early)
+	may, _ := m.belongs(&later, o)
+	return may
 }
 
 // resolve judges the events that have no order by their transaction but fit some, together
@@ -418,7 +433,12 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 	}
 	for _, o := range waiting {
 		if partners[o.UUID] == nil && !lost[o.UUID] {
-			m.find(WaitsWithoutEvent, "", "no event of its user fits: nothing happened on the chain", nil, o)
+			detail := "no event of its user fits: nothing happened on the chain"
+			if e, found := m.earlier[o.UUID]; found {
+				detail = fmt.Sprintf("no event of its user fits, unless the clock of the server was ahead: "+
+					"transaction %s is %s older than the order", e.TxHash, o.AcceptedAt.Sub(e.Time).Round(time.Minute))
+			}
+			m.find(WaitsWithoutEvent, "", detail, nil, o)
 		}
 	}
 	for _, o := range m.noHash {
@@ -432,19 +452,26 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 // those that can be the fee of an order to which another one of them may belong. Each token
 // and direction is a finding, so that none hides behind another.
 func (m *matcher) unordered(events []candidate) {
-	orphans := map[totalKey][]ChainEvent{}
+	orphans, ahead := map[totalKey][]ChainEvent{}, map[totalKey][]ramp.Order{}
 	relevant := false
 	for _, e := range events {
 		if len(e.orders) > 0 || slices.ContainsFunc(events, func(main candidate) bool { return m.isFee(&e.ChainEvent, &main) }) {
 			continue
 		}
 		key := totalKey{"", e.Token, e.Direction}
-		orphans[key] = append(orphans[key], e.ChainEvent)
+		orphans[key], ahead[key] = append(orphans[key], e.ChainEvent), append(ahead[key], e.ahead...)
+		for _, o := range e.ahead {
+			m.earlier[o.UUID] = e.ChainEvent
+		}
 		relevant = relevant || m.within(e.Time) || e.late
 	}
 	for key, events := range orphans {
 		if relevant {
-			m.find(EventWithoutOrder, "", "nobody ordered this "+string(key.direction), events)
+			detail := "nobody ordered this " + string(key.direction)
+			if len(ahead[key]) > 0 {
+				detail += ", unless the clock of the server was ahead: the orders were accepted later"
+			}
+			m.find(EventWithoutOrder, "", detail, events, ahead[key]...)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func TestWhatMayBeTheFeeOfAMint(t *testing.T) {
 		"beside a burn":                {func(_ *ChainEvent, main *candidate) { main.Direction = ramp.Burn }, false},
 		"of no order":                  {func(_ *ChainEvent, main *candidate) { main.orders = nil }, false},
 	} {
-		fee, main := minted(1, 3, noon), candidate{minted(1, 297, noon), []ramp.Order{mintOf(1, 3, noon, ramp.OrderAccepted)}, false}
+		fee, main := minted(1, 3, noon), candidate{minted(1, 297, noon), []ramp.Order{mintOf(1, 3, noon, ramp.OrderAccepted)}, nil, false}
 		fee.User = gold
 		c.change(&fee, &main)
 		assert.Equal(t, c.want, newMatcher(sells(), noon, after(time.Hour)).isFee(&fee, &main), name)

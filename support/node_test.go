@@ -38,6 +38,9 @@ type node struct {
 	down     string   // a method; a request with it is answered with HTTP 503
 	ranges   []uint64 // blocks in each query of logs
 
+	unfinal    uint64 // how many of the newest blocks are not final
+	noFinality string // why the node knows no final block, or ""
+
 	lists   func(*sentTx) bool              // whether eth_getLogs knows a transaction; nil knows all
 	logTime func(*sentTx, time.Time) uint64 // what a log says of its time, instead of the time
 }
@@ -130,7 +133,13 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 	}
 	switch method {
 	case "eth_getBlockByNumber":
-		number := hexutil.Uint64(n.head) // "latest" and "finalized"
+		number := hexutil.Uint64(n.head)
+		if string(params[0]) == `"finalized"` {
+			if n.noFinality != "" {
+				return nil, n.noFinality
+			}
+			number -= hexutil.Uint64(n.unfinal)
+		}
 		if json.Unmarshal(params[0], &number) == nil && (uint64(number)+n.behind > n.head || uint64(number) < n.oldest) {
 			return nil, ""
 		}

@@ -100,8 +100,13 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at := timeOf(newest.Timestamp); at.Before(r.to.Add(-skew)) { // a fallback, which leaves out what it has not seen
+	at, end := timeOf(newest.Timestamp), timeOf(final.Timestamp)
+	if at.Before(r.to.Add(-skew)) { // of a fallback, which leaves out what it has not seen
 		return nil, fmt.Errorf("the node is behind: its newest block is of %s", at.Format(time.RFC3339))
+	}
+	if r.to.After(end) && at.After(end.Add(maxFinality)) {
+		books.Stalled = fmt.Sprintf("the newest block that is final is of %s, and the newest of all of %s: "+
+			"use another node, or set Config.Confirmations above 1", end.Format(time.RFC3339), at.Format(time.RFC3339))
 	}
 	if err := r.second(ctx); err != nil {
 		return nil, err
@@ -117,10 +122,19 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	return books, err
 }
 
+// maxFinality is how long a block may take to be final before the books are said to stand
+// still.
+const maxFinality = 3 * time.Hour
+
 // finalBlock returns the newest block that is judged.
 func (r *reconciler) finalBlock(ctx context.Context, confirmations uint64) (*ramp.Block, error) {
 	if confirmations <= 1 {
-		return r.chain.BlockByNumber(ctx, "finalized", false)
+		block, err := r.chain.BlockByNumber(ctx, "finalized", false)
+		if err != nil {
+			err = fmt.Errorf("%w (for a node that knows no finalized block, set Config.Confirmations above 1)",
+				err)
+		}
+		return block, err
 	}
 	newest, err := r.chain.BlockNumber(ctx)
 	if err != nil {
@@ -454,8 +468,11 @@ func (r *reconciler) candidate(ctx context.Context, e ChainEvent) (candidate, er
 			break
 		}
 		may, late := r.belongs(&e, &o)
-		if may {
+		switch {
+		case may:
 			c.orders = append(c.orders, o)
+		case o.AcceptedAt.After(e.Time.Add(skew)) && r.mayFit(&e, &o):
+			c.ahead = append(c.ahead, o)
 		}
 		c.late = c.late || late
 	}

@@ -273,7 +273,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			s.change(o.UUID, func(stored *ramp.Order) {
 				stored.AcceptedAt, stored.FinishedAt = stored.AcceptedAt.Add(50*time.Minute), stored.FinishedAt.Add(50*time.Minute)
 			})
-		}, support.Differs, support.ByTransaction, "the transaction is older than the order"},
+		}, support.Differs, support.ByTransaction, "the transaction is 50m0s older than the order, or the clock of the server was ahead"},
 		"two mints were given back by one transaction that failed": {func(t *testing.T, s *shop) {
 			second, first := s.place(t, s.service.Mint, 2, ramptest.StaysPending()), s.place(t, s.service.Mint, 2, ramptest.TransactionFails())
 			s.change(second.UUID, func(stored *ramp.Order) {
@@ -824,4 +824,77 @@ func TestAnEventThatIsFarFromTheEndOfItsOrderWasListed(t *testing.T) {
 			ramp.Must(orders.Reconcile(t.Context(), at(from), time.Time{}))
 		}
 	}
+}
+
+// The clock of a server was 20 minutes ahead when it accepted an order, so that its transaction
+// seems to be older. Nobody's key was stolen.
+func TestTheBooksNameAClockThatWasAhead(t *testing.T) {
+	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
+	mint := sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
+	for _, ahead := range []int{20, 23 * 60} { // minutes
+		orders, store, n := newOrders(t, 72*time.Hour, &ramp.Proof{AnyFailure: true})
+		hash := n.send(at(-40*60), mint)
+		order := orderOf(ramp.Mint, 5, at(-40*60+ahead))
+		store.keep(t, order)
+		books := ramp.Must(orders.Reconcile(t.Context(), at(-50*60), time.Time{}))
+		require.Equal(t, []support.FindingKind{support.EventWithoutOrder, support.WaitsWithoutEvent}, kindsOf(books))
+		stolen, waits := books.Findings[0], books.Findings[1]
+		assert.Contains(t, stolen.Detail, ", unless the clock of the server was ahead: the orders were accepted later")
+		require.Len(t, stolen.Orders, 1)
+		assert.Equal(t, order.UUID, stolen.Orders[0].UUID)
+		assert.Equal(t, fmt.Sprintf("no event of its user fits, unless the clock of the server was ahead: "+
+			"transaction %s is %s older than the order", hash, time.Duration(ahead)*time.Minute), waits.Detail)
+	}
+
+	// It is no excuse for what another order explains, or for a day before.
+	orders, store, n := newOrders(t, 72*time.Hour, &ramp.Proof{AnyFailure: true})
+	for _, minutes := range []int{-60 * 60, -40 * 60} {
+		n.send(at(minutes), mint)
+	}
+	own := n.send(at(-30*60), mint)
+	order := orderOf(ramp.Mint, 5, at(-30*60-1))
+	store.keep(t, ended(order, ramp.OrderSucceeded, own, at(-29*60)), orderOf(ramp.Mint, 5, at(-60)))
+	books := ramp.Must(orders.Reconcile(t.Context(), at(-70*60), time.Time{}))
+	require.Equal(t, []support.FindingKind{support.EventWithoutOrder, support.EventWithoutOrder}, kindsOf(books))
+	for _, f := range books.Findings {
+		assert.Equal(t, "nobody ordered this mint", f.Detail)
+	}
+}
+
+// Where nothing becomes final anymore, the books would end at the same block for ever, and
+// find nothing.
+func TestBooksThatStandStillSaySo(t *testing.T) {
+	orders, store, n := newOrders(t, 72*time.Hour, &ramp.Proof{AnyFailure: true})
+	hash := n.send(now.Add(-20*time.Hour), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+	order := orderOf(ramp.Mint, 5, now.Add(-21*time.Hour))
+	store.keep(t, ended(order, ramp.OrderSucceeded, hash, now.Add(-19*time.Hour)))
+	for _, c := range []struct {
+		unfinal time.Duration
+		to      time.Time
+		stalled bool
+	}{
+		{0, time.Time{}, false}, {2 * time.Hour, time.Time{}, false}, {4 * time.Hour, time.Time{}, true},
+		{4 * time.Hour, now, true}, {4 * time.Hour, now.Add(-5 * time.Hour), false},
+	} {
+		n.unfinal = uint64(c.unfinal / time.Second)
+		books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-24*time.Hour), c.to))
+		assert.Equal(t, c.stalled, books.Stalled != "", "%v", c)
+		said := "\nThe books stand still: the newest block that is final is of 2026-11-20T08:00:00Z, " +
+			"and the newest of all of 2026-11-20T12:00:00Z: use another node"
+		assert.Equal(t, c.stalled, strings.Contains(books.Text(), said), "%v", c)
+	}
+	n.unfinal = 4 * 3600
+	_, err := command(t, orders, "reconcile", "-from", "2026-11-19")
+	assert.ErrorContains(t, err, "the books stand still: the newest block that is final")
+	var log bytes.Buffer
+	logs := ramp.Must(support.New(support.Config{
+		Store: store, Chain: n.rpc(t), Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
+		Now: func() time.Time { return now }, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	logs.KeepBooks(ctx, "", func(*support.Reconciliation) { cancel() })
+	assert.Contains(t, log.String(), `"level":"ERROR","msg":"ramp: the books stand still","end":"2026-11-20T08:00:01Z"`)
+	n.noFinality = "the method is not supported"
+	_, err = orders.Reconcile(t.Context(), now.Add(-24*time.Hour), time.Time{})
+	assert.ErrorContains(t, err, "for a node that knows no finalized block, set Config.Confirmations above 1")
 }
