@@ -435,8 +435,9 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 		if partners[o.UUID] == nil && !lost[o.UUID] {
 			detail := "no event of its user fits: nothing happened on the chain"
 			if e, found := m.earlier[o.UUID]; found {
+				age := o.AcceptedAt.Sub(e.Time).Round(time.Minute)
 				detail = fmt.Sprintf("no event of its user fits, unless the clock of the server was ahead: "+
-					"transaction %s is %s older than the order", e.TxHash, o.AcceptedAt.Sub(e.Time).Round(time.Minute))
+					"transaction %s is %s older than the order", e.TxHash, age)
 			}
 			m.find(WaitsWithoutEvent, "", detail, nil, o)
 		}
