@@ -5,6 +5,9 @@
 // Each write raises the version of the row, and a write-back expects the version that it
 // knows. So one that comes late, or from a process that no longer owns the player, changes
 // nothing: the player's unsaved play is lost then, but never what an order moved.
+//
+// What players exchange is saved for all of them in one transaction, with [Memory.Trade].
+// If only one of them were saved, a crash would double what was exchanged.
 package players
 
 import (
@@ -12,6 +15,8 @@ import (
 	"database/sql"
 	"errors"
 	"hash/maphash"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -23,7 +28,7 @@ import (
 const Schema = `CREATE TABLE IF NOT EXISTS players (
 	id      text   PRIMARY KEY,
 	version bigint NOT NULL DEFAULT 0,
-	gold    bigint NOT NULL CHECK (gold >= 0),
+	gold    bigint NOT NULL, -- negative for a debt, such as after a chargeback
 	plays   bigint NOT NULL DEFAULT 0
 );`
 
@@ -46,14 +51,27 @@ type Memory struct {
 // New returns a memory without players.
 func New(db *sql.DB) *Memory { return &Memory{db: db, seed: maphash.MakeSeed()} }
 
-func (m *Memory) lock(id string) (unlock func()) {
-	mu := &m.locks[maphash.String(m.seed, id)%uint64(len(m.locks))]
-	mu.Lock()
-	return mu.Unlock
+// lock locks players in a fixed order, so that two trades cannot deadlock. Two players may
+// share a lock.
+func (m *Memory) lock(ids ...string) (unlock func()) {
+	var shared []int
+	for _, id := range ids {
+		shared = append(shared, int(maphash.String(m.seed, id)%uint64(len(m.locks))))
+	}
+	slices.Sort(shared)
+	shared = slices.Compact(shared)
+	for _, i := range shared {
+		m.locks[i].Lock()
+	}
+	return func() {
+		for _, i := range shared {
+			m.locks[i].Unlock()
+		}
+	}
 }
 
 // Play changes a player in memory, and loads the player first if need be. play must not
-// call m or the store.
+// call m or the store. For what two players exchange, use [Memory.Trade].
 func (m *Memory) Play(ctx context.Context, id string, play func(*Player) error) error {
 	defer m.lock(id)()
 	p, err := m.load(ctx, id)
@@ -62,6 +80,32 @@ func (m *Memory) Play(ctx context.Context, id string, play func(*Player) error) 
 	}
 	p.unsaved = true
 	return play(p)
+}
+
+// Trade changes two players, and saves both in one transaction before it returns. After an
+// error neither has changed. trade must not call m or the store.
+func (m *Memory) Trade(ctx context.Context, a, b string, trade func(a, b *Player) error) error {
+	if a == b {
+		return errors.New("players: a player cannot trade with itself")
+	}
+	defer m.lock(a, b)()
+	first, err := m.load(ctx, a)
+	if err != nil {
+		return err
+	}
+	second, err := m.load(ctx, b)
+	if err != nil {
+		return err
+	}
+	changed, alsoChanged := *first, *second // so that an error leaves the players as they are
+	if err := trade(&changed, &alsoChanged); err != nil {
+		return err
+	}
+	if err := m.write(ctx, map[string]*Player{a: &changed, b: &alsoChanged}); err != nil {
+		return err
+	}
+	*first, *second = changed, alsoChanged
+	return nil
 }
 
 // Gold returns what a player owns, without loading the player.
@@ -88,18 +132,39 @@ func (m *Memory) save(ctx context.Context, id string) error {
 	if !ok || !found.(*Player).unsaved {
 		return nil
 	}
-	p := found.(*Player)
-	done, err := m.db.ExecContext(ctx, "UPDATE players SET gold = $1, plays = $2, version = version + 1 WHERE id = $3 AND version = $4",
-		p.Gold, p.Plays, id, p.version)
+	return m.write(ctx, map[string]*Player{id: found.(*Player)})
+}
+
+// write writes players in one transaction. If another process has written one of them, it
+// writes nothing, and forgets them all.
+func (m *Memory) write(ctx context.Context, players map[string]*Player) error {
+	tx, err := m.db.BeginTx(ctx, nil)
 	if err != nil {
-		return err // if it was written all the same, the next one finds another version
+		return err
 	}
-	if n, err := done.RowsAffected(); err != nil || n == 0 {
-		m.loaded.Delete(id)
-		return errors.Join(errMoved, err)
+	defer tx.Rollback()                                    // does nothing after the commit
+	for _, id := range slices.Sorted(maps.Keys(players)) { // in a fixed order, so that two cannot deadlock
+		p := players[id]
+		done, err := tx.ExecContext(ctx,
+			"UPDATE players SET gold = $1, plays = $2, version = version + 1 WHERE id = $3 AND version = $4",
+			p.Gold, p.Plays, id, p.version)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			for id := range players {
+				m.loaded.Delete(id)
+			}
+			return errors.Join(errMoved, err)
+		}
 	}
-	p.version++
-	p.unsaved = false
+	if err := tx.Commit(); err != nil {
+		return err // if it was committed all the same, the next write finds another version
+	}
+	for _, p := range players {
+		p.version++
+		p.unsaved = false
+	}
 	return nil
 }
 
@@ -150,21 +215,26 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	return s.Store.Update(ctx, id, next)
 }
 
-// Apply moves the gold of a step, in the transaction of the order.
+// Apply moves the gold of a step, in the transaction of the order. A mint may be rejected.
+// A grant or a give-back never fails: it reduces a debt, and creates a player who is gone.
 func Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	for _, asset := range step.Effect.Assets { // one, because the terms have one item
 		delta, err := step.Effect.Delta(asset).Int64()
 		if err != nil {
-			return err
+			return ramp.Reject("INVALID_AMOUNT") // gold cannot be divided
 		}
-		done, err := tx.ExecContext(ctx, "UPDATE players SET gold = gold + $1, version = version + 1 WHERE id = $2 AND gold + $1 >= 0",
-			delta, step.Order.SessionID)
+		statement := `INSERT INTO players (id, gold) VALUES ($2, $1)
+			ON CONFLICT (id) DO UPDATE SET gold = players.gold + excluded.gold, version = players.version + 1`
+		if step.Effect.Kind == ramp.Take {
+			statement = "UPDATE players SET gold = gold + $1, version = version + 1 WHERE id = $2 AND gold + $1 >= 0"
+		}
+		done, err := tx.ExecContext(ctx, statement, delta, step.Order.SessionID)
 		if err != nil {
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil {
 			return err
-		} else if n == 0 { // too little, or no such player: a mint is rejected, and a result is delivered again
+		} else if n == 0 { // only a mint: too little gold, or no such player
 			return ramp.Reject("INVALID_BALANCE")
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"strings"
@@ -105,15 +106,123 @@ func TestOrdersBesidePlay(t *testing.T) {
 	}
 }
 
-// take takes 50 gold of alice for a mint, in a process that has this memory.
-func take(t *testing.T, db *sql.DB, memory *Memory) {
+const token = "0x00000000000000000000000000000000000000aa"
+
+// accept accepts an order of a player for 50 gold, in a process that has this memory.
+func accept(t *testing.T, db *sql.DB, memory *Memory, player string, direction ramp.Direction) (*Store, uuid.UUID) {
 	t.Helper()
 	store := ramp.Must(newStore(db, memory))
-	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd", UserAddress: "0x00000000000000000000000000000000000000bb", ProjectID: "project-1",
-		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
-			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(50)}},
-			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000000aa", Amount: ramp.NewAmount(1)}}}}
-	ramp.Must(store.Update(t.Context(), order.UUID, ramp.Accept(ramp.Session{ID: "alice"}, order, time.Now())))
+	gold := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(50)}}
+	tokens := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token, Amount: ramp.NewAmount(1)}}
+	intent := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: gold, To: tokens}
+	if direction == ramp.Burn {
+		intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: tokens, To: gold}
+	}
+	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd",
+		UserAddress: "0x00000000000000000000000000000000000000bb", ProjectID: "project-1", Intent: intent}
+	ramp.Must(store.Update(t.Context(), order.UUID, ramp.Accept(ramp.Session{ID: player}, order, time.Now())))
+	return store, order.UUID
+}
+
+// take takes 50 gold of alice for a mint.
+func take(t *testing.T, db *sql.DB, memory *Memory) {
+	t.Helper()
+	accept(t, db, memory, "alice", ramp.Mint)
+}
+
+// stored returns the gold that each player has in the database.
+func stored(t *testing.T, db *sql.DB) map[string]int64 {
+	t.Helper()
+	rows := ramp.Must(db.Query("SELECT id, gold FROM players"))
+	defer rows.Close()
+	gold := map[string]int64{}
+	for rows.Next() {
+		var id string
+		var n int64
+		check(t, rows.Scan(&id, &n))
+		gold[id] = n
+	}
+	check(t, rows.Err())
+	return gold
+}
+
+// alice gives bob 100 gold, bob mints 50 of it, and the process dies with what it did not save.
+func TestATradeIsSavedForBoth(t *testing.T) {
+	_, db := database(t)
+	ramp.Must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 100), ('bob', 0)"))
+	memory := New(db)
+	give := func(from, to *Player) error {
+		from.Gold, to.Gold = from.Gold-100, to.Gold+100
+		return nil
+	}
+	check(t, memory.Trade(t.Context(), "alice", "bob", give))
+	accept(t, db, memory, "bob", ramp.Mint)
+	if gold := stored(t, db); gold["alice"] != 0 || gold["bob"] != 50 {
+		t.Errorf("stored: %v", gold)
+	}
+}
+
+func TestATradeThatFailsChangesNobody(t *testing.T) {
+	_, db := database(t)
+	ramp.Must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 100), ('bob', 0)"))
+	memory, other := New(db), New(db)
+	gold := func(player string) int64 {
+		t.Helper()
+		return ramp.Must(memory.Gold(t.Context(), player))
+	}
+	refuse := errors.New("bob wants more")
+	give := func(result error) func(from, to *Player) error {
+		return func(from, to *Player) error {
+			from.Gold, to.Gold = from.Gold-100, to.Gold+100
+			return result
+		}
+	}
+	if err := memory.Trade(t.Context(), "alice", "bob", give(refuse)); !errors.Is(err, refuse) {
+		t.Error(err)
+	}
+	if err := memory.Trade(t.Context(), "alice", "alice", give(nil)); err == nil {
+		t.Error("alice traded with herself")
+	}
+	if gold("alice") != 100 || gold("bob") != 0 {
+		t.Error("a trade that was refused changed somebody")
+	}
+
+	// Another process has bob now.
+	check(t, memory.Play(t.Context(), "alice", spend))
+	check(t, other.Play(t.Context(), "bob", spend))
+	check(t, other.Save(t.Context(), "bob"))
+	if err := memory.Trade(t.Context(), "alice", "bob", give(nil)); !errors.Is(err, errMoved) {
+		t.Error(err)
+	}
+	if gold("alice") != 100 || gold("bob") != -1 {
+		t.Errorf("alice has %d, bob %d", gold("alice"), gold("bob"))
+	}
+}
+
+// A debt and a player who is gone do not keep a grant or a give-back from being applied.
+func TestAGrantNeverFails(t *testing.T) {
+	_, db := database(t)
+	ramp.Must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 60), ('bob', -500), ('carol', 50)"))
+	memory := New(db)
+	hash := 0
+	end := func(store *Store, id uuid.UUID, status string) {
+		t.Helper()
+		hash++
+		r := ramp.Must(ramp.ParseResult(fmt.Appendf(nil,
+			`{"uuid":%q,"tx_hash":"0x%064x","receipt":{"status":%q}}`, id, hash, status)))
+		ramp.Must(store.Update(t.Context(), id, ramp.Finish(r, time.Now())))
+	}
+	mint, failed := accept(t, db, memory, "alice", ramp.Mint)
+	burn, indebted := accept(t, db, memory, "bob", ramp.Burn)
+	gone, erased := accept(t, db, memory, "carol", ramp.Mint)
+	ramp.Must(db.Exec("UPDATE players SET gold = gold - 500 WHERE id = 'alice'")) // a chargeback
+	ramp.Must(db.Exec("DELETE FROM players WHERE id = 'carol'"))
+	end(mint, failed, "0x0")
+	end(burn, indebted, "0x1")
+	end(gone, erased, "0x0")
+	if gold := stored(t, db); gold["alice"] != -440 || gold["bob"] != -450 || gold["carol"] != 50 {
+		t.Errorf("stored: %v", gold)
+	}
 }
 
 // A step saves unsaved play of its own process. If another process owns the player, the step
