@@ -93,10 +93,13 @@ func exchange(ctx context.Context, db *sql.DB, client *ramp.Client, frontend, pa
 
 type players struct{ db *sql.DB }
 
+// Authenticate rejects a user whom Nakama has banned meanwhile, too: the page of an order lives
+// longer than a session of Nakama.
 func (p players) Authenticate(ctx context.Context, s ramp.Session) error {
 	hash := sha256.Sum256([]byte(s.Token.Reveal()))
 	var known bool
-	err := p.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM ramp_tokens WHERE hash = $1 AND user_id::text = $2 AND expires_at > now())",
+	err := p.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM ramp_tokens t JOIN users u ON u.id = t.user_id
+		WHERE t.hash = $1 AND u.id::text = $2 AND t.expires_at > now() AND extract(epoch FROM u.disable_time) = 0)`,
 		hash[:], s.ID).Scan(&known)
 	if err == nil && !known {
 		err = ramp.Reject("INVALID_USER")
@@ -104,14 +107,17 @@ func (p players) Authenticate(ctx context.Context, s ramp.Session) error {
 	return err
 }
 
+// Assets shows a debt as 0: a balance must not be negative.
 func (p players) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
 	var gold int64
-	err := p.db.QueryRowContext(ctx, "SELECT coalesce((wallet->>'gold')::bigint, 0) FROM users WHERE id = $1", s.ID).Scan(&gold)
+	err := p.db.QueryRowContext(ctx,
+		"SELECT greatest(0, coalesce((wallet->>'gold')::bigint, 0)) FROM users WHERE id = $1", s.ID).Scan(&gold)
 	return &ramp.Player{PlayerID: s.ID, Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(gold)}}}, err
 }
 
 // apply moves a wallet as Nakama does: it locks the user, changes the whole wallet, and
-// writes a row of the ledger.
+// writes a row of the ledger. A mint may be rejected. A grant or a give-back never fails
+// while the user exists, also if the wallet is negative.
 func apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	var text []byte
 	wallet, changes := map[string]int64{}, map[string]int64{}
@@ -130,7 +136,8 @@ func apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			return err
 		}
 		changes[asset.ID] += delta
-		if wallet[asset.ID] += delta; wallet[asset.ID] < 0 {
+		wallet[asset.ID] += delta
+		if step.Effect.Kind == ramp.Take && wallet[asset.ID] < 0 {
 			return ramp.Reject("INVALID_BALANCE")
 		}
 	}

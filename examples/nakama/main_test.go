@@ -42,11 +42,12 @@ const (
 
 // tables are those of Nakama's migrations that the plugin uses.
 const tables = `CREATE TABLE users (
-	id          UUID         PRIMARY KEY,
-	username    VARCHAR(128) NOT NULL UNIQUE,
-	wallet      JSONB        NOT NULL DEFAULT '{}',
-	create_time TIMESTAMPTZ  NOT NULL DEFAULT now(),
-	update_time TIMESTAMPTZ  NOT NULL DEFAULT now()
+	id           UUID         PRIMARY KEY,
+	username     VARCHAR(128) NOT NULL UNIQUE,
+	wallet       JSONB        NOT NULL DEFAULT '{}',
+	create_time  TIMESTAMPTZ  NOT NULL DEFAULT now(),
+	update_time  TIMESTAMPTZ  NOT NULL DEFAULT now(),
+	disable_time TIMESTAMPTZ  NOT NULL DEFAULT '1970-01-01 00:00:00 UTC'
 );
 CREATE TABLE wallet_ledger (
 	PRIMARY KEY (user_id, create_time, id),
@@ -379,5 +380,44 @@ func TestAPlayerTrades(t *testing.T) {
 	check(t, db.QueryRow("SELECT (wallet->>'gold')::bigint FROM users WHERE id = $1", s.ID).Scan(&gold))
 	if gold != 70 {
 		t.Errorf("%d gold instead of 70", gold)
+	}
+
+	// The page of a user who is banned meanwhile has not expired.
+	ramp.Must(db.Exec("UPDATE users SET disable_time = now() WHERE id = $1", s.ID))
+	if err := (players{db}).Authenticate(t.Context(), s); err == nil {
+		t.Error("a banned user trades")
+	}
+}
+
+// Only a mint may be refused. A chargeback may leave a debt while an order waits.
+func TestAGrantNeverFails(t *testing.T) {
+	_, db := database(t)
+	ramp.Must(db.Exec(ramp.PostgreSQL.Schema() + schema))
+	s := ramp.Must(login(t.Context(), db, -500))
+	gold := []ramp.AssetAmount{{ID: "gold", Amount: ramp.NewAmount(300)}}
+	move := func(kind ramp.EffectKind) error {
+		tx := ramp.Must(db.Begin())
+		defer func() { _ = tx.Rollback() }()
+		step := ramp.Step{Order: ramp.Order{UUID: uuid.New(), SessionID: s.ID, State: ramp.OrderFailed, Assets: gold},
+			Effect: ramp.Effect{Kind: kind, Assets: gold}, New: true}
+		if err := apply(t.Context(), tx, step); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}
+	check(t, move(ramp.GiveBack))
+	check(t, move(ramp.Grant))
+	var rejection *ramp.Rejection
+	if err := move(ramp.Take); !errors.As(err, &rejection) || rejection.Code != "INVALID_BALANCE" {
+		t.Errorf("a mint beyond the balance: %v", err)
+	}
+	player := ramp.Must(players{db}.Assets(t.Context(), s))
+	if shown := player.Assets[0].Balance; shown.String() != "100" {
+		t.Errorf("%s gold are shown instead of 100", shown)
+	}
+	ramp.Must(db.Exec(`UPDATE users SET wallet = '{"gold":-1}' WHERE id = $1`, s.ID))
+	player = ramp.Must(players{db}.Assets(t.Context(), s))
+	if shown := player.Assets[0].Balance; shown.String() != "0" {
+		t.Errorf("a debt is shown as %s gold", shown)
 	}
 }
