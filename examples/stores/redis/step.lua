@@ -6,7 +6,8 @@
 -- ends, which has the UUID of the order that has ended by it.
 -- ARGV: the document that the step replaces ("" for none), the new document, the UUID
 -- of the order ("" for a step without a transaction), and for each asset its ID, the
--- quantity, and the sign of the change.
+-- quantity, and the sign of the change: "-" to take, "+" to grant or give back, and "0"
+-- for a burn that was just accepted, whose grant is only tried.
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then
 	return 'LOST'
 end
@@ -29,17 +30,20 @@ local function undo(last) -- because Redis does not roll back a script that fail
 	end
 end
 for i = 4, #ARGV, 3 do
-	if redis.call('HEXISTS', KEYS[2], ARGV[i]) == 0 then
+	local sign = ARGV[i + 2]
+	if sign ~= '+' and redis.call('HEXISTS', KEYS[2], ARGV[i]) == 0 then -- a grant creates a balance
 		undo(i - 3)
 		return 'BALANCE'
 	end
-	local balance = ARGV[i + 2] == '0' and 0 or add(i, ARGV[i + 2])
+	local balance = add(i, sign)
 	if type(balance) == 'table' then -- an error: an overflow, or not a number
 		undo(i - 3)
-		return balance
-	elseif balance < 0 then
+		return sign == '0' and 'BALANCE' or balance
+	elseif sign == '-' and balance < 0 then -- only taking needs a balance: a debt may get a grant
 		undo(i)
 		return 'BALANCE'
+	elseif sign == '0' then
+		add(i, '-')
 	end
 end
 if ARGV[3] ~= '' then

@@ -102,7 +102,7 @@ func (s *Store) read(ctx context.Context, id uuid.UUID) (document string, stored
 	return document, stored, json.Unmarshal([]byte(document), stored)
 }
 
-const maxAmount = 100_000_000_000_000_000 // of an asset in one order, so that a balance does not overflow
+const maxAmount = 100_000_000_000_000_000 // of an asset in one order
 
 // apply stores the order of a step and moves its assets. It reports whether the order
 // still had the document, and returns the other order that has ended by its
@@ -138,10 +138,8 @@ func (s *Store) apply(ctx context.Context, id uuid.UUID, document string, step r
 		return other, false, err
 	case outcome != "BALANCE":
 		return nil, outcome == "STORED", nil
-	case accepted:
+	default: // only an order that was just accepted: a grant or a give-back needs no balance
 		return nil, false, ramp.Reject("INVALID_BALANCE")
-	default:
-		return nil, false, fmt.Errorf("order %s: session %q has no balance of an asset", id, step.Order.SessionID)
 	}
 }
 

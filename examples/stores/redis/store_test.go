@@ -54,10 +54,11 @@ func TestAFailingScriptMovesNothing(t *testing.T) {
 	store := &Store{Client: connect(t)}
 	session := uuid.NewString()
 	check(t, store.SetBalance(t.Context(), session, "gold", 10))
-	check(t, store.SetBalance(t.Context(), session, "gem", math.MaxInt64))
+	check(t, store.SetBalance(t.Context(), session, "gem", 0))
 	burn := request(burn(one("gold")))
 	burn.Intent.To = append(burn.Intent.To, one("gem"))
 	ramp.Must(store.Update(t.Context(), burn.UUID, ramp.Accept(ramp.Session{ID: session}, burn, time.Now())))
+	check(t, store.SetBalance(t.Context(), session, "gem", math.MaxInt64))
 	succeeded := &ramp.Result{UUID: burn.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
 	for range 2 {
 		if _, err := store.Update(t.Context(), burn.UUID, ramp.Finish(succeeded, time.Now())); err == nil {
@@ -71,11 +72,45 @@ func TestAFailingScriptMovesNothing(t *testing.T) {
 	ramp.Must(store.Update(t.Context(), burn.UUID, ramp.Finish(succeeded, time.Now())))
 }
 
-// What the script could not move exactly, or could not grant later, is rejected.
+// While an order waits, a chargeback leaves a debt, and a player is deleted. Neither keeps a
+// grant or a give-back from being applied.
+func TestAGrantNeverFails(t *testing.T) {
+	store := &Store{Client: connect(t)}
+	for _, c := range []struct {
+		what   string
+		intent ramp.Intent
+		status uint64
+		before func(session string) error
+		want   int64
+	}{
+		{"a failed mint of a player with a debt", mint(one("gold")), 0,
+			func(s string) error { return store.SetBalance(t.Context(), s, "gold", -500) }, -499},
+		{"a burn of a player with a debt", burn(one("gold")), 1,
+			func(s string) error { return store.SetBalance(t.Context(), s, "gold", -500) }, -499},
+		{"a failed mint of a player who is gone", mint(one("gold")), 0,
+			func(s string) error { return store.Client.Del(t.Context(), balancesKey(s)).Err() }, 1},
+		{"a burn of a player who is gone", burn(one("gold")), 1,
+			func(s string) error { return store.Client.Del(t.Context(), balancesKey(s)).Err() }, 1},
+	} {
+		session := uuid.NewString()
+		check(t, store.SetBalance(t.Context(), session, "gold", 10))
+		r := request(c.intent)
+		ramp.Must(store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: session}, r, time.Now())))
+		check(t, c.before(session))
+		result := &ramp.Result{UUID: r.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(c.status)}}
+		_, err := store.Update(t.Context(), r.UUID, ramp.Finish(result, time.Now()))
+		if n, unread := store.Balance(t.Context(), session, "gold"); err != nil || unread != nil || n != c.want {
+			t.Errorf("%s: %d gold instead of %d, %v, %v", c.what, n, c.want, err, unread)
+		}
+	}
+}
+
+// What the script could not move exactly, or could not grant, is rejected.
 func TestAnOrderThatCannotBeMovedIsRejected(t *testing.T) {
 	store := &Store{Client: connect(t)}
 	session := uuid.NewString()
 	check(t, store.SetBalance(t.Context(), session, "gold", 10))
+	check(t, store.SetBalance(t.Context(), session, "gem", math.MaxInt64))
 	for _, c := range []struct {
 		intent func(ramp.IntentAsset) ramp.Intent
 		asset  string
@@ -86,6 +121,7 @@ func TestAnOrderThatCannotBeMovedIsRejected(t *testing.T) {
 		{mint, "gold", ramp.NewAmount(11), "INVALID_BALANCE"},
 		{burn, "gold", ramp.NewAmount(maxAmount + 1), "INVALID_AMOUNT"},
 		{burn, "shield", ramp.NewAmount(1), "INVALID_BALANCE"}, // which the player cannot hold
+		{burn, "gem", ramp.NewAmount(1), "INVALID_BALANCE"},    // which would overflow
 	} {
 		r := request(c.intent(ramp.IntentAsset{Type: ramp.TypeAsset, ID: c.asset, Amount: c.amount}))
 		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: session}, r, time.Now()))
@@ -94,8 +130,10 @@ func TestAnOrderThatCannotBeMovedIsRejected(t *testing.T) {
 			t.Errorf("%s %s: %v, not %s", c.amount, c.asset, err, c.want)
 		}
 	}
-	if n, err := store.Balance(t.Context(), session, "gold"); err != nil || n != 10 {
-		t.Errorf("%d gold, %v", n, err)
+	for asset, want := range map[string]int64{"gold": 10, "gem": math.MaxInt64} {
+		if n, err := store.Balance(t.Context(), session, asset); err != nil || n != want {
+			t.Errorf("%d %s, %v", n, asset, err)
+		}
 	}
 }
 
