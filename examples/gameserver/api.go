@@ -34,6 +34,7 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 	mux.HandleFunc("GET /readyz", a.answer(a.ready))
 	mux.HandleFunc("POST /login", a.answer(a.login))
 	mux.HandleFunc("POST /exchange", a.answer(a.exchange))
+	mux.HandleFunc("POST /mail", a.answer(a.mail))
 	if a.emulated {
 		mux.HandleFunc("GET /play", a.play)
 	}
@@ -120,13 +121,10 @@ func (a *api) exchange(r *http.Request) (any, error) {
 		return nil, err
 	}
 	s := ramp.Session{ID: asked.SessionID, Token: ramp.NewAccessToken(asked.AccessToken)}
-	err := a.game.Authenticate(r.Context(), s)
-	switch {
-	case errors.As(err, new(*ramp.Rejection)):
-		return nil, &failure{status: http.StatusUnauthorized, text: "unknown session, or wrong or expired token"}
-	case err != nil:
+	if err := a.authenticate(r.Context(), s); err != nil {
 		return nil, err
-	case a.client == nil:
+	}
+	if a.client == nil {
 		return nil, &failure{status: http.StatusServiceUnavailable, text: "RAMP_API_URL and RAMP_FRONTEND_URL must both be set"}
 	}
 	started, page, err := a.open(r.Context(), s, asked.Product)
@@ -139,6 +137,30 @@ func (a *api) exchange(r *http.Request) (any, error) {
 		return nil, &failure{http.StatusBadGateway, "initialize failed", err}
 	}
 	return map[string]any{"url": page, "uuid": started.UUID, "expiresAt": started.ExpiresAt.UTC()}, nil
+}
+
+// mail moves what waits in the mailbox of a player who is logged in into the purse, as far
+// as it fits, and answers what still waits.
+func (a *api) mail(r *http.Request) (any, error) {
+	var asked struct{ SessionID, AccessToken string }
+	if err := read(r, &asked); err != nil {
+		return nil, err
+	}
+	s := ramp.Session{ID: asked.SessionID, Token: ramp.NewAccessToken(asked.AccessToken)}
+	if err := a.authenticate(r.Context(), s); err != nil {
+		return nil, err
+	}
+	waiting, err := a.game.takeMail(r.Context(), s.ID)
+	return map[string]any{"waiting": waiting}, err
+}
+
+// authenticate returns what the game's own client is answered without a valid token.
+func (a *api) authenticate(ctx context.Context, s ramp.Session) error {
+	err := a.game.Authenticate(ctx, s)
+	if errors.As(err, new(*ramp.Rejection)) {
+		err = &failure{status: http.StatusUnauthorized, text: "unknown session, or wrong or expired token"}
+	}
+	return err
 }
 
 // open asks the service for a UUID and makes the URL that the player's webview

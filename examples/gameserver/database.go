@@ -52,7 +52,7 @@ func openDatabase(address string, connections int) (db *sql.DB, dialect rampsql.
 }
 
 // schema creates the game's own tables. Balances are whole numbers. The game rejects
-// fractions, so nothing is rounded, and the database rejects negative balances.
+// fractions, so nothing is rounded. A negative balance is a debt, such as after a chargeback.
 const schema = `
 CREATE TABLE IF NOT EXISTS sessions (
     id         VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -63,8 +63,16 @@ CREATE TABLE IF NOT EXISTS sessions (
 CREATE TABLE IF NOT EXISTS inventory (
     player  VARCHAR(64) NOT NULL,
     item    VARCHAR(64) NOT NULL,
-    balance BIGINT      NOT NULL CHECK (balance >= 0),
+    balance BIGINT      NOT NULL,
     PRIMARY KEY (player, item)
+);
+CREATE TABLE IF NOT EXISTS mailbox (
+    order_id   VARCHAR(36) NOT NULL,
+    item       VARCHAR(64) NOT NULL,
+    session_id VARCHAR(64) NOT NULL, -- of the order
+    amount     BIGINT      NOT NULL,
+    taken      BIGINT      NOT NULL DEFAULT 0, -- 1 when the player has taken it
+    PRIMARY KEY (order_id, item), UNIQUE (session_id, order_id, item) -- for lookups
 );
 CREATE TABLE IF NOT EXISTS swords (
     id       VARCHAR(64) NOT NULL PRIMARY KEY,

@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -81,6 +80,7 @@ func (s *settings) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateReq
 type game struct {
 	db      *sql.DB
 	dialect rampsql.Dialect
+	purse   int64    // how many of each counted item a player can own; more waits in the mailbox
 	bound   sync.Map // of statements, what bind returned
 }
 
@@ -132,9 +132,10 @@ func (g *game) ownsWallet(ctx context.Context, session string, wallet common.Add
 	return slices.Contains(wallets, hexutil.Encode(wallet[:])), err
 }
 
-// Assets returns the items of the session's player.
+// Assets returns the items of the session's player. A debt is shown as 0, because a balance
+// must not be negative.
 func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
-	rows, err := g.db.QueryContext(ctx, g.bind(`SELECT s.player, i.item, i.balance FROM sessions s JOIN inventory i ON i.player = s.player WHERE s.id = ?
+	rows, err := g.db.QueryContext(ctx, g.bind(`SELECT s.player, i.item, CASE WHEN i.balance > 0 THEN i.balance ELSE 0 END FROM sessions s JOIN inventory i ON i.player = s.player WHERE s.id = ?
 		UNION ALL SELECT s.player, '`+itemSword+`', COUNT(w.id) FROM sessions s
 			LEFT JOIN swords w ON w.player = s.player AND w.order_id = '' WHERE s.id = ? GROUP BY s.player ORDER BY 2`), s.ID, s.ID)
 	if err != nil {
@@ -159,7 +160,8 @@ func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error)
 const ofSession = "(SELECT player FROM sessions WHERE id = ?)"
 
 // Apply moves the items of one step of an order. It runs once for each step, in the
-// transaction that records the step.
+// transaction that records the step. A mint may be rejected. A grant or a give-back never
+// fails: see mailbox.go.
 //
 // The handler has checked that an order is for a product at its price. A larger game
 // also checks here who may trade and how much per day. A rejected order leaves no row.
@@ -179,25 +181,33 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		if item.ID == itemSword {
 			continue
 		}
-		delta, err := step.Effect.Delta(item).Int64()
-		if err != nil {
-			return err
-		}
-		// The balance must neither become negative nor overflow the column.
-		err = g.change(ctx, tx, 1, "UPDATE inventory SET balance = balance + ? WHERE player = "+ofSession+" AND item = ? AND balance BETWEEN ? AND ?",
-			delta, step.Order.SessionID, item.ID, max(0, -delta), math.MaxInt64-max(0, delta))
+		amount, err := item.Amount.Int64()
 		switch {
-		case step.Effect.Kind == ramp.Take && errors.Is(err, errRows):
-			return ramp.Reject("INVALID_BALANCE")
 		case err != nil:
+			return ramp.Reject("INVALID_AMOUNT") // an item cannot be divided
+		case step.Effect.Kind == ramp.Take:
+			err = g.take(ctx, tx, step.Order.SessionID, item.ID, amount)
+		default:
+			err = g.give(ctx, tx, step.Order, item.ID, amount)
+		}
+		if err != nil {
 			return fmt.Errorf("change how many %q the player of session %s owns: %w", item.ID, step.Order.SessionID, err)
 		}
 	}
 	return nil
 }
 
-// acceptable rejects an order whose assets this game cannot store exactly or could
-// not grant later.
+// take takes items from the player of a session, who must own them.
+func (g *game) take(ctx context.Context, tx *sql.Tx, session, item string, amount int64) error {
+	err := g.change(ctx, tx, 1, "UPDATE inventory SET balance = balance - ? WHERE player = "+ofSession+
+		" AND item = ? AND balance >= ?", amount, session, item, amount)
+	if errors.Is(err, errRows) {
+		err = ramp.Reject("INVALID_BALANCE")
+	}
+	return err
+}
+
+// acceptable rejects an order whose assets this game cannot store exactly.
 func acceptable(o ramp.Order) error {
 	for _, asset := range o.Assets {
 		n, err := asset.Amount.Int64() // items cannot be divided

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"strings"
 
@@ -75,13 +76,13 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 	if err != nil {
 		return nil, nil, err
 	}
-	game := &game{db: db, dialect: dialect}
+	game := &game{db: db, dialect: dialect, purse: math.MaxInt64}
 	store, err := rampsql.New(rampsql.Config{DB: db, Dialect: dialect, Apply: game.Apply})
 	if err == nil && create {
 		err = cmp.Or(migrate(ctx, db, dialect), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
 	}
 	if err == nil {
-		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM sessions, inventory, swords, conflicts, wallets, shop WHERE 1 = 0")
+		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM sessions, inventory, mailbox, swords, conflicts, wallets, shop WHERE 1 = 0")
 		if err = unready; !s.looks {
 			err = cmp.Or(store.Check(ctx, s.network), unready)
 		}
