@@ -392,7 +392,7 @@ func TestAPlayerTrades(t *testing.T) {
 // Only a mint may be refused. A chargeback may leave a debt while an order waits.
 func TestAGrantNeverFails(t *testing.T) {
 	_, db := database(t)
-	ramp.Must(db.Exec(ramp.PostgreSQL.Schema() + schema))
+	ramp.Must(db.Exec(rampsql.PostgreSQL.Schema() + schema))
 	s := ramp.Must(login(t.Context(), db, -500))
 	gold := []ramp.AssetAmount{{ID: "gold", Amount: ramp.NewAmount(300)}}
 	move := func(kind ramp.EffectKind) error {
