@@ -320,7 +320,7 @@ func (g *game) apply(_ context.Context, step ramp.Step) error {
 		if err != nil {
 			return err
 		}
-		if g.gold+delta < 0 {
+		if step.Effect.Kind == ramp.Take && g.gold+delta < 0 { // only a mint may be refused
 			return ramp.Reject("INVALID_BALANCE")
 		}
 		g.gold += delta

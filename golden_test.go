@@ -142,7 +142,7 @@ func TestGoldenAssetsResponse(t *testing.T) {
 }
 
 // mintAssets are what mintIntent takes.
-var mintAssets = []ramp.AssetAmount{{ID: "gold", Amount: amount("100")}, {ID: "dragon_egg", Amount: amount("1")}}
+var mintAssets = []ramp.AssetAmount{{ID: "dragon_egg", Amount: amount("1")}, {ID: "gold", Amount: amount("100")}}
 
 var mintIntent = func() ramp.Intent {
 	return ramp.Intent{

@@ -94,7 +94,7 @@ func (k EffectKind) String() string { return cmp.Or(string(k), "nothing") }
 // Effect is how a step of an order changes the game's assets.
 type Effect struct {
 	Kind   EffectKind    `json:"kind,omitempty"`   // which way the assets move
-	Assets []AssetAmount `json:"assets,omitempty"` // one entry per asset ID, in the order of the intent; nil for Nothing
+	Assets []AssetAmount `json:"assets,omitempty"` // one entry per asset ID, sorted by it; nil for Nothing
 }
 
 // String describes the effect on balances, such as "take -100 item_gold".
@@ -162,6 +162,10 @@ type Step struct {
 	// Evidence is what the transaction shows that ended the order, such as which non-fungible tokens
 	// moved. It is zero for an order that was accepted or abandoned, and for a repeat.
 	Evidence Evidence
+
+	// Rehearsal reports that the step is only tried, and rolled back: see [Step.Rehearse]. An Apply
+	// must not send, log or count it.
+	Rehearsal bool
 }
 
 // Evidence is what a transaction shows about an order. Without [HandlerConfig].Chain, it
@@ -241,10 +245,11 @@ func (o *Order) derive() error {
 	return err
 }
 
-// effect returns how the order changes the game's assets when it enters its state.
+// effect returns how the order changes the game's assets when it enters its state. They are
+// sorted, so that two orders of a player lock rows in the same order.
 func (o *Order) effect() Effect {
 	if kind := effectKind(o.Direction, o.State); kind != Nothing {
-		return Effect{Kind: kind, Assets: slices.Clone(o.Assets)}
+		return Effect{Kind: kind, Assets: byID(o.Assets)}
 	}
 	return Effect{}
 }

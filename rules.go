@@ -3,12 +3,15 @@ package ramp
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
 )
 
 // Accept returns the step of a validate call (interface 2.5). It opens the order; the
@@ -187,6 +190,26 @@ func Abandon(reason string, now time.Time) Transition {
 			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)
 		}
 	}
+}
+
+// Rehearse returns the step that a [Store] tries before it stores s, if s opens a burn: the
+// grant, with Rehearsal set. By the time a burn succeeds, its tokens are gone, so what
+// cannot be granted must be declined before anything is signed. A store applies the grant
+// as it would apply the real one, and rolls it back; its error is that of s. ok is false for
+// every other step. A failed mint is not rehearsed, because right after the take its
+// give-back always fits.
+//
+// The grant is what [Finish] returns for a success, with a random TxHash and the time of
+// the order. Its Product, Tokens and Evidence are empty, as those of a real end can be.
+func (s Step) Rehearse() (grant Step, ok bool) {
+	if !s.New || s.Order.State != OrderAccepted || s.Order.Direction != Burn {
+		return Step{}, false
+	}
+	var hash common.Hash
+	rand.Read(hash[:]) // never fails
+	grant, err := s.Order.end(OrderSucceeded, hash.Hex(), "", s.Order.AcceptedAt)
+	grant.Rehearsal = true
+	return grant, err == nil
 }
 
 // end returns the step that ends an order.

@@ -501,10 +501,10 @@ func TestEffectSumsEachAsset(t *testing.T) {
 	intent.From = assets(ramp.TypeAsset, "gold 9007199254740993", "dust 0.1", "gold 1", "egg 1", "dust 0.2", "gold 1000000000000000000000")
 	effect := ramp.Must(effectOf(intent, ""))
 	assert.Equal(t, []ramp.AssetAmount{
-		{ID: "gold", Amount: amount("1000009007199254740994")},
 		{ID: "dust", Amount: amount("0.3")},
 		{ID: "egg", Amount: amount("1")},
-	}, effect.Assets, "one entry an asset, in the order of the intent")
+		{ID: "gold", Amount: amount("1000009007199254740994")},
+	}, effect.Assets, "one entry an asset, sorted, so that two orders lock rows in the same order")
 
 	assert.Equal(t, amount("9007199254740993"), intent.From[0].Amount, "the intent is left alone")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
-	"errors"
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
@@ -40,25 +39,27 @@ func (g *SQLGame) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, err
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(gold)}}}, err
 }
 
+// Apply may refuse a mint. A grant or a give-back never fails: it reduces a debt, and
+// creates a missing row.
 func (g *SQLGame) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-	for _, asset := range step.Effect.Assets { // one transaction: all of it or nothing
+	for _, asset := range step.Effect.Assets { // one, because the only product has one item
 		delta, err := step.Effect.Delta(asset).Int64()
 		if err != nil {
-			return err
+			return ramp.Reject("INVALID_AMOUNT") // gold cannot be divided
 		}
-		done, err := tx.ExecContext(ctx, "UPDATE characters SET gold = gold + $1 WHERE id = $2 AND gold + $1 >= 0",
-			delta, step.Order.SessionID)
+		change := `INSERT INTO characters (gold, id) VALUES ($1, $2)
+			ON CONFLICT (id) DO UPDATE SET gold = characters.gold + excluded.gold`
+		if step.Effect.Kind == ramp.Take {
+			change = "UPDATE characters SET gold = gold + $1 WHERE id = $2 AND gold + $1 >= 0"
+		}
+		done, err := tx.ExecContext(ctx, change, delta, step.Order.SessionID)
 		if err != nil {
 			return err
 		}
-		switch n, err := done.RowsAffected(); {
-		case err != nil:
+		if n, err := done.RowsAffected(); err != nil {
 			return err
-		case n == 1:
-		case step.Effect.Kind == ramp.Take:
+		} else if n == 0 { // only a mint: too little gold, or no such character
 			return ramp.Reject("INVALID_BALANCE")
-		default:
-			return errors.New("the character is gone")
 		}
 	}
 	return nil

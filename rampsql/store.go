@@ -52,10 +52,18 @@ type Config struct {
 	// Apply is never called for a repeat. After a rollback it is called again, at once or by a later
 	// delivery, so it must change nothing outside of tx. It should lock rows in a fixed order.
 	//
-	// When step.Order was just accepted, Apply may [ramp.Reject] it. It must check what nothing else
-	// checks: that a mint takes no more than the player has, and that a burn, whose effect is Nothing
-	// here, can be granted later. When an order ends, nothing can be rejected: after an error the
-	// order stays unchanged, and the service delivers the result again.
+	// A mint may be refused; a grant or a give-back must never fail. When step.Order was just
+	// accepted, Apply may [ramp.Reject] it: it must check that a mint takes no more than the player
+	// has. When an order ends, hours later, nothing can be rejected: after an error the order stays
+	// unchanged, and the service redelivers. So a grant creates a missing row, reduces a debt, and
+	// puts what does not fit, such as into a full inventory, where the player can fetch it later.
+	//
+	// When a burn is accepted, whose effect is Nothing, Apply is called again at once with its grant
+	// and step.Rehearsal set, and that call is rolled back to a savepoint. If it returns
+	// [ramp.Reject], the burn is declined with that code, before anything is signed. Apply may return
+	// nil for a rehearsal if it needs step.Evidence; it must not send, log or count one. A rehearsal
+	// cannot see what changes later, what deferred constraints check, and what another order does.
+	// Sequences are not rolled back, and InnoDB keeps its locks until the end.
 	//
 	// step.Order.SessionID says whose assets change, also 12 hours after the validate call.
 	Apply func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
@@ -185,7 +193,10 @@ func (s *Store) transact(
 	if err != nil || !step.New {
 		return step, "", err
 	}
-	if err := s.apply(ctx, t.tx(), step); err != nil || !commit {
+	if err := s.apply(ctx, t.tx(), step); err != nil {
+		return ramp.Step{}, row.claim, err
+	}
+	if err := s.rehearse(ctx, t.tx(), step); err != nil || !commit {
 		return ramp.Step{}, row.claim, err
 	}
 	if err := ctx.Err(); err != nil { // the error of tx would not name the cause
@@ -283,7 +294,9 @@ func (s *Store) update(
 	case err != nil:
 		return ramp.Step{}, nil, err
 	case row.claim == claim:
-		return ramp.Step{Order: row.Order, Effect: opened.Effect, New: true}, row, nil
+		step = *opened
+		step.Order = row.Order
+		return step, row, nil
 	case strings.HasPrefix(claim, row.claim):
 		// This call's own row would look like a repeat, and be signed.
 		return ramp.Step{}, nil, fmt.Errorf("ramp: order %s: insert: the database truncated the claim: "+
@@ -337,6 +350,26 @@ func (s *Store) endOrder(
 	}
 	if n != 1 { // every driver counts the row, because the claim changes
 		return fmt.Errorf("ramp: order %s: update: the order was finished despite the lock", stored.UUID)
+	}
+	return nil
+}
+
+// rehearse applies the grant of a burn that a step opens, and rolls it back.
+func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	grant, ok := step.Rehearse()
+	if !ok {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT ramp_rehearsal"); err != nil {
+		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", step.Order.UUID, err)
+	}
+	if err := s.apply(ctx, tx, grant); err != nil { // the whole transaction is rolled back
+		return fmt.Errorf("the burn is not accepted, because its grant would fail: %w", err)
+	}
+	// If Apply ignored an error that rolled back the transaction, MySQL does not know the
+	// savepoint any more. On SQLite, SAVEPOINT may have begun a transaction: see commit.
+	if _, err := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT ramp_rehearsal"); err != nil {
+		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", step.Order.UUID, err)
 	}
 	return nil
 }

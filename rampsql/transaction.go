@@ -183,9 +183,19 @@ func beginSQLite(ctx context.Context, p pool) (transaction, error) {
 	})
 }
 
-func (t *sqliteTx) commit(context.Context, uuid.UUID, string) error {
+// commit looks for the claim first: after an error that rolled back everything and that
+// Apply ignored, a savepoint begins a new transaction, whose commit would succeed.
+func (t *sqliteTx) commit(ctx context.Context, id uuid.UUID, claim string) error {
+	var stored string
+	err := t.QueryRowContext(ctx, "SELECT claim FROM ramp_orders WHERE uuid = $1", id.String()).Scan(&stored)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && stored != claim {
+		return errRolledBack
+	}
+	if err != nil {
+		return err
+	}
 	t.hook.rejects.Store(false)
-	err := t.Commit()
+	err = t.Commit()
 	if err != nil && strings.Contains(err.Error(), "no transaction is active") {
 		err = fmt.Errorf("%w (%w)", errRolledBack, err)
 	}

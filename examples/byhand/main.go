@@ -121,8 +121,8 @@ func (s *server) update(id uuid.UUID, next ramp.Transition) error {
 	balances := maps.Clone(player.assets)
 	for _, asset := range step.Effect.Assets { // none for a repeat
 		balances[asset.ID], err = balances[asset.ID].Add(step.Effect.Delta(asset))
-		if err != nil || balances[asset.ID].Sign() < 0 {
-			return errors.New("the player owns too little")
+		if err != nil || step.Effect.Kind == ramp.Take && balances[asset.ID].Sign() < 0 {
+			return errors.New("the player owns too little") // only a mint may be refused
 		}
 	}
 	player.assets, s.orders[id] = balances, &step.Order

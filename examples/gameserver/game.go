@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -171,13 +170,10 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			return err
 		}
 	}
-	// Update the items in a fixed order, so that two orders of a player cannot
-	// deadlock.
-	items := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
 	if err := g.applySwords(ctx, tx, step); err != nil {
 		return err
 	}
-	for _, item := range items {
+	for _, item := range step.Effect.Assets { // sorted, so that two orders of a player cannot deadlock
 		if item.ID == itemSword {
 			continue
 		}

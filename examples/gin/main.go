@@ -35,7 +35,11 @@ var products = []ramp.Product{{
 	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
 }}
 
-const table = `CREATE TABLE IF NOT EXISTS characters (session TEXT PRIMARY KEY, token_hash BLOB NOT NULL, gold INTEGER NOT NULL)`
+const table = `CREATE TABLE IF NOT EXISTS characters (
+	session    TEXT    PRIMARY KEY,
+	token_hash BLOB    NOT NULL DEFAULT '', -- of a character that is gone, which no token has
+	gold       INTEGER NOT NULL CHECK (typeof(gold) = 'integer') -- SQLite would store a float beyond 2^63
+)`
 
 // Game authenticates players, lists what they own and moves it. A session is a character.
 type Game struct{ db *sql.DB }
@@ -59,20 +63,26 @@ func (g *Game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error)
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(gold)}}}, err
 }
 
-// Apply moves the assets of a step in the transaction that records the order.
+// Apply moves the assets of a step in the transaction that records the order. A mint may be
+// refused. A grant or a give-back never fails: it reduces a debt, and creates a missing row.
 func (g *Game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	for _, asset := range step.Effect.Assets { // one, because the only product has one item
 		delta, err := step.Effect.Delta(asset).Int64()
 		if err != nil {
-			return err
+			return ramp.Reject("INVALID_AMOUNT") // gold cannot be divided
 		}
-		done, err := tx.ExecContext(ctx, "UPDATE characters SET gold = gold + $1 WHERE session = $2 AND gold + $1 >= 0", delta, step.Order.SessionID)
+		change := `INSERT INTO characters (gold, session) VALUES ($1, $2)
+			ON CONFLICT (session) DO UPDATE SET gold = characters.gold + excluded.gold`
+		if step.Effect.Kind == ramp.Take {
+			change = "UPDATE characters SET gold = gold + $1 WHERE session = $2 AND gold + $1 >= 0"
+		}
+		done, err := tx.ExecContext(ctx, change, delta, step.Order.SessionID)
 		if err != nil {
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil {
 			return err
-		} else if n == 0 { // too little, or no such character: a mint is rejected, and a result is delivered again
+		} else if n == 0 { // only a mint: too little gold, or no such character
 			return ramp.Reject("INVALID_BALANCE")
 		}
 	}

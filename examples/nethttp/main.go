@@ -63,7 +63,8 @@ func (g *Game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.gold[s.ID])}}}, nil
 }
 
-// Apply moves the assets of a step. The store calls it once for each step of an order.
+// Apply moves the assets of a step. The store calls it once for each step of an order. A
+// mint may be refused; a grant or a give-back never fails.
 func (g *Game) Apply(_ context.Context, step ramp.Step) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -72,10 +73,11 @@ func (g *Game) Apply(_ context.Context, step ramp.Step) error {
 		if err != nil {
 			return err
 		}
-		if g.gold[step.Order.SessionID]+delta < 0 {
+		gold := g.gold[step.Order.SessionID] + delta
+		if step.Effect.Kind == ramp.Take && gold < 0 {
 			return ramp.Reject("INVALID_BALANCE")
 		}
-		g.gold[step.Order.SessionID] += delta
+		g.gold[step.Order.SessionID] = gold
 	}
 	return nil
 }

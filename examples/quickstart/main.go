@@ -79,7 +79,7 @@ func (g *Game) Apply(_ context.Context, step ramp.Step) error {
 			gold += delta
 		}
 	}
-	if gold < 0 || swords < 0 {
+	if step.Effect.Kind == ramp.Take && (gold < 0 || swords < 0) { // only a mint may be refused
 		return ramp.Reject("INVALID_BALANCE")
 	}
 	g.gold, g.swords = gold, swords

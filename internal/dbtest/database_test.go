@@ -118,7 +118,7 @@ const tables = `
 CREATE TABLE holdings (
 	session_id VARCHAR(64) NOT NULL,
 	asset      VARCHAR(64) NOT NULL,
-	amount     BIGINT      NOT NULL CHECK (amount >= 0),
+	amount     BIGINT      NOT NULL CHECK (amount <= 9223372036854775807), -- which SQLite would exceed with a float
 	PRIMARY KEY (session_id, asset)
 );
 CREATE TABLE moves (

@@ -2,7 +2,6 @@ package dbtest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -10,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -69,8 +69,7 @@ func (s studio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	if s.gate != nil {
 		s.gate()
 	}
-	assets := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
-	for _, a := range assets {
+	for _, a := range step.Effect.Assets {
 		delta, err := step.Effect.Delta(a).Int64()
 		if err != nil {
 			return ramp.Reject("INVALID_AMOUNT")
@@ -90,7 +89,11 @@ type execer interface {
 }
 
 func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session string, kind ramp.EffectKind, asset string, delta int64) error {
-	held, err := add(ctx, tx, s.dialect, session, asset, delta)
+	least := int64(math.MinInt64) // a grant or a give-back never fails
+	if kind == ramp.Take {
+		least = -delta
+	}
+	held, err := add(ctx, tx, s.dialect, session, asset, delta, least)
 	if !held && err == nil && kind == ramp.Take {
 		return ramp.Reject("INVALID_BALANCE")
 	} else if !held && err == nil {
@@ -104,10 +107,12 @@ func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session strin
 	return err
 }
 
-// add changes a balance. It reports false if the player has none, or too little.
-func add(ctx context.Context, tx execer, d rampsql.Dialect, session, asset string, delta int64) (bool, error) {
+// add changes a balance. It reports false if the player has none, or less than least.
+func add(
+	ctx context.Context, tx execer, d rampsql.Dialect, session, asset string, delta, least int64,
+) (bool, error) {
 	done, err := tx.ExecContext(ctx, bind(d, "UPDATE holdings SET amount = amount + ? WHERE session_id = ? AND asset = ? AND amount >= ?"),
-		delta, session, asset, -delta)
+		delta, session, asset, least)
 	if err != nil {
 		return false, err
 	}

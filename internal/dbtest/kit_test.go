@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -67,5 +68,6 @@ func (k kitHoldings) move(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 	for i, a := range step.Effect.Assets {
 		step.Effect.Assets[i].ID = short(a.ID)
 	}
+	slices.SortFunc(step.Effect.Assets, func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
 	return studio{dialect: k.dialect}.Apply(ctx, tx, step)
 }

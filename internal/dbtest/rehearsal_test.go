@@ -38,7 +38,7 @@ func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
 				{"mint_on_tx", s.Apply, true, 900, false},
 				{"burn_on_tx", s.Apply, false, 1080, false},
 				{"mint_on_handle", onHandle, true, 800, true},
-				{"burn_on_handle", onHandle, false, 1160, true},
+				{"burn_on_handle", onHandle, false, 1320, true}, // each of its two attempts, and their rehearsals
 			} {
 				t.Run(c.name, func(t *testing.T) {
 					run(t, p.db, "INSERT INTO holdings (session_id, asset, amount) VALUES ('"+c.name+"', 'gold', 1000)")

@@ -13,9 +13,9 @@ import (
 func newEnt(*sql.DB) (apply, error) {
 	return func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		driver := entsql.NewDriver(dialect.Postgres, entsql.Conn{ExecQuerier: tx})
-		return each(step, func(h Holding, delta int64) (int64, error) {
-			query, args := entsql.Dialect(dialect.Postgres).Update("holdings").Add("amount", delta).
-				Where(entsql.And(entsql.EQ("session_id", h.SessionID), entsql.EQ("asset", h.Asset), entsql.GTE("amount", -delta))).Query()
+		return each(step, func(h Holding, least int64) (int64, error) {
+			query, args := entsql.Dialect(dialect.Postgres).Update("holdings").Add("amount", h.Amount).
+				Where(entsql.And(entsql.EQ("session_id", h.SessionID), entsql.EQ("asset", h.Asset), entsql.GTE("amount", least))).Query()
 			var done sql.Result
 			if err := driver.Exec(ctx, query, args, &done); err != nil {
 				return 0, err

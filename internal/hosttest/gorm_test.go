@@ -21,10 +21,10 @@ func newGORM(config *gorm.Config) func(db *sql.DB) (apply, error) {
 		handle, err := gorm.Open(postgres.New(postgres.Config{Conn: db}), config)
 		return func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			session := inTx(ctx, handle, tx)
-			return each(step, func(h Holding, delta int64) (int64, error) {
+			return each(step, func(h Holding, least int64) (int64, error) {
 				done := session.Model(&Holding{}).
-					Where("session_id = ? AND asset = ? AND amount >= ?", h.SessionID, h.Asset, -delta).
-					Update("amount", gorm.Expr("amount + ?", delta))
+					Where("session_id = ? AND asset = ? AND amount >= ?", h.SessionID, h.Asset, least).
+					Update("amount", gorm.Expr("amount + ?", h.Amount))
 				return done.RowsAffected, done.Error
 			}, func(h Holding) error { return session.Create(&h).Error })
 		}, err

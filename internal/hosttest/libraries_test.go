@@ -1,13 +1,12 @@
 package hosttest
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -32,17 +31,21 @@ type Holding struct {
 // apply is the Apply of a game.
 type apply = func(context.Context, *sql.Tx, ramp.Step) error
 
-// each moves the assets of a step, always in the same order. change reports how many rows
-// it changed.
-func each(step ramp.Step, change func(h Holding, delta int64) (int64, error), insert func(Holding) error) error {
-	inOrder := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
-	for _, asset := range inOrder {
+// each moves the assets of a step. change reports how many rows
+// it changed: it may refuse to take, and never to grant or give back, for which least is
+// smaller than any balance.
+func each(step ramp.Step, change func(h Holding, least int64) (int64, error), insert func(Holding) error) error {
+	for _, asset := range step.Effect.Assets {
 		delta, err := step.Effect.Delta(asset).Int64()
 		if err != nil {
 			return err
 		}
 		h := Holding{SessionID: step.Order.SessionID, Asset: asset.ID, Amount: delta}
-		switch n, err := change(h, delta); {
+		least := int64(math.MinInt64)
+		if step.Effect.Kind == ramp.Take {
+			least = -delta
+		}
+		switch n, err := change(h, least); {
 		case err != nil:
 			return err
 		case n == 1:
@@ -122,7 +125,7 @@ func newDatabase(t *testing.T) *sql.DB {
 		check(t, db.Close())
 	})
 	ramp.Must(db.Exec(rampsql.PostgreSQL.Schema() + `CREATE TABLE holdings (
-		session_id TEXT, asset TEXT, amount BIGINT NOT NULL CHECK (amount >= 0), PRIMARY KEY (session_id, asset))`))
+		session_id TEXT, asset TEXT, amount BIGINT NOT NULL, PRIMARY KEY (session_id, asset))`))
 	return db
 }
 

@@ -11,8 +11,8 @@ func newSQLC(db *sql.DB) (apply, error) {
 	queries := &Queries{db: db}
 	return func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		game := queries.WithTx(tx)
-		return each(step, func(h Holding, delta int64) (int64, error) {
-			return game.Change(ctx, delta, h.SessionID, h.Asset)
+		return each(step, func(h Holding, least int64) (int64, error) {
+			return game.Change(ctx, h, least)
 		}, func(h Holding) error { return game.Insert(ctx, h) })
 	}, nil
 }
@@ -26,8 +26,9 @@ type dbtx interface {
 
 func (q *Queries) WithTx(tx *sql.Tx) *Queries { return &Queries{db: tx} }
 
-func (q *Queries) Change(ctx context.Context, delta int64, session, asset string) (int64, error) {
-	return affected(q.db.ExecContext(ctx, "UPDATE holdings SET amount = amount + $1 WHERE session_id = $2 AND asset = $3 AND amount + $1 >= 0", delta, session, asset))
+func (q *Queries) Change(ctx context.Context, h Holding, least int64) (int64, error) {
+	return affected(q.db.ExecContext(ctx, `UPDATE holdings SET amount = amount + $1
+		WHERE session_id = $2 AND asset = $3 AND amount >= $4`, h.Amount, h.SessionID, h.Asset, least))
 }
 
 func (q *Queries) Insert(ctx context.Context, h Holding) error {

@@ -13,9 +13,10 @@ func newSQLX(*sql.DB) (apply, error) {
 	mapper := reflectx.NewMapperFunc("db", sqlx.NameMapper)
 	return func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		game := &sqlx.Tx{Tx: tx, Mapper: mapper} // it does not know its driver
-		return each(step, func(h Holding, delta int64) (int64, error) {
-			query, args, err := sqlx.Named("UPDATE holdings SET amount = amount + :delta WHERE session_id = :session AND asset = :asset AND amount + :delta >= 0",
-				map[string]any{"delta": delta, "session": h.SessionID, "asset": h.Asset})
+		return each(step, func(h Holding, least int64) (int64, error) {
+			query, args, err := sqlx.Named(`UPDATE holdings SET amount = amount + :delta
+				WHERE session_id = :session AND asset = :asset AND amount >= :least`,
+				map[string]any{"delta": h.Amount, "session": h.SessionID, "asset": h.Asset, "least": least})
 			if err != nil {
 				return 0, err
 			}

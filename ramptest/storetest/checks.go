@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -182,6 +183,42 @@ func (k *trial) takeTooMuch() {
 	d := p.deal(mint(gold(10)))
 	d.take("a mint of the whole balance", d.accepts())
 	p.expectGold("after a mint of the whole balance", 0)
+}
+
+// grants ends orders of players who could not get the assets, if a grant could be refused.
+func (k *trial) grants() {
+	kinds := []struct {
+		name string
+		r    func() *ramp.ValidateRequest
+		end  func(*deal) ramp.Transition
+	}{
+		{"a burn", func() *ramp.ValidateRequest { return burn(gold(4)) }, (*deal).succeeds},
+		{"a failed mint", func() *ramp.ValidateRequest { return mint(gold(4)) }, (*deal).fails},
+	}
+	for _, e := range kinds {
+		p := k.player(10)
+		d := p.accepted(e.r())
+		p.give("gold", -500) // a chargeback
+		d.take("the end of "+e.name+" of a player with a debt of 500", e.end(d))
+		p.expectGold("after "+e.name+" of a player with a debt of 500", -496)
+	}
+	nobody := player{k, "nobody " + rand.Text()}
+	d := nobody.accepted(burn(gold(4)))
+	d.take("the end of a burn of a player without any balance", d.succeeds())
+	nobody.expectGold("after a burn of a player without any balance", 4)
+
+	full := k.player(math.MaxInt64 - 3)
+	d = full.deal(burn(gold(4)))
+	if step, err := full.update(k.ctx, d.UUID, d.accepts()); err == nil {
+		d.order = &step.Order
+		d.take("the end of a burn of a player whose balance has no room for it", d.succeeds())
+		if n := full.balance("gold"); n < math.MaxInt64-3 {
+			k.fail("the balance is %d after a burn without room for it, and was %d before", n, int64(math.MaxInt64-3))
+		}
+	} else {
+		d.expectStored("after a burn without room for it was declined")
+		full.expectGold("after a burn without room for it was declined", math.MaxInt64-3)
+	}
 }
 
 func (k *trial) keptApart() {

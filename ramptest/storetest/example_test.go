@@ -32,15 +32,13 @@ func (w *wallet) balance(_ context.Context, session, asset string) (int64, error
 func (w *wallet) apply(step ramp.Step, check func(ramp.Step) error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	after := make(map[[2]string]int64)
-	for _, asset := range step.Effect.Assets {
-		delta, err := step.Effect.Delta(asset).Int64()
-		if err != nil {
+	after, err := w.after(step)
+	if err != nil {
+		return err
+	}
+	if grant, ok := step.Rehearse(); ok { // a burn whose grant would fail must not be signed
+		if _, err := w.after(grant); err != nil {
 			return err
-		}
-		id := [2]string{step.Order.SessionID, asset.ID}
-		if after[id] = w.gold[id] + delta; after[id] < 0 {
-			return ramp.Reject("INVALID_BALANCE")
 		}
 	}
 	if err := check(step); err != nil {
@@ -50,6 +48,26 @@ func (w *wallet) apply(step ramp.Step, check func(ramp.Step) error) error {
 		w.gold[id] = balance
 	}
 	return nil
+}
+
+// after returns the balances that a step changes, and moves nothing.
+func (w *wallet) after(step ramp.Step) (map[[2]string]int64, error) {
+	after := make(map[[2]string]int64)
+	for _, asset := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return nil, ramp.Reject("INVALID_AMOUNT") // a coin cannot be divided
+		}
+		id := [2]string{step.Order.SessionID, asset.ID}
+		after[id] = w.gold[id] + delta
+		switch {
+		case step.Effect.Kind == ramp.Take && after[id] < 0: // only a mint may be refused
+			return nil, ramp.Reject("INVALID_BALANCE")
+		case delta > 0 && after[id] < w.gold[id]: // it does not fit
+			return nil, ramp.Reject("INVALID_BALANCE")
+		}
+	}
+	return after, nil
 }
 
 // A store of your own is tested in a test of yours. Here it is a MemoryStore.

@@ -20,7 +20,8 @@ func gold(n int64) ramp.AssetAmount { return ramp.AssetAmount{ID: "gold", Amount
 // mint returns a validate call for a mint, and burn one for a burn.
 func mint(assets ...ramp.AssetAmount) *ramp.ValidateRequest {
 	r := &ramp.ValidateRequest{UserSig: "0x01", UserAddress: "0x00000000000000000000000000000000000000Aa",
-		ProjectID: "project-1", UUID: uuid.New(), Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+		ProjectID: "project-1", UUID: uuid.New(), Product: "gold", Tokens: ramp.NewAmount(1),
+		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token, Amount: ramp.NewAmount(1)}}}}
 	_, _ = rand.Read(r.Digest[:]) // never fails
 	for _, a := range assets {

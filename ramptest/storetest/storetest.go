@@ -10,7 +10,8 @@ import (
 )
 
 // Target is the store to test, with the balances that it moves. Balances are whole
-// numbers below 2^54.
+// numbers, mostly below 2^54. One is a debt, which only a chargeback or the like leaves,
+// and one is so large that a grant does not fit.
 type Target struct {
 	// Stores holds the store. To test several machines, open the store several
 	// times over the same data; calls are spread over all of them. At least one is
@@ -35,8 +36,8 @@ type Target struct {
 // data may be shared, because no session and no UUID is used twice.
 //
 // The store must move balances, reject a Take above the balance with
-// [ramp.Reject], approve every other step, and call check for each step that it
-// applies. If check fails, nothing may be stored or moved, and Update must return
+// [ramp.Reject], decline a burn that does not fit or let what does not fit wait elsewhere,
+// approve every other step, and call check for each step that it applies. If check fails, nothing may be stored or moved, and Update must return
 // an error that wraps that of check. Call check last where a transaction rolls back
 // what was done before it.
 func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error) Target) {
@@ -74,6 +75,7 @@ var checks = []struct {
 	{name: "an order comes back as it was stored", run: (*trial).roundTrip},
 	{name: "an Apply that fails or panics stores nothing", run: (*trial).failingApply},
 	{name: "a Take above the balance is rejected as a whole", run: (*trial).takeTooMuch},
+	{name: "a grant or a give-back never fails", run: (*trial).grants},
 	{name: "players and assets are kept apart", run: (*trial).keptApart},
 	{name: "large balances are exact", run: (*trial).largeBalances},
 	{name: "one transaction ends one order", run: (*trial).oneTransaction},

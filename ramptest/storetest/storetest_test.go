@@ -45,16 +45,33 @@ func (p *purse) balance(_ context.Context, session, asset string) (int64, error)
 func (p *purse) apply(step ramp.Step) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	after := maps.Clone(p.gold)
-	for _, a := range step.Effect.Assets {
-		delta, err := step.Effect.Delta(a).Int64()
-		id := [2]string{step.Order.SessionID, a.ID}
-		if after[id] += delta; err != nil || after[id] < 0 {
-			return errors.Join(err, ramp.Reject("INVALID_BALANCE"))
+	after, err := p.after(step)
+	if err != nil {
+		return err
+	}
+	if grant, ok := step.Rehearse(); ok {
+		if _, err := p.after(grant); err != nil {
+			return err
 		}
 	}
 	p.gold = after
 	return nil
+}
+
+// after returns what the players own after a step.
+func (p *purse) after(step ramp.Step) (map[[2]string]int64, error) {
+	after := maps.Clone(p.gold)
+	for _, a := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(a).Int64()
+		id := [2]string{step.Order.SessionID, a.ID}
+		before := after[id]
+		after[id] += delta
+		refused := step.Effect.Kind == ramp.Take && after[id] < 0
+		if err != nil || refused || delta > 0 && after[id] < before {
+			return nil, errors.Join(err, ramp.Reject("INVALID_BALANCE"))
+		}
+	}
+	return after, nil
 }
 
 func (p *purse) add(session, asset string, delta int64) {

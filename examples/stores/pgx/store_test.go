@@ -1,13 +1,12 @@
 package pgxstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
+	"math"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
-const balances = `CREATE TABLE balances (session_id TEXT, asset TEXT, amount BIGINT CHECK (amount >= 0), PRIMARY KEY (session_id, asset))`
+const balances = `CREATE TABLE balances (session_id TEXT, asset TEXT, amount BIGINT, PRIMARY KEY (session_id, asset))`
 
 // place returns two pools of connections to an empty schema, like those of two machines.
 func place(t *testing.T) (one, two *pgxpool.Pool) {
@@ -86,17 +85,17 @@ func (q *Queries) Balance(ctx context.Context, session, asset string) (n int64, 
 
 // move is an Apply on the code of sqlc.
 func move(ctx context.Context, q *Queries, step ramp.Step) error {
-	inOrder := slices.SortedFunc(slices.Values(step.Effect.Assets), func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
-	for _, asset := range inOrder {
+	for _, asset := range step.Effect.Assets {
 		delta, err := step.Effect.Delta(asset).Int64()
 		if err != nil {
-			return err
+			return ramp.Reject("INVALID_AMOUNT") // an item cannot be divided
 		}
 		owned, err := q.Balance(ctx, step.Order.SessionID, asset.ID)
 		switch {
 		case err != nil:
 			return err
-		case owned+delta < 0:
+		case step.Effect.Kind == ramp.Take && owned+delta < 0, // only a mint may be refused
+			step.Rehearsal && owned > math.MaxInt64-delta: // or what would not fit
 			return ramp.Reject("INVALID_BALANCE")
 		}
 		if err := q.Set(ctx, step.Order.SessionID, asset.ID, owned+delta); err != nil {

@@ -31,7 +31,8 @@ local function undo(last) -- because Redis does not roll back a script that fail
 end
 for i = 4, #ARGV, 3 do
 	local sign = ARGV[i + 2]
-	if sign ~= '+' and redis.call('HEXISTS', KEYS[2], ARGV[i]) == 0 then -- a grant creates a balance
+	local owned = redis.call('HEXISTS', KEYS[2], ARGV[i]) == 1
+	if sign == '-' and not owned then -- a grant creates a balance
 		undo(i - 3)
 		return 'BALANCE'
 	end
@@ -42,8 +43,10 @@ for i = 4, #ARGV, 3 do
 	elseif sign == '-' and balance < 0 then -- only taking needs a balance: a debt may get a grant
 		undo(i)
 		return 'BALANCE'
-	elseif sign == '0' then
+	elseif sign == '0' and owned then
 		add(i, '-')
+	elseif sign == '0' then
+		redis.call('HDEL', KEYS[2], ARGV[i])
 	end
 end
 if ARGV[3] ~= '' then

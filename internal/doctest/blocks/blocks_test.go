@@ -51,7 +51,7 @@ func open(t *testing.T) *sql.DB {
 	db.SetMaxOpenConns(1)
 	for _, statement := range []string{
 		rampsql.SQLite.Schema(),
-		"CREATE TABLE balances (player TEXT, asset TEXT, amount INTEGER NOT NULL)",
+		"CREATE TABLE balances (player TEXT, asset TEXT, amount INTEGER NOT NULL, PRIMARY KEY (player, asset))",
 		"INSERT INTO balances VALUES ('" + session.ID + "', 'gold', 1000)",
 	} {
 		ramp.Must(db.Exec(statement))
