@@ -308,7 +308,8 @@ func TestGoldenResults(t *testing.T) {
 			netOfFees, ramp.Effect{Kind: ramp.GiveBack, Assets: mintAssets}},
 		"6-result-burn.json": {goldenBurn, "0x285793af869803cdbae5dfd3f9cd8287a9ddfee15654c6810344f36e5ee98ec6", `"0x1"`, `"0x2"`, `1763693459`,
 			burnIntent(), // without fee_rate and actual
-			ramp.Effect{Kind: ramp.Grant, Assets: []ramp.AssetAmount{{ID: "gold", Amount: amount("80")}, {ID: "dust", Amount: amount("1000000000000000000001")}}}},
+			ramp.Effect{Kind: ramp.Grant, Assets: []ramp.AssetAmount{
+				{ID: "dust", Amount: amount("1000000000000000000001")}, {ID: "gold", Amount: amount("80")}}}},
 	} {
 		tx := common.HexToHash(want.tx)
 		filter, logs := bloom(), []ramp.Log{}

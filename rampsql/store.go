@@ -196,7 +196,7 @@ func (s *Store) transact(
 	if err := s.apply(ctx, t.tx(), step); err != nil {
 		return ramp.Step{}, row.claim, err
 	}
-	if err := s.rehearse(ctx, t.tx(), step); err != nil || !commit {
+	if err := s.tryGrant(ctx, t.tx(), step); err != nil || !commit {
 		return ramp.Step{}, row.claim, err
 	}
 	if err := ctx.Err(); err != nil { // the error of tx would not name the cause
@@ -354,8 +354,8 @@ func (s *Store) endOrder(
 	return nil
 }
 
-// rehearse applies the grant of a burn that a step opens, and rolls it back.
-func (s *Store) rehearse(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+// tryGrant applies the grant of a burn that a step opens, and rolls it back.
+func (s *Store) tryGrant(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	grant, ok := step.Rehearse()
 	if !ok {
 		return nil
