@@ -530,6 +530,12 @@ func (g *game) move(o *order, what func() (ramp.Effect, error)) error {
 			effect.Assets = []ramp.AssetAmount{{ID: last.ID, Amount: last.Amount}}
 		}
 	}
+	if g.is("takes one asset after the other") { // as the intent lists them
+		place := func(a ramp.AssetAmount) int {
+			return slices.IndexFunc(o.request.Intent.From, func(e ramp.IntentAsset) bool { return e.ID == a.ID })
+		}
+		slices.SortFunc(effect.Assets, func(a, b ramp.AssetAmount) int { return cmp.Compare(place(a), place(b)) })
+	}
 	for _, asset := range effect.Assets {
 		balance, known := p.balances[asset.ID]
 		if g.is("reads, then writes") {
