@@ -30,6 +30,7 @@ type dialect struct {
 
 	wallet string // user_address, compared without its case
 
+	orders    string // selects orders, without a condition
 	insert    string // inserts an order, unless its UUID exists
 	returning bool   // insert returns the row
 	lock      string // selects an order and locks it
@@ -58,7 +59,7 @@ const (
 	insertOrder = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES " +
 		"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, '', $11, "
 	orReturn    = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + orderColumns
-	lockOrder   = selectOrders + "WHERE uuid = $1 FOR UPDATE"
+	lockOrder   = "WHERE uuid = $1 FOR UPDATE"
 	wrongColumn = "SELECT column_name, data_type FROM information_schema.columns" +
 		" WHERE table_schema = %s AND table_name = 'ramp_orders' AND (CASE" +
 		" WHEN column_name IN ('accepted_at', 'finished_at') THEN data_type <> 'bigint'" +
@@ -91,7 +92,8 @@ func (d Dialect) values() *dialect {
 			wallet: "lower(user_address)",
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
 			// wrong dialect fails at the first order and not at its result.
-			insert: insertOrder + "DEFAULT" + orReturn, returning: true, lock: lockOrder,
+			insert: insertOrder + "DEFAULT" + orReturn, returning: true,
+			orders: selectOrders, lock: selectOrders + lockOrder,
 			begin: beginPostgreSQL,
 		}
 	case MySQL:
@@ -109,7 +111,8 @@ func (d Dialect) values() *dialect {
 			wallet: "user_address", // of a collation without case
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
-			insert: insertOrder + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid", lock: lockOrder,
+			insert: insertOrder + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid",
+			orders: selectExact, lock: selectExact + lockOrder,
 			literal: true, begin: beginMySQL,
 		}
 	case SQLite:
@@ -124,6 +127,7 @@ func (d Dialect) values() *dialect {
 			wallet:   "lower(user_address)",
 			volatile: "SELECT '' WHERE 1 = 0",
 			insert:   insertOrder + "IIF(0, 0, NULL)" + orReturn, returning: true,
+			orders: selectOrders,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
 			lock:  "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns,
 			begin: beginSQLite,

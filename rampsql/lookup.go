@@ -32,7 +32,7 @@ func (s *Store) OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.
 
 // one returns the only order that matches.
 func (s *Store) one(ctx context.Context, what, where, arg string) (ramp.Order, error) {
-	query, args := s.bind(selectOrders+where, arg)
+	query, args := s.bind(s.orders+where, arg)
 	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil, ramp.Intent{})
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ramp.ErrOrderUnknown
@@ -145,7 +145,7 @@ func (s *Store) list(
 	if limit < 0 {
 		return nil, invalid("OrderPage.Limit", "must not be negative")
 	}
-	query, args := s.bind(selectOrders+where+" LIMIT "+strconv.Itoa(cmp.Or(limit, 100)), args...)
+	query, args := s.bind(s.orders+where+" LIMIT "+strconv.Itoa(cmp.Or(limit, 100)), args...)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: %s: %w", what, err)

@@ -19,6 +19,16 @@ const (
 	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
 )
 
+// selectExact selects the same on MySQL, with each text as the bytes of its UTF-8. A connection in
+// another character set would get ? for each character that it lacks, and a result would
+// contradict its own order.
+const selectExact = "SELECT uuid, claim, state, network, " +
+	asUTF8 + "project_id" + asBytes + asUTF8 + "session_id" + asBytes + asUTF8 + "user_address" + asBytes +
+	"digest, " + asUTF8 + "intent" + asBytes + "tx_hash, " + asUTF8 + "reason" + asBytes +
+	"accepted_at, finished_at FROM ramp_orders "
+
+const asUTF8, asBytes = "CAST(CONVERT(", " USING utf8mb4) AS BINARY), "
+
 // orderRow is a row of the table.
 type orderRow struct {
 	ramp.Order

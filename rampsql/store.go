@@ -250,7 +250,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 	if !errors.As(err, &failed) || failed.txHash == "" {
 		return err
 	}
-	query, args := s.bind(selectOrders+"WHERE tx_hash = $1", failed.txHash)
+	query, args := s.bind(s.orders+"WHERE tx_hash = $1", failed.txHash)
 	other, _ := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil, ramp.Intent{})
 	if other == nil || other.UUID == failed.stored.UUID { // a damaged row counts too
 		return err
