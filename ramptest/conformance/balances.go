@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -76,15 +77,45 @@ func (t *trial) held(s ramp.Session, a answer) []holding {
 	return all
 }
 
-// snapshot is what a player owned at some time during a case.
-type snapshot struct {
-	owner  ramp.Session
-	assets map[string]*big.Rat
-	events int       // number of events before the snapshot
-	at     time.Time // zero for the beginning of a case
+// enough returns how much a player must own of an asset to move.
+func (t *trial) enough() *big.Rat {
+	if t.Unique {
+		return t.amounts(1)
+	}
+	return t.amounts(20)
 }
 
-func (s snapshot) of(id string) *big.Rat { return difference(s.assets).of(id) }
+// choose returns the assets to move of a player who owns all: those that the target names,
+// or the first ones of which there is enough. They are empty if there are none.
+func (t *trial) choose(all []holding) (asset, second string) {
+	asset, second = t.Asset, t.Second
+	for _, h := range all {
+		switch {
+		case h.balance.Cmp(t.enough()) < 0, t.server.drifts(h.id):
+		case asset == "" && h.id != second:
+			asset = h.id
+		case second == "" && h.id != asset:
+			second = h.id
+		}
+	}
+	return asset, second
+}
+
+// assetOf returns the asset to move of a player. Each unique item may have an ID of its
+// own.
+func (t *trial) assetOf(s ramp.Session) string { return cmp.Or(t.items[s.ID], t.asset) }
+
+// listed describes what a player owns.
+func (t *trial) listed(all []holding) string {
+	if len(all) == 0 {
+		return "no asset"
+	}
+	var texts []string
+	for _, h := range all[:min(len(all), 10)] {
+		texts = append(texts, show(h.balance)+" "+t.said(h.id))
+	}
+	return strings.Join(texts, ", ")
+}
 
 // look measures what a player owns.
 func (t *trial) look(s ramp.Session) snapshot {
@@ -147,6 +178,18 @@ func (t *trial) movedSince(then snapshot, want difference) {
 	}
 }
 
+// predict returns the total effect of the known faults on what a player owns since a
+// snapshot.
+func (t *trial) predict(then snapshot) difference {
+	d := make(difference)
+	for _, f := range t.server.known.faults {
+		for _, e := range t.ledger.since(then.owner, then.events) {
+			d.addAll(f.predicts(e))
+		}
+	}
+	return d
+}
+
 // reaches waits until a player's balances are as [trial.movedSince] requires. It returns
 // the last snapshot if they still are not.
 func (t *trial) reaches(then snapshot, want difference) (wrong *snapshot) {
@@ -163,7 +206,7 @@ func (t *trial) off(then, now snapshot, want difference) difference {
 	off := make(difference)
 	for _, assets := range []map[string]*big.Rat{then.assets, now.assets, want} {
 		for id := range assets {
-			if off[id] != nil || t.judge.drifts(id) {
+			if off[id] != nil || t.server.drifts(id) {
 				continue
 			}
 			by := new(big.Rat).Sub(now.of(id), then.of(id))
@@ -190,9 +233,9 @@ func (t *trial) settled(then snapshot, right func(snapshot) bool) (wrong *snapsh
 		polled = true
 	}
 	if polled && !t.drifted(then, now) { // which may have become right because it does not count anymore
-		t.judge.measuredLag(time.Since(answered))
+		t.server.measuredLag(time.Since(answered))
 	}
-	if t.judge.lag() > 0 {
+	if t.server.lag() > 0 {
 		now = t.nowOf(then.owner)
 	}
 	if t.err == nil && !right(now) {
@@ -204,7 +247,7 @@ func (t *trial) settled(then snapshot, right func(snapshot) bool) (wrong *snapsh
 // drifted reports whether an asset that moves without an order has moved.
 func (t *trial) drifted(then, now snapshot) bool {
 	for id := range now.assets {
-		if t.judge.drifts(id) && now.of(id).Cmp(then.of(id)) != 0 {
+		if t.server.drifts(id) && now.of(id).Cmp(then.of(id)) != 0 {
 			return true
 		}
 	}
@@ -243,7 +286,7 @@ func (t *trial) late(then snapshot, off difference) bool {
 	if len(taken) == 0 || !approved.Before(then.at) || !off.equal(taken) || len(t.off(t.before, then, nil)) > 0 {
 		return false
 	}
-	t.judge.measuredLag(time.Since(approved))
+	t.server.measuredLag(time.Since(approved))
 	return true
 }
 
@@ -251,7 +294,7 @@ func (t *trial) late(then snapshot, off difference) bool {
 // measures them again after a pause in which it sends nothing to the server.
 func (t *trial) drifting(then, now snapshot, want, off difference) {
 	for _, id := range slices.Sorted(maps.Keys(off)) {
-		if !t.judge.watches(id) {
+		if !t.server.watches(id) {
 			continue
 		}
 		watch := func() snapshot {
@@ -259,7 +302,7 @@ func (t *trial) drifting(then, now snapshot, want, off difference) {
 			return t.look(now.owner)
 		}
 		again := watch()
-		if t.err != nil || t.judge.drifts(id) || again.of(id).Cmp(now.of(id)) == 0 {
+		if t.err != nil || t.server.drifts(id) || again.of(id).Cmp(now.of(id)) == 0 {
 			continue
 		}
 		if len(t.off(then, again, want)) == 0 {
@@ -270,11 +313,11 @@ func (t *trial) drifting(then, now snapshot, want, off difference) {
 			still := watch().of(id).Cmp(again.of(id)) != 0
 			t.untried("the player's %s moves without an order; name an asset that does not (-asset)", t.said(id))
 			if still { // it is no late effect, and every other case would blame the server for it
-				t.judge.stop(t.err)
+				t.server.run.stop(t.err)
 			}
 			return
 		}
-		t.judge.driftsAlone(id)
+		t.server.driftsAlone(id)
 	}
 }
 
@@ -286,7 +329,7 @@ const watchTime = 250 * time.Millisecond
 // times as long after its answer as the slowest effect took so far, but at most
 // Target.Settle.
 func (t *trial) outwait() {
-	lag := t.judge.lag()
+	lag := t.server.lag()
 	t.pause(min(lag+lag/2, t.Settle) - time.Since(t.ledger.lastCall()))
 }
 
@@ -296,28 +339,11 @@ func (t *trial) pause(d time.Duration) {
 	}
 }
 
-// show formats a number in decimal.
-func show(r *big.Rat) string {
-	if r.IsInt() {
-		return r.Num().String()
-	}
-	return strings.TrimRight(r.FloatString(30), "0")
-}
-
 // amounts returns n times the amount of an order.
 func (t *trial) amounts(n int64) *big.Rat { return big.NewRat(n*t.Amount, 1) }
 
-// tolerance returns how far an amount may be off if the server computes with doubles.
-func tolerance(amount, balance *big.Rat) *big.Rat {
-	part := product(amount, big.NewRat(1, 1e9))
-	return plus(part.Abs(part), product(balance, big.NewRat(1, 1e15)))
-}
-
 // times returns n times the amount of an order as a JSON number.
 func (t *trial) times(n int64) json.Number { return number(n * t.Amount) }
-
-// raw returns a JSON number with exactly this text.
-func raw(text string) json.Number { return json.Number(text) }
 
 // beyond returns a quantity as a JSON number, rounded up to a multiple of an order's amount,
 // because a game of whole tokens rejects others. It skips the case if the player owns that
@@ -389,11 +415,3 @@ func (t *trial) all() json.Number {
 	whole := new(big.Int).Quo(n.Num(), new(big.Int).Mul(n.Denom(), &step))
 	return raw(whole.Mul(whole, &step).String())
 }
-
-// scaled returns a multiple of a JSON number.
-func scaled(n json.Number, by int64) json.Number {
-	return raw(show(product(rat(n.String()), big.NewRat(by, 1))))
-}
-
-func plus(a, b *big.Rat) *big.Rat    { return new(big.Rat).Add(a, b) }
-func product(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }

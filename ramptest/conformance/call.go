@@ -2,13 +2,11 @@ package conformance
 
 import (
 	"fmt"
+	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Call is a call that the judge made, in a form that may be shown: without tokens, keys
@@ -71,36 +69,15 @@ func lastMove(all []Call) *Call {
 	return nil
 }
 
-// note records a call and its answer, and returns the record.
-func (t *trial) note(c call, a answer) *Call {
-	made := Call{Method: c.method, Path: c.path, URL: t.URL + c.path, Status: a.status}
-	if id := first(c.header, sessionID); len(id) <= 100 {
-		made.Session = t.said(id)
-	}
-	if id := uuidIn.FindSubmatch(c.body[:min(len(c.body), mostBody)]); id != nil {
-		made.UUID = string(id[1])
-	}
-	if a.err != nil {
-		made.Answer = a.shown
-	} else {
-		made.Answer = t.excerpt(a.body, c)
-		var header []string
-		for _, name := range []string{"Content-Type", "Location", "Retry-After", "Server"} {
-			if value := a.header.Get(name); value != "" {
-				header = append(header, name+": "+t.said(value, c.secrets()...))
-			}
-		}
-		made.Header = strings.Join(header, ", ")
-	}
-	t.calls.add(made)
-	return &made
-}
-
-// excerpt returns the beginning of an answer on one line, without secrets and signatures.
-func (t *trial) excerpt(body []byte, c call) string {
-	text := string(body[:min(len(body), 4*mostShown)])
-	text = signatureIn.ReplaceAllString(text, "[signature]")
-	return redact.New(append(c.secrets(), t.secrets...)...).Line(text, mostShown)
+// call is one HTTP call.
+type call struct {
+	method, path string
+	header       http.Header // its names are sent in the case in which they are written
+	body         []byte
+	arriving     func() io.Reader // returns what is sent instead of body, if it is not nil
+	length       int64            // the length of the body; -1 sends it in chunks
+	alone        bool             // use a separate connection, so that what a server leaves unread cannot break another call
+	hmac         string           // the right HMAC, which no verdict may show
 }
 
 // secrets returns what a call sent that its answer may repeat and nobody may see.
@@ -118,7 +95,10 @@ func first(header http.Header, name string) string {
 	return ""
 }
 
-var (
-	uuidIn      = regexp.MustCompile(`"uuid":"([^"]{1,100})"`)
-	signatureIn = regexp.MustCompile(`(0x)?[0-9a-fA-F]{128,132}`)
+// The headers of the interface (4.3), in the case in which the service writes
+// them.
+const (
+	authorization = "x-dapp-authorization"
+	sessionID     = "x-dapp-sessionid"
+	signature     = "x-hmac-signature"
 )

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"io"
 	"maps"
 	"net/http"
@@ -15,47 +18,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
-
-	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/redact"
 )
-
-// said returns foreign text in a form that a verdict may show: without secrets and
-// control characters. Text of this package must not go through it: redacting a word of
-// it would reveal that the word is a secret.
-func (t *trial) said(text string, secrets ...string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' {
-			return '.'
-		}
-		return r
-	}, redact.New(append(secrets, t.secrets...)...).Text(text))
-}
-
-// answer is the server's answer to a call.
-type answer struct {
-	status    int
-	header    http.Header
-	body      []byte
-	envelope  map[string]json.RawMessage // nil if the body is not a JSON object
-	shown     string                     // the errorCode or the text of err, in a form that a verdict may show
-	succeeded bool                       // what was asked for was given, or confirmed
-	step      string                     // what was asked
-	call      *Call                      // the call, as a verdict shows it
-	err       error                      // why there was no answer
-}
-
-// call is one HTTP call.
-type call struct {
-	method, path string
-	header       http.Header // its names are sent in the case in which they are written
-	body         []byte
-	arriving     func() io.Reader // returns what is sent instead of body, if it is not nil
-	length       int64            // the length of the body; -1 sends it in chunks
-	alone        bool             // use a separate connection, so that what a server leaves unread cannot break another call
-	hmac         string           // the right HMAC, which no verdict may show
-}
 
 // errBusy means that a server rate-limits calls for longer than a call may take.
 var errBusy = errors.New("the server, or a proxy before it, limits the rate of calls, and answered HTTP 429 for longer than -timeout allows: exempt the service's endpoints from the limit")
@@ -77,7 +40,9 @@ func (t *trial) try(c call) answer {
 		a := t.attempt(ctx, c)
 		a.step = c.method + " " + c.path
 		a.call = t.note(c, a)
-		t.judge.layers.answered(t, c, a)
+		if t.server.layers.answered(c, a) {
+			t.ledger.layered.Store(true)
+		}
 		rejected := a.isRejection() && a.header.Get("Retry-After") == "" // by a policy, such as one open order for each player
 		if a.status != http.StatusTooManyRequests || c.path == t.ValidatePath && rejected {
 			return a
@@ -144,9 +109,10 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 func (t *trial) isGiven(path string, a answer) bool {
 	switch success := a.success(); path {
 	case t.ValidatePath:
-		return a.approval().ValidatorSig != "" && success != "false" || success == "true" && !t.judge.known.confusing[path]
+		signed := a.approval().ValidatorSig != ""
+		return signed && success != "false" || success == "true" && !t.server.known.confusing[path]
 	case t.ResultPath:
-		return success == "true" || a.look() == t.judge.known.confirmation
+		return success == "true" || a.look() == t.server.known.confirmation
 	default:
 		var data struct {
 			V1 struct{ Assets *[]json.RawMessage }
@@ -194,14 +160,6 @@ func (t *trial) signed(s ramp.Session, body []byte) http.Header {
 	return header
 }
 
-// The headers of the interface (4.3), in the case in which the service writes
-// them.
-const (
-	authorization = "x-dapp-authorization"
-	sessionID     = "x-dapp-sessionid"
-	signature     = "x-hmac-signature"
-)
-
 // headers returns the headers of an assets call (interface 4.3).
 func (t *trial) headers(s ramp.Session) http.Header {
 	return http.Header{
@@ -211,186 +169,47 @@ func (t *trial) headers(s ramp.Session) http.Header {
 	}
 }
 
-// assets makes the assets call of a session, with changed headers.
-func (t *trial) assets(s ramp.Session, bends ...headerEdit) answer {
-	header := t.headers(s)
-	for _, bend := range bends {
-		bend(t, header, nil)
+// headerEdit changes the headers of a call that has been signed.
+type headerEdit func(t *trial, header http.Header, body []byte)
+
+const (
+	crowd      = 8       // concurrent calls of a case
+	mostAnswer = 1 << 20 // bytes; the rest of an answer is not read
+)
+
+// note records a call and its answer, and returns the record.
+func (t *trial) note(c call, a answer) *Call {
+	made := Call{Method: c.method, Path: c.path, URL: t.URL + c.path, Status: a.status}
+	if id := first(c.header, sessionID); len(id) <= 100 {
+		made.Session = t.said(id)
 	}
-	a := t.try(call{method: http.MethodGet, path: t.AssetsPath, header: header})
-	a.step = "assets"
-	return a
-}
-
-// call returns a validate or result call as the service makes it.
-func (t *trial) call(path string, s ramp.Session, body []byte) call {
-	return call{method: http.MethodPost, path: path, header: t.signed(s, body), body: body}
-}
-
-// deliver makes a validate or result call. Like the service, it delivers a result again after
-// HTTP 500 (interface 6).
-func (t *trial) deliver(c call) answer {
-	a := t.try(c)
-	if a.status == http.StatusInternalServerError && c.path == t.ResultPath {
-		a = t.try(c)
+	if id := uuidIn.FindSubmatch(c.body[:min(len(c.body), mostBody)]); id != nil {
+		made.UUID = string(id[1])
 	}
-	return a
-}
-
-// post makes a call of the case's player without an HMAC.
-func (t *trial) post(path string, message object) answer {
-	return t.deliver(call{method: http.MethodPost, path: path, header: t.headers(t.player), body: message.bytes()})
-}
-
-// offer makes the validate call of an order, which may be approved or rejected, and reports
-// whether it was approved.
-func (t *trial) offer(o order) (approved bool) { return t.either(t.validate(o)) }
-
-// validate makes the validate call of an order as the service does.
-func (t *trial) validate(o order) answer {
-	t.judge.sends(o)
-	return t.recordValidate(o, t.deliver(t.call(t.ValidatePath, o.owner, o.body.bytes())))
-}
-
-// recordValidate records the answer to a validate call of an order, which may have been sent in
-// an unusual way.
-func (t *trial) recordValidate(o order, a answer) answer {
-	a.step = "validate a mint"
-	if o.burns() {
-		a.step = "validate a burn"
-	}
-	if a.err == nil && a.succeeded {
-		t.ledger.approved(o)
-		t.looksAt(o, a.approval())
-	} else if a.err == nil && t.leaks(o, a) {
-		t.saw(leaked, "the validator's signature in a rejection")
-	}
-	return a
-}
-
-// report makes the result call of an order as the service does, with an edited result.
-func (t *trial) report(o order, status string, edits ...edit) answer {
-	return t.reportAs(o.owner, o, status, edits...)
-}
-
-// reportAs reports the result of an order with the headers of a session.
-func (t *trial) reportAs(s ramp.Session, o order, status string, edits ...edit) answer {
-	result := o.readable(o.result(status).bent(edits...))
-	return t.recordResult(o, result, t.deliver(t.call(t.ResultPath, s, result.bytes())))
-}
-
-// recordResult records the answer to a result call of an order, which may have been sent in an
-// unusual way.
-func (t *trial) recordResult(o order, result object, a answer) answer {
-	status := statusOf(result)
-	a.step = "result: " + string(t.ledger.kind(o, status))
-	if a.err == nil && t.confirms(a) {
-		t.ledger.confirmed(o, status)
-	}
-	return a
-}
-
-// confirms reports whether an answer confirms a result, or is the one that the server is known
-// to give instead.
-func (t *trial) confirms(a answer) bool {
-	return a.succeeded || a.err == nil && a.look() == t.judge.known.answers[a.kind()]
-}
-
-// success returns the text of the field success, or "".
-func (a answer) success() string { return string(a.envelope["success"]) }
-
-// strictly reports whether an answer has the envelope of a success with HTTP 200.
-func (a answer) strictly() bool {
-	return a.success() == "true" && a.status == http.StatusOK && a.null("errorCode")
-}
-
-// look returns what the answers to calls of the same kind have in common: everything but
-// numbers and identifiers.
-func (a answer) look() string {
 	if a.err != nil {
-		return ""
-	}
-	text := string(a.body[:min(len(a.body), 200)])
-	if a.envelope != nil {
-		text = fmt.Sprint(a.success(), a.code(), kind(a.envelope["data"]))
-	}
-	return fmt.Sprint(a.status, a.envelope != nil, varying.ReplaceAllString(text, "#"))
-}
-
-// varying matches the parts of an answer that differ from order to order.
-var varying = regexp.MustCompile(`(0x)?[0-9a-fA-F]{8,}|[0-9]+`)
-
-// isRejection reports whether an answer has the envelope of a failed check.
-func (a answer) isRejection() bool {
-	return a.success() == "false" && a.code() != "" && a.null("data")
-}
-
-// null reports whether a field is null. A missing field counts as null; the cases about
-// the envelope are stricter.
-func (a answer) null(name string) bool {
-	value, ok := a.envelope[name]
-	return !ok || string(value) == "null"
-}
-
-// code returns the errorCode, or "" if it is not a string.
-func (a answer) code() string {
-	var code string
-	_ = json.Unmarshal(a.envelope["errorCode"], &code)
-	return code
-}
-
-// String describes the answer briefly and without its data.
-func (a answer) String() string {
-	if a.envelope == nil {
-		return fmt.Sprintf("HTTP %d with a body that is not a JSON object", a.status)
-	}
-	success, code := kind(a.envelope["success"]), kind(a.envelope["errorCode"])
-	if text := a.success(); text == "true" || text == "false" {
-		success = text
-	}
-	if a.code() != "" {
-		code = a.shown
-	}
-	return fmt.Sprintf("HTTP %d, success %s, errorCode %s, data %s", a.status, success, code, kind(a.envelope["data"]))
-}
-
-// strange explains an answer that the game's handler cannot have written. It returns ""
-// for any other.
-func (t *trial) strange(a answer) string {
-	if a.err != nil || a.call == nil || a.envelope != nil && (a.envelope["success"] != nil || a.status < 300) {
-		return ""
-	}
-	call, how := a.call.Method+" "+a.call.URL, fmt.Sprintf("HTTP %d", a.status)
-	switch {
-	case a.status == http.StatusNotFound:
-		how += ": there is no such path, or another program listens on this port"
-	case a.status == http.StatusMethodNotAllowed:
-		how += ": the path belongs to another method"
-	case a.status >= 300 && a.status < 400:
-		how += ", a redirect"
-		if location := a.header.Get("Location"); location != "" {
-			how += " to " + t.said(location)
+		made.Answer = a.shown
+	} else {
+		made.Answer = t.excerpt(a.body, c)
+		var header []string
+		for _, name := range []string{"Content-Type", "Location", "Retry-After", "Server"} {
+			if value := a.header.Get(name); value != "" {
+				header = append(header, name+": "+t.said(value, c.secrets()...))
+			}
 		}
-		how += "; the service does not follow it"
-	case a.status == http.StatusRequestEntityTooLarge:
-		how += ": something before it limits the size of a body"
-	case a.status == http.StatusForbidden, a.status == 419:
-		how += ": a framework's protection, for example against CSRF, or a proxy"
-	case strings.Contains(a.header.Get("Content-Type"), "html"):
-		how += ", a page of HTML"
-	case a.envelope != nil && a.status != http.StatusUnauthorized: // the handler may have errors of its own form
-		return call + ": the answer has no envelope (" + how + ")"
+		made.Header = strings.Join(header, ", ")
 	}
-	return call + " was not answered by the game's handler, because the answer has no envelope (" + how + ")"
+	t.calls.add(made)
+	return &made
 }
 
-func kind(b json.RawMessage) string {
-	switch {
-	case len(b) == 0:
-		return "missing"
-	case string(b) == "null":
-		return "null"
-	default:
-		return "given"
-	}
+// excerpt returns the beginning of an answer on one line, without secrets and signatures.
+func (t *trial) excerpt(body []byte, c call) string {
+	text := string(body[:min(len(body), 4*mostShown)])
+	text = signatureIn.ReplaceAllString(text, "[signature]")
+	return redact.New(append(c.secrets(), t.secrets...)...).Line(text, mostShown)
 }
+
+var (
+	uuidIn      = regexp.MustCompile(`"uuid":"([^"]{1,100})"`)
+	signatureIn = regexp.MustCompile(`(0x)?[0-9a-fA-F]{128,132}`)
+)

@@ -141,14 +141,3 @@ func exactly(prefix string, e ending) []Input {
 		t.rejectsOrEnds(e.order(t).bent(t.of(raw(amount))), e.status)
 	}, e.ability))
 }
-
-// power returns 2 to the power of bits, and more.
-func power(bits uint, more int64) string {
-	n := new(big.Int).Lsh(big.NewInt(1), bits)
-	return n.Add(n, big.NewInt(more)).String()
-}
-
-func rat(text string) *big.Rat {
-	r, _ := new(big.Rat).SetString(text)
-	return r
-}

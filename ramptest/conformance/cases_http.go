@@ -45,6 +45,14 @@ func httpCases() []Case {
 	}
 }
 
+// handlerCase is about all other cases.
+func handlerCase() Case {
+	return Case{ID: handlerID, Level: Must, Section: "6", last: true,
+		Fix:   "Exempt the service's endpoints from the breakers, limits and timeouts of your framework and of proxies: the service delivers a result again only after HTTP 500 or no answer.",
+		Title: "Every call that the judge made was answered by the game's handler.",
+		run:   func(*trial) {}} // its verdict is that of [Judge.layered]
+}
+
 func nullFields(name, title string, ask func(*trial) answer, after ...string) Input {
 	return must(name, title, func(t *trial) {
 		a := ask(t)

@@ -1,13 +1,10 @@
 package conformance
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 // orderCases returns the cases about whole orders and repeated validate calls (interface 1,
@@ -93,10 +90,10 @@ func orderCases() []Case {
 						}
 						t.confirm(o, e.status)
 						t.confirmedAgain(o, e.status)
-						ended = append(ended, lateOrder{order: o, ending: e})
+						ended = append(ended, lateOrder{order: o, status: e.status})
 					})
 					if t.err == nil {
-						t.judge.ended = ended
+						t.server.ended = ended
 					}
 				}),
 				must("validate", "the validate call of a mint that then succeeds", func(t *trial) {
@@ -169,7 +166,7 @@ func orderCases() []Case {
 						t.still(theirs)
 					}
 					t.still(then)
-					if t.judge.waits("mint-fails") == "" {
+					if t.server.waits("mint-fails") == "" {
 						t.closes(o, failure)
 					}
 				}, "mint-succeeds"),
@@ -338,7 +335,7 @@ func (t *trial) sameAnswers() {
 	if t.answered(a) && t.answered(b) && a.look() == b.look() {
 		t.confirmed(a)
 	}
-	if t.err == nil && a.look() == t.judge.known.confirmation {
+	if t.err == nil && a.look() == t.server.known.confirmation {
 		t.renew()
 		o := t.approve(t.plain())
 		if forged := t.post(t.ResultPath, o.result(failure)); forged.look() == a.look() {
@@ -365,7 +362,7 @@ func (t *trial) readsLogs() {
 			continue
 		}
 		if again := t.report(o, success); again.look() == a.look() {
-			t.judge.logs.Store(int32(form))
+			t.server.logs.Store(int32(form))
 			t.mismatch(a, "a confirmation, which the same result with "+logForms[form].name+" got")
 		}
 		return
@@ -391,9 +388,4 @@ func (t *trial) committed(then snapshot, want difference) {
 	if f, ok := t.err.(*finding); ok {
 		f.saw, f.want = "a signature over a second digest, and "+f.saw, "no such signature, or "+f.want
 	}
-}
-
-func randomDigest() (d ramp.Digest) {
-	_, _ = rand.Read(d[:]) // never fails
-	return d
 }

@@ -3,12 +3,9 @@ package conformance
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 )
-
-const lockedOut = "and answer HTTP 500, never 4xx, to a result that waits too long for a lock: the service delivers it again only then."
 
 // raceCases returns the cases about different calls at the same time: of several players,
 // and of one player (interface 2.5, 3, 5).
@@ -78,32 +75,6 @@ func (d *dues) add(then snapshot, moved difference) {
 func (t *trial) settle(all dues) {
 	for _, d := range all {
 		t.movedSince(d.then, d.want)
-	}
-}
-
-// approvedAtOnce reports whether the answer to a validate call is an approval. A call that
-// got no answer at the same time as others is made again alone, and must then be answered.
-// If it is rejected, the first one may have been approved, so the order ends.
-func (t *trial) approvedAtOnce(o order, a answer) bool {
-	if t.err != nil || a.err == nil || errors.Is(a.err, errBusy) {
-		return t.either(a)
-	}
-	again := t.offer(o)
-	if t.err == nil && !again {
-		t.report(o, failure)
-	}
-	return again
-}
-
-// confirmedAtOnce requires that a result was confirmed at the same time as others, or is
-// when it is reported again alone, as the service does after HTTP 500 or no answer.
-func (t *trial) confirmedAtOnce(o order, status string, a answer) {
-	switch {
-	case t.ledger.known(o).ended != "":
-	case a.err == nil && a.status != http.StatusInternalServerError:
-		t.mismatch(a, confirmedOrAgain)
-	default:
-		t.confirm(o, status)
 	}
 }
 

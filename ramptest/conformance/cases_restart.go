@@ -1,11 +1,5 @@
 package conformance
 
-import (
-	"net/http"
-	"net/http/httptrace"
-	"time"
-)
-
 // restartCases returns the cases about a server that restarts between validate and
 // result, because a result can come 12 hours later (interface 8).
 func restartCases() []Case {
@@ -45,35 +39,4 @@ func restartCases() []Case {
 			}, "repeats", "mint-succeeds"),
 		}, mild(should("same-hash", "a burn that is reported with the tx_hash of one that ended before it", func(t *trial) { t.sameHash(true) },
 			"burn-succeeds"))...)}}
-}
-
-// restart restarts the server and waits until it answers. A connection that stays open
-// until the server stops, unless the server keeps none open, shows that it did stop.
-func (t *trial) restart() {
-	if t.err != nil {
-		return
-	}
-	old, client := *t, *t.client
-	transport, reused := &http.Transport{DialContext: t.judge.dial}, false
-	defer transport.CloseIdleConnections()
-	client.Transport, old.client = transport, &client
-	old.ctx = httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { reused = got.Reused }})
-	old.assets(t.player)
-	if err := t.Restart(t.ctx); err != nil {
-		t.untried("the server could not be restarted: %s", t.said(err.Error()))
-		return
-	}
-	for began := time.Now(); time.Since(began) < 30*time.Second; {
-		switch a := old.assets(t.player); {
-		case a.err == nil && !reused:
-			return
-		case a.err == nil && time.Since(began) > 500*time.Millisecond:
-			t.untried("nothing was restarted: a connection from before the restart is still open")
-			return
-		}
-		if !sleep(t.ctx, 100*time.Millisecond) {
-			break
-		}
-	}
-	t.failAt(answer{step: "assets"}, "no answer within 30 seconds of the restart", "a server that answers again")
 }

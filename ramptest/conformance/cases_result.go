@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 // resultCases returns the cases about results that are repeated, contradict each other or
@@ -56,10 +54,10 @@ func resultCases() []Case {
 			Fix:   "Keep the state of every finished order in the database, without a limit and for longer than a day: a result can come again 12 hours later, after many others.",
 			Title: "The first results of the run, which come again after all others, have no second effect.",
 			run: func(t *trial) {
-				if len(t.judge.ended) == 0 {
+				if len(t.server.ended) == 0 {
 					t.skip("no order was finished before")
 				}
-				for _, e := range t.judge.ended {
+				for _, e := range t.server.ended {
 					t.comesAgain(e.order, e.status)
 				}
 			}},
@@ -222,68 +220,6 @@ func reportedForAnother(t *trial, o order, status string) {
 	t.closes(o, status)
 }
 
-// ending is a way in which an order ends.
-type ending struct {
-	name, title string
-	of          func(*trial, ramp.Session) order
-	status      string
-	ability     string // without which it proves nothing
-}
-
-var (
-	mintFails = ending{"mint-failure", "a failed mint", (*trial).mintOf, failure, "mint-fails"}
-	mintEnds  = ending{"mint-success", "a successful mint", (*trial).mintOf, success, "mint-succeeds"}
-	burnEnds  = ending{"burn-success", "a successful burn", (*trial).burnOf, success, "burn-succeeds"}
-	burnFails = ending{"burn-failure", "a failed burn", (*trial).burnOf, failure, "burn-fails"}
-)
-
-// kind returns mint or burn.
-func (e ending) kind() string { return e.name[:4] }
-
-// order returns an order of the case's player.
-func (e ending) order(t *trial) order { return e.of(t, t.player) }
-
-// open returns an order of the case's player that is approved and has yet to end.
-func (e ending) open(t *trial) order { return t.approve(e.order(t)) }
-
-// payingEnds runs something for each ending that gives the player something, of those that the
-// game has.
-func (t *trial) payingEnds(run func(ending)) {
-	for i, e := range []ending{mintFails, burnEnds} {
-		if i > 0 {
-			t.renew()
-		}
-		if t.has(e.kind()) {
-			run(e)
-		}
-	}
-}
-
-// as returns an input about an open order and the status with which it ends.
-func (e ending) as(name, title string, run func(*trial, order, string), after ...string) Input {
-	return must(name, title, func(t *trial) { run(t, e.open(t), e.status) }, append(after, e.ability)...)
-}
-
-func (e ending) input(run func(*trial, order, string)) Input { return e.as(e.name, e.title, run) }
-
-// eachEnding returns an input for each way in which an order ends.
-func eachEnding(run func(*trial, ending), after ...string) []Input {
-	var all []Input
-	for _, e := range []ending{mintFails, mintEnds, burnEnds, burnFails} {
-		all = append(all, must(e.name, e.title, func(t *trial) { run(t, e) }, append(slices.Clone(after), e.ability)...))
-	}
-	return all
-}
-
-// lateOrder is an order of the opening. If that left it open, it has what its player owned
-// before it.
-type lateOrder struct {
-	order
-	before snapshot
-	at     time.Time // of its approval
-	ending
-}
-
 // leaveOpen has orders approved that end last. It leaves none open if other cases get the
 // same players.
 func (j *Judge) leaveOpen(ctx context.Context) {
@@ -294,7 +230,7 @@ func (j *Judge) leaveOpen(ctx context.Context) {
 			t.skip("the players come again")
 		}
 		if o := e.order(t); t.offer(o) {
-			j.late.Store(o.owner.ID, lateOrder{o, t.before, time.Now(), e})
+			j.late.Store(o.owner.ID, lateOrder{o, t.before, time.Now(), e.name, e.status})
 		}
 		j.release(t)
 	}
@@ -303,7 +239,7 @@ func (j *Judge) leaveOpen(ctx context.Context) {
 // endsLate reports an order that the opening left open.
 func (t *trial) endsLate(e ending) {
 	var o lateOrder
-	t.judge.late.Range(func(_, late any) bool {
+	t.server.late.Range(func(_, late any) bool {
 		if l := late.(lateOrder); l.name == e.name {
 			o = l
 		}
@@ -313,7 +249,7 @@ func (t *trial) endsLate(e ending) {
 		t.skip("no order was left open, because the players come again (-session), or the server has crashed")
 		return
 	}
-	t.judge.late.Delete(o.owner.ID)
+	t.server.late.Delete(o.owner.ID)
 	t.pause(t.Late - time.Since(o.at))
 	t.player, t.before = o.owner, o.before
 	for id := range o.assets() {
@@ -386,22 +322,4 @@ func (t *trial) endsOnce(o order, status string, change edit) {
 	} else {
 		t.closes(o, status)
 	}
-}
-
-const confirmedOrAgain = "a confirmation, or HTTP 500 for another delivery"
-
-// confirmedOrLater requires that a result is confirmed, or answered with HTTP 500, so that it
-// is sent again. It reports whether it was confirmed.
-func (t *trial) confirmedOrLater(a answer) (confirmed bool) {
-	confirmed = t.confirms(a)
-	if t.answered(a) && !confirmed && a.status != http.StatusInternalServerError {
-		t.mismatch(a, confirmedOrAgain)
-	}
-	return confirmed
-}
-
-// literalText returns a string of a message, or "".
-func literalText(value any) string {
-	s, _ := value.(string)
-	return s
 }

@@ -44,7 +44,7 @@ func termsCases() []Case {
 			}}.inputs(rejectedBurn), []Input{
 				must("burn-item-more", "a burn to another asset as well", func(t *trial) {
 					for _, id := range slices.Sorted(maps.Keys(t.before.assets)) {
-						if id != t.asset && !t.judge.drifts(id) {
+						if id != t.asset && !t.server.drifts(id) {
 							rejectedBurn(t, alsoTo(id))
 						}
 					}

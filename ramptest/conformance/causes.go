@@ -101,11 +101,6 @@ func rank(v Verdict) int {
 	}
 }
 
-// ability returns the index of a case in abilities, or -1.
-func ability(id string) int {
-	return slices.Index(abilities, id)
-}
-
 // Opening returns the verdicts of the basic abilities that failed in [Judge.Ready].
 // They count whichever cases are tried.
 func (j *Judge) Opening() []Verdict {

@@ -19,6 +19,16 @@ type evidence struct {
 	sent []order // the latest validate calls
 }
 
+// signatureFault is a way in which a validatorSig is wrong.
+type signatureFault int
+
+const (
+	otherForm   signatureFault = iota // it is not 0x and 130 hex digits: judged by sign-form alone
+	otherSigner                       // it is not the registered key's signature of the digest
+	leaked                            // the answer is a rejection
+	reused                            // its r is that of a signature of another digest
+)
+
 func (e *evidence) wrongSignature(how signatureFault) string {
 	text, _ := e.unsigned.Load(how)
 	return literalText(text)

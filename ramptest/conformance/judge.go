@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	ramp "github.com/token-ramp/ramp-go"
 	"net"
 	"net/http"
 	"slices"
@@ -12,23 +14,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 // Judge tries cases on a target. After [Judge.Ready], it is safe for concurrent use.
 type Judge struct {
 	target Target
-	client *http.Client
-	dial   func(ctx context.Context, network, address string) (net.Conn, error) // for client, and for calls that are cut off
-
-	layers  layers      // what stands before the handler
-	crashed atomic.Bool // a case that was tried alone stopped the server
-	hangs   atomic.Bool // the server does not answer results of orders that it does not know
-
-	learned
-	players
-	evidence
+	server
+	opening map[string]Verdict // the verdicts of the abilities, by case ID
+	crashed atomic.Bool        // a case that was tried alone stopped the server
 
 	flight  sync.Map // the IDs of the cases that are being tried
 	mu      sync.Mutex
@@ -36,7 +29,27 @@ type Judge struct {
 	running int       // the number of cases that are being tried
 	alone   bool      // one of them must run alone: it restarts the server or sends what may crash it
 	limited int       // how many cases in a row ended by a rate limit
-	gone    error     // why nothing more can be tried
+}
+
+// New returns a judge of the target. It makes no calls.
+func New(target Target) (*Judge, error) {
+	if err := target.complete(); err != nil {
+		return nil, err
+	}
+	j := &Judge{target: target, opening: make(map[string]Verdict)}
+	j.turn.L = &j.mu
+	j.known, j.dial = unknown(), new(net.Dialer).DialContext
+	j.client = &http.Client{
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				return j.dial(ctx, network, address)
+			},
+			DisableKeepAlives: true, // a server may close an idle connection at the moment of the next call
+		},
+		// A signed call must not go to an address that the caller did not name.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return j, nil
 }
 
 // Close closes idle connections.
@@ -44,10 +57,11 @@ func (j *Judge) Close() { j.client.CloseIdleConnections() }
 
 // Err returns an error if the server stopped answering, so that nothing more can be
 // tried. The error names the cases that were being tried at that time.
-func (j *Judge) Err() error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.gone
+func (j *Judge) Err() error { return j.run.ended() }
+
+func (j *Judge) trial(ctx context.Context, in Input) *trial {
+	return &trial{ctx: ctx, Target: &j.target, client: j.client, server: &j.server, needs: in.needs, calls: new(calls),
+		secrets: slices.Clone(j.target.Secrets), items: make(map[string]string), wallets: make(map[string]string), ledger: new(ledger)}
 }
 
 // Run tries cases, up to parallel of them or of their inputs at the same time, and returns
@@ -143,8 +157,8 @@ func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(V
 		j.revive(ctx) // nothing was left to try
 	}
 	if gone != nil && j.Err() == nil && !j.crashed.Load() {
-		j.stop(fmt.Errorf("the server stopped answering during %s, but not when each was tried alone after a restart: it was stopped from outside, or they stop it together",
-			strings.Join(gone.flight, ", ")))
+		j.run.stop(fmt.Errorf("the server stopped answering during %s, but not when each was tried alone after a restart: "+
+			"it was stopped from outside, or they stop it together", strings.Join(gone.flight, ", ")))
 	}
 	var verdicts []Verdict
 	for _, at := range all {
@@ -297,6 +311,25 @@ func (j *Judge) attempt(ctx context.Context, c Case, in Input) (InputVerdict, *f
 	return v, found
 }
 
+// layered returns the verdict about what stands before the handler, if there is anything.
+func (j *Judge) layered() (v Verdict, ok bool) {
+	f := j.layers.finding()
+	if f == nil {
+		return v, false
+	}
+	c := handlerCase()
+	c.Subject = "http"
+	return c.verdict(InputVerdict{Level: c.Level, Outcome: Failed, Saw: f.saw, Want: f.want, Note: f.note}), true
+}
+
+// whyLayered adds what stands before the handler to an error of the opening.
+func (j *Judge) whyLayered(err error) error {
+	if f := j.layers.finding(); f != nil {
+		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(f.saw+"\n"+f.note))
+	}
+	return err
+}
+
 // limits ends the run if a rate limit ends everything that is tried.
 func (j *Judge) limits(err error) {
 	const most = 3
@@ -304,16 +337,10 @@ func (j *Judge) limits(err error) {
 	defer j.mu.Unlock()
 	if !errors.Is(err, errBusy) {
 		j.limited = 0
-	} else if j.limited++; j.limited == most && j.gone == nil {
-		j.gone = fmt.Errorf("%w; %d cases in a row ended by it, so the remaining ones were not tried: raise the server's limit for the judge", errBusy, most)
+	} else if j.limited++; j.limited == most {
+		j.run.stop(fmt.Errorf("%w; %d cases in a row ended by it, so the remaining ones were not tried: "+
+			"raise the server's limit for the judge", errBusy, most))
 	}
-}
-
-// stop ends the run: nothing more can be tried.
-func (j *Judge) stop(why error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.gone = cmp.Or(j.gone, why)
 }
 
 // verdict returns the verdict of an attempt at an input that ended with err.
@@ -369,10 +396,7 @@ func (e *goneError) suspects(c Case) bool { return e != nil && slices.Contains(e
 
 // revive restarts a server that stopped answering, and reports whether it answers again.
 func (j *Judge) revive(ctx context.Context) bool {
-	j.mu.Lock()
-	gone := j.gone
-	j.gone = nil
-	j.mu.Unlock()
+	gone := j.run.resume()
 	err := j.target.Restart(ctx)
 	for wait := 50 * time.Millisecond; err == nil && wait < 15*time.Second; wait *= 2 {
 		t := j.trial(ctx, Input{})
@@ -386,7 +410,7 @@ func (j *Judge) revive(ctx context.Context) bool {
 			break
 		}
 	}
-	j.stop(gone)
+	j.run.stop(gone)
 	return false
 }
 
@@ -416,7 +440,7 @@ func (j *Judge) lookFor(ctx context.Context, c Case, player ramp.Session, layer 
 	})
 	slices.Sort(gone.flight)
 	gone.flight = slices.Compact(gone.flight)
-	j.stop(gone)
+	j.run.stop(gone)
 }
 
 // answers reports whether the server answers at all, even with a rejection. The call is
@@ -427,10 +451,4 @@ func (j *Judge) answers(ctx context.Context, player ramp.Session) bool {
 	t := j.trial(ctx, Input{})
 	a := t.attempt(ctx, call{method: http.MethodGet, path: j.target.AssetsPath, header: t.headers(player), alone: true})
 	return a.err == nil && !isUnavailable(a.status)
-}
-
-// isUnavailable reports whether a status is one that a proxy answers for an unreachable
-// server.
-func isUnavailable(status int) bool {
-	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }

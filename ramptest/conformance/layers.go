@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 )
 
@@ -27,7 +26,8 @@ func isLayer(a answer) bool {
 	return a.err == nil && a.success() == "" && (a.status == http.StatusTooManyRequests || isUnavailable(a.status))
 }
 
-func (l *layers) answered(t *trial, c call, a answer) {
+// answered records an answer, and reports whether it hides that of the handler.
+func (l *layers) answered(c call, a answer) (hides bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -35,12 +35,11 @@ func (l *layers) answered(t *trial, c call, a answer) {
 		if l.calls++; l.calls == 1 {
 			l.first, l.status = c.method+" "+c.path, a.status
 		}
-		if a.status != http.StatusTooManyRequests { // which is repeated
-			t.ledger.layered.Store(true)
-		}
+		return a.status != http.StatusTooManyRequests // which is repeated
 	case a.status == http.StatusInternalServerError && l.calls == 0:
 		l.asked++
 	}
+	return false
 }
 
 // finding describes the answers, or returns nil if there are none.
@@ -57,34 +56,4 @@ func (l *layers) finding() *finding {
 			"if it is a circuit breaker, it must not count those", l.asked)
 	}
 	return f
-}
-
-// handlerID is the ID of the case about what stands before the handler.
-const handlerID = "handler"
-
-// handlerCase is about all other cases.
-func handlerCase() Case {
-	return Case{ID: handlerID, Level: Must, Section: "6", last: true,
-		Fix:   "Exempt the service's endpoints from the breakers, limits and timeouts of your framework and of proxies: the service delivers a result again only after HTTP 500 or no answer.",
-		Title: "Every call that the judge made was answered by the game's handler.",
-		run:   func(*trial) {}} // its verdict is that of [Judge.layered]
-}
-
-// layered returns the verdict about what stands before the handler, if there is anything.
-func (j *Judge) layered() (v Verdict, ok bool) {
-	f := j.layers.finding()
-	if f == nil {
-		return v, false
-	}
-	c := handlerCase()
-	c.Subject = "http"
-	return c.verdict(InputVerdict{Level: c.Level, Outcome: Failed, Saw: f.saw, Want: f.want, Note: f.note}), true
-}
-
-// whyLayered adds what stands before the handler to an error of the opening.
-func (j *Judge) whyLayered(err error) error {
-	if f := j.layers.finding(); f != nil {
-		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(f.saw+"\n"+f.note))
-	}
-	return err
 }

@@ -3,14 +3,13 @@ package conformance
 import (
 	"cmp"
 	"fmt"
-	"maps"
+
+	ramp "github.com/token-ramp/ramp-go"
 	"math/big"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 // event is something to which the server agreed and that may affect what a player owns.
@@ -78,9 +77,6 @@ func (l *ledger) lastCall() time.Time {
 	last, _ := l.last.Load().(time.Time)
 	return last
 }
-
-// uuid returns the text of the uuid of an order, or "".
-func (o order) uuid() string { return literalText(o.body.at("uuid")) }
 
 // asks records an order that was created, or the form in which it was approved. A faulty
 // server may keep an order open even if it rejected it.
@@ -215,22 +211,6 @@ func (l *ledger) lastKind(s ramp.Session) eventKind {
 	return ""
 }
 
-// assets returns the sums of the game assets that an order is about.
-func (o order) assets() map[string]*big.Rat {
-	sums := make(difference)
-	side, _ := o.body.sides()
-	entries, _ := o.body.at(side).(list)
-	for _, e := range entries {
-		entry, _ := e.(object)
-		id, _ := entry["id"].(string)
-		amount, err := ramp.ParseAmount(literal(entry["amount"]))
-		if entry["type"] == "asset" && err == nil {
-			sums[id] = plus(sums.of(id), amount.Rat())
-		}
-	}
-	return sums
-}
-
 // effect returns what an order moves of its owner's assets when it ends with a status.
 func (o order) effect(status string) difference {
 	moved, sign := make(difference), big.NewRat(-1, 1)
@@ -243,34 +223,6 @@ func (o order) effect(status string) difference {
 		}
 	}
 	return moved
-}
-
-// difference is how much more a player owns than expected, by asset. It has no entry for
-// an asset that is as expected.
-type difference map[string]*big.Rat
-
-func (d difference) add(id string, by *big.Rat) {
-	sum := plus(d.of(id), by)
-	if d[id] = sum; sum.Sign() == 0 {
-		delete(d, id)
-	}
-}
-
-func (d difference) addAll(other difference) {
-	for id, by := range other {
-		d.add(id, by)
-	}
-}
-
-func (d difference) of(id string) *big.Rat {
-	if r := d[id]; r != nil {
-		return r
-	}
-	return new(big.Rat)
-}
-
-func (d difference) equal(other difference) bool {
-	return maps.EqualFunc(d, other, func(a, b *big.Rat) bool { return a.Cmp(b) == 0 })
 }
 
 // fault is the effect of a broken ability on balances.
@@ -306,21 +258,22 @@ func (f fault) predicts(e event) difference {
 	return d
 }
 
-// predict returns the total effect of the known faults on what a player owns since a
-// snapshot.
-func (t *trial) predict(then snapshot) difference {
-	d := make(difference)
-	for _, f := range t.judge.known.faults {
-		for _, e := range t.ledger.since(then.owner, then.events) {
-			d.addAll(f.predicts(e))
-		}
-	}
-	return d
+// snapshot is what a player owned at some time during a case.
+type snapshot struct {
+	owner  ramp.Session
+	assets map[string]*big.Rat
+	events int       // number of events before the snapshot
+	at     time.Time // zero for the beginning of a case
 }
 
-func literal(value any) string {
-	if n, ok := value.(interface{ String() string }); ok {
-		return strings.TrimSpace(n.String())
-	}
-	return ""
+func (s snapshot) of(id string) *big.Rat { return difference(s.assets).of(id) }
+
+// lateOrder is an order of the opening, whose result comes late, or late once more. If it was
+// left open, it has what its player owned before it.
+type lateOrder struct {
+	order
+	before snapshot
+	at     time.Time // of its approval
+	name   string    // of its [ending]
+	status string    // with which it ends
 }

@@ -19,6 +19,19 @@ import (
 // is never changed in place.
 type object map[string]any
 
+func literal(value any) string {
+	if n, ok := value.(interface{ String() string }); ok {
+		return strings.TrimSpace(n.String())
+	}
+	return ""
+}
+
+// literalText returns a string of a message, or "".
+func literalText(value any) string {
+	s, _ := value.(string)
+	return s
+}
+
 // The paths of the amounts of an order.
 const (
 	fromAmount = "intent.from.0.amount"
@@ -90,6 +103,9 @@ func two(id string, amount any, other string, more any) list {
 	return list{entry("asset", id, amount), entry("asset", other, more)}
 }
 
+// edit changes a copy of a message.
+type edit func(object) object
+
 // order is a mint or a burn as the service requests it.
 type order struct {
 	owner         ramp.Session
@@ -124,6 +140,25 @@ func (o object) bent(edits ...edit) object {
 		o = e(o)
 	}
 	return o
+}
+
+// uuid returns the text of the uuid of an order, or "".
+func (o order) uuid() string { return literalText(o.body.at("uuid")) }
+
+// assets returns the sums of the game assets that an order is about.
+func (o order) assets() map[string]*big.Rat {
+	sums := make(difference)
+	side, _ := o.body.sides()
+	entries, _ := o.body.at(side).(list)
+	for _, e := range entries {
+		entry, _ := e.(object)
+		id, _ := entry["id"].(string)
+		amount, err := ramp.ParseAmount(literal(entry["amount"]))
+		if entry["type"] == "asset" && err == nil {
+			sums[id] = plus(sums.of(id), amount.Rat())
+		}
+	}
+	return sums
 }
 
 // otherEnd returns a text with another digit at its end.

@@ -1,46 +1,15 @@
 package conformance
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"math/big"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 )
-
-// abilities are the cases on which others build, in the order in which to fix them.
-var abilities = []string{
-	"assets", "refusal", "result-log", "result-answer", "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails",
-	"repeats", "balance", "unknown-order",
-}
-
-// abilityOf names the ability that a kind of event shows.
-var abilityOf = map[eventKind]string{
-	mintSucceeded: "mint-succeeds", mintFailed: "mint-fails", burnSucceeded: "burn-succeeds", burnFailed: "burn-fails",
-}
-
-// known is what the opening found out about a server. Through these faults the other
-// cases are judged: each is told once, and expected from then on.
-type known struct {
-	broken       map[string]string    // the abilities that do not work, with their root causes
-	faults       []fault              // wrong balances
-	answers      map[eventKind]string // the looks of answers to results that should be confirmations
-	confirmation string               // the look of all of them, if it is the same
-	confusing    map[string]bool      // the endpoints whose rejections look like successes, by path
-	rejects      map[string]string    // the abilities whose orders are not approved, by what was asked and answered
-}
-
-func unknown() known {
-	return known{broken: make(map[string]string), answers: make(map[eventKind]string), confusing: make(map[string]bool),
-		rejects: make(map[string]string)}
-}
 
 // Ready checks that the server can be judged: a player is available who owns enough, a
 // plain mint is approved and signed by the registered key, and its result is confirmed.
@@ -100,7 +69,7 @@ func (j *Judge) ask(ctx context.Context, c Case) Verdict {
 		if found == nil || j.Err() != nil {
 			break
 		}
-		root, more := j.learn(c, found, j.target.Amount)
+		root, more := j.learn(c.ID, found, j.target.Amount)
 		if round == 0 && root != c.ID {
 			v.Outcome, v.Until = Unproven, root
 		}
@@ -112,69 +81,6 @@ func (j *Judge) ask(ctx context.Context, c Case) Verdict {
 		v.Outcome = Waived
 	}
 	return v
-}
-
-// answer remembers a wrong answer.
-func (k *known) answer(c Case, f *finding) (root string, more bool) {
-	root = c.ID
-	text, isResult := strings.CutPrefix(f.step, "result: ")
-	kind := eventKind(text)
-	switch {
-	case !isResult && f.step != "":
-		root = cmp.Or(k.rejects[f.step+f.look], root)
-		k.rejects[f.step+f.look] = root
-		return root, false
-	case !isResult, f.look == "", k.answers[kind] == f.look:
-		return root, false
-	}
-	for earlier, look := range k.answers { // it may answer other results in the same wrong way
-		if by := k.broken[abilityOf[earlier]]; look == f.look && by != "" && f.status != http.StatusOK {
-			root = by
-		}
-	}
-	kinds := []eventKind{kind}
-	if c.ID == "result-answer" { // all results are confirmed in the same wrong way
-		kinds = slices.Collect(maps.Keys(abilityOf))
-		k.confirmation = f.look
-	}
-	for _, kind := range kinds {
-		k.answers[kind] = f.look
-		if abilityOf[kind] != "" {
-			k.answers[kind+" again"] = f.look
-		}
-	}
-	return root, true
-}
-
-// balance remembers a wrong balance, without the effect of the faults that are already
-// known.
-func (k *known) balance(c Case, f *finding, amount int64) (root string, more bool) {
-	rest := make(difference)
-	rest.addAll(f.off)
-	for id, by := range f.predicted {
-		rest.add(id, new(big.Rat).Neg(by))
-	}
-	if len(rest) == 0 || f.kind == "" {
-		return c.ID, false
-	}
-	found := fault{ability: c.ID, kind: f.kind, perUnit: new(big.Rat), perEvent: make(difference)}
-	for id, by := range rest {
-		if id == f.asset {
-			found.perUnit.Quo(by, big.NewRat(amount, 1))
-		} else {
-			found.perEvent[id] = by
-		}
-	}
-	for _, earlier := range k.faults {
-		if earlier.kind == found.kind {
-			return c.ID, false // it does not fail in the same way each time
-		}
-		if earlier.like(found) {
-			found.ability = earlier.ability
-		}
-	}
-	k.faults = append(k.faults, found)
-	return found.ability, true
 }
 
 // begin has one plain mint approved, checks who signed it, and ends it. A fee of some
@@ -220,7 +126,7 @@ func (j *Judge) beginPlainly(ctx context.Context) (approved bool, err error) {
 		return false, named(t.err, t.whyNoAssets)
 	}
 	o := t.plain()
-	signer, err := t.firstMint(o)
+	signer, err := j.firstMint(t, o)
 	approved = t.ledger.known(o).approved
 	if err != nil {
 		return approved, named(err, func(*finding) string { return "" })
@@ -229,7 +135,7 @@ func (j *Judge) beginPlainly(ctx context.Context) (approved bool, err error) {
 		// A second mint tells a wrong key, which signs again, from a wrong digest,
 		// which recovers to a random signer.
 		t.renew()
-		if again, failed := t.firstMint(t.plain()); failed == nil && t.err == nil && again == signer {
+		if again, failed := j.firstMint(t, t.plain()); failed == nil && t.err == nil && again == signer {
 			t.untried("the approval of a plain mint is signed by %s, but -validator is %s; one of them is not the key in the console",
 				signer.Hex(), t.Validator.Hex())
 		}
@@ -247,7 +153,7 @@ func named(err error, why func(*finding) string) error {
 
 // firstMint has a plain mint approved and ends it as failed. It returns the signer of the
 // approval, or the zero address if the signature cannot be read.
-func (t *trial) firstMint(o order) (signer common.Address, err error) {
+func (j *Judge) firstMint(t *trial, o order) (signer common.Address, err error) {
 	a := t.validate(o)
 	if t.answered(a) && !a.succeeded {
 		what := fmt.Sprintf("mint of %d %s for %d of the token", t.Amount, t.said(t.asset), t.Tokens)
@@ -262,7 +168,7 @@ func (t *trial) firstMint(o order) (signer common.Address, err error) {
 	signer, _ = signerOf(o, a.approval().ValidatorSig) // zero if there is none
 	a = t.report(o, failure)
 	switch strange := t.strange(a); {
-	case a.err != nil && !errors.Is(a.err, errBusy) && t.judge.answers(t.ctx, t.player):
+	case a.err != nil && !errors.Is(a.err, errBusy) && j.answers(t.ctx, t.player):
 		return signer, fmt.Errorf("the result of a plain mint got no answer (%s)%s", a.shown, whyNoResult)
 	case a.err == nil && a.status == http.StatusInternalServerError:
 		why := whyNoResult
@@ -420,6 +326,3 @@ func (t *trial) whyRejected(o order, a answer) string {
 	}
 	return text
 }
-
-// decode unmarshals JSON into a value and reports whether it succeeded.
-func decode(raw json.RawMessage, into any) bool { return json.Unmarshal(raw, into) == nil }

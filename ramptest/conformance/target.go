@@ -122,6 +122,17 @@ type Target struct {
 	given struct{ token, rate, amount, uuid bool } // what was set by the caller
 }
 
+// need is a set of the things that a case needs and that a target may lack.
+type need int
+
+const (
+	aSecondAsset need = 1 << iota
+	aProject
+	aRestart
+	aToken
+	aRate
+)
+
 // Pool returns a Target.Player that returns the sessions in turn, again and again.
 // Cases with two players need at least two sessions, of different users with
 // different tokens.
@@ -137,83 +148,69 @@ func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session,
 
 const mostAmount = 100_000_000 // a player owns 20 times as much, which is less than 2^31
 
-// New returns a judge of the target. It makes no calls.
-func New(target Target) (*Judge, error) {
-	base, err := url.Parse(target.URL)
-	amounts, wrong := []int64{target.Amount, target.Tokens, target.BurnTokens}, ""
+// complete checks the target, and replaces the zero fields that have a default.
+func (t *Target) complete() error {
+	base, err := url.Parse(t.URL)
+	amounts, wrong := []int64{t.Amount, t.Tokens, t.BurnTokens}, ""
 	switch {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
 		wrong = "URL (-url) must be an http or https URL with its scheme and a host, such as http://127.0.0.1:8080"
-	case strings.ContainsAny(target.URL, "?#"):
+	case strings.ContainsAny(t.URL, "?#"):
 		wrong = "URL (-url) must have no query and no fragment, because paths are appended to it"
 	case base.User != nil:
 		wrong = "URL (-url) must not contain a user name or a password"
-	case !target.AllowRemote && !IsLoopback(base.Hostname()):
+	case !t.AllowRemote && !IsLoopback(base.Hostname()):
 		wrong = "URL (-url) is not a loopback address, and AllowRemote (-allow-remote) is not set"
-	case target.Key.IsZero():
+	case t.Key.IsZero():
 		wrong = "Key (-key) is missing"
-	case target.Validator == common.Address{}:
+	case t.Validator == common.Address{}:
 		wrong = "Validator (-validator) is missing"
-	case target.Player == nil:
+	case t.Player == nil:
 		wrong = "Player is missing"
 	case slices.Min(amounts) < 0, slices.Max(amounts) > mostAmount:
 		wrong = fmt.Sprintf("Amount (-amount), Tokens (-tokens) and BurnTokens (-burn-tokens) must be 1 to %d", mostAmount)
-	case !slices.Contains([]string{"", "mint", "burn"}, target.Only):
+	case !slices.Contains([]string{"", "mint", "burn"}, t.Only):
 		wrong = "Only (-only) must be mint or burn"
-	case target.Asset != "" && target.Asset == target.Second:
+	case t.Asset != "" && t.Asset == t.Second:
 		wrong = "Second (-second-asset) must be another asset than Target.Asset (-asset)"
 	}
 	if wrong != "" {
-		return nil, errors.New("conformance: Target." + wrong)
+		return errors.New("conformance: Target." + wrong)
 	}
-	for name, values := range target.Header {
+	for name, values := range t.Header {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		if strings.HasPrefix(canonical, "X-Dapp-") || slices.Contains([]string{"X-Hmac-Signature", "Content-Type", "Content-Length", "Host"}, canonical) {
-			return nil, fmt.Errorf("conformance: Target.Header (-header) must not contain %s, because the judge sets it", canonical)
+			return fmt.Errorf("conformance: Target.Header (-header) must not contain %s, because the judge sets it", canonical)
 		}
-		target.Secrets = append(slices.Clone(target.Secrets), values...)
+		t.Secrets = append(slices.Clone(t.Secrets), values...)
 	}
-	target.URL = strings.TrimRight(target.URL, "/")
-	target.AssetsPath = cmp.Or(target.AssetsPath, ramp.PathAssets)
-	target.ValidatePath = cmp.Or(target.ValidatePath, ramp.PathValidate)
-	target.ResultPath = cmp.Or(target.ResultPath, ramp.PathResult)
-	for _, path := range []string{target.AssetsPath, target.ValidatePath, target.ResultPath} {
-		full, err := url.Parse(target.URL + path)
+	t.URL = strings.TrimRight(t.URL, "/")
+	t.AssetsPath = cmp.Or(t.AssetsPath, ramp.PathAssets)
+	t.ValidatePath = cmp.Or(t.ValidatePath, ramp.PathValidate)
+	t.ResultPath = cmp.Or(t.ResultPath, ramp.PathResult)
+	for _, path := range []string{t.AssetsPath, t.ValidatePath, t.ResultPath} {
+		full, err := url.Parse(t.URL + path)
 		if err != nil || !strings.HasPrefix(path, "/") || full.Host != base.Host {
-			return nil, errors.New("conformance: an endpoint must be a path that begins with /, such as /api/assets; the server's address belongs in Target.URL (-url)")
+			return errors.New("conformance: an endpoint must be a path that begins with /, such as /api/assets; the server's address belongs in Target.URL (-url)")
 		}
 	}
-	if target.Unique {
-		target.Amount, target.Tokens = cmp.Or(target.Amount, 1), cmp.Or(target.Tokens, 1)
+	if t.Unique {
+		t.Amount, t.Tokens = cmp.Or(t.Amount, 1), cmp.Or(t.Tokens, 1)
 	}
-	target.given.uuid = target.UUID != nil
-	target.given.token, target.given.rate = target.Token != "", target.Amount != 0 && target.Tokens != 0
-	target.given.amount = slices.Max(amounts) > 0 || target.Unique
-	target.Amount = cmp.Or(target.Amount, 2)
-	target.Tokens = cmp.Or(target.Tokens, max(1, target.Amount/2))
-	target.BurnTokens = cmp.Or(target.BurnTokens, target.Tokens)
-	target.Token = cmp.Or(target.Token, "0x0000000000000000000000000000000000007e57")
-	target.Timeout = cmp.Or(target.Timeout, 10*time.Second)
-	target.Settle = cmp.Or(target.Settle, 2*time.Second)
-	target.Late = cmp.Or(target.Late, 3*time.Second)
-	if target.UUID == nil {
-		target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.NewRandom() }
+	t.given.uuid = t.UUID != nil
+	t.given.token, t.given.rate = t.Token != "", t.Amount != 0 && t.Tokens != 0
+	t.given.amount = slices.Max(amounts) > 0 || t.Unique
+	t.Amount = cmp.Or(t.Amount, 2)
+	t.Tokens = cmp.Or(t.Tokens, max(1, t.Amount/2))
+	t.BurnTokens = cmp.Or(t.BurnTokens, t.Tokens)
+	t.Token = cmp.Or(t.Token, "0x0000000000000000000000000000000000007e57")
+	t.Timeout = cmp.Or(t.Timeout, 10*time.Second)
+	t.Settle = cmp.Or(t.Settle, 2*time.Second)
+	t.Late = cmp.Or(t.Late, 3*time.Second)
+	if t.UUID == nil {
+		t.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.NewRandom() }
 	}
-	j := &Judge{
-		target:  target,
-		dial:    new(net.Dialer).DialContext,
-		learned: learned{opening: make(map[string]Verdict), known: unknown()},
-	}
-	j.turn.L = &j.mu
-	j.client = &http.Client{
-		Transport: &http.Transport{
-			DialContext:       func(ctx context.Context, n, a string) (net.Conn, error) { return j.dial(ctx, n, a) },
-			DisableKeepAlives: true, // a server may close an idle connection at the moment of the next call
-		},
-		// A signed call must not go to an address that the caller did not name.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	return j, nil
+	return nil
 }
 
 // IsLoopback reports whether a host is localhost or a loopback address. Other names
