@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
@@ -14,16 +13,6 @@ type painter func(conformance.Outcome) string
 func paint(out io.Writer) painter {
 	colors := map[conformance.Outcome]string{conformance.Passed: green, conformance.Failed: red, conformance.Noted: yellow, conformance.Untried: violet}
 	return func(o conformance.Outcome) string { return colored(out, colors[o], string(o)) }
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok || os.Getenv("TERM") == "dumb" {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && file.Name() != os.DevNull
 }
 
 // progress shows the progress of a check on one line of a terminal.

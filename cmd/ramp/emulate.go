@@ -145,27 +145,6 @@ func parseEmulate(flags *call) (*desk, error) {
 	return d, nil
 }
 
-// flagError names the flags instead of the fields that they set.
-func flagError(err error) error {
-	var wrong *ramp.InvalidError
-	if !errors.As(err, &wrong) {
-		return err
-	}
-	flags := map[string]string{"Config.Game": "-game", "Config.AssetsPath": "-assets", "Config.ValidatePath": "-validate", "Config.ResultPath": "-result",
-		"Config.Desk.PublicURL": "-url", "Config.Desk.Speed": "-speed", "Config.FailureStatus": "-failure-status",
-		"ClientConfig.URL": "-url", "intent.project_id": "-project", "intent.token": "-token", "intent.network": "-network"}
-	var problems []string
-	for _, f := range wrong.Fields {
-		problems = append(problems, cmp.Or(flags[f.Path], f.Path)+" "+f.Problem)
-	}
-	return errors.New(strings.Join(problems, "; "))
-}
-
-// encodingFlag adds the flag for the encoding of the HMAC key.
-func (c *call) encodingFlag() *string {
-	return c.String("key-encoding", "", "`encoding` of the HMAC key: text or base64url (default $RAMP_HMAC_KEY_ENCODING, else text)")
-}
-
 // keys reads the keys, or generates them. Generated ones are kept in the state file.
 func (d *desk) keys() (err error) {
 	if d.key = cmp.Or(d.key, os.Getenv("RAMP_HMAC_KEY")); d.key == "" {

@@ -1,13 +1,29 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	ramp "github.com/token-ramp/ramp-go"
+)
+
+// stdio holds the standard streams of a command.
+type stdio struct {
+	in        io.Reader
+	out, errs io.Writer
+}
+
+// The exit statuses of the commands that drive an emulator.
+const (
+	statusDone       = 0
+	statusLoss       = 1 // an order needs attention, the game rejected or failed, or -wait timed out
+	statusNotReached = 2 // nothing was done: the emulator is unreachable, or the command is invalid
+	statusDisputed   = 3 // an order is disputed, and nothing else is wrong
 )
 
 // call is a call of a command, which adds its flags.
@@ -71,23 +87,40 @@ func (c *call) repeated(into *[]string, name, usage string) {
 	})
 }
 
+// encodingFlag adds the flag for the encoding of the HMAC key.
+func (c *call) encodingFlag() *string {
+	return c.String("key-encoding", "", "`encoding` of the HMAC key: text or base64url (default $RAMP_HMAC_KEY_ENCODING, else text)")
+}
+
+// flagError names the flags instead of the fields that they set.
+func flagError(err error) error {
+	var wrong *ramp.InvalidError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	flags := map[string]string{
+		"Config.Game": "-game", "Config.AssetsPath": "-assets", "Config.ValidatePath": "-validate",
+		"Config.ResultPath": "-result", "Config.Desk.PublicURL": "-url", "Config.Desk.Speed": "-speed", "Config.FailureStatus": "-failure-status",
+		"ClientConfig.URL": "-url", "intent.project_id": "-project", "intent.token": "-token", "intent.network": "-network",
+	}
+	var problems []string
+	for _, f := range wrong.Fields {
+		problems = append(problems, cmp.Or(flags[f.Path], f.Path)+" "+f.Problem)
+	}
+	return errors.New(strings.Join(problems, "; "))
+}
+
+// readKey parses an HMAC key in one of its two encodings.
+func readKey(text, encoding string) (ramp.HMACKey, error) {
+	switch cmp.Or(encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text") {
+	case "text":
+		return ramp.TextKey(text)
+	case "base64url":
+		return ramp.Base64URLKey(text)
+	default:
+		return ramp.HMACKey{}, errors.New("-key-encoding, or RAMP_HMAC_KEY_ENCODING, must be text or base64url")
+	}
+}
+
 // misuse is the reason why a command cannot run, about which its help may say more.
 type misuse struct{ error }
-
-// Colors for a terminal.
-const (
-	red    = "\x1b[31m"
-	green  = "\x1b[32m"
-	yellow = "\x1b[33m"
-	violet = "\x1b[35m"
-	gray   = "\x1b[90m"
-	normal = "\x1b[0m"
-)
-
-// colored returns text in a color if w is a terminal. NO_COLOR turns colors off.
-func colored(w io.Writer, color, text string) string {
-	if color == "" || !isTerminal(w) || os.Getenv("NO_COLOR") != "" {
-		return text
-	}
-	return color + text + normal
-}

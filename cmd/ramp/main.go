@@ -25,14 +25,6 @@ func main() {
 	os.Exit(status)
 }
 
-// The exit statuses of the commands that drive an emulator.
-const (
-	statusDone       = 0
-	statusLoss       = 1 // an order needs attention, the game rejected or failed, or -wait timed out
-	statusNotReached = 2 // nothing was done: the emulator is unreachable, or the command is invalid
-	statusDisputed   = 3 // an order is disputed, and nothing else is wrong
-)
-
 const usage = `usage: ramp COMMAND [flags]
 
 Test a game's server against an emulated token ramp.
@@ -46,12 +38,6 @@ Test a game's server against an emulated token ramp.
 Start with "ramp emulate -game URL" beside your server, or "ramp check -url URL".
 "ramp help COMMAND" lists the flags of a command.
 `
-
-// stdio holds the standard streams of a command.
-type stdio struct {
-	in        io.Reader
-	out, errs io.Writer
-}
 
 // run runs a command and returns its exit status. The status is 2 if args are
 // invalid.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -77,9 +78,6 @@ func table(list control.OrderList, q control.OrdersQuery, out io.Writer) {
 		fmt.Fprintf(out, "%d of %d; -before %.8s shows the next\n", len(list.Orders), list.Total, list.Orders[len(list.Orders)-1].UUID)
 	}
 }
-
-// oneLine makes foreign text safe for one line of a terminal.
-func oneLine(text string) string { return redact.New().Line(text, 300) }
 
 // showOne prints an order and its events.
 func (c *caller) showOne(ctx context.Context, id string) (int, error) {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -90,18 +89,6 @@ func (c *call) failed(err error) int {
 
 // noRedirects is for a client whose secrets must not reach another address.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-// printJSON prints an answer of the emulator on one line.
-func printJSON(w io.Writer, answer any) {
-	_ = writeJSON(w, "", answer) // if stdout is closed, nobody is reading
-}
-
-func writeJSON(w io.Writer, indent string, value any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
-	return e.Encode(value)
-}
 
 // moved describes what the game moved for an order in total.
 func moved(o *control.Order) string {

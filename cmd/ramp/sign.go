@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 const signUsage = `usage: ramp sign [flags] < body
@@ -39,18 +37,6 @@ func sign(_ context.Context, c *call) (int, error) {
 	}
 	fmt.Fprintln(c.out, key.Sign(body))
 	return 0, nil
-}
-
-// readKey parses an HMAC key in one of its two encodings.
-func readKey(text, encoding string) (ramp.HMACKey, error) {
-	switch cmp.Or(encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text") {
-	case "text":
-		return ramp.TextKey(text)
-	case "base64url":
-		return ramp.Base64URLKey(text)
-	default:
-		return ramp.HMACKey{}, errors.New("-key-encoding, or RAMP_HMAC_KEY_ENCODING, must be text or base64url")
-	}
 }
 
 const versionUsage = "usage: ramp version\n\nPrints the version of this program and of Go.\n"
