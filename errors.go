@@ -8,8 +8,8 @@ import (
 )
 
 // Sentinels, for [errors.Is]; docs/security.md says what errors show. A [Handler] rejects
-// a call for the first two, and a [Client] returns them, [ErrRampNotFound] and
-// [ErrRampNotExists] if the service reports them.
+// a call for the first two, and a [Client] returns them, [ErrUnknownProject] and
+// [ErrUnknownNetwork] if the service reports them.
 var (
 	// ErrHMACMissing means that a call has no X-HMAC-SIGNATURE header (interface 7.1, 5.2).
 	ErrHMACMissing = errors.New("X-HMAC-SIGNATURE is missing")
@@ -17,10 +17,11 @@ var (
 	ErrHMACInvalid = errors.New("X-HMAC-SIGNATURE is not valid")
 	// ErrHMACKey means that an HMAC key is empty, blank, or not in the expected encoding.
 	ErrHMACKey = errors.New("HMAC key is unusable")
-	// ErrRampNotFound means that the service does not know the project (interface 7.1: "ramp not found").
-	ErrRampNotFound = errors.New("the service does not know the project")
-	// ErrRampNotExists means that the service does not serve the network (interface 7.1, "ramp not exists").
-	ErrRampNotExists = errors.New("the service does not serve the network")
+	// ErrUnknownProject means that the project is missing, or that the service does not know it
+	// (interface 7.1: "ramp not found").
+	ErrUnknownProject = errors.New("the service does not know the project")
+	// ErrUnknownNetwork means that the service does not serve the network (interface 7.1: "ramp not exists").
+	ErrUnknownNetwork = errors.New("the service does not serve the network")
 	// ErrValidatorKey means that a validator key, public key or address is unusable (interface 5.3).
 	ErrValidatorKey = errors.New("validator key is unusable")
 	// ErrSignature means that bytes are no signature, or not one by the expected key over the digest.

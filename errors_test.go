@@ -12,7 +12,7 @@ import (
 )
 
 var sentinels = []error{
-	ErrHMACMissing, ErrHMACInvalid, ErrHMACKey, ErrRampNotFound, ErrRampNotExists, ErrValidatorKey, ErrSignature,
+	ErrHMACMissing, ErrHMACInvalid, ErrHMACKey, ErrUnknownProject, ErrUnknownNetwork, ErrValidatorKey, ErrSignature,
 	ErrOrderUnknown, ErrOrderConflict, ErrOrderFinished, ErrNotFound,
 }
 

@@ -65,7 +65,7 @@ type HandlerConfig struct {
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
 
 	// Terms are the products that the game offers, and their project and network. A validate call for
-	// none of them is rejected with [CodeTerms] and RejectStatus. Required.
+	// none of them is rejected with [CodeInvalidMessage] and RejectStatus. Required.
 	Terms *Terms
 
 	// Policy, if set, is asked about every validate call after Authenticate and before anything is

@@ -100,7 +100,7 @@ func (i *Initialization) ExchangeURL(rampURL string, s Session) (string, error) 
 //
 // A request with wrong fields is not sent; the error is an [*InvalidError]. An answer
 // other than success is an [*APIError], which is never retried, and on which [errors.Is]
-// finds [ErrHMACMissing], [ErrHMACInvalid], [ErrRampNotFound] and [ErrRampNotExists].
+// finds [ErrHMACMissing], [ErrHMACInvalid], [ErrUnknownProject] and [ErrUnknownNetwork].
 func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*Initialization, error) {
 	if request.Product != "" {
 		var err error
@@ -281,10 +281,10 @@ func (e *APIError) classify(answer initializeAnswer, key HMACKey, secrets *redac
 		e.hint = "the key was read as " + key.encoding +
 			": compare it with the console's, or try " + key.alternative
 	case "ramp not found":
-		e.kind = ErrRampNotFound
+		e.kind = ErrUnknownProject
 		e.hint = "check intent.project_id"
 	case "ramp not exists":
-		e.kind = ErrRampNotExists
+		e.kind = ErrUnknownNetwork
 		e.hint = "check intent.network"
 	default:
 		if answer.code == http.StatusOK && answer.uuid == uuid.Nil {

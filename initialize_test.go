@@ -119,8 +119,8 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 		{"7.1-hmac-missing.json", "Bad Request", "X-HMAC-Signature is required", 400, ramp.ErrHMACMissing, "(a proxy may have removed the header)"},
 		{"7.1-hmac-invalid.json", "Internal Server Error", "invalid mac", 500, ramp.ErrHMACInvalid,
 			"(the key was read as text: compare it with the console's, or try Base64URLKey)"},
-		{"7.1-project-missing.json", "Internal Server Error", "ramp not found", 500, ramp.ErrRampNotFound, "(check intent.project_id)"},
-		{"7.1-network-invalid.json", "Internal Server Error", "ramp not exists", 500, ramp.ErrRampNotExists, "(check intent.network)"},
+		{"7.1-project-missing.json", "Internal Server Error", "ramp not found", 500, ramp.ErrUnknownProject, "(check intent.project_id)"},
+		{"7.1-network-invalid.json", "Internal Server Error", "ramp not exists", 500, ramp.ErrUnknownNetwork, "(check intent.network)"},
 	}
 	source := ramp.Must(os.ReadFile("errors.go"))
 	require.Len(t, failures, strings.Count(string(source), "(interface 7.1"), "one for each sentinel of 7.1")

@@ -14,19 +14,21 @@ import (
 // INVALID_BODY. [Reject] takes a code of your own.
 type Code string
 
-// The codes that a [Handler] answers with by itself.
+// Codes that a [Handler] answers with by itself; docs/errors.md has all. Of a result, the status
+// is 500, unless the comment says otherwise.
 const (
-	CodeHMACMissing      Code = "HMAC_MISSING"         // 401, of a result 500: no X-HMAC-SIGNATURE
-	CodeHMACInvalid      Code = "HMAC_INVALID"         // 401, of a result 500: the signature does not match the body
-	CodeSessionMissing   Code = "SESSION_MISSING"      // 401: no usable X-Dapp-SessionID
-	CodeTokenMissing     Code = "ACCESS_TOKEN_MISSING" // 401: no usable bearer token in X-Dapp-Authorization
-	CodeNotFound         Code = "NOT_FOUND"            // 404, of what may be a result 500: unknown path
-	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"   // 405, of what may be a result 500: not GET for assets, not POST for the others
-	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"       // 413, of a result 500: larger than [HandlerConfig].MaxBody
-	CodeTerms            Code = "INVALID_MESSAGE"      // a validate call is for no product of [HandlerConfig].Terms; the public guide's word for it
-	CodeOrderConflict    Code = "ORDER_CONFLICT"       // a call contradicts the order stored under its UUID; of a result 400
-	CodeOrderFinished    Code = "ORDER_FINISHED"       // a validate call is for an order that has ended
-	CodeInternal         Code = "INTERNAL_ERROR"       // 500: internal error; the cause is logged
+	CodeHMACMissing      Code = "HMAC_MISSING"       // 401: no X-HMAC-SIGNATURE
+	CodeHMACInvalid      Code = "HMAC_INVALID"       // 401: the signature does not match the body
+	CodeNotFound         Code = "NOT_FOUND"          // 404: unknown path
+	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED" // 405: not GET for assets, or not POST for the others
+	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"     // 413: larger than [HandlerConfig].MaxBody
+	CodeInvalidMessage   Code = "INVALID_MESSAGE"    // the order is for no product of [HandlerConfig].Terms
+	CodeOrderConflict    Code = "ORDER_CONFLICT"     // a call contradicts the stored order; of a result 400
+	CodeOrderFinished    Code = "ORDER_FINISHED"     // a validate call is for an order that has ended
+	CodeInternal         Code = "INTERNAL_ERROR"     // 500: internal error; the cause is logged
+
+	codeSessionMissing Code = "SESSION_MISSING"      // 401: no usable X-Dapp-SessionID
+	codeTokenMissing   Code = "ACCESS_TOKEN_MISSING" // 401: no usable bearer token in X-Dapp-Authorization
 )
 
 // MarshalJSON writes the empty code, which means success, as null.

@@ -64,15 +64,16 @@ const (
 func NewRPC(c RPCConfig) (*RPC, error) {
 	var p problems
 	r := &RPC{
-		endpoints: []*endpoint{newEndpoint(&p, "RPCConfig", RPCEndpoint{c.URL, c.Header}, c.InsecureHTTP)},
+		endpoints: []*endpoint{newEndpoint(&p, "RPCConfig.", c.URL, c.Header, c.InsecureHTTP)},
 		transport: newTransport(&p, "RPCConfig", c.HTTPClient,
 			transport{timeout: c.Timeout, retries: c.Retries, log: c.Logger, observer: c.Observer}),
 		limit:   maxAnswerBytes,
 		poll:    cmp.Or(c.PollInterval, time.Second),
 		chainID: c.ChainID,
 	}
-	if c.Fallback.URL != "" || c.Fallback.Header != nil {
-		r.endpoints = append(r.endpoints, newEndpoint(&p, "RPCConfig.Fallback", c.Fallback, c.InsecureHTTP))
+	if c.FallbackURL != "" || c.FallbackHeader != nil {
+		fallback := newEndpoint(&p, "RPCConfig.Fallback", c.FallbackURL, c.FallbackHeader, c.InsecureHTTP)
+		r.endpoints = append(r.endpoints, fallback)
 	}
 	r.batch.Store(int64(cmp.Or(c.BatchSize, maxBatchCalls)))
 	if c.PollInterval < 0 {
@@ -451,10 +452,11 @@ type RPCConfig struct {
 	// and -32000 to -32099 under 503; a revert (3) always is. The default is 2; -1 means none.
 	Retries int
 
-	// Fallback is a second node, which is asked when the first one cannot be reached, does not answer
-	// in time, or answers HTTP 408, 429, 5xx or what is not JSON-RPC. The first one is tried again
-	// after 30 seconds. A send goes to one node only. By default there is none.
-	Fallback RPCEndpoint
+	// FallbackURL is a second node, which is asked when the first one cannot be reached, does not
+	// answer in time, or answers HTTP 408, 429, 5xx or what is not JSON-RPC. The first one is tried
+	// again after 30 seconds. A send goes to one node only. By default there is none.
+	FallbackURL    string
+	FallbackHeader http.Header // sent to the second node, in place of Header
 
 	// ChainID is the chain that each node must be on, or calls fail with [ErrWrongChain]. It is
 	// checked with eth_chainId before the first call to a node, and again by [RPC.Check],
@@ -486,21 +488,6 @@ func (c RPCConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.Stri
 // MarshalText writes what String returns.
 func (c RPCConfig) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// RPCEndpoint is a node. It prints and logs as the scheme and host of its URL.
-type RPCEndpoint struct {
-	URL    string      // as [RPCConfig].URL
-	Header http.Header // as [RPCConfig].Header; headers of one node are not sent to another
-}
-
-// String returns the scheme and host of the URL.
-func (e RPCEndpoint) String() string { return RPCConfig{URL: e.URL}.String() }
-
-// Format writes what String returns under every verb but %p.
-func (e RPCEndpoint) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.String()) }
-
-// MarshalText writes what String returns.
-func (e RPCEndpoint) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
-
 // endpoint is where requests go, and which parts of it are secret.
 type endpoint struct {
 	address string // without user and password, which are in header
@@ -529,33 +516,33 @@ func (e *endpoint) resting(now time.Time) bool {
 	return now.Sub(time.Unix(0, e.failed.Load())) < nodeRest
 }
 
-// newEndpoint returns nil if the URL is unusable. name is the name of the config in
-// errors.
-func newEndpoint(p *problems, name string, c RPCEndpoint, insecure bool) *endpoint {
-	e := &endpoint{shown: c.String(), header: http.Header{}}
-	for key, values := range c.Header {
+// newEndpoint returns nil if the URL is unusable. Before the names of the fields, errors
+// have the prefix.
+func newEndpoint(p *problems, prefix, address string, header http.Header, insecure bool) *endpoint {
+	e := &endpoint{shown: RPCConfig{URL: address}.String(), header: http.Header{}}
+	for key, values := range header {
 		switch key := http.CanonicalHeaderKey(strings.TrimSpace(key)); key {
 		case "":
-			p.add(name+".Header", "must not have an empty name")
+			p.add(prefix+"Header", "must not have an empty name")
 		case "Idempotency-Key", "X-Idempotency-Key":
 			// With it, net/http resends a request whose answer was lost.
-			p.add(name+".Header", "must not have %s, with which a transaction could be sent twice", key)
+			p.add(prefix+"Header", "must not have %s, with which a transaction could be sent twice", key)
 		default:
 			e.header[key] = append(e.header[key], values...)
 		}
 	}
-	u, problem := parseURL(c.URL, insecure)
+	u, problem := parseURL(address, insecure)
 	switch {
-	case strings.HasPrefix(c.URL, "ws://"), strings.HasPrefix(c.URL, "wss://"):
+	case strings.HasPrefix(address, "ws://"), strings.HasPrefix(address, "wss://"):
 		problem = "must be an https URL; use the node's HTTP address instead of its WebSocket address"
 	case problem != "":
-	case strings.Contains(c.URL, "#"):
+	case strings.Contains(address, "#"):
 		problem = "must not have a fragment"
 	case u.User != nil && e.header["Authorization"] != nil:
 		problem = "must not have a user if Header has Authorization"
 	}
 	if problem != "" {
-		p.add(name+".URL", "%s", problem)
+		p.add(prefix+"URL", "%s", problem)
 		return nil
 	}
 	e.secrets = secretsOf(u)

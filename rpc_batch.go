@@ -173,7 +173,7 @@ func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall
 			call.Err = withMethod(call.Method, r.read(e.result, call.Into, call.Params))
 		}
 	}
-	if answers == 1 && errors.Is(calls[0].Err, RPCInvalidRequest) { // as go-ethereum rejects the whole
+	if answers == 1 && errors.Is(calls[0].Err, rpcInvalidRequest) { // as go-ethereum rejects the whole
 		return nil, 0, asLimit(calls[0].Err)
 	}
 	return again, a.retryAfter(r.now()), nil
@@ -211,7 +211,8 @@ func asLimit(err error) error {
 	case failed != nil && (failed.Code == rpcReverted || isRateLimit(0, failed.Code)),
 		status != nil && slices.Contains([]int{401, 403, 429}, status.Status):
 		return err
-	case errors.Is(err, RPCParseError), errors.Is(err, RPCInvalidRequest), errors.Is(err, RPCMethodNotFound), strings.Contains(text, "batch"):
+	case errors.Is(err, rpcParseError), errors.Is(err, rpcInvalidRequest), errors.Is(err, RPCMethodNotFound),
+		strings.Contains(text, "batch"):
 		limit.lasting = true
 		return limit
 	case isAnswerTooLarge(err), status != nil && status.Status == http.StatusRequestEntityTooLarge,

@@ -155,21 +155,22 @@ func (l *transactionList) read(x *reader) {
 	}
 }
 
-// RPCCode is the code of an [RPCError], and an error, for errors.Is.
+// RPCCode is the code of an [RPCError], and an error: errors.Is(err, RPCCode(-32700)) finds a
+// parse error (interface 7.3).
 type RPCCode int
 
-// The codes of the interface (7.3). [RPCServerError] is -32099 to -32000.
+// The codes of a node that does not have what was asked for.
 const (
-	RPCParseError     RPCCode = -32700 // invalid JSON
-	RPCInvalidRequest RPCCode = -32600 // not a valid request
 	RPCMethodNotFound RPCCode = -32601 // the method does not exist
 	RPCInvalidParams  RPCCode = -32602 // invalid parameters
-	RPCInternalError  RPCCode = -32603 // internal JSON-RPC error
-	RPCServerError    RPCCode = -32000 // generic server-side errors
 )
 
 const (
+	rpcParseError       RPCCode = -32700
+	rpcInvalidRequest   RPCCode = -32600
+	rpcInternalError    RPCCode = -32603
 	lowestServerError   RPCCode = -32099
+	highestServerError  RPCCode = -32000
 	rpcReverted         RPCCode = 3      // with a text of the contract
 	rpcLimitExceeded    RPCCode = -32005 // a rate limit, or the size of what was asked for
 	rpcResponseTooLarge RPCCode = -32003 // go-ethereum
@@ -179,8 +180,9 @@ const (
 // Error returns the meaning of the code, such as "method not found".
 func (c RPCCode) Error() string {
 	meaning := map[RPCCode]string{
-		RPCParseError: "parse error", RPCInvalidRequest: "invalid request", RPCMethodNotFound: "method not found",
-		RPCInvalidParams: "invalid params", RPCInternalError: "internal error",
+		rpcParseError: "parse error", rpcInvalidRequest: "invalid request",
+		RPCMethodNotFound: "method not found", RPCInvalidParams: "invalid params",
+		rpcInternalError: "internal error",
 	}[c]
 	if c.ofServer() {
 		meaning = "server error"
@@ -188,11 +190,11 @@ func (c RPCCode) Error() string {
 	return cmp.Or(meaning, "error "+strconv.Itoa(int(c)))
 }
 
-func (c RPCCode) ofServer() bool { return lowestServerError <= c && c <= RPCServerError }
+func (c RPCCode) ofServer() bool { return lowestServerError <= c && c <= highestServerError }
 
 // RPCError is an error that a node returned (interface 2.8, 7.3).
 type RPCError struct {
-	Code RPCCode // as the node sent it, or 0; errors.Is matches it, and [RPCServerError] its range
+	Code RPCCode // as the node sent it, or 0; errors.Is matches it
 
 	// Message is the text that the node sent, redacted, up to 64 KiB. It may quote the call.
 	Message string
@@ -211,7 +213,7 @@ func (e *RPCError) Error() string {
 // Is reports whether target is the [RPCCode] of e.
 func (e *RPCError) Is(target error) bool {
 	code, ok := target.(RPCCode)
-	return ok && (e.Code == code || code == RPCServerError && e.Code.ofServer())
+	return ok && e.Code == code
 }
 
 // maxMessage limits how much of a foreign text is kept in a field.
@@ -293,7 +295,7 @@ func isRetryable(status int, failed *RPCError) bool {
 	}
 	code := failed.Code
 	return isRateLimit(status, code) || code == rpcLimitExceeded || retryableStatus(int(code)) || // which proxies put there
-		status == http.StatusServiceUnavailable && (code.ofServer() || code == RPCInternalError)
+		status == http.StatusServiceUnavailable && (code.ofServer() || code == rpcInternalError)
 }
 
 // isRateLimit reports whether a node limits how much is asked of it, which passes.

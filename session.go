@@ -72,8 +72,8 @@ func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // ParseSession reads the X-Dapp headers (interface 5.1), whose names may have any case.
-// The error is a [*Rejection] with HTTP 401, and [CodeSessionMissing] or
-// [CodeTokenMissing], if one is missing or occurs twice. The values are copied, because
+// The error is a [*Rejection] with HTTP 401, and [codeSessionMissing] or
+// [codeTokenMissing], if one is missing or occurs twice. The values are copied, because
 // fasthttp reuses the memory of headers.
 func ParseSession(header http.Header) (Session, error) {
 	id, err := sessionID(header)
@@ -90,7 +90,7 @@ func sessionID(header http.Header) (string, error) {
 		err = errors.New("ramp: X-Dapp-SessionID is missing, or not UTF-8 without control characters")
 	}
 	if err != nil {
-		return "", unauthorized(CodeSessionMissing, err)
+		return "", unauthorized(codeSessionMissing, err)
 	}
 	return strings.Clone(id), nil
 }
@@ -103,7 +103,7 @@ func bearerToken(header http.Header) (AccessToken, error) {
 		err = errors.New("ramp: X-Dapp-Authorization with a bearer token is missing")
 	}
 	if err != nil {
-		return AccessToken{}, unauthorized(CodeTokenMissing, err)
+		return AccessToken{}, unauthorized(codeTokenMissing, err)
 	}
 	return NewAccessToken(strings.Clone(token)), nil
 }

@@ -233,7 +233,7 @@ func (t *Terms) intent(name string) (InitializeIntent, error) {
 // The order must trade the token of the product, and move exactly its items, in their
 // exact amounts, which are those before the fee of a mint, and in units that the game can
 // store. The type of the token must be ERC20, or NFT if an item is non-fungible; the
-// number of tokens must then be whole. Otherwise the error is a [*Rejection] with [CodeTerms] that
+// number of tokens must then be whole. Otherwise the error is a [*Rejection] with [CodeInvalidMessage] that
 // wraps an [*InvalidError]. Terms with Any accept every order, and set neither field.
 func (t *Terms) Match(r *ValidateRequest) error {
 	if t.config.ProjectID != "" && r.ProjectID != t.config.ProjectID {
@@ -267,7 +267,7 @@ func (t *Terms) Match(r *ValidateRequest) error {
 		reason = invalid(o.chain.path, "must be exactly one token, that of a product (%s), not %s",
 			joined(slices.Compact(tokens)), shownAssets(came))
 	}
-	return &Rejection{Code: CodeTerms, Err: reason}
+	return &Rejection{Code: CodeInvalidMessage, Err: reason}
 }
 
 // compare returns why an order with the token of a product is not for the product.

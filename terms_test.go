@@ -160,7 +160,7 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 				assert.Equal(t, test.want, quantity.String())
 				return
 			}
-			assertCode(t, err, ramp.CodeTerms)
+			assertCode(t, err, ramp.CodeInvalidMessage)
 			var wrong *ramp.InvalidError
 			require.ErrorAs(t, err, &wrong, "the cause says what differs")
 			assert.Contains(t, err.Error(), test.want)
@@ -179,7 +179,7 @@ func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
 	}
 	for tokens, grants := range map[string]string{"0.01": "0.005", "184467440737095516.16": "92233720368547758.08"} {
 		_, _, err := match(terms, burnOf(goldToken+" "+tokens, "gold "+grants))
-		assertCode(t, err, ramp.CodeTerms)
+		assertCode(t, err, ramp.CodeInvalidMessage)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestTermsNeedAProjectANetworkAndProducts(t *testing.T) {
 	assertFields(t, err, "TermsConfig.ProjectID is required", "TermsConfig.Network must be mainnet or testnet", "TermsConfig.Products is required")
 	assert.Nil(t, terms)
 	_, _, err = match(new(ramp.Terms), burnOf(goldToken+" 1", "gold 80"))
-	assertCode(t, err, ramp.CodeTerms) // the zero value offers nothing
+	assertCode(t, err, ramp.CodeInvalidMessage) // the zero value offers nothing
 	_, err = ramp.NewTerms(ramp.TermsConfig{Any: true, Network: "moon"})
 	assertFields(t, err, "TermsConfig.Network must be mainnet or testnet")
 }
@@ -340,7 +340,7 @@ func TestAShopCloses(t *testing.T) {
 	assert.NoError(t, err, "a player has seen the price")
 	require.NoError(t, terms.Replace(nil, -1))
 	_, _, err = match(terms, order)
-	assertCode(t, err, ramp.CodeTerms) // at once, whatever was said before
+	assertCode(t, err, ramp.CodeInvalidMessage) // at once, whatever was said before
 }
 
 func TestTermsDoNotShareMemoryWithTheCaller(t *testing.T) {
@@ -432,7 +432,7 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	session := ramp.Session{ID: "session-1"}
 
 	for range 100 {
-		assertCode(t, service.Validate(t.Context(), session, placed(mintOf(goldToken+" 1", "gold 99, gem 1"))), ramp.CodeTerms)
+		assertCode(t, service.Validate(t.Context(), session, placed(mintOf(goldToken+" 1", "gold 99, gem 1"))), ramp.CodeInvalidMessage)
 	}
 	assert.Empty(t, players.calls, "the terms come first")
 	assertCode(t, service.Validate(t.Context(), session, placed(mintOf(swordToken+" 2", "sword 2"))), "ONE_SWORD_ONLY")

@@ -330,7 +330,8 @@ func TestSecretsDoNotShow(t *testing.T) {
 	token := ramp.NewAccessToken(secret)
 	signer := ramp.Must(ramp.NewKeySigner(fmt.Sprintf("%x%034d", secret, 1)))
 	address := "https://" + secret + ":" + secret + "@node.example.com:8545/" + secret + "?key=" + secret
-	node := ramp.RPCConfig{URL: address, Header: http.Header{"X-Secret": {secret}}, Fallback: ramp.RPCEndpoint{URL: address}}
+	node := ramp.RPCConfig{URL: address, Header: http.Header{"X-Secret": {secret}},
+		FallbackURL: address, FallbackHeader: http.Header{"X-Secret": {secret}}}
 
 	type hidden struct {
 		secret  any
@@ -366,7 +367,6 @@ func TestSecretsDoNotShow(t *testing.T) {
 		"a pointer to an RPC's": &node,
 		"configs of RPCs":       []ramp.RPCConfig{node},
 		"an RPC's config in":    struct{ Chain ramp.RPCConfig }{node},
-		"an endpoint":           ramp.RPCEndpoint{URL: address, Header: node.Header},
 		"a slice":               []any{token, textKey},
 		"a map":                 map[string]any{"token": token, "key": textKey, "node": node},
 		"exported fields":       shown{Secret: token, Token: token, Key: textKey, List: []ramp.AccessToken{token}, Keys: map[string]ramp.HMACKey{"a": base64Key}, Inside: &shown{Key: textKey}},

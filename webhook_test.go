@@ -889,7 +889,7 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 			header[name] = []string{}
 		}
 		_, err := ramp.ParseSession(header)
-		assertCode(t, err, ramp.CodeSessionMissing)
+		assertCode(t, err, "SESSION_MISSING")
 	}
 	session := ramp.Must(ramp.ParseSession(http.Header{"x-dapp-sessionid": {" \t alice "}, "X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}}))
 	assert.Equal(t, "alice token-1", session.ID+" "+session.Token.Reveal())

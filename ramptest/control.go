@@ -338,7 +338,7 @@ func (s *remote) identify(asked *control.StartRequest, like *Order) (uuid.UUID, 
 		return s.orders.issueLike(like.UUID)
 	}
 	terms := askedTerms(asked.Terms)
-	if unknown := s.console.serves(&terms); unknown == RampNotFound {
+	if unknown := s.console.serves(&terms); unknown == UnknownProject {
 		return uuid.Nil, invalid("terms.project_id is missing, or is not that of this service")
 	} else if unknown != "" {
 		return uuid.Nil, invalid("terms.network must be a network of this service")
@@ -411,7 +411,8 @@ func (s *remote) Fail(_ context.Context, asked control.FailRequest) (done contro
 	if len(asked.Initialize) > most || len(asked.RPC) > most {
 		return done, invalid("at most %d failures can be scripted", most)
 	}
-	known := []InitializeFailure{HMACRequired, InvalidMAC, RampNotFound, RampNotExists, Unavailable, TooMany}
+	known := []InitializeFailure{
+		HMACRequired, InvalidMAC, UnknownProject, UnknownNetwork, Unavailable, TooMany}
 	var initialize []InitializeFailure
 	for _, text := range asked.Initialize {
 		if initialize = append(initialize, InitializeFailure(text)); !slices.Contains(known, InitializeFailure(text)) {

@@ -22,12 +22,12 @@ type InitializeFailure string
 // The failures of the interface (7.1), each named by its data, and two that the
 // interface does not describe: an error of a proxy, and rate limiting (8).
 const (
-	HMACRequired  InitializeFailure = "X-HMAC-Signature is required" // code 400
-	InvalidMAC    InitializeFailure = "invalid mac"                  // code 500
-	RampNotFound  InitializeFailure = "ramp not found"               // code 500: no such project
-	RampNotExists InitializeFailure = "ramp not exists"              // code 500: no such network
-	Unavailable   InitializeFailure = "unavailable"                  // HTTP 503 without the envelope
-	TooMany       InitializeFailure = "too many requests"            // HTTP 429 without the envelope, Retry-After 1 second
+	HMACRequired   InitializeFailure = "X-HMAC-Signature is required" // code 400
+	InvalidMAC     InitializeFailure = "invalid mac"                  // code 500
+	UnknownProject InitializeFailure = "ramp not found"               // code 500: no such project
+	UnknownNetwork InitializeFailure = "ramp not exists"              // code 500: no such network
+	Unavailable    InitializeFailure = "unavailable"                  // HTTP 503 without the envelope
+	TooMany        InitializeFailure = "too many requests"            // HTTP 429, Retry-After 1 second
 )
 
 // console answers initialize calls.
@@ -162,9 +162,9 @@ func (s *console) answer(r *http.Request, body []byte, unread error, scripted In
 func (s *console) serves(asked *askedIntent) InitializeFailure {
 	switch project := asked.ProjectID; {
 	case project == "" || s.config.ProjectID != "" && project != s.config.ProjectID:
-		return RampNotFound
+		return UnknownProject
 	case s.config.Networks[asked.Network] == 0:
-		return RampNotExists
+		return UnknownNetwork
 	default:
 		return ""
 	}

@@ -71,7 +71,7 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 
 	elsewhere := newCounter(t, func(c *ramptest.Config) { c.ProjectID, c.FailureStatus = "other", 200 })
 	_, err = elsewhere.client.Initialize(t.Context(), request())
-	assert.ErrorIs(t, err, ramp.ErrRampNotFound)
+	assert.ErrorIs(t, err, ramp.ErrUnknownProject)
 	var failure *ramp.APIError
 	require.ErrorAs(t, err, &failure)
 	assert.Equal(t, 200, failure.Status, "it is a switch")
@@ -79,7 +79,7 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 	wrong := request()
 	wrong.Intent.Network = ramp.Mainnet // this service has testnet only
 	_, err = c.client.Initialize(t.Context(), wrong)
-	assert.ErrorIs(t, err, ramp.ErrRampNotExists)
+	assert.ErrorIs(t, err, ramp.ErrUnknownNetwork)
 
 	// What a Client never sends: the exact bytes of section 7.1.
 	for _, test := range []struct {

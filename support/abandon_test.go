@@ -181,7 +181,8 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 	defer first.Close()
 	defer second.Close()
 	reads := func() *support.Orders { // the first node again
-		chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, Retries: -1, Fallback: ramp.RPCEndpoint{URL: second.URL}, Logger: quiet}))
+		chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, Retries: -1,
+			FallbackURL: second.URL, Logger: quiet}))
 		return ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: paid, Products: []ramp.Product{product}, Now: func() time.Time { return now }, Logger: quiet}))
 	}
 	const want = "the node is behind: its newest block is of 2026-11-20T02:00:00Z"

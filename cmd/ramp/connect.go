@@ -129,7 +129,8 @@ func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err 
 		switch invalid := (*ramp.InvalidError)(nil); {
 		case errors.As(err, &invalid):
 			return nil, err
-		case err == nil, errors.Is(err, ramp.ErrRampNotFound), errors.Is(err, ramp.ErrRampNotExists): // after it verified the HMAC
+		case err == nil,
+			errors.Is(err, ramp.ErrUnknownProject), errors.Is(err, ramp.ErrUnknownNetwork): // with the right HMAC
 			accepted = append(accepted, key)
 			c.say("ok", name, "the service accepts it", err, "Read the HMAC key with "+name+".")
 			if c.page != "" && err == nil { // without a token

@@ -69,7 +69,7 @@ func (s *settings) products() []ramp.Product {
 func (s *settings) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
 	for _, asset := range slices.Concat(r.Intent.From, r.Intent.To) {
 		if token := common.HexToAddress(asset.ID); asset.Type != ramp.TypeAsset && token != s.token && token != s.swordToken {
-			return &ramp.Rejection{Code: ramp.CodeTerms, Err: errors.New("the order is not for a token of this game: see -token")}
+			return &ramp.Rejection{Code: ramp.CodeInvalidMessage, Err: errors.New("the order is not for a token of this game: see -token")}
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package doctest
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -90,6 +91,21 @@ func TestTheIndexLinksToEveryDocument(t *testing.T) {
 			assert.Contains(t, index, "]("+link, "docs/README.md does not link to %s", document)
 		}
 	}
+}
+
+// In a clone and in the module of a game, go doc ramp.X finds the command ramp. So the documents
+// say the whole path.
+func TestGoDocFindsWhatTheDocumentsAskFor(t *testing.T) {
+	found, asked := 0, regexp.MustCompile("`go doc (?:-\\w+ )*([^`]+)`")
+	for _, document := range documents(t) {
+		for _, m := range asked.FindAllStringSubmatch(read(t, document), -1) {
+			found++
+			require.True(t, strings.HasPrefix(m[1], module), "%s: go doc %s", document, m[1])
+			out, err := exec.CommandContext(t.Context(), "go", "doc", m[1]).CombinedOutput()
+			assert.NoError(t, err, "%s: go doc %s: %s", document, m[1], out)
+		}
+	}
+	require.Greater(t, found, 3)
 }
 
 func TestABrokenLinkIsFound(t *testing.T) {

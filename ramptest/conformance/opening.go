@@ -256,7 +256,7 @@ const wrongPath = "the path of the endpoint is wrong (-validate), the server's r
 
 var otherPath = []int{404, 405, 301, 302, 307, 308}
 
-// mintCauses are in this order if nothing suggests any of them. MESSAGE is of [ramp.CodeTerms],
+// mintCauses are in this order if nothing suggests any of them. MESSAGE is of [ramp.CodeInvalidMessage],
 // and RECEIPT_STATUS is of package ramp.
 var mintCauses = []cause{
 	{"the validate handler has a bug: see the server's log", "INTERNAL", []int{500, 502, 503, 504}, ifStatus},
