@@ -16,7 +16,8 @@ import (
 // The books may cost as much time as the mints themselves, and 8 kB a mint.
 func TestTheBooksAreCheap(t *testing.T) {
 	const mints = 300
-	type cost struct{ time, memory int64 } // nanoseconds that the process has computed, as others may be busy too, and bytes held
+	// Nanoseconds that the process has computed, as others may be busy too, and bytes held.
+	type cost struct{ time, memory int64 }
 	now := func() cost {
 		runtime.GC()
 		var m runtime.MemStats
@@ -46,7 +47,8 @@ func TestTheBooksAreCheap(t *testing.T) {
 		}
 	}
 	off, on := least[ramptest.BooksOff], least[ramptest.BooksFail]
-	t.Logf("%d mints: %v without books, %v with them; %d B and %d B held for each", mints, time.Duration(off.time), time.Duration(on.time), off.memory/mints, on.memory/mints)
+	t.Logf("%d mints: %v without books, %v with them; %d B and %d B held for each",
+		mints, time.Duration(off.time), time.Duration(on.time), off.memory/mints, on.memory/mints)
 	assert.Less(t, on.time, 2*off.time)
 	assert.Less(t, (on.memory-off.memory)/mints, int64(8<<10))
 }
