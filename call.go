@@ -1,7 +1,6 @@
 package ramp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,8 +202,7 @@ func (h *Handler) translate(c Code) (translated Code) {
 // not logged since.
 type sample struct{ second, suppressed atomic.Int64 }
 
-// record observes and logs a call. slog.Default is looked up for each call, because
-// programs often set it after they made the handler.
+// record observes and logs a call.
 func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	op := &c.op
 	op.Duration, op.Status = time.Since(op.Begun), reply.Status
@@ -237,7 +235,7 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	}
 	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
 
-	log := cmp.Or(h.config.Logger, slog.Default())
+	log := h.log()
 	if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
 		return
 	}

@@ -36,18 +36,15 @@ var (
 	ErrOrderForeign = errors.New("the order is of another project or network")
 	// ErrOrderFinished means that an order has ended: it can be neither accepted nor abandoned.
 	ErrOrderFinished = errors.New("the order is finished")
-	// ErrNotProven means that a transaction does not prove that the order ended as the transaction
-	// did. It may belong to another order, or to nobody. A person must decide.
-	ErrNotProven = errors.New("the transaction does not prove the outcome of the order")
 
 	// ErrNotFound means that the node answered null: it does not know the block, transaction or
 	// receipt (yet). If it never does, it may be on another network; see [RPCConfig].ChainID.
 	ErrNotFound = errors.New("the node does not know it (yet)")
+	// ErrAnswerTooLarge means that an answer was not read to its end. Ask for less, such as for the
+	// logs of fewer blocks.
+	ErrAnswerTooLarge = errors.New("the answer is too large")
 	// ErrWrongChain means that the node is not on the chain of [RPCConfig].ChainID.
 	ErrWrongChain = errors.New("the node is on another chain")
-	// ErrUnreachable means that [Handler.Check] found no fault, but could not reach a node. Your
-	// server can start: only results wait for the node.
-	ErrUnreachable = errors.New("the node cannot be reached")
 )
 
 // Must returns value, and panics if err is not nil. It is for what a program cannot start

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -78,11 +77,8 @@ type HandlerConfig struct {
 	// Whoever has the HMAC key can name the wallet of another player, and claim what that player
 	// burns. Let a wallet belong to the account that names it first, for all of its sessions, in a
 	// table with the wallet as its key; an account may have several. A call may be repeated or
-	// rejected later. Required with Proof, unless AnyWallet is set.
+	// rejected later. Required if Confirm is a proof; see [AnyWallet].
 	Wallet func(ctx context.Context, s Session, wallet common.Address) error
-
-	// AnyWallet lets players use any wallet in spite of Proof; see docs/security.md. Off by default.
-	AnyWallet bool
 
 	// Key is the HMAC key of the console, for validate and result calls (interface 5.2). Required.
 	Key HMACKey
@@ -95,22 +91,13 @@ type HandlerConfig struct {
 	// SignTimeout limits a signature. After it, the answer is HTTP 500. The default is 3 seconds.
 	SignTimeout time.Duration
 
-	// Chain, if set, confirms every result with [RPC.Confirm] before anything else, so that a stolen
-	// HMAC key cannot invent a transaction. The result then has the chain's receipt. Set
-	// [RPCConfig].ChainID. A result that is not confirmed within 5 seconds is answered with HTTP 500,
-	// whether the node is unreachable, behind, or disagrees, and the cause is logged. If it persists,
-	// investigate. By default results are not confirmed.
-	Chain *RPC
-
-	// Confirmations is how many confirmations Chain waits for, counting the block of the transaction.
-	// With more than the chain makes in 5 seconds, orders wait for redelivery, which begins after 5
-	// minutes (interface 8). The default is 1. It must be 0 without Chain.
-	Confirmations uint64
-
-	// Proof, if set, says what a confirmed transaction must show before it ends its order. If it does
-	// not, the answer is HTTP 500, and a person must decide. It needs Chain. By default the transaction
-	// need not be the order's own.
-	Proof *Proof
+	// Confirm, if set, asks the chain about every result before anything else, so that a stolen
+	// HMAC key cannot invent a transaction: rampproof.Confirmed(chain, 1), or a rampproof.Proof, for
+	// which the transaction must also be the order's own. The result then has the chain's receipt.
+	// What is not confirmed within a few seconds is answered with HTTP 500, and the cause is logged,
+	// whether the node is unreachable, behind, or disagrees. If it persists, investigate. By
+	// default results are not confirmed.
+	Confirm Confirmer
 
 	// RejectStatus is the HTTP status of an order that the game rejects with [Reject]: 200, or 400 to
 	// 499. The default is 200, as in interface 4.3. The service's public guide uses 400.
@@ -142,6 +129,29 @@ type HandlerConfig struct {
 	Now      func() time.Time // clock of orders; by default [time.Now]
 }
 
+// Confirmer decides whether a result may end its order. Package rampproof has those that
+// ask the chain; calls are concurrent.
+type Confirmer interface {
+	// Confirm is called with every authentic result and with the rule that would end its order. It
+	// replaces the receipt of r by what the chain has, sets r.Transaction, and returns a transition
+	// that takes the step of finish if the transaction confirms it, and otherwise an error. Whatever
+	// needs the network happens before it returns, because a transition does no I/O. An error of it
+	// or of the transition answers 500: the service delivers the result again.
+	Confirm(ctx context.Context, store Store, r *Result, finish Transition) (Transition, error)
+
+	// CheckConfig returns what the config of a handler lacks for this Confirmer, as an
+	// [*InvalidError]. [NewHandler] returns it.
+	CheckConfig(c *HandlerConfig) error
+
+	// Check returns every fault that can be found before there is a result, such as a node of another
+	// chain. [Handler.Check] calls it.
+	Check(ctx context.Context) error
+}
+
+// AnyWallet lets players use any wallet, as [HandlerConfig].Wallet. Whoever has the HMAC
+// key can then claim what others burn; see docs/security.md.
+func AnyWallet(context.Context, Session, common.Address) error { return nil }
+
 // NewHandler returns a handler.
 func NewHandler(c HandlerConfig) (*Handler, error) {
 	var p problems
@@ -155,20 +165,13 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if c.SignTimeout < 0 {
 		p.add("HandlerConfig.SignTimeout", "must not be negative")
 	}
-	if c.Confirmations > 0 && c.Chain == nil {
-		p.add("HandlerConfig.Confirmations", "must be 0 without Chain")
-	}
-	if c.Proof != nil {
-		p.require(c.Chain != nil, "HandlerConfig.Chain")
-		if c.Wallet == nil && !c.AnyWallet {
-			p.add("HandlerConfig.Wallet", "is required with Proof, unless AnyWallet is set: a stolen HMAC key could claim the burns of others")
+	if c.Confirm != nil {
+		var wrong *InvalidError
+		if err := c.Confirm.CheckConfig(&c); errors.As(err, &wrong) {
+			p.addAll(wrong)
+		} else if err != nil {
+			p.add("HandlerConfig.Confirm", "%v", err)
 		}
-		if c.Terms != nil {
-			c.Terms.mu.Lock()
-			defer c.Terms.mu.Unlock()
-		}
-		c.Proof.check(&p)
-		requireProvable(&p, c.Proof, c.Terms.valid())
 	}
 	if s := c.RejectStatus; s != 0 && s != http.StatusOK && (s < 400 || s > 499) {
 		p.add("HandlerConfig.RejectStatus", "must be 200, or 400 to 499")
@@ -178,9 +181,6 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	}
 	if err := p.err(); err != nil {
 		return nil, err
-	}
-	if c.Proof != nil {
-		c.Terms.proofs = append(c.Terms.proofs, c.Proof) // for Replace
 	}
 	c.RejectStatus = cmp.Or(c.RejectStatus, http.StatusOK)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
@@ -193,9 +193,12 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 
 // Check returns every fault that would otherwise show when a player has paid: of the
 // store, if it has the method Check of a [Store]; of the signer, in a trial
-// signature of a random digest; of the nodes of Chain; and of Proof.Decimals, compared
-// with the token contracts. Call it when your server starts, and do not start after an
-// error, except one that wraps [ErrUnreachable]. It changes nothing.
+// signature of a random digest; and of Confirm, such as a node of another chain. Call it
+// when your server starts, and do not start after an error. It changes nothing.
+//
+// An outage of a node is logged instead, because only results wait for it: a timeout, a
+// connection that cannot be made or breaks, HTTP 429 and 5xx, or a rate limit. Any other
+// answer is an error, such as HTTP 401, 403, 404, or what is no JSON-RPC.
 func (h *Handler) Check(ctx context.Context) error {
 	c := &h.config
 	var found []error
@@ -208,15 +211,34 @@ func (h *Handler) Check(ctx context.Context) error {
 	rand.Read(trial[:]) // never fails
 	_, err := c.Signer.sign(ctx, c.SignTimeout, trial)
 	found = append(found, err)
-	if c.Chain != nil {
-		err := c.Chain.Check(ctx)
-		switch {
-		case err != nil && !errors.Is(err, ErrWrongChain) && errors.Join(found...) == nil:
-			return fmt.Errorf("ramp: %w: %w", ErrUnreachable, err)
-		case err == nil && c.Proof != nil:
-			err = c.Proof.checkDecimals(ctx, c.Chain)
+	if c.Confirm != nil {
+		for _, err := range joinedErrors(c.Confirm.Check(ctx)) {
+			if !isOutage(err) {
+				found = append(found, err)
+				continue
+			}
+			h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: a node cannot be reached: results wait for it", slog.Any("error", err))
 		}
-		found = append(found, err)
 	}
 	return errors.Join(found...)
 }
+
+// joinedErrors returns the errors that [errors.Join] made one of.
+func joinedErrors(err error) []error {
+	list, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return []error{err}
+	}
+	var all []error
+	for _, err := range list.Unwrap() {
+		all = append(all, joinedErrors(err)...)
+	}
+	return all
+}
+
+// log returns the logger. slog.Default is looked up for each record, because programs
+// often set it after they made the handler.
+func (h *Handler) log() *slog.Logger { return cmp.Or(h.config.Logger, slog.Default()) }

@@ -149,7 +149,7 @@ func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uu
 		HeaderHMAC:     {signature},
 	}, body, maxInitializeBytes)
 	switch {
-	case errors.Is(err, errAnswerTooLarge):
+	case errors.Is(err, ErrAnswerTooLarge):
 		return uuid.Nil, fmt.Errorf("ramp: initialize: %w", err)
 	case err != nil:
 		err = c.secrets.With(signature).Error(err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/racedetector"
+	"github.com/token-ramp/ramp-go/rampproof"
 )
 
 // watcher records what an observer is called with, one text per event.
@@ -179,7 +180,7 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	var w watcher
 	var within []string
 	see := func(ctx context.Context) { within = append(within, ctx.Value(path{}).(string)) }
-	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Observer: w.observer(),
+	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 1112, Observer: w.observer(),
 		HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			see(r.Context())
 			return (&chain{receipt: string(onChain().bytes()), head: 10}).RoundTrip(r)
@@ -190,8 +191,9 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 		}
 		return nil
 	}}
-	handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Chain: node, Observer: w.observer()})
-	order, body := validateCall().with("intent", burnObject()).bytes(), webhookResult().bytes()
+	handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store,
+		Confirm: rampproof.Confirmed(node, 1), Observer: w.observer()})
+	order, body := validateCall().with("intent", burnObject()).bytes(), resultCall().with("intent", burnObject()).bytes()
 	require.Equal(t, 200, toValidate(handler)(t.Context(), signed(order), order).Status)
 	w.take()
 	require.Equal(t, 200, toResult(handler)(t.Context(), signed(body), body).Status)

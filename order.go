@@ -160,7 +160,8 @@ type Step struct {
 	Tokens  Amount
 
 	// Evidence is what the transaction shows that ended the order, such as which non-fungible tokens
-	// moved. It is zero for an order that was accepted or abandoned, and for a repeat.
+	// moved, if a [Confirmer] has asked the chain. It is zero for an order that was accepted or
+	// abandoned, and for a repeat.
 	Evidence Evidence
 
 	// Rehearsal reports that the step is only tried, and rolled back: see [Step.Rehearse]. An Apply
@@ -168,11 +169,10 @@ type Step struct {
 	Rehearsal bool
 }
 
-// Evidence is what a transaction shows about an order. Without [HandlerConfig].Chain, it
-// is only what the service reports.
+// Evidence is what a transaction shows about an order, as the chain has it.
 type Evidence struct {
 	Succeeded bool            `json:"succeeded"`          // whether the transaction succeeded
-	From      common.Address  `json:"from"`               // who sent it; zero without a chain, like the next two
+	From      common.Address  `json:"from"`               // who sent it
 	FeePayer  common.Address  `json:"fee_payer,omitzero"` // who paid for it, if somebody else did
 	To        *common.Address `json:"to"`                 // where it went; nil if it created a contract
 

@@ -127,7 +127,7 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 	}{
 		"another project":    {"session-1", validateCall().with("project_id", "project-2"), "project_id"},
 		"another session":    {"session-2", validateCall(), "session_id"},
-		"another address":    {"session-1", validateCall().with("user_address", rampAccount.Hex()), "user_address"},
+		"another address":    {"session-1", validateCall().with("user_address", "0x00000000000000000000000000000000000a11ce"), "user_address"},
 		"another digest":     {"session-1", validateCall().with("digest", vectors[1].digestText), "digest"},
 		"another quantity":   {"session-1", validateCall().with("intent.from.0.amount", 101), "intent"},
 		"another asset":      {"session-1", validateCall().with("intent.from.0.id", "item_gem"), "intent"},

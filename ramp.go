@@ -43,8 +43,9 @@
 //
 // The chain executes the transaction, and the service reports the outcome at least once.
 // A failed mint gives the assets back, and a successful burn grants them, exactly once,
-// through retries, races and crashes: [Effect]. If [HandlerConfig] has a Chain, it must
-// confirm each report first: [RPC.Confirm]. For any other database, or for items in
+// through retries, races and crashes: [Effect]. With [HandlerConfig].Confirm, the chain
+// must confirm each report first: package
+// [github.com/token-ramp/ramp-go/rampproof]. For any other database, or for items in
 // another service, implement [Store].
 //
 // Package [github.com/token-ramp/ramp-go/ramptest] emulates the service in tests and on

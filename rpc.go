@@ -11,7 +11,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"math"
 	"math/big"
 	"net/http"
 	"reflect"
@@ -181,19 +180,23 @@ func (r *RPC) attempt(ctx context.Context, e *endpoint, name string, timeout tim
 	return err
 }
 
-// Check returns an error if a configured node cannot be reached, and [ErrWrongChain] if
-// one is not on the chain of [RPCConfig].ChainID.
-func (r *RPC) Check(ctx context.Context) (err error) {
+// Check returns an error for each configured node that cannot be reached, and
+// [ErrWrongChain] for one that is not on the chain of [RPCConfig].ChainID.
+func (r *RPC) Check(ctx context.Context) error {
 	ctx, op := r.begin(ctx, OperationRPC, "check")
+	var found []error
 	for _, e := range r.endpoints {
-		if err = r.retry(ctx, func() error { return r.askChain(ctx, e) }); err != nil {
-			err = bounded(fmt.Errorf("ramp: check %s: %w", e.shown, err))
-			break
+		if err := r.retry(ctx, func() error { return r.askChain(ctx, e) }); err != nil {
+			found = append(found, bounded(fmt.Errorf("ramp: check %s: %w", e.shown, err)))
 		}
 	}
+	err := errors.Join(found...)
 	r.record(ctx, op, err)
 	return err
 }
+
+// RequiredChainID returns [RPCConfig].ChainID, which is 0 if any chain is accepted.
+func (r *RPC) RequiredChainID() uint64 { return r.chainID }
 
 // checkChain returns nil if an endpoint is on the configured chain, or none is
 // configured. It asks until one check has succeeded.
@@ -275,7 +278,7 @@ func (r *RPC) post(ctx context.Context, e *endpoint, message any) (*answer, erro
 	}
 	a, err := r.transport.post(ctx, e.address, maps.Clone(e.header), body, r.limit)
 	switch {
-	case errors.Is(err, errAnswerTooLarge):
+	case errors.Is(err, ErrAnswerTooLarge):
 		return nil, fmt.Errorf("%w: the limit is %d bytes", err, r.limit)
 	case err != nil:
 		return nil, &retryableError{error: r.secrets.Error(err)}
@@ -460,11 +463,11 @@ type RPCConfig struct {
 
 	// ChainID is the chain that each node must be on, or calls fail with [ErrWrongChain]. It is
 	// checked with eth_chainId before the first call to a node, and again by [RPC.Check],
-	// [RPC.WaitReceipt] and [RPC.Confirm]. Set it wherever money depends on the answers: otherwise a
+	// [RPC.WaitReceipt] and [RPC.WaitTransaction]. Set it wherever money depends on the answers: otherwise a
 	// testnet would confirm transactions that cost nothing. By default any chain is accepted.
 	ChainID      uint64
 	BatchSize    int           // how many calls [RPC.Batch] puts into one request; 100 by default
-	PollInterval time.Duration // of [RPC.WaitReceipt] and [RPC.Confirm]; 1 second by default
+	PollInterval time.Duration // of [RPC.WaitReceipt] and [RPC.WaitTransaction]; 1 second by default
 	InsecureHTTP bool          // accepts http for any host: anyone on the path can then forge receipts
 
 	// Logger gets one record per call with the method, the duration and the cause of a failure, and
@@ -653,40 +656,6 @@ func (r *RPC) CallContract(ctx context.Context, t TransactionRequest, at BlockRe
 // [*RPCError].
 func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef) (uint64, error) {
 	return r.callUint64(ctx, "eth_estimateGas", t, at)
-}
-
-// TokenBalance returns how many smallest units of an ERC-20 token, or pieces of an
-// ERC-721 token, an account has: eth_call of balanceOf. See [AmountOfUnits].
-func (r *RPC) TokenBalance(ctx context.Context, token, account common.Address, at BlockRef) (*big.Int, error) {
-	return r.callToken(ctx, token, at, []byte{0x70, 0xa0, 0x82, 0x31}, account)
-}
-
-// TokenDecimals returns the decimals of an ERC-20 token, which never change.
-func (r *RPC) TokenDecimals(ctx context.Context, token common.Address) (int, error) {
-	n, err := r.callToken(ctx, token, Latest, []byte{0x31, 0x3c, 0xe5, 0x67})
-	if err != nil {
-		return 0, err
-	}
-	if !n.IsInt64() || n.Int64() > math.MaxUint8 {
-		return 0, fmt.Errorf("ramp: eth_call: %s is not the number of decimals of a token", token)
-	}
-	return int(n.Int64()), nil
-}
-
-// callToken calls a function that returns one number.
-func (r *RPC) callToken(ctx context.Context, token common.Address, at BlockRef, selector []byte, account ...common.Address) (*big.Int, error) {
-	for _, a := range account {
-		selector = append(selector, common.LeftPadBytes(a[:], 32)...)
-	}
-	returned, err := r.CallContract(ctx, TransactionRequest{To: &token, Data: selector}, at)
-	if err != nil {
-		return nil, err
-	}
-	if len(returned) != 32 { // an address without a contract returns nothing
-		return nil, fmt.Errorf("ramp: eth_call: %s answered with %d bytes instead of a number; "+
-			"it may be no token contract on this chain", token, len(returned))
-	}
-	return new(big.Int).SetBytes(returned), nil
 }
 
 // fetch calls a method whose result may be null.

@@ -56,7 +56,7 @@ func (r *RPC) sendParts(ctx context.Context, calls []*BatchCall, send func(conte
 		var again, tooLarge []*BatchCall
 		var limit *limitError
 		switch {
-		case len(part) > 1 && onlyReads(part) && (errors.As(err, &limit) || errors.Is(err, errAnswerTooLarge)):
+		case len(part) > 1 && onlyReads(part) && (errors.As(err, &limit) || errors.Is(err, ErrAnswerTooLarge)):
 			if tooLarge = part; limit != nil && limit.lasting {
 				size, parts = half, slices.Collect(slices.Chunk(slices.Concat(parts...), half))
 			}
@@ -119,7 +119,7 @@ func setErr(calls []*BatchCall, err error) {
 func (r *RPC) exchangeSingle(ctx context.Context, e *endpoint, calls []*BatchCall) ([]*BatchCall, time.Duration, error) {
 	call := calls[0]
 	err := r.exchange(ctx, e, call.Into, call.Method, call.Params)
-	if failedAsNode(err) || errors.Is(err, errAnswerTooLarge) {
+	if failedAsNode(err) || errors.Is(err, ErrAnswerTooLarge) {
 		return nil, 0, err
 	}
 	if call.Err = withoutMark(err); call.Err == err { // not retryable
@@ -225,5 +225,5 @@ func asLimit(err error) error {
 
 // isAnswerTooLarge reports whether the answer to a call or a batch is too large.
 func isAnswerTooLarge(err error) bool {
-	return errors.Is(err, rpcResponseTooLarge) || errors.Is(err, rpcAnswerTooLarge) || errors.Is(err, errAnswerTooLarge)
+	return errors.Is(err, rpcResponseTooLarge) || errors.Is(err, rpcAnswerTooLarge) || errors.Is(err, ErrAnswerTooLarge)
 }

@@ -778,13 +778,12 @@ func TestACanceledCallDoesNotMakeANodeRest(t *testing.T) {
 	})
 }
 
-func TestConfirmAsksTheFallback(t *testing.T) {
+func TestAWaitAsksTheFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		result := ramp.Must(ramp.ParseResult(webhookResult().bytes()))
 		n := &twoNodes{first: roundTripper(hang), fallback: &chain{receipt: string(onChain().bytes())}}
 		ctx := within(t, 5*time.Second)
 		start := time.Now()
-		_, _, err := n.client(ramp.RPCConfig{ChainID: 1112}).Confirm(ctx, result, 1)
+		_, _, err := n.client(ramp.RPCConfig{ChainID: 1112}).WaitTransaction(ctx, common.MaxHash, 1)
 		require.NoError(t, err)
 		assert.Equal(t, 2*time.Second, time.Since(start))
 		assert.Equal(t, []string{"first", "fallback"}, n.asked)

@@ -3,10 +3,13 @@ package ramp
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -337,6 +340,26 @@ func failedAsNode(err error) bool {
 		return false
 	default:
 		return errors.As(err, &retryable)
+	}
+}
+
+// isOutage reports whether the error of a check may pass without anybody's help: the node
+// could not be reached or did not answer in time, or it or a proxy turned the call away.
+func isOutage(err error) bool {
+	var status *HTTPError
+	var failed *RPCError
+	var name *net.DNSError
+	var connection *net.OpError
+	switch {
+	case errors.As(err, &status):
+		return status.Status/100 == 5 || status.Status == http.StatusTooManyRequests
+	case errors.As(err, &failed):
+		return isRateLimit(0, failed.Code) || failed.Code == rpcLimitExceeded
+	case errors.As(err, &name):
+		return !name.IsNotFound // a typo
+	default:
+		return errors.As(err, &connection) || errors.Is(err, context.DeadlineExceeded) ||
+			errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	}
 }
 

@@ -216,39 +216,6 @@ func TestAnEmptyAddressIsNone(t *testing.T) {
 	assert.Zero(t, receipt.ContractAddress)
 }
 
-func TestTokensAreRead(t *testing.T) {
-	token, account := common.HexToAddress("0x70c3"), common.HexToAddress("0x7a")
-	word := func(n int64) string { return common.BigToHash(big.NewInt(n)).Hex() }
-	n := newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
-		switch {
-		case strings.Contains(body, `"data":"0x313ce567"`):
-			return result(`"` + word(18) + `"`)
-		case strings.Contains(body, `"data":"0x70a08231`+strings.Repeat("0", 62)+`7a"},"0x5"`):
-			return result(`"` + word(1_500_000_000_000_000_000) + `"`)
-		}
-		return "unexpected"
-	})
-	decimals := ramp.Must(n.client().TokenDecimals(t.Context(), token))
-	assert.Equal(t, 18, decimals)
-	units := ramp.Must(n.client().TokenBalance(t.Context(), token, account, ramp.AtBlock(5)))
-	amount := ramp.Must(ramp.AmountOfUnits(units, decimals))
-	assert.Equal(t, "1.5", amount.String())
-
-	for answer, text := range map[string]string{
-		`"0x"`:                                "answered with 0 bytes instead of a number; it may be no token contract on this chain",
-		`"` + word(256) + `"`:                 "is not the number of decimals of a token",
-		`"` + word(-1) + `00"`:                "answered with 33 bytes",
-		`"0x` + strings.Repeat("f", 64) + `"`: "is not the number of decimals of a token",
-	} {
-		n := newNode(t, says(200, result(answer)))
-		_, err := n.client().TokenDecimals(t.Context(), token)
-		assert.ErrorContains(t, err, text)
-	}
-	n = newNode(t, says(200, `{"id":ID,"error":{"code":3,"message":"execution reverted"}}`))
-	_, err := n.client().TokenBalance(t.Context(), token, account, ramp.Latest)
-	assert.ErrorContains(t, err, "execution reverted")
-}
-
 func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 	most := "0x" + strings.Repeat("f", 64)
 	max256 := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1)).String()

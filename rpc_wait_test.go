@@ -359,172 +359,8 @@ func onChain() object {
 	}
 }
 
-// webhookResult is a result as the service sends it.
-func webhookResult() object {
-	receipt := onChain().without("from").without("to").without("feePayer").with("contractAddress", common.Address{}.Hex()).
-		with("root", "0x").with("gasUsed", 0x5208).with("logs.0.blockTimestamp", 0)
-	return resultCall().with("receipt", map[string]any(receipt)).with("intent", burnObject())
-}
-
-// twoLogs are logs, of which the second has some data.
-func twoLogs(data string) []any {
-	return []any{map[string]any{"address": testToken, "topics": []any{}, "data": "0x"}, map[string]any{"address": testToken, "topics": []any{}, "data": data}}
-}
-
-func confirm(t *testing.T, result, is object) error {
-	t.Helper()
-	parsed := ramp.Must(ramp.ParseResult(result.bytes()))
-	c := &chain{receipt: string(is.bytes()), head: 10, block: map[uint64]string{10: blockA}}
-	ctx := within(t, time.Minute)
-	_, _, err := c.client().Confirm(ctx, parsed, 1)
-	return err
-}
-
-func TestConfirmComparesTheResultWithTheChain(t *testing.T) {
-	failed := webhookResult().with("receipt.status", "0x0").with("receipt.logs", []any{})
-	other := common.HexToHash("0xdead").Hex()
-	// A service may deliver the same body after the block of its transaction was replaced.
-	// Positions prove nothing then.
-	moved := onChain().with("blockHash", blockB).with("blockNumber", "0xb").with("transactionIndex", "0x0").with("gasUsed", "0x9").
-		with("cumulativeGasUsed", "0x9").with("logs.0.blockHash", blockB).with("logs.0.blockNumber", "0xb").with("logs.0.logIndex", "0x0").with("logs.0.transactionIndex", "0x0")
-	foreign := map[string]any{"address": "0x000000000000000000000000000000000000dead", "topics": []any{}, "data": "0x"}
-	event := func(data string) map[string]any {
-		return map[string]any{"address": testToken, "topics": []any{hash32}, "data": data}
-	}
-	for name, test := range map[string]struct {
-		reported, actual object
-		field            string // that the chain contradicts; "" if it is confirmed
-	}{
-		"the same":                     {webhookResult(), onChain(), ""},
-		"in other digits":              {webhookResult().with("tx_hash", strings.ToUpper(common.MaxHash.Hex()[2:])).with("tx_hash", "0x"+strings.ToUpper(common.MaxHash.Hex()[2:])), onChain(), ""},
-		"with no more than the status": {webhookResult().with("receipt", map[string]any{"status": "0x1"}), onChain(), ""},
-		"a failure":                    {failed, onChain().with("status", "0x0").with("logs", []any{}), ""},
-		"a token in another case":      {webhookResult().with("intent.from.0.id", strings.ToUpper(testToken[2:])).with("intent.from.0.id", "0x"+strings.ToUpper(testToken[2:])), onChain(), ""},
-		"with logs that say little": {webhookResult().without("receipt.logs.0.blockNumber").without("receipt.logs.0.blockHash").without("receipt.logs.0.transactionHash").
-			without("receipt.logs.0.transactionIndex").without("receipt.logs.0.logIndex").without("receipt.logs.0.removed"), onChain(), ""},
-		"with what is not compared": {webhookResult().with("receipt.type", "0x2").with("receipt.logsBloom", "0x01").with("receipt.logs.0.blockTimestamp", 7), onChain(), ""},
-		"with other positions, gas and price": {webhookResult().with("receipt.blockNumber", "0xb").with("receipt.transactionIndex", "0x1").with("receipt.gasUsed", "0x1").
-			with("receipt.cumulativeGasUsed", "0x1").with("receipt.effectiveGasPrice", "0x2").with("receipt.logs.0.logIndex", "0x4"), onChain(), ""},
-		"a root that the node lacks":            {webhookResult().with("receipt.root", "0x01"), onChain(), ""},
-		"a contract that was created":           {webhookResult().with("receipt.contractAddress", testToken), onChain().with("contractAddress", testToken), ""},
-		"without the contract that was created": {webhookResult().without("receipt.contractAddress"), onChain().with("contractAddress", testToken), ""},
-
-		"a failure reported as a success": {webhookResult(), onChain().with("status", "0x0"), "receipt.status"},
-		"no status on the chain":          {webhookResult(), onChain().without("status"), "receipt.status"},
-		"a success reported as a failure": {webhookResult().with("receipt.status", "0x0"), onChain(), "receipt.status"},
-		"a receipt of another":            {webhookResult().with("receipt.transactionHash", other), onChain(), "receipt.transactionHash"},
-		"a node that answers another":     {webhookResult(), onChain().with("transactionHash", other), "tx_hash"},
-		"a node that names none":          {webhookResult(), onChain().without("transactionHash"), "tx_hash"},
-		"a token no event can have": {webhookResult().with("intent.from.0.id", "token-7").without("receipt.logs"),
-			onChain().with("logs.0.address", common.HexToAddress("token-7").Hex()), "intent.from[0].id"},
-		"a log less":                   {webhookResult().with("receipt.logs", []any{}), onChain(), "receipt.logs"},
-		"another contract":             {webhookResult().with("receipt.logs.0.address", "0x000000000000000000000000000000000000dead"), onChain(), "receipt.logs"},
-		"another topic":                {webhookResult().with("receipt.logs.0.topics", []any{other}), onChain(), "receipt.logs"},
-		"other data":                   {webhookResult().with("receipt.logs.0.data", "0x02"), onChain(), "receipt.logs"},
-		"the second of two logs":       {webhookResult().with("receipt.logs", twoLogs("0x01")), onChain().with("logs", twoLogs("0x02")), "receipt.logs"},
-		"a transaction of other token": {webhookResult().with("intent.from.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.from[0].id"},
-		"a mint of another token":      {webhookResult().with("intent", mintObject()).with("intent.to.0.id", "0x000000000000000000000000000000000000dead"), onChain(), "intent.to[0].id"},
-
-		"in another block, the same events": {webhookResult(), moved, ""},
-		"in another block, a failure":       {webhookResult().with("receipt.status", "0x0").with("receipt.logs", []any{}), moved.with("status", "0x0").with("logs", []any{}), ""},
-		"no logs reported":                  {webhookResult().without("receipt.logs"), moved, ""},
-		"another event of a foreigner":      {webhookResult(), moved.with("logs", []any{foreign, event("0x01")}), ""},
-		"another event of the token":        {webhookResult(), moved.with("logs", []any{event("0x02")}), "receipt.logs"},
-		"one event of the token less":       {webhookResult(), moved.with("logs", []any{event("0x01"), event("0x01")}), "receipt.logs"},
-		"events of a foreigner instead":     {webhookResult(), moved.with("logs", []any{foreign}), "receipt.logs"},
-		"a token without an event":          {webhookResult().with("receipt.logs", []any{}), moved.with("logs", []any{foreign}), "intent.from[0].id"},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			err := confirm(t, test.reported, test.actual)
-			if test.field == "" {
-				assert.NoError(t, err)
-				return
-			}
-			different := as[*ramp.MismatchError](t, err)
-			assert.Equal(t, test.field, different.Field)
-			assert.NotEqual(t, different.Webhook, different.Chain)
-			assert.ErrorContains(t, err, test.field+" is "+different.Webhook+" in the result, but "+different.Chain+" on the chain")
-		})
-	}
-}
-
-// Without the tokens that the order is about, any successful transaction of the
-// chain would confirm it. So a success is confirmed only with its whole intent.
-func TestASuccessWithoutItsIntentConfirmsNothing(t *testing.T) {
-	for name, body := range map[string]object{
-		"no intent":             webhookResult().without("intent"),
-		"no tokens":             webhookResult().with("intent.from", []any{}).with("intent.to", []any{}),
-		"a side that is absent": webhookResult().without("intent.from"),
-		"an amount of text":     webhookResult().with("intent.from.0.amount", "10"),
-		"a side made of assets": webhookResult().with("intent.from.0.type", "asset").with("intent.to.0.type", "asset"),
-		"another token instead": webhookResult().without("intent.from").with("intent.to.0.type", "ERC20"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := ramp.Must(ramp.ParseResult(body.bytes()))
-			c := &chain{receipt: string(onChain().bytes())}
-			_, _, err := c.client().Confirm(t.Context(), r, 1)
-			as[*ramp.InvalidError](t, err)
-
-			failed := ramp.Must(ramp.ParseResult(body.with("receipt.status", "0x0").bytes()))
-			c = &chain{receipt: string(onChain().with("status", "0x0").bytes())}
-			_, _, err = c.client().Confirm(t.Context(), failed, 1)
-			assert.NoError(t, err, "a failed transaction has no events to look at")
-		})
-	}
-}
-
-func TestConfirmNeedsAHash(t *testing.T) {
-	for _, hash := range []string{"", "0x", "0x01", common.MaxHash.Hex()[2:], common.MaxHash.Hex() + "00", common.MaxHash.Hex() + "zz", "0x" + strings.Repeat("z", 64)} {
-		err := confirm(t, webhookResult().with("tx_hash", hash), onChain())
-		wrong := as[*ramp.InvalidError](t, err)
-		assert.Equal(t, "tx_hash", wrong.Fields[0].Path)
-	}
-}
-
-func TestOnlyAConfirmedResultReachesTheGame(t *testing.T) {
-	type steps = func(*chain)
-	for name, test := range map[string]struct {
-		change steps
-		status int
-		cause  string // in the log
-	}{
-		"confirmed":       {func(*chain) {}, 200, ""},
-		"a lie":           {func(c *chain) { c.receipt = string(onChain().with("status", "0x0").bytes()) }, 500, "receipt.status"},
-		"another branch":  {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes()) }, 500, "block 10, which contained the transaction, was replaced"},
-		"made up":         {func(c *chain) { c.receipt = "null" }, 500, "the node's chain ID is 1112"},
-		"another network": {func(c *chain) { c.say = map[string]string{"eth_chainId": `"result":"0x1"`} }, 500, "its chain ID is 1, but RPCConfig.ChainID is 1112"},
-		"not deep enough": {func(c *chain) { c.head = 10 }, 500, "has 1 of 2 confirmations"},
-		"the chain being away": {func(c *chain) {
-			c.fail = func(string) (*http.Response, error) { return nil, errors.New("unreachable") }
-		}, 500, "unreachable"},
-		"the chain being wrong": {func(c *chain) { c.receipt = `"text"` }, 500, "cannot decode the result"},
-	} {
-		inBubble(t, name, func(t *testing.T) {
-			c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
-			test.change(c)
-			var steps []ramp.Step
-			store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error { steps = append(steps, step); return nil }}
-			handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Chain: pinned(c, ramp.RPCConfig{}), Confirmations: 2})
-			validate, body := validateCall().with("intent", burnObject()).bytes(), webhookResult().bytes()
-			require.Equal(t, 200, toValidate(handler)(t.Context(), signed(validate), validate).Status)
-			start := time.Now()
-			reply := toResult(handler)(t.Context(), signed(body), body)
-			assert.Equal(t, test.status, reply.Status)
-			assert.LessOrEqual(t, time.Since(start), 5*time.Second)
-			if test.status == 200 {
-				require.Len(t, steps, 2)
-				assert.Equal(t, ramp.Grant, steps[1].Effect.Kind)
-				return
-			}
-			assert.Len(t, steps, 1, "nothing is paid")
-			assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body), "the wire has no detail")
-			assert.ErrorContains(t, reply.Err, test.cause)
-		})
-	}
-}
-
-// One answer that hangs must not use up a delivery of 5 seconds.
-func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
+// One answer that hangs must not use up the 5 seconds of a delivery.
+func TestAWaitOutlivesAnAnswerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 		hung := 0
@@ -534,17 +370,15 @@ func TestAConfirmationOutlivesAnAnswerThatHangs(t *testing.T) {
 			}
 			return c.RoundTrip(r)
 		})}}))
-		handler := newHandler(ramp.HandlerConfig{Chain: client, Confirmations: 2})
-		body := webhookResult().bytes()
 		start := time.Now()
-		reply := toResult(handler)(t.Context(), signed(body), body)
-		assert.Equal(t, 200, reply.Status)
+		_, receipt, err := client.WaitTransaction(within(t, 5*time.Second), common.MaxHash, 2)
+		require.NoError(t, err)
+		assert.Equal(t, common.MaxHash, receipt.TransactionHash)
 		assert.Equal(t, 3*time.Second, time.Since(start), "cut at 2 seconds, and asked again after 1")
 
 		hung = 0 // with time for a whole attempt, it is not cut
-		ctx := within(t, time.Minute)
 		start = time.Now()
-		ramp.Must(client.WaitReceipt(ctx, common.MaxHash, 1))
+		ramp.Must(client.WaitReceipt(within(t, time.Minute), common.MaxHash, 1))
 		assert.Equal(t, 11*time.Second, time.Since(start))
 	})
 }
@@ -612,7 +446,7 @@ func TestNothingIsAskedOfTheWrongChainOrOneThatIsNotKnown(t *testing.T) {
 }
 
 // The node behind an unchanged URL may be switched to another chain.
-func TestEveryConfirmationChecksTheChain(t *testing.T) {
+func TestEveryWaitForATransactionChecksTheChain(t *testing.T) {
 	own := func(id string) string { return `{"hash":"` + common.MaxHash.Hex() + `","chainId":` + id + `}` }
 	for name, test := range map[string]struct {
 		node, transaction string
@@ -631,10 +465,9 @@ func TestEveryConfirmationChecksTheChain(t *testing.T) {
 	} {
 		for _, noBatches := range []bool{false, true} {
 			inBubble(t, name, func(t *testing.T) {
-				result := ramp.Must(ramp.ParseResult(webhookResult().bytes()))
 				c := &chain{receipt: string(onChain().bytes()), noBatches: noBatches}
 				client := pinned(c, ramp.RPCConfig{})
-				receipt, transaction, err := client.Confirm(t.Context(), result, 1)
+				transaction, receipt, err := client.WaitTransaction(t.Context(), common.MaxHash, 1)
 				require.ErrorIs(t, err, nil, "the right chain, before it is switched")
 				assert.Equal(t, common.MaxHash, receipt.TransactionHash)
 				assert.Equal(t, common.MaxHash, transaction.Hash)
@@ -645,7 +478,7 @@ func TestEveryConfirmationChecksTheChain(t *testing.T) {
 
 				c.say, c.transaction = map[string]string{"eth_chainId": test.node}, test.transaction
 				ctx := within(t, 5*time.Second)
-				_, _, err = client.Confirm(ctx, result, 1)
+				_, _, err = client.WaitTransaction(ctx, common.MaxHash, 1)
 				switch {
 				case test.wrong != "":
 					assert.ErrorIs(t, err, ramp.ErrWrongChain)

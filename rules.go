@@ -2,7 +2,6 @@ package ramp
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -127,9 +126,7 @@ func Finish(r *Result, now time.Time) Transition {
 		case stored.contradicts(&r.Intent):
 			return stored.conflict("intent")
 		case stored.State == OrderAccepted:
-			step, err := stored.end(outcome, normalizeTxHash(r.TxHash), "", now)
-			step.Evidence, _ = Proof{}.shown(stored, cmp.Or(r.Transaction, new(Transaction)), &r.Receipt)
-			return step, err
+			return stored.end(outcome, normalizeTxHash(r.TxHash), "", now)
 		case stored.State == outcome, stored.State == OrderAbandoned && outcome == OrderFailed:
 			return Step{Order: *stored}, nil
 		default:

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/ethereum/go-ethereum/common"
 )
 
 // Product is a token and the items that it is exchanged for (interface 2.2).
@@ -46,8 +44,7 @@ type Terms struct {
 	config TermsConfig
 	offers atomic.Pointer[[]offer] // the current ones first
 
-	mu     sync.Mutex
-	proofs []*Proof // of the handlers with these terms
+	mu sync.Mutex // of Replace
 }
 
 // offer is a product that is offered, or was until a short time ago.
@@ -108,16 +105,12 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 // answers the service. Orders for the former products are accepted until grace has
 // passed, by default [UUIDValidity], because the service does not say which price a
 // player saw; -1 ends all of them at once. Without products, only results are taken.
-// After an error, an [*InvalidError], nothing has changed: also if [Proof].Decimals of a
-// handler lacks a token that can be burned.
+// After an error, an [*InvalidError], nothing has changed.
 func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var p problems
 	offers := t.newOffers(&p, products)
-	for _, proof := range t.proofs {
-		requireProvable(&p, proof, offers)
-	}
 	if err := p.err(); err != nil {
 		return err
 	}
@@ -168,17 +161,6 @@ func (t *Terms) checkTokens(p *problems, at string, product *Product) {
 		p.add(at+"AnyTokens", "must be false if Tokens is set")
 	case sign == 0 && !product.AnyTokens && !t.config.Any:
 		p.add(at+"Tokens", "is required with PerOrder, unless AnyTokens is set: it would be any number")
-	}
-}
-
-// requireProvable adds the products to p whose burns the proof could never end.
-func requireProvable(p *problems, proof *Proof, offers []offer) {
-	for _, o := range offers {
-		_, known := proof.Decimals[common.HexToAddress(o.Token)]
-		if each, unique := o.price(Burn); each != nil && !unique && !known {
-			p.add("HandlerConfig.Proof.Decimals",
-				"must have the token of product %q (0 if it is an NFT): no burn of it could end", o.Name)
-		}
 	}
 }
 

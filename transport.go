@@ -125,8 +125,6 @@ func (a *answer) retryAfter(now time.Time) time.Duration {
 	return max(0, at.Sub(now))
 }
 
-var errAnswerTooLarge = errors.New("the answer is too large")
-
 // post makes one request and reads an answer of up to limit bytes. Its errors do
 // not contain the URL, which may hold a credential. The caller limits the time.
 func (t *transport) post(ctx context.Context, address string, header http.Header, body []byte, limit int64) (*answer, error) {
@@ -146,7 +144,7 @@ func (t *transport) post(ctx context.Context, address string, header http.Header
 		return nil, fmt.Errorf("read the answer: %w", withoutURL(err))
 	}
 	if int64(read.Len()) > limit {
-		return nil, errAnswerTooLarge
+		return nil, ErrAnswerTooLarge
 	}
 	body = bytes.TrimPrefix(read.Bytes(), []byte("\ufeff")) // a byte order mark is no JSON
 	return &answer{status: response.StatusCode, header: response.Header, body: body}, nil

@@ -236,7 +236,7 @@ type Result struct {
 	// here, and so is the whole list that one is in. An authentic result is accepted anyway,
 	// because its UUID and status decide.
 	Unreadable  []FieldError    `json:"-"`
-	Transaction *Transaction    `json:"-"` // as the chain has it, with [HandlerConfig].Chain
+	Transaction *Transaction    `json:"-"` // as the chain has it, with a [Confirmer]
 	Raw         json.RawMessage `json:"-"` // the unchanged body, with all of its fields
 }
 

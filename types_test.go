@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 )
 
 // replaced is a golden file, compact, in which old is replaced by new.
@@ -361,7 +362,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 		"a pointer to one":      &ramp.Session{ID: "hero-1", Token: token},
 		"catalog parameters":    ramp.CatalogParams{AccessToken: token},
 		"exchange parameters":   &ramp.ExchangeParams{AccessToken: token},
-		"a handler's config":    ramp.HandlerConfig{Key: textKey, Signer: signer, Chain: ramp.Must(ramp.NewRPC(node))},
+		"a handler's config":    ramp.HandlerConfig{Key: textKey, Signer: signer, Confirm: rampproof.Confirmed(ramp.Must(ramp.NewRPC(node)), 1)},
 		"a client's config":     ramp.ClientConfig{Key: textKey},
 		"an RPC's config":       node,
 		"a pointer to an RPC's": &node,

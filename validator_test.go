@@ -255,8 +255,10 @@ func TestKeysThatAreNoneMakeNoSigner(t *testing.T) {
 	}
 	curve := vectorECDSA().Curve
 	made := map[string]func() (*ramp.Signer, error){
-		"no function":            func() (*ramp.Signer, error) { return ramp.NewFuncSigner(vectorAddress, nil) },
-		"a function of nobody's": func() (*ramp.Signer, error) { return ramp.NewFuncSigner(nobody, keyFunc(vectorECDSA(), asDER)) },
+		"no function": func() (*ramp.Signer, error) { return ramp.NewFuncSigner(vectorAddress, nil) },
+		"a function of nobody's": func() (*ramp.Signer, error) {
+			return ramp.NewFuncSigner(common.Address{}, keyFunc(vectorECDSA(), asDER))
+		},
 	}
 	for name, key := range map[string]crypto.Signer{
 		"nil":                               nil,

@@ -2,7 +2,6 @@ package ramp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +109,7 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 // trade it.
 func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
 	defer recoverHook(ctx, "Logger")
-	log := cmp.Or(h.config.Logger, slog.Default())
+	log := h.log()
 	for _, offer := range h.config.Terms.valid() {
 		for _, item := range slices.Concat(offer.Materials, offer.Outputs) {
 			if slices.ContainsFunc(player.Assets, func(a Asset) bool { return a.ID == item.ID }) {
@@ -141,13 +140,6 @@ func (h *Handler) answerResult(ctx context.Context, header http.Header, body []b
 	}, func(ctx context.Context, c *call) (any, error) {
 		ctx, cancel := withoutSender(ctx)
 		defer cancel()
-		if h.config.Chain != nil {
-			receipt, transaction, err := h.confirm(ctx, r)
-			if err != nil { // an internal error, whatever it wraps
-				return nil, internalError(fmt.Errorf("ramp: the result is not confirmed: %w", err))
-			}
-			r.Receipt, r.Transaction = *receipt, transaction
-		}
 		if err := h.result(ctx, c, r); err != nil {
 			return nil, gameRejection(err, http.StatusInternalServerError)
 		}
@@ -165,17 +157,6 @@ func withoutSender(ctx context.Context) (context.Context, context.CancelFunc) {
 		deadline = time.Now().Add(defaultTime)
 	}
 	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
-}
-
-// confirmationWait limits how long one delivery waits for the chain, because the
-// service does not wait forever, but delivers again.
-const confirmationWait = 5 * time.Second
-
-// confirm verifies a result on the handler's chain.
-func (h *Handler) confirm(ctx context.Context, result *Result) (*Receipt, *Transaction, error) {
-	ctx, cancel := context.WithTimeout(ctx, confirmationWait)
-	defer cancel()
-	return h.config.Chain.Confirm(ctx, result, h.config.Confirmations)
 }
 
 // validate accepts an order and applies its effect. A call that contradicts the order
@@ -203,7 +184,14 @@ func (h *Handler) validate(ctx context.Context, c *call, r *ValidateRequest) err
 // error, so that it is delivered again. One that contradicts its order goes to
 // [HandlerConfig].OnConflict.
 func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
-	err := h.update(ctx, c, h.proven(r, Finish(r, h.config.Now())))
+	finish := Finish(r, h.config.Now())
+	if h.config.Confirm != nil {
+		var err error
+		if finish, err = h.config.Confirm.Confirm(ctx, h.config.Store, r, finish); err != nil {
+			return internalError(fmt.Errorf("ramp: the result is not confirmed: %w", err)) // whatever it wraps
+		}
+	}
+	err := h.update(ctx, c, finish)
 	if err == nil && c.op.TxHash != "" && c.op.Step.Order.TxHash != "" && c.op.TxHash != c.op.Step.Order.TxHash {
 		c.op.Conflict = &ConflictError{Order: c.op.Step.Order, Field: "tx_hash"} // but answered as a repeat
 	}
@@ -253,16 +241,6 @@ func (h *Handler) update(ctx context.Context, c *call, next Transition) error {
 		c.op.Conflict = conflict
 	}
 	return err
-}
-
-// proven lets a result end only an order whose end the transaction proves.
-func (h *Handler) proven(r *Result, finish Transition) Transition {
-	return func(stored *Order) (step Step, err error) {
-		if step, err = finish(stored); err == nil && step.New && h.config.Proof != nil {
-			step.Evidence, err = h.config.Proof.Check(stored, r.Transaction, &r.Receipt)
-		}
-		return step, err
-	}
 }
 
 // ServeHTTP serves the three endpoints on PathAssets, PathValidate and PathResult, and answers

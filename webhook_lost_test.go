@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 )
 
 // These tests are about results that no answer of ours may lose: the service delivers one again
@@ -445,7 +446,7 @@ func (r *recycled) Value(key any) any           { return r.use().Value(key) }
 func TestNobodyUsesAContextAfterItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		game, _ := newVault(t, func(c *ramp.HandlerConfig) {
-			c.Chain = (&chain{receipt: string(onChain().bytes()), head: 10}).client()
+			c.Confirm = rampproof.Confirmed(pinned(&chain{receipt: string(onChain().bytes()), head: 10}, ramp.RPCConfig{}), 1)
 		})
 		for range 2 {
 			ctx := &recycled{Context: t.Context(), t: t}
@@ -453,7 +454,7 @@ func TestNobodyUsesAContextAfterItsCall(t *testing.T) {
 			ctx.over = true
 		}
 		ctx := &recycled{Context: t.Context(), t: t}
-		body := webhookResult().with("uuid", testUUID).bytes()
+		body := resultCall().bytes()
 		_ = toResult(game.handler)(ctx, signed(body), body)
 		ctx.over = true
 		time.Sleep(time.Hour)

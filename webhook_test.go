@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -32,6 +34,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/racedetector"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -663,13 +666,56 @@ func (c checked) Check(_ context.Context, network ramp.Network) error {
 	return c.fault
 }
 
-func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
-	service := ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: vectorAddress})
-	chainOf := func(url string, id uint64) *ramp.RPC {
-		return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: id, HTTPClient: service.Client(), Retries: -1}))
+// Whose wallet it is, is asked before anything is signed or stored.
+func TestTheWalletOfAValidateCallIsAskedAboutAfterThePolicy(t *testing.T) {
+	for name, tt := range map[string]struct {
+		policy, wallet error
+		want           string
+		asked          []string
+	}{
+		"both approve":           {nil, nil, "200", []string{"policy", "wallet"}},
+		"the wallet is rejected": {nil, ramp.Reject("WRONG_WALLET"), "WRONG_WALLET", []string{"policy", "wallet"}},
+		"the wallet fails":       {nil, errors.New("no connection"), "500", []string{"policy", "wallet"}},
+		"the policy rejects":     {ramp.Reject("TOO_MANY"), nil, "TOO_MANY", []string{"policy"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			game, v := newVault(t, func(c *ramp.HandlerConfig) {
+				c.Policy = func(context.Context, ramp.Session, *ramp.ValidateRequest) error {
+					asked = append(asked, "policy")
+					return tt.policy
+				}
+				c.Wallet = func(_ context.Context, s ramp.Session, wallet common.Address) error {
+					asked = append(asked, "wallet")
+					assert.Equal(t, player.ID, s.ID)
+					assert.Equal(t, common.HexToAddress(mintRequest().UserAddress), wallet)
+					return tt.wallet
+				}
+			})
+			assert.Equal(t, tt.want, answerTo(game.Validate(t.Context(), player, mintRequest())))
+			assert.Equal(t, tt.asked, asked)
+			assert.Equal(t, tt.want == "200", v.gold["session-1"] == 900)
+		})
 	}
-	node := service.RPCURL(ramp.Testnet)
-	down := chainOf("http://127.0.0.1:1", 7002)
+	assert.NoError(t, ramp.AnyWallet(t.Context(), player, common.Address{}))
+}
+
+// withStore returns a config with players and a store.
+func withStore(c ramp.HandlerConfig) ramp.HandlerConfig {
+	c.Players, c.Store = noPlayers{}, &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
+	return c
+}
+
+// confirmer confirms everything, and finds faults.
+type confirmer struct{ config, fault error }
+
+func (c confirmer) CheckConfig(*ramp.HandlerConfig) error { return c.config }
+func (c confirmer) Check(context.Context) error           { return c.fault }
+func (c confirmer) Confirm(_ context.Context, _ ramp.Store, _ *ramp.Result, finish ramp.Transition) (ramp.Transition, error) {
+	return finish, nil
+}
+
+func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 	key := ramp.Must(ethcrypto.HexToECDSA(vectorKey[2:]))
 	signs := func(sign func(context.Context, []byte) ([]byte, error)) *ramp.Signer {
 		return ramp.Must(ramp.NewFuncSigner(vectorAddress, sign))
@@ -678,34 +724,27 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 		return ethcrypto.Sign(ethcrypto.Keccak256(digest), key)
 	})
 	slow := signs(func(ctx context.Context, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() })
-	decimals := func(n int) *ramp.Proof {
-		return &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{common.HexToAddress(goldToken): n}}
-	}
 	full := errors.New("the disk is full")
+	elsewhere := fmt.Errorf("%w: its chain ID is 1", ramp.ErrWrongChain)
 	for name, tt := range map[string]struct {
-		change      func(*ramp.HandlerConfig)
-		want        []string // parts of the error; nil for none
-		is          error
-		unreachable bool
+		change func(*ramp.HandlerConfig)
+		want   []string // parts of the error; nil for none
+		is     error
 	}{
-		"nothing":   {func(*ramp.HandlerConfig) {}, nil, nil, false},
-		"the store": {func(c *ramp.HandlerConfig) { c.Store = checked{c.Store, full} }, []string{"the disk is full"}, full, false},
+		"nothing":   {func(*ramp.HandlerConfig) {}, nil, nil},
+		"the store": {func(c *ramp.HandlerConfig) { c.Store = checked{c.Store, full} }, []string{"the disk is full"}, full},
 		"a key service that hashes the digest again": {func(c *ramp.HandlerConfig) { c.Signer = rehashed },
-			[]string{"the signer has another key, or hashed the digest again"}, ramp.ErrSignature, false},
+			[]string{"the signer has another key, or hashed the digest again"}, ramp.ErrSignature},
 		"a key service that is slow": {func(c *ramp.HandlerConfig) { c.Signer, c.SignTimeout = slow, time.Millisecond },
-			[]string{"no signature within 1ms, which is HandlerConfig.SignTimeout"}, context.DeadlineExceeded, false},
-		"another chain":     {func(c *ramp.HandlerConfig) { c.Chain = chainOf(node, 1) }, []string{"its chain ID is 7002"}, ramp.ErrWrongChain, false},
-		"no node":           {func(c *ramp.HandlerConfig) { c.Chain = down }, []string{"the node cannot be reached"}, ramp.ErrUnreachable, true},
-		"too few decimals":  {func(c *ramp.HandlerConfig) { c.Proof = decimals(6) }, []string{"Proof.Decimals is 6", "its contract says 18"}, nil, false},
-		"an NFT that is no": {func(c *ramp.HandlerConfig) { c.Proof = decimals(0) }, []string{"Proof.Decimals is 0", "its contract says 18"}, nil, false},
-		"all at once": {func(c *ramp.HandlerConfig) { c.Store, c.Signer, c.Chain = checked{c.Store, full}, rehashed, down },
-			[]string{"the disk is full", "hashed the digest again", "127.0.0.1:1"}, full, false},
+			[]string{"no signature within 1ms, which is HandlerConfig.SignTimeout"}, context.DeadlineExceeded},
+		"another chain": {func(c *ramp.HandlerConfig) { c.Confirm = confirmer{fault: elsewhere} }, []string{"its chain ID is 1"}, ramp.ErrWrongChain},
+		"all at once": {func(c *ramp.HandlerConfig) {
+			c.Store, c.Signer, c.Confirm = checked{c.Store, full}, rehashed, confirmer{fault: elsewhere}
+		}, []string{"the disk is full", "hashed the digest again", "its chain ID is 1"}, full},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-			terms := anyOf("project-1", ramp.Testnet)
-			config := ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: terms, Key: testKey(), Signer: testSigner(),
-				Chain: chainOf(node, 7002), Proof: decimals(18), AnyWallet: true}
+			config := withStore(ramp.HandlerConfig{Terms: anyOf("project-1", ramp.Testnet), Key: testKey(),
+				Signer: testSigner(), Confirm: confirmer{}})
 			tt.change(&config)
 			handler := ramp.Must(ramp.NewHandler(config))
 			err := handler.Check(t.Context())
@@ -716,12 +755,64 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 			for _, part := range tt.want {
 				assert.ErrorContains(t, err, part)
 			}
-			if tt.is != nil {
-				assert.ErrorIs(t, err, tt.is)
-			}
-			assert.Equal(t, tt.unreachable, errors.Is(err, ramp.ErrUnreachable))
+			assert.ErrorIs(t, err, tt.is)
 		})
 	}
+}
+
+// Everybody ends their program after an error of Check, and a node that is down must not
+// stop a deployment: only results wait for it.
+func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
+	page := func(code int) roundTripper { return status(code, nil, "<html>") }
+	fails := func(err error) roundTripper { return func(*http.Request) (*http.Response, error) { return nil, err } }
+	dial := func(err error) roundTripper { return fails(&net.OpError{Op: "dial", Net: "tcp", Err: err}) }
+	for name, tt := range map[string]struct {
+		node roundTripper
+		want string // part of the error; empty if it is only logged
+	}{
+		"no answer in time":          {hang, ""},
+		"a refused connection":       {dial(syscall.ECONNREFUSED), ""},
+		"a connection that ends":     {fails(io.EOF), ""},
+		"a name that cannot be read": {dial(&net.DNSError{Err: "server misbehaving", IsTemporary: true}), ""},
+		"429":                        {page(429), ""},
+		"500":                        {page(500), ""},
+		"503":                        {page(503), ""},
+		"a rate limit":               {status(200, nil, `{"id":null,"error":{"code":-32005,"message":"limit exceeded"}}`), ""},
+		"a rate limit in 429":        {status(429, nil, `{"id":null,"error":{"code":-32601,"message":"no"}}`), ""},
+
+		"a name that does not exist": {dial(&net.DNSError{Err: "no such host", IsNotFound: true}), "no such host"},
+		"a wrong certificate":        {fails(x509.UnknownAuthorityError{}), "unknown authority"},
+		"401":                        {page(401), "HTTP 401"},
+		"403":                        {page(403), "HTTP 403"},
+		"404":                        {page(404), "HTTP 404"},
+		"a redirect":                 {status(302, map[string]string{"Location": "https://a.example"}, ""), "HTTP 302"},
+		"no JSON":                    {page(200), "not JSON-RPC"},
+		"no such method":             {status(200, nil, `{"id":null,"error":{"code":-32601,"message":"no"}}`), "-32601"},
+		"another chain":              {status(200, nil, `{"id":1,"result":"0x1"}`), "its chain ID is 1"},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			var log bytes.Buffer
+			node := rpcOver(tt.node, ramp.RPCConfig{ChainID: 1112, Retries: -1})
+			handler := ramp.Must(ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
+				Confirm: rampproof.Confirmed(node, 1), Logger: slog.New(slog.NewTextHandler(&log, nil))})))
+			err := handler.Check(t.Context())
+			if tt.want == "" {
+				assert.NoError(t, err)
+				assert.Contains(t, log.String(), `level=WARN msg="ramp: a node cannot be reached: results wait for it" error="ramp: check https://node.example.com`)
+				return
+			}
+			assert.ErrorContains(t, err, tt.want)
+			assert.Empty(t, log.String())
+		})
+	}
+
+	// The fallback is looked at, too, and its fault is an error although the first is down.
+	n := &twoNodes{first: dial(syscall.ECONNREFUSED), fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
+	handler := ramp.Must(ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
+		Confirm: rampproof.Confirmed(n.client(ramp.RPCConfig{ChainID: 1112, Retries: -1}), 1), Logger: slog.New(slog.DiscardHandler)})))
+	err := handler.Check(t.Context())
+	assert.ErrorIs(t, err, ramp.ErrWrongChain)
+	assert.NotContains(t, err.Error(), "refused")
 }
 
 func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
@@ -735,10 +826,12 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 		{"HandlerConfig.Signer is required", func(c *ramp.HandlerConfig) { c.Signer = nil }},
 		{"HandlerConfig.MaxBody must not be negative", func(c *ramp.HandlerConfig) { c.MaxBody = -1 }},
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 500 }},
-		{"HandlerConfig.Confirmations must be 0 without Chain", func(c *ramp.HandlerConfig) { c.Confirmations = 1 }},
-		{"HandlerConfig.Chain is required", func(c *ramp.HandlerConfig) { c.Proof, c.AnyWallet = &ramp.Proof{AnyFailure: true}, true }},
-		{"HandlerConfig.Wallet is required with Proof, unless AnyWallet is set: a stolen HMAC key could claim the burns of others",
-			func(c *ramp.HandlerConfig) { c.Proof, c.Chain = &ramp.Proof{AnyFailure: true}, (&chain{}).client() }},
+		{"HandlerConfig.Wallet is required", func(c *ramp.HandlerConfig) {
+			c.Confirm = confirmer{config: &ramp.InvalidError{Fields: []ramp.FieldError{{Path: "HandlerConfig.Wallet", Problem: "is required"}}}}
+		}},
+		{"HandlerConfig.Confirm cannot be used", func(c *ramp.HandlerConfig) {
+			c.Confirm = confirmer{config: errors.New("cannot be used")}
+		}},
 	})
 	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true, 500: false, -1: false} {
 		config.RejectStatus = status
@@ -914,6 +1007,8 @@ func (b bank) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 	defer b.mu.Unlock()
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(b.gold[s.ID])}}}, nil
 }
+
+type placer = func(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...ramptest.Fault) (*ramptest.Order, error)
 
 // For an hour, every result meets one of these. The service delivers by the schedule of
 // the interface (8), and each order must end rightly once the trouble is over.

@@ -249,7 +249,7 @@ func (s *orders) hint(o *Order) string {
 		return fmt.Sprintf(" (the transaction is on %s, but the game asked %s: its ramp.Terms and its ramp.RPC must be for one network)",
 			o.Network, asked.Request.Path)
 	case outcome == Failed && o.tx.Kind != sponsored:
-		return fmt.Sprintf(" (the player paid for this failed transaction of type %#x: a game with ramp.Proof accepts only those of the ramp, "+
+		return fmt.Sprintf(" (the player paid for this failed transaction of type %#x: a game with a rampproof.Proof accepts only those of the ramp, "+
 			"as TransactionType(7) makes them)", o.tx.Kind)
 	}
 	return ""

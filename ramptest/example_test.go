@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -142,10 +143,10 @@ func ExampleService_SetHandler() {
 	_, err := service.Assets(ctx, session)
 	fmt.Println(err)
 
-	chain, _ := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client()})
+	chain, _ := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: service.Client()})
 	game := &purse{gold: 1000}
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
-		Terms: anyTerms, Key: key, Signer: signer, Chain: chain}))
+		Terms: anyTerms, Key: key, Signer: signer, Confirm: rampproof.Confirmed(chain, 1)}))
 	service.SetHandler(handler)
 	player, _ := service.Assets(ctx, session)
 	fmt.Println(player.Assets[0].ID, player.Assets[0].Balance)

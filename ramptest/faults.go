@@ -169,7 +169,7 @@ func ResultNever() Fault {
 
 // BurnsLess makes the transaction of a burn burn one of the token's smallest units less
 // than the order is about, so it pays for nothing. A game must not grant anything: if it does,
-// it has no [ramp.Proof], or the Decimals are too low. It need not confirm the result.
+// it has no rampproof.Proof, or the Decimals are too low. It need not confirm the result.
 func BurnsLess() Fault {
 	return Fault{"burns-less", func(s *script) { s.less = true }}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -132,7 +133,7 @@ func TestAnOrderIsOnTheChain(t *testing.T) {
 			stated, chain := c.shop.results[0], nodeOf(t, c.service)
 			assert.Equal(t, order.TxHash.Hex(), stated.TxHash)
 			c.service.Advance(15 * time.Second)
-			read, _, err := chain.Confirm(t.Context(), stated, 10)
+			read, err := confirm(t, chain, stated, 10)
 			require.NoError(t, err)
 			assert.Equal(t, stated.Receipt.BlockHash, read.BlockHash)
 			assert.Equal(t, stated.Receipt.LogsBloom, read.LogsBloom)
@@ -141,8 +142,8 @@ func TestAnOrderIsOnTheChain(t *testing.T) {
 
 			// The same transaction, reported as failed.
 			require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Failed))
-			var lie *ramp.MismatchError
-			_, _, err = chain.Confirm(t.Context(), c.shop.results[1], 1)
+			var lie *rampproof.MismatchError
+			_, err = confirm(t, chain, c.shop.results[1], 1)
 			require.ErrorAs(t, err, &lie)
 			assert.Equal(t, "receipt.status", lie.Field)
 		})
@@ -177,7 +178,7 @@ func TestAResultIsConfirmedAfterItsBlockWasReplaced(t *testing.T) {
 		require.Len(t, c.shop.results, 2)
 		same := c.shop.results[0].Receipt.BlockHash == c.shop.results[1].Receipt.BlockHash
 		assert.Equal(t, fault.String() == "reorganized-unnoticed", same)
-		receipt, _, err := chain.Confirm(t.Context(), c.shop.results[1], 1)
+		receipt, err := confirm(t, chain, c.shop.results[1], 1)
 		require.NoError(t, err)
 		assert.Equal(t, same, receipt.BlockHash != c.shop.results[1].Receipt.BlockHash)
 	}
@@ -488,7 +489,7 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 				receipt.Transfers(), len(receipt.Logs)}
 		}
 		assert.Equal(t, want, got)
-		held := ramp.Must(chain.TokenBalance(t.Context(), contract, player, ramp.Latest))
+		held := tokenBalance(t, chain, contract, player)
 		assert.Equal(t, new(big.Int).Add(new(big.Int).Mul(big.NewInt(990), big.NewInt(1e18)), big.NewInt(1)), held)
 	}
 	_, err := c.service.Cheat(t.Context(), order, "a trick of nobody")

@@ -3,6 +3,7 @@ package ramptest_test
 import (
 	"context"
 	"io"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/ownledger"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
@@ -161,6 +163,22 @@ func clientOf(_ testing.TB, s *ramptest.Service, key ramp.HMACKey) *ramp.Client 
 
 func nodeOf(_ testing.TB, s *ramptest.Service) *ramp.RPC {
 	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.RPCURL(ramp.Testnet), HTTPClient: s.Client(), Retries: -1}))
+}
+
+// tokenBalance returns how many smallest units of a token an account has.
+func tokenBalance(t testing.TB, node *ramp.RPC, token, account common.Address) *big.Int {
+	t.Helper()
+	balanceOf := append([]byte{0x70, 0xa0, 0x82, 0x31}, common.LeftPadBytes(account[:], 32)...)
+	request := ramp.TransactionRequest{To: &token, Data: balanceOf}
+	return new(big.Int).SetBytes(ramp.Must(node.CallContract(t.Context(), request, ramp.Latest)))
+}
+
+// confirm returns the receipt that the chain has of a result.
+func confirm(t testing.TB, node *ramp.RPC, result *ramp.Result, confirmations uint64) (ramp.Receipt, error) {
+	t.Helper()
+	confirmed := *result
+	_, err := rampproof.Confirmed(node, confirmations).Confirm(t.Context(), nil, &confirmed, nil)
+	return confirmed.Receipt, err
 }
 
 // send sends a request to the service. headers are pairs.

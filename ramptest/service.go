@@ -91,7 +91,7 @@ func (s *Service) Client() *http.Client {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // Payer returns the account with which the service pays for transactions of type 0x7;
-// see [TransactionType] and [ramp.Proof].
+// see [TransactionType] and package rampproof.
 func (s *Service) Payer() common.Address { return serviceAccount() }
 
 // Wallet returns the address of a player's wallet, which is the user_address of the

@@ -79,7 +79,7 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 		_, reported := c.control(t, "GET", "/control/orders", "")
 		v.orders, v.now, v.wallet = reported.Orders, c.service.Now().UTC(), c.service.Wallet(c.session).Hex()
 		v.receipt = ramp.Must(node.Receipt(t.Context(), done.TxHash))
-		v.swords = ramp.Must(node.TokenBalance(t.Context(), common.HexToAddress(swordToken), c.service.Wallet(c.session), ramp.Latest)).String()
+		v.swords = tokenBalance(t, node, common.HexToAddress(swordToken), c.service.Wallet(c.session)).String()
 		return v
 	}
 	before := look()
@@ -292,8 +292,7 @@ func TestAStateFileOfAnEarlierReleaseIsRead(t *testing.T) {
 	first := c.service.Events()[0]
 	assert.Equal(t, ramptest.KindInitialize, first.Kind)
 	assert.Contains(t, first.Request.Body, `"project_id":"project-1"`)
-	balance := ramp.Must(nodeOf(t, c.service).TokenBalance(
-		t.Context(), common.HexToAddress(token), c.service.Wallet(c.session), ramp.Latest))
+	balance := tokenBalance(t, nodeOf(t, c.service), common.HexToAddress(token), c.service.Wallet(c.session))
 	assert.Equal(t, "1016", new(big.Int).Div(balance, big.NewInt(1e18)).String())
 
 	unused := uuid.MustParse("d8d8d6b1-a1ad-4071-9e7a-45a801976f7d")

@@ -32,7 +32,7 @@ func sells(t *testing.T, others *ramp.Terms) *studio {
 		product("sword", swordToken, "sword", 1, 1, true),
 	}}))
 	s := &studio{owns: map[string]int64{"gold": 1000, "sword": 2, "extra_item": 9}}
-	s.open(t, cmp.Or(others, terms), false, nil, nil)
+	s.open(t, cmp.Or(others, terms), false, proved, nil)
 	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: wayKey(), Terms: terms, HTTPClient: s.service.Client()}))
 	t.Cleanup(func() {
 		failed, said := s.test.end()
@@ -93,10 +93,11 @@ func TestTheEvidenceNamesNonFungibleTokens(t *testing.T) {
 	ramp.Must(s.client.Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"})) // names the token
 	node, sword := nodeOf(t, s.service), common.HexToAddress(swordToken)
 	holds := func() int64 {
-		return ramp.Must(node.TokenBalance(t.Context(), sword, s.service.Wallet(session1), ramp.Latest)).Int64()
+		return tokenBalance(t, node, sword, s.service.Wallet(session1)).Int64()
 	}
 	assert.Equal(t, int64(1000), holds(), "swords, not fractions of them")
-	_, err := node.TokenDecimals(t.Context(), sword)
+	decimals := ramp.TransactionRequest{To: &sword, Data: []byte{0x31, 0x3c, 0xe5, 0x67}}
+	_, err := node.CallContract(t.Context(), decimals, ramp.Latest)
 	assert.Error(t, err, "ERC-721 has no decimals")
 
 	minted := moved(s.service.Mint, 2)

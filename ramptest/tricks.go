@@ -35,7 +35,7 @@ func Tricks() []Trick {
 
 // Cheat plays a trick about an order on its chain, and returns the hash of the
 // transaction, which is in a block at once. The service sends no result for it. A game
-// that ends the order by it can be cheated: set [ramp.Proof].
+// that ends the order by it can be cheated: set a rampproof.Proof.
 func (s *Service) Cheat(ctx context.Context, o *Order, trick Trick) (hash common.Hash, err error) {
 	leave, err := s.life.enter()
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
@@ -89,13 +90,13 @@ func (s *studio) Apply(_ context.Context, step ramp.Step) error {
 
 // open starts the server and the service. proof is nil for a server without the chain, and
 // wrap for one without middleware.
-func open(t *testing.T, proof func(*ramptest.Service) *ramp.Proof, wrap func(http.Handler) http.Handler) *studio {
+func open(t *testing.T, proof func(*ramptest.Service) *rampproof.Config, wrap func(http.Handler) http.Handler) *studio {
 	t.Helper()
 	return (&studio{owns: map[string]int64{"item_gold": 1000}}).open(t, anyTerms, true, proof, wrap)
 }
 
 // open is open for a studio with terms, whose prices are those of an order or of one token.
-func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func(*ramptest.Service) *ramp.Proof, wrap func(http.Handler) http.Handler) *studio {
+func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func(*ramptest.Service) *rampproof.Config, wrap func(http.Handler) http.Handler) *studio {
 	t.Helper()
 	s.test = &judged{TB: t}
 	key, signer := console(t)
@@ -104,7 +105,9 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 	config := ramp.HandlerConfig{Players: s, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
 	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1}))
 	if proof != nil {
-		config.Proof, config.AnyWallet, config.Chain = proof(s.service), true, s.chain
+		c := proof(s.service)
+		c.Chain = s.chain
+		config.Confirm, config.Wallet = ramp.Must(rampproof.New(*c)), ramp.AnyWallet
 	}
 	var handler http.Handler = ramp.Must(ramp.NewHandler(config))
 	if wrap != nil {
@@ -137,8 +140,8 @@ func (s *studio) expire() {
 }
 
 // proved is the right Proof.
-func proved(s *ramptest.Service) *ramp.Proof {
-	return &ramp.Proof{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
+func proved(s *ramptest.Service) *rampproof.Config {
+	return &rampproof.Config{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
 }
 
 type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
@@ -178,12 +181,10 @@ func instead(path string, lets bool, statuses ...int) func(http.Handler) http.Ha
 func TestATestFailsIfAnythingIsLost(t *testing.T) {
 	command := buildCommand()
 	fails := []ramptest.Fault{ramptest.TransactionFails()}
-	decimals := func(n int) func(*ramptest.Service) *ramp.Proof {
-		return func(s *ramptest.Service) *ramp.Proof {
+	decimals := func(n int) func(*ramptest.Service) *rampproof.Config {
+		return func(s *ramptest.Service) *rampproof.Config {
 			p := proved(s)
-			if p.Decimals[common.HexToAddress(token)] = n; n < 0 {
-				p.Decimals = nil
-			}
+			p.Decimals[common.HexToAddress(token)] = n
 			return p
 		}
 	}
@@ -191,7 +192,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 		name   string
 		place  func(*ramptest.Service) placer // mints unless set
 		faults []ramptest.Fault
-		proof  func(*ramptest.Service) *ramp.Proof
+		proof  func(*ramptest.Service) *rampproof.Config
 		wrap   func(http.Handler) http.Handler
 		apply  func(ramp.Step) error
 		during func(*studio, *ramptest.Order) // instead of waiting for the result
@@ -215,12 +216,11 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 				}))
 				_ = s.service.Deliver(ctx, o, ramptest.Failed)
 			}, want: "has not given back 100 item_gold"},
-		{name: "payers of another network", faults: fails, proof: func(s *ramptest.Service) *ramp.Proof {
+		{name: "payers of another network", faults: fails, proof: func(s *ramptest.Service) *rampproof.Config {
 			p := proved(s)
 			p.Payers = []common.Address{{1}}
 			return p
 		}, want: "The game did not give back 100 item_gold."},
-		{name: "proof without decimals", place: burns, proof: decimals(-1), want: "The game did not grant 100 item_gold."},
 		{name: "proof with decimals that are too high", place: burns, proof: decimals(19), want: "The game did not grant 100 item_gold."},
 		{name: "proof with decimals that are too low", place: burns, faults: []ramptest.Fault{ramptest.BurnsLess()}, proof: decimals(17),
 			want: "burned less on chain than it is about: the game must move nothing: item_gold: 1,000 before the call, 1,100 after it, 1,000 expected"},
@@ -340,7 +340,7 @@ func TestAResultThatTheChainDoesNotConfirmIsExplained(t *testing.T) {
 		hint  string
 	}{
 		{"a failure that the ramp did not pay for", nil, ramp.Testnet, []ramptest.Fault{ramptest.TransactionFails()},
-			" (the player paid for this failed transaction of type 0x2: a game with ramp.Proof accepts only those of the ramp, as TransactionType(7) makes them)"},
+			" (the player paid for this failed transaction of type 0x2: a game with a rampproof.Proof accepts only those of the ramp, as TransactionType(7) makes them)"},
 		{"another network", instead("/api/result", false, http.StatusInternalServerError), ramp.Mainnet, nil,
 			" (the transaction is on mainnet, but the game asked /rpc/testnet: its ramp.Terms and its ramp.RPC must be for one network)"},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -37,7 +38,7 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		tx        sentTx
 		after     time.Duration // the validate call
 		ended     *ramp.Order   // by the transaction
-		change    func(*ramp.Proof, *node)
+		change    func(*rampproof.Config, *node)
 		refused   bool
 	}{
 		"10 minutes before, by the node's clock": {ramp.Mint, mint(500), -10 * time.Minute, nil, nil, true},
@@ -49,7 +50,7 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		"an unlisted contract":                   {ramp.Burn, sentTx{from: player, payer: payer, to: hidden, transfers: burn(hidden, 500).transfers}, 20 * time.Minute, nil, nil, true},
 		"a contract that passes tokens on":       {ramp.Burn, sentTx{from: player, to: vault, transfers: burn(hidden, 500).transfers}, 20 * time.Minute, nil, nil, true},
 		"sent by the ramp":                       {ramp.Burn, sentTx{from: payer, to: hidden, transfers: burn(hidden, 500).transfers}, 20 * time.Minute, nil, nil, true},
-		"decimals unreadable":                    {ramp.Burn, burn(zero, 500), 20 * time.Minute, nil, func(_ *ramp.Proof, n *node) { n.decimals = "" }, true},
+		"decimals unreadable":                    {ramp.Burn, burn(zero, 500), 20 * time.Minute, nil, func(_ *rampproof.Config, n *node) { n.decimals = "" }, true},
 		"it ended another's mint":                {ramp.Mint, mint(500), 20 * time.Minute, another(friend, ramp.Mint, 5, ramp.OrderSucceeded), nil, true},
 		"it ended another's burn":                {ramp.Burn, burn(zero, 500), 20 * time.Minute, another(friend, ramp.Burn, 5, ramp.OrderSucceeded), nil, true},
 
@@ -57,13 +58,13 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		"it ended a smaller burn of the player":             {ramp.Burn, burn(zero, 500), time.Minute, another(player, ramp.Burn, 3, ramp.OrderSucceeded), nil, true},
 		"it ended an order of the player as a failure":      {ramp.Mint, mint(490), time.Minute, another(player, ramp.Mint, 5, ramp.OrderFailed), nil, true},
 		"it ended a burn of the player, and decimals are unreadable": {ramp.Burn, burn(zero, 500), time.Minute, another(player, ramp.Burn, 5, ramp.OrderSucceeded),
-			func(_ *ramp.Proof, n *node) { n.decimals = "" }, true},
+			func(_ *rampproof.Config, n *node) { n.decimals = "" }, true},
 		"a mint that the player passed on": {ramp.Mint, sentTx{from: friend, to: hidden, transfers: []ramp.Transfer{moved(zero, player, 500), moved(player, friend, 500)}},
 			time.Minute, nil, nil, true},
 		"a mint through another account": {ramp.Mint, sentTx{from: friend, to: hidden, transfers: []ramp.Transfer{moved(zero, friend, 500), moved(friend, player, 500)}},
 			time.Minute, nil, nil, true},
 		"burn to an unlisted contract, by unknown payers": {ramp.Burn, byPlayer(burn(hidden, 500)), time.Minute, nil,
-			func(p *ramp.Proof, _ *node) { p.Payers, p.AnyFailure = nil, true }, true},
+			func(p *rampproof.Config, _ *node) { p.Payers, p.AnyFailure = nil, true }, true},
 		"a user that is a contract": {ramp.Mint, sentTx{from: friend, to: player, transfers: []ramp.Transfer{moved(vault, player, 500)}}, time.Minute, nil, nil, true},
 
 		"nothing happened":                       {direction: ramp.Mint},
@@ -79,12 +80,13 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		"an hour before the order": {ramp.Mint, mint(500), -time.Hour, nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			proof := &ramp.Proof{Contracts: []common.Address{vault}, Payers: []common.Address{payer}}
+			proof := &rampproof.Config{Contracts: []common.Address{vault}, Payers: []common.Address{payer}}
 			orders, store, n := newOrders(t, 24*time.Hour, proof)
 			order := orderOf(c.direction, 5, accepted)
 			store.keep(t, order)
 			if c.change != nil {
 				c.change(proof, n)
+				orders = ordersOf(t, store, n, proof)
 			}
 			var hash common.Hash
 			if len(c.tx.transfers) > 0 {
@@ -181,9 +183,10 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 	defer first.Close()
 	defer second.Close()
 	reads := func() *support.Orders { // the first node again
-		chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, Retries: -1,
+		chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, ChainID: 1112, Retries: -1,
 			FallbackURL: second.URL, Logger: quiet}))
-		return ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: paid, Products: []ramp.Product{product}, Now: func() time.Time { return now }, Logger: quiet}))
+		return ramp.Must(support.New(support.Config{Store: store, Proof: proofOn(chain, paid),
+			Products: []ramp.Product{product}, Now: func() time.Time { return now }, Logger: quiet}))
 	}
 	const want = "the node is behind: its newest block is of 2026-11-20T02:00:00Z"
 	_, err := reads().Abandon(t.Context(), order.UUID, alice)

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
 // Amount is an exact amount. In JSON it is a string, because many readers round numbers.
@@ -105,7 +106,7 @@ func (t *traded) product() string {
 
 // traded returns what an order trades on the chain: some amount of one token.
 func (a *assets) traded(o ramp.Order) *traded {
-	side := tokensOf(&o)
+	side := evidence.TokensOf(&o)
 	t := &traded{Order: o}
 	if common.IsHexAddress(o.UserAddress) {
 		t.user = common.HexToAddress(o.UserAddress)
@@ -155,25 +156,6 @@ func (t *traded) fee() string {
 		return fmt.Sprintf("; the fee of %s is %v basis points", t.offer.name, t.offer.fees)
 	}
 	return ""
-}
-
-// tokensOf returns the tokens of an order.
-func tokensOf(order *ramp.Order) []ramp.IntentAsset {
-	if order.Direction == ramp.Burn {
-		return order.Intent.From
-	}
-	return order.Intent.To
-}
-
-// contractsOf returns the token contracts of an order.
-func contractsOf(order *ramp.Order) (contracts []common.Address) {
-	for _, token := range tokensOf(order) {
-		if common.IsHexAddress(token.ID) {
-			contracts = append(contracts, common.HexToAddress(token.ID))
-		}
-	}
-	slices.SortFunc(contracts, common.Address.Cmp)
-	return slices.Compact(contracts)
 }
 
 // add adds amounts of game assets to sums.

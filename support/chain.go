@@ -36,7 +36,7 @@ func (o *Orders) batch(ctx context.Context, calls []ramp.BatchCall) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	err := o.config.Chain.Batch(ctx, calls)
+	err := o.chain.Batch(ctx, calls)
 	for _, call := range calls {
 		err = cmp.Or(err, call.Err)
 	}
@@ -54,7 +54,7 @@ func (o *Orders) lastBefore(ctx context.Context, at time.Time, newest uint64) (u
 		if first == 0 { // none that is older was found yet
 			middle = last - min(step, last-1)
 		}
-		block, err := o.config.Chain.BlockByNumber(ctx, ramp.AtBlock(middle), false)
+		block, err := o.chain.BlockByNumber(ctx, ramp.AtBlock(middle), false)
 		if err != nil {
 			return 0, err
 		}

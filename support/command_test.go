@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -165,8 +166,9 @@ func TestLookingNeedsNoRightToWrite(t *testing.T) {
 	record := `{"msg":"ramp: call","uuid":"` + lost.UUID.String() + `","state":"succeeded"}`
 	require.NoError(t, os.WriteFile(log, []byte(record), 0o600))
 	looks := ramp.Must(support.New(support.Config{
-		Store: viewer{s.store}, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
-		Now: s.service.Now, Logger: quiet,
+		Store: viewer{s.store}, Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true}),
+		Products: []ramp.Product{product},
+		Now:      s.service.Now, Logger: quiet,
 	}))
 	for want, args := range map[string][]string{
 		lost.UUID.String() + "  burn":         {"list", "-older", "1m"},

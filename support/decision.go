@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
 // Decision says who ends an order by hand, and why. Both are required, and stored as
@@ -45,10 +46,10 @@ func (e *CandidateError) Error() string {
 }
 
 // Finish ends an order as a transaction ended, if the service does not deliver its
-// result: a failed mint gives back, and a successful burn grants. [Config].Chain is
-// required. It accepts what [Config].Proof accepts, with the confirmations of
-// [Config].Confirmations, and nothing else: otherwise the error wraps
-// [ramp.ErrNotProven], or says how many confirmations are missing.
+// result: a failed mint gives back, and a successful burn grants. [Config].Proof is
+// required. What it accepts, with its confirmations, is accepted, and nothing else:
+// otherwise the error wraps [rampproof.ErrNotProven], or says how many confirmations are
+// missing.
 //
 // Who and why are logged and stored. If the order has ended otherwise, or another order has
 // ended by the transaction, the error is a [*ramp.ConflictError]. A result that comes later is
@@ -56,8 +57,8 @@ func (e *CandidateError) Error() string {
 func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Hash, d Decision) (ramp.Step, error) {
 	const done, failed = "ramp: order finished", "ramp: order not finished"
 	return o.decide(ctx, done, failed, id, d, func(reason string) (ramp.Step, error) {
-		if o.config.Chain == nil {
-			return ramp.Step{}, invalid("Config.Chain", "is required")
+		if o.chain == nil {
+			return ramp.Step{}, invalid("Config.Proof", "is required")
 		}
 		order, err := o.order(ctx, id)
 		if err == nil {
@@ -68,22 +69,18 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 		}
 		soon, cancel := context.WithTimeout(ctx, 10*time.Second) // it does not wait for confirmations
 		defer cancel()
-		receipt, err := o.config.Chain.WaitReceipt(soon, transaction, o.config.Confirmations)
+		sent, receipt, err := o.chain.WaitTransaction(soon, transaction, o.prover.Confirmations)
 		if err != nil {
 			return ramp.Step{}, err
 		}
-		sent, err := o.config.Chain.Transaction(soon, transaction)
-		if err != nil {
-			return ramp.Step{}, err
-		}
-		proof := o.proof(ctx, &order)
+		o.prover.LearnDecimals(ctx, evidence.ContractsOf(&order)...)
 		result := &ramp.Result{UUID: id, TxHash: transaction.Hex(), Receipt: *receipt}
 		finish := ramp.Finish(result, o.config.Now())
 		return o.config.Store.Update(ctx, id, o.mine(func(stored *ramp.Order) (ramp.Step, error) {
 			step, err := finish(stored)
 			if err == nil && step.New {
 				step.Order.Reason = reason
-				step.Evidence, err = proof.Check(stored, sent, receipt)
+				step.Evidence, err = o.prover.Check(stored, sent, receipt)
 			}
 			if err == nil && d.fitting && step.Effect.Kind == ramp.GiveBack {
 				return ramp.Step{}, fmt.Errorf("ramp: order %s: its transaction failed: only a person gives back", id)
@@ -133,7 +130,7 @@ func (o *Orders) unused(ctx context.Context, id uuid.UUID) error {
 		return err
 	}
 	switch {
-	case o.config.Chain == nil:
+	case o.chain == nil:
 		return fmt.Errorf("ramp: order %s: no node is configured that knows its transaction: configure one, or abandon it anyway", id)
 	case report.LastTime.Before(o.config.Now().Add(-skew)):
 		return fmt.Errorf("ramp: order %s: the node is behind: its newest block is of %s", id, report.LastTime.Format(time.RFC3339))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -61,7 +62,7 @@ var decisions = map[string]func(t *testing.T){
 	},
 	"several do, or with another amount": func(t *testing.T) { // several orders of a player hang
 		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-			orders, store, n := newOrders(t, 100*24*time.Hour, &ramp.Proof{AnyFailure: true})
+			orders, store, n := newOrders(t, 100*24*time.Hour, &rampproof.Config{AnyFailure: true})
 			from, to, net := common.Address{}, player, int64(98) // percent
 			if direction == ramp.Burn {
 				from, to, net = to, from, 100
@@ -107,11 +108,12 @@ var decisions = map[string]func(t *testing.T){
 	`one "does not prove", but abandoning fails because of it`: func(t *testing.T) {
 		d := newStudio(t)
 		d.proof.Decimals[token] = 19 // it seems to burn a tenth of what it should
+		d.support()
 		order := d.place(t, d.service.Burn, ramptest.ResultNever())
-		assert.Contains(t, d.candidate(t, order).Unproven, ramp.ErrNotProven.Error())
+		assert.Contains(t, d.candidate(t, order).Unproven, rampproof.ErrNotProven.Error())
 		assert.Contains(t, ramp.Must(d.Show(t.Context(), order.UUID)).Text(), "\n    abandoning the order fails: ")
 		_, err := d.Finish(t.Context(), order.UUID, order.TxHash, alice)
-		assert.ErrorIs(t, err, ramp.ErrNotProven)
+		assert.ErrorIs(t, err, rampproof.ErrNotProven)
 		_, err = d.Abandon(t.Context(), order.UUID, alice)
 		refuses(t, err, order.TxHash)
 	},
@@ -127,7 +129,7 @@ var decisions = map[string]func(t *testing.T){
 				assert.Empty(t, c.Objection)
 			}
 			_, err := d.Finish(t.Context(), order.UUID, tx, alice)
-			assert.ErrorIs(t, err, ramp.ErrNotProven, "%s", trick)
+			assert.ErrorIs(t, err, rampproof.ErrNotProven, "%s", trick)
 		}
 		d.service.Advance(13 * time.Hour)
 		step := ramp.Must(d.Abandon(t.Context(), order.UUID, alice))

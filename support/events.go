@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
 // The number of blocks for which logs are asked at once grows and shrinks with the number
@@ -29,7 +30,7 @@ type eventReader struct {
 
 func newEventReader(o *Orders, a *assets) *eventReader {
 	r := &eventReader{o: o, assets: a, outside: []common.Hash{{}}}
-	for _, contract := range o.config.Proof.Contracts {
+	for _, contract := range o.prover.Contracts {
 		r.outside = append(r.outside, common.BytesToHash(contract[:]))
 	}
 	return r
@@ -70,7 +71,7 @@ func (r *eventReader) logs(ctx context.Context, users []common.Hash, from, to ui
 	mints := ramp.LogFilter{Addresses: r.assets.tokens, Topics: [][]common.Hash{{transferTopic}, r.outside, users}}
 	burns := ramp.LogFilter{Addresses: r.assets.tokens, Topics: [][]common.Hash{{transferTopic}, users, r.outside}}
 	for _, filter := range []ramp.LogFilter{mints, burns} {
-		for log, err := range r.o.config.Chain.LogsBetween(ctx, filter, from, to) {
+		for log, err := range evidence.Logs(ctx, r.o.chain, filter, from, to) {
 			if err != nil {
 				return nil, err
 			}
@@ -96,7 +97,7 @@ func (r *eventReader) transactions(ctx context.Context, logs []ramp.Log) ([][]Ch
 }
 
 // event returns the mint or burn that a log is, with the time that the log says. Tokens also
-// come from and go to the contracts of the ramp; see [ramp.Proof].
+// come from and go to the contracts of the ramp; see [rampproof.Config].
 func (r *eventReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
 	transfer, ok := log.Transfer()
 	from, to := r.isOutside(transfer.From), r.isOutside(transfer.To)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -22,11 +23,10 @@ func ExampleOrders_Finish() {
 	var (
 		ctx   context.Context
 		store *rampsql.Store
-		chain *ramp.RPC
-		proof *ramp.Proof // that of the handler
-		id    uuid.UUID   // of the order
+		proof *rampproof.Proof // that of the handler
+		id    uuid.UUID        // of the order
 	)
-	orders := ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: proof}))
+	orders := ramp.Must(support.New(support.Config{Store: store, Proof: proof}))
 	report, err := orders.Show(ctx, id)
 	if err != nil {
 		log.Fatal(err)
@@ -79,12 +79,11 @@ func ExampleOrders_Reconcile() {
 	var (
 		ctx      context.Context
 		store    *rampsql.Store
-		chain    *ramp.RPC
-		proof    *ramp.Proof
+		proof    *rampproof.Proof
 		products []ramp.Product // those of ramp.TermsConfig, and former ones
 		last     time.Time      // To of the last books
 	)
-	orders := ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: products}))
+	orders := ramp.Must(support.New(support.Config{Store: store, Proof: proof, Products: products}))
 	books, err := orders.Reconcile(ctx, last.Add(-support.Overlap), time.Time{})
 	if err != nil {
 		log.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
 // FinishFitting ends the orders of findings that are marked as Fitting, each with its
@@ -50,8 +51,8 @@ type fitter struct {
 // mark marks the fitting ones among findings, and counts them. It may leave an order to a
 // person, and must not mark one whose transaction is another.
 func (m *fitter) mark(ctx context.Context, findings []Finding) (n int, err error) {
-	config := &m.o.config
-	if config.OwnsWallet == nil || len(config.Proof.Payers)+len(config.Proof.Contracts) == 0 || m.witnesses == 0 {
+	proof := m.o.prover
+	if m.o.config.OwnsWallet == nil || len(proof.Payers)+len(proof.Contracts) == 0 || m.witnesses == 0 {
 		return 0, nil
 	}
 	events := map[common.Address][]ChainEvent{}
@@ -73,7 +74,7 @@ func (m *fitter) mark(ctx context.Context, findings []Finding) (n int, err error
 			m.fitting(events[f.Events[0].User], order) != 1 {
 			continue
 		}
-		owns, err := config.OwnsWallet(ctx, order.SessionID, f.Events[0].User)
+		owns, err := m.o.config.OwnsWallet(ctx, order.SessionID, f.Events[0].User)
 		if err != nil {
 			return 0, fmt.Errorf("whose wallet %s is: %w", f.Events[0].User, err)
 		}
@@ -123,7 +124,8 @@ func (m *fitter) prove(ctx context.Context, findings []*Finding, orders []ramp.O
 		return 0, err
 	}
 	for i, f := range findings {
-		_, unproven := m.o.proof(ctx, &orders[i]).Check(&orders[i], &sent[i], &receipts[i])
+		m.o.prover.LearnDecimals(ctx, evidence.ContractsOf(&orders[i])...)
+		_, unproven := m.o.prover.Check(&orders[i], &sent[i], &receipts[i])
 		if f.Fitting = unproven == nil && receipts[i].Succeeded(); f.Fitting {
 			n++
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -45,9 +46,10 @@ func newForgotten(t *testing.T, d ramp.Direction) *forgotten {
 	f := &forgotten{at: now.Add(-20 * time.Hour)}
 	_, f.store, f.node = newOrders(t, 100*time.Hour, paid)
 	f.config = support.Config{
-		Store: f.store, Chain: f.node.rpc(t), Products: []ramp.Product{product}, OwnsWallet: ownsWallet,
-		Proof: &ramp.Proof{Payers: []common.Address{payer}, Contracts: []common.Address{vault}},
-		Now:   func() time.Time { return now }, Logger: quiet,
+		Store: f.store, Products: []ramp.Product{product}, OwnsWallet: ownsWallet,
+		Proof: proofOn(f.node.rpc(t), &rampproof.Config{Payers: []common.Address{payer},
+			Contracts: []common.Address{vault}}),
+		Now: func() time.Time { return now }, Logger: quiet,
 	}
 	f.order = orderOf(d, 5, f.at)
 	transfer := moved(common.Address{}, player, 490)
@@ -130,7 +132,7 @@ func TestWhichOrdersFit(t *testing.T) {
 		"nobody knows whose it is":   {is(func(f *forgotten) { f.config.OwnsWallet = nil }), nil, false},
 		"the wallet is another's":    {is(func(f *forgotten) { f.config.OwnsWallet = nobody }), nil, false},
 		"nobody knows the ramp": {is(func(f *forgotten) {
-			f.config.Proof = &ramp.Proof{AnyFailure: true}
+			f.config.Proof = proofOn(f.config.Proof.Config().Chain, &rampproof.Config{AnyFailure: true})
 		}), nil, false},
 		"nobody knows the network": {is(func(f *forgotten) { f.order.Network = ramp.Testnet }), nil, false},
 		"the node is of the network": {is(func(f *forgotten) {
@@ -193,8 +195,8 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 		return s.service.Wallet(ramp.Session{ID: session}) == wallet, nil
 	}
 	orders := ramp.Must(support.New(support.Config{
-		Store: s.store, Chain: s.chain, Products: []ramp.Product{product}, Sessions: sessions, OwnsWallet: owns,
-		Proof: &ramp.Proof{Payers: []common.Address{s.service.Payer()}},
+		Store: s.store, Products: []ramp.Product{product}, Sessions: sessions, OwnsWallet: owns,
+		Proof: proofOn(s.chain, &rampproof.Config{Payers: []common.Address{s.service.Payer()}}),
 		Now:   s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil)),
 	}))
 	place := func(place placer, player string, tokens int64, faults ...ramptest.Fault) *ramptest.Order {

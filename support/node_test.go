@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -132,6 +133,8 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 		return nil
 	}
 	switch method {
+	case "eth_chainId":
+		return "0x458", ""
 	case "eth_getBlockByNumber":
 		number := hexutil.Uint64(n.head)
 		if string(params[0]) == `"finalized"` {
@@ -241,25 +244,37 @@ func moved(from, to common.Address, hundredths int64) ramp.Transfer {
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // paid proves what the ramp pays for.
-var paid = &ramp.Proof{Payers: []common.Address{payer}}
+var paid = &rampproof.Config{Payers: []common.Address{payer}}
 
 // rpc serves the node.
 func (n *node) rpc(t *testing.T) *ramp.RPC {
 	t.Helper()
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
-	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: server.URL, Retries: -1}))
+	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: server.URL, ChainID: 1112, Retries: -1}))
 }
 
 // newOrders returns orders of the game that sells product, on a node whose chain is so old.
-func newOrders(t *testing.T, age time.Duration, proof *ramp.Proof) (*support.Orders, *ledger, *node) {
+func newOrders(t *testing.T, age time.Duration, proof *rampproof.Config) (*support.Orders, *ledger, *node) {
 	t.Helper()
 	n := &node{begin: now.Add(-age), head: uint64(age / time.Second), decimals: hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))}
-	chain := n.rpc(t)
 	store := newLedger(t, func(context.Context, ramp.Step) error { return nil })
-	orders := ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: proof, Products: []ramp.Product{product},
-		Now: func() time.Time { return now }, Logger: quiet}))
-	return orders, store, n
+	return ordersOf(t, store, n, proof), store, n
+}
+
+// ordersOf returns the orders of a store, on a node.
+func ordersOf(t *testing.T, store *ledger, n *node, proof *rampproof.Config) *support.Orders {
+	t.Helper()
+	return ramp.Must(support.New(support.Config{Store: store, Proof: proofOn(n.rpc(t), proof),
+		Products: []ramp.Product{product},
+		Now:      func() time.Time { return now }, Logger: quiet}))
+}
+
+// proofOn returns a proof on a chain.
+func proofOn(chain *ramp.RPC, c *rampproof.Config) *rampproof.Proof {
+	config := *c
+	config.Chain = chain
+	return ramp.Must(rampproof.New(config))
 }
 
 // refuses asserts that an order is not abandoned because of a transaction.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
 // Overlap is how much earlier than the end of the last books the next ones begin, to catch
@@ -29,17 +30,18 @@ const Overlap = 2 * time.Hour
 // An order and an event belong together by their transaction, or else by user, token,
 // direction, amount and time. If that leaves a choice, it is a finding. Both are read once
 // and in order; what has found its partner is forgotten. Blocks that are not final are not
-// judged: those with fewer than [Config].Confirmations, if that is above 1, or else those
-// after the node's "finalized" block. [Reconciliation].To says how far they were judged.
+// judged: those with fewer confirmations than [Config].Proof demands, if it demands more
+// than 1, or else those after the node's "finalized" block. [Reconciliation].To says how far
+// they were judged.
 //
-// The store must be a [Ledger], and [Config] needs Chain, and Products or Tokens. Tokens come from and go to
-// the zero address or Contracts of [Config].Proof. Decimals are asked of the chain and compared
-// with those of Proof, so a token without a contract there is an error. Transfers of zero, which
+// The store must be a [Ledger], and [Config] needs Proof, and Products or Tokens. Tokens
+// come from and go to the zero address or Contracts of the proof. Decimals are asked of the
+// chain and compared with its Decimals, so a token without a contract there is an error. Transfers of zero, which
 // anybody can make, are skipped.
 func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
 	ledger, lists := o.config.Store.(Ledger)
 	var wrong problems
-	wrong.require(o.config.Chain != nil, "Config.Chain")
+	wrong.require(o.config.Proof != nil, "Config.Proof")
 	wrong.demand(lists, "Config.Store", "must be a Ledger")
 	wrong.require(len(o.config.Tokens)+len(o.config.Products) > 0, "Config.Products")
 	wrong.require(!from.IsZero(), "from")
@@ -47,7 +49,7 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconcilia
 		return nil, err
 	}
 	game := newAssets(&o.config)
-	r := &reconciler{matcher: newMatcher(game, from, to), o: o, chain: o.config.Chain, ledger: ledger,
+	r := &reconciler{matcher: newMatcher(game, from, to), o: o, chain: o.chain, ledger: ledger,
 		reader: newEventReader(o, game)}
 	books, err := r.run(ctx)
 	if err != nil {
@@ -73,10 +75,10 @@ type reconciler struct {
 }
 
 func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
-	if err := r.askDecimals(ctx, r.o.config.Proof.Decimals); err != nil {
+	if err := r.askDecimals(ctx, r.o.prover.Config.Decimals); err != nil {
 		return nil, err
 	}
-	final, err := r.finalBlock(ctx, r.o.config.Confirmations)
+	final, err := r.finalBlock(ctx, r.o.prover.Confirmations)
 	if err != nil {
 		return nil, err
 	}
@@ -149,14 +151,14 @@ func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]i
 			continue
 		}
 		expected, configured := known[token]
-		decimals, err := r.chain.TokenDecimals(ctx, token)
+		decimals, err := evidence.Decimals(ctx, r.chain, token)
 		switch {
 		case configured && expected == 0:
 			decimals = 0 // a contract of pieces may have none
 		case err != nil:
 			return err
 		case configured && expected != decimals:
-			return fmt.Errorf("Proof.Decimals is %d for token %s, but its contract says %d", expected, token, decimals)
+			return fmt.Errorf("Config.Decimals is %d for token %s, but its contract says %d", expected, token, decimals)
 		}
 		r.assets.decimals[token] = decimals
 	}

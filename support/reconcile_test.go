@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -138,7 +139,7 @@ func newShop(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{studio: &studio{gold: 100_000}}
 	s.open(t, 5*time.Second)
-	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
+	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true}), Products: []ramp.Product{product},
 		Sessions: sessions, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}}))
 	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, Terms: terms, HTTPClient: s.service.Client()}))
@@ -351,7 +352,7 @@ func TestAnOrderThatLostItsTransactionIsNamedWhereItWent(t *testing.T) {
 // Somebody with the validator key mints once more for a player whose order still waits.
 // Whichever event comes first, one of them is found, in one period or the other.
 func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
-	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 	order, mint := orderOf(ramp.Mint, 5, now.Add(-10*time.Hour)), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
 	store.keep(t, order)
 	found := func(from, to time.Duration, open int) []support.FindingKind {
@@ -372,7 +373,7 @@ func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
 // The books of the hour in which an order has waited for 13 hours name its event, which is of an
 // earlier one, and those of the next hours only count it.
 func TestAnOrderThatHasWaitedIsFoundOnce(t *testing.T) {
-	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 	store.keep(t, orderOf(ramp.Burn, 5, now.Add(-15*time.Hour)))
 	n.send(now.Add(-899*time.Minute), sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 500)}})
 	var found [][]support.FindingKind
@@ -385,7 +386,7 @@ func TestAnOrderThatHasWaitedIsFoundOnce(t *testing.T) {
 // Of two orders that an event fits, one ends by another transaction: it was that of the other,
 // which earlier books took for one that may still end.
 func TestAnEventIsThatOfTheOrderThatIsLeft(t *testing.T) {
-	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
 	first, second := orderOf(ramp.Mint, 5, at(-960)), orderOf(ramp.Mint, 5, at(-950))
 	mint := sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
@@ -404,7 +405,7 @@ func TestAnOrderThatWaitsHidesNothing(t *testing.T) {
 	mint := sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
 	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
 	for _, state := range []ramp.OrderState{ramp.OrderFailed, ramp.OrderSucceeded} {
-		orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+		orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 		wrong, waits := orderOf(ramp.Mint, 5, at(-700)), orderOf(ramp.Mint, 5, at(-600))
 		wrong.State, wrong.FinishedAt = state, at(-690)
 		if state == ramp.OrderFailed {
@@ -435,14 +436,14 @@ func TestWhatOneTransactionMints(t *testing.T) {
 		"the tokens, and another's burn beside it": {[]ramp.Transfer{minted(player, 490), moved(friend, common.Address{}, 5)}, []support.FindingKind{support.EventWithoutOrder}},
 	} {
 		for _, end := range []time.Duration{-59 * time.Minute, -61 * time.Minute} { // after the transaction, or before
-			orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+			orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 			hash := n.send(now.Add(-time.Hour), sentTx{transfers: c.transfers})
 			store.keep(t, ended(orderOf(ramp.Mint, 5, now.Add(-62*time.Minute)), ramp.OrderSucceeded, hash, now.Add(end)))
 			assert.Equal(t, c.want, kindsOf(ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))), name)
 		}
 	}
 	// A thief with the HMAC key ends an order of their own as failed, by a stolen mint.
-	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 	stolen := n.send(now.Add(-time.Hour), sentTx{transfers: []ramp.Transfer{minted(friend, 490)}})
 	store.keep(t, ended(orderOf(ramp.Mint, 5, now.Add(-61*time.Minute)), ramp.OrderFailed, stolen, now.Add(-59*time.Minute)))
 	books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))
@@ -505,7 +506,7 @@ func TestReconcileWaitsForResultsAndFinalBlocks(t *testing.T) {
 	s.place(t, s.service.Mint, 3, ramptest.MintedByStranger())
 	before := s.books(t, s.begin, s.service.Now().Add(-time.Hour))
 	assert.Empty(t, before.Findings)
-	strict, err := support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &ramp.Proof{AnyFailure: true}, Confirmations: 2000, Products: []ramp.Product{product}})
+	strict, err := support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true, Confirmations: 2000}), Products: []ramp.Product{product}})
 	require.NoError(t, err)
 	final := ramp.Must(strict.Reconcile(t.Context(), s.begin, time.Time{}))
 	assert.Empty(t, final.Findings, "its block has 720 confirmations")
@@ -587,7 +588,7 @@ func TestReconcileNamesWhatIsMissing(t *testing.T) {
 	s := newShop(t)
 	blind := ramp.Must(support.New(support.Config{Store: networked{s.store}}))
 	_, err := blind.Reconcile(t.Context(), time.Time{}, time.Time{})
-	assert.EqualError(t, err, "ramp: Config.Chain is required; Config.Store must be a Ledger; Config.Products is required; from is required")
+	assert.EqualError(t, err, "ramp: Config.Proof is required; Config.Store must be a Ledger; Config.Products is required; from is required")
 	s.service.FailRPC(-32601)
 	_, err = s.Reconcile(t.Context(), s.begin, time.Time{})
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
@@ -595,7 +596,7 @@ func TestReconcileNamesWhatIsMissing(t *testing.T) {
 
 // Whichever call fails, of the node or of the store, there are no books.
 func TestBooksAreNoneIfACallFails(t *testing.T) {
-	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
 	mint := func(to common.Address) sentTx {
 		return sentTx{transfers: []ramp.Transfer{moved(common.Address{}, to, 490)}}
@@ -631,7 +632,7 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 		"mints":                         func(n int) ramp.Transfer { return moved(common.Address{}, player, int64(1+n%7)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			orders, store, n := newOrders(t, 100*24*time.Hour, &ramp.Proof{AnyFailure: true})
+			orders, store, n := newOrders(t, 100*24*time.Hour, &rampproof.Config{AnyFailure: true})
 			burned := orderOf(ramp.Burn, 3, now.Add(-2*time.Hour)) // of the player, and right
 			const many = 3001
 			for i := range many {
@@ -658,7 +659,7 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 // The books ask for ranges of blocks that grow while little happens and shrink again, and
 // miss no event where one ends and the next begins.
 func TestTheBooksReadEveryBlockOnce(t *testing.T) {
-	orders, _, n := newOrders(t, 100*24*time.Hour, &ramp.Proof{AnyFailure: true})
+	orders, _, n := newOrders(t, 100*24*time.Hour, &rampproof.Config{AnyFailure: true})
 	const busy = 14_000 // seconds, which are blocks, each with two events
 	for i := range busy {
 		n.send(now.Add(time.Duration(i-busy-3600)*time.Second), sentTx{transfers: []ramp.Transfer{
@@ -675,7 +676,7 @@ func TestTheBooksReadEveryBlockOnce(t *testing.T) {
 
 // Burns that players gave up cost the books of the next hours nothing.
 func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
-	orders, store, n := newOrders(t, 100*24*time.Hour, &ramp.Proof{AnyFailure: true})
+	orders, store, n := newOrders(t, 100*24*time.Hour, &rampproof.Config{AnyFailure: true})
 	right := orderOf(ramp.Burn, 5, now.Add(-30*time.Minute))
 	hash := n.send(now.Add(-29*time.Minute), sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 500)}})
 	right = ended(right, ramp.OrderSucceeded, hash, now.Add(-28*time.Minute))
@@ -704,14 +705,14 @@ func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
 // without trade.
 func TestTheBooksAreNotOfAChainWithoutTheToken(t *testing.T) {
 	for answer, want := range map[string]string{"0x": "it may be no token contract on this chain", "": "execution reverted",
-		hexutil.Encode(common.LeftPadBytes([]byte{6}, 32)): "Proof.Decimals is 18 for token 0x00000000000000000000000000000000000070c3, but its contract says 6"} {
-		orders, _, n := newOrders(t, 24*time.Hour, &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{token: 18}})
+		hexutil.Encode(common.LeftPadBytes([]byte{6}, 32)): "Config.Decimals is 18 for token 0x00000000000000000000000000000000000070c3, but its contract says 6"} {
+		orders, _, n := newOrders(t, 24*time.Hour, &rampproof.Config{AnyFailure: true, Decimals: map[common.Address]int{token: 18}})
 		n.decimals = answer
 		_, err := orders.Reconcile(t.Context(), now.Add(-time.Hour), now)
 		assert.ErrorContains(t, err, want)
 	}
 
-	proof := &ramp.Proof{AnyFailure: true, Decimals: map[common.Address]int{token: 0}}
+	proof := &rampproof.Config{AnyFailure: true, Decimals: map[common.Address]int{token: 0}}
 	orders, store, n := newOrders(t, 24*time.Hour, proof)
 	n.decimals = "" // as of pieces
 	_, err := command(t, orders, "reconcile")
@@ -719,7 +720,7 @@ func TestTheBooksAreNotOfAChainWithoutTheToken(t *testing.T) {
 	store.keep(t, orderOf(ramp.Mint, 5, now.Add(-14*time.Hour)))
 	_, err = command(t, orders, "reconcile")
 	assert.EqualError(t, err, "orders and chain disagree; findings: 1", "it waits without an event")
-	delete(proof.Decimals, token)
+	orders = ordersOf(t, store, n, &rampproof.Config{AnyFailure: true})
 	n.decimals = hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))
 	store.keep(t, orderOf(ramp.Mint, 5, now.Add(-20*time.Minute)))
 	n.send(now.Add(-19*time.Minute), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
@@ -751,7 +752,7 @@ func TestTheTimeOfAnEventIsThatOfItsBlock(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+			orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 			mint := func(minutes int, to common.Address) common.Hash {
 				return n.send(at(minutes), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, to, 490)}})
 			}
@@ -787,7 +788,7 @@ func TestTheBooksEndIfTheNodeListsLessThanItShows(t *testing.T) {
 		func(tx *sentTx) bool { return tx.block > uint64(40*3600) }, // of 48 hours
 		func(tx *sentTx) bool { return tx.block < uint64(40*3600) },
 	} {
-		orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+		orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 		for _, minutes := range []int{-1000, -60} {
 			hash := n.send(at(minutes), mint(player))
 			store.keep(t, ended(orderOf(ramp.Mint, 5, at(minutes-1)), ramp.OrderSucceeded, hash, at(minutes+1)))
@@ -803,7 +804,7 @@ func TestTheBooksEndIfTheNodeListsLessThanItShows(t *testing.T) {
 	}
 
 	// Without an order that ended, nobody knows.
-	orders, store, n := newOrders(t, 48*time.Hour, &ramp.Proof{AnyFailure: true})
+	orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 	n.send(at(-60), mint(friend))
 	n.lists = func(*sentTx) bool { return false }
 	store.keep(t, orderOf(ramp.Mint, 5, at(-14*60)))
@@ -816,7 +817,7 @@ func TestTheBooksEndIfTheNodeListsLessThanItShows(t *testing.T) {
 func TestAnEventThatIsFarFromTheEndOfItsOrderWasListed(t *testing.T) {
 	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
 	for _, end := range []int{-60, -1980} {
-		orders, store, n := newOrders(t, 100*time.Hour, &ramp.Proof{AnyFailure: true})
+		orders, store, n := newOrders(t, 100*time.Hour, &rampproof.Config{AnyFailure: true})
 		order := orderOf(ramp.Mint, 5, at(-2000))
 		hash := n.send(at(-1050), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
 		store.keep(t, ended(order, ramp.OrderSucceeded, hash, at(end)))
@@ -832,7 +833,7 @@ func TestTheBooksNameAClockThatWasAhead(t *testing.T) {
 	at := func(minutes int) time.Time { return now.Add(time.Duration(minutes) * time.Minute) }
 	mint := sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
 	for _, ahead := range []int{20, 23 * 60} { // minutes
-		orders, store, n := newOrders(t, 72*time.Hour, &ramp.Proof{AnyFailure: true})
+		orders, store, n := newOrders(t, 72*time.Hour, &rampproof.Config{AnyFailure: true})
 		hash := n.send(at(-40*60), mint)
 		order := orderOf(ramp.Mint, 5, at(-40*60+ahead))
 		store.keep(t, order)
@@ -847,7 +848,7 @@ func TestTheBooksNameAClockThatWasAhead(t *testing.T) {
 	}
 
 	// It is no excuse for what another order explains, or for a day before.
-	orders, store, n := newOrders(t, 72*time.Hour, &ramp.Proof{AnyFailure: true})
+	orders, store, n := newOrders(t, 72*time.Hour, &rampproof.Config{AnyFailure: true})
 	for _, minutes := range []int{-60 * 60, -40 * 60} {
 		n.send(at(minutes), mint)
 	}
@@ -864,7 +865,7 @@ func TestTheBooksNameAClockThatWasAhead(t *testing.T) {
 // Where nothing becomes final anymore, the books would end at the same block for ever, and
 // find nothing.
 func TestBooksThatStandStillSaySo(t *testing.T) {
-	orders, store, n := newOrders(t, 72*time.Hour, &ramp.Proof{AnyFailure: true})
+	orders, store, n := newOrders(t, 72*time.Hour, &rampproof.Config{AnyFailure: true})
 	hash := n.send(now.Add(-20*time.Hour), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
 	order := orderOf(ramp.Mint, 5, now.Add(-21*time.Hour))
 	store.keep(t, ended(order, ramp.OrderSucceeded, hash, now.Add(-19*time.Hour)))
@@ -888,7 +889,7 @@ func TestBooksThatStandStillSaySo(t *testing.T) {
 	assert.ErrorContains(t, err, "the books stand still: the newest block that is final")
 	var log bytes.Buffer
 	logs := ramp.Must(support.New(support.Config{
-		Store: store, Chain: n.rpc(t), Proof: &ramp.Proof{AnyFailure: true}, Products: []ramp.Product{product},
+		Store: store, Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true}), Products: []ramp.Product{product},
 		Now: func() time.Time { return now }, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 	}))
 	ctx, cancel := context.WithCancel(t.Context())

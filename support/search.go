@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
 // Report is an order, and the transactions that may be its own. Its JSON has units as
@@ -73,7 +73,7 @@ func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
 		return nil, err
 	}
 	report := &Report{Order: order}
-	if o.config.Chain == nil {
+	if o.chain == nil {
 		report.Unread = "no node is configured"
 	} else if err := o.search(ctx, report); err != nil {
 		return &Report{Order: order, Unread: err.Error()}, fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
@@ -87,11 +87,11 @@ const maxCandidates = 10_000
 // search fills in the candidates of a report.
 func (o *Orders) search(ctx context.Context, report *Report) error {
 	order := &report.Order
-	tokens := contractsOf(order)
+	tokens := evidence.ContractsOf(order)
 	if !common.IsHexAddress(order.UserAddress) || len(tokens) == 0 {
 		return invalid("order", "has no user address or no token contract, so no transaction can be its own")
 	}
-	newest, err := o.config.Chain.BlockByNumber(ctx, "latest", false)
+	newest, err := o.chain.BlockByNumber(ctx, "latest", false)
 	if err != nil {
 		return err
 	}
@@ -120,15 +120,15 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 		return err
 	}
 	report.LastTime = slices.MinFunc([]time.Time{report.LastTime, timeOf(after.Timestamp)}, time.Time.Compare)
-	proof := o.proof(ctx, order)
+	o.prover.LearnDecimals(ctx, evidence.ContractsOf(order)...)
 	others, err := o.waitingOf(ctx, order)
 	if err != nil {
 		return err
 	}
-	this := o.traded(order, proof)
+	this := o.traded(order)
 	far := map[common.Hash]*big.Int{} // from the amount of the order
 	for i := range found {
-		c, err := o.judge(ctx, order, proof, &found[i].sent, &found[i].receipt)
+		c, err := o.judge(ctx, order, &found[i].sent, &found[i].receipt)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 			c.OtherAmount = !this.fits(moved)
 		}
 		for _, other := range others {
-			if _, unproven := proof.Check(&other, &found[i].sent, &found[i].receipt); unproven == nil {
+			if _, unproven := o.prover.Check(&other, &found[i].sent, &found[i].receipt); unproven == nil {
 				c.AlsoProves = append(c.AlsoProves, other.UUID)
 			}
 		}
@@ -153,42 +153,25 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// proof returns what the transaction of an order must show, with the decimals of its
-// token.
-func (o *Orders) proof(ctx context.Context, order *ramp.Order) *ramp.Proof {
-	proof := *o.config.Proof
-	proof.Decimals = map[common.Address]int{}
-	maps.Copy(proof.Decimals, o.config.Proof.Decimals)
-	for _, token := range contractsOf(order) {
-		if _, known := proof.Decimals[token]; known {
-			continue
-		}
-		if decimals, err := o.config.Chain.TokenDecimals(ctx, token); err == nil { // otherwise Check says what is missing
-			proof.Decimals[token] = decimals
-		}
-	}
-	return &proof
-}
-
 // judge returns what is known of a transaction.
-func (o *Orders) judge(ctx context.Context, order *ramp.Order, proof *ramp.Proof, sent *ramp.Transaction, receipt *ramp.Receipt) (*Candidate, error) {
+func (o *Orders) judge(ctx context.Context, order *ramp.Order, sent *ramp.Transaction, receipt *ramp.Receipt) (*Candidate, error) {
 	c := &Candidate{Hash: sent.Hash}
 	c.Block, _ = receipt.BlockNumber.Uint64()
 	var unproven error
-	if c.Evidence, unproven = proof.Check(order, sent, receipt); unproven != nil {
+	if c.Evidence, unproven = o.prover.Check(order, sent, receipt); unproven != nil {
 		c.Unproven = unproven.Error()
 	}
-	tokens := contractsOf(order)
+	tokens := evidence.ContractsOf(order)
 	for _, transfer := range receipt.Transfers() {
 		if slices.Contains(tokens, transfer.Token) {
 			c.Transfers = append(c.Transfers, transfer)
 		}
 	}
-	c.Objection = c.objection(order, proof)
+	c.Objection = c.objection(order, o.prover)
 	other, err := o.endedOther(ctx, order.UUID, sent.Hash)
 	if other != nil {
 		c.EndedOther = &other.UUID
-		if o.rightly(order, other, proof, sent, receipt) {
+		if o.rightly(order, other, sent, receipt) {
 			c.Objection = ""
 		}
 	}
@@ -196,7 +179,7 @@ func (o *Orders) judge(ctx context.Context, order *ramp.Order, proof *ramp.Proof
 }
 
 // objection returns why a transaction may be the order's own, whatever Proof misses.
-func (c *Candidate) objection(order *ramp.Order, proof *ramp.Proof) string {
+func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string {
 	ofRamp := func(a common.Address) bool { return a == common.Address{} || slices.Contains(proof.Contracts, a) }
 	moves := func(may func(t *ramp.Transfer) bool) bool {
 		return slices.ContainsFunc(c.Transfers, func(t ramp.Transfer) bool { return !isDust(&t) && may(&t) })
@@ -206,7 +189,7 @@ func (c *Candidate) objection(order *ramp.Order, proof *ramp.Proof) string {
 	case c.Unproven == "":
 		return "it proves that the order has ended so"
 	case slices.Contains(proof.Payers, e.From), slices.Contains(proof.Payers, e.FeePayer),
-		e.To != nil && slices.Contains(proof.Contracts, *e.To) && !slices.Contains(contractsOf(order), *e.To): // where every transfer goes
+		e.To != nil && slices.Contains(proof.Contracts, *e.To) && !slices.Contains(evidence.ContractsOf(order), *e.To): // where every transfer goes
 		return "the ramp sent it, paid for it or received it"
 	case moves(func(t *ramp.Transfer) bool { return ofRamp(t.From) || ofRamp(t.To) }):
 		return "it moved the token from or to the zero address or a contract of the ramp"
@@ -221,24 +204,24 @@ func (c *Candidate) objection(order *ramp.Order, proof *ramp.Proof) string {
 
 // rightly reports whether a transaction is that of another order: it proves its end, and
 // its amount does not fit this order better.
-func (o *Orders) rightly(order, other *ramp.Order, proof *ramp.Proof, sent *ramp.Transaction, receipt *ramp.Receipt) bool {
+func (o *Orders) rightly(order, other *ramp.Order, sent *ramp.Transaction, receipt *ramp.Receipt) bool {
 	if other.State != ramp.OrderSucceeded {
 		return false
 	}
-	e, err := proof.Check(other, sent, receipt)
+	e, err := o.prover.Check(other, sent, receipt)
 	if err != nil {
 		return false
 	}
-	moved, this, that := movedBy(&e), o.traded(order, proof), o.traded(other, proof)
+	moved, this, that := movedBy(&e), o.traded(order), o.traded(other)
 	same := this.user == that.user && this.token == that.token && this.Direction == that.Direction
 	return that.fits(moved) && !(same && this.fits(moved) && this.units.Cmp(that.units) < 0)
 }
 
 // traded returns what an order trades, in pieces if nobody knows the decimals of its token.
-func (o *Orders) traded(order *ramp.Order, proof *ramp.Proof) *traded {
+func (o *Orders) traded(order *ramp.Order) *traded {
 	game := newAssets(&o.config)
-	for _, token := range contractsOf(order) {
-		game.decimals[token] = proof.Decimals[token]
+	for _, token := range evidence.ContractsOf(order) {
+		game.decimals[token], _ = o.prover.DecimalsOf(token)
 	}
 	return game.traded(*order)
 }
@@ -269,7 +252,7 @@ func (o *Orders) moves(ctx context.Context, user common.Address, tokens []common
 	found := map[common.Hash]bool{}
 	is := []common.Hash{common.BytesToHash(user[:])}
 	for _, topics := range [][][]common.Hash{{{transferTopic}, is}, {{transferTopic}, nil, is}} { // from, and then to the user
-		for log, err := range o.config.Chain.LogsBetween(ctx, ramp.LogFilter{Addresses: tokens, Topics: topics}, first, last) {
+		for log, err := range evidence.Logs(ctx, o.chain, ramp.LogFilter{Addresses: tokens, Topics: topics}, first, last) {
 			if err != nil {
 				return nil, err
 			}

@@ -14,11 +14,17 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/rampproof"
 )
 
 // Orders shows and ends the orders of a store. Make one with [New]. It is safe for
 // concurrent use.
-type Orders struct{ config Config }
+type Orders struct {
+	config Config
+	prover *evidence.Prover // nil without Proof
+	chain  *ramp.RPC        // likewise
+}
 
 // Config configures an [Orders]. Store is required. Every other field may be zero,
 // which means its default.
@@ -26,17 +32,10 @@ type Config struct {
 	// Store keeps the orders. Required.
 	Store ramp.Store
 
-	// Chain is where transactions are searched and confirmed. Without it, Show shows
-	// only the order, Finish fails, and Abandon needs [Decision].Anyway.
-	Chain *ramp.RPC
-
-	// Proof says what a transaction must show before it ends an order. Use that of the
-	// handler. Decimals that it lacks are asked of the chain. Required if Chain is set.
-	Proof *ramp.Proof
-
-	// Confirmations is how many confirmations [Orders.Finish] demands, counting the
-	// block of the transaction. Use that of the handler. The default is 1.
-	Confirmations uint64
+	// Proof is that of the handler: the node where transactions are searched, and what one
+	// must show before it ends an order. Without it, Show shows only the order, Finish fails,
+	// and Abandon needs [Decision].Anyway.
+	Proof *rampproof.Proof
 
 	// ProjectID, if set, hides the orders of other projects.
 	ProjectID string
@@ -93,16 +92,18 @@ const (
 func New(c Config) (*Orders, error) {
 	var wrong problems
 	wrong.require(c.Store != nil, "Config.Store")
-	wrong.require(c.Chain == nil || c.Proof != nil, "Config.Proof")
-	wrong.demand(c.Chain == nil || c.Proof == nil || len(c.Proof.Payers) > 0 || c.Proof.AnyFailure, "Config.Proof.Payers", "is required, unless AnyFailure is set: no failure would be proven")
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
-	c.Confirmations = max(1, c.Confirmations)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Orders{config: c}, nil
+	o := &Orders{config: c}
+	if c.Proof != nil {
+		o.prover = evidence.NewProver(evidence.Config(c.Proof.Config()))
+		o.chain = o.prover.Chain
+	}
+	return o, nil
 }
 
 // mine makes a transition see only orders of the project and the network.

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -28,7 +29,7 @@ type studio struct {
 	*support.Orders
 	store   *ledger
 	chain   *ramp.RPC
-	proof   ramp.Proof
+	proof   rampproof.Config // without its chain
 	service *ramptest.Service
 	client  *ramp.Client
 	key     ramp.HMACKey
@@ -71,10 +72,15 @@ func newStudio(t *testing.T) *studio {
 	t.Helper()
 	s := &studio{gold: 1000, session: "session-1"}
 	s.open(t, time.Second)
-	s.proof = ramp.Proof{Contracts: []common.Address{token}, Payers: []common.Address{s.service.Payer()}, Decimals: map[common.Address]int{token: 18}}
-	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Chain: s.chain, Proof: &s.proof, Now: s.service.Now,
-		Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
+	s.proof = rampproof.Config{Contracts: []common.Address{token}, Payers: []common.Address{s.service.Payer()}, Decimals: map[common.Address]int{token: 18}}
+	s.support()
 	return s
+}
+
+// support begins again, with the proof as it is now.
+func (s *studio) support() {
+	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &s.proof), Now: s.service.Now,
+		Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
 }
 
 // open starts the service and the game.
@@ -88,7 +94,7 @@ func (s *studio) open(t *testing.T, blockTime time.Duration) {
 		Now: s.service.Now, Logger: quiet}))
 	s.service.SetHandler(handler)
 	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, HTTPClient: s.service.Client()}))
-	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), HTTPClient: s.service.Client(), Retries: -1}))
+	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1}))
 }
 
 var token = common.HexToAddress("0x70c3")
@@ -201,14 +207,12 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 		assert.ErrorIs(t, err, ramp.ErrNotFound, "no such transaction")
 		blind := ramp.Must(support.New(support.Config{Store: d.store, Logger: quiet}))
 		_, err = blind.Finish(t.Context(), id, common.Hash{1}, decided)
-		assert.EqualError(t, err, "ramp: Config.Chain is required")
-		_, err = support.New(support.Config{Store: d.store, Chain: d.chain})
 		assert.EqualError(t, err, "ramp: Config.Proof is required")
-		_, err = support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &ramp.Proof{}})
-		assert.ErrorContains(t, err, "Config.Proof.Payers is required, unless AnyFailure is set")
 
 		report := ramp.Must(d.Show(t.Context(), id))
-		strict := ramp.Must(support.New(support.Config{Store: d.store, Chain: d.chain, Proof: &d.proof, Confirmations: 1_000_000, Logger: quiet}))
+		deep := d.proof
+		deep.Confirmations = 1_000_000
+		strict := ramp.Must(support.New(support.Config{Store: d.store, Proof: proofOn(d.chain, &deep), Logger: quiet}))
 		_, err = strict.Finish(t.Context(), id, report.Candidates[0].Hash, decided)
 		assert.ErrorContains(t, err, "of 1000000 confirmations")
 		assert.EqualValues(t, 900, d.gold)

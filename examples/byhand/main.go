@@ -7,7 +7,7 @@
 // another project, another token or at another price (Terms); it keeps an order and what it moves in
 // one transaction of a database, so that neither a crash nor a restart loses or doubles
 // anything, and lets one transaction of the chain end one order only (Store); it asks the chain
-// whether a result is true and belongs to its order (Chain, Proof); it hands contradictions to
+// whether a result is true and belongs to its order (Confirm); it hands contradictions to
 // a person (OnConflict), limits how long a signature may take, and logs each call without
 // its secrets. docs/by-hand.md says how the judge rates this program.
 //

@@ -14,6 +14,7 @@ import (
 	"log"
 	"math"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -101,20 +102,35 @@ func show(ctx context.Context, url string, chainID uint64, address common.Addres
 	return nil
 }
 
+// The first four bytes of the hash of a function's name and its arguments select it.
+var (
+	decimalsOf = []byte{0x31, 0x3c, 0xe5, 0x67} // decimals()
+	balanceOf  = []byte{0x70, 0xa0, 0x82, 0x31} // balanceOf(address)
+)
+
 // showToken prints a balance of tokens as an exact decimal.
 func showToken(ctx context.Context, chain *ramp.RPC, token, account common.Address) error {
-	decimals, err := chain.TokenDecimals(ctx, token)
+	decimals, err := number(ctx, chain, token, decimalsOf)
 	if err != nil {
 		return err
 	}
-	units, err := chain.TokenBalance(ctx, token, account, ramp.Latest)
+	units, err := number(ctx, chain, token, slices.Concat(balanceOf, common.LeftPadBytes(account[:], 32)))
 	if err != nil {
 		return err
 	}
-	amount, err := ramp.AmountOfUnits(units, decimals)
+	amount, err := ramp.AmountOfUnits(units, int(decimals.Int64()))
 	if err != nil {
 		return err
 	}
 	fmt.Printf("tokens       %s of %s\n", amount, token)
 	return nil
+}
+
+// number calls a function of a contract that returns a number.
+func number(ctx context.Context, chain *ramp.RPC, contract common.Address, call []byte) (*big.Int, error) {
+	returned, err := chain.CallContract(ctx, ramp.TransactionRequest{To: &contract, Data: call}, ramp.Latest)
+	if err == nil && len(returned) != 32 { // nothing, from an address without a contract
+		err = fmt.Errorf("%s answered with %d bytes: is it a token on this chain?", contract, len(returned))
+	}
+	return new(big.Int).SetBytes(returned), err
 }

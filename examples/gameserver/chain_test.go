@@ -6,6 +6,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -30,7 +31,7 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	ramp.Must(i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), sponsored))
 	i.service.Advance(time.Hour)
 	owns("after a failure without proof and a burn", "1000000/10010")
-	i.server.log.find(t, "("+ramp.ErrNotProven.Error()+")")
+	i.server.log.find(t, "("+rampproof.ErrNotProven.Error()+")")
 	if strings.Contains(i.server.log.String(), "unreachable") {
 		t.Error(i.server.log)
 	}

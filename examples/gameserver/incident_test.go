@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -330,7 +331,7 @@ func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
 	}
 	candidate := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)[1]
 	_, err := decide("finish", "-tx", candidate)
-	says(t, fmt.Sprint(err), ramp.ErrNotProven.Error())
+	says(t, fmt.Sprint(err), rampproof.ErrNotProven.Error())
 	_, err = decide("abandon")
 	says(t, fmt.Sprint(err), candidate+" may be its own")
 	_, err = decide("abandon", "-anyway")

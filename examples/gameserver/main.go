@@ -158,28 +158,29 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		},
 		Policy: s.policy,
 	}
-	if config.Chain, err = s.chain(getenv("RAMP_RPC_URL"), log, observer); err != nil {
+	proof, err := s.proof(getenv("RAMP_RPC_URL"), log, observer)
+	if err != nil {
 		return err
 	}
-	if config.Chain != nil {
-		config.Confirmations, config.Proof = s.confirmations, s.proof()
-		if s.decimals < 0 {
-			return errors.New("-decimals is required, because RAMP_RPC_URL is set")
-		}
-		watchNode(registry, config.Chain)
+	if proof != nil {
+		config.Confirm = proof
+		watchNode(registry, proof.Config().Chain)
 	}
 	handler, err := ramp.NewHandler(config)
 	if err != nil {
 		return err
 	}
-	if err := checked(ctx, handler, log); err != nil {
+	// What would show when a player has paid. A node that cannot be reached is only logged.
+	soon, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if err := handler.Check(soon); err != nil {
 		return err
 	}
 	if *books != "" {
-		if config.Chain == nil {
+		if proof == nil {
 			return errors.New("-books needs RAMP_RPC_URL and -chain-id")
 		}
-		desk, err := s.desk(game, store, config.Chain, config.Proof, log)
+		desk, err := s.desk(game, store, proof, log)
 		if err != nil {
 			return err
 		}
@@ -238,19 +239,6 @@ func keys(getenv func(string) string) (key ramp.HMACKey, signer *ramp.Signer, er
 		return key, nil, fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)
 	}
 	return key, signer, nil
-}
-
-// checked returns what would show when a player has paid, except a node that cannot be
-// reached: only results have to wait for it.
-func checked(ctx context.Context, handler *ramp.Handler, log *slog.Logger) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	err := handler.Check(ctx)
-	if errors.Is(err, ramp.ErrUnreachable) {
-		log.WarnContext(ctx, "results have to wait", "error", err)
-		return nil
-	}
-	return err
 }
 
 // warn logs which settings are unsafe. The server starts despite them, but should not be

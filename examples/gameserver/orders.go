@@ -13,6 +13,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -55,19 +56,19 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 		return game.printConflicts(ctx, stdout)
 	}
 	s.anyFailure = s.anyFailure || name == "reconcile" // which ends no order
-	var chain *ramp.RPC
+	var proof *rampproof.Proof
 	if slices.Contains([]string{"show", "finish", "abandon", "reconcile"}, name) {
-		if chain, err = s.chain(getenv("RAMP_RPC_URL"), log, ramp.Observer{}); err != nil {
+		if proof, err = s.proof(getenv("RAMP_RPC_URL"), log, ramp.Observer{}); err != nil {
 			return err
 		}
 	}
 	switch {
 	case name == "reconcile" && s.token == (common.Address{}):
 		return errors.New("-token is required: the orders are compared with its events")
-	case chain == nil && (name == "finish" || name == "reconcile"):
+	case proof == nil && (name == "finish" || name == "reconcile"):
 		return fmt.Errorf("RAMP_RPC_URL and -chain-id are required: %s reads the chain", name)
 	}
-	desk, err := s.desk(game, store, chain, s.proof(), log)
+	desk, err := s.desk(game, store, proof, log)
 	if err != nil {
 		return err
 	}

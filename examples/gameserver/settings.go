@@ -13,6 +13,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -45,7 +46,7 @@ func newSettings(flags *flag.FlagSet) *settings {
 	flags.Func("payers", "`addresses` with which the ramp sends or pays for transactions, separated by commas", addresses(&s.payers))
 	flags.Func("contracts", "`addresses` of the ramp's contracts, separated by commas", addresses(&s.contracts))
 	flags.BoolVar(&s.anyFailure, "any-failure", false, "accept any failed transaction, if the ramp's addresses are not known")
-	flags.IntVar(&s.decimals, "decimals", -1, "decimals of the token, a `number`; a server that confirms results requires it, and compares it with the contract")
+	flags.IntVar(&s.decimals, "decimals", -1, "decimals of the token, a `number`, which is compared with its contract; without it, the contract is asked")
 	return s
 }
 
@@ -93,8 +94,9 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 	return game, store, nil
 }
 
-// chain returns the node that confirms results, or nil if there is none.
-func (s *settings) chain(url string, log *slog.Logger, observer ramp.Observer) (*ramp.RPC, error) {
+// proof returns what a transaction must show before it ends an order, or nil if there is no
+// node to ask.
+func (s *settings) proof(url string, log *slog.Logger, observer ramp.Observer) (*rampproof.Proof, error) {
 	switch {
 	case url == "" && s.chainID == 0:
 		return nil, nil
@@ -103,21 +105,23 @@ func (s *settings) chain(url string, log *slog.Logger, observer ramp.Observer) (
 	case len(s.payers) == 0 && !s.anyFailure:
 		return nil, errors.New("-payers is required, because RAMP_RPC_URL is set; use -any-failure if the ramp's addresses are not known")
 	}
-	return ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: s.chainID, Logger: log, Observer: observer})
-}
-
-// proof returns what a transaction must show before it ends an order.
-func (s *settings) proof() *ramp.Proof {
-	proof := &ramp.Proof{Payers: s.payers, Contracts: s.contracts, AnyFailure: s.anyFailure, Decimals: map[common.Address]int{}}
-	if s.decimals >= 0 {
-		proof.Decimals[s.token] = s.decimals
+	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: s.chainID, Logger: log, Observer: observer})
+	if err != nil {
+		return nil, err
 	}
-	return proof
+	config := rampproof.Config{Chain: chain, Confirmations: s.confirmations, Payers: s.payers, Contracts: s.contracts,
+		AnyFailure: s.anyFailure, Decimals: map[common.Address]int{}}
+	if s.decimals >= 0 {
+		config.Decimals[s.token] = s.decimals
+	}
+	return rampproof.New(config)
 }
 
 // desk returns what shows and ends orders by hand, and compares the books.
-func (s *settings) desk(game *game, store *rampsql.Store, chain *ramp.RPC, proof *ramp.Proof, log *slog.Logger) (*support.Orders, error) {
-	return support.New(support.Config{Store: store, Chain: chain, Proof: proof, Confirmations: s.confirmations,
+func (s *settings) desk(
+	game *game, store *rampsql.Store, proof *rampproof.Proof, log *slog.Logger,
+) (*support.Orders, error) {
+	return support.New(support.Config{Store: store, Proof: proof,
 		ProjectID: s.project, Network: s.network, Products: s.products(),
 		Sessions: game.sessions, OwnsWallet: game.ownsWallet, Logger: log})
 }

@@ -30,8 +30,11 @@ func swordsOf(t *testing.T, db *sql.DB, player string) (ids []string) {
 // when the mint fails and when the token that it became is burned.
 func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
-		p := deploy(t, address, "-sword-token", swordToken)
-		service, client := serviceOf(t, p.url)
+		listen := freeAddress(t)
+		service, client := serviceWith(t, hmacKey, validatorKey, ramptest.Config{PerOrder: true, Game: "http://" + listen})
+		p := newProcess(t, address, append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet)), []string{
+			"-addr", listen, "-project", "project", "-token", token, "-network", "testnet", "-sword-token", swordToken,
+			"-chain-id", "7002", "-payers", service.Payer().Hex()}) // only the chain knows which token a sword became
 		alice := login(t, p.url, "alice")
 		db := handle(t, address)
 		before := swordsOf(t, db, "alice")
@@ -51,7 +54,8 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 			}
 		}
 
-		order := ramp.Must(service.Mint(t.Context(), start(1), alice, ramp.NewAmount(1), ramptest.ValidateOtherRate()))
+		order := ramp.Must(service.Mint(t.Context(), start(1), alice, ramp.NewAmount(1), ramptest.ValidateOtherRate(),
+			ramptest.TransactionFails(), ramptest.TransactionType(7)))
 		is("alice", before[1])
 		check(t, service.Deliver(t.Context(), order, ramptest.Failed))
 		check(t, service.Deliver(t.Context(), order, ramptest.Failed))

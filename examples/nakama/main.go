@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/heroiclabs/nakama-common/runtime"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -53,9 +54,10 @@ func InitModule(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.Nak
 	if url := env["RAMP_RPC_URL"]; url != "" {
 		id, err := strconv.ParseUint(env["RAMP_CHAIN_ID"], 10, 64)
 		chain, err2 := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: id, Logger: log})
-		if config.Chain = chain; errors.Join(err, err2) != nil {
+		if errors.Join(err, err2) != nil {
 			return errors.Join(err, err2)
 		}
+		config.Confirm = rampproof.Confirmed(chain, 1)
 	}
 	handler, err := ramp.NewHandler(config)
 	client, err2 := ramp.NewClient(ramp.ClientConfig{URL: env["RAMP_API_URL"], Key: key, Terms: terms, Logger: log})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/sdk/trace"
@@ -45,8 +46,8 @@ func newStudio(t *testing.T, observer ramp.Observer) *studio {
 	// The handler needs the address of the chain, and the service that of the handler.
 	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
 		Books: ramptest.BooksOff}) // the game of these tests has no balances
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), HTTPClient: service.Client(), Observer: observer}))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key, Signer: signer, Chain: chain, Observer: observer,
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: service.Client(), Observer: observer}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key, Signer: signer, Confirm: rampproof.Confirmed(chain, 1), Observer: observer,
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}))
 	service.SetHandler(handler)
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(), Observer: observer}))

@@ -23,13 +23,13 @@ func main() {
 		_ = json.NewEncoder(w).Encode(body)
 	}))
 }`,
-		"ramp": `import ("context"; "net/http"; ramp "github.com/token-ramp/ramp-go")
+		"ramp": `import ("context"; "net/http"; "github.com/ethereum/go-ethereum/common"; ramp "github.com/token-ramp/ramp-go")
 
 func main() {
 	ctx, client, chain := context.Background(), new(ramp.Client), new(ramp.RPC)
 	_, _ = client.Initialize(ctx, ramp.InitializeRequest{})
 	_, _ = chain.BlockByNumber(ctx, ramp.Latest, true)
-	_, _, _ = chain.Confirm(ctx, nil, 1)
+	_, _, _ = chain.WaitTransaction(ctx, common.Hash{}, 1)
 	_ = http.ListenAndServe("127.0.0.1:0", new(ramp.Handler))
 }`,
 	} {

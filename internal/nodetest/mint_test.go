@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -69,7 +70,7 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		require.True(t, receipt.Succeeded())
 		token := receipt.ContractAddress
 
-		proof := &ramp.Proof{Contracts: []common.Address{token}, Payers: []common.Address{p.address}, Decimals: map[common.Address]int{token: 18}}
+		proof := rampproof.Config{Contracts: []common.Address{token}, Payers: []common.Address{p.address}, Decimals: map[common.Address]int{token: 18}}
 		g := newMintingGame(t, r, proof, validator)
 		mint := func() (*ramp.ValidateRequest, *ramp.Approval) { return g.validate(t, token, user) }
 
@@ -104,7 +105,7 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		receipt = ramp.Must(r.WaitReceipt(t.Context(), failed, 1))
 		assert.False(t, receipt.Succeeded())
 		_, err := g.desk.Finish(t.Context(), request.UUID, minted, support.Decision{Who: "alice", Reason: "case 2"})
-		assert.ErrorIs(t, err, ramp.ErrNotProven)
+		assert.ErrorIs(t, err, rampproof.ErrNotProven)
 		assert.Equal(t, http.StatusInternalServerError, g.result(t, request, minted))
 		assert.Equal(t, http.StatusOK, g.result(t, other, minted))
 	})
@@ -124,7 +125,7 @@ type mintingGame struct {
 	desk  *support.Orders
 }
 
-func newMintingGame(t *testing.T, chain *ramp.RPC, proof *ramp.Proof, validator *ramp.Signer) *mintingGame {
+func newMintingGame(t *testing.T, chain *ramp.RPC, proof rampproof.Config, validator *ramp.Signer) *mintingGame {
 	t.Helper()
 	key := ramp.Must(ramp.TextKey("a key of these tests"))
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
@@ -132,9 +133,11 @@ func newMintingGame(t *testing.T, chain *ramp.RPC, proof *ramp.Proof, validator 
 	seconds := ramp.Must(head.Timestamp.Uint64())
 	now := func() time.Time { return time.Unix(int64(seconds), 0) } // a node in process has a clock of its own
 	quiet := slog.New(slog.DiscardHandler)
+	proof.Chain = chain
+	confirm := ramp.Must(rampproof.New(proof))
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: anyTerms, Key: key, Signer: validator,
-		Chain: chain, Proof: proof, AnyWallet: true, Now: now, Logger: quiet}))
-	desk := ramp.Must(support.New(support.Config{Store: store, Chain: chain, Proof: proof, Now: now, Logger: quiet}))
+		Confirm: confirm, Wallet: ramp.AnyWallet, Now: now, Logger: quiet}))
+	desk := ramp.Must(support.New(support.Config{Store: store, Proof: confirm, Now: now, Logger: quiet}))
 	return &mintingGame{handler, chain, store, key, desk}
 }
 

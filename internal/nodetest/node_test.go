@@ -47,7 +47,8 @@ func onEveryNode(t *testing.T, test func(t *testing.T, n *node, r *ramp.RPC)) {
 	for name, start := range map[string]func(*testing.T) *node{"geth": startGeth, "anvil": startAnvil} {
 		t.Run(name, func(t *testing.T) {
 			n := start(t)
-			test(t, n, ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url, PollInterval: 10 * time.Millisecond})))
+			id := ramp.Must(ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url})).ChainID(t.Context()))
+			test(t, n, ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64(), PollInterval: 10 * time.Millisecond})))
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest"
 	_ "modernc.org/sqlite"
@@ -77,8 +78,9 @@ func TestTheTestOfTheREADME(t *testing.T) {
 		const chainID = 7002
 		t.Setenv("RAMP_RPC_URL", server.URL)
 		// block: store := ramp.Must(rampsql.New(
-		require.ErrorIs(t, err, ramp.ErrUnreachable, "Check looks for the node")
-		config := ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer, OnConflict: page, Chain: node}
+		require.NoError(t, err, "the node is down, and only results wait for it")
+		config := ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer, OnConflict: page,
+			Confirm: rampproof.Confirmed(node, 1)}
 		handler = ramp.Must(ramp.NewHandler(config))
 		require.NoError(t, handler.Check(ctx))
 		return handler
@@ -148,7 +150,8 @@ func newEnvironment(t *testing.T, name string, network ramp.Network, mux http.Ha
 		e.applied = append(e.applied, step.Order.ProjectID+" "+string(step.Order.Network)+" "+string(step.Order.State))
 		return nil
 	}}
-	e.Handler = ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: anybody{}, Store: store, Terms: e.terms, Key: e.key, Signer: signer, Chain: chain}))
+	e.Handler = ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: anybody{}, Store: store, Terms: e.terms, Key: e.key, Signer: signer,
+		Confirm: rampproof.Confirmed(chain, 1)}))
 	return e
 }
 

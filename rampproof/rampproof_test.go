@@ -1,0 +1,201 @@
+package rampproof_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
+)
+
+var payer = common.HexToAddress("0xa11ce")
+
+func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
+	node := new(chain)
+	for name, tt := range map[string]struct {
+		config rampproof.Config
+		want   string
+	}{
+		"nothing": {rampproof.Config{}, "Config.Chain is required; Config.Payers is required, " +
+			"unless AnyFailure is set: every failed mint would wait for a person"},
+		"a node of any chain": {rampproof.Config{Chain: rpcOver(node, 0), AnyFailure: true},
+			"Config.Chain must have an RPCConfig.ChainID: a node of another chain would confirm what costs nothing"},
+		"decimals": {rampproof.Config{Chain: node.client(), Payers: []common.Address{payer},
+			Decimals: map[common.Address]int{{1}: 256, {2}: -1, {3}: 255, {4}: 0}},
+			"Config.Decimals must be 0 to 255 for 0x0100000000000000000000000000000000000000; " +
+				"Config.Decimals must be 0 to 255 for 0x0200000000000000000000000000000000000000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made, err := rampproof.New(tt.config)
+			assert.EqualError(t, err, "ramp: "+tt.want)
+			assert.Nil(t, made)
+		})
+	}
+}
+
+// What a proof was made of does not change with the slices of its maker.
+func TestAProofKeepsItsConfig(t *testing.T) {
+	payers, decimals := []common.Address{payer}, map[common.Address]int{payer: 1}
+	proof := ramp.Must(rampproof.New(rampproof.Config{Chain: new(chain).client(),
+		Payers: payers, Contracts: payers, Decimals: decimals}))
+	payers[0], decimals[payer] = common.Address{}, 2
+	config := proof.Config()
+	assert.Equal(t, []common.Address{payer}, config.Payers)
+	assert.Equal(t, []common.Address{payer}, config.Contracts)
+	assert.Equal(t, map[common.Address]int{payer: 1}, config.Decimals)
+	assert.EqualValues(t, 1, config.Confirmations, "the default")
+}
+
+func TestWhatAHandlerNeedsToConfirm(t *testing.T) {
+	node := new(chain)
+	proof := ramp.Must(rampproof.New(rampproof.Config{Chain: node.client(), Payers: []common.Address{payer}}))
+	var none *rampproof.Proof
+	for name, tt := range map[string]struct {
+		confirm ramp.Confirmer
+		wallet  func(context.Context, ramp.Session, common.Address) error
+		want    string
+	}{
+		"no proof": {rampproof.Confirmed(node.client(), 1), nil, ""},
+		"a proof":  {proof, ramp.AnyWallet, ""},
+		"a proof, no wallet": {proof, nil,
+			"HandlerConfig.Wallet is required with a rampproof.Proof: a stolen HMAC key could claim the burns of others; ramp.AnyWallet lets it"},
+		"a nil proof": {none, nil, "HandlerConfig.Confirm must not be a nil *rampproof.Proof"},
+		"no node":     {rampproof.Confirmed(nil, 1), nil, "HandlerConfig.Confirm: the node is required"},
+		"a node of any chain": {rampproof.Confirmed(rpcOver(node, 0), 1), nil,
+			"HandlerConfig.Confirm: the node must have an RPCConfig.ChainID: a node of another chain would confirm what costs nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ramp.NewHandler(configWith(tt.confirm, tt.wallet))
+			if tt.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.EqualError(t, err, "ramp: "+tt.want)
+		})
+	}
+}
+
+func configWith(
+	confirm ramp.Confirmer, wallet func(context.Context, ramp.Session, common.Address) error,
+) ramp.HandlerConfig {
+	return ramp.HandlerConfig{Players: noPlayers{}, Store: &keeper{}, Terms: anyTerms,
+		Key: testKey(), Signer: testSigner(), Confirm: confirm, Wallet: wallet, Logger: quiet}
+}
+
+// Handlers come and go, and the terms of all of them stay the studio's own: what one of
+// them knew must not decide what the studio sells.
+func TestTermsOweNothingToAHandler(t *testing.T) {
+	product := func(token string) []ramp.Product {
+		price := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
+		return []ramp.Product{{Name: "gold", Token: token, Materials: price, Outputs: price}}
+	}
+	const other = "0x0000000000000000000000000000000000000bad"
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: product(testToken)}))
+	for _, tokens := range [][]string{{testToken}, {testToken, other}} {
+		decimals := map[common.Address]int{}
+		for _, token := range tokens {
+			decimals[common.HexToAddress(token)] = 18
+		}
+		proof := ramp.Must(rampproof.New(rampproof.Config{Chain: new(chain).client(),
+			AnyFailure: true, Decimals: decimals}))
+		config := configWith(proof, ramp.AnyWallet)
+		config.Terms = terms
+		ramp.Must(ramp.NewHandler(config))
+	}
+	require.NoError(t, terms.Replace(product(other), -1))
+}
+
+// The decimals of a token are asked of its contract once, unless they are configured.
+func TestDecimalsAreAskedOfTheContract(t *testing.T) {
+	word := func(n int64) string {
+		return `"result":"` + common.BigToHash(ramp.Must(ramp.NewAmount(n).Int())).Hex() + `"`
+	}
+	topics := []any{transferTopic, common.HexToHash(testWallet).Hex(), common.Hash{}.Hex()}
+	burned := onChain().with("logs.0.topics", topics).with("from", payer.Hex())
+	for name, tt := range map[string]struct {
+		says       string // the contract
+		configured map[common.Address]int
+		units      int64
+		want       string // part of the error
+		asked      int    // contract calls for two results
+	}{
+		"as much as ordered": {word(2), nil, 1000, "", 1},
+		"less":               {word(2), nil, 999, "it burns 999 of 1000 units", 1},
+		"configured":         {word(2), map[common.Address]int{proofToken: 1}, 100, "", 0},
+		"an NFT": {`"error":{"code":3,"message":"execution reverted"}`, nil, 1000,
+			"it burns 0 of 10 pieces (the decimals of the token are not known)", 2},
+		"an address of nobody": {`"result":"0x"`, nil, 1000, "it burns 0 of 10 pieces", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			receipt := burned.with("logs.0.data", common.BigToHash(ramp.Must(ramp.NewAmount(tt.units).Int())).Hex())
+			c := &chain{receipt: string(receipt.bytes()), say: map[string]string{"eth_call": tt.says}}
+			proof := ramp.Must(rampproof.New(rampproof.Config{Chain: c.client(),
+				Payers: []common.Address{payer}, Decimals: tt.configured}))
+			for range 2 {
+				store := &keeper{order: stored(burnIntent())}
+				r := ramp.Must(ramp.ParseResult(webhookResult().without("receipt.logs").bytes()))
+				next, err := proof.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
+				require.NoError(t, err)
+				step, err := store.Update(t.Context(), r.UUID, next)
+				if tt.want == "" {
+					require.NoError(t, err)
+					assert.Equal(t, fmt.Sprint(tt.units), step.Evidence.Units.String())
+				} else {
+					assert.ErrorIs(t, err, rampproof.ErrNotProven)
+					assert.ErrorContains(t, err, tt.want)
+				}
+			}
+			assert.Equal(t, tt.asked, strings.Count(strings.Join(c.asked, " "), "eth_call"))
+		})
+	}
+}
+
+func TestCheckComparesDecimalsWithTheContracts(t *testing.T) {
+	says := func(n int64) string {
+		return `"result":"` + common.BigToHash(ramp.Must(ramp.NewAmount(n).Int())).Hex() + `"`
+	}
+	for name, tt := range map[string]struct {
+		decimals int
+		says     string
+		want     []string
+	}{
+		"the same": {18, says(18), nil},
+		"others": {6, says(18),
+			[]string{"Config.Decimals is 6 for token " + proofToken.Hex() + ", but its contract says 18"}},
+		"an NFT that is none": {0, says(18), []string{"Config.Decimals is 0", "its contract says 18"}},
+		"an NFT":              {0, `"error":{"code":3,"message":"execution reverted"}`, nil},
+		"no contract": {18, `"result":"0x"`,
+			[]string{"check the decimals of token", "answered with 0 bytes instead of a number; it may be no token contract on this chain"}},
+		"what is no number": {18, says(256), []string{"is not the number of decimals of a token"}},
+		"what is longer": {18, `"result":"` + common.MaxHash.Hex() + `00"`,
+			[]string{"answered with 33 bytes"}},
+		"a node of another chain": {18, "", []string{"its chain ID is 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &chain{say: map[string]string{"eth_call": tt.says}}
+			if tt.says == "" {
+				c.say["eth_chainId"] = `"result":"0x1"`
+			}
+			proof := ramp.Must(rampproof.New(rampproof.Config{Chain: c.client(), AnyFailure: true,
+				Decimals: map[common.Address]int{proofToken: tt.decimals}}))
+			handler := ramp.Must(ramp.NewHandler(configWith(proof, ramp.AnyWallet)))
+			err := handler.Check(t.Context())
+			if tt.want == nil {
+				assert.NoError(t, err)
+			}
+			for _, part := range tt.want {
+				assert.ErrorContains(t, err, part)
+			}
+		})
+	}
+}
+
+const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"

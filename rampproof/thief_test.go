@@ -1,0 +1,398 @@
+package rampproof_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence/movetest"
+	"github.com/token-ramp/ramp-go/rampproof"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+var (
+	proofToken = common.HexToAddress(testToken)
+	rampBridge = common.HexToAddress("0xb41d")
+)
+
+// named are who takes part in the transactions of tests, besides the players.
+var named = map[string]common.Address{"ramp": rampBridge, "token": proofToken, "friend": common.HexToAddress("0x5713"),
+	"zero": {}}
+
+// The settings that docs/security.md compares, from the weakest to the strongest.
+const (
+	unconfirmed = iota
+	confirmed
+	anyWallet
+	ownWallet
+)
+
+var settings = []string{"no Confirm", "Confirmed", "Proof and AnyWallet", "Proof and Wallet"}
+
+// vault is the gold of sessions.
+type vault struct {
+	mu   sync.Mutex
+	gold map[string]int64
+}
+
+func (v *vault) Apply(_ context.Context, step ramp.Step) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, asset := range step.Effect.Assets {
+		delta := ramp.Must(step.Effect.Delta(asset).Int64())
+		if v.gold[step.Order.SessionID]+delta < 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		v.gold[step.Order.SessionID] += delta
+	}
+	return nil
+}
+
+// heist is a game with an honest player and a thief, who has the HMAC key.
+type heist struct {
+	t       *testing.T
+	service *ramptest.Service
+	client  *ramp.Client
+	handler *ramp.Handler
+	vault   *vault
+	node    *editedNode
+	wallets sync.Map // the player of each wallet
+}
+
+func newHeist(t *testing.T, setting int) *heist {
+	h := &heist{t: t, service: ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: testSigner().Address(),
+		Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})} // the thief makes calls, too
+	h.node = &editedNode{base: h.service.Client().Transport, logs: map[common.Hash][]ramp.Log{}}
+	h.vault = &vault{gold: map[string]int64{}}
+	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: &ramp.MemoryStore{Apply: h.vault.Apply},
+		Key: testKey(), Signer: testSigner(), Now: h.service.Now, Logger: quiet}
+	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002,
+		HTTPClient: &http.Client{Transport: h.node}, Retries: -1}))
+	switch setting {
+	case confirmed:
+		config.Confirm = rampproof.Confirmed(node, 1)
+	case anyWallet, ownWallet:
+		config.Confirm = ramp.Must(rampproof.New(rampproof.Config{Chain: node,
+			Payers: []common.Address{h.service.Payer()}, Contracts: []common.Address{proofToken, rampBridge},
+			Decimals: map[common.Address]int{proofToken: 18}}))
+		config.Wallet = ramp.AnyWallet
+	}
+	if setting == ownWallet {
+		config.Wallet = h.bind
+	}
+	h.handler = ramp.Must(ramp.NewHandler(config))
+	h.vault.gold["honest"], h.vault.gold["thief"] = 1000, 1000
+	h.service.SetHandler(h.handler)
+	h.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: h.service.URL(), Key: testKey(),
+		HTTPClient: h.service.Client()}))
+	return h
+}
+
+// bind lets a wallet belong to the player who names it first.
+func (h *heist) bind(_ context.Context, s ramp.Session, wallet common.Address) error {
+	if player, _ := h.wallets.LoadOrStore(wallet, s.ID); player != s.ID {
+		return ramp.Reject("INVALID_USER")
+	}
+	return nil
+}
+
+// editedNode is the emulated node, with transactions that it cannot make.
+type editedNode struct {
+	base http.RoundTripper
+	logs map[common.Hash][]ramp.Log // of the receipts of some transactions
+}
+
+func (n *editedNode) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := n.base.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var answer any
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return nil, err
+	}
+	n.edit(answer)
+	text, err := json.Marshal(answer)
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	return response, err
+}
+
+// edit edits the receipts of an answer, or of each of a batch.
+func (n *editedNode) edit(answer any) {
+	switch v := answer.(type) {
+	case []any:
+		for _, one := range v {
+			n.edit(one)
+		}
+	case map[string]any:
+		n.edit(v["result"])
+		if logs, edited := n.logs[common.HexToHash(fmt.Sprint(v["transactionHash"]))]; edited {
+			v["logs"] = logs
+		}
+	}
+}
+
+// wallet returns the wallet of a player.
+func (h *heist) wallet(player string) common.Address { return h.service.Wallet(session(player)) }
+
+func session(player string) ramp.Session {
+	return ramp.Session{ID: player, Token: ramp.NewAccessToken("token-" + player)}
+}
+
+// order places an order of one token with the service, and lets its transaction end. It
+// returns nil if the game rejects it.
+func (h *heist) order(place placer, player string, faults ...ramptest.Fault) *ramptest.Order {
+	h.t.Helper()
+	price := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
+	request := ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
+		Token: testToken, MintFeeBps: 100, Materials: price, Outputs: price}}
+	started := ramp.Must(h.client.Initialize(h.t.Context(), request))
+	faults = append([]ramptest.Fault{ramptest.TransactionType(7)}, faults...)
+	order, err := place(h.t.Context(), started.UUID, session(player), ramp.NewAmount(1), faults...)
+	if err != nil {
+		require.ErrorContains(h.t, err, "INVALID_USER")
+		return nil
+	}
+	h.service.Advance(time.Minute)
+	return order
+}
+
+// mined makes a transaction with some events, in which the wallets of the thief and of the
+// honest player can take part, and the account of the service.
+func (h *heist) mined(list string) common.Hash {
+	h.vault.gold["anybody"] += 100
+	order := h.order(h.service.Mint, "anybody", ramptest.StaysPending())
+	transaction := ramp.Must(h.service.Cheat(h.t.Context(), order, ramptest.SelfTransfer))
+	h.node.logs[transaction] = movetest.Logs(proofToken, list, h.named())
+	return transaction
+}
+
+func (h *heist) named() map[string]common.Address {
+	who := maps.Clone(named)
+	who["thief"], who["honest"], who["account"] = h.wallet("thief"), h.wallet("honest"), h.service.Payer()
+	return who
+}
+
+// validate makes a validate call of the thief's own, for one token and 100 gold.
+func (h *heist) validate(
+	direction ramp.Direction, wallet string, change ...func(*ramp.ValidateRequest),
+) *ramp.ValidateRequest {
+	gold := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100)}}
+	token := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: testToken, Amount: ramp.NewAmount(1)}}
+	r := &ramp.ValidateRequest{UserSig: "0xaa", UserAddress: wallet, ProjectID: "project-1",
+		Digest: ramp.Digest{1}, UUID: uuid.New(),
+		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: gold, To: token}}
+	if direction == ramp.Burn {
+		r.Intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: token, To: gold}
+	}
+	for _, c := range change {
+		c(r)
+	}
+	body := ramp.Must(json.Marshal(r))
+	header := signed(body)
+	header.Set(ramp.HeaderAuthorization, "Bearer token-thief")
+	header.Set(ramp.HeaderSession, "thief")
+	h.handler.Answer(h.t.Context(), http.MethodPost, ramp.PathValidate, header, body)
+	return r
+}
+
+// forge delivers a result for an order of the thief's that names a transaction.
+func (h *heist) forge(r *ramp.ValidateRequest, transaction common.Hash, status uint64) {
+	intent := ramp.Must(json.Marshal(r.Intent))
+	body := fmt.Appendf(nil, `{"uuid":"%s","tx_hash":"%s","receipt":{"status":"0x%x"},"intent":%s}`, r.UUID, transaction, status, intent)
+	h.handler.Answer(h.t.Context(), http.MethodPost, ramp.PathResult, signed(body), body)
+}
+
+// claims reports a burn of one token from a wallet with a transaction. Both calls are the thief's.
+func (h *heist) claims(wallet common.Address, transaction common.Hash) {
+	h.forge(h.validate(ramp.Burn, wallet.Hex()), transaction, 1)
+}
+
+// burnBy reports a burn that did not happen, with a trick.
+func burnBy(trick ramptest.Trick) func(*heist) {
+	return func(h *heist) {
+		burn := h.order(h.service.Burn, "thief", ramptest.StaysPending())
+		h.claims(h.wallet("thief"), ramp.Must(h.service.Cheat(h.t.Context(), burn, trick)))
+	}
+}
+
+// failureBy reports a mint that succeeded as failed, with a trick.
+func failureBy(trick ramptest.Trick) func(*heist) {
+	return func(h *heist) {
+		mint := h.order(h.service.Mint, "thief", ramptest.ResultNever())
+		h.forge(&mint.Request, ramp.Must(h.service.Cheat(h.t.Context(), mint, trick)), 0)
+	}
+}
+
+// burnWith reports a burn with a transaction that the thief makes.
+func burnWith(list string) func(*heist) {
+	return func(h *heist) { h.claims(h.wallet("thief"), h.mined(list)) }
+}
+
+// burnFrom reports a burn with a transaction in which somebody who is no player burns.
+func burnFrom(who string) func(*heist) {
+	return func(h *heist) { h.claims(h.named()[who], h.mined(who+">zero 1, "+who+">ramp 1")) }
+}
+
+type placer = func(
+	ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...ramptest.Fault,
+) (*ramptest.Order, error)
+
+// theft is an attack, and the row of docs/security.md that it belongs to.
+type theft struct {
+	row  string
+	cost int64 // of the thief's own orders
+	play func(h *heist)
+}
+
+// thefts are the attacks. The thief makes the validate calls, and so chooses the wallet.
+func thefts() map[string]theft {
+	const (
+		another  = "a burn that somebody else made"
+		victim   = "the same, and names that player's wallet"
+		ofRamp   = "a burn by the ramp's contract or account, or by the token"
+		transfer = "a transfer to or from a friend or oneself, or an approval, as a burn"
+		goOn     = "a burn whose tokens go on to a friend, or come back"
+		called   = "a burn of one unit, of a token that the order calls NFT"
+		unpaid   = "the same, with a failed transaction that the ramp did not pay for"
+		second   = "a second order, with a transaction that ended another"
+	)
+	silent := ramptest.ResultNever()
+	return map[string]theft{
+		"a burn in no block": {"a burn that never happened", 0, func(h *heist) {
+			h.claims(h.wallet("thief"), common.MaxHash)
+		}},
+		"the burn of another wallet": {another, 0, func(h *heist) {
+			genuine := h.order(h.service.Burn, "honest", silent)
+			h.claims(h.wallet("thief"), genuine.TxHash)
+		}},
+		"the burn of another wallet, beside a transfer": {another, 0, burnWith("thief>friend 1, honest>zero 1")},
+		"the burn of another wallet, which the UUID gets afterwards": {another, 0, func(h *heist) {
+			genuine := h.order(h.service.Burn, "honest", silent)
+			burn := h.validate(ramp.Burn, h.wallet("thief").Hex())
+			again := h.validate(ramp.Burn, h.wallet("honest").Hex(),
+				func(r *ramp.ValidateRequest) { r.UUID = burn.UUID })
+			h.forge(again, genuine.TxHash, 1)
+		}},
+		"the wallet of a player who burns": {victim, 0, func(h *heist) {
+			genuine := h.order(h.service.Burn, "honest", silent)
+			h.claims(h.wallet("honest"), genuine.TxHash)
+		}},
+		"the wallet in another case": {victim, 0, func(h *heist) {
+			genuine := h.order(h.service.Burn, "honest", silent)
+			h.forge(h.validate(ramp.Burn, strings.ToLower(h.wallet("honest").Hex())), genuine.TxHash, 1)
+		}},
+		"the wallet before its player names it": {victim, 0, func(h *heist) {
+			burn := h.validate(ramp.Burn, h.wallet("honest").Hex())
+			if genuine := h.order(h.service.Burn, "honest", silent); genuine != nil {
+				h.forge(burn, genuine.TxHash, 1)
+			}
+		}},
+		"a contract":       {ofRamp, 0, burnFrom("ramp")},
+		"the token":        {ofRamp, 0, burnFrom("token")},
+		"an account":       {ofRamp, 0, burnFrom("account")},
+		"the zero address": {"a burn by the zero address", 0, burnFrom("zero")},
+		"a mint": {"a mint of their own, as a burn", 100,
+			func(h *heist) { h.claims(h.wallet("thief"), h.order(h.service.Mint, "thief", silent).TxHash) }},
+		"a transfer to a friend":         {transfer, 0, burnBy(ramptest.SignedTransfer)},
+		"a transfer from a friend":       {transfer, 0, burnBy(ramptest.FriendsTransfer)},
+		"a transfer to oneself":          {transfer, 0, burnBy(ramptest.SelfTransfer)},
+		"an approval":                    {transfer, 0, burnBy(ramptest.Approval)},
+		"the ramp sends tokens on":       {goOn, 0, burnWith("thief>ramp 1, ramp>friend 1")},
+		"a friend sends tokens back":     {goOn, 0, burnWith("thief>ramp 1, ramp>friend 1, friend>thief 1")},
+		"tokens are minted again":        {goOn, 0, burnWith("thief>zero 1, zero>friend 1")},
+		"a fee is taken from the amount": {goOn, 0, burnWith("thief>ramp 0.999999999999999999, thief>friend 1u")},
+		"a reorganization":               {goOn, 0, burnWith("thief>zero 1 removed")},
+		"a unit of an ERC-20 token": {called, 0, func(h *heist) {
+			burn := h.validate(ramp.Burn, h.wallet("thief").Hex(),
+				func(r *ramp.ValidateRequest) { r.Intent.From[0].Type = ramp.TypeNFT })
+			h.forge(burn, h.mined("thief>zero 1u"), 1)
+		}},
+		"a piece of a token that is counted": {called, 0, burnWith("thief>zero #1000000000000000000")},
+		"no transaction": {"a mint that succeeded, as failed, without a transaction", 100, func(h *heist) {
+			mint := h.order(h.service.Mint, "thief", silent)
+			h.forge(&mint.Request, common.MaxHash, 0)
+		}},
+		"the failed burn of somebody else": {unpaid, 100, func(h *heist) {
+			byItsSender := ramptest.TransactionType(2)
+			failed := h.order(h.service.Burn, "honest", silent, ramptest.TransactionFails(), byItsSender)
+			mint := h.order(h.service.Mint, "thief", silent)
+			h.forge(&mint.Request, failed.TxHash, 0)
+		}},
+		"a failed call":     {unpaid, 100, failureBy(ramptest.FailedCall)},
+		"a failed creation": {unpaid, 100, failureBy(ramptest.FailedCreation)},
+		"a failed burn of the thief's": {"the same, with one that the ramp paid for and that has ended no order", 100, func(h *heist) {
+			// Its result has not arrived yet.
+			failed := h.order(h.service.Burn, "thief", silent, ramptest.TransactionFails())
+			mint := h.order(h.service.Mint, "thief", silent)
+			h.forge(&mint.Request, failed.TxHash, 0)
+		}},
+		"two burns": {second, -100, func(h *heist) {
+			genuine := h.order(h.service.Burn, "thief")
+			h.claims(h.wallet("thief"), genuine.TxHash)
+		}},
+		"another session of the thief's": {second, 0, func(h *heist) {
+			genuine := h.order(h.service.Burn, "honest") // which the thief has, too
+			h.claims(h.wallet("thief"), genuine.TxHash)
+		}},
+	}
+}
+
+// docs/security.md has a table of what somebody with the HMAC key can do. Each cell is
+// played, and nothing that is not there.
+func TestWhatAThiefWithTheHMACKeyCanDo(t *testing.T) {
+	guide := ramp.Must(os.ReadFile("../docs/security.md"))
+	table := regexp.MustCompile(`(?m)^\| the thief reports \|.*\n\|[-|]+\|\n((?:\|.*\n)+)`).FindSubmatch(guide)
+	require.NotNil(t, table)
+	cells, played := map[string][]string{}, map[string]bool{}
+	for line := range strings.Lines(string(table[1])) {
+		row := strings.Split(strings.Trim(line, "|\n "), " | ")
+		require.Len(t, row, 1+len(settings))
+		cells[row[0]] = row[1:]
+	}
+	for name, attack := range thefts() {
+		require.Contains(t, cells, attack.row)
+		played[attack.row] = true
+		for setting, cell := range cells[attack.row] {
+			inBubble(t, name+", "+settings[setting], func(t *testing.T) {
+				h := newHeist(t, setting)
+				attack.play(h)
+				won := h.vault.gold["thief"] - 1000 + attack.cost
+				wins, known := map[string]int64{"pays": 100, "gives back": 100, "nothing": 0}[strings.Trim(cell, "*")]
+				require.True(t, known, cell)
+				assert.Equal(t, wins, won)
+			})
+		}
+	}
+	assert.Len(t, played, len(cells), "rows that nothing plays")
+}
+
+// What is proven pays all the same: nobody loses because of the settings.
+func TestAnHonestBurnIsPaidUnderEverySetting(t *testing.T) {
+	for setting, name := range settings {
+		inBubble(t, name, func(t *testing.T) {
+			h := newHeist(t, setting)
+			for range 2 { // the wallet is the player's already
+				require.NotNil(t, h.order(h.service.Burn, "honest"))
+			}
+			assert.EqualValues(t, 1200, h.vault.gold["honest"])
+		})
+	}
+}
