@@ -1,9 +1,6 @@
 package ramp_test
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"testing/synctest"
 	"time"
 
@@ -204,21 +201,6 @@ func assertCode(t *testing.T, err error, want ramp.Code) {
 	t.Helper()
 	rejection := as[*ramp.Rejection](t, err)
 	assert.Equal(t, want, rejection.Code)
-}
-
-// constantsOf returns the names of the constants of a type.
-func constantsOf(t *testing.T, kind string) (names []string) {
-	t.Helper()
-	files := ramp.Must(filepath.Glob("*.go"))
-	declared := regexp.MustCompile(`(?m)^\t(\w+) +` + kind + ` += `)
-	for _, file := range files {
-		text := ramp.Must(os.ReadFile(file))
-		for _, m := range declared.FindAllSubmatch(text, -1) {
-			names = append(names, string(m[1]))
-		}
-	}
-	require.NotEmpty(t, names)
-	return names
 }
 
 // inBubble runs a subtest in a bubble, whose time passes by itself.

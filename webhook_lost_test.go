@@ -267,7 +267,7 @@ func TestAPanicWithoutAValueIsNoSuccess(t *testing.T) {
 	}()
 	game, v := newVault(t, nil)
 	require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
-	v.fail = panicsWithNil
+	v.fail = errPanicsWithNil
 	order := accepted(mintRequest())
 	assert.Equal(t, "500", answerTo(game.Result(t.Context(), player, reported(order, 0))))
 	assert.EqualValues(t, 900, v.gold["session-1"])
@@ -276,8 +276,8 @@ func TestAPanicWithoutAValueIsNoSuccess(t *testing.T) {
 	assert.EqualValues(t, 1000, v.gold["session-1"])
 }
 
-// panicsWithNil lets the next steps of a vault panic.
-var panicsWithNil = errors.New("panic(nil)")
+// errPanicsWithNil lets the next steps of a vault panic.
+var errPanicsWithNil = errors.New("panic(nil)")
 
 // hurried is a handler behind an HTTP server, with a failed mint whose sender goes while Apply runs.
 type hurried struct {

@@ -26,7 +26,7 @@ type vault struct {
 func (v *vault) Apply(_ context.Context, step ramp.Step) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.fail == panicsWithNil {
+	if v.fail == errPanicsWithNil {
 		panic(nil)
 	}
 	if v.fail != nil {

@@ -40,8 +40,10 @@ type transaction interface {
 }
 
 var (
+	//lint:ignore ST1005 Apply is a name
 	errEnded = errors.New("Apply ended the transaction: it must not call Commit or Rollback, " +
 		"nor send a statement that commits, such as CREATE TABLE on MySQL")
+	//lint:ignore ST1005 Apply is a name
 	errOutside = errors.New("Apply ended the transaction, or it ignored the error with which " +
 		"the database did: it must not send COMMIT, and must return every error of tx")
 )
