@@ -6,7 +6,6 @@ import (
 	"math/big"
 
 	"github.com/google/uuid"
-
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 )

@@ -64,7 +64,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"

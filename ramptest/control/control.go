@@ -120,12 +120,6 @@ type Order struct {
 // Player returns the game's ID of the order's player, or else the session ID.
 func (o *Order) Player() string { return cmp.Or(o.PlayerID, o.SessionID) }
 
-// AssetAmount is an amount of a game asset.
-type AssetAmount struct {
-	ID     string `json:"id"`
-	Amount string `json:"amount"`
-}
-
 // Imbalance is a finding of the books.
 type Imbalance struct {
 	Problem string         `json:"problem"`

@@ -68,6 +68,12 @@ const (
 	TxReplaced  TxStatus = "replaced" // a reorganization moved it to another block
 )
 
+// AssetAmount is an amount of a game asset.
+type AssetAmount struct {
+	ID     string `json:"id"`
+	Amount string `json:"amount"`
+}
+
 // Message is one side of an exchange. Credentials in it are redacted.
 type Message struct {
 	Method string      `json:"method,omitempty"` // of a request

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
 
@@ -59,25 +58,4 @@ func (s *visit) callPage() {
 		return
 	}
 	s.eventView(&e)
-}
-
-// event returns the event with a number.
-func (s *site) event(text string) (control.Event, bool) {
-	n := number(text)
-	if n <= 0 {
-		return control.Event{}, false
-	}
-	return s.last(desk.CallsQuery{Number: n})
-}
-
-// titleOf returns a title for a call.
-func titleOf(e *control.Event) string {
-	title := string(e.Kind)
-	if e.Request != nil {
-		title = e.Request.Method + " " + e.Request.Path
-	}
-	if e.Attempt > 0 {
-		title += " #" + strconv.Itoa(e.Attempt)
-	}
-	return title
 }

@@ -12,11 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
@@ -56,19 +54,6 @@ type listView struct {
 	First, Last, N int    // which of how many match
 }
 
-// line is an order or a call in a list: one line, and a sentence below it where there is
-// trouble.
-type line struct {
-	ID, Href  string
-	At, Title string
-	Token     string // the contract, in short, of an order in a list with several
-	Short     string // the beginning of the UUID
-	Facts     string // what an order moved, or how a call was answered
-	Name      string // the player, or the session of a call
-	Verdict   verdictView
-	Explained bool // whether the sentence is shown
-}
-
 // startView is the form of a test order.
 type startView struct {
 	startTerms
@@ -87,9 +72,6 @@ func (t startTerms) Key() string {
 	sum := sha256.Sum256(fmt.Append(nil, t))
 	return hex.EncodeToString(sum[:4])
 }
-
-// maxLines is how many lines a page of a list has.
-const maxLines = 50
 
 // frontPage shows the state of the setup and the orders of all players.
 func (s *visit) frontPage() {
@@ -134,125 +116,6 @@ func (s *visit) frontView(status int, p *problem) {
 	v.Start = s.start(list.Players)
 	s.show(status, "front.html", v)
 }
-
-// holds says what a list holds.
-func holds(orders, calls int) string {
-	if calls == 0 {
-		return count(orders, "order")
-	}
-	return count(orders, "order") + ", " + group(calls) + " not placed"
-}
-
-// count formats a number of things.
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return group(n) + " " + what + "s"
-}
-
-// number parses a number, and returns 0 if it is none.
-func number(text string) int {
-	n, _ := strconv.Atoi(text)
-	return n
-}
-
-// lines returns entries as a list shows them.
-func (s *site) lines(entries []desk.Entry) (lines []line) {
-	tokens := make(map[string]bool)
-	for i := range entries {
-		lines = append(lines, s.line(&entries[i]))
-		if token := lines[i].Token; token != "" {
-			tokens[token] = true
-		}
-	}
-	for i := range lines {
-		if len(tokens) < 2 { // it would say nothing
-			lines[i].Token = ""
-		}
-	}
-	return lines
-}
-
-// line returns an entry as a list shows it.
-func (s *site) line(e *desk.Entry) line {
-	if e.Order == nil {
-		l := s.callLine(e.Call)
-		if order := readOrder(e.Call).Title; order != "" {
-			l.Title = order + ", not approved"
-			if e.Call.IsPolicy() {
-				l.Title = order + ", rejected"
-			}
-		}
-		return l
-	}
-	o := e.Order
-	return line{ID: "order-" + o.UUID.String(), Href: "/orders/" + o.UUID.String(), At: s.stamp(o.Placed), Title: titleOfOrder(o), Token: shortAddress(o.Token), Short: shortUUID(o.UUID),
-		Facts: movedBy(o), Name: nameOf(o), Verdict: s.verdictView(o.Verdict), Explained: o.Tone != verdict.Good || o.TxStatus != string(control.TxSucceeded)}
-}
-
-// callLine returns a call as a list shows it.
-func (s *site) callLine(e *control.Event) line {
-	v := e.Verdict()
-	l := line{ID: fmt.Sprintf("call-%d", e.Number), Href: fmt.Sprintf("/calls/%d", e.Number), At: s.stamp(e.Time), Title: titleOf(e), Short: shortUUID(e.UUID),
-		Facts: "no answer", Name: e.Session, Verdict: s.verdictView(v), Explained: v.Loss || v.Tone != verdict.Good && e.Outcome != "success" || e.Fault != ""}
-	if status := statusOf(e); status != "" {
-		l.Facts = status
-		if e.Took > 0 {
-			l.Facts += " · " + took(e.Took)
-		}
-	}
-	return l
-}
-
-// took formats how long a call took.
-func took(d time.Duration) string {
-	if d < time.Second {
-		return strconv.FormatInt(max(1, d.Milliseconds()), 10) + " ms"
-	}
-	return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
-}
-
-// movedBy says what the game moved for an order.
-func movedBy(o *control.Order) string {
-	const most = 2
-	var parts []string
-	for _, id := range slices.Sorted(maps.Keys(o.Moved)) {
-		amount := o.Moved[id]
-		sign := "+"
-		if strings.HasPrefix(amount, "-") {
-			sign = "−"
-		}
-		parts = append(parts, sign+strings.TrimLeft(group(amount), "-")+" "+redact.Isolate(id))
-	}
-	switch {
-	case o.Moved == nil:
-		return "movement unknown"
-	case parts == nil:
-		return "nothing moved"
-	case len(parts) > most:
-		return strings.Join(parts[:most], ", ") + fmt.Sprintf(" and %d more", len(parts)-most)
-	default:
-		return strings.Join(parts, ", ")
-	}
-}
-
-// titleOfOrder returns a title for an order, such as "Mint 3 tokens".
-func titleOfOrder(o *control.Order) string {
-	tokens := group(o.Amount) + " tokens"
-	if tokens == "1 tokens" {
-		tokens = "1 token"
-	}
-	return strings.ToUpper(o.Do[:1]) + o.Do[1:] + " " + tokens
-}
-
-// shortAddress returns the end of an address, which is most unlike others.
-func shortAddress(address string) string {
-	return "0x…" + strings.ToLower(address[max(0, len(address)-4):])
-}
-
-// nameOf returns the name of an order's player, or else the session.
-func nameOf(o *control.Order) string { return cmp.Or(o.Name, o.SessionID) }
 
 // start fills the form of a test order.
 func (s *site) start(players []desk.Choice) startView {

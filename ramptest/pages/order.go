@@ -1,18 +1,14 @@
 package pages
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
@@ -41,34 +37,6 @@ type orderView struct {
 	Timeline timelineView
 }
 
-// identifier is one of an order. An ID on the page has it.
-type identifier struct {
-	ID, Label string
-	Text      any
-}
-
-func newIdentifier(id, label string, text any) identifier { return identifier{id, label, text} }
-
-// long reports whether the amounts of a row are too long to stand beside each other.
-func long(r verdict.Row) bool { return max(len(r.Before), len(r.Now), len(r.Expected)) > 12 }
-
-// orderOf returns the order with a UUID, or nil if there is none.
-func (s *site) orderOf(text string) *control.Order {
-	id, err := uuid.Parse(text)
-	if err != nil {
-		return nil
-	}
-	o, err := s.desk.Order(context.Background(), id.String(), control.OrderQuery{})
-	if err != nil {
-		return nil
-	}
-	return &o
-}
-
-func (s *visit) noOrder() {
-	s.failure(http.StatusNotFound, "There is no such order. The service may have been restarted.", link{"/", "All orders"})
-}
-
 // ordered gives a page the order in the path, if there is one.
 func ordered(page func(*visit, *control.Order)) func(*visit) {
 	return func(s *visit) {
@@ -79,9 +47,6 @@ func ordered(page func(*visit, *control.Order)) func(*visit) {
 		}
 	}
 }
-
-// toOrder sends the reader to the page of an order.
-func (s *visit) toOrder(id uuid.UUID) { s.redirect("/orders/" + id.String()) }
 
 // orderPage shows an order live.
 func (s *visit) orderPage(o *control.Order) {
@@ -116,24 +81,6 @@ func (s *visit) orderView(o *control.Order, status int, p *problem) {
 	s.show(status, "order.html", v)
 }
 
-// culprit returns the address of the first call about an order after which the books found
-// something wrong, else of the last call that the game did not answer as it should, or "" if
-// there is none.
-func (s *site) culprit(id uuid.UUID) string {
-	events, _ := s.desk.Calls(desk.CallsQuery{UUID: id, Pick: desk.Wrong, Limit: 1_000})
-	if len(events) == 0 {
-		return ""
-	}
-	culprit := events[0]
-	for _, e := range slices.Backward(events) {
-		if e.Loss != "" {
-			culprit = e
-			break
-		}
-	}
-	return fmt.Sprintf("/orders/%s/events/%d", id, culprit.Number)
-}
-
 // mainButton returns what somebody wants to do next.
 func mainButton(o *control.Order) string {
 	switch {
@@ -156,15 +103,6 @@ func (s *visit) endForm(o *control.Order) {
 	default:
 		s.failure(http.StatusBadRequest, say(err), link{"/orders/" + o.UUID.String(), "To the order"})
 	}
-}
-
-// codeOf returns the code of an error of the service, or "" if there is none.
-func codeOf(err error) (control.ErrorCode, error) {
-	var known *control.Error
-	if errors.As(err, &known) {
-		return known.Code, err
-	}
-	return "", nil
 }
 
 func (s *visit) resendForm(o *control.Order) {

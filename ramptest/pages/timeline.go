@@ -1,14 +1,9 @@
 package pages
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -63,6 +58,33 @@ func (s *site) timeline(id uuid.UUID, before int) timelineView {
 		v.Events = append(v.Events, line)
 	}
 	return v
+}
+
+// event returns the event with a number.
+func (s *site) event(text string) (control.Event, bool) {
+	n := number(text)
+	if n <= 0 {
+		return control.Event{}, false
+	}
+	return s.last(desk.CallsQuery{Number: n})
+}
+
+// culprit returns the address of the first call about an order after which the books found
+// something wrong, else of the last call that the game did not answer as it should, or "" if
+// there is none.
+func (s *site) culprit(id uuid.UUID) string {
+	events, _ := s.desk.Calls(desk.CallsQuery{UUID: id, Pick: desk.Wrong, Limit: 1_000})
+	if len(events) == 0 {
+		return ""
+	}
+	culprit := events[0]
+	for _, e := range slices.Backward(events) {
+		if e.Loss != "" {
+			culprit = e
+			break
+		}
+	}
+	return fmt.Sprintf("/orders/%s/events/%d", id, culprit.Number)
 }
 
 // earlierView is a page with an earlier part of a timeline.
@@ -127,80 +149,4 @@ func (s *visit) eventView(e *control.Event) {
 		v.Cause = s.cause(e)
 	}
 	s.show(http.StatusOK, "event.html", v)
-}
-
-// longHex finds what is too long to read, such as a logsBloom.
-var longHex = regexp.MustCompile("0x([0-9a-fA-F]{8})[0-9a-fA-F]{192,}")
-
-// pretty formats a message for a reader: its headers and its body. JSON is indented, and long
-// hex is cut.
-func pretty(m *control.Message) string {
-	var b bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
-		fmt.Fprintf(&b, "%s: %s\n", name, strings.Join(m.Header[name], ", "))
-	}
-	if b.Len() > 0 && m.Body != "" {
-		b.WriteByte('\n')
-	}
-	if json.Indent(&b, []byte(m.Body), "", "  ") != nil {
-		b.WriteString(m.Body)
-	}
-	return longHex.ReplaceAllString(b.String(), "0x$1…")
-}
-
-// curlView is a curl command to copy.
-type curlView struct {
-	Number int // of the event
-	Text   string
-}
-
-// curl returns a request as a curl command, or none if there is no address. The record does not hold the token and the
-// HMAC key, so the command takes them from the environment.
-func (s *site) curl(e *control.Event) curlView {
-	address := s.guard.URL
-	if e.Kind != control.KindInitialize {
-		address = s.gameAddress()
-	}
-	if address == "" || address == desk.MemoryURL || e.Kind == control.KindRPC {
-		return curlView{} // curl cannot reach it
-	}
-	signed := e.Kind != control.KindAssets
-	var b strings.Builder
-	if signed {
-		fmt.Fprintf(&b, "BODY=%s\n", quote(e.Request.Body))
-	}
-	fmt.Fprintf(&b, "curl -i -X %s %s \\\n", e.Request.Method, quote(address+e.Request.Path))
-	for _, name := range slices.Sorted(maps.Keys(e.Request.Header)) {
-		switch strings.ToLower(name) {
-		case "x-dapp-authorization":
-			fmt.Fprintf(&b, "  -H \"%s: Bearer $RAMP_ACCESS_TOKEN\" \\\n", name)
-		case "content-type", "x-dapp-sessionid":
-			for _, value := range e.Request.Header[name] {
-				fmt.Fprintf(&b, "  -H %s \\\n", quote(name+": "+value))
-			}
-		}
-	}
-	if !signed {
-		return curlView{e.Number, strings.TrimSuffix(b.String(), " \\\n")}
-	}
-	if e.Fault != "missing HMAC" {
-		over := `"$BODY"`
-		if e.Fault == "tampered body" || e.Fault == "wrong HMAC" {
-			over = "another" // as wrong as that of the forgery
-		}
-		fmt.Fprintf(&b, "  -H \"X-HMAC-Signature: $(printf %%s %s | ramp sign)\" \\\n", over)
-	}
-	b.WriteString("  --data-raw \"$BODY\"")
-	return curlView{e.Number, b.String()}
-}
-
-// quote quotes a text as one word for a shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
-// statusOf returns the HTTP status of the answer; "" if there was none.
-func statusOf(e *control.Event) string {
-	if e.Answer == nil || e.Answer.Status == 0 {
-		return ""
-	}
-	return strconv.Itoa(e.Answer.Status)
 }

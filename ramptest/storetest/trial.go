@@ -3,7 +3,6 @@ package storetest
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,19 +72,6 @@ func (k *trial) check(step ramp.Step) error {
 		return nil
 	}
 	return f(step)
-}
-
-// atApply sets what check does with the steps of an order; nil approves them.
-func (d *deal) atApply(f func(ramp.Step) error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.onApply[d.UUID] = f
-}
-
-func (d *deal) timesApplied() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.applied[d.UUID]
 }
 
 var (
@@ -166,43 +152,6 @@ func (k *trial) race(calls []*call) {
 	wg.Wait()
 }
 
-// take calls Update and compares the step with that of next. The deal then has the order
-// after the step, which is stored for a repeat.
-func (d *deal) take(what string, next ramp.Transition) {
-	want, err := next(d.order)
-	if err != nil {
-		panic(err) // a bug in the check
-	}
-	before := d.timesApplied()
-	got, err := d.update(d.ctx, d.UUID, next)
-	switch applied := d.timesApplied() - before; {
-	case err != nil:
-		d.fail("Update failed for %s: %v", what, err)
-	case got.New != want.New:
-		d.fail("Update returned a step with New %v for %s, but next returned one with New %v", got.New, what, want.New)
-	case got.Product != want.Product || got.Tokens.Cmp(want.Tokens) != 0:
-		d.fail("Update returned a step of product %q instead of %q for %s", got.Product, want.Product, what)
-	case difference(got.Effect, want.Effect) != "":
-		d.fail("Update returned another effect than next for %s: %s", what, difference(got.Effect, want.Effect))
-	case difference(got.Order, want.Order) != "":
-		d.fail("Update returned another order than next for %s: %s", what, difference(got.Order, want.Order))
-	case want.New && applied == 0:
-		d.fail("%s was not applied: Apply must see each new step, also one whose effect is %v", what, want.Effect.Kind)
-	case !want.New && applied != 0:
-		d.fail("%s was applied, although its step is not New", what)
-	}
-	d.order = &want.Order
-	d.expectStored("after " + what)
-}
-
-// mustFail makes a call that must fail and must change nothing. It returns the error.
-func (d *deal) mustFail(what string, next ramp.Transition) error {
-	step, err := d.update(d.ctx, d.UUID, next)
-	d.expectError(what, step, err)
-	d.expectStored("after " + what)
-	return err
-}
-
 // expectError fails unless a call failed.
 func (k *trial) expectError(what string, step ramp.Step, err error) {
 	switch {
@@ -232,50 +181,6 @@ func (k *trial) stored(id uuid.UUID) *ramp.Order {
 		k.fail("Update returned a new step, but next returned one that is not New")
 	}
 	return &step.Order
-}
-
-func (d *deal) expectStored(when string) {
-	got, want := d.stored(d.UUID), d.order
-	switch {
-	case got == nil && want != nil:
-		d.fail("no order is stored %s: the store lost it", when)
-	case got != nil && want == nil:
-		d.fail("an order is stored %s, but there must be none", when)
-	case got != nil && difference(*got, *want) != "":
-		d.fail("the stored order is not the right one %s: %s", when, difference(*got, *want))
-	}
-}
-
-func (p player) give(asset string, balance int64) {
-	if err := p.Give(p.ctx, p.session, asset, balance); err != nil {
-		p.fail("Give failed: %v", err)
-	}
-}
-
-func (p player) balance(asset string) int64 {
-	for deadline := time.Now().Add(p.timeout); ; {
-		n, err := p.Balance(p.ctx, p.session, asset)
-		if err == nil {
-			return n
-		}
-		if time.Now().After(deadline) {
-			p.fail("Balance failed: %v", err)
-		}
-		time.Sleep(time.Millisecond) // the server may be starting
-	}
-}
-
-func (p player) expectGold(when string, want int64) {
-	if got := p.balance("gold"); got != want {
-		p.fail("the balance is %d instead of %d %s", got, want, when)
-	}
-}
-
-// player returns a player with gold.
-func (k *trial) player(gold int64) player {
-	p := player{k, "player-" + rand.Text()}
-	p.give("gold", gold)
-	return p
 }
 
 // difference returns the name of the first field in which two structs differ, or "" if

@@ -2,6 +2,7 @@ package books
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -312,4 +313,130 @@ func (v *Judgment) verbs(move Assets) (does, did string) {
 	default:
 		return "grant " + amounts, "granted " + amounts
 	}
+}
+
+// End enters the judgment of a window and closes it. It reports the orders about which
+// something has become known.
+func (p *Player) End(v Judgment) (changed []*Tally) {
+	if v.Moved != nil {
+		p.Last = v.after
+	}
+	if v.Problem != "" { // late effects of other orders may be in what moved
+		p.missed()
+	}
+	for _, w := range v.ways {
+		o := w.order
+		changed = append(changed, o)
+		for i, c := range w.calls {
+			if w.calls[i].was = o.Position; !c.Result && !c.Forged {
+				o.Asked, o.Approved = true, o.Approved || c.Answer != No
+			}
+		}
+		switch {
+		case w.calls == nil:
+			o.came(w.taken, v.guess)
+			continue
+		case v.Moved == nil:
+			o.Unread, w.taken = true, w.steps
+			p.Pending = append(p.Pending, w.calls...)
+		case w.taken != nil:
+		case len(v.ways) > 1: // what each of them moved is unknown
+			o.Mixed, w.taken = true, w.steps
+		default: // what moved is known, and a problem must be reported only once
+			for _, s := range w.steps {
+				w.taken = append(w.taken, Step{Move: v.Moved, Total: s.Total.Minus(s.Move).Plus(v.Moved)})
+			}
+		}
+		p.enter(w, v.guess)
+	}
+	if len(p.Pending) > maxPending {
+		p.Last, p.Pending = nil, nil
+	}
+	if v.Moved == nil {
+		changed = append(changed, p.Look(v.after)...)
+	}
+	p.Late = slices.DeleteFunc(p.Late, func(o *Tally) bool { return len(o.Late) == 0 || o.Disputed })
+	for ; len(p.Late) > maxLate; p.Late = p.Late[1:] {
+		p.Late[0].Came = true
+	}
+	return changed
+}
+
+// Look enters a reading while no call is in progress; nil if it failed. What has moved since
+// the last one may be late effects, and those of calls whose windows could not be read: a
+// match proves, and a mismatch proves nothing. It reports the orders about which something
+// has become known.
+func (p *Player) Look(owns Assets) (changed []*Tally) {
+	switch {
+	case owns == nil:
+		return nil
+	case p.Last == nil:
+		p.missed()
+		p.Last, p.Pending, p.Outside = owns, nil, p.Outside.Plus(nil)
+		return p.Late
+	}
+	for _, c := range slices.Backward(p.Pending) {
+		c.Order.Position = c.was
+	}
+	pending := p.ways(p.Pending)
+	ways := slices.Concat(pending, p.late(pending))
+	moved, theirs := owns.Minus(p.Last), Assets{}
+	p.Last = owns
+	for _, w := range ways {
+		maps.Copy(theirs, w.order.Sum)
+	}
+	if pending == nil { // what moves of other assets is nobody's
+		p.Outside = p.Outside.Plus(moved.Minus(moved.only(theirs)))
+		moved = moved.only(theirs)
+	}
+	explained, ok := explain(ways, moved)
+	if !ok {
+		p.Outside = p.Outside.Plus(moved)
+	}
+	p.Pending = nil
+	guess := cancels(explained)
+	for _, w := range explained {
+		o := w.order
+		if w.calls == nil {
+			if o.came(w.taken, guess) {
+				changed = append(changed, o)
+			}
+			continue
+		}
+		changed = append(changed, o)
+		o.Mixed = o.Mixed || !ok
+		p.enter(w, guess)
+		o.Unread = len(o.Totals) > 1
+	}
+	return changed
+}
+
+// enter enters what an order may have done in its window, and what its calls may still do: what
+// they could have, if it is possible that nothing has moved, and what they can from where the
+// order stands.
+func (p *Player) enter(w way, guess bool) {
+	o := w.order
+	o.settle(w.taken, guess)
+	o.Late, o.Came, o.Outside = nil, false, p.Outside
+	if slices.ContainsFunc(w.taken, isStill) {
+		o.Late = slices.DeleteFunc(slices.Clone(w.steps), isStill)
+	}
+	o.Late = slices.DeleteFunc(p.steps(o, w.calls), isStill)
+	p.await(o)
+}
+
+// ways returns what the orders of calls may do.
+func (p *Player) ways(calls []Call) (ways []way) {
+	for _, c := range calls {
+		at := slices.IndexFunc(ways, func(w way) bool { return w.order == c.Order })
+		if at < 0 {
+			at = len(ways)
+			ways = append(ways, way{order: c.Order})
+		}
+		ways[at].calls = append(ways[at].calls, c)
+	}
+	for i, w := range ways {
+		ways[i].steps = p.steps(w.order, w.calls)
+	}
+	return ways
 }

@@ -315,6 +315,24 @@ func (c *Chain) account(owner common.Address) *Account {
 	return &Account{Owner: owner}
 }
 
+// touch notes a change of a transaction, if any is tracked. The caller must hold the lock.
+func (c *Chain) touch(t *Transaction) {
+	if c.Tracked {
+		c.changed.transactions[t.Hash] = true
+	}
+}
+
+// changing returns the state of an account that changes.
+func (c *Chain) changing(owner common.Address) *Account {
+	if c.Tracked {
+		c.changed.accounts[owner] = true
+	}
+	if c.accounts[owner] == nil {
+		c.accounts[owner] = &Account{Owner: owner}
+	}
+	return c.accounts[owner]
+}
+
 // plus returns a+b, where nil is 0. It changes neither, because [Chain.Changes] returns both.
 func plus(a, b *big.Int) *big.Int { return new(big.Int).Add(cmp.Or(a, new(big.Int)), b) }
 

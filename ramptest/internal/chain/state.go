@@ -19,35 +19,6 @@ type State struct {
 	Accounts     []Account
 }
 
-// changes notes what has changed since [Chain.Changes] was called.
-type changes struct {
-	spans, forks int // how many have been returned
-	transactions map[common.Hash]bool
-	accounts     map[common.Address]bool
-}
-
-// touch notes a change of a transaction, if any is tracked. The caller must hold the lock.
-func (c *Chain) touch(t *Transaction) {
-	if c.Tracked {
-		c.changed.transactions[t.Hash] = true
-	}
-}
-
-// changing returns the state of an account that changes.
-func (c *Chain) changing(owner common.Address) *Account {
-	if c.Tracked {
-		c.changed.accounts[owner] = true
-	}
-	if c.accounts[owner] == nil {
-		c.accounts[owner] = &Account{Owner: owner}
-	}
-	return c.accounts[owner]
-}
-
-func newChanges(spans, forks int) changes {
-	return changes{spans: spans, forks: forks, transactions: make(map[common.Hash]bool), accounts: make(map[common.Address]bool)}
-}
-
 // Changes returns the part of the state that has changed since the last call. It
 // requires [Config.Tracked].
 func (c *Chain) Changes() State {

@@ -17,9 +17,6 @@ import (
 	"sync"
 )
 
-// ErrLocked means that another journal, perhaps in another process, uses the file.
-var ErrLocked = errors.New("another program uses the file")
-
 // Journal is an open journal. It is safe for concurrent use.
 type Journal struct {
 	path string

@@ -1,0 +1,45 @@
+package pages
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+)
+
+// problemOf returns the problem of a call that the game did not answer correctly. If the
+// record has the exchange, it includes endpoint, status, body and likely cause.
+func (s *site) problemOf(err error, id uuid.UUID) *problem {
+	p := &problem{Said: say(err)}
+	if code, _ := codeOf(err); code != control.CodeRejected && code != control.CodeGame {
+		return p // there was no call
+	}
+	e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id}, control.KindInitialize, control.KindValidate, control.KindResult)
+	switch o := s.orderOf(id.String()); {
+	case o != nil && o.Loss && o.TxHash == (common.Hash{}):
+		p.Said, p.Loss = o.Said, true
+	case s.down() != "": // which the page says
+		p.Said = "The order was not placed."
+		if strings.Contains(err.Error(), "nothing was sent") {
+			p.Said += " Nothing was sent, so nothing moved."
+		}
+		return p
+	case ok:
+		p.Said = e.Sentence()
+	}
+	if ok {
+		s.explain(p, &e)
+		p.Links = []link{{fmt.Sprintf("/orders/%s/events/%d", id, e.Number), "Open the call"}}
+	}
+	return p
+}
+
+func (s *site) explain(p *problem, e *control.Event) {
+	p.Detail, p.Cause, p.Curl = ended(e), s.cause(e), s.curl(e)
+	if e.Answer != nil && e.Answer.Body != "" && !strings.Contains(p.Cause, e.Answer.Short()) {
+		p.Detail += "\n" + e.Answer.Short()
+	}
+}
