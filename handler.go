@@ -64,13 +64,16 @@ type HandlerConfig struct {
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
 
 	// Terms are the products that the game offers, and their project and network. A validate call for
-	// none of them is rejected with [CodeInvalidMessage] and RejectStatus. Required.
+	// none of them is rejected with [CodeInvalidMessage] and RejectStatus, unless it repeats a call for
+	// what was a product when it was accepted. Required.
 	Terms *Terms
 
 	// Policy, if set, is asked about every validate call after Authenticate and before anything is
 	// signed or stored: may this player trade r.Tokens of r.Product? nil goes on, [Reject] rejects,
 	// and any other error answers 500. It must change nothing and not look at balances, because it is
-	// asked about repeats too. It can reject an r.Intent.TargetCandidate, which Terms ignore.
+	// asked about repeats too. A repeat of an order for what is no product any more has neither
+	// r.Product nor r.Tokens: the player has paid, so let it pass. Policy can reject an
+	// r.Intent.TargetCandidate, which Terms ignore.
 	Policy func(ctx context.Context, s Session, r *ValidateRequest) error
 
 	// Wallet, if set, is asked after Policy, with the same errors: may the player use this wallet?

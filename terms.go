@@ -104,7 +104,8 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 // Replace replaces the products while the program runs. Call it in every process that
 // answers the service. Orders for the former products are accepted until grace has
 // passed, by default [UUIDValidity], because the service does not say which price a
-// player saw; -1 ends all of them at once. Without products, only results are taken.
+// player saw; -1 ends all of them at once. Without products, no order is accepted. What was
+// accepted before goes on: its validate call may be repeated, and its result is taken.
 // After an error, an [*InvalidError], nothing has changed.
 func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	t.mu.Lock()

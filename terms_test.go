@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
@@ -464,6 +466,79 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	assert.True(t, ended[0].Signed && ended[0].Err != nil, "signed, and not released")
 }
 
+// A player who has paid gets the signature, whatever the shop sells by now. Nothing else that
+// the terms decline does.
+func TestARepeatIsAnsweredAfterTheShopHasChanged(t *testing.T) {
+	key, signer := newCounting()
+	var applied []ramp.Step
+	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
+		applied = append(applied, step)
+		return nil
+	}}
+	players, terms := &recorder{}, newTerms(goldProduct())
+	var asked []string
+	var policy, wallet error
+	service := newCaller(ramp.HandlerConfig{
+		Players: players, Store: store, Terms: terms, Signer: signer,
+		Policy: func(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
+			asked = append(asked, r.Product+" "+r.Tokens.String())
+			return policy
+		},
+		Wallet: func(context.Context, ramp.Session, common.Address) error { return wallet },
+	})
+	session := ramp.Session{ID: "session-1"}
+	paid := placed(mintOf(goldToken+" 1", "gold 100, gem 1"))
+	require.NoError(t, service.Validate(t.Context(), session, paid))
+	require.NoError(t, terms.Replace(nil, -1))
+
+	players.calls = nil
+	require.NoError(t, service.Validate(t.Context(), session, paid))
+	assert.Equal(t, []string{"gold 1", " 0"}, asked, "Policy is asked again, without a product")
+	assert.Len(t, players.calls, 1, "and so is Authenticate")
+	assert.Len(t, applied, 1)
+	assert.EqualValues(t, 2, key.signed.Load())
+
+	another := *paid
+	another.UUID = uuid.New()
+	digest := *paid
+	digest.Digest = ramp.Digest{2}
+	cheaper := *paid
+	cheaper.Intent = mintOf(goldToken+" 2", "gold 100, gem 1")
+	for name, r := range map[string]*ramp.ValidateRequest{"another order": &another, "another digest": &digest, "more tokens": &cheaper} {
+		assertCode(t, service.Validate(t.Context(), session, r), ramp.CodeInvalidMessage)
+		assertCode(t, service.Validate(t.Context(), ramp.Session{ID: "session-2"}, r), ramp.CodeInvalidMessage)
+		assert.Len(t, asked, 2, name)
+	}
+	for _, no := range []*error{&policy, &wallet} {
+		*no = ramp.Reject("NO")
+		assertCode(t, service.Validate(t.Context(), session, paid), "NO")
+		*no = nil
+	}
+	players.authenticate = func() error { return ramp.Reject("INVALID_USER") }
+	assertCode(t, service.Validate(t.Context(), session, paid), "INVALID_USER")
+	players.authenticate = nil
+	assert.EqualValues(t, 2, key.signed.Load(), "what is declined is not signed")
+
+	require.NoError(t, service.Result(t.Context(), session, reported(accepted(paid), 0)))
+	assertCode(t, service.Validate(t.Context(), session, paid), ramp.CodeInvalidMessage)
+	assert.EqualValues(t, 2, key.signed.Load())
+	require.Len(t, applied, 2)
+}
+
+// A database that fails says nothing about an order.
+func TestAStoreThatFailsAfterTheShopHasChangedIsAnInternalError(t *testing.T) {
+	service := newCaller(ramp.HandlerConfig{Players: &recorder{}, Store: brokenStore{}, Terms: newTerms(goldProduct())})
+	err := service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(burnOf(foreignToken+" 1", "gold 80")))
+	assertCode(t, err, ramp.CodeInternal)
+}
+
+type brokenStore struct{}
+
+func (brokenStore) Update(_ context.Context, _ uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	_, _ = next(nil) // as a store may
+	return ramp.Step{}, errors.New("the database is down")
+}
+
 func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
 	s := newStudioWith(t, ramp.HandlerConfig{RejectStatus: 400, Terms: newTerms(goldProduct())})
 	body := ramp.Must(json.Marshal(placed(burnOf(foreignToken+" 1", "gold 80"))))
@@ -471,7 +546,8 @@ func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
 	assert.Equal(t, 400, status)
 	assert.JSONEq(t, `{"success":false,"errorCode":"INVALID_MESSAGE","data":null}`, answer)
 	assert.Contains(t, s.log.String(), "intent.from must be exactly one token, that of a product", "the log has the field and the reason")
-	assert.Empty(t, s.game.calls)
+	assert.NotContains(t, s.game.calls, "authenticate")
+	assert.NotContains(t, s.game.calls, "validate")
 }
 
 // The result of a mint may be net of fees, and its times are those of the handler's clock.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 )
 
 // Answer answers any call from its method, path, headers and raw body, as ServeHTTP does. It is
@@ -62,6 +63,7 @@ func (h *Handler) answerAssets(ctx context.Context, header http.Header) Reply {
 func (h *Handler) answerValidate(ctx context.Context, header http.Header, body []byte,
 	keep func([]byte) []byte) Reply {
 	var r *ValidateRequest
+	var unoffered *Rejection // by the terms: only a repeat of what they accepted may go on
 	return h.answer(ctx, "validate", func(c *call) (err error) {
 		if err := h.authentic(c, header, body); err != nil {
 			return err
@@ -71,12 +73,24 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 		}
 		c.op.Direction, _ = r.Intent.Direction()
 		c.options = options(r.Intent.TargetCandidate) != nil
-		if err := h.config.Terms.Match(r); err != nil {
+		if err := h.config.Terms.Match(r); err != nil && !errors.As(err, &unoffered) {
 			return err
 		}
-		c.session, err = ParseSession(header)
+		if c.session, err = ParseSession(header); err != nil && unoffered != nil {
+			return unoffered
+		}
 		return err
 	}, func(ctx context.Context, c *call) (any, error) {
+		accept := Accept(c.session, r, h.config.Now())
+		if unoffered != nil {
+			accept = repeatOnly(accept)
+			switch repeat, err := h.repeats(ctx, r.UUID, accept); {
+			case err != nil:
+				return nil, err
+			case !repeat:
+				return nil, gameRejection(unoffered, h.config.RejectStatus)
+			}
+		}
 		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
 			return nil, gameRejection(err, http.StatusUnauthorized)
 		}
@@ -97,7 +111,7 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 		if err != nil {
 			return nil, err
 		}
-		if err := h.validate(ctx, c, r); err != nil {
+		if err := h.validate(ctx, c, accept); err != nil {
 			return nil, err
 		}
 		return Approval{r.UserSig, signature}, nil
@@ -162,12 +176,12 @@ func withoutSender(ctx context.Context) (context.Context, context.CancelFunc) {
 // validate accepts an order and applies its effect. A call that contradicts the order
 // stored under its UUID is rejected with [CodeOrderConflict], and one for a finished order
 // with [CodeOrderFinished].
-func (h *Handler) validate(ctx context.Context, c *call, r *ValidateRequest) error {
-	accept := Accept(c.session, r, h.config.Now())
-	if _, err := accept(nil); err != nil { // an error of the call, not of the store
+func (h *Handler) validate(ctx context.Context, c *call, accept Transition) error {
+	_, err := accept(nil)
+	if err != nil && !errors.Is(err, ErrOrderUnknown) { // an error of the call, not of the store
 		return rejectionOf(err, h.config.RejectStatus)
 	}
-	err := h.update(ctx, c, accept)
+	err = h.update(ctx, c, accept)
 	switch {
 	case err == nil:
 		return nil
@@ -177,6 +191,32 @@ func (h *Handler) validate(ctx context.Context, c *call, r *ValidateRequest) err
 		return &Rejection{Status: h.config.RejectStatus, Code: CodeOrderFinished, Err: err}
 	default:
 		return gameRejection(err, h.config.RejectStatus)
+	}
+}
+
+// repeats reports whether a call repeats one that was accepted and waits for its result. The
+// error is one of the store.
+func (h *Handler) repeats(ctx context.Context, id uuid.UUID, accept Transition) (bool, error) {
+	var refused error // by the rules
+	terms := &h.config.Terms.config
+	next := OnlyOf(terms.ProjectID, terms.Network, accept)
+	_, err := h.config.Store.Update(ctx, id, func(stored *Order) (step Step, err error) {
+		step, refused = next(stored)
+		return step, refused
+	})
+	if refused != nil && (err == nil || errors.Is(err, refused)) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// repeatOnly keeps a transition from opening an order.
+func repeatOnly(next Transition) Transition {
+	return func(stored *Order) (Step, error) {
+		if stored == nil {
+			return Step{}, ErrOrderUnknown
+		}
+		return next(stored)
 	}
 }
 
