@@ -22,7 +22,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/conformance"
+	"github.com/token-ramp/ramp-go/internal/judge"
 )
 
 // The exit statuses of check.
@@ -43,7 +43,7 @@ could be judged, or a case could not be tried or proves nothing.
 
 // checkFlags holds the flags of check.
 type checkFlags struct {
-	conformance.Target
+	judge.Target
 	key, encoding, address string
 	login, uuids, restart  string
 	wallets                sync.Map // the wallet that the login named, by session ID
@@ -70,25 +70,25 @@ func check(ctx context.Context, c *call) (int, error) {
 		return statusRight, list(c.out, cases)
 	}
 	early := errors.New("interrupted before the first verdict")
-	judge, err := flags.judge(ctx)
+	j, err := flags.judge(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return 0, early
 	case err != nil:
 		return 0, err
 	}
-	defer judge.Close()
+	defer j.Close()
 
 	progress := &progress{out: io.Discard, of: len(cases)}
 	if isTerminal(c.errs) {
 		progress.out = c.errs
 	}
-	verdicts := judge.Run(ctx, cases, flags.parallel, progress.show)
+	verdicts := j.Run(ctx, cases, flags.parallel, progress.show)
 	progress.clear()
 	if ctx.Err() != nil && len(verdicts) == 0 {
 		return 0, early
 	}
-	report := newReport(paint(c.out), flags.URL, judge.Opening(), verdicts)
+	report := newReport(paint(c.out), flags.URL, j.Opening(), verdicts)
 	report.again, report.interrupted = c.again(), ctx.Err() != nil
 	if flags.junit != "" {
 		if err := report.writeJUnit(flags.junit); err != nil {
@@ -106,8 +106,8 @@ func check(ctx context.Context, c *call) (int, error) {
 	switch {
 	case ctx.Err() != nil:
 		return 0, fmt.Errorf("interrupted after %d of %d cases", len(verdicts), len(cases))
-	case err != nil, judge.Err() != nil:
-		return 0, cmp.Or(err, judge.Err())
+	case err != nil, j.Err() != nil:
+		return 0, cmp.Or(err, j.Err())
 	case report.Failed > 0:
 		return statusWrong, nil
 	case report.Untried > 0, report.Unproven > 0:
@@ -224,15 +224,15 @@ func (c *call) again() string {
 
 // chosen returns the cases whose ID matches the regular expression, and families with the
 // inputs whose ID/NAME matches it.
-func chosen(expression string) ([]conformance.Case, error) {
+func chosen(expression string) ([]judge.Case, error) {
 	match, err := regexp.Compile(expression)
 	if err != nil {
 		return nil, fmt.Errorf("-run: %w", err)
 	}
-	var cases []conformance.Case
-	for _, c := range conformance.Cases() {
+	var cases []judge.Case
+	for _, c := range judge.Cases() {
 		if !match.MatchString(c.ID) {
-			c.Inputs = slices.DeleteFunc(c.Inputs, func(in conformance.Input) bool { return !match.MatchString(c.ID + "/" + in.Name) })
+			c.Inputs = slices.DeleteFunc(c.Inputs, func(in judge.Input) bool { return !match.MatchString(c.ID + "/" + in.Name) })
 			if len(c.Inputs) == 0 {
 				continue
 			}
@@ -247,7 +247,7 @@ func chosen(expression string) ([]conformance.Case, error) {
 
 // judge returns a judge that is configured by the flags, after it has made sure that
 // the server can be judged.
-func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
+func (f *checkFlags) judge(ctx context.Context) (*judge.Judge, error) {
 	f.key = cmp.Or(f.key, os.Getenv("RAMP_HMAC_KEY"))
 	var err error
 	switch f.encoding {
@@ -271,7 +271,7 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 	}
 	f.Validator = common.HexToAddress(f.address)
 	f.Secrets = []string{f.key}
-	f.Player = conformance.Pool(f.sessions...)
+	f.Player = judge.Pool(f.sessions...)
 	if f.login != "" {
 		if f.Player, err = f.loginPlayer(); err != nil {
 			return nil, err
@@ -290,11 +290,11 @@ func (f *checkFlags) judge(ctx context.Context) (*conformance.Judge, error) {
 	if f.restart != "" {
 		f.Restart = f.restartServer
 	}
-	judge, err := conformance.New(f.Target)
+	j, err := judge.New(f.Target)
 	if err != nil {
 		return nil, err
 	}
-	return judge, judge.Ready(ctx)
+	return j, j.Ready(ctx)
 }
 
 // restartServer runs the -restart command. If it fails, the error has the end of its
@@ -375,7 +375,7 @@ func (f *checkFlags) endpoint(name, address string) (*endpoint, error) {
 	switch {
 	case err != nil, at.Host == "", at.Scheme != "http" && at.Scheme != "https":
 		return nil, fmt.Errorf("%s must be a URL, or a path that begins with / and lies below -url", name)
-	case !f.AllowRemote && !conformance.IsLoopback(at.Hostname()):
+	case !f.AllowRemote && !judge.IsLoopback(at.Hostname()):
 		return nil, fmt.Errorf("%s, of %s or -url, is not a loopback address, and -allow-remote is not set", at.Hostname(), name)
 	}
 	header := make(http.Header)
@@ -414,7 +414,7 @@ func (e *endpoint) post(ctx context.Context, body []byte) (*http.Response, error
 		if err != nil || response.StatusCode != http.StatusTooManyRequests {
 			return response, err
 		}
-		wait := conformance.RetryAfter(response.Header.Get("Retry-After"))
+		wait := judge.RetryAfter(response.Header.Get("Retry-After"))
 		if e.limited.Store(true); deadline.IsZero() {
 			wait = 0 // its turn comes first
 		} else if time.Until(deadline) < wait {

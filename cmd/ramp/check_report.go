@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/token-ramp/ramp-go/ramptest/conformance"
+	"github.com/token-ramp/ramp-go/internal/judge"
 )
 
 // report is the result of a check, as -json writes it.
@@ -23,8 +23,8 @@ type report struct {
 	paint       painter
 	again       string // the command of the run, to which a case is added
 	interrupted bool   // so that nothing is known of the other cases
-	causes      []conformance.Cause
-	verdicts    []conformance.Verdict
+	causes      []judge.Cause
+	verdicts    []judge.Verdict
 }
 
 type counts struct {
@@ -37,28 +37,28 @@ type counts struct {
 	Untried  int `json:"untried"`
 }
 
-// cause is a [conformance.Cause] in JSON.
+// cause is a [judge.Cause] in JSON.
 type cause struct {
-	Outcome conformance.Outcome `json:"outcome"`
-	Level   conformance.Level   `json:"level"`
-	Fix     string              `json:"fix"`
-	Cases   []string            `json:"cases"` // the first one represents the cause
-	Waiting int                 `json:"waiting"`
+	Outcome judge.Outcome `json:"outcome"`
+	Level   judge.Level   `json:"level"`
+	Fix     string        `json:"fix"`
+	Cases   []string      `json:"cases"` // the first one represents the cause
+	Waiting int           `json:"waiting"`
 }
 
 type verdict struct {
 	listed
-	conformance.InputVerdict
+	judge.InputVerdict
 	Input        string  `json:"input,omitempty"`
 	Milliseconds int64   `json:"milliseconds"`
 	Inputs       []input `json:"inputs,omitempty"`
 }
 
-// input is a [conformance.InputVerdict] in JSON.
+// input is a [judge.InputVerdict] in JSON.
 type input struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	conformance.InputVerdict
+	judge.InputVerdict
 }
 
 // listed is what -json writes of a case.
@@ -73,20 +73,20 @@ type listed struct {
 // listedCase is a case as -list -json writes it.
 type listedCase struct {
 	listed
-	Level conformance.Level `json:"level"`
-	Names []string          `json:"names,omitempty"` // of its inputs
+	Level judge.Level `json:"level"`
+	Names []string    `json:"names,omitempty"` // of its inputs
 }
 
 // newReport returns a report of the verdicts. It includes a basic ability that does
 // not work, even if its case was not chosen, if a chosen case waits for it.
-func newReport(paint painter, target string, opening, verdicts []conformance.Verdict) *report {
+func newReport(paint painter, target string, opening, verdicts []judge.Verdict) *report {
 	tried, awaited := make(map[string]bool), make(map[string]bool)
 	for _, v := range verdicts {
 		tried[v.Case.ID], awaited[v.Until] = true, true
 	}
-	all := slices.DeleteFunc(slices.Clone(opening), func(v conformance.Verdict) bool { return !awaited[v.Case.ID] || tried[v.Case.ID] })
+	all := slices.DeleteFunc(slices.Clone(opening), func(v judge.Verdict) bool { return !awaited[v.Case.ID] || tried[v.Case.ID] })
 	all = append(all, verdicts...)
-	r := &report{paint: paint, Target: target, Causes: []cause{}, Cases: []verdict{}, causes: conformance.Causes(all), verdicts: all}
+	r := &report{paint: paint, Target: target, Causes: []cause{}, Cases: []verdict{}, causes: judge.Causes(all), verdicts: all}
 	for _, c := range r.causes {
 		shown := cause{Outcome: c.Outcome, Level: c.Level, Fix: c.Fix, Waiting: c.Waiting}
 		for _, v := range c.Failed {
@@ -107,7 +107,7 @@ func newReport(paint painter, target string, opening, verdicts []conformance.Ver
 			if !wrong(in.Outcome) {
 				in.Calls = nil
 			}
-			if in.Outcome == conformance.Waived && v.Outcome != conformance.Waived {
+			if in.Outcome == judge.Waived && v.Outcome != judge.Waived {
 				r.Waived++
 			}
 			shown.Inputs = append(shown.Inputs, input{in.Input.Name, in.Input.Title, in})
@@ -118,13 +118,13 @@ func newReport(paint painter, target string, opening, verdicts []conformance.Ver
 }
 
 // wrong reports whether an outcome says that the server did something wrong.
-func wrong(o conformance.Outcome) bool { return o == conformance.Failed || o == conformance.Noted }
+func wrong(o judge.Outcome) bool { return o == judge.Failed || o == judge.Noted }
 
-func listing(c conformance.Case) listed { return listed{c.ID, c.Subject, c.Title, c.Section, c.Fix} }
+func listing(c judge.Case) listed { return listed{c.ID, c.Subject, c.Title, c.Section, c.Fix} }
 
-func (c *counts) count(o conformance.Outcome) *int {
-	return map[conformance.Outcome]*int{conformance.Passed: &c.Passed, conformance.Failed: &c.Failed, conformance.Noted: &c.Noted,
-		conformance.Unproven: &c.Unproven, conformance.Waived: &c.Waived, conformance.Skipped: &c.Skipped, conformance.Untried: &c.Untried}[o]
+func (c *counts) count(o judge.Outcome) *int {
+	return map[judge.Outcome]*int{judge.Passed: &c.Passed, judge.Failed: &c.Failed, judge.Noted: &c.Noted,
+		judge.Unproven: &c.Unproven, judge.Waived: &c.Waived, judge.Skipped: &c.Skipped, judge.Untried: &c.Untried}[o]
 }
 
 // writeText writes the details of what failed, then what was not tried, and last, on one
@@ -161,7 +161,7 @@ func (r *report) writeAll(out io.Writer) {
 	}
 }
 
-func writeCalls(out io.Writer, calls []conformance.Call) {
+func writeCalls(out io.Writer, calls []judge.Call) {
 	for _, c := range calls {
 		fmt.Fprintf(out, "           %s\n             %s\n", c, c.Answer)
 	}
@@ -187,13 +187,13 @@ func (r *report) writeDetails(out io.Writer) {
 }
 
 // failed returns the causes that count.
-func (r *report) failed() []conformance.Cause {
-	return slices.DeleteFunc(slices.Clone(r.causes), func(c conformance.Cause) bool { return c.Outcome != conformance.Failed })
+func (r *report) failed() []judge.Cause {
+	return slices.DeleteFunc(slices.Clone(r.causes), func(c judge.Cause) bool { return c.Outcome != judge.Failed })
 }
 
 // writeDetail writes a paragraph about a case that failed, if wanted with a command that
 // tries it again.
-func (r *report) writeDetail(out io.Writer, v conformance.Verdict, command bool) {
+func (r *report) writeDetail(out io.Writer, v judge.Verdict, command bool) {
 	fmt.Fprintf(out, "%s %s: %s\n", r.paint(v.Outcome), v.Case.ID, v)
 	if c := v.Call; c != nil {
 		fmt.Fprintf(out, "  call: %s\n  answer: %s\n", c, cmp.Or(c.Answer, "(empty)"))
@@ -214,12 +214,12 @@ func (r *report) writeDetail(out io.Writer, v conformance.Verdict, command bool)
 // writeOthers writes which cases were noted, waived, skipped or not tried, by reason.
 func (r *report) writeOthers(out io.Writer, verbose bool) {
 	type group struct {
-		outcome conformance.Outcome
+		outcome judge.Outcome
 		why     string
 	}
 	var order []group
 	ids := make(map[group][]string)
-	add := func(o conformance.Outcome, why, id string) {
+	add := func(o judge.Outcome, why, id string) {
 		g := group{o, why}
 		if ids[g] == nil {
 			order = append(order, g)
@@ -229,11 +229,11 @@ func (r *report) writeOthers(out io.Writer, verbose bool) {
 	for _, c := range r.causes {
 		for _, v := range c.Failed {
 			why := v.Case.Title + " (a SHOULD, which counts with -strict)"
-			if v.Outcome == conformance.Noted && len(v.Inputs) == 0 {
+			if v.Outcome == judge.Noted && len(v.Inputs) == 0 {
 				add(v.Outcome, why, v.Case.ID)
 			}
 			for _, in := range v.Inputs {
-				if v.Outcome == conformance.Noted && in.Outcome == v.Outcome {
+				if v.Outcome == judge.Noted && in.Outcome == v.Outcome {
 					add(v.Outcome, why, v.Case.ID+"/"+in.Input.Name)
 				}
 			}
@@ -241,11 +241,11 @@ func (r *report) writeOthers(out io.Writer, verbose bool) {
 	}
 	for _, v := range r.verdicts {
 		switch v.Outcome {
-		case conformance.Waived, conformance.Skipped, conformance.Untried:
+		case judge.Waived, judge.Skipped, judge.Untried:
 			add(v.Outcome, v.Saw, v.Case.ID)
 		default:
 			for _, in := range v.Inputs {
-				if in.Outcome == conformance.Waived || in.Outcome == conformance.Skipped && verbose {
+				if in.Outcome == judge.Waived || in.Outcome == judge.Skipped && verbose {
 					add(in.Outcome, in.Saw, v.Case.ID+"/"+in.Input.Name)
 				}
 			}
@@ -296,7 +296,7 @@ func (r *report) writeCauses(out io.Writer) {
 }
 
 // concerns describes the cases that a cause affects.
-func concerns(c conformance.Cause) string {
+func concerns(c judge.Cause) string {
 	text := c.First().Case.ID
 	if more := len(c.Failed) - 1; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
@@ -311,17 +311,17 @@ func concerns(c conformance.Cause) string {
 
 // writeLine writes the verdict on one line.
 func (r *report) writeLine(out io.Writer) error {
-	outcome, rest := conformance.Passed, ""
+	outcome, rest := judge.Passed, ""
 	switch {
 	case r.Failed > 0:
-		outcome = conformance.Failed
+		outcome = judge.Failed
 		rest = ", first " + r.failed()[0].First().Case.ID
 	case r.interrupted:
 		outcome = "interrupted"
 	case r.Untried > 0:
-		outcome = conformance.Untried
+		outcome = judge.Untried
 	case r.Unproven > 0:
-		outcome = conformance.Unproven
+		outcome = judge.Unproven
 	}
 	_, err := fmt.Fprintf(out, "%s: %d of %d cases failed%s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
 		r.paint(outcome), r.Failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Waived, r.Skipped, r.Untried)
@@ -329,7 +329,7 @@ func (r *report) writeLine(out io.Writer) error {
 }
 
 // list writes the cases as a table.
-func list(out io.Writer, cases []conformance.Case) error {
+func list(out io.Writer, cases []judge.Case) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, c := range cases {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", c.ID, c.Level, c.Section, c.Title)
@@ -337,7 +337,7 @@ func list(out io.Writer, cases []conformance.Case) error {
 	return table.Flush()
 }
 
-func listJSON(out io.Writer, cases []conformance.Case) error {
+func listJSON(out io.Writer, cases []judge.Case) error {
 	all := make([]listedCase, len(cases))
 	for i, c := range cases {
 		all[i] = listedCase{listed: listing(c), Level: c.Level}
@@ -379,14 +379,14 @@ func (r *report) writeJUnit(name string) error {
 	for _, v := range r.verdicts {
 		c := junitCase{Class: v.Case.Subject, Name: v.Case.ID, Seconds: fmt.Sprintf("%.3f", v.Took.Seconds())}
 		switch v.Outcome {
-		case conformance.Failed:
+		case judge.Failed:
 			c.Failure = &junitText{v.Saw, v.String()}
-		case conformance.Untried:
+		case judge.Untried:
 			c.Error = &junitText{v.Saw, v.String()}
-		case conformance.Skipped, conformance.Unproven, conformance.Waived:
+		case judge.Skipped, judge.Unproven, judge.Waived:
 			c.Skipped = &junitText{v.String(), ""}
 			suite.Skipped++
-		case conformance.Noted:
+		case judge.Noted:
 			c.Output = v.String()
 		}
 		suite.Cases = append(suite.Cases, c)

@@ -27,7 +27,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/conformance"
+	"github.com/token-ramp/ramp-go/internal/judge"
 )
 
 // anyTerms accept every order.
@@ -246,11 +246,11 @@ func TestUUIDAndWalletComeFromTheServer(t *testing.T) {
 
 func TestWhatToFixFitsOnOneScreen(t *testing.T) {
 	t.Parallel()
-	var verdicts []conformance.Verdict
-	null := conformance.InputVerdict{Input: conformance.Input{Name: "null", Title: "that is null"}, Outcome: conformance.Failed, Level: conformance.Must, Saw: "this", Want: "that"}
+	var verdicts []judge.Verdict
+	null := judge.InputVerdict{Input: judge.Input{Name: "null", Title: "that is null"}, Outcome: judge.Failed, Level: judge.Must, Saw: "this", Want: "that"}
 	for i := range 40 {
-		verdicts = append(verdicts, conformance.Verdict{InputVerdict: null, Inputs: []conformance.InputVerdict{null},
-			Case: conformance.Case{ID: fmt.Sprint("case-", i), Title: "A title.", Fix: fmt.Sprint("Fix ", i, "."), Section: "6"}})
+		verdicts = append(verdicts, judge.Verdict{InputVerdict: null, Inputs: []judge.InputVerdict{null},
+			Case: judge.Case{ID: fmt.Sprint("case-", i), Title: "A title.", Fix: fmt.Sprint("Fix ", i, "."), Section: "6"}})
 	}
 	var out strings.Builder
 	require.NoError(t, newReport(paint(&out), "", nil, verdicts).writeText(&out, false))
@@ -522,7 +522,7 @@ func TestALimitedLoginIsRepeatedOneAtATime(t *testing.T) {
 		_, _ = io.WriteString(w, "{}")
 	}))
 	defer server.Close()
-	f := &checkFlags{Target: conformance.Target{Timeout: time.Minute}}
+	f := &checkFlags{Target: judge.Target{Timeout: time.Minute}}
 	at := ramp.Must(f.endpoint("-login", server.URL))
 	login := func() {
 		assert.NoError(t, at.ask(t.Context(), nil, new(struct{}), func() bool { return true }, "an object"))
@@ -562,11 +562,11 @@ func TestRunNamesItsCommands(t *testing.T) {
 
 // What is noted comes in the order of its causes, as what failed does.
 func TestNotedCasesAreInTheOrderOfTheirCauses(t *testing.T) {
-	var verdicts []conformance.Verdict
-	for _, c := range conformance.Cases() {
+	var verdicts []judge.Verdict
+	for _, c := range judge.Cases() {
 		if c.ID == "result-hmac-raw" || c.ID == "unknown-fields" {
-			noted := conformance.InputVerdict{Input: c.Inputs[0], Level: conformance.Should, Outcome: conformance.Noted}
-			verdicts = append(verdicts, conformance.Verdict{Case: c, InputVerdict: noted, Inputs: []conformance.InputVerdict{noted}})
+			noted := judge.InputVerdict{Input: c.Inputs[0], Level: judge.Should, Outcome: judge.Noted}
+			verdicts = append(verdicts, judge.Verdict{Case: c, InputVerdict: noted, Inputs: []judge.InputVerdict{noted}})
 		}
 	}
 	var out strings.Builder

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/judge"
 	"github.com/token-ramp/ramp-go/ramptest"
-	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
 const token = "0x00000000000000000000000000000000000070c3"
@@ -74,7 +74,7 @@ func TestTheJudgeFindsWhatTheDocumentSays(t *testing.T) {
 	s := newServer(t)
 	server := httptest.NewServer(s.routes())
 	defer server.Close()
-	target := conformance.Target{
+	target := judge.Target{
 		URL: server.URL, Key: s.key, Validator: s.signer.Address(), ProjectID: "project-1",
 		Token: token, Asset: "item_gold", Second: "item_gem", Amount: 400, Tokens: 4, // a game with one price
 		Strict: true, Settle: time.Millisecond, Late: time.Millisecond,
@@ -89,23 +89,23 @@ func TestTheJudgeFindsWhatTheDocumentSays(t *testing.T) {
 		return nil
 	}
 	var failed []string
-	try := func(target conformance.Target, restarts bool) {
-		var cases []conformance.Case
-		for _, c := range conformance.Cases() {
+	try := func(target judge.Target, restarts bool) {
+		var cases []judge.Case
+		for _, c := range judge.Cases() {
 			if (c.ID == "restart") == restarts {
 				cases = append(cases, c)
 			}
 		}
-		judge := ramp.Must(conformance.New(target))
-		defer judge.Close()
-		require.NoError(t, judge.Ready(t.Context()))
-		for _, v := range judge.Run(t.Context(), cases, 8, func(conformance.Verdict) {}) {
-			if v.Outcome != conformance.Passed {
-				assert.Equal(t, conformance.Failed, v.Outcome, "%s: %v", v.Case.ID, v)
+		j := ramp.Must(judge.New(target))
+		defer j.Close()
+		require.NoError(t, j.Ready(t.Context()))
+		for _, v := range j.Run(t.Context(), cases, 8, func(judge.Verdict) {}) {
+			if v.Outcome != judge.Passed {
+				assert.Equal(t, judge.Failed, v.Outcome, "%s: %v", v.Case.ID, v)
 				failed = append(failed, v.Case.ID)
 			}
 		}
-		require.NoError(t, judge.Err())
+		require.NoError(t, j.Err())
 	}
 	try(target, false)
 	try(forgetting, true)
@@ -118,7 +118,7 @@ func TestTheJudgeFindsWhatTheDocumentSays(t *testing.T) {
 	_, section, found := strings.Cut(string(document), "\n## What the judge says\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
-	assert.Contains(t, section, fmt.Sprintf("Of %d cases", len(conformance.Cases())))
+	assert.Contains(t, section, fmt.Sprintf("Of %d cases", len(judge.Cases())))
 	var named []string
 	for _, match := range regexp.MustCompile("`([a-z][a-z-]+)`").FindAllStringSubmatch(section, -1) {
 		named = append(named, match[1])

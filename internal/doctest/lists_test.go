@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/conformance"
+	"github.com/token-ramp/ramp-go/internal/judge"
 )
 
 // sources returns the names of the root package's files, without its tests.
@@ -112,7 +112,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 // The second column of docs/by-hand.md has cases of the judge, and the third a test.
 func TestEveryMistakeHasATest(t *testing.T) {
 	cases := map[string]bool{}
-	for _, c := range conformance.Cases() {
+	for _, c := range judge.Cases() {
 		cases[c.ID] = true
 	}
 	code, rows := regexp.MustCompile("`([^`]+)`"), 0

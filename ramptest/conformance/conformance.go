@@ -2,9 +2,9 @@
 // written in any language and needs no hook. The judge plays the service over HTTP,
 // and uses the server's own assets endpoint to measure what moved.
 //
-// The judge is a table of cases; see [Cases]. Each cites the section of the
-// interface that it follows and says how to fix a failure. A case may be a family: the
-// same question with several inputs. [Test] runs the cases as a test, and the command "ramp check" runs them on a command line.
+// The judge is a table of cases. Each cites the section of the interface that it follows
+// and says how to fix a failure. [Test] runs them as a test, and the command "ramp check"
+// on a command line, where "ramp check -list" shows them.
 //
 // What the interface leaves open, the cases leave open too. An order may be rejected
 // with any errorCode and any HTTP status. A fraction may be taken or rejected. Assets
@@ -12,56 +12,128 @@
 package conformance
 
 import (
-	"cmp"
+	"context"
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/judge"
 )
 
-// Cases returns all cases in the order in which to try them.
-func Cases() []Case {
-	var all, last []Case
-	for _, subject := range []struct {
-		name, section string // the section of a case that names no other
-		cases         []Case
-	}{
-		{"assets", "2.4", assetsCases()},
-		{"sessions", "5.1", sessionCases()},
-		{"hmac", "5.2", hmacCases()},
-		{"form", "2.5", formCases()},
-		{"intents", "2.5", intentCases()},
-		{"terms", "2.5", termsCases()},
-		{"amounts", "2.5", amountCases()},
-		{"signatures", "5.3", signatureCases()},
-		{"orders", "2.5", orderCases()},
-		{"results", "6", resultCases()},
-		{"receipts", "6", receiptCases()},
-		{"races", "5", raceCases()},
-		{"restart", "8", restartCases()},
-		{"http", "4.3", httpCases()},
-	} {
-		for _, c := range subject.cases {
-			c.Subject, c.Section = subject.name, cmp.Or(c.Section, subject.section)
-			c.alone = c.alone || c.first || c.needs&aRestart != 0
-			switch i := ability(c.ID); {
-			case i >= 0:
-				c.order = i + 1
-			case c.first: // calls of several players at once are everywhere
-				c.order = len(abilities) + 1
-			case c.early:
-				c.order = len(abilities) + 2
-			case c.ID != handlerID:
-				c.order = len(abilities) + 3
-			}
-			for _, in := range c.Inputs {
-				if c.Level == "" || in.Level == Must {
-					c.Level = in.Level
-				}
-			}
-			c.Level = cmp.Or(c.Level, Must)
-			if c.last {
-				last = append(last, c)
-			} else {
-				all = append(all, c)
-			}
-		}
-	}
-	return append(all, last...)
+// Test judges the server of the target in a test. Each case is a subtest named by its ID.
+// A failed MUST fails the test. A failed SHOULD is only logged, unless the target is strict
+// or the failure gives assets away. A case that could not be tried fails the test too, so
+// that it is not mistaken for a pass.
+//
+// Some cases prove nothing until a basic ability works, such as giving back after a
+// failed mint. Without the ability these subtests are skipped, and the test itself
+// fails, whichever subtests run. The test ends when the server stops answering.
+func Test(t *testing.T, target Target) {
+	t.Helper()
+	judge.Test(t, judge.Target(target))
+}
+
+// Target describes the server to judge, with its settings in the service console.
+type Target struct {
+	// URL is the base URL of the server. It is required. It must be a loopback
+	// address unless AllowRemote is set, because the judge moves assets. The judge
+	// calls no other host.
+	URL         string
+	AllowRemote bool
+
+	// AssetsPath, ValidatePath and ResultPath are the paths of the endpoints below
+	// URL. They default to those of the interface's examples (interface 4.3).
+	AssetsPath, ValidatePath, ResultPath string
+
+	// Key is the HMAC key of the console. It is required.
+	Key ramp.HMACKey
+
+	// Header is sent with every call, for a gateway in front of the server. It
+	// must not contain headers of the interface. Verdicts never show its values.
+	Header http.Header
+
+	// Secrets are texts that no verdict may show, such as the text of Key. In text
+	// from the server, Player, UUID and Restart, they are replaced by [redacted], as
+	// they are, percent-encoded or escaped for JSON. Secrets shorter than 4 bytes are
+	// not redacted. Tokens and HMACs need not be listed.
+	Secrets []string
+
+	// Validator is the address of the validator key. It is required.
+	Validator common.Address
+
+	// Player returns the session of a player who owns assets. It is required. It
+	// should create a new player with the proposed name each time. It may also return
+	// existing sessions in turn, of at least two users with different tokens.
+	Player func(ctx context.Context, name string) (ramp.Session, error)
+
+	// ProjectID is the project of the console. If it is empty, the judge sends a
+	// placeholder, and skips the case about another project.
+	ProjectID string
+
+	// Asset is the ID of the game asset to move, and Second that of another one.
+	// They default to the first two assets of which the player owns enough. Cases
+	// that need a second asset are skipped if there is none.
+	Asset, Second string
+
+	// Amount is how much of an asset an order moves, and Tokens how many tokens that
+	// is worth at the game's rate. They default to 400 and 200 if the game approves
+	// that and a player owns enough, and to 2 and 1 otherwise. A player
+	// should own at least 20 times Amount, and less than 2^31. If both and Token are set, orders at
+	// other rates must be rejected.
+	Amount, Tokens int64
+
+	// BurnTokens is how many tokens must be burned for that amount, if burns have a
+	// rate of their own. It defaults to Tokens.
+	BurnTokens int64
+
+	// Token is the address of the token contract. It defaults to a placeholder. If it
+	// is set, orders about other contracts must be rejected.
+	Token string
+
+	// UUID returns the UUID of a new order. It is for a server that approves only
+	// the UUIDs of its own initialize calls. The default is a random UUID.
+	UUID func(ctx context.Context, s ramp.Session) (uuid.UUID, error)
+
+	// Wallet returns the address of a player's wallet, or "" if the judge may choose it. It
+	// is for a server that checks user_address, and takes precedence over the
+	// wallet_address that the server reports.
+	Wallet func(s ramp.Session) string
+
+	// Only is "mint" or "burn" for a game that has only such orders. Cases about the
+	// other direction are skipped.
+	Only string
+
+	// Unique says that the assets are unique items, of which a player owns 1 each: an
+	// order moves 1, and a burn returns what was minted before.
+	Unique bool
+
+	// Restart stops the server and starts it again with its stored data. Sessions
+	// must survive it. If it is nil, cases that need it are skipped.
+	Restart func(ctx context.Context) error
+
+	// Strict makes a failed SHOULD count like a failed MUST.
+	Strict bool
+
+	// Waive matches the IDs of cases that are waived: they are not tried, and do not
+	// count. An input of a family is matched by ID/NAME. An ability is still tried,
+	// because other cases depend on it.
+	Waive *regexp.Regexp
+
+	// Timeout is the timeout of each call. It defaults to 10 seconds.
+	Timeout time.Duration
+
+	// Settle is how long after an answer its effect on a balance may appear, because
+	// HTTP 200 only confirms that a result arrived (interface 6). It defaults
+	// to 2 seconds.
+	Settle time.Duration
+
+	// Late is how long after its approval an order that the judge leaves open is
+	// reported. It defaults to 3 seconds. 6 minutes outlast the UUID (interface 8).
+	// The judge leaves no order open if Player returns players again.
+	Late time.Duration
 }

@@ -2,49 +2,30 @@ package conformance_test
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-// A server that was written by hand, in whatever language, is asked over HTTP.
-// This one writes balances as numbers.
-func ExampleJudge_Try() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"item_gold","balance":1000}]}}}`)
-	}))
-	defer server.Close()
+// A test server runs beside the test, and has a login for new players.
+func ExampleTest() {
+	TestServer := func(t *testing.T) {
+		conformance.Test(t, conformance.Target{
+			URL:       "http://127.0.0.1:8080",
+			Key:       ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))),
+			Validator: common.HexToAddress("0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb"),
+			ProjectID: "project-1",
+			Player:    login,
+		})
+	}
+	_ = TestServer
+}
 
-	key, err := ramp.TextKey("the key of the console")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	judge, err := conformance.New(conformance.Target{
-		URL:       server.URL,
-		Key:       key,
-		Validator: [20]byte{1},
-		Player: func(_ context.Context, name string) (ramp.Session, error) { // log in as your players do
-			return ramp.Session{ID: name, Token: ramp.NewAccessToken("token")}, nil
-		},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer judge.Close()
-	for _, c := range conformance.Cases() {
-		if c.ID == "assets-balance-string" {
-			fmt.Println(judge.Try(context.Background(), c))
-		}
-	}
-	// Output:
-	// MUST (interface 2.4): A balance is a decimal string.
-	//   saw:  a balance that is a JSON number
-	//   want: a JSON string such as "1000"
-	//   fix:  Write balances as JSON strings of plain decimals, not as numbers.
+// login logs in as the players of the game do.
+func login(_ context.Context, name string) (ramp.Session, error) {
+	return ramp.Session{ID: name, Token: ramp.NewAccessToken("the token of " + name)}, nil
 }
