@@ -504,7 +504,8 @@ func TestARepeatIsAnsweredAfterTheShopHasChanged(t *testing.T) {
 	digest.Digest = ramp.Digest{2}
 	cheaper := *paid
 	cheaper.Intent = mintOf(goldToken+" 2", "gold 100, gem 1")
-	for name, r := range map[string]*ramp.ValidateRequest{"another order": &another, "another digest": &digest, "more tokens": &cheaper} {
+	for name, r := range map[string]*ramp.ValidateRequest{
+		"another order": &another, "another digest": &digest, "more tokens": &cheaper} {
 		assertCode(t, service.Validate(t.Context(), session, r), ramp.CodeInvalidMessage)
 		assertCode(t, service.Validate(t.Context(), ramp.Session{ID: "session-2"}, r), ramp.CodeInvalidMessage)
 		assert.Len(t, asked, 2, name)

@@ -1,22 +1,31 @@
-// Byhand answers the service's calls with the pieces of the package, without its
-// Handler. Copy it if you have a server and want only the pieces; docs/by-hand.md lists
-// them.
+// Byhand answers the service's calls with the pieces of the package, without its Handler. Copy it if
+// you have a server and want only the pieces; docs/by-hand.md lists them.
 //
-// It checks HMACs and tokens, and moves the assets of each order once, also if calls are
-// repeated or arrive together. What is missing here, the Handler does: it rejects orders for
-// another project, another token or at another price (Terms); it keeps an order and what it moves in
-// one transaction of a database, so that neither a crash nor a restart loses or doubles
-// anything, and lets one transaction of the chain end one order only (Store); it asks the chain
-// whether a result is true and belongs to its order (Confirm); it hands contradictions to
-// a person (OnConflict), limits how long a signature may take, and logs each call without
-// its secrets. docs/by-hand.md says how the judge rates this program.
+// It verifies a call before it reads it, checks project, token and price, and lets each order and each
+// transaction of the chain move assets once, also if calls are repeated or arrive together. The
+// Handler and a store on a database do what is missing here:
+//
+//   - Orders are in memory. A restart forgets who has paid, and a crash between the order and what it
+//     moves could lose or double assets, if the players were in a database.
+//   - A result is believed, unless confirm is set: main does not know your node.
+//   - A result that contradicts its order comes again for 12 hours. Nobody hears of it, and nobody can
+//     end it (HandlerConfig.OnConflict).
+//   - A result at a path that the console misspells, or after a redirect, gets 404 or 405, and never
+//     comes again.
+//   - A validate call that is repeated after the products have changed is declined, although the
+//     player has paid.
+//   - A player may name any wallet (HandlerConfig.Wallet).
+//   - A key service that hangs holds the call (HandlerConfig.SignTimeout).
+//   - Calls are neither logged nor counted, apart from failures.
+//
+// docs/by-hand.md says how the judge rates this program.
 //
 //	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go run ./examples/byhand
 package main
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"log"
 	"maps"
@@ -29,13 +38,33 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
+const (
+	project = "project-1"
+	network = ramp.Testnet
+)
+
+// price is what a token costs, and is worth.
+var price = []ramp.Item{
+	{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"},
+}
+
+var products = []ramp.Product{{
+	Name: "gold", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
+	Materials: price, Outputs: price,
+}}
+
 type server struct {
 	key    ramp.HMACKey
 	signer *ramp.Signer
+	terms  *ramp.Terms
 
-	mu      sync.Mutex // held for a whole call
-	orders  map[uuid.UUID]*ramp.Order
-	players map[string]*player // by session
+	// confirm decides whether a result is true, such as a rampproof.Proof. nil believes it.
+	confirm ramp.Confirmer
+
+	mu           sync.Mutex
+	orders       map[uuid.UUID]*ramp.Order
+	transactions map[string]uuid.UUID // the orders that have ended by them
+	players      map[string]*player   // by session
 }
 
 type player struct {
@@ -43,112 +72,153 @@ type player struct {
 	assets map[string]ramp.Amount
 }
 
+func (s *server) assets(w http.ResponseWriter, r *http.Request) {
+	session, err := ramp.ParseSession(r.Header)
+	var shown ramp.Player
+	if err == nil {
+		shown, err = s.login(session)
+	}
+	if err != nil {
+		reject(w, ramp.RejectionOf(err))
+		return
+	}
+	answer(w, &map[string]ramp.Player{"v1": shown})
+}
+
 func (s *server) validate(w http.ResponseWriter, r *http.Request) {
-	body, err := s.authentic(w, r)
+	approval, err := s.approve(w, r)
 	if err != nil {
-		answer[any](w, http.StatusUnauthorized, ramp.CodeHMACInvalid, nil)
+		reject(w, ramp.RejectionOf(err))
 		return
 	}
-	request, err := ramp.ParseValidate(body)
+	answer(w, approval)
+}
+
+func (s *server) approve(w http.ResponseWriter, r *http.Request) (*ramp.Approval, error) {
+	body, err := read(w, r)
 	if err != nil {
-		answer[any](w, http.StatusBadRequest, "INVALID_BODY", nil)
-		return
+		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	session, player := s.login(r)
-	if player == nil {
-		answer[any](w, http.StatusUnauthorized, "INVALID_USER", nil)
-		return
+	request, session, err := ramp.ReadValidate(s.key, r.Header, body)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.terms.Match(request); err != nil { // this project, one of the products, at its price
+		return nil, err
+	}
+	if _, err := s.login(session); err != nil {
+		return nil, err
 	}
 	// Sign before anything moves: a signer that fails must cost the player nothing.
 	signature, err := s.signer.Sign(r.Context(), request.Digest)
 	if err != nil {
-		answer[any](w, http.StatusInternalServerError, ramp.CodeInternal, nil)
-		return
+		return nil, err
 	}
-	if err := s.update(request.UUID, ramp.Accept(session, request, time.Now())); err != nil {
-		answer[any](w, http.StatusOK, "INVALID_MESSAGE", nil)
-		return
+	accept := ramp.OnlyOf(project, network, ramp.Accept(session, request, time.Now()))
+	if _, err := s.Update(r.Context(), request.UUID, accept); err != nil {
+		return nil, err // the signature is not released
 	}
-	answer(w, http.StatusOK, "", &ramp.Approval{UserSig: request.UserSig, ValidatorSig: signature})
+	return &ramp.Approval{UserSig: request.UserSig, ValidatorSig: signature}, nil
 }
 
 // result answers every failure with 500, because the service repeats only those.
 func (s *server) result(w http.ResponseWriter, r *http.Request) {
-	body, err := s.authentic(w, r)
-	if err == nil {
-		var result *ramp.Result
-		if result, err = ramp.ParseResult(body); err == nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			err = s.update(result.UUID, ramp.Finish(result, time.Now()))
-		}
-	}
-	if err != nil {
-		answer[any](w, http.StatusInternalServerError, ramp.CodeInternal, nil)
+	if err := s.end(w, r); err != nil {
+		log.Print(err)
+		rejection := ramp.RejectionOf(err)
+		rejection.Status = http.StatusInternalServerError
+		reject(w, rejection)
 		return
 	}
-	answer[any](w, http.StatusOK, "", nil)
+	answer[any](w, nil)
 }
 
-// authentic returns a body whose HMAC is right. Its bytes must not change before.
-func (s *server) authentic(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
-	if err != nil {
-		return nil, err
-	}
-	return body, s.key.Verify(body, r.Header.Get(ramp.HeaderHMAC))
-}
-
-// login returns nil for a session that is unknown or has another token.
-func (s *server) login(r *http.Request) (ramp.Session, *player) {
-	session, err := ramp.ParseSession(r.Header)
-	player := s.players[session.ID]
-	if err != nil || player == nil || !player.token.Equal(session.Token) {
-		return session, nil
-	}
-	return session, player
-}
-
-// update takes an order one step further. The step has an effect the first time only.
-func (s *server) update(id uuid.UUID, next ramp.Transition) error {
-	step, err := next(s.orders[id])
+func (s *server) end(w http.ResponseWriter, r *http.Request) error {
+	body, err := read(w, r)
 	if err != nil {
 		return err
 	}
-	player := s.players[step.Order.SessionID]
-	balances := maps.Clone(player.assets)
-	for _, asset := range step.Effect.Assets { // none for a repeat
-		balances[asset.ID], err = balances[asset.ID].Add(step.Effect.Delta(asset))
-		if err != nil || step.Effect.Kind == ramp.Take && balances[asset.ID].Sign() < 0 {
-			return errors.New("the player owns too little") // only a mint may be refused
+	result, _, err := ramp.ReadResult(s.key, r.Header, body)
+	if err != nil {
+		return err
+	}
+	// From here on, a sender that gives up must not stop a result, which could be given up each time.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 30*time.Second)
+	defer cancel()
+	finish := ramp.Finish(result, time.Now())
+	if s.confirm != nil {
+		if finish, err = s.confirm.Confirm(ctx, s, result, finish); err != nil {
+			return err
 		}
 	}
-	player.assets, s.orders[id] = balances, &step.Order
-	return nil
+	_, err = s.Update(ctx, result.UUID, ramp.OnlyOf(project, network, finish))
+	return err
 }
 
-func (s *server) assets(w http.ResponseWriter, r *http.Request) {
+// read returns a body. Its bytes must not change before its HMAC was verified.
+func read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+	if err != nil {
+		return nil, &ramp.Rejection{
+			Status: http.StatusRequestEntityTooLarge, Code: ramp.CodeBodyTooLarge, Err: err}
+	}
+	return body, nil
+}
+
+// login returns what the player of a session owns.
+func (s *server) login(session ramp.Session) (shown ramp.Player, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, player := s.login(r)
-	if player == nil {
-		answer[any](w, http.StatusUnauthorized, "INVALID_USER", nil)
-		return
+	player := s.players[session.ID]
+	if player == nil || !player.token.Equal(session.Token) {
+		return shown, &ramp.Rejection{Status: http.StatusUnauthorized, Code: "INVALID_USER"}
 	}
-	var shown ramp.Player
 	for id, balance := range player.assets {
 		shown.Assets = append(shown.Assets, ramp.Asset{ID: id, Balance: balance})
 	}
-	answer(w, http.StatusOK, "", &map[string]ramp.Player{"v1": shown})
+	return shown, nil
 }
 
-// answer writes the envelope of the interface. An empty code means success.
-func answer[T any](w http.ResponseWriter, status int, code ramp.Code, data *T) {
+// Update takes an order one step further, and moves what the step moves. It is that of a
+// [ramp.Store].
+func (s *server) Update(_ context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stored := s.orders[id]
+	step, err := next(stored)
+	if err != nil || !step.New { // a repeat moves nothing
+		return step, err
+	}
+	other, ended := s.transactions[step.Order.TxHash]
+	if ended && step.Order.TxHash != "" {
+		return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: "tx_hash", Other: s.orders[other]}
+	}
+	player := s.players[step.Order.SessionID]
+	balances := maps.Clone(player.assets)
+	for _, asset := range step.Effect.Assets {
+		balances[asset.ID], err = balances[asset.ID].Add(step.Effect.Delta(asset))
+		if err != nil || balances[asset.ID].Sign() < 0 {
+			return ramp.Step{}, ramp.Reject("INVALID_BALANCE")
+		}
+	}
+	player.assets, s.orders[id], s.transactions[step.Order.TxHash] = balances, &step.Order, id
+	return step, nil
+}
+
+// answer writes the envelope of a success.
+func answer[T any](w http.ResponseWriter, data *T) {
+	write(w, http.StatusOK, ramp.Response[T]{Success: true, Data: data})
+}
+
+// reject writes the envelope of a failure.
+func reject(w http.ResponseWriter, r *ramp.Rejection) {
+	write(w, r.Status, ramp.Response[any]{ErrorCode: r.Code})
+}
+
+func write(w http.ResponseWriter, status int, envelope any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(ramp.Response[T]{Success: code == "", ErrorCode: code, Data: data})
+	_ = json.NewEncoder(w).Encode(envelope)
 }
 
 func (s *server) routes() http.Handler {
@@ -159,11 +229,19 @@ func (s *server) routes() http.Handler {
 	return mux
 }
 
+func newServer(key ramp.HMACKey, signer *ramp.Signer) *server {
+	terms := ramp.TermsConfig{ProjectID: project, Network: network, Products: products}
+	return &server{
+		key: key, signer: signer, terms: ramp.Must(ramp.NewTerms(terms)),
+		orders: map[uuid.UUID]*ramp.Order{}, transactions: map[string]uuid.UUID{},
+		players: map[string]*player{},
+	}
+}
+
 func main() {
 	key := ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")))
-	signer := ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")))
-	s := &server{key: key, signer: signer, orders: make(map[uuid.UUID]*ramp.Order),
-		players: map[string]*player{"session-1": {
-			token: ramp.NewAccessToken("token-1"), assets: map[string]ramp.Amount{"item_gold": ramp.NewAmount(1000)}}}}
+	s := newServer(key, ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))))
+	s.players["session-1"] = &player{token: ramp.NewAccessToken("token-1"),
+		assets: map[string]ramp.Amount{"item_gold": ramp.NewAmount(1000)}}
 	log.Fatal(http.ListenAndServe("127.0.0.1:8080", s.routes()))
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -15,16 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/judge"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-const token = "0x00000000000000000000000000000000000070c3"
-
-func newServer(t *testing.T) *server {
-	t.Helper()
+func newTestServer() *server {
 	key := ramp.Must(ramp.TextKey("key of the console"))
-	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	return &server{key: key, signer: signer, orders: make(map[uuid.UUID]*ramp.Order), players: make(map[string]*player)}
+	const validator = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+	return newServer(key, ramp.Must(ramp.NewKeySigner(validator)))
 }
 
 // newPlayer adds a player.
@@ -38,16 +38,17 @@ func (s *server) newPlayer(name string, balance int64) ramp.Session {
 }
 
 func TestTheEmulatorLosesNothing(t *testing.T) {
-	s := newServer(t)
+	s := newTestServer()
 	session := s.newPlayer("session-1", 1000)
 	service := ramptest.Start(t, ramptest.Config{Key: s.key, Validator: s.signer.Address(), Handler: s.routes()})
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{{
-		Name: "gold", Token: token, MintFeeBps: 100,
-		Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
-		Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}}}}}))
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: terms, HTTPClient: service.Client()}))
-	trade := func(order func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error),
-		faults ...ramptest.Fault) error {
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(network), ChainID: 7002,
+		HTTPClient: service.Client()}))
+	s.confirm = ramp.Must(rampproof.New(rampproof.Config{Chain: chain, AnyFailure: true}))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: s.terms,
+		HTTPClient: service.Client()}))
+	type placer = func(
+		context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+	trade := func(order placer, faults ...ramptest.Fault) error {
 		started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
 		_, err := order(t.Context(), started.UUID, session, ramp.NewAmount(1), faults...)
 		service.Advance(12 * time.Hour)
@@ -60,23 +61,44 @@ func TestTheEmulatorLosesNothing(t *testing.T) {
 	require.NoError(t, trade(service.Mint, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult)))
 	assert.Equal(t, "900", gold())
 	require.NoError(t, trade(service.Burn, ramptest.ResultTwice()))
-	assert.Equal(t, "980", gold())
+	assert.Equal(t, "1000", gold())
 	for _, forged := range []ramptest.Fault{ramptest.TamperedBody(ramptest.OnValidate),
 		ramptest.WrongHMAC(ramptest.OnResult), ramptest.MissingHMAC(ramptest.OnValidate)} {
 		require.NoError(t, trade(service.Mint, forged))
 	}
-	assert.ErrorIs(t, trade(service.Mint, ramptest.ValidateOtherRate()), ramptest.ErrOffTerms, "it has no terms")
+	for _, other := range []ramptest.Fault{
+		ramptest.ValidateOtherRate(), ramptest.ValidateOtherToken(), ramptest.ValidateExtraItem()} {
+		require.NoError(t, trade(service.Mint, other), "nothing is signed that the game does not sell")
+	}
+
+	// Whoever has the HMAC key can report that a mint failed, but not make its transaction fail.
+	before := gold()
+	var won *ramp.Order
+	for _, id := range s.transactions {
+		if order := s.orders[id]; order.Direction == ramp.Mint && order.State == ramp.OrderSucceeded {
+			won = order
+		}
+	}
+	body := fmt.Appendf(nil, `{"uuid":%q,"tx_hash":%q,"receipt":{"status":"0x0"}}`, won.UUID, won.TxHash)
+	delete(s.transactions, won.TxHash)
+	won.State, won.TxHash = ramp.OrderAccepted, "" // as if its result had not come yet
+	call, reply := httptest.NewRequest(http.MethodPost, ramp.PathResult, bytes.NewReader(body)), httptest.NewRecorder()
+	call.Header.Set(ramp.HeaderHMAC, s.key.Sign(body))
+	s.routes().ServeHTTP(reply, call)
+	assert.Equal(t, http.StatusInternalServerError, reply.Code)
+	assert.Equal(t, before, gold())
 }
 
 // docs/by-hand.md names the cases that this program fails. No others may fail, and none of
 // them may pass.
 func TestTheJudgeFindsWhatTheDocumentSays(t *testing.T) {
-	s := newServer(t)
+	s := newTestServer()
 	server := httptest.NewServer(s.routes())
 	defer server.Close()
 	target := judge.Target{
 		URL: server.URL, Key: s.key, Validator: s.signer.Address(), ProjectID: "project-1",
-		Token: token, Asset: "item_gold", Second: "item_gem", Amount: 400, Tokens: 4, // a game with one price
+		Token: products[0].Token, Amount: 400, Tokens: 4, // a game with one price
+		Asset: "item_gold", Second: "item_gem",
 		Strict: true, Settle: time.Millisecond, Late: time.Millisecond,
 		Player: func(_ context.Context, name string) (ramp.Session, error) { return s.newPlayer(name, 1_000_000), nil },
 	}
@@ -85,6 +107,7 @@ func TestTheJudgeFindsWhatTheDocumentSays(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		clear(s.orders)
+		clear(s.transactions)
 		server.CloseClientConnections()
 		return nil
 	}

@@ -34,7 +34,6 @@ const longestCode, longestTest = 110, 120
 var known = map[string]struct{ code, tests int }{
 	".":                           {42, 421},
 	"./cmd/ramp":                  {39, 51},
-	"./examples/byhand":           {1, 4},
 	"./examples/chain":            {6, 0},
 	"./examples/nethttp":          {3, 1},
 	"./examples/quickstart":       {7, 0},
