@@ -199,14 +199,17 @@ type Config struct {
 	Desk Desk
 }
 
+// Pages are the pages of a service. Package pages has them.
+type Pages = desk.Pages
+
 // Desk configures a service that runs as a program of its own, beside the game's server, as
 // ramp emulate does: where people and programs reach it, how its clock runs, and what it
 // keeps.
 type Desk struct {
-	// Pages makes the pages to look at: set it to New of package pages. If nil, the pages
-	// of the interface (4.2) only check their parameters and answer in plain text, so that
-	// a test that opens no page does not link them.
-	Pages func(desk.Service, *desk.Guard) http.Handler
+	// Pages are the pages to look at: set them to what New of package pages returns. Without
+	// them, the pages of the interface (4.2) only check their parameters and answer in plain
+	// text, so that a test that opens no page does not link them.
+	Pages Pages
 
 	// Listener is where the service listens. If nil, the service listens on a free
 	// port of the loopback interface, or not at all if [Config.Game] is empty.

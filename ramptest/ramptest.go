@@ -173,9 +173,8 @@ func (s *Service) wire() {
 	s.mux.Handle("POST /rpc/{network}", s.node)
 	driven := &remote{s}
 	api := driven.handler()
-	if c.Desk.Pages != nil {
-		s.pages = c.Desk.Pages(&frontDesk{remote: driven, listed: entries{mu: locks.At(locks.List)}}, s.guard)
-	}
+	front := &frontDesk{remote: driven, listed: entries{mu: locks.At(locks.List)}}
+	s.pages = desk.Serve(c.Desk.Pages, front, s.guard)
 	s.mux.HandleFunc("/", s.servePage)
 	s.mux.Handle("/control", api)
 	s.mux.Handle("/control/", api)

@@ -46,13 +46,13 @@ func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
 	}
 	q := r.URL.Query()
 	network := ramp.Network(q.Get("network"))
-	status, said := http.StatusOK, "The URL is right. For the page itself, set Config.Desk.Pages to pages.New."
+	status, said := http.StatusOK, "The URL is right. For the page itself, set Config.Desk.Pages to pages.New()."
 	fail := func(code int, problem string) { status, said = code, problem }
 	id, err := uuid.Parse(q.Get("uuid"))
 	terms, _, unknown := s.orders.terms(id, false)
 	switch exchange := r.URL.Path == "/exchange"; {
 	case !exchange && r.URL.Path != "/catalog":
-		fail(http.StatusNotFound, "This service has no pages: set Config.Desk.Pages to pages.New.")
+		fail(http.StatusNotFound, "This service has no pages: set Config.Desk.Pages to pages.New().")
 	case q.Get("sessionId") == "" || q.Get("accessToken") == "" || exchange && err != nil || !exchange && q.Get("projectId") == "":
 		fail(http.StatusBadRequest, "A parameter is missing (interface 2.1).")
 	case s.config.Networks[network] == 0 || exchange && unknown == nil && network != terms.Network:

@@ -100,7 +100,7 @@ func (d *desk) begin(out io.Writer) (service *ramptest.Service, err error) {
 		d.Desk.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
 	}
 	d.printer = &printer{out: out, json: d.json, quiet: d.quiet}
-	d.Desk.OnEvent, d.Desk.Pages = d.printer.event, pages.New
+	d.Desk.OnEvent, d.Desk.Pages = d.printer.event, pages.New()
 	return ramptest.New(d.Config)
 }
 

@@ -155,7 +155,7 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: d.shop, Store: &ramp.MemoryStore{Apply: d.shop.Apply}, Key: key, Signer: signer}))
 	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(d.waiting(handler), "127.0.0.1:0").address, Books: ramptest.BooksReport, Settle: -1,
-		PerOrder: true, Desk: ramptest.Desk{Listener: listener, Pages: pages.New}}
+		PerOrder: true, Desk: ramptest.Desk{Listener: listener, Pages: pages.New()}}
 	for _, c := range change {
 		c(&config)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // Emulator is an emulated service. Each method is one request of the API. A [Client]
@@ -102,7 +101,7 @@ type Order struct {
 	Placed    time.Time     `json:"placed"`
 
 	// State, Tone, Attention, Loss, Said and Next say what happened to the order.
-	verdict.Verdict
+	Verdict
 
 	// Those of an order that the game did not approve are absent, as it has no transaction.
 	TxHash     common.Hash `json:"tx_hash,omitzero"`

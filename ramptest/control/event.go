@@ -11,7 +11,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // Kind is the kind of an [Event].
@@ -43,7 +42,7 @@ type Event struct {
 	Answer  *Message      `json:"answer,omitempty"`     // nil if there was none
 	Outcome string        `json:"outcome"`              // "success", an errorCode, or what happened
 	Said    string        `json:"said,omitempty"`       // what that means, in a sentence; "" if Outcome says it all
-	Tone    verdict.Tone  `json:"tone,omitempty"`       // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
+	Tone    Tone          `json:"tone,omitempty"`       // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
 	Failed  bool          `json:"failed,omitempty"`     // whether something is wrong, so that a person should look
 	Loss    string        `json:"loss,omitempty"`       // of a call: what the books found wrong after it
 	Owned   []AssetAmount `json:"owned,omitempty"`      // of a rejected validate call: what the player owned before it, of what the mint takes; absent if unknown
@@ -86,17 +85,17 @@ type Message struct {
 // IsWrong reports whether the game did not answer a call as it should, or as the player
 // wanted, or moved something wrongly.
 func (e Event) IsWrong() bool {
-	return e.Tone == verdict.Bad || e.Tone == verdict.Neutral || e.Loss != ""
+	return e.Tone == ToneBad || e.Tone == ToneNeutral || e.Loss != ""
 }
 
 // Verdict returns the verdict on a call.
-func (e Event) Verdict() verdict.Verdict {
-	v := verdict.Verdict{Tone: cmp.Or(e.Tone, verdict.Neutral), Attention: e.Failed, Said: e.Sentence()}
-	if v.Tone == verdict.Wait {
-		v.State = verdict.Waiting
+func (e Event) Verdict() Verdict {
+	v := Verdict{Tone: cmp.Or(e.Tone, ToneNeutral), Attention: e.Failed, Said: e.Sentence()}
+	if v.Tone == ToneWait {
+		v.State = StateWaiting
 	}
 	if e.Loss != "" {
-		v.Tone, v.Attention, v.Loss = verdict.Bad, true, true
+		v.Tone, v.Attention, v.Loss = ToneBad, true, true
 		v.Said += " The books found: " + e.Loss + "."
 	}
 	return v
@@ -105,7 +104,7 @@ func (e Event) Verdict() verdict.Verdict {
 // IsPolicy reports whether a game has rejected an order in the correct form, which it
 // may do.
 func (e Event) IsPolicy() bool {
-	return e.Kind == KindValidate && e.Tone == verdict.Neutral && e.Answer != nil
+	return e.Kind == KindValidate && e.Tone == ToneNeutral && e.Answer != nil
 }
 
 // IsReading reports whether the event is an assets call of the books.

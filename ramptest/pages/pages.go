@@ -1,7 +1,7 @@
 // Package pages has the pages of an emulated service: the front end of the interface (4.2),
 // and those with which a developer sees what the service and the game did.
 //
-//	config.Desk.Pages = pages.New
+//	config.Desk.Pages = pages.New()
 //
 // The pages ask the service as the control API does, and turn plain values into HTML. What
 // they say about an order or a call is the service's own verdict.
@@ -21,11 +21,17 @@ import (
 //go:embed *.html style.css page.js
 var files embed.FS
 
-// New returns a handler with the pages of a service: set Pages of ramptest.Desk to it.
-func New(service desk.Service, guard *desk.Guard) http.Handler {
+// New returns the pages, for Pages of ramptest.Desk.
+func New() desk.Pages { return desk.NewPages(handler) }
+
+// handler returns the pages of a service.
+func handler(service desk.Service, guard *desk.Guard) http.Handler {
 	s := &site{desk: service, guard: guard}
 	s.templates = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("").Funcs(template.FuncMap{"first": first, "rest": rest, "group": group, "long": long, "identifier": newIdentifier}).ParseFS(files, "*.html"))
+		functions := template.FuncMap{
+			"first": first, "rest": rest, "group": group, "long": long, "identifier": newIdentifier,
+		}
+		return template.Must(template.New("").Funcs(functions).ParseFS(files, "*.html"))
 	})
 	mux := http.NewServeMux()
 	for _, name := range []string{"style.css", "page.js"} {

@@ -1,0 +1,34 @@
+package control
+
+import "github.com/token-ramp/ramp-go/ramptest/internal/verdict"
+
+// Verdict is what there is to say about an order or a call; State, Tone and Next are parts of
+// it.
+type (
+	Verdict = verdict.Verdict
+	State   = verdict.State
+	Tone    = verdict.Tone
+	Next    = verdict.Next
+)
+
+// The states of an order, and of a call, which is done, rejected or failed.
+const (
+	StateWaiting     = verdict.Waiting     // more happens by itself, or a fault keeps it from happening
+	StateDone        = verdict.Done        // it has ended, and nothing is wrong
+	StateLoss        = verdict.Loss        // it has ended, and the game moved something wrongly
+	StateUnconfirmed = verdict.Unconfirmed // the game never confirmed the result, and it is not sent again
+	StateDisputed    = verdict.Disputed    // results stated two outcomes, or not that of the chain
+	StateUnknown     = verdict.Unknown     // it has ended, and what the game moved is unknown
+	StateRejected    = verdict.Rejected    // the game answered no, as it may or must
+	StateFailed      = verdict.Failed      // the call failed, or its answer is wrong
+)
+
+// The tones, which tell a reader whether something is good.
+const (
+	ToneGood    = verdict.Good
+	ToneBad     = verdict.Bad
+	ToneWait    = verdict.Wait
+	ToneWarn    = verdict.Warn
+	ToneUnclear = verdict.Unclear
+	ToneNeutral = verdict.Neutral
+)
