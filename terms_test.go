@@ -67,11 +67,13 @@ func entries(kind ramp.AssetType, text string) (list []ramp.IntentAsset) {
 }
 
 func mintOf(tokens, gives string) ramp.Intent {
-	return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: entries(ramp.TypeAsset, gives), To: entries(ramp.TypeERC20, tokens)}
+	return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+		From: entries(ramp.TypeAsset, gives), To: entries(ramp.TypeERC20, tokens)}
 }
 
 func burnOf(tokens, grants string) ramp.Intent {
-	return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: entries(ramp.TypeERC20, tokens), To: entries(ramp.TypeAsset, grants)}
+	return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
+		From: entries(ramp.TypeERC20, tokens), To: entries(ramp.TypeAsset, grants)}
 }
 
 func TestAnOrderIsForAProductOrRejected(t *testing.T) {
