@@ -237,7 +237,8 @@ func ExampleNewHandler_store() {
 	key := ramp.Must(ramp.TextKey("key from the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	bank := &game{gold: 1000}
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products})) // a token costs 100 gold
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ // a token costs 100 gold
+		ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
 		Players: bank, Store: bank.store(), Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)}))
 
