@@ -19,17 +19,19 @@ import (
 const (
 	firstBlocks, maxBlocks = 1 << 10, 1 << 13 // most nodes take 10,000
 	fewLogs, manyLogs      = 1 << 9, 1 << 11
+	maxParts               = 8 // ranges whose events are handed on together
 )
 
 // eventReader reads the mints and burns of the game's tokens from the chain.
 type eventReader struct {
 	o       *Orders
 	assets  *assets
+	border  time.Time     // where the period begins
 	outside []common.Hash // where tokens come from when they are minted, and go to when they are burned
 }
 
-func newEventReader(o *Orders, a *assets) *eventReader {
-	r := &eventReader{o: o, assets: a, outside: []common.Hash{{}}}
+func newEventReader(o *Orders, a *assets, border time.Time) *eventReader {
+	r := &eventReader{o: o, assets: a, border: border, outside: []common.Hash{{}}}
 	for _, contract := range o.prover.Contracts {
 		r.outside = append(r.outside, common.BytesToHash(contract[:]))
 	}
@@ -41,6 +43,8 @@ func newEventReader(o *Orders, a *assets) *eventReader {
 func (r *eventReader) between(ctx context.Context, users []common.Hash, first, last uint64) iter.Seq2[[][]ChainEvent, error] {
 	return func(yield func([][]ChainEvent, error) bool) {
 		blocks := uint64(firstBlocks)
+		var unread []ramp.Log
+		parts := 0
 		for from := first; from <= last; {
 			to := min(last, from+blocks-1)
 			logs, err := r.logs(ctx, users, from, to)
@@ -48,11 +52,15 @@ func (r *eventReader) between(ctx context.Context, users []common.Hash, first, l
 				yield(nil, err)
 				return
 			}
-			transactions, err := r.transactions(ctx, logs)
-			if err != nil || len(transactions) > 0 {
-				if !yield(transactions, err) || err != nil {
-					return
+			unread, parts = append(unread, logs...), parts+1
+			if to == last || len(unread) >= 2*manyLogs || parts == maxParts {
+				transactions, err := r.transactions(ctx, unread)
+				if err != nil || len(transactions) > 0 {
+					if !yield(transactions, err) || err != nil {
+						return
+					}
 				}
+				unread, parts = nil, 0
 			}
 			switch {
 			case len(logs) < fewLogs:
@@ -150,19 +158,32 @@ func byTransaction(events []ChainEvent) (transactions [][]ChainEvent) {
 }
 
 // addTimes sets the times of events to those of their blocks. The logs of some chains say
-// none, and those of some nodes a wrong one. They are believed if the headers of the first
-// and the last block confirm theirs, and the others are between them, in order.
+// none, and those of some nodes a wrong one. They are believed if they are in order, and the
+// headers of some blocks confirm theirs: of the first, of the last, and of those on both sides
+// of the border of the period, so that no event is on the wrong one.
 func (r *eventReader) addTimes(ctx context.Context, events []ChainEvent) error {
 	if len(events) == 0 {
 		return nil
 	}
-	first, last := &events[0], &events[len(events)-1]
-	ends, err := r.blockTimes(ctx, []uint64{first.Block, last.Block})
-	if err != nil {
-		return err
+	doubtful := !slices.IsSortedFunc(events, func(a, b ChainEvent) int { return a.Time.Compare(b.Time) })
+	if !doubtful {
+		after, _ := slices.BinarySearchFunc(events, r.border, func(e ChainEvent, border time.Time) int {
+			return e.Time.Compare(border)
+		})
+		var checked []uint64
+		for _, i := range []int{0, after - 1, after, len(events) - 1} {
+			checked = append(checked, events[min(max(0, i), len(events)-1)].Block)
+		}
+		times, err := r.blockTimes(ctx, checked)
+		if err != nil {
+			return err
+		}
+		doubtful = slices.ContainsFunc(events, func(e ChainEvent) bool {
+			at, asked := times[e.Block]
+			return asked && !at.Equal(e.Time)
+		})
 	}
-	ordered := slices.IsSortedFunc(events, func(a, b ChainEvent) int { return a.Time.Compare(b.Time) })
-	if ordered && first.Time.Equal(ends[first.Block]) && last.Time.Equal(ends[last.Block]) {
+	if !doubtful {
 		return nil
 	}
 	blocks := make([]uint64, len(events))

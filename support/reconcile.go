@@ -50,7 +50,7 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconcilia
 	}
 	game := newAssets(&o.config)
 	r := &reconciler{matcher: newMatcher(game, from, to), o: o, chain: o.chain, ledger: ledger,
-		reader: newEventReader(o, game)}
+		reader: newEventReader(o, game, from)}
 	books, err := r.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: reconcile: %w", err)
@@ -168,7 +168,7 @@ func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]i
 // compare reads both sides once, and pairs them by their transactions.
 func (r *reconciler) compare(ctx context.Context) error {
 	begin := r.begin()
-	next, stop := iter.Pull2(r.events(ctx))
+	next, stop := iter.Pull2(r.reader.between(ctx, nil, r.first, r.last))
 	defer stop()
 	events := stream[[]ChainEvent]{next: next}
 	ended, stop := iter.Pull2(r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.Ended(ctx, begin, r.to, page) }))
@@ -235,26 +235,6 @@ func (s *stream[T]) peek() (*T, error) {
 
 // skip removes the element that peek returned.
 func (s *stream[T]) skip() { s.head = s.head[1:] }
-
-// events reads the events before the period and those of it apart, because those of one range
-// of blocks may say each other's times.
-func (r *reconciler) events(ctx context.Context) iter.Seq2[[][]ChainEvent, error] {
-	return func(yield func([][]ChainEvent, error) bool) {
-		before, err := r.o.lastBefore(ctx, r.from, r.last)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		before = max(before, r.first)
-		for _, blocks := range [][2]uint64{{r.first, before}, {before + 1, r.last}} {
-			for transactions, err := range r.reader.between(ctx, nil, blocks[0], blocks[1]) {
-				if !yield(transactions, err) {
-					return
-				}
-			}
-		}
-	}
-}
 
 // checkUnseen reads the receipts of orders that ended by a transaction without events in
 // what was read. A failed order has none, unless its event is much older.
