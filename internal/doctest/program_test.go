@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,20 +11,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The program of the README becomes a new module beside a clone, and plays a mint and a burn
-// against the emulator, with the commands of the README.
-func TestTheProgramOfTheREADME(t *testing.T) {
+// The first server of the README becomes a new module beside a clone, with the commands of the
+// README, and plays against the emulator.
+func TestTheFirstServerOfTheREADME(t *testing.T) {
 	t.Parallel()
-	const mod, ramp = "go mod init ", "go run github.com/token-ramp/ramp-go/cmd/ramp "
-	var lines []string
+	lines := map[string]string{} // by their first words
 	for _, b := range blocks(t, "README.md", "sh") {
 		for line := range strings.Lines(b.text) {
-			lines = append(lines, remark.ReplaceAllString(strings.TrimSpace(line), ""))
+			for _, begin := range []string{"go mod edit ", "go mod tidy", "go run ./cmd/ramp emulate ", "curl ",
+				"go run ./cmd/ramp trigger "} {
+				if strings.HasPrefix(line, begin) {
+					lines[begin] = strings.TrimSpace(line)
+				}
+			}
 		}
 	}
-	at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, mod) })
-	require.GreaterOrEqual(t, at, 0)
-	commands := lines[at : at+4]
+	require.Len(t, lines, 5)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
@@ -33,26 +34,29 @@ func TestTheProgramOfTheREADME(t *testing.T) {
 	folder := t.TempDir()
 	clone, err := filepath.Abs(root)
 	require.NoError(t, err)
-	written := strings.NewReplacer("127.0.0.1:8080", address, "../ramp-go", clone)
-	program := blocks(t, "README.md", "go")[0].text
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "main.go"), []byte(written.Replace(program)), 0o600))
+	written := strings.NewReplacer("127.0.0.1:8080", address, "../ramp-go", clone,
+		"go run ./cmd/ramp ", "./ramp ")
+	program := written.Replace(read(t, "examples/first/main.go"))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "main.go"), []byte(program), 0o600))
 
 	in := func(t *testing.T, line, until string) string {
 		t.Helper()
 		return run(t, "cd "+folder+" && "+written.Replace(line), command{until: until}, nil)
 	}
 	const build = "go build -ldflags='-s -w' -o " // half the time, without what a debugger needs
-	in(t, commands[0]+" && "+build+"ramp "+strings.Fields(ramp)[2]+" && "+build+"game . && echo built", "^built$")
-	in(t, strings.Replace(commands[1], ramp, "./ramp ", 1)+" -listen 127.0.0.1:0 | while read -r line; do echo $line >>printed; echo $line; done", "RAMP_VALIDATOR_KEY=")
-	require.Equal(t, "go run .", commands[2])
-	for _, order := range []string{"mint", "mint -fault transaction-fails", "burn -amount 2"} {
+	in(t, "go mod init game && "+lines["go mod edit "]+" && "+lines["go mod tidy"]+
+		" && "+build+"ramp github.com/token-ramp/ramp-go/cmd/ramp && "+build+"game . && echo built", "^built$")
+	in(t, lines["go run ./cmd/ramp emulate "]+" -listen 127.0.0.1:0 | "+
+		"while read -r line; do echo $line >>printed; echo $line; done", "RAMP_VALIDATOR_KEY=")
+	in(t, "eval $(grep ^export printed | sed 's/$/;/') && exec ./game", "open (http\\S+)$")
+	require.Eventually(t, func() bool { // it prints before it listens
+		connection, err := net.Dial("tcp", address)
+		return err == nil && connection.Close() == nil
+	}, time.Minute, 10*time.Millisecond)
+	for _, order := range []string{"mint", "mint -fault transaction-fails", "burn"} {
 		t.Run(order, func(t *testing.T) {
-			page := in(t, "eval $(grep ^export printed | sed 's/$/;/') && exec ./game", ` open (http\S+)$`)
-			require.Eventually(t, func() bool { // it prints the page before it listens
-				connection, err := net.Dial("tcp", address)
-				return err == nil && connection.Close() == nil
-			}, time.Minute, 10*time.Millisecond)
-			trigger := strings.NewReplacer(ramp, "./ramp ", "THE PAGE", page, "mint", order).Replace(commands[3])
+			in(t, lines["curl "]+" && echo asked", "^asked$")
+			trigger := strings.Replace(lines["go run ./cmd/ramp trigger "], "mint", order, 1)
 			in(t, trigger+" && echo done", "^done$")
 			in(t, trigger+" || echo used", "^used$") // a page is for one order
 		})

@@ -30,7 +30,7 @@ type command struct {
 }
 
 const (
-	readme  = "TestTheProgramOfTheREADME runs it"
+	readme  = "TestTheFirstServerOfTheREADME runs it"
 	backups = "examples/gameserver runs it"
 	express = "internal/judgetest runs it"
 )
@@ -39,8 +39,13 @@ var commands = []command{
 	{begins: "go run ./examples/quickstart", until: `^burn it +980/0 +980/0 +980/1 +980/1 +980/1 *$`},
 	{begins: "make test", skip: "it runs this test"},
 	{begins: "git clone https://github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
-	{begins: "go mod init game ", skip: readme},
-	{begins: "go run github.com/token-ramp/ramp-go/cmd/ramp trigger ", skip: readme},
+	{begins: "go mod edit -replace ", skip: readme},
+	{begins: "go get github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
+	{begins: "go mod tidy", skip: readme},
+	{begins: "go run ./cmd/ramp emulate -game ", skip: readme},
+	{begins: "go run ./examples/first", skip: readme},
+	{begins: "curl -s -o /dev/null ", skip: readme},
+	{begins: "go run ./cmd/ramp trigger mint -wait -page -", skip: readme},
 	{begins: "internal/dbtest/databases go ", skip: ".ci/run runs it"},
 	{begins: "JUDGE_ALL=1 go ", skip: "it takes half an hour; make long runs it"},
 	{begins: "make long", skip: "it takes hours"},
@@ -67,7 +72,6 @@ var commands = []command{
 	{begins: "cp game.backup.db ", skip: backups},
 	{begins: "RAMP_RPC_URL=… gameserver reconcile", skip: backups},
 	{begins: "RAMP_RPC_URL=… gameserver orders finish -fitting", skip: backups},
-	{begins: "go run .", skip: readme},
 }
 
 var (

@@ -4,8 +4,10 @@
 package blocks
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -24,6 +27,10 @@ import (
 )
 
 // The blocks of README.md: a game on SQL whose wiring is tested as shown.
+
+// block: type Game interface {
+
+var _ Game = (*game)(nil)
 
 type game struct{ db *sql.DB }
 
@@ -60,6 +67,92 @@ func open(t *testing.T) *sql.DB {
 	return db
 }
 
+// mount is the wiring of the README.
+func mount(mux *http.ServeMux, db *sql.DB, game Game, terms *ramp.Terms, key ramp.HMACKey, signer *ramp.Signer) error {
+	// block: store, err := rampsql.New(
+	return handler.Check(context.Background())
+}
+
+func confirm(config *ramp.HandlerConfig, rpcURL string, chainID uint64) error {
+	// block: chain, err := ramp.NewRPC(
+	return nil
+}
+
+func start(
+	ctx context.Context, apiURL, frontendURL string, key ramp.HMACKey, terms *ramp.Terms, session ramp.Session,
+) error {
+	// block: client, err := ramp.NewClient(
+	if err == nil && page == "" {
+		err = errors.New("no page")
+	}
+	return err
+}
+
+func receive(r *http.Request, key ramp.HMACKey, terms *ramp.Terms, body []byte, signer *ramp.Signer) error {
+	ctx := r.Context()
+	// block: request, session, err := ramp.ReadValidate(
+	if err != nil || session.ID == "" {
+		return err
+	}
+	// block: signature, err := signer.Sign(
+	if err == nil && signature == (ramp.Signature{}) {
+		err = errors.New("no signature")
+	}
+	return err
+}
+
+func show(frontendURL string, session ramp.Session) error {
+	// block: catalog, err := ramp.CatalogURL(
+	if err == nil && catalog == "" {
+		err = errors.New("no catalog")
+	}
+	return err
+}
+
+func readChain(ctx context.Context, chain *ramp.RPC, hash common.Hash) error {
+	// block: block, err := chain.BlockNumber(ctx)
+	if err == nil && (block == 0 || !receipt.Succeeded()) {
+		err = errors.New("no receipt")
+	}
+	return err
+}
+
+func TestThePiecesOfTheREADME(t *testing.T) {
+	t.Setenv("RAMP_HMAC_KEY", "key from the console")
+	t.Setenv("RAMP_VALIDATOR_KEY", "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	// block: price := []ramp.Item{{
+	require.NoError(t, err)
+	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address()})
+	var received error
+	db, mux := open(t), http.NewServeMux()
+	require.NoError(t, mount(mux, db, &game{db}, terms, key, signer))
+	service.SetHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := ramp.Must(io.ReadAll(r.Body))
+		if r.URL.Path == ramp.PathValidate {
+			received = receive(r, key, terms, body, signer)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		mux.ServeHTTP(w, r)
+	}))
+	server := httptest.NewServer(service)
+	t.Cleanup(server.Close)
+	require.NoError(t, start(t.Context(), server.URL, server.URL, key, terms, session))
+	require.NoError(t, show(server.URL, session))
+	config := ramp.HandlerConfig{}
+	require.NoError(t, confirm(&config, server.URL, 7002))
+	require.NotNil(t, config.Confirm)
+
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: server.URL, Key: key, Terms: terms}))
+	started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+	order := ramp.Must(service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1)))
+	require.NoError(t, received)
+	service.Advance(time.Minute)
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{
+		URL: service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: service.Client(),
+	}))
+	require.NoError(t, readChain(t.Context(), chain, order.TxHash))
+}
+
 func TestTheTestOfTheREADME(t *testing.T) {
 	db := open(t)
 	key := ramp.Must(ramp.TextKey("key from the console"))
@@ -71,18 +164,15 @@ func TestTheTestOfTheREADME(t *testing.T) {
 		{Name: "gold", Token: "0x00000000000000000000000000000000000070c3", Materials: items("gold"), Outputs: items("gold")},
 		{Name: "gem", Token: "0x0000000000000000000000000000000000006e30", Materials: items("gem"), Outputs: items("gem")},
 	}}))
-	server := httptest.NewServer(nil) // the node's address, before it is known
-	server.Close()
-	newHandler := func(node *ramp.RPC) http.Handler {
-		ctx, g, mux := t.Context(), &game{db}, http.NewServeMux()
-		const chainID = 7002
-		t.Setenv("RAMP_RPC_URL", server.URL)
-		// block: store := ramp.Must(rampsql.New(
-		require.NoError(t, err, "the node is down, and only results wait for it")
-		config := ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer, OnConflict: page,
-			Confirm: rampproof.Confirmed(node, 1)}
-		handler = ramp.Must(ramp.NewHandler(config))
-		require.NoError(t, handler.Check(ctx))
+	newHandler := func(service *ramptest.Service) http.Handler {
+		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{
+			URL: service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: service.Client(),
+		}))
+		g := &game{db}
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: g.Apply}))
+		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key,
+			Signer: signer, OnConflict: page, Confirm: rampproof.Confirmed(node, 1)}))
+		require.NoError(t, handler.Check(t.Context()))
 		return handler
 	}
 	before, gold := int64(1000), func() int64 { return goldIn(db) }
@@ -163,7 +253,7 @@ func (e *environment) mint(t *testing.T) error {
 	return err
 }
 
-func mount(mux *http.ServeMux, live, trial http.Handler) {
+func mountBoth(mux *http.ServeMux, live, trial http.Handler) {
 	// block: mux.Handle("/live/"
 }
 
@@ -178,7 +268,7 @@ func inFront(handler http.Handler, mux *http.ServeMux) http.Handler {
 func TestWhatMayBeAResultIsAnsweredWith500OnAMuxOfMany(t *testing.T) {
 	mux := http.NewServeMux()
 	live, trial := newEnvironment(t, "live", ramp.Mainnet, mux), newEnvironment(t, "trial", ramp.Testnet, mux)
-	mount(mux, live, trial)
+	mountBoth(mux, live, trial)
 	const foreign = `{"uuid":"of another vendor"}`
 	var arrived []string
 	mux.HandleFunc("POST /webhooks/payments", func(w http.ResponseWriter, r *http.Request) {
@@ -216,13 +306,13 @@ func TestWhatMayBeAResultIsAnsweredWith500OnAMuxOfMany(t *testing.T) {
 func TestEachProjectHasItsOwnOrders(t *testing.T) {
 	mux, mixed := http.NewServeMux(), http.NewServeMux()
 	live, trial := newEnvironment(t, "live", ramp.Mainnet, mux), newEnvironment(t, "trial", ramp.Testnet, mux)
-	mount(mux, live, trial)
+	mountBoth(mux, live, trial)
 	require.NoError(t, live.mint(t))
 	require.NoError(t, trial.mint(t))
 	require.Equal(t, []string{"live mainnet accepted", "live mainnet succeeded"}, live.applied)
 	require.Equal(t, []string{"trial testnet accepted", "trial testnet succeeded"}, trial.applied)
 
 	// A project whose path is mixed up with that of another gets nothing.
-	mount(mixed, trial, live)
+	mountBoth(mixed, trial, live)
 	require.ErrorContains(t, newEnvironment(t, "live", ramp.Mainnet, mixed).mint(t), "HMAC_INVALID")
 }
