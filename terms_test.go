@@ -435,7 +435,8 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	session := ramp.Session{ID: "session-1"}
 
 	for range 100 {
-		assertCode(t, service.Validate(t.Context(), session, placed(mintOf(goldToken+" 1", "gold 99, gem 1"))), ramp.CodeInvalidMessage)
+		err := service.Validate(t.Context(), session, placed(mintOf(goldToken+" 1", "gold 99, gem 1")))
+		assertCode(t, err, ramp.CodeInvalidMessage)
 	}
 	assert.Empty(t, players.calls, "the terms come first")
 	assertCode(t, service.Validate(t.Context(), session, placed(mintOf(swordToken+" 2", "sword 2"))), "ONE_SWORD_ONLY")
