@@ -194,15 +194,30 @@ func (s *server) Update(_ context.Context, id uuid.UUID, next ramp.Transition) (
 		return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: "tx_hash", Other: s.orders[other]}
 	}
 	player := s.players[step.Order.SessionID]
-	balances := maps.Clone(player.assets)
-	for _, asset := range step.Effect.Assets {
-		balances[asset.ID], err = balances[asset.ID].Add(step.Effect.Delta(asset))
-		if err != nil || balances[asset.ID].Sign() < 0 {
-			return ramp.Step{}, ramp.Reject("INVALID_BALANCE")
+	balances, err := player.after(step)
+	if err != nil {
+		return ramp.Step{}, err
+	}
+	if grant, ok := step.Rehearse(); ok { // a burn whose grant would fail must not be signed
+		if _, err := player.after(grant); err != nil {
+			return ramp.Step{}, err
 		}
 	}
 	player.assets, s.orders[id], s.transactions[step.Order.TxHash] = balances, &step.Order, id
 	return step, nil
+}
+
+// after returns what a player owns after a step. Only a mint may be refused for want of assets.
+func (p *player) after(step ramp.Step) (map[string]ramp.Amount, error) {
+	balances := maps.Clone(p.assets)
+	for _, asset := range step.Effect.Assets {
+		balance, err := balances[asset.ID].Add(step.Effect.Delta(asset))
+		if err != nil || step.Effect.Kind == ramp.Take && balance.Sign() < 0 {
+			return nil, ramp.Reject("INVALID_BALANCE")
+		}
+		balances[asset.ID] = balance
+	}
+	return balances, nil
 }
 
 // answer writes the envelope of a success.
