@@ -52,11 +52,15 @@ func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // serve calls a handler. It returns an error where a server would drop the
-// connection. The error of an unexpected panic has the stack, which a server logs.
+// connection. The error of an unexpected panic has the stack, which a server logs. Whether it
+// panicked is not asked of recover, which returns nil for panic(nil) with GODEBUG=panicnil=1.
 func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
+	returned := false
 	defer func() {
+		if returned {
+			return
+		}
 		switch cause := recover(); cause {
-		case nil:
 		case http.ErrAbortHandler:
 			err = fmt.Errorf("the handler panicked: %v", cause)
 		default:
@@ -64,5 +68,6 @@ func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 		}
 	}()
 	h.ServeHTTP(w, r)
+	returned = true
 	return nil
 }

@@ -54,6 +54,7 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 
 // In memory, a panic is an error, and the record has the stack, as the log of a server.
 func TestAPanicOfAHandlerIsAnError(t *testing.T) {
+	t.Setenv("GODEBUG", "panicnil=1") // as in a program that is built without a go.mod
 	for _, test := range []struct {
 		name   string
 		handle func()
@@ -62,6 +63,7 @@ func TestAPanicOfAHandlerIsAnError(t *testing.T) {
 	}{
 		{"a panic", func() { panic("no such table") }, "the handler panicked: no such table", true},
 		{"a connection that is dropped on purpose", func() { panic(http.ErrAbortHandler) }, "abort Handler", false},
+		{"panic(nil), which recover does not tell", func() { panic(nil) }, "the handler panicked: <nil>", true},
 		{"a test that fails", runtime.Goexit, "the handler ended its goroutine", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
