@@ -148,7 +148,8 @@ func (s *Service) wire() {
 	c := s.config
 	s.clock = &clock{speed: c.Desk.Speed, epoch: c.Epoch, mu: locks.At(locks.Clock)}
 	s.clock.reset()
-	s.record = &record{mu: locks.At(locks.Record), begun: s.clock.now(), onEvent: c.Desk.OnEvent, shelf: inMemory{}}
+	s.record = &record{mu: locks.At(locks.Record), begun: s.clock.now(), onEvent: c.Desk.OnEvent,
+		shelf: inMemory{}}
 	if c.Desk.State != nil {
 		s.changes, s.record.shelf = newChanges(), onFile{c.Desk.State}
 	}
@@ -158,14 +159,17 @@ func (s *Service) wire() {
 	s.game.audit = s.audit // which asks it
 	chains := make(map[ramp.Network]*chain.Chain)
 	s.orders = &orders{shared: s.shared, game: s.game, chains: chains,
-		agenda: newAgenda(), turn: locks.At(locks.Turn), mu: locks.At(locks.Orders), issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
+		agenda: newAgenda(), turn: locks.At(locks.Turn), mu: locks.At(locks.Orders),
+		issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
 	for network, id := range c.Networks {
 		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
-			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals, Service: serviceAccount(), Tracked: c.Desk.State != nil,
+			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals,
+			Service: serviceAccount(), Tracked: c.Desk.State != nil,
 			Submitted: func(tx *chain.Transaction) { s.orders.submitted(network, tx) }})
 	}
 	if c.Desk.State != nil {
-		s.keeper = &keeper{shared: s.shared, file: c.Desk.State, orders: s.orders, writing: locks.At(locks.Writing)}
+		s.keeper = &keeper{shared: s.shared, file: c.Desk.State, orders: s.orders,
+			writing: locks.At(locks.Writing)}
 	}
 	s.console = &console{shared: s.shared, orders: s.orders, failing: newFailures[InitializeFailure]()}
 	s.node = &node{shared: s.shared, chains: chains, failing: newFailures[int]()}

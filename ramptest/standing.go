@@ -93,7 +93,10 @@ func (d *delivery) begin() (attempt int) {
 // confirms; no answer and the statuses of Config.Retry are retried, and so is a result that
 // contradicts the chain, which the game may reject. It returns when the next delivery is
 // due, and whether the caller must plan it.
-func (d *delivery) conclude(status int, lost, contrary bool, config *Config, now time.Time, byHand bool) (next time.Time, plan bool) {
+func (d *delivery) conclude(
+	status int, lost, contrary bool, config *Config, now time.Time, byHand bool,
+) (next time.Time, plan bool) {
+	retried := status == 0 || config.Retry(status)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sending--
@@ -103,7 +106,7 @@ func (d *delivery) conclude(status int, lost, contrary bool, config *Config, now
 	switch {
 	case d.State == Confirmed || status == http.StatusOK:
 		d.State = Confirmed
-	case status != 0 && !config.Retry(status) && !contrary:
+	case !retried && !contrary:
 		d.State = Rejected
 	case byHand, !d.Next.IsZero(): // never retried, or already planned
 	case d.Retries >= len(config.Schedule):

@@ -32,8 +32,8 @@ const longestCode, longestTest = 110, 120
 // longestCode, and of tests longer than longestTest. A figure can only shrink: lower it when
 // you made it smaller. Add no package.
 var known = map[string]struct{ code, tests int }{
-	".":                           {42, 420},
-	"./cmd/ramp":                  {39, 51},
+	".":                           {42, 419},
+	"./cmd/ramp":                  {38, 51},
 	"./examples/chain":            {6, 0},
 	"./examples/nethttp":          {3, 1},
 	"./examples/quickstart":       {7, 0},
@@ -41,7 +41,7 @@ var known = map[string]struct{ code, tests int }{
 	"./internal/figures":          {2, 0},
 	"./internal/judge":            {163, 122},
 	"./internal/redact":           {2, 4},
-	"./ramptest":                  {89, 225},
+	"./ramptest":                  {84, 225},
 	"./ramptest/control":          {15, 17},
 	"./ramptest/internal/audit":   {2, 0},
 	"./ramptest/internal/books":   {17, 29},

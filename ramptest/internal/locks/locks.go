@@ -6,11 +6,16 @@
 // those of lower files are taken. A lower file does not call up while it holds its lock. The
 // exceptions are these functions of others, which must take no lock of an earlier place:
 //
-//   - [Books] calls the service about what it has found, so that the record tells of a call
-//     and of what was found after it in this order.
-//   - [Record] calls OnEvent of the configuration, one event at a time. It also writes an
+//   - Who has [Books] calls the service about what was found, so that the record tells of a
+//     call and of what was found after it in this order.
+//   - Who has [Orders] has a player's wallet sign a transaction, so that no number of a
+//     transaction is used twice.
+//   - Who has [Record] calls OnEvent of the configuration, one event at a time, and writes the
 //     event to the state file, so that the file has the order of the record.
-//   - [Chain] asks the clock for the time.
+//   - Who has [Chain] asks for the time.
+//
+// What has no place takes none of these locks: that of the journal under [File], and the maps
+// of [sync.Map].
 package locks
 
 // Place is the place of a lock in the order.
