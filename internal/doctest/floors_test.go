@@ -30,9 +30,9 @@ const longestCode, longestTest = 110, 120
 
 // known has, for each package with long lines, how many there are: of code longer than
 // longestCode, and of tests longer than longestTest. A figure can only shrink: lower it when
-// you made it smaller. Add no package.
+// you made it smaller, at the latest before .ci/run. Add no package.
 var known = map[string]struct{ code, tests int }{
-	".":                           {42, 419},
+	".":                           {42, 417},
 	"./cmd/ramp":                  {38, 51},
 	"./examples/chain":            {6, 0},
 	"./examples/nethttp":          {3, 1},
@@ -78,6 +78,9 @@ What to begin with:
 Break yours where a reader breaks them:
 %s`, path, code, longestCode, limit.code, tests, longestTest, limit.tests,
 				strings.Join(append(codeAt, testsAt...), "\n"))
+		}
+		if !testing.Short() && (code < limit.code || tests < limit.tests) {
+			t.Errorf("%s has fewer long lines than known: write %q: {%d, %d}", path, path, code, tests)
 		}
 		t.Logf("%q: {%d, %d},", path, code, tests)
 	}
