@@ -143,7 +143,7 @@ type Confirmer interface {
 	Confirm(ctx context.Context, store Store, r *Result, finish Transition) (Transition, error)
 
 	// CheckConfig returns what the config of a handler lacks for this Confirmer, as an
-	// [*InvalidError]. [NewHandler] returns it.
+	// [*InvalidError]. [NewHandler] returns it. Terms are set.
 	CheckConfig(c *HandlerConfig) error
 
 	// Check returns every fault that can be found before there is a result, such as a node of another
@@ -168,7 +168,7 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if c.SignTimeout < 0 {
 		p.add("HandlerConfig.SignTimeout", "must not be negative")
 	}
-	if c.Confirm != nil {
+	if c.Confirm != nil && c.Terms != nil {
 		var wrong *InvalidError
 		if err := c.Confirm.CheckConfig(&c); errors.As(err, &wrong) {
 			p.addAll(wrong)

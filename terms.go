@@ -127,6 +127,19 @@ func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	return nil
 }
 
+// Network returns [TermsConfig].Network.
+func (t *Terms) Network() Network { return t.config.Network }
+
+// Products returns the current products. Do not change what they refer to.
+func (t *Terms) Products() (products []Product) {
+	for _, o := range t.valid() {
+		if o.until.IsZero() {
+			products = append(products, o.Product)
+		}
+	}
+	return products
+}
+
 // newOffers returns copies of products, and adds what is wrong to p.
 func (t *Terms) newOffers(p *problems, products []Product) (offers []offer) {
 	for n, product := range products {

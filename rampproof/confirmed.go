@@ -160,10 +160,11 @@ func compareEvents(order *ramp.Order, reported []ramp.Log, chain *ramp.Receipt) 
 	return nil
 }
 
-// eventsOf returns the logs of tokens.
+// eventsOf returns the logs of tokens, each once, without what a reorganization removed.
 func eventsOf(tokens []common.Address, logs []ramp.Log) []ramp.Log {
-	other := func(l ramp.Log) bool { return !slices.Contains(tokens, l.Address) }
-	return slices.DeleteFunc(slices.Clone(logs), other)
+	return slices.DeleteFunc(evidence.Distinct(logs), func(l ramp.Log) bool {
+		return l.Removed || !slices.Contains(tokens, l.Address)
+	})
 }
 
 func compareLogs(webhook, chain []ramp.Log) *MismatchError {

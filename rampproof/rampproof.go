@@ -37,18 +37,27 @@ var ErrNotProven = evidence.ErrNotProven
 // Config says what a transaction must show before it ends an order, because the interface
 // does not say how the two are linked.
 //
-// A successful burn needs at least the order's amount of its token, which the order's
-// user loses, and which stays at the zero address or at one of Contracts. What anybody
-// else gains of the token in the same transaction does not count, so a ramp that settles
-// several players in one needs a person for each burn. Any transfer of the token to the
-// user proves a successful mint. A failure needs a transaction that one of Payers sent or
-// paid for, and that went to one of Contracts, if there are any. An account of the ramp
-// or the token contract as the user proves nothing, and no transaction proves that a
-// signature will not be used later.
+// The ramp must have taken part. One of Payers sent a successful transaction or paid for
+// it, or it went to one of Contracts. A failed one needs both, as far as both are known,
+// because anybody can make a transaction fail. If you know neither, with AnyFailure, any
+// transaction will do.
+//
+// Tokens must have crossed the border of the game. Outside of it are the zero address and
+// Contracts. A burn needs the order's amount, which its user loses and which stays outside.
+// A mint needs what its user keeps and what came from outside: the order's amount, less the
+// fee. What others gain beside a burn does not count, so a ramp that settles several players
+// in one transaction needs a person for each burn. Transfers of ERC-20 and ERC-721 with
+// indexed arguments count, and no others.
+//
+// An account of the ramp or the token contract as the user proves nothing, and no
+// transaction proves that a signature will not be used later.
 type Config struct {
 	// Chain is the node that is asked. It must have a [ramp.RPCConfig].ChainID, because a testnet
 	// would confirm transactions that cost nothing. Required.
 	Chain *ramp.RPC
+
+	// Network is that of Chain: a proof ends no orders of the other network. Required.
+	Network ramp.Network
 
 	// Confirmations is how many confirmations a transaction needs, counting its own block. With more
 	// than the chain makes in 5 seconds, orders wait for redelivery, which begins after 5 minutes
@@ -58,17 +67,25 @@ type Config struct {
 	// Payers are the accounts that send or pay transactions of the ramp. Required without AnyFailure.
 	Payers []common.Address
 
-	// Contracts are those of the ramp: where burned tokens may go, besides the zero address, and where
-	// a failed transaction must have gone. Whoever can take tokens out of one can burn them twice.
+	// Contracts are those of the ramp: where its transactions go, where burned tokens may go besides
+	// the zero address, and where minted ones may come from, such as a treasury. Whoever can take
+	// tokens out of one can burn them twice. List the token itself only if transactions of the ramp
+	// go to it: then each call of the token takes part.
 	Contracts []common.Address
 
 	// AnyFailure accepts every failed transaction, if you do not know Payers. Anybody with the HMAC
 	// key can then have a mint given back by somebody else's. Off by default.
 	AnyFailure bool
 
-	// Decimals are those of ERC-20 tokens that can be burned, or 0 of an NFT. The contract of a token
-	// without an entry is asked once. If it has none, only the pieces of an NFT count. An entry that is
-	// too low pays for too few.
+	// MintFeeBps is the highest fee of a mint that the game sells or has sold, in basis points: 100 is
+	// 1%. A mint of less proves nothing. By default there is no fee; -1 says that you do not know it,
+	// and a mint of any amount proves, also that of a smaller order. The fee that a result reports is
+	// not believed.
+	MintFeeBps int
+
+	// Decimals are those of ERC-20 tokens, or 0 of an NFT. The contract of a token without an entry is
+	// asked once. If it has none, only the pieces of an NFT count. An entry that is too low pays for
+	// too few.
 	Decimals map[common.Address]int
 }
 
@@ -85,15 +102,20 @@ var _ ramp.Confirmer = (*Proof)(nil)
 // wrong field of c.
 func New(c Config) (*Proof, error) {
 	wrong := checkChain("Config.Chain", c.Chain)
-	if len(c.Payers) == 0 && !c.AnyFailure {
-		wrong = append(wrong, ramp.FieldError{Path: "Config.Payers",
-			Problem: "is required, unless AnyFailure is set: every failed mint would wait for a person"})
-	}
-	for _, token := range slices.SortedFunc(maps.Keys(c.Decimals), common.Address.Cmp) {
-		if decimals := c.Decimals[token]; decimals < 0 || decimals > 255 {
-			wrong = append(wrong, ramp.FieldError{Path: "Config.Decimals",
-				Problem: fmt.Sprintf("must be 0 to 255 for %s", token)})
+	demand := func(ok bool, path, problem string) {
+		if !ok {
+			wrong = append(wrong, ramp.FieldError{Path: path, Problem: problem})
 		}
+	}
+	demand(c.Network == ramp.Mainnet || c.Network == ramp.Testnet, "Config.Network",
+		"must be mainnet or testnet")
+	demand(len(c.Payers) > 0 || c.AnyFailure, "Config.Payers",
+		"is required, unless AnyFailure is set: every failed mint would wait for a person")
+	demand(c.MintFeeBps >= -1 && c.MintFeeBps < 10_000, "Config.MintFeeBps", "must be -1 to 9999")
+	for _, token := range slices.SortedFunc(maps.Keys(c.Decimals), common.Address.Cmp) {
+		decimals := c.Decimals[token]
+		demand(decimals >= 0 && decimals <= 255, "Config.Decimals",
+			fmt.Sprintf("must be 0 to 255 for %s", token))
 	}
 	if wrong != nil {
 		return nil, &ramp.InvalidError{Fields: wrong}
@@ -107,19 +129,37 @@ func New(c Config) (*Proof, error) {
 // Config returns the config of the proof. Do not change what it refers to.
 func (p *Proof) Config() Config { return p.config }
 
-// CheckConfig demands [ramp.HandlerConfig].Wallet: a proof takes the wallet of an order
-// for its player's, and whoever has the HMAC key could claim what others burn.
+// CheckConfig compares the proof with the config of a handler. The terms must be of the same
+// network, and no product may have a higher fee. [ramp.HandlerConfig].Wallet is required:
+// a proof takes the wallet of an order for its player's, and whoever has the HMAC key could
+// claim what others burn. Fees of products that [ramp.Terms.Replace] adds later are not
+// compared.
 func (p *Proof) CheckConfig(c *ramp.HandlerConfig) error {
-	switch {
-	case p == nil:
+	if p == nil {
 		return errors.New("must not be a nil *rampproof.Proof")
-	case c.Wallet == nil:
-		return &ramp.InvalidError{Fields: []ramp.FieldError{{Path: "HandlerConfig.Wallet",
-			Problem: "is required with a rampproof.Proof: a stolen HMAC key could claim the burns of others; " +
-				"ramp.AnyWallet lets it"}}}
-	default:
-		return nil
 	}
+	var wrong []ramp.FieldError
+	add := func(path, problem string) {
+		wrong = append(wrong, ramp.FieldError{Path: path, Problem: problem})
+	}
+	if c.Wallet == nil {
+		add("HandlerConfig.Wallet", "is required with a rampproof.Proof: a stolen HMAC key could claim the burns "+
+			"of others; ramp.AnyWallet lets it")
+	}
+	if network := c.Terms.Network(); network != "" && network != p.config.Network {
+		add("HandlerConfig.Terms", fmt.Sprintf("are of the %s, but the node of the proof is of the %s",
+			network, p.config.Network))
+	}
+	for _, product := range c.Terms.Products() {
+		if p.config.MintFeeBps >= 0 && product.MintFeeBps > p.config.MintFeeBps {
+			add("HandlerConfig.Terms", fmt.Sprintf("have the product %q with a MintFeeBps of %d, above that of the proof, %d: "+
+				"no mint of it could end", product.Name, product.MintFeeBps, p.config.MintFeeBps))
+		}
+	}
+	if wrong != nil {
+		return &ramp.InvalidError{Fields: wrong}
+	}
+	return nil
 }
 
 // Check returns every fault of the nodes, and an error if Decimals differ from what the
@@ -144,11 +184,11 @@ func (p *Proof) Confirm(
 	order := ramp.Order{Intent: r.Intent} // as reported; that of the stored order is the same, or a conflict
 	order.Direction, _ = r.Intent.Direction()
 	p.prover.LearnDecimals(ctx, evidence.ContractsOf(&order)...)
-	return func(stored *ramp.Order) (ramp.Step, error) {
+	return ramp.OnlyOf("", p.config.Network, func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := next(stored)
 		if err == nil && step.New {
 			step.Evidence, err = p.prover.Check(stored, r.Transaction, &r.Receipt)
 		}
 		return step, err
-	}, nil
+	}), nil
 }

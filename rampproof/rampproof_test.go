@@ -23,11 +23,16 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 		config rampproof.Config
 		want   string
 	}{
-		"nothing": {rampproof.Config{}, "Config.Chain is required; Config.Payers is required, " +
+		"nothing": {rampproof.Config{}, "Config.Chain is required; Config.Network must be mainnet or testnet; " +
+			"Config.Payers is required, " +
 			"unless AnyFailure is set: every failed mint would wait for a person"},
-		"a node of any chain": {rampproof.Config{Chain: rpcOver(node, 0), AnyFailure: true},
+		"a node of any chain": {rampproof.Config{Network: ramp.Testnet, Chain: rpcOver(node, 0), AnyFailure: true},
 			"Config.Chain must have an RPCConfig.ChainID: a node of another chain would confirm what costs nothing"},
-		"decimals": {rampproof.Config{Chain: node.client(), Payers: []common.Address{payer},
+		"a fee of everything": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(), AnyFailure: true,
+			MintFeeBps: 10_000}, "Config.MintFeeBps must be -1 to 9999"},
+		"another network": {rampproof.Config{Network: "Testnet", Chain: node.client(), AnyFailure: true},
+			"Config.Network must be mainnet or testnet"},
+		"decimals": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(), Payers: []common.Address{payer},
 			Decimals: map[common.Address]int{{1}: 256, {2}: -1, {3}: 255, {4}: 0}},
 			"Config.Decimals must be 0 to 255 for 0x0100000000000000000000000000000000000000; " +
 				"Config.Decimals must be 0 to 255 for 0x0200000000000000000000000000000000000000"},
@@ -43,7 +48,7 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 // What a proof was made of does not change with the slices of its maker.
 func TestAProofKeepsItsConfig(t *testing.T) {
 	payers, decimals := []common.Address{payer}, map[common.Address]int{payer: 1}
-	proof := ramp.Must(rampproof.New(rampproof.Config{Chain: new(chain).client(),
+	proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: new(chain).client(),
 		Payers: payers, Contracts: payers, Decimals: decimals}))
 	payers[0], decimals[payer] = common.Address{}, 2
 	config := proof.Config()
@@ -53,9 +58,59 @@ func TestAProofKeepsItsConfig(t *testing.T) {
 	assert.EqualValues(t, 1, config.Confirmations, "the default")
 }
 
+// What a handler sells must be what the proof can end.
+func TestAProofIsOfTheNetworkAndTheFeesOfTheTerms(t *testing.T) {
+	price := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Mainnet,
+		Products: []ramp.Product{{Name: "gold", Token: testToken, MintFeeBps: 200, Materials: price}}}))
+	for name, tt := range map[string]struct {
+		network ramp.Network
+		fee     int
+		want    string
+	}{
+		"the same":       {ramp.Mainnet, 200, ""},
+		"a higher fee":   {ramp.Mainnet, 300, ""},
+		"an unknown fee": {ramp.Mainnet, -1, ""},
+		"a lower fee": {ramp.Mainnet, 199,
+			`HandlerConfig.Terms have the product "gold" with a MintFeeBps of 200, above that of the proof, 199: no mint of it could end`},
+		"no fee": {ramp.Mainnet, 0,
+			`HandlerConfig.Terms have the product "gold" with a MintFeeBps of 200, above that of the proof, 0: no mint of it could end`},
+		"the other network": {ramp.Testnet, 200,
+			"HandlerConfig.Terms are of the mainnet, but the node of the proof is of the testnet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proof := ramp.Must(rampproof.New(rampproof.Config{Network: tt.network, Chain: new(chain).client(),
+				AnyFailure: true, MintFeeBps: tt.fee}))
+			config := configWith(proof, ramp.AnyWallet)
+			config.Terms = terms
+			_, err := ramp.NewHandler(config)
+			if tt.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.EqualError(t, err, "ramp: "+tt.want)
+		})
+	}
+}
+
+// An order of the other network is not that of the node, whatever the terms say.
+func TestAProofEndsNoOrderOfTheOtherNetwork(t *testing.T) {
+	c := &chain{receipt: string(onChain().bytes())}
+	proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(), AnyFailure: true}))
+	order := stored(burnIntent())
+	order.Network = ramp.Mainnet
+	store := &keeper{order: order}
+	r := ramp.Must(ramp.ParseResult(webhookResult().bytes()))
+	next, err := proof.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
+	require.NoError(t, err)
+	_, err = store.Update(t.Context(), r.UUID, next)
+	assert.ErrorIs(t, err, ramp.ErrOrderForeign)
+}
+
 func TestWhatAHandlerNeedsToConfirm(t *testing.T) {
 	node := new(chain)
-	proof := ramp.Must(rampproof.New(rampproof.Config{Chain: node.client(), Payers: []common.Address{payer}}))
+	proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: node.client(),
+		Payers: []common.Address{payer}}))
 	var none *rampproof.Proof
 	for name, tt := range map[string]struct {
 		confirm ramp.Confirmer
@@ -104,7 +159,7 @@ func TestTermsOweNothingToAHandler(t *testing.T) {
 		for _, token := range tokens {
 			decimals[common.HexToAddress(token)] = 18
 		}
-		proof := ramp.Must(rampproof.New(rampproof.Config{Chain: new(chain).client(),
+		proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: new(chain).client(),
 			AnyFailure: true, Decimals: decimals}))
 		config := configWith(proof, ramp.AnyWallet)
 		config.Terms = terms
@@ -119,7 +174,8 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 		return `"result":"` + common.BigToHash(ramp.Must(ramp.NewAmount(n).Int())).Hex() + `"`
 	}
 	topics := []any{transferTopic, common.HexToHash(testWallet).Hex(), common.Hash{}.Hex()}
-	burned := onChain().with("logs.0.topics", topics).with("from", payer.Hex())
+	burned := onChain().with("logs.0.topics", topics)
+	sent := object{"hash": common.MaxHash.Hex(), "from": payer.Hex(), "to": testToken}
 	for name, tt := range map[string]struct {
 		says       string // the contract
 		configured map[common.Address]int
@@ -136,8 +192,9 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			receipt := burned.with("logs.0.data", common.BigToHash(ramp.Must(ramp.NewAmount(tt.units).Int())).Hex())
-			c := &chain{receipt: string(receipt.bytes()), say: map[string]string{"eth_call": tt.says}}
-			proof := ramp.Must(rampproof.New(rampproof.Config{Chain: c.client(),
+			c := &chain{receipt: string(receipt.bytes()), transaction: string(sent.bytes()),
+				say: map[string]string{"eth_call": tt.says}}
+			proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(),
 				Payers: []common.Address{payer}, Decimals: tt.configured}))
 			for range 2 {
 				store := &keeper{order: stored(burnIntent())}
@@ -184,8 +241,9 @@ func TestCheckComparesDecimalsWithTheContracts(t *testing.T) {
 			if tt.says == "" {
 				c.say["eth_chainId"] = `"result":"0x1"`
 			}
-			proof := ramp.Must(rampproof.New(rampproof.Config{Chain: c.client(), AnyFailure: true,
-				Decimals: map[common.Address]int{proofToken: tt.decimals}}))
+			proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(),
+				AnyFailure: true,
+				Decimals:   map[common.Address]int{proofToken: tt.decimals}}))
 			handler := ramp.Must(ramp.NewHandler(configWith(proof, ramp.AnyWallet)))
 			err := handler.Check(t.Context())
 			if tt.want == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -31,7 +32,11 @@ func sells(t *testing.T, others *ramp.Terms) *studio {
 		product("sword", swordToken, "sword", 1, 1, true),
 	}}))
 	s := &studio{owns: map[string]int64{"gold": 1000, "sword": 2, "extra_item": 9}}
-	s.open(t, cmp.Or(others, terms), false, proved, nil)
+	s.open(t, cmp.Or(others, terms), false, func(service *ramptest.Service) *rampproof.Config {
+		p := proved(service)
+		p.Contracts = []common.Address{common.HexToAddress(token), common.HexToAddress(swordToken)}
+		return p
+	}, nil)
 	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: wayKey(), Terms: terms, HTTPClient: s.service.Client()}))
 	t.Cleanup(func() {
 		failed, said := s.test.end()

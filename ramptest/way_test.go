@@ -106,7 +106,7 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1}))
 	if proof != nil {
 		c := proof(s.service)
-		c.Chain = s.chain
+		c.Chain, c.Network, c.MintFeeBps = s.chain, ramp.Testnet, 2000
 		config.Confirm, config.Wallet = ramp.Must(rampproof.New(*c)), ramp.AnyWallet
 	}
 	var handler http.Handler = ramp.Must(ramp.NewHandler(config))

@@ -61,9 +61,6 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 			return ramp.Step{}, invalid("Config.Proof", "is required")
 		}
 		order, err := o.order(ctx, id)
-		if err == nil {
-			err = o.knowsNetwork(&order)
-		}
 		if err != nil {
 			return ramp.Step{}, err
 		}
@@ -134,9 +131,6 @@ func (o *Orders) unused(ctx context.Context, id uuid.UUID) error {
 		return fmt.Errorf("ramp: order %s: no node is configured that knows its transaction: configure one, or abandon it anyway", id)
 	case report.LastTime.Before(o.config.Now().Add(-skew)):
 		return fmt.Errorf("ramp: order %s: the node is behind: its newest block is of %s", id, report.LastTime.Format(time.RFC3339))
-	}
-	if err := o.knowsNetwork(&report.Order); err != nil {
-		return err
 	}
 	for _, c := range report.Candidates {
 		if c.Objection != "" {

@@ -70,7 +70,7 @@ func (m *fitter) mark(ctx context.Context, findings []Finding) (n int, err error
 		if err != nil {
 			return 0, err
 		}
-		if order == nil || m.isOld(order) || m.lost[order.UUID] || m.o.knowsNetwork(order) != nil ||
+		if order == nil || m.isOld(order) || m.lost[order.UUID] ||
 			m.fitting(events[f.Events[0].User], order) != 1 {
 			continue
 		}

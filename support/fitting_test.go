@@ -134,10 +134,8 @@ func TestWhichOrdersFit(t *testing.T) {
 		"nobody knows the ramp": {is(func(f *forgotten) {
 			f.config.Proof = proofOn(f.config.Proof.Config().Chain, &rampproof.Config{AnyFailure: true})
 		}), nil, false},
-		"nobody knows the network": {is(func(f *forgotten) { f.order.Network = ramp.Testnet }), nil, false},
-		"the node is of the network": {is(func(f *forgotten) {
-			f.order.Network, f.config.Network = ramp.Testnet, ramp.Testnet
-		}), nil, true},
+		"an order of the other network":  {is(func(f *forgotten) { f.order.Network = ramp.Mainnet }), nil, false},
+		"an order of the node's network": {is(func(f *forgotten) { f.order.Network = ramp.Testnet }), nil, true},
 		"the node lists nothing else": {nil, is(func(f *forgotten) {
 			delete(f.store.orders, f.right.UUID)
 			f.node.sent = f.node.sent[1:]

@@ -2,6 +2,7 @@ package support_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -270,10 +271,10 @@ func ordersOf(t *testing.T, store *ledger, n *node, proof *rampproof.Config) *su
 		Now:      func() time.Time { return now }, Logger: quiet}))
 }
 
-// proofOn returns a proof on a chain.
+// proofOn returns a proof on a chain, with the fee of product.
 func proofOn(chain *ramp.RPC, c *rampproof.Config) *rampproof.Proof {
 	config := *c
-	config.Chain = chain
+	config.Chain, config.Network, config.MintFeeBps = chain, cmp.Or(c.Network, ramp.Testnet), product.MintFeeBps
 	return ramp.Must(rampproof.New(config))
 }
 

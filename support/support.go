@@ -7,7 +7,6 @@ package support
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -40,9 +39,7 @@ type Config struct {
 	// ProjectID, if set, hides the orders of other projects.
 	ProjectID string
 
-	// Network is that of Chain, and hides the orders of the other one. Without it, no order that names
-	// a network is finished, or abandoned after a look at the chain: the node may be of the other one,
-	// where nothing happened.
+	// Network, if set, hides the orders of the other network. The default is that of Proof.
 	Network ramp.Network
 
 	// Products are what the game sells and has sold, under each of its prices, for
@@ -92,6 +89,11 @@ const (
 func New(c Config) (*Orders, error) {
 	var wrong problems
 	wrong.require(c.Store != nil, "Config.Store")
+	if c.Proof != nil {
+		network := c.Proof.Config().Network
+		c.Network = cmp.Or(c.Network, network)
+		wrong.demand(c.Network == network, "Config.Network", "must be that of Proof, the "+string(network))
+	}
 	if err := wrong.err(); err != nil {
 		return nil, err
 	}
@@ -109,16 +111,6 @@ func New(c Config) (*Orders, error) {
 // mine makes a transition see only orders of the project and the network.
 func (o *Orders) mine(next ramp.Transition) ramp.Transition {
 	return ramp.OnlyOf(o.config.ProjectID, o.config.Network, next)
-}
-
-// knowsNetwork returns an error if an order names a network, and nobody said that the node is
-// of it.
-func (o *Orders) knowsNetwork(order *ramp.Order) error {
-	if order.Network != "" && o.config.Network == "" {
-		return invalid("Config.Network", fmt.Sprintf(
-			"is required: order %s is of the %s, and the node may be of another network", order.UUID, order.Network))
-	}
-	return nil
 }
 
 // foreign returns an error if an order is of another project or network.

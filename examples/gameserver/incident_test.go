@@ -38,7 +38,8 @@ func newIncident(t *testing.T, more ...string) *incident {
 	dir := t.TempDir()
 	i := &incident{T: t, address: "sqlite:" + filepath.Join(dir, "game.db"), state: filepath.Join(dir, "service"), more: more}
 	i.console(hmacKey, validatorKey)
-	i.flags = []string{"-db", i.address, "-chain-id", "1112", "-decimals", "18", "-payers", i.service.Payer().Hex(), "-project", "project", "-token", token, "-network", "testnet"}
+	i.flags = []string{"-db", i.address, "-chain-id", "1112", "-decimals", "18", "-payers", i.service.Payer().Hex(),
+		"-contracts", token, "-project", "project", "-token", token, "-network", "testnet"}
 	migrated(t, i.address)
 	i.deploy(hmacKey, validatorKey)
 	return i

@@ -164,7 +164,7 @@ func TestLookingNeedsToSelectOnly(t *testing.T) {
 		log := filepath.Join(t.TempDir(), "log")
 		record := `{"msg":"ramp: call","uuid":"` + silent.UUID.String() + `","state":"succeeded"}`
 		check(t, os.WriteFile(log, []byte(record), 0o600))
-		chain := []string{"-db", dsn, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-network", "testnet"}
+		chain := []string{"-db", dsn, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token, "-network", "testnet"}
 		for _, c := range []struct {
 			args []string
 			want string

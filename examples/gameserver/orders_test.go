@@ -64,7 +64,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 
 		// Show the transactions on the chain.
 		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
-		chain := []string{"-db", address, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-network", "testnet"}
+		chain := []string{"-db", address, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token, "-network", "testnet"}
 		printed, _, err := desk(t, node, slices.Concat([]string{"show"}, chain, []string{silent.String()})...)
 		check(t, err)
 		says(t, printed, "accepted", "sent by", "proves that")
@@ -93,7 +93,7 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		says(t, logged, "ramp: order not finished")
 		decision := []string{"-who", "bob", "-reason", "case 16", "-tx", own, silent.String()}
 		_, _, err = desk(t, node, slices.Concat([]string{"finish"}, chain[:6], decision)...)
-		says(t, fmt.Sprint(err), "Config.Network is required: order "+silent.String()+" is of the testnet")
+		says(t, fmt.Sprint(err), "Config.Network must be mainnet or testnet")
 		printed, logged, err = desk(t, node, slices.Concat([]string{"finish"}, chain, decision)...)
 		check(t, err)
 		says(t, printed, "is succeeded; the game has moved: nothing")

@@ -206,7 +206,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		// A person ends an order by the transaction that the log has, and a late result
 		// moves nothing more.
 		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
-		printed, _, err := desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-network", "testnet", "-who", "bob", "-reason", "case 18",
+		printed, _, err := desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token, "-network", "testnet", "-who", "bob", "-reason", "case 18",
 			"-tx", unresent.TxHash.Hex(), unresent.UUID.String())
 		check(t, err)
 		says(t, printed, "is succeeded; the game has moved: grant +400000 item_gold")

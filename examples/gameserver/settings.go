@@ -109,10 +109,16 @@ func (s *settings) proof(url string, log *slog.Logger, observer ramp.Observer) (
 	if err != nil {
 		return nil, err
 	}
-	config := rampproof.Config{Chain: chain, Confirmations: s.confirmations, Payers: s.payers, Contracts: s.contracts,
-		AnyFailure: s.anyFailure, Decimals: map[common.Address]int{}}
+	config := rampproof.Config{Chain: chain, Network: s.network, Confirmations: s.confirmations,
+		Payers: s.payers, Contracts: s.contracts, AnyFailure: s.anyFailure, Decimals: map[common.Address]int{}}
 	if s.decimals >= 0 {
 		config.Decimals[s.token] = s.decimals
+	}
+	for _, product := range s.products() { // and what was sold before, if that had a higher fee
+		config.MintFeeBps = max(config.MintFeeBps, product.MintFeeBps)
+	}
+	if s.anyRate { // and any fee
+		config.MintFeeBps = -1
 	}
 	return rampproof.New(config)
 }

@@ -34,7 +34,7 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 		service, client := serviceWith(t, hmacKey, validatorKey, ramptest.Config{PerOrder: true, Game: "http://" + listen})
 		p := newProcess(t, address, append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet)), []string{
 			"-addr", listen, "-project", "project", "-token", token, "-network", "testnet", "-sword-token", swordToken,
-			"-chain-id", "7002", "-payers", service.Payer().Hex()}) // only the chain knows which token a sword became
+			"-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token + "," + swordToken}) // only the chain knows which token a sword became
 		alice := login(t, p.url, "alice")
 		db := handle(t, address)
 		before := swordsOf(t, db, "alice")

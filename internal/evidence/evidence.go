@@ -18,15 +18,17 @@ var ErrNotProven = errors.New("the transaction does not prove the outcome of the
 // fields, so that one can be converted into the other.
 type Config struct {
 	Chain         *ramp.RPC
+	Network       ramp.Network
 	Confirmations uint64
 	Payers        []common.Address
 	Contracts     []common.Address
 	AnyFailure    bool
+	MintFeeBps    int
 	Decimals      map[common.Address]int
 }
 
-// outside reports whether tokens of an address are not in the hands of players: whether
-// tokens that are sent there are burned.
+// outside reports whether tokens of an address are not in the hands of players, such as those
+// that are burned or not issued yet.
 func (c *Config) outside(a common.Address) bool {
 	return a == common.Address{} || slices.Contains(c.Contracts, a)
 }

@@ -2,9 +2,11 @@ package evidence
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -29,50 +31,101 @@ func (p *Prover) Check(
 	order *ramp.Order, transaction *ramp.Transaction, receipt *ramp.Receipt,
 ) (ramp.Evidence, error) {
 	e, others := p.shown(order, transaction, receipt)
-	missing := func(format string, args ...any) (ramp.Evidence, error) {
-		return e, fmt.Errorf("ramp: order %s: %w: %s", order.UUID, ErrNotProven, fmt.Sprintf(format, args...))
+	missing := p.tookPart(order, &e, receipt)
+	if missing == nil && e.Succeeded {
+		missing = p.crossed(order, &e, others, receipt)
 	}
+	if missing != nil {
+		return e, fmt.Errorf("ramp: order %s: %w: %w", order.UUID, ErrNotProven, missing)
+	}
+	return e, nil
+}
+
+// tookPart returns an error unless the ramp made or received a transaction. One that failed
+// must be of the ramp on both sides, because anybody can make a transaction fail.
+func (p *Prover) tookPart(order *ramp.Order, e *ramp.Evidence, receipt *ramp.Receipt) error {
 	token, user := parties(order)
-	doubtful := !e.Succeeded && !p.AnyFailure
+	received := e.To != nil && slices.Contains(p.Contracts, *e.To)
 	switch {
 	case !receipt.Status.Present():
-		return missing("the receipt has no status")
+		return errors.New("the receipt has no status")
 	case user == token || p.outside(user) || slices.Contains(p.Payers, user):
-		return missing("the order must have one token contract, " +
+		return errors.New("the order must have one token contract, " +
 			"and a user that is not the token, the ramp or the zero address")
-	case doubtful && !p.paid(&e):
-		return missing("neither its sender %s nor its fee payer %s is one of Config.Payers", e.From, e.FeePayer)
-	case doubtful && len(p.Contracts) > 0 && (e.To == nil || !slices.Contains(p.Contracts, *e.To)):
-		return missing("it went to none of Config.Contracts")
-	case e.Succeeded && order.Direction == ramp.Mint && e.Units.Sign() <= 0:
-		return missing("it transfers no token %s to the user %s", token, user)
-	case !e.Succeeded || order.Direction == ramp.Mint:
-		return e, nil
-	}
-	decimals, counted := p.DecimalsOf(token)
-	amount, err := TokensOf(order)[0].Amount.Units(decimals)
-	burned, unit := e.Units, "units"
-	if pieces := big.NewInt(int64(len(e.TokenIDs))); !counted && pieces.Cmp(burned) <= 0 {
-		burned, unit = pieces, "pieces (the decimals of the token are not known)"
-	}
-	switch {
-	case err != nil:
-		return missing("%v", err)
-	case burned.Cmp(amount) >= 0:
-		return e, nil
-	case len(others) > 0:
-		return missing("it burns %s of %s %s of the token %s of the user %s: tokens were passed on to %s",
-			burned, amount, unit, token, user, others[0])
+	case !e.Succeeded && p.AnyFailure:
+		return nil
+	case !e.Succeeded && !p.paid(e):
+		return fmt.Errorf("it failed, and the ramp did not pay for it: Config.Payers has neither its sender "+
+			"nor its fee payer; %s", route(e))
+	case !e.Succeeded && len(p.Contracts) > 0 && !received:
+		return fmt.Errorf("it failed, and Config.Contracts does not have where it went; %s", route(e))
+	case e.Succeeded && len(p.Payers)+len(p.Contracts) > 0 && !p.paid(e) && !received:
+		return fmt.Errorf("the ramp took no part: Config.Payers has neither its sender nor its fee payer, "+
+			"and Config.Contracts does not have where it went; %s", route(e))
 	default:
-		return missing("it burns %s of %s %s of the token %s of the user %s",
-			burned, amount, unit, token, user)
+		return nil
 	}
+}
+
+// route says who sent and paid a transaction, and where it went.
+func route(e *ramp.Evidence) string {
+	to := "a new contract"
+	if e.To != nil {
+		to = e.To.Hex()
+	}
+	payer := cmp.Or(e.FeePayer, e.From)
+	return fmt.Sprintf("it was sent by %s, paid for by %s, and went to %s", e.From, payer, to)
 }
 
 // paid reports whether the ramp sent a transaction or paid for it.
 func (c *Config) paid(e *ramp.Evidence) bool {
-	return slices.Contains(c.Payers, e.From) ||
-		e.FeePayer != common.Address{} && slices.Contains(c.Payers, e.FeePayer)
+	return slices.Contains(c.Payers, cmp.Or(e.FeePayer, e.From)) || slices.Contains(c.Payers, e.From)
+}
+
+// crossed returns an error unless enough tokens came from outside and stayed with the user of
+// a mint, or went outside and were those of the user of a burn.
+func (p *Prover) crossed(
+	order *ramp.Order, e *ramp.Evidence, others []common.Address, receipt *ramp.Receipt,
+) error {
+	token, user := parties(order)
+	moved, unit := e.Units, "units"
+	decimals, counted := p.DecimalsOf(token)
+	if pieces := big.NewInt(int64(len(e.TokenIDs))); !counted && pieces.Cmp(moved) <= 0 {
+		moved, unit = pieces, "pieces (the decimals of the token are not known)"
+	}
+	least, err := p.least(order, decimals)
+	if order.Direction == ramp.Mint && p.MintFeeBps < 0 {
+		moved, unit, least, err = e.Units, "units", common.Big1, nil // any amount
+	}
+	if err != nil || moved.Cmp(least) >= 0 {
+		return err
+	}
+	text := "it burns %s of %s %s of the token %s of the user %s"
+	if order.Direction == ramp.Mint {
+		text = "it mints %s of %s %s of the token %s for the user %s"
+	}
+	text = fmt.Sprintf(text, moved, least, unit, token, user)
+	if len(others) > 0 {
+		text += fmt.Sprintf(": tokens were passed on to %s", others[0])
+	}
+	if unread := unreadEvents(token, receipt.Logs); unread != "" {
+		text += "; " + unread
+	}
+	return errors.New(text)
+}
+
+// allBps is the whole, in basis points.
+const allBps = 10_000
+
+// least returns how much the transaction of an order must move: its amount, and for a mint
+// that less the fee.
+func (p *Prover) least(order *ramp.Order, decimals int) (*big.Int, error) {
+	units, err := TokensOf(order)[0].Amount.Units(decimals)
+	if err == nil && order.Direction == ramp.Mint {
+		units = units.Mul(units, big.NewInt(int64(allBps-max(0, p.MintFeeBps))))
+		units = units.Div(units, big.NewInt(allBps))
+	}
+	return units, err
 }
 
 // Shown returns what a transaction shows about an order.
@@ -83,23 +136,22 @@ func (c *Config) Shown(
 	return e
 }
 
-// shown returns what a transaction shows about an order, and who else gained tokens.
+// shown returns what a transaction shows about an order, and who else gained tokens of a
+// burn.
 func (c *Config) shown(
 	order *ramp.Order, transaction *ramp.Transaction, receipt *ramp.Receipt,
 ) (e ramp.Evidence, others []common.Address) {
 	e = ramp.Evidence{Succeeded: receipt.Succeeded(), From: transaction.From,
-		FeePayer: transaction.FeePayer, To: transaction.To}
+		FeePayer: cmp.Or(transaction.FeePayer, receipt.FeePayer), To: transaction.To}
 	token, user := parties(order)
 	if !e.Succeeded || user == token {
 		return e, nil
 	}
-	foreign := func(t ramp.Transfer) bool { return t.Token != token }
-	transfers := slices.DeleteFunc(receipt.Transfers(), foreign)
+	transfers := transfersOf(token, receipt.Logs)
 	gained, holder := map[common.Address]*big.Int{user: {}}, map[string]common.Address{}
 	for _, t := range transfers {
-		units := cmp.Or(t.Value, common.Big1) // a piece is one, whatever its ID
-		gained[t.From] = new(big.Int).Sub(cmp.Or(gained[t.From], common.Big0), units)
-		gained[t.To] = new(big.Int).Add(cmp.Or(gained[t.To], common.Big0), units)
+		gained[t.From] = new(big.Int).Sub(cmp.Or(gained[t.From], common.Big0), unitsOf(&t))
+		gained[t.To] = new(big.Int).Add(cmp.Or(gained[t.To], common.Big0), unitsOf(&t))
 		holder[t.TokenID.String()] = t.To // in the end, of each piece; units have no ID
 	}
 	for _, t := range transfers {
@@ -112,14 +164,53 @@ func (c *Config) shown(
 		}
 	}
 	e.Units = gained[user]
-	if order.Direction == ramp.Burn {
-		e.Units.Neg(e.Units)
-		for other, units := range gained {
-			if units.Sign() > 0 && other != user && !c.outside(other) {
-				e.Units.Sub(e.Units, units)
-				others = append(others, other)
-			}
+	if order.Direction == ramp.Mint {
+		if issued := c.issued(transfers); e.Units.Cmp(issued) > 0 {
+			e.Units = issued // the rest came from somebody else
+		}
+		return e, nil
+	}
+	e.Units.Neg(e.Units)
+	for other, units := range gained {
+		if units.Sign() > 0 && other != user && !c.outside(other) {
+			e.Units.Sub(e.Units, units)
+			others = append(others, other)
 		}
 	}
 	return e, others
+}
+
+// issued adds up what came from outside.
+func (c *Config) issued(transfers []ramp.Transfer) *big.Int {
+	sum := new(big.Int)
+	for _, t := range transfers {
+		if c.outside(t.From) && !c.outside(t.To) {
+			sum.Add(sum, unitsOf(&t))
+		}
+	}
+	return sum
+}
+
+// unreadEvents describes the events of a token that are no transfer which counts, or returns "".
+func unreadEvents(token common.Address, logs []ramp.Log) string {
+	found := map[string]int{}
+	for _, l := range Distinct(logs) {
+		_, counts := l.Transfer()
+		switch {
+		case l.Address != token || l.Removed || counts || len(l.Topics) == 0:
+		case l.Topics[0] == TransferTopic:
+			found["transfers whose arguments are not indexed"]++
+		case l.Topics[0] == transferSingle, l.Topics[0] == transferBatch:
+			found["transfers of ERC-1155"]++
+		}
+	}
+	var forms []string
+	for form, n := range found {
+		forms = append(forms, fmt.Sprintf("%s: %d", form, n))
+	}
+	if len(forms) == 0 {
+		return ""
+	}
+	slices.Sort(forms)
+	return "not supported, and not counted, are " + strings.Join(forms, "; ")
 }

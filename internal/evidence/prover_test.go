@@ -48,6 +48,11 @@ func TestWhatATransactionProves(t *testing.T) {
 		Decimals: map[common.Address]int{proofToken: 18}}
 	anyFailure := complete
 	anyFailure.AnyFailure = true
+	withFee, oddFee, anyFee := complete, complete, complete
+	withFee.MintFeeBps, oddFee.MintFeeBps, anyFee.MintFeeBps = 1000, 1, -1
+	unknown, onlyContracts, onlyPayers := complete, complete, complete
+	onlyContracts.Payers, onlyContracts.AnyFailure, onlyPayers.Contracts = nil, true, nil
+	unknown.Payers, unknown.Contracts, unknown.AnyFailure = nil, nil, true
 	withoutDecimals, withoutUnits := complete, complete
 	withoutDecimals.Decimals, withoutUnits.Decimals = nil, map[common.Address]int{proofToken: 0}
 	sent := func(from, payer common.Address, to *common.Address) *ramp.Transaction {
@@ -62,7 +67,8 @@ func TestWhatATransactionProves(t *testing.T) {
 		user              string            // "user" by default
 		proof             *evidence.Config  // complete by default
 		sent              *ramp.Transaction // by the ramp by default
-		logs              string            // see moves
+		logs              string            // see movetest
+		double, oneIndex  bool              // the logs are listed twice, or have one index
 		want              string            // what is missing; empty if nothing
 	}{
 		"a burn to the zero address":       {burn: true, logs: "user>zero 10"},
@@ -132,30 +138,94 @@ func TestWhatATransactionProves(t *testing.T) {
 		"pieces that others burn": {burn: true, nft: true, proof: &withoutDecimals,
 			logs: "user>friend #0-9, friend>zero #10-19", want: "burns 0 of 10"},
 
-		"a mint":                  {logs: "zero>user 9"}, // net of fees
-		"a mint from a treasury":  {logs: "friend>user 9"},
-		"a mint of a piece":       {nft: true, proof: &withoutDecimals, logs: "zero>user #7"},
-		"a piece from a treasury": {nft: true, proof: &withoutDecimals, logs: "friend>user #7"},
-		"a mint of a piece to a friend": {nft: true, proof: &withoutDecimals, logs: "zero>friend #7",
-			want: "transfers no token"},
-		"a mint that is passed on":       {logs: "zero>user 9, user>friend 9", want: "transfers no token"},
-		"a mint to somebody else":        {logs: "zero>friend 9", want: "transfers no token"},
-		"a burn instead of a mint":       {logs: "user>zero 9", want: "transfers no token"},
-		"a success that moves no tokens": {want: "transfers no token"},
+		"a mint":                             {logs: "zero>user 10"},
+		"a mint of all but the fee":          {proof: &withFee, logs: "zero>user 9"},
+		"a mint of more":                     {proof: &withFee, logs: "zero>user 11"},
+		"a mint from the ramp's treasury":    {logs: "ramp>user 10"},
+		"a mint through another account":     {logs: "zero>friend 10, friend>user 10"},
+		"a mint beside the burn of a player": {logs: "zero>user 10, player>zero 10"},
+		"a mint of any amount":               {proof: &anyFee, logs: "zero>user 1u"},
+		"a mint of any amount, without":      {proof: &anyFee, want: "mints 0 of 1 units"},
+		"a mint of less":                     {logs: "zero>user 9", want: "mints 9000000000000000000 of 10"},
+		"a mint of less than all but the fee": {proof: &withFee, logs: "zero>user 8.999999999999999999",
+			want: "mints 8999999999999999999 of 9000000000000000000 units"},
+		"a mint of less, which a friend tops up": {logs: "zero>user 9, friend>user 1",
+			want: "mints 9000000000000000000 of 10"},
+		"a unit of a stranger's":           {logs: "friend>user 1u", want: "mints 0 of 10"},
+		"tokens that a friend sells":       {logs: "friend>user 10", want: "mints 0 of 10"},
+		"a mint of a fee that no unit has": {proof: &oddFee, logs: "zero>user 9.999"},
+		"a mint without decimals": {proof: &withoutDecimals, logs: "zero>user 10",
+			want: "the decimals of the token are not known"},
+
+		"a mint of pieces":                {nft: true, proof: &withoutDecimals, logs: "zero>user #0-9"},
+		"pieces from the ramp's treasury": {nft: true, proof: &withoutDecimals, logs: "ramp>user #0-9"},
+		"pieces of a friend": {nft: true, proof: &withoutDecimals, logs: "friend>user #0-9",
+			want: "mints 0 of 10 pieces"},
+		"a mint of pieces to a friend": {nft: true, proof: &withoutDecimals, logs: "zero>friend #0-9",
+			want: "mints 0 of 10"},
+		"a mint of fewer pieces": {nft: true, proof: &withoutDecimals, logs: "zero>user #0-8",
+			want: "mints 9 of 10"},
+		"a mint that is passed on": {logs: "zero>user 10, user>friend 10", want: "mints 0 of 10"},
+		"a mint of which some goes on": {logs: "zero>user 10, user>friend 1",
+			want: "mints 9000000000000000000 of 10"},
+		"a mint to somebody else":        {logs: "zero>friend 10", want: "mints 0 of 10"},
+		"a burn instead of a mint":       {logs: "user>zero 10", want: "mints -10000000000000000000 of 10"},
+		"a success that moves no tokens": {want: "mints 0 of 10"},
+
+		// Somebody else's transaction proves nothing, whatever it moves.
+		"a mint by a player who called the ramp": {sent: sent(proofUser, nobody, &rampBridge), logs: "zero>user 10"},
+		"a mint that the ramp paid for elsewhere": {sent: sent(proofUser, rampAccount, &stranger),
+			logs: "zero>user 10"},
+		"a mint that the ramp created a contract for": {sent: sent(rampAccount, nobody, nil), logs: "zero>user 10"},
+		"a mint of somebody else's": {sent: sent(proofUser, stranger, &otherPlayer), logs: "zero>user 10",
+			want: "the ramp took no part: Config.Payers has neither its sender nor its fee payer, and Config.Contracts does not have where it went; " +
+				"it was sent by " + proofUser.Hex() + ", paid for by " + stranger.Hex() +
+				", and went to " + otherPlayer.Hex()},
+		"a burn over a bridge": {burn: true, sent: sent(proofUser, nobody, &stranger), logs: "user>zero 10",
+			want: "the ramp took no part"},
+		"a burn in a creation": {burn: true, sent: sent(proofUser, nobody, nil), logs: "user>zero 10",
+			want: "it was sent by " + proofUser.Hex() + ", paid for by " + proofUser.Hex() +
+				", and went to a new contract"},
+		"a burn of anybody's, if nobody is known": {burn: true, proof: &unknown,
+			sent: sent(proofUser, nobody, &stranger), logs: "user>zero 10"},
+		"a burn of anybody's, if contracts are known": {burn: true, proof: &onlyContracts,
+			sent: sent(proofUser, nobody, &stranger), logs: "user>zero 10", want: "the ramp took no part"},
+		"a burn by a call of the ramp, contracts known": {burn: true, proof: &onlyContracts,
+			sent: sent(proofUser, nobody, &rampBridge), logs: "user>zero 10"},
+		"a burn by a call of the ramp, only payers known": {burn: true, proof: &onlyPayers,
+			sent: sent(proofUser, nobody, &rampBridge), logs: "user>zero 10", want: "the ramp took no part"},
+		"a burn that the ramp paid for, only payers known": {burn: true, proof: &onlyPayers,
+			sent: sent(proofUser, rampAccount, &stranger), logs: "user>zero 10"},
+
+		// What a node lists twice, or a reorganization removed, counts once or not at all.
+		"a burn that is listed twice": {burn: true, logs: "user>zero 5", double: true,
+			want: "burns 5000000000000000000 of 10"},
+		"a mint that is listed twice":   {logs: "zero>user 5", double: true, want: "mints 5000000000000000000 of 10"},
+		"two burns with the same index": {burn: true, logs: "user>zero 4, user>zero 6", oneIndex: true},
+		"two equal burns":               {burn: true, logs: "user>zero 5, user>zero 5"},
+
+		// Other forms of events are named.
+		"a burn of ERC-1155": {burn: true, logs: "user>zero 10 single, user>zero 10 batch",
+			want: "burns 0 of 10000000000000000000 units of the token " + proofToken.Hex() +
+				" of the user " + proofUser.Hex() + "; not supported, and not counted, are transfers of ERC-1155: 2"},
+		"a mint whose arguments are not indexed": {logs: "zero>user 10 unindexed",
+			want: "not supported, and not counted, are transfers whose arguments are not indexed: 1"},
+		"other events of another token": {logs: "zero>user 10 other", want: "for the user " + proofUser.Hex()},
 
 		"a failure of the ramp":            {failed: true},
 		"a failure that the ramp paid for": {sent: sent(proofUser, rampAccount, &rampBridge), failed: true},
 		"a failure of the player": {sent: sent(proofUser, nobody, &rampBridge), failed: true,
-			want: "is one of Config.Payers"},
+			want: "Config.Payers has neither its sender nor its fee payer"},
 		"a failure of the ramp elsewhere": {sent: sent(rampAccount, nobody, &stranger), failed: true,
-			want: "none of Config.Contracts"},
+			want: "Config.Contracts does not have where it went"},
 		"a failed creation by the ramp": {sent: sent(rampAccount, nobody, nil), failed: true,
-			want: "none of Config.Contracts"},
+			want: "Config.Contracts does not have where it went"},
 		"a failure of anybody, if any will do": {proof: &anyFailure, sent: sent(stranger, nobody, nil), failed: true},
 		"a failure of the ramp, contracts not known": {proof: &evidence.Config{Payers: []common.Address{rampAccount}},
 			sent: sent(rampAccount, nobody, nil), failed: true},
 		"a failure without a payer, who is not listed": {proof: &evidence.Config{Payers: []common.Address{nobody}},
-			sent: sent(proofUser, nobody, &rampBridge), failed: true, want: "is one of Config.Payers"},
+			sent: sent(proofUser, nobody, &rampBridge), failed: true,
+			want: "Config.Payers has neither its sender nor its fee payer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			order := orderOf(ramp.Mint, 10)
@@ -171,6 +241,15 @@ func TestWhatATransactionProves(t *testing.T) {
 				status = 0
 			}
 			receipt := &ramp.Receipt{Status: ramp.NewQuantity(status), Logs: movetest.Logs(proofToken, tt.logs, named)}
+			for n := range receipt.Logs {
+				receipt.Logs[n].LogIndex = ramp.NewQuantity(uint64(n))
+				if tt.oneIndex {
+					receipt.Logs[n].LogIndex = ramp.NewQuantity(0)
+				}
+			}
+			if tt.double {
+				receipt.Logs = append(receipt.Logs, receipt.Logs...)
+			}
 			prover := evidence.NewProver(*cmp.Or(tt.proof, &complete))
 			shown, err := prover.Check(&order, cmp.Or(tt.sent, byRamp), receipt)
 			assert.Equal(t, !tt.failed, shown.Succeeded)
@@ -193,9 +272,9 @@ func TestTheEvidenceOfAnOrder(t *testing.T) {
 		alone      string // the token IDs of a burn without Contracts
 	}{
 		"nothing":                        {"", "0 []", "0 []", "[]"},
-		"units to the user":              {"friend>user 7u", "7 []", "-7 []", "[]"},
+		"units to the user":              {"friend>user 7u", "0 []", "-7 []", "[]"},
 		"units from the user":            {"user>zero 5u, user>ramp 2u, user>friend 4u", "-11 []", "7 []", "[]"},
-		"pieces to the user":             {"zero>user #9, ramp>user #3, friend>user #4", "3 [9 3]", "-3 []", "[]"},
+		"pieces to the user":             {"zero>user #9, ramp>user #3, friend>user #4", "2 [9 3]", "-3 []", "[]"},
 		"a piece to somebody else":       {"zero>friend #9", "0 []", "-1 []", "[]"},
 		"pieces from the user":           {"user>zero #9, user>ramp #3, user>friend #4", "-3 []", "2 [9 3]", "[9]"},
 		"a piece by way of others":       {"user>friend #1, friend>ramp #1, ramp>zero #1", "-1 []", "1 [1]", "[1]"},
@@ -227,6 +306,45 @@ func TestTheEvidenceOfAnOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// However tokens go around in a transaction, a proven mint leaves the user with the amount, and
+// at least as much came from outside.
+func TestAProvenMintCameFromOutside(t *testing.T) {
+	const amount = 3
+	proof := evidence.Config{Contracts: []common.Address{rampBridge}, AnyFailure: true,
+		Decimals: map[common.Address]int{proofToken: 0}}
+	holders := []common.Address{proofUser, stranger, otherPlayer, nobody, rampBridge}
+	order := orderOf(ramp.Mint, amount)
+	random := rand.New(rand.NewPCG(1, 2))
+	proven := 0
+	for range 30_000 {
+		var logs []ramp.Log
+		var issued int64
+		gained := map[common.Address]int64{}
+		for range 1 + random.IntN(7) {
+			n := 1 + random.Int64N(4)
+			from, to := holders[random.IntN(len(holders))], holders[random.IntN(len(holders))]
+			if random.IntN(2) == 0 { // many mints
+				from, to = holders[3+random.IntN(2)], proofUser
+			}
+			logs = append(logs, movetest.Transfer(proofToken, from, to))
+			logs[len(logs)-1].Data = common.BigToHash(big.NewInt(n)).Bytes()
+			gained[from] -= n
+			gained[to] += n
+			if (from == nobody || from == rampBridge) && to != nobody && to != rampBridge {
+				issued += n
+			}
+		}
+		receipt := &ramp.Receipt{Status: ramp.NewQuantity(1), Logs: logs}
+		if _, err := evidence.NewProver(proof).Check(&order, &ramp.Transaction{To: &rampBridge}, receipt); err != nil {
+			continue
+		}
+		proven++
+		require.GreaterOrEqual(t, gained[proofUser], int64(amount), "%v", logs)
+		require.GreaterOrEqual(t, issued, int64(amount), "%v", logs)
+	}
+	assert.Greater(t, proven, 100)
 }
 
 // However tokens go around in a transaction, a proven burn costs the player and a friend,
@@ -266,7 +384,7 @@ func TestAProvenBurnCostsThePlayerAndAnyFriend(t *testing.T) {
 			gained[to] += n
 		}
 		receipt := &ramp.Receipt{Status: ramp.NewQuantity(1), Logs: logs}
-		got, err := evidence.NewProver(proof).Check(&order, new(ramp.Transaction), receipt)
+		got, err := evidence.NewProver(proof).Check(&order, &ramp.Transaction{To: &rampBridge}, receipt)
 		if err != nil {
 			continue
 		}

@@ -133,7 +133,7 @@ func newMintingGame(t *testing.T, chain *ramp.RPC, proof rampproof.Config, valid
 	seconds := ramp.Must(head.Timestamp.Uint64())
 	now := func() time.Time { return time.Unix(int64(seconds), 0) } // a node in process has a clock of its own
 	quiet := slog.New(slog.DiscardHandler)
-	proof.Chain = chain
+	proof.Chain, proof.Network = chain, ramp.Testnet
 	confirm := ramp.Must(rampproof.New(proof))
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: anyTerms, Key: key, Signer: validator,
 		Confirm: confirm, Wallet: ramp.AnyWallet, Now: now, Logger: quiet}))

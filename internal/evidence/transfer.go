@@ -1,0 +1,73 @@
+package evidence
+
+import (
+	"bytes"
+	"cmp"
+	"math/big"
+	"slices"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// TransferTopic is the hash of Transfer(address,address,uint256), which ERC-20 and ERC-721
+// share.
+var TransferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+
+// The events of ERC-1155, of which nobody here knows what they move.
+var (
+	// TransferSingle(address,address,address,uint256,uint256)
+	transferSingle = common.HexToHash("0xc3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62")
+	// TransferBatch(address,address,address,uint256[],uint256[])
+	transferBatch = common.HexToHash("0x4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb")
+)
+
+// Distinct returns logs without exact doubles, which some nodes list. Two events of one
+// transaction may share an index on some chains, so whole logs are compared. A log without an
+// index, as of a service, is never a double.
+func Distinct(logs []ramp.Log) []ramp.Log {
+	type place struct {
+		transaction common.Hash
+		index       uint64
+	}
+	seen := make(map[place][]int, len(logs))
+	kept := make([]ramp.Log, 0, len(logs))
+	for _, l := range logs {
+		index, err := l.LogIndex.Uint64()
+		at := place{l.TransactionHash, index}
+		double := func(n int) bool { return same(&kept[n], &l) }
+		if err == nil && slices.ContainsFunc(seen[at], double) {
+			continue
+		}
+		if err == nil {
+			seen[at] = append(seen[at], len(kept))
+		}
+		kept = append(kept, l)
+	}
+	return kept
+}
+
+func same(a, b *ramp.Log) bool {
+	return a.TransactionHash == b.TransactionHash && a.BlockHash == b.BlockHash && a.Address == b.Address &&
+		a.Removed == b.Removed && slices.Equal(a.Topics, b.Topics) && bytes.Equal(a.Data, b.Data)
+}
+
+// transfersOf returns the transfers of a token, each once, in their order.
+func transfersOf(token common.Address, logs []ramp.Log) (transfers []ramp.Transfer) {
+	for _, l := range Distinct(logs) {
+		if t, ok := l.Transfer(); ok && t.Token == token {
+			transfers = append(transfers, t)
+		}
+	}
+	return transfers
+}
+
+// unitsOf returns how much moved: a piece is one, whatever its ID.
+func unitsOf(t *ramp.Transfer) *big.Int { return cmp.Or(t.Value, common.Big1) }
+
+// IsDust reports whether a transfer moves nothing. Anybody can make one between any two
+// accounts.
+func IsDust(t *ramp.Transfer) bool {
+	return t.From == t.To || t.TokenID == nil && t.Value.Sign() == 0
+}
