@@ -22,6 +22,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence/movetest"
+	"github.com/token-ramp/ramp-go/internal/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -186,7 +187,7 @@ func (h *heist) order(place placer, player string, faults ...ramptest.Fault) *ra
 func (h *heist) mined(list string) common.Hash {
 	h.vault.gold["anybody"] += 100
 	order := h.order(h.service.Mint, "anybody", ramptest.StaysPending())
-	transaction := ramp.Must(h.service.Cheat(h.t.Context(), order, ramptest.SelfTransfer))
+	transaction := ramp.Must(thief.Play(h.t.Context(), h.service, order, thief.SelfTransfer))
 	h.node.logs[transaction] = movetest.Logs(proofToken, list, h.named())
 	return transaction
 }
@@ -271,18 +272,18 @@ func (h *heist) claims(wallet common.Address, transaction common.Hash) {
 }
 
 // burnBy reports a burn that did not happen, with a trick.
-func burnBy(trick ramptest.Trick) func(*heist) {
+func burnBy(trick thief.Trick) func(*heist) {
 	return func(h *heist) {
 		burn := h.order(h.service.Burn, "thief", ramptest.StaysPending())
-		h.claims(h.wallet("thief"), ramp.Must(h.service.Cheat(h.t.Context(), burn, trick)))
+		h.claims(h.wallet("thief"), ramp.Must(thief.Play(h.t.Context(), h.service, burn, trick)))
 	}
 }
 
 // failureBy reports a mint that succeeded as failed, with a trick.
-func failureBy(trick ramptest.Trick) func(*heist) {
+func failureBy(trick thief.Trick) func(*heist) {
 	return func(h *heist) {
 		mint := h.order(h.service.Mint, "thief", ramptest.ResultNever())
-		h.forge(&mint.Request, ramp.Must(h.service.Cheat(h.t.Context(), mint, trick)), 0)
+		h.forge(&mint.Request, ramp.Must(thief.Play(h.t.Context(), h.service, mint, trick)), 0)
 	}
 }
 
@@ -363,10 +364,10 @@ func thefts() map[string]theft {
 		"the zero address": {"a burn by the zero address", 0, burnFrom("zero")},
 		"a mint": {"a mint of their own, as a burn", 100,
 			func(h *heist) { h.claims(h.wallet("thief"), h.order(h.service.Mint, "thief", silent).TxHash) }},
-		"a transfer to a friend":         {transfer, 0, burnBy(ramptest.SignedTransfer)},
-		"a transfer from a friend":       {transfer, 0, burnBy(ramptest.FriendsTransfer)},
-		"a transfer to oneself":          {transfer, 0, burnBy(ramptest.SelfTransfer)},
-		"an approval":                    {transfer, 0, burnBy(ramptest.Approval)},
+		"a transfer to a friend":         {transfer, 0, burnBy(thief.SignedTransfer)},
+		"a transfer from a friend":       {transfer, 0, burnBy(thief.FriendsTransfer)},
+		"a transfer to oneself":          {transfer, 0, burnBy(thief.SelfTransfer)},
+		"an approval":                    {transfer, 0, burnBy(thief.Approval)},
 		"the ramp sends tokens on":       {goOn, 0, burnWith("thief>ramp 1, ramp>friend 1")},
 		"a friend sends tokens back":     {goOn, 0, burnWith("thief>ramp 1, ramp>friend 1, friend>thief 1")},
 		"tokens are minted again":        {goOn, 0, burnWith("thief>zero 1, zero>friend 1")},
@@ -403,8 +404,8 @@ func thefts() map[string]theft {
 			mint := h.order(h.service.Mint, "thief", silent)
 			h.forge(&mint.Request, failed.TxHash, 0)
 		}},
-		"a failed call":     {unpaid, 100, failureBy(ramptest.FailedCall)},
-		"a failed creation": {unpaid, 100, failureBy(ramptest.FailedCreation)},
+		"a failed call":     {unpaid, 100, failureBy(thief.FailedCall)},
+		"a failed creation": {unpaid, 100, failureBy(thief.FailedCreation)},
 		"a failed burn of the thief's": {"the same, with one that the ramp paid for and that has ended no order", 100, func(h *heist) {
 			// Its result has not arrived yet.
 			failed := h.order(h.service.Burn, "thief", silent, ramptest.TransactionFails())

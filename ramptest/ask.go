@@ -13,13 +13,15 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
 // submitted records a transaction that a client has sent to a chain, and plans to
 // mine it.
 func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
-	s.recordChain(uuid.Nil, Event{Network: network, TxHash: tx.Hash, Status: TxSubmitted}, "transaction %s submitted", tx.Hash)
+	submitted := control.Event{Network: network, TxHash: tx.Hash, Status: control.TxSubmitted}
+	s.recordChain(uuid.Nil, submitted, "transaction %s submitted", tx.Hash)
 	s.agenda.plan(job{due: s.chains[network].NextBlock(), task: mineForeign, network: network, tx: tx})
 	s.changes.note()
 }
@@ -180,7 +182,8 @@ func (s *orders) askOffTerms(ctx context.Context, o *Order, bend bend) (err erro
 
 // ask makes one validate call.
 func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, script callScript, fault string) (*ramp.Approval, error) {
-	c := call{kind: KindValidate, order: o, body: encoded(r), fault: fault, lost: s.loses(o.UUID, script.lost)}
+	c := call{kind: control.KindValidate, order: o, body: encoded(r),
+		fault: fault, lost: s.loses(o.UUID, script.lost)}
 	var approval *ramp.Approval
 	_, err := s.game.play(ctx, c, script, func(a *answer) (err error) {
 		approval, err = checkApproval(a, r, s.config.Validator)

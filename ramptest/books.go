@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 )
 
@@ -78,6 +79,7 @@ func (s *shared) newAudit(ask func(context.Context, ramp.Session, uuid.UUID) (*r
 					s.record.lose(id, found.Problem)
 				}
 			}
-			s.record.add(Event{Time: s.clock.now(), Kind: KindBooks, UUID: id, Outcome: said, Failed: found != nil})
+			s.record.add(control.Event{Time: s.clock.now(), Kind: control.KindBooks,
+				UUID: id, Outcome: said, Failed: found != nil})
 		}})
 }

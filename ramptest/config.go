@@ -12,6 +12,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
 
@@ -244,7 +245,7 @@ type Desk struct {
 
 	// OnEvent is called with each event that is recorded, one at a time. It must
 	// not call the service.
-	OnEvent func(Event)
+	OnEvent func(control.Event)
 
 	// OtherKey is [Config.Key] in the other encoding: [ramp.Base64URLKey] of the same text if
 	// Key is its [ramp.TextKey], or the reverse. The service rejects what is signed

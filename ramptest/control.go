@@ -450,7 +450,7 @@ func (s *remote) Events(ctx context.Context, q control.EventsQuery) (list contro
 	defer timer.Stop()
 	list.Events = []control.Event{}
 	for {
-		happened, more, changed := s.record.since(q.After, q.Limit, func(e *Event) bool {
+		happened, more, changed := s.record.since(q.After, q.Limit, func(e *control.Event) bool {
 			return (id == uuid.Nil || e.UUID == id) && (q.Routine || !e.Routine())
 		})
 		list.More = more

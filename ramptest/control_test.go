@@ -32,7 +32,7 @@ type answer struct {
 	More       bool
 	Now        time.Time
 	Deliveries []control.Delivery
-	Events     []ramptest.Event
+	Events     []control.Event
 	Error      json.RawMessage
 }
 
@@ -207,8 +207,8 @@ func TestControlListsAndStreamsEvents(t *testing.T) {
 	_, listed := c.control(t, "GET", "/control/events?uuid="+order.UUID.String(), "")
 	require.NotEmpty(t, listed.Events)
 	chain := listed.Events[len(listed.Events)-1]
-	assert.Equal(t, ramptest.KindChain, chain.Kind)
-	assert.Equal(t, ramptest.TxSubmitted, chain.Status)
+	assert.Equal(t, control.KindChain, chain.Kind)
+	assert.Equal(t, control.TxSubmitted, chain.Status)
 	assert.EqualValues(t, "testnet", chain.Network)
 	assert.NotZero(t, chain.TxHash)
 
@@ -225,11 +225,11 @@ func TestControlListsAndStreamsEvents(t *testing.T) {
 			kinds = append(kinds, kind)
 		}
 		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			var e ramptest.Event
+			var e control.Event
 			require.NoError(t, json.Unmarshal([]byte(data), &e))
 			assert.Greater(t, e.Number, chain.Number, "the stream goes on where the caller was")
-			if e.Kind != ramptest.KindBooks {
-				assert.Equal(t, ramptest.TxSucceeded, e.Status)
+			if e.Kind != control.KindBooks {
+				assert.Equal(t, control.TxSucceeded, e.Status)
 				assert.NotZero(t, e.Block)
 				assert.Equal(t, chain.TxHash, e.TxHash)
 			}
@@ -329,7 +329,7 @@ func TestControlListsAllOrdersAndEventsPageByPage(t *testing.T) {
 
 	_, all := c.control(t, "GET", "/control/events", "")
 	assert.False(t, all.More)
-	var events []ramptest.Event
+	var events []control.Event
 	for after, more := 0, true; more; {
 		_, page := c.control(t, "GET", "/control/events?limit=7&after="+strconv.Itoa(after), "")
 		events, more = append(events, page.Events...), page.More

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // advance moves the clock forward and runs the jobs that fall due on the way.
@@ -34,8 +35,9 @@ func (s *orders) advance(d time.Duration) []Delivery {
 		s.clock.jump(j.due)
 		switch j.task {
 		case mineForeign:
-			block, _ := s.chains[j.network].Mine(j.tx, false)
-			mined := Event{Network: j.network, TxHash: j.tx.Hash, Block: block, Status: TxMined}
+			block, _ := s.chains[j.network].Mine(j.tx, j.tx.RunsCode())
+			mined := control.Event{
+				Network: j.network, TxHash: j.tx.Hash, Block: block, Status: control.TxMined}
 			s.recordChain(uuid.Nil, mined, "transaction %s in block %d", j.tx.Hash, block)
 		case mineOrder:
 			s.mine(j.order, j.order.script.outcome)
@@ -197,7 +199,7 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 	if o.script.reorganized {
 		s.chains[o.Network].Reorganize(o.tx)
 		replaced := s.onChain(o)
-		replaced.Status = TxReplaced
+		replaced.Status = control.TxReplaced
 		s.recordChain(o.UUID, replaced, "block of the transaction replaced")
 		sent = append(sent, s.attempt(ctx, o, asOnChain, "after the reorganization"))
 	}
@@ -240,7 +242,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 // hint says, in parentheses, which setting of a game that asks the chain may be why it answers the
 // result of an order with HTTP 500.
 func (s *orders) hint(o *Order) string {
-	asked, chain := s.record.last(func(e *Event) bool { return e.Kind == KindRPC })
+	asked, chain := s.record.last(func(e *control.Event) bool { return e.Kind == control.KindRPC })
 	outcome, mined := s.outcome(o)
 	switch {
 	case !chain || !mined:
@@ -306,5 +308,5 @@ func (s *orders) result(o *Order, stated Outcome) (call, error) {
 		return call{}, fmt.Errorf("ramptest: %w", err)
 	}
 	tx := receiptEvent(o.Network, &receipt, stated)
-	return call{kind: KindResult, order: o, body: body, tx: tx, stated: stated, onChain: onChain}, nil
+	return call{kind: control.KindResult, order: o, body: body, tx: tx, stated: stated, onChain: onChain}, nil
 }

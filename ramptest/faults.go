@@ -10,6 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // A Fault is a scripted deviation for one order. Pass any number of faults to
@@ -23,12 +24,12 @@ type Fault struct {
 func (f Fault) String() string { return f.name }
 
 // On is the call of the service that a [Fault] affects (interface 4.3).
-type On Kind
+type On control.Kind
 
 // The calls that a fault can affect.
 const (
-	OnValidate On = On(KindValidate)
-	OnResult   On = On(KindResult)
+	OnValidate On = On(control.KindValidate)
+	OnResult   On = On(control.KindResult)
 )
 
 // script is the combined effect of all faults of an order.

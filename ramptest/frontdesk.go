@@ -75,7 +75,7 @@ func (s *frontDesk) shown(e *entry) desk.Entry {
 	return desk.Entry{Order: &o}
 }
 
-func (s *frontDesk) Calls(q desk.CallsQuery) (events []Event, more bool) {
+func (s *frontDesk) Calls(q desk.CallsQuery) (events []control.Event, more bool) {
 	orders := make(map[uuid.UUID]bool) // of the session, to find their initialize calls
 	if q.Session != "" {
 		for _, o := range s.orders.all() {
@@ -85,12 +85,12 @@ func (s *frontDesk) Calls(q desk.CallsQuery) (events []Event, more bool) {
 		}
 	}
 	text := strings.ToLower(strings.TrimSpace(q.Text))
-	events = s.record.newestFirst(cmp.Or(q.Before, math.MaxInt), q.Limit+1, func(e *Event) bool {
+	events = s.record.newestFirst(cmp.Or(q.Before, math.MaxInt), q.Limit+1, func(e *control.Event) bool {
 		switch {
 		case q.Number != 0 && e.Number != q.Number,
 			q.UUID != uuid.Nil && e.UUID != q.UUID,
 			q.Kinds != nil && !slices.Contains(q.Kinds, e.Kind),
-			q.Session != "" && e.Session != q.Session && !(e.Kind == KindInitialize && orders[e.UUID]),
+			q.Session != "" && e.Session != q.Session && !(e.Kind == control.KindInitialize && orders[e.UUID]),
 			e.Routine() && !q.Routine && q.Number == 0:
 			return false
 		default:
@@ -104,7 +104,7 @@ func (s *frontDesk) Calls(q desk.CallsQuery) (events []Event, more bool) {
 }
 
 // picked reports whether an event is among those of a pick.
-func picked(e *Event, pick desk.Pick) bool {
+func picked(e *control.Event, pick desk.Pick) bool {
 	judged := e.Tone == verdict.Good || e.Tone == verdict.Bad
 	switch pick {
 	case desk.Calls:
@@ -215,7 +215,7 @@ func (s *frontDesk) Mine(id uuid.UUID, outcome string) error {
 type entry struct {
 	at      time.Time
 	order   *Order // nil for a call
-	call    *Event
+	call    *control.Event
 	verdict verdict.Verdict
 	player  string // the name of the player of an order
 }
@@ -256,14 +256,15 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 }
 
 // calls returns the calls that led to none of the orders, newest first.
-func (s *frontDesk) calls(orders []*Order) []Event {
+func (s *frontDesk) calls(orders []*Order) []control.Event {
 	known := make(map[uuid.UUID]bool)
 	for _, o := range orders {
 		known[o.UUID] = true
 	}
-	return s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *Event) bool {
-		pending := e.Kind == KindValidate && e.Tone == verdict.Wait
-		return !known[e.UUID] && (pending || e.IsWrong() && (e.Kind == KindInitialize || e.Kind == KindValidate))
+	return s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *control.Event) bool {
+		pending := e.Kind == control.KindValidate && e.Tone == verdict.Wait
+		begins := e.Kind == control.KindInitialize || e.Kind == control.KindValidate
+		return !known[e.UUID] && (pending || e.IsWrong() && begins)
 	})
 }
 

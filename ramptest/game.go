@@ -71,7 +71,8 @@ func (s *game) reach(address string, client http.Client) {
 
 // assets asks for a user's assets (interface 2.4). status is that of the answer, or 0.
 func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (player *ramp.Player, status int, err error) {
-	c := call{kind: KindAssets, id: id, method: http.MethodGet, path: s.config.AssetsPath, session: session}
+	c := call{kind: control.KindAssets, id: id,
+		method: http.MethodGet, path: s.config.AssetsPath, session: session}
 	enter := s.audit.Reading(session)
 	a, err := s.exchange(ctx, c, func(a *answer) (err error) {
 		player, err = checkAssets(a)
@@ -91,7 +92,7 @@ func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (
 // it. A validate call is not made if the game accepts a forged one.
 func (s *game) play(ctx context.Context, c call, script callScript, judge func(*answer) error) (*answer, error) {
 	c.id, c.session, c.method, c.path = c.order.UUID, c.order.Session, http.MethodPost, s.config.ValidatePath
-	if c.kind == KindResult {
+	if c.kind == control.KindResult {
 		c.path = s.config.ResultPath
 	}
 	if script.unknown {
@@ -99,7 +100,7 @@ func (s *game) play(ctx context.Context, c call, script callScript, judge func(*
 	}
 	c.hmac = s.config.Key.Sign(c.body)
 	forged := s.forged(ctx, c, script.forged)
-	if forged != nil && c.kind == KindValidate {
+	if forged != nil && c.kind == control.KindValidate {
 		return nil, forged
 	}
 	c.slow = script.slow
@@ -139,12 +140,12 @@ func (s *game) forged(ctx context.Context, c call, forgeries []forgery) (err err
 
 // call is one request of the service to the game.
 type call struct {
-	kind    Kind
+	kind    control.Kind
 	id      uuid.UUID
-	order   *Order  // nil for an assets call
-	tx      Event   // of a result: its transaction
-	stated  Outcome // of a result: the outcome that it states
-	onChain Outcome // of a result: the outcome on the chain
+	order   *Order        // nil for an assets call
+	tx      control.Event // of a result: its transaction
+	stated  Outcome       // of a result: the outcome that it states
+	onChain Outcome       // of a result: the outcome on the chain
 	attempt int
 	method  string
 	path    string
@@ -162,17 +163,17 @@ type call struct {
 }
 
 // settings name the path of each endpoint, in a test and in the command.
-var settings = map[Kind]string{
-	KindAssets:   "AssetsPath of ramptest.Config, or -assets of ramp emulate",
-	KindValidate: "ValidatePath of ramptest.Config, or -validate of ramp emulate",
-	KindResult:   "ResultPath of ramptest.Config, or -result of ramp emulate",
+var settings = map[control.Kind]string{
+	control.KindAssets:   "AssetsPath of ramptest.Config, or -assets of ramp emulate",
+	control.KindValidate: "ValidatePath of ramptest.Config, or -validate of ramp emulate",
+	control.KindResult:   "ResultPath of ramptest.Config, or -result of ramp emulate",
 }
 
 // header returns the headers of a call (interface 4.3). The case of their names is
 // that of the service, which writes those of an assets call differently.
 func (c *call) header() http.Header {
 	authorization, session := "X-Dapp-Authorization", "X-Dapp-SessionID"
-	if c.kind != KindAssets {
+	if c.kind != control.KindAssets {
 		authorization, session = strings.ToLower(authorization), strings.ToLower(session)
 	}
 	header := http.Header{
@@ -194,10 +195,10 @@ func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) 
 	if o == nil || !o.composed {
 		return s.send(ctx, c, judge)
 	}
-	entry := s.audit.Open(ctx, audit.Call{Order: o.entered(), Result: c.kind == KindResult, Forged: c.forged,
+	entry := s.audit.Open(ctx, audit.Call{Order: o.entered(), Result: c.kind == control.KindResult, Forged: c.forged,
 		Stated: c.stated == Succeeded, OnChain: c.onChain == Succeeded})
 	c.opposite = entry.Opposite
-	if c.kind == KindValidate {
+	if c.kind == control.KindValidate {
 		read, _ := s.readings.of(c.session)
 		c.owned, c.lacks = entry.Owned(read.player)
 	}
@@ -221,7 +222,7 @@ func (c *call) meaning(a *answer, err error, retry func(int) bool) books.Answer 
 		return books.No
 	case a == nil, errors.Is(err, ErrLostAnswer), a.status >= 500:
 		return books.Open
-	case c.kind == KindResult:
+	case c.kind == control.KindResult:
 		if a.status != http.StatusOK && retry(a.status) {
 			return books.Open
 		}
@@ -240,7 +241,7 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	event := c.tx
 	event.Time, event.Kind, event.UUID, event.Attempt, event.Fault = s.clock.now(), c.kind, c.id, c.attempt, c.fault
 	event.Session = c.session.ID
-	event.Request = &Message{Method: c.method, Path: c.path, Header: c.header(), Body: string(c.body)}
+	event.Request = &control.Message{Method: c.method, Path: c.path, Header: c.header(), Body: string(c.body)}
 
 	a, header, err := s.do(ctx, c)
 	if c.slow > 0 {
@@ -253,7 +254,7 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 			err = nil
 		}
 	default:
-		event.Answer = &Message{Status: a.status, Header: header, Body: string(a.body)}
+		event.Answer = &control.Message{Status: a.status, Header: header, Body: string(a.body)}
 		event.Outcome = outcome(a)
 		if c.lost || c.slow > s.config.Timeout {
 			err = ErrLostAnswer
@@ -262,7 +263,7 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 			if isMissing(a.status, err) {
 				err = fmt.Errorf("%w: the game has no %s %s: set %s", err, c.method, c.path, settings[c.kind])
 			}
-			if c.kind == KindValidate && outcome(a) == "INVALID_RECEIPT_STATUS" { // of package ramp
+			if c.kind == control.KindValidate && outcome(a) == "INVALID_RECEIPT_STATUS" { // of package ramp
 				err = fmt.Errorf("%w: the game takes it for a result: the paths of validate and result are swapped", err)
 			}
 			if !isRejection(err) {
@@ -329,14 +330,15 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 
 // verdictOn returns what there is to say about a call to the game.
 func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Verdict {
-	v := verdict.Call{Kind: map[Kind]verdict.Kind{KindAssets: verdict.Assets, KindValidate: verdict.Validate, KindResult: verdict.Result}[c.kind],
+	v := verdict.Call{Kind: map[control.Kind]verdict.Kind{
+		control.KindAssets: verdict.Assets, control.KindValidate: verdict.Validate, control.KindResult: verdict.Result}[c.kind],
 		Fault: c.fault, Lacks: c.lacks}
 	switch {
 	case c.forged:
 		v.Trap = verdict.Forged
 	case c.opposite:
 		v.Trap = verdict.Opposite
-	case c.kind == KindValidate:
+	case c.kind == control.KindValidate:
 		v.Trap = map[string]verdict.Trap{askedAtOnce: verdict.AtOnce, withOtherDigest: verdict.Digest, withOtherAmount: verdict.Amount, offTheTerms: verdict.OffTerms}[c.fault]
 	}
 	if a != nil {

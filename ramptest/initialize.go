@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
@@ -86,7 +87,7 @@ func (f InitializeFailure) status() int {
 
 // ServeHTTP answers the one call that a game makes (interface 4.1).
 func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	event, body, err := s.called(KindInitialize, w, r)
+	event, body, err := s.called(control.KindInitialize, w, r)
 	scripted, _ := s.failing.take()
 	event.Fault = string(scripted)
 

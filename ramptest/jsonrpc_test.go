@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -448,7 +449,7 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 	c := newCounter(t, kept(t))
 	order := c.mint(t, ramptest.StaysPending()) // of 10 tokens
 	contract, player := common.HexToAddress(token), c.service.Wallet(c.session)
-	friend := c.service.Wallet(ramp.Session{ID: "friend of session-1"})
+	friend := c.service.Wallet(thief.Friend(c.session))
 	tokens := new(big.Int).Mul(big.NewInt(10), big.NewInt(1e18))
 	moved := func(from, to common.Address, units *big.Int) []ramp.Transfer {
 		return []ramp.Transfer{{Token: contract, From: from, To: to, Value: units, LogIndex: ramp.NewQuantity(0)}}
@@ -461,17 +462,17 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 		transfers []ramp.Transfer
 		logs      int
 	}
-	want := map[ramptest.Trick]shown{
-		ramptest.FailedCall:      {from: player, signed: true},
-		ramptest.FailedCreation:  {from: player, creates: true, signed: true},
-		ramptest.SignedTransfer:  {from: player, succeeded: true, signed: true, transfers: moved(player, friend, tokens), logs: 1},
-		ramptest.FriendsTransfer: {from: friend, succeeded: true, signed: true, transfers: moved(friend, player, big.NewInt(1)), logs: 1},
-		ramptest.SelfTransfer:    {from: player, succeeded: true, transfers: moved(player, player, tokens), logs: 1},
-		ramptest.Approval:        {from: player, succeeded: true, logs: 1},
+	want := map[thief.Trick]shown{
+		thief.FailedCall:      {from: player, signed: true},
+		thief.FailedCreation:  {from: player, creates: true, signed: true},
+		thief.SignedTransfer:  {from: player, succeeded: true, signed: true, transfers: moved(player, friend, tokens), logs: 1},
+		thief.FriendsTransfer: {from: friend, succeeded: true, signed: true, transfers: moved(friend, player, big.NewInt(1)), logs: 1},
+		thief.SelfTransfer:    {from: player, succeeded: true, transfers: moved(player, player, tokens), logs: 1},
+		thief.Approval:        {from: player, succeeded: true, logs: 1},
 	}
-	hashes := map[ramptest.Trick]common.Hash{}
-	for _, trick := range ramptest.Tricks() {
-		hash := ramp.Must(c.service.Cheat(t.Context(), order, trick))
+	hashes := map[thief.Trick]common.Hash{}
+	for _, trick := range thief.Tricks() {
+		hash := ramp.Must(thief.Play(t.Context(), c.service, order, trick))
 		hashes[trick] = hash
 		c.service.Advance(time.Second)
 	}
@@ -480,7 +481,7 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 			c.restart(t, c.handler)
 		}
 		chain := nodeOf(t, c.service)
-		got := map[ramptest.Trick]shown{}
+		got := map[thief.Trick]shown{}
 		for trick, hash := range hashes {
 			sent := ramp.Must(chain.Transaction(t.Context(), hash))
 			receipt := ramp.Must(chain.Receipt(t.Context(), hash))
@@ -492,11 +493,6 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 		held := tokenBalance(t, chain, contract, player)
 		assert.Equal(t, new(big.Int).Add(new(big.Int).Mul(big.NewInt(990), big.NewInt(1e18)), big.NewInt(1)), held)
 	}
-	_, err := c.service.Cheat(t.Context(), order, "a trick of nobody")
-	assert.EqualError(t, err, `ramptest: there is no trick "a trick of nobody"`)
-	c.service.Close()
-	_, err = c.service.Cheat(t.Context(), order, ramptest.Approval)
-	assert.ErrorIs(t, err, ramptest.ErrClosed)
 }
 
 // Whatever a chain is asked, it answers with JSON, or a notification with nothing.

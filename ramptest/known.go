@@ -10,6 +10,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
@@ -209,10 +210,10 @@ func (s *orders) outcome(o *Order) (outcome Outcome, ok bool) {
 }
 
 // onChain returns an event with what the chain knows about an order's transaction.
-func (s *orders) onChain(o *Order) Event {
+func (s *orders) onChain(o *Order) control.Event {
 	outcome, mined := s.outcome(o)
 	if !mined {
-		return Event{Network: o.Network, TxHash: o.TxHash, Status: TxSubmitted}
+		return control.Event{Network: o.Network, TxHash: o.TxHash, Status: control.TxSubmitted}
 	}
 	receipt := s.chains[o.Network].Receipt(o.tx, outcome == Succeeded)
 	return receiptEvent(o.Network, &receipt, outcome)
@@ -231,10 +232,10 @@ func (s *orders) receipt(o *Order, outcome Outcome) ramp.Receipt {
 }
 
 // receiptEvent returns an event with what a receipt says about a transaction.
-func receiptEvent(network ramp.Network, r *ramp.Receipt, outcome Outcome) Event {
-	e := Event{Network: network, TxHash: r.TransactionHash, Status: TxFailed}
+func receiptEvent(network ramp.Network, r *ramp.Receipt, outcome Outcome) control.Event {
+	e := control.Event{Network: network, TxHash: r.TransactionHash, Status: control.TxFailed}
 	if outcome == Succeeded {
-		e.Status = TxSucceeded
+		e.Status = control.TxSucceeded
 	}
 	e.Block, _ = r.BlockNumber.Uint64()
 	return e

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // issue issues a UUID for terms.
@@ -97,7 +98,9 @@ const maxLost = 1_000
 // refused keeps an order that the game did not approve, because it may have moved something.
 // An answer that was lost on purpose, or that nobody waited for, is not the game's failure.
 func (s *orders) refused(o *Order, err error) {
-	answer, asked := s.record.last(func(e *Event) bool { return e.UUID == o.UUID && e.Kind == KindValidate && e.IsWrong() })
+	answer, asked := s.record.last(func(e *control.Event) bool {
+		return e.UUID == o.UUID && e.Kind == control.KindValidate && e.IsWrong()
+	})
 	if errors.Is(err, ErrLostAnswer) || errors.Is(err, errCanceled) || !asked || !o.reached.Load() {
 		return
 	}

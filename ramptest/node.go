@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
@@ -17,7 +18,7 @@ type node struct {
 
 // ServeHTTP answers a request to a chain, or a batch of them.
 func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	event, body, err := s.called(KindRPC, w, r)
+	event, body, err := s.called(control.KindRPC, w, r)
 	event.Outcome = "success"
 	status := s.guard.Rejection(r)
 	scripted := 0

@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 )
@@ -123,7 +124,9 @@ func (s *orders) opens(id uuid.UUID) bool {
 
 // latest returns the terms of the last initialize call that brought a UUID, if there was one.
 func (s *orders) latest() (terms ramp.InitializeIntent, ok bool) {
-	call, _ := s.record.last(func(e *Event) bool { return e.Kind == KindInitialize && e.UUID != uuid.Nil })
+	call, _ := s.record.last(func(e *control.Event) bool {
+		return e.Kind == control.KindInitialize && e.UUID != uuid.Nil
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.issued[call.UUID]; known != nil {

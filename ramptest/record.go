@@ -17,32 +17,6 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
-// Event is one thing that happened; see [control.Event]. Kind, Message and TxStatus are
-// types of its fields.
-type (
-	Event    = control.Event
-	Kind     = control.Kind
-	Message  = control.Message
-	TxStatus = control.TxStatus
-)
-
-// The kinds of an event, and the statuses of a transaction.
-const (
-	KindInitialize = control.KindInitialize
-	KindAssets     = control.KindAssets
-	KindValidate   = control.KindValidate
-	KindResult     = control.KindResult
-	KindRPC        = control.KindRPC
-	KindChain      = control.KindChain
-	KindBooks      = control.KindBooks
-
-	TxSubmitted = control.TxSubmitted
-	TxSucceeded = control.TxSucceeded
-	TxFailed    = control.TxFailed
-	TxMined     = control.TxMined
-	TxReplaced  = control.TxReplaced
-)
-
 // The limits of the record. A service may run for weeks while a client polls its
 // chain every second. Those calls must not crowd out other events.
 const (
@@ -53,49 +27,49 @@ const (
 
 // shelf keeps the events of a record, except for minor ones.
 type shelf interface {
-	room() int   // how many it keeps
-	put(e Event) // keeps a new event, or one that has changed
-	drop(e *Event)
+	room() int           // how many it keeps
+	put(e control.Event) // keeps a new event, or one that has changed
+	drop(e *control.Event)
 
 	// pack returns what stays in memory of an event that is not among the newest, and whole
 	// returns that event as it was.
-	pack(e Event) Event
-	whole(e Event) Event
+	pack(e control.Event) control.Event
+	whole(e control.Event) control.Event
 }
 
 // inMemory is the shelf of a service without a state file: the record has everything.
 type inMemory struct{}
 
-func (inMemory) room() int           { return maxRecordedEvents }
-func (inMemory) put(Event)           {}
-func (inMemory) drop(*Event)         {}
-func (inMemory) pack(e Event) Event  { return e }
-func (inMemory) whole(e Event) Event { return e }
+func (inMemory) room() int                           { return maxRecordedEvents }
+func (inMemory) put(control.Event)                   {}
+func (inMemory) drop(*control.Event)                 {}
+func (inMemory) pack(e control.Event) control.Event  { return e }
+func (inMemory) whole(e control.Event) control.Event { return e }
 
 // record is what has happened.
 type record struct {
-	onEvent func(Event)
+	onEvent func(control.Event)
 	shelf   shelf
 	turns   atomic.Int64 // counts the events and the calls of wake
 
 	mu     locks.Mutex
 	begun  time.Time
 	number int
-	events []Event       // oldest first
-	minor  int           // how many of them are minor
-	change chan struct{} // closed by the next event; nil if nobody waits for it
+	events []control.Event // oldest first
+	minor  int             // how many of them are minor
+	change chan struct{}   // closed by the next event; nil if nobody waits for it
 }
 
 // isMinor reports whether an event is a request to a chain or a balance reading of the books.
 // Fewer of these are kept, and none on the shelf.
-func isMinor(e *Event) bool { return e.Kind == KindRPC || e.IsReading() }
+func isMinor(e *control.Event) bool { return e.Kind == control.KindRPC || e.IsReading() }
 
 // since returns up to limit events after a number that match, oldest first, whether there
 // are more, and a channel that the next event closes.
-func (r *record) since(number, limit int, match func(*Event) bool) (list []Event, more bool, changed <-chan struct{}) {
+func (r *record) since(number, limit int, match func(*control.Event) bool) (list []control.Event, more bool, changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(r.events, number+1, func(e Event, n int) int { return e.Number - n })
+	at, _ := slices.BinarySearchFunc(r.events, number+1, func(e control.Event, n int) int { return e.Number - n })
 	for i := at; i < len(r.events) && !more; i++ {
 		if match(&r.events[i]) {
 			if more = len(list) == limit; !more {
@@ -107,7 +81,7 @@ func (r *record) since(number, limit int, match func(*Event) bool) (list []Event
 }
 
 // resume begins with the events of an earlier record.
-func (r *record) resume(events []Event, number int) {
+func (r *record) resume(events []control.Event, number int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.events, r.number = events, number; len(events) > 0 {
@@ -162,14 +136,14 @@ func (r *record) signal() {
 }
 
 // exchange records an exchange without the secrets and the credentials in its headers.
-func (r *record) exchange(e Event, secrets *redact.Redactor) {
+func (r *record) exchange(e control.Event, secrets *redact.Redactor) {
 	e.Request, e.Answer = redactMessage(e.Request, secrets), redactMessage(e.Answer, secrets)
 	e.Outcome, e.Said, e.Session = secrets.Text(e.Outcome), secrets.Text(e.Said), secrets.Text(e.Session)
 	r.add(e)
 }
 
 // add records an event, which holds no secret.
-func (r *record) add(e Event) {
+func (r *record) add(e control.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.number++
@@ -200,7 +174,7 @@ func (r *record) lose(id uuid.UUID, problem string) {
 	defer r.mu.Unlock()
 	for i := range slices.Backward(r.events) {
 		e := &r.events[i]
-		if e.UUID == id && (e.Kind == KindValidate || e.Kind == KindResult) {
+		if e.UUID == id && (e.Kind == control.KindValidate || e.Kind == control.KindResult) {
 			e.Loss = problem
 			r.shelf.put(r.shelf.whole(*e))
 			return
@@ -212,7 +186,7 @@ func (r *record) lose(id uuid.UUID, problem string) {
 const keptWhole = 1_000
 
 // wholes replaces events by those that were packed.
-func (r *record) wholes(events []Event) []Event {
+func (r *record) wholes(events []control.Event) []control.Event {
 	for i := range events {
 		events[i] = r.shelf.whole(events[i])
 	}
@@ -263,7 +237,7 @@ func redactHeader(header http.Header, secrets *redact.Redactor) http.Header {
 
 // redactMessage returns a copy of a message without credentials, and with a body of
 // at most maxRecordedBody bytes. A message of nil has none.
-func redactMessage(m *Message, secrets *redact.Redactor) *Message {
+func redactMessage(m *control.Message, secrets *redact.Redactor) *control.Message {
 	if m == nil {
 		return nil
 	}
@@ -281,7 +255,7 @@ func (r *record) drop(minor bool, n int) {
 	if minor {
 		r.minor -= n
 	}
-	r.events = slices.DeleteFunc(r.events, func(e Event) bool {
+	r.events = slices.DeleteFunc(r.events, func(e control.Event) bool {
 		if n == 0 || isMinor(&e) != minor {
 			return false
 		}
@@ -293,7 +267,7 @@ func (r *record) drop(minor bool, n int) {
 }
 
 // all returns the events, oldest first.
-func (r *record) all() []Event {
+func (r *record) all() []control.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.wholes(slices.Clone(r.events))
@@ -301,7 +275,7 @@ func (r *record) all() []Event {
 
 // newestFirst returns up to limit events that match, newest first, before the event with a
 // number.
-func (r *record) newestFirst(before, limit int, match func(*Event) bool) (list []Event) {
+func (r *record) newestFirst(before, limit int, match func(*control.Event) bool) (list []control.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := len(r.events) - 1; i >= 0 && len(list) < limit; i-- {
@@ -313,7 +287,7 @@ func (r *record) newestFirst(before, limit int, match func(*Event) bool) (list [
 }
 
 // last returns the last event that matches.
-func (r *record) last(match func(*Event) bool) (last Event, ok bool) {
+func (r *record) last(match func(*control.Event) bool) (last control.Event, ok bool) {
 	list := r.newestFirst(math.MaxInt, 1, match)
 	if len(list) == 0 {
 		return last, false

@@ -16,13 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 func TestEveryExchangeIsRecorded(t *testing.T) {
-	var recorded []ramptest.Event
+	var recorded []control.Event
 	epoch := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	c := newCounter(t, func(c *ramptest.Config) {
-		c.Epoch, c.Desk.OnEvent = epoch, func(e ramptest.Event) { recorded = append(recorded, e) }
+		c.Epoch, c.Desk.OnEvent = epoch, func(e control.Event) { recorded = append(recorded, e) }
 	})
 	ramp.Must(c.service.Assets(t.Context(), c.session))
 	c.shop.answers = []error{errors.New("away")}
@@ -128,7 +129,7 @@ func TestTheRecordHoldsNoSecret(t *testing.T) {
 
 	text := ramp.Must(json.Marshal(c.service.Events()))
 	for _, e := range c.service.Events() {
-		if e.Request != nil && e.Kind == ramptest.KindValidate {
+		if e.Request != nil && e.Kind == control.KindValidate {
 			signature := c.key.Sign([]byte(e.Request.Body))
 			assert.NotContains(t, string(text), signature)
 			assert.Contains(t, fmt.Sprint(e.Request.Header), "x-hmac-signature:[[redacted]]")
@@ -215,8 +216,8 @@ func TestTheRecordOfALongRunIsBounded(t *testing.T) {
 	}
 	events = c.service.Events()
 	assert.LessOrEqual(t, len(events), 1_100)
-	assert.True(t, slices.IsSortedFunc(events, func(a, b ramptest.Event) int { return a.Number - b.Number }))
-	of := func(e ramptest.Event) bool { return e.UUID == order.UUID }
+	assert.True(t, slices.IsSortedFunc(events, func(a, b control.Event) int { return a.Number - b.Number }))
+	of := func(e control.Event) bool { return e.UUID == order.UUID }
 	assert.Equal(t, 7, len(events)-len(slices.DeleteFunc(slices.Clone(events), of)), "polls crowd nothing out")
 
 	c.post(t, ramp.Testnet, "["+strings.Repeat("1,", 500_000)+"1]")

@@ -13,6 +13,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
 
@@ -190,7 +191,7 @@ func (s *Service) FailRPC(codes ...int) { s.node.failing.add(codes) }
 // Events returns what happened so far, oldest first. It has at most the last 1,000
 // requests to the chains and balance readings of the books, and the last 10,000 of
 // all other events. Bodies are truncated to 64 KiB.
-func (s *Service) Events() []Event { return s.record.all() }
+func (s *Service) Events() []control.Event { return s.record.all() }
 
 // Timeline returns what happened so far, one event per line with the time since the
 // service started. It includes the bodies of failed exchanges and leaves out

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
@@ -22,16 +23,16 @@ type shared struct {
 }
 
 // called reads a call to the service, and begins its event.
-func (s *shared) called(kind Kind, w http.ResponseWriter, r *http.Request) (event Event, body []byte, err error) {
-	event = Event{Time: s.clock.now(), Kind: kind}
+func (s *shared) called(kind control.Kind, w http.ResponseWriter, r *http.Request) (event control.Event, body []byte, err error) {
+	event = control.Event{Time: s.clock.now(), Kind: kind}
 	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
-	event.Request = &Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
+	event.Request = &control.Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
 	return event, body, err
 }
 
 // respond records a call to the service, and answers it.
-func (s *shared) respond(w http.ResponseWriter, r *http.Request, event Event, status int, text []byte) {
-	event.Answer = &Message{Status: status, Body: string(text)}
+func (s *shared) respond(w http.ResponseWriter, r *http.Request, event control.Event, status int, text []byte) {
+	event.Answer = &control.Message{Status: status, Body: string(text)}
 	event.Took = s.clock.now().Sub(event.Time)
 	s.record.exchange(event, secretsOf(r.Header))
 	w.WriteHeader(status)
@@ -40,8 +41,8 @@ func (s *shared) respond(w http.ResponseWriter, r *http.Request, event Event, st
 
 // recordChain records an event on a chain. id is the order, or zero. tx describes the
 // transaction.
-func (s *shared) recordChain(id uuid.UUID, tx Event, what string, args ...any) {
-	tx.Time, tx.Kind, tx.UUID = s.clock.now(), KindChain, id
+func (s *shared) recordChain(id uuid.UUID, tx control.Event, what string, args ...any) {
+	tx.Time, tx.Kind, tx.UUID = s.clock.now(), control.KindChain, id
 	tx.Outcome = string(tx.Network) + " " + fmt.Sprintf(what, args...)
 	s.record.add(tx)
 }

@@ -3,6 +3,8 @@ package ramptest
 import (
 	"fmt"
 	"slices"
+
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // onFile is the shelf of a service with a state file. The line of an event begins with the event,
@@ -11,14 +13,14 @@ type onFile struct{ file *StateFile }
 
 // packed is both sides of an exchange, whose headers and bodies are in the file only.
 type packed struct {
-	Request, Answer *Message
+	Request, Answer *control.Message
 }
 
-func keyOfEvent(e *Event) string { return fmt.Sprintf("event/%d", e.Number) }
+func keyOfEvent(e *control.Event) string { return fmt.Sprintf("event/%d", e.Number) }
 
 func (s onFile) room() int { return 100_000 }
 
-func (s onFile) put(e Event) {
+func (s onFile) put(e control.Event) {
 	line := []any{s.pack(e)}
 	if e.Request != nil || e.Answer != nil {
 		line = append(line, packed{e.Request, e.Answer})
@@ -26,19 +28,19 @@ func (s onFile) put(e Event) {
 	s.file.put(keyOfEvent(&e), line...)
 }
 
-func (s onFile) drop(e *Event) { s.file.put(keyOfEvent(e)) }
+func (s onFile) drop(e *control.Event) { s.file.put(keyOfEvent(e)) }
 
 // pack returns an event without headers and bodies.
-func (s onFile) pack(e Event) Event {
-	for _, side := range []**Message{&e.Request, &e.Answer} {
+func (s onFile) pack(e control.Event) control.Event {
+	for _, side := range []**control.Message{&e.Request, &e.Answer} {
 		if m := *side; m != nil {
-			*side = &Message{Method: m.Method, Path: m.Path, Status: m.Status}
+			*side = &control.Message{Method: m.Method, Path: m.Path, Status: m.Status}
 		}
 	}
 	return e
 }
 
-func (s onFile) whole(e Event) Event {
+func (s onFile) whole(e control.Event) control.Event {
 	if e.Request == nil || e.Request.Header != nil || e.Request.Body != "" {
 		return e
 	}
@@ -51,11 +53,11 @@ func (s onFile) whole(e Event) Event {
 
 // events returns the events in the file, packed and oldest first, and the number of the last
 // one that was recorded.
-func (s onFile) events() (events []Event, number int, err error) {
+func (s onFile) events() (events []control.Event, number int, err error) {
 	if err = all(s.file, "event/", &events); err != nil {
 		return nil, 0, err
 	}
-	slices.SortFunc(events, func(a, b Event) int { return a.Number - b.Number })
+	slices.SortFunc(events, func(a, b control.Event) int { return a.Number - b.Number })
 	if n := len(events); n > 0 {
 		number = events[n-1].Number
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
@@ -192,7 +193,7 @@ func TestWhatHappenedIsThereAfterARestart(t *testing.T) {
 	require.Contains(t, shown, "gave back 100 item_gold")
 	c.restart(t, c.handler)
 	after := c.service.Events()
-	routine := func(e ramptest.Event) bool { return e.Routine() }
+	routine := func(e control.Event) bool { return e.Routine() }
 	want := ramp.Must(json.Marshal(slices.DeleteFunc(before, routine)))
 	got := ramp.Must(json.Marshal(slices.DeleteFunc(after, routine)))
 	assert.JSONEq(t, string(want), string(got))
@@ -290,7 +291,7 @@ func TestAStateFileOfAnEarlierReleaseIsRead(t *testing.T) {
 	}}, c.service.Imbalances())
 	assert.Equal(t, time.Date(2026, 11, 26, 5, 3, 2, 0, time.UTC), c.service.Now().UTC())
 	first := c.service.Events()[0]
-	assert.Equal(t, ramptest.KindInitialize, first.Kind)
+	assert.Equal(t, control.KindInitialize, first.Kind)
 	assert.Contains(t, first.Request.Body, `"project_id":"project-1"`)
 	balance := tokenBalance(t, nodeOf(t, c.service), common.HexToAddress(token), c.service.Wallet(c.session))
 	assert.Equal(t, "1016", new(big.Int).Div(balance, big.NewInt(1e18)).String())

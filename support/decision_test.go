@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
@@ -120,8 +121,8 @@ var decisions = map[string]func(t *testing.T){
 	`one "does not prove"`: func(t *testing.T) {
 		d := newStudio(t)
 		order := d.place(t, d.service.Burn, ramptest.StaysPending())
-		for n, trick := range []ramptest.Trick{ramptest.SelfTransfer, ramptest.Approval, ramptest.FailedCall, ramptest.SignedTransfer, ramptest.FriendsTransfer} {
-			tx := ramp.Must(d.service.Cheat(t.Context(), order, trick))
+		for n, trick := range []thief.Trick{thief.SelfTransfer, thief.Approval, thief.FailedCall, thief.SignedTransfer, thief.FriendsTransfer} {
+			tx := ramp.Must(thief.Play(t.Context(), d.service, order, trick))
 			report := ramp.Must(d.Show(t.Context(), order.UUID))
 			assert.Len(t, report.Candidates, max(0, n-2), "what moved a token from or to the player")
 			for _, c := range report.Candidates {

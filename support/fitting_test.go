@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
@@ -217,9 +218,9 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 	failed := place(s.service.Mint, "player-1", 7, ramptest.TransactionFails())
 	pending := place(s.service.Burn, "player-2", 7, ramptest.StaysPending())
 	twice := []*ramptest.Order{place(s.service.Burn, "player-3", 2), place(s.service.Burn, "player-3", 2)}
-	for _, trick := range ramptest.Tricks() {
-		ramp.Must(s.service.Cheat(t.Context(), pending, trick))
-		ramp.Must(s.service.Cheat(t.Context(), all[0], trick))
+	for _, trick := range thief.Tricks() {
+		ramp.Must(thief.Play(t.Context(), s.service, pending, trick))
+		ramp.Must(thief.Play(t.Context(), s.service, all[0], trick))
 	}
 	for s.service.Now().Before(day.Add(24 * time.Hour)) {
 		s.service.Advance(time.Hour)

@@ -21,6 +21,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
@@ -224,7 +225,7 @@ type printer struct {
 
 // event prints an event with the time at which it ended, because that is when it is
 // printed. The printed times never run backwards.
-func (p *printer) event(e ramptest.Event) {
+func (p *printer) event(e control.Event) {
 	if e.Routine() && !p.json || p.quiet && !e.Failed {
 		return // routine events would bury the others
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // begin runs emulate until the test ends or stop is called, and returns the lines that it prints.
@@ -105,9 +105,9 @@ func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 		key := ramp.Must(read(s.HMACKey))
 		initialized := meanwhile(initialize(t, s.API, key))
 		require.True(t, lines.Scan())
-		var e ramptest.Event
+		var e control.Event
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
-		assert.Equal(t, ramptest.KindInitialize, e.Kind)
+		assert.Equal(t, control.KindInitialize, e.Kind)
 		assert.Equal(t, "OK", e.Outcome)
 		assert.NoError(t, <-initialized)
 
@@ -267,9 +267,9 @@ func TestThePrintedLogNeverRunsBackwards(t *testing.T) {
 	var out bytes.Buffer
 	p := printer{out: &out}
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	p.event(ramptest.Event{Time: at.Add(2 * time.Second), Kind: ramptest.KindChain, Outcome: "submitted"})
-	p.event(ramptest.Event{Time: at, Took: 3 * time.Second, Kind: ramptest.KindValidate, Outcome: "slow"})
-	p.event(ramptest.Event{Time: at, Kind: ramptest.KindResult, Outcome: "late\x1b[2J"})
+	p.event(control.Event{Time: at.Add(2 * time.Second), Kind: control.KindChain, Outcome: "submitted"})
+	p.event(control.Event{Time: at, Took: 3 * time.Second, Kind: control.KindValidate, Outcome: "slow"})
+	p.event(control.Event{Time: at, Kind: control.KindResult, Outcome: "late\x1b[2J"})
 	var times []string
 	for line := range strings.Lines(out.String()) {
 		times = append(times, line[:8])
@@ -279,8 +279,8 @@ func TestThePrintedLogNeverRunsBackwards(t *testing.T) {
 
 	out.Reset()
 	p.quiet = true
-	p.event(ramptest.Event{Outcome: "success"})
+	p.event(control.Event{Outcome: "success"})
 	assert.Empty(t, out.String())
-	p.event(ramptest.Event{Outcome: "trouble", Failed: true})
+	p.event(control.Event{Outcome: "trouble", Failed: true})
 	assert.Contains(t, out.String(), "trouble")
 }

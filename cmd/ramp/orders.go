@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
-	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
@@ -85,7 +84,7 @@ func (c *caller) showOne(ctx context.Context, id string) (int, error) {
 	if err == nil && c.wait {
 		o, err = c.waitFor(ctx, o)
 	}
-	var events []ramptest.Event
+	var events []control.Event
 	if err == nil && !c.json {
 		events, err = c.eventsOf(ctx, o.UUID)
 	}
@@ -111,8 +110,8 @@ func (c *caller) showOne(ctx context.Context, id string) (int, error) {
 }
 
 // eventsOf returns the events of an order.
-func (c *caller) eventsOf(ctx context.Context, id uuid.UUID) ([]ramptest.Event, error) {
-	var events []ramptest.Event
+func (c *caller) eventsOf(ctx context.Context, id uuid.UUID) ([]control.Event, error) {
+	var events []control.Event
 	q := control.EventsQuery{UUID: id.String()}
 	for {
 		list, err := c.Events(ctx, q)

@@ -182,6 +182,12 @@ func (c *Chain) readCall(t *Transaction) {
 	t.Moves, t.GasUsed = []Move{m}, GasOfCall
 }
 
+// RunsCode reports whether the transaction needs code that this chain does not have: a creation, or a
+// call of a function that readCall does not know. It reverts, as in a contract that lacks the function.
+func (t *Transaction) RunsCode() bool {
+	return len(t.Moves) == 0 && (t.To == nil || len(t.Input) >= 4)
+}
+
 // Selector returns the selector of a contract function.
 func Selector(signature string) [4]byte { return [4]byte(crypto.Keccak256([]byte(signature))) }
 
