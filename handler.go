@@ -214,6 +214,7 @@ func (h *Handler) Check(ctx context.Context) error {
 	rand.Read(trial[:]) // never fails
 	_, err := c.Signer.sign(ctx, c.SignTimeout, trial)
 	found = append(found, err)
+	h.checkClock(ctx)
 	if c.Confirm != nil {
 		for _, err := range joinedErrors(c.Confirm.Check(ctx)) {
 			if !isOutage(err) {
@@ -224,6 +225,29 @@ func (h *Handler) Check(ctx context.Context) error {
 		}
 	}
 	return errors.Join(found...)
+}
+
+// checkClock logs that the clock of orders stands still or is not that of this computer.
+func (h *Handler) checkClock(ctx context.Context) {
+	const most = time.Minute
+	begun, first := time.Now(), h.config.Now()
+	problem := ""
+	switch ahead := first.Sub(begun).Round(time.Second); {
+	case ahead > most:
+		problem = "it is " + ahead.String() + " ahead of the clock of this computer"
+	case ahead < -most:
+		problem = "it is " + (-ahead).String() + " behind the clock of this computer"
+	}
+	for problem == "" && h.config.Now().Equal(first) { // a clock can have steps of 16 ms
+		if time.Since(begun) > 50*time.Millisecond {
+			problem = "it stands still"
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if problem != "" {
+		h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: check",
+			slog.String("warning", "orders get a wrong time from HandlerConfig.Now"), slog.String("error", problem))
+	}
 }
 
 // joinedErrors returns the errors that [errors.Join] made one of.

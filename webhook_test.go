@@ -659,6 +659,34 @@ type checked struct {
 	fault error
 }
 
+// A clock that is none gives orders a wrong time, which a proof compares with the chain's.
+func TestCheckWarnsOfAClockThatIsNone(t *testing.T) {
+	begun := time.Now()
+	for name, tt := range map[string]struct {
+		now  func() time.Time
+		want string
+	}{
+		"that of the computer": {nil, ""},
+		"a little slow":        {func() time.Time { return time.Now().Add(-30 * time.Second) }, ""},
+		"20 minutes ahead":     {func() time.Time { return time.Now().Add(20 * time.Minute) }, "it is 20m0s ahead of the clock of this computer"},
+		"of last year":         {func() time.Time { return begun.AddDate(-1, 0, 0) }, "it is 8760h0m0s behind the clock of this computer"},
+		"as at the start":      {func() time.Time { return begun }, "it stands still"},
+	} {
+		var log bytes.Buffer
+		handler := newHandler(ramp.HandlerConfig{
+			Players: noPlayers{}, Now: tt.now, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Store: &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }},
+		})
+		require.NoError(t, handler.Check(t.Context()), name)
+		if tt.want == "" {
+			assert.Empty(t, log.String(), name)
+			continue
+		}
+		assert.Contains(t, log.String(), `msg="ramp: check" warning="orders get a wrong time from HandlerConfig.Now"`, name)
+		assert.Contains(t, log.String(), tt.want, name)
+	}
+}
+
 func (c checked) Check(_ context.Context, network ramp.Network) error {
 	if network != ramp.Testnet {
 		return errors.New("not the network of the terms")

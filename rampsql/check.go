@@ -66,7 +66,9 @@ func (s *Store) check(ctx context.Context, network ramp.Network) error {
 	if err := s.checkVersion(version); err != nil {
 		return err
 	}
-	for _, check := range []func(context.Context) error{s.checkRights, s.checkTable, s.rehearse} {
+	for _, check := range []func(context.Context) error{
+		s.checkRights, s.checkTable, s.rehearse, s.checkServer,
+	} {
 		if err := check(ctx); err != nil {
 			return err
 		}
@@ -117,6 +119,37 @@ func (s *Store) checkTable(ctx context.Context) error {
 	case unsafe == nil:
 		return fmt.Errorf("table ramp_orders is %s: orders would outlive a rollback or not outlive a crash; "+
 			"create it as Dialect.Schema does", volatile)
+	}
+	return nil
+}
+
+// checkServer warns of what may be meant, or is no fault of the database.
+func (s *Store) checkServer(ctx context.Context) error {
+	var setting string
+	err := s.config.DB.QueryRowContext(ctx, s.lax).Scan(&setting)
+	switch {
+	case err == nil:
+		s.warn(ctx, "what does not fit a column is stored as another value, also in tables of yours",
+			errors.New(setting+" is not strict"))
+	case !errors.Is(err, sql.ErrNoRows):
+		return err
+	}
+	if s.clock == "" {
+		return nil
+	}
+	var theirs int64
+	before := time.Now()
+	if err := s.config.DB.QueryRowContext(ctx, s.clock).Scan(&theirs); err != nil {
+		return err
+	}
+	const most = time.Minute
+	switch behind := time.Until(time.UnixMilli(theirs)); {
+	case behind > most:
+		s.warn(ctx, "one of two clocks is wrong", fmt.Errorf(
+			"that of this computer is %v behind that of the database", behind.Round(time.Second)))
+	case before.Sub(time.UnixMilli(theirs)) > most:
+		s.warn(ctx, "one of two clocks is wrong", fmt.Errorf(
+			"that of this computer is %v ahead of that of the database", -behind.Round(time.Second)))
 	}
 	return nil
 }

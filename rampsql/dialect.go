@@ -27,6 +27,8 @@ type dialect struct {
 	wrongColumn string // selects a column that is too narrow or of another type, and its type
 	hashIndexes string // counts the unique indexes of tx_hash alone
 	volatile    string // selects why orders would outlive a rollback, or not a crash; otherwise nothing
+	lax         string // selects the setting that lets the database store another value, or nothing
+	clock       string // selects the time in milliseconds since 1970; "" if the clock is that of the program
 
 	wallet string // user_address, compared without its case
 
@@ -89,6 +91,8 @@ func (d Dialect) values() *dialect {
 				" AND COALESCE(pg_get_expr(i.indpred, i.indrelid), '') IN ('', '(tx_hash IS NOT NULL)')",
 			volatile: "SELECT CASE relpersistence WHEN 'u' THEN 'UNLOGGED' ELSE 'TEMPORARY' END" +
 				" FROM pg_class WHERE oid = 'ramp_orders'::regclass AND relpersistence <> 'p'",
+			lax:    "SELECT '' WHERE 1 = 0",
+			clock:  "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 			wallet: "lower(user_address)",
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
 			// wrong dialect fails at the first order and not at its result.
@@ -108,6 +112,8 @@ func (d Dialect) values() *dialect {
 			volatile: "SELECT CONCAT('of the engine ', e.engine) FROM information_schema.tables t" +
 				" JOIN information_schema.engines e ON e.engine = t.engine" +
 				" WHERE t.table_schema = DATABASE() AND t.table_name = 'ramp_orders' AND e.transactions <> 'YES'",
+			lax:    "SELECT CONCAT('sql_mode=', @@sql_mode) FROM DUAL WHERE @@sql_mode NOT LIKE '%STRICT%'",
+			clock:  "SELECT UNIX_TIMESTAMP() * 1000",
 			wallet: "user_address", // of a collation without case
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
@@ -126,6 +132,7 @@ func (d Dialect) values() *dialect {
 				" AND (SELECT group_concat(name) FROM pragma_index_info(i.name)) = 'tx_hash'",
 			wallet:   "lower(user_address)",
 			volatile: "SELECT '' WHERE 1 = 0",
+			lax:      "SELECT '' WHERE 1 = 0",
 			insert:   insertOrder + "IIF(0, 0, NULL)" + orReturn, returning: true,
 			orders: selectOrders,
 			// SQLite has no FOR UPDATE. A write takes its only lock.

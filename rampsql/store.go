@@ -361,7 +361,7 @@ func (s *Store) tryGrant(ctx context.Context, tx *sql.Tx, step ramp.Step) error 
 		return nil
 	}
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT ramp_rehearsal"); err != nil {
-		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", step.Order.UUID, err)
+		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", step.Order.UUID, unusable(lost(err)))
 	}
 	if err := s.apply(ctx, tx, grant); err != nil { // the whole transaction is rolled back
 		return fmt.Errorf("the burn is not accepted, because its grant would fail: %w", err)
@@ -369,7 +369,7 @@ func (s *Store) tryGrant(ctx context.Context, tx *sql.Tx, step ramp.Step) error 
 	// If Apply ignored an error that rolled back the transaction, MySQL does not know the
 	// savepoint any more. On SQLite, SAVEPOINT may have begun a transaction: see commit.
 	if _, err := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT ramp_rehearsal"); err != nil {
-		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", step.Order.UUID, err)
+		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", step.Order.UUID, unusable(lost(err)))
 	}
 	return nil
 }

@@ -44,8 +44,8 @@ var (
 	errEnded = errors.New("Apply ended the transaction: it must not call Commit or Rollback, " +
 		"nor send a statement that commits, such as CREATE TABLE on MySQL")
 	//lint:ignore ST1005 Apply is a name
-	errOutside = errors.New("Apply ended the transaction, or it ignored the error with which " +
-		"the database did: it must not send COMMIT, and must return every error of tx")
+	errOutside = errors.New("Apply ended the transaction, as COMMIT does, and on MySQL CREATE TABLE, " +
+		"or it ignored the error with which the database did: it must return every error of tx")
 )
 
 // ended returns errEnded for the error of a transaction that has ended, otherwise nil.
@@ -58,6 +58,17 @@ func ended(err error) error {
 
 var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back " +
 	"the whole transaction, but Apply ignored the error; it must return every error of tx")
+
+// lost adds errOutside to the error of a savepoint that is not in its transaction any more. The
+// texts are those of PostgreSQL, twice, of MySQL and MariaDB, and of SQLite.
+func lost(err error) error {
+	for _, text := range []string{"transaction block", "transaction is aborted", "does not exist", "no such savepoint"} {
+		if strings.Contains(err.Error(), text) {
+			return fmt.Errorf("%w (%w)", err, errOutside)
+		}
+	}
+	return err
+}
 
 // unusable adds to the error of a connection that cannot be used what Apply may have done.
 func unusable(err error) error {

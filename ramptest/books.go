@@ -62,7 +62,7 @@ func applyHint(found []*Imbalance) string {
 			moved := new(big.Rat).Sub(a.After.Rat(), a.Before.Rat())
 			due := new(big.Rat).Sub(a.Expected.Rat(), a.Before.Rat())
 			if due.Sign() != 0 && moved.Cmp(due.Add(due, due)) == 0 {
-				return "\nAssets moved twice. If the game uses a rampsql.Store, its first attempt at each step was rolled back: Apply must use tx for every statement."
+				return "\nAssets moved twice. If the game uses a rampsql.Store, its first attempt at each step was rolled back: Apply must use tx for every statement, and tables with transactions, so not MyISAM."
 			}
 		}
 	}

@@ -230,21 +230,54 @@ type commitsOnly struct{ driver.Tx }
 
 func (t commitsOnly) Rollback() error { return t.Commit() }
 
+// warnings returns what Check logs. It must find no error, and leave no row.
+func warnings(t *testing.T, p *place) string {
+	t.Helper()
+	var log strings.Builder
+	store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: applyNothing,
+		Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+	check(t, store.Check(t.Context(), ramp.Mainnet))
+	var rows int
+	check(t, p.db.QueryRow("SELECT COUNT(*) FROM ramp_orders").Scan(&rows))
+	equal(t, "rows", rows, 0)
+	t.Log(log.String())
+	return log.String()
+}
+
+// A clock that is wrong makes orders older or younger than their transactions. A database that
+// is not strict clips a balance.
+func TestCheckWarnsOfTheServer(t *testing.T) {
+	t.Run("clock", func(t *testing.T) {
+		for ahead, want := range map[string]string{"0": "", "30": "", "1200": "that of this computer is 20m0s behind", "-1200": "that of this computer is 20m0s ahead"} {
+			p := placeOn(t, rampsql.PostgreSQL)
+			run(t, p.admin, "CREATE FUNCTION "+p.schema+".clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "+
+				"'SELECT pg_catalog.clock_timestamp() + "+ahead+" * interval ''1 second'''")
+			p.db = open(t, p.driver, strings.Replace(p.dsn, "search_path="+p.schema, "search_path="+p.schema+",pg_catalog", 1))
+			log := warnings(t, p)
+			if want == "" {
+				equal(t, "what was logged", log, "")
+			} else {
+				expectText(t, errors.New(log), `level=WARN msg="ramp: check" warning="one of two clocks is wrong"`, want)
+			}
+		}
+	})
+	t.Run("sql_mode", func(t *testing.T) {
+		for params, want := range map[string]string{
+			"": "", "&sql_mode=STRICT_ALL_TABLES": "", "&sql_mode=''": "sql_mode= is not strict", "&sql_mode=ANSI": "is not strict",
+		} {
+			log := warnings(t, newPlace(t, databaseOf(t, rampsql.MySQL), mode{params: params}))
+			if want == "" {
+				equal(t, "what was logged", log, "")
+			} else {
+				expectText(t, errors.New(log), `level=WARN msg="ramp: check" warning="what does not fit a column`, want)
+			}
+		}
+	})
+}
+
 // What a character set lacks costs the players who need it their orders, and nobody else. A
 // connection that cannot show a text costs no order.
 func TestCheckWarnsOfCharacters(t *testing.T) {
-	warned := func(t *testing.T, p *place) string {
-		t.Helper()
-		var log strings.Builder
-		store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: applyNothing,
-			Logger: slog.New(slog.NewTextHandler(&log, nil))}))
-		check(t, store.Check(t.Context(), ramp.Mainnet))
-		var rows int
-		check(t, p.db.QueryRow("SELECT COUNT(*) FROM ramp_orders").Scan(&rows))
-		equal(t, "rows", rows, 0)
-		t.Log(log.String())
-		return log.String()
-	}
 	for _, c := range []struct{ name, params, migration, want string }{
 		{"utf8mb4", "", "", ""},
 		{"a table in utf8", "", "ALTER TABLE ramp_orders CONVERT TO CHARACTER SET utf8mb3 COLLATE utf8mb3_bin;", "Incorrect string value"},
@@ -258,7 +291,7 @@ func TestCheckWarnsOfCharacters(t *testing.T) {
 			if c.migration != "" {
 				m.only = "MariaDB" // TiDB does not convert a table
 			}
-			log := warned(t, newPlace(t, databaseOf(t, rampsql.MySQL), m, c.migration))
+			log := warnings(t, newPlace(t, databaseOf(t, rampsql.MySQL), m, c.migration))
 			if c.want == "" {
 				equal(t, "what was logged", log, "")
 			} else {

@@ -345,6 +345,37 @@ func TestAnApplyThatEndsItsTransaction(t *testing.T) {
 	}
 }
 
+// A burn's grant is tried in a savepoint, which shows also in production that a statement of
+// Apply has ended the transaction: nothing is signed.
+func TestABurnWhoseApplyEndsItsTransactionIsNotSigned(t *testing.T) {
+	for _, c := range []struct {
+		dialect   rampsql.Dialect
+		statement string
+	}{
+		{rampsql.PostgreSQL, "COMMIT"},
+		{rampsql.PostgreSQL, "ROLLBACK"},
+		{rampsql.MySQL, "COMMIT"},
+		{rampsql.MySQL, "ROLLBACK"},
+		{rampsql.MySQL, "START TRANSACTION"},
+		{rampsql.MySQL, "CREATE TABLE IF NOT EXISTS t (n INT)"},
+		{rampsql.SQLite, "COMMIT"},
+	} {
+		t.Run(string(c.dialect)+"/"+c.statement, func(t *testing.T) {
+			p := placeOn(t, c.dialect)
+			if c.dialect == rampsql.MySQL {
+				for _, host := range []string{"'%'", "localhost"} {
+					run(t, p.admin, "GRANT CREATE ON "+p.schema+".* TO "+p.schema+"@"+host)
+				}
+			}
+			store := newStore(t, p, ends(c.statement))
+			o := newOrder("alice", burn("gold", 5))
+			_, err := store.Update(t.Context(), o.id, o.accept())
+			t.Log(err)
+			expectText(t, err, "ramp: order "+o.id.String(), "Apply ended the transaction")
+		})
+	}
+}
+
 // Rows that stay open make a connection unusable for what follows, but the error of a driver
 // does not say so. On SQLite they do not, and PostgreSQL closes them before a commit.
 func TestAnApplyThatLeavesRowsOpen(t *testing.T) {
