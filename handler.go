@@ -246,7 +246,8 @@ func (h *Handler) checkClock(ctx context.Context) {
 	}
 	if problem != "" {
 		h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: check",
-			slog.String("warning", "orders get a wrong time from HandlerConfig.Now"), slog.String("error", problem))
+			slog.String("warning", "orders get a wrong time from HandlerConfig.Now"),
+			slog.String("error", problem))
 	}
 }
 

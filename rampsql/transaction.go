@@ -62,7 +62,9 @@ var errRolledBack = errors.New("a statement in Apply failed, and the database ro
 // lost adds errOutside to the error of a savepoint that is not in its transaction any more. The
 // texts are those of PostgreSQL, twice, of MySQL and MariaDB, and of SQLite.
 func lost(err error) error {
-	for _, text := range []string{"transaction block", "transaction is aborted", "does not exist", "no such savepoint"} {
+	for _, text := range []string{
+		"transaction block", "transaction is aborted", "does not exist", "no such savepoint",
+	} {
 		if strings.Contains(err.Error(), text) {
 			return fmt.Errorf("%w (%w)", err, errOutside)
 		}
