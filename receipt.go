@@ -77,6 +77,16 @@ type Log struct {
 	Removed          bool           `json:"removed"` // by a chain reorganization
 }
 
+// UnmarshalJSON reads a log.
+func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
+
+var logNames = memberNames[Log]()
+
+func (l *Log) read(x *reader) {
+	x.object(logNames, &l.Address, &l.Topics, &l.Data, &l.BlockNumber, &l.TransactionHash,
+		&l.TransactionIndex, &l.BlockHash, &l.BlockTimestamp, &l.LogIndex, &l.Removed)
+}
+
 // logList are the logs of a receipt.
 type logList []Log
 
@@ -86,16 +96,6 @@ func (l *logList) read(x *reader) {
 		limit = maxListEntries
 	}
 	*l = readList(x, 1, limit, (*Log).read)
-}
-
-// UnmarshalJSON reads a log.
-func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
-
-var logNames = memberNames[Log]()
-
-func (l *Log) read(x *reader) {
-	x.object(logNames, &l.Address, &l.Topics, &l.Data, &l.BlockNumber, &l.TransactionHash,
-		&l.TransactionIndex, &l.BlockHash, &l.BlockTimestamp, &l.LogIndex, &l.Removed)
 }
 
 // MarshalJSON writes nil Topics as an empty array.

@@ -9,9 +9,17 @@ import (
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
+
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
+
+// answer is what the game's server said.
+type answer struct {
+	status int
+	body   []byte
+	exact  func() (json.RawMessage, error) // the body, without misnamed fields
+}
 
 // fieldNames returns the names of the fields that the service reads: in the
 // game's answers (interface 2.4, 2.6, 7.2) and in initialize calls (2.2).
@@ -127,12 +135,31 @@ func checkResult(a *answer) error {
 	return nil
 }
 
-// answer is what the game's server said.
-type answer struct {
-	status int
-	body   []byte
-	exact  func() (json.RawMessage, error) // the body, without misnamed fields
+// Rejection is the game's answer with success false (interface 7.2).
+type Rejection struct {
+	Status int       // HTTP status
+	Code   ramp.Code // errorCode
 }
+
+// Error names the status and the errorCode.
+func (r *Rejection) Error() string {
+	did, why := "rejected the call with", ""
+	switch {
+	case r.Code == ramp.CodeHMACInvalid, r.Code == ramp.CodeHMACMissing:
+		why = ": it has another HMAC key or reads it in another encoding, or verifies a body that was parsed and written anew"
+	case r.Status >= http.StatusInternalServerError:
+		did, why = "answered", ": its log may say why"
+	}
+	return fmt.Sprintf("ramptest: the game %s HTTP %d and %q%s", did, r.Status, string(r.Code), why)
+}
+
+// rejectionOf returns the rejection in an error, or nil.
+func rejectionOf(err error) (rejected *Rejection) {
+	errors.As(err, &rejected)
+	return rejected
+}
+
+func isRejection(err error) bool { return rejectionOf(err) != nil }
 
 // isMissing reports whether an answer means that the game does not have the endpoint.
 func isMissing(status int, err error) bool {
@@ -161,32 +188,6 @@ func redactError(err error, secrets *redact.Redactor) error {
 	}
 	return secrets.Error(err)
 }
-
-// Rejection is the game's answer with success false (interface 7.2).
-type Rejection struct {
-	Status int       // HTTP status
-	Code   ramp.Code // errorCode
-}
-
-// Error names the status and the errorCode.
-func (r *Rejection) Error() string {
-	did, why := "rejected the call with", ""
-	switch {
-	case r.Code == ramp.CodeHMACInvalid, r.Code == ramp.CodeHMACMissing:
-		why = ": it has another HMAC key or reads it in another encoding, or verifies a body that was parsed and written anew"
-	case r.Status >= http.StatusInternalServerError:
-		did, why = "answered", ": its log may say why"
-	}
-	return fmt.Sprintf("ramptest: the game %s HTTP %d and %q%s", did, r.Status, string(r.Code), why)
-}
-
-// rejectionOf returns the rejection in an error, or nil.
-func rejectionOf(err error) (rejected *Rejection) {
-	errors.As(err, &rejected)
-	return rejected
-}
-
-func isRejection(err error) bool { return rejectionOf(err) != nil }
 
 // outcome returns the outcome that an answer of the game states.
 func outcome(a *answer) string {

@@ -7,12 +7,6 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// copied returns an intent that shares no assets with the given one.
-func copied(i ramp.Intent) ramp.Intent {
-	i.From, i.To = slices.Clone(i.From), slices.Clone(i.To)
-	return i
-}
-
 // trade is what a direction of the interface means to the service.
 type trade struct {
 	direction ramp.Direction
@@ -70,4 +64,10 @@ func tradeNames() string {
 // tradeIn returns the trade of an intent, or nil if it has none.
 func tradeIn(i *ramp.Intent) *trade {
 	return tradeOf(func(t *trade) bool { return t.kind == i.Type && len(i.From) > 0 && len(i.To) > 0 })
+}
+
+// copied returns an intent that shares no assets with the given one.
+func copied(i ramp.Intent) ramp.Intent {
+	i.From, i.To = slices.Clone(i.From), slices.Clone(i.To)
+	return i
 }

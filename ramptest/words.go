@@ -1,6 +1,7 @@
 package ramptest
 
 import (
+	"encoding/json"
 	"math/big"
 	"strings"
 
@@ -37,3 +38,6 @@ func say(err error) string {
 	text := said(err)
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
+
+// encoded returns the JSON of a message that the service has composed.
+func encoded(message any) []byte { return ramp.Must(json.Marshal(message)) }

@@ -1,7 +1,6 @@
 package ramptest
 
 import (
-	"encoding/json"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -13,9 +12,6 @@ import (
 func hashDigest(r *ramp.ValidateRequest) ramp.Digest {
 	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress), encoded(r.Intent)))
 }
-
-// encoded returns the JSON of a message that the service has composed.
-func encoded(message any) []byte { return ramp.Must(json.Marshal(message)) }
 
 // oncePerSession returns a function that computes the wallet of a session once.
 func oncePerSession(wallet func(ramp.Session) *ramp.Signer) func(ramp.Session) *ramp.Signer {
