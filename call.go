@@ -202,36 +202,19 @@ func (h *Handler) translate(c Code) (translated Code) {
 // not logged since.
 type sample struct{ second, suppressed atomic.Int64 }
 
-// record observes and logs a call.
+// record observes and logs a call. slog.Default is looked up for each call, because
+// programs often set it after they made the handler.
 func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	op := &c.op
 	op.Duration, op.Status = time.Since(op.Begun), reply.Status
-	order := c.order()
-	if order != nil {
+	if order := c.order(); order != nil {
 		op.Direction = order.Direction
 	}
-	level, outcome := slog.LevelInfo, "success"
-	var rejection *Rejection
-	switch {
-	case errors.As(reply.Err, &rejection):
-		op.Err, op.Code = reply.Err, rejection.Code
-		level, outcome = slog.LevelWarn, string(rejection.Code)
-		if reply.Status >= 500 && !op.Unverified { // which anybody can cause
-			level = slog.LevelError
-		}
-	case c.unreadable != nil, c.unsigned != "", c.options, op.Conflict != nil:
-		level = slog.LevelWarn
-	}
+	level := c.level(reply)
 	h.config.Observer.end(ctx, *op)
-	var suppressed int64
-	if op.Unverified { // which anybody can cause, and must not fill the log with
-		known, _ := h.unverified.LoadOrStore(op.Code, new(sample))
-		last, now := known.(*sample), time.Now().Unix()
-		if last.second.Swap(now) == now {
-			last.suppressed.Add(1)
-			return
-		}
-		suppressed = last.suppressed.Swap(0)
+	suppressed, logged := h.sampled(op)
+	if !logged {
+		return
 	}
 	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
 
@@ -239,7 +222,47 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
 		return
 	}
-	attrs := append(make([]slog.Attr, 0, 20), slog.String("endpoint", op.Name), slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
+	log.LogAttrs(ctx, level, "ramp: call", c.attrs(suppressed)...)
+}
+
+// level sets what the operation failed with, and returns the level of the record.
+func (c *call) level(reply Reply) slog.Level {
+	op := &c.op
+	var rejection *Rejection
+	switch {
+	case errors.As(reply.Err, &rejection):
+		op.Err, op.Code = reply.Err, rejection.Code
+		if reply.Status >= 500 && !op.Unverified { // which anybody can cause
+			return slog.LevelError
+		}
+		return slog.LevelWarn
+	case c.unreadable != nil, c.unsigned != "", c.options, op.Conflict != nil:
+		return slog.LevelWarn
+	default:
+		return slog.LevelInfo
+	}
+}
+
+// sampled reports whether a call is logged, and how many of its code were not before it. Calls
+// without a valid HMAC, which anybody can make, must not fill the log.
+func (h *Handler) sampled(op *Operation) (suppressed int64, logged bool) {
+	if !op.Unverified {
+		return 0, true
+	}
+	known, _ := h.unverified.LoadOrStore(op.Code, new(sample))
+	last, now := known.(*sample), time.Now().Unix()
+	if last.second.Swap(now) == now {
+		last.suppressed.Add(1)
+		return 0, false
+	}
+	return last.suppressed.Swap(0), true
+}
+
+// attrs returns what the record of a call says.
+func (c *call) attrs(suppressed int64) []slog.Attr {
+	op, order := &c.op, c.order()
+	attrs := append(make([]slog.Attr, 0, 20), slog.String("endpoint", op.Name),
+		slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
 	add := func(known bool, attr slog.Attr) {
 		if known {
 			attrs = append(attrs, attr)
@@ -268,12 +291,15 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	if op.Conflict != nil {
 		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))
 	}
-	if rejection != nil {
+	outcome := "success"
+	var rejection *Rejection
+	if errors.As(op.Err, &rejection) {
+		outcome = string(rejection.Code)
 		attrs = append(attrs, slog.Any("error", rejection.Err))
 	}
 	if c.unreadable != nil {
 		attrs = append(attrs, slog.Any("unreadable", &InvalidError{Fields: c.unreadable}))
 	}
 	add(c.stack != nil, slog.String("stack", string(c.stack)))
-	log.LogAttrs(ctx, level, "ramp: call", append(attrs, slog.String("outcome", outcome))...)
+	return append(attrs, slog.String("outcome", outcome))
 }
