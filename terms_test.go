@@ -112,7 +112,8 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		{"a burn, at its own rate", both, burnOf(goldToken+" 2", "gold 160"), "gold", "2"},
 		{"an older name of the token type", both, older, "gold", "1"},
 		{"a fraction of a token that is worth whole units", both, burnOf(goldToken+" 0.5", "gold 40"), "gold", "0.5"},
-		{"more digits than a float has", both, burnOf(goldToken+" 90071992547409931", "gold 7205759403792794480"), "gold", "90071992547409931"},
+		{"more digits than a float has", both, burnOf(goldToken+" 90071992547409931", "gold 7205759403792794480"),
+			"gold", "90071992547409931"},
 		{"half a gold each, for two", []ramp.Product{halves}, burnOf(goldToken+" 2", "gold 1"), "gold", "2"},
 		{"a sword", both, nft(mintOf(swordToken+" 1", "sword 1")), "sword", "1"},
 		{"a sword whose token is called ERC20", both, burnOf(swordToken+" 1", "sword 1"), "sword", "1"},
@@ -122,7 +123,8 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		{"a worthless token", both, burnOf(foreignToken+" 2", "gold 160"), "",
 			"intent.from must be exactly one token, that of a product (" + goldToken + ", " + swordToken +
 				"), not 2 " + foreignToken},
-		{"a worthless token beside ours", both, burnOf(goldToken+" 1, "+foreignToken+" 1", "gold 80"), "", "intent.from must be exactly one token"},
+		{"a worthless token beside ours", both, burnOf(goldToken+" 1, "+foreignToken+" 1", "gold 80"), "",
+			"intent.from must be exactly one token"},
 		{"our token twice", both, mintOf(goldToken+" 1, "+goldToken+" 1", "gold 200, gem 2"), "", "intent.to must be exactly one token"},
 		{"an NFT of a fungible product", both, nft(burnOf(goldToken+" 1", "gold 80")), "", "intent.from[0].type must be ERC20, or NFT"},
 		{"an unknown type of token", both, unknown, "",
@@ -410,7 +412,10 @@ func newCounting() (*counting, *ramp.Signer) {
 
 // placed returns a validate request with a UUID of its own.
 func placed(intent ramp.Intent) *ramp.ValidateRequest {
-	return &ramp.ValidateRequest{UserSig: "0xaa55", UserAddress: vectorAddress.Hex(), ProjectID: "project-1", Digest: ramp.Digest{1}, UUID: uuid.New(), Intent: intent}
+	return &ramp.ValidateRequest{
+		UserSig: "0xaa55", UserAddress: vectorAddress.Hex(), ProjectID: "project-1",
+		Digest: ramp.Digest{1}, UUID: uuid.New(), Intent: intent,
+	}
 }
 
 func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
@@ -549,7 +554,8 @@ func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
 	status, answer := s.post(t, ramp.PathValidate, body)
 	assert.Equal(t, 400, status)
 	assert.JSONEq(t, `{"success":false,"errorCode":"INVALID_MESSAGE","data":null}`, answer)
-	assert.Contains(t, s.log.String(), "intent.from must be exactly one token, that of a product", "the log has the field and the reason")
+	assert.Contains(t, s.log.String(), "intent.from must be exactly one token, that of a product",
+		"the log has the field and the reason")
 	assert.NotContains(t, s.game.calls, "authenticate")
 	assert.NotContains(t, s.game.calls, "validate")
 }
