@@ -13,17 +13,18 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/api"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // remote is the service as the control API drives it.
 type remote struct{ *Service }
 
-var _ control.Emulator = (*remote)(nil)
+var _ api.Emulator = (*remote)(nil)
 
 // handler serves the control API.
 func (s *remote) handler() http.Handler {
-	api := control.Handler(s, s.guard.Control)
+	api := api.Handler(s, s.guard.Control)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, s.config.MaxBody)
 		api.ServeHTTP(w, r)
@@ -31,7 +32,7 @@ func (s *remote) handler() http.Handler {
 }
 
 func invalid(format string, args ...any) error {
-	return control.Errorf(control.CodeInvalid, format, args...)
+	return api.Errorf(control.CodeInvalid, format, args...)
 }
 
 // reported converts an error of the service to one of the API.
@@ -40,7 +41,7 @@ func reported(err error) error {
 	if errors.As(err, &known) {
 		return known
 	}
-	e := control.Errorf(control.CodeGame, "%s", said(err)) // the game did not answer, or violated the interface
+	e := api.Errorf(control.CodeGame, "%s", said(err)) // the game did not answer, or violated the interface
 	for own, code := range map[error]control.ErrorCode{
 		errNoItems: control.CodeInvalid, ErrUnknownUUID: control.CodeNotFound, ErrExpiredUUID: control.CodeExpired, ErrPlaced: control.CodePlaced,
 		ErrPending: control.CodePending, ErrClosed: control.CodeClosed, ErrLostAnswer: control.CodeLostAnswer,
@@ -65,7 +66,7 @@ func undelivered(err error) (lost bool, problem string) {
 	return errors.Is(err, ErrLostAnswer), strings.TrimPrefix(strings.Join(problems, "\n"), "ramptest: ")
 }
 
-// Describe implements [control.Emulator], as the other methods do.
+// Describe implements [api.Emulator], as the other methods do.
 func (s *remote) Describe(context.Context) (control.Description, error) {
 	c := s.config
 	d := control.Description{Now: s.clock.now(), Speed: c.Desk.Speed, Game: c.Game, Assets: c.AssetsPath, Validate: c.ValidatePath, Result: c.ResultPath,
@@ -167,7 +168,7 @@ func (s *remote) order(text string) (*Order, error) {
 		if o := s.orders.shown(id); o != nil {
 			return o, nil
 		}
-		return nil, control.Errorf(control.CodeNotFound, "there is no order with this UUID")
+		return nil, api.Errorf(control.CodeNotFound, "there is no order with this UUID")
 	}
 	const minLength = 4
 	var found *Order
@@ -181,7 +182,7 @@ func (s *remote) order(text string) (*Order, error) {
 		found = o
 	}
 	if found == nil {
-		return nil, control.Errorf(control.CodeNotFound, "there is no such order: give its UUID, or at least the first 4 characters")
+		return nil, api.Errorf(control.CodeNotFound, "there is no such order: give its UUID, or at least the first 4 characters")
 	}
 	return found, nil
 }

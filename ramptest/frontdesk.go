@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/api"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
@@ -126,7 +127,7 @@ func (s *frontDesk) Terms(id uuid.UUID) (terms desk.Terms, err error) {
 	if id == uuid.Nil {
 		latest, ok := s.orders.latest()
 		if !ok {
-			return terms, control.Errorf(control.CodeNotFound, "there was no initialize call")
+			return terms, api.Errorf(control.CodeNotFound, "there was no initialize call")
 		}
 		return desk.Terms{InitializeIntent: latest}, nil
 	}
@@ -205,7 +206,7 @@ func (s *frontDesk) Mine(id uuid.UUID, outcome string) error {
 		return invalid("the outcome must be succeeded or failed")
 	}
 	if !s.orders.end(o, mined) {
-		return control.Errorf(control.CodePlaced, "the transaction is already in a block")
+		return api.Errorf(control.CodePlaced, "the transaction is already in a block")
 	}
 	s.orders.advance(0)
 	return nil

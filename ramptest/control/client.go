@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
 
 // Client calls the API of a running emulator.
@@ -19,8 +21,6 @@ type Client struct {
 	Token      string       // if the emulator requires one
 	HTTPClient *http.Client // if nil, http.DefaultClient; it should follow no redirects
 }
-
-var _ Emulator = (*Client)(nil)
 
 // ErrNoEmulator means that the server that answered is not an emulator.
 var ErrNoEmulator = errors.New("control: the server that answered is not an emulator")
@@ -32,7 +32,9 @@ const maxAnswer = 64 << 20
 // query of a GET, or the body of a POST.
 func call[T any](ctx context.Context, c *Client, what string, asked any) (answer T, err error) {
 	status, text, err := c.exchange(ctx, what, asked)
-	var failed failure
+	var failed struct {
+		Error *Error `json:"error"`
+	}
 	switch {
 	case err != nil:
 		return answer, fmt.Errorf("control: %w", err)
@@ -52,7 +54,7 @@ func (c *Client) exchange(ctx context.Context, what string, asked any) (status i
 		return 0, nil, err
 	}
 	if method == http.MethodGet {
-		body, path = nil, path+"?"+query(asked).Encode()
+		body, path = nil, path+"?"+exact.Query(asked).Encode()
 	}
 	request, err := http.NewRequestWithContext(ctx, method, c.URL+path, bytes.NewReader(body))
 	if err != nil {
@@ -75,7 +77,7 @@ func (c *Client) exchange(ctx context.Context, what string, asked any) (status i
 
 // Describe returns the setup of the emulator.
 func (c *Client) Describe(ctx context.Context) (Description, error) {
-	d, err := call[Description](ctx, c, "GET /control", noQuery{})
+	d, err := call[Description](ctx, c, "GET /control", struct{}{})
 	if err == nil && len(d.Chains) == 0 {
 		err = ErrNoEmulator
 	}

@@ -1,36 +1,18 @@
 // Package control is the API with which a program drives an emulated token ramp: its
-// requests and answers, a [Client], and the [Handler] that serves it. A service of
-// package ramptest serves the API below /control, and the ramp command is a client of
-// it. Programs in other languages use the API over HTTP; see docs/control.md.
+// requests and answers, and a [Client]. A service of package ramptest serves the API below
+// /control, and the ramp command is a client of it. Programs in other languages use the
+// API over HTTP; see docs/control.md.
 package control
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 )
-
-// Emulator is an emulated service. Each method is one request of the API. A [Client]
-// implements it over HTTP. An error of the API is an [*Error].
-//
-// An id is the UUID of an order, or at least its first 4 characters.
-type Emulator interface {
-	Describe(ctx context.Context) (Description, error)
-	Start(ctx context.Context, r StartRequest) (Order, error)
-	Orders(ctx context.Context, q OrdersQuery) (OrderList, error)
-	Order(ctx context.Context, id string, q OrderQuery) (Order, error)
-	Send(ctx context.Context, id string, r SendRequest) (Sent, error)
-	Advance(ctx context.Context, r AdvanceRequest) (Advanced, error)
-	Fail(ctx context.Context, r FailRequest) (Done, error)
-	Events(ctx context.Context, q EventsQuery) (EventList, error)
-	Reset(ctx context.Context, r ResetRequest) (Done, error)
-}
 
 // Description is the answer of GET /control.
 type Description struct {
@@ -232,11 +214,6 @@ type Error struct {
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
-
-// Errorf returns an error of the API.
-func Errorf(code ErrorCode, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
-}
 
 // ErrorCode says what kind of error it is. Each has an HTTP status.
 type ErrorCode string

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/api"
 )
 
 // emulator notes what it is asked, and gives set answers.
@@ -68,9 +69,9 @@ func (e *emulator) Reset(_ context.Context, r control.ResetRequest) (control.Don
 
 // dial returns a client of an emulator.
 func dial(t *testing.T, e *emulator) *control.Client {
-	server := httptest.NewServer(control.Handler(e, func(r *http.Request) *control.Error {
+	server := httptest.NewServer(api.Handler(e, func(r *http.Request) *control.Error {
 		if r.Header.Get("Authorization") != "Bearer a token" {
-			return control.Errorf(control.CodeUnauthorized, "who is it?")
+			return api.Errorf(control.CodeUnauthorized, "who is it?")
 		}
 		return nil
 	}))
@@ -89,18 +90,18 @@ func anOrder() control.Order {
 
 // request is a request of the API, with what the emulator must then be asked, and its answer.
 type request struct {
-	call   func(context.Context, control.Emulator) (any, error)
+	call   func(context.Context, api.Emulator) (any, error)
 	asked  []any
 	answer any
 }
 
 // with returns a request with a query or a body, and of returns one that is about an order too.
-func with[Q, A any](do func(control.Emulator, context.Context, Q) (A, error), asked Q, answer A) request {
-	return request{func(ctx context.Context, e control.Emulator) (any, error) { return do(e, ctx, asked) }, []any{asked}, answer}
+func with[Q, A any](do func(api.Emulator, context.Context, Q) (A, error), asked Q, answer A) request {
+	return request{func(ctx context.Context, e api.Emulator) (any, error) { return do(e, ctx, asked) }, []any{asked}, answer}
 }
 
-func of[Q, A any](do func(control.Emulator, context.Context, string, Q) (A, error), id string, asked Q, answer A) request {
-	return request{func(ctx context.Context, e control.Emulator) (any, error) { return do(e, ctx, id, asked) }, []any{id, asked}, answer}
+func of[Q, A any](do func(api.Emulator, context.Context, string, Q) (A, error), id string, asked Q, answer A) request {
+	return request{func(ctx context.Context, e api.Emulator) (any, error) { return do(e, ctx, id, asked) }, []any{id, asked}, answer}
 }
 
 // A client is the emulator that it calls: each request and each answer arrives whole.
@@ -108,20 +109,20 @@ func TestAClientIsTheEmulator(t *testing.T) {
 	id := uuid.NewString()
 	order := anOrder()
 	for name, test := range map[string]request{
-		"describe": {func(ctx context.Context, e control.Emulator) (any, error) { return e.Describe(ctx) }, nil,
+		"describe": {func(ctx context.Context, e api.Emulator) (any, error) { return e.Describe(ctx) }, nil,
 			control.Description{Speed: 60, Validator: common.Address{2}, Chains: map[ramp.Network]control.Chain{ramp.Testnet: {URL: "u", ID: 7002}}}},
-		"start": with(control.Emulator.Start, control.StartRequest{Do: "mint", SessionID: "s", Amount: "0.1", Faults: []string{"f"}, Wait: "1s",
+		"start": with(api.Emulator.Start, control.StartRequest{Do: "mint", SessionID: "s", Amount: "0.1", Faults: []string{"f"}, Wait: "1s",
 			Terms: &control.Terms{Network: ramp.Mainnet, MintFeeBps: 5, Outputs: []control.Item{{ID: "i", Amount: "9007199254740993"}}}}, order),
-		"orders": with(control.Emulator.Orders, control.OrdersQuery{SessionID: "a b&c", State: "done", Attention: true, Before: id, Limit: 7},
+		"orders": with(api.Emulator.Orders, control.OrdersQuery{SessionID: "a b&c", State: "done", Attention: true, Before: id, Limit: 7},
 			control.OrderList{Orders: []control.Order{order}, Total: 2, More: true}),
-		"order": of(control.Emulator.Order, "58db", control.OrderQuery{Wait: "30s"}, order),
-		"send":  of(control.Emulator.Send, id, control.SendRequest{Outcome: "failed"}, control.Sent{Order: order, Error: "no"}),
-		"advance": with(control.Emulator.Advance, control.AdvanceRequest{By: "15m"},
+		"order": of(api.Emulator.Order, "58db", control.OrderQuery{Wait: "30s"}, order),
+		"send":  of(api.Emulator.Send, id, control.SendRequest{Outcome: "failed"}, control.Sent{Order: order, Error: "no"}),
+		"advance": with(api.Emulator.Advance, control.AdvanceRequest{By: "15m"},
 			control.Advanced{Now: order.Placed, Deliveries: []control.Delivery{{UUID: order.UUID, Status: 200}}}),
-		"fail": with(control.Emulator.Fail, control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}}, control.Done{}),
-		"events": with(control.Emulator.Events, control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"},
+		"fail": with(api.Emulator.Fail, control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}}, control.Done{}),
+		"events": with(api.Emulator.Events, control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"},
 			control.EventList{Events: []control.Event{{Number: 12, Kind: control.KindChain, Outcome: "<a>"}}}),
-		"reset": with(control.Emulator.Reset, control.ResetRequest{}, control.Done{}),
+		"reset": with(api.Emulator.Reset, control.ResetRequest{}, control.Done{}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &emulator{answer: test.answer}
@@ -137,7 +138,7 @@ func TestAClientIsTheEmulator(t *testing.T) {
 
 			c.Token = ""
 			_, err = test.call(t.Context(), c)
-			assert.Equal(t, control.Errorf(control.CodeUnauthorized, "who is it?"), err)
+			assert.Equal(t, api.Errorf(control.CodeUnauthorized, "who is it?"), err)
 		})
 	}
 }

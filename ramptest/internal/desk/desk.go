@@ -16,7 +16,7 @@ import (
 // Service is an emulated service as its pages see it. Its errors are those of the control
 // API.
 type Service interface {
-	// These are those of [control.Emulator].
+	// These are those of api.Emulator.
 
 	Describe(ctx context.Context) (control.Description, error)
 	Start(ctx context.Context, r control.StartRequest) (control.Order, error)

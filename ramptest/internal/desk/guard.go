@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/api"
 )
 
 // A service or game in memory has this address.
@@ -31,13 +32,13 @@ type Guard struct {
 func (g *Guard) Control(r *http.Request) *control.Error {
 	switch {
 	case g.Token == "" && !(fromHere(r) && isHere(r.Host)):
-		return control.Errorf(control.CodeForbidden, "without a token, the control API is for programs on this machine only")
+		return api.Errorf(control.CodeForbidden, "without a token, the control API is for programs on this machine only")
 	case r.Header.Get("Origin") != "" && !SameOrigin(r):
-		return control.Errorf(control.CodeForbidden, "a page of another site has no access")
+		return api.Errorf(control.CodeForbidden, "a page of another site has no access")
 	case g.Token != "" && !g.knows(r):
-		return control.Errorf(control.CodeUnauthorized, "the token is missing or wrong: send it as Authorization: Bearer TOKEN, or in the query as token")
+		return api.Errorf(control.CodeUnauthorized, "the token is missing or wrong: send it as Authorization: Bearer TOKEN, or in the query as token")
 	case r.Method == http.MethodPost && !isJSON(r):
-		return control.Errorf(control.CodeMediaType, "Content-Type must be application/json")
+		return api.Errorf(control.CodeMediaType, "Content-Type must be application/json")
 	default:
 		return nil
 	}

@@ -1,4 +1,4 @@
-package control
+package api
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
 
 // A request that is not understood exactly is an error, so that a typo cannot change
@@ -19,7 +22,7 @@ import (
 // readBody reads a JSON object into the struct to which into points.
 func readBody(text []byte, into any) error {
 	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) || !json.Valid(text) {
-		return Errorf(CodeInvalid, "the body must be a JSON object")
+		return Errorf(control.CodeInvalid, "the body must be a JSON object")
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -27,7 +30,7 @@ func readBody(text []byte, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return Errorf(CodeInvalid, "the body cannot be read: %v", err)
+		return Errorf(control.CodeInvalid, "the body cannot be read: %v", err)
 	}
 	return nil
 }
@@ -36,27 +39,27 @@ func readBody(text []byte, into any) error {
 // booleans and whole numbers. The token is for whoever decides about access.
 func readQuery(given url.Values, into any) error {
 	object := reflect.ValueOf(into).Elem()
-	known := fields(object.Type())
+	known := exact.Fields(object.Type())
 	for name, texts := range given {
 		f, ok := known[name]
 		switch {
 		case name == "token" || ok && texts[0] == "": // an empty parameter is none
 			continue
 		case !ok:
-			return Errorf(CodeInvalid, "there is no parameter %q; there are %s", name, names(known))
+			return Errorf(control.CodeInvalid, "there is no parameter %q; there are %s", name, names(known))
 		case len(texts) > 1:
-			return Errorf(CodeInvalid, "the parameter %s is given twice", name)
+			return Errorf(control.CodeInvalid, "the parameter %s is given twice", name)
 		}
 		switch value := object.FieldByIndex(f.Index); value.Kind() {
 		case reflect.Bool:
 			if texts[0] != "true" && texts[0] != "false" {
-				return Errorf(CodeInvalid, "%s must be true or false", name)
+				return Errorf(control.CodeInvalid, "%s must be true or false", name)
 			}
 			value.SetBool(texts[0] == "true")
 		case reflect.Int:
 			n, err := strconv.Atoi(texts[0])
 			if err != nil {
-				return Errorf(CodeInvalid, "%s must be a whole number", name)
+				return Errorf(control.CodeInvalid, "%s must be a whole number", name)
 			}
 			value.SetInt(int64(n))
 		default:
@@ -64,17 +67,6 @@ func readQuery(given url.Values, into any) error {
 		}
 	}
 	return nil
-}
-
-// query returns a struct in the form that readQuery reads.
-func query(from any) url.Values {
-	values, object := url.Values{}, reflect.ValueOf(from)
-	for name, f := range fields(object.Type()) {
-		if value := object.FieldByIndex(f.Index); !value.IsZero() {
-			values.Set(name, fmt.Sprint(value))
-		}
-	}
-	return values
 }
 
 // checkValue reads one value of a valid JSON text and compares it with its type. A
@@ -109,10 +101,10 @@ func checkValue(d *json.Decoder, path string, t reflect.Type) error {
 	case t.Kind() == reflect.Struct && token != json.Delim('{'):
 		wanted = "an object"
 	case t.Kind() == reflect.Struct:
-		return checkObject(d, path, fields(t))
+		return checkObject(d, path, exact.Fields(t))
 	}
 	if wanted != "" {
-		return Errorf(CodeInvalid, "%s must be %s", path, wanted)
+		return Errorf(control.CodeInvalid, "%s must be %s", path, wanted)
 	}
 	return nil
 }
@@ -139,9 +131,9 @@ func checkObject(d *json.Decoder, path string, known map[string]reflect.StructFi
 		f, ok := known[name]
 		switch {
 		case !ok:
-			return Errorf(CodeInvalid, "there is no member %q; there are %s", member, names(known))
+			return Errorf(control.CodeInvalid, "there is no member %q; there are %s", member, names(known))
 		case seen[name]:
-			return Errorf(CodeInvalid, "the member %s is given twice", member)
+			return Errorf(control.CodeInvalid, "the member %s is given twice", member)
 		}
 		seen[name] = true
 		if err := checkValue(d, member, f.Type); err != nil {
@@ -150,16 +142,6 @@ func checkObject(d *json.Decoder, path string, known map[string]reflect.StructFi
 	}
 	_, err := d.Token()
 	return err
-}
-
-// fields returns the fields of a struct by their JSON names.
-func fields(t reflect.Type) map[string]reflect.StructField {
-	known := map[string]reflect.StructField{}
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		known[name] = t.Field(i)
-	}
-	return known
 }
 
 // names lists what a request may have.

@@ -1,4 +1,4 @@
-package control
+package api
 
 import (
 	"bytes"
@@ -12,25 +12,35 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // Handler serves the API of an emulator below /control. allow returns why a request may
 // not use the API, or nil if it may.
-func Handler(e Emulator, allow func(*http.Request) *Error) http.Handler {
+func Handler(e Emulator, allow func(*http.Request) *control.Error) http.Handler {
 	mux := http.NewServeMux()
+	describe := func(r *http.Request, _ noQuery) (control.Description, error) {
+		return e.Describe(r.Context())
+	}
+	orders := func(r *http.Request, q control.OrdersQuery) (control.OrderList, error) {
+		return e.Orders(r.Context(), q)
+	}
+	order := func(r *http.Request, q control.OrderQuery) (control.Order, error) {
+		return e.Order(r.Context(), r.PathValue("uuid"), q)
+	}
+	send := func(r *http.Request, asked control.SendRequest) (control.Sent, error) {
+		return e.Send(r.Context(), r.PathValue("uuid"), asked)
+	}
 	for path, methods := range map[string]map[string]http.HandlerFunc{
-		"/control":        {"GET": get(func(r *http.Request, _ noQuery) (Description, error) { return e.Describe(r.Context()) })},
-		"/control/orders": {"GET": get(func(r *http.Request, q OrdersQuery) (OrderList, error) { return e.Orders(r.Context(), q) }), "POST": post(e.Start)},
-		"/control/orders/{uuid}": {"GET": get(func(r *http.Request, q OrderQuery) (Order, error) {
-			return e.Order(r.Context(), r.PathValue("uuid"), q)
-		})},
-		"/control/orders/{uuid}/send": {"POST": body(func(r *http.Request, asked SendRequest) (Sent, error) {
-			return e.Send(r.Context(), r.PathValue("uuid"), asked)
-		})},
-		"/control/advance":  {"POST": post(e.Advance)},
-		"/control/failures": {"POST": post(e.Fail)},
-		"/control/reset":    {"POST": post(e.Reset)},
-		"/control/events":   {"GET": events(e)},
+		"/control":                    {"GET": get(describe)},
+		"/control/orders":             {"GET": get(orders), "POST": post(e.Start)},
+		"/control/orders/{uuid}":      {"GET": get(order)},
+		"/control/orders/{uuid}/send": {"POST": body(send)},
+		"/control/advance":            {"POST": post(e.Advance)},
+		"/control/failures":           {"POST": post(e.Fail)},
+		"/control/reset":              {"POST": post(e.Reset)},
+		"/control/events":             {"GET": events(e)},
 	} {
 		allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
@@ -39,11 +49,11 @@ func Handler(e Emulator, allow func(*http.Request) *Error) http.Handler {
 				return
 			}
 			w.Header().Set("Allow", allowed)
-			write(w, nil, Errorf(CodeMethod, "%s has no method %s, but %s", path, r.Method, allowed))
+			write(w, nil, Errorf(control.CodeMethod, "%s has no method %s, but %s", path, r.Method, allowed))
 		})
 	}
 	mux.HandleFunc("/control/", func(w http.ResponseWriter, r *http.Request) {
-		write(w, nil, Errorf(CodeNotFound, "there is no path %s", r.URL.Path))
+		write(w, nil, Errorf(control.CodeNotFound, "there is no path %s", r.URL.Path))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -82,7 +92,7 @@ func body[B, A any](do func(*http.Request, B) (A, error)) http.HandlerFunc {
 		var asked B
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
-			return answer, Errorf(CodeInvalid, "the body is too large or was cut off")
+			return answer, Errorf(control.CodeInvalid, "the body is too large or was cut off")
 		}
 		if err := readBody(text, &asked); err != nil {
 			return answer, err
@@ -93,16 +103,16 @@ func body[B, A any](do func(*http.Request, B) (A, error)) http.HandlerFunc {
 
 // failure is the body of an answer other than HTTP 200.
 type failure struct {
-	Error *Error `json:"error"`
+	Error *control.Error `json:"error"`
 }
 
 // write answers with an answer, or with an error.
 func write(w http.ResponseWriter, answer any, err error) {
 	status := http.StatusOK
 	if err != nil {
-		var failed *Error
+		var failed *control.Error
 		if !errors.As(err, &failed) {
-			failed = Errorf(CodeGame, "%v", err)
+			failed = Errorf(control.CodeGame, "%v", err)
 		}
 		answer, status = failure{failed}, failed.Code.Status()
 	}
@@ -127,13 +137,15 @@ const heartbeat = 15 * time.Second
 
 // events answers with a page of the events, or streams them as server-sent events.
 func events(e Emulator) http.HandlerFunc {
-	list := get(func(r *http.Request, q EventsQuery) (EventList, error) { return e.Events(r.Context(), q) })
+	list := get(func(r *http.Request, q control.EventsQuery) (control.EventList, error) {
+		return e.Events(r.Context(), q)
+	})
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 			list(w, r)
 			return
 		}
-		var q EventsQuery
+		var q control.EventsQuery
 		query := r.URL.Query()
 		if last := r.Header.Get("Last-Event-ID"); last != "" { // a browser that connects again
 			query.Set("after", last)
@@ -144,7 +156,7 @@ func events(e Emulator) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
-		stream(w, func() (EventList, error) {
+		stream(w, func() (control.EventList, error) {
 			happened, err := e.Events(r.Context(), q)
 			if n := len(happened.Events); n > 0 {
 				q.After = happened.Events[n-1].Number
@@ -155,11 +167,11 @@ func events(e Emulator) http.HandlerFunc {
 }
 
 // stream writes events until there is an error or the caller is gone.
-func stream(w http.ResponseWriter, next func() (EventList, error)) {
+func stream(w http.ResponseWriter, next func() (control.EventList, error)) {
 	flush := http.NewResponseController(w).Flush
 	_, err := io.WriteString(w, ": events of the emulator\n\n")
 	for err == nil && flush() == nil {
-		var happened EventList
+		var happened control.EventList
 		if happened, err = next(); err == nil && len(happened.Events) == 0 {
 			_, err = io.WriteString(w, ":\n\n")
 		}

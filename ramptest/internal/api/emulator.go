@@ -1,0 +1,33 @@
+// Package api serves the control API of an emulator, whose messages and client are in package
+// control.
+package api
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/token-ramp/ramp-go/ramptest/control"
+)
+
+// Emulator is an emulated service. Each method is one request of the API. A
+// [control.Client] implements it over HTTP. An error of the API is a [*control.Error].
+//
+// An id is the UUID of an order, or at least its first 4 characters.
+type Emulator interface {
+	Describe(ctx context.Context) (control.Description, error)
+	Start(ctx context.Context, r control.StartRequest) (control.Order, error)
+	Orders(ctx context.Context, q control.OrdersQuery) (control.OrderList, error)
+	Order(ctx context.Context, id string, q control.OrderQuery) (control.Order, error)
+	Send(ctx context.Context, id string, r control.SendRequest) (control.Sent, error)
+	Advance(ctx context.Context, r control.AdvanceRequest) (control.Advanced, error)
+	Fail(ctx context.Context, r control.FailRequest) (control.Done, error)
+	Events(ctx context.Context, q control.EventsQuery) (control.EventList, error)
+	Reset(ctx context.Context, r control.ResetRequest) (control.Done, error)
+}
+
+var _ Emulator = (*control.Client)(nil)
+
+// Errorf returns an error of the API.
+func Errorf(code control.ErrorCode, format string, args ...any) *control.Error {
+	return &control.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
