@@ -36,6 +36,7 @@ const (
 type reader struct {
 	text    []byte
 	plain   bool   // text has no escapes
+	ofNode  bool   // what decides nothing may be malformed, see forgive
 	at      int    // the next byte of text
 	root    string // the name of the whole text in errors
 	depth   int    // of objects and arrays around the current value
@@ -81,6 +82,15 @@ func newReader(text []byte, root string) reader {
 func readWire(text []byte, root string, into readable) error {
 	reflect.ValueOf(into).Elem().SetZero()
 	x := newReader(bytes.Clone(text), root)
+	into.read(&x)
+	return x.wrong.err()
+}
+
+// readOfNode reads valid JSON of a node like readWire, and forgives.
+func readOfNode(text []byte, root string, into readable) error {
+	reflect.ValueOf(into).Elem().SetZero()
+	x := newReader(bytes.Clone(text), root)
+	x.ofNode, x.zeroing = true, true
 	into.read(&x)
 	return x.wrong.err()
 }
@@ -174,6 +184,26 @@ func memberNames[T any]() (names []string) {
 		names = append(names, name)
 	}
 	return names
+}
+
+// mark is a position among the errors of a reader.
+type mark struct{ wrong, faults, listed int }
+
+func (x *reader) mark() mark { return mark{len(x.wrong), x.faults, x.listed} }
+
+// forgive drops the errors since m of an object that a node sent, except in the fields that
+// decide: nodes write what nobody reads in many ways. The others are zero.
+func (x *reader) forgive(m mark, decisive ...string) {
+	if !x.ofNode || x.faults == m.faults {
+		return
+	}
+	kept := slices.DeleteFunc(slices.Clone(x.wrong[m.wrong:]), func(f FieldError) bool {
+		field, _, _ := strings.Cut(f.Path, ".")
+		field, _, _ = strings.Cut(field, "[")
+		return f.Path != x.root && field != "" && !slices.Contains(decisive, field)
+	})
+	x.wrong = append(x.wrong[:m.wrong], kept...)
+	x.faults, x.listed = m.faults+len(kept), min(x.listed, m.listed+len(kept))
 }
 
 // object reads the members of an object that names lists, and skips the others. into has

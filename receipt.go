@@ -48,9 +48,11 @@ func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "recei
 var receiptNames = memberNames[Receipt]()
 
 func (r *Receipt) read(x *reader) {
+	m := x.mark()
 	r.Raw = x.object(receiptNames, &r.Type, &r.Root, &r.Status, &r.CumulativeGasUsed, &r.LogsBloom,
 		(*logList)(&r.Logs), &r.TransactionHash, &r.ContractAddress, &r.GasUsed, &r.EffectiveGasPrice,
 		&r.BlockHash, &r.BlockNumber, &r.TransactionIndex, &r.From, &r.To, &r.FeePayer)
+	x.forgive(m, "status", "logs", "transactionHash", "blockHash", "blockNumber")
 }
 
 // MarshalJSON writes the receipt as in the webhook, and nil Logs as [].
@@ -75,6 +77,10 @@ type Log struct {
 	BlockTimestamp   Quantity       `json:"blockTimestamp,omitzero"` // in seconds since 1970, or 0
 	LogIndex         Quantity       `json:"logIndex,omitzero"`
 	Removed          bool           `json:"removed"` // by a chain reorganization
+
+	// Unreadable reports, of a log in the receipt of a node, whether a part that decides what the
+	// event is has a form that could not be read. It is zero here.
+	Unreadable bool `json:"-"`
 }
 
 // UnmarshalJSON reads a log.
@@ -83,8 +89,21 @@ func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) 
 var logNames = memberNames[Log]()
 
 func (l *Log) read(x *reader) {
+	m := x.mark()
 	x.object(logNames, &l.Address, &l.Topics, &l.Data, &l.BlockNumber, &l.TransactionHash,
 		&l.TransactionIndex, &l.BlockHash, &l.BlockTimestamp, &l.LogIndex, &l.Removed)
+	x.forgive(m, "address", "topics", "data", "blockNumber", "transactionHash", "logIndex", "removed")
+}
+
+// readInReceipt reads a log among those of other contracts: what a node says of one in a form
+// that cannot be read must not hide the others.
+func (l *Log) readInReceipt(x *reader) {
+	m := x.mark()
+	l.read(x)
+	if x.ofNode && x.faults > m.faults {
+		l.Unreadable = true
+		x.wrong, x.faults, x.listed = x.wrong[:m.wrong], m.faults, m.listed
+	}
 }
 
 // logList are the logs of a receipt.
@@ -95,7 +114,7 @@ func (l *logList) read(x *reader) {
 	if x.root != "body" { // the answer of a node, which is trusted more
 		limit = maxListEntries
 	}
-	*l = readList(x, 1, limit, (*Log).read)
+	*l = readList(x, 1, limit, (*Log).readInReceipt)
 }
 
 // MarshalJSON writes nil Topics as an empty array.
@@ -190,4 +209,8 @@ func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "t
 
 var transactionNames = memberNames[Transaction]()
 
-func (t *Transaction) read(x *reader) { t.Raw = x.structure(transactionNames, t) }
+func (t *Transaction) read(x *reader) {
+	m := x.mark()
+	t.Raw = x.structure(transactionNames, t)
+	x.forgive(m, "hash", "chainId", "from", "to", "feePayer")
+}

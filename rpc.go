@@ -408,15 +408,15 @@ func readResult(raw []byte, into any, secrets *redact.Redactor) error {
 			return errNullResult // no logs are []
 		}
 		x := newReader(raw, "logs") // logs keep none of their bytes
+		x.ofNode, x.zeroing = true, true
 		*into = readList(&x, 1, maxListEntries, (*Log).read)
 		err = x.wrong.err()
-	case readable:
-		switch into.(type) {
-		case *Receipt, *Transaction, *Block:
-			if string(raw) == "null" {
-				return ErrNotFound
-			}
+	case *Receipt, *Transaction, *Block:
+		if string(raw) == "null" {
+			return ErrNotFound
 		}
+		err = readOfNode(raw, "result", into.(readable))
+	case readable:
 		err = readWire(raw, "result", into)
 	default:
 		err = secrets.Error(json.Unmarshal(raw, into))
@@ -442,7 +442,8 @@ type RPCConfig struct {
 	URL string
 
 	// Header is sent with every request, for example with an API key. It is copied and never shown.
-	// Idempotency-Key and X-Idempotency-Key are rejected, because they make net/http resend requests.
+	// Idempotency-Key and X-Idempotency-Key are rejected, because they make net/http resend requests,
+	// and Accept-Encoding, because it then leaves answers compressed.
 	Header http.Header
 
 	// HTTPClient and its default are as in [ClientConfig]. So share one RPC.
@@ -527,6 +528,8 @@ func newEndpoint(p *problems, prefix, address string, header http.Header, insecu
 		switch key := http.CanonicalHeaderKey(strings.TrimSpace(key)); key {
 		case "":
 			p.add(prefix+"Header", "must not have an empty name")
+		case "Accept-Encoding":
+			p.add(prefix+"Header", "must not have Accept-Encoding: net/http would not decompress the answers")
 		case "Idempotency-Key", "X-Idempotency-Key":
 			// With it, net/http resends a request whose answer was lost.
 			p.add(prefix+"Header", "must not have %s, with which a transaction could be sent twice", key)
@@ -626,9 +629,10 @@ func (r *RPC) Receipt(ctx context.Context, hash common.Hash) (*Receipt, error) {
 }
 
 // SendRawTransaction submits a signed transaction and returns its hash from the
-// node: eth_sendRawTransaction. It is never retried. After an error
-// other than an [*RPCError] or [ErrWrongChain], the transaction may or may not have
-// arrived: check with [RPC.Transaction].
+// node: eth_sendRawTransaction. It is never retried. After any error but [ErrWrongChain],
+// the transaction may have arrived: also after an [*RPCError], such as "already known",
+// "nonce too low", or the timeout of a sequencer. So compute the hash yourself, and check
+// with [RPC.Transaction] before you sign another.
 func (r *RPC) SendRawTransaction(ctx context.Context, raw []byte) (common.Hash, error) {
 	var hash common.Hash
 	err := r.Call(ctx, &hash, "eth_sendRawTransaction", hexutil.Bytes(raw))

@@ -150,9 +150,12 @@ func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall
 	x := newReader(a.body, "answer")
 	var again []*BatchCall
 	answers := 0
+	var whole error // an error without an id, as JSON-RPC demands it for a request as a whole
 	for range x.elements(maxListEntries) {
 		e, ok := r.readEnvelope(&x)
-		answers++
+		if answers++; ok && e.id.absent() && e.failure.err != nil {
+			whole = r.mark(e.failure.err, e.failure.err, a)
+		}
 		id, err := strconv.ParseUint(string(e.id), 10, 64)
 		at := id - first // an ID below first wraps around to a huge number
 		if !ok || err != nil || at >= uint64(len(calls)) {
@@ -173,7 +176,10 @@ func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall
 			call.Err = withMethod(call.Method, r.read(e.result, call.Into, call.Params))
 		}
 	}
-	if answers == 1 && errors.Is(calls[0].Err, rpcInvalidRequest) { // as go-ethereum rejects the whole
+	switch {
+	case answers == 1 && whole != nil:
+		return nil, 0, withMethod("batch", asLimit(whole))
+	case answers == 1 && errors.Is(calls[0].Err, rpcInvalidRequest): // as go-ethereum rejects the whole
 		return nil, 0, asLimit(calls[0].Err)
 	}
 	return again, a.retryAfter(r.now()), nil
@@ -212,11 +218,11 @@ func asLimit(err error) error {
 		status != nil && slices.Contains([]int{401, 403, 429}, status.Status):
 		return err
 	case errors.Is(err, rpcParseError), errors.Is(err, rpcInvalidRequest), errors.Is(err, RPCMethodNotFound),
-		strings.Contains(text, "batch"):
+		strings.Contains(text, "batch"),
+		status != nil && status.Status == http.StatusRequestEntityTooLarge: // the request is
 		limit.lasting = true
 		return limit
-	case isAnswerTooLarge(err), status != nil && status.Status == http.StatusRequestEntityTooLarge,
-		strings.Contains(text, "too large"), strings.Contains(text, "too big"):
+	case isAnswerTooLarge(err), strings.Contains(text, "too large"), strings.Contains(text, "too big"):
 		return limit
 	default:
 		return err

@@ -636,6 +636,8 @@ func TestAnRPCThatCannotWorkIsNotMade(t *testing.T) {
 			c.URL, c.Header = "https://user:secret@node.example.com", http.Header{"authorization": {"Bearer secret"}}
 		}},
 		{"RPCConfig.Header must not have an empty name", func(c *ramp.RPCConfig) { c.Header = http.Header{" ": {"x"}} }},
+		{"RPCConfig.Header must not have Accept-Encoding: net/http would not decompress the answers",
+			func(c *ramp.RPCConfig) { c.Header = http.Header{"accept-encoding": {"gzip"}} }},
 		{"RPCConfig.Header must not have Idempotency-Key, with which a transaction could be sent twice",
 			func(c *ramp.RPCConfig) { c.Header = http.Header{"idempotency-key": {"x"}} }},
 		{"RPCConfig.Header must not have X-Idempotency-Key, with which a transaction could be sent twice",

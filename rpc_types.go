@@ -133,7 +133,9 @@ var blockNames = memberNames[Block]()
 
 func (b *Block) read(x *reader) {
 	var list transactionList
+	m := x.mark()
 	b.Raw = x.structure(blockNames, b, &list) // the transactions are the last
+	x.forgive(m, "number", "hash", "timestamp", "transactions")
 	b.TransactionHashes, b.Transactions = list.hashes, list.whole
 }
 

@@ -216,6 +216,80 @@ func TestAnEmptyAddressIsNone(t *testing.T) {
 	assert.Zero(t, receipt.ContractAddress)
 }
 
+// Nodes write what nobody reads in many ways, and one of them must not keep a receipt from
+// ending an order.
+func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
+	read := func(method string, answer object) (any, error) {
+		client := newNode(t, says(200, result(string(answer.bytes())))).client()
+		switch method {
+		case "receipt":
+			return client.Receipt(t.Context(), common.MaxHash)
+		case "transaction":
+			return client.Transaction(t.Context(), common.MaxHash)
+		case "logs":
+			return client.Logs(t.Context(), ramp.LogFilter{})
+		default:
+			return client.BlockByNumber(t.Context(), ramp.Latest, true)
+		}
+	}
+	sent := object{"hash": common.MaxHash.Hex(), "from": testToken, "to": testToken, "chainId": "0x1", "nonce": "0x1"}
+	block := object{"number": "0xa", "hash": blockA, "timestamp": "0x65", "transactions": []any{map[string]any(sent)}}
+	foreign := map[string]any{"address": "0x0000000000000000000000000000000000000bad", "topics": []any{}, "data": "0x"}
+	receipt := onChain().with("logs", append([]any{foreign}, onChain()["logs"].([]any)...))
+	for _, tt := range []struct {
+		method  string
+		good    object
+		paths   []string
+		decides bool
+	}{
+		{"receipt", receipt, []string{"type", "root", "cumulativeGasUsed", "logsBloom", "contractAddress", "gasUsed",
+			"effectiveGasPrice", "transactionIndex", "from", "to", "feePayer", "logs.1.blockTimestamp",
+			"logs.1.transactionIndex", "logs.1.blockHash", "logs.0.address", "logs.0.topics", "logs.0.data",
+			"logs.0.logIndex"}, false},
+		{"receipt", receipt, []string{"status", "transactionHash", "blockHash", "blockNumber", "logs"}, true},
+		{"transaction", sent, []string{"type", "nonce", "value", "gas", "gasPrice", "input", "maxFeePerGas",
+			"maxPriorityFeePerGas", "blockHash", "blockNumber", "transactionIndex", "v", "r", "s", "fv", "fr", "fs"}, false},
+		{"transaction", sent, []string{"hash", "chainId", "from", "to", "feePayer"}, true},
+		{"block", block, []string{"miner", "gasLimit", "gasUsed", "baseFeePerGas", "size", "stateRoot", "transactionsRoot",
+			"receiptsRoot", "extraData", "parentHash", "transactions.0.type"}, false},
+		{"block", block, []string{"number", "hash", "timestamp", "transactions", "transactions.0.hash"}, true},
+	} {
+		for _, path := range tt.paths {
+			for _, form := range []any{"0xzz", "legacy", "2026-11-26T00:00:00Z", "0X1", -1, true, map[string]any{}, []any{"0x"}} {
+				got, err := read(tt.method, tt.good.with(path, form))
+				if r, ok := got.(*ramp.Receipt); ok && path == "logs" && err == nil {
+					require.True(t, r.Logs[0].Unreadable, "a list whose only entry is no event")
+					continue
+				}
+				if tt.decides {
+					as[*ramp.InvalidError](t, err)
+					continue
+				}
+				require.NoError(t, err, "%s %v", path, form)
+				if r, ok := got.(*ramp.Receipt); ok {
+					require.True(t, r.Succeeded(), path)
+					require.Equal(t, common.MaxHash, r.TransactionHash)
+					require.Equal(t, blockA, r.BlockHash.Hex())
+					require.Len(t, r.Logs, 2)
+					require.Equal(t, testToken, r.Logs[1].Address.Hex(), path)
+					require.Equal(t, "0x01", r.Logs[1].Data.String(), path)
+					require.False(t, r.Logs[1].Unreadable)
+					require.Equal(t, r.Logs[0].Unreadable, strings.HasPrefix(path, "logs.0"), "%s %v", path, form)
+				}
+			}
+		}
+	}
+
+	// A list of events is asked for by whoever needs each of them.
+	log := onChain()["logs"].([]any)[0]
+	for path, decides := range map[string]bool{"topics": true, "data": true, "address": true, "removed": true, "logIndex": true,
+		"blockNumber": true, "transactionHash": true, "blockTimestamp": false, "transactionIndex": false, "blockHash": false} {
+		answer := object(log.(map[string]any)).with(path, map[string]any{})
+		_, err := newNode(t, says(200, result("["+string(answer.bytes())+"]"))).client().Logs(t.Context(), ramp.LogFilter{})
+		assert.Equal(t, decides, err != nil, path)
+	}
+}
+
 func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 	most := "0x" + strings.Repeat("f", 64)
 	max256 := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1)).String()

@@ -103,7 +103,11 @@ func confirm(
 		if err != nil || !step.New {
 			return step, err
 		}
-		if different := compareEvents(stored, reported.Logs, receipt); different != nil {
+		tokens := evidence.ContractsOf(stored)
+		if err := evidence.CheckReadable(tokens, receipt.Logs); err != nil {
+			return ramp.Step{}, fmt.Errorf("ramp: confirm transaction %s of order %s: %w", hash, stored.UUID, err)
+		}
+		if different := compareEvents(stored, tokens, reported.Logs, receipt); different != nil {
 			err = fmt.Errorf("ramp: confirm transaction %s of order %s: %w", hash, stored.UUID, different)
 			return ramp.Step{}, err
 		}
@@ -136,8 +140,9 @@ func mismatch(field, webhook, chain string) *MismatchError {
 // compareEvents compares the events of an order's tokens, wherever in the block they are.
 // Whoever forges anything else gains nothing, because the chain's receipt replaces the
 // reported one.
-func compareEvents(order *ramp.Order, reported []ramp.Log, chain *ramp.Receipt) *MismatchError {
-	tokens := evidence.ContractsOf(order)
+func compareEvents(
+	order *ramp.Order, tokens []common.Address, reported []ramp.Log, chain *ramp.Receipt,
+) *MismatchError {
 	actual := eventsOf(tokens, chain.Logs)
 	if reported != nil {
 		if different := compareLogs(eventsOf(tokens, reported), actual); different != nil {

@@ -88,6 +88,9 @@ func (p *Prover) crossed(
 	order *ramp.Order, e *ramp.Evidence, others []common.Address, receipt *ramp.Receipt,
 ) error {
 	token, user := parties(order)
+	if err := CheckReadable([]common.Address{token}, receipt.Logs); err != nil {
+		return err
+	}
 	moved, unit := e.Units, "units"
 	decimals, counted := p.DecimalsOf(token)
 	if pieces := big.NewInt(int64(len(e.TokenIDs))); !counted && pieces.Cmp(moved) <= 0 {

@@ -69,6 +69,7 @@ func TestWhatATransactionProves(t *testing.T) {
 		sent              *ramp.Transaction // by the ramp by default
 		logs              string            // see movetest
 		double, oneIndex  bool              // the logs are listed twice, or have one index
+		unreadable        bool              // the last log could not be read
 		want              string            // what is missing; empty if nothing
 	}{
 		"a burn to the zero address":       {burn: true, logs: "user>zero 10"},
@@ -204,6 +205,11 @@ func TestWhatATransactionProves(t *testing.T) {
 		"two burns with the same index": {burn: true, logs: "user>zero 4, user>zero 6", oneIndex: true},
 		"two equal burns":               {burn: true, logs: "user>zero 5, user>zero 5"},
 
+		// An event that could not be read may be the one that decides.
+		"a burn beside an event that is not readable": {burn: true, logs: "user>zero 10, user>zero 1", unreadable: true,
+			want: "event 1 of its receipt, of the contract " + proofToken.Hex() + ", could not be read"},
+		"a mint beside a readable event": {logs: "zero>user 10, user>zero 1 other", unreadable: true},
+
 		// Other forms of events are named.
 		"a burn of ERC-1155": {burn: true, logs: "user>zero 10 single, user>zero 10 batch",
 			want: "burns 0 of 10000000000000000000 units of the token " + proofToken.Hex() +
@@ -246,6 +252,9 @@ func TestWhatATransactionProves(t *testing.T) {
 				if tt.oneIndex {
 					receipt.Logs[n].LogIndex = ramp.NewQuantity(0)
 				}
+			}
+			if n := len(receipt.Logs); tt.unreadable {
+				receipt.Logs[n-1].Unreadable, receipt.Logs[n-1].Topics = true, nil
 			}
 			if tt.double {
 				receipt.Logs = append(receipt.Logs, receipt.Logs...)

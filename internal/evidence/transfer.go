@@ -3,6 +3,7 @@ package evidence
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"math/big"
 	"slices"
 
@@ -51,6 +52,17 @@ func Distinct(logs []ramp.Log) []ramp.Log {
 func same(a, b *ramp.Log) bool {
 	return a.TransactionHash == b.TransactionHash && a.BlockHash == b.BlockHash && a.Address == b.Address &&
 		a.Removed == b.Removed && slices.Equal(a.Topics, b.Topics) && bytes.Equal(a.Data, b.Data)
+}
+
+// CheckReadable returns an error if an event of one of the tokens, or of a contract that the
+// node names in a form of its own, could not be read: it may be the one that decides.
+func CheckReadable(tokens []common.Address, logs []ramp.Log) error {
+	for n, l := range logs {
+		if l.Unreadable && (l.Address == common.Address{} || slices.Contains(tokens, l.Address)) {
+			return fmt.Errorf("event %d of its receipt, of the contract %s, could not be read", n, l.Address)
+		}
+	}
+	return nil
 }
 
 // transfersOf returns the transfers of a token, each once, in their order.
