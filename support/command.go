@@ -166,7 +166,7 @@ func newList(flags *flag.FlagSet) action {
 			all = slices.DeleteFunc(all, func(o ramp.Order) bool { return o.Reason == "" })
 		}
 		if err == nil {
-			_, err = io.WriteString(c.out, Table(all)+younger)
+			_, err = io.WriteString(c.out, ordersTable(all)+younger)
 		}
 		return err
 	})

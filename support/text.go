@@ -15,7 +15,7 @@ func (r *Report) Text() string {
 	out := new(strings.Builder)
 	o := r.Order
 	fmt.Fprintf(out, "%s\nproject   %s\nby hand   %s\n",
-		Table([]ramp.Order{o}), shown(o.ProjectID), shown(o.Reason))
+		ordersTable([]ramp.Order{o}), shown(o.ProjectID), shown(o.Reason))
 	if r.Unread != "" {
 		fmt.Fprintf(out, "chain     not read: %s\n", shown(r.Unread))
 		return out.String()
@@ -45,8 +45,8 @@ func (r *Report) Text() string {
 	return out.String()
 }
 
-// Table writes orders for a person, one a line below a heading.
-func Table(orders []ramp.Order) string {
+// ordersTable writes orders for a person, one a line below a heading.
+func ordersTable(orders []ramp.Order) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS\tBY HAND")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -138,4 +139,19 @@ func TestGoModLocksNobodyOut(t *testing.T) {
 		direct = append(direct, m[1])
 	}
 	assert.Equal(t, []string{"github.com/ethereum/go-ethereum", "github.com/google/uuid", "github.com/stretchr/testify"}, direct)
+}
+
+// What travels in a context is a channel that a reader does not expect.
+func TestOnlyTheRollbackTravelsInAContext(t *testing.T) {
+	using := regexp.MustCompile(`context\.WithValue\(|\b[cC](?:on)?te?xt?(?:\(\))?\.Value\(`)
+	found := 0
+	for _, dir := range append(publicPackages(t), "internal/rollback", "internal/evidence", "internal/redact") {
+		for _, file := range sourcesOf(dir) {
+			if using.MatchString(read(t, path.Join(dir, file))) {
+				found++
+				assert.Equal(t, "internal/rollback", dir, file)
+			}
+		}
+	}
+	require.Equal(t, 1, found)
 }
