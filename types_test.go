@@ -75,6 +75,27 @@ func TestAByteOrderMarkBeforeABodySaysNothing(t *testing.T) {
 	assert.Equal(t, ramp.Must(ramp.ParseResult(result)), ramp.Must(ramp.ParseResult(append(marked, result...))))
 }
 
+// JSON can write a name in many ways, and a number with more digits than a float64 has.
+func TestNoSpellingOfAnAmountGetsPast(t *testing.T) {
+	whole := validateCall()
+	for written, want := range map[string]string{
+		`"amo\u0075nt":100`:                  "100",
+		`"\u0061\u006dount":-1000000`:        "",
+		`"amount":100,"amo\u0075nt":-1`:      "", // a name that occurs twice
+		`"amo\u0075nt":100.0000000000000001`: "100.0000000000000001",
+		`"amo\u0075nt":"100"`:                "",
+	} {
+		body := strings.Replace(string(whole.bytes()), `"amount":100`, written, 1)
+		r, err := ramp.ParseValidate([]byte(body))
+		if want == "" {
+			assertFields(t, err, "intent.from[0].amount ")
+			continue
+		}
+		require.NoError(t, err, written)
+		assert.Equal(t, want, r.Intent.From[0].Amount.String())
+	}
+}
+
 func TestParseRejects(t *testing.T) {
 	begins := func(t *testing.T, err error, want string) {
 		as[*ramp.InvalidError](t, err)
