@@ -283,7 +283,7 @@ func TestAMonthOfBooksFindsWhatWasPlanted(t *testing.T) {
 				HTTPClient: &http.Client{Transport: chain}}))
 			desk := ramp.Must(support.New(support.Config{
 				Store: newStore(t, p, applyNothing), Products: []ramp.Product{gold}, Logger: slog.New(slog.DiscardHandler),
-				Proof: ramp.Must(rampproof.New(rampproof.Config{Chain: node, AnyFailure: true})),
+				Proof: ramp.Must(rampproof.New(rampproof.Config{Chain: node, Network: ramp.Mainnet, AnyFailure: true})),
 			}))
 			for range 2 {
 				chain.calls, chain.posts = 0, 0
