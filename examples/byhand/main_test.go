@@ -43,7 +43,8 @@ func TestTheEmulatorLosesNothing(t *testing.T) {
 	service := ramptest.Start(t, ramptest.Config{Key: s.key, Validator: s.signer.Address(), Handler: s.routes()})
 	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(network), ChainID: 7002,
 		HTTPClient: service.Client()}))
-	s.confirm = ramp.Must(rampproof.New(rampproof.Config{Chain: chain, Network: network, AnyFailure: true}))
+	s.confirm = ramp.Must(rampproof.New(rampproof.Config{Chain: chain, Network: network,
+		MintFeeBps: products[0].MintFeeBps, AnyFailure: true}))
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: s.terms,
 		HTTPClient: service.Client()}))
 	type placer = func(
