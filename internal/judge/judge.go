@@ -1,12 +1,10 @@
 package judge
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
-	ramp "github.com/token-ramp/ramp-go"
 	"net"
 	"net/http"
 	"slices"
@@ -14,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // Judge tries cases on a target. After [Judge.Ready], it is safe for concurrent use.
@@ -62,111 +62,6 @@ func (j *Judge) Err() error { return j.run.ended() }
 func (j *Judge) trial(ctx context.Context, in Input) *trial {
 	return &trial{ctx: ctx, settings: &j.target, client: j.client, server: &j.server, needs: in.needs, calls: new(calls),
 		secrets: slices.Clone(j.target.Secrets), items: make(map[string]string), wallets: make(map[string]string), ledger: new(ledger)}
-}
-
-// Run tries cases, up to parallel of them or of their inputs at the same time, and returns
-// their verdicts in the order of the cases. It calls done with each verdict as soon as it
-// is known, one call at a time; done may be nil. Concurrent cases need different players.
-// Once Target.Player returns a player that another case is using, Run tries one case at a
-// time. What several players do at once is tried first. If it mixes, the rest is tried one
-// case at a time, because anything could fail otherwise. If ctx is canceled, the result
-// omits the cases that were not finished.
-func (j *Judge) Run(ctx context.Context, cases []Case, parallel int, done func(Verdict)) []Verdict {
-	type running struct {
-		Case
-		tried   []InputVerdict
-		missing int // inputs
-		verdict Verdict
-	}
-	type job struct {
-		*running
-		input int
-	}
-	var (
-		mu                 sync.Mutex
-		all                []*running
-		first, rest, alone []job // alone: one after the other, when the rest is done
-		again              []job // what to try alone after a restart, because the server stopped answering
-	)
-	revives := j.target.Restart != nil
-	try := func(at job) {
-		v := j.tryInput(ctx, at.Case, at.tries()[at.input])
-		mu.Lock()
-		defer mu.Unlock()
-		if ctx.Err() != nil {
-			return
-		}
-		if v.Outcome == Untried && revives && j.left(at.Case) {
-			again = append(again, at)
-			return
-		}
-		at.tried[at.input] = v
-		if at.missing--; at.missing > 0 {
-			return
-		}
-		at.verdict = j.sum(at.Case, at.tried)
-		if done != nil {
-			done(at.verdict)
-		}
-	}
-	run := func(jobs []job, parallel int) {
-		places := make(chan bool, max(1, parallel))
-		var wait sync.WaitGroup
-		for _, at := range jobs {
-			places <- true
-			wait.Go(func() {
-				try(at)
-				<-places
-			})
-		}
-		wait.Wait()
-	}
-	for _, c := range cases {
-		n := len(c.tries())
-		at := &running{Case: c, tried: make([]InputVerdict, n), missing: n}
-		all = append(all, at)
-		jobs := &rest
-		if c.first {
-			jobs = &first
-		} else if c.alone || c.last {
-			jobs = &alone
-		}
-		for input := range n {
-			*jobs = append(*jobs, job{at, input})
-		}
-	}
-	run(first, 1)
-	if slices.ContainsFunc(first, func(at job) bool { return at.verdict.Outcome == Failed }) {
-		parallel = 1
-	}
-	run(rest, parallel)
-	run(alone, 1)
-	const most = 5 // restarts
-	var gone *goneError
-	for restarts := 0; len(again) > 0; restarts++ {
-		errors.As(j.Err(), &gone)
-		revives = restarts < most && j.revive(ctx)
-		jobs := again
-		again = nil
-		slices.SortStableFunc(jobs, func(a, b job) int {
-			return cmp.Compare(fmt.Sprint(!gone.suspects(a.Case)), fmt.Sprint(!gone.suspects(b.Case)))
-		})
-		run(jobs, 1)
-	}
-	if revives && j.crashed.Load() && j.Err() != nil {
-		j.revive(ctx) // nothing was left to try
-	}
-	if gone != nil && j.Err() == nil && !j.crashed.Load() {
-		j.run.stop(fmt.Errorf("the server stopped answering during %s, but not when each was tried alone after a restart: "+
-			"it was stopped from outside, or they stop it together", strings.Join(gone.flight, ", ")))
-	}
-	var verdicts []Verdict
-	for _, at := range all {
-		if at.missing == 0 {
-			verdicts = append(verdicts, at.verdict)
-		}
-	}
-	return verdicts
 }
 
 // Try tries one case, each of its inputs with a fresh player. It waits while a case that
