@@ -248,14 +248,18 @@ func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
 			"logs.0.logIndex"}, false},
 		{"receipt", receipt, []string{"status", "transactionHash", "blockHash", "blockNumber", "logs"}, true},
 		{"transaction", sent, []string{"type", "nonce", "value", "gas", "gasPrice", "input", "maxFeePerGas",
-			"maxPriorityFeePerGas", "blockHash", "blockNumber", "transactionIndex", "v", "r", "s", "fv", "fr", "fs"}, false},
+			"maxPriorityFeePerGas", "blockHash", "blockNumber", "transactionIndex",
+			"v", "r", "s", "fv", "fr", "fs"}, false},
 		{"transaction", sent, []string{"hash", "chainId", "from", "to", "feePayer"}, true},
-		{"block", block, []string{"miner", "gasLimit", "gasUsed", "baseFeePerGas", "size", "stateRoot", "transactionsRoot",
+		{"block", block, []string{"miner", "gasLimit", "gasUsed", "baseFeePerGas", "size", "stateRoot",
+			"transactionsRoot",
 			"receiptsRoot", "extraData", "parentHash", "transactions.0.type"}, false},
 		{"block", block, []string{"number", "hash", "timestamp", "transactions", "transactions.0.hash"}, true},
 	} {
 		for _, path := range tt.paths {
-			for _, form := range []any{"0xzz", "legacy", "2026-11-26T00:00:00Z", "0X1", -1, true, map[string]any{}, []any{"0x"}} {
+			for _, form := range []any{
+				"0xzz", "legacy", "2026-11-26T00:00:00Z", "0X1", -1, true, map[string]any{}, []any{"0x"},
+			} {
 				got, err := read(tt.method, tt.good.with(path, form))
 				if r, ok := got.(*ramp.Receipt); ok && path == "logs" && err == nil {
 					require.True(t, r.Logs[0].Unreadable, "a list whose only entry is no event")
@@ -282,8 +286,10 @@ func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
 
 	// A list of events is asked for by whoever needs each of them.
 	log := onChain()["logs"].([]any)[0]
-	for path, decides := range map[string]bool{"topics": true, "data": true, "address": true, "removed": true, "logIndex": true,
-		"blockNumber": true, "transactionHash": true, "blockTimestamp": false, "transactionIndex": false, "blockHash": false} {
+	for path, decides := range map[string]bool{
+		"topics": true, "data": true, "address": true, "removed": true, "logIndex": true, "blockNumber": true,
+		"transactionHash": true, "blockTimestamp": false, "transactionIndex": false, "blockHash": false,
+	} {
 		answer := object(log.(map[string]any)).with(path, map[string]any{})
 		_, err := newNode(t, says(200, result("["+string(answer.bytes())+"]"))).client().Logs(t.Context(), ramp.LogFilter{})
 		assert.Equal(t, decides, err != nil, path)

@@ -301,11 +301,13 @@ func TestWaitReceiptSaysWhatIsMissing(t *testing.T) {
 		is     error
 		ends   bool // at once, for it will not pass
 	}{
-		"the transaction":     {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": the node does not know it (yet); if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound, false},
-		"its block":           {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil, false},
-		"confirmations":       {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil, false},
-		"a block that stands": {func(c *chain) { c.block[10] = blockB }, "block 10, which contained the transaction, was replaced: the receipt names block " + blockA + ", and the chain has " + blockB + "; if that stays so, ask another node", nil, false},
-		"a node":              {func(c *chain) { c.fail = func(string) (*http.Response, error) { return nil, errors.New("rejected") } }, "rejected", nil, false},
+		"the transaction": {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": the node does not know it (yet); if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound, false},
+		"its block":       {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil, false},
+		"confirmations":   {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil, false},
+		"a block that stands": {func(c *chain) { c.block[10] = blockB },
+			"block 10, which contained the transaction, was replaced: the receipt names block " + blockA +
+				", and the chain has " + blockB + "; if that stays so, ask another node", nil, false},
+		"a node": {func(c *chain) { c.fail = func(string) (*http.Response, error) { return nil, errors.New("rejected") } }, "rejected", nil, false},
 		"an index": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) {
 				return status(200, nil, `{"id":null,"error":"transaction indexing is in progress"}`)(nil)

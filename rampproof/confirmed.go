@@ -105,7 +105,8 @@ func confirm(
 		}
 		tokens := evidence.ContractsOf(stored)
 		if err := evidence.CheckReadable(tokens, receipt.Logs); err != nil {
-			return ramp.Step{}, fmt.Errorf("ramp: confirm transaction %s of order %s: %w", hash, stored.UUID, err)
+			err = fmt.Errorf("ramp: confirm transaction %s of order %s: %w", hash, stored.UUID, err)
+			return ramp.Step{}, err
 		}
 		if different := compareEvents(stored, tokens, reported.Logs, receipt); different != nil {
 			err = fmt.Errorf("ramp: confirm transaction %s of order %s: %w", hash, stored.UUID, different)

@@ -162,11 +162,14 @@ func TestTheTokensOfTheStoredOrderMustHaveEvents(t *testing.T) {
 func TestAnEventThatCannotBeRead(t *testing.T) {
 	const nobody = "0x000000000000000000000000000000000000dead"
 	other := map[string]any{"address": nobody, "topics": []any{}, "data": "0x"}
-	both := onChain().with("logs", append(onChain()["logs"].([]any), other)).with("logsBloom", "0x0").with("type", "legacy")
+	both := onChain().with("logs", append(onChain()["logs"].([]any), other)).
+		with("logsBloom", "0x0").with("type", "legacy")
 	for path, want := range map[string]string{
-		"logs.1.topics":  "",
-		"logs.0.topics":  "event 0 of its receipt, of the contract " + common.HexToAddress(testToken).Hex() + ", could not be read",
-		"logs.1.address": "event 1 of its receipt, of the contract 0x0000000000000000000000000000000000000000, could not be read",
+		"logs.1.topics": "",
+		"logs.0.topics": "event 0 of its receipt, of the contract " +
+			common.HexToAddress(testToken).Hex() + ", could not be read",
+		"logs.1.address": "event 1 of its receipt, of the contract " +
+			"0x0000000000000000000000000000000000000000, could not be read",
 	} {
 		err := confirm(t, webhookResult().without("receipt.logs"), both.with(path, "0x0"))
 		if want == "" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"sync"
 
@@ -67,7 +68,10 @@ func (b *bank) decide(key, player, kind string, assets []ramp.AssetAmount, check
 			return fmt.Errorf("%w: %w", ErrRefused, ramp.Reject("INVALID_AMOUNT"))
 		}
 		item := [2]string{player, asset.ID}
-		if after[item] = b.balances[item] + sign*n; after[item] < 0 {
+		owned := b.balances[item]
+		after[item] = owned + sign*n
+		// Only a take may be refused, and a burn that was just accepted, for which kind is nothing.
+		if kind == "take" && after[item] < 0 || sign == 0 && owned > math.MaxInt64-n {
 			return fmt.Errorf("%w: %w", ErrRefused, ramp.Reject("INVALID_BALANCE"))
 		}
 	}
