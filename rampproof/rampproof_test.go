@@ -184,7 +184,7 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 		asked      int    // contract calls for two results
 	}{
 		"as much as ordered": {word(2), nil, 1000, "", 1},
-		"less":               {word(2), nil, 999, "it burns 999 of 1000 units", 1},
+		"less":               {word(2), nil, 999, "it burns 9.99 of 10 tokens", 1},
 		"configured":         {word(2), map[common.Address]int{proofToken: 1}, 100, "", 0},
 		"an NFT": {`"error":{"code":3,"message":"execution reverted"}`, nil, 1000,
 			"it burns 0 of 10 pieces (the decimals of the token are not known)", 2},

@@ -2,6 +2,7 @@ package support_test
 
 import (
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		refused   bool
 	}{
 		"10 minutes before, by the node's clock": {ramp.Mint, mint(500), -10 * time.Minute, nil, nil, true},
+		"an hour before, by a clock ahead":       {ramp.Mint, mint(500), -time.Hour, nil, nil, true},
 		"mint after 20 minutes":                  {ramp.Mint, mint(500), 20 * time.Minute, nil, nil, true},
 		"mint after 70 minutes":                  {ramp.Mint, mint(500), 70 * time.Minute, nil, nil, true},
 		"burn after 11 hours":                    {ramp.Burn, burn(zero, 500), 11 * time.Hour, nil, nil, true},
@@ -77,13 +79,16 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		"a transfer to oneself":                  {ramp.Burn, byPlayer(burn(player, 500)), time.Minute, nil, nil, false},
 		"a transfer of zero, which costs a stranger only gas": {ramp.Mint, sentTx{from: friend, to: token, transfers: []ramp.Transfer{moved(zero, player, 0), moved(player, zero, 0)}},
 			time.Minute, nil, nil, false},
-		"an hour before the order": {ramp.Mint, mint(500), -time.Hour, nil, nil, false},
+		"another's, an hour before the order": {ramp.Mint, mint(490), -time.Hour,
+			another(player, ramp.Mint, 5, ramp.OrderSucceeded), nil, false},
+		"25 hours before the order": {ramp.Mint, mint(500), -25 * time.Hour, nil, nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			proof := &rampproof.Config{Contracts: []common.Address{vault}, Payers: []common.Address{payer}}
-			orders, store, n := newOrders(t, 24*time.Hour, proof)
+			orders, store, n := newOrders(t, 48*time.Hour, proof)
 			order := orderOf(c.direction, 5, accepted)
 			store.keep(t, order)
+			store.witness(t, n)
 			if c.change != nil {
 				c.change(proof, n)
 				orders = ordersOf(t, store, n, proof)
@@ -102,9 +107,13 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 				return
 			}
 			refuses(t, err, hash)
-			anyway := alice
-			anyway.Anyway = true
-			ramp.Must(orders.Abandon(t.Context(), order.UUID, anyway))
+			blind := alice
+			blind.WithoutEvidence = true
+			_, err = orders.Abandon(t.Context(), order.UUID, blind)
+			refuses(t, err, hash)
+			against := alice
+			against.AgainstEvidence = true
+			ramp.Must(orders.Abandon(t.Context(), order.UUID, against))
 		})
 	}
 }
@@ -122,10 +131,11 @@ func TestAbandonAsksTheNodeLittle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			orders, store, n := newOrders(t, 365*24*time.Hour, paid)
-			n.widest, n.oldest = uint64(c.widest/time.Second), n.blockAt(now.Add(-3*c.age))
+			n.widest, n.oldest = uint64(c.widest/time.Second), n.blockAt(now.Add(-3*c.age-48*time.Hour))
 			idle, minted := orderOf(ramp.Mint, 5, now.Add(-c.age)), orderOf(ramp.Mint, 5, now.Add(-c.age))
 			minted.UserAddress = friend.Hex()
 			store.keep(t, idle, minted)
+			store.witness(t, n)
 			hash := n.send(now.Add(-time.Hour), sentTx{from: friend, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, friend, 490)}})
 
 			_, err := orders.Abandon(t.Context(), minted.UUID, alice)
@@ -141,13 +151,13 @@ func TestAbandonAsksTheNodeLittle(t *testing.T) {
 // A node that lies behind has not seen what happened since its newest block, and one that does
 // not answer has not said that nothing did.
 func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
-	orders, store, n := newOrders(t, 24*time.Hour, paid)
-	n.begin = n.begin.Add(-time.Hour)
+	orders, store, n := newOrders(t, 48*time.Hour, paid)
+	n.begin = n.begin.Add(-2 * time.Hour)
 	order := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
 	store.keep(t, order)
 	_, err := orders.Abandon(t.Context(), order.UUID, alice)
-	assert.ErrorContains(t, err, "the node is behind: its newest block is of 2026-11-20T11:00:00Z")
-	n.head += 3500
+	assert.ErrorContains(t, err, "the node is behind: its newest block is of 2026-11-20T10:00:00Z")
+	n.head += 7100
 	n.behind = 14 * 3600 // of one behind the same address
 	_, err = orders.Abandon(t.Context(), order.UUID, alice)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
@@ -158,15 +168,19 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 		assert.ErrorContains(t, err, "read the chain: ")
 	}
 	n.down = ""
-	for failing := range 2 { // the orders of the user, and that which the transaction has ended
-		store.calls, store.failing = 0, failing+1
+	store.witness(t, n)
+	store.calls = 0
+	ramp.Must(orders.Show(t.Context(), order.UUID))
+	for calls := store.calls; calls > 0; calls-- { // orders that ended, those of the user, and that of the transaction
+		store.calls, store.failing = 0, calls
 		_, err = orders.Show(t.Context(), order.UUID)
 		assert.ErrorContains(t, err, "the database is down")
 	}
 	n.down, store.failing = "eth_getLogs", 0
 	_, err = orders.Reconcile(t.Context(), now.Add(-time.Hour), time.Time{})
 	assert.ErrorContains(t, err, "ramp: reconcile: ramp: eth_getLogs: ")
-	n.down, n.sent = "", nil
+	n.down = ""
+	n.sent = slices.DeleteFunc(n.sent, func(tx sentTx) bool { return tx.from == player })
 	ramp.Must(orders.Abandon(t.Context(), order.UUID, alice))
 }
 
@@ -211,6 +225,7 @@ func TestAbandonRefusesAnOrderThatNoTransactionCanBeFoundFor(t *testing.T) {
 // then becomes tokens pays twice. Without a node, nobody knows whether it is on the chain.
 func TestAbandonRefusesWhileTheResultMayCome(t *testing.T) {
 	d := newStudio(t)
+	d.witness(t)
 	order := d.place(t, d.service.Mint, ramptest.StaysPending())
 	blind := ramp.Must(support.New(support.Config{Store: d.store, Now: d.service.Now, Logger: quiet}))
 	decide := func(o *support.Orders, flags ...string) error {
@@ -219,14 +234,15 @@ func TestAbandonRefusesWhileTheResultMayCome(t *testing.T) {
 	}
 	d.service.Advance(13*time.Hour - 2*time.Minute)
 	assert.ErrorContains(t, decide(d.Orders), "wait, or abandon it early")
-	assert.ErrorContains(t, decide(d.Orders, "-anyway"), "wait, or abandon it early", "a chain that is ignored makes no order older")
+	assert.ErrorContains(t, decide(d.Orders, "-against-evidence", "-without-evidence"), "wait, or abandon it early",
+		"a chain that is ignored makes no order older")
 	assert.ErrorContains(t, decide(blind, "-early"), "no node is configured")
 	assert.EqualValues(t, 900, d.gold)
 	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded), "the transaction is mined after all")
-	assert.Error(t, decide(d.Orders, "-early", "-anyway"))
+	assert.Error(t, decide(d.Orders, "-early", "-against-evidence", "-without-evidence"))
 	assert.EqualValues(t, 900, d.gold)
 
-	for _, flags := range [][]string{{"-early"}, {"-early", "-anyway"}, nil} {
+	for _, flags := range [][]string{{"-early"}, {"-early", "-against-evidence", "-without-evidence"}, nil} {
 		order = d.place(t, d.service.Mint, ramptest.StaysPending())
 		if flags == nil {
 			d.service.Advance(13 * time.Hour)

@@ -3,6 +3,7 @@ package support
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -41,6 +42,21 @@ func (o *Orders) batch(ctx context.Context, calls []ramp.BatchCall) error {
 		err = cmp.Or(err, call.Err)
 	}
 	return err
+}
+
+// blockAt returns the block of a tag, such as "latest", and an error if the node is not on the
+// chain of the proof. It asks both at once: the name of the node may lead to another one since
+// the last call.
+func (o *Orders) blockAt(ctx context.Context, tag string) (*ramp.Block, error) {
+	var id ramp.Quantity
+	block := new(ramp.Block)
+	calls := []ramp.BatchCall{ask(block, "eth_getBlockByNumber", tag, false), ask(&id, "eth_chainId")}
+	err := o.batch(ctx, calls)
+	want := o.chain.RequiredChainID()
+	if is, unread := id.Uint64(); err == nil && (unread != nil || is != want) {
+		err = fmt.Errorf("%w: its chain ID is %s, not %d", ramp.ErrWrongChain, id, want)
+	}
+	return block, err
 }
 
 // lastBefore returns the number of the last block before a time. It asks for no block that

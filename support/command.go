@@ -230,6 +230,7 @@ func newShow(flags *flag.FlagSet) action {
 
 func newFinish(flags *flag.FlagSet) action {
 	d := newDecision(flags)
+	evidenceFlags(flags, d)
 	var transaction common.Hash
 	flags.Func("tx", "`hash` of the transaction that the order has ended with; required without -fitting",
 		func(text string) error { return transaction.UnmarshalText([]byte(text)) })
@@ -291,12 +292,20 @@ func finishFitting(ctx context.Context, c call, from, to time.Time, yes bool, d 
 
 func newAbandon(flags *flag.FlagSet) action {
 	d := newDecision(flags)
-	flags.BoolVar(&d.Anyway, "anyway", false, "abandon the order although a transaction may be its own, or no node can tell")
+	evidenceFlags(flags, d)
 	flags.BoolVar(&d.Early, "early", false, "abandon the order before it has waited for 13 hours, although its result may still come")
 	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
 		step, err := c.Abandon(ctx, id, *d)
 		return c.printStep(step, err)
 	})
+}
+
+// evidenceFlags adds the flags for the two risks of giving back or granting twice.
+func evidenceFlags(flags *flag.FlagSet, d *Decision) {
+	flags.BoolVar(&d.AgainstEvidence, "against-evidence", false,
+		"although the chain shows something else, which you have looked at; this may pay twice")
+	flags.BoolVar(&d.WithoutEvidence, "without-evidence", false,
+		"although the chain could not show that nothing happened; this may pay twice")
 }
 
 func newDecision(flags *flag.FlagSet) *Decision {

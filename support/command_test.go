@@ -180,7 +180,9 @@ func TestLookingNeedsNoRightToWrite(t *testing.T) {
 		assert.Contains(t, ramp.Must(command(t, looks, args[0], args[1:]...)), want, args)
 	}
 	s.service.Advance(13 * time.Hour)
-	for _, args := range [][]string{{"finish", "-tx", lost.TxHash.Hex()}, {"abandon", "-anyway"}} {
+	for _, args := range [][]string{
+		{"finish", "-tx", lost.TxHash.Hex()}, {"abandon", "-against-evidence", "-without-evidence"},
+	} {
 		args = append(args, "-who", "bob", "-reason", "case 43", lost.UUID.String())
 		_, err := command(t, looks, args[0], args[1:]...)
 		assert.ErrorContains(t, err, "permission denied", args)
@@ -298,6 +300,7 @@ func TestACommandSaysWhatFailed(t *testing.T) {
 	orders, store, n := newOrders(t, 24*time.Hour, paid)
 	order := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
 	store.keep(t, order)
+	store.witness(t, n)
 	for _, args := range [][]string{{"list"}, {"list", "-session", "session-1"}, {"count"}} {
 		store.calls, store.failing = 0, 0
 		ramp.Must(command(t, orders, args[0], args[1:]...))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/rampproof"
 )
 
 // Decision says who ends an order by hand, and why. Both are required, and stored as
@@ -20,9 +21,16 @@ type Decision struct {
 	Who    string // the person
 	Reason string // why the order is ended by hand
 
-	// Anyway abandons an order without a look at the chain: although a transaction there
-	// may be its own, or although the node is behind, unreachable or not configured.
-	Anyway bool
+	// AgainstEvidence overrides what the chain shows, which may pay twice: look at the transaction
+	// first. It abandons an order although a transaction may be its own, and finishes one although
+	// Proof misses something, such as the ramp's part in a transaction that a bundler or a forwarder
+	// sent, or that settled several players.
+	AgainstEvidence bool
+
+	// WithoutEvidence overrides that the chain could not show it, which may pay twice, too: it gives
+	// back although the node is behind, unreachable or not configured, of a network that nobody knows,
+	// or lists nothing that is known to have happened. What the chain shows all the same counts.
+	WithoutEvidence bool
 
 	// Early abandons an order that has not waited for 13 hours: although its transaction may
 	// still be pending, and its result may still come.
@@ -31,9 +39,9 @@ type Decision struct {
 	fitting bool // for [Orders.FinishFitting]
 }
 
-// CandidateError means that an order was not abandoned, because a transaction on the
-// chain may be its own: [Candidate].Objection says why. Finish the order with it, or find
-// out whose it is and set [Decision].Anyway.
+// CandidateError means that an order was not given back, because a transaction on the chain
+// may be its own: [Candidate].Objection says why. Finish the order with it, or find out whose
+// it is and abandon the order with [Decision].AgainstEvidence.
 type CandidateError struct {
 	Order     uuid.UUID
 	Candidate Candidate
@@ -41,15 +49,17 @@ type CandidateError struct {
 
 // Error names the order and the transaction.
 func (e *CandidateError) Error() string {
-	return fmt.Sprintf("ramp: order %s: transaction %s may be its own, because %s: finish the order with it, or abandon it anyway",
+	return fmt.Sprintf("ramp: order %s: transaction %s may be its own, because %s: "+
+		"finish the order with it, or abandon it against the evidence",
 		e.Order, e.Candidate.Hash, e.Candidate.Objection)
 }
 
 // Finish ends an order as a transaction ended, if the service does not deliver its
 // result: a failed mint gives back, and a successful burn grants. [Config].Proof is
-// required. What it accepts, with its confirmations, is accepted, and nothing else:
-// otherwise the error wraps [rampproof.ErrNotProven], or says how many confirmations are
-// missing.
+// required, whose confirmations the transaction must have. If it does not prove the end of the
+// order, the error wraps [rampproof.ErrNotProven]; [Decision].AgainstEvidence overrides that.
+// Before a mint is given back, it looks for a transaction that minted it, and fails as
+// [Orders.Abandon] does: that cannot be overridden here.
 //
 // Who and why are logged and stored. If the order has ended otherwise, or another order has
 // ended by the transaction, the error is a [*ramp.ConflictError]. A result that comes later is
@@ -71,20 +81,59 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 			return ramp.Step{}, err
 		}
 		o.prover.LearnDecimals(ctx, evidence.ContractsOf(&order)...)
-		result := &ramp.Result{UUID: id, TxHash: transaction.Hex(), Receipt: *receipt}
+		result := &ramp.Result{UUID: id, TxHash: transaction.Hex(), Receipt: *receipt, Transaction: sent}
+		isMint := order.State == ramp.OrderAccepted && order.Direction == ramp.Mint
+		if isMint && result.Outcome() == ramp.OrderFailed {
+			if err := o.unminted(ctx, &order, d); err != nil {
+				return ramp.Step{}, err
+			}
+		}
+		age, err := o.age(ctx, &order, receipt)
+		if err != nil {
+			return ramp.Step{}, err
+		}
 		finish := ramp.Finish(result, o.config.Now())
 		return o.config.Store.Update(ctx, id, o.mine(func(stored *ramp.Order) (ramp.Step, error) {
 			step, err := finish(stored)
-			if err == nil && step.New {
-				step.Order.Reason = reason
-				step.Evidence, err = o.prover.Check(stored, sent, receipt)
+			if err != nil || !step.New {
+				return step, err
 			}
-			if err == nil && d.fitting && step.Effect.Kind == ramp.GiveBack {
-				return ramp.Step{}, fmt.Errorf("ramp: order %s: its transaction failed: only a person gives back", id)
+			step.Order.Reason = reason
+			var unproven error
+			step.Evidence, unproven = o.prover.Check(stored, sent, receipt)
+			if unproven == nil && age > skew {
+				unproven = fmt.Errorf("ramp: order %s: %w: it is %s older than the order",
+					id, rampproof.ErrNotProven, age.Round(time.Minute))
 			}
-			return step, err
+			if unproven != nil && !d.AgainstEvidence {
+				return ramp.Step{}, unproven
+			}
+			return step, nil
 		}))
 	})
+}
+
+// age returns how much older than an order its transaction is.
+func (o *Orders) age(ctx context.Context, order *ramp.Order, receipt *ramp.Receipt) (time.Duration, error) {
+	number, err := receipt.BlockNumber.Uint64()
+	if err != nil {
+		return 0, err
+	}
+	block, err := o.chain.BlockByNumber(ctx, ramp.AtBlock(number), false)
+	if err != nil {
+		return 0, err
+	}
+	return order.AcceptedAt.Sub(timeOf(block.Timestamp)), nil
+}
+
+// unminted returns an error before a mint is given back by its failed transaction, if another
+// one may have minted it.
+func (o *Orders) unminted(ctx context.Context, order *ramp.Order, d Decision) error {
+	if d.fitting {
+		return fmt.Errorf("ramp: order %s: its transaction failed: only a person gives back", order.UUID)
+	}
+	early := d.Early || !d.AgainstEvidence // no other result will come if the transaction proves the failure
+	return o.unused(ctx, order.UUID, Decision{WithoutEvidence: d.WithoutEvidence, Early: early})
 }
 
 // Abandon ends an order whose result will never come, and gives back what it took; see
@@ -95,24 +144,20 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 // order's user has transferred of its token up to now. The error is a [*CandidateError] if a
 // transaction may be the order's own, whatever Proof misses: one that the ramp sent or paid
 // for, or that moved the token from or to the zero address or Contracts of Proof, unless
-// another order has rightly ended by it. Giving back what became tokens pays twice. A
-// transaction that failed does not count, because finishing the order with it gives back the
-// same.
+// another order has rightly ended by it. Giving back what became tokens pays twice.
+// [Decision].AgainstEvidence overrides that. A transaction that failed does not count, because
+// finishing the order with it gives back the same.
+//
+// It also fails if the search may not have shown all, as [Report].Incomplete says. That
+// nothing happened counts only if the search found what other orders have moved.
+// [Decision].WithoutEvidence overrides that.
 func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, d Decision) (ramp.Step, error) {
-	return o.decide(ctx, "ramp: order abandoned", "ramp: order not abandoned", id, d, func(reason string) (ramp.Step, error) {
-		if !d.Anyway {
-			if err := o.unused(ctx, id); err != nil {
-				return ramp.Step{}, err
-			}
+	const done, failed = "ramp: order abandoned", "ramp: order not abandoned"
+	return o.decide(ctx, done, failed, id, d, func(reason string) (ramp.Step, error) {
+		if err := o.unused(ctx, id, d); err != nil {
+			return ramp.Step{}, err
 		}
-		now := o.config.Now()
-		abandon := ramp.Abandon(reason, now)
-		step, err := o.config.Store.Update(ctx, id, o.mine(func(stored *ramp.Order) (ramp.Step, error) {
-			if stored != nil && stored.State == ramp.OrderAccepted && !d.Early && stored.AcceptedAt.After(now.Add(-maxDelay)) {
-				return ramp.Step{}, fmt.Errorf("its result may come until %s: wait, or abandon it early", stored.AcceptedAt.Add(maxDelay).Format(time.RFC3339))
-			}
-			return abandon(stored)
-		}))
+		step, err := o.config.Store.Update(ctx, id, o.mine(ramp.Abandon(reason, o.config.Now())))
 		if err != nil {
 			return ramp.Step{}, fmt.Errorf("ramp: abandon order %s: %w", id, err)
 		}
@@ -120,22 +165,42 @@ func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, d Decision) (ramp.St
 	})
 }
 
+// waited returns an error if the result of an order may still come.
+func (o *Orders) waited(order *ramp.Order, d Decision) error {
+	until := order.AcceptedAt.Add(maxDelay)
+	if order.State != ramp.OrderAccepted || !until.After(o.config.Now()) || d.Early {
+		return nil
+	}
+	return fmt.Errorf("ramp: order %s: its result may come until %s: wait, or abandon it early",
+		order.UUID, until.Format(time.RFC3339))
+}
+
 // unused returns an error if a transaction may be that of an order that waits.
-func (o *Orders) unused(ctx context.Context, id uuid.UUID) error {
+func (o *Orders) unused(ctx context.Context, id uuid.UUID, d Decision) error {
 	report, err := o.Show(ctx, id)
-	if err != nil || report.Order.State != ramp.OrderAccepted {
+	switch {
+	case report == nil:
+		return err
+	case report.Order.State != ramp.OrderAccepted:
+		return nil
+	case d.WithoutEvidence: // but not against what is shown
+	case o.chain == nil:
+		return fmt.Errorf("ramp: order %s: no node is configured that knows its transaction: "+
+			"configure one, or abandon it without evidence", id)
+	case err != nil:
 		return err
 	}
-	switch {
-	case o.chain == nil:
-		return fmt.Errorf("ramp: order %s: no node is configured that knows its transaction: configure one, or abandon it anyway", id)
-	case report.LastTime.Before(o.config.Now().Add(-skew)):
-		return fmt.Errorf("ramp: order %s: the node is behind: its newest block is of %s", id, report.LastTime.Format(time.RFC3339))
-	}
 	for _, c := range report.Candidates {
-		if c.Objection != "" {
+		if c.Objection != "" && !d.AgainstEvidence {
 			return &CandidateError{Order: id, Candidate: c}
 		}
+	}
+	if err := o.waited(&report.Order, d); err != nil || d.WithoutEvidence {
+		return err
+	}
+	if report.Incomplete != "" {
+		return fmt.Errorf("ramp: order %s: %s: use another node, or decide without evidence",
+			id, report.Incomplete)
 	}
 	return nil
 }

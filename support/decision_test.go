@@ -1,6 +1,7 @@
 package support_test
 
 import (
+	"context"
 	"os"
 	"regexp"
 	"testing"
@@ -95,6 +96,7 @@ var decisions = map[string]func(t *testing.T){
 	},
 	"one has ended another order": func(t *testing.T) {
 		d := newStudio(t)
+		d.witness(t)
 		other := d.place(t, d.service.Mint)
 		order := d.place(t, d.service.Mint, ramptest.StaysPending())
 		assert.Equal(t, &other.UUID, d.candidate(t, order).EndedOther)
@@ -120,11 +122,12 @@ var decisions = map[string]func(t *testing.T){
 	},
 	`one "does not prove"`: func(t *testing.T) {
 		d := newStudio(t)
+		d.witness(t)
 		order := d.place(t, d.service.Burn, ramptest.StaysPending())
 		for n, trick := range []thief.Trick{thief.SelfTransfer, thief.Approval, thief.FailedCall, thief.SignedTransfer, thief.FriendsTransfer} {
 			tx := ramp.Must(thief.Play(t.Context(), d.service, order, trick))
 			report := ramp.Must(d.Show(t.Context(), order.UUID))
-			assert.Len(t, report.Candidates, max(0, n-2), "what moved a token from or to the player")
+			assert.Len(t, report.Candidates, min(1, max(0, n-2)), "what moved a token from the player")
 			for _, c := range report.Candidates {
 				assert.NotEmpty(t, c.Unproven)
 				assert.Empty(t, c.Objection)
@@ -138,6 +141,7 @@ var decisions = map[string]func(t *testing.T){
 	},
 	"there is none": func(t *testing.T) {
 		d := newStudio(t)
+		d.witness(t)
 		order := d.place(t, d.service.Mint, ramptest.StaysPending())
 		report := ramp.Must(d.Show(t.Context(), order.UUID))
 		assert.Empty(t, report.Candidates)
@@ -151,6 +155,39 @@ var decisions = map[string]func(t *testing.T){
 		assert.EqualValues(t, 1000, d.gold)
 		require.Len(t, d.conflicts, 1)
 		assert.Equal(t, order.UUID, d.conflicts[0].Order.UUID)
+	},
+	`"there may be others"`: func(t *testing.T) {
+		a := newAbsence(t)
+		a.store.witness(t, a.node)
+		failed := a.node.send(now.Add(-19*time.Hour), sentTx{failed: true, from: payer, payer: payer, to: vault})
+		a.node.lists = func(*sentTx) bool { return false }
+		assert.Contains(t, a.show(t).Text(), "\n          there may be others: the node shows ")
+		assert.ErrorContains(t, a.abandon(t, alice), "use another node, or decide without evidence")
+		_, err := a.Finish(t.Context(), a.order.UUID, failed, alice)
+		assert.ErrorContains(t, err, "use another node, or decide without evidence")
+		require.NoError(t, a.abandon(t, without))
+	},
+	`one that the node "does not return"`: func(t *testing.T) {
+		a := newAbsence(t)
+		own, unknown := a.minted(time.Minute), a.minted(time.Hour)
+		a.node.hides = func(tx *sentTx) bool { return tx.hash == unknown }
+		assert.Contains(t, a.show(t).Text(), unknown.Hex())
+		assert.Contains(t, a.show(t).Text(), "\n    the node lists its events, and does not return it: ")
+		refuses(t, a.abandon(t, alice), own)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err := a.Finish(ctx, a.order.UUID, unknown, alice)
+		assert.ErrorIs(t, err, ramp.ErrNotFound)
+	},
+	"one is older than the order": func(t *testing.T) {
+		a := newAbsence(t)
+		own := a.minted(-20 * time.Minute)
+		refuses(t, a.abandon(t, alice), own)
+		_, err := a.Finish(t.Context(), a.order.UUID, own, alice)
+		require.ErrorIs(t, err, rampproof.ErrNotProven)
+		assert.ErrorContains(t, err, "it is 20m0s older than the order")
+		step := ramp.Must(a.Finish(t.Context(), a.order.UUID, own, against))
+		assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
 	},
 	"the chain cannot be read": func(t *testing.T) {
 		d := newStudio(t)

@@ -43,7 +43,7 @@ func ExampleOrders_Finish() {
 }
 
 // The result of a mint never came, and its transaction cannot happen anymore. A person gives
-// the gold back, once. With a Chain, and without Anyway, Abandon refuses if it finds the
+// the gold back, once. With a Proof, and without WithoutEvidence, Abandon refuses if it finds the
 // order's transaction.
 func ExampleOrders_Abandon() {
 	ctx := context.Background()
@@ -58,7 +58,7 @@ func ExampleOrders_Abandon() {
 	}
 
 	orders := ramp.Must(support.New(support.Config{Store: store, Logger: slog.New(slog.DiscardHandler)}))
-	why := support.Decision{Who: "alice", Reason: "case 17: the wallet is empty", Anyway: true}
+	why := support.Decision{Who: "alice", Reason: "case 17: the wallet is empty", WithoutEvidence: true}
 	for range 2 {
 		step, err := orders.Abandon(ctx, request.UUID, why)
 		if err != nil {

@@ -24,7 +24,7 @@ import (
 func (o *Orders) FinishFitting(ctx context.Context, books *Reconciliation, d Decision) ([]ramp.Step, error) {
 	var steps []ramp.Step
 	var failed []error
-	d.Anyway, d.Early, d.fitting = false, false, true
+	d.AgainstEvidence, d.WithoutEvidence, d.fitting = false, false, true
 	for _, f := range books.Findings {
 		if !f.Fitting {
 			continue
@@ -91,12 +91,11 @@ func (m *fitter) isOver(at time.Time) bool {
 	return at.Before(m.to.Add(-maxDelay)) && at.After(m.to.Add(-7*24*time.Hour))
 }
 
-// only returns the order that an event fits, if it waits, its deliveries are over, and the
-// event fits no other order of the user, ended or not.
+// only returns the order that an event fits, if it fits no other one of the user, ended or not.
 func (m *fitter) only(ctx context.Context, e *ChainEvent) (*ramp.Order, error) {
 	orders, err := m.o.all(of(ctx, m.ledger.UserOrders, e.User.Hex()))
 	orders = slices.DeleteFunc(orders, func(o ramp.Order) bool { return !m.mayFit(e, &o) })
-	if err != nil || len(orders) != 1 || !m.waitsTooLong(&orders[0]) {
+	if err != nil || len(orders) != 1 {
 		return nil, err
 	}
 	return &orders[0], nil

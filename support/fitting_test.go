@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,7 @@ type forgotten struct {
 	order  ramp.Order
 	tx     sentTx // of the ramp
 	at     time.Time
+	own    common.Hash
 	right  ramp.Order // another's, which has ended
 }
 
@@ -68,6 +70,16 @@ func (f *forgotten) witness(t *testing.T) {
 	minted := []ramp.Transfer{moved(common.Address{}, friend, 98)}
 	hash := f.node.send(now.Add(-69*time.Hour), sentTx{from: friend, payer: payer, to: vault, transfers: minted})
 	f.store.keep(t, ended(f.right, ramp.OrderSucceeded, hash, now.Add(-68*time.Hour)))
+}
+
+// move moves the transaction of the order to a later block.
+func (f *forgotten) move(later time.Duration) {
+	for i := range f.node.sent {
+		if tx := &f.node.sent[i]; tx.hash == f.own {
+			tx.block += uint64(later / time.Second)
+		}
+	}
+	slices.SortStableFunc(f.node.sent, func(a, b sentTx) int { return int(a.block) - int(b.block) })
 }
 
 // also sends another transaction, an hour after that of the order.
@@ -127,11 +139,33 @@ func TestWhichOrdersFit(t *testing.T) {
 		"an order that ended without a hash": {again(succeeded, 5, -time.Hour), nil, false},
 		"a second transaction of the ramp":   {nil, is(func(f *forgotten) { f.also(f.tx) }), false},
 
+		"the same again a day later": {is(func(f *forgotten) { f.at = now.Add(-50 * time.Hour) }),
+			func(t *testing.T, f *forgotten) {
+				f.store.keep(t, orderOf(f.order.Direction, 5, now.Add(-22*time.Hour)))
+				f.node.send(now.Add(-21*time.Hour), f.tx)
+			}, false},
+		"its transaction has ended a thief's order": {nil, func(t *testing.T, f *forgotten) {
+			stolen := orderOf(f.order.Direction, 5, f.at)
+			stolen.UserAddress = friend.Hex()
+			f.store.keep(t, ended(stolen, ramp.OrderSucceeded, f.own, f.at.Add(time.Hour)))
+			f.also(f.tx)
+		}, false},
+		"an order from before what is read": {is(func(f *forgotten) { f.at = now.Add(-94 * time.Hour) }),
+			is(func(f *forgotten) { f.move(15 * time.Hour) }), false},
+		"a receipt that says that it failed": {nil, is(func(f *forgotten) {
+			for i := range f.node.sent {
+				f.node.sent[i].failed = f.node.sent[i].hash == f.own
+			}
+		}), false},
+
 		"its result may come":        {is(func(f *forgotten) { f.at = now.Add(-12 * time.Hour) }), nil, false},
-		"its transaction is younger": {nil, is(func(f *forgotten) { f.node.sent[1].block += 8 * 3600 }), false},
-		"another amount":             {moves(moved(player, vault, 400)), nil, false},
-		"nobody knows whose it is":   {is(func(f *forgotten) { f.config.OwnsWallet = nil }), nil, false},
-		"the wallet is another's":    {is(func(f *forgotten) { f.config.OwnsWallet = nobody }), nil, false},
+		"its transaction is younger": {nil, is(func(f *forgotten) { f.move(8 * time.Hour) }), false},
+		"it is not the ramp's": {is(func(f *forgotten) {
+			f.tx.from, f.tx.payer, f.tx.to = friend, common.Address{}, hidden
+		}), nil, false},
+		"another amount":           {moves(moved(player, vault, 400)), nil, false},
+		"nobody knows whose it is": {is(func(f *forgotten) { f.config.OwnsWallet = nil }), nil, false},
+		"the wallet is another's":  {is(func(f *forgotten) { f.config.OwnsWallet = nobody }), nil, false},
 		"nobody knows the ramp": {is(func(f *forgotten) {
 			f.config.Proof = proofOn(f.config.Proof.Config().Chain, &rampproof.Config{AnyFailure: true})
 		}), nil, false},
@@ -154,7 +188,7 @@ func TestWhichOrdersFit(t *testing.T) {
 				}
 				f.order.AcceptedAt = f.at.UTC()
 				f.store.keep(t, f.order)
-				hash := f.node.send(f.at.Add(time.Minute), f.tx)
+				f.own = f.node.send(f.at.Add(time.Minute), f.tx)
 				if c.after != nil {
 					c.after(t, f)
 				}
@@ -171,7 +205,7 @@ func TestWhichOrdersFit(t *testing.T) {
 				step := steps[0]
 				assert.Equal(t, f.order.UUID, step.Order.UUID)
 				assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
-				assert.Equal(t, hash.Hex(), step.Order.TxHash)
+				assert.Equal(t, f.own.Hex(), step.Order.TxHash)
 				assert.Equal(t, "scheduler: the service delivers nothing", step.Order.Reason)
 				effect := map[ramp.Direction]ramp.EffectKind{ramp.Mint: ramp.Nothing, ramp.Burn: ramp.Grant}[d]
 				assert.Equal(t, effect, step.Effect.Kind)

@@ -40,15 +40,18 @@ type node struct {
 	down     string   // a method; a request with it is answered with HTTP 503
 	ranges   []uint64 // blocks in each query of logs
 
-	unfinal    uint64 // how many of the newest blocks are not final
-	noFinality string // why the node knows no final block, or ""
+	hides      func(*sentTx) bool // whether the node does not return a transaction that it lists; nil shows all
+	chainID    uint64             // if it is another than that of the proof
+	unfinal    uint64             // how many of the newest blocks are not final
+	noFinality string             // why the node knows no final block, or ""
 
 	lists   func(*sentTx) bool              // whether eth_getLogs knows a transaction; nil knows all
 	logTime func(*sentTx, time.Time) uint64 // what a log says of its time, instead of the time
 }
 
-// sentTx is a successful transaction.
+// sentTx is a transaction, which succeeded unless it failed.
 type sentTx struct {
+	failed      bool
 	hash        common.Hash
 	block       uint64
 	from, payer common.Address
@@ -85,6 +88,7 @@ func (n *node) send(at time.Time, tx sentTx) common.Hash {
 	tx.block, tx.hash = n.blockAt(at), common.BigToHash(big.NewInt(int64(len(n.sent)+1)))
 	tx.hash[0] = 1
 	n.sent = append(n.sent, tx)
+	slices.SortStableFunc(n.sent, func(a, b sentTx) int { return int(a.block) - int(b.block) })
 	return tx.hash
 }
 
@@ -128,14 +132,15 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 	var hash common.Hash
 	tx := func() *sentTx {
 		_ = json.Unmarshal(params[0], &hash)
-		if at := slices.IndexFunc(n.sent, func(tx sentTx) bool { return tx.hash == hash }); at >= 0 {
-			return &n.sent[at]
+		at := slices.IndexFunc(n.sent, func(tx sentTx) bool { return tx.hash == hash })
+		if at < 0 || n.hides != nil && n.hides(&n.sent[at]) {
+			return nil
 		}
-		return nil
+		return &n.sent[at]
 	}
 	switch method {
 	case "eth_chainId":
-		return "0x458", ""
+		return hexutil.Uint64(cmp.Or(n.chainID, 1112)), ""
 	case "eth_getBlockByNumber":
 		number := hexutil.Uint64(n.head)
 		if string(params[0]) == `"finalized"` {
@@ -160,7 +165,11 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 		}
 	case "eth_getTransactionReceipt":
 		if tx := tx(); tx != nil {
-			return ramp.Receipt{Status: ramp.NewQuantity(1), TransactionHash: tx.hash,
+			status := uint64(1)
+			if tx.failed {
+				status = 0
+			}
+			return ramp.Receipt{Status: ramp.NewQuantity(status), TransactionHash: tx.hash,
 				BlockNumber: ramp.NewQuantity(tx.block), BlockHash: n.hash(tx.block), Logs: tx.logs(n)}, ""
 		}
 	case "eth_getLogs":
@@ -232,6 +241,24 @@ func (l *ledger) keep(t *testing.T, orders ...ramp.Order) {
 	t.Helper()
 	for _, o := range orders {
 		ramp.Must(l.Update(t.Context(), o.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{Order: o, New: true}, nil }))
+	}
+}
+
+// stranger is a player of whom tests have only orders that are right.
+var stranger = common.HexToAddress("0x57a6e4")
+
+// witness keeps a mint and a burn of the stranger that ended half an hour ago, so that a search
+// that finds nothing else is known to work.
+func (l *ledger) witness(t *testing.T, n *node) {
+	t.Helper()
+	at := now.Add(-30 * time.Minute)
+	for d, transfer := range map[ramp.Direction]ramp.Transfer{
+		ramp.Mint: moved(common.Address{}, stranger, 98), ramp.Burn: moved(stranger, common.Address{}, 100),
+	} {
+		o := orderOf(d, 1, at.Add(-time.Minute))
+		o.UserAddress, o.SessionID = stranger.Hex(), "session-2"
+		hash := n.send(at, sentTx{from: stranger, payer: payer, to: vault, transfers: []ramp.Transfer{transfer}})
+		l.keep(t, ended(o, ramp.OrderSucceeded, hash, at.Add(time.Minute)))
 	}
 }
 

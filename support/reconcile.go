@@ -98,7 +98,7 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	if err := r.compare(ctx); err != nil {
 		return nil, err
 	}
-	newest, err := r.chain.BlockByNumber(ctx, "latest", false)
+	newest, err := r.o.blockAt(ctx, "latest")
 	if err != nil {
 		return nil, err
 	}
@@ -131,14 +131,18 @@ const maxFinality = 3 * time.Hour
 // finalBlock returns the newest block that is judged.
 func (r *reconciler) finalBlock(ctx context.Context, confirmations uint64) (*ramp.Block, error) {
 	if confirmations <= 1 {
-		block, err := r.chain.BlockByNumber(ctx, "finalized", false)
+		block, err := r.o.blockAt(ctx, "finalized")
 		if err != nil {
 			err = fmt.Errorf("%w (for a node that knows no finalized block, set Config.Confirmations above 1)",
 				err)
 		}
 		return block, err
 	}
-	newest, err := r.chain.BlockNumber(ctx)
+	block, err := r.o.blockAt(ctx, "latest")
+	if err != nil {
+		return nil, err
+	}
+	newest, err := block.Number.Uint64()
 	if err != nil {
 		return nil, err
 	}

@@ -206,7 +206,9 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 // Each row of the table in docs/books.md is played, and exactly that is found, in
 // each way to cut the time into periods.
 func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
-	decided := support.Decision{Who: "alice", Reason: "case 30", Anyway: true, Early: true}
+	decided := support.Decision{
+		Who: "alice", Reason: "case 30", AgainstEvidence: true, WithoutEvidence: true, Early: true,
+	}
 	for name, c := range map[string]struct {
 		play   func(t *testing.T, s *shop) // after an order that is right
 		want   support.FindingKind
@@ -453,7 +455,9 @@ func TestWhatOneTransactionMints(t *testing.T) {
 // However the time is cut into periods that overlap, each finding is made.
 func TestPeriodsFindTogetherWhatOnePeriodFinds(t *testing.T) {
 	s := newShop(t)
-	decided := support.Decision{Who: "alice", Reason: "case 30", Anyway: true, Early: true}
+	decided := support.Decision{
+		Who: "alice", Reason: "case 30", AgainstEvidence: true, WithoutEvidence: true, Early: true,
+	}
 	var live []string
 	from := s.begin
 	look := func() {

@@ -20,14 +20,30 @@ import (
 type Report struct {
 	Order ramp.Order `json:"order"` // as it is stored
 
-	// Candidates are the transactions in the blocks from FirstBlock to LastBlock that moved
-	// the order's token from or to the user, best first. The blocks begin 15 minutes before
-	// the order was accepted, because clocks differ, and end with the node's newest one,
-	// which is of LastTime. A transaction that failed moved nothing, and is not among them.
+	// Candidates are the transactions in the blocks from FirstBlock to LastBlock that moved the
+	// order's token to the user of a mint, or from that of a burn, best first. The blocks begin a day
+	// before the order was accepted, because the clock of the server may have been ahead, and end with
+	// the node's newest one, which is of LastTime. Of what is more than 15 minutes older than the
+	// order, only what no other order explains is a candidate. If the store is no [Ledger], which knows
+	// the others, the blocks begin 15 minutes before the order. A transaction that failed moved
+	// nothing, and is no candidate.
 	Candidates []Candidate `json:"candidates"`
-	FirstBlock uint64      `json:"first_block,omitempty"`
-	LastBlock  uint64      `json:"last_block,omitempty"`
-	LastTime   time.Time   `json:"last_time,omitzero"`
+
+	// Dust counts the transactions that are left out, because they moved less than a hundredth of the
+	// order's amount: anybody can send many.
+	Dust int `json:"dust,omitempty"`
+
+	FirstBlock uint64    `json:"first_block,omitempty"`
+	LastBlock  uint64    `json:"last_block,omitempty"`
+	LastTime   time.Time `json:"last_time,omitzero"`
+
+	// Incomplete is why the candidates may not be all, or empty: the node is behind, it lists less than
+	// it shows, or nothing shows that it lists what happened. A search that finds nothing counts
+	// only if it finds the transactions of other orders that ended.
+	Incomplete string `json:"incomplete,omitempty"`
+
+	// Decimals are those of the order's tokens, as far as they are known, for the amounts in Text.
+	Decimals map[common.Address]int `json:"decimals,omitempty"`
 
 	// Unread is why the chain was not read, or empty. The candidates are then unknown.
 	Unread string `json:"unread,omitempty"`
@@ -42,6 +58,10 @@ type Candidate struct {
 
 	// Transfers are the transfers of the order's token in the transaction, of anybody.
 	Transfers []ramp.Transfer `json:"transfers"`
+
+	// Hidden is why the node does not return the transaction, although it lists its events, or empty.
+	// Nothing is known then but Hash, Block, Time and the transfers of the order's user.
+	Hidden string `json:"hidden,omitempty"`
 
 	// Unproven is what Proof misses, or empty if the transaction proves the end of the
 	// order.
@@ -81,67 +101,170 @@ func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
 	return report, nil
 }
 
-// maxCandidates is how many transactions are read for one order.
+// maxCandidates is how many transactions are read for one order, without dust.
 const maxCandidates = 10_000
+
+// found is a transaction that may be an order's own, as the node shows it.
+type found struct {
+	logs    []ramp.Log // of what it moved for the user
+	sent    ramp.Transaction
+	receipt ramp.Receipt
+	block   ramp.Block
+	unread  error // why the node does not return it, or nil
+}
 
 // search fills in the candidates of a report.
 func (o *Orders) search(ctx context.Context, report *Report) error {
 	order := &report.Order
-	tokens := evidence.ContractsOf(order)
-	if !common.IsHexAddress(order.UserAddress) || len(tokens) == 0 {
+	if !common.IsHexAddress(order.UserAddress) || len(evidence.ContractsOf(order)) == 0 {
 		return invalid("order", "has no user address or no token contract, so no transaction can be its own")
 	}
-	newest, err := o.chain.BlockByNumber(ctx, "latest", false)
+	since := order.AcceptedAt.Add(-skew)
+	if _, lists := o.config.Store.(Ledger); lists { // which knows whose the older ones are
+		since = order.AcceptedAt.Add(-early)
+	}
+	newest, err := o.blockAt(ctx, "latest")
 	if err != nil {
 		return err
 	}
 	report.LastBlock, _ = newest.Number.Uint64()
-	report.LastTime = timeOf(newest.Timestamp)
-	if report.FirstBlock, err = o.lastBefore(ctx, order.AcceptedAt.Add(-skew), report.LastBlock); err != nil {
+	if report.FirstBlock, err = o.lastBefore(ctx, since, report.LastBlock); err != nil {
 		return err
 	}
-	logs, err := o.moves(ctx, common.HexToAddress(order.UserAddress), tokens, report.FirstBlock, report.LastBlock)
+	witnesses, latest, err := o.witnesses(ctx, order, since, report.FirstBlock, report.LastBlock)
 	if err != nil {
 		return err
 	}
-	found := make([]struct {
-		sent    ramp.Transaction
-		receipt ramp.Receipt
-		block   ramp.Block
-	}, len(logs))
-	var after ramp.Block // of the node that read the logs, which may be the fallback, and leave out what it has not seen
-	calls := []ramp.BatchCall{ask(&after, "eth_getBlockByNumber", "latest", false)}
-	for i, log := range logs {
-		calls = append(calls, ask(&found[i].sent, "eth_getTransactionByHash", log.TransactionHash),
-			ask(&found[i].receipt, "eth_getTransactionReceipt", log.TransactionHash),
-			ask(&found[i].block, "eth_getBlockByNumber", log.BlockNumber, false))
-	}
-	if err := o.batch(ctx, calls); err != nil {
+	logs, unlisted, err := o.moves(ctx, order, witnesses, report.FirstBlock, report.LastBlock)
+	if err != nil {
 		return err
 	}
-	report.LastTime = slices.MinFunc([]time.Time{report.LastTime, timeOf(after.Timestamp)}, time.Time.Compare)
+	// That of the node that read the logs: a fallback leaves out what it has not seen.
+	after, err := o.blockAt(ctx, "latest")
+	if err != nil {
+		return err
+	}
+	report.LastTime = timeOf(newest.Timestamp)
+	if at := timeOf(after.Timestamp); at.Before(report.LastTime) {
+		report.LastTime = at
+	}
+	report.Incomplete = o.incomplete(order, report.LastTime, latest, len(witnesses), unlisted)
 	o.prover.LearnDecimals(ctx, evidence.ContractsOf(order)...)
+	report.Decimals = map[common.Address]int{}
+	for _, token := range evidence.ContractsOf(order) {
+		if decimals, known := o.prover.DecimalsOf(token); known {
+			report.Decimals[token] = decimals
+		}
+	}
+	all := len(logs)
+	logs = slices.DeleteFunc(logs, o.traded(order).isDust)
+	report.Dust = all - len(logs)
+	if len(logs) > maxCandidates {
+		return fmt.Errorf("more than %d transactions moved the token for the user %s since the order: "+
+			"look at them in a block explorer", maxCandidates, order.UserAddress)
+	}
+	transactions, err := o.read(ctx, logs)
+	if err != nil {
+		return err
+	}
+	return o.judgeAll(ctx, report, transactions)
+}
+
+// incomplete returns why the node may not have shown all, or "". An old block may be the
+// newest of a chain that makes no empty ones: it is late enough if it is 13 hours later than
+// the order, and no order that was accepted after it has ended by a transaction.
+func (o *Orders) incomplete(
+	order *ramp.Order, newest, latest time.Time, witnesses int, unlisted string,
+) string {
+	isOld := newest.Before(o.config.Now().Add(-skew))
+	isLate := !newest.Before(order.AcceptedAt.Add(maxDelay)) && !latest.After(newest.Add(skew))
+	switch {
+	case isOld && !isLate:
+		return "the node is behind: its newest block is of " + newest.Format(time.RFC3339)
+	case witnesses == 0:
+		return fmt.Sprintf("nothing shows that the node lists what happened: "+
+			"no other %s has ended by a transaction in these blocks", order.Direction)
+	default:
+		return unlisted
+	}
+}
+
+// isDust reports whether a transaction moved less than a hundredth of what an order trades,
+// as anybody can send many times.
+func (t *traded) isDust(logs []ramp.Log) bool {
+	sum := new(big.Int)
+	for i := range logs {
+		transfer, _ := logs[i].Transfer()
+		if transfer.TokenID != nil || t.units == nil {
+			return false
+		}
+		sum.Add(sum, transfer.Value)
+	}
+	return sum.Mul(sum, big.NewInt(100)).Cmp(t.units) < 0
+}
+
+// read asks the node for transactions.
+func (o *Orders) read(ctx context.Context, logs [][]ramp.Log) ([]found, error) {
+	transactions := make([]found, len(logs))
+	var calls []ramp.BatchCall
+	for i, of := range logs {
+		tx := &transactions[i]
+		tx.logs = of
+		calls = append(calls, ask(&tx.sent, "eth_getTransactionByHash", of[0].TransactionHash),
+			ask(&tx.receipt, "eth_getTransactionReceipt", of[0].TransactionHash),
+			ask(&tx.block, "eth_getBlockByNumber", of[0].BlockNumber, false))
+	}
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	err := o.chain.Batch(ctx, calls)
+	for i := range transactions {
+		transactions[i].unread = cmp.Or(calls[3*i].Err, calls[3*i+1].Err, calls[3*i+2].Err)
+	}
+	return transactions, err
+}
+
+// judgeAll makes candidates of transactions, best first.
+func (o *Orders) judgeAll(ctx context.Context, report *Report, transactions []found) error {
+	order := &report.Order
 	others, err := o.waitingOf(ctx, order)
 	if err != nil {
 		return err
 	}
 	this := o.traded(order)
 	far := map[common.Hash]*big.Int{} // from the amount of the order
-	for i := range found {
-		c, err := o.judge(ctx, order, &found[i].sent, &found[i].receipt)
+	for i := range transactions {
+		tx := &transactions[i]
+		if tx.unread != nil {
+			c := tx.hidden()
+			far[c.Hash], report.Candidates = new(big.Int), append(report.Candidates, c)
+			continue
+		}
+		c, err := o.judge(ctx, order, &tx.sent, &tx.receipt)
 		if err != nil {
 			return err
 		}
-		c.Time = timeOf(found[i].block.Timestamp)
+		c.Time = timeOf(tx.block.Timestamp)
 		far[c.Hash] = new(big.Int)
 		if moved := movedBy(&c.Evidence); moved != nil && this.units != nil {
 			far[c.Hash].Sub(this.units, moved)
 			c.OtherAmount = !this.fits(moved)
 		}
+		isTimely := func(order *ramp.Order) bool { return !c.Time.Before(order.AcceptedAt.Add(-skew)) }
+		explained := false // by an older order that waits
 		for _, other := range others {
-			if _, unproven := o.prover.Check(&other, &found[i].sent, &found[i].receipt); unproven == nil {
+			if _, unproven := o.prover.Check(&other, &tx.sent, &tx.receipt); unproven == nil {
 				c.AlsoProves = append(c.AlsoProves, other.UUID)
+				explained = explained || isTimely(&other)
 			}
+		}
+		if !isTimely(order) {
+			if c.Objection == "" || explained {
+				continue
+			}
+			age := order.AcceptedAt.Sub(c.Time).Round(time.Minute)
+			c.Objection += fmt.Sprintf(", and is %s older than the order: "+
+				"the clock of the server may have been ahead", age)
 		}
 		report.Candidates = append(report.Candidates, *c)
 	}
@@ -151,6 +274,20 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 			far[a.Hash].CmpAbs(far[b.Hash]), cmp.Compare(a.Block, b.Block))
 	})
 	return nil
+}
+
+// hidden returns the candidate that the node lists, and does not return.
+func (tx *found) hidden() Candidate {
+	const problem = "the node lists its events, and does not return it"
+	c := Candidate{Hash: tx.logs[0].TransactionHash, Time: timeOf(tx.logs[0].BlockTimestamp),
+		Hidden: tx.unread.Error(), Unproven: problem + ": " + tx.unread.Error(), Objection: problem}
+	c.Block, _ = tx.logs[0].BlockNumber.Uint64()
+	for i := range tx.logs {
+		if t, ok := tx.logs[i].Transfer(); ok {
+			c.Transfers = append(c.Transfers, t)
+		}
+	}
+	return c
 }
 
 // judge returns what is known of a transaction.
@@ -244,26 +381,4 @@ func (o *Orders) waitingOf(ctx context.Context, order *ramp.Order) ([]ramp.Order
 	return slices.DeleteFunc(all, func(other ramp.Order) bool {
 		return other.UUID == order.UUID || other.State != ramp.OrderAccepted || isDamaged(&other)
 	}), err
-}
-
-// moves returns a log of each transaction that transferred one of the tokens from or to the
-// user.
-func (o *Orders) moves(ctx context.Context, user common.Address, tokens []common.Address, first, last uint64) (logs []ramp.Log, err error) {
-	found := map[common.Hash]bool{}
-	is := []common.Hash{common.BytesToHash(user[:])}
-	for _, topics := range [][][]common.Hash{{{transferTopic}, is}, {{transferTopic}, nil, is}} { // from, and then to the user
-		for log, err := range evidence.Logs(ctx, o.chain, ramp.LogFilter{Addresses: tokens, Topics: topics}, first, last) {
-			if err != nil {
-				return nil, err
-			}
-			if t, ok := log.Transfer(); !ok || isDust(&t) || found[log.TransactionHash] {
-				continue
-			}
-			if len(logs) == maxCandidates {
-				return nil, fmt.Errorf("more than %d transactions moved the token for the user %s since the order: look at them in a block explorer", maxCandidates, user)
-			}
-			found[log.TransactionHash], logs = true, append(logs, log)
-		}
-	}
-	return logs, nil
 }

@@ -33,7 +33,7 @@ type Config struct {
 
 	// Proof is that of the handler: the node where transactions are searched, and what one
 	// must show before it ends an order. Without it, Show shows only the order, Finish fails,
-	// and Abandon needs [Decision].Anyway.
+	// and Abandon needs [Decision].WithoutEvidence.
 	Proof *rampproof.Proof
 
 	// ProjectID, if set, hides the orders of other projects.

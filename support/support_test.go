@@ -129,6 +129,16 @@ func (d *studio) place(t *testing.T, by placer, faults ...ramptest.Fault) *rampt
 	return order
 }
 
+// witness ends a mint and a burn of somebody else.
+func (d *studio) witness(t *testing.T) {
+	t.Helper()
+	session := d.session
+	d.session = "session-2"
+	d.place(t, d.service.Mint)
+	d.place(t, d.service.Burn)
+	d.session = session
+}
+
 func (d *studio) record(t *testing.T) (record map[string]any) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal(d.log.Bytes(), &record))
@@ -164,6 +174,7 @@ func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 
 func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	d := newStudio(t)
+	d.witness(t)
 	waits := d.mint(t, ramptest.StaysPending())
 	for _, missing := range [][2]string{
 		{"", "why"}, {"alice", ""}, {" ", "why"}, {"alice", "\n"},

@@ -22,11 +22,24 @@ func (r *Report) Text() string {
 	}
 	fmt.Fprintf(out, "chain     blocks %d to %d, until %s; transactions that may be the order's own: %d\n",
 		r.FirstBlock, r.LastBlock, r.LastTime.Format(time.RFC3339), len(r.Candidates))
+	if r.Incomplete != "" {
+		fmt.Fprintf(out, "          there may be others: %s\n", shown(r.Incomplete))
+	}
+	if r.Dust > 0 {
+		fmt.Fprintf(out, "          not listed, because they moved less than a hundredth of its amount: %d\n",
+			r.Dust)
+	}
 	for _, c := range r.Candidates {
 		fmt.Fprintf(out, "  %s  block %d  %s\n", c.Hash, c.Block, c.Time.Format(time.RFC3339))
-		fmt.Fprintf(out, "    sent by %s, paid by %s, to %s\n", c.Evidence.From, cmp.Or(c.Evidence.FeePayer, c.Evidence.From), c.Evidence.To)
+		if c.Hidden == "" {
+			payer, to := cmp.Or(c.Evidence.FeePayer, c.Evidence.From), "a new contract"
+			if c.Evidence.To != nil {
+				to = c.Evidence.To.Hex()
+			}
+			fmt.Fprintf(out, "    sent by %s, paid by %s, to %s\n", c.Evidence.From, payer, to)
+		}
 		for _, t := range c.Transfers {
-			fmt.Fprintf(out, "    moved %s of %s from %s to %s\n", cmp.Or(t.Value, t.TokenID), t.Token, t.From, t.To)
+			fmt.Fprintf(out, "    moved %s from %s to %s\n", r.amount(&t), t.From, t.To)
 		}
 		if c.EndedOther != nil {
 			fmt.Fprintf(out, "    it has ended order %s\n", c.EndedOther)
@@ -43,6 +56,20 @@ func (r *Report) Text() string {
 		}
 	}
 	return out.String()
+}
+
+// amount describes what a transfer moved, in tokens if their decimals are known.
+func (r *Report) amount(t *ramp.Transfer) string {
+	decimals, known := r.Decimals[t.Token]
+	switch {
+	case t.TokenID != nil:
+		return fmt.Sprintf("piece %s of %s", t.TokenID, t.Token)
+	case !known:
+		return fmt.Sprintf("%s units of %s", t.Value, t.Token)
+	default:
+		amount, _ := ramp.AmountOfUnits(t.Value, decimals) // 256 bits have few enough digits
+		return fmt.Sprintf("%s of %s", amount, t.Token)
+	}
 }
 
 // ordersTable writes orders for a person, one a line below a heading.

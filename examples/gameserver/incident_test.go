@@ -335,8 +335,10 @@ func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
 	says(t, fmt.Sprint(err), rampproof.ErrNotProven.Error())
 	_, err = decide("abandon")
 	says(t, fmt.Sprint(err), candidate+" may be its own")
-	_, err = decide("abandon", "-anyway")
+	_, err = decide("abandon", "-early", "-without-evidence")
+	says(t, fmt.Sprint(err), candidate+" may be its own")
+	_, err = decide("abandon", "-against-evidence")
 	says(t, fmt.Sprint(err), "wait, or abandon it early")
-	says(t, ramp.Must(decide("abandon", "-anyway", "-early")), "is abandoned") // the service names another
+	says(t, ramp.Must(decide("abandon", "-against-evidence", "-without-evidence", "-early")), "is abandoned") // the service names another
 	owns(t, i.service, s, before)
 }

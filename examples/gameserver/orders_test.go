@@ -107,8 +107,8 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 
 		// Abandon the order.
 		owns(t, service, alice, "999700/10000")
-		abandon := []string{"abandon", "-db", address, "-who", "bob", "-reason", "case 17", "-anyway", "-early", lost.String()}
-		for without, want := range map[string]string{"-anyway": "no node is configured", "-early": "its result may come until 2"} {
+		abandon := []string{"abandon", "-db", address, "-who", "bob", "-reason", "case 17", "-without-evidence", "-early", lost.String()}
+		for without, want := range map[string]string{"-without-evidence": "no node is configured", "-early": "its result may come until 2"} {
 			flags := slices.DeleteFunc(slices.Clone(abandon), func(arg string) bool { return arg == without })
 			_, _, err = desk(t, nil, flags...)
 			says(t, fmt.Sprint(err), want)

@@ -116,7 +116,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		}
 		abandon := func(address string, o *ramptest.Order) {
 			t.Helper()
-			said(t, "abandon", "-db", address, "-anyway", "-early", "-who", "bob", "-reason", "case 17", o.UUID.String())
+			said(t, "abandon", "-db", address, "-without-evidence", "-early", "-who", "bob", "-reason", "case 17", o.UUID.String())
 		}
 		want := func(when, balance string) {
 			t.Helper()

@@ -103,11 +103,29 @@ func (p *Prover) crossed(
 	if err != nil || moved.Cmp(least) >= 0 {
 		return err
 	}
-	text := "it burns %s of %s %s of the token %s of the user %s"
-	if order.Direction == ramp.Mint {
-		text = "it mints %s of %s %s of the token %s for the user %s"
+	amount := (*big.Int).String
+	if counted && unit == "units" {
+		unit = "tokens"
+		amount = func(units *big.Int) string {
+			tokens, _ := ramp.AmountOfUnits(units, decimals) // 256 bits have few enough digits
+			return tokens.String()
+		}
 	}
-	text = fmt.Sprintf(text, moved, least, unit, token, user)
+	text, other := "it burns %s of %s %s of the contract %s of the user %s", "gains"
+	if order.Direction == ramp.Mint {
+		text, other = "it mints %s of %s %s of the contract %s for the user %s", "loses"
+	}
+	some := moved
+	if moved.Sign() < 0 {
+		some = new(big.Int)
+	}
+	text = fmt.Sprintf(text, amount(some), amount(least), unit, token, user)
+	if order.Direction == ramp.Mint && p.MintFeeBps < 0 {
+		text = fmt.Sprintf("it mints none of the token %s for the user %s", token, user)
+	}
+	if moved.Sign() < 0 {
+		text += fmt.Sprintf(", who %s %s", other, amount(new(big.Int).Neg(moved)))
+	}
 	if len(others) > 0 {
 		text += fmt.Sprintf(": tokens were passed on to %s", others[0])
 	}

@@ -59,7 +59,7 @@ func TestWhatATransactionProves(t *testing.T) {
 		return &ramp.Transaction{From: from, FeePayer: payer, To: to}
 	}
 	byRamp := sent(rampAccount, nobody, &rampBridge)
-	passedOn := " of the token " + proofToken.Hex() + " of the user " + proofUser.Hex() +
+	passedOn := " of the contract " + proofToken.Hex() + " of the user " + proofUser.Hex() +
 		": tokens were passed on to " + stranger.Hex()
 
 	for name, tt := range map[string]struct {
@@ -75,16 +75,16 @@ func TestWhatATransactionProves(t *testing.T) {
 		"a burn to the zero address":       {burn: true, logs: "user>zero 10"},
 		"a burn to a contract of the ramp": {burn: true, logs: "user>ramp 10, ramp>zero 10"},
 		"a burn in two parts":              {burn: true, logs: "user>zero 4, user>zero 6"},
-		"a burn of too little":             {burn: true, logs: "user>zero 9", want: "burns 9000000000000000000 of 10"},
+		"a burn of too little":             {burn: true, logs: "user>zero 9", want: "burns 9 of 10 tokens"},
 		"a burn that is paid back": {burn: true, logs: "user>ramp 10, ramp>user 1",
-			want: "burns 9000000000000000000 of 10"},
+			want: "burns 9 of 10 tokens"},
 		"a transfer to a friend": {burn: true, logs: "user>friend 10",
-			want: "burns 0 of 10000000000000000000 units" + passedOn},
-		"a transfer from a friend": {burn: true, logs: "friend>user 10", want: "burns -10000000000000000000 of 10"},
+			want: "burns 0 of 10 tokens" + passedOn},
+		"a transfer from a friend": {burn: true, logs: "friend>user 10", want: ", who gains 10"},
 		"a transfer to oneself":    {burn: true, logs: "user>user 10", want: "burns 0 of 10"},
 		"a burn of another token":  {burn: true, logs: "user>zero 10 other", want: "burns 0 of 10"},
 		"an approval":              {burn: true, logs: "user>zero 10 approval", want: "burns 0 of 10"},
-		"a mint instead of a burn": {burn: true, logs: "zero>user 10", want: "burns -10000000000000000000 of 10"},
+		"a mint instead of a burn": {burn: true, logs: "zero>user 10", want: ", who gains 10"},
 		"a burn without decimals": {burn: true, proof: &withoutDecimals, logs: "user>zero 10",
 			want: "the decimals of the token are not known"},
 
@@ -98,11 +98,11 @@ func TestWhatATransactionProves(t *testing.T) {
 			want: "passed on to " + stranger.Hex()},
 		"a burn through somebody else": {burn: true, logs: "user>friend 10, friend>zero 10"},
 		"a burn of which a fee is taken": {burn: true, logs: "user>ramp 9, user>friend 1",
-			want: "burns 9000000000000000000 of 10"},
+			want: "burns 9 of 10 tokens"},
 		"a burn with a fee on top": {burn: true, logs: "user>ramp 10, user>friend 1"},
 		"the burns of two players": {burn: true, logs: "user>zero 10, player>zero 5"},
 		"a burn beside the mint of a player": {burn: true, logs: "user>zero 10, zero>player 9",
-			want: "burns 1000000000000000000 of 10"},
+			want: "burns 1 of 10 tokens"},
 		"a burn whose log was removed": {burn: true, logs: "user>zero 10 removed", want: "burns 0 of 10"},
 
 		// The ramp is no player.
@@ -121,7 +121,7 @@ func TestWhatATransactionProves(t *testing.T) {
 			logs: "user>zero #0-9"},
 		"a burn of ten pieces, with 0 decimals": {burn: true, proof: &withoutUnits, logs: "user>zero #0-9"},
 		"a burn of ten pieces, with decimals": {burn: true, nft: true, logs: "user>zero #0-9",
-			want: "burns 10 of 10000000000000000000 units"},
+			want: "burns 0.00000000000000001 of 10 tokens"},
 		"a burn of one piece of ten": {burn: true, nft: true, proof: &withoutDecimals,
 			logs: "user>zero #1000000000000000000", want: "burns 1 of 10"},
 		"a burn of tokens called NFT": {burn: true, nft: true, logs: "user>zero 10"},
@@ -146,12 +146,12 @@ func TestWhatATransactionProves(t *testing.T) {
 		"a mint through another account":     {logs: "zero>friend 10, friend>user 10"},
 		"a mint beside the burn of a player": {logs: "zero>user 10, player>zero 10"},
 		"a mint of any amount":               {proof: &anyFee, logs: "zero>user 1u"},
-		"a mint of any amount, without":      {proof: &anyFee, want: "mints 0 of 1 units"},
-		"a mint of less":                     {logs: "zero>user 9", want: "mints 9000000000000000000 of 10"},
+		"a mint of any amount, without":      {proof: &anyFee, want: "mints none of the token"},
+		"a mint of less":                     {logs: "zero>user 9", want: "mints 9 of 10 tokens"},
 		"a mint of less than all but the fee": {proof: &withFee, logs: "zero>user 8.999999999999999999",
-			want: "mints 8999999999999999999 of 9000000000000000000 units"},
+			want: "mints 8.999999999999999999 of 9 tokens"},
 		"a mint of less, which a friend tops up": {logs: "zero>user 9, friend>user 1",
-			want: "mints 9000000000000000000 of 10"},
+			want: "mints 9 of 10 tokens"},
 		"a unit of a stranger's":           {logs: "friend>user 1u", want: "mints 0 of 10"},
 		"tokens that a friend sells":       {logs: "friend>user 10", want: "mints 0 of 10"},
 		"a mint of a fee that no unit has": {proof: &oddFee, logs: "zero>user 9.999"},
@@ -168,9 +168,9 @@ func TestWhatATransactionProves(t *testing.T) {
 			want: "mints 9 of 10"},
 		"a mint that is passed on": {logs: "zero>user 10, user>friend 10", want: "mints 0 of 10"},
 		"a mint of which some goes on": {logs: "zero>user 10, user>friend 1",
-			want: "mints 9000000000000000000 of 10"},
+			want: "mints 9 of 10 tokens"},
 		"a mint to somebody else":        {logs: "zero>friend 10", want: "mints 0 of 10"},
-		"a burn instead of a mint":       {logs: "user>zero 10", want: "mints -10000000000000000000 of 10"},
+		"a burn instead of a mint":       {logs: "user>zero 10", want: ", who loses 10"},
 		"a success that moves no tokens": {want: "mints 0 of 10"},
 
 		// Somebody else's transaction proves nothing, whatever it moves.
@@ -200,8 +200,8 @@ func TestWhatATransactionProves(t *testing.T) {
 
 		// What a node lists twice, or a reorganization removed, counts once or not at all.
 		"a burn that is listed twice": {burn: true, logs: "user>zero 5", double: true,
-			want: "burns 5000000000000000000 of 10"},
-		"a mint that is listed twice":   {logs: "zero>user 5", double: true, want: "mints 5000000000000000000 of 10"},
+			want: "burns 5 of 10 tokens"},
+		"a mint that is listed twice":   {logs: "zero>user 5", double: true, want: "mints 5 of 10 tokens"},
 		"two burns with the same index": {burn: true, logs: "user>zero 4, user>zero 6", oneIndex: true},
 		"two equal burns":               {burn: true, logs: "user>zero 5, user>zero 5"},
 
@@ -212,7 +212,7 @@ func TestWhatATransactionProves(t *testing.T) {
 
 		// Other forms of events are named.
 		"a burn of ERC-1155": {burn: true, logs: "user>zero 10 single, user>zero 10 batch",
-			want: "burns 0 of 10000000000000000000 units of the token " + proofToken.Hex() +
+			want: "burns 0 of 10 tokens of the contract " + proofToken.Hex() +
 				" of the user " + proofUser.Hex() + "; not supported, and not counted, are transfers of ERC-1155: 2"},
 		"a mint whose arguments are not indexed": {logs: "zero>user 10 unindexed",
 			want: "not supported, and not counted, are transfers whose arguments are not indexed: 1"},

@@ -1,0 +1,386 @@
+package support_test
+
+import (
+	"context"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+var (
+	against = support.Decision{Who: "alice", Reason: "case 18", AgainstEvidence: true}
+	without = support.Decision{Who: "alice", Reason: "case 18", WithoutEvidence: true}
+)
+
+// absence is a mint of the player that has waited for 20 hours, on a node that a test breaks.
+type absence struct {
+	*support.Orders
+	store *ledger
+	node  *node
+	order ramp.Order
+}
+
+// strangers is a mint of the stranger.
+var strangers = []ramp.Transfer{moved(common.Address{}, stranger, 98)}
+
+func newAbsence(t *testing.T) *absence {
+	t.Helper()
+	a := new(absence)
+	a.Orders, a.store, a.node = newOrders(t, 72*time.Hour, &rampproof.Config{
+		Payers: []common.Address{payer}, Contracts: []common.Address{vault}})
+	a.order = orderOf(ramp.Mint, 5, now.Add(-20*time.Hour))
+	a.store.keep(t, a.order)
+	return a
+}
+
+// minted sends the mint of the order, so long after it was accepted.
+func (a *absence) minted(after time.Duration) common.Hash {
+	return a.node.send(a.order.AcceptedAt.Add(after),
+		sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+}
+
+func (a *absence) abandon(t *testing.T, d support.Decision) error {
+	t.Helper()
+	_, err := a.Abandon(t.Context(), a.order.UUID, d)
+	return err
+}
+
+func (a *absence) show(t *testing.T) *support.Report {
+	t.Helper()
+	return ramp.Must(a.Show(t.Context(), a.order.UUID))
+}
+
+// A node answers eth_getLogs with an empty list, because what was there is pruned, not built
+// or not downloaded, and has all receipts.
+func TestAnEmptyListIsNoAbsence(t *testing.T) {
+	for name, lists := range map[string]func(*absence) func(*sentTx) bool{
+		"nothing": func(*absence) func(*sentTx) bool { return func(*sentTx) bool { return false } },
+		"the last hour": func(a *absence) func(*sentTx) bool {
+			return func(tx *sentTx) bool { return tx.block > a.node.head-3600 }
+		},
+		"all but the last hour": func(a *absence) func(*sentTx) bool {
+			return func(tx *sentTx) bool { return tx.block < a.node.head-3600 }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAbsence(t)
+			a.store.witness(t, a.node) // half an hour ago
+			first := orderOf(ramp.Mint, 1, now.Add(-30*time.Hour))
+			first.UserAddress = stranger.Hex()
+			hash := a.node.send(now.Add(-29*time.Hour), sentTx{payer: payer, transfers: strangers})
+			a.store.keep(t, ended(first, ramp.OrderSucceeded, hash, now.Add(-28*time.Hour)))
+			require.Empty(t, a.show(t).Incomplete)
+			own := a.minted(time.Minute)
+			refuses(t, a.abandon(t, alice), own)
+
+			a.node.lists = lists(a)
+			const want = ", and lists none of its events: its index is broken, pruned or not built yet"
+			assert.Contains(t, a.show(t).Incomplete, want)
+			assert.Contains(t, a.show(t).Text(), "\n          there may be others: the node shows transaction 0x")
+			if name == "all but the last hour" {
+				refuses(t, a.abandon(t, alice), own)
+				refuses(t, a.abandon(t, without), own)
+				return
+			}
+			assert.ErrorContains(t, a.abandon(t, alice), "use another node, or decide without evidence")
+			assert.ErrorContains(t, a.abandon(t, against), "use another node, or decide without evidence")
+			require.NoError(t, a.abandon(t, without))
+		})
+	}
+}
+
+// Without an order that ended, nobody knows whether the node lists anything: that nothing was
+// found needs a person's word.
+func TestWithoutAWitnessNothingIsAbsent(t *testing.T) {
+	for name, keep := range map[string]func(*testing.T, *absence){
+		"no other order": func(*testing.T, *absence) {},
+		"one that waits": func(t *testing.T, a *absence) {
+			a.node.send(now.Add(-10*time.Hour), sentTx{payer: payer, transfers: strangers})
+			o := orderOf(ramp.Mint, 1, now.Add(-11*time.Hour))
+			o.UserAddress = stranger.Hex()
+			a.store.keep(t, o)
+		},
+		"one that failed": func(t *testing.T, a *absence) {
+			hash := a.node.send(now.Add(-10*time.Hour), sentTx{failed: true, payer: payer})
+			o := orderOf(ramp.Mint, 1, now.Add(-11*time.Hour))
+			a.store.keep(t, ended(o, ramp.OrderFailed, hash, now.Add(-9*time.Hour)))
+		},
+		"one of long ago": func(t *testing.T, a *absence) {
+			hash := a.node.send(now.Add(-60*time.Hour), sentTx{payer: payer, transfers: strangers})
+			o := orderOf(ramp.Mint, 1, now.Add(-61*time.Hour))
+			o.UserAddress = stranger.Hex()
+			a.store.keep(t, ended(o, ramp.OrderSucceeded, hash, now.Add(-59*time.Hour)))
+		},
+		"one whose transaction is unknown": func(t *testing.T, a *absence) {
+			o := orderOf(ramp.Mint, 1, now.Add(-11*time.Hour))
+			a.store.keep(t, ended(o, ramp.OrderSucceeded, common.Hash{7}, now.Add(-9*time.Hour)))
+		},
+		"one of the other direction": func(t *testing.T, a *absence) {
+			burn := []ramp.Transfer{moved(stranger, common.Address{}, 100)}
+			hash := a.node.send(now.Add(-10*time.Hour), sentTx{payer: payer, transfers: burn})
+			o := orderOf(ramp.Burn, 1, now.Add(-11*time.Hour))
+			o.UserAddress = stranger.Hex()
+			a.store.keep(t, ended(o, ramp.OrderSucceeded, hash, now.Add(-9*time.Hour)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAbsence(t)
+			keep(t, a)
+			const want = "nothing shows that the node lists what happened: " +
+				"no other mint has ended by a transaction in these blocks"
+			assert.Equal(t, want, a.show(t).Incomplete)
+			assert.ErrorContains(t, a.abandon(t, alice), want)
+			assert.ErrorContains(t, a.abandon(t, against), want)
+			require.NoError(t, a.abandon(t, without))
+		})
+	}
+
+	a := newAbsence(t) // in a store that lists nothing
+	orders := ramp.Must(support.New(support.Config{
+		Store: a.store.Store, Proof: proofOn(a.node.rpc(t), paid), Now: func() time.Time { return now }, Logger: quiet,
+	}))
+	_, err := orders.Abandon(t.Context(), a.order.UUID, alice)
+	assert.ErrorContains(t, err, "nothing shows that the node lists what happened")
+}
+
+// The clock of the server was ahead when it accepted the order, so that its mint seems to be
+// older.
+func TestAMintByAClockThatWasAheadIsFound(t *testing.T) {
+	for _, ahead := range []time.Duration{20 * time.Minute, 23 * time.Hour} {
+		a := newAbsence(t)
+		a.store.witness(t, a.node)
+		own := a.minted(-ahead)
+		require.Len(t, a.show(t).Candidates, 1)
+		early := alice
+		early.Early = true
+		err := a.abandon(t, early)
+		refuses(t, err, own)
+		assert.ErrorContains(t, err, "is "+ahead.String()+" older than the order: the clock of the server may ")
+
+		// What an older order explains is no candidate, whether it has ended or waits.
+		other := orderOf(ramp.Mint, 5, a.order.AcceptedAt.Add(-ahead-time.Minute))
+		a.store.keep(t, other)
+		assert.Empty(t, a.show(t).Candidates)
+		a.store.keep(t, ended(other, ramp.OrderSucceeded, own, now))
+		assert.Empty(t, a.show(t).Candidates)
+		require.NoError(t, a.abandon(t, alice))
+	}
+}
+
+// A node shows nothing about an order of the other network, which must be named with the node.
+func TestANodeDecidesNothingOnTheOtherNetwork(t *testing.T) {
+	a := newAbsence(t)
+	a.store.witness(t, a.node)
+	a.order.Network = ramp.Mainnet
+	a.store.keep(t, a.order)
+	for _, d := range []support.Decision{alice, against, without} {
+		assert.ErrorContains(t, a.abandon(t, d), "mainnet, and not testnet")
+		_, err := a.Finish(t.Context(), a.order.UUID, a.minted(time.Minute), d)
+		assert.ErrorContains(t, err, "mainnet, and not testnet")
+	}
+	_, err := rampproof.New(rampproof.Config{Chain: a.node.rpc(t), Payers: []common.Address{payer}})
+	assert.ErrorContains(t, err, "Config.Network must be mainnet or testnet")
+	proof := proofOn(a.node.rpc(t), paid)
+	_, err = support.New(support.Config{Store: a.store, Proof: proof, Network: ramp.Mainnet})
+	assert.ErrorContains(t, err, "Config.Network must be that of Proof, the testnet")
+}
+
+// The name of a node leads to one of another chain since the first call.
+func TestANodeThatChangedItsChainShowsNothing(t *testing.T) {
+	a := newAbsence(t)
+	a.store.witness(t, a.node)
+	require.Empty(t, a.show(t).Incomplete)
+	a.node.chainID = 7
+	a.node.lists = func(*sentTx) bool { return false }
+	_, err := a.Show(t.Context(), a.order.UUID)
+	assert.ErrorIs(t, err, ramp.ErrWrongChain)
+	assert.ErrorIs(t, a.abandon(t, alice), ramp.ErrWrongChain)
+	_, err = a.Reconcile(t.Context(), now.Add(-time.Hour), time.Time{})
+	assert.ErrorIs(t, err, ramp.ErrWrongChain)
+}
+
+// A chain that makes no empty blocks has a newest block of two hours ago, and its node is at
+// its head.
+func TestAChainWithoutEmptyBlocksIsNotBehind(t *testing.T) {
+	a := newAbsence(t)
+	a.store.witness(t, a.node)
+	a.node.head = a.node.blockAt(now.Add(-2 * time.Hour))
+	const behind = "the node is behind: its newest block is of 2026-11-20T10:00:00Z"
+	assert.Contains(t, a.show(t).Incomplete, behind, "the order of half an hour ago ended in a block that it lacks")
+	assert.ErrorContains(t, a.abandon(t, alice), behind)
+	a.store.orders = map[uuid.UUID]ramp.Order{}
+	a.store.keep(t, a.order)
+
+	o := orderOf(ramp.Mint, 1, now.Add(-3*time.Hour))
+	o.UserAddress = stranger.Hex()
+	hash := a.node.send(now.Add(-2*time.Hour), sentTx{payer: payer, transfers: strangers})
+	a.store.keep(t, ended(o, ramp.OrderSucceeded, hash, now.Add(-time.Hour)))
+	own := a.minted(time.Minute)
+	assert.Empty(t, a.show(t).Incomplete)
+	refuses(t, a.abandon(t, alice), own)
+	refuses(t, a.abandon(t, without), own)
+	a.node.sent = a.node.sent[1:]
+	require.NoError(t, a.abandon(t, alice))
+
+	young := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
+	a.store.keep(t, young)
+	_, err := a.Abandon(t.Context(), young.UUID, alice)
+	assert.ErrorContains(t, err, behind, "its transaction may be in the block that is missing")
+	ramp.Must(a.Abandon(t.Context(), young.UUID, without))
+}
+
+// The node lists the events of a transaction of the player, and does not return it.
+func TestATransactionThatIsNotShownHidesNoOther(t *testing.T) {
+	a := newAbsence(t)
+	a.store.witness(t, a.node)
+	own := a.minted(time.Minute)
+	unknown := a.minted(time.Hour)
+	a.node.hides = func(tx *sentTx) bool { return tx.hash == unknown }
+	report := a.show(t)
+	require.Len(t, report.Candidates, 2)
+	assert.Equal(t, own, report.Candidates[0].Hash)
+	assert.Empty(t, report.Candidates[0].Unproven)
+	hidden := report.Candidates[1]
+	assert.Equal(t, unknown, hidden.Hash)
+	assert.Equal(t, a.order.AcceptedAt.Add(time.Hour), hidden.Time)
+	require.Len(t, hidden.Transfers, 1)
+	assert.Equal(t, moved(common.Address{}, player, 490).Value, hidden.Transfers[0].Value)
+	assert.Contains(t, hidden.Unproven, "the node lists its events, and does not return it: ")
+	refuses(t, a.abandon(t, alice), own)
+	a.node.lists = func(tx *sentTx) bool { return tx.hash != own }
+	refuses(t, a.abandon(t, alice), unknown)
+}
+
+// Anybody can send a wallet many transfers of nearly nothing.
+func TestDustHidesNoMint(t *testing.T) {
+	a := newAbsence(t)
+	a.store.witness(t, a.node)
+	dust := sentTx{from: friend, to: token, transfers: []ramp.Transfer{moved(friend, player, 4)}}
+	dust.block = a.node.blockAt(a.order.AcceptedAt) + 60
+	for i := range 10_001 {
+		dust.hash = common.Hash{9, byte(i >> 8), byte(i)}
+		a.node.sent = append(a.node.sent, dust)
+	}
+	slices.SortStableFunc(a.node.sent, func(x, y sentTx) int { return int(x.block) - int(y.block) })
+	a.node.calls = 0
+	report := a.show(t)
+	assert.Empty(t, report.Candidates)
+	assert.Equal(t, 10_001, report.Dust)
+	const said = "\n          not listed, because they moved less than a hundredth of its amount: 10001\n"
+	assert.Contains(t, report.Text(), said)
+	assert.Less(t, a.node.calls, 100, "dust is not read")
+	own := a.minted(time.Hour)
+	require.Len(t, a.show(t).Candidates, 1)
+	refuses(t, a.abandon(t, alice), own)
+	a.node.sent = slices.DeleteFunc(a.node.sent, func(tx sentTx) bool { return tx.hash == own })
+	require.NoError(t, a.abandon(t, alice))
+}
+
+// The ramp's transaction failed, because somebody who saw it in public sent the mint first.
+func TestAFailedTransactionGivesNothingBackThatWasMinted(t *testing.T) {
+	a := newAbsence(t)
+	a.store.witness(t, a.node)
+	failed := a.node.send(a.order.AcceptedAt.Add(2*time.Minute),
+		sentTx{failed: true, from: payer, payer: payer, to: vault})
+	own := a.node.send(a.order.AcceptedAt.Add(time.Minute),
+		sentTx{from: player, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+	for _, d := range []support.Decision{alice, against, without} {
+		_, err := a.Finish(t.Context(), a.order.UUID, failed, d)
+		refuses(t, err, own)
+	}
+	a.node.sent = slices.DeleteFunc(a.node.sent, func(tx sentTx) bool { return tx.hash == own })
+	a.node.lists = func(*sentTx) bool { return false }
+	_, err := a.Finish(t.Context(), a.order.UUID, failed, alice)
+	assert.ErrorContains(t, err, "and lists none of its events")
+	a.node.lists = nil
+	step := ramp.Must(a.Finish(t.Context(), a.order.UUID, failed, alice))
+	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
+}
+
+// A person knows why proof refuses a transaction: a bundler sent it, or it settles several
+// players. It must be confirmed, and nobody else's.
+func TestAPersonMayFinishWhatProofRefuses(t *testing.T) {
+	bundler, entry := common.HexToAddress("0xb0d1e4"), common.HexToAddress("0xe4789")
+	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+		a := newAbsence(t)
+		a.store.witness(t, a.node)
+		order := orderOf(d, 5, now.Add(-10*time.Hour))
+		a.store.keep(t, order)
+		tx := sentTx{from: bundler, to: entry, transfers: []ramp.Transfer{
+			moved(player, common.Address{}, 500), moved(common.Address{}, friend, 490)}} // and another player's mint
+		if d == ramp.Mint {
+			tx.transfers = []ramp.Transfer{moved(common.Address{}, friend, 490), moved(friend, stranger, 490)}
+		}
+		hash := a.node.send(order.AcceptedAt.Add(time.Minute), tx)
+		_, err := a.Finish(t.Context(), order.UUID, hash, alice)
+		require.ErrorIs(t, err, rampproof.ErrNotProven)
+		_, err = a.Finish(t.Context(), order.UUID, hash, without)
+		require.ErrorIs(t, err, rampproof.ErrNotProven)
+		step := ramp.Must(a.Finish(t.Context(), order.UUID, hash, against))
+		assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
+		assert.Equal(t, "alice: case 18", step.Order.Reason)
+
+		again := orderOf(d, 5, now.Add(-9*time.Hour))
+		a.store.keep(t, again)
+		_, err = a.Finish(t.Context(), again.UUID, hash, against)
+		assert.ErrorIs(t, err, ramp.ErrOrderConflict, "it has ended another order")
+		soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		_, err = a.Finish(soon, again.UUID, common.Hash{8}, against)
+		assert.ErrorIs(t, err, ramp.ErrNotFound)
+	}
+
+	// A failure that proof refuses gives back what nothing else shows, after 13 hours.
+	a := newAbsence(t)
+	a.store.witness(t, a.node)
+	young := orderOf(ramp.Mint, 5, now.Add(-10*time.Hour))
+	a.store.keep(t, young)
+	failed := a.node.send(now.Add(-9*time.Hour), sentTx{failed: true, from: bundler, to: entry})
+	_, err := a.Finish(t.Context(), young.UUID, failed, alice)
+	assert.ErrorIs(t, err, rampproof.ErrNotProven)
+	_, err = a.Finish(t.Context(), young.UUID, failed, against)
+	assert.ErrorContains(t, err, "its result may come until ")
+	step := ramp.Must(a.Finish(t.Context(), a.order.UUID, failed, against))
+	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
+}
+
+// Amounts are read by people: in tokens, as far as their decimals are known.
+func TestAReportHasAmountsInTokens(t *testing.T) {
+	for decimals, want := range map[string]string{
+		"": "4900000000000000000 units of ", "12": "4.9 of ", "02": "49000000000000000 of ",
+	} {
+		a := newAbsence(t)
+		a.store.witness(t, a.node)
+		if a.node.decimals = ""; decimals != "" {
+			a.node.decimals = "0x" + strings.Repeat("0", 62) + decimals
+		}
+		a.minted(time.Minute)
+		moved := "\n    moved " + want + token.Hex() + " from " + common.Address{}.Hex() + " to " + player.Hex() + "\n"
+		assert.Contains(t, a.show(t).Text(), moved)
+	}
+	one := []ramp.Transfer{{Token: token, TokenID: big.NewInt(7)}}
+	piece := support.Report{Candidates: []support.Candidate{{Transfers: one}}}
+	assert.Contains(t, piece.Text(), "\n    moved piece 7 of "+token.Hex()+" from ")
+	assert.Contains(t, piece.Text(), ", to a new contract\n")
+
+	// A burn that gave the player tokens burned nothing.
+	orders, store, n := newOrders(t, 72*time.Hour, paid)
+	order := orderOf(ramp.Burn, 10, now.Add(-20*time.Hour))
+	store.keep(t, order)
+	tx := sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(vault, player, 1000)}}
+	hash := n.send(now.Add(-19*time.Hour), tx)
+	_, err := orders.Finish(t.Context(), order.UUID, hash, alice)
+	assert.ErrorContains(t, err,
+		"it burns 0 of 10 tokens of the contract "+token.Hex()+" of the user "+player.Hex()+", who gains 10")
+}
