@@ -94,12 +94,13 @@ func TestLoad(t *testing.T) {
 			behind := counts.proxy(*u)
 			ours := counts.start("../../examples/gameserver", behind)
 			counts.login(ours)
-			const statements = "6.0, and 4.0 BEGIN and COMMIT"
-			assert.Equal(t, statements, counts.statements(ours.order))
-			assert.Equal(t, statements, counts.statements(counts.start(".", behind).order), "by hand")
+			// Half of the orders are burns, whose grant is rehearsed: a savepoint, the grant, and back.
+			assert.Equal(t, "6.5, and 5.0 BEGIN and COMMIT", counts.statements(ours.order))
+			const byHand = "6.0, and 4.0 BEGIN and COMMIT" // which rehearses nothing
+			assert.Equal(t, byHand, counts.statements(counts.start(".", behind).order))
 			bare := must(sql.Open("pgx", behind))
 			defer bare.Close()
-			assert.Equal(t, statements, counts.statements(counts.bareOrder(newGame(bare, true))), "on the bare database")
+			assert.Equal(t, byHand, counts.statements(counts.bareOrder(newGame(bare, true))), "on the bare database")
 		})
 		ours := l.start("../../examples/gameserver", u.String())
 		l.login(ours)
