@@ -234,21 +234,27 @@ func TestATimeoutLosesResults(t *testing.T) {
 			g := newGame(t, f.serve)
 			id := uuid.New()
 			g.validate(id)
+			answered := make(chan struct{})
 			g.confirm = func(ctx context.Context) error {
-				longer := 3500 * time.Millisecond // than the defaults above
+				longer, given := 3500*time.Millisecond, ctx.Done() // than the defaults above
 				if f.limit > 0 {
 					longer = time.Minute // the framework ends the call
 				}
-				select {
-				case <-ctx.Done():
-					return ctx.Err()
-				case <-time.After(longer):
-					return nil
+				if f.slow == http.StatusServiceUnavailable {
+					given = nil // the handler would answer 500 first, if it is quick enough
 				}
+				select {
+				case <-given:
+					return ctx.Err()
+				case <-answered:
+				case <-time.After(longer):
+				}
+				return nil
 			}
 			if status := g.fail(id); status != f.slow {
 				t.Errorf("HTTP %d instead of %d", status, f.slow)
 			}
+			close(answered)
 		})
 	}
 }

@@ -348,7 +348,7 @@ func (f *flawed) move(step ramp.Step) error {
 		return err
 	}
 	if f.flaw == "takes a part of an order" && step.Effect.Kind == ramp.Take {
-		for _, a := range step.Effect.Assets {
+		for _, a := range step.Order.Assets { // in the order of the intent
 			step.Effect.Assets = []ramp.AssetAmount{a}
 			if err := f.purse.apply(step); err != nil {
 				return err
