@@ -128,7 +128,8 @@ func TestTheJudgeFindsWhatTheDocumentSays(t *testing.T) {
 	out, err := judged.Output() // without the log
 	require.Error(t, err, "a case fails")
 	cases := func(outcome string) (ids []string) {
-		for _, m := range regexp.MustCompile(`(?m)^    --- `+outcome+`: TestTheJudge/([a-z0-9-]+) `).FindAllSubmatch(out, -1) {
+		ended := regexp.MustCompile(`(?m)^    --- ` + outcome + `: TestTheJudge/([a-z0-9-]+) `)
+		for _, m := range ended.FindAllSubmatch(out, -1) {
 			ids = append(ids, string(m[1]))
 		}
 		return ids
