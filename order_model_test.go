@@ -43,6 +43,17 @@ func TestRandomSchedulesLoseAndDoubleNothing(t *testing.T) {
 }
 
 func TestTheModelReportsWrongRules(t *testing.T) {
+	for name, spoil := range wrongRules() {
+		t.Run(name, func(t *testing.T) {
+			err := newModel(1, spoil).run(100_000)
+			require.Error(t, err)
+			t.Log(err)
+		})
+	}
+}
+
+// wrongRules are mistakes in the rules.
+func wrongRules() map[string]spoil {
 	// came is what a right rule came to.
 	type came struct {
 		stored *ramp.Order
@@ -74,7 +85,7 @@ func TestTheModelReportsWrongRules(t *testing.T) {
 	in := func(c came, state ramp.OrderState) bool { return c.stored != nil && c.stored.State == state }
 	conflict := func(c came) bool { return errors.Is(c.err, ramp.ErrOrderConflict) }
 	over := func(c came) bool { return errors.Is(c.err, ramp.ErrOrderFinished) }
-	for name, spoil := range map[string]spoil{
+	return map[string]spoil{
 		"a repeated validate takes again": wrong("accept", func(c came) bool { return c.err == nil && is(c, ramp.Mint) },
 			moves(ramp.Take, ramp.OrderAccepted)),
 		"a finished order is accepted again": wrong("accept", func(c came) bool { return over(c) && is(c, ramp.Mint) },
@@ -128,12 +139,6 @@ func TestTheModelReportsWrongRules(t *testing.T) {
 				c.step.Effect.Kind = ramp.Grant
 				return c.step, c.err
 			}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := newModel(1, spoil).run(100_000)
-			require.Error(t, err)
-			t.Log(err)
-		})
 	}
 }
 
