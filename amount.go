@@ -8,6 +8,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // Bounds of an amount. Every quantity of a chain or a game fits, and a number such
@@ -201,19 +203,19 @@ func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 // UnmarshalJSON reads a JSON number, but no string and no null.
 func (a *Amount) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "amount", a) }
 
-func (a *Amount) read(x *reader) {
-	value := x.raw()
+func (a *Amount) read(x *wire.Reader) {
+	value := x.Raw()
 	if len(value) <= maxAmountDigits && value[0] != '0' && isDigits(value) {
 		a.text = string(value) // already canonical
 		return
 	}
-	if !isNumber(value) {
-		x.mismatch("a number", value)
+	if !wire.IsNumber(value) {
+		x.Mismatch("a number", value)
 		return
 	}
 	text, err := canonicalAmount(string(value[:min(len(value), maxAmountText+1)]))
 	if err != nil {
-		x.fault("must be a number of at most %d digits on either side of the point", maxAmountDigits)
+		x.Fault("must be a number of at most %d digits on either side of the point", maxAmountDigits)
 		return
 	}
 	a.text = text
@@ -303,15 +305,15 @@ func (q Quantity) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads every form of a whole number of up to 256 bits.
 func (q *Quantity) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "quantity", q) }
 
-func (q *Quantity) read(x *reader) {
-	value := x.raw()
+func (q *Quantity) read(x *wire.Reader) {
+	value := x.Raw()
 	var err error
 	digits, form, base := value, formNumber, 10
 	switch {
-	case isNothing(value):
+	case wire.IsNothing(value):
 		return
 	case value[0] == '"':
-		digits, form = x.unquoted(value), formDecimal
+		digits, form = x.Unquoted(value), formDecimal
 		if len(digits) >= 2 && digits[0] == '0' && digits[1] == 'x' {
 			digits, form, base = digits[2:], formHex, 16
 			if len(digits) == 0 {
@@ -325,7 +327,7 @@ func (q *Quantity) read(x *reader) {
 		digits = []byte(whole)
 	}
 	if err != nil || !q.set(form, digits, base) {
-		x.mismatch("a whole number of at most 256 bits", value)
+		x.Mismatch("a whole number of at most 256 bits", value)
 	}
 }
 

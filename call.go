@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // Response is the envelope of an answer to the service (interface 2.4, 2.6, 6 and
@@ -103,7 +105,7 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 	data, err := c.work(ctx, h.config.RejectStatus, read, run)
 	body := []byte("null") // of a result
 	if data != nil {
-		body, err = marshal(data)
+		body, err = wire.Marshal(data)
 	}
 	var reply Reply
 	if err != nil {
@@ -180,7 +182,7 @@ func (c *call) rejection(err error) *Rejection {
 
 // reject returns the reply to a rejection.
 func (h *Handler) reject(rejection *Rejection) Reply {
-	body := Must(marshal(Response[struct{}]{ErrorCode: h.translate(rejection.Code)}))
+	body := Must(wire.Marshal(Response[struct{}]{ErrorCode: h.translate(rejection.Code)}))
 	return Reply{Status: rejection.Status, Body: body, Err: rejection}
 }
 

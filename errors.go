@@ -1,10 +1,14 @@
 package ramp
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // Sentinels, for [errors.Is]; docs/security.md says what errors show. A [Handler] rejects
@@ -97,7 +101,7 @@ func (e *InvalidError) Error() string {
 	return "ramp: " + strings.Join(problems, "; ")
 }
 
-// maxProblems bounds the work for a body with thousands of wrong elements.
+// maxProblems bounds the work for a message with thousands of wrong elements.
 const maxProblems = 1000
 
 // problems collects the errors of a message or a config.
@@ -158,4 +162,45 @@ func invalid(path, format string, args ...any) error {
 	var p problems
 	p.add(path, format, args...)
 	return p.err()
+}
+
+// readable is a type that a reader fills. It is zero before.
+type readable interface{ read(*wire.Reader) }
+
+// readValue reads a value of this package.
+func readValue(x *wire.Reader, into any) { into.(readable).read(x) }
+
+func newReader(text []byte, root string) wire.Reader { return wire.New(text, root, readValue) }
+
+// wrongFields are what a reader found.
+func wrongFields(found []wire.Problem) (p problems) {
+	for _, f := range found {
+		p = append(p, FieldError{Path: f.Path, Problem: f.Text})
+	}
+	return p
+}
+
+// readWire reads valid JSON into a value, which is zeroed first. Raw fields are slices of
+// a copy, so the caller may reuse the text.
+func readWire(text []byte, root string, into readable) error {
+	return readFrom(newReader(bytes.Clone(text), root), into)
+}
+
+// readOfNode reads valid JSON of a node like readWire, and forgives.
+func readOfNode(text []byte, root string, into readable) error {
+	return readFrom(wire.NewOfNode(bytes.Clone(text), root, readValue), into)
+}
+
+func readFrom(x wire.Reader, into readable) error {
+	reflect.ValueOf(into).Elem().SetZero()
+	into.read(&x)
+	return wrongFields(x.Wrong).err()
+}
+
+// unmarshalWire is UnmarshalJSON of every wire type, with any text.
+func unmarshalWire(text []byte, root string, into readable) error {
+	if !wire.IsJSON(text) {
+		return invalid(root, "must be valid JSON")
+	}
+	return readWire(text, root, into)
 }

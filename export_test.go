@@ -3,13 +3,15 @@ package ramp
 import (
 	"context"
 	"net/http"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // SetLimit lowers the limit of an answer to an RPC, so that a test need not send 32 MiB.
 func (r *RPC) SetLimit(answerBytes int64) { r.limit = answerBytes }
 
 // IsJSON reports whether a text is valid JSON.
-func IsJSON(text []byte) bool { return isJSON(text) }
+func IsJSON(text []byte) bool { return wire.IsJSON(text) }
 
 // ObserveNothing makes the observer calls of an operation that nobody observes.
 func ObserveNothing(ctx context.Context) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 const (
@@ -111,7 +112,7 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 	if err := request.check(); err != nil {
 		return nil, err
 	}
-	body, err := marshal(request)
+	body, err := wire.Marshal(request)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: initialize: %w", err)
 	}
@@ -194,28 +195,28 @@ type initializeData struct {
 	data string // JSON unless it is a string
 }
 
-func (d *initializeData) read(x *reader) {
-	start := x.at
-	if x.kind() == '{' {
-		x.members("uuid", (*anyUUID)(&d.uuid))
+func (d *initializeData) read(x *wire.Reader) {
+	start := x.Pos()
+	if x.Kind() == '{' {
+		x.Members("uuid", (*wire.AnyUUID)(&d.uuid))
 	} else {
-		x.skip()
+		x.Skip()
 	}
-	d.data = textOf(x.since(start))
+	d.data = textOf(x.Since(start))
 }
 
 // readInitializeAnswer reads the envelope. ok is false if body is not one; it must
 // have an integer code.
 func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
-	if !isJSON(body) {
+	if !wire.IsJSON(body) {
 		return a, false
 	}
-	var code, message unread
+	var code, message wire.Unread
 	x := newReader(body, "answer")
-	x.members("code", &code, "message", &message, "data", &a.initializeData)
+	x.Members("code", &code, "message", &message, "data", &a.initializeData)
 	n, err := strconv.Atoi(string(code))
 	a.code, a.message = n, textOf(message)
-	return a, err == nil && len(x.wrong) == 0
+	return a, err == nil && len(x.Wrong) == 0
 }
 
 // APIError is an answer of the service other than success (interface 2.3, 7.1). The

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // Method is the contract method of an intent (interface 2.2, 2.5).
@@ -64,18 +66,18 @@ type Intent struct {
 // UnmarshalJSON checks types only; FeeRate and Actual may be left empty.
 func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
 
-func (i *Intent) read(x *reader) {
-	x.members("method", (*string)(&i.Method), "type", (*string)(&i.Type),
+func (i *Intent) read(x *wire.Reader) {
+	x.Members("method", (*string)(&i.Method), "type", (*string)(&i.Type),
 		"from", (*assetList)(&i.From), "to", (*assetList)(&i.To),
 		"target_candidate", &i.TargetCandidate, "fee_rate", (*feeRate)(&i.FeeRate),
-		"actual", (*looseText)(&i.Actual))
+		"actual", (*wire.LooseText)(&i.Actual))
 }
 
 // feeRate is a number, or a string that holds one.
 type feeRate json.Number
 
-func (f *feeRate) read(x *reader) {
-	rate := x.loose()
+func (f *feeRate) read(x *wire.Reader) {
+	rate := x.Loose()
 	if _, err := canonicalAmount(rate); err == nil {
 		*f = feeRate(rate)
 	}
@@ -91,12 +93,12 @@ type IntentAsset struct {
 // assetList is one side of an intent.
 type assetList []IntentAsset
 
-func (l *assetList) read(x *reader) {
-	*l = readList(x, 1, maxIntentAssets, (*IntentAsset).read)
+func (l *assetList) read(x *wire.Reader) {
+	*l = wire.ReadList(x, 1, wire.MaxIntentAssets, (*IntentAsset).read)
 }
 
-func (a *IntentAsset) read(x *reader) {
-	x.members("type", (*string)(&a.Type), "id", &a.ID, "amount", &a.Amount)
+func (a *IntentAsset) read(x *wire.Reader) {
+	x.Members("type", (*string)(&a.Type), "id", &a.ID, "amount", &a.Amount)
 }
 
 // Direction derives the direction from method and type together (interface 2.5, 3).

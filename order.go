@@ -15,6 +15,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // Order is a mint or a burn as it was validated, and its outcome. It is a plain
@@ -290,18 +292,18 @@ type plainOrder Order // without its methods
 func (o Order) MarshalJSON() ([]byte, error) {
 	var read Intent
 	if o.intentJSON == nil || read.UnmarshalJSON(o.intentJSON) != nil || !reflect.DeepEqual(read, o.Intent) {
-		intent, err := marshal(o.Intent)
+		intent, err := wire.Marshal(o.Intent)
 		if err != nil {
 			return nil, err
 		}
 		o.intentJSON = intent
 	}
 	o.AcceptedAt, o.FinishedAt = o.AcceptedAt.UTC(), o.FinishedAt.UTC()
-	text, err := marshal(orderJSON{orderVersion, plainOrder(o), o.intentJSON})
+	text, err := wire.Marshal(orderJSON{orderVersion, plainOrder(o), o.intentJSON})
 	if err != nil || len(o.unknown) == 0 {
 		return text, err
 	}
-	unknown, err := marshal(o.unknown)
+	unknown, err := wire.Marshal(o.unknown)
 	return slices.Concat(text[:len(text)-1], []byte(","), unknown[1:]), err
 }
 
@@ -327,7 +329,7 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 	if len(unknown) > 0 {
 		read.unknown = unknown
 	}
-	if known, err := marshal(read.Intent); err != nil || !bytes.Equal(known, stored.Intent) {
+	if known, err := wire.Marshal(read.Intent); err != nil || !bytes.Equal(known, stored.Intent) {
 		read.intentJSON = stored.Intent
 	}
 	var p problems

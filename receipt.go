@@ -6,6 +6,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // Receipt is the outcome of a transaction. It reads the receipts of the result
@@ -45,14 +47,14 @@ func (r *Receipt) Succeeded() bool {
 // UnmarshalJSON reads either kind of receipt and keeps its bytes in Raw.
 func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "receipt", r) }
 
-var receiptNames = memberNames[Receipt]()
+var receiptNames = wire.MemberNames[Receipt]()
 
-func (r *Receipt) read(x *reader) {
-	m := x.mark()
-	r.Raw = x.object(receiptNames, &r.Type, &r.Root, &r.Status, &r.CumulativeGasUsed, &r.LogsBloom,
+func (r *Receipt) read(x *wire.Reader) {
+	m := x.Mark()
+	r.Raw = x.Object(receiptNames, &r.Type, &r.Root, &r.Status, &r.CumulativeGasUsed, &r.LogsBloom,
 		(*logList)(&r.Logs), &r.TransactionHash, &r.ContractAddress, &r.GasUsed, &r.EffectiveGasPrice,
 		&r.BlockHash, &r.BlockNumber, &r.TransactionIndex, &r.From, &r.To, &r.FeePayer)
-	x.forgive(m, "status", "logs", "transactionHash", "blockHash", "blockNumber")
+	x.Forgive(m, "status", "logs", "transactionHash", "blockHash", "blockNumber")
 }
 
 // MarshalJSON writes the receipt as in the webhook, and nil Logs as [].
@@ -61,7 +63,7 @@ func (r Receipt) MarshalJSON() ([]byte, error) {
 	if r.Logs == nil {
 		r.Logs = []Log{}
 	}
-	return marshal(plain(r))
+	return wire.Marshal(plain(r))
 }
 
 // Log is an event of a contract (interface 6, receipt.logs).
@@ -86,35 +88,32 @@ type Log struct {
 // UnmarshalJSON reads a log.
 func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
 
-var logNames = memberNames[Log]()
+var logNames = wire.MemberNames[Log]()
 
-func (l *Log) read(x *reader) {
-	m := x.mark()
-	x.object(logNames, &l.Address, &l.Topics, &l.Data, &l.BlockNumber, &l.TransactionHash,
+func (l *Log) read(x *wire.Reader) {
+	m := x.Mark()
+	x.Object(logNames, &l.Address, &l.Topics, &l.Data, &l.BlockNumber, &l.TransactionHash,
 		&l.TransactionIndex, &l.BlockHash, &l.BlockTimestamp, &l.LogIndex, &l.Removed)
-	x.forgive(m, "address", "topics", "data", "blockNumber", "transactionHash", "logIndex", "removed")
+	x.Forgive(m, "address", "topics", "data", "blockNumber", "transactionHash", "logIndex", "removed")
 }
 
 // readInReceipt reads a log among those of other contracts: what a node says of one in a form
 // that cannot be read must not hide the others.
-func (l *Log) readInReceipt(x *reader) {
-	m := x.mark()
+func (l *Log) readInReceipt(x *wire.Reader) {
+	m := x.Mark()
 	l.read(x)
-	if x.ofNode && x.faults > m.faults {
-		l.Unreadable = true
-		x.wrong, x.faults, x.listed = x.wrong[:m.wrong], m.faults, m.listed
-	}
+	l.Unreadable = x.Overlook(m)
 }
 
 // logList are the logs of a receipt.
 type logList []Log
 
-func (l *logList) read(x *reader) {
-	limit := maxReceiptLogs
-	if x.root != "body" { // the answer of a node, which is trusted more
-		limit = maxListEntries
+func (l *logList) read(x *wire.Reader) {
+	limit := wire.MaxReceiptLogs
+	if x.Root() != "body" { // the answer of a node, which is trusted more
+		limit = wire.MaxListEntries
 	}
-	*l = readList(x, 1, limit, (*Log).readInReceipt)
+	*l = wire.ReadList(x, 1, limit, (*Log).readInReceipt)
 }
 
 // MarshalJSON writes nil Topics as an empty array.
@@ -123,7 +122,7 @@ func (l Log) MarshalJSON() ([]byte, error) {
 	if l.Topics == nil {
 		l.Topics = []common.Hash{}
 	}
-	return marshal(plain(l))
+	return wire.Marshal(plain(l))
 }
 
 // Transfer is a transfer of tokens, of ERC-20 or ERC-721.
@@ -207,10 +206,10 @@ type Transaction struct {
 // UnmarshalJSON reads a transaction and keeps its bytes in Raw.
 func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "transaction", t) }
 
-var transactionNames = memberNames[Transaction]()
+var transactionNames = wire.MemberNames[Transaction]()
 
-func (t *Transaction) read(x *reader) {
-	m := x.mark()
-	t.Raw = x.structure(transactionNames, t)
-	x.forgive(m, "hash", "chainId", "from", "to", "feePayer")
+func (t *Transaction) read(x *wire.Reader) {
+	m := x.Mark()
+	t.Raw = x.Structure(transactionNames, t)
+	x.Forgive(m, "hash", "chainId", "from", "to", "feePayer")
 }

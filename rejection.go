@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // Code is an errorCode of the envelope that answers the service (interface 7.2).
@@ -36,7 +38,7 @@ func (c Code) MarshalJSON() ([]byte, error) {
 	if c == "" {
 		return []byte("null"), nil
 	}
-	return marshal(strings.ToValidUTF8(string(c), "\ufffd"))
+	return wire.Marshal(strings.ToValidUTF8(string(c), "\ufffd"))
 }
 
 // Rejection is an answer other than success: the status and code that the service
@@ -136,7 +138,7 @@ func invalidCode(e *InvalidError) Code {
 		path = e.Fields[0].Path
 	}
 	code := "INVALID"
-	for _, step := range pathSteps(path) {
+	for _, step := range wire.PathSteps(path) {
 		if !isDigits(step) { // not an index
 			code += "_" + strings.ToUpper(step)
 		}

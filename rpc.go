@@ -23,6 +23,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // RPC is a JSON-RPC client for a node of the chain (interface 2.8, 4.4). Make one with
@@ -260,7 +261,7 @@ func (r *RPC) exchange(ctx context.Context, e *endpoint, into any, method string
 	switch {
 	case a.status/100 != 2, x.failure.err == nil && x.result == nil:
 		return withMethod(method, r.failure(a, x.failure.err))
-	case x.id.absent() && x.failure.err != nil: // the node could not read the id
+	case x.id.Absent() && x.failure.err != nil: // the node could not read the id
 	case !bytes.Equal(x.id, strconv.AppendUint(make([]byte, 0, 20), id, 10)):
 		return withMethod(method, errWrongID)
 	}
@@ -272,7 +273,7 @@ func (r *RPC) exchange(ctx context.Context, e *endpoint, into any, method string
 
 // post sends a request, or a slice of them, and reads the answer.
 func (r *RPC) post(ctx context.Context, e *endpoint, message any) (*answer, error) {
-	body, err := marshal(message)
+	body, err := wire.Marshal(message)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the parameters: %w", err)
 	}
@@ -331,23 +332,23 @@ func newRequest(id uint64, method string, params []any) request {
 
 // envelope is a JSON-RPC answer (interface 2.8).
 type envelope struct {
-	version, id unread
-	result      unread // nil if it is missing, null if the node sent null
+	version, id wire.Unread
+	result      wire.Unread // nil if it is missing, null if the node sent null
 	failure     rpcFailure
 }
 
 // readEnvelope reads one answer. ok is false unless it is an object without
 // duplicate names.
-func (r *RPC) readEnvelope(x *reader) (e *envelope, ok bool) {
-	faults := x.faults
+func (r *RPC) readEnvelope(x *wire.Reader) (e *envelope, ok bool) {
+	faults := x.Faults()
 	e = &envelope{failure: rpcFailure{secrets: r.secrets}}
-	x.members("jsonrpc", &e.version, "id", &e.id, "result", &e.result, "error", &e.failure)
-	return e, x.faults == faults
+	x.Members("jsonrpc", &e.version, "id", &e.id, "result", &e.result, "error", &e.failure)
+	return e, x.Faults() == faults
 }
 
 // readAnswer reads a body that is one answer.
 func (r *RPC) readAnswer(body []byte) (e *envelope, ok bool) {
-	if !isJSON(body) {
+	if !wire.IsJSON(body) {
 		return new(envelope), false
 	}
 	x := newReader(body, "answer")
@@ -407,10 +408,9 @@ func readResult(raw []byte, into any, secrets *redact.Redactor) error {
 		if string(raw) == "null" {
 			return errNullResult // no logs are []
 		}
-		x := newReader(raw, "logs") // logs keep none of their bytes
-		x.ofNode, x.zeroing = true, true
-		*into = readList(&x, 1, maxListEntries, (*Log).read)
-		err = x.wrong.err()
+		x := wire.NewOfNode(raw, "logs", readValue) // logs keep none of their bytes
+		*into = wire.ReadList(&x, 1, wire.MaxListEntries, (*Log).read)
+		err = wrongFields(x.Wrong).err()
 	case *Receipt, *Transaction, *Block:
 		if string(raw) == "null" {
 			return ErrNotFound
@@ -584,9 +584,14 @@ func (r *RPC) ChainID(ctx context.Context) (*big.Int, error) {
 	return r.callBig(ctx, "eth_chainId")
 }
 
+// networkID is a text; some nodes send a number.
+type networkID string
+
+func (n *networkID) read(x *wire.Reader) { *n = networkID(x.Loose()) }
+
 // NetVersion returns the network ID, usually a decimal number: net_version.
 func (r *RPC) NetVersion(ctx context.Context) (string, error) {
-	var id looseText // some nodes send a number
+	var id networkID
 	err := r.Call(ctx, &id, "net_version")
 	if err == nil && id == "" {
 		err = errors.New("ramp: net_version: the result is neither a string nor a number")

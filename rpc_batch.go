@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // BatchCall is one call of [RPC.Batch].
@@ -144,16 +146,16 @@ func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall
 	if err != nil {
 		return nil, 0, withMethod("batch", err)
 	}
-	if a.status/100 != 2 || !isJSON(a.body) || bytes.TrimSpace(a.body)[0] != '[' {
+	if a.status/100 != 2 || !wire.IsJSON(a.body) || bytes.TrimSpace(a.body)[0] != '[' {
 		return nil, 0, withMethod("batch", asLimit(r.wholeFailure(a)))
 	}
 	x := newReader(a.body, "answer")
 	var again []*BatchCall
 	answers := 0
 	var whole error // an error without an id, as JSON-RPC demands it for a request as a whole
-	for range x.elements(maxListEntries) {
+	for range x.Elements(wire.MaxListEntries) {
 		e, ok := r.readEnvelope(&x)
-		if answers++; ok && e.id.absent() && e.failure.err != nil {
+		if answers++; ok && e.id.Absent() && e.failure.err != nil {
 			whole = r.mark(e.failure.err, e.failure.err, a)
 		}
 		id, err := strconv.ParseUint(string(e.id), 10, 64)

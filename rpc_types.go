@@ -19,6 +19,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // BlockRef refers to a block: by a number with [AtBlock], or by a tag of the Ethereum
@@ -64,7 +65,7 @@ func (t TransactionRequest) MarshalJSON() ([]byte, error) {
 			return nil, errors.New("an amount of wei must not be negative or need more than 256 bits")
 		}
 	}
-	wire := struct {
+	message := struct {
 		From                 common.Address  `json:"from,omitzero"`
 		To                   *common.Address `json:"to,omitempty"`
 		Gas                  hexutil.Uint64  `json:"gas,omitempty"`
@@ -78,7 +79,7 @@ func (t TransactionRequest) MarshalJSON() ([]byte, error) {
 		t.From, t.To, hexutil.Uint64(t.Gas), (*hexutil.Big)(t.GasPrice), (*hexutil.Big)(t.MaxFeePerGas),
 		(*hexutil.Big)(t.MaxPriorityFeePerGas), (*hexutil.Big)(t.Value), (*hexutil.Uint64)(t.Nonce), t.Data,
 	}
-	return marshal(wire)
+	return wire.Marshal(message)
 }
 
 // LogFilter selects logs (interface 4.4). The zero value selects those of the latest block.
@@ -99,7 +100,7 @@ func (f LogFilter) MarshalJSON() ([]byte, error) {
 	case f.FromBlock != "", f.ToBlock != "":
 		return nil, errors.New("a log filter must have either BlockHash, or FromBlock and ToBlock")
 	}
-	return marshal(plain(f))
+	return wire.Marshal(plain(f))
 }
 
 // Block is a block as a node describes it. A field that is missing, null or empty
@@ -129,13 +130,13 @@ type Block struct {
 // UnmarshalJSON reads a block and keeps its bytes in Raw.
 func (b *Block) UnmarshalJSON(text []byte) error { return unmarshalWire(text, "block", b) }
 
-var blockNames = memberNames[Block]()
+var blockNames = wire.MemberNames[Block]()
 
-func (b *Block) read(x *reader) {
+func (b *Block) read(x *wire.Reader) {
 	var list transactionList
-	m := x.mark()
-	b.Raw = x.structure(blockNames, b, &list) // the transactions are the last
-	x.forgive(m, "number", "hash", "timestamp", "transactions")
+	m := x.Mark()
+	b.Raw = x.Structure(blockNames, b, &list) // the transactions are the last
+	x.Forgive(m, "number", "hash", "timestamp", "transactions")
 	b.TransactionHashes, b.Transactions = list.hashes, list.whole
 }
 
@@ -145,16 +146,16 @@ type transactionList struct {
 	whole  []Transaction
 }
 
-func (l *transactionList) read(x *reader) {
-	for range x.elements(maxListEntries) {
+func (l *transactionList) read(x *wire.Reader) {
+	for range x.Elements(wire.MaxListEntries) {
 		var hash common.Hash
-		if x.kind() == '{' {
+		if x.Kind() == '{' {
 			l.whole = append(l.whole, Transaction{})
 			t := &l.whole[len(l.whole)-1]
 			t.read(x)
 			hash = t.Hash
 		} else {
-			readHash(&hash, x)
+			wire.ReadHash(&hash, x)
 		}
 		l.hashes = append(l.hashes, hash)
 	}
@@ -231,23 +232,23 @@ type rpcFailure struct {
 	secrets *redact.Redactor
 }
 
-func (f *rpcFailure) read(x *reader) {
-	switch x.kind() {
+func (f *rpcFailure) read(x *wire.Reader) {
+	switch x.Kind() {
 	case 'n':
-		x.skip()
+		x.Skip()
 		return
 	case '{':
 	default:
-		f.err = &RPCError{Message: f.secrets.Beginning(textOf(x.raw()), maxMessage)}
+		f.err = &RPCError{Message: f.secrets.Beginning(textOf(x.Raw()), maxMessage)}
 		return
 	}
-	var code, message, data unread
-	x.members("code", &code, "message", &message, "data", &data)
+	var code, message, data wire.Unread
+	x.Members("code", &code, "message", &message, "data", &data)
 	e := &RPCError{Message: f.secrets.Beginning(textOf(message), maxMessage)}
 	if n, err := strconv.Atoi(textOf(code)); err == nil {
 		e.Code = RPCCode(n)
 	}
-	if !data.absent() {
+	if !data.Absent() {
 		e.Data = bytes.Clone(data)
 	}
 	f.err = e

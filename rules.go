@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // Accept returns the step of a validate call (interface 2.5). It opens the order; the
@@ -223,7 +225,7 @@ func (o Order) end(state OrderState, txHash, reason string, now time.Time) (Step
 func normalizeTxHash(reported string) string {
 	const length = 2 + 64
 	hash := strings.ToLower(reported[:min(length+1, len(reported))])
-	if len(hash) != length || hash[:2] != "0x" || !isHex(hash[2:]) || strings.Trim(hash[2:], "0") == "" {
+	if len(hash) != length || hash[:2] != "0x" || !wire.IsHex(hash[2:]) || strings.Trim(hash[2:], "0") == "" {
 		return ""
 	}
 	return hash

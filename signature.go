@@ -8,6 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // Digest is the 32-byte hash that the validator key signs (interface 5.3). The
@@ -35,10 +37,10 @@ func (d *Digest) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-func (d *Digest) read(x *reader) {
-	value := x.raw()
-	if value[0] != '"' || d.UnmarshalText(x.unquoted(value)) != nil {
-		x.mismatch("0x followed by 64 hex digits", value)
+func (d *Digest) read(x *wire.Reader) {
+	value := x.Raw()
+	if value[0] != '"' || d.UnmarshalText(x.Unquoted(value)) != nil {
+		x.Mismatch("0x followed by 64 hex digits", value)
 	}
 }
 
@@ -86,5 +88,5 @@ func Recover(d Digest, s Signature) (common.Address, error) {
 // parseHex decodes 0x and hex digits, which fill into.
 func parseHex(into []byte, text string) bool {
 	digits, ok := strings.CutPrefix(text, "0x")
-	return ok && len(digits) == 2*len(into) && decodeHex(into, []byte(digits))
+	return ok && len(digits) == 2*len(into) && wire.DecodeHex(into, []byte(digits))
 }

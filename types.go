@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
 // Network names a chain of the service (interface 2.1, 2.2).
@@ -52,7 +55,7 @@ type InitializeIntent struct {
 // MarshalJSON writes all fields of the interface.
 func (i InitializeIntent) MarshalJSON() ([]byte, error) {
 	type plain InitializeIntent
-	return marshal(struct {
+	return wire.Marshal(struct {
 		plain
 		BurnFeeBps int    `json:"burn_fee_bps"`
 		MintMethod Method `json:"mint_method"`
@@ -110,7 +113,7 @@ func (p Player) MarshalJSON() ([]byte, error) {
 	if p.Assets == nil {
 		p.Assets = []Asset{}
 	}
-	return marshal(plain(p))
+	return wire.Marshal(plain(p))
 }
 
 // check returns an error if the player must not be sent.
@@ -149,18 +152,18 @@ type assetJSON struct {
 
 // MarshalJSON writes the balance as a decimal string.
 func (a Asset) MarshalJSON() ([]byte, error) {
-	return marshal(assetJSON{ID: a.ID, Balance: a.Balance.String()})
+	return wire.Marshal(assetJSON{ID: a.ID, Balance: a.Balance.String()})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (a *Asset) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "asset", a) }
 
-func (a *Asset) read(x *reader) {
+func (a *Asset) read(x *wire.Reader) {
 	var balance string
-	x.members("id", &a.ID, "balance", &balance)
+	x.Members("id", &a.ID, "balance", &balance)
 	var err error
 	if a.Balance, err = ParseAmount(balance); err != nil {
-		x.fault("must have a balance that is a decimal string")
+		x.Fault("must have a balance that is a decimal string")
 	}
 }
 
@@ -183,9 +186,9 @@ type ValidateRequest struct {
 // UnmarshalJSON checks less than [ParseValidate], and keeps the bytes in Raw.
 func (r *ValidateRequest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
 
-func (r *ValidateRequest) read(x *reader) {
-	r.Raw = x.text
-	x.members("user_sig", &r.UserSig, "user_address", &r.UserAddress, "project_id", &r.ProjectID,
+func (r *ValidateRequest) read(x *wire.Reader) {
+	r.Raw = x.Text()
+	x.Members("user_sig", &r.UserSig, "user_address", &r.UserAddress, "project_id", &r.ProjectID,
 		"digest", &r.Digest, "uuid", &r.UUID, "intent", &r.Intent)
 }
 
@@ -200,15 +203,15 @@ func ParseValidate(body []byte) (*ValidateRequest, error) { return parseValidate
 
 // parseValidate keeps the body.
 func parseValidate(body []byte) (*ValidateRequest, error) {
-	x, err := bodyReader(body)
-	if err != nil {
-		return nil, err
+	x, problem := wire.OfBody(body, readValue)
+	if problem != "" {
+		return nil, invalid("body", "%s", problem)
 	}
 	var r ValidateRequest
 	r.read(&x)
 	var p problems
 	p.require(r.UserSig != "", "user_sig")
-	if digits := strings.TrimPrefix(r.UserSig, "0x"); !isHex(digits) || len(digits)%2 != 0 {
+	if digits := strings.TrimPrefix(r.UserSig, "0x"); !wire.IsHex(digits) || len(digits)%2 != 0 {
 		p.add("user_sig", "must be hex")
 	}
 	if !isAddress(r.UserAddress) || common.HexToAddress(r.UserAddress) == (common.Address{}) {
@@ -218,7 +221,7 @@ func parseValidate(body []byte) (*ValidateRequest, error) {
 	p.requireNonZero(r.Digest != Digest{}, "digest")
 	p.requireNonZero(r.UUID != uuid.Nil, "uuid")
 	r.Intent.check(&p)
-	if err := x.wrong.complete(p).err(); err != nil {
+	if err := wrongFields(x.Wrong).complete(p).err(); err != nil {
 		return nil, err
 	}
 	return &r, nil
@@ -243,21 +246,21 @@ type Result struct {
 // UnmarshalJSON checks less than [ParseResult], and keeps the bytes in Raw.
 func (r *Result) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
 
-func (r *Result) read(x *reader) {
-	r.Raw = x.text
-	x.zeroing = true
-	x.members("session_id", &r.SessionID, "uuid", (*anyUUID)(&r.UUID),
-		"tx_hash", (*looseText)(&r.TxHash), "receipt", &r.Receipt, "intent", &r.Intent)
-	var decisive problems
-	for _, f := range x.wrong {
-		switch f.Path {
-		case x.root, "uuid", "receipt", "receipt.status":
-			decisive = append(decisive, f)
+func (r *Result) read(x *wire.Reader) {
+	r.Raw = x.Text()
+	x.Zero()
+	x.Members("session_id", &r.SessionID, "uuid", (*wire.AnyUUID)(&r.UUID),
+		"tx_hash", (*wire.LooseText)(&r.TxHash), "receipt", &r.Receipt, "intent", &r.Intent)
+	var decisive []wire.Problem
+	for _, p := range x.Wrong {
+		switch p.Path {
+		case x.Root(), "uuid", "receipt", "receipt.status":
+			decisive = append(decisive, p)
 		default:
-			r.Unreadable = append(r.Unreadable, f)
+			r.Unreadable = append(r.Unreadable, FieldError{Path: p.Path, Problem: p.Text})
 		}
 	}
-	x.wrong = decisive
+	x.Wrong = decisive
 }
 
 // ParseResult reads the body of a result call (interface 6). Verify the HMAC first,
@@ -271,16 +274,16 @@ func ParseResult(body []byte) (*Result, error) { return parseResult(bytes.Clone(
 
 // parseResult keeps the body.
 func parseResult(body []byte) (*Result, error) {
-	x, err := bodyReader(body)
-	if err != nil {
-		return nil, err
+	x, problem := wire.OfBody(body, readValue)
+	if problem != "" {
+		return nil, invalid("body", "%s", problem)
 	}
 	var r Result
 	r.read(&x)
 	var p problems
 	p.requireNonZero(r.UUID != uuid.Nil, "uuid")
 	p.require(r.Receipt.Status.Present(), "receipt.status")
-	if err := x.wrong.complete(p).err(); err != nil {
+	if err := wrongFields(x.Wrong).complete(p).err(); err != nil {
 		return nil, err
 	}
 	return &r, nil
@@ -288,3 +291,45 @@ func parseResult(body []byte) (*Result, error) {
 
 // Succeeded reports whether receipt.status is 1 (interface 3).
 func (r *Result) Succeeded() bool { return r.Receipt.Succeeded() }
+
+// wireOrder lists the names of 2.5 and 6 in an order that is right for every object
+// in which a wrong field gets a code.
+var wireOrder = []string{
+	"body", "session_id", "user_sig", "user_address", "project_id", "digest", "uuid",
+	"tx_hash", "receipt", "intent", "method", "type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs",
+	"address", "topics", "data", "from", "to", "id", "amount",
+	"target_candidate", "fee_rate", "actual",
+}
+
+// complete adds what a check found to what reading found, in the order of the
+// interface and once per field. A field that could not be read, or whose object
+// could not be, is not reported as missing too.
+func (p problems) complete(found problems) problems {
+	for _, f := range found {
+		if !slices.ContainsFunc(p, func(read FieldError) bool { return covers(read.Path, f.Path) }) {
+			p = append(p, f)
+		}
+	}
+	slices.SortStableFunc(p, func(a, b FieldError) int {
+		return slices.Compare(wirePosition(a.Path), wirePosition(b.Path))
+	})
+	return p
+}
+
+// wirePosition returns where a path is in the message.
+func wirePosition(path string) (position []int) {
+	for _, step := range wire.PathSteps(path) {
+		n, err := strconv.Atoi(step)
+		if err != nil {
+			n = slices.Index(wireOrder, step)
+		}
+		position = append(position, n)
+	}
+	return position
+}
+
+// covers reports whether path is outer or lies inside it.
+func covers(outer, path string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}

@@ -25,9 +25,9 @@ var (
 		"github.com/ethereum/go-ethereum/common/hexutil",
 		"github.com/ethereum/go-ethereum/crypto",
 		"github.com/google/uuid",
-		module + "/internal/redact",
+		module + "/internal/redact", module + "/internal/wire",
 	}
-	ourPackages   = []string{module, module + "/internal/redact"}
+	ourPackages   = []string{module, module + "/internal/redact", module + "/internal/wire"}
 	linkedModules = []string{
 		module,
 		"github.com/ethereum/go-ethereum",

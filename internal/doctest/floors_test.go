@@ -32,7 +32,7 @@ const longestCode, longestTest = 110, 120
 // longestCode, and of tests longer than longestTest. A figure can only shrink: lower it when
 // you made it smaller, at the latest before .ci/run. Add no package.
 var known = map[string]struct{ code, tests int }{
-	".":                           {41, 415},
+	".":                           {40, 415},
 	"./cmd/ramp":                  {38, 51},
 	"./examples/chain":            {6, 0},
 	"./examples/nethttp":          {3, 1},
