@@ -15,7 +15,7 @@ type Assets map[string]*big.Rat
 
 // Add adds to the amount of an asset.
 func (a Assets) Add(id string, amount *big.Rat) {
-	if a[id] = new(big.Rat).Add(a.of(id), amount); a[id].Sign() == 0 {
+	if a[id] = new(big.Rat).Add(a.Of(id), amount); a[id].Sign() == 0 {
 		delete(a, id)
 	}
 }
@@ -30,7 +30,7 @@ func (a Assets) combine(b Assets, op func(z, x, y *big.Rat) *big.Rat) Assets {
 	c := Assets{}
 	maps.Copy(c, a)
 	for id, amount := range b {
-		if c[id] = op(new(big.Rat), c.of(id), amount); c[id].Sign() == 0 {
+		if c[id] = op(new(big.Rat), c.Of(id), amount); c[id].Sign() == 0 {
 			delete(c, id)
 		}
 	}
@@ -53,7 +53,7 @@ func (a Assets) String() string {
 
 // list lists the amounts as format formats them.
 func (a Assets) list(format func(*big.Rat) string) (parts []string) {
-	for _, id := range a.ids() {
+	for _, id := range a.IDs() {
 		parts = append(parts, format(a[id])+" "+redact.Isolate(id))
 	}
 	return parts
@@ -96,14 +96,16 @@ func Group(decimal string) string {
 	return sign + whole
 }
 
-func (a Assets) of(id string) *big.Rat {
+// Of returns the amount of an asset, which the caller must not change.
+func (a Assets) Of(id string) *big.Rat {
 	if n := a[id]; n != nil {
 		return n
 	}
 	return new(big.Rat)
 }
 
-func (a Assets) ids() []string { return slices.Sorted(maps.Keys(a)) }
+// IDs returns the IDs of the assets, sorted.
+func (a Assets) IDs() []string { return slices.Sorted(maps.Keys(a)) }
 
 // sign returns the sign of all amounts, or 0 if there are none or their signs differ.
 func (a Assets) sign() (sign int) {
@@ -129,6 +131,17 @@ func (a Assets) only(b Assets) Assets {
 
 // Covers reports whether a has exactly the amounts of b, of the assets of b.
 func (a Assets) Covers(b Assets) bool { return a.only(b).Equal(b) }
+
+// Holds reports whether a has at least the amounts of b, with their signs.
+func (a Assets) Holds(b Assets) bool {
+	for id, n := range b {
+		has := a.Of(id)
+		if has.Sign() != n.Sign() || new(big.Rat).Abs(has).Cmp(new(big.Rat).Abs(n)) < 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // key returns a string that is equal for equal amounts.
 func (a Assets) key() string { return fmt.Sprintf("%q", map[string]*big.Rat(a)) }

@@ -272,7 +272,7 @@ func (o *Tally) settle(steps []Step, guess bool) {
 // take enters what the game has moved into Took.
 func (o *Tally) take(total Assets) {
 	for id, n := range total {
-		if more := new(big.Rat).Sub(n, o.Took.of(id)); o.Mint == (n.Sign() < 0) && more.Sign() == n.Sign() {
+		if more := new(big.Rat).Sub(n, o.Took.Of(id)); o.Mint == (n.Sign() < 0) && more.Sign() == n.Sign() {
 			o.Took = o.Took.Plus(Assets{id: more})
 		}
 	}

@@ -492,3 +492,13 @@ func TestAmountsAreExact(t *testing.T) {
 	assert.Equal(t, "nothing", a.String())
 	assert.Equal(t, "+1 a, −2 b", Assets{"b": big.NewRat(-2, 1), "a": big.NewRat(1, 1)}.String())
 }
+
+func TestOnlyWhatWasTakenIsGivenBack(t *testing.T) {
+	p, o := new(Player), mint()
+	play := windows(p)
+	assert.Equal(t, "took 100 gold", play(Call{Order: o, Answer: Yes}, 1000, 900).Said)
+	o.Deliver(false, false)
+	assert.Equal(t, "gave back 100 gold", play(Call{Order: o, Result: true, Answer: Yes}, 900, 1000).Said)
+	assert.Equal(t, "gave 200 gold", play(Call{Order: o, Result: true, Answer: Yes}, 1000, 1200).Said,
+		"it had taken only 100")
+}

@@ -169,10 +169,10 @@ func (v *Judgment) overdraw(before Assets) {
 			approvals = append(approvals, w)
 		}
 	}
-	for _, id := range need.ids() {
-		if need[id].Cmp(have.of(id)) > 0 {
+	for _, id := range need.IDs() {
+		if need[id].Cmp(have.Of(id)) > 0 {
 			v.Overdraw = true
-			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(approvals), Grouped(need[id]), redact.Isolate(id), Grouped(have.of(id)))
+			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(approvals), Grouped(need[id]), redact.Isolate(id), Grouped(have.Of(id)))
 			return
 		}
 	}
@@ -193,8 +193,8 @@ func (v *Judgment) problem(before, after Assets) {
 	wrong := v.Moved.Minus(expected)
 	unlisted := v.unlisted(wrong, before, after)
 	v.blame(wrong)
-	for _, id := range wrong.ids() {
-		d := Difference{ID: id, Before: before.of(id), After: after.of(id), Expected: before.Plus(expected).of(id)}
+	for _, id := range wrong.IDs() {
+		d := Difference{ID: id, Before: before.Of(id), After: after.Of(id), Expected: before.Plus(expected).Of(id)}
 		v.Assets = append(v.Assets, d)
 		text := fmt.Sprintf("%s before the call, %s after it, %s expected", Grouped(d.Before), Grouped(d.After), Grouped(d.Expected))
 		if len(wrong) > 1 || len(expected) != 1 || expected[id] == nil {
@@ -245,7 +245,7 @@ func (v *Judgment) unlisted(wrong, before, after Assets) string {
 	if len(missing) == 0 || len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (the order is about %s, which the player's assets do not have)", strings.Join(missing.ids(), ", "))
+	return fmt.Sprintf(" (the order is about %s, which the player's assets do not have)", strings.Join(missing.IDs(), ", "))
 }
 
 // story describes what happened to the orders of a window.
@@ -308,8 +308,10 @@ func (v *Judgment) verbs(move Assets) (does, did string) {
 		return "move " + move.String(), "moved " + move.String()
 	case sign < 0:
 		return "take " + amounts, "took " + amounts
-	case mint:
+	case mint && v.ways[0].order.Took.Holds(Assets{}.Minus(move)):
 		return "give back " + amounts, "gave back " + amounts
+	case mint:
+		return "give " + amounts, "gave " + amounts
 	default:
 		return "grant " + amounts, "granted " + amounts
 	}

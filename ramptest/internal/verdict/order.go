@@ -5,109 +5,10 @@ import (
 	"maps"
 	"math/big"
 	"slices"
-	"time"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 )
-
-// Facts is what is known about an order.
-type Facts struct {
-	Mint     bool   // false for a burn
-	Tokens   string // what is minted or burned, such as "3 tokens"
-	Received string // what the wallet receives if a mint succeeds, such as "2.94 tokens"
-	Player   string // the name of the player
-	Chain    Chain
-	Calls    Calls
-	Books    Books
-}
-
-// Chain is what the chain knows about the transaction of an order.
-type Chain struct {
-	End   End
-	Stays bool      // it is pending on purpose
-	Block time.Time // when the next block comes
-	Short string    // the tokens that the wallet held, if a burn failed because it needs more; otherwise ""
-	Less  bool      // it burns less than the order is about, so it pays for nothing, and the game need not confirm it
-}
-
-// End is how a transaction ended.
-type End int
-
-// The ends of a transaction.
-const (
-	Pending End = iota
-	Succeeded
-	Reverted
-)
-
-func (e End) String() string { return [...]string{"pending", "succeeded", "failed"}[e] }
-
-// Calls is how the game answered the results of an order.
-type Calls struct {
-	Progress Progress
-	Attempts int       // how many results were sent
-	Sending  bool      // a result is being sent
-	Status   int       // the HTTP status of the last answer; 0 if there was none
-	Lost     bool      // the last answer was lost on purpose
-	Contrary bool      // the last result contradicted the chain on purpose, and was not confirmed
-	Next     time.Time // when the next result is sent; zero if none is planned
-	Of       string    // which attempt that is, such as "2 of 20"
-	Never    bool      // no result comes, on purpose
-	Held     bool      // the result waits for that of another order, on purpose
-	Refused  string    // how the game did not approve the order, which has no transaction; "" if it did
-}
-
-// Progress is how far the delivery of a result is.
-type Progress int
-
-// The progress of a delivery.
-const (
-	Open       Progress = iota
-	Confirmed           // the game answered HTTP 200
-	TurnedDown          // the game answered with a status after which it is not sent again
-	GivenUp             // no attempt is left
-)
-
-// Books is what the books know about an order.
-type Books struct {
-	Why      Why
-	Problem  string       // for Unread: why the game's answer could not be read
-	Rejected bool         // for Unread: the game rejected the session, or was not asked
-	Sum      books.Assets // what the order moves if the transaction succeeds
-	Moved    books.Assets // what the game has moved so far
-	Took     books.Assets // what it had moved at some time, if that was not nothing
-	Vague    bool         // it may have moved more than Took says
-	Findings []string     // what the books have found about the order
-	Shared   []string     // what they have found about several orders, without knowing which is wrong
-	Dispute  *Dispute     // nil if there is none
-}
-
-// hidden reports whether a game that did not approve an order may have moved something. It
-// may reject who it does not know, and does not list their assets either.
-func (b *Books) hidden() bool { return b.Why == Overlap || b.Why == Unread && !b.Rejected }
-
-// Why is why the books do not know what the game moved.
-type Why int
-
-// The reasons. Known means that the books know.
-const (
-	Known   Why = iota
-	Off         // the books are off
-	Unread      // the game did not report what the player owns
-	Overlap     // calls overlapped, or assets moved at the same time for another reason
-	Twins       // the game approved two orders under one UUID
-)
-
-// Dispute describes results that stated another outcome than the chain, or two outcomes.
-type Dispute struct {
-	First  End       // the outcome that the first result stated
-	Stands End       // the first outcome that the game confirmed; Pending if it confirmed none
-	Other  Statement // the answer to the results that stated the outcome that does not stand; if none stands, to those after the first
-}
-
-// Statement is how the game answered the results that stated one outcome.
-type Statement = books.Results
 
 // Of returns the verdict on an order.
 func Of(o Facts) Verdict {
@@ -301,7 +202,7 @@ func (o *Facts) movement() movement {
 	}
 	switch {
 	case m.wrong != nil:
-		m.what = o.loss(end, m.wrong)
+		m.what = o.loss(end, due)
 	case o.Mint:
 		if m.what = o.mint(end, m.toCome); end == Pending {
 			m.begin = ""
@@ -349,6 +250,8 @@ func (o *Facts) mint(end End, toCome books.Assets) string {
 	b := o.Books
 	sum := amounts(b.Sum)
 	switch {
+	case toCome != nil && end != Reverted && len(b.Took) > 0:
+		return fmt.Sprintf("The game took %s, and has given it back.", amounts(b.Took))
 	case end == Pending && toCome != nil:
 		return fmt.Sprintf("The game approved and has not taken %s yet.", sum)
 	case end == Pending:
@@ -371,6 +274,8 @@ func (o *Facts) mint(end End, toCome books.Assets) string {
 // burn describes a burn for which nothing is wrong.
 func (o *Facts) burn(end End, toCome books.Assets) string {
 	switch {
+	case toCome != nil && end == Reverted:
+		return fmt.Sprintf("The game granted %s, and has not taken it back yet.", amounts(toCome))
 	case toCome != nil:
 		return fmt.Sprintf("The game has not granted %s yet.", amounts(toCome))
 	case end == Succeeded:
@@ -380,46 +285,6 @@ func (o *Facts) burn(end End, toCome books.Assets) string {
 	default:
 		return "Nothing moved."
 	}
-}
-
-// loss describes what is wrong with what the game moved.
-func (o *Facts) loss(end End, wrong books.Assets) string {
-	missing, extra := books.Assets{}, books.Assets{}
-	for id, n := range wrong {
-		if n.Sign() < 0 {
-			missing[id] = n
-		} else {
-			extra[id] = n
-		}
-	}
-	type texts struct{ missing, extra string }
-	var t texts
-	switch {
-	case o.Calls.Refused != "":
-		t = texts{"The game took %s nevertheless.", "The game granted %s nevertheless."}
-	case o.Mint && end == Reverted && o.Books.Vague:
-		t = texts{"The game took %s.", "The game gave %s too much."}
-	case o.Mint && end == Reverted && len(o.Books.Took) == 0:
-		t = texts{"The game took %s.", "The game gave %s, although it had taken nothing."}
-	case o.Mint && end == Reverted:
-		t = texts{"The game did not give back %s.", "The game gave back %s too much."}
-	case o.Mint:
-		t = texts{"The game took %s too much.", "The game did not take %s."}
-	case end == Succeeded:
-		t = texts{"The game did not grant %s.", "The game granted %s too much."}
-	case end == Reverted:
-		t = texts{"The game took %s.", "The game granted %s nevertheless."}
-	default:
-		t = texts{"The game took %s.", "The game granted %s before the tokens were burned."}
-	}
-	var said []string
-	if len(missing) > 0 {
-		said = append(said, fmt.Sprintf(t.missing, amounts(missing)))
-	}
-	if len(extra) > 0 {
-		said = append(said, fmt.Sprintf(t.extra, amounts(extra)))
-	}
-	return join(said...)
 }
 
 // both reports whether the game confirmed two outcomes.

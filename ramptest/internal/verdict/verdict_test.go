@@ -62,7 +62,7 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{mint(func(o *Facts) { o.Chain.End, o.Books.Took = Succeeded, nil }),
 			"✗ loss attention loss: The transaction succeeded. The game did not take 100 gold. It answered HTTP 200: no further attempt."},
 		{mint(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(-150, 1) }),
-			"✗ loss attention loss: The transaction succeeded. The game took 50 gold too much. The game did not take 1 gem. It answered HTTP 200: no further attempt."},
+			"✗ loss attention loss: The transaction succeeded. The game gave 1 gem. The game took 50 gold too much. It answered HTTP 200: no further attempt."},
 		{mint(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-100, 0) }),
 			"● waiting: The game approved and took 100 gold. The transaction waits for the next block. Next block at 12:09:21."},
 		{mint(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Took = Pending, Calls{}, nil }),
