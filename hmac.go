@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -17,13 +18,13 @@ import (
 
 // HMACKey is the HMAC key from the service console (interface 5.2). It signs and
 // verifies bodies. It prints and logs as [redacted], and is safe for concurrent
-// use. Make one with [TextKey] or [Base64URLKey]. The zero value fails closed: it
-// signs nothing and verifies nothing.
+// use. Make one with [TextKey], [Base64URLKey] or [BytesKey]. The zero value fails
+// closed: it signs nothing and verifies nothing.
 type HMACKey struct {
 	secret
 	ring        []*macPool // newest first
 	encoding    string     // how the newest was read, for the hint of an APIError
-	alternative string     // the function that reads it the other way
+	alternative string     // how else it could be read
 }
 
 // TextKey uses the bytes of the console's text as the key. The interface does not say how
@@ -33,7 +34,8 @@ type HMACKey struct {
 //
 // The error wraps [ErrHMACKey] if the text is empty or blank, if it begins or ends with
 // white space, such as the final newline of a file, or if it holds a control character or
-// one that nobody sees, such as a byte order mark.
+// one that nobody sees, such as a byte order mark, and if the mode of the Go program
+// forbids the key: with GODEBUG=fips140=only, it must have at least 14 bytes.
 func TextKey(text string) (HMACKey, error) {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "":
@@ -44,12 +46,13 @@ func TextKey(text string) (HMACKey, error) {
 	if err := unseen(text); err != nil {
 		return HMACKey{}, fmt.Errorf("ramp: %w: %w", ErrHMACKey, err)
 	}
-	return newHMACKey(text, []byte(text), "text", "Base64URLKey"), nil
+	return newHMACKey([]byte(text), "text", "Base64URLKey", text)
 }
 
 // Base64URLKey uses the console's text, decoded as unpadded base64url, as the key; see
 // [TextKey]. The error wraps [ErrHMACKey] for a character outside the alphabet, padding,
-// white space, nonzero trailing bits, or an empty key.
+// white space, nonzero trailing bits, an empty key, or one that the mode of the program
+// forbids.
 func Base64URLKey(text string) (HMACKey, error) {
 	if err := unseen(text); err != nil {
 		return HMACKey{}, fmt.Errorf("ramp: %w: %w", ErrHMACKey, err)
@@ -61,7 +64,19 @@ func Base64URLKey(text string) (HMACKey, error) {
 	case len(key) == 0:
 		return HMACKey{}, fmt.Errorf("ramp: %w: it is empty", ErrHMACKey)
 	}
-	return newHMACKey(text, key, "unpadded base64url", "TextKey"), nil
+	return newHMACKey(key, "unpadded base64url", "TextKey", text)
+}
+
+// BytesKey uses these bytes as the key. It is for a text that the console shows in a form
+// which neither [TextKey] nor [Base64URLKey] reads, such as padded base64 or hex: decode
+// it, and pass the result. The bytes are copied. The error wraps [ErrHMACKey] if there are
+// none, or if the mode of the program forbids the key.
+func BytesKey(key []byte) (HMACKey, error) {
+	if len(key) == 0 {
+		return HMACKey{}, fmt.Errorf("ramp: %w: it is empty", ErrHMACKey)
+	}
+	return newHMACKey(bytes.Clone(key), "bytes", "another encoding",
+		hex.EncodeToString(key), base64.StdEncoding.EncodeToString(key), base64.RawURLEncoding.EncodeToString(key))
 }
 
 // unseen names a character that is surely no part of a key, because nobody sees it. It comes
@@ -77,10 +92,17 @@ func unseen(key string) error {
 	return nil
 }
 
-func newHMACKey(text string, key []byte, encoding, alternative string) HMACKey {
-	pool := &macPool{secrets: func() []string { return []string{text, string(key)} }}
+// newHMACKey returns a key of these bytes, which the console shows as one of texts.
+func newHMACKey(key []byte, encoding, alternative string, texts ...string) (k HMACKey, err error) {
+	pool := &macPool{secrets: func() []string { return append(slices.Clone(texts), string(key)) }}
 	pool.New = func() any { return &macState{mac: hmac.New(sha256.New, key)} }
-	return HMACKey{ring: []*macPool{pool}, encoding: encoding, alternative: alternative}
+	defer func() { // crypto/hmac panics for a key that GODEBUG=fips140=only forbids
+		if reason := recover(); reason != nil {
+			k, err = HMACKey{}, fmt.Errorf("ramp: %w: %v", ErrHMACKey, reason)
+		}
+	}()
+	pool.Put(pool.New())
+	return HMACKey{ring: []*macPool{pool}, encoding: encoding, alternative: alternative}, nil
 }
 
 // WithPrevious returns a key that signs as k does, and verifies with k and then

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -114,6 +116,48 @@ func TestBase64URLKeyIsStrict(t *testing.T) {
 	}
 	key := ramp.Must(ramp.Base64URLKey("_w"))
 	assert.Equal(t, reference([]byte{0xff}, []byte("x")), key.Sign([]byte("x")))
+}
+
+func TestBytesKeyUsesTheBytes(t *testing.T) {
+	padded, err := base64.StdEncoding.DecodeString("+/8Kc2FsdA==") // neither UTF-8 nor base64url
+	require.NoError(t, err)
+	key := ramp.Must(ramp.BytesKey(padded))
+	want := reference(padded, []byte("x"))
+	padded[0] = 0
+	assert.Equal(t, want, key.Sign([]byte("x")), "the bytes are copied")
+
+	for _, none := range [][]byte{nil, {}} {
+		key, err := ramp.BytesKey(none)
+		assertKeyRejected(t, key, err)
+	}
+}
+
+// A key that the mode of the program forbids is refused when it is made, not when it signs first.
+func TestAKeyThatFIPSForbidsIsRefused(t *testing.T) {
+	const mode = "GODEBUG=fips140=only"
+	if os.Getenv("HMAC_TEST_FIPS") == "" {
+		again := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
+		again.Env = append(os.Environ(), mode, "HMAC_TEST_FIPS=1")
+		out, err := again.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		require.Contains(t, string(out), "--- PASS: "+t.Name())
+		return
+	}
+	const short = "salt-13-bytes"
+	for name, made := range map[string]func(string) (ramp.HMACKey, error){
+		"TextKey":  ramp.TextKey,
+		"BytesKey": func(key string) (ramp.HMACKey, error) { return ramp.BytesKey([]byte(key)) },
+		"Base64URLKey": func(key string) (ramp.HMACKey, error) {
+			return ramp.Base64URLKey(base64.RawURLEncoding.EncodeToString([]byte(key)))
+		},
+	} {
+		key, err := made(short)
+		assertKeyRejected(t, key, err)
+		assert.ErrorContains(t, err, "FIPS 140-only mode", name)
+		key, err = made(short + "!")
+		require.NoError(t, err, name)
+		assert.Len(t, key.Sign(nil), 64)
+	}
 }
 
 func assertKeyRejected(t *testing.T, key ramp.HMACKey, err error) {
