@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,13 +89,16 @@ func NewClient(c ClientConfig) (*Client, error) {
 // Initialization is the result of [Client.Initialize].
 type Initialization struct {
 	UUID      uuid.UUID // identifies the order in the exchange view
+	Text      string    // the UUID as the service wrote it, with or without hyphens
 	Network   Network   // that of the intent
 	ExpiresAt time.Time // [UUIDValidity] after the call was sent, slightly before the service's expiry
 }
 
-// ExchangeURL is like the function, for a session that trades the order.
+// ExchangeURL is like the function, for a session that trades the order. The URL has the
+// UUID as the service wrote it.
 func (i *Initialization) ExchangeURL(rampURL string, s Session) (string, error) {
-	return ExchangeURL(rampURL, ExchangeParams{i.UUID, s.Token, s.ID, i.Network})
+	return exchangeURL(rampURL, cmp.Or(i.Text, i.UUID.String()),
+		ExchangeParams{i.UUID, s.Token, s.ID, i.Network})
 }
 
 // Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1).
@@ -120,15 +124,16 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 
 	ctx, op := c.begin(ctx, OperationInitialize, "initialize")
 	var sent time.Time
+	var id issuedUUID
 	err = c.retry(ctx, func() error {
 		ctx, attempt := c.begin(ctx, OperationAttempt, op.Name)
 		sent = attempt.Begun
 		var err error
-		op.UUID, err = c.attempt(ctx, body, signature)
+		id, err = c.attempt(ctx, body, signature)
 		c.end(ctx, attempt, withoutMark(err))
 		return err
 	})
-	err = bounded(err)
+	op.UUID, err = id.uuid, bounded(err)
 	took := c.end(ctx, op, err)
 
 	log := c.log.With("endpoint", op.Name, "duration", took)
@@ -137,11 +142,12 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 		return nil, err
 	}
 	log.InfoContext(ctx, "ramp: call", "uuid", op.UUID.String())
-	return &Initialization{op.UUID, request.Intent.Network, sent.Add(UUIDValidity)}, nil
+	return &Initialization{UUID: id.uuid, Text: id.text, Network: request.Intent.Network,
+		ExpiresAt: sent.Add(UUIDValidity)}, nil
 }
 
 // attempt makes one HTTP request. Errors that may pass are marked retryable.
-func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uuid.UUID, error) {
+func (c *Client) attempt(ctx context.Context, body []byte, signature string) (issuedUUID, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	answer, err := c.post(ctx, c.endpoint.address, http.Header{
@@ -151,35 +157,35 @@ func (c *Client) attempt(ctx context.Context, body []byte, signature string) (uu
 	}, body, maxInitializeBytes)
 	switch {
 	case errors.Is(err, ErrAnswerTooLarge):
-		return uuid.Nil, fmt.Errorf("ramp: initialize: %w", err)
+		return issuedUUID{}, fmt.Errorf("ramp: initialize: %w", err)
 	case err != nil:
 		err = c.secrets.With(signature).Error(err)
-		return uuid.Nil, &retryableError{error: fmt.Errorf("ramp: initialize: %w", err)}
+		return issuedUUID{}, &retryableError{error: fmt.Errorf("ramp: initialize: %w", err)}
 	}
 	return c.read(answer, signature)
 }
 
-// read returns the UUID of an answer (interface 2.3), or an error that describes
-// the answer.
-func (c *Client) read(a *answer, signature string) (uuid.UUID, error) {
+// read returns the UUID of an answer (interface 2.3), or an error that describes the answer. The
+// HTTP status comes before the body: a gateway may answer with something like the envelope.
+func (c *Client) read(a *answer, signature string) (issuedUUID, error) {
 	envelope, ok := readInitializeAnswer(a.body)
-	if ok && a.status/100 == 2 && envelope.code == http.StatusOK && envelope.uuid != uuid.Nil {
-		return envelope.uuid, nil
-	}
 	secrets := c.secrets.With(signature)
-	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.now())}
+	problem := envelope.problem(a, ok, secrets)
+	if ok && envelope.code == http.StatusOK && problem == "" {
+		return envelope.issuedUUID, nil
+	}
+	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.now()), problem: problem}
 	failure.ContentType, _, _ = strings.Cut(secrets.Line(a.header.Get("Content-Type"), maxExcerpt), ";")
 	if ok {
 		failure.classify(envelope, c.key, secrets)
-		return uuid.Nil, failure
+	} else {
+		failure.Excerpt = secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
 	}
-	failure.Excerpt = secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
-	failure.problem = "without the envelope of the interface"
-	if slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway,
+	if failure.kind == nil && slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout}, a.status) {
-		return uuid.Nil, &retryableError{error: failure, after: failure.RetryAfter}
+		return issuedUUID{}, &retryableError{error: failure, after: failure.RetryAfter}
 	}
-	return uuid.Nil, failure
+	return issuedUUID{}, failure
 }
 
 // initializeAnswer is the envelope of 2.3 and 7.1.
@@ -191,14 +197,45 @@ type initializeAnswer struct {
 
 // initializeData is an object in a success, and a string in a failure.
 type initializeData struct {
-	uuid uuid.UUID
+	issuedUUID
 	data string // JSON unless it is a string
+}
+
+// issuedUUID is a UUID, and how the service wrote it.
+type issuedUUID struct {
+	uuid uuid.UUID
+	text string
+}
+
+// problem says how an answer differs from a success or a failure of 2.3 and 7.1. ok means that its
+// body is the envelope.
+func (i *initializeAnswer) problem(a *answer, ok bool, secrets *redact.Redactor) string {
+	encoding, location := a.header.Get("Content-Encoding"), a.header.Get("Location")
+	switch succeeded := a.status/100 == 2; {
+	case !ok && a.status/100 == 3 && location != "":
+		return "a redirect to " + secrets.Line(location, maxExcerpt)
+	case !ok && encoding != "":
+		return "compressed as " + secrets.Line(encoding, maxExcerpt) + ", which was not asked for"
+	case !ok:
+		return "without the envelope of the interface"
+	case i.uuid != uuid.Nil && i.code != http.StatusOK:
+		return "with a UUID, although code is not 200"
+	case i.code == http.StatusOK && i.uuid == uuid.Nil:
+		return "without a UUID"
+	case i.code == http.StatusOK && !succeeded:
+		return "with the envelope of a success"
+	}
+	return ""
 }
 
 func (d *initializeData) read(x *wire.Reader) {
 	start := x.Pos()
 	if x.Kind() == '{' {
-		x.Members("uuid", (*wire.AnyUUID)(&d.uuid))
+		var id wire.Unread
+		x.Members("uuid", &id)
+		if text := textOf(id); uuid.Validate(text) == nil {
+			d.issuedUUID = issuedUUID{uuid.MustParse(text), text}
+		}
 	} else {
 		x.Skip()
 	}
@@ -287,10 +324,6 @@ func (e *APIError) classify(answer initializeAnswer, key HMACKey, secrets *redac
 	case "ramp not exists":
 		e.kind = ErrUnknownNetwork
 		e.hint = "check intent.network"
-	default:
-		if answer.code == http.StatusOK && answer.uuid == uuid.Nil {
-			e.problem = "without a UUID"
-		}
 	}
 }
 

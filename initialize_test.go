@@ -161,12 +161,15 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 		"a code that is a number": {400, "", `{"code":76561198}`, "400, code 76561198"},
 		"data of another type":    {200, "", `{"code":200,"message":"OK","data":[1]}`, "200, code 200: OK: [1], without a UUID"},
 		"a UUID of zeros":         {200, "", `{"code":200,"data":{"uuid":"00000000-0000-0000-0000-000000000000"}}`, `200, code 200: {"uuid":"00000000-0000-0000-0000-000000000000"}, without a UUID`},
-		"success under a failure": {500, "", okAnswer, `500, code 200: OK: {"uuid":"` + testUUID + `"}`},
-		"another reason":          {200, "", `{"code":500,"message":"Internal Server Error","data":"token not registered"}`, "200, code 500: Internal Server Error: token not registered"},
-		"a reason of two lines":   {400, "", `{"code":400,"message":"Bad Request","data":"intent.token:\n\u001b[31m0x12"}`, "400, code 400: Bad Request: intent.token: [31m0x12"},
-		"a reason in an object":   {400, "", `{"code":400,"message":"Bad Request","data":{"field":"intent.token"}}`, `400, code 400: Bad Request: {"field":"intent.token"}`},
-		"a redirect":              {307, "", "moved", "307" + notTheEnvelope + ": moved"},
-		"what is not text":        {500, "", "\xff\xfe\x00", "500" + notTheEnvelope},
+		"success under a failure": {500, "", okAnswer,
+			`500, code 200: OK: {"uuid":"` + testUUID + `"}, with the envelope of a success`},
+		"success under code 0": {200, "", `{"code":0,"message":"OK","data":{"uuid":"` + testUUID + `"}}`,
+			`200: OK: {"uuid":"` + testUUID + `"}, with a UUID, although code is not 200`},
+		"another reason":        {200, "", `{"code":500,"message":"Internal Server Error","data":"token not registered"}`, "200, code 500: Internal Server Error: token not registered"},
+		"a reason of two lines": {400, "", `{"code":400,"message":"Bad Request","data":"intent.token:\n\u001b[31m0x12"}`, "400, code 400: Bad Request: intent.token: [31m0x12"},
+		"a reason in an object": {400, "", `{"code":400,"message":"Bad Request","data":{"field":"intent.token"}}`, `400, code 400: Bad Request: {"field":"intent.token"}`},
+		"a redirect":            {307, "", "moved", "307, a redirect to /elsewhere: moved"},
+		"what is not text":      {500, "", "\xff\xfe\x00", "500" + notTheEnvelope},
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := newNode(t, says(test.status, test.body, "Location", "/elsewhere", "Content-Type", test.kind))
@@ -177,6 +180,21 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 			assert.EqualError(t, err, "ramp: initialize: the service answered HTTP "+test.want)
 			assert.Len(t, service.asked(), 1)
 		})
+	}
+}
+
+// The page gets the UUID in the form in which the service wrote it.
+func TestAUUIDGoesBackAsItCame(t *testing.T) {
+	digits := strings.ReplaceAll(testUUID, "-", "")
+	for _, text := range []string{testUUID, strings.ToUpper(testUUID), digits} {
+		service := newNode(t, says(200, `{"code":200,"message":"OK","data":{"uuid":"`+text+`"}}`))
+		got, err := service.api(ramp.ClientConfig{}).Initialize(t.Context(), testRequest())
+		require.NoError(t, err)
+		assert.Equal(t, testUUID, got.UUID.String())
+		assert.Equal(t, text, got.Text)
+		page, err := got.ExchangeURL("https://ramp.example.com", ramp.Session{ID: "s", Token: ramp.NewAccessToken("t")})
+		require.NoError(t, err)
+		assert.Contains(t, page, "?uuid="+text+"&")
 	}
 }
 
@@ -253,6 +271,14 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 			waits: [][2]int{{7000, 7000}}},
 		"Retry-After as a date": {steps: steps{status(503, map[string]string{"Retry-After": "Sat, 01 Jan 2000 00:00:09 GMT"}, ""), ok}, sent: 2,
 			waits: [][2]int{{9000, 9000}}},
+		"Retry-After of another clock": {steps: steps{status(503, map[string]string{
+			"Date": "Sun, 02 Jan 2000 00:00:00 GMT", "Retry-After": "Sun, 02 Jan 2000 00:00:09 GMT"}, ""), ok}, sent: 2,
+			waits: [][2]int{{9000, 9000}}},
+		"a gateway's body with a code": {steps: steps{status(503, nil, `{"code":14,"message":"unavailable"}`), ok}, sent: 2},
+		"a rate limit in the envelope": {steps: steps{status(429, map[string]string{"Retry-After": "1"},
+			`{"code":429,"message":"Too Many Requests","data":"slow down"}`), ok}, sent: 2, waits: [][2]int{{1000, 1000}}},
+		"a failure of the interface is final": {steps: steps{status(503, nil,
+			`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`), ok}, sent: 1, fails: true},
 		"Retry-After that makes no sense": {steps: steps{status(503, map[string]string{"Retry-After": "soon"}, ""), ok}, sent: 2,
 			waits: [][2]int{{100, 200}}},
 		"Retry-After beyond patience": {steps: steps{status(429, map[string]string{"Retry-After": "31"}, ""), ok}, sent: 1, fails: true},

@@ -285,13 +285,13 @@ func (t *Terms) compare(o *trade, product *Product) error {
 		return invalid(o.chain.path+"[0].amount", "must be a whole number, because an item is non-fungible, not %v",
 			token.Amount)
 	case product.Tokens.Sign() > 0 && product.Tokens.Cmp(token.Amount) != 0:
-		return invalid(o.chain.path+"[0].amount", "must be %v, as for product %q, not %v",
-			product.Tokens, product.Name, token.Amount)
+		return invalid(o.chain.path+"[0].amount", "must be %v, as for product %q, not %v%s",
+			product.Tokens, product.Name, token.Amount, t.netOfFee(o, product))
 	case !slices.EqualFunc(items, byID(o.assets), func(a, b AssetAmount) bool {
 		return a.ID == b.ID && b.Amount.Rat().Cmp(new(big.Rat).Mul(a.Amount.Rat(), times)) == 0
 	}):
-		return invalid(o.game.path, "must be %s for %s, as for product %q, not %s%s",
-			shownAssets(items), each, product.Name, shownAssets(byID(o.assets)), tokens)
+		return invalid(o.game.path, "must be %s for %s, as for product %q, not %s%s%s",
+			shownAssets(items), each, product.Name, shownAssets(byID(o.assets)), tokens, t.netOfFee(o, product))
 	case slices.ContainsFunc(o.assets, func(a AssetAmount) bool {
 		units, err := a.Amount.Units(t.config.Decimals[a.ID])
 		return err != nil || !units.IsInt64()
@@ -300,6 +300,43 @@ func (t *Terms) compare(o *trade, product *Product) error {
 			shownAssets(byID(o.assets)))
 	}
 	return nil
+}
+
+// netOfFee says, for a mint that does not match, that it would match if its number of tokens were the
+// one after the fee. The interface leaves open which of the two it is (2.5).
+func (t *Terms) netOfFee(o *trade, product *Product) string {
+	fee := big.NewRat(10_000-int64(product.MintFeeBps), 10_000)
+	if o.direction != Mint || fee.Sign() == 0 || product.MintFeeBps == 0 {
+		return ""
+	}
+	net := o.chain.assets[0].Amount.Rat()
+	gross, times := new(big.Rat).Quo(net, fee), big.NewRat(1, 1)
+	if !t.config.PerOrder {
+		times = gross
+	}
+	items, _ := product.price(Mint)
+	moved := byID(o.assets)
+	if len(items) != len(moved) || product.Tokens.Sign() > 0 && !near(gross, product.Tokens.Rat()) {
+		return ""
+	}
+	for i, item := range items {
+		if item.ID != moved[i].ID || !near(moved[i].Amount.Rat(), new(big.Rat).Mul(item.Amount.Rat(), times)) {
+			return ""
+		}
+	}
+	wayOut := "TermsConfig.Any"
+	if t.config.PerOrder {
+		wayOut = "Product.AnyTokens"
+	}
+	return fmt.Sprintf("; it would match if the fee of %d basis points were already subtracted from %v:"+
+		" if the service does that, set %s, and check the numbers in HandlerConfig.Policy",
+		product.MintFeeBps, o.chain.assets[0].Amount, wayOut)
+}
+
+// near reports whether two numbers differ by what the service may have rounded.
+func near(a, b *big.Rat) bool {
+	difference := new(big.Rat).Sub(a, b)
+	return difference.Abs(difference).Cmp(new(big.Rat).Mul(b, big.NewRat(1, 1_000_000))) <= 0
 }
 
 // shownAssets returns a list as a person reads it: "100 gold, 1 gem".

@@ -175,6 +175,38 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 	}
 }
 
+// The interface does not say whether the number of tokens of a mint is the one before its fee.
+func TestAMintThatFitsNetOfItsFeeSaysSo(t *testing.T) {
+	const hint, net = "; it would match if the fee of 2000 basis points were already subtracted from ", "8"
+	withFee := changed(goldProduct(), func(p *ramp.Product) { p.MintFeeBps = 2000 })
+	free := changed(withFee, func(p *ramp.Product) { p.MintFeeBps = 10_000 })
+	whole := changed(withFee, func(p *ramp.Product) { p.Tokens = amount("10") })
+	for name, test := range map[string]struct {
+		product ramp.Product
+		order   ramp.Intent
+		way     string // the setting that the hint names, or "" without a hint
+	}{
+		"a price for each token":       {withFee, mintOf(goldToken+" "+net, "gold 1000, gem 10"), "TermsConfig.Any"},
+		"rounded by the service":       {withFee, mintOf(goldToken+" 2.666666", "gold 333.33333, gem 3.3333333"), "TermsConfig.Any"},
+		"the price of an order":        {whole, mintOf(goldToken+" "+net, "gold 100, gem 1"), "Product.AnyTokens"},
+		"another number":               {withFee, mintOf(goldToken+" 9", "gold 1000, gem 10"), ""},
+		"another number of an order":   {whole, mintOf(goldToken+" 9", "gold 100, gem 1"), ""},
+		"other items":                  {withFee, mintOf(goldToken+" "+net, "gold 1000, rock 10"), ""},
+		"a burn, which has no fee":     {withFee, burnOf(goldToken+" "+net, "gold 800"), ""},
+		"a mint of a token for free":   {goldProduct(), mintOf(goldToken+" "+net, "gold 1000, gem 10"), ""},
+		"everything is the fee":        {free, mintOf(goldToken+" 1", "gold 9"), ""},
+		"one item less than the price": {withFee, mintOf(goldToken+" "+net, "gold 1000"), ""},
+	} {
+		terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+			PerOrder: test.product.Tokens.Sign() > 0, Products: []ramp.Product{test.product}}))
+		r := placed(test.order)
+		err := terms.Match(r)
+		require.Error(t, err, name)
+		assert.Equal(t, test.way != "", strings.Contains(err.Error(), hint), "%s: %v", name, err)
+		assert.Contains(t, err.Error(), test.way, name)
+	}
+}
+
 func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
 	product := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount("0.5") })
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}}))

@@ -115,13 +115,17 @@ type answer struct {
 	body   []byte
 }
 
-// retryAfter returns the delay that the answer asks for, or 0.
+// retryAfter returns the delay that the answer asks for, or 0. A time is compared with the time of
+// the answer, because the two clocks may differ.
 func (a *answer) retryAfter(now time.Time) time.Duration {
 	value := strings.TrimSpace(a.header.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
 	}
 	at, _ := http.ParseTime(value) // anything else is the zero time
+	if sent, err := http.ParseTime(a.header.Get("Date")); err == nil {
+		now = sent
+	}
 	return max(0, at.Sub(now))
 }
 

@@ -249,7 +249,7 @@ func (r *Result) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body",
 func (r *Result) read(x *wire.Reader) {
 	r.Raw = x.Text()
 	x.Zero()
-	x.Members("session_id", &r.SessionID, "uuid", (*wire.AnyUUID)(&r.UUID),
+	x.Members("session_id", &r.SessionID, "uuid", &r.UUID,
 		"tx_hash", (*wire.LooseText)(&r.TxHash), "receipt", &r.Receipt, "intent", &r.Intent)
 	var decisive []wire.Problem
 	for _, p := range x.Wrong {

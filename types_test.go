@@ -128,7 +128,6 @@ func TestParseRejects(t *testing.T) {
 
 		{"uuid null", id, `"uuid":null`, "uuid is required"},
 		{"uuid of zeros", id, `"uuid":"00000000-0000-0000-0000-000000000000"`, "uuid is required"},
-		{"uuid in braces", id, `"uuid":"{` + goldenMint + `}"`, "uuid must be a UUID, not a string of 38 characters"},
 
 		{"intent null", `"intent":{`, `"intent":null,"was":{`, "intent.method is required"},
 		{"intent text", `"intent":{`, `"intent":"mint","was":{`, "intent must be an object, not a string"},
@@ -242,6 +241,8 @@ func TestParseAccepts(t *testing.T) {
 		{"user_sig in capitals, of any length", `"user_sig":"`, `"user_sig":"ABCD","was":"`, func(r *ramp.ValidateRequest) any { return r.UserSig }, "ABCD"},
 		{"a digest in capitals", `"0xd91c81e564`, `"0xD91C81E564`, func(r *ramp.ValidateRequest) any { return r.Digest.String() }, vectors[0].digestText},
 		{"a uuid in capitals", goldenMint, strings.ToUpper(goldenMint), func(r *ramp.ValidateRequest) any { return r.UUID.String() }, goldenMint},
+		{"a uuid of 32 digits", goldenMint, strings.ReplaceAll(goldenMint, "-", ""),
+			func(r *ramp.ValidateRequest) any { return r.UUID.String() }, goldenMint},
 		{"erc20 in lower case", `"ERC20"`, `"erc20"`, token, "erc20"},
 		{"an NFT as the target", `"ERC20"`, `"NFT"`, token, "NFT"},
 		{"a token type that is new", `"ERC20"`, `"ERC1155"`, token, "ERC1155"},

@@ -69,8 +69,14 @@ type ExchangeParams struct {
 
 // ExchangeURL returns the URL of the exchange view, where the player mints or burns
 // (interface 2.1, 4.2). rampURL and the error are as in [CatalogURL], and this URL
-// contains the access token too.
+// contains the access token too. The UUID is written with hyphens; for a service that writes it
+// in another way, use [Initialization.ExchangeURL].
 func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
+	return exchangeURL(rampURL, e.UUID.String(), e)
+}
+
+// exchangeURL writes the UUID as id.
+func exchangeURL(rampURL, id string, e ExchangeParams) (string, error) {
 	var p problems
 	base := checkBase(&p, "rampURL", rampURL, false)
 	p.require(e.UUID != uuid.Nil, "uuid")
@@ -81,7 +87,7 @@ func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
 		return "", err
 	}
 	return base + "/exchange" + query(
-		"uuid", e.UUID.String(),
+		"uuid", id,
 		"accessToken", e.AccessToken.Reveal(),
 		"sessionId", e.SessionID,
 		"network", string(e.Network),

@@ -462,7 +462,7 @@ func (x *Reader) read(into any) {
 	case *json.RawMessage:
 		*into = x.keep()
 	case *uuid.UUID:
-		*into = x.uuid(false)
+		*into = x.uuid()
 	case *common.Hash:
 		x.fixed(into[:])
 	case *[]common.Hash:
@@ -480,8 +480,6 @@ func (x *Reader) read(into any) {
 		*into = LooseText(x.Loose())
 	case *Unread:
 		*into = x.Raw()
-	case *AnyUUID:
-		*into = AnyUUID(x.uuid(true))
 	default:
 		x.value(x, into)
 	}
@@ -552,12 +550,9 @@ func (x *Reader) bool() bool {
 	return value[0] == 't'
 }
 
-// AnyUUID is a UUID in any notation.
-type AnyUUID uuid.UUID
-
-// uuid reads a UUID of 36 characters, and if any is true, every other notation that
-// [uuid.Validate] accepts.
-func (x *Reader) uuid(any bool) uuid.UUID {
+// uuid reads a UUID in every notation that [uuid.Validate] accepts: the interface does not say
+// which one the service writes.
+func (x *Reader) uuid() uuid.UUID {
 	value := x.Raw()
 	if value[0] == 'n' {
 		return uuid.Nil
@@ -565,7 +560,7 @@ func (x *Reader) uuid(any bool) uuid.UUID {
 	if value[0] == '"' {
 		text := x.Unquoted(value)
 		id, err := uuid.ParseBytes(text)
-		if err == nil && (len(text) == 36 || any && uuid.Validate(string(text)) == nil) {
+		if err == nil && uuid.Validate(string(text)) == nil {
 			return id
 		}
 	}
