@@ -75,8 +75,8 @@ func BytesKey(key []byte) (HMACKey, error) {
 	if len(key) == 0 {
 		return HMACKey{}, fmt.Errorf("ramp: %w: it is empty", ErrHMACKey)
 	}
-	return newHMACKey(bytes.Clone(key), "bytes", "another encoding",
-		hex.EncodeToString(key), base64.StdEncoding.EncodeToString(key), base64.RawURLEncoding.EncodeToString(key))
+	return newHMACKey(bytes.Clone(key), "bytes", "another encoding", hex.EncodeToString(key),
+		base64.StdEncoding.EncodeToString(key), base64.RawURLEncoding.EncodeToString(key))
 }
 
 // unseen names a character that is surely no part of a key, because nobody sees it. It comes

@@ -291,7 +291,8 @@ func (t *Terms) compare(o *trade, product *Product) error {
 		return a.ID == b.ID && b.Amount.Rat().Cmp(new(big.Rat).Mul(a.Amount.Rat(), times)) == 0
 	}):
 		return invalid(o.game.path, "must be %s for %s, as for product %q, not %s%s%s",
-			shownAssets(items), each, product.Name, shownAssets(byID(o.assets)), tokens, t.netOfFee(o, product))
+			shownAssets(items), each, product.Name, shownAssets(byID(o.assets)), tokens,
+			t.netOfFee(o, product))
 	case slices.ContainsFunc(o.assets, func(a AssetAmount) bool {
 		units, err := a.Amount.Units(t.config.Decimals[a.ID])
 		return err != nil || !units.IsInt64()
@@ -320,7 +321,8 @@ func (t *Terms) netOfFee(o *trade, product *Product) string {
 		return ""
 	}
 	for i, item := range items {
-		if item.ID != moved[i].ID || !near(moved[i].Amount.Rat(), new(big.Rat).Mul(item.Amount.Rat(), times)) {
+		price := new(big.Rat).Mul(item.Amount.Rat(), times)
+		if item.ID != moved[i].ID || !near(moved[i].Amount.Rat(), price) {
 			return ""
 		}
 	}

@@ -186,8 +186,9 @@ func TestAMintThatFitsNetOfItsFeeSaysSo(t *testing.T) {
 		order   ramp.Intent
 		way     string // the setting that the hint names, or "" without a hint
 	}{
-		"a price for each token":       {withFee, mintOf(goldToken+" "+net, "gold 1000, gem 10"), "TermsConfig.Any"},
-		"rounded by the service":       {withFee, mintOf(goldToken+" 2.666666", "gold 333.33333, gem 3.3333333"), "TermsConfig.Any"},
+		"a price for each token": {withFee, mintOf(goldToken+" "+net, "gold 1000, gem 10"), "TermsConfig.Any"},
+		"rounded by the service": {withFee, mintOf(goldToken+" 2.666666", "gold 333.33333, gem 3.3333333"),
+			"TermsConfig.Any"},
 		"the price of an order":        {whole, mintOf(goldToken+" "+net, "gold 100, gem 1"), "Product.AnyTokens"},
 		"another number":               {withFee, mintOf(goldToken+" 9", "gold 1000, gem 10"), ""},
 		"another number of an order":   {whole, mintOf(goldToken+" 9", "gold 100, gem 1"), ""},
