@@ -274,9 +274,11 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 		"Retry-After of another clock": {steps: steps{status(503, map[string]string{
 			"Date": "Sun, 02 Jan 2000 00:00:00 GMT", "Retry-After": "Sun, 02 Jan 2000 00:00:09 GMT"}, ""), ok}, sent: 2,
 			waits: [][2]int{{9000, 9000}}},
-		"a gateway's body with a code": {steps: steps{status(503, nil, `{"code":14,"message":"unavailable"}`), ok}, sent: 2},
+		"a gateway's body with a code": {steps: steps{
+			status(503, nil, `{"code":14,"message":"unavailable"}`), ok}, sent: 2},
 		"a rate limit in the envelope": {steps: steps{status(429, map[string]string{"Retry-After": "1"},
-			`{"code":429,"message":"Too Many Requests","data":"slow down"}`), ok}, sent: 2, waits: [][2]int{{1000, 1000}}},
+			`{"code":429,"message":"Too Many Requests","data":"slow down"}`), ok},
+			sent: 2, waits: [][2]int{{1000, 1000}}},
 		"a failure of the interface is final": {steps: steps{status(503, nil,
 			`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`), ok}, sent: 1, fails: true},
 		"Retry-After that makes no sense": {steps: steps{status(503, map[string]string{"Retry-After": "soon"}, ""), ok}, sent: 2,
