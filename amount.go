@@ -62,7 +62,7 @@ func canonicalAmount(s string) (string, error) {
 	if i := strings.IndexAny(rest, "eE"); i >= 0 {
 		mantissa = rest[:i]
 		digits := strings.TrimPrefix(rest[i+1:], "+")
-		if !isDigits(strings.TrimPrefix(digits, "-")) || strings.HasPrefix(rest[i+1:], "+-") {
+		if !wire.IsDigits(strings.TrimPrefix(digits, "-")) || strings.HasPrefix(rest[i+1:], "+-") {
 			return "", errNotNumber
 		}
 		const maxExponent = 10 * maxAmountText
@@ -71,7 +71,7 @@ func canonicalAmount(s string) (string, error) {
 	}
 	whole, fraction, hasPoint := strings.Cut(mantissa, ".")
 	switch {
-	case !isDigits(whole), hasPoint && !isDigits(fraction):
+	case !wire.IsDigits(whole), hasPoint && !wire.IsDigits(fraction):
 		return "", errNotNumber
 	case len(whole) > 1 && whole[0] == '0':
 		return "", errNotNumber // not JSON
@@ -97,15 +97,6 @@ func canonicalAmount(s string) (string, error) {
 		digits = "-" + digits
 	}
 	return digits, nil
-}
-
-func isDigits[T string | []byte](s T) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return len(s) > 0
 }
 
 // String returns the amount as a plain decimal: 1000000, -0.5.
@@ -205,7 +196,7 @@ func (a *Amount) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "amount
 
 func (a *Amount) read(x *wire.Reader) {
 	value := x.Raw()
-	if len(value) <= maxAmountDigits && value[0] != '0' && isDigits(value) {
+	if len(value) <= maxAmountDigits && value[0] != '0' && wire.IsDigits(value) {
 		a.text = string(value) // already canonical
 		return
 	}
@@ -321,7 +312,7 @@ func (q *Quantity) read(x *wire.Reader) {
 			}
 		}
 	}
-	if base == 10 && (!isDigits(digits) || digits[0] == '0') { // an exponent, a fraction, a sign
+	if base == 10 && (!wire.IsDigits(digits) || digits[0] == '0') { // an exponent, a fraction, a sign
 		var whole string
 		whole, err = canonicalAmount(string(digits[:min(len(digits), maxAmountText+1)]))
 		digits = []byte(whole)

@@ -2,6 +2,7 @@ package ramp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go/internal/wire"
@@ -167,6 +169,19 @@ func (a *Asset) read(x *wire.Reader) {
 	}
 }
 
+// Response is the envelope of an answer to the service (interface 2.4, 2.6, 6 and
+// 7.2). On success Data is set, on failure ErrorCode; the other is null.
+type Response[T any] struct {
+	Success   bool `json:"success"`   // whether the call succeeded
+	ErrorCode Code `json:"errorCode"` // why it failed
+	Data      *T   `json:"data"`      // the answer
+}
+
+// assetsData is the data of an answer to an assets call (interface 2.4, 9).
+type assetsData struct {
+	V1 Player `json:"v1"` // version 1 data
+}
+
 // ValidateRequest asks for a mint or a burn (interface 2.5); see [ParseValidate].
 type ValidateRequest struct {
 	// The fields of the interface. UserSig is hex, and returned unchanged; it does not say what it
@@ -225,6 +240,314 @@ func parseValidate(body []byte) (*ValidateRequest, error) {
 		return nil, err
 	}
 	return &r, nil
+}
+
+// Approval is the data of the answer to a validate call (interface 2.6).
+type Approval struct {
+	UserSig      string    `json:"userSig"`      // user_sig of the request, unchanged
+	ValidatorSig Signature `json:"validatorSig"` // the signature of the digest
+}
+
+// Digest is the 32-byte hash that the validator key signs (interface 5.3). The
+// interface does not say what it is a hash of.
+type Digest [32]byte
+
+// ParseDigest reads a digest: 0x and 64 hex digits.
+func ParseDigest(s string) (Digest, error) {
+	var d Digest
+	if !parseHex(d[:], s) {
+		return Digest{}, invalid("digest", "must be 0x followed by 64 hex digits")
+	}
+	return d, nil
+}
+
+// String returns the digest as 0x and 64 hex digits.
+func (d Digest) String() string { return hexutil.Encode(d[:]) }
+
+// MarshalText writes what String returns.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (d *Digest) UnmarshalText(b []byte) (err error) {
+	*d, err = ParseDigest(string(b))
+	return err
+}
+
+func (d *Digest) read(x *wire.Reader) {
+	value := x.Raw()
+	if value[0] != '"' || d.UnmarshalText(x.Unquoted(value)) != nil {
+		x.Mismatch("0x followed by 64 hex digits", value)
+	}
+}
+
+// Signature is an ECDSA signature on secp256k1 (interface 5.3): r and s of 32 bytes
+// each, and v, which is 27 or 28. Those of a [Signer] have a low s.
+type Signature [65]byte
+
+// ParseSignature reads a signature: 0x and 130 hex digits. It checks the form only;
+// [Recover] checks the values. The error wraps [ErrSignature].
+func ParseSignature(s string) (Signature, error) {
+	var parsed Signature
+	if !parseHex(parsed[:], s) {
+		return Signature{}, fmt.Errorf("ramp: %w: it must be 0x followed by 130 hex digits", ErrSignature)
+	}
+	return parsed, nil
+}
+
+// String returns the signature as 0x and 130 hex digits, the form of the wire.
+func (s Signature) String() string { return hexutil.Encode(s[:]) }
+
+// MarshalText writes what String returns.
+func (s Signature) MarshalText() ([]byte, error) { return hexutil.Bytes(s[:]).MarshalText() }
+
+// UnmarshalText reads what MarshalText writes.
+func (s *Signature) UnmarshalText(b []byte) (err error) {
+	*s, err = ParseSignature(string(b))
+	return err
+}
+
+// parseHex decodes 0x and hex digits, which fill into.
+func parseHex(into []byte, text string) bool {
+	digits, ok := strings.CutPrefix(text, "0x")
+	return ok && len(digits) == 2*len(into) && wire.DecodeHex(into, []byte(digits))
+}
+
+// Method is the contract method of an intent (interface 2.2, 2.5).
+type Method string
+
+// The methods of the interface. The service sends MethodBurnPermit for a burn. The
+// interface also describes MethodBurn, which is accepted too.
+const (
+	MethodMint       Method = "mint"
+	MethodBurnPermit Method = "burn-permit"
+	MethodBurn       Method = "burn"
+)
+
+// IntentType is the type of an intent (interface 3).
+type IntentType string
+
+// The intent types of the interface.
+const (
+	Assemble    IntentType = "assemble"    // mint
+	Disassemble IntentType = "disassemble" // burn
+)
+
+// AssetType is the type of an entry of an intent (interface 2.5).
+type AssetType string
+
+// The asset types of the interface. TypeAsset is a game asset, the others are
+// tokens. Older messages have erc20. Unknown types are kept unchanged.
+const (
+	TypeAsset AssetType = "asset"
+	TypeERC20 AssetType = "ERC20"
+	TypeNFT   AssetType = "NFT"
+)
+
+// Direction is the direction of an intent: [Mint] or [Burn].
+type Direction string
+
+// The directions. An empty Direction is unknown.
+const (
+	Mint Direction = "mint" // assets become tokens
+	Burn Direction = "burn" // tokens become assets
+)
+
+// Intent describes a mint or a burn (interface 2.5, 6).
+type Intent struct {
+	// The fields of the interface. The options of TargetCandidate are unknown; it was empty so far.
+	// FeeRate, in basis points, and Actual, the number of tokens after fees, are in some results only.
+	Method          Method          `json:"method"`
+	Type            IntentType      `json:"type"`
+	From            []IntentAsset   `json:"from"`
+	To              []IntentAsset   `json:"to"`
+	TargetCandidate json.RawMessage `json:"target_candidate,omitempty"`
+	FeeRate         json.Number     `json:"fee_rate,omitempty"`
+	Actual          string          `json:"actual,omitempty"`
+}
+
+// UnmarshalJSON checks types only; FeeRate and Actual may be left empty.
+func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
+
+func (i *Intent) read(x *wire.Reader) {
+	x.Members("method", (*string)(&i.Method), "type", (*string)(&i.Type),
+		"from", (*assetList)(&i.From), "to", (*assetList)(&i.To),
+		"target_candidate", &i.TargetCandidate, "fee_rate", (*feeRate)(&i.FeeRate),
+		"actual", (*wire.LooseText)(&i.Actual))
+}
+
+// feeRate is a number, or a string that holds one.
+type feeRate json.Number
+
+func (f *feeRate) read(x *wire.Reader) {
+	rate := x.Loose()
+	if _, err := canonicalAmount(rate); err == nil {
+		*f = feeRate(rate)
+	}
+}
+
+// IntentAsset is an asset or a token of an [Intent] (interface 2.5, 6).
+type IntentAsset struct {
+	Type   AssetType `json:"type"`   // TypeAsset for a game asset, otherwise a token type
+	ID     string    `json:"id"`     // game asset ID, or token contract address
+	Amount Amount    `json:"amount"` // greater than 0
+}
+
+// assetList is one side of an intent.
+type assetList []IntentAsset
+
+func (l *assetList) read(x *wire.Reader) {
+	*l = wire.ReadList(x, 1, wire.MaxIntentAssets, (*IntentAsset).read)
+}
+
+func (a *IntentAsset) read(x *wire.Reader) {
+	x.Members("type", (*string)(&a.Type), "id", &a.ID, "amount", &a.Amount)
+}
+
+// Direction derives the direction from method and type together (interface 2.5, 3).
+// The error is an [*InvalidError] if they contradict each other.
+func (i *Intent) Direction() (Direction, error) {
+	switch {
+	case i.Method == MethodMint && i.Type == Assemble:
+		return Mint, nil
+	case (i.Method == MethodBurnPermit || i.Method == MethodBurn) && i.Type == Disassemble:
+		return Burn, nil
+	default:
+		return "", invalid("intent.method",
+			"and intent.type must be mint and assemble, or burn-permit (or burn) and disassemble")
+	}
+}
+
+// check adds what is wrong with the intent to p, and returns its direction, or ""
+// if it has none.
+func (i *Intent) check(p *problems) Direction {
+	p.require(i.Method != "", "intent.method")
+	p.require(i.Type != "", "intent.type")
+	direction, err := i.Direction()
+	if i.Method != "" && i.Type != "" {
+		p.addAll(err)
+	}
+	checkIntentAssets(p, "intent.from", i.From, direction == Mint, direction == Burn)
+	checkIntentAssets(p, "intent.to", i.To, direction == Burn, direction == Mint)
+	return direction
+}
+
+// checkIntentAssets checks one side of an intent. The direction makes it the game's
+// side, the chain's side, or neither.
+func checkIntentAssets(p *problems, path string, list []IntentAsset, ofGame, ofChain bool) {
+	if len(list) == 0 {
+		p.add(path, "is required and must not be empty")
+	}
+	for i := range list {
+		if len(*p) >= maxProblems {
+			return
+		}
+		asset := &list[i]
+		add := func(field, problem string) {
+			p.add(fmt.Sprintf("%s[%d].%s", path, i, field), "%s", problem)
+		}
+		switch {
+		case asset.Type == "":
+			add("type", "is required")
+		case ofGame && asset.Type != TypeAsset:
+			add("type", "must be asset on this side")
+		case ofChain && strings.EqualFold(string(asset.Type), string(TypeAsset)):
+			add("type", "must be a token type on this side")
+		}
+		if asset.ID == "" {
+			add("id", "is required")
+		}
+		if asset.Amount.Sign() <= 0 {
+			add("amount", "is required and must be greater than 0")
+		}
+	}
+}
+
+// side is one side of an intent: what the game moves, or what the chain moves.
+type side struct {
+	path   string // in the intent's message
+	assets []IntentAsset
+}
+
+// sides returns the side of the game and that of the chain.
+func (i *Intent) sides(d Direction) (game, chain side) {
+	from, to := side{"intent.from", i.From}, side{"intent.to", i.To}
+	switch d {
+	case Mint:
+		return from, to
+	case Burn:
+		return to, from
+	default:
+		return side{}, side{}
+	}
+}
+
+// trade is what an intent exchanges.
+type trade struct {
+	direction   Direction
+	game, chain side
+	assets      []AssetAmount // what the game moves: the sum of its side, one entry per ID
+}
+
+// trade returns what the intent exchanges. The error is an [*InvalidError] if the
+// intent is malformed.
+func (i *Intent) trade() (t trade, err error) {
+	var p problems
+	t.direction = i.check(&p)
+	t.game, t.chain = i.sides(t.direction)
+	if err = p.err(); err == nil {
+		t.assets, err = t.game.sum()
+	}
+	if err != nil {
+		return trade{}, err
+	}
+	return t, nil
+}
+
+// tokens returns a copy of the entries that can be compared: sorted, in lower case,
+// because the case of an address is only a checksum, and without types, because an NFT
+// may come as ERC20 (2.5).
+func (s side) tokens() []IntentAsset {
+	list := make([]IntentAsset, len(s.assets))
+	for n, asset := range s.assets {
+		list[n] = IntentAsset{ID: strings.ToLower(asset.ID), Amount: asset.Amount}
+	}
+	slices.SortFunc(list, func(a, b IntentAsset) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), a.Amount.Cmp(b.Amount))
+	})
+	return list
+}
+
+// sum adds up the entries of each asset ID, in the order of the intent.
+func (s side) sum() ([]AssetAmount, error) {
+	sums := make([]AssetAmount, 0, len(s.assets))
+	at := map[string]int{} // a small one is not allocated
+	for _, asset := range s.assets {
+		n, seen := at[asset.ID]
+		if !seen {
+			at[asset.ID] = len(sums)
+			sums = append(sums, AssetAmount{ID: asset.ID, Amount: asset.Amount})
+			continue
+		}
+		sum, err := sums[n].Amount.Add(asset.Amount)
+		if err != nil {
+			return nil, invalid(s.path, "adds up to more digits than an amount can have")
+		}
+		sums[n].Amount = sum
+	}
+	return sums, nil
+}
+
+// AssetAmount is a quantity of a game asset.
+type AssetAmount struct {
+	ID     string `json:"id"`     // asset ID
+	Amount Amount `json:"amount"` // greater than 0
+}
+
+// byID returns a list sorted by asset ID.
+func byID(list []AssetAmount) []AssetAmount {
+	return slices.SortedFunc(slices.Values(list), func(x, y AssetAmount) int {
+		return strings.Compare(x.ID, y.ID)
+	})
 }
 
 // Result reports the outcome of a transaction (interface 6); see [ParseResult].

@@ -241,3 +241,18 @@ func splitSignature(raw []byte) (r, s *big.Int, err error) {
 func onSecp256k1(key *ecdsa.PublicKey) bool {
 	return key != nil && key.Curve != nil && key.X != nil && key.Y != nil && ethcrypto.S256().IsOnCurve(key.X, key.Y)
 }
+
+// Recover returns the address whose key signed the digest. It requires v to be 27 or 28,
+// r and s in range, and a low s. The error wraps [ErrSignature].
+func Recover(d Digest, s Signature) (common.Address, error) {
+	v := s[64] - 27
+	if !ethcrypto.ValidateSignatureValues(v, new(big.Int).SetBytes(s[:32]), new(big.Int).SetBytes(s[32:64]), true) {
+		return common.Address{}, fmt.Errorf("ramp: %w: r, s or v is out of range", ErrSignature)
+	}
+	s[64] = v
+	key, err := ethcrypto.SigToPub(d[:], s[:])
+	if err != nil {
+		return common.Address{}, fmt.Errorf("ramp: %w: no key can have made it", ErrSignature)
+	}
+	return ethcrypto.PubkeyToAddress(*key), nil
+}

@@ -647,6 +647,16 @@ func IsHex(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }
 
+// IsDigits reports whether s consists of one or more decimal digits.
+func IsDigits[T string | []byte](s T) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return len(s) > 0
+}
+
 // Marshal is json.Marshal without HTML escapes.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
