@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -443,4 +445,28 @@ func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
 func TestAMemoryStoreNamesWhatIsMissing(t *testing.T) {
 	_, err := new(ramp.MemoryStore).Update(t.Context(), uuid.New(), nil)
 	assertFields(t, err, "MemoryStore.Apply is required")
+}
+
+// The store in memory knows which order a transaction has ended, and which one succeeded last.
+func TestTheStoreInMemoryIsALedger(t *testing.T) {
+	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
+	_, err := store.NewestSuccess(t.Context(), ramp.Testnet)
+	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
+	var orders []ramp.Order
+	for n, network := range []ramp.Network{ramp.Testnet, "", ramp.Mainnet} {
+		r := mintRequest()
+		r.UUID = uuid.New()
+		accept := ramp.OnlyOf("", network, ramp.Accept(player, r, atValidate))
+		order := ramp.Must(store.Update(t.Context(), r.UUID, accept)).Order
+		result := reported(order, 1)
+		result.TxHash = common.BigToHash(big.NewInt(int64(n + 1))).Hex()
+		finish := ramp.Finish(result, atResult.Add(time.Duration(n)*time.Second))
+		orders = append(orders, ramp.Must(store.Update(t.Context(), r.UUID, finish)).Order)
+		found := ramp.Must(store.OrderByTransaction(t.Context(), common.HexToHash(result.TxHash)))
+		assert.Equal(t, r.UUID, found.UUID)
+	}
+	assert.Equal(t, orders[1].UUID, ramp.Must(store.NewestSuccess(t.Context(), ramp.Testnet)).UUID)
+	assert.Equal(t, orders[2].UUID, ramp.Must(store.NewestSuccess(t.Context(), ramp.Mainnet)).UUID)
+	_, err = store.OrderByTransaction(t.Context(), common.MaxHash)
+	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
 }

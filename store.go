@@ -2,8 +2,10 @@ package ramp
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 )
 
@@ -80,6 +82,34 @@ func (s *MemoryStore) Update(ctx context.Context, id uuid.UUID, next Transition)
 	s.orders[id] = step.Order.clone()
 	s.transactions[txHash] = id
 	return step, nil
+}
+
+// OrderByTransaction returns the order that a transaction has ended. If there is none, the
+// error wraps [ErrOrderUnknown].
+func (s *MemoryStore) OrderByTransaction(_ context.Context, hash common.Hash) (Order, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id, ended := s.transactions[hash.Hex()]; ended {
+		return s.orders[id].clone(), nil
+	}
+	return Order{}, fmt.Errorf("ramp: order of transaction %s: %w", hash, ErrOrderUnknown)
+}
+
+// NewestSuccess returns the order of a network, or of none, that was the last one to succeed
+// by a transaction. If there is none, the error wraps [ErrOrderUnknown].
+func (s *MemoryStore) NewestSuccess(_ context.Context, network Network) (newest Order, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.orders {
+		ofNetwork := o.Network == network || o.Network == ""
+		if ofNetwork && o.State == OrderSucceeded && o.TxHash != "" && o.FinishedAt.After(newest.FinishedAt) {
+			newest = o
+		}
+	}
+	if newest.State == "" {
+		return Order{}, fmt.Errorf("ramp: newest success: %w", ErrOrderUnknown)
+	}
+	return newest.clone(), nil
 }
 
 // OrderPage selects a page of the orders that a store lists. The zero value is the first one.

@@ -143,6 +143,15 @@ func (k *keeper) Update(_ context.Context, _ uuid.UUID, next ramp.Transition) (r
 	return step, err
 }
 
+// OrderByTransaction and NewestSuccess make it a ledger.
+func (k *keeper) OrderByTransaction(context.Context, common.Hash) (ramp.Order, error) {
+	return ramp.Order{}, ramp.ErrOrderUnknown
+}
+
+func (k *keeper) NewestSuccess(context.Context, ramp.Network) (ramp.Order, error) {
+	return ramp.Order{}, ramp.ErrOrderUnknown
+}
+
 // chain is a node in memory, whose chain has one transaction.
 type chain struct {
 	mu          sync.Mutex

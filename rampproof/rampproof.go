@@ -18,9 +18,11 @@
 package rampproof
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -48,6 +50,13 @@ var ErrNotProven = evidence.ErrNotProven
 // fee. What others gain beside a burn does not count, so a ramp that settles several players
 // in one transaction needs a person for each burn. Transfers of ERC-20 and ERC-721 with
 // indexed arguments count, and no others.
+//
+// What was issued is not given back. Before a failed mint is, the chain must show no other
+// mint of its token for its user since the order was accepted that ended no order: if the
+// contract lets anybody submit the ramp's call, the player sends a copy of it first, and
+// the ramp's own transaction fails. Less than a hundredth of the amount does not count. If
+// databases share a token, the mint of another one waits for a person here. The store must
+// be a [Ledger].
 //
 // An account of the ramp or the token contract as the user proves nothing, and no
 // transaction proves that a signature will not be used later.
@@ -87,6 +96,23 @@ type Config struct {
 	// asked once. If it has none, only the pieces of an NFT count. An entry that is too low pays for
 	// too few.
 	Decimals map[common.Address]int
+
+	// Logger gets a warning for each mint that is given back although nobody knows whether the node
+	// lists mints, because the store has no order yet that a transaction has ended. The default is
+	// [slog.Default].
+	Logger *slog.Logger
+}
+
+// Ledger is what a store must also say for a [Proof]. [ramp.MemoryStore] and the stores of
+// rampsql do. If there is no such order, the error must wrap [ramp.ErrOrderUnknown].
+// Package ramptest/storetest tests it.
+type Ledger interface {
+	// OrderByTransaction returns the order that a transaction has ended.
+	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
+
+	// NewestSuccess returns the order of a network, or of none, that was the last one to succeed by a
+	// transaction: if a node does not list its event, nothing that it lists can be believed.
+	NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error)
 }
 
 // Proof decides whether a transaction proves the end of an order. It is a
@@ -146,6 +172,9 @@ func (p *Proof) CheckConfig(c *ramp.HandlerConfig) error {
 		add("HandlerConfig.Wallet", "is required with a rampproof.Proof: a stolen HMAC key could claim the burns "+
 			"of others; ramp.AnyWallet lets it")
 	}
+	if _, ok := c.Store.(Ledger); c.Store != nil && !ok {
+		add("HandlerConfig.Store", "must be a rampproof.Ledger, or nobody knows which order a mint has ended")
+	}
 	if network := c.Terms.Network(); network != "" && network != p.config.Network {
 		add("HandlerConfig.Terms", fmt.Sprintf("are of the %s, but the node of the proof is of the %s",
 			network, p.config.Network))
@@ -173,22 +202,64 @@ func (p *Proof) Check(ctx context.Context) error {
 
 // Confirm implements [ramp.Confirmer]. It fails as [Confirmed] does, and the transition
 // with an error that wraps [ErrNotProven] if the transaction does not prove the end of
-// the order.
+// the order. Confirm itself fails with such an error if the chain shows another mint of a
+// mint that would be given back.
 func (p *Proof) Confirm(
 	ctx context.Context, store ramp.Store, r *ramp.Result, finish ramp.Transition,
 ) (ramp.Transition, error) {
-	next, err := confirm(ctx, p.config.Chain, p.config.Confirmations, r, finish)
+	confirmed, err := confirm(ctx, p.config.Chain, p.config.Confirmations, r, finish)
 	if err != nil {
 		return nil, err
 	}
 	order := ramp.Order{Intent: r.Intent} // as reported; that of the stored order is the same, or a conflict
 	order.Direction, _ = r.Intent.Direction()
 	p.prover.LearnDecimals(ctx, evidence.ContractsOf(&order)...)
-	return ramp.OnlyOf("", p.config.Network, func(stored *ramp.Order) (ramp.Step, error) {
-		step, err := next(stored)
+	proven := ramp.OnlyOf("", p.config.Network, func(stored *ramp.Order) (ramp.Step, error) {
+		step, err := confirmed(stored)
 		if err == nil && step.New {
 			step.Evidence, err = p.prover.Check(stored, r.Transaction, &r.Receipt)
 		}
 		return step, err
-	}), nil
+	})
+	if r.Outcome() == ramp.OrderFailed {
+		err = p.checkUnminted(ctx, store, r, proven)
+	}
+	return proven, err
+}
+
+// checkUnminted looks for another mint before a failed one is given back. It does so before
+// the store is updated, because a transition does no I/O.
+func (p *Proof) checkUnminted(
+	ctx context.Context, store ramp.Store, r *ramp.Result, proven ramp.Transition,
+) error {
+	step, err := store.Update(ctx, r.UUID, dry(proven))
+	if err != nil || step.Effect.Kind != ramp.GiveBack {
+		return nil // the update that follows says what is wrong, or gives nothing back
+	}
+	ledger, ok := store.(Ledger)
+	if !ok {
+		return errors.New("ramp: the store must be a rampproof.Ledger")
+	}
+	witnessed, err := p.prover.Unminted(ctx, ledger, &step.Order, &r.Receipt)
+	if err != nil {
+		return fmt.Errorf("ramp: order %s: look for another mint: %w", r.UUID, err)
+	}
+	if !witnessed {
+		cmp.Or(p.config.Logger, slog.Default()).WarnContext(ctx,
+			"ramp: a mint is given back, and nobody knows whether the node lists mints: no order has ended by a transaction",
+			"uuid", r.UUID.String())
+	}
+	return nil
+}
+
+// dry returns a transition that changes nothing, whose step has the effect of next.
+func dry(next ramp.Transition) ramp.Transition {
+	return func(stored *ramp.Order) (ramp.Step, error) {
+		step, err := next(stored)
+		if err != nil || stored == nil {
+			return ramp.Step{}, cmp.Or(err, ramp.ErrOrderUnknown)
+		}
+		step.Order, step.New = *stored, false
+		return step, nil
+	}
 }

@@ -30,6 +30,21 @@ func (s *Store) OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.
 	return s.one(ctx, "order of transaction "+hash.String(), "WHERE tx_hash = $1", hash.String())
 }
 
+// NewestSuccess returns the order of a network, or of none, that was the last one to succeed
+// by a transaction. If there is none, the error wraps [ramp.ErrOrderUnknown].
+func (s *Store) NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error) {
+	orders, err := s.list(ctx, "newest success", 1,
+		"WHERE finished_at <= $1 AND state = 'succeeded' AND tx_hash IS NOT NULL AND network IN ($2, '')"+
+			" ORDER BY finished_at DESC, uuid DESC", int64(math.MaxInt64), string(network))
+	if err == nil && len(orders) == 0 {
+		err = fmt.Errorf("ramp: newest success: %w", ramp.ErrOrderUnknown)
+	}
+	if err != nil {
+		return ramp.Order{}, err
+	}
+	return orders[0], nil
+}
+
 // one returns the only order that matches.
 func (s *Store) one(ctx context.Context, what, where, arg string) (ramp.Order, error) {
 	query, args := s.bind(s.orders+where, arg)

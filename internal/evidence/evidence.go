@@ -4,6 +4,7 @@ package evidence
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -25,6 +26,7 @@ type Config struct {
 	AnyFailure    bool
 	MintFeeBps    int
 	Decimals      map[common.Address]int
+	Logger        *slog.Logger
 }
 
 // outside reports whether tokens of an address are not in the hands of players, such as those

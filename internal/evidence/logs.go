@@ -15,10 +15,22 @@ import (
 // limits are: after an error that may be about the range of blocks, it asks for half of
 // it, and for more again after some successes. If even one block fails, its error ends the
 // iteration, and so does any other error. A rate limit splits nothing. Only the logs of
-// one request are in memory. The filter must not have a BlockHash; its FromBlock and
-// ToBlock are not used.
+// one request are in memory, and exact doubles among them count once. The filter must not
+// have a BlockHash; its FromBlock and ToBlock are not used.
 func Logs(
 	ctx context.Context, chain *ramp.RPC, filter ramp.LogFilter, from, to uint64,
+) iter.Seq2[ramp.Log, error] {
+	return logsBy(ctx, filter, from, to, func(filter ramp.LogFilter) (logs []ramp.Log, err error) {
+		// In a batch, a call that the node rejects is not logged as a failure.
+		calls := []ramp.BatchCall{call(&logs, "eth_getLogs", filter)}
+		err = cmp.Or(chain.Batch(ctx, calls), calls[0].Err)
+		return logs, err
+	})
+}
+
+// logsBy is Logs with a function that makes one request.
+func logsBy(
+	ctx context.Context, filter ramp.LogFilter, from, to uint64, ask func(ramp.LogFilter) ([]ramp.Log, error),
 ) iter.Seq2[ramp.Log, error] {
 	return func(yield func(ramp.Log, error) bool) {
 		from := from              // the iteration may be repeated
@@ -27,10 +39,7 @@ func Logs(
 		for grown := false; from <= to; {
 			last := from + min(width, to-from)
 			filter.FromBlock, filter.ToBlock = ramp.AtBlock(from), ramp.AtBlock(last)
-			var logs []ramp.Log
-			// In a batch, a call that the node rejects is not logged as a failure.
-			calls := []ramp.BatchCall{{Method: "eth_getLogs", Params: []any{filter}, Into: &logs}}
-			err := cmp.Or(chain.Batch(ctx, calls), calls[0].Err)
+			logs, err := ask(filter)
 			if from < last && ctx.Err() == nil && isAboutRange(err) {
 				if grown { // a limit that stays: try that more rarely
 					enough *= 2
@@ -42,7 +51,7 @@ func Logs(
 				yield(ramp.Log{}, err)
 				return
 			}
-			for _, l := range logs {
+			for _, l := range Distinct(logs) {
 				if !yield(l, nil) {
 					return
 				}

@@ -12,8 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
 )
 
 // errorsComeBack makes every kind of call that must fail. The other checks
@@ -307,6 +309,61 @@ func (d *deal) expectTaken(what string, err error, other *ramp.Order) {
 		d.fail("Order of the ConflictError is not the stored order of the call for %s: %s", what, difference(conflict.Order, *d.order))
 	case conflict.Other == nil || difference(*conflict.Other, *other) != "":
 		d.fail("Other of the ConflictError must be the order that has ended by the transaction, for %s, but is %v", what, conflict.Other)
+	}
+}
+
+// ledger tests the methods that a proof needs, if the store has them.
+func (k *trial) ledger() {
+	s, ok := k.Stores[0].(rampproof.Ledger)
+	if !ok {
+		return
+	}
+	p := k.player(100)
+	of := func(d *deal, what string) {
+		got, err := s.OrderByTransaction(k.ctx, common.HexToHash(d.order.TxHash))
+		if err != nil || difference(got, *d.order) != "" {
+			k.fail("OrderByTransaction returned another order than %s: %v, %s",
+				what, err, difference(got, *d.order))
+		}
+	}
+	unknown := func(hash string) {
+		_, err := s.OrderByTransaction(k.ctx, common.HexToHash(hash))
+		if !errors.Is(err, ramp.ErrOrderUnknown) {
+			k.fail("the error of OrderByTransaction for a transaction that ended no order "+
+				"does not wrap ErrOrderUnknown: %v", err)
+		}
+	}
+	at := time.Now().Add(time.Hour) // the data may have other orders
+	ends := func(d *deal, hash string, status uint64) {
+		at = at.Add(time.Millisecond)
+		d.take("a result", ramp.Finish(&ramp.Result{SessionID: d.session, UUID: d.UUID, TxHash: hash,
+			Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: d.Intent}, at))
+	}
+	var newest *deal
+	for _, r := range []*ramp.ValidateRequest{mint(gold(1)), burn(gold(1))} {
+		d := p.accepted(r)
+		unknown(txHash(d.UUID))
+		ends(d, txHash(d.UUID), 1)
+		of(d, "the one that succeeded by the transaction")
+		newest = d
+	}
+	failed := p.accepted(mint(gold(1)))
+	ends(failed, txHash(failed.UUID), 0)
+	of(failed, "the one that failed by the transaction")
+	ends(p.accepted(burn(gold(1))), "", 1)
+	abandoned := p.accepted(mint(gold(1)))
+	abandoned.take("a decision", abandoned.abandoned())
+	unknown("0x00")
+	got, err := s.NewestSuccess(k.ctx, ramp.Testnet) // orders of no network count, too
+	switch {
+	case err != nil:
+		k.fail("NewestSuccess failed, although an order has succeeded by a transaction: %v", err)
+	case got.State != ramp.OrderSucceeded || got.TxHash == "":
+		k.fail("NewestSuccess returned an order that is %s by the transaction %q", got.State, got.TxHash)
+	case got.FinishedAt.Before(newest.order.FinishedAt):
+		k.fail("NewestSuccess returned an order that succeeded before another")
+	case got.UUID == newest.UUID && difference(got, *newest.order) != "":
+		k.fail("NewestSuccess returned another order than is stored: %s", difference(got, *newest.order))
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 // TestStore tests that a store keeps the contract of [ramp.Store]. Each subtest
 // calls open for a store and names in one sentence what the store did wrong. If the
-// first one fails, the others are not run, because they need what it tests. The
-// data may be shared, because no session and no UUID is used twice.
+// first one fails, the others are not run, because they need what it tests. A store with
+// the methods of rampproof.Ledger is tested as one, too. The data may be shared, because no session and no UUID is used twice.
 //
 // The store must move balances, reject a Take above the balance with
 // [ramp.Reject], decline a burn that does not fit or let what does not fit wait elsewhere,
@@ -57,6 +57,7 @@ var checks = []struct {
 	{name: "players and assets are kept apart", run: (*trial).keptApart},
 	{name: "large balances are exact", run: (*trial).largeBalances},
 	{name: "one transaction ends one order", run: (*trial).oneTransaction},
+	{name: "a ledger says what transactions have ended", run: (*trial).ledger},
 	{name: "a canceled context moves nothing or everything", run: (*trial).canceled},
 	{name: "of concurrent validates one takes", run: (*trial).validatesAtOnce},
 	{name: "of concurrent outcomes one wins", run: (*trial).outcomesAtOnce},

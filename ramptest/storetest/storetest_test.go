@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -147,6 +148,9 @@ var stepFlaws = []string{
 	"takes Alice for alice", "keeps balances as float64",
 	"ends two orders by one transaction", "checks a transaction without a lock", "does not say which order has the transaction",
 	"keeps the transaction of a step that failed",
+	"knows an order of every transaction", "knows no order of a transaction", "forgets what failed by a transaction",
+	"returns the oldest success", "has no newest success", "takes every end for a success",
+	"takes a success without a transaction for one",
 	"does not crash", "forgets the end of orders in a crash",
 }
 
@@ -253,6 +257,51 @@ func (f *flawed) take(ctx context.Context, id uuid.UUID, next ramp.Transition) (
 		step.New = true
 	}
 	return step, nil
+}
+
+func (f *flawed) OrderByTransaction(_ context.Context, hash common.Hash) (ramp.Order, error) {
+	f.mu.Lock()
+	id, ended := f.byTx[hash.Hex()]
+	f.mu.Unlock()
+	switch {
+	case !ended && f.flaw == "knows an order of every transaction":
+		return ramp.Order{}, nil
+	case !ended || f.flaw == "knows no order of a transaction":
+		return ramp.Order{}, ramp.ErrOrderUnknown
+	}
+	o, err := f.read(id)
+	if err == nil && o.State == ramp.OrderFailed && f.flaw == "forgets what failed by a transaction" {
+		return ramp.Order{}, ramp.ErrOrderUnknown
+	}
+	return *o, err
+}
+
+func (f *flawed) NewestSuccess(context.Context, ramp.Network) (newest ramp.Order, err error) {
+	f.mu.Lock()
+	documents := slices.Collect(maps.Values(f.orders))
+	f.mu.Unlock()
+	for _, document := range documents {
+		var o ramp.Order
+		if err := json.Unmarshal(document, &o); err != nil {
+			return o, err
+		}
+		older := newest.State != "" && o.FinishedAt.Before(newest.FinishedAt)
+		switch {
+		case o.State == ramp.OrderAccepted:
+		case o.State != ramp.OrderSucceeded && f.flaw != "takes every end for a success",
+			o.TxHash == "" && f.flaw != "takes a success without a transaction for one":
+		case f.flaw == "returns the oldest success":
+			if newest.State == "" || older {
+				newest = o
+			}
+		case !older:
+			newest = o
+		}
+	}
+	if newest.State == "" || f.flaw == "has no newest success" {
+		return ramp.Order{}, ramp.ErrOrderUnknown
+	}
+	return newest, nil
 }
 
 // claim takes the transaction of an end, and free gives it back.

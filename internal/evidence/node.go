@@ -1,0 +1,90 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// Ask makes calls and, in the same breath, checks the chain ID: the name of a node may have
+// moved to another chain since the first call. One that the node does not know is no failure
+// of the whole: its Err says so.
+func Ask(ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall) ([]ramp.BatchCall, error) {
+	var id ramp.Quantity
+	all := append(calls, ramp.BatchCall{Method: "eth_chainId", Into: &id})
+	if err := chain.Batch(ctx, all); err != nil {
+		return nil, err
+	}
+	calls, last := all[:len(calls)], all[len(calls)]
+	required := new(big.Int).SetUint64(chain.RequiredChainID())
+	switch actual := id.Big(); {
+	case last.Err != nil:
+		return nil, last.Err
+	case actual == nil || required.Sign() > 0 && actual.Cmp(required) != 0:
+		return nil, fmt.Errorf("ramp: eth_chainId: %w: its chain ID is %v, and not %v",
+			ramp.ErrWrongChain, actual, required)
+	}
+	for _, call := range calls {
+		if call.Err != nil && !errors.Is(call.Err, ramp.ErrNotFound) {
+			return nil, call.Err
+		}
+	}
+	return calls, nil
+}
+
+// call returns a call of the node, and where its answer goes.
+func call(into any, method string, params ...any) ramp.BatchCall {
+	return ramp.BatchCall{Method: method, Params: params, Into: into}
+}
+
+// TimeOf returns a time of the chain, or the zero time if the node does not say.
+func TimeOf(seconds ramp.Quantity) time.Time {
+	n, err := seconds.Uint64()
+	if err != nil || n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(min(n, 1<<40)), 0).UTC()
+}
+
+// BlockBefore returns the number of a block that was made before a time, or 0. It is not
+// much older, because a node may have forgotten it, and may not be the last one. newest is
+// that of the node. The rate of the newest blocks says how many blocks to go back; if that
+// was too few, more, and if the node has forgotten that block, fewer.
+func BlockBefore(ctx context.Context, chain *ramp.RPC, at time.Time, newest *ramp.Block) (uint64, error) {
+	head, err := newest.Number.Uint64()
+	if err != nil {
+		return 0, err
+	}
+	const first, most = 1024, 40 // tries: 2^40 blocks are more than any chain has
+	back, enough := uint64(first), uint64(0)
+	for range most {
+		if back = min(back, head); back == 0 {
+			return 0, nil
+		}
+		var block ramp.Block
+		asked, err := Ask(ctx, chain, call(&block, "eth_getBlockByNumber", ramp.AtBlock(head-back), false))
+		if err != nil {
+			return 0, err
+		}
+		if asked[0].Err != nil && enough > 0 && back-enough > 1 {
+			back = enough + (back-enough)/2
+			continue
+		}
+		if asked[0].Err != nil {
+			return 0, asked[0].Err
+		}
+		made := TimeOf(block.Timestamp)
+		if made.Before(at) || back == head {
+			return head - back, nil
+		}
+		enough = back
+		took := max(time.Second, TimeOf(newest.Timestamp).Sub(made)) // for that many blocks
+		missing := made.Sub(at).Seconds() / took.Seconds() * float64(back)
+		back += max(back, uint64(missing*1.1)+16)
+	}
+	return 0, fmt.Errorf("ramp: no block of the node was made before %s", at.Format(time.RFC3339))
+}

@@ -1,0 +1,170 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// Ledger is that of package rampproof.
+type Ledger interface {
+	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
+	NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error)
+}
+
+// skew is how much earlier than its order a transaction may be, because the clocks of the
+// game and the chain differ.
+const skew = 15 * time.Minute
+
+// maxMints is how many transactions are read for one order.
+const maxMints = 1000
+
+// Unminted returns nil if the chain shows no mint that ended no order, so that an order whose
+// transaction failed may be given back. Anybody who sees the call of the ramp in public can
+// send it first, and then the ramp's own transaction fails. A mint that it finds, of at least
+// a hundredth of the order, is an error that wraps [ErrNotProven]: dust, which anybody can
+// send, must freeze nothing. witnessed says whether an empty list could be believed.
+func (p *Prover) Unminted(
+	ctx context.Context, ledger Ledger, order *ramp.Order, failed *ramp.Receipt,
+) (witnessed bool, err error) {
+	token, user := parties(order)
+	search := Search{Direction: ramp.Mint, Tokens: []common.Address{token}, Account: user}
+	if search.Witness, err = newestSuccess(ctx, ledger, p.Network); err != nil {
+		return false, err
+	}
+	if search.Since, err = p.begin(ctx, order, failed); err != nil {
+		return false, err
+	}
+	moves, err := Look(ctx, p.Chain, search)
+	if err != nil {
+		return false, err
+	}
+	if block, err := failed.BlockNumber.Uint64(); err != nil || block > moves.LastBlock {
+		return false, fmt.Errorf("ramp: the node is behind: its newest block is %d, and the transaction is in block %d",
+			moves.LastBlock, block)
+	}
+	least, err := p.hundredth(order)
+	if err != nil {
+		return false, err
+	}
+	minted, err := p.minted(ctx, token, atLeast(moves.Logs, least), least)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range minted {
+		other, err := ledger.OrderByTransaction(ctx, m.hash)
+		if errors.Is(err, ramp.ErrOrderUnknown) || err == nil && other.UUID == order.UUID {
+			return false, fmt.Errorf("%w: transaction %s minted %s units of the token %s for the user %s, and has ended no order",
+				ErrNotProven, m.hash, m.units, token, user)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return moves.Witnessed, nil
+}
+
+// newestSuccess returns the order that ended last by a transaction that succeeded, or nil.
+func newestSuccess(ctx context.Context, ledger Ledger, network ramp.Network) (*ramp.Order, error) {
+	order, err := ledger.NewestSuccess(ctx, network)
+	if errors.Is(err, ramp.ErrOrderUnknown) {
+		return nil, nil
+	}
+	return &order, err
+}
+
+// begin returns since when a mint of the order may be on the chain. The clock of the game may be
+// ahead: then the order seems younger than the transaction that failed for it.
+func (p *Prover) begin(ctx context.Context, order *ramp.Order, failed *ramp.Receipt) (time.Time, error) {
+	var block ramp.Block
+	calls, err := Ask(ctx, p.Chain, call(&block, "eth_getBlockByNumber", failed.BlockNumber, false))
+	if err == nil && calls[0].Err != nil {
+		err = fmt.Errorf("ramp: the node is behind: it does not know the block of the transaction: %w", calls[0].Err)
+	}
+	begin := order.AcceptedAt
+	if made := TimeOf(block.Timestamp); made.Before(begin) {
+		begin = made
+	}
+	return begin.Add(-skew), err
+}
+
+// hundredth returns a hundredth of the units of a mint, or 1 if they are not known.
+func (p *Prover) hundredth(order *ramp.Order) (*big.Int, error) {
+	token, _ := parties(order)
+	decimals, known := p.DecimalsOf(token)
+	if !known {
+		return common.Big1, nil
+	}
+	units, err := TokensOf(order)[0].Amount.Units(decimals)
+	if err != nil {
+		return nil, err
+	}
+	if units.Div(units, big.NewInt(100)); units.Sign() == 0 {
+		return common.Big1, nil
+	}
+	return units, nil
+}
+
+// atLeast returns the transactions whose events move that much or more.
+func atLeast(logs []ramp.Log, least *big.Int) (hashes []common.Hash) {
+	sums := map[common.Hash]*big.Int{}
+	for _, l := range logs {
+		t, _ := l.Transfer()
+		if sums[l.TransactionHash] == nil {
+			sums[l.TransactionHash] = new(big.Int)
+			hashes = append(hashes, l.TransactionHash)
+		}
+		sums[l.TransactionHash].Add(sums[l.TransactionHash], unitsOf(&t))
+	}
+	enough := hashes[:0]
+	for _, hash := range hashes {
+		if sums[hash].Cmp(least) >= 0 {
+			enough = append(enough, hash)
+		}
+	}
+	return enough
+}
+
+// mint is a transaction by which tokens came from outside.
+type mint struct {
+	hash  common.Hash
+	units *big.Int
+}
+
+// minted returns which of some transactions brought at least that much from outside.
+func (p *Prover) minted(
+	ctx context.Context, token common.Address, hashes []common.Hash, least *big.Int,
+) (found []mint, err error) {
+	if len(hashes) > maxMints {
+		return nil, fmt.Errorf("%w: more than %d transactions moved the token to its user", ErrNotProven, maxMints)
+	}
+	if len(hashes) == 0 {
+		return nil, nil
+	}
+	receipts, calls := make([]ramp.Receipt, len(hashes)), make([]ramp.BatchCall, len(hashes))
+	for i, hash := range hashes {
+		calls[i] = call(&receipts[i], "eth_getTransactionReceipt", hash)
+	}
+	if calls, err = Ask(ctx, p.Chain, calls...); err != nil {
+		return nil, err
+	}
+	for i, hash := range hashes {
+		if calls[i].Err != nil {
+			return nil, fmt.Errorf("%w: the node lists that transaction %s moved the token to its user, and does not show it: %w",
+				ErrNotProven, hash, calls[i].Err)
+		}
+		if err := CheckReadable([]common.Address{token}, receipts[i].Logs); err != nil {
+			return nil, fmt.Errorf("%w: transaction %s: %w", ErrNotProven, hash, err)
+		}
+		if units := p.issued(transfersOf(token, receipts[i].Logs)); units.Cmp(least) >= 0 {
+			found = append(found, mint{hash, units})
+		}
+	}
+	return found, nil
+}
