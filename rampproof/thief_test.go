@@ -8,8 +8,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -38,14 +36,18 @@ var named = map[string]common.Address{"ramp": rampBridge, "token": proofToken, "
 	"zero": {}}
 
 // The settings that docs/security.md compares, from the weakest to the strongest.
-const (
-	unconfirmed = iota
-	confirmed
-	anyWallet
-	ownWallet
-)
+var settings = []setting{
+	{"no Confirm", func(*heist, *ramp.HandlerConfig) {}},
+	{"Confirmed", func(h *heist, c *ramp.HandlerConfig) { c.Confirm = rampproof.Confirmed(h.chain, 1) }},
+	{"Proof and AnyWallet", func(h *heist, c *ramp.HandlerConfig) { c.Confirm, c.Wallet = h.proof(), ramp.AnyWallet }},
+	{"Proof and Wallet", func(h *heist, c *ramp.HandlerConfig) { c.Confirm, c.Wallet = h.proof(), h.bind }},
+}
 
-var settings = []string{"no Confirm", "Confirmed", "Proof and AnyWallet", "Proof and Wallet"}
+// setting is a way to configure a handler.
+type setting struct {
+	name string
+	set  func(*heist, *ramp.HandlerConfig)
+}
 
 // vault is the gold of sessions.
 type vault struct {
@@ -80,35 +82,33 @@ type heist struct {
 	outcome string   // of an attack that wins no gold
 }
 
-func newHeist(t *testing.T, setting int) *heist {
+func newHeist(t *testing.T, s setting) *heist {
 	h := &heist{t: t, service: ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: testSigner().Address(),
 		Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})} // the thief makes calls, too
-	h.node = &editedNode{base: h.service.Client().Transport,
-		logs: map[common.Hash][]ramp.Log{}, to: map[common.Hash]common.Address{}, at: map[common.Hash]ramp.Quantity{}}
+	h.node = &editedNode{base: h.service.Client().Transport, edited: map[common.Hash]edited{}}
 	h.vault = &vault{gold: map[string]int64{}}
+	h.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002,
+		HTTPClient: &http.Client{Transport: h.node}, Retries: -1}))
 	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: &ramp.MemoryStore{Apply: h.vault.Apply},
 		Key: testKey(), Signer: testSigner(), Now: h.service.Now, Logger: quiet}
-	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002,
-		HTTPClient: &http.Client{Transport: h.node}, Retries: -1}))
-	h.chain = node
-	switch setting {
-	case confirmed:
-		config.Confirm = rampproof.Confirmed(node, 1)
-	case anyWallet, ownWallet:
-		config.Confirm = ramp.Must(rampproof.New(rampproof.Config{Chain: node,
-			Payers: []common.Address{h.service.Payer()}, Contracts: []common.Address{proofToken, rampBridge},
-			Decimals: map[common.Address]int{proofToken: 18}, Network: ramp.Testnet, MintFeeBps: 100, Logger: quiet}))
-		config.Wallet = ramp.AnyWallet
-	}
-	if setting == ownWallet {
-		config.Wallet = h.bind
-	}
+	s.set(h, &config)
 	h.handler = ramp.Must(ramp.NewHandler(config))
 	h.vault.gold["honest"], h.vault.gold["thief"] = 1000, 1000
 	h.service.SetHandler(h.handler)
 	h.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: h.service.URL(), Key: testKey(),
 		HTTPClient: h.service.Client()}))
 	return h
+}
+
+// proof returns one of a studio that knows the account and the contract of its ramp.
+func (h *heist) proof(change ...func(*rampproof.Config)) *rampproof.Proof {
+	config := rampproof.Config{Chain: h.chain,
+		Payers: []common.Address{h.service.Payer()}, Contracts: []common.Address{proofToken, rampBridge},
+		Decimals: map[common.Address]int{proofToken: 18}, Network: ramp.Testnet, MintFeeBps: 100, Logger: quiet}
+	for _, c := range change {
+		c(&config)
+	}
+	return ramp.Must(rampproof.New(config))
 }
 
 // bind lets a wallet belong to the player who names it first.
@@ -121,10 +121,16 @@ func (h *heist) bind(_ context.Context, s ramp.Session, wallet common.Address) e
 
 // editedNode is the emulated node, with transactions that it cannot make.
 type editedNode struct {
-	base http.RoundTripper
-	logs map[common.Hash][]ramp.Log     // of the receipts of some transactions
-	to   map[common.Hash]common.Address // where some transactions went
-	at   map[common.Hash]ramp.Quantity  // the blocks of those with logs
+	base   http.RoundTripper
+	edited map[common.Hash]edited
+	hides  common.Hash // a transaction whose receipt it does not have
+}
+
+// edited is what the node says of a transaction, and in its receipt, instead of the truth.
+type edited struct {
+	at     ramp.Quantity // its block
+	logs   []ramp.Log    // of the receipt
+	fields map[string]any
 }
 
 func (n *editedNode) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -155,11 +161,14 @@ func (n *editedNode) edit(answer any) {
 		}
 	case map[string]any:
 		n.edit(v["result"])
-		if logs, edited := n.logs[common.HexToHash(fmt.Sprint(v["transactionHash"]))]; edited {
-			v["logs"] = logs
+		if r, ok := v["result"].(map[string]any); ok && r["transactionHash"] == n.hides.Hex() {
+			v["result"] = nil
 		}
-		if to, edited := n.to[common.HexToHash(fmt.Sprint(v["hash"]))]; edited {
-			v["to"] = to
+		for _, name := range []string{"transactionHash", "hash"} {
+			if e, edited := n.edited[common.HexToHash(fmt.Sprint(v[name]))]; edited {
+				v["logs"] = e.logs
+				maps.Copy(v, e.fields)
+			}
 		}
 	}
 }
@@ -190,15 +199,15 @@ func (n *editedNode) list(asked []byte, answer any) {
 			if fmt.Sprint(a["id"]) != c.ID.String() {
 				continue
 			}
-			for hash, logs := range n.logs {
-				block, _ := n.at[hash].Uint64()
-				for i, l := range logs {
+			for hash, e := range n.edited {
+				block, _ := e.at.Uint64()
+				for i, l := range e.logs {
 					matches := from <= block && block <= to && !l.Removed && l.Address == proofToken
 					for i, topics := range c.Params[0].Topics {
 						matches = matches && (len(topics) == 0 || slices.Contains(topics, l.Topics[i]))
 					}
 					if matches {
-						l.TransactionHash, l.BlockNumber, l.LogIndex = hash, n.at[hash], ramp.NewQuantity(uint64(i))
+						l.TransactionHash, l.BlockNumber, l.LogIndex = hash, e.at, ramp.NewQuantity(uint64(i))
 						a["result"] = append(a["result"].([]any), l)
 					}
 				}
@@ -238,19 +247,20 @@ func (h *heist) mined(list string) common.Hash {
 	h.vault.gold["anybody"] += 100
 	order := h.order(h.service.Mint, "anybody", ramptest.StaysPending())
 	transaction := ramp.Must(thief.Play(h.t.Context(), h.service, order, thief.SelfTransfer))
-	h.node.at[transaction] = ramp.Must(h.chain.Receipt(h.t.Context(), transaction)).BlockNumber
-	h.node.logs[transaction] = movetest.Logs(proofToken, list, h.named())
+	at := ramp.Must(h.chain.Receipt(h.t.Context(), transaction)).BlockNumber
+	h.node.edited[transaction] = edited{at, movetest.Logs(proofToken, list, h.named()), map[string]any{}}
 	return transaction
 }
 
 // twice is mined, and the node lists each event twice.
 func (h *heist) twice(list string) common.Hash {
 	transaction := h.mined(list)
-	logs := h.node.logs[transaction]
-	for n := range logs {
-		logs[n].LogIndex = ramp.NewQuantity(uint64(n))
+	e := h.node.edited[transaction]
+	for n := range e.logs {
+		e.logs[n].LogIndex = ramp.NewQuantity(uint64(n))
 	}
-	h.node.logs[transaction] = append(logs, logs...)
+	e.logs = append(e.logs, e.logs...)
+	h.node.edited[transaction] = e
 	return transaction
 }
 
@@ -283,11 +293,12 @@ func (h *heist) validate(
 	return r
 }
 
-// forge delivers a result for an order of the thief's that names a transaction.
-func (h *heist) forge(r *ramp.ValidateRequest, transaction common.Hash, status uint64) {
+// forge delivers a result for an order that names a transaction, and returns the status of
+// the answer.
+func (h *heist) forge(r *ramp.ValidateRequest, transaction common.Hash, status uint64) int {
 	intent := ramp.Must(json.Marshal(r.Intent))
 	body := fmt.Appendf(nil, `{"uuid":"%s","tx_hash":"%s","receipt":{"status":"0x%x"},"intent":%s}`, r.UUID, transaction, status, intent)
-	h.handler.Answer(h.t.Context(), http.MethodPost, ramp.PathResult, signed(body), body)
+	return h.handler.Answer(h.t.Context(), http.MethodPost, ramp.PathResult, signed(body), body).Status
 }
 
 // strands reports that the mint of another player succeeded, with a transaction that moves
@@ -431,7 +442,7 @@ func thefts() map[string]theft {
 		}},
 		"a bridge": {bridge, 0, func(h *heist) {
 			burn := h.mined("thief>zero 1")
-			h.node.to[burn] = common.HexToAddress("0xb21d6e")
+			h.node.edited[burn].fields["to"] = common.HexToAddress("0xb21d6e")
 			h.claims(h.wallet("thief"), burn)
 		}},
 		"a bridge of the token":        {bridgeToken, 0, burnWith("thief>zero 1")},
@@ -488,21 +499,16 @@ func thefts() map[string]theft {
 // docs/security.md has a table of what somebody with the HMAC key can do. Each cell is
 // played, and nothing that is not there.
 func TestWhatAThiefWithTheHMACKeyCanDo(t *testing.T) {
-	guide := ramp.Must(os.ReadFile("../docs/security.md"))
-	table := regexp.MustCompile(`(?m)^\| the thief reports \|.*\n\|[-|]+\|\n((?:\|.*\n)+)`).FindSubmatch(guide)
-	require.NotNil(t, table)
 	cells, played := map[string][]string{}, map[string]bool{}
-	for line := range strings.Lines(string(table[1])) {
-		row := strings.Split(strings.Trim(line, "|\n "), " | ")
-		require.Len(t, row, 1+len(settings))
+	for _, row := range table(t, "the thief reports", 1+len(settings)) {
 		cells[row[0]] = row[1:]
 	}
 	for name, attack := range thefts() {
 		require.Contains(t, cells, attack.row)
 		played[attack.row] = true
-		for setting, cell := range cells[attack.row] {
-			inBubble(t, name+", "+settings[setting], func(t *testing.T) {
-				h := newHeist(t, setting)
+		for n, cell := range cells[attack.row] {
+			inBubble(t, name+", "+settings[n].name, func(t *testing.T) {
+				h := newHeist(t, settings[n])
 				attack.play(h)
 				won := h.vault.gold["thief"] - 1000 + attack.cost
 				wins, known := map[string]int64{"pays": 100, "gives back": 100, "nothing": 0}[strings.Trim(cell, "*")]
@@ -521,13 +527,27 @@ func TestWhatAThiefWithTheHMACKeyCanDo(t *testing.T) {
 
 // What is proven pays all the same: nobody loses because of the settings.
 func TestAnHonestBurnIsPaidUnderEverySetting(t *testing.T) {
-	for setting, name := range settings {
-		inBubble(t, name, func(t *testing.T) {
-			h := newHeist(t, setting)
+	for _, s := range settings {
+		inBubble(t, s.name, func(t *testing.T) {
+			h := newHeist(t, s)
 			for range 2 { // the wallet is the player's already
 				require.NotNil(t, h.order(h.service.Burn, "honest"))
 			}
 			assert.EqualValues(t, 1200, h.vault.gold["honest"])
+		})
+	}
+}
+
+// A mint that fails is given back under every setting, also as the first order of a store.
+func TestAnHonestFailureGivesBackUnderEverySetting(t *testing.T) {
+	for _, s := range settings {
+		inBubble(t, s.name, func(t *testing.T) {
+			h := newHeist(t, s)
+			for n := range 2 {
+				h.order(h.service.Mint, "honest", ramptest.TransactionFails())
+				assert.EqualValues(t, 1000-100*n, h.vault.gold["honest"])
+				require.NotNil(t, h.order(h.service.Mint, "honest"))
+			}
 		})
 	}
 }

@@ -33,7 +33,7 @@ type Moves struct {
 
 // Look makes a search. That a node lists nothing counts only if it lists what is known to have
 // happened, asked for in the same way and in the same request: the event of the witness. If it
-// does not, or does not show the transaction of the witness, that is an error.
+// does not, or does not return the transaction of the witness, that is an error.
 func Look(ctx context.Context, chain *ramp.RPC, s Search) (*Moves, error) {
 	newest, known := new(ramp.Block), new(ramp.Receipt)
 	calls := []ramp.BatchCall{call(newest, "eth_getBlockByNumber", ramp.Latest, false)}
@@ -45,7 +45,7 @@ func Look(ctx context.Context, chain *ramp.RPC, s Search) (*Moves, error) {
 		err = calls[0].Err
 	}
 	if err == nil && s.Witness != nil && calls[1].Err != nil {
-		err = fmt.Errorf("ramp: the node does not show transaction %s, by which order %s has ended: "+
+		err = fmt.Errorf("ramp: the node does not return transaction %s, by which order %s has ended: "+
 			"use another node: %w", s.Witness.TxHash, s.Witness.UUID, calls[1].Err)
 	}
 	if err != nil {

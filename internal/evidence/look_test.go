@@ -35,7 +35,7 @@ type node struct {
 	blocks  map[common.Hash]uint64     // of the transactions
 	widest  uint64                     // most blocks in a query of logs, or 0
 	blind   func(block uint64) bool    // of which blocks no logs are listed
-	hides   common.Hash                // a transaction that it does not show
+	hides   common.Hash                // a transaction that it does not return
 	change  func(*node)                // before each request
 
 	requests, calls int
@@ -237,7 +237,7 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 		"a mint that is not readable": {func(g *game) {
 			g.hides = g.send(failed, "zero>user 10")
 		},
-			"and does not show it", evidence.ErrNotProven},
+			"and does not return it", evidence.ErrNotProven},
 		"a mint of a token without decimals": {func(g *game) {
 			g.proof.Decimals = nil
 			g.send(failed, "zero>user 1u")
@@ -254,7 +254,7 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 		},
 			"lists none of its events", nil},
 		"the node has no transactions": {func(g *game) { g.hides = common.HexToHash("0x1") },
-			"the node does not show transaction", ramp.ErrNotFound},
+			"the node does not return transaction", ramp.ErrNotFound},
 		"nothing is known": {func(g *game) { g.newest = nil; g.blind = func(uint64) bool { return true } }, "", nil},
 		"the store fails": {func(g *game) {
 			g.send(failed, "zero>user 10")

@@ -29,7 +29,7 @@ const maxMints = 1000
 // transaction failed may be given back. Anybody who sees the call of the ramp in public can
 // send it first, and then the ramp's own transaction fails. A mint that it finds, of at least
 // a hundredth of the order, is an error that wraps [ErrNotProven]: dust, which anybody can
-// send, must freeze nothing. witnessed says whether an empty list could be believed.
+// send, must freeze nothing. witnessed is true if an empty list could be believed.
 func (p *Prover) Unminted(
 	ctx context.Context, ledger Ledger, order *ramp.Order, failed *ramp.Receipt,
 ) (witnessed bool, err error) {
@@ -156,7 +156,7 @@ func (p *Prover) minted(
 	}
 	for i, hash := range hashes {
 		if calls[i].Err != nil {
-			return nil, fmt.Errorf("%w: the node lists that transaction %s moved the token to its user, and does not show it: %w",
+			return nil, fmt.Errorf("%w: the node lists that transaction %s moved the token to its user, and does not return it: %w",
 				ErrNotProven, hash, calls[i].Err)
 		}
 		if err := CheckReadable([]common.Address{token}, receipts[i].Logs); err != nil {
