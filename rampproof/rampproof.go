@@ -207,6 +207,10 @@ func (p *Proof) Check(ctx context.Context) error {
 func (p *Proof) Confirm(
 	ctx context.Context, store ramp.Store, r *ramp.Result, finish ramp.Transition,
 ) (ramp.Transition, error) {
+	ledger, ok := store.(Ledger)
+	if !ok {
+		return nil, errors.New("ramp: the store must be a rampproof.Ledger")
+	}
 	confirmed, err := confirm(ctx, p.config.Chain, p.config.Confirmations, r, finish)
 	if err != nil {
 		return nil, err
@@ -222,7 +226,7 @@ func (p *Proof) Confirm(
 		return step, err
 	})
 	if r.Outcome() == ramp.OrderFailed {
-		err = p.checkUnminted(ctx, store, r, proven)
+		err = p.checkUnminted(ctx, store, ledger, r, proven)
 	}
 	return proven, err
 }
@@ -230,15 +234,11 @@ func (p *Proof) Confirm(
 // checkUnminted looks for another mint before a failed one is given back. It does so before
 // the store is updated, because a transition does no I/O.
 func (p *Proof) checkUnminted(
-	ctx context.Context, store ramp.Store, r *ramp.Result, proven ramp.Transition,
+	ctx context.Context, store ramp.Store, ledger Ledger, r *ramp.Result, proven ramp.Transition,
 ) error {
 	step, err := store.Update(ctx, r.UUID, dry(proven))
 	if err != nil || step.Effect.Kind != ramp.GiveBack {
 		return nil // the update that follows says what is wrong, or gives nothing back
-	}
-	ledger, ok := store.(Ledger)
-	if !ok {
-		return errors.New("ramp: the store must be a rampproof.Ledger")
 	}
 	witnessed, err := p.prover.Unminted(ctx, ledger, &step.Order, &r.Receipt)
 	if err != nil {

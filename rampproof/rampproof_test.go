@@ -13,6 +13,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampproof"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 var payer = common.HexToAddress("0xa11ce")
@@ -257,3 +258,58 @@ func TestCheckComparesDecimalsWithTheContracts(t *testing.T) {
 }
 
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+
+// What a result costs the node, all of it included. Only before a mint is given back does a proof
+// ask more than Confirmed.
+func TestAResultAsksTheNodeLittle(t *testing.T) {
+	mint := func(h *heist) placer { return h.service.Mint }
+	burn := func(h *heist) placer { return h.service.Burn }
+	for _, tt := range []struct {
+		name  string
+		place func(*heist) placer
+		fails bool
+		waits time.Duration // before its result is reported
+		most  int           // requests
+	}{
+		{"a mint", mint, false, 0, 1},
+		{"a burn", burn, false, 0, 1},
+		{"a burn that fails", burn, true, 0, 1},
+		{"a mint that fails", mint, true, 0, 10},
+		{"a mint that fails, reported after 12 hours", mint, true, 12 * time.Hour, 10},
+	} {
+		for name, setting := range map[string]setting{"Confirmed": settings[1], "Proof": settings[3]} {
+			inBubble(t, tt.name+", "+name, func(t *testing.T) {
+				h := newHeist(t, setting)
+				h.order(h.service.Mint, "honest") // is the witness
+				h.service.Advance(time.Hour)
+				faults, outcome := []ramptest.Fault{ramptest.ResultNever()}, ramptest.Succeeded
+				if tt.fails {
+					faults, outcome = append(faults, ramptest.TransactionFails()), ramptest.Failed
+				}
+				order := h.order(tt.place(h), "honest", faults...)
+				h.service.Advance(tt.waits)
+				h.node.requests = 0
+				require.NoError(t, h.service.Deliver(t.Context(), order, outcome))
+				if name == "Confirmed" {
+					assert.Equal(t, 1, h.node.requests)
+				}
+				assert.LessOrEqual(t, h.node.requests, tt.most)
+			})
+		}
+	}
+}
+
+// A store that cannot say which order a transaction has ended is refused, whatever the result is.
+func TestAProofNeedsALedger(t *testing.T) {
+	store := struct{ ramp.Store }{new(ramp.MemoryStore)}
+	proof := ramp.Must(rampproof.New(rampproof.Config{Chain: (&chain{}).client(), Network: ramp.Testnet,
+		AnyFailure: true}))
+	result := ramp.Must(ramp.ParseResult(webhookResult().bytes()))
+	_, err := proof.Confirm(t.Context(), store, result, ramp.Finish(result, time.Now()))
+	assert.ErrorContains(t, err, "the store must be a rampproof.Ledger")
+
+	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: store, Key: testKey(),
+		Signer: testSigner(), Confirm: proof, Wallet: ramp.AnyWallet}
+	_, err = ramp.NewHandler(config)
+	assert.ErrorContains(t, err, "HandlerConfig.Store must be a rampproof.Ledger")
+}

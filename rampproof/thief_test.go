@@ -124,6 +124,8 @@ type editedNode struct {
 	base   http.RoundTripper
 	edited map[common.Hash]edited
 	hides  common.Hash // a transaction whose receipt it does not have
+
+	requests int
 }
 
 // edited is what the node says of a transaction, and in its receipt, instead of the truth.
@@ -134,6 +136,7 @@ type edited struct {
 }
 
 func (n *editedNode) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.requests++
 	asked := ramp.Must(io.ReadAll(r.Body))
 	r.Body = io.NopCloser(bytes.NewReader(asked))
 	response, err := n.base.RoundTrip(r)

@@ -241,6 +241,10 @@ func TestLookUpsUseTheirIndexes(t *testing.T) {
 				orders, err := store.Ended(ctx, day0, all, ramp.OrderPage{Limit: 10})
 				return len(orders), err
 			}},
+			{"newest success", "ramp_orders_ended", func() (int, error) {
+				order, err := store.NewestSuccess(ctx, ramp.Testnet)
+				return len(order.TxHash), err
+			}},
 			{"delete", "ramp_orders_state", func() (int, error) {
 				return store.DeleteFinished(ctx, ramp.Mint, day0.Add(time.Duration(rows/10)*time.Second))
 			}},
@@ -313,18 +317,18 @@ func fill(t *testing.T, p *place, n int) {
 		var values []string
 		for i := from; i < min(from+part, n); i++ {
 			state, direction, intent, at := "succeeded", "mint", toMint, day0.Add(time.Duration(i)*time.Second).UnixMilli()
-			finished := strconv.FormatInt(at+60_000, 10)
+			finished, txHash := strconv.FormatInt(at+60_000, 10), fmt.Sprintf("'0x%064x'", i)
 			switch {
 			case i%100 < 2:
-				state, finished = "accepted", "NULL"
+				state, finished, txHash = "accepted", "NULL", "NULL"
 			case i%3 == 0:
 				state = "failed"
 			}
 			if i%2 == 0 {
 				direction, intent = "burn", toBurn
 			}
-			values = append(values, fmt.Sprintf("('%s', 'c', '%s', '%s', 'project', 'session%d', 'user%d', '%s', '%s', NULL, '', %d, %s)",
-				uuid.New(), state, direction, i/50, i/50, digest, intent, at, finished))
+			values = append(values, fmt.Sprintf("('%s', 'c', '%s', '%s', 'project', 'session%d', 'user%d', '%s', '%s', %s, '', %d, %s)",
+				uuid.New(), state, direction, i/50, i/50, digest, intent, txHash, at, finished))
 		}
 		run(t, p.db, "INSERT INTO ramp_orders (uuid, claim, state, direction, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at) VALUES "+
 			strings.Join(values, ", "))
