@@ -123,7 +123,7 @@ func (o *Orders) age(ctx context.Context, order *ramp.Order, receipt *ramp.Recei
 	if err != nil {
 		return 0, err
 	}
-	return order.AcceptedAt.Sub(timeOf(block.Timestamp)), nil
+	return order.AcceptedAt.Sub(evidence.TimeOf(block.Timestamp)), nil
 }
 
 // unminted returns an error before a mint is given back by its failed transaction, if another

@@ -76,8 +76,8 @@ func (r *eventReader) between(ctx context.Context, users []common.Hash, first, l
 // logs returns the logs of mints and burns.
 func (r *eventReader) logs(ctx context.Context, users []common.Hash, from, to uint64) ([]ramp.Log, error) {
 	var all []ramp.Log
-	mints := ramp.LogFilter{Addresses: r.assets.tokens, Topics: [][]common.Hash{{transferTopic}, r.outside, users}}
-	burns := ramp.LogFilter{Addresses: r.assets.tokens, Topics: [][]common.Hash{{transferTopic}, users, r.outside}}
+	mints := ramp.LogFilter{Addresses: r.assets.tokens, Topics: [][]common.Hash{{evidence.TransferTopic}, r.outside, users}}
+	burns := ramp.LogFilter{Addresses: r.assets.tokens, Topics: [][]common.Hash{{evidence.TransferTopic}, users, r.outside}}
 	for _, filter := range []ramp.LogFilter{mints, burns} {
 		for log, err := range evidence.Logs(ctx, r.o.chain, filter, from, to) {
 			if err != nil {
@@ -109,7 +109,7 @@ func (r *eventReader) transactions(ctx context.Context, logs []ramp.Log) ([][]Ch
 func (r *eventReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
 	transfer, ok := log.Transfer()
 	from, to := r.isOutside(transfer.From), r.isOutside(transfer.To)
-	if !ok || from == to || isDust(&transfer) || !slices.Contains(r.assets.tokens, transfer.Token) {
+	if !ok || from == to || evidence.IsDust(&transfer) || !slices.Contains(r.assets.tokens, transfer.Token) {
 		return e, false
 	}
 	e = ChainEvent{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To, Direction: ramp.Mint,
@@ -122,7 +122,7 @@ func (r *eventReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
 	}
 	e.Block, _ = log.BlockNumber.Uint64()
 	e.LogIndex, _ = log.LogIndex.Uint64()
-	e.Time = timeOf(log.BlockTimestamp)
+	e.Time = evidence.TimeOf(log.BlockTimestamp)
 	return e, true
 }
 
@@ -202,12 +202,12 @@ func (r *eventReader) blockTimes(ctx context.Context, numbers []uint64) (map[uin
 	numbers = slices.Compact(numbers)
 	blocks, calls := make([]ramp.Block, len(numbers)), make([]ramp.BatchCall, len(numbers))
 	for i, n := range numbers {
-		calls[i] = ask(&blocks[i], "eth_getBlockByNumber", ramp.AtBlock(n), false)
+		calls[i] = evidence.Call(&blocks[i], "eth_getBlockByNumber", ramp.AtBlock(n), false)
 	}
-	err := r.o.batch(ctx, calls)
+	err := r.o.batch(ctx, calls...)
 	times := make(map[uint64]time.Time, len(numbers))
 	for i, n := range numbers {
-		times[n] = timeOf(blocks[i].Timestamp)
+		times[n] = evidence.TimeOf(blocks[i].Timestamp)
 	}
 	return times, err
 }

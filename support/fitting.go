@@ -116,10 +116,10 @@ func (m *fitter) prove(ctx context.Context, findings []*Finding, orders []ramp.O
 	sent, receipts := make([]ramp.Transaction, len(findings)), make([]ramp.Receipt, len(findings))
 	var calls []ramp.BatchCall
 	for i, f := range findings {
-		calls = append(calls, ask(&sent[i], "eth_getTransactionByHash", f.Events[0].TxHash),
-			ask(&receipts[i], "eth_getTransactionReceipt", f.Events[0].TxHash))
+		calls = append(calls, evidence.Call(&sent[i], "eth_getTransactionByHash", f.Events[0].TxHash),
+			evidence.Call(&receipts[i], "eth_getTransactionReceipt", f.Events[0].TxHash))
 	}
-	if err := m.o.batch(ctx, calls); err != nil {
+	if err := m.o.batch(ctx, calls...); err != nil {
 		return 0, err
 	}
 	for i, f := range findings {

@@ -71,7 +71,8 @@ type reconciler struct {
 	user   common.Address     // whose orders are in orders
 	orders []ramp.Order
 	first  uint64 // block
-	last   uint64 // block that is final
+	last   uint64 // block that is judged
+	final  *ramp.Block
 }
 
 func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
@@ -82,16 +83,17 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.final = final
 	r.last, _ = final.Number.Uint64()
-	if end := timeOf(final.Timestamp).Add(time.Second); r.to.IsZero() || r.to.After(end) { // what ends later is judged later
+	if end := evidence.TimeOf(final.Timestamp).Add(time.Second); r.to.IsZero() || r.to.After(end) { // what ends later is judged later
 		r.to = end
-	} else if r.last, err = r.o.lastBefore(ctx, r.to, r.last); err != nil {
+	} else if r.last, err = evidence.LastBlockBefore(ctx, r.chain, r.to, final); err != nil {
 		return nil, err
 	}
 	if r.to.Before(r.from) {
 		r.to = r.from
 	}
-	if r.first, err = r.o.lastBefore(ctx, r.begin(), r.last); err != nil {
+	if r.first, err = evidence.LastBlockBefore(ctx, r.chain, r.begin(), final); err != nil {
 		return nil, err
 	}
 	books := &Reconciliation{From: r.from.UTC(), To: r.to.UTC(), FirstBlock: r.first, LastBlock: r.last}
@@ -102,7 +104,7 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, end := timeOf(newest.Timestamp), timeOf(final.Timestamp)
+	at, end := evidence.TimeOf(newest.Timestamp), evidence.TimeOf(final.Timestamp)
 	if at.Before(r.to.Add(-skew)) { // of a fallback, which leaves out what it has not seen
 		return nil, fmt.Errorf("the node is behind: its newest block is of %s", at.Format(time.RFC3339))
 	}
@@ -257,7 +259,7 @@ func (r *reconciler) checkUnseen(ctx context.Context) error {
 	receipts := make([]ramp.Receipt, len(orders))
 	calls := make([]ramp.BatchCall, len(orders))
 	for i, o := range orders {
-		calls[i] = ask(&receipts[i], "eth_getTransactionReceipt", o.TxHash)
+		calls[i] = evidence.Call(&receipts[i], "eth_getTransactionReceipt", o.TxHash)
 	}
 	if len(calls) == 0 {
 		return nil
@@ -479,7 +481,7 @@ func (r *reconciler) older(ctx context.Context, orders []ramp.Order) (older [][]
 		}
 	}
 	for part := range slices.Chunk(users, perFilter) {
-		first, err := r.o.lastBefore(ctx, since[0], r.last)
+		first, err := evidence.LastBlockBefore(ctx, r.chain, since[0], r.final)
 		if err != nil {
 			return nil, err
 		}

@@ -128,7 +128,7 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 		return err
 	}
 	report.LastBlock, _ = newest.Number.Uint64()
-	if report.FirstBlock, err = o.lastBefore(ctx, since, report.LastBlock); err != nil {
+	if report.FirstBlock, err = evidence.LastBlockBefore(ctx, o.chain, since, newest); err != nil {
 		return err
 	}
 	witnesses, latest, err := o.witnesses(ctx, order, since, report.FirstBlock, report.LastBlock)
@@ -144,8 +144,8 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	if err != nil {
 		return err
 	}
-	report.LastTime = timeOf(newest.Timestamp)
-	if at := timeOf(after.Timestamp); at.Before(report.LastTime) {
+	report.LastTime = evidence.TimeOf(newest.Timestamp)
+	if at := evidence.TimeOf(after.Timestamp); at.Before(report.LastTime) {
 		report.LastTime = at
 	}
 	report.Incomplete = o.incomplete(order, report.LastTime, latest, len(witnesses), unlisted)
@@ -210,9 +210,9 @@ func (o *Orders) read(ctx context.Context, logs [][]ramp.Log) ([]found, error) {
 	for i, of := range logs {
 		tx := &transactions[i]
 		tx.logs = of
-		calls = append(calls, ask(&tx.sent, "eth_getTransactionByHash", of[0].TransactionHash),
-			ask(&tx.receipt, "eth_getTransactionReceipt", of[0].TransactionHash),
-			ask(&tx.block, "eth_getBlockByNumber", of[0].BlockNumber, false))
+		calls = append(calls, evidence.Call(&tx.sent, "eth_getTransactionByHash", of[0].TransactionHash),
+			evidence.Call(&tx.receipt, "eth_getTransactionReceipt", of[0].TransactionHash),
+			evidence.Call(&tx.block, "eth_getBlockByNumber", of[0].BlockNumber, false))
 	}
 	if len(calls) == 0 {
 		return nil, nil
@@ -244,7 +244,7 @@ func (o *Orders) judgeAll(ctx context.Context, report *Report, transactions []fo
 		if err != nil {
 			return err
 		}
-		c.Time = timeOf(tx.block.Timestamp)
+		c.Time = evidence.TimeOf(tx.block.Timestamp)
 		far[c.Hash] = new(big.Int)
 		if moved := movedBy(&c.Evidence); moved != nil && this.units != nil {
 			far[c.Hash].Sub(this.units, moved)
@@ -279,7 +279,7 @@ func (o *Orders) judgeAll(ctx context.Context, report *Report, transactions []fo
 // hidden returns the candidate that the node lists, and does not return.
 func (tx *found) hidden() Candidate {
 	const problem = "the node lists its events, and does not return it"
-	c := Candidate{Hash: tx.logs[0].TransactionHash, Time: timeOf(tx.logs[0].BlockTimestamp),
+	c := Candidate{Hash: tx.logs[0].TransactionHash, Time: evidence.TimeOf(tx.logs[0].BlockTimestamp),
 		Hidden: tx.unread.Error(), Unproven: problem + ": " + tx.unread.Error(), Objection: problem}
 	c.Block, _ = tx.logs[0].BlockNumber.Uint64()
 	for i := range tx.logs {
@@ -319,7 +319,7 @@ func (o *Orders) judge(ctx context.Context, order *ramp.Order, sent *ramp.Transa
 func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string {
 	ofRamp := func(a common.Address) bool { return a == common.Address{} || slices.Contains(proof.Contracts, a) }
 	moves := func(may func(t *ramp.Transfer) bool) bool {
-		return slices.ContainsFunc(c.Transfers, func(t ramp.Transfer) bool { return !isDust(&t) && may(&t) })
+		return slices.ContainsFunc(c.Transfers, func(t ramp.Transfer) bool { return !evidence.IsDust(&t) && may(&t) })
 	}
 	user := common.HexToAddress(order.UserAddress)
 	switch e := &c.Evidence; {

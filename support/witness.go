@@ -27,7 +27,7 @@ func movesFor(order *ramp.Order, t ramp.Transfer) bool {
 	if order.Direction == ramp.Burn {
 		account = t.From
 	}
-	return account == common.HexToAddress(order.UserAddress) && !isDust(&t) &&
+	return account == common.HexToAddress(order.UserAddress) && !evidence.IsDust(&t) &&
 		slices.Contains(evidence.ContractsOf(order), t.Token)
 }
 
@@ -87,7 +87,7 @@ func (o *Orders) shown(
 	orders = slices.CompactFunc(orders, func(a, b ramp.Order) bool { return a.UUID == b.UUID })
 	receipts, calls := make([]ramp.Receipt, len(orders)), make([]ramp.BatchCall, len(orders))
 	for i := range orders {
-		calls[i] = ask(&receipts[i], "eth_getTransactionReceipt", common.HexToHash(orders[i].TxHash))
+		calls[i] = evidence.Call(&receipts[i], "eth_getTransactionReceipt", common.HexToHash(orders[i].TxHash))
 	}
 	if len(calls) > 0 {
 		err = o.chain.Batch(ctx, calls)
@@ -117,9 +117,9 @@ func (o *Orders) moves(
 	}
 	slices.SortFunc(tokens, common.Address.Cmp)
 	filter := ramp.LogFilter{Addresses: slices.Compact(tokens)}
-	filter.Topics = [][]common.Hash{{transferTopic}, nil, users}
+	filter.Topics = [][]common.Hash{{evidence.TransferTopic}, nil, users}
 	if order.Direction == ramp.Burn {
-		filter.Topics = [][]common.Hash{{transferTopic}, users}
+		filter.Topics = [][]common.Hash{{evidence.TransferTopic}, users}
 	}
 	at, listed := map[common.Hash]int{}, map[common.Hash]bool{}
 	for log, err := range evidence.Logs(ctx, o.chain, filter, first, last) {

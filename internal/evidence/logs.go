@@ -22,7 +22,7 @@ func Logs(
 ) iter.Seq2[ramp.Log, error] {
 	return logsBy(ctx, filter, from, to, func(filter ramp.LogFilter) (logs []ramp.Log, err error) {
 		// In a batch, a call that the node rejects is not logged as a failure.
-		calls := []ramp.BatchCall{call(&logs, "eth_getLogs", filter)}
+		calls := []ramp.BatchCall{Call(&logs, "eth_getLogs", filter)}
 		err = cmp.Or(chain.Batch(ctx, calls), calls[0].Err)
 		return logs, err
 	})

@@ -36,9 +36,9 @@ type Moves struct {
 // does not, or does not return the transaction of the witness, that is an error.
 func Look(ctx context.Context, chain *ramp.RPC, s Search) (*Moves, error) {
 	newest, known := new(ramp.Block), new(ramp.Receipt)
-	calls := []ramp.BatchCall{call(newest, "eth_getBlockByNumber", ramp.Latest, false)}
+	calls := []ramp.BatchCall{Call(newest, "eth_getBlockByNumber", ramp.Latest, false)}
 	if s.Witness != nil {
-		calls = append(calls, call(known, "eth_getTransactionReceipt", common.HexToHash(s.Witness.TxHash)))
+		calls = append(calls, Call(known, "eth_getTransactionReceipt", common.HexToHash(s.Witness.TxHash)))
 	}
 	calls, err := Ask(ctx, chain, calls...)
 	if err == nil {
@@ -110,10 +110,10 @@ func witnessOf(order *ramp.Order, receipt *ramp.Receipt) *witness {
 func (m *Moves) ask(ctx context.Context, chain *ramp.RPC, f ramp.LogFilter, w *witness) ([]ramp.Log, error) {
 	var logs, known []ramp.Log
 	newest := new(ramp.Block)
-	calls := []ramp.BatchCall{call(&logs, "eth_getLogs", f),
-		call(newest, "eth_getBlockByNumber", ramp.Latest, false)}
+	calls := []ramp.BatchCall{Call(&logs, "eth_getLogs", f),
+		Call(newest, "eth_getBlockByNumber", ramp.Latest, false)}
 	if w != nil {
-		calls = append(calls, call(&known, "eth_getLogs", w.filter))
+		calls = append(calls, Call(&known, "eth_getLogs", w.filter))
 	}
 	calls, err := Ask(ctx, chain, calls...)
 	if err != nil {

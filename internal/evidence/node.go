@@ -36,8 +36,8 @@ func Ask(ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall) ([]ramp.
 	return calls, nil
 }
 
-// call returns a call of the node, and where its answer goes.
-func call(into any, method string, params ...any) ramp.BatchCall {
+// Call returns a call of the node, and where its answer goes.
+func Call(into any, method string, params ...any) ramp.BatchCall {
 	return ramp.BatchCall{Method: method, Params: params, Into: into}
 }
 
@@ -66,7 +66,7 @@ func BlockBefore(ctx context.Context, chain *ramp.RPC, at time.Time, newest *ram
 			return 0, nil
 		}
 		var block ramp.Block
-		asked, err := Ask(ctx, chain, call(&block, "eth_getBlockByNumber", ramp.AtBlock(head-back), false))
+		asked, err := Ask(ctx, chain, Call(&block, "eth_getBlockByNumber", ramp.AtBlock(head-back), false))
 		if err != nil {
 			return 0, err
 		}
@@ -87,4 +87,32 @@ func BlockBefore(ctx context.Context, chain *ramp.RPC, at time.Time, newest *ram
 		back += max(back, uint64(missing*1.1)+16)
 	}
 	return 0, fmt.Errorf("ramp: no block of the node was made before %s", at.Format(time.RFC3339))
+}
+
+// LastBlockBefore returns the number of the last block that was made before a time, or 0. It
+// asks more often than [BlockBefore]. A block that the node does not know is an error: a node
+// that lies behind the one that was asked for the newest block must not look like an empty
+// chain.
+func LastBlockBefore(ctx context.Context, chain *ramp.RPC, at time.Time, newest *ramp.Block) (uint64, error) {
+	first, err := BlockBefore(ctx, chain, at, newest)
+	if err != nil {
+		return 0, err
+	}
+	for last, _ := newest.Number.Uint64(); first < last; {
+		middle := last - (last-first)/2
+		var block ramp.Block
+		asked, err := Ask(ctx, chain, Call(&block, "eth_getBlockByNumber", ramp.AtBlock(middle), false))
+		if err != nil {
+			return 0, err
+		}
+		if asked[0].Err != nil {
+			return 0, asked[0].Err
+		}
+		if TimeOf(block.Timestamp).Before(at) {
+			first = middle
+		} else {
+			last = middle - 1
+		}
+	}
+	return first, nil
 }

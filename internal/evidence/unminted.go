@@ -83,7 +83,7 @@ func newestSuccess(ctx context.Context, ledger Ledger, network ramp.Network) (*r
 // ahead: then the order seems younger than the transaction that failed for it.
 func (p *Prover) begin(ctx context.Context, order *ramp.Order, failed *ramp.Receipt) (time.Time, error) {
 	var block ramp.Block
-	calls, err := Ask(ctx, p.Chain, call(&block, "eth_getBlockByNumber", failed.BlockNumber, false))
+	calls, err := Ask(ctx, p.Chain, Call(&block, "eth_getBlockByNumber", failed.BlockNumber, false))
 	if err == nil && calls[0].Err != nil {
 		err = fmt.Errorf("ramp: the node is behind: it does not know the block of the transaction: %w", calls[0].Err)
 	}
@@ -149,7 +149,7 @@ func (p *Prover) minted(
 	}
 	receipts, calls := make([]ramp.Receipt, len(hashes)), make([]ramp.BatchCall, len(hashes))
 	for i, hash := range hashes {
-		calls[i] = call(&receipts[i], "eth_getTransactionReceipt", hash)
+		calls[i] = Call(&receipts[i], "eth_getTransactionReceipt", hash)
 	}
 	if calls, err = Ask(ctx, p.Chain, calls...); err != nil {
 		return nil, err
