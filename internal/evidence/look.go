@@ -115,7 +115,7 @@ func (m *Moves) ask(ctx context.Context, chain *ramp.RPC, f ramp.LogFilter, w *w
 	if w != nil {
 		calls = append(calls, Call(&known, "eth_getLogs", w.filter))
 	}
-	calls, err := Ask(ctx, chain, calls...)
+	_, err := Ask(ctx, chain, calls...)
 	if err != nil {
 		return nil, err
 	}
