@@ -80,7 +80,8 @@ type HandlerConfig struct {
 	// and any other error answers 500. It must change nothing and not look at balances, because it is
 	// asked about repeats too. A repeat of an order for what is no product any more has neither
 	// r.Product nor r.Tokens: the player has paid, so let it pass. Policy can reject an
-	// r.Intent.TargetCandidate, which Terms ignore.
+	// r.Intent.TargetCandidate, which Terms ignore, and an r.Digest that means something else than
+	// r.Intent: whoever has the HMAC key chooses both. docs/security.md has an example.
 	Policy func(ctx context.Context, s Session, r *ValidateRequest) error
 
 	// Wallet, if set, is asked after Policy, with the same errors: may the player use this wallet?

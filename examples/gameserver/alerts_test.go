@@ -81,6 +81,7 @@ var quietSeries = map[string]string{
 	`ramp_node_block_seconds{instance="a"}`:           "0+60x60",
 	`ramp_books_findings{kind="differs"}`:             "0x60",
 	`ramp_books_findings{kind="waits_without_event"}`: "1x60", // a burn that a player gave up
+	`ramp_books_unsigned_mints`:                       "0x60",
 	`ramp_books_end_seconds`:                          "0+60x60",
 }
 
@@ -123,6 +124,9 @@ var troubles = []struct {
 		fires: map[string]map[string]string{"RampConflict": {}}},
 	{name: "a conflict that nobody closes for three hours", after: 180, series: map[string]string{`ramp_conflicts_open `: "1x180"},
 		fires: map[string]map[string]string{"RampConflict": {}}},
+	{name: "a mint has no signed order", series: map[string]string{
+		`ramp_books_findings differs`: "1x100", `ramp_books_unsigned_mints `: "1x100"},
+		fires: map[string]map[string]string{"RampBooksDoNotClose": {"kind": "differs"}, "RampMintsUnsigned": {}}},
 	{name: "the books have a finding", series: map[string]string{`ramp_books_findings differs`: "1x100"},
 		fires: map[string]map[string]string{"RampBooksDoNotClose": {"kind": "differs"}}},
 	{name: "results pile up at the service", series: map[string]string{`ramp_webhook_calls_total instance="a",endpoint="result",status="500",unverified="false"`: "1+1x100"},

@@ -6,6 +6,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -157,15 +158,32 @@ func countFindings(registry prometheus.Registerer) func(*support.Reconciliation)
 		Help: "The time until which orders and events were compared, in seconds since 1970."})
 	fitting := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_fitting",
 		Help: "Orders in the last books that gameserver orders finish -fitting ends."})
-	registry.MustRegister(findings, fitting, end)
+	unsigned := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_unsigned_mints",
+		Help: "Mints on the chain in the last books that are not those of an order that was signed."})
+	registry.MustRegister(findings, fitting, unsigned, end)
 	end.SetToCurrentTime() // so that there is an alert if the books are never read
 	return func(books *support.Reconciliation) {
 		for _, kind := range support.FindingKinds() {
 			findings.WithLabelValues(string(kind)).Set(float64(books.Counts[kind]))
 		}
 		fitting.Set(float64(books.Fitting))
+		unsigned.Set(float64(unsignedMints(books)))
 		end.Set(float64(books.To.Unix()))
 	}
+}
+
+// unsignedMints counts the mints on the chain without an order, and those of another amount, user
+// or token than their order: somebody else has the validator key, or had a digest signed that
+// means something else than its order. Tokens that are burned without an order harm nobody.
+func unsignedMints(books *support.Reconciliation) (n int) {
+	isMint := func(e support.ChainEvent) bool { return e.Direction == ramp.Mint }
+	for _, f := range books.Findings {
+		unsigned := f.Kind == support.EventWithoutOrder || f.Kind == support.Differs
+		if unsigned && slices.ContainsFunc(f.Events, isMint) {
+			n++
+		}
+	}
+	return n
 }
 
 // seconds are the histogram buckets, from a handler without a database to the longest

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/support"
 )
 
 // scrape reads the metrics as Prometheus does: the value of each series.
@@ -116,5 +117,30 @@ func TestMetricsTellAStory(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What an alert compares: mints on the chain with the orders that were signed.
+func TestMintsWithoutASignedOrderAreCounted(t *testing.T) {
+	finding := func(kind support.FindingKind, directions ...ramp.Direction) support.Finding {
+		f := support.Finding{Kind: kind}
+		for _, d := range directions {
+			f.Events = append(f.Events, support.ChainEvent{Direction: d})
+		}
+		return f
+	}
+	for name, c := range map[string]struct {
+		finding support.Finding
+		want    int
+	}{
+		"a mint without an order":            {finding(support.EventWithoutOrder, ramp.Mint), 1},
+		"a mint of another amount":           {finding(support.Differs, ramp.Mint), 1},
+		"a burn and a mint without an order": {finding(support.EventWithoutOrder, ramp.Burn, ramp.Mint), 1},
+		"a burn without an order":            {finding(support.EventWithoutOrder, ramp.Burn), 0},
+		"a mint that never happened":         {finding(support.OrderWithoutEvent), 0},
+		"a mint whose result never came":     {finding(support.WaitsWithEvent, ramp.Mint), 0},
+	} {
+		books := &support.Reconciliation{Findings: []support.Finding{c.finding}}
+		equal(t, name, unsignedMints(books), c.want)
 	}
 }

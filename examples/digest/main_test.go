@@ -1,0 +1,119 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+func assets(kind ramp.AssetType, id string, amount string) []ramp.IntentAsset {
+	return []ramp.IntentAsset{{Type: kind, ID: id, Amount: ramp.Must(ramp.ParseAmount(amount))}}
+}
+
+// request is a mint of one token, without a digest.
+func request() *ramp.ValidateRequest {
+	return &ramp.ValidateRequest{UserSig: "0xaa", UserAddress: "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb",
+		ProjectID: "project-1", UUID: uuid.MustParse("7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"),
+		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+			From: assets(ramp.TypeAsset, "item_gold", "100"), To: assets(ramp.TypeERC20, token, "1")}}
+}
+
+func burn(r *ramp.ValidateRequest) {
+	r.Intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
+		From: assets(ramp.TypeERC20, token, "1"), To: assets(ramp.TypeAsset, "item_gold", "100")}
+}
+
+// The thief has the HMAC key, and chooses the order and what its digest means.
+func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
+	key := ramp.Must(ramp.TextKey("key of the console"))
+	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{
+		ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
+	thief := ramp.Session{ID: "thief", Token: ramp.NewAccessToken("token of the thief")}
+	type change = func(*ramp.ValidateRequest)
+	nothing := func(*ramp.ValidateRequest) {}
+	for name, tt := range map[string]struct {
+		means change // how the order that the digest means differs from a mint of one token
+		order change // how the order does
+		want  ramp.Code
+	}{
+		"an honest mint": {nothing, nothing, ""},
+		"an honest burn": {burn, burn, ""},
+		"more tokens": {func(r *ramp.ValidateRequest) {
+			r.Intent.To = assets(ramp.TypeERC20, token, "1000000")
+		}, nothing, "INVALID_DIGEST"},
+		"a fraction of a token more": {func(r *ramp.ValidateRequest) {
+			r.Intent.To = assets(ramp.TypeERC20, token, "1.000000000000000001")
+		}, nothing, "INVALID_DIGEST"},
+		"another token": {func(r *ramp.ValidateRequest) {
+			r.Intent.To = assets(ramp.TypeERC20, "0x0000000000000000000000000000000000000bad", "1")
+		}, nothing, "INVALID_DIGEST"},
+		"another user": {func(r *ramp.ValidateRequest) {
+			r.UserAddress = common.HexToAddress("0xbad").Hex()
+		}, nothing, "INVALID_DIGEST"},
+		"another order":                   {func(r *ramp.ValidateRequest) { r.UUID = uuid.New() }, nothing, "INVALID_DIGEST"},
+		"a mint, for the price of a burn": {nothing, burn, "INVALID_DIGEST"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handler := newHandler(key, signer, terms)
+			meant, ordered := request(), request()
+			tt.means(meant)
+			tt.order(ordered)
+			contract := *contract
+			contract.Decimals = map[common.Address]int{common.HexToAddress(token): 18,
+				common.HexToAddress("0xbad"): 18}
+			ordered.Digest = ramp.Must(contract.Digest(meant))
+			answer := validate(t.Context(), handler, key, thief, ordered)
+			assert.Equal(t, tt.want, answer.ErrorCode)
+			require.Equal(t, tt.want == "", answer.Data != nil)
+			if tt.want == "" {
+				by := ramp.Must(ramp.Recover(ordered.Digest, answer.Data.ValidatorSig))
+				assert.Equal(t, signer.Address(), by)
+			}
+		})
+	}
+	answer := validate(t.Context(), newHandler(key, signer, terms), key, thief, func() *ramp.ValidateRequest {
+		r := request()
+		r.Digest = ramp.Digest(common.HexToHash("0xbad"))
+		return r
+	}())
+	assert.Equal(t, ramp.Code("INVALID_DIGEST"), answer.ErrorCode, "32 bytes that mean nothing")
+}
+
+// The digest is that of EIP-712: go-ethereum's package apitypes returns the same for this typed data.
+func TestTheDigestIsThatOfEIP712(t *testing.T) {
+	assert.Equal(t, "0xc8ca3ad8bff151928fe1ec74da91e49589b3db7b352fed9ec12075213e9aafe5",
+		ramp.Must(contract.Digest(request())).String())
+}
+
+// An order for which no digest can be computed is rejected.
+func TestAnOrderWithoutADigest(t *testing.T) {
+	for name, change := range map[string]func(*ramp.ValidateRequest){
+		"no direction":         func(r *ramp.ValidateRequest) { r.Intent.Type = "" },
+		"two tokens":           func(r *ramp.ValidateRequest) { r.Intent.To = append(r.Intent.To, r.Intent.To...) },
+		"no address of a user": func(r *ramp.ValidateRequest) { r.UserAddress = "alice" },
+		"a token without known decimals": func(r *ramp.ValidateRequest) {
+			r.Intent.To = assets(ramp.TypeERC20, "0x0000000000000000000000000000000000000bad", "1")
+		},
+		"less than a unit": func(r *ramp.ValidateRequest) {
+			r.Intent.To = assets(ramp.TypeERC20, token, "1e-19")
+		},
+		"more units than 256 bits hold": func(r *ramp.ValidateRequest) {
+			r.Intent.To = assets(ramp.TypeERC20, token, "1e60")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := request()
+			change(r)
+			var rejection *ramp.Rejection
+			require.ErrorAs(t, contract.Policy(t.Context(), ramp.Session{}, r), &rejection)
+			assert.Equal(t, ramp.Code("INVALID_DIGEST"), rejection.Code)
+		})
+	}
+}
+
+func TestTheExampleSucceeds(*testing.T) { main() }
