@@ -76,9 +76,10 @@ func (r *eventReader) between(ctx context.Context, users []common.Hash, first, l
 // logs returns the logs of mints and burns.
 func (r *eventReader) logs(ctx context.Context, users []common.Hash, from, to uint64) ([]ramp.Log, error) {
 	var all []ramp.Log
-	mints := ramp.LogFilter{Addresses: r.assets.tokens, Topics: [][]common.Hash{{evidence.TransferTopic}, r.outside, users}}
-	burns := ramp.LogFilter{Addresses: r.assets.tokens, Topics: [][]common.Hash{{evidence.TransferTopic}, users, r.outside}}
-	for _, filter := range []ramp.LogFilter{mints, burns} {
+	transfers := []common.Hash{evidence.TransferTopic}
+	mints, burns := [][]common.Hash{transfers, r.outside, users}, [][]common.Hash{transfers, users, r.outside}
+	for _, topics := range [][][]common.Hash{mints, burns} {
+		filter := ramp.LogFilter{Addresses: r.assets.tokens, Topics: topics}
 		for log, err := range evidence.Logs(ctx, r.o.chain, filter, from, to) {
 			if err != nil {
 				return nil, err

@@ -85,8 +85,9 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	}
 	r.final = final
 	r.last, _ = final.Number.Uint64()
-	if end := evidence.TimeOf(final.Timestamp).Add(time.Second); r.to.IsZero() || r.to.After(end) { // what ends later is judged later
-		r.to = end
+	end := evidence.TimeOf(final.Timestamp)
+	if after := end.Add(time.Second); r.to.IsZero() || r.to.After(after) { // what ends later is judged later
+		r.to = after
 	} else if r.last, err = evidence.LastBlockBefore(ctx, r.chain, r.to, final); err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, end := evidence.TimeOf(newest.Timestamp), evidence.TimeOf(final.Timestamp)
+	at := evidence.TimeOf(newest.Timestamp)
 	if at.Before(r.to.Add(-skew)) { // of a fallback, which leaves out what it has not seen
 		return nil, fmt.Errorf("the node is behind: its newest block is of %s", at.Format(time.RFC3339))
 	}

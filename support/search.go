@@ -319,7 +319,9 @@ func (o *Orders) judge(ctx context.Context, order *ramp.Order, sent *ramp.Transa
 func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string {
 	ofRamp := func(a common.Address) bool { return a == common.Address{} || slices.Contains(proof.Contracts, a) }
 	moves := func(may func(t *ramp.Transfer) bool) bool {
-		return slices.ContainsFunc(c.Transfers, func(t ramp.Transfer) bool { return !evidence.IsDust(&t) && may(&t) })
+		return slices.ContainsFunc(c.Transfers, func(t ramp.Transfer) bool {
+			return !evidence.IsDust(&t) && may(&t)
+		})
 	}
 	user := common.HexToAddress(order.UserAddress)
 	switch e := &c.Evidence; {

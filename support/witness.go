@@ -87,7 +87,8 @@ func (o *Orders) shown(
 	orders = slices.CompactFunc(orders, func(a, b ramp.Order) bool { return a.UUID == b.UUID })
 	receipts, calls := make([]ramp.Receipt, len(orders)), make([]ramp.BatchCall, len(orders))
 	for i := range orders {
-		calls[i] = evidence.Call(&receipts[i], "eth_getTransactionReceipt", common.HexToHash(orders[i].TxHash))
+		hash := common.HexToHash(orders[i].TxHash)
+		calls[i] = evidence.Call(&receipts[i], "eth_getTransactionReceipt", hash)
 	}
 	if len(calls) > 0 {
 		err = o.chain.Batch(ctx, calls)
