@@ -55,7 +55,9 @@ func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
 		"another user": {func(r *ramp.ValidateRequest) {
 			r.UserAddress = common.HexToAddress("0xbad").Hex()
 		}, nothing, "INVALID_DIGEST"},
-		"another order":                   {func(r *ramp.ValidateRequest) { r.UUID = uuid.New() }, nothing, "INVALID_DIGEST"},
+		"another order": {func(r *ramp.ValidateRequest) {
+			r.UUID = uuid.New()
+		}, nothing, "INVALID_DIGEST"},
 		"a mint, for the price of a burn": {nothing, burn, "INVALID_DIGEST"},
 	} {
 		t.Run(name, func(t *testing.T) {
