@@ -135,6 +135,43 @@ func checkResult(a *answer) error {
 	return nil
 }
 
+// wrongConfirmation means that the game has confirmed a result, with this answer or with an
+// earlier one, but not with the envelope of 4.3.
+type wrongConfirmation struct {
+	what  string // is wrong
+	cause error
+}
+
+func (w *wrongConfirmation) Error() string {
+	return "ramptest: confirmed, but its answer breaks the interface: " + w.what
+}
+
+func (w *wrongConfirmation) Unwrap() error { return w.cause }
+
+// wronglyConfirmed describes an answer to a result that the game has confirmed, and what is
+// wrong with it.
+func wronglyConfirmed(a *answer, err error) error {
+	w := &wrongConfirmation{what: strings.TrimPrefix(err.Error(), broken("").Error()), cause: err}
+	switch r := rejectionOf(err); {
+	case r != nil && r.Status == http.StatusOK:
+		w.what = fmt.Sprintf("success is false (4.3), with %q", string(r.Code))
+	case r != nil:
+		w.what = fmt.Sprintf("HTTP %d and %q, after it had confirmed (6)", r.Status, string(r.Code))
+	case a.status != http.StatusOK:
+		w.what += ", after it had confirmed (6)"
+	}
+	return w
+}
+
+// wrongOf returns what is wrong with a confirmation in an error, or "".
+func wrongOf(err error) string {
+	var w *wrongConfirmation
+	if errors.As(err, &w) {
+		return w.what
+	}
+	return ""
+}
+
 // Rejection is the game's answer with success false (interface 7.2).
 type Rejection struct {
 	Status int       // HTTP status
@@ -182,6 +219,10 @@ func mayLack(status int, code string) bool {
 
 // redactError removes credentials from an error.
 func redactError(err error, secrets *redact.Redactor) error {
+	var wrong *wrongConfirmation
+	if errors.As(err, &wrong) {
+		wrong.what = secrets.Text(wrong.what)
+	}
 	if rejected := rejectionOf(err); rejected != nil {
 		rejected.Code = ramp.Code(secrets.Text(string(rejected.Code)))
 		return err

@@ -221,6 +221,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 			script = callScript{lost: script.lost, unknown: script.unknown}
 		}
 		c.attempt, c.fault, c.lost = d.Attempt, fault, d.Attempt <= script.lost
+		c.again = o.delivery.now().State == Confirmed
 		a, err = s.game.play(ctx, c, script, checkResult)
 	}
 	lost := errors.Is(err, ErrLostAnswer)
@@ -233,7 +234,9 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 	d.Err = errors.Join(err, s.take(o.UUID))
 	var plan bool
 	defer s.changes.note(o.UUID)
-	if d.Next, plan = o.delivery.conclude(d.Status, lost, c.stated != c.onChain && o.tx != nil, s.config, s.clock.now(), o.tx == nil); plan {
+	contrary := c.stated != c.onChain && o.tx != nil
+	d.Next, plan = o.delivery.conclude(d.Status, wrongOf(err), lost, contrary, s.config, s.clock.now(), o.tx == nil)
+	if plan {
 		s.plan(o, d.Next)
 	}
 	return d

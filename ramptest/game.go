@@ -156,6 +156,7 @@ type call struct {
 	fault    string        // the scripted fault, for the record
 	forged   bool          // the game must reject it, even by not answering
 	opposite bool          // a result that states another outcome than the chain, or than an earlier one
+	again    bool          // a result that the game has confirmed before
 	lost     bool          // the answer is lost
 	slow     time.Duration // the minimum time that the answer takes
 	owned    books.Assets  // what the player owned before a validate call, of what a mint takes; nil if unknown
@@ -236,6 +237,12 @@ func (c *call) meaning(a *answer, err error, retry func(int) bool) books.Answer 
 	}
 }
 
+// confirmed reports whether the service takes a result for confirmed after an answer. One that
+// contradicts the chain, or an earlier one, may be rejected.
+func (c *call) confirmed(a *answer) bool {
+	return c.kind == control.KindResult && !c.forged && !c.opposite && (c.again || a.status == http.StatusOK)
+}
+
 // send makes a call, passes the answer to judge, and records both.
 func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := c.tx
@@ -268,6 +275,9 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 			}
 			if !isRejection(err) {
 				event.Outcome = err.Error()
+			}
+			if c.confirmed(a) {
+				err = wronglyConfirmed(a, err)
 			}
 		}
 	}
@@ -350,6 +360,8 @@ func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Ver
 		v.Canceled = true
 	case errors.Is(err, ErrLostAnswer):
 		v.Lost = true
+	case wrongOf(err) != "":
+		v.Wrong = wrongOf(err)
 	case rejected != nil:
 		v.Code = string(rejected.Code)
 	case c.forged:

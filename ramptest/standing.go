@@ -29,6 +29,7 @@ type standing struct {
 	Retries  int       `json:",omitzero"` // how many of them are retries of the schedule
 	Next     time.Time `json:",omitzero"` // when the next delivery is planned; zero if none is
 	Status   int       `json:",omitzero"` // HTTP status of the last answer; 0 if there was none
+	Wrong    string    `json:",omitzero"` // what is wrong with the last answer, if the game has confirmed
 	Lost     bool      `json:",omitzero"` // the last answer was lost by a fault
 	Contrary bool      `json:",omitzero"` // the last result contradicted the chain, and was not confirmed
 
@@ -94,14 +95,14 @@ func (d *delivery) begin() (attempt int) {
 // contradicts the chain, which the game may reject. It returns when the next delivery is
 // due, and whether the caller must plan it.
 func (d *delivery) conclude(
-	status int, lost, contrary bool, config *Config, now time.Time, byHand bool,
+	status int, wrong string, lost, contrary bool, config *Config, now time.Time, byHand bool,
 ) (next time.Time, plan bool) {
 	retried := status == 0 || config.Retry(status)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sending--
 	if contrary = contrary && status != http.StatusOK; !contrary || d.State != Confirmed {
-		d.Status, d.Lost, d.Contrary = status, lost, contrary
+		d.Status, d.Wrong, d.Lost, d.Contrary = status, wrong, lost, contrary
 	}
 	switch {
 	case d.State == Confirmed || status == http.StatusOK:

@@ -18,6 +18,7 @@ type Call struct {
 	Status   int    // the HTTP status of the answer; 0 if there was none
 	Success  bool   // the answer states success, and is correct
 	Code     string // the errorCode of an answer that states none; of an initialize call, its data
+	Wrong    string // of a result that is confirmed, by this answer or an earlier one: what is wrong with this one
 	Problem  string // what is wrong with the answer, or why there is none; "" if it has the right form
 	Lost     bool   // the answer was lost on purpose
 	Canceled bool   // the caller did not wait for the answer
@@ -98,6 +99,8 @@ func OfCall(c Call) Verdict {
 		return newVerdict(Disputed, Warn, "The game confirmed "+what+".")
 	case c.Success:
 		return newVerdict(Done, Good, [...]string{"", "The game listed the assets.", "Approved.", "Confirmed."}[c.Kind])
+	case c.Wrong != "":
+		return failed("%s", wrongly(c.Wrong))
 	case c.Trap == Opposite:
 		return right("Rejected, as it must be: %s (%s).", what, with)
 	case c.Status >= 500 && c.Retried && c.Kind == Result:
@@ -112,8 +115,6 @@ func OfCall(c Call) Verdict {
 		return neutral(Rejected, "Rejected by the game: %s. Another of the calls at once must be approved.%s", c.Code, lacks)
 	case c.Kind == Validate && c.Status == 200:
 		return neutral(Rejected, "Rejected by the game: %s. Nothing was signed.%s", c.Code, lacks)
-	case c.Kind == Result && c.Status == 200:
-		return failed("The game confirmed with HTTP 200, but its answer says %s.", c.Code)
 	case c.Kind == Result:
 		return failed("The game rejected the result with %s. It is not sent again.", with)
 	case c.Kind == Validate:

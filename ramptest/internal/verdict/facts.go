@@ -44,6 +44,7 @@ type Calls struct {
 	Attempts int       // how many results were sent
 	Sending  bool      // a result is being sent
 	Status   int       // the HTTP status of the last answer; 0 if there was none
+	Wrong    string    // what is wrong with the last answer, if the game has confirmed
 	Lost     bool      // the last answer was lost on purpose
 	Contrary bool      // the last result contradicted the chain on purpose, and was not confirmed
 	Next     time.Time // when the next result is sent; zero if none is planned

@@ -77,10 +77,13 @@ func (o *Facts) failing() bool {
 	case c.Contrary || o.unpaid() || d != nil && d.Stands != Pending: // it may reject what contradicts
 		return false
 	case c.Sending:
-		return !c.Lost && c.Status != 0 && c.Status != 200 // 0 may mean that there was no answer yet
+		return !c.Lost && c.Status != 0 && !c.confirms() // 0 may mean that there was no answer yet
 	}
-	return !c.Lost && c.Attempts > 0 && c.Status != 200
+	return !c.Lost && c.Attempts > 0 && !c.confirms()
 }
+
+// confirms reports whether the last answer is a confirmation as the interface has it.
+func (c *Calls) confirms() bool { return c.Status == 200 && c.Wrong == "" }
 
 // calls describes the transaction, if it is pending, or how the game answered the
 // results.
@@ -139,8 +142,10 @@ func (o *Facts) repeated() string {
 		return ""
 	case o.Calls.Status == 0:
 		return "The game did not answer when the result was sent again."
+	case o.Calls.Wrong != "":
+		return wrongly(o.Calls.Wrong)
 	default:
-		return fmt.Sprintf("When the result was sent again, the game answered HTTP %d.", o.Calls.Status)
+		return wrongly(fmt.Sprintf("HTTP %d, after it had confirmed (6)", o.Calls.Status))
 	}
 }
 

@@ -85,6 +85,12 @@ func (v Verdict) String() string {
 	return said + "."
 }
 
+// wrongly says what is wrong with an answer to a result that the game has confirmed: it is HTTP
+// 200 (6) with the envelope of 4.3, the first time and each time after that.
+func wrongly(what string) string {
+	return "Confirmed, but its answer breaks the interface: " + what + "."
+}
+
 // maxItems is how many assets a sentence lists.
 const maxItems = 3
 
