@@ -121,7 +121,8 @@ type Config struct {
 	Settle time.Duration
 
 	// Regenerating are the IDs of assets that move by themselves, such as energy. The
-	// books do not judge them.
+	// books do not judge them. Of an order about one, they judge the rest, and [Start] logs
+	// which asset was not judged.
 	Regenerating []string
 
 	// What the interface does not say: calls.

@@ -237,10 +237,11 @@ func (c *call) meaning(a *answer, err error, retry func(int) bool) books.Answer 
 	}
 }
 
-// confirmed reports whether the service takes a result for confirmed after an answer. One that
-// contradicts the chain, or an earlier one, may be rejected.
-func (c *call) confirmed(a *answer) bool {
-	return c.kind == control.KindResult && !c.forged && !c.opposite && (c.again || a.status == http.StatusOK)
+// confirmed reports whether the service takes a result for confirmed after an answer. A result
+// that contradicts the chain, or an earlier one, may be rejected, and a game may fail at any time.
+func (c *call) confirmed(a *answer, retry func(int) bool) bool {
+	again := c.again && !retry(a.status)
+	return c.kind == control.KindResult && !c.forged && !c.opposite && (again || a.status == http.StatusOK)
 }
 
 // send makes a call, passes the answer to judge, and records both.
@@ -276,7 +277,7 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 			if !isRejection(err) {
 				event.Outcome = err.Error()
 			}
-			if c.confirmed(a) {
+			if c.confirmed(a, s.config.Retry) {
 				err = wronglyConfirmed(a, err)
 			}
 		}

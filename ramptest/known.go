@@ -75,7 +75,7 @@ func (s *orders) known(o *Order) known {
 		r, _ := s.game.readings.of(o.Session)
 		k.Books.Problem, k.Books.Rejected = r.problem(), acc == nil || o.noSession
 	}
-	if k.Books.Sum = entered.Sum; acc == nil {
+	if k.Books.Sum, k.Books.Aside = s.audit.Judged(entered.Sum); acc == nil {
 		return k
 	}
 	k.before, k.now = acc.Before, acc.Last

@@ -90,6 +90,9 @@ func Start(t testing.TB, config Config) *Service {
 		default:
 			t.Log(said)
 		}
+		if aside := s.notJudged(); aside != "" && config.Books != BooksOff {
+			t.Log(aside)
+		}
 		if t.Failed() {
 			t.Log(s.Timeline())
 		}

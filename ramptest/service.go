@@ -223,6 +223,18 @@ func (s *Service) Close() {
 	s.keeper.flush()
 }
 
+// notJudged lists the orders with assets that the books do not judge, one per line.
+func (s *Service) notJudged() string {
+	var lines []string
+	for _, o := range slices.Backward(s.orders.all()) {
+		if _, ids := s.audit.Judged(o.entered().Sum); len(ids) > 0 {
+			lines = append(lines, fmt.Sprintf("ramptest: %s %s: not judged, because Config.Regenerating names it: %s",
+				o.trade().direction, shortUUID(o.UUID), strings.Join(ids, ", ")))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // report lists the findings, and the other orders that need attention, one per line. It
 // makes no calls.
 func (s *Service) report() string {

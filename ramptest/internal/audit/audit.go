@@ -24,7 +24,7 @@ type Config struct {
 	// Settle is how long an effect may lag behind its answer; below 0, not at all.
 	Settle time.Duration
 
-	// Regenerating are the assets that move by themselves, which are not read.
+	// Regenerating are the assets that move by themselves, which are neither read nor judged.
 	Regenerating []string
 
 	// Ask asks the game what a player owns. status is that of its answer, or 0.
@@ -51,13 +51,6 @@ type Order struct {
 	Sum     books.Assets // what must move if the transaction succeeds; see [books.Tally]
 	Less    bool         // the transaction burns less than the order is about
 	Held    *big.Rat     // the tokens in the player's wallet before the order
-}
-
-// tally returns the books' entry of an order for which nothing has moved.
-func (o *Order) tally() *books.Tally {
-	t := books.NewTally(o.UUID, o.Mint, o.Sum)
-	t.Less = o.Less
-	return t
 }
 
 // Call is a call about an order. Stated and OnChain are the outcome that a result states,

@@ -136,15 +136,39 @@ func (b *Books) balances(read *ramp.Player) books.Assets {
 // regenerates reports whether an asset moves by itself.
 func (b *Books) regenerates(asset string) bool { return slices.Contains(b.config.Regenerating, asset) }
 
+// Judged returns what an order moves of the assets that do not move by themselves, and the IDs
+// of the others, sorted.
+func (b *Books) Judged(sum books.Assets) (judged books.Assets, regenerating []string) {
+	judged = books.Assets{}
+	for _, id := range sum.IDs() {
+		if b.regenerates(id) {
+			regenerating = append(regenerating, id)
+		} else {
+			judged[id] = sum[id]
+		}
+	}
+	return judged, regenerating
+}
+
 // entry returns the books' entry of an order, or nil if there is none. The caller must hold
 // the lock.
 func (b *Books) entry(o *Order) *books.Tally {
+	sum, _ := b.Judged(o.Sum)
 	for _, known := range b.orders[o.UUID] {
-		if known.Mint == o.Mint && known.Sum.Equal(o.Sum) {
+		if known.Mint == o.Mint && known.Sum.Equal(sum) {
 			return known
 		}
 	}
 	return nil
+}
+
+// open makes an entry of an order for which nothing has moved. The caller must hold the lock.
+func (b *Books) open(o *Order) *books.Tally {
+	sum, _ := b.Judged(o.Sum)
+	t := books.NewTally(o.UUID, o.Mint, sum)
+	t.Less = o.Less
+	b.orders[o.UUID] = append(b.orders[o.UUID], t)
+	return t
 }
 
 // Account is what the books know about an order.

@@ -76,8 +76,7 @@ func (b *Books) Open(ctx context.Context, c Call) *Entry {
 func (b *Books) begin(w *window, c Call) *Entry {
 	o := b.entry(&c.Order)
 	if o == nil {
-		o = c.Order.tally()
-		b.orders[o.UUID] = append(b.orders[o.UUID], o)
+		o = b.open(&c.Order)
 	}
 	if w != nil && !o.Asked {
 		o.Before, o.Held = w.before, c.Order.Held

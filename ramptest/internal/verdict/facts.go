@@ -70,7 +70,8 @@ type Books struct {
 	Why      Why
 	Problem  string       // for Unread: why the game's answer could not be read
 	Rejected bool         // for Unread: the game rejected the session, or was not asked
-	Sum      books.Assets // what the order moves if the transaction succeeds
+	Sum      books.Assets // what the order moves if the transaction succeeds, of what is judged
+	Aside    []string     // the assets of the order that are not judged, because they move by themselves
 	Moved    books.Assets // what the game has moved so far
 	Took     books.Assets // what it had moved at some time, if that was not nothing
 	Vague    bool         // it may have moved more than Took says

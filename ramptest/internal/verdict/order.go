@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/big"
 	"slices"
+	"strings"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
@@ -39,10 +40,13 @@ func Of(o Facts) Verdict {
 		v = newVerdict(Unknown, Unclear, m.begin, said)
 	case o.failing():
 		v = newVerdict(Done, Warn, m.begin, m.what, said)
-	case len(o.Books.Findings)+len(o.Books.Shared) > 0:
+	case len(o.Books.Findings)+len(o.Books.Shared)+len(o.Books.Aside) > 0:
 		v = newVerdict(Done, Good, m.begin, m.what)
 	default:
 		v = newVerdict(Done, Good, o.done(m))
+	}
+	if v.Tone == Good && len(o.Books.Aside) > 0 { // somebody has chosen not to know
+		v.Tone, v.Said = Unclear, join(v.Said, o.aside())
 	}
 	v.Attention = v.Attention || o.failing()
 	if m.wrong == nil && len(o.Books.Findings) > 0 {
@@ -145,7 +149,7 @@ func (o *Facts) repeated() string {
 	case o.Calls.Wrong != "":
 		return wrongly(o.Calls.Wrong)
 	default:
-		return wrongly(fmt.Sprintf("HTTP %d, after it had confirmed (6)", o.Calls.Status))
+		return fmt.Sprintf("When the result was sent again, the game answered HTTP %d.", o.Calls.Status)
 	}
 }
 
@@ -197,6 +201,8 @@ func (o *Facts) movement() movement {
 		due = b.Sum
 	}
 	switch rest := due.Minus(b.Moved); {
+	case len(b.Sum) == 0: // nothing of the order is judged
+		return m
 	case len(rest) == 0:
 	case end == Pending && len(b.Moved) == 0: // a game may take the assets with the result
 		m.toCome = rest
@@ -216,6 +222,11 @@ func (o *Facts) movement() movement {
 		m.what = o.burn(end, m.toCome)
 	}
 	return m
+}
+
+// aside names what is not judged.
+func (o *Facts) aside() string {
+	return "Not judged, because it moves by itself: " + redact.Isolate(strings.Join(o.Books.Aside, ", ")) + "."
 }
 
 // begin describes how the transaction ended.
@@ -391,6 +402,9 @@ func Rows(o Facts, before, now books.Assets) []Row {
 			}
 		}
 		rows = append(rows, r)
+	}
+	for _, id := range o.Books.Aside {
+		rows = append(rows, Row{ID: id, Tone: Unclear, Note: "not judged"})
 	}
 	return rows
 }

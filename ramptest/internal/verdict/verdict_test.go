@@ -96,7 +96,7 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{mint(func(o *Facts) { o.Calls = Calls{Progress: GivenUp, Attempts: 20, Lost: true} }),
 			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. Gave up after 20 attempts. The game never confirmed."},
 		{mint(func(o *Facts) { o.Calls.Status = 500 }),
-			"! done attention: The transaction failed. The game gave back 100 gold. Confirmed, but its answer breaks the interface: HTTP 500, after it had confirmed (6)."},
+			"! done attention: The transaction failed. The game gave back 100 gold. When the result was sent again, the game answered HTTP 500."},
 		{mint(func(o *Facts) { o.Calls.Status = 0 }),
 			"! done attention: The transaction failed. The game gave back 100 gold. The game did not answer when the result was sent again."},
 		{mint(func(o *Facts) { o.Calls = Calls{Attempts: 1, Next: later, Of: "2 of 20"} }),
