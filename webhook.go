@@ -15,6 +15,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go/internal/rollback"
 )
 
 // The paths of the interface's examples (4.3), which [Handler.ServeHTTP] serves.
@@ -369,6 +371,9 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 func (h *Handler) update(ctx context.Context, c *call, next Transition) error {
 	var own, conflict *ConflictError
 	terms := &h.config.Terms.config
+	if err := rollback.Fail(ctx); err != nil { // in a test
+		return err
+	}
 	step, err := h.config.Store.Update(ctx, c.op.UUID, OnlyOf(terms.ProjectID, terms.Network,
 		func(stored *Order) (Step, error) {
 			step, err := next(stored)

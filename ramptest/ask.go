@@ -86,6 +86,10 @@ func (s *orders) compose(ctx context.Context, t *trade, id uuid.UUID, session ra
 	if err != nil {
 		return nil, err
 	}
+	if script.result.fails > 0 && !s.game.isInMemory() {
+		return nil, errors.New("ramptest: StoreFails needs a ramp.Handler as Config.Handler: " +
+			"no store can be reached through a URL")
+	}
 	terms, _, err := s.terms(id, script.expired)
 	if err != nil {
 		return nil, err

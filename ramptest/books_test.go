@@ -451,7 +451,7 @@ func playWell(t *testing.T, p *played, random *rand.Rand, income bool) {
 		for range 1 + random.IntN(2) {
 			var script []ramptest.Fault
 			for range random.IntN(4) {
-				script = append(script, faults[random.IntN(len(faults))]())
+				script = append(script, ramptest.Perhaps(faults[random.IntN(len(faults))]()))
 			}
 			burn := random.IntN(3) == 0
 			together.Go(func() {

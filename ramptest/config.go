@@ -296,6 +296,12 @@ func isAbsolute(address string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
+// isUnitTest reports whether nothing but a test drives the service: no clock, no page, and no
+// other service before or after it.
+func (c *Config) isUnitTest() bool {
+	return c.Desk.Speed == 0 && c.Desk.Listener == nil && c.Desk.State == nil
+}
+
 // setDefaults replaces the zero fields that have a default.
 func (c *Config) setDefaults() {
 	if len(c.Networks) == 0 {

@@ -184,6 +184,7 @@ func (s *orders) release() []*Order {
 
 // begin makes the first delivery of an order, as often as the script says.
 func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
+	o.delivery.note(func(d *delivery) { d.scripted = true })
 	sent := make([]Delivery, max(1, o.script.atOnce))
 	if o.script.atOnce > 0 {
 		fault = "at once"
@@ -198,6 +199,7 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 	}
 	if o.script.reorganized {
 		s.chains[o.Network].Reorganize(o.tx)
+		o.delivery.note(func(d *delivery) { d.reorganized = true })
 		replaced := s.onChain(o)
 		replaced.Status = control.TxReplaced
 		s.recordChain(o.UUID, replaced, "block of the transaction replaced")
@@ -217,10 +219,12 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 			c.body = o.delivery.first(c.body)
 		}
 		script := o.script.result
+		failing := script.fails
 		if d.Attempt > 1 { // the other faults are for the first attempt
 			script = callScript{lost: script.lost, unknown: script.unknown}
 		}
-		c.attempt, c.fault, c.lost = d.Attempt, fault, d.Attempt <= script.lost
+		c.attempt, c.fault = d.Attempt, fault
+		c.lost = d.Attempt > failing && d.Attempt <= failing+script.lost
 		c.again = o.delivery.now().State == Confirmed
 		a, err = s.game.play(ctx, c, script, checkResult)
 	}
@@ -235,7 +239,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 	var plan bool
 	defer s.changes.note(o.UUID)
 	contrary := c.stated != c.onChain && o.tx != nil
-	d.Next, plan = o.delivery.conclude(d.Status, wrongOf(err), lost, contrary, s.config, s.clock.now(), o.tx == nil)
+	d.Next, plan = o.delivery.conclude(d.Status, wrongOf(err), lost || errors.Is(err, ErrStoreFailed), contrary, s.config, s.clock.now(), o.tx == nil)
 	if plan {
 		s.plan(o, d.Next)
 	}

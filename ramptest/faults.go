@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,25 @@ import (
 type Fault struct {
 	name  string
 	apply func(*script)
+	must  bool // a test has chosen it, and shows nothing if it has no effect
+	may   bool // it need not have an effect
+}
+
+// Perhaps returns a fault that need not have an effect. For any other, [Start] fails the test if
+// it had none, such as an answer that was never lost because the clock was not moved: the test
+// then shows less than it seems to.
+func Perhaps(f Fault) Fault {
+	f.may = true
+	return f
+}
+
+// chosen returns faults that a test has chosen.
+func chosen(faults []Fault) []Fault {
+	faults = slices.Clone(faults)
+	for i := range faults {
+		faults[i].must = !faults[i].may
+	}
+	return faults
 }
 
 // String returns the fault in the form that [ParseFault] reads.
@@ -54,6 +74,7 @@ type script struct {
 	validate    callScript
 	result      callScript
 	names       []string // of the faults
+	must        []string // the names of those that must have an effect
 	err         error    // the first invalid fault
 }
 
@@ -61,6 +82,7 @@ type script struct {
 type callScript struct {
 	forged  []forgery // forged calls that come before the genuine one
 	lost    int       // how many answers are lost
+	fails   int       // how many calls meet a store that fails
 	slow    time.Duration
 	unknown bool // whether the call has unknown fields
 }
@@ -81,6 +103,9 @@ func newScript(faults []Fault) (script, error) {
 		if f.apply != nil {
 			f.apply(&s)
 			s.names = append(s.names, f.name)
+			if f.must && !slices.Contains(s.must, f.name) {
+				s.must = append(s.must, f.name)
+			}
 		}
 	}
 	return s, s.err
@@ -107,20 +132,20 @@ func (s *script) invalid(format string, args ...any) {
 // TransactionFails makes the transaction fail on the chain: receipt.status is 0x0
 // (interface 3).
 func TransactionFails() Fault {
-	return Fault{"transaction-fails", func(s *script) { s.outcome = Failed }}
+	return Fault{name: "transaction-fails", apply: func(s *script) { s.outcome = Failed }}
 }
 
 // StaysPending keeps the transaction out of every block until [Service.Deliver] is
 // called for the order.
 func StaysPending() Fault {
-	return Fault{"stays-pending", func(s *script) { s.pending = true }}
+	return Fault{name: "stays-pending", apply: func(s *script) { s.pending = true }}
 }
 
 // TransactionType sets the type of the transaction, which is 0x2 by default. Type
 // 0x7 has its gas fee sponsored (interface 6). Any other type stands for one that
 // is not known yet.
 func TransactionType(n uint64) Fault {
-	return Fault{fmt.Sprintf("transaction-type=%#x", n), func(s *script) { s.kind = n }}
+	return Fault{name: fmt.Sprintf("transaction-type=%#x", n), apply: func(s *script) { s.kind = n }}
 }
 
 // Reorganized makes the chain replace the block of the transaction after the first
@@ -129,25 +154,25 @@ func TransactionType(n uint64) Fault {
 // delivered again with the receipt from there. The interface does not say what the
 // service does in this case; see [ReorganizedUnnoticed].
 func Reorganized() Fault {
-	return Fault{"reorganized", func(s *script) { s.reorganized = true }}
+	return Fault{name: "reorganized", apply: func(s *script) { s.reorganized = true }}
 }
 
 // ReorganizedUnnoticed is [Reorganized] for a service that delivers the same body
 // again, with the receipt from the block that was replaced.
 func ReorganizedUnnoticed() Fault {
-	return Fault{"reorganized-unnoticed", func(s *script) { s.reorganized, s.stale = true, true }}
+	return Fault{name: "reorganized-unnoticed", apply: func(s *script) { s.reorganized, s.stale = true, true }}
 }
 
 // ResultTwice delivers the result again as soon as the first delivery is answered.
 // Pass it twice for a third delivery.
 func ResultTwice() Fault {
-	return Fault{"result-twice", func(s *script) { s.again++ }}
+	return Fault{name: "result-twice", apply: func(s *script) { s.again++ }}
 }
 
 // ResultAtOnce delivers the result n times at the same time. The deliveries of
 // [ResultTwice] follow these. If n is below 1, the order is rejected.
 func ResultAtOnce(n int) Fault {
-	return Fault{fmt.Sprintf("result-at-once=%d", n), func(s *script) {
+	return Fault{name: fmt.Sprintf("result-at-once=%d", n), apply: func(s *script) {
 		if s.atOnce = n; n < 1 {
 			s.invalid("ResultAtOnce(%d) delivers nothing: give it 1 or more, or use ResultNever", n)
 		}
@@ -156,7 +181,7 @@ func ResultAtOnce(n int) Fault {
 
 // ResultLate delays the first delivery of the result by d.
 func ResultLate(d time.Duration) Fault {
-	return Fault{"result-late=" + d.String(), func(s *script) {
+	return Fault{name: "result-late=" + d.String(), apply: func(s *script) {
 		if s.late += d; d < 0 {
 			s.invalid("ResultLate(%s) is in the past", d)
 		}
@@ -165,20 +190,20 @@ func ResultLate(d time.Duration) Fault {
 
 // ResultNever keeps the result from being delivered.
 func ResultNever() Fault {
-	return Fault{"result-never", func(s *script) { s.never = true }}
+	return Fault{name: "result-never", apply: func(s *script) { s.never = true }}
 }
 
 // BurnsLess makes the transaction of a burn burn one of the token's smallest units less
 // than the order is about, so it pays for nothing. A game must not grant anything: if it does,
 // it has no rampproof.Proof, or the Decimals are too low. It need not confirm the result.
 func BurnsLess() Fault {
-	return Fault{"burns-less", func(s *script) { s.less = true }}
+	return Fault{name: "burns-less", apply: func(s *script) { s.less = true }}
 }
 
 // MintedByStranger mints the tokens of the order once more, for the wallet of somebody
 // who has the validator key, without an order.
 func MintedByStranger() Fault {
-	return Fault{"minted-by-stranger", func(s *script) { s.stranger = true }}
+	return Fault{name: "minted-by-stranger", apply: func(s *script) { s.stranger = true }}
 }
 
 // ResultAfterNext holds the result back until the first result of another order,
@@ -186,26 +211,26 @@ func MintedByStranger() Fault {
 // often as the other faults say. Without another order it is never delivered, as
 // with [ResultNever].
 func ResultAfterNext() Fault {
-	return Fault{"result-after-next", func(s *script) { s.held = true }}
+	return Fault{name: "result-after-next", apply: func(s *script) { s.held = true }}
 }
 
 // WithoutFee leaves intent.fee_rate and intent.actual out of the result, as in
 // one example of the interface (6).
 func WithoutFee() Fault {
-	return Fault{"without-fee", func(s *script) { s.withoutFee = true }}
+	return Fault{name: "without-fee", apply: func(s *script) { s.withoutFee = true }}
 }
 
 // ExpiredUUID treats the UUID as if its 5 minutes were over (interface 3), whatever
 // the clock shows. Unless [Config.AcceptExpired] is set, the call fails with
 // [ErrExpiredUUID].
 func ExpiredUUID() Fault {
-	return Fault{"expired-uuid", func(s *script) { s.expired = true }}
+	return Fault{name: "expired-uuid", apply: func(s *script) { s.expired = true }}
 }
 
 // ValidateTwice makes the validate call again after it was approved. The game
 // must approve again and must not take the assets again.
 func ValidateTwice() Fault {
-	return Fault{"validate-twice", func(s *script) { s.asked = append(s.asked, again{fault: "again"}) }}
+	return Fault{name: "validate-twice", apply: func(s *script) { s.asked = append(s.asked, again{fault: "again"}) }}
 }
 
 // ValidateAtOnce makes the validate call n times at the same time. The game must
@@ -213,7 +238,7 @@ func ValidateTwice() Fault {
 // interface, that is the error of [Service.Mint] or [Service.Burn]. If n is below
 // 1, the order is rejected.
 func ValidateAtOnce(n int) Fault {
-	return Fault{fmt.Sprintf("validate-at-once=%d", n), func(s *script) {
+	return Fault{name: fmt.Sprintf("validate-at-once=%d", n), apply: func(s *script) {
 		if s.calls = n - 1; n < 1 {
 			s.invalid("ValidateAtOnce(%d) asks for nothing: give it 1 or more", n)
 		}
@@ -224,53 +249,53 @@ func ValidateAtOnce(n int) Fault {
 // different digest under the same UUID. If the game approves that too, the error
 // is [ErrTwoOrders].
 func ValidateOtherDigest() Fault {
-	return Fault{"validate-other-digest", func(s *script) { s.asked = append(s.asked, again{withOtherDigest, otherDigest}) }}
+	return Fault{name: "validate-other-digest", apply: func(s *script) { s.asked = append(s.asked, again{withOtherDigest, otherDigest}) }}
 }
 
 // ValidateOtherAmount makes another validate call after the approval, with
 // different amounts under the same UUID. If the game approves that too, the error
 // is [ErrTwoOrders].
 func ValidateOtherAmount() Fault {
-	return Fault{"validate-other-amount", func(s *script) { s.asked = append(s.asked, again{withOtherAmount, otherAmount}) }}
+	return Fault{name: "validate-other-amount", apply: func(s *script) { s.asked = append(s.asked, again{withOtherAmount, otherAmount}) }}
 }
 
 // ValidateOtherToken asks for another order first: the same under a UUID of its own,
 // but with the token of another contract, which may be worthless. If the game
 // approves it, the error is [ErrOffTerms].
 func ValidateOtherToken() Fault {
-	return Fault{"validate-other-token", func(s *script) { s.offTerms = append(s.offTerms, otherToken) }}
+	return Fault{name: "validate-other-token", apply: func(s *script) { s.offTerms = append(s.offTerms, otherToken) }}
 }
 
 // ValidateOtherRate asks for another order first: the same under a UUID of its own, but
 // the player receives twice as much. If the game approves it, the error is
 // [ErrOffTerms].
 func ValidateOtherRate() Fault {
-	return Fault{"validate-other-rate", func(s *script) { s.offTerms = append(s.offTerms, otherRate) }}
+	return Fault{name: "validate-other-rate", apply: func(s *script) { s.offTerms = append(s.offTerms, otherRate) }}
 }
 
 // ValidateExtraItem asks for another order first: the same under a UUID of its own, but
 // with an item more on the game's side. If the game approves it, the error is
 // [ErrOffTerms].
 func ValidateExtraItem() Fault {
-	return Fault{"validate-extra-item", func(s *script) { s.offTerms = append(s.offTerms, extraItem) }}
+	return Fault{name: "validate-extra-item", apply: func(s *script) { s.offTerms = append(s.offTerms, extraItem) }}
 }
 
 // TamperedBody sends a call whose amounts were changed in transit before the
 // genuine call (interface 5.2). If the game accepts it, the error is [ErrForged].
 func TamperedBody(call On) Fault {
-	return Fault{"tampered-body=" + string(call), func(s *script) { s.on(call).forge(tamperedBody) }}
+	return Fault{name: "tampered-body=" + string(call), apply: func(s *script) { s.on(call).forge(tamperedBody) }}
 }
 
 // WrongHMAC sends a call with a wrong signature before the genuine call (interface
 // 5.2). If the game accepts it, the error is [ErrForged].
 func WrongHMAC(call On) Fault {
-	return Fault{"wrong-hmac=" + string(call), func(s *script) { s.on(call).forge(wrongHMAC) }}
+	return Fault{name: "wrong-hmac=" + string(call), apply: func(s *script) { s.on(call).forge(wrongHMAC) }}
 }
 
 // MissingHMAC sends a call without a signature before the genuine call (interface
 // 5.2). If the game accepts it, the error is [ErrForged].
 func MissingHMAC(call On) Fault {
-	return Fault{"missing-hmac=" + string(call), func(s *script) { s.on(call).forge(missingHMAC) }}
+	return Fault{name: "missing-hmac=" + string(call), apply: func(s *script) { s.on(call).forge(missingHMAC) }}
 }
 
 // LostAnswer lets the game act but loses its answer. The service then retries a
@@ -280,14 +305,26 @@ func MissingHMAC(call On) Fault {
 // Lost answers are counted per order: when the call is repeated, with or without
 // the same faults, its answer arrives.
 func LostAnswer(call On) Fault {
-	return Fault{"lost-answer=" + string(call), func(s *script) { s.on(call).lost++ }}
+	return Fault{name: "lost-answer=" + string(call), apply: func(s *script) { s.on(call).lost++ }}
+}
+
+// StoreFails makes the game's store fail at the first result, before it has done anything, as a
+// database may at any time. A [ramp.Handler] answers with HTTP 500, and the service delivers the
+// result again. If another answer arrives, then something between the handler and the service has
+// changed it, and each failure of the database loses a result for good. [LostAnswer] then applies
+// to the deliveries that follow.
+//
+// It needs a [ramp.Handler] as [Config.Handler], with any store. What stands before the handler
+// must pass the context of the request.
+func StoreFails() Fault {
+	return Fault{name: "store-fails", apply: func(s *script) { s.result.fails = 1 }}
 }
 
 // SlowAnswer makes the game's answer take the time d. If that exceeds
 // [Config.Timeout], the service stops waiting and the answer is lost. If the clock
 // stands still, the wait moves it, so [Service.Advance] may end that much later.
 func SlowAnswer(call On, d time.Duration) Fault {
-	return Fault{fmt.Sprintf("slow-answer=%s:%s", call, d), func(s *script) {
+	return Fault{name: fmt.Sprintf("slow-answer=%s:%s", call, d), apply: func(s *script) {
 		if s.on(call).slow = d; d < 0 {
 			s.invalid("SlowAnswer(%s) is in the past", d)
 		}
@@ -297,7 +334,7 @@ func SlowAnswer(call On, d time.Duration) Fault {
 // UnknownFields adds fields to the call that the interface does not have. Any
 // version of the service may add fields, and the game must ignore them.
 func UnknownFields(call On) Fault {
-	return Fault{"unknown-fields=" + string(call), func(s *script) { s.on(call).unknown = true }}
+	return Fault{name: "unknown-fields=" + string(call), apply: func(s *script) { s.on(call).unknown = true }}
 }
 
 // forgery turns what a genuine call says into what a forged one does.

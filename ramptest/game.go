@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/rollback"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
@@ -31,6 +32,10 @@ var (
 	// ErrLostAnswer means that the game has answered, but a fault lost its answer: see
 	// [LostAnswer] and [SlowAnswer]. It is not a failure of the game.
 	ErrLostAnswer = errors.New("ramptest: the answer was lost on purpose")
+
+	// ErrStoreFailed means that the game's store failed because [StoreFails] says so, and that the
+	// game has answered as it must. It is not a failure of the game.
+	ErrStoreFailed = errors.New("ramptest: the game's store failed on purpose")
 
 	// ErrForged means that the game accepted a call that the service has not
 	// signed (interface 5.2). For a validate call, [Service.Mint] and
@@ -45,6 +50,10 @@ var errCanceled = fmt.Errorf("ramptest: the call was canceled before the game an
 
 // errUnsent means that the game's address accepts no connections.
 var errUnsent = errors.New("nothing was sent, so nothing moved")
+
+// errNoFailure means that a store did not fail on purpose.
+var errNoFailure = errors.New("ramptest: StoreFails had no effect: the result reached no ramp.Handler " +
+	"with the context of its request")
 
 var errNoGame = errors.New("ramptest: the game's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler")
 
@@ -67,6 +76,16 @@ type destination struct {
 func (s *game) reach(address string, client http.Client) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s.to.Store(&destination{strings.TrimRight(address, "/"), &client})
+}
+
+// isInMemory reports whether the calls go to a handler in memory.
+func (s *game) isInMemory() bool {
+	to := s.to.Load()
+	if to == nil {
+		return false
+	}
+	_, is := to.client.Transport.(memory)
+	return is
 }
 
 // assets asks for a user's assets (interface 2.4). status is that of the answer, or 0.
@@ -104,11 +123,33 @@ func (s *game) play(ctx context.Context, c call, script callScript, judge func(*
 		return nil, forged
 	}
 	c.slow = script.slow
+	if script.fails > 0 {
+		ctx, c.failure = rollback.WithFailure(ctx)
+	}
 	a, err := s.exchange(ctx, c, judge)
+	if c.failure.Happened() {
+		c.order.delivery.note(func(d *delivery) { d.failed = true })
+	} else if c.failure != nil && a != nil {
+		err = errors.Join(errNoFailure, err)
+	}
 	if forged != nil {
 		err = errors.Join(forged, err)
 	}
 	return a, err
+}
+
+// failedAs returns the error of an answer to a result for which the store has failed on purpose:
+// only an answer after which the result is sent again is right.
+func (s *game) failedAs(a *answer, err error) error {
+	if s.config.Retry(a.status) {
+		return ErrStoreFailed
+	}
+	what := fmt.Sprintf("the game's store failed on purpose, which must be answered with HTTP 500, "+
+		"because the result is not sent again after HTTP %d (6)", a.status)
+	if a.status == http.StatusOK {
+		return &wrongConfirmation{what: what, cause: err}
+	}
+	return errors.Join(errors.New("ramptest: "+what), err)
 }
 
 // withUnknownFields adds fields to the objects of a body.
@@ -153,14 +194,15 @@ type call struct {
 	hmac    string // of the body; none for an assets call
 	body    []byte
 
-	fault    string        // the scripted fault, for the record
-	forged   bool          // the game must reject it, even by not answering
-	opposite bool          // a result that states another outcome than the chain, or than an earlier one
-	again    bool          // a result that the game has confirmed before
-	lost     bool          // the answer is lost
-	slow     time.Duration // the minimum time that the answer takes
-	owned    books.Assets  // what the player owned before a validate call, of what a mint takes; nil if unknown
-	lacks    string        // what the player owned too little of, in words; "" if of nothing that is known
+	fault    string            // the scripted fault, for the record
+	forged   bool              // the game must reject it, even by not answering
+	opposite bool              // a result that states another outcome than the chain, or than an earlier one
+	again    bool              // a result that the game has confirmed before
+	lost     bool              // the answer is lost
+	failure  *rollback.Failure // of the game's store, on purpose; nil if there is none
+	slow     time.Duration     // the minimum time that the answer takes
+	owned    books.Assets      // what the player owned before a validate call, of what a mint takes; nil if unknown
+	lacks    string            // what the player owned too little of, in words; "" if of nothing that is known
 }
 
 // settings name the path of each endpoint, in a test and in the command.
@@ -281,6 +323,9 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 				err = wronglyConfirmed(a, err)
 			}
 		}
+		if c.failure.Happened() && !errors.Is(err, ErrLostAnswer) {
+			err = s.failedAs(a, err)
+		}
 	}
 	if a != nil && !mayLack(a.status, event.Outcome) {
 		c.owned, c.lacks = nil, ""
@@ -361,6 +406,8 @@ func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Ver
 		v.Canceled = true
 	case errors.Is(err, ErrLostAnswer):
 		v.Lost = true
+	case errors.Is(err, ErrStoreFailed):
+		v.Failing = true
 	case wrongOf(err) != "":
 		v.Wrong = wrongOf(err)
 	case rejected != nil:

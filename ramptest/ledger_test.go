@@ -355,13 +355,13 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			breaks()
 			var faults []ramptest.Fault
 			if failed {
-				faults = append(faults, ramptest.TransactionFails())
+				faults = append(faults, ramptest.Perhaps(ramptest.TransactionFails()))
 			}
 			for _, f := range []func() ramptest.Fault{ramptest.ResultTwice, ramptest.ValidateTwice, ramptest.Reorganized,
 				func() ramptest.Fault { return ramptest.TamperedBody(ramptest.OnResult) },
 				func() ramptest.Fault { return ramptest.LostAnswer(ramptest.OnResult) }, func() ramptest.Fault { return ramptest.ResultAtOnce(2) }} {
 				if chance(0.15) {
-					faults = append(faults, f())
+					faults = append(faults, ramptest.Perhaps(f()))
 				}
 			}
 			place := service.Burn

@@ -350,7 +350,7 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 
 	good := c.mint(t)
 	c.service.Advance(time.Minute)
-	late := c.mint(t, ramptest.ResultLate(time.Hour), ramptest.WrongHMAC(ramptest.OnValidate))
+	late := c.mint(t, ramptest.Perhaps(ramptest.ResultLate(time.Hour)), ramptest.WrongHMAC(ramptest.OnValidate))
 	c.service.Advance(time.Minute)
 	page := said("/")
 	settings(page)
@@ -373,7 +373,7 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	assert.Equal(t, both, list("q=session-1"))
 	assert.Contains(t, said("/?q=zzz"), "No order matches.")
 
-	c.mint(t, ramptest.LostAnswer(ramptest.OnResult))
+	c.mint(t, ramptest.Perhaps(ramptest.LostAnswer(ramptest.OnResult)))
 	c.service.Advance(2 * time.Second)
 	assert.Contains(t, said("/"), "Connection works", "an answer that is lost on purpose is no problem")
 }
@@ -531,6 +531,9 @@ func TestEveryFaultCanBeChosen(t *testing.T) {
 	faults := regexp.MustCompile(`name="fault" value="([^"]*)"`).FindAllStringSubmatch(body, -1)
 	for _, form := range ramptest.FaultForms() {
 		name, _, _ := strings.Cut(form[0], "=")
+		if name == "store-fails" {
+			continue // the game of a page has a URL
+		}
 		assert.Regexp(t, `name="(chain|result|fault)" value="`+name+`["=]`, body)
 	}
 	offTerms := []string{"validate-other-token", "validate-other-rate", "validate-extra-item"} // this game has no terms

@@ -231,7 +231,8 @@ func TestADisputeNeedsNoBooks(t *testing.T) {
 func TestARejectionThatIsRightIsShownAsRight(t *testing.T) {
 	c := newCounter(t)
 	c.shop.gold = 100
-	order := c.mint(t, ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount(), ramptest.WrongHMAC(ramptest.OnValidate), ramptest.LostAnswer(ramptest.OnResult))
+	order := c.mint(t, ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount(), ramptest.WrongHMAC(ramptest.OnValidate),
+		ramptest.Perhaps(ramptest.LostAnswer(ramptest.OnResult)))
 	c.service.Advance(time.Minute)
 	said := c.pageOf(t, order)
 	for _, want := range []string{
@@ -384,7 +385,7 @@ func TestTheListHasPages(t *testing.T) {
 // After a day, a time has a date.
 func TestADayThatHasPassedIsShown(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.Epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) })
-	order := c.mint(t, ramptest.ResultLate(48*time.Hour))
+	order := c.mint(t, ramptest.Perhaps(ramptest.ResultLate(48*time.Hour)))
 	said := c.pageOf(t, order)
 	assert.NotContains(t, said, "Nov 21")
 	c.service.Advance(time.Minute)
@@ -396,7 +397,8 @@ func TestADayThatHasPassedIsShown(t *testing.T) {
 
 func TestThePageOfAnOrderNamesEverything(t *testing.T) {
 	c := newCounter(t)
-	order := c.mint(t, ramptest.TransactionFails(), ramptest.ResultLate(time.Minute))
+	order := c.mint(t, ramptest.Perhaps(ramptest.TransactionFails()),
+		ramptest.Perhaps(ramptest.ResultLate(time.Minute)))
 	said := c.pageOf(t, order)
 	for _, want := range []string{"UUID " + order.UUID.String(), "Transaction " + order.TxHash.Hex(), "Session session-1", "Wallet " + order.Request.UserAddress,
 		"Contract " + request().Intent.Token, "Faults transaction-fails, result-late=1m0s"} {
@@ -503,9 +505,9 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 				for _, fails := range []bool{false, true} {
 					c := newCounter(t)
 					fault := ramp.Must(ramptest.ParseFault(text))
-					faults := []ramptest.Fault{fault}
+					faults := []ramptest.Fault{ramptest.Perhaps(fault)}
 					if fails {
-						faults = append(faults, ramptest.TransactionFails())
+						faults = append(faults, ramptest.Perhaps(ramptest.TransactionFails()))
 					}
 					play := c.service.Mint
 					if burn {

@@ -47,6 +47,7 @@ var faultForms = []faultForm{
 	calling(WrongHMAC, "a call with a wrong signature comes first"),
 	calling(MissingHMAC, "a call without a signature comes first"),
 	calling(LostAnswer, "the answer is lost"),
+	plain(StoreFails, "the store of a handler in memory fails at the first result"),
 	form(SlowAnswer(OnResult, 0), "CALL:DURATION", "the answer takes DURATION", slow),
 	calling(UnknownFields, "the call has fields that the interface does not have"),
 }

@@ -72,9 +72,10 @@ import (
 
 // Start starts a service and closes it when the test ends. It fails the test if the game
 // has lost assets or moved them twice, if an order needs attention, and if it is unknown
-// what the game moved, and then logs the timeline. With [BooksReport] it only logs that, and
-// with [BooksOff] it says nothing. Orders whose result was never sent or whose last answer
-// was lost by a fault, and pending transactions, do not fail the test.
+// what the game moved, and then logs the timeline. It also fails a test that has not failed
+// otherwise if a [Fault] of an approved order had no effect; see [Perhaps]. With [BooksReport] it
+// only logs that, and with [BooksOff] it says nothing. Orders whose result was never sent or whose
+// last answer was lost by a fault, and pending transactions, do not fail the test.
 func Start(t testing.TB, config Config) *Service {
 	t.Helper()
 	s, err := New(config)
@@ -83,7 +84,11 @@ func Start(t testing.TB, config Config) *Service {
 	}
 	t.Cleanup(func() {
 		s.Close()
-		switch said := s.report(); {
+		said := s.report()
+		if !t.Failed() && !t.Skipped() { // a test that has stopped has not done all that it means to
+			said = lines(said, s.orders.missed())
+		}
+		switch {
 		case said == "" || config.Books == BooksOff:
 		case config.Books == BooksFail:
 			t.Error(said)

@@ -127,13 +127,13 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 // interface, it is another error. The same call again repeats the same request and
 // returns the same order. It cannot add faults; see [ErrPlaced].
 func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
-	return s.orders.order(ctx, tradeNamed(string(ramp.Mint)), id, session, tokens, faults)
+	return s.orders.order(ctx, tradeNamed(string(ramp.Mint)), id, session, tokens, chosen(faults))
 }
 
 // Burn plays a player who burns. It asks the game to approve turning tokens into
 // the outputs of the initialize call. In all else it works like [Service.Mint].
 func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
-	return s.orders.order(ctx, tradeNamed(string(ramp.Burn)), id, session, tokens, faults)
+	return s.orders.order(ctx, tradeNamed(string(ramp.Burn)), id, session, tokens, chosen(faults))
 }
 
 // State returns the state of an order.
@@ -221,6 +221,15 @@ func (s *Service) Close() {
 		s.transport.CloseIdleConnections()
 	}
 	s.keeper.flush()
+}
+
+// Check returns what [Start] fails a test for when it ends, as one error. Call it at the end of a
+// test that uses [New], such as in TestMain. It makes no calls.
+func (s *Service) Check() error {
+	if said := lines(s.report(), s.orders.missed()); said != "" {
+		return errors.New(said)
+	}
+	return nil
 }
 
 // notJudged lists the orders with assets that the books do not judge, one per line.

@@ -30,7 +30,7 @@ type standing struct {
 	Next     time.Time `json:",omitzero"` // when the next delivery is planned; zero if none is
 	Status   int       `json:",omitzero"` // HTTP status of the last answer; 0 if there was none
 	Wrong    string    `json:",omitzero"` // what is wrong with the last answer, if the game has confirmed
-	Lost     bool      `json:",omitzero"` // the last answer was lost by a fault
+	Lost     bool      `json:",omitzero"` // the last answer was lost by a fault, or the store failed by one
 	Contrary bool      `json:",omitzero"` // the last result contradicted the chain, and was not confirmed
 
 	sending int // deliveries in progress
@@ -41,9 +41,21 @@ type delivery struct {
 	mu locks.Mutex
 	standing
 	body []byte // of the first delivery
+
+	// What of the script has happened.
+	scripted    bool // the first deliveries were made as it says, not by hand
+	reorganized bool // the block of the transaction was replaced
+	failed      bool // the store has failed
 }
 
 func newDelivery(s standing) delivery { return delivery{mu: locks.At(locks.Delivery), standing: s} }
+
+// note records what has happened.
+func (d *delivery) note(happened func(*delivery)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	happened(d)
+}
 
 // first returns the body of the first delivery.
 func (d *delivery) first(body []byte) []byte {

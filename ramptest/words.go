@@ -3,6 +3,7 @@ package ramptest
 import (
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -12,6 +13,11 @@ import (
 
 // said returns the text of an error of the service.
 func said(err error) string { return strings.TrimPrefix(err.Error(), "ramptest: ") }
+
+// lines joins the texts that are not empty.
+func lines(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n")
+}
 
 func shortUUID(id uuid.UUID) string { return id.String()[:8] }
 

@@ -21,6 +21,7 @@ type Call struct {
 	Wrong    string // of a result that is confirmed, by this answer or an earlier one: what is wrong with this one
 	Problem  string // what is wrong with the answer, or why there is none; "" if it has the right form
 	Lost     bool   // the answer was lost on purpose
+	Failing  bool   // the game's store failed on purpose
 	Canceled bool   // the caller did not wait for the answer
 	Retried  bool   // the service sends a result again after such an answer
 	Lacks    string // of a validate call: see [Lacks]
@@ -79,6 +80,8 @@ func OfCall(c Call) Verdict {
 		return neutral(Failed, "The caller did not wait for the answer.")
 	case c.Lost && c.Status != 0:
 		return newVerdict(Waiting, Wait, fmt.Sprintf("The answer was lost on purpose: HTTP %d.", c.Status))
+	case c.Failing:
+		return newVerdict(Waiting, Wait, fmt.Sprintf("The game's store failed on purpose: HTTP %d.", c.Status))
 	case c.Trap == Scripted:
 		return neutral(Failed, "Failed on purpose: %s.", c.Fault)
 	case c.Kind == Initialize && c.Success:

@@ -45,7 +45,7 @@ type Calls struct {
 	Sending  bool      // a result is being sent
 	Status   int       // the HTTP status of the last answer; 0 if there was none
 	Wrong    string    // what is wrong with the last answer, if the game has confirmed
-	Lost     bool      // the last answer was lost on purpose
+	Lost     bool      // the last answer was lost on purpose, or with a Status, the store failed on purpose
 	Contrary bool      // the last result contradicted the chain on purpose, and was not confirmed
 	Next     time.Time // when the next result is sent; zero if none is planned
 	Of       string    // which attempt that is, such as "2 of 20"

@@ -127,6 +127,8 @@ func (o *Facts) calls(m movement) (said string, next Next) {
 	}
 	said = fmt.Sprintf("The game answered HTTP %d.", c.Status)
 	switch {
+	case c.Lost && c.Status != 0:
+		said = "The game's store failed on purpose."
 	case c.Lost:
 		said = "The answer was lost on purpose."
 	case c.Status == 0:
