@@ -239,7 +239,8 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 	var plan bool
 	defer s.changes.note(o.UUID)
 	contrary := c.stated != c.onChain && o.tx != nil
-	d.Next, plan = o.delivery.conclude(d.Status, wrongOf(err), lost || errors.Is(err, ErrStoreFailed), contrary, s.config, s.clock.now(), o.tx == nil)
+	lost = lost || errors.Is(err, ErrStoreFailed)
+	d.Next, plan = o.delivery.conclude(d.Status, wrongOf(err), lost, contrary, s.config, s.clock.now(), o.tx == nil)
 	if plan {
 		s.plan(o, d.Next)
 	}

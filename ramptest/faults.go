@@ -23,6 +23,8 @@ type Fault struct {
 	may   bool // it need not have an effect
 }
 
+func newFault(name string, apply func(*script)) Fault { return Fault{name: name, apply: apply} }
+
 // Perhaps returns a fault that need not have an effect. For any other, [Start] fails the test if
 // it had none, such as an answer that was never lost because the clock was not moved: the test
 // then shows less than it seems to.
@@ -132,20 +134,20 @@ func (s *script) invalid(format string, args ...any) {
 // TransactionFails makes the transaction fail on the chain: receipt.status is 0x0
 // (interface 3).
 func TransactionFails() Fault {
-	return Fault{name: "transaction-fails", apply: func(s *script) { s.outcome = Failed }}
+	return newFault("transaction-fails", func(s *script) { s.outcome = Failed })
 }
 
 // StaysPending keeps the transaction out of every block until [Service.Deliver] is
 // called for the order.
 func StaysPending() Fault {
-	return Fault{name: "stays-pending", apply: func(s *script) { s.pending = true }}
+	return newFault("stays-pending", func(s *script) { s.pending = true })
 }
 
 // TransactionType sets the type of the transaction, which is 0x2 by default. Type
 // 0x7 has its gas fee sponsored (interface 6). Any other type stands for one that
 // is not known yet.
 func TransactionType(n uint64) Fault {
-	return Fault{name: fmt.Sprintf("transaction-type=%#x", n), apply: func(s *script) { s.kind = n }}
+	return newFault(fmt.Sprintf("transaction-type=%#x", n), func(s *script) { s.kind = n })
 }
 
 // Reorganized makes the chain replace the block of the transaction after the first
@@ -154,56 +156,56 @@ func TransactionType(n uint64) Fault {
 // delivered again with the receipt from there. The interface does not say what the
 // service does in this case; see [ReorganizedUnnoticed].
 func Reorganized() Fault {
-	return Fault{name: "reorganized", apply: func(s *script) { s.reorganized = true }}
+	return newFault("reorganized", func(s *script) { s.reorganized = true })
 }
 
 // ReorganizedUnnoticed is [Reorganized] for a service that delivers the same body
 // again, with the receipt from the block that was replaced.
 func ReorganizedUnnoticed() Fault {
-	return Fault{name: "reorganized-unnoticed", apply: func(s *script) { s.reorganized, s.stale = true, true }}
+	return newFault("reorganized-unnoticed", func(s *script) { s.reorganized, s.stale = true, true })
 }
 
 // ResultTwice delivers the result again as soon as the first delivery is answered.
 // Pass it twice for a third delivery.
 func ResultTwice() Fault {
-	return Fault{name: "result-twice", apply: func(s *script) { s.again++ }}
+	return newFault("result-twice", func(s *script) { s.again++ })
 }
 
 // ResultAtOnce delivers the result n times at the same time. The deliveries of
 // [ResultTwice] follow these. If n is below 1, the order is rejected.
 func ResultAtOnce(n int) Fault {
-	return Fault{name: fmt.Sprintf("result-at-once=%d", n), apply: func(s *script) {
+	return newFault(fmt.Sprintf("result-at-once=%d", n), func(s *script) {
 		if s.atOnce = n; n < 1 {
 			s.invalid("ResultAtOnce(%d) delivers nothing: give it 1 or more, or use ResultNever", n)
 		}
-	}}
+	})
 }
 
 // ResultLate delays the first delivery of the result by d.
 func ResultLate(d time.Duration) Fault {
-	return Fault{name: "result-late=" + d.String(), apply: func(s *script) {
+	return newFault("result-late="+d.String(), func(s *script) {
 		if s.late += d; d < 0 {
 			s.invalid("ResultLate(%s) is in the past", d)
 		}
-	}}
+	})
 }
 
 // ResultNever keeps the result from being delivered.
 func ResultNever() Fault {
-	return Fault{name: "result-never", apply: func(s *script) { s.never = true }}
+	return newFault("result-never", func(s *script) { s.never = true })
 }
 
 // BurnsLess makes the transaction of a burn burn one of the token's smallest units less
 // than the order is about, so it pays for nothing. A game must not grant anything: if it does,
 // it has no rampproof.Proof, or the Decimals are too low. It need not confirm the result.
 func BurnsLess() Fault {
-	return Fault{name: "burns-less", apply: func(s *script) { s.less = true }}
+	return newFault("burns-less", func(s *script) { s.less = true })
 }
 
 // MintedByStranger mints the tokens of the order once more, for the wallet of somebody
 // who has the validator key, without an order.
 func MintedByStranger() Fault {
-	return Fault{name: "minted-by-stranger", apply: func(s *script) { s.stranger = true }}
+	return newFault("minted-by-stranger", func(s *script) { s.stranger = true })
 }
 
 // ResultAfterNext holds the result back until the first result of another order,
@@ -211,26 +213,26 @@ func MintedByStranger() Fault {
 // often as the other faults say. Without another order it is never delivered, as
 // with [ResultNever].
 func ResultAfterNext() Fault {
-	return Fault{name: "result-after-next", apply: func(s *script) { s.held = true }}
+	return newFault("result-after-next", func(s *script) { s.held = true })
 }
 
 // WithoutFee leaves intent.fee_rate and intent.actual out of the result, as in
 // one example of the interface (6).
 func WithoutFee() Fault {
-	return Fault{name: "without-fee", apply: func(s *script) { s.withoutFee = true }}
+	return newFault("without-fee", func(s *script) { s.withoutFee = true })
 }
 
 // ExpiredUUID treats the UUID as if its 5 minutes were over (interface 3), whatever
 // the clock shows. Unless [Config.AcceptExpired] is set, the call fails with
 // [ErrExpiredUUID].
 func ExpiredUUID() Fault {
-	return Fault{name: "expired-uuid", apply: func(s *script) { s.expired = true }}
+	return newFault("expired-uuid", func(s *script) { s.expired = true })
 }
 
 // ValidateTwice makes the validate call again after it was approved. The game
 // must approve again and must not take the assets again.
 func ValidateTwice() Fault {
-	return Fault{name: "validate-twice", apply: func(s *script) { s.asked = append(s.asked, again{fault: "again"}) }}
+	return newFault("validate-twice", func(s *script) { s.asked = append(s.asked, again{fault: "again"}) })
 }
 
 // ValidateAtOnce makes the validate call n times at the same time. The game must
@@ -238,64 +240,66 @@ func ValidateTwice() Fault {
 // interface, that is the error of [Service.Mint] or [Service.Burn]. If n is below
 // 1, the order is rejected.
 func ValidateAtOnce(n int) Fault {
-	return Fault{name: fmt.Sprintf("validate-at-once=%d", n), apply: func(s *script) {
+	return newFault(fmt.Sprintf("validate-at-once=%d", n), func(s *script) {
 		if s.calls = n - 1; n < 1 {
 			s.invalid("ValidateAtOnce(%d) asks for nothing: give it 1 or more", n)
 		}
-	}}
+	})
 }
 
 // ValidateOtherDigest makes another validate call after the approval, with a
 // different digest under the same UUID. If the game approves that too, the error
 // is [ErrTwoOrders].
 func ValidateOtherDigest() Fault {
-	return Fault{name: "validate-other-digest", apply: func(s *script) { s.asked = append(s.asked, again{withOtherDigest, otherDigest}) }}
+	other := again{withOtherDigest, otherDigest}
+	return newFault("validate-other-digest", func(s *script) { s.asked = append(s.asked, other) })
 }
 
 // ValidateOtherAmount makes another validate call after the approval, with
 // different amounts under the same UUID. If the game approves that too, the error
 // is [ErrTwoOrders].
 func ValidateOtherAmount() Fault {
-	return Fault{name: "validate-other-amount", apply: func(s *script) { s.asked = append(s.asked, again{withOtherAmount, otherAmount}) }}
+	other := again{withOtherAmount, otherAmount}
+	return newFault("validate-other-amount", func(s *script) { s.asked = append(s.asked, other) })
 }
 
 // ValidateOtherToken asks for another order first: the same under a UUID of its own,
 // but with the token of another contract, which may be worthless. If the game
 // approves it, the error is [ErrOffTerms].
 func ValidateOtherToken() Fault {
-	return Fault{name: "validate-other-token", apply: func(s *script) { s.offTerms = append(s.offTerms, otherToken) }}
+	return newFault("validate-other-token", func(s *script) { s.offTerms = append(s.offTerms, otherToken) })
 }
 
 // ValidateOtherRate asks for another order first: the same under a UUID of its own, but
 // the player receives twice as much. If the game approves it, the error is
 // [ErrOffTerms].
 func ValidateOtherRate() Fault {
-	return Fault{name: "validate-other-rate", apply: func(s *script) { s.offTerms = append(s.offTerms, otherRate) }}
+	return newFault("validate-other-rate", func(s *script) { s.offTerms = append(s.offTerms, otherRate) })
 }
 
 // ValidateExtraItem asks for another order first: the same under a UUID of its own, but
 // with an item more on the game's side. If the game approves it, the error is
 // [ErrOffTerms].
 func ValidateExtraItem() Fault {
-	return Fault{name: "validate-extra-item", apply: func(s *script) { s.offTerms = append(s.offTerms, extraItem) }}
+	return newFault("validate-extra-item", func(s *script) { s.offTerms = append(s.offTerms, extraItem) })
 }
 
 // TamperedBody sends a call whose amounts were changed in transit before the
 // genuine call (interface 5.2). If the game accepts it, the error is [ErrForged].
 func TamperedBody(call On) Fault {
-	return Fault{name: "tampered-body=" + string(call), apply: func(s *script) { s.on(call).forge(tamperedBody) }}
+	return newFault("tampered-body="+string(call), func(s *script) { s.on(call).forge(tamperedBody) })
 }
 
 // WrongHMAC sends a call with a wrong signature before the genuine call (interface
 // 5.2). If the game accepts it, the error is [ErrForged].
 func WrongHMAC(call On) Fault {
-	return Fault{name: "wrong-hmac=" + string(call), apply: func(s *script) { s.on(call).forge(wrongHMAC) }}
+	return newFault("wrong-hmac="+string(call), func(s *script) { s.on(call).forge(wrongHMAC) })
 }
 
 // MissingHMAC sends a call without a signature before the genuine call (interface
 // 5.2). If the game accepts it, the error is [ErrForged].
 func MissingHMAC(call On) Fault {
-	return Fault{name: "missing-hmac=" + string(call), apply: func(s *script) { s.on(call).forge(missingHMAC) }}
+	return newFault("missing-hmac="+string(call), func(s *script) { s.on(call).forge(missingHMAC) })
 }
 
 // LostAnswer lets the game act but loses its answer. The service then retries a
@@ -305,7 +309,7 @@ func MissingHMAC(call On) Fault {
 // Lost answers are counted per order: when the call is repeated, with or without
 // the same faults, its answer arrives.
 func LostAnswer(call On) Fault {
-	return Fault{name: "lost-answer=" + string(call), apply: func(s *script) { s.on(call).lost++ }}
+	return newFault("lost-answer="+string(call), func(s *script) { s.on(call).lost++ })
 }
 
 // StoreFails makes the game's store fail at the first result, before it has done anything, as a
@@ -317,24 +321,24 @@ func LostAnswer(call On) Fault {
 // It needs a [ramp.Handler] as [Config.Handler], with any store. What stands before the handler
 // must pass the context of the request.
 func StoreFails() Fault {
-	return Fault{name: "store-fails", apply: func(s *script) { s.result.fails = 1 }}
+	return newFault("store-fails", func(s *script) { s.result.fails = 1 })
 }
 
 // SlowAnswer makes the game's answer take the time d. If that exceeds
 // [Config.Timeout], the service stops waiting and the answer is lost. If the clock
 // stands still, the wait moves it, so [Service.Advance] may end that much later.
 func SlowAnswer(call On, d time.Duration) Fault {
-	return Fault{name: fmt.Sprintf("slow-answer=%s:%s", call, d), apply: func(s *script) {
+	return newFault(fmt.Sprintf("slow-answer=%s:%s", call, d), func(s *script) {
 		if s.on(call).slow = d; d < 0 {
 			s.invalid("SlowAnswer(%s) is in the past", d)
 		}
-	}}
+	})
 }
 
 // UnknownFields adds fields to the call that the interface does not have. Any
 // version of the service may add fields, and the game must ignore them.
 func UnknownFields(call On) Fault {
-	return Fault{name: "unknown-fields=" + string(call), apply: func(s *script) { s.on(call).unknown = true }}
+	return newFault("unknown-fields="+string(call), func(s *script) { s.on(call).unknown = true })
 }
 
 // forgery turns what a genuine call says into what a forged one does.

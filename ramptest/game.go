@@ -194,15 +194,16 @@ type call struct {
 	hmac    string // of the body; none for an assets call
 	body    []byte
 
-	fault    string            // the scripted fault, for the record
-	forged   bool              // the game must reject it, even by not answering
-	opposite bool              // a result that states another outcome than the chain, or than an earlier one
-	again    bool              // a result that the game has confirmed before
-	lost     bool              // the answer is lost
-	failure  *rollback.Failure // of the game's store, on purpose; nil if there is none
-	slow     time.Duration     // the minimum time that the answer takes
-	owned    books.Assets      // what the player owned before a validate call, of what a mint takes; nil if unknown
-	lacks    string            // what the player owned too little of, in words; "" if of nothing that is known
+	fault    string        // the scripted fault, for the record
+	forged   bool          // the game must reject it, even by not answering
+	opposite bool          // a result that states another outcome than the chain, or than an earlier one
+	again    bool          // a result that the game has confirmed before
+	lost     bool          // the answer is lost
+	slow     time.Duration // the minimum time that the answer takes
+	owned    books.Assets  // what the player owned before a validate call, of what a mint takes; nil if unknown
+	lacks    string        // what the player owned too little of, in words; "" if of nothing that is known
+
+	failure *rollback.Failure // of the game's store, on purpose; nil if there is none
 }
 
 // settings name the path of each endpoint, in a test and in the command.

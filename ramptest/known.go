@@ -124,7 +124,8 @@ func (s *orders) callsOf(o *Order) verdict.Calls {
 	d := o.delivery.now()
 	return verdict.Calls{
 		Progress: map[State]verdict.Progress{Confirmed: verdict.Confirmed, Rejected: verdict.TurnedDown, GivenUp: verdict.GivenUp}[d.State],
-		Attempts: d.Attempts, Sending: d.sending > 0, Status: d.Status, Wrong: d.Wrong, Lost: d.Lost, Contrary: d.Contrary,
+		Attempts: d.Attempts, Sending: d.sending > 0,
+		Status: d.Status, Wrong: d.Wrong, Lost: d.Lost, Contrary: d.Contrary,
 		Next: d.Next, Of: fmt.Sprintf("%d of %d", d.Retries+1, len(s.config.Schedule)+1),
 		Never: o.script.never, Held: o.script.held, Refused: o.refused,
 	}

@@ -237,8 +237,8 @@ func (s *Service) notJudged() string {
 	var lines []string
 	for _, o := range slices.Backward(s.orders.all()) {
 		if _, ids := s.audit.Judged(o.entered().Sum); len(ids) > 0 {
-			lines = append(lines, fmt.Sprintf("ramptest: %s %s: not judged, because Config.Regenerating names it: %s",
-				o.trade().direction, shortUUID(o.UUID), strings.Join(ids, ", ")))
+			lines = append(lines, fmt.Sprintf(
+				"ramptest: %s %s: not judged, because Config.Regenerating names it: %s", o.trade().direction, shortUUID(o.UUID), strings.Join(ids, ", ")))
 		}
 	}
 	return strings.Join(lines, "\n")

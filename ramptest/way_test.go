@@ -124,7 +124,8 @@ func (s *studio) order(ctx context.Context, place func(*ramptest.Service) placer
 	if err != nil {
 		return nil, err
 	}
-	return place(s.service)(ctx, started.UUID, session1, ramp.NewAmount(10), append(faults, ramptest.Perhaps(ramptest.TransactionType(7)))...)
+	faults = append(faults, ramptest.Perhaps(ramptest.TransactionType(7)))
+	return place(s.service)(ctx, started.UUID, session1, ramp.NewAmount(10), faults...)
 }
 
 // place is order, which must succeed.

@@ -18,7 +18,7 @@ type Call struct {
 	Status   int    // the HTTP status of the answer; 0 if there was none
 	Success  bool   // the answer states success, and is correct
 	Code     string // the errorCode of an answer that states none; of an initialize call, its data
-	Wrong    string // of a result that is confirmed, by this answer or an earlier one: what is wrong with this one
+	Wrong    string // what is wrong with this answer to a result that is confirmed, by it or before
 	Problem  string // what is wrong with the answer, or why there is none; "" if it has the right form
 	Lost     bool   // the answer was lost on purpose
 	Failing  bool   // the game's store failed on purpose
@@ -81,7 +81,8 @@ func OfCall(c Call) Verdict {
 	case c.Lost && c.Status != 0:
 		return newVerdict(Waiting, Wait, fmt.Sprintf("The answer was lost on purpose: HTTP %d.", c.Status))
 	case c.Failing:
-		return newVerdict(Waiting, Wait, fmt.Sprintf("The game's store failed on purpose: HTTP %d.", c.Status))
+		said := fmt.Sprintf("The game's store failed on purpose: HTTP %d.", c.Status)
+		return newVerdict(Waiting, Wait, said)
 	case c.Trap == Scripted:
 		return neutral(Failed, "Failed on purpose: %s.", c.Fault)
 	case c.Kind == Initialize && c.Success:

@@ -23,7 +23,10 @@ type Chain struct {
 	Stays bool      // it is pending on purpose
 	Block time.Time // when the next block comes
 	Short string    // the tokens that the wallet held, if a burn failed because it needs more; otherwise ""
-	Less  bool      // it burns less than the order is about, so it pays for nothing, and the game need not confirm it
+
+	// Less says that it burns less than the order is about, so it pays for nothing, and the game
+	// need not confirm it.
+	Less bool
 }
 
 // End is how a transaction ended.
@@ -98,9 +101,12 @@ const (
 
 // Dispute describes results that stated another outcome than the chain, or two outcomes.
 type Dispute struct {
-	First  End       // the outcome that the first result stated
-	Stands End       // the first outcome that the game confirmed; Pending if it confirmed none
-	Other  Statement // the answer to the results that stated the outcome that does not stand; if none stands, to those after the first
+	First  End // the outcome that the first result stated
+	Stands End // the first outcome that the game confirmed; Pending if it confirmed none
+
+	// Other is the answer to the results that stated the outcome that does not stand; if none
+	// stands, to those after the first.
+	Other Statement
 }
 
 // Statement is how the game answered the results that stated one outcome.

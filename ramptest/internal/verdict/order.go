@@ -228,7 +228,8 @@ func (o *Facts) movement() movement {
 
 // aside names what is not judged.
 func (o *Facts) aside() string {
-	return "Not judged, because it moves by itself: " + redact.Isolate(strings.Join(o.Books.Aside, ", ")) + "."
+	ids := redact.Isolate(strings.Join(o.Books.Aside, ", "))
+	return "Not judged, because it moves by itself: " + ids + "."
 }
 
 // begin describes how the transaction ended.
