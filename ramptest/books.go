@@ -71,13 +71,16 @@ func applyHint(found []*Imbalance) string {
 
 // newAudit returns the books of a service, which ask its game and write its record.
 func (s *shared) newAudit(ask func(context.Context, ramp.Session, uuid.UUID) (*ramp.Player, int, error)) *audit.Books {
-	return audit.New(audit.Config{Off: s.config.Books == BooksOff, Settle: s.config.Settle, Regenerating: s.config.Regenerating,
+	return audit.New(audit.Config{Off: s.config.Books == BooksOff, Closed: s.config.Closed, Settle: s.config.Settle, Regenerating: s.config.Regenerating,
 		Ask: ask, Rejects: isRejection, Changed: func(id uuid.UUID) { s.changes.note(id) },
 		Judged: func(id uuid.UUID, said string, found *audit.Finding) {
 			if found != nil {
 				for _, id := range found.Orders {
 					s.record.lose(id, found.Problem)
 				}
+			}
+			if id == uuid.Nil && !s.config.isUnitTest() {
+				return // players play
 			}
 			s.record.add(control.Event{Time: s.clock.now(), Kind: control.KindBooks,
 				UUID: id, Outcome: said, Failed: found != nil})

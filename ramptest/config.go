@@ -20,7 +20,8 @@ import (
 // The service asks for a player's assets before and after each validate and result
 // call, and compares the difference with what the order must move.
 //
-// Movements between calls are ignored, because a player earns and spends assets.
+// Movements between calls are ignored, because a player earns and spends assets, unless
+// [Config.Closed] is set.
 // Movements during a call are attributed to the order. A game or a test that
 // changes the player's assets at that moment therefore looks wrong. Nothing is
 // compared if the game does not list the player's assets, for orders that were made
@@ -115,6 +116,13 @@ type Config struct {
 	// Books sets how the service reports a game that loses assets or moves them
 	// twice. It defaults to [BooksFail].
 	Books Books
+
+	// Closed says that nothing but orders moves the assets of players while the test runs. Whatever
+	// else moves between two calls is then an error, unless the test wraps it in [Service.Outside],
+	// such as a give-back by a job of the game that comes twice. The books read what players own
+	// after each [Service.Advance] and at the end of the test, too. It is for a unit test of a game
+	// that returns a player_id. By default [Start] only logs such a movement.
+	Closed bool
 
 	// Settle is how long, in real time, an effect may lag behind the answer before
 	// the books report it as missing. It defaults to 2 seconds; -1 is no time.
@@ -276,6 +284,7 @@ func (c *Config) check() error {
 	must(c.FailureStatus == 0 || 200 <= c.FailureStatus && c.FailureStatus <= 599, "FailureStatus", "must be an HTTP status")
 	must(0 <= c.Decimals && c.Decimals <= 77, "Decimals", "must be from 0 to 77") // the most that 256 bits hold
 	must(BooksFail <= c.Books && c.Books <= BooksOff, "Books", "must be BooksFail, BooksReport or BooksOff")
+	must(!c.Closed || c.isUnitTest(), "Closed", "is for a test: it excludes Desk.Speed, Desk.Listener and Desk.State")
 	const negative, relative = "must not be below 0", "must begin with a slash"
 	must(c.Confirmations >= 0, "Confirmations", negative)
 	must(c.BlockTime >= 0, "BlockTime", negative)

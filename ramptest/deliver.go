@@ -52,6 +52,9 @@ func (s *orders) advance(d time.Duration) []Delivery {
 		s.record.wake()
 	}
 	s.clock.jump(end)
+	if s.config.Closed {
+		s.audit.Sweep(s.life.alive)
+	}
 	s.changes.note()
 	return sent
 }

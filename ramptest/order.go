@@ -50,6 +50,9 @@ func (o *Order) entered() audit.Order {
 		sign = -1
 	}
 	e := audit.Order{UUID: o.UUID, Session: o.Session, Mint: t.mint, Sum: books.Assets{}, Less: o.burnsLess(), Held: o.heldBefore}
+	if t.mint {
+		e.Fee = new(big.Rat).Quo(o.fee.Rat(), big.NewRat(10_000, 1))
+	}
 	assets, _ := t.sides(&o.Request.Intent)
 	for _, asset := range *assets {
 		if asset.Type == ramp.TypeAsset {

@@ -83,6 +83,9 @@ func Start(t testing.TB, config Config) *Service {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if config.Closed {
+			s.audit.Sweep(s.life.alive)
+		}
 		s.Close()
 		said := s.report()
 		if !t.Failed() && !t.Skipped() { // a test that has stopped has not done all that it means to
@@ -95,7 +98,7 @@ func Start(t testing.TB, config Config) *Service {
 		default:
 			t.Log(said)
 		}
-		if aside := s.notJudged(); aside != "" && config.Books != BooksOff {
+		if aside := s.asides(); aside != "" {
 			t.Log(aside)
 		}
 		if t.Failed() {

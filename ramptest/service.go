@@ -175,6 +175,11 @@ func (s *Service) Now() time.Time { return s.clock.now() }
 // deadlock.
 func (s *Service) Advance(d time.Duration) []Delivery { return s.orders.advance(d) }
 
+// Outside calls f, with which the test itself moves the assets of players: they earn, spend or
+// trade. The books read what players own before and after it, and know that what moves meanwhile
+// belongs to no order. See [Config.Closed].
+func (s *Service) Outside(f func()) { s.audit.Outside(s.life.alive, f) }
+
 // FailInitialize makes the next initialize calls fail, one for each failure, in
 // this order, regardless of their content.
 func (s *Service) FailInitialize(failures ...InitializeFailure) {
@@ -224,17 +229,28 @@ func (s *Service) Close() {
 }
 
 // Check returns what [Start] fails a test for when it ends, as one error. Call it at the end of a
-// test that uses [New], such as in TestMain. It makes no calls.
+// test that uses [New], such as in TestMain. It asks the game what players own only if
+// [Config.Closed] is set.
 func (s *Service) Check() error {
+	if s.config.Closed {
+		s.audit.Sweep(s.life.alive)
+	}
 	if said := lines(s.report(), s.orders.missed()); said != "" {
 		return errors.New(said)
 	}
 	return nil
 }
 
-// notJudged lists the orders with assets that the books do not judge, one per line.
-func (s *Service) notJudged() string {
+// asides lists what the books do not judge, one per line: assets that move by themselves, and what
+// moved between calls for no order.
+func (s *Service) asides() string {
+	if s.config.Books == BooksOff || !s.config.isUnitTest() {
+		return ""
+	}
 	var lines []string
+	for _, said := range s.audit.Asides() {
+		lines = append(lines, "ramptest: "+said)
+	}
 	for _, o := range slices.Backward(s.orders.all()) {
 		if _, ids := s.audit.Judged(o.entered().Sum); len(ids) > 0 {
 			lines = append(lines, fmt.Sprintf(

@@ -21,6 +21,9 @@ type Config struct {
 	// Off disables the readings. The books then keep only what the results said.
 	Off bool
 
+	// Closed says that whatever moves for no order is a finding.
+	Closed bool
+
 	// Settle is how long an effect may lag behind its answer; below 0, not at all.
 	Settle time.Duration
 
@@ -39,7 +42,7 @@ type Config struct {
 
 	// Judged is called with the story of each window and what was found in it, or nil, before
 	// the next call about the same player goes on: the record tells of a call and of what was
-	// found after it in this order.
+	// found after it in this order. With uuid.Nil, the story is of what moved between windows.
 	Judged func(opened uuid.UUID, said string, found *Finding)
 }
 
@@ -51,6 +54,7 @@ type Order struct {
 	Sum     books.Assets // what must move if the transaction succeeds; see [books.Tally]
 	Less    bool         // the transaction burns less than the order is about
 	Held    *big.Rat     // the tokens in the player's wallet before the order
+	Fee     *big.Rat     // the part that the ramp keeps of a mint; nil is nothing
 }
 
 // Call is a call about an order. Stated and OnChain are the outcome that a result states,

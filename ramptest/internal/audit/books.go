@@ -22,7 +22,10 @@ type Books struct {
 	players  map[string]*player           // by their keys
 	keys     map[string]string            // of the players, by session
 	orders   map[uuid.UUID][]*books.Tally // one, unless the game was asked to approve two under a UUID
+	placed   map[uuid.UUID]Order          // as they were entered
+	outside  int                          // how many functions of Outside run
 	found    []*Finding
+	asides   []string          // what moved for no order, and is no finding
 	returned map[*Finding]bool // those that Take has returned
 	changes  int               // how often a window was opened, joined or closed
 	strays   int               // the windows so far whose player was unknown when they were opened
@@ -50,6 +53,7 @@ func (b *Books) Reset() {
 func (b *Books) clear() {
 	b.players, b.keys = make(map[string]*player), make(map[string]string)
 	b.orders, b.returned, b.found = make(map[uuid.UUID][]*books.Tally), make(map[*Finding]bool), nil
+	b.placed, b.asides = make(map[uuid.UUID]Order), nil
 }
 
 // Forget drops a finished order.
@@ -57,6 +61,7 @@ func (b *Books) Forget(id uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.orders, id)
+	delete(b.placed, id)
 }
 
 // player returns the books of a session's player. The caller must hold the lock.
@@ -111,8 +116,28 @@ func (b *Books) look(s ramp.Session, read *ramp.Player, at int) {
 	old, p := b.player(s), b.keep(key)
 	b.keys[s.ID], p.session, p.name = key, s, cmp.Or(read.Name, read.PlayerID)
 	p.books.Adopt(&old.books)
+	if p.window == nil { // the player may get another name during a call
+		p.window = old.window
+	}
+	p.named = read.PlayerID != ""
+	p.books.Closed = b.config.Closed && p.named // who has no name may share assets with others
 	if !b.config.Off && p.window == nil && at == b.changes {
-		b.changed(p.books.Look(b.balances(read)))
+		b.looked(p, b.balances(read))
+	}
+}
+
+// looked enters a reading while no call is in progress. The caller must hold the lock.
+func (b *Books) looked(p *player, owns books.Assets) {
+	if p.income && owns != nil {
+		p.books.Income(owns)
+		p.income = b.outside > 0
+		return
+	}
+	before := p.books.Last
+	changed, strange := p.books.Look(owns)
+	b.changed(changed)
+	if len(strange) > 0 && p.named {
+		b.stray(p, before, strange)
 	}
 }
 
@@ -168,6 +193,7 @@ func (b *Books) open(o *Order) *books.Tally {
 	t := books.NewTally(o.UUID, o.Mint, sum)
 	t.Less = o.Less
 	b.orders[o.UUID] = append(b.orders[o.UUID], t)
+	b.placed[o.UUID] = *o
 	return t
 }
 

@@ -15,6 +15,8 @@ type player struct {
 	books   books.Player
 	window  *window // the open window, or nil
 	waiting int     // calls that wait for the next window
+	named   bool    // the game returns a player_id
+	income  bool    // what has moved since the last reading belongs to no order
 }
 
 // window is the time between two readings of a player's assets. It has one call, or several

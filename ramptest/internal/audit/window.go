@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -64,7 +63,7 @@ func (b *Books) Open(ctx context.Context, c Call) *Entry {
 		w.before = p.books.Last
 	default:
 		w.before = b.read(ctx, w)
-		b.changed(p.books.Look(w.before))
+		b.looked(p, w.before)
 	}
 	w.ready = true
 	b.turned.Broadcast()
@@ -228,6 +227,9 @@ func (b *Books) conclude(w *window, v books.Judgment) {
 	b.changed(w.player.books.End(v))
 	b.player(w.session).books.Adopt(&w.player.books)
 	w.player.window = nil
+	if named := b.player(w.session); named.window == w { // it got another name during the call
+		named.window = nil
+	}
 	if w.stray {
 		b.strayed++
 	}
@@ -243,10 +245,5 @@ func (b *Books) conclude(w *window, v books.Judgment) {
 		found.Assets = append(found.Assets,
 			Balance{secrets.Text(d.ID), amount(d.Before), amount(d.After), amount(d.Expected)})
 	}
-	if len(b.found) == maxFound {
-		delete(b.returned, b.found[0])
-		b.found = slices.Delete(b.found, 0, 1)
-	}
-	b.found = append(b.found, found)
-	b.config.Judged(w.id, found.Problem, found)
+	b.find(w.id, found)
 }

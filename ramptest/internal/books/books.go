@@ -131,6 +131,12 @@ type Player struct {
 	Outside Assets // what has moved for no order, in total
 	Late    []*Tally
 	Pending []Call // since Last, in windows that could not be read
+
+	// Closed says that nothing but orders moves the player's assets. A game that watches the chain, or
+	// an operator, may then be seen to end an order before its result comes.
+	Closed  bool
+	Early   []*Tally // of closed books: the approved orders without a result
+	Guessed bool     // what moved may have been taken for another order's, so the right one may still come
 }
 
 // maxLate is how many of a player's other orders may explain a movement in a window.
@@ -156,7 +162,8 @@ func (p *Player) Adopt(other *Player) {
 	for _, o := range other.Late {
 		p.await(o)
 	}
-	other.Late, other.Pending = nil, nil
+	p.Early, p.Guessed = append(p.Early, other.Early...), p.Guessed || other.Guessed
+	other.Late, other.Pending, other.Early = nil, nil, nil
 }
 
 // await notes an order whose effects may still come.
@@ -173,9 +180,14 @@ func (p *Player) starts(o *Tally) (starts []Step) {
 	for _, total := range o.Totals {
 		starts = append(starts, Step{Move: Assets{}, Total: total, Doubt: o.Guess || len(o.Totals) > 1})
 		// A game that watches the chain, or an operator, may end an order before its
-		// result comes. A player may also have earned just as much.
-		if rest := o.Due().Minus(total); o.Delivered && o.Outside != nil && len(rest) > 0 && p.Outside.Minus(o.Outside).Covers(rest) {
-			starts = append(starts, Step{Move: Assets{}, Total: o.Due()})
+		// result comes. A player may also have earned just as much. If more has moved, the end of the
+		// order may be in it.
+		rest := o.Due().Minus(total)
+		if !o.Delivered || o.Outside == nil || len(rest) == 0 {
+			continue
+		}
+		if moved := p.Outside.Minus(o.Outside); moved.Holds(rest) {
+			starts = append(starts, Step{Move: Assets{}, Total: o.Due(), Doubt: !moved.Covers(rest)})
 		}
 	}
 	for _, late := range o.Late {
@@ -223,6 +235,29 @@ func (p *Player) steps(o *Tally, calls []Call) []Step {
 	return all
 }
 
+// early returns how a game may end orders of closed books before their results come: it gives back
+// what a mint took, or grants a burn.
+func (p *Player) early(except []way) (ways []way) {
+	for _, o := range p.Early {
+		if o.Disputed || slices.ContainsFunc(except, func(w way) bool { return w.order == o }) {
+			continue
+		}
+		end := Assets{}
+		if !o.Mint {
+			end = o.Sum
+		}
+		w := way{order: o}
+		for _, total := range o.Totals {
+			w.steps = append(w.steps, Step{Move: Assets{}, Total: total})
+			if move := end.Minus(total); len(move) > 0 {
+				w.steps = append(w.steps, Step{Move: move, Total: end})
+			}
+		}
+		ways = append(ways, w)
+	}
+	return ways
+}
+
 func distinct(all []Assets) []Assets {
 	var out []Assets
 	for _, a := range all {
@@ -238,11 +273,14 @@ func isStill(s Step) bool { return len(s.Move) == 0 }
 // came enters which effects of earlier windows explain a movement, and reports whether they
 // may be any.
 func (o *Tally) came(taken []Step, guess bool) bool {
+	moves := slices.ContainsFunc(taken, func(s Step) bool { return !isStill(s) })
 	switch {
+	case moves && len(o.Late) == 0: // the game may have ended it early
+		o.settle(taken, guess)
 	case !slices.ContainsFunc(taken, isStill):
 		o.settle(taken, guess)
 		o.Late, o.Came = nil, false
-	case slices.ContainsFunc(taken, func(s Step) bool { return !isStill(s) }):
+	case moves:
 		o.Came = true
 	default:
 		return false

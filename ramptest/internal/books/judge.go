@@ -355,8 +355,17 @@ func (p *Player) End(v Judgment) (changed []*Tally) {
 		p.Last, p.Pending = nil, nil
 	}
 	if v.Moved == nil {
-		changed = append(changed, p.Look(v.after)...)
+		known, _ := p.Look(v.after)
+		changed = append(changed, known...)
 	}
+	for _, w := range v.ways {
+		o := w.order
+		p.Guessed = p.Guessed || v.guess || o.Guess || o.Mixed || o.Came || len(o.Totals) > 1
+		if p.Closed && o.Approved && !slices.Contains(p.Early, o) {
+			p.Early = append(p.Early, o)
+		}
+	}
+	p.Early = slices.DeleteFunc(p.Early, func(o *Tally) bool { return o.Delivered || o.Disputed })
 	p.Late = slices.DeleteFunc(p.Late, func(o *Tally) bool { return len(o.Late) == 0 || o.Disputed })
 	for ; len(p.Late) > maxLate; p.Late = p.Late[1:] {
 		p.Late[0].Came = true
@@ -367,15 +376,15 @@ func (p *Player) End(v Judgment) (changed []*Tally) {
 // Look enters a reading while no call is in progress; nil if it failed. What has moved since
 // the last one may be late effects, and those of calls whose windows could not be read: a
 // match proves, and a mismatch proves nothing. It reports the orders about which something
-// has become known.
-func (p *Player) Look(owns Assets) (changed []*Tally) {
+// has become known, and what moved for no order.
+func (p *Player) Look(owns Assets) (changed []*Tally, strange Assets) {
 	switch {
 	case owns == nil:
-		return nil
+		return nil, nil
 	case p.Last == nil:
 		p.missed()
 		p.Last, p.Pending, p.Outside = owns, nil, p.Outside.Plus(nil)
-		return p.Late
+		return p.Late, nil
 	}
 	for _, c := range slices.Backward(p.Pending) {
 		c.Order.Position = c.was
@@ -384,17 +393,25 @@ func (p *Player) Look(owns Assets) (changed []*Tally) {
 	ways := slices.Concat(pending, p.late(pending))
 	moved, theirs := owns.Minus(p.Last), Assets{}
 	p.Last = owns
-	for _, w := range ways {
+	early := p.early(ways)
+	for _, w := range slices.Concat(ways, early) {
 		maps.Copy(theirs, w.order.Sum)
 	}
 	if pending == nil { // what moves of other assets is nobody's
-		p.Outside = p.Outside.Plus(moved.Minus(moved.only(theirs)))
+		strange = moved.Minus(moved.only(theirs))
 		moved = moved.only(theirs)
 	}
 	explained, ok := explain(ways, moved)
-	if !ok {
-		p.Outside = p.Outside.Plus(moved)
+	if !ok && len(early) > 0 {
+		if sooner, is := explain(slices.Concat(ways, early), moved); is {
+			explained, ok = sooner, true
+		}
 	}
+	if !ok {
+		strange = strange.Plus(moved)
+	}
+	p.Outside = p.Outside.Plus(strange)
+	p.Guessed = p.Guessed || pending != nil
 	p.Pending = nil
 	guess := cancels(explained)
 	for _, w := range explained {
@@ -410,7 +427,15 @@ func (p *Player) Look(owns Assets) (changed []*Tally) {
 		p.enter(w, guess)
 		o.Unread = len(o.Totals) > 1
 	}
-	return changed
+	return changed, strange
+}
+
+// Income enters a reading after movements that belong to no order; nil if it failed.
+func (p *Player) Income(owns Assets) {
+	if owns != nil && p.Last != nil {
+		p.Outside = p.Outside.Plus(owns.Minus(p.Last))
+	}
+	p.Last = owns
 }
 
 // enter enters what an order may have done in its window, and what its calls may still do: what

@@ -1,0 +1,146 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+)
+
+// This file has what moves between calls, and for no order.
+
+// maxAsides bounds what a test logs.
+const maxAsides = 100
+
+// stray enters what moved between calls for no order: a finding if the books are closed. The
+// caller must hold the lock.
+func (b *Books) stray(p *player, before, moved books.Assets) {
+	secrets := redact.New(p.session.Token.Reveal())
+	var told []string
+	found := &Finding{}
+	for _, id := range moved.IDs() {
+		had, has := amount(before.Of(id)), amount(before.Plus(moved).Of(id))
+		found.Assets = append(found.Assets, Balance{secrets.Text(id), had, has, had})
+		how := "rose"
+		if moved[id].Sign() < 0 {
+			how = "fell"
+		}
+		told = append(told, fmt.Sprintf("%s %s by %s (%s before, %s after)", redact.Isolate(id), how,
+			books.Grouped(new(big.Rat).Abs(moved[id])), books.Grouped(had.Rat()), books.Grouped(has.Rat())))
+	}
+	said := fmt.Sprintf("between two calls, %s's %s", redact.Isolate(p.name), strings.Join(told, ", "))
+	if like := b.like(p, moved); like != "" {
+		said += ": just what " + like + " is about"
+	} else {
+		said += ", and no order explains that"
+	}
+	if found.Problem = secrets.Text(said + remedy); b.config.Closed && !p.books.Guessed {
+		b.find(uuid.Nil, found)
+		return
+	}
+	if b.config.Closed { // an effect that was taken for another order's may have come
+		said += " (what this player's orders have moved is not certain, so this may belong to one)"
+	}
+	if said = secrets.Text(said); len(b.asides) < maxAsides {
+		b.asides = append(b.asides, said)
+	}
+	b.config.Judged(uuid.Nil, said, nil)
+}
+
+const remedy = ". If your test did it, wrap it in service.Outside(func() { … })"
+
+// like names an order that is about just what moved, or about that less its fee: one of the player
+// before one of somebody else. The caller must hold the lock.
+func (b *Books) like(p *player, moved books.Assets) string {
+	var mine, others []string
+	for id, o := range b.placed {
+		if !isAbout(&o, moved) {
+			continue
+		}
+		name := "burn " + id.String()[:8]
+		if o.Mint {
+			name = "mint " + id.String()[:8]
+		}
+		if b.player(o.Session) == p {
+			mine = append(mine, name)
+		} else {
+			others = append(others, name+", an order of somebody else,")
+		}
+	}
+	for _, names := range [][]string{mine, others} {
+		if len(names) > 0 {
+			return slices.Min(names)
+		}
+	}
+	return ""
+}
+
+// isAbout reports whether an order is about just what moved, in either direction.
+func isAbout(o *Order, moved books.Assets) bool {
+	if len(o.Sum) == 0 {
+		return false
+	}
+	net := books.Assets{}
+	for id, n := range o.Sum {
+		if net[id] = n; o.Fee != nil {
+			net[id] = new(big.Rat).Sub(n, new(big.Rat).Mul(n, o.Fee))
+		}
+	}
+	none := books.Assets{}
+	for _, amounts := range []books.Assets{o.Sum, net} {
+		if moved.Covers(amounts) || moved.Covers(none.Minus(amounts)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Outside calls f, which may move anything: it belongs to no order.
+func (b *Books) Outside(ctx context.Context, f func()) {
+	b.Sweep(ctx)
+	b.setOutside(+1)
+	defer func() {
+		b.setOutside(-1)
+		b.Sweep(ctx)
+	}()
+	f()
+}
+
+// setOutside notes that a function begins, or has ended, that may move anything.
+func (b *Books) setOutside(more int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.outside += more
+	for _, p := range b.players {
+		p.income = true // until the next reading
+	}
+}
+
+// Sweep reads what each player owns whom the game has named.
+func (b *Books) Sweep(ctx context.Context) {
+	for _, s := range b.sessions() {
+		_, _, _ = b.config.Ask(ctx, s, uuid.Nil)
+	}
+}
+
+// sessions returns the newest session of each player whom the game has named.
+func (b *Books) sessions() (all []ramp.Session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.config.Off {
+		return nil
+	}
+	for _, p := range b.players {
+		if p.named && p.session.ID != "" {
+			all = append(all, p.session)
+		}
+	}
+	slices.SortFunc(all, func(x, y ramp.Session) int { return strings.Compare(x.ID, y.ID) })
+	return all
+}
