@@ -16,7 +16,9 @@ import (
 func closed(c *ramptest.Config) { c.Closed = true }
 
 // goldOrder mints or burns so much gold.
-func (p *played) goldOrder(t *testing.T, session string, burn bool, gold int64, faults ...ramptest.Fault) *ramptest.Order {
+func (p *played) goldOrder(
+	t *testing.T, session string, burn bool, gold int64, faults ...ramptest.Fault,
+) *ramptest.Order {
 	t.Helper()
 	r := request()
 	r.Intent.Materials[0].Amount = ramp.NewAmount(gold)
@@ -47,12 +49,14 @@ func TestClosedBooksSeeWhatMovesBetweenCalls(t *testing.T) {
 			p.goldOrder(t, "session-1", false, 300)
 			p.vault.add("session-1", "item_gold", 300)
 			p.service.Advance(time.Minute)
-		}, "succeeded on chain: the game must take 300 item_gold", "rose by 300 (700 before, 1,000 after): just what mint "},
+		}, "succeeded on chain: the game must take 300 item_gold",
+			"rose by 300 (700 before, 1,000 after): just what mint "},
 		{"a watcher of the chain grants, and then the result grants", func(t *testing.T, p *played) {
 			p.goldOrder(t, "session-1", true, 300)
 			p.vault.add("session-1", "item_gold", 300)
 			p.service.Advance(time.Minute)
-		}, "succeeded on chain: the game must move nothing", "rose by 300 (1,000 before, 1,300 after): just what burn "},
+		}, "succeeded on chain: the game must move nothing",
+			"rose by 300 (1,000 before, 1,300 after): just what burn "},
 		{"a repair job gives back once more", func(t *testing.T, p *played) {
 			p.goldOrder(t, "session-1", false, 300, fails)
 			p.service.Advance(time.Minute)
@@ -60,7 +64,8 @@ func TestClosedBooksSeeWhatMovesBetweenCalls(t *testing.T) {
 			p.service.Advance(time.Hour)
 			p.goldOrder(t, "session-1", false, 7)
 			p.service.Advance(time.Minute)
-		}, "rose by 300 (1,000 before, 1,300 after): just what mint ", "rose by 300 (1,000 before, 1,300 after): just what mint "},
+		}, "rose by 300 (1,000 before, 1,300 after): just what mint ",
+			"rose by 300 (1,000 before, 1,300 after): just what mint "},
 		{"the grant goes to two players", func(t *testing.T, p *played) {
 			other := ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-1")}
 			ramp.Must(p.service.Assets(t.Context(), other))
@@ -75,7 +80,8 @@ func TestClosedBooksSeeWhatMovesBetweenCalls(t *testing.T) {
 			p.service.Advance(time.Minute)
 			p.vault.add("session-1", "item_gold", 240)
 			ramp.Must(p.service.Assets(t.Context(), session1))
-		}, "rose by 240 (700 before, 940 after): just what mint ", "rose by 240 (700 before, 940 after): just what mint "},
+		}, "rose by 240 (700 before, 940 after): just what mint ",
+			"rose by 240 (700 before, 940 after): just what mint "},
 		{"a whole row is saved around a mint", func(t *testing.T, p *played) {
 			ramp.Must(p.service.Assets(t.Context(), session1))
 			p.goldOrder(t, "session-1", false, 300)
@@ -181,87 +187,100 @@ func TestClosedBooksAreForTests(t *testing.T) {
 	assert.ErrorContains(t, err, "Config.Closed is for a test: it excludes Desk.Speed, Desk.Listener and Desk.State")
 }
 
+// ordinary is an ordinary test of a studio.
+type ordinary struct {
+	*played
+	t *testing.T
+}
+
+func (o *ordinary) minute()                     { o.service.Advance(time.Minute) }
+func (o *ordinary) earn(player string, n int64) { o.vault.add(player, "item_gold", n) }
+func (o *ordinary) burn(gold int64)             { o.order("session-1", true, gold); o.minute() }
+
+func (o *ordinary) mint(gold int64, faults ...ramptest.Fault) {
+	o.order("session-1", false, gold, faults...)
+	o.minute()
+}
+
+func (o *ordinary) order(session string, burn bool, gold int64, faults ...ramptest.Fault) {
+	o.goldOrder(o.t, session, burn, gold, faults...)
+}
+
+func (o *ordinary) reset() {
+	o.vault.mu.Lock()
+	defer o.vault.mu.Unlock()
+	for _, session := range []string{"session-1", "session-2"} {
+		o.vault.owns[session] = map[string]int64{"item_gold": 1000, "item_gem": 1000}
+	}
+}
+
 // Ordinary tests of a studio move assets between orders, without a word of it. So books are closed
 // only where a test asks for it.
 func TestMostOrdinaryTestsAreNotForClosedBooks(t *testing.T) {
 	const alice, bob = "session-1", "session-2"
-	minute := func(p *played) { p.service.Advance(time.Minute) }
-	reset := func(p *played) {
-		p.vault.mu.Lock()
-		defer p.vault.mu.Unlock()
-		for _, session := range []string{alice, bob} {
-			p.vault.owns[session] = map[string]int64{"item_gold": 1000, "item_gem": 1000}
-		}
-	}
 	fails := ramptest.TransactionFails()
-	mint := func(t *testing.T, p *played, gold int64, faults ...ramptest.Fault) {
-		p.goldOrder(t, alice, false, gold, faults...)
-		minute(p)
-	}
-	burn := func(t *testing.T, p *played, gold int64) { p.goldOrder(t, alice, true, gold); minute(p) }
-	earn := func(p *played, gold int64) { p.vault.add(alice, "item_gold", gold) }
-	both := map[string]int{}
-	for name, play20 := range map[string]func(*testing.T, *played){
-		"balances are reset after a mint of 300": func(t *testing.T, p *played) { mint(t, p, 300); reset(p); mint(t, p, 7) },
-		"balances are reset after a failed mint": func(t *testing.T, p *played) { mint(t, p, 300, fails); reset(p); mint(t, p, 7) },
-		"balances are reset after a burn of 300": func(t *testing.T, p *played) { burn(t, p, 300); reset(p); mint(t, p, 7) },
-		"balances are reset before each of a table": func(t *testing.T, p *played) {
+	red := map[string]int{}
+	for name, plays := range map[string]func(*ordinary){
+		"balances are reset after a mint of 300": func(o *ordinary) { o.mint(300); o.reset(); o.mint(7) },
+		"balances are reset after a failed mint": func(o *ordinary) { o.mint(300, fails); o.reset(); o.mint(7) },
+		"balances are reset after a burn of 300": func(o *ordinary) { o.burn(300); o.reset(); o.mint(7) },
+		"balances are reset before each of a table": func(o *ordinary) {
 			for _, gold := range []int64{1, 300, 1000} {
-				reset(p)
-				mint(t, p, gold)
+				o.reset()
+				o.mint(gold)
 			}
 		},
-		"two subtests share a player":        func(t *testing.T, p *played) { mint(t, p, 300); mint(t, p, 300) },
-		"a shared player is topped up":       func(t *testing.T, p *played) { mint(t, p, 300); earn(p, 300); mint(t, p, 300) },
-		"one gold is earned between orders":  func(t *testing.T, p *played) { mint(t, p, 300); earn(p, 1); burn(t, p, 300) },
-		"one gold is earned during an order": func(t *testing.T, p *played) { p.goldOrder(t, alice, false, 300); earn(p, 1); minute(p) },
-		"an achievement of 50":               func(t *testing.T, p *played) { mint(t, p, 300); earn(p, 50); mint(t, p, 10) },
-		"an achievement of as much":          func(t *testing.T, p *played) { mint(t, p, 100); earn(p, 100); mint(t, p, 10) },
-		"a gem as an achievement": func(t *testing.T, p *played) {
-			mint(t, p, 300)
-			p.vault.add(alice, "item_gem", 1)
-			mint(t, p, 10)
+		"two subtests share a player":       func(o *ordinary) { o.mint(300); o.mint(300) },
+		"a shared player is topped up":      func(o *ordinary) { o.mint(300); o.earn(alice, 300); o.mint(300) },
+		"one gold is earned between orders": func(o *ordinary) { o.mint(300); o.earn(alice, 1); o.burn(300) },
+		"one gold is earned meanwhile":      func(o *ordinary) { o.order(alice, false, 300); o.earn(alice, 1); o.minute() },
+		"an achievement of 50":              func(o *ordinary) { o.mint(300); o.earn(alice, 50); o.mint(10) },
+		"an achievement of as much":         func(o *ordinary) { o.mint(100); o.earn(alice, 100); o.mint(10) },
+		"a gem as an achievement": func(o *ordinary) {
+			o.mint(300)
+			o.vault.add(alice, "item_gem", 1)
+			o.mint(10)
 		},
-		"a row is loaded, played and saved": func(t *testing.T, p *played) { mint(t, p, 300); earn(p, 17); mint(t, p, 10) },
-		"a daily reward":                    func(t *testing.T, p *played) { burn(t, p, 300); earn(p, 1000); burn(t, p, 300) },
-		"what was burned is spent at once":  func(t *testing.T, p *played) { burn(t, p, 300); earn(p, -300); burn(t, p, 10) },
-		"some of it is spent":               func(t *testing.T, p *played) { burn(t, p, 300); earn(p, -120); burn(t, p, 10) },
-		"two players trade": func(t *testing.T, p *played) {
-			burn(t, p, 300)
-			earn(p, -100)
-			p.vault.add(bob, "item_gold", 100)
-			p.goldOrder(t, bob, false, 100)
-			minute(p)
+		"a row is loaded, played and saved": func(o *ordinary) { o.mint(300); o.earn(alice, 17); o.mint(10) },
+		"a daily reward":                    func(o *ordinary) { o.burn(300); o.earn(alice, 1000); o.burn(300) },
+		"what was burned is spent at once":  func(o *ordinary) { o.burn(300); o.earn(alice, -300); o.burn(10) },
+		"some of it is spent":               func(o *ordinary) { o.burn(300); o.earn(alice, -120); o.burn(10) },
+		"two players trade": func(o *ordinary) {
+			o.burn(300)
+			o.earn(alice, -100)
+			o.earn(bob, 100)
+			o.order(bob, false, 100)
+			o.minute()
 		},
-		"a balance is set to nothing": func(t *testing.T, p *played) { mint(t, p, 300); earn(p, -700); burn(t, p, 10) },
-		"support ends an order": func(t *testing.T, p *played) {
-			p.goldOrder(t, alice, false, 300, fails, ramptest.ResultNever())
-			minute(p)
-			earn(p, 300)
-			mint(t, p, 10)
+		"a balance is set to nothing": func(o *ordinary) { o.mint(300); o.earn(alice, -700); o.burn(10) },
+		"support ends an order": func(o *ordinary) {
+			o.order(alice, false, 300, fails, ramptest.ResultNever())
+			o.minute()
+			o.earn(alice, 300)
+			o.mint(10)
 		},
-		"each subtest has a player": func(t *testing.T, p *played) { mint(t, p, 300); p.goldOrder(t, bob, false, 300); minute(p) },
-		"interest of 5 percent":     func(t *testing.T, p *played) { mint(t, p, 300); earn(p, 35); mint(t, p, 10) },
-		"only orders":               func(t *testing.T, p *played) { mint(t, p, 300); mint(t, p, 300, fails); burn(t, p, 300) },
-		"a lost answer and a repeat": func(t *testing.T, p *played) {
-			p.goldOrder(t, alice, false, 300, fails, ramptest.LostAnswer(ramptest.OnResult))
-			p.service.Advance(time.Hour)
+		"each subtest has a player": func(o *ordinary) { o.mint(300); o.order(bob, false, 300); o.minute() },
+		"interest of 5 percent":     func(o *ordinary) { o.mint(300); o.earn(alice, 35); o.mint(10) },
+		"only orders":               func(o *ordinary) { o.mint(300); o.mint(300, fails); o.burn(300) },
+		"a lost answer and a repeat": func(o *ordinary) {
+			o.order(alice, false, 300, fails, ramptest.LostAnswer(ramptest.OnResult))
+			o.service.Advance(time.Hour)
 		},
 	} {
 		p := play(t, newVault())
-		play20(t, p)
+		plays(&ordinary{p, t})
 		failed, said := p.test.end()
 		assert.False(t, failed, "%s: %s", name, said)
 		if strings.Contains(said, ": just what ") {
-			both["a movement of just what an order is about"]++
+			red["a movement of just what an order is about"]++
 		}
 		p = play(t, newVault(), closed)
-		play20(t, p)
+		plays(&ordinary{p, t})
 		if failed, _ := p.test.end(); failed {
-			both["closed"]++
+			red["closed"]++
 		}
 	}
-	assert.Equal(t, map[string]int{"a movement of just what an order is about": 7, "closed": 16}, both,
+	assert.Equal(t, map[string]int{"a movement of just what an order is about": 7, "closed": 16}, red,
 		"of 22: if nearly all were green, books could be closed by default")
 }
 

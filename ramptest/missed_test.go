@@ -29,7 +29,8 @@ func TestAFaultWithoutEffectIsAnError(t *testing.T) {
 			"transaction-fails, lost-answer=result, result-twice, wrong-hmac=result had no effect, " +
 				"because its transaction is in no block: call service.Advance(time.Minute)"},
 		{"only the block was mined", []ramptest.Fault{ramptest.ResultLate(time.Hour)}, time.Minute, false,
-			"result-late=1h0m0s had no effect, because its result is sent in 59m1s: call service.Advance with more than that"},
+			"result-late=1h0m0s had no effect, because its result is sent in 59m1s: " +
+				"call service.Advance with more than that"},
 		{"the answer was lost, and none followed", []ramptest.Fault{fails, lost}, time.Minute, false,
 			"lost-answer=result had no effect, because its result is sent again in 4m1s: " +
 				"call service.Advance with more than that"},

@@ -231,8 +231,8 @@ func TestADisputeNeedsNoBooks(t *testing.T) {
 func TestARejectionThatIsRightIsShownAsRight(t *testing.T) {
 	c := newCounter(t)
 	c.shop.gold = 100
-	order := c.mint(t, ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount(), ramptest.WrongHMAC(ramptest.OnValidate),
-		ramptest.Perhaps(ramptest.LostAnswer(ramptest.OnResult)))
+	order := c.mint(t, ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount(),
+		ramptest.WrongHMAC(ramptest.OnValidate), ramptest.Perhaps(ramptest.LostAnswer(ramptest.OnResult)))
 	c.service.Advance(time.Minute)
 	said := c.pageOf(t, order)
 	for _, want := range []string{

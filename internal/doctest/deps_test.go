@@ -25,9 +25,11 @@ var (
 		"github.com/ethereum/go-ethereum/common/hexutil",
 		"github.com/ethereum/go-ethereum/crypto",
 		"github.com/google/uuid",
-		module + "/internal/redact", module + "/internal/wire",
+		module + "/internal/redact", module + "/internal/rollback", module + "/internal/wire",
 	}
-	ourPackages   = []string{module, module + "/internal/redact", module + "/internal/wire"}
+	ourPackages = []string{
+		module, module + "/internal/redact", module + "/internal/rollback", module + "/internal/wire",
+	}
 	linkedModules = []string{
 		module,
 		"github.com/ethereum/go-ethereum",
@@ -153,5 +155,5 @@ func TestOnlyTheRollbackTravelsInAContext(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 1, found)
+	require.Equal(t, 2, found, "for a rollback, and for a failure")
 }

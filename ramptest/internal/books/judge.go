@@ -91,6 +91,29 @@ func (p *Player) late(except []way) (ways []way) {
 	return ways
 }
 
+// early returns how a game may end orders of closed books before their results come: it gives back
+// what a mint took, or grants a burn.
+func (p *Player) early(except []way) (ways []way) {
+	for _, o := range p.Early {
+		if o.Disputed || slices.ContainsFunc(except, func(w way) bool { return w.order == o }) {
+			continue
+		}
+		end := Assets{}
+		if !o.Mint {
+			end = o.Sum
+		}
+		w := way{order: o}
+		for _, total := range o.Totals {
+			w.steps = append(w.steps, Step{Move: Assets{}, Total: total})
+			if move := end.Minus(total); len(move) > 0 {
+				w.steps = append(w.steps, Step{Move: move, Total: end})
+			}
+		}
+		ways = append(ways, w)
+	}
+	return ways
+}
+
 // maxRests bounds the work for windows of many orders. Beyond it, everything is accepted.
 const maxRests = 4_000
 
