@@ -80,7 +80,7 @@ func TestGoBlocksCompileAndRun(t *testing.T) {
 	require.NoError(t, os.WriteFile(composed, compose(t, harness, string(ramp.Must(os.ReadFile(harness))), found), 0o600))
 	replace := ramp.Must(json.Marshal(map[string]map[string]string{"Replace": {harness: composed}}))
 	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-tags", "docs", "-overlay", overlay, "./blocks").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-short", "-count=1", "-tags", "docs", "-overlay", overlay, "./blocks").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 

@@ -2,10 +2,12 @@ package storetest_test
 
 import (
 	"context"
+	"database/sql"
 	"sync"
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
@@ -80,3 +82,40 @@ func ExampleTestStore() {
 		return storetest.Target{Stores: []ramp.Store{store}, Give: w.give, Balance: w.balance}
 	})
 }
+
+// A game on SQLite, whose Apply is tested in every order in which two calls can meet. The file has the
+// tables, and each order moves gold and gems.
+func ExampleTestSchedules() {
+	t := new(testing.T) // that of your test
+	file := "file:game.db?_txlock=immediate&_pragma=journal_mode(wal)"
+	connector, err := storetest.Connector("sqlite", file)
+	if err != nil {
+		return // t.Fatal(err)
+	}
+	admin := sql.OpenDB(connector)
+	storetest.TestSchedules(t, storetest.Schedules{
+		Connector: connector,
+		Dialect:   rampsql.SQLite,
+		Assets:    []string{"gold", "gem"},
+		Open: func(db *sql.DB) (ramp.Store, error) {
+			game := &sqlGame{db: db}
+			return rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: game.Apply})
+		},
+		Give: func(ctx context.Context, session, asset string, balance int64) error {
+			_, err := admin.ExecContext(ctx,
+				"INSERT INTO balances (player, asset, amount) VALUES ($1, $2, $3)", session, asset, balance)
+			return err
+		},
+		Balance: func(ctx context.Context, session, asset string) (amount int64, err error) {
+			err = admin.QueryRowContext(ctx, "SELECT COALESCE(SUM(amount), 0) FROM balances "+
+				"WHERE player = $1 AND asset = $2", session, asset).Scan(&amount)
+			return amount, err
+		},
+		NoFaults: testing.Short(),
+	})
+}
+
+// sqlGame is your game.
+type sqlGame struct{ db *sql.DB }
+
+func (*sqlGame) Apply(context.Context, *sql.Tx, ramp.Step) error { return nil }

@@ -23,6 +23,7 @@ import (
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/storetest"
 	_ "modernc.org/sqlite"
 )
 
@@ -47,23 +48,34 @@ func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 
 // block: func (g *game) Apply(ctx context.Context, tx *sql.Tx
 
+// block: func TestEverySchedule(t *testing.T) {
+
 var session = ramp.Session{ID: "character-1", Token: ramp.NewAccessToken("token-1")}
 
 func page(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
 
-// open returns a database with one character, who has 1000 gold and no gems.
-func open(t *testing.T) *sql.DB {
+// newDatabase returns the address of a database with the tables.
+func newDatabase(t *testing.T) string {
 	t.Helper()
-	db := ramp.Must(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "game.db")+"?_txlock=immediate"))
-	t.Cleanup(func() { _ = db.Close() })
-	db.SetMaxOpenConns(1)
+	address := "file:" + filepath.Join(t.TempDir(), "game.db") + "?_txlock=immediate&_pragma=journal_mode(wal)"
+	db := ramp.Must(sql.Open("sqlite", address))
 	for _, statement := range []string{
 		rampsql.SQLite.Schema(),
 		"CREATE TABLE balances (player TEXT, asset TEXT, amount INTEGER NOT NULL, PRIMARY KEY (player, asset))",
-		"INSERT INTO balances VALUES ('" + session.ID + "', 'gold', 1000)",
 	} {
 		ramp.Must(db.Exec(statement))
 	}
+	require.NoError(t, db.Close())
+	return address
+}
+
+// open returns a database with one character, who has 1000 gold and no gems.
+func open(t *testing.T) *sql.DB {
+	t.Helper()
+	db := ramp.Must(sql.Open("sqlite", newDatabase(t)))
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	ramp.Must(db.Exec("INSERT INTO balances VALUES ('" + session.ID + "', 'gold', 1000)"))
 	return db
 }
 
