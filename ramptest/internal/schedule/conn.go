@@ -203,11 +203,7 @@ func (c *conn) BeginTx(ctx context.Context, options driver.TxOptions) (tx driver
 		st.rows = Rows{everything: true}
 	}
 	err = c.pass(st, func() (err error) {
-		if beginner, ok := c.Conn.(driver.ConnBeginTx); ok {
-			tx, err = beginner.BeginTx(ctx, options)
-		} else {
-			tx, err = c.Conn.Begin() //nolint:staticcheck // an old driver
-		}
+		tx, err = c.Conn.(driver.ConnBeginTx).BeginTx(ctx, options)
 		c.held = Rows{}
 		if err == nil {
 			c.inTx.Store(true)
