@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,6 +51,8 @@ type faults struct {
 
 	query string
 	args  []any
+
+	onExec func(query string) // is called after each statement without rows
 }
 
 // lossy gives the place a driver with faults.
@@ -101,6 +104,9 @@ func (s lossyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (d
 		return nil, errLost
 	}
 	done, err := s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+	if s.faults.onExec != nil {
+		s.faults.onExec(s.query)
+	}
 	if err == nil && strings.HasPrefix(s.query, "SET autocommit = IF(") && s.faults.loses() {
 		return nil, errLost
 	}
@@ -113,20 +119,46 @@ func (s lossyStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (
 		s.faults.args = append(s.faults.args, arg.Value)
 	}
 	rows, err := s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
-	return lossyRows{rows, s.faults}, err
-}
-
-type lossyRows struct {
-	driver.Rows
-	faults *faults
-}
-
-func (r lossyRows) Next(dest []driver.Value) error {
-	err := r.Rows.Next(dest)
-	if err == io.EOF && r.faults.loses() {
-		return errLost
+	if err != nil {
+		return nil, err
 	}
-	return err
+	defer rows.Close()
+	all := &lossyRows{columns: rows.Columns(), faults: s.faults}
+	for {
+		row := make([]driver.Value, len(all.columns))
+		if err := rows.Next(row); err == io.EOF {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		for i, value := range row {
+			if text, ok := value.([]byte); ok { // of the driver, until the next row
+				row[i] = slices.Clone(text)
+			}
+		}
+		all.rows = append(all.rows, row)
+	}
+}
+
+// lossyRows are the rows of a query, all of which have arrived: the connection is free.
+type lossyRows struct {
+	columns []string
+	rows    [][]driver.Value
+	faults  *faults
+}
+
+func (r *lossyRows) Columns() []string { return r.columns }
+func (*lossyRows) Close() error        { return nil }
+
+func (r *lossyRows) Next(dest []driver.Value) error {
+	if len(r.rows) == 0 && r.faults.loses() {
+		return errLost
+	} else if len(r.rows) == 0 {
+		return io.EOF
+	}
+	copy(dest, r.rows[0])
+	r.rows = r.rows[1:]
+	return nil
 }
 
 type lossyTx struct {

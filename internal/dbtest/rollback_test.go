@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +223,60 @@ func TestACallThatIsCanceledInApply(t *testing.T) {
 			w.expectAutocommit()
 		}
 	})
+}
+
+// After a canceled call, database/sql rolls back in the background. Until the database has confirmed
+// that, nobody may turn autocommit on, which would commit. Here the rollback must wait, because Apply
+// holds rows, and would come too late.
+func TestAutocommitIsNotTurnedOnBeforeTheRollback(t *testing.T) {
+	p := newPlace(t, databaseOf(t, rampsql.MySQL), mode{})
+	turnedOn := make(chan struct{}, 1)
+	lossy(t, p).onExec = func(query string) {
+		if query == "SET autocommit = 1" {
+			turnedOn <- struct{}{}
+		}
+	}
+	w := newWorld(t, p, nil)
+	w.give("alice", "gold", 5)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var held *sql.Rows
+	store := newStore(t, p, func(applied context.Context, tx *sql.Tx, step ramp.Step) error {
+		check(t, studio{db: p.db, dialect: p.dialect}.Apply(applied, tx, step))
+		held = ramp.Must(tx.QueryContext(context.WithoutCancel(applied), "SELECT 'text'"))
+		var text sql.RawBytes // holds the rows, and they hold the transaction
+		if !held.Next() {
+			return held.Err()
+		}
+		check(t, held.Scan(&text))
+		cancel()
+		for !errors.Is(tx.Commit(), sql.ErrTxDone) { // until database/sql has begun to roll back
+			runtime.Gosched()
+		}
+		return nil
+	})
+	o := newOrder("alice", mint("gold", 5))
+	ended := make(chan error)
+	go func() {
+		_, err := store.Update(ctx, o.id, o.accept())
+		ended <- err
+	}()
+	for len(turnedOn) == 0 && !strings.Contains(stacks(), "database/sql.(*Conn).close(") {
+		time.Sleep(time.Millisecond) // until the store turns autocommit on, or discards the connection
+	}
+	check(t, held.Close())
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("a canceled call ended with %v", err)
+	}
+	equal(t, "how often autocommit was turned on", len(turnedOn), 0)
+	w.books(moves{})
+	w.expectAutocommit()
+}
+
+// stacks returns what all goroutines do.
+func stacks() string {
+	all := make([]byte, 1<<20)
+	return string(all[:runtime.Stack(all, true)])
 }
 
 // A connection on which autocommit may still be off is discarded.

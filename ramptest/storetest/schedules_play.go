@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/internal/schedule"
 )
 
@@ -253,6 +254,7 @@ func (p *performance) judge(ctx context.Context) {
 		}
 		p.promised(n, stored)
 	}
+	p.restored(ctx)
 	if len(p.wrong) > 0 {
 		return
 	}
@@ -299,6 +301,23 @@ func (p *performance) promised(n int, stored *ramp.Order) {
 		p.fail("%s was answered with %s, but that is not what is stored: %s",
 			p.name(n), got, stateOf(stored))
 	}
+}
+
+// restored checks that a connection of MySQL that went back to a pool commits each statement again.
+func (p *performance) restored(ctx context.Context) {
+	for n := range p.calls {
+		db := p.stage.DB(n)
+		if p.Dialect != rampsql.MySQL || db.Stats().Idle == 0 {
+			continue
+		}
+		var on bool
+		if err := db.QueryRowContext(ctx, "SELECT @@autocommit").Scan(&on); err != nil {
+			p.fail("a connection of %s cannot be used: %v", schedule.Letter(n), err)
+		} else if !on {
+			p.fail("a connection of %s went back to the pool with autocommit turned off", schedule.Letter(n))
+		}
+	}
+	p.stage.Later() // of the repeats
 }
 
 func stateOf(o *ramp.Order) string {
