@@ -227,7 +227,7 @@ func (s *Store) ended(ctx context.Context, order ramp.Order) (*ramp.Order, error
 	if err := s.settle(ctx, other); err != nil && !errors.Is(err, ErrRefused) {
 		return nil, err
 	}
-	return nil, nil // look again
+	return s.ended(ctx, order) // as it is now
 }
 
 // write runs one statement, and reports whether it changed a row.
