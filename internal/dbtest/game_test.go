@@ -14,8 +14,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,7 +35,6 @@ var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
 type studio struct {
 	db      *sql.DB
 	dialect rampsql.Dialect
-	gate    func() // if not nil, called in the transaction before anything moves
 }
 
 func (s studio) Authenticate(_ context.Context, session ramp.Session) error {
@@ -66,9 +63,6 @@ func (s studio) Assets(ctx context.Context, session ramp.Session) (*ramp.Player,
 }
 
 func (s studio) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-	if s.gate != nil {
-		s.gate()
-	}
 	for _, a := range step.Effect.Assets {
 		delta, err := step.Effect.Delta(a).Int64()
 		if err != nil {
@@ -135,9 +129,7 @@ type world struct {
 	key     ramp.HMACKey
 	address func() string
 
-	started  map[holding]int64
-	rivals   atomic.Int64 // see contend
-	answered atomic.Int64 // calls of contend that are answered
+	started map[holding]int64
 }
 
 type holding struct{ session, asset string }
@@ -146,7 +138,7 @@ type holding struct{ session, asset string }
 func newWorld(t *testing.T, p *place, store *rampsql.Store) *world {
 	t.Helper()
 	w := &world{place: p, t: t, store: store, key: ramp.Must(ramp.TextKey(hmacText)), started: map[holding]int64{}}
-	s := studio{p.db, p.dialect, w.awaitRivals}
+	s := studio{p.db, p.dialect}
 	if store == nil {
 		w.store = newStore(t, p, s.Apply)
 	}
@@ -293,48 +285,6 @@ func (w *world) post(path, session string, message any) answer {
 		return answer{err: err}
 	}
 	return answer{status: response.StatusCode, code: envelope.ErrorCode, signature: envelope.Data.ValidatorSig}
-}
-
-// atOnce makes n calls concurrently.
-func atOnce(n int, call func() answer) []answer {
-	answers := make([]answer, n)
-	var wg sync.WaitGroup
-	for i := range answers {
-		wg.Go(func() { answers[i] = call() })
-	}
-	wg.Wait()
-	return answers
-}
-
-// contend makes n calls of one order concurrently. The first one that moves anything
-// keeps its transaction open until all others wait for its lock, so that all of them
-// really compete.
-func (w *world) contend(n int, call func() answer) []answer {
-	w.answered.Store(0)
-	w.rivals.Store(int64(n - 1))
-	defer w.rivals.Store(0)
-	return atOnce(n, func() answer {
-		defer w.answered.Add(1)
-		return call()
-	})
-}
-
-// awaitRivals returns when every rival waits for the lock, or is answered because the
-// database aborted it. It has no timeout, because a machine may be slow. If a rival
-// never arrives, go test times out.
-func (w *world) awaitRivals() {
-	rivals := w.rivals.Swap(0)
-	for rivals > 0 {
-		n, err := w.waiting()
-		if err != nil {
-			w.t.Errorf("the rivals cannot be counted: %v", err)
-			return
-		}
-		if n+w.answered.Load() >= rivals {
-			return
-		}
-		time.Sleep(time.Millisecond) // yields the CPU to the rivals
-	}
 }
 
 // waiting counts the connections that wait for a lock.
