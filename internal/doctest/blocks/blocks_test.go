@@ -1,6 +1,5 @@
 //go:build docs
 
-// Package blocks has the Go blocks of the documents in their places.
 package blocks
 
 import (
