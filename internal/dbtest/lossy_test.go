@@ -43,7 +43,7 @@ var (
 // faults are those of a place, whose last query for rows they know.
 type faults struct {
 	// lost counts the answers that are lost: a commit succeeds, but the caller gets an
-	// error; rows arrive, but not their end; and MySQL does not turn autocommit on again.
+	// error, and rows arrive, but not their end.
 	lost atomic.Int64
 
 	bad     atomic.Int64 // transactions that do not begin because of a bad connection
@@ -100,9 +100,6 @@ type lossyStmt struct {
 }
 
 func (s lossyStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	if s.query == "SET autocommit = 1" && s.faults.loses() {
-		return nil, errLost
-	}
 	done, err := s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
 	if s.faults.onExec != nil {
 		s.faults.onExec(s.query)

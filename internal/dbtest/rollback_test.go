@@ -279,21 +279,6 @@ func stacks() string {
 	return string(all[:runtime.Stack(all, true)])
 }
 
-// A connection on which autocommit may still be off is discarded.
-func TestAutocommitThatCannotBeTurnedOn(t *testing.T) {
-	p := newPlace(t, databaseOf(t, rampsql.MySQL), mode{})
-	faults := lossy(t, p)
-	w := newWorld(t, p, nil)
-	w.give("alice", "gold", 4)
-	o := newOrder("alice", mint("gold", 5))
-	faults.lost.Store(1)
-	w.expect(w.validate(o), "200 INVALID_BALANCE") // is rolled back, so no answer of a commit is lost
-	equal(t, "answers left, unless autocommit was turned on", faults.lost.Load(), 0)
-	w.expectAutocommit()
-	w.expect(w.validate(o), "200 INVALID_BALANCE")
-	w.expectAutocommit()
-}
-
 // full makes SQLite run out of space, like a full disk.
 func full(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
 	if _, err := tx.ExecContext(ctx, "PRAGMA max_page_count = 1"); err != nil { // SQLite raises it to the current size

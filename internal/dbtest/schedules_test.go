@@ -133,7 +133,7 @@ func TestEveryScheduleOfACarelessApply(t *testing.T) {
 
 func TestEveryScheduleOfThreeCalls(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		if os.Getenv(envAll) == "" {
+		if os.Getenv(envAll) == "" || p.dialect == rampsql.MySQL { // where it takes more than ten minutes
 			t.Skip("SCHEDULES_ALL is not set")
 		}
 		s := schedulesOf(t, p, lean(p.dialect))
