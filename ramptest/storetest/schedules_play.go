@@ -26,10 +26,10 @@ const price = 5
 type theater struct {
 	Schedules
 	stage  *schedule.Stage
-	plain  ramp.Store   // whose statements do not stop
-	stores []ramp.Store // of the servers
-	prefix [6]byte      // of the IDs
-	last   uint64       // ID
+	plain  ramp.Store    // whose statements do not stop
+	stores [3]ramp.Store // of the servers
+	prefix [6]byte       // of the IDs
+	last   uint64        // ID
 }
 
 func (t *theater) open(plain *sql.DB) (err error) {
@@ -37,7 +37,7 @@ func (t *theater) open(plain *sql.DB) (err error) {
 	if t.plain, err = t.Open(plain); err != nil {
 		return fmt.Errorf("storetest: Schedules.Open: %w", err)
 	}
-	for n := range 3 {
+	for n := range t.stores {
 		if err := t.restart(n); err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (t *theater) restart(n int) error {
 	if err != nil {
 		return fmt.Errorf("storetest: Schedules.Open: %w", err)
 	}
-	t.stores = append(t.stores[:n], append([]ramp.Store{store}, t.stores[min(n+1, len(t.stores)):]...)...)
+	t.stores[n] = store
 	return nil
 }
 

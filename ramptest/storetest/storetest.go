@@ -1,4 +1,6 @@
-// Package storetest tests a [ramp.Store].
+// Package storetest tests a [ramp.Store]: [TestStore] its contract, [TestKill] what it does when its
+// process is killed, and [TestSchedules] a store on SQL, with the game's Apply, in every order in
+// which two calls can meet.
 package storetest
 
 import (
