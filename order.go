@@ -37,7 +37,8 @@ type Order struct {
 	Direction   Direction     `json:"-"` // derived from Intent
 	Assets      []AssetAmount `json:"-"` // derived from Intent, one entry per ID
 	TxHash      string        `json:"tx_hash,omitempty"`
-	Reason      string        `json:"reason,omitempty"` // who ended it by hand, and why: "who: reason"
+	Reason      string        `json:"reason,omitempty"`  // who ended it by hand, and why: "who: reason"
+	Settled     string        `json:"settled,omitempty"` // in what other way: see [Settled]
 	AcceptedAt  time.Time     `json:"accepted_at"`
 	FinishedAt  time.Time     `json:"finished_at,omitzero"`
 
@@ -172,6 +173,10 @@ type Step struct {
 	Rehearsal bool
 }
 
+// Settled reports whether the step ends an order whose assets a person has settled in another
+// way, which Order.Settled describes: a [Store] stores the order and does not call Apply.
+func (s Step) Settled() bool { return s.New && s.Order.Settled != "" }
+
 // Evidence is what a transaction shows about an order, as the chain has it.
 type Evidence struct {
 	Succeeded bool            `json:"succeeded"`          // whether the transaction succeeded
@@ -202,7 +207,7 @@ type Transition func(stored *Order) (Step, error)
 // its UUID. It wraps [ErrOrderConflict].
 type ConflictError struct {
 	Order Order  // the stored order, which the call did not change
-	Field string // what differs: "digest", "intent", "receipt.status", "tx_hash"
+	Field string // what differs: "digest", "intent", "receipt.status", "tx_hash", "settled"
 	Other *Order // with "tx_hash": the other order that the transaction has ended, or nil
 }
 
@@ -251,7 +256,7 @@ func (o *Order) derive() error {
 // effect returns how the order changes the game's assets when it enters its state. They are
 // sorted, so that two orders of a player lock rows in the same order.
 func (o *Order) effect() Effect {
-	if kind := effectKind(o.Direction, o.State); kind != Nothing {
+	if kind := effectKind(o.Direction, o.State); kind != Nothing && o.Settled == "" {
 		return Effect{Kind: kind, Assets: byID(o.Assets)}
 	}
 	return Effect{}
@@ -433,6 +438,36 @@ func Abandon(reason string, now time.Time) Transition {
 	}
 }
 
+// Settled returns the transition of a person who ends an order whose assets were settled in
+// another way, such as by mail, because the game cannot move them: the player is gone, or the
+// item. It takes the step of [Finish] or [Abandon], which next is, without an effect, and a
+// [Store] does not call Apply for it. how says in which way; it is stored as Order.Settled and
+// may have up to 4,096 bytes of UTF-8 without NUL. What next refuses is refused. If the order
+// has ended before, and the game has moved its assets, the error is a [*ConflictError].
+func Settled(how string, next Transition) Transition {
+	return func(stored *Order) (Step, error) {
+		var p problems
+		p.require(strings.TrimSpace(how) != "", "settled")
+		p.requireStorable(how, "settled", maxOrderReason)
+		if err := p.err(); err != nil {
+			return Step{}, err
+		}
+		step, err := next(stored)
+		switch {
+		case err != nil:
+			return Step{}, err
+		case step.Order.State == OrderAccepted: // its assets would never be taken
+			return Step{}, invalid("settled", "is for the end of an order")
+		case step.New:
+			step.Order.Settled = how
+			step.Effect = step.Order.effect()
+		case step.Order.effect().Kind != Nothing: // somebody may have paid twice
+			return step.Order.conflict("settled")
+		}
+		return step, nil
+	}
+}
+
 // Rehearse returns the step that a [Store] tries before it stores s, if s opens a burn: the
 // grant, with Rehearsal set. By the time a burn succeeds, its tokens are gone, so what
 // cannot be granted must be declined before anything is signed. A store applies the grant
@@ -567,7 +602,7 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 		return errors.New("ramp: the stored value is not an order")
 	}
 	for _, known := range []string{"version", "uuid", "state", "network", "project_id", "session_id",
-		"user_address", "digest", "intent", "tx_hash", "reason", "accepted_at", "finished_at"} {
+		"user_address", "digest", "intent", "tx_hash", "reason", "settled", "accepted_at", "finished_at"} {
 		delete(unknown, known)
 	}
 	read.AcceptedAt, read.FinishedAt = read.AcceptedAt.UTC(), read.FinishedAt.UTC()

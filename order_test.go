@@ -309,6 +309,64 @@ func TestFinishAndAbandon(t *testing.T) {
 	}
 }
 
+// A person ends an order whose assets were settled in another way: nothing moves, now or later.
+func TestWhatWasSettledInAnotherWayMovesNothing(t *testing.T) {
+	const how = "by mail, ticket 17"
+	mint, burn := accepted(mintRequest()), accepted(burnRequest())
+	lose := func(ramp.Order) ramp.Transition { return ramp.Abandon("alice: gone", atResult) }
+	end := func(status uint64) func(ramp.Order) ramp.Transition {
+		return func(o ramp.Order) ramp.Transition { return ramp.Finish(reported(o, status), atResult) }
+	}
+	for name, tt := range map[string]struct {
+		stored ramp.Order
+		next   func(ramp.Order) ramp.Transition
+	}{
+		"a mint that fails":        {mint, end(0)},
+		"a mint that succeeds":     {mint, end(1)},
+		"a mint that is abandoned": {mint, lose},
+		"a burn that succeeds":     {burn, end(1)},
+		"a burn that is abandoned": {burn, lose},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := ramp.Must(tt.next(tt.stored)(&tt.stored))
+			step := ramp.Must(ramp.Settled(how, tt.next(tt.stored))(&tt.stored))
+			want.Order.Settled, want.Effect = how, ramp.Effect{}
+			assert.Equal(t, want, step)
+			assert.True(t, step.Settled())
+			for _, again := range []ramp.Transition{tt.next(tt.stored), ramp.Settled(how, tt.next(tt.stored))} {
+				repeat := ramp.Must(again(&step.Order))
+				assert.Equal(t, ramp.Step{Order: step.Order}, repeat)
+				assert.False(t, repeat.Settled(), "a repeat settles nothing")
+			}
+			var read ramp.Order
+			require.NoError(t, json.Unmarshal(ramp.Must(json.Marshal(step.Order)), &read))
+			assert.Equal(t, step.Order, read)
+		})
+	}
+
+	gaveBack, moved := ended(mint, 0), ended(mint, 1)
+	_, err := ramp.Settled(how, end(0)(mint))(&gaveBack)
+	var conflict *ramp.ConflictError
+	require.ErrorAs(t, err, &conflict, "the game has given back before, so the player was paid twice")
+	assert.Equal(t, "settled", conflict.Field)
+	assert.False(t, ramp.Must(ramp.Settled(how, end(1)(mint))(&moved)).New, "a mint that succeeded has moved nothing")
+	_, err = ramp.Settled(how, end(0)(mint))(&moved)
+	assert.ErrorIs(t, err, ramp.ErrOrderConflict, "what is refused without it is refused")
+	_, err = ramp.Settled(how, end(0)(mint))(nil)
+	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
+
+	session := ramp.Session{ID: "session-1"}
+	_, err = ramp.Settled(how, ramp.Accept(session, mintRequest(), atValidate))(nil)
+	assertFields(t, err, "settled is for the end of an order")
+	for wrong, problem := range map[string]string{
+		" ": "settled is required", "a\x00": "settled must not contain a NUL character",
+		strings.Repeat("x", 4097): "settled must be at most 4096 bytes",
+	} {
+		_, err := ramp.Settled(wrong, end(0)(mint))(&mint)
+		assertFields(t, err, problem)
+	}
+}
+
 // The stored order decides what moves. Only a readable contradiction stops a
 // result, and a person must resolve it.
 func TestWhatOfAResultContradictsAnOrder(t *testing.T) {

@@ -26,6 +26,7 @@ type Store interface {
 	//
 	// If the step is New, Update stores its Order and applies its Effect in one atomic operation: both
 	// happen, or neither. It applies an Effect of Nothing too, because a game may reject a burn there.
+	// It only stores the Order of a step that is [Step.Settled].
 	// If applying fails or panics, nothing is stored, and the error wraps the cause.
 	//
 	// One transaction ends one order: if the step ends the order with a TxHash by which another order
@@ -76,8 +77,10 @@ func (s *MemoryStore) Update(ctx context.Context, id uuid.UUID, next Transition)
 		order := s.orders[other].clone()
 		return Step{}, &ConflictError{Order: *stored, Field: "tx_hash", Other: &order}
 	}
-	if err := s.Apply(ctx, step); err != nil {
-		return Step{}, err
+	if !step.Settled() {
+		if err := s.Apply(ctx, step); err != nil {
+			return Step{}, err
+		}
 	}
 	s.orders[id] = step.Order.clone()
 	s.transactions[txHash] = id

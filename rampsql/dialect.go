@@ -59,19 +59,20 @@ var (
 // The statements that dialects share.
 const (
 	insertOrder = "INSERT INTO ramp_orders (direction, " + orderColumns + ") VALUES " +
-		"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, '', $11, "
+		"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, '', '', $11, "
 	orReturn    = ") ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + orderColumns
 	lockOrder   = "WHERE uuid = $1 FOR UPDATE"
 	wrongColumn = "SELECT column_name, data_type FROM information_schema.columns" +
 		" WHERE table_schema = %s AND table_name = 'ramp_orders' AND (CASE" +
 		" WHEN column_name IN ('accepted_at', 'finished_at') THEN data_type <> 'bigint'" +
 		" ELSE column_name IN ('uuid', 'claim', 'state', 'direction', 'network', 'project_id'," +
-		" 'session_id', 'user_address', 'digest', 'intent', 'tx_hash', 'reason')" +
+		" 'session_id', 'user_address', 'digest', 'intent', 'tx_hash', 'reason', 'settled')" +
 		" AND data_type NOT LIKE '%%char%%' AND data_type NOT LIKE '%%text'" +
 		" AND data_type NOT IN ('uuid', 'enum', 'USER-DEFINED') END" +
 		" OR character_maximum_length < CASE column_name WHEN 'uuid' THEN 36 WHEN 'claim' THEN 26" +
 		" WHEN 'state' THEN 9 WHEN 'direction' THEN 4 WHEN 'network' THEN 7 WHEN 'digest' THEN 66" +
-		" WHEN 'tx_hash' THEN 66 WHEN 'reason' THEN 4096 WHEN 'intent' THEN 65535 ELSE CASE" +
+		" WHEN 'tx_hash' THEN 66 WHEN 'reason' THEN 4096 WHEN 'settled' THEN 4096" +
+		" WHEN 'intent' THEN 65535 ELSE CASE" +
 		" WHEN column_name IN ('project_id', 'session_id', 'user_address') THEN 1024 ELSE 0 END END)"
 )
 

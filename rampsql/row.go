@@ -15,7 +15,7 @@ import (
 // from the intent, is a column for lookups only.
 const (
 	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, " +
-		"intent, tx_hash, reason, accepted_at, finished_at"
+		"intent, tx_hash, reason, settled, accepted_at, finished_at"
 	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
 )
 
@@ -25,7 +25,7 @@ const (
 const selectExact = "SELECT uuid, claim, state, network, " +
 	asUTF8 + "project_id" + asBytes + asUTF8 + "session_id" + asBytes + asUTF8 + "user_address" + asBytes +
 	"digest, " + asUTF8 + "intent" + asBytes + "tx_hash, " + asUTF8 + "reason" + asBytes +
-	"accepted_at, finished_at FROM ramp_orders "
+	asUTF8 + "settled" + asBytes + "accepted_at, finished_at FROM ramp_orders "
 
 const asUTF8, asBytes = "CAST(CONVERT(", " USING utf8mb4) AS BINARY), "
 
@@ -48,7 +48,8 @@ func readOrder(from interface{ Scan(...any) error }, sent []byte, of ramp.Intent
 		finishedAt sql.NullInt64
 	)
 	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), (*string)(&row.Network), &row.ProjectID,
-		&row.SessionID, &row.UserAddress, &digest, &intent, &txHash, &row.Reason, &acceptedAt, &finishedAt)
+		&row.SessionID, &row.UserAddress, &digest, &intent, &txHash, &row.Reason,
+		&row.Settled, &acceptedAt, &finishedAt)
 	if err != nil {
 		return nil, err
 	}

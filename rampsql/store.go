@@ -49,8 +49,9 @@ type Config struct {
 	// waits forever if tx holds the only connection. It must return every error of tx and not continue
 	// after one, because the database may have rolled back the whole transaction. Required.
 	//
-	// Apply is never called for a repeat. After a rollback it is called again, at once or by a later
-	// delivery, so it must change nothing outside of tx. It should lock rows in a fixed order.
+	// Apply is never called for a repeat, nor for a step that is [ramp.Step.Settled]. After a rollback
+	// it is called again, at once or by a later delivery, so it must change nothing outside of tx. It
+	// should lock rows in a fixed order.
 	//
 	// A mint may be refused; a grant or a give-back must never fail. When step.Order was just
 	// accepted, Apply may [ramp.Reject] it: it must check that a mint takes no more than the player
@@ -127,7 +128,7 @@ func aborted(err error) bool {
 }
 
 const updateOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, " +
-	"finished_at = $5 WHERE uuid = $6 AND claim = $7"
+	"settled = $5, finished_at = $6 WHERE uuid = $7 AND claim = $8"
 
 // Update implements [Store] with one transaction per step. After an error of the commit,
 // a repeat of the call finds out whether the step is stored.
@@ -342,8 +343,8 @@ func (s *Store) insertOrder(ctx context.Context, tx *sql.Tx, o *ramp.Order, clai
 func (s *Store) endOrder(
 	ctx context.Context, tx *sql.Tx, stored *orderRow, o *ramp.Order, claim string,
 ) error {
-	end, args := s.bind(updateOrder, claim, string(o.State), o.TxHash, o.Reason, o.FinishedAt.UnixMilli(),
-		stored.UUID.String(), stored.claim)
+	end, args := s.bind(updateOrder, claim, string(o.State), o.TxHash, o.Reason, o.Settled,
+		o.FinishedAt.UnixMilli(), stored.UUID.String(), stored.claim)
 	n, err := affected(tx.ExecContext(ctx, end, args...))
 	if err != nil {
 		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)
@@ -376,6 +377,9 @@ func (s *Store) tryGrant(ctx context.Context, tx *sql.Tx, step ramp.Step) error 
 
 // apply calls Apply. An error names the step and its order.
 func (s *Store) apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	if step.Settled() {
+		return nil
+	}
 	waits := s.config.DB.Stats().WaitCount
 	err := s.config.Apply(ctx, tx, step)
 	if err == nil {

@@ -77,6 +77,9 @@ type Total struct {
 	GivenBack map[string]Amount `json:"given_back"`
 	Granted   map[string]Amount `json:"granted"`
 
+	// What a person settled in another way, instead of giving it back or granting it.
+	Settled map[string]Amount `json:"settled"`
+
 	Ordered Amount `json:"ordered"` // tokens of the orders that succeeded, before the fee
 	Moved   Amount `json:"moved"`   // tokens that their events minted for the users, or burned
 	Fees    Amount `json:"fees"`    // Ordered minus Moved for mints
@@ -118,7 +121,8 @@ type FoundOrder struct {
 	TxHash      string            `json:"tx_hash,omitempty"`
 	AcceptedAt  time.Time         `json:"accepted_at"`
 	FinishedAt  time.Time         `json:"finished_at,omitzero"`
-	Reason      string            `json:"reason,omitempty"` // who ended it by hand, and why
+	Reason      string            `json:"reason,omitempty"`  // who ended it by hand, and why
+	Settled     string            `json:"settled,omitempty"` // how its assets were settled without the game
 }
 
 // row writes the order as a row of a table.
@@ -134,14 +138,22 @@ func (o FoundOrder) row() string {
 	return strings.Join([]string{
 		o.UUID.String(), string(cmp.Or(o.Direction, "unknown direction")), shown(strings.Join(assets, ", ")),
 		string(o.State), o.AcceptedAt.Format(time.RFC3339), ended,
-		shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress), shown(o.Reason)}, "\t")
+		shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress), shown(byHand(o.Reason, o.Settled))}, "\t")
+}
+
+// byHand says who ended an order, why, and what else that person did instead of the game.
+func byHand(reason, settled string) string {
+	if settled == "" {
+		return reason
+	}
+	return reason + "; settled in another way: " + settled
 }
 
 // found returns an order for a finding.
 func (a *assets) found(t *traded) FoundOrder {
 	return FoundOrder{
 		t.UUID, t.State, t.Direction, t.product(), a.amount(t.token, t.units), add(map[string]Amount{}, t.Assets),
-		t.SessionID, t.UserAddress, t.TxHash, t.AcceptedAt, t.FinishedAt, t.Reason}
+		t.SessionID, t.UserAddress, t.TxHash, t.AcceptedAt, t.FinishedAt, t.Reason, t.Settled}
 }
 
 // FindingKind is what is wrong with an order or an event.
@@ -292,9 +304,10 @@ func (b *Reconciliation) figures() (rows [][]string) {
 		for figure, n := range []int{t.Succeeded, t.Failed, t.Abandoned} {
 			row("orders", t.Product, t.Direction, []string{"succeeded", "failed", "abandoned"}[figure], "orders", strconv.Itoa(n))
 		}
-		for figure, assets := range []map[string]Amount{t.Taken, t.GivenBack, t.Granted} {
+		figures := []string{"taken", "given back", "granted", "settled"}
+		for figure, assets := range []map[string]Amount{t.Taken, t.GivenBack, t.Granted, t.Settled} {
 			for _, id := range slices.Sorted(maps.Keys(assets)) {
-				row("orders", t.Product, t.Direction, []string{"taken", "given back", "granted"}[figure], id, assets[id].String())
+				row("orders", t.Product, t.Direction, figures[figure], id, assets[id].String())
 			}
 		}
 		for figure, n := range []Amount{t.Ordered, t.Moved, t.Fees} {

@@ -306,6 +306,9 @@ func evidenceFlags(flags *flag.FlagSet, d *Decision) {
 		"although the chain shows something else, which you have looked at; this may pay twice")
 	flags.BoolVar(&d.WithoutEvidence, "without-evidence", false,
 		"although the chain could not show that nothing happened; this may pay twice")
+	flags.StringVar(&d.Settled, "settled", "",
+		"`how` the assets were settled in another way, such as by mail: the game then moves nothing; "+
+			"needs -against-evidence")
 }
 
 func newDecision(flags *flag.FlagSet) *Decision {
@@ -321,7 +324,10 @@ func (c call) printStep(step ramp.Step, err error) error {
 		return err
 	}
 	moved := "the game has moved: " + step.Effect.String()
-	if !step.New {
+	switch {
+	case step.Settled():
+		moved = "the game has moved nothing, because it was settled in another way: " + step.Order.Settled
+	case !step.New:
 		moved = "it had ended so before, and nothing was moved"
 	}
 	_, err = fmt.Fprintf(c.out, "%s is %s; %s\n", step.Order.UUID, step.Order.State, shown(moved))

@@ -36,6 +36,11 @@ type Decision struct {
 	// still be pending, and its result may still come.
 	Early bool
 
+	// Settled says how the assets of the order were settled in another way, such as by mail, because
+	// the game cannot move them: the player is gone, or the item. The order then ends without moving
+	// anything; see [ramp.Settled]. It needs AgainstEvidence.
+	Settled string
+
 	fitting bool // for [Orders.FinishFitting]
 }
 
@@ -92,7 +97,7 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 		if err != nil {
 			return ramp.Step{}, err
 		}
-		finish := ramp.Finish(result, o.config.Now())
+		finish := d.ending(ramp.Finish(result, o.config.Now()))
 		return o.config.Store.Update(ctx, id, o.mine(func(stored *ramp.Order) (ramp.Step, error) {
 			step, err := finish(stored)
 			if err != nil || !step.New {
@@ -111,6 +116,14 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 			return step, nil
 		}))
 	})
+}
+
+// ending returns a transition that ends an order as the decision says.
+func (d *Decision) ending(end ramp.Transition) ramp.Transition {
+	if settled := strings.TrimSpace(d.Settled); settled != "" {
+		return ramp.Settled(settled, end)
+	}
+	return end
 }
 
 // age returns how much older than an order its transaction is.
@@ -157,7 +170,7 @@ func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, d Decision) (ramp.St
 		if err := o.unused(ctx, id, d); err != nil {
 			return ramp.Step{}, err
 		}
-		step, err := o.config.Store.Update(ctx, id, o.mine(ramp.Abandon(reason, o.config.Now())))
+		step, err := o.config.Store.Update(ctx, id, o.mine(d.ending(ramp.Abandon(reason, o.config.Now()))))
 		if err != nil {
 			return ramp.Step{}, fmt.Errorf("ramp: abandon order %s: %w", id, err)
 		}
@@ -214,6 +227,8 @@ func (d *Decision) text() (string, error) {
 	wrong.require(reason != "", "Decision.Reason")
 	wrong.demand(len(text) <= maxReason && utf8.ValidString(text) && !strings.ContainsRune(text, 0),
 		"Decision.Reason", fmt.Sprintf("must be UTF-8 without NUL, with Who in at most %d bytes", maxReason))
+	wrong.demand(d.AgainstEvidence || strings.TrimSpace(d.Settled) == "",
+		"Decision.AgainstEvidence", "is required with Settled, which the chain cannot show")
 	return text, wrong.err()
 }
 
@@ -235,6 +250,9 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 	}
 	if d.fitting {
 		log = log.With("fitting", true)
+	}
+	if step.Order.Settled != "" {
+		log = log.With("settled", step.Order.Settled)
 	}
 	log.WarnContext(ctx, done, "session_id", step.Order.SessionID,
 		"direction", string(step.Order.Direction), "state", string(step.Order.State),

@@ -254,18 +254,28 @@ func (m *matcher) count(o *traded) {
 	case o.Direction == ramp.Mint:
 		add(t.Taken, o.Assets)
 		if o.State != ramp.OrderSucceeded {
-			add(t.GivenBack, o.Assets)
+			add(t.unlessSettled(o, t.GivenBack), o.Assets)
 		}
 	case o.State == ramp.OrderSucceeded:
-		add(t.Granted, o.Assets)
+		add(t.unlessSettled(o, t.Granted), o.Assets)
 	}
+}
+
+// unlessSettled returns the sums of what the end of an order moved: those given, unless a person
+// settled its assets in another way.
+func (t *running) unlessSettled(o *traded, moved map[string]Amount) map[string]Amount {
+	if o.Settled != "" {
+		return t.Settled
+	}
+	return moved
 }
 
 func (m *matcher) total(o *traded) *running {
 	key := totalKey{o.product(), o.token, o.Direction}
 	if m.totals[key] == nil {
 		m.totals[key] = &running{Total: Total{Product: key.product, Direction: o.Direction,
-			Taken: map[string]Amount{}, GivenBack: map[string]Amount{}, Granted: map[string]Amount{}}}
+			Taken: map[string]Amount{}, GivenBack: map[string]Amount{}, Granted: map[string]Amount{},
+			Settled: map[string]Amount{}}}
 	}
 	return m.totals[key]
 }

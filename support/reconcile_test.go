@@ -39,17 +39,18 @@ type ledger struct {
 
 // newLedger returns a ledger, whose steps go to apply.
 func newLedger(t *testing.T, apply func(context.Context, ramp.Step) error) *ledger {
-	l := &ledger{orders: map[uuid.UUID]ramp.Order{}}
-	l.Store = &ramp.MemoryStore{Apply: func(ctx context.Context, step ramp.Step) error {
-		err := apply(ctx, step)
-		if err == nil {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.orders[step.Order.UUID] = step.Order
-		}
-		return err
-	}}
-	return l
+	return &ledger{orders: map[uuid.UUID]ramp.Order{}, Store: &ramp.MemoryStore{Apply: apply}}
+}
+
+// Update implements [ramp.Store].
+func (l *ledger) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	step, err := l.Store.Update(ctx, id, next)
+	if err == nil && step.New {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.orders[id] = step.Order
+	}
+	return step, err
 }
 
 func (l *ledger) list(page ramp.OrderPage, at func(ramp.Order) time.Time, want func(ramp.Order) bool) (list []ramp.Order, err error) {
@@ -191,9 +192,10 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 		return map[string]support.Amount{"item_gold": amount(gold)}
 	}
 	assert.Equal(t, []support.Total{
-		{Product: "gold", Direction: ramp.Mint, Succeeded: 2, Failed: 1, Taken: amounts("300"), GivenBack: amounts("100"), Granted: none,
+		{Product: "gold", Direction: ramp.Mint, Succeeded: 2, Failed: 1, Taken: amounts("300"), GivenBack: amounts("100"), Granted: none, Settled: none,
 			Ordered: amount("10"), Moved: amount("9.8"), Fees: amount("0.2")},
-		{Product: "gold", Direction: ramp.Burn, Succeeded: 2, Failed: 1, Taken: none, GivenBack: none, Granted: amounts("200"), Ordered: amount("4"), Moved: amount("4")},
+		{Product: "gold", Direction: ramp.Burn, Succeeded: 2, Failed: 1, Taken: none, GivenBack: none, Granted: amounts("200"), Settled: none,
+			Ordered: amount("4"), Moved: amount("4")},
 	}, books.Totals)
 	assert.Equal(t, []support.ChainTotal{
 		{Token: token, Direction: ramp.Mint, Events: 4, Tokens: amount("10")}, // the fee is an event of its own

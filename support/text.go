@@ -15,7 +15,7 @@ func (r *Report) Text() string {
 	out := new(strings.Builder)
 	o := r.Order
 	fmt.Fprintf(out, "%s\nproject   %s\nby hand   %s\n",
-		ordersTable([]ramp.Order{o}), shown(o.ProjectID), shown(o.Reason))
+		ordersTable([]ramp.Order{o}), shown(o.ProjectID), shown(byHand(o.Reason, o.Settled)))
 	if r.Unread != "" {
 		fmt.Fprintf(out, "chain     not read: %s\n", shown(r.Unread))
 		return out.String()

@@ -193,6 +193,10 @@ func (s *server) Update(_ context.Context, id uuid.UUID, next ramp.Transition) (
 	if ended && step.Order.TxHash != "" {
 		return ramp.Step{}, &ramp.ConflictError{Order: *stored, Field: "tx_hash", Other: s.orders[other]}
 	}
+	if step.Settled() { // by a person, in another way; the player may be gone
+		s.orders[id], s.transactions[step.Order.TxHash] = &step.Order, id
+		return step, nil
+	}
 	player := s.players[step.Order.SessionID]
 	balances, err := player.after(step)
 	if err != nil {

@@ -29,10 +29,10 @@ func orderOf(t *testing.T, file string) (o ramp.Order) {
 // contents returns the rows of the orders without their random claims.
 func contents(t *testing.T, p *place) (rows []string) {
 	t.Helper()
-	list := ramp.Must(p.db.Query("SELECT uuid, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at FROM ramp_orders ORDER BY uuid"))
+	list := ramp.Must(p.db.Query("SELECT uuid, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, settled, accepted_at, finished_at FROM ramp_orders ORDER BY uuid"))
 	defer list.Close()
 	for list.Next() {
-		values := make([]sql.NullString, 13)
+		values := make([]sql.NullString, 14)
 		into := make([]any, len(values))
 		for i := range values {
 			into[i] = &values[i]
@@ -99,7 +99,15 @@ func replay(t *testing.T, store *rampsql.Store, o ramp.Order) {
 	case ramp.OrderAbandoned:
 		take(t, store, o.UUID, ramp.Abandon(o.Reason, o.FinishedAt))
 	default:
-		take(t, store, o.UUID, ramp.Finish(&ramp.Result{UUID: o.UUID, TxHash: o.TxHash,
-			Receipt: ramp.Receipt{Status: ramp.NewQuantity(status[o.State])}}, o.FinishedAt))
+		finish := ramp.Finish(&ramp.Result{UUID: o.UUID, TxHash: o.TxHash,
+			Receipt: ramp.Receipt{Status: ramp.NewQuantity(status[o.State])}}, o.FinishedAt)
+		if o.Settled != "" {
+			finish = ramp.Settled(o.Settled, finish)
+		}
+		take(t, store, o.UUID, func(stored *ramp.Order) (ramp.Step, error) {
+			step, err := finish(stored)
+			step.Order.Reason = o.Reason
+			return step, err
+		})
 	}
 }

@@ -14,6 +14,7 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     intent       LONGTEXT    NOT NULL, -- JSON as text, so that amounts stay exact
     tx_hash      CHAR(66)    CHARACTER SET ascii COLLATE ascii_bin NULL, -- of the result, or NULL
     reason       TEXT        NOT NULL, -- who ended it by hand, and why, or ''
+    settled      VARCHAR(4096) NOT NULL DEFAULT '', -- how its end was settled without the game, or ''
     accepted_at  BIGINT      NOT NULL, -- milliseconds since 1970, UTC
     finished_at  BIGINT      NULL,     -- likewise, NULL while the order waits
     UNIQUE KEY ramp_orders_tx_hash (tx_hash), -- one transaction ends one order

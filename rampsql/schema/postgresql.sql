@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     intent       text   NOT NULL, -- JSON as text, so that amounts stay exact
     tx_hash      text,            -- of the result, or NULL
     reason       text   NOT NULL, -- who ended it by hand, and why, or ''
+    settled      text   NOT NULL DEFAULT '', -- how its end was settled without the game, or ''
     accepted_at  bigint NOT NULL, -- milliseconds since 1970, UTC
     finished_at  bigint           -- likewise, NULL while the order waits
 );

@@ -13,6 +13,7 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     intent       TEXT    NOT NULL, -- JSON as text, so that amounts stay exact
     tx_hash      TEXT,             -- of the result, or NULL
     reason       TEXT    NOT NULL, -- who ended it by hand, and why, or ''
+    settled      TEXT    NOT NULL DEFAULT '', -- how its end was settled without the game, or ''
     accepted_at  INTEGER NOT NULL, -- milliseconds since 1970, UTC
     finished_at  INTEGER           -- likewise, NULL while the order waits
 ) STRICT;

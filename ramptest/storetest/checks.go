@@ -223,6 +223,27 @@ func (k *trial) grants() {
 	}
 }
 
+// settledElsewhere ends orders whose assets a person has settled in another way, for which
+// Apply is not called: it would fail.
+func (k *trial) settledElsewhere() {
+	for _, e := range endings {
+		d := k.player(10).accepted(e.request(gold(4)))
+		d.atApply(func(ramp.Step) error { return errors.New("the player is gone") })
+		what := e.name + ", settled in another way"
+		for range 2 {
+			d.take(what, ramp.Settled("by mail 📨", e.end(d)))
+			d.expectGold("after "+what, 10-e.taken)
+		}
+		d.take("the end of "+what+", again", e.end(d))
+		d.expectGold("after the end of "+what+", again", 10-e.taken)
+	}
+	d := k.player(10).accepted(burn(gold(4)))
+	d.take("a burn that was settled in another way", ramp.Settled("by mail", d.succeeds()))
+	other := k.player(10).accepted(burn(gold(4)))
+	what := "a result by the transaction of an order that was settled in another way"
+	other.expectTaken(what, other.mustFail(what, other.resultBy(d.order.TxHash, 1)), d.order)
+}
+
 func (k *trial) keptApart() {
 	name := "Player-" + rand.Text()
 	type holding struct{ session, asset string }

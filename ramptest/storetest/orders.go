@@ -117,7 +117,9 @@ func (d *deal) take(what string, next ramp.Transition) {
 		d.fail("Update returned another effect than next for %s: %s", what, difference(got.Effect, want.Effect))
 	case difference(got.Order, want.Order) != "":
 		d.fail("Update returned another order than next for %s: %s", what, difference(got.Order, want.Order))
-	case want.New && applied == 0:
+	case want.Settled() && applied != 0:
+		d.fail("%s was applied, although a person has settled it in another way", what)
+	case want.New && !want.Settled() && applied == 0:
 		d.fail("%s was not applied: Apply must see each new step, also one whose effect is %v", what, want.Effect.Kind)
 	case !want.New && applied != 0:
 		d.fail("%s was applied, although its step is not New", what)

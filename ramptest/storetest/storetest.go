@@ -18,7 +18,8 @@ import (
 //
 // The store must move balances, reject a Take above the balance with
 // [ramp.Reject], decline a burn that does not fit or let what does not fit wait elsewhere,
-// approve every other step, and call check for each step that it applies. If check fails, nothing may be stored or moved, and Update must return
+// approve every other step, and call check for each step that it applies: not for one that is
+// [ramp.Step.Settled]. If check fails, nothing may be stored or moved, and Update must return
 // an error that wraps that of check. Call check last where a transaction rolls back
 // what was done before it.
 func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error) Target) {
@@ -57,6 +58,7 @@ var checks = []struct {
 	{name: "an Apply that fails or panics stores nothing", run: (*trial).failingApply},
 	{name: "a Take above the balance is rejected as a whole", run: (*trial).takeTooMuch},
 	{name: "a grant or a give-back never fails", run: (*trial).grants},
+	{name: "what a person has settled is stored and not applied", run: (*trial).settledElsewhere},
 	{name: "players and assets are kept apart", run: (*trial).keptApart},
 	{name: "large balances are exact", run: (*trial).largeBalances},
 	{name: "one transaction ends one order", run: (*trial).oneTransaction},

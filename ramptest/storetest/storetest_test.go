@@ -120,6 +120,9 @@ var documentFlaws = map[string]func(o ramp.Order, document string) string{
 		}
 		return strings.ReplaceAll(d, `"reason"`, `"why"`)
 	},
+	"loses how it was settled": func(_ ramp.Order, d string) string {
+		return strings.ReplaceAll(d, `"settled"`, `"how"`)
+	},
 	"keeps seconds":            func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, ".123Z", "Z") },
 	"keeps no Unicode":         func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "玩家", "??") },
 	"cuts a session ID at 255": func(o ramp.Order, d string) string { return strings.ReplaceAll(d, o.SessionID, cut(o.SessionID)) },
@@ -139,7 +142,7 @@ var stepFlaws = []string{
 	"has no lock", "locks no balance", "keeps the lock after an error", "keeps the lock after a panic",
 	"believes what next makes of nil", "looks for no order after ErrOrderUnknown",
 	"hides ErrOrderUnknown", "hides an error of next", "wraps an error of next", "takes a conflict for a repeat",
-	"applies a repeat", "calls Apply for a repeat", "says that a repeat is New",
+	"applies what a person has settled", "applies a repeat", "calls Apply for a repeat", "says that a repeat is New",
 	"stores an order before it applies it", "stores a rejected order", "loses the order",
 	"does not apply what moves nothing", "does not store what moves nothing",
 	"moves although Apply fails", "moves although the context is canceled",
@@ -354,6 +357,9 @@ func (f *flawed) apply(ctx context.Context, step ramp.Step) (ramp.Step, error) {
 		return step, f.store(step.Order)
 	case f.flaw == "gives nothing back" && step.Effect.Kind == ramp.GiveBack:
 		moves.Effect = ramp.Effect{}
+	}
+	if step.Settled() && f.flaw != "applies what a person has settled" {
+		return step, f.store(step.Order)
 	}
 	if err := f.move(moves); err != nil {
 		return ramp.Step{}, err

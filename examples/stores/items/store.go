@@ -187,7 +187,10 @@ func (s *Store) begin(ctx context.Context, r *row, step ramp.Step) (won bool, er
 // settle asks the service for the step under way, and ends the row accordingly. If another server
 // has ended it meanwhile, it changes nothing.
 func (s *Store) settle(ctx context.Context, r row) error {
-	refused := s.Items.Apply(ctx, r.key, *r.step)
+	var refused error
+	if !r.step.Settled() {
+		refused = s.Items.Apply(ctx, r.key, *r.step)
+	}
 	if refused != nil && !errors.Is(refused, ErrRefused) {
 		return refused
 	}

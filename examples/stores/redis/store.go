@@ -71,7 +71,7 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 		if err != nil || !step.New {
 			return step, err
 		}
-		if s.Approve != nil {
+		if s.Approve != nil && !step.Settled() {
 			if err := s.Approve(ctx, step); err != nil {
 				return ramp.Step{}, err
 			}
