@@ -67,7 +67,7 @@ func (s *Store) check(ctx context.Context, network ramp.Network) error {
 		return err
 	}
 	for _, check := range []func(context.Context) error{
-		s.checkRights, s.checkTable, s.rehearse, s.checkServer,
+		s.checkRights, s.checkTable, s.rehearse, s.checkServer, s.checkDurability,
 	} {
 		if err := check(ctx); err != nil {
 			return err

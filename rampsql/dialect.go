@@ -28,7 +28,10 @@ type dialect struct {
 	hashIndexes string // counts the unique indexes of tx_hash alone
 	volatile    string // selects why orders would outlive a rollback, or not a crash; otherwise nothing
 	lax         string // selects the setting that lets the database store another value, or nothing
+	settings    string // selects names and values of settings
 	clock       string // selects the time in milliseconds since 1970; "" if the clock is that of the program
+
+	weak func(settings map[string]string) []string // what may lose a commit that was confirmed
 
 	wallet string // user_address, compared without its case
 
@@ -92,7 +95,7 @@ func (d Dialect) values() *dialect {
 				" AND COALESCE(pg_get_expr(i.indpred, i.indrelid), '') IN ('', '(tx_hash IS NOT NULL)')",
 			volatile: "SELECT CASE relpersistence WHEN 'u' THEN 'UNLOGGED' ELSE 'TEMPORARY' END" +
 				" FROM pg_class WHERE oid = 'ramp_orders'::regclass AND relpersistence <> 'p'",
-			lax:    "SELECT '' WHERE 1 = 0",
+			lax: "SELECT '' WHERE 1 = 0", settings: settingsPostgreSQL, weak: weakPostgreSQL,
 			clock:  "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 			wallet: "lower(user_address)",
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
@@ -113,8 +116,8 @@ func (d Dialect) values() *dialect {
 			volatile: "SELECT CONCAT('of the engine ', e.engine) FROM information_schema.tables t" +
 				" JOIN information_schema.engines e ON e.engine = t.engine" +
 				" WHERE t.table_schema = DATABASE() AND t.table_name = 'ramp_orders' AND e.transactions <> 'YES'",
-			lax:    "SELECT CONCAT('sql_mode=', @@sql_mode) FROM DUAL WHERE @@sql_mode NOT LIKE '%STRICT%'",
-			clock:  "SELECT UNIX_TIMESTAMP() * 1000",
+			lax:   "SELECT CONCAT('sql_mode=', @@sql_mode) FROM DUAL WHERE @@sql_mode NOT LIKE '%STRICT%'",
+			clock: "SELECT UNIX_TIMESTAMP() * 1000", settings: settingsMySQL, weak: weakMySQL,
 			wallet: "user_address", // of a collation without case
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
@@ -133,8 +136,8 @@ func (d Dialect) values() *dialect {
 				" AND (SELECT group_concat(name) FROM pragma_index_info(i.name)) = 'tx_hash'",
 			wallet:   "lower(user_address)",
 			volatile: "SELECT '' WHERE 1 = 0",
-			lax:      "SELECT '' WHERE 1 = 0",
-			insert:   insertOrder + "IIF(0, 0, NULL)" + orReturn, returning: true,
+			lax:      "SELECT '' WHERE 1 = 0", settings: settingsSQLite, weak: weakSQLite,
+			insert: insertOrder + "IIF(0, 0, NULL)" + orReturn, returning: true,
 			orders: selectOrders,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
 			lock:  "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns,

@@ -191,6 +191,14 @@ func (s *Store) transact(
 		}
 	}()
 	step, row, err := s.update(ctx, t.tx(), id, opened, next)
+	if row != nil && (err != nil || !step.New) {
+		// The answer rests on a row that may have been committed only here: its commit may still wait
+		// for a standby, whose failover would lose it.
+		ours = false
+		if lost := cmp.Or(t.confirm(), ctx.Err()); lost != nil {
+			return ramp.Step{}, "", fmt.Errorf("ramp: order %s: confirm what was stored: %w", id, lost)
+		}
+	}
 	if err != nil || !step.New {
 		return step, "", err
 	}
@@ -206,7 +214,9 @@ func (s *Store) transact(
 	}
 	// Check only the claim, which differs for every step. The state may be the same
 	// if another delivery has finished the order meanwhile.
-	err = t.commit(ctx, id, row.claim)
+	// If the context has ended, PostgreSQL may have given up waiting for a standby, and still answers
+	// with success.
+	err = cmp.Or(t.commit(ctx, id, row.claim), ctx.Err())
 	if ours = ended(err) != nil; err != nil {
 		err = fmt.Errorf("ramp: order %s: commit: %w", id, unusable(err))
 		return ramp.Step{}, "", &storeError{row.Order, step.Order.TxHash, err}
@@ -271,7 +281,8 @@ func openingStep(next ramp.Transition) (ramp.Step, error) {
 }
 
 // update takes a step in a transaction. opened is the result of openingStep. row is
-// the order before the step, with the claim that a new step wrote.
+// the order before the step, with the claim that a new step wrote. It is also returned with an
+// error of next for an order that was stored before.
 func (s *Store) update(
 	ctx context.Context, tx *sql.Tx, id uuid.UUID, opened *ramp.Step, next ramp.Transition,
 ) (step ramp.Step, row *orderRow, err error) {
@@ -292,8 +303,10 @@ func (s *Store) update(
 	// of rows that an insert affected depends on the settings of a driver.
 	step, err = next(&row.Order)
 	switch {
-	case err != nil:
+	case err != nil && strings.HasPrefix(claim, row.claim):
 		return ramp.Step{}, nil, err
+	case err != nil:
+		return ramp.Step{}, row, err
 	case row.claim == claim:
 		step = *opened
 		step.Order = row.Order
@@ -303,7 +316,7 @@ func (s *Store) update(
 		return ramp.Step{}, nil, fmt.Errorf("ramp: order %s: insert: the database truncated the claim: "+
 			"check the table with Check", id)
 	case !step.New:
-		return step, nil, nil
+		return step, row, nil
 	}
 	if err := s.endOrder(ctx, tx, row, &step.Order, claim); err != nil {
 		return ramp.Step{}, nil, &storeError{row.Order, step.Order.TxHash, err}

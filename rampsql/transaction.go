@@ -1,6 +1,7 @@
 package rampsql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -26,13 +27,17 @@ type pool struct {
 // and later statements would commit one by one. A game that ignores the error would
 // then move assets for an order that is not recorded. Therefore autocommit is
 // turned off on MySQL, and on SQLite a hook rejects every commit but the
-// transaction's own. PostgreSQL rejects every statement after an error, and needs
-// neither.
+// transaction's own. PostgreSQL rejects every statement after an error, and only a
+// statement of Apply can end its transaction.
 type transaction interface {
 	tx() *sql.Tx
 
 	// commit commits if the transaction still holds what its step wrote: claim in the row of id.
 	commit(ctx context.Context, id uuid.UUID, claim string) error
+
+	// confirm ends a transaction that has read a row and written nothing: what it read then survives
+	// whatever a commit survives.
+	confirm() error
 
 	// close rolls back. It returns the connection to the pool in its original state, or discards it.
 	// It returns how the transaction had ended before, or nil.
@@ -81,23 +86,81 @@ func unusable(err error) error {
 	return err
 }
 
-type postgresTx struct{ *sql.Tx }
+type postgresTx struct{ *connTx }
 
 func beginPostgreSQL(ctx context.Context, p pool) (transaction, error) {
-	tx, err := p.db.BeginTx(ctx, p.options)
-	return postgresTx{tx}, err
+	return beginOnConn(ctx, p, func(c *connTx) (transaction, error) { return postgresTx{c}, nil })
 }
 
-func (t postgresTx) tx() *sql.Tx                 { return t.Tx }
-func (t postgresTx) close(context.Context) error { return ended(t.Rollback()) }
+// commit asks first whether a statement of Apply has ended the transaction, because PostgreSQL
+// answers COMMIT with success then, too.
+func (t postgresTx) commit(ctx context.Context, id uuid.UUID, claim string) error {
+	lost, err := t.lost(ctx, id, claim)
+	if err != nil {
+		return err
+	}
+	if lost {
+		return cmp.Or(t.Rollback(), errOutside)
+	}
+	return named(t.Commit())
+}
 
-func (t postgresTx) commit(context.Context, uuid.UUID, string) error {
-	err := t.Commit()
+// named adds to the error of a commit that PostgreSQL has rolled back instead.
+func named(err error) error {
 	// The texts of pgx and lib/pq.
 	if err != nil && (strings.Contains(err.Error(), "resulted in rollback") ||
 		strings.Contains(err.Error(), "failed transaction")) {
 		err = fmt.Errorf("%w (%w)", errRolledBack, err)
 	}
+	return err
+}
+
+// lost reports whether the connection is in no transaction any more. The driver pgx knows that
+// without asking the server, and lib/pq itself refuses to commit then. Behind another driver, or
+// one that wraps these, it looks for what the step wrote.
+func (t postgresTx) lost(ctx context.Context, id uuid.UUID, claim string) (lost bool, err error) {
+	asks := false
+	err = t.conn.Raw(func(conn any) error {
+		status, known := pgxStatus(conn)
+		lost = known && status == 'I'
+		asks = !known && !strings.HasPrefix(reflect.TypeOf(conn).String(), "*pq.")
+		return nil
+	})
+	if err != nil || !asks {
+		return lost, err
+	}
+	var stored string
+	query := "SELECT claim FROM ramp_orders WHERE uuid = $1"
+	err = t.QueryRowContext(ctx, query, id.String()).Scan(&stored)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
+	return err == nil && stored != claim, named(err)
+}
+
+// pgxStatus returns the status of the transaction of a connection of github.com/jackc/pgx/v5/stdlib:
+// 'I' is idle. This package does not depend on a driver, so it asks for the methods by their names.
+func pgxStatus(conn any) (status byte, known bool) {
+	value := reflect.ValueOf(conn)
+	for _, name := range []string{"Conn", "PgConn", "TxStatus"} {
+		method := value.MethodByName(name)
+		if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 {
+			return 0, false
+		}
+		value = method.Call(nil)[0]
+	}
+	if value.Kind() != reflect.Uint8 {
+		return 0, false
+	}
+	return byte(value.Uint()), true
+}
+
+// confirm commits: it waits for a standby, as the commit of the row did.
+func (t postgresTx) confirm() error { return t.Commit() }
+
+func (t postgresTx) close(context.Context) error {
+	err := ended(t.Rollback())
+	_ = t.conn.Close()
 	return err
 }
 
@@ -108,6 +171,9 @@ type connTx struct {
 }
 
 func (t *connTx) tx() *sql.Tx { return t.Tx }
+
+// confirm does nothing: neither InnoDB nor SQLite has something to wait for if nothing was written.
+func (t *connTx) confirm() error { return nil }
 
 // beginOnConn begins a transaction on a connection of its own, and calls prepare.
 // The server may have closed an idle connection. Nothing has been done then, so it

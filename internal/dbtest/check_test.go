@@ -230,8 +230,22 @@ type commitsOnly struct{ driver.Tx }
 
 func (t commitsOnly) Rollback() error { return t.Commit() }
 
-// warnings returns what Check logs. It must find no error, and leave no row.
-func warnings(t *testing.T, p *place) string {
+// warnings returns what Check logs, without the settings of the server, which the tests make
+// faster and not durable.
+func warnings(t *testing.T, p *place) (log string) {
+	t.Helper()
+	for line := range strings.Lines(checkLog(t, p)) {
+		if !strings.Contains(line, notDurable) {
+			log += line
+		}
+	}
+	return log
+}
+
+const notDurable = `warning="a crash or a failover can lose orders that were answered"`
+
+// checkLog returns what Check logs. It must find no error, and leave no row.
+func checkLog(t *testing.T, p *place) string {
 	t.Helper()
 	var log strings.Builder
 	store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: applyNothing,
@@ -273,6 +287,48 @@ func TestCheckWarnsOfTheServer(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A commit that was confirmed may be lost all the same, by a setting.
+func TestCheckWarnsOfWhatIsNotDurable(t *testing.T) {
+	for _, c := range []struct {
+		dialect      rampsql.Dialect
+		params, want string // "" if nothing is to be said
+	}{
+		{rampsql.PostgreSQL, "", ""},
+		{rampsql.PostgreSQL, "&synchronous_commit=off", "synchronous_commit=off: a commit may not be on disk"},
+		{rampsql.PostgreSQL, "&synchronous_commit=local", ""}, // there is no standby
+		{rampsql.PostgreSQL, "&statement_timeout=10000", ""},
+		{rampsql.MySQL, "", "innodb_flush_log_at_trx_commit=2: a commit may not be on disk"}, // see databases
+		{rampsql.SQLite, "", "synchronous=normal: with WAL, the last commits are lost when the power fails"},
+		{rampsql.SQLite, "off", "synchronous=off: a commit may not be on disk"},
+		{rampsql.SQLite, "full", ""},
+	} {
+		t.Run(string(c.dialect)+" "+c.params, func(t *testing.T) {
+			m := mode{params: c.params}
+			if c.dialect == rampsql.SQLite {
+				m = mode{}
+			}
+			p := newPlace(t, databaseOf(t, c.dialect), m)
+			if c.dialect == rampsql.SQLite && c.params != "" {
+				p.db = open(t, p.driver, strings.Replace(p.dsn, "normal", c.params, 1))
+			}
+			if p.tidb {
+				t.Skip("TiDB has a log of its own")
+			}
+			said := ""
+			for line := range strings.Lines(checkLog(t, p)) {
+				if strings.Contains(line, notDurable) && !strings.Contains(line, "fsync=off") { // of these tests
+					said += line
+				}
+			}
+			if c.want == "" {
+				equal(t, "what was logged", said, "")
+			} else {
+				expectText(t, errors.New(said), `level=WARN msg="ramp: check"`, c.want)
+			}
+		})
+	}
 }
 
 // What a character set lacks costs the players who need it their orders, and nobody else. A
