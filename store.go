@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Store keeps orders and applies their effects: that of package
@@ -19,7 +22,14 @@ import (
 //
 //	Check(ctx context.Context, network Network) error
 //
-// which [Handler.Check] calls: it returns what would fail the orders of the network.
+// which [Handler.Check] calls: it returns what would fail the orders of the network. It may have a
+// method
+//
+//	Refused(ctx context.Context, id uuid.UUID, reason string) error
+//
+// which notes that the end of an order was refused, now and for this reason: by Apply, or by what the
+// chain shows. It writes nothing unless the order is stored and waits. Its error is only logged; see
+// [Refusal].
 type Store interface {
 	// Update takes one step of the order that is stored under id: it calls next with that order, or
 	// nil if there is none, and returns the step.
@@ -114,6 +124,35 @@ func (s *MemoryStore) NewestSuccess(_ context.Context, network Network) (newest 
 	}
 	return newest.clone(), nil
 }
+
+// Refusal says that the end of an order was refused, such as by Apply, and that the order still waits.
+// A result may come again, or a person ends the order.
+type Refusal struct {
+	UUID   uuid.UUID `json:"uuid"`   // of the order
+	First  time.Time `json:"first"`  // the first refusal
+	Last   time.Time `json:"last"`   // and the last
+	Count  int       `json:"count"`  // how many there were
+	Reason string    `json:"reason"` // of the last, on one line
+}
+
+// Refuse notes in a store that the end of an order was refused, if the store has the method Refused
+// of a [Store]. [Handler] calls it after a result that failed, and package support after a decision.
+// An error means that the refusal was not noted: it must change no answer.
+func Refuse(ctx context.Context, store Store, id uuid.UUID, refused error) error {
+	noting, ok := store.(interface {
+		Refused(ctx context.Context, id uuid.UUID, reason string) error
+	})
+	if !ok {
+		return nil
+	}
+	const most = 2 * time.Second // the call was refused perhaps because its own time was over
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	defer cancel()
+	return noting.Refused(ctx, id, redact.New().Line(refused.Error(), maxRefusal))
+}
+
+// maxRefusal is the maximum length of a Refusal's Reason in bytes.
+const maxRefusal = 1000
 
 // OrderPage selects a page of the orders that a store lists. The zero value is the first one.
 type OrderPage struct {

@@ -330,10 +330,34 @@ func repeatOnly(next Transition) Transition {
 	}
 }
 
-// result finishes an order and applies its effect. A result for an unknown order is an
+// result finishes an order, or notes why that was refused.
+func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
+	refused := errors.New("ramp: panic")
+	defer func() {
+		if refused != nil {
+			h.refuse(ctx, c.op.UUID, refused)
+		}
+	}()
+	refused = h.finish(ctx, c, r)
+	return refused
+}
+
+// refuse notes that a result was refused.
+func (h *Handler) refuse(ctx context.Context, id uuid.UUID, refused error) {
+	cause := refused
+	if rejection := (*Rejection)(nil); errors.As(refused, &rejection) && rejection.Err != nil {
+		cause = rejection.Err
+	}
+	if failed := Refuse(ctx, h.config.Store, id, cause); failed != nil {
+		h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: the refusal of a result was not noted",
+			slog.String("uuid", id.String()), slog.Any("error", failed))
+	}
+}
+
+// finish finishes an order and applies its effect. A result for an unknown order is an
 // error, so that it is delivered again. One that contradicts its order goes to
 // [HandlerConfig].OnConflict.
-func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
+func (h *Handler) finish(ctx context.Context, c *call, r *Result) error {
 	finish := Finish(r, h.config.Now())
 	if h.config.Confirm != nil {
 		var err error

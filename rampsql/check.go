@@ -78,16 +78,21 @@ func (s *Store) check(ctx context.Context, network ramp.Network) error {
 
 // checkRights returns an error that names what the user may not do.
 func (s *Store) checkRights(ctx context.Context) error {
-	const columns = "direction, " + orderColumns
-	for _, statement := range []string{
-		"SELECT " + columns + " FROM ramp_orders WHERE 1 = 0",
-		// Matches no row; the key is for sql_safe_updates of MySQL.
-		"UPDATE ramp_orders SET claim = claim WHERE uuid IS NULL",
-		"INSERT INTO ramp_orders (" + columns + ") SELECT " + columns + " FROM ramp_orders WHERE 1 = 0",
+	for _, t := range []struct{ table, key, columns string }{
+		{"ramp_orders", "claim", "direction, " + orderColumns},
+		{"ramp_refusals", "reason", "uuid, first_at, last_at, refusals, reason"},
 	} {
-		if _, err := s.config.DB.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("table ramp_orders, which Dialect.Schema creates, is unusable for %.6s: %w",
-				statement, err)
+		for _, statement := range []string{
+			"SELECT " + t.columns + " FROM " + t.table + " WHERE 1 = 0",
+			// Matches no row; the key is for sql_safe_updates of MySQL.
+			"UPDATE " + t.table + " SET " + t.key + " = " + t.key + " WHERE uuid IS NULL",
+			"INSERT INTO " + t.table + " (" + t.columns + ") SELECT " + t.columns +
+				" FROM " + t.table + " WHERE 1 = 0",
+		} {
+			if _, err := s.config.DB.ExecContext(ctx, statement); err != nil {
+				return fmt.Errorf("table %s, which Dialect.Schema creates, is unusable for %.6s: %w",
+					t.table, statement, err)
+			}
 		}
 	}
 	return nil
@@ -152,6 +157,27 @@ func (s *Store) checkServer(ctx context.Context) error {
 			"that of this computer is %v ahead of that of the database", -behind.Round(time.Second)))
 	}
 	return nil
+}
+
+// checkDurability warns of settings with which a commit that was confirmed can be lost.
+func (s *Store) checkDurability(ctx context.Context) error {
+	rows, err := s.config.DB.QueryContext(ctx, s.settings)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	are := map[string]string{}
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return err
+		}
+		are[name] = value
+	}
+	for _, weak := range s.weak(are) {
+		s.warn(ctx, "a crash or a failover can lose orders that were answered", errors.New(weak))
+	}
+	return rows.Err()
 }
 
 // checkNetwork returns an error if orders of testnet would be among those of mainnet. The

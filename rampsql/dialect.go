@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // for the schema files
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -39,6 +40,7 @@ type dialect struct {
 	insert    string // inserts an order, unless its UUID exists
 	returning bool   // insert returns the row
 	lock      string // selects an order and locks it
+	note      string // notes a refusal of an order that waits
 	literal   bool   // arguments are written into the statement
 
 	begin func(ctx context.Context, p pool) (transaction, error)
@@ -79,6 +81,18 @@ const (
 		" WHEN column_name IN ('project_id', 'session_id', 'user_address') THEN 1024 ELSE 0 END END)"
 )
 
+// The statements that note a refusal. They write nothing unless the order waits.
+const (
+	noteRefusal = "INSERT INTO ramp_refusals (uuid, first_at, last_at, refusals, reason) SELECT uuid," +
+		" CAST($1 AS bigint), CAST($2 AS bigint), 1, CAST($3 AS text) FROM ramp_orders" +
+		" WHERE uuid = $4 AND state = 'accepted' ON CONFLICT (uuid) DO UPDATE SET" +
+		" last_at = excluded.last_at, refusals = ramp_refusals.refusals + 1, reason = excluded.reason"
+	noteRefusalMySQL = "INSERT INTO ramp_refusals (uuid, first_at, last_at, refusals, reason)" +
+		" SELECT uuid, $1, $2, 1, $3 FROM ramp_orders WHERE uuid = $4 AND state = 'accepted'" +
+		" ON DUPLICATE KEY UPDATE last_at = VALUES(last_at)," +
+		" refusals = ramp_refusals.refusals + 1, reason = VALUES(reason)"
+)
+
 // values returns the dialect's values. Those of an unknown dialect have no schema.
 func (d Dialect) values() *dialect {
 	switch d {
@@ -101,7 +115,7 @@ func (d Dialect) values() *dialect {
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
 			// wrong dialect fails at the first order and not at its result.
 			insert: insertOrder + "DEFAULT" + orReturn, returning: true,
-			orders: selectOrders, lock: selectOrders + lockOrder,
+			orders: selectOrders, lock: selectOrders + lockOrder, note: noteRefusal,
 			begin: beginPostgreSQL,
 		}
 	case MySQL:
@@ -122,7 +136,7 @@ func (d Dialect) values() *dialect {
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
 			insert: insertOrder + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid",
-			orders: selectExact, lock: selectExact + lockOrder,
+			orders: selectExact, lock: selectExact + lockOrder, note: noteRefusalMySQL,
 			literal: true, begin: beginMySQL,
 		}
 	case SQLite:
@@ -138,7 +152,7 @@ func (d Dialect) values() *dialect {
 			volatile: "SELECT '' WHERE 1 = 0",
 			lax:      "SELECT '' WHERE 1 = 0", settings: settingsSQLite, weak: weakSQLite,
 			insert: insertOrder + "IIF(0, 0, NULL)" + orReturn, returning: true,
-			orders: selectOrders,
+			orders: selectOrders, note: noteRefusal,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
 			lock:  "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns,
 			begin: beginSQLite,
@@ -148,7 +162,7 @@ func (d Dialect) values() *dialect {
 	}
 }
 
-// Schema returns the statements that create the table of a [Store], for your
+// Schema returns the statements that create the tables of a [Store], for your
 // migrations. The directory rampsql/schema of the module has them as files too. Servers that start
 // together may all run them: run the whole text at once, or in one transaction, because
 // on PostgreSQL its first statement makes other servers wait until the transaction ends.
@@ -181,4 +195,13 @@ func (d *dialect) bind(statement string, args ...any) (string, []any) {
 		return literally(statement, args...), nil
 	}
 	return statement, args
+}
+
+// marks returns the placeholders of n arguments.
+func marks(n int) string {
+	var all strings.Builder
+	for i := range n {
+		all.WriteString(", $" + strconv.Itoa(i+1))
+	}
+	return strings.TrimPrefix(all.String(), ", ")
 }

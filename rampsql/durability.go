@@ -1,33 +1,10 @@
 package rampsql
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// checkDurability warns of settings with which a commit that was confirmed can be lost.
-func (s *Store) checkDurability(ctx context.Context) error {
-	rows, err := s.config.DB.QueryContext(ctx, s.settings)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	are := map[string]string{}
-	for rows.Next() {
-		var name, value string
-		if err := rows.Scan(&name, &value); err != nil {
-			return err
-		}
-		are[name] = value
-	}
-	for _, weak := range s.weak(are) {
-		s.warn(ctx, "a crash or a failover can lose orders that were answered", errors.New(weak))
-	}
-	return rows.Err()
-}
 
 // The settings of each database that checkDurability reads, in two columns.
 const (

@@ -223,11 +223,12 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 	}
 	// By primary key, so that InnoDB does not lock the gaps where new orders are
 	// inserted.
-	marks := "$1"
-	for n := range ids[1:] {
-		marks += ", $" + strconv.Itoa(n+2)
+	query, args := s.bind("DELETE FROM ramp_refusals WHERE uuid IN ("+marks(len(ids))+")", ids...)
+	if _, err := s.change(ctx, "delete the refusals of finished orders", query, args); err != nil {
+		return 0, err
 	}
-	query, args := s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN ("+marks+")", ids...)
+	query, args = s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN ("+
+		marks(len(ids))+")", ids...)
 	return s.change(ctx, "delete finished orders", query, args)
 }
 

@@ -165,9 +165,14 @@ func newList(flags *flag.FlagSet) action {
 		if *byHand {
 			all = slices.DeleteFunc(all, func(o ramp.Order) bool { return o.Reason == "" })
 		}
-		if err == nil {
-			_, err = io.WriteString(c.out, ordersTable(all)+younger)
+		if err != nil {
+			return err
 		}
+		refused, err := c.refusals(ctx, all...)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(c.out, ordersTable(all, refused)+younger)
 		return err
 	})
 }
@@ -189,6 +194,14 @@ func count(ctx context.Context, c call) error {
 			return err
 		}
 		fmt.Fprintf(table, "%s\t%d\t%d\n", age, mints, burns)
+	}
+	if store, ok := c.config.Store.(refusalLedger); ok {
+		mints, _, err := store.CountRefused(ctx, ramp.Mint)
+		burns, _, failed := store.CountRefused(ctx, ramp.Burn)
+		if err = cmp.Or(err, failed); err != nil {
+			return err
+		}
+		fmt.Fprintf(table, "and were refused\t%d\t%d\n", mints, burns)
 	}
 	return table.Flush()
 }
@@ -280,7 +293,7 @@ func finishFitting(ctx context.Context, c call, from, to time.Time, yes bool, d 
 		_, err := fmt.Fprintf(c.out, "orders that fit: %d; end them with -yes\n", books.Fitting)
 		return err
 	}
-	steps, failed := c.FinishFitting(ctx, books, d)
+	steps, failed := c.FinishFitting(ctx, books, d) // goes on after an error, which names its order
 	for _, step := range steps {
 		if err := c.printStep(step, nil); err != nil {
 			return errors.Join(err, failed)

@@ -98,7 +98,7 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 			return ramp.Step{}, err
 		}
 		finish := d.ending(ramp.Finish(result, o.config.Now()))
-		return o.config.Store.Update(ctx, id, o.mine(func(stored *ramp.Order) (ramp.Step, error) {
+		return o.update(ctx, id, func(stored *ramp.Order) (ramp.Step, error) {
 			step, err := finish(stored)
 			if err != nil || !step.New {
 				return step, err
@@ -114,8 +114,19 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 				return ramp.Step{}, unproven
 			}
 			return step, nil
-		}))
+		})
 	})
+}
+
+// update takes a step, and notes in the store that it was refused.
+func (o *Orders) update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	step, err := o.config.Store.Update(ctx, id, o.mine(next))
+	if err != nil {
+		if failed := ramp.Refuse(ctx, o.config.Store, id, err); failed != nil {
+			o.log().WarnContext(ctx, "ramp: the refusal was not noted", "uuid", id.String(), "error", failed)
+		}
+	}
+	return step, err
 }
 
 // ending returns a transition that ends an order as the decision says.
@@ -170,7 +181,7 @@ func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, d Decision) (ramp.St
 		if err := o.unused(ctx, id, d); err != nil {
 			return ramp.Step{}, err
 		}
-		step, err := o.config.Store.Update(ctx, id, o.mine(d.ending(ramp.Abandon(reason, o.config.Now()))))
+		step, err := o.update(ctx, id, d.ending(ramp.Abandon(reason, o.config.Now())))
 		if err != nil {
 			return ramp.Step{}, fmt.Errorf("ramp: abandon order %s: %w", id, err)
 		}

@@ -34,7 +34,7 @@ func (o *Orders) FinishFitting(ctx context.Context, books *Reconciliation, d Dec
 		}
 		step, err := o.Finish(ctx, f.Orders[0].UUID, f.Events[0].TxHash, d)
 		if err != nil {
-			failed = append(failed, err)
+			failed = append(failed, fmt.Errorf("order %s was not ended: %w", f.Orders[0].UUID, err))
 			continue
 		}
 		steps = append(steps, step)

@@ -16,7 +16,8 @@ import (
 
 // Ledger is a [ramp.Store] that lists its orders, such as rampsql.Store, whose methods
 // say what these do. They lock nothing and write nothing. [Orders.Reconcile] and the command
-// list need one.
+// list need one. If it also has the methods Refusals and CountRefused of rampsql.Store, the
+// commands list, show and count say whose end was refused, and why.
 type Ledger interface {
 	Order(ctx context.Context, id uuid.UUID) (ramp.Order, error)
 	Ended(ctx context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error)
@@ -112,3 +113,24 @@ func (o *Orders) endedOther(ctx context.Context, id uuid.UUID, transaction commo
 
 // isDamaged reports whether a row is not a valid order.
 func isDamaged(o *ramp.Order) bool { return o.Direction == "" }
+
+// refusalLedger is a [Ledger] that knows why the ends of orders were refused.
+type refusalLedger interface {
+	Refusals(ctx context.Context, orders ...uuid.UUID) (map[uuid.UUID]ramp.Refusal, error)
+	CountRefused(ctx context.Context, d ramp.Direction) (n int, first time.Time, err error)
+}
+
+// refusals returns why the ends of those orders were refused that wait.
+func (o *Orders) refusals(ctx context.Context, orders ...ramp.Order) (map[uuid.UUID]ramp.Refusal, error) {
+	store, ok := o.config.Store.(refusalLedger)
+	var waiting []uuid.UUID
+	for _, order := range orders {
+		if ok && order.State == ramp.OrderAccepted {
+			waiting = append(waiting, order.UUID)
+		}
+	}
+	if len(waiting) == 0 {
+		return nil, nil
+	}
+	return store.Refusals(ctx, waiting...)
+}

@@ -18,7 +18,8 @@ import (
 // Report is an order, and the transactions that may be its own. Its JSON has units as
 // numbers of any size.
 type Report struct {
-	Order ramp.Order `json:"order"` // as it is stored
+	Order   ramp.Order    `json:"order"`             // as it is stored
+	Refusal *ramp.Refusal `json:"refusal,omitempty"` // why its end was refused, while it waits
 
 	// Candidates are the transactions in the blocks from FirstBlock to LastBlock that moved the
 	// order's token to the user of a mint, or from that of a burn, best first. The blocks begin a day
@@ -92,11 +93,19 @@ func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	refused, err := o.refusals(ctx, order)
+	if err != nil {
+		return nil, err
+	}
 	report := &Report{Order: order}
+	if why, ok := refused[id]; ok {
+		report.Refusal = &why
+	}
 	if o.chain == nil {
 		report.Unread = "no node is configured"
 	} else if err := o.search(ctx, report); err != nil {
-		return &Report{Order: order, Unread: err.Error()}, fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
+		return &Report{Order: order, Refusal: report.Refusal, Unread: err.Error()},
+			fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
 	}
 	return report, nil
 }

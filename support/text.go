@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/token-ramp/ramp-go"
 )
 
@@ -14,8 +16,12 @@ import (
 func (r *Report) Text() string {
 	out := new(strings.Builder)
 	o := r.Order
+	refused := map[uuid.UUID]ramp.Refusal{}
+	if r.Refusal != nil {
+		refused[o.UUID] = *r.Refusal
+	}
 	fmt.Fprintf(out, "%s\nproject   %s\nby hand   %s\n",
-		ordersTable([]ramp.Order{o}), shown(o.ProjectID), shown(byHand(o.Reason, o.Settled)))
+		ordersTable([]ramp.Order{o}, refused), shown(o.ProjectID), shown(byHand(o.Reason, o.Settled)))
 	if r.Unread != "" {
 		fmt.Fprintf(out, "chain     not read: %s\n", shown(r.Unread))
 		return out.String()
@@ -72,14 +78,19 @@ func (r *Report) amount(t *ramp.Transfer) string {
 	}
 }
 
-// ordersTable writes orders for a person, one a line below a heading.
-func ordersTable(orders []ramp.Order) string {
+// ordersTable writes orders for a person, one a line below a heading, with why they were refused.
+func ordersTable(orders []ramp.Order, refused map[uuid.UUID]ramp.Refusal) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS\tBY HAND")
+	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS\tBY HAND\tREFUSED")
 	none := newAssets(&Config{})
 	for _, o := range orders {
-		fmt.Fprintln(table, none.found(none.traded(o)).row())
+		why := ""
+		if r, ok := refused[o.UUID]; ok {
+			why = fmt.Sprintf("%d times since %s, last %s: %s",
+				r.Count, r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339), r.Reason)
+		}
+		fmt.Fprintf(table, "%s\t%s\n", none.found(none.traded(o)).row(), shown(why))
 	}
 	_ = table.Flush() // into memory
 	return text.String()

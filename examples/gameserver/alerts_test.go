@@ -75,6 +75,8 @@ var quietSeries = map[string]string{
 	`ramp_orders_slow{direction="mint"}`:                                                                            "3x60",
 	`ramp_orders_late{direction="mint"}`:                                                                            "0x60",
 	`ramp_orders_waiting{direction="mint"}`:                                                                         "0x60",
+	`ramp_orders_refused{direction="mint"}`:                                                                         "0x50 1x4 0x5", // ended by the second delivery
+	`ramp_orders_refused{direction="burn"}`:                                                                         "0x60",
 	`ramp_conflicts_open`:                                                                                           "0x60",
 	`ramp_conflicts_total{endpoint="validate"}`:                                                                     "0x60",
 	`ramp_shop_closed`:                                "0x60",
@@ -97,6 +99,12 @@ var troubles = []struct {
 		fires: map[string]map[string]string{"RampUnverified": {"code": "HMAC_INVALID"}}},
 	{name: "a result is too large", series: map[string]string{`ramp_webhook_calls_total BODY_TOO_LARGE`: "1x100"},
 		fires: map[string]map[string]string{"RampUnverified": {"code": "BODY_TOO_LARGE"}}},
+	{name: "a burn is refused, and waits until a person ends it", after: 10, series: map[string]string{
+		`ramp_orders_refused direction="burn"`: "1x1000"},
+		fires: map[string]map[string]string{"RampResultsRefused": {"direction": "burn"}}},
+	{name: "a burn is refused since yesterday, and no result comes any more", after: 900, series: map[string]string{
+		`ramp_orders_refused direction="burn"`: "1x1000", `ramp_books_end_seconds `: "3600+60x1000", `ramp_node_block_seconds `: "3600+60x1000"},
+		fires: map[string]map[string]string{"RampResultsRefused": {"direction": "burn"}}},
 	{name: "the key of one of two servers is wrong", after: 36, series: map[string]string{
 		`ramp_webhook_calls_total HMAC_INVALID`: "1+1x100", `ramp_webhook_calls_total instance="b",endpoint="result",status="200"`: "360x100"},
 		fires: map[string]map[string]string{"RampUnverified": {"code": "HMAC_INVALID"}, "RampHMACFails": {"instance": "b"}}},

@@ -139,6 +139,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	registry := prometheus.NewRegistry()
 	observer := newMetrics(registry)
 	countWaiting(registry, store.CountWaiting)
+	countRefused(registry, store.CountRefused)
 	game.observe(registry)
 	if *scraped != "" {
 		metrics, err := serveMetrics(*scraped, registry)

@@ -206,7 +206,7 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 			Exec(string, ...any) (sql.Result, error)
 		}) {
 			t.Helper()
-			ramp.Must(db.Exec(`INSERT INTO ramp_orders SELECT gen_random_uuid(), 'c', 'accepted', 'mint', 'testnet', 'p', 's', 'u', 'd', '{}', NULL, '', 0, NULL`))
+			ramp.Must(db.Exec(`INSERT INTO ramp_orders SELECT gen_random_uuid(), 'c', 'accepted', 'mint', 'testnet', 'p', 's', 'u', 'd', '{}', NULL, '', '', 0, NULL`))
 		}
 		open := ramp.Must(db.Begin())
 		insert(open)

@@ -137,6 +137,22 @@ func countWaiting(registry prometheus.Registerer, count func(context.Context, ra
 	}
 }
 
+// countRefused registers gauges of the mints and burns that wait although their end was refused, by
+// the game or by what the chain shows. count is the CountRefused method of a rampsql.Store.
+func countRefused(
+	registry prometheus.Registerer,
+	count func(context.Context, ramp.Direction) (int, time.Time, error),
+) {
+	const help = "Orders that wait although their end was refused, the same on every server."
+	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+		gauge(registry, "ramp_orders_refused", help, prometheus.Labels{"direction": string(d)},
+			func(ctx context.Context) (float64, error) {
+				n, _, err := count(ctx, d)
+				return float64(n), err
+			})
+	}
+}
+
 // watchNode registers a gauge of the node's newest block: a node that is stuck still answers.
 func watchNode(registry prometheus.Registerer, chain *ramp.RPC) {
 	gauge(registry, "ramp_node_block_seconds", "The time of the node's newest block, in seconds since 1970.", nil,

@@ -138,7 +138,7 @@ func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
 	db := handle(t, address)
 	ramp.Must(db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
 		INSERT INTO ramp_orders SELECT printf('00000000-0000-4000-8000-%012d', i), claim, state, direction, network, project_id, session_id, user_address,
-		digest, intent, NULL, reason, accepted_at - 2592000000, finished_at - 2592000000 FROM ramp_orders, n WHERE state = 'succeeded'`))
+		digest, intent, NULL, reason, settled, accepted_at - 2592000000, finished_at - 2592000000 FROM ramp_orders, n WHERE state = 'succeeded'`))
 	check(t, db.Close())
 	printed, logged, err := desk(t, nil, "prune", "-db", address, "-direction", "mint", "-before", time.Now().AddDate(0, 0, -10).Format(time.DateOnly), "-who", "bob", "-reason", "case 19")
 	check(t, err)

@@ -225,10 +225,11 @@ func (p *place) allowDelete(t *testing.T) {
 	t.Helper()
 	switch p.dialect {
 	case rampsql.PostgreSQL:
-		run(t, p.admin, "GRANT DELETE ON "+p.schema+".ramp_orders TO "+p.schema)
+		run(t, p.admin, "GRANT DELETE ON "+p.schema+".ramp_orders, "+p.schema+".ramp_refusals TO "+p.schema)
 	case rampsql.MySQL:
 		for _, host := range []string{"'%'", "localhost"} {
-			run(t, p.admin, "GRANT DELETE ON "+p.schema+".ramp_orders TO "+p.schema+"@"+host)
+			run(t, p.admin, "GRANT DELETE ON "+p.schema+".ramp_orders TO "+p.schema+"@"+host+
+				"; GRANT DELETE ON "+p.schema+".ramp_refusals TO "+p.schema+"@"+host)
 		}
 	}
 }

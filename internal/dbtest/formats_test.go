@@ -55,7 +55,7 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 				file := strings.ToLower(d.name) + ".sql"
 				text := ramp.Must(os.ReadFile(filepath.Join(formats, directory.Name(), file)))
 				// A release with another table has its migrations here, after the text.
-				p := newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders;", string(text))
+				p := newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders; DROP TABLE ramp_refusals;", string(text))
 				store := newStore(t, p, applyNothing)
 				check(t, store.Check(t.Context(), ""))
 				before := contents(t, p)

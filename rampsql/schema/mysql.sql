@@ -1,6 +1,6 @@
 -- Orders of the token ramp, for MySQL 8.0, MariaDB 10.5 and TiDB 8.5 or newer. Create the
--- table in your migrations. At run time, the database user needs SELECT, INSERT and
--- UPDATE on it.
+-- tables in your migrations. At run time, the database user needs SELECT, INSERT and
+-- UPDATE on them.
 CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         CHAR(36)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
     claim        VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- random: identifies the step that last wrote the row
@@ -22,4 +22,13 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     KEY ramp_orders_session (session_id(255)),                   -- for listing the orders of a session
     KEY ramp_orders_wallet (user_address(255)),                  -- for listing the orders of a wallet
     KEY ramp_orders_ended (finished_at, uuid)                    -- for listing the orders that ended between two times
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Why the end of an order was refused: one row for each order whose result has failed.
+CREATE TABLE IF NOT EXISTS ramp_refusals (
+    uuid     CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+    first_at BIGINT   NOT NULL, -- milliseconds since 1970, UTC
+    last_at  BIGINT   NOT NULL, -- likewise
+    refusals BIGINT   NOT NULL, -- how many there were
+    reason   TEXT     NOT NULL  -- of the last
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

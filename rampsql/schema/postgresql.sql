@@ -1,6 +1,6 @@
--- Orders of the token ramp, for PostgreSQL 9.5 or newer. Create the table in
+-- Orders of the token ramp, for PostgreSQL 9.5 or newer. Create the tables in
 -- your migrations. At run time, the database user needs SELECT, INSERT and UPDATE
--- on it.
+-- on them.
 
 -- Servers that start together take turns, if each runs this whole text at once or in one
 -- transaction.
@@ -38,3 +38,12 @@ CREATE INDEX IF NOT EXISTS ramp_orders_ended ON ramp_orders (finished_at, uuid);
 
 -- One transaction ends one order.
 CREATE UNIQUE INDEX IF NOT EXISTS ramp_orders_tx_hash ON ramp_orders (tx_hash);
+
+-- Why the end of an order was refused: one row for each order whose result has failed.
+CREATE TABLE IF NOT EXISTS ramp_refusals (
+    uuid     uuid   PRIMARY KEY,
+    first_at bigint NOT NULL, -- milliseconds since 1970, UTC
+    last_at  bigint NOT NULL, -- likewise
+    refusals bigint NOT NULL, -- how many there were
+    reason   text   NOT NULL  -- of the last
+);

@@ -1,4 +1,4 @@
--- Orders of the token ramp, for SQLite 3.37 or newer. Create the table in
+-- Orders of the token ramp, for SQLite 3.37 or newer. Create the tables in
 -- your migrations.
 CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         TEXT    NOT NULL PRIMARY KEY,
@@ -32,3 +32,12 @@ CREATE INDEX IF NOT EXISTS ramp_orders_ended ON ramp_orders (finished_at, uuid);
 
 -- One transaction ends one order.
 CREATE UNIQUE INDEX IF NOT EXISTS ramp_orders_tx_hash ON ramp_orders (tx_hash);
+
+-- Why the end of an order was refused: one row for each order whose result has failed.
+CREATE TABLE IF NOT EXISTS ramp_refusals (
+    uuid     TEXT    NOT NULL PRIMARY KEY,
+    first_at INTEGER NOT NULL, -- milliseconds since 1970, UTC
+    last_at  INTEGER NOT NULL, -- likewise
+    refusals INTEGER NOT NULL, -- how many there were
+    reason   TEXT    NOT NULL  -- of the last
+) STRICT;

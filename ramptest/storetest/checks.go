@@ -244,6 +244,46 @@ func (k *trial) settledElsewhere() {
 	other.expectTaken(what, other.mustFail(what, other.resultBy(d.order.TxHash, 1)), d.order)
 }
 
+// refusals notes refusals, if the store does.
+func (k *trial) refusals() {
+	type noting interface {
+		Refused(ctx context.Context, id uuid.UUID, reason string) error
+		Refusals(ctx context.Context, orders ...uuid.UUID) (map[uuid.UUID]ramp.Refusal, error)
+	}
+	for _, e := range endings {
+		store, ok := k.Stores[int(k.turn.Add(1))%len(k.Stores)].(noting)
+		if !ok {
+			return
+		}
+		d := k.player(10).accepted(e.request(gold(4)))
+		refuse := func(id uuid.UUID, reason string, want int) ramp.Refusal {
+			if err := store.Refused(k.ctx, id, reason); err != nil {
+				k.fail("Refused failed: %v", err)
+			}
+			noted, err := store.Refusals(k.ctx, id, uuid.New())
+			if err != nil || len(noted) != min(want, 1) || noted[id].Count != want {
+				k.fail("Refusals returned %+v, %v for an order that was refused %d times", noted, err, want)
+			}
+			return noted[id]
+		}
+		refuse(uuid.New(), "of an unknown order", 0)
+		first := refuse(d.UUID, "the purse is full", 1)
+		const reason = "the purse of 玩家 is full 🙂, it's \\ 1000"
+		last := refuse(d.UUID, reason, 2)
+		switch {
+		case last.UUID != d.UUID || last.Reason != reason:
+			k.fail("Refusals returned %+v for the last refusal of %s for the reason %q", last, d.UUID, reason)
+		case first.First.IsZero() || !last.First.Equal(first.First) || last.Last.Before(first.Last):
+			k.fail("Refusals returned the times %v to %v, and then %v to %v",
+				first.First, first.Last, last.First, last.Last)
+		}
+		d.take("the end of "+e.name+" that was refused before", e.end(d))
+		if ended := refuse(d.UUID, "after its end", 2); ended.Reason != reason {
+			k.fail("Refused has noted %q for an order that has ended", ended.Reason)
+		}
+	}
+}
+
 func (k *trial) keptApart() {
 	name := "Player-" + rand.Text()
 	type holding struct{ session, asset string }

@@ -19,8 +19,9 @@ import (
 // The store must move balances, reject a Take above the balance with
 // [ramp.Reject], decline a burn that does not fit or let what does not fit wait elsewhere,
 // approve every other step, and call check for each step that it applies: not for one that is
-// [ramp.Step.Settled]. If check fails, nothing may be stored or moved, and Update must return
-// an error that wraps that of check. Call check last where a transaction rolls back
+// [ramp.Step.Settled]. If the store has a method Refused, as [ramp.Store] describes it, and Refusals
+// of rampsql.Store, they are tested, too. If check fails, nothing may be stored or moved, and
+// Update must return an error that wraps that of check. Call check last where a transaction rolls back
 // what was done before it.
 func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error) Target) {
 	t.Helper()
@@ -59,6 +60,7 @@ var checks = []struct {
 	{name: "a Take above the balance is rejected as a whole", run: (*trial).takeTooMuch},
 	{name: "a grant or a give-back never fails", run: (*trial).grants},
 	{name: "what a person has settled is stored and not applied", run: (*trial).settledElsewhere},
+	{name: "why an end was refused is noted while the order waits", run: (*trial).refusals},
 	{name: "players and assets are kept apart", run: (*trial).keptApart},
 	{name: "large balances are exact", run: (*trial).largeBalances},
 	{name: "one transaction ends one order", run: (*trial).oneTransaction},

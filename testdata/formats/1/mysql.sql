@@ -24,6 +24,15 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     KEY ramp_orders_ended (finished_at, uuid)                    -- for listing the orders that ended between two times
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
+-- Why the end of an order was refused: one row for each order whose result has failed.
+CREATE TABLE IF NOT EXISTS ramp_refusals (
+    uuid     CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+    first_at BIGINT   NOT NULL, -- milliseconds since 1970, UTC
+    last_at  BIGINT   NOT NULL, -- likewise
+    refusals BIGINT   NOT NULL, -- how many there were
+    reason   TEXT     NOT NULL  -- of the last
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
 -- Rows that this release has written.
 INSERT INTO ramp_orders (uuid, claim, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, settled, accepted_at, finished_at) VALUES
     ('6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a01', 'CLAIMa1', 'accepted', 'mint', 'testnet', 'project-1', 'игрок-1', '0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb', '0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1',

@@ -34,6 +34,15 @@ CREATE INDEX IF NOT EXISTS ramp_orders_ended ON ramp_orders (finished_at, uuid);
 -- One transaction ends one order.
 CREATE UNIQUE INDEX IF NOT EXISTS ramp_orders_tx_hash ON ramp_orders (tx_hash);
 
+-- Why the end of an order was refused: one row for each order whose result has failed.
+CREATE TABLE IF NOT EXISTS ramp_refusals (
+    uuid     uuid   PRIMARY KEY,
+    first_at bigint NOT NULL, -- milliseconds since 1970, UTC
+    last_at  bigint NOT NULL, -- likewise
+    refusals bigint NOT NULL, -- how many there were
+    reason   text   NOT NULL  -- of the last
+);
+
 -- Rows that this release has written.
 INSERT INTO ramp_orders (uuid, claim, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, settled, accepted_at, finished_at) VALUES
     ('6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a01', 'CLAIMa1', 'accepted', 'mint', 'testnet', 'project-1', 'игрок-1', '0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb', '0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1',
