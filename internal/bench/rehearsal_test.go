@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
+)
+
+var rehearsals = flag.Int("rehearsals", 100, "`number` of validate calls of each side in TestRehearsal")
+
+// TestRehearsal compares accepting a burn, whose grant of one statement is rehearsed, with accepting
+// a mint whose Apply sends no statement: the difference is a savepoint, the grant, and back. The two
+// take turns. It prints the medians.
+func TestRehearsal(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) { compareRehearsal(t, openSQLite(t), rampsql.SQLite) })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		address := os.Getenv("RAMP_TEST_POSTGRESQL")
+		if address == "" {
+			t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set ***")
+		}
+		admin := must(sql.Open("pgx", address))
+		t.Cleanup(func() { _ = admin.Close() })
+		name := "rehearsal_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+		must(admin.Exec("CREATE SCHEMA " + name))
+		t.Cleanup(func() { must(admin.Exec("DROP SCHEMA " + name + " CASCADE")) })
+		db := must(sql.Open("pgx", address+"&search_path="+name))
+		t.Cleanup(func() { _ = db.Close() })
+		must(db.Exec(rampsql.PostgreSQL.Schema()))
+		compareRehearsal(t, db, rampsql.PostgreSQL)
+	})
+}
+
+func compareRehearsal(t *testing.T, db *sql.DB, dialect rampsql.Dialect) {
+	must(db.Exec("CREATE TABLE purses (id VARCHAR(64) PRIMARY KEY, gold BIGINT NOT NULL)"))
+	must(db.Exec("INSERT INTO purses VALUES ('alice', 0)"))
+	store := must(rampsql.New(rampsql.Config{DB: db, Dialect: dialect,
+		Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+			if step.Effect.Kind != ramp.Grant {
+				return nil
+			}
+			_, err := tx.ExecContext(ctx, "UPDATE purses SET gold = gold + 1 WHERE id = $1", step.Order.SessionID)
+			return err
+		}}))
+	gold := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: item, Amount: ramp.NewAmount(1)}}
+	token := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenAddress, Amount: ramp.NewAmount(1)}}
+	intents := map[ramp.Direction]ramp.Intent{
+		ramp.Burn: {Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: token, To: gold},
+		ramp.Mint: {Method: ramp.MethodMint, Type: ramp.Assemble, From: gold, To: token},
+	}
+	took := map[ramp.Direction][]time.Duration{}
+	for n := range *rehearsals {
+		sides := []ramp.Direction{ramp.Mint, ramp.Burn}
+		if n%2 == 1 {
+			slices.Reverse(sides)
+		}
+		for _, d := range sides {
+			id := uuid.New()
+			accept := ramp.Accept(ramp.Session{ID: "alice"}, &ramp.ValidateRequest{
+				UUID: id, ProjectID: "project-1", UserAddress: playerAddress, Intent: intents[d]}, time.Now())
+			begun := time.Now()
+			_, err := store.Update(t.Context(), id, accept)
+			took[d] = append(took[d], time.Since(begun))
+			require.NoError(t, err)
+		}
+	}
+	for _, side := range took {
+		slices.Sort(side)
+	}
+	median := func(d ramp.Direction) time.Duration { return took[d][len(took[d])/2] }
+	fmt.Printf("%s: accepted without a rehearsal in %v, with one in %v\n",
+		dialect, median(ramp.Mint), median(ramp.Burn))
+}
