@@ -9,7 +9,7 @@ import (
 // The settings of each database that checkDurability reads, in two columns.
 const (
 	settingsPostgreSQL = "SELECT name, setting FROM pg_settings WHERE name IN ('fsync'," +
-		" 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names', 'statement_timeout')"
+		" 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names')"
 	settingsMySQL = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit'," +
 		" 'log_bin', 'sync_binlog'," +
 		" 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_master_wait_point', 'rpl_semi_sync_master_timeout'," +
@@ -24,15 +24,8 @@ func weakPostgreSQL(are map[string]string) (weak []string) {
 			weak = append(weak, name+"=off: a commit may not be on disk")
 		}
 	}
-	if are["synchronous_standby_names"] == "" {
-		return weak
-	}
-	if are["synchronous_commit"] == "local" {
+	if are["synchronous_standby_names"] != "" && are["synchronous_commit"] == "local" {
 		weak = append(weak, "synchronous_commit=local: a commit does not wait for the standby")
-	}
-	if are["statement_timeout"] != "0" {
-		weak = append(weak, "statement_timeout="+are["statement_timeout"]+
-			": it ends the wait for the standby, and the commit is confirmed")
 	}
 	return weak
 }

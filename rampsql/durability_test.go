@@ -15,12 +15,9 @@ func TestSettingsThatLoseCommits(t *testing.T) {
 		want []string
 	}{
 		"a local commit beside a standby": {weakPostgreSQL, settings{"synchronous_commit": "local",
-			"synchronous_standby_names": "*", "statement_timeout": "0"},
+			"synchronous_standby_names": "*"},
 			[]string{"synchronous_commit=local: a commit does not wait for the standby"}},
 		"a local commit, alone": {weakPostgreSQL, settings{"synchronous_commit": "local"}, nil},
-		"a time limit beside a standby": {weakPostgreSQL, settings{"synchronous_commit": "on",
-			"synchronous_standby_names": "*", "statement_timeout": "30000"}, []string{"statement_timeout=30000: " +
-			"it ends the wait for the standby, and the commit is confirmed"}},
 		"no full pages": {weakPostgreSQL, settings{"full_page_writes": "off", "fsync": "on"},
 			[]string{"full_page_writes=off: a commit may not be on disk"}},
 

@@ -224,7 +224,7 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 	// By primary key, so that InnoDB does not lock the gaps where new orders are
 	// inserted.
 	query, args := s.bind("DELETE FROM ramp_refusals WHERE uuid IN ("+marks(len(ids))+")", ids...)
-	if _, err := s.change(ctx, "delete the refusals of finished orders", query, args); err != nil {
+	if _, err := s.change(ctx, "delete finished orders", query, args); err != nil {
 		return 0, err
 	}
 	query, args = s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN ("+
