@@ -91,6 +91,8 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		_, logged, err := desk(t, node, slices.Concat([]string{"finish"}, chain, []string{"-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String()})...)
 		says(t, fmt.Sprint(err), "tx_hash has ended order ")
 		says(t, logged, "ramp: order not finished")
+		says(t, said(t, "list", "-db", address, "-older", "0s"), "REFUSED", "1 times since ", "tx_hash has ended order ")
+		says(t, said(t, "count", "-db", address), "and were refused     1      0\n")
 		decision := []string{"-who", "bob", "-reason", "case 16", "-tx", own, silent.String()}
 		_, _, err = desk(t, node, slices.Concat([]string{"finish"}, chain[:6], decision)...)
 		says(t, fmt.Sprint(err), "Config.Network must be mainnet or testnet")
@@ -120,6 +122,11 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		says(t, said(t, abandon...), "nothing was moved")
 		owns(t, service, alice, "999800/10000")
 		says(t, said(t, "show", "-db", address, lost.String()), "abandoned", "by hand   bob: case 17")
+		settled := slices.Concat(abandon[:len(abandon)-1], []string{"-settled", "by mail", burn.String()})
+		_, _, err = desk(t, nil, settled...)
+		says(t, fmt.Sprint(err), "Decision.AgainstEvidence is required with Settled")
+		says(t, said(t, slices.Concat([]string{"abandon", "-against-evidence"}, settled[1:])...),
+			"the game has moved nothing, because it was settled in another way: by mail")
 		_, _, err = desk(t, nil, "abandon", "-db", address, "-who", "bob", "-reason", "x", done.String())
 		says(t, fmt.Sprint(err), "is finished")
 	})
