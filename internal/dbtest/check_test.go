@@ -297,7 +297,7 @@ func TestCheckWarnsOfWhatIsNotDurable(t *testing.T) {
 	}{
 		{rampsql.PostgreSQL, "", ""},
 		{rampsql.PostgreSQL, "&synchronous_commit=off", "synchronous_commit=off: a commit may not be on disk"},
-		{rampsql.PostgreSQL, "&synchronous_commit=local", ""}, // there is no standby
+		{rampsql.PostgreSQL, "&synchronous_commit=local", ""},                                // there is no standby
 		{rampsql.MySQL, "", "innodb_flush_log_at_trx_commit=2: a commit may not be on disk"}, // see databases
 		{rampsql.SQLite, "", "synchronous=normal: with WAL, the last commits are lost when the power fails"},
 		{rampsql.SQLite, "off", "synchronous=off: a commit may not be on disk"},
