@@ -88,7 +88,8 @@ type HandlerConfig struct {
 	// Whoever has the HMAC key can name the wallet of another player, and claim what that player
 	// burns. Let a wallet belong to the account that names it first, for all of its sessions, in a
 	// table with the wallet as its key; an account may have several. A call may be repeated or
-	// rejected later. Required if Confirm is a proof; see [AnyWallet].
+	// rejected later. If orders wait when you set it for the first time, fill the table from them:
+	// docs/security.md has the statement. Required if Confirm is a proof; see [AnyWallet].
 	Wallet func(ctx context.Context, s Session, wallet common.Address) error
 
 	// Key is the HMAC key of the console, for validate and result calls (interface 5.2). Required.

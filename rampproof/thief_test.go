@@ -373,6 +373,37 @@ type theft struct {
 	play func(h *heist)
 }
 
+// A game gets HandlerConfig.Wallet while a burn of the honest player waits. The thief names the
+// wallet of that player, and reports the burn as their own.
+func TestAWalletThatIsBoundWhileOrdersWait(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		filled bool // the table, from the orders that wait
+		wins   int64
+	}{{"the table of wallets is empty", false, 100}, {"it has the wallets of orders that wait", true, 0}} {
+		inBubble(t, c.name, func(t *testing.T) {
+			bound := false
+			h := newHeist(t, setting{"Proof", func(h *heist, config *ramp.HandlerConfig) {
+				config.Confirm = h.proof()
+				config.Wallet = func(ctx context.Context, s ramp.Session, wallet common.Address) error {
+					if bound {
+						return h.bind(ctx, s, wallet)
+					}
+					return nil
+				}
+			}})
+			burn := h.order(h.service.Burn, "honest", ramptest.ResultNever())
+			bound = true
+			if c.filled {
+				require.NoError(t, h.bind(t.Context(), session("honest"), h.wallet("honest")))
+			}
+			before := h.vault.gold["thief"]
+			h.claims(h.wallet("honest"), burn.TxHash)
+			assert.Equal(t, c.wins, h.vault.gold["thief"]-before)
+		})
+	}
+}
+
 // thefts are the attacks. The thief makes the validate calls, and so chooses the wallet.
 func thefts() map[string]theft {
 	const (

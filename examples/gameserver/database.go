@@ -100,8 +100,20 @@ CREATE TABLE IF NOT EXISTS wallets (
 );
 `
 
-// migrate creates missing tables, in one transaction, and then missing indexes. If it fails
-// on PostgreSQL, drop the index that psql shows as invalid, and run it again.
+// bindWaiting lets the wallet of each order that waits belong to the player of its first order.
+// Otherwise, after the table of wallets was created, a thief with the HMAC key could name the wallet
+// of a player who burns before that player does, and be paid for it.
+const bindWaiting = `
+INSERT INTO wallets (wallet, player)
+SELECT lower(o.user_address), s.player
+FROM ramp_orders o JOIN sessions s ON s.id = o.session_id
+WHERE o.state = 'accepted'
+ORDER BY o.accepted_at, o.uuid
+ON CONFLICT DO NOTHING`
+
+// migrate creates missing tables, in one transaction, and then missing indexes, and binds the
+// wallets of orders that wait. If it fails on PostgreSQL, drop the index that psql shows as invalid,
+// and run it again.
 func migrate(ctx context.Context, db *sql.DB, dialect rampsql.Dialect) error {
 	own := schema
 	if dialect == rampsql.MySQL { // whose text is not case-sensitive by default
@@ -127,6 +139,14 @@ func migrate(ctx context.Context, db *sql.DB, dialect rampsql.Dialect) error {
 		_, failed := db.ExecContext(ctx, statement)
 		err = cmp.Or(err, failed)
 	}
+	if err != nil {
+		return err
+	}
+	statement := bindWaiting
+	if dialect == rampsql.MySQL {
+		statement = strings.Replace(statement, "CONFLICT DO NOTHING", "DUPLICATE KEY UPDATE wallet = wallets.wallet", 1)
+	}
+	_, err = db.ExecContext(ctx, statement)
 	return err
 }
 

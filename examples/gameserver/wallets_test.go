@@ -3,9 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
@@ -90,6 +94,58 @@ func TestServersThatBindAWalletTogetherAgree(t *testing.T) {
 				}
 			}
 			equal(t, "owners of one wallet", owners, 1)
+		}
+	})
+}
+
+// The document has the statement of the migration.
+func TestTheDocumentHasTheStatementThatBindsWallets(t *testing.T) {
+	document := string(ramp.Must(os.ReadFile("../../docs/security.md")))
+	if !strings.Contains(document, "```sql"+bindWaiting+"\n```") {
+		t.Error("docs/security.md lacks", bindWaiting)
+	}
+}
+
+// A server of a game that gets its table of wallets while orders wait: the thief, who has the HMAC
+// key, names the wallet of a player whose burn waits, to report it as their own.
+func TestAMigrationBindsTheWalletsOfOrdersThatWait(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		game, store := open(t, address)
+		victim, other, thief := loggedIn(t, game, "victim"), loggedIn(t, game, "other"), loggedIn(t, game, "thief")
+		begin := time.Now().Truncate(time.Millisecond)
+		order := func(s ramp.Session, wallet common.Address, minutes int) ramp.Order {
+			r := &ramp.ValidateRequest{UserSig: "0xaa", UserAddress: wallet.Hex(), ProjectID: "p", UUID: uuid.New(),
+				Intent: ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
+					From: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: wallet.Hex(), Amount: ramp.NewAmount(1)}},
+					To:   []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: itemGold, Amount: ramp.NewAmount(1)}}}}
+			at := begin.Add(time.Duration(minutes) * time.Minute)
+			return ramp.Must(store.Update(t.Context(), r.UUID, ramp.Accept(s, r, at))).Order
+		}
+		wallet := func(n byte) common.Address { return common.Address{0: 0xAB, 19: n} }
+		order(victim, wallet(1), 1) // waits
+		order(thief, wallet(1), 2)  // so does that of the thief, who was later
+		order(other, wallet(2), 3)
+		ended := order(victim, wallet(3), 0)
+		ramp.Must(store.Update(t.Context(), ended.UUID, ramp.Abandon("test", begin)))
+		ramp.Must(game.db.Exec("DELETE FROM wallets")) // no server of before has known any
+		check(t, game.bindWallet(t.Context(), victim, wallet(4)))
+
+		open(t, address) // migrates
+		open(t, address) // and again, which changes nothing
+		for _, c := range []struct {
+			what    string
+			session ramp.Session
+			wallet  byte
+			may     bool
+		}{
+			{"the thief, of the victim's wallet", thief, 1, false},
+			{"the victim", victim, 1, true},
+			{"the thief, of another wallet", thief, 2, false},
+			{"its player", other, 2, true},
+			{"the thief, of a wallet that was bound before", thief, 4, false},
+			{"anybody, of a wallet of no order that waits", other, 3, true},
+		} {
+			equal(t, c.what, binds(t, game, c.session, wallet(c.wallet)), c.may)
 		}
 	})
 }
