@@ -49,7 +49,8 @@ var ErrNotProven = evidence.ErrNotProven
 // A mint needs what its user keeps and what came from outside: the order's amount, less the
 // fee. What others gain beside a burn does not count, so a ramp that settles several players
 // in one transaction needs a person for each burn. Transfers of ERC-20 and ERC-721 with
-// indexed arguments count, and no others.
+// indexed arguments count. Those of ERC-1155, and those whose arguments are not indexed, are
+// not supported: the error names them.
 //
 // What was issued is not given back. Before a failed mint is, the chain must show no other
 // mint of its token for its user since the order was accepted that ended no order: if the
