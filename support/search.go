@@ -144,20 +144,16 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	if err != nil {
 		return err
 	}
-	logs, unlisted, err := o.moves(ctx, order, witnesses, report.FirstBlock, report.LastBlock)
+	moves, err := evidence.Look(ctx, o.chain, evidence.Search{
+		Direction: order.Direction, Tokens: evidence.ContractsOf(order),
+		Account: common.HexToAddress(order.UserAddress),
+		First:   report.FirstBlock, Last: report.LastBlock, Witnesses: witnesses})
 	if err != nil {
 		return err
 	}
-	// That of the node that read the logs: a fallback leaves out what it has not seen.
-	after, err := o.blockAt(ctx, "latest")
-	if err != nil {
-		return err
-	}
-	report.LastTime = evidence.TimeOf(newest.Timestamp)
-	if at := evidence.TimeOf(after.Timestamp); at.Before(report.LastTime) {
-		report.LastTime = at
-	}
-	report.Incomplete = o.incomplete(order, report.LastTime, latest, len(witnesses), unlisted)
+	// Nobody else but the node that listed the moves knows up to when.
+	report.LastTime = slices.MinFunc([]time.Time{moves.LastTime, evidence.TimeOf(newest.Timestamp)}, time.Time.Compare)
+	report.Incomplete = o.incomplete(order, report.LastTime, latest, len(witnesses), moves.Unlisted)
 	o.prover.LearnDecimals(ctx, evidence.ContractsOf(order)...)
 	report.Decimals = map[common.Address]int{}
 	for _, token := range evidence.ContractsOf(order) {
@@ -165,6 +161,7 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 			report.Decimals[token] = decimals
 		}
 	}
+	logs := byTheirTransactions(moves.Logs)
 	all := len(logs)
 	logs = slices.DeleteFunc(logs, o.traded(order).isDust)
 	report.Dust = all - len(logs)

@@ -2,7 +2,6 @@ package support
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -11,25 +10,6 @@ import (
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 )
-
-// witness is an order that ended by a transaction, which the node shows: what it moved is
-// known to have happened. That a search finds nothing counts only if it finds the witness.
-type witness struct {
-	order ramp.Order
-	hash  common.Hash
-	block uint64
-}
-
-// movesFor reports whether a transfer gives the user of a mint something, or takes something
-// from that of a burn.
-func movesFor(order *ramp.Order, t ramp.Transfer) bool {
-	account := t.To
-	if order.Direction == ramp.Burn {
-		account = t.From
-	}
-	return account == common.HexToAddress(order.UserAddress) && !evidence.IsDust(&t) &&
-		slices.Contains(evidence.ContractsOf(order), t.Token)
-}
 
 // maxWitnesses is how many orders are asked for at either end of a search: the transactions
 // of some may be outside of it.
@@ -41,7 +21,7 @@ const maxWitnesses = 3
 // none.
 func (o *Orders) witnesses(
 	ctx context.Context, order *ramp.Order, since time.Time, first, last uint64,
-) (found []witness, latest time.Time, err error) {
+) (found []*evidence.Witness, latest time.Time, err error) {
 	ledger, ok := o.config.Store.(Ledger)
 	if !ok {
 		return nil, latest, nil
@@ -82,7 +62,7 @@ func (o *Orders) witnesses(
 // shown returns the orders whose transactions the node shows in a range of blocks, each once.
 func (o *Orders) shown(
 	ctx context.Context, orders []ramp.Order, first, last uint64,
-) (found []witness, err error) {
+) (found []*evidence.Witness, err error) {
 	slices.SortFunc(orders, func(a, b ramp.Order) int { return a.FinishedAt.Compare(b.FinishedAt) })
 	orders = slices.CompactFunc(orders, func(a, b ramp.Order) bool { return a.UUID == b.UUID })
 	receipts, calls := make([]ramp.Receipt, len(orders)), make([]ramp.BatchCall, len(orders))
@@ -94,57 +74,27 @@ func (o *Orders) shown(
 		err = o.chain.Batch(ctx, calls)
 	}
 	for i := range orders {
-		block, unread := receipts[i].BlockNumber.Uint64()
-		moves := func(t ramp.Transfer) bool { return movesFor(&orders[i], t) }
-		moved := slices.ContainsFunc(receipts[i].Transfers(), moves)
-		if calls[i].Err == nil && unread == nil && block > first && block <= last && moved {
-			found = append(found, witness{orders[i], common.HexToHash(orders[i].TxHash), block})
+		if calls[i].Err != nil {
+			continue
+		}
+		w := evidence.WitnessOf(&orders[i], &receipts[i])
+		if w != nil && first < w.Block && w.Block <= last {
+			found = append(found, w)
 		}
 	}
 	return found, err
 }
 
-// moves returns the logs of what moved for an order's user in a range of blocks, by
-// transaction. The same queries must list what moved for the witnesses: unlisted says what
-// they did not.
-func (o *Orders) moves(
-	ctx context.Context, order *ramp.Order, witnesses []witness, first, last uint64,
-) (transactions [][]ramp.Log, unlisted string, err error) {
-	var tokens []common.Address
-	var users []common.Hash
-	for _, w := range append(witnesses, witness{order: *order}) {
-		tokens = append(tokens, evidence.ContractsOf(&w.order)...)
-		users = append(users, common.BytesToHash(common.HexToAddress(w.order.UserAddress).Bytes()))
-	}
-	slices.SortFunc(tokens, common.Address.Cmp)
-	filter := ramp.LogFilter{Addresses: slices.Compact(tokens)}
-	filter.Topics = [][]common.Hash{{evidence.TransferTopic}, nil, users}
-	if order.Direction == ramp.Burn {
-		filter.Topics = [][]common.Hash{{evidence.TransferTopic}, users}
-	}
-	at, listed := map[common.Hash]int{}, map[common.Hash]bool{}
-	for log, err := range evidence.Logs(ctx, o.chain, filter, first, last) {
-		if err != nil {
-			return nil, "", err
-		}
-		t, ok := log.Transfer()
-		listed[log.TransactionHash] = listed[log.TransactionHash] || ok
-		if !ok || !movesFor(order, t) {
-			continue
-		}
-		n, known := at[log.TransactionHash]
+// byTheirTransactions groups logs, in their order.
+func byTheirTransactions(logs []ramp.Log) (transactions [][]ramp.Log) {
+	at := map[common.Hash]int{}
+	for _, l := range logs {
+		n, known := at[l.TransactionHash]
 		if !known {
 			n, transactions = len(transactions), append(transactions, nil)
-			at[log.TransactionHash] = n
+			at[l.TransactionHash] = n
 		}
-		transactions[n] = append(transactions[n], log)
+		transactions[n] = append(transactions[n], l)
 	}
-	for _, w := range witnesses {
-		if !listed[w.hash] {
-			return transactions, fmt.Sprintf("the node shows transaction %s of order %s in block %d, "+
-				"and lists none of its events: its index is broken, pruned or not built yet",
-				w.hash, w.order.UUID, w.block), nil
-		}
-	}
-	return transactions, "", nil
+	return transactions
 }

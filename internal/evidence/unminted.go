@@ -35,19 +35,18 @@ func (p *Prover) Unminted(
 ) (witnessed bool, err error) {
 	token, user := parties(order)
 	search := Search{Direction: ramp.Mint, Tokens: []common.Address{token}, Account: user}
-	if search.Witness, err = newestSuccess(ctx, ledger, p.Network); err != nil {
-		return false, err
-	}
-	if search.Since, err = p.begin(ctx, order, failed); err != nil {
+	if err := p.begin(ctx, ledger, order, failed, &search); err != nil {
 		return false, err
 	}
 	moves, err := Look(ctx, p.Chain, search)
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, err
-	}
-	if block, err := failed.BlockNumber.Uint64(); err != nil || block > moves.LastBlock {
-		return false, fmt.Errorf("ramp: the node is behind: its newest block is %d, and the transaction is in block %d",
-			moves.LastBlock, block)
+	case moves.LastBlock < search.Last:
+		return false, fmt.Errorf("ramp: the node is behind: its newest block is %d, and block %d is there",
+			moves.LastBlock, search.Last)
+	case moves.Unlisted != "":
+		return false, fmt.Errorf("ramp: %s: use another node", moves.Unlisted)
 	}
 	least, err := p.hundredth(order)
 	if err != nil {
@@ -67,7 +66,7 @@ func (p *Prover) Unminted(
 			return false, err
 		}
 	}
-	return moves.Witnessed, nil
+	return len(search.Witnesses) > 0, nil
 }
 
 // newestSuccess returns the order that ended last by a transaction that succeeded, or nil.
@@ -79,19 +78,46 @@ func newestSuccess(ctx context.Context, ledger Ledger, network ramp.Network) (*r
 	return &order, err
 }
 
-// begin returns since when a mint of the order may be on the chain. The clock of the game may be
-// ahead: then the order seems younger than the transaction that failed for it.
-func (p *Prover) begin(ctx context.Context, order *ramp.Order, failed *ramp.Receipt) (time.Time, error) {
-	var block ramp.Block
-	calls, err := Ask(ctx, p.Chain, Call(&block, "eth_getBlockByNumber", failed.BlockNumber, false))
-	if err == nil && calls[0].Err != nil {
-		err = fmt.Errorf("ramp: the node is behind: it does not know the block of the transaction: %w", calls[0].Err)
+// begin fills in the blocks and the witness of a search. The clock of the game may be ahead: then
+// the order seems younger than the transaction that failed for it, so the block of that one counts.
+func (p *Prover) begin(
+	ctx context.Context, ledger Ledger, order *ramp.Order, failed *ramp.Receipt, s *Search,
+) error {
+	success, err := newestSuccess(ctx, ledger, p.Network)
+	if err != nil {
+		return err
 	}
-	begin := order.AcceptedAt
-	if made := TimeOf(block.Timestamp); made.Before(begin) {
-		begin = made
+	newest, block, known := new(ramp.Block), new(ramp.Block), new(ramp.Receipt)
+	calls := []ramp.BatchCall{Call(newest, "eth_getBlockByNumber", ramp.Latest, false),
+		Call(block, "eth_getBlockByNumber", failed.BlockNumber, false)}
+	if success != nil {
+		calls = append(calls, Call(known, "eth_getTransactionReceipt", common.HexToHash(success.TxHash)))
 	}
-	return begin.Add(-skew), err
+	calls, err = Ask(ctx, p.Chain, calls...)
+	switch {
+	case err != nil:
+		return err
+	case calls[0].Err != nil:
+		return calls[0].Err
+	case calls[1].Err != nil:
+		return fmt.Errorf("ramp: the node is behind: it does not know the block of the transaction: %w", calls[1].Err)
+	case success != nil && calls[2].Err != nil:
+		return fmt.Errorf("ramp: the node does not return transaction %s, by which order %s has ended: "+
+			"use another node: %w", success.TxHash, success.UUID, calls[2].Err)
+	case success != nil:
+		if w := WitnessOf(success, known); w != nil {
+			s.Witnesses = []*Witness{w}
+		}
+	}
+	since := order.AcceptedAt
+	if made := TimeOf(block.Timestamp); made.Before(since) {
+		since = made
+	}
+	if s.Last, err = newest.Number.Uint64(); err != nil {
+		return err
+	}
+	s.First, err = BlockBefore(ctx, p.Chain, since.Add(-skew), newest)
+	return err
 }
 
 // hundredth returns a hundredth of the units of a mint, or 1 if they are not known.
