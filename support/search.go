@@ -152,7 +152,8 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 		return err
 	}
 	// Nobody else but the node that listed the moves knows up to when.
-	report.LastTime = slices.MinFunc([]time.Time{moves.LastTime, evidence.TimeOf(newest.Timestamp)}, time.Time.Compare)
+	times := []time.Time{moves.LastTime, evidence.TimeOf(newest.Timestamp)}
+	report.LastTime = slices.MinFunc(times, time.Time.Compare)
 	report.Incomplete = o.incomplete(order, report.LastTime, latest, len(witnesses), moves.Unlisted)
 	o.prover.LearnDecimals(ctx, evidence.ContractsOf(order)...)
 	report.Decimals = map[common.Address]int{}

@@ -49,7 +49,11 @@ func WitnessOf(order *ramp.Order, receipt *ramp.Receipt) *Witness {
 	block, err := receipt.BlockNumber.Uint64()
 	token, user := parties(order)
 	moved := slices.ContainsFunc(transfersOf(token, receipt.Logs), func(t ramp.Transfer) bool {
-		return !IsDust(&t) && (order.Direction == ramp.Mint && t.To == user || order.Direction == ramp.Burn && t.From == user)
+		account := t.To
+		if order.Direction == ramp.Burn {
+			account = t.From
+		}
+		return account == user && !IsDust(&t)
 	})
 	if err != nil || !moved {
 		return nil
