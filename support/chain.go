@@ -20,8 +20,8 @@ func (o *Orders) batch(ctx context.Context, calls ...ramp.BatchCall) error {
 	return err
 }
 
-// blockAt returns the block of a tag, such as "latest".
-func (o *Orders) blockAt(ctx context.Context, tag string) (*ramp.Block, error) {
+// blockAt returns the block of a number or a tag, such as "latest".
+func (o *Orders) blockAt(ctx context.Context, at ramp.BlockRef) (*ramp.Block, error) {
 	block := new(ramp.Block)
-	return block, o.batch(ctx, evidence.Call(block, "eth_getBlockByNumber", tag, false))
+	return block, o.batch(ctx, evidence.Call(block, "eth_getBlockByNumber", at, false))
 }

@@ -143,7 +143,7 @@ func (o *Orders) age(ctx context.Context, order *ramp.Order, receipt *ramp.Recei
 	if err != nil {
 		return 0, err
 	}
-	block, err := o.chain.BlockByNumber(ctx, ramp.AtBlock(number), false)
+	block, err := o.blockAt(ctx, ramp.AtBlock(number))
 	if err != nil {
 		return 0, err
 	}

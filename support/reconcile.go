@@ -149,7 +149,7 @@ func (r *reconciler) finalBlock(ctx context.Context, confirmations uint64) (*ram
 	if err != nil {
 		return nil, err
 	}
-	return r.chain.BlockByNumber(ctx, ramp.AtBlock(newest-min(newest, confirmations-1)), false)
+	return r.o.blockAt(ctx, ramp.AtBlock(newest-min(newest, confirmations-1)))
 }
 
 func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]int) error {
@@ -265,13 +265,11 @@ func (r *reconciler) checkUnseen(ctx context.Context) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	if err := r.chain.Batch(ctx, calls); err != nil {
+	calls, err := evidence.Ask(ctx, r.chain, calls...)
+	if err != nil {
 		return err
 	}
 	for i := range orders {
-		if err := calls[i].Err; err != nil && !errors.Is(err, ramp.ErrNotFound) {
-			return err
-		}
 		if err := r.checkReceipt(ctx, &orders[i], &receipts[i], calls[i].Err == nil); err != nil {
 			return err
 		}

@@ -224,11 +224,14 @@ func (o *Orders) read(ctx context.Context, logs [][]ramp.Log) ([]found, error) {
 	if len(calls) == 0 {
 		return nil, nil
 	}
-	err := o.chain.Batch(ctx, calls)
+	calls, err := evidence.AskEach(ctx, o.chain, calls...)
+	if err != nil {
+		return nil, err
+	}
 	for i := range transactions {
 		transactions[i].unread = cmp.Or(calls[3*i].Err, calls[3*i+1].Err, calls[3*i+2].Err)
 	}
-	return transactions, err
+	return transactions, nil
 }
 
 // judgeAll makes candidates of transactions, best first.

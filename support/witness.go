@@ -70,8 +70,11 @@ func (o *Orders) shown(
 		hash := common.HexToHash(orders[i].TxHash)
 		calls[i] = evidence.Call(&receipts[i], "eth_getTransactionReceipt", hash)
 	}
-	if len(calls) > 0 {
-		err = o.chain.Batch(ctx, calls)
+	if len(calls) == 0 {
+		return nil, nil
+	}
+	if calls, err = evidence.AskEach(ctx, o.chain, calls...); err != nil {
+		return nil, err
 	}
 	for i := range orders {
 		if calls[i].Err != nil {
@@ -82,7 +85,7 @@ func (o *Orders) shown(
 			found = append(found, w)
 		}
 	}
-	return found, err
+	return found, nil
 }
 
 // byTheirTransactions groups logs, in their order.

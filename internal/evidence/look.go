@@ -43,8 +43,8 @@ type Witness struct {
 	Block uint64
 }
 
-// WitnessOf returns an order as a witness, or nil if the receipt of its transaction does not show
-// that something moved for its user.
+// WitnessOf returns an order as a witness if the receipt of its transaction shows that something
+// moved for its user, or else nil.
 func WitnessOf(order *ramp.Order, receipt *ramp.Receipt) *Witness {
 	block, err := receipt.BlockNumber.Uint64()
 	token, user := parties(order)

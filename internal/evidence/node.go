@@ -10,10 +10,24 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Ask makes calls and, in the same breath, checks the chain ID: the name of a node may have
-// moved to another chain since the first call. One that the node does not know is no failure
-// of the whole: its Err says so.
+// Ask is [AskEach], and fails if a call does. What the node does not know is no failure of the
+// whole: the Err of the call says so.
 func Ask(ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall) ([]ramp.BatchCall, error) {
+	calls, err := AskEach(ctx, chain, calls...)
+	if err != nil {
+		return nil, err
+	}
+	for _, call := range calls {
+		if call.Err != nil && !errors.Is(call.Err, ramp.ErrNotFound) {
+			return nil, call.Err
+		}
+	}
+	return calls, nil
+}
+
+// AskEach makes calls, each of which may fail with an Err of its own, and in the same breath checks
+// the chain ID: the name of a node may have moved to another chain since the first call.
+func AskEach(ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall) ([]ramp.BatchCall, error) {
 	var id ramp.Quantity
 	all := append(calls, ramp.BatchCall{Method: "eth_chainId", Into: &id})
 	if err := chain.Batch(ctx, all); err != nil {
@@ -27,11 +41,6 @@ func Ask(ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall) ([]ramp.
 	case actual == nil || required.Sign() > 0 && actual.Cmp(required) != 0:
 		return nil, fmt.Errorf("ramp: eth_chainId: %w: its chain ID is %v, and not %v",
 			ramp.ErrWrongChain, actual, required)
-	}
-	for _, call := range calls {
-		if call.Err != nil && !errors.Is(call.Err, ramp.ErrNotFound) {
-			return nil, call.Err
-		}
 	}
 	return calls, nil
 }
