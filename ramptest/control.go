@@ -142,6 +142,11 @@ func (s *remote) Orders(_ context.Context, q control.OrdersQuery) (list control.
 		first = slices.Index(all, last) + 1
 	}
 	list.Orders = []control.Order{}
+	needy, calls := s.orders.attention()
+	list.NeedAttention = len(needy) + len(calls)
+	if q.Attention && q.SessionID == "" && state == "" && q.Before == "" {
+		list.Calls = calls
+	}
 	for i, o := range all {
 		if q.SessionID != "" && o.Session.ID != q.SessionID {
 			continue

@@ -30,6 +30,8 @@ type answer struct {
 	Orders     []shown
 	Total      int
 	More       bool
+	Calls      []control.Event
+	Needing    int `json:"need_attention"`
 	Now        time.Time
 	Deliveries []control.Delivery
 	Events     []control.Event

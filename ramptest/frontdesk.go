@@ -248,25 +248,12 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 				l.players = append(l.players, o)
 			}
 		}
-		for _, e := range s.calls(orders) {
+		for _, e := range s.orders.calls(orders) {
 			l.list = append(l.list, entry{at: e.Time, call: &e, verdict: e.Verdict()})
 		}
 		slices.SortStableFunc(l.list, func(a, b entry) int { return b.at.Compare(a.at) }) // a call by when it began
 	}
 	return l.list, l.players
-}
-
-// calls returns the calls that led to none of the orders, newest first.
-func (s *frontDesk) calls(orders []*Order) []control.Event {
-	known := make(map[uuid.UUID]bool)
-	for _, o := range orders {
-		known[o.UUID] = true
-	}
-	return s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *control.Event) bool {
-		pending := e.Kind == control.KindValidate && e.Tone == verdict.Wait
-		begins := e.Kind == control.KindInitialize || e.Kind == control.KindValidate
-		return !known[e.UUID] && (pending || e.IsWrong() && begins)
-	})
 }
 
 // isIn reports whether a filter shows an entry.

@@ -3,12 +3,14 @@ package ramptest
 import (
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // issue issues a UUID for terms.
@@ -147,4 +149,30 @@ func (s *orders) shown(id uuid.UUID) *Order {
 		return all[i]
 	}
 	return nil
+}
+
+// calls returns the calls that led to none of the orders, newest first.
+func (s *orders) calls(orders []*Order) []control.Event {
+	known := make(map[uuid.UUID]bool)
+	for _, o := range orders {
+		known[o.UUID] = true
+	}
+	return s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *control.Event) bool {
+		pending := e.Kind == control.KindValidate && e.Tone == verdict.Wait
+		begins := e.Kind == control.KindInitialize || e.Kind == control.KindValidate
+		return !known[e.UUID] && (pending || e.IsWrong() && begins)
+	})
+}
+
+// attention returns the orders that need attention, and the calls that led to none and do, newest
+// first. Together they are the one number that pages, the control API, commands and tests show.
+func (s *orders) attention() (needy []*Order, calls []control.Event) {
+	all := s.all()
+	for _, o := range all {
+		if s.verdict(o).Attention {
+			needy = append(needy, o)
+		}
+	}
+	calls = slices.DeleteFunc(s.calls(all), func(e control.Event) bool { return !e.Verdict().Attention })
+	return needy, calls
 }

@@ -248,6 +248,10 @@ func (s *Service) asides() string {
 		return ""
 	}
 	var lines []string
+	if needy, calls := s.orders.attention(); len(calls) > 0 {
+		lines = append(lines, fmt.Sprintf("ramptest: %d need attention: orders %d, calls that led to none %d; "+
+			"the newest of these: %s", len(needy)+len(calls), len(needy), len(calls), calls[0].Said))
+	}
 	for _, said := range s.audit.Asides() {
 		lines = append(lines, "ramptest: "+said)
 	}

@@ -16,10 +16,11 @@ import (
 
 const ordersUsage = `usage: ramp orders [UUID] [flags]
 
-Lists the orders of a running emulator, newest first. With a UUID, or the first
-characters of one, it shows what happened to that order.
+Lists the orders of a running emulator, newest first. With -attention it also lists the
+calls that led to no order and need attention. With a UUID, or the first characters of
+one, it shows what happened to that order.
 
-Exit status: 0 if all is well, 1 if a listed order needs attention or -wait timed out, 2
+Exit status: 0 if all is well, 1 if a listed order or call needs attention or -wait timed out, 2
 if the emulator is unreachable, 3 if a listed order is disputed and nothing else is wrong.
 `
 
@@ -52,13 +53,22 @@ func orders(ctx context.Context, of *call) (int, error) {
 	default:
 		table(list, q, c.out)
 	}
+	if len(list.Calls) > 0 {
+		return statusLoss, nil
+	}
 	return statusOf(list.Orders...), nil
 }
 
 // table prints orders, one a line.
 func table(list control.OrderList, q control.OrdersQuery, out io.Writer) {
+	calls := printer{out: out}
+	for _, e := range list.Calls {
+		calls.event(e)
+	}
 	switch {
 	case len(list.Orders) > 0:
+	case len(list.Calls) > 0:
+		return
 	case q.SessionID != "" || q.State != "" || q.Attention || q.Before != "":
 		fmt.Fprintln(out, "No order matches.")
 		return

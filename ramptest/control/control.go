@@ -130,6 +130,12 @@ type OrderList struct {
 	Orders []Order `json:"orders"` // newest first
 	Total  int     `json:"total"`  // how many match, on all pages
 	More   bool    `json:"more"`   // whether there is another page
+
+	// NeedAttention is how many orders, and calls that led to none, need attention, whatever the query.
+	NeedAttention int `json:"need_attention"`
+
+	// Calls are those calls, newest first, if the query asks only for attention.
+	Calls []Event `json:"calls,omitempty"`
 }
 
 // OrderQuery is the query of GET /control/orders/{uuid}.
