@@ -82,7 +82,26 @@ func TestClosedBooksSeeWhatMovesBetweenCalls(t *testing.T) {
 			ramp.Must(p.service.Assets(t.Context(), session1))
 		}, "rose by 240 (700 before, 940 after): just what mint ",
 			"rose by 240 (700 before, 940 after): just what mint "},
-		{"a whole row is saved around a mint", func(t *testing.T, p *played) {
+		{"a whole row is saved around a mint, and nothing else moved", func(t *testing.T, p *played) {
+			p.goldOrder(t, "session-1", false, 300)
+			p.vault.add("session-1", "item_gold", 300) // loaded before, saved after
+			p.service.Advance(time.Minute)
+		}, "succeeded on chain: the game must take 300 item_gold",
+			"rose by 300 (700 before, 1,000 after): just what mint "},
+		{"a trade in memory, of which one side is saved", func(t *testing.T, p *played) {
+			p.service.Outside(func() { // alice gives bob 100
+				p.vault.add("session-2", "item_gold", -100)
+				p.vault.add("session-1", "item_gold", 100)
+			})
+			other := ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-1")}
+			ramp.Must(p.service.Assets(t.Context(), other))
+			p.goldOrder(t, "session-1", false, 100)
+			p.service.Advance(time.Minute)
+			p.vault.add("session-2", "item_gold", 100) // after a kill, her row is that of before
+			ramp.Must(p.service.Assets(t.Context(), other))
+		}, "rose by 100 (900 before, 1,000 after): just what mint ",
+			"rose by 100 (900 before, 1,000 after): just what mint "},
+		{"a whole row is saved around a mint, with what was earned meanwhile", func(t *testing.T, p *played) {
 			ramp.Must(p.service.Assets(t.Context(), session1))
 			p.goldOrder(t, "session-1", false, 300)
 			p.service.Advance(time.Minute)
@@ -180,6 +199,35 @@ func TestAnEarlyEndBesideIncomeIsUnknownAtMost(t *testing.T) {
 	assert.Empty(t, p.service.Imbalances())
 }
 
+// A right game that delivers to a mailbox says what waits there.
+func TestAMailboxIsOwned(t *testing.T) {
+	for _, says := range []bool{true, false} {
+		v, mail := newVault(), map[string]int64{}
+		v.result = func(v *vault, s ramp.Session, r *ramp.Result) error {
+			mail[s.ID] += 300
+			return nil
+		}
+		p := play(t, v, closed, func(c *ramptest.Config) {
+			if says {
+				c.Mailbox = func(s ramp.Session) []ramp.Asset {
+					v.mu.Lock()
+					defer v.mu.Unlock()
+					return []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(mail[s.ID])}}
+				}
+			}
+		})
+		p.goldOrder(t, "session-1", true, 300)
+		p.service.Advance(time.Minute)
+		v.mu.Lock() // the player opens it
+		v.owns["session-1"]["item_gold"] += mail["session-1"]
+		clear(mail)
+		v.mu.Unlock()
+		p.service.Advance(time.Minute)
+		failed, said := p.test.end()
+		assert.Equal(t, !says, failed, said)
+	}
+}
+
 func TestClosedBooksAreForTests(t *testing.T) {
 	key, signer := console(t)
 	_, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Closed: true,
@@ -233,9 +281,13 @@ func TestMostOrdinaryTestsAreNotForClosedBooks(t *testing.T) {
 		"two subtests share a player":       func(o *ordinary) { o.mint(300); o.mint(300) },
 		"a shared player is topped up":      func(o *ordinary) { o.mint(300); o.earn(alice, 300); o.mint(300) },
 		"one gold is earned between orders": func(o *ordinary) { o.mint(300); o.earn(alice, 1); o.burn(300) },
-		"one gold is earned meanwhile":      func(o *ordinary) { o.order(alice, false, 300); o.earn(alice, 1); o.minute() },
-		"an achievement of 50":              func(o *ordinary) { o.mint(300); o.earn(alice, 50); o.mint(10) },
-		"an achievement of as much":         func(o *ordinary) { o.mint(100); o.earn(alice, 100); o.mint(10) },
+		"one gold is earned meanwhile": func(o *ordinary) {
+			o.order(alice, false, 300)
+			o.earn(alice, 1)
+			o.minute()
+		},
+		"an achievement of 50":      func(o *ordinary) { o.mint(300); o.earn(alice, 50); o.mint(10) },
+		"an achievement of as much": func(o *ordinary) { o.mint(100); o.earn(alice, 100); o.mint(10) },
 		"a gem as an achievement": func(o *ordinary) {
 			o.mint(300)
 			o.vault.add(alice, "item_gem", 1)

@@ -133,6 +133,10 @@ type Config struct {
 	// which asset was not judged.
 	Regenerating []string
 
+	// Mailbox returns what waits for a player outside of the list of assets, such as a grant in a
+	// mailbox that the player must open. The books count it as owned. If nil, nothing waits.
+	Mailbox func(ramp.Session) []ramp.Asset
+
 	// What the interface does not say: calls.
 
 	// FailureStatus is the HTTP status of a failed initialize call (7.1). It
@@ -284,7 +288,8 @@ func (c *Config) check() error {
 	must(c.FailureStatus == 0 || 200 <= c.FailureStatus && c.FailureStatus <= 599, "FailureStatus", "must be an HTTP status")
 	must(0 <= c.Decimals && c.Decimals <= 77, "Decimals", "must be from 0 to 77") // the most that 256 bits hold
 	must(BooksFail <= c.Books && c.Books <= BooksOff, "Books", "must be BooksFail, BooksReport or BooksOff")
-	must(!c.Closed || c.isUnitTest(), "Closed", "is for a test: it excludes Desk.Speed, Desk.Listener and Desk.State")
+	must(!c.Closed || c.isUnitTest(), "Closed",
+		"is for a test: it excludes Desk.Speed, Desk.Listener and Desk.State")
 	const negative, relative = "must not be below 0", "must begin with a slash"
 	must(c.Confirmations >= 0, "Confirmations", negative)
 	must(c.BlockTime >= 0, "BlockTime", negative)

@@ -102,9 +102,25 @@ func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (
 	}
 	s.readings.keep(session, reading{player, err, s.clock.now()})
 	if err == nil {
-		enter(player)
+		enter(s.withMail(session, player))
 	}
 	return player, status, err
+}
+
+// owned is assets, with what waits for the player outside of the list.
+func (s *game) owned(ctx context.Context, session ramp.Session, id uuid.UUID) (*ramp.Player, int, error) {
+	player, status, err := s.assets(ctx, session, id)
+	return s.withMail(session, player), status, err
+}
+
+// withMail returns a player with what waits outside of the list of assets.
+func (s *game) withMail(session ramp.Session, player *ramp.Player) *ramp.Player {
+	if player == nil || s.config.Mailbox == nil {
+		return player
+	}
+	all := *player
+	all.Assets = slices.Concat(player.Assets, s.config.Mailbox(session))
+	return &all
 }
 
 // play makes a call about an order, as its script says, after the forged versions of

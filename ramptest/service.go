@@ -249,16 +249,17 @@ func (s *Service) asides() string {
 	}
 	var lines []string
 	if needy, calls := s.orders.attention(); len(calls) > 0 {
-		lines = append(lines, fmt.Sprintf("ramptest: %d need attention: orders %d, calls that led to none %d; "+
-			"the newest of these: %s", len(needy)+len(calls), len(needy), len(calls), calls[0].Said))
+		lines = append(lines, fmt.Sprintf("ramptest: %d need attention: orders %d, "+
+			"calls that led to none %d; the newest of these: %s", len(needy)+len(calls), len(needy), len(calls), calls[0].Said))
 	}
 	for _, said := range s.audit.Asides() {
 		lines = append(lines, "ramptest: "+said)
 	}
 	for _, o := range slices.Backward(s.orders.all()) {
 		if _, ids := s.audit.Judged(o.entered().Sum); len(ids) > 0 {
-			lines = append(lines, fmt.Sprintf(
-				"ramptest: %s %s: not judged, because Config.Regenerating names it: %s", o.trade().direction, shortUUID(o.UUID), strings.Join(ids, ", ")))
+			lines = append(lines, fmt.Sprintf("ramptest: %s %s: not judged, "+
+				"because Config.Regenerating names it: %s",
+				o.trade().direction, shortUUID(o.UUID), strings.Join(ids, ", ")))
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -115,6 +115,15 @@ func orderCases() []Case {
 				o := t.approve(t.mint())
 				t.ends(o, failure)
 			}},
+		{ID: "validate-twice-balance", after: []string{"balance"}, Level: Should,
+			Fix: "Answer a repeated validate call from the stored order before any policy looks at balances: " +
+				"the player has paid, and the first answer may have been lost.",
+			Title: "The same validate call for most of what the player owned is approved again.",
+			run: func(t *trial) {
+				o := t.mintOfMost()
+				t.approve(o) // what is left would not pay for it once more
+				t.closes(o, failure)
+			}},
 		{ID: "validate-at-once", after: []string{"repeats", "mint-succeeds"},
 			Fix:   "Let a unique key on the uuid decide which of two calls came first; a check before the insert is a race.",
 			Title: fmt.Sprintf("The same validate call %d times at once takes once.", crowd),

@@ -25,6 +25,7 @@ func orderMutants() map[string]mutant {
 		"repeats/mint-success":              {bug: "a repeat is an error"},
 		"repeats/burn-failure":              {bug: "a repeat is an error"},
 		"validate-twice-approved":           {bug: "rejects repeats"},
+		"validate-twice-balance":            {bug: "looks at balances first"},
 		"validate-at-once":                  {bug: "looks, then takes"},
 		"mints-at-once/small":               {bug: "reads, then writes"},
 		"mints-at-once/short":               {bug: "reads, then writes"},

@@ -168,6 +168,12 @@ func (g *game) Validate(_ context.Context, s ramp.Session, r *ramp.ValidateReque
 			defer g.lock(s.ID + from.ID)()
 			g.rest()
 		}
+	case g.is("looks at balances first"):
+		for _, from := range r.Intent.From {
+			if from.Type == ramp.TypeAsset && g.players[s.ID].balances[from.ID].Cmp(from.Amount) < 0 {
+				return ramp.Reject("INVALID_BALANCE")
+			}
+		}
 	}
 	known := g.orders[r.UUID]
 	if g.is("looks, then takes") {
