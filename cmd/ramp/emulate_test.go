@@ -217,7 +217,7 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", "Pages", // set by the command, some from flags
 		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
 		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", // for tests in Go
-		"Confirmations", "BlockTime", "Decimals", "Tokens", "Closed",
+		"Confirmations", "BlockTime", "Decimals", "Tokens", "Closed", "Mailbox",
 	}
 	for _, config := range []reflect.Value{reflect.ValueOf(d.Config), reflect.ValueOf(d.Config.Desk)} {
 		for _, field := range reflect.VisibleFields(config.Type()) {
