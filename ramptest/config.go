@@ -168,6 +168,14 @@ type Config struct {
 	// ramp.TermsConfig has the same field.
 	PerOrder bool
 
+	// NetAmounts says that the number of tokens in the intent of a mint is the one after
+	// its fee. By default it is the one before: 2.5 calls it the quantity to be issued.
+	NetAmounts bool
+
+	// UUIDDigits writes each UUID as 32 hex digits, without hyphens. The interface calls
+	// it a string (2.3, 2.5).
+	UUIDDigits bool
+
 	// BurnMethod is the intent.method of a burn (2.5). It defaults to
 	// [ramp.MethodBurnPermit].
 	BurnMethod ramp.Method

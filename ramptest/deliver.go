@@ -302,6 +302,10 @@ func (s *orders) result(o *Order, stated Outcome) (call, error) {
 	intent := o.Request.Intent
 	if !o.script.withoutFee {
 		intent.FeeRate, intent.Actual = json.Number(o.fee.String()), afterFee(intent.To[0].Amount, o.fee).String()
+		if o.trade().mint {
+			_, net := s.config.amounts(o)
+			intent.Actual = net.String()
+		}
 	}
 	onChain, _ := s.outcome(o)
 	if stated == asOnChain {

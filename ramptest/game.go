@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -133,6 +134,9 @@ func (s *game) play(ctx context.Context, c call, script callScript, judge func(*
 	if script.unknown {
 		c.body = withUnknownFields(c.body)
 	}
+	if s.config.UUIDDigits {
+		c.body = bytes.Replace(c.body, inJSON(c.id.String()), inJSON(s.config.uuidText(c.id)), 1)
+	}
 	c.hmac = s.config.Key.Sign(c.body)
 	forged := s.forged(ctx, c, script.forged)
 	if forged != nil && c.kind == control.KindValidate {
@@ -166,6 +170,17 @@ func (s *game) failedAs(a *answer, err error) error {
 		return &wrongConfirmation{what: what, cause: err}
 	}
 	return errors.Join(errors.New("ramptest: "+what), err)
+}
+
+// inJSON returns the member of a body that has the UUID.
+func inJSON(text string) []byte { return []byte(`"uuid":"` + text + `"`) }
+
+// uuidText returns a UUID as the service writes it.
+func (c *Config) uuidText(id uuid.UUID) string {
+	if c.UUIDDigits {
+		return hex.EncodeToString(id[:])
+	}
+	return id.String()
 }
 
 // withUnknownFields adds fields to the objects of a body.

@@ -98,7 +98,11 @@ func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amoun
 	}
 	items := t.items(&asked)
 	assets, token := t.sides(&intent)
-	*token = []ramp.IntentAsset{{Type: c.tokenType(items), ID: asked.Token, Amount: tokens}}
+	stated := tokens
+	if t.mint && c.NetAmounts {
+		stated = afterFee(tokens, ramp.NewAmount(int64(asked.MintFeeBps)))
+	}
+	*token = []ramp.IntentAsset{{Type: c.tokenType(items), ID: asked.Token, Amount: stated}}
 	if len(items) == 0 {
 		return ramp.Intent{}, fmt.Errorf("%w for a %s: a mint needs materials, a burn needs outputs", errNoItems, t.direction)
 	}
@@ -114,6 +118,20 @@ func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amoun
 		(*assets)[i] = ramp.IntentAsset{Type: ramp.TypeAsset, ID: item.ID, Amount: amount}
 	}
 	return intent, nil
+}
+
+// amounts returns the number of tokens of an order before its fee, and after it. The order states
+// one of them.
+func (c *Config) amounts(o *Order) (gross, net ramp.Amount) {
+	stated := o.token().Amount
+	rest := new(big.Rat).Sub(big.NewRat(10_000, 1), o.fee.Rat())
+	if !o.trade().mint || !c.NetAmounts || rest.Sign() == 0 {
+		return stated, afterFee(stated, o.fee)
+	}
+	units := new(big.Rat).SetInt(chain.Units(stated, c.Decimals))
+	units.Mul(units, big.NewRat(10_000, 1)).Quo(units, rest)
+	whole := new(big.Int).Quo(units.Num(), units.Denom())
+	return ramp.Must(ramp.AmountOfUnits(whole, c.Decimals)), stated
 }
 
 // afterFee subtracts a fee in basis points from an amount.
@@ -137,9 +155,9 @@ func (o *Order) burnsLess() bool { return o.script.less && !o.trade().mint }
 
 // moves returns the token transfers of an order: mints, burns and fees.
 func (c *Config) moves(o *Order, player common.Address) []chain.Move {
-	token := o.token()
-	contract := token.contract()
-	amount, net := chain.Units(token.Amount, c.Decimals), chain.Units(afterFee(token.Amount, o.fee), c.Decimals)
+	contract := o.token().contract()
+	before, after := c.amounts(o)
+	amount, net := chain.Units(before, c.Decimals), chain.Units(after, c.Decimals)
 	if !o.trade().mint {
 		if o.burnsLess() {
 			amount.Sub(amount, big.NewInt(1))

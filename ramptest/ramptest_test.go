@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/ownledger"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -240,6 +241,46 @@ func TestAUUIDIsGoodForFiveMinutes(t *testing.T) {
 	c.service.Advance(time.Hour)
 	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
 	assert.NoError(t, err)
+}
+
+// Each point that the interface leaves open, and where the service could differ, is a switch.
+// A game whose terms do not depend on it passes in every position.
+func TestEveryReadingOfTheInterfaceCanBePlayed(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*ramptest.Config)
+		stated string // the number of tokens in the intent of the mint
+	}{
+		"as it is likely":      {func(*ramptest.Config) {}, "10"},
+		"tokens after the fee": {func(c *ramptest.Config) { c.NetAmounts = true }, "8"},
+		"a UUID of 32 digits":  {func(c *ramptest.Config) { c.UUIDDigits = true }, "10"},
+		"a key as base64url":   {func(c *ramptest.Config) { c.Key = ramp.Must(ramp.Base64URLKey("c2FsdA")) }, "10"},
+		"a price of a token":   {func(c *ramptest.Config) { c.PerOrder = false }, "10"},
+		"the method burn":      {func(c *ramptest.Config) { c.BurnMethod = ramp.MethodBurn }, "10"},
+		"retries after 5xx":    {func(c *ramptest.Config) { c.Retry = func(status int) bool { return status >= 500 } }, "10"},
+		"failures are 200":     {func(c *ramptest.Config) { c.FailureStatus = 200 }, "10"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(t, test.change, func(config *ramptest.Config) {
+				_, signer := console(t)
+				config.Handler = ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: config.Key, Signer: signer}, newShop())
+			})
+			c.client = clientOf(t, c.service, c.config.Key)
+			started, err := c.client.Initialize(t.Context(), request())
+			require.NoError(t, err)
+			assert.Equal(t, c.config.UUIDDigits, len(started.Text) == 32, started.Text)
+			minted, err := c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(10))
+			require.NoError(t, err)
+			assert.Equal(t, test.stated, minted.Request.Intent.To[0].Amount.String())
+			c.service.Advance(time.Second)
+
+			assert.Equal(t, "1008.00", c.holds(t, minted.Request.UserAddress), "8 are left after the fee")
+			started, err = c.client.Initialize(t.Context(), request())
+			require.NoError(t, err)
+			_, err = c.service.Burn(t.Context(), started.UUID, c.session, ramp.NewAmount(8))
+			require.NoError(t, err)
+			c.service.Advance(time.Second)
+		})
+	}
 }
 
 func TestAGameThatRejectsIsHeard(t *testing.T) {

@@ -32,12 +32,47 @@ type call struct {
 	*flag.FlagSet
 	about string // the help text above the flags
 	args  []string
+
+	groups []flagGroup // the help's, after those without one
+}
+
+// flagGroup is a heading of a help text, with the flags below it.
+type flagGroup struct {
+	title  string
+	before map[string]bool // the flags that were defined before it
+}
+
+// group begins a heading in the help text, for the flags that are defined from now on.
+func (c *call) group(title string) {
+	before := map[string]bool{}
+	c.VisitAll(func(f *flag.Flag) { before[f.Name] = true })
+	c.groups = append(c.groups, flagGroup{title, before})
+}
+
+// printFlags prints the help of all flags, group by group.
+func (c *call) printFlags() {
+	printed := map[string]bool{}
+	groups := append([]flagGroup{{title: "Flags"}}, c.groups...)
+	for n, group := range groups {
+		below := flag.NewFlagSet("", flag.ContinueOnError)
+		below.SetOutput(c.Output())
+		c.VisitAll(func(f *flag.Flag) {
+			if printed[f.Name] || n+1 < len(groups) && !groups[n+1].before[f.Name] {
+				return
+			}
+			printed[f.Name] = true
+			below.Var(f.Value, f.Name, f.Usage)
+			below.Lookup(f.Name).DefValue = f.DefValue
+		})
+		fmt.Fprintf(c.Output(), "\n%s:\n", group.title)
+		below.PrintDefaults()
+	}
 }
 
 func newCall(std stdio, name, about string, args []string) *call {
-	c := &call{std, flag.NewFlagSet(name, flag.ContinueOnError), about, args}
+	c := &call{stdio: std, FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), about: about, args: args}
 	c.SetOutput(io.Discard) // parse writes the error
-	c.Usage = func() { fmt.Fprintf(c.Output(), "%s\nFlags:\n", c.about) }
+	c.Usage = func() { fmt.Fprintf(c.Output(), "%s", c.about) }
 	return c
 }
 
@@ -54,7 +89,7 @@ func (c *call) parse(least, most int) (rest []string, err error) {
 	case errors.Is(err, flag.ErrHelp):
 		c.SetOutput(c.out)
 		c.Usage()
-		c.PrintDefaults()
+		c.printFlags()
 		return nil, err
 	case err != nil:
 	case len(rest) < least:
