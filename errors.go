@@ -2,11 +2,14 @@ package ramp
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/token-ramp/ramp-go/internal/wire"
@@ -123,6 +126,32 @@ func (p *problems) requireText(text, path string) {
 	if !utf8.ValidString(text) {
 		p.add(path, "must be valid UTF-8")
 	}
+}
+
+// requireTyped requires a text that a person has typed, or copied from a console, a file or a
+// spreadsheet. What nobody sees in it is no part of it, and is shown escaped.
+func (p *problems) requireTyped(text, path string) {
+	const most = 100 // that are shown
+	p.requireFilled(text, path)
+	switch what, quoted := unseen(text), strconv.QuoteToASCII(text[:min(most, len(text))]); {
+	case what != "":
+		p.add(path, "must not have %s, as in %s", what, quoted)
+	case strings.TrimSpace(text) != text:
+		p.add(path, "must not begin or end with white space, as in %s", quoted)
+	}
+}
+
+// unseen names the first character of a text that nobody sees, or returns "". It comes from a
+// file in another encoding, from two lines, or from a page that a person copied.
+func unseen(text string) string {
+	names := map[rune]string{0: "a NUL, as in a file in UTF-16", '\n': "a line break", '\r': "a line break",
+		'\ufeff': "a byte order mark", '\u200b': "a zero-width space"}
+	for _, r := range text {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return fmt.Sprintf("%s (%U)", cmp.Or(names[r], "a character that nobody sees"), r)
+		}
+	}
+	return ""
 }
 
 // requireFilled requires text, as requireText does.

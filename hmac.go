@@ -2,7 +2,6 @@ package ramp
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 )
 
 // HMACKey is the HMAC key from the service console (interface 5.2). It signs and
@@ -43,8 +41,8 @@ func TextKey(text string) (HMACKey, error) {
 	case trimmed != text:
 		return HMACKey{}, fmt.Errorf("ramp: %w: white space surrounds it", ErrHMACKey)
 	}
-	if err := unseen(text); err != nil {
-		return HMACKey{}, fmt.Errorf("ramp: %w: %w", ErrHMACKey, err)
+	if what := unseen(text); what != "" {
+		return HMACKey{}, fmt.Errorf("ramp: %w: it has %s", ErrHMACKey, what)
 	}
 	return newHMACKey([]byte(text), "text", "Base64URLKey", text)
 }
@@ -54,8 +52,8 @@ func TextKey(text string) (HMACKey, error) {
 // white space, nonzero trailing bits, an empty key, or one that the mode of the program
 // forbids.
 func Base64URLKey(text string) (HMACKey, error) {
-	if err := unseen(text); err != nil {
-		return HMACKey{}, fmt.Errorf("ramp: %w: %w", ErrHMACKey, err)
+	if what := unseen(text); what != "" {
+		return HMACKey{}, fmt.Errorf("ramp: %w: it has %s", ErrHMACKey, what)
 	}
 	key, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	switch {
@@ -77,19 +75,6 @@ func BytesKey(key []byte) (HMACKey, error) {
 	}
 	return newHMACKey(bytes.Clone(key), "bytes", "another encoding", hex.EncodeToString(key),
 		base64.StdEncoding.EncodeToString(key), base64.RawURLEncoding.EncodeToString(key))
-}
-
-// unseen names a character that is surely no part of a key, because nobody sees it. It comes
-// from a file in another encoding, from two lines, or from a page that a person copied.
-func unseen(key string) error {
-	names := map[rune]string{0: "a NUL, as in a file in UTF-16", '\n': "a line break", '\r': "a line break",
-		'\ufeff': "a byte order mark", '\u200b': "a zero-width space"}
-	for _, r := range key {
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return fmt.Errorf("it has %s (%U)", cmp.Or(names[r], "a character that nobody sees"), r)
-		}
-	}
-	return nil
 }
 
 // newHMACKey returns a key of these bytes, which the console shows as one of texts.

@@ -72,6 +72,9 @@ type ClientConfig struct {
 func NewClient(c ClientConfig) (*Client, error) {
 	var p problems
 	base := checkBase(&p, "ClientConfig.URL", c.URL, c.InsecureHTTP)
+	if strings.HasSuffix(base, initializePath) {
+		p.add("ClientConfig.URL", "must be the address before %s", initializePath)
+	}
 	p.requireKey(!c.Key.IsZero(), "ClientConfig.Key", ErrHMACKey)
 	t := newTransport(&p, "ClientConfig", c.HTTPClient,
 		transport{timeout: c.Timeout, retries: c.Retries, log: c.Logger, now: c.Now, observer: c.Observer})
@@ -341,7 +344,7 @@ func (r *InitializeRequest) check() error {
 // check adds what is wrong to p. Each path begins with at.
 func (i *InitializeIntent) check(p *problems, at string) {
 	checkNetwork(p, at+"network", i.Network)
-	p.requireFilled(i.ProjectID, at+"project_id")
+	p.requireTyped(i.ProjectID, at+"project_id")
 	checkOffer(p, at+"token", i.Token, at+"mint_fee_bps", i.MintFeeBps)
 	checkItems(p, at+"materials", i.Materials)
 	checkItems(p, at+"outputs", i.Outputs)

@@ -1,10 +1,14 @@
 package ramp
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +40,9 @@ func (p *Product) check(wrong *problems, at string) {
 	checkOffer(wrong, at+"Token", p.Token, at+"MintFeeBps", p.MintFeeBps)
 	checkItems(wrong, at+"Materials", p.Materials)
 	checkItems(wrong, at+"Outputs", p.Outputs)
+	if len(p.Materials)+len(p.Outputs) == 0 {
+		wrong.add(at+"Materials", "and Outputs are empty: the product can be neither minted nor burned")
+	}
 }
 
 // Terms are the products that a game offers. A [Handler] rejects every order for none of
@@ -82,11 +89,58 @@ type TermsConfig struct {
 	Decimals map[string]int
 }
 
+// UnmarshalJSON reads a price list with the names of the fields, such as MintFeeBps, or with those of
+// the interface, such as mint_fee_bps. Any other name is an error, as is one that occurs twice: a fee or
+// a price that is not read would be 0.
+func (c *TermsConfig) UnmarshalJSON(b []byte) error {
+	type plain TermsConfig
+	return unmarshalNamed(b, (*plain)(c))
+}
+
+// UnmarshalJSON is that of [TermsConfig].
+func (p *Product) UnmarshalJSON(b []byte) error {
+	type plain Product
+	return unmarshalNamed(b, (*plain)(p))
+}
+
+// unmarshalNamed reads an object into the struct behind into. A field and a name belong together if
+// they differ in case and underscores only.
+func unmarshalNamed(b []byte, into any) error {
+	joined := func(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+	decoder, target := json.NewDecoder(bytes.NewReader(b)), reflect.ValueOf(into).Elem()
+	decoder.DisallowUnknownFields() // of items
+	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+		return cmp.Or(err, errors.New("ramp: must be an object"))
+	}
+	seen := map[string]bool{}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		name := joined(fmt.Sprint(token))
+		field := target.FieldByNameFunc(func(f string) bool { return joined(f) == name })
+		switch {
+		case !field.IsValid():
+			return fmt.Errorf("ramp: %q is no field of the price list", token)
+		case seen[name]:
+			return fmt.Errorf("ramp: %q occurs twice in the price list", token)
+		}
+		seen[name] = true
+		if err := decoder.Decode(field.Addr().Interface()); err != nil {
+			return fmt.Errorf("ramp: %q of the price list: %w", token, err)
+		}
+	}
+	_, err := decoder.Token()
+	return err
+}
+
 // NewTerms returns terms.
 func NewTerms(c TermsConfig) (*Terms, error) {
 	var p problems
-	p.requireText(c.ProjectID, "TermsConfig.ProjectID")
-	p.require(c.ProjectID != "" || c.Any, "TermsConfig.ProjectID")
+	if c.ProjectID != "" || !c.Any {
+		p.requireTyped(c.ProjectID, "TermsConfig.ProjectID")
+	}
 	if c.Network != "" || !c.Any {
 		checkNetwork(&p, "TermsConfig.Network", c.Network)
 	}
@@ -116,6 +170,9 @@ func (t *Terms) Replace(products []Product, grace time.Duration) error {
 		return err
 	}
 	for _, former := range t.valid() {
+		if slices.ContainsFunc(products, func(p Product) bool { return reflect.DeepEqual(p, former.Product) }) {
+			continue // it goes on
+		}
 		if former.until.IsZero() {
 			former.until = time.Now().Add(cmp.Or(grace, UUIDValidity))
 		}

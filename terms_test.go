@@ -175,6 +175,81 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 	}
 }
 
+// A text that a person has copied may have something that nobody sees.
+func TestATextOfAPriceListIsWhatOneSees(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*ramp.TermsConfig)
+		want   string
+	}{
+		"an ID from a spreadsheet": {func(c *ramp.TermsConfig) { c.Products[0].Materials[0].ID = "gold\r" },
+			`TermsConfig.Products[0].Materials[0].id must not have a line break (U+000D), as in "gold\r"`},
+		"an ID with a space at its end": {func(c *ramp.TermsConfig) { c.Products[0].Outputs[0].ID = "gold " },
+			`TermsConfig.Products[0].Outputs[0].id must not begin or end with white space, as in "gold "`},
+		"an icon from a page": {func(c *ramp.TermsConfig) { c.Products[0].Materials[0].IconURL = "\u200bhttps://x" },
+			`must not have a zero-width space (U+200B), as in "\u200bhttps://x"`},
+		"a project from a file": {func(c *ramp.TermsConfig) { c.ProjectID = "project-1\n" },
+			`TermsConfig.ProjectID must not have a line break (U+000A), as in "project-1\n"`},
+		"a wrong checksum": {func(c *ramp.TermsConfig) {
+			c.Products[0].Token = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD"
+		}, "must be 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed, or all in lower case"},
+		"no price": {func(c *ramp.TermsConfig) { c.Products[0].Materials, c.Products[0].Outputs = nil, nil },
+			"TermsConfig.Products[0].Materials and Outputs are empty"},
+	} {
+		product := changed(goldProduct(), func(*ramp.Product) {})
+		c := ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}}
+		test.change(&c)
+		_, err := ramp.NewTerms(c)
+		assert.ErrorContains(t, err, test.want, name)
+	}
+	const one = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	for _, token := range []string{one, strings.ToLower(one), "0x" + strings.ToUpper(one[2:])} {
+		product := changed(goldProduct(), func(p *ramp.Product) { p.Token, p.Materials[0].ID = token, "two words" })
+		assert.NotPanics(t, func() { newTerms(product) }, token)
+	}
+}
+
+// A price that is not read would be none.
+func TestAPriceListInJSONIsReadWholly(t *testing.T) {
+	const items = `[{"id":"gold","amount":100,"icon_url":"https://x/gold.png","is_non_fungible":false}]`
+	for name, text := range map[string]string{
+		"the interface's names": `{"project_id":"p","network":"testnet","per_order":true,"products":[
+			{"name":"gold","token":"` + goldToken + `","mint_fee_bps":500,"tokens":1,"materials":` + items + `}]}`,
+		"the fields' names": `{"ProjectID":"p","Network":"testnet","PerOrder":true,"Products":[
+			{"Name":"gold","Token":"` + goldToken + `","MintFeeBps":500,"Tokens":1,"Materials":` + items + `}]}`,
+	} {
+		var c ramp.TermsConfig
+		require.NoError(t, json.Unmarshal([]byte(text), &c), name)
+		assert.True(t, c.PerOrder, name)
+		assert.Equal(t, 500, c.Products[0].MintFeeBps, name)
+		assert.Equal(t, "gold", c.Products[0].Materials[0].ID, name)
+		_, err := ramp.NewTerms(c)
+		assert.NoError(t, err, name)
+	}
+	for text, want := range map[string]string{
+		`{"mint_fee":500}`:                       `"mint_fee" is no field of the price list`,
+		`{"mint_fee_bps":500,"MintFeeBps":1}`:    `"MintFeeBps" occurs twice in the price list`,
+		`{"mint_fee_bps":"5%"}`:                  `"mint_fee_bps" of the price list: `,
+		`{"materials":[{"id":"x","count":100}]}`: `unknown field`,
+		`[]`:                                     "must be an object",
+	} {
+		assert.ErrorContains(t, json.Unmarshal([]byte(text), new(ramp.Product)), want)
+	}
+	var list ramp.TermsConfig
+	err := json.Unmarshal([]byte(`{"products":[{"fee":1}]}`), &list)
+	assert.ErrorContains(t, err, `"fee" is no field of the price list`)
+}
+
+// A list that is read again and again does not grow.
+func TestAListThatDidNotChangeIsOneOffer(t *testing.T) {
+	terms := newTerms(goldProduct())
+	for range 300 {
+		require.NoError(t, terms.Replace([]ramp.Product{goldProduct()}, 0))
+	}
+	err := terms.Match(placed(mintOf(foreignToken+" 1", "gold 100")))
+	assert.Equal(t, 1, strings.Count(err.Error(), goldToken))
+	assert.NoError(t, terms.Match(placed(mintOf(goldToken+" 1", "gold 100, gem 1"))))
+}
+
 // The interface does not say whether the number of tokens of a mint is the one before its fee.
 func TestAMintThatFitsNetOfItsFeeSaysSo(t *testing.T) {
 	const hint, net = "; it would match if the fee of 2000 basis points were already subtracted from ", "8"
@@ -235,7 +310,8 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 		products []ramp.Product
 		want     []string
 	}{
-		{"an empty product", []ramp.Product{{}}, []string{"TermsConfig.Products[0].Name is required", "TermsConfig.Products[0].Token is required"}},
+		{"an empty product", []ramp.Product{{}}, []string{"TermsConfig.Products[0].Name is required",
+			"TermsConfig.Products[0].Token is required", "TermsConfig.Products[0].Materials and Outputs are empty"}},
 		{"one token at two rates", []ramp.Product{goldProduct(), other(goldProduct(), func(i *ramp.Product) {
 			i.Materials[0].Amount, i.Outputs[0].Amount = ramp.NewAmount(101), ramp.NewAmount(81)
 		})},

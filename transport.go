@@ -261,10 +261,15 @@ func checkBase(p *problems, path, base string, insecure bool) string {
 // problem says why without quoting it, because it may contain a credential.
 // insecure accepts http for every host.
 func parseURL(text string, insecure bool) (u *url.URL, problem string) {
+	if what := unseen(text); what != "" {
+		return nil, "must not have " + what
+	}
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
 		return nil, "is required"
+	case strings.TrimSpace(text) != text:
+		return nil, "must not begin or end with white space"
 	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
 		return nil, "must be an absolute https URL"
 	case u.Scheme == "http" && !insecure && !isPrivate(u.Hostname()):

@@ -79,6 +79,9 @@ type Item struct {
 func checkOffer(p *problems, tokenPath, token, feePath string, fee int) {
 	if !isAddress(token) {
 		p.add(tokenPath, "is required and must be 0x followed by 40 hex digits")
+	} else if !isChecksummed(token) {
+		p.add(tokenPath, "must be %s, or all in lower case: the case of its letters is a wrong checksum (EIP-55)",
+			common.HexToAddress(token).Hex())
 	}
 	if fee < 0 || fee > 10_000 {
 		p.add(feePath, "must be 0 to 10000 basis points")
@@ -88,14 +91,14 @@ func checkOffer(p *problems, tokenPath, token, feePath string, fee int) {
 func checkItems(p *problems, path string, items []Item) {
 	for n, item := range items {
 		at := fmt.Sprintf("%s[%d]", path, n)
-		p.requireFilled(item.ID, at+".id")
+		p.requireTyped(item.ID, at+".id")
 		if slices.ContainsFunc(items[:n], func(other Item) bool { return other.ID == item.ID }) {
 			p.add(at+".id", "occurs twice")
 		}
 		if item.Amount.Sign() <= 0 || item.IsNonFungible && !item.Amount.Rat().IsInt() {
 			p.add(at+".amount", "is required and must be greater than 0, and whole for a non-fungible item")
 		}
-		p.requireFilled(item.IconURL, at+".icon_url")
+		p.requireTyped(item.IconURL, at+".icon_url")
 	}
 }
 
@@ -205,6 +208,13 @@ func (r *ValidateRequest) read(x *wire.Reader) {
 	r.Raw = x.Text()
 	x.Members("user_sig", &r.UserSig, "user_address", &r.UserAddress, "project_id", &r.ProjectID,
 		"digest", &r.Digest, "uuid", &r.UUID, "intent", &r.Intent)
+}
+
+// isChecksummed reports whether the letters of an address have one case, or the checksum of EIP-55.
+func isChecksummed(address string) bool {
+	digits := address[2:]
+	return digits == strings.ToLower(digits) || digits == strings.ToUpper(digits) ||
+		address == common.HexToAddress(address).Hex()
 }
 
 func isAddress(s string) bool { return strings.HasPrefix(s, "0x") && common.IsHexAddress(s) }

@@ -22,7 +22,7 @@ const (
 type CatalogParams struct {
 	ProjectID string  // required: issued by the service
 	Network   Network // required: Mainnet or Testnet
-	Lang      Lang    // optional: the language of the page
+	Lang      Lang    // optional: the language of the page; one that the service lacks is left out
 
 	// SessionID, the user's game character, and AccessToken are required. The service sends both back
 	// in headers, so no white space may surround them.
@@ -36,15 +36,13 @@ type CatalogParams struct {
 // logs. The error is an [*InvalidError].
 func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 	var p problems
-	base := checkBase(&p, "rampURL", rampURL, false)
-	p.require(c.ProjectID != "", "projectId")
+	base := checkPages(&p, rampURL)
+	p.requireTyped(c.ProjectID, "projectId")
 	checkHeaderText(&p, "sessionId", c.SessionID)
 	checkHeaderText(&p, "accessToken", c.AccessToken.Reveal())
 	checkNetwork(&p, "network", c.Network)
-	switch c.Lang {
-	case "", LangChinese, LangEnglish, LangTraditionalChinese:
-	default:
-		p.add("lang", "must be zh, en or zh-Hant")
+	if !slices.Contains([]Lang{LangChinese, LangEnglish, LangTraditionalChinese}, c.Lang) {
+		c.Lang = ""
 	}
 	if err := p.err(); err != nil {
 		return "", err
@@ -78,7 +76,7 @@ func ExchangeURL(rampURL string, e ExchangeParams) (string, error) {
 // exchangeURL writes the UUID as id.
 func exchangeURL(rampURL, id string, e ExchangeParams) (string, error) {
 	var p problems
-	base := checkBase(&p, "rampURL", rampURL, false)
+	base := checkPages(&p, rampURL)
 	p.require(e.UUID != uuid.Nil, "uuid")
 	checkHeaderText(&p, "accessToken", e.AccessToken.Reveal())
 	checkHeaderText(&p, "sessionId", e.SessionID)
@@ -94,10 +92,29 @@ func exchangeURL(rampURL, id string, e ExchangeParams) (string, error) {
 	), nil
 }
 
+// checkPages returns the base URL of the pages.
+func checkPages(p *problems, rampURL string) string {
+	base := checkBase(p, "rampURL", rampURL, false)
+	for _, page := range []string{"/catalog", "/exchange"} {
+		if strings.HasSuffix(base, page) {
+			p.add("rampURL", "must be the address before %s", page)
+		}
+	}
+	return base
+}
+
 // checkHeaderText rejects an ID or a token that would not come back unchanged in a
 // header: the player could not be authenticated, or the order not be matched.
 func checkHeaderText(p *problems, path, text string) {
+	token, _, scheme := strings.Cut(text, " ")
 	switch {
+	case path == "accessToken" && text == redacted:
+		p.add(path, "must be the token itself, not how it is printed: see AccessToken")
+	case path == "accessToken" && scheme && strings.EqualFold(token, "Bearer"):
+		p.add(path, "must be the token alone: the service writes Bearer before it")
+	case path == "sessionId" && len(text) > maxOrderText:
+		p.add(path, "must have at most %d bytes, because it is stored with an order, and not %d",
+			maxOrderText, len(text))
 	case text == "":
 		p.add(path, "is required")
 	case strings.TrimSpace(text) != text:

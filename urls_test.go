@@ -1,6 +1,7 @@
 package ramp_test
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -71,9 +72,11 @@ func TestURLsKeepEveryByte(t *testing.T) {
 			}
 			return r
 		}, strings.ToValidUTF8(value, "")) + "s"
-		c.ProjectID, c.SessionID, c.AccessToken = value, session, ramp.NewAccessToken(session)
+		project := "p" + strings.ReplaceAll(session, "\u00ad", "") + "p"
+		c.ProjectID, c.SessionID, c.AccessToken = project, session, ramp.NewAccessToken(session)
 		got := ramp.Must(ramp.CatalogURL("https://ramp.example/play", c))
-		assertQuery(t, got, "/play/catalog", [][2]string{{"projectId", value}, {"sessionId", session}, {"accessToken", session},
+		assertQuery(t, got, "/play/catalog", [][2]string{
+			{"projectId", project}, {"sessionId", session}, {"accessToken", session},
 			{"platform", "web"}, {"network", "testnet"}, {"lang", "zh-Hant"}})
 
 		e := exchangeParams()
@@ -81,6 +84,49 @@ func TestURLsKeepEveryByte(t *testing.T) {
 		got = ramp.Must(ramp.ExchangeURL("https://ramp.example/play", e))
 		assertQuery(t, got, "/play/exchange", [][2]string{{"uuid", goldenMint}, {"accessToken", session}, {"sessionId", session}, {"network", "testnet"}})
 	}
+}
+
+// What nobody could use is refused before a player has signed.
+func TestAPageThatNobodyCouldUseIsRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(base *string, e *ramp.ExchangeParams)
+		want   string
+	}{
+		"a session that no order can store": {func(_ *string, e *ramp.ExchangeParams) {
+			e.SessionID = strings.Repeat("s", 1025)
+		}, "sessionId must have at most 1024 bytes, because it is stored with an order, and not 1025"},
+		"a token as it is printed": {func(_ *string, e *ramp.ExchangeParams) {
+			e.AccessToken = ramp.NewAccessToken(fmt.Sprint(e.AccessToken))
+		}, "accessToken must be the token itself, not how it is printed: see AccessToken"},
+		"a token with its scheme": {func(_ *string, e *ramp.ExchangeParams) {
+			e.AccessToken = ramp.NewAccessToken("bearer x")
+		}, "accessToken must be the token alone: the service writes Bearer before it"},
+		"white space after the address": {func(base *string, _ *ramp.ExchangeParams) { *base += "/ " },
+			"rampURL must not begin or end with white space"},
+		"a character that nobody sees": {func(base *string, _ *ramp.ExchangeParams) {
+			*base = "https://ramp\u200b.example"
+		}, "rampURL must not have a zero-width space (U+200B)"},
+		"the address of the catalog": {func(base *string, _ *ramp.ExchangeParams) { *base += "/catalog/" },
+			"rampURL must be the address before /catalog"},
+		"the address of the page": {func(base *string, _ *ramp.ExchangeParams) { *base += "/exchange" },
+			"rampURL must be the address before /exchange"},
+	} {
+		base, e := "https://ramp.example/play", exchangeParams()
+		test.change(&base, &e)
+		_, err := ramp.ExchangeURL(base, e)
+		assert.EqualError(t, err, "ramp: "+test.want, name)
+	}
+	base, e := "https://ramp.example/play", exchangeParams()
+	e.SessionID = strings.Repeat("\u73a9", 341) // 1,023 bytes
+	_, err := ramp.ExchangeURL(base, e)
+	assert.NoError(t, err, "what is long, and what is not ASCII, is made")
+}
+
+// A language is optional, so it never costs the page.
+func TestALanguageThatTheServiceLacksIsLeftOut(t *testing.T) {
+	c := catalogParams()
+	c.Lang = "de"
+	assert.NotContains(t, ramp.Must(ramp.CatalogURL("https://ramp.example", c)), "lang")
 }
 
 // assertQuery checks a URL's path and its parameters, in their order.
@@ -140,7 +186,7 @@ func TestURLsRejectABase(t *testing.T) {
 		"https://":                         form,
 		"ftp://ramp.example":               form,
 		"https://ramp.example:port":        form,
-		"https://ramp.example\n":           form,
+		"https://ramp.example\n":           "rampURL must not have a line break (U+000A)",
 		"https://%zz":                      form,
 		"https://user:s3cr3t@ramp.example": parts,
 		"https://ramp.example?a=b":         parts,
@@ -215,8 +261,7 @@ func TestACatalogURLReportsAllThatIsWrong(t *testing.T) {
 	got, err := ramp.CatalogURL("", ramp.CatalogParams{Lang: "ko", Network: "Testnet"})
 	assert.Empty(t, got)
 	assertFields(t, err, "rampURL is required", "projectId is required", "sessionId is required", "accessToken is required",
-		"network must be mainnet or testnet", "lang must be zh, en or zh-Hant")
-
+		"network must be mainnet or testnet")
 }
 
 // A header is trimmed in transit and the signed body is not, so the order of such a

@@ -32,8 +32,8 @@ type Signer struct {
 // without 0x. Its signatures are deterministic (RFC 6979). The error wraps
 // [ErrValidatorKey] and does not hold the key.
 func NewKeySigner(hexKey string) (*Signer, error) {
-	if err := unseen(hexKey); err != nil {
-		return nil, fmt.Errorf("ramp: %w: %w", ErrValidatorKey, err)
+	if what := unseen(hexKey); what != "" {
+		return nil, fmt.Errorf("ramp: %w: it has %s", ErrValidatorKey, what)
 	}
 	key, err := ethcrypto.HexToECDSA(strings.TrimPrefix(hexKey, "0x"))
 	if err != nil {
