@@ -170,7 +170,8 @@ func (t *Terms) Replace(products []Product, grace time.Duration) error {
 		return err
 	}
 	for _, former := range t.valid() {
-		if slices.ContainsFunc(products, func(p Product) bool { return reflect.DeepEqual(p, former.Product) }) {
+		same := func(p Product) bool { return reflect.DeepEqual(p, former.Product) }
+		if slices.ContainsFunc(products, same) {
 			continue // it goes on
 		}
 		if former.until.IsZero() {

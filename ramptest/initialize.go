@@ -155,7 +155,8 @@ func (s *console) answer(r *http.Request, body []byte, unread error, scripted In
 		return fail(http.StatusBadRequest, problem)
 	}
 	id = s.orders.issue(terms)
-	return id, envelope{Code: http.StatusOK, Message: "OK", Data: map[string]string{"uuid": s.config.uuidText(id)}}
+	data := map[string]string{"uuid": s.config.uuidText(id)}
+	return id, envelope{Code: http.StatusOK, Message: "OK", Data: data}
 }
 
 // serves returns the failure for an intent whose project or network the console does

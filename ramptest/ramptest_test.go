@@ -246,6 +246,7 @@ func TestAUUIDIsGoodForFiveMinutes(t *testing.T) {
 // Each point that the interface leaves open, and where the service could differ, is a switch.
 // A game whose terms do not depend on it passes in every position.
 func TestEveryReadingOfTheInterfaceCanBePlayed(t *testing.T) {
+	after5xx := func(status int) bool { return status >= 500 }
 	for name, test := range map[string]struct {
 		change func(*ramptest.Config)
 		stated string // the number of tokens in the intent of the mint
@@ -256,13 +257,14 @@ func TestEveryReadingOfTheInterfaceCanBePlayed(t *testing.T) {
 		"a key as base64url":   {func(c *ramptest.Config) { c.Key = ramp.Must(ramp.Base64URLKey("c2FsdA")) }, "10"},
 		"a price of a token":   {func(c *ramptest.Config) { c.PerOrder = false }, "10"},
 		"the method burn":      {func(c *ramptest.Config) { c.BurnMethod = ramp.MethodBurn }, "10"},
-		"retries after 5xx":    {func(c *ramptest.Config) { c.Retry = func(status int) bool { return status >= 500 } }, "10"},
+		"retries after 5xx":    {func(c *ramptest.Config) { c.Retry = after5xx }, "10"},
 		"failures are 200":     {func(c *ramptest.Config) { c.FailureStatus = 200 }, "10"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCounter(t, test.change, func(config *ramptest.Config) {
 				_, signer := console(t)
-				config.Handler = ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: config.Key, Signer: signer}, newShop())
+				config.Handler = ownledger.Handler(
+					ramp.HandlerConfig{Terms: anyTerms, Key: config.Key, Signer: signer}, newShop())
 			})
 			c.client = clientOf(t, c.service, c.config.Key)
 			started, err := c.client.Initialize(t.Context(), request())

@@ -130,7 +130,8 @@ func parseEmulate(flags *call) (*desk, error) {
 	flags.BoolVar(&d.retry20, "retry-20", false, "redeliver a result up to 20 times, as the interface says, not 19 times, as its schedule lists")
 	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "accept a UUID that has expired after its 5 minutes")
 	flags.BoolVar(&c.PerOrder, "per-order", false, "take materials and outputs for the price of a whole order instead of one token")
-	flags.BoolVar(&c.NetAmounts, "net", false, "state the number of tokens of a mint after its fee, not before it")
+	flags.BoolVar(&c.NetAmounts, "net", false,
+		"state the number of tokens of a mint after its fee, not before it")
 	flags.BoolVar(&c.UUIDDigits, "uuid-digits", false, "write a UUID as 32 hex digits, without hyphens")
 	flags.IntVar(&c.FailureStatus, "failure-status", 0, "HTTP `status` of a failed initialize call (default the code of its envelope)")
 	if _, err := flags.parse(0, 0); err != nil {
