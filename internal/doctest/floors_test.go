@@ -32,7 +32,7 @@ const longestCode, longestTest = 110, 120
 // longestCode, and of tests longer than longestTest. A figure can only shrink: lower it when
 // you made it smaller, at the latest before .ci/run. Add no package.
 var known = map[string]struct{ code, tests int }{
-	".":                           {40, 415},
+	".":                           {40, 413},
 	"./cmd/ramp":                  {38, 51},
 	"./examples/chain":            {6, 0},
 	"./examples/nethttp":          {3, 1},
@@ -41,7 +41,7 @@ var known = map[string]struct{ code, tests int }{
 	"./internal/figures":          {2, 0},
 	"./internal/judge":            {163, 122},
 	"./internal/redact":           {2, 4},
-	"./ramptest":                  {80, 223},
+	"./ramptest":                  {79, 223},
 	"./ramptest/control":          {13, 16},
 	"./ramptest/internal/audit":   {2, 0},
 	"./ramptest/internal/books":   {16, 29},
