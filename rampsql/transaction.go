@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -42,6 +43,15 @@ type transaction interface {
 	// close rolls back. It returns the connection to the pool in its original state, or discards it.
 	// It returns how the transaction had ended before, or nil.
 	close(ctx context.Context) error
+}
+
+// commitTime limits a commit, which goes on if the context of its call ends. A backup can block
+// commits for as long as it takes. Whether such a commit was stored, a repeat finds out.
+const commitTime = 3 * time.Second
+
+// committing returns the context of a commit.
+func committing(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 }
 
 var (
@@ -220,7 +230,9 @@ func beginMySQL(ctx context.Context, p pool) (transaction, error) {
 func (t *mysqlTx) commit(ctx context.Context, id uuid.UUID, claim string) error {
 	statement := literally("SET autocommit = IF((SELECT claim FROM ramp_orders WHERE uuid = $1) = $2, 1, 2)",
 		id.String(), claim)
-	_, err := t.ExecContext(context.WithoutCancel(ctx), statement)
+	ctx, cancel := committing(ctx)
+	defer cancel()
+	_, err := t.ExecContext(ctx, statement)
 	if err == nil {
 		err = t.Commit() // usually a no-op, but a proxy may not have passed autocommit on
 	} else if strings.Contains(err.Error(), "'autocommit'") {
@@ -237,7 +249,9 @@ func (t *mysqlTx) close(ctx context.Context) error {
 	rolledBack := t.Rollback()
 	err := rolledBack
 	if err == nil {
-		_, err = t.conn.ExecContext(context.WithoutCancel(ctx), "SET autocommit = 1")
+		ctx, cancel := committing(ctx)
+		defer cancel()
+		_, err = t.conn.ExecContext(ctx, "SET autocommit = 1")
 	}
 	if !t.committed && err != nil {
 		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn }) // discards it

@@ -13,10 +13,15 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/token-ramp/ramp-go/rampsql"
 	_ "modernc.org/sqlite"
 )
+
+// connectTimeout limits a connection to one host of the database. Without it, a host that neither
+// answers nor refuses would keep the driver from asking the next one.
+const connectTimeout = 2 * time.Second
 
 // openDatabase opens sqlite:PATH, postgres://…, or mysql: and a DSN of
 // github.com/go-sql-driver/mysql, such as mysql:user@tcp(host:3306)/game. Keep the password
@@ -31,12 +36,17 @@ func openDatabase(address string, connections int) (db *sql.DB, dialect rampsql.
 		db, err = sql.Open("sqlite", "file:"+url.PathEscape(rest)+"?"+query.Encode())
 	case "postgres", "postgresql":
 		dialect = rampsql.PostgreSQL
-		db, err = sql.Open("pgx", address)
+		var config *pgx.ConnConfig
+		if config, err = pgx.ParseConfig(address); err == nil {
+			config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
+			db = stdlib.OpenDB(*config)
+		}
 	case "mysql":
 		dialect = rampsql.MySQL
 		var config *mysql.Config
 		if config, err = mysql.ParseDSN(rest); err == nil {
 			config.Passwd = cmp.Or(config.Passwd, os.Getenv("MYSQL_PWD")) // pgx reads PGPASSWORD itself
+			config.Timeout = cmp.Or(config.Timeout, connectTimeout)
 			db, err = sql.Open("mysql", config.FormatDSN())
 		}
 	default:

@@ -90,8 +90,11 @@ const unused = "127.0.0.1:1"
 // that trusts its certificate.
 func startProxy(t *testing.T, name, config, first, second string) (string, *http.Client) {
 	t.Helper()
-	return startHastyProxy(t, name, config, first, second, "35s")
+	return startHastyProxy(t, name, config, first, second, shippedTry)
 }
+
+// shippedTry is how long the shipped proxies wait for the answer of a game server.
+const shippedTry = "13s"
 
 // startHastyProxy is like startProxy with another timeout for an answer.
 func startHastyProxy(t *testing.T, name, config, first, second, wait string) (string, *http.Client) {
@@ -105,7 +108,7 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 		"game-1:8080", first, "game-2:8080", second,
 		p.certificate, certificate,
 		p.address, strings.Fields(p.address)[0]+" "+address,
-		p.timeout+"35s", p.timeout+wait)
+		p.timeout+shippedTry, p.timeout+wait)
 	config = strings.ReplaceAll(config, " :8405", " "+freeAddress(t))
 	config = strings.ReplaceAll(config, strings.TrimSuffix(p.certificate, "crt")+"key", certificate)
 	file := filepath.Join(dir, "proxy.conf")
@@ -235,6 +238,7 @@ type backend struct {
 	mu      sync.Mutex
 	header  http.Header // of the last call
 	body    []byte
+	target  string
 }
 
 func startBackend(t *testing.T) *backend {
@@ -255,22 +259,24 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.calls.Add(1)
 	body, err := io.ReadAll(r.Body)
 	b.mu.Lock()
-	b.header, b.body = r.Header.Clone(), body
+	b.header, b.body, b.target = r.Header.Clone(), body, r.RequestURI
 	b.mu.Unlock()
 	switch mode {
 	case "fine":
 		if err == nil {
 			_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
 		}
-	case "500", "502", "503", "504", "400":
-		w.WriteHeader(ramp.Must(strconv.Atoi(mode)))
+	case "closes":
+		panic(http.ErrAbortHandler)
 	case "hangs":
 		select {
 		case <-r.Context().Done():
 		case <-time.After(5 * time.Second):
 		}
-	case "closes":
-		panic(http.ErrAbortHandler)
+	case "silent":
+		<-r.Context().Done()
+	default:
+		w.WriteHeader(ramp.Must(strconv.Atoi(mode)))
 	}
 }
 

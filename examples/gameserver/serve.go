@@ -8,11 +8,13 @@ import (
 	"time"
 )
 
-// Time limits. A proxy in front of the server must wait longer than writeTimeout.
+// Time limits. They are links of a chain, which docs/operations.md has as a whole: whoever
+// waits must wait longer than what it waits for, or it answers for it.
 const (
-	callDeadline = 20 * time.Second // for handling a call
-	writeTimeout = 30 * time.Second // from the end of the request header to the end of the answer
-	endTimeout   = 40 * time.Second // for the calls in progress when the server stops
+	readTimeout  = 8 * time.Second  // for reading a call
+	callDeadline = 8 * time.Second  // for handling a call, without its commit
+	writeTimeout = 12 * time.Second // from the end of the request header to the end of the answer
+	endTimeout   = 15 * time.Second // for the calls in progress when the server stops
 )
 
 // serve answers calls until ctx is done, and then stops without interrupting a call:
@@ -22,7 +24,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 	server := &http.Server{
 		Handler:           withDeadline(handler, callDeadline),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       15 * time.Second,
+		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       2 * time.Minute, // longer than a proxy keeps its connections
 		MaxHeaderBytes:    64 << 10,        // an access token can be long
