@@ -30,7 +30,7 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	list            lists the orders that have waited for 13 hours, or those of a player, a
 //	                session, a wallet or a time, and who has ended them by hand
 //	count           counts the orders that wait, by their age
-//	missing LOG     lists what a log has and the store lacks: [Orders.Lost]
+//	missing LOG...  lists what logs have and the store lacks: [Orders.Lost]
 //	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
 //	finish UUID     ends an order as its transaction ended: [Orders.Finish]
 //	finish -fitting lists the orders that the books mark as fitting, and with -yes ends them:
@@ -206,23 +206,39 @@ func count(ctx context.Context, c call) error {
 	return table.Flush()
 }
 
-func newMissing(*flag.FlagSet) action { return with("the file of a log", missing) }
+func newMissing(*flag.FlagSet) action {
+	return func(ctx context.Context, c call) error {
+		if len(c.args) == 0 {
+			return errors.New("arguments are required, after the flags: the files of the logs")
+		}
+		return missing(ctx, c)
+	}
+}
 
-func missing(ctx context.Context, c call, file string) error {
-	log, err := os.Open(file)
-	if err != nil {
+func missing(ctx context.Context, c call) error {
+	var logs []io.Reader
+	for _, file := range c.args {
+		log, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer log.Close()
+		logs = append(logs, log)
+	}
+	lost, err := c.Lost(ctx, logs...)
+	if lost == nil {
 		return err
 	}
-	defer log.Close()
-	lost, err := c.Lost(ctx, log)
-	for _, l := range lost {
+	for _, l := range lost.Orders {
 		what := "waits again"
 		if l.Missing {
 			what = "is missing"
 		}
-		fmt.Fprintf(c.out, "%s %s; it was %s\t%s\t%s\t%s\n", l.UUID, what, shown(string(l.State)), shown(l.SessionID), shown(strings.Join(l.Effects, ", then ")), shown(l.TxHash))
+		fmt.Fprintf(c.out, "%s %s; it was %s\t%s\t%s\t%s\n", l.UUID, what,
+			shown(string(l.State)), shown(l.SessionID), shown(strings.Join(l.Effects, ", then ")), shown(l.TxHash))
 	}
-	return err
+	_, failed := fmt.Fprintf(c.out, "records of steps: %d; orders that are missing or wait again: %d\n", lost.Records, len(lost.Orders))
+	return cmp.Or(err, failed)
 }
 
 func newShow(flags *flag.FlagSet) action {

@@ -332,7 +332,7 @@ func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
 	for want, args := range map[string][]string{
 		`there is no command "forget": use list, count, missing,`:         {"forget"},
 		"one argument is required, after the flags: the UUID of an order": {"show"},
-		"one argument is required, after the flags: the file of a log":    {"missing"},
+		"arguments are required, after the flags: the files of the logs":  {"missing"},
 		`"1" is not a UUID`:                          {"show", "1"},
 		`unexpected argument "` + id + `"`:           {"list", id},
 		"-direction must be mint or burn":            {"list", "-direction", "up"},

@@ -2,10 +2,8 @@ package support
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,22 +27,42 @@ type Logged struct {
 	Missing bool `json:"missing"`
 }
 
-// Lost returns the orders of a log that are missing in the store, or whose end is missing,
-// in the order of the log. Use it after a backup was restored. The log is that of a
-// [slog.JSONHandler] for [ramp.HandlerConfig].Logger and [Config].Logger. Put the logs of
-// several servers together.
+// LostOrders is what [Orders.Lost] finds.
+type LostOrders struct {
+	Orders  []Logged // in the order of the logs
+	Records int      // records of steps in the logs, of all orders
+}
+
+// Lost returns the orders of logs that are missing in the store, or whose end is missing. Use it
+// after a backup was restored. The logs are those of [slog.JSONHandler] or [slog.TextHandler] for
+// [ramp.HandlerConfig].Logger and [Config].Logger, also as Docker, Kubernetes, journald, syslog or a
+// log service that stores JSON have wrapped each line.
 //
-// A record is a whole line. Lines of other programs are skipped, also if they quote a
-// record: a player could have written it. Lost returns an error beside the orders if a line
-// that is no JSON object with a "msg" quotes one, because a container or a log service may
-// have wrapped it, and if the log has no record of a step at all.
-func (o *Orders) Lost(ctx context.Context, log io.Reader) ([]Logged, error) {
-	read, unread := readSteps(log)
-	if read == nil {
-		return nil, unread
+// All records of a log have one form. If one is not wrapped, none is: other programs may quote a
+// record, because a player could have written it. Lost returns an error beside the orders if a line
+// that is none of a log's records quotes one, and if a log has no record of a step at all.
+func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (*LostOrders, error) {
+	lost := new(LostOrders)
+	var orders []*Logged
+	known := map[uuid.UUID]*Logged{}
+	var unread error
+	for n, log := range logs {
+		records, err := readSteps(log)
+		if err != nil && len(logs) > 1 {
+			err = fmt.Errorf("log %d: %w", n+1, err)
+		}
+		unread = errors.Join(unread, err)
+		lost.Records += len(records)
+		for _, r := range records {
+			one := known[r.UUID]
+			if one == nil {
+				one = &Logged{UUID: r.UUID}
+				known[r.UUID], orders = one, append(orders, one)
+			}
+			one.add(r)
+		}
 	}
-	var lost []Logged
-	for _, one := range read {
+	for _, one := range orders {
 		stored, err := o.order(ctx, one.UUID)
 		one.Missing = errors.Is(err, ramp.ErrOrderUnknown)
 		switch {
@@ -52,32 +70,37 @@ func (o *Orders) Lost(ctx context.Context, log io.Reader) ([]Logged, error) {
 		case err != nil && !one.Missing:
 			return nil, err
 		case one.Missing, stored.State == ramp.OrderAccepted && one.State != ramp.OrderAccepted:
-			lost = append(lost, *one)
+			lost.Orders = append(lost.Orders, *one)
 		}
 	}
 	return lost, unread
 }
 
-// stepRecords are the messages of the records that name a step of an order.
-var stepRecords = []string{"ramp: call", "ramp: order finished", "ramp: order abandoned"}
+// formRecords are the records of a log that have one form.
+type formRecords struct {
+	form  string // "" if they are not wrapped
+	line  int    // of the first
+	steps []*stepRecord
+}
 
-// readSteps returns the orders of a log, and an error if it may have more.
-func readSteps(log io.Reader) (orders []*Logged, err error) {
-	known := map[uuid.UUID]*Logged{}
+// readSteps returns the records of a log, and an error if it may have more.
+func readSteps(log io.Reader) ([]*stepRecord, error) {
+	var forms []*formRecords // those that are not wrapped come first
 	lines := bufio.NewReader(log)
-	wrapped, first := 0, 0
+	strange, first := 0, 0 // lines that may hold a record
 	for n := 1; ; n++ {
 		line, end := lines.ReadBytes('\n')
-		r, ok := readRecord(line)
+		found, ok := readLine(line)
 		if !ok {
-			wrapped, first = wrapped+1, cmp.Or(first, n)
-		} else if r != nil {
-			one := known[r.UUID]
-			if one == nil {
-				one = &Logged{UUID: r.UUID}
-				known[r.UUID], orders = one, append(orders, one)
+			strange, first = strange+1, cmp.Or(first, n)
+		}
+		for _, f := range found {
+			at := slices.IndexFunc(forms, func(of *formRecords) bool { return of.form == f.form })
+			if at < 0 {
+				forms = append(forms, &formRecords{form: f.form, line: n})
+				at = len(forms) - 1
 			}
-			one.add(r)
+			forms[at].steps = append(forms[at].steps, f.step)
 		}
 		if errors.Is(end, io.EOF) {
 			break
@@ -86,45 +109,30 @@ func readSteps(log io.Reader) (orders []*Logged, err error) {
 			return nil, fmt.Errorf("ramp: read the log: %w", end)
 		}
 	}
+	slices.SortStableFunc(forms, func(a, b *formRecords) int {
+		return cmp.Compare(min(len(a.form), 1), min(len(b.form), 1))
+	})
+	var steps []*stepRecord
+	for n, of := range forms {
+		switch {
+		case n == 0:
+			steps = of.steps
+		case forms[0].form == "":
+			strange, first = strange+len(of.steps), min(cmp.Or(first, of.line), of.line)
+		default: // which of them is the server's?
+			return nil, fmt.Errorf("ramp: read the log: it has records in two forms, on lines %d and %d, and a player "+
+				"may have written one of them: give each form a file of its own", forms[0].line, of.line)
+		}
+	}
 	const want = "give each record a line of its own, as slog.JSONHandler writes it"
 	switch {
-	case wrapped > 0:
-		return orders, fmt.Errorf("ramp: read the log: lines that may hold a record, but are none: %d, the first is line %d: %s",
-			wrapped, first, want)
-	case len(orders) == 0:
+	case strange > 0:
+		return steps, fmt.Errorf("ramp: read the log: lines that may hold a record, but are none: %d, "+
+			"the first is line %d: %s", strange, first, want)
+	case len(steps) == 0:
 		return nil, fmt.Errorf("ramp: read the log: it has no record of an order: %s", want)
 	}
-	return orders, nil
-}
-
-// stepRecord is a record that names a step of an order.
-type stepRecord struct {
-	Msg, Effect, Conflict string
-	New                   bool
-	Logged
-}
-
-// readRecord returns the record of a step that a line is, or nil if it is something else. It
-// is not ok if the line may hold such a record without being one.
-func readRecord(line []byte) (r *stepRecord, ok bool) {
-	var own struct {
-		Msg *string `json:"msg"`
-	}
-	if json.Unmarshal(line, &own) != nil || own.Msg == nil {
-		quotes := func(msg string) bool { return bytes.Contains(line, []byte(msg)) }
-		return nil, !slices.ContainsFunc(stepRecords, quotes)
-	}
-	if !slices.Contains(stepRecords, *own.Msg) {
-		return nil, true
-	}
-	r = new(stepRecord)
-	switch err := json.Unmarshal(line, r); {
-	case err != nil:
-		return nil, false
-	case r.State == "", r.Conflict != "": // nothing was stored, or what was stored contradicts the call
-		return nil, true
-	}
-	return r, true
+	return steps, nil
 }
 
 // add adds a step. A repeat counts: the server may have been killed before it logged the

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,8 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	lost := func(d *studio) []support.Logged {
 		orders := ramp.Must(support.New(support.Config{Store: d.store}))
 		lost := ramp.Must(orders.Lost(t.Context(), strings.NewReader(text)))
-		return lost
+		assert.Equal(t, 6, lost.Records)
+		return lost.Orders
 	}
 	again := support.Logged{UUID: repeated, SessionID: "alice", State: ramp.OrderFailed, TxHash: "0x1"}
 	assert.Equal(t, []support.Logged{{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,
@@ -97,9 +99,9 @@ func TestWhatIsNoRecordIsNoLostOrder(t *testing.T) {
 		"a UUID that is none":          {strings.Replace(record, id.String(), "58dbfbe4", 1), false, wrapped},
 	} {
 		lost, err := orders.Lost(t.Context(), strings.NewReader(other+"\n"+c.line))
-		found := slices.ContainsFunc(lost, func(l support.Logged) bool { return l.UUID == id })
+		found := slices.ContainsFunc(lost.Orders, func(l support.Logged) bool { return l.UUID == id })
 		assert.Equal(t, c.found, found, name)
-		assert.Len(t, lost, map[bool]int{true: 2, false: 1}[c.found], "%s: the other record is found", name)
+		assert.Len(t, lost.Orders, map[bool]int{true: 2, false: 1}[c.found], "%s: the other record is found", name)
 		if c.want == "" {
 			assert.NoError(t, err, name)
 		} else {
@@ -115,7 +117,107 @@ func TestWhatIsNoRecordIsNoLostOrder(t *testing.T) {
 		"a logger that is nil": `{"msg":"ramp: call","status":500}`,
 	} {
 		lost, err := orders.Lost(t.Context(), strings.NewReader(log))
-		assert.Empty(t, lost, name)
+		assert.Empty(t, lost.Orders, name)
 		assert.ErrorContains(t, err, none, name)
+	}
+}
+
+// A container, a log service or another handler puts something around each line.
+func TestAWrappedLogIsRead(t *testing.T) {
+	orders, _, _ := newOrders(t, time.Hour, paid)
+	steps := []string{"take -100 item_gold", "give back +100 item_gold"}
+	id := uuid.New()
+	written := func(handler func(io.Writer) slog.Handler) []string {
+		var text strings.Builder
+		log := slog.New(handler(&text))
+		log.Info("serving")
+		log.Info("ramp: call", "uuid", id, "session_id", "a \"b\"=c\n홍", "state", "accepted", "new", true, "effect", steps[0])
+		log.Info("chat", "text", `{"msg":"ramp: call","uuid":"`+uuid.NewString()+`","state":"failed"}`)
+		log.Warn("ramp: order abandoned", "uuid", id, "session_id", "a \"b\"=c\n홍", "state", "abandoned", "new", true, "effect", steps[1])
+		return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+	}
+	lines := written(func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) })
+	quoted := func(line string) string { return string(ramp.Must(json.Marshal(line))) }
+	bytesOf := func(line string) string {
+		var numbers []string
+		for _, b := range []byte(line) {
+			numbers = append(numbers, strconv.Itoa(int(b)))
+		}
+		return "[" + strings.Join(numbers, ",") + "]"
+	}
+	const at = "2026-11-20T12:00:00.123456789Z"
+	for name, wrap := range map[string]func(line string) string{
+		"nothing": func(line string) string { return line },
+		"a file of Docker": func(line string) string {
+			return `{"log":` + quoted(line+"\n") + `,"stream":"stderr","time":"` + at + `"}`
+		},
+		"docker compose logs":       func(line string) string { return "game-1  | " + line },
+		"docker compose logs -t":    func(line string) string { return "game-1  | " + at + " " + line },
+		"kubectl logs --timestamps": func(line string) string { return at + " " + line },
+		"kubectl logs --prefix":     func(line string) string { return "[pod/game-5d9c7b-x2x/game] " + line },
+		"a file of containerd":      func(line string) string { return at + " stderr F " + line },
+		"journalctl":                func(line string) string { return "Nov  6 12:00:00 host gameserver[123]: " + line },
+		"journalctl -o short-iso":   func(line string) string { return "2026-11-20T12:00:00+0000 host gameserver[123]: " + line },
+		"journalctl -o json":        func(line string) string { return `{"_PID":"1","MESSAGE":` + quoted(line) + `,"PRIORITY":"6"}` },
+		"journalctl -o json, bytes": func(line string) string { return `{"_PID":"1","MESSAGE":` + bytesOf(line) + `}` },
+		"syslog, RFC 5424":          func(line string) string { return "<14>1 " + at + " host gameserver 123 - - " + line },
+		"logcli":                    func(line string) string { return `2026-11-20T12:00:00Z {app="game", pod="a"} ` + line },
+		"logcli -o jsonl": func(line string) string {
+			return `{"labels":{"app":"game"},"line":` + quoted(line) + `,"timestamp":"` + at + `"}`
+		},
+		"Loki's API": func(line string) string {
+			return `{"data":{"result":[{"stream":{},"values":[["1763640000",` + quoted(line) + `]]}]}}`
+		},
+		"a cloud's text": func(line string) string {
+			return `{"insertId":"a","textPayload":` + quoted(line) + `,"timestamp":"` + at + `"}`
+		},
+		"a cloud's object": func(line string) string { return `{"insertId":"a","jsonPayload":` + line + `}` },
+		"a shipper, around Docker": func(line string) string {
+			return `{"message":` + quoted(`{"log":`+quoted(line+"\n")+`}`) + `,"host":{"name":"a"}}`
+		},
+		"a shipper, around a runtime": func(line string) string { return `{"message":` + quoted(at+" stdout F "+line) + `}` },
+	} {
+		var log strings.Builder
+		for _, line := range lines {
+			log.WriteString(wrap(line) + "\n")
+		}
+		lost, err := orders.Lost(t.Context(), strings.NewReader(log.String()))
+		want := support.Logged{UUID: id, SessionID: "a \"b\"=c\n홍", State: ramp.OrderAbandoned, Effects: steps, Missing: true}
+		if assert.NoError(t, err, name) {
+			assert.Equal(t, &support.LostOrders{Orders: []support.Logged{want}, Records: 2}, lost, name)
+		}
+	}
+	text := written(func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) })
+	lost, err := orders.Lost(t.Context(), strings.NewReader(strings.Join(text, "\n")))
+	assert.NoError(t, err)
+	assert.Equal(t, 2, lost.Records, "slog.TextHandler")
+	assert.Equal(t, "a \"b\"=c\n홍", lost.Orders[0].SessionID)
+	assert.Equal(t, steps, lost.Orders[0].Effects)
+
+	// Each log has its own form.
+	lost, err = orders.Lost(t.Context(), strings.NewReader("game-1  | "+lines[1]), strings.NewReader(lines[3]))
+	assert.NoError(t, err)
+	assert.Equal(t, 2, lost.Records, "two logs")
+	assert.Len(t, lost.Orders, 1)
+}
+
+// Which of two forms is the server's, nobody can tell.
+func TestARecordInAnotherFormIsRefused(t *testing.T) {
+	orders, _, _ := newOrders(t, time.Hour, paid)
+	record := func() string {
+		return `{"msg":"ramp: call","uuid":"` + uuid.NewString() + `","state":"failed","new":true,"effect":"give back +9 item_gold"}`
+	}
+	for name, line := range map[string]string{
+		"a chat in a chat's form": "game-1  | mallory | " + record(),
+		"a chat after a name":     "game-1  | mallory: " + record(),
+		"another wrapping":        `{"log":` + string(ramp.Must(json.Marshal(record()))) + `}`,
+		"a part of a line":        "2026-11-20T12:00:00Z stderr P " + record(),
+		"a long line of journald": `{"MESSAGE":null}`,
+	} {
+		for _, log := range []string{"game-1  | " + record() + "\n" + line, line + "\n" + "game-1  | " + record()} {
+			lost, err := orders.Lost(t.Context(), strings.NewReader(log))
+			assert.Error(t, err, name)
+			assert.LessOrEqual(t, len(lost.Orders), 1, name)
+		}
 	}
 }
