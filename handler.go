@@ -135,7 +135,8 @@ type HandlerConfig struct {
 	// a person correct balances after a database was lost. No record holds a token, a key, a signature
 	// or a body. Of the calls without a valid HMAC, which anybody can make, at most one a second is
 	// logged for each code, with unverified, and suppressed (how many were not logged before it). By
-	// default only failures are logged, to [slog.Default]. slog.New(slog.DiscardHandler) logs nothing.
+	// default only failures are logged, to [slog.Default]. slog.New(slog.DiscardHandler) logs nothing. It
+	// must not block: the call is answered after its record.
 	Logger   *slog.Logger
 	Observer Observer         // observes every call, except with a wrong method or an unknown path
 	Now      func() time.Time // clock of orders; by default [time.Now]

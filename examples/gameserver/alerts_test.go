@@ -85,6 +85,8 @@ var quietSeries = map[string]string{
 	`ramp_books_findings{kind="waits_without_event"}`: "1x60", // a burn that a player gave up
 	`ramp_books_unsigned_mints`:                       "0x60",
 	`ramp_books_end_seconds`:                          "0+60x60",
+	`ramp_log_records_waiting{instance="a"}`:          "0x30 2 0x29", // a busy moment
+	`ramp_log_records_lost_total{instance="a"}`:       "0x60",
 }
 
 // In each of these, all is well for an hour. Then the series are as in the map, and the
@@ -159,6 +161,10 @@ var troubles = []struct {
 		fires: map[string]map[string]string{"RampMintsPileUp": {}}},
 	{name: "a mint has waited for longer than any result comes", series: map[string]string{`ramp_orders_waiting `: "1x100", `ramp_orders_late `: "1x100"},
 		fires: map[string]map[string]string{"RampMintsWait": {}}},
+	{name: "nobody reads the log of a server", series: map[string]string{`ramp_log_records_waiting `: "40+40x100"},
+		fires: map[string]map[string]string{"RampLogNotRead": {"instance": "a"}}},
+	{name: "a record of the log was lost", series: map[string]string{`ramp_log_records_lost_total `: "1x100"},
+		fires: map[string]map[string]string{"RampLogNotRead": {"instance": "a"}}},
 	{name: "the service rejects initialize calls", series: map[string]string{`ramp_client_calls_total failed="true"`: "72+12x100", `ramp_client_calls_total failed="false"`: "360x100"},
 		fires: map[string]map[string]string{"RampPlayersCannotStart": {}}},
 	{name: "all is well for six hours", after: 360},

@@ -40,7 +40,7 @@
 // The files are: main.go puts the server together, serve.go stops it without losing a
 // result, settings.go has the flags, game.go and swords.go are the game and what it sells,
 // api.go serves its client, database.go opens the database, orders.go and shop.go have the
-// commands, metrics.go the metrics, and emulator.go is for trying it.
+// commands, metrics.go the metrics, log.go the log, and emulator.go is for trying it.
 package main
 
 import (
@@ -113,7 +113,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if flags.NArg() > 0 {
 		return fmt.Errorf("there is no command %q: use orders list|count|conflicts|resolve|missing|show|finish|abandon|prune, shop close|open, migrate, or reconcile: %w", flags.Arg(0), errUsage)
 	}
-	log := slog.New(slog.NewJSONHandler(stderr, nil))
+	log, queue := newLog(stderr, logRecords)
 
 	emulated := getenv("RAMP_HMAC_KEY") == ""
 	if emulated {
@@ -138,6 +138,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 
 	registry := prometheus.NewRegistry()
 	observer := newMetrics(registry)
+	queue.observe(registry)
 	countWaiting(registry, store.CountWaiting)
 	countRefused(registry, store.CountRefused)
 	game.observe(registry)

@@ -323,6 +323,7 @@ type process struct {
 	url     string
 	printed *bufio.Reader
 	log     *logBuffer
+	stderr  io.Writer // where the log goes; nil means to log
 }
 
 // logBuffer holds what a process has logged. A test may read it while the process runs.
@@ -390,6 +391,9 @@ func (p *process) start() {
 	p.command.Env = append(os.Environ(), append(p.env, asMain+"=1")...)
 	p.log = &logBuffer{}
 	p.command.Stderr = p.log
+	if p.stderr != nil {
+		p.command.Stderr = p.stderr
+	}
 	out := ramp.Must(p.command.StdoutPipe())
 	check(p.t, p.command.Start())
 	p.printed = bufio.NewReader(out)
