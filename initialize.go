@@ -47,7 +47,8 @@ type ClientConfig struct {
 	// HTTPClient supplies the transport, the cookies and the timeout. It is copied and not modified,
 	// and follows no redirects, so that a signed call reaches no address that was not configured. The
 	// default has its own pool, a clone of [http.DefaultTransport] with up to 100 idle connections
-	// instead of 2: share one Client, and raise MaxIdleConnsPerHost of a transport of your own.
+	// instead of 2: share one Client, and raise MaxIdleConnsPerHost of a transport of your own. After a
+	// failure that may pass, the default closes its idle connections, because the host may have moved.
 	HTTPClient *http.Client
 
 	// Timeout limits each attempt, up to the last byte of the answer. The context of a call limits all
@@ -133,6 +134,7 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 		sent = attempt.Begun
 		var err error
 		id, err = c.attempt(ctx, body, signature)
+		c.leave(err)
 		c.end(ctx, attempt, withoutMark(err))
 		return err
 	})

@@ -177,6 +177,7 @@ func (r *RPC) attempt(ctx context.Context, e *endpoint, name string, timeout tim
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := do(limited, e)
+	r.leave(err)
 	r.end(ctx, op, withoutMark(err))
 	return err
 }

@@ -33,6 +33,7 @@ const userAgent = "ramp-go"
 // retries.
 type transport struct {
 	client  http.Client
+	pool    *http.Transport // of client, if nobody else uses it
 	timeout time.Duration
 	retries int
 	log     *slog.Logger
@@ -58,8 +59,8 @@ func newTransport(p *problems, name string, client *http.Client, t transport) *t
 	}
 	if client != nil {
 		t.client = *client
-	} else {
-		t.client.Transport = newPool()
+	} else if t.pool = newPool(); t.pool != nil {
+		t.client.Transport = t.pool
 	}
 	// A redirected call would reach an address that was not configured.
 	t.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -80,11 +81,12 @@ const (
 // proxy, dialer and TLS settings of http.DefaultTransport. That one keeps two idle
 // connections per host, so a server under load would open a new connection for
 // almost every call. And it never notices that an HTTP/2 connection died without a
-// word, as behind a NAT, and would use it for every later call.
-func newPool() http.RoundTripper {
+// word, as behind a NAT, and would use it for every later call. newPool returns nil if the
+// program replaced http.DefaultTransport, perhaps for tracing: that one is used then.
+func newPool() *http.Transport {
 	pool, ok := http.DefaultTransport.(*http.Transport)
-	if !ok { // the program replaced it, perhaps for tracing
-		return http.DefaultTransport
+	if !ok {
+		return nil
 	}
 	pool = pool.Clone()
 	pool.MaxIdleConnsPerHost = max(pool.MaxIdleConnsPerHost, maxConnections)
@@ -206,6 +208,24 @@ func (t *transport) retry(ctx context.Context, attempt func() error) error {
 		case <-ctx.Done():
 			return fmt.Errorf("%w (while waiting after: %w)", ctx.Err(), retryable.error)
 		}
+	}
+}
+
+// leave closes the idle connections of a pool of our own after a failure that may pass. The name of
+// the other side may have moved while its old address still answers, such as with 503: a connection
+// that works would be used forever. A rate limit is an answer of the right address.
+func (t *transport) leave(err error) {
+	if t.pool == nil || marked(err).error == nil {
+		return
+	}
+	var node *HTTPError
+	var service *APIError
+	switch {
+	case errors.As(err, new(*RPCError)),
+		errors.As(err, &node) && node.Status == http.StatusTooManyRequests,
+		errors.As(err, &service) && service.Status == http.StatusTooManyRequests:
+	default:
+		t.pool.CloseIdleConnections()
 	}
 }
 

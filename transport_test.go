@@ -514,3 +514,51 @@ func FuzzAnswers(f *testing.F) {
 		}
 	})
 }
+
+// A name moves to another address, and the old one answers 503 on a connection that is kept: the
+// next attempt dials anew. Connections of the caller stay.
+func TestAnAttemptAfterAFailureDialsAnew(t *testing.T) {
+	for name, status := range map[string]int{"unavailable": 503, "rate-limited": 429} {
+		t.Run(name, func(t *testing.T) {
+			var moved atomic.Bool
+			left, dialled := countingServer(t, func(w http.ResponseWriter, r *http.Request) {
+				if moved.Load() {
+					w.WriteHeader(status)
+					return
+				}
+				answerAny(w, r)
+			})
+			reached, _ := countingServer(t, answerAny)
+			settings := http.DefaultTransport.(*http.Transport).Clone()
+			settings.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+				at := left
+				if moved.Load() {
+					at = reached
+				}
+				return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(at, "http://"))
+			}
+			for _, own := range []bool{true, false} {
+				var client *http.Client
+				if withDefaultTransport(t, settings.Clone()); !own {
+					client = &http.Client{Transport: settings.Clone()}
+				}
+				rpc := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", HTTPClient: client, Retries: 1}))
+				service := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "http://service", Key: testKey(), HTTPClient: client, Retries: 1}))
+				for what, call := range map[string]func() error{
+					"RPC":        func() error { _, err := rpc.BlockNumber(t.Context()); return err },
+					"Initialize": func() error { _, err := service.Initialize(t.Context(), testRequest()); return err },
+				} {
+					moved.Store(false)
+					require.NoError(t, call(), what)
+					moved.Store(true)
+					if err := call(); own && status == 503 {
+						assert.NoError(t, err, what)
+					} else {
+						assert.Error(t, err, "%s keeps its connections", what)
+					}
+				}
+			}
+			assert.NotZero(t, dialled.Load())
+		})
+	}
+}
