@@ -67,13 +67,29 @@ func (s *Store) check(ctx context.Context, network ramp.Network) error {
 		return err
 	}
 	for _, check := range []func(context.Context) error{
-		s.checkRights, s.checkTable, s.rehearse, s.checkServer, s.checkDurability,
+		s.checkRights, s.checkAutocommit, s.checkTable, s.rehearse, s.checkServer, s.checkDurability,
 	} {
 		if err := check(ctx); err != nil {
 			return err
 		}
 	}
 	return s.checkNetwork(ctx, network)
+}
+
+// checkAutocommit returns an error if a statement outside of a transaction is not committed, such
+// as EraseSession, and a query sees what its connection saw first. Orders are right: their
+// transaction sets autocommit itself, so only a new connection tells.
+func (s *Store) checkAutocommit(ctx context.Context) error {
+	if s.autocommit == "" {
+		return nil
+	}
+	var on bool
+	err := s.config.DB.QueryRowContext(ctx, s.autocommit).Scan(&on)
+	if err == nil && !on {
+		err = errors.New("autocommit is off, so what is written outside of a transaction is lost, also " +
+			"by statements of yours: set autocommit=1 in the address of the database")
+	}
+	return err
 }
 
 // checkRights returns an error that names what the user may not do.

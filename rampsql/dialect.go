@@ -30,6 +30,7 @@ type dialect struct {
 	volatile    string // selects why orders would outlive a rollback, or not a crash; otherwise nothing
 	lax         string // selects the setting that lets the database store another value, or nothing
 	settings    string // selects names and values of settings
+	autocommit  string // selects whether autocommit is on; "" if it always is
 	clock       string // selects the time in milliseconds since 1970; "" if the clock is that of the program
 
 	weak func(settings map[string]string) []string // what may lose a commit that was confirmed
@@ -132,7 +133,8 @@ func (d Dialect) values() *dialect {
 				" WHERE t.table_schema = DATABASE() AND t.table_name = 'ramp_orders' AND e.transactions <> 'YES'",
 			lax:   "SELECT CONCAT('sql_mode=', @@sql_mode) FROM DUAL WHERE @@sql_mode NOT LIKE '%STRICT%'",
 			clock: "SELECT UNIX_TIMESTAMP() * 1000", settings: settingsMySQL, weak: weakMySQL,
-			wallet: "user_address", // of a collation without case
+			autocommit: "SELECT @@autocommit",
+			wallet:     "user_address", // of a collation without case
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
 			insert: insertOrder + "NULL) ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid",

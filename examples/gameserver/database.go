@@ -47,6 +47,10 @@ func openDatabase(address string, connections int) (db *sql.DB, dialect rampsql.
 		if config, err = mysql.ParseDSN(rest); err == nil {
 			config.Passwd = cmp.Or(config.Passwd, os.Getenv("MYSQL_PWD")) // pgx reads PGPASSWORD itself
 			config.Timeout = cmp.Or(config.Timeout, connectTimeout)
+			if config.Params == nil {
+				config.Params = map[string]string{}
+			}
+			config.Params["autocommit"] = "1" // which a server may have turned off
 			db, err = sql.Open("mysql", config.FormatDSN())
 		}
 	default:

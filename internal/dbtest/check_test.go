@@ -193,6 +193,7 @@ func TestCheckRehearses(t *testing.T) {
 		{name: "no case", dialect: lite, migration: sqlite("session_id   TEXT    NOT NULL", "session_id TEXT NOT NULL COLLATE NOCASE"), want: oneForTwo},
 
 		{name: "empty is NULL", dialect: mysql, params: "&sql_mode=EMPTY_STRING_IS_NULL", want: "null", only: "MariaDB"},
+		{name: "no autocommit", dialect: mysql, params: "&autocommit=0", want: "autocommit is off"},
 		{name: "no policy", dialect: pg, migration: rls, want: "row-level security"},
 		{name: "a policy that hides", dialect: pg, migration: rls + policy + "USING (false) WITH CHECK (true);", want: "row-level security"},
 		{name: "a policy for inserts", dialect: pg, migration: rls + policy + "FOR INSERT WITH CHECK (true);", want: "row-level security"},
