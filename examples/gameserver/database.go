@@ -114,56 +114,6 @@ CREATE TABLE IF NOT EXISTS wallets (
 );
 `
 
-// bindWaiting lets the wallet of each order that waits belong to the player of its first order.
-// Otherwise, after the table of wallets was created, a thief with the HMAC key could name the wallet
-// of a player who burns before that player does, and be paid for it.
-const bindWaiting = `
-INSERT INTO wallets (wallet, player)
-SELECT lower(o.user_address), s.player
-FROM ramp_orders o JOIN sessions s ON s.id = o.session_id
-WHERE o.state = 'accepted'
-ORDER BY o.accepted_at, o.uuid
-ON CONFLICT DO NOTHING`
-
-// migrate creates missing tables, in one transaction, and then missing indexes, and binds the
-// wallets of orders that wait. If it fails on PostgreSQL, drop the index that psql shows as invalid,
-// and run it again.
-func migrate(ctx context.Context, db *sql.DB, dialect rampsql.Dialect) error {
-	own := schema
-	if dialect == rampsql.MySQL { // whose text is not case-sensitive by default
-		own = strings.ReplaceAll(own, ") NOT NULL", ") CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL")
-	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }()
-	var indexes []string // an index in the transaction would block all writes
-	for statement := range strings.SplitSeq(dialect.Schema()+own, ";\n") {
-		if dialect == rampsql.PostgreSQL && strings.Contains(statement, " INDEX IF ") {
-			indexes = append(indexes, strings.Replace(statement, " INDEX ", " INDEX CONCURRENTLY ", 1))
-		} else if strings.TrimSpace(statement) != "" {
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return fmt.Errorf("create the tables: %w", err)
-			}
-		}
-	}
-	err = tx.Commit()
-	for _, statement := range indexes {
-		_, failed := db.ExecContext(ctx, statement)
-		err = cmp.Or(err, failed)
-	}
-	if err != nil {
-		return err
-	}
-	statement := bindWaiting
-	if dialect == rampsql.MySQL {
-		statement = strings.Replace(statement, "CONFLICT DO NOTHING", "DUPLICATE KEY UPDATE wallet = wallets.wallet", 1)
-	}
-	_, err = db.ExecContext(ctx, statement)
-	return err
-}
-
 // bind converts the placeholders of a statement to those of the database.
 func (g *game) bind(statement string) string {
 	if g.dialect != rampsql.PostgreSQL {

@@ -39,7 +39,7 @@
 //
 // The files are: main.go puts the server together, serve.go stops it without losing a
 // result, settings.go has the flags, game.go and swords.go are the game and what it sells,
-// api.go serves its client, database.go opens the database, orders.go and shop.go have the
+// api.go serves its client, database.go opens the database, migrate.go creates its tables, orders.go and shop.go have the
 // commands, metrics.go the metrics, log.go the log, and emulator.go is for trying it.
 package main
 

@@ -29,11 +29,12 @@ type settings struct {
 	payers, contracts      []common.Address
 	anyRate, anyFailure    bool
 	connections, decimals  int
-	looks                  bool // and needs no right but SELECT
+	looks                  bool              // and needs no right but SELECT
+	says                   func(text string) // what a migration waits for
 }
 
 func newSettings(flags *flag.FlagSet) *settings {
-	s := new(settings)
+	s := &settings{says: func(text string) { fmt.Fprintln(flags.Output(), "gameserver migrate: "+text) }}
 	flags.StringVar(&s.database, "db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://…, or mysql: and a DSN of go-sql-driver/mysql")
 	flags.IntVar(&s.connections, "connections", 20, "`number` of connections to PostgreSQL or MySQL, of which the database allows a limited number to all servers")
 	flags.StringVar(&s.project, "project", "", "`ID` of the project in the console; required unless the service is emulated")
@@ -80,7 +81,7 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 	game := &game{db: db, dialect: dialect, purse: math.MaxInt64}
 	store, err := rampsql.New(rampsql.Config{DB: db, Dialect: dialect, Apply: game.Apply})
 	if err == nil && create {
-		err = cmp.Or(migrate(ctx, db, dialect), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
+		err = cmp.Or((&migration{db, dialect, s.says}).run(ctx), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
 	}
 	if err == nil {
 		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM sessions, inventory, mailbox, swords, conflicts, wallets, shop WHERE 1 = 0")

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// migrates runs the command migrate, and returns what it says meanwhile.
+func migrates(t *testing.T, address string) (said *logBuffer, ended chan error) {
+	t.Helper()
+	said, ended = new(logBuffer), make(chan error, 1)
+	go func() { ended <- run(t.Context(), []string{"migrate", "-db", address}, os.Getenv, io.Discard, said) }()
+	return said, ended
+}
+
+// Every server of a deployment migrates when it starts: one of them does, and the others wait.
+func TestMigrationsTakeTurns(t *testing.T) {
+	for round := range 4 {
+		t.Run(fmt.Sprint("round ", round), func(t *testing.T) {
+			eachDatabase(t, func(t *testing.T, address string) {
+				if strings.HasPrefix(address, "sqlite:") {
+					t.Skip("a server creates its own file")
+				}
+				var all sync.WaitGroup
+				for range 4 {
+					all.Go(func() {
+						_, ended := migrates(t, address)
+						if err := <-ended; err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+				noInvalidIndex(t, address)
+				deploy(t, address)
+			})
+		})
+	}
+}
+
+func noInvalidIndex(t *testing.T, address string) {
+	t.Helper()
+	if strings.HasPrefix(address, "postgres:") {
+		var invalid, indexes int
+		check(t, handle(t, address).QueryRow("SELECT count(*) FILTER (WHERE NOT indisvalid), count(*) FROM pg_index"+
+			" WHERE indrelid = 'ramp_orders'::regclass").Scan(&invalid, &indexes))
+		equal(t, "invalid indexes", invalid, 0)
+		equal(t, "indexes", indexes, 6)
+	}
+}
+
+// A migration that was interrupted leaves an invalid index. The next one makes it anew, and says which
+// transaction it waits for.
+func TestAnInvalidIndexIsMadeAnew(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		if !strings.HasPrefix(address, "postgres:") {
+			t.Skip("it has no invalid indexes")
+		}
+		migrated(t, address)
+		db := handle(t, address)
+		ramp.Must(db.Exec("DROP INDEX ramp_orders_ended"))
+		open := ramp.Must(db.Begin())
+		ramp.Must(open.Exec("LOCK TABLE ramp_orders IN ROW EXCLUSIVE MODE"))
+		interrupted, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if run(interrupted, []string{"migrate", "-db", address}, os.Getenv, io.Discard, io.Discard) == nil {
+			t.Fatal("the migration was not interrupted")
+		}
+		var valid bool
+		check(t, db.QueryRow("SELECT indisvalid FROM pg_index WHERE indexrelid = 'ramp_orders_ended'::regclass").Scan(&valid))
+		equal(t, "whether the index is valid", valid, false)
+
+		var pid int
+		check(t, open.QueryRow("SELECT pg_backend_pid()").Scan(&pid))
+		said, ended := migrates(t, address)
+		said.find(t, fmt.Sprintf(`(waits for the transaction of process %d of user )`, pid))
+		says(t, said.String(), "the index ramp_orders_ended is invalid")
+		_, second := migrates(t, address)
+		select {
+		case err := <-second:
+			t.Errorf("another migration ended before: %v", err)
+		case err := <-ended:
+			t.Errorf("the migration ended before the transaction: %v", err)
+		case <-time.After(500 * time.Millisecond):
+		}
+		check(t, open.Commit())
+		check(t, <-ended)
+		check(t, <-second)
+		noInvalidIndex(t, address)
+	})
+}
