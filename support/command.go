@@ -226,10 +226,7 @@ func missing(ctx context.Context, c call) error {
 		logs = append(logs, log)
 	}
 	lost, err := c.Lost(ctx, logs...)
-	if lost == nil {
-		return err
-	}
-	for _, l := range lost.Orders {
+	for _, l := range lost {
 		what := "waits again"
 		if l.Missing {
 			what = "is missing"
@@ -237,8 +234,7 @@ func missing(ctx context.Context, c call) error {
 		fmt.Fprintf(c.out, "%s %s; it was %s\t%s\t%s\t%s\n", l.UUID, what,
 			shown(string(l.State)), shown(l.SessionID), shown(strings.Join(l.Effects, ", then ")), shown(l.TxHash))
 	}
-	_, failed := fmt.Fprintf(c.out, "records of steps: %d; orders that are missing or wait again: %d\n", lost.Records, len(lost.Orders))
-	return cmp.Or(err, failed)
+	return err
 }
 
 func newShow(flags *flag.FlagSet) action {

@@ -27,32 +27,26 @@ type Logged struct {
 	Missing bool `json:"missing"`
 }
 
-// LostOrders is what [Orders.Lost] finds.
-type LostOrders struct {
-	Orders  []Logged // in the order of the logs
-	Records int      // records of steps in the logs, of all orders
-}
-
-// Lost returns the orders of logs that are missing in the store, or whose end is missing. Use it
-// after a backup was restored. The logs are those of [slog.JSONHandler] or [slog.TextHandler] for
+// Lost returns the orders of logs that are missing in the store, or whose end is missing, in the order
+// of the logs, and logs how many records of steps they have, "ramp: logs read". Use it after a backup
+// was restored. The logs are those of [slog.JSONHandler] or [slog.TextHandler] for
 // [ramp.HandlerConfig].Logger and [Config].Logger, also as Docker, Kubernetes, journald, syslog or a
 // log service that stores JSON have wrapped each line.
 //
 // All records of a log have one form. If one is not wrapped, none is: other programs may quote a
 // record, because a player could have written it. Lost returns an error beside the orders if a line
 // that is none of a log's records quotes one, and if a log has no record of a step at all.
-func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (*LostOrders, error) {
-	lost := new(LostOrders)
+func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (lost []Logged, unread error) {
+	count := 0
 	var orders []*Logged
 	known := map[uuid.UUID]*Logged{}
-	var unread error
 	for n, log := range logs {
 		records, err := readSteps(log)
 		if err != nil && len(logs) > 1 {
 			err = fmt.Errorf("log %d: %w", n+1, err)
 		}
 		unread = errors.Join(unread, err)
-		lost.Records += len(records)
+		count += len(records)
 		for _, r := range records {
 			one := known[r.UUID]
 			if one == nil {
@@ -70,9 +64,10 @@ func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (*LostOrders, erro
 		case err != nil && !one.Missing:
 			return nil, err
 		case one.Missing, stored.State == ramp.OrderAccepted && one.State != ramp.OrderAccepted:
-			lost.Orders = append(lost.Orders, *one)
+			lost = append(lost, *one)
 		}
 	}
+	o.log().InfoContext(ctx, "ramp: logs read", "records", count, "orders", len(orders), "lost", len(lost))
 	return lost, unread
 }
 

@@ -39,10 +39,11 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	text := strings.TrimSuffix(log.String(), "\n") // a line may end with the file
 
 	lost := func(d *studio) []support.Logged {
-		orders := ramp.Must(support.New(support.Config{Store: d.store}))
+		var read strings.Builder
+		orders := ramp.Must(support.New(support.Config{Store: d.store, Logger: slog.New(slog.NewTextHandler(&read, nil))}))
 		lost := ramp.Must(orders.Lost(t.Context(), strings.NewReader(text)))
-		assert.Equal(t, 6, lost.Records)
-		return lost.Orders
+		assert.Contains(t, read.String(), `msg="ramp: logs read" records=6 orders=3`)
+		return lost
 	}
 	again := support.Logged{UUID: repeated, SessionID: "alice", State: ramp.OrderFailed, TxHash: "0x1"}
 	assert.Equal(t, []support.Logged{{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,
@@ -99,9 +100,9 @@ func TestWhatIsNoRecordIsNoLostOrder(t *testing.T) {
 		"a UUID that is none":          {strings.Replace(record, id.String(), "58dbfbe4", 1), false, wrapped},
 	} {
 		lost, err := orders.Lost(t.Context(), strings.NewReader(other+"\n"+c.line))
-		found := slices.ContainsFunc(lost.Orders, func(l support.Logged) bool { return l.UUID == id })
+		found := slices.ContainsFunc(lost, func(l support.Logged) bool { return l.UUID == id })
 		assert.Equal(t, c.found, found, name)
-		assert.Len(t, lost.Orders, map[bool]int{true: 2, false: 1}[c.found], "%s: the other record is found", name)
+		assert.Len(t, lost, map[bool]int{true: 2, false: 1}[c.found], "%s: the other record is found", name)
 		if c.want == "" {
 			assert.NoError(t, err, name)
 		} else {
@@ -117,7 +118,7 @@ func TestWhatIsNoRecordIsNoLostOrder(t *testing.T) {
 		"a logger that is nil": `{"msg":"ramp: call","status":500}`,
 	} {
 		lost, err := orders.Lost(t.Context(), strings.NewReader(log))
-		assert.Empty(t, lost.Orders, name)
+		assert.Empty(t, lost, name)
 		assert.ErrorContains(t, err, none, name)
 	}
 }
@@ -184,21 +185,19 @@ func TestAWrappedLogIsRead(t *testing.T) {
 		lost, err := orders.Lost(t.Context(), strings.NewReader(log.String()))
 		want := support.Logged{UUID: id, SessionID: "a \"b\"=c\n홍", State: ramp.OrderAbandoned, Effects: steps, Missing: true}
 		if assert.NoError(t, err, name) {
-			assert.Equal(t, &support.LostOrders{Orders: []support.Logged{want}, Records: 2}, lost, name)
+			assert.Equal(t, []support.Logged{want}, lost, name)
 		}
 	}
 	text := written(func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) })
 	lost, err := orders.Lost(t.Context(), strings.NewReader(strings.Join(text, "\n")))
 	assert.NoError(t, err)
-	assert.Equal(t, 2, lost.Records, "slog.TextHandler")
-	assert.Equal(t, "a \"b\"=c\n홍", lost.Orders[0].SessionID)
-	assert.Equal(t, steps, lost.Orders[0].Effects)
+	assert.Equal(t, "a \"b\"=c\n홍", lost[0].SessionID)
+	assert.Equal(t, steps, lost[0].Effects)
 
 	// Each log has its own form.
 	lost, err = orders.Lost(t.Context(), strings.NewReader("game-1  | "+lines[1]), strings.NewReader(lines[3]))
 	assert.NoError(t, err)
-	assert.Equal(t, 2, lost.Records, "two logs")
-	assert.Len(t, lost.Orders, 1)
+	assert.Equal(t, steps, lost[0].Effects, "two logs")
 }
 
 // Which of two forms is the server's, nobody can tell.
@@ -217,7 +216,7 @@ func TestARecordInAnotherFormIsRefused(t *testing.T) {
 		for _, log := range []string{"game-1  | " + record() + "\n" + line, line + "\n" + "game-1  | " + record()} {
 			lost, err := orders.Lost(t.Context(), strings.NewReader(log))
 			assert.Error(t, err, name)
-			assert.LessOrEqual(t, len(lost.Orders), 1, name)
+			assert.LessOrEqual(t, len(lost), 1, name)
 		}
 	}
 }

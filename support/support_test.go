@@ -249,7 +249,7 @@ func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	lost, err := other.Lost(t.Context(), strings.NewReader(fmt.Sprintf(`{"msg":"ramp: call","uuid":%q,"state":"failed"}
 {"msg":"ramp: call","uuid":%q,"state":"accepted"}`, id, missing)))
 	assert.NoError(t, err, "the log is of both")
-	assert.Equal(t, []support.Logged{{UUID: missing, State: ramp.OrderAccepted, Missing: true}}, lost.Orders)
+	assert.Equal(t, []support.Logged{{UUID: missing, State: ramp.OrderAccepted, Missing: true}}, lost)
 }
 
 // networked is a store whose orders are of the testnet.

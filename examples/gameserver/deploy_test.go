@@ -35,6 +35,7 @@ type compose struct {
 		CapDrop         []string `yaml:"cap_drop"`
 		SecurityOpt     []string `yaml:"security_opt"`
 		StopGracePeriod string   `yaml:"stop_grace_period"`
+		MemLimit        string   `yaml:"mem_limit"`
 		Networks        any
 		Ports, Volumes  []string
 		ExtraHosts      []string `yaml:"extra_hosts"`
@@ -191,7 +192,7 @@ func TestTheComposeFileIsSound(t *testing.T) {
 			t.Errorf("%s: a secret in the arguments, which every process can read", name)
 		}
 		for variable := range s.Environment {
-			if !strings.Contains(program, `getenv("`+variable+`")`) && variable != "PGPASSWORD" { // which pgx reads
+			if !strings.Contains(program, `getenv("`+variable+`")`) && variable != "PGPASSWORD" && variable != "GOMEMLIMIT" { // which pgx and Go read
 				t.Errorf("%s: the server does not read %s", name, variable)
 			}
 		}

@@ -22,7 +22,7 @@ const (
 // balancer notices, and lets the calls in progress finish.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, drain time.Duration, stopping func()) error {
 	server := &http.Server{
-		Handler:           withDeadline(handler, callDeadline),
+		Handler:           withFewLargeBodies(withDeadline(handler, callDeadline)),
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
