@@ -384,7 +384,7 @@ func newReconcile(flags *flag.FlagSet) action {
 			return fmt.Errorf("nothing was compared: from %s to %s no order of this project and network ended, and this chain has no event of its tokens",
 				books.From.Format(time.RFC3339), books.To.Format(time.RFC3339))
 		}
-		if err := position(*file).keep(books); err != nil {
+		if err := c.keep(ctx, position(*file), books); err != nil {
 			return err
 		}
 		if books.Stalled != "" {

@@ -217,6 +217,47 @@ func TestAFindingIsAnErrorOnce(t *testing.T) {
 	})
 }
 
+// A backup was restored, and the position of the books is newer than it. The books begin where the
+// store ends, and not where they ended.
+func TestBooksThatAreNewerThanTheStoreSaySo(t *testing.T) {
+	for name, restore := range map[string]func(s *shop, id uuid.UUID){
+		"is missing":  func(s *shop, id uuid.UUID) { s.store.lose(id, false) },
+		"waits again": func(s *shop, id uuid.UUID) { s.store.lose(id, true) },
+	} {
+		s := newShop(t)
+		position := filepath.Join(t.TempDir(), "position")
+		first := s.place(t, s.service.Mint, 4)
+		second := s.place(t, s.service.Mint, 4)
+		s.service.Advance(5 * time.Hour)
+		third := s.place(t, s.service.Mint, 4)
+		s.service.Advance(time.Hour)
+		ramp.Must(command(t, s.Orders, "reconcile", "-position", position))
+		s.service.Advance(24 * time.Hour)
+		once := func() (begins time.Time) {
+			ctx, cancel := context.WithCancel(t.Context())
+			s.KeepBooks(ctx, position, func(books *support.Reconciliation) { begins = books.From; cancel() })
+			return begins
+		}
+		const newer = `"level":"ERROR","msg":"ramp: the books are newer than the store"`
+		s.place(t, s.service.Mint, 4)
+		assert.True(t, once().After(ramp.Must(s.store.Order(t.Context(), second.UUID)).FinishedAt), name)
+		assert.NotContains(t, s.log.String(), newer, name)
+
+		begun := ramp.Must(s.store.Order(t.Context(), first.UUID)).FinishedAt
+		newest := ramp.Must(os.ReadFile(position))
+		for _, order := range []*ramptest.Order{second, third} {
+			restore(s, order.UUID)
+		}
+		for id := range s.store.orders { // also of the newest books
+			if strings.Contains(string(newest), id.String()) {
+				restore(s, id)
+			}
+		}
+		assert.Equal(t, begun.Add(-support.Overlap), once(), name)
+		assert.Contains(t, s.log.String(), newer, name)
+	}
+}
+
 // Each run begins where the last one ended, once its report is written.
 func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	s := newShop(t)

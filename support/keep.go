@@ -10,11 +10,18 @@ import (
 	"log/slog"
 	"os"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go"
 )
 
 // KeepBooks compares the orders with the chain at once and then every hour, until ctx is
 // done; see [Orders.Reconcile]. It begins where the last books ended, as the file says, or a
-// day ago if there is no such file. Only one process may use the file.
+// day ago if there is no such file. If a backup of the store was restored since, the store does not
+// have the newest order of these books: they then begin where the store ends, with an error, "ramp: the
+// books are newer than the store". Only one process may use the file. Keep it where it survives the
+// process.
 //
 // It logs one record for each finding that is listed, "ramp: the books do not close", with
 // kind, detail, time, fitting, uuid, tx_hash and user, and with findings and listed if there are
@@ -57,7 +64,7 @@ func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Reconc
 			if report != nil {
 				report(books)
 			}
-			if err := position(file).keep(books); err != nil {
+			if err := o.keep(ctx, position(file), books); err != nil {
 				log.ErrorContext(ctx, "ramp: the position of the books was not kept", "error", err)
 			}
 		}
@@ -86,52 +93,125 @@ func (f *Finding) attrs() []any {
 
 // since reconciles from a time, or else from a position, until another time, or else now.
 func (o *Orders) since(ctx context.Context, p position, from, to time.Time) (*Reconciliation, error) {
-	if from.IsZero() {
-		last, err := p.read()
+	if !from.IsZero() {
+		return o.Reconcile(ctx, from, to)
+	}
+	last, err := p.read()
+	if err != nil {
+		return nil, err
+	}
+	if from = last.To.Add(-Overlap); last.To.IsZero() {
+		from = o.config.Now().Add(-24 * time.Hour)
+		if p != "" {
+			o.log().WarnContext(ctx, "ramp: the books have no position", "file", string(p), "begin", from)
+		}
+		return o.Reconcile(ctx, from, to)
+	}
+	restored, err := o.restored(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	if restored {
+		newest, err := o.newest(ctx, last.To)
 		if err != nil {
 			return nil, err
 		}
-		if from = last.Add(-Overlap); last.IsZero() {
-			from = o.config.Now().Add(-24 * time.Hour)
-			if p != "" {
-				o.log().WarnContext(ctx, "ramp: the books have no position", "file", string(p), "begin", from)
+		from = newest.FinishedAt.Add(-Overlap)
+		if newest.UUID == uuid.Nil {
+			from = last.To.Add(-longestSearch)
+		}
+		o.log().ErrorContext(ctx, "ramp: the books are newer than the store", "file", string(p), "position", last.To,
+			"uuid", last.Newest, "begin", from)
+	}
+	return o.Reconcile(ctx, from, to)
+}
+
+// restored reports whether the store lacks the newest order of the last books, or its end.
+func (o *Orders) restored(ctx context.Context, last booksEnd) (bool, error) {
+	if last.Newest == uuid.Nil {
+		return false, nil
+	}
+	order, err := o.order(ctx, last.Newest)
+	switch {
+	case errors.Is(err, ramp.ErrOrderUnknown):
+		return true, nil
+	case errors.Is(err, ramp.ErrOrderForeign):
+		return false, nil
+	}
+	return err == nil && order.State == ramp.OrderAccepted, err
+}
+
+// longestSearch is how far back the newest order of a store is searched.
+const longestSearch = 90 * 24 * time.Hour
+
+// newest returns the order that ended last before a time, or an empty one.
+func (o *Orders) newest(ctx context.Context, before time.Time) (newest ramp.Order, err error) {
+	ledger, err := o.ledger()
+	if err != nil {
+		return ramp.Order{}, err
+	}
+	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, longestSearch / 3, longestSearch} {
+		if newest.UUID != uuid.Nil {
+			break
+		}
+		all := o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
+			return ledger.Ended(ctx, before.Add(-back), before, page)
+		})
+		for orders, err := range all {
+			if err != nil {
+				return ramp.Order{}, err
+			}
+			for _, order := range orders {
+				if !order.FinishedAt.Before(newest.FinishedAt) {
+					newest = order
+				}
 			}
 		}
 	}
-	return o.Reconcile(ctx, from, to)
+	return newest, nil
+}
+
+// booksEnd is where the last books ended, and the order in them that ended last.
+type booksEnd struct {
+	To     time.Time
+	Newest uuid.UUID `json:",omitzero"`
 }
 
 // position is a file that says where the last books ended. Without a name, there is none.
 type position string
 
-// read returns where the last books ended, or the zero time if there were none.
-func (p position) read() (time.Time, error) {
-	var last struct{ To time.Time }
+// read returns where the last books ended, or nothing if there were none.
+func (p position) read() (last booksEnd, err error) {
 	text, err := os.ReadFile(string(p))
 	switch {
 	case p == "", errors.Is(err, fs.ErrNotExist):
-		return time.Time{}, nil
+		return booksEnd{}, nil
 	case err != nil:
-		return time.Time{}, err
+		return booksEnd{}, err
 	case json.Unmarshal(text, &last) != nil || last.To.IsZero():
-		return time.Time{}, fmt.Errorf(`%s is not a position of the books: write {"To":"2026-11-01T00:00:00Z"} with the end of the last ones, or remove it`, p)
+		return booksEnd{}, fmt.Errorf(`%s is not a position of the books: write {"To":"2026-11-01T00:00:00Z"} with the end of the last ones, or remove it`, p)
 	default:
-		return last.To, nil
+		return last, nil
 	}
 }
 
 // keep stores the end of books that were reported: as a whole, or not at all. The
 // position never moves backwards, and never past what no books are about.
-func (p position) keep(books *Reconciliation) error {
-	last, err := p.read()
+func (o *Orders) keep(ctx context.Context, p position, books *Reconciliation) error {
+	read, err := p.read()
+	last := read.To
 	if p == "" || err != nil || !last.IsZero() && (!books.To.After(last) || books.From.After(last)) {
+		return err
+	}
+	newest, err := o.newest(ctx, books.To)
+	if err != nil {
 		return err
 	}
 	file, err := os.OpenFile(string(p)+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	err = json.NewEncoder(file).Encode(struct{ To time.Time }{books.To})
+	err = json.NewEncoder(file).Encode(booksEnd{books.To, newest.UUID})
 	if err = cmp.Or(err, file.Sync(), file.Close()); err != nil { // a rename may reach the disk before what was written
 		return err
 	}

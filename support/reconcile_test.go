@@ -53,6 +53,18 @@ func (l *ledger) Update(ctx context.Context, id uuid.UUID, next ramp.Transition)
 	return step, err
 }
 
+// lose forgets an order, or only its end, as a restore of a backup does.
+func (l *ledger) lose(id uuid.UUID, waits bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	order := l.orders[id]
+	delete(l.orders, id)
+	if waits {
+		order.State, order.FinishedAt = ramp.OrderAccepted, time.Time{}
+		l.orders[id] = order
+	}
+}
+
 func (l *ledger) list(page ramp.OrderPage, at func(ramp.Order) time.Time, want func(ramp.Order) bool) (list []ramp.Order, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

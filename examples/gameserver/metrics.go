@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -176,9 +177,12 @@ func countFindings(registry prometheus.Registerer) func(*support.Reconciliation)
 		Help: "Orders in the last books that gameserver orders finish -fitting ends."})
 	unsigned := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_unsigned_mints",
 		Help: "Mints on the chain in the last books that are not those of an order that was signed."})
-	registry.MustRegister(findings, fitting, unsigned, end)
-	end.SetToCurrentTime() // so that there is an alert if the books are never read
+	registry.MustRegister(findings, fitting, unsigned)
+	// Until books were read, the series is absent, which is an alert: a server that is restarted again
+	// and again before it has read any must not look as if it had.
+	first := sync.OnceFunc(func() { registry.MustRegister(end) })
 	return func(books *support.Reconciliation) {
+		defer first()
 		for _, kind := range support.FindingKinds() {
 			findings.WithLabelValues(string(kind)).Set(float64(books.Counts[kind]))
 		}
