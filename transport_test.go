@@ -543,7 +543,8 @@ func TestAnAttemptAfterAFailureDialsAnew(t *testing.T) {
 					client = &http.Client{Transport: settings.Clone()}
 				}
 				rpc := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", HTTPClient: client, Retries: 1}))
-				service := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "http://service", Key: testKey(), HTTPClient: client, Retries: 1}))
+				service := ramp.Must(ramp.NewClient(ramp.ClientConfig{
+					URL: "http://service", Key: testKey(), HTTPClient: client, Retries: 1}))
 				for what, call := range map[string]func() error{
 					"RPC":        func() error { _, err := rpc.BlockNumber(t.Context()); return err },
 					"Initialize": func() error { _, err := service.Initialize(t.Context(), testRequest()); return err },

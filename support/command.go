@@ -231,8 +231,9 @@ func missing(ctx context.Context, c call) error {
 		if l.Missing {
 			what = "is missing"
 		}
+		effects := strings.Join(l.Effects, ", then ")
 		fmt.Fprintf(c.out, "%s %s; it was %s\t%s\t%s\t%s\n", l.UUID, what,
-			shown(string(l.State)), shown(l.SessionID), shown(strings.Join(l.Effects, ", then ")), shown(l.TxHash))
+			shown(string(l.State)), shown(l.SessionID), shown(effects), shown(l.TxHash))
 	}
 	return err
 }

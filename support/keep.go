@@ -120,8 +120,8 @@ func (o *Orders) since(ctx context.Context, p position, from, to time.Time) (*Re
 		if newest.UUID == uuid.Nil {
 			from = last.To.Add(-longestSearch)
 		}
-		o.log().ErrorContext(ctx, "ramp: the books are newer than the store", "file", string(p), "position", last.To,
-			"uuid", last.Newest, "begin", from)
+		o.log().ErrorContext(ctx, "ramp: the books are newer than the store",
+			"file", string(p), "position", last.To, "uuid", last.Newest, "begin", from)
 	}
 	return o.Reconcile(ctx, from, to)
 }

@@ -61,7 +61,9 @@ func unwrap(text []byte, form string, layers int) (records []lineStep, ok bool) 
 
 // quotesStep reports whether a text has the message of a step.
 func quotesStep(text []byte) bool {
-	return slices.ContainsFunc(stepMessages, func(msg string) bool { return bytes.Contains(text, []byte(msg)) })
+	return slices.ContainsFunc(stepMessages, func(msg string) bool {
+		return bytes.Contains(text, []byte(msg))
+	})
 }
 
 // oneRecord returns the record that an object with a message is, if it names a step.

@@ -40,7 +40,8 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 
 	lost := func(d *studio) []support.Logged {
 		var read strings.Builder
-		orders := ramp.Must(support.New(support.Config{Store: d.store, Logger: slog.New(slog.NewTextHandler(&read, nil))}))
+		log := slog.New(slog.NewTextHandler(&read, nil))
+		orders := ramp.Must(support.New(support.Config{Store: d.store, Logger: log}))
 		lost := ramp.Must(orders.Lost(t.Context(), strings.NewReader(text)))
 		assert.Contains(t, read.String(), `msg="ramp: logs read" records=6 orders=3`)
 		return lost
@@ -127,14 +128,16 @@ func TestWhatIsNoRecordIsNoLostOrder(t *testing.T) {
 func TestAWrappedLogIsRead(t *testing.T) {
 	orders, _, _ := newOrders(t, time.Hour, paid)
 	steps := []string{"take -100 item_gold", "give back +100 item_gold"}
+	const session = "a \"b\"=c\n홍"
 	id := uuid.New()
 	written := func(handler func(io.Writer) slog.Handler) []string {
 		var text strings.Builder
 		log := slog.New(handler(&text))
 		log.Info("serving")
-		log.Info("ramp: call", "uuid", id, "session_id", "a \"b\"=c\n홍", "state", "accepted", "new", true, "effect", steps[0])
+		step := log.With("uuid", id, "session_id", session, "new", true)
+		step.Info("ramp: call", "state", "accepted", "effect", steps[0])
 		log.Info("chat", "text", `{"msg":"ramp: call","uuid":"`+uuid.NewString()+`","state":"failed"}`)
-		log.Warn("ramp: order abandoned", "uuid", id, "session_id", "a \"b\"=c\n홍", "state", "abandoned", "new", true, "effect", steps[1])
+		step.Warn("ramp: order abandoned", "state", "abandoned", "effect", steps[1])
 		return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 	}
 	lines := written(func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) })
@@ -147,43 +150,45 @@ func TestAWrappedLogIsRead(t *testing.T) {
 		return "[" + strings.Join(numbers, ",") + "]"
 	}
 	const at = "2026-11-20T12:00:00.123456789Z"
+	before := func(prefix string) func(string) string { return func(line string) string { return prefix + line } }
+	in := func(form string, quotes ...func(string) string) func(string) string { // innermost first
+		return func(line string) string {
+			for _, quote := range quotes {
+				line = quote(line)
+			}
+			return strings.Replace(form, "LINE", line, 1)
+		}
+	}
+	ended := func(line string) string { return line + "\n" }
+	docker := in(`{"log":LINE,"stream":"stderr","time":"`+at+`"}`, ended, quoted)
 	for name, wrap := range map[string]func(line string) string{
-		"nothing": func(line string) string { return line },
-		"a file of Docker": func(line string) string {
-			return `{"log":` + quoted(line+"\n") + `,"stream":"stderr","time":"` + at + `"}`
-		},
-		"docker compose logs":       func(line string) string { return "game-1  | " + line },
-		"docker compose logs -t":    func(line string) string { return "game-1  | " + at + " " + line },
-		"kubectl logs --timestamps": func(line string) string { return at + " " + line },
-		"kubectl logs --prefix":     func(line string) string { return "[pod/game-5d9c7b-x2x/game] " + line },
-		"a file of containerd":      func(line string) string { return at + " stderr F " + line },
-		"journalctl":                func(line string) string { return "Nov  6 12:00:00 host gameserver[123]: " + line },
-		"journalctl -o short-iso":   func(line string) string { return "2026-11-20T12:00:00+0000 host gameserver[123]: " + line },
-		"journalctl -o json":        func(line string) string { return `{"_PID":"1","MESSAGE":` + quoted(line) + `,"PRIORITY":"6"}` },
-		"journalctl -o json, bytes": func(line string) string { return `{"_PID":"1","MESSAGE":` + bytesOf(line) + `}` },
-		"syslog, RFC 5424":          func(line string) string { return "<14>1 " + at + " host gameserver 123 - - " + line },
-		"logcli":                    func(line string) string { return `2026-11-20T12:00:00Z {app="game", pod="a"} ` + line },
-		"logcli -o jsonl": func(line string) string {
-			return `{"labels":{"app":"game"},"line":` + quoted(line) + `,"timestamp":"` + at + `"}`
-		},
-		"Loki's API": func(line string) string {
-			return `{"data":{"result":[{"stream":{},"values":[["1763640000",` + quoted(line) + `]]}]}}`
-		},
-		"a cloud's text": func(line string) string {
-			return `{"insertId":"a","textPayload":` + quoted(line) + `,"timestamp":"` + at + `"}`
-		},
-		"a cloud's object": func(line string) string { return `{"insertId":"a","jsonPayload":` + line + `}` },
-		"a shipper, around Docker": func(line string) string {
-			return `{"message":` + quoted(`{"log":`+quoted(line+"\n")+`}`) + `,"host":{"name":"a"}}`
-		},
-		"a shipper, around a runtime": func(line string) string { return `{"message":` + quoted(at+" stdout F "+line) + `}` },
+		"nothing":                     before(""),
+		"a file of Docker":            docker,
+		"docker compose logs":         before("game-1  | "),
+		"docker compose logs -t":      before("game-1  | " + at + " "),
+		"kubectl logs --timestamps":   before(at + " "),
+		"kubectl logs --prefix":       before("[pod/game-5d9c7b-x2x/game] "),
+		"a file of containerd":        before(at + " stderr F "),
+		"journalctl":                  before("Nov  6 12:00:00 host gameserver[123]: "),
+		"journalctl -o short-iso":     before("2026-11-20T12:00:00+0000 host gameserver[123]: "),
+		"journalctl -o json":          in(`{"_PID":"1","MESSAGE":LINE,"PRIORITY":"6"}`, quoted),
+		"journalctl -o json, bytes":   in(`{"_PID":"1","MESSAGE":LINE}`, bytesOf),
+		"syslog, RFC 5424":            before("<14>1 " + at + " host gameserver 123 - - "),
+		"logcli":                      before(`2026-11-20T12:00:00Z {app="game", pod="a"} `),
+		"logcli -o jsonl":             in(`{"labels":{"app":"game"},"line":LINE,"timestamp":"`+at+`"}`, quoted),
+		"Loki's API":                  in(`{"data":{"result":[{"stream":{},"values":[["1763640000",LINE]]}]}}`, quoted),
+		"a cloud's text":              in(`{"insertId":"a","textPayload":LINE,"timestamp":"`+at+`"}`, quoted),
+		"a cloud's object":            in(`{"insertId":"a","jsonPayload":LINE}`),
+		"a shipper, around Docker":    in(`{"message":LINE,"host":{"name":"a"}}`, docker, quoted),
+		"a shipper, around a runtime": in(`{"message":LINE}`, before(at+" stdout F "), quoted),
 	} {
 		var log strings.Builder
 		for _, line := range lines {
 			log.WriteString(wrap(line) + "\n")
 		}
 		lost, err := orders.Lost(t.Context(), strings.NewReader(log.String()))
-		want := support.Logged{UUID: id, SessionID: "a \"b\"=c\n홍", State: ramp.OrderAbandoned, Effects: steps, Missing: true}
+		want := support.Logged{UUID: id, SessionID: session, State: ramp.OrderAbandoned,
+			Effects: steps, Missing: true}
 		if assert.NoError(t, err, name) {
 			assert.Equal(t, []support.Logged{want}, lost, name)
 		}
@@ -191,7 +196,7 @@ func TestAWrappedLogIsRead(t *testing.T) {
 	text := written(func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) })
 	lost, err := orders.Lost(t.Context(), strings.NewReader(strings.Join(text, "\n")))
 	assert.NoError(t, err)
-	assert.Equal(t, "a \"b\"=c\n홍", lost[0].SessionID)
+	assert.Equal(t, session, lost[0].SessionID)
 	assert.Equal(t, steps, lost[0].Effects)
 
 	// Each log has its own form.
@@ -204,7 +209,8 @@ func TestAWrappedLogIsRead(t *testing.T) {
 func TestARecordInAnotherFormIsRefused(t *testing.T) {
 	orders, _, _ := newOrders(t, time.Hour, paid)
 	record := func() string {
-		return `{"msg":"ramp: call","uuid":"` + uuid.NewString() + `","state":"failed","new":true,"effect":"give back +9 item_gold"}`
+		return `{"msg":"ramp: call","uuid":"` + uuid.NewString() +
+			`","state":"failed","new":true,"effect":"give back +9 item_gold"}`
 	}
 	for name, line := range map[string]string{
 		"a chat in a chat's form": "game-1  | mallory | " + record(),
