@@ -188,7 +188,8 @@ func (c *Client) read(a *answer, signature string) (issuedUUID, error) {
 	}
 	if failure.kind == nil && slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway,
 		http.StatusServiceUnavailable, http.StatusGatewayTimeout}, a.status) {
-		return issuedUUID{}, &retryableError{error: failure, after: failure.RetryAfter}
+		return issuedUUID{}, &retryableError{error: failure, after: failure.RetryAfter,
+			answered: a.status == http.StatusTooManyRequests}
 	}
 	return issuedUUID{}, failure
 }

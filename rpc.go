@@ -393,7 +393,8 @@ func (r *RPC) failure(a *answer, inside *RPCError) error {
 // a rate limit.
 func (r *RPC) mark(err error, inside *RPCError, a *answer) error {
 	if isRetryable(a.status, inside) {
-		return &retryableError{error: err, after: a.retryAfter(r.now())}
+		return &retryableError{error: err, after: a.retryAfter(r.now()),
+			answered: inside != nil || a.status == http.StatusTooManyRequests}
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func (r *RPC) sendPart(ctx context.Context, calls []*BatchCall) error {
 			return err
 		}
 		calls = again
-		return &retryableError{error: calls[0].Err, after: after}
+		return &retryableError{error: calls[0].Err, after: after, answered: true}
 	})
 	if answered {
 		return nil

@@ -372,7 +372,8 @@ func withMethod(method string, err error) error {
 		return nil
 	}
 	if retryable, ok := err.(*retryableError); ok {
-		return &retryableError{error: withMethod(method, retryable.error), after: retryable.after}
+		return &retryableError{error: withMethod(method, retryable.error), after: retryable.after,
+			answered: retryable.answered}
 	}
 	return bounded(fmt.Errorf("ramp: %s: %w", method, err))
 }

@@ -168,6 +168,8 @@ func withoutURL(err error) error {
 type retryableError struct {
 	error
 	after time.Duration // the minimum delay before the next attempt, or 0
+
+	answered bool // by the right address, such as a rate limit
 }
 
 func (e *retryableError) Unwrap() error { return e.error }
@@ -215,16 +217,7 @@ func (t *transport) retry(ctx context.Context, attempt func() error) error {
 // the other side may have moved while its old address still answers, such as with 503: a connection
 // that works would be used forever. A rate limit is an answer of the right address.
 func (t *transport) leave(err error) {
-	if t.pool == nil || marked(err).error == nil {
-		return
-	}
-	var node *HTTPError
-	var service *APIError
-	switch {
-	case errors.As(err, new(*RPCError)),
-		errors.As(err, &node) && node.Status == http.StatusTooManyRequests,
-		errors.As(err, &service) && service.Status == http.StatusTooManyRequests:
-	default:
+	if failed := marked(err); t.pool != nil && failed.error != nil && !failed.answered {
 		t.pool.CloseIdleConnections()
 	}
 }

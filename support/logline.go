@@ -8,7 +8,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go"
 )
+
+// Logged is an order as the log of a game server has it.
+type Logged struct {
+	UUID      uuid.UUID       `json:"uuid"`
+	SessionID string          `json:"session_id"`
+	State     ramp.OrderState `json:"state"`   // after the last step that was logged
+	TxHash    string          `json:"tx_hash"` // of that step
+	Effects   []string        `json:"effects"` // what the steps moved, such as "take -100 item_gold", in their order
+
+	// Missing reports whether the store has no such order. Otherwise it has the order,
+	// but not its end.
+	Missing bool `json:"missing"`
+}
 
 // stepMessages are the messages of the records that name a step of an order.
 var stepMessages = []string{"ramp: call", "ramp: order finished", "ramp: order abandoned"}
@@ -18,6 +35,17 @@ type stepRecord struct {
 	Msg, Effect, Conflict string
 	New                   bool
 	Logged
+}
+
+// add adds a step. A repeat counts: the server may have been killed before it logged the
+// step that the repeat repeats.
+func (l *Logged) add(r *stepRecord) {
+	if l.SessionID = r.SessionID; r.New {
+		l.Effects = append(l.Effects, r.Effect)
+	}
+	if r.State != ramp.OrderAccepted || l.State == "" { // logs that were put together may be out of order
+		l.State, l.TxHash = r.State, r.TxHash
+	}
 }
 
 // lineStep is a record in a line of a log. form says what is around it: "" is nothing.

@@ -14,19 +14,6 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Logged is an order as the log of a game server has it.
-type Logged struct {
-	UUID      uuid.UUID       `json:"uuid"`
-	SessionID string          `json:"session_id"`
-	State     ramp.OrderState `json:"state"`   // after the last step that was logged
-	TxHash    string          `json:"tx_hash"` // of that step
-	Effects   []string        `json:"effects"` // what the steps moved, such as "take -100 item_gold", in their order
-
-	// Missing reports whether the store has no such order. Otherwise it has the order,
-	// but not its end.
-	Missing bool `json:"missing"`
-}
-
 // Lost returns the orders of logs that are missing in the store, or whose end is missing, in the order
 // of the logs, and logs how many records of steps they have, "ramp: logs read". Use it after a backup
 // was restored. The logs are those of [slog.JSONHandler] or [slog.TextHandler] for
@@ -128,15 +115,4 @@ func readSteps(log io.Reader) ([]*stepRecord, error) {
 		return nil, fmt.Errorf("ramp: read the log: it has no record of an order: %s", want)
 	}
 	return steps, nil
-}
-
-// add adds a step. A repeat counts: the server may have been killed before it logged the
-// step that the repeat repeats.
-func (l *Logged) add(r *stepRecord) {
-	if l.SessionID = r.SessionID; r.New {
-		l.Effects = append(l.Effects, r.Effect)
-	}
-	if r.State != ramp.OrderAccepted || l.State == "" { // logs that were put together may be out of order
-		l.State, l.TxHash = r.State, r.TxHash
-	}
 }
