@@ -3,6 +3,17 @@
 // (burn, "disassemble"). It implements the game's side of the service's
 // interface, which docs/interface.md describes; section numbers refer to it.
 //
+// Its pieces, each of which works alone:
+//
+//   - [Client.Initialize] asks the service for the UUID of an order, signed with your [HMACKey].
+//   - [ReadValidate] and [ReadResult] verify a call of the service, and parse it.
+//   - [Signer.Sign] signs the digest of an order with your validator key.
+//   - [ExchangeURL] and [CatalogURL] build the pages that a player opens.
+//   - [RPC.Call] asks a node of the chain by JSON-RPC, and so does a method for each common question.
+//
+// Or all of it: a [Handler] answers the three calls of the service, and moves the assets of each
+// order exactly once.
+//
 // # What you configure
 //
 // The service's console gives you the HMAC key, and asks for the address of your
