@@ -192,7 +192,7 @@ func (a Amount) Add(b Amount) (Amount, error) {
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
 // UnmarshalJSON reads a JSON number, but no string and no null.
-func (a *Amount) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "amount", a) }
+func (a *Amount) UnmarshalJSON(b []byte) error { return readWire(b, "amount", a) }
 
 func (a *Amount) read(x *wire.Reader) {
 	value := x.Raw()
@@ -294,7 +294,7 @@ func (q Quantity) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads every form of a whole number of up to 256 bits.
-func (q *Quantity) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "quantity", q) }
+func (q *Quantity) UnmarshalJSON(b []byte) error { return readWire(b, "quantity", q) }
 
 func (q *Quantity) read(x *wire.Reader) {
 	value := x.Raw()

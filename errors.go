@@ -210,29 +210,32 @@ func wrongFields(found []wire.Problem) (p problems) {
 	return p
 }
 
-// readWire reads valid JSON into a value, which is zeroed first. Raw fields are slices of
-// a copy, so the caller may reuse the text.
+// readWire reads JSON into a value, as UnmarshalJSON of every wire type. The value is zeroed first, and
+// stays as it was if the text is no JSON. Raw fields are slices of a copy, so the caller may reuse
+// the text.
 func readWire(text []byte, root string, into readable) error {
 	return readFrom(newReader(bytes.Clone(text), root), into)
 }
 
-// readOfNode reads valid JSON of a node like readWire, and forgives.
+// readOfNode reads what a node sent like readWire, and forgives.
 func readOfNode(text []byte, root string, into readable) error {
 	return readFrom(wire.NewOfNode(bytes.Clone(text), root, readValue), into)
 }
 
 func readFrom(x wire.Reader, into readable) error {
-	reflect.ValueOf(into).Elem().SetZero()
-	into.read(&x)
-	return wrongFields(x.Wrong).err()
-}
-
-// unmarshalWire is UnmarshalJSON of every wire type, with any text.
-func unmarshalWire(text []byte, root string, into readable) error {
-	if !wire.IsJSON(text) {
-		return invalid(root, "must be valid JSON")
+	value := reflect.ValueOf(into).Elem()
+	old := reflect.Zero(value.Type())
+	if !value.IsZero() {
+		old = reflect.New(value.Type()).Elem()
+		old.Set(value)
+		value.SetZero()
 	}
-	return readWire(text, root, into)
+	into.read(&x)
+	if !x.Whole() {
+		value.Set(old)
+		return invalid(x.Root(), "must be valid JSON")
+	}
+	return wrongFields(x.Wrong).err()
 }
 
 // Code is an errorCode of the envelope that answers the service (interface 7.2).

@@ -251,12 +251,12 @@ func (d *initializeData) read(x *wire.Reader) {
 // readInitializeAnswer reads the envelope. ok is false if body is not one; it must
 // have an integer code.
 func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
-	if !wire.IsJSON(body) {
-		return a, false
-	}
 	var code, message wire.Unread
 	x := newReader(body, "answer")
 	x.Members("code", &code, "message", &message, "data", &a.initializeData)
+	if !x.Whole() {
+		return initializeAnswer{}, false
+	}
 	n, err := strconv.Atoi(string(code))
 	a.code, a.message = n, textOf(message)
 	return a, err == nil && len(x.Wrong) == 0

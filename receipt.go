@@ -45,7 +45,7 @@ func (r *Receipt) Succeeded() bool {
 }
 
 // UnmarshalJSON reads either kind of receipt and keeps its bytes in Raw.
-func (r *Receipt) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "receipt", r) }
+func (r *Receipt) UnmarshalJSON(b []byte) error { return readWire(b, "receipt", r) }
 
 var receiptNames = wire.MemberNames[Receipt]()
 
@@ -86,7 +86,7 @@ type Log struct {
 }
 
 // UnmarshalJSON reads a log.
-func (l *Log) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "log", l) }
+func (l *Log) UnmarshalJSON(b []byte) error { return readWire(b, "log", l) }
 
 var logNames = wire.MemberNames[Log]()
 
@@ -204,7 +204,7 @@ type Transaction struct {
 }
 
 // UnmarshalJSON reads a transaction and keeps its bytes in Raw.
-func (t *Transaction) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "transaction", t) }
+func (t *Transaction) UnmarshalJSON(b []byte) error { return readWire(b, "transaction", t) }
 
 var transactionNames = wire.MemberNames[Transaction]()
 

@@ -349,11 +349,11 @@ func (r *RPC) readEnvelope(x *wire.Reader) (e *envelope, ok bool) {
 
 // readAnswer reads a body that is one answer.
 func (r *RPC) readAnswer(body []byte) (e *envelope, ok bool) {
-	if !wire.IsJSON(body) {
+	x := newReader(body, "answer")
+	if e, ok = r.readEnvelope(&x); !x.Whole() {
 		return new(envelope), false
 	}
-	x := newReader(body, "answer")
-	return r.readEnvelope(&x)
+	return e, ok
 }
 
 // read calls readResult, and adds to [ErrNotFound] what was not found and on which

@@ -128,7 +128,7 @@ type Block struct {
 }
 
 // UnmarshalJSON reads a block and keeps its bytes in Raw.
-func (b *Block) UnmarshalJSON(text []byte) error { return unmarshalWire(text, "block", b) }
+func (b *Block) UnmarshalJSON(text []byte) error { return readWire(text, "block", b) }
 
 var blockNames = wire.MemberNames[Block]()
 

@@ -161,7 +161,7 @@ func (a Asset) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (a *Asset) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "asset", a) }
+func (a *Asset) UnmarshalJSON(b []byte) error { return readWire(b, "asset", a) }
 
 func (a *Asset) read(x *wire.Reader) {
 	var balance string
@@ -202,7 +202,7 @@ type ValidateRequest struct {
 }
 
 // UnmarshalJSON checks less than [ParseValidate], and keeps the bytes in Raw.
-func (r *ValidateRequest) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
+func (r *ValidateRequest) UnmarshalJSON(b []byte) error { return readWire(b, "body", r) }
 
 func (r *ValidateRequest) read(x *wire.Reader) {
 	r.Raw = x.Text()
@@ -228,12 +228,12 @@ func ParseValidate(body []byte) (*ValidateRequest, error) { return parseValidate
 
 // parseValidate keeps the body.
 func parseValidate(body []byte) (*ValidateRequest, error) {
-	x, problem := wire.OfBody(body, readValue)
-	if problem != "" {
-		return nil, invalid("body", "%s", problem)
-	}
+	x := wire.OfBody(body, readValue)
 	var r ValidateRequest
 	r.read(&x)
+	if problem := x.WholeObject(); problem != "" {
+		return nil, invalid("body", "%s", problem)
+	}
 	var p problems
 	p.require(r.UserSig != "", "user_sig")
 	if digits := strings.TrimPrefix(r.UserSig, "0x"); !wire.IsHex(digits) || len(digits)%2 != 0 {
@@ -376,7 +376,7 @@ type Intent struct {
 }
 
 // UnmarshalJSON checks types only; FeeRate and Actual may be left empty.
-func (i *Intent) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "intent", i) }
+func (i *Intent) UnmarshalJSON(b []byte) error { return readWire(b, "intent", i) }
 
 func (i *Intent) read(x *wire.Reader) {
 	x.Members("method", (*string)(&i.Method), "type", (*string)(&i.Type),
@@ -577,7 +577,7 @@ type Result struct {
 }
 
 // UnmarshalJSON checks less than [ParseResult], and keeps the bytes in Raw.
-func (r *Result) UnmarshalJSON(b []byte) error { return unmarshalWire(b, "body", r) }
+func (r *Result) UnmarshalJSON(b []byte) error { return readWire(b, "body", r) }
 
 func (r *Result) read(x *wire.Reader) {
 	r.Raw = x.Text()
@@ -607,12 +607,12 @@ func ParseResult(body []byte) (*Result, error) { return parseResult(bytes.Clone(
 
 // parseResult keeps the body.
 func parseResult(body []byte) (*Result, error) {
-	x, problem := wire.OfBody(body, readValue)
-	if problem != "" {
-		return nil, invalid("body", "%s", problem)
-	}
+	x := wire.OfBody(body, readValue)
 	var r Result
 	r.read(&x)
+	if problem := x.WholeObject(); problem != "" {
+		return nil, invalid("body", "%s", problem)
+	}
 	var p problems
 	p.requireNonZero(r.UUID != uuid.Nil, "uuid")
 	p.require(r.Receipt.Status.Present(), "receipt.status")

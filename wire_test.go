@@ -199,7 +199,7 @@ func TestInvalidUTF8IsRejected(t *testing.T) {
 }
 
 // UnmarshalJSON can be called without encoding/json.
-func TestUnmarshalJSONValidatesFirst(t *testing.T) {
+func TestUnmarshalJSONRejectsWhatIsNoJSON(t *testing.T) {
 	for _, into := range []json.Unmarshaler{
 		new(ramp.Amount), new(ramp.Quantity), new(ramp.Asset), new(ramp.Intent), new(ramp.ValidateRequest),
 		new(ramp.Result), new(ramp.Receipt), new(ramp.Log), new(ramp.Transaction), new(ramp.Block),
@@ -210,6 +210,32 @@ func TestUnmarshalJSONValidatesFirst(t *testing.T) {
 			assert.Equal(t, "must be valid JSON", wrong.Fields[0].Problem)
 		}
 		_ = into.UnmarshalJSON([]byte(" null ")) // must not panic
+	}
+}
+
+// A value is read while its text is checked. So the text may break off behind any of its bytes.
+func TestATextThatIsNoJSONLeavesTheOldValue(t *testing.T) {
+	result, validate := golden("6-result-mint.json"), golden("2.5-validate-mint.json")
+	receipt, intent := ramp.Must(ramp.ParseResult(result)).Receipt.Raw, ramp.Must(json.Marshal(mintIntent()))
+	block := `{"number":"0x1","transactions":[` + feeDelegated + `]}`
+	for into, text := range map[json.Unmarshaler]string{
+		new(ramp.Amount): "12.5", new(ramp.Quantity): `"0x12"`, new(ramp.Asset): `{"id":"gold","balance":"1"}`,
+		new(ramp.Intent): string(intent), new(ramp.ValidateRequest): string(validate), new(ramp.Result): string(result),
+		new(ramp.Receipt): string(receipt), new(ramp.Log): `{"data":"0x01","topics":[]}`,
+		new(ramp.Transaction): feeDelegated, new(ramp.Block): block,
+	} {
+		text := strings.TrimSpace(text)
+		require.NoError(t, into.UnmarshalJSON([]byte(text)))
+		was := reflect.ValueOf(into).Elem().Interface()
+		for n := range text {
+			for _, broken := range []string{text[:n], text[:n] + "\x01" + text[n:], text + " " + text[:n+1]} {
+				if ramp.IsJSON([]byte(broken)) { // of a number
+					continue
+				}
+				require.Error(t, into.UnmarshalJSON([]byte(broken)), "%T reads %q", into, broken)
+				require.Equal(t, was, reflect.ValueOf(into).Elem().Interface(), "%T after %q", into, broken)
+			}
+		}
 	}
 }
 

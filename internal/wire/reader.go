@@ -1,14 +1,16 @@
-// Package wire reads the JSON of messages: one pass, which converts values and knows the path of
-// each error. Package ramp reads all of its types with it.
+// Package wire reads the JSON of messages: one pass, which checks the syntax, converts values and knows
+// the path of each error. Package ramp reads all of its types with it.
 package wire
 
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math/bits"
 	"reflect"
 	"slices"
 	"strconv"
@@ -29,15 +31,21 @@ const (
 	MaxListEntries  = 100_000 // over JSON-RPC: transactions of a block, logs, answers of a batch
 )
 
-// Reader walks over valid JSON and converts its values. So it only collects errors in
-// the values, each with its path.
+// Reader walks once over a text, from value to value. It checks that the text is JSON, and converts
+// the values on its way.
+//
+// There are two kinds of errors. A wrong value, such as a string for a number, is recorded in Wrong
+// with its path, and reading goes on behind it. What is no JSON ends the walk: the reader jumps to the
+// end of the text, where there are no more members or entries, and every value is null. So a method
+// that reads a value need not know of syntax. But whoever made the reader must ask [Reader.Whole]
+// at the end, and throw everything away that was read if it says no.
 //
 // Every wire type has a read method that fills its zero value. The reader stands at
 // the first byte of the value before, and behind the last byte after. A Raw field
 // is a slice of the text, so the maker of the reader decides who owns the text.
 type Reader struct {
 	text    []byte
-	plain   bool   // text has no escapes
+	broken  bool   // text is no JSON
 	ofNode  bool   // what decides nothing may be malformed, see forgive
 	at      int    // the next byte of text
 	root    string // the name of the whole text in errors
@@ -64,31 +72,25 @@ type Problem struct {
 // maxListed bounds the work for a body with thousands of wrong elements.
 const maxListed = 1000
 
-// IsJSON is json.Valid in a third of the time: it leaves out what is inside of simple
-// strings. Go 1.27 does not need it.
+// IsJSON reports whether a text is one valid JSON value, as json.Valid does.
 func IsJSON(text []byte) bool {
-	outer := make([]byte, 0, 1024)
-	for n := 0; n < len(text); n++ {
-		outer = append(outer, text[n])
-		if text[n] != '"' {
-			continue
-		}
-		for n++; n < len(text) && text[n] >= ' ' && text[n] != '\\' && text[n] != '"'; n++ {
-		}
-		if n == len(text) || text[n] != '"' {
-			return json.Valid(text)
-		}
-		outer = append(outer, '"')
-	}
-	return json.Valid(outer)
+	x := New(text, "", nil)
+	x.Skip()
+	return x.Whole()
 }
 
-// New returns a reader at the value of valid JSON. root names the text in errors. value reads
+// New returns a reader at the value of a text. root names the text in errors. value reads
 // what the reader does not know.
 func New(text []byte, root string, value func(x *Reader, into any)) Reader {
-	x := Reader{text: text, plain: bytes.IndexByte(text, '\\') < 0, root: root, value: value}
+	x := Reader{text: text, root: root, value: value}
 	x.space()
 	return x
+}
+
+// OfBody returns a reader like New of a body. A byte order mark before it says nothing (RFC 8259,
+// 8.1), and must not cost a result.
+func OfBody(body []byte, value func(x *Reader, into any)) Reader {
+	return New(bytes.TrimPrefix(body, []byte("\ufeff")), "body", value)
 }
 
 // NewOfNode returns a reader like New of what a node sent, which forgives and zeroes.
@@ -98,19 +100,26 @@ func NewOfNode(text []byte, root string, value func(x *Reader, into any)) Reader
 	return x
 }
 
-// OfBody returns a reader like New of a body, which must be exactly one JSON object, or says what it
-// is instead. A byte order mark before it says nothing (RFC 8259, 8.1), and must not cost a result.
-func OfBody(body []byte, value func(x *Reader, into any)) (x Reader, problem string) {
-	body = bytes.TrimPrefix(body, []byte("\ufeff"))
-	switch trimmed := bytes.TrimSpace(body); {
-	case len(trimmed) > 0 && trimmed[0] == '{' && IsJSON(body):
-		return New(body, "body", value), ""
-	case len(trimmed) == 0:
-		return Reader{}, "must be one JSON object, but is empty"
+// Whole reports whether the text was exactly one JSON value, once it was read.
+func (x *Reader) Whole() bool {
+	x.space()
+	return !x.broken && x.at == len(x.text)
+}
+
+// WholeObject says what a body was instead of exactly one JSON object, or "".
+func (x *Reader) WholeObject() (problem string) {
+	switch text := bytes.TrimSpace(x.text); {
+	case len(text) == 0:
+		return "must be one JSON object, but is empty"
+	case text[0] != '{' || !x.Whole():
+		return "must be one JSON object"
 	default:
-		return Reader{}, "must be one JSON object"
+		return ""
 	}
 }
+
+// fail ends the walk at what is no JSON.
+func (x *Reader) fail() { x.broken, x.at = true, len(x.text) }
 
 // Text returns the whole text.
 func (x *Reader) Text() []byte { return x.text }
@@ -239,7 +248,7 @@ func (x *Reader) Object(names []string, into ...any) []byte {
 	}
 	x.depth++
 	var seen, repeated uint64 // bit n is names[n]
-	for next := 0; x.more(); {
+	for next, first := 0, true; x.more(first, '}'); first = false {
 		n := x.name(names, next)
 		if n < 0 {
 			x.Skip()
@@ -286,7 +295,7 @@ func (x *Reader) eachElement(limit int, yield func(int) bool) {
 	x.depth++
 	x.arrays++
 	n := 0
-	for ; x.more(); n++ {
+	for ; x.more(n == 0, ']'); n++ {
 		if n >= limit {
 			x.Skip()
 			continue
@@ -332,19 +341,22 @@ func (x *Reader) enter(bracket byte, want string) bool {
 	return false
 }
 
-// more moves to the next member or entry, and reports whether there is one.
-// Otherwise it moves out of the object or array.
-func (x *Reader) more() bool {
+// more moves to the first or next member or entry, and reports whether there is one.
+// Otherwise it moves behind the closing bracket.
+func (x *Reader) more(first bool, bracket byte) bool {
 	x.space()
-	if x.Kind() == ',' {
-		x.at++
-		x.space()
-	}
-	if c := x.Kind(); c == '}' || c == ']' {
+	switch c := x.Kind(); {
+	case c == bracket:
 		x.at++
 		return false
+	case first:
+	case c == ',':
+		x.at++
+		x.space()
+	default:
+		x.fail()
 	}
-	return true
+	return !x.broken
 }
 
 // name reads the name of a member, moves to its value, and returns the index of its
@@ -355,94 +367,177 @@ func (x *Reader) name(names []string, likely int) int {
 	if likely < len(names) && x.isName(names[likely]) {
 		n = likely
 		x.at += len(names[n]) + len(`""`)
+	} else if x.Kind() != '"' {
+		x.fail()
 	} else if quoted := x.Raw(); bytes.IndexByte(quoted, '\\') < 0 {
 		n = slices.Index(names, string(quoted[1:len(quoted)-1]))
 	} else if name, err := strconv.Unquote(string(quoted)); err == nil { // as in Go, for ours
 		n = slices.Index(names, name)
 	}
-	x.space()
-	x.at++ // the colon
+	if x.space(); x.Kind() != ':' {
+		x.fail()
+		return -1
+	}
+	x.at++
 	x.space()
 	return n
 }
 
 // isName reports whether the reader is at a name, written without escapes.
 func (x *Reader) isName(name string) bool {
-	rest := x.text[x.at+1:]
-	return len(rest) > len(name) && rest[len(name)] == '"' && string(rest[:len(name)]) == name
+	rest, end := x.text[x.at:], len(name)+1
+	return len(rest) > end && rest[0] == '"' && rest[end] == '"' && string(rest[1:end]) == name
 }
 
 func (x *Reader) space() {
-	for isSpace(x.Kind()) {
+	for c := x.Kind(); c == ' ' || c == '\n' || c == '\r' || c == '\t'; c = x.Kind() {
 		x.at++
 	}
 }
 
-// isSpace reports whether a byte outside of strings is white space. No other byte
-// there is as low.
-func isSpace(c byte) bool { return c <= ' ' }
+// Kind returns the next byte, which says what the current value is, or 0 at the end.
+func (x *Reader) Kind() byte {
+	if x.at < len(x.text) {
+		return x.text[x.at]
+	}
+	return 0
+}
 
-// Kind returns the next byte, which says what the current value is.
-func (x *Reader) Kind() byte { return x.text[x.at] }
-
-// Raw skips any value and returns its bytes.
+// Raw skips any value and returns its bytes: null, if it is no JSON.
 func (x *Reader) Raw() []byte {
 	start := x.at
 	x.Skip()
+	if x.broken {
+		return null
+	}
 	return x.Since(start)
 }
+
+var null = []byte("null")
 
 // Since returns the bytes from start to the current position.
 func (x *Reader) Since(start int) []byte { return x.text[start:x.at:x.at] }
 
 // Skip moves behind the value.
 func (x *Reader) Skip() {
-	for depth := 0; ; {
-		switch c := x.Kind(); {
-		case c == '"':
-			x.skipString()
-		case c == '{' || c == '[':
-			depth++
-			x.at++
-		case c == '}' || c == ']':
-			depth--
-			x.at++
-		case c == ',' || c == ':' || isSpace(c):
-			x.at++
-		default: // a number, a boolean or null
-			for ; x.at < len(x.text); x.at++ {
-				if c := x.Kind(); c == ',' || c == '}' || c == ']' || isSpace(c) {
-					break
-				}
-			}
+	switch c := x.Kind(); c {
+	case '"':
+		x.skipString()
+	case '{', '[':
+		x.skipNested(c + 2) // the closing bracket, in ASCII
+	case 't':
+		x.skipText("true")
+	case 'f':
+		x.skipText("false")
+	case 'n':
+		x.skipText("null")
+	default:
+		x.skipNumber()
+	}
+}
+
+// maxDepth is how deep encoding/json lets objects and arrays be.
+const maxDepth = 10_000
+
+// skipNested moves behind an object or an array.
+func (x *Reader) skipNested(bracket byte) {
+	x.at++
+	if x.depth++; x.depth > maxDepth {
+		x.fail()
+	}
+	for first := true; x.more(first, bracket); first = false {
+		if bracket == '}' {
+			x.name(nil, 0)
 		}
-		if depth == 0 {
+		x.Skip()
+	}
+	x.depth--
+}
+
+func (x *Reader) skipText(text string) {
+	if !bytes.HasPrefix(x.text[x.at:], []byte(text)) {
+		x.fail()
+		return
+	}
+	x.at += len(text)
+}
+
+func (x *Reader) skipNumber() {
+	if x.Kind() == '-' {
+		x.at++
+	}
+	if x.Kind() == '0' { // nothing follows but a point or an exponent
+		x.at++
+	} else {
+		x.skipDigits()
+	}
+	if x.Kind() == '.' {
+		x.at++
+		x.skipDigits()
+	}
+	if c := x.Kind(); c == 'e' || c == 'E' {
+		x.at++
+		if c := x.Kind(); c == '+' || c == '-' {
+			x.at++
+		}
+		x.skipDigits()
+	}
+}
+
+// skipDigits moves behind one or more digits.
+func (x *Reader) skipDigits() {
+	start := x.at
+	for c := x.Kind(); '0' <= c && c <= '9'; c = x.Kind() {
+		x.at++
+	}
+	if x.at == start {
+		x.fail()
+	}
+}
+
+// skipString moves behind a string.
+func (x *Reader) skipString() {
+	for x.at++; ; {
+		x.at += plainLength(x.text[x.at:])
+		rest := x.text[x.at:]
+		switch {
+		case len(rest) > 0 && rest[0] == '"':
+			x.at++
+			return
+		case len(rest) >= 6 && rest[0] == '\\' && rest[1] == 'u' && IsHex(string(rest[2:6])):
+			x.at += 6
+		case len(rest) >= 2 && rest[0] == '\\' && strings.IndexByte(`"\/bfnrt`, rest[1]) >= 0:
+			x.at += 2
+		default: // a control character, another escape, or the end
+			x.fail()
 			return
 		}
 	}
 }
 
-// skipString moves behind a string: to the first quote that is preceded by an even
-// number of backslashes.
-func (x *Reader) skipString() {
-	for end := x.at + 1; ; end++ {
-		end += bytes.IndexByte(x.text[end:], '"')
-		before := end
-		for x.text[before-1] == '\\' { // stops at the opening quote at the latest
-			before--
-		}
-		if (end-before)%2 == 0 {
-			x.at = end + 1
-			return
+// plainLength returns how many bytes of a string come before a quote, a backslash or a control
+// character. It looks at 8 bytes at once: a subtraction borrows into the highest bit of a byte that is
+// lower than the other.
+func plainLength(text []byte) int {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for ; n+8 <= len(text); n += 8 {
+		w := binary.LittleEndian.Uint64(text[n:])
+		quote, backslash := w^each*'"', w^each*'\\' // 0 where it is one
+		if found := ((w-each*' ')&^w | (quote-each)&^quote | (backslash-each)&^backslash) & high; found != 0 {
+			return n + bits.TrailingZeros64(found)/8 // below a borrow, no byte is wrong
 		}
 	}
+	for ; n < len(text) && text[n] >= ' ' && text[n] != '"' && text[n] != '\\'; n++ {
+	}
+	return n
 }
 
 // Unquoted returns the bytes of a JSON string. The standard library decodes strings
 // with escapes.
 func (x *Reader) Unquoted(value []byte) []byte {
 	inner := value[1 : len(value)-1]
-	if x.plain || bytes.IndexByte(inner, '\\') < 0 {
+	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
 	var s string
