@@ -60,7 +60,7 @@ var commands = []command{
 	{begins: "sha256sum ", skip: "nothing is published yet"},
 	{begins: "install -D ", skip: "nothing is published yet"},
 	{begins: "go run github.com/token-ramp/ramp-go/cmd/ramp emulate", more: "-listen 127.0.0.1:0", until: `RAMP_VALIDATOR_KEY=0x[0-9a-f]{64}`},
-	{begins: "go -C internal/bench test -run '^$' -bench /ParseResult", long: true, replace: []string{"201x", "1x"}, until: `^BenchmarkCosts/ParseResult,_20_logs/.* ratio`},
+	{begins: "go -C internal/bench test -run '^$' -bench '/(Parse|Receipt)'", long: true, replace: []string{"201x", "1x"}, until: `^BenchmarkCosts/ParseResult,_20_logs/.* ratio`},
 	{begins: "go -C internal/bench test ", skip: "it measures for a minute or more"},
 	{begins: "RAMP_TEST_MYSQL=", skip: "the cluster is the reader's"},
 	{begins: "RAMP_TEST_POSTGRESQL=", skip: "the cluster is the reader's"},
