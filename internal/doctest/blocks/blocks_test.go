@@ -51,7 +51,7 @@ func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 
 var session = ramp.Session{ID: "character-1", Token: ramp.NewAccessToken("token-1")}
 
-func page(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
+func callSomebody(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
 
 // newDatabase returns the address of a database with the tables.
 func newDatabase(t *testing.T) string {
@@ -182,7 +182,7 @@ func TestTheTestOfTheREADME(t *testing.T) {
 		g := &game{db}
 		store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: g.Apply}))
 		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key,
-			Signer: signer, OnConflict: page, Confirm: rampproof.Confirmed(node, 1)}))
+			Signer: signer, OnConflict: callSomebody, Confirm: rampproof.Confirmed(node, 1)}))
 		require.NoError(t, handler.Check(t.Context()))
 		return handler
 	}
