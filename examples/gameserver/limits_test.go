@@ -77,7 +77,8 @@ func TestTheTimeLimitsAreAChain(t *testing.T) {
 	for name, connect := range map[string]time.Duration{"nginx": nginx("proxy_connect_timeout"), "HAProxy": haproxy("timeout connect")} {
 		equal(t, name+": connecting", connect, at("connecting to a server"))
 	}
-	for name, idle := range map[string]time.Duration{"nginx": nginx("keepalive_timeout"), "HAProxy": haproxy("timeout http-keep-alive")} {
+	for name, idle := range map[string]time.Duration{"nginx": nginx("keepalive_timeout"), "HAProxy": haproxy("timeout http-keep-alive"),
+		"HAProxy, which closes idle connections by another limit, too": haproxy("timeout client")} {
 		equal(t, name+": an idle connection", idle, at("an idle connection to the proxy"))
 	}
 
