@@ -244,10 +244,11 @@ func TestAutocommitIsNotTurnedOnBeforeTheRollback(t *testing.T) {
 	w.give("alice", "gold", 5)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var held *sql.Rows
+	holding := make(chan *sql.Rows, 1)
 	store := newStore(t, p, func(applied context.Context, tx *sql.Tx, step ramp.Step) error {
 		check(t, studio{db: p.db, dialect: p.dialect}.Apply(applied, tx, step))
-		held = ramp.Must(tx.QueryContext(context.WithoutCancel(applied), "SELECT 'text'"))
+		held := ramp.Must(tx.QueryContext(context.WithoutCancel(applied), "SELECT 'text'"))
+		defer func() { holding <- held }()
 		var text sql.RawBytes // holds the rows, and they hold the transaction
 		if !held.Next() {
 			return held.Err()
@@ -268,7 +269,7 @@ func TestAutocommitIsNotTurnedOnBeforeTheRollback(t *testing.T) {
 	for len(turnedOn) == 0 && !strings.Contains(stacks(), "database/sql.(*Conn).close(") {
 		time.Sleep(time.Millisecond) // until the store turns autocommit on, or discards the connection
 	}
-	check(t, held.Close())
+	check(t, (<-holding).Close())
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled call ended with %v", err)
 	}
