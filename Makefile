@@ -13,7 +13,7 @@ OTHER_JSON := go1.26.8+jsonv2 go1.27.4+nojsonv2
 
 # What make test runs, and what only make test-all does. TESTFLAGS are not for the rest:
 # with -race, it would compile a node and frameworks once more.
-CORE := . internal/dbtest examples/gameserver internal/doctest
+CORE := internal/dbtest . examples/gameserver internal/doctest
 STORES := examples/stores
 REST := $(filter-out $(CORE) $(STORES),$(MODULES))
 TESTFLAGS ?=

@@ -1,4 +1,4 @@
-// Command testrun runs the tests of modules, two or three modules at a time:
+// Command testrun runs the tests of modules, three modules at a time:
 //
 //	go run ./internal/testrun [-race] [-short] MODULE...
 //
@@ -36,7 +36,7 @@ func main() {
 	var flags []string
 	// Many tests wait for a clock, a server or a process, so fewer modules would not keep
 	// the processors busy.
-	beside := 2
+	const beside = 3
 	if *race {
 		flags = append(flags, "-race")
 	}
@@ -49,7 +49,6 @@ func main() {
 		}
 	}
 	if *short && !*race { // these need little memory, so garbage is collected less often
-		beside = 3
 		flags = append(flags, fmt.Sprintf("-p=%d", runtime.NumCPU()+1))
 		os.Setenv("GOGC", "800")
 	}
