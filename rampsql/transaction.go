@@ -149,20 +149,28 @@ func (t postgresTx) lost(ctx context.Context, id uuid.UUID, claim string) (lost 
 }
 
 // pgxStatus returns the status of the transaction of a connection of github.com/jackc/pgx/v5/stdlib:
-// 'I' is idle. This package does not depend on a driver, so it asks for the methods by their names.
+// 'I' is idle. This package does not depend on a driver, so it asks for the methods by their names:
+// conn.Conn().PgConn().TxStatus(). The names are constants, so the linker still drops other methods.
 func pgxStatus(conn any) (status byte, known bool) {
-	value := reflect.ValueOf(conn)
-	for _, name := range []string{"Conn", "PgConn", "TxStatus"} {
-		method := value.MethodByName(name)
-		if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 {
-			return 0, false
-		}
-		value = method.Call(nil)[0]
+	value, ok := called(reflect.ValueOf(conn).MethodByName("Conn"))
+	if ok {
+		value, ok = called(value.MethodByName("PgConn"))
 	}
-	if value.Kind() != reflect.Uint8 {
+	if ok {
+		value, ok = called(value.MethodByName("TxStatus"))
+	}
+	if !ok || value.Kind() != reflect.Uint8 {
 		return 0, false
 	}
 	return byte(value.Uint()), true
+}
+
+// called returns the result of a method without arguments. ok is false if it is no such method.
+func called(method reflect.Value) (result reflect.Value, ok bool) {
+	if !method.IsValid() || method.Type().NumIn() != 0 || method.Type().NumOut() != 1 {
+		return reflect.Value{}, false
+	}
+	return method.Call(nil)[0], true
 }
 
 // confirm commits: it waits for a standby, as the commit of the row did.
