@@ -422,7 +422,7 @@ func thefts() map[string]theft {
 		twice       = "a burn of half, which the node lists twice"
 		bridge      = "tokens that cross a bridge (burned here), as a burn"
 		bridgeToken = "the same, if the bridge is the token itself, and `Contracts` has it"
-		stranded    = "another player's mint as succeeded, with tokens that the thief sends that player; it fails"
+		stranded    = "another player's failed mint, as succeeded; the thief sends that player tokens as false evidence"
 		signs       = "an order of next to nothing, with a digest of the thief's choice"
 	)
 	silent := ramptest.ResultNever()
