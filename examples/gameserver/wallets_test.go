@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -100,8 +99,7 @@ func TestServersThatBindAWalletTogetherAgree(t *testing.T) {
 
 // The document has the statement of the migration.
 func TestTheDocumentHasTheStatementThatBindsWallets(t *testing.T) {
-	document := string(ramp.Must(os.ReadFile("../../docs/security.md")))
-	if !strings.Contains(document, "```sql"+bindWaiting+"\n```") {
+	if !strings.Contains(document(t, "security.md"), "```sql"+bindWaiting+"\n```") {
 		t.Error("docs/security.md lacks", bindWaiting)
 	}
 }
