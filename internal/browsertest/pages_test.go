@@ -201,7 +201,8 @@ func TestAPageBearsAnything(t *testing.T) {
 	// The checks find what they look for.
 	for style, check := range map[string]string{"width: 2ch": tooNarrow, "width: 200vw": tooWide} {
 		var found []string
-		d.do(chromedp.Evaluate(`document.querySelector("ul.orders .said").style = "`+style+`"`, nil), chromedp.Evaluate(check, &found))
+		widen := `document.querySelectorAll("ul.orders .said").forEach((said) => { said.style = "` + style + `" });`
+		d.do(chromedp.Evaluate(widen+check, &found)) // at once, because the page replaces what has changed
 		if len(found) == 0 {
 			t.Errorf("nothing is wrong with %s", style)
 		}

@@ -106,6 +106,7 @@ type flawed struct {
 	mu     sync.Mutex // for the maps alone
 	orders map[uuid.UUID][]byte
 	byTx   map[string]uuid.UUID // the orders that have ended by a transaction
+	noted  map[uuid.UUID]ramp.Refusal
 
 	down atomic.Int64 // calls that still find no server, or lose its answer
 }
@@ -139,6 +140,7 @@ func cut(text string) string { return strings.ToValidUTF8(text[:min(255, len(tex
 
 // The other flaws. Each is implemented in the code below.
 var stepFlaws = []string{
+	"notes a refusal after the end", "keeps the first reason",
 	"has no lock", "locks no balance", "keeps the lock after an error", "keeps the lock after a panic",
 	"believes what next makes of nil", "looks for no order after ErrOrderUnknown",
 	"hides ErrOrderUnknown", "hides an error of next", "wraps an error of next", "takes a conflict for a repeat",
@@ -260,6 +262,41 @@ func (f *flawed) take(ctx context.Context, id uuid.UUID, next ramp.Transition) (
 		step.New = true
 	}
 	return step, nil
+}
+
+// Refused notes why an end was refused, of an order that waits.
+func (f *flawed) Refused(_ context.Context, id uuid.UUID, reason string) error {
+	o, err := f.read(id)
+	if err != nil || o == nil || o.State != ramp.OrderAccepted && f.flaw != "notes a refusal after the end" {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	noted, now := f.noted[id], time.Now()
+	if noted.Count == 0 {
+		noted.UUID, noted.First, noted.Reason = id, now, reason
+	}
+	if f.flaw != "keeps the first reason" {
+		noted.Reason = reason
+	}
+	noted.Last, noted.Count = now, noted.Count+1
+	if f.noted == nil {
+		f.noted = map[uuid.UUID]ramp.Refusal{}
+	}
+	f.noted[id] = noted
+	return nil
+}
+
+func (f *flawed) Refusals(_ context.Context, orders ...uuid.UUID) (map[uuid.UUID]ramp.Refusal, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	found := map[uuid.UUID]ramp.Refusal{}
+	for _, id := range orders {
+		if noted, ok := f.noted[id]; ok {
+			found[id] = noted
+		}
+	}
+	return found, nil
 }
 
 func (f *flawed) OrderByTransaction(_ context.Context, hash common.Hash) (ramp.Order, error) {
