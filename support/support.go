@@ -79,9 +79,7 @@ const (
 	// be ahead by hours.
 	early = 24 * time.Hour
 
-	// skew is how much earlier than its order a transaction may be, because the clocks of
-	// the game and the chain differ.
-	skew = 15 * time.Minute
+	skew = evidence.Skew
 )
 
 // New returns an Orders. The error is a [*ramp.InvalidError] that lists every missing

@@ -112,24 +112,33 @@ func parseEmulate(flags *call) (*desk, error) {
 	flags.StringVar(&c.Game, "game", "", "base `URL` of the game's server (required)")
 	flags.endpointFlags(&c.AssetsPath, &c.ValidatePath, &c.ResultPath)
 	flags.StringVar(&c.ProjectID, "project", "", "the only project `ID` that the service accepts (default any)")
-	flags.StringVar(&d.key, "key", "", "the console's HMAC key as `text` (default $RAMP_HMAC_KEY, else one is generated and printed)")
-	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key (default that of $RAMP_VALIDATOR_KEY, else a key is generated and printed)")
+	flags.StringVar(&d.key, "key", "",
+		"the console's HMAC key as `text` (default $RAMP_HMAC_KEY, else one is generated and printed)")
+	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key "+
+		"(default that of $RAMP_VALIDATOR_KEY, else a key is generated and printed)")
 	flags.StringVar(&d.listen, "listen", "127.0.0.1:8090", "`address` to listen on")
 	flags.StringVar(&c.Desk.PublicURL, "url", "", "the `URL` under which others reach the service (default that of -listen)")
-	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines can reach, and any host name; the control API then requires a token,\n"+
+	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines can reach, "+
+		"and any host name; the control API then requires a token,\n"+
 		"$RAMP_CONTROL_TOKEN or one that is generated and printed. An order's page needs only its UUID")
 	flags.Float64Var(&c.Desk.Speed, "speed", 1, "speed of the clock: at 60 a minute passes per second, 0 stops the clock")
-	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and generated keys survive a restart; it holds secrets, and only you may read it")
-	flags.BoolVar(&d.json, "json", false, "print one JSON object per line: first the service's addresses, then each event")
+	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and generated keys survive "+
+		"a restart; it holds secrets, and only you may read it")
+	flags.BoolVar(&d.json, "json", false,
+		"print one JSON object per line: first the service's addresses, then each event")
 	flags.BoolVar(&d.quiet, "q", false, "print only failures, after the addresses and keys")
-	flags.repeated(&c.Regenerating, "regenerating", "`asset` that moves by itself, such as energy; may be repeated")
+	flags.repeated(&c.Regenerating, "regenerating",
+		"`asset` that moves by itself, such as energy; may be repeated")
 
 	flags.group("What the interface leaves open (docs/interface.md)")
 	encoding := flags.encodingFlag()
 	flags.BoolVar(&d.retry5xx, "retry-5xx", false, "redeliver a result after any HTTP 5xx, not only after 500")
-	flags.BoolVar(&d.retry20, "retry-20", false, "redeliver a result up to 20 times, as the interface says, not 19 times, as its schedule lists")
-	flags.BoolVar(&c.AcceptExpired, "accept-expired", false, "accept a UUID that has expired after its 5 minutes")
-	flags.BoolVar(&c.PerOrder, "per-order", false, "take materials and outputs for the price of a whole order instead of one token")
+	flags.BoolVar(&d.retry20, "retry-20", false,
+		"redeliver a result up to 20 times, as the interface says, not 19 times, as its schedule lists")
+	flags.BoolVar(&c.AcceptExpired, "accept-expired", false,
+		"accept a UUID that has expired after its 5 minutes")
+	flags.BoolVar(&c.PerOrder, "per-order", false,
+		"take materials and outputs for the price of a whole order instead of one token")
 	flags.BoolVar(&c.NetAmounts, "net", false,
 		"state the number of tokens of a mint after its fee, not before it")
 	flags.BoolVar(&c.UUIDDigits, "uuid-digits", false, "write a UUID as 32 hex digits, without hyphens")

@@ -33,7 +33,7 @@ const longestCode, longestTest = 110, 120
 // you made it smaller, at the latest before .ci/run. Add no package.
 var known = map[string]struct{ code, tests int }{
 	".":                           {40, 413},
-	"./cmd/ramp":                  {38, 51},
+	"./cmd/ramp":                  {37, 51},
 	"./examples/chain":            {6, 0},
 	"./examples/nethttp":          {3, 1},
 	"./examples/quickstart":       {7, 0},

@@ -16,6 +16,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/judge"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // sources returns the names of the root package's files, without its tests.
@@ -84,6 +85,49 @@ func TestInterfaceListsEveryField(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, 50)
+}
+
+// docs/interface.md has every method, address and switch, and names no switch that does not exist.
+func TestInterfaceListsMethodsAndSwitches(t *testing.T) {
+	text := read(t, "docs/interface.md")
+	for _, method := range []string{"eth_blockNumber", "eth_getBalance", "eth_getBlockByNumber", "eth_getBlockByHash",
+		"eth_getTransactionCount", "eth_getTransactionByHash", "eth_getTransactionReceipt", "eth_sendRawTransaction",
+		"eth_sendTransaction", "eth_call", "eth_estimateGas", "eth_getLogs", "net_version"} { // interface 4.4
+		require.Contains(t, text, "| `"+method+"` |")
+		require.Contains(t, packageSource(t), `"`+method+`"`)
+	}
+	for _, parameter := range []string{"projectId", "sessionId", "accessToken", "platform", "network", "uuid"} {
+		require.Regexp(t, `[?&]`+parameter+`=`, text)
+	}
+
+	_, switches, found := strings.Cut(read(t, "cmd/ramp/emulate.go"), `flags.group("What the interface leaves open`)
+	require.True(t, found)
+	_, open, found := strings.Cut(text, "## What the interface does not say")
+	require.True(t, found)
+	exist := map[string]bool{"key-encoding": true, "fault": true}
+	for _, m := range regexp.MustCompile(`flags\.\w+Var\(&[\w.]+, "([\w-]+)"`).FindAllStringSubmatch(switches, -1) {
+		require.Contains(t, open, "`-"+m[1], "an open point for the switch")
+		exist[m[1]] = true
+	}
+	require.Greater(t, len(exist), 7)
+	for _, m := range regexp.MustCompile("`-([a-z][\\w-]+)").FindAllStringSubmatch(open, -1) {
+		require.True(t, exist[m[1]], "-%s is no switch", m[1])
+	}
+	config := reflect.TypeFor[ramptest.Config]()
+	for _, m := range regexp.MustCompile("\\| `Config\\.(\\w+)` \\|").FindAllStringSubmatch(open, -1) {
+		_, exists := config.FieldByName(m[1])
+		require.True(t, exists, "ramptest.Config has no %s", m[1])
+	}
+}
+
+// The page for the day before names alerts that exist.
+func TestGoLiveNamesAlertsThatExist(t *testing.T) {
+	alerts := read(t, "examples/gameserver/deploy/alerts.yaml")
+	names := regexp.MustCompile(`\bRamp[A-Z]\w+`).FindAllString(read(t, "docs/go-live.md"), -1)
+	require.Greater(t, len(names), 4)
+	for _, name := range names {
+		require.Contains(t, alerts, "alert: "+name+"\n")
+	}
 }
 
 // What a document says a test or a case of the judge shows, that test or case exists for.

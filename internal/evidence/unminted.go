@@ -18,9 +18,9 @@ type Ledger interface {
 	NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error)
 }
 
-// skew is how much earlier than its order a transaction may be, because the clocks of the
+// Skew is how much earlier than its order a transaction may be, because the clocks of the
 // game and the chain differ.
-const skew = 15 * time.Minute
+const Skew = 15 * time.Minute
 
 // maxMints is how many transactions are read for one order.
 const maxMints = 1000
@@ -116,7 +116,7 @@ func (p *Prover) begin(
 	if s.Last, err = newest.Number.Uint64(); err != nil {
 		return err
 	}
-	s.First, err = BlockBefore(ctx, p.Chain, since.Add(-skew), newest)
+	s.First, err = BlockBefore(ctx, p.Chain, since.Add(-Skew), newest)
 	return err
 }
 
