@@ -37,13 +37,24 @@ type stepRecord struct {
 	Logged
 }
 
-// add adds a step. A repeat counts: the server may have been killed before it logged the
-// step that the repeat repeats.
-func (l *Logged) add(r *stepRecord) {
-	if l.SessionID = r.SessionID; r.New {
-		l.Effects = append(l.Effects, r.Effect)
+// loggedSteps are the steps of an order.
+type loggedSteps struct {
+	Logged
+	entered []ramp.OrderState // of which Effects has the effects
+}
+
+// add adds a step. A repeat counts: the server may have been killed before it logged the step that the
+// repeat repeats. An order enters each state once, so another record of it is a copy, as of a log that
+// was read while it was rotated, and has moved nothing.
+func (l *loggedSteps) add(r *stepRecord) {
+	if l.SessionID = r.SessionID; r.New && !slices.Contains(l.entered, r.State) {
+		at := len(l.entered)
+		if r.State == ramp.OrderAccepted { // logs that were put together may be out of order
+			at = 0
+		}
+		l.entered, l.Effects = slices.Insert(l.entered, at, r.State), slices.Insert(l.Effects, at, r.Effect)
 	}
-	if r.State != ramp.OrderAccepted || l.State == "" { // logs that were put together may be out of order
+	if r.State != ramp.OrderAccepted || l.State == "" {
 		l.State, l.TxHash = r.State, r.TxHash
 	}
 }

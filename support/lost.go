@@ -18,15 +18,16 @@ import (
 // of the logs, and logs how many records of steps they have, "ramp: logs read". Use it after a backup
 // was restored. The logs are those of [slog.JSONHandler] or [slog.TextHandler] for
 // [ramp.HandlerConfig].Logger and [Config].Logger, also as Docker, Kubernetes, journald, syslog or a
-// log service that stores JSON have wrapped each line.
+// log service that stores JSON have wrapped each line. They may overlap, and have copies of records:
+// each order has one effect for each state that it entered.
 //
 // All records of a log have one form. If one is not wrapped, none is: other programs may quote a
 // record, because a player could have written it. Lost returns an error beside the orders if a line
 // that is none of a log's records quotes one, and if a log has no record of a step at all.
 func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (lost []Logged, unread error) {
 	count := 0
-	var orders []*Logged
-	known := map[uuid.UUID]*Logged{}
+	var orders []*loggedSteps
+	known := map[uuid.UUID]*loggedSteps{}
 	for n, log := range logs {
 		records, err := readSteps(log)
 		if err != nil && len(logs) > 1 {
@@ -37,7 +38,7 @@ func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (lost []Logged, un
 		for _, r := range records {
 			one := known[r.UUID]
 			if one == nil {
-				one = &Logged{UUID: r.UUID}
+				one = &loggedSteps{Logged: Logged{UUID: r.UUID}}
 				known[r.UUID], orders = one, append(orders, one)
 			}
 			one.add(r)
@@ -51,7 +52,7 @@ func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (lost []Logged, un
 		case err != nil && !one.Missing:
 			return nil, err
 		case one.Missing, stored.State == ramp.OrderAccepted && one.State != ramp.OrderAccepted:
-			lost = append(lost, *one)
+			lost = append(lost, one.Logged)
 		}
 	}
 	o.log().InfoContext(ctx, "ramp: logs read", "records", count, "orders", len(orders), "lost", len(lost))

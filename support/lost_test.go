@@ -2,6 +2,7 @@ package support_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -57,6 +58,39 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	}, lost(newStudio(t)))
 	_, err := ramp.Must(support.New(support.Config{Store: new(ramp.MemoryStore)})).Lost(t.Context(), strings.NewReader(text))
 	assert.ErrorContains(t, err, "MemoryStore.Apply is required", "a store that fails lost nothing")
+}
+
+// A rotation that overlaps, or a log that is given twice, has records and their copies. Whoever makes
+// the effects by hand must not make one twice.
+func TestACopiedRecordMovedNothing(t *testing.T) {
+	orders, _, _ := newOrders(t, time.Hour, paid)
+	burn, mint := uuid.New(), uuid.New()
+	record := func(id uuid.UUID, state, effect string) string {
+		return fmt.Sprintf(`{"msg":"ramp: call","uuid":%q,"session_id":"alice","state":%q,"new":true,"effect":%q}`+"\n",
+			id, state, effect)
+	}
+	opened, granted := record(burn, "accepted", "nothing"), record(burn, "succeeded", "grant +100 item_gold")
+	taken, back := record(mint, "accepted", "take -5 item_gem"), record(mint, "failed", "give back +5 item_gem")
+	for name, logs := range map[string][]string{
+		"once":                         {opened + granted + taken + back},
+		"a rotation that overlaps":     {opened + granted + taken, granted + taken + back},
+		"the newest log first":         {granted + taken + back, opened + granted + taken},
+		"a log twice":                  {opened + granted + taken + back, opened + granted + taken + back},
+		"a line that was copied twice": {opened + granted + granted + granted + taken + taken + back},
+	} {
+		var readers []io.Reader
+		for _, log := range logs {
+			readers = append(readers, strings.NewReader(log))
+		}
+		lost := ramp.Must(orders.Lost(t.Context(), readers...))
+		effects := map[uuid.UUID][]string{}
+		for _, order := range lost {
+			effects[order.UUID] = order.Effects
+		}
+		assert.Equal(t, map[uuid.UUID][]string{
+			burn: {"nothing", "grant +100 item_gold"}, mint: {"take -5 item_gem", "give back +5 item_gem"},
+		}, effects, name)
+	}
 }
 
 // A player writes what they like, and programs log it. A record is a line of the program that
