@@ -2,16 +2,15 @@ package ramp
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
@@ -115,6 +114,11 @@ func (p *problems) add(path, format string, args ...any) {
 	*p = append(*p, FieldError{Path: path, Problem: fmt.Sprintf(format, args...)})
 }
 
+// of returns what adds the problem of a field of a config.
+func (p *problems) of(config string) func(field, problem string) {
+	return func(field, problem string) { p.add(config+"."+field, "%s", problem) }
+}
+
 func (p *problems) require(ok bool, path string) {
 	if !ok {
 		p.add(path, "is required")
@@ -133,25 +137,12 @@ func (p *problems) requireText(text, path string) {
 func (p *problems) requireTyped(text, path string) {
 	const most = 100 // that are shown
 	p.requireFilled(text, path)
-	switch what, quoted := unseen(text), strconv.QuoteToASCII(text[:min(most, len(text))]); {
+	switch what, quoted := redact.Unseen(text), strconv.QuoteToASCII(text[:min(most, len(text))]); {
 	case what != "":
 		p.add(path, "must not have %s, as in %s", what, quoted)
 	case strings.TrimSpace(text) != text:
 		p.add(path, "must not begin or end with white space, as in %s", quoted)
 	}
-}
-
-// unseen names the first character of a text that nobody sees, or returns "". It comes from a
-// file in another encoding, from two lines, or from a page that a person copied.
-func unseen(text string) string {
-	names := map[rune]string{0: "a NUL, as in a file in UTF-16", '\n': "a line break", '\r': "a line break",
-		'\ufeff': "a byte order mark", '\u200b': "a zero-width space"}
-	for _, r := range text {
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return fmt.Sprintf("%s (%U)", cmp.Or(names[r], "a character that nobody sees"), r)
-		}
-	}
-	return ""
 }
 
 // requireFilled requires text, as requireText does.

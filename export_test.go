@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/token-ramp/ramp-go/internal/transport"
 	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
@@ -23,4 +24,4 @@ func ObserveNothing(ctx context.Context) {
 
 // NewPool returns the transport that a client uses by default, for a test that has to
 // trust a certificate.
-func NewPool() http.RoundTripper { return newPool() }
+func NewPool() http.RoundTripper { return transport.NewPool() }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // HMACKey is the HMAC key from the service console (interface 5.2). It signs and
@@ -41,7 +43,7 @@ func TextKey(text string) (HMACKey, error) {
 	case trimmed != text:
 		return HMACKey{}, fmt.Errorf("ramp: %w: white space surrounds it", ErrHMACKey)
 	}
-	if what := unseen(text); what != "" {
+	if what := redact.Unseen(text); what != "" {
 		return HMACKey{}, fmt.Errorf("ramp: %w: it has %s", ErrHMACKey, what)
 	}
 	return newHMACKey([]byte(text), "text", "Base64URLKey", text)
@@ -52,7 +54,7 @@ func TextKey(text string) (HMACKey, error) {
 // white space, nonzero trailing bits, an empty key, or one that the mode of the program
 // forbids.
 func Base64URLKey(text string) (HMACKey, error) {
-	if what := unseen(text); what != "" {
+	if what := redact.Unseen(text); what != "" {
 		return HMACKey{}, fmt.Errorf("ramp: %w: it has %s", ErrHMACKey, what)
 	}
 	key, err := base64.RawURLEncoding.Strict().DecodeString(text)

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/transport"
 	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
@@ -26,7 +28,8 @@ const (
 // Client calls the service's API (interface 4.1). Make one with [NewClient] and
 // share it: it is safe for concurrent use.
 type Client struct {
-	*transport
+	watch
+	http     *transport.Transport
 	endpoint *endpoint // a pointer, so that printing a Client shows at most an address
 	secrets  *redact.Redactor
 	key      HMACKey
@@ -77,8 +80,9 @@ func NewClient(c ClientConfig) (*Client, error) {
 		p.add("ClientConfig.URL", "must be the address before %s", initializePath)
 	}
 	p.requireKey(!c.Key.IsZero(), "ClientConfig.Key", ErrHMACKey)
-	t := newTransport(&p, "ClientConfig", c.HTTPClient,
-		transport{timeout: c.Timeout, retries: c.Retries, log: c.Logger, now: c.Now, observer: c.Observer})
+	t := transport.New(c.HTTPClient, transport.Transport{
+		Timeout: c.Timeout, Retries: c.Retries, Log: c.Logger, Now: c.Now,
+	}, p.of("ClientConfig"))
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -86,8 +90,11 @@ func NewClient(c ClientConfig) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{endpoint: &endpoint{address: base + initializePath}, key: c.Key, terms: c.Terms, transport: t,
-		secrets: redact.New(append(c.Key.secrets(), secretsOf(u)...)...)}, nil
+	return &Client{
+		endpoint: &endpoint{address: base + initializePath}, key: c.Key, terms: c.Terms,
+		http: t, watch: watch{c.Observer, t.Now},
+		secrets: redact.New(append(c.Key.secrets(), transport.Secrets(u)...)...),
+	}, nil
 }
 
 // Initialization is the result of [Client.Initialize].
@@ -129,19 +136,19 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 	ctx, op := c.begin(ctx, OperationInitialize, "initialize")
 	var sent time.Time
 	var id issuedUUID
-	err = c.retry(ctx, func() error {
+	err = c.http.Retry(ctx, func() error {
 		ctx, attempt := c.begin(ctx, OperationAttempt, op.Name)
 		sent = attempt.Begun
 		var err error
 		id, err = c.attempt(ctx, body, signature)
-		c.leave(err)
-		c.end(ctx, attempt, withoutMark(err))
+		c.http.Leave(err)
+		c.end(ctx, attempt, transport.Unmarked(err))
 		return err
 	})
-	op.UUID, err = id.uuid, bounded(err)
+	op.UUID, err = id.uuid, redact.Bounded(err)
 	took := c.end(ctx, op, err)
 
-	log := c.log.With("endpoint", op.Name, "duration", took)
+	log := c.http.Log.With("endpoint", op.Name, "duration", took)
 	if err != nil {
 		log.ErrorContext(ctx, "ramp: call failed", "error", err)
 		return nil, err
@@ -153,43 +160,43 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 
 // attempt makes one HTTP request. Errors that may pass are marked retryable.
 func (c *Client) attempt(ctx context.Context, body []byte, signature string) (issuedUUID, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.http.Timeout)
 	defer cancel()
-	answer, err := c.post(ctx, c.endpoint.address, http.Header{
+	answer, err := c.http.Post(ctx, c.endpoint.address, http.Header{
 		"Content-Type": {"application/json"},
-		"User-Agent":   {userAgent},
+		"User-Agent":   {transport.UserAgent},
 		HeaderHMAC:     {signature},
 	}, body, maxInitializeBytes)
 	switch {
-	case errors.Is(err, ErrAnswerTooLarge):
-		return issuedUUID{}, fmt.Errorf("ramp: initialize: %w", err)
+	case errors.Is(err, transport.ErrTooLarge):
+		return issuedUUID{}, fmt.Errorf("ramp: initialize: %w", ErrAnswerTooLarge)
 	case err != nil:
 		err = c.secrets.With(signature).Error(err)
-		return issuedUUID{}, &retryableError{error: fmt.Errorf("ramp: initialize: %w", err)}
+		return issuedUUID{}, &transport.Retryable{Err: fmt.Errorf("ramp: initialize: %w", err)}
 	}
 	return c.read(answer, signature)
 }
 
 // read returns the UUID of an answer (interface 2.3), or an error that describes the answer. The
 // HTTP status comes before the body: a gateway may answer with something like the envelope.
-func (c *Client) read(a *answer, signature string) (issuedUUID, error) {
-	envelope, ok := readInitializeAnswer(a.body)
+func (c *Client) read(a *transport.Answer, signature string) (issuedUUID, error) {
+	envelope, ok := readInitializeAnswer(a.Body)
 	secrets := c.secrets.With(signature)
 	problem := envelope.problem(a, ok, secrets)
 	if ok && envelope.code == http.StatusOK && problem == "" {
 		return envelope.issuedUUID, nil
 	}
-	failure := &APIError{Status: a.status, RetryAfter: a.retryAfter(c.now()), problem: problem}
-	failure.ContentType, _, _ = strings.Cut(secrets.Line(a.header.Get("Content-Type"), maxExcerpt), ";")
+	failure := &APIError{Status: a.Status, RetryAfter: a.RetryAfter(c.now()), problem: problem}
+	failure.ContentType, _, _ = strings.Cut(secrets.Line(a.Header.Get("Content-Type"), redact.MaxExcerpt), ";")
 	if ok {
 		failure.classify(envelope, c.key, secrets)
 	} else {
-		failure.Excerpt = secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
+		failure.Excerpt = secrets.Line(string(a.Body[:min(len(a.Body), maxMessage)]), redact.MaxExcerpt)
 	}
 	if failure.kind == nil && slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout}, a.status) {
-		return issuedUUID{}, &retryableError{error: failure, after: failure.RetryAfter,
-			answered: a.status == http.StatusTooManyRequests}
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout}, a.Status) {
+		return issuedUUID{}, &transport.Retryable{Err: failure, After: failure.RetryAfter,
+			Answered: a.Status == http.StatusTooManyRequests}
 	}
 	return issuedUUID{}, failure
 }
@@ -215,13 +222,13 @@ type issuedUUID struct {
 
 // problem says how an answer differs from a success or a failure of 2.3 and 7.1. ok means that its
 // body is the envelope.
-func (i *initializeAnswer) problem(a *answer, ok bool, secrets *redact.Redactor) string {
-	encoding, location := a.header.Get("Content-Encoding"), a.header.Get("Location")
-	switch succeeded := a.status/100 == 2; {
-	case !ok && a.status/100 == 3 && location != "":
-		return "a redirect to " + secrets.Line(location, maxExcerpt)
+func (i *initializeAnswer) problem(a *transport.Answer, ok bool, secrets *redact.Redactor) string {
+	encoding, location := a.Header.Get("Content-Encoding"), a.Header.Get("Location")
+	switch succeeded := a.Status/100 == 2; {
+	case !ok && a.Status/100 == 3 && location != "":
+		return "a redirect to " + secrets.Line(location, redact.MaxExcerpt)
 	case !ok && encoding != "":
-		return "compressed as " + secrets.Line(encoding, maxExcerpt) + ", which was not asked for"
+		return "compressed as " + secrets.Line(encoding, redact.MaxExcerpt) + ", which was not asked for"
 	case !ok:
 		return "without the envelope of the interface"
 	case i.uuid != uuid.Nil && i.code != http.StatusOK:
@@ -291,7 +298,7 @@ func (e *APIError) Error() string {
 	}
 	for _, part := range []string{e.Message, e.Data} {
 		if part != "" {
-			text += ": " + part[:min(len(part), maxExcerpt)]
+			text += ": " + part[:min(len(part), redact.MaxExcerpt)]
 		}
 	}
 	if e.problem != "" {
@@ -301,7 +308,7 @@ func (e *APIError) Error() string {
 		text += ": " + e.Excerpt
 	}
 	if e.hint != "" {
-		return excerpt(text) + " (" + e.hint + ")"
+		return redact.Excerpt(text) + " (" + e.hint + ")"
 	}
 	return redact.New().Line(text, redact.MaxError)
 }

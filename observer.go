@@ -82,6 +82,25 @@ func (o *Observer) end(ctx context.Context, op Operation) {
 	o.End(ctx, op)
 }
 
+// watch lets the observer of a client know of its operations.
+type watch struct {
+	observer Observer
+	now      func() time.Time
+}
+
+// begin starts an operation and returns its context.
+func (w *watch) begin(ctx context.Context, kind OperationKind, name string) (context.Context, Operation) {
+	op := Operation{Kind: kind, Name: name, Begun: w.now()}
+	return w.observer.start(ctx, op), op
+}
+
+// end ends an operation and returns its duration.
+func (w *watch) end(ctx context.Context, op Operation, err error) time.Duration {
+	op.Duration, op.Err = w.now().Sub(op.Begun), err
+	w.observer.end(ctx, op)
+	return op.Duration
+}
+
 // recoverHook must be deferred around each call of an observer's function, of a logger,
 // and of a key's function in a goroutine of its own.
 func recoverHook(ctx context.Context, name string) {

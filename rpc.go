@@ -23,6 +23,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/transport"
 	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
@@ -44,7 +45,8 @@ import (
 // or more, and the header values. In foreign text, they are replaced by [redacted]; only
 // [RPCError].Data is unchanged.
 type RPC struct {
-	*transport
+	watch
+	http      *transport.Transport
 	endpoints []*endpoint // pointers, so that printing an RPC shows at most addresses
 	secrets   *redact.Redactor
 	limit     int64
@@ -65,8 +67,10 @@ func NewRPC(c RPCConfig) (*RPC, error) {
 	var p problems
 	r := &RPC{
 		endpoints: []*endpoint{newEndpoint(&p, "RPCConfig.", c.URL, c.Header, c.InsecureHTTP)},
-		transport: newTransport(&p, "RPCConfig", c.HTTPClient,
-			transport{timeout: c.Timeout, retries: c.Retries, log: c.Logger, observer: c.Observer}),
+		watch:     watch{c.Observer, time.Now},
+		http: transport.New(c.HTTPClient, transport.Transport{
+			Timeout: c.Timeout, Retries: c.Retries, Log: c.Logger,
+		}, p.of("RPCConfig")),
 		limit:   maxAnswerBytes,
 		poll:    cmp.Or(c.PollInterval, time.Second),
 		chainID: c.ChainID,
@@ -121,10 +125,10 @@ type exchange func(ctx context.Context, e *endpoint) error
 // retryable. The chain is checked first; that is always retried.
 func (r *RPC) attempts(ctx context.Context, name string, again bool, do exchange) error {
 	if again {
-		return r.retry(ctx, func() error { return r.ask(ctx, name, do) })
+		return r.http.Retry(ctx, func() error { return r.ask(ctx, name, do) })
 	}
 	var chosen *endpoint
-	if err := r.retry(ctx, func() error {
+	if err := r.http.Retry(ctx, func() error {
 		return r.askInOrder(ctx, func(e *endpoint) error {
 			chosen = e
 			return r.checkChain(ctx, e)
@@ -132,11 +136,11 @@ func (r *RPC) attempts(ctx context.Context, name string, again bool, do exchange
 	}); err != nil {
 		return err
 	}
-	err := r.attempt(ctx, chosen, name, r.timeout, do)
+	err := r.attempt(ctx, chosen, name, r.http.Timeout, do)
 	if ctx.Err() == nil {
 		chosen.note(r.now(), err)
 	}
-	return withoutMark(err)
+	return transport.Unmarked(err)
 }
 
 // ask makes an exchange with the first endpoint that works and is on the chain.
@@ -145,7 +149,7 @@ func (r *RPC) ask(ctx context.Context, name string, do exchange) error {
 		if err := r.checkChain(ctx, e); err != nil {
 			return err
 		}
-		return r.attempt(ctx, e, name, r.timeout, do)
+		return r.attempt(ctx, e, name, r.http.Timeout, do)
 	})
 }
 
@@ -164,8 +168,8 @@ func (r *RPC) askInOrder(ctx context.Context, try func(*endpoint) error) (err er
 			break
 		}
 		if n < len(order)-1 {
-			r.log.LogAttrs(ctx, slog.LevelWarn, "ramp: asking the other node",
-				slog.String("failed", e.shown), slog.Any("error", withoutMark(err)))
+			r.http.Log.LogAttrs(ctx, slog.LevelWarn, "ramp: asking the other node",
+				slog.String("failed", e.shown), slog.Any("error", transport.Unmarked(err)))
 		}
 	}
 	return err
@@ -177,8 +181,8 @@ func (r *RPC) attempt(ctx context.Context, e *endpoint, name string, timeout tim
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err := do(limited, e)
-	r.leave(err)
-	r.end(ctx, op, withoutMark(err))
+	r.http.Leave(err)
+	r.end(ctx, op, transport.Unmarked(err))
 	return err
 }
 
@@ -188,8 +192,8 @@ func (r *RPC) Check(ctx context.Context) error {
 	ctx, op := r.begin(ctx, OperationRPC, "check")
 	var found []error
 	for _, e := range r.endpoints {
-		if err := r.retry(ctx, func() error { return r.askChain(ctx, e) }); err != nil {
-			found = append(found, bounded(fmt.Errorf("ramp: check %s: %w", e.shown, err)))
+		if err := r.http.Retry(ctx, func() error { return r.askChain(ctx, e) }); err != nil {
+			found = append(found, redact.Bounded(fmt.Errorf("ramp: check %s: %w", e.shown, err)))
 		}
 	}
 	err := errors.Join(found...)
@@ -212,7 +216,7 @@ func (r *RPC) checkChain(ctx context.Context, e *endpoint) error {
 func (r *RPC) askChain(ctx context.Context, e *endpoint) error {
 	const method = "eth_chainId"
 	var id Quantity
-	err := r.attempt(ctx, e, method, r.timeout, func(ctx context.Context, e *endpoint) error {
+	err := r.attempt(ctx, e, method, r.http.Timeout, func(ctx context.Context, e *endpoint) error {
 		return r.exchange(ctx, e, &id, method, nil)
 	})
 	if err == nil {
@@ -255,12 +259,12 @@ func (r *RPC) exchange(ctx context.Context, e *endpoint, into any, method string
 	if err != nil {
 		return withMethod(method, err)
 	}
-	x, ok := r.readAnswer(a.body)
+	x, ok := r.readAnswer(a.Body)
 	if !ok {
 		return withMethod(method, r.failure(a, nil))
 	}
 	switch {
-	case a.status/100 != 2, x.failure.err == nil && x.result == nil:
+	case a.Status/100 != 2, x.failure.err == nil && x.result == nil:
 		return withMethod(method, r.failure(a, x.failure.err))
 	case x.id.Absent() && x.failure.err != nil: // the node could not read the id
 	case !bytes.Equal(x.id, strconv.AppendUint(make([]byte, 0, 20), id, 10)):
@@ -273,17 +277,17 @@ func (r *RPC) exchange(ctx context.Context, e *endpoint, into any, method string
 }
 
 // post sends a request, or a slice of them, and reads the answer.
-func (r *RPC) post(ctx context.Context, e *endpoint, message any) (*answer, error) {
+func (r *RPC) post(ctx context.Context, e *endpoint, message any) (*transport.Answer, error) {
 	body, err := wire.Marshal(message)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the parameters: %w", err)
 	}
-	a, err := r.transport.post(ctx, e.address, maps.Clone(e.header), body, r.limit)
+	a, err := r.http.Post(ctx, e.address, maps.Clone(e.header), body, r.limit)
 	switch {
-	case errors.Is(err, ErrAnswerTooLarge):
-		return nil, fmt.Errorf("%w: the limit is %d bytes", err, r.limit)
+	case errors.Is(err, transport.ErrTooLarge):
+		return nil, fmt.Errorf("%w: the limit is %d bytes", ErrAnswerTooLarge, r.limit)
 	case err != nil:
-		return nil, &retryableError{error: r.secrets.Error(err)}
+		return nil, &transport.Retryable{Err: r.secrets.Error(err)}
 	}
 	return a, nil
 }
@@ -305,7 +309,7 @@ func (r *RPC) record(ctx context.Context, op Operation, err error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		level = slog.LevelError
 	}
-	if !r.log.Enabled(ctx, level) {
+	if !r.http.Log.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{slog.String("method", op.Name), slog.Duration("duration", took)}
@@ -313,7 +317,7 @@ func (r *RPC) record(ctx context.Context, op Operation, err error) {
 	if err != nil {
 		text, attrs = "ramp: rpc failed", append(attrs, slog.Any("error", err))
 	}
-	r.log.LogAttrs(ctx, level, text, attrs...)
+	r.http.Log.LogAttrs(ctx, level, text, attrs...)
 }
 
 // request is a JSON-RPC request (interface 2.8).
@@ -381,20 +385,20 @@ func (r *RPC) read(raw []byte, into any, params []any) error {
 }
 
 // failure returns the error of an answer without HTTP success or JSON-RPC.
-func (r *RPC) failure(a *answer, inside *RPCError) error {
-	failure := &HTTPError{Status: a.status, RetryAfter: a.retryAfter(r.now()), inside: inside}
+func (r *RPC) failure(a *transport.Answer, inside *RPCError) error {
+	failure := &HTTPError{Status: a.Status, RetryAfter: a.RetryAfter(r.now()), inside: inside}
 	if inside == nil {
-		failure.Excerpt = r.secrets.Line(string(a.body[:min(len(a.body), maxMessage)]), maxExcerpt)
+		failure.Excerpt = r.secrets.Line(string(a.Body[:min(len(a.Body), maxMessage)]), redact.MaxExcerpt)
 	}
 	return r.mark(failure, inside, a)
 }
 
 // mark marks the error of an answer, which holds the node's, if it is retryable, such as
 // a rate limit.
-func (r *RPC) mark(err error, inside *RPCError, a *answer) error {
-	if isRetryable(a.status, inside) {
-		return &retryableError{error: err, after: a.retryAfter(r.now()),
-			answered: inside != nil || a.status == http.StatusTooManyRequests}
+func (r *RPC) mark(err error, inside *RPCError, a *transport.Answer) error {
+	if isRetryable(a.Status, inside) {
+		return &transport.Retryable{Err: err, After: a.RetryAfter(r.now()),
+			Answered: inside != nil || a.Status == http.StatusTooManyRequests}
 	}
 	return err
 }
@@ -481,7 +485,7 @@ type RPCConfig struct {
 
 // String returns the scheme and host of the URL.
 func (c RPCConfig) String() string {
-	u, problem := parseURL(c.URL, true)
+	u, problem := transport.ParseURL(c.URL, true)
 	if problem != "" {
 		return redacted
 	}
@@ -539,7 +543,7 @@ func newEndpoint(p *problems, prefix, address string, header http.Header, insecu
 			e.header[key] = append(e.header[key], values...)
 		}
 	}
-	u, problem := parseURL(address, insecure)
+	u, problem := transport.ParseURL(address, insecure)
 	switch {
 	case strings.HasPrefix(address, "ws://"), strings.HasPrefix(address, "wss://"):
 		problem = "must be an https URL; use the node's HTTP address instead of its WebSocket address"
@@ -553,7 +557,7 @@ func newEndpoint(p *problems, prefix, address string, header http.Header, insecu
 		p.add(prefix+"URL", "%s", problem)
 		return nil
 	}
-	e.secrets = secretsOf(u)
+	e.secrets = transport.Secrets(u)
 	if u.User != nil {
 		password, _ := u.User.Password()
 		pair := []byte(u.User.Username() + ":" + password)
@@ -568,7 +572,7 @@ func newEndpoint(p *problems, prefix, address string, header http.Header, insecu
 			}
 		}
 	}
-	for key, value := range map[string]string{"Content-Type": "application/json", "User-Agent": userAgent} {
+	for key, value := range map[string]string{"Content-Type": "application/json", "User-Agent": transport.UserAgent} {
 		if e.header[key] == nil {
 			e.header.Set(key, value) // once, instead of for every request
 		}

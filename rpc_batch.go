@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/token-ramp/ramp-go/internal/transport"
 	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
@@ -98,7 +99,7 @@ func (r *RPC) sendPart(ctx context.Context, calls []*BatchCall) error {
 			return err
 		}
 		calls = again
-		return &retryableError{error: calls[0].Err, after: after, answered: true}
+		return &transport.Retryable{Err: calls[0].Err, After: after, Answered: true}
 	})
 	if answered {
 		return nil
@@ -124,10 +125,10 @@ func (r *RPC) exchangeSingle(ctx context.Context, e *endpoint, calls []*BatchCal
 	if failedAsNode(err) || errors.Is(err, ErrAnswerTooLarge) {
 		return nil, 0, err
 	}
-	if call.Err = withoutMark(err); call.Err == err { // not retryable
+	if call.Err = transport.Unmarked(err); call.Err == err { // not retryable
 		calls = nil
 	}
-	return calls, marked(err).after, nil
+	return calls, transport.Marked(err).After, nil
 }
 
 // exchangeBatch sends one request to an endpoint and reads its answers. It returns
@@ -146,10 +147,10 @@ func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall
 	if err != nil {
 		return nil, 0, withMethod("batch", err)
 	}
-	if a.status/100 != 2 || !wire.IsJSON(a.body) || bytes.TrimSpace(a.body)[0] != '[' {
+	if a.Status/100 != 2 || !wire.IsJSON(a.Body) || bytes.TrimSpace(a.Body)[0] != '[' {
 		return nil, 0, withMethod("batch", asLimit(r.wholeFailure(a)))
 	}
-	x := newReader(a.body, "answer")
+	x := newReader(a.Body, "answer")
 	var again []*BatchCall
 	answers := 0
 	var whole error // an error without an id, as JSON-RPC demands it for a request as a whole
@@ -171,7 +172,7 @@ func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall
 		switch {
 		case e.failure.err != nil:
 			call.Err = withMethod(call.Method, e.failure.err)
-			if isRetryable(a.status, e.failure.err) {
+			if isRetryable(a.Status, e.failure.err) {
 				again = append(again, call)
 			}
 		case e.result != nil:
@@ -184,18 +185,18 @@ func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall
 	case answers == 1 && errors.Is(calls[0].Err, rpcInvalidRequest): // as go-ethereum rejects the whole
 		return nil, 0, asLimit(calls[0].Err)
 	}
-	return again, a.retryAfter(r.now()), nil
+	return again, a.RetryAfter(r.now()), nil
 }
 
 var errNoAnswer = errors.New("ramp: the answer to the batch has none for this call")
 
 // wholeFailure returns the error of an answer to the whole batch.
-func (r *RPC) wholeFailure(a *answer) error {
-	e, ok := r.readAnswer(a.body)
+func (r *RPC) wholeFailure(a *transport.Answer) error {
+	e, ok := r.readAnswer(a.Body)
 	switch {
 	case !ok:
 		return r.failure(a, nil)
-	case e.failure.err == nil, a.status/100 != 2:
+	case e.failure.err == nil, a.Status/100 != 2:
 		return r.failure(a, e.failure.err)
 	default:
 		return r.mark(e.failure.err, e.failure.err, a)
@@ -214,7 +215,7 @@ func asLimit(err error) error {
 	errors.As(err, &status)
 	errors.As(err, &failed)
 	text := strings.ToLower(err.Error())
-	limit := &limitError{error: withoutMark(err)}
+	limit := &limitError{error: transport.Unmarked(err)}
 	switch {
 	case failed != nil && (failed.Code == rpcReverted || isRateLimit(0, failed.Code)),
 		status != nil && slices.Contains([]int{401, 403, 429}, status.Status):

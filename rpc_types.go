@@ -19,6 +19,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/transport"
 	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
@@ -213,7 +214,7 @@ type RPCError struct {
 
 // Error returns the code and the message in less than 500 bytes on one line.
 func (e *RPCError) Error() string {
-	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code), cmp.Or(excerpt(e.Message), e.Code.Error()))
+	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code), cmp.Or(redact.Excerpt(e.Message), e.Code.Error()))
 }
 
 // Is reports whether target is the [RPCCode] of e.
@@ -332,7 +333,7 @@ func failedAsNode(err error) bool {
 	}
 	var status *HTTPError
 	var failed *RPCError
-	var retryable *retryableError
+	var retryable *transport.Retryable
 	var limit *limitError
 	switch {
 	case errors.As(err, &limit):
@@ -371,9 +372,10 @@ func withMethod(method string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if retryable, ok := err.(*retryableError); ok {
-		return &retryableError{error: withMethod(method, retryable.error), after: retryable.after,
-			answered: retryable.answered}
+	if retryable, ok := err.(*transport.Retryable); ok {
+		marked := *retryable
+		marked.Err = withMethod(method, retryable.Err)
+		return &marked
 	}
-	return bounded(fmt.Errorf("ramp: %s: %w", method, err))
+	return redact.Bounded(fmt.Errorf("ramp: %s: %w", method, err))
 }

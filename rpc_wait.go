@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/transport"
 )
 
 const (
@@ -51,9 +54,9 @@ func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64, 
 			break
 		}
 		if ctx.Err() == nil { // a canceled call's error adds nothing
-			reason = withoutMark(err)
+			reason = transport.Unmarked(err)
 			select {
-			case <-time.After(max(r.poll, min(marked(err).after, maxWaitRetryAfter))):
+			case <-time.After(max(r.poll, min(transport.Marked(err).After, maxWaitRetryAfter))):
 			case <-ctx.Done():
 			}
 		}
@@ -64,7 +67,7 @@ func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64, 
 	}
 	if err != nil {
 		receipt, transaction = nil, nil
-		err = bounded(fmt.Errorf("ramp: wait for transaction %s: %w", hash, withoutMark(err)))
+		err = redact.Bounded(fmt.Errorf("ramp: wait for transaction %s: %w", hash, transport.Unmarked(err)))
 	}
 	r.record(ctx, op, err)
 	return transaction, receipt, err
@@ -122,7 +125,7 @@ func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmati
 // lookUp makes calls once, in one request if the node takes batches. Its error is
 // that of a request; each call has its own.
 func (r *RPC) lookUp(ctx context.Context, calls ...*BatchCall) error {
-	timeout := r.timeout
+	timeout := r.http.Timeout
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < timeout {
 		timeout = min(timeout, hurriedAttempt)
 	}
@@ -135,7 +138,7 @@ func (r *RPC) lookUp(ctx context.Context, calls ...*BatchCall) error {
 			return r.attempt(ctx, e, name, timeout, func(ctx context.Context, e *endpoint) error {
 				again, after, err := r.exchangeBatch(ctx, e, part)
 				for _, call := range again {
-					call.Err = &retryableError{error: call.Err, after: after}
+					call.Err = &transport.Retryable{Err: call.Err, After: after}
 				}
 				return err
 			})

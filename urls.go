@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go/internal/transport"
 )
 
 // Lang is a language of the web pages (interface 2.1).
@@ -101,6 +103,15 @@ func checkPages(p *problems, rampURL string) string {
 		}
 	}
 	return base
+}
+
+// checkBase returns the base URL of a service without trailing slashes.
+func checkBase(p *problems, path, base string, insecure bool) string {
+	clean, problem := transport.Base(base, insecure)
+	if problem != "" {
+		p.add(path, "%s", problem)
+	}
+	return clean
 }
 
 // checkHeaderText rejects an ID or a token that would not come back unchanged in a

@@ -16,6 +16,8 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // Signer signs digests with the validator key (interface 5.3). Every signature that
@@ -32,7 +34,7 @@ type Signer struct {
 // without 0x. Its signatures are deterministic (RFC 6979). The error wraps
 // [ErrValidatorKey] and does not hold the key.
 func NewKeySigner(hexKey string) (*Signer, error) {
-	if what := unseen(hexKey); what != "" {
+	if what := redact.Unseen(hexKey); what != "" {
 		return nil, fmt.Errorf("ramp: %w: it has %s", ErrValidatorKey, what)
 	}
 	key, err := ethcrypto.HexToECDSA(strings.TrimPrefix(hexKey, "0x"))

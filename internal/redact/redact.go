@@ -5,8 +5,10 @@
 package redact
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -198,4 +200,44 @@ func inJSON(b string) (string, int) {
 		return pair, 12
 	}
 	return asIs(b)
+}
+
+// MaxExcerpt is how much foreign text an error shows, so that with our own words it
+// stays below [MaxError] bytes.
+const MaxExcerpt = 400
+
+// Excerpt returns the beginning of foreign text on one line.
+func Excerpt(text string) string { return New().Line(text, MaxExcerpt) }
+
+// boundedError is an error whose text is cut.
+type boundedError struct {
+	error
+	text string
+}
+
+func (e *boundedError) Error() string { return e.text }
+func (e *boundedError) Unwrap() error { return e.error }
+
+// Bounded returns err with a text of at most [MaxError] bytes on one line.
+// Foreign text in it must have been redacted.
+func Bounded(err error) error {
+	if err == nil || len(err.Error()) <= MaxError {
+		return err
+	}
+	return &boundedError{err, New().Line(err.Error(), MaxError)}
+}
+
+// Unseen names the first character of a text that nobody sees, or returns "". It comes from a
+// file in another encoding, from two lines, or from a page that a person copied.
+func Unseen(text string) string {
+	names := map[rune]string{
+		0: "a NUL, as in a file in UTF-16", '\n': "a line break", '\r': "a line break",
+		'\ufeff': "a byte order mark", '\u200b': "a zero-width space",
+	}
+	for _, r := range text {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return fmt.Sprintf("%s (%U)", cmp.Or(names[r], "a character that nobody sees"), r)
+		}
+	}
+	return ""
 }

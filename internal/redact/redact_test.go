@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
