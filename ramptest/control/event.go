@@ -11,6 +11,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // Kind is the kind of an [Event].
@@ -85,17 +87,17 @@ type Message struct {
 // IsWrong reports whether the game did not answer a call as it should, or as the player
 // wanted, or moved something wrongly.
 func (e Event) IsWrong() bool {
-	return e.Tone == ToneBad || e.Tone == ToneNeutral || e.Loss != ""
+	return e.Tone == verdict.Bad || e.Tone == verdict.Neutral || e.Loss != ""
 }
 
 // Verdict returns the verdict on a call.
 func (e Event) Verdict() Verdict {
-	v := Verdict{Tone: cmp.Or(e.Tone, ToneNeutral), Attention: e.Failed, Said: e.Sentence()}
-	if v.Tone == ToneWait {
+	v := Verdict{Tone: cmp.Or(e.Tone, verdict.Neutral), Attention: e.Failed, Said: e.Sentence()}
+	if v.Tone == verdict.Wait {
 		v.State = StateWaiting
 	}
 	if e.Loss != "" {
-		v.Tone, v.Attention, v.Loss = ToneBad, true, true
+		v.Tone, v.Attention, v.Loss = verdict.Bad, true, true
 		v.Said += " The books found: " + e.Loss + "."
 	}
 	return v
@@ -104,7 +106,7 @@ func (e Event) Verdict() Verdict {
 // IsPolicy reports whether a game has rejected an order in the correct form, which it
 // may do.
 func (e Event) IsPolicy() bool {
-	return e.Kind == KindValidate && e.Tone == ToneNeutral && e.Answer != nil
+	return e.Kind == KindValidate && e.Tone == verdict.Neutral && e.Answer != nil
 }
 
 // IsReading reports whether the event is an assets call of the books.

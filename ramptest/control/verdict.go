@@ -3,7 +3,8 @@ package control
 import "github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 
 // Verdict is what there is to say about an order or a call; State, Tone and Next are parts of
-// it.
+// it. A tone tells a reader whether something is good: it is "good", "bad", "wait", "warn",
+// "unknown" or "neutral".
 type (
 	Verdict = verdict.Verdict
 	State   = verdict.State
@@ -21,14 +22,4 @@ const (
 	StateUnknown     = verdict.Unknown     // it has ended, and what the game moved is unknown
 	StateRejected    = verdict.Rejected    // the game answered no, as it may or must
 	StateFailed      = verdict.Failed      // the call failed, or its answer is wrong
-)
-
-// The tones, which tell a reader whether something is good.
-const (
-	ToneGood    = verdict.Good
-	ToneBad     = verdict.Bad
-	ToneWait    = verdict.Wait
-	ToneWarn    = verdict.Warn
-	ToneUnclear = verdict.Unclear
-	ToneNeutral = verdict.Neutral
 )

@@ -21,6 +21,9 @@
 //   - It remembers refusals too. Otherwise a request that was on its way for long could take the
 //     items of an order that does not exist.
 //   - It never forgets a key. If it does after some days, let an alert watch [Store.UnderWay].
+//
+// Package support shows and ends an order of this store by its UUID. For its lists and books, add the
+// look-ups of support.Ledger, and columns of what they look for: rampsql/schema has them.
 package items
 
 import (
