@@ -185,6 +185,9 @@ func (p *performance) transition(l line) ramp.Transition {
 	switch l.says {
 	case abandon:
 		return ramp.Abandon("the test said so", validatedAt.Add(time.Hour))
+	case settledAbandon, settledSuccess:
+		l.says = strings.TrimSuffix(l.says, ", settled by mail")
+		return ramp.Settled("sent by mail", p.transition(l))
 	case anotherValidate:
 		another := *r
 		another.Digest[0]++
@@ -368,9 +371,10 @@ func (p *performance) audit(ctx context.Context) {
 			continue
 		}
 		switch {
-		case o.Direction == ramp.Mint && (o.State == ramp.OrderAccepted || o.State == ramp.OrderSucceeded):
+		case o.Direction == ramp.Mint &&
+			(o.State == ramp.OrderAccepted || o.State == ramp.OrderSucceeded || o.Settled != ""):
 			want -= price
-		case o.Direction == ramp.Burn && o.State == ramp.OrderSucceeded:
+		case o.Direction == ramp.Burn && o.State == ramp.OrderSucceeded && o.Settled == "":
 			want += price
 		}
 		if ended[o.TxHash] {

@@ -21,6 +21,8 @@ const (
 	success         = "success"
 	failure         = "failure"
 	abandon         = "abandon"
+	settledAbandon  = "abandon, settled by mail"
+	settledSuccess  = "success, settled by mail"
 )
 
 var scenes = []scene{
@@ -50,6 +52,10 @@ var scenes = []scene{
 		[]line{{0, success, 1}, {0, abandon, 0}}},
 	{"two people who abandon an order", 20, []string{"accepted mint"},
 		[]line{{0, abandon, 0}, {0, abandon, 0}}},
+	{"a failure and a person who settles the order by mail", 20, []string{"accepted mint"},
+		[]line{{0, failure, 1}, {0, settledAbandon, 0}}},
+	{"a success and a person who settles it by mail, of a burn", 20, []string{"accepted burn"},
+		[]line{{0, success, 1}, {0, settledSuccess, 1}}},
 	{"two mints, and assets for one", 7, []string{"mint", "mint"},
 		[]line{{0, validate, 0}, {1, validate, 0}}},
 	{"a mint, and the failure of another", 20, []string{"mint", "accepted mint"},

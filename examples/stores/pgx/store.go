@@ -1,7 +1,8 @@
 // Package pgxstore lets a game that uses pgx, or sqlc's code for pgx, move its assets in
 // the transaction of a [rampsql.Store], on the game's own pool. Copy it.
 //
-//	store, err := pgxstore.New(pool, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+//	db := stdlib.OpenDBFromPool(pool)
+//	store, err := pgxstore.New(db, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 //		return move(ctx, queries.WithTx(tx), step)
 //	})
 //	err = store.Check(ctx, "")
@@ -13,8 +14,6 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
@@ -23,10 +22,10 @@ import (
 // return every error of tx, and must not end it.
 type Apply func(ctx context.Context, tx pgx.Tx, step ramp.Step) error
 
-// New returns a store on a pool.
-func New(pool *pgxpool.Pool, apply Apply) (*rampsql.Store, error) {
+// New returns a store on a database of pgx, such as stdlib.OpenDBFromPool returns for a pool.
+func New(db *sql.DB, apply Apply) (*rampsql.Store, error) {
 	return rampsql.New(rampsql.Config{
-		DB:      stdlib.OpenDBFromPool(pool),
+		DB:      db,
 		Dialect: rampsql.PostgreSQL,
 		Apply: func(ctx context.Context, sqlTx *sql.Tx, step ramp.Step) error {
 			in := inside{apply: func(conn *pgx.Conn) error { return apply(ctx, tx{conn}, step) }}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
@@ -110,7 +111,7 @@ func TestStore(t *testing.T) {
 		one, two := place(t)
 		queries := &Queries{db: one}
 		open := func(pool *pgxpool.Pool) ramp.Store {
-			store := ramp.Must(New(pool, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+			store := ramp.Must(New(stdlib.OpenDBFromPool(pool), func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 				if err := move(ctx, queries.WithTx(tx), step); err != nil {
 					return err
 				}
@@ -135,7 +136,7 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 	check(t, queries.Set(t.Context(), "alice", "gold", 100))
 	var fail func(tx pgx.Tx) error
 	var cancel context.CancelFunc
-	store := ramp.Must(New(single, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+	store := ramp.Must(New(stdlib.OpenDBFromPool(single), func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 		check(t, move(ctx, queries.WithTx(tx), step))
 		return fail(tx)
 	}))
