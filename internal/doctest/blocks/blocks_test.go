@@ -218,7 +218,7 @@ func TestAStoreOnSQLite(t *testing.T) {
 	require.NoError(t, store.Check(t.Context(), ""))
 }
 
-// The blocks of docs/environments.md.
+// The blocks of docs/operations.md.
 
 type anybody struct{}
 
