@@ -139,27 +139,32 @@ func TestEverySequenceOfCalls(t *testing.T) {
 // The table finds each of the wrong rules that the model finds.
 func TestTheSequencesReportWrongRules(t *testing.T) {
 	rules := wrongRules()
-	rules["a settled end moves its assets"] = func(rule string, _ *ramp.Result, next ramp.Transition) ramp.Transition {
-		if rule != "settled" {
-			return next
-		}
-		return func(stored *ramp.Order) (ramp.Step, error) {
-			step, err := next(stored)
-			if stored != nil && step.New {
-				step.Effect = ramp.Effect{Kind: ramp.GiveBack, Assets: stored.Assets}
+	type wrong = func(stored *ramp.Order, step ramp.Step, err error) (ramp.Step, error)
+	settled := func(wrong wrong) spoil {
+		return func(rule string, _ *ramp.Result, next ramp.Transition) ramp.Transition {
+			if rule != "settled" {
+				return next
 			}
-			return step, err
+			return func(stored *ramp.Order) (ramp.Step, error) {
+				step, err := next(stored)
+				return wrong(stored, step, err)
+			}
 		}
 	}
-	rules["what the game has moved is settled once more"] = func(rule string, _ *ramp.Result, next ramp.Transition) ramp.Transition {
-		return func(stored *ramp.Order) (ramp.Step, error) {
-			step, err := next(stored)
-			if rule == "settled" && errors.Is(err, ramp.ErrOrderConflict) {
-				return ramp.Step{Order: *stored}, nil
-			}
-			return step, err
+	rules["a settled end moves its assets"] = settled(func(stored *ramp.Order, step ramp.Step,
+		err error) (ramp.Step, error) {
+		if step.New {
+			step.Effect = ramp.Effect{Kind: ramp.GiveBack, Assets: stored.Assets}
 		}
-	}
+		return step, err
+	})
+	rules["what the game has moved is settled again"] = settled(func(stored *ramp.Order, step ramp.Step,
+		err error) (ramp.Step, error) {
+		if errors.Is(err, ramp.ErrOrderConflict) {
+			return ramp.Step{Order: *stored}, nil
+		}
+		return step, err
+	})
 	for name, spoil := range rules {
 		t.Run(name, func(t *testing.T) {
 			_, mint := trySequences(ramp.Mint, 3, spoil)
