@@ -48,8 +48,8 @@ type Reconciliation struct {
 	Witnesses int `json:"witnesses"`
 
 	// WaitingMints and WaitingBurns count the orders that had waited for 13 hours at To and
-	// wait still, also those that were findings of earlier books and those of other projects
-	// in the store.
+	// wait still, also those that are no findings any more and those of other projects in the
+	// store.
 	WaitingMints int `json:"waiting_mints"`
 	WaitingBurns int `json:"waiting_burns"`
 
@@ -61,7 +61,14 @@ type Reconciliation struct {
 	// that are about most tokens.
 	Counts   map[FindingKind]int `json:"counts"`
 	Findings []Finding           `json:"findings"`
+
+	waiting waiting
 }
+
+// waiting has the transactions that the books have found for orders that wait, so that the next
+// books can report them again: otherwise, an order whose result is refused for days, or never
+// comes, would be seen on the first day only.
+type waiting map[uuid.UUID][]common.Hash
 
 // Total adds up the orders of a product and a direction that ended in a period.
 type Total struct {
@@ -123,6 +130,9 @@ type FoundOrder struct {
 	FinishedAt  time.Time         `json:"finished_at,omitzero"`
 	Reason      string            `json:"reason,omitempty"`  // who ended it by hand, and why
 	Settled     string            `json:"settled,omitempty"` // how its assets were settled without the game
+
+	// Refusal is why its end was refused, while it waits. The store must know, as rampsql.Store does.
+	Refusal *ramp.Refusal `json:"refusal,omitempty"`
 }
 
 // row writes the order as a row of a table.
@@ -152,8 +162,9 @@ func byHand(reason, settled string) string {
 // found returns an order for a finding.
 func (a *assets) found(t *traded) FoundOrder {
 	return FoundOrder{
-		t.UUID, t.State, t.Direction, t.product(), a.amount(t.token, t.units), add(map[string]Amount{}, t.Assets),
-		t.SessionID, t.UserAddress, t.TxHash, t.AcceptedAt, t.FinishedAt, t.Reason, t.Settled}
+		t.UUID, t.State, t.Direction, t.product(), a.amount(t.token, t.units),
+		add(map[string]Amount{}, t.Assets), t.SessionID, t.UserAddress, t.TxHash,
+		t.AcceptedAt, t.FinishedAt, t.Reason, t.Settled, nil}
 }
 
 // FindingKind is what is wrong with an order or an event.
@@ -173,13 +184,14 @@ const (
 	// minted; a burn was burned and not granted.
 	EndedOtherwise FindingKind = "ended_otherwise"
 
-	// An order has waited for 13 hours, and its event exists. Its result never came.
-	// Finish it with the transaction. Like the next one, it is a finding of the period in
-	// which it has waited for 13 hours, and is only counted in later ones.
+	// An order has waited for 13 hours, and its event exists. Its result never came, or was
+	// refused. Finish it with the transaction. It is a finding of the period in which it has
+	// waited for 13 hours and, if the books have a position, of all later ones until it has ended.
 	WaitsWithEvent FindingKind = "waits_with_event"
 
 	// An order has waited for 13 hours, and it has no event. Abandon it, as
-	// docs/on-call.md says.
+	// docs/on-call.md says. It is a finding of the period in which it has waited for 13 hours,
+	// and is only counted in later ones.
 	WaitsWithoutEvent FindingKind = "waits_without_event"
 
 	// The event of an order has another amount, user, token or direction. If it fits other
@@ -271,6 +283,9 @@ func (b *Reconciliation) Text() string {
 		}
 		for _, o := range f.Orders {
 			fmt.Fprintf(w, "  %s\ttokens: %s (%s)\n", o.row(), o.Tokens, shown(o.Product))
+			if o.Refusal != nil {
+				fmt.Fprintf(w, "  refused %s\n", shown(refused(o.Refusal)))
+			}
 		}
 		for _, e := range f.Events {
 			fmt.Fprintf(w, "  event %s of %s tokens of %s, user %s, block %d, log %d, %s, tx_hash %s\n", e.Direction, e.Tokens, e.Token, e.User, e.Block, e.LogIndex,

@@ -66,7 +66,7 @@ func (m *fitter) mark(ctx context.Context, findings []Finding) (n int, err error
 	var orders []ramp.Order
 	for i := range findings {
 		f := &findings[i]
-		if f.Kind != WaitsWithEvent || !m.isOver(f.Events[0].Time) {
+		if f.Kind != WaitsWithEvent || len(f.Events) == 0 || !m.isOver(f.Events[0].Time) {
 			continue
 		}
 		order, err := m.only(ctx, &f.Events[0])

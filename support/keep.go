@@ -23,9 +23,13 @@ import (
 // books are newer than the store". Only one process may use the file. Keep it where it survives the
 // process.
 //
+// An order for which the books have found an event is a finding of all later books, too, until it
+// has ended: the file names it, with the transaction.
+//
 // It logs one record for each finding that is listed, "ramp: the books do not close", with
-// kind, detail, time, fitting, uuid, tx_hash and user, and with findings and listed if there are
-// more: an error, and only information if the last books had it too. "ramp: the books were
+// kind, detail, time, uuid, tx_hash and user, with fitting, with refused, which says how often,
+// since when and why, and with findings and listed if there are more: an error, and only
+// information if the last books had it too. "ramp: the books were
 // not read", "ramp: the books stand still" and "ramp: the position of the books was not kept"
 // have the cause, and "ramp: the books have no position" says where they begin instead.
 // report, if not nil, gets the books, for metrics. It corrects nothing.
@@ -43,19 +47,19 @@ func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Reconc
 			log.ErrorContext(ctx, "ramp: the books were not read", "error", err)
 		default:
 			found := map[string]bool{}
-			say := func(attrs ...any) {
-				finding, level := fmt.Sprint(attrs...), slog.LevelError
-				if known[finding] {
+			say := func(finding, more []any) {
+				key, level := fmt.Sprint(finding...), slog.LevelError
+				if known[key] {
 					level = slog.LevelInfo
 				}
-				found[finding] = true
-				log.Log(ctx, level, "ramp: the books do not close", attrs...)
+				found[key] = true
+				log.Log(ctx, level, "ramp: the books do not close", append(finding, more...)...)
 			}
 			for _, f := range books.Findings {
-				say(f.attrs()...)
+				say(f.attrs())
 			}
 			if n := books.found(); n > len(books.Findings) {
-				say("findings", n, "listed", len(books.Findings))
+				say([]any{"findings", n, "listed", len(books.Findings)}, nil)
 			}
 			if books.Stalled != "" {
 				log.ErrorContext(ctx, "ramp: the books stand still", "end", books.To, "error", books.Stalled)
@@ -76,29 +80,32 @@ func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Reconc
 	}
 }
 
-// attrs returns what a record says of a finding.
-func (f *Finding) attrs() []any {
-	attrs := []any{"kind", f.Kind, "detail", f.Detail, "time", f.Time}
+// attrs returns what a record says of a finding, and what may be different in the next books.
+func (f *Finding) attrs() (finding, more []any) {
+	finding = []any{"kind", f.Kind, "detail", f.Detail, "time", f.Time}
 	if f.Fitting {
-		attrs = append(attrs, "fitting", true)
+		more = append(more, "fitting", true)
 	}
 	for _, order := range f.Orders {
-		attrs = append(attrs, "uuid", order.UUID)
+		finding = append(finding, "uuid", order.UUID)
+		if order.Refusal != nil {
+			more = append(more, "refused", refused(order.Refusal))
+		}
 	}
 	for _, e := range f.Events {
-		attrs = append(attrs, "tx_hash", e.TxHash, "user", e.User)
+		finding = append(finding, "tx_hash", e.TxHash, "user", e.User)
 	}
-	return attrs
+	return finding, more
 }
 
 // since reconciles from a time, or else from a position, until another time, or else now.
 func (o *Orders) since(ctx context.Context, p position, from, to time.Time) (*Reconciliation, error) {
-	if !from.IsZero() {
-		return o.Reconcile(ctx, from, to)
-	}
 	last, err := p.read()
 	if err != nil {
 		return nil, err
+	}
+	if !from.IsZero() {
+		return o.reconcile(ctx, from, to, last.Waiting)
 	}
 	if from = last.To.Add(-Overlap); last.To.IsZero() {
 		from = o.config.Now().Add(-24 * time.Hour)
@@ -123,7 +130,7 @@ func (o *Orders) since(ctx context.Context, p position, from, to time.Time) (*Re
 		o.log().ErrorContext(ctx, "ramp: the books are newer than the store",
 			"file", string(p), "position", last.To, "uuid", last.Newest, "begin", from)
 	}
-	return o.Reconcile(ctx, from, to)
+	return o.reconcile(ctx, from, to, last.Waiting)
 }
 
 // restored reports whether the store lacks the newest order of the last books, or its end.
@@ -171,10 +178,12 @@ func (o *Orders) newest(ctx context.Context, before time.Time) (newest ramp.Orde
 	return newest, nil
 }
 
-// booksEnd is where the last books ended, and the order in them that ended last.
+// booksEnd is where the last books ended, the order in them that ended last, and what they have
+// found for orders that wait.
 type booksEnd struct {
-	To     time.Time
-	Newest uuid.UUID `json:",omitzero"`
+	To      time.Time
+	Newest  uuid.UUID `json:",omitzero"`
+	Waiting waiting   `json:",omitempty"`
 }
 
 // position is a file that says where the last books ended. Without a name, there is none.
@@ -211,7 +220,7 @@ func (o *Orders) keep(ctx context.Context, p position, books *Reconciliation) er
 	if err != nil {
 		return err
 	}
-	err = json.NewEncoder(file).Encode(booksEnd{books.To, newest.UUID})
+	err = json.NewEncoder(file).Encode(booksEnd{books.To, newest.UUID, books.waiting})
 	if err = cmp.Or(err, file.Sync(), file.Close()); err != nil { // a rename may reach the disk before what was written
 		return err
 	}

@@ -122,15 +122,21 @@ type refusalLedger interface {
 
 // refusals returns why the ends of those orders were refused that wait.
 func (o *Orders) refusals(ctx context.Context, orders ...ramp.Order) (map[uuid.UUID]ramp.Refusal, error) {
-	store, ok := o.config.Store.(refusalLedger)
 	var waiting []uuid.UUID
 	for _, order := range orders {
-		if ok && order.State == ramp.OrderAccepted {
+		if order.State == ramp.OrderAccepted {
 			waiting = append(waiting, order.UUID)
 		}
 	}
-	if len(waiting) == 0 {
+	store, ok := o.config.Store.(refusalLedger)
+	if !ok || len(waiting) == 0 {
 		return nil, nil
 	}
 	return store.Refusals(ctx, waiting...)
+}
+
+// refused says how often, since when and why the end of an order was refused.
+func refused(r *ramp.Refusal) string {
+	return fmt.Sprintf("%d times since %s, last %s: %s",
+		r.Count, r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339), r.Reason)
 }

@@ -35,6 +35,11 @@ type matcher struct {
 	loose  [][]ChainEvent // by transaction, without an order by it
 	extra  [][]ChainEvent // moved by the transaction of an order for somebody else
 
+	// known are the transactions of earlier books for orders that wait still: they are judged again.
+	// waiting are those of these books, by order.
+	known   map[common.Hash]bool
+	waiting waiting
+
 	witnesses int             // orders whose events were listed
 	forsaken  map[uint64]bool // the transactions whose events were listed, and waited for their order in vain
 
@@ -99,6 +104,7 @@ func newMatcher(a *assets, from, to time.Time) *matcher {
 		events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*traded{},
 		consumed: map[uint64]bool{}, forsaken: map[uint64]bool{}, seed: maphash.MakeSeed(),
 		totals: map[totalKey]*running{}, supply: map[totalKey]*runningChain{},
+		known: map[common.Hash]bool{}, waiting: waiting{},
 		earlier: map[uuid.UUID]ChainEvent{}, counts: map[FindingKind]int{}, findings: map[shelf][]Finding{},
 	}
 	for _, kind := range FindingKinds() {
@@ -114,6 +120,16 @@ func (m *matcher) begin() time.Time { return m.from.Add(-maxDelay - skew) }
 // within reports whether a time is in the period, and not in the 13 hours before it.
 func (m *matcher) within(t time.Time) bool { return !t.Before(m.from) && t.Before(m.to) }
 
+// judges reports whether what an event is about belongs into these books.
+func (m *matcher) judges(e *ChainEvent) bool { return m.within(e.Time) || m.known[e.TxHash] }
+
+// waits remembers a transaction that may be that of an order which waits.
+func (m *matcher) waits(order uuid.UUID, transaction common.Hash) {
+	if !slices.Contains(m.waiting[order], transaction) {
+		m.waiting[order] = append(m.waiting[order], transaction)
+	}
+}
+
 func (m *matcher) find(kind FindingKind, by, detail string, events []ChainEvent, orders ...ramp.Order) {
 	f := Finding{Kind: kind, Detail: detail, By: by, Orders: []FoundOrder{}, Events: append([]ChainEvent{}, events...)}
 	on := shelf{kind: kind}
@@ -121,6 +137,11 @@ func (m *matcher) find(kind FindingKind, by, detail string, events []ChainEvent,
 		t := m.assets.traded(o)
 		if f.Orders = append(f.Orders, m.assets.found(t)); i == 0 {
 			on.direction, on.token, f.size, f.Time = t.Direction, t.token, t.units, cmp.Or(t.FinishedAt, t.AcceptedAt)
+		}
+		for _, e := range events {
+			if o.State == ramp.OrderAccepted {
+				m.waits(o.UUID, e.TxHash)
+			}
 		}
 	}
 	for i, e := range events {
@@ -293,7 +314,7 @@ func (m *matcher) pair(o *traded, events []ChainEvent) {
 	if isDamaged(&o.Order) {
 		return // it is a finding already
 	}
-	judged := m.within(o.FinishedAt) || m.within(events[0].Time)
+	judged := m.within(o.FinishedAt) || m.judges(&events[0])
 	own := -1 // the largest, for an erased player: the others are fees
 	for i, e := range events {
 		if e.Token == o.token && e.Direction == o.Direction && o.isUser(e.User) && (own < 0 || e.units.Cmp(events[own].units) > 0) {
@@ -474,7 +495,7 @@ func (m *matcher) unordered(events []candidate) {
 		for _, o := range e.ahead {
 			m.earlier[o.UUID] = e.ChainEvent
 		}
-		relevant = relevant || m.within(e.Time) || e.late
+		relevant = relevant || m.judges(&e.ChainEvent) || e.late
 	}
 	for key, events := range orphans {
 		if relevant {
@@ -500,7 +521,7 @@ func (m *matcher) isFee(e *ChainEvent, main *candidate) bool {
 // group judges events and orders that may belong together. certain reports whether one of the
 // events fits no order whose result may still come.
 func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late, certain bool) {
-	relevant := late || slices.ContainsFunc(events, func(e ChainEvent) bool { return m.within(e.Time) }) ||
+	relevant := late || slices.ContainsFunc(events, func(e ChainEvent) bool { return m.judges(&e) }) ||
 		slices.ContainsFunc(orders, func(o ramp.Order) bool { return m.within(o.FinishedAt) || m.waitedNow(&o) })
 	certain = certain || slices.ContainsFunc(orders, func(o ramp.Order) bool { return o.State == ramp.OrderSucceeded && !m.isOpen(o) })
 	switch o := &orders[0]; {
@@ -510,7 +531,7 @@ func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late, certain 
 	case len(events) > 1 || len(orders) > 1:
 		m.find(Ambiguous, ByAmount, fmt.Sprintf("events: %d, orders that they fit: %d", len(events), len(orders)), events, orders...)
 	case o.State == ramp.OrderAccepted:
-		m.find(WaitsWithEvent, ByAmount, "its result never came: finish it with the transaction", events, orders...)
+		m.find(WaitsWithEvent, ByAmount, "its result never came, or was refused: finish it with the transaction", events, orders...)
 	case o.State == ramp.OrderSucceeded:
 		m.moved(m.assets.traded(*o), events[0].units)
 	default:

@@ -1,11 +1,13 @@
 package support
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,9 +25,10 @@ const Overlap = 2 * time.Hour
 
 // Reconcile compares the orders of a period with the events of their tokens: the mints
 // and burns in the blocks of the period, and the orders that ended in it. It also reports
-// the orders that have waited for 13 hours since the period began. It changes nothing. The period ends without
-// to, or now if to is zero. To begin where earlier books ended, set from to their To minus
-// [Overlap].
+// the orders that have waited for 13 hours since the period began. It changes nothing. The
+// period ends without to, or now if to is zero. To begin where earlier books ended, set from
+// to their To minus [Overlap]. [Orders.KeepBooks], and the command reconcile with -position,
+// also report again what earlier books have found for orders that wait still.
 //
 // An order and an event belong together by their transaction, or else by user, token,
 // direction, amount and time. If that leaves a choice, it is a finding. Both are read once
@@ -39,6 +42,13 @@ const Overlap = 2 * time.Hour
 // chain and compared with its Decimals, so a token without a contract there is an error. Transfers of zero, which
 // anybody can make, are skipped.
 func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
+	return o.reconcile(ctx, from, to, nil)
+}
+
+// reconcile also reports what earlier books have found for orders that wait still.
+func (o *Orders) reconcile(
+	ctx context.Context, from, to time.Time, earlier waiting,
+) (*Reconciliation, error) {
 	ledger, lists := o.config.Store.(Ledger)
 	var wrong problems
 	wrong.require(o.config.Proof != nil, "Config.Proof")
@@ -50,7 +60,7 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconcilia
 	}
 	game := newAssets(&o.config)
 	r := &reconciler{matcher: newMatcher(game, from, to), o: o, chain: o.chain, ledger: ledger,
-		reader: newEventReader(o, game, from)}
+		reader: newEventReader(o, game, from), waited: earlier}
 	books, err := r.run(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: reconcile: %w", err)
@@ -65,6 +75,8 @@ type reconciler struct {
 	chain  *ramp.RPC
 	ledger Ledger
 	reader *eventReader
+	waited waiting            // what earlier books have found
+	older  [][]ChainEvent     // of it, the events that are older than those that are read
 	shown  []ramp.Order       // whose events are in a receipt, and were not listed when it was read
 	fits   []candidate        // events that fit an order, but not by their transaction
 	lost   map[uuid.UUID]bool // orders whose transaction has ended another
@@ -98,6 +110,9 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 		return nil, err
 	}
 	books := &Reconciliation{From: r.from.UTC(), To: r.to.UTC(), FirstBlock: r.first, LastBlock: r.last}
+	if err := r.remember(ctx); err != nil {
+		return nil, err
+	}
 	if err := r.compare(ctx); err != nil {
 		return nil, err
 	}
@@ -122,6 +137,10 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 		}
 	}
 	r.report(books)
+	books.waiting = r.waiting
+	if err := r.o.addRefusals(ctx, books.Findings); err != nil {
+		return nil, err
+	}
 	fitter := &fitter{matcher: r.matcher, o: r.o, ledger: r.ledger, events: r.fits, lost: r.lost}
 	books.Fitting, err = fitter.mark(ctx, books.Findings)
 	return books, err
@@ -341,11 +360,12 @@ func (r *reconciler) second(ctx context.Context) error {
 		}
 		waiting = append(waiting, orders...)
 	}
-	older, err := r.older(ctx, slices.Concat(r.noHash, r.sought))
+	older, err := r.olderOf(ctx, slices.Concat(r.noHash, r.sought))
 	if err != nil {
 		return err
 	}
-	r.loose = append(r.loose, older...)
+	isKnown := func(transaction []ChainEvent) bool { return r.known[transaction[0].TxHash] }
+	r.loose = append(append(r.loose, slices.DeleteFunc(older, isKnown)...), r.older...)
 	if err := r.lookUp(ctx); err != nil {
 		return err
 	}
@@ -406,6 +426,8 @@ func (r *reconciler) lookUp(ctx context.Context) error {
 		switch {
 		case err == nil && r.o.foreign(&stored) == nil && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
 			r.pair(r.assets.traded(stored), transaction) // the order was forgotten before its transaction came
+		case err == nil && r.known[transaction[0].TxHash] && stored.FinishedAt.Before(r.from):
+			r.pair(r.assets.traded(stored), transaction) // which an order has lost that waits
 		case err == nil: // of another project, or judged with the order, now or later
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err
@@ -466,9 +488,9 @@ func (r *reconciler) candidate(ctx context.Context, e ChainEvent) (candidate, er
 	return c, nil
 }
 
-// older reads the events of the users of orders that were accepted before the events that
+// olderOf reads the events of the users of orders that were accepted before the events that
 // were read.
-func (r *reconciler) older(ctx context.Context, orders []ramp.Order) (older [][]ChainEvent, err error) {
+func (r *reconciler) olderOf(ctx context.Context, orders []ramp.Order) (older [][]ChainEvent, err error) {
 	const perFilter = 100
 	slices.SortFunc(orders, func(a, b ramp.Order) int { return a.AcceptedAt.Compare(b.AcceptedAt) })
 	var users []common.Hash
@@ -497,4 +519,71 @@ func (r *reconciler) older(ctx context.Context, orders []ramp.Order) (older [][]
 		}
 	}
 	return older, nil
+}
+
+// remember reads again the transactions that earlier books have found for orders that wait
+// still. It costs a call for each, in batches.
+func (r *reconciler) remember(ctx context.Context) error {
+	var orders []ramp.Order // of calls
+	var calls []ramp.BatchCall
+	var receipts []*ramp.Receipt
+	inOrder := func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+	for _, id := range slices.SortedFunc(maps.Keys(r.waited), inOrder) {
+		order, err := r.o.order(ctx, id)
+		switch {
+		case errors.Is(err, ramp.ErrOrderUnknown), errors.Is(err, ramp.ErrOrderForeign):
+			continue
+		case err != nil:
+			return err
+		case order.State != ramp.OrderAccepted:
+			continue
+		}
+		for _, transaction := range r.waited[id] {
+			r.waits(id, transaction)
+			r.known[transaction] = true
+			receipt := new(ramp.Receipt)
+			orders, receipts = append(orders, order), append(receipts, receipt)
+			calls = append(calls, evidence.Call(receipt, "eth_getTransactionReceipt", transaction))
+		}
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	calls, err := evidence.Ask(ctx, r.chain, calls...)
+	if err != nil {
+		return err
+	}
+	var logs []ramp.Log
+	for i, call := range calls {
+		if logs = append(logs, receipts[i].Logs...); call.Err != nil {
+			r.find(WaitsWithEvent, "", fmt.Sprintf("earlier books found transaction %s, "+
+				"which this node does not know: ask another one", call.Params[0]), nil, orders[i])
+		}
+	}
+	transactions, err := r.reader.transactions(ctx, logs)
+	for _, events := range transactions {
+		if events[0].Time.Before(r.begin()) { // the others are read with all
+			r.older = append(r.older, events)
+		}
+	}
+	return err
+}
+
+// addRefusals says of the orders of findings that wait why their ends were refused.
+func (o *Orders) addRefusals(ctx context.Context, findings []Finding) error {
+	var orders []ramp.Order
+	for _, f := range findings {
+		for _, found := range f.Orders {
+			orders = append(orders, ramp.Order{UUID: found.UUID, State: found.State})
+		}
+	}
+	refused, err := o.refusals(ctx, orders...)
+	for _, f := range findings {
+		for i := range f.Orders {
+			if r, ok := refused[f.Orders[i].UUID]; ok {
+				f.Orders[i].Refusal = &r
+			}
+		}
+	}
+	return err
 }

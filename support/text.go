@@ -79,16 +79,15 @@ func (r *Report) amount(t *ramp.Transfer) string {
 }
 
 // ordersTable writes orders for a person, one a line below a heading, with why they were refused.
-func ordersTable(orders []ramp.Order, refused map[uuid.UUID]ramp.Refusal) string {
+func ordersTable(orders []ramp.Order, refusals map[uuid.UUID]ramp.Refusal) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS\tBY HAND\tREFUSED")
 	none := newAssets(&Config{})
 	for _, o := range orders {
 		why := ""
-		if r, ok := refused[o.UUID]; ok {
-			why = fmt.Sprintf("%d times since %s, last %s: %s",
-				r.Count, r.First.Format(time.RFC3339), r.Last.Format(time.RFC3339), r.Reason)
+		if r, ok := refusals[o.UUID]; ok {
+			why = refused(&r)
 		}
 		fmt.Fprintf(table, "%s\t%s\n", none.found(none.traded(o)).row(), shown(why))
 	}
