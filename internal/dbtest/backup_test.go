@@ -14,6 +14,9 @@ import (
 // and a repeat finds out what was stored.
 func TestABackupThatBlocksCommits(t *testing.T) {
 	p := placeOn(t, rampsql.MySQL)
+	if p.tidb {
+		t.Skip("TiDB has no such lock: error 1105")
+	}
 	backup, err := open(t, "mysql", addressOf(t, "RAMP_TEST_MYSQL")).Conn(t.Context())
 	check(t, err)
 	defer backup.Close()

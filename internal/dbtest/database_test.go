@@ -186,8 +186,12 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		t.Cleanup(func() {
 			run(t, admin, "DROP DATABASE "+name+"; DROP USER "+name+"@'%'; DROP USER "+name+"@localhost")
 		})
-		run(t, admin, "USE "+name+";"+schema+
-			"GRANT SELECT, INSERT, UPDATE ON "+name+".* TO "+name+"@'%'; GRANT SELECT, INSERT, UPDATE ON "+name+".* TO "+name+"@localhost")
+		_, err := admin.Exec("USE " + name + ";" + schema +
+			"GRANT SELECT, INSERT, UPDATE ON " + name + ".* TO " + name + "@'%'; GRANT SELECT, INSERT, UPDATE ON " + name + ".* TO " + name + "@localhost")
+		if p.tidb && err != nil && strings.Contains(err.Error(), "Error 8200") {
+			t.Skip("TiDB cannot make this table: " + err.Error())
+		}
+		check(t, err)
 		config.MultiStatements = false
 		config.User, config.Passwd, config.DBName = name, "test", name
 		p.dsn = config.FormatDSN()

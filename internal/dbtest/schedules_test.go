@@ -31,6 +31,9 @@ type applies = func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 // schedulesOf returns the schedules of a place, for an Apply that gets the database of its server.
 func schedulesOf(t *testing.T, p *place, apply func(db *sql.DB) applies) storetest.Schedules {
 	t.Helper()
+	if p.tidb {
+		t.Skip("the walk asks InnoDB which connections wait for a lock")
+	}
 	s := storetest.Schedules{
 		Connector: connectorOf(p.dialect, p.driver, p.dsn),
 		Dialect:   p.dialect,
