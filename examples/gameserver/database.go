@@ -108,6 +108,14 @@ CREATE TABLE IF NOT EXISTS shop (
     id     INTEGER      NOT NULL PRIMARY KEY, -- 1
     closed VARCHAR(999) NOT NULL -- who has closed it, and why; empty if it is open
 );
+CREATE TABLE IF NOT EXISTS decisions (
+    id     VARCHAR(36)  NOT NULL PRIMARY KEY,
+    at     VARCHAR(20)  NOT NULL, -- in RFC 3339, UTC
+    name   VARCHAR(16)  NOT NULL, -- close, open, resolve or prune
+    about  VARCHAR(99)  NOT NULL, -- the order that is resolved, or which orders were deleted
+    who    VARCHAR(99)  NOT NULL,
+    reason VARCHAR(999) NOT NULL
+);
 CREATE TABLE IF NOT EXISTS wallets (
     wallet VARCHAR(42) NOT NULL PRIMARY KEY, -- in lower case
     player VARCHAR(64) NOT NULL

@@ -19,7 +19,7 @@
 // To inspect orders whose result does not arrive, to end them, and to compare the books
 // with the chain, use
 //
-//	gameserver orders list|count|conflicts|resolve|missing|show|finish|abandon|prune
+//	gameserver orders list|count|conflicts|resolve|decisions|missing|show|finish|abandon|prune
 //	gameserver reconcile
 //
 // To decline every new order on every server, and still take results, use
@@ -111,7 +111,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("there is no command %q: use orders list|count|conflicts|resolve|missing|show|finish|abandon|prune, shop close|open, migrate, or reconcile: %w", flags.Arg(0), errUsage)
+		return fmt.Errorf("there is no command %q: use orders list|count|conflicts|resolve|decisions|missing|show|finish|abandon|prune, shop close|open, migrate, or reconcile: %w", flags.Arg(0), errUsage)
 	}
 	log, queue := newLog(stderr, logRecords)
 

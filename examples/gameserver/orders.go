@@ -27,13 +27,14 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	var decides *decision
 	if slices.Contains([]string{"close", "open", "resolve", "prune"}, name) {
 		decides = newDecision(name, flags)
-	} else if err != nil && name != "conflicts" && name != "migrate" {
+	} else if err != nil && !slices.Contains([]string{"conflicts", "decisions", "migrate"}, name) {
 		return fmt.Errorf("%w: %w", err, errUsage)
 	}
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	s.looks = slices.Contains([]string{"list", "count", "missing", "show", "conflicts", "reconcile"}, name)
+	looks := []string{"list", "count", "missing", "show", "conflicts", "decisions", "reconcile"}
+	s.looks = slices.Contains(looks, name)
 	game, store, err := s.open(ctx, name == "migrate")
 	if err != nil {
 		return err
@@ -54,6 +55,8 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 		return nil
 	case name == "conflicts":
 		return game.printConflicts(ctx, stdout)
+	case name == "decisions":
+		return game.printDecisions(ctx, stdout)
 	}
 	s.anyFailure = s.anyFailure || name == "reconcile" // which ends no order
 	var proof *rampproof.Proof

@@ -152,6 +152,8 @@ func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
 	if printed != "1001 orders were deleted.\n" || !strings.Contains(logged, `"who":"bob","reason":"case 19"`) || countOrders(t, address) != 2 {
 		t.Errorf("it printed %q and logged %q; %d orders are left", printed, logged, countOrders(t, address))
 	}
+	before := time.Now().AddDate(0, 0, -10).Format(time.DateOnly)
+	says(t, said(t, "decisions", "-db", address), "prune  mint before "+before+": 1001 orders  bob: case 19")
 }
 
 // ready returns the address of a database that has the tables of a server.

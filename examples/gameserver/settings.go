@@ -84,7 +84,8 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 		err = cmp.Or((&migration{db, dialect, s.says}).run(ctx), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
 	}
 	if err == nil {
-		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM sessions, inventory, mailbox, swords, conflicts, wallets, shop WHERE 1 = 0")
+		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM sessions, inventory, mailbox, swords, conflicts, wallets, shop, decisions"+
+			" WHERE 1 = 0")
 		if err = unready; !s.looks {
 			err = cmp.Or(store.Check(ctx, s.network), unready)
 		}

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
@@ -15,7 +19,7 @@ import (
 // decision is a command of a person who says why. close closes the shop: every server with
 // this database declines every new order, signs nothing, and still takes results. open opens
 // it. resolve closes the conflicts of an order, and with them the alert. prune deletes
-// finished orders, as a user who may.
+// finished orders, as a user who may. Each is kept with who and why, which decisions lists.
 type decision struct{ name, who, reason, direction, before string }
 
 func newDecision(name string, flags *flag.FlagSet) *decision {
@@ -29,48 +33,109 @@ func newDecision(name string, flags *flag.FlagSet) *decision {
 	return d
 }
 
-// run makes the decision. id is the UUID of the order whose conflicts are resolved, or "".
+// run makes the decision, and keeps it. id is the UUID of the order whose conflicts are resolved, or "".
 func (d *decision) run(ctx context.Context, g *game, store *rampsql.Store, id string) (said string, err error) {
-	why := d.who + ": " + d.reason
-	statement, values := "UPDATE shop SET closed = ?", []any{why}
 	switch {
 	case d.who == "" || d.reason == "" || (id == "") != (d.name != "resolve"):
 		return "", fmt.Errorf("-who and -reason are required, and a UUID to resolve: %w", errUsage)
 	case d.name == "prune":
-		return d.prune(ctx, store)
-	case d.name == "resolve":
-		statement, values = "UPDATE conflicts SET closed = ? WHERE uuid = ? AND closed = ''", append(values, id)
-		said = "The conflicts are closed."
-	case d.name == "open":
-		values[0], said = "", "The shop is open."
-	default: // a call that was asked before may still be answered
-		said = "The shop is closed. The last signature leaves before " + time.Now().Add(writeTimeout).UTC().Format(time.RFC3339) + "."
+		return d.prune(ctx, g, store)
 	}
-	done, err := g.db.ExecContext(ctx, g.bind(statement), values...)
-	if err == nil && d.name == "resolve" {
-		if n, _ := done.RowsAffected(); n == 0 { // no driver fails
-			err = fmt.Errorf("order %s has no open conflict", id)
-		}
+	tx, err := g.db.BeginTx(ctx, nil)
+	if err != nil {
+		return "", err
 	}
-	if err == nil && d.name == "close" && g.checkOpen(ctx) == nil {
-		err = errors.New("the shop is still open: gameserver migrate writes its row")
+	defer func() { _ = tx.Rollback() }()
+	if d.name == "resolve" {
+		said, err = d.resolve(ctx, g, tx, id)
+	} else {
+		said, err = d.turn(ctx, g, tx)
 	}
-	return said, err
+	if err == nil {
+		_, err = d.keep(ctx, g, tx, id)
+	}
+	if err != nil {
+		return "", err
+	}
+	return said, tx.Commit()
 }
 
-// prune deletes finished orders, 1,000 at a time.
-func (d *decision) prune(ctx context.Context, store *rampsql.Store) (said string, err error) {
+// turn closes or opens the shop.
+func (d *decision) turn(ctx context.Context, g *game, tx *sql.Tx) (said string, err error) {
+	closed := ""
+	if d.name == "close" {
+		closed = d.who + ": " + d.reason
+	}
+	if _, err := tx.ExecContext(ctx, g.bind("UPDATE shop SET closed = ?"), closed); err != nil {
+		return "", err
+	}
+	if d.name == "open" {
+		return "The shop is open.", nil
+	}
+	is, err := g.column(ctx, tx, shopClosed, "") // MySQL counts no row that was so before
+	if err == nil && len(is) == 0 {
+		err = errors.New("the shop is still open: gameserver migrate writes its row")
+	}
+	end := time.Now().Add(writeTimeout).UTC() // a call that was asked before may still be answered
+	return "The shop is closed. The last signature leaves before " + end.Format(time.RFC3339) + ".", err
+}
+
+// resolve closes the conflicts of an order.
+func (d *decision) resolve(ctx context.Context, g *game, tx *sql.Tx, id string) (said string, err error) {
+	done, err := tx.ExecContext(ctx, g.bind("UPDATE conflicts SET closed = ? WHERE uuid = ? AND closed = ''"),
+		d.who+": "+d.reason, id)
+	if err != nil {
+		return "", err
+	}
+	if n, _ := done.RowsAffected(); n == 0 { // no driver fails
+		return "", fmt.Errorf("order %s has no open conflict", id)
+	}
+	return "The conflicts are closed.", nil
+}
+
+// prune deletes finished orders, 1,000 at a time. The decision is kept before, and then how many it were.
+func (d *decision) prune(ctx context.Context, g *game, store *rampsql.Store) (said string, err error) {
 	before, err := time.Parse(time.DateOnly, d.before)
+	if err != nil {
+		return "", err
+	}
+	what := fmt.Sprintf("%s before %s", d.direction, d.before)
+	id, err := d.keep(ctx, g, g.db, what)
 	total := 0
 	for n := 1; n > 0 && err == nil; total += n {
 		n, err = store.DeleteFinished(ctx, ramp.Direction(d.direction), before)
 	}
+	if id != "" {
+		what += fmt.Sprintf(": %d orders", total)
+		kept := g.change(ctx, g.db, 1, "UPDATE decisions SET about = ? WHERE id = ?", what, id)
+		err = errors.Join(err, kept)
+	}
 	return fmt.Sprintf("%d orders were deleted.", total), err
 }
 
+// keep stores who decided what, and why, for the command decisions.
+func (d *decision) keep(ctx context.Context, g *game, db database, about string) (id string, err error) {
+	id = uuid.NewString()
+	return id, g.insertNew(ctx, db, "decisions", "id, at, name, about, who, reason",
+		id, time.Now().UTC().Format(time.RFC3339), d.name, about, d.who, d.reason)
+}
+
+// printDecisions lists the decisions, newest first.
+func (g *game) printDecisions(ctx context.Context, out io.Writer) error {
+	lines, err := g.column(ctx, g.db, `SELECT CONCAT(at, '  ', name, '  ', about, '  ', who, ': ', reason)
+		FROM decisions WHERE id <> ? ORDER BY at DESC, id`, "")
+	if err == nil {
+		lines = append([]string{"TIME, DECISION, WHAT IT IS ABOUT, AND WHO DECIDED, AND WHY"}, lines...)
+		_, err = fmt.Fprintln(out, strings.Join(lines, "\n"))
+	}
+	return err
+}
+
+const shopClosed = "SELECT closed FROM shop WHERE closed <> ?"
+
 // checkOpen rejects an order before it begins while the shop is closed. bindWallet decides.
 func (g *game) checkOpen(ctx context.Context) error {
-	closed, err := g.column(ctx, g.db, "SELECT closed FROM shop WHERE closed <> ?", "")
+	closed, err := g.column(ctx, g.db, shopClosed, "")
 	if err == nil && len(closed) > 0 {
 		err = &ramp.Rejection{Code: "SHOP_CLOSED", Err: errors.New("closed by " + closed[0])}
 	}

@@ -68,6 +68,9 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 		check(t, errors.Join(err, elsewhere))
 		service.Advance(time.Minute)
 
+		decided := regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  (close|open)    alice: case 17$`)
+		equal(t, "decisions", len(decided.FindAllString(said(t, "decisions", "-db", address), -1)), 3)
+
 		game, _ := open(t, address)
 		ramp.Must(game.db.ExecContext(t.Context(), "DELETE FROM shop"))
 		if _, _, err := desk(t, nil, "close", "-db", address, "-who", "alice", "-reason", "case 17"); err == nil {
@@ -100,10 +103,14 @@ func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 		}
 		equal(t, "printed", said(t, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String()), "The conflicts are closed.\n")
 		says(t, said(t, "conflicts", "-db", address), "alice: took back 100 item_gold")
+		says(t, said(t, "decisions", "-db", address), "resolve  "+id.String()+"  alice: took back 100 item_gold")
 		happen()
 		open("0")
 		if _, _, err := desk(t, nil, "resolve", "-db", address, "-who", "bob", "-reason", "again", id.String()); err == nil {
 			t.Error("closed twice")
+		}
+		if strings.Contains(said(t, "decisions", "-db", address), "bob") {
+			t.Error("what was not decided is listed")
 		}
 	})
 }
