@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -200,6 +201,7 @@ func TestAssetsThatMovedTwiceAreExplained(t *testing.T) {
 }
 
 func TestTheRecordOfALongRunIsBounded(t *testing.T) {
+	racedetector.Skip(t)
 	c := newCounter(t)
 	for range 10_500 {
 		_, _ = c.service.Client().Post(c.service.URL()+"/api/v2/initialize", "", nil)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/internal/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -105,6 +106,7 @@ func (f *forgotten) ownEnd(t *testing.T) {
 
 // What the service forgot is marked only if nobody could doubt it.
 func TestWhichOrdersFit(t *testing.T) {
+	racedetector.Skip(t)
 	type change = func(*testing.T, *forgotten)
 	is := func(change func(f *forgotten)) change { return func(_ *testing.T, f *forgotten) { change(f) } }
 	again := func(state ramp.OrderState, tokens int64, after time.Duration) change { // another order

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
@@ -216,6 +217,7 @@ func (l *listener) Errorf(format string, args ...any) { l.told += fmt.Sprintf(fo
 
 // Mistakes that studios make are found, and called by their names.
 func TestSchedulesFindMistakesOfStudios(t *testing.T) {
+	racedetector.Skip(t)
 	eachDatabase(t, func(t *testing.T, p *place) {
 		for _, plant := range plants {
 			harms := slices.Contains(plant.harms, p.dialect)

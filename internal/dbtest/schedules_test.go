@@ -118,6 +118,9 @@ func withFaults(d rampsql.Dialect) bool {
 // The store and the simplest Apply are right in every schedule.
 func TestEverySchedule(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
+		if p.dialect != rampsql.SQLite {
+			racedetector.Skip(t)
+		}
 		s := schedulesOf(t, p, lean(p.dialect))
 		s.NoFaults = !withFaults(p.dialect)
 		storetest.TestSchedules(t, s)

@@ -540,9 +540,7 @@ func TestAStoreWithoutFlawPasses(t *testing.T) {
 }
 
 func TestEveryFlawIsFound(t *testing.T) {
-	if racedetector.On {
-		t.Skip("it takes a minute with the race detector, and runs without")
-	}
+	racedetector.Skip(t)
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}
