@@ -5,8 +5,9 @@
 //	go run github.com/token-ramp/ramp-go/cmd/ramp check -url http://127.0.0.1:8080
 //
 // The emulate command plays the service for a game's server; trigger, orders, resend
-// and advance drive it. The check command judges a server. See "ramp help COMMAND",
-// docs/control.md and docs/testing.md.
+// and advance drive it. The check command judges a server. The record command writes
+// down what the real service sends. See "ramp help COMMAND", docs/control.md,
+// docs/testing.md and docs/recording.md.
 package main
 
 import (
@@ -34,6 +35,7 @@ Test a game's server against an emulated token ramp.
   orders    list, show, wait        sign     the HMAC of standard input
   resend    send a result again     version  print the version
   advance   let time pass           help     the flags of a command
+  record    write down what the real service sends
 
 Start with "ramp emulate -game URL" beside your server, or "ramp check -url URL".
 "ramp help COMMAND" lists the flags of a command.
@@ -66,7 +68,8 @@ func (std stdio) run(ctx context.Context, name string, args []string) int {
 	}{
 		"check": {checkUsage, check}, "emulate": {emulateUsage, emulate}, "connect": {connectUsage, firstContact},
 		"trigger": {triggerUsage, trigger}, "orders": {ordersUsage, orders}, "resend": {resendUsage, resend},
-		"advance": {advanceUsage, advance}, "sign": {signUsage, sign}, "version": {versionUsage, version},
+		"advance": {advanceUsage, advance}, "sign": {signUsage, sign}, "record": {recordUsage, recordCalls},
+		"version": {versionUsage, version},
 	}[name]
 	if !known {
 		fmt.Fprintf(std.errs, "ramp: there is no command %q; \"ramp help\" lists them\n", name)
