@@ -157,6 +157,7 @@ func (h *Handler) answerAssets(ctx context.Context, header http.Header) Reply {
 		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
 			return nil, gameRejection(err, http.StatusUnauthorized)
 		}
+		rollback.Admit(ctx) // in a test
 		player, err := h.config.Players.Assets(ctx, c.session)
 		if err != nil {
 			return nil, gameRejection(err, h.config.RejectStatus)

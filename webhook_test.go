@@ -1095,7 +1095,8 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 		"the connections are broken": before(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			service := ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: testSigner().Address(), Handler: http.NotFoundHandler()})
+			service := ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: testSigner().Address(),
+				Handler: http.NotFoundHandler(), NoThief: true})
 			v := &vault{gold: map[string]int64{}}
 			store := &ramp.MemoryStore{Apply: v.Apply}
 			config := ramp.HandlerConfig{Terms: anyOf("project-1", ramp.Testnet), Players: bank{vault: v}, Store: store,

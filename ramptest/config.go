@@ -124,6 +124,15 @@ type Config struct {
 	// that returns a player_id. By default [Start] only logs such a movement.
 	Closed bool
 
+	// NoThief says that the game may accept any session. By default, when its test ends, [Start] asks
+	// the game for assets like a thief, with half of each session that the game has accepted: with an
+	// invented token, and with the right token for an invented session, for another player's and for
+	// the same one in other letters. If the game answers, it lists and sells what belongs to others.
+	// So does [Service.Check]. No event shows these calls. Set NoThief for a game that decides nothing,
+	// for a mock that expects certain calls, for a limit on wrong tokens, and if a token is valid for
+	// several players on purpose. With [BooksOff], nobody asks either.
+	NoThief bool
+
 	// Settle is how long, in real time, an effect may lag behind the answer before
 	// the books report it as missing. It defaults to 2 seconds; -1 is no time.
 	Settle time.Duration

@@ -476,6 +476,25 @@ func (s *remote) Events(ctx context.Context, q control.EventsQuery) (list contro
 	}
 }
 
+func (s *remote) Check(context.Context) (checked control.Checked, err error) {
+	leave, err := s.life.enter()
+	if err != nil {
+		return checked, reported(err)
+	}
+	defer leave()
+	problems, unasked := s.problems()
+	return control.Checked{Problems: eachLine(problems), Unasked: eachLine(lines(unasked...))}, nil
+}
+
+// eachLine returns the lines of a text without the name of this package.
+func eachLine(text string) []string {
+	each := []string{}
+	for line := range strings.Lines(text) {
+		each = append(each, strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "ramptest: "))
+	}
+	return each
+}
+
 func (s *remote) Reset(context.Context, control.ResetRequest) (done control.Done, err error) {
 	leave, err := s.life.enter()
 	if err != nil {

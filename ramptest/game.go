@@ -233,6 +233,7 @@ type call struct {
 	slow     time.Duration // the minimum time that the answer takes
 	owned    books.Assets  // what the player owned before a validate call, of what a mint takes; nil if unknown
 	lacks    string        // what the player owned too little of, in words; "" if of nothing that is known
+	admitted bool          // of a validate call: the game listed assets for its token just before
 
 	failure *rollback.Failure // of the game's store, on purpose; nil if there is none
 }
@@ -274,8 +275,9 @@ func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) 
 		Stated: c.stated == Succeeded, OnChain: c.onChain == Succeeded})
 	c.opposite = entry.Opposite
 	if c.kind == control.KindValidate {
-		read, _ := s.readings.of(c.session)
+		read, asked := s.readings.of(c.session)
 		c.owned, c.lacks = entry.Owned(read.player)
+		c.admitted = asked && read.err == nil && s.config.Books != BooksOff
 	}
 	a, err := s.send(ctx, c, judge)
 	status := 0
@@ -361,6 +363,10 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	}
 	if a != nil && !mayLack(a.status, event.Outcome) {
 		c.owned, c.lacks = nil, ""
+	}
+	if c.admitted && !c.forged && isRejection(err) && a.status == http.StatusUnauthorized &&
+		!strings.HasPrefix(event.Outcome, "HMAC_") {
+		c.lacks = "just before, the game listed assets for this token: if one call uses a token up, no page works"
 	}
 	v := c.verdictOn(a, err, s.config.Retry)
 	event.Said, event.Tone, event.Failed = v.Said, v.Tone, v.Attention

@@ -141,7 +141,8 @@ func newCounterOf(t testing.TB, game ownledger.Game, options ...func(*ramptest.C
 	key, signer := console(t)
 	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: key, Signer: signer}, game)
 	c := &counter{session: session1, key: key, handler: handler, validator: signer.Address()}
-	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{Pages: pages.New()}}
+	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler,
+		Desk: ramptest.Desk{Pages: pages.New()}, NoThief: true} // most of these games accept everybody
 	for _, o := range options {
 		o(&config)
 	}

@@ -73,7 +73,8 @@ import (
 // Start starts a service and closes it when the test ends. It fails the test if the game
 // has lost assets or moved them twice, if an order needs attention, and if it is unknown
 // what the game moved, and then logs the timeline. It also fails a test that has not failed
-// otherwise if a [Fault] of an approved order had no effect; see [Perhaps]. With [BooksReport] it
+// otherwise if a [Fault] of an approved order had no effect, see [Perhaps], and if the game lists assets
+// to a thief, see [Config.NoThief]. With [BooksReport] it
 // only logs that, and with [BooksOff] it says nothing. Orders whose result was never sent or whose
 // last answer was lost by a fault, and pending transactions, do not fail the test.
 func Start(t testing.TB, config Config) *Service {
@@ -86,10 +87,15 @@ func Start(t testing.TB, config Config) *Service {
 		if config.Closed {
 			s.audit.Sweep(s.life.alive)
 		}
+		var stolen, unasked []string
+		done := !t.Failed() && !t.Skipped() // a test that has stopped has not done all that it means to
+		if done {
+			stolen, unasked = s.game.thefts(s.life.alive)
+		}
 		s.Close()
 		said := s.report()
-		if !t.Failed() && !t.Skipped() { // a test that has stopped has not done all that it means to
-			said = lines(said, s.orders.missed())
+		if done {
+			said = lines(append([]string{said, s.orders.missed()}, stolen...)...)
 		}
 		switch {
 		case said == "" || config.Books == BooksOff:
@@ -98,7 +104,7 @@ func Start(t testing.TB, config Config) *Service {
 		default:
 			t.Log(said)
 		}
-		if aside := s.asides(); aside != "" {
+		if aside := lines(append(unasked, s.asides())...); aside != "" {
 			t.Log(aside)
 		}
 		if t.Failed() {

@@ -1,7 +1,10 @@
 package ramptest
 
 import (
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -39,10 +42,17 @@ func (r reading) problem() string {
 // maxReadings bounds the readings of a service that runs for weeks.
 const maxReadings = 1_000
 
-// readings holds the last reading of each session.
+// readings holds the last reading of each session, and who was let in.
 type readings struct {
-	mu   locks.Mutex
-	last map[readingKey]reading
+	mu     locks.Mutex
+	last   map[readingKey]reading
+	guests map[string]guest // by session ID; the first maxReadings
+}
+
+// guest is a session that the game has accepted, with its newest token.
+type guest struct {
+	session          ramp.Session
+	server, playerID string
 }
 
 // readingKey is the key of a session. It includes the token, so that a caller with a
@@ -58,12 +68,27 @@ func (r *readings) keep(s ramp.Session, read reading) {
 		r.last = make(map[readingKey]reading)
 	}
 	r.last[keyOf(s)] = read
+	if r.guests == nil {
+		r.guests = make(map[string]guest)
+	}
+	if _, known := r.guests[s.ID]; read.err == nil && (known || len(r.guests) < maxReadings) {
+		r.guests[s.ID] = guest{s, read.player.Server, read.player.PlayerID}
+	}
+}
+
+// accepted returns the sessions that the game has accepted, sorted.
+func (r *readings) accepted() []guest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.SortedFunc(maps.Values(r.guests), func(x, y guest) int {
+		return strings.Compare(x.session.ID, y.session.ID)
+	})
 }
 
 func (r *readings) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last = nil
+	r.last, r.guests = nil, nil
 }
 
 func (r *readings) of(s ramp.Session) (read reading, ok bool) {

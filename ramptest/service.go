@@ -229,16 +229,22 @@ func (s *Service) Close() {
 }
 
 // Check returns what [Start] fails a test for when it ends, as one error. Call it at the end of a
-// test that uses [New], such as in TestMain. It asks the game what players own only if
-// [Config.Closed] is set.
+// test that uses [New], such as in TestMain. It asks the game for assets like a thief, see
+// [Config.NoThief], and what players own if [Config.Closed] is set.
 func (s *Service) Check() error {
+	if problems, _ := s.problems(); problems != "" {
+		return errors.New(problems)
+	}
+	return nil
+}
+
+// problems returns what Start fails a test for when it ends, and what was not asked.
+func (s *Service) problems() (problems string, unasked []string) {
 	if s.config.Closed {
 		s.audit.Sweep(s.life.alive)
 	}
-	if said := lines(s.report(), s.orders.missed()); said != "" {
-		return errors.New(said)
-	}
-	return nil
+	stolen, unasked := s.game.thefts(s.life.alive)
+	return lines(append([]string{s.report(), s.orders.missed()}, stolen...)...), unasked
 }
 
 // asides lists what the books do not judge, one per line: assets that move by themselves, and what

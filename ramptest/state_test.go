@@ -44,7 +44,8 @@ func (c *counter) restart(t *testing.T, handler http.Handler, options ...func(*r
 	c.service.Close()
 	require.NotNil(t, c.config.Desk.State)
 	require.NoError(t, c.config.Desk.State.Err())
-	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: handler, Desk: ramptest.Desk{State: c.config.Desk.State, Pages: pages.New()}}
+	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: handler, NoThief: true,
+		Desk: ramptest.Desk{State: c.config.Desk.State, Pages: pages.New()}}
 	for _, o := range options {
 		o(&config)
 	}

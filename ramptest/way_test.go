@@ -100,7 +100,8 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 	t.Helper()
 	s.test = &judged{TB: t}
 	key, signer := console(t)
-	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: perOrder, Key: key, Validator: signer.Address(), Settle: -1, Desk: ramptest.Desk{Pages: pages.New()}})
+	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: perOrder, Key: key, Validator: signer.Address(), Settle: -1,
+		NoThief: true, Desk: ramptest.Desk{Pages: pages.New()}})
 	store := &ramp.MemoryStore{Apply: s.Apply}
 	config := ramp.HandlerConfig{Players: s, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
 	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1}))

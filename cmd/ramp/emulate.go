@@ -127,6 +127,7 @@ func parseEmulate(flags *call) (*desk, error) {
 	flags.BoolVar(&d.json, "json", false,
 		"print one JSON object per line: first the service's addresses, then each event")
 	flags.BoolVar(&d.quiet, "q", false, "print only failures, after the addresses and keys")
+	flags.BoolVar(&c.NoThief, "no-thief", false, "do not ask for assets with half of a session in GET /control/check")
 	flags.repeated(&c.Regenerating, "regenerating",
 		"`asset` that moves by itself, such as energy; may be repeated")
 

@@ -157,5 +157,5 @@ func TestOnlyTheRollbackTravelsInAContext(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 2, found, "for a rollback, and for a failure")
+	require.Equal(t, 3, found, "for a rollback, for a failure, and for a visit")
 }

@@ -102,7 +102,10 @@ func (t *trial) foreign() (mixed, other ramp.Session) {
 func sessionCases() []Case {
 	const (
 		fix    = "Verify the access token of the X-Dapp-Authorization header before you look up anything else."
-		strict = "Reject a call unless its X-Dapp headers name exactly one session and one bearer token of it."
+		strict = "Reject a call unless its X-Dapp headers name exactly one session and one bearer token of it. " +
+			"Compare sessions exactly: databases such as MySQL ignore case by default."
+		both = "Check that the access token belongs to the session. With a Store of package ramp, Authenticate must " +
+			"compare both, because Apply sees only the session; another server may take the player from the token alone."
 	)
 	unlisted := func(t *trial, bend headerEdit) { t.rejected(t.assets(t.player, bend)) }
 	unapproved := func(t *trial, bend headerEdit) {
@@ -137,6 +140,8 @@ func sessionCases() []Case {
 		{"empty-session", "with an empty session", setHeader(sessionID, "")},
 		{"unknown-session", "with an unknown session", unknownSession},
 		{"two-sessions", "with two sessions, of which one is unknown", setHeader(sessionID, "SESSION", "nobody-has-this-session")},
+	}, Must: {
+		{"letters", "with the letters of the session in the other case", inOtherLetters},
 	}}
 	return []Case{
 		{ID: "assets-token-wrong", Fix: fix, Inputs: wrong.inputs(unlisted),
@@ -148,7 +153,7 @@ func sessionCases() []Case {
 		{ID: "validate-session-odd", Fix: strict, Inputs: odd.inputs(unapproved),
 			Title: "A validate call whose headers do not name one session and one bearer token is rejected."},
 		{ID: "assets-foreign-token", after: []string{"mint-succeeds"},
-			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
+			Fix:   both,
 			Title: "One player's token does not reveal another player's assets.",
 			run: func(t *trial) {
 				mixed, other := t.foreign()
@@ -166,7 +171,7 @@ func sessionCases() []Case {
 				}
 			}},
 		{ID: "validate-foreign-token",
-			Fix:   "Check that the access token belongs to the session, or take the player from the token alone.",
+			Fix:   both,
 			Title: "One player's token does not spend another player's assets.",
 			run: func(t *trial) {
 				mixed, _ := t.foreign()
@@ -209,6 +214,28 @@ func sessionCases() []Case {
 }
 
 const signedSession = "Trust the session_id of the signed body, whatever the header says: the HMAC does not cover the headers."
+
+// inOtherLetters writes the session in the other case, unless the server ignores the session.
+func inOtherLetters(t *trial, header http.Header, _ []byte) {
+	other := otherCase(t.player.ID)
+	if other == t.player.ID {
+		t.skip("the session has no letters")
+	}
+	if t.assets(t.player, unknownSession).succeeded {
+		t.skip("the server takes the player from the token alone")
+	}
+	header[sessionID] = []string{other}
+}
+
+// otherCase returns a text whose ASCII letters are in the other case.
+func otherCase(text string) string {
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r ^ 0x20
+		}
+		return r
+	}, text)
+}
 
 // spelled writes the names of headers in another way.
 func spelled(spell func(string) string) headerEdit {

@@ -168,6 +168,9 @@ func sessionMutants() map[string]mutant {
 			"session-odd/empty-session":   func(s, _ []string, _ string) bool { return len(s) == 1 && s[0] == "" },
 			"session-odd/unknown-session": func(_, a []string, right string) bool { return slices.Contains(a, right) },
 			"session-odd/two-sessions":    func(s, _ []string, _ string) bool { return len(s) == 2 },
+			"session-odd/letters": func(s, _ []string, _ string) bool {
+				return len(s) == 1 && strings.HasPrefix(s[0], "S") // and "session" otherwise
+			},
 		} {
 			m[name+"-"+id] = admits(path, when)
 		}

@@ -221,6 +221,9 @@ func (t *trial) whyNoAssets(f *finding) string {
 // upperCase writes the names of headers as section 4.3 does for an assets call.
 var upperCase = strings.NewReplacer("x-dapp-a", "X-Dapp-A", "x-dapp-sessionid", "X-Dapp-SessionID")
 
+const whyOneCall = "\nThe server has listed assets for this token in an earlier call. A token must last for several calls: " +
+	"a page makes at least two with it."
+
 const whyNoHandler = "\nThe path of the endpoint (-result) or the address (-url) is wrong, or something before the handler answers:"
 
 const whyLayer = "\nMiddleware or a proxy before the handler answers, such as a login, a CSRF check or a limit: exempt the service's endpoints from it."
@@ -291,6 +294,11 @@ func (t *trial) whyRejected(o order, a answer) string {
 	}
 	if a.status == http.StatusInternalServerError && a.code() == "NOT_FOUND" {
 		a.status = http.StatusNotFound // which package ramp makes 500, so that no result is lost
+	}
+	if again := *t; a.status == http.StatusUnauthorized || a.status == http.StatusForbidden {
+		if again.err = nil; !again.assets(t.player).succeeded {
+			return whyOneCall
+		}
 	}
 	keyIsRight := false
 	if a.envelope != nil {

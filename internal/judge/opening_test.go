@@ -143,6 +143,19 @@ func TestAssetsWithoutDataSayWhatIsMissing(t *testing.T) {
 	assert.ErrorContains(t, opened(t, target), "data null, in which data.v1.assets is missing")
 }
 
+// The first of the calls with a token uses it up, so no page works.
+func TestATokenForOneCallIsNamed(t *testing.T) {
+	t.Parallel()
+	var used sync.Map
+	target := newStudio(t, replies(func(_ *studio, r *http.Request, _ []byte) bool {
+		_, again := used.LoadOrStore(r.Header.Get(ramp.HeaderAuthorization), true)
+		return again
+	}, 401, no("INVALID_TOKEN"))).target
+	err := opened(t, target)
+	assert.ErrorContains(t, err, "The server has listed assets for this token in an earlier call. A token must last for several calls")
+	assert.NotContains(t, err.Error(), "Likely causes")
+}
+
 // Nothing but the path, a layer before the handler or the session explains that the first
 // call fails.
 func TestAnAssetsCallThatFailsIsExplained(t *testing.T) {

@@ -119,6 +119,11 @@ func (c *Client) Events(ctx context.Context, q EventsQuery) (EventList, error) {
 	return call[EventList](ctx, c, "GET /control/events", q)
 }
 
+// Check asks the game for assets like a thief, and returns what a test must fail for.
+func (c *Client) Check(ctx context.Context) (Checked, error) {
+	return call[Checked](ctx, c, "GET /control/check", struct{}{})
+}
+
 // Reset makes the emulator forget everything that happened.
 func (c *Client) Reset(ctx context.Context, r ResetRequest) (Done, error) {
 	return call[Done](ctx, c, "POST /control/reset", r)

@@ -188,6 +188,16 @@ type FailRequest struct {
 	RPC        []int    `json:"rpc,omitempty"`        // HTTP statuses, or JSON-RPC error codes below 100
 }
 
+// Checked is what a test must fail for when it ends, and is otherwise without problems.
+type Checked struct {
+	// Problems are what the game lost or moved twice, orders that need attention, and what it gives to
+	// a caller with half of a session; see ramptest.Config.NoThief.
+	Problems []string `json:"problems"`
+
+	// Unasked is what was not asked, such as for a session that the game rejects meanwhile.
+	Unasked []string `json:"unasked"`
+}
+
 // ResetRequest is the body of POST /control/reset. It has no fields.
 type ResetRequest struct{}
 

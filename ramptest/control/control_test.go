@@ -63,6 +63,10 @@ func (e *emulator) Events(_ context.Context, q control.EventsQuery) (control.Eve
 	return answered[control.EventList](e, q)
 }
 
+func (e *emulator) Check(context.Context) (control.Checked, error) {
+	return answered[control.Checked](e)
+}
+
 func (e *emulator) Reset(_ context.Context, r control.ResetRequest) (control.Done, error) {
 	return answered[control.Done](e, r)
 }
@@ -122,6 +126,8 @@ func TestAClientIsTheEmulator(t *testing.T) {
 		"fail": with(api.Emulator.Fail, control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}}, control.Done{}),
 		"events": with(api.Emulator.Events, control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"},
 			control.EventList{Events: []control.Event{{Number: 12, Kind: control.KindChain, Outcome: "<a>"}}}),
+		"check": {func(ctx context.Context, e api.Emulator) (any, error) { return e.Check(ctx) }, nil,
+			control.Checked{Problems: []string{"it lists <a>"}, Unasked: []string{"b"}}},
 		"reset": with(api.Emulator.Reset, control.ResetRequest{}, control.Done{}),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,9 @@ func Handler(e Emulator, allow func(*http.Request) *control.Error) http.Handler 
 	describe := func(r *http.Request, _ noQuery) (control.Description, error) {
 		return e.Describe(r.Context())
 	}
+	check := func(r *http.Request, _ noQuery) (control.Checked, error) {
+		return e.Check(r.Context())
+	}
 	orders := func(r *http.Request, q control.OrdersQuery) (control.OrderList, error) {
 		return e.Orders(r.Context(), q)
 	}
@@ -34,6 +37,7 @@ func Handler(e Emulator, allow func(*http.Request) *control.Error) http.Handler 
 	}
 	for path, methods := range map[string]map[string]http.HandlerFunc{
 		"/control":                    {"GET": get(describe)},
+		"/control/check":              {"GET": get(check)},
 		"/control/orders":             {"GET": get(orders), "POST": post(e.Start)},
 		"/control/orders/{uuid}":      {"GET": get(order)},
 		"/control/orders/{uuid}/send": {"POST": body(send)},
