@@ -47,6 +47,7 @@ type checkFlags struct {
 	key, encoding, address string
 	login, uuids, restart  string
 	wallets                sync.Map // the wallet that the login named, by session ID
+	logins                 sync.Map // the token of the login, by session ID
 	sessions               []ramp.Session
 	run, junit             string
 	parallel               int
@@ -125,8 +126,12 @@ func parseCheck(c *call) (*checkFlags, error) {
 	c.StringVar(&f.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url")
 	c.StringVar(&f.address, "validator", "", "the validator key's `address`")
 	c.StringVar(&f.ProjectID, "project", "", "`project` ID of the console, which most servers check; without it, the case about another project is skipped")
-	c.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…}, and the player's \"wallet\":\"0x…\" if the server checks it, to a POST of {\"player\":NAME}")
-	c.StringVar(&f.uuids, "uuid", "", "`URL`, or path below -url, that answers {\"uuid\":…} of an initialize call to a POST of {\"sessionId\":…,\"accessToken\":…}; for a server that approves only UUIDs of its own")
+	c.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…}, "+
+		"and the player's \"wallet\":\"0x…\" if the server checks it, to a POST of {\"player\":NAME};\n"+
+		"with \"pageToken\":…, the token that the assets endpoint takes if it is not the login's")
+	c.StringVar(&f.uuids, "uuid", "", "`URL`, or path below -url, that answers {\"uuid\":…} of an initialize call "+
+		"to a POST of {\"sessionId\":…,\"accessToken\":…}, those of -login; for a server that approves only UUIDs of its own;\n"+
+		"with \"accessToken\":…, the token of the page of that order if it has one")
 	c.StringVar(&f.Only, "only", "", "the `direction` of the game's orders, mint or burn, if it has one only")
 	c.BoolVar(&f.Unique, "unique", false, "the assets are unique items: a player owns 1 of each, and an order moves one")
 	var sessions []string // parsed later, because an error of package flag would show the token
@@ -329,29 +334,37 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 		return nil, err
 	}
 	return func(ctx context.Context, name string) (ramp.Session, error) {
-		var session struct{ SessionID, AccessToken, Wallet string }
+		var session struct{ SessionID, AccessToken, PageToken, Wallet string }
 		err := at.ask(ctx, map[string]string{"player": name}, &session, func() bool {
 			return session.SessionID != "" && session.AccessToken != "" && (session.Wallet == "" || common.IsHexAddress(session.Wallet))
 		}, `{"sessionId":"…","accessToken":"…"}, both strings`)
 		f.wallets.Store(session.SessionID, session.Wallet)
-		return ramp.Session{ID: session.SessionID, Token: ramp.NewAccessToken(session.AccessToken)}, err
+		f.logins.Store(session.SessionID, session.AccessToken)
+		token := cmp.Or(session.PageToken, session.AccessToken)
+		return ramp.Session{ID: session.SessionID, Token: ramp.NewAccessToken(token)}, err
 	}, nil
 }
 
 // ownUUID returns a function that gets UUIDs from the -uuid endpoint.
-func (f *checkFlags) ownUUID() (func(context.Context, ramp.Session) (uuid.UUID, error), error) {
+func (f *checkFlags) ownUUID() (
+	func(context.Context, ramp.Session) (uuid.UUID, ramp.AccessToken, error), error,
+) {
 	at, err := f.endpoint("-uuid", f.uuids)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, s ramp.Session) (id uuid.UUID, err error) {
-		var answer struct{ UUID string }
-		err = at.ask(ctx, map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}, &answer, func() bool {
+	return func(ctx context.Context, s ramp.Session) (id uuid.UUID, token ramp.AccessToken, err error) {
+		login := s.Token.Reveal()
+		if other, ok := f.logins.Load(s.ID); ok {
+			login = other.(string)
+		}
+		var answer struct{ UUID, AccessToken string }
+		err = at.ask(ctx, map[string]string{"sessionId": s.ID, "accessToken": login}, &answer, func() bool {
 			var err error
 			id, err = uuid.Parse(answer.UUID)
 			return err == nil
 		}, `{"uuid":"…"}, a UUID`)
-		return id, err
+		return id, ramp.NewAccessToken(answer.AccessToken), err
 	}, nil
 }
 

@@ -244,6 +244,36 @@ func TestUUIDAndWalletComeFromTheServer(t *testing.T) {
 	assert.Contains(t, seen[0], `"user_address":"`+wallet+`"`)
 }
 
+// A server whose pages have tokens of their own refuses that of the login.
+func TestTheTokensOfPagesComeFromTheServer(t *testing.T) {
+	t.Parallel()
+	const login, catalog, page = "token-of-the-login", "token-of-the-catalog", "token-of-the-order"
+	sent := map[string]bool{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch r.URL.Path {
+		case "/login":
+			fmt.Fprintf(w, `{"sessionId":"session-1","accessToken":"%s","pageToken":"%s"}`, login, catalog)
+		case "/uuid":
+			assert.JSONEq(t, `{"sessionId":"session-1","accessToken":"`+login+`"}`, string(body))
+			fmt.Fprintf(w, `{"uuid":"7b0f9a1e-1111-4222-8333-444455556666","accessToken":"%s"}`, page)
+		case "/api/assets":
+			assert.Equal(t, "Bearer "+catalog, r.Header.Get(ramp.HeaderAuthorization))
+			fmt.Fprint(w, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"100000"}]}}}`)
+		default:
+			sent[r.URL.Path+" "+r.Header.Get(ramp.HeaderAuthorization)] = true
+			fmt.Fprint(w, `{"success":false,"errorCode":"NO","data":null}`)
+		}
+	}))
+	defer server.Close()
+	status, out := checked(t, flags(server.URL, "-login", "/login", "-uuid", "/uuid")...)
+	assert.Equal(t, 2, status)
+	assert.Equal(t, map[string]bool{"/api/validate Bearer " + page: true}, sent)
+	for _, token := range []string{login, catalog, page} {
+		assert.NotContains(t, out, token)
+	}
+}
+
 func TestWhatToFixFitsOnOneScreen(t *testing.T) {
 	t.Parallel()
 	var verdicts []judge.Verdict

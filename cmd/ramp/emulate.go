@@ -327,6 +327,7 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	} else {
 		fmt.Fprintf(p.out, "export RAMP_VALIDATOR_KEY=%s\n", s.ValidatorKey)
 	}
+	fmt.Fprintln(p.out, "# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page: with -page, its URL has it")
 	fmt.Fprintln(p.out)
 }
 

@@ -139,6 +139,7 @@ func TestEmulateTakesKeys(t *testing.T) {
 	assert.Contains(t, printed, "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb")
 	assert.Contains(t, printed, "Calls GET /api/assets, POST /api/validate, POST /api/result at http://127.0.0.1:1\n")
 	assert.Contains(t, printed, "export RAMP_API_URL="+address+" RAMP_FRONTEND_URL="+address+"\n")
+	assert.Contains(t, printed, "\n# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page")
 	assert.NotContains(t, printed, "my_secret", "a key that was given is not printed")
 	key := ramp.Must(ramp.Base64URLKey("my_secret_salt_value"))
 	initialized := meanwhile(initialize(t, address, key))

@@ -1,10 +1,12 @@
 // A game's server on Express and PostgreSQL that is connected to the ramp. It sells gold: a
 // token costs 10 gold and is worth 10. Copy it; docs/other-languages.md explains it.
 
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto'
 import { SigningKey } from 'ethers'
 import express from 'express'
 import pg from 'pg'
+import { base, initialize } from './initialize.js'
+import { hash, openPage, schema, startOrder } from './pages.js'
 
 const { DATABASE_URL, RAMP_HMAC_KEY, RAMP_VALIDATOR_KEY, RAMP_API_URL, RAMP_FRONTEND_URL, PORT = 8080, TEST_LOGIN } = process.env
 const [project, network, token, goldPerToken] = ['project-1', 'testnet', '0x00000000000000000000000000000000000070c3', 10]
@@ -13,13 +15,13 @@ const pool = new pg.Pool({ connectionString: DATABASE_URL })
 await pool.query(`SELECT pg_advisory_xact_lock(7242164); -- servers that start together take turns
   CREATE TABLE IF NOT EXISTS characters (session text PRIMARY KEY, token_hash text NOT NULL, gold bigint NOT NULL CHECK (gold >= 0));
   CREATE TABLE IF NOT EXISTS orders (uuid uuid PRIMARY KEY, session text NOT NULL REFERENCES characters,
-    call text NOT NULL, mint boolean NOT NULL, gold bigint NOT NULL CHECK (gold > 0), state text NOT NULL DEFAULT 'accepted', tx_hash text UNIQUE)`)
+    call text NOT NULL, mint boolean NOT NULL, gold bigint NOT NULL CHECK (gold > 0), state text NOT NULL DEFAULT 'accepted', tx_hash text UNIQUE);
+  ${schema}`)
 
 const require = (condition, rejection, status = 200) => {
   if (!condition) throw Object.assign(new Error(rejection), { rejection, status })
 }
 const hmac = (body) => createHmac('sha256', RAMP_HMAC_KEY).update(body).digest()
-const hash = (text) => createHash('sha256').update(text).digest('hex')
 
 const isSigned = (call) => /^[0-9a-f]{64}$/i.test(call.get('x-hmac-signature') ?? '')
 
@@ -40,13 +42,21 @@ function read (call) {
   }
 }
 
-async function authenticate (call) {
-  const session = call.get('x-dapp-sessionid') ?? ''
+// find returns a row with the session and the hash of the token of a call.
+async function find (query, call) {
   const [, accessToken = ''] = /^Bearer (\S+)$/.exec(call.get('x-dapp-authorization')) ?? []
-  const { rows: [found] } = await pool.query('SELECT gold FROM characters WHERE session = $1 AND token_hash = $2', [session, hash(accessToken)])
+  const { rows: [found] } = await pool.query(query, [call.get('x-dapp-sessionid') ?? '', hash(accessToken)])
   require(found, 'INVALID_USER', 401)
-  return { session, accessToken, gold: found.gold }
+  return found
 }
+
+// authenticate returns who has opened the page of a call of the service, and for which order. The token
+// of the login opens no page.
+const authenticate = (call) => find(`SELECT session, gold, uuid AS page FROM pages JOIN characters USING (session)
+  WHERE session = $1 AND pages.token_hash = $2 AND expires_at > now()`, call)
+
+// loggedIn returns the session of a call of the game's own client.
+const loggedIn = async (call) => (await find('SELECT session FROM characters WHERE session = $1 AND token_hash = $2', call)).session
 
 // goldOf returns the gold of an order that is for the game's token at its price.
 function goldOf ({ exact, intent }) {
@@ -66,9 +76,10 @@ function goldOf ({ exact, intent }) {
 async function validate (call) {
   const body = read(call)
   require(body.digest || !body.receipt, 'RESULT_AT_VALIDATE', 500) // the addresses in the console are swapped
-  const { session } = await authenticate(call)
+  const { session, page } = await authenticate(call)
   require(body.uuid && /^0x[0-9a-f]{64}$/i.test(body.digest) && /^(0x)?[0-9a-f]+$/i.test(body.user_sig) &&
     /^0x[0-9a-f]{40}$/i.test(body.user_address) && body.project_id === project, 'INVALID_MESSAGE', 400)
+  require(page === body.uuid, 'INVALID_USER') // a page without an order shows assets only
   const { mint, gold } = goldOf(body)
   const same = JSON.stringify([body.digest.toLowerCase(), body.user_address.toLowerCase(), body.exact.intent])
   const validatorSig = validator.sign(body.digest).serialized
@@ -114,23 +125,46 @@ async function assets (call) {
   return { v1: { player_id: session, assets: [{ id: 'item_gold', balance: gold }] } }
 }
 
-// exchange starts an order for a player of the game, and returns the page for the webview.
+// open returns the token of a new page.
+async function open (session) {
+  const accessToken = await openPage(pool, session) // before the service is asked, because it limits that
+  require(accessToken, 'TOO_MANY_PAGES', 429)
+  return accessToken
+}
+
+const address = (view, parameters) => base(RAMP_FRONTEND_URL) + view + '?' + new URLSearchParams(parameters)
+
+// exchange starts an order for a player of the game, and returns the page for the webview, which opens for
+// so many seconds.
 async function exchange (call) {
-  const { session, accessToken } = await authenticate(call)
+  const sessionId = await loggedIn(call)
+  const accessToken = await open(sessionId)
   const gold = [{ id: 'item_gold', amount: goldPerToken, icon_url: 'https://example.com/gold.png', is_non_fungible: false }]
-  const body = JSON.stringify({ intent: { network, project_id: project, token, mint_fee_bps: 0, burn_fee_bps: 0, mint_method: 'mint', burn_method: 'burn-permit', materials: gold, outputs: gold } })
-  const answer = await fetch(RAMP_API_URL + '/api/v2/initialize', { method: 'POST', body,
-    headers: { 'Content-Type': 'application/json', 'X-HMAC-SIGNATURE': hmac(body).toString('hex') } })
-  const { code, message, data } = await answer.json()
-  if (code !== 200) throw new Error(`initialize: ${code} ${message}: ${JSON.stringify(data)}`)
-  return RAMP_FRONTEND_URL + '/exchange?' + new URLSearchParams({ uuid: data.uuid, accessToken, sessionId: session, network })
+  const uuid = await initialize(RAMP_API_URL, RAMP_HMAC_KEY, { intent: { network, project_id: project, token, mint_fee_bps: 0, burn_fee_bps: 0, mint_method: 'mint', burn_method: 'burn-permit', materials: gold, outputs: gold } })
+  await startOrder(pool, accessToken, uuid)
+  return { url: address('/exchange', { uuid, accessToken, sessionId, network }), expiresIn: 300 }
+}
+
+// catalog returns the page that shows a player's assets.
+async function catalog (call) {
+  const sessionId = await loggedIn(call)
+  return { url: address('/catalog', { projectId: project, sessionId, accessToken: await open(sessionId), platform: 'web', network }) }
 }
 
 // login makes a new character for tests. Your game has its own.
 async function login () {
   const [sessionId, accessToken] = [randomBytes(12).toString('hex'), randomBytes(18).toString('base64url')]
   await pool.query('INSERT INTO characters VALUES ($1, $2, 1000)', [sessionId, hash(accessToken)])
-  return { sessionId, accessToken }
+  return { sessionId, accessToken, pageToken: await open(sessionId) }
+}
+
+// page opens the page of an order that no service knows, for the judge.
+async function page ({ body: { sessionId, accessToken } }) {
+  const { rowCount } = await pool.query('SELECT 1 FROM characters WHERE session = $1 AND token_hash = $2', [sessionId, hash(accessToken)])
+  require(rowCount, 'INVALID_USER', 401)
+  const opened = { uuid: randomUUID(), accessToken: await open(sessionId) }
+  await startOrder(pool, opened.accessToken, opened.uuid)
+  return opened
 }
 
 const answer = (work) => async (call, response) => response.json({ success: true, errorCode: null, data: await work(call) })
@@ -140,7 +174,11 @@ app.get('/api/assets', answer(assets))
 app.post('/api/validate', raw, answer(validate))
 app.post('/api/result', raw, answer(result))
 app.post('/exchange', answer(exchange))
-if (TEST_LOGIN) app.post('/login', async (_, response) => response.json(await login()))
+app.post('/catalog', answer(catalog))
+if (TEST_LOGIN) {
+  app.post('/login', async (_, response) => response.json(await login()))
+  app.post('/page', express.json(), async (call, response) => response.json(await page(call)))
+}
 app.use(() => require(false, 'NOT_FOUND', 404))
 app.use((error, call, response, _) => {
   if (error.code === '23514') Object.assign(error, { rejection: 'INVALID_BALANCE', status: 200 }) // the CHECK of gold

@@ -21,6 +21,8 @@ type api struct {
 	log      *slog.Logger
 	client   *ramp.Client // nil if players cannot start an exchange
 	frontend string
+	project  string
+	network  ramp.Network
 	emulated bool
 	played   sync.Map // the ramp.Session of each player, if emulated
 }
@@ -34,6 +36,7 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 	mux.HandleFunc("GET /readyz", a.answer(a.ready))
 	mux.HandleFunc("POST /login", a.answer(a.login))
 	mux.HandleFunc("POST /exchange", a.answer(a.exchange))
+	mux.HandleFunc("POST /catalog", a.answer(a.catalog))
 	mux.HandleFunc("POST /mail", a.answer(a.mail))
 	if a.emulated {
 		mux.HandleFunc("GET /play", a.play)
@@ -101,8 +104,8 @@ func (a *api) ready(*http.Request) (any, error) {
 	return map[string]string{"status": "ready"}, nil
 }
 
-// login starts a session. It answers the session ID and access token that the game's
-// client puts into the URL of a view, and that the service sends with every call.
+// login starts a session. It answers the session ID, and the token with which the game's client asks
+// for pages. It opens none itself.
 func (a *api) login(r *http.Request) (any, error) {
 	var asked struct{ Player string }
 	if err := read(r, &asked); err != nil {
@@ -127,8 +130,10 @@ func (a *api) exchange(r *http.Request) (any, error) {
 	if a.client == nil {
 		return nil, &failure{status: http.StatusServiceUnavailable, text: "RAMP_API_URL and RAMP_FRONTEND_URL must both be set"}
 	}
-	started, page, err := a.open(r.Context(), s, asked.Product)
-	switch {
+	started, page, at, err := a.open(r.Context(), s.ID, asked.Product)
+	switch limited := (*failure)(nil); {
+	case errors.As(err, &limited):
+		return nil, limited
 	case errors.As(err, new(*ramp.Rejection)):
 		return nil, &failure{status: http.StatusServiceUnavailable, text: "the shop is closed"}
 	case errors.As(err, new(*ramp.InvalidError)):
@@ -136,7 +141,30 @@ func (a *api) exchange(r *http.Request) (any, error) {
 	case err != nil:
 		return nil, &failure{http.StatusBadGateway, "initialize failed", err}
 	}
-	return map[string]any{"url": page, "uuid": started.UUID, "expiresAt": started.ExpiresAt.UTC()}, nil
+	return map[string]any{"url": at, "uuid": started.UUID, "accessToken": page.Token.Reveal(),
+		"expiresAt": started.ExpiresAt.UTC()}, nil
+}
+
+// catalog opens the catalog view for a player who is logged in. It shows assets only.
+func (a *api) catalog(r *http.Request) (any, error) {
+	var asked struct{ SessionID, AccessToken string }
+	if err := read(r, &asked); err != nil {
+		return nil, err
+	}
+	s := ramp.Session{ID: asked.SessionID, Token: ramp.NewAccessToken(asked.AccessToken)}
+	if err := a.authenticate(r.Context(), s); err != nil {
+		return nil, err
+	}
+	if a.frontend == "" {
+		return nil, &failure{status: http.StatusServiceUnavailable, text: "RAMP_FRONTEND_URL must be set"}
+	}
+	page, err := a.game.openPage(r.Context(), s.ID)
+	if err != nil {
+		return nil, err
+	}
+	at, err := ramp.CatalogURL(a.frontend, ramp.CatalogParams{ProjectID: a.project, Network: a.network,
+		SessionID: page.ID, AccessToken: page.Token})
+	return map[string]string{"url": at, "accessToken": page.Token.Reveal()}, err
 }
 
 // mail moves what waits in the mailbox of a player who is logged in into the purse, as far
@@ -156,22 +184,29 @@ func (a *api) mail(r *http.Request) (any, error) {
 
 // authenticate returns what the game's own client is answered without a valid token.
 func (a *api) authenticate(ctx context.Context, s ramp.Session) error {
-	err := a.game.Authenticate(ctx, s)
+	err := a.game.loggedIn(ctx, s)
 	if errors.As(err, new(*ramp.Rejection)) {
 		err = &failure{status: http.StatusUnauthorized, text: "unknown session, or wrong or expired token"}
 	}
 	return err
 }
 
-// open asks the service for a UUID and makes the URL that the player's webview
-// opens until the UUID expires: steps 1 and 2 of a mint. The product is gold unless the
+// open makes the token of a page, asks the service for a UUID, and makes the URL that the player's
+// webview opens until the UUID expires: steps 1 and 2 of a mint. The product is gold unless the
 // player named one.
-func (a *api) open(ctx context.Context, s ramp.Session, product string) (started *ramp.Initialization, page string, err error) {
+func (a *api) open(ctx context.Context, session, product string) (
+	started *ramp.Initialization, page ramp.Session, at string, err error) {
 	if err = a.game.checkOpen(ctx); err == nil {
+		page, err = a.game.openPage(ctx, session) // before the service is asked, because it limits that
+	}
+	if err == nil {
 		started, err = a.client.Initialize(ctx, ramp.InitializeRequest{Product: cmp.Or(product, "gold")})
 	}
 	if err == nil {
-		page, err = started.ExchangeURL(a.frontend, s)
+		err = a.game.startOrder(ctx, page, started.UUID)
 	}
-	return started, page, err
+	if err == nil {
+		at, err = started.ExchangeURL(a.frontend, page)
+	}
+	return started, page, at, err
 }

@@ -120,7 +120,7 @@ CREATE TABLE IF NOT EXISTS wallets (
     wallet VARCHAR(42) NOT NULL PRIMARY KEY, -- in lower case
     player VARCHAR(64) NOT NULL
 );
-`
+` + pagesSchema
 
 // bind converts the placeholders of a statement to those of the database.
 func (g *game) bind(statement string) string {

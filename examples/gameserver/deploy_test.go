@@ -220,6 +220,7 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 	}{
 		"emulated":    {settings{}, true, "the service is emulated"},
 		"any rate":    {settings{anyRate: true}, true, "-any-rate"},
+		"any page":    {settings{anyPage: true}, true, "-any-page"},
 		"any failure": {settings{anyFailure: true}, true, "-any-failure"},
 		"no chain":    {settings{project: "p"}, false, "not confirmed on the chain"},
 		"login":       {settings{chainID: 1, project: "p"}, false, "without a password"},

@@ -58,14 +58,14 @@ func (a *api) play(w http.ResponseWriter, r *http.Request) {
 	kept, _ := a.played.Load(player)
 	s, _ := kept.(ramp.Session)
 	var err error
-	if a.game.Authenticate(r.Context(), s) != nil { // unknown, or expired
+	if a.game.loggedIn(r.Context(), s) != nil { // unknown, or expired
 		if s, err = a.game.login(r.Context(), player); err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
 		a.played.Store(player, s)
 	}
-	_, page, err := a.open(r.Context(), s, r.FormValue("product"))
+	_, _, page, err := a.open(r.Context(), s.ID, r.FormValue("product"))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return

@@ -79,13 +79,14 @@ func (s *settings) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateReq
 type game struct {
 	db      *sql.DB
 	dialect rampsql.Dialect
+	anyPage bool     // calls may have the login's token, and any UUID
 	purse   int64    // how many of each counted item a player can own; more waits in the mailbox
 	bound   sync.Map // of statements, what bind returned
 }
 
-// Authenticate compares the token with the hash that login stored for the session.
+// loggedIn compares the token with the hash that login stored for the session.
 // An unknown session and a wrong token return the same error.
-func (g *game) Authenticate(ctx context.Context, s ramp.Session) error {
+func (g *game) loggedIn(ctx context.Context, s ramp.Session) error {
 	var stored string
 	var expires int64
 	err := g.db.QueryRowContext(ctx, g.bind("SELECT token_hash, expires_at FROM sessions WHERE id = ?"), s.ID).Scan(&stored, &expires)

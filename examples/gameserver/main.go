@@ -39,7 +39,7 @@
 //
 // The files are: main.go puts the server together, serve.go stops it without losing a
 // result, settings.go has the flags, game.go and swords.go are the game and what it sells,
-// api.go serves its client, database.go opens the database, migrate.go creates its tables, orders.go and shop.go have the
+// api.go serves its client, pages.go has the tokens of its pages, database.go opens the database, migrate.go creates its tables, orders.go and shop.go have the
 // commands, metrics.go the metrics, log.go the log, and emulator.go is for trying it.
 package main
 
@@ -158,7 +158,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
 			return game.keepConflict(ctx, conflict, r) // gameserver orders conflicts lists it
 		},
-		Policy: s.policy,
+		Policy: func(ctx context.Context, session ramp.Session, r *ramp.ValidateRequest) error {
+			return cmp.Or(s.policy(ctx, session, r), game.checkPage(ctx, session, r))
+		},
 	}
 	proof, err := s.proof(getenv("RAMP_RPC_URL"), log, observer)
 	if err != nil {
@@ -194,7 +196,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	defer listener.Close()
-	server := &api{game: game, log: log, emulated: emulated, frontend: getenv("RAMP_FRONTEND_URL")}
+	server := &api{game: game, log: log, emulated: emulated, frontend: getenv("RAMP_FRONTEND_URL"),
+		project: s.project, network: s.network}
 	apiURL := getenv("RAMP_API_URL")
 	if emulated {
 		emulator, err := startEmulator(key, signer, "http://"+listener.Addr().String(), s.project)
@@ -255,6 +258,7 @@ func warn(log *slog.Logger, s *settings, emulated, previousKey bool) {
 		{!emulated && s.chainID == 0, "results are not confirmed on the chain: set RAMP_RPC_URL, -chain-id and -payers"},
 		{s.anyFailure, "-any-failure lets any failed transaction give back a mint: set -payers"},
 		{s.anyRate, "-any-rate approves every rate"},
+		{s.anyPage, "-any-page accepts the token of the login for any order"},
 		{previousKey, "the key in RAMP_HMAC_KEY_PREVIOUS is accepted too: remove it when the rotation is over"},
 	} {
 		if setting.unsafe {

@@ -324,6 +324,7 @@ type process struct {
 	url     string
 	printed *bufio.Reader
 	log     *logBuffer
+	pages   bool      // calls need the tokens of pages
 	stderr  io.Writer // where the log goes; nil means to log
 }
 
@@ -388,7 +389,11 @@ func migrated(t *testing.T, address string) {
 
 func (p *process) start() {
 	p.t.Helper()
-	p.command = exec.Command(os.Args[0], p.args...)
+	args := p.args
+	if !p.pages {
+		args = append([]string{"-any-page"}, args...)
+	}
+	p.command = exec.Command(os.Args[0], args...)
 	p.command.Env = append(os.Environ(), append(p.env, asMain+"=1")...)
 	p.log = &logBuffer{}
 	p.command.Stderr = p.log
@@ -564,11 +569,11 @@ func TestATokenIsStoredAsItsHash(t *testing.T) {
 	game, _ := open(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 	first := loggedIn(t, game, "alice")
 	stored := ramp.Must(game.column(t.Context(), game.db, "SELECT token_hash FROM sessions WHERE id = ?", first.ID))
-	if len(stored) != 1 || stored[0] != hash(first.Token.Reveal()) || game.Authenticate(t.Context(), first) != nil {
+	if len(stored) != 1 || stored[0] != hash(first.Token.Reveal()) || game.loggedIn(t.Context(), first) != nil {
 		t.Errorf("stored is %q", stored)
 	}
 	first.Token = ramp.NewAccessToken(stored[0])
-	if game.Authenticate(t.Context(), first) == nil {
+	if game.loggedIn(t.Context(), first) == nil {
 		t.Error("the hash is a token")
 	}
 	alice, bob := loggedIn(t, game, "alice"), loggedIn(t, game, "bob")
@@ -577,7 +582,7 @@ func TestATokenIsStoredAsItsHash(t *testing.T) {
 		t.Errorf("alice owns %+v", owns)
 	}
 	ramp.Must(game.db.Exec("UPDATE sessions SET expires_at = 1 WHERE id = '" + bob.ID + "'"))
-	if game.Authenticate(t.Context(), bob) == nil || game.Authenticate(t.Context(), alice) != nil {
+	if game.loggedIn(t.Context(), bob) == nil || game.loggedIn(t.Context(), alice) != nil {
 		t.Error("an expired token opens a session, or another does not")
 	}
 }

@@ -81,7 +81,10 @@ func (m *migration) run(ctx context.Context) error {
 	if m.dialect == rampsql.MySQL {
 		statement = strings.Replace(statement, "CONFLICT DO NOTHING", "DUPLICATE KEY UPDATE wallet = wallets.wallet", 1)
 	}
-	_, err = conn.ExecContext(ctx, statement)
+	if _, err = conn.ExecContext(ctx, statement); err == nil {
+		expired := fmt.Sprintf("DELETE FROM pages WHERE expires_at < %d", time.Now().Unix())
+		_, err = conn.ExecContext(ctx, expired)
+	}
 	return err
 }
 

@@ -28,6 +28,7 @@ type settings struct {
 	chainID, confirmations uint64
 	payers, contracts      []common.Address
 	anyRate, anyFailure    bool
+	anyPage                bool
 	connections, decimals  int
 	looks                  bool              // and needs no right but SELECT
 	says                   func(text string) // what a migration waits for
@@ -42,6 +43,7 @@ func newSettings(flags *flag.FlagSet) *settings {
 	flags.TextVar(&s.token, "token", common.Address{}, "contract `address` of the token; required unless the service is emulated")
 	flags.TextVar(&s.swordToken, "sword-token", common.Address{}, "contract `address` of the token of swords; without it, swords are not sold unless\nthe service is emulated")
 	flags.BoolVar(&s.anyRate, "any-rate", false, "approve orders at every rate, for the judge and for load tests")
+	flags.BoolVar(&s.anyPage, "any-page", false, "accept the token of the login for any order, for the judge and for load tests")
 	flags.Uint64Var(&s.chainID, "chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
 	flags.Uint64Var(&s.confirmations, "confirmations", 1, "`number` of confirmations of a transaction that ends an order")
 	flags.Func("payers", "`addresses` with which the ramp sends or pays for transactions, separated by commas", addresses(&s.payers))
@@ -78,14 +80,14 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 	if err != nil {
 		return nil, nil, err
 	}
-	game := &game{db: db, dialect: dialect, purse: math.MaxInt64}
+	game := &game{db: db, dialect: dialect, anyPage: s.anyPage, purse: math.MaxInt64}
 	store, err := rampsql.New(rampsql.Config{DB: db, Dialect: dialect, Apply: game.Apply})
 	if err == nil && create {
 		err = cmp.Or((&migration{db, dialect, s.says}).run(ctx), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
 	}
 	if err == nil {
-		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM sessions, inventory, mailbox, swords, conflicts, wallets, shop, decisions"+
-			" WHERE 1 = 0")
+		tables := "sessions, inventory, mailbox, swords, conflicts, wallets, shop, decisions, pages"
+		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM "+tables+" WHERE 1 = 0")
 		if err = unready; !s.looks {
 			err = cmp.Or(store.Check(ctx, s.network), unready)
 		}

@@ -148,7 +148,7 @@ func (l *load) start(directory, address string) *side {
 	if directory != "." {
 		out, err := exec.Command(binary, "migrate", "-db", address).CombinedOutput()
 		require.NoError(l.t, err, "%s", out)
-		command.Args = append(command.Args, "-network", "testnet", "-any-rate")
+		command.Args = append(command.Args, "-network", "testnet", "-any-rate", "-any-page")
 	}
 	command.Env = append(os.Environ(), "RAMP_HMAC_KEY=a key of the load", "RAMP_VALIDATOR_KEY=0x"+validatorKey)
 	stdout := must(command.StdoutPipe()) // the log of each call goes to /dev/null

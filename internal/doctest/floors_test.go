@@ -32,14 +32,14 @@ const longestCode, longestTest = 110, 120
 // longestCode, and of tests longer than longestTest. A figure can only shrink: lower it when
 // you made it smaller, at the latest before .ci/run. Add no package.
 var known = map[string]struct{ code, tests int }{
-	".":                           {40, 413},
-	"./cmd/ramp":                  {37, 51},
+	".":                           {40, 412},
+	"./cmd/ramp":                  {36, 51},
 	"./examples/chain":            {6, 0},
 	"./examples/nethttp":          {3, 1},
 	"./examples/quickstart":       {7, 0},
 	"./examples/regions":          {1, 0},
 	"./internal/figures":          {2, 0},
-	"./internal/judge":            {163, 122},
+	"./internal/judge":            {161, 122},
 	"./internal/redact":           {2, 4},
 	"./ramptest":                  {79, 223},
 	"./ramptest/control":          {13, 16},

@@ -117,11 +117,11 @@ func sessionCases() []Case {
 		{"empty", "with an empty access token", setHeader(authorization, "Bearer ")},
 		{"unknown", "with an unknown token", unknownToken},
 		{"cut", "with a token whose last character is missing", func(t *trial, header http.Header, _ []byte) {
-			header[authorization] = []string{header[authorization][0][:len("Bearer ")+len(t.player.Token.Reveal())-1]}
+			header[authorization] = []string{header[authorization][0][:len("Bearer ")+len(tokenIn(header))-1]}
 		}},
 		{"long", "with a token that has an extra character", setHeader(authorization, "Bearer TOKENx")},
 		{"capitals", "with a token in capitals, or in small letters if it has only capitals", func(t *trial, header http.Header, _ []byte) {
-			right := t.player.Token.Reveal()
+			right := tokenIn(header)
 			other := strings.ToUpper(right)
 			if other == right {
 				other = strings.ToLower(right)
@@ -174,7 +174,8 @@ func sessionCases() []Case {
 			Fix:   both,
 			Title: "One player's token does not spend another player's assets.",
 			run: func(t *trial) {
-				mixed, _ := t.foreign()
+				mixed, other := t.foreign()
+				t.opener = other // who opens a page of their own, and sends another session
 				t.offer(t.mintOf(mixed))
 				t.moved(0)
 			}},

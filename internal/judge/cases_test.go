@@ -626,7 +626,9 @@ func TestWhatTheJudgeCannotDoIsUntried(t *testing.T) {
 			target.Restart = func(context.Context) error { return nil }
 		}, "untried: nothing was restarted"},
 		"no UUID": {func(target *judge.Target) {
-			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.Nil, broken }
+			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, ramp.AccessToken, error) {
+				return uuid.Nil, ramp.AccessToken{}, broken
+			}
 		}, "untried: no UUID is available: broken"},
 		"a poor player": {func(target *judge.Target) { target.Asset, target.Amount = "item_gem", 1000 }, "untried: the player owns too little"},
 	} {

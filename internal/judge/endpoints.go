@@ -66,9 +66,9 @@ func (e endpoint) answersWith(t *trial, bend headerEdit) {
 // call returns a call with a body, as the service makes it.
 func (v valid) call(body []byte) call {
 	if v.at == atResult {
-		return v.t.call(v.t.ResultPath, v.t.player, body)
+		return v.t.call(v.t.ResultPath, v.order.session(), body)
 	}
-	return v.t.call(v.t.ValidatePath, v.t.player, body)
+	return v.t.call(v.t.ValidatePath, v.order.session(), body)
 }
 
 // send makes the call with changed headers.

@@ -109,10 +109,19 @@ type edit func(object) object
 // order is a mint or a burn as the service requests it.
 type order struct {
 	owner         ramp.Session
-	token, wallet string // the addresses of the contract and of the owner
-	body          object // of its validate call
-	logs          int    // the form of the logs of its results that the server reads; see logForms
-	tx            string // the hash of its transaction, if it is not its own
+	page          ramp.Session // what its page sends: the owner's session, perhaps with a token of its own
+	token, wallet string       // the addresses of the contract and of the owner
+	body          object       // of its validate call
+	logs          int          // the form of the logs of its results that the server reads; see logForms
+	tx            string       // the hash of its transaction, if it is not its own
+}
+
+// session returns the session of the calls about an order.
+func (o order) session() ramp.Session {
+	if o.page.ID == o.owner.ID {
+		return o.page
+	}
+	return o.owner // in whose name somebody else's order is sent
 }
 
 // burns reports whether the order's type is that of a burn.

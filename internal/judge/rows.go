@@ -54,12 +54,18 @@ func leftOut(name, path string) []row[edit] {
 // setHeader sets the values of a header. TOKEN, SESSION and HMAC in them are the right ones.
 func setHeader(name string, values ...string) headerEdit {
 	return func(t *trial, header http.Header, _ []byte) {
-		right := strings.NewReplacer("TOKEN", t.player.Token.Reveal(), "SESSION", t.player.ID, "HMAC", first(header, signature))
+		right := strings.NewReplacer("TOKEN", tokenIn(header), "SESSION", t.player.ID,
+			"HMAC", first(header, signature))
 		delete(header, name)
 		for _, value := range values {
 			header[name] = append(header[name], right.Replace(value))
 		}
 	}
+}
+
+// tokenIn returns the token in the headers of a call.
+func tokenIn(header http.Header) string {
+	return strings.TrimPrefix(first(header, authorization), "Bearer ")
 }
 
 var (

@@ -67,8 +67,8 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 			}
 		},
 		func(target *judge.Target) {
-			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) {
-				return uuid.Nil, errors.New("\x1b no UUID for the+key+of+the+console")
+			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, ramp.AccessToken, error) {
+				return uuid.Nil, ramp.AccessToken{}, errors.New("\x1b no UUID for the+key+of+the+console")
 			}
 		},
 	} {

@@ -43,7 +43,7 @@ func (t *trial) offer(o order) (approved bool) { return t.either(t.validate(o)) 
 // validate makes the validate call of an order as the service does.
 func (t *trial) validate(o order) answer {
 	t.server.sends(o)
-	return t.recordValidate(o, t.deliver(t.call(t.ValidatePath, o.owner, o.body.bytes())))
+	return t.recordValidate(o, t.deliver(t.call(t.ValidatePath, o.session(), o.body.bytes())))
 }
 
 // recordValidate records the answer to a validate call of an order, which may have been sent in
@@ -64,7 +64,7 @@ func (t *trial) recordValidate(o order, a answer) answer {
 
 // report makes the result call of an order as the service does, with an edited result.
 func (t *trial) report(o order, status string, edits ...edit) answer {
-	return t.reportAs(o.owner, o, status, edits...)
+	return t.reportAs(o.session(), o, status, edits...)
 }
 
 // reportAs reports the result of an order with the headers of a session.

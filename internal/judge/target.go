@@ -40,7 +40,7 @@ type Target struct {
 	BurnTokens     int64
 	Token          string
 
-	UUID   func(ctx context.Context, s ramp.Session) (uuid.UUID, error)
+	UUID   func(ctx context.Context, s ramp.Session) (uuid.UUID, ramp.AccessToken, error)
 	Wallet func(s ramp.Session) string
 
 	Only    string
@@ -144,7 +144,10 @@ func (t *settings) complete() error {
 	t.Settle = cmp.Or(t.Settle, 2*time.Second)
 	t.Late = cmp.Or(t.Late, 3*time.Second)
 	if t.UUID == nil {
-		t.UUID = func(context.Context, ramp.Session) (uuid.UUID, error) { return uuid.NewRandom() }
+		t.UUID = func(context.Context, ramp.Session) (id uuid.UUID, _ ramp.AccessToken, err error) {
+			id, err = uuid.NewRandom()
+			return id, ramp.AccessToken{}, err
+		}
 	}
 	return nil
 }

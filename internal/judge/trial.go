@@ -25,6 +25,7 @@ type trial struct {
 	calls   *calls   // what it asked
 
 	player  ramp.Session      // the player of the case
+	opener  ramp.Session      // who opens the pages of orders, if it is not their owner
 	asset   string            // the asset to move
 	second  string            // another asset; empty if there is none
 	items   map[string]string // the assets to move where each player owns others, by session ID

@@ -111,7 +111,7 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 		// Nothing is sent anymore, but the case may still edit the order.
 		return order{body: object{"user_sig": ramp.Signature{}.String(), "digest": digestOf("0"), "uuid": uuid.Nil.String(), "intent": intent}}
 	}
-	id, err := t.UUID(t.ctx, s)
+	id, page, err := t.openPage(s)
 	if err != nil {
 		t.untried("no UUID is available: %s", t.said(err.Error()))
 	}
@@ -121,12 +121,27 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	if t.Wallet != nil {
 		address = cmp.Or(t.Wallet(s), address)
 	}
-	o := order{owner: s, token: t.Token, wallet: address, logs: int(t.server.logs.Load()), body: object{
+	logs := int(t.server.logs.Load())
+	o := order{owner: s, page: page, token: t.Token, wallet: address, logs: logs, body: object{
 		"user_sig": signedBy(key, digest), "user_address": address, "project_id": cmp.Or(t.ProjectID, "judge"),
 		"digest": digest.String(), "uuid": id.String(), "intent": intent,
 	}}
 	t.ledger.asks(o)
 	return o
+}
+
+// openPage gets the UUID of a new order of a session, and what its page sends.
+func (t *trial) openPage(s ramp.Session) (id uuid.UUID, page ramp.Session, err error) {
+	opener := s
+	if t.opener.ID != "" {
+		opener = t.opener
+	}
+	id, token, err := t.UUID(t.ctx, opener)
+	if page = s; token.Reveal() != "" {
+		page.Token = token
+		t.secrets = append(t.secrets, token.Reveal())
+	}
+	return id, page, err
 }
 
 // wallet returns the wallet of a player for whom the server reports none. It is the same

@@ -13,7 +13,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,9 +105,9 @@ func TestAPlayerTradesThroughTheServerOfTheDocument(t *testing.T) {
 	var player struct{ SessionID, AccessToken string }
 	post("/login", "", "", &player)
 	for _, fault := range []ramptest.Fault{ramptest.ResultTwice(), ramptest.TransactionFails()} {
-		var page struct{ Data string }
+		var page struct{ Data struct{ URL string } }
 		post("/exchange", player.SessionID, player.AccessToken, &page)
-		at := ramp.Must(url.Parse(page.Data))
+		at := ramp.Must(url.Parse(page.Data.URL))
 		id := ramp.Must(uuid.Parse(at.Query().Get("uuid")))
 		ramp.Must(service.Mint(t.Context(), id, ramp.Session{ID: at.Query().Get("sessionId"), Token: ramp.NewAccessToken(at.Query().Get("accessToken"))},
 			ramp.NewAmount(2), fault, ramptest.ValidateTwice(), ramptest.LostAnswer(ramptest.OnResult)))
@@ -117,7 +119,8 @@ func TestAPlayerTradesThroughTheServerOfTheDocument(t *testing.T) {
 type shown struct {
 	t              *testing.T
 	url            string
-	session, token string
+	session, login string
+	token          string // of the newest page
 }
 
 func newShown(t *testing.T) *shown {
@@ -125,10 +128,26 @@ func newShown(t *testing.T) *shown {
 	s := &shown{t: t, url: express(t, consoleKey)}
 	answer := ramp.Must(http.Post(s.url+"/login", "", nil))
 	defer answer.Body.Close()
-	var player struct{ SessionID, AccessToken string }
+	var player struct{ SessionID, AccessToken, PageToken string }
 	require.NoError(t, json.NewDecoder(answer.Body).Decode(&player))
-	s.session, s.token = player.SessionID, player.AccessToken
+	s.session, s.login, s.token = player.SessionID, player.AccessToken, player.PageToken
 	return s
+}
+
+// open opens the page of an order.
+func (s *shown) open() uuid.UUID {
+	s.t.Helper()
+	body := ramp.Must(json.Marshal(map[string]string{"sessionId": s.session, "accessToken": s.login}))
+	answer := ramp.Must(http.Post(s.url+"/page", "application/json", bytes.NewReader(body)))
+	defer answer.Body.Close()
+	var page struct {
+		UUID        uuid.UUID
+		AccessToken string
+	}
+	require.Equal(s.t, http.StatusOK, answer.StatusCode)
+	require.NoError(s.t, json.NewDecoder(answer.Body).Decode(&page))
+	s.token = page.AccessToken
+	return page.UUID
 }
 
 // call sends a call. Those with a body are signed.
@@ -184,7 +203,7 @@ func TestNoSpellingOfAnAmountGetsPastTheServerOfTheDocument(t *testing.T) {
 		"a list":                               {`"amount":[10]`, `"amount":[1]`},
 		"twice, the second negative":           {`"amount":10,"amo\u0075nt":-10`, `"amount":1,"amo\u0075nt":-1`},
 	} {
-		id := uuid.New()
+		id := s.open()
 		_, answer := s.call(http.MethodPost, "/api/validate", order(id, c.gold, c.tokens))
 		assert.Contains(t, answer, `{"success":false,`, name)
 		assert.NotContains(t, answer, "validatorSig", name)
@@ -193,7 +212,8 @@ func TestNoSpellingOfAnAmountGetsPastTheServerOfTheDocument(t *testing.T) {
 		assert.Equal(t, 500, status, "%s: it is no order", name)
 		assert.Equal(t, "1000", s.gold(), name)
 	}
-	_, answer := s.call(http.MethodPost, "/api/validate", order(uuid.New(), `"note":"\"amount\":-1","amo\u0075nt":10`, `"n":1.5,"amount":1`))
+	_, answer := s.call(http.MethodPost, "/api/validate",
+		order(s.open(), `"note":"\"amount\":-1","amo\u0075nt":10`, `"n":1.5,"amount":1`))
 	assert.Contains(t, answer, `"success":true`, "an escape alone is no fault")
 	assert.Equal(t, "990", s.gold())
 }
@@ -201,7 +221,7 @@ func TestNoSpellingOfAnAmountGetsPastTheServerOfTheDocument(t *testing.T) {
 // Only what is certainly a failure gives gold back.
 func TestAStatusThatSaysNothingMovesNothing(t *testing.T) {
 	s := newShown(t)
-	id := uuid.New()
+	id := s.open()
 	_, answer := s.call(http.MethodPost, "/api/validate", order(id, `"amount":100`, `"amount":10`))
 	require.Contains(t, answer, `"success":true`)
 	for _, receipt := range []string{`{}`, `{"status":{}}`, `{"status":true}`, `{"status":false}`, `{"status":""}`, `{"status":"1"}`, `{"status":null}`,
@@ -249,4 +269,125 @@ func TestNoAnswerOfTheServerOfTheDocumentEndsAResult(t *testing.T) {
 		assert.Equal(t, want, status, call)
 	}
 	assert.Equal(t, "1000", s.gold())
+}
+
+// A leaked address is worth one order, and the token of the login opens no page.
+func TestAPageOfTheServerOfTheDocumentIsWorthOneOrder(t *testing.T) {
+	s := newShown(t)
+	mint := func(token string, id uuid.UUID) string {
+		s.token = token
+		_, answer := s.call(http.MethodPost, "/api/validate", order(id, `"amount":10`, `"amount":1`))
+		return answer
+	}
+	catalog := s.token
+	id, other := s.open(), s.open()
+	second := s.token
+	first := s.open() // the third page
+	third := s.token
+	for name, token := range map[string]string{"the login": s.login, "a page for assets": catalog, "another page": second} {
+		assert.Contains(t, mint(token, id), `"errorCode":"INVALID_USER"`, name)
+	}
+	assert.Contains(t, mint(second, other), `"success":true`)
+	assert.Contains(t, mint(second, other), `"success":true`, "a repeat")
+	assert.Contains(t, mint(third, first), `"success":true`)
+	s.token = catalog
+	assert.Equal(t, "980", s.gold())
+	s.token = s.login
+	status, _ := s.call(http.MethodGet, "/api/assets", "")
+	assert.Equal(t, http.StatusUnauthorized, status)
+
+	limited := 0
+	for range 20 {
+		status, _ := s.call(http.MethodPost, "/catalog", "")
+		if limited++; status == http.StatusTooManyRequests {
+			break
+		}
+	}
+	assert.Equal(t, 17, limited, "20 pages a minute, of which 4 were open")
+}
+
+// The client of the document's server goes on, and fails, exactly where ours does.
+func TestTheInitializeCallOfTheDocumentIsAsOurs(t *testing.T) {
+	const right = `{"code":200,"message":"OK","data":{"uuid":"7b0f9a1e-1111-4222-8333-444455556666"}}`
+	type reply struct {
+		status int
+		body   string
+		header map[string]string
+		hangs  bool
+	}
+	soon := map[string]string{"Retry-After": "1"}
+	for name, c := range map[string]struct {
+		replies []reply // the last one again and again
+		calls   int
+		uuid    bool
+		says    string
+	}{
+		"right":                  {[]reply{{status: 200, body: right}}, 1, true, ""},
+		"created":                {[]reply{{status: 201, body: right}}, 1, true, ""},
+		"no uuid":                {[]reply{{status: 200, body: `{"code":200,"message":"OK","data":{}}`}}, 1, false, "HTTP 200"},
+		"a uuid that is none":    {[]reply{{status: 200, body: `{"code":200,"message":"OK","data":{"uuid":"7"}}`}}, 1, false, "HTTP 200"},
+		"no envelope":            {[]reply{{status: 200, body: `<html>`}}, 1, false, "without the envelope"},
+		"a redirect":             {[]reply{{status: 307, header: map[string]string{"Location": "/elsewhere"}}}, 1, false, "redirect to /elsewhere"},
+		"503 once":               {[]reply{{status: 503}, {status: 200, body: right}}, 2, true, ""},
+		"503 for ever":           {[]reply{{status: 503}}, 3, false, "HTTP 503"},
+		"a gateway's JSON":       {[]reply{{status: 503, body: `{"code":14,"message":"unavailable"}`}, {status: 200, body: right}}, 2, true, ""},
+		"a rate limit":           {[]reply{{status: 429, body: `{"code":429,"message":"slow"}`, header: soon}, {status: 200, body: right}}, 2, true, ""},
+		"an unknown project":     {[]reply{{status: 503, body: `{"code":500,"message":"x","data":"ramp not found"}`}}, 1, false, "ramp not found"},
+		"a wrong HMAC":           {[]reply{{status: 500, body: `{"code":500,"message":"x","data":"invalid mac"}`}}, 1, false, "invalid mac"},
+		"a success under 500":    {[]reply{{status: 500, body: right}}, 1, false, "HTTP 500"},
+		"a long wait":            {[]reply{{status: 503, header: map[string]string{"Retry-After": "3600"}}}, 1, false, "HTTP 503"},
+		"a service that hangs":   {[]reply{{hangs: true}, {status: 200, body: right}}, 2, true, ""},
+		"an answer that is half": {[]reply{{status: 200, body: right[:20], hangs: true}, {status: 200, body: right}}, 2, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var asked []string
+			ended := make(chan struct{})
+			var mu sync.Mutex
+			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				asked = append(asked, r.URL.Path)
+				answer := c.replies[min(len(asked), len(c.replies))-1]
+				mu.Unlock()
+				for name, value := range answer.header {
+					w.Header().Set(name, value)
+				}
+				if answer.status != 0 {
+					w.WriteHeader(answer.status)
+				}
+				_, _ = io.WriteString(w, answer.body)
+				if answer.hangs {
+					_ = http.NewResponseController(w).Flush()
+					<-ended
+				}
+			}))
+			t.Cleanup(service.Close)
+			t.Cleanup(func() { close(ended) })
+			check := func(who, uuid, problem string) {
+				mu.Lock()
+				defer mu.Unlock()
+				assert.Equal(t, slices.Repeat([]string{"/api/v2/initialize"}, c.calls), asked, who)
+				assert.Equal(t, c.uuid, uuid == "7b0f9a1e-1111-4222-8333-444455556666", who)
+				assert.Contains(t, problem, c.says, who)
+				asked = nil
+			}
+			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL + "/", Timeout: time.Second / 2,
+				Key: ramp.Must(ramp.TextKey(consoleKey))}))
+			item := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gold.png"}}
+			started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+				Network: ramp.Testnet, ProjectID: "p", Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}})
+			if err != nil {
+				check("ours", "", err.Error())
+			} else {
+				check("ours", started.UUID.String(), "")
+			}
+			node := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", `import { initialize } from './initialize.js'
+				console.log(await initialize(process.argv[1], 'key', {}, 500).catch((error) => 'ERROR ' + error.message))`, service.URL+"/")
+			node.Dir = filepath.Join("..", "..", "examples", "express")
+			out, err := node.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			uuid, problem, _ := strings.Cut(strings.TrimSpace(string(out)), "ERROR ")
+			check("the document's", uuid, problem)
+		})
+	}
 }

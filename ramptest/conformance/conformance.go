@@ -95,9 +95,10 @@ type Target struct {
 	// is set, orders about other contracts must be rejected.
 	Token string
 
-	// UUID returns the UUID of a new order. It is for a server that approves only
-	// the UUIDs of its own initialize calls. The default is a random UUID.
-	UUID func(ctx context.Context, s ramp.Session) (uuid.UUID, error)
+	// UUID returns the UUID of a new order, and the token of its page if it has one of its own,
+	// which the validate and result calls then send. It is for a server that approves only
+	// the UUIDs of its own initialize calls. The default is a random UUID and the session's token.
+	UUID func(ctx context.Context, s ramp.Session) (uuid.UUID, ramp.AccessToken, error)
 
 	// Wallet returns the address of a player's wallet, or "" if the judge may choose it. It
 	// is for a server that checks user_address, and takes precedence over the
