@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -42,7 +43,12 @@ func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp
 	}
 	earlier := s.find(id)
 	placed, err := s.approved(ctx, o, len(faults) > 0)
-	if err != nil && earlier != nil && !earlier.same(o) && !errors.Is(err, ErrTwoOrders) {
+	stranger := false // whom the game does not know, whatever the UUID
+	if r := rejectionOf(err); r != nil {
+		stranger = r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden ||
+			r.Code == "INVALID_USER"
+	}
+	if err != nil && earlier != nil && !earlier.same(o) && !stranger && !errors.Is(err, ErrTwoOrders) {
 		err = fmt.Errorf("%w (the UUID is that of an earlier order, and each order needs an initialize call of its own)", err)
 	}
 	if placed == nil && err != nil {

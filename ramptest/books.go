@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/big"
+	"net/http"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
@@ -69,10 +70,16 @@ func applyHint(found []*Imbalance) string {
 	return ""
 }
 
+// rejectsSession reports whether an error of an assets call means that the game rejected the session.
+func rejectsSession(err error) bool {
+	r := rejectionOf(err)
+	return r != nil && r.Status < http.StatusInternalServerError
+}
+
 // newAudit returns the books of a service, which ask its game and write its record.
 func (s *shared) newAudit(ask func(context.Context, ramp.Session, uuid.UUID) (*ramp.Player, int, error)) *audit.Books {
 	return audit.New(audit.Config{Off: s.config.Books == BooksOff, Closed: s.config.Closed, Settle: s.config.Settle, Regenerating: s.config.Regenerating,
-		Ask: ask, Rejects: isRejection, Changed: func(id uuid.UUID) { s.changes.note(id) },
+		Ask: ask, Rejects: rejectsSession, Changed: func(id uuid.UUID) { s.changes.note(id) },
 		Judged: func(id uuid.UUID, said string, found *audit.Finding) {
 			if found != nil {
 				for _, id := range found.Orders {

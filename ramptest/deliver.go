@@ -254,6 +254,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 // result of an order with HTTP 500.
 func (s *orders) hint(o *Order) string {
 	asked, chain := s.record.last(func(e *control.Event) bool { return e.Kind == control.KindRPC })
+	_, looked := s.record.asked(o.TxHash.Hex())
 	outcome, mined := s.outcome(o)
 	switch {
 	case !chain || !mined:
@@ -261,8 +262,9 @@ func (s *orders) hint(o *Order) string {
 	case path.Base(asked.Request.Path) != string(o.Network):
 		return fmt.Sprintf(" (the transaction is on %s, but the game asked %s: its ramp.Terms and its ramp.RPC must be for one network)",
 			o.Network, asked.Request.Path)
-	case outcome == Failed && o.tx.Kind != sponsored:
-		return fmt.Sprintf(" (the player paid for this failed transaction of type %#x: a game with a rampproof.Proof accepts only those of the ramp, "+
+	case looked && outcome == Failed && o.tx.Kind != sponsored:
+		return fmt.Sprintf(" (the player paid for this failed transaction of type %#x: "+
+			"if the game has a rampproof.Proof, it accepts only those of the ramp, "+
 			"as TransactionType(7) makes them)", o.tx.Kind)
 	}
 	return ""

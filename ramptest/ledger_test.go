@@ -281,8 +281,8 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: wayKey(), Signer: signer,
 		Logger: slog.New(slog.DiscardHandler)}, b)
 	test := &judged{TB: t}
-	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(), Wallet: walletOf,
-		Handler: b.serve(handler), NoThief: true})
+	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(),
+		Wallet: walletOf, Handler: b.serve(handler), NoThief: true})
 	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: wayKey(), HTTPClient: service.Client(), Retries: -1})
 	require.NoError(t, err)
 

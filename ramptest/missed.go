@@ -14,6 +14,9 @@ func (s *orders) missed() string {
 	}
 	var lines []string
 	for _, o := range slices.Backward(s.all()) {
+		if s.verdict(o).Attention { // what is wrong with it explains that
+			continue
+		}
 		if names := s.without(o); o.tx != nil && len(names) > 0 {
 			lines = append(lines, fmt.Sprintf("ramptest: %s %s: %s had no effect, because %s "+
 				"(if the test means that, wrap the fault in ramptest.Perhaps)",

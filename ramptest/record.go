@@ -295,6 +295,13 @@ func (r *record) last(match func(*control.Event) bool) (last control.Event, ok b
 	return r.shelf.whole(list[0]), true
 }
 
+// asked returns the last request to a chain whose body has a text.
+func (r *record) asked(text string) (last control.Event, ok bool) {
+	return r.last(func(e *control.Event) bool {
+		return e.Kind == control.KindRPC && strings.Contains(r.shelf.whole(*e).Request.Body, text)
+	})
+}
+
 // timeline formats what happened so far.
 func (r *record) timeline() string {
 	const indent = "              "

@@ -100,8 +100,8 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 	t.Helper()
 	s.test = &judged{TB: t}
 	key, signer := console(t)
-	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: perOrder, Key: key, Validator: signer.Address(), Settle: -1,
-		NoThief: true, Desk: ramptest.Desk{Pages: pages.New()}})
+	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: perOrder, Key: key, Validator: signer.Address(),
+		Settle: -1, NoThief: true, Desk: ramptest.Desk{Pages: pages.New()}})
 	store := &ramp.MemoryStore{Apply: s.Apply}
 	config := ramp.HandlerConfig{Players: s, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
 	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1}))
@@ -342,7 +342,7 @@ func TestAResultThatTheChainDoesNotConfirmIsExplained(t *testing.T) {
 		hint  string
 	}{
 		{"a failure that the ramp did not pay for", nil, ramp.Testnet, []ramptest.Fault{ramptest.TransactionFails()},
-			" (the player paid for this failed transaction of type 0x2: a game with a rampproof.Proof accepts only those of the ramp, as TransactionType(7) makes them)"},
+			" (the player paid for this failed transaction of type 0x2: if the game has a rampproof.Proof, it accepts only those of the ramp, as TransactionType(7) makes them)"},
 		{"another network", instead("/api/result", false, http.StatusInternalServerError), ramp.Mainnet, nil,
 			" (the transaction is on mainnet, but the game asked /rpc/testnet: its ramp.Terms and its ramp.RPC must be for one network)"},
 	} {

@@ -33,6 +33,9 @@ type window struct {
 	strayed int          // as the books counted when it was opened
 	open    int          // calls in progress
 	calls   []books.Call // those that have ended
+
+	orders []*books.Tally // of its calls
+	beside []*books.Tally // of the windows of other players that were open meanwhile
 }
 
 // admits reports whether a call may join the window.

@@ -17,10 +17,11 @@ import (
 type Entry struct {
 	Opposite bool // the result states another outcome than the chain, or than an earlier one
 
-	books  *Books
-	window *window // nil if the books are off
-	call   books.Call
-	asked  Call
+	books   *Books
+	window  *window // nil if the books are off
+	unknown bool    // the game rejected the session when it was asked for assets
+	call    books.Call
+	asked   Call
 }
 
 // Open opens a window for a call, or joins the open one. End it with [Entry.Close].
@@ -28,13 +29,15 @@ func (b *Books) Open(ctx context.Context, c Call) *Entry {
 	o := &c.Order
 	at, key := b.turn(o.Session)
 	asked := key == "" && !b.config.Off
-	if asked { // who the player is
-		_, _ = b.ask(ctx, o.Session, o.UUID)
+	unknown := false // to the game, too
+	if asked {       // who the player is
+		_, err := b.ask(ctx, o.Session, o.UUID)
+		unknown = b.config.Rejects(err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.config.Off {
-		return b.begin(nil, c)
+		return b.begin(nil, c, false)
 	}
 	p := b.player(o.Session)
 	for p.window != nil && !p.window.admits(&c) {
@@ -51,7 +54,7 @@ func (b *Books) Open(ctx context.Context, c Call) *Entry {
 		for !w.ready {
 			b.turned.Wait()
 		}
-		return b.begin(w, c)
+		return b.begin(w, c, unknown)
 	}
 	w = &window{player: p, session: o.Session, id: o.UUID, result: c.Result,
 		stray: b.keys[o.Session.ID] == "", strayed: b.strayed, open: 1}
@@ -67,12 +70,12 @@ func (b *Books) Open(ctx context.Context, c Call) *Entry {
 	}
 	w.ready = true
 	b.turned.Broadcast()
-	return b.begin(w, c)
+	return b.begin(w, c, unknown)
 }
 
 // begin records what the player and the wallet had before an order, and the outcome that a
 // result states. The caller must hold the lock.
-func (b *Books) begin(w *window, c Call) *Entry {
+func (b *Books) begin(w *window, c Call, unknown bool) *Entry {
 	o := b.entry(&c.Order)
 	if o == nil {
 		o = b.open(&c.Order)
@@ -80,12 +83,32 @@ func (b *Books) begin(w *window, c Call) *Entry {
 	if w != nil && !o.Asked {
 		o.Before, o.Held = w.before, c.Order.Held
 	}
-	e := &Entry{books: b, window: w, asked: c, call: books.Call{Order: o, Result: c.Result, Forged: c.Forged}}
+	b.beside(w, o)
+	e := &Entry{books: b, window: w, unknown: unknown, asked: c,
+		call: books.Call{Order: o, Result: c.Result, Forged: c.Forged}}
 	if c.Result && !c.Forged {
 		e.Opposite = o.Deliver(c.Stated, c.OnChain)
 	}
 	return e
 }
+
+// beside notes which orders of other players move at the same time. A player without a name may be the
+// same as another one. The caller must hold the lock.
+func (b *Books) beside(w *window, o *books.Tally) {
+	if w == nil || w.player.named {
+		return
+	}
+	w.orders = append(w.orders, o)
+	for _, p := range b.players {
+		if other := p.window; other != nil && other != w && !p.named {
+			w.beside, other.beside = append(w.beside, other.orders...), append(other.beside, o)
+		}
+	}
+}
+
+// shared says that a finding is about assets that two sessions have moved.
+const shared = " (two sessions moved the same assets at once: return a player_id, so that the books know " +
+	"that they are one player's)"
 
 // Owned returns what the player owned before the call, of what a mint takes, and in words
 // what of it was too little, or is not among what the game listed last. It is nil if unknown.
@@ -106,7 +129,8 @@ func (e *Entry) Close(ctx context.Context, answer books.Answer, status int, sent
 	if w == nil {
 		return
 	}
-	if e.call.Answer = answer; !sent {
+	// Who rejects a session at both endpoints knows no player from whom something could move.
+	if e.call.Answer = answer; !sent || e.unknown && answer == books.No {
 		e.call.Order = nil
 	}
 	b.close(ctx, w, e.call)
@@ -147,8 +171,9 @@ func (b *Books) close(ctx context.Context, w *window, c books.Call) {
 	b.changes++
 	calls, longest := len(w.calls), b.patience()
 	var latest books.Assets
-	differ, begun := 0, time.Now() // how many readings differ from the one before
-	for readings, pause := 1, time.Millisecond; ; readings, pause = readings+1, min(2*pause, 100*time.Millisecond) {
+	differ, begun := 0, time.Now()           // how many readings differ from the one before
+	most := max(time.Millisecond, longest/8) // few pauses, for who logs every call
+	for readings, pause := 1, time.Millisecond; ; readings, pause = readings+1, min(4*pause, most) {
 		var after books.Assets
 		if w.open == 0 && (w.before != nil || w.player.books.Last != nil) { // otherwise there is nothing to compare it with
 			after = b.read(ctx, w)
@@ -178,7 +203,7 @@ func (b *Books) close(ctx context.Context, w *window, c books.Call) {
 			return
 		}
 		b.mu.Unlock()
-		time.Sleep(pause)
+		time.Sleep(min(pause, max(longest-time.Since(begun), time.Millisecond)))
 		b.mu.Lock()
 	}
 }
@@ -224,6 +249,9 @@ func (b *Books) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.Pl
 
 // conclude enters a judgment, and tells it. The caller must hold the lock.
 func (b *Books) conclude(w *window, v books.Judgment) {
+	if v.Problem != "" && !w.player.named && len(w.beside) > 0 && v.IsExplainedBy(w.beside) {
+		v.Problem += shared
+	}
 	b.changed(w.player.books.End(v))
 	b.player(w.session).books.Adopt(&w.player.books)
 	w.player.window = nil

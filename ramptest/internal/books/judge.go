@@ -25,6 +25,18 @@ type Judgment struct {
 	ways  []way
 }
 
+// IsExplainedBy reports whether what moved is that of the window's orders and of others, which moved as
+// much as they are about.
+func (v *Judgment) IsExplainedBy(others []*Tally) bool {
+	ways := slices.Clone(v.ways)
+	for _, o := range others {
+		steps := []Step{{Move: Assets{}}, {Move: o.Sum}, {Move: Assets{}.Minus(o.Sum)}}
+		ways = append(ways, way{order: o, steps: steps})
+	}
+	_, ok := explain(ways, v.Moved)
+	return ok
+}
+
 // Difference is an asset whose balance is wrong.
 type Difference struct {
 	ID                      string
