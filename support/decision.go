@@ -69,7 +69,9 @@ func (e *CandidateError) Error() string {
 // Who and why are logged and stored. If the order has ended otherwise, or another order has
 // ended by the transaction, the error is a [*ramp.ConflictError]. A result that comes later is
 // a repeat.
-func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Hash, d Decision) (ramp.Step, error) {
+func (o *Orders) Finish(
+	ctx context.Context, id uuid.UUID, transaction common.Hash, d Decision,
+) (ramp.Step, error) {
 	const done, failed = "ramp: order finished", "ramp: order not finished"
 	return o.decide(ctx, done, failed, id, d, func(reason string) (ramp.Step, error) {
 		if o.chain == nil {
@@ -79,43 +81,63 @@ func (o *Orders) Finish(ctx context.Context, id uuid.UUID, transaction common.Ha
 		if err != nil {
 			return ramp.Step{}, err
 		}
-		soon, cancel := context.WithTimeout(ctx, 10*time.Second) // it does not wait for confirmations
-		defer cancel()
-		sent, receipt, err := o.chain.WaitTransaction(soon, transaction, o.prover.Confirmations)
+		result, err := o.resultOf(ctx, &order, transaction)
 		if err != nil {
 			return ramp.Step{}, err
 		}
-		o.prover.LearnDecimals(ctx, evidence.ContractsOf(&order)...)
-		result := &ramp.Result{UUID: id, TxHash: transaction.Hex(), Receipt: *receipt, Transaction: sent}
 		isMint := order.State == ramp.OrderAccepted && order.Direction == ramp.Mint
 		if isMint && result.Outcome() == ramp.OrderFailed {
 			if err := o.unminted(ctx, &order, d); err != nil {
 				return ramp.Step{}, err
 			}
 		}
-		age, err := o.age(ctx, &order, receipt)
+		age, err := o.age(ctx, &order, &result.Receipt)
 		if err != nil {
 			return ramp.Step{}, err
 		}
-		finish := d.ending(ramp.Finish(result, o.config.Now()))
-		return o.update(ctx, id, func(stored *ramp.Order) (ramp.Step, error) {
-			step, err := finish(stored)
-			if err != nil || !step.New {
-				return step, err
-			}
-			step.Order.Reason = reason
-			var unproven error
-			step.Evidence, unproven = o.prover.Check(stored, sent, receipt)
-			if unproven == nil && age > skew {
-				unproven = fmt.Errorf("ramp: order %s: %w: it is %s older than the order",
-					id, rampproof.ErrNotProven, age.Round(time.Minute))
-			}
-			if unproven != nil && !d.AgainstEvidence {
-				return ramp.Step{}, unproven
-			}
-			return step, nil
-		})
+		return o.update(ctx, id, o.proven(result, age, reason, d))
 	})
+}
+
+// resultOf returns the result that the service would have sent of a transaction, which must be confirmed.
+func (o *Orders) resultOf(
+	ctx context.Context, order *ramp.Order, transaction common.Hash,
+) (*ramp.Result, error) {
+	soon, cancel := context.WithTimeout(ctx, 10*time.Second) // it does not wait for confirmations
+	defer cancel()
+	sent, receipt, err := o.chain.WaitTransaction(soon, transaction, o.prover.Confirmations)
+	if err != nil {
+		return nil, err
+	}
+	o.prover.LearnDecimals(ctx, evidence.ContractsOf(order)...)
+	return &ramp.Result{
+		UUID: order.UUID, TxHash: transaction.Hex(), Receipt: *receipt, Transaction: sent,
+	}, nil
+}
+
+// proven returns the transition that ends an order by a result whose transaction is so much older, if that
+// proves its end, or the decision overrides that it does not.
+func (o *Orders) proven(
+	result *ramp.Result, age time.Duration, reason string, d Decision,
+) ramp.Transition {
+	finish := d.ending(ramp.Finish(result, o.config.Now()))
+	return func(stored *ramp.Order) (ramp.Step, error) {
+		step, err := finish(stored)
+		if err != nil || !step.New {
+			return step, err
+		}
+		step.Order.Reason = reason
+		var unproven error
+		step.Evidence, unproven = o.prover.Check(stored, result.Transaction, &result.Receipt)
+		if unproven == nil && age > skew {
+			unproven = fmt.Errorf("ramp: order %s: %w: it is %s older than the order",
+				result.UUID, rampproof.ErrNotProven, age.Round(time.Minute))
+		}
+		if unproven != nil && !d.AgainstEvidence {
+			return ramp.Step{}, unproven
+		}
+		return step, nil
+	}
 }
 
 // update takes a step, and notes in the store that it was refused.
