@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -39,6 +40,22 @@ func TestRehearsal(t *testing.T) {
 		must(db.Exec(rampsql.PostgreSQL.Schema()))
 		compareRehearsal(t, db, rampsql.PostgreSQL)
 	})
+	t.Run("MySQL", func(t *testing.T) {
+		address := os.Getenv("RAMP_TEST_MYSQL")
+		if address == "" {
+			t.Skip("*** NOT TESTED: RAMP_TEST_MYSQL is not set ***")
+		}
+		config := must(mysql.ParseDSN(address))
+		admin := must(sql.Open("mysql", config.FormatDSN()))
+		t.Cleanup(func() { _ = admin.Close() })
+		config.DBName, config.MultiStatements = "rehearsal_"+strings.ReplaceAll(uuid.NewString(), "-", ""), true
+		must(admin.Exec("CREATE DATABASE " + config.DBName))
+		t.Cleanup(func() { must(admin.Exec("DROP DATABASE " + config.DBName)) })
+		db := must(sql.Open("mysql", config.FormatDSN()))
+		t.Cleanup(func() { _ = db.Close() })
+		must(db.Exec(rampsql.MySQL.Schema()))
+		compareRehearsal(t, db, rampsql.MySQL)
+	})
 }
 
 func compareRehearsal(t *testing.T, db *sql.DB, dialect rampsql.Dialect) {
@@ -49,7 +66,8 @@ func compareRehearsal(t *testing.T, db *sql.DB, dialect rampsql.Dialect) {
 			if step.Effect.Kind != ramp.Grant {
 				return nil
 			}
-			_, err := tx.ExecContext(ctx, "UPDATE purses SET gold = gold + 1 WHERE id = $1", step.Order.SessionID)
+			const grant = "UPDATE purses SET gold = gold + 1 WHERE id = 'alice'" // whose session it is
+			_, err := tx.ExecContext(ctx, grant)
 			return err
 		}}))
 	gold := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: item, Amount: ramp.NewAmount(1)}}
