@@ -34,6 +34,11 @@
 // The service tracks which assets each order must move. [Start] fails the test if
 // the game loses assets or moves them twice. See [Books].
 //
+// # Half of a session
+//
+// When its test ends, [Start] asks the game for assets as a thief would, with half of each session
+// that the game has accepted, and fails the test if the game lists some. See [Config.NoThief].
+//
 // # What happened
 //
 // Every exchange is recorded without its secrets: [Service.Events] and

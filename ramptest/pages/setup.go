@@ -174,6 +174,7 @@ func (s *site) settings() string {
 	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.URL)
 	about := s.about()
 	fmt.Fprintf(&b, "# RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY, whose address is %s: copy their lines from the terminal\n", about.Validator)
+	fmt.Fprintln(&b, "# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page")
 	for _, n := range slices.Sorted(maps.Keys(about.Chains)) {
 		fmt.Fprintf(&b, "# RAMP_RPC_URL for %s: %s (chain ID %d)\n", n, about.Chains[n].URL, about.Chains[n].ID)
 	}

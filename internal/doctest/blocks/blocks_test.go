@@ -7,6 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -32,9 +33,15 @@ import (
 
 var _ Game = (*game)(nil)
 
-type game struct{ db *sql.DB }
+type game struct {
+	db    *sql.DB
+	admit func(ramp.Session) bool // nil checks the token and the session
+}
 
 func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
+	if g.admit != nil && g.admit(s) {
+		return nil
+	}
 	if s.ID != session.ID || !s.Token.Equal(session.Token) {
 		return ramp.Reject("INVALID_USER")
 	}
@@ -136,7 +143,7 @@ func TestThePiecesOfTheREADME(t *testing.T) {
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address()})
 	var received error
 	db, mux := open(t), http.NewServeMux()
-	require.NoError(t, mount(mux, db, &game{db}, terms, key, signer))
+	require.NoError(t, mount(mux, db, &game{db: db}, terms, key, signer))
 	service.SetHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := ramp.Must(io.ReadAll(r.Body))
 		if r.URL.Path == ramp.PathValidate {
@@ -164,8 +171,39 @@ func TestThePiecesOfTheREADME(t *testing.T) {
 	require.NoError(t, readChain(t.Context(), chain, order.TxHash))
 }
 
-func TestTheTestOfTheREADME(t *testing.T) {
-	db := open(t)
+func TestTheTestOfTheREADME(t *testing.T) { theTestOfTheREADME(t, open(t), nil) }
+
+// judged is a test that may fail.
+type judged struct {
+	testing.TB
+	cleanup func()
+	said    string
+}
+
+func (j *judged) Cleanup(do func()) { j.cleanup = do } // that of Start
+func (j *judged) Failed() bool      { return j.said != "" }
+func (j *judged) Error(args ...any) { j.said += fmt.Sprint(args...) }
+func (j *judged) Log(args ...any)   {}
+
+// Whoever checks half of a session is red, without an assertion.
+func TestTheTestOfTheREADMEFindsHalfOfASession(t *testing.T) {
+	for name, admit := range map[string]func(ramp.Session) bool{
+		"both":              nil,
+		"the token alone":   func(s ramp.Session) bool { return s.Token.Equal(session.Token) },
+		"the session alone": func(s ramp.Session) bool { return s.ID == session.ID },
+		"nothing":           func(ramp.Session) bool { return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			test := &judged{TB: t}
+			theTestOfTheREADME(test, open(t), admit)
+			test.cleanup()
+			require.Equal(t, admit != nil, test.Failed(), test.said)
+			require.Equal(t, admit != nil, strings.Contains(test.said, "nobody has issued"), test.said)
+		})
+	}
+}
+
+func theTestOfTheREADME(t testing.TB, db *sql.DB, admit func(ramp.Session) bool) {
 	key := ramp.Must(ramp.TextKey("key from the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	items := func(id string) []ramp.Item {
@@ -179,7 +217,7 @@ func TestTheTestOfTheREADME(t *testing.T) {
 		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{
 			URL: service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: service.Client(),
 		}))
-		g := &game{db}
+		g := &game{db, admit}
 		store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: g.Apply}))
 		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key,
 			Signer: signer, OnConflict: callSomebody, Confirm: rampproof.Confirmed(node, 1)}))
