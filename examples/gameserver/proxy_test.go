@@ -68,19 +68,42 @@ func lookUp(binary string) (string, error) {
 	return exec.LookPath("/usr/sbin/" + binary)
 }
 
-// freeAddress returns an address on which nothing listens. Its port is below those that
-// Linux and macOS give to whoever asks for any, so nobody takes it before the test does.
+// freeAddress returns an address on which nothing listens, and which no other test takes until this one
+// has ended: a server may be started on it, stopped, and started again. What keeps it is a UDP socket
+// with the same number, which the system gives to one process only, and takes back when that is gone. A
+// TCP socket would not do: HAProxy shares a port with others that listen on it. The ports are below those
+// that Linux and macOS give to whoever asks for any.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+mathrand.IntN(20_000)))
-		if err == nil {
-			check(t, l.Close())
-			return l.Addr().String()
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+mathrand.IntN(20_000))
+		kept, err := net.ListenPacket("udp", address)
+		if err != nil {
+			continue
 		}
+		if l, err := net.Listen("tcp", address); err == nil { // not even a program that is no test
+			check(t, l.Close())
+			t.Cleanup(func() { _ = kept.Close() })
+			return address
+		}
+		_ = kept.Close()
 	}
 	t.Fatal("no port is free")
 	return ""
+}
+
+// Another test, also one in another process, never gets an address that is taken, whether or not
+// something listens on it.
+func TestAnAddressIsTakenOnce(t *testing.T) {
+	address := freeAddress(t)
+	again, err := net.ListenPacket("udp", address)
+	if err == nil {
+		_ = again.Close()
+		t.Error("another test could take", address)
+	}
+	listener, err := net.Listen("tcp", address)
+	check(t, err)
+	check(t, listener.Close())
 }
 
 // unused is an address on which nothing listens.
@@ -124,14 +147,15 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 		_ = command.Process.Signal(os.Interrupt)
 		<-ended
 	})
-	awaitListener(t, address, &log)
+	await(t, func() bool {
+		select {
+		case <-ended:
+			t.Fatalf("%s has ended:\n%s", name, &log)
+		default:
+		}
+		return listens(address)
+	}, func() string { return fmt.Sprintf("%s does not listen on %s", name, address) })
 	return "https://" + address, client
-}
-
-// awaitListener waits until something listens on an address.
-func awaitListener(t *testing.T, address string, log *bytes.Buffer) {
-	t.Helper()
-	await(t, func() bool { return listens(address) }, func() string { return fmt.Sprintf("nothing listens on %s:\n%s", address, log) })
 }
 
 func listens(address string) bool {
@@ -153,7 +177,7 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 				t.Skip("*** NOT TESTED: mtail is not installed ***")
 			}
 			t.Cleanup(func() { _ = mtail.Process.Kill(); _ = mtail.Wait() })
-			awaitListener(t, metrics, nil)
+			await(t, func() bool { return listens(metrics) }, func() string { return "mtail does not listen" })
 		}
 		server.mode.Store("500")
 		for n := range 3 { // the server answers one of them
@@ -245,7 +269,10 @@ func startBackend(t *testing.T) *backend {
 	t.Helper()
 	b := &backend{}
 	b.mode.Store("fine")
-	server := httptest.NewServer(b)
+	server := httptest.NewUnstartedServer(b)
+	check(t, server.Listener.Close())
+	server.Listener = ramp.Must(net.Listen("tcp", freeAddress(t))) // nothing else answers there once it is closed
+	server.Start()
 	t.Cleanup(server.Close)
 	b.address, b.close = server.Listener.Addr().String(), server.Close
 	return b
