@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // frozen returns an address that accepts connections and never answers.
@@ -30,11 +34,12 @@ func TestAFrozenHostOfTheDatabaseIsLeft(t *testing.T) {
 		db, _, err := openDatabase(u.String(), 2)
 		check(t, err)
 		defer db.Close()
-		begun := time.Now()
-		check(t, db.PingContext(t.Context()))
-		if took := time.Since(begun); took > callDeadline {
-			t.Errorf("it took %v", took)
+		soon, cancel := context.WithTimeout(t.Context(), callDeadline)
+		defer cancel()
+		for err = db.PingContext(soon); err != nil && soon.Err() == nil; err = db.PingContext(soon) {
+			t.Log(err) // a machine may be so busy that the second host is late, too
 		}
+		check(t, err)
 	})
 }
 
@@ -62,5 +67,31 @@ func TestWhatIsWrittenIsCommitted(t *testing.T) {
 		var orders int
 		check(t, handle(t, address).QueryRow("SELECT COUNT(*) FROM ramp_orders").Scan(&orders))
 		equal(t, "orders", orders, 1)
+	})
+}
+
+// More validate calls overlap than the pool has connections. They wait for one, and each is answered.
+func TestOverlappingCallsWaitForAConnection(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		p := deploy(t, address, "-any-rate")
+		service, client := serviceOf(t, p.url, ramptest.BooksOff) // which would ask for assets meanwhile
+		gold := item(t, "item_gold", "100")
+		var players []ramp.Session
+		for n := range 10 {
+			players = append(players, login(t, p.url, fmt.Sprint("player ", n)))
+		}
+		var orders []uuid.UUID
+		for range 150 {
+			orders = append(orders, initialize(t, client, gold))
+		}
+		var all sync.WaitGroup
+		for n, id := range orders {
+			all.Go(func() {
+				if _, err := service.Mint(t.Context(), id, players[n%len(players)], ramp.NewAmount(1)); err != nil {
+					t.Errorf("call %d: %v", n, err)
+				}
+			})
+		}
+		all.Wait()
 	})
 }

@@ -84,7 +84,7 @@ func TestTheImageServes(t *testing.T) {
 	}
 
 	c, _ := readCompose(t)
-	eachDatabase(t, func(t *testing.T, address string) {
+	eachDatabaseAlone(t, func(t *testing.T, address string) {
 		if strings.HasPrefix(address, "mysql") {
 			t.Skip("the compose file has PostgreSQL")
 		}
@@ -311,3 +311,19 @@ func TestAServerIsReadyUntilItStops(t *testing.T) {
 }
 
 var quiet = slog.New(slog.DiscardHandler)
+
+// Whoever copies the example reads in the first lines of each file what is theirs to change.
+func TestEachFileSaysWhatToChange(t *testing.T) {
+	files := slices.Concat(ramp.Must(filepath.Glob("*.go")), ramp.Must(filepath.Glob("deploy/*")),
+		ramp.Must(filepath.Glob("deploy/.*")))
+	for _, file := range files {
+		text := string(ramp.Must(os.ReadFile(file)))
+		first := strings.Join(strings.SplitN(text, "\n", 4)[:3], "\n")
+		if !strings.HasSuffix(file, "_test.go") && !strings.Contains(first, "To make it yours: ") {
+			t.Errorf("%s begins with\n%s", file, first)
+		}
+	}
+	if len(files) < 30 {
+		t.Errorf("%d files", len(files))
+	}
+}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -13,17 +12,14 @@ import (
 // The judge plays the service over HTTP and kills the server with kill -9 between
 // validate and result. Violating a SHOULD fails the test too.
 func TestTheJudgeFindsNothing(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
 		// The judge does not know a rate of two items.
-		p := deploy(t, address, "-any-rate", "-project", "project")
-		p.args = append(p.args, "-addr", strings.TrimPrefix(p.url, "http://"))
+		p := deploy(t, address, "-any-rate", "-project", "project", "-addr", freeAddress(t))
 		restart := func(context.Context) error {
 			p.kill()
 			p.start() // on the same port
 			return nil
 		}
-		check(t, restart(t.Context()))
 		target := targetOf(t, p)
 		target.Restart = restart
 		conformance.Test(t, target)

@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -41,12 +42,27 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	// Most tests wait for a server, a proxy or a time limit, so more of them run at the same time than
+	// there are processors.
+	flag.Parse()
+	own := true
+	flag.Visit(func(f *flag.Flag) { own = own && f.Name != "test.parallel" })
+	if own {
+		_ = flag.Set("test.parallel", "8") // never fails
+	}
 	os.Exit(m.Run())
 }
 
 // eachDatabase runs a test on a new database of each kind, and passes it the value of
 // -db. The script internal/dbtest/databases starts the database servers.
 func eachDatabase(t *testing.T, test func(t *testing.T, address string)) {
+	t.Parallel()
+	eachDatabaseAlone(t, func(t *testing.T, address string) { t.Parallel(); test(t, address) })
+}
+
+// eachDatabaseAlone is for a test that changes the environment of this process, or has prepared something
+// for all databases.
+func eachDatabaseAlone(t *testing.T, test func(t *testing.T, address string)) {
 	name := "game_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
 	t.Run("SQLite", func(t *testing.T) { test(t, "sqlite:"+filepath.Join(t.TempDir(), "a game? 100%.db")) })
 	t.Run("PostgreSQL", func(t *testing.T) {
@@ -115,7 +131,7 @@ func restricted(t *testing.T, address, rights, tables string) string {
 
 // The server's user may not create, delete or drop anything.
 func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, address string) {
+	eachDatabaseAlone(t, func(t *testing.T, address string) {
 		if strings.HasPrefix(address, "sqlite:") {
 			t.Skip("it has no users")
 		}
@@ -142,7 +158,7 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 
 // Whoever answers players needs to see their orders, and to change nothing.
 func TestLookingNeedsToSelectOnly(t *testing.T) {
-	eachDatabase(t, func(t *testing.T, address string) {
+	eachDatabaseAlone(t, func(t *testing.T, address string) {
 		if strings.HasPrefix(address, "sqlite:") {
 			t.Skip("it has no users")
 		}
@@ -217,7 +233,8 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 			ended <- err
 		}()
 		for waits := 0; waits == 0; { // until the build waits for the open transaction
-			check(t, db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%CREATE INDEX%ramp_orders_ended%' AND wait_event_type = 'Lock'").Scan(&waits))
+			check(t, db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"+
+				" AND query LIKE '%CREATE INDEX%ramp_orders_ended%' AND wait_event_type = 'Lock'").Scan(&waits))
 			select {
 			case err := <-ended:
 				t.Fatalf("the migration ended before: %v", err)

@@ -88,7 +88,6 @@ func (b backup) run(t *testing.T, line string) {
 // What docs/restore.md says about a restore is true, and its steps repair it. The
 // amounts are chosen so that the balance tells which orders have moved gold.
 func TestARestoreIsRepaired(t *testing.T) {
-	t.Parallel()
 	eachDatabase(t, func(t *testing.T, address string) {
 		copies := backupOf(t, address)
 		p := deploy(t, address, "-any-rate")
