@@ -499,7 +499,7 @@ func (m *matcher) unordered(events []candidate) {
 	}
 	for key, events := range orphans {
 		if relevant {
-			detail := "nobody ordered this " + string(key.direction)
+			detail := "nobody ordered this " + string(key.direction) + ", or its order was deleted"
 			if len(ahead[key]) > 0 {
 				detail += ", unless the clock of the server was ahead: the orders were accepted later"
 			}

@@ -231,7 +231,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 	}{
 		"somebody mints with the validator key": {func(t *testing.T, s *shop) {
 			s.place(t, s.service.Mint, 2, ramptest.MintedByStranger())
-		}, support.EventWithoutOrder, "", "nobody ordered this mint"},
+		}, support.EventWithoutOrder, "", "nobody ordered this mint, or its order was deleted"},
 		"a result is invented": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.TransactionFails(), ramptest.ResultNever())
 			_ = s.service.Deliver(t.Context(), o, ramptest.Succeeded)
@@ -876,7 +876,7 @@ func TestTheBooksNameAClockThatWasAhead(t *testing.T) {
 	books := ramp.Must(orders.Reconcile(t.Context(), at(-70*60), time.Time{}))
 	require.Equal(t, []support.FindingKind{support.EventWithoutOrder, support.EventWithoutOrder}, kindsOf(books))
 	for _, f := range books.Findings {
-		assert.Equal(t, "nobody ordered this mint", f.Detail)
+		assert.Equal(t, "nobody ordered this mint, or its order was deleted", f.Detail)
 	}
 }
 

@@ -59,6 +59,7 @@ var quietSeries = map[string]string{
 	`up{job="gameserver",instance="a"}`:                                                                             "1x60",
 	`up{job="gameserver",instance="b"}`:                                                                             "0x60", // one of two servers is enough
 	`probe_success{job="ramp"}`:                                                                                     "1x60",
+	`probe_success{job="ramp-post"}`:                                                                                "1x60",
 	`probe_ssl_earliest_cert_expiry{job="ramp"}`:                                                                    "10000000x60",
 	`haproxy_frontend_http_responses_total{proxy="service",code="5xx"}`:                                             "0+1x60",
 	`nginx_failures_total`:                                                                                          "0x60",
@@ -143,6 +144,12 @@ var troubles = []struct {
 		fires: map[string]map[string]string{"RampResultsFail": {}}},
 	{name: "the certificate ends", series: map[string]string{`probe_ssl_earliest_cert_expiry `: "1000000x100"},
 		fires: map[string]map[string]string{"RampCertificateEnds": {}}},
+	{name: "the certificate has ended, and the probe gets none", after: 600, series: map[string]string{
+		`probe_ssl_earliest_cert_expiry `: "10000 stale", `probe_success `: "1 0x700",
+		`ramp_books_end_seconds `: "3600+60x700", `ramp_node_block_seconds `: "3600+60x700"},
+		fires: map[string]map[string]string{"RampCertificateEnds": {}, "RampUnreachable": {}}},
+	{name: "a firewall lets only GET pass", series: map[string]string{`probe_success job="ramp-post"`: "0x100"},
+		fires: map[string]map[string]string{"RampUnreachable": {}}},
 	{name: "HAProxy answers for the servers", series: map[string]string{`haproxy_frontend_http_responses_total `: "62+2x100"},
 		fires: map[string]map[string]string{"RampProxyAnswers": {}}},
 	{name: "nginx answers for the servers", series: map[string]string{`nginx_failures_total `: "2+2x100"},
@@ -150,7 +157,7 @@ var troubles = []struct {
 	{name: "something else answers for the servers", series: map[string]string{`probe_success `: "0x100"},
 		fires: map[string]map[string]string{"RampUnreachable": {}}},
 	{name: "nothing calls from outside", series: map[string]string{`probe_success `: "stale"},
-		fires: map[string]map[string]string{"RampUnreachable": {"job": "ramp"}}},
+		fires: map[string]map[string]string{"RampUnreachable": {}}},
 	{name: "no validate calls come", series: map[string]string{`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100"},
 		fires: map[string]map[string]string{"RampValidatesStop": {}}},
 	{name: "no validate calls come, because the shop is closed", series: map[string]string{

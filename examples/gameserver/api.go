@@ -1,3 +1,6 @@
+// To make it yours: replace login and the routes of your game. Keep that handler gets every path that
+// is not yours.
+
 package main
 
 import (

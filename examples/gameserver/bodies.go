@@ -1,5 +1,6 @@
-// This file bounds the memory that bodies need, because anybody can begin one. Keep it, unless a proxy
-// in front of your server reads each body as a whole before it passes it on.
+// This file bounds the memory that bodies need, because anybody can begin one. To make it yours: change
+// nothing. Keep it, unless a proxy in front of your server reads each body as a whole before it passes
+// it on.
 
 package main
 

@@ -1,3 +1,6 @@
+// To make it yours: remove the databases that you do not use, and add the tables of schema to your migrations.
+// Keep the limits of openDatabase.
+
 package main
 
 import (

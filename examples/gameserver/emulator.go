@@ -1,3 +1,6 @@
+// To make it yours: remove this file from a server that you deploy, with emulate and play: it is for
+// trying the game without the service.
+
 package main
 
 import (
@@ -11,9 +14,6 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
-
-// This file is for trying the game without the service. Remove it from a server that you
-// deploy.
 
 // usage explains what to do with the emulated service.
 const usage = `

@@ -1,3 +1,6 @@
+// To make it yours: replace all of it. Take the players, sessions, items and prices of your game. Keep
+// what the comment of Apply promises, and replace login, which asks for no password.
+
 package main
 
 import (

@@ -1,5 +1,6 @@
-// This file keeps the log from stopping the game. Keep it, or let whatever you log with do what it
-// does. Change how many records fit, and alert on what it counts.
+// This file keeps the log from stopping the game. To make it yours: set how many records fit, if a call
+// of yours logs more. If you log with something else, let it do what this does, and alert on what it
+// counts.
 
 package main
 

@@ -1,3 +1,6 @@
+// To make it yours: set the largest number of an item that a player may own, and how your game shows
+// what waits. Keep that a grant never fails.
+
 package main
 
 import (

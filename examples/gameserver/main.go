@@ -1,3 +1,6 @@
+// To make it yours: read the keys from your secret store or key service in keys; examples/kms has a
+// signer for one. Remove warn once nothing in it applies.
+
 // Gameserver is a small game server with a token ramp that is ready to deploy. It
 // keeps players and their items in a SQL database and applies every order exactly
 // once.
@@ -37,10 +40,12 @@
 //	RAMP_FRONTEND_URL       URL of the service's pages
 //	RAMP_RPC_URL            URL of a node that confirms every result; requires -chain-id and -payers
 //
-// The files are: main.go puts the server together, serve.go stops it without losing a
-// result, settings.go has the flags, game.go and swords.go are the game and what it sells,
-// api.go serves its client, pages.go has the tokens of its pages, database.go opens the database, migrate.go creates its tables, orders.go and shop.go have the
-// commands, metrics.go the metrics, log.go the log, and emulator.go is for trying it.
+// The first lines of each file say what you change in it. main.go puts the server together, serve.go
+// stops it without losing a result, settings.go has the flags, game.go, swords.go and mailbox.go are
+// the game and what it sells, api.go serves its client, pages.go has the tokens of its pages,
+// database.go opens the database, migrate.go creates its tables, orders.go and shop.go have the
+// commands, metrics.go the metrics, log.go the log, bodies.go the memory of bodies, and emulator.go is
+// for trying it.
 package main
 
 import (

@@ -1,3 +1,6 @@
+// To make it yours: change nothing, unless you use no Prometheus. Then examples/observability has
+// OpenTelemetry.
+
 package main
 
 import (

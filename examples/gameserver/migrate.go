@@ -1,6 +1,6 @@
-// This file creates the tables, as a step before each deployment. If you have migrations of your own,
-// add the statements of rampsql's Dialect.Schema and those of the schema in database.go to them, and
-// drop it.
+// This file creates the tables, as a step before each deployment. To make it yours: if you have
+// migrations of your own, add the statements of rampsql's Dialect.Schema and those of the schema in
+// database.go to them, and drop this file. Otherwise change nothing.
 
 package main
 

@@ -1,3 +1,5 @@
+// To make it yours: change nothing. The commands need what settings.go reads.
+
 package main
 
 import (

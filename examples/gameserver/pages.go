@@ -1,3 +1,5 @@
+// To make it yours: change nothing, or where your game keeps what opens a page.
+
 // This file is a piece to copy, with its table: each page has a token of its own. The address of a page
 // lands in histories, crash reports and screenshots. Whoever finds one has a token that opens one order
 // of one player, and not the token with which the player's game is logged in.

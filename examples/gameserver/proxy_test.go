@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,10 +16,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,6 +32,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"go.yaml.in/yaml/v3"
 )
 
 // proxies are real proxies with the configuration that docs/operations.md explains. The
@@ -72,11 +77,11 @@ func lookUp(binary string) (string, error) {
 // has ended: a server may be started on it, stopped, and started again. What keeps it is a UDP socket
 // with the same number, which the system gives to one process only, and takes back when that is gone. A
 // TCP socket would not do: HAProxy shares a port with others that listen on it. The ports are below those
-// that Linux and macOS give to whoever asks for any.
+// of internal/dbtest/databases, and below those that Linux and macOS give to whoever asks for any.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 1000 {
-		address := fmt.Sprintf("127.0.0.1:%d", 10_000+mathrand.IntN(20_000))
+		address := fmt.Sprintf("127.0.0.1:%d", 10_000+mathrand.IntN(10_000))
 		kept, err := net.ListenPacket("udp", address)
 		if err != nil {
 			continue
@@ -208,15 +213,72 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 	})
 }
 
-// What blackbox_exporter calls from outside is answered with 401 by the game only.
+// probes are what blackbox_exporter calls from outside.
+func probes(t *testing.T) map[string]func(client *http.Client, url string) bool {
+	t.Helper()
+	var config struct {
+		Modules map[string]struct {
+			HTTP struct {
+				Method      string   `yaml:"method"`
+				Status      []int    `yaml:"valid_status_codes"`
+				NeedsInBody []string `yaml:"fail_if_body_not_matches_regexp"`
+			} `yaml:"http"`
+		}
+	}
+	check(t, yaml.Unmarshal(ramp.Must(os.ReadFile("deploy/blackbox.yml")), &config))
+	list := map[string]func(*http.Client, string) bool{}
+	for name, module := range config.Modules {
+		list[name] = func(client *http.Client, url string) bool {
+			request := ramp.Must(http.NewRequest(cmp.Or(module.HTTP.Method, "GET"), url+ramp.PathAssets, nil))
+			response := ramp.Must(client.Do(request))
+			defer response.Body.Close()
+			body := ramp.Must(io.ReadAll(response.Body))
+			succeeds := slices.Contains(module.HTTP.Status, response.StatusCode)
+			for _, pattern := range module.HTTP.NeedsInBody {
+				succeeds = succeeds && regexp.MustCompile(pattern).Match(body)
+			}
+			return succeeds
+		}
+	}
+	return list
+}
+
+// What blackbox_exporter calls from outside is answered so by the game only.
 func TestAProbeTellsTheGameFromTheProxy(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
-		game := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
-		for server, want := range map[string]int{strings.TrimPrefix(game.url, "http://"): 401, unused: 500} {
+		metrics := freeAddress(t)
+		game := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-metrics", metrics)
+		for server, want := range map[string]bool{strings.TrimPrefix(game.url, "http://"): true, unused: false} {
 			proxy, client := startProxy(t, name, configOf(t, name), server, unused)
-			equal(t, "with the server "+server, statusOf(t, client, proxy+"/api/assets"), want)
+			for probe, succeeds := range probes(t) {
+				equal(t, probe+" with the server "+server, succeeds(client, proxy), want)
+			}
+		}
+		for series, value := range scrape(t, "http://"+metrics+"/metrics") {
+			if strings.HasPrefix(series, "ramp_webhook_calls_total") && strings.Contains(series, `unverified="true"`) && value != "0" {
+				t.Errorf("a probe looks like a forged call: %s %s", series, value)
+			}
 		}
 	})
+}
+
+// A firewall lets only GET pass.
+func TestAProbeSeesAFirewallThatBlocksPOST(t *testing.T) {
+	t.Parallel()
+	game := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
+	behind := httputil.NewSingleHostReverseProxy(ramp.Must(url.Parse(game.url)))
+	for _, status := range []int{403, 405} {
+		firewall := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet {
+				w.WriteHeader(status)
+				return
+			}
+			behind.ServeHTTP(w, r)
+		}))
+		t.Cleanup(firewall.Close)
+		equal(t, "GET", probes(t)["ramp"](firewall.Client(), firewall.URL), true)
+		equal(t, fmt.Sprint("POST, answered with ", status), probes(t)["ramp-post"](firewall.Client(), firewall.URL), false)
+	}
 }
 
 // replaceAll replaces texts, and fails the test if one does not occur.

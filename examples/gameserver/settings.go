@@ -1,3 +1,6 @@
+// To make it yours: change the flags. A game with a configuration of its own fills in the same fields
+// from it.
+
 package main
 
 import (

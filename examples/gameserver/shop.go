@@ -1,3 +1,6 @@
+// To make it yours: change nothing, or where your game keeps such a switch. Keep that the switch is
+// read with each order.
+
 package main
 
 import (

@@ -1,3 +1,6 @@
+// To make it yours: replace the items that are unique in your game, or remove the file with its table
+// and its calls in game.go.
+
 package main
 
 import (
