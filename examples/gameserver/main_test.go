@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	own := true
 	flag.Visit(func(f *flag.Flag) { own = own && f.Name != "test.parallel" })
 	if own {
-		_ = flag.Set("test.parallel", "8") // never fails
+		_ = flag.Set("test.parallel", "4") // never fails
 	}
 	os.Exit(m.Run())
 }
