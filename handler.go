@@ -496,6 +496,7 @@ func (c *call) attrs(suppressed int64) []slog.Attr {
 		attrs = append(attrs, slog.Bool("new", op.Step.New), slog.String("effect", op.Step.Effect.String()))
 		add(op.Step.Product != "", slog.String("product", op.Step.Product))
 	}
+	add(op.Signed, slog.Bool("signed", true))
 	add(op.TxHash != "", slog.String("tx_hash", op.TxHash))
 	add(c.options, slog.Bool("target_candidate", true))
 	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))

@@ -198,11 +198,12 @@ func TestAFindingIsAnErrorOnce(t *testing.T) {
 		s.service.FailRPC(500)
 		ctx, cancel := context.WithCancel(t.Context())
 		hours := 0
-		s.KeepBooks(ctx, filepath.Join(t.TempDir(), "position"), func(books *support.Reconciliation) {
+		s.KeepBooks(ctx, filepath.Join(t.TempDir(), "position"), func(_ context.Context, books *support.Reconciliation) error {
 			assert.Len(t, books.Findings, 1)
 			if hours++; hours == 3 {
 				cancel()
 			}
+			return nil
 		})
 		assert.Equal(t, 1, strings.Count(s.log.String(), `"level":"ERROR","msg":"ramp: the books do not close"`))
 		assert.Equal(t, 2, strings.Count(s.log.String(), `"level":"INFO","msg":"ramp: the books do not close"`))
@@ -235,7 +236,11 @@ func TestBooksThatAreNewerThanTheStoreSaySo(t *testing.T) {
 		s.service.Advance(24 * time.Hour)
 		once := func() (begins time.Time) {
 			ctx, cancel := context.WithCancel(t.Context())
-			s.KeepBooks(ctx, position, func(books *support.Reconciliation) { begins = books.From; cancel() })
+			s.KeepBooks(ctx, position, func(_ context.Context, books *support.Reconciliation) error {
+				begins = books.From
+				cancel()
+				return nil
+			})
 			return begins
 		}
 		const newer = `"level":"ERROR","msg":"ramp: the books are newer than the store"`
@@ -277,10 +282,11 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 		assert.Contains(t, printed, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(books *support.Reconciliation) {
+	s.KeepBooks(ctx, position, func(_ context.Context, books *support.Reconciliation) error {
 		assert.Len(t, books.Findings, 1)
 		assert.WithinDuration(t, end.Add(-support.Overlap), books.From, 10*time.Minute)
 		cancel()
+		return nil
 	})
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the books do not close","kind":"event_without_order"`)
 	printed, err := command(t, s.Orders, "reconcile", "-position", position, "-format", "totals")
@@ -330,9 +336,22 @@ func TestThePositionOfTheBooksThatCannotBeKeptIsLogged(t *testing.T) {
 	position := filepath.Join(t.TempDir(), "position")
 	require.NoError(t, os.Mkdir(position+".new", 0o700)) // what is written before the rename
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(*support.Reconciliation) { cancel() })
+	s.KeepBooks(ctx, position, func(context.Context, *support.Reconciliation) error { cancel(); return nil })
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the position of the books was not kept"`)
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the books have no position"`)
+	assert.NoFileExists(t, position)
+}
+
+// What became of the findings could not be kept: the next books have them again.
+func TestBooksWhoseFindingsWereNotKeptComeAgain(t *testing.T) {
+	s := newShop(t)
+	position := filepath.Join(t.TempDir(), "position")
+	ctx, cancel := context.WithCancel(t.Context())
+	s.KeepBooks(ctx, position, func(context.Context, *support.Reconciliation) error {
+		cancel()
+		return errors.New("the database is down")
+	})
+	assert.Contains(t, s.log.String(), `"msg":"ramp: the position of the books was not kept","error":"the database is down"`)
 	assert.NoFileExists(t, position)
 }
 

@@ -32,8 +32,9 @@ import (
 // information if the last books had it too. "ramp: the books were
 // not read", "ramp: the books stand still" and "ramp: the position of the books was not kept"
 // have the cause, and "ramp: the books have no position" says where they begin instead.
-// report, if not nil, gets the books, for metrics. It corrects nothing.
-func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Reconciliation)) {
+// report, if not nil, gets the books, to keep their findings and for metrics. If it fails, so do these
+// books: the position is not kept, and the next ones have the findings again. It corrects nothing.
+func (o *Orders) KeepBooks(ctx context.Context, file string, report func(context.Context, *Reconciliation) error) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	log := o.log()
@@ -65,10 +66,14 @@ func (o *Orders) KeepBooks(ctx context.Context, file string, report func(*Reconc
 				log.ErrorContext(ctx, "ramp: the books stand still", "end", books.To, "error", books.Stalled)
 			}
 			known = found
+			var err error
 			if report != nil {
-				report(books)
+				err = report(ctx, books)
 			}
-			if err := o.keep(ctx, position(file), books); err != nil {
+			if err == nil {
+				err = o.keep(ctx, position(file), books)
+			}
+			if err != nil {
 				log.ErrorContext(ctx, "ramp: the position of the books was not kept", "error", err)
 			}
 		}

@@ -107,6 +107,16 @@ CREATE TABLE IF NOT EXISTS conflicts (
     closed  VARCHAR(999) NOT NULL DEFAULT '', -- who has resolved it, and why
     PRIMARY KEY (uuid, field, tx_hash)
 );
+CREATE TABLE IF NOT EXISTS findings (
+    id      VARCHAR(64) NOT NULL PRIMARY KEY, -- of what does not fit, the same in all books
+    kind    VARCHAR(32) NOT NULL,
+    uuid    VARCHAR(36) NOT NULL, -- of its first order, or empty
+    tx_hash VARCHAR(66) NOT NULL, -- of its first event, or empty
+    mint    BIGINT      NOT NULL, -- 1 if it is a mint that was not signed for an order
+    detail  VARCHAR(999) NOT NULL,
+    at      VARCHAR(20) NOT NULL, -- in RFC 3339, UTC
+    closed  VARCHAR(999) NOT NULL DEFAULT '' -- who has resolved it, and why
+);
 CREATE TABLE IF NOT EXISTS shop (
     id     INTEGER      NOT NULL PRIMARY KEY, -- 1
     closed VARCHAR(999) NOT NULL -- who has closed it, and why; empty if it is open

@@ -66,6 +66,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/support"
 )
 
 func main() {
@@ -143,6 +144,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 
 	registry := prometheus.NewRegistry()
 	observer := newMetrics(registry)
+	observer.End = game.keepingConflicts(observer.End, log)
 	queue.observe(registry)
 	countWaiting(registry, store.CountWaiting)
 	countRefused(registry, store.CountRefused)
@@ -161,7 +163,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 			// Alert a person here, or at least make sure that someone reads this log.
 			log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
-			return game.keepConflict(ctx, conflict, r) // gameserver orders conflicts lists it
+			return game.keepConflict(ctx, r.UUID, conflict, r.TxHash) // gameserver orders conflicts lists it
 		},
 		Policy: func(ctx context.Context, session ramp.Session, r *ramp.ValidateRequest) error {
 			return cmp.Or(s.policy(ctx, session, r), game.checkPage(ctx, session, r))
@@ -193,7 +195,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		if err != nil {
 			return err
 		}
-		go desk.KeepBooks(ctx, *books, countFindings(registry))
+		count := countBooks(registry)
+		go desk.KeepBooks(ctx, *books, func(ctx context.Context, books *support.Reconciliation) error {
+			err := game.keepFindings(ctx, books)
+			if err == nil {
+				count(books)
+			}
+			return err
+		})
 	}
 
 	listener, err := net.Listen("tcp", *addr)

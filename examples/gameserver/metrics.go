@@ -9,7 +9,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -79,7 +78,8 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 		webhooks.WithLabelValues("result", string(d), "500", string(ramp.CodeInternal), "false")
 		webhooks.WithLabelValues("validate", string(d), "500", string(ramp.CodeInternal), "false")
 	}
-	for _, code := range []ramp.Code{ramp.CodeHMACInvalid, ramp.CodeHMACMissing, ramp.CodeBodyTooLarge} {
+	for _, code := range []ramp.Code{ramp.CodeHMACInvalid, ramp.CodeHMACMissing, ramp.CodeBodyTooLarge, ramp.CodeNotFound,
+		ramp.CodeMethodNotAllowed} {
 		webhooks.WithLabelValues("result", "", "500", string(code), "true")
 	}
 	webhooks.WithLabelValues("validate", "", "401", string(ramp.CodeHMACInvalid), "true")
@@ -170,43 +170,21 @@ func watchNode(registry prometheus.Registerer, chain *ramp.RPC) {
 		})
 }
 
-// countFindings registers gauges of what does not fit in the last books, and of their
-// end, and returns a function that sets them.
-func countFindings(registry prometheus.Registerer) func(*support.Reconciliation) {
-	findings := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "ramp_books_findings", Help: "Findings in the last books."}, []string{"kind"})
+// countBooks registers gauges of the last books, and returns a function that sets them.
+func countBooks(registry prometheus.Registerer) func(*support.Reconciliation) {
 	end := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_end_seconds",
 		Help: "The time until which orders and events were compared, in seconds since 1970."})
 	fitting := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_fitting",
 		Help: "Orders in the last books that gameserver orders finish -fitting ends."})
-	unsigned := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_unsigned_mints",
-		Help: "Mints on the chain in the last books that are not those of an order that was signed."})
-	registry.MustRegister(findings, fitting, unsigned)
+	registry.MustRegister(fitting)
 	// Until books were read, the series is absent, which is an alert: a server that is restarted again
 	// and again before it has read any must not look as if it had.
 	first := sync.OnceFunc(func() { registry.MustRegister(end) })
 	return func(books *support.Reconciliation) {
 		defer first()
-		for _, kind := range support.FindingKinds() {
-			findings.WithLabelValues(string(kind)).Set(float64(books.Counts[kind]))
-		}
 		fitting.Set(float64(books.Fitting))
-		unsigned.Set(float64(unsignedMints(books)))
 		end.Set(float64(books.To.Unix()))
 	}
-}
-
-// unsignedMints counts the mints on the chain without an order, and those of another amount, user
-// or token than their order: somebody else has the validator key, or had a digest signed that
-// means something else than its order. Tokens that are burned without an order harm nobody.
-func unsignedMints(books *support.Reconciliation) (n int) {
-	isMint := func(e support.ChainEvent) bool { return e.Direction == ramp.Mint }
-	for _, f := range books.Findings {
-		unsigned := f.Kind == support.EventWithoutOrder || f.Kind == support.Differs
-		if unsigned && slices.ContainsFunc(f.Events, isMint) {
-			n++
-		}
-	}
-	return n
 }
 
 // seconds are the histogram buckets, from a handler without a database to the longest

@@ -10,8 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
@@ -78,22 +76,4 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 		return err
 	}
 	return command(ctx, desk, flags.Args(), stdout)
-}
-
-// keepConflict stores a result that contradicts its order, for a person. A repeat is
-// stored once.
-func (g *game) keepConflict(ctx context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
-	hash := fmt.Sprintf("%+q", r.TxHash) // ASCII
-	return g.insertNew(ctx, g.db, "conflicts", "uuid, field, tx_hash, state, at",
-		r.UUID.String(), conflict.Field, hash[1:min(len(hash)-1, 67)], string(conflict.Order.State), time.Now().UTC().Format(time.RFC3339))
-}
-
-// printConflicts lists the conflicts, newest first.
-func (g *game) printConflicts(ctx context.Context, out io.Writer) error {
-	lines, err := g.column(ctx, g.db, `SELECT CONCAT(uuid, '  ', state, '  ', at, '  ', field, '  ', tx_hash, '  ', closed)
-		FROM conflicts WHERE uuid <> ? ORDER BY at DESC, uuid`, "")
-	if err == nil {
-		_, err = fmt.Fprintln(out, strings.Join(append([]string{"UUID, STATE, TIME, WHAT DIFFERS, TX_HASH OF THE RESULT, AND HOW IT WAS RESOLVED"}, lines...), "\n"))
-	}
-	return err
 }

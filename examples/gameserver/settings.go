@@ -89,7 +89,7 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 		err = cmp.Or((&migration{db, dialect, s.says}).run(ctx), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
 	}
 	if err == nil {
-		tables := "sessions, inventory, mailbox, swords, conflicts, wallets, shop, decisions, pages"
+		tables := "sessions, inventory, mailbox, swords, conflicts, findings, wallets, shop, decisions, pages"
 		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM "+tables+" WHERE 1 = 0")
 		if err = unready; !s.looks {
 			err = cmp.Or(store.Check(ctx, s.network), unready)

@@ -21,8 +21,8 @@ import (
 
 // decision is a command of a person who says why. close closes the shop: every server with
 // this database declines every new order, signs nothing, and still takes results. open opens
-// it. resolve closes the conflicts of an order, and with them the alert. prune deletes
-// finished orders, as a user who may. Each is kept with who and why, which decisions lists.
+// it. resolve closes the conflicts and findings of an order or a transaction, and with them the alerts.
+// prune deletes finished orders, as a user who may. Each is kept with who and why, which decisions lists.
 type decision struct{ name, who, reason, direction, before string }
 
 func newDecision(name string, flags *flag.FlagSet) *decision {
@@ -36,11 +36,81 @@ func newDecision(name string, flags *flag.FlagSet) *decision {
 	return d
 }
 
-// run makes the decision, and keeps it. id is the UUID of the order whose conflicts are resolved, or "".
+// run makes the decision, and keeps it. id is the UUID or the hash of what is resolved, or "".
 func (d *decision) run(ctx context.Context, g *game, store *rampsql.Store, id string) (said string, err error) {
 	switch {
 	case d.who == "" || d.reason == "" || (id == "") != (d.name != "resolve"):
-		return "", fmt.Errorf("-who and -reason are required, and a UUID to resolve: %w", errUsage)
+		return "", fmt.Errorf("-who and -reason are required, and a UUID or a transaction to resolve: %w", errUsage)
+	case d.name == "prune":
+		return d.prune(ctx, g, store)
+	}
+	tx, err := g.db.BeginTx(ctx, nil)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if d.name == "resolve" {
+		said, err = d.resolve(ctx, g, tx, id)
+	} else {
+		said, err = d.turn(ctx, g, tx)
+	}
+	if err == nil {
+		_, err = d.keep(ctx, g, tx, id)
+	}
+	if err != nil {
+		return "", err
+	}
+	return said, tx.Commit()
+}
+
+// turn closes or opens the shop.
+func (d *decision) turn(ctx context.Context, g *game, tx *sql.Tx) (said string, err error) {
+	closed := ""
+	if d.name == "close" {
+		closed = d.who + ": " + d.reason
+	}
+	if _, err := tx.ExecContext(ctx, g.bind("UPDATE shop SET closed = ?"), closed); err != nil {
+		return "", err
+	}
+	if d.name == "open" {
+		return "The shop is open.", nil
+	}
+	is, err := g.column(ctx, tx, shopClosed, "") // MySQL counts no row that was so before
+	if err == nil && len(is) == 0 {
+		err = errors.New("the shop is still open: gameserver migrate writes its row")
+	}
+	end := time.Now().Add(writeTimeout).UTC() // a call that was asked before may still be answered
+	return "The shop is closed. The last signature leaves before " + end.Format(time.RFC3339) + ".", err
+}
+
+// resolve closes the conflicts and findings of an order or a transaction.
+func (d *decision) resolve(ctx context.Context, g *game, tx *sql.Tx, of string) (said string, err error) {
+	n, err := g.resolve(ctx, tx, of, d.who+": "+d.reason)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%s has no open conflict or finding", of)
+	}
+	return fmt.Sprintf("Closed: %d.", n), err
+}
+
+// prune deletes finished orders, as a user who may. Each is kept with who and why, which decisions lists.
+type decision struct{ name, who, reason, direction, before string }
+
+func newDecision(name string, flags *flag.FlagSet) *decision {
+	d := &decision{name: name}
+	flags.StringVar(&d.who, "who", "", "`name` of the person who decides; required")
+	flags.StringVar(&d.reason, "reason", "", "why; required")
+	if name == "prune" {
+		flags.StringVar(&d.direction, "direction", "", "`direction` of the orders, mint or burn; required")
+		flags.StringVar(&d.before, "before", "", "`date` before which they ended, such as 2026-05-01; required")
+	}
+	return d
+}
+
+// run makes the decision, and keeps it. id is the UUID or the hash of what is resolved, or "".
+func (d *decision) run(ctx context.Context, g *game, store *rampsql.Store, id string) (said string, err error) {
+	switch {
+	case d.who == "" || d.reason == "" || (id == "") != (d.name != "resolve"):
+		return "", fmt.Errorf("-who and -reason are required, and a UUID or a transaction to resolve: %w", errUsage)
 	case d.name == "prune":
 		return d.prune(ctx, g, store)
 	}
@@ -145,14 +215,12 @@ func (g *game) checkOpen(ctx context.Context) error {
 	return err
 }
 
-// observe registers gauges of what a person has to end: a shop that is closed, and
-// conflicts that nobody has resolved.
+// observe registers gauges of what a person has to end: a shop that is closed, and conflicts and
+// findings that nobody has resolved.
 func (g *game) observe(registry prometheus.Registerer) {
-	for name, query := range map[string]string{"ramp_shop_closed": "SELECT id FROM shop WHERE closed <> ?",
-		"ramp_conflicts_open": "SELECT uuid FROM conflicts WHERE closed = ?"} {
-		gauge(registry, name, "How many rows a person has to end.", nil, func(ctx context.Context) (float64, error) {
-			rows, err := g.column(ctx, g.db, query, "")
-			return float64(len(rows)), err
-		})
-	}
+	gauge(registry, "ramp_shop_closed", "1 if a person has closed the shop.", nil, func(ctx context.Context) (float64, error) {
+		rows, err := g.column(ctx, g.db, "SELECT id FROM shop WHERE closed <> ?", "")
+		return float64(len(rows)), err
+	})
+	g.observeFindings(registry)
 }

@@ -93,15 +93,15 @@ func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 		open("0")
 		id := uuid.New()
 		happen := func() {
-			check(t, game.keepConflict(t.Context(), &ramp.ConflictError{Order: ramp.Order{State: ramp.OrderFailed}, Field: "receipt.status"},
-				&ramp.Result{UUID: id}))
+			conflict := &ramp.ConflictError{Order: ramp.Order{State: ramp.OrderFailed}, Field: "receipt.status"}
+			check(t, game.keepConflict(t.Context(), id, conflict, ""))
 		}
 		happen()
 		open("1")
 		if _, _, err := desk(t, nil, "resolve", "-db", address, id.String()); !errors.Is(err, errUsage) {
 			t.Errorf("closed by nobody: %v", err)
 		}
-		equal(t, "printed", said(t, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String()), "The conflicts are closed.\n")
+		equal(t, "printed", said(t, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String()), "Closed: 1.\n")
 		says(t, said(t, "conflicts", "-db", address), "alice: took back 100 item_gold")
 		says(t, said(t, "decisions", "-db", address), "resolve  "+id.String()+"  alice: took back 100 item_gold")
 		happen()

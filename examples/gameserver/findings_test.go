@@ -1,0 +1,100 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// A validate call contradicts its order, and the server is killed before anybody has scraped it.
+func TestAConflictOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	metrics := freeAddress(t)
+	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-any-rate", "-addr", freeAddress(t), "-metrics", metrics)
+	service, client := serviceOf(t, p.url)
+	order := ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")), login(t, p.url, "alice"),
+		ramp.NewAmount(1), ramptest.ValidateOtherDigest()))
+	address := p.args[3]
+	p.kill()
+	p.start()
+	series := scrape(t, "http://"+metrics+"/metrics")
+	equal(t, "what the counter says", series[`ramp_conflicts_total{endpoint="validate"}`], "0")
+	equal(t, "open conflicts", series["ramp_conflicts_open"], "1")
+	says(t, said(t, "conflicts", "-db", address), order.UUID.String()+"  accepted", "digest")
+	service.Advance(time.Minute)
+}
+
+// What the books found stays open until a person closes it, or the order of it ends. It comes back with
+// no books that have it again.
+func TestAFindingStaysOpenUntilAPersonClosesIt(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		shop := openShop(t, address, 1_000_000)
+		alice := ramp.Must(shop.game.login(t.Context(), "alice"))
+		waits := shop.accept(alice, ramp.Mint, 100)
+		registry := prometheus.NewRegistry()
+		shop.game.observe(registry)
+		metrics := served(t, registry)
+		stranger := common.HexToHash("0x57")
+		books := &support.Reconciliation{Findings: []support.Finding{
+			{Kind: support.EventWithoutOrder, Detail: "nobody ordered this mint of Jörg's", Events: []support.ChainEvent{{TxHash: stranger, Direction: ramp.Mint}}},
+			{Kind: support.OrderWithoutEvent, Detail: strings.Repeat("long ", 1000), Orders: []support.FoundOrder{{UUID: uuid.New()}}},
+			{Kind: support.WaitsWithEvent, Orders: []support.FoundOrder{{UUID: waits}}, Events: []support.ChainEvent{{Direction: ramp.Mint}}},
+		}}
+		open := func(strangers, without, waiting string) {
+			t.Helper()
+			check(t, shop.game.keepFindings(t.Context(), books)) // of the next hour
+			series := scrape(t, metrics)
+			equal(t, "mints of strangers", series[`ramp_books_findings{kind="event_without_order"}`], strangers)
+			equal(t, "mints that were not signed", series["ramp_books_unsigned_mints"], strangers)
+			equal(t, "orders without event", series[`ramp_books_findings{kind="order_without_event"}`], without)
+			equal(t, "orders that wait", series[`ramp_books_findings{kind="waits_with_event"}`], waiting)
+		}
+		open("1", "1", "1")
+		resolve := func(of string) {
+			t.Helper()
+			equal(t, "printed", said(t, "resolve", "-db", address, "-who", "alice", "-reason", "key changed", of), "Closed: 1.\n")
+		}
+		resolve(stranger.Hex())
+		open("0", "1", "1")
+		resolve(books.Findings[1].Orders[0].UUID.String())
+		open("0", "0", "1")
+		shop.end(waits, ramp.Mint)
+		open("0", "0", "0")
+		says(t, said(t, "conflicts", "-db", address), stranger.Hex(), `nobody ordered this mint of J\u00f6rg's`, "alice: key changed")
+	})
+}
+
+// Every metric that an alert uses has a row in the document that says what a restart, a deployment and a
+// restore do to it.
+func TestTheDocumentSaysWhatBeginsAnew(t *testing.T) {
+	_, section, _ := strings.Cut(document(t, "on-call.md"), "\n## What begins anew\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	metric := regexp.MustCompile(`\b(?:ramp|haproxy|nginx|probe|prometheus)_[a-z_]+[a-z]\b|\bup\b`)
+	var used []string
+	for _, rule := range rules(t) {
+		used = append(used, metric.FindAllString(rule.Expr, -1)...)
+	}
+	listed := metric.FindAllString(section, -1)
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(used))) {
+		if !slices.Contains(listed, name) {
+			t.Errorf("%s is not in the table", name)
+		}
+	}
+	if len(used) < 20 {
+		t.Error(used)
+	}
+	for _, table := range regexp.MustCompile("`([a-z_]+)` table").FindAllStringSubmatch(section, -1) {
+		says(t, string(ramp.Must(os.ReadFile("database.go"))), "CREATE TABLE IF NOT EXISTS "+table[1])
+	}
+}
