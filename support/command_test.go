@@ -336,13 +336,16 @@ func TestThePositionOfTheBooksThatCannotBeKeptIsLogged(t *testing.T) {
 	position := filepath.Join(t.TempDir(), "position")
 	require.NoError(t, os.Mkdir(position+".new", 0o700)) // what is written before the rename
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(context.Context, *support.Reconciliation) error { cancel(); return nil })
+	s.KeepBooks(ctx, position, func(context.Context, *support.Reconciliation) error {
+		cancel()
+		return nil
+	})
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the position of the books was not kept"`)
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the books have no position"`)
 	assert.NoFileExists(t, position)
 }
 
-// What became of the findings could not be kept: the next books have them again.
+// The findings could not be kept: the next books have them again.
 func TestBooksWhoseFindingsWereNotKeptComeAgain(t *testing.T) {
 	s := newShop(t)
 	position := filepath.Join(t.TempDir(), "position")

@@ -34,7 +34,9 @@ import (
 // have the cause, and "ramp: the books have no position" says where they begin instead.
 // report, if not nil, gets the books, to keep their findings and for metrics. If it fails, so do these
 // books: the position is not kept, and the next ones have the findings again. It corrects nothing.
-func (o *Orders) KeepBooks(ctx context.Context, file string, report func(context.Context, *Reconciliation) error) {
+func (o *Orders) KeepBooks(
+	ctx context.Context, file string, report func(context.Context, *Reconciliation) error,
+) {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	log := o.log()

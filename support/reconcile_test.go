@@ -911,7 +911,10 @@ func TestBooksThatStandStillSaySo(t *testing.T) {
 		Now: func() time.Time { return now }, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
-	logs.KeepBooks(ctx, "", func(context.Context, *support.Reconciliation) error { cancel(); return nil })
+	logs.KeepBooks(ctx, "", func(context.Context, *support.Reconciliation) error {
+		cancel()
+		return nil
+	})
 	assert.Contains(t, log.String(), `"level":"ERROR","msg":"ramp: the books stand still","end":"2026-11-20T08:00:01Z"`)
 	n.noFinality = "the method is not supported"
 	_, err = orders.Reconcile(t.Context(), now.Add(-24*time.Hour), time.Time{})

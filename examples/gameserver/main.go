@@ -187,6 +187,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err := handler.Check(soon); err != nil {
 		return err
 	}
+	if proof != nil {
+		checkClock(soon, getenv("RAMP_RPC_URL"), log)
+	}
 	if *books != "" {
 		if proof == nil {
 			return errors.New("-books needs RAMP_RPC_URL and -chain-id")

@@ -6,10 +6,12 @@ package main
 import (
 	"context"
 	"io"
+	"log/slog"
 	"math"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -83,7 +85,15 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 		webhooks.WithLabelValues("result", "", "500", string(code), "true")
 	}
 	webhooks.WithLabelValues("validate", "", "401", string(ramp.CodeHMACInvalid), "true")
-	calls.WithLabelValues(string(ramp.OperationInitialize), "initialize", "true")
+	for _, failed := range []string{"false", "true"} {
+		calls.WithLabelValues(string(ramp.OperationInitialize), "initialize", failed)
+	}
+	for d, effect := range map[ramp.Direction]ramp.EffectKind{ramp.Mint: ramp.Take, ramp.Burn: ramp.Nothing} {
+		steps.WithLabelValues(string(d), string(ramp.OrderAccepted), effect.String(), "true")
+	}
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_clock_seconds",
+		Help: "The time of this server, in seconds since 1970, to compare with the clock of Prometheus."},
+		func() float64 { return float64(time.Now().UnixMilli()) / 1000 }))
 
 	return ramp.Observer{
 		End: func(_ context.Context, op ramp.Operation) {
@@ -168,6 +178,26 @@ func watchNode(registry prometheus.Registerer, chain *ramp.RPC) {
 			mined, err := block.Timestamp.Uint64()
 			return float64(mined), err
 		})
+}
+
+// checkClock warns if the clock of this server and that of the node differ by more than a minute: orders
+// and their transactions are matched by time. Check compares with the database.
+func checkClock(ctx context.Context, url string, log *slog.Logger) {
+	const asked = `{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}`
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(asked))
+	if err != nil {
+		return // the URL was checked before
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return // Check has logged it
+	}
+	defer response.Body.Close()
+	date, err := http.ParseTime(response.Header.Get("Date"))
+	if ahead := time.Since(date); err == nil && ahead.Abs() > time.Minute {
+		log.WarnContext(ctx, "ramp: check", "warning", "the clock of this server or that of the node is wrong", "ahead", ahead.Round(time.Second).String())
+	}
 }
 
 // countBooks registers gauges of the last books, and returns a function that sets them.

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -141,5 +144,20 @@ func TestMintsWithoutASignedOrderAreCounted(t *testing.T) {
 		"a mint whose result never came":     {finding(support.WaitsWithEvent, ramp.Mint), false},
 	} {
 		equal(t, name, isUnsignedMint(&c.finding), c.want)
+	}
+}
+
+// A clock that differs from that of the node is said at the start.
+func TestAClockThatIsWrongIsSaid(t *testing.T) {
+	for ahead, says := range map[time.Duration]bool{0: false, 20 * time.Minute: true, -20 * time.Minute: true, 30 * time.Second: false} {
+		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", time.Now().Add(-ahead).UTC().Format(http.TimeFormat))
+		}))
+		defer node.Close()
+		var log bytes.Buffer
+		checkClock(t.Context(), node.URL, slog.New(slog.NewJSONHandler(&log, nil)))
+		if strings.Contains(log.String(), `"msg":"ramp: check"`) != says {
+			t.Errorf("%v ahead: %q", ahead, log.String())
+		}
 	}
 }
