@@ -626,7 +626,7 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 		{"orders finish" + decision + "-tx 0x" + strings.Repeat("1", 64) + " " + uuid.NewString(), nil, "RAMP_RPC_URL and -chain-id are required"},
 		{"orders abandon" + decision + uuid.NewString(), nil, "unknown order"},
 		{"orders resolve" + decision + uuid.NewString(), nil, "has no open conflict"},
-		{"orders resolve" + decision, nil, "a UUID to resolve"},
+		{"orders resolve" + decision, nil, "a UUID or a transaction to resolve"},
 		{"shop close -db DB -who alice", nil, "-who and -reason are required"},
 		{"orders prune -direction mint -before 2020-01-01 -db DB -who alice", nil, "-who and -reason are required"},
 		{"orders prune -before 2020-01-01" + decision, nil, "direction must be"},
