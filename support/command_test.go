@@ -198,7 +198,8 @@ func TestAFindingIsAnErrorOnce(t *testing.T) {
 		s.service.FailRPC(500)
 		ctx, cancel := context.WithCancel(t.Context())
 		hours := 0
-		s.KeepBooks(ctx, filepath.Join(t.TempDir(), "position"), func(_ context.Context, books *support.Reconciliation) error {
+		position := filepath.Join(t.TempDir(), "position")
+		s.KeepBooks(ctx, position, func(_ context.Context, books *support.Reconciliation) error {
 			assert.Len(t, books.Findings, 1)
 			if hours++; hours == 3 {
 				cancel()
@@ -354,7 +355,8 @@ func TestBooksWhoseFindingsWereNotKeptComeAgain(t *testing.T) {
 		cancel()
 		return errors.New("the database is down")
 	})
-	assert.Contains(t, s.log.String(), `"msg":"ramp: the position of the books was not kept","error":"the database is down"`)
+	assert.Contains(t, s.log.String(),
+		`"msg":"ramp: the position of the books was not kept","error":"the database is down"`)
 	assert.NoFileExists(t, position)
 }
 
