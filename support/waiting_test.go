@@ -214,9 +214,10 @@ func TestTheBooksLogWhatWaitsUntilItHasEnded(t *testing.T) {
 	books.day()
 	ctx, cancel := context.WithCancel(t.Context())
 	var kept []support.FindingKind
-	books.orders.KeepBooks(ctx, books.position, func(b *support.Reconciliation) {
+	books.orders.KeepBooks(ctx, books.position, func(_ context.Context, b *support.Reconciliation) error {
 		kept = kindsOf(b)
 		cancel()
+		return nil
 	})
 	assert.Equal(t, []support.FindingKind{support.WaitsWithEvent}, kept, "five days later")
 }
