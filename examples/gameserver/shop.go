@@ -92,80 +92,6 @@ func (d *decision) resolve(ctx context.Context, g *game, tx *sql.Tx, of string) 
 	return fmt.Sprintf("Closed: %d.", n), err
 }
 
-// prune deletes finished orders, as a user who may. Each is kept with who and why, which decisions lists.
-type decision struct{ name, who, reason, direction, before string }
-
-func newDecision(name string, flags *flag.FlagSet) *decision {
-	d := &decision{name: name}
-	flags.StringVar(&d.who, "who", "", "`name` of the person who decides; required")
-	flags.StringVar(&d.reason, "reason", "", "why; required")
-	if name == "prune" {
-		flags.StringVar(&d.direction, "direction", "", "`direction` of the orders, mint or burn; required")
-		flags.StringVar(&d.before, "before", "", "`date` before which they ended, such as 2026-05-01; required")
-	}
-	return d
-}
-
-// run makes the decision, and keeps it. id is the UUID or the hash of what is resolved, or "".
-func (d *decision) run(ctx context.Context, g *game, store *rampsql.Store, id string) (said string, err error) {
-	switch {
-	case d.who == "" || d.reason == "" || (id == "") != (d.name != "resolve"):
-		return "", fmt.Errorf("-who and -reason are required, and a UUID or a transaction to resolve: %w", errUsage)
-	case d.name == "prune":
-		return d.prune(ctx, g, store)
-	}
-	tx, err := g.db.BeginTx(ctx, nil)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = tx.Rollback() }()
-	if d.name == "resolve" {
-		said, err = d.resolve(ctx, g, tx, id)
-	} else {
-		said, err = d.turn(ctx, g, tx)
-	}
-	if err == nil {
-		_, err = d.keep(ctx, g, tx, id)
-	}
-	if err != nil {
-		return "", err
-	}
-	return said, tx.Commit()
-}
-
-// turn closes or opens the shop.
-func (d *decision) turn(ctx context.Context, g *game, tx *sql.Tx) (said string, err error) {
-	closed := ""
-	if d.name == "close" {
-		closed = d.who + ": " + d.reason
-	}
-	if _, err := tx.ExecContext(ctx, g.bind("UPDATE shop SET closed = ?"), closed); err != nil {
-		return "", err
-	}
-	if d.name == "open" {
-		return "The shop is open.", nil
-	}
-	is, err := g.column(ctx, tx, shopClosed, "") // MySQL counts no row that was so before
-	if err == nil && len(is) == 0 {
-		err = errors.New("the shop is still open: gameserver migrate writes its row")
-	}
-	end := time.Now().Add(writeTimeout).UTC() // a call that was asked before may still be answered
-	return "The shop is closed. The last signature leaves before " + end.Format(time.RFC3339) + ".", err
-}
-
-// resolve closes the conflicts of an order.
-func (d *decision) resolve(ctx context.Context, g *game, tx *sql.Tx, id string) (said string, err error) {
-	done, err := tx.ExecContext(ctx, g.bind("UPDATE conflicts SET closed = ? WHERE uuid = ? AND closed = ''"),
-		d.who+": "+d.reason, id)
-	if err != nil {
-		return "", err
-	}
-	if n, _ := done.RowsAffected(); n == 0 { // no driver fails
-		return "", fmt.Errorf("order %s has no open conflict", id)
-	}
-	return "The conflicts are closed.", nil
-}
-
 // prune deletes finished orders, 1,000 at a time. The decision is kept before, and then how many it were.
 func (d *decision) prune(ctx context.Context, g *game, store *rampsql.Store) (said string, err error) {
 	before, err := time.Parse(time.DateOnly, d.before)
@@ -218,9 +144,10 @@ func (g *game) checkOpen(ctx context.Context) error {
 // observe registers gauges of what a person has to end: a shop that is closed, and conflicts and
 // findings that nobody has resolved.
 func (g *game) observe(registry prometheus.Registerer) {
-	gauge(registry, "ramp_shop_closed", "1 if a person has closed the shop.", nil, func(ctx context.Context) (float64, error) {
-		rows, err := g.column(ctx, g.db, "SELECT id FROM shop WHERE closed <> ?", "")
+	closed := func(ctx context.Context) (float64, error) {
+		rows, err := g.column(ctx, g.db, shopClosed, "")
 		return float64(len(rows)), err
-	})
+	}
+	gauge(registry, "ramp_shop_closed", "1 if a person has closed the shop.", nil, closed)
 	g.observeFindings(registry)
 }
