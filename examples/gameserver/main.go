@@ -43,9 +43,9 @@
 // The first lines of each file say what you change in it. main.go puts the server together, serve.go
 // stops it without losing a result, settings.go has the flags, game.go, swords.go and mailbox.go are
 // the game and what it sells, api.go serves its client, pages.go has the tokens of its pages,
-// database.go opens the database, migrate.go creates its tables, orders.go and shop.go have the
-// commands, metrics.go the metrics, log.go the log, bodies.go the memory of bodies, and emulator.go is
-// for trying it.
+// database.go opens the database, migrate.go creates its tables, orders.go, shop.go and findings.go
+// have the commands and what a person closes, metrics.go the metrics, log.go the log, bodies.go the
+// memory of bodies, and emulator.go is for trying it.
 package main
 
 import (
