@@ -30,6 +30,8 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	list            lists the orders that have waited for 13 hours, or those of a player, a
 //	                session, a wallet or a time, and who has ended them by hand
 //	count           counts the orders that wait, by their age
+//	find TEXT       lists the orders of a UUID, a transaction, a wallet, a session or a player:
+//	                [Orders.Find]
 //	missing LOG...  lists what logs have and the store lacks: [Orders.Lost]
 //	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
 //	finish UUID     ends an order as its transaction ended: [Orders.Finish]
@@ -42,11 +44,11 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 // Ask each for its flags with -help.
 func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 	define, known := map[string]func(*flag.FlagSet) action{
-		"list": newList, "count": newCount, "missing": newMissing, "show": newShow,
+		"list": newList, "count": newCount, "find": newFind, "missing": newMissing, "show": newShow,
 		"finish": newFinish, "abandon": newAbandon, "reconcile": newReconcile,
 	}[name]
 	if !known {
-		return nil, fmt.Errorf("there is no command %q: use list, count, missing, show, finish, abandon or reconcile", name)
+		return nil, fmt.Errorf("there is no command %q: use list, count, find, missing, show, finish, abandon or reconcile", name)
 	}
 	run := define(flags)
 	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
@@ -136,6 +138,9 @@ func newList(flags *flag.FlagSet) action {
 		case *player != "":
 			sessions, failed := c.config.Sessions(ctx, *player)
 			err = failed
+			if err == nil && len(sessions) == 0 {
+				err = fmt.Errorf("there is no player %q with a session", *player)
+			}
 			for _, id := range sessions {
 				read(of(ctx, store.SessionOrders, id))
 			}
@@ -173,6 +178,26 @@ func newList(flags *flag.FlagSet) action {
 			return err
 		}
 		_, err = io.WriteString(c.out, ordersTable(all, refused)+younger)
+		return err
+	})
+}
+
+func newFind(flags *flag.FlagSet) action {
+	asJSON := flags.Bool("json", false, "print JSON")
+	what := "a UUID, a transaction, a wallet, a session or a player"
+	return with(what, func(ctx context.Context, c call, text string) error {
+		orders, err := c.Find(ctx, text)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return json.NewEncoder(c.out).Encode(orders)
+		}
+		refused, err := c.refusals(ctx, orders...)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(c.out, ordersTable(orders, refused))
 		return err
 	})
 }

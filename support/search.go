@@ -48,6 +48,8 @@ type Report struct {
 
 	// Unread is why the chain was not read, or empty. The candidates are then unknown.
 	Unread string `json:"unread,omitempty"`
+
+	Advice Advice `json:"advice"` // of [Advise]
 }
 
 // Candidate is a transaction that may be the order's own.
@@ -103,11 +105,12 @@ func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
 	}
 	if o.chain == nil {
 		report.Unread = "no node is configured"
-	} else if err := o.search(ctx, report); err != nil {
-		return &Report{Order: order, Refusal: report.Refusal, Unread: err.Error()},
-			fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
+	} else if err = o.search(ctx, report); err != nil {
+		report = &Report{Order: order, Refusal: report.Refusal, Unread: err.Error()}
+		err = fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
 	}
-	return report, nil
+	report.Advice = Advise(report, o.config.Now())
+	return report, err
 }
 
 // maxCandidates is how many transactions are read for one order, without dust.

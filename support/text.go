@@ -13,7 +13,7 @@ import (
 )
 
 // Text writes the report for a person, as several lines.
-func (r *Report) Text() string {
+func (r *Report) Text() (text string) {
 	out := new(strings.Builder)
 	o := r.Order
 	refused := map[uuid.UUID]ramp.Refusal{}
@@ -22,6 +22,9 @@ func (r *Report) Text() string {
 	}
 	fmt.Fprintf(out, "%s\nproject   %s\nby hand   %s\n",
 		ordersTable([]ramp.Order{o}, refused), shown(o.ProjectID), shown(byHand(o.Reason, o.Settled)))
+	defer func() {
+		text += fmt.Sprintf("next      %s\ntell      %s\n", r.Advice.Do, r.Advice.Tell)
+	}()
 	if r.Unread != "" {
 		fmt.Fprintf(out, "chain     not read: %s\n", shown(r.Unread))
 		return out.String()
