@@ -38,8 +38,10 @@ const (
 )
 
 const (
-	tellWaits = "Your order is being checked. Nothing is lost: its assets are kept until it is known how it ended."
-	tellBurn  = "Your order has not moved anything in the game yet. If your tokens are gone, it is being checked."
+	tellWaits = "Your order is being checked. Nothing is lost: its assets are kept until it is known how it " +
+		"ended."
+	tellBurn = "Your order has not moved anything in the game yet. If your tokens are gone, it is being " +
+		"checked."
 )
 
 // Advise returns what to do next with the order of a report of [Orders.Show], at a time. It reads nothing
@@ -61,12 +63,13 @@ func Advise(r *Report, now time.Time) Advice {
 		return a
 	}
 	if r.Refusal != nil {
-		return next(NextCorrect, nil, fmt.Sprintf("Its end was refused, %d times, the last time because: %s. Correct the cause. "+
-			"The next delivery ends the order, for 12 hours after the first; then finish it, or settle it in another way.",
-			r.Refusal.Count, shown(r.Refusal.Reason)))
+		return next(NextCorrect, nil, fmt.Sprintf("Its end was refused, %d times, the last time because: %s. "+
+			"Correct the cause. The next delivery ends the order, for 12 hours after the first; then finish it, "+
+			"or settle it in another way.", r.Refusal.Count, shown(r.Refusal.Reason)))
 	}
 	if now.Sub(o.AcceptedAt) < maxDelay {
-		return next(NextWait, nil, "Results come for 12 hours. The order has waited since "+o.AcceptedAt.Format(time.RFC3339)+".")
+		return next(NextWait, nil,
+			"Results come for 12 hours. The order has waited since "+o.AcceptedAt.Format(time.RFC3339)+".")
 	}
 	if r.Unread != "" {
 		return next(NextAskNode, nil, "The chain was not read: "+shown(r.Unread)+".")
@@ -79,7 +82,9 @@ func Advise(r *Report, now time.Time) Advice {
 		return &r.Candidates[i]
 	}
 	older := func(c *Candidate) bool { return c.Time.Before(o.AcceptedAt.Add(-skew)) }
-	proves := func(c *Candidate) bool { return c.Hidden == "" && c.Unproven == "" && c.EndedOther == nil && !older(c) }
+	proves := func(c *Candidate) bool {
+		return c.Hidden == "" && c.Unproven == "" && c.EndedOther == nil && !older(c)
+	}
 	if c := first(func(c *Candidate) bool { return c.Hidden != "" }); c != nil {
 		return next(NextAskNode, c, "The node lists this transaction and does not return it.")
 	}
@@ -87,25 +92,29 @@ func Advise(r *Report, now time.Time) Advice {
 		doubtful := c.OtherAmount || len(c.AlsoProves) > 0 ||
 			first(func(other *Candidate) bool { return proves(other) && other.Hash != c.Hash }) != nil
 		if doubtful {
-			return next(NextAskService, c, "More than one transaction, amount or order fits. Ask which one is the order's, and finish it with that.")
+			return next(NextAskService, c, "More than one transaction, amount or order fits. "+
+				"Ask which one is the order's, and finish it with that.")
 		}
 		return next(NextFinish, c, "This transaction proves how the order ended, and fits no other.")
 	}
 	if c := first(older); c != nil {
-		return next(NextSetClock, c, "The transaction is older than the order: a server's clock was ahead. Set it. "+
-			"Finish the order against the evidence only if the service says that the transaction is its own.")
+		return next(NextSetClock, c, "The transaction is older than the order: a server's clock was ahead. "+
+			"Set it. Finish the order against the evidence only if the service says that the transaction is "+
+			"its own.")
 	}
 	if c := first(func(c *Candidate) bool { return c.EndedOther != nil }); c != nil {
-		return next(NextOtherOrder, c, fmt.Sprintf("This transaction has ended order %s. It is not this order's, or that one was ended wrongly.", c.EndedOther))
+		return next(NextOtherOrder, c, fmt.Sprintf("This transaction has ended order %s. "+
+			"It is not this order's, or that one was ended wrongly.", c.EndedOther))
 	}
 	if c := first(func(c *Candidate) bool { return c.Unproven != "" }); c != nil {
-		return next(NextAskService, c, "This transaction may be the order's, and does not prove it: "+shown(c.Unproven)+
-			". Ask the service. Abandon the order against the evidence only if it is another's.")
+		return next(NextAskService, c, "This transaction may be the order's, and does not prove it: "+
+			shown(c.Unproven)+". Ask the service. Abandon the order against the evidence only if it is another's.")
 	}
 	if r.Incomplete != "" {
 		return next(NextAskNode, nil, "There may be others: "+shown(r.Incomplete)+".")
 	}
-	return next(NextAbandon, nil, "No transaction is the order's. Ask the service whether its signature can still be used. If not, abandon the order.")
+	return next(NextAbandon, nil, "No transaction is the order's. "+
+		"Ask the service whether its signature can still be used. If not, abandon the order.")
 }
 
 // ended says what a player may be told of an order that has ended.
@@ -118,7 +127,8 @@ func ended(o *ramp.Order) string {
 	case o.Direction == ramp.Mint:
 		return "Your order failed, and what it had taken is back in the game. Look into the mailbox, too."
 	case o.State == ramp.OrderSucceeded:
-		return "Your tokens were taken, and you have what they are worth in the game. Look into the mailbox, too."
+		return "Your tokens were taken, and you have what they are worth in the game. " +
+			"Look into the mailbox, too."
 	case o.State == ramp.OrderFailed:
 		return "Your order failed. Your tokens were not taken, and nothing moved in the game."
 	default:

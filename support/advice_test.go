@@ -54,16 +54,20 @@ func TestTheNextStep(t *testing.T) {
 		{"several do, or with another amount", with(one(1, alsoProves)), later, support.NextAskService, 1},
 		{"one has ended another order", with(one(1, endedOther)), later, support.NextOtherOrder, 1},
 		{"one has ended another order", with(one(1, endedOther), one(2)), later, support.NextFinish, 2},
-		{`one "does not prove", but abandoning fails because of it`, with(one(1, objects)), later, support.NextAskService, 1},
+		{`one "does not prove", but abandoning fails because of it`, with(one(1, objects)), later,
+			support.NextAskService, 1},
 		{`one "does not prove"`, with(one(1, unproven)), later, support.NextAskService, 1},
 		{"there is none", with(), later, support.NextAbandon, 0},
-		{`"there may be others"`, support.Report{Order: waits, Incomplete: "the node is behind"}, later, support.NextAskNode, 0},
+		{`"there may be others"`, support.Report{Order: waits, Incomplete: "the node is behind"}, later,
+			support.NextAskNode, 0},
 		{`one that the node "does not return"`, with(one(1), one(2, hidden)), later, support.NextAskNode, 2},
 		{"one is older than the order", with(one(1, before)), later, support.NextSetClock, 1},
-		{"the chain cannot be read", support.Report{Order: waits, Unread: "connection refused"}, later, support.NextAskNode, 0},
+		{"the chain cannot be read", support.Report{Order: waits, Unread: "connection refused"}, later,
+			support.NextAskNode, 0},
 
 		{"", with(one(1)), accepted.Add(time.Hour), support.NextWait, 0},
-		{"", support.Report{Order: waits, Refusal: &ramp.Refusal{Count: 3, Reason: "the purse is full"}}, accepted.Add(time.Hour), support.NextCorrect, 0},
+		{"", support.Report{Order: waits, Refusal: &ramp.Refusal{Count: 3, Reason: "the purse is full"}},
+			accepted.Add(time.Hour), support.NextCorrect, 0},
 		{"", support.Report{Order: ramp.Order{State: ramp.OrderAbandoned}}, later, support.NextNothing, 0},
 	} {
 		advice := support.Advise(&c.report, c.at)
@@ -94,12 +98,15 @@ func TestWhatAPlayerIsTold(t *testing.T) {
 	}{
 		{ramp.Order{Direction: ramp.Mint, State: ramp.OrderAccepted}, "its assets are kept until it is known"},
 		{ramp.Order{Direction: ramp.Burn, State: ramp.OrderAccepted}, "has not moved anything in the game yet"},
-		{ramp.Order{Direction: ramp.Mint, State: ramp.OrderSucceeded, UserAddress: "0xA1", TxHash: hash}, "Your tokens were sent to 0xA1, by transaction " + hash},
+		{ramp.Order{Direction: ramp.Mint, State: ramp.OrderSucceeded, UserAddress: "0xA1", TxHash: hash},
+			"Your tokens were sent to 0xA1, by transaction " + hash},
 		{ramp.Order{Direction: ramp.Mint, State: ramp.OrderFailed, TxHash: hash}, "what it had taken is back"},
 		{ramp.Order{Direction: ramp.Mint, State: ramp.OrderAbandoned}, "what it had taken is back"},
-		{ramp.Order{Direction: ramp.Burn, State: ramp.OrderSucceeded, TxHash: hash}, "you have what they are worth in the game"},
+		{ramp.Order{Direction: ramp.Burn, State: ramp.OrderSucceeded, TxHash: hash},
+			"you have what they are worth in the game"},
 		{ramp.Order{Direction: ramp.Burn, State: ramp.OrderFailed, TxHash: hash}, "Your tokens were not taken"},
-		{ramp.Order{Direction: ramp.Mint, State: ramp.OrderFailed, Settled: "by mail, ticket 17"}, "in another way: by mail, ticket 17"},
+		{ramp.Order{Direction: ramp.Mint, State: ramp.OrderFailed, Settled: "by mail, ticket 17"},
+			"in another way: by mail, ticket 17"},
 	} {
 		assert.Contains(t, support.Advise(&support.Report{Order: c.order}, time.Time{}).Tell, c.tell)
 	}

@@ -48,7 +48,8 @@ func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 		"finish": newFinish, "abandon": newAbandon, "reconcile": newReconcile,
 	}[name]
 	if !known {
-		return nil, fmt.Errorf("there is no command %q: use list, count, find, missing, show, finish, abandon or reconcile", name)
+		return nil, fmt.Errorf("there is no command %q: use list, count, find, missing, show, finish, abandon or "+
+			"reconcile", name)
 	}
 	run := define(flags)
 	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {

@@ -107,6 +107,17 @@ CREATE TABLE IF NOT EXISTS conflicts (
     closed  VARCHAR(999) NOT NULL DEFAULT '', -- who has resolved it, and why
     PRIMARY KEY (uuid, field, tx_hash)
 );
+CREATE TABLE IF NOT EXISTS moved ( -- what became tokens, for -cap
+    item        VARCHAR(64) NOT NULL,
+    who         VARCHAR(64) NOT NULL, -- a player, or empty for all
+    hour        BIGINT NOT NULL, -- since 1970, the newest in which something moved
+    in_hour     BIGINT NOT NULL,
+    before_hour BIGINT NOT NULL, -- in the hour before it
+    day         BIGINT NOT NULL,
+    in_day      BIGINT NOT NULL,
+    before_day  BIGINT NOT NULL,
+    PRIMARY KEY (item, who), UNIQUE (item, hour, who), UNIQUE (item, day, who) -- for lookups
+);
 CREATE TABLE IF NOT EXISTS findings (
     id      VARCHAR(64) NOT NULL PRIMARY KEY, -- of what does not fit, the same in all books
     kind    VARCHAR(32) NOT NULL,

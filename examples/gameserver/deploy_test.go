@@ -97,6 +97,7 @@ func TestTheImageServes(t *testing.T) {
 		}
 		read := map[string]string{"RAMP_PROJECT": "project", "RAMP_TOKEN": token, "RAMP_NETWORK": "testnet", "RAMP_CHAIN_ID": "1112",
 			"RAMP_PAYERS": "0x00000000000000000000000000000000000a11ce", "RAMP_DECIMALS": "18",
+			"RAMP_CAP":      "item_gold=1/1/1/1",
 			"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_API_URL": "https://api.example.com",
 			"RAMP_FRONTEND_URL": "https://ramp.example.com", "RAMP_RPC_URL": "http://127.0.0.1:1"}
 		var args, env []string
@@ -201,6 +202,14 @@ func TestTheComposeFileIsSound(t *testing.T) {
 			t.Errorf("nginx does not find %s", name)
 		}
 	}
+	for variable := range c.Services["desk"].Environment {
+		if strings.Contains(variable, "KEY") {
+			t.Errorf("an operator gets %s", variable)
+		}
+	}
+	if len(c.Services["desk"].Environment) < 5 {
+		t.Error("an operator needs the flags of the environment")
+	}
 	if !c.Networks["inside"].Internal || !c.Services["nginx"].ReadOnly {
 		t.Error("the database can be reached, or nginx can write")
 	}
@@ -222,8 +231,9 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 		"any rate":    {settings{anyRate: true}, true, "-any-rate"},
 		"any page":    {settings{anyPage: true}, true, "-any-page"},
 		"any failure": {settings{anyFailure: true}, true, "-any-failure"},
-		"no chain":    {settings{project: "p"}, false, "not confirmed on the chain"},
-		"login":       {settings{chainID: 1, project: "p"}, false, "without a password"},
+		"no chain":    {settings{project: "p", caps: caps{itemGold: {}}}, false, "not confirmed on the chain"},
+		"login":       {settings{chainID: 1, project: "p", caps: caps{itemGold: {}}}, false, "without a password"},
+		"no cap":      {settings{chainID: 1, project: "p"}, false, "set -cap"},
 	} {
 		var log strings.Builder
 		warn(slog.New(slog.NewTextHandler(&log, nil)), &c.settings, c.emulated, false)

@@ -84,6 +84,7 @@ type game struct {
 	dialect rampsql.Dialect
 	anyPage bool     // calls may have the login's token, and any UUID
 	purse   int64    // how many of each counted item a player can own; more waits in the mailbox
+	caps    caps     // of what becomes tokens
 	bound   sync.Map // of statements, what bind returned
 }
 
@@ -166,8 +167,8 @@ const ofSession = "(SELECT player FROM sessions WHERE id = ?)"
 // transaction that records the step. A mint may be rejected. A grant or a give-back never
 // fails: see mailbox.go.
 //
-// The handler has checked that an order is for a product at its price. A larger game
-// also checks here who may trade and how much per day. A rejected order leaves no row.
+// The handler has checked that an order is for a product at its price. countMoved checks how much
+// leaves the game. A larger game also checks here who may trade. A rejected order leaves no row.
 func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	if step.Order.State == ramp.OrderAccepted {
 		if err := acceptable(step.Order); err != nil {
@@ -193,6 +194,9 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		if err != nil {
 			return fmt.Errorf("change how many %q the player of session %s owns: %w", item.ID, step.Order.SessionID, err)
 		}
+	}
+	if step.Order.State == ramp.OrderAccepted {
+		return g.countMoved(ctx, tx, step.Order)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@
 // To inspect orders whose result does not arrive, to end them, and to compare the books
 // with the chain, use
 //
-//	gameserver orders list|count|conflicts|resolve|decisions|missing|show|finish|abandon|prune
+//	gameserver orders list|find|count|conflicts|resolve|decisions|missing|show|finish|abandon|prune|erase
 //	gameserver reconcile
 //
 // To decline every new order on every server, and still take results, use
@@ -40,12 +40,16 @@
 //	RAMP_FRONTEND_URL       URL of the service's pages
 //	RAMP_RPC_URL            URL of a node that confirms every result; requires -chain-id and -payers
 //
+// It also reads flags that the arguments do not set, such as -chain-id from RAMP_CHAIN_ID: -help names the
+// variable of each.
+//
 // The first lines of each file say what you change in it. main.go puts the server together, serve.go
 // stops it without losing a result, settings.go has the flags, game.go, swords.go and mailbox.go are
 // the game and what it sells, api.go serves its client, pages.go has the tokens of its pages,
 // database.go opens the database, migrate.go creates its tables, orders.go, shop.go and findings.go
 // have the commands and what a person closes, metrics.go the metrics, log.go the log, bodies.go the
-// memory of bodies, and emulator.go is for trying it.
+// memory of bodies, caps.go what may leave the game, erase.go what is known of a player, and
+// emulator.go is for trying it.
 package main
 
 import (
@@ -87,8 +91,36 @@ func main() {
 // errUsage is wrapped by errors in the arguments.
 var errUsage = errors.New("see -help")
 
-func parse(flags *flag.FlagSet, args []string) error {
+// byEnvironment returns the variable that sets a flag, or "". What decides about an order, or switches a
+// check off, is said in the arguments only.
+func byEnvironment(name string) string {
+	switch name {
+	case "db", "connections", "project", "network", "token", "sword-token", "chain-id", "confirmations", "payers",
+		"contracts", "decimals", "cap", "addr", "drain", "metrics", "books":
+		return "RAMP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	}
+	return ""
+}
+
+// parse reads the arguments, and from the environment what they do not set.
+func parse(flags *flag.FlagSet, args []string, getenv func(string) string) error {
+	flags.VisitAll(func(f *flag.Flag) {
+		if variable := byEnvironment(f.Name); variable != "" {
+			f.Usage += " [" + variable + "]"
+		}
+	})
 	err := flags.Parse(args)
+	set := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	flags.VisitAll(func(f *flag.Flag) {
+		variable := byEnvironment(f.Name)
+		if err != nil || variable == "" || set[f.Name] || getenv(variable) == "" {
+			return
+		}
+		if failed := f.Value.Set(getenv(variable)); failed != nil {
+			err = fmt.Errorf("%s: %w", variable, failed)
+		}
+	})
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		err = fmt.Errorf("%w: %w", err, errUsage)
 	}
@@ -113,11 +145,12 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	scraped := flags.String("metrics", "", "`address` to serve metrics for Prometheus on, apart from -addr; empty means none")
 	books := flags.String("books", "", "`file` with the position of the books, which are then compared with the chain every hour;\n"+
 		"set it on one server only")
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags, args, getenv); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("there is no command %q: use orders list|count|conflicts|resolve|decisions|missing|show|finish|abandon|prune, shop close|open, migrate, or reconcile: %w", flags.Arg(0), errUsage)
+		return fmt.Errorf("there is no command %q: use orders list|find|count|conflicts|resolve|decisions|missing|show|"+
+			"finish|abandon|prune|erase, shop close|open, migrate, or reconcile: %w", flags.Arg(0), errUsage)
 	}
 	log, queue := newLog(stderr, logRecords)
 
@@ -149,6 +182,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	countWaiting(registry, store.CountWaiting)
 	countRefused(registry, store.CountRefused)
 	game.observe(registry)
+	game.observeCaps(registry)
 	if *scraped != "" {
 		metrics, err := serveMetrics(*scraped, registry)
 		if err != nil {
@@ -274,6 +308,7 @@ func warn(log *slog.Logger, s *settings, emulated, previousKey bool) {
 		{!emulated, "anyone can log in as any player, without a password: replace login"},
 		{!emulated && s.chainID == 0, "results are not confirmed on the chain: set RAMP_RPC_URL, -chain-id and -payers"},
 		{s.anyFailure, "-any-failure lets any failed transaction give back a mint: set -payers"},
+		{!emulated && len(s.caps) == 0, "nothing limits what leaves the game in an hour: set -cap"},
 		{s.anyRate, "-any-rate approves every rate"},
 		{s.anyPage, "-any-page accepts the token of the login for any order"},
 		{previousKey, "the key in RAMP_HMAC_KEY_PREVIOUS is accepted too: remove it when the rotation is over"},

@@ -137,6 +137,7 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		}
 		migrated(t, address)
 		db := handle(t, address)
+		says(t, document(t, "operations.md"), "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO game;")
 		dsn := restricted(t, address, "SELECT, INSERT, UPDATE", "ALL TABLES IN SCHEMA public")
 		p := &process{t: t, env: real(), args: []string{"-addr", "127.0.0.1:0", "-db", dsn, "-connections", "3", "-project", "project", "-token", token, "-network", "testnet", "-any-rate"}}
 		p.start()
@@ -154,6 +155,42 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		said(t, "resolve", "-db", dsn, "-who", "alice", "-reason", "case 17", order.UUID.String())
 		ramp.Must(db.Exec("DROP TABLE conflicts"))
 	})
+}
+
+// A right that the user lacks is told as such, and not as a database that needs a migration.
+func TestAMissingRightIsTold(t *testing.T) {
+	eachDatabaseAlone(t, func(t *testing.T, address string) {
+		if !strings.HasPrefix(address, "postgres:") {
+			t.Skip("the test gives the rights of a database as a whole")
+		}
+		migrated(t, address)
+		_, _, err := desk(t, nil, "list", "-db", restricted(t, address, "SELECT", "sessions"))
+		says(t, fmt.Sprint(err), "lacks a right, which a GRANT gives", "permission denied")
+	})
+}
+
+// A flag that the arguments do not set comes from the environment, but none that decides about an order or
+// switches a check off.
+func TestFlagsOfTheEnvironment(t *testing.T) {
+	env := map[string]string{"RAMP_DB": "sqlite:" + filepath.Join(t.TempDir(), "game.db"), "RAMP_ANY_RATE": "no",
+		"RAMP_EARLY": "no"}
+	_, _, err := command(t, env, "migrate")
+	check(t, err)
+	printed, _, err := command(t, env, "orders", "count")
+	check(t, err)
+	says(t, printed, "WAITING LONGER THAN")
+	env["RAMP_CHAIN_ID"] = "none"
+	_, _, err = command(t, env, "orders", "count")
+	says(t, fmt.Sprint(err), "RAMP_CHAIN_ID: ")
+	_, help, _ := command(t, env, "orders", "abandon", "-help")
+	says(t, help, "[RAMP_DB]", "[RAMP_CHAIN_ID]", "[RAMP_PAYERS]")
+	for _, variable := range []string{"RAMP_EARLY", "RAMP_AGAINST_EVIDENCE", "RAMP_ANY_RATE", "RAMP_WHO"} {
+		if strings.Contains(help, variable) {
+			t.Errorf("%s would decide", variable)
+		}
+	}
+	_, _, err = command(t, map[string]string{"RAMP_DB": env["RAMP_DB"]}, "orders", "list", "-player", "alcie")
+	says(t, fmt.Sprint(err), `there is no player "alcie"`)
 }
 
 // Whoever answers players needs to see their orders, and to change nothing.

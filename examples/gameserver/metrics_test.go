@@ -47,7 +47,8 @@ func served(t *testing.T, registry *prometheus.Registry) string {
 func TestMetricsTellAStory(t *testing.T) {
 	t.Parallel()
 	address := freeAddress(t)
-	i := newIncident(t, "-metrics", address, "-books", filepath.Join(t.TempDir(), "position"))
+	i := newIncident(t, "-metrics", address, "-cap", "item_gold=1000000/1000000/1000000/1000000",
+		"-books", filepath.Join(t.TempDir(), "position"))
 	s := login(t, i.server.url, "alice")
 	i.starts(s, 200, "/exchange?uuid=")
 	minted := i.mustMint(s)

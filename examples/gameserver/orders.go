@@ -25,15 +25,16 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	s := newSettings(flags)
 	command, err := support.NewCommand(name, flags)
 	var decides *decision
-	if slices.Contains([]string{"close", "open", "resolve", "prune"}, name) {
+	if slices.Contains([]string{"close", "open", "resolve", "prune", "erase"}, name) {
 		decides = newDecision(name, flags)
 	} else if err != nil && !slices.Contains([]string{"conflicts", "decisions", "migrate"}, name) {
 		return fmt.Errorf("%w: %w", err, errUsage)
 	}
-	if err := parse(flags, args); err != nil {
+	if err := parse(flags, args, getenv); err != nil {
 		return err
 	}
-	looks := []string{"list", "count", "missing", "show", "conflicts", "decisions", "reconcile"}
+	looks := []string{"list", "count", "find", "missing", "show", "conflicts", "decisions", "reconcile"}
+	s.looks = slices.Contains(looks, name)
 	s.looks = slices.Contains(looks, name)
 	game, store, err := s.open(ctx, name == "migrate")
 	if err != nil {

@@ -111,6 +111,9 @@ func TestAnAddressIsTakenOnce(t *testing.T) {
 	check(t, listener.Close())
 }
 
+// nginxLog is where nginx.conf writes its log, and nginx.mtail reads it.
+const nginxLog = "/var/log/nginx/access.log"
+
 // unused is an address on which nothing listens.
 const unused = "127.0.0.1:1"
 
@@ -131,7 +134,7 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 	dir := t.TempDir()
 	certificate, client := certify(t, dir)
 	address := freeAddress(t)
-	config = strings.ReplaceAll(config, " /tmp/", " "+dir+"/")
+	config = strings.ReplaceAll(strings.ReplaceAll(config, nginxLog, "/dev/stdout"), " /tmp/", " "+dir+"/")
 	config = replaceAll(t, config,
 		"game-1:8080", first, "game-2:8080", second,
 		p.certificate, certificate,
@@ -174,8 +177,10 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		metrics, log := freeAddress(t), filepath.Join(t.TempDir(), "access.log")
 		server := startBackend(t)
-		proxy, client := startProxy(t, name, strings.NewReplacer(" :8405", " "+metrics, "/dev/stdout", `"`+log+`"`).Replace(configOf(t, name)), server.address, server.address)
+		config := strings.NewReplacer(" :8405", " "+metrics, nginxLog, log).Replace(configOf(t, name))
+		proxy, client := startProxy(t, name, config, server.address, server.address)
 		if name == "nginx" {
+			says(t, string(ramp.Must(os.ReadFile("deploy/nginx.mtail"))), "--logs "+nginxLog)
 			_, port, _ := net.SplitHostPort(metrics)
 			mtail := exec.Command("mtail", "--progs", "deploy/nginx.mtail", "--logs", log, "--address", "127.0.0.1", "--port", port)
 			if err := mtail.Start(); err != nil {

@@ -33,6 +33,7 @@ type settings struct {
 	anyRate, anyFailure    bool
 	anyPage                bool
 	connections, decimals  int
+	caps                   caps
 	looks                  bool              // and needs no right but SELECT
 	says                   func(text string) // what a migration waits for
 }
@@ -52,6 +53,7 @@ func newSettings(flags *flag.FlagSet) *settings {
 	flags.Func("payers", "`addresses` with which the ramp sends or pays for transactions, separated by commas", addresses(&s.payers))
 	flags.Func("contracts", "`addresses` of the ramp's contracts, separated by commas", addresses(&s.contracts))
 	flags.BoolVar(&s.anyFailure, "any-failure", false, "accept any failed transaction, if the ramp's addresses are not known")
+	s.caps = newCaps(flags)
 	flags.IntVar(&s.decimals, "decimals", -1, "decimals of the token, a `number`, which is compared with its contract; without it, the contract is asked")
 	return s
 }
@@ -83,20 +85,26 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 	if err != nil {
 		return nil, nil, err
 	}
-	game := &game{db: db, dialect: dialect, anyPage: s.anyPage, purse: math.MaxInt64}
+	game := &game{db: db, dialect: dialect, anyPage: s.anyPage, purse: math.MaxInt64,
+		caps: s.caps}
 	store, err := rampsql.New(rampsql.Config{DB: db, Dialect: dialect, Apply: game.Apply})
 	if err == nil && create {
 		err = cmp.Or((&migration{db, dialect, s.says}).run(ctx), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
 	}
 	if err == nil {
-		tables := "sessions, inventory, mailbox, swords, conflicts, findings, wallets, shop, decisions, pages"
+		tables := "sessions, inventory, mailbox, swords, conflicts, findings, moved, wallets, shop, decisions, pages"
 		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM "+tables+" WHERE 1 = 0")
 		if err = unready; !s.looks {
 			err = cmp.Or(store.Check(ctx, s.network), unready)
 		}
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("the database is unreachable or needs gameserver migrate: %w", err), db.Close())
+		why := "the database is unreachable or needs gameserver migrate"
+		text := err.Error()
+		if strings.Contains(text, "permission denied for") || strings.Contains(text, "command denied to user") {
+			why = "the user of the database lacks a right, which a GRANT gives: see docs/operations.md"
+		}
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", why, err), db.Close())
 	}
 	return game, store, nil
 }

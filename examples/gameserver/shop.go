@@ -22,13 +22,17 @@ import (
 // decision is a command of a person who says why. close closes the shop: every server with
 // this database declines every new order, signs nothing, and still takes results. open opens
 // it. resolve closes the conflicts and findings of an order or a transaction, and with them the alerts.
-// prune deletes finished orders, as a user who may. Each is kept with who and why, which decisions lists.
-type decision struct{ name, who, reason, direction, before string }
+// prune deletes finished orders, and erase what is known of a player, as a user who may. Each is kept with
+// who and why, which decisions lists.
+type decision struct{ name, who, reason, direction, before, player string }
 
 func newDecision(name string, flags *flag.FlagSet) *decision {
 	d := &decision{name: name}
 	flags.StringVar(&d.who, "who", "", "`name` of the person who decides; required")
 	flags.StringVar(&d.reason, "reason", "", "why; required")
+	if name == "erase" {
+		flags.StringVar(&d.player, "player", "", "`name` of the player; required")
+	}
 	if name == "prune" {
 		flags.StringVar(&d.direction, "direction", "", "`direction` of the orders, mint or burn; required")
 		flags.StringVar(&d.before, "before", "", "`date` before which they ended, such as 2026-05-01; required")
@@ -43,6 +47,8 @@ func (d *decision) run(ctx context.Context, g *game, store *rampsql.Store, id st
 		return "", fmt.Errorf("-who and -reason are required, and a UUID or a transaction to resolve: %w", errUsage)
 	case d.name == "prune":
 		return d.prune(ctx, g, store)
+	case d.name == "erase":
+		return d.erase(ctx, g, store)
 	}
 	tx, err := g.db.BeginTx(ctx, nil)
 	if err != nil {

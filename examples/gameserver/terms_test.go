@@ -8,7 +8,9 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -93,4 +95,58 @@ func TestAnOrderIsForAProductAtItsPrice(t *testing.T) {
 			owns(t, service, s, cmp.Or(c.owns, "1000000/10000"))
 		})
 	}
+}
+
+// The price of gold changes from 100 to 200 while servers are replaced one by one. In the steps that
+// docs/operations.md has, a server accepts whatever another one has offered. From one price to the other
+// at once, it does not.
+func TestAPriceChangesServerByServer(t *testing.T) {
+	price := func(gold int64) []ramp.Product {
+		items := []ramp.Item{{ID: itemGold, Amount: ramp.NewAmount(gold), IconURL: "https://example.com/icon.png"}}
+		return []ramp.Product{{Name: "gold", Token: token, MintFeeBps: 100, Materials: items, Outputs: items}}
+	}
+	// version is what a server accepts, and at last offers.
+	type version []int64
+	old, both, changed, last := version{100}, version{200, 100}, version{100, 200}, version{200}
+
+	game, store := open(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
+	key, signer := ramp.Must(ramp.TextKey(hmacKey)), ramp.Must(ramp.NewKeySigner(validatorKey))
+	var current atomic.Pointer[ramp.Handler]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		current.Load().ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	service, _ := serviceOf(t, server.URL)
+	alice := loggedIn(t, game, "alice")
+	terms := func(v version) *ramp.Terms {
+		config := ramp.TermsConfig{ProjectID: "project", Network: ramp.Testnet, Products: price(v[0])}
+		terms := ramp.Must(ramp.NewTerms(config))
+		for _, gold := range v[1:] {
+			check(t, terms.Replace(price(gold), 24*time.Hour))
+		}
+		return terms
+	}
+	// mint lets one server offer an order, and another one validate it.
+	mint := func(offers, validates version) error {
+		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms(offers)}))
+		started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+		config := ramp.HandlerConfig{Players: game, Store: store, Terms: terms(validates), Key: key, Signer: signer}
+		current.Store(ramp.Must(ramp.NewHandler(config)))
+		_, err := service.Mint(t.Context(), started.UUID, alice, ramp.NewAmount(1))
+		service.Advance(time.Minute)
+		return err
+	}
+	for n, step := range [][2]version{{old, both}, {both, changed}, {changed, last}} {
+		for _, offers := range step {
+			for _, validates := range step {
+				if err := mint(offers, validates); err != nil {
+					t.Errorf("step %d: offered by %v and validated by %v: %v", n+1, offers, validates, err)
+				}
+			}
+		}
+	}
+	for _, pair := range [][2]version{{old, last}, {last, old}} {
+		equal(t, "without the steps", codeOf(mint(pair[0], pair[1])), "INVALID_MESSAGE")
+	}
+	says(t, document(t, "operations.md"), "## Changing a price")
 }

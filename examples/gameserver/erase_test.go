@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// everyRow returns the rows of all tables, as text.
+func everyRow(t *testing.T, address string) string {
+	t.Helper()
+	db := handle(t, address)
+	var all strings.Builder
+	tables := []string{"ramp_orders", "ramp_refusals"}
+	for _, table := range regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+)`).FindAllStringSubmatch(schema+pagesSchema, -1) {
+		tables = append(tables, table[1])
+	}
+	for _, table := range tables {
+		rows := ramp.Must(db.Query("SELECT * FROM " + table))
+		columns := ramp.Must(rows.Columns())
+		for rows.Next() {
+			values, into := make([]any, len(columns)), make([]any, len(columns))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			check(t, rows.Scan(into...))
+			fmt.Fprintf(&all, "%s: %s\n", table, values)
+		}
+		check(t, rows.Err())
+		check(t, rows.Close())
+	}
+	return all.String()
+}
+
+// After a player was erased, no row of any table has the name, a session or the wallet, and another
+// player's rows are as before.
+func TestAPlayerIsErased(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		shop := openShop(t, address, 1000)
+		shop.game.caps = caps{itemGold: {1e6, 1e6, 1e6, 1e6}}
+		alice, again, bob := loggedIn(t, shop.game, "alice"), loggedIn(t, shop.game, "alice"), loggedIn(t, shop.game, "bob")
+		check(t, shop.game.insertNew(t.Context(), shop.game.db, "wallets", "wallet, player", "0xa11ce", "alice"))
+		ramp.Must(shop.game.openPage(t.Context(), alice.ID))
+		for _, s := range []ramp.Session{alice, bob} {
+			shop.end(shop.accept(s, ramp.Mint, 100), ramp.Mint)
+			shop.end(shop.accept(s, ramp.Burn, 100), ramp.Burn) // which waits in the mailbox
+		}
+		erase := func() (string, error) {
+			decision := []string{"-player", "alice", "-who", "bob", "-reason", "case 17"}
+			printed, _, err := desk(t, nil, append([]string{"erase", "-db", address}, decision...)...)
+			return printed, err
+		}
+		_, err := erase()
+		day := time.Now().UTC().Add(8 * 24 * time.Hour).Format(time.DateOnly)
+		says(t, fmt.Sprint(err), "less than a week ago: try again on "+day)
+		ramp.Must(shop.game.db.Exec("UPDATE ramp_orders SET finished_at = finished_at - 700000000"))
+		waits := shop.accept(again, ramp.Mint, 100)
+		_, err = erase()
+		says(t, fmt.Sprint(err), waits.String()+" waits")
+		shop.end(waits, ramp.Mint)
+		ramp.Must(shop.game.db.Exec("UPDATE ramp_orders SET finished_at = finished_at - 700000000"))
+
+		before := everyRow(t, address)
+		says(t, before, "alice", alice.ID, again.ID, "0xa11ce")
+		printed, err := erase()
+		check(t, err)
+		equal(t, "printed", printed, "Orders made anonymous: 3. The rows of the player are deleted.\n")
+		after := everyRow(t, address)
+		for _, text := range []string{"alice", alice.ID, again.ID, "0xa11ce"} {
+			if strings.Contains(after, text) {
+				t.Errorf("%q is still there:\n%s", text, after)
+			}
+		}
+		equal(t, "rows of bob", strings.Count(after, bob.ID), strings.Count(before, bob.ID))
+		_, err = erase()
+		says(t, fmt.Sprint(err), `there is no player "alice"`)
+	})
+}
