@@ -5,36 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-
 	"github.com/token-ramp/ramp-go"
-)
-
-// Advice is what to do next with an order, and what its player may be told.
-type Advice struct {
-	Next NextStep `json:"next"`
-
-	// Tx is the transaction to finish the order with, or the one to ask the service about.
-	Tx *common.Hash `json:"tx,omitempty"`
-
-	Do   string `json:"do"`   // for whoever decides, in a sentence or two
-	Tell string `json:"tell"` // for the player. It promises nothing that is not certain
-}
-
-// NextStep is what to do next with an order.
-type NextStep string
-
-// The steps that may be next.
-const (
-	NextNothing    NextStep = "nothing"     // the order has ended
-	NextWait       NextStep = "wait"        // its result can still come
-	NextCorrect    NextStep = "correct"     // its end is refused: correct the cause
-	NextFinish     NextStep = "finish"      // with Tx
-	NextAbandon    NextStep = "abandon"     // after the service has said that no result will come
-	NextAskService NextStep = "ask_service" // which transaction is the order's
-	NextAskNode    NextStep = "ask_node"    // another one, because this one does not know all
-	NextOtherOrder NextStep = "other_order" // Tx has ended another order: look at that one
-	NextSetClock   NextStep = "set_clock"   // a server's clock was wrong when the order was accepted
 )
 
 const (

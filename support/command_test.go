@@ -396,7 +396,7 @@ func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
 	s := newShop(t)
 	id, tx := uuid.NewString(), "0x"+strings.Repeat("1", 64)
 	for want, args := range map[string][]string{
-		`there is no command "forget": use list, count, missing,`:         {"forget"},
+		`there is no command "forget": use list, count, find, missing,`:   {"forget"},
 		"one argument is required, after the flags: the UUID of an order": {"show"},
 		"arguments are required, after the flags: the files of the logs":  {"missing"},
 		`"1" is not a UUID`:                          {"show", "1"},

@@ -177,7 +177,7 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 	eachProxy(t, func(t *testing.T, name string) {
 		metrics, log := freeAddress(t), filepath.Join(t.TempDir(), "access.log")
 		server := startBackend(t)
-		config := strings.NewReplacer(" :8405", " "+metrics, nginxLog, log).Replace(configOf(t, name))
+		config := strings.NewReplacer(" :8405", " "+metrics, nginxLog, `"`+log+`"`).Replace(configOf(t, name))
 		proxy, client := startProxy(t, name, config, server.address, server.address)
 		if name == "nginx" {
 			says(t, string(ramp.Must(os.ReadFile("deploy/nginx.mtail"))), "--logs "+nginxLog)

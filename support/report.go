@@ -1,0 +1,109 @@
+package support
+
+import (
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// Report is an order, and the transactions that may be its own. Its JSON has units as
+// numbers of any size.
+type Report struct {
+	Order   ramp.Order    `json:"order"`             // as it is stored
+	Refusal *ramp.Refusal `json:"refusal,omitempty"` // why its end was refused, while it waits
+
+	// Candidates are the transactions in the blocks from FirstBlock to LastBlock that moved the
+	// order's token to the user of a mint, or from that of a burn, best first. The blocks begin a day
+	// before the order was accepted, because the clock of the server may have been ahead, and end with
+	// the node's newest one, which is of LastTime. Of what is more than 15 minutes older than the
+	// order, only what no other order explains is a candidate. If the store is no [Ledger], which knows
+	// the others, the blocks begin 15 minutes before the order. A transaction that failed moved
+	// nothing, and is no candidate.
+	Candidates []Candidate `json:"candidates"`
+
+	// Dust counts the transactions that are left out, because they moved less than a hundredth of the
+	// order's amount: anybody can send many.
+	Dust int `json:"dust,omitempty"`
+
+	FirstBlock uint64    `json:"first_block,omitempty"`
+	LastBlock  uint64    `json:"last_block,omitempty"`
+	LastTime   time.Time `json:"last_time,omitzero"`
+
+	// Incomplete is why the candidates may not be all, or empty: the node is behind, it lists less than
+	// it shows, or nothing shows that it lists what happened. A search that finds nothing counts
+	// only if it finds the transactions of other orders that ended.
+	Incomplete string `json:"incomplete,omitempty"`
+
+	// Decimals are those of the order's tokens, as far as they are known, for the amounts in Text.
+	Decimals map[common.Address]int `json:"decimals,omitempty"`
+
+	// Unread is why the chain was not read, or empty. The candidates are then unknown.
+	Unread string `json:"unread,omitempty"`
+
+	Advice Advice `json:"advice"` // of [Advise]
+}
+
+// Candidate is a transaction that may be the order's own.
+type Candidate struct {
+	Hash     common.Hash   `json:"hash"`     // of the transaction
+	Block    uint64        `json:"block"`    // number of its block
+	Time     time.Time     `json:"time"`     // of its block
+	Evidence ramp.Evidence `json:"evidence"` // who sent and paid it, where it went, and what it moved
+
+	// Transfers are the transfers of the order's token in the transaction, of anybody.
+	Transfers []ramp.Transfer `json:"transfers"`
+
+	// Hidden is why the node does not return the transaction, although it lists its events, or empty.
+	// Nothing is known then but Hash, Block, Time and the transfers of the order's user.
+	Hidden string `json:"hidden,omitempty"`
+
+	// Unproven is what Proof misses, or empty if the transaction proves the end of the
+	// order.
+	Unproven string `json:"unproven,omitempty"`
+
+	// OtherAmount reports whether it moved another amount than the order is about, less the fee
+	// of a mint, as far as that is known.
+	OtherAmount bool `json:"other_amount,omitempty"`
+
+	// AlsoProves are the user's other orders that wait and whose end it proves, too, if the
+	// store is a [Ledger].
+	AlsoProves []uuid.UUID `json:"also_proves,omitempty"`
+
+	// EndedOther is another order that has ended by the transaction, if the store is a
+	// [Ledger].
+	EndedOther *uuid.UUID `json:"ended_other,omitempty"`
+
+	// Objection is why [Orders.Abandon] refuses because of the transaction, or empty if it
+	// does not.
+	Objection string `json:"objection,omitempty"`
+}
+
+// Advice is what to do next with an order, and what its player may be told.
+type Advice struct {
+	Next NextStep `json:"next"`
+
+	// Tx is the transaction to finish the order with, or the one to ask the service about.
+	Tx *common.Hash `json:"tx,omitempty"`
+
+	Do   string `json:"do"`   // for whoever decides, in a sentence or two
+	Tell string `json:"tell"` // for the player. It promises nothing that is not certain
+}
+
+// NextStep is what to do next with an order.
+type NextStep string
+
+// The steps that may be next.
+const (
+	NextNothing    NextStep = "nothing"     // the order has ended
+	NextWait       NextStep = "wait"        // its result can still come
+	NextCorrect    NextStep = "correct"     // its end is refused: correct the cause
+	NextFinish     NextStep = "finish"      // with Tx
+	NextAbandon    NextStep = "abandon"     // after the service has said that no result will come
+	NextAskService NextStep = "ask_service" // which transaction is the order's
+	NextAskNode    NextStep = "ask_node"    // another one, because this one does not know all
+	NextOtherOrder NextStep = "other_order" // Tx has ended another order: look at that one
+	NextSetClock   NextStep = "set_clock"   // a server's clock was wrong when the order was accepted
+)
