@@ -110,6 +110,7 @@ func TestAPriceChangesServerByServer(t *testing.T) {
 	old, both, changed, last := version{100}, version{200, 100}, version{100, 200}, version{200}
 
 	game, store := open(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
+	game.anyPage = true
 	key, signer := ramp.Must(ramp.TextKey(hmacKey)), ramp.Must(ramp.NewKeySigner(validatorKey))
 	var current atomic.Pointer[ramp.Handler]
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
