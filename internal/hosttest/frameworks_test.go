@@ -172,8 +172,10 @@ var intent = ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 // validate has a mint approved.
 func (g *game) validate(id uuid.UUID) {
 	g.t.Helper()
-	if status := g.post(ramp.PathValidate, &ramp.ValidateRequest{UserSig: "0xabcd", UserAddress: "0x00000000000000000000000000000000000000bb",
-		ProjectID: "project-1", Digest: sha256.Sum256(id[:]), UUID: id, Intent: intent}); status != http.StatusOK || g.gold != 900 {
+	body := ramp.Must(json.Marshal(&ramp.ValidateRequest{UserSig: "0xabcd",
+		UserAddress: "0x00000000000000000000000000000000000000bb", ProjectID: "project-1",
+		Digest: sha256.Sum256(id[:]), UUID: id, Intent: intent}))
+	if status := g.post(http.MethodPost, ramp.PathValidate, body, nil); status != http.StatusOK || g.gold != 900 {
 		g.t.Fatalf("validate: HTTP %d, %d gold", status, g.gold)
 	}
 }
@@ -181,18 +183,29 @@ func (g *game) validate(id uuid.UUID) {
 // fail delivers the result that a mint has failed.
 func (g *game) fail(id uuid.UUID) (status int) {
 	g.t.Helper()
-	return g.post(ramp.PathResult, &ramp.Result{SessionID: "alice", UUID: id, TxHash: fmt.Sprintf("0x%x", sha256.Sum256(id[:])),
-		Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}, Intent: intent})
+	return g.post(http.MethodPost, ramp.PathResult, resultOf(id), nil)
 }
 
-func (g *game) post(path string, message any) (status int) {
+// resultOf returns the result that a mint has failed.
+func resultOf(id uuid.UUID) []byte {
+	return ramp.Must(json.Marshal(&ramp.Result{SessionID: "alice", UUID: id,
+		TxHash:  fmt.Sprintf("0x%x", sha256.Sum256(id[:])),
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}, Intent: intent}))
+}
+
+// post makes a call with a signature, unless it is a GET, and with more headers.
+func (g *game) post(method, path string, body []byte, more http.Header) (status int) {
 	g.t.Helper()
-	body := ramp.Must(json.Marshal(message))
-	request := ramp.Must(http.NewRequestWithContext(g.t.Context(), http.MethodPost, g.url+path, bytes.NewReader(body)))
+	request := ramp.Must(http.NewRequestWithContext(g.t.Context(), method, g.url+path, bytes.NewReader(body)))
 	request.Header = http.Header{"Content-Type": {"application/json"}}
-	request.Header.Set(ramp.HeaderHMAC, g.key.Sign(body))
+	if method == http.MethodPost {
+		request.Header.Set(ramp.HeaderHMAC, g.key.Sign(body))
+	}
 	request.Header.Set(ramp.HeaderSession, "alice")
 	request.Header.Set(ramp.HeaderAuthorization, "Bearer token")
+	for name, values := range more {
+		request.Header.Set(name, values[0])
+	}
 	answer := ramp.Must(g.client.Do(request))
 	check(g.t, answer.Body.Close())
 	return answer.StatusCode
