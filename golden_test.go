@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // The contents of the golden files.
@@ -123,8 +125,58 @@ func TestGoldenInitializeRequest(t *testing.T) {
 	assertWrittenBack(t, "2.2-initialize-request-required.json", required) // nil is written as []
 }
 
+func TestGoldenInitializeResponse(t *testing.T) {
+	assertGolden(t, "2.3-initialize-response.json",
+		ramp.InitializeResponse{Code: 200, Message: "OK", UUID: goldenMint})
+	for name, want := range map[string]ramp.InitializeResponse{
+		"7.1-hmac-missing.json":    {Code: 400, Message: "Bad Request", Failure: "X-HMAC-Signature is required"},
+		"7.1-hmac-invalid.json":    {Code: 500, Message: "Internal Server Error", Failure: "invalid mac"},
+		"7.1-project-missing.json": {Code: 500, Message: "Internal Server Error", Failure: "ramp not found"},
+		"7.1-network-invalid.json": {Code: 500, Message: "Internal Server Error", Failure: "ramp not exists"},
+	} {
+		assertGolden(t, name, want)
+	}
+	for text, want := range map[string]string{
+		`{"code":200,"message":"OK","data":{}}`:             "data.uuid",
+		`{"code":200,"message":"OK","data":{"uuid":"one"}}`: "data.uuid",
+		`{"message":"OK"}`:                                  "answer",
+		`[]`:                                                "answer",
+	} {
+		var r ramp.InitializeResponse
+		assert.Equal(t, want, as[*ramp.InvalidError](t, json.Unmarshal([]byte(text), &r)).Fields[0].Path, text)
+	}
+	digits := ramp.InitializeResponse{Code: 200, Message: "OK", UUID: strings.ReplaceAll(goldenMint, "-", "")}
+	var read ramp.InitializeResponse
+	require.NoError(t, json.Unmarshal(ramp.Must(json.Marshal(digits)), &read))
+	assert.Equal(t, digits, read, "the notation stays")
+}
+
+// The net number of tokens, beside its text.
+func TestNet(t *testing.T) {
+	net := func(name string) (ramp.Amount, error) {
+		r := readGolden[ramp.Result](t, name)
+		return r.Intent.Net()
+	}
+	assert.Equal(t, amount("8"), ramp.Must(net("6-result-mint.json")))
+	_, err := net("6-result-absent-fields.json")
+	assert.Equal(t, "intent.actual", as[*ramp.InvalidError](t, err).Fields[0].Path)
+	for _, text := range []string{"8 tokens", "0x8", "", strings.Repeat("9", 300)} {
+		_, err := (&ramp.Intent{Actual: text}).Net()
+		assert.Error(t, err, text)
+	}
+}
+
+// The schedule lists 19 repeats; with the twentieth they take as long as the interface says (8).
+func TestTheScheduleFitsTheResultWindow(t *testing.T) {
+	sum := 5 * time.Minute
+	for _, pause := range ramptest.Schedule() {
+		sum += pause
+	}
+	assert.Equal(t, ramp.ResultWindow, sum)
+}
+
 func TestGoldenAssetsResponse(t *testing.T) {
-	assertGolden(t, "2.4-assets-response.json", ramp.Response[assetsData]{Success: true, Data: &assetsData{V1: ramp.Player{
+	assertGolden(t, "2.4-assets-response.json", ramp.Response[ramp.AssetsData]{Success: true, Data: &ramp.AssetsData{V1: ramp.Player{
 		PlayerID:      "p-10042",
 		Name:          "홍길동 <Lv.7>",
 		WalletAddress: goldenUser,
@@ -137,8 +189,8 @@ func TestGoldenAssetsResponse(t *testing.T) {
 	}}})
 
 	const required = "2.4-assets-response-required.json"
-	assertGolden(t, required, ramp.Response[assetsData]{Success: true, Data: &assetsData{V1: ramp.Player{Assets: []ramp.Asset{}}}})
-	assertWrittenBack(t, required, ramp.Response[assetsData]{Success: true, Data: &assetsData{}}) // nil is written as []
+	assertGolden(t, required, ramp.Response[ramp.AssetsData]{Success: true, Data: &ramp.AssetsData{V1: ramp.Player{Assets: []ramp.Asset{}}}})
+	assertWrittenBack(t, required, ramp.Response[ramp.AssetsData]{Success: true, Data: &ramp.AssetsData{}}) // nil is written as []
 }
 
 // mintAssets are what mintIntent takes.
@@ -210,7 +262,7 @@ func TestGoldenAnswers(t *testing.T) {
 
 	const name = "7.2-rejection.json"
 	assertGolden(t, name, ramp.Response[ramp.Approval]{ErrorCode: "INVALID_BALANCE"})
-	assertGolden(t, name, ramp.Response[assetsData]{ErrorCode: "INVALID_BALANCE"})
+	assertGolden(t, name, ramp.Response[ramp.AssetsData]{ErrorCode: "INVALID_BALANCE"})
 	assertGolden(t, name, ramp.Response[struct{}]{ErrorCode: "INVALID_BALANCE"})
 }
 
@@ -394,7 +446,7 @@ func TestEveryWireFieldIsInAGoldenFile(t *testing.T) {
 	}
 	for _, v := range []any{
 		ramp.InitializeRequest{}, ramp.InitializeIntent{}, ramp.Item{}, ramp.Player{}, ramp.ValidateRequest{}, ramp.Result{},
-		ramp.Intent{}, ramp.IntentAsset{}, ramp.Receipt{}, ramp.Log{}, ramp.Response[assetsData]{}, assetsData{}, ramp.Approval{},
+		ramp.Intent{}, ramp.IntentAsset{}, ramp.Receipt{}, ramp.Log{}, ramp.Response[ramp.AssetsData]{}, ramp.AssetsData{}, ramp.Approval{},
 	} {
 		of := reflect.TypeOf(v)
 		for i := range of.NumField() {

@@ -191,11 +191,6 @@ func (c caller) signed(s ramp.Session, message any) ([]byte, http.Header) {
 	return body, header
 }
 
-// assetsData is the data of the answer to an assets call.
-type assetsData struct {
-	V1 ramp.Player `json:"v1"`
-}
-
 // assertCode checks that err is a Rejection with this code.
 func assertCode(t *testing.T, err error, want ramp.Code) {
 	t.Helper()

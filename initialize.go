@@ -201,6 +201,46 @@ func (c *Client) read(a *transport.Answer, signature string) (issuedUUID, error)
 	return issuedUUID{}, failure
 }
 
+// InitializeResponse is the answer to an initialize call (interface 2.3, 7.1). [Client] reads it, and
+// needs no help; it is for a client of your own, and for a stand-in of the service.
+type InitializeResponse struct {
+	Code    int    // 200 after success
+	Message string // OK after success
+	UUID    string // data.uuid after success, as the service wrote it
+	Failure string // data after a failure
+}
+
+// MarshalJSON writes data as an object with the UUID, or as the text of the failure if there is no
+// UUID.
+func (r InitializeResponse) MarshalJSON() ([]byte, error) {
+	var data any = r.Failure
+	if r.UUID != "" {
+		data = map[string]string{"uuid": r.UUID}
+	}
+	return wire.Marshal(struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+		Data    any    `json:"data"`
+	}{r.Code, r.Message, data})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. The error is an [*InvalidError] if the text is not the
+// envelope, or if it has the code of a success and no UUID.
+func (r *InitializeResponse) UnmarshalJSON(b []byte) error {
+	answer, ok := readInitializeAnswer(b)
+	if !ok {
+		return invalid("answer", "must be the envelope of 2.3")
+	}
+	*r = InitializeResponse{Code: answer.code, Message: answer.message, UUID: answer.text}
+	switch {
+	case r.UUID == "" && r.Code == http.StatusOK:
+		return invalid("data.uuid", "is required and must be a UUID")
+	case r.UUID == "":
+		r.Failure = answer.data
+	}
+	return nil
+}
+
 // initializeAnswer is the envelope of 2.3 and 7.1.
 type initializeAnswer struct {
 	code    int

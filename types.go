@@ -30,6 +30,10 @@ const (
 // UUIDValidity is how long a UUID of [Client.Initialize] is valid (interface 8).
 const UUIDValidity = 5 * time.Minute
 
+// ResultWindow is how long after its first delivery the service may deliver a result again
+// (interface 8). Neither the order nor the owner of its session may be forgotten before.
+const ResultWindow = 12 * time.Hour
+
 // InitializeRequest is what [Client.Initialize] sends (interface 2.2).
 type InitializeRequest struct {
 	// The fields of the interface; only Intent is required, or Product: the name of a product of
@@ -180,8 +184,8 @@ type Response[T any] struct {
 	Data      *T   `json:"data"`      // the answer
 }
 
-// assetsData is the data of an answer to an assets call (interface 2.4, 9).
-type assetsData struct {
+// AssetsData is the data of an answer to an assets call (interface 2.4, 9).
+type AssetsData struct {
 	V1 Player `json:"v1"` // version 1 data
 }
 
@@ -411,6 +415,16 @@ func (l *assetList) read(x *wire.Reader) {
 
 func (a *IntentAsset) read(x *wire.Reader) {
 	x.Members("type", (*string)(&a.Type), "id", &a.ID, "amount", &a.Amount)
+}
+
+// Net returns Actual as an amount: the number of tokens after fees (interface 6). The error is an
+// [*InvalidError] if a result has none, or one that is no number.
+func (i *Intent) Net() (Amount, error) {
+	net, err := ParseAmount(i.Actual)
+	if err != nil {
+		return Amount{}, invalid("intent.actual", "is missing, or not a decimal number")
+	}
+	return net, nil
 }
 
 // Direction derives the direction from method and type together (interface 2.5, 3).

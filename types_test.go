@@ -330,7 +330,7 @@ func TestAssetBalanceIsADecimalString(t *testing.T) {
 		var a ramp.Asset
 		require.Error(t, json.Unmarshal([]byte(wrong), &a), wrong)
 	}
-	var response ramp.Response[assetsData]
+	var response ramp.Response[ramp.AssetsData]
 	err := json.Unmarshal([]byte(`{"data":{"v1":{"assets":[{"id":"gold","balance":"five"}]}}}`), &response)
 	assertFields(t, err, "asset must have a balance that is a decimal string")
 }

@@ -166,7 +166,7 @@ func (h *Handler) answerAssets(ctx context.Context, header http.Header) Reply {
 			return nil, err
 		}
 		h.warnUnlisted(ctx, player)
-		return assetsData{*player}, nil
+		return AssetsData{*player}, nil
 	})
 }
 
