@@ -243,6 +243,8 @@ func (h *Handler) checkClock(ctx context.Context) {
 	begun, first := time.Now(), h.config.Now()
 	problem := ""
 	switch ahead := first.Sub(begun).Round(time.Second); {
+	case first.IsZero():
+		problem = "it returns the zero time"
 	case ahead > most:
 		problem = "it is " + ahead.String() + " ahead of the clock of this computer"
 	case ahead < -most:

@@ -674,6 +674,7 @@ func TestCheckWarnsOfAClockThatIsNone(t *testing.T) {
 			func() time.Time { return time.Now().Add(20 * time.Minute) }, "it is 20m0s ahead of the clock of this computer"},
 		"of last year":    {func() time.Time { return begun.AddDate(-1, 0, 0) }, "it is 8760h0m0s behind the clock of this computer"},
 		"as at the start": {func() time.Time { return begun }, "it stands still"},
+		"none":            {func() time.Time { return time.Time{} }, "it returns the zero time"},
 	} {
 		var log bytes.Buffer
 		handler := newHandler(ramp.HandlerConfig{

@@ -67,7 +67,9 @@ func newDatabase(t *testing.T) string {
 	db := ramp.Must(sql.Open("sqlite", address))
 	for _, statement := range []string{
 		rampsql.SQLite.Schema(),
-		"CREATE TABLE balances (player TEXT, asset TEXT, amount INTEGER NOT NULL, PRIMARY KEY (player, asset))",
+		// With the check of docs/orders.md.
+		"CREATE TABLE balances (player TEXT, asset TEXT, amount INTEGER NOT NULL CHECK (typeof(amount) = 'integer')," +
+			" PRIMARY KEY (player, asset))",
 	} {
 		ramp.Must(db.Exec(statement))
 	}
@@ -232,6 +234,54 @@ func theTestOfTheREADME(t testing.TB, db *sql.DB, admit func(ramp.Session) bool)
 	started = ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gem"}))
 	_, err = service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1))
 	require.ErrorContains(t, err, "INVALID_BALANCE")
+}
+
+// A debt, a player without a row, and a balance that has no room keep no grant and no give-back of the
+// README's Apply from being applied. What cannot be granted is declined.
+func TestTheApplyOfTheREADME(t *testing.T) {
+	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
+		db := open(t)
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite,
+			Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+				if err := (&game{db: db}).Apply(ctx, tx, step); err != nil {
+					return err
+				}
+				return check(step)
+			}}))
+		return storetest.Target{
+			Stores: []ramp.Store{store},
+			Give: func(ctx context.Context, session, asset string, amount int64) error {
+				_, err := db.ExecContext(ctx, `INSERT INTO balances (amount, player, asset) VALUES ($1, $2, $3)
+					ON CONFLICT (player, asset) DO UPDATE SET amount = excluded.amount`, amount, session, asset)
+				return err
+			},
+			Balance: func(ctx context.Context, session, asset string) (n int64, err error) {
+				err = db.QueryRowContext(ctx, "SELECT amount FROM balances WHERE player = $1 AND asset = $2",
+					session, asset).Scan(&n)
+				if errors.Is(err, sql.ErrNoRows) {
+					err = nil
+				}
+				return n, err
+			},
+		}
+	})
+
+	db := open(t)
+	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: (&game{db: db}).Apply}))
+	half := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.Must(ramp.ParseAmount("99.5"))}}
+	token := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: common.Address{1}.Hex(), Amount: ramp.NewAmount(1)}}
+	for n, intent := range []ramp.Intent{
+		{Method: ramp.MethodMint, Type: ramp.Assemble, From: half, To: token},
+		{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: token, To: half},
+	} {
+		r := &ramp.ValidateRequest{
+			UUID: [16]byte{15: byte(n)}, ProjectID: "project-1", UserAddress: common.Address{2}.Hex(), Intent: intent}
+		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(session, r, time.Now()))
+		var rejected *ramp.Rejection
+		require.ErrorAs(t, err, &rejected)
+		require.Equal(t, ramp.Code("INVALID_AMOUNT"), rejected.Code)
+	}
+	require.EqualValues(t, 1000, goldIn(db))
 }
 
 func goldIn(db *sql.DB) (gold int64) {
