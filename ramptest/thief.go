@@ -46,7 +46,8 @@ func (s *game) thefts(ctx context.Context) (found, unasked []string) {
 	}
 	told := make(map[int]bool) // kinds
 	for i, victim := range guests {
-		gave, err := s.steal(ctx, s.theftsOf(victim, guests))
+		calls := s.theftsOf(victim, guests)
+		gave, admitted, err := s.steal(ctx, calls)
 		switch r := rejectionOf(err); {
 		case r != nil && r.Status < http.StatusInternalServerError:
 			refused = append(refused, fmt.Sprintf("%q", victim.session.ID))
@@ -57,6 +58,11 @@ func (s *game) thefts(ctx context.Context) (found, unasked []string) {
 			return found, unasked
 		}
 		for kind, text := range gave {
+			if text == "" && admitted[kind] && !told[kind] { // it may check the session elsewhere
+				told[kind] = true
+				unasked = append(unasked, fmt.Sprintf("ramptest: Authenticate accepts session %q with a token that is "+
+					"not its own, and Assets rejects it: does Policy, for a validate call?", calls[kind].session.ID))
+			}
 			if text != "" && !told[kind] {
 				told[kind] = true
 				found = append(found, "ramptest: "+redact.New(victim.session.Token.Reveal()).Text(text)+meant)
@@ -104,11 +110,11 @@ func (s *game) theftsOf(victim guest, guests []guest) []theft {
 	return all
 }
 
-// steal makes the calls. It returns what the game gave away, one text for each call or "", or the
-// error of the last call: then nobody is accused.
-func (s *game) steal(ctx context.Context, calls []theft) ([]string, error) {
-	gave := make([]string, len(calls)-1)
-	players, admitted := make([]*ramp.Player, len(gave)), make([]bool, len(gave))
+// steal makes the calls. It returns what the game gave away, one text for each call or "", and which
+// of them a ramp.Handler has admitted, or the error of the last call: then nobody is accused.
+func (s *game) steal(ctx context.Context, calls []theft) (gave []string, admitted []bool, err error) {
+	gave, admitted = make([]string, len(calls)-1), make([]bool, len(calls)-1)
+	players := make([]*ramp.Player, len(gave))
 	for i, c := range calls[:len(gave)] {
 		if c.session.ID == "" {
 			continue
@@ -121,7 +127,7 @@ func (s *game) steal(ctx context.Context, calls []theft) ([]string, error) {
 	}
 	owner, _, err := s.visit(ctx, calls[len(gave)].session)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, c := range calls[:len(gave)] {
 		switch own := players[i] != nil && c.owned && s.isSame(players[i], owner); {
@@ -132,7 +138,7 @@ func (s *game) steal(ctx context.Context, calls []theft) ([]string, error) {
 			gave[i] = c.found
 		}
 	}
-	return gave, nil
+	return gave, admitted, nil
 }
 
 // visit asks for assets without a record. admitted reports whether a ramp.Handler has accepted the
@@ -144,7 +150,7 @@ func (s *game) visit(ctx context.Context, session ramp.Session) (
 	a, _, err := s.do(ctx, call{kind: control.KindAssets, id: uuid.Nil,
 		method: http.MethodGet, path: s.config.AssetsPath, session: session})
 	if err != nil {
-		return nil, false, err
+		return nil, visit.Admitted(), err
 	}
 	player, err = checkAssets(a)
 	return player, visit.Admitted(), err

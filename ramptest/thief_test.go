@@ -308,6 +308,25 @@ func TestNobodyAsksLikeAThief(t *testing.T) {
 	}
 }
 
+// Who accepts a session and does not list it may check it in a Policy, and is asked.
+func TestASessionThatOnlyAssetsRejectsIsLogged(t *testing.T) {
+	byToken := func(_ *door, s ramp.Session) (string, error) {
+		if owned(s) == "" {
+			return "", errNobody
+		}
+		return s.ID, nil // which may be nobody's
+	}
+	for _, ours := range []bool{true, false} {
+		service, end := guarded(t, newDoor(byToken), ours)
+		_, err := service.Assets(t.Context(), sessionOf("alice"))
+		require.NoError(t, err)
+		failed, said := end.end()
+		assert.False(t, failed, said)
+		const asks = `Authenticate accepts session "nobody-has-this-session" with a token that is not its own, and Assets rejects it`
+		assert.Equal(t, ours, strings.Contains(said, asks), said)
+	}
+}
+
 // The sessions of a test are its own: ALICE may be somebody else than alice.
 func TestASessionOfTheTestIsNobodysOtherLetters(t *testing.T) {
 	d := newDoor(nil)
