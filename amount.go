@@ -24,6 +24,11 @@ const (
 // text and never rounded, so that 2^53+1, 10^30 and 0.5 stay exact.
 //
 // The zero value is 0. Amounts with equal values are equal under ==: 1.0 and 1e0 are 1.
+//
+// JSON has an amount as a number, and every other codec as the text of String. A column of text,
+// whole numbers or type DECIMAL can be scanned into an amount. An amount is no argument of a query,
+// because databases round the text of a number where they add it to one: pass [Amount.Int64], or
+// String with a CAST to DECIMAL.
 type Amount struct {
 	text string // canonical: no exponent, no redundant zeros, "" for 0
 }
@@ -188,6 +193,53 @@ func (a Amount) Add(b Amount) (Amount, error) {
 	return ParseAmount(sum.FloatString(maxAmountDigits))
 }
 
+// Equal reports whether a and b are the same amount.
+func (a Amount) Equal(b Amount) bool { return a == b }
+
+// MarshalText writes the amount as String does.
+func (a Amount) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads what [ParseAmount] reads.
+func (a *Amount) UnmarshalText(text []byte) error {
+	read, err := ParseAmount(string(text))
+	if err == nil {
+		*a = read
+	}
+	return err
+}
+
+// MarshalBinary writes the same as MarshalText, for codecs that do not know that method.
+func (a Amount) MarshalBinary() ([]byte, error) { return a.MarshalText() }
+
+// UnmarshalBinary reads what MarshalBinary wrote.
+func (a *Amount) UnmarshalBinary(text []byte) error { return a.UnmarshalText(text) }
+
+// MarshalBSON fails: BSON knows neither of these methods, and would write every amount as {}.
+func (Amount) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
+
+var errNoBSON = errors.New("ramp: BSON cannot hold this exactly: store its String, or all of it as JSON text")
+
+// Scan reads a column of text, whole numbers or type DECIMAL, for database/sql and pgx. It rejects a
+// float64, which has been rounded, and NULL, for which there is sql.Null[Amount].
+func (a *Amount) Scan(column any) error {
+	switch value := column.(type) {
+	case string:
+		return a.UnmarshalText([]byte(value))
+	case []byte:
+		return a.UnmarshalText(value)
+	case int64:
+		*a = NewAmount(value)
+		return nil
+	case uint64:
+		return a.UnmarshalText(strconv.AppendUint(nil, value, 10))
+	case float64, float32:
+		return fmt.Errorf("ramp: an amount cannot be read from a %T, which may have been rounded: "+
+			"select a DECIMAL or a text", value)
+	default:
+		return fmt.Errorf("ramp: an amount cannot be read from a column of type %T", value)
+	}
+}
+
 // MarshalJSON writes a JSON number.
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
@@ -214,8 +266,9 @@ func (a *Amount) read(x *wire.Reader) {
 
 // Quantity is a whole number of up to 256 bits as chains write them: hex with 0x, a
 // JSON number, or a decimal string. It is written in the form in which it was read.
-// The zero value means absent, and so do null, "" and "0x".
+// The zero value means absent, and so do null, "" and "0x". Compare quantities with Equal.
 type Quantity struct {
+	_     [0]func() // forbids ==, which would compare addresses
 	form  quantityForm
 	small uint64
 	large *big.Int // instead of small, if the number needs more than 64 bits
@@ -239,6 +292,11 @@ func (q Quantity) Present() bool { return q.form != formAbsent }
 // IsZero reports whether the quantity is absent, for omitzero of encoding/json. It
 // is false for the number 0.
 func (q Quantity) IsZero() bool { return !q.Present() }
+
+// Equal reports whether q and p are the same number, in any form, or are both absent.
+func (q Quantity) Equal(p Quantity) bool {
+	return q.Present() == p.Present() && (!q.Present() || q.Big().Cmp(p.Big()) == 0)
+}
 
 // Uint64 returns the number. It fails if it is absent or above 64 bits.
 func (q Quantity) Uint64() (uint64, error) {
@@ -292,6 +350,29 @@ func (q Quantity) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 }
+
+// MarshalText writes the number without quotes, in hex if it was read in hex. An absent one is "".
+func (q Quantity) MarshalText() ([]byte, error) {
+	if !q.Present() {
+		return nil, nil
+	}
+	text, err := q.MarshalJSON()
+	return bytes.Trim(text, `"`), err
+}
+
+// UnmarshalText reads a hex number with 0x, a decimal number, or "".
+func (q *Quantity) UnmarshalText(text []byte) error {
+	return readWire(strconv.AppendQuote(nil, string(text)), "quantity", q)
+}
+
+// MarshalBinary writes the same as MarshalText, for codecs that do not know that method.
+func (q Quantity) MarshalBinary() ([]byte, error) { return q.MarshalText() }
+
+// UnmarshalBinary reads what MarshalBinary wrote.
+func (q *Quantity) UnmarshalBinary(text []byte) error { return q.UnmarshalText(text) }
+
+// MarshalBSON fails: BSON knows neither of these methods, and would write every quantity as {}.
+func (Quantity) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
 // UnmarshalJSON reads every form of a whole number of up to 256 bits.
 func (q *Quantity) UnmarshalJSON(b []byte) error { return readWire(b, "quantity", q) }

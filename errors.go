@@ -151,6 +151,21 @@ func (p *problems) requireFilled(text, path string) {
 	p.requireText(text, path)
 }
 
+// requireValue requires a value in an interface, such as one that dependency injection supplies: a nil
+// pointer in it is what a failed constructor has returned. It reports whether there is one.
+func (p *problems) requireValue(value any, path string) bool {
+	v := reflect.ValueOf(value)
+	switch {
+	case !v.IsValid():
+		p.require(false, path)
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		p.add(path, "must not be a nil %T", value)
+	default:
+		return true
+	}
+	return false
+}
+
 // requireKey requires a key of a config, and lets errors.Is find sentinel.
 func (p *problems) requireKey(ok bool, path string, sentinel error) {
 	if !ok {

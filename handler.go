@@ -168,17 +168,18 @@ func AnyWallet(context.Context, Session, common.Address) error { return nil }
 // NewHandler returns a handler.
 func NewHandler(c HandlerConfig) (*Handler, error) {
 	var p problems
-	p.require(c.Players != nil, "HandlerConfig.Players")
-	p.require(c.Store != nil, "HandlerConfig.Store")
+	p.requireValue(c.Players, "HandlerConfig.Players")
+	p.requireValue(c.Store, "HandlerConfig.Store")
 	memory, ok := c.Store.(*MemoryStore)
-	p.require(!ok || memory != nil && memory.Apply != nil, "MemoryStore.Apply")
+	p.require(!ok || memory == nil || memory.Apply != nil, "MemoryStore.Apply")
 	p.require(c.Terms != nil, "HandlerConfig.Terms")
+	p.requireMade(c.Terms, "HandlerConfig.Terms")
 	p.requireKey(!c.Key.IsZero(), "HandlerConfig.Key", ErrHMACKey)
 	p.requireKey(c.Signer != nil && c.Signer.sign != nil, "HandlerConfig.Signer", ErrValidatorKey)
 	if c.SignTimeout < 0 {
 		p.add("HandlerConfig.SignTimeout", "must not be negative")
 	}
-	if c.Confirm != nil && c.Terms != nil {
+	if c.Confirm != nil && p.requireValue(c.Confirm, "HandlerConfig.Confirm") && c.Terms != nil {
 		var wrong *InvalidError
 		if err := c.Confirm.CheckConfig(&c); errors.As(err, &wrong) {
 			p.addAll(wrong)
@@ -214,6 +215,9 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 // answer is an error, such as HTTP 401, 403, 404, or what is no JSON-RPC.
 func (h *Handler) Check(ctx context.Context) error {
 	c := &h.config
+	if c.Store == nil {
+		return errors.New("ramp: the Handler was not made by NewHandler")
+	}
 	var found []error
 	if store, ok := c.Store.(interface {
 		Check(context.Context, Network) error

@@ -30,7 +30,7 @@ const (
 type Client struct {
 	watch
 	http     *transport.Transport
-	endpoint *endpoint // a pointer, so that printing a Client shows at most an address
+	endpoint func() string // a function, so that nothing prints it: a failed assertion prints hidden fields
 	secrets  *redact.Redactor
 	key      HMACKey
 	terms    *Terms
@@ -80,6 +80,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 		p.add("ClientConfig.URL", "must be the address before %s", initializePath)
 	}
 	p.requireKey(!c.Key.IsZero(), "ClientConfig.Key", ErrHMACKey)
+	p.requireMade(c.Terms, "ClientConfig.Terms")
 	t := transport.New(c.HTTPClient, transport.Transport{
 		Timeout: c.Timeout, Retries: c.Retries, Log: c.Logger, Now: c.Now,
 	}, p.of("ClientConfig"))
@@ -91,7 +92,7 @@ func NewClient(c ClientConfig) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		endpoint: &endpoint{address: base + initializePath}, key: c.Key, terms: c.Terms,
+		endpoint: func() string { return base + initializePath }, key: c.Key, terms: c.Terms,
 		http: t, watch: watch{c.Observer, t.Now},
 		secrets: redact.New(append(c.Key.secrets(), transport.Secrets(u)...)...),
 	}, nil
@@ -118,6 +119,9 @@ func (i *Initialization) ExchangeURL(rampURL string, s Session) (string, error) 
 // other than success is an [*APIError], which is never retried, and on which [errors.Is]
 // finds [ErrHMACMissing], [ErrHMACInvalid], [ErrUnknownProject] and [ErrUnknownNetwork].
 func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*Initialization, error) {
+	if c.http == nil {
+		return nil, errors.New("ramp: initialize: the Client was not made by NewClient")
+	}
 	if request.Product != "" {
 		var err error
 		if request.Intent, err = c.terms.intent(request.Product); err != nil {
@@ -162,7 +166,7 @@ func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*In
 func (c *Client) attempt(ctx context.Context, body []byte, signature string) (issuedUUID, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.http.Timeout)
 	defer cancel()
-	answer, err := c.http.Post(ctx, c.endpoint.address, http.Header{
+	answer, err := c.http.Post(ctx, c.endpoint(), http.Header{
 		"Content-Type": {"application/json"},
 		"User-Agent":   {transport.UserAgent},
 		HeaderHMAC:     {signature},

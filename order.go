@@ -21,7 +21,9 @@ import (
 )
 
 // Order is a mint or a burn as it was validated, and its outcome. It is a plain
-// value: [Accept], [Finish] and [Abandon] are its rules, and a [Store] keeps it.
+// value: [Accept], [Finish] and [Abandon] are its rules, and a [Store] keeps it. Its JSON form is exact,
+// and keeps members that a newer program has added. Other codecs keep that form as a text, such as
+// YAML and msgpack; BSON, which cannot, is refused.
 type Order struct {
 	// ProjectID, SessionID, UserAddress, Digest and Intent are those of the validate call, and Network
 	// is that of the terms, or empty. TxHash is the result's, in lower case, or empty. Times are UTC,
@@ -46,6 +48,14 @@ type Order struct {
 	// nothing is lost that a newer program has written.
 	unknown    map[string]json.RawMessage
 	intentJSON json.RawMessage
+}
+
+// Equal reports whether two orders are the same, whatever the time zones of their times.
+func (o Order) Equal(p Order) bool {
+	for _, at := range []*time.Time{&o.AcceptedAt, &o.FinishedAt, &p.AcceptedAt, &p.FinishedAt} {
+		*at = at.UTC()
+	}
+	return reflect.DeepEqual(o, p)
 }
 
 // OrderState is the state of an order.
@@ -621,3 +631,18 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 	*o = read
 	return nil
 }
+
+// MarshalText writes the JSON form, because other codecs leave out what they do not know.
+func (o Order) MarshalText() ([]byte, error) { return o.MarshalJSON() }
+
+// UnmarshalText reads the JSON form.
+func (o *Order) UnmarshalText(text []byte) error { return o.UnmarshalJSON(text) }
+
+// MarshalBinary writes the JSON form, as MarshalText does.
+func (o Order) MarshalBinary() ([]byte, error) { return o.MarshalJSON() }
+
+// UnmarshalBinary reads the JSON form.
+func (o *Order) UnmarshalBinary(text []byte) error { return o.UnmarshalJSON(text) }
+
+// MarshalBSON fails: BSON knows none of these methods, and would lose what an order is about.
+func (Order) MarshalBSON() ([]byte, error) { return nil, errNoBSON }

@@ -91,14 +91,27 @@ func NewRPC(c RPCConfig) (*RPC, error) {
 	}
 	var secrets []string
 	for _, e := range r.endpoints { // each may quote the other
-		secrets = append(secrets, e.secrets...)
+		secrets = append(secrets, e.target().secrets...)
 	}
 	r.secrets = redact.New(secrets...)
 	return r, nil
 }
 
+// made returns an error for a client that NewRPC has not made, such as new(RPC).
+func (r *RPC) made() error {
+	if r.http == nil {
+		return errors.New("ramp: the RPC was not made by NewRPC")
+	}
+	return nil
+}
+
 // String returns the scheme and host of the node.
-func (r *RPC) String() string { return r.endpoints[0].shown }
+func (r *RPC) String() string {
+	if r.http == nil {
+		return ""
+	}
+	return r.endpoints[0].shown
+}
 
 // Call calls any method of the node, and decodes the result into a non-nil pointer as
 // encoding/json does; if into is nil, it is dropped. Use a [*Quantity] for a hex number
@@ -106,6 +119,9 @@ func (r *RPC) String() string { return r.endpoints[0].shown }
 // [*Transaction] or a [*Block], and an error for a *[]Log. A call is retried only if its
 // method is known to be a read.
 func (r *RPC) Call(ctx context.Context, into any, method string, params ...any) error {
+	if err := r.made(); err != nil {
+		return err
+	}
 	if err := checkInto(into); err != nil {
 		return withMethod(method, err)
 	}
@@ -189,6 +205,9 @@ func (r *RPC) attempt(ctx context.Context, e *endpoint, name string, timeout tim
 // Check returns an error for each configured node that cannot be reached, and
 // [ErrWrongChain] for one that is not on the chain of [RPCConfig].ChainID.
 func (r *RPC) Check(ctx context.Context) error {
+	if err := r.made(); err != nil {
+		return err
+	}
 	ctx, op := r.begin(ctx, OperationRPC, "check")
 	var found []error
 	for _, e := range r.endpoints {
@@ -282,7 +301,8 @@ func (r *RPC) post(ctx context.Context, e *endpoint, message any) (*transport.An
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the parameters: %w", err)
 	}
-	a, err := r.http.Post(ctx, e.address, maps.Clone(e.header), body, r.limit)
+	to := e.target()
+	a, err := r.http.Post(ctx, to.address, maps.Clone(to.header), body, r.limit)
 	switch {
 	case errors.Is(err, transport.ErrTooLarge):
 		return nil, fmt.Errorf("%w: the limit is %d bytes", ErrAnswerTooLarge, r.limit)
@@ -500,13 +520,18 @@ func (c RPCConfig) MarshalText() ([]byte, error) { return []byte(c.String()), ni
 
 // endpoint is where requests go, and which parts of it are secret.
 type endpoint struct {
-	address string // without user and password, which are in header
-	shown   string // scheme and host
-	header  http.Header
-	secrets []string
+	shown  string        // scheme and host
+	target func() target // a function, because a failed assertion prints hidden fields
 
 	checked atomic.Bool  // it was on the configured chain
 	failed  atomic.Int64 // Unix time in nanoseconds when it failed as a node; 0 if it did not
+}
+
+// target is where requests go, and with what.
+type target struct {
+	address string // without user and password, which are in header
+	header  http.Header
+	secrets []string
 }
 
 // nodeRest is how long a node that failed is asked last.
@@ -529,7 +554,7 @@ func (e *endpoint) resting(now time.Time) bool {
 // newEndpoint returns nil if the URL is unusable. Before the names of the fields, errors
 // have the prefix.
 func newEndpoint(p *problems, prefix, address string, header http.Header, insecure bool) *endpoint {
-	e := &endpoint{shown: RPCConfig{URL: address}.String(), header: http.Header{}}
+	to := target{header: http.Header{}}
 	for key, values := range header {
 		switch key := http.CanonicalHeaderKey(strings.TrimSpace(key)); key {
 		case "":
@@ -540,7 +565,7 @@ func newEndpoint(p *problems, prefix, address string, header http.Header, insecu
 			// With it, net/http resends a request whose answer was lost.
 			p.add(prefix+"Header", "must not have %s, with which a transaction could be sent twice", key)
 		default:
-			e.header[key] = append(e.header[key], values...)
+			to.header[key] = append(to.header[key], values...)
 		}
 	}
 	u, problem := transport.ParseURL(address, insecure)
@@ -550,34 +575,34 @@ func newEndpoint(p *problems, prefix, address string, header http.Header, insecu
 	case problem != "":
 	case strings.Contains(address, "#"):
 		problem = "must not have a fragment"
-	case u.User != nil && e.header["Authorization"] != nil:
+	case u.User != nil && to.header["Authorization"] != nil:
 		problem = "must not have a user if Header has Authorization"
 	}
 	if problem != "" {
 		p.add(prefix+"URL", "%s", problem)
 		return nil
 	}
-	e.secrets = transport.Secrets(u)
+	to.secrets = transport.Secrets(u)
 	if u.User != nil {
 		password, _ := u.User.Password()
 		pair := []byte(u.User.Username() + ":" + password)
-		e.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString(pair))
+		to.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString(pair))
 		u.User = nil
 	}
-	e.address = u.String()
-	for key, values := range e.header {
+	to.address = u.String()
+	for key, values := range to.header {
 		for _, value := range values {
 			if key != "Content-Type" {
-				e.secrets = append(e.secrets, redact.Header(value)...)
+				to.secrets = append(to.secrets, redact.Header(value)...)
 			}
 		}
 	}
 	for key, value := range map[string]string{"Content-Type": "application/json", "User-Agent": transport.UserAgent} {
-		if e.header[key] == nil {
-			e.header.Set(key, value) // once, instead of for every request
+		if to.header[key] == nil {
+			to.header.Set(key, value) // once, instead of for every request
 		}
 	}
-	return e
+	return &endpoint{shown: RPCConfig{URL: address}.String(), target: func() target { return to }}
 }
 
 // BlockNumber returns the number of the most recent block: eth_blockNumber.

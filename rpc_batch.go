@@ -32,6 +32,9 @@ type BatchCall struct {
 // size, or calls because the answer would be too large (-32003, -32008), these reads are
 // asked for in halves, at last one by one, and how many calls a node takes is remembered.
 func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
+	if err := r.made(); err != nil {
+		return err
+	}
 	ctx, op := r.begin(ctx, OperationRPC, "batch")
 	rest := make([]*BatchCall, 0, len(calls))
 	for i := range calls {

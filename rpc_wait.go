@@ -46,6 +46,9 @@ func (r *RPC) WaitTransaction(ctx context.Context, hash common.Hash, confirmatio
 
 // wait waits for a receipt, and for the transaction if whole is true.
 func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (transaction *Transaction, receipt *Receipt, err error) {
+	if err := r.made(); err != nil {
+		return nil, nil, err
+	}
 	ctx, op := r.begin(ctx, OperationRPC, "wait")
 	reason := errors.New("the node has not answered yet")
 	for {

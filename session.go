@@ -21,19 +21,20 @@ const (
 )
 
 // Session identifies the user whom a call of the service is about (interface 4.3,
-// 5.1). The X-Dapp headers carry it.
+// 5.1). The X-Dapp headers carry it. It is not for storing: see [AccessToken].
 type Session struct {
 	ID    string      // X-Dapp-SessionID: the user's session or game character
 	Token AccessToken // X-Dapp-Authorization, without "Bearer "
 }
 
 // AccessToken is the token of a player's session in the game (interface 5.1). It
-// prints, logs and marshals as [redacted]; Reveal returns its text. The zero value
+// prints, logs and marshals as [redacted], and so does a [Session] with it: what keeps or sends
+// sessions, such as a login server, must store the text that Reveal returns. The zero value
 // is no token. Compare tokens with Equal.
 type AccessToken struct {
 	secret
 	_    [0]func() // forbids ==, which would compare addresses
-	text *string   // a pointer, so that printing an enclosing struct shows at most an address
+	text *string   // masked; a pointer, so that printing an enclosing struct shows at most an address
 }
 
 // NewAccessToken returns text as a token.
@@ -41,7 +42,18 @@ func NewAccessToken(text string) AccessToken {
 	if text == "" {
 		return AccessToken{}
 	}
+	text = masked(text)
 	return AccessToken{text: &text}
+}
+
+// masked masks a text and unmasks it. It is no encryption: it keeps a token from being read where a
+// failed assertion has printed hidden fields. Equal tokens have equal fields, for reflect.DeepEqual.
+func masked(text string) string {
+	bytes := []byte(text)
+	for i := range bytes {
+		bytes[i] ^= 0xA5 // what is ASCII becomes no UTF-8, and is printed escaped
+	}
+	return string(bytes)
 }
 
 const redacted = redact.Mark
@@ -51,7 +63,7 @@ func (t AccessToken) Reveal() string {
 	if t.text == nil {
 		return ""
 	}
-	return *t.text
+	return masked(*t.text)
 }
 
 // Equal compares two tokens, in constant time for texts of the same length.

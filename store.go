@@ -16,7 +16,7 @@ import (
 // [github.com/token-ramp/ramp-go/rampsql], [MemoryStore], or your own for a database that
 // can change an order and the game's assets in one atomic operation. Package
 // ramptest/storetest tests it, and docs/stores.md explains how to write it, with an
-// example for Redis.
+// example for Redis. Keep an order in its JSON form, as text: see [Order].
 //
 // A Store must be safe for concurrent use. It may have a method
 //

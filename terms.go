@@ -54,6 +54,13 @@ type Terms struct {
 	mu sync.Mutex // of Replace
 }
 
+// requireMade rejects terms that NewTerms has not made, such as new(Terms).
+func (p *problems) requireMade(t *Terms, path string) {
+	if t != nil && t.offers.Load() == nil {
+		p.add(path, "must be made by NewTerms")
+	}
+}
+
 // offer is a product that is offered, or was until a short time ago.
 type offer struct {
 	Product

@@ -379,6 +379,12 @@ type Intent struct {
 	Actual          string          `json:"actual,omitempty"`
 }
 
+// MarshalJSON writes what the interface shows, also with encoding/json/v2, whose omitempty differs.
+func (i Intent) MarshalJSON() ([]byte, error) {
+	type plain Intent
+	return wire.Marshal(plain(i))
+}
+
 // UnmarshalJSON checks types only; FeeRate and Actual may be left empty.
 func (i *Intent) UnmarshalJSON(b []byte) error { return readWire(b, "intent", i) }
 

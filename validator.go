@@ -161,6 +161,9 @@ func (s *Signer) Address() common.Address { return s.address }
 
 // Sign returns the signature of the digest.
 func (s *Signer) Sign(ctx context.Context, d Digest) (Signature, error) {
+	if s.sign == nil {
+		return Signature{}, fmt.Errorf("ramp: %w: the Signer was not made by a constructor", ErrValidatorKey)
+	}
 	return s.sign(ctx, 1<<63-1, d)
 }
 

@@ -23,6 +23,9 @@ import (
 // call it for each probe of a load balancer. Constraints and triggers of your own must allow
 // an order of the project "ramp check". docs/databases.md says what Check cannot find.
 func (s *Store) Check(ctx context.Context, network ramp.Network) error {
+	if err := s.made(); err != nil {
+		return err
+	}
 	db := s.config.DB
 	err := s.check(ctx, network)
 	cause := err

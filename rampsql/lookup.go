@@ -47,6 +47,9 @@ func (s *Store) NewestSuccess(ctx context.Context, network ramp.Network) (ramp.O
 
 // one returns the only order that matches.
 func (s *Store) one(ctx context.Context, what, where, arg string) (ramp.Order, error) {
+	if err := s.made(); err != nil {
+		return ramp.Order{}, err
+	}
 	query, args := s.bind(s.orders+where, arg)
 	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil, ramp.Intent{})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -138,7 +141,7 @@ func requireDirection(d ramp.Direction) error {
 func (s *Store) CountWaiting(
 	ctx context.Context, d ramp.Direction, before time.Time,
 ) (n int, oldest time.Time, err error) {
-	if err := requireDirection(d); err != nil {
+	if err := cmp.Or(s.made(), requireDirection(d)); err != nil {
 		return 0, time.Time{}, err
 	}
 	var first sql.NullInt64
@@ -159,6 +162,9 @@ func (s *Store) list(
 ) (orders []ramp.Order, err error) {
 	if limit < 0 {
 		return nil, invalid("OrderPage.Limit", "must not be negative")
+	}
+	if err := s.made(); err != nil {
+		return nil, err
 	}
 	query, args := s.bind(s.orders+where+" LIMIT "+strconv.Itoa(cmp.Or(limit, 100)), args...)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
@@ -255,6 +261,9 @@ func (s *Store) EraseSession(ctx context.Context, sessionID string, before time.
 
 // change runs a statement and returns the number of its rows.
 func (s *Store) change(ctx context.Context, what, query string, args []any) (int, error) {
+	if err := s.made(); err != nil {
+		return 0, err
+	}
 	n, err := affected(s.config.DB.ExecContext(ctx, query, args...))
 	if err != nil {
 		return 0, fmt.Errorf("ramp: %s: %w", what, err)

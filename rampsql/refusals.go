@@ -1,6 +1,7 @@
 package rampsql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 func (s *Store) Refused(ctx context.Context, id uuid.UUID, reason string) error {
 	var p problems
 	p.requireStorable(reason, "reason")
-	if err := p.err(); err != nil {
+	if err := cmp.Or(s.made(), p.err()); err != nil {
 		return err
 	}
 	now := time.Now().UnixMilli()
@@ -28,6 +29,9 @@ func (s *Store) Refused(ctx context.Context, id uuid.UUID, reason string) error 
 // Refusals returns why the ends of some orders were refused, by their UUIDs. It has no entry for an
 // order without a refusal. What an order that has ended was refused for before is kept.
 func (s *Store) Refusals(ctx context.Context, orders ...uuid.UUID) (map[uuid.UUID]ramp.Refusal, error) {
+	if err := s.made(); err != nil {
+		return nil, err
+	}
 	found := map[uuid.UUID]ramp.Refusal{}
 	for len(orders) > 0 {
 		part := orders[:min(len(orders), maxDeleted)]
@@ -68,7 +72,7 @@ func (s *Store) addRefusals(
 // CountRefused counts the orders of a direction that wait although their end was refused, and returns
 // when the first of these refusals was, or the zero time.
 func (s *Store) CountRefused(ctx context.Context, d ramp.Direction) (n int, first time.Time, err error) {
-	if err := requireDirection(d); err != nil {
+	if err := cmp.Or(s.made(), requireDirection(d)); err != nil {
 		return 0, time.Time{}, err
 	}
 	var at sql.NullInt64

@@ -110,6 +110,14 @@ func New(c Config) (*Store, error) {
 	return &Store{config: c, dialect: d}, nil
 }
 
+// made returns an error for a store that New has not made, such as new(Store).
+func (s *Store) made() error {
+	if s.config.DB == nil {
+		return errors.New("ramp: the rampsql.Store was not made by rampsql.New")
+	}
+	return nil
+}
+
 // aborted reports whether a database ended a transaction that raced another. This package
 // knows no driver: those of PostgreSQL agree on a method, those of MySQL on a text.
 func aborted(err error) bool {
@@ -133,6 +141,9 @@ const updateOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NU
 // Update implements [Store] with one transaction per step. After an error of the commit,
 // a repeat of the call finds out whether the step is stored.
 func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	if err := s.made(); err != nil {
+		return ramp.Step{}, err
+	}
 	opened, err := openingStep(next)
 	if err != nil {
 		return ramp.Step{}, err

@@ -1,6 +1,7 @@
 package ramptest_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -415,4 +416,25 @@ func (p *played) playBetween(t *testing.T, random *rand.Rand, honest bool) (wron
 		}
 	}
 	return wrong
+}
+
+// A right game fails in its first call, and the player tries again with an equal order: the second order
+// explains what moved.
+func TestAnEqualOrderAfterAFailedCallIsToldApart(t *testing.T) {
+	for _, burn := range []bool{false, true} {
+		v, calls := newVault(), 0
+		v.validate = func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+			if calls++; calls == 1 {
+				return errors.New("the database is unreachable")
+			}
+			return v.accept(s, r)
+		}
+		p := play(t, v)
+		_, err := p.order(t, "session-1", burn)
+		require.Error(t, err)
+		ramp.Must(p.order(t, "session-1", burn))
+		p.service.Advance(13 * time.Hour)
+		failed, said := p.test.end()
+		assert.False(t, failed, said)
+	}
 }

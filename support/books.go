@@ -229,7 +229,7 @@ type Finding struct {
 	// Fitting marks an order that waits and its event if they fit each other and nothing else, so that
 	// [Orders.FinishFitting] can end it: the deliveries of its result are over, its transaction is final
 	// and proves its end, the node listed the event of another order, and the wallet is the player's.
-	Fitting bool `json:"fitting,omitempty"`
+	Fitting bool `json:"fitting,omitzero"`
 
 	size *big.Int // units of the events, or else of the first order
 }

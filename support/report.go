@@ -26,10 +26,10 @@ type Report struct {
 
 	// Dust counts the transactions that are left out, because they moved less than a hundredth of the
 	// order's amount: anybody can send many.
-	Dust int `json:"dust,omitempty"`
+	Dust int `json:"dust,omitzero"`
 
-	FirstBlock uint64    `json:"first_block,omitempty"`
-	LastBlock  uint64    `json:"last_block,omitempty"`
+	FirstBlock uint64    `json:"first_block,omitzero"`
+	LastBlock  uint64    `json:"last_block,omitzero"`
 	LastTime   time.Time `json:"last_time,omitzero"`
 
 	// Incomplete is why the candidates may not be all, or empty: the node is behind, it lists less than
@@ -66,7 +66,7 @@ type Candidate struct {
 
 	// OtherAmount reports whether it moved another amount than the order is about, less the fee
 	// of a mint, as far as that is known.
-	OtherAmount bool `json:"other_amount,omitempty"`
+	OtherAmount bool `json:"other_amount,omitzero"`
 
 	// AlsoProves are the user's other orders that wait and whose end it proves, too, if the
 	// store is a [Ledger].

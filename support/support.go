@@ -7,7 +7,9 @@ package support
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -87,6 +89,9 @@ const (
 func New(c Config) (*Orders, error) {
 	var wrong problems
 	wrong.require(c.Store != nil, "Config.Store")
+	if v := reflect.ValueOf(c.Store); v.Kind() == reflect.Pointer {
+		wrong.demand(!v.IsNil(), "Config.Store", fmt.Sprintf("must not be a nil %T", c.Store))
+	}
 	if c.Proof != nil {
 		network := c.Proof.Config().Network
 		c.Network = cmp.Or(c.Network, network)

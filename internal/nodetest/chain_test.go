@@ -292,7 +292,7 @@ func TestAReorganization(t *testing.T) {
 		n.mine(t)
 		second := ramp.Must(r.WaitReceipt(ctx, hash, 1))
 		require.NotEqual(t, first.BlockHash, second.BlockHash)
-		for second.BlockNumber != ramp.NewQuantity(ramp.Must(r.BlockNumber(ctx))-1) {
+		for !second.BlockNumber.Equal(ramp.NewQuantity(ramp.Must(r.BlockNumber(ctx)) - 1)) {
 			n.mine(t)
 		}
 		select {

@@ -44,7 +44,7 @@ type StartRequest struct {
 	Terms       *Terms      `json:"terms,omitempty"`        // for which a UUID is issued
 	SessionID   string      `json:"session_id,omitempty"`   // of the player; defaults to that of Like
 	AccessToken string      `json:"access_token,omitempty"` // defaults to that of the session's last order
-	Amount      json.Number `json:"amount,omitempty"`       // of the token; defaults to 1, or to that of Like
+	Amount      json.Number `json:"amount,omitzero"`        // of the token; defaults to 1, or to that of Like
 	Faults      []string    `json:"faults,omitempty"`       // in the forms of Description.Faults
 	Wait        string      `json:"wait,omitempty"`         // as in OrderQuery
 }
@@ -54,7 +54,7 @@ type Terms struct {
 	Network    ramp.Network `json:"network"`
 	ProjectID  string       `json:"project_id"`
 	Token      string       `json:"token"`
-	MintFeeBps int          `json:"mint_fee_bps,omitempty"`
+	MintFeeBps int          `json:"mint_fee_bps,omitzero"`
 	Materials  []Item       `json:"materials,omitempty"` // what a mint takes
 	Outputs    []Item       `json:"outputs,omitempty"`   // what a burn grants
 }
@@ -89,10 +89,10 @@ type Order struct {
 	TxHash     common.Hash `json:"tx_hash,omitzero"`
 	TxStatus   string      `json:"tx_status,omitempty"` // "submitted", "succeeded" or "failed"
 	Block      uint64      `json:"block,omitzero"`
-	Delivery   string      `json:"delivery,omitempty"`    // the state of the result's delivery
-	Attempts   int         `json:"attempts"`              // how often the result was sent
-	LastStatus int         `json:"last_status,omitempty"` // HTTP status of the last answer to a result
-	Over       bool        `json:"over"`                  // whether nothing more happens by itself
+	Delivery   string      `json:"delivery,omitempty"`   // the state of the result's delivery
+	Attempts   int         `json:"attempts"`             // how often the result was sent
+	LastStatus int         `json:"last_status,omitzero"` // HTTP status of the last answer to a result
+	Over       bool        `json:"over"`                 // whether nothing more happens by itself
 
 	Moved      map[string]string `json:"moved"`      // what the game moved in total, by asset; null if unknown
 	Imbalances []Imbalance       `json:"imbalances"` // the findings of the books
@@ -119,10 +119,10 @@ type AssetBalance struct {
 // OrdersQuery is the query of GET /control/orders. Empty fields do not filter.
 type OrdersQuery struct {
 	SessionID string `json:"session_id,omitempty"`
-	State     string `json:"state,omitempty"`     // such as "waiting"
-	Attention bool   `json:"attention,omitempty"` // only orders that need attention
-	Before    string `json:"before,omitempty"`    // only orders before this one, the last of the page before
-	Limit     int    `json:"limit,omitempty"`     // from 1 to 1000; 0 is 100
+	State     string `json:"state,omitempty"`    // such as "waiting"
+	Attention bool   `json:"attention,omitzero"` // only orders that need attention
+	Before    string `json:"before,omitempty"`   // only orders before this one, the last of the page before
+	Limit     int    `json:"limit,omitzero"`     // from 1 to 1000; 0 is 100
 }
 
 // OrderList is the answer of GET /control/orders.
@@ -155,7 +155,7 @@ type SendRequest struct {
 // Sent is the answer of POST /control/orders/{uuid}/send.
 type Sent struct {
 	Order Order  `json:"order"`
-	Lost  bool   `json:"lost,omitempty"`  // the answer was lost on purpose
+	Lost  bool   `json:"lost,omitzero"`   // the answer was lost on purpose
 	Error string `json:"error,omitempty"` // why the game has not confirmed, unless that was on purpose
 }
 
@@ -175,9 +175,9 @@ type Delivery struct {
 	UUID    uuid.UUID `json:"uuid"`
 	Attempt int       `json:"attempt"`
 	Time    time.Time `json:"time"`
-	Status  int       `json:"status,omitempty"` // HTTP status; absent if there was no answer
+	Status  int       `json:"status,omitzero"` // HTTP status; absent if there was no answer
 	Next    time.Time `json:"next,omitzero"`
-	Lost    bool      `json:"lost,omitempty"`  // the answer was lost on purpose
+	Lost    bool      `json:"lost,omitzero"`   // the answer was lost on purpose
 	Error   string    `json:"error,omitempty"` // why the game has not confirmed, unless that was on purpose
 }
 
@@ -206,11 +206,11 @@ type Done struct{}
 
 // EventsQuery is the query of GET /control/events.
 type EventsQuery struct {
-	After   int    `json:"after,omitempty"`   // only events with a higher number
-	UUID    string `json:"uuid,omitempty"`    // only events of this order
-	Routine bool   `json:"routine,omitempty"` // also calls to the chains and readings of the books
-	Limit   int    `json:"limit,omitempty"`   // from 1 to 1000; 0 is 1000
-	Wait    string `json:"wait,omitempty"`    // how long to wait for an event if there is none, as in OrderQuery
+	After   int    `json:"after,omitzero"`   // only events with a higher number
+	UUID    string `json:"uuid,omitempty"`   // only events of this order
+	Routine bool   `json:"routine,omitzero"` // also calls to the chains and readings of the books
+	Limit   int    `json:"limit,omitzero"`   // from 1 to 1000; 0 is 1000
+	Wait    string `json:"wait,omitempty"`   // how long to wait for an event if there is none, as in OrderQuery
 }
 
 // EventList is the answer of GET /control/events.
@@ -223,9 +223,9 @@ type EventList struct {
 type Error struct {
 	Code       ErrorCode `json:"code"`
 	Message    string    `json:"message"`
-	GameStatus int       `json:"game_status,omitempty"` // for CodeRejected: the HTTP status of the game's answer
-	ErrorCode  ramp.Code `json:"error_code,omitempty"`  // for CodeRejected: the game's errorCode
-	UUID       uuid.UUID `json:"uuid,omitzero"`         // for CodeLostAnswer: the UUID of the order, to start it again
+	GameStatus int       `json:"game_status,omitzero"` // for CodeRejected: the HTTP status of the game's answer
+	ErrorCode  ramp.Code `json:"error_code,omitempty"` // for CodeRejected: the game's errorCode
+	UUID       uuid.UUID `json:"uuid,omitzero"`        // for CodeLostAnswer: the UUID of the order, to start it again
 }
 
 // Error returns the message.

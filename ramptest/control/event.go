@@ -45,7 +45,7 @@ type Event struct {
 	Outcome string        `json:"outcome"`              // "success", an errorCode, or what happened
 	Said    string        `json:"said,omitempty"`       // what that means, in a sentence; "" if Outcome says it all
 	Tone    Tone          `json:"tone,omitempty"`       // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
-	Failed  bool          `json:"failed,omitempty"`     // whether something is wrong, so that a person should look
+	Failed  bool          `json:"failed,omitzero"`      // whether something is wrong, so that a person should look
 	Loss    string        `json:"loss,omitempty"`       // of a call: what the books found wrong after it
 	Owned   []AssetAmount `json:"owned,omitempty"`      // of a rejected validate call: what the player owned before it, of what the mint takes; absent if unknown
 
@@ -79,7 +79,7 @@ type AssetAmount struct {
 type Message struct {
 	Method string      `json:"method,omitempty"` // of a request
 	Path   string      `json:"path,omitempty"`   // of a request, without its query
-	Status int         `json:"status,omitempty"` // of an answer: the HTTP status
+	Status int         `json:"status,omitzero"`  // of an answer: the HTTP status
 	Header http.Header `json:"header,omitempty"`
 	Body   string      `json:"body,omitempty"`
 }

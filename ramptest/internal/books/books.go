@@ -28,6 +28,7 @@ type Tally struct {
 	Vague     bool     `json:",omitzero"` // it may have been more
 	Asked     bool     `json:",omitzero"` // a validate call was made
 	Approved  bool     `json:",omitzero"` // the game may have approved it
+	Signed    bool     `json:",omitzero"` // it has
 	Delivered bool     `json:",omitzero"` // a result was delivered
 	First     bool     `json:",omitzero"` // the outcome that the first result stated
 	Succeeded bool     `json:",omitzero"` // the outcome that stands: the first that the game confirmed, or else First

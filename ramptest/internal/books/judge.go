@@ -77,7 +77,11 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Judgment {
 	ok := own
 	if own || last || free {
 		// It may be unknown whose effect this was: that of another order may be late.
-		ways, ok = explain(slices.Concat(v.ways, p.late(v.ways)), v.Moved)
+		late := p.late(v.ways)
+		if own {
+			late = slices.DeleteFunc(late, v.triedAgain)
+		}
+		ways, ok = explain(slices.Concat(v.ways, late), v.Moved)
 		v.guess = !own && cancels(ways)
 	}
 	if ok {
@@ -91,6 +95,18 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Judgment {
 		v.problem(before, after)
 	}
 	return v
+}
+
+// triedAgain reports whether an order that the game did not approve, because its call failed, is as one
+// that it approved in this window: the player has tried again. If the first one takes its assets after
+// all, and the other does not, the player has lost nothing; if both do, the second movement shows it.
+func (v *Judgment) triedAgain(late way) bool {
+	return !late.order.Signed && !late.order.Delivered && slices.ContainsFunc(v.ways, func(w way) bool {
+		return w.order.Mint == late.order.Mint && w.order.Sum.Equal(late.order.Sum) &&
+			slices.ContainsFunc(w.calls, func(c Call) bool {
+				return !c.Result && !c.Forged && c.Answer == Yes
+			})
+	})
 }
 
 // late returns what the orders of earlier windows may do, but for those of these ways.
@@ -367,6 +383,7 @@ func (p *Player) End(v Judgment) (changed []*Tally) {
 		for i, c := range w.calls {
 			if w.calls[i].was = o.Position; !c.Result && !c.Forged {
 				o.Asked, o.Approved = true, o.Approved || c.Answer != No
+				o.Signed = o.Signed || c.Answer == Yes
 			}
 		}
 		switch {
