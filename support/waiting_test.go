@@ -3,6 +3,7 @@ package support_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -220,4 +221,37 @@ func TestTheBooksLogWhatWaitsUntilItHasEnded(t *testing.T) {
 		return nil
 	})
 	assert.Equal(t, []support.FindingKind{support.WaitsWithEvent}, kept, "five days later")
+}
+
+// An order that Apply refuses keeps no other one from being ended, and is named.
+func TestFinishFittingGoesOnAfterARefusal(t *testing.T) {
+	_, store, n := newOrders(t, 96*time.Hour, paid)
+	at := now.Add(-40 * time.Hour)
+	full, other := orderOf(ramp.Burn, 5, at), orderOf(ramp.Burn, 3, at)
+	other.UserAddress, other.SessionID = friend.Hex(), "session-2"
+	right := orderOf(ramp.Burn, 1, at.Add(-time.Hour))
+	right.UserAddress = stranger.Hex()
+	burns := func(user common.Address, hundredths int64) common.Hash {
+		return n.send(at.Add(time.Minute), sentTx{from: user, payer: payer, to: vault,
+			transfers: []ramp.Transfer{moved(user, common.Address{}, hundredths)}})
+	}
+	burns(player, 500)
+	burns(friend, 300)
+	store.keep(t, full, other, ended(right, ramp.OrderSucceeded, burns(stranger, 100), at.Add(2*time.Minute)))
+	store.Store.(*ramp.MemoryStore).Apply = func(_ context.Context, step ramp.Step) error {
+		if step.Order.UUID == full.UUID {
+			return errors.New("the purse is full")
+		}
+		return nil
+	}
+	owns := func(context.Context, string, common.Address) (bool, error) { return true, nil }
+	orders := ramp.Must(support.New(support.Config{Store: store, Proof: proofOn(n.rpc(t), paid), OwnsWallet: owns,
+		Products: []ramp.Product{product}, Now: func() time.Time { return now }, Logger: quiet}))
+	books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-72*time.Hour), time.Time{}))
+	require.Equal(t, 2, books.Fitting, "%v", books.Findings)
+	steps, err := orders.FinishFitting(t.Context(), books, alice)
+	require.ErrorContains(t, err, "order "+full.UUID.String()+" was not ended")
+	require.ErrorContains(t, err, "the purse is full")
+	require.Len(t, steps, 1)
+	assert.Equal(t, other.UUID, steps[0].Order.UUID)
 }
