@@ -83,6 +83,7 @@ long:
 	internal/hosttest/hosts
 	go test -run VerdictsAgree ./ramptest -games 20000
 	JUDGE_ALL=1 go -C internal/judgetest test -count 1 -timeout 2h .
+	internal/elsewhere
 	SCHEDULES_ALL=1 internal/dbtest/databases go -C internal/dbtest test -count 1 -timeout 1h -run Schedule .
 	$(MAKE) fuzz FUZZTIME=80s
 	$(MAKE) releases RELEASES="$(OTHER_JSON)"

@@ -26,7 +26,7 @@ const (
 // The zero value is 0. Amounts with equal values are equal under ==: 1.0 and 1e0 are 1.
 //
 // JSON has an amount as a number, and every other codec as the text of String. A column of text,
-// whole numbers or type DECIMAL can be scanned into an amount. An amount is no argument of a query,
+// whole numbers or type DECIMAL can be scanned into an amount. An amount is no argument of database/sql,
 // because databases round the text of a number where they add it to one: pass [Amount.Int64], or
 // String with a CAST to DECIMAL.
 type Amount struct {
