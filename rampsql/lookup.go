@@ -243,7 +243,7 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 // how many orders it changed. Amounts and transaction hashes are kept, so the books stay
 // complete; on the chain, a hash leads to the wallet. A later delivery for such an order
 // is a conflict. Waiting orders keep their session: call EraseSession again after they
-// have ended.
+// have ended. EraseSession of package support keeps what the books need, and then calls this one.
 func (s *Store) EraseSession(ctx context.Context, sessionID string, before time.Time) (int, error) {
 	sessionID = strings.TrimSpace(sessionID)
 	var p problems

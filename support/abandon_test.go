@@ -200,7 +200,7 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 		chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, ChainID: 1112, Retries: -1,
 			FallbackURL: second.URL, Logger: quiet}))
 		return ramp.Must(support.New(support.Config{Store: store, Proof: proofOn(chain, paid),
-			Products: []ramp.Product{product}, Now: func() time.Time { return now }, Logger: quiet}))
+			Products: support.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
 	}
 	const want = "the node is behind: its newest block is of 2026-11-20T02:00:00Z"
 	_, err := reads().Abandon(t.Context(), order.UUID, alice)

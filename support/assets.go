@@ -12,64 +12,78 @@ import (
 	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
-// Amount is an exact amount. In JSON it is a string, because many readers round numbers.
-type Amount struct{ ramp.Amount }
-
-// MarshalJSON writes the amount as a string.
-func (a Amount) MarshalJSON() ([]byte, error) { return []byte(`"` + a.String() + `"`), nil }
-
-// UnmarshalJSON reads what MarshalJSON wrote.
-func (a *Amount) UnmarshalJSON(b []byte) (err error) {
-	a.Amount, err = ramp.ParseAmount(strings.Trim(string(b), `"`))
-	return err
-}
-
 // assets are the tokens of a game, and the products that orders trade them for.
 type assets struct {
 	tokens   []common.Address // sorted
 	decimals map[common.Address]int
-	offers   map[string]*offer // by their token, direction and items
-}
-
-// offer is a product in one direction, under each of its prices.
-type offer struct {
-	name string
-	fees []int // in basis points
+	offers   map[string][]*Sold // by their token, direction and items
 }
 
 // newAssets returns the tokens and products of a game, without decimals.
 func newAssets(c *Config) *assets {
-	a := &assets{tokens: slices.Clone(c.Tokens), decimals: map[common.Address]int{}, offers: map[string]*offer{}}
-	add := func(product *ramp.Product, d ramp.Direction, items []ramp.Item) {
+	a := &assets{tokens: slices.Clone(c.Tokens),
+		decimals: map[common.Address]int{}, offers: map[string][]*Sold{}}
+	add := func(sold *Sold, d ramp.Direction, items []ramp.Item) {
+		token := common.HexToAddress(sold.Product.Token)
 		var ids []string
 		for _, item := range items {
 			ids = append(ids, item.ID)
 			if item.IsNonFungible {
-				a.decimals[common.HexToAddress(product.Token)] = 0
+				a.decimals[token] = 0
 			}
 		}
-		key := offerKey(common.HexToAddress(product.Token), d, ids)
-		if a.offers[key] == nil {
-			a.offers[key] = &offer{name: product.Name}
-		}
-		if fees := &a.offers[key].fees; !slices.Contains(*fees, product.MintFeeBps) {
-			*fees = append(*fees, product.MintFeeBps)
-		}
+		key := offerKey(token, d, ids)
+		a.offers[key] = append(a.offers[key], sold)
 	}
 	for i := range c.Products {
-		product := &c.Products[i]
-		a.tokens = append(a.tokens, common.HexToAddress(product.Token))
-		add(product, ramp.Mint, product.Materials)
-		add(product, ramp.Burn, product.Outputs)
+		sold := &c.Products[i]
+		a.tokens = append(a.tokens, common.HexToAddress(sold.Product.Token))
+		add(sold, ramp.Mint, sold.Product.Materials)
+		add(sold, ramp.Burn, sold.Product.Outputs)
 	}
 	slices.SortFunc(a.tokens, common.Address.Cmp)
 	a.tokens = slices.Compact(a.tokens)
 	return a
 }
 
+// knows reports whether a setting names a token, so that its events are read.
+func (a *assets) knows(token common.Address) bool {
+	_, known := slices.BinarySearchFunc(a.tokens, token, common.Address.Cmp)
+	return known
+}
+
 func offerKey(token common.Address, d ramp.Direction, ids []string) string {
 	slices.Sort(ids)
 	return string(token[:]) + string(d) + strings.Join(ids, "\x00")
+}
+
+// offersFor returns the products that an order may be for: those of its token and items that held when
+// it was accepted, or all of them if none did, and of these those that cost as much, if some do.
+func (a *assets) offersFor(o *ramp.Order, token common.Address, tokens ramp.Amount) []*Sold {
+	ids := make([]string, len(o.Assets))
+	for i := range o.Assets {
+		ids[i] = o.Assets[i].ID
+	}
+	offers := a.offers[offerKey(token, o.Direction, ids)]
+	if len(offers) <= 1 {
+		return offers
+	}
+	if held := filter(offers, func(s *Sold) bool { return s.held(o.AcceptedAt) }); len(held) > 0 {
+		offers = held
+	}
+	if cost := filter(offers, func(s *Sold) bool { return s.costs(o, tokens) }); len(cost) > 0 {
+		offers = cost
+	}
+	return offers
+}
+
+func filter(offers []*Sold, want func(*Sold) bool) (wanted []*Sold) {
+	for _, s := range offers {
+		if want(s) {
+			wanted = append(wanted, s)
+		}
+	}
+	return wanted
 }
 
 // amount returns units of a token as an amount.
@@ -84,10 +98,10 @@ func (a *assets) amount(token common.Address, units *big.Int) Amount {
 // traded is an order, and what it trades on the chain.
 type traded struct {
 	ramp.Order
-	token common.Address
-	user  common.Address
-	units *big.Int // nil if the order cannot be compared
-	offer *offer   // nil if it is for no product
+	token  common.Address
+	user   common.Address
+	units  *big.Int // nil if the order cannot be compared
+	offers []*Sold  // that it may be for; none if it is for no product
 }
 
 // isUser reports whether an account may be the user of the order. Only a player who was
@@ -98,10 +112,12 @@ func (t *traded) isUser(account common.Address) bool {
 
 // product returns the name of the product, or else the token.
 func (t *traded) product() string {
-	if t.offer != nil {
-		return t.offer.name
+	if len(t.offers) == 0 || slices.ContainsFunc(t.offers, func(s *Sold) bool {
+		return s.Product.Name != t.offers[0].Product.Name
+	}) {
+		return t.token.Hex()
 	}
-	return t.token.Hex()
+	return t.offers[0].Product.Name
 }
 
 // traded returns what an order trades on the chain: some amount of one token.
@@ -115,11 +131,7 @@ func (a *assets) traded(o ramp.Order) *traded {
 		return t
 	}
 	t.token = common.HexToAddress(side[0].ID)
-	ids := make([]string, len(o.Assets))
-	for i := range o.Assets {
-		ids[i] = o.Assets[i].ID
-	}
-	t.offer = a.offers[offerKey(t.token, o.Direction, ids)]
+	t.offers = a.offersFor(&o, t.token, side[0].Amount)
 	decimals, known := a.decimals[t.token]
 	sum := new(big.Int)
 	for i := range side {
@@ -133,7 +145,7 @@ func (a *assets) traded(o ramp.Order) *traded {
 	return t
 }
 
-// fits reports whether an event can be that of the order by its amount. A mint is net of
+// fits reports whether so much can be what the order moved. A mint is net of
 // the fee: of one of the product's fees, or of any if the product is not known.
 func (t *traded) fits(moved *big.Int) bool {
 	if t.units == nil || t.Direction == ramp.Burn {
@@ -142,20 +154,59 @@ func (t *traded) fits(moved *big.Int) bool {
 	if moved.Sign() <= 0 || moved.Cmp(t.units) > 0 {
 		return false
 	}
-	return t.offer == nil || slices.ContainsFunc(t.offer.fees, func(bps int) bool {
+	return len(t.offers) == 0 || slices.ContainsFunc(t.offers, func(s *Sold) bool {
 		const all = 10_000
-		net := new(big.Int).Mul(t.units, big.NewInt(int64(all-bps)))
+		net := new(big.Int).Mul(t.units, big.NewInt(int64(all-s.Product.MintFeeBps)))
 		net.Sub(net, new(big.Int).Mul(moved, big.NewInt(all)))
 		return net.CmpAbs(big.NewInt(all)) < 0 // less than one unit, which is rounded either way
 	})
 }
 
+// share returns how much of an event the order moved, or nil if the event does not fit. The account that
+// receives the fees may buy, too: the order is then one of the event's transfers, and the fee another.
+func (t *traded) share(e *ChainEvent) *big.Int {
+	if t.fits(e.units) {
+		return e.units
+	}
+	if t.Direction == ramp.Mint && t.units != nil && e.units.Cmp(t.units) <= 0 {
+		if at := slices.IndexFunc(e.parts, t.fits); at >= 0 {
+			return e.parts[at]
+		}
+	}
+	return nil
+}
+
+// own returns which of the events of its transaction is the order's own, or -1, and how much of it is its
+// share, or nil if it does not fit. Of an erased player any may be, so one that fits comes before one that
+// does not, and a larger one before a smaller one, which may be the fee.
+func (t *traded) own(events []ChainEvent) (own int, share *big.Int) {
+	own = -1
+	for i := range events {
+		e := &events[i]
+		if e.Token != t.token || e.Direction != t.Direction || !t.isUser(e.User) {
+			continue
+		}
+		part := t.share(e)
+		alike := (part == nil) == (share == nil)
+		if own < 0 || !alike && part != nil || alike && e.units.Cmp(events[own].units) > 0 {
+			own, share = i, part
+		}
+	}
+	return own, share
+}
+
 // fee says which fees a mint may have, for a finding.
 func (t *traded) fee() string {
-	if t.Direction == ramp.Mint && t.offer != nil {
-		return fmt.Sprintf("; the fee of %s is %v basis points", t.offer.name, t.offer.fees)
+	if t.Direction != ramp.Mint || len(t.offers) == 0 {
+		return ""
 	}
-	return ""
+	var fees []int
+	for _, s := range t.offers {
+		if !slices.Contains(fees, s.Product.MintFeeBps) {
+			fees = append(fees, s.Product.MintFeeBps)
+		}
+	}
+	return fmt.Sprintf("; the fee of %s is %v basis points", t.product(), fees)
 }
 
 // add adds amounts of game assets to sums.
@@ -165,4 +216,12 @@ func add(sums map[string]Amount, list []ramp.AssetAmount) map[string]Amount {
 		sums[a.ID] = Amount{sum}
 	}
 	return sums
+}
+
+// found returns an order for a finding.
+func (a *assets) found(t *traded) FoundOrder {
+	return FoundOrder{
+		t.UUID, t.State, t.Direction, t.product(), a.amount(t.token, t.units),
+		add(map[string]Amount{}, t.Assets), t.SessionID, t.UserAddress, t.TxHash,
+		t.AcceptedAt, t.FinishedAt, t.Reason, t.Settled, nil}
 }

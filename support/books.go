@@ -2,15 +2,10 @@ package support
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
-	"io"
-	"maps"
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -23,11 +18,17 @@ import (
 // [Orders.Reconcile]. The same orders and the same chain give the same books. Go can read
 // their JSON back.
 type Reconciliation struct {
-	// From and To are what was compared: the orders that ended, and the events of the
-	// blocks that were mined, from From up to but without To. To is earlier than that of
-	// the period if the blocks there are not final yet: begin the next period at To.
+	About About `json:"about"`
+
+	// From and To are what the totals count: the orders that ended, and the events of the
+	// blocks that were mined, from From up to but without To. Totals of periods that follow each other
+	// add up.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
+
+	// FindingsFrom is where the findings begin: at From, or [Overlap] earlier if the books go on where
+	// others ended. The same finding can then be in both.
+	FindingsFrom time.Time `json:"findings_from"`
 
 	// Stalled says why To is hours before the node's newest block, or is empty: what happened since
 	// is not judged.
@@ -62,7 +63,30 @@ type Reconciliation struct {
 	Counts   map[FindingKind]int `json:"counts"`
 	Findings []Finding           `json:"findings"`
 
+	// Decided are the findings that a person has ended, which are not counted, and Decisions what
+	// persons decided in the period; see [Orders.Decide].
+	Decided   []Finding     `json:"decided"`
+	Decisions []DecisionRow `json:"decisions"`
+
 	waiting waiting
+}
+
+// About says what books are about. Books of something else cannot go on where these end.
+type About struct {
+	ChainID   uint64           `json:"chain_id"`
+	Network   ramp.Network     `json:"network,omitempty"`
+	ProjectID string           `json:"project_id,omitempty"` // empty for every project in the store
+	Tokens    []common.Address `json:"tokens"`               // sorted
+}
+
+// String describes it for a person.
+func (a About) String() string {
+	tokens := make([]string, len(a.Tokens))
+	for i, token := range a.Tokens {
+		tokens[i] = token.Hex()
+	}
+	return fmt.Sprintf("chain %d, network %s, project %s, tokens %s", a.ChainID,
+		cmp.Or(string(a.Network), "any"), shown(cmp.Or(a.ProjectID, "any")), strings.Join(tokens, " "))
 }
 
 // waiting has the transactions that the books have found for orders that wait, so that the next
@@ -72,7 +96,9 @@ type waiting map[uuid.UUID][]common.Hash
 
 // Total adds up the orders of a product and a direction that ended in a period.
 type Total struct {
-	Product   string         `json:"product"` // its name, or the address of the token if it is no product of the Period
+	Product   string         `json:"product"` // its name, or the address of the token if it is for none
+	Token     common.Address `json:"token"`
+	Decimals  int            `json:"decimals"` // of the token
 	Direction ramp.Direction `json:"direction"`
 
 	Succeeded int `json:"succeeded"`
@@ -87,9 +113,16 @@ type Total struct {
 	// What a person settled in another way, instead of giving it back or granting it.
 	Settled map[string]Amount `json:"settled"`
 
-	Ordered Amount `json:"ordered"` // tokens of the orders that succeeded, before the fee
-	Moved   Amount `json:"moved"`   // tokens that their events minted for the users, or burned
-	Fees    Amount `json:"fees"`    // Ordered minus Moved for mints
+	// What mints have taken whose end was still to come, when the period began and when it ended. What
+	// was taken in the period is Taken plus InFlight minus InFlightBefore.
+	InFlightBefore map[string]Amount `json:"in_flight_before"`
+	InFlight       map[string]Amount `json:"in_flight"`
+
+	// Tokens of the orders that succeeded: Ordered is Moved plus Fees plus Unmatched.
+	Ordered   Amount `json:"ordered"`   // before the fee
+	Moved     Amount `json:"moved"`     // that their events minted for the users, or burned
+	Fees      Amount `json:"fees"`      // of mints whose event fits
+	Unmatched Amount `json:"unmatched"` // of orders whose event is not known, not judged yet, or does not fit
 }
 
 // ChainTotal adds up the events of a token and a direction in the blocks of a period,
@@ -99,6 +132,7 @@ type ChainTotal struct {
 	Direction ramp.Direction `json:"direction"`
 	Events    int            `json:"events"`
 	Tokens    Amount         `json:"tokens"`
+	Decimals  int            `json:"decimals"`
 }
 
 // ChainEvent is what a transaction minted of a token for an account, or burned of it.
@@ -112,7 +146,8 @@ type ChainEvent struct {
 	Direction ramp.Direction `json:"direction"`
 	Tokens    Amount         `json:"tokens"` // set in findings
 
-	units *big.Int // in the token's smallest units, or in pieces of a non-fungible token
+	units *big.Int   // in the token's smallest units, or in pieces of a non-fungible token
+	parts []*big.Int // the units of each of its transfers, if there were several
 }
 
 // FoundOrder is an order of a finding.
@@ -137,16 +172,12 @@ type FoundOrder struct {
 
 // row writes the order as a row of a table.
 func (o FoundOrder) row() string {
-	var assets []string
-	for _, id := range slices.Sorted(maps.Keys(o.Assets)) {
-		assets = append(assets, o.Assets[id].String()+" "+id)
-	}
 	ended := "-"
 	if !o.FinishedAt.IsZero() {
 		ended = o.FinishedAt.Format(time.RFC3339)
 	}
 	return strings.Join([]string{
-		o.UUID.String(), string(cmp.Or(o.Direction, "unknown direction")), shown(strings.Join(assets, ", ")),
+		o.UUID.String(), string(cmp.Or(o.Direction, "unknown direction")), shown(movedText(o.Assets)),
 		string(o.State), o.AcceptedAt.Format(time.RFC3339), ended,
 		shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress), shown(byHand(o.Reason, o.Settled))}, "\t")
 }
@@ -158,64 +189,6 @@ func byHand(reason, settled string) string {
 	}
 	return reason + "; settled in another way: " + settled
 }
-
-// found returns an order for a finding.
-func (a *assets) found(t *traded) FoundOrder {
-	return FoundOrder{
-		t.UUID, t.State, t.Direction, t.product(), a.amount(t.token, t.units),
-		add(map[string]Amount{}, t.Assets), t.SessionID, t.UserAddress, t.TxHash,
-		t.AcceptedAt, t.FinishedAt, t.Reason, t.Settled, nil}
-}
-
-// FindingKind is what is wrong with an order or an event.
-type FindingKind string
-
-// The kinds of findings.
-const (
-	// An event has no order. Somebody who has the validator key mints, or another game
-	// uses the token.
-	EventWithoutOrder FindingKind = "event_without_order"
-
-	// An order succeeded, but its event does not exist. Its result was invented, or it
-	// is on another chain or of another token.
-	OrderWithoutEvent FindingKind = "order_without_event"
-
-	// An order failed or was abandoned, but its event exists. A mint was given back and
-	// minted; a burn was burned and not granted.
-	EndedOtherwise FindingKind = "ended_otherwise"
-
-	// An order has waited for 13 hours, and its event exists. Its result never came, or was
-	// refused. Finish it with the transaction. It is a finding of the period in which it has
-	// waited for 13 hours and, if the books have a position, of all later ones until it has ended.
-	WaitsWithEvent FindingKind = "waits_with_event"
-
-	// An order has waited for 13 hours, and it has no event. Abandon it, as
-	// docs/on-call.md says. It is a finding of the period in which it has waited for 13 hours,
-	// and is only counted in later ones.
-	WaitsWithoutEvent FindingKind = "waits_without_event"
-
-	// The event of an order has another amount, user, token or direction. If it fits other
-	// orders of its user, which have lost it, they follow in Orders.
-	Differs FindingKind = "differs"
-
-	// Several orders may belong to an event, or several events to an order. Nothing is
-	// guessed.
-	Ambiguous FindingKind = "ambiguous"
-
-	// Several orders ended by one transaction, which paid for one of them.
-	SharedTransaction FindingKind = "shared_transaction"
-)
-
-// FindingKinds are all kinds.
-func FindingKinds() []FindingKind {
-	return []FindingKind{EventWithoutOrder, OrderWithoutEvent, EndedOtherwise, WaitsWithEvent, WaitsWithoutEvent, Differs, Ambiguous, SharedTransaction}
-}
-
-// The ways in which an order and an event belong together.
-const (
-	ByTransaction = "tx_hash"
-	ByAmount      = "user, token, direction, amount and time"
-)
 
 // Finding is an order or an event that does not fit. Nothing has been corrected.
 type Finding struct {
@@ -230,6 +203,9 @@ type Finding struct {
 	// [Orders.FinishFitting] can end it: the deliveries of its result are over, its transaction is final
 	// and proves its end, the node listed the event of another order, and the wallet is the player's.
 	Fitting bool `json:"fitting,omitzero"`
+
+	// Decided is what a person decided, which has ended the finding, or nil.
+	Decided *Entry `json:"decided,omitempty"`
 
 	size *big.Int // units of the events, or else of the first order
 }
@@ -254,101 +230,8 @@ func (b *Reconciliation) found() (n int) {
 	return n
 }
 
-// Text writes the books for a person, as several lines. Text of others is quoted, so that
-// it cannot fake a line.
-func (b *Reconciliation) Text() string {
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "books from %s to %s, blocks %d to %d\n\n", b.From.Format(time.RFC3339), b.To.Format(time.RFC3339), b.FirstBlock, b.LastBlock)
-	fmt.Fprintln(w, "SOURCE\tPRODUCT\tDIRECTION\tFIGURE\tUNIT\tAMOUNT")
-	for _, figure := range b.figures() {
-		figure[1], figure[4] = shown(figure[1]), shown(figure[4])
-		fmt.Fprintln(w, strings.Join(figure, "\t"))
-	}
-	if b.Stalled != "" {
-		fmt.Fprintf(w, "\nThe books stand still: %s\n", b.Stalled)
-	}
-	if b.Witnesses == 0 {
-		fmt.Fprintln(w, "\nThe node listed the event of no order, so nothing shows that it lists what happened.")
-	}
-	fmt.Fprintf(w, "\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, listed: %d, fitting: %d\n",
-		b.Open, b.To.Format(time.RFC3339), b.WaitingMints, b.WaitingBurns, b.found(), len(b.Findings), b.Fitting)
-	for _, f := range b.Findings {
-		fmt.Fprintf(w, "\n%s  %s: %s\n", f.Time.Format(time.RFC3339), f.Kind, shown(f.Detail))
-		if f.By != "" {
-			fmt.Fprintf(w, "  matched by %s\n", f.By)
-		}
-		if f.Fitting {
-			fmt.Fprintln(w, "  nothing else fits either of them: finish -fitting ends the order")
-		}
-		for _, o := range f.Orders {
-			fmt.Fprintf(w, "  %s\ttokens: %s (%s)\n", o.row(), o.Tokens, shown(o.Product))
-			if o.Refusal != nil {
-				fmt.Fprintf(w, "  refused %s\n", shown(refused(o.Refusal)))
-			}
-		}
-		for _, e := range f.Events {
-			fmt.Fprintf(w, "  event %s of %s tokens of %s, user %s, block %d, log %d, %s, tx_hash %s\n", e.Direction, e.Tokens, e.Token, e.User, e.Block, e.LogIndex,
-				e.Time.Format(time.RFC3339), e.TxHash)
-		}
-	}
-	_ = w.Flush() // into memory
-	return text.String()
-}
-
-// WriteTotalsCSV writes each figure of Totals and Chain as a row, for accounting: from,
-// to, source (orders or chain), product, direction, figure, unit and amount.
-func (b *Reconciliation) WriteTotalsCSV(out io.Writer) error {
-	w := csv.NewWriter(out)
-	_ = w.Write([]string{"from", "to", "source", "product", "direction", "figure", "unit", "amount"})
-	for _, f := range b.figures() {
-		f[1], f[4] = cell(f[1]), cell(f[4])
-		_ = w.Write(append([]string{b.From.Format(time.RFC3339), b.To.Format(time.RFC3339)}, f...))
-	}
-	w.Flush()
-	return w.Error()
-}
-
-// figures returns each figure of Totals and Chain as source, product, direction, figure,
-// unit and amount.
-func (b *Reconciliation) figures() (rows [][]string) {
-	row := func(source, product string, d ramp.Direction, figure, unit, amount string) {
-		rows = append(rows, []string{source, product, string(d), figure, unit, amount})
-	}
-	for _, t := range b.Totals {
-		for figure, n := range []int{t.Succeeded, t.Failed, t.Abandoned} {
-			row("orders", t.Product, t.Direction, []string{"succeeded", "failed", "abandoned"}[figure], "orders", strconv.Itoa(n))
-		}
-		figures := []string{"taken", "given back", "granted", "settled"}
-		for figure, assets := range []map[string]Amount{t.Taken, t.GivenBack, t.Granted, t.Settled} {
-			for _, id := range slices.Sorted(maps.Keys(assets)) {
-				row("orders", t.Product, t.Direction, figures[figure], id, assets[id].String())
-			}
-		}
-		for figure, n := range []Amount{t.Ordered, t.Moved, t.Fees} {
-			row("orders", t.Product, t.Direction, []string{"ordered", "moved", "fees"}[figure], "tokens", n.String())
-		}
-	}
-	for _, c := range b.Chain {
-		row("chain", c.Token.Hex(), c.Direction, "events", "events", strconv.Itoa(c.Events))
-		row("chain", c.Token.Hex(), c.Direction, "moved", "tokens", c.Tokens.String())
-	}
-	return rows
-}
-
-// cell keeps a spreadsheet from reading foreign text as a formula.
-func cell(text string) string {
-	if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r") {
-		return "'" + text
-	}
-	return text
-}
-
-// shown quotes foreign text, so that it cannot move the cursor or fake a line.
-func shown(text string) string {
-	if text == "" {
-		return "-"
-	}
-	quoted := fmt.Sprintf("%+q", text)
-	return quoted[1 : len(quoted)-1]
+// isEmpty reports whether nothing was compared.
+func (b *Reconciliation) isEmpty() bool {
+	ended := slices.ContainsFunc(b.Totals, func(t Total) bool { return t.Succeeded+t.Failed+t.Abandoned > 0 })
+	return !ended && len(b.Chain)+len(b.Findings)+len(b.Decided) == 0
 }

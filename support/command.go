@@ -38,6 +38,8 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	finish -fitting lists the orders that the books mark as fitting, and with -yes ends them:
 //	                [Orders.FinishFitting]
 //	abandon UUID    ends an order whose result will never come: [Orders.Abandon]
+//	decide UUID     stores what a person decided about a finding of the books: [Orders.Decide]
+//	entries         lists what was decided
 //	reconcile       compares the books with the chain, and fails if they disagree or, without
 //	                -position, if there was nothing to compare: [Orders.Reconcile]
 //
@@ -46,10 +48,11 @@ func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 	define, known := map[string]func(*flag.FlagSet) action{
 		"list": newList, "count": newCount, "find": newFind, "missing": newMissing, "show": newShow,
 		"finish": newFinish, "abandon": newAbandon, "reconcile": newReconcile,
+		"decide": newDecide, "entries": newEntries,
 	}[name]
 	if !known {
-		return nil, fmt.Errorf("there is no command %q: use list, count, find, missing, show, finish, abandon or "+
-			"reconcile", name)
+		return nil, fmt.Errorf("there is no command %q: use list, count, find, missing, show, finish, abandon, "+
+			"decide, entries or reconcile", name)
 	}
 	run := define(flags)
 	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
@@ -370,6 +373,85 @@ func newDecision(flags *flag.FlagSet) *Decision {
 	return d
 }
 
+func newDecide(flags *flag.FlagSet) action {
+	var e Entry
+	flags.StringVar(&e.Who, "who", "", "`name` of the person who decides; required")
+	flags.StringVar(&e.Reason, "reason", "", "what was decided, and why; required")
+	flags.StringVar((*string)(&e.Finding), "finding", "",
+		"`kind` of the finding, such as ended_otherwise; required without -reverse")
+	flags.Func("tx", "`hash` of the transaction, for a finding without an order; takes no UUID",
+		func(text string) error { return e.TxHash.UnmarshalText([]byte(text)) })
+	flags.TextVar(&e.Reverses, "reverse", uuid.Nil, "`ID` of the decision that is reversed; takes no UUID")
+	flags.Func("moved", "what you have moved, such as item_gold=-500 for `items` taken from a player; "+
+		"may be repeated", e.addMoved)
+	decide := func(ctx context.Context, c call) error {
+		stored, err := c.Decide(ctx, e)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(c.out, "entry %s is stored\n", stored.ID)
+		return err
+	}
+	order := withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
+		e.Order = id
+		return decide(ctx, c)
+	})
+	return func(ctx context.Context, c call) error {
+		if e.TxHash != (common.Hash{}) || e.Reverses != uuid.Nil {
+			return without(decide)(ctx, c)
+		}
+		return order(ctx, c)
+	}
+}
+
+// addMoved reads the value of the flag -moved.
+func (e *Entry) addMoved(text string) error {
+	id, number, _ := strings.Cut(text, "=")
+	amount, err := ramp.ParseAmount(number)
+	if err != nil || id == "" {
+		return errors.New("must be an item, = and an amount, which is below 0 if it was taken")
+	}
+	if e.Moved == nil {
+		e.Moved = map[string]Amount{}
+	}
+	if _, twice := e.Moved[id]; twice {
+		return fmt.Errorf("%s has an amount before", id)
+	}
+	e.Moved[id] = Amount{amount}
+	return nil
+}
+
+func newEntries(flags *flag.FlagSet) action {
+	var from, to time.Time
+	period(flags, &from, &to, "list decisions since this `time`; by default all of them")
+	return without(func(ctx context.Context, c call) error {
+		if c.config.Journal == nil {
+			return invalid("Config.Journal", "is required")
+		}
+		entries, err := c.config.Journal.Entries(ctx, from)
+		if err != nil {
+			return err
+		}
+		table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "ENTRY\tTIME\tWHO\tREASON\tFINDING\tORDER\tTRANSACTION\tMOVED\tREVERSES")
+		for _, e := range entries {
+			if !to.IsZero() && !e.At.Before(to) {
+				break
+			}
+			row := []string{e.ID.String(), e.At.Format(time.RFC3339)}
+			for _, text := range []string{
+				e.Who, e.Reason, string(e.Finding), emptyUnless(e.Order != uuid.Nil, e.Order.String()),
+				emptyUnless(e.TxHash != common.Hash{}, e.TxHash.Hex()), movedText(e.Moved),
+				emptyUnless(e.Reverses != uuid.Nil, e.Reverses.String()),
+			} {
+				row = append(row, shown(text))
+			}
+			fmt.Fprintln(table, strings.Join(row, "\t"))
+		}
+		return table.Flush()
+	})
+}
+
 // printStep says what was moved, so that nobody moves it again by hand.
 func (c call) printStep(step ramp.Step, err error) error {
 	if err != nil {
@@ -387,27 +469,55 @@ func (c call) printStep(step ramp.Step, err error) error {
 }
 
 func newReconcile(flags *flag.FlagSet) action {
-	var from, to time.Time
-	period(flags, &from, &to, "`beginning`, a date or a time in RFC 3339; by default where the last books ended, or a day ago")
+	var s span
+	period(flags, &s.from, &s.to,
+		"`beginning`, a date or a time in RFC 3339; by default where the last books ended, or a day ago")
 	file := flags.String("position", "", "`file` that says where the last books ended, and then where these did")
-	format := flags.String("format", "text", "`form` of the books: text, json or totals (as CSV)")
+	format := flags.String("format", "text",
+		"`form` of the books: text, json, totals or lines (both as CSV), or lines-json")
+	sign := DecimalPoint
+	flags.Func("decimal", "`sign` before the decimals in CSV, point (the default) or comma; "+
+		"with a comma, semicolons separate the columns", func(text string) error {
+		known := false
+		sign, known = map[string]DecimalSign{"point": DecimalPoint, "comma": DecimalComma}[text]
+		if !known {
+			return errors.New("must be point or comma")
+		}
+		return nil
+	})
 	return without(func(ctx context.Context, c call) error {
-		write := map[string]func(*Reconciliation) error{
-			"text":   func(b *Reconciliation) error { _, err := io.WriteString(c.out, b.Text()); return err },
-			"json":   func(b *Reconciliation) error { return json.NewEncoder(c.out).Encode(b) },
-			"totals": func(b *Reconciliation) error { return b.WriteTotalsCSV(c.out) },
+		write := map[string]func(*Reconciliation, []Line) error{
+			"text": func(b *Reconciliation, _ []Line) error {
+				_, err := io.WriteString(c.out, b.Text())
+				return err
+			},
+			"json":   func(b *Reconciliation, _ []Line) error { return json.NewEncoder(c.out).Encode(b) },
+			"totals": func(b *Reconciliation, _ []Line) error { return b.WriteTotalsCSV(c.out, sign) },
+			"lines": func(b *Reconciliation, lines []Line) error {
+				return b.WriteLinesCSV(c.out, sign, lines)
+			},
+			"lines-json": func(b *Reconciliation, lines []Line) error {
+				return json.NewEncoder(c.out).Encode(map[string]any{
+					"about": b.About, "from": b.From, "to": b.To, "lines": lines})
+			},
 		}[*format]
 		if write == nil {
-			return errors.New("-format must be text, json or totals")
+			return errors.New("-format must be text, json, totals, lines or lines-json")
 		}
-		books, err := c.since(ctx, position(*file), from, to)
+		s.lines = strings.HasPrefix(*format, "lines")
+		unlock, err := position(*file).lock()
 		if err != nil {
 			return err
 		}
-		if err := write(books); err != nil {
+		defer unlock()
+		books, lines, err := c.since(ctx, position(*file), s)
+		if err != nil {
 			return err
 		}
-		if *file == "" && len(books.Totals)+len(books.Chain)+len(books.Findings) == 0 { // regular books have quiet nights
+		if err := write(books, lines); err != nil {
+			return err
+		}
+		if *file == "" && books.isEmpty() { // regular books have quiet nights
 			return fmt.Errorf("nothing was compared: from %s to %s no order of this project and network ended, and this chain has no event of its tokens",
 				books.From.Format(time.RFC3339), books.To.Format(time.RFC3339))
 		}
@@ -416,9 +526,6 @@ func newReconcile(flags *flag.FlagSet) action {
 		}
 		if books.Stalled != "" {
 			return errors.New("the books stand still: " + books.Stalled)
-		}
-		if books.To.Before(to) {
-			c.log().WarnContext(ctx, "ramp: the books end before -to: later blocks are not final yet", "end", books.To)
 		}
 		if n := books.found(); n > 0 {
 			return fmt.Errorf("orders and chain disagree; findings: %d", n)

@@ -153,7 +153,10 @@ func byTransaction(events []ChainEvent) (transactions [][]ChainEvent) {
 			continue
 		}
 		sum := &transactions[last][n]
-		sum.units = new(big.Int).Add(sum.units, e.units)
+		if sum.parts == nil {
+			sum.parts = []*big.Int{sum.units}
+		}
+		sum.units, sum.parts = new(big.Int).Add(sum.units, e.units), append(sum.parts, e.units)
 	}
 	return transactions
 }

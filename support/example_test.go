@@ -80,7 +80,7 @@ func ExampleOrders_Reconcile() {
 		ctx      context.Context
 		store    *rampsql.Store
 		proof    *rampproof.Proof
-		products []ramp.Product // those of ramp.TermsConfig, and former ones
+		products []support.Sold // those of ramp.TermsConfig, and former ones with their time
 		last     time.Time      // To of the last books
 	)
 	orders := ramp.Must(support.New(support.Config{Store: store, Proof: proof, Products: products}))

@@ -79,7 +79,7 @@ func (m *fitter) mark(ctx context.Context, findings []Finding) (n int, err error
 		}
 		owns, err := m.o.config.OwnsWallet(ctx, order.SessionID, f.Events[0].User)
 		if err != nil {
-			return 0, fmt.Errorf("whose wallet %s is: %w", f.Events[0].User, err)
+			return 0, fmt.Errorf("whose the wallet of order %s is: %w", order.UUID, err)
 		}
 		if owns {
 			single, orders = append(single, f), append(orders, *order)

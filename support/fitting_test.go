@@ -50,7 +50,7 @@ func newForgotten(t *testing.T, d ramp.Direction) *forgotten {
 	f := &forgotten{at: now.Add(-20 * time.Hour)}
 	_, f.store, f.node = newOrders(t, 100*time.Hour, paid)
 	f.config = support.Config{
-		Store: f.store, Products: []ramp.Product{product}, OwnsWallet: ownsWallet,
+		Store: f.store, Products: support.Always(product), OwnsWallet: ownsWallet,
 		Proof: proofOn(f.node.rpc(t), &rampproof.Config{Payers: []common.Address{payer},
 			Contracts: []common.Address{vault}}),
 		Now: func() time.Time { return now }, Logger: quiet,
@@ -230,7 +230,7 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 		return s.service.Wallet(ramp.Session{ID: session}) == wallet, nil
 	}
 	orders := ramp.Must(support.New(support.Config{
-		Store: s.store, Products: []ramp.Product{product}, Sessions: sessions, OwnsWallet: owns,
+		Store: s.store, Products: support.Always(product), Sessions: sessions, OwnsWallet: owns,
 		Proof: proofOn(s.chain, &rampproof.Config{Payers: []common.Address{s.service.Payer()}}),
 		Now:   s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil)),
 	}))

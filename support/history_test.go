@@ -70,7 +70,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 		return session == wallet.Hex(), nil
 	}
 	h.orders = ramp.Must(support.New(support.Config{
-		Store: h.store, Products: []ramp.Product{product}, OwnsWallet: owns,
+		Store: h.store, Products: support.Always(product), OwnsWallet: owns,
 		Proof: proofOn(chain, &rampproof.Config{Payers: []common.Address{payer}, Contracts: []common.Address{vault}}),
 		Now:   func() time.Time { return h.clock }, Logger: quiet,
 	}))

@@ -25,6 +25,7 @@ import (
 type matcher struct {
 	assets   *assets
 	from, to time.Time
+	counted  time.Time // where the totals begin: at from, or later if findings overlap earlier books
 
 	events map[common.Hash][]ChainEvent // by transaction, without an order yet
 	orders map[common.Hash]*traded      // by transaction, without events yet
@@ -51,9 +52,14 @@ type matcher struct {
 
 	totals   map[totalKey]*running
 	supply   map[totalKey]*runningChain
+	lines    *lines // nil if nobody asks for them
+	journal  *journal
 	open     int
-	counts   map[FindingKind]int
+	found    map[FindingKind]int
 	findings map[shelf][]Finding
+
+	settledFindings []Finding                 // that a person has decided
+	matched         map[uuid.UUID]common.Hash // orders' transactions by amount; nil if nobody asks
 }
 
 // maxFindings is how many findings of a shelf are listed, and maxEvents how many events of
@@ -89,7 +95,7 @@ func (k totalKey) compare(other totalKey) int {
 // running is a Total that grows.
 type running struct {
 	Total
-	ordered, moved big.Int
+	ordered, moved, fees big.Int
 }
 
 // runningChain is a ChainTotal that grows.
@@ -100,15 +106,15 @@ type runningChain struct {
 
 func newMatcher(a *assets, from, to time.Time) *matcher {
 	m := &matcher{
-		assets: a, from: from, to: to,
+		assets: a, from: from, to: to, counted: from, journal: newJournal(nil),
 		events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*traded{},
 		consumed: map[uint64]bool{}, forsaken: map[uint64]bool{}, seed: maphash.MakeSeed(),
 		totals: map[totalKey]*running{}, supply: map[totalKey]*runningChain{},
 		known: map[common.Hash]bool{}, waiting: waiting{},
-		earlier: map[uuid.UUID]ChainEvent{}, counts: map[FindingKind]int{}, findings: map[shelf][]Finding{},
+		earlier: map[uuid.UUID]ChainEvent{}, found: map[FindingKind]int{}, findings: map[shelf][]Finding{},
 	}
 	for _, kind := range FindingKinds() {
-		m.counts[kind] = 0
+		m.found[kind] = 0
 	}
 	return m
 }
@@ -129,6 +135,9 @@ func (m *matcher) waits(order uuid.UUID, transaction common.Hash) {
 		m.waiting[order] = append(m.waiting[order], transaction)
 	}
 }
+
+// counts reports whether the totals have what happened at a time.
+func (m *matcher) counts(t time.Time) bool { return !t.Before(m.counted) && t.Before(m.to) }
 
 func (m *matcher) find(kind FindingKind, by, detail string, events []ChainEvent, orders ...ramp.Order) {
 	f := Finding{Kind: kind, Detail: detail, By: by, Orders: []FoundOrder{}, Events: append([]ChainEvent{}, events...)}
@@ -154,7 +163,12 @@ func (m *matcher) find(kind FindingKind, by, detail string, events []ChainEvent,
 		slices.SortStableFunc(f.Events, func(x, y ChainEvent) int { return y.units.Cmp(x.units) })
 		f.Events, f.Detail = slices.Clone(f.Events[:maxEvents]), fmt.Sprintf("%s; events: %d, of which the largest are listed", f.Detail, len(events))
 	}
-	m.counts[kind]++
+	if by := m.journal.decided(&f); by != nil {
+		f.Decided = by
+		m.settledFindings = append(m.settledFindings, f)
+		return
+	}
+	m.found[kind]++
 	if m.findings[on] = append(m.findings[on], f); len(m.findings[on]) >= 2*maxFindings {
 		m.findings[on] = largest(m.findings[on])
 	}
@@ -175,11 +189,19 @@ func largest(findings []Finding) []Finding {
 // order feeds an order that has ended.
 func (m *matcher) order(o ramp.Order) {
 	t := m.assets.traded(o)
-	if m.within(o.FinishedAt) {
+	if m.counts(o.FinishedAt) {
 		m.count(t)
+	}
+	if m.within(o.FinishedAt) {
 		if isDamaged(&o) {
 			m.find(Differs, "", "the row is not a valid order: it was changed by hand", nil, o)
 		}
+	}
+	if m.uncompared(t) {
+		if m.within(o.FinishedAt) {
+			m.findUncompared(t)
+		}
+		return
 	}
 	hash := common.HexToHash(o.TxHash)
 	events, seen := m.events[hash]
@@ -207,13 +229,24 @@ func (m *matcher) order(o ramp.Order) {
 	}
 }
 
+// uncompared reports whether no setting knows the token of an order, so that its events are not read.
+func (m *matcher) uncompared(t *traded) bool {
+	return !isDamaged(&t.Order) && !m.assets.knows(t.token)
+}
+
+func (m *matcher) findUncompared(t *traded) {
+	m.find(NotCompared, "", "no setting knows its token "+t.token.Hex()+
+		": list what the game sold before, and when, in Config.Products", nil, t.Order)
+}
+
 // isOld reports whether the event of an order may be older than the events that are read.
 func (m *matcher) isOld(o *ramp.Order) bool { return o.AcceptedAt.Add(-skew).Before(m.begin()) }
 
 // transaction feeds the events of one transaction.
 func (m *matcher) transaction(events []ChainEvent) {
 	for i := range events {
-		if e := &events[i]; m.within(e.Time) {
+		if e := &events[i]; m.counts(e.Time) {
+			m.lines.event(e)
 			key := totalKey{"", e.Token, e.Direction}
 			if m.supply[key] == nil {
 				m.supply[key] = &runningChain{ChainTotal: ChainTotal{Token: e.Token, Direction: e.Direction}}
@@ -260,6 +293,7 @@ func (m *matcher) count(o *traded) {
 		return
 	}
 	t := m.total(o)
+	m.lines.order(o)
 	switch o.State {
 	case ramp.OrderSucceeded:
 		t.Succeeded++
@@ -270,6 +304,9 @@ func (m *matcher) count(o *traded) {
 		t.Failed++
 	case ramp.OrderAbandoned:
 		t.Abandoned++
+	}
+	if o.Direction == ramp.Mint && o.AcceptedAt.Before(m.counted) {
+		add(t.InFlightBefore, o.Assets)
 	}
 	switch {
 	case o.Direction == ramp.Mint:
@@ -294,19 +331,42 @@ func (t *running) unlessSettled(o *traded, moved map[string]Amount) map[string]A
 func (m *matcher) total(o *traded) *running {
 	key := totalKey{o.product(), o.token, o.Direction}
 	if m.totals[key] == nil {
-		m.totals[key] = &running{Total: Total{Product: key.product, Direction: o.Direction,
+		m.totals[key] = &running{Total: Total{
+			Product: key.product, Token: key.token, Direction: o.Direction,
 			Taken: map[string]Amount{}, GivenBack: map[string]Amount{}, Granted: map[string]Amount{},
-			Settled: map[string]Amount{}}}
+			Settled: map[string]Amount{}, InFlightBefore: map[string]Amount{}, InFlight: map[string]Amount{}}}
 	}
 	return m.totals[key]
 }
 
-// moved adds what the event of an order moved to the totals.
-func (m *matcher) moved(o *traded, units *big.Int) {
-	if m.within(o.FinishedAt) {
-		t := m.total(o)
-		t.moved.Add(&t.moved, units)
+// inFlight adds a mint that was accepted before the end of the period and had not ended then.
+func (m *matcher) inFlight(o *ramp.Order) {
+	if o.Direction != ramp.Mint || !o.AcceptedAt.Before(m.to) || isDamaged(o) {
+		return
 	}
+	t := m.total(m.assets.traded(*o))
+	add(t.InFlight, o.Assets)
+	if o.AcceptedAt.Before(m.counted) {
+		add(t.InFlightBefore, o.Assets)
+	}
+}
+
+// moved adds what an order that succeeded moved by its event to the totals. The rest of a mint is the fee
+// if the event fits the order, and nobody knows what it is otherwise.
+func (m *matcher) moved(o *traded, e *ChainEvent, by string) {
+	if !m.counts(o.FinishedAt) {
+		return
+	}
+	t := m.total(o)
+	share, fee := o.share(e), new(big.Int)
+	if share == nil {
+		share = e.units
+	} else if o.Direction == ramp.Mint {
+		fee.Sub(o.units, share)
+	}
+	t.moved.Add(&t.moved, share)
+	t.fees.Add(&t.fees, fee)
+	m.lines.moved(o, e, share, fee, by)
 }
 
 // pair judges an order and the events of its transaction.
@@ -315,15 +375,10 @@ func (m *matcher) pair(o *traded, events []ChainEvent) {
 		return // it is a finding already
 	}
 	judged := m.within(o.FinishedAt) || m.judges(&events[0])
-	own := -1 // the largest, for an erased player: the others are fees
-	for i, e := range events {
-		if e.Token == o.token && e.Direction == o.Direction && o.isUser(e.User) && (own < 0 || e.units.Cmp(events[own].units) > 0) {
-			own = i
-		}
-	}
+	own, share := o.own(events)
 	succeeded := o.State == ramp.OrderSucceeded
 	if succeeded && own >= 0 {
-		m.moved(o, events[own].units)
+		m.moved(o, &events[own], ByTransaction)
 	}
 	switch {
 	case !succeeded && own < 0:
@@ -339,7 +394,7 @@ func (m *matcher) pair(o *traded, events []ChainEvent) {
 	switch {
 	case own < 0:
 		detail = difference(o, events)
-	case !o.fits(events[own].units):
+	case share == nil:
 		detail = fmt.Sprintf("the order is about %s tokens, and the event moved %s%s",
 			m.assets.amount(o.token, o.units), m.assets.amount(o.token, events[own].units), o.fee())
 	case events[own].Time.Before(o.AcceptedAt.Add(-skew)):
@@ -386,7 +441,7 @@ func difference(o *traded, events []ChainEvent) string {
 	if !about(o.Direction) && (about(ramp.Mint) || about(ramp.Burn)) {
 		return fmt.Sprintf("the order is a %s, and the transaction did the opposite", o.Direction)
 	}
-	return fmt.Sprintf("the transaction moved no token %s for the user %s", o.token, o.user)
+	return fmt.Sprintf("the transaction moved no token %s for the user of the order", o.token)
 }
 
 // candidate is an event without an order by its transaction, and the orders that it may
@@ -408,7 +463,8 @@ type candidate struct {
 // before the order ended by another transaction.
 func (m *matcher) belongs(e *ChainEvent, o *ramp.Order) (may, seemed bool) {
 	t := m.assets.traded(*o)
-	if o.Direction != e.Direction || t.token != e.Token || t.user != e.User || !common.IsHexAddress(o.UserAddress) || o.AcceptedAt.After(e.Time.Add(skew)) || !t.fits(e.units) {
+	if o.Direction != e.Direction || t.token != e.Token || t.user != e.User ||
+		!common.IsHexAddress(o.UserAddress) || o.AcceptedAt.After(e.Time.Add(skew)) || t.share(e) == nil {
 		return false, false
 	}
 	if o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(m.to) {
@@ -463,7 +519,9 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 		}
 	}
 	for _, o := range waiting {
-		if partners[o.UUID] == nil && !lost[o.UUID] {
+		if t := m.assets.traded(o); m.uncompared(t) {
+			m.findUncompared(t)
+		} else if partners[o.UUID] == nil && !lost[o.UUID] {
 			detail := "no event of its user fits: nothing happened on the chain"
 			if e, found := m.earlier[o.UUID]; found {
 				age := o.AcceptedAt.Sub(e.Time).Round(time.Minute)
@@ -524,6 +582,9 @@ func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late, certain 
 	relevant := late || slices.ContainsFunc(events, func(e ChainEvent) bool { return m.judges(&e) }) ||
 		slices.ContainsFunc(orders, func(o ramp.Order) bool { return m.within(o.FinishedAt) || m.waitedNow(&o) })
 	certain = certain || slices.ContainsFunc(orders, func(o ramp.Order) bool { return o.State == ramp.OrderSucceeded && !m.isOpen(o) })
+	if m.matched != nil && len(events) == 1 && len(orders) == 1 {
+		m.matched[orders[0].UUID] = events[0].TxHash
+	}
 	switch o := &orders[0]; {
 	case !relevant:
 	case !certain && len(events) <= len(orders): // the results will tell
@@ -533,7 +594,7 @@ func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late, certain 
 	case o.State == ramp.OrderAccepted:
 		m.find(WaitsWithEvent, ByAmount, "its result never came, or was refused: finish it with the transaction", events, orders...)
 	case o.State == ramp.OrderSucceeded:
-		m.moved(m.assets.traded(*o), events[0].units)
+		m.moved(m.assets.traded(*o), &events[0], ByAmount)
 	default:
 		m.find(EndedOtherwise, ByAmount, otherwise(o), events, orders...)
 	}
@@ -558,27 +619,42 @@ func (m *matcher) waitedNow(o *ramp.Order) bool {
 func (m *matcher) report(b *Reconciliation) {
 	for _, key := range slices.SortedFunc(maps.Keys(m.totals), totalKey.compare) {
 		t := m.totals[key]
+		t.Decimals = m.assets.decimals[key.token]
+		rest := new(big.Int).Sub(&t.ordered, &t.moved)
 		t.Ordered, t.Moved = m.assets.amount(key.token, &t.ordered), m.assets.amount(key.token, &t.moved)
-		if t.Direction == ramp.Mint {
-			t.Fees = m.assets.amount(key.token, t.ordered.Sub(&t.ordered, &t.moved))
-		}
+		t.Fees = m.assets.amount(key.token, &t.fees)
+		t.Unmatched = m.assets.amount(key.token, rest.Sub(rest, &t.fees))
 		b.Totals = append(b.Totals, t.Total)
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(m.supply), totalKey.compare) {
 		c := m.supply[key]
-		c.Tokens = m.assets.amount(key.token, &c.units)
+		c.Tokens, c.Decimals = m.assets.amount(key.token, &c.units), m.assets.decimals[key.token]
 		b.Chain = append(b.Chain, c.ChainTotal)
 	}
-	b.Open, b.Witnesses, b.Counts, b.Findings = m.open, m.witnesses, m.counts, []Finding{}
+	b.Open, b.Witnesses, b.Counts, b.Findings = m.open, m.witnesses, m.found, []Finding{}
 	for _, findings := range m.findings {
 		b.Findings = append(b.Findings, largest(findings)...)
 	}
-	slices.SortFunc(b.Findings, func(x, y Finding) int { return strings.Compare(x.key(), y.key()) })
-	b.Findings = slices.CompactFunc(b.Findings, func(x, y Finding) bool {
-		twice := x.key() == y.key() // found from both sides
-		if twice {
-			b.Counts[x.Kind]--
+	twice := func(found []Finding) []Finding { // from both sides
+		slices.SortFunc(found, func(x, y Finding) int { return strings.Compare(x.key(), y.key()) })
+		return slices.CompactFunc(found, func(x, y Finding) bool {
+			same := x.key() == y.key()
+			if same && x.Decided == nil {
+				b.Counts[x.Kind]--
+			}
+			return same
+		})
+	}
+	b.Findings, b.Decided = twice(b.Findings), twice(m.settledFindings)
+	b.Decisions = m.decisions()
+}
+
+// decisions returns what was decided in the period, with what the orders are about.
+func (m *matcher) decisions() (made []DecisionRow) {
+	for _, e := range m.journal.decisions {
+		if m.counts(e.At) {
+			made = append(made, DecisionRow{Entry: e})
 		}
-		return twice
-	})
+	}
+	return made
 }

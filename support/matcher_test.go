@@ -27,7 +27,7 @@ func tx(n byte) common.Hash { return common.Hash{1, n} }
 // sells is a game that sells gold for 100 basis points.
 func sells() *assets {
 	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
-	a := newAssets(&Config{Products: []ramp.Product{{Name: "gold", Token: gold.Hex(), MintFeeBps: 100, Materials: items, Outputs: items}}})
+	a := newAssets(&Config{Products: Always(ramp.Product{Name: "gold", Token: gold.Hex(), MintFeeBps: 100, Materials: items, Outputs: items})})
 	a.decimals[gold] = 2
 	return a
 }
@@ -55,7 +55,9 @@ func TestPiecesOfOneTransactionAreOneEvent(t *testing.T) {
 	other := piece
 	other.User = common.HexToAddress("0xb0b")
 	next := minted(2, 5, noon)
-	assert.Equal(t, [][]ChainEvent{{minted(1, 3, noon), other}, {next}}, byTransaction([]ChainEvent{piece, piece, other, piece, next}))
+	sum := minted(1, 3, noon)
+	sum.parts = []*big.Int{piece.units, piece.units, piece.units}
+	assert.Equal(t, [][]ChainEvent{{sum, other}, {next}}, byTransaction([]ChainEvent{piece, piece, other, piece, next}))
 }
 
 func TestTheFeeThatIsKnownDecidesWhatFits(t *testing.T) {

@@ -294,7 +294,7 @@ func newOrders(t *testing.T, age time.Duration, proof *rampproof.Config) (*suppo
 func ordersOf(t *testing.T, store *ledger, n *node, proof *rampproof.Config) *support.Orders {
 	t.Helper()
 	return ramp.Must(support.New(support.Config{Store: store, Proof: proofOn(n.rpc(t), proof),
-		Products: []ramp.Product{product},
+		Products: support.Always(product),
 		Now:      func() time.Time { return now }, Logger: quiet}))
 }
 

@@ -19,53 +19,88 @@ import (
 	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
-// Overlap is how much earlier than the end of the last books the next ones begin, to catch
-// late writes and reorganizations.
+// Overlap is how much earlier than their totals the findings of books begin that go on where others ended,
+// as [Orders.KeepBooks] and the command reconcile with a position do. It catches late writes and
+// reorganizations. Totals never overlap, so that they can be added up.
 const Overlap = 2 * time.Hour
+
+// ErrNotFinal is wrapped by the error of [Orders.Reconcile] if the period ends after the newest block that
+// is final: its books would lack what happens until then, and so would the next ones.
+var ErrNotFinal = errors.New("the period is not final")
 
 // Reconcile compares the orders of a period with the events of their tokens: the mints
 // and burns in the blocks of the period, and the orders that ended in it. It also reports
 // the orders that have waited for 13 hours since the period began. It changes nothing. The
-// period ends without to, or now if to is zero. To begin where earlier books ended, set from
-// to their To minus [Overlap]. [Orders.KeepBooks], and the command reconcile with -position,
-// also report again what earlier books have found for orders that wait still.
+// period ends without to, which must be final, or the error wraps [ErrNotFinal]. If to is zero, it
+// ends after the newest block that is final. [Orders.KeepBooks], and the command reconcile with
+// -position, also report again what earlier books have found for orders that wait still.
 //
 // An order and an event belong together by their transaction, or else by user, token,
 // direction, amount and time. If that leaves a choice, it is a finding. Both are read once
 // and in order; what has found its partner is forgotten. Blocks that are not final are not
 // judged: those with fewer confirmations than [Config].Proof demands, if it demands more
-// than 1, or else those after the node's "finalized" block. [Reconciliation].To says how far
-// they were judged.
+// than 1, or else those after the node's "finalized" block.
 //
 // The store must be a [Ledger], and [Config] needs Proof, and Products or Tokens. Tokens
 // come from and go to the zero address or Contracts of the proof. Decimals are asked of the
 // chain and compared with its Decimals, so a token without a contract there is an error. Transfers of zero, which
 // anybody can make, are skipped.
 func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
-	return o.reconcile(ctx, from, to, nil)
+	books, _, err := o.reconcile(ctx, span{from: from, to: to})
+	return books, err
 }
 
-// reconcile also reports what earlier books have found for orders that wait still.
-func (o *Orders) reconcile(
-	ctx context.Context, from, to time.Time, earlier waiting,
-) (*Reconciliation, error) {
+// ReconcileLines is like [Orders.Reconcile], and also returns the lines that the totals add up: first the
+// orders by their end, and then the events in the order of the chain. All of them are in memory.
+func (o *Orders) ReconcileLines(ctx context.Context, from, to time.Time) (*Reconciliation, []Line, error) {
+	return o.reconcile(ctx, span{from: from, to: to, lines: true})
+}
+
+// span is the time that books are about.
+type span struct {
+	from, to time.Time
+	overlap  time.Duration // how much earlier the findings begin
+	lines    bool          // whether the lines are asked for
+	waiting  waiting       // what earlier books have found for orders that wait
+}
+
+func (o *Orders) reconcile(ctx context.Context, p span) (*Reconciliation, []Line, error) {
 	ledger, lists := o.config.Store.(Ledger)
 	var wrong problems
 	wrong.require(o.config.Proof != nil, "Config.Proof")
 	wrong.demand(lists, "Config.Store", "must be a Ledger")
 	wrong.require(len(o.config.Tokens)+len(o.config.Products) > 0, "Config.Products")
-	wrong.require(!from.IsZero(), "from")
+	wrong.require(!p.from.IsZero(), "from")
 	if err := wrong.err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	game := newAssets(&o.config)
-	r := &reconciler{matcher: newMatcher(game, from, to), o: o, chain: o.chain, ledger: ledger,
-		reader: newEventReader(o, game, from), waited: earlier}
+	r := o.newReconciler(ledger, p)
 	books, err := r.run(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ramp: reconcile: %w", err)
+		return nil, nil, fmt.Errorf("ramp: reconcile: %w", err)
 	}
-	return books, nil
+	return books, r.lines.sorted(), nil
+}
+
+func (o *Orders) newReconciler(ledger Ledger, p span) *reconciler {
+	game := newAssets(&o.config)
+	r := &reconciler{matcher: newMatcher(game, p.from.Add(-p.overlap), p.to),
+		o: o, chain: o.chain, ledger: ledger, reader: newEventReader(o, game, p.from), waited: p.waiting}
+	r.counted = p.from
+	if p.lines {
+		r.matcher.lines = newLines(game)
+	}
+	return r
+}
+
+// about says what the books of these orders are about.
+func (o *Orders) about() About {
+	about := About{Network: o.config.Network, ProjectID: o.config.ProjectID,
+		Tokens: newAssets(&o.config).tokens}
+	if o.chain != nil {
+		about.ChainID = o.chain.RequiredChainID()
+	}
+	return about
 }
 
 // reconciler is one run of [Orders.Reconcile].
@@ -91,6 +126,9 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	if err := r.askDecimals(ctx, r.o.prover.Config.Decimals); err != nil {
 		return nil, err
 	}
+	if err := r.readJournal(ctx); err != nil {
+		return nil, err
+	}
 	final, err := r.finalBlock(ctx, r.o.prover.Confirmations)
 	if err != nil {
 		return nil, err
@@ -98,18 +136,25 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	r.final = final
 	r.last, _ = final.Number.Uint64()
 	end := evidence.TimeOf(final.Timestamp)
-	if after := end.Add(time.Second); r.to.IsZero() || r.to.After(after) { // what ends later is judged later
+	switch after := end.Add(time.Second); {
+	case r.to.IsZero():
 		r.to = after
-	} else if r.last, err = evidence.LastBlockBefore(ctx, r.chain, r.to, final); err != nil {
-		return nil, err
+	case r.to.After(after):
+		return nil, fmt.Errorf("%w: it ends at %s, and the newest block that is final is of %s: "+
+			"wait, or end there", ErrNotFinal, r.to.UTC().Format(time.RFC3339), end.Format(time.RFC3339))
+	default:
+		if r.last, err = evidence.LastBlockBefore(ctx, r.chain, r.to, final); err != nil {
+			return nil, err
+		}
 	}
-	if r.to.Before(r.from) {
-		r.to = r.from
+	if r.to.Before(r.counted) { // nothing is final since
+		r.to = r.counted
 	}
 	if r.first, err = evidence.LastBlockBefore(ctx, r.chain, r.begin(), final); err != nil {
 		return nil, err
 	}
-	books := &Reconciliation{From: r.from.UTC(), To: r.to.UTC(), FirstBlock: r.first, LastBlock: r.last}
+	books := &Reconciliation{About: r.o.about(), From: r.counted.UTC(), To: r.to.UTC(),
+		FindingsFrom: r.from.UTC(), FirstBlock: r.first, LastBlock: r.last}
 	if err := r.remember(ctx); err != nil {
 		return nil, err
 	}
@@ -136,8 +181,14 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 			return nil, err
 		}
 	}
+	if err := r.addInFlight(ctx); err != nil {
+		return nil, err
+	}
 	r.report(books)
 	books.waiting = r.waiting
+	if err := r.describe(ctx, books.Decisions); err != nil {
+		return nil, err
+	}
 	if err := r.o.addRefusals(ctx, books.Findings); err != nil {
 		return nil, err
 	}
@@ -187,6 +238,110 @@ func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]i
 			return fmt.Errorf("Config.Decimals is %d for token %s, but its contract says %d", expected, token, decimals)
 		}
 		r.assets.decimals[token] = decimals
+	}
+	return nil
+}
+
+// readJournal reads what persons have decided since the period began, and what is known of erased players.
+func (r *reconciler) readJournal(ctx context.Context) error {
+	if r.o.config.Journal == nil {
+		return nil
+	}
+	entries, err := r.o.config.Journal.Entries(ctx, r.begin().Add(-early))
+	r.journal = newJournal(entries)
+	return err
+}
+
+// keptOrder returns the order that belongs to a transaction as the journal says, or nil.
+func (r *reconciler) keptOrder(ctx context.Context, hash common.Hash) (*ramp.Order, error) {
+	id, kept := r.journal.keptFor[hash]
+	if !kept {
+		return nil, nil
+	}
+	order, err := r.ledger.Order(ctx, id)
+	if errors.Is(err, ramp.ErrOrderUnknown) { // it was deleted
+		return nil, nil
+	}
+	return &order, err
+}
+
+// keptCandidates are the candidates of a transaction that belongs to an order of an erased player: as
+// before, when the address of the player told.
+func (r *reconciler) keptCandidates(transaction []ChainEvent, o *ramp.Order) {
+	own, share := r.assets.traded(*o).own(transaction)
+	var events []candidate
+	for i, e := range transaction {
+		c := candidate{ChainEvent: e}
+		if i == own && share != nil {
+			c.orders = []ramp.Order{*o}
+		}
+		events = append(events, c)
+	}
+	r.addCandidates(events)
+}
+
+// keptOlder reads the transactions of orders of erased players that are older than the events that were read.
+func (r *reconciler) keptOlder(ctx context.Context, orders []ramp.Order) ([][]ChainEvent, error) {
+	var receipts []*ramp.Receipt
+	var calls []ramp.BatchCall
+	for i := range orders {
+		if hash, kept := r.journal.kept[orders[i].UUID]; kept && r.isOld(&orders[i]) {
+			receipts = append(receipts, new(ramp.Receipt))
+			calls = append(calls, evidence.Call(receipts[len(receipts)-1], "eth_getTransactionReceipt", hash))
+		}
+	}
+	if err := r.o.batch(ctx, calls...); err != nil {
+		return nil, err
+	}
+	var logs []ramp.Log
+	for _, receipt := range receipts {
+		logs = append(logs, receipt.Logs...)
+	}
+	transactions, err := r.reader.transactions(ctx, logs)
+	return slices.DeleteFunc(transactions, func(events []ChainEvent) bool {
+		return !events[0].Time.Before(r.begin())
+	}), err
+}
+
+// describe says what the orders of decisions are about.
+func (r *reconciler) describe(ctx context.Context, decisions []DecisionRow) error {
+	for i := range decisions {
+		d := &decisions[i]
+		if d.Order == uuid.Nil {
+			continue
+		}
+		order, err := r.ledger.Order(ctx, d.Order)
+		if errors.Is(err, ramp.ErrOrderUnknown) { // it was deleted
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		t := r.assets.traded(order)
+		d.Product, d.Token, d.Direction = t.product(), t.token, t.Direction
+	}
+	return nil
+}
+
+// addInFlight adds the mints that had not ended at the end of the period: those that wait still, and those
+// that ended since.
+func (r *reconciler) addInFlight(ctx context.Context) error {
+	now := r.o.config.Now()
+	waiting := r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
+		return r.ledger.Waiting(ctx, ramp.Mint, r.to, page)
+	})
+	ended := r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
+		return r.ledger.Ended(ctx, r.to, now, page)
+	})
+	for _, all := range []iter.Seq2[[]ramp.Order, error]{waiting, ended} {
+		for orders, err := range all {
+			if err != nil {
+				return err
+			}
+			for i := range orders {
+				r.inFlight(&orders[i])
+			}
+		}
 	}
 	return nil
 }
@@ -360,10 +515,16 @@ func (r *reconciler) second(ctx context.Context) error {
 		}
 		waiting = append(waiting, orders...)
 	}
-	older, err := r.olderOf(ctx, slices.Concat(r.noHash, r.sought))
+	ended := slices.Concat(r.noHash, r.sought)
+	older, err := r.olderOf(ctx, ended)
 	if err != nil {
 		return err
 	}
+	kept, err := r.keptOlder(ctx, ended)
+	if err != nil {
+		return err
+	}
+	older = append(older, kept...)
 	isKnown := func(transaction []ChainEvent) bool { return r.known[transaction[0].TxHash] }
 	r.loose = append(append(r.loose, slices.DeleteFunc(older, isKnown)...), r.older...)
 	if err := r.lookUp(ctx); err != nil {
@@ -423,6 +584,16 @@ func (r *reconciler) settleDifferences(ctx context.Context) (lost map[uuid.UUID]
 func (r *reconciler) lookUp(ctx context.Context) error {
 	for _, transaction := range r.loose {
 		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
+		if errors.Is(err, ramp.ErrOrderUnknown) {
+			kept, failed := r.keptOrder(ctx, transaction[0].TxHash)
+			if failed != nil {
+				return failed
+			}
+			if kept != nil {
+				r.keptCandidates(transaction, kept)
+				continue
+			}
+		}
 		switch {
 		case err == nil && r.o.foreign(&stored) == nil && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
 			r.pair(r.assets.traded(stored), transaction) // the order was forgotten before its transaction came
@@ -452,9 +623,14 @@ func (r *reconciler) candidates(ctx context.Context, transaction []ChainEvent) e
 		}
 		events = append(events, c)
 	}
+	r.addCandidates(events)
+	return nil
+}
+
+// addCandidates judges the events of a transaction without an order, and keeps the others.
+func (r *reconciler) addCandidates(events []candidate) {
 	r.unordered(events)
 	r.fits = append(r.fits, slices.DeleteFunc(events, func(c candidate) bool { return len(c.orders) == 0 })...)
-	return nil
 }
 
 // candidate returns an event and the orders that it may belong to. If some were accepted

@@ -152,7 +152,7 @@ func newShop(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{studio: &studio{gold: 100_000}}
 	s.open(t, 5*time.Second)
-	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true}), Products: []ramp.Product{product},
+	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true}), Products: support.Always(product),
 		Sessions: sessions, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}}))
 	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, Terms: terms, HTTPClient: s.service.Client()}))
@@ -204,14 +204,16 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 		return map[string]support.Amount{"item_gold": amount(gold)}
 	}
 	assert.Equal(t, []support.Total{
-		{Product: "gold", Direction: ramp.Mint, Succeeded: 2, Failed: 1, Taken: amounts("300"), GivenBack: amounts("100"), Granted: none, Settled: none,
-			Ordered: amount("10"), Moved: amount("9.8"), Fees: amount("0.2")},
-		{Product: "gold", Direction: ramp.Burn, Succeeded: 2, Failed: 1, Taken: none, GivenBack: none, Granted: amounts("200"), Settled: none,
-			Ordered: amount("4"), Moved: amount("4")},
+		{Product: "gold", Token: token, Decimals: 18, Direction: ramp.Mint, Succeeded: 2, Failed: 1,
+			Taken: amounts("300"), GivenBack: amounts("100"), Granted: none, Settled: none,
+			InFlightBefore: none, InFlight: none, Ordered: amount("10"), Moved: amount("9.8"), Fees: amount("0.2")},
+		{Product: "gold", Token: token, Decimals: 18, Direction: ramp.Burn, Succeeded: 2, Failed: 1,
+			Taken: none, GivenBack: none, Granted: amounts("200"), Settled: none,
+			InFlightBefore: none, InFlight: none, Ordered: amount("4"), Moved: amount("4")},
 	}, books.Totals)
 	assert.Equal(t, []support.ChainTotal{
-		{Token: token, Direction: ramp.Mint, Events: 4, Tokens: amount("10")}, // the fee is an event of its own
-		{Token: token, Direction: ramp.Burn, Events: 2, Tokens: amount("4")},
+		{Token: token, Direction: ramp.Mint, Events: 4, Tokens: amount("10"), Decimals: 18}, // the fee is an event, too
+		{Token: token, Direction: ramp.Burn, Events: 2, Tokens: amount("4"), Decimals: 18},
 	}, books.Chain)
 	assert.True(t, books.To.After(s.service.Now().Add(-10*time.Minute)), "up to the final block")
 	assert.Equal(t, books, s.books(t, s.begin, time.Time{}), "the same again")
@@ -284,7 +286,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		"an order names the zero address as its user": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2)
 			s.change(o.UUID, func(stored *ramp.Order) { stored.UserAddress = common.Address{}.Hex() })
-		}, support.Differs, support.ByTransaction, "the transaction moved no token " + token.Hex() + " for the user 0x0000000000000000000000000000000000000000"},
+		}, support.Differs, support.ByTransaction, "the transaction moved no token " + token.Hex() + " for the user of the order"},
 		"an order is younger than its transaction": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Burn, 2)
 			s.change(o.UUID, func(stored *ramp.Order) {
@@ -361,7 +363,7 @@ func TestAnOrderThatLostItsTransactionIsNamedWhereItWent(t *testing.T) {
 		require.Equal(t, []support.FindingKind{support.Differs}, kindsOf(books), "%v", books.Findings)
 		f := books.Findings[0]
 		assert.Equal(t, []uuid.UUID{thief.UUID, lost.UUID}, []uuid.UUID{f.Orders[0].UUID, f.Orders[1].UUID})
-		assert.Equal(t, "the transaction moved no token "+token.Hex()+" for the user 0x00000000000000000000000000000000000000bb; it fits order "+lost.UUID.String()+", which is accepted", f.Detail)
+		assert.Equal(t, "the transaction moved no token "+token.Hex()+" for the user of the order; it fits order "+lost.UUID.String()+", which is accepted", f.Detail)
 	}
 }
 
@@ -524,7 +526,7 @@ func TestReconcileWaitsForResultsAndFinalBlocks(t *testing.T) {
 	s.place(t, s.service.Mint, 3, ramptest.MintedByStranger())
 	before := s.books(t, s.begin, s.service.Now().Add(-time.Hour))
 	assert.Empty(t, before.Findings)
-	strict, err := support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true, Confirmations: 2000}), Products: []ramp.Product{product}})
+	strict, err := support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true, Confirmations: 2000}), Products: support.Always(product)})
 	require.NoError(t, err)
 	final := ramp.Must(strict.Reconcile(t.Context(), s.begin, time.Time{}))
 	assert.Empty(t, final.Findings, "its block has 720 confirmations")
@@ -578,17 +580,28 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 		assert.Contains(t, text, part)
 	}
 	var totals bytes.Buffer
-	require.NoError(t, books.WriteTotalsCSV(&totals))
+	require.NoError(t, books.WriteTotalsCSV(&totals, support.DecimalPoint))
 	rows := ramp.Must(csv.NewReader(&totals).ReadAll())
+	period := []string{s.begin.Format(time.RFC3339), books.To.Format(time.RFC3339)}
+	assert.Equal(t, append([]string{"7002", "testnet", ""}, period...), rows[1][:5])
 	var figures []string
 	for _, row := range rows[1:] {
-		figures = append(figures, strings.Join(row[2:], " "))
+		figures = append(figures, strings.Join(row[5:], " "))
 	}
+	gold, chain := "orders gold "+token.Hex()+" mint ", "chain  "+token.Hex()
 	assert.Equal(t, []string{
-		"orders gold mint succeeded orders 1", "orders gold mint failed orders 0", "orders gold mint abandoned orders 0",
-		"orders gold mint taken item_gold 100", "orders gold mint ordered tokens 4", "orders gold mint moved tokens 3.92", "orders gold mint fees tokens 0.08",
-		"chain " + token.Hex() + " mint events events 2", "chain " + token.Hex() + " mint moved tokens 4",
-		"chain " + token.Hex() + " burn events events 1", "chain " + token.Hex() + " burn moved tokens 3",
+		gold + "orders_succeeded  1    ", gold + "orders_failed  0    ", gold + "orders_abandoned  0    ",
+		gold + "items_taken item_gold  100   ",
+		gold + "tokens_ordered    4 4000000000000000000 18", gold + "tokens_moved    3.92 3920000000000000000 18",
+		gold + "tokens_fees    0.08 80000000000000000 18", gold + "tokens_unmatched    0 0 18",
+		chain + " mint events  2    ", chain + " mint tokens_on_chain    4 4000000000000000000 18",
+		chain + " burn events  1    ", chain + " burn tokens_on_chain    3 3000000000000000000 18",
+		"books    findings_event_without_order  0    ", "books    findings_order_without_event  0    ",
+		"books    findings_ended_otherwise  0    ", "books    findings_waits_with_event  1    ",
+		"books    findings_waits_without_event  0    ", "books    findings_differs  0    ",
+		"books    findings_ambiguous  0    ", "books    findings_shared_transaction  0    ",
+		"books    findings_not_compared  0    ", "books    findings_decided  0    ", "books    not_judged  0    ",
+		"books   mint orders_waiting  0    ", "books   burn orders_waiting  1    ",
 	}, figures)
 
 	written := ramp.Must(json.Marshal(books))
@@ -893,7 +906,7 @@ func TestBooksThatStandStillSaySo(t *testing.T) {
 		stalled bool
 	}{
 		{0, time.Time{}, false}, {2 * time.Hour, time.Time{}, false}, {4 * time.Hour, time.Time{}, true},
-		{4 * time.Hour, now, true}, {4 * time.Hour, now.Add(-5 * time.Hour), false},
+		{4 * time.Hour, now.Add(-4*time.Hour + time.Second), true}, {4 * time.Hour, now.Add(-5 * time.Hour), false},
 	} {
 		n.unfinal = uint64(c.unfinal / time.Second)
 		books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-24*time.Hour), c.to))
@@ -907,7 +920,7 @@ func TestBooksThatStandStillSaySo(t *testing.T) {
 	assert.ErrorContains(t, err, "the books stand still: the newest block that is final")
 	var log bytes.Buffer
 	logs := ramp.Must(support.New(support.Config{
-		Store: store, Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true}), Products: []ramp.Product{product},
+		Store: store, Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true}), Products: support.Always(product),
 		Now: func() time.Time { return now }, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 	}))
 	ctx, cancel := context.WithCancel(t.Context())

@@ -64,7 +64,7 @@ func TestWhyAnOrderDoesNotEndIsShown(t *testing.T) {
 		transfers: []ramp.Transfer{moved(friend, hidden, 500)}})
 	noted := &noting{ledger: store, refused: map[uuid.UUID]ramp.Refusal{}}
 	orders := ramp.Must(support.New(support.Config{Store: noted, Proof: proofOn(n.rpc(t), proof),
-		Products: []ramp.Product{product}, Now: func() time.Time { return now }, Logger: quiet}))
+		Products: support.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
 	memory := store.Store.(*ramp.MemoryStore)
 	memory.Apply = func(context.Context, ramp.Step) error { return errors.New("the purse\nis full") }
 

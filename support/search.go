@@ -98,8 +98,8 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	logs = slices.DeleteFunc(logs, o.traded(order).isDust)
 	report.Dust = all - len(logs)
 	if len(logs) > maxCandidates {
-		return fmt.Errorf("more than %d transactions moved the token for the user %s since the order: "+
-			"look at them in a block explorer", maxCandidates, order.UserAddress)
+		return fmt.Errorf("more than %d transactions moved the token for the user of the order since it: "+
+			"look at them in a block explorer", maxCandidates)
 	}
 	transactions, err := o.read(ctx, logs)
 	if err != nil {

@@ -61,7 +61,7 @@ func TestTheBooksDoNotCountWhatWasSettledInAnotherWay(t *testing.T) {
 	s.place(t, s.service.Mint, 1)
 	settled := s.place(t, s.service.Burn, 1)
 	s.change(settled.UUID, func(o *ramp.Order) { o.Settled = "by mail" })
-	books := s.books(t, s.begin, s.service.Now())
+	books := s.books(t, s.begin, time.Time{})
 	require.Len(t, books.Totals, 2)
 	burns := books.Totals[1]
 	assert.Equal(t, 1, burns.Succeeded)
@@ -69,7 +69,7 @@ func TestTheBooksDoNotCountWhatWasSettledInAnotherWay(t *testing.T) {
 	assert.Equal(t, map[string]support.Amount{"item_gold": {Amount: ramp.NewAmount(100)}}, burns.Settled)
 	assert.Empty(t, books.Findings)
 	var csv strings.Builder
-	require.NoError(t, books.WriteTotalsCSV(&csv))
-	assert.Contains(t, csv.String(), ",burn,settled,item_gold,100\n")
-	assert.NotContains(t, csv.String(), ",granted,")
+	require.NoError(t, books.WriteTotalsCSV(&csv, support.DecimalPoint))
+	assert.Contains(t, csv.String(), `,"burn","items_settled","item_gold",,100,,,`)
+	assert.NotContains(t, csv.String(), "items_granted")
 }

@@ -44,12 +44,13 @@ type Config struct {
 	// Network, if set, hides the orders of the other network. The default is that of Proof.
 	Network ramp.Network
 
-	// Products are what the game sells and has sold, under each of its prices, for
+	// Products are what the game sells and has sold, under each of its prices, each with its time, for
 	// [Orders.Reconcile]. They name the totals, and say what the fee of a mint is. Without
-	// a product, every fee is accepted.
-	Products []ramp.Product
+	// a product, every fee is accepted. For products that hold at all times, use [Always].
+	Products []Sold
 
-	// Tokens are the token contracts of the game, besides those of Products.
+	// Tokens are the token contracts of the game, besides those of Products. An order with a token of
+	// neither is not compared: see [NotCompared].
 	Tokens []common.Address
 
 	// Sessions returns the sessions of a player. Without it, the command list finds no
@@ -61,6 +62,11 @@ type Config struct {
 	// as [Finding].Fitting: whoever has the HMAC key could name the wallet of another player, and be
 	// paid for what that player burns.
 	OwnsWallet func(ctx context.Context, sessionID string, wallet common.Address) (bool, error)
+
+	// Journal stores what persons decide about findings of the books, and what the books still need to know
+	// of an erased player. Without it, [Orders.Decide] fails, and so does [Orders.EraseSession] where it
+	// has to keep something.
+	Journal Journal
 
 	// Logger gets one record per decision: "ramp: order abandoned" or "ramp: order
 	// finished" with uuid, who, reason, session_id, direction, state, tx_hash, effect

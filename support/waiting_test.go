@@ -59,7 +59,7 @@ func newRegular(t *testing.T) (*regular, *noting, *node) {
 	_, store, n := newOrders(t, 8*24*time.Hour, proof)
 	noted := &noting{ledger: store, refused: map[uuid.UUID]ramp.Refusal{}}
 	orders := ramp.Must(support.New(support.Config{Store: noted, Proof: proofOn(n.rpc(t), proof),
-		Products: []ramp.Product{product}, Now: func() time.Time { return now }, Logger: quiet}))
+		Products: support.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
 	return &regular{t, orders, filepath.Join(t.TempDir(), "position"), firstDay}, noted, n
 }
 
@@ -246,7 +246,7 @@ func TestFinishFittingGoesOnAfterARefusal(t *testing.T) {
 	}
 	owns := func(context.Context, string, common.Address) (bool, error) { return true, nil }
 	orders := ramp.Must(support.New(support.Config{Store: store, Proof: proofOn(n.rpc(t), paid), OwnsWallet: owns,
-		Products: []ramp.Product{product}, Now: func() time.Time { return now }, Logger: quiet}))
+		Products: support.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
 	books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-72*time.Hour), time.Time{}))
 	require.Equal(t, 2, books.Fitting, "%v", books.Findings)
 	steps, err := orders.FinishFitting(t.Context(), books, alice)

@@ -140,6 +140,18 @@ CREATE TABLE IF NOT EXISTS decisions (
     who    VARCHAR(99)  NOT NULL,
     reason VARCHAR(999) NOT NULL
 );
+CREATE TABLE IF NOT EXISTS entries (
+    id       VARCHAR(36)   NOT NULL PRIMARY KEY,
+    at       BIGINT        NOT NULL, -- milliseconds since 1970, UTC
+    who      VARCHAR(255)  NOT NULL,
+    reason   VARCHAR(4096) NOT NULL,
+    finding  VARCHAR(64)   NOT NULL,
+    order_id VARCHAR(36)   NOT NULL, -- or ''
+    tx_hash  VARCHAR(66)   NOT NULL, -- or ''
+    moved    VARCHAR(4096) NOT NULL, -- JSON
+    reverses VARCHAR(36)   NOT NULL, -- or ''
+    UNIQUE (at, id) -- for lookups
+);
 CREATE TABLE IF NOT EXISTS wallets (
     wallet VARCHAR(42) NOT NULL PRIMARY KEY, -- in lower case
     player VARCHAR(64) NOT NULL

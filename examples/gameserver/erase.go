@@ -10,6 +10,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/support"
 )
 
 // eraseAge is how long ago an order must have ended before its session can be erased.
@@ -47,7 +48,7 @@ func (d *decision) erase(ctx context.Context, g *game, store *rampsql.Store) (sa
 	}
 	total := 0
 	for _, session := range sessions {
-		n, err := store.EraseSession(ctx, session, before)
+		n, err := d.desk.EraseSession(ctx, session, before, support.Decision{Who: d.who, Reason: d.reason})
 		if err != nil {
 			return "", err
 		}

@@ -23,6 +23,7 @@
 // with the chain, use
 //
 //	gameserver orders list|find|count|conflicts|resolve|decisions|missing|show|finish|abandon|prune|erase
+//	gameserver orders decide|entries
 //	gameserver reconcile
 //
 // To decline every new order on every server, and still take results, use
@@ -48,8 +49,8 @@
 // the game and what it sells, api.go serves its client, pages.go has the tokens of its pages,
 // database.go opens the database, migrate.go creates its tables, orders.go, shop.go and findings.go
 // have the commands and what a person closes, metrics.go the metrics, log.go the log, bodies.go the
-// memory of bodies, caps.go what may leave the game, erase.go what is known of a player, and
-// emulator.go is for trying it.
+// memory of bodies, caps.go what may leave the game, erase.go what is known of a player,
+// journal.go what persons decide about the books, and emulator.go is for trying it.
 package main
 
 import (
@@ -149,8 +150,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("there is no command %q: use orders list|find|count|conflicts|resolve|decisions|missing|show|"+
-			"finish|abandon|prune|erase, shop close|open, migrate, or reconcile: %w", flags.Arg(0), errUsage)
+		return fmt.Errorf("there is no command %q: use orders list|find|count|conflicts|resolve|decisions|"+
+			"missing|show|finish|abandon|decide|entries|prune|erase, shop close|open, migrate, or reconcile: %w",
+			flags.Arg(0), errUsage)
 	}
 	log, queue := newLog(stderr, logRecords)
 

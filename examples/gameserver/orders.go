@@ -33,8 +33,7 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	if err := parse(flags, args, getenv); err != nil {
 		return err
 	}
-	looks := []string{"list", "count", "find", "missing", "show", "conflicts", "decisions", "reconcile"}
-	s.looks = slices.Contains(looks, name)
+	looks := []string{"list", "count", "find", "missing", "show", "conflicts", "decisions", "entries", "reconcile"}
 	s.looks = slices.Contains(looks, name)
 	game, store, err := s.open(ctx, name == "migrate")
 	if err != nil {
@@ -44,6 +43,16 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	switch {
 	case decides != nil:
+		if name == "erase" {
+			s.anyFailure = true // which ends no order
+			proof, err := s.proof(getenv("RAMP_RPC_URL"), log, ramp.Observer{})
+			if err == nil {
+				decides.desk, err = s.desk(game, store, proof, log)
+			}
+			if err != nil {
+				return err
+			}
+		}
 		said, err := decides.run(ctx, game, store, flags.Arg(0))
 		if err == nil {
 			log.WarnContext(ctx, name, "who", decides.who, "reason", decides.reason, "uuid", flags.Arg(0))

@@ -4,8 +4,10 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,6 +34,7 @@ type settings struct {
 	payers, contracts      []common.Address
 	anyRate, anyFailure    bool
 	anyPage                bool
+	former                 []support.Sold
 	connections, decimals  int
 	caps                   caps
 	looks                  bool              // and needs no right but SELECT
@@ -46,6 +49,8 @@ func newSettings(flags *flag.FlagSet) *settings {
 	flags.StringVar((*string)(&s.network), "network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
 	flags.TextVar(&s.token, "token", common.Address{}, "contract `address` of the token; required unless the service is emulated")
 	flags.TextVar(&s.swordToken, "sword-token", common.Address{}, "contract `address` of the token of swords; without it, swords are not sold unless\nthe service is emulated")
+	flags.Func("sold", "`file` of what was sold before, for the books: a JSON list of objects\n"+
+		"with product, from and to", s.readFormer)
 	flags.BoolVar(&s.anyRate, "any-rate", false, "approve orders at every rate, for the judge and for load tests")
 	flags.BoolVar(&s.anyPage, "any-page", false, "accept the token of the login for any order, for the judge and for load tests")
 	flags.Uint64Var(&s.chainID, "chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
@@ -92,7 +97,8 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 		err = cmp.Or((&migration{db, dialect, s.says}).run(ctx), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
 	}
 	if err == nil {
-		tables := "sessions, inventory, mailbox, swords, conflicts, findings, moved, wallets, shop, decisions, pages"
+		tables := "sessions, inventory, mailbox, swords, conflicts, findings, moved, wallets, shop, decisions," +
+			" pages, entries"
 		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM "+tables+" WHERE 1 = 0")
 		if err = unready; !s.looks {
 			err = cmp.Or(store.Check(ctx, s.network), unready)
@@ -129,8 +135,8 @@ func (s *settings) proof(url string, log *slog.Logger, observer ramp.Observer) (
 	if s.decimals >= 0 {
 		config.Decimals[s.token] = s.decimals
 	}
-	for _, product := range s.products() { // and what was sold before, if that had a higher fee
-		config.MintFeeBps = max(config.MintFeeBps, product.MintFeeBps)
+	for _, sold := range s.sold() { // also what was sold before: an order of it may still wait
+		config.MintFeeBps = max(config.MintFeeBps, sold.Product.MintFeeBps)
 	}
 	if s.anyRate { // and any fee
 		config.MintFeeBps = -1
@@ -143,6 +149,40 @@ func (s *settings) desk(
 	game *game, store *rampsql.Store, proof *rampproof.Proof, log *slog.Logger,
 ) (*support.Orders, error) {
 	return support.New(support.Config{Store: store, Proof: proof,
-		ProjectID: s.project, Network: s.network, Products: s.products(),
+		ProjectID: s.project, Network: s.network, Products: s.sold(), Journal: game,
 		Sessions: game.sessions, OwnsWallet: game.ownsWallet, Logger: log})
+}
+
+// readFormer reads what was sold before: former tokens, fees, prices and names, each until a time.
+func (s *settings) readFormer(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s.former); err != nil {
+		return err
+	}
+	for _, sold := range s.former {
+		if sold.To.IsZero() || !common.IsHexAddress(sold.Product.Token) {
+			return fmt.Errorf("product %q needs its token, and the time to which it was sold",
+				sold.Product.Name)
+		}
+	}
+	return nil
+}
+
+// sold returns what is sold, each product since the last of the former ones with its name ended, and what
+// was sold before.
+func (s *settings) sold() []support.Sold {
+	sold := support.Always(s.products()...)
+	for i := range sold {
+		for _, former := range s.former {
+			if former.Product.Name == sold[i].Product.Name && former.To.After(sold[i].From) {
+				sold[i].From = former.To
+			}
+		}
+	}
+	return append(sold, s.former...)
 }

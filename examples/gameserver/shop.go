@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/support"
 )
 
 // decision is a command of a person who says why. close closes the shop: every server with
@@ -24,7 +25,10 @@ import (
 // it. resolve closes the conflicts and findings of an order or a transaction, and with them the alerts.
 // prune deletes finished orders, and erase what is known of a player, as a user who may. Each is kept with
 // who and why, which decisions lists.
-type decision struct{ name, who, reason, direction, before, player string }
+type decision struct {
+	name, who, reason, direction, before, player string
+	desk                                         *support.Orders // to erase
+}
 
 func newDecision(name string, flags *flag.FlagSet) *decision {
 	d := &decision{name: name}

@@ -220,6 +220,11 @@ var planted = map[support.FindingKind]func(m *month, user common.Address, d ramp
 		hash := m.chain.move(at.Add(30*time.Second), common.Address{}, user, 300)
 		m.order(user, ramp.Mint, ramp.OrderSucceeded, hash.Hex(), at)
 	},
+	support.NotCompared: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
+		rows := len(m.rows)
+		m.order(user, d, ramp.OrderSucceeded, common.Hash{4, user[18], user[19]}.Hex(), at)
+		m.rows[rows] = strings.ReplaceAll(m.rows[rows], goldToken.Hex(), common.HexToAddress("0x01d").Hex())
+	},
 	support.Ambiguous: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		m.order(user, d, ramp.OrderAccepted, "", at)
 		m.order(user, d, ramp.OrderAccepted, "", at.Add(time.Minute))
@@ -282,8 +287,10 @@ func TestAMonthOfBooksFindsWhatWasPlanted(t *testing.T) {
 			node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 7, Retries: -1,
 				HTTPClient: &http.Client{Transport: chain}}))
 			desk := ramp.Must(support.New(support.Config{
-				Store: newStore(t, p, applyNothing), Products: []ramp.Product{gold}, Logger: slog.New(slog.DiscardHandler),
-				Proof: ramp.Must(rampproof.New(rampproof.Config{Chain: node, Network: ramp.Mainnet, AnyFailure: true})),
+				Store: newStore(t, p, applyNothing), Products: support.Always(gold),
+				Logger: slog.New(slog.DiscardHandler),
+				Proof: ramp.Must(rampproof.New(rampproof.Config{
+					Chain: node, Network: ramp.Mainnet, AnyFailure: true})),
 			}))
 			for range 2 {
 				chain.calls, chain.posts = 0, 0

@@ -72,6 +72,7 @@ var commands = []command{
 	{begins: "cp game.backup.db ", skip: backups},
 	{begins: "RAMP_RPC_URL=… gameserver reconcile", skip: backups},
 	{begins: "RAMP_RPC_URL=… gameserver orders finish -fitting", skip: backups},
+	{begins: "gameserver orders decide", skip: backups},
 }
 
 var (

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/token-ramp/ramp-go/internal/filelock"
 )
 
 // Journal is an open journal. It is safe for concurrent use.
@@ -44,7 +46,7 @@ const slack = 1 << 20
 // Open opens the journal in a file, or begins one. Only its owner may read the file. It
 // drops a last line that is not whole.
 func Open(path string) (*Journal, error) {
-	held, err := lock(path + ".lock")
+	held, err := filelock.Lock(path + ".lock")
 	if err != nil {
 		return nil, err
 	}
@@ -261,5 +263,5 @@ func (j *Journal) Close() error {
 	if j.file != nil {
 		err = errors.Join(j.file.Sync(), j.file.Close())
 	}
-	return errors.Join(err, unlock(j.lock))
+	return errors.Join(err, filelock.Unlock(j.lock))
 }

@@ -1,6 +1,6 @@
 package journal
 
-import "errors"
+import "github.com/token-ramp/ramp-go/internal/filelock"
 
 // ErrLocked means that another journal, perhaps in another process, uses the file.
-var ErrLocked = errors.New("another program uses the file")
+var ErrLocked = filelock.ErrLocked

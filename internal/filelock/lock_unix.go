@@ -1,6 +1,6 @@
 //go:build unix && !solaris && !aix
 
-package journal
+package filelock
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lock locks a file until it is closed, or until the process ends.
-func lock(path string) (*os.File, error) {
+// Lock locks a file until it is closed, or until the process ends.
+func Lock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -21,8 +21,8 @@ func lock(path string) (*os.File, error) {
 	return file, nil
 }
 
-// unlock releases a lock. To close the file is not enough while a program is being started,
+// Unlock releases a lock. To close the file is not enough while a program is being started,
 // which has a copy of it for a moment.
-func unlock(file *os.File) error {
+func Unlock(file *os.File) error {
 	return errors.Join(syscall.Flock(int(file.Fd()), syscall.LOCK_UN), file.Close())
 }

@@ -1,6 +1,6 @@
 //go:build solaris || aix
 
-package journal
+package filelock
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// lock locks a file until it is closed, or until the process ends. These systems have no Flock. Their
+// Lock locks a file until it is closed, or until the process ends. These systems have no Flock. Their
 // locks belong to the process, so it keeps others out, but not a second journal of its own.
-func lock(path string) (*os.File, error) {
+func Lock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -23,8 +23,8 @@ func lock(path string) (*os.File, error) {
 	return file, nil
 }
 
-// unlock releases a lock.
-func unlock(file *os.File) error {
+// Unlock releases a lock.
+func Unlock(file *os.File) error {
 	return errors.Join(setLock(file, syscall.F_UNLCK), file.Close())
 }
 

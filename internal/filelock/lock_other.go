@@ -1,6 +1,6 @@
 //go:build !unix
 
-package journal
+package filelock
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"os"
 )
 
-// lock locks a file until it is closed, or until the process ends: an open file cannot
+// Lock locks a file until it is closed, or until the process ends: an open file cannot
 // be removed on Windows.
-func lock(path string) (*os.File, error) {
+func Lock(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrLocked
 	}
@@ -21,4 +21,5 @@ func lock(path string) (*os.File, error) {
 	return file, err
 }
 
-func unlock(file *os.File) error { return file.Close() }
+// Unlock releases a lock.
+func Unlock(file *os.File) error { return file.Close() }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+const entryColumns = "id, at, who, reason, finding, order_id, tx_hash, moved, reverses"
+
+// Add stores what a person decided about a finding of the books. Two entries with one ID are an error.
+func (g *game) Add(ctx context.Context, e support.Entry) error {
+	moved, err := json.Marshal(e.Moved)
+	if err != nil {
+		return err
+	}
+	const insert = "INSERT INTO entries (" + entryColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	return g.change(ctx, g.db, 1, insert, e.ID.String(), e.At.UnixMilli(), e.Who, e.Reason,
+		string(e.Finding), textOf(e.Order), e.TxHash.Hex(), string(moved), textOf(e.Reverses))
+}
+
+// Entries returns what was decided since a time.
+func (g *game) Entries(ctx context.Context, since time.Time) (entries []support.Entry, err error) {
+	from := since.UnixMilli()
+	if since.IsZero() {
+		from = 0
+	}
+	query := g.bind("SELECT " + entryColumns + " FROM entries WHERE at >= ? ORDER BY at, id")
+	rows, err := g.db.QueryContext(ctx, query, from)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e support.Entry
+		var at int64
+		var id, order, hash, moved, reverses string
+		err := rows.Scan(&id, &at, &e.Who, &e.Reason, &e.Finding, &order, &hash, &moved, &reverses)
+		if err != nil {
+			return nil, err
+		}
+		for n, text := range []string{id, order, reverses} {
+			if text == "" {
+				continue
+			}
+			into := []*uuid.UUID{&e.ID, &e.Order, &e.Reverses}[n]
+			if *into, err = uuid.Parse(text); err != nil {
+				return nil, err
+			}
+		}
+		e.At, e.TxHash = time.UnixMilli(at).UTC(), common.HexToHash(hash)
+		if err := json.Unmarshal([]byte(moved), &e.Moved); err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
+	}
+	return entries, rows.Err()
+}
+
+// textOf writes a UUID, or nothing for none.
+func textOf(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
+}

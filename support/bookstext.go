@@ -1,0 +1,67 @@
+package support
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Text writes the books for a person, as several lines. Text of others is quoted, so that
+// it cannot fake a line.
+func (b *Reconciliation) Text() string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "books from %s to %s, blocks %d to %d\nabout %s\n\n",
+		b.From.Format(time.RFC3339), b.To.Format(time.RFC3339), b.FirstBlock, b.LastBlock, b.About)
+	fmt.Fprintln(w, "SOURCE\tPRODUCT\tTOKEN\tDIRECTION\tFIGURE\tASSET\tAMOUNT")
+	for _, f := range b.figures() {
+		if f.source != "books" {
+			fmt.Fprintln(w, f.text())
+		}
+	}
+	if !b.FindingsFrom.Equal(b.From) {
+		fmt.Fprintf(w, "\nThe findings begin earlier, at %s.\n", b.FindingsFrom.Format(time.RFC3339))
+	}
+	if b.Stalled != "" {
+		fmt.Fprintf(w, "\nThe books stand still: %s\n", b.Stalled)
+	}
+	if b.Witnesses == 0 {
+		fmt.Fprintln(w, "\nThe node listed the event of no order, so nothing shows that it lists what happened.")
+	}
+	fmt.Fprintf(w, "\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, listed: %d, fitting: %d\n",
+		b.Open, b.To.Format(time.RFC3339), b.WaitingMints, b.WaitingBurns, b.found(), len(b.Findings), b.Fitting)
+	for _, f := range slices.Concat(b.Findings, b.Decided) {
+		f.write(w)
+	}
+	_ = w.Flush() // into memory
+	return text.String()
+}
+
+// write writes a finding for a person.
+func (f *Finding) write(w io.Writer) {
+	fmt.Fprintf(w, "\n%s  %s: %s\n", f.Time.Format(time.RFC3339), f.Kind, shown(f.Detail))
+	if f.By != "" {
+		fmt.Fprintf(w, "  matched by %s\n", f.By)
+	}
+	if f.Fitting {
+		fmt.Fprintln(w, "  nothing else fits either of them: finish -fitting ends the order")
+	}
+	if d := f.Decided; d != nil {
+		fmt.Fprintf(w, "  decided at %s by %s: %s (entry %s)\n",
+			d.At.Format(time.RFC3339), shown(d.Who), shown(d.Reason), d.ID)
+	}
+	for _, o := range f.Orders {
+		fmt.Fprintf(w, "  %s\ttokens: %s (%s)\n", o.row(), o.Tokens, shown(o.Product))
+		if o.Refusal != nil {
+			fmt.Fprintf(w, "  refused %s\n", shown(refused(o.Refusal)))
+		}
+	}
+	for _, e := range f.Events {
+		fmt.Fprintf(w, "  event %s of %s tokens of %s, user %s, block %d, log %d, %s, tx_hash %s\n",
+			e.Direction, e.Tokens, e.Token, e.User, e.Block, e.LogIndex,
+			e.Time.Format(time.RFC3339), e.TxHash)
+	}
+}

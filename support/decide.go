@@ -1,0 +1,109 @@
+package support
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+)
+
+// Decide stores what a person decided about a finding of the books, and returns it as it is stored. Who,
+// Reason, Finding, and Order or TxHash are required; Moved says what the person moved. To reverse a decision,
+// set Who, Reason and Reverses: the reversal is an entry, too, and moves back what was moved unless Moved
+// says otherwise. [Config].Journal is required.
+//
+// It moves nothing itself. It fails if the finding has a decision that is not reversed, so that what a
+// person did is in the books once.
+func (o *Orders) Decide(ctx context.Context, e Entry) (Entry, error) {
+	j := o.config.Journal
+	if j == nil {
+		return Entry{}, invalid("Config.Journal", "is required")
+	}
+	said := Decision{Who: e.Who, Reason: e.Reason}
+	if _, err := said.text(); err != nil {
+		return Entry{}, err
+	}
+	entries, err := j.Entries(ctx, time.Time{})
+	if err != nil {
+		return Entry{}, err
+	}
+	if e.Reverses != uuid.Nil {
+		err = e.reverse(entries)
+	} else {
+		err = o.checkDecision(ctx, &e, entries)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	e.Who, e.Reason = strings.TrimSpace(e.Who), strings.TrimSpace(e.Reason)
+	e.At = o.config.Now().UTC().Truncate(time.Millisecond)
+	e.ID = e.id(entries)
+	if err := j.Add(ctx, e); err != nil {
+		return Entry{}, err
+	}
+	o.log().WarnContext(ctx, "ramp: finding decided", "entry", e.ID.String(),
+		"who", e.Who, "reason", e.Reason, "kind", string(e.Finding), "uuid", e.Order.String(),
+		"tx_hash", e.TxHash.Hex(), "moved", movedText(e.Moved), "reverses", e.Reverses.String())
+	return e, nil
+}
+
+// reverse makes the entry the reversal of a decision.
+func (e *Entry) reverse(entries []Entry) error {
+	at := slices.IndexFunc(entries, func(d Entry) bool { return d.ID == e.Reverses && d.Finding != "" })
+	switch {
+	case at < 0 || entries[at].Reverses != uuid.Nil:
+		return fmt.Errorf("ramp: %s is no decision", e.Reverses)
+	case slices.ContainsFunc(entries, func(d Entry) bool { return d.Reverses == e.Reverses }):
+		return fmt.Errorf("ramp: decision %s has been reversed before", e.Reverses)
+	}
+	d := &entries[at]
+	e.Finding, e.Order, e.TxHash = d.Finding, d.Order, d.TxHash
+	if e.Moved == nil {
+		e.Moved = map[string]Amount{}
+		for id, amount := range d.Moved {
+			e.Moved[id] = amount.negated()
+		}
+	}
+	return nil
+}
+
+// checkDecision returns an error if a decision cannot be one.
+func (o *Orders) checkDecision(ctx context.Context, e *Entry, entries []Entry) error {
+	var wrong problems
+	wrong.demand(slices.Contains(FindingKinds(), e.Finding), "Entry.Finding", "must be a kind of finding")
+	wrong.demand(e.Order != uuid.Nil || e.TxHash != common.Hash{}, "Entry.Order", "or TxHash is required")
+	if err := wrong.err(); err != nil {
+		return err
+	}
+	if e.Order != uuid.Nil {
+		if _, err := o.order(ctx, e.Order); err != nil {
+			return err
+		}
+	}
+	if d := newJournal(entries).standing[e.subject()]; d != nil {
+		return fmt.Errorf("ramp: %s decided this at %s: reverse entry %s first: %w",
+			d.Who, d.At.Format(time.RFC3339), d.ID, ErrDecided)
+	}
+	return nil
+}
+
+// ErrDecided is wrapped by the error of a decision about a finding that has one.
+var ErrDecided = errors.New("the finding is decided")
+
+// id follows from the subject and from how often it was decided, so that of two persons who decide at the
+// same moment only one is stored.
+func (e *Entry) id(entries []Entry) uuid.UUID {
+	n := 0
+	for i := range entries {
+		if entries[i].subject() == e.subject() {
+			n++
+		}
+	}
+	return uuid.NewSHA1(e.Order, append(e.TxHash[:], string(e.Finding)+strconv.Itoa(n)...))
+}

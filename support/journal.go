@@ -1,0 +1,53 @@
+package support
+
+import (
+	"context"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// Entry is what the books know besides the orders and the chain. It is one of three:
+//
+//   - A decision of a person about a Finding, which it ends. It is about Order or, if the finding has none,
+//     about TxHash.
+//   - The reversal of a decision, which Reverses names. The finding is then as it was.
+//   - What [Orders.EraseSession] keeps of a player: that Order and TxHash belong together. Finding is empty.
+//
+// Entries are neither changed nor deleted.
+type Entry struct {
+	ID      uuid.UUID   `json:"id"`
+	At      time.Time   `json:"at"`
+	Who     string      `json:"who"`
+	Reason  string      `json:"reason"`
+	Finding FindingKind `json:"finding,omitempty"`
+	Order   uuid.UUID   `json:"order,omitzero"`
+	TxHash  common.Hash `json:"tx_hash,omitzero"`
+
+	// Moved is what the person moved, by asset: above 0 if a player got it, below 0 if it was taken from one.
+	// The store does not move it.
+	Moved map[string]Amount `json:"moved,omitempty"`
+
+	Reverses uuid.UUID `json:"reverses,omitzero"`
+}
+
+// Journal stores entries, for [Config]. It is safe for concurrent use. examples/gameserver has one in a
+// table.
+type Journal interface {
+	// Add stores an entry, durably, before it returns. It fails if there is one with its ID.
+	Add(ctx context.Context, e Entry) error
+
+	// Entries returns the entries since a time, oldest first, or all of them if it is zero.
+	Entries(ctx context.Context, since time.Time) ([]Entry, error)
+}
+
+// DecisionRow is a decision, or its reversal, as a row of the books, with what its order is about.
+type DecisionRow struct {
+	Entry
+	Product   string         `json:"product,omitempty"`
+	Token     common.Address `json:"token,omitzero"`
+	Direction ramp.Direction `json:"direction,omitempty"`
+}

@@ -1,0 +1,56 @@
+package support
+
+// FindingKind is what is wrong with an order or an event.
+type FindingKind string
+
+// The kinds of findings.
+const (
+	// An event has no order. Somebody who has the validator key mints, or another game
+	// uses the token.
+	EventWithoutOrder FindingKind = "event_without_order"
+
+	// An order succeeded, but its event does not exist. Its result was invented, or it
+	// is on another chain or of another token.
+	OrderWithoutEvent FindingKind = "order_without_event"
+
+	// An order failed or was abandoned, but its event exists. A mint was given back and
+	// minted; a burn was burned and not granted.
+	EndedOtherwise FindingKind = "ended_otherwise"
+
+	// An order has waited for 13 hours, and its event exists. Its result never came, or was
+	// refused. Finish it with the transaction. It is a finding of the period in which it has
+	// waited for 13 hours and, if the books have a position, of all later ones until it has ended.
+	WaitsWithEvent FindingKind = "waits_with_event"
+
+	// An order has waited for 13 hours, and it has no event. Abandon it, as
+	// docs/on-call.md says. It is a finding of the period in which it has waited for 13 hours,
+	// and is only counted in later ones.
+	WaitsWithoutEvent FindingKind = "waits_without_event"
+
+	// The event of an order has another amount, user, token or direction. If it fits other
+	// orders of its user, which have lost it, they follow in Orders.
+	Differs FindingKind = "differs"
+
+	// Several orders may belong to an event, or several events to an order. Nothing is
+	// guessed.
+	Ambiguous FindingKind = "ambiguous"
+
+	// Several orders ended by one transaction, which paid for one of them.
+	SharedTransaction FindingKind = "shared_transaction"
+
+	// An order was not compared, because no setting knows its token: list what the game sold before,
+	// with its time, in [Config].Products. It is not accused of anything.
+	NotCompared FindingKind = "not_compared"
+)
+
+// FindingKinds are all kinds.
+func FindingKinds() []FindingKind {
+	return []FindingKind{EventWithoutOrder, OrderWithoutEvent, EndedOtherwise, WaitsWithEvent,
+		WaitsWithoutEvent, Differs, Ambiguous, SharedTransaction, NotCompared}
+}
+
+// The ways in which an order and an event belong together.
+const (
+	ByTransaction = "tx_hash"
+	ByAmount      = "user, token, direction, amount and time"
+)
