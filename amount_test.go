@@ -99,7 +99,8 @@ func TestAmountsOfOneValueAreEqual(t *testing.T) {
 }
 
 func TestAmountSignAndCmp(t *testing.T) {
-	ordered := []string{"-1e30", "-2", "-0.5", "0", "0.0001", "0.5", "1", "9007199254740992", "9007199254740993", "1e30"}
+	ordered := []string{"-1e30", "-2", "-0.5", "0", "0.0001", "0.5", "1", "9007199254740992",
+		"9007199254740993", "1e30"}
 	for i, a := range ordered {
 		for j, b := range ordered {
 			want := 0
@@ -136,8 +137,10 @@ func TestAmountsAndTheSmallestUnitsOfATokenAreExact(t *testing.T) {
 		decimals int
 		units    string // empty if there are none
 	}{
-		{"0", 18, "0"}, {"1", 18, "1000000000000000000"}, {"1.5", 18, "1500000000000000000"}, {"0.000000000000000001", 18, "1"},
-		{"-2.25", 6, "-2250000"}, {"7", 0, "7"}, {"1e30", 18, "1" + strings.Repeat("0", 48)}, {"0.5", 0, ""}, {"0.0000001", 6, ""},
+		{"0", 18, "0"}, {"1", 18, "1000000000000000000"}, {"1.5", 18, "1500000000000000000"},
+		{"0.000000000000000001", 18, "1"},
+		{"-2.25", 6, "-2250000"}, {"7", 0, "7"}, {"1e30", 18, "1" + strings.Repeat("0", 48)}, {"0.5", 0, ""},
+		{"0.0000001", 6, ""},
 	} {
 		units, err := amount(tt.amount).Units(tt.decimals)
 		if tt.units == "" {

@@ -53,7 +53,8 @@ func TestConfigsAreCopied(t *testing.T) {
 	client := &http.Client{Transport: wire}
 	header := http.Header{"X-Api-Key": {"k"}}
 	rpc := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header, HTTPClient: client}))
-	api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), HTTPClient: client}))
+	api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
+		HTTPClient: client}))
 	header["X-Api-Key"][0] = "another"
 	header.Set("X-More", "more")
 	client.Transport = &script{steps: steps{disconnect}}

@@ -86,9 +86,10 @@ func TestEveryErrorOfAGameHasStatusAndCode(t *testing.T) {
 		status int
 		code   Code
 	}{
-		"an error is an internal one":            {cause, 500, CodeInternal},
-		"a rejection has the endpoint's status":  {Reject("INVALID_BALANCE"), 418, "INVALID_BALANCE"},
-		"a wrapped rejection is one":             {fmt.Errorf("order: %w", Reject("INVALID_USER")), 418, "INVALID_USER"},
+		"an error is an internal one":           {cause, 500, CodeInternal},
+		"a rejection has the endpoint's status": {Reject("INVALID_BALANCE"), 418, "INVALID_BALANCE"},
+		"a wrapped rejection is one": {fmt.Errorf("order: %w", Reject("INVALID_USER")), 418,
+			"INVALID_USER"},
 		"custom rejection":                       {&Rejection{Status: 409, Code: "BUSY"}, 409, "BUSY"},
 		"a rejection without a code":             {Reject(""), 418, CodeInternal},
 		"our sentinel from a game is not ours":   {ErrHMACInvalid, 500, CodeInternal},

@@ -225,7 +225,8 @@ func ExampleNewHandler() {
 	defer server.Close()
 	service := ramp.Must(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL}))
 	defer service.Close()
-	player, err := service.Assets(context.Background(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token")})
+	player, err := service.Assets(context.Background(),
+		ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token")})
 	fmt.Println(player.Assets[0].ID, player.Assets[0].Balance, err)
 	// Output:
 	// item_gold 1000 <nil>
@@ -240,13 +241,16 @@ func ExampleNewHandler_store() {
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ // a token costs 100 gold
 		ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
-		Players: bank, Store: bank.store(), Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)}))
+		Players: bank, Store: bank.store(), Terms: terms, Key: key, Signer: signer,
+		Logger: slog.New(slog.DiscardHandler)}))
 
 	service := ramp.Must(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Handler: handler}))
 	defer service.Close()
 	ctx, session := context.Background(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token")}
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms, HTTPClient: service.Client()}))
-	for _, fault := range []ramptest.Fault{ramptest.ResultTwice(), ramptest.TransactionFails(), ramptest.ValidateOtherRate()} {
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms,
+		HTTPClient: service.Client()}))
+	for _, fault := range []ramptest.Fault{ramptest.ResultTwice(), ramptest.TransactionFails(),
+		ramptest.ValidateOtherRate()} {
 		started, err := client.Initialize(ctx, ramp.InitializeRequest{Product: "gold"})
 		if err != nil {
 			fmt.Println(err)
@@ -264,11 +268,13 @@ func ExampleNewHandler_store() {
 
 // A token of gold costs 100 gold and is worth 80, so an order of three tokens must take 300.
 func ExampleTerms_Match() {
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: products}))
 	order := func(gold, tokens int64) *ramp.ValidateRequest {
-		return &ramp.ValidateRequest{ProjectID: "project-1", Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
-			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(gold)}},
-			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}}
+		return &ramp.ValidateRequest{ProjectID: "project-1",
+			Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+				From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(gold)}},
+				To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}}
 	}
 	r := order(300, 3)
 	fmt.Println(terms.Match(r), r.Product, r.Tokens)
@@ -285,9 +291,10 @@ func ExampleTermsConfig_perOrder() {
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
 		PerOrder: true, Products: []ramp.Product{chest}}))
 	order := func(tokens int64) *ramp.ValidateRequest {
-		return &ramp.ValidateRequest{ProjectID: "project-1", Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
-			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(250)}},
-			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}}
+		return &ramp.ValidateRequest{ProjectID: "project-1",
+			Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+				From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(250)}},
+				To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenContract, Amount: ramp.NewAmount(tokens)}}}}
 	}
 	r := order(3)
 	fmt.Println(terms.Match(r), r.Product, r.Tokens)
@@ -468,7 +475,8 @@ func ExampleRPC() {
 	fmt.Println(price, "wei for a unit of gas")
 
 	token := common.HexToAddress("0x70c3")
-	_, err = chain.CallContract(ctx, ramp.TransactionRequest{To: &token, Data: hexutil.MustDecode("0x18160ddd")}, ramp.Latest)
+	_, err = chain.CallContract(ctx, ramp.TransactionRequest{To: &token, Data: hexutil.MustDecode("0x18160ddd")},
+		ramp.Latest)
 	var failed *ramp.RPCError
 	if errors.As(err, &failed) {
 		fmt.Println("code", int(failed.Code), "because of:", failed.Message)

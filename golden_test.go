@@ -176,21 +176,24 @@ func TestTheScheduleFitsTheResultWindow(t *testing.T) {
 }
 
 func TestGoldenAssetsResponse(t *testing.T) {
-	assertGolden(t, "2.4-assets-response.json", ramp.Response[ramp.AssetsData]{Success: true, Data: &ramp.AssetsData{V1: ramp.Player{
-		PlayerID:      "p-10042",
-		Name:          "홍길동 <Lv.7>",
-		WalletAddress: goldenUser,
-		Server:        "asia-1",
-		Assets: []ramp.Asset{
-			{ID: "gold", Balance: amount("1000000000000000000001")},
-			{ID: "dragon_egg", Balance: ramp.Amount{}},
-			{ID: "dust", Balance: amount("0.5")},
-		},
-	}}})
+	assertGolden(t, "2.4-assets-response.json",
+		ramp.Response[ramp.AssetsData]{Success: true, Data: &ramp.AssetsData{V1: ramp.Player{
+			PlayerID:      "p-10042",
+			Name:          "홍길동 <Lv.7>",
+			WalletAddress: goldenUser,
+			Server:        "asia-1",
+			Assets: []ramp.Asset{
+				{ID: "gold", Balance: amount("1000000000000000000001")},
+				{ID: "dragon_egg", Balance: ramp.Amount{}},
+				{ID: "dust", Balance: amount("0.5")},
+			},
+		}}})
 
 	const required = "2.4-assets-response-required.json"
-	assertGolden(t, required, ramp.Response[ramp.AssetsData]{Success: true, Data: &ramp.AssetsData{V1: ramp.Player{Assets: []ramp.Asset{}}}})
-	assertWrittenBack(t, required, ramp.Response[ramp.AssetsData]{Success: true, Data: &ramp.AssetsData{}}) // nil is written as []
+	assertGolden(t, required,
+		ramp.Response[ramp.AssetsData]{Success: true, Data: &ramp.AssetsData{V1: ramp.Player{Assets: []ramp.Asset{}}}})
+	// nil is written as []
+	assertWrittenBack(t, required, ramp.Response[ramp.AssetsData]{Success: true, Data: &ramp.AssetsData{}})
 }
 
 // mintAssets are what mintIntent takes.
@@ -227,9 +230,11 @@ func TestGoldenValidates(t *testing.T) {
 		request ramp.ValidateRequest
 		effect  ramp.Effect
 	}{
-		"2.5-validate-mint.json": {ramp.ValidateRequest{UserSig: goldenMintSig, Digest: vectors[0].digest(), UUID: uuid.MustParse(goldenMint), Intent: mintIntent()},
+		"2.5-validate-mint.json": {ramp.ValidateRequest{UserSig: goldenMintSig, Digest: vectors[0].digest(),
+			UUID: uuid.MustParse(goldenMint), Intent: mintIntent()},
 			ramp.Effect{Kind: ramp.Take, Assets: mintAssets}},
-		"2.5-validate-burn.json": {ramp.ValidateRequest{Digest: vectors[1].digest(), UUID: uuid.MustParse(goldenBurn), Intent: burnIntent()},
+		"2.5-validate-burn.json": {ramp.ValidateRequest{Digest: vectors[1].digest(), UUID: uuid.MustParse(goldenBurn),
+			Intent: burnIntent()},
 			ramp.Effect{}}, // a burn takes nothing at validate
 	} {
 		got := ramp.Must(ramp.ParseValidate(golden(name)))
@@ -356,9 +361,11 @@ func TestGoldenResults(t *testing.T) {
 	}{
 		"6-result-mint.json": {goldenMint, "0x42654d7aaf5e9b4369a730fb6eb2774ab6b484b9c448c43b2bc2bd91c3e3146f", `"0x1"`, `"0x7"`, `0`,
 			netOfFees, ramp.Effect{}}, // the tokens are on the chain
-		"6-result-failed-mint.json": {goldenMint, "0x842aa02291e0eb983671e85989ba5266d895c614c9d00b0d7b3a11407883d39b", `"0x0"`, `"0x2"`, "",
+		"6-result-failed-mint.json": {goldenMint, "0x842aa02291e0eb983671e85989ba5266d895c614c9d00b0d7b3a11407883d39b",
+			`"0x0"`, `"0x2"`, "",
 			netOfFees, ramp.Effect{Kind: ramp.GiveBack, Assets: mintAssets}},
-		"6-result-burn.json": {goldenBurn, "0x285793af869803cdbae5dfd3f9cd8287a9ddfee15654c6810344f36e5ee98ec6", `"0x1"`, `"0x2"`, `1763693459`,
+		"6-result-burn.json": {goldenBurn, "0x285793af869803cdbae5dfd3f9cd8287a9ddfee15654c6810344f36e5ee98ec6",
+			`"0x1"`, `"0x2"`, `1763693459`,
 			burnIntent(), // without fee_rate and actual
 			ramp.Effect{Kind: ramp.Grant, Assets: []ramp.AssetAmount{
 				{ID: "dust", Amount: amount("1000000000000000000001")}, {ID: "gold", Amount: amount("80")}}}},
@@ -396,7 +403,8 @@ func TestGoldenResultWithFieldsAbsent(t *testing.T) {
 	paths("", tree(t, written), has)
 	for _, path := range []string{
 		"receipt.type", "receipt.root", "receipt.gasUsed", "receipt.blockNumber", "receipt.logsBloom", "receipt.from",
-		"receipt.logs[].blockTimestamp", "receipt.logs[].logIndex", "intent.target_candidate", "intent.fee_rate", "intent.actual",
+		"receipt.logs[].blockTimestamp", "receipt.logs[].logIndex", "intent.target_candidate", "intent.fee_rate",
+		"intent.actual",
 	} {
 		assert.False(t, has[path], path)
 	}
@@ -445,8 +453,10 @@ func TestEveryWireFieldIsInAGoldenFile(t *testing.T) {
 		}
 	}
 	for _, v := range []any{
-		ramp.InitializeRequest{}, ramp.InitializeIntent{}, ramp.Item{}, ramp.Player{}, ramp.ValidateRequest{}, ramp.Result{},
-		ramp.Intent{}, ramp.IntentAsset{}, ramp.Receipt{}, ramp.Log{}, ramp.Response[ramp.AssetsData]{}, ramp.AssetsData{}, ramp.Approval{},
+		ramp.InitializeRequest{}, ramp.InitializeIntent{}, ramp.Item{}, ramp.Player{}, ramp.ValidateRequest{},
+		ramp.Result{},
+		ramp.Intent{}, ramp.IntentAsset{}, ramp.Receipt{}, ramp.Log{}, ramp.Response[ramp.AssetsData]{},
+		ramp.AssetsData{}, ramp.Approval{},
 	} {
 		of := reflect.TypeOf(v)
 		for i := range of.NumField() {

@@ -235,7 +235,8 @@ func (h *Handler) Check(ctx context.Context) error {
 				found = append(found, err)
 				continue
 			}
-			h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: a node cannot be reached: results wait for it", slog.Any("error", err))
+			h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: a node cannot be reached: results wait for it",
+				slog.Any("error", err))
 		}
 	}
 	return errors.Join(found...)

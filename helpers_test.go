@@ -87,7 +87,8 @@ func assertFields(t *testing.T, err error, want ...string) {
 	}
 	require.Len(t, got, len(want), "%q", got)
 	for i := range want {
-		assert.True(t, len(got[i]) >= len(want[i]) && got[i][:len(want[i])] == want[i], "got %q, want %q…", got[i], want[i])
+		assert.True(t, len(got[i]) >= len(want[i]) && got[i][:len(want[i])] == want[i], "got %q, want %q…",
+			got[i], want[i])
 	}
 }
 
@@ -98,7 +99,8 @@ type wrong[Config any] struct {
 }
 
 // assertCannotWork checks that nothing is made of a config with any of these changes.
-func assertCannotWork[Config, Made any](t *testing.T, config Config, make func(Config) (*Made, error), changes []wrong[Config]) {
+func assertCannotWork[Config, Made any](t *testing.T, config Config, make func(Config) (*Made, error),
+	changes []wrong[Config]) {
 	t.Helper()
 	for _, test := range changes {
 		c := config

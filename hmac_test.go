@@ -229,7 +229,8 @@ func TestZeroHMACKeyFailsClosed(t *testing.T) {
 			assert.True(t, zero.IsZero())
 			assert.Empty(t, zero.Sign([]byte(hmacBody)))
 			for _, body := range []string{"", hmacBody} {
-				for _, signature := range []string{"", reference(nil, []byte(body)), reference([]byte(hmacText), []byte(body)), strings.Repeat("0", 64)} {
+				for _, signature := range []string{"", reference(nil, []byte(body)),
+					reference([]byte(hmacText), []byte(body)), strings.Repeat("0", 64)} {
 					assert.ErrorIs(t, zero.Verify([]byte(body), signature), ramp.ErrHMACKey)
 				}
 			}
@@ -250,7 +251,8 @@ func TestRotatedKeySignsWithTheNewestAndVerifiesWithAll(t *testing.T) {
 		assert.NoError(t, ring.Verify(body, k.Sign(body)))
 	}
 	assert.ErrorIs(t, ring.Verify(body, key("key-0").Sign(body)), ramp.ErrHMACInvalid)
-	assert.ErrorIs(t, newest.Verify(body, older.Sign(body)), ramp.ErrHMACInvalid, "WithPrevious leaves its receiver alone")
+	assert.ErrorIs(t, newest.Verify(body, older.Sign(body)), ramp.ErrHMACInvalid,
+		"WithPrevious leaves its receiver alone")
 
 	again := newest.WithPrevious(older.WithPrevious(oldest))
 	assert.NoError(t, again.Verify(body, oldest.Sign(body)), "a ring of rings")

@@ -191,7 +191,8 @@ func (c *Client) read(a *transport.Answer, signature string) (issuedUUID, error)
 		return envelope.issuedUUID, nil
 	}
 	failure := &APIError{Status: a.Status, RetryAfter: a.RetryAfter(c.now()), problem: problem}
-	failure.ContentType, _, _ = strings.Cut(secrets.Line(a.Header.Get("Content-Type"), redact.MaxExcerpt), ";")
+	failure.ContentType, _, _ = strings.Cut(secrets.Line(a.Header.Get("Content-Type"),
+		redact.MaxExcerpt), ";")
 	if ok {
 		failure.classify(envelope, c.key, secrets)
 	} else {

@@ -102,7 +102,8 @@ func TestEveryProblemOfARequestIsReportedAtOnceAndNothingIsSent(t *testing.T) {
 		ramp.Item{ID: "item_gold", Amount: ramp.NewAmount(-1)})
 	request.Intent.Outputs[0] = ramp.Item{}
 	assert.Equal(t, []string{
-		"intent.network", "intent.token", "intent.mint_fee_bps", "intent.materials[1].id", "intent.materials[1].amount", "intent.materials[1].icon_url",
+		"intent.network", "intent.token", "intent.mint_fee_bps", "intent.materials[1].id", "intent.materials[1].amount",
+		"intent.materials[1].icon_url",
 		"intent.outputs[0].id", "intent.outputs[0].amount", "intent.outputs[0].icon_url",
 	}, paths(request))
 
@@ -116,11 +117,14 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 		is                  error
 		hint                string
 	}{
-		{"7.1-hmac-missing.json", "Bad Request", "X-HMAC-Signature is required", 400, ramp.ErrHMACMissing, "(a proxy may have removed the header)"},
+		{"7.1-hmac-missing.json", "Bad Request", "X-HMAC-Signature is required", 400, ramp.ErrHMACMissing,
+			"(a proxy may have removed the header)"},
 		{"7.1-hmac-invalid.json", "Internal Server Error", "invalid mac", 500, ramp.ErrHMACInvalid,
 			"(the key was read as text: compare it with the console's, or try Base64URLKey)"},
-		{"7.1-project-missing.json", "Internal Server Error", "ramp not found", 500, ramp.ErrUnknownProject, "(check intent.project_id)"},
-		{"7.1-network-invalid.json", "Internal Server Error", "ramp not exists", 500, ramp.ErrUnknownNetwork, "(check intent.network)"},
+		{"7.1-project-missing.json", "Internal Server Error", "ramp not found", 500, ramp.ErrUnknownProject,
+			"(check intent.project_id)"},
+		{"7.1-network-invalid.json", "Internal Server Error", "ramp not exists", 500, ramp.ErrUnknownNetwork,
+			"(check intent.network)"},
 	}
 	source := ramp.Must(os.ReadFile("errors.go"))
 	require.Len(t, failures, strings.Count(string(source), "(interface 7.1"), "one for each sentinel of 7.1")
@@ -131,14 +135,17 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 			assert.Nil(t, got)
 			assert.ErrorContains(t, err, tt.data+" "+tt.hint)
 			failure := as[*ramp.APIError](t, err)
-			assert.Equal(t, []any{status, tt.code, tt.message, tt.data}, []any{failure.Status, failure.Code, failure.Message, failure.Data})
+			assert.Equal(t, []any{status, tt.code, tt.message, tt.data},
+				[]any{failure.Status, failure.Code, failure.Message, failure.Data})
 			for _, other := range failures {
 				assert.Equal(t, other.is == tt.is, errors.Is(err, other.is), "%v", other.is)
 			}
 			assert.Len(t, service.asked(), 1, "the envelope's own failures are never retried")
 		}
 	}
-	client := newNode(t, says(500, `{"code":500,"message":"","data":"invalid mac: of the body"}`)).api(ramp.ClientConfig{Key: vectorBase64Key()})
+	client := newNode(t,
+		says(500, `{"code":500,"message":"","data":"invalid mac: of the body"}`)).api(ramp.ClientConfig{
+		Key: vectorBase64Key()})
 	_, err := client.Initialize(t.Context(), testRequest())
 	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
 	assert.ErrorContains(t, err, "(the key was read as unpadded base64url: compare it with the console's, or try TextKey)")
@@ -152,24 +159,30 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 		body   string
 		want   string // after "the service answered HTTP "
 	}{
-		"HTML":                    {500, "text/html; charset=utf-8", "<html>\n<h1>Internal\tError</h1></html>", "500 with text/html" + notTheEnvelope + ": <html> <h1>Internal Error</h1></html>"},
+		"HTML": {500, "text/html; charset=utf-8", "<html>\n<h1>Internal\tError</h1></html>",
+			"500 with text/html" + notTheEnvelope + ": <html> <h1>Internal Error</h1></html>"},
 		"no content type":         {500, "", "x", "500" + notTheEnvelope + ": x"},
 		"nothing":                 {200, "application/json", "", "200 with application/json" + notTheEnvelope},
 		"a truncated envelope":    {200, "", okAnswer[:40], "200" + notTheEnvelope + ": " + okAnswer[:40]},
 		"null":                    {200, "", "null", "200" + notTheEnvelope + ": null"},
 		"a code of text":          {200, "", `{"code":"200"}`, "200" + notTheEnvelope + `: {"code":"200"}`},
 		"a code that is a number": {400, "", `{"code":76561198}`, "400, code 76561198"},
-		"data of another type":    {200, "", `{"code":200,"message":"OK","data":[1]}`, "200, code 200: OK: [1], without a UUID"},
-		"a UUID of zeros":         {200, "", `{"code":200,"data":{"uuid":"00000000-0000-0000-0000-000000000000"}}`, `200, code 200: {"uuid":"00000000-0000-0000-0000-000000000000"}, without a UUID`},
+		"data of another type": {200, "", `{"code":200,"message":"OK","data":[1]}`,
+			"200, code 200: OK: [1], without a UUID"},
+		"a UUID of zeros": {200, "", `{"code":200,"data":{"uuid":"00000000-0000-0000-0000-000000000000"}}`,
+			`200, code 200: {"uuid":"00000000-0000-0000-0000-000000000000"}, without a UUID`},
 		"success under a failure": {500, "", okAnswer,
 			`500, code 200: OK: {"uuid":"` + testUUID + `"}, with the envelope of a success`},
 		"success under code 0": {200, "", `{"code":0,"message":"OK","data":{"uuid":"` + testUUID + `"}}`,
 			`200: OK: {"uuid":"` + testUUID + `"}, with a UUID, although code is not 200`},
-		"another reason":        {200, "", `{"code":500,"message":"Internal Server Error","data":"token not registered"}`, "200, code 500: Internal Server Error: token not registered"},
-		"a reason of two lines": {400, "", `{"code":400,"message":"Bad Request","data":"intent.token:\n\u001b[31m0x12"}`, "400, code 400: Bad Request: intent.token: [31m0x12"},
-		"a reason in an object": {400, "", `{"code":400,"message":"Bad Request","data":{"field":"intent.token"}}`, `400, code 400: Bad Request: {"field":"intent.token"}`},
-		"a redirect":            {307, "", "moved", "307, a redirect to /elsewhere: moved"},
-		"what is not text":      {500, "", "\xff\xfe\x00", "500" + notTheEnvelope},
+		"another reason": {200, "",
+			`{"code":500,"message":"Internal Server Error","data":"token not registered"}`, "200, code 500: Internal Server Error: token not registered"},
+		"a reason of two lines": {400, "",
+			`{"code":400,"message":"Bad Request","data":"intent.token:\n\u001b[31m0x12"}`, "400, code 400: Bad Request: intent.token: [31m0x12"},
+		"a reason in an object": {400, "", `{"code":400,"message":"Bad Request","data":{"field":"intent.token"}}`,
+			`400, code 400: Bad Request: {"field":"intent.token"}`},
+		"a redirect":       {307, "", "moved", "307, a redirect to /elsewhere: moved"},
+		"what is not text": {500, "", "\xff\xfe\x00", "500" + notTheEnvelope},
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := newNode(t, says(test.status, test.body, "Location", "/elsewhere", "Content-Type", test.kind))
@@ -269,7 +282,8 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 		"404 is not among them": {steps: steps{status(404, nil, ""), ok}, sent: 1, fails: true},
 		"Retry-After in seconds": {steps: steps{status(429, map[string]string{"Retry-After": "7"}, ""), ok}, sent: 2,
 			waits: [][2]int{{7000, 7000}}},
-		"Retry-After as a date": {steps: steps{status(503, map[string]string{"Retry-After": "Sat, 01 Jan 2000 00:00:09 GMT"}, ""), ok}, sent: 2,
+		"Retry-After as a date": {steps: steps{status(503,
+			map[string]string{"Retry-After": "Sat, 01 Jan 2000 00:00:09 GMT"}, ""), ok}, sent: 2,
 			waits: [][2]int{{9000, 9000}}},
 		"Retry-After of another clock": {steps: steps{status(503, map[string]string{
 			"Date": "Sun, 02 Jan 2000 00:00:00 GMT", "Retry-After": "Sun, 02 Jan 2000 00:00:09 GMT"}, ""), ok}, sent: 2,
@@ -281,13 +295,17 @@ func TestAFailureThatMayPassIsTriedAgain(t *testing.T) {
 			sent: 2, waits: [][2]int{{1000, 1000}}},
 		"a failure of the interface is final": {steps: steps{status(503, nil,
 			`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`), ok}, sent: 1, fails: true},
-		"Retry-After that makes no sense": {steps: steps{status(503, map[string]string{"Retry-After": "soon"}, ""), ok}, sent: 2,
+		"Retry-After that makes no sense": {steps: steps{status(503, map[string]string{"Retry-After": "soon"}, ""),
+			ok}, sent: 2,
 			waits: [][2]int{{100, 200}}},
-		"Retry-After beyond patience": {steps: steps{status(429, map[string]string{"Retry-After": "31"}, ""), ok}, sent: 1, fails: true},
+		"Retry-After beyond patience": {steps: steps{status(429, map[string]string{"Retry-After": "31"}, ""), ok},
+			sent: 1, fails: true},
 		"an attempt that hangs": {steps: steps{hang, ok}, config: ramp.ClientConfig{Timeout: 3 * time.Second}, sent: 2,
 			waits: [][2]int{{3100, 3200}}},
-		"longer each time, up to five seconds": {steps: steps{busy}, config: ramp.ClientConfig{Retries: 12}, sent: 13, fails: true,
-			waits: [][2]int{{100, 200}, {200, 400}, {400, 800}, {800, 1600}, {1600, 3200}, {2500, 5000}, {2500, 5000}, {2500, 5000}}},
+		"longer each time, up to five seconds": {steps: steps{busy}, config: ramp.ClientConfig{Retries: 12}, sent: 13,
+			fails: true,
+			waits: [][2]int{{100, 200}, {200, 400}, {400, 800}, {800, 1600}, {1600, 3200}, {2500, 5000}, {2500, 5000},
+				{2500, 5000}}},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s := &script{steps: test.steps}
@@ -323,7 +341,8 @@ func TestAContextEndsACallAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
 		s := &script{steps: []func(*http.Request) (*http.Response, error){hang}}
-		assert.EqualError(t, initialize(t, ctx, s), "ramp: initialize: context canceled", "there was no next attempt to wait for")
+		assert.EqualError(t, initialize(t, ctx, s), "ramp: initialize: context canceled",
+			"there was no next attempt to wait for")
 		assert.Len(t, s.sent, 1)
 	})
 	inBubble(t, "a deadline before the next attempt", func(t *testing.T) {
@@ -339,14 +358,16 @@ func TestACallIsValidFromTheAttemptThatSucceeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{start: time.Now(), steps: []func(*http.Request) (*http.Response, error){
 			status(429, map[string]string{"Retry-After": "20"}, ""), status(200, nil, okAnswer)}}
-		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), HTTPClient: &http.Client{Transport: s}}))
+		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
+			HTTPClient: &http.Client{Transport: s}}))
 		got := ramp.Must(client.Initialize(t.Context(), testRequest()))
 		assert.Equal(t, s.start.Add(20*time.Second+ramp.UUIDValidity), got.ExpiresAt)
 	})
 }
 
 func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
-	for _, address := range []string{"api.example.com", "http://api.example.com", "https://user:secret@api.example.com", "https://api.example.com?key=secret"} {
+	for _, address := range []string{"api.example.com", "http://api.example.com", "https://user:secret@api.example.com",
+		"https://api.example.com?key=secret"} {
 		_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey()})
 		var wrong *ramp.InvalidError
 		require.ErrorAs(t, err, &wrong, address)
@@ -368,8 +389,10 @@ func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 func TestInitializeLogsWithoutSecrets(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
-	ramp.Must(newNode(t, says(200, okAnswer)).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest()))
-	_, err := newNode(t, says(500, "oops")).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(), testRequest())
+	ramp.Must(newNode(t, says(200, okAnswer)).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(),
+		testRequest()))
+	_, err := newNode(t, says(500, "oops")).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(),
+		testRequest())
 	require.Error(t, err)
 
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
@@ -389,12 +412,15 @@ func TestInitializeLogsWithoutSecrets(t *testing.T) {
 // encoding/json.
 func TestInitializeRejectsInvalidUTF8(t *testing.T) {
 	request := testRequest()
-	request.PlayerID, request.Name, request.Server, request.WalletAddress, request.Intent.ProjectID = "\xff", "\xff", "\xff", "\xff", "\xff"
+	request.PlayerID, request.Name, request.Server, request.WalletAddress, request.Intent.ProjectID = "\xff", "\xff",
+		"\xff", "\xff", "\xff"
 	request.Intent.Materials = []ramp.Item{{ID: "\xff", Amount: ramp.NewAmount(1), IconURL: "https://example.com/\xff"}}
 	service := newNode(t, says(200, okAnswer))
 	_, err := service.api(ramp.ClientConfig{}).Initialize(t.Context(), request)
-	assertFields(t, err, "player_id must be valid UTF-8", "name must be valid UTF-8", "server must be valid UTF-8", "wallet_address must be valid UTF-8",
-		"intent.project_id must be valid UTF-8", "intent.materials[0].id must be valid UTF-8", "intent.materials[0].icon_url must be valid UTF-8")
+	assertFields(t, err, "player_id must be valid UTF-8", "name must be valid UTF-8", "server must be valid UTF-8",
+		"wallet_address must be valid UTF-8",
+		"intent.project_id must be valid UTF-8", "intent.materials[0].id must be valid UTF-8",
+		"intent.materials[0].icon_url must be valid UTF-8")
 	assert.Empty(t, service.asked())
 }
 
@@ -413,7 +439,8 @@ func TestAFeeIsAPartOfTheWhole(t *testing.T) {
 
 // The interface calls both a string and says no more (2.2).
 func TestAnIconAndAWalletMayHaveAnyForm(t *testing.T) {
-	for _, icon := range []string{"https://example.com/a.png", "data:image/png;base64,AA==", "//example.com/a.png", "/a.png", "a.png"} {
+	for _, icon := range []string{"https://example.com/a.png", "data:image/png;base64,AA==", "//example.com/a.png",
+		"/a.png", "a.png"} {
 		request := testRequest()
 		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: amount("0.5"), IconURL: icon}}
 		request.WalletAddress = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
@@ -425,7 +452,8 @@ func TestAnIconAndAWalletMayHaveAnyForm(t *testing.T) {
 // The interface names four failures. Any other text is what a developer needs.
 func TestAReasonThatTheInterfaceDoesNotListIsShown(t *testing.T) {
 	long := strings.Repeat("x", 70_000)
-	client := newNode(t, says(400, `{"code":400,"message":`+quoted("two\nlines")+`,"data":`+quoted(long)+`}`)).api(ramp.ClientConfig{})
+	client := newNode(t,
+		says(400, `{"code":400,"message":`+quoted("two\nlines")+`,"data":`+quoted(long)+`}`)).api(ramp.ClientConfig{})
 	_, err := client.Initialize(t.Context(), testRequest())
 	failure := as[*ramp.APIError](t, err)
 	assert.Equal(t, "two\nlines", failure.Message)
@@ -436,7 +464,8 @@ func TestAReasonThatTheInterfaceDoesNotListIsShown(t *testing.T) {
 
 func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	because := func(transport http.RoundTripper, address string) error {
-		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(), Retries: -1, HTTPClient: &http.Client{Transport: transport}}))
+		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(), Retries: -1,
+			HTTPClient: &http.Client{Transport: transport}}))
 		_, err := client.Initialize(t.Context(), testRequest())
 		return err
 	}
@@ -451,10 +480,12 @@ func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	assert.ErrorContains(t, because(nil, private.URL), "ramp: initialize: tls: failed to verify certificate: x509: ")
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
-	assert.ErrorContains(t, because(nil, strings.Replace(plain.URL, "http:", "https:", 1)), "ramp: initialize: http: server gave HTTP response to HTTPS client")
+	assert.ErrorContains(t, because(nil, strings.Replace(plain.URL, "http:", "https:", 1)),
+		"ramp: initialize: http: server gave HTTP response to HTTPS client")
 	own := errors.New("the breaker is open")
 	for _, cause := range []error{own, context.DeadlineExceeded} {
-		err := because(roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause }), "https://api.example.com")
+		err := because(roundTripper(func(*http.Request) (*http.Response, error) { return nil, cause }),
+			"https://api.example.com")
 		assert.ErrorIs(t, err, cause, "the errors of the caller's own transport are found")
 		assert.EqualError(t, err, "ramp: initialize: "+cause.Error())
 	}

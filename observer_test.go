@@ -46,7 +46,8 @@ func (w *watcher) observer() ramp.Observer {
 		End: func(_ context.Context, op ramp.Operation) {
 			event := "end " + string(op.Kind) + " " + op.Name
 			if op.Step != nil {
-				event += ": " + string(op.Step.Order.State) + map[bool]string{true: " new", false: " repeat"}[op.Step.New]
+				event += ": " + string(op.Step.Order.State) + map[bool]string{true: " new",
+					false: " repeat"}[op.Step.New]
 			}
 			w.note(event)
 			w.mu.Lock()
@@ -127,7 +128,8 @@ func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 	}{
 		{"a mint", toValidate(s.handler), validateCall(),
 			"start webhook validate, end webhook validate: accepted new",
-			map[string]any{"level": "INFO", "endpoint": "validate", "uuid": testUUID, "direction": "mint", "new": true, "signed": true,
+			map[string]any{"level": "INFO", "endpoint": "validate", "uuid": testUUID, "direction": "mint", "new": true,
+				"signed":  true,
 				"tx_hash": nil, "conflict": nil, "outcome": "success"},
 			func(op ramp.Operation) bool {
 				return op.Err == nil && op.Code == "" && op.Status == 200 && op.Conflict == nil
@@ -137,9 +139,11 @@ func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 			map[string]any{"new": false, "signed": true}, nil},
 		{"with another digest", toValidate(s.handler), validateCall().with("digest", hash),
 			"start webhook validate, end webhook validate",
-			map[string]any{"level": "WARN", "new": nil, "conflict": "digest", "direction": "mint", "outcome": "ORDER_CONFLICT"},
+			map[string]any{"level": "WARN", "new": nil, "conflict": "digest", "direction": "mint",
+				"outcome": "ORDER_CONFLICT"},
 			func(op ramp.Operation) bool {
-				return op.Code == "ORDER_CONFLICT" && op.Conflict.Field == "digest" && errors.Is(op.Err, ramp.ErrOrderConflict)
+				return op.Code == "ORDER_CONFLICT" && op.Conflict.Field == "digest" &&
+					errors.Is(op.Err, ramp.ErrOrderConflict)
 			}},
 		{"its failure, whose intent cannot be read", toResult(s.handler), failed.with("intent", 7),
 			"start webhook result, end webhook result: failed new",
@@ -155,7 +159,8 @@ func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 			}},
 		{"a success after it", toResult(s.handler), resultCall().with("tx_hash", "a secret?"),
 			"start webhook result, end webhook result",
-			map[string]any{"level": "WARN", "new": nil, "conflict": "receipt.status", "tx_hash": nil, "outcome": string(ramp.CodeOrderConflict)},
+			map[string]any{"level": "WARN", "new": nil, "conflict": "receipt.status", "tx_hash": nil,
+				"outcome": string(ramp.CodeOrderConflict)},
 			func(op ramp.Operation) bool {
 				return op.Code == ramp.CodeOrderConflict && op.Status == 400 && op.TxHash == ""
 			}},
@@ -194,7 +199,8 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	}}
 	handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store,
 		Confirm: rampproof.Confirmed(node, 1), Observer: w.observer()})
-	order, body := validateCall().with("intent", burnObject()).bytes(), resultCall().with("intent", burnObject()).bytes()
+	order, body := validateCall().with("intent", burnObject()).bytes(),
+		resultCall().with("intent", burnObject()).bytes()
 	require.Equal(t, 200, toValidate(handler)(t.Context(), signed(order), order).Status)
 	w.take()
 	require.Equal(t, 200, toResult(handler)(t.Context(), signed(body), body).Status)
@@ -206,8 +212,10 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w watcher
-		client := &http.Client{Transport: &script{steps: steps{disconnect, status(503, nil, ""), status(200, nil, okAnswer)}}}
-		api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(), HTTPClient: client, Observer: w.observer()}))
+		client := &http.Client{Transport: &script{steps: steps{disconnect, status(503, nil, ""),
+			status(200, nil, okAnswer)}}}
+		api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
+			HTTPClient: client, Observer: w.observer()}))
 		ramp.Must(api.Initialize(t.Context(), testRequest()))
 		const attempt = "start attempt initialize, end attempt initialize, "
 		assert.Equal(t, "start initialize initialize, "+attempt+attempt+attempt+"end initialize initialize", w.take())
@@ -219,7 +227,8 @@ func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
 		assert.Greater(t, w.ended[3].Duration, 250*time.Millisecond, "with its delays")
 
 		client = &http.Client{Transport: &script{steps: steps{status(503, nil, ""), disconnect}}}
-		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: client, Retries: 1, Observer: w.observer()}))
+		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: client, Retries: 1,
+			Observer: w.observer()}))
 		require.Error(t, node.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}))
 		const batch = "start attempt batch, end attempt batch, "
 		assert.Equal(t, "start rpc batch, "+batch+batch+"end rpc batch", w.take())
@@ -237,7 +246,8 @@ func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
 		Start: func(context.Context, ramp.Operation) context.Context { panic("start") },
 		End:   func(context.Context, ramp.Operation) { panic("end") },
 	}
-	for _, observer := range []ramp.Observer{broken, {Start: func(context.Context, ramp.Operation) context.Context { return nil }}} {
+	for _, observer := range []ramp.Observer{broken,
+		{Start: func(context.Context, ramp.Operation) context.Context { return nil }}} {
 		s := newWatchedStudio(t, func(*watcher) ramp.Observer { return observer })
 		assert.Equal(t, 200, s.call(t, toValidate(s.handler), validateCall()).Status)
 		assert.Equal(t, 200, s.call(t, toResult(s.handler), resultCall()).Status)
@@ -291,9 +301,13 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 			var log bytes.Buffer
 			var seen []ramp.Operation
 			synctest.Test(t, func(t *testing.T) {
-				handler := ramp.Must(ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
-					MaxBody: 100, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
-					Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { seen = append(seen, op) }}})))
+				handler := ramp.Must(
+					ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
+						MaxBody: 100, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+						Observer: ramp.Observer{End: func(_ context.Context,
+							op ramp.Operation) {
+							seen = append(seen, op)
+						}}})))
 				for range 3 {
 					for range 100 {
 						send(handler)
@@ -350,8 +364,9 @@ func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
 		{newest.WithPrevious(other, testKey()), 2.0},
 	} {
 		var log bytes.Buffer
-		handler := ramp.Must(ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(),
-			Logger: slog.New(slog.NewJSONHandler(&log, nil))})))
+		handler := ramp.Must(
+			ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(),
+				Logger: slog.New(slog.NewJSONHandler(&log, nil))})))
 		body := validateCall().bytes()
 		toValidate(handler)(t.Context(), signed(body), body)
 		var record map[string]any

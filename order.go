@@ -287,7 +287,8 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 			return Step{}, err
 		}
 		if stored == nil {
-			return Step{Order: opened, Effect: opened.effect(), New: true, Product: r.Product, Tokens: r.Tokens}, nil
+			return Step{Order: opened, Effect: opened.effect(), New: true, Product: r.Product,
+				Tokens: r.Tokens}, nil
 		}
 		switch {
 		case stored.ProjectID != opened.ProjectID:
@@ -301,7 +302,8 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 		case stored.Direction != opened.Direction, !sameAssets(stored.Assets, opened.Assets),
 			!sameTokens(stored.chainSide(), opened.chainSide()):
 			return stored.conflict("intent")
-		case !reflect.DeepEqual(options(stored.Intent.TargetCandidate), options(opened.Intent.TargetCandidate)):
+		case !reflect.DeepEqual(options(stored.Intent.TargetCandidate),
+			options(opened.Intent.TargetCandidate)):
 			return stored.conflict("intent.target_candidate")
 		case stored.State != OrderAccepted:
 			return Step{}, fmt.Errorf("ramp: order %s (%s): %w", stored.UUID, stored.State, ErrOrderFinished)

@@ -35,7 +35,8 @@ func TestRandomSchedulesLoseAndDoubleNothing(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3, random} { // chance may leave a kind out of the last
 		m := newModel(seed, nil)
 		require.NoError(t, m.run(steps), "seed %d", seed)
-		for _, kind := range []string{"accepted", "succeeded", "failed", "abandoned", "repeated", "rejected", "crashed", "conflict", "over", "unknown"} {
+		for _, kind := range []string{"accepted", "succeeded", "failed", "abandoned", "repeated", "rejected", "crashed",
+			"conflict", "over", "unknown"} {
 			assert.True(t, m.seen[kind] > steps/1000 || seed == random, "%s, of %v", kind, m.seen)
 		}
 		t.Logf("seed %d: %v", seed, m.seen)
@@ -86,7 +87,8 @@ func wrongRules() map[string]spoil {
 	conflict := func(c came) bool { return errors.Is(c.err, ramp.ErrOrderConflict) }
 	over := func(c came) bool { return errors.Is(c.err, ramp.ErrOrderFinished) }
 	return map[string]spoil{
-		"a repeated validate takes again": wrong("accept", func(c came) bool { return c.err == nil && is(c, ramp.Mint) },
+		"a repeated validate takes again": wrong("accept",
+			func(c came) bool { return c.err == nil && is(c, ramp.Mint) },
 			moves(ramp.Take, ramp.OrderAccepted)),
 		"a finished order is accepted again": wrong("accept", func(c came) bool { return over(c) && is(c, ramp.Mint) },
 			moves(ramp.Take, ramp.OrderAccepted)),
@@ -101,7 +103,8 @@ func wrongRules() map[string]spoil {
 		"a failure after an abandon gives back again": wrong("finish", func(c came) bool {
 			return c.err == nil && in(c, ramp.OrderAbandoned) && is(c, ramp.Mint)
 		}, moves(ramp.GiveBack, ramp.OrderFailed)),
-		"the intent of the result is granted": wrong("finish", func(c came) bool { return c.step.Effect.Kind == ramp.Grant },
+		"the intent of the result is granted": wrong("finish",
+			func(c came) bool { return c.step.Effect.Kind == ramp.Grant },
 			func(c came) (ramp.Step, error) {
 				c.step.Effect.Assets = nil
 				for _, a := range c.result.Intent.To {
@@ -109,14 +112,16 @@ func wrongRules() map[string]spoil {
 				}
 				return c.step, c.err
 			}),
-		"a result for another session moves": wrong("finish", func(c came) bool { return c.stored != nil && c.result.SessionID != "" },
+		"a result for another session moves": wrong("finish",
+			func(c came) bool { return c.stored != nil && c.result.SessionID != "" },
 			func(c came) (ramp.Step, error) {
 				theirs := *c.stored
 				theirs.SessionID = c.result.SessionID
 				return ramp.Finish(c.result, time.Now())(&theirs)
 			}),
 		"a contradicting result is confirmed": wrong("finish", conflict, confirms),
-		"an unreadable result is a conflict": wrong("finish", func(c came) bool { return c.err == nil && c.result.Intent.Method == "" },
+		"an unreadable result is a conflict": wrong("finish",
+			func(c came) bool { return c.err == nil && c.result.Intent.Method == "" },
 			func(c came) (ramp.Step, error) {
 				return ramp.Step{}, &ramp.ConflictError{Order: *c.stored, Field: "intent"}
 			}),
@@ -125,7 +130,8 @@ func wrongRules() map[string]spoil {
 		}, moves(ramp.GiveBack, ramp.OrderAbandoned)),
 		"an abandoned burn is granted": wrong("abandon", func(c came) bool { return c.step.New && is(c, ramp.Burn) },
 			moves(ramp.Grant, ramp.OrderAbandoned)),
-		"an abandoned mint gives nothing back": wrong("abandon", func(c came) bool { return c.step.New && is(c, ramp.Mint) },
+		"an abandoned mint gives nothing back": wrong("abandon",
+			func(c came) bool { return c.step.New && is(c, ramp.Mint) },
 			moves(ramp.Nothing, ramp.OrderAbandoned)),
 		"an unknown result gives back": wrong("finish", func(c came) bool {
 			return c.stored == nil && !c.result.Succeeded() && c.result.Intent.Method == ramp.MethodMint
@@ -181,7 +187,8 @@ type modelOrder struct {
 var errCrash, errPoor = errors.New("the game crashed"), errors.New("the player owns too little")
 
 func newModel(seed uint64, spoil spoil) *model {
-	m := &model{spoil: spoil, random: rand.New(rand.NewPCG(seed, 0)), seen: map[string]int{}, before: map[string]int64{}}
+	m := &model{spoil: spoil, random: rand.New(rand.NewPCG(seed, 0)), seen: map[string]int{},
+		before: map[string]int64{}}
 	for p := range modelPlayers {
 		for _, id := range modelAssets {
 			m.before[modelKey(p, id)] = modelWealth
@@ -208,7 +215,8 @@ func (m *model) newOrder() *modelOrder {
 	for i := range id {
 		id[i] = byte(m.random.Uint32())
 	}
-	o.request = &ramp.ValidateRequest{UUID: id, UserAddress: "0xAa", ProjectID: "project", Digest: ramp.Digest(append(id[:], id[:]...)),
+	o.request = &ramp.ValidateRequest{UUID: id, UserAddress: "0xAa", ProjectID: "project",
+		Digest: ramp.Digest(append(id[:], id[:]...)),
 		Intent: modelIntent(o.mint, o.amounts)}
 	return o
 }
@@ -289,7 +297,8 @@ func (m *model) happen(o *modelOrder) error {
 	if err == nil {
 		o.state = step.Order.State
 	}
-	if ended := o.state != "" && o.state != ramp.OrderAccepted; ended && (o.state == ramp.OrderSucceeded) != (o.chain == ramp.OrderSucceeded) {
+	if ended := o.state != "" && o.state != ramp.OrderAccepted; ended &&
+		(o.state == ramp.OrderSucceeded) != (o.chain == ramp.OrderSucceeded) {
 		return fmt.Errorf("its transaction %s", o.chain)
 	}
 	return nil
@@ -381,7 +390,8 @@ func (m *model) result(o *modelOrder) (r *ramp.Result, succeeds bool) {
 	case 7:
 		r.TxHash = fmt.Sprintf("0xcd%x%x", id[1:], id[:])
 	}
-	agrees := o.state == ramp.OrderAccepted || o.state == outcome || o.state == ramp.OrderAbandoned && outcome == ramp.OrderFailed
+	agrees := o.state == ramp.OrderAccepted || o.state == outcome || o.state == ramp.OrderAbandoned &&
+		outcome == ramp.OrderFailed
 	return r, agrees && !contradicts
 }
 
@@ -390,7 +400,8 @@ func (m *model) abandon(o *modelOrder) (ramp.Transition, bool) {
 	if o.state == ramp.OrderAccepted {
 		o.chain = ramp.OrderFailed
 	}
-	return ramp.Abandon("the model said so", time.Now()), o.state == ramp.OrderAccepted || o.state == ramp.OrderAbandoned
+	return ramp.Abandon("the model said so", time.Now()), o.state == ramp.OrderAccepted ||
+		o.state == ramp.OrderAbandoned
 }
 
 // move moves what the order must have moved.

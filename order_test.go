@@ -83,9 +83,10 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 func TestTheSameValidateIsARepeat(t *testing.T) {
 	stored := accepted(mintRequest())
 	for name, body := range map[string]object{
-		"in the same words":       validateCall(),
-		"1.00e2 for 100":          validateCall().with("intent.from.0.amount", json.Number("1.00e2")),
-		"an asset in two parts":   validateCall().with("intent.from", append(side("asset", "item_gold", 99), side("asset", "item_gold", 1)...)),
+		"in the same words": validateCall(),
+		"1.00e2 for 100":    validateCall().with("intent.from.0.amount", json.Number("1.00e2")),
+		"an asset in two parts": validateCall().with("intent.from",
+			append(side("asset", "item_gold", 99), side("asset", "item_gold", 1)...)),
 		"erc20 in lower case":     validateCall().with("intent.to.0.type", "erc20"),
 		"an address in capitals":  validateCall().with("user_address", "0x1BE31A94361A391BBAFB2A4CCD704F57DC04D4BB"),
 		"another user_sig":        validateCall().with("user_sig", "0xbb"),
@@ -110,7 +111,8 @@ func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
 	token := func(kind, id string, n int) map[string]any {
 		return map[string]any{"type": kind, "id": id, "amount": n}
 	}
-	list := []map[string]any{token("ERC20", "0x2", 1), token("ERC20", "0x2", 2), token("ERC20", "0x1", 3), token("NFT", "0x3", 1)}
+	list := []map[string]any{token("ERC20", "0x2", 1), token("ERC20", "0x2", 2), token("ERC20", "0x1", 3),
+		token("NFT", "0x3", 1)}
 	stored := accepted(intent(list...))
 	slices.Reverse(list)
 	again := intent(list...)
@@ -127,16 +129,18 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 		body    object
 		field   string
 	}{
-		"another project":    {"session-1", validateCall().with("project_id", "project-2"), "project_id"},
-		"another session":    {"session-2", validateCall(), "session_id"},
-		"another address":    {"session-1", validateCall().with("user_address", "0x00000000000000000000000000000000000a11ce"), "user_address"},
+		"another project": {"session-1", validateCall().with("project_id", "project-2"), "project_id"},
+		"another session": {"session-2", validateCall(), "session_id"},
+		"another address": {"session-1",
+			validateCall().with("user_address", "0x00000000000000000000000000000000000a11ce"), "user_address"},
 		"another digest":     {"session-1", validateCall().with("digest", vectors[1].digestText), "digest"},
 		"another quantity":   {"session-1", validateCall().with("intent.from.0.amount", 101), "intent"},
 		"another asset":      {"session-1", validateCall().with("intent.from.0.id", "item_gem"), "intent"},
 		"another token":      {"session-1", validateCall().with("intent.to.0.id", "0x2"), "intent"},
 		"more tokens":        {"session-1", validateCall().with("intent.to.0.amount", 11), "intent"},
 		"a burn of the same": {"session-1", validateCall().with("intent", burnObject()), "intent"},
-		"other options":      {"session-1", validateCall().with("intent.target_candidate", object{"a": 1}), "intent.target_candidate"},
+		"other options": {"session-1", validateCall().with("intent.target_candidate", object{"a": 1}),
+			"intent.target_candidate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := ramp.Must(ramp.ParseValidate(tt.body.bytes()))
@@ -145,7 +149,8 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 				assert.Zero(t, step)
 				conflict := as[*ramp.ConflictError](t, err)
 				assert.Equal(t, ramp.ConflictError{Order: order, Field: tt.field}, *conflict)
-				assert.EqualError(t, err, fmt.Sprintf("ramp: order %s (%s): the call contradicts the stored order: %s differs", order.UUID, order.State, tt.field))
+				assert.EqualError(t, err,
+					fmt.Sprintf("ramp: order %s (%s): the call contradicts the stored order: %s differs", order.UUID, order.State, tt.field))
 				assert.ErrorIs(t, err, ramp.ErrOrderConflict)
 			}
 		})
@@ -155,7 +160,8 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 // Stores may write JSON in their own way.
 func TestOptionsAreComparedAsJSON(t *testing.T) {
 	request := func(options string) *ramp.ValidateRequest {
-		return ramp.Must(ramp.ParseValidate(validateCall().with("intent.target_candidate", json.RawMessage(options)).bytes()))
+		return ramp.Must(ramp.ParseValidate(validateCall().with("intent.target_candidate",
+			json.RawMessage(options)).bytes()))
 	}
 	stored := accepted(request(`{"a":[1,{"b":"<","c":null}],"n":100000000000000000001}`))
 	for options, repeat := range map[string]bool{
@@ -377,7 +383,8 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 		change   func(*ramp.Result)
 		conflict string // "" for none
 	}{
-		{"nothing but a UUID and a status", mint, func(r *ramp.Result) { *r = ramp.Result{UUID: r.UUID, Receipt: r.Receipt} }, ""},
+		{"nothing but a UUID and a status", mint,
+			func(r *ramp.Result) { *r = ramp.Result{UUID: r.UUID, Receipt: r.Receipt} }, ""},
 		{"no session", mint, func(r *ramp.Result) { r.SessionID = "" }, ""},
 		{"a padded session", mint, func(r *ramp.Result) { r.SessionID = "\u2003session-1 \n" }, ""},
 		{"another session", mint, func(r *ramp.Result) { r.SessionID = "session-2" }, "session_id"},
@@ -396,7 +403,8 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 		{"another quantity", mint, func(r *ramp.Result) { r.Intent.From[0].Amount = ramp.NewAmount(99) }, "intent"},
 		{"another asset", mint, func(r *ramp.Result) { r.Intent.From[0].ID = "item_gem" }, "intent"},
 		{"the same in two parts", burn, func(r *ramp.Result) {
-			r.Intent.To = []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(60)}, {Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(40)}}
+			r.Intent.To = []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(60)},
+				{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(40)}}
 		}, ""},
 		{"another grant", burn, func(r *ramp.Result) { r.Intent.To[0].Amount = ramp.NewAmount(1000) }, "intent"},
 		{"no token", mint, func(r *ramp.Result) { r.Intent.To = nil }, ""},
@@ -410,9 +418,11 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 		{"another type of token", mint, func(r *ramp.Result) { r.Intent.To[0].Type = ramp.TypeNFT }, ""},
 		{"another type of token burned", burn, func(r *ramp.Result) { r.Intent.From[0].Type = ramp.TypeNFT }, ""},
 		{"a second token", mint, func(r *ramp.Result) {
-			r.Intent.To = append(r.Intent.To, ramp.IntentAsset{Type: ramp.TypeERC20, ID: "0x2", Amount: ramp.NewAmount(1)})
+			r.Intent.To = append(r.Intent.To,
+				ramp.IntentAsset{Type: ramp.TypeERC20, ID: "0x2", Amount: ramp.NewAmount(1)})
 		}, "intent"},
-		{"the token twice, net and fee", mint, func(r *ramp.Result) { r.Intent.To = append(r.Intent.To, r.Intent.To[0]) }, ""},
+		{"the token twice, net and fee", mint,
+			func(r *ramp.Result) { r.Intent.To = append(r.Intent.To, r.Intent.To[0]) }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, status := range []uint64{0, 1} {
@@ -437,8 +447,10 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 func TestOnlyAHashIsStoredAsOne(t *testing.T) {
 	hash, stored := strings.Repeat("Ab", 32), "0x"+strings.Repeat("ab", 32)
 	for reported, want := range map[string]string{
-		"0x" + hash: stored, "0X" + hash: stored, stored: stored, "0x" + strings.Repeat("00", 32): "", "0x" + strings.Repeat("00", 31) + "01": "0x" + strings.Repeat("00", 31) + "01",
-		"": "", hash: "", "0x": "", "0x" + hash[2:]: "", "0x" + hash + "00": "", "0x" + strings.Repeat("zz", 32): "", "1x" + hash: "", "0xg" + hash[1:]: "", "0x" + hash[1:] + "g": "",
+		"0x" + hash: stored, "0X" + hash: stored, stored: stored, "0x" + strings.Repeat("00", 32): "",
+		"0x" + strings.Repeat("00", 31) + "01": "0x" + strings.Repeat("00", 31) + "01",
+		"":                                     "", hash: "", "0x": "", "0x" + hash[2:]: "", "0x" + hash + "00": "",
+		"0x" + strings.Repeat("zz", 32): "", "1x" + hash: "", "0xg" + hash[1:]: "", "0x" + hash[1:] + "g": "",
 		"😀": "", strings.Repeat("x", 64<<10): "",
 	} {
 		o := accepted(mintRequest())
@@ -463,7 +475,8 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 		"user_address":"0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb","digest":"`+testDigest+`",
 		"intent":`+string(object(mintObject()).bytes())+`,"accepted_at":"2026-11-21T12:00:00.123Z"}`, string(written))
 	for old, new := range map[string]string{
-		`"version":1`: `"version":2`, `"version":1,`: ``, `"accepted"`: `"lost"`, `"mint"`: `"swap"`, `"amount":100`: `"amount":0`, `{`: `[{`,
+		`"version":1`: `"version":2`, `"version":1,`: ``, `"accepted"`: `"lost"`, `"mint"`: `"swap"`,
+		`"amount":100`: `"amount":0`, `{`: `[{`,
 	} {
 		var read ramp.Order
 		err := json.Unmarshal([]byte(strings.Replace(string(written), old, new, 1)), &read)
@@ -481,7 +494,8 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 // opened. What the newer one has written must not be lost.
 func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
 	written := ramp.Must(json.Marshal(accepted(mintRequest())))
-	newer := strings.NewReplacer(`"version":1,`, `"version":1,"tags":["a",1e400],`, `"intent":{`, `"intent":{"rate":{"a":0.10},`).Replace(string(written))
+	newer := strings.NewReplacer(`"version":1,`, `"version":1,"tags":["a",1e400],`, `"intent":{`,
+		`"intent":{"rate":{"a":0.10},`).Replace(string(written))
 	var read ramp.Order
 	require.NoError(t, json.Unmarshal([]byte(newer), &read))
 	again := ramp.Must(json.Marshal(read))

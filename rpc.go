@@ -192,7 +192,8 @@ func (r *RPC) askInOrder(ctx context.Context, try func(*endpoint) error) (err er
 }
 
 // attempt makes an exchange in limited time.
-func (r *RPC) attempt(ctx context.Context, e *endpoint, name string, timeout time.Duration, do exchange) error {
+func (r *RPC) attempt(ctx context.Context, e *endpoint, name string, timeout time.Duration,
+	do exchange) error {
 	ctx, op := r.begin(ctx, OperationAttempt, name)
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -251,7 +252,8 @@ func (r *RPC) compareChain(id Quantity) error {
 	case actual == nil:
 		return errNullResult
 	case r.chainID != 0 && actual.Cmp(new(big.Int).SetUint64(r.chainID)) != 0:
-		return fmt.Errorf("%w: its chain ID is %s, but RPCConfig.ChainID is %d", ErrWrongChain, actual, r.chainID)
+		return fmt.Errorf("%w: its chain ID is %s, but RPCConfig.ChainID is %d", ErrWrongChain,
+			actual, r.chainID)
 	}
 	return nil
 }
@@ -597,7 +599,8 @@ func newEndpoint(p *problems, prefix, address string, header http.Header, insecu
 			}
 		}
 	}
-	for key, value := range map[string]string{"Content-Type": "application/json", "User-Agent": transport.UserAgent} {
+	for key, value := range map[string]string{"Content-Type": "application/json",
+		"User-Agent": transport.UserAgent} {
 		if to.header[key] == nil {
 			to.header.Set(key, value) // once, instead of for every request
 		}
@@ -699,7 +702,8 @@ func (r *RPC) EstimateGas(ctx context.Context, t TransactionRequest, at BlockRef
 }
 
 // fetch calls a method whose result may be null.
-func fetch[T Block | Transaction | Receipt](ctx context.Context, r *RPC, method string, params ...any) (*T, error) {
+func fetch[T Block | Transaction | Receipt](ctx context.Context, r *RPC, method string,
+	params ...any) (*T, error) {
 	result := new(T)
 	if err := r.Call(ctx, result, method, params...); err != nil {
 		return nil, err

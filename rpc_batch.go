@@ -50,7 +50,8 @@ func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
 
 // sendParts makes the calls in as many requests as necessary, until one fails. send
 // makes one request, and sets the Err of its calls.
-func (r *RPC) sendParts(ctx context.Context, calls []*BatchCall, send func(context.Context, []*BatchCall) error) error {
+func (r *RPC) sendParts(ctx context.Context, calls []*BatchCall,
+	send func(context.Context, []*BatchCall) error) error {
 	size := int(r.batch.Load())
 	parts := slices.Collect(slices.Chunk(calls, size))
 	var missed []*BatchCall // were asked for again, because the answer left them out
@@ -62,7 +63,8 @@ func (r *RPC) sendParts(ctx context.Context, calls []*BatchCall, send func(conte
 		var again, tooLarge []*BatchCall
 		var limit *limitError
 		switch {
-		case len(part) > 1 && onlyReads(part) && (errors.As(err, &limit) || errors.Is(err, ErrAnswerTooLarge)):
+		case len(part) > 1 && onlyReads(part) &&
+			(errors.As(err, &limit) || errors.Is(err, ErrAnswerTooLarge)):
 			if tooLarge = part; limit != nil && limit.lasting {
 				size, parts = half, slices.Collect(slices.Chunk(slices.Concat(parts...), half))
 			}
@@ -83,7 +85,8 @@ func (r *RPC) sendParts(ctx context.Context, calls []*BatchCall, send func(conte
 				}
 			}
 		}
-		parts = slices.Concat(slices.Collect(slices.Chunk(tooLarge, half)), slices.Collect(slices.Chunk(again, size)), parts)
+		parts = slices.Concat(slices.Collect(slices.Chunk(tooLarge, half)),
+			slices.Collect(slices.Chunk(again, size)), parts)
 	}
 	return nil
 }
@@ -122,7 +125,8 @@ func setErr(calls []*BatchCall, err error) {
 
 // exchangeSingle makes the only call of a request as exchangeBatch does, but without
 // brackets, because some nodes take no batches.
-func (r *RPC) exchangeSingle(ctx context.Context, e *endpoint, calls []*BatchCall) ([]*BatchCall, time.Duration, error) {
+func (r *RPC) exchangeSingle(ctx context.Context, e *endpoint, calls []*BatchCall) ([]*BatchCall,
+	time.Duration, error) {
 	call := calls[0]
 	err := r.exchange(ctx, e, call.Into, call.Method, call.Params)
 	if failedAsNode(err) || errors.Is(err, ErrAnswerTooLarge) {
@@ -136,7 +140,8 @@ func (r *RPC) exchangeSingle(ctx context.Context, e *endpoint, calls []*BatchCal
 
 // exchangeBatch sends one request to an endpoint and reads its answers. It returns
 // the calls to retry, and the minimum delay before that.
-func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall) ([]*BatchCall, time.Duration, error) {
+func (r *RPC) exchangeBatch(ctx context.Context, e *endpoint, calls []*BatchCall) ([]*BatchCall,
+	time.Duration, error) {
 	if len(calls) == 1 {
 		return r.exchangeSingle(ctx, e, calls)
 	}
@@ -237,5 +242,6 @@ func asLimit(err error) error {
 
 // isAnswerTooLarge reports whether the answer to a call or a batch is too large.
 func isAnswerTooLarge(err error) bool {
-	return errors.Is(err, rpcResponseTooLarge) || errors.Is(err, rpcAnswerTooLarge) || errors.Is(err, ErrAnswerTooLarge)
+	return errors.Is(err, rpcResponseTooLarge) || errors.Is(err, rpcAnswerTooLarge) ||
+		errors.Is(err, ErrAnswerTooLarge)
 }

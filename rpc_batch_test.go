@@ -119,7 +119,10 @@ func TestANodeWithoutBatchesIsAskedOneByOne(t *testing.T) {
 // Whether an answer is too large depends on the calls, so the next batch starts anew.
 func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 	for name, n := range map[string]*batchLimit{
-		"go-ethereum, the rest": {part: func(n int) (int, string) { return min(n, 3), `{"code":-32003,"message":"response too large"}` }},
+		"go-ethereum, the rest": {part: func(n int) (int, string) {
+			return min(n, 3),
+				`{"code":-32003,"message":"response too large"}`
+		}},
 		"reth, all of it": {answer: func(n int) (int, string) {
 			if n > 3 {
 				return 200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32008,"message":"Response is too big","data":"Exceeded max limit of 167772160"}}`
@@ -148,7 +151,10 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		n := &batchLimit{part: func(n int) (int, string) { return 1, `{"code":-32003,"message":"transaction rejected"}` }}
+		n := &batchLimit{part: func(n int) (int, string) {
+			return 1,
+				`{"code":-32003,"message":"transaction rejected"}`
+		}}
 		calls, _ := balances(3)
 		require.NoError(t, n.client().Batch(t.Context(), calls))
 		assert.Equal(t, []int{3, 0, 0}, n.sizes, "the code decides")

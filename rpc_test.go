@@ -117,35 +117,64 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 		http   *ramp.HTTPError
 		text   string // in the error; "" for success
 	}{
-		"a result beside a null error":  {body: `{"jsonrpc":"2.0","id":ID,"result":"0x10","error":null}`},
-		"a result without a version":    {body: `{"id":ID,"result":"0x10"}`},
-		"a result with white space":     {body: " \r\n" + result(`"0x10"`) + "\n\n"},
-		"a byte order mark":             {body: "\ufeff" + result(`"0x10"`)},
-		"a page of any length":          {body: strings.Repeat("<", 300_000), http: &ramp.HTTPError{Status: 200, Excerpt: strings.Repeat("<", 397) + "…"}, text: `: HTTP 200, not JSON-RPC: "<`},
-		"a message of any length":       {body: `{"id":ID,"error":{"code":1,"message":"` + strings.Repeat("x", 70_000) + `"}}`, rpc: &ramp.RPCError{Code: 1, Message: strings.Repeat("x", 64<<10)}, text: ": JSON-RPC error 1: " + strings.Repeat("x", 397) + "…"},
-		"an error object":               {body: `{"id":ID,"error":{"code":-32601,"message":"no such method","data":{"a":1}}}`, is: ramp.RPCMethodNotFound, rpc: &ramp.RPCError{Code: -32601, Message: "no such method", Data: json.RawMessage(`{"a":1}`)}, text: "no such method"},
-		"an error with null data":       {body: `{"id":ID,"error":{"code":-32603,"message":"m","data":null}}`, is: ramp.RPCCode(-32603), rpc: &ramp.RPCError{Code: -32603, Message: "m"}, text: "JSON-RPC error -32603: m"},
-		"an error without an id":        {body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`, is: ramp.RPCCode(-32700), rpc: &ramp.RPCError{Code: -32700, Message: "parse error"}, text: "parse error"},
-		"an error that is a string":     {body: `{"id":ID,"error":"over quota"}`, rpc: &ramp.RPCError{Message: "over quota"}, text: "over quota"},
-		"a code that is a string":       {body: `{"id":ID,"error":{"code":"-32600","message":"m"}}`, is: ramp.RPCCode(-32600), rpc: &ramp.RPCError{Code: -32600, Message: "m"}, text: "m"},
-		"an error without a message":    {body: `{"id":ID,"error":{"code":-32601}}`, is: ramp.RPCMethodNotFound, rpc: &ramp.RPCError{Code: -32601}, text: "method not found"},
-		"an error of the server range":  {body: `{"id":ID,"error":{"code":-32042,"message":"m"}}`, is: ramp.RPCCode(-32042), rpc: &ramp.RPCError{Code: -32042, Message: "m"}, text: "m"},
-		"a wrong id":                    {body: `{"id":999999,"result":"0x10"}`, text: "id of another request"},
-		"an error with a wrong id":      {body: `{"id":999999,"error":{"code":1,"message":"m"}}`, text: "id of another request"},
-		"an id that is a string":        {body: `{"id":"ID","result":"0x10"}`, text: "id of another request"},
-		"a result without an id":        {body: `{"result":"0x10"}`, text: "id of another request"},
-		"a result that occurs twice":    {body: `{"id":ID,"result":"0x10","result":"0x10"}`, http: &ramp.HTTPError{Status: 200, Excerpt: `{"id":1,"result":"0x10","result":"0x10"}`}, text: "not JSON-RPC"},
-		"a code beyond all numbers":     {body: `{"id":ID,"error":{"code":99999999999999999999,"message":"m"}}`, rpc: &ramp.RPCError{Message: "m"}, text: "JSON-RPC error 0: m"},
-		"neither result nor error":      {body: `{"id":ID}`, http: &ramp.HTTPError{Status: 200, Excerpt: `{"id":1}`}, text: "not JSON-RPC"},
-		"an empty answer":               {body: "", http: &ramp.HTTPError{Status: 200}, text: "not JSON-RPC"},
-		"trailing garbage":              {body: result(`"0x10"`) + "x", http: &ramp.HTTPError{Status: 200, Excerpt: `{"jsonrpc":"2.0","id":1,"result":"0x10"}x`}, text: "not JSON-RPC"},
-		"an array":                      {body: `[` + result(`"0x10"`) + `]`, http: &ramp.HTTPError{Status: 200, Excerpt: `[{"jsonrpc":"2.0","id":1,"result":"0x10"}]`}, text: "not JSON-RPC"},
-		"HTML":                          {body: "<html>\n<b>Log in</b>", http: &ramp.HTTPError{Status: 200, Excerpt: "<html> <b>Log in</b>"}, text: "<html> <b>Log in</b>"},
-		"a result under a failing HTTP": {status: 500, body: result(`"0x10"`), http: &ramp.HTTPError{Status: 500, Excerpt: `{"jsonrpc":"2.0","id":1,"result":"0x10"}`}, text: "HTTP 500"},
-		"a redirect":                    {status: 307, header: []string{"Location", "/elsewhere"}, http: &ramp.HTTPError{Status: 307}, text: "HTTP 307"},
+		"a result beside a null error": {body: `{"jsonrpc":"2.0","id":ID,"result":"0x10","error":null}`},
+		"a result without a version":   {body: `{"id":ID,"result":"0x10"}`},
+		"a result with white space":    {body: " \r\n" + result(`"0x10"`) + "\n\n"},
+		"a byte order mark":            {body: "\ufeff" + result(`"0x10"`)},
+		"a page of any length": {body: strings.Repeat("<", 300_000),
+			http: &ramp.HTTPError{Status: 200, Excerpt: strings.Repeat("<", 397) + "…"},
+			text: `: HTTP 200, not JSON-RPC: "<`},
+		"a message of any length": {body: `{"id":ID,"error":{"code":1,"message":"` + strings.Repeat("x", 70_000) +
+			`"}}`, rpc: &ramp.RPCError{Code: 1, Message: strings.Repeat("x", 64<<10)},
+			text: ": JSON-RPC error 1: " + strings.Repeat("x", 397) + "…"},
+		"an error object": {
+			body: `{"id":ID,"error":{"code":-32601,"message":"no such method","data":{"a":1}}}`,
+			is:   ramp.RPCMethodNotFound,
+			rpc:  &ramp.RPCError{Code: -32601, Message: "no such method", Data: json.RawMessage(`{"a":1}`)},
+			text: "no such method"},
+		"an error with null data": {body: `{"id":ID,"error":{"code":-32603,"message":"m","data":null}}`,
+			is: ramp.RPCCode(-32603), rpc: &ramp.RPCError{Code: -32603, Message: "m"},
+			text: "JSON-RPC error -32603: m"},
+		"an error without an id": {
+			body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`,
+			is:   ramp.RPCCode(-32700), rpc: &ramp.RPCError{Code: -32700, Message: "parse error"}, text: "parse error"},
+		"an error that is a string": {body: `{"id":ID,"error":"over quota"}`,
+			rpc: &ramp.RPCError{Message: "over quota"}, text: "over quota"},
+		"a code that is a string": {body: `{"id":ID,"error":{"code":"-32600","message":"m"}}`,
+			is: ramp.RPCCode(-32600), rpc: &ramp.RPCError{Code: -32600, Message: "m"}, text: "m"},
+		"an error without a message": {body: `{"id":ID,"error":{"code":-32601}}`, is: ramp.RPCMethodNotFound,
+			rpc: &ramp.RPCError{Code: -32601}, text: "method not found"},
+		"an error of the server range": {body: `{"id":ID,"error":{"code":-32042,"message":"m"}}`,
+			is: ramp.RPCCode(-32042), rpc: &ramp.RPCError{Code: -32042, Message: "m"}, text: "m"},
+		"a wrong id": {body: `{"id":999999,"result":"0x10"}`, text: "id of another request"},
+		"an error with a wrong id": {body: `{"id":999999,"error":{"code":1,"message":"m"}}`,
+			text: "id of another request"},
+		"an id that is a string": {body: `{"id":"ID","result":"0x10"}`, text: "id of another request"},
+		"a result without an id": {body: `{"result":"0x10"}`, text: "id of another request"},
+		"a result that occurs twice": {body: `{"id":ID,"result":"0x10","result":"0x10"}`,
+			http: &ramp.HTTPError{Status: 200, Excerpt: `{"id":1,"result":"0x10","result":"0x10"}`},
+			text: "not JSON-RPC"},
+		"a code beyond all numbers": {body: `{"id":ID,"error":{"code":99999999999999999999,"message":"m"}}`,
+			rpc: &ramp.RPCError{Message: "m"}, text: "JSON-RPC error 0: m"},
+		"neither result nor error": {body: `{"id":ID}`, http: &ramp.HTTPError{Status: 200, Excerpt: `{"id":1}`},
+			text: "not JSON-RPC"},
+		"an empty answer": {body: "", http: &ramp.HTTPError{Status: 200}, text: "not JSON-RPC"},
+		"trailing garbage": {body: result(`"0x10"`) + "x",
+			http: &ramp.HTTPError{Status: 200, Excerpt: `{"jsonrpc":"2.0","id":1,"result":"0x10"}x`},
+			text: "not JSON-RPC"},
+		"an array": {body: `[` + result(`"0x10"`) + `]`,
+			http: &ramp.HTTPError{Status: 200, Excerpt: `[{"jsonrpc":"2.0","id":1,"result":"0x10"}]`},
+			text: "not JSON-RPC"},
+		"HTML": {body: "<html>\n<b>Log in</b>",
+			http: &ramp.HTTPError{Status: 200, Excerpt: "<html> <b>Log in</b>"}, text: "<html> <b>Log in</b>"},
+		"a result under a failing HTTP": {status: 500, body: result(`"0x10"`),
+			http: &ramp.HTTPError{Status: 500, Excerpt: `{"jsonrpc":"2.0","id":1,"result":"0x10"}`}, text: "HTTP 500"},
+		"a redirect": {status: 307, header: []string{"Location", "/elsewhere"}, http: &ramp.HTTPError{Status: 307},
+			text: "HTTP 307"},
 		"429 with Retry-After and an RPC error inside": {status: 429, header: []string{"Retry-After", "7"},
 			body: `{"id":ID,"error":{"code":-32005,"message":"slow down"}}`, is: ramp.RPCCode(-32005),
-			rpc: &ramp.RPCError{Code: -32005, Message: "slow down"}, http: &ramp.HTTPError{Status: 429, RetryAfter: 7 * time.Second},
+			rpc:  &ramp.RPCError{Code: -32005, Message: "slow down"},
+			http: &ramp.HTTPError{Status: 429, RetryAfter: 7 * time.Second},
 			text: "HTTP 429 (retry after 7s): JSON-RPC error -32005: slow down"},
 		"a negative quantity":      {body: result(`-1`), text: "cannot decode the result"},
 		"a quantity above 64 bits": {body: result(`"0x10000000000000000"`), text: "more than 64 bits"},
@@ -174,7 +203,8 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 			var failure *ramp.HTTPError
 			assert.Equal(t, test.http != nil, errors.As(err, &failure))
 			if test.http != nil && failure != nil {
-				assert.Equal(t, *test.http, ramp.HTTPError{Status: failure.Status, RetryAfter: failure.RetryAfter, Excerpt: failure.Excerpt})
+				assert.Equal(t, *test.http,
+					ramp.HTTPError{Status: failure.Status, RetryAfter: failure.RetryAfter, Excerpt: failure.Excerpt})
 			}
 		})
 	}
@@ -240,10 +270,12 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			s := &script{steps: steps{test.first, status(200, nil, `{"id":2,"result":"0x10"}`)}}
 			var log strings.Builder
-			number, err := scriptedWith(s, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}).BlockNumber(t.Context())
+			number, err := scriptedWith(s,
+				ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}).BlockNumber(t.Context())
 			assert.Len(t, s.sent, test.sent)
 			assert.Equal(t, test.sent == 2, err == nil, err)
-			assert.Equal(t, test.sent == 2, strings.Contains(log.String(), `level=WARN msg="ramp: retrying" attempt=1 wait=`), log.String())
+			assert.Equal(t, test.sent == 2,
+				strings.Contains(log.String(), `level=WARN msg="ramp: retrying" attempt=1 wait=`), log.String())
 			if err == nil {
 				assert.EqualValues(t, 16, number)
 			}
@@ -257,9 +289,10 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 
 func TestOnlyWhatIsKnownToReadIsRepeated(t *testing.T) {
 	for method, sent := range map[string]int{
-		"eth_blockNumber": 3, "eth_call": 3, "eth_getLogs": 3, "eth_getProof": 3, "net_version": 3, "web3_clientVersion": 3, "eth_gasPrice": 3,
-		"eth_sendTransaction": 1, "eth_sendRawTransaction": 1, "eth_sendRawTransactionSync": 1, "personal_sendTransaction": 1,
-		"eth_getFilterChanges": 1, "eth_sign": 1, "evm_mine": 1, "custom_anything": 1,
+		"eth_blockNumber": 3, "eth_call": 3, "eth_getLogs": 3, "eth_getProof": 3, "net_version": 3,
+		"web3_clientVersion": 3, "eth_gasPrice": 3,
+		"eth_sendTransaction": 1, "eth_sendRawTransaction": 1, "eth_sendRawTransactionSync": 1,
+		"personal_sendTransaction": 1, "eth_getFilterChanges": 1, "eth_sign": 1, "evm_mine": 1, "custom_anything": 1,
 	} {
 		inBubble(t, method, func(t *testing.T) {
 			s := &script{steps: steps{disconnect}}
@@ -339,7 +372,8 @@ func idsOf(body string) (ids []string) {
 func balances(n int) ([]ramp.BatchCall, []ramp.Quantity) {
 	calls, got := make([]ramp.BatchCall, n), make([]ramp.Quantity, n)
 	for i := range calls {
-		calls[i] = ramp.BatchCall{Method: "eth_getBalance", Params: []any{common.BigToAddress(common.Big1), ramp.Latest}, Into: &got[i]}
+		calls[i] = ramp.BatchCall{Method: "eth_getBalance",
+			Params: []any{common.BigToAddress(common.Big1), ramp.Latest}, Into: &got[i]}
 	}
 	return calls, got
 }
@@ -352,23 +386,32 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 		whole  string    // a part of the error of the batch
 		status int       // of HTTP; 200 by default
 	}{
-		"in order":                           {`[{"id":A,"result":"0x1"},` + second + `]`, [2]string{"1", "2"}, "", 0},
-		"out of order":                       {`[` + second + `,{"id":A,"result":"0x1","error":null}]`, [2]string{"1", "2"}, "", 0},
-		"with an error in it":                {`[{"id":A,"error":{"code":3,"message":"reverted"}},` + second + `]`, [2]string{"JSON-RPC error 3: reverted", "2"}, "", 0},
-		"with a result that cannot be read":  {`[{"id":A,"result":{}},` + second + `]`, [2]string{"cannot decode the result", "2"}, "", 0},
-		"with neither result nor error":      {`[{"id":A},` + second + `]`, [2]string{"7", "2"}, "", 0},
-		"with the id that comes next":        {`[` + second + `,{"id":3,"result":"0x3"}]`, [2]string{"7", "2"}, "", 0},
-		"with names that occur twice":        {`[{"id":A,"result":"0x1","result":"0x9"},` + second + `]`, [2]string{"7", "2"}, "", 0},
-		"with one call answered twice, once": {`[{"id":A,"result":"0x1"},{"id":A,"result":"0x3"},` + second + `]`, [2]string{"ramp: eth_getBalance: the call was answered twice", "2"}, "", 0},
+		"in order": {`[{"id":A,"result":"0x1"},` + second + `]`, [2]string{"1", "2"}, "", 0},
+		"out of order": {`[` + second + `,{"id":A,"result":"0x1","error":null}]`,
+			[2]string{"1", "2"}, "", 0},
+		"with an error in it": {`[{"id":A,"error":{"code":3,"message":"reverted"}},` + second + `]`,
+			[2]string{"JSON-RPC error 3: reverted", "2"}, "", 0},
+		"with a result that cannot be read": {`[{"id":A,"result":{}},` + second + `]`,
+			[2]string{"cannot decode the result", "2"}, "", 0},
+		"with neither result nor error": {`[{"id":A},` + second + `]`, [2]string{"7", "2"}, "", 0},
+		"with the id that comes next":   {`[` + second + `,{"id":3,"result":"0x3"}]`, [2]string{"7", "2"}, "", 0},
+		"with names that occur twice": {`[{"id":A,"result":"0x1","result":"0x9"},` + second + `]`,
+			[2]string{"7", "2"}, "", 0},
+		"with one call answered twice, once": {`[{"id":A,"result":"0x1"},{"id":A,"result":"0x3"},` + second + `]`,
+			[2]string{"ramp: eth_getBalance: the call was answered twice", "2"}, "", 0},
 		"with ids of others": {`[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"A","result":"0x9"},{"id":null,"result":"0x9"},7,null]`,
 			[2]string{"has none for this call", "has none for this call"}, "", 0},
-		"by one error":                  {`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"invalid params"} }`, [2]string{}, "JSON-RPC error -32602: invalid params", 0},
-		"by one error with names twice": {`{"error":{"code":1,"message":"m"},"error":{"code":1}}`, [2]string{}, "HTTP 200, not JSON-RPC", 0},
-		"by one result":                 {`{"id":A,"result":"0x1"}`, [2]string{}, "not JSON-RPC", 0},
-		"by HTML":                       {"<html>", [2]string{}, "not JSON-RPC", 0},
-		"by nothing":                    {"", [2]string{}, "not JSON-RPC", 0},
-		"under a failing HTTP":          {`[{"id":A,"result":"0x1"},` + second + `]`, [2]string{}, "HTTP 400, not JSON-RPC", 400},
-		"by one error under it":         {`{"id":null,"error":{"code":-32602,"message":"m"}}`, [2]string{}, "HTTP 400: JSON-RPC error -32602: m", 400},
+		"by one error": {
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"invalid params"} }`, [2]string{}, "JSON-RPC error -32602: invalid params", 0},
+		"by one error with names twice": {`{"error":{"code":1,"message":"m"},"error":{"code":1}}`, [2]string{},
+			"HTTP 200, not JSON-RPC", 0},
+		"by one result": {`{"id":A,"result":"0x1"}`, [2]string{}, "not JSON-RPC", 0},
+		"by HTML":       {"<html>", [2]string{}, "not JSON-RPC", 0},
+		"by nothing":    {"", [2]string{}, "not JSON-RPC", 0},
+		"under a failing HTTP": {`[{"id":A,"result":"0x1"},` + second + `]`, [2]string{},
+			"HTTP 400, not JSON-RPC", 400},
+		"by one error under it": {`{"id":null,"error":{"code":-32602,"message":"m"}}`, [2]string{},
+			"HTTP 400: JSON-RPC error -32602: m", 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := batchNode(t, func(ids []string) string {
@@ -468,7 +511,8 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 			status(200, nil, `{"id":2,"error":{"code":429,"message":"slow down"}}`),
 		}}
 		calls, _ = balances(1)
-		require.NoError(t, scriptedWith(s, ramp.RPCConfig{Retries: 1}).Batch(t.Context(), calls), "the batch as such was answered")
+		require.NoError(t, scriptedWith(s, ramp.RPCConfig{Retries: 1}).Batch(t.Context(), calls),
+			"the batch as such was answered")
 		assert.ErrorContains(t, calls[0].Err, "slow down")
 		require.Len(t, s.sent, 2)
 		assert.Equal(t, 9*time.Second, s.at[1], "as long after as the node asks for")
@@ -508,7 +552,8 @@ func TestDataOfARejectionIsAsTheNodeSentIt(t *testing.T) {
 		"a password among the bytes of a revert": {user: "user:0000@", data: `"` + reason + `"`},
 		"a path that is the name of a field":     {path: "/data", data: `{"data":"` + reason + `","method":"data"}`},
 		"a password in a number":                 {user: "user:0000@", data: `{"rate":20000}`},
-		"a long key":                             {path: "/v3-path-key-of-the-studio", data: `["v3-path-key-of-the-studio"]`},
+		"a long key": {path: "/v3-path-key-of-the-studio",
+			data: `["v3-path-key-of-the-studio"]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, func(_ http.ResponseWriter, _ *http.Request, body string) string {
@@ -519,7 +564,8 @@ func TestDataOfARejectionIsAsTheNodeSentIt(t *testing.T) {
 				}
 				return rejection
 			})
-			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(n.URL, "//", "//"+test.user, 1) + test.path, Retries: -1}))
+			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(n.URL, "//", "//"+test.user, 1) +
+				test.path, Retries: -1}))
 			_, err := client.BlockNumber(t.Context())
 			var rejected *ramp.RPCError
 			require.ErrorAs(t, err, &rejected)
@@ -562,8 +608,10 @@ func TestWhatIsASecretOfAnRPC(t *testing.T) {
 func TestAResultNeedsSomewhereToGo(t *testing.T) {
 	n := batchNode(t, echo)
 	for name, into := range map[string]any{
-		"a receipt": (*ramp.Receipt)(nil), "a transaction": (*ramp.Transaction)(nil), "a block": (*ramp.Block)(nil), "logs": (*[]ramp.Log)(nil),
-		"a quantity": (*ramp.Quantity)(nil), "text": (*string)(nil), "no pointer": ramp.Receipt{}, "a map": map[string]any{},
+		"a receipt": (*ramp.Receipt)(nil), "a transaction": (*ramp.Transaction)(nil), "a block": (*ramp.Block)(nil),
+		"logs":       (*[]ramp.Log)(nil),
+		"a quantity": (*ramp.Quantity)(nil), "text": (*string)(nil), "no pointer": ramp.Receipt{},
+		"a map": map[string]any{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := n.client().Call(t.Context(), into, "eth_sendTransaction")
@@ -593,21 +641,29 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 		want   string // level, text and method
 		err    string
 	}{
-		"a success":     {result(`"0x1"`), func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `DEBUG msg="ramp: rpc" method=eth_blockNumber`, ""},
-		"a failure":     {rejected, func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) }, `ERROR msg="ramp: rpc failed" method=eth_blockNumber`, "no such method"},
-		"nothing there": {result(`null`), func(r *ramp.RPC) { _, _ = r.Receipt(t.Context(), common.MaxHash) }, `DEBUG msg="ramp: rpc failed" method=eth_getTransactionReceipt`, "does not know it"},
+		"a success": {result(`"0x1"`), func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) },
+			`DEBUG msg="ramp: rpc" method=eth_blockNumber`, ""},
+		"a failure": {rejected, func(r *ramp.RPC) { _, _ = r.BlockNumber(t.Context()) },
+			`ERROR msg="ramp: rpc failed" method=eth_blockNumber`, "no such method"},
+		"nothing there": {result(`null`), func(r *ramp.RPC) { _, _ = r.Receipt(t.Context(), common.MaxHash) },
+			`DEBUG msg="ramp: rpc failed" method=eth_getTransactionReceipt`, "does not know it"},
 		"a batch": {rejected, func(r *ramp.RPC) {
 			_ = r.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_sign"}, {Method: "eth_sign"}})
 		},
 			`ERROR msg="ramp: rpc failed" method=batch`, "no such method"},
-		"a wait": {rejected, func(r *ramp.RPC) { _, _ = r.WaitReceipt(t.Context(), common.MaxHash, 1) }, `ERROR msg="ramp: rpc failed" method=wait`, "no such method"},
-		"a send": {result(`"` + hash32 + `"`), func(r *ramp.RPC) { _, _ = r.SendRawTransaction(t.Context(), []byte{2, 1}) }, `DEBUG msg="ramp: rpc" method=eth_sendRawTransaction`, ""},
+		"a wait": {rejected, func(r *ramp.RPC) { _, _ = r.WaitReceipt(t.Context(), common.MaxHash, 1) },
+			`ERROR msg="ramp: rpc failed" method=wait`, "no such method"},
+		"a send": {result(`"` + hash32 + `"`),
+			func(r *ramp.RPC) { _, _ = r.SendRawTransaction(t.Context(), []byte{2, 1}) },
+			`DEBUG msg="ramp: rpc" method=eth_sendRawTransaction`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, says(200, strings.Replace(test.answer, `"id":ID,"error"`, `"id":null,"error"`, 1)))
-			for level, logged := range map[slog.Level]bool{slog.LevelDebug: true, slog.LevelInfo: strings.HasPrefix(test.want, "ERROR")} {
+			for level, logged := range map[slog.Level]bool{slog.LevelDebug: true,
+				slog.LevelInfo: strings.HasPrefix(test.want, "ERROR")} {
 				var log bytes.Buffer
-				test.call(n.clientWith(ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: level}))}))
+				test.call(n.clientWith(ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log,
+					&slog.HandlerOptions{Level: level}))}))
 				if !logged {
 					assert.Empty(t, log.String())
 					continue
@@ -631,11 +687,13 @@ func TestAnRPCThatCannotWorkIsNotMade(t *testing.T) {
 		{"RPCConfig.URL must be an https URL; use the node's HTTP address instead of its WebSocket address",
 			func(c *ramp.RPCConfig) { c.URL = "wss://node.example.com" }},
 		{"RPCConfig.URL must not have a fragment", func(c *ramp.RPCConfig) { c.URL = "https://node.example.com#x" }},
-		{"RPCConfig.URL must be an absolute https URL", func(c *ramp.RPCConfig) { c.URL = "https://node.example.com/%zz-secret" }},
+		{"RPCConfig.URL must be an absolute https URL",
+			func(c *ramp.RPCConfig) { c.URL = "https://node.example.com/%zz-secret" }},
 		{"RPCConfig.URL must not have a user if Header has Authorization", func(c *ramp.RPCConfig) {
 			c.URL, c.Header = "https://user:secret@node.example.com", http.Header{"authorization": {"Bearer secret"}}
 		}},
-		{"RPCConfig.Header must not have an empty name", func(c *ramp.RPCConfig) { c.Header = http.Header{" ": {"x"}} }},
+		{"RPCConfig.Header must not have an empty name",
+			func(c *ramp.RPCConfig) { c.Header = http.Header{" ": {"x"}} }},
 		{"RPCConfig.Header must not have Accept-Encoding: net/http would not decompress the answers",
 			func(c *ramp.RPCConfig) { c.Header = http.Header{"accept-encoding": {"gzip"}} }},
 		{"RPCConfig.Header must not have Idempotency-Key, with which a transaction could be sent twice",
@@ -702,8 +760,9 @@ func TestTheFallbackIsAskedWhenTheFirstNodeFailsAsANode(t *testing.T) {
 		"a page":              {alwaysAnswering(200, "<html>"), true},
 		"a login":             {alwaysAnswering(401, "who?"), true},
 		"no such method":      {alwaysAnswering(200, `{"id":1,"error":{"code":-32601,"message":"m"}}`), false},
-		"a revert in a 500":   {alwaysAnswering(500, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), false},
-		"a success":           {&chain{head: 1}, false},
+		"a revert in a 500": {alwaysAnswering(500,
+			`{"id":1,"error":{"code":3,"message":"execution reverted"}}`), false},
+		"a success": {&chain{head: 1}, false},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			n := &twoNodes{first: test.first, fallback: &chain{head: 2}}
@@ -735,14 +794,16 @@ func TestTheFirstNodeIsTriedAgainAfterARest(t *testing.T) {
 		assert.Equal(t, []string{"first blockNumber", "fallback blockNumber"}, ask())
 		n.fallback = roundTripper(disconnect)
 		n.first = &chain{head: 1}
-		assert.Equal(t, []string{"fallback blockNumber", "first blockNumber"}, ask(), "a node that rests is better than none")
+		assert.Equal(t, []string{"fallback blockNumber", "first blockNumber"}, ask(),
+			"a node that rests is better than none")
 		assert.Equal(t, []string{"first blockNumber"}, ask(), "and back at work")
 	})
 }
 
 func TestEachNodesChainIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &twoNodes{first: roundTripper(disconnect), fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
+		n := &twoNodes{first: roundTripper(disconnect),
+			fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
 		client := n.client(ramp.RPCConfig{ChainID: 1112})
 		_, err := client.BlockNumber(t.Context())
 		assert.ErrorIs(t, err, ramp.ErrWrongChain)
@@ -754,7 +815,8 @@ func TestEachNodesChainIsChecked(t *testing.T) {
 
 func TestASendGoesToOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &twoNodes{first: roundTripper(disconnect), fallback: &chain{say: map[string]string{"eth_sendRawTransaction": `"result":"` + hash32 + `"`}}}
+		n := &twoNodes{first: roundTripper(disconnect),
+			fallback: &chain{say: map[string]string{"eth_sendRawTransaction": `"result":"` + hash32 + `"`}}}
 		client := n.client(ramp.RPCConfig{})
 		_, err := client.SendRawTransaction(t.Context(), []byte{2, 1})
 		assert.ErrorContains(t, err, "connection reset")

@@ -214,7 +214,8 @@ type RPCError struct {
 
 // Error returns the code and the message in less than 500 bytes on one line.
 func (e *RPCError) Error() string {
-	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code), cmp.Or(redact.Excerpt(e.Message), e.Code.Error()))
+	return fmt.Sprintf("JSON-RPC error %d: %s", int(e.Code),
+		cmp.Or(redact.Excerpt(e.Message), e.Code.Error()))
 }
 
 // Is reports whether target is the [RPCCode] of e.
@@ -301,7 +302,8 @@ func isRetryable(status int, failed *RPCError) bool {
 		return retryableStatus(status)
 	}
 	code := failed.Code
-	return isRateLimit(status, code) || code == rpcLimitExceeded || retryableStatus(int(code)) || // which proxies put there
+	// which proxies put there
+	return isRateLimit(status, code) || code == rpcLimitExceeded || retryableStatus(int(code)) ||
 		status == http.StatusServiceUnavailable && (code.ofServer() || code == rpcInternalError)
 }
 

@@ -22,7 +22,8 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 	const a = "0x000000000000000000000000000000000000007a"
 	to := common.HexToAddress("0x7b")
 	nonce := uint64(0)
-	everything := ramp.TransactionRequest{From: address, To: &to, Gas: 21000, GasPrice: big.NewInt(100), MaxFeePerGas: big.NewInt(2),
+	everything := ramp.TransactionRequest{From: address, To: &to, Gas: 21000, GasPrice: big.NewInt(100),
+		MaxFeePerGas:         big.NewInt(2),
 		MaxPriorityFeePerGas: big.NewInt(1), Value: big.NewInt(0), Nonce: &nonce, Data: []byte{0xca, 0xfe}}
 	const everythingJSON = `{"from":"` + a + `","to":"0x000000000000000000000000000000000000007b","gas":"0x5208","gasPrice":"0x64",` +
 		`"maxFeePerGas":"0x2","maxPriorityFeePerGas":"0x1","value":"0x0","nonce":"0x0","data":"0xcafe"}`
@@ -36,10 +37,17 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 		"block number": {func(r *ramp.RPC) (any, error) { return any2(r.BlockNumber(t.Context())) },
 			`"eth_blockNumber","params":[]`, `"0x4b7"`, uint64(1207)},
 		"balance": {func(r *ramp.RPC) (any, error) { return any2(r.Balance(t.Context(), address, "")) },
-			`"eth_getBalance","params":["` + a + `","latest"]`, `"0x152d02c7e14af6800000"`, big.NewInt(0).Mul(big.NewInt(1e5), big.NewInt(1e18))},
-		"balance at a block": {func(r *ramp.RPC) (any, error) { return any2(r.Balance(t.Context(), address, ramp.AtBlock(255))) },
+			`"eth_getBalance","params":["` + a + `","latest"]`, `"0x152d02c7e14af6800000"`,
+			big.NewInt(0).Mul(big.NewInt(1e5), big.NewInt(1e18))},
+		"balance at a block": {func(r *ramp.RPC) (any, error) {
+			return any2(r.Balance(t.Context(), address,
+				ramp.AtBlock(255)))
+		},
 			`"eth_getBalance","params":["` + a + `","0xff"]`, `"0x0"`, new(big.Int)},
-		"transaction count": {func(r *ramp.RPC) (any, error) { return any2(r.TransactionCount(t.Context(), address, "pending")) },
+		"transaction count": {func(r *ramp.RPC) (any, error) {
+			return any2(r.TransactionCount(t.Context(), address,
+				"pending"))
+		},
 			`"eth_getTransactionCount","params":["` + a + `","pending"]`, `"0x7"`, uint64(7)},
 		"raw send": {func(r *ramp.RPC) (any, error) { return any2(r.SendRawTransaction(t.Context(), []byte{2, 1})) },
 			`"eth_sendRawTransaction","params":["0x0201"]`, `"` + hash32 + `"`, hash},
@@ -52,10 +60,17 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 			return any2(r.EstimateGas(t.Context(), ramp.TransactionRequest{}, "earliest"))
 		}, `"eth_estimateGas","params":[{},"earliest"]`, `"0x5208"`, uint64(21000)},
 		"logs": {func(r *ramp.RPC) (any, error) {
-			return any2(r.Logs(t.Context(), ramp.LogFilter{FromBlock: ramp.AtBlock(1), Addresses: []common.Address{address}, Topics: [][]common.Hash{{hash}, nil, {hash, {}}}}))
-		}, `"eth_getLogs","params":[{"fromBlock":"0x1","toBlock":"latest","address":["` + a + `"],"topics":[["` + hash32 + `"],null,["` + hash32 + `","` + (common.Hash{}).Hex() + `"]]}]`,
+			return any2(r.Logs(t.Context(),
+				ramp.LogFilter{FromBlock: ramp.AtBlock(1), Addresses: []common.Address{address},
+					Topics: [][]common.Hash{{hash}, nil, {hash, {}}}}))
+		},
+			`"eth_getLogs","params":[{"fromBlock":"0x1","toBlock":"latest","address":["` + a + `"],"topics":[["` +
+				hash32 + `"],null,["` + hash32 + `","` + (common.Hash{}).Hex() + `"]]}]`,
 			`[]`, []ramp.Log{}},
-		"logs of a block": {func(r *ramp.RPC) (any, error) { return any2(r.Logs(t.Context(), ramp.LogFilter{BlockHash: hash})) },
+		"logs of a block": {func(r *ramp.RPC) (any, error) {
+			return any2(r.Logs(t.Context(),
+				ramp.LogFilter{BlockHash: hash}))
+		},
 			`"eth_getLogs","params":[{"blockHash":"` + hash32 + `"}]`, `[]`, []ramp.Log{}},
 		"network": {func(r *ramp.RPC) (any, error) { return any2(r.NetVersion(t.Context())) },
 			`"net_version","params":[]`, `"1112"`, "1112"},
@@ -77,9 +92,18 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 	hash := common.HexToHash(hash32)
 	for asked, call := range map[string]func(*ramp.RPC) (any, error){
-		`"eth_getBlockByNumber","params":["finalized",true]`:     func(r *ramp.RPC) (any, error) { return r.BlockByNumber(t.Context(), "finalized", true) },
-		`"eth_getBlockByHash","params":["` + hash32 + `",false]`: func(r *ramp.RPC) (any, error) { return r.BlockByHash(t.Context(), hash, false) },
-		`"eth_getTransactionByHash","params":["` + hash32 + `"]`: func(r *ramp.RPC) (any, error) { return r.Transaction(t.Context(), hash) },
+		`"eth_getBlockByNumber","params":["finalized",true]`: func(r *ramp.RPC) (any,
+			error) {
+			return r.BlockByNumber(t.Context(), "finalized", true)
+		},
+		`"eth_getBlockByHash","params":["` + hash32 + `",false]`: func(r *ramp.RPC) (any,
+			error) {
+			return r.BlockByHash(t.Context(), hash, false)
+		},
+		`"eth_getTransactionByHash","params":["` + hash32 + `"]`: func(r *ramp.RPC) (any,
+			error) {
+			return r.Transaction(t.Context(), hash)
+		},
 		`"eth_getTransactionReceipt","params":["` + hash32 + `"]`: func(r *ramp.RPC) (any, error) {
 			return r.Receipt(t.Context(), hash)
 		},
@@ -149,7 +173,8 @@ const (
 		`"gasPrice":"0x174876e800","maxFeePerGas":"0x2e90edd000","maxPriorityFeePerGas":"0x174876e800",` +
 		`"hash":"0x00000000000000000000000000000000000000000000000000000000000000bb","input":"0xcafe","nonce":"0x7",` +
 		`"to":"0x000000000000000000000000000000000000007b","transactionIndex":"0x0","value":"0xde0b6b3a7640000","type":"0x7",` +
-		`"accessList":[],"chainId":"0x458","v":"0x1","r":"0x` + "f000000000000000000000000000000000000000000000000000000000000001" + `","s":"0x2",` +
+		`"accessList":[],"chainId":"0x458","v":"0x1","r":"0x` +
+		"f000000000000000000000000000000000000000000000000000000000000001" + `","s":"0x2",` +
 		`"feePayer":"0x000000000000000000000000000000000000fee0","fv":"0x0","fr":"0x3","fs":"0x4"}`
 
 	// An unknown type, unsigned and in no block.
@@ -178,10 +203,12 @@ func TestBlocksAreRead(t *testing.T) {
 		hashes       []common.Hash
 		whole        int
 	}{
-		"with hashes":       {`["` + hash32 + `","` + common.MaxHash.Hex() + `"]`, []common.Hash{common.HexToHash(hash32), common.MaxHash}, 0},
-		"with transactions": {`[` + feeDelegated + `,` + unknownType + `]`, []common.Hash{common.HexToHash("0xbb"), common.HexToHash(hash32)}, 2},
-		"empty":             {`[]`, nil, 0},
-		"without the list":  {`null`, nil, 0},
+		"with hashes": {`["` + hash32 + `","` + common.MaxHash.Hex() + `"]`,
+			[]common.Hash{common.HexToHash(hash32), common.MaxHash}, 0},
+		"with transactions": {`[` + feeDelegated + `,` + unknownType + `]`,
+			[]common.Hash{common.HexToHash("0xbb"), common.HexToHash(hash32)}, 2},
+		"empty":            {`[]`, nil, 0},
+		"without the list": {`null`, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := `{"number":"0x1b4","transactions":` + test.transactions + `}`
@@ -291,7 +318,8 @@ func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
 		"transactionHash": true, "blockTimestamp": false, "transactionIndex": false, "blockHash": false,
 	} {
 		answer := object(log.(map[string]any)).with(path, map[string]any{})
-		_, err := newNode(t, says(200, result("["+string(answer.bytes())+"]"))).client().Logs(t.Context(), ramp.LogFilter{})
+		_, err := newNode(t, says(200, result("["+string(answer.bytes())+"]"))).client().Logs(t.Context(),
+			ramp.LogFilter{})
 		assert.Equal(t, decides, err != nil, path)
 	}
 }
@@ -354,9 +382,10 @@ func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 func TestQuantityRejectsWhatIsNoQuantity(t *testing.T) {
 	beyond := new(big.Int).Lsh(big.NewInt(1), 256).String()
 	for _, text := range []string{
-		`-1`, `"-1"`, `"-0x1"`, `"0x-1"`, `0.5`, `"1.5"`, `"0xg"`, `"0x 1"`, `"0x0x1"`, `"0X1"`, `"1x12"`, `"007"`, `"ff"`, `"null"`, `"success"`,
-		`true`, `[1]`, `{}`, `1e999999999`, `1e9223372036854775807`, beyond, `"` + beyond + `"`, `"0x1` + strings.Repeat("0", 64) + `"`,
-		`"0x` + strings.Repeat("1", 1<<20) + `"`,
+		`-1`, `"-1"`, `"-0x1"`, `"0x-1"`, `0.5`, `"1.5"`, `"0xg"`, `"0x 1"`, `"0x0x1"`, `"0X1"`, `"1x12"`, `"007"`,
+		`"ff"`, `"null"`, `"success"`,
+		`true`, `[1]`, `{}`, `1e999999999`, `1e9223372036854775807`, beyond, `"` + beyond + `"`,
+		`"0x1` + strings.Repeat("0", 64) + `"`, `"0x` + strings.Repeat("1", 1<<20) + `"`,
 	} {
 		var q ramp.Quantity
 		err := json.Unmarshal([]byte(text), &q)

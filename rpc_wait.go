@@ -40,12 +40,14 @@ func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations u
 
 // WaitTransaction waits as [RPC.WaitReceipt] does, and returns the transaction too, which
 // says what a receipt may lack: who paid for it, and for which chain it was signed.
-func (r *RPC) WaitTransaction(ctx context.Context, hash common.Hash, confirmations uint64) (*Transaction, *Receipt, error) {
+func (r *RPC) WaitTransaction(ctx context.Context, hash common.Hash, confirmations uint64) (*Transaction,
+	*Receipt, error) {
 	return r.wait(ctx, hash, confirmations, true)
 }
 
 // wait waits for a receipt, and for the transaction if whole is true.
-func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (transaction *Transaction, receipt *Receipt, err error) {
+func (r *RPC) wait(ctx context.Context, hash common.Hash, confirmations uint64,
+	whole bool) (transaction *Transaction, receipt *Receipt, err error) {
 	if err := r.made(); err != nil {
 		return nil, nil, err
 	}
@@ -89,12 +91,14 @@ func endsWait(err error) bool {
 	case errors.Is(err, RPCMethodNotFound), errors.Is(err, RPCInvalidParams):
 		return true
 	default:
-		return status != nil && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden)
+		return status != nil &&
+			(status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden)
 	}
 }
 
 // checkTransaction checks once.
-func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmations uint64, whole bool) (*Transaction, *Receipt, error) {
+func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmations uint64,
+	whole bool) (*Transaction, *Receipt, error) {
 	var id Quantity
 	receipt, transaction := new(Receipt), new(Transaction)
 	chainCall := &BatchCall{Method: "eth_chainId", Into: &id}
@@ -176,7 +180,8 @@ func (r *RPC) checkReported(err error, id Quantity, transaction *Transaction) er
 func (r *RPC) checkReceipt(hash common.Hash, receipt *Receipt, err error, id Quantity) error {
 	switch {
 	case errors.Is(err, ErrNotFound) && id.Present():
-		return withMethod("eth_getTransactionReceipt", fmt.Errorf("%s: %w; the node's chain ID is %s", hash, ErrNotFound, id))
+		return withMethod("eth_getTransactionReceipt",
+			fmt.Errorf("%s: %w; the node's chain ID is %s", hash, ErrNotFound, id))
 	case err != nil:
 		return err
 	case receipt.TransactionHash != hash && receipt.TransactionHash != common.Hash{}:
@@ -197,7 +202,8 @@ func (r *RPC) checkDepth(ctx context.Context, receipt *Receipt, confirmations ui
 	var newest Quantity
 	var block Block
 	headCall := &BatchCall{Method: "eth_blockNumber", Into: &newest}
-	blockCall := &BatchCall{Method: "eth_getBlockByNumber", Params: []any{AtBlock(number), false}, Into: &block}
+	blockCall := &BatchCall{Method: "eth_getBlockByNumber", Params: []any{AtBlock(number), false},
+		Into: &block}
 	err = r.lookUp(ctx, headCall, blockCall)
 	head, absent := newest.Uint64()
 	if err = cmp.Or(err, headCall.Err, absent); err != nil {

@@ -156,14 +156,17 @@ func TestWaitReceiptRejectsTheReceiptOfAnotherTransaction(t *testing.T) {
 		asked := common.HexToHash("0xbad")
 		receipt, err := c.client().WaitReceipt(t.Context(), asked, 1)
 		assert.Nil(t, receipt)
-		assert.ErrorContains(t, err, "ramp: wait for transaction "+asked.Hex()+": ramp: eth_getTransactionReceipt: the node answered with transaction "+common.MaxHash.Hex())
+		assert.ErrorContains(t, err,
+			"ramp: wait for transaction "+asked.Hex()+
+				": ramp: eth_getTransactionReceipt: the node answered with transaction "+common.MaxHash.Hex())
 		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
 	})
 }
 
 func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &chain{receipt: mined(10, blockA), head: 9, block: map[uint64]string{10: blockA}} // the one node is behind the other
+		// the one node is behind the other
+		c := &chain{receipt: mined(10, blockA), head: 9, block: map[uint64]string{10: blockA}}
 		for i := range 3 {
 			c.after(time.Duration(i+1)*time.Minute, func() { c.head++ })
 		}
@@ -193,7 +196,8 @@ func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
 func TestWaitReceiptWaitsForABlockWithNumberAndHash(t *testing.T) {
 	for name, receipt := range map[string]object{
 		"a number alone": onChain().without("blockHash"), "a hash alone": onChain().without("blockNumber"),
-		"neither": onChain().without("blockHash").without("blockNumber"), "nulls": onChain().with("blockHash", nil).with("blockNumber", nil),
+		"neither": onChain().without("blockHash").without("blockNumber"),
+		"nulls":   onChain().with("blockHash", nil).with("blockNumber", nil),
 	} {
 		for _, confirmations := range []uint64{0, 1, 2} {
 			inBubble(t, name, func(t *testing.T) {
@@ -241,7 +245,10 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 		}
 	}
 	for name, fail := range map[string]func(string) (*http.Response, error){
-		"an unreachable node":            func(string) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"an unreachable node": func(string) (*http.Response, error) {
+			return nil,
+				errors.New("connection refused")
+		},
 		"a node that is busy":            rejection(200, -32005, "limit exceeded", ""),
 		"a rate limit in 429":            rejection(429, 15, "Too many connections", ""),
 		"no such method in 429":          rejection(429, -32601, "rate limited", ""),
@@ -252,10 +259,17 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 		"a page that is not there":       always(404, "<html>"),
 		"a receipt that cannot be read":  saying("eth_getTransactionReceipt", `{"id":1,"result":{"blockNumber":-1}}`),
 		"the answer to another request":  saying("eth_getTransactionReceipt", `{"id":77,"result":null}`),
-		"a node without a number":        func(method string) (*http.Response, error) { return failFor(method, "eth_blockNumber") },
-		"a node without a block":         func(method string) (*http.Response, error) { return failFor(method, "eth_getBlockByNumber") },
-		"a head that cannot be read":     saying("eth_blockNumber", `[{"id":2,"result":{}}]`),
-		"a block that cannot be read":    saying("eth_blockNumber", `[{"id":2,"result":"0x20"},{"id":3,"result":{"hash":1}}]`),
+		"a node without a number": func(method string) (*http.Response, error) {
+			return failFor(method,
+				"eth_blockNumber")
+		},
+		"a node without a block": func(method string) (*http.Response, error) {
+			return failFor(method,
+				"eth_getBlockByNumber")
+		},
+		"a head that cannot be read": saying("eth_blockNumber", `[{"id":2,"result":{}}]`),
+		"a block that cannot be read": saying("eth_blockNumber",
+			`[{"id":2,"result":"0x20"},{"id":3,"result":{"hash":1}}]`),
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}, fail: fail}
@@ -301,24 +315,39 @@ func TestWaitReceiptSaysWhatIsMissing(t *testing.T) {
 		is     error
 		ends   bool // at once, for it will not pass
 	}{
-		"the transaction": {func(c *chain) { c.receipt = "null" }, "eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": the node does not know it (yet); if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound, false},
-		"its block":       {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil, false},
-		"confirmations":   {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil, false},
+		"the transaction": {func(c *chain) { c.receipt = "null" },
+			"eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": the node does not know it (yet); if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound, false},
+		"its block":     {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil, false},
+		"confirmations": {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil, false},
 		"a block that stands": {func(c *chain) { c.block[10] = blockB },
 			"block 10, which contained the transaction, was replaced: the receipt names block " + blockA +
 				", and the chain has " + blockB + "; if that stays so, ask another node", nil, false},
-		"a node": {func(c *chain) { c.fail = func(string) (*http.Response, error) { return nil, errors.New("rejected") } }, "rejected", nil, false},
+		"a node": {func(c *chain) {
+			c.fail = func(string) (*http.Response, error) {
+				return nil,
+					errors.New("rejected")
+			}
+		}, "rejected", nil, false},
 		"an index": {func(c *chain) {
 			c.fail = func(string) (*http.Response, error) {
 				return status(200, nil, `{"id":null,"error":"transaction indexing is in progress"}`)(nil)
 			}
 		}, "indexing is in progress", nil, false},
 		"any answer": {func(c *chain) {
-			c.fail = func(string) (*http.Response, error) { time.Sleep(time.Hour); return nil, context.DeadlineExceeded }
+			c.fail = func(string) (*http.Response, error) {
+				time.Sleep(time.Hour)
+				return nil,
+					context.DeadlineExceeded
+			}
 		}, "has not answered yet", nil, false},
-		"no such method": {func(c *chain) { c.fail = always(200, `{"id":null,"error":{"code":-32601,"message":"m"}}`) }, "-32601", ramp.RPCMethodNotFound, true},
-		"invalid params": {func(c *chain) { c.fail = always(200, `{"id":null,"error":{"code":-32602,"message":"m"}}`) }, "-32602", ramp.RPCInvalidParams, true},
-		"no such method inside a 500": {func(c *chain) { c.fail = always(500, `{"id":null,"error":{"code":-32601,"message":"m"}}`) },
+		"no such method": {func(c *chain) { c.fail = always(200, `{"id":null,"error":{"code":-32601,"message":"m"}}`) },
+			"-32601", ramp.RPCMethodNotFound, true},
+		"invalid params": {func(c *chain) { c.fail = always(200, `{"id":null,"error":{"code":-32602,"message":"m"}}`) },
+			"-32602", ramp.RPCInvalidParams, true},
+		"no such method inside a 500": {func(c *chain) {
+			c.fail = always(500,
+				`{"id":null,"error":{"code":-32601,"message":"m"}}`)
+		},
 			"HTTP 500: JSON-RPC error -32601", ramp.RPCMethodNotFound, true},
 		"a ban": {func(c *chain) { c.fail = always(403, strings.Repeat("<html>", 100)) }, "HTTP 403", nil, true},
 		"a login late": {func(c *chain) {
@@ -353,11 +382,15 @@ func TestWaitReceiptSaysWhatIsMissing(t *testing.T) {
 // onChain is the receipt of the chain, as in JSON-RPC.
 func onChain() object {
 	return object{
-		"type": "0x7", "status": "0x1", "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2", "blockHash": blockA, "blockNumber": "0xa",
+		"type": "0x7", "status": "0x1", "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2",
+		"blockHash": blockA, "blockNumber": "0xa",
 		"gasUsed": "0x5208", "cumulativeGasUsed": "0x5209", "effectiveGasPrice": "0x1", "contractAddress": nil,
-		"from": "0x000000000000000000000000000000000000007a", "to": testToken, "feePayer": "0x000000000000000000000000000000000000fee0",
-		"logs": []any{map[string]any{"address": testToken, "topics": []any{hash32}, "data": "0x01", "logIndex": "0x3", "removed": false, "blockTimestamp": "0x65",
-			"blockNumber": "0xa", "blockHash": blockA, "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2"}},
+		"from": "0x000000000000000000000000000000000000007a", "to": testToken,
+		"feePayer": "0x000000000000000000000000000000000000fee0",
+		"logs": []any{map[string]any{"address": testToken, "topics": []any{hash32}, "data": "0x01", "logIndex": "0x3",
+			"removed": false, "blockTimestamp": "0x65",
+			"blockNumber": "0xa", "blockHash": blockA, "transactionHash": common.MaxHash.Hex(),
+			"transactionIndex": "0x2"}},
 	}
 }
 
@@ -366,12 +399,13 @@ func TestAWaitOutlivesAnAnswerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 		hung := 0
-		client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-			if hung++; hung == 1 {
-				return hang(r)
-			}
-			return c.RoundTrip(r)
-		})}}))
+		client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com",
+			HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				if hung++; hung == 1 {
+					return hang(r)
+				}
+				return c.RoundTrip(r)
+			})}}))
 		start := time.Now()
 		_, receipt, err := client.WaitTransaction(within(t, 5*time.Second), common.MaxHash, 2)
 		require.NoError(t, err)
@@ -429,7 +463,8 @@ func TestNothingIsAskedOfTheWrongChainOrOneThatIsNotKnown(t *testing.T) {
 				assert.ErrorIs(t, err, ramp.ErrWrongChain)
 				assert.ErrorContains(t, err, "ramp: eth_chainId: the node is on another chain: its chain ID is 10001, but RPCConfig.ChainID is 1112")
 			}
-			assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, c.asked, "and it is asked again, for the node may be replaced")
+			assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, c.asked,
+				"and it is asked again, for the node may be replaced")
 
 			c.asked, c.fail = nil, func(method string) (*http.Response, error) { return failFor(method, "eth_chainId") }
 			err := use(ctx, client)
@@ -463,7 +498,8 @@ func TestEveryWaitForATransactionChecksTheChain(t *testing.T) {
 		"another node behind a load balancer":  {`"result":"0x1"`, own(`"0x458"`), "", ""},
 		"a node that does not know, but an ID": {`"error":{"code":-32601,"message":"m"}`, own(`"0x458"`), "", ""},
 		"a node that is busy, without an ID":   {`"error":{"code":-32005,"message":"busy"}`, own(`null`), "", "busy"},
-		"a node without the transaction":       {`"result":"0x458"`, "null", "", "eth_getTransactionByHash: " + common.MaxHash.Hex() + ": the node does not know it"},
+		"a node without the transaction": {`"result":"0x458"`, "null", "",
+			"eth_getTransactionByHash: " + common.MaxHash.Hex() + ": the node does not know it"},
 	} {
 		for _, noBatches := range []bool{false, true} {
 			inBubble(t, name, func(t *testing.T) {
@@ -475,7 +511,8 @@ func TestEveryWaitForATransactionChecksTheChain(t *testing.T) {
 				assert.Equal(t, common.MaxHash, transaction.Hash)
 				if !noBatches {
 					assert.Equal(t, 1, c.requests)
-					assert.Equal(t, []string{"eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash"}, c.asked)
+					assert.Equal(t,
+						[]string{"eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash"}, c.asked)
 				}
 
 				c.say, c.transaction = map[string]string{"eth_chainId": test.node}, test.transaction
@@ -506,8 +543,9 @@ func TestCheckReportsAWrongChainOrAnUnreachableNodeAtStart(t *testing.T) {
 		assert.NoError(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()))
 		assert.NoError(t, c.client().Check(t.Context()), "any chain")
 		c.say = map[string]string{"eth_chainId": `"result":"0x1"`}
-		assert.EqualError(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()), "ramp: check https://node.example.com: ramp: eth_chainId: "+
-			"the node is on another chain: its chain ID is 1, but RPCConfig.ChainID is 1112")
+		assert.EqualError(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()),
+			"ramp: check https://node.example.com: ramp: eth_chainId: "+
+				"the node is on another chain: its chain ID is 1, but RPCConfig.ChainID is 1112")
 		c.say = map[string]string{"eth_chainId": `"result":null`}
 		assert.ErrorContains(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()), "the result is null")
 		c.fail = func(string) (*http.Response, error) { return nil, errors.New("connection refused") }
@@ -554,16 +592,19 @@ func TestASendAfterTheCheckIsSentOnce(t *testing.T) {
 // The error rules out the network as the cause.
 func TestWhatIsNotFoundNamesTheChain(t *testing.T) {
 	none := `"result":null`
-	client := pinned(&chain{receipt: "null", say: map[string]string{"eth_getBlockByNumber": none, "custom_receipt": none}}, ramp.RPCConfig{})
+	client := pinned(&chain{receipt: "null",
+		say: map[string]string{"eth_getBlockByNumber": none, "custom_receipt": none}}, ramp.RPCConfig{})
 	_, err := client.BlockByNumber(t.Context(), "", false)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	assert.EqualError(t, err, "ramp: eth_getBlockByNumber: latest: the node does not know it (yet) (chain ID 1112)")
 
 	var receipt ramp.Receipt
-	calls := []ramp.BatchCall{{Method: "eth_getTransactionReceipt", Params: []any{common.MaxHash}, Into: &receipt}, {Method: "custom_receipt", Into: &receipt},
+	calls := []ramp.BatchCall{{Method: "eth_getTransactionReceipt", Params: []any{common.MaxHash}, Into: &receipt},
+		{Method: "custom_receipt", Into: &receipt},
 		{Method: "custom_receipt", Params: []any{"secret"}, Into: &receipt}}
 	require.NoError(t, client.Batch(t.Context(), calls))
-	for i, text := range []string{"eth_getTransactionReceipt: " + common.MaxHash.Hex(), "custom_receipt", "custom_receipt"} {
+	for i, text := range []string{"eth_getTransactionReceipt: " + common.MaxHash.Hex(), "custom_receipt",
+		"custom_receipt"} {
 		assert.ErrorIs(t, calls[i].Err, ramp.ErrNotFound)
 		assert.EqualError(t, calls[i].Err, "ramp: "+text+": the node does not know it (yet) (chain ID 1112)")
 	}

@@ -107,7 +107,8 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		want     string // the number of tokens, or why it is rejected
 	}{
 		{"a mint of one", both, mintOf(goldToken+" 1", "gold 100, gem 1"), "gold", "1"},
-		{"a mint of three in another order, notation and case", both, mintOf(lower+" 3", "gem 3.0, gold 3e2"), "gold", "3"},
+		{"a mint of three in another order, notation and case", both, mintOf(lower+" 3", "gem 3.0, gold 3e2"),
+			"gold", "3"},
 		{"a mint that splits an item", both, mintOf(goldToken+" 1", "gold 30, gem 1, gold 70"), "gold", "1"},
 		{"a burn, at its own rate", both, burnOf(goldToken+" 2", "gold 160"), "gold", "2"},
 		{"an older name of the token type", both, older, "gold", "1"},
@@ -117,16 +118,20 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		{"half a gold each, for two", []ramp.Product{halves}, burnOf(goldToken+" 2", "gold 1"), "gold", "2"},
 		{"a sword", both, nft(mintOf(swordToken+" 1", "sword 1")), "sword", "1"},
 		{"a sword whose token is called ERC20", both, burnOf(swordToken+" 1", "sword 1"), "sword", "1"},
-		{"a sword and gold for an NFT", []ramp.Product{mixed}, nft(mintOf(swordToken+" 1", "gold 5, sword 1")), "sword", "1"},
-		{"another way to pay for a token", []ramp.Product{goldProduct(), gems}, mintOf(goldToken+" 2", "gem 100"), "gems", "2"},
+		{"a sword and gold for an NFT", []ramp.Product{mixed}, nft(mintOf(swordToken+" 1", "gold 5, sword 1")),
+			"sword", "1"},
+		{"another way to pay for a token", []ramp.Product{goldProduct(), gems}, mintOf(goldToken+" 2", "gem 100"),
+			"gems", "2"},
 
 		{"a worthless token", both, burnOf(foreignToken+" 2", "gold 160"), "",
 			"intent.from must be exactly one token, that of a product (" + goldToken + ", " + swordToken +
 				"), not 2 " + foreignToken},
 		{"a worthless token beside ours", both, burnOf(goldToken+" 1, "+foreignToken+" 1", "gold 80"), "",
 			"intent.from must be exactly one token"},
-		{"our token twice", both, mintOf(goldToken+" 1, "+goldToken+" 1", "gold 200, gem 2"), "", "intent.to must be exactly one token"},
-		{"an NFT of a fungible product", both, nft(burnOf(goldToken+" 1", "gold 80")), "", "intent.from[0].type must be ERC20, or NFT"},
+		{"our token twice", both, mintOf(goldToken+" 1, "+goldToken+" 1", "gold 200, gem 2"), "",
+			"intent.to must be exactly one token"},
+		{"an NFT of a fungible product", both, nft(burnOf(goldToken+" 1", "gold 80")), "",
+			"intent.from[0].type must be ERC20, or NFT"},
 		{"an unknown type of token", both, unknown, "",
 			"intent.from[0].type must be ERC20, or NFT for a non-fungible item, not ERC1155"},
 		{"an invisible character", both, burnOf(goldToken+" 1", "gold\u200b 80"), "",
@@ -139,22 +144,29 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 			`intent.to must be 80 gold for each token, as for product "gold", not 100 gold for 1 of the token`},
 		{"too cheap", both, mintOf(goldToken+" 1", "gold 99, gem 1"), "", "intent.from must be"},
 		{"more tokens than paid", both, mintOf(goldToken+" 2", "gold 100, gem 1"), "", "intent.from must be"},
-		{"off by the last digit", both, burnOf(goldToken+" 90071992547409931", "gold 7205759403792794481"), "", "intent.to must be"},
+		{"off by the last digit", both, burnOf(goldToken+" 90071992547409931", "gold 7205759403792794481"), "",
+			"intent.to must be"},
 		{"an item missing", both, mintOf(goldToken+" 1", "gold 100"), "", "intent.from must be"},
 		{"an item more than the terms have", both, burnOf(goldToken+" 1", "gold 80, gem 1"), "", "intent.to must be"},
 		{"a duplicated item", both, burnOf(goldToken+" 1", "gold 80, gold 80"), "", "intent.to must be"},
 		{"the case of an item", both, burnOf(goldToken+" 1", "GOLD 80"), "", "intent.to must be"},
 		{"a fraction of an item", both, burnOf(goldToken+" 0.01", "gold 0.8"), "",
 			"intent.to must be whole units (TermsConfig.Decimals) that fit an int64, not 0.8 gold"},
-		{"half a gold each, for one", []ramp.Product{halves}, burnOf(goldToken+" 1", "gold 0.5"), "", "intent.to must be whole units"},
+		{"half a gold each, for one", []ramp.Product{halves}, burnOf(goldToken+" 1", "gold 0.5"), "",
+			"intent.to must be whole units"},
 		{"half a sword", both, nft(burnOf(swordToken+" 0.5", "sword 0.5")), "",
 			"intent.from[0].amount must be a whole number, because an item is non-fungible, not 0.5"},
-		{"2^63", both, burnOf(goldToken+" 115292150460684697.6", "gold 9223372036854775808"), "", "intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
+		{"2^63", both, burnOf(goldToken+" 115292150460684697.6", "gold 9223372036854775808"), "",
+			"intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
 		{"a direction that is not offered", []ramp.Product{gems}, burnOf(goldToken+" 1", "gold 80"), "",
 			`intent is a burn, but product "gems" has no items for one`},
-		{"a mint called a burn", both, ramp.Intent{Method: ramp.MethodMint, Type: ramp.Disassemble, From: older.From, To: older.To}, "", "intent.method"},
-		{"a quantity of 0", both, burnOf(goldToken+" 0", "gold 0"), "", "intent.from[0].amount is required and must be greater than 0"},
-		{"a negative quantity", both, burnOf(goldToken+" -1", "gold -80"), "", "intent.from[0].amount is required and must be greater than 0"},
+		{"a mint called a burn", both,
+			ramp.Intent{Method: ramp.MethodMint, Type: ramp.Disassemble, From: older.From, To: older.To}, "",
+			"intent.method"},
+		{"a quantity of 0", both, burnOf(goldToken+" 0", "gold 0"), "",
+			"intent.from[0].amount is required and must be greater than 0"},
+		{"a negative quantity", both, burnOf(goldToken+" -1", "gold -80"), "",
+			"intent.from[0].amount is required and must be greater than 0"},
 		{"nothing", both, ramp.Intent{}, "", "intent.method is required"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -285,8 +297,10 @@ func TestAMintThatFitsNetOfItsFeeSaysSo(t *testing.T) {
 
 func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
 	product := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount("0.5") })
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}}))
-	for tokens, grants := range map[string]string{"1": "0.5", "0.02": "0.01", "184467440737095516.14": "92233720368547758.07"} {
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}}))
+	for tokens, grants := range map[string]string{"1": "0.5", "0.02": "0.01",
+		"184467440737095516.14": "92233720368547758.07"} {
 		_, _, err := match(terms, burnOf(goldToken+" "+tokens, "gold "+grants))
 		assert.NoError(t, err, tokens)
 	}
@@ -316,21 +330,27 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 			i.Materials[0].Amount, i.Outputs[0].Amount = ramp.NewAmount(101), ramp.NewAmount(81)
 		})},
 			[]string{`TermsConfig.Products[1].Token and items are also those of "gold"`}},
-		{"one token at two rates, written in another case and order", []ramp.Product{goldProduct(), other(goldProduct(), func(i *ramp.Product) {
-			i.Token, i.Outputs = strings.ToLower(i.Token), nil
-			i.Materials[0], i.Materials[1] = i.Materials[1], i.Materials[0]
-		})}, []string{`TermsConfig.Products[1].Token and items are also those of "gold"`}},
-		{"one name", []ramp.Product{goldProduct(), changed(goldProduct(), func(i *ramp.Product) { i.Token = swordToken })},
+		{"one token at two rates, written in another case and order",
+			[]ramp.Product{goldProduct(), other(goldProduct(), func(i *ramp.Product) {
+				i.Token, i.Outputs = strings.ToLower(i.Token), nil
+				i.Materials[0], i.Materials[1] = i.Materials[1], i.Materials[0]
+			})}, []string{`TermsConfig.Products[1].Token and items are also those of "gold"`}},
+		{"one name",
+			[]ramp.Product{goldProduct(), changed(goldProduct(), func(i *ramp.Product) { i.Token = swordToken })},
 			[]string{"TermsConfig.Products[1].Name is also the name of another product"}},
-		{"a duplicated item", bad(func(i *ramp.Product) { i.Materials[1].ID = "gold" }), []string{"TermsConfig.Products[0].Materials[1].id occurs twice"}},
-		{"a price of 0", bad(func(i *ramp.Product) { i.Outputs[0].Amount = ramp.Amount{} }), []string{"TermsConfig.Products[0].Outputs[0].amount is required"}},
+		{"a duplicated item", bad(func(i *ramp.Product) { i.Materials[1].ID = "gold" }),
+			[]string{"TermsConfig.Products[0].Materials[1].id occurs twice"}},
+		{"a price of 0", bad(func(i *ramp.Product) { i.Outputs[0].Amount = ramp.Amount{} }),
+			[]string{"TermsConfig.Products[0].Outputs[0].amount is required"}},
 		{"half a sword", bad(func(i *ramp.Product) {
 			i.Outputs[0].Amount, i.Outputs[0].IsNonFungible = amount("0.5"), true
 		}), []string{"TermsConfig.Products[0].Outputs[0].amount is required and must be greater than 0, and whole for a non-fungible item"}},
-		{"a token that is no address", bad(func(i *ramp.Product) { i.Token = "gold" }), []string{"TermsConfig.Products[0].Token"}},
+		{"a token that is no address", bad(func(i *ramp.Product) { i.Token = "gold" }),
+			[]string{"TermsConfig.Products[0].Token"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: test.products})
+			terms, err := ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+				Products: test.products})
 			assertFields(t, err, test.want...)
 			assert.Nil(t, terms)
 
@@ -344,7 +364,8 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 
 func TestTermsNeedAProjectANetworkAndProducts(t *testing.T) {
 	terms, err := ramp.NewTerms(ramp.TermsConfig{})
-	assertFields(t, err, "TermsConfig.ProjectID is required", "TermsConfig.Network must be mainnet or testnet", "TermsConfig.Products is required")
+	assertFields(t, err, "TermsConfig.ProjectID is required", "TermsConfig.Network must be mainnet or testnet",
+		"TermsConfig.Products is required")
 	assert.Nil(t, terms)
 	_, _, err = match(new(ramp.Terms), burnOf(goldToken+" 1", "gold 80"))
 	assertCode(t, err, ramp.CodeInvalidMessage) // the zero value offers nothing
@@ -441,7 +462,8 @@ func TestProductsWithThePriceOfAnOrderOverlap(t *testing.T) {
 	}
 	const overlap = `TermsConfig.Products[1].Token and items are also those of "gold"`
 	assertFields(t, replace(func(p *ramp.Product) { p.Name = "other" }), overlap)
-	assertFields(t, replace(func(p *ramp.Product) { p.Name, p.Tokens, p.AnyTokens = "other", ramp.Amount{}, true }), overlap)
+	assertFields(t,
+		replace(func(p *ramp.Product) { p.Name, p.Tokens, p.AnyTokens = "other", ramp.Amount{}, true }), overlap)
 	assert.NoError(t, replace(func(p *ramp.Product) { p.Name, p.Tokens = "other", ramp.NewAmount(2) }))
 }
 
@@ -676,7 +698,8 @@ func TestTheStepsOfAnOrder(t *testing.T) {
 		steps = append(steps, step)
 		return nil
 	}}
-	service := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(goldProduct()), Now: func() time.Time { return atResult }})
+	service := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(goldProduct()),
+		Now: func() time.Time { return atResult }})
 	session := ramp.Session{ID: "session-1"}
 	o := placed(mintOf(goldToken+" 1", "gold 100, gem 1"))
 	require.NoError(t, service.Validate(t.Context(), session, o))
@@ -712,9 +735,11 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 			for _, limit := range []time.Duration{0, time.Second} {
 				synctest.Test(t, func(t *testing.T) {
 					game := &recorder{}
-					service := newCaller(ramp.HandlerConfig{Players: game, Store: game, Signer: blocked(block), SignTimeout: limit})
+					service := newCaller(ramp.HandlerConfig{Players: game, Store: game, Signer: blocked(block),
+						SignTimeout: limit})
 					began := time.Now()
-					err := service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1")))
+					err := service.Validate(t.Context(), ramp.Session{ID: "session-1"},
+						placed(mintOf(goldToken+" 1", "gold 1")))
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
 					assertCode(t, err, ramp.CodeInternal)
 					want := 3 * time.Second
@@ -730,7 +755,9 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 	}
 	panicking := blocked(func(context.Context) { panic("the key service's client") })
 	service := newCaller(ramp.HandlerConfig{Signer: panicking})
-	assertCode(t, service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1"))), ramp.CodeInternal)
+	assertCode(t,
+		service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1"))),
+		ramp.CodeInternal)
 }
 
 // listing is a game that lists the assets of a player.
@@ -743,8 +770,10 @@ func (l *listing) Assets(context.Context, ramp.Session) (*ramp.Player, error) { 
 
 func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 	var log strings.Builder
-	players := &listing{player: &ramp.Player{Assets: []ramp.Asset{{ID: "gold"}, {ID: "Sword", Balance: ramp.NewAmount(1)}}}}
-	config := inMemory(ramp.HandlerConfig{Terms: newTerms(goldProduct(), swordProduct()), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	players := &listing{player: &ramp.Player{Assets: []ramp.Asset{{ID: "gold"},
+		{ID: "Sword", Balance: ramp.NewAmount(1)}}}}
+	config := inMemory(ramp.HandlerConfig{Terms: newTerms(goldProduct(), swordProduct()),
+		Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	config.Players = players
 	service := newCaller(config)
 	header := http.Header{ramp.HeaderSession: {"session-1"}, ramp.HeaderAuthorization: {"Bearer token-1"}}
@@ -754,7 +783,8 @@ func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 		players.player.Assets = nil
 		require.NoError(t, toAssets(service.handler)(t.Context(), header).Err)
 		for _, asset := range []string{"sword", "gem", "gold"} {
-			assert.Equal(t, 1, strings.Count(log.String(), `level=WARN msg="ramp: an asset of the terms is not in a player's list" asset=`+asset+"\n"), log.String())
+			assert.Equal(t, 1,
+				strings.Count(log.String(), `level=WARN msg="ramp: an asset of the terms is not in a player's list" asset=`+asset+"\n"), log.String())
 		}
 	}
 }

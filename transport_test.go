@@ -95,7 +95,8 @@ func TestManyCallersOpenNoMoreConnectionsThanThePoolHas(t *testing.T) {
 		}
 		return &countedConn{Conn: conn, closed: sync.OnceFunc(func() { open.Add(-1) })}, nil
 	}
-	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, Timeout: time.Minute, HTTPClient: &http.Client{Transport: pool}}))
+	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, Timeout: time.Minute,
+		HTTPClient: &http.Client{Transport: pool}}))
 	var all sync.WaitGroup
 	for range goroutines {
 		all.Go(func() {
@@ -191,7 +192,9 @@ func TestAFrozenConnectionIsReplaced(t *testing.T) {
 			pool.HTTP2.SendPingTimeout /= 4 // what is not set stays so
 			pool.HTTP2.PingTimeout /= 4
 			pool.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
-			call := clientsOf(t, "https://"+proxy.Addr().String(), ramp.ClientConfig{HTTPClient: &http.Client{Transport: pool}, Timeout: 3 * time.Second, Retries: -1})[name]
+			call := clientsOf(t, "https://"+proxy.Addr().String(),
+				ramp.ClientConfig{HTTPClient: &http.Client{Transport: pool}, Timeout: 3 * time.Second,
+					Retries: -1})[name]
 			require.NoError(t, call())
 			require.NoError(t, call())
 			require.Equal(t, 1, proxy.freeze())
@@ -285,7 +288,8 @@ func (c closeFunc) Close() error { c.closed(); return nil }
 // clientsOf are calls of an RPC and of a Client with the same settings.
 func clientsOf(t *testing.T, address string, c ramp.ClientConfig) map[string]func() error {
 	t.Helper()
-	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: address, HTTPClient: c.HTTPClient, Timeout: c.Timeout, Retries: c.Retries}))
+	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: address, HTTPClient: c.HTTPClient, Timeout: c.Timeout,
+		Retries: c.Retries}))
 	node.SetLimit(1 << 20) // as the other has
 	c.URL, c.Key = address, testKey()
 	client := ramp.Must(ramp.NewClient(c))
@@ -320,7 +324,8 @@ func TestEveryBodyIsClosed(t *testing.T) {
 			transport := roundTripper(func(*http.Request) (*http.Response, error) {
 				sent++
 				body := io.MultiReader(strings.NewReader(answer.body), iotest.ErrReader(cmp.Or(answer.ends, io.EOF)))
-				return &http.Response{StatusCode: answer.status, Header: http.Header{}, Body: closeFunc{body, func() { closed++ }}}, nil
+				return &http.Response{StatusCode: answer.status, Header: http.Header{},
+					Body: closeFunc{body, func() { closed++ }}}, nil
 			})
 			for client, call := range bothClients(t, transport) {
 				sent, closed = 0, 0
@@ -340,7 +345,8 @@ func TestEveryBodyIsClosed(t *testing.T) {
 func echoes() map[string]func(code int, e string) (*http.Response, error) {
 	saying := func(template string) func(int, string) (*http.Response, error) {
 		return func(code int, e string) (*http.Response, error) {
-			body := strings.NewReplacer("QUOTED", quoted(e), "TEXT", e, "REASON", encoded("0x08c379a0", "string", e)).Replace(template)
+			body := strings.NewReplacer("QUOTED", quoted(e), "TEXT", e, "REASON",
+				encoded("0x08c379a0", "string", e)).Replace(template)
 			return status(code, nil, body)(nil)
 		}
 	}
@@ -405,19 +411,23 @@ func shown(err error) string {
 // key, the signature of the call, and what is secret of a URL and of headers.
 func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 	const text, binary = `dGhl/a2V5"&LW9mLXRoZS1jb25zb2xl`, "dGhlLWtleS1vZi10aGUtY29uc29sZQ"
-	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path&key-of-<studio>", "query+key", "header/key"
+	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path&key-of-<studio>",
+		"query+key", "header/key"
 	textKey, binaryKey := ramp.Must(ramp.TextKey(text)), ramp.Must(ramp.Base64URLKey(binary))
 	type calls func(*testing.T, *http.Client, *slog.Logger) (client any, errs []error)
 	service := func(key ramp.HMACKey) calls {
 		return func(t *testing.T, network *http.Client, log *slog.Logger) (any, []error) {
-			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/key-of-the-gateway", Key: key, HTTPClient: network, Retries: 1, Logger: log}))
+			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/key-of-the-gateway",
+				Key: key, HTTPClient: network, Retries: 1, Logger: log}))
 			_, err := client.Initialize(t.Context(), testRequest())
 			return client, []error{err}
 		}
 	}
 	node := func(t *testing.T, network *http.Client, log *slog.Logger) (any, []error) {
-		client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://studio-user:pass%2Fword=@node.example.com/api/" + url.PathEscape(pathKey) + "?apikey=query%2Bkey&v=2",
-			Header: http.Header{"X-Api-Key": {headerKey}}, HTTPClient: network, Retries: 1, Logger: log}))
+		client := ramp.Must(
+			ramp.NewRPC(ramp.RPCConfig{URL: "https://studio-user:pass%2Fword=@node.example.com/api/" +
+				url.PathEscape(pathKey) + "?apikey=query%2Bkey&v=2",
+				Header: http.Header{"X-Api-Key": {headerKey}}, HTTPClient: network, Retries: 1, Logger: log}))
 		custom := client.Call(t.Context(), new(quoting), "eth_chainId")
 		_, read := client.BlockNumber(t.Context())
 		batch := []ramp.BatchCall{{Method: "eth_blockNumber"}}
@@ -429,10 +439,12 @@ func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 		secrets []string
 		calls   calls
 	}{
-		"a text key":     {[]string{text, "key-of-the-gateway"}, service(textKey)},
-		"a previous key": {[]string{"the-previous-key"}, service(textKey.WithPrevious(ramp.Must(ramp.TextKey("the-previous-key"))))},
-		"a binary key":   {[]string{binary, "the-key-of-the-console"}, service(binaryKey)},
-		"a node":         {[]string{user, password, pathKey, queryKey, headerKey, "c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ=="}, node},
+		"a text key": {[]string{text, "key-of-the-gateway"}, service(textKey)},
+		"a previous key": {[]string{"the-previous-key"},
+			service(textKey.WithPrevious(ramp.Must(ramp.TextKey("the-previous-key"))))},
+		"a binary key": {[]string{binary, "the-key-of-the-console"}, service(binaryKey)},
+		"a node": {[]string{user, password, pathKey, queryKey, headerKey,
+			"c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ=="}, node},
 	} {
 		for place, echo := range echoes() {
 			for _, code := range []int{200, 404, 503} {
@@ -443,7 +455,8 @@ func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 						if name == "a node" {
 							gotUser, gotPassword, _ := r.BasicAuth()
 							assert.Equal(t, []string{user, password, "/api/" + pathKey, queryKey, headerKey},
-								[]string{gotUser, gotPassword, r.URL.Path, r.URL.Query().Get("apikey"), r.Header.Get("X-Api-Key")})
+								[]string{gotUser, gotPassword, r.URL.Path, r.URL.Query().Get("apikey"),
+									r.Header.Get("X-Api-Key")})
 						}
 						hidden = nil
 						for _, secret := range append([]string{r.Header.Get(ramp.HeaderHMAC)}, c.secrets...) {
@@ -453,7 +466,8 @@ func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 						}
 						return echo(code, strings.Join(hidden, " "))
 					})
-					client, errs := c.calls(t, &http.Client{Transport: network}, slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+					client, errs := c.calls(t, &http.Client{Transport: network},
+						slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 					require.Error(t, errs[0])
 					all := log.String() + fmt.Sprintf("%v|%+v|%#v", client, client, client)
 					for _, err := range errs {
@@ -467,7 +481,8 @@ func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 						assert.NotContains(t, all, secret)
 						assert.NotContains(t, all, strings.Trim(quoted(secret), `"`))
 					}
-					assert.True(t, place != "text" || strings.Contains(errs[0].Error(), "[redacted]"), "the rest is shown")
+					assert.True(t, place != "text" || strings.Contains(errs[0].Error(), "[redacted]"),
+						"the rest is shown")
 				})
 			}
 		}
@@ -478,7 +493,8 @@ func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 func FuzzAnswers(f *testing.F) {
 	seed(f, "[27].*.json", func(body []byte) { f.Add(200, string(body)) })
 	for _, body := range []string{
-		okAnswer, "", "null", "{}", "[]", "<html>", `{"code":200,"data":{"uuid":7}}`, `{"id":1,"result":"0x10"}`, `{"id":1,"result":null}`, `{"id":1,"error":"x"}`,
+		okAnswer, "", "null", "{}", "[]", "<html>", `{"code":200,"data":{"uuid":7}}`, `{"id":1,"result":"0x10"}`,
+		`{"id":1,"result":null}`, `{"id":1,"error":"x"}`,
 		`{"id":1,"error":{"code":3,"message":"execution reverted","data":"0x08c379a0"}}`, `[{"id":1,"result":"0x1"}]`,
 		`{"id":null,"error":{"code":1e9,"message":{},"data":{"data":{"data":"0x4e487b71"}}}}`, `[{"id":18446744073709551615}]`,
 	} {
@@ -488,7 +504,8 @@ func FuzzAnswers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, code int, body string) {
 		network := roundTripper(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+			return &http.Response{StatusCode: code, Header: http.Header{},
+				Body: io.NopCloser(strings.NewReader(body))}, nil
 		})
 		check := func(err error) {
 			if err != nil {
@@ -497,15 +514,18 @@ func FuzzAnswers(f *testing.F) {
 				assert.NotContains(t, err.Error(), "secret-key-of-16")
 			}
 		}
-		service := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/secret-key-of-16", Key: testKey(), HTTPClient: &http.Client{Transport: network}, Retries: -1}))
+		service := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/secret-key-of-16",
+			Key: testKey(), HTTPClient: &http.Client{Transport: network}, Retries: -1}))
 		got, err := service.Initialize(t.Context(), testRequest())
 		check(err)
 		assert.Equal(t, err == nil, got != nil && got.UUID != uuid.Nil && code/100 == 2)
 
-		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key-of-16", HTTPClient: &http.Client{Transport: network}, Retries: -1}))
+		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key-of-16",
+			HTTPClient: &http.Client{Transport: network}, Retries: -1}))
 		_, err = node.BlockNumber(t.Context())
 		check(err)
-		calls := []ramp.BatchCall{{Method: "eth_call", Into: new(hexutil.Bytes)}, {Method: "eth_getLogs", Into: new([]ramp.Log)}}
+		calls := []ramp.BatchCall{{Method: "eth_call", Into: new(hexutil.Bytes)},
+			{Method: "eth_getLogs", Into: new([]ramp.Log)}}
 		err = node.Batch(t.Context(), calls)
 		check(err)
 		for _, call := range calls {

@@ -68,7 +68,8 @@ func (i InitializeIntent) MarshalJSON() ([]byte, error) {
 		BurnMethod Method `json:"burn_method"`
 		Materials  []Item `json:"materials"`
 		Outputs    []Item `json:"outputs"`
-	}{plain(i), 0, MethodMint, MethodBurnPermit, append([]Item{}, i.Materials...), append([]Item{}, i.Outputs...)})
+	}{plain(i), 0, MethodMint, MethodBurnPermit, append([]Item{}, i.Materials...),
+		append([]Item{}, i.Outputs...)})
 }
 
 // Item is a game asset of an [InitializeIntent] (interface 2.2).
@@ -649,8 +650,8 @@ func (r *Result) Succeeded() bool { return r.Receipt.Succeeded() }
 // in which a wrong field gets a code.
 var wireOrder = []string{
 	"body", "session_id", "user_sig", "user_address", "project_id", "digest", "uuid",
-	"tx_hash", "receipt", "intent", "method", "type", "root", "status", "cumulativeGasUsed", "logsBloom", "logs",
-	"address", "topics", "data", "from", "to", "id", "amount",
+	"tx_hash", "receipt", "intent", "method", "type", "root", "status", "cumulativeGasUsed",
+	"logsBloom", "logs", "address", "topics", "data", "from", "to", "id", "amount",
 	"target_candidate", "fee_rate", "actual",
 }
 

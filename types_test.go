@@ -115,14 +115,17 @@ func TestParseRejects(t *testing.T) {
 		{"user_sig of half a byte", sig, `"user_sig":"0xabc"`, "user_sig must be hex"},
 		{"user_sig a number", sig, `"user_sig":1`, "user_sig must be a string, not a number"},
 
-		{"user_address without 0x", user, `"user_address":"` + goldenUser[2:] + `"`, "user_address is required and must be 0x followed by 40 hex digits, not zero"},
-		{"user_address zero", user, `"user_address":"0x` + strings.Repeat("0", 40) + `"`, "user_address is required and must be 0x followed by 40 hex digits, not zero"},
+		{"user_address without 0x", user, `"user_address":"` + goldenUser[2:] + `"`,
+			"user_address is required and must be 0x followed by 40 hex digits, not zero"},
+		{"user_address zero", user, `"user_address":"0x` + strings.Repeat("0", 40) + `"`,
+			"user_address is required and must be 0x followed by 40 hex digits, not zero"},
 
 		{"project_id null", proj, `"project_id":null`, "project_id is required"},
 
 		{"digest missing", digest + ",", "", "digest is required"},
 		{"digest null", digest, `"digest":null`, "digest must be 0x followed by 64 hex digits, not null"},
-		{"digest of 31 bytes", digest, `"digest":"0x` + bytes1[:62] + `"`, "digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
+		{"digest of 31 bytes", digest, `"digest":"0x` + bytes1[:62] + `"`,
+			"digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
 		{"digest without 0x", digest, `"digest":"` + bytes1 + `"`, "digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
 		{"digest of zeros, which is nothing's hash", digest, `"digest":"0x` + strings.Repeat("0", 64) + `"`, "digest "},
 
@@ -163,12 +166,14 @@ func TestParseRejectsEveryFaultOfAnIntent(t *testing.T) {
 	for n, tt := range intentRejections {
 		t.Run(tt.name, func(t *testing.T) {
 			intent := rejected(t, n)
-			v, err := ramp.ParseValidate([]byte(`{"user_sig":"0xab","user_address":"` + goldenUser + `","project_id":"p",
+			v, err := ramp.ParseValidate([]byte(`{"user_sig":"0xab","user_address":"` + goldenUser +
+				`","project_id":"p",
 				"digest":"` + vectors[0].digestText + `","uuid":"` + goldenMint + `","intent":` + intent + `}`))
 			assertFields(t, err, tt.want...)
 			assert.Nil(t, v)
 
-			r, err := ramp.ParseResult([]byte(`{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"},"intent":` + intent + `}`))
+			r, err := ramp.ParseResult([]byte(`{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"},"intent":` +
+				intent + `}`))
 			if !json.Valid([]byte(intent)) {
 				assertFields(t, err, tt.want...)
 				return
@@ -182,8 +187,10 @@ func TestParseRejectsEveryFaultOfAnIntent(t *testing.T) {
 
 func TestParseValidateReportsAllThatIsWrong(t *testing.T) {
 	_, err := ramp.ParseValidate([]byte(`{}`))
-	assertFields(t, err, "user_sig is required", "user_address is required", "project_id is required", "digest is required",
-		"uuid is required", "intent.method is required", "intent.type is required", "intent.from is required", "intent.to is required")
+	assertFields(t, err, "user_sig is required", "user_address is required", "project_id is required",
+		"digest is required",
+		"uuid is required", "intent.method is required", "intent.type is required", "intent.from is required",
+		"intent.to is required")
 
 	_, err = ramp.ParseResult([]byte(`{}`))
 	assertFields(t, err, "uuid is required", "receipt.status is required")
@@ -198,19 +205,22 @@ func TestParseResultLeavesOutWhatItCannotRead(t *testing.T) {
 		name, old, new, unreadable string
 		left                       func(*ramp.Result) any // is zero
 	}{
-		{"session_id a number", `"session_id":"hero-4821"`, `"session_id":4821`, "session_id must be a string, not a number",
+		{"session_id a number", `"session_id":"hero-4821"`, `"session_id":4821`,
+			"session_id must be a string, not a number",
 			func(r *ramp.Result) any { return r.SessionID }},
 		{"session_id not UTF-8", `hero-4821`, "hero-\xff", "session_id must be valid UTF-8",
 			func(r *ramp.Result) any { return r.SessionID }},
 		{"an amount of text", `"amount":100`, `"amount":"100"`, "intent.from[0].amount must be a number, not a string",
 			func(r *ramp.Result) any { return r.Intent.From }},
-		{"too many entries", `"to":[`, `"to":[` + strings.Repeat("{},", 1000), "intent.to must not have more than 1000 entries",
+		{"too many entries", `"to":[`, `"to":[` + strings.Repeat("{},", 1000),
+			"intent.to must not have more than 1000 entries",
 			func(r *ramp.Result) any { return r.Intent.To }},
 		{"a hash with a wrong last digit", `"effectiveGasPrice":"0x3b9aca00","blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee"`,
 			`"blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dez"`,
 			"receipt.blockHash must be 0x followed by 64 hex digits, not a string",
 			func(r *ramp.Result) any { return r.Receipt.BlockHash }},
-		{"too many logs", `"logs":[`, `"logs":[` + strings.Repeat("{},", 4096), "receipt.logs must not have more than 4096 entries",
+		{"too many logs", `"logs":[`, `"logs":[` + strings.Repeat("{},", 4096),
+			"receipt.logs must not have more than 4096 entries",
 			func(r *ramp.Result) any { return r.Receipt.Logs }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -237,10 +247,14 @@ func TestParseAccepts(t *testing.T) {
 		see            func(*ramp.ValidateRequest) any
 		want           string
 	}{
-		{"user_sig without 0x, and returns it unchanged", `"user_sig":"0x`, `"user_sig":"`, func(r *ramp.ValidateRequest) any { return r.UserSig }, goldenMintSig[2:]},
-		{"user_sig in capitals, of any length", `"user_sig":"`, `"user_sig":"ABCD","was":"`, func(r *ramp.ValidateRequest) any { return r.UserSig }, "ABCD"},
-		{"a digest in capitals", `"0xd91c81e564`, `"0xD91C81E564`, func(r *ramp.ValidateRequest) any { return r.Digest.String() }, vectors[0].digestText},
-		{"a uuid in capitals", goldenMint, strings.ToUpper(goldenMint), func(r *ramp.ValidateRequest) any { return r.UUID.String() }, goldenMint},
+		{"user_sig without 0x, and returns it unchanged", `"user_sig":"0x`, `"user_sig":"`,
+			func(r *ramp.ValidateRequest) any { return r.UserSig }, goldenMintSig[2:]},
+		{"user_sig in capitals, of any length", `"user_sig":"`, `"user_sig":"ABCD","was":"`,
+			func(r *ramp.ValidateRequest) any { return r.UserSig }, "ABCD"},
+		{"a digest in capitals", `"0xd91c81e564`, `"0xD91C81E564`,
+			func(r *ramp.ValidateRequest) any { return r.Digest.String() }, vectors[0].digestText},
+		{"a uuid in capitals", goldenMint, strings.ToUpper(goldenMint),
+			func(r *ramp.ValidateRequest) any { return r.UUID.String() }, goldenMint},
 		{"a uuid of 32 digits", goldenMint, strings.ReplaceAll(goldenMint, "-", ""),
 			func(r *ramp.ValidateRequest) any { return r.UUID.String() }, goldenMint},
 		{"erc20 in lower case", `"ERC20"`, `"erc20"`, token, "erc20"},
@@ -296,7 +310,8 @@ func TestParseErrorsHoldNoValue(t *testing.T) {
 }
 
 func TestDigest(t *testing.T) {
-	assertHex(t, vectors[0].digestText, ramp.ParseDigest, func(err error) { assertFields(t, err, "digest must be 0x followed by 64 hex digits") })
+	assertHex(t, vectors[0].digestText, ramp.ParseDigest,
+		func(err error) { assertFields(t, err, "digest must be 0x followed by 64 hex digits") })
 }
 
 // assertHex checks that a type has exactly one text, which may be read in capitals.
@@ -311,7 +326,8 @@ func assertHex[T fmt.Stringer](t *testing.T, text string, parse func(string) (T,
 	require.NoError(t, json.Unmarshal(written, &read))
 	assert.Equal(t, v, read)
 
-	for _, wrong := range []string{"", "0x", text[2:], text[:len(text)-1], text[:len(text)-2], text + "0", text + "00", "0X" + text[2:], " " + text,
+	for _, wrong := range []string{"", "0x", text[2:], text[:len(text)-1], text[:len(text)-2], text + "0", text + "00",
+		"0X" + text[2:], " " + text,
 		"0x" + text, "0x" + strings.Repeat("g", len(text)-2)} {
 		got, err := parse(wrong)
 		isWrong(err)
@@ -374,17 +390,18 @@ func TestSecretsDoNotShow(t *testing.T) {
 		Inside *shown
 	}
 	for name, v := range map[string]any{
-		"a token":               token,
-		"a pointer to a token":  &token,
-		"a text key":            textKey,
-		"a base64url key":       base64Key,
-		"a pointer to a key":    &textKey,
-		"a rotated key":         base64Key.WithPrevious(textKey),
-		"a session":             ramp.Session{ID: "hero-1", Token: token},
-		"a pointer to one":      &ramp.Session{ID: "hero-1", Token: token},
-		"catalog parameters":    ramp.CatalogParams{AccessToken: token},
-		"exchange parameters":   &ramp.ExchangeParams{AccessToken: token},
-		"a handler's config":    ramp.HandlerConfig{Key: textKey, Signer: signer, Confirm: rampproof.Confirmed(ramp.Must(ramp.NewRPC(node)), 1)},
+		"a token":              token,
+		"a pointer to a token": &token,
+		"a text key":           textKey,
+		"a base64url key":      base64Key,
+		"a pointer to a key":   &textKey,
+		"a rotated key":        base64Key.WithPrevious(textKey),
+		"a session":            ramp.Session{ID: "hero-1", Token: token},
+		"a pointer to one":     &ramp.Session{ID: "hero-1", Token: token},
+		"catalog parameters":   ramp.CatalogParams{AccessToken: token},
+		"exchange parameters":  &ramp.ExchangeParams{AccessToken: token},
+		"a handler's config": ramp.HandlerConfig{Key: textKey, Signer: signer,
+			Confirm: rampproof.Confirmed(ramp.Must(ramp.NewRPC(node)), 1)},
 		"a client's config":     ramp.ClientConfig{Key: textKey},
 		"an RPC's config":       node,
 		"a pointer to an RPC's": &node,
@@ -392,8 +409,11 @@ func TestSecretsDoNotShow(t *testing.T) {
 		"an RPC's config in":    struct{ Chain ramp.RPCConfig }{node},
 		"a slice":               []any{token, textKey},
 		"a map":                 map[string]any{"token": token, "key": textKey, "node": node},
-		"exported fields":       shown{Secret: token, Token: token, Key: textKey, List: []ramp.AccessToken{token}, Keys: map[string]ramp.HMACKey{"a": base64Key}, Inside: &shown{Key: textKey}},
-		"unexported fields":     hidden{secret: textKey, token: token, key: textKey, pointer: &token, list: []ramp.AccessToken{token}, keys: map[string]ramp.HMACKey{"a": textKey}, session: ramp.Session{Token: token}},
+		"exported fields": shown{Secret: token, Token: token, Key: textKey, List: []ramp.AccessToken{token},
+			Keys: map[string]ramp.HMACKey{"a": base64Key}, Inside: &shown{Key: textKey}},
+		"unexported fields": hidden{secret: textKey, token: token, key: textKey, pointer: &token,
+			list: []ramp.AccessToken{token}, keys: map[string]ramp.HMACKey{"a": textKey},
+			session: ramp.Session{Token: token}},
 		"a pointer to a struct": &hidden{secret: token, token: token, key: base64Key},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -419,7 +439,8 @@ func TestSecretsDoNotShow(t *testing.T) {
 	}
 
 	// Where there is room for a word, it is this one.
-	for _, address := range []string{"", secret, secret + "://node.example.com", "https://node.example.com/%zz" + secret} {
+	for _, address := range []string{"", secret, secret + "://node.example.com",
+		"https://node.example.com/%zz" + secret} {
 		assert.Equal(t, "[redacted]", ramp.RPCConfig{URL: address}.String())
 	}
 	for _, v := range []fmt.Stringer{token, textKey} {
@@ -435,7 +456,8 @@ func TestSecretsDoNotShow(t *testing.T) {
 func assertHidden(t *testing.T, secret string, texts ...string) {
 	t.Helper()
 	forms := []string{secret, fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret), fmt.Sprintf("% x", secret),
-		strings.Trim(fmt.Sprint([]byte(secret)), "[]"), strings.TrimSuffix(fmt.Sprintf("%#v", []byte(secret))[7:], "}"), secret[:3]}
+		strings.Trim(fmt.Sprint([]byte(secret)), "[]"), strings.TrimSuffix(fmt.Sprintf("%#v", []byte(secret))[7:], "}"),
+		secret[:3]}
 	for _, text := range texts {
 		for _, form := range forms {
 			assert.NotContains(t, text, form)
@@ -456,10 +478,12 @@ func TestThisReleaseReadsWhatEveryReleaseHasStored(t *testing.T) {
 			text := ramp.Must(os.ReadFile(file))
 			var order ramp.Order
 			require.NoError(t, json.Unmarshal(text, &order))
-			assert.True(t, strings.HasPrefix(filepath.Base(file), "order-"+string(order.State)+"-"+string(order.Direction)), file)
+			assert.True(t,
+				strings.HasPrefix(filepath.Base(file), "order-"+string(order.State)+"-"+string(order.Direction)), file)
 			if filepath.Dir(file) == newest {
 				written := ramp.Must(json.Marshal(order))
-				assert.Equal(t, strings.TrimSpace(string(text)), string(written), "a new format needs a directory of its own")
+				assert.Equal(t, strings.TrimSpace(string(text)), string(written),
+					"a new format needs a directory of its own")
 			}
 			step, err := ramp.Finish(reported(order, 0), atResult)(&order)
 			switch order.State {
@@ -477,7 +501,8 @@ func TestThisReleaseReadsWhatEveryReleaseHasStored(t *testing.T) {
 }
 
 func TestDirectionTakesMethodAndTypeTogether(t *testing.T) {
-	methods := []ramp.Method{"", ramp.MethodMint, ramp.MethodBurnPermit, ramp.MethodBurn, "Mint", "MINT", "burn_permit", "Burn", "swap"}
+	methods := []ramp.Method{"", ramp.MethodMint, ramp.MethodBurnPermit, ramp.MethodBurn, "Mint", "MINT", "burn_permit",
+		"Burn", "swap"}
 	types := []ramp.IntentType{"", ramp.Assemble, ramp.Disassemble, "Assemble", "DISASSEMBLE", "mint"}
 	want := map[ramp.Method]map[ramp.IntentType]ramp.Direction{
 		ramp.MethodMint:       {ramp.Assemble: ramp.Mint},
@@ -521,7 +546,8 @@ func assets(kind ramp.AssetType, list ...string) []ramp.IntentAsset {
 
 func TestEffectSumsEachAsset(t *testing.T) {
 	intent := mintIntent()
-	intent.From = assets(ramp.TypeAsset, "gold 9007199254740993", "dust 0.1", "gold 1", "egg 1", "dust 0.2", "gold 1000000000000000000000")
+	intent.From = assets(ramp.TypeAsset, "gold 9007199254740993", "dust 0.1", "gold 1", "egg 1", "dust 0.2",
+		"gold 1000000000000000000000")
 	effect := ramp.Must(effectOf(intent, ""))
 	assert.Equal(t, []ramp.AssetAmount{
 		{ID: "dust", Amount: amount("0.3")},
@@ -562,8 +588,9 @@ var intentRejections = []struct {
 		want: []string{"intent.type is required"}},
 	{name: "mint and disassemble contradict each other", change: func(i *ramp.Intent) { i.Type = ramp.Disassemble },
 		want: []string{"intent.method and intent.type"}},
-	{name: "burn-permit and assemble contradict each other", burn: true, change: func(i *ramp.Intent) { i.Type = ramp.Assemble },
-		want: []string{"intent.method and intent.type"}},
+	{name: "burn-permit and assemble contradict each other", burn: true,
+		change: func(i *ramp.Intent) { i.Type = ramp.Assemble },
+		want:   []string{"intent.method and intent.type"}},
 	{name: "a method that nobody knows", change: func(i *ramp.Intent) { i.Method = "swap" },
 		want: []string{"intent.method and intent.type"}},
 	{name: "from missing", change: func(i *ramp.Intent) { i.From = nil },
@@ -584,22 +611,31 @@ var intentRejections = []struct {
 		want: []string{"intent.to[0].id is required"}},
 	{name: "an amount of zero", change: func(i *ramp.Intent) { i.From[0].Amount = ramp.Amount{} },
 		want: []string{"intent.from[0].amount is required and must be greater than 0"}},
-	{name: "a token amount below zero", burn: true, change: func(i *ramp.Intent) { i.From[0].Amount = ramp.NewAmount(-1) },
-		want: []string{"intent.from[0].amount is required and must be greater than 0"}},
+	{name: "a token amount below zero", burn: true,
+		change: func(i *ramp.Intent) { i.From[0].Amount = ramp.NewAmount(-1) },
+		want:   []string{"intent.from[0].amount is required and must be greater than 0"}},
 	{name: "everything at once", change: func(i *ramp.Intent) { *i = ramp.Intent{From: []ramp.IntentAsset{{}}} },
 		want: []string{"intent.method is required", "intent.type is required", "intent.from[0].type is required",
 			"intent.from[0].id is required", "intent.from[0].amount is required", "intent.to is required"}},
 
-	{name: "method a number", json: [2]string{`"method":"mint"`, `"method":1`}, want: []string{"intent.method must be a string, not a number"}},
+	{name: "method a number", json: [2]string{`"method":"mint"`, `"method":1`},
+		want: []string{"intent.method must be a string, not a number"}},
 	{name: "an element null", json: [2]string{`"to":[`, `"to":[null,`},
-		want: []string{"intent.to[0].type is required", "intent.to[0].id is required", "intent.to[0].amount is required"}},
-	{name: "an element that is text", json: [2]string{`"to":[`, `"to":["gold",`}, want: []string{"intent.to[0] must be an object, not a string"}},
+		want: []string{"intent.to[0].type is required", "intent.to[0].id is required",
+			"intent.to[0].amount is required"}},
+	{name: "an element that is text", json: [2]string{`"to":[`, `"to":["gold",`},
+		want: []string{"intent.to[0] must be an object, not a string"}},
 	{name: "amount missing", json: [2]string{`,"amount":100`, ``}, want: []string{"intent.from[0].amount is required"}},
-	{name: "amount null", json: [2]string{`"amount":100`, `"amount":null`}, want: []string{"intent.from[0].amount must be a number, not null"}},
-	{name: "amount text", json: [2]string{`"amount":100`, `"amount":"100"`}, want: []string{"intent.from[0].amount must be a number, not a string"}},
-	{name: "amount NaN", json: [2]string{`"amount":100`, `"amount":NaN`}, want: []string{"body must be one JSON object"}},
-	{name: "amount -0", json: [2]string{`"amount":100`, `"amount":-0`}, want: []string{"intent.from[0].amount is required and must be greater than 0"}},
-	{name: "amount endless", json: [2]string{`"amount":100`, `"amount":1e999999999`}, want: []string{"intent.from[0].amount must be a number of at most 100 digits"}},
+	{name: "amount null", json: [2]string{`"amount":100`, `"amount":null`},
+		want: []string{"intent.from[0].amount must be a number, not null"}},
+	{name: "amount text", json: [2]string{`"amount":100`, `"amount":"100"`},
+		want: []string{"intent.from[0].amount must be a number, not a string"}},
+	{name: "amount NaN", json: [2]string{`"amount":100`, `"amount":NaN`},
+		want: []string{"body must be one JSON object"}},
+	{name: "amount -0", json: [2]string{`"amount":100`, `"amount":-0`},
+		want: []string{"intent.from[0].amount is required and must be greater than 0"}},
+	{name: "amount endless", json: [2]string{`"amount":100`, `"amount":1e999999999`},
+		want: []string{"intent.from[0].amount must be a number of at most 100 digits"}},
 }
 
 // rejected returns the text of an intent with one error of intentRejections.
@@ -621,7 +657,8 @@ func rejected(t testing.TB, n int) string {
 
 func TestDelta(t *testing.T) {
 	five := ramp.AssetAmount{ID: "gold", Amount: amount("5.5")}
-	for kind, want := range map[ramp.EffectKind]string{ramp.Nothing: "0", ramp.Take: "-5.5", ramp.GiveBack: "5.5", ramp.Grant: "5.5"} {
+	for kind, want := range map[ramp.EffectKind]string{ramp.Nothing: "0", ramp.Take: "-5.5", ramp.GiveBack: "5.5",
+		ramp.Grant: "5.5"} {
 		assert.Equal(t, want, ramp.Effect{Kind: kind}.Delta(five).String(), "%s", kind)
 	}
 	// Taking and giving back cancel out.
@@ -639,9 +676,12 @@ func TestEffectsAreText(t *testing.T) {
 		text, json string
 	}{
 		{ramp.Effect{}, "nothing", `{}`},
-		{ramp.Effect{Kind: ramp.Take, Assets: gold}, "take -5 gold", `{"kind":"take","assets":[{"id":"gold","amount":5}]}`},
-		{ramp.Effect{Kind: ramp.GiveBack, Assets: gold}, "give back +5 gold", `{"kind":"give back","assets":[{"id":"gold","amount":5}]}`},
-		{ramp.Effect{Kind: ramp.Grant, Assets: gold}, "grant +5 gold", `{"kind":"grant","assets":[{"id":"gold","amount":5}]}`},
+		{ramp.Effect{Kind: ramp.Take, Assets: gold}, "take -5 gold",
+			`{"kind":"take","assets":[{"id":"gold","amount":5}]}`},
+		{ramp.Effect{Kind: ramp.GiveBack, Assets: gold}, "give back +5 gold",
+			`{"kind":"give back","assets":[{"id":"gold","amount":5}]}`},
+		{ramp.Effect{Kind: ramp.Grant, Assets: gold}, "grant +5 gold",
+			`{"kind":"grant","assets":[{"id":"gold","amount":5}]}`},
 	} {
 		assert.Equal(t, tt.text, tt.effect.String())
 		written := ramp.Must(json.Marshal(tt.effect))

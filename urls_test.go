@@ -82,7 +82,8 @@ func TestURLsKeepEveryByte(t *testing.T) {
 		e := exchangeParams()
 		e.SessionID, e.AccessToken = session, ramp.NewAccessToken(session)
 		got = ramp.Must(ramp.ExchangeURL("https://ramp.example/play", e))
-		assertQuery(t, got, "/play/exchange", [][2]string{{"uuid", goldenMint}, {"accessToken", session}, {"sessionId", session}, {"network", "testnet"}})
+		assertQuery(t, got, "/play/exchange",
+			[][2]string{{"uuid", goldenMint}, {"accessToken", session}, {"sessionId", session}, {"network", "testnet"}})
 	}
 }
 
@@ -260,14 +261,16 @@ func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
 func TestACatalogURLReportsAllThatIsWrong(t *testing.T) {
 	got, err := ramp.CatalogURL("", ramp.CatalogParams{Lang: "ko", Network: "Testnet"})
 	assert.Empty(t, got)
-	assertFields(t, err, "rampURL is required", "projectId is required", "sessionId is required", "accessToken is required",
+	assertFields(t, err, "rampURL is required", "projectId is required", "sessionId is required",
+		"accessToken is required",
 		"network must be mainnet or testnet")
 }
 
 // A header is trimmed in transit and the signed body is not, so the order of such a
 // session would be stranded.
 func TestASessionOrATokenThatDoesNotSurviveAHeaderIsRejected(t *testing.T) {
-	for _, id := range []string{" alice", "alice ", "alice\t", "\nalice", "alice\u00a0", "\u2003alice", "alice\u3000", "alice\u0085", "al\x00ice", "alice\xff", "al\nice"} {
+	for _, id := range []string{" alice", "alice ", "alice\t", "\nalice", "alice\u00a0", "\u2003alice", "alice\u3000",
+		"alice\u0085", "al\x00ice", "alice\xff", "al\nice"} {
 		e, c := exchangeParams(), catalogParams()
 		e.SessionID, e.AccessToken = id, ramp.NewAccessToken(id) // with which the player could never be authenticated
 		c.SessionID, c.AccessToken = id, ramp.NewAccessToken(id)

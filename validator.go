@@ -112,32 +112,35 @@ func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 //		Digest: &kmspb.Digest{Digest: &kmspb.Digest_Sha256{Sha256: digest}}})
 //
 // Both choose a random nonce, so two signatures of a digest differ.
-func NewFuncSigner(address common.Address, sign func(ctx context.Context, digest []byte) ([]byte, error)) (*Signer, error) {
+func NewFuncSigner(address common.Address,
+	sign func(ctx context.Context, digest []byte) ([]byte, error)) (*Signer, error) {
 	switch {
 	case sign == nil:
 		return nil, fmt.Errorf("ramp: %w: the function is nil", ErrValidatorKey)
 	case address == common.Address{}:
 		return nil, fmt.Errorf("ramp: %w: the address is zero", ErrValidatorKey)
 	}
-	return &Signer{address: address, sign: func(ctx context.Context, limit time.Duration, d Digest) (Signature, error) {
-		theirs := d // a copy, so that sign cannot change what is checked
-		begun := time.Now()
-		raw, err := untilDone(ctx, limit, func(ctx context.Context) ([]byte, error) {
-			return sign(ctx, theirs[:])
-		})
-		if errors.Is(err, context.DeadlineExceeded) && time.Since(begun) >= limit {
-			err = fmt.Errorf("no signature within %v, which is HandlerConfig.SignTimeout: %w", limit, err)
-		}
-		if err != nil {
-			return Signature{}, fmt.Errorf("ramp: sign: %w", err)
-		}
-		return normalize(raw, d, address)
-	}}, nil
+	return &Signer{address: address,
+		sign: func(ctx context.Context, limit time.Duration, d Digest) (Signature, error) {
+			theirs := d // a copy, so that sign cannot change what is checked
+			begun := time.Now()
+			raw, err := untilDone(ctx, limit, func(ctx context.Context) ([]byte, error) {
+				return sign(ctx, theirs[:])
+			})
+			if errors.Is(err, context.DeadlineExceeded) && time.Since(begun) >= limit {
+				err = fmt.Errorf("no signature within %v, which is HandlerConfig.SignTimeout: %w", limit, err)
+			}
+			if err != nil {
+				return Signature{}, fmt.Errorf("ramp: sign: %w", err)
+			}
+			return normalize(raw, d, address)
+		}}, nil
 }
 
 // untilDone returns what call returns, or the error of ctx if that ends first or the time
 // is over, because the client of a key may ignore its context. A panic of call is logged.
-func untilDone(ctx context.Context, limit time.Duration, call func(context.Context) ([]byte, error)) ([]byte, error) {
+func untilDone(ctx context.Context, limit time.Duration,
+	call func(context.Context) ([]byte, error)) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var raw []byte
@@ -183,8 +186,10 @@ func PublicKeyAddress(spki []byte) (common.Address, error) {
 	if err == nil {
 		_, err = asn1.Unmarshal(info.Algorithm.Parameters.FullBytes, &curve)
 	}
-	if err != nil || len(rest) != 0 || !info.Algorithm.Algorithm.Equal(oidECPublicKey) || !curve.Equal(oidSecp256k1) {
-		return common.Address{}, fmt.Errorf("ramp: %w: it must be a secp256k1 public key, DER or PEM", ErrValidatorKey)
+	if err != nil || len(rest) != 0 || !info.Algorithm.Algorithm.Equal(oidECPublicKey) ||
+		!curve.Equal(oidSecp256k1) {
+		return common.Address{},
+			fmt.Errorf("ramp: %w: it must be a secp256k1 public key, DER or PEM", ErrValidatorKey)
 	}
 	key, err := ethcrypto.UnmarshalPubkey(info.Key.RightAlign())
 	if err != nil {
@@ -244,14 +249,16 @@ func splitSignature(raw []byte) (r, s *big.Int, err error) {
 // onSecp256k1 reports whether a key lies on the curve, whichever package implements
 // it.
 func onSecp256k1(key *ecdsa.PublicKey) bool {
-	return key != nil && key.Curve != nil && key.X != nil && key.Y != nil && ethcrypto.S256().IsOnCurve(key.X, key.Y)
+	return key != nil && key.Curve != nil && key.X != nil && key.Y != nil &&
+		ethcrypto.S256().IsOnCurve(key.X, key.Y)
 }
 
 // Recover returns the address whose key signed the digest. It requires v to be 27 or 28,
 // r and s in range, and a low s. The error wraps [ErrSignature].
 func Recover(d Digest, s Signature) (common.Address, error) {
 	v := s[64] - 27
-	if !ethcrypto.ValidateSignatureValues(v, new(big.Int).SetBytes(s[:32]), new(big.Int).SetBytes(s[32:64]), true) {
+	if !ethcrypto.ValidateSignatureValues(v, new(big.Int).SetBytes(s[:32]),
+		new(big.Int).SetBytes(s[32:64]), true) {
 		return common.Address{}, fmt.Errorf("ramp: %w: r, s or v is out of range", ErrSignature)
 	}
 	s[64] = v

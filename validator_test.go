@@ -280,8 +280,9 @@ func TestKeysThatAreNoneMakeNoSigner(t *testing.T) {
 		"P-256 that calls itself secp256k1": with(func(k *ecdsa.PrivateKey) { k.X, k.Y, k.D = p256.X, p256.Y, p256.D }),
 		"a public key by value":             showing(vectorECDSA().PublicKey),
 		"a nil public key":                  showing((*ecdsa.PublicKey)(nil)),
-		"a public key off the curve":        showing(&ecdsa.PublicKey{Curve: curve, X: big.NewInt(1), Y: big.NewInt(1)}),
-		"a public key without points":       showing(&ecdsa.PublicKey{Curve: curve}),
+		"a public key off the curve": showing(&ecdsa.PublicKey{Curve: curve, X: big.NewInt(1),
+			Y: big.NewInt(1)}),
+		"a public key without points": showing(&ecdsa.PublicKey{Curve: curve}),
 	} {
 		made[name] = func() (*ramp.Signer, error) { return ramp.NewCryptoSigner(key) }
 	}
@@ -305,12 +306,13 @@ func TestSignerKeepsItsOwnCopyOfTheKey(t *testing.T) {
 func TestCryptoSignerIsAskedForTheDigestAsItIs(t *testing.T) {
 	digest := vectors[0].digest()
 	calls := 0
-	s := ramp.Must(ramp.NewCryptoSigner(&keyService{key: vectorECDSA(), as: asDER, see: func(random io.Reader, got []byte, options crypto.SignerOpts) {
-		calls++
-		assert.NotNil(t, random)
-		assert.Equal(t, digest[:], got)
-		assert.Equal(t, crypto.SHA256, options.HashFunc())
-	}}))
+	s := ramp.Must(ramp.NewCryptoSigner(&keyService{key: vectorECDSA(), as: asDER,
+		see: func(random io.Reader, got []byte, options crypto.SignerOpts) {
+			calls++
+			assert.NotNil(t, random)
+			assert.Equal(t, digest[:], got)
+			assert.Equal(t, crypto.SHA256, options.HashFunc())
+		}}))
 	ramp.Must(s.Sign(context.Background(), digest))
 	assert.Equal(t, 1, calls)
 
@@ -336,7 +338,8 @@ func TestFuncSignerGetsContextAndDigest(t *testing.T) {
 	assert.Equal(t, vectors[0].signature(), got)
 
 	down := errors.New("key service is down")
-	s = ramp.Must(ramp.NewFuncSigner(vectorAddress, func(context.Context, []byte) ([]byte, error) { return asRS(order, order), down }))
+	s = ramp.Must(ramp.NewFuncSigner(vectorAddress,
+		func(context.Context, []byte) ([]byte, error) { return asRS(order, order), down }))
 	sig, err := s.Sign(context.Background(), digest)
 	require.ErrorIs(t, err, down)
 	assert.NotErrorIs(t, err, ramp.ErrSignature, "nothing was signed")
@@ -353,29 +356,34 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 	der := asDER(r, s)
 	zero := new(big.Int)
 	for name, answer := range map[string]func([]byte) []byte{
-		"nothing":                       func([]byte) []byte { return nil },
-		"an empty answer":               func([]byte) []byte { return []byte{} },
-		"63 bytes":                      func([]byte) []byte { return raw[:63] },
-		"66 bytes":                      func([]byte) []byte { return append(bytes.Clone(raw), 0, 0) },
-		"truncated DER":                 func([]byte) []byte { return der[:len(der)-1] },
-		"DER and more":                  func([]byte) []byte { return append(bytes.Clone(der), 0) },
-		"DER of one number":             func([]byte) []byte { return mustDER(struct{ R *big.Int }{r}) },
-		"DER of a number alone":         func([]byte) []byte { return mustDER(r) },
-		"r of 0":                        func([]byte) []byte { return asDER(zero, s) },
-		"s of 0":                        func([]byte) []byte { return asDER(r, zero) },
-		"r below 0":                     func([]byte) []byte { return asDER(new(big.Int).Neg(r), s) },
-		"r of the order":                func([]byte) []byte { return asRS(order, s) },
-		"s of the order":                func([]byte) []byte { return asRS(r, order) },
-		"r and s exchanged":             func([]byte) []byte { return asRS(s, r) },
-		"a signature of another key":    func(d []byte) []byte { b, _ := rawSign(stranger, d, asDER); return b },
-		"a signature of another digest": func(d []byte) []byte { b, _ := rawSign(key, ethcrypto.Keccak256(d), asDER); return b },
+		"nothing":                    func([]byte) []byte { return nil },
+		"an empty answer":            func([]byte) []byte { return []byte{} },
+		"63 bytes":                   func([]byte) []byte { return raw[:63] },
+		"66 bytes":                   func([]byte) []byte { return append(bytes.Clone(raw), 0, 0) },
+		"truncated DER":              func([]byte) []byte { return der[:len(der)-1] },
+		"DER and more":               func([]byte) []byte { return append(bytes.Clone(der), 0) },
+		"DER of one number":          func([]byte) []byte { return mustDER(struct{ R *big.Int }{r}) },
+		"DER of a number alone":      func([]byte) []byte { return mustDER(r) },
+		"r of 0":                     func([]byte) []byte { return asDER(zero, s) },
+		"s of 0":                     func([]byte) []byte { return asDER(r, zero) },
+		"r below 0":                  func([]byte) []byte { return asDER(new(big.Int).Neg(r), s) },
+		"r of the order":             func([]byte) []byte { return asRS(order, s) },
+		"s of the order":             func([]byte) []byte { return asRS(r, order) },
+		"r and s exchanged":          func([]byte) []byte { return asRS(s, r) },
+		"a signature of another key": func(d []byte) []byte { b, _ := rawSign(stranger, d, asDER); return b },
+		"a signature of another digest": func(d []byte) []byte {
+			b,
+				_ := rawSign(key, ethcrypto.Keccak256(d), asDER)
+			return b
+		},
 		"a signature of the text's hash": func(d []byte) []byte {
 			b, _ := rawSign(key, ethcrypto.Keccak256([]byte("\x19Ethereum Signed Message:\n32"), d), asDER)
 			return b
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, func(_ context.Context, d []byte) ([]byte, error) { return answer(d), nil }))
+			signer := ramp.Must(ramp.NewFuncSigner(vectorAddress,
+				func(_ context.Context, d []byte) ([]byte, error) { return answer(d), nil }))
 			sig, err := signer.Sign(context.Background(), digest)
 			require.ErrorIs(t, err, ramp.ErrSignature)
 			assert.Equal(t, ramp.Signature{}, sig)
@@ -430,7 +438,8 @@ func TestSignatureText(t *testing.T) {
 	for _, v := range vectors {
 		assert.Equal(t, vectorAddress, ramp.Must(ramp.Recover(v.digest(), v.signature())))
 	}
-	assertHex(t, vectors[0].signatureText, ramp.ParseSignature, func(err error) { require.ErrorIs(t, err, ramp.ErrSignature) })
+	assertHex(t, vectors[0].signatureText, ramp.ParseSignature,
+		func(err error) { require.ErrorIs(t, err, ramp.ErrSignature) })
 }
 
 // spki is a SubjectPublicKeyInfo as key services write it, made by hand:

@@ -241,7 +241,8 @@ func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
 				continue
 			}
 			if _, again := h.warned.LoadOrStore(item.ID, true); !again {
-				log.LogAttrs(ctx, slog.LevelWarn, "ramp: an asset of the terms is not in a player's list", slog.String("asset", item.ID))
+				log.LogAttrs(ctx, slog.LevelWarn, "ramp: an asset of the terms is not in a player's list",
+					slog.String("asset", item.ID))
 			}
 		}
 	}
@@ -363,11 +364,13 @@ func (h *Handler) finish(ctx context.Context, c *call, r *Result) error {
 	if h.config.Confirm != nil {
 		var err error
 		if finish, err = h.config.Confirm.Confirm(ctx, h.config.Store, r, finish); err != nil {
-			return internalError(fmt.Errorf("ramp: the result is not confirmed: %w", err)) // whatever it wraps
+			// whatever it wraps
+			return internalError(fmt.Errorf("ramp: the result is not confirmed: %w", err))
 		}
 	}
 	err := h.update(ctx, c, finish)
-	if err == nil && c.op.TxHash != "" && c.op.Step.Order.TxHash != "" && c.op.TxHash != c.op.Step.Order.TxHash {
+	if err == nil && c.op.TxHash != "" && c.op.Step.Order.TxHash != "" &&
+		c.op.TxHash != c.op.Step.Order.TxHash {
 		c.op.Conflict = &ConflictError{Order: c.op.Step.Order, Field: "tx_hash"} // but answered as a repeat
 	}
 	conflict := c.op.Conflict

@@ -186,7 +186,8 @@ func TestAResultAtTheAddressOfValidateCalls(t *testing.T) {
 
 func TestABodyWithAByteOrderMark(t *testing.T) {
 	var seen ramp.Operation
-	s := newStudioWith(t, ramp.HandlerConfig{Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { seen = op }}})
+	s := newStudioWith(t,
+		ramp.HandlerConfig{Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { seen = op }}})
 	marked := func(o object) []byte { return append([]byte("\ufeff"), o.bytes()...) }
 	status, answer := s.post(t, ramp.PathValidate, marked(validateCall()))
 	assert.Equal(t, 200, status)
@@ -446,7 +447,8 @@ func (r *recycled) Value(key any) any           { return r.use().Value(key) }
 func TestNobodyUsesAContextAfterItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		game, _ := newVault(t, func(c *ramp.HandlerConfig) {
-			c.Confirm = rampproof.Confirmed(pinned(&chain{receipt: string(onChain().bytes()), head: 10}, ramp.RPCConfig{}), 1)
+			c.Confirm = rampproof.Confirmed(pinned(&chain{receipt: string(onChain().bytes()), head: 10},
+				ramp.RPCConfig{}), 1)
 		})
 		for range 2 {
 			ctx := &recycled{Context: t.Context(), t: t}

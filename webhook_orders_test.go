@@ -77,12 +77,19 @@ func TestWhatAHandlerWithAStoreAnswersToAValidate(t *testing.T) {
 		change func(*ramp.ValidateRequest)
 		want   string
 	}{
-		"a repeat":                  {func(*ramp.ValidateRequest) {}, "200"},
-		"another order":             {func(r *ramp.ValidateRequest) { r.Digest[0]++ }, "ORDER_CONFLICT"},
-		"a new one above the gold":  {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.Intent.From[0].Amount = ramp.NewAmount(901) }, "INVALID_BALANCE"},
-		"another project":           {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.ProjectID = "project-2" }, "INVALID_PROJECT_ID"},
-		"what no database can hold": {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.UserAddress = "\x00" }, "INVALID_USER_ADDRESS"},
-		"an intent that is none":    {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.Intent.From = nil }, "INVALID_INTENT_FROM"},
+		"a repeat":      {func(*ramp.ValidateRequest) {}, "200"},
+		"another order": {func(r *ramp.ValidateRequest) { r.Digest[0]++ }, "ORDER_CONFLICT"},
+		"a new one above the gold": {func(
+			r *ramp.ValidateRequest) {
+			r.UUID = uuid.New()
+			r.Intent.From[0].Amount = ramp.NewAmount(901)
+		}, "INVALID_BALANCE"},
+		"another project": {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.ProjectID = "project-2" },
+			"INVALID_PROJECT_ID"},
+		"what no database can hold": {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.UserAddress = "\x00" },
+			"INVALID_USER_ADDRESS"},
+		"an intent that is none": {func(r *ramp.ValidateRequest) { r.UUID = uuid.New(); r.Intent.From = nil },
+			"INVALID_INTENT_FROM"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			game, v := newVault(t, func(c *ramp.HandlerConfig) { c.Terms = anyOf("project-1", "") })
@@ -130,28 +137,43 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 		want        string
 		conflict    string // the field of the one that OnConflict got
 	}{
-		"the outcome":                       {then: reported(order, 1), want: "200"},
-		"the outcome again":                 {first: reported(order, 1), then: reported(order, 1), want: "200"},
-		"another outcome":                   {first: reported(order, 1), then: reported(order, 0), want: "400", conflict: "receipt.status"},
-		"another outcome that nobody takes": {first: reported(order, 1), then: reported(order, 0), noHook: true, want: "500"},
-		"another outcome, whose hook fails": {first: reported(order, 1), then: reported(order, 0), hook: down, want: "500", conflict: "receipt.status"},
+		"the outcome":       {then: reported(order, 1), want: "200"},
+		"the outcome again": {first: reported(order, 1), then: reported(order, 1), want: "200"},
+		"another outcome": {first: reported(order, 1), then: reported(order, 0), want: "400",
+			conflict: "receipt.status"},
+		"another outcome that nobody takes": {first: reported(order, 1), then: reported(order, 0), noHook: true,
+			want: "500"},
+		"another outcome, whose hook fails": {first: reported(order, 1), then: reported(order, 0), hook: down,
+			want: "500", conflict: "receipt.status"},
 		"another, whose hook answers 400": {first: reported(order, 1), then: reported(order, 0),
 			hook: &ramp.Rejection{Status: 400}, want: "500", conflict: "receipt.status"},
-		"another, whose hook rejects":             {first: reported(order, 1), then: reported(order, 0), hook: ramp.Reject("DOWN"), want: "500", conflict: "receipt.status"},
-		"another, whose hook is a conflict":       {first: reported(order, 1), then: reported(order, 0), hook: &ramp.ConflictError{}, want: "500", conflict: "receipt.status"},
-		"another session":                         {then: elsewhere, want: "500", conflict: "session_id"},
-		"another intent":                          {then: of(burnRequest().Intent), want: "500", conflict: "intent"},
-		"another session and outcome":             {first: reported(order, 1), then: elsewhere, want: "500", conflict: "session_id"},
-		"another transaction":                     {first: reported(order, 1), then: another, want: "200", conflict: "tx_hash"},
-		"another transaction without a hook":      {first: reported(order, 1), then: another, noHook: true, want: "200"},
-		"another transaction, whose hook fails":   {first: reported(order, 1), then: another, hook: down, want: "500", conflict: "tx_hash"},
+		"another, whose hook rejects": {first: reported(order, 1), then: reported(order, 0),
+			hook: ramp.Reject("DOWN"), want: "500", conflict: "receipt.status"},
+		"another, whose hook is a conflict": {first: reported(order, 1), then: reported(order, 0),
+			hook: &ramp.ConflictError{}, want: "500", conflict: "receipt.status"},
+		"another session": {then: elsewhere, want: "500", conflict: "session_id"},
+		"another intent":  {then: of(burnRequest().Intent), want: "500", conflict: "intent"},
+		"another session and outcome": {first: reported(order, 1), then: elsewhere, want: "500",
+			conflict: "session_id"},
+		"another transaction": {first: reported(order, 1), then: another, want: "200",
+			conflict: "tx_hash"},
+		"another transaction without a hook": {first: reported(order, 1), then: another, noHook: true,
+			want: "200"},
+		"another transaction, whose hook fails": {first: reported(order, 1), then: another, hook: down, want: "500",
+			conflict: "tx_hash"},
 		"the outcome of an order of this project": {then: reported(order, 0), project: "project-1", want: "200"},
-		"an unknown order of a project":           {then: &ramp.Result{UUID: uuid.New(), Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, project: "project-1", want: "500"},
-		"a transaction after none was named":      {first: unnamed, then: reported(order, 1), want: "200"},
-		"an order of another project":             {then: reported(order, 0), project: "project-2", want: "500"},
-		"an unknown order":                        {then: &ramp.Result{UUID: uuid.New(), Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, want: "500"},
-		"a transaction whose hash is not one":     {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0x1", Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
-		"the transaction in capitals":             {first: reported(order, 1), then: &ramp.Result{UUID: order.UUID, TxHash: "0X" + strings.Repeat("AB", 32), Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
+		"an unknown order of a project": {then: &ramp.Result{UUID: uuid.New(),
+			Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, project: "project-1", want: "500"},
+		"a transaction after none was named": {first: unnamed, then: reported(order, 1), want: "200"},
+		"an order of another project":        {then: reported(order, 0), project: "project-2", want: "500"},
+		"an unknown order": {then: &ramp.Result{UUID: uuid.New(),
+			Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, want: "500"},
+		"a transaction whose hash is not one": {first: reported(order, 1),
+			then: &ramp.Result{UUID: order.UUID, TxHash: "0x1", Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}},
+			want: "200"},
+		"the transaction in capitals": {first: reported(order, 1),
+			then: &ramp.Result{UUID: order.UUID, TxHash: "0X" + strings.Repeat("AB", 32),
+				Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}, want: "200"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			field := ""
@@ -216,7 +238,8 @@ func TestAnOrderOfAnotherNetwork(t *testing.T) {
 				assert.EqualValues(t, 900, v.gold["session-1"])
 				return
 			}
-			step := ramp.Must(store.Update(t.Context(), order.UUID, func(stored *ramp.Order) (ramp.Step, error) { return ramp.Step{Order: *stored}, nil }))
+			step := ramp.Must(store.Update(t.Context(), order.UUID,
+				func(stored *ramp.Order) (ramp.Step, error) { return ramp.Step{Order: *stored}, nil }))
 			assert.Equal(t, tt.opened, step.Order.Network)
 		})
 	}
@@ -250,7 +273,8 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 			for range 2 {
 				err := game.Result(t.Context(), ramp.Session{}, two)
 				assert.Equal(t, "500", answerTo(err))
-				assert.ErrorContains(t, err, "order "+second.UUID.String()+" (accepted): the call contradicts the stored order: tx_hash has ended order "+first.UUID.String())
+				assert.ErrorContains(t, err,
+					"order "+second.UUID.String()+" (accepted): the call contradicts the stored order: tx_hash has ended order "+first.UUID.String())
 			}
 			assert.EqualValues(t, 1100, v.gold["session-1"])
 			if tt.noHook {
@@ -258,7 +282,8 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 			}
 			require.Len(t, conflicts, 2, "at each delivery")
 			assert.Equal(t, []any{second.UUID, ramp.OrderAccepted, "tx_hash", first.UUID, ramp.OrderSucceeded},
-				[]any{conflicts[0].Order.UUID, conflicts[0].Order.State, conflicts[0].Field, conflicts[0].Other.UUID, conflicts[0].Other.State})
+				[]any{conflicts[0].Order.UUID, conflicts[0].Order.State, conflicts[0].Field, conflicts[0].Other.UUID,
+					conflicts[0].Other.State})
 		})
 	}
 }
@@ -300,7 +325,9 @@ func TestNothingOfACallIsKept(t *testing.T) {
 	assert.Equal(t, "session-1", players[0].ID)
 	assert.Equal(t, "secret-token", players[0].Token.Reveal())
 	require.NoError(t, game.Validate(t.Context(), player, first), "a repeat of the stored order")
-	require.NoError(t, game.Result(t.Context(), ramp.Session{}, &ramp.Result{UUID: first.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}))
+	require.NoError(t,
+		game.Result(t.Context(), ramp.Session{},
+			&ramp.Result{UUID: first.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}))
 	assert.Equal(t, map[string]int64{"session-1": 1000}, v.gold)
 }
 
@@ -328,7 +355,8 @@ func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 func TestAStoreThatFailsReportsNoConflict(t *testing.T) {
 	down := errors.New("down")
 	order := ended(accepted(mintRequest()), 1)
-	game := newCaller(ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: failingStore{ramp.Step{Order: order}, down},
+	game := newCaller(ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{},
+		Store: failingStore{ramp.Step{Order: order}, down},
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			t.Error("there is no conflict")
 			return nil

@@ -173,7 +173,8 @@ func newStudio(t *testing.T) *studio { return newStudioWith(t, ramp.HandlerConfi
 func newStudioWith(t *testing.T, c ramp.HandlerConfig) *studio {
 	t.Helper()
 	s := &studio{game: &recorder{}, key: testKey(), log: &bytes.Buffer{}}
-	c.Players, c.Store, c.Key, c.Signer, c.Logger = s.game, s.game, s.key, testSigner(), slog.New(slog.NewJSONHandler(s.log, nil))
+	c.Players, c.Store, c.Key, c.Signer, c.Logger = s.game, s.game, s.key, testSigner(),
+		slog.New(slog.NewJSONHandler(s.log, nil))
 	if c.Terms == nil {
 		c.Terms = anyTerms
 	}
@@ -191,7 +192,8 @@ func (s *studio) call(t *testing.T, method, path string, header http.Header, bod
 	defer response.Body.Close()
 	answer := ramp.Must(io.ReadAll(response.Body))
 	assert.Equal(t, "application/json", response.Header.Get("Content-Type"))
-	assert.Equal(t, "no-store", response.Header.Get("Cache-Control"), "what the service is told must not come out of a cache")
+	assert.Equal(t, "no-store", response.Header.Get("Cache-Control"),
+		"what the service is told must not come out of a cache")
 	return response.StatusCode, string(answer)
 }
 
@@ -245,12 +247,15 @@ func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
 		ramp.PathValidate: {400, []fault{
 			{"an empty body", "INVALID_BODY", nil},
 			{"a truncated object", "INVALID_BODY", validate.bytes()[:40]},
-			{"two uuids", "INVALID_UUID", bytes.Replace(validate.bytes(), []byte(`"uuid":`), []byte(`"uuid":null,"uuid":`), 1)},
+			{"two uuids", "INVALID_UUID",
+				bytes.Replace(validate.bytes(), []byte(`"uuid":`), []byte(`"uuid":null,"uuid":`), 1)},
 			{"a digest of 31 bytes", "INVALID_DIGEST", validate.with("digest", testDigest[:64]).bytes()},
 			{"a user_sig of 0x", "INVALID_USER_SIG", validate.with("user_sig", "0x").bytes()},
-			{"another project than the configured", "INVALID_PROJECT_ID", validate.with("project_id", "project-2").bytes()},
+			{"another project than the configured", "INVALID_PROJECT_ID",
+				validate.with("project_id", "project-2").bytes()},
 			{"an intent that is a list", "INVALID_INTENT", validate.with("intent", []any{}).bytes()},
-			{"mint from a token", "INVALID_INTENT_FROM_TYPE", validate.with("intent.from", side("ERC20", "item_gold", 1)).bytes()},
+			{"mint from a token", "INVALID_INTENT_FROM_TYPE",
+				validate.with("intent.from", side("ERC20", "item_gold", 1)).bytes()},
 		}},
 		ramp.PathResult: {500, []fault{ // so that it comes again
 			{"an array", "INVALID_BODY", []byte("[" + string(result.bytes()) + "]")},
@@ -327,7 +332,8 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 			continue
 		}
 		// Nothing of the body is looked at before its HMAC holds.
-		for _, body := range []string{strings.Replace(string(call.body), `"amount":100`, `"amount":999`, 1), "not JSON"} {
+		for _, body := range []string{strings.Replace(string(call.body), `"amount":100`, `"amount":999`, 1),
+			"not JSON"} {
 			status, answer := s.call(t, call.method, call.path, signed(call.body), []byte(body))
 			assert.Equal(t, call.status, status)
 			assert.Equal(t, rejection("HMAC_INVALID"), answer)
@@ -345,7 +351,8 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 		body    object
 	}{
 		{"no session", map[string][]string{"x-dapp-sessionid": nil}, resultCall()},
-		{"another session", map[string][]string{"x-dapp-sessionid": {"session-2"}}, resultCall()}, // no HMAC covers the headers
+		// no HMAC covers the headers
+		{"another session", map[string][]string{"x-dapp-sessionid": {"session-2"}}, resultCall()},
 		{"a session that is no text", map[string][]string{"x-dapp-sessionid": {"\xff"}}, resultCall()},
 		{"a session padded in the body", nil, resultCall().with("session_id", "\u00a0session-1 \u3000")},
 		{"a session in the header alone", nil, resultCall().without("session_id")},
@@ -426,14 +433,18 @@ func TestABodyWithoutAnHMACIsRejectedUnread(t *testing.T) {
 		headers string
 		code    string
 	}{
-		"no HMAC":                         {"Content-Length: 1000000\r\n", "HMAC_MISSING"},
-		"a short HMAC":                    {"Content-Length: 1000000\r\nX-HMAC-SIGNATURE: ab\r\n", "HMAC_INVALID"},
-		"an HMAC not in hex":              {"Content-Length: 1000000\r\nX-HMAC-SIGNATURE: " + strings.Repeat("z", 64) + "\r\n", "HMAC_INVALID"},
-		"two HMACs":                       {"Content-Length: 1000000\r\n" + strings.Repeat("X-HMAC-SIGNATURE: "+strings.Repeat("0", 64)+"\r\n", 2), "HMAC_INVALID"},
-		"a length that claims":            {"Content-Length: 1048577\r\nX-HMAC-SIGNATURE: " + strings.Repeat("0", 64) + "\r\n", "BODY_TOO_LARGE"},
+		"no HMAC":      {"Content-Length: 1000000\r\n", "HMAC_MISSING"},
+		"a short HMAC": {"Content-Length: 1000000\r\nX-HMAC-SIGNATURE: ab\r\n", "HMAC_INVALID"},
+		"an HMAC not in hex": {"Content-Length: 1000000\r\nX-HMAC-SIGNATURE: " + strings.Repeat("z", 64) +
+			"\r\n", "HMAC_INVALID"},
+		"two HMACs": {"Content-Length: 1000000\r\n" +
+			strings.Repeat("X-HMAC-SIGNATURE: "+strings.Repeat("0", 64)+"\r\n", 2), "HMAC_INVALID"},
+		"a length that claims": {"Content-Length: 1048577\r\nX-HMAC-SIGNATURE: " + strings.Repeat("0", 64) +
+			"\r\n", "BODY_TOO_LARGE"},
 		"an endless body without an HMAC": {"Content-Length: 99999999999\r\n", "HMAC_MISSING"},
 	} {
-		for _, at := range []endpoint{{ramp.PathValidate, 401, 413}, {ramp.PathResult, 500, 500}, {"/ramp/result", 500, 500}} {
+		for _, at := range []endpoint{{ramp.PathValidate, 401, 413}, {ramp.PathResult, 500, 500},
+			{"/ramp/result", 500, 500}} {
 			t.Run(at.path+"/"+name, func(t *testing.T) {
 				want, code := at.status, test.code
 				if code == "BODY_TOO_LARGE" {
@@ -474,7 +485,8 @@ func TestConnectionsWithoutAnHMACHoldLittleMemory(t *testing.T) {
 	for range connections {
 		conn := ramp.Must(net.Dial("tcp", s.Listener.Addr().String()))
 		defer conn.Close()
-		ramp.Must(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", ramp.PathResult, len(payload)))
+		ramp.Must(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", ramp.PathResult,
+			len(payload)))
 		go func() { _, _ = conn.Write(payload[1:]) }() // ends with the connection
 		ramp.Must(http.ReadResponse(bufio.NewReaderSize(conn, 16), nil))
 	}
@@ -486,10 +498,12 @@ func TestConnectionsWithoutAnHMACHoldLittleMemory(t *testing.T) {
 // The connection failed, not the caller: a result must be delivered again, whatever
 // error a middleware's reader returns.
 func TestABodyThatDoesNotComeInTimeIsAskedForAgain(t *testing.T) {
-	for _, cause := range []error{io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, ramp.ErrHMACInvalid, &ramp.Rejection{Status: 400}} {
+	for _, cause := range []error{io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, ramp.ErrHMACInvalid,
+		&ramp.Rejection{Status: 400}} {
 		s := newStudio(t)
 		body := resultCall().bytes()
-		request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(cause)))
+		request := httptest.NewRequest(http.MethodPost, ramp.PathResult,
+			io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(cause)))
 		request.Header = signed(body)
 		answer := httptest.NewRecorder()
 		s.Config.Handler.ServeHTTP(answer, request)
@@ -555,9 +569,11 @@ func TestTheGameDecides(t *testing.T) {
 		{"a status of the game's own", ramp.HandlerConfig{},
 			&recorder{validate: say(&ramp.Rejection{Status: 599, Code: "OWN"})}, ramp.PathValidate, 599, "OWN"},
 		{"a status above HTTP's", ramp.HandlerConfig{},
-			&recorder{validate: say(&ramp.Rejection{Status: 600, Code: "OWN"})}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
+			&recorder{validate: say(&ramp.Rejection{Status: 600, Code: "OWN"})}, ramp.PathValidate, 500,
+			"INTERNAL_ERROR"},
 		{"a status below HTTP's", ramp.HandlerConfig{},
-			&recorder{validate: say(&ramp.Rejection{Status: 199, Code: "OWN"})}, ramp.PathValidate, 500, "INTERNAL_ERROR"},
+			&recorder{validate: say(&ramp.Rejection{Status: 199, Code: "OWN"})}, ramp.PathValidate, 500,
+			"INTERNAL_ERROR"},
 		{"codes that nobody has translated", ramp.HandlerConfig{TranslateCode: func(ramp.Code) ramp.Code { return "" }},
 			&recorder{validate: say(ramp.Reject("SHORT"))}, ramp.PathValidate, 200, "SHORT"},
 	}
@@ -586,10 +602,12 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 		player *ramp.Player
 		want   string
 	}{
-		"no player":                 {nil, "ramp: Players.Assets returned a nil player and no error"},
-		"a balance below 0":         {&ramp.Player{Assets: []ramp.Asset{good, {ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be negative"},
-		"a name that is not UTF-8":  {&ramp.Player{Name: "\xff"}, "name must be valid UTF-8"},
-		"an ID that is not UTF-8":   {&ramp.Player{Assets: []ramp.Asset{{ID: "\xff", Balance: ramp.NewAmount(1)}}}, "assets[0].id must be valid UTF-8"},
+		"no player": {nil, "ramp: Players.Assets returned a nil player and no error"},
+		"a balance below 0": {&ramp.Player{Assets: []ramp.Asset{good,
+			{ID: "item_gem", Balance: ramp.NewAmount(-1)}}}, "assets[1].balance must not be negative"},
+		"a name that is not UTF-8": {&ramp.Player{Name: "\xff"}, "name must be valid UTF-8"},
+		"an ID that is not UTF-8": {&ramp.Player{Assets: []ramp.Asset{{ID: "\xff", Balance: ramp.NewAmount(1)}}},
+			"assets[0].id must be valid UTF-8"},
 		"an asset that has no name": {&ramp.Player{Assets: []ramp.Asset{good, {}}}, "assets[1].id is required"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -643,11 +661,13 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 		assert.Equal(t, want.outcome, got[i]["outcome"])
 		assert.Contains(t, got[i], "duration")
 	}
-	assert.Equal(t, []string{"duration", "endpoint", "level", "msg", "outcome", "session_id", "status", "time"}, slices.Sorted(maps.Keys(got[3])),
+	assert.Equal(t, []string{"duration", "endpoint", "level", "msg", "outcome", "session_id", "status", "time"},
+		slices.Sorted(maps.Keys(got[3])),
 		"what there is nothing to say of is left out")
 	assert.Equal(t, testUUID, got[0]["uuid"])
 	assert.Contains(t, got[2]["stack"], "TestACallLeavesOneRecordWithoutSecrets", "a panic is logged where it happened")
-	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature, s.key.Sign(validateCall().bytes())} {
+	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature,
+		s.key.Sign(validateCall().bytes())} {
 		assert.NotContains(t, s.log.String()+observed.String(), secret)
 	}
 	const userSig = `\b0xaa55\b` // as a word, because a pointer in a stack may begin with it
@@ -671,8 +691,10 @@ func TestCheckWarnsOfAClockThatIsNone(t *testing.T) {
 		"that of the computer": {nil, ""},
 		"a little slow":        {func() time.Time { return time.Now().Add(-30 * time.Second) }, ""},
 		"20 minutes ahead": {
-			func() time.Time { return time.Now().Add(20 * time.Minute) }, "it is 20m0s ahead of the clock of this computer"},
-		"of last year":    {func() time.Time { return begun.AddDate(-1, 0, 0) }, "it is 8760h0m0s behind the clock of this computer"},
+			func() time.Time { return time.Now().Add(20 * time.Minute) },
+			"it is 20m0s ahead of the clock of this computer"},
+		"of last year": {func() time.Time { return begun.AddDate(-1, 0, 0) },
+			"it is 8760h0m0s behind the clock of this computer"},
 		"as at the start": {func() time.Time { return begun }, "it stands still"},
 		"none":            {func() time.Time { return time.Time{} }, "it returns the zero time"},
 	} {
@@ -743,7 +765,8 @@ type confirmer struct{ config, fault error }
 
 func (c confirmer) CheckConfig(*ramp.HandlerConfig) error { return c.config }
 func (c confirmer) Check(context.Context) error           { return c.fault }
-func (c confirmer) Confirm(_ context.Context, _ ramp.Store, _ *ramp.Result, finish ramp.Transition) (ramp.Transition, error) {
+func (c confirmer) Confirm(_ context.Context, _ ramp.Store, _ *ramp.Result,
+	finish ramp.Transition) (ramp.Transition, error) {
 	return finish, nil
 }
 
@@ -763,13 +786,15 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 		want   []string // parts of the error; nil for none
 		is     error
 	}{
-		"nothing":   {func(*ramp.HandlerConfig) {}, nil, nil},
-		"the store": {func(c *ramp.HandlerConfig) { c.Store = checked{c.Store, full} }, []string{"the disk is full"}, full},
+		"nothing": {func(*ramp.HandlerConfig) {}, nil, nil},
+		"the store": {func(c *ramp.HandlerConfig) { c.Store = checked{c.Store, full} },
+			[]string{"the disk is full"}, full},
 		"a key service that hashes the digest again": {func(c *ramp.HandlerConfig) { c.Signer = rehashed },
 			[]string{"the signer has another key, or hashed the digest again"}, ramp.ErrSignature},
 		"a key service that is slow": {func(c *ramp.HandlerConfig) { c.Signer, c.SignTimeout = slow, time.Millisecond },
 			[]string{"no signature within 1ms, which is HandlerConfig.SignTimeout"}, context.DeadlineExceeded},
-		"another chain": {func(c *ramp.HandlerConfig) { c.Confirm = confirmer{fault: elsewhere} }, []string{"its chain ID is 1"}, ramp.ErrWrongChain},
+		"another chain": {func(c *ramp.HandlerConfig) { c.Confirm = confirmer{fault: elsewhere} },
+			[]string{"its chain ID is 1"}, ramp.ErrWrongChain},
 		"all at once": {func(c *ramp.HandlerConfig) {
 			c.Store, c.Signer, c.Confirm = checked{c.Store, full}, rehashed, confirmer{fault: elsewhere}
 		}, []string{"the disk is full", "hashed the digest again", "its chain ID is 1"}, full},
@@ -819,14 +844,16 @@ func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
 		"404":                        {page(404), "HTTP 404"},
 		"a redirect":                 {status(302, map[string]string{"Location": "https://a.example"}, ""), "HTTP 302"},
 		"no JSON":                    {page(200), "not JSON-RPC"},
-		"no such method":             {status(200, nil, `{"id":null,"error":{"code":-32601,"message":"no"}}`), "-32601"},
-		"another chain":              {status(200, nil, `{"id":1,"result":"0x1"}`), "its chain ID is 1"},
+		"no such method": {status(200, nil,
+			`{"id":null,"error":{"code":-32601,"message":"no"}}`), "-32601"},
+		"another chain": {status(200, nil, `{"id":1,"result":"0x1"}`), "its chain ID is 1"},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			var log bytes.Buffer
 			node := rpcOver(tt.node, ramp.RPCConfig{ChainID: 1112, Retries: -1})
-			handler := ramp.Must(ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
-				Confirm: rampproof.Confirmed(node, 1), Logger: slog.New(slog.NewTextHandler(&log, nil))})))
+			handler := ramp.Must(
+				ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
+					Confirm: rampproof.Confirmed(node, 1), Logger: slog.New(slog.NewTextHandler(&log, nil))})))
 			err := handler.Check(t.Context())
 			if tt.want == "" {
 				assert.NoError(t, err)
@@ -839,9 +866,12 @@ func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
 	}
 
 	// The fallback is looked at, too, and its fault is an error although the first is down.
-	n := &twoNodes{first: dial(syscall.ECONNREFUSED), fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
-	handler := ramp.Must(ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
-		Confirm: rampproof.Confirmed(n.client(ramp.RPCConfig{ChainID: 1112, Retries: -1}), 1), Logger: slog.New(slog.DiscardHandler)})))
+	n := &twoNodes{first: dial(syscall.ECONNREFUSED),
+		fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
+	handler := ramp.Must(
+		ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
+			Confirm: rampproof.Confirmed(n.client(ramp.RPCConfig{ChainID: 1112, Retries: -1}), 1),
+			Logger:  slog.New(slog.DiscardHandler)})))
 	err := handler.Check(t.Context())
 	assert.ErrorIs(t, err, ramp.ErrWrongChain)
 	assert.NotContains(t, err.Error(), "refused")
@@ -859,20 +889,24 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 		{"HandlerConfig.MaxBody must not be negative", func(c *ramp.HandlerConfig) { c.MaxBody = -1 }},
 		{"HandlerConfig.RejectStatus must be 200, or 400 to 499", func(c *ramp.HandlerConfig) { c.RejectStatus = 500 }},
 		{"HandlerConfig.Wallet is required", func(c *ramp.HandlerConfig) {
-			c.Confirm = confirmer{config: &ramp.InvalidError{Fields: []ramp.FieldError{{Path: "HandlerConfig.Wallet", Problem: "is required"}}}}
+			c.Confirm = confirmer{config: &ramp.InvalidError{Fields: []ramp.FieldError{{Path: "HandlerConfig.Wallet",
+				Problem: "is required"}}}}
 		}},
 		{"HandlerConfig.Confirm cannot be used", func(c *ramp.HandlerConfig) {
 			c.Confirm = confirmer{config: errors.New("cannot be used")}
 		}},
 	})
-	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true, 500: false, -1: false} {
+	for status, ok := range map[int]bool{0: true, 199: false, 200: true, 201: false, 399: false, 400: true, 499: true,
+		500: false, -1: false} {
 		config.RejectStatus = status
 		_, err := ramp.NewHandler(config)
 		assert.Equal(t, ok, err == nil, status)
 	}
 	_, err := ramp.NewHandler(ramp.HandlerConfig{Signer: &ramp.Signer{}, MaxBody: -1, SignTimeout: -1})
-	assertFields(t, err, "HandlerConfig.Players is required", "HandlerConfig.Store is required", "HandlerConfig.Terms is required", "HandlerConfig.Key is required",
-		"HandlerConfig.Signer is required", "HandlerConfig.SignTimeout must not be negative", "HandlerConfig.MaxBody must not be negative")
+	assertFields(t, err, "HandlerConfig.Players is required", "HandlerConfig.Store is required",
+		"HandlerConfig.Terms is required", "HandlerConfig.Key is required",
+		"HandlerConfig.Signer is required", "HandlerConfig.SignTimeout must not be negative",
+		"HandlerConfig.MaxBody must not be negative")
 	assert.ErrorIs(t, err, ramp.ErrHMACKey)
 	assert.ErrorIs(t, err, ramp.ErrValidatorKey)
 }
@@ -939,18 +973,25 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		middleware reader
 		want       string
 	}{
-		"a middleware consumed the body": {ramp.PathValidate, signed(validate), validate, consumed, "the body has 0 bytes, and Content-Length is "},
-		"a middleware cut the body":      {ramp.PathResult, signed(result), result, cut, "the body has 300 bytes, and Content-Length is "},
+		"a middleware consumed the body": {ramp.PathValidate, signed(validate), validate, consumed,
+			"the body has 0 bytes, and Content-Length is "},
+		"a middleware cut the body": {ramp.PathResult, signed(result), result, cut,
+			"the body has 300 bytes, and Content-Length is "},
 		"a middleware has a limit of its own": {ramp.PathResult, signed(result), result, limited,
 			"the body is larger than 300 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},
 		"a limit that is too low": {ramp.PathResult, signed(long), long, nil,
 			"the body is larger than 1048576 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},
-		"an empty body with an HMAC of its own": {ramp.PathValidate, signed(nil), nil, nil, "body must be one JSON object, but is empty"},
-		"a session that occurs twice":           {ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"a", "b"}}, nil, nil, "X-Dapp-Sessionid occurs more than once"},
-		"a token that occurs twice": {ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"a"}, "X-Dapp-Authorization": token}, nil, nil,
+		"an empty body with an HMAC of its own": {ramp.PathValidate, signed(nil), nil, nil,
+			"body must be one JSON object, but is empty"},
+		"a session that occurs twice": {ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"a", "b"}}, nil, nil,
+			"X-Dapp-Sessionid occurs more than once"},
+		"a token that occurs twice": {ramp.PathAssets,
+			http.Header{"X-Dapp-Sessionid": {"a"}, "X-Dapp-Authorization": token}, nil, nil,
 			"X-Dapp-Authorization occurs more than once"},
-		"an HMAC that occurs twice": {ramp.PathResult, http.Header{"X-Hmac-Signature": {"a", "b"}}, nil, nil, "it occurs more than once"},
-		"a session that is no text": {ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"\xff"}}, nil, nil, "or not UTF-8"},
+		"an HMAC that occurs twice": {ramp.PathResult, http.Header{"X-Hmac-Signature": {"a", "b"}}, nil, nil,
+			"it occurs more than once"},
+		"a session that is no text": {ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"\xff"}}, nil, nil,
+			"or not UTF-8"},
 		"a body that was compressed": {ramp.PathValidate, compressed, []byte("\x1f\x8b"), nil,
 			"the body has a Content-Encoding, but the HMAC covers the body that the service sent"},
 		"a handler under a prefix": {"/ramp" + ramp.PathValidate, signed(validate), validate, nil,
@@ -1008,7 +1049,8 @@ func TestTheLogNamesTheCause(t *testing.T) {
 
 // What another framework makes of headers is not always what net/http does.
 func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
-	for _, name := range []string{"X-Dapp-Sessionid", "X-Dapp-\u017fe\u017f\u017fionid"} { // the second folds to the first
+	// the second folds to the first
+	for _, name := range []string{"X-Dapp-Sessionid", "X-Dapp-\u017fe\u017f\u017fionid"} {
 		header := http.Header{name: {"a"}, "X-Dapp-Authorization": {"Bearer x"}}
 		if name == ramp.HeaderSession {
 			header[name] = []string{}
@@ -1016,14 +1058,18 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 		_, err := ramp.ParseSession(header)
 		assertCode(t, err, "SESSION_MISSING")
 	}
-	session := ramp.Must(ramp.ParseSession(http.Header{"x-dapp-sessionid": {" \t alice "}, "X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}}))
+	session := ramp.Must(ramp.ParseSession(http.Header{"x-dapp-sessionid": {" \t alice "},
+		"X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}}))
 	assert.Equal(t, "alice token-1", session.ID+" "+session.Token.Reveal())
 
 	handler := newHandler(ramp.HandlerConfig{})
 	body := resultCall().bytes()
 	signature := testKey().Sign(body)
-	assert.Equal(t, 200, toResult(handler)(t.Context(), http.Header{"X-HMAC-SIGNATURE": {" " + strings.ToUpper(signature) + "\t"}}, body).Status)
-	reply := toResult(handler)(t.Context(), http.Header{"X-Hmac-Signature": {signature}, "x-hmac-signature": {signature}}, body)
+	assert.Equal(t, 200,
+		toResult(handler)(t.Context(), http.Header{"X-HMAC-SIGNATURE": {" " + strings.ToUpper(signature) + "\t"}},
+			body).Status)
+	reply := toResult(handler)(t.Context(),
+		http.Header{"X-Hmac-Signature": {signature}, "x-hmac-signature": {signature}}, body)
 	assert.ErrorIs(t, reply.Err, ramp.ErrHMACInvalid)
 	assert.ErrorContains(t, reply.Err, "it occurs more than once")
 }
@@ -1040,7 +1086,8 @@ func (b bank) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(b.gold[s.ID])}}}, nil
 }
 
-type placer = func(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...ramptest.Fault) (*ramptest.Order, error)
+type placer = func(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount,
+	faults ...ramptest.Fault) (*ramptest.Order, error)
 
 // For an hour, every result meets one of these. The service delivers by the schedule of
 // the interface (8), and each order must end rightly once the trouble is over.
@@ -1061,24 +1108,39 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 		})
 	}
 	for name, trouble := range map[string]trouble{
-		"the key is wrong":            configured(func(c *ramp.HandlerConfig) { c.Key = otherKey }),
-		"the limit is too low":        configured(func(c *ramp.HandlerConfig) { c.MaxBody = 100 }),
-		"another database":            failing(func() error { return ramp.ErrOrderUnknown }),
-		"the game panics":             failing(func() error { panic("a bug") }),
-		"the call is canceled":        failing(func() error { return context.Canceled }),
-		"the game rejects with 200":   failing(func() error { return &ramp.Rejection{Status: 200, Code: "OWN"} }),
-		"the game rejects with 400":   failing(func() error { return &ramp.Rejection{Status: 400, Code: "INVALID_MESSAGE"} }),
+		"the key is wrong":          configured(func(c *ramp.HandlerConfig) { c.Key = otherKey }),
+		"the limit is too low":      configured(func(c *ramp.HandlerConfig) { c.MaxBody = 100 }),
+		"another database":          failing(func() error { return ramp.ErrOrderUnknown }),
+		"the game panics":           failing(func() error { panic("a bug") }),
+		"the call is canceled":      failing(func() error { return context.Canceled }),
+		"the game rejects with 200": failing(func() error { return &ramp.Rejection{Status: 200, Code: "OWN"} }),
+		"the game rejects with 400": failing(func() error {
+			return &ramp.Rejection{Status: 400,
+				Code: "INVALID_MESSAGE"}
+		}),
 		"the game rejects with a NUL": failing(func() error { return ramp.Reject("\x00\xff") }),
 		"the codes have a bug": configured(func(c *ramp.HandlerConfig) {
 			c.Key, c.TranslateCode = otherKey, func(ramp.Code) ramp.Code { panic("a bug") }
 		}),
-		"a proxy removes the HMAC": before(func(_ http.ResponseWriter, r *http.Request) { r.Header.Del(ramp.HeaderHMAC) }),
+		"a proxy removes the HMAC": before(func(_ http.ResponseWriter,
+			r *http.Request) {
+			r.Header.Del(ramp.HeaderHMAC)
+		}),
 		"a proxy repeats the HMAC": before(func(_ http.ResponseWriter, r *http.Request) {
 			r.Header.Add(ramp.HeaderHMAC, r.Header.Get(ramp.HeaderHMAC))
 		}),
-		"a proxy cuts the HMAC":      before(func(_ http.ResponseWriter, r *http.Request) { r.Header.Set(ramp.HeaderHMAC, "ab") }),
-		"a proxy changes the body":   before(func(_ http.ResponseWriter, r *http.Request) { r.Body = io.NopCloser(strings.NewReader("{}")) }),
-		"a middleware has a limit":   before(func(w http.ResponseWriter, r *http.Request) { r.Body = http.MaxBytesReader(w, r.Body, 100) }),
+		"a proxy cuts the HMAC": before(func(_ http.ResponseWriter,
+			r *http.Request) {
+			r.Header.Set(ramp.HeaderHMAC, "ab")
+		}),
+		"a proxy changes the body": before(func(_ http.ResponseWriter,
+			r *http.Request) {
+			r.Body = io.NopCloser(strings.NewReader("{}"))
+		}),
+		"a middleware has a limit": before(func(w http.ResponseWriter,
+			r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, 100)
+		}),
 		"the path has a prefix":      path(func(p string) string { return "/ramp" + p }),
 		"the path lost its prefix":   path(func(p string) string { return strings.TrimPrefix(p, "/api") }),
 		"the path is in upper case":  path(strings.ToUpper),
@@ -1091,8 +1153,11 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 		"a redirect makes it a GET": before(func(_ http.ResponseWriter, r *http.Request) {
 			r.Method, r.Body, r.ContentLength = http.MethodGet, http.NoBody, 0
 		}),
-		"the project is mistyped":    configured(func(c *ramp.HandlerConfig) { c.Terms = anyOf("project-11", "") }),
-		"another network's handler":  configured(func(c *ramp.HandlerConfig) { c.Terms = anyOf("project-1", ramp.Mainnet) }),
+		"the project is mistyped": configured(func(c *ramp.HandlerConfig) { c.Terms = anyOf("project-11", "") }),
+		"another network's handler": configured(func(c *ramp.HandlerConfig) {
+			c.Terms = anyOf("project-1",
+				ramp.Mainnet)
+		}),
 		"the connections are broken": before(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -1105,14 +1170,16 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 				OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}
 			rightly := ramp.Must(ramp.NewHandler(config))
 			service.SetHandler(rightly)
-			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(), HTTPClient: service.Client()}))
+			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(),
+				HTTPClient: service.Client()}))
 			var orders []*ramptest.Order
 			place := func(session string, of placer, faults ...ramptest.Fault) {
 				v.gold[session] = 1000
 				request := testRequest()
 				request.Intent.Outputs = request.Intent.Materials
 				started := ramp.Must(client.Initialize(t.Context(), request))
-				order := ramp.Must(of(t.Context(), started.UUID, ramp.Session{ID: session, Token: ramp.NewAccessToken("token-" + session)},
+				order := ramp.Must(of(t.Context(), started.UUID,
+					ramp.Session{ID: session, Token: ramp.NewAccessToken("token-" + session)},
 					ramp.NewAmount(1), faults...))
 				orders = append(orders, order)
 			}
@@ -1168,10 +1235,12 @@ func FuzzAnswersToResults(f *testing.F) {
 	f.Add("POST", "/ramp/api/RESULT//", "x-hmac-signature", "ab", right, "", byte(1))
 	f.Add("GET", "/result", "X-Dapp-Sessionid", "\xff", []byte("[]"), "0x", byte(2))
 	f.Add("PUT", "/api/result", "Content-Encoding", "gzip", []byte{}, strings.Repeat("0", 64), byte(3))
-	f.Add("POST", "/api/result", "Expect", "100-continue", bytes.Repeat([]byte("x"), 5000), strings.Repeat("0", 64), byte(4))
+	f.Add("POST", "/api/result", "Expect", "100-continue", bytes.Repeat([]byte("x"), 5000),
+		strings.Repeat("0", 64), byte(4))
 	f.Add("", "/x/result", "Transfer-Encoding", "chunked", right, testKey().Sign(right), byte(5))
 	f.Fuzz(func(t *testing.T, method, path, name, value string, body []byte, signature string, answer byte) {
-		errs := []error{nil, context.Canceled, &ramp.Rejection{Status: int(answer) * 4, Code: ramp.Code(value)}, ramp.Reject(ramp.Code(value))}
+		errs := []error{nil, context.Canceled, &ramp.Rejection{Status: int(answer) * 4, Code: ramp.Code(value)},
+			ramp.Reject(ramp.Code(value))}
 		says := int(answer) % (len(errs) + 1)
 		game := &recorder{result: func() error {
 			if says == len(errs) {
@@ -1181,7 +1250,8 @@ func FuzzAnswersToResults(f *testing.F) {
 		}}
 		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game,
 			Key: testKey(), Signer: testSigner(), MaxBody: 4096,
-			Logger: slog.New(slog.DiscardHandler), TranslateCode: func(c ramp.Code) ramp.Code { return c + ramp.Code(value) }}))
+			Logger:        slog.New(slog.DiscardHandler),
+			TranslateCode: func(c ramp.Code) ramp.Code { return c + ramp.Code(value) }}))
 		if answer%2 == 0 { // so that the fuzzer gets further than the HMAC
 			signature = testKey().Sign(body)
 		}

@@ -185,7 +185,8 @@ func decimal(text string) (*big.Rat, bool) {
 		return nil, false
 	}
 	value, _ = value.SetString(mantissa + "e" + exponent)
-	most := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(100), nil)) // 100 digits before the point, 100 behind
+	// 100 digits before the point, 100 behind
+	most := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(100), nil))
 	return value, new(big.Rat).Abs(value).Cmp(most) < 0 && new(big.Rat).Mul(value, most).IsInt()
 }
 
@@ -401,7 +402,8 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 		is(value.blank() || strings.Trim(text, "{}urnidURNIDx:-0") == "")
 		return
 	case "is required and must be 0x followed by 40 hex digits, not zero":
-		is(value.blank() || strings.Trim(text, "0x") == "" || !hexForm.MatchString(text) || strings.HasPrefix(text, "0X") || len(text) != 42)
+		is(value.blank() || strings.Trim(text, "0x") == "" || !hexForm.MatchString(text) ||
+			strings.HasPrefix(text, "0X") || len(text) != 42)
 		return
 	case "is required and must not be empty":
 		is(len(value.values) == 0)
@@ -429,7 +431,8 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 	}
 	if strings.HasPrefix(f.Problem, "and intent.type must be mint and assemble") {
 		kind, _ := n.find("intent.type")
-		is(text+kind.text != "mintassemble" && text+kind.text != "burndisassemble" && text+kind.text != "burn-permitdisassemble")
+		is(text+kind.text != "mintassemble" && text+kind.text != "burndisassemble" &&
+			text+kind.text != "burn-permitdisassemble")
 		return
 	}
 	if m := wantEntries.FindStringSubmatch(f.Problem); m != nil {
@@ -439,7 +442,8 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 	}
 	if m := wantDigits.FindStringSubmatch(f.Problem); m != nil {
 		digits, _ := strconv.Atoi(m[1])
-		is(!isText || !hexForm.MatchString(text) || len(text) != 2+digits || strings.HasPrefix(text, "0X")) // a digest is exact
+		// a digest is exact
+		is(!isText || !hexForm.MatchString(text) || len(text) != 2+digits || strings.HasPrefix(text, "0X"))
 		is(m[2] == shown)
 		return
 	}
@@ -480,7 +484,8 @@ var wires = []wire{
 	{"body", true, false, func(text []byte) (any, error) { return ramp.ParseValidate(text) }},
 	{"body", true, true, func(text []byte) (any, error) { return ramp.ParseResult(text) }},
 	unmarshal[ramp.ValidateRequest]("body", false), unmarshal[ramp.Result]("body", true),
-	unmarshal[ramp.Intent]("intent", false), unmarshal[ramp.Receipt]("receipt", false), unmarshal[ramp.Log]("log", false),
+	unmarshal[ramp.Intent]("intent", false), unmarshal[ramp.Receipt]("receipt", false),
+	unmarshal[ramp.Log]("log", false),
 	unmarshal[ramp.Transaction]("transaction", false), unmarshal[ramp.Block]("block", false),
 }
 
@@ -511,14 +516,16 @@ func sameAsEncodingJSON(t *testing.T, text []byte) {
 		switch v := got.(type) {
 		case *ramp.ValidateRequest:
 			if w.parses {
-				require.True(t, v.UUID != uuid.Nil && v.Digest != ramp.Digest{} && v.ProjectID != "" && v.UserAddress != "")
+				require.True(t, v.UUID != uuid.Nil && v.Digest != ramp.Digest{} && v.ProjectID != "" &&
+					v.UserAddress != "")
 				require.Regexp(t, `^(0x)?([0-9a-fA-F]{2})+$`, v.UserSig)
 				requireMoved(t, &v.Intent, ramp.OrderAccepted)
 			}
 		case *ramp.Result:
 			require.True(t, !w.parses || v.UUID != uuid.Nil && v.Receipt.Status.Present())
 			require.Equal(t, v.Receipt.Status.String() == "1", v.Succeeded())
-			if _, err := v.Intent.Effect(v.Outcome()); err == nil { // else the intent is incomplete, which rejects no result
+			// else the intent is incomplete, which rejects no result
+			if _, err := v.Intent.Effect(v.Outcome()); err == nil {
 				requireMoved(t, &v.Intent, v.Outcome())
 			}
 		}
@@ -550,23 +557,36 @@ func (n *node) unreadable(t *testing.T, w wire, got any) (zero func(path string)
 
 // awkward are values that some field could mistake for its own.
 var awkward = []string{
-	`null`, `""`, `"0x"`, `"0X"`, `"0x0"`, `"0x00"`, `"0X00"`, `0`, `-0`, `-1`, `1`, `1.5`, `1.0`, `10e-1`, `1e30`, `1e999999999`, `0e999999999`,
-	`1e-100`, `1E+99`, `-1e9223372036854775807`, `"1"`, `"01"`, `"1e3"`, `" 1"`, `"+1"`, `"-1"`, `true`, `false`, `[]`, `{}`, `[null]`, `[{}]`, `[[]]`, `[0,""]`,
-	`"` + goldenMint + `"`, `"{` + goldenMint + `}"`, `"(` + goldenMint + `)"`, `"urn:uuid:` + goldenMint + `"`, `"URN:UUID:` + goldenMint + `"`,
-	`"` + strings.ToUpper(goldenMint) + `"`, `"` + strings.ReplaceAll(goldenMint, "-", "") + `"`, `"00000000-0000-0000-0000-000000000000"`,
-	`"0x` + strings.Repeat("0", 64) + `"`, `"0x` + strings.Repeat("aB", 32) + `"`, `"0X` + strings.Repeat("ab", 32) + `"`, `"0x` + strings.Repeat("f", 65) + `"`,
-	`"0x` + strings.Repeat("zz", 20) + `"`, `"\u0030x` + strings.Repeat("ab", 20) + `"`, `"0x` + strings.Repeat("ab", 20) + `"`, `"0x\u0031"`, `"\u0031"`,
-	`"0x1` + strings.Repeat("0", 64) + `"`, `"0x` + strings.Repeat("0", 300) + `1"`, strings.Repeat("9", 100), strings.Repeat("9", 101), strings.Repeat("9", 300),
-	`"` + strings.Repeat("9", 300) + `"`, `[` + strings.Repeat("9", 300) + `]`, `0.` + strings.Repeat("0", 99) + `1`, `0.` + strings.Repeat("0", 100) + `1`,
-	"\"\xff\"", "\"0x\xff\"", `"\ud83d"`, `"\ud83d\ude00"`, `"\\\"\/\b\f\n\r\t"`, `"\\"`, `"\\\\"`, `"]}\\\""`, `"\u0000"`, "\"\x1f\"", "\"\x7f\"", `"\x"`, `"a"b"`, `{"a":"\"}`, "[\"\xff\"]", "{\"\xff\":0}", `{"id":1,"id":2}`,
-	`"asset"`, `"ASSET"`, `"erc20"`, `"mint"`, `"burn"`, `"burn-permit"`, `"assemble"`, `"disassemble"`, `"\u006dint"`, `"Mint"`,
+	`null`, `""`, `"0x"`, `"0X"`, `"0x0"`, `"0x00"`, `"0X00"`, `0`, `-0`, `-1`, `1`, `1.5`, `1.0`, `10e-1`, `1e30`,
+	`1e999999999`, `0e999999999`,
+	`1e-100`, `1E+99`, `-1e9223372036854775807`, `"1"`, `"01"`, `"1e3"`, `" 1"`, `"+1"`, `"-1"`, `true`, `false`, `[]`,
+	`{}`, `[null]`, `[{}]`, `[[]]`, `[0,""]`,
+	`"` + goldenMint + `"`, `"{` + goldenMint + `}"`, `"(` + goldenMint + `)"`, `"urn:uuid:` + goldenMint + `"`,
+	`"URN:UUID:` + goldenMint + `"`,
+	`"` + strings.ToUpper(goldenMint) + `"`, `"` + strings.ReplaceAll(goldenMint, "-", "") + `"`,
+	`"00000000-0000-0000-0000-000000000000"`,
+	`"0x` + strings.Repeat("0", 64) + `"`, `"0x` + strings.Repeat("aB", 32) + `"`,
+	`"0X` + strings.Repeat("ab", 32) + `"`, `"0x` + strings.Repeat("f", 65) + `"`,
+	`"0x` + strings.Repeat("zz", 20) + `"`, `"\u0030x` + strings.Repeat("ab", 20) + `"`,
+	`"0x` + strings.Repeat("ab", 20) + `"`, `"0x\u0031"`, `"\u0031"`,
+	`"0x1` + strings.Repeat("0", 64) + `"`, `"0x` + strings.Repeat("0", 300) + `1"`, strings.Repeat("9", 100),
+	strings.Repeat("9", 101), strings.Repeat("9", 300),
+	`"` + strings.Repeat("9", 300) + `"`, `[` + strings.Repeat("9", 300) + `]`, `0.` + strings.Repeat("0", 99) + `1`,
+	`0.` + strings.Repeat("0", 100) + `1`,
+	"\"\xff\"", "\"0x\xff\"", `"\ud83d"`, `"\ud83d\ude00"`, `"\\\"\/\b\f\n\r\t"`, `"\\"`, `"\\\\"`, `"]}\\\""`,
+	`"\u0000"`, "\"\x1f\"", "\"\x7f\"", `"\x"`, `"a"b"`, `{"a":"\"}`, "[\"\xff\"]", "{\"\xff\":0}", `{"id":1,"id":2}`,
+	`"asset"`, `"ASSET"`, `"erc20"`, `"mint"`, `"burn"`, `"burn-permit"`, `"assemble"`, `"disassemble"`,
+	`"\u006dint"`, `"Mint"`,
 	`[{"type":"asset","id":"gold","amount":1,"amount":2}]`, `[{"type":"asset","id":"a","amount":"1"},{"type":"ERC20","id":"b","amount":-1},{"type":3}]`,
 	`[{"type":"asset","id":"gold","amount":1e-95},{"id":"gold","type":"asset","amount":1.10}]`, `[{"type":"ERC20","id":"0x1","amount":5}]`,
-	`{"status":"0x1"}`, `{"status":1,"logs":[{"topics":["0x"],"removed":0},{"data":"0x0"}]}`, `{"status":"1","status":0}`, `{"\u0073tatus":"0x0","Status":1}`,
-	`{"status":0,"logs":[null,{}],"root":"","gasUsed":"0x","unknown":"` + "\xff" + `"}`, `{"status":1,"gasUsed":1,"gasUsed":1,"logs":[],"logs":7}`,
-	`{"transactions":["0x` + strings.Repeat("ab", 32) + `",{"hash":"","to":"","to":""}]}`, `{"transactions":[{"hash":null,"to":""},{"to":null,"value":1}]}`,
-	strings.Repeat("[", 9000) + strings.Repeat("]", 9000), `[` + strings.Repeat(`{},`, 1000) + `{}]`, `{"":0,"` + strings.Repeat("a", 100) + `":0}`,
-	`[` + strings.Repeat(`{"amount":"","id":"","id":7},`, 400) + `{}]`,
+	`{"status":"0x1"}`, `{"status":1,"logs":[{"topics":["0x"],"removed":0},{"data":"0x0"}]}`,
+	`{"status":"1","status":0}`, `{"\u0073tatus":"0x0","Status":1}`,
+	`{"status":0,"logs":[null,{}],"root":"","gasUsed":"0x","unknown":"` + "\xff" + `"}`,
+	`{"status":1,"gasUsed":1,"gasUsed":1,"logs":[],"logs":7}`,
+	`{"transactions":["0x` + strings.Repeat("ab", 32) + `",{"hash":"","to":"","to":""}]}`,
+	`{"transactions":[{"hash":null,"to":""},{"to":null,"value":1}]}`,
+	strings.Repeat("[", 9000) + strings.Repeat("]", 9000), `[` + strings.Repeat(`{},`, 1000) + `{}]`,
+	`{"":0,"` + strings.Repeat("a", 100) + `":0}`, `[` + strings.Repeat(`{"amount":"","id":"","id":7},`, 400) + `{}]`,
 }
 
 // alter replaces a value by an awkward one, or adds it under the same name,
@@ -600,13 +620,17 @@ func addDifferentialSeeds(add func(text []byte)) {
 		add([]byte(" \t\r\n" + text + " \n"))
 	}
 	for _, text := range []string{
-		"", "{", "nul", `"`, `["a`, `{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"}}`, `{"uuid":1,"uuid":2,"receipt":1,"receipt":{}}`,
+		"", "{", "nul", `"`, `["a`, `{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"}}`,
+		`{"uuid":1,"uuid":2,"receipt":1,"receipt":{}}`,
 		`{"unknown":"\\","status":"0x1","unknown2":["\\\"]","\\\\"],"gasUsed":1}`,
-		`{"number":"0x1","transactions":[{"hash":"0x` + strings.Repeat("ab", 32) + `","type":"0x7","to":null,"fv":"0x1"}],"extraData":"0x"}`,
+		`{"number":"0x1","transactions":[{"hash":"0x` + strings.Repeat("ab", 32) +
+			`","type":"0x7","to":null,"fv":"0x1"}],"extraData":"0x"}`,
 		`{"address":null,"topics":null,"data":null,"blockNumber":null,"blockHash":null,"removed":null}`,
-		`{"uuid":"{` + goldenMint + `}","receipt":{"status":1}}`, `{"uuid":"urn:uuid:` + goldenMint + `","receipt":{"status":1}}`,
+		`{"uuid":"{` + goldenMint + `}","receipt":{"status":1}}`,
+		`{"uuid":"urn:uuid:` + goldenMint + `","receipt":{"status":1}}`,
 		`{"uuid":"` + strings.ReplaceAll(goldenMint, "-", "") + `","receipt":{"status":1}}`,
-		`{"address":"","topics":["0x` + strings.Repeat("ab", 32) + `"],"data":"0x","logIndex":0,"removed":false,"blockTimestamp":"5"}`,
+		`{"address":"","topics":["0x` + strings.Repeat("ab", 32) +
+			`"],"data":"0x","logIndex":0,"removed":false,"blockTimestamp":"5"}`,
 	} {
 		add([]byte(text))
 	}

@@ -80,16 +80,18 @@ func TestNamesMatchExactly(t *testing.T) {
 func TestFaultsAreInTheOrderOfTheInterface(t *testing.T) {
 	asset := []string{`"type":7`, `"id":{}`, `"amount":"1"`}
 	intent := func(side string) []string {
-		return []string{`"method":false`, `"type":[]`, `"from":[` + side + `,{"type":"asset","id":"x","amount":null}]`, `"to":{}`,
+		return []string{`"method":false`, `"type":[]`,
+			`"from":[` + side + `,{"type":"asset","id":"x","amount":null}]`, `"to":{}`,
 			`"target_candidate":1,"target_candidate":2`, `"fee_rate":1,"fee_rate":2`, `"actual":1,"actual":2`}
 	}
-	want := []string{"user_sig must be a string, not a number", "user_address is required", "project_id must be a string, not null",
+	want := []string{"user_sig must be a string, not a number", "user_address is required",
+		"project_id must be a string, not null",
 		"digest must be 0x followed by 64 hex digits, not an array", "uuid must be a UUID, not a boolean",
 		"intent.method must be a string, not a boolean", "intent.type must be a string, not an array",
 		"intent.from[0].type must be a string, not a number", "intent.from[0].id must be a string, not an object",
 		"intent.from[0].amount must be a number, not a string", "intent.from[1].amount must be a number, not null",
-		"intent.to must be an array, not an object", "intent.target_candidate occurs more than once", "intent.fee_rate occurs more than once",
-		"intent.actual occurs more than once"}
+		"intent.to must be an array, not an object", "intent.target_candidate occurs more than once",
+		"intent.fee_rate occurs more than once", "intent.actual occurs more than once"}
 	want[2] = "project_id is required" // null is no value
 	shuffled := func(members []string) string {
 		rand.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
@@ -102,17 +104,21 @@ func TestFaultsAreInTheOrderOfTheInterface(t *testing.T) {
 		assertFields(t, err, want...)
 	}
 
-	many := strings.Repeat(`{"type":"asset","id":"x","amount":1},`, 11) // more than ten entries, to tell numbers from text
+	// more than ten entries, to tell numbers from text
+	many := strings.Repeat(`{"type":"asset","id":"x","amount":1},`, 11)
 	for _, tt := range []struct {
 		old, new string
 		want     []string
 	}{
-		{`"from":[`, `"from":[` + many + `{"type":"asset"},`, []string{"intent.from[11].id is required", "intent.from[11].amount is required"}},
-		{`"from":[`, `"from":[{"type":"asset"},{"type":"asset"},` + many + `{"type":"asset"},`, []string{"intent.from[0].id", "intent.from[0].amount",
-			"intent.from[1].id", "intent.from[1].amount", "intent.from[13].id", "intent.from[13].amount"}},
+		{`"from":[`, `"from":[` + many + `{"type":"asset"},`,
+			[]string{"intent.from[11].id is required", "intent.from[11].amount is required"}},
+		{`"from":[`, `"from":[{"type":"asset"},{"type":"asset"},` + many + `{"type":"asset"},`,
+			[]string{"intent.from[0].id", "intent.from[0].amount",
+				"intent.from[1].id", "intent.from[1].amount", "intent.from[13].id", "intent.from[13].amount"}},
 		// Errors of reading and of checking are one list, and an unreadable field is not also missing.
 		{`"from":[`, `"from":[{"type":"asset","amount":1},{"type":"asset","id":"x","amount":"1"},{"type":"asset","amount":1},`,
-			[]string{"intent.from[0].id is required", "intent.from[1].amount must be a number", "intent.from[2].id is required"}},
+			[]string{"intent.from[0].id is required", "intent.from[1].amount must be a number",
+				"intent.from[2].id is required"}},
 		{`"intent":{`, `"intent":7,"was":{`, []string{"intent must be an object, not a number"}},
 		{`"from":[`, `"from":["gold",`, []string{"intent.from[0] must be an object, not a string"}},
 		{`"uuid":"`, `"uuid":7,"was":"`, []string{"uuid must be a UUID, not a number"}},
@@ -133,7 +139,8 @@ func TestASideOfAnIntentIsBounded(t *testing.T) {
 	_, err := ramp.ParseValidate(side(1001))
 	assertFields(t, err, "intent.from must not have more than 1000 entries")
 	_, err = ramp.ParseValidate(bytes.Replace(side(1001), []byte(`"amount":1}`), []byte(`"amount":"1"}`), 1))
-	assertFields(t, err, "intent.from must not have more than 1000 entries", "intent.from[0].amount must be a number, not a string")
+	assertFields(t, err, "intent.from must not have more than 1000 entries",
+		"intent.from[0].amount must be a number, not a string")
 
 	// Checking is bounded as reading is.
 	intent := mintIntent()
@@ -148,7 +155,8 @@ func TestReceiptLogsAreBounded(t *testing.T) {
 		return []byte(`{"status":"0x1","logs":[` + strings.TrimSuffix(strings.Repeat("{},", n), ",") + `]}`)
 	}
 	result := func(n int) []byte {
-		return bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`), []byte(`"receipt":{`), []byte(`"receipt":`+string(receipt(n))+`,"rest":{`), 1)
+		return bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`), []byte(`"receipt":{`),
+			[]byte(`"receipt":`+string(receipt(n))+`,"rest":{`), 1)
 	}
 	r := ramp.Must(ramp.ParseResult(result(4096)))
 	assert.Len(t, r.Receipt.Logs, 4096)
@@ -248,7 +256,8 @@ func TestReadingReplacesTheWholeValue(t *testing.T) {
 	result := golden("6-result-mint.json")
 	receipt, intent := ramp.Must(ramp.ParseResult(result)).Receipt.Raw, ramp.Must(json.Marshal(mintIntent()))
 	for _, into := range []json.Unmarshaler{
-		used(&ramp.Receipt{From: common.Address{1}}, receipt), used(&ramp.Log{Removed: true}, []byte(`{"data":"0x01"}`)), used(new(ramp.Intent), intent),
+		used(&ramp.Receipt{From: common.Address{1}}, receipt),
+		used(&ramp.Log{Removed: true}, []byte(`{"data":"0x01"}`)), used(new(ramp.Intent), intent),
 		used(new(ramp.Result), result), used(new(ramp.Transaction), []byte(feeDelegated)),
 		used(new(ramp.Block), []byte(`{"number":"0x1","transactions":[`+feeDelegated+`]}`)),
 	} {
@@ -285,7 +294,8 @@ func TestFaultsAreBounded(t *testing.T) {
 // A result whose logs are wrong must not be read with half of its intent.
 func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
 	logs := strings.Repeat(`{"data":1},`, 2000)
-	body := bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`+logs), []byte(`"id":"gold"`), []byte(`"id":"gold","id":"silver"`), 1)
+	body := bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`+logs), []byte(`"id":"gold"`),
+		[]byte(`"id":"gold","id":"silver"`), 1)
 	r := ramp.Must(ramp.ParseResult(body))
 	assert.Contains(t, r.Unreadable, ramp.FieldError{Path: "intent.from[0].id", Problem: "occurs more than once"})
 	assert.Nil(t, r.Intent.From)
@@ -319,7 +329,8 @@ func TestFaultsOfLogsAreBounded(t *testing.T) {
 func TestAnAnswerWithTwoIDsIsNobodysBehindAThousandFaults(t *testing.T) {
 	node := newNode(t, says(200, "["+strings.Repeat("0,", 2000)+`{"id":1,"id":1,"result":"0x1"}]`))
 	var number ramp.Quantity
-	_ = node.client().Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber", Into: &number}, {Method: "eth_blockNumber", Into: &number}})
+	_ = node.client().Batch(t.Context(),
+		[]ramp.BatchCall{{Method: "eth_blockNumber", Into: &number}, {Method: "eth_blockNumber", Into: &number}})
 	assert.False(t, number.Present())
 }
 
@@ -411,7 +422,8 @@ func requireMoved(t *testing.T, i *ramp.Intent, state ramp.OrderState) {
 		return
 	}
 	kind := map[ramp.Direction]map[ramp.OrderState]ramp.EffectKind{
-		ramp.Mint: {ramp.OrderAccepted: ramp.Take, ramp.OrderFailed: ramp.GiveBack}, ramp.Burn: {ramp.OrderSucceeded: ramp.Grant}}[direction][state]
+		ramp.Mint: {ramp.OrderAccepted: ramp.Take, ramp.OrderFailed: ramp.GiveBack},
+		ramp.Burn: {ramp.OrderSucceeded: ramp.Grant}}[direction][state]
 	require.Equal(t, kind, effect.Kind)
 	sums := map[string]ramp.Amount{}
 	if kind != ramp.Nothing {
@@ -449,14 +461,17 @@ func TestHexIsDecodedWhereverItsZerosAre(t *testing.T) {
 
 // number matches JSON numbers, with a different implementation than the tested one.
 func number(text string) bool {
-	return json.Valid([]byte(text)) && text != "" && strings.ContainsRune("-0123456789", rune(text[0])) && strings.TrimSpace(text) == text
+	return json.Valid([]byte(text)) && text != "" && strings.ContainsRune("-0123456789", rune(text[0])) &&
+		strings.TrimSpace(text) == text
 }
 
 func FuzzAmount(f *testing.F) {
-	for _, text := range []string{"0", "-0", "5", "0.5", "1e30", "1E-100", "9007199254740993", "1000000000000000000001", "1e999999999",
-		"1e9223372036854775807", "-1.5e+3", "05", "+5", "0e9", "12000e-3", "٥", "1.", ".1", "1e", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809", "-0.5",
-		"0 ", "0e9227000000000000000",
-		"", " ", "-", "--5", ".5", "5.", "-.5", "-05", "00", "1,5", "1 000", " 5", "5 ", "5\n", "1e+", "1e-", "1e+-5", "1e++5", "1e-+5", "1e--5", "1e5.5", "e5", "1e5e5", "1.2.3",
+	for _, text := range []string{"0", "-0", "5", "0.5", "1e30", "1E-100", "9007199254740993", "1000000000000000000001",
+		"1e999999999",
+		"1e9223372036854775807", "-1.5e+3", "05", "+5", "0e9", "12000e-3", "٥", "1.", ".1", "1e", "9223372036854775807",
+		"9223372036854775808", "-9223372036854775808", "-9223372036854775809", "-0.5", "0 ", "0e9227000000000000000",
+		"", " ", "-", "--5", ".5", "5.", "-.5", "-05", "00", "1,5", "1 000", " 5", "5 ", "5\n", "1e+", "1e-", "1e+-5",
+		"1e++5", "1e-+5", "1e--5", "1e5.5", "e5", "1e5e5", "1.2.3",
 		"0x10", "1_000", "NaN", "Infinity", "-Inf", "null", "true", "five", "1/2", `"5"`} {
 		f.Add(text)
 	}
