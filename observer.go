@@ -29,10 +29,12 @@ type OperationKind string
 
 // The kinds of operations.
 const (
-	OperationWebhook    OperationKind = "webhook"    // a call that a [Handler] answers: assets, validate or result
+	// a call that a [Handler] answers: assets, validate or result
+	OperationWebhook    OperationKind = "webhook"
 	OperationInitialize OperationKind = "initialize" // a [Client.Initialize], with its attempts inside
-	OperationRPC        OperationKind = "rpc"        // a call of an [RPC], named after its method, batch or wait
-	OperationAttempt    OperationKind = "attempt"    // an HTTP request of one of the two, inside it
+	// a call of an [RPC], named after its method, batch or wait
+	OperationRPC     OperationKind = "rpc"
+	OperationAttempt OperationKind = "attempt" // an HTTP request of one of the two, inside it
 )
 
 // Operation is passed to an [Observer]. At its start, only Kind, Name and Begun are set.
@@ -50,13 +52,14 @@ type Operation struct {
 	// can make such calls, so count them apart; see docs/on-call.md.
 	Unverified bool
 
-	Status    int            // HTTP status of the answer
-	Code      Code           // errorCode of the answer before translation; empty for success
-	Direction Direction      // mint or burn; empty if unknown
-	TxHash    string         // of a result; empty unless it is 0x and 64 hex digits
-	Signed    bool           // whether the validator key was asked for a signature; released unless Err is set
-	Step      *Step          // of a [Store], or nil; do not modify it. If New, it is stored and applied
-	Conflict  *ConflictError // also set for a repeat with a different tx_hash, which succeeds
+	Status    int       // HTTP status of the answer
+	Code      Code      // errorCode of the answer before translation; empty for success
+	Direction Direction // mint or burn; empty if unknown
+	TxHash    string    // of a result; empty unless it is 0x and 64 hex digits
+	// whether the validator key was asked for a signature; released unless Err is set
+	Signed   bool
+	Step     *Step          // of a [Store], or nil; do not modify it. If New, it is stored and applied
+	Conflict *ConflictError // also set for a repeat with a different tx_hash, which succeeds
 }
 
 // start calls Start, and returns the context of the operation.

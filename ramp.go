@@ -21,13 +21,17 @@
 //
 //	key := ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))) // or Base64URLKey: try "ramp connect"
 //	signer := ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")))
-//	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{{
-//		Name:       "gold",
-//		Token:      "0x00000000000000000000000000000000000070c3",
-//		MintFeeBps: 100, // 1%
-//		Materials:  []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icon}},
-//		Outputs:    []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: icon}},
-//	}}}))
+//	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{
+//		ProjectID: "project-1",
+//		Network:   ramp.Testnet,
+//		Products: []ramp.Product{{
+//			Name:       "gold",
+//			Token:      "0x00000000000000000000000000000000000070c3",
+//			MintFeeBps: 100, // 1%
+//			Materials:  []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: icon}},
+//			Outputs:    []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: icon}},
+//		}},
+//	}))
 //
 // # The journey of an order
 //
@@ -46,7 +50,8 @@
 // that records the order.
 //
 //	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: game.Apply}))
-//	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
+//	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
+//		Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
 //	err := handler.Check(ctx) // the table can be written, and the key signs
 //	mux.HandleFunc("/api/assets", handler.Assets) // the paths in the console
 //	mux.HandleFunc("/api/validate", handler.Validate)

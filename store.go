@@ -55,7 +55,8 @@ type Store interface {
 // when the process ends, including what players have paid.
 type MemoryStore struct {
 	// Apply applies the effect of a step completely or not at all. Steps are applied one at a time. It
-	// may reject a step that opens an order with [Reject]; Apply of rampsql.Config says what to check. It must not call the store. Required.
+	// may reject a step that opens an order with [Reject]; Apply of rampsql.Config says what to check.
+	// It must not call the store. Required.
 	Apply func(ctx context.Context, step Step) error
 
 	mu           sync.Mutex

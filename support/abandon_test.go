@@ -22,7 +22,8 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 	accepted := now.Add(-14 * time.Hour)
 	zero := common.Address{}
 	mint := func(hundredths int64) sentTx {
-		return sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(zero, player, hundredths)}}
+		return sentTx{from: player, payer: payer, to: vault,
+			transfers: []ramp.Transfer{moved(zero, player, hundredths)}}
 	}
 	burn := func(to common.Address, hundredths int64) sentTx {
 		return sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(player, to, hundredths)}}
@@ -49,35 +50,59 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		"burn after 11 hours":                    {ramp.Burn, burn(zero, 500), 11 * time.Hour, nil, nil, true},
 		"mint with a fee":                        {ramp.Mint, mint(490), 20 * time.Minute, nil, nil, true},
 		"burn with a fee":                        {ramp.Burn, burn(zero, 490), 20 * time.Minute, nil, nil, true},
-		"an unlisted contract":                   {ramp.Burn, sentTx{from: player, payer: payer, to: hidden, transfers: burn(hidden, 500).transfers}, 20 * time.Minute, nil, nil, true},
-		"a contract that passes tokens on":       {ramp.Burn, sentTx{from: player, to: vault, transfers: burn(hidden, 500).transfers}, 20 * time.Minute, nil, nil, true},
-		"sent by the ramp":                       {ramp.Burn, sentTx{from: payer, to: hidden, transfers: burn(hidden, 500).transfers}, 20 * time.Minute, nil, nil, true},
-		"decimals unreadable":                    {ramp.Burn, burn(zero, 500), 20 * time.Minute, nil, func(_ *rampproof.Config, n *node) { n.decimals = "" }, true},
-		"it ended another's mint":                {ramp.Mint, mint(500), 20 * time.Minute, another(friend, ramp.Mint, 5, ramp.OrderSucceeded), nil, true},
-		"it ended another's burn":                {ramp.Burn, burn(zero, 500), 20 * time.Minute, another(friend, ramp.Burn, 5, ramp.OrderSucceeded), nil, true},
-
-		"it ended an order of the player of another amount": {ramp.Mint, mint(500), time.Minute, another(player, ramp.Mint, 90, ramp.OrderSucceeded), nil, true},
-		"it ended a smaller burn of the player":             {ramp.Burn, burn(zero, 500), time.Minute, another(player, ramp.Burn, 3, ramp.OrderSucceeded), nil, true},
-		"it ended an order of the player as a failure":      {ramp.Mint, mint(490), time.Minute, another(player, ramp.Mint, 5, ramp.OrderFailed), nil, true},
-		"it ended a burn of the player, and decimals are unreadable": {ramp.Burn, burn(zero, 500), time.Minute, another(player, ramp.Burn, 5, ramp.OrderSucceeded),
+		"an unlisted contract": {ramp.Burn,
+			sentTx{from: player, payer: payer, to: hidden, transfers: burn(hidden, 500).transfers}, 20 * time.Minute,
+			nil, nil, true},
+		"a contract that passes tokens on": {ramp.Burn,
+			sentTx{from: player, to: vault, transfers: burn(hidden, 500).transfers}, 20 * time.Minute, nil, nil, true},
+		"sent by the ramp": {ramp.Burn, sentTx{from: payer, to: hidden, transfers: burn(hidden, 500).transfers},
+			20 * time.Minute, nil, nil, true},
+		"decimals unreadable": {ramp.Burn, burn(zero, 500), 20 * time.Minute, nil,
 			func(_ *rampproof.Config, n *node) { n.decimals = "" }, true},
-		"a mint that the player passed on": {ramp.Mint, sentTx{from: friend, to: hidden, transfers: []ramp.Transfer{moved(zero, player, 500), moved(player, friend, 500)}},
+		"it ended another's mint": {ramp.Mint, mint(500), 20 * time.Minute,
+			another(friend, ramp.Mint, 5, ramp.OrderSucceeded), nil, true},
+		"it ended another's burn": {ramp.Burn, burn(zero, 500), 20 * time.Minute,
+			another(friend, ramp.Burn, 5, ramp.OrderSucceeded), nil, true},
+
+		"it ended an order of the player of another amount": {ramp.Mint, mint(500), time.Minute,
+			another(player, ramp.Mint, 90, ramp.OrderSucceeded), nil, true},
+		"it ended a smaller burn of the player": {ramp.Burn, burn(zero, 500), time.Minute,
+			another(player, ramp.Burn, 3, ramp.OrderSucceeded), nil, true},
+		"it ended an order of the player as a failure": {ramp.Mint, mint(490), time.Minute,
+			another(player, ramp.Mint, 5, ramp.OrderFailed), nil, true},
+		"it ended a burn of the player, and decimals are unreadable": {ramp.Burn, burn(zero, 500), time.Minute,
+			another(player, ramp.Burn, 5, ramp.OrderSucceeded),
+			func(_ *rampproof.Config, n *node) { n.decimals = "" }, true},
+		"a mint that the player passed on": {ramp.Mint,
+			sentTx{from: friend, to: hidden,
+				transfers: []ramp.Transfer{moved(zero, player, 500), moved(player, friend, 500)}},
 			time.Minute, nil, nil, true},
-		"a mint through another account": {ramp.Mint, sentTx{from: friend, to: hidden, transfers: []ramp.Transfer{moved(zero, friend, 500), moved(friend, player, 500)}},
+		"a mint through another account": {ramp.Mint,
+			sentTx{from: friend, to: hidden,
+				transfers: []ramp.Transfer{moved(zero, friend, 500), moved(friend, player, 500)}},
 			time.Minute, nil, nil, true},
 		"burn to an unlisted contract, by unknown payers": {ramp.Burn, byPlayer(burn(hidden, 500)), time.Minute, nil,
 			func(p *rampproof.Config, _ *node) { p.Payers, p.AnyFailure = nil, true }, true},
-		"a user that is a contract": {ramp.Mint, sentTx{from: friend, to: player, transfers: []ramp.Transfer{moved(vault, player, 500)}}, time.Minute, nil, nil, true},
+		"a user that is a contract": {ramp.Mint,
+			sentTx{from: friend, to: player, transfers: []ramp.Transfer{moved(vault, player, 500)}}, time.Minute, nil,
+			nil, true},
 
-		"nothing happened":                       {direction: ramp.Mint},
-		"it ended an equal order of the player":  {ramp.Mint, mint(490), time.Minute, another(player, ramp.Mint, 5, ramp.OrderSucceeded), nil, false},
-		"it ended a smaller order of the player": {ramp.Mint, mint(196), time.Minute, another(player, ramp.Mint, 2, ramp.OrderSucceeded), nil, false},
-		"it ended a burn of the player":          {ramp.Burn, burn(zero, 300), time.Minute, another(player, ramp.Burn, 3, ramp.OrderSucceeded), nil, false},
-		"tokens for a friend":                    {ramp.Burn, byPlayer(burn(friend, 500)), time.Minute, nil, nil, false},
-		"by a contract's creation":               {ramp.Burn, sentTx{from: player, transfers: burn(friend, 500).transfers}, time.Minute, nil, nil, false},
-		"a transfer of zero beside another":      {ramp.Burn, byPlayer(sentTx{transfers: []ramp.Transfer{moved(player, friend, 500), moved(player, zero, 0)}}), time.Minute, nil, nil, false},
-		"a transfer to oneself":                  {ramp.Burn, byPlayer(burn(player, 500)), time.Minute, nil, nil, false},
-		"a transfer of zero, which costs a stranger only gas": {ramp.Mint, sentTx{from: friend, to: token, transfers: []ramp.Transfer{moved(zero, player, 0), moved(player, zero, 0)}},
+		"nothing happened": {direction: ramp.Mint},
+		"it ended an equal order of the player": {ramp.Mint, mint(490), time.Minute,
+			another(player, ramp.Mint, 5, ramp.OrderSucceeded), nil, false},
+		"it ended a smaller order of the player": {ramp.Mint, mint(196), time.Minute,
+			another(player, ramp.Mint, 2, ramp.OrderSucceeded), nil, false},
+		"it ended a burn of the player": {ramp.Burn, burn(zero, 300), time.Minute,
+			another(player, ramp.Burn, 3, ramp.OrderSucceeded), nil, false},
+		"tokens for a friend": {ramp.Burn, byPlayer(burn(friend, 500)), time.Minute, nil, nil, false},
+		"by a contract's creation": {ramp.Burn, sentTx{from: player, transfers: burn(friend, 500).transfers},
+			time.Minute, nil, nil, false},
+		"a transfer of zero beside another": {ramp.Burn,
+			byPlayer(sentTx{transfers: []ramp.Transfer{moved(player, friend, 500), moved(player, zero, 0)}}),
+			time.Minute, nil, nil, false},
+		"a transfer to oneself": {ramp.Burn, byPlayer(burn(player, 500)), time.Minute, nil, nil, false},
+		"a transfer of zero, which costs a stranger only gas": {ramp.Mint,
+			sentTx{from: friend, to: token, transfers: []ramp.Transfer{moved(zero, player, 0), moved(player, zero, 0)}},
 			time.Minute, nil, nil, false},
 		"another's, an hour before the order": {ramp.Mint, mint(490), -time.Hour,
 			another(player, ramp.Mint, 5, ramp.OrderSucceeded), nil, false},
@@ -136,7 +161,9 @@ func TestAbandonAsksTheNodeLittle(t *testing.T) {
 			minted.UserAddress = friend.Hex()
 			store.keep(t, idle, minted)
 			store.witness(t, n)
-			hash := n.send(now.Add(-time.Hour), sentTx{from: friend, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, friend, 490)}})
+			hash := n.send(now.Add(-time.Hour),
+				sentTx{from: friend, payer: payer, to: vault,
+					transfers: []ramp.Transfer{moved(common.Address{}, friend, 490)}})
 
 			_, err := orders.Abandon(t.Context(), minted.UUID, alice)
 			refuses(t, err, hash)
@@ -162,7 +189,8 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	_, err = orders.Abandon(t.Context(), order.UUID, alice)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)
 	n.behind = 0
-	n.send(now.Add(-13*time.Hour), sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+	n.send(now.Add(-13*time.Hour),
+		sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
 	for _, n.down = range []string{"eth_getLogs", "eth_getTransactionReceipt"} {
 		_, err = orders.Abandon(t.Context(), order.UUID, alice)
 		assert.ErrorContains(t, err, "read the chain: ")
@@ -192,7 +220,8 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 	behind := *n
 	behind.head -= 10 * 3600
 	n.down = "eth_getLogs"
-	n.send(now.Add(-9*time.Hour), sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+	n.send(now.Add(-9*time.Hour),
+		sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
 	first, second := httptest.NewServer(n), httptest.NewServer(&behind)
 	defer first.Close()
 	defer second.Close()
@@ -211,7 +240,8 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 
 // Without a user or a contract, nobody can look for the transaction of an order.
 func TestAbandonRefusesAnOrderThatNoTransactionCanBeFoundFor(t *testing.T) {
-	for _, change := range []func(*ramp.Order){func(o *ramp.Order) { o.UserAddress = "alice" }, func(o *ramp.Order) { o.Intent.To[0].ID = "token-1" }} {
+	for _, change := range []func(*ramp.Order){func(o *ramp.Order) { o.UserAddress = "alice" },
+		func(o *ramp.Order) { o.Intent.To[0].ID = "token-1" }} {
 		orders, store, _ := newOrders(t, 24*time.Hour, paid)
 		order := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
 		change(&order)

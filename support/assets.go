@@ -107,7 +107,8 @@ type traded struct {
 // isUser reports whether an account may be the user of the order. Only a player who was
 // erased, as EraseSession of a rampsql.Store does, may be anybody.
 func (t *traded) isUser(account common.Address) bool {
-	return t.user == account && common.IsHexAddress(t.UserAddress) || strings.HasPrefix(t.UserAddress, "erased-")
+	return t.user == account && common.IsHexAddress(t.UserAddress) ||
+		strings.HasPrefix(t.UserAddress, "erased-")
 }
 
 // product returns the name of the product, or else the token.

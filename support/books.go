@@ -34,7 +34,8 @@ type Reconciliation struct {
 	// is not judged.
 	Stalled string `json:"stalled,omitempty"`
 
-	FirstBlock uint64 `json:"first_block"` // of those that were read; they begin 13 hours and a quarter before From
+	// of those that were read; they begin 13 hours and a quarter before From
+	FirstBlock uint64 `json:"first_block"`
 	LastBlock  uint64 `json:"last_block"`
 
 	Totals []Total      `json:"totals"` // of the orders that ended, by product and direction

@@ -167,7 +167,10 @@ func newList(flags *flag.FlagSet) action {
 			}
 			for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 				if *direction == "" || *direction == string(d) {
-					read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Waiting(ctx, d, now.Add(-*older), p) })
+					read(func(p ramp.OrderPage) ([]ramp.Order, error) {
+						return store.Waiting(ctx, d,
+							now.Add(-*older), p)
+					})
 				}
 			}
 		}

@@ -51,7 +51,8 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 	done := s.place(t, s.service.Mint, 1)
 	wallet := s.service.Wallet(ramp.Session{ID: "session-1"}).Hex()
 	middle := s.service.Now()
-	mint, burn := s.place(t, s.service.Mint, 1, ramptest.ResultNever()), s.place(t, s.service.Burn, 1, ramptest.ResultNever())
+	mint, burn := s.place(t, s.service.Mint, 1, ramptest.ResultNever()),
+		s.place(t, s.service.Burn, 1, ramptest.ResultNever())
 	day := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 	for name, c := range map[string]struct {
 		args []string
@@ -81,7 +82,8 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 	_, err := command(t, s.Orders, "list", "-player", "bob")
 	assert.EqualError(t, err, `there is no player "bob" with a session`)
 	printed := ramp.Must(command(t, s.Orders, "list"))
-	assert.True(t, strings.HasPrefix(printed, "UUID ") && strings.HasSuffix(printed, "\nOrders that wait, but not yet for 13h0m0s, are not listed: use -older 0s.\n"), printed)
+	assert.True(t, strings.HasPrefix(printed, "UUID ") &&
+		strings.HasSuffix(printed, "\nOrders that wait, but not yet for 13h0m0s, are not listed: use -older 0s.\n"), printed)
 	assert.Equal(t, 2, strings.Count(printed, "\n"))
 
 	s.change(mint.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = "", ramp.Intent{}, nil })
@@ -301,7 +303,8 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	s.service.Advance(time.Hour)
 	later := s.service.Now().Format(time.RFC3339)
 	s.place(t, s.service.Mint, 1)
-	for _, period := range [][]string{{"-from", s.begin.Format(time.RFC3339), "-to", end.Format(time.RFC3339)}, {"-from", later}, {"-to", "2026-01-01"}} {
+	for _, period := range [][]string{{"-from", s.begin.Format(time.RFC3339), "-to", end.Format(time.RFC3339)},
+		{"-from", later}, {"-to", "2026-01-01"}} {
 		_, err := command(t, s.Orders, "reconcile", append(period, "-position", position)...)
 		assert.NoError(t, err, "a quiet night is no error")
 		now := ramp.Must(os.ReadFile(position))
@@ -386,10 +389,12 @@ func TestACommandSaysWhatFailed(t *testing.T) {
 	n.down = ""
 	position := filepath.Join(t.TempDir(), "position")
 	require.NoError(t, os.Mkdir(position+".new", 0o700))
-	_, err := command(t, orders, "reconcile", "-position", position, "-from", now.Add(-time.Minute).Format(time.RFC3339))
+	_, err := command(t, orders, "reconcile", "-position", position, "-from",
+		now.Add(-time.Minute).Format(time.RFC3339))
 	assert.ErrorContains(t, err, "position.new")
 	for _, want := range []string{"give back +500 item_gold", "it had ended so before, and nothing was moved"} {
-		assert.Contains(t, ramp.Must(command(t, orders, "abandon", "-who", "alice", "-reason", "case 21", order.UUID.String())), want)
+		assert.Contains(t,
+			ramp.Must(command(t, orders, "abandon", "-who", "alice", "-reason", "case 21", order.UUID.String())), want)
 	}
 }
 

@@ -51,8 +51,11 @@ var decisions = map[string]func(t *testing.T){
 				assert.Equal(t, tx.Hex(), step.Order.TxHash)
 				assert.Equal(t, "alice: case 18", ramp.Must(d.Show(t.Context(), order.UUID)).Order.Reason)
 				record := d.record(t)
-				assert.Equal(t, []any{"WARN", "ramp: order finished", order.UUID.String(), "alice", "case 18", string(step.Order.Direction), tx.Hex(), step.Effect.String(), true},
-					[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["tx_hash"], record["effect"], record["new"]})
+				assert.Equal(t,
+					[]any{"WARN", "ramp: order finished", order.UUID.String(), "alice", "case 18",
+						string(step.Order.Direction), tx.Hex(), step.Effect.String(), true},
+					[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"],
+						record["direction"], record["tx_hash"], record["effect"], record["new"]})
 
 				after := d.gold
 				step = ramp.Must(d.Finish(t.Context(), order.UUID, tx, alice))
@@ -74,13 +77,15 @@ var decisions = map[string]func(t *testing.T){
 			for i, tokens := range []int64{7, 1, 5} {
 				at := now.Add(time.Duration(i-180) * time.Minute)
 				hanging = append(hanging, orderOf(direction, tokens, at))
-				sent = append(sent, n.send(at.Add(time.Second), sentTx{transfers: []ramp.Transfer{moved(from, to, net*tokens)}}))
+				sent = append(sent,
+					n.send(at.Add(time.Second), sentTx{transfers: []ramp.Transfer{moved(from, to, net*tokens)}}))
 			}
 			store.keep(t, hanging...)
 			report := ramp.Must(orders.Show(t.Context(), hanging[2].UUID))
 			require.Len(t, report.Candidates, 3)
 			assert.Equal(t, sent[2], report.Candidates[0].Hash)
-			assert.Equal(t, []bool{false, true}, []bool{report.Candidates[0].OtherAmount, report.Candidates[1].OtherAmount})
+			assert.Equal(t, []bool{false, true},
+				[]bool{report.Candidates[0].OtherAmount, report.Candidates[1].OtherAmount})
 			assert.Contains(t, report.Candidates[0].AlsoProves, hanging[1].UUID)
 			assert.Contains(t, report.Text(), "another amount than the order is about")
 			assert.Contains(t, report.Text(), "it also proves that order "+hanging[1].UUID.String())
@@ -124,7 +129,8 @@ var decisions = map[string]func(t *testing.T){
 		d := newStudio(t)
 		d.witness(t)
 		order := d.place(t, d.service.Burn, ramptest.StaysPending())
-		for n, trick := range []thief.Trick{thief.SelfTransfer, thief.Approval, thief.FailedCall, thief.SignedTransfer, thief.FriendsTransfer} {
+		for n, trick := range []thief.Trick{thief.SelfTransfer, thief.Approval, thief.FailedCall, thief.SignedTransfer,
+			thief.FriendsTransfer} {
 			tx := ramp.Must(thief.Play(t.Context(), d.service, order, trick))
 			report := ramp.Must(d.Show(t.Context(), order.UUID))
 			assert.Len(t, report.Candidates, min(1, max(0, n-2)), "what moved a token from the player")

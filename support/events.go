@@ -40,7 +40,8 @@ func newEventReader(o *Orders, a *assets, border time.Time) *eventReader {
 
 // between reads the mints and burns in a range of blocks, of some users or of all, in the
 // order of the chain. An element has those of one transaction.
-func (r *eventReader) between(ctx context.Context, users []common.Hash, first, last uint64) iter.Seq2[[][]ChainEvent, error] {
+func (r *eventReader) between(ctx context.Context, users []common.Hash, first,
+	last uint64) iter.Seq2[[][]ChainEvent, error] {
 	return func(yield func([][]ChainEvent, error) bool) {
 		blocks := uint64(firstBlocks)
 		var unread []ramp.Log
@@ -113,8 +114,9 @@ func (r *eventReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
 	if !ok || from == to || evidence.IsDust(&transfer) || !slices.Contains(r.assets.tokens, transfer.Token) {
 		return e, false
 	}
-	e = ChainEvent{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To, Direction: ramp.Mint,
-		units: transfer.Value}
+	e = ChainEvent{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To,
+		Direction: ramp.Mint,
+		units:     transfer.Value}
 	if to {
 		e.User, e.Direction = transfer.From, ramp.Burn
 	}

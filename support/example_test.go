@@ -49,11 +49,14 @@ func ExampleOrders_Abandon() {
 	ctx := context.Background()
 	store := &ramp.MemoryStore{
 		Apply: func(_ context.Context, step ramp.Step) error { fmt.Println("the game:", step.Effect); return nil }}
-	request := &ramp.ValidateRequest{UUID: uuid.MustParse("7b0f9a1e-3c44-4b8e-9c1d-2f6a5e8d7c90"), ProjectID: "project-1",
+	request := &ramp.ValidateRequest{UUID: uuid.MustParse("7b0f9a1e-3c44-4b8e-9c1d-2f6a5e8d7c90"),
+		ProjectID: "project-1",
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100)}},
-			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}}}}
-	if _, err := store.Update(ctx, request.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, request, time.Now().Add(-14*time.Hour))); err != nil {
+			To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3",
+				Amount: ramp.NewAmount(1)}}}}
+	if _, err := store.Update(ctx, request.UUID,
+		ramp.Accept(ramp.Session{ID: "session-1"}, request, time.Now().Add(-14*time.Hour))); err != nil {
 		log.Fatal(err)
 	}
 

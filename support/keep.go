@@ -309,7 +309,8 @@ func (o *Orders) keep(ctx context.Context, p position, books *Reconciliation) er
 		return err
 	}
 	err = json.NewEncoder(file).Encode(booksEnd{books.To, newest.UUID, books.waiting, &books.About})
-	if err = cmp.Or(err, file.Sync(), file.Close()); err != nil { // a rename may reach the disk before what was written
+	// a rename may reach the disk before what was written
+	if err = cmp.Or(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(string(p)+".new", string(p))

@@ -21,7 +21,8 @@ import (
 type Ledger interface {
 	Order(ctx context.Context, id uuid.UUID) (ramp.Order, error)
 	Ended(ctx context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error)
-	Waiting(ctx context.Context, d ramp.Direction, before time.Time, page ramp.OrderPage) ([]ramp.Order, error)
+	Waiting(ctx context.Context, d ramp.Direction, before time.Time,
+		page ramp.OrderPage) ([]ramp.Order, error)
 	SessionOrders(ctx context.Context, sessionID string, page ramp.OrderPage) ([]ramp.Order, error)
 	UserOrders(ctx context.Context, address string, page ramp.OrderPage) ([]ramp.Order, error)
 	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
@@ -58,7 +59,8 @@ func (o *Orders) order(ctx context.Context, id uuid.UUID) (ramp.Order, error) {
 type listing = func(ramp.OrderPage) ([]ramp.Order, error)
 
 // of returns the listing of a user or a session.
-func of(ctx context.Context, list func(context.Context, string, ramp.OrderPage) ([]ramp.Order, error), name string) listing {
+func of(ctx context.Context, list func(context.Context, string, ramp.OrderPage) ([]ramp.Order, error),
+	name string) listing {
 	return func(page ramp.OrderPage) ([]ramp.Order, error) { return list(ctx, name, page) }
 }
 
@@ -77,7 +79,8 @@ func (o *Orders) pages(list listing) iter.Seq2[[]ramp.Order, error] {
 				return
 			}
 			page.After = orders[len(orders)-1]
-			orders = slices.DeleteFunc(orders, func(order ramp.Order) bool { return o.foreign(&order) != nil })
+			orders = slices.DeleteFunc(orders,
+				func(order ramp.Order) bool { return o.foreign(&order) != nil })
 			if !yield(orders, nil) {
 				return
 			}

@@ -20,7 +20,8 @@ type Logged struct {
 	SessionID string          `json:"session_id"`
 	State     ramp.OrderState `json:"state"`   // after the last step that was logged
 	TxHash    string          `json:"tx_hash"` // of that step
-	Effects   []string        `json:"effects"` // what the steps moved, such as "take -100 item_gold", in their order
+	// what the steps moved, such as "take -100 item_gold", in their order
+	Effects []string `json:"effects"`
 
 	// Missing reports whether the store has no such order. Otherwise it has the order,
 	// but not its end.

@@ -89,7 +89,8 @@ type totalKey struct {
 }
 
 func (k totalKey) compare(other totalKey) int {
-	return cmp.Or(strings.Compare(k.product, other.product), k.token.Cmp(other.token), cmp.Compare(other.direction, k.direction)) // mints first
+	return cmp.Or(strings.Compare(k.product, other.product), k.token.Cmp(other.token),
+		cmp.Compare(other.direction, k.direction)) // mints first
 }
 
 // running is a Total that grows.
@@ -140,12 +141,14 @@ func (m *matcher) waits(order uuid.UUID, transaction common.Hash) {
 func (m *matcher) counts(t time.Time) bool { return !t.Before(m.counted) && t.Before(m.to) }
 
 func (m *matcher) find(kind FindingKind, by, detail string, events []ChainEvent, orders ...ramp.Order) {
-	f := Finding{Kind: kind, Detail: detail, By: by, Orders: []FoundOrder{}, Events: append([]ChainEvent{}, events...)}
+	f := Finding{Kind: kind, Detail: detail, By: by, Orders: []FoundOrder{},
+		Events: append([]ChainEvent{}, events...)}
 	on := shelf{kind: kind}
 	for i, o := range orders {
 		t := m.assets.traded(o)
 		if f.Orders = append(f.Orders, m.assets.found(t)); i == 0 {
-			on.direction, on.token, f.size, f.Time = t.Direction, t.token, t.units, cmp.Or(t.FinishedAt, t.AcceptedAt)
+			on.direction, on.token, f.size, f.Time = t.Direction, t.token, t.units,
+				cmp.Or(t.FinishedAt, t.AcceptedAt)
 		}
 		for _, e := range events {
 			if o.State == ramp.OrderAccepted {
@@ -161,7 +164,8 @@ func (m *matcher) find(kind FindingKind, by, detail string, events []ChainEvent,
 	}
 	if len(events) > maxEvents {
 		slices.SortStableFunc(f.Events, func(x, y ChainEvent) int { return y.units.Cmp(x.units) })
-		f.Events, f.Detail = slices.Clone(f.Events[:maxEvents]), fmt.Sprintf("%s; events: %d, of which the largest are listed", f.Detail, len(events))
+		f.Events, f.Detail = slices.Clone(f.Events[:maxEvents]),
+			fmt.Sprintf("%s; events: %d, of which the largest are listed", f.Detail, len(events))
 	}
 	if by := m.journal.decided(&f); by != nil {
 		f.Decided = by
@@ -436,7 +440,8 @@ func otherwise(o *ramp.Order) string {
 // difference describes the events of a transaction that moved nothing for its order.
 func difference(o *traded, events []ChainEvent) string {
 	about := func(d ramp.Direction) bool {
-		return slices.ContainsFunc(events, func(e ChainEvent) bool { return e.Token == o.token && e.Direction == d })
+		return slices.ContainsFunc(events,
+			func(e ChainEvent) bool { return e.Token == o.token && e.Direction == d })
 	}
 	if !about(o.Direction) && (about(ramp.Mint) || about(ramp.Burn)) {
 		return fmt.Sprintf("the order is a %s, and the transaction did the opposite", o.Direction)
@@ -486,7 +491,8 @@ func (m *matcher) mayFit(e *ChainEvent, o *ramp.Order) bool {
 // with the orders that wait. It matches an event and an order only if neither has another
 // partner. Orders that have lost their transaction to another are in its finding.
 func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uuid.UUID]bool) {
-	slices.SortStableFunc(events, func(a, b candidate) int { return inChainOrder(a.ChainEvent, b.ChainEvent) })
+	slices.SortStableFunc(events,
+		func(a, b candidate) int { return inChainOrder(a.ChainEvent, b.ChainEvent) })
 	partners := map[uuid.UUID][]int{}
 	for i, e := range events {
 		for _, o := range e.orders {
@@ -545,7 +551,8 @@ func (m *matcher) unordered(events []candidate) {
 	orphans, ahead := map[totalKey][]ChainEvent{}, map[totalKey][]ramp.Order{}
 	relevant := false
 	for _, e := range events {
-		if len(e.orders) > 0 || slices.ContainsFunc(events, func(main candidate) bool { return m.isFee(&e.ChainEvent, &main) }) {
+		if len(e.orders) > 0 ||
+			slices.ContainsFunc(events, func(main candidate) bool { return m.isFee(&e.ChainEvent, &main) }) {
 			continue
 		}
 		key := totalKey{"", e.Token, e.Direction}
@@ -570,18 +577,22 @@ func (m *matcher) unordered(events []candidate) {
 // its transaction: together, no more is minted than was ordered.
 func (m *matcher) isFee(e *ChainEvent, main *candidate) bool {
 	both := new(big.Int).Add(e.units, main.units)
-	return e.Direction == ramp.Mint && main.Direction == ramp.Mint && e.Token == main.Token && slices.ContainsFunc(main.orders, func(o ramp.Order) bool {
-		t := m.assets.traded(o)
-		return t.units != nil && both.Cmp(t.units) <= 0
-	})
+	return e.Direction == ramp.Mint && main.Direction == ramp.Mint && e.Token == main.Token &&
+		slices.ContainsFunc(main.orders, func(o ramp.Order) bool {
+			t := m.assets.traded(o)
+			return t.units != nil && both.Cmp(t.units) <= 0
+		})
 }
 
 // group judges events and orders that may belong together. certain reports whether one of the
 // events fits no order whose result may still come.
 func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late, certain bool) {
 	relevant := late || slices.ContainsFunc(events, func(e ChainEvent) bool { return m.judges(&e) }) ||
-		slices.ContainsFunc(orders, func(o ramp.Order) bool { return m.within(o.FinishedAt) || m.waitedNow(&o) })
-	certain = certain || slices.ContainsFunc(orders, func(o ramp.Order) bool { return o.State == ramp.OrderSucceeded && !m.isOpen(o) })
+		slices.ContainsFunc(orders,
+			func(o ramp.Order) bool { return m.within(o.FinishedAt) || m.waitedNow(&o) })
+	certain = certain ||
+		slices.ContainsFunc(orders,
+			func(o ramp.Order) bool { return o.State == ramp.OrderSucceeded && !m.isOpen(o) })
 	if m.matched != nil && len(events) == 1 && len(orders) == 1 {
 		m.matched[orders[0].UUID] = events[0].TxHash
 	}
@@ -590,7 +601,8 @@ func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late, certain 
 	case !certain && len(events) <= len(orders): // the results will tell
 		m.open += len(events)
 	case len(events) > 1 || len(orders) > 1:
-		m.find(Ambiguous, ByAmount, fmt.Sprintf("events: %d, orders that they fit: %d", len(events), len(orders)), events, orders...)
+		m.find(Ambiguous, ByAmount,
+			fmt.Sprintf("events: %d, orders that they fit: %d", len(events), len(orders)), events, orders...)
 	case o.State == ramp.OrderAccepted:
 		m.find(WaitsWithEvent, ByAmount, "its result never came, or was refused: finish it with the transaction", events, orders...)
 	case o.State == ramp.OrderSucceeded:

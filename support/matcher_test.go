@@ -27,16 +27,19 @@ func tx(n byte) common.Hash { return common.Hash{1, n} }
 // sells is a game that sells gold for 100 basis points.
 func sells() *assets {
 	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
-	a := newAssets(&Config{Products: Always(ramp.Product{Name: "gold", Token: gold.Hex(), MintFeeBps: 100, Materials: items, Outputs: items})})
+	a := newAssets(&Config{Products: Always(ramp.Product{Name: "gold", Token: gold.Hex(), MintFeeBps: 100,
+		Materials: items, Outputs: items})})
 	a.decimals[gold] = 2
 	return a
 }
 
 // mintOf is an order of alice that ended in the state a minute after it was accepted.
 func mintOf(n byte, tokens int64, at time.Time, state ramp.OrderState) ramp.Order {
-	o := ramp.Order{UUID: uuid.UUID{n}, State: state, UserAddress: alice.Hex(), Direction: ramp.Mint, AcceptedAt: at, FinishedAt: at.Add(time.Minute),
-		Assets: []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100 * tokens)}},
-		Intent: ramp.Intent{To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: gold.Hex(), Amount: ramp.NewAmount(tokens)}}}}
+	o := ramp.Order{UUID: uuid.UUID{n}, State: state, UserAddress: alice.Hex(), Direction: ramp.Mint, AcceptedAt: at,
+		FinishedAt: at.Add(time.Minute),
+		Assets:     []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100 * tokens)}},
+		Intent: ramp.Intent{To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: gold.Hex(),
+			Amount: ramp.NewAmount(tokens)}}}}
 	if state == ramp.OrderAccepted {
 		o.FinishedAt = time.Time{}
 	} else if state != ramp.OrderAbandoned {
@@ -47,7 +50,8 @@ func mintOf(n byte, tokens int64, at time.Time, state ramp.OrderState) ramp.Orde
 
 // minted is an event of alice, in hundredths of a token.
 func minted(n byte, units int64, at time.Time) ChainEvent {
-	return ChainEvent{TxHash: tx(n), Block: uint64(at.Unix()), Time: at, Token: gold, User: alice, Direction: ramp.Mint, units: big.NewInt(units)}
+	return ChainEvent{TxHash: tx(n), Block: uint64(at.Unix()), Time: at, Token: gold, User: alice, Direction: ramp.Mint,
+		units: big.NewInt(units)}
 }
 
 func TestPiecesOfOneTransactionAreOneEvent(t *testing.T) {
@@ -84,19 +88,33 @@ func TestWhichOrderAnEventMayBelongTo(t *testing.T) {
 		change      func(both)
 		may, seemed bool
 	}{
-		"an order that waits":               {func(both) {}, true, false},
-		"a burn":                            {func(b both) { b.event.Direction = ramp.Burn }, false, false},
-		"another token":                     {func(b both) { b.event.Token = alice }, false, false},
-		"another player":                    {func(b both) { b.event.User = gold }, false, false},
-		"an erased player":                  {func(b both) { b.UserAddress, b.event.User = "", common.Address{} }, false, false},
-		"more than was ordered":             {func(b both) { b.event.units = big.NewInt(298) }, false, false},
-		"just before, as clocks differ":     {func(b both) { b.event.Time = noon.Add(-skew) }, true, false},
-		"before the order":                  {func(b both) { b.event.Time = noon.Add(-skew - 1) }, false, false},
-		"a mint that was given back":        {func(b both) { b.State, b.TxHash, b.FinishedAt = ramp.OrderFailed, tx(2).Hex(), noon }, true, false},
-		"a result without a hash":           {func(b both) { b.State, b.FinishedAt = ramp.OrderSucceeded, noon }, true, false},
-		"it ended by another transaction":   {func(b both) { b.State, b.TxHash, b.FinishedAt = ramp.OrderSucceeded, tx(2).Hex(), noon }, false, true},
-		"and before these books":            {func(b both) { b.State, b.TxHash, b.FinishedAt = ramp.OrderSucceeded, tx(2).Hex(), noon.Add(-1) }, false, false},
-		"it will end by another, afterward": {func(b both) { b.State, b.TxHash, b.FinishedAt = ramp.OrderSucceeded, tx(2).Hex(), end }, true, false},
+		"an order that waits": {func(both) {}, true, false},
+		"a burn":              {func(b both) { b.event.Direction = ramp.Burn }, false, false},
+		"another token":       {func(b both) { b.event.Token = alice }, false, false},
+		"another player":      {func(b both) { b.event.User = gold }, false, false},
+		"an erased player": {func(b both) { b.UserAddress, b.event.User = "", common.Address{} },
+			false, false},
+		"more than was ordered":         {func(b both) { b.event.units = big.NewInt(298) }, false, false},
+		"just before, as clocks differ": {func(b both) { b.event.Time = noon.Add(-skew) }, true, false},
+		"before the order":              {func(b both) { b.event.Time = noon.Add(-skew - 1) }, false, false},
+		"a mint that was given back": {func(b both) {
+			b.State, b.TxHash, b.FinishedAt = ramp.OrderFailed,
+				tx(2).Hex(), noon
+		}, true, false},
+		"a result without a hash": {func(b both) { b.State, b.FinishedAt = ramp.OrderSucceeded, noon },
+			true, false},
+		"it ended by another transaction": {func(b both) {
+			b.State, b.TxHash, b.FinishedAt = ramp.OrderSucceeded,
+				tx(2).Hex(), noon
+		}, false, true},
+		"and before these books": {func(b both) {
+			b.State, b.TxHash, b.FinishedAt = ramp.OrderSucceeded,
+				tx(2).Hex(), noon.Add(-1)
+		}, false, false},
+		"it will end by another, afterward": {func(b both) {
+			b.State, b.TxHash, b.FinishedAt = ramp.OrderSucceeded,
+				tx(2).Hex(), end
+		}, true, false},
 	} {
 		o, e := mintOf(1, 3, noon, ramp.OrderAccepted), minted(1, 297, noon)
 		c.change(both{&o, &e})
@@ -118,7 +136,8 @@ func TestWhatMayBeTheFeeOfAMint(t *testing.T) {
 		"beside a burn":                {func(_ *ChainEvent, main *candidate) { main.Direction = ramp.Burn }, false},
 		"of no order":                  {func(_ *ChainEvent, main *candidate) { main.orders = nil }, false},
 	} {
-		fee, main := minted(1, 3, noon), candidate{minted(1, 297, noon), []ramp.Order{mintOf(1, 3, noon, ramp.OrderAccepted)}, nil, false}
+		fee, main := minted(1, 3, noon),
+			candidate{minted(1, 297, noon), []ramp.Order{mintOf(1, 3, noon, ramp.OrderAccepted)}, nil, false}
 		fee.User = gold
 		c.change(&fee, &main)
 		assert.Equal(t, c.want, newMatcher(sells(), noon, after(time.Hour)).isFee(&fee, &main), name)

@@ -67,9 +67,11 @@ func (tx *sentTx) logs(n *node) (logs []ramp.Log) {
 		at = n.logTime(tx, n.at(tx.block))
 	}
 	for i, t := range tx.transfers {
-		logs = append(logs, ramp.Log{Address: t.Token, Topics: []common.Hash{transferTopic, common.BytesToHash(t.From[:]), common.BytesToHash(t.To[:])},
-			Data: common.BigToHash(t.Value).Bytes(), BlockNumber: ramp.NewQuantity(tx.block), TransactionHash: tx.hash,
-			BlockTimestamp: ramp.NewQuantity(at), LogIndex: ramp.NewQuantity(uint64(i))})
+		logs = append(logs,
+			ramp.Log{Address: t.Token,
+				Topics: []common.Hash{transferTopic, common.BytesToHash(t.From[:]), common.BytesToHash(t.To[:])},
+				Data:   common.BigToHash(t.Value).Bytes(), BlockNumber: ramp.NewQuantity(tx.block),
+				TransactionHash: tx.hash, BlockTimestamp: ramp.NewQuantity(at), LogIndex: ramp.NewQuantity(uint64(i))})
 	}
 	return logs
 }
@@ -117,7 +119,8 @@ func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			problem, n.failed = "the disk is full", true
 		}
 		if problem != "" {
-			answers[i] = map[string]any{"jsonrpc": "2.0", "id": call.ID, "error": map[string]any{"code": -32602, "message": problem}}
+			answers[i] = map[string]any{"jsonrpc": "2.0", "id": call.ID,
+				"error": map[string]any{"code": -32602, "message": problem}}
 		}
 	}
 	text, _ := json.Marshal(answers)
@@ -149,7 +152,8 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 			}
 			number -= hexutil.Uint64(n.unfinal)
 		}
-		if json.Unmarshal(params[0], &number) == nil && (uint64(number)+n.behind > n.head || uint64(number) < n.oldest) {
+		if json.Unmarshal(params[0], &number) == nil &&
+			(uint64(number)+n.behind > n.head || uint64(number) < n.oldest) {
 			return nil, ""
 		}
 		at := n.at(uint64(number)).Unix()
@@ -160,7 +164,8 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 			if tx.to == (common.Address{}) { // it created a contract
 				to = nil
 			}
-			return map[string]any{"hash": tx.hash, "from": tx.from, "to": to, "feePayer": tx.payer, "input": "0x", "nonce": "0x0", "value": "0x0",
+			return map[string]any{"hash": tx.hash, "from": tx.from, "to": to, "feePayer": tx.payer, "input": "0x",
+				"nonce": "0x0", "value": "0x0",
 				"type": "0x7", "gas": "0x0", "blockNumber": hexutil.Uint64(tx.block), "blockHash": n.hash(tx.block)}, ""
 		}
 	case "eth_getTransactionReceipt":
@@ -184,7 +189,8 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 			return nil, "block range is too wide"
 		}
 		logs := []ramp.Log{}
-		first, _ := slices.BinarySearchFunc(n.sent, uint64(filter.FromBlock), func(tx sentTx, block uint64) int { return int(tx.block) - int(block) })
+		first, _ := slices.BinarySearchFunc(n.sent, uint64(filter.FromBlock),
+			func(tx sentTx, block uint64) int { return int(tx.block) - int(block) })
 		for i := first; i < len(n.sent) && n.sent[i].block <= uint64(filter.ToBlock); i++ {
 			if n.lists != nil && !n.lists(&n.sent[i]) {
 				continue
@@ -219,7 +225,8 @@ var (
 
 // orderOf is an order of the player that was accepted at a time.
 func orderOf(d ramp.Direction, tokens int64, at time.Time) ramp.Order {
-	o := ramp.Order{UUID: uuid.New(), State: ramp.OrderAccepted, SessionID: "session-1", UserAddress: player.Hex(), Direction: d, AcceptedAt: at.UTC()}
+	o := ramp.Order{UUID: uuid.New(), State: ramp.OrderAccepted, SessionID: "session-1", UserAddress: player.Hex(),
+		Direction: d, AcceptedAt: at.UTC()}
 	items := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(100 * tokens)}}
 	tokensSide := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token.Hex(), Amount: ramp.NewAmount(tokens)}}
 	o.Assets = []ramp.AssetAmount{{ID: "item_gold", Amount: ramp.NewAmount(100 * tokens)}}
@@ -240,7 +247,8 @@ func ended(o ramp.Order, state ramp.OrderState, hash common.Hash, at time.Time) 
 func (l *ledger) keep(t *testing.T, orders ...ramp.Order) {
 	t.Helper()
 	for _, o := range orders {
-		ramp.Must(l.Update(t.Context(), o.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{Order: o, New: true}, nil }))
+		ramp.Must(l.Update(t.Context(), o.UUID,
+			func(*ramp.Order) (ramp.Step, error) { return ramp.Step{Order: o, New: true}, nil }))
 	}
 }
 
@@ -285,7 +293,8 @@ func (n *node) rpc(t *testing.T) *ramp.RPC {
 // newOrders returns orders of the game that sells product, on a node whose chain is so old.
 func newOrders(t *testing.T, age time.Duration, proof *rampproof.Config) (*support.Orders, *ledger, *node) {
 	t.Helper()
-	n := &node{begin: now.Add(-age), head: uint64(age / time.Second), decimals: hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))}
+	n := &node{begin: now.Add(-age), head: uint64(age / time.Second),
+		decimals: hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))}
 	store := newLedger(t, func(context.Context, ramp.Step) error { return nil })
 	return ordersOf(t, store, n, proof), store, n
 }

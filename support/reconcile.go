@@ -171,12 +171,14 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	}
 	if r.to.After(end) && at.After(end.Add(maxFinality)) {
 		books.Stalled = fmt.Sprintf("the newest block that is final is of %s, and the newest of all of %s: "+
-			"use another node, or set Config.Confirmations above 1", end.Format(time.RFC3339), at.Format(time.RFC3339))
+			"use another node, or set Config.Confirmations above 1", end.Format(time.RFC3339),
+			at.Format(time.RFC3339))
 	}
 	if err := r.second(ctx); err != nil {
 		return nil, err
 	}
-	for d, count := range map[ramp.Direction]*int{ramp.Mint: &books.WaitingMints, ramp.Burn: &books.WaitingBurns} {
+	for d, count := range map[ramp.Direction]*int{ramp.Mint: &books.WaitingMints,
+		ramp.Burn: &books.WaitingBurns} {
 		if *count, _, err = r.ledger.CountWaiting(ctx, d, r.to.Add(-maxDelay)); err != nil {
 			return nil, err
 		}
@@ -352,7 +354,10 @@ func (r *reconciler) compare(ctx context.Context) error {
 	next, stop := iter.Pull2(r.reader.between(ctx, nil, r.first, r.last))
 	defer stop()
 	events := stream[[]ChainEvent]{next: next}
-	ended, stop := iter.Pull2(r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) { return r.ledger.Ended(ctx, begin, r.to, page) }))
+	ended, stop := iter.Pull2(r.o.pages(func(page ramp.OrderPage) ([]ramp.Order,
+		error) {
+		return r.ledger.Ended(ctx, begin, r.to, page)
+	}))
 	defer stop()
 	orders := stream[ramp.Order]{next: ended}
 	for n := 1; ; n++ {
@@ -452,7 +457,8 @@ func (r *reconciler) checkUnseen(ctx context.Context) error {
 }
 
 // checkReceipt judges an order by the receipt of its transaction.
-func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *ramp.Receipt, found bool) error {
+func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *ramp.Receipt,
+	found bool) error {
 	why := "its transaction moved none of the tokens"
 	block, err := receipt.BlockNumber.Uint64()
 	switch {
@@ -474,7 +480,11 @@ func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 			}
 			r.pair(r.assets.traded(*o), slices.Concat(events...))
 			orders, err := r.o.all(of(ctx, r.ledger.UserOrders, o.UserAddress))
-			if slices.ContainsFunc(orders, func(other ramp.Order) bool { return other.UUID != o.UUID && strings.EqualFold(other.TxHash, o.TxHash) }) {
+			if slices.ContainsFunc(orders,
+				func(other ramp.Order) bool {
+					return other.UUID != o.UUID &&
+						strings.EqualFold(other.TxHash, o.TxHash)
+				}) {
 				r.shared = append(r.shared, *o) // with one that is older than those that were read
 			}
 			return err
@@ -547,7 +557,8 @@ func (r *reconciler) second(ctx context.Context) error {
 		if other != nil {
 			orders = append(orders, *other)
 		}
-		r.find(SharedTransaction, ByTransaction, "its transaction has ended another order, too", nil, orders...)
+		r.find(SharedTransaction, ByTransaction, "its transaction has ended another order, too",
+			nil, orders...)
 	}
 	r.resolve(r.fits, waiting, r.lost)
 	return nil
@@ -595,8 +606,10 @@ func (r *reconciler) lookUp(ctx context.Context) error {
 			}
 		}
 		switch {
-		case err == nil && r.o.foreign(&stored) == nil && stored.State != ramp.OrderSucceeded && stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
-			r.pair(r.assets.traded(stored), transaction) // the order was forgotten before its transaction came
+		case err == nil && r.o.foreign(&stored) == nil && stored.State != ramp.OrderSucceeded &&
+			stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
+			// the order was forgotten before its transaction came
+			r.pair(r.assets.traded(stored), transaction)
 		case err == nil && r.known[transaction[0].TxHash] && stored.FinishedAt.Before(r.from):
 			r.pair(r.assets.traded(stored), transaction) // which an order has lost that waits
 		case err == nil: // of another project, or judged with the order, now or later
@@ -630,7 +643,8 @@ func (r *reconciler) candidates(ctx context.Context, transaction []ChainEvent) e
 // addCandidates judges the events of a transaction without an order, and keeps the others.
 func (r *reconciler) addCandidates(events []candidate) {
 	r.unordered(events)
-	r.fits = append(r.fits, slices.DeleteFunc(events, func(c candidate) bool { return len(c.orders) == 0 })...)
+	r.fits = append(r.fits,
+		slices.DeleteFunc(events, func(c candidate) bool { return len(c.orders) == 0 })...)
 }
 
 // candidate returns an event and the orders that it may belong to. If some were accepted
@@ -643,9 +657,10 @@ func (r *reconciler) candidate(ctx context.Context, e ChainEvent) (candidate, er
 			return candidate{}, err
 		}
 		r.user = e.User
-		r.orders = slices.DeleteFunc(orders, func(o ramp.Order) bool { // what belongs to another transaction for long
-			return o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(r.from)
-		})
+		r.orders = slices.DeleteFunc(orders,
+			func(o ramp.Order) bool { // what belongs to another transaction for long
+				return o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(r.from)
+			})
 	}
 	c := candidate{ChainEvent: e}
 	for _, o := range r.orders { // newest first

@@ -65,7 +65,8 @@ func (l *ledger) lose(id uuid.UUID, waits bool) {
 	}
 }
 
-func (l *ledger) list(page ramp.OrderPage, at func(ramp.Order) time.Time, want func(ramp.Order) bool) (list []ramp.Order, err error) {
+func (l *ledger) list(page ramp.OrderPage, at func(ramp.Order) time.Time,
+	want func(ramp.Order) bool) (list []ramp.Order, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.calls++; l.calls == l.failing {
@@ -100,7 +101,8 @@ func (l *ledger) Ended(_ context.Context, from, to time.Time, page ramp.OrderPag
 
 func acceptedAt(o ramp.Order) time.Time { return o.AcceptedAt }
 
-func (l *ledger) Waiting(_ context.Context, d ramp.Direction, before time.Time, page ramp.OrderPage) ([]ramp.Order, error) {
+func (l *ledger) Waiting(_ context.Context, d ramp.Direction, before time.Time,
+	page ramp.OrderPage) ([]ramp.Order, error) {
 	return l.list(page, acceptedAt, func(o ramp.Order) bool {
 		return o.State == ramp.OrderAccepted && o.Direction == d && o.AcceptedAt.Before(before)
 	})
@@ -145,17 +147,21 @@ type shop struct {
 // product is what the shop sells.
 var product = func() ramp.Product {
 	intent := request().Intent
-	return ramp.Product{Name: "gold", Token: intent.Token, MintFeeBps: 200, Materials: intent.Materials, Outputs: intent.Outputs}
+	return ramp.Product{Name: "gold", Token: intent.Token, MintFeeBps: 200, Materials: intent.Materials,
+		Outputs: intent.Outputs}
 }()
 
 func newShop(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{studio: &studio{gold: 100_000}}
 	s.open(t, 5*time.Second)
-	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true}), Products: support.Always(product),
+	s.Orders = ramp.Must(support.New(support.Config{Store: s.store,
+		Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true}), Products: support.Always(product),
 		Sessions: sessions, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{product}}))
-	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, Terms: terms, HTTPClient: s.service.Client()}))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: []ramp.Product{product}}))
+	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, Terms: terms,
+		HTTPClient: s.service.Client()}))
 	s.begin = s.service.Now()
 	s.service.Advance(time.Hour)
 	return s
@@ -165,7 +171,8 @@ func newShop(t *testing.T) *shop {
 func (s *shop) place(t *testing.T, place placer, tokens int64, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
 	started := ramp.Must(s.client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
-	order, err := place(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(tokens), faults...)
+	order, err := place(t.Context(), started.UUID, ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")},
+		ramp.NewAmount(tokens), faults...)
 	require.NoError(t, err)
 	s.service.Advance(time.Hour)
 	return order
@@ -240,7 +247,8 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		}, support.OrderWithoutEvent, "", "its transaction failed"},
 		"a failure is invented before the transaction is mined": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.StaysPending())
-			forged := &ramptest.Order{UUID: o.UUID, Session: o.Session, Network: o.Network, Request: o.Request, TxHash: o.TxHash}
+			forged := &ramptest.Order{UUID: o.UUID, Session: o.Session, Network: o.Network, Request: o.Request,
+				TxHash: o.TxHash}
 			_ = s.service.Deliver(t.Context(), forged, ramptest.Failed)
 			s.change(o.UUID, func(stored *ramp.Order) { stored.TxHash = o.TxHash.Hex() }) // the emulator made one up
 			s.service.Advance(20 * time.Hour)
@@ -274,10 +282,12 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			})
 		}, support.EndedOtherwise, support.ByAmount, "the mint was given back, and its tokens were minted: paid twice"},
 		"a result has no transaction hash, beside a mint that was abandoned": {func(t *testing.T, s *shop) {
-			abandoned, o := s.place(t, s.service.Mint, 2, ramptest.StaysPending()), s.place(t, s.service.Mint, 2, ramptest.StaysPending())
+			abandoned, o := s.place(t, s.service.Mint, 2, ramptest.StaysPending()),
+				s.place(t, s.service.Mint, 2, ramptest.StaysPending())
 			s.service.Advance(20 * time.Hour)
 			ramp.Must(s.Abandon(t.Context(), abandoned.UUID, decided))
-			s.change(o.UUID, func(stored *ramp.Order) { stored.State, stored.FinishedAt = ramp.OrderSucceeded, s.service.Now() })
+			s.change(o.UUID,
+				func(stored *ramp.Order) { stored.State, stored.FinishedAt = ramp.OrderSucceeded, s.service.Now() })
 		}, support.OrderWithoutEvent, "", "its result had no transaction hash, and no event of its user fits"},
 		"a transaction never comes": {func(t *testing.T, s *shop) {
 			s.place(t, s.service.Mint, 2, ramptest.StaysPending())
@@ -286,17 +296,21 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		"an order names the zero address as its user": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2)
 			s.change(o.UUID, func(stored *ramp.Order) { stored.UserAddress = common.Address{}.Hex() })
-		}, support.Differs, support.ByTransaction, "the transaction moved no token " + token.Hex() + " for the user of the order"},
+		}, support.Differs, support.ByTransaction,
+			"the transaction moved no token " + token.Hex() + " for the user of the order"},
 		"an order is younger than its transaction": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Burn, 2)
 			s.change(o.UUID, func(stored *ramp.Order) {
-				stored.AcceptedAt, stored.FinishedAt = stored.AcceptedAt.Add(50*time.Minute), stored.FinishedAt.Add(50*time.Minute)
+				stored.AcceptedAt, stored.FinishedAt = stored.AcceptedAt.Add(50*time.Minute),
+					stored.FinishedAt.Add(50*time.Minute)
 			})
 		}, support.Differs, support.ByTransaction, "the transaction is 50m0s older than the order, or the clock of the server was ahead"},
 		"two mints were given back by one transaction that failed": {func(t *testing.T, s *shop) {
-			second, first := s.place(t, s.service.Mint, 2, ramptest.StaysPending()), s.place(t, s.service.Mint, 2, ramptest.TransactionFails())
+			second, first := s.place(t, s.service.Mint, 2, ramptest.StaysPending()),
+				s.place(t, s.service.Mint, 2, ramptest.TransactionFails())
 			s.change(second.UUID, func(stored *ramp.Order) {
-				stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderFailed, "0x"+strings.ToUpper(first.TxHash.Hex()[2:]), s.service.Now()
+				stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderFailed,
+					"0x"+strings.ToUpper(first.TxHash.Hex()[2:]), s.service.Now()
 			})
 		}, support.SharedTransaction, support.ByTransaction, "its transaction has ended another order, too"},
 		"an order ended by the transaction of one that ended long ago": {func(t *testing.T, s *shop) {
@@ -304,7 +318,8 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			s.service.Advance(40 * time.Hour)
 			s.begin = s.service.Now().Add(-time.Minute)
 			s.change(second.UUID, func(stored *ramp.Order) {
-				stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderSucceeded, first.TxHash.Hex(), s.service.Now()
+				stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderSucceeded, first.TxHash.Hex(),
+					s.service.Now()
 			})
 		}, support.SharedTransaction, support.ByTransaction, "its transaction has ended another order, too"},
 		"a mint was recorded as a burn": {func(t *testing.T, s *shop) {
@@ -315,7 +330,8 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		}, support.Differs, support.ByTransaction, "the order is a burn, and the transaction did the opposite"},
 		"a row was damaged": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2)
-			s.change(o.UUID, func(stored *ramp.Order) { stored.Direction, stored.Intent, stored.Assets = "", ramp.Intent{}, nil })
+			s.change(o.UUID,
+				func(stored *ramp.Order) { stored.Direction, stored.Intent, stored.Assets = "", ramp.Intent{}, nil })
 		}, support.Differs, "", "the row is not a valid order: it was changed by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -350,7 +366,8 @@ func (s *shop) change(id uuid.UUID, change func(*ramp.Order)) {
 // A thief with the HMAC key ended an order of their own by the transaction of a victim.
 func TestAnOrderThatLostItsTransactionIsNamedWhereItWent(t *testing.T) {
 	s := newShop(t)
-	lost, thief := s.place(t, s.service.Mint, 2, ramptest.ResultNever()), s.place(t, s.service.Mint, 2, ramptest.StaysPending())
+	lost, thief := s.place(t, s.service.Mint, 2, ramptest.ResultNever()),
+		s.place(t, s.service.Mint, 2, ramptest.StaysPending())
 	s.change(thief.UUID, func(stored *ramp.Order) {
 		stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderSucceeded, lost.TxHash.Hex(), s.service.Now()
 		stored.UserAddress = "0x00000000000000000000000000000000000000bB"
@@ -363,7 +380,9 @@ func TestAnOrderThatLostItsTransactionIsNamedWhereItWent(t *testing.T) {
 		require.Equal(t, []support.FindingKind{support.Differs}, kindsOf(books), "%v", books.Findings)
 		f := books.Findings[0]
 		assert.Equal(t, []uuid.UUID{thief.UUID, lost.UUID}, []uuid.UUID{f.Orders[0].UUID, f.Orders[1].UUID})
-		assert.Equal(t, "the transaction moved no token "+token.Hex()+" for the user of the order; it fits order "+lost.UUID.String()+", which is accepted", f.Detail)
+		assert.Equal(t,
+			"the transaction moved no token "+token.Hex()+" for the user of the order; it fits order "+
+				lost.UUID.String()+", which is accepted", f.Detail)
 	}
 }
 
@@ -371,7 +390,8 @@ func TestAnOrderThatLostItsTransactionIsNamedWhereItWent(t *testing.T) {
 // Whichever event comes first, one of them is found, in one period or the other.
 func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
 	orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
-	order, mint := orderOf(ramp.Mint, 5, now.Add(-10*time.Hour)), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
+	order, mint := orderOf(ramp.Mint, 5, now.Add(-10*time.Hour)),
+		sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
 	store.keep(t, order)
 	found := func(from, to time.Duration, open int) []support.FindingKind {
 		books := ramp.Must(orders.Reconcile(t.Context(), now.Add(from), now.Add(to)))
@@ -381,7 +401,8 @@ func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
 	n.send(now.Add(-599*time.Minute), mint)
 	assert.Empty(t, found(-11*time.Hour, -9*time.Hour, 1), "the forged one is alone at first: it may be that of the order")
 	own := n.send(now.Add(-7*time.Hour), mint)
-	assert.Equal(t, []support.FindingKind{support.Ambiguous}, found(-11*time.Hour, -6*time.Hour, 0), "two events, one order")
+	assert.Equal(t, []support.FindingKind{support.Ambiguous}, found(-11*time.Hour, -6*time.Hour, 0),
+		"two events, one order")
 	store.keep(t, ended(order, ramp.OrderSucceeded, own, now.Add(-419*time.Minute)))
 	assert.Equal(t, []support.FindingKind{support.EventWithoutOrder}, found(-8*time.Hour, -6*time.Hour, 0))
 	assert.Empty(t, found(-2*time.Hour, 0, 0), "it was found before")
@@ -410,7 +431,8 @@ func TestAnEventIsThatOfTheOrderThatIsLeft(t *testing.T) {
 	mint := sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
 	n.send(at(-959), mint)
 	store.keep(t, first, second)
-	assert.Empty(t, kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-360), at(-175)))), "the second waits for less than 13 hours")
+	assert.Empty(t, kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-360), at(-175)))),
+		"the second waits for less than 13 hours")
 	store.keep(t, ended(second, ramp.OrderSucceeded, n.send(at(-172), mint), at(-171)))
 	books := ramp.Must(orders.Reconcile(t.Context(), at(-175), now))
 	require.Equal(t, []support.FindingKind{support.WaitsWithEvent}, kindsOf(books))
@@ -431,7 +453,8 @@ func TestAnOrderThatWaitsHidesNothing(t *testing.T) {
 		}
 		own := n.send(at(-599), mint)
 		store.keep(t, wrong, waits)
-		assert.Equal(t, []support.FindingKind{support.Ambiguous}, kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-720), at(-500)))), state)
+		assert.Equal(t, []support.FindingKind{support.Ambiguous},
+			kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-720), at(-500)))), state)
 		store.keep(t, ended(waits, ramp.OrderSucceeded, own, at(-300)))
 		assert.Empty(t, kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-500), now))), state)
 	}
@@ -445,25 +468,33 @@ func TestWhatOneTransactionMints(t *testing.T) {
 		transfers []ramp.Transfer
 		want      []support.FindingKind
 	}{
-		"the order's tokens":                       {[]ramp.Transfer{minted(player, 490)}, nil},
-		"the tokens and the fee":                   {[]ramp.Transfer{minted(player, 490), minted(friend, 10)}, nil},
-		"more for somebody else than the fee":      {[]ramp.Transfer{minted(player, 490), minted(friend, 11)}, []support.FindingKind{support.EventWithoutOrder}},
-		"less than the fee leaves":                 {[]ramp.Transfer{minted(player, 480)}, []support.FindingKind{support.Differs}},
-		"more than was ordered":                    {[]ramp.Transfer{minted(player, 501)}, []support.FindingKind{support.Differs}},
-		"nothing for the user":                     {[]ramp.Transfer{minted(friend, 490)}, []support.FindingKind{support.Differs}},
-		"the tokens, and another's burn beside it": {[]ramp.Transfer{minted(player, 490), moved(friend, common.Address{}, 5)}, []support.FindingKind{support.EventWithoutOrder}},
+		"the order's tokens":     {[]ramp.Transfer{minted(player, 490)}, nil},
+		"the tokens and the fee": {[]ramp.Transfer{minted(player, 490), minted(friend, 10)}, nil},
+		"more for somebody else than the fee": {[]ramp.Transfer{minted(player, 490), minted(friend, 11)},
+			[]support.FindingKind{support.EventWithoutOrder}},
+		"less than the fee leaves": {[]ramp.Transfer{minted(player, 480)},
+			[]support.FindingKind{support.Differs}},
+		"more than was ordered": {[]ramp.Transfer{minted(player, 501)},
+			[]support.FindingKind{support.Differs}},
+		"nothing for the user": {[]ramp.Transfer{minted(friend, 490)},
+			[]support.FindingKind{support.Differs}},
+		"the tokens, and another's burn beside it": {[]ramp.Transfer{minted(player, 490),
+			moved(friend, common.Address{}, 5)}, []support.FindingKind{support.EventWithoutOrder}},
 	} {
 		for _, end := range []time.Duration{-59 * time.Minute, -61 * time.Minute} { // after the transaction, or before
 			orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 			hash := n.send(now.Add(-time.Hour), sentTx{transfers: c.transfers})
-			store.keep(t, ended(orderOf(ramp.Mint, 5, now.Add(-62*time.Minute)), ramp.OrderSucceeded, hash, now.Add(end)))
-			assert.Equal(t, c.want, kindsOf(ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))), name)
+			store.keep(t,
+				ended(orderOf(ramp.Mint, 5, now.Add(-62*time.Minute)), ramp.OrderSucceeded, hash, now.Add(end)))
+			assert.Equal(t, c.want,
+				kindsOf(ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))), name)
 		}
 	}
 	// A thief with the HMAC key ends an order of their own as failed, by a stolen mint.
 	orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 	stolen := n.send(now.Add(-time.Hour), sentTx{transfers: []ramp.Transfer{minted(friend, 490)}})
-	store.keep(t, ended(orderOf(ramp.Mint, 5, now.Add(-61*time.Minute)), ramp.OrderFailed, stolen, now.Add(-59*time.Minute)))
+	store.keep(t,
+		ended(orderOf(ramp.Mint, 5, now.Add(-61*time.Minute)), ramp.OrderFailed, stolen, now.Add(-59*time.Minute)))
 	books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))
 	assert.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(books), "%v", books.Findings)
 }
@@ -504,14 +535,17 @@ func TestPeriodsFindTogetherWhatOnePeriodFinds(t *testing.T) {
 	whole := s.books(t, s.begin, from.Add(support.Overlap))
 
 	live = slices.Compact(slices.Sorted(slices.Values(live)))
-	live = slices.DeleteFunc(live, func(f string) bool { return strings.HasPrefix(f, string(support.WaitsWithEvent)) }) // until it was abandoned
+	// until it was abandoned
+	live = slices.DeleteFunc(live, func(f string) bool { return strings.HasPrefix(f, string(support.WaitsWithEvent)) })
 	var want []string
 	for _, f := range whole.Findings {
 		want = append(want, fmt.Sprint(f.Kind, f.Time))
 	}
 	slices.Sort(want)
 	assert.Equal(t, want, live)
-	assert.ElementsMatch(t, []support.FindingKind{support.EndedOtherwise, support.EventWithoutOrder, support.EndedOtherwise}, kindsOf(whole))
+	assert.ElementsMatch(t,
+		[]support.FindingKind{support.EndedOtherwise, support.EventWithoutOrder, support.EndedOtherwise},
+		kindsOf(whole))
 }
 
 // What the result will tell is no finding before 13 hours, and neither is what is in a
@@ -526,7 +560,9 @@ func TestReconcileWaitsForResultsAndFinalBlocks(t *testing.T) {
 	s.place(t, s.service.Mint, 3, ramptest.MintedByStranger())
 	before := s.books(t, s.begin, s.service.Now().Add(-time.Hour))
 	assert.Empty(t, before.Findings)
-	strict, err := support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true, Confirmations: 2000}), Products: support.Always(product)})
+	strict, err := support.New(support.Config{Store: s.store,
+		Proof:    proofOn(s.chain, &rampproof.Config{AnyFailure: true, Confirmations: 2000}),
+		Products: support.Always(product)})
 	require.NoError(t, err)
 	final := ramp.Must(strict.Reconcile(t.Context(), s.begin, time.Time{}))
 	assert.Empty(t, final.Findings, "its block has 720 confirmations")
@@ -558,7 +594,8 @@ func TestAReorganizationBetweenTwoRuns(t *testing.T) {
 
 func TestErasedPlayersKeepTheBooksClosed(t *testing.T) {
 	s := newShop(t)
-	for _, o := range []*ramptest.Order{s.place(t, s.service.Mint, 2), s.place(t, s.service.Burn, 1), s.place(t, s.service.Mint, 3, ramptest.TransactionFails())} {
+	for _, o := range []*ramptest.Order{s.place(t, s.service.Mint, 2), s.place(t, s.service.Burn, 1),
+		s.place(t, s.service.Mint, 3, ramptest.TransactionFails())} {
 		s.change(o.UUID, func(stored *ramp.Order) { stored.SessionID, stored.UserAddress = "erased-1", "erased-1" })
 	}
 	books := s.books(t, s.begin, time.Time{})
@@ -575,7 +612,8 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 	books := s.books(t, s.begin, time.Time{})
 
 	text := books.Text()
-	for _, part := range []string{"gold", "waiting for 13 hours: mints 0, burns 1", "findings: 1, listed: 1", "waits_with_event: its result never came", "matched by user, token",
+	for _, part := range []string{"gold", "waiting for 13 hours: mints 0, burns 1", "findings: 1, listed: 1",
+		"waits_with_event: its result never came", "matched by user, token",
 		lost.UUID.String(), lost.TxHash.Hex(), `  =evil\n1  `} {
 		assert.Contains(t, text, part)
 	}
@@ -605,7 +643,8 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 	}, figures)
 
 	written := ramp.Must(json.Marshal(books))
-	for _, part := range []string{`"moved":"3.92"`, `"waits_with_event":1,`, `"user_address":"` + s.service.Wallet(lost.Session).Hex(), `"tokens":"3"`, `"assets":{"item_gold":"100"}`} {
+	for _, part := range []string{`"moved":"3.92"`, `"waits_with_event":1,`,
+		`"user_address":"` + s.service.Wallet(lost.Session).Hex(), `"tokens":"3"`, `"assets":{"item_gold":"100"}`} {
 		assert.Contains(t, string(written), part)
 	}
 	var read support.Reconciliation
@@ -634,16 +673,20 @@ func TestBooksAreNoneIfACallFails(t *testing.T) {
 	}
 	old, hash, other := n.send(at(-2000), mint(player)), n.send(at(-60), mint(player)), n.send(at(-40), mint(player))
 	n.send(at(-30), mint(friend)) // of no order
-	store.keep(t, orderOf(ramp.Mint, 1, at(-1200)), ended(orderOf(ramp.Mint, 5, at(-61)), ramp.OrderSucceeded, hash, at(-50)),
-		ended(orderOf(ramp.Mint, 5, at(-62)), ramp.OrderFailed, hash, at(-49)), ended(orderOf(ramp.Mint, 3, at(-41)), ramp.OrderSucceeded, other, at(-39)),
-		ended(orderOf(ramp.Mint, 5, at(-2001)), ramp.OrderFailed, old, at(-38)), ended(orderOf(ramp.Mint, 5, at(-63)), ramp.OrderSucceeded, common.Hash{9}, at(-37)))
+	store.keep(t, orderOf(ramp.Mint, 1, at(-1200)),
+		ended(orderOf(ramp.Mint, 5, at(-61)), ramp.OrderSucceeded, hash, at(-50)),
+		ended(orderOf(ramp.Mint, 5, at(-62)), ramp.OrderFailed, hash, at(-49)),
+		ended(orderOf(ramp.Mint, 3, at(-41)), ramp.OrderSucceeded, other, at(-39)),
+		ended(orderOf(ramp.Mint, 5, at(-2001)), ramp.OrderFailed, old, at(-38)),
+		ended(orderOf(ramp.Mint, 5, at(-63)), ramp.OrderSucceeded, common.Hash{9}, at(-37)))
 	n.calls, store.calls = 0, 0
 	books := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{}))
 	require.Len(t, books.Findings, 5)
 	nodes, lists := n.calls, store.calls
 	for failing := range max(nodes, lists) {
 		for _, where := range []*int{&n.failing, &store.failing} {
-			if n.calls, store.calls, *where = 0, 0, failing+1; where == &n.failing && failing < nodes || where == &store.failing && failing < lists {
+			if n.calls, store.calls, *where = 0, 0, failing+1; where == &n.failing && failing < nodes ||
+				where == &store.failing && failing < lists {
 				n.failed = false
 				_, err := orders.Reconcile(t.Context(), at(-180), time.Time{})
 				assert.Equal(t, n.failed || where == &store.failing, err != nil, failing)
@@ -659,8 +702,11 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 	for name, dust := range map[string]func(n int) ramp.Transfer{
 		"transfers of zero to nobody":   func(int) ramp.Transfer { return moved(player, common.Address{}, 0) },
 		"transfers of zero from nobody": func(int) ramp.Transfer { return moved(common.Address{}, player, 0) },
-		"burns":                         func(n int) ramp.Transfer { return moved(player, common.Address{}, int64(1+n%7)) },
-		"mints":                         func(n int) ramp.Transfer { return moved(common.Address{}, player, int64(1+n%7)) },
+		"burns": func(n int) ramp.Transfer {
+			return moved(player, common.Address{},
+				int64(1+n%7))
+		},
+		"mints": func(n int) ramp.Transfer { return moved(common.Address{}, player, int64(1+n%7)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			orders, store, n := newOrders(t, 100*24*time.Hour, &rampproof.Config{AnyFailure: true})
@@ -671,9 +717,12 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 			}
 			own := n.send(now.Add(-time.Hour), sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 300)}})
 			store.keep(t, ended(burned, ramp.OrderSucceeded, own, now.Add(-50*time.Minute)))
-			stolen := n.send(now.Add(-30*time.Minute), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, friend, 500_000)}})
+			stolen := n.send(now.Add(-30*time.Minute),
+				sentTx{transfers: []ramp.Transfer{moved(common.Address{}, friend, 500_000)}})
 			books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))
-			assert.True(t, slices.ContainsFunc(books.Findings, func(f support.Finding) bool { return f.Events[0].TxHash == stolen }), "the mint is listed")
+			assert.True(t,
+				slices.ContainsFunc(books.Findings,
+					func(f support.Finding) bool { return f.Events[0].TxHash == stolen }), "the mint is listed")
 			want, listed := 1, 1
 			if dust(0).Value.Sign() > 0 {
 				want, listed = 1+many, 1001
@@ -699,8 +748,11 @@ func TestTheBooksReadEveryBlockOnce(t *testing.T) {
 	books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-24*time.Hour), time.Time{}))
 	assert.Equal(t, 2*busy, books.Counts[support.EventWithoutOrder])
 	require.Len(t, books.Chain, 2)
-	assert.Equal(t, []string{"980070", "980070"}, []string{books.Chain[0].Tokens.String(), books.Chain[1].Tokens.String()})
-	assert.True(t, slices.IsSortedFunc(books.Findings, func(a, b support.Finding) int { return a.Events[0].Time.Compare(b.Events[0].Time) }))
+	assert.Equal(t, []string{"980070", "980070"},
+		[]string{books.Chain[0].Tokens.String(), books.Chain[1].Tokens.String()})
+	assert.True(t,
+		slices.IsSortedFunc(books.Findings,
+			func(a, b support.Finding) int { return a.Events[0].Time.Compare(b.Events[0].Time) }))
 	assert.Equal(t, uint64(1<<13), slices.Max(n.ranges))
 	assert.Contains(t, n.ranges[2:], uint64(1<<10), "of many events")
 }
@@ -725,7 +777,9 @@ func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
 	}
 	found := orderOf(ramp.Burn, 7, now.Add(-17*time.Hour)) // by earlier books, and its transaction
 	store.keep(t, found)
-	n.sent = slices.Insert(n.sent, 0, sentTx{hash: common.Hash{2}, block: n.blockAt(now.Add(-16 * time.Hour)), transfers: []ramp.Transfer{moved(player, common.Address{}, 700)}})
+	n.sent = slices.Insert(n.sent, 0,
+		sentTx{hash: common.Hash{2}, block: n.blockAt(now.Add(-16 * time.Hour)),
+			transfers: []ramp.Transfer{moved(player, common.Address{}, 700)}})
 	books, with := hour()
 	assert.Empty(t, books.Findings)
 	assert.Equal(t, []int{0, 5001}, []int{books.WaitingMints, books.WaitingBurns})
@@ -735,9 +789,11 @@ func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
 // A chain on which the token has no contract has no events, and must not look like one
 // without trade.
 func TestTheBooksAreNotOfAChainWithoutTheToken(t *testing.T) {
-	for answer, want := range map[string]string{"0x": "it may be no token contract on this chain", "": "execution reverted",
+	for answer, want := range map[string]string{"0x": "it may be no token contract on this chain",
+		"": "execution reverted",
 		hexutil.Encode(common.LeftPadBytes([]byte{6}, 32)): "Config.Decimals is 18 for token 0x00000000000000000000000000000000000070c3, but its contract says 6"} {
-		orders, _, n := newOrders(t, 24*time.Hour, &rampproof.Config{AnyFailure: true, Decimals: map[common.Address]int{token: 18}})
+		orders, _, n := newOrders(t, 24*time.Hour,
+			&rampproof.Config{AnyFailure: true, Decimals: map[common.Address]int{token: 18}})
 		n.decimals = answer
 		_, err := orders.Reconcile(t.Context(), now.Add(-time.Hour), now)
 		assert.ErrorContains(t, err, want)

@@ -232,7 +232,8 @@ func (tx *found) hidden() Candidate {
 }
 
 // judge returns what is known of a transaction.
-func (o *Orders) judge(ctx context.Context, order *ramp.Order, sent *ramp.Transaction, receipt *ramp.Receipt) (*Candidate, error) {
+func (o *Orders) judge(ctx context.Context, order *ramp.Order, sent *ramp.Transaction,
+	receipt *ramp.Receipt) (*Candidate, error) {
 	c := &Candidate{Hash: sent.Hash}
 	c.Block, _ = receipt.BlockNumber.Uint64()
 	var unproven error
@@ -258,7 +259,10 @@ func (o *Orders) judge(ctx context.Context, order *ramp.Order, sent *ramp.Transa
 
 // objection returns why a transaction may be the order's own, whatever Proof misses.
 func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string {
-	ofRamp := func(a common.Address) bool { return a == common.Address{} || slices.Contains(proof.Contracts, a) }
+	ofRamp := func(a common.Address) bool {
+		return a == common.Address{} ||
+			slices.Contains(proof.Contracts, a)
+	}
 	moves := func(may func(t *ramp.Transfer) bool) bool {
 		return slices.ContainsFunc(c.Transfers, func(t ramp.Transfer) bool {
 			return !evidence.IsDust(&t) && may(&t)
@@ -269,12 +273,14 @@ func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string 
 	case c.Unproven == "":
 		return "it proves that the order has ended so"
 	case slices.Contains(proof.Payers, e.From), slices.Contains(proof.Payers, e.FeePayer),
-		e.To != nil && slices.Contains(proof.Contracts, *e.To) && !slices.Contains(evidence.ContractsOf(order), *e.To): // where every transfer goes
+		e.To != nil && slices.Contains(proof.Contracts, *e.To) &&
+			!slices.Contains(evidence.ContractsOf(order), *e.To): // where every transfer goes
 		return "the ramp sent it, paid for it or received it"
 	case moves(func(t *ramp.Transfer) bool { return ofRamp(t.From) || ofRamp(t.To) }):
 		return "it moved the token from or to the zero address or a contract of the ramp"
 	case len(proof.Payers) == 0 && moves(func(t *ramp.Transfer) bool {
-		return (order.Direction == ramp.Mint && t.To == user) || (order.Direction == ramp.Burn && t.From == user)
+		return (order.Direction == ramp.Mint && t.To == user) ||
+			(order.Direction == ramp.Burn && t.From == user)
 	}):
 		return "it moved the token as the order does, and without Proof.Payers nobody knows whether it is the ramp's"
 	default:

@@ -71,7 +71,8 @@ type Config struct {
 	// Logger gets one record per decision: "ramp: order abandoned" or "ramp: order
 	// finished" with uuid, who, reason, session_id, direction, state, tx_hash, effect
 	// and new, and settled if the game has moved nothing, or "ramp: order not abandoned" or
-	// "ramp: order not finished" with the cause. [Orders.KeepBooks] logs what it finds. The default is [slog.Default].
+	// "ramp: order not finished" with the cause. [Orders.KeepBooks] logs what it finds. The default is
+	// [slog.Default].
 	Logger *slog.Logger
 
 	// Now is the clock of Order.FinishedAt and of the age of orders. The default is [time.Now].

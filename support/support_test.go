@@ -72,14 +72,16 @@ func newStudio(t *testing.T) *studio {
 	t.Helper()
 	s := &studio{gold: 1000, session: "session-1"}
 	s.open(t, time.Second)
-	s.proof = rampproof.Config{Contracts: []common.Address{token}, Payers: []common.Address{s.service.Payer()}, Decimals: map[common.Address]int{token: 18}}
+	s.proof = rampproof.Config{Contracts: []common.Address{token}, Payers: []common.Address{s.service.Payer()},
+		Decimals: map[common.Address]int{token: 18}}
 	s.support()
 	return s
 }
 
 // support begins again, with the proof as it is now.
 func (s *studio) support() {
-	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &s.proof), Now: s.service.Now,
+	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &s.proof),
+		Now:    s.service.Now,
 		Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
 }
 
@@ -89,12 +91,17 @@ func (s *studio) open(t *testing.T, blockTime time.Duration) {
 	s.store = newLedger(t, s.apply)
 	s.key = ramp.Must(ramp.TextKey("my_secret_salt_value_!@#$%^&*"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	s.service = ramptest.Start(t, ramptest.Config{PerOrder: true, Key: s.key, Validator: signer.Address(), Handler: http.NotFoundHandler(), Books: ramptest.BooksOff, BlockTime: blockTime})
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.store, Key: s.key, Signer: signer, OnConflict: s.conflict,
+	s.service = ramptest.Start(t,
+		ramptest.Config{PerOrder: true, Key: s.key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
+			Books: ramptest.BooksOff, BlockTime: blockTime})
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.store, Key: s.key,
+		Signer: signer, OnConflict: s.conflict,
 		Now: s.service.Now, Logger: quiet}))
 	s.service.SetHandler(handler)
-	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key, HTTPClient: s.service.Client()}))
-	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1}))
+	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key,
+		HTTPClient: s.service.Client()}))
+	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002,
+		HTTPClient: s.service.Client(), Retries: -1}))
 }
 
 var token = common.HexToAddress("0x70c3")
@@ -123,7 +130,8 @@ type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ram
 func (d *studio) place(t *testing.T, by placer, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
 	started := ramp.Must(d.client.Initialize(t.Context(), request()))
-	order := ramp.Must(by(t.Context(), started.UUID, ramp.Session{ID: d.session, Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(1),
+	order := ramp.Must(by(t.Context(), started.UUID, ramp.Session{ID: d.session, Token: ramp.NewAccessToken("token-1")},
+		ramp.NewAmount(1),
 		append(faults, ramptest.TransactionType(7))...))
 	d.service.Advance(time.Minute)
 	return order
@@ -191,18 +199,23 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	before := d.gold
 	d.service.Advance(13 * time.Hour)
 
-	step := ramp.Must(d.Abandon(t.Context(), waits, support.Decision{Who: "alice@studio", Reason: "case 17: nothing on the chain after a day"}))
+	step := ramp.Must(d.Abandon(t.Context(), waits,
+		support.Decision{Who: "alice@studio", Reason: "case 17: nothing on the chain after a day"}))
 	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
 	assert.Equal(t, "alice@studio: case 17: nothing on the chain after a day", step.Order.Reason)
 	assert.Greater(t, d.gold, before)
 	record := d.record(t)
-	assert.Equal(t, []any{"WARN", "ramp: order abandoned", waits.String(), "alice@studio", "case 17: nothing on the chain after a day", "mint", "give back +100 item_gold", true},
-		[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"], record["effect"], record["new"]})
+	assert.Equal(t,
+		[]any{"WARN", "ramp: order abandoned", waits.String(), "alice@studio",
+			"case 17: nothing on the chain after a day", "mint", "give back +100 item_gold", true},
+		[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"], record["direction"],
+			record["effect"], record["new"]})
 
 	_, err := d.Abandon(t.Context(), d.mint(t), support.Decision{Who: "bob", Reason: "a mistake"})
 	assert.ErrorIs(t, err, ramp.ErrOrderFinished)
 	record = d.record(t)
-	assert.Equal(t, []any{"ERROR", "ramp: order not abandoned", "bob"}, []any{record["level"], record["msg"], record["who"]})
+	assert.Equal(t, []any{"ERROR", "ramp: order not abandoned", "bob"},
+		[]any{record["level"], record["msg"], record["who"]})
 
 	_, err = support.New(support.Config{})
 	assert.EqualError(t, err, "ramp: Config.Store is required")
@@ -242,7 +255,8 @@ func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	live := ramp.Must(support.New(support.Config{Store: networked{d.store}, Network: ramp.Mainnet}))
 	_, err = live.Show(t.Context(), id)
 	assert.ErrorContains(t, err, "network")
-	ramp.Must(ramp.Must(support.New(support.Config{Store: d.store, Network: ramp.Mainnet})).Show(t.Context(), id)) // it names no network
+	// it names no network
+	ramp.Must(ramp.Must(support.New(support.Config{Store: d.store, Network: ramp.Mainnet})).Show(t.Context(), id))
 	assert.NotContains(t, ramp.Must(command(t, other, "list", "-older", "0s")), id.String())
 	assert.EqualValues(t, 900, d.gold)
 	missing := uuid.New()

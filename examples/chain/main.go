@@ -24,7 +24,8 @@ import (
 func main() {
 	url := flag.String("url", "", "the node, such as {rpc_testnet_url}; if empty, runs a chain in this process")
 	chainID := flag.Uint64("chain-id", 0, "the chain ID that the node must have; 0 accepts any")
-	address := flag.String("address", "0x0000000000000000000000000000000000000000", "the address whose balance to show")
+	address := flag.String("address", "0x0000000000000000000000000000000000000000",
+		"the address whose balance to show")
 	token := flag.String("token", "", "an ERC-20 token whose balance to show")
 	hash := flag.String("tx", "", "a transaction to wait for")
 	flag.Parse()
@@ -71,7 +72,8 @@ func show(ctx context.Context, url string, chainID uint64, address common.Addres
 		if err != nil {
 			return err
 		}
-		fmt.Printf("transaction  %s\n  succeeded  %t, in block %s, for %s gas\n", receipt.TransactionHash, receipt.Succeeded(), receipt.BlockNumber, receipt.GasUsed)
+		fmt.Printf("transaction  %s\n  succeeded  %t, in block %s, for %s gas\n", receipt.TransactionHash,
+			receipt.Succeeded(), receipt.BlockNumber, receipt.GasUsed)
 		for _, t := range receipt.Transfers() { // of an ERC-721 token, TokenID is set instead of Value
 			fmt.Printf("  transfer   %v of %s from %s to %s\n", t.Value, t.Token, t.From, t.To)
 		}
@@ -80,7 +82,8 @@ func show(ctx context.Context, url string, chainID uint64, address common.Addres
 	if err != nil {
 		return err
 	}
-	fmt.Printf("chain        %s\nblock        %s with %d transactions\n", id, block.Number, len(block.Transactions))
+	fmt.Printf("chain        %s\nblock        %s with %d transactions\n", id, block.Number,
+		len(block.Transactions))
 	wei, err := chain.Balance(ctx, address, ramp.Latest)
 	if err != nil {
 		return err

@@ -24,8 +24,10 @@ import (
 // worth 80.
 var products = []ramp.Product{{
 	Name: "gold", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
-	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
-	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
+	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100),
+		IconURL: "https://example.com/gold.png"}},
+	Outputs: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80),
+		IconURL: "https://example.com/gold.png"}},
 }}
 
 // Game is where your code goes. This one keeps everything in memory; the README has
@@ -84,7 +86,8 @@ func (g *Game) Apply(_ context.Context, step ramp.Step) error {
 
 // newHandler wires the game to the service's three calls.
 func newHandler(game *Game, key ramp.HMACKey, signer *ramp.Signer) *ramp.Handler {
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: products}))
 	store := &ramp.MemoryStore{Apply: game.Apply}
 	return ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
 		Players: game, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.Default()}))

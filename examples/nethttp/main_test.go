@@ -24,7 +24,8 @@ func TestTheEndpointsAnswerOnPathsOfTheirOwn(t *testing.T) {
 	defer server.Close()
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: server.URL,
 		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: products}))
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms}))
 
 	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}

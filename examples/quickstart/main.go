@@ -23,13 +23,17 @@ import (
 var products = []ramp.Product{
 	{
 		Name: "gold", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
-		Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
-		Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
+		Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100),
+			IconURL: "https://example.com/gold.png"}},
+		Outputs: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80),
+			IconURL: "https://example.com/gold.png"}},
 	},
 	{
 		Name: "sword", Token: "0x0000000000000000000000000000000000005b0d",
-		Materials: []ramp.Item{{ID: "item_sword", Amount: ramp.NewAmount(1), IconURL: "https://example.com/sword.png", IsNonFungible: true}},
-		Outputs:   []ramp.Item{{ID: "item_sword", Amount: ramp.NewAmount(1), IconURL: "https://example.com/sword.png", IsNonFungible: true}},
+		Materials: []ramp.Item{{ID: "item_sword", Amount: ramp.NewAmount(1),
+			IconURL: "https://example.com/sword.png", IsNonFungible: true}},
+		Outputs: []ramp.Item{{ID: "item_sword", Amount: ramp.NewAmount(1),
+			IconURL: "https://example.com/sword.png", IsNonFungible: true}},
 	},
 }
 
@@ -98,8 +102,10 @@ func main() {
 	session := ramp.Session{ID: "character-7", Token: ramp.NewAccessToken(rand.Text())}
 	game := &Game{session: session, gold: 1000, swords: 1}
 	store := &ramp.MemoryStore{Apply: game.Apply}
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "quickstart", Network: ramp.Testnet, Products: products}))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "quickstart", Network: ramp.Testnet,
+		Products: products}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: store, Terms: terms,
+		Key: key, Signer: signer}))
 	server := httptest.NewServer(handler)
 
 	// The emulated token ramp. In production, use the URL of the real service.
@@ -109,9 +115,10 @@ func main() {
 
 	table := "step                     before   validated  result   again    again\n"
 	for _, step := range []struct {
-		name      string
-		product   string
-		order     func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+		name    string
+		product string
+		order   func(context.Context, uuid.UUID, ramp.Session, ramp.Amount,
+			...ramptest.Fault) (*ramptest.Order, error)
 		outcome   ramptest.Outcome
 		before    string // gold and swords
 		validated string // after the game approved the order

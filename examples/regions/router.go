@@ -32,7 +32,8 @@ type Router struct {
 func (r *Router) ServeHTTP(w http.ResponseWriter, call *http.Request) {
 	session := call.Header.Get(ramp.HeaderSession)
 	if call.URL.Path == ramp.PathResult {
-		const max = 1 << 20                                     // MaxBody of the handlers, which reject a longer body
+		// MaxBody of the handlers, which reject a longer body
+		const max = 1 << 20
 		body, _ := io.ReadAll(io.LimitReader(call.Body, max+1)) // the handler meets the same error
 		if result, unread := ramp.ParseResult(body); unread == nil && result.SessionID != "" {
 			session = result.SessionID

@@ -74,7 +74,8 @@ func main() {
 	}
 	all.print("all modules")
 	fmt.Printf("\n%9d exported names of the package\n", names)
-	fmt.Printf("%9d lines of the package above 100 characters: %.1f%% of %d\n", long, 100*float64(long)/float64(rootLines), rootLines)
+	fmt.Printf("%9d lines of the package above 100 characters: %.1f%% of %d\n", long,
+		100*float64(long)/float64(rootLines), rootLines)
 	fmt.Printf("%9d modules\n", modules)
 	fmt.Printf("%9d entries in the root directory\n", len(entries))
 	fmt.Printf("%9d words of the documents\n", words)
@@ -97,7 +98,8 @@ func (s *size) add(text string, test bool) {
 }
 
 func (s *size) print(folder string) {
-	fmt.Printf("%9d %9d %9d %9d %9d  %s\n", s.files, s.lines, s.chars, s.tests, s.testChars, cmp.Or(strings.TrimPrefix(folder, "."), "the package"))
+	fmt.Printf("%9d %9d %9d %9d %9d  %s\n", s.files, s.lines, s.chars, s.tests, s.testChars,
+		cmp.Or(strings.TrimPrefix(folder, "."), "the package"))
 }
 
 func read(file string) string {

@@ -75,7 +75,8 @@ func (r *Redactor) Beginning(text string, n int) string {
 // replaced by [Mark] and without control characters, except those of [Isolate].
 func (r *Redactor) Line(text string, n int) string {
 	text = strings.Join(strings.FieldsFunc(r.Beginning(text, 4*n), func(c rune) bool {
-		return c == ' ' || c == utf8.RuneError || !unicode.IsPrint(c) && c != firstStrongIsolate && c != popIsolate
+		return c == ' ' || c == utf8.RuneError || !unicode.IsPrint(c) && c != firstStrongIsolate &&
+			c != popIsolate
 	}), " ")
 	if len(text) <= n {
 		return text
@@ -113,7 +114,8 @@ const (
 // own: right-to-left text in it must not reorder what stands around it.
 func Isolate(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Bidi_Control)
+		return unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko,
+			unicode.Bidi_Control)
 	}) {
 		return text
 	}

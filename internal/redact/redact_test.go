@@ -65,7 +65,8 @@ func lowerEscapes(s string) string {
 }
 
 var awkward = []string{
-	"0000", "user", "a/b+c=d&e", `quo"te\back`, "tök&en/1\"+ <2>", "50%25off", `C:\new\table`, "it's <b>bold</b>", "한국어 키",
+	"0000", "user", "a/b+c=d&e", `quo"te\back`, "tök&en/1\"+ <2>", "50%25off", `C:\new\table`,
+	"it's <b>bold</b>", "한국어 키",
 	"emoji-\U0001f511-key", "a%41&b", "&amp;&lt;", `\u0041\/`, "Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",
 	"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 }
@@ -74,7 +75,8 @@ func TestASecretIsFoundAsItIsPercentEncodedAndEscapedForJSON(t *testing.T) {
 	for _, secret := range awkward {
 		r := redact.New("unrelated-secret", secret)
 		for form, escape := range escapers {
-			assert.Equal(t, "before [redacted] after", r.Text("before "+escape(secret)+" after"), "%q in %s", secret, form)
+			assert.Equal(t, "before [redacted] after", r.Text("before "+escape(secret)+" after"), "%q in %s",
+				secret, form)
 			assert.Equal(t, "[redacted]", r.Text(escape(secret)), "%q in %s", secret, form)
 		}
 	}
@@ -83,8 +85,10 @@ func TestASecretIsFoundAsItIsPercentEncodedAndEscapedForJSON(t *testing.T) {
 func TestOtherTextStaysAsItIs(t *testing.T) {
 	r := redact.New("secret", "", "abc", "api-key=1", `b\c"d`)
 	for _, text := range []string{
-		"", "abc", "100%", "%", "%4", "%zz", `\`, `\u`, `\u00`, `\u00zz`, `\ud83d`, `\ud83d\u0041 and more`, `\q`, `{"a":"\u00e4 \/ +","b":20000}`, "&", "Secret",
-		"\xff\xfe\x00", "soft\u00adhyphen \x1b[31m", "a+b c", "<html>\n\t</html>", "secre t", "secre", "%73ecre", strings.Repeat("%25", 1000),
+		"", "abc", "100%", "%", "%4", "%zz", `\`, `\u`, `\u00`, `\u00zz`, `\ud83d`, `\ud83d\u0041 and more`, `\q`,
+		`{"a":"\u00e4 \/ +","b":20000}`, "&", "Secret",
+		"\xff\xfe\x00", "soft\u00adhyphen \x1b[31m", "a+b c", "<html>\n\t</html>", "secre t", "secre", "%73ecre",
+		strings.Repeat("%25", 1000),
 	} {
 		assert.Equal(t, text, r.Text(text))
 		assert.Equal(t, text, redact.New().Text(text))

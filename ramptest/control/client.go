@@ -47,7 +47,8 @@ func call[T any](ctx context.Context, c *Client, what string, asked any) (answer
 	}
 }
 
-func (c *Client) exchange(ctx context.Context, what string, asked any) (status int, answer []byte, err error) {
+func (c *Client) exchange(ctx context.Context, what string, asked any) (status int, answer []byte,
+	err error) {
 	method, path, _ := strings.Cut(what, " ")
 	body, err := json.Marshal(asked)
 	if err != nil {

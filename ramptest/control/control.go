@@ -38,9 +38,10 @@ type Chain struct {
 // StartRequest is the body of POST /control/orders. Exactly one of UUID, Like and
 // Terms is required.
 type StartRequest struct {
-	Do          string      `json:"do"`                     // "mint" or "burn"
-	UUID        string      `json:"uuid,omitempty"`         // of the game's own initialize call
-	Like        string      `json:"like,omitempty"`         // an order whose terms, session and amount are copied
+	Do   string `json:"do"`             // "mint" or "burn"
+	UUID string `json:"uuid,omitempty"` // of the game's own initialize call
+	// an order whose terms, session and amount are copied
+	Like        string      `json:"like,omitempty"`
 	Terms       *Terms      `json:"terms,omitempty"`        // for which a UUID is issued
 	SessionID   string      `json:"session_id,omitempty"`   // of the player; defaults to that of Like
 	AccessToken string      `json:"access_token,omitempty"` // defaults to that of the session's last order
@@ -94,7 +95,8 @@ type Order struct {
 	LastStatus int         `json:"last_status,omitzero"` // HTTP status of the last answer to a result
 	Over       bool        `json:"over"`                 // whether nothing more happens by itself
 
-	Moved      map[string]string `json:"moved"`      // what the game moved in total, by asset; null if unknown
+	// what the game moved in total, by asset; null if unknown
+	Moved      map[string]string `json:"moved"`
 	Imbalances []Imbalance       `json:"imbalances"` // the findings of the books
 }
 
@@ -210,7 +212,8 @@ type EventsQuery struct {
 	UUID    string `json:"uuid,omitempty"`   // only events of this order
 	Routine bool   `json:"routine,omitzero"` // also calls to the chains and readings of the books
 	Limit   int    `json:"limit,omitzero"`   // from 1 to 1000; 0 is 1000
-	Wait    string `json:"wait,omitempty"`   // how long to wait for an event if there is none, as in OrderQuery
+	// how long to wait for an event if there is none, as in OrderQuery
+	Wait string `json:"wait,omitempty"`
 }
 
 // EventList is the answer of GET /control/events.
@@ -221,11 +224,13 @@ type EventList struct {
 
 // Error is an error that the API reports. In an answer it is the member "error".
 type Error struct {
-	Code       ErrorCode `json:"code"`
-	Message    string    `json:"message"`
-	GameStatus int       `json:"game_status,omitzero"` // for CodeRejected: the HTTP status of the game's answer
+	Code    ErrorCode `json:"code"`
+	Message string    `json:"message"`
+	// for CodeRejected: the HTTP status of the game's answer
+	GameStatus int       `json:"game_status,omitzero"`
 	ErrorCode  ramp.Code `json:"error_code,omitempty"` // for CodeRejected: the game's errorCode
-	UUID       uuid.UUID `json:"uuid,omitzero"`        // for CodeLostAnswer: the UUID of the order, to start it again
+	// for CodeLostAnswer: the UUID of the order, to start it again
+	UUID uuid.UUID `json:"uuid,omitzero"`
 }
 
 // Error returns the message.
@@ -241,19 +246,21 @@ const (
 	CodeForbidden    ErrorCode = "forbidden"    // 403: the caller may not use the API
 	CodeNotFound     ErrorCode = "not_found"    // 404: unknown path, order or UUID
 	CodeMethod       ErrorCode = "method"       // 405: the path has other methods
-	CodePlaced       ErrorCode = "placed"       // 409: the transaction was already sent, so faults come too late
-	CodePending      ErrorCode = "pending"      // 409: the order has no result yet
-	CodeLostAnswer   ErrorCode = "lost_answer"  // 409: the answer was lost on purpose; start the order again
-	CodeExpired      ErrorCode = "expired"      // 410: the UUID has expired
-	CodeMediaType    ErrorCode = "media_type"   // 415: a POST must be JSON
-	CodeRejected     ErrorCode = "rejected"     // 422: the game rejected the order
-	CodeGame         ErrorCode = "game"         // 502: the game did not answer, or violated the interface
-	CodeClosed       ErrorCode = "closed"       // 503: the emulator is stopping
+	// 409: the transaction was already sent, so faults come too late
+	CodePlaced     ErrorCode = "placed"
+	CodePending    ErrorCode = "pending"     // 409: the order has no result yet
+	CodeLostAnswer ErrorCode = "lost_answer" // 409: the answer was lost on purpose; start the order again
+	CodeExpired    ErrorCode = "expired"     // 410: the UUID has expired
+	CodeMediaType  ErrorCode = "media_type"  // 415: a POST must be JSON
+	CodeRejected   ErrorCode = "rejected"    // 422: the game rejected the order
+	CodeGame       ErrorCode = "game"        // 502: the game did not answer, or violated the interface
+	CodeClosed     ErrorCode = "closed"      // 503: the emulator is stopping
 )
 
 // Status returns the HTTP status of the code.
 func (c ErrorCode) Status() int {
-	return map[ErrorCode]int{CodeInvalid: 400, CodeUnauthorized: 401, CodeForbidden: 403, CodeNotFound: 404, CodeMethod: 405,
-		CodePlaced: 409, CodePending: 409, CodeLostAnswer: 409, CodeExpired: 410, CodeMediaType: 415, CodeRejected: 422,
-		CodeGame: 502, CodeClosed: 503}[c]
+	return map[ErrorCode]int{CodeInvalid: 400, CodeUnauthorized: 401, CodeForbidden: 403, CodeNotFound: 404,
+		CodeMethod: 405,
+		CodePlaced: 409, CodePending: 409, CodeLostAnswer: 409, CodeExpired: 410, CodeMediaType: 415,
+		CodeRejected: 422, CodeGame: 502, CodeClosed: 503}[c]
 }

@@ -86,8 +86,8 @@ func dial(t *testing.T, e *emulator) *control.Client {
 func anOrder() control.Order {
 	o := control.Order{UUID: uuid.New(), Do: "burn", SessionID: "session-1", Amount: "3", Network: ramp.Testnet,
 		Assets: []control.AssetAmount{{ID: "gold", Amount: "7"}}, Faults: []string{"result-twice"},
-		Placed: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC), TxHash: common.Hash{1}, Delivery: "confirmed", Attempts: 2, Over: true,
-		Moved: map[string]string{"gold": "-7"}, Imbalances: []control.Imbalance{}}
+		Placed: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC), TxHash: common.Hash{1}, Delivery: "confirmed", Attempts: 2,
+		Over: true, Moved: map[string]string{"gold": "-7"}, Imbalances: []control.Imbalance{}}
 	o.State, o.Attention, o.Said, o.Next.At = "waiting", true, "It <waits>.", o.Placed
 	return o
 }
@@ -101,11 +101,13 @@ type request struct {
 
 // with returns a request with a query or a body, and of returns one that is about an order too.
 func with[Q, A any](do func(api.Emulator, context.Context, Q) (A, error), asked Q, answer A) request {
-	return request{func(ctx context.Context, e api.Emulator) (any, error) { return do(e, ctx, asked) }, []any{asked}, answer}
+	return request{func(ctx context.Context, e api.Emulator) (any, error) { return do(e, ctx, asked) },
+		[]any{asked}, answer}
 }
 
 func of[Q, A any](do func(api.Emulator, context.Context, string, Q) (A, error), id string, asked Q, answer A) request {
-	return request{func(ctx context.Context, e api.Emulator) (any, error) { return do(e, ctx, id, asked) }, []any{id, asked}, answer}
+	return request{func(ctx context.Context, e api.Emulator) (any, error) { return do(e, ctx, id, asked) },
+		[]any{id, asked}, answer}
 }
 
 // A client is the emulator that it calls: each request and each answer arrives whole.
@@ -114,17 +116,24 @@ func TestAClientIsTheEmulator(t *testing.T) {
 	order := anOrder()
 	for name, test := range map[string]request{
 		"describe": {func(ctx context.Context, e api.Emulator) (any, error) { return e.Describe(ctx) }, nil,
-			control.Description{Speed: 60, Validator: common.Address{2}, Chains: map[ramp.Network]control.Chain{ramp.Testnet: {URL: "u", ID: 7002}}}},
-		"start": with(api.Emulator.Start, control.StartRequest{Do: "mint", SessionID: "s", Amount: "0.1", Faults: []string{"f"}, Wait: "1s",
-			Terms: &control.Terms{Network: ramp.Mainnet, MintFeeBps: 5, Outputs: []control.Item{{ID: "i", Amount: "9007199254740993"}}}}, order),
-		"orders": with(api.Emulator.Orders, control.OrdersQuery{SessionID: "a b&c", State: "done", Attention: true, Before: id, Limit: 7},
+			control.Description{Speed: 60, Validator: common.Address{2},
+				Chains: map[ramp.Network]control.Chain{ramp.Testnet: {URL: "u", ID: 7002}}}},
+		"start": with(api.Emulator.Start,
+			control.StartRequest{Do: "mint", SessionID: "s", Amount: "0.1", Faults: []string{"f"}, Wait: "1s",
+				Terms: &control.Terms{Network: ramp.Mainnet, MintFeeBps: 5,
+					Outputs: []control.Item{{ID: "i", Amount: "9007199254740993"}}}}, order),
+		"orders": with(api.Emulator.Orders,
+			control.OrdersQuery{SessionID: "a b&c", State: "done", Attention: true, Before: id, Limit: 7},
 			control.OrderList{Orders: []control.Order{order}, Total: 2, More: true}),
 		"order": of(api.Emulator.Order, "58db", control.OrderQuery{Wait: "30s"}, order),
-		"send":  of(api.Emulator.Send, id, control.SendRequest{Outcome: "failed"}, control.Sent{Order: order, Error: "no"}),
+		"send": of(api.Emulator.Send, id, control.SendRequest{Outcome: "failed"},
+			control.Sent{Order: order, Error: "no"}),
 		"advance": with(api.Emulator.Advance, control.AdvanceRequest{By: "15m"},
 			control.Advanced{Now: order.Placed, Deliveries: []control.Delivery{{UUID: order.UUID, Status: 200}}}),
-		"fail": with(api.Emulator.Fail, control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}}, control.Done{}),
-		"events": with(api.Emulator.Events, control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"},
+		"fail": with(api.Emulator.Fail,
+			control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}}, control.Done{}),
+		"events": with(api.Emulator.Events,
+			control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"},
 			control.EventList{Events: []control.Event{{Number: 12, Kind: control.KindChain, Outcome: "<a>"}}}),
 		"check": {func(ctx context.Context, e api.Emulator) (any, error) { return e.Check(ctx) }, nil,
 			control.Checked{Problems: []string{"it lists <a>"}, Unasked: []string{"b"}}},
@@ -137,7 +146,8 @@ func TestAClientIsTheEmulator(t *testing.T) {
 			assert.Equal(t, test.asked, e.asked)
 			assert.Equal(t, test.answer, answer)
 
-			want := &control.Error{Code: control.CodeRejected, Message: "no", GameStatus: 200, ErrorCode: "INVALID_BALANCE"}
+			want := &control.Error{Code: control.CodeRejected, Message: "no", GameStatus: 200,
+				ErrorCode: "INVALID_BALANCE"}
 			e.err = errors.Join(want)
 			_, err := test.call(t.Context(), c)
 			assert.Equal(t, want, err)
@@ -154,7 +164,11 @@ func TestAServerOfSomethingElseIsNoEmulator(t *testing.T) {
 		"an object":        func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{}`)) },
 		"a page":           func(w http.ResponseWriter) { _, _ = w.Write([]byte(`<html>`)) },
 		"a page not found": func(w http.ResponseWriter) { w.WriteHeader(404) },
-		"another error":    func(w http.ResponseWriter) { w.WriteHeader(404); _, _ = w.Write([]byte(`{"error":{"code":"gone"}}`)) },
+		"another error": func(w http.ResponseWriter) {
+			w.WriteHeader(404)
+			_,
+				_ = w.Write([]byte(`{"error":{"code":"gone"}}`))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w) }))

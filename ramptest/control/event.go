@@ -43,11 +43,16 @@ type Event struct {
 	Request *Message      `json:"request,omitempty"`    // nil for KindChain and KindBooks
 	Answer  *Message      `json:"answer,omitempty"`     // nil if there was none
 	Outcome string        `json:"outcome"`              // "success", an errorCode, or what happened
-	Said    string        `json:"said,omitempty"`       // what that means, in a sentence; "" if Outcome says it all
-	Tone    Tone          `json:"tone,omitempty"`       // "good", "bad", "wait", "warn" or "neutral"; "" for routine events
-	Failed  bool          `json:"failed,omitzero"`      // whether something is wrong, so that a person should look
-	Loss    string        `json:"loss,omitempty"`       // of a call: what the books found wrong after it
-	Owned   []AssetAmount `json:"owned,omitempty"`      // of a rejected validate call: what the player owned before it, of what the mint takes; absent if unknown
+	// what that means, in a sentence; "" if Outcome says it all
+	Said string `json:"said,omitempty"`
+	// "good", "bad", "wait", "warn" or "neutral"; "" for routine events
+	Tone Tone `json:"tone,omitempty"`
+	// whether something is wrong, so that a person should look
+	Failed bool   `json:"failed,omitzero"`
+	Loss   string `json:"loss,omitempty"` // of a call: what the books found wrong after it
+	// of a rejected validate call: what the player owned before it, of what the mint takes; absent if
+	// unknown
+	Owned []AssetAmount `json:"owned,omitempty"`
 
 	// The transaction. Set for KindResult and KindChain.
 	Network ramp.Network `json:"network,omitempty"`

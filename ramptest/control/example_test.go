@@ -32,7 +32,8 @@ func ExampleClient() {
 	order, err := client.Start(ctx, control.StartRequest{
 		Do: "mint", Amount: "2", Faults: []string{"lost-answer=result"},
 		SessionID: "session-1", AccessToken: "token",
-		Terms: &control.Terms{Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",
+		Terms: &control.Terms{Network: ramp.Testnet, ProjectID: "project-1",
+			Token:     "0x00000000000000000000000000000000000070c3",
 			Materials: []control.Item{{ID: "item_gold", Amount: "100"}}},
 	})
 	if err != nil {
@@ -43,7 +44,8 @@ func ExampleClient() {
 		log.Fatal(err)
 	}
 	for _, d := range passed.Deliveries {
-		fmt.Println(d.UUID == order.UUID, d.Attempt, d.Status, d.Lost, d.Time.Sub(passed.Deliveries[0].Time).Round(time.Minute))
+		fmt.Println(d.UUID == order.UUID, d.Attempt, d.Status, d.Lost,
+			d.Time.Sub(passed.Deliveries[0].Time).Round(time.Minute))
 	}
 	// Output:
 	// true 1 0 true 0s
@@ -56,8 +58,10 @@ func start() (*httptest.Server, *ramptest.Service) {
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true}))
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: players{}, Store: store, Terms: terms, Key: key, Signer: signer}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: players{}, Store: store, Terms: terms, Key: key,
+		Signer: signer}))
 	game := httptest.NewServer(handler)
-	emulator := ramp.Must(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game.URL, Books: ramptest.BooksOff}))
+	emulator := ramp.Must(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game.URL,
+		Books: ramptest.BooksOff}))
 	return game, emulator
 }

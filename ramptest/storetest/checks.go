@@ -289,7 +289,8 @@ func (k *trial) keptApart() {
 	type holding struct{ session, asset string }
 	holdings := []holding{ // a careless key or collation would confuse these
 		{name, "gold:x"}, {name + ":gold", "x"}, {name + ":gold:x", ""}, {name, "Gold:x"}, {name, "gold:x "},
-		{strings.ToLower(name), "gold:x"}, {name + "é", "gold:x"}, {name + "e", "gold:x"}, {name + "%", "gold:x"},
+		{strings.ToLower(name), "gold:x"}, {name + "é", "gold:x"}, {name + "e", "gold:x"},
+		{name + "%", "gold:x"},
 	}
 	for i, h := range holdings {
 		player{k, h.session}.give(h.asset+"!", int64(100+i))
@@ -513,7 +514,8 @@ func (k *trial) expectOne(what string, calls []*call) *ramp.Order {
 		case (c.err == nil) != (want == nil), want != nil && !errors.Is(c.err, errors.Unwrap(want)):
 			k.fail("one of %d concurrent %s was answered with %v instead of %v", len(calls), what, c.err, want)
 		case c.err == nil && difference(c.step.Order, *stored) != "":
-			k.fail("one of %d concurrent %s returned another order than is stored: %s", len(calls), what, difference(c.step.Order, *stored))
+			k.fail("one of %d concurrent %s returned another order than is stored: %s", len(calls), what,
+				difference(c.step.Order, *stored))
 		case c.step.New:
 			opened++
 		}
@@ -533,7 +535,8 @@ func (k *trial) validatesAtOnce() {
 		calls := make([]*call, racers)
 		for i := range calls {
 			at := validatedAt.Add(time.Duration(i) * time.Millisecond)
-			calls[i] = d.call(ramp.Accept(ramp.Session{ID: d.session}, []*ramp.ValidateRequest{d.ValidateRequest, &other}[i%2], at))
+			calls[i] = d.call(ramp.Accept(ramp.Session{ID: d.session},
+				[]*ramp.ValidateRequest{d.ValidateRequest, &other}[i%2], at))
 		}
 		k.race(calls)
 		stored := k.expectOne("validates, of which half were different,", calls)
@@ -562,7 +565,8 @@ func (k *trial) outcomesAtOnce() {
 		case !mint && stored.State == ramp.OrderSucceeded:
 			gold += 4
 		}
-		d.expectGold(fmt.Sprintf("after concurrent different outcomes of a %v, of which %q won", stored.Direction, stored.State), gold)
+		d.expectGold(fmt.Sprintf("after concurrent different outcomes of a %v, of which %q won",
+			stored.Direction, stored.State), gold)
 	}
 }
 
@@ -603,7 +607,8 @@ func (k *trial) manyOrders() {
 			k.fail("one of %d concurrent orders of one player failed: %v", orders, c.err)
 		}
 	}
-	p.expectGold(fmt.Sprintf("after %d of %d concurrent mints of %d were accepted", accepted, orders, price), int64(balance-accepted*price))
+	p.expectGold(fmt.Sprintf("after %d of %d concurrent mints of %d were accepted", accepted, orders, price),
+		int64(balance-accepted*price))
 	if accepted != balance/price {
 		k.fail("%d concurrent mints of %d were accepted with a balance of %d, instead of %d", accepted, price, balance, balance/price)
 	}
@@ -682,7 +687,8 @@ func (k *trial) interrupted(crash string, fewest, most int) (orders int) {
 	}
 	wait := func() bool {
 		from := answered.Load()
-		for end := time.Now().Add(2 * k.timeout); answered.Load() < from+answersBetween; time.Sleep(time.Millisecond) {
+		end := time.Now().Add(2 * k.timeout)
+		for ; answered.Load() < from+answersBetween; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				return false
 			}
@@ -712,7 +718,8 @@ func (k *trial) interrupted(crash string, fewest, most int) (orders int) {
 		}
 	}
 	for _, p := range players {
-		p.expectGold(fmt.Sprintf("after each %s of %d, among %d orders", crash, n, len(repeats)), 1_000_000+want[p])
+		p.expectGold(fmt.Sprintf("after each %s of %d, among %d orders", crash, n, len(repeats)),
+			1_000_000+want[p])
 	}
 	return len(repeats)
 }

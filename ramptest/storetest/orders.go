@@ -25,7 +25,8 @@ func mint(assets ...ramp.AssetAmount) *ramp.ValidateRequest {
 			To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token, Amount: ramp.NewAmount(1)}}}}
 	_, _ = rand.Read(r.Digest[:]) // never fails
 	for _, a := range assets {
-		r.Intent.From = append(r.Intent.From, ramp.IntentAsset{Type: ramp.TypeAsset, ID: a.ID, Amount: a.Amount})
+		r.Intent.From = append(r.Intent.From,
+			ramp.IntentAsset{Type: ramp.TypeAsset, ID: a.ID, Amount: a.Amount})
 	}
 	return r
 }
@@ -114,7 +115,8 @@ func (d *deal) take(what string, next ramp.Transition) {
 	case got.Product != want.Product || got.Tokens.Cmp(want.Tokens) != 0:
 		d.fail("Update returned a step of product %q instead of %q for %s", got.Product, want.Product, what)
 	case difference(got.Effect, want.Effect) != "":
-		d.fail("Update returned another effect than next for %s: %s", what, difference(got.Effect, want.Effect))
+		d.fail("Update returned another effect than next for %s: %s", what,
+			difference(got.Effect, want.Effect))
 	case difference(got.Order, want.Order) != "":
 		d.fail("Update returned another order than next for %s: %s", what, difference(got.Order, want.Order))
 	case want.Settled() && applied != 0:
@@ -167,7 +169,8 @@ func txHash(order uuid.UUID) string { return fmt.Sprintf("0x%x", sha256.Sum256(o
 // resultBy returns the transition of the order's result that names a transaction.
 func (d *deal) resultBy(txHash string, status uint64) ramp.Transition {
 	return ramp.Finish(&ramp.Result{SessionID: d.session, UUID: d.UUID, TxHash: txHash,
-		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: d.Intent}, validatedAt.Add(time.Hour))
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}, Intent: d.Intent},
+		validatedAt.Add(time.Hour))
 }
 
 func (d *deal) succeeds() ramp.Transition { return d.resultBy(txHash(d.UUID), 1) }

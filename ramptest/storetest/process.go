@@ -114,7 +114,8 @@ type Process struct {
 // data to its open. The process ends with the test.
 func Start(t *testing.T, program, data string) *Process {
 	t.Helper()
-	p := &Process{command: exec.Command(cmp.Or(program, os.Args[0])), env: append(os.Environ(), envData+"="+data)}
+	p := &Process{command: exec.Command(cmp.Or(program, os.Args[0])),
+		env: append(os.Environ(), envData+"="+data)}
 	if err := p.start(); err != nil {
 		t.Fatal(err)
 	}

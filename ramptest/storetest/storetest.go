@@ -53,7 +53,8 @@ var checks = []struct {
 	run     func(*trial)
 	crashes bool
 }{
-	{name: "a call that must fail returns the right error", run: (*trial).errorsComeBack}, // first: settle goes by them
+	// first: settle goes by them
+	{name: "a call that must fail returns the right error", run: (*trial).errorsComeBack},
 	{name: "each step moves once, and a repeat nothing", run: (*trial).stepsAndRepeats},
 	{name: "an order comes back as it was stored", run: (*trial).roundTrip},
 	{name: "an Apply that fails or panics stores nothing", run: (*trial).failingApply},

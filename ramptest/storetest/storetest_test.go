@@ -124,9 +124,12 @@ var documentFlaws = map[string]func(o ramp.Order, document string) string{
 	"loses how it was settled": func(_ ramp.Order, d string) string {
 		return strings.ReplaceAll(d, `"settled"`, `"how"`)
 	},
-	"keeps seconds":            func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, ".123Z", "Z") },
-	"keeps no Unicode":         func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "玩家", "??") },
-	"cuts a session ID at 255": func(o ramp.Order, d string) string { return strings.ReplaceAll(d, o.SessionID, cut(o.SessionID)) },
+	"keeps seconds":    func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, ".123Z", "Z") },
+	"keeps no Unicode": func(_ ramp.Order, d string) string { return strings.ReplaceAll(d, "玩家", "??") },
+	"cuts a session ID at 255": func(o ramp.Order, d string) string {
+		return strings.ReplaceAll(d, o.SessionID,
+			cut(o.SessionID))
+	},
 	"keeps amounts as float64": func(_ ramp.Order, d string) string {
 		var loose map[string]any
 		if err := json.Unmarshal([]byte(d), &loose); err != nil {
@@ -151,8 +154,8 @@ var stepFlaws = []string{
 	"ignores an error of Apply", "hides an error of Apply",
 	"gives nothing back", "goes below zero", "takes a part of an order", "returns no effect",
 	"takes Alice for alice", "keeps balances as float64",
-	"ends two orders by one transaction", "checks a transaction without a lock", "does not say which order has the transaction",
-	"keeps the transaction of a step that failed",
+	"ends two orders by one transaction", "checks a transaction without a lock",
+	"does not say which order has the transaction", "keeps the transaction of a step that failed",
 	"knows an order of every transaction", "knows no order of a transaction", "forgets what failed by a transaction",
 	"returns the oldest success", "has no newest success", "takes every end for a success",
 	"takes a success without a transaction for one",
@@ -204,7 +207,8 @@ func (f *flawed) Update(ctx context.Context, id uuid.UUID, next ramp.Transition)
 		if n := f.down.Add(-1); n >= 0 { // the answer is lost
 			step, err = ramp.Step{}, errors.New("the connection broke")
 		}
-		if !(f.flaw == "keeps the lock after an error" && err != nil || f.flaw == "keeps the lock after a panic" && panicked) {
+		if !(f.flaw == "keeps the lock after an error" && err != nil || f.flaw == "keeps the lock after a panic" &&
+			panicked) {
 			<-lock
 		}
 	}()
@@ -228,7 +232,8 @@ func (f *flawed) take(ctx context.Context, id uuid.UUID, next ramp.Transition) (
 	}
 	if err != nil {
 		switch {
-		case f.flaw == "hides ErrOrderUnknown" && errors.Is(err, ramp.ErrOrderUnknown), f.flaw == "hides an error of next":
+		case f.flaw == "hides ErrOrderUnknown" && errors.Is(err, ramp.ErrOrderUnknown),
+			f.flaw == "hides an error of next":
 			err = errors.New(err.Error())
 		case f.flaw == "wraps an error of next":
 			err = fmt.Errorf("update: %w", err)
@@ -422,7 +427,8 @@ func (f *flawed) apply(ctx context.Context, step ramp.Step) (ramp.Step, error) {
 		return ramp.Step{}, err
 	}
 	keep = true
-	if f.flaw == "loses the order" || f.flaw == "does not store what moves nothing" && step.Effect.Kind == ramp.Nothing {
+	if f.flaw == "loses the order" || f.flaw == "does not store what moves nothing" &&
+		step.Effect.Kind == ramp.Nothing {
 		return step, nil
 	}
 	if f.flaw == "returns no effect" {

@@ -100,7 +100,8 @@ func (k *trial) update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	case a := <-done:
 		return a.step, a.err
 	case <-time.After(k.timeout):
-		return ramp.Step{}, fmt.Errorf("%w within %v, so a lock may not have been released", errStuck, k.timeout)
+		return ramp.Step{},
+			fmt.Errorf("%w within %v, so a lock may not have been released", errStuck, k.timeout)
 	}
 }
 

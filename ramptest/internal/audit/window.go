@@ -173,9 +173,11 @@ func (b *Books) close(ctx context.Context, w *window, c books.Call) {
 	var latest books.Assets
 	differ, begun := 0, time.Now()           // how many readings differ from the one before
 	most := max(time.Millisecond, longest/8) // few pauses, for who logs every call
-	for readings, pause := 1, time.Millisecond; ; readings, pause = readings+1, min(4*pause, most) {
+	pause := time.Millisecond
+	for readings := 1; ; readings++ {
 		var after books.Assets
-		if w.open == 0 && (w.before != nil || w.player.books.Last != nil) { // otherwise there is nothing to compare it with
+		// otherwise there is nothing to compare it with
+		if w.open == 0 && (w.before != nil || w.player.books.Last != nil) {
 			after = b.read(ctx, w)
 		}
 		if w.open > 0 || len(w.calls) > calls { // another call will close the window, or has
@@ -204,6 +206,7 @@ func (b *Books) close(ctx context.Context, w *window, c books.Call) {
 		}
 		b.mu.Unlock()
 		time.Sleep(min(pause, max(longest-time.Since(begun), time.Millisecond)))
+		pause = min(4*pause, most)
 		b.mu.Lock()
 	}
 }

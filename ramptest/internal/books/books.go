@@ -19,32 +19,41 @@ import (
 type Tally struct {
 	UUID uuid.UUID `json:",omitzero"`
 	Mint bool      `json:",omitzero"` // false for a burn
-	Sum  Assets    `json:",omitzero"` // what the game must move in total if the transaction succeeds: minus the materials, or plus the outputs
+	// what the game must move in total if the transaction succeeds: minus the materials, or plus the
+	// outputs
+	Sum Assets `json:",omitzero"`
 
-	Less      bool     `json:",omitzero"` // the transaction burns less than the order is about, so it pays for nothing
-	Before    Assets   `json:",omitzero"` // what the player owned before the order; nil if unknown
-	Held      *big.Rat `json:"-"`         // the tokens in the player's wallet then; nil if unknown
-	Took      Assets   `json:",omitzero"` // the most that the game is known to have taken for a mint, or granted for a burn
-	Vague     bool     `json:",omitzero"` // it may have been more
-	Asked     bool     `json:",omitzero"` // a validate call was made
-	Approved  bool     `json:",omitzero"` // the game may have approved it
-	Signed    bool     `json:",omitzero"` // it has
-	Delivered bool     `json:",omitzero"` // a result was delivered
-	First     bool     `json:",omitzero"` // the outcome that the first result stated
-	Succeeded bool     `json:",omitzero"` // the outcome that stands: the first that the game confirmed, or else First
-	Disputed  bool     `json:",omitzero"` // the results stated two outcomes, or one that is not that of the chain: nothing is required
-	Failure   Results  `json:",omitzero"` // the results that stated a failure
-	Success   Results  `json:",omitzero"` // those that stated a success
-	Unread    bool     `json:",omitzero"` // the game did not say what the player owned before and after some call
-	Mixed     bool     `json:",omitzero"` // what moved could not be told apart from other movements
-	Outside   Assets   `json:",omitzero"` // the player's Outside when the last window was closed; nil if unknown
+	// the transaction burns less than the order is about, so it pays for nothing
+	Less   bool     `json:",omitzero"`
+	Before Assets   `json:",omitzero"` // what the player owned before the order; nil if unknown
+	Held   *big.Rat `json:"-"`         // the tokens in the player's wallet then; nil if unknown
+	// the most that the game is known to have taken for a mint, or granted for a burn
+	Took      Assets `json:",omitzero"`
+	Vague     bool   `json:",omitzero"` // it may have been more
+	Asked     bool   `json:",omitzero"` // a validate call was made
+	Approved  bool   `json:",omitzero"` // the game may have approved it
+	Signed    bool   `json:",omitzero"` // it has
+	Delivered bool   `json:",omitzero"` // a result was delivered
+	First     bool   `json:",omitzero"` // the outcome that the first result stated
+	// the outcome that stands: the first that the game confirmed, or else First
+	Succeeded bool `json:",omitzero"`
+	// the results stated two outcomes, or one that is not that of the chain: nothing is required
+	Disputed bool    `json:",omitzero"`
+	Failure  Results `json:",omitzero"` // the results that stated a failure
+	Success  Results `json:",omitzero"` // those that stated a success
+	// the game did not say what the player owned before and after some call
+	Unread bool `json:",omitzero"`
+	Mixed  bool `json:",omitzero"` // what moved could not be told apart from other movements
+	// the player's Outside when the last window was closed; nil if unknown
+	Outside Assets `json:",omitzero"`
 	Position
 }
 
 // Position is what an order may have moved, and what may still come, because the game may
 // act after it has answered.
 type Position struct {
-	Totals []Assets `json:",omitzero"` // what the game may have moved so far; more than one if that is ambiguous
+	// what the game may have moved so far; more than one if that is ambiguous
+	Totals []Assets `json:",omitzero"`
 	Guess  bool     `json:",omitzero"` // Totals rests on a guess, because nothing moved that would prove it
 	Late   []Step   `json:",omitzero"` // effects of closed windows that may still come
 	Came   bool     `json:",omitzero"` // they may have come, which was not seen
@@ -228,7 +237,8 @@ func (p *Player) steps(o *Tally, calls []Call) []Step {
 		}
 		for _, end := range ends {
 			step := Step{Move: start.Move.Plus(end.Minus(start.Total)), Total: end, Doubt: start.Doubt}
-			if !slices.ContainsFunc(all, func(s Step) bool { return s.Move.Equal(step.Move) && s.Total.Equal(step.Total) }) {
+			if !slices.ContainsFunc(all,
+				func(s Step) bool { return s.Move.Equal(step.Move) && s.Total.Equal(step.Total) }) {
 				all = append(all, step)
 			}
 		}

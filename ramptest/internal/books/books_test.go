@@ -63,17 +63,23 @@ func TestAWindowIsJudged(t *testing.T) {
 	}{
 		{"taken at once", mint(), []step{{approved, Yes, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
 		{"held until the result", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 800, ""}}},
-		{"given back", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 900, ""}}},
+		{"given back", mint(),
+			[]step{{approved, Yes, 900, 800, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 900, ""}}},
 		{"held and failed", mint(), []step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}}},
 		{"not given back", mint(), []step{{approved, Yes, 1000, 900, ""}, {failed, Yes, 900, 900,
 			"failed on chain: the game must give back 100 gold: 900 before the call, 900 after it, 1,000 expected"}}},
-		{"given back twice", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
-			"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
-		{"given back with HTTP 500", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 900, ""}, {failed, Yes, 900, 900, ""}}},
-		{"given back after HTTP 500", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 800, 900, ""}}},
-		{"given back late after HTTP 500", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 900, 900, ""}}},
-		{"given back late after HTTP 500, and again", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 900, 1000,
-			"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
+		{"given back twice", mint(),
+			[]step{{approved, Yes, 900, 800, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
+				"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
+		{"given back with HTTP 500", mint(),
+			[]step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 900, ""}, {failed, Yes, 900, 900, ""}}},
+		{"given back after HTTP 500", mint(),
+			[]step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 800, 900, ""}}},
+		{"given back late after HTTP 500", mint(),
+			[]step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 900, 900, ""}}},
+		{"given back late after HTTP 500, and again", mint(),
+			[]step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 900, 1000,
+				"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
 		{"taken late", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 800, 800, ""}}},
 		{"taken late, and again", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 800, 700,
 			"succeeded on chain: the game must move nothing: gold: 800 before the call, 700 after it, 800 expected"}}},
@@ -81,37 +87,48 @@ func TestAWindowIsJudged(t *testing.T) {
 			"failed on chain: the game must give back 100 gold: 800 before the call, 800 after it, 900 expected"}}},
 		{"taken late with other income", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 850, 850, ""}}},
 		{"held with other income", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 950, 850, ""}}},
-		{"taken during a later call", mint(), []step{{approved, Yes, 900, 900, ""}, {approved, No, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
+		{"taken during a later call", mint(),
+			[]step{{approved, Yes, 900, 900, ""}, {approved, No, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
 		{"other income", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 5000, 5100, ""}}},
 		{"given back before the result", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 900, 900, ""}}},
-		{"given back after an income of the same size", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 900, 1000, ""}}},
+		{"given back after an income of the same size", mint(),
+			[]step{{approved, Yes, 900, 800, ""}, {failed, Yes, 900, 1000, ""}}},
 		{"given back in part before the result", mint(), []step{{approved, Yes, 900, 800, ""}, {failed, Yes, 850, 850,
 			"failed on chain: the game must give back 100 gold: 850 before the call, 850 after it, 950 expected"}}},
-		{"a burn that is granted before the result", burn(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 1000, 1000, ""}}},
+		{"a burn that is granted before the result", burn(),
+			[]step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 1000, 1000, ""}}},
 		{"never taken", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 900,
 			"succeeded on chain: the game must take 100 gold: 900 before the call, 900 after it, 800 expected"}}},
 		{"taken twice", mint(), []step{{approved, Yes, 900, 700, "was approved: the game must take 100 gold: 900 before the call, 700 after it, 800 expected"}}},
 		{"approved twice", mint(), []step{{approved, Yes, 900, 800, ""}, {approved, Yes, 800, 800, ""}}},
 		{"approved twice, taken twice", mint(), []step{{approved, Yes, 900, 800, ""}, {approved, Yes, 800, 700,
 			"was approved more than once: the game must move nothing: gold: 800 before the call, 700 after it, 800 expected"}}},
-		{"approved and taken after its end", mint(), []step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}, {approved, Yes, 900, 800,
-			"was approved more than once: the game must move nothing: gold: 900 before the call, 800 after it, 900 expected"}}},
-		{"taken with an answer that was lost", mint(), []step{{approved, Open, 900, 800, ""}, {approved, Yes, 800, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
+		{"approved and taken after its end", mint(),
+			[]step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}, {approved, Yes, 900, 800,
+				"was approved more than once: the game must move nothing: gold: 900 before the call, 800 after it, 900 expected"}}},
+		{"taken with an answer that was lost", mint(),
+			[]step{{approved, Open, 900, 800, ""}, {approved, Yes, 800, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
 		{"taken though rejected", mint(), []step{{approved, No, 900, 800, "was rejected: the game must move nothing: gold: 900 before the call, 800 after it, 900 expected"}}},
-		{"more than there is", mint(), []step{{approved, Yes, 99, 99, "approved, but costs 100 gold and the player has 99"}}},
-		{"more than there is, and unknown after", mint(), []step{{approved, Yes, 99, unread, "approved, but costs 100 gold and the player has 99"}}},
+		{"more than there is", mint(),
+			[]step{{approved, Yes, 99, 99, "approved, but costs 100 gold and the player has 99"}}},
+		{"more than there is, and unknown after", mint(),
+			[]step{{approved, Yes, 99, unread, "approved, but costs 100 gold and the player has 99"}}},
 		{"all there is", mint(), []step{{approved, Yes, 100, 0, ""}}},
-		{"a burn", burn(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 1000, ""}, {succeeded, Yes, 1000, 1000, ""}}},
+		{"a burn", burn(),
+			[]step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 1000, ""}, {succeeded, Yes, 1000, 1000, ""}}},
 		{"a burn that failed", burn(), []step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}}},
 		{"a burn that is not granted", burn(), []step{{approved, Yes, 0, 0, ""}, {succeeded, Yes, 0, 0,
 			"succeeded on chain: the game must grant 100 gold: 0 before the call, 0 after it, 100 expected"}}},
 		{"a burn that is granted too early", burn(), []step{{approved, Yes, 0, 100, "was approved: the game must move nothing: gold: 0 before the call, 100 after it, 0 expected"}}},
 		{"a forged result", mint(), []step{{approved, Yes, 900, 800, ""}, {forged, No, 800, 900,
 			"got a forged result: the game must move nothing: gold: 800 before the call, 900 after it, 800 expected"}}},
-		{"told two outcomes", mint(), []step{{approved, Yes, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}, {failed, Yes, 800, 900, ""}, {succeeded, Yes, 900, 0, ""}}},
+		{"told two outcomes", mint(),
+			[]step{{approved, Yes, 900, 800, ""}, {succeeded, Yes, 800, 800, ""}, {failed, Yes, 800, 900, ""},
+				{succeeded, Yes, 900, 0, ""}}},
 		{"unknown before", mint(), []step{{approved, Yes, unread, 800, ""}, {failed, Yes, 800, 800, ""}}},
-		{"unknown after", mint(), []step{{approved, Yes, 900, unread, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
-			"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
+		{"unknown after", mint(),
+			[]step{{approved, Yes, 900, unread, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
+				"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
 		{"said once", mint(), []step{{approved, Yes, 900, 700, "was approved: the game must take 100 gold: 900 before the call, 700 after it, 800 expected"},
 			{failed, Yes, 700, 900, ""}}},
 	} {
@@ -150,11 +167,16 @@ func TestTheFirstConfirmedOutcomeStands(t *testing.T) {
 		moved     Assets
 	}{
 		{"one outcome", []result{{failed, failed, 200, 900}, {failed, failed, 200, 900}}, false, failed, true, gold(0)},
-		{"one outcome after a failure", []result{{failed, failed, 500, 800}, {failed, failed, 200, 900}}, false, failed, true, gold(0)},
-		{"the second is rejected", []result{{failed, failed, 200, 900}, {succeeded, failed, 400, 900}}, true, failed, true, gold(0)},
-		{"the second is confirmed too", []result{{failed, failed, 200, 900}, {succeeded, failed, 200, 800}}, true, failed, true, gold(-100)},
-		{"only the second is confirmed", []result{{failed, succeeded, 500, 800}, {succeeded, succeeded, 200, 800}}, true, succeeded, true, gold(-100)},
-		{"neither is confirmed", []result{{failed, succeeded, 500, 800}, {succeeded, succeeded, 500, 800}}, true, failed, false, gold(-100)},
+		{"one outcome after a failure", []result{{failed, failed, 500, 800}, {failed, failed, 200, 900}}, false, failed,
+			true, gold(0)},
+		{"the second is rejected", []result{{failed, failed, 200, 900}, {succeeded, failed, 400, 900}}, true, failed,
+			true, gold(0)},
+		{"the second is confirmed too", []result{{failed, failed, 200, 900}, {succeeded, failed, 200, 800}}, true,
+			failed, true, gold(-100)},
+		{"only the second is confirmed", []result{{failed, succeeded, 500, 800}, {succeeded, succeeded, 200, 800}},
+			true, succeeded, true, gold(-100)},
+		{"neither is confirmed", []result{{failed, succeeded, 500, 800}, {succeeded, succeeded, 500, 800}}, true,
+			failed, false, gold(-100)},
 		{"one that is not that of the chain", []result{{failed, succeeded, 200, 900}}, true, failed, true, gold(0)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -221,13 +243,18 @@ func TestOrdersOfOneWindowAreJudgedTogether(t *testing.T) {
 		moved int64
 		want  string
 	}{
-		{"both are taken", []Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -130, ""},
-		{"one is held", []Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -30, ""},
-		{"one is taken twice", []Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -160,
+		{"both are taken",
+			[]Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -130, ""},
+		{"one is held",
+			[]Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -30, ""},
+		{"one is taken twice",
+			[]Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -160,
 			"mint 01000000 and mint 02000000 at the same time: the game must take 130 gold: 1,000 before the call, 840 after it, 870 expected"},
-		{"a rejected one is taken", []Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: No}}, -130,
+		{"a rejected one is taken",
+			[]Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: No}}, -130,
 			"mint 01000000 and mint 02000000 at the same time: the game must take 100 gold: 1,000 before the call, 870 after it, 900 expected"},
-		{"together more than there is", []Call{{Order: order(1, true, -600), Answer: Yes}, {Order: order(2, true, -600), Answer: Yes}}, -600,
+		{"together more than there is",
+			[]Call{{Order: order(1, true, -600), Answer: Yes}, {Order: order(2, true, -600), Answer: Yes}}, -600,
 			"mint 01000000 and mint 02000000: approved, but costs 1,200 gold and the player has 1,000"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -303,7 +330,8 @@ func TestALateEffectOfAnUnreadCallIsNotDemandedAgain(t *testing.T) {
 func TestOnlyTheOrderThatMovedWronglyIsBlamed(t *testing.T) {
 	p, wrong, right := &Player{}, mint(), NewTally(uuid.New(), true, gold(-7))
 	p.Look(gold(1000))
-	v := p.Judge([]Call{{Order: wrong, Answer: Yes}, {Order: right, Answer: Yes}}, gold(1000), gold(793), true) // taken twice
+	// taken twice
+	v := p.Judge([]Call{{Order: wrong, Answer: Yes}, {Order: right, Answer: Yes}}, gold(1000), gold(793), true)
 	p.End(v)
 	assert.Equal(t, []uuid.UUID{wrong.UUID}, v.Orders)
 	assert.Equal(t, []Assets{gold(-7)}, right.Totals)
@@ -373,7 +401,8 @@ func TestALateEffectBesideAWrongOneIsUnknown(t *testing.T) {
 	late.Deliver(false, false)
 	window(Call{Order: late, Result: true, Answer: Open}, 900, 900)
 	wrong.Deliver(true, true)
-	assert.NotEmpty(t, window(Call{Order: wrong, Result: true, Answer: Yes}, 900, 1107).Problem) // 100 given back, 107 granted
+	// 100 given back, 107 granted
+	assert.NotEmpty(t, window(Call{Order: wrong, Result: true, Answer: Yes}, 900, 1107).Problem)
 	assert.Empty(t, window(Call{Order: late, Result: true, Answer: Yes}, 1107, 1107).Problem)
 	assert.True(t, late.Guess)
 }
@@ -451,7 +480,8 @@ func TestTheOldestOfManyLateOrdersIsNotDemandedAgain(t *testing.T) {
 	}
 	assert.NotContains(t, p.Late, oldest)
 	oldest.Deliver(true, true)
-	assert.Empty(t, window(Call{Order: oldest, Result: true, Answer: Yes}, 1<<40-93, 1<<40-93).Problem) // beside other income
+	// beside other income
+	assert.Empty(t, window(Call{Order: oldest, Result: true, Answer: Yes}, 1<<40-93, 1<<40-93).Problem)
 }
 
 // Windows of very many orders are believed, within bounds of time and memory.

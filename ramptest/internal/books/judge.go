@@ -223,7 +223,8 @@ func (v *Judgment) overdraw(before Assets) {
 	for _, id := range need.IDs() {
 		if need[id].Cmp(have.Of(id)) > 0 {
 			v.Overdraw = true
-			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(approvals), Grouped(need[id]), redact.Isolate(id), Grouped(have.Of(id)))
+			v.Problem = fmt.Sprintf("%s: approved, but costs %s %s and the player has %s", names(approvals),
+				Grouped(need[id]), redact.Isolate(id), Grouped(have.Of(id)))
 			return
 		}
 	}
@@ -245,19 +246,23 @@ func (v *Judgment) problem(before, after Assets) {
 	unlisted := v.unlisted(wrong, before, after)
 	v.blame(wrong)
 	for _, id := range wrong.IDs() {
-		d := Difference{ID: id, Before: before.Of(id), After: after.Of(id), Expected: before.Plus(expected).Of(id)}
+		d := Difference{ID: id, Before: before.Of(id), After: after.Of(id),
+			Expected: before.Plus(expected).Of(id)}
 		v.Assets = append(v.Assets, d)
-		text := fmt.Sprintf("%s before the call, %s after it, %s expected", Grouped(d.Before), Grouped(d.After), Grouped(d.Expected))
+		text := fmt.Sprintf("%s before the call, %s after it, %s expected", Grouped(d.Before),
+			Grouped(d.After), Grouped(d.Expected))
 		if len(wrong) > 1 || len(expected) != 1 || expected[id] == nil {
 			text = redact.Isolate(id) + ": " + text
 		}
-		if unlisted == "" && !slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Sum[id] != nil }) {
+		if unlisted == "" &&
+			!slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Sum[id] != nil }) {
 			text += " (it is no part of the order)"
 		}
 		balances = append(balances, text)
 	}
 	must, _ := v.verbs(expected)
-	v.Problem = fmt.Sprintf("%s: the game must %s: %s%s", v.story(), must, strings.Join(balances, "; "), unlisted)
+	v.Problem = fmt.Sprintf("%s: the game must %s: %s%s", v.story(), must,
+		strings.Join(balances, "; "), unlisted)
 }
 
 // blame names the orders of several that explain a difference, if only they do: each has
@@ -265,10 +270,12 @@ func (v *Judgment) problem(before, after Assets) {
 func (v *Judgment) blame(wrong Assets) {
 	suspects := slices.Clone(v.ways)
 	for i, w := range v.ways {
-		suspects[i].steps = []Step{{Move: Assets{}}, {Move: w.order.Sum}, {Move: w.order.Sum.Plus(w.order.Sum)}, {Move: Assets{}.Minus(w.order.Sum)}}
+		suspects[i].steps = []Step{{Move: Assets{}}, {Move: w.order.Sum},
+			{Move: w.order.Sum.Plus(w.order.Sum)}, {Move: Assets{}.Minus(w.order.Sum)}}
 	}
 	suspects, ok := explain(suspects, wrong)
-	if !ok || len(v.ways) == 1 || slices.ContainsFunc(suspects, func(w way) bool { return len(w.taken) > 1 }) {
+	if !ok || len(v.ways) == 1 ||
+		slices.ContainsFunc(suspects, func(w way) bool { return len(w.taken) > 1 }) {
 		return
 	}
 	v.Orders = nil

@@ -168,7 +168,8 @@ func (c *Chain) height() uint64 {
 
 // time returns when a block was mined.
 func (c *Chain) time(number uint64) time.Time {
-	i, found := slices.BinarySearchFunc(c.spans, number, func(s Span, n uint64) int { return cmp.Compare(s.First, n) })
+	i, found := slices.BinarySearchFunc(c.spans, number,
+		func(s Span, n uint64) int { return cmp.Compare(s.First, n) })
 	if !found {
 		i--
 	}
@@ -284,7 +285,8 @@ func (c *Chain) put(t *Transaction, block uint64) {
 
 func (c *Chain) execute(t *Transaction, fails bool) {
 	c.changing(t.From).Done++
-	c.spend(cmp.Or(t.FeePayer, t.From), new(big.Int).Mul(big.NewInt(gasPrice), new(big.Int).SetUint64(t.GasUsed)))
+	c.spend(cmp.Or(t.FeePayer, t.From),
+		new(big.Int).Mul(big.NewInt(gasPrice), new(big.Int).SetUint64(t.GasUsed)))
 	if fails || c.balance(t.From).Cmp(t.Value) < 0 {
 		return
 	}
@@ -455,7 +457,8 @@ func transfers(t *Transaction, r *ramp.Receipt, index int) []ramp.Log {
 		if m.Approval {
 			event = "Approval(address,address,uint256)"
 		}
-		topics := []common.Hash{crypto.Keccak256Hash([]byte(event)), common.BytesToHash(m.From[:]), common.BytesToHash(m.To[:])}
+		topics := []common.Hash{crypto.Keccak256Hash([]byte(event)), common.BytesToHash(m.From[:]),
+			common.BytesToHash(m.To[:])}
 		data := common.BigToHash(m.Amount).Bytes()
 		if m.ID != nil {
 			topics, data = append(topics, common.BigToHash(m.ID)), nil

@@ -10,5 +10,6 @@ type changes struct {
 }
 
 func newChanges(spans, forks int) changes {
-	return changes{spans: spans, forks: forks, transactions: make(map[common.Hash]bool), accounts: make(map[common.Address]bool)}
+	return changes{spans: spans, forks: forks, transactions: make(map[common.Hash]bool),
+		accounts: make(map[common.Address]bool)}
 }

@@ -39,8 +39,9 @@ type rpcError struct {
 
 func (e *rpcError) Error() string { return fmt.Sprintf("%d %s: %s", e.Code, e.Message, e.Data) }
 
-var messages = map[int]string{parseError: "Parse error", invalidRequest: "Invalid Request", methodNotFound: "Method not found",
-	invalidParams: "Invalid params", internalError: "Internal error", reverted: "execution reverted"}
+var messages = map[int]string{parseError: "Parse error", invalidRequest: "Invalid Request",
+	methodNotFound: "Method not found",
+	invalidParams:  "Invalid params", internalError: "Internal error", reverted: "execution reverted"}
 
 func newRPCError(code int, data string) *rpcError {
 	return &rpcError{Code: code, Message: cmp.Or(messages[code], "Server error"), Data: data}
@@ -109,7 +110,8 @@ func failed(id json.RawMessage, err *rpcError) object {
 // answerRequest answers one request. It returns nil for a notification.
 func (c *Chain) answerRequest(raw json.RawMessage, scripted int) object {
 	var request rpcRequest
-	if json.Unmarshal(raw, &request) != nil || request.Version != "2.0" || request.Method == "" || !isID(request.ID) {
+	if json.Unmarshal(raw, &request) != nil || request.Version != "2.0" || request.Method == "" ||
+		!isID(request.ID) {
 		return failed(nil, newRPCError(invalidRequest, "a request has jsonrpc 2.0, a method, params, and a number or a text as id"))
 	}
 	var given params
@@ -385,7 +387,8 @@ func (c *Chain) getLogs(p *params) (any, error) {
 		}
 		for _, t := range c.filled[n] {
 			for _, log := range c.logsJSON(t, c.receipt(t).Logs) {
-				if len(filter.Address) > 0 && !slices.Contains(filter.Address, log.Address) || !matches(log.Topics, filter.Topics) {
+				if len(filter.Address) > 0 && !slices.Contains(filter.Address, log.Address) ||
+					!matches(log.Topics, filter.Topics) {
 					continue
 				}
 				found = append(found, log)
@@ -462,8 +465,9 @@ func (c *Chain) accept(t *Transaction) error {
 func (c *Chain) unsigned(from common.Address, r *callRequest) *Transaction {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &Transaction{Kind: dynamicFeeType, From: from, To: r.To, Nonce: c.account(from).Nonce, Value: new(big.Int),
-		Gas: uint64(r.Gas), Input: r.data(), GasUsed: gasOfTransfer}
+	t := &Transaction{Kind: dynamicFeeType, From: from, To: r.To, Nonce: c.account(from).Nonce,
+		Value: new(big.Int),
+		Gas:   uint64(r.Gas), Input: r.data(), GasUsed: gasOfTransfer}
 	if r.Value != nil {
 		t.Value = r.Value.ToInt()
 	}

@@ -48,9 +48,10 @@ func hashList(kind byte, list any) common.Hash {
 }
 
 // Sign returns a signed transaction from a wallet to a contract, or one that creates a
-// contract if to is nil. The service pays for it if its type is 0x7. Whatever the type, the hash is that of type 0x2, because only
-// a real node knows how other types are hashed.
-func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to *common.Address, input []byte, kind uint64) (*Transaction, error) {
+// contract if to is nil. The service pays for it if its type is 0x7. Whatever the type, the hash is
+// that of type 0x2, because only a real node knows how other types are hashed.
+func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to *common.Address, input []byte,
+	kind uint64) (*Transaction, error) {
 	c.mu.Lock()
 	nonce := c.account(wallet.Address()).Nonce
 	c.mu.Unlock()
@@ -69,7 +70,8 @@ func (c *Chain) Sign(ctx context.Context, wallet *ramp.Signer, to *common.Addres
 	v, r, ss := signatureParts(signature)
 	t.Hash, t.Signature = hashList(dynamicFeeType, append(list, v, r, ss)), signature
 	if kind == feeDelegatedType {
-		t.FeePayer, t.Sponsor = c.Service, signature // a placeholder: only a real node knows what a fee payer signs
+		// a placeholder: only a real node knows what a fee payer signs
+		t.FeePayer, t.Sponsor = c.Service, signature
 	}
 	c.readCall(t)
 	return t, nil
@@ -138,7 +140,8 @@ func (c *Chain) decodeList(kind byte, raw []byte) (*Transaction, error) {
 	if s.ChainID.Cmp(new(big.Int).SetUint64(c.ID)) != 0 {
 		return nil, fmt.Errorf("invalid chain id for signer: have %s want %d", s.ChainID, c.ID)
 	}
-	t := &Transaction{Kind: uint64(kind), Nonce: s.Nonce, Value: s.Value, Gas: s.Gas, Input: s.Data, GasUsed: gasOfTransfer, Hash: hashList(kind, list)}
+	t := &Transaction{Kind: uint64(kind), Nonce: s.Nonce, Value: s.Value, Gas: s.Gas, Input: s.Data,
+		GasUsed: gasOfTransfer, Hash: hashList(kind, list)}
 	var err error
 	if t.Signature, err = joinSignature(s.V, s.R, s.S); err != nil {
 		return nil, err
@@ -171,7 +174,8 @@ func (c *Chain) readCall(t *Transaction) {
 	if t.To == nil || len(t.Input) < 68 {
 		return
 	}
-	m := Move{Token: *t.To, From: t.From, To: common.BytesToAddress(t.Input[4:36]), Amount: new(big.Int).SetBytes(t.Input[36:68])}
+	m := Move{Token: *t.To, From: t.From, To: common.BytesToAddress(t.Input[4:36]),
+		Amount: new(big.Int).SetBytes(t.Input[36:68])}
 	switch [4]byte(t.Input) {
 	case Selector("transfer(address,uint256)"):
 	case Selector("approve(address,uint256)"):

@@ -33,10 +33,12 @@ func (c *Chain) blockJSON(n uint64, full bool) object {
 		"number": hexutil.Uint64(n), "hash": hash, "parentHash": parent, "timestamp": c.timestamp(n),
 		"miner": c.Service, "gasLimit": hexutil.Uint64(gasLimit), "gasUsed": hexutil.Uint64(gas),
 		"baseFeePerGas": hexutil.Uint64(gasPrice - 1e9), "size": hexutil.Uint64(540 + 300*len(transactions)),
-		"stateRoot": root("state"), "transactionsRoot": root("transactions"), "receiptsRoot": root("receipts"),
-		"logsBloom": hexutil.Bytes(bloom(logs)), "extraData": "0x", "difficulty": "0x0", "totalDifficulty": "0x0",
-		"nonce": "0x0000000000000000", "mixHash": common.Hash{}, "sha3Uncles": root("uncles"), "uncles": []any{},
-		"transactions": transactions,
+		"stateRoot": root("state"), "transactionsRoot": root("transactions"),
+		"receiptsRoot": root("receipts"),
+		"logsBloom":    hexutil.Bytes(bloom(logs)), "extraData": "0x", "difficulty": "0x0",
+		"totalDifficulty": "0x0",
+		"nonce":           "0x0000000000000000", "mixHash": common.Hash{}, "sha3Uncles": root("uncles"),
+		"uncles": []any{}, "transactions": transactions,
 	}
 }
 
@@ -45,8 +47,9 @@ func (c *Chain) timestamp(n uint64) hexutil.Uint64 { return hexutil.Uint64(c.tim
 func (c *Chain) transactionJSON(t *Transaction) object {
 	v, r, s := signatureParts(t.Signature)
 	o := object{
-		"type": hexutil.Uint64(t.Kind), "hash": t.Hash, "chainId": hexutil.Uint64(c.ID), "nonce": hexutil.Uint64(t.Nonce),
-		"from": t.From, "to": t.To, "value": (*hexutil.Big)(t.Value), "gas": hexutil.Uint64(t.Gas),
+		"type": hexutil.Uint64(t.Kind), "hash": t.Hash, "chainId": hexutil.Uint64(c.ID),
+		"nonce": hexutil.Uint64(t.Nonce),
+		"from":  t.From, "to": t.To, "value": (*hexutil.Big)(t.Value), "gas": hexutil.Uint64(t.Gas),
 		"gasPrice": hexutil.Uint64(gasPrice), "input": hexutil.Bytes(t.Input),
 		"v": (*hexutil.Big)(v), "r": (*hexutil.Big)(r), "s": (*hexutil.Big)(s),
 		"blockHash": nil, "blockNumber": nil, "transactionIndex": nil,
@@ -57,7 +60,8 @@ func (c *Chain) transactionJSON(t *Transaction) object {
 	case t.Kind == accessListType:
 		o["accessList"] = []any{}
 	default:
-		o["accessList"], o["maxFeePerGas"], o["maxPriorityFeePerGas"] = []any{}, hexutil.Uint64(gasPrice), hexutil.Uint64(1e9)
+		o["accessList"], o["maxFeePerGas"], o["maxPriorityFeePerGas"] = []any{}, hexutil.Uint64(gasPrice),
+			hexutil.Uint64(1e9)
 	}
 	if t.Kind == accessListType || t.Kind == dynamicFeeType {
 		o["yParity"] = (*hexutil.Big)(v)

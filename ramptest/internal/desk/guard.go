@@ -14,9 +14,11 @@ import (
 
 // A service or game in memory has this address.
 const (
-	MemoryHost   = "memory.invalid"
-	MemoryURL    = "https://" + MemoryHost
-	MemoryRemote = "192.0.2.1:1234" // the remote address that httptest.NewRequest sets, from a reserved network
+	MemoryHost = "memory.invalid"
+	MemoryURL  = "https://" + MemoryHost
+
+	// MemoryRemote is the remote address that httptest.NewRequest sets, from a reserved network.
+	MemoryRemote = "192.0.2.1:1234"
 )
 
 // Guard decides who may use the service. It blocks pages of other sites.
@@ -55,12 +57,15 @@ func (g *Guard) Operates(r *http.Request) bool {
 		return fromHere(r) && isHere(r.Host)
 	}
 	cookie, err := r.Cookie(tokenCookie)
-	return g.knows(r) || err == nil && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(url.QueryEscape(g.Token))) == 1
+	return g.knows(r) || err == nil &&
+		subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(url.QueryEscape(g.Token))) == 1
 }
 
 // Remember stores the token in a cookie, so that it need not stay in the address.
 func (g *Guard) Remember(w http.ResponseWriter) {
-	http.SetCookie(w, &http.Cookie{Name: tokenCookie, Value: url.QueryEscape(g.Token), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w,
+		&http.Cookie{Name: tokenCookie, Value: url.QueryEscape(g.Token), Path: "/", HttpOnly: true,
+			SameSite: http.SameSiteStrictMode})
 }
 
 // knows reports whether a request has the token.

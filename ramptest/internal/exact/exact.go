@@ -36,7 +36,8 @@ func dropMisnamed(value any, names []string) (dropped bool) {
 	case map[string]any:
 		before := len(value)
 		maps.DeleteFunc(value, func(field string, _ any) bool {
-			return slices.ContainsFunc(names, func(name string) bool { return name != field && strings.EqualFold(name, field) })
+			return slices.ContainsFunc(names,
+				func(name string) bool { return name != field && strings.EqualFold(name, field) })
 		})
 		dropped = len(value) < before
 		for _, inner := range value {

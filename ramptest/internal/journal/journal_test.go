@@ -117,7 +117,8 @@ func TestValuesAreInTheOrderOfTheirKeys(t *testing.T) {
 	j := open(t, filepath.Join(t.TempDir(), "journal"))
 	var keys, want []string
 	for i := range 50 {
-		key, value := fmt.Sprint("key-", i%20), fmt.Sprint(i, strings.Repeat("x", 100_000)) // 10 of them are read at once
+		// 10 of them are read at once
+		key, value := fmt.Sprint("key-", i%20), fmt.Sprint(i, strings.Repeat("x", 100_000))
 		require.NoError(t, j.Put(key, []byte(value)))
 		if i >= 30 {
 			keys, want = append(keys, key), append(want, value)

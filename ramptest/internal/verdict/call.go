@@ -73,7 +73,8 @@ func OfCall(c Call) Verdict {
 		with += " and " + c.Code
 	}
 	other := c.Trap == Digest || c.Trap == Amount || c.Trap == OffTerms
-	what := map[Trap]string{OffTerms: "an order that is not on offer", Digest: "another digest under the same UUID", Amount: "another amount under the same UUID",
+	what := map[Trap]string{OffTerms: "an order that is not on offer",
+		Digest: "another digest under the same UUID", Amount: "another amount under the same UUID",
 		Opposite: "a result that contradicts the chain or an earlier one", Forged: c.Fault}[c.Trap]
 	switch {
 	case c.Canceled:
@@ -102,7 +103,8 @@ func OfCall(c Call) Verdict {
 	case c.Trap == Opposite && c.Success:
 		return newVerdict(Disputed, Warn, "The game confirmed "+what+".")
 	case c.Success:
-		return newVerdict(Done, Good, [...]string{"", "The game listed the assets.", "Approved.", "Confirmed."}[c.Kind])
+		return newVerdict(Done, Good,
+			[...]string{"", "The game listed the assets.", "Approved.", "Confirmed."}[c.Kind])
 	case c.Wrong != "":
 		return failed("%s", wrongly(c.Wrong))
 	case c.Trap == Opposite:
@@ -147,7 +149,8 @@ func Lacks(takes, owned books.Assets, listed []string) string {
 		if slices.Sort(unlisted); len(listed) > maxItems {
 			listed = append(listed[:maxItems:maxItems], "…")
 		}
-		return fmt.Sprintf("the order takes %s; the game lists %s, not %s", amounts(short), redact.Isolate(strings.Join(listed, ", ")), strings.Join(unlisted, ", "))
+		return fmt.Sprintf("the order takes %s; the game lists %s, not %s", amounts(short),
+			redact.Isolate(strings.Join(listed, ", ")), strings.Join(unlisted, ", "))
 	}
 	return fmt.Sprintf("the order takes %s; the player owned %s", amounts(short), amounts(available))
 }

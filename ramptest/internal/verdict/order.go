@@ -173,9 +173,10 @@ func (o *Facts) unknown() string {
 
 // movement is what the game has moved, compared with what is due by now.
 type movement struct {
-	begin  string       // how the transaction ended
-	what   string       // what moved
-	wrong  books.Assets // what it moved wrongly: negative where the player lacks something; nil if nothing is wrong
+	begin string // how the transaction ended
+	what  string // what moved
+	// what it moved wrongly: negative where the player lacks something; nil if nothing is wrong
+	wrong  books.Assets
 	toCome books.Assets // what may still move; nil if nothing may
 }
 
@@ -256,9 +257,11 @@ func (o *Facts) begin(end End) string {
 func (o *Facts) done(m movement) string {
 	switch {
 	case o.Chain.End == Succeeded && o.Mint:
-		return fmt.Sprintf("Done. The game took %s; %s received %s.", amounts(o.Books.Sum), redact.Isolate(o.Player), o.Received)
+		return fmt.Sprintf("Done. The game took %s; %s received %s.", amounts(o.Books.Sum),
+			redact.Isolate(o.Player), o.Received)
 	case o.Chain.End == Succeeded && !o.unpaid():
-		return fmt.Sprintf("Done. The burn of %s succeeded; the game granted %s.", o.Tokens, amounts(o.Books.Sum))
+		return fmt.Sprintf("Done. The burn of %s succeeded; the game granted %s.", o.Tokens,
+			amounts(o.Books.Sum))
 	default:
 		return join(m.begin, m.what)
 	}

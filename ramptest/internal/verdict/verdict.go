@@ -29,7 +29,8 @@ type Verdict struct {
 // newVerdict returns a verdict. A person should look at what is disputed, unknown or never
 // confirmed.
 func newVerdict(state State, tone Tone, said ...string) Verdict {
-	return Verdict{State: state, Tone: tone, Attention: state == Disputed || state == Unknown || state == Unconfirmed, Said: join(said...)}
+	return Verdict{State: state, Tone: tone, Attention: state == Disputed || state == Unknown ||
+		state == Unconfirmed, Said: join(said...)}
 }
 
 // Next is the next step that happens by itself. It completes [Verdict.Said].

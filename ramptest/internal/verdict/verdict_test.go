@@ -51,14 +51,16 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		// What a mint moves.
 		{mint(func(*Facts) {}), "✓ done: The transaction failed. The game gave back 100 gold."},
 		{mint(func(o *Facts) { o.Books.Took = nil }), "✓ done: The transaction failed. The game had taken nothing, so nothing was due."},
-		{mint(func(o *Facts) { o.Books.Took, o.Books.Vague = nil, true }), "✓ done: The transaction failed. The game keeps nothing of the player's."},
+		{mint(func(o *Facts) { o.Books.Took, o.Books.Vague = nil, true }),
+			"✓ done: The transaction failed. The game keeps nothing of the player's."},
 		{mint(func(o *Facts) { o.Books.Moved = assets(-100, 0) }),
 			"✗ loss attention loss: The transaction failed. The game did not give back 100 gold. It answered HTTP 200: no further attempt."},
 		{mint(func(o *Facts) { o.Books.Moved = assets(100, 0) }),
 			"✗ loss attention loss: The transaction failed. The game gave back 100 gold too much. It answered HTTP 200: no further attempt."},
 		{mint(func(o *Facts) { o.Books.Moved, o.Books.Took = assets(100, 0), nil }),
 			"✗ loss attention loss: The transaction failed. The game gave 100 gold, although it had taken nothing. It answered HTTP 200: no further attempt."},
-		{mint(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(-100, 0) }), "✓ done: Done. The game took 100 gold; alice received 2.94 tokens."},
+		{mint(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(-100, 0) }),
+			"✓ done: Done. The game took 100 gold; alice received 2.94 tokens."},
 		{mint(func(o *Facts) { o.Chain.End, o.Books.Took = Succeeded, nil }),
 			"✗ loss attention loss: The transaction succeeded. The game did not take 100 gold. It answered HTTP 200: no further attempt."},
 		{mint(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(-150, 1) }),
@@ -79,7 +81,8 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{burn(func(*Facts) {}), "✓ done: The burn failed on the chain. Nothing moved."},
 		{burn(func(o *Facts) { o.Books.Moved = assets(100, 0) }),
 			"✗ loss attention loss: The burn failed on the chain. The game granted 100 gold nevertheless. It answered HTTP 200: no further attempt."},
-		{burn(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(100, 0) }), "✓ done: Done. The burn of 3 tokens succeeded; the game granted 100 gold."},
+		{burn(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(100, 0) }),
+			"✓ done: Done. The burn of 3 tokens succeeded; the game granted 100 gold."},
 		{burn(func(o *Facts) { o.Chain.End = Succeeded }),
 			"✗ loss attention loss: The transaction succeeded. The game did not grant 100 gold. It answered HTTP 200: no further attempt."},
 		{burn(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(200, 0) }),
@@ -107,12 +110,14 @@ func TestAnOrderIsDescribed(t *testing.T) {
 			"● waiting: The transaction failed. The game has not given back 100 gold yet. No result will come, as you chose."},
 		{mint(func(o *Facts) { o.Calls, o.Books.Moved = Calls{Held: true}, assets(-100, 0) }),
 			"● waiting: The transaction failed. The game has not given back 100 gold yet. The result waits for the result of another order, as you chose."},
-		{mint(func(o *Facts) { o.Calls.Sending, o.Calls.Attempts = true, 2 }), "● waiting: Sending the result now (attempt 2)."},
+		{mint(func(o *Facts) { o.Calls.Sending, o.Calls.Attempts = true, 2 }),
+			"● waiting: Sending the result now (attempt 2)."},
 		{mint(func(o *Facts) {
 			o.Chain.End, o.Chain.Stays, o.Calls, o.Books.Moved = Pending, true, Calls{}, assets(-100, 0)
 		}), "● waiting: The game approved and took 100 gold. The transaction stays pending, as you chose. No result will come."},
 
-		{mint(func(o *Facts) { o.Calls = Calls{Sending: true, Attempts: 2, Status: 500} }), "● waiting attention: Sending the result now (attempt 2)."},
+		{mint(func(o *Facts) { o.Calls = Calls{Sending: true, Attempts: 2, Status: 500} }),
+			"● waiting attention: Sending the result now (attempt 2)."},
 
 		// What the books do not know, and what they found.
 		{mint(func(o *Facts) { o.Books.Why = Off }), "? done: The transaction failed. The game confirmed. The books are off, so the game's assets were not checked."},
@@ -135,7 +140,8 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		}), "✓ done: The game answered the first result with HTTP 500; the second stands: failed. The game gave back 100 gold."},
 		{mint(func(o *Facts) {
 			o.Books.Moved = assets(-100, 0)
-			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Confirmed: true, Status: 200}}
+			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted,
+				Other: Statement{Made: true, Confirmed: true, Status: 200}}
 		}), "✗ disputed attention loss: Disputed. The game confirmed two outcomes; the first of them stands: failed. The game did not give back 100 gold."},
 		{mint(func(o *Facts) {
 			o.Calls.Status, o.Books.Why = 400, Overlap
@@ -182,10 +188,14 @@ func everything(try func(Facts)) {
 			try(c)
 		}
 		for _, c := range []Calls{
-			{Status: 500, Next: later, Of: "2 of 20"}, {Next: later, Of: "2 of 20"}, {Lost: true, Next: later, Of: "2 of 20"}, {Status: 503},
-			{Progress: Confirmed, Status: 200}, {Progress: Confirmed, Status: 500}, {Progress: Confirmed}, {Progress: Confirmed, Lost: true},
-			{Progress: TurnedDown, Status: 400}, {Progress: TurnedDown, Status: 503}, {Progress: GivenUp, Status: 500}, {Progress: GivenUp},
-			{Sending: true, Status: 500}, {Sending: true, Progress: Confirmed, Status: 200}, {Sending: true, Progress: GivenUp},
+			{Status: 500, Next: later, Of: "2 of 20"}, {Next: later, Of: "2 of 20"},
+			{Lost: true, Next: later, Of: "2 of 20"}, {Status: 503},
+			{Progress: Confirmed, Status: 200}, {Progress: Confirmed, Status: 500}, {Progress: Confirmed},
+			{Progress: Confirmed, Lost: true},
+			{Progress: TurnedDown, Status: 400}, {Progress: TurnedDown, Status: 503}, {Progress: GivenUp, Status: 500},
+			{Progress: GivenUp},
+			{Sending: true, Status: 500}, {Sending: true, Progress: Confirmed, Status: 200},
+			{Sending: true, Progress: GivenUp},
 		} {
 			c.Attempts = 2
 			try(c)
@@ -199,14 +209,16 @@ func everything(try func(Facts)) {
 		for _, why := range []Why{Off, Unread, Overlap, Twins} {
 			try(Books{Why: why, Sum: sum})
 		}
-		for _, moved := range []books.Assets{{}, sum, sum.Plus(sum), assets(50, 0), assets(-50, 0), books.Assets{}.Minus(sum), {"iron": big.NewRat(1, 1)}} {
+		for _, moved := range []books.Assets{{}, sum, sum.Plus(sum), assets(50, 0), assets(-50, 0),
+			books.Assets{}.Minus(sum), {"iron": big.NewRat(1, 1)}} {
 			took := books.Assets{}
 			for id, n := range moved {
 				if n.Sign() == sum["gold"].Sign() {
 					took[id] = n
 				}
 			}
-			for _, b := range []Books{{Took: took}, {Took: sum}, {Took: took, Vague: true}, {Took: took, Findings: []string{"mint 1: something is wrong"}}} {
+			for _, b := range []Books{{Took: took}, {Took: sum}, {Took: took, Vague: true},
+				{Took: took, Findings: []string{"mint 1: something is wrong"}}} {
 				b.Sum, b.Moved = sum, moved
 				try(b)
 			}
@@ -236,7 +248,8 @@ func everything(try func(Facts)) {
 		}
 	}
 	for _, mint := range []bool{true, false} {
-		for _, chain := range []Chain{{}, {Stays: true}, {End: Succeeded}, {End: Reverted}, {End: Reverted, Short: "1"}} {
+		for _, chain := range []Chain{{}, {Stays: true}, {End: Succeeded}, {End: Reverted},
+			{End: Reverted, Short: "1"}} {
 			if mint && chain.Short != "" {
 				continue
 			}
@@ -245,7 +258,8 @@ func everything(try func(Facts)) {
 				everyBook(mint, func(b Books) {
 					everyDispute(chain.End, calls, b, func(d *Dispute) {
 						b.Dispute = d
-						try(Facts{Mint: mint, Tokens: "3 tokens", Received: "2.94 tokens", Player: "alice", Chain: chain, Calls: calls, Books: b})
+						try(Facts{Mint: mint, Tokens: "3 tokens", Received: "2.94 tokens", Player: "alice",
+							Chain: chain, Calls: calls, Books: b})
 					})
 				})
 			})
@@ -284,26 +298,34 @@ func TestEveryOrderGetsATrueSentence(t *testing.T) {
 		holds("there is a sentence", whole.MatchString(v.Said) && !strings.Contains(v.String(), "  "))
 		holds("a next step means that the order waits", v.Next.At.IsZero() || v.State == Waiting || v.State == Disputed)
 		holds("green means that all is right", v.Tone != Good ||
-			settled && o.Calls.Progress == Confirmed && (d == nil || !d.both()) && len(b.Findings) == 0 && !v.Attention && !v.Loss)
+			settled && o.Calls.Progress == Confirmed && (d == nil || !d.both()) && len(b.Findings) == 0 &&
+				!v.Attention && !v.Loss)
 		holds("a loss is said", !(owed || len(b.Findings) > 0) || v.Loss && v.Attention && v.Tone == Bad)
 		holds("no loss is made up", !v.Loss || known && !settled || len(b.Findings) > 0)
-		holds("HTTP 500 needs attention, unless an outcome stands", o.Calls.Status < 500 || v.Attention || d != nil && d.Stands != Pending || o.Calls.Contrary)
-		holds("an order is disputed if the game confirmed two outcomes", d == nil || (v.State == Disputed) == d.both() && (!d.both() || v.Attention))
+		holds("HTTP 500 needs attention, unless an outcome stands", o.Calls.Status < 500 || v.Attention || d != nil &&
+			d.Stands != Pending || o.Calls.Contrary)
+		holds("an order is disputed if the game confirmed two outcomes", d == nil ||
+			(v.State == Disputed) == d.both() && (!d.both() || v.Attention))
 		holds("what is unknown in the end needs attention", b.Why == Known || b.Why == Off || v.State != Done)
 		holds("what was done on purpose is nobody's failure",
 			!(o.Calls.Lost && !o.Calls.Sending && settled && d == nil && len(b.Findings) == 0) || !v.Attention)
 		holds("the game gives back only what it took", !says("gave back") || len(b.Took) > 0)
-		holds("nothing is nothing", !says("taken nothing") && !says("Nothing moved") || known && len(b.Took) == 0 && !b.Vague)
+		holds("nothing is nothing", !says("taken nothing") && !says("Nothing moved") || known &&
+			len(b.Took) == 0 && !b.Vague)
 		holds("tokens come with a success", !says("received") && !says("Done.") || o.Chain.End == Succeeded)
 		holds("what is unknown is not said", known || !claims.MatchString(v.Said))
 
 		before := assets(1000, 1000)
 		other := assets(7, 0) // moves outside of the order
 		for _, r := range Rows(o, before, before.Plus(b.Moved).Plus(other)) {
-			holds("a row is judged if the balances are known", known == (r.Tone != Unclear) && known == (r.Expected != ""))
-			holds("other movements are shown apart", (r.Aside == "outside of this order: +7") == (known && r.ID == "gold"))
-			holds("a tick means that the balance is the expected one", !known || (r.Tone == Good) == (r.Expected == r.Now))
-			holds("expected is before, what is due and other movements", !known || end == Pending || r.Expected == decimal(before.Plus(due).Plus(other), r.ID))
+			holds("a row is judged if the balances are known", known == (r.Tone != Unclear) &&
+				known == (r.Expected != ""))
+			holds("other movements are shown apart",
+				(r.Aside == "outside of this order: +7") == (known && r.ID == "gold"))
+			holds("a tick means that the balance is the expected one", !known ||
+				(r.Tone == Good) == (r.Expected == r.Now))
+			holds("expected is before, what is due and other movements", !known || end == Pending ||
+				r.Expected == decimal(before.Plus(due).Plus(other), r.ID))
 			holds("a loss is in the rows", !owed || b.Moved.Minus(due)[r.ID] == nil || r.Tone == Bad)
 		}
 		for _, r := range Rows(o, nil, nil) {
@@ -322,9 +344,11 @@ func TestTheTokensComeFromTheChain(t *testing.T) {
 		want               Row
 	}{
 		{Succeeded, "1000", "1000.99", "0.99", Row{"tokens", "1,000", "1,000.99", "1,000.99", Good, "moved +0.99", ""}},
-		{Succeeded, "1000", "999.99", "0.99", Row{"tokens", "1,000", "999.99", "999.99", Good, "moved +0.99", "outside of this order: −1"}},
+		{Succeeded, "1000", "999.99", "0.99",
+			Row{"tokens", "1,000", "999.99", "999.99", Good, "moved +0.99", "outside of this order: −1"}},
 		{Reverted, "1000", "1000", "0", Row{"tokens", "1,000", "1,000", "1,000", Good, "nothing moved", ""}},
-		{Pending, "1000", "1001", "0", Row{"tokens", "1,000", "1,001", "1,001", Wait, "not decided yet", "outside of this order: +1"}},
+		{Pending, "1000", "1001", "0",
+			Row{"tokens", "1,000", "1,001", "1,001", Wait, "not decided yet", "outside of this order: +1"}},
 	} {
 		assert.Equal(t, test.want, Tokens(test.end, n(test.before), n(test.now), n(test.moved)))
 	}
@@ -350,10 +374,13 @@ func TestLacksNamesOnlyWhatIsKnownToBeTooLittle(t *testing.T) {
 		{nil, nil, ""},
 		{assets(100, 5), nil, ""},
 		{books.Assets{"gold": none}, nil, "the order takes 100 gold; the player owned 0 gold"}, // gem is unknown
-		{books.Assets{"gold": none, "gem": big.NewRat(9, 2)}, []string{"gem", "gold"}, "the order takes 5 gem, 100 gold; the player owned 4.5 gem, 0 gold"},
+		{books.Assets{"gold": none, "gem": big.NewRat(9, 2)}, []string{"gem", "gold"},
+			"the order takes 5 gem, 100 gold; the player owned 4.5 gem, 0 gold"},
 		{assets(1000, 4), []string{"gem", "gold"}, "the order takes 5 gem; the player owned 4 gem"},
-		{books.Assets{"gold": none}, []string{"item_gold", "gem"}, "the order takes 100 gold; the game lists item_gold, gem, not gold"},
-		{books.Assets{"gold": none}, []string{"a", "b", "c", "d"}, "the order takes 100 gold; the game lists a, b, c, …, not gold"},
+		{books.Assets{"gold": none}, []string{"item_gold", "gem"},
+			"the order takes 100 gold; the game lists item_gold, gem, not gold"},
+		{books.Assets{"gold": none}, []string{"a", "b", "c", "d"},
+			"the order takes 100 gold; the game lists a, b, c, …, not gold"},
 	} {
 		assert.Equal(t, test.want, Lacks(takes, test.owned, test.listed))
 	}
@@ -365,8 +392,10 @@ func TestACallIsDescribed(t *testing.T) {
 		want string
 	}{
 		{Call{Kind: Initialize, Status: 200, Success: true}, "✓ done: A UUID was issued."},
-		{Call{Kind: Initialize, Status: 500, Code: "invalid mac"}, "✗ failed attention: No UUID was issued: invalid mac."},
-		{Call{Kind: Initialize, Status: 503, Trap: Scripted, Fault: "unavailable"}, "– failed: Failed on purpose: unavailable."},
+		{Call{Kind: Initialize, Status: 500, Code: "invalid mac"},
+			"✗ failed attention: No UUID was issued: invalid mac."},
+		{Call{Kind: Initialize, Status: 503, Trap: Scripted, Fault: "unavailable"},
+			"– failed: Failed on purpose: unavailable."},
 		{Call{Kind: Assets, Status: 200, Success: true}, "✓ done: The game listed the assets."},
 		{Call{Kind: Assets, Status: 401, Code: "INVALID_USER"}, "✗ failed attention: The game rejected the call with HTTP 401 and INVALID_USER."},
 		{Call{Kind: Assets, Problem: "connection refused"}, "✗ failed attention: The game did not answer: connection refused."},
@@ -374,17 +403,24 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Validate, Status: 200, Success: true}, "✓ done: Approved."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_BALANCE"}, "– rejected: Rejected by the game: INVALID_BALANCE. Nothing was signed."},
 		{Call{Kind: Validate, Status: 500, Code: "INTERNAL"}, "✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
-		{Call{Kind: Validate, Status: 200, Problem: "success is no boolean"}, "✗ failed attention: The answer breaks the interface: success is no boolean."},
+		{Call{Kind: Validate, Status: 200, Problem: "success is no boolean"},
+			"✗ failed attention: The answer breaks the interface: success is no boolean."},
 		{Call{Kind: Validate, Status: 404, Problem: "no JSON object"}, "✗ failed attention: The game rejected the call with HTTP 404. Nothing was signed."},
 		{Call{Kind: Validate, Status: 200, Code: "BUSY", Trap: AtOnce}, "– rejected: Rejected by the game: BUSY. Another of the calls at once must be approved."},
-		{Call{Kind: Validate, Status: 200, Success: true, Lost: true}, "● waiting: The answer was lost on purpose: HTTP 200."},
+		{Call{Kind: Validate, Status: 200, Success: true, Lost: true},
+			"● waiting: The answer was lost on purpose: HTTP 200."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_MESSAGE", Trap: Digest}, "✓ rejected: Rejected, as it must be: another digest under the same UUID (HTTP 200 and INVALID_MESSAGE)."},
-		{Call{Kind: Validate, Status: 200, Success: true, Trap: Amount}, "✗ failed attention: The game approved another amount under the same UUID."},
+		{Call{Kind: Validate, Status: 200, Success: true, Trap: Amount},
+			"✗ failed attention: The game approved another amount under the same UUID."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_TOKEN", Trap: OffTerms}, "✓ rejected: Rejected, as it must be: an order that is not on offer (HTTP 200 and INVALID_TOKEN)."},
-		{Call{Kind: Validate, Status: 500, Code: "INTERNAL", Trap: Digest}, "✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
-		{Call{Kind: Validate, Status: 401, Code: "HMAC_INVALID", Trap: Forged, Fault: "tampered body"}, "✓ rejected: Rejected, as it must be: tampered body (HTTP 401)."},
-		{Call{Kind: Result, Trap: Forged, Fault: "missing HMAC", Problem: "EOF"}, "✓ rejected: Not accepted, as it must be: missing HMAC."},
-		{Call{Kind: Result, Status: 200, Success: true, Trap: Forged, Fault: "wrong HMAC"}, "✗ failed attention: The game accepted a forged call: wrong HMAC."},
+		{Call{Kind: Validate, Status: 500, Code: "INTERNAL", Trap: Digest},
+			"✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
+		{Call{Kind: Validate, Status: 401, Code: "HMAC_INVALID", Trap: Forged, Fault: "tampered body"},
+			"✓ rejected: Rejected, as it must be: tampered body (HTTP 401)."},
+		{Call{Kind: Result, Trap: Forged, Fault: "missing HMAC", Problem: "EOF"},
+			"✓ rejected: Not accepted, as it must be: missing HMAC."},
+		{Call{Kind: Result, Status: 200, Success: true, Trap: Forged, Fault: "wrong HMAC"},
+			"✗ failed attention: The game accepted a forged call: wrong HMAC."},
 		{Call{Kind: Result, Status: 200, Success: true}, "✓ done: Confirmed."},
 		{Call{Kind: Result, Status: 200, Wrong: "success is false (4.3)"},
 			"✗ failed attention: Confirmed, but its answer breaks the interface: success is false (4.3)."},
@@ -400,10 +436,12 @@ func TestACallIsDescribed(t *testing.T) {
 
 // Whatever is wrong is red and needs attention; whatever is right is not.
 func TestEveryCallGetsATrueSentence(t *testing.T) {
-	for kind, traps := range [][]Trap{{Genuine, Scripted}, {Genuine}, {Genuine, Forged, Digest, Amount, OffTerms, AtOnce}, {Genuine, Forged, Opposite}} {
+	for kind, traps := range [][]Trap{{Genuine, Scripted}, {Genuine},
+		{Genuine, Forged, Digest, Amount, OffTerms, AtOnce}, {Genuine, Forged, Opposite}} {
 		for _, trap := range traps {
 			for _, status := range []int{0, 200, 400, 401, 500} {
-				for i, answer := range []Call{{Success: true}, {Code: "NO"}, {Problem: "it breaks the interface"}, {Code: "NO", Lost: true}} {
+				for i, answer := range []Call{{Success: true}, {Code: "NO"}, {Problem: "it breaks the interface"},
+					{Code: "NO", Lost: true}} {
 					c := answer
 					c.Kind, c.Trap, c.Status, c.Fault = Kind(kind), trap, status, "wrong HMAC"
 					if status != 200 && i == 0 || status == 0 && i != 2 {
