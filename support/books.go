@@ -193,12 +193,14 @@ func byHand(reason, settled string) string {
 
 // Finding is an order or an event that does not fit. Nothing has been corrected.
 type Finding struct {
-	Kind   FindingKind  `json:"kind"`
-	Time   time.Time    `json:"time"`         // of the first event, or else of the first order's end, or else when it was accepted
-	Detail string       `json:"detail"`       // what is wrong, for a person
-	By     string       `json:"by,omitempty"` // how Orders and Events belong together; empty if there is only one of them
-	Orders []FoundOrder `json:"orders"`       // often one, or none for an EventWithoutOrder
-	Events []ChainEvent `json:"events"`       // likewise
+	Kind FindingKind `json:"kind"`
+	// of the first event, or else of the first order's end, or else when it was accepted
+	Time   time.Time `json:"time"`
+	Detail string    `json:"detail"` // what is wrong, for a person
+	// how Orders and Events belong together; empty if there is only one of them
+	By     string       `json:"by,omitempty"`
+	Orders []FoundOrder `json:"orders"` // often one, or none for an EventWithoutOrder
+	Events []ChainEvent `json:"events"` // likewise
 
 	// Fitting marks an order that waits and its event if they fit each other and nothing else, so that
 	// [Orders.FinishFitting] can end it: the deliveries of its result are over, its transaction is final

@@ -43,8 +43,8 @@ var ErrNotFinal = errors.New("the period is not final")
 //
 // The store must be a [Ledger], and [Config] needs Proof, and Products or Tokens. Tokens
 // come from and go to the zero address or Contracts of the proof. Decimals are asked of the
-// chain and compared with its Decimals, so a token without a contract there is an error. Transfers of zero, which
-// anybody can make, are skipped.
+// chain and compared with its Decimals, so a token without a contract there is an error. Transfers of
+// zero, which anybody can make, are skipped.
 func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
 	books, _, err := o.reconcile(ctx, span{from: from, to: to})
 	return books, err
