@@ -86,7 +86,8 @@ func (t *trial) enough() *big.Rat {
 }
 
 // choose returns the assets to move of a player who owns all: those that the target names,
-// or the first ones of which there is enough. They are empty if there are none.
+// or the first ones of which there is enough. They are empty if there are none, but the second may
+// be one of which there is not enough.
 func (t *trial) choose(all []holding) (asset, second string) {
 	asset, second = t.Asset, t.Second
 	for _, h := range all {
@@ -95,6 +96,11 @@ func (t *trial) choose(all []holding) (asset, second string) {
 		case asset == "" && h.id != second:
 			asset = h.id
 		case second == "" && h.id != asset:
+			second = h.id
+		}
+	}
+	for _, h := range all { // one of which the player owns too little still shows what is taken of the first
+		if second == "" && h.id != asset && !t.server.drifts(h.id) {
 			second = h.id
 		}
 	}

@@ -25,7 +25,7 @@ func Cases() []Case {
 		{"amounts", "2.5", amountCases()},
 		{"signatures", "5.3", signatureCases()},
 		{"orders", "2.5", orderCases()},
-		{"results", "6", resultCases()},
+		{"results", "6", append(answerCases(), resultCases()...)},
 		{"receipts", "6", receiptCases()},
 		{"races", "5", raceCases()},
 		{"restart", "8", restartCases()},

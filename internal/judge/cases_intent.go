@@ -39,12 +39,12 @@ func intentCases() []Case {
 		must("too-much", "more of a second asset than the player owns", func(t *trial) {
 			t.spendSecond()
 			t.takesBothOrNone(t.second, t.multiple(t.before.of(t.second), 1))
-		}, "balance").with(aSecondAsset),
+		}, "balance").with(aListedAsset),
 		must("alone", "only the second asset, of which the player owns less than of the first", func(t *trial) {
 			t.spendSecond()
 			t.rejected(t.validate(t.mintOfSecond(t.multiple(t.before.of(t.second), 1))))
 			t.moved(0)
-		}, "balance").with(aSecondAsset),
+		}, "balance").with(aListedAsset),
 	}
 	return []Case{
 		{ID: "intent-mixed", Inputs: mixed,

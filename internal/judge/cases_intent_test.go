@@ -1,6 +1,14 @@
 package judge_test
 
-import "strconv"
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/judge"
+)
 
 func intentMutants() map[string]mutant {
 	const from, to = "intent.from.0.type", "intent.to.0.type"
@@ -68,4 +76,28 @@ func sumAbove(n float64) mutant {
 		two, _ := strconv.ParseFloat(m.text("intent.from.1.amount"), 64)
 		return m.at("intent.from.1") != nil && one+two > n
 	})
+}
+
+// A player who owns next to nothing of a second asset is the one from whom it must not be taken.
+func TestASecondAssetMayBeScarce(t *testing.T) {
+	t.Parallel()
+	for bug, want := range map[bug]judge.Outcome{"": judge.Passed, "takes one asset after the other": judge.Failed} {
+		inVirtualTime(t, mutant{bug: bug}, func(t *testing.T, s *studio) {
+			login := s.target.Player
+			s.target.Player = func(ctx context.Context, name string) (ramp.Session, error) {
+				session, err := login(ctx, name)
+				s.game.mu.Lock()
+				defer s.game.mu.Unlock()
+				s.game.players[session.ID].balances["item_gem"] = ramp.NewAmount(1)
+				return session, err
+			}
+			j := newJudge(t, s)
+			for _, c := range judge.Cases() {
+				if c.ID == "intent-second-short" {
+					v := j.Try(t.Context(), only(c, "too-much"))
+					assert.Equal(t, want, v.Outcome, v.String())
+				}
+			}
+		})
+	}
 }

@@ -326,7 +326,7 @@ func mutants() map[string]mutant {
 	all := make(map[string]mutant)
 	for _, some := range []map[string]mutant{
 		assetsMutants(), sessionMutants(), hmacMutants(), formMutants(), intentMutants(), termsMutants(), amountMutants(),
-		signatureMutants(), orderMutants(), resultMutants(), receiptMutants(), raceMutants(), restartMutants(), httpMutants(),
+		signatureMutants(), orderMutants(), answerMutants(), resultMutants(), receiptMutants(), raceMutants(), restartMutants(), httpMutants(),
 	} {
 		for id, m := range some {
 			m.waits = m.waits || slices.Contains([]bug{"looks, then takes", "reads, then writes", "looks, then settles"}, m.bug)

@@ -62,7 +62,8 @@ type settings struct {
 type need int
 
 const (
-	aSecondAsset need = 1 << iota
+	aSecondAsset need = 1 << iota // of which the player owns enough for an order
+	aListedAsset                  // a second one, of which the player may own nothing
 	aProject
 	aRestart
 	aToken

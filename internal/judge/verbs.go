@@ -43,6 +43,9 @@ func (t *trial) begin() {
 	if t.needs&aSecondAsset != 0 && (t.second == "" || t.before.of(t.second).Cmp(enough) < 0) {
 		t.skip("the player owns too little of a second asset")
 	}
+	if t.needs&aListedAsset != 0 && t.second == "" {
+		t.skip("the player lists no second asset")
+	}
 }
 
 // newPlayer gets a player from Target.Player.

@@ -246,6 +246,7 @@ function oneByOne (kind, call) {
 async function validate (call) {
   checkHMAC(call, 'validate')
   const body = parse(call.body)
+  if (Object.hasOwn(body, 'receipt')) reject('RESULT_AT_VALIDATE', 500) // it comes again once the console is right
   const session = authenticate(call, 'validate')
   const id = uuidOf(body)
   const digest = string(body, 'digest', bug('digest-padded') ? /^0x[0-9a-f]{0,64}$/i : /^0x[0-9a-f]{64}$/i).toLowerCase()
@@ -406,7 +407,7 @@ async function answer (request, response) {
     if (bug('limits-all') && endpoint !== login) reject('TOO_MANY_CALLS', 429)
     if (rule('latency') && endpoint !== login) await sleep(300)
     const body = await read(request)
-    if (!body) reject('BODY_TOO_LARGE', 413)
+    if (!body) reject('BODY_TOO_LARGE', endpoint === result ? 500 : 413) // a result comes again after 500 only
     if (bug('dies-of-exponents') && /"amount":[0-9.]+[eE][0-9]{6}/.test(body)) process.exit(1)
     const header = (name) => { // two headers of the same name are none
       const all = request.headersDistinct[name] ?? []
@@ -426,7 +427,7 @@ async function answer (request, response) {
   response.writeHead(status, {
     'Content-Type': 'application/json',
     ...(status === 429 && { 'Retry-After': '1' }),
-    ...((status === 413 || rule('closes')) && { Connection: 'close' })
+    ...((value.errorCode === 'BODY_TOO_LARGE' || rule('closes')) && { Connection: 'close' })
   })
   response.end(JSON.stringify(value))
 }
