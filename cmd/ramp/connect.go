@@ -116,6 +116,7 @@ func (c *contact) warnOfKey() {
 // initialize calls the service with each reading of the key, and returns those that it
 // accepts. The error is that of a flag.
 func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err error) {
+	judged := false // whether the service has spoken about an HMAC
 	item := []ramp.Item{{ID: "ramp-connect", Amount: ramp.NewAmount(1), IconURL: "https://example.com/icon.png"}}
 	request := ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 		Network: ramp.Network(c.network), ProjectID: c.project, Token: c.token, Materials: item, Outputs: item}}
@@ -138,8 +139,14 @@ func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err 
 				c.say("ok", "page", page, err, "Open the page within 5 minutes, with the player's token instead of ACCESS_TOKEN.")
 			}
 		default:
+			judged = judged || errors.Is(err, ramp.ErrHMACInvalid) || errors.Is(err, ramp.ErrHMACMissing) ||
+				i == 0 && unreadable != nil // a key that no text can be
 			c.say("-", name, err.Error(), nil)
 		}
+	}
+	if len(accepted) == 0 && !judged {
+		c.say("", "service", "", errors.New("nothing at -url answered as the service does, so nothing is known of the key"))
+		return nil, nil
 	}
 	if wrong := [...]string{0: "the service accepts no reading of it: compare -key-file and -url with the console",
 		2: "the service answers both readings alike, so it did not verify the HMAC"}[len(accepted)]; wrong != "" {

@@ -172,6 +172,7 @@ func TestConnectAsksBeforeItCallsAMainnet(t *testing.T) {
 // A key is copied by people. What counts in it, and is often not meant, is said.
 func TestConnectWarnsOfWhatIsOftenNotPartOfAKey(t *testing.T) {
 	service := ramptest.Start(t, ramptest.Config{Key: ramp.Must(ramp.TextKey(consoleKey)), ProjectID: "project-1",
+		Game: "http://127.0.0.1:1", Books: ramptest.BooksOff, // so that it can be reached
 		Validator: ramp.Must(ramp.NewKeySigner(validatorKey)).Address()})
 	const (
 		quotes   = "check  key                it has quotes around it, which count: does the console show them?\n"
@@ -193,4 +194,26 @@ func TestConnectWarnsOfWhatIsOftenNotPartOfAKey(t *testing.T) {
 	}
 	_, out := contacted(t, "", "-url", service.URL())
 	assert.NotContains(t, out, "check  ")
+}
+
+// What did not come from the service says nothing about the key.
+func TestConnectBlamesNoKeyForAnAddress(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!doctype html><title>Welcome</title>")
+	}))
+	defer page.Close()
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	defer gateway.Close()
+	for _, address := range []string{closed.URL, page.URL, gateway.URL} {
+		status, out := contacted(t, "", "-url", address)
+		assert.Equal(t, 1, status)
+		assert.Contains(t, out,
+			"WRONG  service            nothing at -url answered as the service does, so nothing is known of the key\n")
+		assert.NotContains(t, out, "WRONG  key", out)
+	}
 }

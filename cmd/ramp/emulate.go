@@ -11,9 +11,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -21,7 +19,6 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
-	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
@@ -34,6 +31,7 @@ type desk struct {
 
 	file                   *ramptest.StateFile // nil without -state
 	printer                *printer
+	out                    *aside // of printer
 	madeKey, madeValidator string // keys that were generated because none were given
 }
 
@@ -72,13 +70,18 @@ func emulate(ctx context.Context, c *call) (int, error) {
 	d.printer.welcome(d, service)
 	<-ctx.Done()
 	service.Close()
+	status := 0
 	if d.file != nil {
 		if err := d.file.Close(); err != nil {
 			fmt.Fprintln(c.errs, "ramp emulate: -state:", err)
-			return 1, nil
+			status = 1
 		}
 	}
-	return 0, nil
+	if err := d.out.close(); err != nil {
+		fmt.Fprintln(c.errs, "ramp emulate: the output could not be written:", err)
+		status = 1
+	}
+	return status, nil
 }
 
 // begin starts the service. It restores the state from the file if there is one.
@@ -100,7 +103,11 @@ func (d *desk) begin(out io.Writer) (service *ramptest.Service, err error) {
 	if d.public {
 		d.Desk.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
 	}
-	d.printer = &printer{out: out, json: d.json, quiet: d.quiet}
+	d.out = &aside{out: out, gap: "%d events were not printed, because nobody read the output\n"}
+	if d.json {
+		d.out.gap = "{\"skipped\":%d}\n"
+	}
+	d.printer = &printer{out: d.out, terminal: out, json: d.json, quiet: d.quiet}
 	d.Desk.OnEvent, d.Desk.Pages = d.printer.event, pages.New()
 	return ramptest.New(d.Config)
 }
@@ -229,48 +236,6 @@ func listen(address string, public bool) (net.Listener, error) {
 	return listener, nil
 }
 
-// printer prints events, one at a time.
-type printer struct {
-	mu    sync.Mutex
-	out   io.Writer
-	json  bool
-	quiet bool
-	last  time.Time // the last time printed
-}
-
-// event prints an event with the time at which it ended, because that is when it is
-// printed. The printed times never run backwards.
-func (p *printer) event(e control.Event) {
-	if e.Routine() && !p.json || p.quiet && !e.Failed {
-		return // routine events would bury the others
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.json {
-		printJSON(p.out, e)
-		return
-	}
-	if at := e.Time.Add(e.Took); at.After(p.last) {
-		p.last = at
-	}
-	line := oneEvent(e.String())
-	if e.Failed {
-		line = colored(p.out, red, line)
-	}
-	fmt.Fprintln(p.out, p.last.Format("15:04:05"), line)
-}
-
-// oneEvent replaces unprintable characters, so that a game's text cannot control the
-// terminal. Newlines stay.
-func oneEvent(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && !strconv.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
-}
-
 // started is the first line that -json prints.
 type started struct {
 	API          string         `json:"ramp_api_url"`
@@ -294,41 +259,42 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet), Testnet: service.RPCURL(ramp.Testnet),
 		Assets: game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
 		Validator: c.Validator, Payer: service.Payer(), HMACKey: d.madeKey, ValidatorKey: d.madeValidator, ControlToken: c.Desk.ControlToken}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	var text strings.Builder
+	defer func() { _, _ = io.WriteString(p.out, text.String()) }() // which keeps what fails
 	if d.json {
-		printJSON(p.out, s)
+		printJSON(&text, s)
 		return
 	}
 	open := s.Front
 	if s.ControlToken != "" {
 		open += "/?token=" + url.QueryEscape(s.ControlToken)
 	}
-	fmt.Fprintf(p.out, "Open %s (Ctrl+C stops)\n", open)
+	fmt.Fprintf(&text, "Open %s (Ctrl+C stops)\n", open)
 	at, _ := url.Parse(game) // the service has accepted it
-	fmt.Fprintf(p.out, "Calls GET %s, POST %s, POST %s at %s\n", c.AssetsPath, c.ValidatePath, c.ResultPath, at.Redacted())
-	fmt.Fprintf(p.out, "Chains %s (ID 7001), %s (ID 7002)\n", s.Mainnet, s.Testnet)
-	fmt.Fprintf(p.out, "Validator %s, payer of sponsored transactions %s\n", s.Validator, s.Payer)
-	fmt.Fprintf(p.out, "\nFor the game's environment:\n")
-	fmt.Fprintf(p.out, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)
+	fmt.Fprintf(&text, "Calls GET %s, POST %s, POST %s at %s\n", c.AssetsPath, c.ValidatePath, c.ResultPath, at.Redacted())
+	fmt.Fprintf(&text, "Chains %s (ID 7001), %s (ID 7002)\n", s.Mainnet, s.Testnet)
+	fmt.Fprintf(&text, "Validator %s, payer of sponsored transactions %s\n", s.Validator, s.Payer)
+	fmt.Fprintf(&text, "\nFor the game's environment:\n")
+	fmt.Fprintf(&text, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)
 	if s.ControlToken != "" {
-		fmt.Fprintf(p.out, "export RAMP_CONTROL_TOKEN=%s # for ramp trigger, orders, resend and advance, not for the game\n", shell(s.ControlToken))
+		fmt.Fprintf(&text, "export RAMP_CONTROL_TOKEN=%s # for ramp trigger, orders, resend and advance, not for the game\n", shell(s.ControlToken))
 	}
 	switch {
 	case s.HMACKey == "":
-		fmt.Fprintln(p.out, "# RAMP_HMAC_KEY is the one that you gave")
+		fmt.Fprintln(&text, "# RAMP_HMAC_KEY is the one that you gave")
 	case d.encoding == "text":
-		fmt.Fprintf(p.out, "export RAMP_HMAC_KEY=%s\n", s.HMACKey)
+		fmt.Fprintf(&text, "export RAMP_HMAC_KEY=%s\n", s.HMACKey)
 	default:
-		fmt.Fprintf(p.out, "export RAMP_HMAC_KEY=%s RAMP_HMAC_KEY_ENCODING=%s\n", s.HMACKey, d.encoding)
+		fmt.Fprintf(&text, "export RAMP_HMAC_KEY=%s RAMP_HMAC_KEY_ENCODING=%s\n", s.HMACKey, d.encoding)
 	}
 	if s.ValidatorKey == "" {
-		fmt.Fprintln(p.out, "# RAMP_VALIDATOR_KEY is the key of the validator address above")
+		fmt.Fprintln(&text, "# RAMP_VALIDATOR_KEY is the key of the validator address above")
 	} else {
-		fmt.Fprintf(p.out, "export RAMP_VALIDATOR_KEY=%s\n", s.ValidatorKey)
+		fmt.Fprintf(&text, "export RAMP_VALIDATOR_KEY=%s\n", s.ValidatorKey)
 	}
-	fmt.Fprintln(p.out, "# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page: with -page, its URL has it")
-	fmt.Fprintln(p.out)
+	fmt.Fprintln(&text,
+		"# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page: with -page, its URL has it")
+	fmt.Fprintln(&text)
 }
 
 // shell quotes a word for a shell.

@@ -52,7 +52,7 @@ func beginJSON(t *testing.T, args ...string) (s started, lines *bufio.Scanner, s
 	return s, lines, stop
 }
 
-// drain reads the other lines. The emulator waits for a reader.
+// drain reads the other lines.
 func drain(lines *bufio.Scanner) {
 	go func() {
 		for lines.Scan() {

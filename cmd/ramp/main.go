@@ -21,6 +21,10 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	if len(os.Args) > 1 && os.Args[1] == "emulate" {
+		signal.Ignore(syscall.SIGPIPE) // whoever reads the first line only does not end the emulator
+	}
 	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
