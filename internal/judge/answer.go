@@ -10,15 +10,16 @@ import (
 
 // answer is the server's answer to a call.
 type answer struct {
-	status    int
-	header    http.Header
-	body      []byte
-	envelope  map[string]json.RawMessage // nil if the body is not a JSON object
-	shown     string                     // the errorCode or the text of err, in a form that a verdict may show
-	succeeded bool                       // what was asked for was given, or confirmed
-	step      string                     // what was asked
-	call      *Call                      // the call, as a verdict shows it
-	err       error                      // why there was no answer
+	status   int
+	header   http.Header
+	body     []byte
+	envelope map[string]json.RawMessage // nil if the body is not a JSON object
+	// the errorCode or the text of err, in a form that a verdict may show
+	shown     string
+	succeeded bool   // what was asked for was given, or confirmed
+	step      string // what was asked
+	call      *Call  // the call, as a verdict shows it
+	err       error  // why there was no answer
 }
 
 // success returns the text of the field success, or "".
@@ -82,7 +83,8 @@ func (a answer) String() string {
 	if a.code() != "" {
 		code = a.shown
 	}
-	return fmt.Sprintf("HTTP %d, success %s, errorCode %s, data %s", a.status, success, code, kind(a.envelope["data"]))
+	return fmt.Sprintf("HTTP %d, success %s, errorCode %s, data %s", a.status, success, code,
+		kind(a.envelope["data"]))
 }
 
 func kind(b json.RawMessage) string {

@@ -64,7 +64,9 @@ func (t *trial) held(s ramp.Session, a answer) []holding {
 		}
 		text := strings.Trim(string(asset.Balance), `"`)
 		if !decimal.MatchString(text) {
-			t.failAt(a, fmt.Sprintf("assets: the balance %s of %s, which is not a decimal", t.said(string(asset.Balance[:min(len(asset.Balance), 40)])), t.said(id)),
+			t.failAt(a,
+				fmt.Sprintf("assets: the balance %s of %s, which is not a decimal",
+					t.said(string(asset.Balance[:min(len(asset.Balance), 40)])), t.said(id)),
 				`a decimal string, such as "1000" or "0.5"`)
 			return nil
 		}
@@ -277,7 +279,8 @@ func (t *trial) misplaced(then, now snapshot, want difference) {
 		balance += " of " + t.said(id)
 	}
 	by := new(big.Rat).Sub(now.of(id), then.of(id))
-	f.saw = fmt.Sprintf("%s that moved by %s (%s before, %s after)", balance, show(by), show(then.of(id)), show(now.of(id)))
+	f.saw = fmt.Sprintf("%s that moved by %s (%s before, %s after)", balance, show(by), show(then.of(id)),
+		show(now.of(id)))
 	f.want = balance + " that moved by " + show(want.of(id))
 	f.side = off[t.asset] == nil && want[id] == nil
 	f.predicted = t.predict(then)
@@ -289,7 +292,8 @@ func (t *trial) misplaced(then, now snapshot, want difference) {
 // snapshot that did not show it, and measures how late that is.
 func (t *trial) late(then snapshot, off difference) bool {
 	taken, approved := t.ledger.taking(then.owner)
-	if len(taken) == 0 || !approved.Before(then.at) || !off.equal(taken) || len(t.off(t.before, then, nil)) > 0 {
+	if len(taken) == 0 || !approved.Before(then.at) || !off.equal(taken) ||
+		len(t.off(t.before, then, nil)) > 0 {
 		return false
 	}
 	t.server.measuredLag(time.Since(approved))

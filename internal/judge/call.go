@@ -47,7 +47,9 @@ func (c *calls) add(made Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := len(c.got) - 1
-	if last >= 0 && made.Method == http.MethodGet && c.got[last].Method == made.Method && c.got[last].Path == made.Path && c.got[last].Session == made.Session && c.got[last].Status == made.Status {
+	if last >= 0 && made.Method == http.MethodGet && c.got[last].Method == made.Method &&
+		c.got[last].Path == made.Path && c.got[last].Session == made.Session &&
+		c.got[last].Status == made.Status {
 		c.got = c.got[:last]
 	}
 	c.got = append(c.got[max(0, len(c.got)+1-mostCalls):], made)
@@ -76,8 +78,9 @@ type call struct {
 	body         []byte
 	arriving     func() io.Reader // returns what is sent instead of body, if it is not nil
 	length       int64            // the length of the body; -1 sends it in chunks
-	alone        bool             // use a separate connection, so that what a server leaves unread cannot break another call
-	hmac         string           // the right HMAC, which no verdict may show
+	// use a separate connection, so that what a server leaves unread cannot break another call
+	alone bool
+	hmac  string // the right HMAC, which no verdict may show
 }
 
 // secrets returns what a call sent that its answer may repeat and nobody may see.

@@ -43,7 +43,8 @@ func (t *trial) try(c call) answer {
 		if t.server.layers.answered(c, a) {
 			t.ledger.layered.Store(true)
 		}
-		rejected := a.isRejection() && a.header.Get("Retry-After") == "" // by a policy, such as one open order for each player
+		// by a policy, such as one open order for each player
+		rejected := a.isRejection() && a.header.Get("Retry-After") == ""
 		if a.status != http.StatusTooManyRequests || c.path == t.ValidatePath && rejected {
 			return a
 		}
@@ -98,7 +99,8 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 	a.succeeded = t.isGiven(c.path, a)
 	a.shown = t.shown(a.code(), secrets)
 	if err != nil {
-		a.shown = fmt.Sprintf("the answer was cut off after %d bytes of its body: %s", len(body), t.noAnswer(err, secrets...))
+		a.shown = fmt.Sprintf("the answer was cut off after %d bytes of its body: %s", len(body),
+			t.noAnswer(err, secrets...))
 	}
 	return a
 }
@@ -127,7 +129,8 @@ func (t *trial) noAnswer(err error, secrets ...string) string {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF),
+		errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout after " + t.Timeout.String()

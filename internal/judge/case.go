@@ -8,7 +8,8 @@ type Level string
 // The levels. If the failure of a SHOULD loses, doubles or gives away assets or
 // tokens, it counts as a MUST; see [Verdict].
 const (
-	Must   Level = "MUST"   // the interface requires it, or a failure loses, doubles or gives away assets or tokens
+	// the interface requires it, or a failure loses, doubles or gives away assets or tokens
+	Must   Level = "MUST"
 	Should Level = "SHOULD" // it is safer, but the interface does not require it
 )
 

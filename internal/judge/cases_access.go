@@ -18,16 +18,23 @@ func assetsCases() []Case {
 			run: func(t *trial) {
 				a := t.assets(t.player)
 				if t.strict(a); !a.succeeded {
-					t.fail("data without a list in v1.assets", "a list, which is empty for a player without assets")
+					t.fail("data without a list in v1.assets",
+						"a list, which is empty for a player without assets")
 				}
 			}},
-		listed("assets-balance-string", Must, "A balance is a decimal string.", "Write balances as JSON strings of plain decimals, not as numbers.",
-			func(h holding, _ []holding) bool { return h.raw[0] == '"' }, `a balance that is a JSON number`, `a JSON string such as "1000"`),
-		listed("assets-balance-sign", Should, "No balance is below 0.", "Let no order take more than the player owns.",
-			func(h holding, _ []holding) bool { return h.balance.Sign() >= 0 }, "a balance below 0", "0 or more"),
+		listed("assets-balance-string", Must, "A balance is a decimal string.",
+			"Write balances as JSON strings of plain decimals, not as numbers.",
+			func(h holding, _ []holding) bool { return h.raw[0] == '"' }, `a balance that is a JSON number`,
+			`a JSON string such as "1000"`),
+		listed("assets-balance-sign", Should, "No balance is below 0.",
+			"Let no order take more than the player owns.",
+			func(h holding, _ []holding) bool { return h.balance.Sign() >= 0 }, "a balance below 0",
+			"0 or more"),
 		listed("assets-id", Must, "Every asset has an ID.", "Give every asset its ID in the service console.",
-			func(h holding, _ []holding) bool { return h.id != "" }, "an asset without an id", "the asset ID of the console"),
-		listed("assets-id-once", Should, "No asset is listed twice.", "Add up what the player owns of an asset and list it once.",
+			func(h holding, _ []holding) bool { return h.id != "" }, "an asset without an id",
+			"the asset ID of the console"),
+		listed("assets-id-once", Should, "No asset is listed twice.",
+			"Add up what the player owns of an asset and list it once.",
 			func(h holding, before []holding) bool {
 				return !slices.ContainsFunc(before, func(other holding) bool { return other.id == h.id })
 			}, "an asset ID that is listed twice", "one entry for each asset"),
@@ -54,7 +61,8 @@ func assetsCases() []Case {
 			Title: "An assets call with an unknown query parameter or with an Authorization header in addition is answered.",
 			Inputs: rows[func(*trial) answer]{Should: {
 				{"query", "an unknown query parameter", func(t *trial) answer {
-					return t.try(call{method: http.MethodGet, path: t.AssetsPath + "?language=ko", header: t.headers(t.player)})
+					return t.try(call{method: http.MethodGet, path: t.AssetsPath + "?language=ko",
+						header: t.headers(t.player)})
 				}},
 				{"header", "another Authorization header", func(t *trial) answer {
 					return t.assets(t.player, setHeader("Authorization", "Bearer other"))
@@ -64,7 +72,8 @@ func assetsCases() []Case {
 }
 
 // listed returns a case about each asset of a player, and those before it.
-func listed(id string, level Level, title, fix string, right func(h holding, before []holding) bool, saw, want string) Case {
+func listed(id string, level Level, title, fix string, right func(h holding, before []holding) bool, saw,
+	want string) Case {
 	return Case{ID: id, Level: level, Title: title, Fix: fix, run: func(t *trial) {
 		all := t.holdings(t.player)
 		for i, h := range all {
@@ -135,11 +144,13 @@ func sessionCases() []Case {
 	odd := rows[headerEdit]{Should: {
 		{"no-scheme", "with a token but without the word Bearer", setHeader(authorization, "TOKEN")},
 		{"basic", "with Basic instead of Bearer", setHeader(authorization, "Basic TOKEN")},
-		{"two-tokens", "with two tokens, of which one is wrong", setHeader(authorization, "Bearer TOKEN", "Bearer nobody-has-this-token")},
+		{"two-tokens", "with two tokens, of which one is wrong",
+			setHeader(authorization, "Bearer TOKEN", "Bearer nobody-has-this-token")},
 		{"no-session", "without a session", setHeader(sessionID)},
 		{"empty-session", "with an empty session", setHeader(sessionID, "")},
 		{"unknown-session", "with an unknown session", unknownSession},
-		{"two-sessions", "with two sessions, of which one is unknown", setHeader(sessionID, "SESSION", "nobody-has-this-session")},
+		{"two-sessions", "with two sessions, of which one is unknown",
+			setHeader(sessionID, "SESSION", "nobody-has-this-session")},
 	}, Must: {
 		{"letters", "with the letters of the session in the other case", inOtherLetters},
 	}}
@@ -161,13 +172,16 @@ func sessionCases() []Case {
 				// Two new players own the same, so a mint makes them differ.
 				if t.before.of(t.asset).Cmp(theirs.of(t.asset)) == 0 {
 					t.confirm(t.approve(t.mint()), success)
-					t.settled(t.before, func(now snapshot) bool { return now.of(t.asset).Cmp(theirs.of(t.asset)) != 0 })
+					t.settled(t.before,
+						func(now snapshot) bool { return now.of(t.asset).Cmp(theirs.of(t.asset)) != 0 })
 					if t.now().of(t.asset).Cmp(theirs.of(t.asset)) == 0 {
 						t.moved(-1) // fails: the mint took nothing
 					}
 				}
-				if a := t.assets(mixed); t.either(a) && t.look(mixed).of(t.asset).Cmp(theirs.of(t.asset)) != 0 {
-					t.gives("the assets of the session for another player's token", "a rejection, or the assets of the token's player")
+				if a := t.assets(mixed); t.either(a) &&
+					t.look(mixed).of(t.asset).Cmp(theirs.of(t.asset)) != 0 {
+					t.gives("the assets of the session for another player's token",
+						"a rejection, or the assets of the token's player")
 				}
 			}},
 		{ID: "validate-foreign-token",
@@ -182,11 +196,13 @@ func sessionCases() []Case {
 		{ID: "header-case", Fix: "Ignore case in header names.",
 			Title: "A call is answered whatever the case of its header names.",
 			Inputs: rows[func(*trial, headerEdit)]{Must: {
-				{"assets", "an assets call", func(t *trial, bend headerEdit) { t.approved(t.assets(t.player, bend)) }},
+				{"assets", "an assets call",
+					func(t *trial, bend headerEdit) { t.approved(t.assets(t.player, bend)) }},
 				{"validate", "a validate call", atValidate.answersWith},
 				{"result", "a result call", atResult.answersWith},
 			}}.inputs(func(t *trial, ask func(*trial, headerEdit)) {
-				for _, spell := range []func(string) string{strings.ToLower, strings.ToUpper, http.CanonicalHeaderKey} {
+				for _, spell := range []func(string) string{strings.ToLower, strings.ToUpper,
+					http.CanonicalHeaderKey} {
 					t.renew()
 					ask(t, spelled(spell))
 				}

@@ -15,7 +15,8 @@ import (
 func admits(path string, when func(session, authorization []string, right string) bool) mutant {
 	return bends(func(s *studio, r *http.Request, _ []byte) {
 		session, authorization := r.Header[ramp.HeaderSession], r.Header[ramp.HeaderAuthorization]
-		if id, token := s.who(session, authorization); r.URL.Path == path && when(session, authorization, "Bearer "+token) {
+		if id, token := s.who(session, authorization); r.URL.Path == path &&
+			when(session, authorization, "Bearer "+token) {
 			r.Header.Set(ramp.HeaderSession, id)
 			r.Header.Set(ramp.HeaderAuthorization, "Bearer "+token)
 		}
@@ -99,15 +100,18 @@ func assetsMutants() map[string]mutant {
 			*status = 203
 			return body
 		}),
-		"null-fields/assets":         replaces(path, `"errorCode":null,`, ""),
-		"assets-balance-string":      replaces(path, `"1000000"`, "1000000"),
-		"assets-balance-sign":        entry(`{"id":"item_debt","balance":"-1"}`),
-		"assets-id":                  entry(`{"id":"","balance":"1"}`),
-		"assets-id-once":             entry(`{"id":"item_gem","balance":"0"}`),
-		"assets-text-fields":         replaces(path, `"name":"Name"`, `"name":7`),
-		"content-type/assets":        plainText(path, 200),
-		"assets-other-player":        {bug: "one purse for all"},
-		"assets-older-callers/query": replies(func(_ *studio, r *http.Request, _ []byte) bool { return r.URL.RawQuery != "" }, 400, no("NO")),
+		"null-fields/assets":    replaces(path, `"errorCode":null,`, ""),
+		"assets-balance-string": replaces(path, `"1000000"`, "1000000"),
+		"assets-balance-sign":   entry(`{"id":"item_debt","balance":"-1"}`),
+		"assets-id":             entry(`{"id":"","balance":"1"}`),
+		"assets-id-once":        entry(`{"id":"item_gem","balance":"0"}`),
+		"assets-text-fields":    replaces(path, `"name":"Name"`, `"name":7`),
+		"content-type/assets":   plainText(path, 200),
+		"assets-other-player":   {bug: "one purse for all"},
+		"assets-older-callers/query": replies(func(_ *studio, r *http.Request,
+			_ []byte) bool {
+			return r.URL.RawQuery != ""
+		}, 400, no("NO")),
 		"assets-older-callers/header": bends(func(_ *studio, r *http.Request, _ []byte) {
 			if other := r.Header.Get("Authorization"); other != "" {
 				r.Header.Set(ramp.HeaderAuthorization, other)
@@ -138,28 +142,41 @@ func sessionMutants() map[string]mutant {
 		"header-case/assets":       deafTo(ramp.PathAssets, "X-DAPP-SESSIONID"),
 		"header-case/validate":     deafTo(ramp.PathValidate, "x-hmac-signature"),
 		"header-case/result":       deafTo(ramp.PathResult, "X-Hmac-Signature"),
-		"result-other-session": {bug: "pays the session", wrap: layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if m := parse(body); m != nil && r.URL.Path == ramp.PathResult && s.authentic(r, body) {
-				m["session_id"] = r.Header.Get(ramp.HeaderSession)
-				body = must(m)
-				s.pass(w, r, body, next)
-				return
-			}
-			next.ServeHTTP(w, r)
-		}).wrap},
+		"result-other-session": {bug: "pays the session",
+			wrap: layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+				if m := parse(body); m != nil && r.URL.Path == ramp.PathResult && s.authentic(r, body) {
+					m["session_id"] = r.Header.Get(ramp.HeaderSession)
+					body = must(m)
+					s.pass(w, r, body, next)
+					return
+				}
+				next.ServeHTTP(w, r)
+			}).wrap},
 		"result-old-token": replies(func(_ *studio, r *http.Request, _ []byte) bool {
 			return r.URL.Path == ramp.PathResult && strings.Contains(r.Header.Get(ramp.HeaderAuthorization), "nobody")
 		}, 401, no("INVALID_TOKEN")),
 	}
 	for path, name := range map[string]string{ramp.PathAssets: "assets", ramp.PathValidate: "validate"} {
 		for id, when := range map[string]func(session, authorization []string, right string) bool{
-			"token-wrong/missing":   func(_, a []string, _ string) bool { return len(a) == 0 },
-			"token-wrong/empty":     func(_, a []string, _ string) bool { return len(a) == 1 && a[0] == "Bearer" },
-			"token-wrong/unknown":   anyToken,
-			"token-wrong/cut":       func(_, a []string, right string) bool { return len(a) == 1 && strings.HasPrefix(right, a[0]) },
-			"token-wrong/long":      func(_, a []string, right string) bool { return len(a) == 1 && strings.HasPrefix(a[0], right) },
-			"token-wrong/capitals":  func(_, a []string, right string) bool { return len(a) == 1 && strings.EqualFold(a[0], right) },
-			"session-odd/no-scheme": func(_, a []string, right string) bool { return len(a) == 1 && "Bearer "+a[0] == right },
+			"token-wrong/missing": func(_, a []string, _ string) bool { return len(a) == 0 },
+			"token-wrong/empty":   func(_, a []string, _ string) bool { return len(a) == 1 && a[0] == "Bearer" },
+			"token-wrong/unknown": anyToken,
+			"token-wrong/cut": func(_, a []string, right string) bool {
+				return len(a) == 1 &&
+					strings.HasPrefix(right, a[0])
+			},
+			"token-wrong/long": func(_, a []string, right string) bool {
+				return len(a) == 1 &&
+					strings.HasPrefix(a[0], right)
+			},
+			"token-wrong/capitals": func(_, a []string, right string) bool {
+				return len(a) == 1 &&
+					strings.EqualFold(a[0], right)
+			},
+			"session-odd/no-scheme": func(_, a []string, right string) bool {
+				return len(a) == 1 &&
+					"Bearer "+a[0] == right
+			},
 			"session-odd/basic": func(_, a []string, right string) bool {
 				return len(a) == 1 && strings.Replace(a[0], "Basic", "Bearer", 1) == right
 			},

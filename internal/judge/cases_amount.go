@@ -43,7 +43,8 @@ func amountCases() []Case {
 				{"netted", "with a negative entry beside a positive one of the same asset", func(o object) object {
 					one := o.at("intent.from.0").(object)
 					n := one["amount"].(json.Number)
-					return o.with("intent.from", list{one.with("amount", scaled(n, 2)), one.with("amount", raw("-"+n.String()))})
+					return o.with("intent.from",
+						list{one.with("amount", scaled(n, 2)), one.with("amount", raw("-"+n.String()))})
 				}},
 			}, Should: {
 				{"tokens-zero", "to 0 tokens", set(to, number(0))},
@@ -63,7 +64,8 @@ func amountCases() []Case {
 			Title: "A mint of more than the player owns is rejected.",
 			run: func(t *trial) {
 				one := raw(show(plus(t.before.of(t.asset), big.NewRat(1, 1))))
-				for _, more := range []json.Number{one, t.oneMore()} { // a game of whole tokens rejects the first
+				// a game of whole tokens rejects the first
+				for _, more := range []json.Number{one, t.oneMore()} {
 					t.rejected(t.validate(t.mint(t.of(more))))
 					t.moved(0)
 				}
@@ -88,7 +90,8 @@ func amountCases() []Case {
 			Inputs: slices.Concat(rows[string]{Must: {
 				{"1e400", "1e400, which is infinite as a double", "1e400"},
 				{"exponent", "1e999999999", "1e999999999"},
-				{"exponent-overflow", "1e18446744073709551616, whose exponent is 0 in 64 bits", "1e18446744073709551616"},
+				{"exponent-overflow", "1e18446744073709551616, whose exponent is 0 in 64 bits",
+					"1e18446744073709551616"},
 				{"digits", "a number of 50,000 digits", strings.Repeat("9", 50_000)},
 			}}.inputs(tooMuch, "balance"), rows[edit]{Must: {
 				{"tiny", "1e-999999999", set(from, raw("1e-999999999"))},
@@ -97,7 +100,9 @@ func amountCases() []Case {
 			Fix:   "Give assets back to a player who owns none, too: add the row of the balance if it does not exist, or keep it at 0.",
 			Title: "A failed mint of all that the player owns gives it back, or is rejected.",
 			run:   func(t *trial) { t.rejectsOrEnds(t.mint(t.of(t.all())), failure) }},
-		{ID: "amount-exact", Fix: exact, Inputs: slices.Concat(exactly("mint-", mintEnds), exactly("back-", mintFails), exactly("burn-", burnEnds)),
+		{ID: "amount-exact", Fix: exact,
+			Inputs: slices.Concat(exactly("mint-", mintEnds), exactly("back-", mintFails),
+				exactly("burn-", burnEnds)),
 			Title: "An order about a fraction, or about a number in another notation, takes, gives back or grants exactly that, or is rejected."},
 		{ID: "burn-amount", Fix: above + " " + typed + " " + bound,
 			Title: "A burn whose amount is missing, below 0, 0, no JSON number or too large to compute with is rejected.",
@@ -109,15 +114,17 @@ func amountCases() []Case {
 			}, Should: {
 				{"zero", "to an amount of 0", set(to, number(0))},
 				{"bomb", "to 1e999999999", set(to, raw("1e999999999"))},
-			}}.inputs(rejectedBurn), mild(rows[edit]{Should: {{"text", "to a string", set(to, "2")}}}.inputs(rejectedBurn)...), []Input{
-				must("tokens-zero", "of 0 tokens, unless it grants nothing", func(t *trial) {
-					o := t.burn(set(from, number(0)))
-					t.rejectsOr(o, func() {
-						t.tell(o, success)
-						t.moved(0)
-					})
-				}),
-			})},
+			}}.inputs(rejectedBurn),
+				mild(rows[edit]{Should: {{"text", "to a string",
+					set(to, "2")}}}.inputs(rejectedBurn)...), []Input{
+					must("tokens-zero", "of 0 tokens, unless it grants nothing", func(t *trial) {
+						o := t.burn(set(from, number(0)))
+						t.rejectsOr(o, func() {
+							t.tell(o, success)
+							t.moved(0)
+						})
+					}),
+				})},
 	}
 }
 

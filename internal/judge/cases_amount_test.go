@@ -115,8 +115,9 @@ func amountMutants() map[string]mutant {
 		"burn-amount/null":            approves(missing(to)),
 		"burn-amount/text":            loose(to),
 		"burn-amount/tokens-negative": approves(sign(from, -1)),
-		"burn-amount/tokens-zero":     edits(from, func(m message, old any) any { return when(sign(from, 0)(m), json.Number("1"), old) }),
-		"burn-amount/bomb":            approves(infinite(to)),
+		"burn-amount/tokens-zero": edits(from,
+			func(m message, old any) any { return when(sign(from, 0)(m), json.Number("1"), old) }),
+		"burn-amount/bomb": approves(infinite(to)),
 
 		"mint-amount-too-much/2-31":      computes(cut(32, true)),
 		"mint-amount-too-much/2-32":      computes(cut(32, false)),
@@ -142,9 +143,12 @@ func amountMutants() map[string]mutant {
 		"mint-amount-bomb/exponent-overflow": computes(prefix),
 		"mint-amount-bomb/digits":            approves(infinite(from)),
 
-		"mint-amount-all-back":  {bug: "gives nothing back to who has nothing"},
-		"balance":               {bug: "takes one more than there is"},
-		"mint-amount/netted":    approves(func(m message) bool { return strings.HasPrefix(amountText(m, "intent.from.1.amount"), "-") }),
+		"mint-amount-all-back": {bug: "gives nothing back to who has nothing"},
+		"balance":              {bug: "takes one more than there is"},
+		"mint-amount/netted": approves(func(m message) bool {
+			return strings.HasPrefix(amountText(m,
+				"intent.from.1.amount"), "-")
+		}),
 		"mint-amount-bomb/tiny": approves(infinite(from)),
 	}
 	for _, id := range []string{"negative", "minus-one", "minus-half"} {

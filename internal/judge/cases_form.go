@@ -13,7 +13,8 @@ func formCases() []Case {
 		read = "Read the body as one JSON object and reject everything else."
 		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type, before you take anything."
 	)
-	bodies := rows[string]{Must: { // in which RIGHT is the right body, HALF its first half, and ALMOST lacks its end
+	// in which RIGHT is the right body, HALF its first half, and ALMOST lacks its end
+	bodies := rows[string]{Must: {
 		{"empty", "an empty body", ""},
 		{"null", "the body null", "null"},
 		{"text", "a body that is a JSON string", `"text"`},
@@ -28,7 +29,8 @@ func formCases() []Case {
 		return bodies.inputs(func(t *trial, text string) {
 			e.rejects(t, func(v valid) answer {
 				all := string(v.body.bytes())
-				body := strings.NewReplacer("RIGHT", all, "HALF", all[:len(all)/2], "ALMOST", all[:len(all)-1]).Replace(text)
+				body := strings.NewReplacer("RIGHT", all, "HALF", all[:len(all)/2], "ALMOST",
+					all[:len(all)-1]).Replace(text)
 				return t.deliver(v.call([]byte(body)))
 			})
 		})
@@ -38,19 +40,22 @@ func formCases() []Case {
 		{"null", "whose uuid is null", set("uuid", nil)},
 		{"empty", "whose uuid is empty", set("uuid", "")},
 	}, Should: {
-		{"bad", "whose uuid is not a UUID", set("uuid", rand.Text())}, // another one each time: a server may have stored it,
+		// another one each time: a server may have stored it,
+		{"bad", "whose uuid is not a UUID", set("uuid", rand.Text())},
 		{"number", "whose uuid is a number", set("uuid", number(mathrand.Int64N(1<<53)))},
 		{"nil", "whose uuid is all zeros", set("uuid", "00000000-0000-0000-0000-000000000000")},
 	}}
 	fields := rows[edit]{Should: slices.Concat(
-		leftOut("user-sig", "user_sig"), leftOut("user-address", "user_address"), leftOut("project", "project_id"), []row[edit]{
+		leftOut("user-sig", "user_sig"), leftOut("user-address", "user_address"),
+		leftOut("project", "project_id"), []row[edit]{
 			{"empty-user-sig", "whose user_sig is empty", set("user_sig", "")},
 			{"text-user-sig", "whose user_sig is not hex", set("user_sig", "0xsignature")},
 		})}
 	intents := rows[edit]{
-		Must: slices.Concat(leftOut("intent", "intent"), leftOut("from", "intent.from"), leftOut("entry-id", "intent.from.0.id"), []row[edit]{
-			{"empty-from", "whose intent.from is empty", set("intent.from", list{})},
-		}),
+		Must: slices.Concat(leftOut("intent", "intent"), leftOut("from", "intent.from"),
+			leftOut("entry-id", "intent.from.0.id"), []row[edit]{
+				{"empty-from", "whose intent.from is empty", set("intent.from", list{})},
+			}),
 		Should: slices.Concat(leftOut("method", "intent.method"), leftOut("type", "intent.type"), []row[edit]{
 			{"text-intent", "whose intent is a string", set("intent", "mint")},
 			{"object-from", "whose intent.from is an object", set("intent.from", object{})},
@@ -83,10 +88,12 @@ func formCases() []Case {
 			Title: "A call with unknown fields is approved or confirmed.",
 			Inputs: []Input{
 				should("validate", "a mint", func(t *trial) {
-					t.ends(t.plain(set("new", object{"a": number(1)}), set("intent.new", list{}), set("intent.from.0.new", nil)), failure)
+					t.ends(t.plain(set("new", object{"a": number(1)}), set("intent.new", list{}),
+						set("intent.from.0.new", nil)), failure)
 				}),
 				should("result", "a result", func(t *trial) {
-					t.ends(t.plain(), failure, set("new", object{"a": number(1)}), set("receipt.new", list{}), set("intent.new", true))
+					t.ends(t.plain(), failure, set("new", object{"a": number(1)}), set("receipt.new", list{}),
+						set("intent.new", true))
 				}),
 			}},
 		{ID: "validate-no-target-candidate",

@@ -45,10 +45,11 @@ func bad(path string) func(message) bool {
 
 func formMutants() map[string]mutant {
 	m := map[string]mutant{
-		"validate-other-project":       edits("project_id", func(message, any) any { return "project-1" }),
-		"unknown-fields/validate":      rejects(given("new")),
-		"unknown-fields/result":        rejects(given("new")),
-		"validate-uuid/capitals":       says(ramp.PathResult, func(m message) bool { return !isUUID(m.text("uuid")) }, 500, no("UNKNOWN")),
+		"validate-other-project":  edits("project_id", func(message, any) any { return "project-1" }),
+		"unknown-fields/validate": rejects(given("new")),
+		"unknown-fields/result":   rejects(given("new")),
+		"validate-uuid/capitals": says(ramp.PathResult, func(m message) bool { return !isUUID(m.text("uuid")) },
+			500, no("UNKNOWN")),
 		"validate-no-target-candidate": rejects(func(m message) bool { return m.at("intent.target_candidate") == nil }),
 	}
 	for path, name := range map[string]string{ramp.PathValidate: "validate-body/", ramp.PathResult: "result-body/"} {
@@ -76,8 +77,9 @@ func formMutants() map[string]mutant {
 		m[name+"two"], m[name+"trailing"] = first, first
 	}
 	for path, ids := range map[string][]string{
-		"uuid":               {"uuid/missing", "uuid/null", "uuid/empty", "uuid/bad", "uuid/number", "uuid/nil"},
-		"user_sig":           {"fields/no-user-sig", "fields/null-user-sig", "fields/empty-user-sig", "fields/text-user-sig"},
+		"uuid": {"uuid/missing", "uuid/null", "uuid/empty", "uuid/bad", "uuid/number", "uuid/nil"},
+		"user_sig": {"fields/no-user-sig", "fields/null-user-sig", "fields/empty-user-sig",
+			"fields/text-user-sig"},
 		"user_address":       {"fields/no-user-address", "fields/null-user-address"},
 		"project_id":         {"fields/no-project", "fields/null-project"},
 		"intent":             {"intent/no-intent", "intent/null-intent", "intent/text-intent"},

@@ -28,7 +28,10 @@ func (e endpoint) hmacCases() []Case {
 		return change(func(_ string, body []byte) string { return sum(key, body) })
 	}
 	over := func(body string) headerEdit {
-		return func(t *trial, header http.Header, _ []byte) { header[signature] = []string{t.Key.Sign([]byte(body))} }
+		return func(t *trial, header http.Header,
+			_ []byte) {
+			header[signature] = []string{t.Key.Sign([]byte(body))}
+		}
 	}
 	call := "A " + string(e) + " call "
 	wrong := rows[headerEdit]{Must: {
@@ -38,18 +41,22 @@ func (e endpoint) hmacCases() []Case {
 		{"long", "with an HMAC that goes on after its end", setHeader(signature, "HMAC00")},
 		{"not-hex", "with an HMAC that is not hex", setHeader(signature, strings.Repeat("zz", 32))},
 		{"zero", "with an HMAC of zeros", unsigned},
-		{"last-digit", "whose HMAC differs in its last digit", change(func(right string, _ []byte) string { return otherEnd(right) })},
+		{"last-digit", "whose HMAC differs in its last digit",
+			change(func(right string, _ []byte) string { return otherEnd(right) })},
 		{"other-key", "with an HMAC under another key", under("another key")},
 		{"empty-key", "with an HMAC under an empty key", under("")},
 		{"other-body", "with the HMAC of another body", over("{}")},
 		{"no-body", "with the HMAC of no body", over("")},
-		{"digest", "with the plain SHA-256 of its body", change(func(_ string, body []byte) string { return fmt.Sprintf("%x", sha256.Sum256(body)) })},
+		{"digest", "with the plain SHA-256 of its body",
+			change(func(_ string, body []byte) string { return fmt.Sprintf("%x", sha256.Sum256(body)) })},
 	}, Should: {
-		{"two", "with two HMACs, of which the first is wrong,", setHeader(signature, strings.Repeat("00", 32), "HMAC")},
+		{"two", "with two HMACs, of which the first is wrong,",
+			setHeader(signature, strings.Repeat("00", 32), "HMAC")},
 	}}.inputs(func(t *trial, bend headerEdit) {
 		e.rejects(t, func(v valid) answer { return v.send(bend) })
 	})
-	tampered := must("tampered", "whose body was changed on the way", func(t *trial) { e.rejects(t, valid.tampered) })
+	tampered := must("tampered", "whose body was changed on the way",
+		func(t *trial) { e.rejects(t, valid.tampered) })
 	raw := rows[func(right []byte) []byte]{Must: {
 		{"indented", "a pretty-printed body", func(right []byte) []byte {
 			return slices.Concat([]byte("\r\n "), indented(right, " ", "\t"), []byte("\r\n"))
@@ -92,16 +99,19 @@ func (e endpoint) hmacCases() []Case {
 				worse := t.deliver(text)
 				t.rejected(worse)
 				if bad.status != worse.status || bad.code() != worse.code() {
-					t.fail("the answer "+worse.String(), "the answer that JSON with the same HMAC gets: "+bad.String())
+					t.fail("the answer "+worse.String(),
+						"the answer that JSON with the same HMAC gets: "+bad.String())
 				}
 			}},
 		{ID: string(e) + "-hmac-kept-secret",
-			Fix:   "Do not tell a caller the right HMAC.",
-			Title: "The answer to " + strings.ToLower(call) + "with a wrong HMAC does not contain the right one.",
+			Fix: "Do not tell a caller the right HMAC.",
+			Title: "The answer to " + strings.ToLower(call) +
+				"with a wrong HMAC does not contain the right one.",
 			run: func(t *trial) {
 				v := e.valid(t)
 				a := v.unsigned()
-				if t.answered(a) && bytes.Contains(bytes.ToLower(a.body), []byte(t.Key.Sign(v.body.bytes()))) {
+				if t.answered(a) &&
+					bytes.Contains(bytes.ToLower(a.body), []byte(t.Key.Sign(v.body.bytes()))) {
 					t.failAt(a, "the right HMAC in the answer", "an answer without it")
 				}
 			}},
@@ -109,7 +119,8 @@ func (e endpoint) hmacCases() []Case {
 			Fix:   "Decode the hex of the header and compare bytes, not text.",
 			Title: call + "whose HMAC is in upper-case hex is answered.",
 			run: func(t *trial) {
-				e.answersWith(t, change(func(right string, _ []byte) string { return strings.ToUpper(right) }))
+				e.answersWith(t,
+					change(func(right string, _ []byte) string { return strings.ToUpper(right) }))
 			}},
 	}
 }

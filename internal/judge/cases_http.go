@@ -30,15 +30,18 @@ func httpCases() []Case {
 				{"confirmation", "a confirmation", ended},
 			}}.inputs(func(t *trial, ask func(*trial) answer) {
 				a := ask(t)
-				if got := a.header.Get("Content-Type"); t.answered(a) && !strings.HasPrefix(strings.ToLower(got), "application/json") {
+				if got := a.header.Get("Content-Type"); t.answered(a) &&
+					!strings.HasPrefix(strings.ToLower(got), "application/json") {
 					t.fail("another Content-Type or none", "application/json")
 				}
 			})},
 		{ID: "null-fields", Fix: "Write errorCode as null on success, and data as null in the answer to a result; do not omit them.",
 			Title: "The answer to a call that succeeds has errorCode null, and data null if there is none.",
 			Inputs: []Input{
-				nullFields("assets", "an assets call", func(t *trial) answer { return t.assets(t.player) }, "assets"),
-				nullFields("validate", "a validate call", func(t *trial) answer { return t.validate(t.plain()) }),
+				nullFields("assets", "an assets call",
+					func(t *trial) answer { return t.assets(t.player) }, "assets"),
+				nullFields("validate", "a validate call",
+					func(t *trial) answer { return t.validate(t.plain()) }),
 				nullFields("result", "a result", ended, "result-answer", "mint-fails"),
 			}},
 		handlerCase(),
@@ -73,7 +76,8 @@ func (e endpoint) httpInputs() []Input {
 	}
 	arriving := func(length int64, pieces func(body []byte) io.Reader) func(*trial) {
 		return answers(func(t *trial, c call) answer {
-			c.length, c.arriving = max(length, length*int64(len(c.body))), func() io.Reader { return pieces(c.body) }
+			c.length, c.arriving = max(length, length*int64(len(c.body))),
+				func() io.Reader { return pieces(c.body) }
 			return t.deliver(c)
 		})
 	}
@@ -94,15 +98,17 @@ func (e endpoint) httpInputs() []Input {
 			arriving(-1, func(body []byte) io.Reader { return pieces(body, 2, 0) })},
 		{"slow", whose + "whose body comes in pieces, over a quarter of a second",
 			arriving(1, func(body []byte) io.Reader { return pieces(body, 5, pause(50*time.Millisecond)) })},
-		{"large", whose + "of 8 MiB that is not authentic, and the next one", answers(func(t *trial, c call) answer {
-			large := c
-			large.body, large.alone = append(bytes.Repeat([]byte(" "), 8<<20), c.body...), true
-			t.rejected(readable(t.try(large))) // a server may hang up before it has read everything
-			return t.deliver(c)
-		})},
+		{"large", whose + "of 8 MiB that is not authentic, and the next one",
+			answers(func(t *trial, c call) answer {
+				large := c
+				large.body, large.alone = append(bytes.Repeat([]byte(" "), 8<<20), c.body...), true
+				t.rejected(readable(t.try(large))) // a server may hang up before it has read everything
+				return t.deliver(c)
+			})},
 		{"deep", whose + "of 200,000 nested lists, and the next one", answers(func(t *trial, c call) answer {
 			const depth = 200_000
-			deep := `{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," + string(c.body[1:])
+			deep := `{"deep":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + "," +
+				string(c.body[1:])
 			if a := t.deliver(t.call(c.path, t.player, []byte(deep))); t.either(a) {
 				return a
 			}

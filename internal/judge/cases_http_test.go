@@ -51,7 +51,8 @@ func httpMutants() map[string]mutant {
 				})
 			}}
 		}
-		m[name+"charset"] = picky(func(r *http.Request) bool { return r.Header.Get("Content-Type") != "application/json" })
+		m[name+
+			"charset"] = picky(func(r *http.Request) bool { return r.Header.Get("Content-Type") != "application/json" })
 		m[name+"chunked"] = picky(func(r *http.Request) bool { return r.ContentLength < 0 })
 		m[name+"slow"] = mutant{wrap: func(_ *studio, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +64,10 @@ func httpMutants() map[string]mutant {
 				next.ServeHTTP(w, r)
 			})
 		}}
-		m[name+"large"] = dies(func(r *http.Request, body []byte) bool { return len(body) > 4<<20 && r.URL.Path == path })
+		m[name+"large"] = dies(func(r *http.Request, body []byte) bool {
+			return len(body) > 4<<20 &&
+				r.URL.Path == path
+		})
 		m[name+"deep"] = dies(func(r *http.Request, body []byte) bool {
 			return bytes.Contains(body, []byte("[[[[")) && r.URL.Path == path
 		})

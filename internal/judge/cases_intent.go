@@ -27,7 +27,8 @@ func intentCases() []Case {
 	wrongSides := slices.Concat(as(mintEnds, rows[edit]{Must: {
 		{"mint-from-token", "a mint from a token", set("intent.from.0.type", "ERC20")},
 	}}), rows[edit]{Should: {
-		{"mint-to-asset", "a mint to an asset of the game", edits(set("intent.to.0.id", "item_of_nobody"), set("intent.to.0.type", "asset"))},
+		{"mint-to-asset", "a mint to an asset of the game",
+			edits(set("intent.to.0.id", "item_of_nobody"), set("intent.to.0.type", "asset"))},
 	}}.inputs(rejectedMint), rows[edit]{Should: {
 		{"burn-from-asset", "a burn from an asset of the game", set("intent.from.0.type", "asset")},
 		{"burn-to-token", "a burn to a token", set("intent.to.0.type", "ERC20")},
@@ -57,8 +58,11 @@ func intentCases() []Case {
 			Fix:   "Accept burn as well as burn-permit, and ignore case when you compare token types: the field's description has both methods, and older messages write erc20.",
 			Title: "An order with method burn or type erc20 is approved.",
 			Inputs: []Input{
-				should("burn", "a burn with method burn", func(t *trial) { t.ends(t.burn(set("intent.method", "burn")), success) }, "burn-succeeds"),
-				should("erc20", "a mint to erc20 in lower case", func(t *trial) { t.ends(t.mint(set("intent.to.0.type", "erc20")), success) }),
+				should("burn", "a burn with method burn",
+					func(t *trial) { t.ends(t.burn(set("intent.method", "burn")), success) },
+					"burn-succeeds"),
+				should("erc20", "a mint to erc20 in lower case",
+					func(t *trial) { t.ends(t.mint(set("intent.to.0.type", "erc20")), success) }),
 			}},
 		{ID: "intent-unknown-asset", after: []string{"balance"}, early: true,
 			Fix:    "Treat an unknown asset as one that the player does not own, even if the language knows its ID, as JavaScript knows constructor in every object.",
@@ -99,7 +103,8 @@ func intentCases() []Case {
 			Title: "A mint of two assets takes both, and gives both back when it fails; or it is rejected.",
 			run: func(t *trial) {
 				both := func() order {
-					return t.mint(t.of(t.times(2)), set("intent.from", two(t.asset, t.times(1), t.second, t.times(1))))
+					return t.mint(t.of(t.times(2)),
+						set("intent.from", two(t.asset, t.times(1), t.second, t.times(1))))
 				}
 				o := both()
 				t.rejectsOr(o, func() {
@@ -121,7 +126,8 @@ var nobodys = []row[edit]{
 // is rejected and takes nothing.
 func (t *trial) takesBothOrNone(second string, amount json.Number) {
 	sum := plus(t.amounts(1), rat(amount.String()))
-	t.rejected(t.validate(t.mint(t.of(raw(show(sum))), set("intent.from", two(t.asset, t.times(1), second, amount)))))
+	t.rejected(t.validate(t.mint(t.of(raw(show(sum))),
+		set("intent.from", two(t.asset, t.times(1), second, amount)))))
 	t.moved(0)
 }
 
@@ -153,5 +159,6 @@ func (t *trial) spendSecond() {
 func (e ending) listsTwice(t *trial) {
 	o := e.order(t)
 	assets, _ := o.body.sides()
-	t.rejectsOrEnds(o.bent(t.of(t.times(3)), set(assets, two(t.asset, t.times(1), t.asset, t.times(2)))), e.status)
+	t.rejectsOrEnds(o.bent(t.of(t.times(3)),
+		set(assets, two(t.asset, t.times(1), t.asset, t.times(2)))), e.status)
 }

@@ -17,15 +17,18 @@ func intentMutants() map[string]mutant {
 	}
 	aMint, aBurn := method("mint", "assemble"), method("burn-permit", "disassemble")
 	return map[string]mutant{
-		"intent-mixed/mint-disassemble":         approves(method("mint", "disassemble")),
-		"intent-mixed/burn-assemble":            approves(method("burn-permit", "assemble")),
-		"intent-mixed/mint-as-burn":             approves(all(aBurn, is(from, "asset"))),
-		"intent-mixed/unknown-method":           approves(is("intent.method", "steal")),
-		"intent-mixed/unknown-type":             approves(is("intent.type", "reassemble")),
-		"intent-sides/mint-from-token":          approves(all(aMint, is(from, "ERC20"))),
-		"intent-sides/mint-to-asset":            edits(to, func(m message, old any) any { return when(aMint(m), "ERC20", old) }),
-		"intent-sides/burn-from-asset":          edits(from, func(m message, old any) any { return when(aBurn(m), "ERC20", old) }),
-		"intent-sides/burn-to-token":            edits(to, func(m message, old any) any { return when(aBurn(m), "asset", old) }),
+		"intent-mixed/mint-disassemble": approves(method("mint", "disassemble")),
+		"intent-mixed/burn-assemble":    approves(method("burn-permit", "assemble")),
+		"intent-mixed/mint-as-burn":     approves(all(aBurn, is(from, "asset"))),
+		"intent-mixed/unknown-method":   approves(is("intent.method", "steal")),
+		"intent-mixed/unknown-type":     approves(is("intent.type", "reassemble")),
+		"intent-sides/mint-from-token":  approves(all(aMint, is(from, "ERC20"))),
+		"intent-sides/mint-to-asset": edits(to,
+			func(m message, old any) any { return when(aMint(m), "ERC20", old) }),
+		"intent-sides/burn-from-asset": edits(from,
+			func(m message, old any) any { return when(aBurn(m), "ERC20", old) }),
+		"intent-sides/burn-to-token": edits(to,
+			func(m message, old any) any { return when(aBurn(m), "asset", old) }),
 		"intent-older-words/burn":               rejects(is("intent.method", "burn")),
 		"intent-older-words/erc20":              rejects(is(to, "erc20")),
 		"intent-unknown-asset/unknown":          approves(is("intent.from.0.id", "item_of_nobody")),
@@ -57,8 +60,11 @@ func when(condition bool, yes, no any) any {
 // does not.
 func termsMutants() map[string]mutant {
 	m := make(map[string]mutant)
-	for _, id := range []string{"terms-token/mint", "terms-token/burn", "terms-rate/mint-double", "terms-rate/mint-outputs-twice", "terms-rate/burn-outputs-twice", "terms-rate/mint-half", "terms-rate/mint-one-less",
-		"terms-rate/mint-one-token-more", "terms-rate/mint-tokens-2-32", "terms-rate/mint-tokens-2-64", "terms-rate/mint-tokens-2-256", "terms-rate/mint-tokens-smallest-unit", "terms-rate/burn-one-token-less",
+	for _, id := range []string{"terms-token/mint", "terms-token/burn", "terms-rate/mint-double",
+		"terms-rate/mint-outputs-twice", "terms-rate/burn-outputs-twice", "terms-rate/mint-half",
+		"terms-rate/mint-one-less",
+		"terms-rate/mint-one-token-more", "terms-rate/mint-tokens-2-32", "terms-rate/mint-tokens-2-64",
+		"terms-rate/mint-tokens-2-256", "terms-rate/mint-tokens-smallest-unit", "terms-rate/burn-one-token-less",
 		"terms-rate/burn-double", "terms-rate/burn-half", "terms-rate/burn-one-more", "terms-rate/burn-item-more"} {
 		m[id] = mutant{terms: true}
 	}

@@ -26,9 +26,11 @@ func orderCases() []Case {
 				t.closes(o, success)
 			}},
 		{ID: "mint-fails", Section: "3", Fix: "Give back what a mint took when receipt.status is not 0x1.",
-			Title: "A mint that fails gives its assets back.", run: func(t *trial) { t.ends(t.mint(), failure) }},
+			Title: "A mint that fails gives its assets back.",
+			run:   func(t *trial) { t.ends(t.mint(), failure) }},
 		{ID: "burn-succeeds", Section: "1", Fix: "Grant intent.to of a burn when its transaction succeeded.",
-			Title: "A burn that succeeds grants its assets.", run: func(t *trial) { t.ends(t.burn(), success) }},
+			Title: "A burn that succeeds grants its assets.",
+			run:   func(t *trial) { t.ends(t.burn(), success) }},
 		{ID: "burn-fails", Section: "3", Fix: "Grant nothing for a burn that failed.",
 			Title: "A burn that fails grants nothing.", run: func(t *trial) { t.ends(t.burn(), failure) }},
 		{ID: "burn-spent-early", after: []string{"balance"}, Section: "3",
@@ -71,7 +73,8 @@ func orderCases() []Case {
 			run: func(t *trial) {
 				one := t.mintOfMost()
 				if t.offer(t.mint(t.of(t.most()))) {
-					t.gives("two approved mints, each of most that the player owns", "a rejection of the second")
+					t.gives("two approved mints, each of most that the player owns",
+						"a rejection of the second")
 				}
 				t.closes(one, failure)
 			}},
@@ -147,15 +150,19 @@ func orderCases() []Case {
 				must("small", "of the amount of an order", func(t *trial) {
 					t.mintsAtOnce(crowd, mintEnds, func() json.Number { return t.times(1) })
 				}, "mint-succeeds"),
-				must("short", "of most that the player owns", func(t *trial) { t.mintsAtOnce(1, mintFails, t.most) }, "balance"),
+				must("short", "of most that the player owns",
+					func(t *trial) { t.mintsAtOnce(1, mintFails, t.most) }, "balance"),
 			}},
 		{ID: "validate-other",
 			Fix:   "Store what was approved under a uuid, and reject a validate call that differs from it.",
 			Title: "A second validate call under the uuid of an approved mint that differs from the first one is rejected, and signed only if it is paid for.",
 			Inputs: slices.Concat([]Input{
-				must("more", "for more", func(t *trial) { t.secondDigest(t.of(t.times(3))) }, "mint-succeeds"),
-				must("second-mint", "with another digest, which is a second mint", func(t *trial) { t.secondDigest() }, "mint-succeeds"),
-				must("tokens", "for more tokens", func(t *trial) { t.secondDigest(multiplied(toAmount, 5)) }, "mint-succeeds"),
+				must("more", "for more", func(t *trial) { t.secondDigest(t.of(t.times(3))) },
+					"mint-succeeds"),
+				must("second-mint", "with another digest, which is a second mint",
+					func(t *trial) { t.secondDigest() }, "mint-succeeds"),
+				must("tokens", "for more tokens", func(t *trial) { t.secondDigest(multiplied(toAmount, 5)) },
+					"mint-succeeds"),
 				must("direction", "for a burn", func(t *trial) {
 					if t.Unique {
 						t.skip("a burn of a unique item begins with a mint of it")
@@ -187,7 +194,8 @@ func orderCases() []Case {
 				}, "mint-fails"),
 			}, rows[func(*trial, order) order]{Should: {
 				{"digest", "in its digest", func(t *trial, o order) order { return o.bent(t.otherDigest()) }},
-				{"owner", "in its player", func(t *trial, o order) order { o.owner = t.otherPlayer(); return o }},
+				{"owner", "in its player",
+					func(t *trial, o order) order { o.owner = t.otherPlayer(); return o }},
 			}}.inputs(func(t *trial, change func(*trial, order) order) {
 				o := t.approve(t.mint())
 				then := t.now()
@@ -209,7 +217,8 @@ func orderCases() []Case {
 					t.offer(o)
 					t.moved(-1)
 				}, "repeats", "mint-succeeds"),
-				mintFails.as("failure-digest", "another digest, of a mint that failed", secondOf, "mint-succeeds"),
+				mintFails.as("failure-digest", "another digest, of a mint that failed", secondOf,
+					"mint-succeeds"),
 				mintEnds.as("success-digest", "another digest, of a mint that succeeded", secondOf),
 			},
 			Fix:   "Reject a validate call under the uuid of a finished order: its assets were given back, or already paid for tokens.",
@@ -348,7 +357,8 @@ func (t *trial) sameAnswers() {
 		t.renew()
 		o := t.approve(t.plain())
 		if forged := t.post(t.ResultPath, o.result(failure)); forged.look() == a.look() {
-			t.confuses(forged, "another answer than that to an authentic result") // only what moves shows the difference
+			// only what moves shows the difference
+			t.confuses(forged, "another answer than that to an authentic result")
 		}
 	}
 }

@@ -9,12 +9,13 @@ import (
 
 func orderMutants() map[string]mutant {
 	return map[string]mutant{
-		"mint-succeeds":                     {bug: "takes nothing"},
-		"mint-fails":                        {bug: "keeps what failed"},
-		"burn-succeeds":                     {bug: "never grants"},
-		"burn-fails":                        {bug: "grants what failed"},
-		"burn-spent-early":                  {bug: "grants at validate"},
-		"mint-several/sizes":                both(mutant{bug: "ends the latest order"}, mutant{bug: "ignores the result's intent"}),
+		"mint-succeeds":    {bug: "takes nothing"},
+		"mint-fails":       {bug: "keeps what failed"},
+		"burn-succeeds":    {bug: "never grants"},
+		"burn-fails":       {bug: "grants what failed"},
+		"burn-spent-early": {bug: "grants at validate"},
+		"mint-several/sizes": both(mutant{bug: "ends the latest order"},
+			mutant{bug: "ignores the result's intent"}),
 		"mint-several/equal":                {bug: "knows orders by their intent"},
 		"mint-spent-twice":                  {bug: "takes at the result"},
 		"mint-several/uuids":                edits("uuid", func(_ message, old any) any { return beginningOf(old) }),
@@ -62,7 +63,8 @@ func TestOpenMintsAreToldApart(t *testing.T) {
 		assert.Equal(t, judge.Failed, v.Outcome, b)
 	}
 	// A game may approve orders of one size only.
-	v := newStudio(t, rejects(func(m message) bool { return !is("intent.from.0.amount", "2")(m) && m.at("intent.from") != nil })).
+	v := newStudio(t,
+		rejects(func(m message) bool { return !is("intent.from.0.amount", "2")(m) && m.at("intent.from") != nil })).
 		unopened(t).Try(t.Context(), caseOf(t, "mint-several/sizes"))
 	assert.Equal(t, judge.Passed, v.Outcome, v.String())
 }

@@ -15,8 +15,10 @@ func raceCases() []Case {
 			Fix: "Keep nothing of a call where a call of another player sees it, such as in a global variable, " +
 				"confirm a result only when its own effect is stored, " + lockedOut,
 			Inputs: []Input{
-				must("approvals", "their mints are approved at once", approvesAtOnce, "mint-succeeds", "mint-fails"),
-				must("results", "their orders end at once, with both outcomes", endsAtOnce, "mint-succeeds", "mint-fails", "burn-succeeds", "burn-fails"),
+				must("approvals", "their mints are approved at once", approvesAtOnce, "mint-succeeds",
+					"mint-fails"),
+				must("results", "their orders end at once, with both outcomes", endsAtOnce, "mint-succeeds",
+					"mint-fails", "burn-succeeds", "burn-fails"),
 				must("assets", "they ask for their assets at once", listsAtOnce, "mint-succeeds"),
 			},
 			Title: "The calls of several players at once do not mix: each order gets its own answer, and each player's balance moves by what they ordered."},
@@ -24,10 +26,16 @@ func raceCases() []Case {
 			Fix: "Change balances in one statement, or under one lock for all calls of a player and all their assets: two calls that read the same " +
 				"balances lose one of their changes. Where there are several locks, every call must take them in the same order; " + lockedOut,
 			Inputs: []Input{
-				must("one-asset", "mints that fail, and new mints of the same asset", func(t *trial) { t.failsAndMints(t.asset, t.unequal(crowd/2)) }, "mint-succeeds", "mint-fails"),
-				must("two-assets", "mints that fail, and new mints of a second asset", func(t *trial) { t.failsAndMints(t.second, 1) }, "mint-succeeds", "mint-fails").with(aSecondAsset),
-				must("same-order", "the failed result of a mint, and its validate call again", endsAndRepeats, "mint-fails", "repeats"),
-				must("crossed", "mints of two assets, which half of them list in the other order", mintsCrossed, "mint-fails").with(aSecondAsset),
+				must("one-asset", "mints that fail, and new mints of the same asset",
+					func(t *trial) { t.failsAndMints(t.asset, t.unequal(crowd/2)) }, "mint-succeeds",
+					"mint-fails"),
+				must("two-assets", "mints that fail, and new mints of a second asset",
+					func(t *trial) { t.failsAndMints(t.second, 1) }, "mint-succeeds",
+					"mint-fails").with(aSecondAsset),
+				must("same-order", "the failed result of a mint, and its validate call again", endsAndRepeats,
+					"mint-fails", "repeats"),
+				must("crossed", "mints of two assets, which half of them list in the other order",
+					mintsCrossed, "mint-fails").with(aSecondAsset),
 			},
 			Title: "Validate and result calls of one player at once are all answered, and lose no change of a balance."},
 	}
@@ -172,7 +180,8 @@ func listsAtOnce(t *trial) {
 			asset := t.assetOf(players[i].owner)
 			then, now := players[i].of(asset), difference(sums(t.held(players[i].owner, a))).of(asset)
 			if now.Cmp(then) != 0 {
-				t.failAt(a, fmt.Sprintf("a balance of %s, asked at once with other players", show(now)), fmt.Sprintf("%s, as when asked alone", show(then)))
+				t.failAt(a, fmt.Sprintf("a balance of %s, asked at once with other players", show(now)),
+					fmt.Sprintf("%s, as when asked alone", show(then)))
 			}
 		}
 	}

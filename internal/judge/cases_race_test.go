@@ -49,10 +49,12 @@ func TestAResultThatGetsNoLockIsLost(t *testing.T) {
 		assert.Equal(t, judge.Must, causes[0].Level)
 		assert.Contains(t, causes[0].First().Saw, "HTTP 400")
 	})
-	inVirtualTime(t, locked(func(r *http.Request) string { return r.Header.Get(ramp.HeaderSession) }), func(t *testing.T, s *studio) {
-		for id, want := range map[string]judge.Outcome{"players-at-once": judge.Passed, "results-at-once": judge.Failed} {
-			v := newJudge(t, s).Try(t.Context(), caseOf(t, id))
-			assert.Equal(t, want, v.Outcome, v.String())
-		}
-	})
+	inVirtualTime(t, locked(func(r *http.Request) string { return r.Header.Get(ramp.HeaderSession) }),
+		func(t *testing.T, s *studio) {
+			for id, want := range map[string]judge.Outcome{"players-at-once": judge.Passed,
+				"results-at-once": judge.Failed} {
+				v := newJudge(t, s).Try(t.Context(), caseOf(t, id))
+				assert.Equal(t, want, v.Outcome, v.String())
+			}
+		})
 }

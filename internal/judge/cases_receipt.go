@@ -12,7 +12,8 @@ import (
 func receiptCases() []Case {
 	fee := func(o object) object {
 		actual := rat(o.at("intent.actual").(string))
-		return o.with("intent.fee_rate", number(2001)).with("intent.actual", show(product(actual, big.NewRat(7999, 10_000))))
+		return o.with("intent.fee_rate", number(2001)).with("intent.actual",
+			show(product(actual, big.NewRat(7999, 10_000))))
 	}
 	described := rows[edit]{Must: {
 		{"type-7", "of type 0x7, whose gas was sponsored", set("receipt.type", "0x7")},
@@ -23,7 +24,8 @@ func receiptCases() []Case {
 	}, Should: {
 		{"removed", "whose log is marked as removed", withLog("removed", true)},
 	}}
-	timed := rows[edit]{Must: {{"block-timestamp", "whose log has a blockTimestamp that is not 0", withLog("blockTimestamp", number(1763690000))}}}
+	timed := rows[edit]{Must: {{"block-timestamp", "whose log has a blockTimestamp that is not 0",
+		withLog("blockTimestamp", number(1763690000))}}}
 	other := rows[edit]{Should: {
 		{"status-only", "with only its status", func(o object) object {
 			return o.with("receipt", object{"status": o.at("receipt.status")})
@@ -33,24 +35,30 @@ func receiptCases() []Case {
 		{"no-bloom", "without logsBloom", drop("receipt.logsBloom")},
 		{"unknown-type", "of the type 0x7e", set("receipt.type", "0x7e")},
 		{"numbers", "whose quantities are JSON numbers",
-			edits(set("receipt.type", number(2)), set("receipt.gasUsed", number(91_834)), set("receipt.blockNumber", number(16)))},
+			edits(set("receipt.type", number(2)), set("receipt.gasUsed", number(91_834)),
+				set("receipt.blockNumber", number(16)))},
 		{"hex-timestamp", "whose log has a blockTimestamp in hex", withLog("blockTimestamp", "0x6920f0d0")},
 		{"no-timestamp", "whose log has no blockTimestamp", func(o object) object {
 			return o.with("receipt.logs", list{aLog(o).without("blockTimestamp")})
 		}},
-		{"large-gas", "whose gas needs more than 64 bits", set("receipt.effectiveGasPrice", "0x1"+strings.Repeat("0", 20))},
-		{"fee-payer", "with from, to and feePayer", edits(set("receipt.from", someone), set("receipt.to", someone), set("receipt.feePayer", someone))},
+		{"large-gas", "whose gas needs more than 64 bits",
+			set("receipt.effectiveGasPrice", "0x1"+strings.Repeat("0", 20))},
+		{"fee-payer", "with from, to and feePayer",
+			edits(set("receipt.from", someone), set("receipt.to", someone),
+				set("receipt.feePayer", someone))},
 		{"number-status", "whose status is a JSON number", func(o object) object {
 			return o.with("receipt.status", raw(literalText(o.at("receipt.status"))[2:]))
 		}},
-		{"padded-status", "whose status has a leading zero", changed("receipt.status", func(status string) string { return "0x0" + status[2:] })},
+		{"padded-status", "whose status has a leading zero",
+			changed("receipt.status", func(status string) string { return "0x0" + status[2:] })},
 	}}
 	sizes := rows[edit]{Must: {
 		{"logs", "with 12 logs (8 KiB)", manyLogs(12)},
 	}, Should: {
 		{"many-logs", "with 400 logs (256 KiB)", manyLogs(400)},
 	}}
-	missing := rows[edit]{Should: slices.Concat(leftOut("receipt", "receipt"), leftOut("status", "receipt.status"))}
+	missing := rows[edit]{Should: slices.Concat(leftOut("receipt", "receipt"),
+		leftOut("status", "receipt.status"))}
 	strange := rows[edit]{Should: {
 		{"empty", "whose status is empty", set("receipt.status", "")},
 		{"0x", "whose status is 0x", set("receipt.status", "0x")},
@@ -77,14 +85,17 @@ func receiptCases() []Case {
 	}
 	status2 := func(t *trial, o order, status string) { t.closes(o, status, set("receipt.status", "0x2")) }
 	return []Case{
-		{ID: "receipt-status-2", early: true, Section: "3", Fix: "Give back, and grant nothing, for every status other than 0x1.",
+		{ID: "receipt-status-2", early: true, Section: "3",
+			Fix:    "Give back, and grant nothing, for every status other than 0x1.",
 			Inputs: []Input{mintFails.input(status2), burnFails.input(status2)},
 			Title:  "The status 0x2 is a failure, because it is not 0x1."},
 		{ID: "receipt", Inputs: slices.Concat(
-			of(mintFails, (*trial).endsAs), of(mintEnds, (*trial).endsAtMost), of(burnEnds, (*trial).endsAs), of(burnFails, (*trial).endsAtMost), []Input{
-				must("mint-failure-fee-of-most", "of a mint of most that the player owns, with a fee_rate of 2001,", func(t *trial) {
-					t.closes(t.mintOfMost(), failure, fee)
-				}, "mint-fails"),
+			of(mintFails, (*trial).endsAs), of(mintEnds, (*trial).endsAtMost), of(burnEnds, (*trial).endsAs),
+			of(burnFails, (*trial).endsAtMost), []Input{
+				must("mint-failure-fee-of-most",
+					"of a mint of most that the player owns, with a fee_rate of 2001,", func(t *trial) {
+						t.closes(t.mintOfMost(), failure, fee)
+					}, "mint-fails"),
 			}),
 			Fix:   "Read only the status of a receipt, and accept the other fields in every form of section 6.",
 			Title: "The status of a receipt alone decides whether a mint is given back and a burn granted, whatever else section 6 allows in it."},
@@ -97,9 +108,10 @@ func receiptCases() []Case {
 		{ID: "receipt-no-status", Inputs: missing.ofBoth((*trial).endsLater),
 			Fix:   "Treat a missing status as no outcome: move nothing and reject the result, so that it is sent again. The wording of section 3 also allows you to treat it as a failure, because a missing status is not 0x1.",
 			Title: "A result without a status moves nothing, and does not end the order."},
-		{ID: "receipt-odd-status", Section: "3", after: []string{"burn-fails"}, Inputs: slices.Concat(strange.ofBoth(oddly), mild(boolean.ofBoth(oddly)...)),
-			Fix:   "Reject a status that you cannot read, so that the result is sent again, or treat it as a failure, as section 3 says of every status other than 0x1.",
-			Title: "A result whose status cannot be read is rejected, or is a failure: it gives a mint's assets back once, and grants nothing."},
+		{ID: "receipt-odd-status", Section: "3", after: []string{"burn-fails"},
+			Inputs: slices.Concat(strange.ofBoth(oddly), mild(boolean.ofBoth(oddly)...)),
+			Fix:    "Reject a status that you cannot read, so that the result is sent again, or treat it as a failure, as section 3 says of every status other than 0x1.",
+			Title:  "A result whose status cannot be read is rejected, or is a failure: it gives a mint's assets back once, and grants nothing."},
 	}
 }
 
@@ -114,14 +126,16 @@ func withLog(field string, value any) edit {
 }
 
 func aLog(o object) object {
-	return logOf(o.at("tx_hash"), o.at("receipt.blockHash"), someone, list{"0x" + strings.Repeat("2", 64)}, "0x")
+	return logOf(o.at("tx_hash"), o.at("receipt.blockHash"), someone,
+		list{"0x" + strings.Repeat("2", 64)}, "0x")
 }
 
 func manyLogs(n int) edit {
 	return func(o object) object {
 		logs := make(list, n)
 		for i := range logs {
-			logs[i] = aLog(o).with("logIndex", fmt.Sprintf("0x%x", i)).with("data", "0x"+strings.Repeat("5a", 64))
+			logs[i] = aLog(o).with("logIndex", fmt.Sprintf("0x%x", i)).with("data",
+				"0x"+strings.Repeat("5a", 64))
 		}
 		return o.with("receipt.logs", logs)
 	}

@@ -13,7 +13,11 @@ func flips(method, status string, when func(message) bool) func(message, any) an
 func receiptMutants() map[string]mutant {
 	const log = "receipt.logs.0."
 	length := func(n int) func(message) bool {
-		return inResult(func(m message) bool { logs, _ := m.at("receipt.logs").([]any); return logs != nil && len(logs) == n })
+		return inResult(func(m message) bool {
+			logs, _ := m.at("receipt.logs").([]any)
+			return logs != nil &&
+				len(logs) == n
+		})
 	}
 	m := map[string]mutant{
 		"receipt-status-2/mint-failure": confirms(is("receipt.status", "0x2")),
@@ -28,21 +32,25 @@ func receiptMutants() map[string]mutant {
 		"block-timestamp": is(log+"blockTimestamp", "1763690000"),
 		"removed":         is(log+"removed", "true"),
 		"no-logs":         length(0),
-		"no-topics":       func(m message) bool { topics, ok := m.at(log + "topics").([]any); return ok && len(topics) == 0 },
-		"status-only":     without("receipt.type"),
-		"null-contract":   without("receipt.contractAddress"),
-		"null-logs":       without("receipt.logs"),
-		"no-bloom":        without("receipt.logsBloom"),
-		"unknown-type":    is("receipt.type", "0x7e"),
-		"numbers":         is("receipt.type", "2"),
-		"hex-timestamp":   is(log+"blockTimestamp", "0x6920f0d0"),
-		"no-timestamp":    all(given(log+"address"), without(log+"blockTimestamp")),
-		"large-gas":       func(m message) bool { return len(m.text("receipt.effectiveGasPrice")) > 18 },
-		"fee-payer":       given("receipt.feePayer"),
-		"number-status":   func(m message) bool { return len(m.text("receipt.status")) == 1 },
-		"padded-status":   func(m message) bool { return len(m.text("receipt.status")) == 4 },
-		"many-logs":       length(400),
-		"logs":            length(12),
+		"no-topics": func(m message) bool {
+			topics, ok := m.at(log + "topics").([]any)
+			return ok &&
+				len(topics) == 0
+		},
+		"status-only":   without("receipt.type"),
+		"null-contract": without("receipt.contractAddress"),
+		"null-logs":     without("receipt.logs"),
+		"no-bloom":      without("receipt.logsBloom"),
+		"unknown-type":  is("receipt.type", "0x7e"),
+		"numbers":       is("receipt.type", "2"),
+		"hex-timestamp": is(log+"blockTimestamp", "0x6920f0d0"),
+		"no-timestamp":  all(given(log+"address"), without(log+"blockTimestamp")),
+		"large-gas":     func(m message) bool { return len(m.text("receipt.effectiveGasPrice")) > 18 },
+		"fee-payer":     given("receipt.feePayer"),
+		"number-status": func(m message) bool { return len(m.text("receipt.status")) == 1 },
+		"padded-status": func(m message) bool { return len(m.text("receipt.status")) == 4 },
+		"many-logs":     length(400),
+		"logs":          length(12),
 	} {
 		mint, burn := "receipt-odd/mint-", "receipt-odd/burn-"
 		switch id {
@@ -59,17 +67,20 @@ func receiptMutants() map[string]mutant {
 	// No 0x1, so it has failed; no 0x0, so it has succeeded.
 	guess := func(method, status string) mutant {
 		return edits("receipt", func(m message, old any) any {
-			if s := m.text("receipt.status"); s == "0x0" || s == "0x1" || m.at("tx_hash") == nil || m.text("intent.method") != method {
+			if s := m.text("receipt.status"); s == "0x0" || s == "0x1" || m.at("tx_hash") == nil ||
+				m.text("intent.method") != method {
 				return old
 			}
 			return map[string]any{"status": status}
 		})
 	}
 	for _, id := range []string{"no-receipt", "null-receipt", "no-status", "null-status"} {
-		m["receipt-no-status/mint-"+id], m["receipt-no-status/burn-"+id] = guess("mint", "0x0"), guess("burn-permit", "0x1")
+		m["receipt-no-status/mint-"+id], m["receipt-no-status/burn-"+id] = guess("mint", "0x0"),
+			guess("burn-permit", "0x1")
 	}
 	for _, id := range []string{"empty", "0x", "true", "text"} {
-		m["receipt-odd-status/mint-"+id], m["receipt-odd-status/burn-"+id] = guess("mint", "0x1"), guess("burn-permit", "0x1")
+		m["receipt-odd-status/mint-"+id], m["receipt-odd-status/burn-"+id] = guess("mint", "0x1"),
+			guess("burn-permit", "0x1")
 	}
 	return m
 }

@@ -37,6 +37,8 @@ func restartCases() []Case {
 				t.offer(o)
 				t.closes(o, success)
 			}, "repeats", "mint-succeeds"),
-		}, mild(should("same-hash", "a burn that is reported with the tx_hash of one that ended before it", func(t *trial) { t.sameHash(true) },
-			"burn-succeeds"))...)}}
+		},
+			mild(should("same-hash", "a burn that is reported with the tx_hash of one that ended before it",
+				func(t *trial) { t.sameHash(true) },
+				"burn-succeeds"))...)}}
 }

@@ -18,9 +18,10 @@ func resultCases() []Case {
 	)
 	return []Case{
 		{ID: "result-again-changed", early: true, after: []string{"repeats"},
-			Inputs: slices.Concat(changedRepeats(mintFails), changedRepeats(mintEnds), changedRepeats(burnEnds)),
-			Fix:    "Recognize a repeated result by its uuid alone, not by tx_hash and not by the bytes of the body.",
-			Title:  "A result that comes again with another tx_hash or with its JSON written differently has no second effect."},
+			Inputs: slices.Concat(changedRepeats(mintFails), changedRepeats(mintEnds),
+				changedRepeats(burnEnds)),
+			Fix:   "Recognize a repeated result by its uuid alone, not by tx_hash and not by the bytes of the body.",
+			Title: "A result that comes again with another tx_hash or with its JSON written differently has no second effect."},
 		{ID: "result-at-once", alone: true, Inputs: append(eachEnding(func(t *trial, e ending) {
 			t.rounds(func() {
 				o := e.open(t)
@@ -100,7 +101,8 @@ func resultCases() []Case {
 					t.fail(a.String(), "HTTP 500")
 				}
 			}},
-		{ID: "result-before-validate", after: []string{"unknown-order", "mint-succeeds"}, Level: Should, Section: "3", Fix: unknown,
+		{ID: "result-before-validate", after: []string{"unknown-order", "mint-succeeds"}, Level: Should,
+			Section: "3", Fix: unknown,
 			Title: "A result that comes before its validate call does no harm.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -108,23 +110,29 @@ func resultCases() []Case {
 				t.moved(0)
 				t.ends(o, success)
 			}},
-		{ID: "result-rejected", Section: "3", Fix: unknown, after: []string{"unknown-order"}, Inputs: slices.Concat([]Input{
-			must("mint-balance", "a mint for more than the player owns", func(t *trial) {
-				o := t.mint(t.of(t.oneMore()))
-				t.rejected(t.validate(o))
-				t.tell(o, failure)
-				t.moved(0)
-			}, "balance"),
-		}, rejectedOrders(mintFails), rejectedOrders(burnEnds)),
+		{ID: "result-rejected", Section: "3", Fix: unknown, after: []string{"unknown-order"},
+			Inputs: slices.Concat([]Input{
+				must("mint-balance", "a mint for more than the player owns", func(t *trial) {
+					o := t.mint(t.of(t.oneMore()))
+					t.rejected(t.validate(o))
+					t.tell(o, failure)
+					t.moved(0)
+				}, "balance"),
+			}, rejectedOrders(mintFails), rejectedOrders(burnEnds)),
 			Title: "A result for a rejected order pays nothing: neither a failed mint nor a successful burn."},
-		{ID: "result-other-owner", Section: "3", Fix: stored, Inputs: []Input{mintFails.input(reportedForAnother), burnEnds.input(reportedForAnother)},
-			Title: "An order that is reported for another player gives that player nothing."},
+		{ID: "result-other-owner", Section: "3", Fix: stored,
+			Inputs: []Input{mintFails.input(reportedForAnother), burnEnds.input(reportedForAnother)},
+			Title:  "An order that is reported for another player gives that player nothing."},
 		{ID: "result-other-intent", Section: "3", Fix: stored, Inputs: []Input{
-			mintFails.as("more-back", "a failed mint of 500 times the amount", asApproved(multiplied(fromAmount, 500))),
-			burnEnds.as("more-granted", "a burn to 500 times the amount", asApproved(multiplied(toAmount, 500))),
-			mintFails.as("negative", "a failed mint of a negative amount", asApproved(multiplied(fromAmount, -1))),
+			mintFails.as("more-back", "a failed mint of 500 times the amount",
+				asApproved(multiplied(fromAmount, 500))),
+			burnEnds.as("more-granted", "a burn to 500 times the amount",
+				asApproved(multiplied(toAmount, 500))),
+			mintFails.as("negative", "a failed mint of a negative amount",
+				asApproved(multiplied(fromAmount, -1))),
 			mintEnds.as("mint-as-burn", "a successful burn instead of a mint", asAnother((*trial).burn)),
-			must("burn-as-mint", "a failed mint instead of a burn", func(t *trial) { asAnother((*trial).mint)(t, burnFails.open(t), failure) }),
+			must("burn-as-mint", "a failed mint instead of a burn",
+				func(t *trial) { asAnother((*trial).mint)(t, burnFails.open(t), failure) }),
 			mintFails.as("asset", "a failed mint of another asset", func(t *trial, o order, status string) {
 				t.answered(t.report(o, status, set("intent.from.0.id", t.second)))
 				t.closes(o, status)
@@ -152,7 +160,8 @@ func rejectedOrders(e ending) []Input {
 	return []Input{
 		input("digest", "with a digest that is too short", validate, set("digest", "0x12")),
 		input("hmac", "with a wrong HMAC", valid.unsigned),
-		input("access-token", "with an unknown access token", func(v valid) answer { return v.send(unknownToken) }),
+		input("access-token", "with an unknown access token",
+			func(v valid) answer { return v.send(unknownToken) }),
 		input("contract", "for another token contract", validate, func(o object) object {
 			_, tokens := o.sides()
 			return o.with(tokens+".0.id", foreignToken)
@@ -285,7 +294,8 @@ func asAnother(other func(*trial, ...edit) order) func(*trial, order, string) {
 // order amount more.
 func (t *trial) nothingOrOnce(then snapshot) {
 	wrong := t.settled(then, func(now snapshot) bool {
-		return len(t.off(then, now, nil)) == 0 || len(t.off(then, now, difference{t.asset: t.amounts(1)})) == 0
+		return len(t.off(then, now, nil)) == 0 ||
+			len(t.off(then, now, difference{t.asset: t.amounts(1)})) == 0
 	})
 	if wrong != nil {
 		t.misplaced(then, *wrong, nil)
@@ -296,20 +306,25 @@ func (t *trial) nothingOrOnce(then snapshot) {
 // describe. A 4xx rejects a result permanently: it is not sent again, and the assets of a
 // failed mint stay taken.
 func oddResults() rows[edit] {
-	return rows[edit]{Should: slices.Concat(leftOut("session-id", "session_id"), leftOut("intent", "intent"), []row[edit]{
-		{"padded-session-id", "whose session_id has blanks around it", changed("session_id", func(id string) string { return " " + id + " " })},
-		{"plain-uuid", "whose uuid has no dashes", changed("uuid", func(id string) string { return strings.ReplaceAll(id, "-", "") })},
-		{"null-to", "whose intent.to is null", set("intent.to", nil)},
-		{"empty-to", "whose intent.to is empty", set("intent.to", list{})},
-		{"to-zero", "to an amount of 0", set(toAmount, number(0))},
-		{"to-missing", "to something without an amount", drop(toAmount)},
-		{"to-text", "to an amount that is a string", func(o object) object {
-			return o.with(toAmount, literal(o.at(toAmount)))
-		}},
-		{"to-digits", "to an amount of 2,000 digits", set(toAmount, raw("1."+strings.Repeat("0", 1999)))},
-		{"long-tx-hash", "whose tx_hash has 64 KiB", changed("tx_hash", func(hash string) string { return "0x" + strings.Repeat(hash[2:], 1<<10) })},
-		{"no-tx-hash", "without tx_hash", drop("tx_hash")},
-	})}
+	return rows[edit]{Should: slices.Concat(leftOut("session-id", "session_id"), leftOut("intent", "intent"),
+		[]row[edit]{
+			{"padded-session-id", "whose session_id has blanks around it",
+				changed("session_id", func(id string) string { return " " + id + " " })},
+			{"plain-uuid", "whose uuid has no dashes",
+				changed("uuid", func(id string) string { return strings.ReplaceAll(id, "-", "") })},
+			{"null-to", "whose intent.to is null", set("intent.to", nil)},
+			{"empty-to", "whose intent.to is empty", set("intent.to", list{})},
+			{"to-zero", "to an amount of 0", set(toAmount, number(0))},
+			{"to-missing", "to something without an amount", drop(toAmount)},
+			{"to-text", "to an amount that is a string", func(o object) object {
+				return o.with(toAmount, literal(o.at(toAmount)))
+			}},
+			{"to-digits", "to an amount of 2,000 digits", set(toAmount, raw("1."+strings.Repeat("0", 1999)))},
+			{"long-tx-hash", "whose tx_hash has 64 KiB",
+				changed("tx_hash",
+					func(hash string) string { return "0x" + strings.Repeat(hash[2:], 1<<10) })},
+			{"no-tx-hash", "without tx_hash", drop("tx_hash")},
+		})}
 }
 
 // endsOnce requires that an edited result has the expected effect, or is answered with

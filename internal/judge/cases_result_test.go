@@ -37,10 +37,11 @@ func resultMutants() map[string]mutant {
 		"result-contrary/burn-failure": {bug: "the last outcome counts"},
 		"results-at-once":              {bug: "reads, then writes"},
 		"result-at-once/answers":       refusesRepeats(),
-		"result-answer": answers(ramp.PathResult, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
-			*status = when(*status == 200, 201, *status).(int)
-			return body
-		}),
+		"result-answer": answers(ramp.PathResult,
+			func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
+				*status = when(*status == 200, 201, *status).(int)
+				return body
+			}),
 		"result-log":                       hexTimes(),
 		"null-fields/result":               replaces(ramp.PathResult, `,"data":null`, ""),
 		"content-type/confirmation":        plainText(ramp.PathResult, 200),
@@ -52,8 +53,10 @@ func resultMutants() map[string]mutant {
 		"result-other-owner/burn-success":  {bug: "pays the session"},
 		"result-other-intent/more-back":    {bug: "believes the result"},
 		"result-other-intent/more-granted": {bug: "believes the result"},
-		"result-other-intent/negative": layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-			if m := parse(body); r.URL.Path == ramp.PathResult && strings.HasPrefix(amountText(m, "intent.from.0.amount"), "-") {
+		"result-other-intent/negative": layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte,
+			next http.Handler) {
+			if m := parse(body); r.URL.Path == ramp.PathResult &&
+				strings.HasPrefix(amountText(m, "intent.from.0.amount"), "-") {
 				s.game.mu.Lock()
 				balances := s.game.players[r.Header.Get(ramp.HeaderSession)].balances
 				less, _ := balances["item_gold"].Add(ramp.NewAmount(-2))
@@ -74,8 +77,14 @@ func resultMutants() map[string]mutant {
 	}
 	m["result-rejected/mint-balance"] = mutant{bug: "believes in unknown orders"}
 	for _, prefix := range []string{"mint-failure-", "mint-success-", "burn-success-"} {
-		m["result-again-changed/"+prefix+"tx-hash"] = movesForEach(func(m message, _ []byte) string { return m.text("tx_hash") })
-		m["result-again-changed/"+prefix+"indented"] = movesForEach(func(_ message, body []byte) string { return string(body) })
+		m["result-again-changed/"+prefix+"tx-hash"] = movesForEach(func(m message,
+			_ []byte) string {
+			return m.text("tx_hash")
+		})
+		m["result-again-changed/"+prefix+"indented"] = movesForEach(func(_ message,
+			body []byte) string {
+			return string(body)
+		})
 	}
 	for id, when := range map[string]func(message) bool{
 		"no-session-id":     func(m message) bool { _, given := m["session_id"]; return m["receipt"] != nil && !given },
@@ -89,9 +98,13 @@ func resultMutants() map[string]mutant {
 			to, ok := m.at("intent.to").([]any)
 			return ok && len(to) == 0
 		}),
-		"to-zero":      inResult(is("intent.to.0.amount", "0")),
-		"to-missing":   all(given("intent.to.0"), without("intent.to.0.amount")),
-		"to-text":      inResult(func(m message) bool { _, isText := m.at("intent.to.0.amount").(string); return isText }),
+		"to-zero":    inResult(is("intent.to.0.amount", "0")),
+		"to-missing": all(given("intent.to.0"), without("intent.to.0.amount")),
+		"to-text": inResult(func(m message) bool {
+			_,
+				isText := m.at("intent.to.0.amount").(string)
+			return isText
+		}),
 		"to-digits":    inResult(func(m message) bool { return len(m.text("intent.to.0.amount")) > 1000 }),
 		"long-tx-hash": func(m message) bool { return len(m.text("tx_hash")) > 66 },
 		"no-tx-hash":   func(m message) bool { return m["receipt"] != nil && m["tx_hash"] == nil },
@@ -153,8 +166,11 @@ func storesRejected(reason string) mutant {
 			}
 			answer := answerOf(next, r)
 			rejected := strings.Contains(answer.Body.String(), `"success":false`)
-			if r.URL.Path == ramp.PathValidate && rejected && (wrong == nil && strings.Contains(answer.Body.String(), "RATE") || wrong != nil && wrong(s, r, m, body)) {
-				if wrong != nil || m.text("intent.from.0.id") != foreignToken && m.text("intent.to.0.id") != foreignToken {
+			if r.URL.Path == ramp.PathValidate && rejected &&
+				(wrong == nil && strings.Contains(answer.Body.String(), "RATE") || wrong != nil &&
+					wrong(s, r, m, body)) {
+				if wrong != nil || m.text("intent.from.0.id") != foreignToken &&
+					m.text("intent.to.0.id") != foreignToken {
 					kept.Store(m.text("uuid"), true)
 				}
 			}

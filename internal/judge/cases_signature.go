@@ -56,13 +56,15 @@ func signatureCases() []Case {
 		{"65-bytes", "of 65 bytes", strings.Clone},
 		{"capitals", "in upper-case hex", func(sig string) string { return "0x" + strings.ToUpper(sig[2:]) }},
 		{"no-prefix", "without 0x", func(sig string) string { return sig[2:] }},
-		{"long", "of 300 bytes, as a contract wallet may create,", func(string) string { return "0x" + strings.Repeat("5a", 300) }},
+		{"long", "of 300 bytes, as a contract wallet may create,",
+			func(string) string { return "0x" + strings.Repeat("5a", 300) }},
 		{"short", "of 64 bytes", func(sig string) string { return sig[:130] }},
 	}}.inputs(func(t *trial, change func(string) string) {
 		o := t.plain(changed("user_sig", change))
 		if a := t.validate(o); t.either(a) {
 			if data := t.read(a); data.UserSig != o.body.at("user_sig") {
-				t.fail(cmp.Or(t.mixed(o, data, true), "another userSig than the user_sig that was sent"), "the same string")
+				t.fail(cmp.Or(t.mixed(o, data, true), "another userSig than the user_sig that was sent"),
+					"the same string")
 			}
 			t.confirm(o, failure)
 		}
@@ -116,7 +118,8 @@ func signatureCases() []Case {
 			Title: "An order is not rejected because its user_sig signs another hash than the digest.",
 			run: func(t *trial) {
 				key, _ := wallet(t.player)
-				t.approve(t.plain(set("user_sig", signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
+				t.approve(t.plain(set("user_sig",
+					signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
 			}},
 		{ID: "sign-every", Fix: raw32, last: true,
 			Title: "Every approval that the judge got is signed by the registered key over the digest of its order.",
@@ -159,7 +162,8 @@ func signatureCases() []Case {
 					forged := t.look(t.player)
 					t.report(o, failure)
 					t.pause(min(t.Settle, watchTime))
-					if forged.of(t.asset).Cmp(taken.of(t.asset)) == 0 && t.look(t.player).of(t.asset).Cmp(taken.of(t.asset)) > 0 {
+					if forged.of(t.asset).Cmp(taken.of(t.asset)) == 0 &&
+						t.look(t.player).of(t.asset).Cmp(taken.of(t.asset)) > 0 {
 						t.confuses(a, "a rejection")
 					}
 				}
@@ -168,12 +172,17 @@ func signatureCases() []Case {
 			Fix:   `Answer every rejection with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`,
 			Title: "A rejection has success false, a string as errorCode, data null, and no signature.",
 			Inputs: rows[func(*trial) answer]{Must: {
-				{"order", "of an order about an unknown asset", func(t *trial) answer { return t.validate(t.plain(ofNobody)) }},
-				{"token", "of an assets call with an unknown token", func(t *trial) answer { return t.assets(t.player, unknownToken) }},
-				{"validate-hmac", "of a validate call with a wrong HMAC", func(t *trial) answer { return atValidate.valid(t).unsigned() }},
-				{"result-hmac", "of a result with a wrong HMAC", func(t *trial) answer { return atResult.valid(t).unsigned() }},
+				{"order", "of an order about an unknown asset",
+					func(t *trial) answer { return t.validate(t.plain(ofNobody)) }},
+				{"token", "of an assets call with an unknown token",
+					func(t *trial) answer { return t.assets(t.player, unknownToken) }},
+				{"validate-hmac", "of a validate call with a wrong HMAC",
+					func(t *trial) answer { return atValidate.valid(t).unsigned() }},
+				{"result-hmac", "of a result with a wrong HMAC",
+					func(t *trial) answer { return atResult.valid(t).unsigned() }},
 			}, Should: {
-				{"form", "of an order without a digest", func(t *trial) answer { return t.validate(t.plain(drop("digest"))) }},
+				{"form", "of an order without a digest",
+					func(t *trial) answer { return t.validate(t.plain(drop("digest"))) }},
 			}}.inputs(func(t *trial, ask func(*trial) answer) {
 				a := ask(t)
 				if a.succeeded {
@@ -190,7 +199,8 @@ func signatureCases() []Case {
 			Fix:   "Never put a token in an answer.",
 			Title: "No answer contains the access token.",
 			run: func(t *trial) {
-				for _, a := range []answer{t.assets(t.player), t.assets(t.player, unknownSession), t.validate(t.plain()),
+				for _, a := range []answer{t.assets(t.player), t.assets(t.player, unknownSession),
+					t.validate(t.plain()),
 					t.validate(t.plain(ofNobody))} {
 					if t.answered(a) && strings.Contains(string(a.body), t.player.Token.Reveal()) {
 						t.failAt(a, "the access token in an answer", "an answer without it")

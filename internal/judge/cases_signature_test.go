@@ -46,7 +46,8 @@ func (s *studio) signature(d []byte) string {
 // echoes is a server that returns another user_sig.
 func echoes(change func(string) string) mutant {
 	return answers(ramp.PathValidate, func(_ *studio, _ *http.Request, asked message, _ *int, body string) string {
-		return strings.Replace(body, `"userSig":"`+asked.text("user_sig"), `"userSig":"`+change(asked.text("user_sig")), 1)
+		return strings.Replace(body, `"userSig":"`+asked.text("user_sig"),
+			`"userSig":"`+change(asked.text("user_sig")), 1)
 	})
 }
 
@@ -94,7 +95,8 @@ func TestASignatureIsFoundWhereverARejectionHasIt(t *testing.T) {
 
 func signatureMutants() map[string]mutant {
 	m := make(map[string]mutant)
-	for _, id := range []string{"missing", "null", "empty", "0x", "31-bytes", "33-bytes", "64-bytes", "odd", "not-hex", "no-prefix", "number"} {
+	for _, id := range []string{"missing", "null", "empty", "0x", "31-bytes", "33-bytes", "64-bytes", "odd", "not-hex",
+		"no-prefix", "number"} {
 		m["digest-wrong/"+id] = approves(bad("digest"))
 	}
 	digest := func(m message) []byte { return common.FromHex(m.text("digest")) }
@@ -155,15 +157,17 @@ func signatureMutants() map[string]mutant {
 			return err != nil || crypto.PubkeyToAddress(*key) != common.HexToAddress(m.text("user_address"))
 		}),
 		"null-fields/validate": replaces(ramp.PathValidate, `"errorCode":null,`, ""),
-		"rejection-envelope/order": answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
-			return strings.Replace(body, `"data":null`, `"data":{"validatorSig":""}`, 1)
-		}),
+		"rejection-envelope/order": answers(ramp.PathValidate,
+			func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+				return strings.Replace(body, `"data":null`, `"data":{"validatorSig":""}`, 1)
+			}),
 		"rejection-envelope/form": says(ramp.PathValidate, bad("digest"), 422, `{"detail":[]}`),
 		"content-type/approval":   plainText(ramp.PathValidate, 200),
 		"content-type/rejection":  plainText(ramp.PathValidate, 0),
-		"rejection-no-token": answers(ramp.PathAssets, func(_ *studio, r *http.Request, _ message, _ *int, body string) string {
-			return strings.Replace(body, "INVALID_USER", "no: "+r.Header.Get(ramp.HeaderAuthorization), 1)
-		}),
+		"rejection-no-token": answers(ramp.PathAssets,
+			func(_ *studio, r *http.Request, _ message, _ *int, body string) string {
+				return strings.Replace(body, "INVALID_USER", "no: "+r.Header.Get(ramp.HeaderAuthorization), 1)
+			}),
 	} {
 		m[id] = mutant
 	}
@@ -191,15 +195,18 @@ func TestTheFormOfAnApprovalIsForOneCase(t *testing.T) {
 		"other names":    strings.NewReplacer("userSig", "user_sig", "validatorSig", "validator_sig").Replace,
 		"other capitals": strings.NewReplacer("userSig", "UserSig", "validatorSig", "ValidatorSig").Replace,
 	} {
-		j := newJudge(t, newStudio(t, answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
-			before, data, approved := strings.Cut(body, `"data":{`)
-			if !approved {
-				return body
-			}
-			return before + `"data":` + spoil("{"+strings.TrimSuffix(data, "}")) + "}"
-		})))
+		j := newJudge(t,
+			newStudio(t,
+				answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+					before, data, approved := strings.Cut(body, `"data":{`)
+					if !approved {
+						return body
+					}
+					return before + `"data":` + spoil("{"+strings.TrimSuffix(data, "}")) + "}"
+				})))
 		for id, want := range map[string]judge.Outcome{
-			"sign-form": judge.Failed, "sign-unchanged": judge.Skipped, "sign-v": judge.Skipped, "user-sig": judge.Skipped,
+			"sign-form": judge.Failed, "sign-unchanged": judge.Skipped, "sign-v": judge.Skipped,
+			"user-sig": judge.Skipped,
 		} {
 			v := j.Try(t.Context(), caseOf(t, id))
 			assert.Equal(t, want, v.Outcome, "%s: %s", name, v)
@@ -221,15 +228,16 @@ func TestAnotherVIsNamed(t *testing.T) {
 func TestAnEarlierSignatureOfThePlayerIsForOneCase(t *testing.T) {
 	t.Parallel()
 	var first sync.Map // by session and intent
-	inVirtualTime(t, answers(ramp.PathValidate, func(_ *studio, r *http.Request, asked message, _ *int, body string) string {
-		if !strings.Contains(body, "validatorSig") {
-			return body
-		}
-		answer, _ := first.LoadOrStore(r.Header.Get(ramp.HeaderSession)+string(must(asked["intent"])), body)
-		return answer.(string)
-	}), func(t *testing.T, s *studio) {
-		assert.Equal(t, "sign-every", judge.Causes(judged(t, s))[0].First().Case.ID)
-	})
+	inVirtualTime(t,
+		answers(ramp.PathValidate, func(_ *studio, r *http.Request, asked message, _ *int, body string) string {
+			if !strings.Contains(body, "validatorSig") {
+				return body
+			}
+			answer, _ := first.LoadOrStore(r.Header.Get(ramp.HeaderSession)+string(must(asked["intent"])), body)
+			return answer.(string)
+		}), func(t *testing.T, s *studio) {
+			assert.Equal(t, "sign-every", judge.Causes(judged(t, s))[0].First().Case.ID)
+		})
 }
 
 // What is wrong with the signatures of some approvals is found in those of all cases.

@@ -63,15 +63,16 @@ func TestARateIsCheckedExactly(t *testing.T) {
 	at2 := func(n *big.Rat) *big.Rat { return new(big.Rat).Add(n, n) }
 	unit := new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(18), nil))
 	for id, m := range map[string]mutant{
-		"terms-rate/mint-tokens-2-32":          counts(cut(32, true), to),
-		"terms-rate/mint-tokens-2-64":          counts(cut(64, false), to),
-		"terms-rate/mint-tokens-2-256":         counts(cut(256, false), to),
-		"terms-rate/mint-tokens-smallest-unit": priced("assemble", func(n *big.Rat) *big.Rat { return at2(new(big.Rat).Quo(n, unit)) }),
-		"terms-rate/mint-one-token-more":       priced("assemble", func(n *big.Rat) *big.Rat { return at2(sum(n, -1)) }),
-		"terms-rate/burn-one-token-less":       priced("disassemble", func(n *big.Rat) *big.Rat { return at2(sum(n, 1)) }),
-		"mint-amount-too-much/2-32-more":       counts(cut(32, true), from, to),
-		"mint-amount-too-much/2-64-more":       counts(cut(64, true), from, to),
-		"mint-amount-too-much/2-256-more":      counts(cut(256, false), from, to),
+		"terms-rate/mint-tokens-2-32":  counts(cut(32, true), to),
+		"terms-rate/mint-tokens-2-64":  counts(cut(64, false), to),
+		"terms-rate/mint-tokens-2-256": counts(cut(256, false), to),
+		"terms-rate/mint-tokens-smallest-unit": priced("assemble",
+			func(n *big.Rat) *big.Rat { return at2(new(big.Rat).Quo(n, unit)) }),
+		"terms-rate/mint-one-token-more":  priced("assemble", func(n *big.Rat) *big.Rat { return at2(sum(n, -1)) }),
+		"terms-rate/burn-one-token-less":  priced("disassemble", func(n *big.Rat) *big.Rat { return at2(sum(n, 1)) }),
+		"mint-amount-too-much/2-32-more":  counts(cut(32, true), from, to),
+		"mint-amount-too-much/2-64-more":  counts(cut(64, true), from, to),
+		"mint-amount-too-much/2-256-more": counts(cut(256, false), from, to),
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +85,9 @@ func TestARateIsCheckedExactly(t *testing.T) {
 					switch {
 					case in.Input.Name == name:
 						assert.Equal(t, judge.Failed, in.Outcome, in.Input.Name)
-					case family == "terms-rate" && !(strings.Contains(id, "-2-") && strings.Contains(in.Input.Name, "-2-")): // 2^64 is a multiple of 2^32
+					case family == "terms-rate" &&
+						!(strings.Contains(id, "-2-") &&
+							strings.Contains(in.Input.Name, "-2-")): // 2^64 is a multiple of 2^32
 						assert.Equal(t, judge.Passed, in.Outcome, "%s: %s", in.Input.Name, in.Saw)
 					}
 				}

@@ -64,7 +64,8 @@ func TestARightServerPassesEveryCase(t *testing.T) {
 func TestABurnMayHaveARateOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t, rates(4, 2))
-	s.target.Token, s.target.Amount, s.target.Tokens, s.target.BurnTokens = "0x0000000000000000000000000000000000007e57", 4, 1, 2
+	s.target.Token = "0x0000000000000000000000000000000000007e57"
+	s.target.Amount, s.target.Tokens, s.target.BurnTokens = 4, 1, 2
 	j := newJudge(t, s)
 	burns := slices.DeleteFunc(judge.Cases(), func(c judge.Case) bool {
 		return c.Subject != "terms" && c.Subject != "amount" && !strings.Contains(c.ID, "burn")
@@ -74,7 +75,8 @@ func TestABurnMayHaveARateOfItsOwn(t *testing.T) {
 		assert.Equal(t, judge.Passed, v.Outcome, v.String())
 	}
 	s.target.BurnTokens = 1
-	assert.Equal(t, judge.Failed, s.unopened(t).Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome, "at the rate of a mint")
+	assert.Equal(t, judge.Failed, s.unopened(t).Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome,
+		"at the rate of a mint")
 }
 
 // Games that only mint, only burn or have unique items are asked for nothing else, and what
@@ -87,20 +89,22 @@ func TestAGameOfAnotherKindIsJudgedToo(t *testing.T) {
 	}
 	mints, burns := is("intent.type", "assemble"), is("intent.type", "disassemble")
 	several := func(m message) bool {
-		return m.at("intent.from.1") != nil || m.at("intent.to.1") != nil || m.text("intent.from.0.amount") != "1" || m.text("intent.to.0.amount") != "1"
+		return m.at("intent.from.1") != nil || m.at("intent.to.1") != nil || m.text("intent.from.0.amount") != "1" ||
+			m.text("intent.to.0.amount") != "1"
 	}
 	for name, test := range map[string]struct {
 		game  mutant
 		only  string // otherwise, its items are unique
 		first string // the case that is named first; "" if it is right
 	}{
-		"it only mints":                                {declining("", burns), "mint", ""},
-		"it only mints, and gives nothing back":        {declining("keeps what failed", burns), "mint", "mint-fails"},
-		"it only burns":                                {declining("", mints), "burn", ""},
-		"it only burns, and grants nothing":            {declining("never grants", mints), "burn", "burn-succeeds"},
-		"unique items":                                 {declining("unique items", several), "", ""},
-		"items of their own":                           {declining("items of their own", several), "", ""},
-		"items of their own, which are not given back": {declining("items of their own + keeps what failed", several), "", "mint-fails"},
+		"it only mints":                         {declining("", burns), "mint", ""},
+		"it only mints, and gives nothing back": {declining("keeps what failed", burns), "mint", "mint-fails"},
+		"it only burns":                         {declining("", mints), "burn", ""},
+		"it only burns, and grants nothing":     {declining("never grants", mints), "burn", "burn-succeeds"},
+		"unique items":                          {declining("unique items", several), "", ""},
+		"items of their own":                    {declining("items of their own", several), "", ""},
+		"items of their own, which are not given back": {declining("items of their own + keeps what failed", several),
+			"", "mint-fails"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,30 +135,46 @@ func policies() map[string]mutant {
 		})
 	}
 	status := func(from, to int) mutant { return answering(from, to, "false") }
-	unauthentic := func(to int) mutant { return answering(500, to, "HMAC_|BODY_TOO_LARGE") } // of a result, which the package answers with 500
-	lacks, lenient := mutants(), edits("digest", func(_ message, old any) any { return when(isDigest(fmt.Sprint("0x", old)), fmt.Sprint("0x", old), old) })
+	// of a result, which the package answers with 500
+	unauthentic := func(to int) mutant { return answering(500, to, "HMAC_|BODY_TOO_LARGE") }
+	lacks, lenient := mutants(),
+		edits("digest",
+			func(_ message, old any) any { return when(isDigest(fmt.Sprint("0x", old)), fmt.Sprint("0x", old), old) })
 	for _, id := range []string{
-		"http/validate-method", "http/validate-charset", "content-type/assets", "assets-session-odd/no-scheme", "validate-session-odd/no-scheme",
+		"http/validate-method", "http/validate-charset", "content-type/assets", "assets-session-odd/no-scheme",
+		"validate-session-odd/no-scheme",
 		"result-same-hash", "mint-again", "validate-fields/no-project", "validate-fields/no-user-sig",
-		"validate-fields/no-user-address", "validate-other-project", "intent-sides/burn-from-asset", "unknown-fields/validate", "unknown-fields/result",
+		"validate-fields/no-user-address", "validate-other-project", "intent-sides/burn-from-asset",
+		"unknown-fields/validate", "unknown-fields/result",
 	} {
 		lenient = both(lacks[id], lenient)
 	}
 	return map[string]mutant{
-		"what a SHOULD asks for":              lenient,
-		"HTTP 401 for an unauthentic result":  unauthentic(401),
-		"HTTP 200 for an unauthentic result":  unauthentic(200),
-		"HTTP 400 for a rejected order":       status(200, 400),
-		"HTTP 403 for what is not authentic":  status(401, 403),
-		"HTTP 400 for what is not authentic":  status(401, 400),
-		"HTTP 200 for what is not authentic":  status(401, 200),
-		"HTTP 200 for a malformed body":       status(400, 200),
-		"HTTP 500 for a malformed body":       status(400, 500),
-		"no fractions and no exponents":       rejects(func(m message) bool { return strings.ContainsAny(amounts(m), ".eE") }),
-		"HTTP 500 to many a first delivery":   busyResults(),
-		"no asset twice":                      rejects(func(m message) bool { return m.at("intent.from.1") != nil || m.at("intent.to.1") != nil }),
-		"user_sig of 65 bytes only":           rejects(func(m message) bool { return m["user_sig"] != nil && len(m.text("user_sig")) != 132 }),
-		"digests in lower case only":          rejects(func(m message) bool { return strings.ToLower(m.text("digest")) != m.text("digest") }),
+		"what a SHOULD asks for":             lenient,
+		"HTTP 401 for an unauthentic result": unauthentic(401),
+		"HTTP 200 for an unauthentic result": unauthentic(200),
+		"HTTP 400 for a rejected order":      status(200, 400),
+		"HTTP 403 for what is not authentic": status(401, 403),
+		"HTTP 400 for what is not authentic": status(401, 400),
+		"HTTP 200 for what is not authentic": status(401, 200),
+		"HTTP 200 for a malformed body":      status(400, 200),
+		"HTTP 500 for a malformed body":      status(400, 500),
+		"no fractions and no exponents": rejects(func(m message) bool {
+			return strings.ContainsAny(amounts(m), ".eE")
+		}),
+		"HTTP 500 to many a first delivery": busyResults(),
+		"no asset twice": rejects(func(m message) bool {
+			return m.at("intent.from.1") != nil ||
+				m.at("intent.to.1") != nil
+		}),
+		"user_sig of 65 bytes only": rejects(func(m message) bool {
+			return m["user_sig"] != nil &&
+				len(m.text("user_sig")) != 132
+		}),
+		"digests in lower case only": rejects(func(m message) bool {
+			return strings.ToLower(m.text(
+				"digest")) != m.text("digest")
+		}),
 		"user_sig checked against the digest": signatureMutants()["user-sig-other-hash"],
 		"v of 0 or 1":                         signatureMutants()["sign-v"],
 		"a high s":                            signatureMutants()["sign-low-s"],
@@ -174,7 +194,8 @@ func policies() map[string]mutant {
 		"a tiny amount is rounded up": edits("intent.from.0.amount", func(m message, old any) any {
 			return when(amountText(m, "intent.from.0.amount") == "1e-999999999", json.Number("1"), old)
 		}),
-		"a burn of nothing grants nothing": approves(all(is("intent.type", "disassemble"), is("intent.from.0.amount", "0"))),
+		"a burn of nothing grants nothing": approves(all(is("intent.type", "disassemble"),
+			is("intent.from.0.amount", "0"))),
 		"the method alone decides": edits("intent.type", func(m message, _ any) any {
 			return when(strings.HasPrefix(m.text("intent.method"), "burn"), "disassemble", "assemble")
 		}),
@@ -209,11 +230,13 @@ func policies() map[string]mutant {
 		"no more than one at a time":    busy(),
 		"limited every other moment":    limited("0"),
 		"rejected orders stay rejected": {bug: "remembers rejected orders"},
-		"more in the envelope": answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
-			return strings.Replace(body, "{", `{"message":"OK",`, 1)
-		}),
+		"more in the envelope": answers(ramp.PathAssets,
+			func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+				return strings.Replace(body, "{", `{"message":"OK",`, 1)
+			}),
 		"balances with a point": replaces(ramp.PathAssets, `"1000000"`, `"1000000.00"`),
-		"bad JSON in plain text": layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		"bad JSON in plain text": layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte,
+			next http.Handler) {
 			if r.Method == http.MethodPost && s.authentic(r, body) && parse(body) == nil {
 				http.Error(w, "Bad Request", http.StatusBadRequest)
 				return
@@ -271,7 +294,9 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 					if v.Case.Subject == "terms" { // the token and the rate are not given here
 						allowed = append(allowed, judge.Skipped)
 					}
-					if m.bug == "one open order" && (v.Case.ID == "result-late" || strings.HasSuffix(v.Saw, "rejects a second order while one is open")) {
+					if m.bug == "one open order" &&
+						(v.Case.ID == "result-late" ||
+							strings.HasSuffix(v.Saw, "rejects a second order while one is open")) {
 						allowed = append(allowed, judge.Skipped)
 					}
 					assert.Contains(t, allowed, v.Outcome, "%s: %s", v.Case.ID, v)
@@ -341,14 +366,17 @@ func records(said *[]string) mutant {
 func oneWallet(known func(*http.Request) string) mutant {
 	var wallets sync.Map
 	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		if address := parse(body).text("user_address"); r.URL.Path == ramp.PathValidate && strings.HasPrefix(address, "0x") {
-			if first, _ := wallets.LoadOrStore(r.Header.Get(ramp.HeaderSession), cmp.Or(known(r), address)); first != address {
+		if address := parse(body).text("user_address"); r.URL.Path == ramp.PathValidate &&
+			strings.HasPrefix(address, "0x") {
+			if first, _ := wallets.LoadOrStore(r.Header.Get(ramp.HeaderSession),
+				cmp.Or(known(r), address)); first != address {
 				reply(w, 400, no("WALLET"))
 				return
 			}
 		}
 		answer := answerOf(next, r)
-		reply(w, answer.Code, strings.Replace(answer.Body.String(), `"name"`, `"wallet_address":"`+known(r)+`","name"`, 1))
+		reply(w, answer.Code,
+			strings.Replace(answer.Body.String(), `"name"`, `"wallet_address":"`+known(r)+`","name"`, 1))
 	})
 }
 
@@ -485,7 +513,8 @@ func limited(retryAfter string) mutant {
 // amounts are the digits of all amounts of an intent.
 func amounts(m message) string {
 	var all string
-	for _, path := range []string{"intent.from.0.amount", "intent.from.1.amount", "intent.to.0.amount", "intent.to.1.amount"} {
+	for _, path := range []string{"intent.from.0.amount", "intent.from.1.amount", "intent.to.0.amount",
+		"intent.to.1.amount"} {
 		all += amountText(m, path)
 	}
 	return all
@@ -509,7 +538,8 @@ func TestARateHidesNothing(t *testing.T) {
 // What a case had approved by mistake is in nobody's way afterwards.
 func TestNoCaseLeavesAnOrderOpen(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, mutant{bug: "one open order", wrap: turns(ramp.PathValidate, http.MethodGet, http.MethodPost).wrap})
+	s := newStudio(t,
+		mutant{bug: "one open order", wrap: turns(ramp.PathValidate, http.MethodGet, http.MethodPost).wrap})
 	only, err := s.target.Player(t.Context(), "")
 	require.NoError(t, err)
 	s.target.Player = judge.Pool(only)
@@ -525,7 +555,8 @@ func TestAnAssetThatCannotBeReadIsShown(t *testing.T) {
 		"an id that is not a JSON string":                          replaces(ramp.PathAssets, `"item_gold"`, "7"),
 		`the balance "10,000" of item_gem, which is not a decimal`: replaces(ramp.PathAssets, `"10000"`, `"10,000"`),
 	} {
-		assert.Contains(t, newStudio(t, m).unopened(t).Try(t.Context(), caseOf(t, "assets-id")).String(), "saw:  assets: "+saw)
+		assert.Contains(t, newStudio(t, m).unopened(t).Try(t.Context(), caseOf(t, "assets-id")).String(),
+			"saw:  assets: "+saw)
 	}
 }
 
@@ -630,7 +661,8 @@ func TestWhatTheJudgeCannotDoIsUntried(t *testing.T) {
 				return uuid.Nil, ramp.AccessToken{}, broken
 			}
 		}, "untried: no UUID is available: broken"},
-		"a poor player": {func(target *judge.Target) { target.Asset, target.Amount = "item_gem", 1000 }, "untried: the player owns too little"},
+		"a poor player": {func(target *judge.Target) { target.Asset, target.Amount = "item_gem", 1000 },
+			"untried: the player owns too little"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStudio(t, mutant{})
@@ -679,7 +711,10 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 	}{
 		"no restart": {func(_ *testing.T, s *studio) { s.target.Restart = nil }, 8,
 			terms + " restart"},
-		"no second asset": {func(_ *testing.T, s *studio) { s.target.Asset, s.target.Second = "item_gold", "item_silver" }, 8,
+		"no second asset": {func(_ *testing.T, s *studio) {
+			s.target.Asset, s.target.Second = "item_gold",
+				"item_silver"
+		}, 8,
 			"intent-two-assets " + terms},
 		"two players, several cases at once": {few(2), 8, terms + " result-late"},
 		"one player": {few(1), 1, "assets-other-player assets-foreign-token validate-foreign-token " +

@@ -56,7 +56,8 @@ func Causes(verdicts []Verdict) []Cause {
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int {
 		x, y := a.First(), b.First()
-		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(x.order(), y.order()), rank(x)-rank(y), x.atOnce()-y.atOnce(), b.breadth()-a.breadth())
+		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(x.order(), y.order()), rank(x)-rank(y),
+			x.atOnce()-y.atOnce(), b.breadth()-a.breadth())
 	})
 	return causes
 }

@@ -50,10 +50,12 @@ func TestTheDefectIsTheFirstCause(t *testing.T) {
 	all := mutants()
 	for _, id := range []string{
 		"assets", "refusal", "mint-succeeds", "burn-succeeds", "burn-fails", "repeats/each", "balance", "unknown-order",
-		"null-fields/assets", "validate-token-wrong/unknown", "validate-hmac-wrong/other-key", "validate-intent/no-from",
-		"intent-asset-twice/mint", "mint-amount-too-much/2-32", "sign-unchanged/known", "validate-other/second-mint", "result-other-intent/more-back",
-		"receipt/mint-failure-type-7", "http/validate-slow", "validate-after-end/success", "sign-nonce", "sign-rejected", "result-log",
-		"receipt-status-2/mint-failure", "receipt-large/mint-logs",
+		"null-fields/assets", "validate-token-wrong/unknown", "validate-hmac-wrong/other-key",
+		"validate-intent/no-from",
+		"intent-asset-twice/mint", "mint-amount-too-much/2-32", "sign-unchanged/known", "validate-other/second-mint",
+		"result-other-intent/more-back",
+		"receipt/mint-failure-type-7", "http/validate-slow", "validate-after-end/success", "sign-nonce",
+		"sign-rejected", "result-log", "receipt-status-2/mint-failure", "receipt-large/mint-logs",
 	} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +69,8 @@ func TestTheDefectIsTheFirstCause(t *testing.T) {
 				}
 				family, _, _ := strings.Cut(id, "/")
 				assert.Contains(t, first, family)
-				t.Logf("%d causes; failed: %v; waiting: %v", len(causes), outcomes(verdicts, judge.Failed), outcomes(verdicts, judge.Unproven))
+				t.Logf("%d causes; failed: %v; waiting: %v", len(causes), outcomes(verdicts, judge.Failed),
+					outcomes(verdicts, judge.Unproven))
 			})
 		})
 	}
@@ -100,8 +103,8 @@ func TestCausesAreInTheOrderInWhichToFixThem(t *testing.T) {
 	}
 	failed := func(id string) judge.Verdict { return verdict(id, judge.Failed, judge.Must) }
 	want := []judge.Verdict{
-		failed("handler"), failed("assets"), failed("mint-fails"), failed("unknown-order"), failed("players-at-once"), failed("terms-rate"),
-		failed("result-contrary"), verdict("assets-id-once", judge.Failed, judge.Should),
+		failed("handler"), failed("assets"), failed("mint-fails"), failed("unknown-order"), failed("players-at-once"),
+		failed("terms-rate"), failed("result-contrary"), verdict("assets-id-once", judge.Failed, judge.Should),
 		verdict("refusal", judge.Noted, judge.Must), verdict("sign-v", judge.Noted, judge.Should),
 	}
 	for range 20 {
@@ -146,8 +149,10 @@ func TestTheDocumentedReportIsTrue(t *testing.T) {
 		n := func(o judge.Outcome) int { return len(outcomes(verdicts, o)) }
 		report := fmt.Sprintf("1. %s (%s, interface %s, %s; %d cases wait for it)\n   saw:  %s %s: %s\n   want: %s\n   fix:  %s\n\n"+
 			"failed: %d of %d cases failed, first %s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
-			first.Case.Title, first.Level, first.Case.Section, first.Case.ID, causes[0].Waiting, first.Call.Method, first.Call.Path, first.Saw, first.Want, first.Case.Fix,
-			n(judge.Failed), len(verdicts), first.Case.ID, n(judge.Noted), n(judge.Unproven), n(judge.Waived), n(judge.Skipped), n(judge.Untried))
+			first.Case.Title, first.Level, first.Case.Section, first.Case.ID, causes[0].Waiting, first.Call.Method,
+			first.Call.Path, first.Saw, first.Want, first.Case.Fix,
+			n(judge.Failed), len(verdicts), first.Case.ID, n(judge.Noted), n(judge.Unproven), n(judge.Waived),
+			n(judge.Skipped), n(judge.Untried))
 		assert.True(t, strings.Contains(string(document), report), report)
 	})
 }
@@ -231,7 +236,8 @@ func TestAnAssetThatMovesByItselfIsLeftOut(t *testing.T) {
 	began := time.Now()
 	m := answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
 		energy := time.Since(began).Milliseconds() / 20 % 30 // too little for an order
-		return strings.Replace(body, `"assets":[`, `"assets":[{"id":"energy","balance":"`+ramp.NewAmount(energy).String()+`"},`, 1)
+		return strings.Replace(body, `"assets":[`,
+			`"assets":[{"id":"energy","balance":"`+ramp.NewAmount(energy).String()+`"},`, 1)
 	})
 	for _, id := range []string{"mint-succeeds", "mint-fails", "validate-hmac-wrong"} {
 		v := newJudge(t, newStudio(t, m)).Try(t.Context(), caseOf(t, id))
@@ -261,7 +267,8 @@ func TestAServerThatIsGoneEndsTheJudgement(t *testing.T) {
 	} {
 		inVirtualTime(t, m, func(t *testing.T, s *studio) {
 			j := newJudge(t, s)
-			cases := []judge.Case{caseOf(t, "mint-succeeds"), caseOf(t, "intent-unknown-asset"), caseOf(t, "mint-several"), caseOf(t, "sign-v")}
+			cases := []judge.Case{caseOf(t, "mint-succeeds"), caseOf(t, "intent-unknown-asset"),
+				caseOf(t, "mint-several"), caseOf(t, "sign-v")}
 			var got []judge.Outcome
 			verdicts := j.Run(t.Context(), cases, 1, nil)
 			for _, v := range verdicts {
@@ -295,7 +302,8 @@ func TestTheCaseThatStopsTheServerIsFound(t *testing.T) {
 			}
 			s.target.Timeout = 10 * time.Second
 			j := newJudge(t, s)
-			cases := []judge.Case{caseOf(t, "intent-unknown-asset"), caseOf(t, "mint-succeeds"), caseOf(t, "mint-again"), caseOf(t, "sign-v"), caseOf(t, "mint-several")}
+			cases := []judge.Case{caseOf(t, "intent-unknown-asset"), caseOf(t, "mint-succeeds"),
+				caseOf(t, "mint-again"), caseOf(t, "sign-v"), caseOf(t, "mint-several")}
 			verdicts := j.Run(t.Context(), cases, 3, nil)
 			require.Len(t, verdicts, 5)
 			if outside {
@@ -320,7 +328,8 @@ func TestAnAssetOfTheOrdersThatMovesEndsTheJudgement(t *testing.T) {
 	}), func(t *testing.T, s *studio) {
 		s.target.Asset = "item_gold"
 		j := s.unopened(t)
-		j.Run(t.Context(), []judge.Case{caseOf(t, "mint-succeeds"), caseOf(t, "http"), caseOf(t, "mints-at-once")}, 1, nil)
+		j.Run(t.Context(),
+			[]judge.Case{caseOf(t, "mint-succeeds"), caseOf(t, "http"), caseOf(t, "mints-at-once")}, 1, nil)
 		assert.EqualError(t, j.Err(), "the player's item_gold moves without an order; name an asset that does not (-asset)")
 	})
 }

@@ -24,7 +24,8 @@ func TestItFailsTheTestOfAWrongServer(t *testing.T) {
 		assert.Contains(t, string(out), "--- PASS: "+t.Name()+"/assets")
 		assert.Contains(t, string(out), "--- FAIL: "+t.Name()+"/mint-succeeds", "the game approves, and takes nothing")
 		assert.Contains(t, string(out), "cases depend on it: mint-succeeds: MUST (interface 1)")
-		assert.Contains(t, string(out), "--- SKIP: "+t.Name()+"/validate-at-once", "which proves nothing before a mint takes its assets")
+		assert.Contains(t, string(out), "--- SKIP: "+t.Name()+"/validate-at-once",
+			"which proves nothing before a mint takes its assets")
 		assert.Contains(t, string(out), "--- PASS: "+t.Name()+"/result-unknown-again", "a SHOULD is only logged")
 		assert.Contains(t, string(out), "SHOULD (interface 6): A result for an unknown order is answered with HTTP 500.")
 		assert.Contains(t, string(out), "--- SKIP: "+t.Name()+"/restart")

@@ -41,5 +41,6 @@ func (s skip) Error() string { return string(s) }
 // isUnavailable reports whether a status is one that a proxy answers for an unreachable
 // server.
 func isUnavailable(status int) bool {
-	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
+		status == http.StatusGatewayTimeout
 }

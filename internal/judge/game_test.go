@@ -256,9 +256,11 @@ func (g *game) take(o *order) error {
 			return err
 		}
 		return g.move(o, settled(o.request.Intent, false))
-	case g.is("knows orders by their intent") && slices.ContainsFunc(slices.Collect(maps.Values(g.orders)), func(other *order) bool {
-		return other.owner == o.owner && other.state == "" && string(must(other.request.Intent)) == string(must(o.request.Intent))
-	}):
+	case g.is("knows orders by their intent") &&
+		slices.ContainsFunc(slices.Collect(maps.Values(g.orders)), func(other *order) bool {
+			return other.owner == o.owner && other.state == "" &&
+				string(must(other.request.Intent)) == string(must(o.request.Intent))
+		}):
 		return nil
 	case g.is("grants at validate") && d == ramp.Burn:
 		return g.move(o, settled(o.request.Intent, true))
@@ -297,7 +299,8 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		state = "success"
 	}
 	if known == nil {
-		switch o := (&order{owner: s.ID, state: state, request: &ramp.ValidateRequest{UUID: r.UUID, Intent: r.Intent}}); {
+		switch o := (&order{owner: s.ID, state: state,
+			request: &ramp.ValidateRequest{UUID: r.UUID, Intent: r.Intent}}); {
 		case g.is("believes in unknown orders"):
 			return g.move(o, entered(r.Intent, r.Outcome()))
 		case g.is("confirms unknown orders"):
@@ -352,7 +355,8 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 		known.seen++
 		return nil
 	}
-	if other, used := g.hashes[r.TxHash]; used && r.TxHash != "" && other != r.UUID && !g.is("ends two orders by one transaction") {
+	if other, used := g.hashes[r.TxHash]; used && r.TxHash != "" && other != r.UUID &&
+		!g.is("ends two orders by one transaction") {
 		return errors.New("the transaction ended another order")
 	}
 	g.hashes[r.TxHash] = r.UUID
@@ -566,7 +570,9 @@ func (g *game) move(o *order, what func() (ramp.Effect, error)) error {
 				sum = ramp.Amount{}
 			}
 		}
-		if sum.Sign() < 0 && (g.is("takes more than there is") || g.is("takes one more than there is") && sum.Cmp(ramp.NewAmount(-1)) == 0) {
+		if sum.Sign() < 0 &&
+			(g.is("takes more than there is") || g.is("takes one more than there is") &&
+				sum.Cmp(ramp.NewAmount(-1)) == 0) {
 			sum = ramp.Amount{}
 		}
 		if err != nil || !known || sum.Sign() < 0 {

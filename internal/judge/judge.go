@@ -60,8 +60,10 @@ func (j *Judge) Close() { j.client.CloseIdleConnections() }
 func (j *Judge) Err() error { return j.run.ended() }
 
 func (j *Judge) trial(ctx context.Context, in Input) *trial {
-	return &trial{ctx: ctx, settings: &j.target, client: j.client, server: &j.server, needs: in.needs, calls: new(calls),
-		secrets: slices.Clone(j.target.Secrets), items: make(map[string]string), wallets: make(map[string]string), ledger: new(ledger)}
+	return &trial{ctx: ctx, settings: &j.target, client: j.client, server: &j.server, needs: in.needs,
+		calls:   new(calls),
+		secrets: slices.Clone(j.target.Secrets), items: make(map[string]string),
+		wallets: make(map[string]string), ledger: new(ledger)}
 }
 
 // Try tries one case, each of its inputs with a fresh player. It waits while a case that
@@ -214,7 +216,8 @@ func (j *Judge) layered() (v Verdict, ok bool) {
 	}
 	c := handlerCase()
 	c.Subject = "http"
-	return c.verdict(InputVerdict{Level: c.Level, Outcome: Failed, Saw: f.saw, Want: f.want, Note: f.note}), true
+	return c.verdict(InputVerdict{Level: c.Level, Outcome: Failed, Saw: f.saw, Want: f.want,
+		Note: f.note}), true
 }
 
 // whyLayered adds what stands before the handler to an error of the opening.
@@ -283,7 +286,8 @@ func (j *Judge) left(c Case) bool {
 type goneError struct{ flight []string }
 
 func (e *goneError) Error() string {
-	return "the server stopped answering during " + strings.Join(e.flight, ", ") + "; the remaining cases were not tried"
+	return "the server stopped answering during " + strings.Join(e.flight, ", ") +
+		"; the remaining cases were not tried"
 }
 
 // suspects reports whether a case was being tried when the server stopped answering.
@@ -344,6 +348,7 @@ func (j *Judge) answers(ctx context.Context, player ramp.Session) bool {
 	ctx, cancel := context.WithTimeout(ctx, min(j.target.Timeout, 3*time.Second))
 	defer cancel()
 	t := j.trial(ctx, Input{})
-	a := t.attempt(ctx, call{method: http.MethodGet, path: j.target.AssetsPath, header: t.headers(player), alone: true})
+	a := t.attempt(ctx,
+		call{method: http.MethodGet, path: j.target.AssetsPath, header: t.headers(player), alone: true})
 	return a.err == nil && !isUnavailable(a.status)
 }

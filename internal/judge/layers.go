@@ -23,7 +23,8 @@ var errLayer = errors.New("something before the game's handler answered")
 
 // isLayer reports whether something before the handler gave an answer.
 func isLayer(a answer) bool {
-	return a.err == nil && a.success() == "" && (a.status == http.StatusTooManyRequests || isUnavailable(a.status))
+	return a.err == nil && a.success() == "" &&
+		(a.status == http.StatusTooManyRequests || isUnavailable(a.status))
 }
 
 // answered records an answer, and reports whether it hides that of the handler.

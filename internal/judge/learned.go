@@ -56,12 +56,14 @@ type known struct {
 	answers      map[eventKind]string // the looks of answers to results that should be confirmations
 	confirmation string               // the look of all of them, if it is the same
 	confusing    map[string]bool      // the endpoints whose rejections look like successes, by path
-	rejects      map[string]string    // the abilities whose orders are not approved, by what was asked and answered
+	// the abilities whose orders are not approved, by what was asked and answered
+	rejects map[string]string
 }
 
 func unknown() known {
-	return known{broken: make(map[string]string), answers: make(map[eventKind]string), confusing: make(map[string]bool),
-		rejects: make(map[string]string)}
+	return known{broken: make(map[string]string), answers: make(map[eventKind]string),
+		confusing: make(map[string]bool),
+		rejects:   make(map[string]string)}
 }
 
 // answer remembers a wrong answer.

@@ -237,7 +237,8 @@ type fault struct {
 // has: on every event, or on both outcomes of the same sort of order.
 func (f fault) like(other fault) bool {
 	oneSort := f.kind[:4] == other.kind[:4] && !strings.HasSuffix(string(other.kind), "again")
-	return (f.perUnit.Sign() == 0 || oneSort) && f.perUnit.Cmp(other.perUnit) == 0 && f.perEvent.equal(other.perEvent)
+	return (f.perUnit.Sign() == 0 || oneSort) && f.perUnit.Cmp(other.perUnit) == 0 &&
+		f.perEvent.equal(other.perEvent)
 }
 
 // predicts returns the effect of a fault on an event.

@@ -206,8 +206,10 @@ func (o order) result(status string) object {
 			giver, taker = taker, giver
 		}
 		wei := product(tokens, big.NewRat(1e18, 1))
-		topics := list{crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")).Hex(), giver.Hex(), taker.Hex()}
-		logs = list{logOf(tx, block, o.token, topics, fmt.Sprintf("0x%064x", new(big.Int).Quo(wei.Num(), wei.Denom())))}
+		topics := list{crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)")).Hex(), giver.Hex(),
+			taker.Hex()}
+		logs = list{logOf(tx, block, o.token, topics,
+			fmt.Sprintf("0x%064x", new(big.Int).Quo(wei.Num(), wei.Denom())))}
 	}
 	intent := object{"fee_rate": number(0), "actual": show(tokens)}
 	sent, _ := o.body.at("intent").(object) // some orders have none
@@ -227,7 +229,8 @@ func (o order) result(status string) object {
 // logOf returns a log of a transaction in a block.
 func logOf(tx, block, address any, topics list, data string) object {
 	return object{
-		"address": address, "topics": topics, "data": data, "blockNumber": "0x10", "blockHash": block, "blockTimestamp": number(0),
+		"address": address, "topics": topics, "data": data, "blockNumber": "0x10", "blockHash": block,
+		"blockTimestamp":  number(0),
 		"transactionHash": tx, "transactionIndex": "0x0", "logIndex": "0x0", "removed": false,
 	}
 }
@@ -244,7 +247,8 @@ var logForms = []struct {
 	log  func(log object) any // nil for no log
 }{
 	{"receipt.logs[].blockTimestamp as a number", func(log object) any { return log }},
-	{"receipt.logs[].blockTimestamp as hex text", func(log object) any { return log.with("blockTimestamp", "0x0") }},
+	{"receipt.logs[].blockTimestamp as hex text",
+		func(log object) any { return log.with("blockTimestamp", "0x0") }},
 	{"no receipt.logs[].blockTimestamp", func(log object) any { return log.without("blockTimestamp") }},
 	{"no logs in the receipt", func(object) any { return nil }},
 }

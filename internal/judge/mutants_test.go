@@ -282,7 +282,8 @@ func edits(path string, edit func(message, any) any) mutant {
 }
 
 // answers is a server that spoils its answers.
-func answers(path string, spoil func(s *studio, r *http.Request, asked message, status *int, body string) string) mutant {
+func answers(path string,
+	spoil func(s *studio, r *http.Request, asked message, status *int, body string) string) mutant {
 	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 		answer := answerOf(next, r)
 		status, text := answer.Code, answer.Body.String()
@@ -325,11 +326,14 @@ func all(conditions ...func(message) bool) func(message) bool {
 func mutants() map[string]mutant {
 	all := make(map[string]mutant)
 	for _, some := range []map[string]mutant{
-		assetsMutants(), sessionMutants(), hmacMutants(), formMutants(), intentMutants(), termsMutants(), amountMutants(),
-		signatureMutants(), orderMutants(), answerMutants(), resultMutants(), receiptMutants(), raceMutants(), restartMutants(), httpMutants(),
+		assetsMutants(), sessionMutants(), hmacMutants(), formMutants(), intentMutants(), termsMutants(),
+		amountMutants(),
+		signatureMutants(), orderMutants(), answerMutants(), resultMutants(), receiptMutants(), raceMutants(),
+		restartMutants(), httpMutants(),
 	} {
 		for id, m := range some {
-			m.waits = m.waits || slices.Contains([]bug{"looks, then takes", "reads, then writes", "looks, then settles"}, m.bug)
+			m.waits = m.waits ||
+				slices.Contains([]bug{"looks, then takes", "reads, then writes", "looks, then settles"}, m.bug)
 			if _, ok := all[id]; ok {
 				panic("two mutants for " + id)
 			}

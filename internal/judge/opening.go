@@ -37,7 +37,8 @@ func (j *Judge) Ready(ctx context.Context) error {
 		}
 		if err := j.Err(); err != nil {
 			if v.Call != nil {
-				err = fmt.Errorf("%w; it stopped after %s %s, and its log says why", err, v.Call.Method, v.Call.Path)
+				err = fmt.Errorf("%w; it stopped after %s %s, and its log says why", err, v.Call.Method,
+					v.Call.Path)
 			}
 			return nothing(err)
 		}
@@ -64,7 +65,8 @@ func (j *Judge) ask(ctx context.Context, c Case) Verdict {
 		if round == 0 {
 			v = c.verdict(tried)
 		} else if found != nil && found.off != nil && v.Outcome == Failed && tried.Call.Path != v.Call.Path {
-			v.Saw += "; later (" + string(found.kind) + ") " + tried.Saw // another fault, which the first one hid
+			// another fault, which the first one hid
+			v.Saw += "; later (" + string(found.kind) + ") " + tried.Saw
 		}
 		if found == nil || j.Err() != nil {
 			break
@@ -177,7 +179,9 @@ func (j *Judge) firstMint(t *trial, o order) (signer common.Address, err error) 
 		}
 		return signer, fmt.Errorf("the result of a plain mint was answered with %s%s", t.describe(a), why)
 	case a.status >= 300 && strange != "":
-		return signer, fmt.Errorf("the result of a plain mint was not confirmed: %s%s\n%s", t.describe(a), whyNoHandler, strange)
+		return signer,
+			fmt.Errorf("the result of a plain mint was not confirmed: %s%s\n%s", t.describe(a),
+				whyNoHandler, strange)
 	default:
 		t.answered(a)
 	}
@@ -202,7 +206,8 @@ func (t *trial) whyNoAssets(f *finding) string {
 		text = "; the answer begins " + beginning(f.call) + "\n" + f.note
 	}
 	switch {
-	case f.status >= 300 && f.status < 400, f.status == http.StatusNotFound, f.status == http.StatusMethodNotAllowed:
+	case f.status >= 300 && f.status < 400, f.status == http.StatusNotFound,
+		f.status == http.StatusMethodNotAllowed:
 		return text + "\nThe path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips or adds a prefix."
 	case f.note != "":
 		return text + whyLayer
@@ -315,7 +320,8 @@ func (t *trial) whyRejected(o order, a answer) string {
 		if status {
 			n += 3
 		}
-		if c.rule == ifSuggested && n == 0 || c.rule == ifStatus && !status || c.rule == ifKey && keyIsRight || c.rule == ifUnicode && ascii(t.asset) {
+		if c.rule == ifSuggested && n == 0 || c.rule == ifStatus && !status || c.rule == ifKey &&
+			keyIsRight || c.rule == ifUnicode && ascii(t.asset) {
 			return -1
 		}
 		return n

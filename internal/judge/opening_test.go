@@ -34,23 +34,27 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 		change func(*judge.Target)
 		first  string
 	}{
-		"another project":     {code(400, "INVALID_PROJECT_ID"), nil, "the project is wrong (-project)"},
-		"no such path":        {always(404, "404 page not found"), nil, "the path of the endpoint is wrong (-validate)"},
-		"no such path, typed": {mutant{}, func(target *judge.Target) { target.ValidatePath = "/api/validat" }, "the path of the endpoint is wrong (-validate)"},
-		"a page":              {always(200, "<html>"), nil, "the path of the endpoint is wrong (-validate)"},
-		"another key":         {code(401, "UNAUTHORIZED"), nil, "the HMAC key is wrong (-key)"},
-		"a signature":         {code(400, "BAD_SIGNATURE"), nil, "the HMAC key is wrong (-key)"},
-		"an HMAC":             {code(401, "HMAC_INVALID"), nil, "the HMAC key is wrong (-key), or the server decodes it differently (-key-encoding)\n  middleware or a proxy before the handler reads, cuts or changes the body"},
-		"no HMAC":             {code(401, "HMAC_MISSING"), nil, "middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header"},
-		"a large body":        {code(413, "BODY_TOO_LARGE"), nil, "the server, or a proxy before it, limits the size of a body"},
-		"a session":           {code(403, "SESSION_EXPIRED"), nil, "the access token or the session is accepted at assets but not at validate"},
-		"a rate":              {code(200, "INVALID_RATE"), nil, "the order does not match the game's rate"},
-		"the terms":           {code(200, "INVALID_MESSAGE"), nil, "the token contract is wrong (-token)\n  the order does not match the game's rate"},
-		"a wallet":            {code(200, "WALLET_MISMATCH"), nil, "the server expects another wallet"},
-		"a balance":           {code(400, "INSUFFICIENT_BALANCE"), nil, "validate looks at another balance than the one that the assets endpoint lists"},
-		"a UUID":              {code(200, "UNKNOWN_UUID"), nil, "the server approves only UUIDs of its own initialize calls"},
-		"swapped paths":       {code(500, "INVALID_RECEIPT_STATUS"), nil, "the server takes a validate call for a result: its paths are swapped"},
-		"a crash":             {code(500, "INTERNAL_ERROR"), nil, "the validate handler has a bug"},
+		"another project": {code(400, "INVALID_PROJECT_ID"), nil, "the project is wrong (-project)"},
+		"no such path": {always(404, "404 page not found"), nil,
+			"the path of the endpoint is wrong (-validate)"},
+		"no such path, typed": {mutant{}, func(target *judge.Target) { target.ValidatePath = "/api/validat" },
+			"the path of the endpoint is wrong (-validate)"},
+		"a page":      {always(200, "<html>"), nil, "the path of the endpoint is wrong (-validate)"},
+		"another key": {code(401, "UNAUTHORIZED"), nil, "the HMAC key is wrong (-key)"},
+		"a signature": {code(400, "BAD_SIGNATURE"), nil, "the HMAC key is wrong (-key)"},
+		"an HMAC":     {code(401, "HMAC_INVALID"), nil, "the HMAC key is wrong (-key), or the server decodes it differently (-key-encoding)\n  middleware or a proxy before the handler reads, cuts or changes the body"},
+		"no HMAC":     {code(401, "HMAC_MISSING"), nil, "middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header"},
+		"a large body": {code(413, "BODY_TOO_LARGE"), nil,
+			"the server, or a proxy before it, limits the size of a body"},
+		"a session": {code(403, "SESSION_EXPIRED"), nil, "the access token or the session is accepted at assets but not at validate"},
+		"a rate":    {code(200, "INVALID_RATE"), nil, "the order does not match the game's rate"},
+		"the terms": {code(200, "INVALID_MESSAGE"), nil, "the token contract is wrong (-token)\n  the order does not match the game's rate"},
+		"a wallet":  {code(200, "WALLET_MISMATCH"), nil, "the server expects another wallet"},
+		"a balance": {code(400, "INSUFFICIENT_BALANCE"), nil, "validate looks at another balance than the one that the assets endpoint lists"},
+		"a UUID":    {code(200, "UNKNOWN_UUID"), nil, "the server approves only UUIDs of its own initialize calls"},
+		"swapped paths": {code(500, "INVALID_RECEIPT_STATUS"), nil,
+			"the server takes a validate call for a result: its paths are swapped"},
+		"a crash": {code(500, "INTERNAL_ERROR"), nil, "the validate handler has a bug"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,7 +94,8 @@ func TestAnOrderThatIsStoredTooLateIsSaid(t *testing.T) {
 	var approved sync.Map // by uuid
 	inVirtualTime(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 		id := parse(body).text("uuid")
-		if since, ok := approved.Load(id); ok && r.URL.Path == ramp.PathResult && time.Since(since.(time.Time)) < 30*time.Millisecond {
+		if since, ok := approved.Load(id); ok && r.URL.Path == ramp.PathResult &&
+			time.Since(since.(time.Time)) < 30*time.Millisecond {
 			reply(w, 500, no("UNKNOWN_ORDER"))
 			return
 		}
@@ -118,12 +123,13 @@ func TestACallWithoutAnAnswerIsNamed(t *testing.T) {
 // A result handler may have its fault in one sort of order only. The rest is judged.
 func TestA500ToTheResultsOfBurnsIsOneCause(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, says(ramp.PathResult, is("intent.type", "disassemble"), 500, no("X")), func(t *testing.T, s *studio) {
-		causes := judge.Causes(judged(t, s))
-		require.NotEmpty(t, causes)
-		assert.Equal(t, "burn-succeeds", causes[0].First().Case.ID)
-		assert.Len(t, causes, 1)
-	})
+	inVirtualTime(t, says(ramp.PathResult, is("intent.type", "disassemble"), 500, no("X")),
+		func(t *testing.T, s *studio) {
+			causes := judge.Causes(judged(t, s))
+			require.NotEmpty(t, causes)
+			assert.Equal(t, "burn-succeeds", causes[0].First().Case.ID)
+			assert.Len(t, causes, 1)
+		})
 }
 
 func TestAnotherValidatorIsFoundAtTheFirstSignature(t *testing.T) {
@@ -166,9 +172,11 @@ func TestAnAssetsCallThatFailsIsExplained(t *testing.T) {
 		says   []string
 	}{
 		"a prefix": {404, no("NOT_FOUND"), []string{"The path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips or adds a prefix."}},
-		"a layer":  {401, `{"error":"missing jwt"}`, []string{`the answer begins '{"error":"missing jwt"}'`, "was not answered by the game's handler", "Middleware or a proxy before the handler answers"}},
-		"a token":  {401, no("INVALID_USER"), []string{`the answer begins '{"success":false,"errorCode":"INVALID_USER"`, "The server does not accept the access token or the session (-login, -session), or wants a header that the service does not send; it sends X-Dapp-Authorization, not Authorization."}},
-		"a bug":    {500, no("X"), []string{"The assets handler has a bug: see the server's log."}},
+		"a layer": {401, `{"error":"missing jwt"}`,
+			[]string{`the answer begins '{"error":"missing jwt"}'`, "was not answered by the game's handler",
+				"Middleware or a proxy before the handler answers"}},
+		"a token": {401, no("INVALID_USER"), []string{`the answer begins '{"success":false,"errorCode":"INVALID_USER"`, "The server does not accept the access token or the session (-login, -session), or wants a header that the service does not send; it sends X-Dapp-Authorization, not Authorization."}},
+		"a bug":   {500, no("X"), []string{"The assets handler has a bug: see the server's log."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,8 @@ import (
 func (t *trial) mismatch(a answer, want string) { t.failAt(a, a.String(), want) }
 
 func (t *trial) failAt(a answer, saw, want string) {
-	t.end(&finding{saw: saw, want: want, step: a.step, status: a.status, look: a.look(), call: a.call, note: t.strange(a)})
+	t.end(&finding{saw: saw, want: want, step: a.step, status: a.status, look: a.look(), call: a.call,
+		note: t.strange(a)})
 }
 
 // answered requires an answer of any kind.
@@ -72,7 +73,8 @@ func (t *trial) either(a answer) (approved bool) {
 // strange explains an answer that the game's handler cannot have written. It returns ""
 // for any other.
 func (t *trial) strange(a answer) string {
-	if a.err != nil || a.call == nil || a.envelope != nil && (a.envelope["success"] != nil || a.status < 300) {
+	if a.err != nil || a.call == nil || a.envelope != nil &&
+		(a.envelope["success"] != nil || a.status < 300) {
 		return ""
 	}
 	call, how := a.call.Method+" "+a.call.URL, fmt.Sprintf("HTTP %d", a.status)
@@ -93,7 +95,8 @@ func (t *trial) strange(a answer) string {
 		how += ": a framework's protection, for example against CSRF, or a proxy"
 	case strings.Contains(a.header.Get("Content-Type"), "html"):
 		how += ", a page of HTML"
-	case a.envelope != nil && a.status != http.StatusUnauthorized: // the handler may have errors of its own form
+	// the handler may have errors of its own form
+	case a.envelope != nil && a.status != http.StatusUnauthorized:
 		return call + ": the answer has no envelope (" + how + ")"
 	}
 	return call + " was not answered by the game's handler, because the answer has no envelope (" + how + ")"

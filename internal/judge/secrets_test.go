@@ -19,23 +19,30 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	const key = "the key of the console"
 	for name, tell := range map[string]func(s *studio, r *http.Request, body []byte) string{
-		"a token":             func(_ *studio, r *http.Request, _ []byte) string { return r.Header.Get(ramp.HeaderAuthorization) },
-		"the key":             func(*studio, *http.Request, []byte) string { return key },
-		"the call's own HMAC": func(_ *studio, r *http.Request, _ []byte) string { return r.Header.Get(ramp.HeaderHMAC) },
-		"the right HMAC":      func(s *studio, _ *http.Request, body []byte) string { return "want " + s.key.Sign(body) },
-		"a dump":              func(*studio, *http.Request, []byte) string { return "Error: {config: {secret: 7}}" },
+		"a token": func(_ *studio, r *http.Request,
+			_ []byte) string {
+			return r.Header.Get(ramp.HeaderAuthorization)
+		},
+		"the key": func(*studio, *http.Request, []byte) string { return key },
+		"the call's own HMAC": func(_ *studio, r *http.Request,
+			_ []byte) string {
+			return r.Header.Get(ramp.HeaderHMAC)
+		},
+		"the right HMAC": func(s *studio, _ *http.Request, body []byte) string { return "want " + s.key.Sign(body) },
+		"a dump":         func(*studio, *http.Request, []byte) string { return "Error: {config: {secret: 7}}" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var texts []string
-			s := newStudio(t, layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-				if r.URL.Path == ramp.PathAssets {
-					next.ServeHTTP(w, r)
-					return
-				}
-				text := tell(s, r, body)
-				texts = append(texts, text)
-				reply(w, 200, `{"success":false,"errorCode":"`+text+`","data":null}`)
-			}))
+			s := newStudio(t,
+				layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+					if r.URL.Path == ramp.PathAssets {
+						next.ServeHTTP(w, r)
+						return
+					}
+					text := tell(s, r, body)
+					texts = append(texts, text)
+					reply(w, 200, `{"success":false,"errorCode":"`+text+`","data":null}`)
+				}))
 			s.target.Secrets = []string{key}
 			j := s.unopened(t)
 			for _, id := range []string{"mint-succeeds", "sign-v", "result-unknown-again", "validate-hmac-capitals"} {
@@ -94,6 +101,7 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 	assert.Contains(t, said, "[redacted]")
 	assert.NotContains(t, said, "\x1b")
 
-	v := newJudge(t, newStudio(t, mutant{bug: "rejects repeats"})).Try(t.Context(), caseOf(t, "validate-twice-approved"))
+	v := newJudge(t, newStudio(t, mutant{bug: "rejects repeats"})).Try(t.Context(),
+		caseOf(t, "validate-twice-approved"))
 	assert.Contains(t, v.String(), `errorCode "INVALID_MESSAGE"`, "what is plainly a code is shown")
 }

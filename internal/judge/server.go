@@ -12,7 +12,8 @@ import (
 // server is what all trials of a judge know of the server. It is safe for concurrent use.
 type server struct {
 	client *http.Client
-	dial   func(ctx context.Context, network, address string) (net.Conn, error) // also for calls that are cut off
+	dial   func(ctx context.Context, network, address string) (net.Conn,
+		error) // also for calls that are cut off
 
 	learned
 	players

@@ -33,7 +33,8 @@ func (t *trial) deliver(c call) answer {
 
 // post makes a call of the case's player without an HMAC.
 func (t *trial) post(path string, message object) answer {
-	return t.deliver(call{method: http.MethodPost, path: path, header: t.headers(t.player), body: message.bytes()})
+	return t.deliver(call{method: http.MethodPost, path: path, header: t.headers(t.player),
+		body: message.bytes()})
 }
 
 // offer makes the validate call of an order, which may be approved or rejected, and reports

@@ -49,7 +49,8 @@ func (t *trial) otherSigner(o order, data approval) string {
 	if signer, err := signerOf(o, data.ValidatorSig); err == nil {
 		wrong = "a validatorSig that recovers to " + signer.Hex()
 	}
-	if end := max(0, len(data.ValidatorSig)-1); t.isOurs(o, data.ValidatorSig[:end]+otherV.Replace(data.ValidatorSig[end:])) {
+	if end := max(0, len(data.ValidatorSig)-1); t.isOurs(o,
+		data.ValidatorSig[:end]+otherV.Replace(data.ValidatorSig[end:])) {
 		wrong += ", but with the other v to the registered key"
 	}
 	return cmp.Or(t.mixed(o, data, true), wrong)
@@ -65,7 +66,8 @@ func (t *trial) mixed(o order, data approval, same bool) string {
 	for _, other := range t.server.latest() {
 		switch {
 		case other.body.at("digest") == o.body.at("digest"), !same && other.owner.ID == o.owner.ID:
-		case data.UserSig != "" && data.UserSig != o.body.at("user_sig") && data.UserSig == other.body.at("user_sig"):
+		case data.UserSig != "" && data.UserSig != o.body.at("user_sig") &&
+			data.UserSig == other.body.at("user_sig"):
 			return "the userSig of another order, which was sent at about the same time"
 		case !right && t.isOurs(other, data.ValidatorSig):
 			return "a validatorSig over the digest of another order, which was sent at about the same time"
@@ -90,7 +92,8 @@ func (t *trial) leaks(o order, a answer) bool {
 	}
 	found := hexSignature.FindAllString(text, -1)
 	for _, encoded := range base64Signature.FindAllString(text, -1) {
-		if b, err := base64.RawURLEncoding.DecodeString(strings.NewReplacer("+", "-", "/", "_").Replace(encoded)); err == nil {
+		if b, err := base64.RawURLEncoding.DecodeString(strings.NewReplacer("+", "-", "/",
+			"_").Replace(encoded)); err == nil {
 			found = append(found, hex.EncodeToString(b))
 		}
 	}

@@ -116,7 +116,9 @@ func (t *settings) complete() error {
 	}
 	for name, values := range t.Header {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		if strings.HasPrefix(canonical, "X-Dapp-") || slices.Contains([]string{"X-Hmac-Signature", "Content-Type", "Content-Length", "Host"}, canonical) {
+		if strings.HasPrefix(canonical, "X-Dapp-") ||
+			slices.Contains([]string{"X-Hmac-Signature", "Content-Type", "Content-Length", "Host"},
+				canonical) {
 			return fmt.Errorf("conformance: Target.Header (-header) must not contain %s, because the judge sets it", canonical)
 		}
 		t.Secrets = append(slices.Clone(t.Secrets), values...)

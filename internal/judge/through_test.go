@@ -100,7 +100,8 @@ func TestTheFormOfLogsThatTheServerReadsIsFound(t *testing.T) {
 func TestAServerThatCannotReadALogIsToldOnce(t *testing.T) {
 	t.Parallel()
 	skipSlow(t, false)
-	for id, m := range map[string]mutant{"result-log": {}, "burn-succeeds": {bug: "never grants"}, "repeats": {bug: "takes again"}} {
+	for id, m := range map[string]mutant{"result-log": {}, "burn-succeeds": {bug: "never grants"},
+		"repeats": {bug: "takes again"}} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, both(hexTimes(), m), func(t *testing.T, s *studio) {
@@ -122,14 +123,16 @@ func TestAServerThatCannotReadALogIsToldOnce(t *testing.T) {
 // believes a forged result.
 func TestAForgedResultIsFoundWhereFailedMintsKeepTheirAssets(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, both(trusts(ramp.PathResult, func(*studio, []string, []byte) bool { return true }), mutant{bug: "keeps what failed"}), func(t *testing.T, s *studio) {
-		j := newJudge(t, s)
-		require.Len(t, j.Opening(), 1)
-		assert.Equal(t, "mint-fails", j.Opening()[0].Case.ID)
-		v := j.Try(t.Context(), caseOf(t, "result-hmac-wrong"))
-		assert.Equal(t, judge.Failed, v.Outcome, v.String())
-		assert.Equal(t, "missing", v.Input.Name)
-	})
+	inVirtualTime(t,
+		both(trusts(ramp.PathResult, func(*studio, []string, []byte) bool { return true }),
+			mutant{bug: "keeps what failed"}), func(t *testing.T, s *studio) {
+			j := newJudge(t, s)
+			require.Len(t, j.Opening(), 1)
+			assert.Equal(t, "mint-fails", j.Opening()[0].Case.ID)
+			v := j.Try(t.Context(), caseOf(t, "result-hmac-wrong"))
+			assert.Equal(t, judge.Failed, v.Outcome, v.String())
+			assert.Equal(t, "missing", v.Input.Name)
+		})
 }
 
 // A game of whole tokens rejects an order for a fraction of one, whatever else is wrong.
@@ -175,21 +178,23 @@ func TestWhatTheHandlerDidNotAnswerIsSaid(t *testing.T) {
 	} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			t.Parallel()
-			s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-				if r.URL.Path != ramp.PathValidate {
-					next.ServeHTTP(w, r)
-					return
-				}
-				w.Header().Set("Content-Type", "text/html")
-				w.WriteHeader(status)
-				_, _ = w.Write([]byte("<html>no</html>"))
-			}))
+			s := newStudio(t,
+				layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
+					if r.URL.Path != ramp.PathValidate {
+						next.ServeHTTP(w, r)
+						return
+					}
+					w.Header().Set("Content-Type", "text/html")
+					w.WriteHeader(status)
+					_, _ = w.Write([]byte("<html>no</html>"))
+				}))
 			err := opened(t, s.target)
 			require.ErrorContains(t, err, "which begins '<html>no</html>'")
 			assert.ErrorContains(t, err, "POST "+s.target.URL+"/api/validate was not answered by the game's handler, because the answer has no envelope ("+says+")")
 			assert.NotContains(t, err.Error(), "(-key)")
 			layer := status == 413 || status == 403
-			assert.Equal(t, layer, strings.Contains(err.Error(), "Middleware or a proxy before the handler answers"), err)
+			assert.Equal(t, layer,
+				strings.Contains(err.Error(), "Middleware or a proxy before the handler answers"), err)
 			assert.Equal(t, !layer, strings.Contains(err.Error(), "(-validate)"), err)
 		})
 	}
@@ -199,7 +204,8 @@ func TestWhatTheHandlerDidNotAnswerIsSaid(t *testing.T) {
 // slash at its end.
 func TestARedirectNamesItsLocation(t *testing.T) {
 	t.Parallel()
-	for path, says := range map[string]string{ramp.PathAssets: "(-assets) or the address (-url) is wrong", ramp.PathValidate: "(-validate)", ramp.PathResult: "(-result)"} {
+	for path, says := range map[string]string{ramp.PathAssets: "(-assets) or the address (-url) is wrong",
+		ramp.PathValidate: "(-validate)", ramp.PathResult: "(-result)"} {
 		s := newStudio(t, layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			if r.URL.Path == path {
 				http.Redirect(w, r, "https://game.example.com"+path+"/", http.StatusMovedPermanently)
@@ -208,7 +214,8 @@ func TestARedirectNamesItsLocation(t *testing.T) {
 			next.ServeHTTP(w, r)
 		}))
 		err := opened(t, s.target)
-		assert.ErrorContains(t, err, "HTTP 301, a redirect to https://game.example.com"+path+"/; the service does not follow it")
+		assert.ErrorContains(t, err,
+			"HTTP 301, a redirect to https://game.example.com"+path+"/; the service does not follow it")
 		assert.ErrorContains(t, err, says)
 	}
 }
@@ -253,7 +260,8 @@ func TestARateLimitOfEverythingEndsTheRun(t *testing.T) {
 	assert.ErrorContains(t, j.Err(), "3 cases in a row ended by it, so the remaining ones were not tried")
 	untried := outcomes(verdicts, judge.Untried)
 	assert.Equal(t, []string{"handler"}, outcomes(verdicts, judge.Failed))
-	assert.Equal(t, len(verdicts)-len(outcomes(verdicts, judge.Passed))-1, len(untried), "only the abilities were tried before")
+	assert.Equal(t, len(verdicts)-len(outcomes(verdicts, judge.Passed))-1, len(untried),
+		"only the abilities were tried before")
 }
 
 // literal is a server for which only the text 0x1 is a success, and which wants section 6
@@ -268,7 +276,9 @@ func literal() mutant {
 		return map[string]any{"status": "0x0"}
 	}), rejects(func(m message) bool {
 		_, isText := m.at("intent.to.0.amount").(string)
-		return m["tx_hash"] != nil && (isText && digits.MatchString(m.text("intent.to.0.amount")) || m["session_id"] == nil || strings.HasPrefix(m.text("session_id"), " "))
+		return m["tx_hash"] != nil &&
+			(isText && digits.MatchString(m.text("intent.to.0.amount")) || m["session_id"] == nil ||
+				strings.HasPrefix(m.text("session_id"), " "))
 	}))
 }
 
@@ -314,8 +324,9 @@ func TestALossyHMACCountsWhereAnItemIsNotASCII(t *testing.T) {
 		mutant
 		want judge.Outcome
 	}{
-		"it trades none":   {m, judge.Noted},
-		"it lists one":     {both(m, replaces(ramp.PathAssets, `"assets":[`, `"assets":[{"id":"검","balance":"1"},`)), judge.Failed},
+		"it trades none": {m, judge.Noted},
+		"it lists one": {both(m, replaces(ramp.PathAssets, `"assets":[`, `"assets":[{"id":"검","balance":"1"},`)),
+			judge.Failed},
 		"it approves one":  {both(m, approves(korean)), judge.Failed},
 		"it declines them": {both(m, rejects(korean)), judge.Noted},
 	} {
@@ -346,11 +357,13 @@ func TestACallShowsNoSecret(t *testing.T) {
 			sigs.Store(sig, nil)
 		}
 		// It repeats what it was sent.
-		text := strings.Replace(answer.Body.String(), `"data":null`, `"said":"`+r.Header.Get(ramp.HeaderAuthorization)+" "+r.Header.Get(ramp.HeaderHMAC)+`","data":null`, 1)
+		text := strings.Replace(answer.Body.String(), `"data":null`,
+			`"said":"`+r.Header.Get(ramp.HeaderAuthorization)+" "+r.Header.Get(ramp.HeaderHMAC)+`","data":null`, 1)
 		reply(w, answer.Code, text)
 	}))
 	j := newJudge(t, s)
-	for _, id := range []string{"mint-succeeds", "sign-v", "validate-twice-approved", "assets-foreign-token", "rejection-envelope"} {
+	for _, id := range []string{"mint-succeeds", "sign-v", "validate-twice-approved", "assets-foreign-token",
+		"rejection-envelope"} {
 		v := j.Try(t.Context(), caseOf(t, id))
 		if v.Calls == nil {
 			v = s.unopened(t).Try(t.Context(), caseOf(t, id))
@@ -359,7 +372,8 @@ func TestACallShowsNoSecret(t *testing.T) {
 		shown := string(must(v.Calls))
 		for _, secrets := range []*sync.Map{&tokens, &sigs, &hmacs} {
 			secrets.Range(func(secret, _ any) bool {
-				assert.True(t, len(secret.(string)) < 20 || !strings.Contains(shown, secret.(string)), "%s shows %s", id, secret)
+				assert.True(t, len(secret.(string)) < 20 || !strings.Contains(shown, secret.(string)), "%s shows %s",
+					id, secret)
 				return true
 			})
 		}

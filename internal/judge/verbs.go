@@ -112,7 +112,8 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	}
 	if t.err != nil {
 		// Nothing is sent anymore, but the case may still edit the order.
-		return order{body: object{"user_sig": ramp.Signature{}.String(), "digest": digestOf("0"), "uuid": uuid.Nil.String(), "intent": intent}}
+		return order{body: object{"user_sig": ramp.Signature{}.String(), "digest": digestOf("0"),
+			"uuid": uuid.Nil.String(), "intent": intent}}
 	}
 	id, page, err := t.openPage(s)
 	if err != nil {
@@ -126,8 +127,9 @@ func (t *trial) newOrder(s ramp.Session, intent object) order {
 	}
 	logs := int(t.server.logs.Load())
 	o := order{owner: s, page: page, token: t.Token, wallet: address, logs: logs, body: object{
-		"user_sig": signedBy(key, digest), "user_address": address, "project_id": cmp.Or(t.ProjectID, "judge"),
-		"digest": digest.String(), "uuid": id.String(), "intent": intent,
+		"user_sig": signedBy(key, digest), "user_address": address,
+		"project_id": cmp.Or(t.ProjectID, "judge"),
+		"digest":     digest.String(), "uuid": id.String(), "intent": intent,
 	}}
 	t.ledger.asks(o)
 	return o
@@ -366,5 +368,6 @@ func (t *trial) restart() {
 			break
 		}
 	}
-	t.failAt(answer{step: "assets"}, "no answer within 30 seconds of the restart", "a server that answers again")
+	t.failAt(answer{step: "assets"}, "no answer within 30 seconds of the restart",
+		"a server that answers again")
 }

@@ -17,7 +17,8 @@ const (
 	Unproven Outcome = "unproven" // it proves nothing until a basic ability works; see Verdict.Until
 	Waived   Outcome = "waived"   // Target.Waive matches it
 	Skipped  Outcome = "skipped"  // the target lacks what it needs
-	Untried  Outcome = "untried"  // the judge could not try it: the login or the restart failed, or the server was unreachable
+	// the judge could not try it: the login or the restart failed, or the server was unreachable
+	Untried Outcome = "untried"
 )
 
 // weight orders outcomes: the outcome of a family is the heaviest of its inputs.
@@ -34,16 +35,18 @@ type Verdict struct {
 // InputVerdict is the judge's finding about one input of a family, or about a case that is
 // no family, whose Input has no name.
 type InputVerdict struct {
-	Input   Input         `json:"-"`
-	Level   Level         `json:"level"` // of the input, or Must if the failure of a SHOULD lost, doubled or gave away something
-	Outcome Outcome       `json:"outcome"`
-	Saw     string        `json:"saw,omitempty"`   // what the server did, or why it was not tried
-	Want    string        `json:"want,omitempty"`  // what was expected instead
-	Note    string        `json:"note,omitempty"`  // an explanation of what was seen, if there is one
-	Until   string        `json:"until,omitempty"` // the ID of the case that must pass before this one proves anything
-	Call    *Call         `json:"call,omitempty"`  // the call that failed
-	Calls   []Call        `json:"calls,omitempty"` // all calls
-	Took    time.Duration `json:"-"`
+	Input Input `json:"-"`
+	// of the input, or Must if the failure of a SHOULD lost, doubled or gave away something
+	Level   Level   `json:"level"`
+	Outcome Outcome `json:"outcome"`
+	Saw     string  `json:"saw,omitempty"`  // what the server did, or why it was not tried
+	Want    string  `json:"want,omitempty"` // what was expected instead
+	Note    string  `json:"note,omitempty"` // an explanation of what was seen, if there is one
+	// the ID of the case that must pass before this one proves anything
+	Until string        `json:"until,omitempty"`
+	Call  *Call         `json:"call,omitempty"`  // the call that failed
+	Calls []Call        `json:"calls,omitempty"` // all calls
+	Took  time.Duration `json:"-"`
 }
 
 // verdict returns the verdict of a case from those of its inputs.
@@ -54,7 +57,8 @@ func (c Case) verdict(all ...InputVerdict) Verdict {
 		if in.Input.Name != "" {
 			v.Inputs = append(v.Inputs, in)
 		}
-		heavier := weight[in.Outcome] > weight[v.Outcome] || in.Outcome == v.Outcome && in.Outcome == Failed && in.Level == Must && v.Level == Should
+		heavier := weight[in.Outcome] > weight[v.Outcome] || in.Outcome == v.Outcome &&
+			in.Outcome == Failed && in.Level == Must && v.Level == Should
 		if i == 0 || heavier {
 			v.InputVerdict = in
 		}
@@ -97,7 +101,8 @@ func (v Verdict) String() string {
 		fmt.Fprintf(&b, "  note: %s\n", v.Note)
 	}
 	if others := v.with(v.Outcome); len(others) > 1 {
-		fmt.Fprintf(&b, "  all:  %d of %d inputs: %s\n", len(others), len(v.Inputs), strings.Join(others, ", "))
+		fmt.Fprintf(&b, "  all:  %d of %d inputs: %s\n", len(others), len(v.Inputs),
+			strings.Join(others, ", "))
 	}
 	fmt.Fprintf(&b, "  fix:  %s", v.Case.Fix)
 	return b.String()

@@ -29,7 +29,8 @@ func readOrder(e *control.Event) (about aboutOrder) {
 		Intent  ramp.Intent `json:"intent"`
 		Project string      `json:"project_id"`
 	}
-	if e.Request == nil || (e.Kind != control.KindValidate && e.Kind != control.KindResult) || json.Unmarshal([]byte(e.Request.Body), &body) != nil {
+	if e.Request == nil || (e.Kind != control.KindValidate && e.Kind != control.KindResult) ||
+		json.Unmarshal([]byte(e.Request.Body), &body) != nil {
 		return about
 	}
 	about.Project = body.Project

@@ -24,16 +24,19 @@ type callsView struct {
 // callsPage shows the calls of all players, or of one session.
 func (s *visit) callsPage() {
 	q := s.r.URL.Query()
-	v := &callsView{frame: frame{Title: "Calls", Live: true}, Session: q.Get("session"), Query: q.Get("q"), Routine: q.Has("routine"), Wrong: q.Has("wrong")}
+	v := &callsView{frame: frame{Title: "Calls", Live: true}, Session: q.Get("session"), Query: q.Get("q"),
+		Routine: q.Has("routine"), Wrong: q.Has("wrong")}
 	pick := desk.Calls
 	if v.Wrong {
 		pick = desk.Wrong
 	}
 	before := max(0, number(q.Get("before")))
-	events, more := s.desk.Calls(desk.CallsQuery{Pick: pick, Before: before, Session: v.Session, Text: v.Query, Routine: v.Routine, Limit: maxLines})
+	events, more := s.desk.Calls(desk.CallsQuery{Pick: pick, Before: before, Session: v.Session,
+		Text: v.Query, Routine: v.Routine, Limit: maxLines})
 	address := func(before string, routine, wrong bool) string {
 		flag := map[bool]string{true: "1"}
-		to := url.Values{"session": {v.Session}, "q": {v.Query}, "before": {before}, "routine": {flag[routine]}, "wrong": {flag[wrong]}}
+		to := url.Values{"session": {v.Session}, "q": {v.Query}, "before": {before},
+			"routine": {flag[routine]}, "wrong": {flag[wrong]}}
 		maps.DeleteFunc(to, func(_ string, values []string) bool { return values[0] == "" })
 		return "/calls?" + to.Encode()
 	}
@@ -54,7 +57,8 @@ func (s *visit) callsPage() {
 func (s *visit) callPage() {
 	e, ok := s.event(s.r.PathValue("number"))
 	if !ok {
-		s.failure(http.StatusNotFound, "There is no such call. The record keeps the last 10,000.", link{"/calls", "All calls"})
+		s.failure(http.StatusNotFound, "There is no such call. The record keeps the last 10,000.",
+			link{"/calls", "All calls"})
 		return
 	}
 	s.eventView(&e)

@@ -32,8 +32,8 @@ func pretty(m *control.Message) string {
 	return longHex.ReplaceAllString(b.String(), "0x$1…")
 }
 
-// curl returns a request as a curl command, or none if there is no address. The record does not hold the token and the
-// HMAC key, so the command takes them from the environment.
+// curl returns a request as a curl command, or none if there is no address. The record does not hold
+// the token and the HMAC key, so the command takes them from the environment.
 func (s *site) curl(e *control.Event) curlView {
 	address := s.guard.URL
 	if e.Kind != control.KindInitialize {

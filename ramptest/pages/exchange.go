@@ -124,22 +124,26 @@ func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
 	asked, err := s.desk.Terms(id)
 	switch code, _ := codeOf(err); {
 	case code == control.CodeExpired:
-		p := &problem{Said: "The UUID has expired: it was valid for 5 minutes. " + fromGame, Links: []link{home}}
+		p := &problem{Said: "The UUID has expired: it was valid for 5 minutes. " + fromGame,
+			Links: []link{home}}
 		if s.guard.Operates(s.r) {
 			p.Again = fieldsOf(q, "uuid", "network", "amount", "do", "chain", "result")
 			p.Again["fault"] = q["fault"]
 		}
-		s.show(http.StatusGone, "failure.html", &frame{Title: "Expired UUID", Network: ramp.Network(q.Get("network")), Problem: p})
+		s.show(http.StatusGone, "failure.html",
+			&frame{Title: "Expired UUID", Network: ramp.Network(q.Get("network")), Problem: p})
 		return
 	case err != nil:
 		s.failure(http.StatusNotFound, "The service knows no such UUID. It may have been restarted. "+fromGame, home)
 		return
 	}
 	if network := ramp.Network(q.Get("network")); network != asked.Network {
-		s.failure(http.StatusBadRequest, "The network is not that of the initialize call, which is "+string(asked.Network)+".", home)
+		s.failure(http.StatusBadRequest,
+			"The network is not that of the initialize call, which is "+string(asked.Network)+".", home)
 		return
 	}
-	v := &exchangeView{frame: frame{Title: "Exchange · " + shortUUID(id), Network: asked.Network}, Timeline: s.timeline(id, 0)}
+	v := &exchangeView{frame: frame{Title: "Exchange · " + shortUUID(id), Network: asked.Network},
+		Timeline: s.timeline(id, 0)}
 	fields := fieldsOf(q, "uuid", "network")
 	v.Form = form{Fields: fields, Chosen: q, Amount: cmp.Or(q.Get("amount"), "1"), WrongAmount: wrongAmount}
 	tokens, err := ramp.ParseAmount(strings.TrimSpace(v.Form.Amount))
@@ -151,7 +155,8 @@ func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
 	v.Form.Keep = books.Decimal(keep)
 	v.Form.Received = books.Decimal(new(big.Rat).Mul(keep, tokens.Rat()))
 	var unread *problem
-	v.Reading, unread = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token, Read: asked.First, Network: asked.Network, Token: asked.Token})
+	v.Reading, unread = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token,
+		Read: asked.First, Network: asked.Network, Token: asked.Token})
 	v.Reading.Action, v.Reading.Fields = "/exchange", fields
 	if v.Problem = unread; p != nil {
 		v.Problem = p
@@ -190,7 +195,8 @@ func (s *site) priced(asked *desk.Terms, tokens ramp.Amount) terms {
 		return shown
 	}
 	return terms{Materials: price(asked.Materials), Outputs: price(asked.Outputs), PerToken: perToken,
-		Fee: strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%", Expires: s.stamp(asked.Expires)}
+		Fee:     strconv.FormatFloat(float64(asked.MintFeeBps)/100, 'f', -1, 64) + "%",
+		Expires: s.stamp(asked.Expires)}
 }
 
 // exchangeForm places the order that the player has chosen.
@@ -215,9 +221,12 @@ func (s *visit) exchangeForm() {
 		return
 	}
 	session := s.session(q)
-	_, err = s.desk.Start(s.r.Context(), control.StartRequest{Do: cmp.Or(q.Get("do"), "mint"), UUID: id.String(), SessionID: session.id, AccessToken: session.token,
-		Amount: json.Number(tokens.String()), Faults: chosenFaults(q)})
-	if code, err := codeOf(err); code != "" && code != control.CodePlaced { // CodePlaced: the form was sent twice
+	_, err = s.desk.Start(s.r.Context(),
+		control.StartRequest{Do: cmp.Or(q.Get("do"), "mint"), UUID: id.String(), SessionID: session.id,
+			AccessToken: session.token,
+			Amount:      json.Number(tokens.String()), Faults: chosenFaults(q)})
+	// CodePlaced: the form was sent twice
+	if code, err := codeOf(err); code != "" && code != control.CodePlaced {
 		p := s.problemOf(err, id)
 		if s.orderOf(id.String()) != nil { // the UUID is used
 			p.Links = append(p.Links, link{"/orders/" + id.String(), "To the order of this UUID"})
@@ -248,7 +257,8 @@ func (s *visit) catalogForm() {
 // readAgain asks the game for a player's assets and shows them on a page.
 func (s *visit) readAgain(page string, fields url.Values) {
 	if session := s.session(fields); session.known() {
-		_, _ = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token, Read: true}) // the page shows the result
+		// the page shows the result
+		_, _ = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token, Read: true})
 	}
 	s.redirect(page + "?" + fields.Encode())
 }
@@ -275,7 +285,8 @@ func (s *visit) catalogPage() {
 	v := &catalogView{frame: frame{Title: "Catalog", Network: network}}
 	v.Reading, v.Problem = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token})
 	v.Reading.Action, v.Reading.Fields = "/catalog", fieldsOf(q, "projectId", "network")
-	v.Orders = s.lines(s.desk.List(desk.ListQuery{Session: session.id, Network: network, Limit: maxLines}).Entries)
+	v.Orders = s.lines(s.desk.List(desk.ListQuery{Session: session.id, Network: network,
+		Limit: maxLines}).Entries)
 	if s.guard.Operates(s.r) {
 		v.Calls = "/calls?" + url.Values{"session": {session.id}}.Encode()
 	}

@@ -81,9 +81,11 @@ func (s *visit) frontPage() {
 func (s *visit) frontView(status int, p *problem) {
 	q := s.r.URL.Query()
 	show, page := q.Get("show"), max(1, number(q.Get("page")))
-	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Setup: s.setup(), Settings: s.settings(), Query: q.Get("q")}
+	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Setup: s.setup(),
+		Settings: s.settings(), Query: q.Get("q")}
 	v.SetupSaid, v.SetupTone = summary(v.Setup)
-	v.Filters = []filterView{{Label: "All"}, {Value: "attention", Label: "Needs attention"}, {Value: "waiting", Label: "Waiting"}, {Value: "done", Label: "Done"}}
+	v.Filters = []filterView{{Label: "All"}, {Value: "attention", Label: "Needs attention"},
+		{Value: "waiting", Label: "Waiting"}, {Value: "done", Label: "Done"}}
 	address := func(show string, page int) string {
 		to := url.Values{"q": {v.Query}, "show": {show}}
 		if page > 1 {
@@ -91,7 +93,8 @@ func (s *visit) frontView(status int, p *problem) {
 		}
 		return "/?" + to.Encode()
 	}
-	list := s.desk.List(desk.ListQuery{Text: v.Query, Show: desk.Show(show), Offset: (page - 1) * maxLines, Limit: maxLines})
+	list := s.desk.List(desk.ListQuery{Text: v.Query, Show: desk.Show(show), Offset: (page - 1) * maxLines,
+		Limit: maxLines})
 	for i := range v.Filters {
 		f := &v.Filters[i]
 		f.Count, f.Current, f.Href = list.Counts[desk.Show(f.Value)], f.Value == show, address(f.Value, 1)
@@ -121,8 +124,9 @@ func (s *visit) frontView(status int, p *problem) {
 func (s *site) start(players []desk.Choice) startView {
 	about := s.about()
 	networks := slices.Sorted(maps.Keys(about.Chains))
-	v := startView{Players: players, Networks: networks, startTerms: startTerms{cmp.Or(about.ProjectID, "test"), string(networks[len(networks)-1]),
-		"0x00000000000000000000000000000000000070c3", "0", "item_gold=100", "item_gold=100"}}
+	v := startView{Players: players, Networks: networks,
+		startTerms: startTerms{cmp.Or(about.ProjectID, "test"), string(networks[len(networks)-1]),
+			"0x00000000000000000000000000000000000070c3", "0", "item_gold=100", "item_gold=100"}}
 	if terms, err := s.desk.Terms(uuid.Nil); err == nil {
 		list := func(items []ramp.Item) string {
 			var lines []string
@@ -131,7 +135,9 @@ func (s *site) start(players []desk.Choice) startView {
 			}
 			return strings.Join(lines, "\n")
 		}
-		v.Like, v.startTerms = true, startTerms{terms.ProjectID, string(terms.Network), terms.Token, strconv.Itoa(terms.MintFeeBps), list(terms.Materials), list(terms.Outputs)}
+		v.Like, v.startTerms = true,
+			startTerms{terms.ProjectID, string(terms.Network), terms.Token, strconv.Itoa(terms.MintFeeBps),
+				list(terms.Materials), list(terms.Outputs)}
 	}
 	return v
 }
@@ -148,7 +154,8 @@ func (s *visit) startForm() {
 		return
 	}
 	field := func(name string) string { return strings.TrimSpace(strings.ReplaceAll(q.Get(name), "\r", "")) }
-	terms := startTerms{field("project"), field("network"), field("token"), field("fee"), field("materials"), field("outputs")}
+	terms := startTerms{field("project"), field("network"), field("token"), field("fee"), field("materials"),
+		field("outputs")}
 	var own *control.Terms
 	var like uuid.UUID
 	switch last := s.start(nil); {
@@ -166,11 +173,13 @@ func (s *visit) startForm() {
 		items := func(lines string) (list []control.Item) {
 			for line := range strings.FieldsFuncSeq(lines, func(r rune) bool { return r == '\n' }) {
 				at := max(0, strings.LastIndex(line, "="))
-				list = append(list, control.Item{ID: line[:at], Amount: json.Number(strings.TrimPrefix(line[at:], "="))})
+				list = append(list,
+					control.Item{ID: line[:at], Amount: json.Number(strings.TrimPrefix(line[at:], "="))})
 			}
 			return list
 		}
-		own = &control.Terms{Network: ramp.Network(terms.Network), ProjectID: terms.Project, Token: terms.Token,
+		own = &control.Terms{Network: ramp.Network(terms.Network), ProjectID: terms.Project,
+			Token:      terms.Token,
 			MintFeeBps: fee, Materials: items(terms.Materials), Outputs: items(terms.Outputs)}
 	}
 	id, err := s.desk.Issue(own, like)

@@ -54,15 +54,19 @@ func (s *site) line(e *desk.Entry) line {
 		return l
 	}
 	o := e.Order
-	return line{ID: "order-" + o.UUID.String(), Href: "/orders/" + o.UUID.String(), At: s.stamp(o.Placed), Title: titleOfOrder(o), Token: shortAddress(o.Token), Short: shortUUID(o.UUID),
-		Facts: movedBy(o), Name: nameOf(o), Verdict: s.verdictView(o.Verdict), Explained: o.Tone != verdict.Good || o.TxStatus != string(control.TxSucceeded)}
+	return line{ID: "order-" + o.UUID.String(), Href: "/orders/" + o.UUID.String(), At: s.stamp(o.Placed),
+		Title: titleOfOrder(o), Token: shortAddress(o.Token), Short: shortUUID(o.UUID),
+		Facts: movedBy(o), Name: nameOf(o), Verdict: s.verdictView(o.Verdict),
+		Explained: o.Tone != verdict.Good || o.TxStatus != string(control.TxSucceeded)}
 }
 
 // callLine returns a call as a list shows it.
 func (s *site) callLine(e *control.Event) line {
 	v := e.Verdict()
-	l := line{ID: fmt.Sprintf("call-%d", e.Number), Href: fmt.Sprintf("/calls/%d", e.Number), At: s.stamp(e.Time), Title: titleOf(e), Short: shortUUID(e.UUID),
-		Facts: "no answer", Name: e.Session, Verdict: s.verdictView(v), Explained: v.Loss || v.Tone != verdict.Good && e.Outcome != "success" || e.Fault != ""}
+	l := line{ID: fmt.Sprintf("call-%d", e.Number), Href: fmt.Sprintf("/calls/%d", e.Number),
+		At: s.stamp(e.Time), Title: titleOf(e), Short: shortUUID(e.UUID),
+		Facts: "no answer", Name: e.Session, Verdict: s.verdictView(v), Explained: v.Loss ||
+			v.Tone != verdict.Good && e.Outcome != "success" || e.Fault != ""}
 	if status := statusOf(e); status != "" {
 		l.Facts = status
 		if e.Took > 0 {

@@ -54,13 +54,18 @@ func (s *visit) orderPage(o *control.Order) {
 }
 
 func (s *visit) orderView(o *control.Order, status int, p *problem) {
-	v := &orderView{Order: o, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o), Verdict: s.verdictView(o.Verdict),
-		Main: mainButton(o), Placed: o.TxHash != (common.Hash{}), Operator: s.guard.Operates(s.r), Timeline: s.timeline(o.UUID, 0)}
-	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p, Live: true}
-	v.Catalog = "/catalog?" + url.Values{"projectId": {o.ProjectID}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode()
+	v := &orderView{Order: o, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o),
+		Verdict: s.verdictView(o.Verdict),
+		Main:    mainButton(o), Placed: o.TxHash != (common.Hash{}), Operator: s.guard.Operates(s.r),
+		Timeline: s.timeline(o.UUID, 0)}
+	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p,
+		Live: true}
+	v.Catalog = "/catalog?" + url.Values{"projectId": {o.ProjectID}, "player": {o.UUID.String()},
+		"network": {string(o.Network)}}.Encode()
 	v.Calls = "/calls?" + url.Values{"session": {o.SessionID}}.Encode()
 	if q := s.r.URL.Query(); q.Has("passed") {
-		v.Passed = span(time.Duration(number(q.Get("passed")))*time.Minute) + " passed; " + count(number(q.Get("sent")), "result") + " sent"
+		v.Passed = span(time.Duration(number(q.Get("passed")))*time.Minute) + " passed; " +
+			count(number(q.Get("sent")), "result") + " sent"
 	}
 	if o.Loss {
 		v.Culprit = s.culprit(o.UUID)
@@ -117,7 +122,8 @@ func (s *visit) resendForm(o *control.Order) {
 func (s *visit) advanceForm(o *control.Order) {
 	minutes, err := strconv.Atoi(s.r.PostFormValue("minutes"))
 	if err != nil || minutes < 0 || minutes > 24*60 {
-		s.failure(http.StatusBadRequest, "The minutes must be from 0 to 1440.", link{"/orders/" + o.UUID.String(), "To the order"})
+		s.failure(http.StatusBadRequest, "The minutes must be from 0 to 1440.",
+			link{"/orders/" + o.UUID.String(), "To the order"})
 		return
 	}
 	passed, err := s.desk.Advance(s.r.Context(), control.AdvanceRequest{By: strconv.Itoa(minutes) + "m"})
@@ -130,7 +136,8 @@ func (s *visit) advanceForm(o *control.Order) {
 
 // readForm asks the game again for the player's assets.
 func (s *visit) readForm(o *control.Order) {
-	_, _ = s.desk.Player(s.r.Context(), desk.PlayerQuery{Session: o.SessionID, Read: true}) // the page shows the result
+	// the page shows the result
+	_, _ = s.desk.Player(s.r.Context(), desk.PlayerQuery{Session: o.SessionID, Read: true})
 	s.toOrder(o.UUID)
 }
 
@@ -141,5 +148,6 @@ func (s *visit) anotherForm(o *control.Order) {
 		s.noOrder()
 		return
 	}
-	s.redirect("/exchange?" + url.Values{"uuid": {id.String()}, "player": {o.UUID.String()}, "network": {string(o.Network)}}.Encode())
+	s.redirect("/exchange?" + url.Values{"uuid": {id.String()}, "player": {o.UUID.String()},
+		"network": {string(o.Network)}}.Encode())
 }

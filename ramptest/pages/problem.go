@@ -17,7 +17,8 @@ func (s *site) problemOf(err error, id uuid.UUID) *problem {
 	if code, _ := codeOf(err); code != control.CodeRejected && code != control.CodeGame {
 		return p // there was no call
 	}
-	e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id}, control.KindInitialize, control.KindValidate, control.KindResult)
+	e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id}, control.KindInitialize, control.KindValidate,
+		control.KindResult)
 	switch o := s.orderOf(id.String()); {
 	case o != nil && o.Loss && o.TxHash == (common.Hash{}):
 		p.Said, p.Loss = o.Said, true

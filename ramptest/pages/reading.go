@@ -27,7 +27,8 @@ func (s *visit) read(q desk.PlayerQuery) (readingView, *problem) {
 		return v, nil
 	}
 	unread := &problem{Said: p.Problem}
-	if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, Routine: true, Session: q.Session}, control.KindAssets); ok {
+	if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, Routine: true, Session: q.Session},
+		control.KindAssets); ok {
 		s.explain(unread, &e)
 	}
 	return v, unread

@@ -26,12 +26,14 @@ type setupCheck struct {
 func (s *site) setup() []setupCheck {
 	about, game := s.about(), s.gameAddress()
 	checks := []setupCheck{
-		{Name: "The game asks for UUIDs", Said: "Point RAMP_API_URL of the game at " + s.guard.URL + ", and open its exchange page."},
+		{Name: "The game asks for UUIDs",
+			Said: "Point RAMP_API_URL of the game at " + s.guard.URL + ", and open its exchange page."},
 		{Name: "Assets endpoint", Said: "GET " + game + about.Assets},
 		{Name: "Validate endpoint and validator key", Said: "POST " + game + about.Validate},
 		{Name: "Result endpoint", Said: "POST " + game + about.Result},
 	}
-	for i, kind := range []control.Kind{control.KindInitialize, control.KindAssets, control.KindValidate, control.KindResult} {
+	for i, kind := range []control.Kind{control.KindInitialize, control.KindAssets, control.KindValidate,
+		control.KindResult} {
 		c := &checks[i]
 		c.State = "not seen yet"
 		e, ok := s.last(desk.CallsQuery{Pick: desk.Genuine, Routine: true}, kind)
@@ -76,7 +78,8 @@ func ended(e *control.Event) string {
 	if e.Answer == nil {
 		return endpoint + ": no answer"
 	}
-	return fmt.Sprintf("%s: HTTP %d, %s", endpoint, e.Answer.Status, strings.TrimPrefix(e.Outcome, "ramptest: "))
+	return fmt.Sprintf("%s: HTTP %d, %s", endpoint, e.Answer.Status,
+		strings.TrimPrefix(e.Outcome, "ramptest: "))
 }
 
 const compareKey = "Compare RAMP_HMAC_KEY with the key that you gave the emulator, or that it printed at startup"
@@ -87,7 +90,8 @@ func (s *site) cause(e *control.Event) string {
 	if e.Kind == control.KindInitialize {
 		return s.initializeCause(e)
 	}
-	path := map[control.Kind]string{control.KindAssets: "-assets", control.KindValidate: "-validate", control.KindResult: "-result"}[e.Kind]
+	path := map[control.Kind]string{control.KindAssets: "-assets", control.KindValidate: "-validate",
+		control.KindResult: "-result"}[e.Kind]
 	if e.Answer == nil {
 		return "" // the page says once that the game does not answer
 	}
@@ -99,7 +103,8 @@ func (s *site) cause(e *control.Event) string {
 		return fmt.Sprintf("The game expects its own project; this call has %q.", readOrder(e).Project)
 	case strings.Contains(e.Outcome, "not by the registered"):
 		return "The game signs with a different validator key. Restart with -validator and the address that the game signs with, or set RAMP_VALIDATOR_KEY of the game to the key of " + s.about().Validator.Hex() + "."
-	case e.Answer.Status == http.StatusNotFound, e.Answer.Status == http.StatusMethodNotAllowed, code == ramp.CodeNotFound:
+	case e.Answer.Status == http.StatusNotFound, e.Answer.Status == http.StatusMethodNotAllowed,
+		code == ramp.CodeNotFound:
 		return "The game has no such endpoint. Set its path with " + path + "."
 	case e.Answer.Status/100 == 3:
 		return "The game redirects. The service does not follow redirects, because a token must not reach another address. Set -game to the final address."
@@ -112,7 +117,8 @@ func (s *site) cause(e *control.Event) string {
 		if body := e.Answer.Short(); body != "" && strings.Contains(e.Outcome, "breaks the interface") {
 			said = "It answered: " + body
 		}
-		if e.Kind == control.KindResult && (code == ramp.CodeInternal || strings.Contains(strings.ToLower(e.Answer.Body), "unknown")) {
+		if e.Kind == control.KindResult &&
+			(code == ramp.CodeInternal || strings.Contains(strings.ToLower(e.Answer.Body), "unknown")) {
 			said += " Was the game restarted with a store in memory? Then it knows no earlier order."
 		}
 		return said
@@ -140,7 +146,8 @@ func (s *site) policyCause(e *control.Event, code ramp.Code) string {
 	case code == "INVALID_MESSAGE" && about.Tokens != "1" && s.about().PerOrder:
 		return "The amounts are those of a whole order, because of -per-order. If the game's prices are for one token, start without it."
 	case code == "INVALID_MESSAGE" && about.Tokens != "1":
-		return "The amounts are the prices times " + group(about.Tokens) + ". If the game's prices are for a whole order, start with -per-order."
+		return "The amounts are the prices times " + group(about.Tokens) +
+			". If the game's prices are for a whole order, start with -per-order."
 	case !asked:
 		return "The record has no initialize call for this UUID. If the game accepts only UUIDs that it asked for, start the order from the game."
 	default:
@@ -176,7 +183,8 @@ func (s *site) settings() string {
 	fmt.Fprintf(&b, "# RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY, whose address is %s: copy their lines from the terminal\n", about.Validator)
 	fmt.Fprintln(&b, "# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page")
 	for _, n := range slices.Sorted(maps.Keys(about.Chains)) {
-		fmt.Fprintf(&b, "# RAMP_RPC_URL for %s: %s (chain ID %d)\n", n, about.Chains[n].URL, about.Chains[n].ID)
+		fmt.Fprintf(&b, "# RAMP_RPC_URL for %s: %s (chain ID %d)\n", n, about.Chains[n].URL,
+			about.Chains[n].ID)
 	}
 	return b.String()
 }

@@ -118,7 +118,8 @@ type problem struct {
 	Cause  string
 	Curl   curlView // the call that was rejected
 	Links  []link
-	Again  url.Values // the fields of the form that starts the same order under a new UUID; nil if there is none
+	// the fields of the form that starts the same order under a new UUID; nil if there is none
+	Again url.Values
 }
 
 type link struct{ Href, Text string }
@@ -168,12 +169,14 @@ func (s *visit) show(status int, name string, v framed) {
 
 // failure shows only a problem.
 func (s *visit) failure(status int, said string, links ...link) {
-	s.show(status, "failure.html", &frame{Title: http.StatusText(status), Problem: &problem{Said: said, Links: links}})
+	s.show(status, "failure.html",
+		&frame{Title: http.StatusText(status), Problem: &problem{Said: said, Links: links}})
 }
 
 // down returns the address of the game if it did not answer the last call.
 func (s *site) down() string {
-	e, ok := s.last(desk.CallsQuery{Pick: desk.Answered, Routine: true}, control.KindAssets, control.KindValidate, control.KindResult)
+	e, ok := s.last(desk.CallsQuery{Pick: desk.Answered, Routine: true}, control.KindAssets,
+		control.KindValidate, control.KindResult)
 	if !ok || e.Answer != nil {
 		return ""
 	}

@@ -101,7 +101,8 @@ func (s *visit) earlierPage() {
 		return
 	}
 	before := number(s.r.URL.Query().Get("before"))
-	s.show(http.StatusOK, "earlier.html", &earlierView{frame{Title: "Earlier · " + shortUUID(id)}, s.timeline(id, before)})
+	s.show(http.StatusOK, "earlier.html",
+		&earlierView{frame{Title: "Earlier · " + shortUUID(id)}, s.timeline(id, before)})
 }
 
 // eventView is a page with one exchange.
@@ -123,7 +124,8 @@ func (s *visit) eventPage() {
 	id, err := uuid.Parse(s.r.PathValue("uuid"))
 	e, ok := s.event(s.r.PathValue("number"))
 	if err != nil || !ok || e.UUID != id || id == uuid.Nil {
-		s.failure(http.StatusNotFound, "There is no such exchange. The record keeps the last 10,000.", link{"/orders/" + id.String(), "To the order"}, link{"/", "All orders"})
+		s.failure(http.StatusNotFound, "There is no such exchange. The record keeps the last 10,000.",
+			link{"/orders/" + id.String(), "To the order"}, link{"/", "All orders"})
 		return
 	}
 	s.eventView(&e)
@@ -131,11 +133,13 @@ func (s *visit) eventPage() {
 
 // eventView shows one event.
 func (s *visit) eventView(e *control.Event) {
-	v := &eventView{frame: frame{Title: strings.TrimSpace(titleOf(e) + " · " + shortUUID(e.UUID))}, Event: *e, At: s.stamp(e.Time), Verdict: s.verdictView(e.Verdict()),
+	v := &eventView{frame: frame{Title: strings.TrimSpace(titleOf(e) + " · " + shortUUID(e.UUID))}, Event: *e,
+		At: s.stamp(e.Time), Verdict: s.verdictView(e.Verdict()),
 		About: readOrder(e), Operator: s.guard.Operates(s.r)}
 	if o := s.orderOf(e.UUID.String()); o != nil {
 		v.Order = "/orders/" + e.UUID.String()
-		if o.Loss && o.TxHash == (common.Hash{}) && s.culprit(o.UUID) == fmt.Sprintf("%s/events/%d", v.Order, e.Number) {
+		if o.Loss && o.TxHash == (common.Hash{}) &&
+			s.culprit(o.UUID) == fmt.Sprintf("%s/events/%d", v.Order, e.Number) {
 			v.Verdict = s.verdictView(o.Verdict)
 		}
 	}
