@@ -52,7 +52,8 @@ func (a *agenda) reset() {
 // were planned.
 func (a *agenda) plan(j job) {
 	a.mu.Lock()
-	at, _ := slices.BinarySearchFunc(a.jobs, j.due, func(j job, due time.Time) int { return cmp.Or(j.due.Compare(due), -1) })
+	at, _ := slices.BinarySearchFunc(a.jobs, j.due,
+		func(j job, due time.Time) int { return cmp.Or(j.due.Compare(due), -1) })
 	a.jobs = slices.Insert(a.jobs, at, j)
 	a.mu.Unlock()
 	select {

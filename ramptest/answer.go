@@ -210,7 +210,8 @@ func isMissing(status int, err error) bool {
 // code, if it has one, is then the game's own.
 func mayLack(status int, code string) bool {
 	switch ramp.Code(code) {
-	case ramp.CodeOrderConflict, ramp.CodeOrderFinished, ramp.CodeBodyTooLarge, ramp.CodeNotFound, ramp.CodeMethodNotAllowed:
+	case ramp.CodeOrderConflict, ramp.CodeOrderFinished, ramp.CodeBodyTooLarge, ramp.CodeNotFound,
+		ramp.CodeMethodNotAllowed:
 		return false
 	}
 	field := strings.HasPrefix(code, "INVALID_") && !strings.Contains(code, "BALANCE")

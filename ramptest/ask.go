@@ -112,7 +112,8 @@ func (s *orders) compose(ctx context.Context, t *trade, id uuid.UUID, session ra
 	if err != nil {
 		return nil, err
 	}
-	o.Request = ramp.ValidateRequest{UserAddress: o.wallet.Address().Hex(), ProjectID: terms.ProjectID, UUID: id, Intent: intent}
+	o.Request = ramp.ValidateRequest{UserAddress: o.wallet.Address().Hex(), ProjectID: terms.ProjectID,
+		UUID: id, Intent: intent}
 	o.heldBefore = s.chains[o.Network].TokenBalance(o.token().contract(), o.wallet.Address())
 	o.heldBefore = cmp.Or(s.audit.HeldBefore(o.entered()), o.heldBefore) // if it was asked for before
 	return o, s.seal(ctx, o, &o.Request)
@@ -191,7 +192,8 @@ func (s *orders) askOffTerms(ctx context.Context, o *Order, bend bend) (err erro
 }
 
 // ask makes one validate call.
-func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, script callScript, fault string) (*ramp.Approval, error) {
+func (s *orders) ask(ctx context.Context, o *Order, r *ramp.ValidateRequest, script callScript,
+	fault string) (*ramp.Approval, error) {
 	c := call{kind: control.KindValidate, order: o, body: encoded(r),
 		fault: fault, lost: s.loses(o.UUID, script.lost)}
 	var approval *ramp.Approval

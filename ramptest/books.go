@@ -15,9 +15,10 @@ import (
 // Imbalance is an error which reports that the game has lost assets, or moved them
 // twice or wrongly.
 type Imbalance struct {
-	Orders  []uuid.UUID    // the orders of the calls; several if calls overlapped
-	Problem string         // what is wrong, in words
-	Assets  []AssetBalance // the assets whose balance is wrong; none if the game approved more than the player owned
+	Orders  []uuid.UUID // the orders of the calls; several if calls overlapped
+	Problem string      // what is wrong, in words
+	// the assets whose balance is wrong; none if the game approved more than the player owned
+	Assets []AssetBalance
 }
 
 // AssetBalance is a player's balance of an asset before and after a call, and the
@@ -77,8 +78,10 @@ func rejectsSession(err error) bool {
 }
 
 // newAudit returns the books of a service, which ask its game and write its record.
-func (s *shared) newAudit(ask func(context.Context, ramp.Session, uuid.UUID) (*ramp.Player, int, error)) *audit.Books {
-	return audit.New(audit.Config{Off: s.config.Books == BooksOff, Closed: s.config.Closed, Settle: s.config.Settle, Regenerating: s.config.Regenerating,
+func (s *shared) newAudit(ask func(context.Context, ramp.Session, uuid.UUID) (*ramp.Player, int,
+	error)) *audit.Books {
+	return audit.New(audit.Config{Off: s.config.Books == BooksOff, Closed: s.config.Closed,
+		Settle: s.config.Settle, Regenerating: s.config.Regenerating,
 		Ask: ask, Rejects: rejectsSession, Changed: func(id uuid.UUID) { s.changes.note(id) },
 		Judged: func(id uuid.UUID, said string, found *audit.Finding) {
 			if found != nil {

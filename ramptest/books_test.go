@@ -49,11 +49,12 @@ type vaultOrder struct {
 }
 
 func newVault() *vault {
-	return &vault{orders: make(map[uuid.UUID]*vaultOrder), calls: make(map[uuid.UUID]int), owns: map[string]map[string]int64{
-		"session-1": {"item_gold": 1000, "item_gem": 1000},
-		"session-2": {"item_gold": 1000, "item_gem": 1000},
-		"beggar":    {},
-	}}
+	return &vault{orders: make(map[uuid.UUID]*vaultOrder), calls: make(map[uuid.UUID]int),
+		owns: map[string]map[string]int64{
+			"session-1": {"item_gold": 1000, "item_gem": 1000},
+			"session-2": {"item_gold": 1000, "item_gem": 1000},
+			"beggar":    {},
+		}}
 }
 
 func (v *vault) Authenticate(context.Context, ramp.Session) error { return nil }
@@ -210,7 +211,8 @@ func play(t *testing.T, v *vault, options ...func(*ramptest.Config)) *played {
 func (p *played) order(t *testing.T, session string, burn bool, faults ...ramptest.Fault) (*ramptest.Order, error) {
 	t.Helper()
 	r := request()
-	r.Intent.Materials = append(r.Intent.Materials, ramp.Item{ID: "item_gem", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gem.png"})
+	r.Intent.Materials = append(r.Intent.Materials,
+		ramp.Item{ID: "item_gem", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gem.png"})
 	r.Intent.Outputs = r.Intent.Materials
 	started, err := p.client.Initialize(t.Context(), r)
 	require.NoError(t, err)
@@ -218,7 +220,8 @@ func (p *played) order(t *testing.T, session string, burn bool, faults ...rampte
 	if burn {
 		place = p.service.Burn
 	}
-	return place(t.Context(), started.UUID, ramp.Session{ID: session, Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), faults...)
+	return place(t.Context(), started.UUID, ramp.Session{ID: session, Token: ramp.NewAccessToken("token-1")},
+		ramp.NewAmount(10), faults...)
 }
 
 // moved is what a call moves of a player's gold and gems.
@@ -270,20 +273,30 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 	}{
 		{name: "a mint takes nothing", validate: calls{none},
 			want: "succeeded on chain: the game must take 1 item_gem, 100 item_gold: item_gem: 1,000 before the call, 1,000 after it, 999 expected; item_gold: 1,000 before the call, 1,000 after it, 900 expected"},
-		{name: "a mint is taken twice by validate twice", validate: calls{take}, faults: faults{ramptest.ValidateTwice()},
-			want: "was approved more than once: the game must move nothing: item_gem: 999 before the call, 998 after it, 999 expected; item_gold: 900 before the call, 800 after it, 900 expected"},
-		{name: "a mint is taken more than once by validate at once", validate: calls{take}, faults: faults{ramptest.ValidateAtOnce(3)}, want: "the game must"},
-		{name: "a mint is taken again after its answer was lost", validate: calls{take}, faults: faults{ramptest.LostAnswer(ramptest.OnValidate)},
-			want: "the game must move nothing"},
-		{name: "a mint is approved for a player who owns nothing", validate: calls{take}, who: "beggar", want: "approved, but costs 1 item_gem and the player has 0"},
-		{name: "a mint is approved, and taken to 0 only", validate: calls{none}, who: "beggar", want: "approved, but costs"},
-		{name: "a mint is taken at a validate that is rejected", validate: calls{take}, rejects: true, want: "was rejected: the game must move nothing"},
-		{name: "a mint takes another asset", validate: calls{{0, -101}}, want: "item_gem: 1,000 before the call, 899 after it"},
-		{name: "a mint takes from another player", validate: calls{take}, whose: another, want: "the game must take 1 item_gem, 100 item_gold"},
+		{name: "a mint is taken twice by validate twice", validate: calls{take},
+			faults: faults{ramptest.ValidateTwice()},
+			want:   "was approved more than once: the game must move nothing: item_gem: 999 before the call, 998 after it, 999 expected; item_gold: 900 before the call, 800 after it, 900 expected"},
+		{name: "a mint is taken more than once by validate at once", validate: calls{take},
+			faults: faults{ramptest.ValidateAtOnce(3)}, want: "the game must"},
+		{name: "a mint is taken again after its answer was lost", validate: calls{take},
+			faults: faults{ramptest.LostAnswer(ramptest.OnValidate)},
+			want:   "the game must move nothing"},
+		{name: "a mint is approved for a player who owns nothing", validate: calls{take}, who: "beggar",
+			want: "approved, but costs 1 item_gem and the player has 0"},
+		{name: "a mint is approved, and taken to 0 only", validate: calls{none}, who: "beggar",
+			want: "approved, but costs"},
+		{name: "a mint is taken at a validate that is rejected", validate: calls{take}, rejects: true,
+			want: "was rejected: the game must move nothing"},
+		{name: "a mint takes another asset", validate: calls{{0, -101}},
+			want: "item_gem: 1,000 before the call, 899 after it"},
+		{name: "a mint takes from another player", validate: calls{take}, whose: another,
+			want: "the game must take 1 item_gem, 100 item_gold"},
 		{name: "a mint takes one too few", validate: calls{{-99, -1}},
 			want: "the game must take 1 item_gem, 100 item_gold: item_gold: 1,000 before the call, 901 after it, 900 expected"},
-		{name: "a mint takes one of two assets", validate: calls{{0, -1}}, want: "item_gold: 1,000 before the call, 1,000 after it, 900 expected"},
-		{name: "a mint is taken with the approval and with the result", result: calls{take}, want: "succeeded on chain: the game must move nothing"},
+		{name: "a mint takes one of two assets", validate: calls{{0, -1}},
+			want: "item_gold: 1,000 before the call, 1,000 after it, 900 expected"},
+		{name: "a mint is taken with the approval and with the result", result: calls{take},
+			want: "succeeded on chain: the game must move nothing"},
 		{name: "a mint that is held is never taken", validate: calls{none}, result: calls{none},
 			want: "succeeded on chain: the game must take 1 item_gem, 100 item_gold"},
 		{name: "a mint that is held is taken twice", validate: calls{none}, result: calls{take}, faults: faults{twice},
@@ -294,40 +307,59 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			want: "succeeded on chain: the game must move nothing: item_gold: 900 before the call, 1,000 after it, 900 expected"},
 		{name: "a failed mint is not given back", result: calls{none}, faults: faults{fails},
 			want: "failed on chain: the game must give back 1 item_gem, 100 item_gold: item_gem: 999 before the call, 999 after it, 1,000 expected; item_gold: 900 before the call, 900 after it, 1,000 expected"},
-		{name: "a failed mint is given back twice", result: calls{give}, faults: faults{fails, twice}, want: "failed on chain: the game must move nothing"},
-		{name: "a failed mint is given back for each result at once", result: calls{give}, faults: faults{fails, ramptest.ResultAtOnce(4)},
-			want: "failed on chain: the game must"},
+		{name: "a failed mint is given back twice", result: calls{give}, faults: faults{fails, twice},
+			want: "failed on chain: the game must move nothing"},
+		{name: "a failed mint is given back for each result at once", result: calls{give},
+			faults: faults{fails, ramptest.ResultAtOnce(4)},
+			want:   "failed on chain: the game must"},
 		{name: "a failed mint is given back again after its answer was lost", result: calls{give},
 			faults: faults{fails, ramptest.LostAnswer(ramptest.OnResult)}, want: "the game must move nothing"},
 		{name: "a failed mint is given back again after HTTP 500", result: calls{give}, faults: faults{fails},
 			wrap: instead(ramp.PathResult, true, 500, 0), want: "the game must move nothing"},
-		{name: "a failed mint is given back again after a reorganization", result: calls{give}, faults: faults{fails, ramptest.Reorganized()},
-			want: "the game must move nothing"},
-		{name: "a failed mint is given back to another player", result: calls{give}, whose: another, faults: faults{fails}, want: "the game must give back"},
-		{name: "a failed mint is given back in another asset", result: calls{{0, 101}}, faults: faults{fails}, want: "the game must give back"},
+		{name: "a failed mint is given back again after a reorganization", result: calls{give},
+			faults: faults{fails, ramptest.Reorganized()},
+			want:   "the game must move nothing"},
+		{name: "a failed mint is given back to another player", result: calls{give}, whose: another,
+			faults: faults{fails}, want: "the game must give back"},
+		{name: "a failed mint is given back in another asset", result: calls{{0, 101}}, faults: faults{fails},
+			want: "the game must give back"},
 		{name: "a failed mint is rejected for good", wrap: instead(ramp.PathResult, false, 400), faults: faults{fails},
 			want: "failed on chain: the game must give back"},
-		{name: "a failed mint is rejected with HTTP 200", wrap: instead(ramp.PathResult, false, 200), faults: faults{fails},
-			want: "failed on chain: the game must give back"},
-		{name: "a failed mint is given back with the second delivery only", result: calls{none, give}, faults: faults{fails, twice},
-			want: "failed on chain: the game must give back"},
-		{name: "a failed mint that was taken late is not given back", late: late, result: calls{none}, faults: faults{fails},
-			want: "failed on chain: the game must give back"},
-		{name: "a failed mint is given back late, and twice", late: late, result: calls{{200, 2}}, faults: faults{fails},
-			want: "failed on chain: the game must give back"},
-		{name: "a burn is not granted", burn: true, result: calls{none}, want: "succeeded on chain: the game must grant 1 item_gem, 100 item_gold"},
-		{name: "a burn is granted twice", burn: true, result: calls{give}, faults: faults{twice}, want: "succeeded on chain: the game must move nothing"},
-		{name: "a burn is granted with the approval", burn: true, validate: calls{{100, 0}}, want: "was approved: the game must move nothing"},
-		{name: "a burn that failed is granted", burn: true, result: calls{{100, 0}}, faults: faults{fails}, want: "failed on chain: the game must move nothing"},
-		{name: "a burn is granted to another player", burn: true, result: calls{give}, whose: another, want: "must grant"},
-		{name: "a burn is granted with the second delivery only", burn: true, result: calls{none, give}, faults: faults{twice}, want: "must grant"},
-		{name: "a burn is rejected for good", burn: true, wrap: instead(ramp.PathResult, false, 404), want: "must grant"},
-		{name: "another order under the UUID is rejected, but taken", validate: calls{take}, faults: faults{ramptest.ValidateOtherAmount()},
-			want: "the game must move nothing"},
-		{name: "a forged validate is rejected, but taken", wrap: forgeable(ramp.PathValidate), faults: faults{ramptest.MissingHMAC(ramptest.OnValidate)},
-			want: "got a forged validate: the game must move nothing"},
-		{name: "a forged result is rejected, but given back", wrap: forgeable(ramp.PathResult), faults: faults{fails, ramptest.MissingHMAC(ramptest.OnResult)},
-			want: "got a forged result: the game must move nothing"},
+		{name: "a failed mint is rejected with HTTP 200", wrap: instead(ramp.PathResult, false, 200),
+			faults: faults{fails},
+			want:   "failed on chain: the game must give back"},
+		{name: "a failed mint is given back with the second delivery only", result: calls{none, give},
+			faults: faults{fails, twice},
+			want:   "failed on chain: the game must give back"},
+		{name: "a failed mint that was taken late is not given back", late: late, result: calls{none},
+			faults: faults{fails},
+			want:   "failed on chain: the game must give back"},
+		{name: "a failed mint is given back late, and twice", late: late, result: calls{{200, 2}},
+			faults: faults{fails},
+			want:   "failed on chain: the game must give back"},
+		{name: "a burn is not granted", burn: true, result: calls{none},
+			want: "succeeded on chain: the game must grant 1 item_gem, 100 item_gold"},
+		{name: "a burn is granted twice", burn: true, result: calls{give}, faults: faults{twice},
+			want: "succeeded on chain: the game must move nothing"},
+		{name: "a burn is granted with the approval", burn: true, validate: calls{{100, 0}},
+			want: "was approved: the game must move nothing"},
+		{name: "a burn that failed is granted", burn: true, result: calls{{100, 0}}, faults: faults{fails},
+			want: "failed on chain: the game must move nothing"},
+		{name: "a burn is granted to another player", burn: true, result: calls{give}, whose: another,
+			want: "must grant"},
+		{name: "a burn is granted with the second delivery only", burn: true, result: calls{none, give},
+			faults: faults{twice}, want: "must grant"},
+		{name: "a burn is rejected for good", burn: true, wrap: instead(ramp.PathResult, false, 404),
+			want: "must grant"},
+		{name: "another order under the UUID is rejected, but taken", validate: calls{take},
+			faults: faults{ramptest.ValidateOtherAmount()},
+			want:   "the game must move nothing"},
+		{name: "a forged validate is rejected, but taken", wrap: forgeable(ramp.PathValidate),
+			faults: faults{ramptest.MissingHMAC(ramptest.OnValidate)},
+			want:   "got a forged validate: the game must move nothing"},
+		{name: "a forged result is rejected, but given back", wrap: forgeable(ramp.PathResult),
+			faults: faults{fails, ramptest.MissingHMAC(ramptest.OnResult)},
+			want:   "got a forged result: the game must move nothing"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -361,7 +393,8 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 			_, err := p.order(t, who, test.burn, test.faults...)
 			if errors.Is(err, ramptest.ErrLostAnswer) { // the player tries again
 				id := p.service.Events()[0].UUID
-				_, _ = p.service.Mint(t.Context(), id, ramp.Session{ID: who, Token: ramp.NewAccessToken("token-1")}, ramp.NewAmount(10), test.faults...)
+				_, _ = p.service.Mint(t.Context(), id, ramp.Session{ID: who, Token: ramp.NewAccessToken("token-1")},
+					ramp.NewAmount(10), test.faults...)
 			}
 			v.coming.Wait() // late effects come before the result does
 			p.service.Advance(24 * time.Hour)
@@ -415,7 +448,8 @@ func TestTheBooksNeverBlameAGoodGame(t *testing.T) {
 				if kind.income == "always" {
 					assert.Contains(t, p.service.Timeline(), "not judged, because what the player owns keeps changing")
 				}
-				if kind.income == "always" || kind.late && kind.income != "" { // what it moved may be unknown, but is no loss
+				// what it moved may be unknown, but is no loss
+				if kind.income == "always" || kind.late && kind.income != "" {
 					assert.Empty(t, p.service.Imbalances())
 					return
 				}
@@ -429,7 +463,8 @@ func TestTheBooksNeverBlameAGoodGame(t *testing.T) {
 func playWell(t *testing.T, p *played, random *rand.Rand, income bool) {
 	t.Helper()
 	faults := []func() ramptest.Fault{
-		ramptest.TransactionFails, ramptest.StaysPending, ramptest.Reorganized, ramptest.ResultTwice, ramptest.ResultNever,
+		ramptest.TransactionFails, ramptest.StaysPending, ramptest.Reorganized, ramptest.ResultTwice,
+		ramptest.ResultNever,
 		ramptest.ResultAfterNext, ramptest.ValidateTwice, ramptest.ValidateOtherDigest, ramptest.ValidateOtherAmount,
 		func() ramptest.Fault { return ramptest.ResultAtOnce(3) },
 		func() ramptest.Fault { return ramptest.ValidateAtOnce(3) },
@@ -583,7 +618,8 @@ func TestTheBooksSayWhatTheGameMustDo(t *testing.T) {
 		p := play(t, v, func(c *ramptest.Config) { c.Books = mode })
 		started, err := p.client.Initialize(t.Context(), request())
 		require.NoError(t, err)
-		order, err := p.service.Mint(t.Context(), started.UUID, p.session, ramp.NewAmount(10), ramptest.TransactionFails())
+		order, err := p.service.Mint(t.Context(), started.UUID, p.session, ramp.NewAmount(10),
+			ramptest.TransactionFails())
 		require.NotNil(t, order, "it was placed, whatever the books say")
 		id := order.UUID.String()[:8]
 		first := "ramptest: mint " + id + " was approved: the game must take 100 item_gold: 1,000 before the call, 850 after it, 900 expected"
@@ -595,7 +631,9 @@ func TestTheBooksSayWhatTheGameMustDo(t *testing.T) {
 			require.ErrorAs(t, err, &found)
 			assert.EqualError(t, found, first)
 			assert.Equal(t, []uuid.UUID{order.UUID}, found.Orders)
-			assert.Equal(t, []ramptest.AssetBalance{{ID: "item_gold", Before: ramp.NewAmount(1000), After: ramp.NewAmount(850), Expected: ramp.NewAmount(900)}}, found.Assets)
+			assert.Equal(t,
+				[]ramptest.AssetBalance{{ID: "item_gold", Before: ramp.NewAmount(1000), After: ramp.NewAmount(850),
+					Expected: ramp.NewAmount(900)}}, found.Assets)
 			assert.EqualError(t, sent[0].Err, second)
 		} else {
 			assert.NoError(t, err)

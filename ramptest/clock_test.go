@@ -182,7 +182,8 @@ func TestASlowAnswerIsWaitedForWhileAClockRuns(t *testing.T) {
 func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
 	c := newCounter(t)
 	synctest.Test(t, func(t *testing.T) {
-		service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler}))
+		service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator,
+			Handler: c.handler}))
 		_, err := service.Assets(t.Context(), c.session)
 		assert.NoError(t, err)
 	})
@@ -226,14 +227,15 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 			t.Run(fmt.Sprint(path, speed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var entered, left atomic.Bool
-					c := newCounter(t, reporting, func(c *ramptest.Config) { c.Desk.Speed = speed }, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
-						if r.URL.Path != path || entered.Swap(true) {
-							inner.ServeHTTP(w, r)
-							return
-						}
-						time.Sleep(5 * time.Second)
-						left.Store(true)
-					}))
+					c := newCounter(t, reporting, func(c *ramptest.Config) { c.Desk.Speed = speed },
+						before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+							if r.URL.Path != path || entered.Swap(true) {
+								inner.ServeHTTP(w, r)
+								return
+							}
+							time.Sleep(5 * time.Second)
+							left.Store(true)
+						}))
 					if path == ramp.PathResult {
 						c.mint(t)
 					}

@@ -301,9 +301,12 @@ func (c *Config) check() error {
 	must(c.Handler == nil || c.Game == "", "Game", "excludes Config.Handler")
 	must(c.Game == "" || isAbsolute(c.Game), "Game", "must be the absolute URL of the game's server")
 	must(c.Desk.PublicURL == "" || isAbsolute(c.Desk.PublicURL), "Desk.PublicURL", "must be an absolute URL")
-	must(0 <= c.Desk.Speed && c.Desk.Speed <= maxSpeed, "Desk.Speed", "must be from 0 to 100000") // false for NaN too
-	must(c.FailureStatus == 0 || 200 <= c.FailureStatus && c.FailureStatus <= 599, "FailureStatus", "must be an HTTP status")
-	must(0 <= c.Decimals && c.Decimals <= 77, "Decimals", "must be from 0 to 77") // the most that 256 bits hold
+	// false for NaN too
+	must(0 <= c.Desk.Speed && c.Desk.Speed <= maxSpeed, "Desk.Speed", "must be from 0 to 100000")
+	must(c.FailureStatus == 0 || 200 <= c.FailureStatus && c.FailureStatus <= 599, "FailureStatus",
+		"must be an HTTP status")
+	// the most that 256 bits hold
+	must(0 <= c.Decimals && c.Decimals <= 77, "Decimals", "must be from 0 to 77")
 	must(BooksFail <= c.Books && c.Books <= BooksOff, "Books", "must be BooksFail, BooksReport or BooksOff")
 	must(!c.Closed || c.isUnitTest(), "Closed",
 		"is for a test: it excludes Desk.Speed, Desk.Listener and Desk.State")

@@ -43,7 +43,8 @@ func reported(err error) error {
 	}
 	e := api.Errorf(control.CodeGame, "%s", said(err)) // the game did not answer, or violated the interface
 	for own, code := range map[error]control.ErrorCode{
-		errNoItems: control.CodeInvalid, ErrUnknownUUID: control.CodeNotFound, ErrExpiredUUID: control.CodeExpired, ErrPlaced: control.CodePlaced,
+		errNoItems: control.CodeInvalid, ErrUnknownUUID: control.CodeNotFound,
+		ErrExpiredUUID: control.CodeExpired, ErrPlaced: control.CodePlaced,
 		ErrPending: control.CodePending, ErrClosed: control.CodeClosed, ErrLostAnswer: control.CodeLostAnswer,
 	} {
 		if errors.Is(err, own) {
@@ -62,15 +63,18 @@ func undelivered(err error) (lost bool, problem string) {
 	if err == nil {
 		return false, ""
 	}
-	problems := slices.DeleteFunc(strings.Split(err.Error(), "\n"), func(line string) bool { return line == ErrLostAnswer.Error() })
+	problems := slices.DeleteFunc(strings.Split(err.Error(), "\n"),
+		func(line string) bool { return line == ErrLostAnswer.Error() })
 	return errors.Is(err, ErrLostAnswer), strings.TrimPrefix(strings.Join(problems, "\n"), "ramptest: ")
 }
 
 // Describe implements [api.Emulator], as the other methods do.
 func (s *remote) Describe(context.Context) (control.Description, error) {
 	c := s.config
-	d := control.Description{Now: s.clock.now(), Speed: c.Desk.Speed, Game: c.Game, Assets: c.AssetsPath, Validate: c.ValidatePath, Result: c.ResultPath,
-		ProjectID: c.ProjectID, PerOrder: c.PerOrder, Validator: c.Validator, Chains: map[ramp.Network]control.Chain{}, Faults: map[string]string{}}
+	d := control.Description{Now: s.clock.now(), Speed: c.Desk.Speed, Game: c.Game, Assets: c.AssetsPath,
+		Validate: c.ValidatePath, Result: c.ResultPath,
+		ProjectID: c.ProjectID, PerOrder: c.PerOrder, Validator: c.Validator,
+		Chains: map[ramp.Network]control.Chain{}, Faults: map[string]string{}}
 	for network, id := range c.Networks {
 		d.Chains[network] = control.Chain{URL: s.guard.URL + "/rpc/" + string(network), ID: id}
 	}
@@ -84,12 +88,14 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 func (s *remote) report(o *Order) control.Order {
 	player, name := s.audit.Who(o.Session.ID)
 	token, tx, progress, known := o.token(), s.orders.onChain(o), s.orders.progress(o), s.orders.known(o)
-	r := control.Order{UUID: o.UUID, Do: string(o.trade().direction), SessionID: o.Session.ID, PlayerID: player, Name: name,
-		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount.String(), Wallet: o.Request.UserAddress,
+	r := control.Order{UUID: o.UUID, Do: string(o.trade().direction), SessionID: o.Session.ID,
+		PlayerID: player, Name: name,
+		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount.String(),
+		Wallet: o.Request.UserAddress,
 		Assets: []control.AssetAmount{}, Faults: append([]string{}, o.script.names...), Placed: o.placed,
 		Verdict: verdict.Of(known.Facts), TxHash: o.TxHash, TxStatus: string(tx.Status), Block: tx.Block,
-		Delivery: string(progress.State), Attempts: progress.Attempts, LastStatus: progress.Status, Over: progress.done,
-		Imbalances: []control.Imbalance{}}
+		Delivery: string(progress.State), Attempts: progress.Attempts, LastStatus: progress.Status,
+		Over: progress.done, Imbalances: []control.Imbalance{}}
 	if known.Books.Moved != nil {
 		r.Moved = make(map[string]string)
 	}
@@ -106,7 +112,9 @@ func (s *remote) report(o *Order) control.Order {
 	for _, found := range imbalances(s.audit.About(o.UUID)) {
 		shown := control.Imbalance{Problem: found.Problem, Assets: []control.AssetBalance{}}
 		for _, a := range found.Assets {
-			shown.Assets = append(shown.Assets, control.AssetBalance{ID: a.ID, Before: a.Before.String(), After: a.After.String(), Expected: a.Expected.String()})
+			shown.Assets = append(shown.Assets,
+				control.AssetBalance{ID: a.ID, Before: a.Before.String(), After: a.After.String(),
+					Expected: a.Expected.String()})
 		}
 		r.Imbalances = append(r.Imbalances, shown)
 	}
@@ -114,7 +122,8 @@ func (s *remote) report(o *Order) control.Order {
 }
 
 // states are the states of the verdict on an order.
-var states = []verdict.State{verdict.Waiting, verdict.Done, verdict.Loss, verdict.Unconfirmed, verdict.Disputed, verdict.Unknown}
+var states = []verdict.State{verdict.Waiting, verdict.Done, verdict.Loss, verdict.Unconfirmed,
+	verdict.Disputed, verdict.Unknown}
 
 // limited checks the limit of a page.
 func limited(limit, byDefault int) (int, error) {
@@ -288,13 +297,15 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 		err := reported(err)
 		var e *control.Error
 		switch errors.As(err, &e); {
-		case e.Code == control.CodeRejected && asked.UUID == "" && !strings.Contains(string(e.ErrorCode), "BALANCE"):
+		case e.Code == control.CodeRejected && asked.UUID == "" &&
+			!strings.Contains(string(e.ErrorCode), "BALANCE"):
 			e.Message += "; the game may accept only UUIDs of its own: give the uuid of one of its initialize calls"
 		case e.Code == control.CodeLostAnswer:
 			e.UUID = id
 			e.Message += ": start the same order again under this UUID, which the game must approve without taking anything twice"
 		}
-		if refused := s.orders.shown(id); refused != nil && refused.refused != "" && s.orders.verdict(refused).Loss {
+		if refused := s.orders.shown(id); refused != nil && refused.refused != "" &&
+			s.orders.verdict(refused).Loss {
 			e.Message = s.orders.verdict(refused).Said
 		}
 		return started, err
@@ -362,16 +373,20 @@ func askedTerms(terms *control.Terms) askedIntent {
 	items := func(given []control.Item) *[]askedItem {
 		list := []askedItem{}
 		for _, item := range given {
-			list = append(list, askedItem{ID: item.ID, Amount: []byte(item.Amount), IconURL: "https://example.com/icon.png", IsNonFungible: new(bool)})
+			list = append(list,
+				askedItem{ID: item.ID, Amount: []byte(item.Amount), IconURL: "https://example.com/icon.png",
+					IsNonFungible: new(bool)})
 		}
 		return &list
 	}
 	return askedIntent{Network: terms.Network, ProjectID: terms.ProjectID, Token: terms.Token,
 		MintFeeBps: strconv.AppendInt(nil, int64(terms.MintFeeBps), 10), BurnFeeBps: []byte("0"),
-		MintMethod: ramp.MethodMint, BurnMethod: ramp.MethodBurnPermit, Materials: items(terms.Materials), Outputs: items(terms.Outputs)}
+		MintMethod: ramp.MethodMint, BurnMethod: ramp.MethodBurnPermit, Materials: items(terms.Materials),
+		Outputs: items(terms.Outputs)}
 }
 
-func (s *remote) Send(ctx context.Context, id string, asked control.SendRequest) (sent control.Sent, err error) {
+func (s *remote) Send(ctx context.Context, id string, asked control.SendRequest) (sent control.Sent,
+	err error) {
 	o, err := s.order(id)
 	if err != nil {
 		return sent, err
@@ -394,7 +409,8 @@ func (s *remote) Send(ctx context.Context, id string, asked control.SendRequest)
 	return sent, nil
 }
 
-func (s *remote) Advance(_ context.Context, asked control.AdvanceRequest) (advanced control.Advanced, err error) {
+func (s *remote) Advance(_ context.Context, asked control.AdvanceRequest) (advanced control.Advanced,
+	err error) {
 	by, err := parseDuration(asked.By)
 	if err != nil {
 		return advanced, invalid("by must be a time such as 90s, 15m or 12h, and at most 10 years")
@@ -404,7 +420,8 @@ func (s *remote) Advance(_ context.Context, asked control.AdvanceRequest) (advan
 	}
 	advanced.Deliveries = []control.Delivery{}
 	for _, d := range s.orders.advance(by) {
-		shown := control.Delivery{UUID: d.Order.UUID, Attempt: d.Attempt, Time: d.Time, Status: d.Status, Next: d.Next}
+		shown := control.Delivery{UUID: d.Order.UUID, Attempt: d.Attempt, Time: d.Time, Status: d.Status,
+			Next: d.Next}
 		shown.Lost, shown.Error = undelivered(d.Err)
 		advanced.Deliveries = append(advanced.Deliveries, shown)
 	}
@@ -421,7 +438,8 @@ func (s *remote) Fail(_ context.Context, asked control.FailRequest) (done contro
 		HMACRequired, InvalidMAC, UnknownProject, UnknownNetwork, Unavailable, TooMany}
 	var initialize []InitializeFailure
 	for _, text := range asked.Initialize {
-		if initialize = append(initialize, InitializeFailure(text)); !slices.Contains(known, InitializeFailure(text)) {
+		if initialize = append(initialize, InitializeFailure(text)); !slices.Contains(known,
+			InitializeFailure(text)) {
 			return done, invalid("initialize has an unknown failure; the failures are %q", known)
 		}
 	}

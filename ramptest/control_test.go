@@ -78,7 +78,8 @@ func running(c *ramptest.Config) { c.Desk.Speed = 1000 }
 
 func TestControlStartsAnOrderAndWaitsForItsEnd(t *testing.T) {
 	c := newCounter(t, running)
-	status, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"amount":"10","wait":"30s",`+trading+`}`)
+	status, order := c.control(t, "POST", "/control/orders",
+		`{"do":"mint",`+player+`,"amount":"10","wait":"30s",`+trading+`}`)
 	require.Equal(t, 200, status, order.problem())
 	assert.EqualValues(t, ramptest.Confirmed, order.Delivery)
 	assert.True(t, order.Over)
@@ -91,7 +92,8 @@ func TestControlStartsAnOrderAndWaitsForItsEnd(t *testing.T) {
 	assert.Equal(t, map[string]string{"item_gold": "-100"}, order.Moved)
 	assert.Equal(t, "session-1", order.SessionID)
 
-	status, again := c.control(t, "POST", "/control/orders", `{"do":"burn","like":"`+order.UUID.String()[:8]+`","faults":["transaction-fails","lost-answer=result"],"wait":"30s"}`)
+	status, again := c.control(t, "POST", "/control/orders",
+		`{"do":"burn","like":"`+order.UUID.String()[:8]+`","faults":["transaction-fails","lost-answer=result"],"wait":"30s"}`)
 	require.Equal(t, 200, status, again.problem())
 	assert.NotEqual(t, order.UUID, again.UUID)
 	assert.Equal(t, "burn", again.Do)
@@ -127,14 +129,16 @@ func TestControlTakesTheUUIDOfTheGame(t *testing.T) {
 	_, again = c.control(t, "POST", "/control/orders", strings.Replace(body, "{", `{"faults":["result-twice"],`, 1))
 	assert.Contains(t, again.problem(), "placed: ")
 	other := c.initialize(t)
-	status, known := c.control(t, "POST", "/control/orders", `{"do":"mint","session_id":"session-1","uuid":"`+other.String()+`"}`)
+	status, known := c.control(t, "POST", "/control/orders",
+		`{"do":"mint","session_id":"session-1","uuid":"`+other.String()+`"}`)
 	assert.Equal(t, 200, status, "the token of a session that was seen need not be given: %s", known.problem())
 }
 
 // An answer that is lost on purpose is no failure of the game, but a failure beside it is.
 func TestControlTellsWhatTheEmulatorDid(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.Books = ramptest.BooksReport })
-	status, lost := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["lost-answer=validate"],`+trading+`}`)
+	status, lost := c.control(t, "POST", "/control/orders",
+		`{"do":"mint",`+player+`,"faults":["lost-answer=validate"],`+trading+`}`)
 	assert.Equal(t, 409, status)
 	assert.Contains(t, lost.problem(), "lost_answer: the answer was lost on purpose: start the same order again")
 	var e struct{ UUID string }
@@ -150,7 +154,8 @@ func TestControlTellsWhatTheEmulatorDid(t *testing.T) {
 		}
 		inner.ServeHTTP(w, r)
 	}))
-	_, order = c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["lost-answer=result","missing-hmac=result"],`+trading+`}`)
+	_, order = c.control(t, "POST", "/control/orders",
+		`{"do":"mint",`+player+`,"faults":["lost-answer=result","missing-hmac=result"],`+trading+`}`)
 	_, passed := c.control(t, "POST", "/control/advance", `{"by":"1m"}`)
 	require.Len(t, passed.Deliveries, 1)
 	assert.True(t, passed.Deliveries[0].Lost)
@@ -159,7 +164,8 @@ func TestControlTellsWhatTheEmulatorDid(t *testing.T) {
 
 func TestControlLetsTimePass(t *testing.T) {
 	c := newCounter(t)
-	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["lost-answer=result"],"wait":"1h",`+trading+`}`)
+	_, order := c.control(t, "POST", "/control/orders",
+		`{"do":"mint",`+player+`,"faults":["lost-answer=result"],"wait":"1h",`+trading+`}`)
 	assert.EqualValues(t, ramptest.Pending, order.Delivery, "nothing happens by itself while the clock stands still, so nobody waits")
 	assert.False(t, order.Next.At.IsZero())
 	path := "/control/orders/" + order.UUID.String()
@@ -184,7 +190,8 @@ func TestControlLetsTimePass(t *testing.T) {
 	assert.EqualValues(t, ramptest.Confirmed, resent.Order.Delivery)
 	assert.True(t, resent.Order.Over, "the repetition that was planned is not made")
 
-	_, order = c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["stays-pending"],"wait":"1h",`+trading+`}`)
+	_, order = c.control(t, "POST", "/control/orders",
+		`{"do":"mint",`+player+`,"faults":["stays-pending"],"wait":"1h",`+trading+`}`)
 	assert.True(t, order.Over, "nothing more happens by itself")
 	_, ended := c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send", `{"outcome":"failed"}`)
 	assert.Equal(t, "failed", ended.Order.TxStatus)
@@ -193,7 +200,8 @@ func TestControlLetsTimePass(t *testing.T) {
 
 func TestControlReportsALoss(t *testing.T) {
 	c := newCounter(t, running, answering(ramp.PathResult, 200, confirmed), reporting)
-	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,"faults":["transaction-fails"],"wait":"30s",`+trading+`}`)
+	_, order := c.control(t, "POST", "/control/orders",
+		`{"do":"mint",`+player+`,"faults":["transaction-fails"],"wait":"30s",`+trading+`}`)
 	assert.True(t, order.Over)
 	assert.True(t, order.Loss)
 	require.Len(t, order.Imbalances, 1)
@@ -254,18 +262,21 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/orders", `{"do":"mint"}{}`, 400, "a JSON object"},
 		{"POST", "/control/orders/" + id + "/send", `null`, 400, "must be a JSON object"},
 		{"POST", "/control/advance", `{"by":"` + strings.Repeat("1", 1<<20) + `"}`, 400, "too large"},
-		{"POST", "/control/orders", `{"do":"mint",` + player + `,"like":"` + strings.Repeat("x", 10000) + `"}`, 404, "no such order"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"like":"` + strings.Repeat("x", 10000) + `"}`, 404,
+			"no such order"},
 		{"POST", "/control/orders", `{"do":"steal"}`, 400, "do must be mint or burn"},
 		{"POST", "/control/orders", `{"do":7}`, 400, "do must be a string"},
 		{"POST", "/control/orders", `{"do":"mint","fault":"result-twice"}`, 400, `there is no member "fault"; there are access_token, amount, do, faults, like, session_id, terms, uuid, wait`},
 		{"POST", "/control/orders", `{"do":"mint","Do":"burn"}`, 400, `there is no member "Do"`},
 		{"POST", "/control/orders", `{"do":"mint","do":"burn"}`, 400, "the member do is given twice"},
-		{"POST", "/control/orders", `{"do":"mint","terms":{"materials":[{"id":"a"},{"ID":"b"}]}}`, 400, `there is no member "terms.materials[1].ID"; there are amount, id`},
+		{"POST", "/control/orders", `{"do":"mint","terms":{"materials":[{"id":"a"},{"ID":"b"}]}}`, 400,
+			`there is no member "terms.materials[1].ID"; there are amount, id`},
 		{"POST", "/control/orders", `{"do":"mint","terms":[]}`, 400, "terms must be an object"},
 		{"POST", "/control/orders", `{"do":"mint","faults":"result-twice"}`, 400, "faults must be a list"},
 		{"POST", "/control/orders", `{"do":"mint","faults":[1]}`, 400, "faults[0] must be a string"},
 		{"POST", "/control/orders", `{"do":"mint","amount":"many"}`, 400, "amount must be a number"},
-		{"POST", "/control/orders", `{"do":"mint","terms":{"mint_fee_bps":0.5}}`, 400, "terms.mint_fee_bps must be a whole number"},
+		{"POST", "/control/orders", `{"do":"mint","terms":{"mint_fee_bps":0.5}}`, 400,
+			"terms.mint_fee_bps must be a whole number"},
 		{"POST", "/control/orders?wait=30s", `{"do":"mint"}`, 400, `there is no parameter "wait"; there are none`},
 		{"POST", "/control/reset", `{"orders":true}`, 400, `there is no member "orders"; there are none`},
 		{"GET", "/control/orders?session=session-1", ``, 400, `there is no parameter "session"; there are attention, before, limit, session_id, state`},
@@ -276,20 +287,31 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"PUT", "/control/orders", ``, 405, "method: /control/orders has no method PUT, but GET, POST"},
 		{"GET", "/control/advance", ``, 405, "method: /control/advance has no method GET, but POST"},
 		{"POST", "/control/orders", `{"do":"mint","uuid":"` + id + `"}`, 400, "session_id is required"},
-		{"POST", "/control/orders", `{"do":"mint","session_id":"s","uuid":"` + id + `"}`, 400, "access_token is required"},
+		{"POST", "/control/orders", `{"do":"mint","session_id":"s","uuid":"` + id + `"}`, 400,
+			"access_token is required"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `}`, 400, "one of uuid, like and terms"},
-		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"` + id + `",` + trading + `}`, 400, "one of uuid, like and terms"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"` + id + `",` + trading + `}`, 400,
+			"one of uuid, like and terms"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"x"}`, 400, "must be a UUID"},
-		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"` + uuid.NewString() + `"}`, 404, "not_found: the service knows no such UUID"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"` + uuid.NewString() + `"}`, 404,
+			"not_found: the service knows no such UUID"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"uuid":"` + expired.String() + `"}`, 410, "expired: "},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":"0","uuid":"` + id + `"}`, 400, "above 0"},
-		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":1e999999,"uuid":"` + id + `"}`, 400, "above 0"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"amount":1e999999,"uuid":"` + id + `"}`, 400,
+			"above 0"},
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"wait":"2h","uuid":"` + id + `"}`, 400, "at most 1h"},
-		{"POST", "/control/orders", `{"do":"mint",` + player + `,"faults":["result-at-once=100000000"],"uuid":"` + id + `"}`, 400, "from 1 to 100"},
-		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"moon","project_id":"p"}}`, 400, "terms.network"},
-		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet"}}`, 400, "terms.project_id"},
-		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet","project_id":"p","token":"0x1"}}`, 400, "terms.token"},
-		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `"materials":[{"id":"item_gold","amount":100}],`, ``, 1), 400, "the terms have nothing for a mint"},
+		{"POST", "/control/orders",
+			`{"do":"mint",` + player + `,"faults":["result-at-once=100000000"],"uuid":"` + id + `"}`, 400,
+			"from 1 to 100"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"moon","project_id":"p"}}`, 400,
+			"terms.network"},
+		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet"}}`, 400,
+			"terms.project_id"},
+		{"POST", "/control/orders",
+			`{"do":"mint",` + player + `,"terms":{"network":"testnet","project_id":"p","token":"0x1"}}`, 400, "terms.token"},
+		{"POST", "/control/orders",
+			strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `"materials":[{"id":"item_gold","amount":100}],`,
+				``, 1), 400, "the terms have nothing for a mint"},
 		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "rejected: the game rejected the call with HTTP 200 and \"INVALID_BALANCE\": the order takes 1,000,000 item_gold; the player owned 1,000 item_gold"},
 		{"GET", "/control/orders?limit=1001", ``, 400, "limit must be"},
 		{"GET", "/control/orders?state=confirmed", ``, 400, "state must be"},
@@ -390,18 +412,22 @@ func TestControlAsksForItsToken(t *testing.T) {
 	assert.Equal(t, 401, direct("/control", "Authorization", "Bearer wrong"))
 	assert.Equal(t, 200, direct("/control?token=token+of+the+desk"))
 	assert.Equal(t, 200, direct("/control", "Authorization", "Bearer token of the desk"))
-	assert.Equal(t, 401, direct("/control", "Host", "attacker.example"), "a page of a name that was made to point here has no token")
+	assert.Equal(t, 401, direct("/control", "Host", "attacker.example"),
+		"a page of a name that was made to point here has no token")
 	assert.Equal(t, 403, direct("/control?token=token+of+the+desk", "Origin", "https://attacker.example"))
 
 	open := newCounter(t)
-	assert.Equal(t, 200, open.direct("GET", "/control", "", here, "Host", "127.0.0.1", "Authorization", "Bearer x").Code, "it needs no token")
+	assert.Equal(t, 200,
+		open.direct("GET", "/control", "", here, "Host", "127.0.0.1", "Authorization", "Bearer x").Code,
+		"it needs no token")
 }
 
 func TestControlEndsWithTheService(t *testing.T) {
 	c := newCounter(t, onWire(t), func(c *ramptest.Config) { c.Desk.Speed = 0.001 })
 	waited := make(chan int, 1)
 	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,`+trading+`}`)
-	r := ramp.Must(http.NewRequestWithContext(t.Context(), "GET", c.service.URL()+"/control/orders/"+order.UUID.String()+"?wait=1h", nil))
+	r := ramp.Must(http.NewRequestWithContext(t.Context(), "GET",
+		c.service.URL()+"/control/orders/"+order.UUID.String()+"?wait=1h", nil))
 	go func() {
 		response, err := http.DefaultClient.Do(r)
 		if err == nil {
@@ -465,7 +491,8 @@ func TestEachFaultIsReadAsItIsWritten(t *testing.T) {
 		assert.Equal(t, written, fault.String())
 		assert.NotEmpty(t, form[1])
 	}
-	for _, wrong := range []string{"", "bad-luck", "result-twice=2", "result-late", "result-late=soon", "result-late=-1m",
+	for _, wrong := range []string{"", "bad-luck", "result-twice=2", "result-late", "result-late=soon",
+		"result-late=-1m",
 		"result-at-once=0", "lost-answer=assets", "slow-answer=result", "slow-answer=result:x", "transaction-type=x"} {
 		_, err := ramptest.ParseFault(wrong)
 		assert.Error(t, err, wrong)

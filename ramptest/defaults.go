@@ -10,7 +10,8 @@ import (
 
 // hashDigest is the default of [Config.Digest].
 func hashDigest(r *ramp.ValidateRequest) ramp.Digest {
-	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress), encoded(r.Intent)))
+	return ramp.Digest(crypto.Keccak256([]byte("digest"), r.UUID[:], []byte(r.UserAddress),
+		encoded(r.Intent)))
 }
 
 // oncePerSession returns a function that computes the wallet of a session once.
@@ -28,7 +29,8 @@ func oncePerSession(wallet func(ramp.Session) *ramp.Signer) func(ramp.Session) *
 
 // sessionWallet is the default of [Config.Wallet].
 func sessionWallet(session ramp.Session) *ramp.Signer {
-	key := crypto.ToECDSAUnsafe(crypto.Keccak256([]byte("wallet"), []byte(session.ID))) // only about one hash in 2^128 is none
+	// only about one hash in 2^128 is none
+	key := crypto.ToECDSAUnsafe(crypto.Keccak256([]byte("wallet"), []byte(session.ID)))
 	return ramp.Must(ramp.NewCryptoSigner(key))
 }
 

@@ -243,7 +243,8 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 	defer s.changes.note(o.UUID)
 	contrary := c.stated != c.onChain && o.tx != nil
 	lost = lost || errors.Is(err, ErrStoreFailed)
-	d.Next, plan = o.delivery.conclude(d.Status, wrongOf(err), lost, contrary, s.config, s.clock.now(), o.tx == nil)
+	d.Next, plan = o.delivery.conclude(d.Status, wrongOf(err), lost, contrary, s.config, s.clock.now(),
+		o.tx == nil)
 	if plan {
 		s.plan(o, d.Next)
 	}
@@ -303,7 +304,8 @@ func (s *orders) byHand(ctx context.Context, o *Order, stated Outcome) error {
 func (s *orders) result(o *Order, stated Outcome) (call, error) {
 	intent := o.Request.Intent
 	if !o.script.withoutFee {
-		intent.FeeRate, intent.Actual = json.Number(o.fee.String()), afterFee(intent.To[0].Amount, o.fee).String()
+		intent.FeeRate, intent.Actual = json.Number(o.fee.String()),
+			afterFee(intent.To[0].Amount, o.fee).String()
 		if o.trade().mint {
 			_, net := s.config.amounts(o)
 			intent.Actual = net.String()

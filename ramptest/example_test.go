@@ -22,7 +22,8 @@ func Example() {
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
 		Terms: anyTerms, Key: key, Signer: signer}))
 
-	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: handler}))
+	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(),
+		Handler: handler}))
 	defer service.Close()
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))
 	started, err := client.Initialize(ctx, request())
@@ -85,7 +86,8 @@ func (p *purse) Apply(_ context.Context, step ramp.Step) error {
 func ExampleService_Advance() {
 	service, mint := exampleService()
 	defer service.Close()
-	mint(ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult), ramptest.ResultLate(time.Minute))
+	mint(ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult),
+		ramptest.ResultLate(time.Minute))
 	begun := service.Now()
 	for _, d := range service.Advance(time.Hour) {
 		fmt.Printf("%v: attempt %d, %v\n", d.Time.Sub(begun), d.Attempt, d.Err)
@@ -143,7 +145,8 @@ func ExampleService_SetHandler() {
 	_, err := service.Assets(ctx, session)
 	fmt.Println(err)
 
-	chain, _ := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: service.Client()})
+	chain, _ := ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), ChainID: 7002,
+		HTTPClient: service.Client()})
 	game := &purse{gold: 1000}
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
 		Terms: anyTerms, Key: key, Signer: signer, Confirm: rampproof.Confirmed(chain, 1)}))
@@ -162,7 +165,8 @@ func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Orde
 	game := &purse{gold: 1000}
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
 		Terms: anyTerms, Key: key, Signer: signer}))
-	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: handler}))
+	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(),
+		Handler: handler}))
 	client := clientOf(nil, service, key)
 	return service, func(faults ...ramptest.Fault) *ramptest.Order {
 		started := ramp.Must(client.Initialize(ctx, request()))

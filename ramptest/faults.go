@@ -386,7 +386,8 @@ func otherAmount(r *ramp.ValidateRequest) error {
 func otherToken(intent *ramp.Intent) error {
 	for _, side := range [][]ramp.IntentAsset{intent.From, intent.To} {
 		if side[0].Type != ramp.TypeAsset {
-			side[0].ID = common.BytesToAddress(crypto.Keccak256([]byte("another token"), []byte(side[0].ID))).Hex()
+			side[0].ID = common.BytesToAddress(crypto.Keccak256([]byte("another token"),
+				[]byte(side[0].ID))).Hex()
 		}
 	}
 	return nil
@@ -396,7 +397,8 @@ func otherRate(intent *ramp.Intent) error { return double(intent.To) }
 
 func extraItem(intent *ramp.Intent) error {
 	assets, _ := tradeIn(intent).sides(intent)
-	*assets = append(*assets, ramp.IntentAsset{Type: ramp.TypeAsset, ID: "extra_item", Amount: ramp.NewAmount(1)})
+	*assets = append(*assets,
+		ramp.IntentAsset{Type: ramp.TypeAsset, ID: "extra_item", Amount: ramp.NewAmount(1)})
 	return nil
 }
 

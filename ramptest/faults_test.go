@@ -37,7 +37,8 @@ func TestAGoodGameStandsEveryFault(t *testing.T) {
 		{[]ramptest.Fault{ramptest.ResultTwice()}, 2, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ResultTwice(), ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ResultAtOnce(8), ramptest.TransactionFails()}, 8, restored, ramptest.Confirmed},
-		{[]ramptest.Fault{ramptest.ResultLate(48 * time.Hour), ramptest.TransactionFails()}, 1, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ResultLate(48 * time.Hour), ramptest.TransactionFails()}, 1, restored,
+			ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ResultNever(), ramptest.TransactionFails()}, 0, minted, ramptest.Delivering},
 		{[]ramptest.Fault{ramptest.Reorganized(), ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.TransactionType(0x7)}, 1, minted, ramptest.Confirmed},
@@ -46,13 +47,19 @@ func TestAGoodGameStandsEveryFault(t *testing.T) {
 		{[]ramptest.Fault{ramptest.MintedByStranger()}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ValidateTwice()}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ValidateAtOnce(8)}, 1, minted, ramptest.Confirmed},
-		{[]ramptest.Fault{ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount()}, 1, minted, ramptest.Confirmed},
-		{[]ramptest.Fault{ramptest.TamperedBody(ramptest.OnValidate), ramptest.WrongHMAC(ramptest.OnValidate), ramptest.MissingHMAC(ramptest.OnValidate)}, 1, minted, ramptest.Confirmed},
-		{[]ramptest.Fault{ramptest.TamperedBody(ramptest.OnResult), ramptest.WrongHMAC(ramptest.OnResult), ramptest.MissingHMAC(ramptest.OnResult), ramptest.TransactionFails()}, 1, restored, ramptest.Confirmed},
-		{[]ramptest.Fault{ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult), ramptest.TransactionFails()}, 3, restored, ramptest.Confirmed},
-		{[]ramptest.Fault{ramptest.SlowAnswer(ramptest.OnResult, time.Minute), ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount()}, 1, minted,
+			ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.TamperedBody(ramptest.OnValidate), ramptest.WrongHMAC(ramptest.OnValidate),
+			ramptest.MissingHMAC(ramptest.OnValidate)}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.TamperedBody(ramptest.OnResult), ramptest.WrongHMAC(ramptest.OnResult),
+			ramptest.MissingHMAC(ramptest.OnResult), ramptest.TransactionFails()}, 1, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult),
+			ramptest.TransactionFails()}, 3, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.SlowAnswer(ramptest.OnResult, time.Minute), ramptest.TransactionFails()}, 2,
+			restored, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.SlowAnswer(ramptest.OnValidate, 9*time.Second)}, 1, minted, ramptest.Confirmed},
-		{[]ramptest.Fault{ramptest.UnknownFields(ramptest.OnValidate), ramptest.UnknownFields(ramptest.OnResult)}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.UnknownFields(ramptest.OnValidate), ramptest.UnknownFields(ramptest.OnResult)}, 1,
+			minted, ramptest.Confirmed},
 	} {
 		t.Run(fmt.Sprint(test.faults), func(t *testing.T) {
 			c := newCounter(t)
@@ -101,7 +108,8 @@ func TestALostApprovalCanBeAskedForAgain(t *testing.T) {
 
 // TestABadGameIsFound breaks a game in one place each time.
 func TestABadGameIsFound(t *testing.T) {
-	for _, fault := range []ramptest.Fault{ramptest.TamperedBody(ramptest.OnValidate), ramptest.WrongHMAC(ramptest.OnValidate),
+	for _, fault := range []ramptest.Fault{ramptest.TamperedBody(ramptest.OnValidate),
+		ramptest.WrongHMAC(ramptest.OnValidate),
 		ramptest.MissingHMAC(ramptest.OnValidate), ramptest.TamperedBody(ramptest.OnResult)} {
 		t.Run(fault.String(), func(t *testing.T) {
 			var c *counter
@@ -143,7 +151,8 @@ func TestInitializeFailsInEachWay(t *testing.T) {
 		c.service.FailInitialize(asked.Data)
 		_, err := c.client.Initialize(t.Context(), request())
 		require.ErrorAs(t, err, &failure)
-		assert.JSONEq(t, string(want), fmt.Sprintf(`{"code":%d,"message":%q,"data":%q}`, failure.Code, failure.Message, failure.Data), example)
+		assert.JSONEq(t, string(want),
+			fmt.Sprintf(`{"code":%d,"message":%q,"data":%q}`, failure.Code, failure.Message, failure.Data), example)
 	}
 	c.service.FailInitialize(ramptest.Unavailable, ramptest.TooMany)
 	for _, want := range []struct {
@@ -184,9 +193,14 @@ func TestTheGenuineCallFollowsTheForgedOne(t *testing.T) {
 		forged http.HandlerFunc // what the game does with a call without an HMAC
 		want   error            // of the first delivery
 	}{
-		{"it accepts them", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, approved) }, ramptest.ErrForged},
+		{"it accepts them", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, approved) },
+			ramptest.ErrForged},
 		{"it drops them", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil},
-		{"it rejects them", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you?", http.StatusUnauthorized) }, nil},
+		{"it rejects them",
+			func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, "who are you?",
+					http.StatusUnauthorized)
+			}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCounter(t, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
@@ -197,7 +211,8 @@ func TestTheGenuineCallFollowsTheForgedOne(t *testing.T) {
 				inner.ServeHTTP(w, r)
 			}))
 			id := c.initialize(t)
-			_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10), ramptest.MissingHMAC(ramptest.OnValidate))
+			_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10),
+				ramptest.MissingHMAC(ramptest.OnValidate))
 			assert.ErrorIs(t, err, test.want)
 
 			order := c.mint(t, ramptest.MissingHMAC(ramptest.OnResult), ramptest.TransactionFails())
@@ -243,13 +258,15 @@ func TestTwoRequestsUnderOneUUIDAreTwoOrders(t *testing.T) {
 func TestTheDigestIsThatOfAUser(t *testing.T) {
 	c := newCounter(t)
 	order := c.mint(t)
-	_, err := c.service.Mint(t.Context(), order.UUID, ramp.Session{ID: "session-2", Token: session1.Token}, ramp.NewAmount(10))
+	_, err := c.service.Mint(t.Context(), order.UUID, ramp.Session{ID: "session-2", Token: session1.Token},
+		ramp.NewAmount(10))
 	assert.ErrorContains(t, err, "INVALID_MESSAGE")
 }
 
 // Each answer to simultaneous calls must follow the interface.
 func TestEachAnswerAtOnceIsJudged(t *testing.T) {
-	for others, want := range map[string]string{`{"success":false,"errorCode":"BUSY","data":null}`: "", `<html>`: "no JSON object"} {
+	for others, want := range map[string]string{`{"success":false,"errorCode":"BUSY","data":null}`: "",
+		`<html>`: "no JSON object"} {
 		var first atomic.Bool
 		c := newCounter(t, reporting, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
 			if r.URL.Path == ramp.PathValidate && first.Swap(true) {
@@ -258,7 +275,8 @@ func TestEachAnswerAtOnceIsJudged(t *testing.T) {
 			}
 			inner.ServeHTTP(w, r)
 		}))
-		_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), ramptest.ValidateAtOnce(4))
+		_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10),
+			ramptest.ValidateAtOnce(4))
 		assert.Equal(t, want == "", err == nil, others)
 		assert.Contains(t, fmt.Sprint(err), want)
 	}
@@ -291,7 +309,8 @@ func TestFaultsOfAResultGoTogether(t *testing.T) {
 					got = append(got, d.Order)
 				}
 				want := slices.Repeat([]*ramptest.Order{order}, test.results)
-				if slices.ContainsFunc(test.faults, func(f ramptest.Fault) bool { return f.String() == afterNext.String() }) {
+				if slices.ContainsFunc(test.faults,
+					func(f ramptest.Fault) bool { return f.String() == afterNext.String() }) {
 					assert.Equal(t, append([]*ramptest.Order{next}, want...), got)
 				} else {
 					assert.Equal(t, append(want, next), got)
@@ -366,7 +385,8 @@ func TestTheServiceWaitsForASlowAnswerUntilItsTimeoutOnly(t *testing.T) {
 // A burn of more than the wallet holds fails on the chain, whoever mines it.
 func TestDeliverTellsWhatTheChainHasMadeOfIt(t *testing.T) {
 	c := newCounter(t, reporting)
-	order := ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(5000), ramptest.StaysPending()))
+	order := ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(5000),
+		ramptest.StaysPending()))
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	assert.False(t, c.shop.results[0].Succeeded(), "the transaction got into a block with this call")
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))

@@ -62,7 +62,8 @@ func (s *frontDesk) List(q desk.ListQuery) desk.List {
 		}
 	}
 	for _, o := range players {
-		list.Players = append(list.Players, desk.Choice{Order: o.UUID, Name: s.orders.player(o), Session: o.Session.ID})
+		list.Players = append(list.Players,
+			desk.Choice{Order: o.UUID, Name: s.orders.player(o), Session: o.Session.ID})
 	}
 	return list
 }
@@ -91,11 +92,15 @@ func (s *frontDesk) Calls(q desk.CallsQuery) (events []control.Event, more bool)
 		case q.Number != 0 && e.Number != q.Number,
 			q.UUID != uuid.Nil && e.UUID != q.UUID,
 			q.Kinds != nil && !slices.Contains(q.Kinds, e.Kind),
-			q.Session != "" && e.Session != q.Session && !(e.Kind == control.KindInitialize && orders[e.UUID]),
-			e.Routine() && !q.Routine && q.Number == 0:
+			q.Session != "" && e.Session != q.Session &&
+				!(e.Kind == control.KindInitialize && orders[e.UUID]), e.Routine() && !q.Routine &&
+				q.Number == 0:
 			return false
 		default:
-			return picked(e, q.Pick) && (text == "" || strings.Contains(strings.ToLower(e.String()+e.Said+e.Loss+e.UUID.String()+e.Session), text))
+			return picked(e, q.Pick) &&
+				(text == "" ||
+					strings.Contains(strings.ToLower(e.String()+e.Said+e.Loss+e.UUID.String()+
+						e.Session), text))
 		}
 	})
 	if more = len(events) > q.Limit; more {
@@ -115,7 +120,8 @@ func picked(e *control.Event, pick desk.Pick) bool {
 	case desk.Answered:
 		return e.Answer != nil || e.Tone == verdict.Bad
 	case desk.Genuine:
-		return (judged || e.IsPolicy()) && (e.Fault == "" || e.Outcome == "success") && !strings.Contains(e.Outcome, errUnsent.Error())
+		return (judged || e.IsPolicy()) && (e.Fault == "" || e.Outcome == "success") &&
+			!strings.Contains(e.Outcome, errUnsent.Error())
 	case desk.Success:
 		return e.Outcome == "success"
 	default:
@@ -174,7 +180,8 @@ func (s *frontDesk) Player(ctx context.Context, q desk.PlayerQuery) (p desk.Play
 	if read.player != nil {
 		p.Name, p.Assets = read.player.Name, read.player.Assets
 	}
-	if wallet, err := s.config.wallet(session); err == nil && q.Token != "" && s.orders.chains[q.Network] != nil {
+	if wallet, err := s.config.wallet(session); err == nil && q.Token != "" &&
+		s.orders.chains[q.Network] != nil {
 		token := orderToken{ID: q.Token}
 		p.Tokens = books.Decimal(s.orders.chains[q.Network].TokenBalance(token.contract(), wallet.Address()))
 	}
@@ -242,7 +249,8 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 		seen := make(map[string]bool)
 		for _, o := range orders {
 			known := s.orders.known(o)
-			l.list = append(l.list, entry{at: o.placed, order: o, verdict: verdict.Of(known.Facts), player: known.Player})
+			l.list = append(l.list,
+				entry{at: o.placed, order: o, verdict: verdict.Of(known.Facts), player: known.Player})
 			if !seen[o.Session.ID] && len(seen) < most {
 				seen[o.Session.ID] = true
 				l.players = append(l.players, o)
@@ -251,7 +259,8 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 		for _, e := range s.orders.calls(orders) {
 			l.list = append(l.list, entry{at: e.Time, call: &e, verdict: e.Verdict()})
 		}
-		slices.SortStableFunc(l.list, func(a, b entry) int { return b.at.Compare(a.at) }) // a call by when it began
+		// a call by when it began
+		slices.SortStableFunc(l.list, func(a, b entry) int { return b.at.Compare(a.at) })
 	}
 	return l.list, l.players
 }
@@ -281,12 +290,14 @@ func (s *frontDesk) finder(query string) func(*entry) bool {
 		texts := []string{e.verdict.Said, string(e.verdict.State)}
 		var numbers string
 		if o := e.order; o != nil {
-			texts = append(texts, e.player, o.Session.ID, string(o.trade().direction)+" "+tokens(o.token().Amount.Rat()))
+			texts = append(texts, e.player, o.Session.ID,
+				string(o.trade().direction)+" "+tokens(o.token().Amount.Rat()))
 			numbers = "0x" + hex.EncodeToString(o.UUID[:]) + "\n" + o.TxHash.Hex()
 		} else {
 			texts = append(texts, string(e.call.Kind), e.call.Session, e.call.Outcome)
 			numbers = "0x" + hex.EncodeToString(e.call.UUID[:])
 		}
-		return strings.Contains(strings.ToLower(strings.Join(texts, "\n")), query) || digits != "" && strings.Contains(numbers, digits)
+		return strings.Contains(strings.ToLower(strings.Join(texts, "\n")), query) || digits != "" &&
+			strings.Contains(numbers, digits)
 	}
 }

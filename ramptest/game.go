@@ -90,7 +90,8 @@ func (s *game) isInMemory() bool {
 }
 
 // assets asks for a user's assets (interface 2.4). status is that of the answer, or 0.
-func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (player *ramp.Player, status int, err error) {
+func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (player *ramp.Player,
+	status int, err error) {
 	c := call{kind: control.KindAssets, id: id,
 		method: http.MethodGet, path: s.config.AssetsPath, session: session}
 	enter := s.audit.Reading(session)
@@ -126,7 +127,8 @@ func (s *game) withMail(session ramp.Session, player *ramp.Player) *ramp.Player 
 
 // play makes a call about an order, as its script says, after the forged versions of
 // it. A validate call is not made if the game accepts a forged one.
-func (s *game) play(ctx context.Context, c call, script callScript, judge func(*answer) error) (*answer, error) {
+func (s *game) play(ctx context.Context, c call, script callScript,
+	judge func(*answer) error) (*answer, error) {
 	c.id, c.session, c.method, c.path = c.order.UUID, c.order.Session, http.MethodPost, s.config.ValidatePath
 	if c.kind == control.KindResult {
 		c.path = s.config.ResultPath
@@ -231,9 +233,10 @@ type call struct {
 	again    bool          // a result that the game has confirmed before
 	lost     bool          // the answer is lost
 	slow     time.Duration // the minimum time that the answer takes
-	owned    books.Assets  // what the player owned before a validate call, of what a mint takes; nil if unknown
-	lacks    string        // what the player owned too little of, in words; "" if of nothing that is known
-	admitted bool          // of a validate call: the game listed assets for its token just before
+	// what the player owned before a validate call, of what a mint takes; nil if unknown
+	owned    books.Assets
+	lacks    string // what the player owned too little of, in words; "" if of nothing that is known
+	admitted bool   // of a validate call: the game listed assets for its token just before
 
 	failure *rollback.Failure // of the game's store, on purpose; nil if there is none
 }
@@ -271,8 +274,9 @@ func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) 
 	if o == nil || !o.composed {
 		return s.send(ctx, c, judge)
 	}
-	entry := s.audit.Open(ctx, audit.Call{Order: o.entered(), Result: c.kind == control.KindResult, Forged: c.forged,
-		Stated: c.stated == Succeeded, OnChain: c.onChain == Succeeded})
+	entry := s.audit.Open(ctx,
+		audit.Call{Order: o.entered(), Result: c.kind == control.KindResult, Forged: c.forged,
+			Stated: c.stated == Succeeded, OnChain: c.onChain == Succeeded})
 	c.opposite = entry.Opposite
 	if c.kind == control.KindValidate {
 		read, asked := s.readings.of(c.session)
@@ -323,7 +327,8 @@ func (c *call) confirmed(a *answer, retry func(int) bool) bool {
 // send makes a call, passes the answer to judge, and records both.
 func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := c.tx
-	event.Time, event.Kind, event.UUID, event.Attempt, event.Fault = s.clock.now(), c.kind, c.id, c.attempt, c.fault
+	event.Time, event.Kind, event.UUID, event.Attempt, event.Fault = s.clock.now(), c.kind, c.id,
+		c.attempt, c.fault
 	event.Session = c.session.ID
 	event.Request = &control.Message{Method: c.method, Path: c.path, Header: c.header(), Body: string(c.body)}
 
@@ -373,7 +378,8 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
 	if err != nil && a != nil {
 		for _, id := range slices.Sorted(maps.Keys(c.owned)) {
-			event.Owned = append(event.Owned, control.AssetAmount{ID: secrets.Text(id), Amount: books.Decimal(c.owned[id])})
+			event.Owned = append(event.Owned,
+				control.AssetAmount{ID: secrets.Text(id), Amount: books.Decimal(c.owned[id])})
 		}
 		if c.lacks != "" && isRejection(err) {
 			err = fmt.Errorf("%w: %s", err, secrets.Text(c.lacks))
@@ -419,21 +425,23 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 		return failed("'s answer was cut off", err)
 	}
 	exactly := func() (json.RawMessage, error) { return exact.JSON(read, fieldNames()...) }
-	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly)}, response.Header, nil
+	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly)},
+		response.Header, nil
 }
 
 // verdictOn returns what there is to say about a call to the game.
 func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Verdict {
 	v := verdict.Call{Kind: map[control.Kind]verdict.Kind{
-		control.KindAssets: verdict.Assets, control.KindValidate: verdict.Validate, control.KindResult: verdict.Result}[c.kind],
-		Fault: c.fault, Lacks: c.lacks}
+		control.KindAssets: verdict.Assets, control.KindValidate: verdict.Validate,
+		control.KindResult: verdict.Result}[c.kind], Fault: c.fault, Lacks: c.lacks}
 	switch {
 	case c.forged:
 		v.Trap = verdict.Forged
 	case c.opposite:
 		v.Trap = verdict.Opposite
 	case c.kind == control.KindValidate:
-		v.Trap = map[string]verdict.Trap{askedAtOnce: verdict.AtOnce, withOtherDigest: verdict.Digest, withOtherAmount: verdict.Amount, offTheTerms: verdict.OffTerms}[c.fault]
+		v.Trap = map[string]verdict.Trap{askedAtOnce: verdict.AtOnce, withOtherDigest: verdict.Digest,
+			withOtherAmount: verdict.Amount, offTheTerms: verdict.OffTerms}[c.fault]
 	}
 	if a != nil {
 		v.Status = a.status
@@ -454,7 +462,8 @@ func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Ver
 		v.Success = errors.Is(err, ErrForged)
 	case err != nil:
 		v.Problem = said(err)
-		for _, prefix := range []string{"the game did not answer: ", "the game's answer breaks the interface: "} {
+		for _, prefix := range []string{"the game did not answer: ",
+			"the game's answer breaks the interface: "} {
 			v.Problem = strings.TrimPrefix(v.Problem, prefix)
 		}
 	default:

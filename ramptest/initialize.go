@@ -105,13 +105,15 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status, event.UUID, event.Outcome = http.StatusOK, id, answer.Message
 		if answer.Code != http.StatusOK {
 			status, event.Outcome = cmp.Or(s.config.FailureStatus, answer.Code), fmt.Sprint(answer.Data)
-			if answer.Data == string(InvalidMAC) && s.config.Desk.OtherKey.Verify(body, r.Header.Get(ramp.HeaderHMAC)) == nil {
+			if answer.Data == string(InvalidMAC) &&
+				s.config.Desk.OtherKey.Verify(body, r.Header.Get(ramp.HeaderHMAC)) == nil {
 				event.Outcome += ", " + otherEncoding
 			}
 		}
 		w.Header().Set("Content-Type", "application/json")
 	}
-	v := verdict.Call{Kind: verdict.Initialize, Fault: event.Fault, Status: status, Success: event.UUID != uuid.Nil, Code: event.Outcome}
+	v := verdict.Call{Kind: verdict.Initialize, Fault: event.Fault, Status: status,
+		Success: event.UUID != uuid.Nil, Code: event.Outcome}
 	if scripted != "" {
 		v.Trap = verdict.Scripted
 	}
@@ -123,7 +125,8 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer answers an initialize call, with the failures of section 7.1. For any other
 // mistake in a request (2.2), it answers with code 400 and names the field in data.
 // The interface does not say how the service reports these.
-func (s *console) answer(r *http.Request, body []byte, unread error, scripted InitializeFailure) (id uuid.UUID, e envelope) {
+func (s *console) answer(r *http.Request, body []byte, unread error,
+	scripted InitializeFailure) (id uuid.UUID, e envelope) {
 	fail := func(code int, data string) (uuid.UUID, envelope) {
 		return uuid.Nil, envelope{Code: code, Message: http.StatusText(code), Data: data}
 	}
@@ -267,7 +270,8 @@ func checkItems(path string, asked *[]askedItem) (items []ramp.Item, problem str
 		case item.IsNonFungible == nil:
 			return nil, at + ".is_non_fungible is required"
 		}
-		items = append(items, ramp.Item{ID: item.ID, Amount: amount, IconURL: item.IconURL, IsNonFungible: *item.IsNonFungible})
+		items = append(items,
+			ramp.Item{ID: item.ID, Amount: amount, IconURL: item.IconURL, IsNonFungible: *item.IsNonFungible})
 	}
 	return items, ""
 }

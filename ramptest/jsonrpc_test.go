@@ -34,7 +34,8 @@ func (c *counter) post(t *testing.T, network ramp.Network, body string) (int, st
 // rpc calls a method of the testnet and returns result, or the error as text.
 func (c *counter) rpc(t *testing.T, method, params string) any {
 	t.Helper()
-	status, body := c.post(t, ramp.Testnet, fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":[%s]}`, method, params))
+	status, body := c.post(t, ramp.Testnet,
+		fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":[%s]}`, method, params))
 	require.Equal(t, 200, status)
 	var answer struct {
 		Version string `json:"jsonrpc"`
@@ -59,7 +60,8 @@ func quote(v fmt.Stringer) string { return fmt.Sprintf("%q", v.String()) }
 
 func (c *counter) holds(t *testing.T, owner string) string {
 	t.Helper()
-	call := hexutil.Encode(append(crypto.Keccak256([]byte("balanceOf(address)"))[:4], common.HexToHash(owner).Bytes()...))
+	call := hexutil.Encode(append(crypto.Keccak256([]byte("balanceOf(address)"))[:4],
+		common.HexToHash(owner).Bytes()...))
 	word := c.rpc(t, "eth_call", fmt.Sprintf(`{"to":%q,"data":%q},"latest"`, token, call)).(string)
 	n, ok := new(big.Int).SetString(word, 0)
 	require.True(t, ok)
@@ -79,7 +81,8 @@ func TestBlocksComeWithTheClock(t *testing.T) {
 	assert.Equal(t, block, c.rpc(t, "eth_getBlockByHash", fmt.Sprintf("%q,false", block["hash"])))
 	assert.Nil(t, c.rpc(t, "eth_getBlockByNumber", `"0x65",false`), "it is not there yet")
 	assert.Nil(t, c.rpc(t, "eth_getBlockByHash", `"0x`+strings.Repeat("00", 32)+`",false`))
-	for tag, want := range map[string]string{"earliest": "0x0", "finalized": "0x24", "safe": "0x44", "latest": "0x64", "pending": "0x64"} {
+	for tag, want := range map[string]string{"earliest": "0x0", "finalized": "0x24", "safe": "0x44", "latest": "0x64",
+		"pending": "0x64"} {
 		assert.Equal(t, want, c.rpc(t, "eth_getBlockByNumber", `"`+tag+`",false`).(map[string]any)["number"])
 	}
 	assert.Equal(t, "7002", c.rpc(t, "net_version", ""))
@@ -96,7 +99,10 @@ func TestAnOrderIsOnTheChain(t *testing.T) {
 			// A wallet signs its next transaction with what is pending counted, and looks at
 			// what is in blocks without it.
 			counts := func() []any {
-				ask := func(tag string) any { return c.rpc(t, "eth_getTransactionCount", fmt.Sprintf("%q,%q", player, tag)) }
+				ask := func(tag string) any {
+					return c.rpc(t, "eth_getTransactionCount",
+						fmt.Sprintf("%q,%q", player, tag))
+				}
 				return []any{ask("latest"), ask("pending")}
 			}
 			assert.Equal(t, []any{"0x0", "0x1"}, counts())
@@ -123,7 +129,9 @@ func TestAnOrderIsOnTheChain(t *testing.T) {
 			logs := c.rpc(t, "eth_getLogs", fmt.Sprintf(`{"fromBlock":"0x0","address":%q,"topics":[null,null,%q]}`,
 				token, common.HexToHash(player))).([]any)
 			assert.Equal(t, receipt["logs"].([]any)[:1], logs)
-			assert.Equal(t, logs, c.rpc(t, "eth_getLogs", fmt.Sprintf(`{"blockHash":%q,"topics":[null,null,[%q]]}`, block["hash"], common.HexToHash(player))))
+			assert.Equal(t, logs,
+				c.rpc(t, "eth_getLogs",
+					fmt.Sprintf(`{"blockHash":%q,"topics":[null,null,[%q]]}`, block["hash"], common.HexToHash(player))))
 			assert.Empty(t, c.rpc(t, "eth_getLogs", fmt.Sprintf(`{"fromBlock":"0x0","address":[%q]}`, player)))
 
 			spent := c.rpc(t, "eth_getBalance", fmt.Sprintf(`%q,"latest"`, player)) != "0xde0b6b3a7640000"
@@ -221,7 +229,8 @@ func TestTheChainRejectsAsTheInterfaceSays(t *testing.T) {
 		{`{"JSONRPC":"2.0","id":7,"method":"net_version"}`, invalid},
 		{`{"jsonrpc":"2.0","id":{},"method":"net_version"}`, invalid},
 		{`{"jsonrpc":"2.0","id":7}`, invalid},
-		{`{"jsonrpc":"2.0","id":7,"method":"eth_mine"}`, failure("7", `-32601,"message":"Method not found","data":"eth_mine`)},
+		{`{"jsonrpc":"2.0","id":7,"method":"eth_mine"}`,
+			failure("7", `-32601,"message":"Method not found","data":"eth_mine`)},
 		{`{"jsonrpc":"2.0","id":"a","method":"eth_getBalance","params":[]}`,
 			failure(`"a"`, `-32602,"message":"Invalid params","data":"missing value for required argument 0`)},
 		{`{"jsonrpc":"2.0","id":7,"method":"net_version","params":{}}`, params("params is no array")},
@@ -254,7 +263,8 @@ func TestTheChainRejectsAsTheInterfaceSays(t *testing.T) {
 	} {
 		assert.Contains(t, c.rpc(t, method, params), "-32602", method)
 	}
-	assert.Contains(t, c.rpc(t, "eth_call", `{"to":"`+token+`","data":"0x12345678"},"latest"`), "3 execution reverted 0x")
+	assert.Contains(t, c.rpc(t, "eth_call", `{"to":"`+token+`","data":"0x12345678"},"latest"`),
+		"3 execution reverted 0x")
 }
 
 // What a page of another site can send must reach neither the API nor the control API. The
@@ -281,7 +291,8 @@ func TestTheServiceIsForPrograms(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			serve := func(path, from string) int {
-				return c.direct("POST", path, "{}", from, "Host", test.host, "Origin", test.origin, "Content-Type", test.media).Code
+				return c.direct("POST", path, "{}", from, "Host", test.host, "Origin", test.origin, "Content-Type",
+					test.media).Code
 			}
 			assert.Equal(t, test.api, serve("/rpc/testnet", away))
 			assert.Equal(t, max(test.api, 400), serve("/api/v2/initialize", away), "which is not signed")
@@ -322,7 +333,8 @@ func signed(t *testing.T, wallet *ramp.Signer, kind []byte, list ...any) []any {
 	t.Helper()
 	unsigned := ramp.Must(rlp.EncodeToBytes(list))
 	signature := ramp.Must(wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256(kind, unsigned))))
-	return append(list, uint64(signature[64])-27, new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:64]))
+	return append(list, uint64(signature[64])-27, new(big.Int).SetBytes(signature[:32]),
+		new(big.Int).SetBytes(signature[32:64]))
 }
 
 // sendRaw sends a transaction as a wallet does: its type, unless it is a legacy one, and its
@@ -339,7 +351,8 @@ func TestTheChainReadsOlderTransactions(t *testing.T) {
 	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
 	to, price, value := common.HexToAddress(token), big.NewInt(1), big.NewInt(7)
 	old := func(v uint64) []any { // the chain's ID is signed in place of a signature (EIP-155)
-		list := signed(t, wallet, nil, uint64(0), price, uint64(21_000), to, value, []byte{}, uint64(7002), uint64(0), uint64(0))
+		list := signed(t, wallet, nil, uint64(0), price, uint64(21_000), to, value, []byte{}, uint64(7002),
+			uint64(0), uint64(0))
 		y, r, s := list[9].(uint64), list[10], list[11]
 		return append(list[:6], y+v, r, s)
 	}
@@ -357,7 +370,8 @@ func TestTheChainReadsOlderTransactions(t *testing.T) {
 		assert.Equal(t, strings.ToLower(wallet.Address().Hex()), transaction["from"])
 		assert.Equal(t, test.kind, transaction["type"])
 		assert.NotContains(t, transaction, "maxFeePerGas")
-		assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)["status"])
+		assert.Equal(t, "0x1",
+			c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)["status"])
 	}
 
 	for v, want := range map[uint64]string{27: "only replay-protected", 37: "invalid chain id"} {
@@ -370,7 +384,8 @@ func TestASponsorPaysTheGas(t *testing.T) {
 	c := newCounter(t)
 	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
 	payer := common.HexToAddress("0x00000000000000000000000000000000000fee00")
-	tx := signed(t, wallet, []byte{2}, uint64(7002), uint64(0), big.NewInt(1), big.NewInt(2e9), uint64(21_000), common.Address{}, big.NewInt(7), []byte{}, []any{})
+	tx := signed(t, wallet, []byte{2}, uint64(7002), uint64(0), big.NewInt(1), big.NewInt(2e9), uint64(21_000),
+		common.Address{}, big.NewInt(7), []byte{}, []any{})
 	whole := []any{tx, payer, uint64(1), uint64(2), uint64(3)}
 	hash, _ := c.sendRaw(t, []byte{7}, whole)
 	plain := ramp.Must(rlp.EncodeToBytes(tx))
@@ -379,7 +394,8 @@ func TestASponsorPaysTheGas(t *testing.T) {
 	receipt := c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)
 	assert.Equal(t, "0x7", receipt["type"])
 	assert.Equal(t, strings.ToLower(payer.Hex()), receipt["feePayer"])
-	assert.Equal(t, "0xde0b6b3a763fff9", c.rpc(t, "eth_getBalance", fmt.Sprintf(`%q,"latest"`, wallet.Address())), "a coin less 7 wei")
+	assert.Equal(t, "0xde0b6b3a763fff9", c.rpc(t, "eth_getBalance", fmt.Sprintf(`%q,"latest"`, wallet.Address())),
+		"a coin less 7 wei")
 	whole[3] = new(big.Int).Lsh(big.NewInt(1), 300)
 	for want, list := range map[string]any{"not signed": whole, "rlp": []uint{1}} {
 		answer, _ := c.sendRaw(t, []byte{7}, list)
@@ -397,7 +413,8 @@ func TestATokenSaysWhatItIs(t *testing.T) {
 		"totalSupply()": "2010000000", // two wallets with 1000 of their own, and what was minted
 	} {
 		call := hexutil.Encode(crypto.Keccak256([]byte(function))[:4])
-		word := hexutil.MustDecode(c.rpc(t, "eth_call", fmt.Sprintf(`{"to":%q,"input":%q},"latest"`, token, call)).(string))
+		word := hexutil.MustDecode(c.rpc(t, "eth_call",
+			fmt.Sprintf(`{"to":%q,"input":%q},"latest"`, token, call)).(string))
 		got := new(big.Int).SetBytes(word).String()
 		if len(word) > 32 {
 			got = strings.TrimRight(string(word[64:]), "\x00")
@@ -411,17 +428,20 @@ func TestAWalletCanSendTransactions(t *testing.T) {
 	c := newCounter(t)
 	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
 	friend := common.HexToAddress("0x00000000000000000000000000000000000f41e0")
-	transfer := append(crypto.Keccak256([]byte("transfer(address,uint256)"))[:4], common.BytesToHash(friend[:]).Bytes()...)
+	transfer := append(crypto.Keccak256([]byte("transfer(address,uint256)"))[:4],
+		common.BytesToHash(friend[:]).Bytes()...)
 	transfer = append(transfer, common.BigToHash(big.NewInt(5e18)).Bytes()...)
 	free := new(big.Int)
 	sign := func(chain, nonce, gas uint64, value *big.Int) []byte {
-		list := signed(t, wallet, []byte{2}, chain, nonce, big.NewInt(1), big.NewInt(2e9), gas, common.HexToAddress(token), value, transfer, []any{})
+		list := signed(t, wallet, []byte{2}, chain, nonce, big.NewInt(1), big.NewInt(2e9), gas,
+			common.HexToAddress(token), value, transfer, []any{})
 		return append([]byte{2}, ramp.Must(rlp.EncodeToBytes(list))...)
 	}
 	raw := sign(7002, 0, 100_000, free)
 	hash := c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw)))
 	assert.Equal(t, crypto.Keccak256Hash(raw).Hex(), hash)
-	assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))), "-32000 already known")
+	assert.Contains(t, c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))),
+		"-32000 already known")
 	assert.Empty(t, c.service.Advance(time.Minute), "nobody hears of it")
 	assert.Equal(t, "0x1", c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)["status"])
 	assert.Equal(t, "1005.00", c.holds(t, friend.Hex()))
@@ -463,12 +483,14 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 		logs      int
 	}
 	want := map[thief.Trick]shown{
-		thief.FailedCall:      {from: player, signed: true},
-		thief.FailedCreation:  {from: player, creates: true, signed: true},
-		thief.SignedTransfer:  {from: player, succeeded: true, signed: true, transfers: moved(player, friend, tokens), logs: 1},
-		thief.FriendsTransfer: {from: friend, succeeded: true, signed: true, transfers: moved(friend, player, big.NewInt(1)), logs: 1},
-		thief.SelfTransfer:    {from: player, succeeded: true, transfers: moved(player, player, tokens), logs: 1},
-		thief.Approval:        {from: player, succeeded: true, logs: 1},
+		thief.FailedCall:     {from: player, signed: true},
+		thief.FailedCreation: {from: player, creates: true, signed: true},
+		thief.SignedTransfer: {from: player, succeeded: true, signed: true,
+			transfers: moved(player, friend, tokens), logs: 1},
+		thief.FriendsTransfer: {from: friend, succeeded: true, signed: true,
+			transfers: moved(friend, player, big.NewInt(1)), logs: 1},
+		thief.SelfTransfer: {from: player, succeeded: true, transfers: moved(player, player, tokens), logs: 1},
+		thief.Approval:     {from: player, succeeded: true, logs: 1},
 	}
 	hashes := map[thief.Trick]common.Hash{}
 	for _, trick := range thief.Tricks() {
@@ -486,7 +508,8 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 			sent := ramp.Must(chain.Transaction(t.Context(), hash))
 			receipt := ramp.Must(chain.Receipt(t.Context(), hash))
 			assert.Zero(t, sent.FeePayer, "the ramp pays for none")
-			got[trick] = shown{sent.From, sent.To == nil, receipt.Succeeded(), bytes.Contains(sent.Input, order.Approval.ValidatorSig[:64]),
+			got[trick] = shown{sent.From, sent.To == nil, receipt.Succeeded(),
+				bytes.Contains(sent.Input, order.Approval.ValidatorSig[:64]),
 				receipt.Transfers(), len(receipt.Logs)}
 		}
 		assert.Equal(t, want, got)

@@ -112,7 +112,8 @@ func (s *orders) chainOf(o *Order) verdict.Chain {
 		c.End = verdict.Succeeded
 	default:
 		c.End = verdict.Reverted
-		if amount := o.token().Amount.Rat(); !o.trade().mint && o.heldBefore != nil && amount.Cmp(o.heldBefore) > 0 {
+		if amount := o.token().Amount.Rat(); !o.trade().mint && o.heldBefore != nil &&
+			amount.Cmp(o.heldBefore) > 0 {
 			c.Short = books.Grouped(o.heldBefore)
 		}
 	}
@@ -123,7 +124,8 @@ func (s *orders) chainOf(o *Order) verdict.Chain {
 func (s *orders) callsOf(o *Order) verdict.Calls {
 	d := o.delivery.now()
 	return verdict.Calls{
-		Progress: map[State]verdict.Progress{Confirmed: verdict.Confirmed, Rejected: verdict.TurnedDown, GivenUp: verdict.GivenUp}[d.State],
+		Progress: map[State]verdict.Progress{Confirmed: verdict.Confirmed, Rejected: verdict.TurnedDown,
+			GivenUp: verdict.GivenUp}[d.State],
 		Attempts: d.Attempts, Sending: d.sending > 0,
 		Status: d.Status, Wrong: d.Wrong, Lost: d.Lost, Contrary: d.Contrary,
 		Next: d.Next, Of: fmt.Sprintf("%d of %d", d.Retries+1, len(s.config.Schedule)+1),

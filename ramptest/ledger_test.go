@@ -109,7 +109,8 @@ func (b *bank) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 		return nil, errors.New("the database is unreachable")
 	}
 	player := playerOf(s)
-	return &ramp.Player{PlayerID: player, Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(b.owns[player])}}}, nil
+	return &ramp.Player{PlayerID: player,
+		Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(b.owns[player])}}}, nil
 }
 
 // move moves what belongs to an order, now or later.
@@ -266,7 +267,8 @@ var wallets sync.Map
 func walletOf(s ramp.Session) *ramp.Signer {
 	known, ok := wallets.Load(s.ID)
 	if !ok {
-		known, _ = wallets.LoadOrStore(s.ID, ramp.Must(ramp.NewKeySigner(fmt.Sprintf("0x%x", sha256.Sum256([]byte(s.ID))))))
+		known, _ = wallets.LoadOrStore(s.ID,
+			ramp.Must(ramp.NewKeySigner(fmt.Sprintf("0x%x", sha256.Sum256([]byte(s.ID))))))
 	}
 	return known.(*ramp.Signer)
 }
@@ -274,8 +276,9 @@ func walletOf(s ramp.Session) *ramp.Signer {
 // play plays a game, adds to the tally, and returns what contradicts the ledger.
 func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 	random := rand.New(rand.NewPCG(seed, 44))
-	b := &bank{owns: map[string]int64{"alice": 1 << 60, "bob": 1 << 60}, entries: make(map[uuid.UUID]*bankEntry), expired: make(map[string]bool),
-		hold: m.hold, late: m.late, random: random}
+	b := &bank{owns: map[string]int64{"alice": 1 << 60, "bob": 1 << 60}, entries: make(map[uuid.UUID]*bankEntry),
+		expired: make(map[string]bool),
+		hold:    m.hold, late: m.late, random: random}
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
 	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: wayKey(), Signer: signer,
@@ -283,7 +286,8 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 	test := &judged{TB: t}
 	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(),
 		Wallet: walletOf, Handler: b.serve(handler), NoThief: true})
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: wayKey(), HTTPClient: service.Client(), Retries: -1})
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: wayKey(), HTTPClient: service.Client(),
+		Retries: -1})
 	require.NoError(t, err)
 
 	var mu sync.Mutex // of random and what follows
@@ -305,7 +309,8 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 	session := map[string]ramp.Session{}
 	login := func(player string) {
 		logins++
-		session[player] = ramp.Session{ID: fmt.Sprintf("%s/%d", player, logins), Token: ramp.NewAccessToken(fmt.Sprint("token-", logins))}
+		session[player] = ramp.Session{ID: fmt.Sprintf("%s/%d", player, logins),
+			Token: ramp.NewAccessToken(fmt.Sprint("token-", logins))}
 	}
 	placed, left := map[uuid.UUID]*ramptest.Order{}, cmp.Or(m.orders, 6)
 	work := func(player string) {
@@ -358,9 +363,11 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			if failed {
 				faults = append(faults, ramptest.Perhaps(ramptest.TransactionFails()))
 			}
-			for _, f := range []func() ramptest.Fault{ramptest.ResultTwice, ramptest.ValidateTwice, ramptest.Reorganized,
+			for _, f := range []func() ramptest.Fault{ramptest.ResultTwice, ramptest.ValidateTwice,
+				ramptest.Reorganized,
 				func() ramptest.Fault { return ramptest.TamperedBody(ramptest.OnResult) },
-				func() ramptest.Fault { return ramptest.LostAnswer(ramptest.OnResult) }, func() ramptest.Fault { return ramptest.ResultAtOnce(2) }} {
+				func() ramptest.Fault { return ramptest.LostAnswer(ramptest.OnResult) },
+				func() ramptest.Fault { return ramptest.ResultAtOnce(2) }} {
 				if chance(0.15) {
 					faults = append(faults, ramptest.Perhaps(f()))
 				}
@@ -382,7 +389,8 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 				if chance(0.4) { // others work at the same time
 					breaks()
 					ctx, cancel := t.Context(), context.CancelFunc(func() {})
-					if chance(0.2) && e.habit == honest { // the caller does not wait; what then moves wrongly may be other income
+					// the caller does not wait; what then moves wrongly may be other income
+					if chance(0.2) && e.habit == honest {
 						ctx, cancel = context.WithTimeout(ctx, 30*time.Millisecond)
 					}
 					_ = service.Deliver(ctx, o, outcome)
@@ -461,12 +469,17 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 		case !e.mint && success:
 			due = e.amount
 		}
-		lost := e.moved != due || e.habit == creates && isListed || e.habit == fails && isListed || e.habit == passesOn && isListed && o.Delivery != "confirmed" || e.habit == turnsDown && isListed || e.habit == overdraws
+		lost := e.moved != due || e.habit == creates && isListed || e.habit == fails && isListed ||
+			e.habit == passesOn && isListed && o.Delivery != "confirmed" || e.habit == turnsDown && isListed ||
+			e.habit == overdraws
 		bad := func(format string, args ...any) {
-			problems = append(problems, fmt.Sprintf("seed %d, order %s (%+v, due %d): %s; the verdict is %q: %s\n%s", seed, id, *e, due, fmt.Sprintf(format, args...), o.State, o.Said, timeline(id)))
+			problems = append(problems,
+				fmt.Sprintf("seed %d, order %s (%+v, due %d): %s; the verdict is %q: %s\n%s", seed, id, *e, due,
+					fmt.Sprintf(format, args...), o.State, o.Said, timeline(id)))
 		}
 		wrong = wrong || lost
-		unclear = unclear || e.habit == passesOn && !lost // of results sent at once, the 502 may look like the later answer
+		unclear = unclear || e.habit == passesOn &&
+			!lost // of results sent at once, the 502 may look like the later answer
 		if lost {
 			sum.wrong++
 		} else {
@@ -517,7 +530,8 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 	switch {
 	case wrong && !failed && !m.equal: // equal amounts can cancel, and the share of what is called done is bounded
 		problems = append(problems, fmt.Sprintf("seed %d: something is lost, and the test is green", seed))
-	case !wrong && !unclear && failed && !m.equal && m.outage == 0: // with outages, the share of those accused is bounded
+	// with outages, the share of those accused is bounded
+	case !wrong && !unclear && failed && !m.equal && m.outage == 0:
 		problems = append(problems, fmt.Sprintf("seed %d: nothing is lost, and the test says:\n%s", seed, said))
 	}
 	return problems
@@ -539,10 +553,12 @@ func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 		{workers: 3, outage: 0.1, vague: 0.06},
 		{workers: 1, expire: true},
 		{workers: 2, wrong: 0.1, hold: true, vague: 0.02},
-		{workers: 4, outage: 0.4, logins: true, orders: 30, vague: 0.24, blamed: 0.0002}, // by what comes late for a player who was unknown
+		// by what comes late for a player who was unknown
+		{workers: 4, outage: 0.4, logins: true, orders: 30, vague: 0.24, blamed: 0.0002},
 		{workers: 1, outage: 0.2, income: true, vague: 0.2},
 		{workers: 1, hold: true, late: time.Second, income: true, vague: 0.1},
-		{workers: 1, wrong: 0.6, habit: forgets, equal: true, vague: 0.2, blamed: 0.04}, // two that forget may look like one
+		// two that forget may look like one
+		{workers: 1, wrong: 0.6, habit: forgets, equal: true, vague: 0.2, blamed: 0.04},
 	}
 	count := *games
 	if racedetector.On { // which takes ten times as long
@@ -563,7 +579,8 @@ func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 						return
 					}
 					var problems []string
-					hung := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("seed %d does not end", n)) }) // in real time
+					hung := time.AfterFunc(time.Minute,
+						func() { panic(fmt.Sprintf("seed %d does not end", n)) }) // in real time
 					synctest.Test(t, func(t *testing.T) { problems = m.play(t, n, &sums[i]) })
 					hung.Stop()
 					for _, problem := range problems {
@@ -619,7 +636,8 @@ func TestMeasureTheVerdicts(t *testing.T) {
 func TestTenWrongResultsTakeLessThanFourSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		game := newShop()
-		c := newCounterOf(t, game, func(c *ramptest.Config) { c.Books = ramptest.BooksReport }) // real time is that of the bubble
+		// real time is that of the bubble
+		c := newCounterOf(t, game, func(c *ramptest.Config) { c.Books = ramptest.BooksReport })
 		game.gold = 10_000
 		begun := time.Now()
 		for range 10 {

@@ -51,7 +51,8 @@ func (g *shop) Authenticate(_ context.Context, s ramp.Session) error {
 }
 
 func (g *shop) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{PlayerID: g.name, Name: g.name, Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.owns())}}}, nil
+	return &ramp.Player{PlayerID: g.name, Name: g.name,
+		Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(g.owns())}}}, nil
 }
 
 func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
@@ -185,7 +186,8 @@ func confirm(t testing.TB, node *ramp.RPC, result *ramp.Result, confirmations ui
 // send sends a request to the service. headers are pairs.
 func (c *counter) send(t testing.TB, method, address, body string, headers ...string) *http.Response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, c.service.URL()+strings.TrimPrefix(address, c.service.URL()), strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), method,
+		c.service.URL()+strings.TrimPrefix(address, c.service.URL()), strings.NewReader(body))
 	require.NoError(t, err)
 	setHeaders(r, headers)
 	client := c.service.Client()

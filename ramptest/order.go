@@ -36,8 +36,9 @@ type Order struct {
 	tx         *chain.Transaction // nil if the service has not placed the order
 	placed     time.Time          // when it was submitted to the chain
 	heldBefore *big.Rat           // the wallet's tokens before the first validate call
-	refused    string             // how the game did not approve it, so that it has no transaction; "" if it did
-	noSession  bool               // the game then rejected the session when it was asked for the assets
+	// how the game did not approve it, so that it has no transaction; "" if it did
+	refused   string
+	noSession bool // the game then rejected the session when it was asked for the assets
 
 	reached  atomic.Bool // some call about it was sent to the game
 	delivery delivery
@@ -49,7 +50,8 @@ func (o *Order) entered() audit.Order {
 	if t.mint {
 		sign = -1
 	}
-	e := audit.Order{UUID: o.UUID, Session: o.Session, Mint: t.mint, Sum: books.Assets{}, Less: o.burnsLess(), Held: o.heldBefore}
+	e := audit.Order{UUID: o.UUID, Session: o.Session, Mint: t.mint, Sum: books.Assets{}, Less: o.burnsLess(),
+		Held: o.heldBefore}
 	if t.mint {
 		e.Fee = new(big.Rat).Quo(o.fee.Rat(), big.NewRat(10_000, 1))
 	}
@@ -68,7 +70,8 @@ func (o *Order) String() string {
 	if t == nil {
 		return "an order without an intent"
 	}
-	return fmt.Sprintf("%s %s of %s (%s)", t.direction, shortUUID(o.UUID), tokens(o.token().Amount.Rat()), o.delivery.now().State)
+	return fmt.Sprintf("%s %s of %s (%s)", t.direction, shortUUID(o.UUID), tokens(o.token().Amount.Rat()),
+		o.delivery.now().State)
 }
 
 // address returns the address of the player's wallet.
@@ -104,14 +107,16 @@ func (c *Config) intent(t *trade, asked ramp.InitializeIntent, tokens ramp.Amoun
 	}
 	*token = []ramp.IntentAsset{{Type: c.tokenType(items), ID: asked.Token, Amount: stated}}
 	if len(items) == 0 {
-		return ramp.Intent{}, fmt.Errorf("%w for a %s: a mint needs materials, a burn needs outputs", errNoItems, t.direction)
+		return ramp.Intent{},
+			fmt.Errorf("%w for a %s: a mint needs materials, a burn needs outputs", errNoItems, t.direction)
 	}
 	*assets = make([]ramp.IntentAsset, len(items))
 	for i, item := range items {
 		amount := item.Amount
 		if !c.PerOrder {
 			var err error
-			if amount, err = ramp.ParseAmount(books.Decimal(new(big.Rat).Mul(amount.Rat(), tokens.Rat()))); err != nil {
+			if amount, err = ramp.ParseAmount(books.Decimal(new(big.Rat).Mul(amount.Rat(),
+				tokens.Rat()))); err != nil {
 				return ramp.Intent{}, fmt.Errorf("ramptest: %w", err)
 			}
 		}

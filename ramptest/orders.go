@@ -89,7 +89,8 @@ func (s *orders) enter(id uuid.UUID, known *issued) {
 
 // isSingle reports whether the tokens of terms are non-fungible.
 func (c *Config) isSingle(terms *ramp.InitializeIntent) bool {
-	return slices.ContainsFunc(trades, func(t *trade) bool { return c.tokenType(t.items(terms)) == ramp.TypeNFT })
+	return slices.ContainsFunc(trades,
+		func(t *trade) bool { return c.tokenType(t.items(terms)) == ramp.TypeNFT })
 }
 
 // terms returns the terms of a UUID and when they expire.

@@ -25,7 +25,8 @@ import (
 func (c *counter) browse(t testing.TB, method, address string, form url.Values, headers ...string) *http.Response {
 	t.Helper()
 	if method == http.MethodPost {
-		headers = append([]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", c.service.URL()}, headers...)
+		headers = append([]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", c.service.URL()},
+			headers...)
 	}
 	return c.send(t, method, address, form.Encode(), headers...)
 }
@@ -62,7 +63,8 @@ func (c *counter) exchange(t *testing.T) (address string, form url.Values) {
 	t.Helper()
 	id := c.initialize(t)
 	// The client's address stands in for one that ExchangeURL accepts.
-	address, err := ramp.ExchangeURL(c.service.URL(), ramp.ExchangeParams{UUID: id, AccessToken: c.session.Token, SessionID: c.session.ID, Network: ramp.Testnet})
+	address, err := ramp.ExchangeURL(c.service.URL(),
+		ramp.ExchangeParams{UUID: id, AccessToken: c.session.Token, SessionID: c.session.ID, Network: ramp.Testnet})
 	require.NoError(t, err)
 	return address, c.form(id, "mint", "10")
 }
@@ -105,8 +107,9 @@ func TestWithoutPagesTheURLIsChecked(t *testing.T) {
 func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 	const (
 		taken, restored, still = "✓ 1,000 900 900", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000"
-		minted, gaveBack       = "✓ Done. The game took 100 item_gold; the player received 8 tokens.", "✓ The transaction failed. The game gave back 100 item_gold."
-		owed                   = "● The transaction failed. The game has not given back 100 item_gold yet. No result will come, as you chose."
+		minted, gaveBack       = "✓ Done. The game took 100 item_gold; the player received 8 tokens.",
+			"✓ The transaction failed. The game gave back 100 item_gold."
+		owed = "● The transaction failed. The game has not given back 100 item_gold yet. No result will come, as you chose."
 	)
 	for _, test := range []struct {
 		do, chain, result string
@@ -127,7 +130,8 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 		{"mint", "stays-pending", "", "succeeded", taken, "✓ moved +8 1,000 1,008 1,008", minted, 1},
 		{"mint", "stays-pending", "", "failed", restored, still, gaveBack, 1},
 		{"mint", "stays-pending", "result-never", "failed", "● +100 to come 1,000 900 1,000", still, owed, 0},
-		{"burn", "", "", "", "✓ 1,000 1,100 1,100", "✓ moved −10 1,000 990 990", "✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
+		{"burn", "", "", "", "✓ 1,000 1,100 1,100", "✓ moved −10 1,000 990 990",
+			"✓ Done. The burn of 10 tokens succeeded; the game granted 100 item_gold.", 1},
 	} {
 		t.Run(fmt.Sprint(test), func(t *testing.T) {
 			c := newCounter(t)
@@ -185,8 +189,9 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			assert.Equal(t, 303, resent.StatusCode)
 			assert.Len(t, c.shop.results, test.attempts+1)
 
-			catalog := ramp.Must(ramp.CatalogURL(c.service.URL(), ramp.CatalogParams{ProjectID: "project-1", SessionID: c.session.ID,
-				AccessToken: c.session.Token, Network: ramp.Testnet, Lang: ramp.LangEnglish}))
+			catalog := ramp.Must(ramp.CatalogURL(c.service.URL(),
+				ramp.CatalogParams{ProjectID: "project-1", SessionID: c.session.ID,
+					AccessToken: c.session.Token, Network: ramp.Testnet, Lang: ramp.LangEnglish}))
 			assert.Contains(t, c.page(t, catalog), "10 tokens")
 		})
 	}
@@ -224,23 +229,28 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			"● The game approved and has not taken 100 item_gold yet. The transaction waits for the next block.", "item_gold ● −100 to come 1,000 1,000 900"}},
 		{"nothing is taken", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game did not take 100 item_gold. It answered HTTP 200: no further attempt.", "item_gold ✗ 100 too many 1,000 1,000 900"}},
-		{"nothing was taken and nothing is due", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
-			"✓ The transaction failed. The game had taken nothing, so nothing was due.", "item_gold ✓ 1,000 1,000 1,000"}},
+		{"nothing was taken and nothing is due", answering(ramp.PathResult, 200, confirmed), takeNothing, 10,
+			[]ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
+				"✓ The transaction failed. The game had taken nothing, so nothing was due.", "item_gold ✓ 1,000 1,000 1,000"}},
 		{"nothing is granted", answering(ramp.PathResult, 200, confirmed), burn, 10, nil, time.Minute, []string{
 			"✗ The transaction succeeded. The game did not grant 100 item_gold.", "item_gold ✗ 100 missing 1,000 1,000 1,100"}},
 		{"a burn is above the balance", nil, burn, 2000, nil, time.Minute, []string{
 			"✓ The burn failed: it needs 2,000 tokens, the wallet held 1,000. Nothing moved.", "item_gold ✓ 1,000 1,000 1,000"}},
 		{"the game fails", answering(ramp.PathResult, 500, ""), mint, 10, nil, time.Minute, []string{
 			"● The transaction succeeded. The game took 100 item_gold. The game answered HTTP 500. Next attempt at ", "(2 of 20).", "The game's log may say why."}},
-		{"the game rejects", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REJECTED","data":null}`), mint, 10, nil, time.Minute, []string{
-			"✗ The transaction succeeded. The game took 100 item_gold. The game rejected the result (HTTP 400). It will not be sent again."}},
+		{"the game rejects", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REJECTED","data":null}`),
+			mint, 10, nil, time.Minute, []string{
+				"✗ The transaction succeeded. The game took 100 item_gold. The game rejected the result (HTTP 400). It will not be sent again."}},
 		{"the result is late", nil, mint, 10, []ramptest.Fault{ramptest.ResultLate(time.Hour)}, time.Minute, []string{
 			"● The transaction succeeded. The game took 100 item_gold. The result is sent at "}},
-		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()}, time.Minute, []string{
-			"● The transaction succeeded. The game took 100 item_gold. The result waits for the result of another order, as you chose."}},
-		{"the balances are unknown", answering(ramp.PathAssets, 401, `{"success":false,"errorCode":"INVALID_USER","data":null}`), mint, 10, nil, time.Minute, []string{
-			`? The transaction succeeded. The game confirmed. What the game moved is unknown, because it did not report what the player owns. The game rejected the call with HTTP 401 and "INVALID_USER".`,
-			"item_gold ? unknown ? ? ?"}},
+		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()},
+			time.Minute, []string{
+				"● The transaction succeeded. The game took 100 item_gold. The result waits for the result of another order, as you chose."}},
+		{"the balances are unknown",
+			answering(ramp.PathAssets, 401, `{"success":false,"errorCode":"INVALID_USER","data":null}`), mint, 10, nil,
+			time.Minute, []string{
+				`? The transaction succeeded. The game confirmed. What the game moved is unknown, because it did not report what the player owns. The game rejected the call with HTTP 401 and "INVALID_USER".`,
+				"item_gold ? unknown ? ? ?"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			options := []func(*ramptest.Config){reporting}
@@ -255,7 +265,8 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			if test.do == burn {
 				play = c.service.Burn
 			}
-			order := ramp.Must(play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(test.amount), test.faults...))
+			order := ramp.Must(play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(test.amount),
+				test.faults...))
 			c.service.Advance(test.pass)
 			said := c.pageOf(t, order)
 			for _, want := range test.want {
@@ -313,8 +324,10 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.Desk.OtherKey, _ = ramp.Base64URLKey("YW5vdGhlcg") })
 	said := func(address string) string { return c.page(t, address) }
 	settings := func(page string) { // every variable, and no key
-		for _, want := range []string{"export RAMP_API_URL=" + c.service.URL() + " export RAMP_FRONTEND_URL=" + c.service.URL(),
-			"# RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY, whose address is " + c.validator.Hex() + ": copy their lines from the terminal",
+		for _, want := range []string{"export RAMP_API_URL=" + c.service.URL() + " export RAMP_FRONTEND_URL=" +
+			c.service.URL(),
+			"# RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY, whose address is " + c.validator.Hex() +
+				": copy their lines from the terminal",
 			"that ramp emulate printed in its terminal, or the keys that you gave it.",
 			"# RAMP_RPC_URL for testnet: " + c.service.RPCURL(ramp.Testnet) + " (chain ID 7002)"} {
 			assert.Contains(t, page, want)
@@ -380,7 +393,8 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 
 func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
 	c := newCounter(t)
-	terms := url.Values{"sessionId": {c.session.ID}, "accessToken": {"token-1"}, "network": {"testnet"}, "token": {request().Intent.Token},
+	terms := url.Values{"sessionId": {c.session.ID}, "accessToken": {"token-1"}, "network": {"testnet"},
+		"token":   {request().Intent.Token},
 		"project": {"mine"}, "materials": {"item_gold=7\r\ngem=1"}, "outputs": {"item_gold=7"}, "fee": {"0"}}
 	start := func(form url.Values) string {
 		started := c.browse(t, http.MethodPost, "/start", form)
@@ -400,7 +414,8 @@ func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
 	another := c.browse(t, http.MethodPost, "/orders/"+order.UUID.String()+"/another", nil)
 	assert.Contains(t, c.page(t, another.Header.Get("Location")), "a mint takes item_gold 100")
 
-	for name, value := range map[string]string{"sessionId": "", "materials": "item_gold=x", "outputs": "item_gold=-1", "fee": "10001", "network": "moon", "token": "0x1", "project": ""} {
+	for name, value := range map[string]string{"sessionId": "", "materials": "item_gold=x", "outputs": "item_gold=-1",
+		"fee": "10001", "network": "moon", "token": "0x1", "project": ""} {
 		wrong := url.Values{}
 		maps.Copy(wrong, terms)
 		wrong.Set(name, value)
@@ -415,7 +430,8 @@ func TestATestOrderIsStartedFromTheFirstPage(t *testing.T) {
 	require.Error(t, err)
 	page := c.html(t, "/")
 	assert.Contains(t, page, "The terms are those of the game’s last initialize call.")
-	for _, want := range []string{`name="project" value="project-1"`, `name="token" value="` + request().Intent.Token + `"`, `rows="2" autocomplete="off">item_gold=100</textarea>`} {
+	for _, want := range []string{`name="project" value="project-1"`,
+		`name="token" value="` + request().Intent.Token + `"`, `rows="2" autocomplete="off">item_gold=100</textarea>`} {
 		assert.Contains(t, page, want)
 	}
 }
@@ -509,7 +525,8 @@ func TestATimelineComesInPieces(t *testing.T) {
 	assert.Contains(t, whole, "Bearer $RAMP_ACCESS_TOKEN")
 	assert.NotContains(t, whole, "token-1")
 	nobody := "/orders/" + uuid.Nil.String()
-	for _, wrong := range []string{nobody + "/events", nobody + "/events/1", address + "/events/x", address + "/events/999999", "/orders/" + uuid.NewString() + strings.TrimPrefix(event, address)} {
+	for _, wrong := range []string{nobody + "/events", nobody + "/events/1", address + "/events/x",
+		address + "/events/999999", "/orders/" + uuid.NewString() + strings.TrimPrefix(event, address)} {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
 }
@@ -538,7 +555,8 @@ func TestEveryFaultCanBeChosen(t *testing.T) {
 	}
 	offTerms := []string{"validate-other-token", "validate-other-rate", "validate-extra-item"} // this game has no terms
 	for i, fault := range faults {
-		if slices.Contains(offTerms, fault[1]) || strings.HasSuffix(fault[1], "=validate:15s") || fault[1] == "lost-answer=validate" || fault[1] == "expired-uuid" {
+		if slices.Contains(offTerms, fault[1]) || strings.HasSuffix(fault[1], "=validate:15s") ||
+			fault[1] == "lost-answer=validate" || fault[1] == "expired-uuid" {
 			continue // which end before the order does
 		}
 		_, form := c.exchange(t)
@@ -555,7 +573,8 @@ func TestEveryFaultCanBeChosen(t *testing.T) {
 	assert.Equal(t, 422, lost.StatusCode)
 	page := whole(t, lost)
 	assert.Contains(t, page, "Send the same order again")
-	assert.Equal(t, []string{`"mint" checked`, `"transaction-fails" checked`, `"" checked`, `"lost-answer=validate" checked`},
+	assert.Equal(t,
+		[]string{`"mint" checked`, `"transaction-fails" checked`, `"" checked`, `"lost-answer=validate" checked`},
 		regexp.MustCompile(`"[^"]*" checked`).FindAllString(page, -1), "what was chosen stays so")
 	assert.Equal(t, 303, c.browse(t, http.MethodPost, "/exchange", form).StatusCode)
 }
@@ -587,7 +606,8 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 	}
 	// A rejection names the endpoint, the status, the body and the cause, and how to repeat it.
 	rejected := text(t, c.browse(t, http.MethodPost, "/exchange", with("accessToken", "token-2")))
-	for _, want := range []string{"POST /api/validate: HTTP 401, INVALID_USER", `{"success":false,"errorCode":"INVALID_USER","data":null}`,
+	for _, want := range []string{"POST /api/validate: HTTP 401, INVALID_USER",
+		`{"success":false,"errorCode":"INVALID_USER","data":null}`,
 		"The game does not accept the HMAC, the access token or the session.", "Bearer $RAMP_ACCESS_TOKEN", "| ramp sign)"} {
 		assert.Contains(t, rejected, want)
 	}
@@ -638,7 +658,8 @@ func TestAPageKeepsToItself(t *testing.T) {
 		assert.Regexp(t, `^(/[a-z]|/$|#|data:,)`, address[1], "nothing from anywhere else")
 	}
 	assert.NotContains(t, body, "<img", "an icon would come from elsewhere")
-	assert.NotContains(t, c.html(t, strings.Replace(address, "session-1", "%22%3E%3Cscript%3E", 1)), `"><script>`, "it is no markup")
+	assert.NotContains(t, c.html(t, strings.Replace(address, "session-1", "%22%3E%3Cscript%3E", 1)), `"><script>`,
+		"it is no markup")
 
 	for _, origin := range []string{"https://evil.example", "null", ""} {
 		assert.Equal(t, 403, c.browse(t, http.MethodPost, "/exchange", form, "Origin", origin).StatusCode, origin)

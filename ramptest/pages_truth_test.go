@@ -92,7 +92,8 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 			order := c.mint(t, faults...)
 			c.service.Advance(time.Minute)
 			c.restart(t, c.handler, options...)
-			_, _ = c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send", `{"outcome":"`+test.second.String()+`"}`)
+			_, _ = c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send",
+				`{"outcome":"`+test.second.String()+`"}`)
 			assert.Contains(t, c.pageOf(t, order), test.want)
 			mark, said, _ := strings.Cut(test.want, " ")
 			list := map[string]string{"!": "attention", "✓": "done"}[mark]
@@ -140,7 +141,8 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 			}
 			game.ServeHTTP(w, r)
 		}), "The game failed with HTTP 500."},
-		"the signature is of another key": {func(c *ramptest.Config) { c.Validator = common.HexToAddress("0x1") }, "not by the registered 0x0000000000000000000000000000000000000001 (5.3)."},
+		"the signature is of another key": {func(c *ramptest.Config) { c.Validator = common.HexToAddress("0x1") },
+			"not by the registered 0x0000000000000000000000000000000000000001 (5.3)."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forgetful := func(c *ramptest.Config) { c.Desk.KeepOrders = 1 }
@@ -152,7 +154,8 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 			link := found(t, `<a href="(/orders/[^"]*/events/\d+)">Open the call</a>`, page)
 			var shown [2]answer // before a day and a restart, and after them
 			for i := range shown {
-				assert.Contains(t, c.html(t, "/orders/"+id.String()), `<a href="`+link+`" id="culprit">Open the call</a>`)
+				assert.Contains(t, c.html(t, "/orders/"+id.String()),
+					`<a href="`+link+`" id="culprit">Open the call</a>`)
 				for _, address := range []string{"/", "/?show=attention", "/orders/" + id.String(), link} {
 					assert.Contains(t, c.page(t, address), headline, address)
 				}
@@ -170,7 +173,8 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 			assert.Contains(t, raw, `"over":true`)
 			_, sent := c.control(t, "POST", "/control/orders/"+id.String()+"/send", `{"outcome":"failed"}`)
 			assert.Equal(t, "invalid: the game did not approve the order, so there is no result to send", sent.problem())
-			_, answer := c.control(t, "POST", "/control/orders", `{"do":"mint","uuid":"`+c.initialize(t).String()+`","session_id":"session-1","access_token":"token-1"}`)
+			_, answer := c.control(t, "POST", "/control/orders",
+				`{"do":"mint","uuid":"`+c.initialize(t).String()+`","session_id":"session-1","access_token":"token-1"}`)
 			assert.Contains(t, answer.problem(), ": "+headline)
 			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 			assert.ErrorContains(t, err, headline)
@@ -196,7 +200,8 @@ func TestALossIsNotForgottenAmongRejections(t *testing.T) {
 // A game that knows no such session takes nothing for it, although it does not list its assets.
 func TestAnOrderOfAnUnknownSessionIsNoLoss(t *testing.T) {
 	c := newCounter(t, kept(t), reporting)
-	_, err := c.service.Mint(t.Context(), c.initialize(t), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-2")}, ramp.NewAmount(1))
+	_, err := c.service.Mint(t.Context(), c.initialize(t),
+		ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-2")}, ramp.NewAmount(1))
 	require.ErrorContains(t, err, "INVALID_USER")
 	for range 2 {
 		_, listed := c.control(t, "GET", "/control/orders?attention=true", "")
@@ -207,14 +212,16 @@ func TestAnOrderOfAnUnknownSessionIsNoLoss(t *testing.T) {
 
 // What the order of a UUID took is not blamed on a second one, which the game rejects.
 func TestASecondOrderOfAUUIDIsNotBlamedForTheFirst(t *testing.T) {
-	c := newCounter(t, reporting, func(c *ramptest.Config) { c.Handler = instead(ramp.PathValidate, false, 0, 200)(c.Handler) })
+	c := newCounter(t, reporting,
+		func(c *ramptest.Config) { c.Handler = instead(ramp.PathValidate, false, 0, 200)(c.Handler) })
 	id := c.initialize(t)
 	ramp.Must(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1)))
 	c.service.Advance(time.Minute)
 	_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
 	require.ErrorContains(t, err, "NO")
 	assert.NotContains(t, err.Error(), "nevertheless")
-	_, answer := c.control(t, "POST", "/control/orders", `{"do":"mint","uuid":"`+id.String()+`","session_id":"session-1","access_token":"token-1","amount":"1"}`)
+	_, answer := c.control(t, "POST", "/control/orders",
+		`{"do":"mint","uuid":"`+id.String()+`","session_id":"session-1","access_token":"token-1","amount":"1"}`)
 	assert.NotContains(t, answer.problem(), "nevertheless")
 }
 
@@ -258,7 +265,8 @@ func TestPartsOfAUUIDAndOfAHashFindTheOrder(t *testing.T) {
 	c := newCounter(t)
 	o := c.mint(t)
 	id, hash := o.UUID.String(), o.TxHash.Hex()
-	queries := []string{id, strings.ReplaceAll(id, "-", ""), strings.ToUpper(id), hash, hash[2:], hash[:4], "0x" + id[:2]}
+	queries := []string{id, strings.ReplaceAll(id, "-", ""), strings.ToUpper(id), hash, hash[2:], hash[:4],
+		"0x" + id[:2]}
 	for _, text := range []string{id, hash[2:20]} {
 		for from := range text {
 			for _, size := range []int{1, 2, 3, 7} {
@@ -282,7 +290,8 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	c.mint(t)
 	c.service.Advance(time.Minute)
 	wrong := ramp.Must(ramp.TextKey("no key of ours"))
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: wrong, HTTPClient: c.service.Client(), Retries: -1}))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: wrong,
+		HTTPClient: c.service.Client(), Retries: -1}))
 	_, err := client.Initialize(t.Context(), request())
 	require.Error(t, err)
 	c.shop.gold = 5
@@ -292,14 +301,16 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 
 	said := c.page(t, "/")
 	assert.Contains(t, said, "– ")
-	assert.Contains(t, said, "Mint 1 token, rejected "+rejected.String()[:8]+" 200 session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
+	assert.Contains(t, said,
+		"Mint 1 token, rejected "+rejected.String()[:8]+" 200 session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
 	assert.Contains(t, said, "POST /api/v2/initialize 500 No UUID was issued: invalid mac.")
 	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 ", "a call is no order")
 	assert.Regexp(t, "INVALID_BALANCE.*invalid mac.*Mint 10 tokens", said, "the newest is the first")
 	assert.Contains(t, c.page(t, "/?show=attention"), "0 orders, 1 not placed")
 	assert.Contains(t, c.page(t, "/?show=done"), "1 order Calls Search")
 	assert.Contains(t, c.page(t, "/?q=INVALID_BALANCE"), "0 orders, 1 not placed Calls Search Search All 1 ")
-	for query, want := range map[string]string{rejected.String(): "INVALID_BALANCE", "invalid_balance": "INVALID_BALANCE", "mac": "invalid mac", "session-1": "INVALID_BALANCE"} {
+	for query, want := range map[string]string{rejected.String(): "INVALID_BALANCE",
+		"invalid_balance": "INVALID_BALANCE", "mac": "invalid mac", "session-1": "INVALID_BALANCE"} {
 		assert.Contains(t, c.page(t, "/?q="+query), want, query)
 	}
 	page := c.browse(t, http.MethodGet, "/", nil)
@@ -349,7 +360,8 @@ func TestAllCallsAreListed(t *testing.T) {
 	assert.Len(t, seen, 1+1+1+60, "initialize, validate, the result, and those again")
 	assert.Contains(t, c.page(t, "/calls?session=session-1"), "POST /api/result #61")
 	assert.Contains(t, c.page(t, "/calls?session=session-2"), "No calls match.")
-	assert.Contains(t, c.page(t, "/calls?q=initialize&session=session-1"), "POST /api/v2/initialize", "those of its orders")
+	assert.Contains(t, c.page(t, "/calls?q=initialize&session=session-1"), "POST /api/v2/initialize",
+		"those of its orders")
 	assert.Contains(t, c.page(t, "/calls?routine=1"), "GET /api/assets ")
 	assert.NotContains(t, c.page(t, "/calls"), "GET /api/assets")
 	assert.Contains(t, c.page(t, "/calls?wrong=1"), "No calls match.")
@@ -357,7 +369,8 @@ func TestAllCallsAreListed(t *testing.T) {
 	_ = c.service.Resend(t.Context(), order)
 	wrong := c.page(t, "/calls?wrong=1")
 	require.NoError(t, c.service.Resend(t.Context(), order))
-	assert.Contains(t, wrong, "POST /api/result #62 "+order.UUID.String()[:8]+" 500 session-1 The game failed with HTTP 500")
+	assert.Contains(t, wrong,
+		"POST /api/result #62 "+order.UUID.String()[:8]+" 500 session-1 The game failed with HTTP 500")
 	assert.NotContains(t, wrong, "/api/validate")
 }
 
@@ -402,7 +415,8 @@ func TestThePageOfAnOrderNamesEverything(t *testing.T) {
 	order := c.mint(t, ramptest.Perhaps(ramptest.TransactionFails()),
 		ramptest.Perhaps(ramptest.ResultLate(time.Minute)))
 	said := c.pageOf(t, order)
-	for _, want := range []string{"UUID " + order.UUID.String(), "Transaction " + order.TxHash.Hex(), "Session session-1", "Wallet " + order.Request.UserAddress,
+	for _, want := range []string{"UUID " + order.UUID.String(), "Transaction " + order.TxHash.Hex(),
+		"Session session-1", "Wallet " + order.Request.UserAddress,
 		"Contract " + request().Intent.Token, "Faults transaction-fails, result-late=1m0s"} {
 		assert.Contains(t, said, want)
 	}
@@ -438,7 +452,8 @@ func TestAnExpiredUUIDLeadsToANewOne(t *testing.T) {
 	form["fault"] = []string{"validate-twice", "reorganized"}
 	form.Set("amount", "7")
 	form.Set("chain", "transaction-fails")
-	for _, expired := range []*http.Response{c.browse(t, http.MethodGet, address, nil), c.browse(t, http.MethodPost, "/exchange", form)} {
+	for _, expired := range []*http.Response{c.browse(t, http.MethodGet, address, nil),
+		c.browse(t, http.MethodPost, "/exchange", form)} {
 		assert.Equal(t, 410, expired.StatusCode)
 		assert.Contains(t, whole(t, expired), `action="/exchange/again"`)
 	}
@@ -470,7 +485,8 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 	c.service.Advance(time.Minute)
 	c.browse(t, http.MethodPost, "/orders/"+order.UUID.String()+"/read", url.Values{})
 	want := "The game does not answer at " + game.URL + "."
-	for _, said := range []string{c.page(t, "/"), c.pageOf(t, order), text(t, c.browse(t, http.MethodPost, "/exchange", form))} {
+	for _, said := range []string{c.page(t, "/"), c.pageOf(t, order),
+		text(t, c.browse(t, http.MethodPost, "/exchange", form))} {
 		assert.Equal(t, 1, strings.Count(said, want), said)
 		assert.NotContains(t, said, "Is it running, at", "nor its cause again")
 		assert.NotContains(t, said, "no answer, the game did not answer")
@@ -523,11 +539,13 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 						continue
 					}
 					if errors.Is(err, ramptest.ErrOffTerms) { // this game offers everything
-						assert.Contains(t, c.page(t, "/?show=attention"), "The game approved an order that is not on offer.", name)
+						assert.Contains(t, c.page(t, "/?show=attention"),
+							"The game approved an order that is not on offer.", name)
 						continue
 					}
 					require.NoError(t, err, name)
-					for _, pass := range []time.Duration{0, time.Second, time.Second, time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour} {
+					for _, pass := range []time.Duration{0, time.Second, time.Second, time.Minute, 5 * time.Minute,
+						time.Hour, 24 * time.Hour} {
 						c.service.Advance(pass)
 						_, shown := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
 						require.False(t, shown.Attention || shown.Loss, "%s after %s: %s", name, pass, shown.Said)
@@ -568,7 +586,8 @@ func TestAFilterCountsWhatItShows(t *testing.T) {
 	for _, show := range []string{"", "attention", "waiting", "done"} {
 		page := c.html(t, "/?show="+show)
 		counted := found(t, `aria-current="page">[^<]*? (\d+)</a>`, page)
-		assert.Equal(t, counted, fmt.Sprint(strings.Count(page, `<li id="`)-strings.Count(page, `<li id="check-`)), show)
+		assert.Equal(t, counted,
+			fmt.Sprint(strings.Count(page, `<li id="`)-strings.Count(page, `<li id="check-`)), show)
 	}
 }
 
@@ -602,7 +621,8 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			want: "Rejected by the game: INVALID_BALANCE. Nothing was signed. The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 1 token item_gold takes 100; owned 40 asked:"},
 		{name: "too little, of another UUID and amount", owns: 40, amount: 3, own: true,
 			want: "The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 3 tokens item_gold takes 100; owned 40 asked:"},
-		{name: "too little, with a code of its own", change: []func(*ramptest.Config){rejects("NO_SUCH_LUCK")}, owns: 40, amount: 1,
+		{name: "too little, with a code of its own", change: []func(*ramptest.Config){rejects("NO_SUCH_LUCK")},
+			owns: 40, amount: 1,
 			want: "Rejected by the game: NO_SUCH_LUCK. Nothing was signed. The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 1 token"},
 		{name: "too little, under another ID", owns: 40, amount: 1,
 			change: []func(*ramptest.Config){answering(ramp.PathAssets, 200, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"5"}]}}}`)},
@@ -615,19 +635,28 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			want: "Rejected by the game: ORDER_FINISHED. Nothing was signed. The game rejected the order by its own rules. Its log may say why. about:", guess: "by its own rules"},
 		{name: "enough was listed", change: []func(*ramptest.Config){rejects("INVALID_BALANCE")}, owns: 100, amount: 1,
 			want: "Nothing was signed. The game says that the player does not own enough, but it had listed enough. about: Mint 1 token item_gold takes 100; owned 100 asked:", guess: "does not own enough"},
-		{name: "what moves by itself is not read", change: []func(*ramptest.Config){func(c *ramptest.Config) { c.Regenerating = []string{"item_gold"} }}, owns: 40, amount: 1,
+		{name: "what moves by itself is not read",
+			change: []func(*ramptest.Config){func(c *ramptest.Config) { c.Regenerating = []string{"item_gold"} }},
+			owns:   40, amount: 1,
 			want: "Nothing was signed. The game says that the player does not own enough. What the player owned is unknown. about: Mint 1 token item_gold takes 100 asked:", guess: "does not own enough"},
-		{name: "nothing is known to be wrong", change: []func(*ramptest.Config){rejects("CLOSED")}, owns: 1000, amount: 1,
+		{name: "nothing is known to be wrong", change: []func(*ramptest.Config){rejects("CLOSED")},
+			owns: 1000, amount: 1,
 			want: "Rejected by the game: CLOSED. Nothing was signed. The game rejected the order by its own rules. Its log may say why. about: Mint 1 token item_gold takes 100; owned 1,000 asked:", guess: "by its own rules"},
-		{name: "a UUID of the emulator", change: []func(*ramptest.Config){rejects("CLOSED")}, owns: 1000, amount: 1, own: true,
+		{name: "a UUID of the emulator", change: []func(*ramptest.Config){rejects("CLOSED")}, owns: 1000,
+			amount: 1, own: true,
 			want: "Nothing was signed. The record has no initialize call for this UUID. If the game accepts only UUIDs that it asked for, start the order from the game. about:", guess: "initialize call for"},
-		{name: "prices of an order", change: []func(*ramptest.Config){rejects("INVALID_MESSAGE")}, owns: 1000, amount: 3,
+		{name: "prices of an order", change: []func(*ramptest.Config){rejects("INVALID_MESSAGE")},
+			owns: 1000, amount: 3,
 			want: "The amounts are those of a whole order, because of -per-order. If the game's prices are for one token, start without it. about: Mint 3 tokens item_gold takes 100 asked:", guess: "per-order"},
-		{name: "prices of a token", change: []func(*ramptest.Config){rejects("INVALID_MESSAGE"), func(c *ramptest.Config) { c.PerOrder = false }}, owns: 1000, amount: 3,
+		{name: "prices of a token",
+			change: []func(*ramptest.Config){rejects("INVALID_MESSAGE"),
+				func(c *ramptest.Config) { c.PerOrder = false }}, owns: 1000, amount: 3,
 			want: "The amounts are the prices times 3. If the game's prices are for a whole order, start with -per-order. about: Mint 3 tokens item_gold takes 300 asked:", guess: "per-order"},
-		{name: "one token costs the same in both", change: []func(*ramptest.Config){rejects("INVALID_MESSAGE")}, owns: 1000, amount: 1,
+		{name: "one token costs the same in both", change: []func(*ramptest.Config){rejects("INVALID_MESSAGE")},
+			owns: 1000, amount: 1,
 			want: "The game rejected the order by its own rules.", guess: "by its own rules"},
-		{name: "too little, without the envelope", change: []func(*ramptest.Config){answering(ramp.PathValidate, 403, "no")}, owns: 40, amount: 1,
+		{name: "too little, without the envelope",
+			change: []func(*ramptest.Config){answering(ramp.PathValidate, 403, "no")}, owns: 40, amount: 1,
 			want: "The game rejected the call with HTTP 403. Nothing was signed. The order takes 100 item_gold; the player owned 40 item_gold. The answer must be JSON with success, errorCode and data (interface 7.2). about: Mint 1 token item_gold takes 100; owned 40 asked:"},
 		{name: "a burn", change: []func(*ramptest.Config){rejects("CLOSED")}, burn: true, amount: 2,
 			want: "The game rejected the order by its own rules. Its log may say why. about: Burn 2 tokens item_gold grants 100 asked:", guess: "by its own rules"},
@@ -637,7 +666,8 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			c.shop.gold = test.owns
 			id := c.initialize(t)
 			if test.own {
-				sent := c.browse(t, http.MethodPost, "/start", url.Values{"sessionId": {c.session.ID}, "accessToken": {"token-1"}})
+				sent := c.browse(t, http.MethodPost, "/start",
+					url.Values{"sessionId": {c.session.ID}, "accessToken": {"token-1"}})
 				to := ramp.Must(url.Parse(sent.Header.Get("Location")))
 				id = uuid.MustParse(to.Query().Get("uuid"))
 			}
@@ -648,7 +678,8 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			call := c.callOf(t, id)
 			assert.Contains(t, call, test.want)
 			assert.Equal(t, test.guess, regexp.MustCompile(guesses).FindString(call), call)
-			assert.Contains(t, c.page(t, found(t, `<a href="(/orders/[^"]*/events/\d+)">Open the call</a>`, body)), test.want)
+			assert.Contains(t,
+				c.page(t, found(t, `<a href="(/orders/[^"]*/events/\d+)">Open the call</a>`, body)), test.want)
 			c.restart(t, c.handler, append(test.change, reporting)...)
 			assert.Contains(t, c.callOf(t, id), test.want, "after a restart")
 		})
@@ -663,7 +694,8 @@ func TestAnEarlierRejectionIsNotSaidAgain(t *testing.T) {
 	asked.Intent.Outputs = nil
 	started := ramp.Must(c.client.Initialize(t.Context(), asked))
 	form := c.form(started.UUID, "mint", "1")
-	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)), "Rejected by the game: INVALID_BALANCE.")
+	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)),
+		"Rejected by the game: INVALID_BALANCE.")
 	form.Set("do", "burn")
 	said, _, _ := strings.Cut(text(t, c.browse(t, http.MethodPost, "/exchange", form)), " Tokens ")
 	assert.Contains(t, said, "The terms have nothing for a burn")
@@ -741,7 +773,8 @@ func TestASetupWithAProblemIsOpen(t *testing.T) {
 
 // A server of this package says only what a result lacks.
 func TestSwappedPathsAreNamed(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.ValidatePath, c.ResultPath = ramp.PathResult, ramp.PathValidate }, reporting)
+	c := newCounter(t,
+		func(c *ramptest.Config) { c.ValidatePath, c.ResultPath = ramp.PathResult, ramp.PathValidate }, reporting)
 	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 	require.ErrorContains(t, err, "the game takes it for a result: the paths of validate and result are swapped")
 }
@@ -758,6 +791,7 @@ func TestAMissingEndpointIsNamedWithItsFlag(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want)
 		flag := want[strings.LastIndex(want, " -"):]
-		assert.Contains(t, c.page(t, "/"), "The game has no such endpoint. Set its path with"+strings.TrimSuffix(flag, " of ramp emulate")+".")
+		assert.Contains(t, c.page(t, "/"),
+			"The game has no such endpoint. Set its path with"+strings.TrimSuffix(flag, " of ramp emulate")+".")
 	}
 }

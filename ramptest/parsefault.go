@@ -77,7 +77,9 @@ func ParseFault(text string) (Fault, error) {
 			continue
 		}
 		if given != (f.argument != "") {
-			return Fault{}, fmt.Errorf("ramptest: the fault must be written %q", strings.TrimSuffix(f.name+"="+f.argument, "="))
+			return Fault{},
+				fmt.Errorf("ramptest: the fault must be written %q",
+					strings.TrimSuffix(f.name+"="+f.argument, "="))
 		}
 		fault, err := f.parse(argument)
 		if err != nil {

@@ -9,7 +9,8 @@
 //		Validator: signer.Address(), // the console's validator address
 //		Handler:   handler,          // the game's server, or its URL as Game
 //	})
-//	client, _ := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()})
+//	client, _ := ramp.NewClient(ramp.ClientConfig{
+//		URL: service.URL(), Key: key, HTTPClient: service.Client()})
 //	started, _ := client.Initialize(ctx, request)
 //
 //	order, err := service.Mint(ctx, started.UUID, session, ramp.NewAmount(10), ramptest.TransactionFails())
@@ -221,7 +222,8 @@ func (s *Service) listen() error {
 		}
 	}
 	at := listener.Addr().String()
-	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() { // clients cannot connect to an unspecified address
+	// clients cannot connect to an unspecified address
+	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		at = fmt.Sprintf("127.0.0.1:%d", tcp.Port)
 	}
 	s.guard.URL = cmp.Or(public, "http://"+at)

@@ -92,7 +92,8 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 		{`{}`, false, 400, `{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`},
 		{`{"intent":{"network":"testnet"}}`, true, 500, `{"code":500,"message":"Internal Server Error","data":"ramp not found"}`},
 		{`{"intent":{"project_id":"project-1"}}`, true, 500, `{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`},
-		{`{"Intent":{"network":"testnet","project_id":"project-1"}}`, true, 500, `{"code":500,"message":"Internal Server Error","data":"ramp not found"}`},
+		{`{"Intent":{"network":"testnet","project_id":"project-1"}}`, true, 500,
+			`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`},
 		{`[]`, true, 400, `{"code":400,"message":"Bad Request","data":"the body is not an initialize request"}`},
 		{`{}{}`, true, 400, `{"code":400,"message":"Bad Request","data":"the body is not an initialize request"}`},
 	} {
@@ -143,7 +144,8 @@ func TestWhatIsWrongWithAnInitializeRequestIsNamed(t *testing.T) {
 			c := newCounter(t)
 			require.Contains(t, right, test.old)
 			body := strings.Replace(right, test.old, test.new, 1)
-			response := c.send(t, "POST", "/api/v2/initialize", body, "Content-Type", "application/json", "X-HMAC-SIGNATURE", c.key.Sign([]byte(body)))
+			response := c.send(t, "POST", "/api/v2/initialize", body, "Content-Type", "application/json",
+				"X-HMAC-SIGNATURE", c.key.Sign([]byte(body)))
 			if answer := whole(t, response); test.want == "" {
 				assert.Equal(t, 200, response.StatusCode, answer)
 			} else {
@@ -156,7 +158,10 @@ func TestWhatIsWrongWithAnInitializeRequestIsNamed(t *testing.T) {
 
 // A token must not reach an address that the console does not have.
 func TestARedirectIsNotFollowed(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("the redirect was followed")
+	}))
 	defer elsewhere.Close()
 	c, _ := newStub(t, before(func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
@@ -321,11 +326,13 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 		return err
 	}
 	result := func(c *counter) error {
-		return c.service.Deliver(t.Context(), &ramptest.Order{Session: c.session, UUID: uuid.New(), Request: ramp.ValidateRequest{
-			Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
-				From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(1)}},
-				To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}},
-			}}}, ramptest.Succeeded)
+		return c.service.Deliver(t.Context(),
+			&ramptest.Order{Session: c.session, UUID: uuid.New(), Request: ramp.ValidateRequest{
+				Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
+					From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(1)}},
+					To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3",
+						Amount: ramp.NewAmount(1)}},
+				}}}, ramptest.Succeeded)
 	}
 	for _, test := range []struct {
 		name     string
@@ -342,7 +349,8 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 		{"success of null", assets, `true`, `null`, 0, "success is no boolean"},
 		{"an errorCode on success", assets, `"errorCode":null`, `"errorCode":""`, 0, "errorCode is not null"},
 		{"a failure without a code", assets, `"success":true`, `"success":false`, 0, "a failure without a string"},
-		{"a failure with data", assets, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`, 0, "data is not null"},
+		{"a failure with data", assets, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`, 0,
+			"data is not null"},
 		{"DATA", assets, `"data"`, `"DATA"`, 0, "without data"},
 		{"V1", assets, `"v1"`, `"V1"`, 0, "data.v1.assets"},
 		{"ID", assets, `"id"`, `"ID"`, 0, "has no id"},
@@ -354,9 +362,11 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 		{"a short validatorSig", mint, `"validatorSig":"0x`, `"validatorSig":"`, 0, "not 65 bytes"},
 		{"v of 0 or 1", mint, `1b"}`, `00"}`, 0, "v 27 or 28"},
 		{"a high s", mint, highS, highS, 0, "low s"},
-		{"the signature of another digest", mint, `"validatorSig":"0x`, `"validatorSig":"0x` + strings.Repeat("11", 64) + `1b","y":"`, 0, "data.validatorSig"},
+		{"the signature of another digest", mint, `"validatorSig":"0x`,
+			`"validatorSig":"0x` + strings.Repeat("11", 64) + `1b","y":"`, 0, "data.validatorSig"},
 		{"data on a result", result, `"data":null`, `"data":{}`, 0, "data of a result"},
-		{"a result that is rejected", result, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`, 500, `HTTP 500 and "NO"`},
+		{"a result that is rejected", result, `"success":true,"errorCode":null`, `"success":false,"errorCode":"NO"`,
+			500, `HTTP 500 and "NO"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, _ := newStub(t, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {

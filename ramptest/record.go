@@ -66,10 +66,12 @@ func isMinor(e *control.Event) bool { return e.Kind == control.KindRPC || e.IsRe
 
 // since returns up to limit events after a number that match, oldest first, whether there
 // are more, and a channel that the next event closes.
-func (r *record) since(number, limit int, match func(*control.Event) bool) (list []control.Event, more bool, changed <-chan struct{}) {
+func (r *record) since(number, limit int, match func(*control.Event) bool) (list []control.Event, more bool,
+	changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(r.events, number+1, func(e control.Event, n int) int { return e.Number - n })
+	at, _ := slices.BinarySearchFunc(r.events, number+1,
+		func(e control.Event, n int) int { return e.Number - n })
 	for i := at; i < len(r.events) && !more; i++ {
 		if match(&r.events[i]) {
 			if more = len(list) == limit; !more {
@@ -196,7 +198,8 @@ func (r *record) wholes(events []control.Event) []control.Event {
 // isCredential reports whether a header holds a credential, which is not recorded.
 func isCredential(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
-	case ramp.HeaderAuthorization, ramp.HeaderHMAC, "Authorization", "Cookie", "Set-Cookie", "Proxy-Authorization":
+	case ramp.HeaderAuthorization, ramp.HeaderHMAC, "Authorization", "Cookie", "Set-Cookie",
+		"Proxy-Authorization":
 		return true
 	default:
 		return false

@@ -90,7 +90,10 @@ func TestNoFormOfATokenIsRecorded(t *testing.T) {
 		"a query in lower case": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, strings.ToLower(url.QueryEscape(token)))
 		},
-		"a path":  func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Location", "/"+url.PathEscape(token)) },
+		"a path": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location",
+				"/"+url.PathEscape(token))
+		},
 		"a panic": func(http.ResponseWriter, *http.Request) { panic("unknown token " + token) },
 		"an errorCode": func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"success":false,"errorCode":`+inJSON("unknown "+token)+`,"data":null}`)

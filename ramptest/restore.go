@@ -101,7 +101,8 @@ func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 		return fmt.Errorf("an order has no intent of a %s", tradeNames())
 	}
 	o.Request.Raw = nil
-	o.Request.Intent.TargetCandidate = bytes.Clone(o.Request.Intent.TargetCandidate) // it would keep the whole body
+	o.Request.Intent.TargetCandidate = bytes.Clone(
+		o.Request.Intent.TargetCandidate) // it would keep the whole body
 	o.delivery = newDelivery(saved.standing)
 	faults, err := parseFaults(saved.Faults)
 	if err == nil {

@@ -54,7 +54,8 @@ func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
 	switch exchange := r.URL.Path == "/exchange"; {
 	case !exchange && r.URL.Path != "/catalog":
 		fail(http.StatusNotFound, "This service has no pages: set Config.Desk.Pages to pages.New().")
-	case q.Get("sessionId") == "" || q.Get("accessToken") == "" || exchange && err != nil || !exchange && q.Get("projectId") == "":
+	case q.Get("sessionId") == "" || q.Get("accessToken") == "" || exchange && err != nil || !exchange &&
+		q.Get("projectId") == "":
 		fail(http.StatusBadRequest, "A parameter is missing (interface 2.1).")
 	case s.config.Networks[network] == 0 || exchange && unknown == nil && network != terms.Network:
 		fail(http.StatusBadRequest, "The network is not that of the initialize call, or is not served.")
@@ -126,13 +127,15 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 // If the game rejects, the error is a [*Rejection]. If its answer breaks the
 // interface, it is another error. The same call again repeats the same request and
 // returns the same order. It cannot add faults; see [ErrPlaced].
-func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
+func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount,
+	faults ...Fault) (*Order, error) {
 	return s.orders.order(ctx, tradeNamed(string(ramp.Mint)), id, session, tokens, chosen(faults))
 }
 
 // Burn plays a player who burns. It asks the game to approve turning tokens into
 // the outputs of the initialize call. In all else it works like [Service.Mint].
-func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...Fault) (*Order, error) {
+func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount,
+	faults ...Fault) (*Order, error) {
 	return s.orders.order(ctx, tradeNamed(string(ramp.Burn)), id, session, tokens, chosen(faults))
 }
 
@@ -256,7 +259,8 @@ func (s *Service) asides() string {
 	var lines []string
 	if needy, calls := s.orders.attention(); len(calls) > 0 {
 		lines = append(lines, fmt.Sprintf("ramptest: %d need attention: orders %d, "+
-			"calls that led to none %d; the newest of these: %s", len(needy)+len(calls), len(needy), len(calls), calls[0].Said))
+			"calls that led to none %d; the newest of these: %s", len(needy)+len(calls), len(needy),
+			len(calls), calls[0].Said))
 	}
 	for _, said := range s.audit.Asides() {
 		lines = append(lines, "ramptest: "+said)

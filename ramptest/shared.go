@@ -23,7 +23,8 @@ type shared struct {
 }
 
 // called reads a call to the service, and begins its event.
-func (s *shared) called(kind control.Kind, w http.ResponseWriter, r *http.Request) (event control.Event, body []byte, err error) {
+func (s *shared) called(kind control.Kind, w http.ResponseWriter, r *http.Request) (event control.Event,
+	body []byte, err error) {
 	event = control.Event{Time: s.clock.now(), Kind: kind}
 	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
 	event.Request = &control.Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
@@ -31,7 +32,8 @@ func (s *shared) called(kind control.Kind, w http.ResponseWriter, r *http.Reques
 }
 
 // respond records a call to the service, and answers it.
-func (s *shared) respond(w http.ResponseWriter, r *http.Request, event control.Event, status int, text []byte) {
+func (s *shared) respond(w http.ResponseWriter, r *http.Request, event control.Event, status int,
+	text []byte) {
 	event.Answer = &control.Message{Status: status, Body: string(text)}
 	event.Took = s.clock.now().Sub(event.Time)
 	s.record.exchange(event, secretsOf(r.Header))

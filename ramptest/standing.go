@@ -15,8 +15,9 @@ const (
 	Pending    State = "pending"    // its transaction is not in a block
 	Delivering State = "delivering" // the game has not confirmed the result
 	Confirmed  State = "confirmed"  // the game answered HTTP 200 (interface 6), even with success false
-	Rejected   State = "rejected"   // the game answered with another status, and the service does not retry it
-	GivenUp    State = "given up"   // the schedule has ended without a confirmation
+	// the game answered with another status, and the service does not retry it
+	Rejected State = "rejected"
+	GivenUp  State = "given up" // the schedule has ended without a confirmation
 )
 
 // over reports whether the schedule of deliveries has ended.

@@ -26,11 +26,12 @@ type savedUUID struct {
 type savedOrder struct {
 	SessionID   string
 	AccessToken string
-	Player      string `json:",omitempty"` // as the books name the player of the session; "" if they have none
-	Network     ramp.Network
-	TxHash      common.Hash
-	Placed      time.Time
-	Number      int // counts the orders
+	// as the books name the player of the session; "" if they have none
+	Player  string `json:",omitempty"`
+	Network ramp.Network
+	TxHash  common.Hash
+	Placed  time.Time
+	Number  int // counts the orders
 	standing
 	Refused    string `json:",omitempty"` // how the game did not approve it; it then has no transaction
 	NoSession  bool   `json:",omitzero"`  // see Order.noSession

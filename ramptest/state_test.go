@@ -57,7 +57,8 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	c := newCounter(t, kept(t))
 	c.shop.name = "alice"
 	done := c.mint(t)
-	failing := c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult), ramptest.LostAnswer(ramptest.OnResult))
+	failing := c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult),
+		ramptest.LostAnswer(ramptest.OnResult))
 	asked := request()
 	asked.Intent.Token, asked.Intent.Materials[0].IsNonFungible = swordToken, true
 	swords := ramp.Must(c.client.Initialize(t.Context(), asked)).UUID
@@ -77,7 +78,8 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	look := func() (v view) {
 		node := nodeOf(t, c.service)
 		_, v.list, _ = strings.Cut(c.page(t, "/"), "All 5 ")
-		v.page = regexp.MustCompile(` Now: as reported by the game at [0-9:]+\.`).ReplaceAllString(c.pageOf(t, failing), "") // it is not asked again
+		v.page = regexp.MustCompile(` Now: as reported by the game at [0-9:]+\.`).ReplaceAllString(c.pageOf(t, failing),
+			"") // it is not asked again
 		_, reported := c.control(t, "GET", "/control/orders", "")
 		v.orders, v.now, v.wallet = reported.Orders, c.service.Now().UTC(), c.service.Wallet(c.session).Hex()
 		v.receipt = ramp.Must(node.Receipt(t.Context(), done.TxHash))
@@ -103,7 +105,8 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 	for _, d := range c.service.Advance(time.Hour) {
 		attempts[d.Order.UUID] = d.Attempt
 	}
-	assert.Equal(t, map[uuid.UUID]int{failing.UUID: 3, held.UUID: 1, pending.UUID: 1, unused: 1, like.UUID: 1}, attempts, "one answer was lost before, and one after")
+	assert.Equal(t, map[uuid.UUID]int{failing.UUID: 3, held.UUID: 1, pending.UUID: 1, unused: 1, like.UUID: 1},
+		attempts, "one answer was lost before, and one after")
 	assert.EqualValues(t, 1000-5*100, c.shop.owns(), "two failed mints gave back, five took")
 	assert.Equal(t, "1004", look().swords)
 	_, after := c.control(t, "GET", "/control/orders?state=done", "")
@@ -140,7 +143,8 @@ func (c *counter) from(t *testing.T, state []byte, use func(*ramptest.Service)) 
 		return err
 	}
 	defer file.Close()
-	service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler, Desk: ramptest.Desk{State: file}, Books: ramptest.BooksOff})
+	service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler,
+		Desk: ramptest.Desk{State: file}, Books: ramptest.BooksOff})
 	if err == nil {
 		use(service)
 		service.Close()
@@ -169,7 +173,8 @@ func TestAServiceSurvivesAKillAtAnyTime(t *testing.T) {
 		killed := state[:min(at+len("\nuuid"), len(state))] // in the next line
 		assert.NoError(t, c.from(t, killed, func(s *ramptest.Service) {
 			if sent := s.Advance(24 * time.Hour); due.Match(killed) {
-				assert.True(t, slices.ContainsFunc(sent, func(d ramptest.Delivery) bool { return d.Order.UUID == failing.UUID }))
+				assert.True(t,
+					slices.ContainsFunc(sent, func(d ramptest.Delivery) bool { return d.Order.UUID == failing.UUID }))
 			}
 		}), string(killed))
 	}

@@ -25,19 +25,22 @@ func sells(t *testing.T, others *ramp.Terms) *studio {
 		one := ramp.Item{ID: item, Amount: ramp.NewAmount(price), IconURL: item + ".png", IsNonFungible: unique}
 		back := one
 		back.Amount = ramp.NewAmount(worth)
-		return ramp.Product{Name: name, Token: token, MintFeeBps: 100, Materials: []ramp.Item{one}, Outputs: []ramp.Item{back}}
+		return ramp.Product{Name: name, Token: token, MintFeeBps: 100, Materials: []ramp.Item{one},
+			Outputs: []ramp.Item{back}}
 	}
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{
-		product("gold", token, "gold", 100, 80, false),
-		product("sword", swordToken, "sword", 1, 1, true),
-	}}))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: []ramp.Product{
+			product("gold", token, "gold", 100, 80, false),
+			product("sword", swordToken, "sword", 1, 1, true),
+		}}))
 	s := &studio{owns: map[string]int64{"gold": 1000, "sword": 2, "extra_item": 9}}
 	s.open(t, cmp.Or(others, terms), false, func(service *ramptest.Service) *rampproof.Config {
 		p := proved(service)
 		p.Contracts = []common.Address{common.HexToAddress(token), common.HexToAddress(swordToken)}
 		return p
 	}, nil)
-	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: wayKey(), Terms: terms, HTTPClient: s.service.Client()}))
+	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: wayKey(), Terms: terms,
+		HTTPClient: s.service.Client()}))
 	t.Cleanup(func() {
 		failed, said := s.test.end()
 		assert.False(t, failed, said)
@@ -46,12 +49,14 @@ func sells(t *testing.T, others *ramp.Terms) *studio {
 }
 
 // sell mints or burns n tokens of a product.
-func (s *studio) sell(ctx context.Context, by placer, product string, n int64, faults ...ramptest.Fault) (*ramptest.Order, error) {
+func (s *studio) sell(ctx context.Context, by placer, product string, n int64,
+	faults ...ramptest.Fault) (*ramptest.Order, error) {
 	started := ramp.Must(s.client.Initialize(context.WithoutCancel(ctx), ramp.InitializeRequest{Product: product}))
 	return by(ctx, started.UUID, session1, ramp.NewAmount(n), faults...)
 }
 
-var offTheTerms = []ramptest.Fault{ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(), ramptest.ValidateExtraItem()}
+var offTheTerms = []ramptest.Fault{ramptest.ValidateOtherToken(), ramptest.ValidateOtherRate(),
+	ramptest.ValidateExtraItem()}
 
 func TestAGameWithTermsApprovesOnlyWhatItSells(t *testing.T) {
 	s := sells(t, nil)

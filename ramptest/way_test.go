@@ -96,15 +96,18 @@ func open(t *testing.T, proof func(*ramptest.Service) *rampproof.Config, wrap fu
 }
 
 // open is open for a studio with terms, whose prices are those of an order or of one token.
-func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func(*ramptest.Service) *rampproof.Config, wrap func(http.Handler) http.Handler) *studio {
+func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func(*ramptest.Service) *rampproof.Config,
+	wrap func(http.Handler) http.Handler) *studio {
 	t.Helper()
 	s.test = &judged{TB: t}
 	key, signer := console(t)
 	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: perOrder, Key: key, Validator: signer.Address(),
 		Settle: -1, NoThief: true, Desk: ramptest.Desk{Pages: pages.New()}})
 	store := &ramp.MemoryStore{Apply: s.Apply}
-	config := ramp.HandlerConfig{Players: s, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
-	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: s.service.Client(), Retries: -1}))
+	config := ramp.HandlerConfig{Players: s, Store: store, Terms: terms, Key: key, Signer: signer,
+		Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
+	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002,
+		HTTPClient: s.service.Client(), Retries: -1}))
 	if proof != nil {
 		c := proof(s.service)
 		c.Chain, c.Network, c.MintFeeBps = s.chain, ramp.Testnet, 2000
@@ -120,7 +123,8 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 }
 
 // order mints or burns 10 tokens for 100 gold.
-func (s *studio) order(ctx context.Context, place func(*ramptest.Service) placer, faults ...ramptest.Fault) (*ramptest.Order, error) {
+func (s *studio) order(ctx context.Context, place func(*ramptest.Service) placer,
+	faults ...ramptest.Fault) (*ramptest.Order, error) {
 	started, err := s.client.Initialize(ctx, request())
 	if err != nil {
 		return nil, err
@@ -143,7 +147,8 @@ func (s *studio) expire() {
 
 // proved is the right Proof.
 func proved(s *ramptest.Service) *rampproof.Config {
-	return &rampproof.Config{Payers: []common.Address{s.Payer()}, Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
+	return &rampproof.Config{Payers: []common.Address{s.Payer()},
+		Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
 }
 
 type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
@@ -223,9 +228,11 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 			p.Payers = []common.Address{{1}}
 			return p
 		}, want: "The game did not give back 100 item_gold."},
-		{name: "proof with decimals that are too high", place: burns, proof: decimals(19), want: "The game did not grant 100 item_gold."},
-		{name: "proof with decimals that are too low", place: burns, faults: []ramptest.Fault{ramptest.BurnsLess()}, proof: decimals(17),
-			want: "burned less on chain than it is about: the game must move nothing: item_gold: 1,000 before the call, 1,100 after it, 1,000 expected"},
+		{name: "proof with decimals that are too high", place: burns, proof: decimals(19),
+			want: "The game did not grant 100 item_gold."},
+		{name: "proof with decimals that are too low", place: burns, faults: []ramptest.Fault{ramptest.BurnsLess()},
+			proof: decimals(17),
+			want:  "burned less on chain than it is about: the game must move nothing: item_gold: 1,000 before the call, 1,100 after it, 1,000 expected"},
 		{name: "a give-back is rejected", faults: fails, apply: func(step ramp.Step) error {
 			if step.Effect.Kind == ramp.GiveBack {
 				return ramp.Reject("BAG_FULL")
@@ -233,13 +240,19 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 			return nil
 		}, want: "100 item_gold"},
 		{name: "the session expired before the result", faults: fails, wrap: instead(ramp.PathResult, false, 200),
-			during: func(s *studio, _ *ramptest.Order) { s.expire(); s.service.Advance(24 * time.Hour) }, want: "SESSION_EXPIRED"},
-		{name: "the path of the result is unknown", faults: fails, wrap: instead(ramp.PathResult, false, 404), want: "100 item_gold"},
-		{name: "a result is answered 201", faults: fails, wrap: instead(ramp.PathResult, false, 201), want: "100 item_gold"},
+			during: func(s *studio, _ *ramptest.Order) { s.expire(); s.service.Advance(24 * time.Hour) },
+			want:   "SESSION_EXPIRED"},
+		{name: "the path of the result is unknown", faults: fails, wrap: instead(ramp.PathResult, false, 404),
+			want: "100 item_gold"},
+		{name: "a result is answered 201", faults: fails, wrap: instead(ramp.PathResult, false, 201),
+			want: "100 item_gold"},
 		{name: "a mint is answered 201", wrap: instead(ramp.PathResult, true, 201), want: "HTTP 201"},
-		{name: "a mint is answered 500 for 13 hours", wrap: instead(ramp.PathResult, true, 500), want: "Gave up after 20 attempts. The game never confirmed."},
-		{name: "a mint is rejected after it was taken", wrap: instead(ramp.PathValidate, true, 403), want: "was rejected: the game must move nothing"},
-		{name: "a validate call fails after the mint was taken", wrap: instead(ramp.PathValidate, true, 500), want: "The game failed with HTTP 500 and NO. The game took 100 item_gold nevertheless."},
+		{name: "a mint is answered 500 for 13 hours", wrap: instead(ramp.PathResult, true, 500),
+			want: "Gave up after 20 attempts. The game never confirmed."},
+		{name: "a mint is rejected after it was taken", wrap: instead(ramp.PathValidate, true, 403),
+			want: "was rejected: the game must move nothing"},
+		{name: "a validate call fails after the mint was taken", wrap: instead(ramp.PathValidate, true, 500),
+			want: "The game failed with HTTP 500 and NO. The game took 100 item_gold nevertheless."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -267,7 +280,8 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 	command := buildCommand()
 	fails := ramptest.TransactionFails()
-	placed := func(place func(*ramptest.Service) placer, pass time.Duration, faults ...ramptest.Fault) func(*testing.T, *studio) {
+	placed := func(place func(*ramptest.Service) placer, pass time.Duration,
+		faults ...ramptest.Fault) func(*testing.T, *studio) {
 		return func(t *testing.T, s *studio) { s.place(t, place, faults...); s.service.Advance(pass) }
 	}
 	lost := ramptest.Perhaps(ramptest.LostAnswer(ramptest.OnResult))
@@ -294,7 +308,8 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 		},
 		"an expired session, after a new login": func(t *testing.T, s *studio) {
 			s.place(t, mints, fails)
-			ramp.Must(s.service.Assets(t.Context(), ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-2")}))
+			ramp.Must(s.service.Assets(t.Context(),
+				ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-2")}))
 			s.expire()
 			s.service.Advance(time.Minute)
 		},
@@ -352,7 +367,8 @@ func TestAResultThatTheChainDoesNotConfirmIsExplained(t *testing.T) {
 			r.Intent.Network = test.start
 			started := ramp.Must(s.client.Initialize(t.Context(), r))
 			ramp.Must(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10), test.fails...))
-			ramp.Must(s.chain.BlockNumber(t.Context())) // as the server would, which waits for 5 seconds for another network
+			// as the server would, which waits for 5 seconds for another network
+			ramp.Must(s.chain.BlockNumber(t.Context()))
 			sent := s.service.Advance(time.Second)
 			require.Len(t, sent, 1)
 			assert.ErrorContains(t, sent[0].Err, "HTTP 500")
@@ -376,9 +392,11 @@ func TestRightToLeftIdentifiersAreIsolated(t *testing.T) {
 		return nil
 	}
 	asked := request()
-	asked.Intent.Materials = []ramp.Item{{ID: gold, Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
+	asked.Intent.Materials = []ramp.Item{{ID: gold, Amount: ramp.NewAmount(100),
+		IconURL: "https://example.com/gold.png"}}
 	started := ramp.Must(s.client.Initialize(t.Context(), asked))
-	order := ramp.Must(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10), ramptest.TransactionFails()))
+	order := ramp.Must(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10),
+		ramptest.TransactionFails()))
 	s.service.Advance(time.Minute)
 	const isolated = "100 \u2068" + gold + "\u2069"
 	for _, path := range []string{"/control/orders", "/", "/orders/" + order.UUID.String()} {
@@ -395,7 +413,8 @@ var commandFolder = ramp.Must(os.MkdirTemp("", "ramp"))
 
 var buildCommand = sync.OnceValue(func() string {
 	binary := filepath.Join(commandFolder, "ramp")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "../cmd/ramp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary,
+		"../cmd/ramp").CombinedOutput(); err != nil {
 		panic(string(out))
 	}
 	return binary
@@ -414,7 +433,8 @@ func places(t *testing.T, s *ramptest.Service, command string) (n int) {
 	t.Helper()
 	client := s.Client()
 	plain := func(page string) string {
-		return strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " "))), " ")
+		return strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page,
+			" "))), " ")
 	}
 	get := func(path string) string {
 		answer, err := client.Get(s.URL() + path)
@@ -437,12 +457,14 @@ func places(t *testing.T, s *ramptest.Service, command string) (n int) {
 	for _, o := range list.Orders {
 		own := plain(get("/orders/" + o.UUID.String()))
 		assert.Contains(t, own, o.Said, "its own page")
-		assert.Equal(t, o.TxHash != common.Hash{}, regexp.MustCompile("Mine the transaction|Send the result").MatchString(own), "its buttons")
+		assert.Equal(t, o.TxHash != common.Hash{},
+			regexp.MustCompile("Mine the transaction|Send the result").MatchString(own), "its buttons")
 	}
 
 	host, err := url.Parse(s.URL())
 	require.NoError(t, err)
-	listens := httptest.NewServer(&httputil.ReverseProxy{Transport: client.Transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(host) }})
+	listens := httptest.NewServer(&httputil.ReverseProxy{Transport: client.Transport,
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(host) }})
 	defer listens.Close()
 	run := exec.Command(command, "orders", "-at", listens.URL, "-attention", "-json")
 	printed, _ := run.Output()

@@ -32,7 +32,9 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 			header.Del(own)
 		}
 		header.Del("X-Hmac-Signature") // of another UUID
-		got = append(got, seen{r.Method, r.RequestURI, r.URL.String(), r.Proto, r.Host != "", r.TLS != nil, header, min(r.ContentLength, 1)})
+		got = append(got,
+			seen{r.Method, r.RequestURI, r.URL.String(), r.Proto, r.Host != "", r.TLS != nil, header,
+				min(r.ContentLength, 1)})
 		assert.EqualValues(t, r.ContentLength, len(body))
 		w.WriteHeader(http.StatusTeapot)
 	})
@@ -107,9 +109,12 @@ func TestTheAddressOfAService(t *testing.T) {
 		want   string
 	}{
 		{"in memory", func(*ramptest.Config) {}, `^https://memory\.invalid$`},
-		{"on this machine", func(c *ramptest.Config) { c.Desk.Listener = open("127.0.0.1:0") }, `^http://127\.0\.0\.1:\d+$`},
-		{"on every address of it", func(c *ramptest.Config) { c.Desk.Listener = open("0.0.0.0:0") }, `^http://127\.0\.0\.1:\d+$`},
-		{"as others reach it", func(c *ramptest.Config) { c.Desk.PublicURL = "https://desk.example/" }, `^https://desk\.example$`},
+		{"on this machine", func(c *ramptest.Config) { c.Desk.Listener = open("127.0.0.1:0") },
+			`^http://127\.0\.0\.1:\d+$`},
+		{"on every address of it", func(c *ramptest.Config) { c.Desk.Listener = open("0.0.0.0:0") },
+			`^http://127\.0\.0\.1:\d+$`},
+		{"as others reach it", func(c *ramptest.Config) { c.Desk.PublicURL = "https://desk.example/" },
+			`^https://desk\.example$`},
 		{"as others reach it over a network", func(c *ramptest.Config) {
 			c.Desk.Listener, c.Desk.PublicURL = open("0.0.0.0:0"), "https://desk.example"
 		}, `^https://desk\.example$`},

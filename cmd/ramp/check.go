@@ -237,7 +237,8 @@ func chosen(expression string) ([]judge.Case, error) {
 	var cases []judge.Case
 	for _, c := range judge.Cases() {
 		if !match.MatchString(c.ID) {
-			c.Inputs = slices.DeleteFunc(c.Inputs, func(in judge.Input) bool { return !match.MatchString(c.ID + "/" + in.Name) })
+			c.Inputs = slices.DeleteFunc(c.Inputs,
+				func(in judge.Input) bool { return !match.MatchString(c.ID + "/" + in.Name) })
 			if len(c.Inputs) == 0 {
 				continue
 			}
@@ -336,7 +337,8 @@ func (f *checkFlags) loginPlayer() (func(context.Context, string) (ramp.Session,
 	return func(ctx context.Context, name string) (ramp.Session, error) {
 		var session struct{ SessionID, AccessToken, PageToken, Wallet string }
 		err := at.ask(ctx, map[string]string{"player": name}, &session, func() bool {
-			return session.SessionID != "" && session.AccessToken != "" && (session.Wallet == "" || common.IsHexAddress(session.Wallet))
+			return session.SessionID != "" && session.AccessToken != "" &&
+				(session.Wallet == "" || common.IsHexAddress(session.Wallet))
 		}, `{"sessionId":"…","accessToken":"…"}, both strings`)
 		f.wallets.Store(session.SessionID, session.Wallet)
 		f.logins.Store(session.SessionID, session.AccessToken)
@@ -397,8 +399,9 @@ func (f *checkFlags) endpoint(name, address string) (*endpoint, error) {
 	}
 	header.Set("Content-Type", "application/json")
 	client := &http.Client{
-		Timeout:       f.Timeout,
-		Transport:     &http.Transport{DisableKeepAlives: true}, // without the environment's proxy, so that local calls stay local
+		Timeout: f.Timeout,
+		// without the environment's proxy, so that local calls stay local
+		Transport:     &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: noRedirects,
 	}
 	return &endpoint{name: name, url: at, header: header, client: client, turn: make(chan bool, 1)}, nil
@@ -418,7 +421,8 @@ func (e *endpoint) post(ctx context.Context, body []byte) (*http.Response, error
 				return nil, ctx.Err()
 			}
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url.String(), bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url.String(),
+			bytes.NewReader(body))
 		if err != nil {
 			return nil, err
 		}
@@ -443,7 +447,8 @@ func (e *endpoint) post(ctx context.Context, body []byte) (*http.Response, error
 }
 
 // ask posts a question, and reads the answer, which must be good.
-func (e *endpoint) ask(ctx context.Context, question map[string]string, answer any, good func() bool, want string) error {
+func (e *endpoint) ask(ctx context.Context, question map[string]string, answer any, good func() bool,
+	want string) error {
 	response, err := e.post(ctx, ramp.Must(json.Marshal(question)))
 	if err != nil {
 		var call *url.Error
@@ -455,7 +460,8 @@ func (e *endpoint) ask(ctx context.Context, question map[string]string, answer a
 	defer response.Body.Close()
 	err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(answer)
 	if err != nil || response.StatusCode/100 != 2 || !good() {
-		return fmt.Errorf("%s (POST %s) answered HTTP %d; want HTTP 200 with the body %s", e.name, e.url.Redacted(), response.StatusCode, want)
+		return fmt.Errorf("%s (POST %s) answered HTTP %d; want HTTP 200 with the body %s", e.name,
+			e.url.Redacted(), response.StatusCode, want)
 	}
 	return nil
 }

@@ -84,9 +84,11 @@ func newReport(paint painter, target string, opening, verdicts []judge.Verdict) 
 	for _, v := range verdicts {
 		tried[v.Case.ID], awaited[v.Until] = true, true
 	}
-	all := slices.DeleteFunc(slices.Clone(opening), func(v judge.Verdict) bool { return !awaited[v.Case.ID] || tried[v.Case.ID] })
+	all := slices.DeleteFunc(slices.Clone(opening),
+		func(v judge.Verdict) bool { return !awaited[v.Case.ID] || tried[v.Case.ID] })
 	all = append(all, verdicts...)
-	r := &report{paint: paint, Target: target, Causes: []cause{}, Cases: []verdict{}, causes: judge.Causes(all), verdicts: all}
+	r := &report{paint: paint, Target: target, Causes: []cause{}, Cases: []verdict{},
+		causes: judge.Causes(all), verdicts: all}
 	for _, c := range r.causes {
 		shown := cause{Outcome: c.Outcome, Level: c.Level, Fix: c.Fix, Waiting: c.Waiting}
 		for _, v := range c.Failed {
@@ -96,7 +98,8 @@ func newReport(paint painter, target string, opening, verdicts []judge.Verdict) 
 	}
 	for _, v := range all {
 		*r.count(v.Outcome)++
-		shown := verdict{listed: listing(v.Case), InputVerdict: v.InputVerdict, Input: v.Input.Name, Milliseconds: v.Took.Milliseconds()}
+		shown := verdict{listed: listing(v.Case), InputVerdict: v.InputVerdict, Input: v.Input.Name,
+			Milliseconds: v.Took.Milliseconds()}
 		if v.Want == "" {
 			shown.Fix = ""
 		}
@@ -124,7 +127,8 @@ func listing(c judge.Case) listed { return listed{c.ID, c.Subject, c.Title, c.Se
 
 func (c *counts) count(o judge.Outcome) *int {
 	return map[judge.Outcome]*int{judge.Passed: &c.Passed, judge.Failed: &c.Failed, judge.Noted: &c.Noted,
-		judge.Unproven: &c.Unproven, judge.Waived: &c.Waived, judge.Skipped: &c.Skipped, judge.Untried: &c.Untried}[o]
+		judge.Unproven: &c.Unproven, judge.Waived: &c.Waived, judge.Skipped: &c.Skipped,
+		judge.Untried: &c.Untried}[o]
 }
 
 // writeText writes the details of what failed, then what was not tried, and last, on one
@@ -188,7 +192,8 @@ func (r *report) writeDetails(out io.Writer) {
 
 // failed returns the causes that count.
 func (r *report) failed() []judge.Cause {
-	return slices.DeleteFunc(slices.Clone(r.causes), func(c judge.Cause) bool { return c.Outcome != judge.Failed })
+	return slices.DeleteFunc(slices.Clone(r.causes),
+		func(c judge.Cause) bool { return c.Outcome != judge.Failed })
 }
 
 // writeDetail writes a paragraph about a case that failed, if wanted with a command that
@@ -278,7 +283,8 @@ func (r *report) writeCauses(out io.Writer) {
 			fmt.Fprintf(out, "%d more are in the output of -json.\n", len(causes)-i)
 			break
 		}
-		fmt.Fprintf(out, "%d. %s (%s, interface %s, %s)\n", i+1, v.Case.Title, c.Level, v.Case.Section, concerns(c))
+		fmt.Fprintf(out, "%d. %s (%s, interface %s, %s)\n", i+1, v.Case.Title, c.Level, v.Case.Section,
+			concerns(c))
 		if i < mostFixes {
 			if v.Input.Name != "" {
 				fmt.Fprintf(out, "   with: %s (%s)\n", v.Input.Name, v.Input.Title)
@@ -324,7 +330,8 @@ func (r *report) writeLine(out io.Writer) error {
 		outcome = judge.Unproven
 	}
 	_, err := fmt.Fprintf(out, "%s: %d of %d cases failed%s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
-		r.paint(outcome), r.Failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Waived, r.Skipped, r.Untried)
+		r.paint(outcome), r.Failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Waived,
+		r.Skipped, r.Untried)
 	return err
 }
 

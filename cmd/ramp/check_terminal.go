@@ -11,7 +11,8 @@ import (
 type painter func(judge.Outcome) string
 
 func paint(out io.Writer) painter {
-	colors := map[judge.Outcome]string{judge.Passed: green, judge.Failed: red, judge.Noted: yellow, judge.Untried: violet}
+	colors := map[judge.Outcome]string{judge.Passed: green, judge.Failed: red, judge.Noted: yellow,
+		judge.Untried: violet}
 	return func(o judge.Outcome) string { return colored(out, colors[o], string(o)) }
 }
 

@@ -128,7 +128,8 @@ func checked(t *testing.T, args ...string) (int, string) {
 }
 
 func flags(url string, more ...string) []string {
-	return append([]string{"-url", url, "-key", testKey, "-key-encoding", "text", "-validator", testValidator, "-settle", "1ms"}, more...)
+	return append([]string{"-url", url, "-key", testKey, "-key-encoding", "text", "-validator", testValidator,
+		"-settle", "1ms"}, more...)
 }
 
 func TestCheckEndsWithWhatItFound(t *testing.T) {
@@ -140,13 +141,15 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	assert.Equal(t, "passed: 0 of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out)
 
 	// The details come first, and what to fix is last.
-	status, out = checked(t, flags(url, "-session", "session-1="+testToken, "-run", "^(mint-succeeds|result-unknown-again)$")...)
+	status, out = checked(t,
+		flags(url, "-session", "session-1="+testToken, "-run", "^(mint-succeeds|result-unknown-again)$")...)
 	assert.Equal(t, 1, status)
 	assert.True(t, strings.HasPrefix(out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
 		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n"+
 		"  call: POST /api/result: HTTP 200 Content-Type: application/json\n  answer: {\"success\":true,\"errorCode\":null,\"data\":null}\n  uuid "), out)
-	assert.Contains(t, out, ", session session-1\n  repeat it: ramp check -url '"+url+"' -key-encoding 'text' -validator '"+testValidator+
-		"' -settle '1ms' -session 'session-1=TOKEN' -run '^mint-succeeds$' -v\n")
+	assert.Contains(t, out,
+		", session session-1\n  repeat it: ramp check -url '"+url+"' -key-encoding 'text' -validator '"+testValidator+
+			"' -settle '1ms' -session 'session-1=TOKEN' -run '^mint-succeeds$' -v\n")
 	assert.Contains(t, out, "\nnoted result-unknown-again: A result for an unknown order is answered with HTTP 500. (a SHOULD, which counts with -strict)\n\n")
 	assert.True(t, strings.HasSuffix(out, "\nWhat to fix, in this order:\n\n"+
 		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds)\n   saw:  POST /api/result: a balance that moved by 0 (1000 before, 1000 after)\n"+
@@ -165,7 +168,8 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^mint-succeeds$", "-skip", "^mint-")...)
 	assert.Equal(t, 0, status, "what is waived does not count")
 	assert.Equal(t, "waived mint-succeeds: a balance that moved by 0 (1000 before, 1000 after)\n\npassed: 0 of 1 cases failed; 0 noted, 0 unproven, 1 waived, 0 skipped, 0 untried\n", out)
-	status, out = checked(t, flags(url, "-login", "/login", "-run", "^assets-token-wrong$", "-skip", "^assets-token-wrong/cut$")...)
+	status, out = checked(t,
+		flags(url, "-login", "/login", "-run", "^assets-token-wrong$", "-skip", "^assets-token-wrong/cut$")...)
 	assert.Equal(t, 0, status)
 	assert.Equal(t, "waived assets-token-wrong/cut: waived (-skip)\n\npassed: 0 of 1 cases failed; 0 noted, 0 unproven, 1 waived, 0 skipped, 0 untried\n", out)
 
@@ -174,7 +178,8 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^result-unknown-again$", "-strict")...)
 	assert.Equal(t, 1, status, "unless it is strict")
 
-	status, out = checked(t, flags(url, "-login", url+"/login", "-run", "^(assets-token-wrong|restart/mint-fails)$", "-v")...)
+	status, out = checked(t,
+		flags(url, "-login", url+"/login", "-run", "^(assets-token-wrong|restart/mint-fails)$", "-v")...)
 	assert.Equal(t, 0, status)
 	assert.Contains(t, out, "passed   MUST   5.1  assets-token-wrong\n         missing: passed (without an access token)\n           GET /api/assets: HTTP 200 Content-Type: application/json\n")
 	assert.Contains(t, out, "skipped restart: no restart of the server was configured (-restart)\n")
@@ -196,16 +201,20 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 func TestWhatIsUnprovenIsNoSuccess(t *testing.T) {
 	t.Parallel()
 	url := newServer(t)
-	status, out := checked(t, flags(url, "-login", "/login", "-run", "^(mint-succeeds|validate-at-once)$", "-skip", "^mint-succeeds$")...)
+	status, out := checked(t,
+		flags(url, "-login", "/login", "-run", "^(mint-succeeds|validate-at-once)$", "-skip", "^mint-succeeds$")...)
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out, "unproven: 0 of 2 cases failed; 0 noted, 1 unproven, 1 waived,")
-	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^(mint-succeeds|validate-at-once)$", "-skip", "^(mint-succeeds|validate-at-once)$")...)
+	status, _ = checked(t,
+		flags(url, "-login", "/login", "-run", "^(mint-succeeds|validate-at-once)$", "-skip",
+			"^(mint-succeeds|validate-at-once)$")...)
 	assert.Equal(t, 0, status, "unless it is waived too")
 }
 
 func TestRunChoosesInputs(t *testing.T) {
 	t.Parallel()
-	status, out := checked(t, flags(newServer(t), "-login", "/login", "-run", "^assets-token-wrong/(cut|long)$", "-json")...)
+	status, out := checked(t,
+		flags(newServer(t), "-login", "/login", "-run", "^assets-token-wrong/(cut|long)$", "-json")...)
 	assert.Equal(t, 0, status)
 	assert.Equal(t, 2, strings.Count(out, `"name":`), out)
 	for _, name := range []string{"cut", "long"} {
@@ -277,10 +286,12 @@ func TestTheTokensOfPagesComeFromTheServer(t *testing.T) {
 func TestWhatToFixFitsOnOneScreen(t *testing.T) {
 	t.Parallel()
 	var verdicts []judge.Verdict
-	null := judge.InputVerdict{Input: judge.Input{Name: "null", Title: "that is null"}, Outcome: judge.Failed, Level: judge.Must, Saw: "this", Want: "that"}
+	null := judge.InputVerdict{Input: judge.Input{Name: "null", Title: "that is null"}, Outcome: judge.Failed,
+		Level: judge.Must, Saw: "this", Want: "that"}
 	for i := range 40 {
 		verdicts = append(verdicts, judge.Verdict{InputVerdict: null, Inputs: []judge.InputVerdict{null},
-			Case: judge.Case{ID: fmt.Sprint("case-", i), Title: "A title.", Fix: fmt.Sprint("Fix ", i, "."), Section: "6"}})
+			Case: judge.Case{ID: fmt.Sprint("case-", i), Title: "A title.", Fix: fmt.Sprint("Fix ", i, "."),
+				Section: "6"}})
 	}
 	var out strings.Builder
 	require.NoError(t, newReport(paint(&out), "", nil, verdicts).writeText(&out, false))
@@ -292,7 +303,9 @@ func TestWhatToFixFitsOnOneScreen(t *testing.T) {
 
 func TestCheckWritesJSON(t *testing.T) {
 	t.Parallel()
-	status, out := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(assets|mint-succeeds|restart/mint-fails)$", "-json", "-v")...)
+	status, out := checked(t,
+		flags(newServer(t), "-login", "/login", "-run", "^(assets|mint-succeeds|restart/mint-fails)$",
+			"-json", "-v")...)
 	assert.Equal(t, 1, status)
 	var got struct {
 		Target                         string
@@ -321,7 +334,8 @@ func TestCheckWritesJSON(t *testing.T) {
 
 func TestCheckTakesTheKeyFromTheEnvironment(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", testKey)
-	status, out := checked(t, "-url", newServer(t), "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-run", "^sign-v$", "-settle", "1ms")
+	status, out := checked(t, "-url", newServer(t), "-key-encoding", "text", "-validator", testValidator, "-login",
+		"/login", "-run", "^sign-v$", "-settle", "1ms")
 	assert.Equal(t, 0, status, out)
 }
 
@@ -351,21 +365,26 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"half a session":       {flags(url, "-session", testToken), "ID=TOKEN"},
 		"a remote server":      {flags("http://192.0.2.1", "-login", "http://127.0.0.1/login"), "AllowRemote"},
 		"a remote login":       {flags(url, "-login", "http://192.0.2.1/login"), "-allow-remote"},
-		"no scheme":            {flags("127.0.0.1:8080", "-login", "/login"), "-url must be an http or https URL with its scheme"},
-		"no scheme, a name":    {flags("localhost:8080", "-login", "/login"), "-url must be an http or https URL with its scheme"},
-		"no UUID there":        {flags(url, "-login", "/login", "-uuid", "/nowhere"), "no UUID is available: -uuid (POST "},
-		"no server":            {flags("http://127.0.0.1:1", "-login", "/login"), "nothing to judge"},
-		"no login there":       {flags(url, "-login", "/nowhere"), "/nowhere) answered HTTP 404; want HTTP 200 with the body {\"sessionId\":"},
-		"a login of no form":   {flags(url, "-login", "login"), "a path that begins with /"},
-		"a login elsewhere":    {flags(url+"/base", "-login", "/login"), "/base/login) answered HTTP 404"},
-		"no rich player":       {flags(url, "-login", "/login", "-amount", "100"), "the player owns too little"},
-		"another key":          {flags(url, "-login", "/login", "-key", "another"), "was not approved: HTTP 401"},
-		"a key like our words": {flags(url, "-login", "/login", "-key", "wrong"), "the HMAC key is wrong (-key), or the server"},
-		"a bad expression":     {flags(url, "-login", "/login", "-run", "("), "-run"},
-		"no such case":         {flags(url, "-login", "/login", "-run", "^nothing$"), `-run matches no case: "^nothing$"`},
-		"half a header":        {flags(url, "-login", "/login", "-header", testToken), "-header must be 'Name: value'"},
-		"a header of ours":     {flags(url, "-login", "/login", "-header", "x-dapp-sessionid: a"), "must not contain X-Dapp-Sessionid"},
-		"sessions at once":     {flags(url, "-session", "a=b", "-parallel", "2"), "-parallel must be 1 with -session"},
+		"no scheme": {flags("127.0.0.1:8080", "-login", "/login"),
+			"-url must be an http or https URL with its scheme"},
+		"no scheme, a name": {flags("localhost:8080", "-login", "/login"),
+			"-url must be an http or https URL with its scheme"},
+		"no UUID there": {flags(url, "-login", "/login", "-uuid", "/nowhere"),
+			"no UUID is available: -uuid (POST "},
+		"no server":          {flags("http://127.0.0.1:1", "-login", "/login"), "nothing to judge"},
+		"no login there":     {flags(url, "-login", "/nowhere"), "/nowhere) answered HTTP 404; want HTTP 200 with the body {\"sessionId\":"},
+		"a login of no form": {flags(url, "-login", "login"), "a path that begins with /"},
+		"a login elsewhere":  {flags(url+"/base", "-login", "/login"), "/base/login) answered HTTP 404"},
+		"no rich player":     {flags(url, "-login", "/login", "-amount", "100"), "the player owns too little"},
+		"another key":        {flags(url, "-login", "/login", "-key", "another"), "was not approved: HTTP 401"},
+		"a key like our words": {flags(url, "-login", "/login", "-key", "wrong"),
+			"the HMAC key is wrong (-key), or the server"},
+		"a bad expression": {flags(url, "-login", "/login", "-run", "("), "-run"},
+		"no such case":     {flags(url, "-login", "/login", "-run", "^nothing$"), `-run matches no case: "^nothing$"`},
+		"half a header":    {flags(url, "-login", "/login", "-header", testToken), "-header must be 'Name: value'"},
+		"a header of ours": {flags(url, "-login", "/login", "-header", "x-dapp-sessionid: a"),
+			"must not contain X-Dapp-Sessionid"},
+		"sessions at once": {flags(url, "-session", "a=b", "-parallel", "2"), "-parallel must be 1 with -session"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, out := checked(t, test.args...)
@@ -382,7 +401,8 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 // What a login or a restart says may hold a secret.
 func TestCheckRedactsWhatOthersSay(t *testing.T) {
 	url := newServer(t)
-	_, out := checked(t, "-url", url, "-key-encoding", "text", "-validator", testValidator, "-login", "/login", "-header", "X-Gateway: password",
+	_, out := checked(t, "-url", url, "-key-encoding", "text", "-validator", testValidator, "-login", "/login",
+		"-header", "X-Gateway: password",
 		"-key", testKey, "-settle", "1ms", "-run", "^restart/mint-fails$", "-restart", "echo the password >&2; exit 3")
 	assert.Contains(t, out, "untried restart: the server could not be restarted: exit status 3: the [redacted]\n")
 	_, out = checked(t, flags(url, "-login", "/nowhere")...)
@@ -406,7 +426,8 @@ func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 		return false
 	})
 	var out, errs bytes.Buffer
-	status := stdio{nil, &out, &errs}.run(ctx, "check", flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-older-callers)?$"))
+	status := stdio{nil, &out, &errs}.run(ctx, "check",
+		flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-older-callers)?$"))
 	assert.Equal(t, 2, status)
 	assert.Equal(t, "interrupted: 0 of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out.String())
 	assert.Equal(t, "ramp check: interrupted after 1 of 2 cases\n", errs.String())
@@ -430,7 +451,8 @@ func TestACheckThatIsInterruptedAtItsBeginningHasNoVerdict(t *testing.T) {
 			}
 		}))
 		var out, errs bytes.Buffer
-		assert.Equal(t, statusUnknown, stdio{nil, &out, &errs}.run(ctx, "check", flags(hangs.URL, "-login", "/login", "-json")), at)
+		assert.Equal(t, statusUnknown,
+			stdio{nil, &out, &errs}.run(ctx, "check", flags(hangs.URL, "-login", "/login", "-json")), at)
 		assert.Empty(t, out.String(), at)
 		assert.Equal(t, "ramp check: interrupted before the first verdict\n", errs.String(), at)
 		hangs.Close()
@@ -451,7 +473,8 @@ func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 		return true
 	})
 	var out, errs bytes.Buffer
-	status := stdio{nil, &out, &errs}.run(t.Context(), "check", flags(server.URL, "-login", "/login", "-parallel", "1", "-timeout", "2s", "-run", "^(assets-|sign-)"))
+	status := stdio{nil, &out, &errs}.run(t.Context(), "check",
+		flags(server.URL, "-login", "/login", "-parallel", "1", "-timeout", "2s", "-run", "^(assets-|sign-)"))
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out.String(), "failed assets-older-callers: ")
 	assert.NotContains(t, out.String(), "failed sign-")
@@ -469,7 +492,8 @@ func TestCheckSendsTheHeadersThatItIsGiven(t *testing.T) {
 		}
 		return closed
 	})
-	status, out := checked(t, flags(gateway.URL, "-login", "/login", "-run", "^sign-v$", "-header", "X-Gateway: open sesame")...)
+	status, out := checked(t,
+		flags(gateway.URL, "-login", "/login", "-run", "^sign-v$", "-header", "X-Gateway: open sesame")...)
 	assert.Equal(t, 0, status, out)
 	status, out = checked(t, flags(gateway.URL, "-login", "/login", "-run", "^sign-v$")...)
 	assert.Equal(t, 2, status, out)
@@ -478,7 +502,9 @@ func TestCheckSendsTheHeadersThatItIsGiven(t *testing.T) {
 func TestCheckWritesJUnit(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "junit.xml")
-	status, _ := checked(t, flags(newServer(t), "-login", "/login", "-run", "^(mint-succeeds|validate-at-once|assets|restart/mint-fails)$", "-junit", file)...)
+	status, _ := checked(t,
+		flags(newServer(t), "-login", "/login", "-run", "^(mint-succeeds|validate-at-once|assets|restart/mint-fails)$",
+			"-junit", file)...)
 	assert.Equal(t, 1, status)
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -499,7 +525,8 @@ func TestCheckKeepsTheOrderOfCases(t *testing.T) {
 	var got [2]string
 	for i, parallel := range []string{"1", "8"} {
 		_, out := checked(t, flags(game, "-login", "/login", "-parallel", parallel, "-v", "-run", "^(sign|assets)-")...)
-		got[i] = strings.Join(regexp.MustCompile(`(?m)^(passed|failed|noted|unproven|skipped) +(MUST|SHOULD).*$`).FindAllString(out, -1), "\n")
+		got[i] = strings.Join(regexp.MustCompile(
+			`(?m)^(passed|failed|noted|unproven|skipped) +(MUST|SHOULD).*$`).FindAllString(out, -1), "\n")
 	}
 	assert.NotEmpty(t, got[0])
 	assert.Equal(t, got[0], got[1])
@@ -569,7 +596,10 @@ func TestALimitedLoginIsRepeatedOneAtATime(t *testing.T) {
 // A login that leads elsewhere would be told who plays there.
 func TestCheckGoesNowhereElse(t *testing.T) {
 	t.Parallel()
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("was called") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+		t.Error("was called")
+	}))
 	defer elsewhere.Close()
 	redirecting := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer redirecting.Close()
@@ -596,7 +626,8 @@ func TestNotedCasesAreInTheOrderOfTheirCauses(t *testing.T) {
 	for _, c := range judge.Cases() {
 		if c.ID == "result-hmac-raw" || c.ID == "unknown-fields" {
 			noted := judge.InputVerdict{Input: c.Inputs[0], Level: judge.Should, Outcome: judge.Noted}
-			verdicts = append(verdicts, judge.Verdict{Case: c, InputVerdict: noted, Inputs: []judge.InputVerdict{noted}})
+			verdicts = append(verdicts,
+				judge.Verdict{Case: c, InputVerdict: noted, Inputs: []judge.InputVerdict{noted}})
 		}
 	}
 	var out strings.Builder
@@ -606,7 +637,9 @@ func TestNotedCasesAreInTheOrderOfTheirCauses(t *testing.T) {
 
 // Package flag knows which flags have a value, also one that begins like a flag.
 func TestTheCommandOfARunIsRepeated(t *testing.T) {
-	c := newCall(stdio{}, "check", "", []string{"-unique", "-url", "http://127.0.0.1", "--key=secret", "-q", "-skip", "-x", "-header=A: b", "-strict=false", "--"})
+	c := newCall(stdio{}, "check", "",
+		[]string{"-unique", "-url", "http://127.0.0.1", "--key=secret", "-q", "-skip", "-x", "-header=A: b",
+			"-strict=false", "--"})
 	_, err := parseCheck(c)
 	require.NoError(t, err)
 	assert.Equal(t, "ramp check -unique -url 'http://127.0.0.1' -skip '-x' -header 'A: VALUE' -strict='false'", c.again())

@@ -70,7 +70,8 @@ func firstContact(ctx context.Context, of *call) (int, error) {
 	if signer, err := ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")); err != nil {
 		c.say("-", "validator", "$RAMP_VALIDATOR_KEY: "+err.Error(), nil)
 	} else {
-		c.say("ok", "validator", signer.Address().Hex(), nil, "Register the validator's address in the console.")
+		c.say("ok", "validator", signer.Address().Hex(), nil,
+			"Register the validator's address in the console.")
 	}
 	if c.rpc != "" {
 		var id any
@@ -78,7 +79,8 @@ func firstContact(ctx context.Context, of *call) (int, error) {
 		if err == nil {
 			id, err = node.ChainID(ctx)
 		}
-		c.say("ok", "node", fmt.Sprint("its chain ID is ", id), err, "Set RPCConfig.ChainID to the chain ID of the "+c.network+".")
+		c.say("ok", "node", fmt.Sprint("its chain ID is ", id), err,
+			"Set RPCConfig.ChainID to the chain ID of the "+c.network+".")
 	}
 	if c.game != "" && len(accepted) == 1 {
 		body := `{"session_id":"ramp-connect","uuid":"` + uuid.NewString() + `"}`
@@ -117,9 +119,11 @@ func (c *contact) warnOfKey() {
 // accepts. The error is that of a flag.
 func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err error) {
 	judged := false // whether the service has spoken about an HMAC
-	item := []ramp.Item{{ID: "ramp-connect", Amount: ramp.NewAmount(1), IconURL: "https://example.com/icon.png"}}
+	item := []ramp.Item{{ID: "ramp-connect", Amount: ramp.NewAmount(1),
+		IconURL: "https://example.com/icon.png"}}
 	request := ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: ramp.Network(c.network), ProjectID: c.project, Token: c.token, Materials: item, Outputs: item}}
+		Network: ramp.Network(c.network), ProjectID: c.project, Token: c.token, Materials: item,
+		Outputs: item}}
 	for i, name := range []string{"ramp.TextKey", "ramp.Base64URLKey"} {
 		var started *ramp.Initialization
 		key, unreadable := readKey(c.key, []string{"text", "base64url"}[i])
@@ -131,11 +135,13 @@ func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err 
 		case errors.As(err, &invalid):
 			return nil, err
 		case err == nil,
-			errors.Is(err, ramp.ErrUnknownProject), errors.Is(err, ramp.ErrUnknownNetwork): // with the right HMAC
+			// with the right HMAC
+			errors.Is(err, ramp.ErrUnknownProject), errors.Is(err, ramp.ErrUnknownNetwork):
 			accepted = append(accepted, key)
 			c.say("ok", name, "the service accepts it", err, "Read the HMAC key with "+name+".")
 			if c.page != "" && err == nil { // without a token
-				page, err := started.ExchangeURL(c.page, ramp.Session{ID: c.session, Token: ramp.NewAccessToken("ACCESS_TOKEN")})
+				page, err := started.ExchangeURL(c.page,
+					ramp.Session{ID: c.session, Token: ramp.NewAccessToken("ACCESS_TOKEN")})
 				c.say("ok", "page", page, err, "Open the page within 5 minutes, with the player's token instead of ACCESS_TOKEN.")
 			}
 		default:
@@ -161,7 +167,8 @@ func (c *contact) callGame(ctx context.Context, method, path, body string, mac .
 	secrets := redact.New(append(mac, c.key, c.access)...)
 	client := http.Client{Timeout: 10 * time.Second, CheckRedirect: noRedirects}
 	var response *http.Response
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.game, "/")+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.game, "/")+path,
+		strings.NewReader(body))
 	if err == nil {
 		request.Header = http.Header{"Content-Type": {"application/json"}, ramp.HeaderSession: {c.session},
 			ramp.HeaderAuthorization: {"Bearer " + cmp.Or(c.access, "ramp-connect")}, ramp.HeaderHMAC: mac}
@@ -174,7 +181,8 @@ func (c *contact) callGame(ctx context.Context, method, path, body string, mac .
 	defer response.Body.Close()
 	var answer ramp.Response[json.RawMessage]
 	err = json.NewDecoder(http.MaxBytesReader(nil, response.Body, 1<<20)).Decode(&answer)
-	text := fmt.Sprintf("%s %s: HTTP %d %s", method, path, response.StatusCode, secrets.Line(string(answer.ErrorCode), 100))
+	text := fmt.Sprintf("%s %s: HTTP %d %s", method, path, response.StatusCode,
+		secrets.Line(string(answer.ErrorCode), 100))
 	switch accept := mac == nil && c.access != ""; {
 	case err != nil, !answer.Success && answer.ErrorCode == "", response.StatusCode == http.StatusNotFound:
 		err = errors.New(text + ": is this the path? It must answer with the envelope")
@@ -182,7 +190,9 @@ func (c *contact) callGame(ctx context.Context, method, path, body string, mac .
 		err = errors.New(text + ": is -session the session of $RAMP_ACCESS_TOKEN?")
 	case answer.Success && !accept:
 		err = errors.New(text + ": it accepts what it must reject")
-	case mac != nil && (response.StatusCode == http.StatusUnauthorized || strings.Contains(string(answer.ErrorCode), "HMAC")):
+	case mac != nil &&
+		(response.StatusCode == http.StatusUnauthorized ||
+			strings.Contains(string(answer.ErrorCode), "HMAC")):
 		err = errors.New(text + ": does the server read the HMAC key as the service does?")
 	}
 	c.say("ok", "game", text, err)

@@ -38,8 +38,9 @@ func contactedWith(t *testing.T, key, answer string, args ...string) (int, strin
 	t.Setenv("RAMP_VALIDATOR_KEY", validatorKey)
 	t.Setenv("RAMP_ACCESS_TOKEN", testToken)
 	var out, errs bytes.Buffer
-	status := stdio{strings.NewReader(answer), &out, &errs}.run(t.Context(), "connect", append([]string{"-key-file", file, "-project", "project-1",
-		"-token", "0x00000000000000000000000000000000000070c3"}, args...))
+	status := stdio{strings.NewReader(answer), &out, &errs}.run(t.Context(), "connect",
+		append([]string{"-key-file", file, "-project", "project-1",
+			"-token", "0x00000000000000000000000000000000000070c3"}, args...))
 	for _, secret := range []string{consoleKey, key, "secret-key-of-the-console", validatorKey, testToken} {
 		assert.NotContains(t, out.String()+errs.String(), secret)
 	}
@@ -56,9 +57,11 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 		game := &counting{}
 		signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 		server := serve(t, ramp.HandlerConfig{Players: game, Store: game, Terms: anyTerms, Key: test.key})
-		service := ramptest.Start(t, ramptest.Config{Key: test.key, Validator: signer.Address(), Game: server, ProjectID: "project-1"})
+		service := ramptest.Start(t,
+			ramptest.Config{Key: test.key, Validator: signer.Address(), Game: server, ProjectID: "project-1"})
 
-		status, out := contacted(t, "", "-url", service.URL(), "-page", service.URL(), "-rpc", service.RPCURL(ramp.Testnet),
+		status, out := contacted(t, "", "-url", service.URL(), "-page", service.URL(), "-rpc",
+			service.RPCURL(ramp.Testnet),
 			"-game", server, "-session", "session-1")
 		assert.Equal(t, 0, status, out)
 		assert.Contains(t, out, fmt.Sprintf("ok     %-17s  the service accepts it\n", test.accepted))
@@ -111,7 +114,8 @@ func TestConnectUnderstandsTheFailuresOfTheService(t *testing.T) {
 		want         []string
 	}{
 		{"7.1-hmac-invalid", "7.1-hmac-invalid", []string{"WRONG  key                the service accepts no reading of it: compare -key-file and -url with the console\n"}},
-		{"7.1-hmac-missing", "7.1-hmac-missing", []string{"(a proxy may have removed the header)\n", "WRONG  key                the service accepts no reading of it: compare"}},
+		{"7.1-hmac-missing", "7.1-hmac-missing",
+			[]string{"(a proxy may have removed the header)\n", "WRONG  key                the service accepts no reading of it: compare"}},
 		{"7.1-project-missing", "7.1-hmac-invalid", []string{"WRONG  ramp.TextKey       initialize: the service answered HTTP 500, code 500: Internal Server Error: ramp not found (check intent.project_id)\n",
 			"- Read the HMAC key with ramp.TextKey.\n"}},
 		{"7.1-network-invalid", "7.1-network-invalid", []string{"ramp not exists", "WRONG  key                the service answers both readings alike, so it did not verify the HMAC\n"}},

@@ -107,7 +107,9 @@ func TestTheCurlCommandsOfThePagesWork(t *testing.T) {
 	assert.Equal(t, int64(900), d.shop.gold, "a repeat moves nothing")
 
 	// A rejection offers its call too.
-	page := d.page(t, "/catalog?"+url.Values{"projectId": {"project-1"}, "network": {"testnet"}, "sessionId": {d.shop.session}, "accessToken": {"stale"}}.Encode())
+	page := d.page(t,
+		"/catalog?"+url.Values{"projectId": {"project-1"}, "network": {"testnet"}, "sessionId": {d.shop.session},
+			"accessToken": {"stale"}}.Encode())
 	code, body := d.shell(t, part(t, page, `id="curl-`), "stale")
 	assert.Equal(t, 401, code)
 	assert.Contains(t, html.UnescapeString(page), "GET /api/assets: HTTP 401, INVALID_USER\n"+body)

@@ -88,7 +88,8 @@ func emulate(ctx context.Context, c *call) (int, error) {
 func (d *desk) begin(out io.Writer) (service *ramptest.Service, err error) {
 	if d.state != "" {
 		if d.file, err = ramptest.OpenState(d.state); err != nil {
-			return nil, fmt.Errorf("-state %s: %s", d.state, strings.TrimPrefix(err.Error(), "ramptest: state: "))
+			return nil,
+				fmt.Errorf("-state %s: %s", d.state, strings.TrimPrefix(err.Error(), "ramptest: state: "))
 		}
 		defer func() {
 			if err != nil {
@@ -256,9 +257,11 @@ type started struct {
 // keys that it generated.
 func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	c, address, game := &d.Config, service.URL(), strings.TrimRight(d.Game, "/")
-	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet), Testnet: service.RPCURL(ramp.Testnet),
-		Assets: game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
-		Validator: c.Validator, Payer: service.Payer(), HMACKey: d.madeKey, ValidatorKey: d.madeValidator, ControlToken: c.Desk.ControlToken}
+	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet),
+		Testnet: service.RPCURL(ramp.Testnet),
+		Assets:  game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
+		Validator: c.Validator, Payer: service.Payer(), HMACKey: d.madeKey, ValidatorKey: d.madeValidator,
+		ControlToken: c.Desk.ControlToken}
 	var text strings.Builder
 	defer func() { _, _ = io.WriteString(p.out, text.String()) }() // which keeps what fails
 	if d.json {
@@ -271,7 +274,8 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	}
 	fmt.Fprintf(&text, "Open %s (Ctrl+C stops)\n", open)
 	at, _ := url.Parse(game) // the service has accepted it
-	fmt.Fprintf(&text, "Calls GET %s, POST %s, POST %s at %s\n", c.AssetsPath, c.ValidatePath, c.ResultPath, at.Redacted())
+	fmt.Fprintf(&text, "Calls GET %s, POST %s, POST %s at %s\n", c.AssetsPath, c.ValidatePath, c.ResultPath,
+		at.Redacted())
 	fmt.Fprintf(&text, "Chains %s (ID 7001), %s (ID 7002)\n", s.Mainnet, s.Testnet)
 	fmt.Fprintf(&text, "Validator %s, payer of sponsored transactions %s\n", s.Validator, s.Payer)
 	fmt.Fprintf(&text, "\nFor the game's environment:\n")

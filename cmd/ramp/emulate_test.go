@@ -94,7 +94,8 @@ func request() ramp.InitializeRequest {
 func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 	game := httptest.NewServer(http.NotFoundHandler())
 	defer game.Close()
-	for encoding, read := range map[string]func(string) (ramp.HMACKey, error){"text": ramp.TextKey, "base64url": ramp.Base64URLKey} {
+	for encoding, read := range map[string]func(string) (ramp.HMACKey, error){"text": ramp.TextKey,
+		"base64url": ramp.Base64URLKey} {
 		t.Setenv("RAMP_HMAC_KEY", "")
 		t.Setenv("RAMP_VALIDATOR_KEY", "")
 		s, lines, _ := beginJSON(t, "-game", game.URL, "-key-encoding", encoding)
@@ -125,7 +126,8 @@ func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 func TestEmulateTakesKeys(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "my_secret_salt_value")
 	lines, _ := begin(t, "-game", "http://127.0.0.1:1", "-key-encoding", "base64url",
-		"-validator", "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", "-retry-5xx", "-project", "project-1", "-speed", "0")
+		"-validator", "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", "-retry-5xx", "-project", "project-1",
+		"-speed", "0")
 	var printed, address string
 	for paragraphs := 0; paragraphs < 2 && lines.Scan(); {
 		printed += lines.Text() + "\n"
@@ -149,7 +151,8 @@ func TestEmulateTakesKeys(t *testing.T) {
 
 	called := meanwhile(func() (err error) {
 		for _, method := range []string{"eth_blockNumber", "eth_mine"} {
-			answer, failed := http.Post(address+"/rpc/testnet", "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
+			answer, failed := http.Post(address+"/rpc/testnet", "application/json",
+				strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
 			if failed == nil {
 				failed = answer.Body.Close()
 			}
@@ -158,7 +161,8 @@ func TestEmulateTakesKeys(t *testing.T) {
 		return err
 	})
 	require.True(t, lines.Scan())
-	assert.Contains(t, lines.Text(), "-32601 Method not found: eth_mine", "what the chain rejects is shown, what it answers is not")
+	assert.Contains(t, lines.Text(), "-32601 Method not found: eth_mine",
+		"what the chain rejects is shown, what it answers is not")
 	assert.NoError(t, <-called)
 }
 
@@ -198,7 +202,8 @@ func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
 	listed := ramp.Must(parseEmulate(newCall(stdio{}, "emulate", "", []string{"-game", "http://127.0.0.1:1"})))
 	assert.Nil(t, listed.Config.Schedule, "the default, of 19")
 	assert.Equal(t, 10_000, listed.Config.Desk.KeepOrders)
-	said := ramp.Must(parseEmulate(newCall(stdio{}, "emulate", "", []string{"-game", "http://127.0.0.1:1", "-retry-20"})))
+	said := ramp.Must(parseEmulate(newCall(stdio{}, "emulate", "",
+		[]string{"-game", "http://127.0.0.1:1", "-retry-20"})))
 	var sum time.Duration
 	for _, wait := range said.Config.Schedule {
 		sum += wait
@@ -211,12 +216,13 @@ func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
 func TestEverySwitchHasAFlag(t *testing.T) {
 	d, err := parseEmulate(newCall(stdio{}, "emulate", "", []string{
 		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
-		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-retry-20", "-accept-expired", "-per-order",
-		"-net", "-uuid-digits", "-failure-status", "400", "-regenerating", "energy", "-no-thief",
+		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-retry-20", "-accept-expired",
+		"-per-order", "-net", "-uuid-digits", "-failure-status", "400", "-regenerating", "energy", "-no-thief",
 	}))
 	require.NoError(t, err)
 	without := []string{
-		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", "Pages", // set by the command, some from flags
+		// set by the command, some from flags
+		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", "Pages",
 		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
 		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", // for tests in Go
 		"Confirmations", "BlockTime", "Decimals", "Tokens", "Closed", "Mailbox",
@@ -255,7 +261,8 @@ func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 		{[]string{"emulate", "-game", game, "-listen", "0.0.0.0:0"}, 2, "add -public"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 2, "listen"},
 		{[]string{"emulate", "-game", game, "-json", "-listen", busy.Addr().String()}, 2, "address already in use"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk", "-speed", "-1"}, 2, "ramp emulate: -url must be an absolute URL; -speed must be from 0 to 100000 (see: ramp help emulate)\n"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk", "-speed", "-1"}, 2,
+			"ramp emulate: -url must be an absolute URL; -speed must be from 0 to 100000 (see: ramp help emulate)\n"},
 		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 2, "-game must be the absolute URL"},
 	} {
 		var out, errs bytes.Buffer

@@ -135,8 +135,10 @@ func flagError(err error) error {
 	}
 	flags := map[string]string{
 		"Config.Game": "-game", "Config.AssetsPath": "-assets", "Config.ValidatePath": "-validate",
-		"Config.ResultPath": "-result", "Config.Desk.PublicURL": "-url", "Config.Desk.Speed": "-speed", "Config.FailureStatus": "-failure-status",
-		"ClientConfig.URL": "-url", "intent.project_id": "-project", "intent.token": "-token", "intent.network": "-network",
+		"Config.ResultPath": "-result", "Config.Desk.PublicURL": "-url", "Config.Desk.Speed": "-speed",
+		"Config.FailureStatus": "-failure-status",
+		"ClientConfig.URL":     "-url", "intent.project_id": "-project", "intent.token": "-token",
+		"intent.network": "-network",
 	}
 	var problems []string
 	for _, f := range wrong.Fields {

@@ -70,7 +70,8 @@ func (std stdio) run(ctx context.Context, name string, args []string) int {
 		about string
 		run   func(context.Context, *call) (int, error)
 	}{
-		"check": {checkUsage, check}, "emulate": {emulateUsage, emulate}, "connect": {connectUsage, firstContact},
+		"check": {checkUsage, check}, "emulate": {emulateUsage, emulate},
+		"connect": {connectUsage, firstContact},
 		"trigger": {triggerUsage, trigger}, "orders": {ordersUsage, orders}, "resend": {resendUsage, resend},
 		"advance": {advanceUsage, advance}, "sign": {signUsage, sign}, "record": {recordUsage, recordCalls},
 		"version": {versionUsage, version},

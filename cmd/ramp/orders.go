@@ -79,12 +79,15 @@ func table(list control.OrderList, q control.OrdersQuery, out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "UUID\tTIME\tORDER\tPLAYER\tBOOKS\tSTATE")
 	for _, o := range list.Orders {
-		fmt.Fprintf(w, "%.8s\t%s\t%s %s\t%s\t%s\t%s  %s\n", o.UUID, o.Placed.Format(time.TimeOnly), o.Do, o.Amount,
-			oneLine(redact.Isolate(o.Player())), oneLine(moved(&o)), strings.ToUpper(string(o.State)), oneLine(o.Verdict.String()))
+		fmt.Fprintf(w, "%.8s\t%s\t%s %s\t%s\t%s\t%s  %s\n", o.UUID, o.Placed.Format(time.TimeOnly),
+			o.Do, o.Amount,
+			oneLine(redact.Isolate(o.Player())), oneLine(moved(&o)), strings.ToUpper(string(o.State)),
+			oneLine(o.Verdict.String()))
 	}
 	_ = w.Flush() // if stdout is closed, nobody is reading
 	if list.More {
-		fmt.Fprintf(out, "%d of %d; -before %.8s shows the next\n", len(list.Orders), list.Total, list.Orders[len(list.Orders)-1].UUID)
+		fmt.Fprintf(out, "%d of %d; -before %.8s shows the next\n", len(list.Orders), list.Total,
+			list.Orders[len(list.Orders)-1].UUID)
 	}
 }
 
@@ -110,7 +113,8 @@ func (c *caller) showOne(ctx context.Context, id string) (int, error) {
 		if o.TxStatus != "" {
 			transaction = "transaction " + o.TxHash.Hex()
 		}
-		fmt.Fprintf(c.out, "%s %s %s of %s, %s\n", o.Do, o.Amount, tokens, oneLine(redact.Isolate(o.Player())), transaction)
+		fmt.Fprintf(c.out, "%s %s %s of %s, %s\n", o.Do, o.Amount, tokens,
+			oneLine(redact.Isolate(o.Player())), transaction)
 		p := printer{out: c.out}
 		for _, e := range events {
 			p.event(e)

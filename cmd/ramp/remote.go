@@ -77,10 +77,12 @@ func (c *call) failed(err error) int {
 		fmt.Fprintf(c.errs, "ramp %s: %v (see: ramp help %[1]s)\n", c.Name(), err)
 		return statusNotReached
 	case errors.As(err, &reported):
-		word = map[control.ErrorCode]string{control.CodeRejected: "REJECTED", control.CodeGame: "FAILED"}[reported.Code]
+		word = map[control.ErrorCode]string{control.CodeRejected: "REJECTED",
+			control.CodeGame: "FAILED"}[reported.Code]
 	}
 	if word == "" {
-		fmt.Fprintf(c.errs, "ramp %s: %s\n", c.Name(), redact.New().Line(strings.TrimPrefix(err.Error(), "conformance: "), 2000))
+		fmt.Fprintf(c.errs, "ramp %s: %s\n", c.Name(),
+			redact.New().Line(strings.TrimPrefix(err.Error(), "conformance: "), 2000))
 		return statusNotReached
 	}
 	fmt.Fprintln(c.errs, colored(c.errs, red, word), oneLine(reported.Message))

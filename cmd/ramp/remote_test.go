@@ -44,7 +44,8 @@ func (s *shop) Authenticate(_ context.Context, who ramp.Session) error {
 func (s *shop) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &ramp.Player{PlayerID: "alice", Assets: []ramp.Asset{{ID: cmp.Or(s.asset, "item_gold"), Balance: ramp.NewAmount(s.gold)}}}, nil
+	return &ramp.Player{PlayerID: "alice",
+		Assets: []ramp.Asset{{ID: cmp.Or(s.asset, "item_gold"), Balance: ramp.NewAmount(s.gold)}}}, nil
 }
 
 func (s *shop) apply(_ context.Context, step ramp.Step) error {
@@ -75,7 +76,8 @@ func newDesktop(t *testing.T, args ...string) *desktop {
 	t.Helper()
 	d := &desktop{shop: &shop{gold: 1000}}
 	var lines *bufio.Scanner
-	d.started, lines, _ = beginJSON(t, slices.Concat(console, []string{"-game", newShop(t, d.shop), "-speed", "50"}, args)...)
+	d.started, lines, _ = beginJSON(t,
+		slices.Concat(console, []string{"-game", newShop(t, d.shop), "-speed", "50"}, args)...)
 	drain(lines)
 	return d
 }
@@ -122,7 +124,8 @@ func (d *desktop) ends(t *testing.T, want int, args ...string) string {
 
 // onTerms are the flags of an order on terms of its own.
 func onTerms(args ...string) []string {
-	return append([]string{"trigger", args[0], "-session", "session-1=" + testToken, "-token", "0x00000000000000000000000000000000000070c3",
+	return append([]string{"trigger", args[0], "-session", "session-1=" + testToken, "-token",
+		"0x00000000000000000000000000000000000070c3",
 		"-project", "project-1", "-material", "item_gold=100", "-output", "item_gold=50"}, args[1:]...)
 }
 
@@ -139,7 +142,8 @@ func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 	assert.Equal(t, map[string]string{"item_gold": "50"}, burned.Moved)
 	assert.Equal(t, "3", burned.Amount)
 
-	out = d.ends(t, 0, "trigger", "mint", "-like", id, "-fault", "transaction-fails", "-fault", "lost-answer=result", "-q")
+	out = d.ends(t, 0, "trigger", "mint", "-like", id, "-fault", "transaction-fails", "-fault",
+		"lost-answer=result", "-q")
 	require.Len(t, out, 37, "-q prints the UUID only")
 	lost := out[:8]
 	d.ends(t, 0, "advance", "6m")
@@ -189,18 +193,21 @@ func TestTriggerTakesThePageOfTheGame(t *testing.T) {
 		AccessToken: ramp.NewAccessToken(testToken), Network: ramp.Testnet}))
 	body := ramp.Must(json.Marshal(map[string]string{"url": page}))
 	var out, errs bytes.Buffer
-	status := stdio{bytes.NewReader(body), &out, &errs}.run(t.Context(), "trigger", []string{"mint", "-page", "-", "-wait"})
+	status := stdio{bytes.NewReader(body), &out, &errs}.run(t.Context(), "trigger",
+		[]string{"mint", "-page", "-", "-wait"})
 	assert.Equal(t, 0, status, errs.String())
 	assert.Contains(t, out.String(), issued.UUID.String()+"  DONE")
 	t.Setenv("RAMP_ACCESS_TOKEN", testToken)
 	issued = ramp.Must(client.Initialize(t.Context(), request()))
-	assert.Contains(t, d.ends(t, 0, "trigger", "mint", "-uuid", issued.UUID.String(), "-session", "session-1"), issued.UUID.String())
+	assert.Contains(t, d.ends(t, 0, "trigger", "mint", "-uuid", issued.UUID.String(), "-session", "session-1"),
+		issued.UUID.String())
 }
 
 func TestAdvanceLetsTimePass(t *testing.T) {
 	t.Parallel()
 	d := newDesktop(t, "-speed", "0")
-	out := d.ends(t, 1, onTerms("mint", "-fault", "lost-answer=result", "-wait")...) // it is not done: the clock stands still
+	// it is not done: the clock stands still
+	out := d.ends(t, 1, onTerms("mint", "-fault", "lost-answer=result", "-wait")...)
 	assert.Contains(t, out, "The transaction waits for the next block. Next block at ")
 	assert.Regexp(t, `(?s)^It is .*  result #1  the answer was lost on purpose\n$`, d.ends(t, 0, "advance", "1m"))
 	assert.Regexp(t, `WAITING  .* lost.* Next attempt at [0-9:]+ \(2 of 20\)\.`, d.ends(t, 0, "orders"))
@@ -226,7 +233,9 @@ func TestCommandsFindTheEmulator(t *testing.T) {
 		_, _ = io.WriteString(w, `{}`)
 	}))
 	defer other.Close()
-	assert.Equal(t, "stderr: ramp trigger: there is no emulator at "+other.URL+": start one with ramp emulate, or name it with -at\n",
+	assert.Equal(t,
+		"stderr: ramp trigger: there is no emulator at "+other.URL+
+			": start one with ramp emulate, or name it with -at\n",
 		ends(t, 2, append(onTerms("mint"), "-at", other.URL)...))
 	assert.Equal(t, "/control", <-asked)
 	assert.Empty(t, asked, "what is no emulator is sent no access token")
@@ -244,7 +253,8 @@ func TestCommandsRejectWhatMakesNoSense(t *testing.T) {
 		{[]string{"trigger", "steal"}, "must be mint or burn"},
 		{[]string{"trigger", "mint"}, "one of -page, -uuid, -like and -token"},
 		{[]string{"trigger", "mint", "-uuid", "u", "-like", "u"}, "one of -page, -uuid, -like and -token"},
-		{[]string{"trigger", "mint", "-like", "u", "-fault", "bad-luck"}, "there is no such fault; there are transaction-fails, "},
+		{[]string{"trigger", "mint", "-like", "u", "-fault", "bad-luck"},
+			"there is no such fault; there are transaction-fails, "},
 		{[]string{"trigger", "mint", "-page", "http://x/"}, "must have a uuid"},
 		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold"}, "ITEM=AMOUNT"},
 		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold=null"}, "ITEM=AMOUNT"},

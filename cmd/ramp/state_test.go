@@ -61,7 +61,10 @@ func TestEmulateRejectsAFileOfSomethingElse(t *testing.T) {
 	for _, text := range []string{"{}", "my thesis", "my thesis\n"} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		var errs bytes.Buffer
-		assert.Equal(t, 2, run(t.Context(), []string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0", "-state", path}, io.Discard, &errs))
+		assert.Equal(t, 2,
+			run(t.Context(),
+				[]string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0", "-state", path},
+				io.Discard, &errs))
 		assert.Regexp(t, "-state .*is not a state file", errs.String())
 		left := ramp.Must(os.ReadFile(path))
 		assert.Equal(t, text, string(left), "it is not overwritten")
