@@ -55,9 +55,9 @@ vuln:
 		{ echo "NOT CHECKED for known vulnerabilities: vuln.go.dev cannot be reached"; exit 0; }; \
 	set -ex; for m in . examples/gameserver; do (cd $$m && go run $(GOVULNCHECK) ./...); done
 
-# Test the package with every release of Go but the one in use, which make test tests. All must read and write the same. The go
-# command downloads missing releases through the module proxy. Vet, which make check runs,
-# would read the whole standard library of each.
+# Test the package with every release of Go but the one in use, which make test tests. All
+# must read and write the same. The go command downloads missing releases through the module
+# proxy. Vet, which make check runs, would read the whole standard library of each.
 releases:
 	set -e; here=$$(go env GOVERSION); for r in $(RELEASES); do \
 		[ "$$r" != "$$here" ] || { echo "$$r: make test tests it"; continue; }; \
