@@ -146,7 +146,7 @@ var faults = []fault{
 	{language: "python", name: "signed-rejection", first: "rejection-envelope", related: "balance|sign-rejected", exit: exitWrong},
 
 	// Answers.
-	{language: "python", name: "success-in-rejections", first: "refusal", related: ".*-envelope", exit: exitWrong, always: true},
+	{language: "python", name: "success-in-rejections", first: "refusal", related: ".*-envelope|result-not-lost", exit: exitWrong, always: true},
 	{language: "node", name: "rejections-without-code", first: ".*-envelope", related: ".*-envelope", exit: exitWrong},
 	{language: "python", name: "confirms-with-201", first: "result-answer", exit: exitWrong, always: true},
 	{language: "python", name: "confirms-with-text", first: "result-answer", exit: exitWrong},
