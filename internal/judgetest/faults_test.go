@@ -85,7 +85,7 @@ var faults = []fault{
 	{language: "python", name: "grants-on-failure", first: "burn-fails", exit: exitWrong},
 	{language: "python", name: "mint-burn-confused", first: "mint-succeeds", related: "mint-fails|burn-.*|balance", exit: exitWrong},
 	{language: "python", name: "missing-status-pays", first: "receipt-no-status", exit: exitWrong},
-	{language: "node", name: "not-0x0-is-success", first: "receipt-.*status.*", related: "receipt-.*status.*", exit: exitWrong},
+	{language: "node", name: "not-0x0-is-success", first: "receipt-.*status.*", related: "receipt-.*status.*|result-not-lost", exit: exitWrong},
 	{language: "python", name: "type-7-is-failure", first: "receipt", exit: exitWrong},
 	{language: "node", name: "type-7-is-success", first: "receipt", exit: exitWrong},
 
