@@ -136,7 +136,7 @@ func policies() map[string]mutant {
 	}
 	status := func(from, to int) mutant { return answering(from, to, "false") }
 	// of a result, which the package answers with 500
-	unauthentic := func(to int) mutant { return answering(500, to, "HMAC_|BODY_TOO_LARGE") }
+	unauthentic := func(to int) mutant { return answering(500, to, "HMAC_") }
 	lacks, lenient := mutants(),
 		edits("digest",
 			func(_ message, old any) any { return when(isDigest(fmt.Sprint("0x", old)), fmt.Sprint("0x", old), old) })
@@ -149,6 +149,14 @@ func policies() map[string]mutant {
 	} {
 		lenient = both(lacks[id], lenient)
 	}
+	// A result at the validate address is lost if it gets another answer than 500.
+	lenient = both(layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if r.URL.Path == ramp.PathValidate && s.authentic(r, body) && parse(body).at("receipt") != nil {
+			reply(w, http.StatusInternalServerError, `{"success":false,"errorCode":"A_RESULT","data":null}`)
+			return
+		}
+		next.ServeHTTP(w, r)
+	}), lenient)
 	return map[string]mutant{
 		"what a SHOULD asks for":             lenient,
 		"HTTP 401 for an unauthentic result": unauthentic(401),
@@ -386,7 +394,7 @@ func repeats() mutant {
 	var mu sync.Mutex
 	kept := map[string]string{}
 	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		if r.URL.Path != ramp.PathValidate || !s.authentic(r, body) {
+		if r.URL.Path != ramp.PathValidate || !s.authentic(r, body) || parse(body).at("receipt") != nil {
 			next.ServeHTTP(w, r)
 			return
 		}
