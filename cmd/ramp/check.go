@@ -125,36 +125,56 @@ func parseCheck(c *call) (*checkFlags, error) {
 	c.StringVar(&f.key, "key", "", "the console's HMAC `key` (default $RAMP_HMAC_KEY)")
 	c.StringVar(&f.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url")
 	c.StringVar(&f.address, "validator", "", "the validator key's `address`")
-	c.StringVar(&f.ProjectID, "project", "", "`project` ID of the console, which most servers check; without it, the case about another project is skipped")
-	c.StringVar(&f.login, "login", "", "`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…}, "+
-		"and the player's \"wallet\":\"0x…\" if the server checks it, to a POST of {\"player\":NAME};\n"+
-		"with \"pageToken\":…, the token that the assets endpoint takes if it is not the login's")
-	c.StringVar(&f.uuids, "uuid", "", "`URL`, or path below -url, that answers {\"uuid\":…} of an initialize call "+
-		"to a POST of {\"sessionId\":…,\"accessToken\":…}, those of -login; for a server that approves only UUIDs of its own;\n"+
-		"with \"accessToken\":…, the token of the page of that order if it has one")
+	c.StringVar(&f.ProjectID, "project", "",
+		"`project` ID of the console, which most servers check; without it, the case about another "+
+			"project is skipped")
+	c.StringVar(&f.login, "login", "",
+		"`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…}, "+
+			"and the player's \"wallet\":\"0x…\" if the server checks it, to a POST of {\"player\":NAME};\n"+
+			"with \"pageToken\":…, the token that the assets endpoint takes if it is not the login's")
+	c.StringVar(&f.uuids, "uuid", "",
+		"`URL`, or path below -url, that answers {\"uuid\":…} of an initialize call "+
+			"to a POST of {\"sessionId\":…,\"accessToken\":…}, those of -login; for a server that "+
+			"approves only UUIDs of its own;\n"+
+			"with \"accessToken\":…, the token of the page of that order if it has one")
 	c.StringVar(&f.Only, "only", "", "the `direction` of the game's orders, mint or burn, if it has one only")
-	c.BoolVar(&f.Unique, "unique", false, "the assets are unique items: a player owns 1 of each, and an order moves one")
+	c.BoolVar(&f.Unique, "unique", false,
+		"the assets are unique items: a player owns 1 of each, and an order moves one")
 	var sessions []string // parsed later, because an error of package flag would show the token
 	c.repeated(&sessions, "session", "`ID=TOKEN` of a player, instead of -login; may be repeated")
-	c.StringVar(&f.Asset, "asset", "", "`ID` of the game asset to move (default the first one of which the player owns enough)")
+	c.StringVar(&f.Asset, "asset", "",
+		"`ID` of the game asset to move (default the first one of which the player owns enough)")
 	c.StringVar(&f.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
-	c.Int64Var(&f.Amount, "amount", 0, "how much of the asset an order moves (default 400 if the game approves it, or 2)")
-	c.Int64Var(&f.Tokens, "tokens", 0, "how many tokens that amount is worth in the game (default half of -amount); with -token and -amount, orders at other rates must be rejected")
-	c.Int64Var(&f.BurnTokens, "burn-tokens", 0, "how many tokens must be burned for that amount, if burns have a rate of their own (default -tokens)")
-	c.StringVar(&f.Token, "token", "", "`address` of the token contract (default a placeholder); orders about other contracts must be rejected")
-	c.StringVar(&f.restart, "restart", "", "shell `command` that stops the server and starts it again in the background; without it, the cases that need a restart are skipped")
+	c.Int64Var(&f.Amount, "amount", 0,
+		"how much of the asset an order moves (default 400 if the game approves it, or 2)")
+	c.Int64Var(&f.Tokens, "tokens", 0,
+		"how many tokens that amount is worth in the game (default half of -amount); with -token and "+
+			"-amount, orders at other rates must be rejected")
+	c.Int64Var(&f.BurnTokens, "burn-tokens", 0,
+		"how many tokens must be burned for that amount, if burns have a rate of their own (default -tokens)")
+	c.StringVar(&f.Token, "token", "",
+		"`address` of the token contract (default a placeholder); orders about other contracts must "+
+			"be rejected")
+	c.StringVar(&f.restart, "restart", "",
+		"shell `command` that stops the server and starts it again in the background; without it, the "+
+			"cases that need a restart are skipped")
 	c.BoolVar(&f.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")
 	c.BoolVar(&f.Strict, "strict", false, "count a failed SHOULD as a failure")
 	c.DurationVar(&f.Timeout, "timeout", 10*time.Second, "timeout of each call")
 	c.DurationVar(&f.Settle, "settle", 2*time.Second, "how long after an answer its effect may appear")
-	c.DurationVar(&f.Late, "late", 3*time.Second, "how long after its approval the last order is reported; 6m outlasts its UUID")
-	c.StringVar(&f.run, "run", "", "try only the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`")
-	c.Func("skip", "waive the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`; they are counted", func(text string) error {
-		var err error
-		f.Waive, err = regexp.Compile(text)
-		return err
-	})
-	c.IntVar(&f.parallel, "parallel", 0, "`number` of cases to try at the same time (default 4 with -login, 1 with -session)")
+	c.DurationVar(&f.Late, "late", 3*time.Second,
+		"how long after its approval the last order is reported; 6m outlasts its UUID")
+	c.StringVar(&f.run, "run", "",
+		"try only the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`")
+	c.Func("skip",
+		"waive the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`; they "+
+			"are counted", func(text string) error {
+			var err error
+			f.Waive, err = regexp.Compile(text)
+			return err
+		})
+	c.IntVar(&f.parallel, "parallel", 0,
+		"`number` of cases to try at the same time (default 4 with -login, 1 with -session)")
 	c.StringVar(&f.junit, "junit", "", "also write a JUnit report to `FILE`")
 	c.BoolVar(&f.json, "json", false, "write one JSON object; with -list, a JSON list of the cases")
 	c.BoolVar(&f.quiet, "q", false, "write only the verdict, in one line")
@@ -162,7 +182,8 @@ func parseCheck(c *call) (*checkFlags, error) {
 	c.BoolVar(&f.list, "list", false, "list the cases and try none")
 	f.Header = make(http.Header)
 	var headers []string // parsed later, as sessions are
-	c.repeated(&headers, "header", "`'Name: value'` to send with every call, for a gateway in front of the server; may be repeated")
+	c.repeated(&headers, "header",
+		"`'Name: value'` to send with every call, for a gateway in front of the server; may be repeated")
 	if _, err := c.parse(0, 0); err != nil {
 		return nil, err
 	}
@@ -184,7 +205,8 @@ func parseCheck(c *call) (*checkFlags, error) {
 	case f.parallel < 0:
 		return nil, errors.New("-parallel must be 1 or more")
 	case f.parallel > 1 && len(f.sessions) > 0:
-		return nil, errors.New("-parallel must be 1 with -session, because concurrent cases need different players")
+		return nil,
+			errors.New("-parallel must be 1 with -session, because concurrent cases need different players")
 	case f.parallel == 0 && len(f.sessions) > 0:
 		f.parallel = 1
 	case f.parallel == 0:
@@ -273,7 +295,8 @@ func (f *checkFlags) judge(ctx context.Context) (*judge.Judge, error) {
 		return nil, errors.New("players come from -login or from -session; give one of the two")
 	}
 	if server, err := url.Parse(f.URL); err != nil || server.Host == "" {
-		return nil, errors.New("-url must be an http or https URL with its scheme, such as http://127.0.0.1:8080")
+		return nil,
+			errors.New("-url must be an http or https URL with its scheme, such as http://127.0.0.1:8080")
 	}
 	f.Validator = common.HexToAddress(f.address)
 	f.Secrets = []string{f.key}
@@ -391,7 +414,9 @@ func (f *checkFlags) endpoint(name, address string) (*endpoint, error) {
 	case err != nil, at.Host == "", at.Scheme != "http" && at.Scheme != "https":
 		return nil, fmt.Errorf("%s must be a URL, or a path that begins with / and lies below -url", name)
 	case !f.AllowRemote && !judge.IsLoopback(at.Hostname()):
-		return nil, fmt.Errorf("%s, of %s or -url, is not a loopback address, and -allow-remote is not set", at.Hostname(), name)
+		return nil,
+			fmt.Errorf("%s, of %s or -url, is not a loopback address, and -allow-remote is not set",
+				at.Hostname(), name)
 	}
 	header := make(http.Header)
 	if server, err := url.Parse(f.URL); err == nil && at.Host == server.Host {
