@@ -72,14 +72,16 @@ var samples = map[string]map[string]float64{
 
 // quietSeries are a long time in which all is well, and no alert fires.
 var quietSeries = map[string]string{
-	`up{job="gameserver",instance="a"}`:                                                                             "1x60",
-	`up{job="gameserver",instance="b"}`:                                                                             "0x60", // one of two servers is enough
-	`probe_success{job="ramp"}`:                                                                                     "1x60",
-	`probe_success{job="ramp-post"}`:                                                                                "1x60",
-	`probe_ssl_earliest_cert_expiry{job="ramp"}`:                                                                    "10000000x60",
-	`haproxy_frontend_http_responses_total{proxy="service",code="5xx"}`:                                             "0+1x60",
-	`nginx_failures_total`:                                                                                          "0x60",
-	`haproxy_server_http_responses_total{proxy="game",code="5xx"}`:                                                  "0+1x60",
+	`up{job="gameserver",instance="a"}`:          "1x60",
+	`up{job="gameserver",instance="b"}`:          "0x60", // one of two servers is enough
+	`probe_success{job="ramp"}`:                  "1x60",
+	`probe_success{job="ramp-post"}`:             "1x60",
+	`probe_ssl_earliest_cert_expiry{job="ramp"}`: "10000000x60",
+	`haproxy_frontend_http_responses_total{instance="haproxy",proxy="service",code="5xx"}`:                          "0+1x60",
+	`haproxy_frontend_http_responses_total{instance="haproxy",proxy="service",code="2xx"}`:                          "0+20x60",
+	`nginx_answers_total{instance="nginx"}`:                                                                         "0+20x60",
+	`nginx_failures_total{instance="nginx"}`:                                                                        "0x60",
+	`haproxy_server_http_responses_total{instance="haproxy",proxy="game",code="5xx"}`:                               "0+1x60",
 	`ramp_webhook_calls_total{instance="a",endpoint="validate",status="200",unverified="false"}`:                    "0+6x60",
 	`ramp_webhook_calls_total{instance="a",endpoint="validate",status="500",unverified="false"}`:                    "0x60",
 	`ramp_webhook_calls_total{instance="a",endpoint="result",status="200",unverified="false"}`:                      "0+6x60",
@@ -108,96 +110,103 @@ var quietSeries = map[string]string{
 	`ramp_log_records_lost_total{instance="a"}`:                                                                     "0x60",
 }
 
+// alarms are alerts that fire, by the labels of each.
+type alarms map[string][]map[string]string
+
 // In each of these, all is well for an hour. Then the series are as in the map, and the
 // alerts fire, each with its labels, and no other.
 var troubles = []struct {
 	name   string
 	after  int               // minutes; 5 if 0
 	series map[string]string // what comes after the hour, for those whose name begins so and that contain the text after a space
-	fires  map[string]map[string]string
+	fires  alarms
 }{
 	{name: "results have another key, one in two minutes", series: map[string]string{`ramp_webhook_calls_total HMAC_INVALID`: "1 1 2 2 3 3 4"},
-		fires: map[string]map[string]string{"RampUnverified": {"code": "HMAC_INVALID"}}},
+		fires: alarms{"RampUnverified": {{"instance": "b", "code": "HMAC_INVALID"}}}},
 	{name: "a result is too large", series: map[string]string{`ramp_webhook_calls_total BODY_TOO_LARGE`: "1x100"},
-		fires: map[string]map[string]string{"RampUnverified": {"code": "BODY_TOO_LARGE"}}},
+		fires: alarms{"RampUnverified": {{"instance": "a", "code": "BODY_TOO_LARGE"}}}},
 	{name: "a burn is refused, and waits until a person ends it", after: 10, series: map[string]string{
 		`ramp_orders_refused direction="burn"`: "1x1000"},
-		fires: map[string]map[string]string{"RampResultsRefused": {"direction": "burn"}}},
+		fires: alarms{"RampOrdersStuck": {{"why": "refused"}}}},
 	{name: "a burn is refused since yesterday, and no result comes any more", after: 120, series: map[string]string{
 		`ramp_orders_refused direction="burn"`: "1x1000"},
-		fires: map[string]map[string]string{"RampResultsRefused": {"direction": "burn"}}},
+		fires: alarms{"RampOrdersStuck": {{"why": "refused"}}}},
 	{name: "the key of one of two servers is wrong", after: 36, series: map[string]string{
 		`ramp_webhook_calls_total HMAC_INVALID`: "1+1x100", `ramp_webhook_calls_total instance="b",endpoint="result",status="200"`: "360x100"},
-		fires: map[string]map[string]string{"RampUnverified": {"code": "HMAC_INVALID"}, "RampHMACFails": {"instance": "b"}}},
+		fires: alarms{"RampUnverified": {{"instance": "b", "code": "HMAC_INVALID"}}, "RampHMACFails": {{"instance": "b"}}}},
 	{name: "the results of older orders have another key", series: map[string]string{
 		`ramp_webhook_calls_total HMAC_INVALID`: "1x100", `ramp_orders_late `: "1x100"},
-		fires: map[string]map[string]string{"RampUnverified": {"code": "HMAC_INVALID"}, "RampResultsUnverified": {}}},
+		fires: alarms{"RampUnverified": {{"instance": "b", "code": "HMAC_INVALID"}}, "RampHMACFails": {{}}}},
 	{name: "every validate call is answered with 500", series: map[string]string{
 		`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100", `ramp_webhook_calls_total endpoint="validate",status="500"`: "6+6x100"},
-		fires: map[string]map[string]string{"RampValidatesFail": {"instance": "a"}}},
+		fires: alarms{"RampCallsFail": {{"instance": "a", "endpoint": "validate"}}}},
 	{name: "no server answers", series: map[string]string{`up `: "0x100", `probe_success `: "0x100", `ramp_ `: "stale"},
-		fires: map[string]map[string]string{"RampServersDown": {}, "RampUnreachable": {}, "RampBooksNotRead": {}}},
+		fires: alarms{"RampUnreachable": {{"what": "servers"}, {"what": "database"}, {"what": "outside"}}, "RampBooksNotRead": {{}}}},
 	{name: "no server reaches the database", series: map[string]string{`ramp_orders_ `: "NaN NaN NaN NaN NaN NaN", `ramp_conflicts_open `: "NaN NaN NaN NaN NaN NaN",
-		`ramp_shop_closed `: "NaN NaN NaN NaN NaN NaN"}, fires: map[string]map[string]string{"RampServersDown": {}}},
+		`ramp_shop_closed `: "NaN NaN NaN NaN NaN NaN"}, fires: alarms{"RampUnreachable": {{"what": "database"}}}},
 	{name: "the server that compares the books is gone", series: map[string]string{`ramp_books `: "stale"},
-		fires: map[string]map[string]string{"RampBooksNotRead": {}}},
+		fires: alarms{"RampBooksNotRead": {{}}}},
 	{name: "the books are not read", after: 185, series: map[string]string{`ramp_books_end_seconds `: "3600x200"},
-		fires: map[string]map[string]string{"RampBooksNotRead": {}}},
+		fires: alarms{"RampBooksNotRead": {{}}}},
 	{name: "the node has no new blocks", series: map[string]string{`ramp_node_block_seconds `: "3600x100"},
-		fires: map[string]map[string]string{"RampNodeStuck": {"instance": "a"}}},
+		fires: alarms{"RampNodeStuck": {{"instance": "a"}}}},
 	{name: "the node does not answer", series: map[string]string{`ramp_node_block_seconds `: "NaN NaN NaN NaN NaN NaN"},
-		fires: map[string]map[string]string{"RampNodeStuck": {"instance": "a"}}},
+		fires: alarms{"RampNodeStuck": {{"instance": "a"}}}},
 	{name: "a result contradicts its order", series: map[string]string{`ramp_conflicts_open `: "1x100"},
-		fires: map[string]map[string]string{"RampConflict": {}}},
+		fires: alarms{"RampConflicts": {{}}}},
 	{name: "a conflict that nobody closes for three hours", after: 180, series: map[string]string{`ramp_conflicts_open `: "1x180"},
-		fires: map[string]map[string]string{"RampConflict": {}}},
+		fires: alarms{"RampConflicts": {{}}}},
 	{name: "a mint has no signed order", series: map[string]string{
 		`ramp_books_findings differs`: "1x100", `ramp_books_unsigned_mints `: "1x100"},
-		fires: map[string]map[string]string{"RampBooksDoNotClose": {"kind": "differs"}, "RampMintsUnsigned": {}}},
+		fires: alarms{"RampMintsUnsigned": {{}}}},
 	{name: "the books have a finding", series: map[string]string{`ramp_books_findings differs`: "1x100"},
-		fires: map[string]map[string]string{"RampBooksDoNotClose": {"kind": "differs"}}},
+		fires: alarms{"RampConflicts": {{}}}},
 	{name: "a finding that nobody has closed for three hours", after: 180, series: map[string]string{`ramp_books_findings differs`: "1x180"},
-		fires: map[string]map[string]string{"RampBooksDoNotClose": {"kind": "differs"}}},
+		fires: alarms{"RampConflicts": {{}}}},
 	{name: "results pile up at the service", series: map[string]string{`ramp_webhook_calls_total instance="a",endpoint="result",status="500",unverified="false"`: "1+1x100"},
-		fires: map[string]map[string]string{"RampResultsFail": {"instance": "a"}}},
+		fires: alarms{"RampCallsFail": {{"instance": "a", "endpoint": "result"}}}},
 	{name: "the certificate ends", series: map[string]string{`probe_ssl_earliest_cert_expiry `: "1000000x100"},
-		fires: map[string]map[string]string{"RampCertificateEnds": {}}},
+		fires: alarms{"RampCertificateEnds": {{}}}},
 	{name: "the certificate has ended, and the probe gets none", after: 90, series: map[string]string{
 		`probe_ssl_earliest_cert_expiry `: "10000 stale", `probe_success `: "1 0x100"},
-		fires: map[string]map[string]string{"RampCertificateEnds": {}, "RampUnreachable": {}}},
+		fires: alarms{"RampCertificateEnds": {{}}, "RampUnreachable": {{"what": "outside"}}}},
 	{name: "a firewall lets only GET pass", series: map[string]string{`probe_success job="ramp-post"`: "0x100"},
-		fires: map[string]map[string]string{"RampUnreachable": {}}},
-	{name: "HAProxy answers for the servers", series: map[string]string{`haproxy_frontend_http_responses_total `: "62+2x100"},
-		fires: map[string]map[string]string{"RampProxyAnswers": {}}},
-	{name: "nginx answers for the servers", series: map[string]string{`nginx_failures_total `: "2+2x100"},
-		fires: map[string]map[string]string{"RampProxyAnswers": {}}},
+		fires: alarms{"RampUnreachable": {{"what": "outside"}}}},
+	{name: "HAProxy answers for the servers", series: map[string]string{`haproxy_frontend_http_responses_total 5xx`: "64+4x100"},
+		fires: alarms{"RampUnreachable": {{"instance": "haproxy", "what": "proxy"}}}},
+	{name: "nginx answers for the servers", series: map[string]string{`nginx_failures_total `: "4+4x100"},
+		fires: alarms{"RampUnreachable": {{"instance": "nginx", "what": "proxy"}}}},
+	{name: "HAProxy answers 5 of 1,000 calls", after: 20, series: map[string]string{
+		`haproxy_frontend_http_responses_total 5xx`: "62+2x100", `haproxy_frontend_http_responses_total 2xx`: "1400+200x100"}},
+	{name: "somebody sends forged calls to a large game", after: 20, series: map[string]string{
+		`ramp_webhook_calls_total HMAC_INVALID`: "1+1x100", `ramp_webhook_calls_total instance="b",endpoint="result",status="200"`: "560+200x100"}},
 	{name: "something else answers for the servers", series: map[string]string{`probe_success `: "0x100"},
-		fires: map[string]map[string]string{"RampUnreachable": {}}},
+		fires: alarms{"RampUnreachable": {{"what": "outside"}}}},
 	{name: "nothing calls from outside", series: map[string]string{`probe_success `: "stale"},
-		fires: map[string]map[string]string{"RampUnreachable": {}}},
+		fires: alarms{"RampUnreachable": {{"what": "outside"}}}},
 	{name: "no validate calls come", after: 15, series: map[string]string{`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100",
 		`ramp_order_steps_total `: "360x100"},
-		fires: map[string]map[string]string{"RampFewOrders": {}}},
+		fires: alarms{"RampFewOrders": {{}}}},
 	{name: "no validate calls come, because the shop is closed", after: 15, series: map[string]string{
 		`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100", `ramp_order_steps_total `: "360x100", `ramp_shop_closed `: "1x100"}},
 	{name: "nobody starts an order any more", after: 15, series: map[string]string{`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100",
 		`ramp_order_steps_total `: "360x100", `ramp_client_calls_total `: "360x100"}},
 	{name: "a player cashes out a bug", series: map[string]string{`ramp_cap_share `: "0.6x100"},
-		fires: map[string]map[string]string{"RampCapNear": {"item": "item_gold", "of": "player"}}},
+		fires: alarms{"RampCapNear": {{"item": "item_gold", "of": "player"}}}},
 	{name: "the clock of a server is wrong", series: map[string]string{`ramp_clock_seconds `: "4800+60x100"},
-		fires: map[string]map[string]string{"RampClockWrong": {"instance": "a"}}},
+		fires: alarms{"RampClockWrong": {{"instance": "a"}}}},
 	{name: "the shop stays closed", after: 65, series: map[string]string{`ramp_shop_closed `: "1x100"},
-		fires: map[string]map[string]string{"RampShopClosed": {}}},
+		fires: alarms{"RampShopClosed": {{}}}},
 	{name: "mints wait, three more each minute", series: map[string]string{`ramp_orders_slow `: "6+3x100"},
-		fires: map[string]map[string]string{"RampMintsPileUp": {}}},
-	{name: "a mint has waited for longer than any result comes", series: map[string]string{`ramp_orders_waiting `: "1x100", `ramp_orders_late `: "1x100"},
-		fires: map[string]map[string]string{"RampMintsWait": {}}},
+		fires: alarms{"RampMintsPileUp": {{}}}},
+	{name: "a mint has waited for longer than any result comes", after: 10, series: map[string]string{`ramp_orders_waiting `: "1x100", `ramp_orders_late `: "1x100"},
+		fires: alarms{"RampOrdersStuck": {{"why": "no result"}}}},
 	{name: "nobody reads the log of a server", series: map[string]string{`ramp_log_records_waiting `: "40+40x100"},
-		fires: map[string]map[string]string{"RampLogNotRead": {"instance": "a"}}},
+		fires: alarms{"RampLogNotRead": {{"instance": "a"}}}},
 	{name: "a record of the log was lost", series: map[string]string{`ramp_log_records_lost_total `: "1x100"},
-		fires: map[string]map[string]string{"RampLogNotRead": {"instance": "a"}}},
+		fires: alarms{"RampLogNotRead": {{"instance": "a"}}}},
 	{name: "the service rejects initialize calls", series: map[string]string{`ramp_client_calls_total failed="true"`: "72+12x100", `ramp_client_calls_total failed="false"`: "360x100"},
-		fires: map[string]map[string]string{"RampPlayersCannotStart": {}}},
+		fires: alarms{"RampCallsFail": {{"endpoint": "initialize"}}}},
 	{name: "all is well for six hours", after: 360},
 }
 
@@ -305,11 +314,15 @@ func TestEachTroubleRaisesItsAlert(t *testing.T) {
 				continue
 			}
 			fires := []object{}
-			if want, ok := trouble.fires[r.Alert]; ok {
+			for _, want := range trouble.fires[r.Alert] {
 				silent[r.Alert] = false
-				all := maps.Clone(r.Labels)
+				all, annotations := maps.Clone(r.Labels), maps.Clone(r.Annotations)
 				maps.Copy(all, want)
-				fires = append(fires, object{"exp_labels": all, "exp_annotations": r.Annotations})
+				for label, value := range want {
+					placeholder := "{{ $labels." + label + " }}"
+					annotations["summary"] = strings.ReplaceAll(annotations["summary"], placeholder, value)
+				}
+				fires = append(fires, object{"exp_labels": all, "exp_annotations": annotations})
 			}
 			alerts = append(alerts, object{"alertname": r.Alert, "eval_time": fmt.Sprintf("%dm", 60+after), "exp_alerts": fires},
 				object{"alertname": r.Alert, "eval_time": "60m", "exp_alerts": []object{}})

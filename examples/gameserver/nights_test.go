@@ -181,21 +181,21 @@ func TestSomebodyIsCalledInTheNight(t *testing.T) {
 		what   string
 		orders float64 // a minute
 		minute minuteOf
-		alert  string
-		within int // minutes
+		alert  string // with its label, if it has one that says where
+		within int    // minutes
 	}{
 		{"every validate call is rejected with INVALID_MESSAGE", 20, minuteOf{rejected: "INVALID_MESSAGE"}, "RampFewOrders", 15},
 		{"every validate call is rejected with INVALID_USER", 20, minuteOf{rejected: "INVALID_USER"}, "RampFewOrders", 15},
-		{"one of two servers answers every validate call with 500", 20, minuteOf{fail: 1, oneServer: true}, "RampValidatesFail", 5},
-		{"two of five validate calls are answered with 500", 20, minuteOf{fail: 0.4}, "RampValidatesFail", 5},
+		{"one of two servers answers every validate call with 500", 20, minuteOf{fail: 1, oneServer: true}, `RampCallsFail",endpoint="validate",instance="b`, 5},
+		{"two of five validate calls are answered with 500", 20, minuteOf{fail: 0.4}, `RampCallsFail",endpoint="validate`, 5},
 		{"the service stops calling a game with 2 orders a minute", 2, minuteOf{noValidate: true}, "RampFewOrders", 15},
 		{"the service stops calling a game with 1 order a minute", 1, minuteOf{noValidate: true}, "RampFewOrders", 15},
 		{"the service stops calling a large game", 60, minuteOf{noValidate: true}, "RampFewOrders", 10},
 		{"results do not arrive", 20, minuteOf{noResults: true}, "RampMintsPileUp", 5},
-		{"one of two servers answers every result with 500", 20, minuteOf{results500: true, oneServer: true}, "RampResultsFail", 5},
-		{"the database cannot be reached", 20, minuteOf{noDatabase: true}, "RampServersDown", 5},
+		{"one of two servers answers every result with 500", 20, minuteOf{results500: true, oneServer: true}, `RampCallsFail",endpoint="result",instance="b`, 5},
+		{"the database cannot be reached", 20, minuteOf{noDatabase: true}, `RampUnreachable",what="database`, 5},
 		{"the node does not answer", 20, minuteOf{noNode: true}, "RampNodeStuck", 5},
-		{"the certificate has ended", 20, minuteOf{noProbe: true}, "RampUnreachable", 5},
+		{"the certificate has ended", 20, minuteOf{noProbe: true}, `RampUnreachable",what="outside`, 5},
 		{"the clock of a server is 20 minutes ahead", 20, minuteOf{clock: 1200}, "RampClockWrong", 15},
 		{"somebody mints with a key", 20, minuteOf{finding: true}, "RampMintsUnsigned", 5},
 	} {
@@ -205,7 +205,7 @@ func TestSomebodyIsCalledInTheNight(t *testing.T) {
 				silent = append(silent, map[string]any{"alertname": r.Alert, "eval_time": fmt.Sprintf("%dm", before), "exp_alerts": []any{}})
 			}
 		}
-		count := fmt.Sprintf(`count(ALERTS{alertname=%q,alertstate="firing"}) > bool 0`, c.alert)
+		count := `count(ALERTS{alertstate="firing",alertname="` + c.alert + `"}) > bool 0`
 		fires = append(fires, map[string]any{"expr": count, "eval_time": fmt.Sprintf("%dm", before+c.within),
 			"exp_samples": []map[string]any{{"labels": "{}", "value": 1}}})
 		tests = append(tests, map[string]any{"name": c.what, "interval": "1m", "input_series": play(c.orders, 3, before, c.within, c.minute),
