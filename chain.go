@@ -1,8 +1,11 @@
 package ramp
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"math/big"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -212,4 +215,143 @@ func (t *Transaction) read(x *wire.Reader) {
 	m := x.Mark()
 	t.Raw = x.Structure(transactionNames, t)
 	x.Forgive(m, "hash", "chainId", "from", "to", "feePayer")
+}
+
+// BlockRef refers to a block: by a number with [AtBlock], or by a tag of the Ethereum
+// specification, such as [Latest] or "finalized". Zero means [Latest].
+type BlockRef string
+
+// Latest refers to the newest block.
+const Latest BlockRef = "latest"
+
+// AtBlock refers to the block with number n.
+func AtBlock(n uint64) BlockRef { return BlockRef(hexutil.EncodeUint64(n)) }
+
+// MarshalText writes the reference for a node. It fails for an unknown tag.
+func (b BlockRef) MarshalText() ([]byte, error) {
+	if b == "" {
+		b = Latest
+	}
+	_, err := hexutil.DecodeUint64(string(b))
+	if err != nil && !slices.Contains([]BlockRef{Latest, "safe", "finalized", "earliest", "pending"}, b) {
+		return nil, errors.New("a block must be latest, safe, finalized, earliest, pending, or a number from AtBlock")
+	}
+	return []byte(b), nil
+}
+
+// TransactionRequest is a transaction or a call. The node sets zero fields.
+type TransactionRequest struct {
+	// Amounts are in wei, GasPrice and fees per unit of gas. To is nil to create a contract with Data.
+	From                 common.Address
+	To                   *common.Address
+	Gas                  uint64
+	GasPrice             *big.Int
+	MaxFeePerGas         *big.Int
+	MaxPriorityFeePerGas *big.Int
+	Value                *big.Int
+	Nonce                *uint64
+	Data                 []byte
+}
+
+// MarshalJSON writes the object for a node, with hex strings (interface 4.4).
+func (t TransactionRequest) MarshalJSON() ([]byte, error) {
+	for _, n := range []*big.Int{t.GasPrice, t.MaxFeePerGas, t.MaxPriorityFeePerGas, t.Value} {
+		if n != nil && (n.Sign() < 0 || n.BitLen() > 256) {
+			return nil, errors.New("an amount of wei must not be negative or need more than 256 bits")
+		}
+	}
+	message := struct {
+		From                 common.Address  `json:"from,omitzero"`
+		To                   *common.Address `json:"to,omitempty"`
+		Gas                  hexutil.Uint64  `json:"gas,omitempty"`
+		GasPrice             *hexutil.Big    `json:"gasPrice,omitempty"`
+		MaxFeePerGas         *hexutil.Big    `json:"maxFeePerGas,omitempty"`
+		MaxPriorityFeePerGas *hexutil.Big    `json:"maxPriorityFeePerGas,omitempty"`
+		Value                *hexutil.Big    `json:"value,omitempty"`
+		Nonce                *hexutil.Uint64 `json:"nonce,omitempty"`
+		Data                 hexutil.Bytes   `json:"data,omitempty"`
+	}{
+		t.From, t.To, hexutil.Uint64(t.Gas), (*hexutil.Big)(t.GasPrice), (*hexutil.Big)(t.MaxFeePerGas),
+		(*hexutil.Big)(t.MaxPriorityFeePerGas), (*hexutil.Big)(t.Value), (*hexutil.Uint64)(t.Nonce), t.Data,
+	}
+	return wire.Marshal(message)
+}
+
+// LogFilter selects logs (interface 4.4). The zero value selects those of the latest block.
+type LogFilter struct {
+	FromBlock BlockRef         `json:"fromBlock,omitempty"` // first block
+	ToBlock   BlockRef         `json:"toBlock,omitempty"`   // last block
+	BlockHash common.Hash      `json:"blockHash,omitzero"`  // a single block, instead of both
+	Addresses []common.Address `json:"address,omitempty"`   // contracts to match; none means all
+	Topics    [][]common.Hash  `json:"topics,omitempty"`    // per position; none means any
+}
+
+// MarshalJSON writes the filter for a node.
+func (f LogFilter) MarshalJSON() ([]byte, error) {
+	type plain LogFilter
+	switch {
+	case f.BlockHash == common.Hash{}:
+		f.FromBlock, f.ToBlock = cmp.Or(f.FromBlock, Latest), cmp.Or(f.ToBlock, Latest)
+	case f.FromBlock != "", f.ToBlock != "":
+		return nil, errors.New("a log filter must have either BlockHash, or FromBlock and ToBlock")
+	}
+	return wire.Marshal(plain(f))
+}
+
+// Block is a block as a node describes it. A field that is missing, null or empty
+// is zero. The hash is not verified.
+type Block struct {
+	// The fields of the Ethereum specification. Number and Hash are zero for a pending block,
+	// Timestamp is in seconds since 1970, BaseFeePerGas in wei. Transactions are nil unless requested.
+	// Raw is the unchanged block.
+	Number            Quantity        `json:"number,omitzero"`
+	Hash              common.Hash     `json:"hash"`
+	ParentHash        common.Hash     `json:"parentHash"`
+	Timestamp         Quantity        `json:"timestamp,omitzero"`
+	Miner             common.Address  `json:"miner"`
+	GasLimit          Quantity        `json:"gasLimit,omitzero"`
+	GasUsed           Quantity        `json:"gasUsed,omitzero"`
+	BaseFeePerGas     Quantity        `json:"baseFeePerGas,omitzero"`
+	Size              Quantity        `json:"size,omitzero"`
+	StateRoot         common.Hash     `json:"stateRoot"`
+	TransactionsRoot  common.Hash     `json:"transactionsRoot"`
+	ReceiptsRoot      common.Hash     `json:"receiptsRoot"`
+	ExtraData         hexutil.Bytes   `json:"extraData"`
+	Transactions      []Transaction   `json:"transactions,omitempty"`
+	TransactionHashes []common.Hash   `json:"-"`
+	Raw               json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON reads a block and keeps its bytes in Raw.
+func (b *Block) UnmarshalJSON(text []byte) error { return readWire(text, "block", b) }
+
+var blockNames = wire.MemberNames[Block]()
+
+func (b *Block) read(x *wire.Reader) {
+	var list transactionList
+	m := x.Mark()
+	b.Raw = x.Structure(blockNames, b, &list) // the transactions are the last
+	x.Forgive(m, "number", "hash", "timestamp", "transactions")
+	b.TransactionHashes, b.Transactions = list.hashes, list.whole
+}
+
+// transactionList is a list of hashes or of whole transactions.
+type transactionList struct {
+	hashes []common.Hash
+	whole  []Transaction
+}
+
+func (l *transactionList) read(x *wire.Reader) {
+	for range x.Elements(wire.MaxListEntries) {
+		var hash common.Hash
+		if x.Kind() == '{' {
+			l.whole = append(l.whole, Transaction{})
+			t := &l.whole[len(l.whole)-1]
+			t.read(x)
+			hash = t.Hash
+		} else {
+			wire.ReadHash(&hash, x)
+		}
+		l.hashes = append(l.hashes, hash)
+	}
 }
