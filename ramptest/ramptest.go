@@ -71,9 +71,11 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/loopback"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
+	"github.com/token-ramp/ramp-go/ramptest/internal/route"
 )
 
 // Start starts a service and closes it when the test ends. It fails the test if the game
@@ -196,8 +198,11 @@ func (s *Service) wire() {
 	}
 	s.console = &console{shared: s.shared, orders: s.orders, failing: newFailures[InitializeFailure]()}
 	s.node = &node{shared: s.shared, chains: chains, failing: newFailures[int]()}
-	s.mux.Handle("POST /api/v2/initialize", s.console)
-	s.mux.Handle("POST /rpc/{network}", s.node)
+	calls := new(route.Table)
+	calls.Handle("POST /api/v2/initialize", s.console)
+	calls.Handle("POST /rpc/{network}", s.node)
+	s.mux.Handle("/api/v2/initialize", calls)
+	s.mux.Handle("/rpc/", calls)
 	driven := &remote{s}
 	api := driven.handler()
 	front := &frontDesk{remote: driven, listed: entries{mu: locks.At(locks.List)}}
@@ -217,7 +222,7 @@ func (s *Service) listen() error {
 			return nil
 		}
 		var err error
-		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		if listener, err = loopback.Listen(); err != nil {
 			return fmt.Errorf("ramptest: %w", err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/route"
 )
 
 // files holds the templates and the files that they refer to. There is no build step.
@@ -33,12 +34,13 @@ func handler(service desk.Service, guard *desk.Guard) http.Handler {
 		}
 		return template.Must(template.New("").Funcs(functions).ParseFS(files, "*.html"))
 	})
-	mux := http.NewServeMux()
+	table := new(route.Table)
 	for _, name := range []string{"style.css", "page.js"} {
-		mux.Handle("GET /pages/"+name, s.guarded(func(s *visit) { http.ServeFileFS(s.w, s.r, files, name) }))
+		file := func(s *visit) { http.ServeFileFS(s.w, s.r, files, name) }
+		table.Handle("GET /pages/"+name, s.guarded(file))
 	}
 	for pattern, page := range map[string]func(*visit){
-		"GET /{$}":                           operated((*visit).frontPage),
+		"GET /":                              operated((*visit).frontPage),
 		"POST /start":                        operated((*visit).startForm),
 		"GET /catalog":                       (*visit).catalogPage,
 		"POST /catalog":                      (*visit).catalogForm,
@@ -56,7 +58,7 @@ func handler(service desk.Service, guard *desk.Guard) http.Handler {
 		"GET /calls/{number}":                operated((*visit).callPage),
 		"POST /orders/{uuid}/another":        operated(ordered((*visit).anotherForm)),
 	} {
-		mux.Handle(pattern, s.guarded(page))
+		table.Handle(pattern, s.guarded(page))
 	}
-	return mux
+	return table
 }

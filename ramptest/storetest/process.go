@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/loopback"
 )
 
 const envData = "RAMP_STORETEST_DATA"
@@ -66,7 +67,7 @@ func Serve(open func(data string) (ramp.Store, error)) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := loopback.Listen()
 	if err != nil {
 		log.Fatal(err)
 	}

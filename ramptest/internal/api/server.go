@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/route"
 )
 
 // Handler serves the API of an emulator below /control. allow returns why a request may
 // not use the API, or nil if it may.
 func Handler(e Emulator, allow func(*http.Request) *control.Error) http.Handler {
-	mux := http.NewServeMux()
+	table := new(route.Table)
 	describe := func(r *http.Request, _ noQuery) (control.Description, error) {
 		return e.Describe(r.Context())
 	}
@@ -47,16 +48,16 @@ func Handler(e Emulator, allow func(*http.Request) *control.Error) http.Handler 
 		"/control/events":             {"GET": events(e)},
 	} {
 		allowed := strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		table.Handle(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if do := methods[r.Method]; do != nil {
 				do(w, r)
 				return
 			}
 			w.Header().Set("Allow", allowed)
 			write(w, nil, Errorf(control.CodeMethod, "%s has no method %s, but %s", path, r.Method, allowed))
-		})
+		}))
 	}
-	mux.HandleFunc("/control/", func(w http.ResponseWriter, r *http.Request) {
+	table.NotFound = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		write(w, nil, Errorf(control.CodeNotFound, "there is no path %s", r.URL.Path))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +67,7 @@ func Handler(e Emulator, allow func(*http.Request) *control.Error) http.Handler 
 			write(w, nil, denied)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		table.ServeHTTP(w, r)
 	})
 }
 
