@@ -306,6 +306,29 @@ func TestEachPositionOfEachSwitchIsRecognized(t *testing.T) {
 	}
 }
 
+// These positions look alike for a proxy, as docs/recording.md says: any 32 bytes can be a digest,
+// a mint without an order is only on the chain, and of the largest body that the service reads only a
+// rejection would tell.
+func TestWhatAProxyCannotTell(t *testing.T) {
+	t.Parallel()
+	seen := func(point string, c ramptest.Config, faults ...ramptest.Fault) string {
+		g := between(t, c)
+		g.mint(10, faults...)
+		g.mint(10)
+		g.service.Advance(time.Minute)
+		return g.point(point)
+	}
+	digest := func(r *ramp.ValidateRequest) ramp.Digest { return ramp.Digest(bytes.Repeat(r.UUID[:], 2)) }
+	for point, switched := range map[string]string{
+		"what the digest covers":    seen("what the digest covers", ramptest.Config{Digest: digest}),
+		"how a transaction belongs": seen("how a transaction belongs", ramptest.Config{}, ramptest.MintedByStranger()),
+		"the largest body":          seen("the largest body", ramptest.Config{MaxBody: 64 << 10}),
+	} {
+		assert.NotEmpty(t, switched, point)
+		assert.Equal(t, seen(point, ramptest.Config{}), switched, point)
+	}
+}
+
 // Every row of the open points has a point here, with the row's own words.
 func TestEveryOpenPointIsLookedFor(t *testing.T) {
 	page := string(ramp.Must(os.ReadFile("../../docs/interface.md")))
