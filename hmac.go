@@ -108,6 +108,11 @@ func (k HMACKey) WithPrevious(older ...HMACKey) HMACKey {
 // IsZero reports whether k is the zero value.
 func (k HMACKey) IsZero() bool { return len(k.ring) == 0 }
 
+// Redact returns a text with the key replaced by [redacted], in the forms in which a console, a URL and JSON
+// write it. Use it for what others have said and you show or log, such as the page of a server that lists its
+// environment. A key below 4 bytes is not found.
+func (k HMACKey) Redact(text string) string { return redact.New(k.secrets()...).Text(text) }
+
 // secrets returns what foreign text must not show.
 func (k HMACKey) secrets() (all []string) {
 	for _, key := range k.ring {

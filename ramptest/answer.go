@@ -11,7 +11,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // answer is what the game's server said.
@@ -218,17 +217,17 @@ func mayLack(status int, code string) bool {
 	return status != http.StatusUnauthorized && status < 500 && !field && !strings.HasPrefix(code, "HMAC_")
 }
 
-// redactError removes credentials from an error.
-func redactError(err error, secrets *redact.Redactor) error {
+// redactError removes secrets from an error.
+func redactError(err error, known secrets) error {
 	var wrong *wrongConfirmation
 	if errors.As(err, &wrong) {
-		wrong.what = secrets.Text(wrong.what)
+		wrong.what = known.text(wrong.what)
 	}
 	if rejected := rejectionOf(err); rejected != nil {
-		rejected.Code = ramp.Code(secrets.Text(string(rejected.Code)))
+		rejected.Code = ramp.Code(known.text(string(rejected.Code)))
 		return err
 	}
-	return secrets.Error(err)
+	return known.err(err)
 }
 
 // outcome returns the outcome that an answer of the game states.

@@ -6,12 +6,13 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/transport"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
@@ -64,7 +65,8 @@ type Config struct {
 	Key       ramp.HMACKey   // the HMAC key; required
 	Validator common.Address // the address of the validator key; required
 
-	// Game is the base URL of the game's server.
+	// Game is the base URL of the game's server. The paths of the endpoints are appended to its path. If it
+	// has a user and a password, they are sent with each call and shown nowhere.
 	Game string
 
 	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game. Each
@@ -98,7 +100,7 @@ type Config struct {
 
 	// Client makes the calls to Game. The service uses a copy that follows no
 	// redirects, because a token must not reach an address that is not registered
-	// in the console. If nil, the service makes its own client.
+	// in the console. If nil, the service makes its own client, which uses no proxy.
 	Client *http.Client
 
 	// Timeout is how long the service waits for an answer from the game. It
@@ -248,7 +250,7 @@ type Desk struct {
 
 	// PublicURL is the address at which others reach the service, if it is not
 	// the listener's. [Service.URL] returns it, and the pages can be opened under
-	// its host name.
+	// its host name. It has no path.
 	PublicURL string
 
 	// ControlToken is the token that a caller of the control API and of the pages
@@ -256,6 +258,10 @@ type Desk struct {
 	// this machine may use them, and pages can only be opened under local host names
 	// and that of PublicURL, which blocks DNS rebinding.
 	ControlToken string
+
+	// Secrets are further texts that the service shows nowhere, such as keys of the program that runs it. It
+	// knows the HMAC key, ControlToken, the password of Game, and the access tokens of players.
+	Secrets []string
 
 	// Speed is how fast the clock runs: 1 is real time, 60 is a minute per second,
 	// and 100,000 is the maximum. At 0, the clock stands still, and only
@@ -299,8 +305,15 @@ func (c *Config) check() error {
 	must(!c.Key.IsZero(), "Key", "is required")
 	must(c.Validator != common.Address{}, "Validator", "is required")
 	must(c.Handler == nil || c.Game == "", "Game", "excludes Config.Handler")
-	must(c.Game == "" || isAbsolute(c.Game), "Game", "must be the absolute URL of the game's server")
-	must(c.Desk.PublicURL == "" || isAbsolute(c.Desk.PublicURL), "Desk.PublicURL", "must be an absolute URL")
+	address := func(text, field string, alone bool) {
+		u, problem := transport.Address(text)
+		if problem == "" && alone && (u.Path != "" || u.User != nil) {
+			problem = "must be an address without a path and a user, because the pages lie directly below it"
+		}
+		must(text == "" || problem == "", field, problem)
+	}
+	address(c.Game, "Game", false)
+	address(c.Desk.PublicURL, "Desk.PublicURL", true)
 	// false for NaN too
 	must(0 <= c.Desk.Speed && c.Desk.Speed <= maxSpeed, "Desk.Speed", "must be from 0 to 100000")
 	must(c.FailureStatus == 0 || 200 <= c.FailureStatus && c.FailureStatus <= 599, "FailureStatus",
@@ -310,24 +323,22 @@ func (c *Config) check() error {
 	must(BooksFail <= c.Books && c.Books <= BooksOff, "Books", "must be BooksFail, BooksReport or BooksOff")
 	must(!c.Closed || c.isUnitTest(), "Closed",
 		"is for a test: it excludes Desk.Speed, Desk.Listener and Desk.State")
-	const negative, relative = "must not be below 0", "must begin with a slash"
+	const negative, relative = "must not be below 0", "must begin with a slash, and have no fragment"
+	isPath := func(path string) bool {
+		return path == "" || path[0] == '/' && !strings.Contains(path, "#")
+	}
 	must(c.Confirmations >= 0, "Confirmations", negative)
 	must(c.BlockTime >= 0, "BlockTime", negative)
 	must(c.Timeout >= 0, "Timeout", negative)
 	must(c.Desk.KeepOrders >= 0, "Desk.KeepOrders", negative)
 	must(c.MaxBody >= 0, "MaxBody", negative)
-	must(c.AssetsPath == "" || c.AssetsPath[0] == '/', "AssetsPath", relative)
-	must(c.ValidatePath == "" || c.ValidatePath[0] == '/', "ValidatePath", relative)
-	must(c.ResultPath == "" || c.ResultPath[0] == '/', "ResultPath", relative)
+	must(isPath(c.AssetsPath), "AssetsPath", relative)
+	must(isPath(c.ValidatePath), "ValidatePath", relative)
+	must(isPath(c.ResultPath), "ResultPath", relative)
 	if len(wrong.Fields) == 0 {
 		return nil
 	}
 	return &wrong
-}
-
-func isAbsolute(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // isUnitTest reports whether nothing but a test drives the service: no clock, no page, and no

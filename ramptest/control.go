@@ -71,8 +71,8 @@ func undelivered(err error) (lost bool, problem string) {
 // Describe implements [api.Emulator], as the other methods do.
 func (s *remote) Describe(context.Context) (control.Description, error) {
 	c := s.config
-	d := control.Description{Now: s.clock.now(), Speed: c.Desk.Speed, Game: c.Game, Assets: c.AssetsPath,
-		Validate: c.ValidatePath, Result: c.ResultPath,
+	d := control.Description{Now: s.clock.now(), Speed: c.Desk.Speed, Game: withoutUser(c.Game),
+		Assets: c.AssetsPath, Validate: c.ValidatePath, Result: c.ResultPath,
 		ProjectID: c.ProjectID, PerOrder: c.PerOrder, Validator: c.Validator,
 		Chains: map[ramp.Network]control.Chain{}, Faults: map[string]string{}}
 	for network, id := range c.Networks {
@@ -80,6 +80,11 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 	}
 	for _, form := range FaultForms() {
 		d.Faults[form[0]] = form[1]
+	}
+	if c.Desk.State != nil {
+		if err := c.Desk.State.Err(); err != nil {
+			d.StateError = strings.TrimPrefix(said(err), "state: ")
+		}
 	}
 	return d, nil
 }

@@ -20,7 +20,6 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/internal/rollback"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
@@ -375,18 +374,18 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	}
 	v := c.verdictOn(a, err, s.config.Retry)
 	event.Said, event.Tone, event.Failed = v.Said, v.Tone, v.Attention
-	secrets := redact.New(c.session.Token.Reveal(), c.hmac)
+	known := s.secrets.with(append(s.readings.tokens(), c.session.Token.Reveal(), c.hmac)...)
 	if err != nil && a != nil {
 		for _, id := range slices.Sorted(maps.Keys(c.owned)) {
 			event.Owned = append(event.Owned,
-				control.AssetAmount{ID: secrets.Text(id), Amount: books.Decimal(c.owned[id])})
+				control.AssetAmount{ID: known.text(id), Amount: books.Decimal(c.owned[id])})
 		}
 		if c.lacks != "" && isRejection(err) {
-			err = fmt.Errorf("%w: %s", err, secrets.Text(c.lacks))
+			err = fmt.Errorf("%w: %s", err, known.text(c.lacks))
 		}
 	}
-	s.record.exchange(event, secrets)
-	return a, redactError(err, secrets)
+	s.record.exchange(event, known)
+	return a, redactError(err, known)
 }
 
 // do makes a call and reads the whole answer.

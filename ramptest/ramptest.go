@@ -135,7 +135,8 @@ func New(config Config) (*Service, error) {
 		}
 	}
 	config.setDefaults()
-	s := &Service{shared: shared{config: &config, life: newLifetime()}, mux: http.NewServeMux()}
+	s := &Service{mux: http.NewServeMux(),
+		shared: shared{config: &config, life: newLifetime(), secrets: secretsOf(&config)}}
 	s.wire()
 	if s.keeper != nil {
 		if err := s.keeper.restore(); err != nil {
@@ -149,7 +150,7 @@ func New(config Config) (*Service, error) {
 	case config.Game != "":
 		client := config.Client
 		if client == nil {
-			s.transport = &http.Transport{Proxy: http.ProxyFromEnvironment}
+			s.transport = &http.Transport{} // which knows no proxy
 			client = &http.Client{Transport: s.transport}
 		}
 		s.game.reach(config.Game, *client)

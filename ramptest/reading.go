@@ -85,6 +85,16 @@ func (r *readings) accepted() []guest {
 	})
 }
 
+// tokens returns the access tokens of the sessions that the game has accepted.
+func (r *readings) tokens() (list []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, g := range r.guests {
+		list = append(list, g.session.Token.Reveal())
+	}
+	return list
+}
+
 func (r *readings) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -138,9 +138,9 @@ func (r *record) signal() {
 }
 
 // exchange records an exchange without the secrets and the credentials in its headers.
-func (r *record) exchange(e control.Event, secrets *redact.Redactor) {
-	e.Request, e.Answer = redactMessage(e.Request, secrets), redactMessage(e.Answer, secrets)
-	e.Outcome, e.Said, e.Session = secrets.Text(e.Outcome), secrets.Text(e.Said), secrets.Text(e.Session)
+func (r *record) exchange(e control.Event, known secrets) {
+	e.Request, e.Answer = redactMessage(e.Request, known), redactMessage(e.Answer, known)
+	e.Outcome, e.Said, e.Session = known.text(e.Outcome), known.text(e.Said), known.text(e.Session)
 	r.add(e)
 }
 
@@ -206,21 +206,20 @@ func isCredential(name string) bool {
 	}
 }
 
-// secretsOf returns a redactor for the credentials in a request to the service.
-func secretsOf(header http.Header) *redact.Redactor {
-	var secrets []string
+// credentials returns those in the headers of a request to the service.
+func credentials(header http.Header) (list []string) {
 	for name, values := range header {
 		if isCredential(name) {
 			for _, value := range values {
-				secrets = append(secrets, redact.Header(value)...)
+				list = append(list, redact.Header(value)...)
 			}
 		}
 	}
-	return redact.New(secrets...)
+	return list
 }
 
 // redactHeader returns a copy of the headers without credentials.
-func redactHeader(header http.Header, secrets *redact.Redactor) http.Header {
+func redactHeader(header http.Header, known secrets) http.Header {
 	clean := make(http.Header, len(header))
 	for name, values := range header {
 		switch {
@@ -231,7 +230,7 @@ func redactHeader(header http.Header, secrets *redact.Redactor) http.Header {
 		default:
 			clean[name] = make([]string, len(values))
 			for i, value := range values {
-				clean[name][i] = secrets.Text(value)
+				clean[name][i] = known.text(value)
 			}
 		}
 	}
@@ -240,13 +239,13 @@ func redactHeader(header http.Header, secrets *redact.Redactor) http.Header {
 
 // redactMessage returns a copy of a message without credentials, and with a body of
 // at most maxRecordedBody bytes. A message of nil has none.
-func redactMessage(m *control.Message, secrets *redact.Redactor) *control.Message {
+func redactMessage(m *control.Message, known secrets) *control.Message {
 	if m == nil {
 		return nil
 	}
 	clean := *m
-	clean.Header = redactHeader(m.Header, secrets)
-	clean.Body = strings.ToValidUTF8(secrets.Text(m.Body), "�")
+	clean.Header = redactHeader(m.Header, known)
+	clean.Body = strings.ToValidUTF8(known.text(m.Body), "�")
 	if len(clean.Body) > maxRecordedBody {
 		clean.Body = strings.ToValidUTF8(clean.Body[:maxRecordedBody], "") + "…"
 	}

@@ -4,20 +4,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
 
 func TestEveryExchangeIsRecorded(t *testing.T) {
@@ -142,6 +146,64 @@ func TestTheRecordHoldsNoSecret(t *testing.T) {
 	assert.NotContains(t, string(text), secret)
 	assert.NotContains(t, c.service.Timeline(), secret)
 	assert.Contains(t, string(text), "Bearer [redacted]")
+}
+
+// The page of a framework about an error lists its environment, and what others have sent.
+func TestAPageThatListsEverythingTellsNoSecret(t *testing.T) {
+	const (
+		text, other, validator, opens = "a/key+of=the console", "token of bob", "0xf00dfeed", "control-token"
+		password, basic               = "pass/word", "dXNlcjpwYXNzL3dvcmQ="
+	)
+	var printed strings.Builder
+	broken := false
+	game := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !broken {
+			_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[]}}}`)
+			return
+		}
+		w.Header().Set("X-Debug", text)
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprintf(w, "<h1>Error</h1>RAMP_HMAC_KEY=%s %s RAMP_VALIDATOR_KEY=%s %s %s %s %v", text,
+			url.QueryEscape(text), validator, other, opens, url.PathEscape(password), r.Header)
+	}))
+	t.Cleanup(game.Close)
+	at := strings.Replace(game.URL, "http://", "http://user:"+url.QueryEscape(password)+"@", 1)
+	desk := ramptest.Desk{Pages: pages.New(), ControlToken: opens, Secrets: []string{validator},
+		OnEvent: func(e control.Event) { printed.Write(ramp.Must(json.Marshal(e))) }}
+	service := ramp.Must(ramptest.New(ramptest.Config{Key: ramp.Must(ramp.TextKey(text)), Game: at,
+		Validator: common.HexToAddress("0x1"), Desk: desk}))
+	defer service.Close()
+	bob := ramp.Session{ID: "bob", Token: ramp.NewAccessToken(other)}
+	_, err := service.Assets(t.Context(), bob)
+	require.NoError(t, err)
+	broken = true
+	var shown []string
+	show := func(said ...any) { shown = append(shown, fmt.Sprint(said...)) }
+	_, err = service.Assets(t.Context(), session1)
+	show(err)
+	get := func(path string) string {
+		asked := ramp.Must(http.NewRequest(http.MethodGet, service.URL()+path, nil))
+		asked.Header.Set("Authorization", "Bearer "+opens)
+		answer := ramp.Must(service.Client().Do(asked))
+		defer answer.Body.Close()
+		require.Equal(t, 200, answer.StatusCode)
+		return string(ramp.Must(io.ReadAll(answer.Body)))
+	}
+	show(get("/calls"))
+	show(get("/calls/2"))
+	show(get("/control"))
+	events := service.Events()
+	show(string(ramp.Must(json.Marshal(events))), service.Timeline(), printed.String())
+	require.Equal(t, 500, events[len(events)-1].Answer.Status)
+	for _, said := range shown {
+		for _, secret := range []string{text, other, validator, opens, password, basic} {
+			for _, escape := range []func(string) string{url.QueryEscape, url.PathEscape, html.EscapeString} {
+				assert.NotContains(t, said, secret)
+				assert.NotContains(t, said, escape(secret))
+			}
+		}
+	}
+	assert.Contains(t, shown[2], "[redacted]")
 }
 
 func TestATimelineIsReadable(t *testing.T) {

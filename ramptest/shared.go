@@ -20,6 +20,7 @@ type shared struct {
 	guard   *desk.Guard
 	changes *changes
 	audit   *audit.Books
+	secrets secrets
 }
 
 // called reads a call to the service, and begins its event.
@@ -36,7 +37,7 @@ func (s *shared) respond(w http.ResponseWriter, r *http.Request, event control.E
 	text []byte) {
 	event.Answer = &control.Message{Status: status, Body: string(text)}
 	event.Took = s.clock.now().Sub(event.Time)
-	s.record.exchange(event, secretsOf(r.Header))
+	s.record.exchange(event, s.secrets.with(credentials(r.Header)...))
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // an error means that the caller is gone
 }

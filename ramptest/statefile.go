@@ -20,18 +20,20 @@ import (
 type StateFile struct {
 	journal *journal.Journal
 
-	mu  locks.Mutex
-	err error // the first failure to write
+	mu     locks.Mutex
+	err    error         // the first failure to write
+	failed chan struct{} // closed when there is one
 }
 
-// OpenState opens a state file, or begins one. The error is about a file that another
-// service uses, or that is no state file.
+// OpenState opens a state file, or begins one. It may be a link, or mounted, and becomes one that only its
+// owner may read. The error is about a file that another service uses, perhaps under another name, or that
+// is no state file.
 func OpenState(path string) (*StateFile, error) {
 	j, err := journal.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("ramptest: state: %w", err)
 	}
-	f := &StateFile{journal: j, mu: locks.At(locks.File)}
+	f := &StateFile{journal: j, mu: locks.At(locks.File), failed: make(chan struct{})}
 	version, err := f.Note("version")
 	if err == nil && version == "" {
 		err = f.SetNote("version", stateVersion)
@@ -63,6 +65,11 @@ func (f *StateFile) SetNote(name, text string) error {
 	return f.Err()
 }
 
+// Failed returns a channel that is closed when the file cannot be written, such as on a full disk; see
+// [StateFile.Err]. Nothing is written from then on, so that a service which continues from the file is
+// one that was killed at that time.
+func (f *StateFile) Failed() <-chan struct{} { return f.failed }
+
 // Err returns the first error of writing the file; nil if everything was written.
 func (f *StateFile) Err() error {
 	f.mu.Lock()
@@ -88,6 +95,7 @@ func (f *StateFile) put(key string, values ...any) {
 	defer f.mu.Unlock()
 	if err != nil && f.err == nil {
 		f.err = fmt.Errorf("ramptest: state: %w", err)
+		close(f.failed)
 	}
 }
 

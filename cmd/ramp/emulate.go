@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"runtime/debug"
@@ -68,12 +69,18 @@ func emulate(ctx context.Context, c *call) (int, error) {
 	debug.SetGCPercent(memoryPercent)
 	debug.FreeOSMemory() // what reading the state file has left
 	d.printer.welcome(d, service)
-	<-ctx.Done()
+	says := &aside{out: c.errs, gap: "%d lines were not printed, because nobody read them\n"}
+	d.await(ctx, says)
+	waiting := time.AfterFunc(time.Second, func() {
+		fmt.Fprintln(says, "ramp emulate: waiting for calls in progress; Ctrl+C again ends at once")
+	})
 	service.Close()
+	waiting.Stop()
+	_ = says.close()
 	status := 0
 	if d.file != nil {
 		if err := d.file.Close(); err != nil {
-			fmt.Fprintln(c.errs, "ramp emulate: -state:", err)
+			fmt.Fprintln(c.errs, "ramp emulate: -state:", ofState(err))
 			status = 1
 		}
 	}
@@ -84,12 +91,29 @@ func emulate(ctx context.Context, c *call) (int, error) {
 	return status, nil
 }
 
+// ofState returns the text of an error of the state file.
+func ofState(err error) string { return strings.TrimPrefix(err.Error(), "ramptest: state: ") }
+
+// await waits until ctx is done. If the state file cannot be written, it says so at once.
+func (d *desk) await(ctx context.Context, says io.Writer) {
+	if d.file != nil {
+		select {
+		case <-d.file.Failed():
+			fmt.Fprintf(says, "ramp emulate: -state: %s\n"+
+				"Nothing that happens from now on is kept for a restart. Make room, and restart.\n",
+				ofState(d.file.Err()))
+		case <-ctx.Done():
+		}
+	}
+	<-ctx.Done()
+}
+
 // begin starts the service. It restores the state from the file if there is one.
 func (d *desk) begin(out io.Writer) (service *ramptest.Service, err error) {
 	if d.state != "" {
 		if d.file, err = ramptest.OpenState(d.state); err != nil {
 			return nil,
-				fmt.Errorf("-state %s: %s", d.state, strings.TrimPrefix(err.Error(), "ramptest: state: "))
+				fmt.Errorf("-state %s: %s", d.state, ofState(err))
 		}
 		defer func() {
 			if err != nil {
@@ -108,14 +132,14 @@ func (d *desk) begin(out io.Writer) (service *ramptest.Service, err error) {
 	if d.json {
 		d.out.gap = "{\"skipped\":%d}\n"
 	}
-	d.printer = &printer{out: d.out, terminal: out, json: d.json, quiet: d.quiet}
+	d.printer = &printer{out: d.out, json: d.json, quiet: d.quiet}
 	d.Desk.OnEvent, d.Desk.Pages = d.printer.event, pages.New()
 	return ramptest.New(d.Config)
 }
 
 // parseEmulate reads the flags.
 func parseEmulate(flags *call) (*desk, error) {
-	d := &desk{}
+	d, proxied := &desk{}, false
 	c := &d.Config
 	flags.StringVar(&c.Game, "game", "", "base `URL` of the game's server (required)")
 	flags.endpointFlags(&c.AssetsPath, &c.ValidatePath, &c.ResultPath)
@@ -135,6 +159,10 @@ func parseEmulate(flags *call) (*desk, error) {
 	flags.BoolVar(&d.json, "json", false,
 		"print one JSON object per line: first the service's addresses, then each event")
 	flags.BoolVar(&d.quiet, "q", false, "print only failures, after the addresses and keys")
+	flags.BoolVar(&proxied, "proxy", false,
+		"reach the game through the proxy of $HTTP_PROXY or $HTTPS_PROXY; by default without one")
+	flags.DurationVar(&c.Timeout, "timeout", 10*time.Second,
+		"how long the game may take to answer; longer, to stop it in a debugger")
 	flags.BoolVar(&c.NoThief, "no-thief", false, "do not ask for assets with half of a session in GET /control/check")
 	flags.repeated(&c.Regenerating, "regenerating",
 		"`asset` that moves by itself, such as energy; may be repeated")
@@ -157,6 +185,9 @@ func parseEmulate(flags *call) (*desk, error) {
 	}
 	if c.Game == "" {
 		return nil, misuse{errors.New("-game is required: the base URL of your server")}
+	}
+	if proxied {
+		c.Client = &http.Client{} // whose transport reads the environment
 	}
 	d.encoding = cmp.Or(*encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text")
 	c.Books, c.Desk.KeepOrders = ramptest.BooksReport, keptOrders
@@ -181,11 +212,13 @@ func (d *desk) keys() (err error) {
 	if d.Key, err = readKey(d.key, d.encoding); err != nil {
 		return err
 	}
+	d.Desk.Secrets = append(d.Desk.Secrets, d.key)
 	d.Desk.OtherKey, _ = ramp.Base64URLKey(d.key) // zero if the text is not base64url
 	if d.encoding == "base64url" {
 		d.Desk.OtherKey, _ = ramp.TextKey(d.key)
 	}
 	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
+	defer func() { d.Desk.Secrets = append(d.Desk.Secrets, inHex, strings.TrimPrefix(inHex, "0x")) }()
 	switch {
 	case d.validator != "" && !common.IsHexAddress(d.validator):
 		return errors.New("-validator must be an address of 20 bytes in hex")
@@ -256,7 +289,10 @@ type started struct {
 // welcome prints the addresses of the service, the endpoints that it calls, and the
 // keys that it generated.
 func (p *printer) welcome(d *desk, service *ramptest.Service) {
-	c, address, game := &d.Config, service.URL(), strings.TrimRight(d.Game, "/")
+	c, address := &d.Config, service.URL()
+	at, _ := url.Parse(strings.TrimRight(d.Game, "/")) // the service has accepted it
+	at.User = nil
+	game := at.String()
 	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet),
 		Testnet: service.RPCURL(ramp.Testnet),
 		Assets:  game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
@@ -273,9 +309,8 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 		open += "/?token=" + url.QueryEscape(s.ControlToken)
 	}
 	fmt.Fprintf(&text, "Open %s (Ctrl+C stops)\n", open)
-	at, _ := url.Parse(game) // the service has accepted it
-	fmt.Fprintf(&text, "Calls GET %s, POST %s, POST %s at %s\n", c.AssetsPath, c.ValidatePath, c.ResultPath,
-		at.Redacted())
+	fmt.Fprintf(&text, "Calls GET %s, POST %s, POST %s at %s\n",
+		c.AssetsPath, c.ValidatePath, c.ResultPath, game)
 	fmt.Fprintf(&text, "Chains %s (ID 7001), %s (ID 7002)\n", s.Mainnet, s.Testnet)
 	fmt.Fprintf(&text, "Validator %s, payer of sponsored transactions %s\n", s.Validator, s.Payer)
 	fmt.Fprintf(&text, "\nFor the game's environment:\n")

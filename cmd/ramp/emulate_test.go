@@ -218,13 +218,14 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
 		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-retry-20", "-accept-expired",
 		"-per-order", "-net", "-uuid-digits", "-failure-status", "400", "-regenerating", "energy", "-no-thief",
+		"-timeout", "1m",
 	}))
 	require.NoError(t, err)
 	without := []string{
 		// set by the command, some from flags
-		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", "Pages",
+		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", "Pages", "Secrets",
 		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
-		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", "Timeout", // for tests in Go
+		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", // for tests in Go
 		"Confirmations", "BlockTime", "Decimals", "Tokens", "Closed", "Mailbox",
 	}
 	for _, config := range []reflect.Value{reflect.ValueOf(d.Config), reflect.ValueOf(d.Config.Desk)} {
@@ -262,8 +263,16 @@ func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 2, "listen"},
 		{[]string{"emulate", "-game", game, "-json", "-listen", busy.Addr().String()}, 2, "address already in use"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk", "-speed", "-1"}, 2,
-			"ramp emulate: -url must be an absolute URL; -speed must be from 0 to 100000 (see: ramp help emulate)\n"},
-		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 2, "-game must be the absolute URL"},
+			"ramp emulate: -url must be an absolute URL, such as http://127.0.0.1:8080; -speed must be from 0 to 100000 (see: ramp help emulate)\n"},
+		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 2, "-game must be an absolute URL"},
+		{[]string{"emulate", "-game", game + "/?a=1", "-listen", "127.0.0.1:0"}, 2,
+			"-game must have no query and no fragment"},
+		{[]string{"emulate", "-game", game + "/#top", "-listen", "127.0.0.1:0"}, 2,
+			"-game must have no query and no fragment"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "https://desk.example/ramp"}, 2,
+			"-url must be an address without a path"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-result", "/result#1"}, 2,
+			"-result must begin with a slash, and have no fragment"},
 	} {
 		var out, errs bytes.Buffer
 		assert.Equal(t, test.status, run(t.Context(), test.args, &out, &errs), test.args)

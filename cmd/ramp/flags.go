@@ -26,6 +26,9 @@ const (
 	statusDisputed   = 3 // an order is disputed, and nothing else is wrong
 )
 
+// statusInterrupted is the exit status of any command after a second signal, as shells have it.
+const statusInterrupted = 130
+
 // call is a call of a command, which adds its flags.
 type call struct {
 	stdio
@@ -136,8 +139,8 @@ func flagError(err error) error {
 	flags := map[string]string{
 		"Config.Game": "-game", "Config.AssetsPath": "-assets", "Config.ValidatePath": "-validate",
 		"Config.ResultPath": "-result", "Config.Desk.PublicURL": "-url", "Config.Desk.Speed": "-speed",
-		"Config.FailureStatus": "-failure-status",
-		"ClientConfig.URL":     "-url", "intent.project_id": "-project", "intent.token": "-token",
+		"Config.FailureStatus": "-failure-status", "Config.Timeout": "-timeout",
+		"ClientConfig.URL": "-url", "intent.project_id": "-project", "intent.token": "-token",
 		"intent.network": "-network",
 	}
 	var problems []string

@@ -20,14 +20,21 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	if len(os.Args) > 1 && os.Args[1] == "emulate" {
-		signal.Ignore(syscall.SIGPIPE) // whoever reads the first line only does not end the emulator
-	}
-	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(status)
+	signal.Ignore(syscall.SIGPIPE) // see output
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		last := &aside{out: os.Stderr} // which may be stopped
+		fmt.Fprintln(last, "ramp: ended at once; calls in progress were cut off")
+		_ = last.close()
+		os.Exit(statusInterrupted)
+	}()
+	out := &output{file: os.Stdout}
+	os.Exit(out.status(run(ctx, os.Args[1:], out, os.Stderr), os.Stderr))
 }
 
 const usage = `usage: ramp COMMAND [flags]

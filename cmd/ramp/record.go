@@ -63,8 +63,19 @@ func recordCalls(ctx context.Context, c *call) (int, error) {
 		config.Readings = readings(key)
 		config.Secrets = []string{key}
 	}
-	config.OnCall = func(l record.Line) { printRecorded(c.out, c.errs, l) }
-	return serveRecorder(ctx, c, config, *listen, *api)
+	const gap = "%d lines were not printed, because nobody read them\n"
+	out, errs := &aside{out: c.out, gap: gap}, &aside{out: c.errs, gap: gap}
+	std := c.stdio
+	c.stdio = stdio{std.in, out, errs} // nobody waits for a reader
+	config.OnCall = func(l record.Line) { printRecorded(out, errs, l) }
+	status, err := serveRecorder(ctx, c, config, *listen, *api)
+	c.stdio = std
+	_ = errs.close()
+	if failed := out.close(); failed != nil {
+		fmt.Fprintln(c.errs, "ramp record: the output could not be written:", failed)
+		status = 1
+	}
+	return status, err
 }
 
 // serveRecorder records until ctx is done.

@@ -48,14 +48,14 @@ func (c *caller) canWait() {
 // connect finds the emulator. It verifies that an emulator answers, because an access
 // token must not go to another server that happens to listen there.
 func (c *caller) connect(ctx context.Context) error {
-	address, err := url.Parse(cmp.Or(c.at, os.Getenv("RAMP_API_URL"), defaultAt))
-	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
-		return errors.New("-at, or RAMP_API_URL, must be the address of an emulator, such as " + defaultAt)
+	address, token, err := emulatorAt(cmp.Or(c.at, os.Getenv("RAMP_API_URL"), defaultAt))
+	if err != nil {
+		return err
 	}
 	c.Client = &control.Client{
-		URL:        address.Scheme + "://" + address.Host,
-		Token:      cmp.Or(address.Query().Get("token"), os.Getenv("RAMP_CONTROL_TOKEN")),
-		HTTPClient: &http.Client{CheckRedirect: noRedirects},
+		URL:        address,
+		Token:      cmp.Or(token, os.Getenv("RAMP_CONTROL_TOKEN")),
+		HTTPClient: &http.Client{Transport: &http.Transport{}, CheckRedirect: noRedirects}, // without a proxy
 	}
 	_, err = c.Describe(ctx)
 	var reported *control.Error
@@ -63,6 +63,23 @@ func (c *caller) connect(ctx context.Context) error {
 		return fmt.Errorf("there is no emulator at %s: start one with ramp emulate, or name it with -at", c.URL)
 	}
 	return err
+}
+
+// emulatorAt reads the address of an emulator, which may have a token and nothing else.
+func emulatorAt(text string) (address, token string, err error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return "", "", errors.New("-at, or RAMP_API_URL, must be the address of an emulator, such as " + defaultAt)
+	case strings.Trim(u.Path, "/") != "" || u.User != nil || u.Fragment != "":
+		return "", "", errors.New("-at, or RAMP_API_URL, must be the address of an emulator alone, without a path")
+	}
+	q := u.Query()
+	token = q.Get("token")
+	if q.Del("token"); len(q) > 0 {
+		return "", "", errors.New("-at, or RAMP_API_URL, may have a token, and no other parameter")
+	}
+	return u.Scheme + "://" + u.Host, token, nil
 }
 
 // failed prints why a command failed, and returns the exit status.

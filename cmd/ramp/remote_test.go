@@ -224,7 +224,10 @@ func TestCommandsFindTheEmulator(t *testing.T) {
 	assert.Contains(t, ends(t, 0, "orders", "-at", d.API+"/?token="+url.QueryEscape(d.ControlToken)), "No orders yet")
 	t.Setenv("RAMP_CONTROL_TOKEN", d.ControlToken)
 	ends(t, 0, "orders")
-	assert.Contains(t, ends(t, 2, "orders", "-at", "127.0.0.1:8090"), "must be the address of an emulator")
+	for at, want := range map[string]string{"127.0.0.1:8090": "must be the address of an emulator",
+		d.API + "/ramp": "without a path", d.API + "/?a=1": "no other parameter", d.API + "/#top": "without a path"} {
+		assert.Contains(t, ends(t, 2, "orders", "-at", at), want)
+	}
 
 	asked := make(chan string, 10)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

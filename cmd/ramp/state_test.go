@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 func TestAnEmulatorSurvivesARestart(t *testing.T) {
@@ -27,7 +31,7 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	info := ramp.Must(os.Stat(path))
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	files := ramp.Must(os.ReadDir(filepath.Dir(path)))
-	assert.Len(t, files, 2, "the file and its lock")
+	assert.Len(t, files, 1, "the file alone")
 
 	second, lines, _ := beginJSON(t, append(console, "-state", path, "-game", game, "-speed", "0")...)
 	drain(lines)
@@ -69,4 +73,43 @@ func TestEmulateRejectsAFileOfSomethingElse(t *testing.T) {
 		left := ramp.Must(os.ReadFile(path))
 		assert.Equal(t, text, string(left), "it is not overwritten")
 	}
+}
+
+// A limit of the file's size stands for a full disk.
+func TestAStateFileThatCannotBeWrittenIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "desk.json")
+	d := newDesktop(t) // whose game goes on
+	game := d.Assets[:len(d.Assets)-len("/api/assets")]
+	command, first, _, errs := beginProgram(t, `ulimit -f 100; exec "$@"`, "-state", path, "-game", game,
+		"-speed", "0", "-q")
+	d.started = first
+	client := control.Client{URL: d.API}
+	var about control.Description
+	for orders := 0; about.StateError == ""; orders++ {
+		require.Less(t, orders, 100)
+		d.order(t, 1)
+		about = ramp.Must(client.Describe(t.Context()))
+	}
+	assert.Equal(t, "write "+path+": file too large", about.StateError)
+	page := ramp.Must(http.Get(d.API + "/"))
+	shown := ramp.Must(io.ReadAll(page.Body))
+	require.NoError(t, page.Body.Close())
+	assert.Contains(t, string(shown),
+		"Nothing is kept for a restart.</strong> The state file cannot be written: "+about.StateError)
+	said := "ramp emulate: -state: " + about.StateError + "\n" +
+		"Nothing that happens from now on is kept for a restart. Make room, and restart.\n"
+	require.Eventually(t, func() bool { return errs.String() == said }, 10*time.Second, 10*time.Millisecond, "%s", errs)
+	require.NoError(t, command.Process.Signal(os.Interrupt))
+	var ended *exec.ExitError
+	require.ErrorAs(t, command.Wait(), &ended)
+	assert.Equal(t, 1, ended.ExitCode())
+	assert.Equal(t, said+"ramp emulate: -state: "+about.StateError+"\n", errs.String())
+
+	again, lines, _ := beginJSON(t, append(console, "-state", path, "-game", game, "-speed", "0")...)
+	drain(lines)
+	d.API = again.API
+	list := ramp.Must((&control.Client{URL: d.API}).Orders(t.Context(), control.OrdersQuery{}))
+	assert.NotEmpty(t, list.Orders, "what was written fits together")
+	d.ends(t, 0, "advance", "1m")
 }

@@ -25,7 +25,13 @@ func colored(w io.Writer, color, text string) string {
 
 // isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+	if queue, is := w.(*aside); is {
+		w = queue.out
+	}
+	file, ok := w.(interface { // a file, or the output
+		Stat() (os.FileInfo, error)
+		Name() string
+	})
 	if !ok || os.Getenv("TERM") == "dumb" {
 		return false
 	}

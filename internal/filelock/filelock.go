@@ -1,4 +1,4 @@
-// Package filelock locks files, so that one program uses what they stand for.
+// Package filelock opens files that one program at a time uses.
 package filelock
 
 import "errors"

@@ -1,4 +1,4 @@
-//go:build !unix
+//go:build !unix && !windows
 
 package filelock
 
@@ -8,18 +8,16 @@ import (
 	"os"
 )
 
-// Lock locks a file until it is closed, or until the process ends: an open file cannot
-// be removed on Windows.
+// Lock opens a file, or creates one that only its owner may read. Plan 9 opens a file of this mode once.
+// WebAssembly has one process, and no locks.
 func Lock(path string) (*os.File, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrLocked
-	}
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600|os.ModeExclusive)
+	if info, failed := os.Stat(path); err != nil && !errors.Is(err, fs.ErrPermission) && failed == nil &&
+		info.Mode()&os.ModeExclusive != 0 {
 		return nil, ErrLocked
 	}
 	return file, err
 }
 
-// Unlock releases a lock.
+// Unlock closes a file and releases its lock.
 func Unlock(file *os.File) error { return file.Close() }

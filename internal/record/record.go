@@ -18,6 +18,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/transport"
 )
 
 // maxCalls is how many calls are recorded.
@@ -105,14 +106,12 @@ func New(c Config) (*Recorder, error) {
 
 // origin parses an address of a server.
 func origin(address string) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimRight(address, "/"))
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, errors.New("must be an absolute URL, such as http://127.0.0.1:8080")
-	case u.User != nil:
-		return nil, errors.New("must have no credentials")
-	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, errors.New("must have no query and no fragment")
+	u, problem := transport.Address(address)
+	if problem == "" && u.User != nil {
+		problem = "must have no credentials"
+	}
+	if problem != "" {
+		return nil, errors.New(problem)
 	}
 	return u, nil
 }

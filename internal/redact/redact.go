@@ -92,9 +92,15 @@ func (r *Redactor) Error(err error) error {
 		return nil
 	}
 	if text := r.Line(err.Error(), MaxError); text != err.Error() {
-		return &redactedError{text: text, is: func(target error) bool { return errors.Is(err, target) }}
+		return r.Hide(err, text)
 	}
 	return err
+}
+
+// Hide is Error for an error whose text the caller has redacted.
+func (r *Redactor) Hide(err error, text string) error {
+	return &redactedError{text: r.Line(text, MaxError),
+		is: func(target error) bool { return errors.Is(err, target) }}
 }
 
 type redactedError struct {

@@ -22,6 +22,19 @@ func Base(base string, insecure bool) (clean, problem string) {
 	return strings.TrimRight(u.String(), "/"), ""
 }
 
+// Address parses the address of a server, to whose path others are appended. If it is unusable, or would be
+// used in part only, problem says why.
+func Address(text string) (u *url.URL, problem string) {
+	u, err := url.Parse(strings.TrimRight(text, "/"))
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, "must be an absolute URL, such as http://127.0.0.1:8080"
+	case strings.ContainsAny(text, "?#"):
+		return nil, "must have no query and no fragment"
+	}
+	return u, ""
+}
+
 // ParseURL parses an absolute URL of the service or of a node. If it is unusable,
 // problem says why without quoting it, because it may contain a credential.
 // insecure accepts http for every host.

@@ -27,6 +27,10 @@ type Description struct {
 	Validator common.Address         `json:"validator"`
 	Chains    map[ramp.Network]Chain `json:"chains"`
 	Faults    map[string]string      `json:"faults"` // what each fault does, by its form
+
+	// StateError is why the state file cannot be written, such as a full disk. What happens since then
+	// is not there after a restart.
+	StateError string `json:"state_error,omitempty"`
 }
 
 // Chain is the chain of a network.

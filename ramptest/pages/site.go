@@ -97,6 +97,7 @@ type frame struct {
 	Network ramp.Network
 	Problem *problem
 	Down    string // the address of a game that does not answer
+	Unkept  string // why the state file cannot be written
 	Clock   string // what the clock shows
 	Offset  string // how far it is from the real time; "" if it shows that
 	Now     int64  // the same in milliseconds, for the script
@@ -139,7 +140,7 @@ func (s *visit) show(status int, name string, v framed) {
 	} else if offset < 0 {
 		f.Offset = span(-offset) + " behind"
 	}
-	f.Down = s.down()
+	f.Down, f.Unkept = s.down(), about.StateError
 	execute := func(part string, v any) []byte {
 		var b bytes.Buffer
 		if err := s.templates().ExecuteTemplate(&b, part, v); err != nil {

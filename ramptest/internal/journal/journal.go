@@ -1,6 +1,8 @@
-// Package journal keeps values in a file to which it only appends: one line for each
-// change, and the last line of a key wins. A program that is killed loses at most the
-// line that it was writing.
+// Package journal keeps values in a file to which it appends: one line for each change, and the last line of
+// a key wins. A program that is killed loses at most the line that it was writing.
+//
+// The file is never replaced by another one. So its links, its mode and a mount of it stay, and its lock is
+// one for all of its names.
 package journal
 
 import (
@@ -11,7 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,13 +24,14 @@ import (
 // Journal is an open journal. It is safe for concurrent use.
 type Journal struct {
 	path string
-	lock *os.File
 
-	mu   sync.RWMutex
-	file *os.File
-	size int64          // of the file
-	live int64          // of the lines that count
-	at   map[string]ref // the lines that count, by key
+	mu     sync.RWMutex
+	file   *os.File       // locked
+	begin  int64          // of the first line
+	size   int64          // of the file
+	live   int64          // of the lines that count
+	at     map[string]ref // the lines that count, by key
+	failed error          // the first failure to write
 }
 
 // ref is the place of a line in the file.
@@ -37,71 +40,118 @@ type ref struct {
 	length int // with its newline
 }
 
-// header is the first line of every journal.
-const header = "ramp-journal 1\n"
+const (
+	// header is the first line of every journal. It says where its lines begin and where they end. 0 is the
+	// end of the file. Elsewhere than behind the header, they are only while the file is compacted.
+	header     = "ramp-journal 2 %019d %019d\n"
+	headerSize = 55
+
+	// formerHeader is the first line of a journal of an earlier release, whose lines follow.
+	formerHeader = "ramp-journal 1\n"
+)
 
 // slack lets a small journal grow without being compacted all the time.
 const slack = 1 << 20
 
-// Open opens the journal in a file, or begins one. Only its owner may read the file. It
+// Open opens the journal in a file, or begins one. It makes the file one that only its owner may read, and
 // drops a last line that is not whole.
 func Open(path string) (*Journal, error) {
-	held, err := filelock.Lock(path + ".lock")
+	file, err := filelock.Lock(path)
 	if err != nil {
 		return nil, err
 	}
-	j := &Journal{path: path, lock: held}
-	if j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err == nil {
-		err = j.load()
+	j := &Journal{path: path, file: file, at: make(map[string]ref)}
+	if err = j.load(); err == nil {
+		err = j.protect()
 	}
 	if err != nil {
-		return nil, errors.Join(err, j.Close())
+		return nil, errors.Join(err, filelock.Unlock(file))
 	}
 	return j, nil
+}
+
+// protect takes the right to read the file from everybody but its owner. On Windows, the folder decides.
+func (j *Journal) protect() error {
+	info, err := j.file.Stat()
+	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	if err := j.file.Chmod(0o600); err != nil {
+		return fmt.Errorf("%s will hold secrets, but others may read it: %w", j.path, err)
+	}
+	return nil
 }
 
 // Line describes where the line of a key is.
 func (j *Journal) Line(key string) string {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
-	before, err := os.ReadFile(j.path)
-	if at := j.at[key].offset; err == nil && at <= int64(len(before)) {
-		return fmt.Sprintf("%s, line %d", j.path, 1+bytes.Count(before[:at], []byte("\n")))
+	before, err := io.ReadAll(io.NewSectionReader(j.file, 0, j.at[key].offset))
+	if err != nil {
+		return j.path
 	}
-	return j.path
+	return fmt.Sprintf("%s, line %d", j.path, 1+bytes.Count(before, []byte("\n")))
 }
 
-// load reads the file.
+// load reads the file. It finishes what a journal that was killed has left.
 func (j *Journal) load() error {
-	j.at = make(map[string]ref)
-	lines := bufio.NewReaderSize(j.file, 1<<20)
+	info, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Mode().IsRegular() && info.Size() == 0 {
+		j.begin, j.size = headerSize, headerSize
+		return j.mark(headerSize, 0)
+	}
+	begin, end := j.bounds()
+	if begin == 0 || !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a state file", j.path)
+	}
+	if err := j.scan(begin, cmp.Or(end, info.Size())); err != nil {
+		return err
+	}
+	switch {
+	case begin == int64(len(formerHeader)):
+		return j.compact()
+	case begin != headerSize:
+		return j.toFront()
+	case end != 0:
+		return j.cut()
+	default:
+		return j.file.Truncate(j.size)
+	}
+}
+
+// bounds returns where the lines begin and end, as the header says. They begin at 0 if there is no header.
+func (j *Journal) bounds() (begin, end int64) {
+	first := make([]byte, headerSize)
+	n, _ := j.file.ReadAt(first, 0) // less than a header is none
+	if bytes.HasPrefix(first[:n], []byte(formerHeader)) {
+		return int64(len(formerHeader)), 0
+	}
+	if _, err := fmt.Sscanf(string(first[:n]), header, &begin, &end); err != nil ||
+		begin < headerSize || fmt.Sprintf(header, begin, end) != string(first) {
+		return 0, 0
+	}
+	return begin, end
+}
+
+// scan reads the lines from begin to end.
+func (j *Journal) scan(begin, end int64) error {
+	j.begin, j.size = begin, begin
+	lines := bufio.NewReaderSize(io.NewSectionReader(j.file, begin, end-begin), 1<<20)
 	for {
 		line, err := readLine(lines)
 		if err == io.EOF { // a line without a newline was cut off
-			break
+			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if j.size == 0 && string(line) != header {
-			return fmt.Errorf("%s is not a state file", j.path)
-		}
-		if j.size > 0 {
-			key, value, _ := bytes.Cut(line, []byte(" "))
-			j.note(string(key), ref{j.size, len(line)}, len(value) == 1)
-		}
+		key, value, _ := bytes.Cut(line, []byte(" "))
+		j.note(string(key), ref{j.size, len(line)}, len(value) == 1)
 		j.size += int64(len(line))
 	}
-	if j.size == 0 {
-		if rest, err := j.file.Stat(); err != nil || rest.Size() > 0 {
-			return errors.Join(err, fmt.Errorf("%s is not a state file", j.path))
-		}
-		if _, err := j.file.WriteString(header); err != nil {
-			return err
-		}
-		j.size = int64(len(header))
-	}
-	return j.file.Truncate(j.size)
 }
 
 // readLine returns a line with its newline, which is valid until the next call.
@@ -131,25 +181,28 @@ func (j *Journal) note(key string, r ref, deleted bool) {
 
 // Put sets the value of a key. Neither may contain a newline, and the key no space. An
 // empty value deletes the key.
+//
+// After an error, Put writes nothing more: what came before it then fits together, as after a kill.
 func (j *Journal) Put(key string, value []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, known := j.at[key]; !known && len(value) == 0 {
-		return nil
+	if _, known := j.at[key]; !known && len(value) == 0 || j.failed != nil {
+		return j.failed
 	}
 	line := slices.Concat([]byte(key), []byte(" "), value, []byte("\n"))
 	if bytes.Count(line, []byte("\n")) != 1 || strings.Contains(key, " ") {
 		return fmt.Errorf("the journal cannot hold %q", key)
 	}
-	if _, err := j.file.WriteAt(line, j.size); err != nil {
-		return err // what was written is overwritten by the next line
+	if _, j.failed = j.file.WriteAt(line, j.size); j.failed != nil {
+		_ = j.file.Truncate(j.size) // otherwise the next Open drops what was written of it
+		return j.failed
 	}
 	j.note(key, ref{j.size, len(line)}, len(value) == 0)
 	j.size += int64(len(line))
 	if j.size > 2*j.live+slack {
-		return j.compact()
+		j.failed = j.compact()
 	}
-	return nil
+	return j.failed
 }
 
 // Get returns the value of a key; nil if it has none.
@@ -216,52 +269,85 @@ func (j *Journal) inOrder(prefix string) []line {
 	return lines
 }
 
-// compact replaces the file by one with only the lines that count.
-func (j *Journal) compact() (err error) {
-	lines := j.inOrder("")
-	next, err := os.CreateTemp(filepath.Dir(j.path), filepath.Base(j.path)+".*.tmp") // of mode 0600
-	if err != nil {
+// compact drops the lines that do not count. It may be killed at any time: the lines that count are copied
+// to the end of the file, which begins there from then on, and then to its front, and it begins there.
+func (j *Journal) compact() error {
+	if err := j.toEnd(); err != nil {
+		_ = j.file.Truncate(j.size) // they are also where they were
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, next.Close(), os.Remove(next.Name()))
+	return j.toFront()
+}
+
+// toEnd copies the lines that count to the end of the file.
+func (j *Journal) toEnd() error {
+	// Lines that delete nothing fill the file until the lines that count fit before its new beginning.
+	filling := strings.Repeat(" \n", int(max(0, headerSize+j.live-j.size)+1)/2)
+	w := bufio.NewWriterSize(io.NewOffsetWriter(j.file, j.size), 1<<20)
+	if _, err := w.WriteString(filling); err != nil {
+		return err
+	}
+	begin := j.size + int64(len(filling))
+	lines, size := j.inOrder(""), begin
+	for i, l := range lines {
+		if _, err := io.Copy(w, io.NewSectionReader(j.file, l.offset, int64(l.length))); err != nil {
+			return err
 		}
-	}()
-	moved := make([]ref, 0, len(lines))
-	size := int64(len(header))
-	w := bufio.NewWriterSize(next, 1<<20)
-	if _, err = w.WriteString(header); err != nil {
+		lines[i].offset = size
+		size += int64(l.length)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if err := j.mark(begin, 0); err != nil {
 		return err
 	}
 	for _, l := range lines {
-		if _, err = io.Copy(w, io.NewSectionReader(j.file, l.offset, int64(l.length))); err != nil {
-			return err
-		}
-		moved = append(moved, ref{size, l.length})
-		size += int64(l.length)
+		j.at[l.key] = l.ref
 	}
-	if err = errors.Join(w.Flush(), next.Sync()); err != nil {
-		return err
-	}
-	if err = os.Rename(next.Name(), j.path); err != nil {
-		return err
-	}
-	_ = j.file.Close() // it has been replaced
-	j.file, j.size = next, size
-	for i, l := range lines {
-		j.at[l.key] = moved[i]
-	}
+	j.begin, j.size = begin, size
 	return nil
+}
+
+// toFront copies the lines from the end of the file to its front.
+func (j *Journal) toFront() error {
+	length, by := j.size-j.begin, j.begin-headerSize
+	lines := io.NewSectionReader(j.file, j.begin, length)
+	if _, err := io.Copy(io.NewOffsetWriter(j.file, headerSize), lines); err != nil {
+		return err
+	}
+	if err := j.mark(headerSize, headerSize+length); err != nil {
+		return err
+	}
+	for key, r := range j.at {
+		j.at[key] = ref{r.offset - by, r.length}
+	}
+	j.begin, j.size = headerSize, headerSize+length
+	return j.cut()
+}
+
+// cut ends the file where its lines end.
+func (j *Journal) cut() error {
+	if err := j.file.Truncate(j.size); err != nil {
+		return err
+	}
+	return j.mark(j.begin, 0)
+}
+
+// mark says in the header where the lines begin and end, after everything before is on the disk.
+func (j *Journal) mark(begin, end int64) error {
+	if err := j.file.Sync(); err != nil {
+		return err
+	}
+	if _, err := j.file.WriteAt(fmt.Appendf(nil, header, begin, end), 0); err != nil {
+		return err
+	}
+	return j.file.Sync()
 }
 
 // Close closes the file and releases its lock.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var err error
-	if j.file != nil {
-		err = errors.Join(j.file.Sync(), j.file.Close())
-	}
-	return errors.Join(err, filelock.Unlock(j.lock))
+	return errors.Join(j.file.Sync(), filelock.Unlock(j.file))
 }

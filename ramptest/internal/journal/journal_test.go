@@ -48,7 +48,7 @@ func TestTheLastLineOfAKeyWins(t *testing.T) {
 	assert.Equal(t, want, all(t, j))
 	require.NoError(t, j.Close())
 	written := ramp.Must(os.ReadFile(path))
-	assert.Equal(t, "ramp-journal 1\na 1\nb 2\nc 3\na 4 5\nc \n", string(written))
+	assert.Equal(t, "ramp-journal 2 0000000000000000055 0000000000000000000\na 1\nb 2\nc 3\na 4 5\nc \n", string(written))
 	info := ramp.Must(os.Stat(path))
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "it holds secrets")
 
@@ -71,10 +71,10 @@ func TestATornLastLineIsDropped(t *testing.T) {
 	put(t, j, "a", "1", "b", "2", "a", "longer")
 	require.NoError(t, j.Close())
 	whole := ramp.Must(os.ReadFile(path))
-	for cut := len(whole) - 1; cut >= len(header); cut-- {
+	for cut := len(whole) - 1; cut >= headerSize; cut-- {
 		require.NoError(t, os.WriteFile(path, whole[:cut], 0o600))
 		j := open(t, path)
-		want := [][]string{nil, {"a=1"}, {"a=1", "b=2"}}[strings.Count(string(whole[len(header):cut]), "\n")]
+		want := [][]string{nil, {"a=1"}, {"a=1", "b=2"}}[strings.Count(string(whole[headerSize:cut]), "\n")]
 		assert.Equal(t, want, all(t, j), "cut at %d", cut)
 		require.NoError(t, j.Put("c", []byte("3")), "it goes on")
 		j = open2(t, j)
@@ -99,18 +99,125 @@ func TestAJournalStaysSmall(t *testing.T) {
 		assert.True(t, bytes.HasSuffix(value, fmt.Append(nil, "x", 1_950+i)))
 	}
 	files := ramp.Must(os.ReadDir(filepath.Dir(path)))
-	assert.Len(t, files, 2, "the journal and its lock")
+	assert.Len(t, files, 1, "the journal alone")
+}
+
+// A journal may be killed at any step while it is compacted. The states between are made of those before,
+// in the middle and after.
+func TestAKillWhileAJournalIsCompactedLosesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := open(t, path)
+	for i := range 30 {
+		put(t, j, fmt.Sprint("key-", i%7), strings.Repeat("x", i)+fmt.Sprint(i))
+	}
+	put(t, j, "key-3", "")
+	want := all(t, j)
+	image := func() []byte { return ramp.Must(os.ReadFile(path)) }
+	before := image()
+	require.NoError(t, j.toEnd())
+	middle := image()
+	require.NoError(t, j.toFront())
+	after := image()
+	require.NoError(t, j.Close())
+	require.Less(t, len(after), len(before)/2)
+	require.Equal(t, before[headerSize:], middle[headerSize:len(before)])
+
+	var killed [][]byte
+	for n := range len(middle) - len(before) { // the lines are copied to the end
+		killed = append(killed, slices.Concat(before, middle[len(before):][:n]))
+	}
+	for n := headerSize; n <= len(after); n++ { // and to the front
+		killed = append(killed, slices.Concat(middle[:headerSize], after[headerSize:n], middle[n:]))
+	}
+	ends := fmt.Appendf(nil, header, headerSize, len(after))
+	killed = append(killed, slices.Concat(ends, after[headerSize:], middle[len(after):]),
+		slices.Concat(ends, after[headerSize:]), after)
+	for n, state := range killed {
+		require.NoError(t, os.WriteFile(path, state, 0o600))
+		j := open(t, path)
+		require.ElementsMatch(t, want, all(t, j), "state %d of %d", n, len(killed))
+		put(t, j, "more", "1")
+		j = open2(t, j)
+		require.ElementsMatch(t, append(slices.Clone(want), "more=1"), all(t, j))
+		require.NoError(t, j.Close())
+	}
+}
+
+func TestAJournalOfAnEarlierReleaseIsRead(t *testing.T) {
+	for _, lines := range []string{"", "a 1\n", "a 1\nb 2\na 3\n", "a 1\nb 2\na 3\ntor"} {
+		path := filepath.Join(t.TempDir(), "journal")
+		require.NoError(t, os.WriteFile(path, []byte(formerHeader+lines), 0o600))
+		j := open(t, path)
+		want := all(t, j)
+		assert.Len(t, want, min(2, strings.Count(lines, "\n")))
+		put(t, j, "c", "4")
+		assert.Equal(t, append(want, "c=4"), all(t, open2(t, j)))
+	}
+}
+
+// Two programs with one file would both write at its end.
+func TestAJournalIsLockedUnderEachOfItsNames(t *testing.T) {
+	folder := t.TempDir()
+	path, link, hard := filepath.Join(folder, "a"), filepath.Join(folder, "b"), filepath.Join(folder, "c")
+	require.NoError(t, os.Symlink("a", link)) // to a file that is not there yet
+	j := open(t, link)
+	require.NoError(t, os.Link(path, hard))
+	for _, name := range []string{path, link, hard} {
+		_, err := Open(name)
+		assert.ErrorIs(t, err, ErrLocked, name)
+	}
+	put(t, j, "a", "1")
+	value := bytes.Repeat([]byte("x"), slack)
+	for range 4 {
+		require.NoError(t, j.Put("big", value))
+	}
+	require.Less(t, j.size, int64(3*slack), "it was compacted")
+	require.NoError(t, j.Close())
+	info := ramp.Must(os.Lstat(link))
+	assert.NotZero(t, info.Mode()&os.ModeSymlink, "it is still a link")
+	for _, name := range []string{path, link, hard} {
+		j := open(t, name)
+		assert.Len(t, all(t, j), 2, name)
+		require.NoError(t, j.Close())
+	}
+}
+
+func TestOnlyTheOwnerMayReadAJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	require.NoError(t, os.WriteFile(path, nil, 0o644)) // touch
+	open(t, path)
+	info := ramp.Must(os.Stat(path))
+	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+// What was written before an error fits together, and nothing that would not follows.
+func TestAJournalEndsAtTheFirstLineThatCannotBeWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	j := open(t, path)
+	put(t, j, "a", "1")
+	writable := j.file
+	j.file = ramp.Must(os.Open(path))
+	failed := j.Put("b", []byte("2"))
+	require.ErrorContains(t, failed, path)
+	require.NoError(t, j.file.Close())
+	j.file = writable
+	assert.Equal(t, failed, j.Put("c", []byte("3")))
+	assert.Equal(t, []string{"a=1"}, all(t, open2(t, j)))
 }
 
 func TestAnotherFileIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "thesis")
-	for _, text := range []string{"my thesis", "my thesis\n", "{}\n"} {
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	for _, text := range []string{"my thesis", "my thesis\n", "{}\n", "ramp-journal 3 and so on\n"} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		_, err := Open(path)
 		assert.ErrorContains(t, err, "is not a state file")
 		left := ramp.Must(os.ReadFile(path))
 		assert.Equal(t, text, string(left))
+		info := ramp.Must(os.Stat(path))
+		assert.Equal(t, os.FileMode(0o644), info.Mode().Perm())
 	}
+	_, err := Open(os.DevNull)
+	assert.ErrorContains(t, err, "is not a state file")
 }
 
 func TestValuesAreInTheOrderOfTheirKeys(t *testing.T) {

@@ -15,7 +15,7 @@ func TestAClosedJournalIsFreeAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	j, err := Open(path)
 	require.NoError(t, err)
-	copied, err := syscall.Dup(int(j.lock.Fd()))
+	copied, err := syscall.Dup(int(j.file.Fd()))
 	require.NoError(t, err)
 	defer syscall.Close(copied)
 	require.NoError(t, j.Close())
