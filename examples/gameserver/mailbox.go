@@ -20,10 +20,15 @@ import (
 func (g *game) give(ctx context.Context, tx *sql.Tx, o ramp.Order, item string, amount int64) error {
 	err := g.addToPurse(ctx, tx, o.SessionID, item, amount)
 	if errors.Is(err, errRows) {
-		err = g.change(ctx, tx, 1, "INSERT INTO mailbox (order_id, item, session_id, amount) VALUES (?, ?, ?, ?)",
-			o.UUID.String(), item, o.SessionID, amount)
+		err = g.toMailbox(ctx, tx, o, item, amount)
 	}
 	return err
+}
+
+// toMailbox puts items into the mailbox of the session's player.
+func (g *game) toMailbox(ctx context.Context, tx *sql.Tx, o ramp.Order, item string, amount int64) error {
+	return g.change(ctx, tx, 1, "INSERT INTO mailbox (order_id, item, session_id, amount) VALUES (?, ?, ?, ?)",
+		o.UUID.String(), item, o.SessionID, amount)
 }
 
 // addToPurse wraps errRows if the purse has no room, or if there is none. A debt is no

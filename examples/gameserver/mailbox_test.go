@@ -120,7 +120,12 @@ func openShop(t *testing.T, address string, purse int64) *testShop {
 // accept accepts an order for gold.
 func (s *testShop) accept(session ramp.Session, direction ramp.Direction, gold int64) uuid.UUID {
 	s.t.Helper()
-	items := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: itemGold, Amount: ramp.NewAmount(gold)}}
+	return s.acceptItem(session, direction, itemGold, gold)
+}
+
+func (s *testShop) acceptItem(session ramp.Session, direction ramp.Direction, item string, n int64) uuid.UUID {
+	s.t.Helper()
+	items := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: item, Amount: ramp.NewAmount(n)}}
 	tokens := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token, Amount: ramp.NewAmount(1)}}
 	intent := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: items, To: tokens}
 	if direction == ramp.Burn {
@@ -144,10 +149,17 @@ func (s *testShop) end(order uuid.UUID, direction ramp.Direction) {
 	ramp.Must(s.store.Update(s.t.Context(), order, ramp.Finish(result, time.Now())))
 }
 
-// gold returns what a player owns, or 0 without a row.
-func (s *testShop) gold(player string) (n int64) {
+// gold returns how much gold a player owns.
+func (s *testShop) gold(player string) int64 {
 	s.t.Helper()
-	check(s.t, s.game.db.QueryRow("SELECT COALESCE(MAX(balance), 0) FROM inventory WHERE item = 'item_gold' AND player = '"+player+"'").Scan(&n))
+	return s.owns(player, itemGold)
+}
+
+// owns returns how many of an item a player owns, or 0 without a row.
+func (s *testShop) owns(player, item string) (n int64) {
+	s.t.Helper()
+	query := "SELECT COALESCE(MAX(balance), 0) FROM inventory WHERE item = '" + item + "' AND player = '" + player + "'"
+	check(s.t, s.game.db.QueryRow(query).Scan(&n))
 	return n
 }
 

@@ -6,8 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // The statements of docs/players-and-items.md count the orders that wait.
@@ -118,4 +120,97 @@ func TestAGiveBackReturnsTheLotsThatWereTaken(t *testing.T) {
 		equal(t, "lots after it failed", owned(), "12")
 	}, "CREATE TABLE lots (expires BIGINT NOT NULL, n BIGINT NOT NULL, order_id VARCHAR(36) NOT NULL);"+
 		"INSERT INTO lots VALUES (1, 5, ''), (2, 5, '');")
+}
+
+// A game whose session ID is the player's name renames a player and an item while a mint waits that fails.
+// What it gives back belongs to the old names, unless Apply reads them as the new ones, or until the
+// statements of the change run once more.
+func TestOldNamesAreReadAsTheNewOnes(t *testing.T) {
+	rename := []string{"UPDATE holdings SET session_id = 'alicia' WHERE session_id = 'alice'",
+		"UPDATE holdings SET asset = 'coin' WHERE asset = 'gold'"}
+	for _, c := range []struct {
+		name  string
+		reads func(*ramp.Step)
+		want  string
+	}{
+		{"Apply does not know", func(*ramp.Step) {}, "alice gold 7, alicia coin 93"},
+		{"Apply reads the old names", func(step *ramp.Step) {
+			step.Order.SessionID = "alicia"
+			step.Effect.Assets[0].ID = "coin"
+		}, "alicia coin 100"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachDatabase(t, func(t *testing.T, p *place) {
+				renamed, s := false, studio{p.db, p.dialect}
+				store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+					if renamed {
+						c.reads(&step)
+					}
+					return s.Apply(ctx, tx, step)
+				})
+				check(t, insert(t.Context(), p.db, p.dialect, "alice", "gold", 100))
+				o := newOrder("alice", mint("gold", 7))
+				take(t, store, o.id, o.accept())
+				for _, statement := range rename {
+					run(t, p.db, statement)
+				}
+				renamed = true
+				take(t, store, o.id, o.finish(failure))
+				equal(t, "what is held", held(t, p), c.want)
+			})
+		})
+	}
+}
+
+// held returns all balances.
+func held(t *testing.T, p *place) string {
+	t.Helper()
+	rows := ramp.Must(p.db.Query("SELECT session_id, asset, amount FROM holdings ORDER BY session_id"))
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var session, asset, amount string
+		check(t, rows.Scan(&session, &asset, &amount))
+		all = append(all, session+" "+asset+" "+amount)
+	}
+	check(t, rows.Err())
+	return strings.Join(all, ", ")
+}
+
+// A change that does not wait until the shop is closed locks the row that Apply locks for each order, and
+// then counts. A burn takes nothing when it is approved, so that nothing else would keep it away.
+func TestALockedRowKeepsOrdersFromBeingApproved(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		lock := "SELECT id /* as ramp_orders */ FROM characters WHERE id = 'alice' FOR UPDATE" // for waiting
+		if p.dialect == rampsql.SQLite {                                                       // which has one writer at a time
+			lock = strings.TrimSuffix(lock, " FOR UPDATE")
+		}
+		counted := make(chan int, 1)
+		change := func() {
+			tx := ramp.Must(p.db.Begin())
+			var id string
+			check(t, tx.QueryRow(lock).Scan(&id))
+			var n int
+			check(t, tx.QueryRow("SELECT count(*) FROM ramp_orders WHERE state = 'accepted'").Scan(&n))
+			check(t, tx.Rollback())
+			counted <- n
+		}
+		store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+			if !step.Rehearsal {
+				var id string
+				return tx.QueryRowContext(ctx, lock).Scan(&id)
+			}
+			go change()
+			for len(counted) == 0 { // until the change waits, or has been made too early
+				if n, err := p.waiting(); err != nil || n > 0 {
+					return err
+				}
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		})
+		o := newOrder("alice", burn("gold", 5))
+		take(t, store, o.id, o.accept())
+		equal(t, "orders that wait", <-counted, 1)
+	}, "CREATE TABLE characters (id VARCHAR(64) PRIMARY KEY); INSERT INTO characters VALUES ('alice');")
 }
