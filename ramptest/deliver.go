@@ -232,7 +232,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 		a, err = s.game.play(ctx, c, script, checkResult)
 	}
 	lost := errors.Is(err, ErrLostAnswer)
-	if a != nil && a.status == http.StatusInternalServerError {
+	if a != nil && a.status == http.StatusInternalServerError && !errors.Is(err, ErrStoreFailed) {
 		err = fmt.Errorf("%w%s", err, s.hint(o))
 	}
 	if a != nil && !lost {
@@ -261,14 +261,22 @@ func (s *orders) hint(o *Order) string {
 	case !chain || !mined:
 		return ""
 	case path.Base(asked.Request.Path) != string(o.Network):
-		return fmt.Sprintf(" (the transaction is on %s, but the game asked %s: its ramp.Terms and its ramp.RPC must be for one network)",
-			o.Network, asked.Request.Path)
-	case looked && outcome == Failed && o.tx.Kind != sponsored:
+		return fmt.Sprintf(" (the transaction is on %s, but the game asked %s: "+
+			"its ramp.Terms and its ramp.RPC must be for one network)", o.Network, asked.Request.Path)
+	case looked && outcome == Failed && o.tx.Kind != sponsored && s.proves():
 		return fmt.Sprintf(" (the player paid for this failed transaction of type %#x: "+
-			"if the game has a rampproof.Proof, it accepts only those of the ramp, "+
-			"as TransactionType(7) makes them)", o.tx.Kind)
+			"the game's rampproof.Proof accepts only those of the ramp, "+
+			"as TransactionType(7) makes them, unless it sets AnyFailure)", o.tx.Kind)
 	}
 	return ""
+}
+
+// proves reports whether the game has a rampproof.Proof: it has asked a token for its decimals, which
+// nothing else needs.
+func (s *orders) proves() bool {
+	const decimals = "0x313ce567" // the selector
+	_, asked := s.record.asked(decimals)
+	return asked
 }
 
 // byHand delivers a result now and once, if the order allows it: with an outcome, for which

@@ -151,6 +151,11 @@ func proved(s *ramptest.Service) *rampproof.Config {
 		Decimals: map[common.Address]int{common.HexToAddress(token): 18}}
 }
 
+// learning is a right Proof that asks the token for its decimals.
+func learning(s *ramptest.Service) *rampproof.Config {
+	return &rampproof.Config{Payers: []common.Address{s.Payer()}}
+}
+
 type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 
 func mints(s *ramptest.Service) placer { return s.Mint }
@@ -349,24 +354,34 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 // A game that asks the chain answers HTTP 500 if its settings are not those of the chain. A
 // delivery and the test name what differs, because the game's log names only what the node says.
 func TestAResultThatTheChainDoesNotConfirmIsExplained(t *testing.T) {
+	internal := instead("/api/result", false, http.StatusInternalServerError)
 	for _, test := range []struct {
 		name  string
+		proof func(*ramptest.Service) *rampproof.Config
 		wrap  func(http.Handler) http.Handler
 		start ramp.Network
 		fails []ramptest.Fault
 		hint  string
 	}{
-		{"a failure that the ramp did not pay for", nil, ramp.Testnet, []ramptest.Fault{ramptest.TransactionFails()},
-			" (the player paid for this failed transaction of type 0x2: if the game has a rampproof.Proof, it accepts only those of the ramp, as TransactionType(7) makes them)"},
-		{"another network", instead("/api/result", false, http.StatusInternalServerError), ramp.Mainnet, nil,
-			" (the transaction is on mainnet, but the game asked /rpc/testnet: its ramp.Terms and its ramp.RPC must be for one network)"},
+		{"a failure that the ramp did not pay for", learning, nil, ramp.Testnet,
+			[]ramptest.Fault{ramptest.TransactionFails()},
+			" (the player paid for this failed transaction of type 0x2: the game's rampproof.Proof accepts only " +
+				"those of the ramp, as TransactionType(7) makes them, unless it sets AnyFailure)"},
+		{"a failure, and rampproof.Confirmed", nil, internal, ramp.Testnet,
+			[]ramptest.Fault{ramptest.TransactionFails()}, ""},
+		{"another network", proved, internal, ramp.Mainnet, nil, " (the transaction is on mainnet, but the game " +
+			"asked /rpc/testnet: its ramp.Terms and its ramp.RPC must be for one network)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := open(t, proved, test.wrap)
+			s := open(t, test.proof, test.wrap)
 			r := request()
 			r.Intent.Network = test.start
 			started := ramp.Must(s.client.Initialize(t.Context(), r))
-			ramp.Must(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10), test.fails...))
+			order := ramp.Must(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10), test.fails...))
+			if test.hint == "" { // the server looks, as with rampproof.Confirmed
+				_, err := s.chain.Receipt(t.Context(), order.TxHash)
+				require.ErrorIs(t, err, ramp.ErrNotFound) // yet
+			}
 			// as the server would, which waits for 5 seconds for another network
 			ramp.Must(s.chain.BlockNumber(t.Context()))
 			sent := s.service.Advance(time.Second)
@@ -376,6 +391,7 @@ func TestAResultThatTheChainDoesNotConfirmIsExplained(t *testing.T) {
 			failed, said := s.test.end()
 			assert.True(t, failed)
 			assert.Contains(t, said, "The game answered HTTP 500."+test.hint)
+			assert.Equal(t, strings.Contains(test.hint, "rampproof"), strings.Contains(said, "rampproof"))
 		})
 	}
 }
