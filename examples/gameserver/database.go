@@ -123,10 +123,11 @@ CREATE TABLE IF NOT EXISTS findings (
     kind    VARCHAR(32) NOT NULL,
     uuid    VARCHAR(36) NOT NULL, -- of its first order, or empty
     tx_hash VARCHAR(66) NOT NULL, -- of its first event, or empty
+    about   TEXT        NOT NULL, -- all its orders and events
     mint    BIGINT      NOT NULL, -- 1 if it is a mint that was not signed for an order
     detail  VARCHAR(999) NOT NULL,
     at      VARCHAR(20) NOT NULL, -- in RFC 3339, UTC
-    closed  VARCHAR(999) NOT NULL DEFAULT '' -- who has resolved it, and why
+    entry   VARCHAR(36) NOT NULL DEFAULT '' -- of the decision that has ended it
 );
 CREATE TABLE IF NOT EXISTS shop (
     id     INTEGER      NOT NULL PRIMARY KEY, -- 1
@@ -136,7 +137,7 @@ CREATE TABLE IF NOT EXISTS decisions (
     id     VARCHAR(36)  NOT NULL PRIMARY KEY,
     at     VARCHAR(20)  NOT NULL, -- in RFC 3339, UTC
     name   VARCHAR(16)  NOT NULL, -- close, open, resolve or prune
-    about  VARCHAR(99)  NOT NULL, -- the order that is resolved, or which orders were deleted
+    about  VARCHAR(99)  NOT NULL, -- the order or transaction of a conflict, or which orders were deleted
     who    VARCHAR(99)  NOT NULL,
     reason VARCHAR(999) NOT NULL
 );

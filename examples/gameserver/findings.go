@@ -1,5 +1,6 @@
-// This file keeps what calls somebody until a person has closed it, in the database: a counter or a
-// gauge of a process would forget it at the next deployment. To make it yours: change nothing, or keep it
+// This file keeps what calls somebody until a person has ended it, in the database: a counter or a
+// gauge of a process would forget it at the next deployment. The command resolve closes a conflict, and the
+// command decide ends a finding of the books. To make it yours: change nothing, or keep it
 // where your game has such lists.
 
 package main
@@ -46,33 +47,62 @@ func (g *game) keepingConflicts(end func(context.Context, ramp.Operation), log *
 	}
 }
 
-// keepFindings stores what does not fit in the books. What is in several books is stored once.
+// keepFindings stores what does not fit in the books. What is in several books is stored once. Add ends a
+// finding when a person decides it, and keepFindings one that was decided while the books were made.
 func (g *game) keepFindings(ctx context.Context, books *support.Reconciliation) error {
-	for _, f := range books.Findings {
-		id, order, hash := sha256.New(), "", ""
-		fmt.Fprintln(id, f.Kind)
-		for _, o := range f.Orders {
-			fmt.Fprintln(id, o.UUID)
-		}
-		for _, e := range f.Events {
-			fmt.Fprintln(id, e.TxHash, e.LogIndex)
-		}
+	for i := range books.Findings {
+		f := &books.Findings[i]
+		order, hash, unsigned := "", "", 0
 		if len(f.Orders) > 0 {
 			order = f.Orders[0].UUID.String()
 		}
 		if len(f.Events) > 0 {
 			hash = f.Events[0].TxHash.Hex()
 		}
-		unsigned := 0
-		if isUnsignedMint(&f) {
+		if isUnsignedMint(f) {
 			unsigned = 1
 		}
-		if err := g.insertNew(ctx, g.db, "findings", "id, kind, uuid, tx_hash, mint, detail, at", hex.EncodeToString(id.Sum(nil)),
-			string(f.Kind), order, hash, unsigned, shortened(f.Detail), f.Time.UTC().Format(time.RFC3339)); err != nil {
+		err := g.insertNew(ctx, g.db, "findings", "id, kind, uuid, tx_hash, about, mint, detail, at", idOf(f),
+			string(f.Kind), order, hash, about(f), unsigned, shortened(f.Detail), f.Time.UTC().Format(time.RFC3339))
+		if err != nil {
+			return err
+		}
+	}
+	for i := range books.Decided {
+		f := &books.Decided[i]
+		const end = "UPDATE findings SET entry = ? WHERE id = ? AND entry = ''" +
+			" AND NOT EXISTS (SELECT 1 FROM entries WHERE reverses = ?)"
+		entry := f.Decided.ID.String()
+		if _, err := g.db.ExecContext(ctx, g.bind(end), entry, idOf(f), entry); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// idOf returns what is the same for a finding in all books.
+func idOf(f *support.Finding) string {
+	id := sha256.New()
+	fmt.Fprintln(id, f.Kind)
+	for _, o := range f.Orders {
+		fmt.Fprintln(id, o.UUID)
+	}
+	for _, e := range f.Events {
+		fmt.Fprintln(id, e.TxHash, e.LogIndex)
+	}
+	return hex.EncodeToString(id.Sum(nil))
+}
+
+// about lists the orders and events by which a person may decide a finding, as many as a column holds.
+func about(f *support.Finding) string {
+	var list strings.Builder
+	for _, o := range f.Orders {
+		fmt.Fprintln(&list, o.UUID)
+	}
+	for _, e := range f.Events {
+		fmt.Fprintln(&list, e.TxHash)
+	}
+	return list.String()[:min(list.Len(), 60_000)]
 }
 
 // shortened returns as much of a text as a column holds, in ASCII.
@@ -89,9 +119,9 @@ func isUnsignedMint(f *support.Finding) bool {
 	return (f.Kind == support.EventWithoutOrder || f.Kind == support.Differs) && slices.ContainsFunc(f.Events, isMint)
 }
 
-// openFindings are the findings that a person has to close. One about an order that waits closes itself
-// when the order ends.
-const openFindings = ` FROM findings f WHERE f.closed = '' AND (f.kind NOT LIKE 'waits%' OR EXISTS
+// openFindings are the findings that a person has to decide. One about an order that waits ends with the
+// order.
+const openFindings = ` FROM findings f WHERE f.entry = '' AND (f.kind NOT LIKE 'waits%' OR EXISTS
 	(SELECT 1 FROM ramp_orders o WHERE o.state = 'accepted' AND CAST(o.uuid AS CHAR(36)) = f.uuid))`
 
 // observeFindings registers gauges of what a person has to end.
@@ -104,7 +134,7 @@ func (g *game) observeFindings(registry prometheus.Registerer) {
 	}
 	count("ramp_conflicts_open", "Conflicts that nobody has resolved.", "SELECT COUNT(*) FROM conflicts WHERE closed = ?", "", nil)
 	for _, kind := range support.FindingKinds() {
-		count("ramp_books_findings", "Findings of the books that nobody has resolved.", "SELECT COUNT(*)"+openFindings+" AND f.kind = ?",
+		count("ramp_books_findings", "Findings of the books that nobody has decided.", "SELECT COUNT(*)"+openFindings+" AND f.kind = ?",
 			string(kind), prometheus.Labels{"kind": string(kind)})
 	}
 	count("ramp_books_unsigned_mints", "Findings that are mints on the chain which were not signed for an order.",
@@ -118,29 +148,26 @@ func (g *game) printConflicts(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	findings, err := g.column(ctx, g.db, `SELECT CONCAT(kind, '  ', at, '  ', uuid, '  ', tx_hash, '  ', detail, '  ', closed)
-		FROM findings WHERE id <> ? ORDER BY at DESC, id`, "")
+	findings, err := g.column(ctx, g.db, `SELECT CONCAT(f.kind, '  ', f.at, '  ', f.uuid, '  ', f.tx_hash, '  ',
+		f.detail, '  ', COALESCE(CONCAT(e.who, ': ', e.reason), '')) FROM findings f
+		LEFT JOIN entries e ON e.id = f.entry WHERE f.id <> ? ORDER BY f.at DESC, f.id`, "")
 	if err != nil {
 		return err
 	}
 	lines := append([]string{"UUID, STATE, TIME, WHAT DIFFERS, TX_HASH OF THE RESULT, AND HOW IT WAS RESOLVED"}, conflicts...)
 	if len(findings) > 0 {
-		lines = append(append(lines, "", "KIND, TIME, UUID, TX_HASH, WHAT THE BOOKS FOUND, AND HOW IT WAS RESOLVED"), findings...)
+		lines = append(append(lines, "", "KIND, TIME, UUID, TX_HASH, WHAT THE BOOKS FOUND, AND WHO DECIDED IT, AND WHY"), findings...)
 	}
 	_, err = fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err
 }
 
-// resolve closes the conflicts and the findings of an order or a transaction. It returns how many.
-func (g *game) resolve(ctx context.Context, tx *sql.Tx, of, why string) (n int64, err error) {
-	for _, statement := range []string{"UPDATE conflicts SET closed = ? WHERE (uuid = ? OR tx_hash = ?) AND closed = ''",
-		"UPDATE findings SET closed = ? WHERE (uuid = ? OR tx_hash = ?) AND closed = ''"} {
-		done, err := tx.ExecContext(ctx, g.bind(statement), why, of, of)
-		if err != nil {
-			return n, err
-		}
-		changed, _ := done.RowsAffected() // no driver fails
-		n += changed
+// resolve closes the conflicts of an order or a transaction. It returns how many.
+func (g *game) resolve(ctx context.Context, tx *sql.Tx, of, why string) (int64, error) {
+	const statement = "UPDATE conflicts SET closed = ? WHERE (uuid = ? OR tx_hash = ?) AND closed = ''"
+	done, err := tx.ExecContext(ctx, g.bind(statement), why, of, of)
+	if err != nil {
+		return 0, err
 	}
-	return n, nil
+	return done.RowsAffected()
 }

@@ -35,9 +35,9 @@ func TestAConflictOutlivesTheServer(t *testing.T) {
 	service.Advance(time.Minute)
 }
 
-// What the books found stays open until a person closes it, or the order of it ends. It comes back with
-// no books that have it again.
-func TestAFindingStaysOpenUntilAPersonClosesIt(t *testing.T) {
+// What the books found stays open until a person decides it, or the order of it ends. Then it stays ended in
+// later books, until the decision is reversed.
+func TestAFindingStaysOpenUntilAPersonDecidesIt(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		shop := openShop(t, address, 1_000_000)
 		alice := ramp.Must(shop.game.login(t.Context(), "alice"))
@@ -45,10 +45,11 @@ func TestAFindingStaysOpenUntilAPersonClosesIt(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		shop.game.observe(registry)
 		metrics := served(t, registry)
-		stranger := common.HexToHash("0x57")
+		second, stranger := shop.accept(alice, ramp.Burn, 100), common.HexToHash("0x57")
 		books := &support.Reconciliation{Findings: []support.Finding{
 			{Kind: support.EventWithoutOrder, Detail: "nobody ordered this mint of Jörg's", Events: []support.ChainEvent{{TxHash: stranger, Direction: ramp.Mint}}},
-			{Kind: support.OrderWithoutEvent, Detail: strings.Repeat("long ", 1000), Orders: []support.FoundOrder{{UUID: uuid.New()}}},
+			{Kind: support.OrderWithoutEvent, Detail: strings.Repeat("long ", 1000),
+				Orders: []support.FoundOrder{{UUID: uuid.New()}, {UUID: second}}},
 			{Kind: support.WaitsWithEvent, Orders: []support.FoundOrder{{UUID: waits}}, Events: []support.ChainEvent{{Direction: ramp.Mint}}},
 		}}
 		open := func(strangers, without, waiting string) {
@@ -61,17 +62,31 @@ func TestAFindingStaysOpenUntilAPersonClosesIt(t *testing.T) {
 			equal(t, "orders that wait", series[`ramp_books_findings{kind="waits_with_event"}`], waiting)
 		}
 		open("1", "1", "1")
-		resolve := func(of string) {
+		decide := func(args ...string) (entry string) {
 			t.Helper()
-			equal(t, "printed", said(t, "resolve", "-db", address, "-who", "alice", "-reason", "key changed", of), "Closed: 1.\n")
+			why := []string{"decide", "-db", address, "-who", "alice", "-reason", "key changed"}
+			printed := said(t, append(why, args...)...)
+			return regexp.MustCompile("entry (.*) is stored").FindStringSubmatch(printed)[1]
 		}
-		resolve(stranger.Hex())
+		entry := decide("-finding", "event_without_order", "-tx", stranger.Hex())
 		open("0", "1", "1")
-		resolve(books.Findings[1].Orders[0].UUID.String())
+		decide("-finding", "order_without_event", second.String()) // one of its orders
 		open("0", "0", "1")
 		shop.end(waits, ramp.Mint)
 		open("0", "0", "0")
 		says(t, said(t, "conflicts", "-db", address), stranger.Hex(), `nobody ordered this mint of J\u00f6rg's`, "alice: key changed")
+
+		decide("-reverse", entry)
+		open("1", "0", "0")
+		_, err := shop.game.db.Exec("DELETE FROM findings") // as if it was decided before it was kept
+		check(t, err)
+		open("1", "1", "0")
+		again := uuid.MustParse(decide("-finding", "event_without_order", "-tx", stranger.Hex()))
+		ramp.Must(shop.game.db.Exec("UPDATE findings SET entry = ''"))
+		open("1", "1", "0")
+		books.Decided, books.Findings = books.Findings[:1], nil
+		books.Decided[0].Decided = &support.Entry{ID: again}
+		open("0", "1", "0")
 	})
 }
 

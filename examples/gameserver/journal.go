@@ -4,7 +4,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"time"
 
@@ -15,15 +17,42 @@ import (
 
 const entryColumns = "id, at, who, reason, finding, order_id, tx_hash, moved, reverses"
 
-// Add stores what a person decided about a finding of the books. Two entries with one ID are an error.
+// Add stores what a person decided about a finding of the books, and ends the finding, or opens it again.
+// Two entries with one ID are an error.
 func (g *game) Add(ctx context.Context, e support.Entry) error {
 	moved, err := json.Marshal(e.Moved)
 	if err != nil {
 		return err
 	}
+	tx, err := g.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
 	const insert = "INSERT INTO entries (" + entryColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-	return g.change(ctx, g.db, 1, insert, e.ID.String(), e.At.UnixMilli(), e.Who, e.Reason,
+	err = g.change(ctx, tx, 1, insert, e.ID.String(), e.At.UnixMilli(), e.Who, e.Reason,
 		string(e.Finding), textOf(e.Order), e.TxHash.Hex(), string(moved), textOf(e.Reverses))
+	if err == nil {
+		err = g.endFinding(ctx, tx, e)
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// endFinding ends the finding that a decision is about, or opens it again for a reversal.
+func (g *game) endFinding(ctx context.Context, tx *sql.Tx, e support.Entry) (err error) {
+	switch {
+	case e.Reverses != uuid.Nil:
+		const open = "UPDATE findings SET entry = '' WHERE entry = ?"
+		_, err = tx.ExecContext(ctx, g.bind(open), e.Reverses.String())
+	case e.Finding != "":
+		const end = "UPDATE findings SET entry = ? WHERE kind = ? AND entry = '' AND about LIKE ?"
+		of := cmp.Or(textOf(e.Order), e.TxHash.String())
+		_, err = tx.ExecContext(ctx, g.bind(end), e.ID.String(), string(e.Finding), "%"+of+"%")
+	}
+	return err
 }
 
 // Entries returns what was decided since a time.

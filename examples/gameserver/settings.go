@@ -99,7 +99,7 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 	if err == nil {
 		tables := "sessions, inventory, mailbox, swords, conflicts, findings, moved, wallets, shop, decisions," +
 			" pages, entries"
-		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed FROM "+tables+" WHERE 1 = 0")
+		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed, findings.entry FROM "+tables+" WHERE 1 = 0")
 		if err = unready; !s.looks {
 			err = cmp.Or(store.Check(ctx, s.network), unready)
 		}

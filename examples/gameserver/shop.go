@@ -22,7 +22,7 @@ import (
 
 // decision is a command of a person who says why. close closes the shop: every server with
 // this database declines every new order, signs nothing, and still takes results. open opens
-// it. resolve closes the conflicts and findings of an order or a transaction, and with them the alerts.
+// it. resolve closes the conflicts of an order or a transaction, and with them their alert.
 // prune deletes finished orders, and erase what is known of a player, as a user who may. Each is kept with
 // who and why, which decisions lists.
 type decision struct {
@@ -93,11 +93,11 @@ func (d *decision) turn(ctx context.Context, g *game, tx *sql.Tx) (said string, 
 	return "The shop is closed. The last signature leaves before " + end.Format(time.RFC3339) + ".", err
 }
 
-// resolve closes the conflicts and findings of an order or a transaction.
+// resolve closes the conflicts of an order or a transaction.
 func (d *decision) resolve(ctx context.Context, g *game, tx *sql.Tx, of string) (said string, err error) {
 	n, err := g.resolve(ctx, tx, of, d.who+": "+d.reason)
 	if err == nil && n == 0 {
-		err = fmt.Errorf("%s has no open conflict or finding", of)
+		err = fmt.Errorf("%s has no open conflict; orders decide ends a finding of the books", of)
 	}
 	return fmt.Sprintf("Closed: %d.", n), err
 }
