@@ -206,6 +206,10 @@ func TestTheComposeFileIsSound(t *testing.T) {
 		if strings.Contains(variable, "KEY") {
 			t.Errorf("an operator gets %s", variable)
 		}
+		flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, "RAMP_"), "_", "-"))
+		if byEnvironment(flag) != variable && variable != "RAMP_RPC_URL" && variable != "PGPASSWORD" {
+			t.Errorf("no command reads %s", variable)
+		}
 	}
 	if len(c.Services["desk"].Environment) < 5 {
 		t.Error("an operator needs the flags of the environment")

@@ -35,8 +35,13 @@ type incident struct {
 
 func newIncident(t *testing.T, more ...string) *incident {
 	t.Helper()
-	dir := t.TempDir()
-	i := &incident{T: t, address: "sqlite:" + filepath.Join(dir, "game.db"), state: filepath.Join(dir, "service"), more: more}
+	return incidentOn(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), more...)
+}
+
+// incidentOn is an incident with a database that has no tables yet.
+func incidentOn(t *testing.T, address string, more ...string) *incident {
+	t.Helper()
+	i := &incident{T: t, address: address, state: filepath.Join(t.TempDir(), "service"), more: more}
 	i.console(hmacKey, validatorKey)
 	i.flags = []string{"-db", i.address, "-chain-id", "1112", "-decimals", "18", "-payers", i.service.Payer().Hex(),
 		"-contracts", token, "-project", "project", "-token", token, "-network", "testnet"}
