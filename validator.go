@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/pem"
@@ -98,8 +99,8 @@ func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 
 // NewFuncSigner returns a signer that calls a function, for a key in a key service or an
 // HSM. It must sign the 32 bytes of the digest without hashing them again, and return
-// DER, or r||s of 64 bytes, with any s. The address is that of the key, from
-// [PublicKeyAddress] or the console.
+// DER or r||s, with any s. Leading zeros and the sign bytes of DER may be absent. The
+// address is that of the key, from [PublicKeyAddress] or the console.
 //
 // For AWS KMS, with a key of spec ECC_SECG_P256K1, return the Signature of
 //
@@ -170,35 +171,64 @@ func (s *Signer) Sign(ctx context.Context, d Digest) (Signature, error) {
 	return s.sign(ctx, 1<<63-1, d)
 }
 
-// PublicKeyAddress returns the address of a secp256k1 public key in the form that
-// key services return: a SubjectPublicKeyInfo in DER or PEM, which crypto/x509 does
-// not read for this curve. The error wraps [ErrValidatorKey].
-func PublicKeyAddress(spki []byte) (common.Address, error) {
-	if block, _ := pem.Decode(spki); block != nil {
-		spki = block.Bytes
+// PublicKeyAddress returns the address of a secp256k1 public key in each form that key
+// services and tokens return: a SubjectPublicKeyInfo in DER or PEM, which crypto/x509
+// does not read for this curve, and the CKA_EC_POINT of PKCS #11, which is a point in a
+// DER OCTET STRING or, from some tokens, the point alone. The error wraps
+// [ErrValidatorKey], and says if the key is on another curve.
+func PublicKeyAddress(public []byte) (common.Address, error) {
+	point, err := publicPoint(public)
+	if err != nil {
+		return common.Address{}, fmt.Errorf("ramp: %w: %w", ErrValidatorKey, err)
+	}
+	key, err := ethcrypto.UnmarshalPubkey(point)
+	if err != nil {
+		key, err = ethcrypto.DecompressPubkey(point)
+	}
+	if err != nil {
+		return common.Address{}, fmt.Errorf("ramp: %w: it is not a point on secp256k1: "+
+			"the key must be on this curve", ErrValidatorKey)
+	}
+	return ethcrypto.PubkeyToAddress(*key), nil
+}
+
+// Lengths of a point with both coordinates, and of one with x and the sign of y.
+const (
+	longPoint  = 65
+	shortPoint = 33
+)
+
+// publicPoint returns the point of a public key.
+func publicPoint(public []byte) ([]byte, error) {
+	// A point begins with 4, as an OCTET STRING does, and its second byte may be what the
+	// length would be. So the length decides.
+	if len(public) == longPoint || len(public) == shortPoint {
+		return public, nil
+	}
+	if block, _ := pem.Decode(public); block != nil {
+		public = block.Bytes
+	}
+	var point []byte
+	if rest, err := asn1.Unmarshal(public, &point); err == nil && len(rest) == 0 {
+		return point, nil
 	}
 	var info struct {
 		Algorithm pkix.AlgorithmIdentifier
 		Key       asn1.BitString
 	}
 	var curve asn1.ObjectIdentifier
-	rest, err := asn1.Unmarshal(spki, &info)
+	rest, err := asn1.Unmarshal(public, &info)
 	if err == nil {
 		_, err = asn1.Unmarshal(info.Algorithm.Parameters.FullBytes, &curve)
 	}
-	if err != nil || len(rest) != 0 || !info.Algorithm.Algorithm.Equal(oidECPublicKey) ||
-		!curve.Equal(oidSecp256k1) {
-		return common.Address{},
-			fmt.Errorf("ramp: %w: it must be a secp256k1 public key, DER or PEM", ErrValidatorKey)
+	switch {
+	case err != nil || len(rest) != 0 || !info.Algorithm.Algorithm.Equal(oidECPublicKey):
+		return nil, errors.New("it must be a secp256k1 public key, DER, PEM or CKA_EC_POINT")
+	case !curve.Equal(oidSecp256k1):
+		return nil, fmt.Errorf("it is on the curve %v, and must be on secp256k1, which is %v",
+			curve, oidSecp256k1)
 	}
-	key, err := ethcrypto.UnmarshalPubkey(info.Key.RightAlign())
-	if err != nil {
-		key, err = ethcrypto.DecompressPubkey(info.Key.RightAlign())
-	}
-	if err != nil {
-		return common.Address{}, fmt.Errorf("ramp: %w: it is not a point on secp256k1", ErrValidatorKey)
-	}
-	return ethcrypto.PubkeyToAddress(*key), nil
+	return info.Key.RightAlign(), nil
 }
 
 var (
@@ -209,41 +239,87 @@ var (
 // normalize converts the signature of a key service to the form of the interface: s
 // is low, and v is the one that recovers to the address.
 func normalize(raw []byte, d Digest, address common.Address) (Signature, error) {
-	r, s, err := splitSignature(raw)
-	if err != nil {
-		return Signature{}, fmt.Errorf("ramp: %w: %w", ErrSignature, err)
+	readings := readSignature(raw)
+	if len(readings) == 0 {
+		return Signature{}, fmt.Errorf("ramp: %w: its %d bytes are neither DER nor r||s, "+
+			"or r or s is out of range", ErrSignature, len(raw))
 	}
+	if sig, ok := signedBy(address, d, readings); ok {
+		return sig, nil
+	}
+	for name, again := range map[string]Digest{
+		"SHA-256":    sha256.Sum256(d[:]),
+		"Keccak-256": Digest(ethcrypto.Keccak256(d[:])),
+		"the prefix of an Ethereum message": Digest(ethcrypto.Keccak256(
+			[]byte("\x19Ethereum Signed Message:\n32"), d[:])),
+	} {
+		if _, ok := signedBy(address, again, readings); ok {
+			return Signature{}, fmt.Errorf("ramp: %w: the signer hashed the digest again, with %s: "+
+				"it must sign the 32 bytes as they are", ErrSignature, name)
+		}
+	}
+	return Signature{}, fmt.Errorf("ramp: %w: its %d bytes are not of this digest by the key of %s: "+
+		"the signer has another key, or hashed the digest again", ErrSignature, len(raw), address)
+}
+
+// signedBy returns the reading that the key of the address made of the digest, with its v.
+func signedBy(address common.Address, d Digest, readings []Signature) (Signature, bool) {
+	for _, sig := range readings {
+		for _, v := range []byte{27, 28} {
+			sig[64] = v
+			if got, err := Recover(d, sig); err == nil && got == address {
+				return sig, true
+			}
+		}
+	}
+	return Signature{}, false
+}
+
+// readSignature returns each way to read DER, r||s or r||s||v, with a low s and without
+// v. Some services omit the sign byte of DER or the leading zeros of r and s. In DER the
+// lengths of r and s are known even so. Without it they are not, so there are several ways.
+func readSignature(raw []byte) (readings []Signature) {
+	add := func(r, s []byte) {
+		if sig, ok := withLowS(new(big.Int).SetBytes(r), new(big.Int).SetBytes(s)); ok {
+			readings = append(readings, sig)
+		}
+	}
+	var der struct{ R, S asn1.RawValue }
+	rest, err := asn1.Unmarshal(raw, &der)
+	switch {
+	case len(raw) == 65:
+		raw = raw[:64] // without v
+	case len(raw) != 64 && err == nil && len(rest) == 0 && isInteger(der.R) && isInteger(der.S):
+		// DER of 64 bytes would need an r or s so small that none will ever occur.
+		add(der.R.Bytes, der.S.Bytes)
+		return readings
+	}
+	for n := max(shortNumber, len(raw)-32); n <= min(32, len(raw)-shortNumber); n++ {
+		add(raw[:n], raw[n:])
+	}
+	return readings
+}
+
+// shortNumber is the length of the shortest r or s without leading zeros: one in 2⁴⁰ is
+// shorter.
+const shortNumber = 28
+
+func isInteger(v asn1.RawValue) bool {
+	return v.Class == asn1.ClassUniversal && v.Tag == asn1.TagInteger && !v.IsCompound
+}
+
+// withLowS returns r||s with s in the lower half, and whether both were in range.
+func withLowS(r, s *big.Int) (sig Signature, ok bool) {
 	order := ethcrypto.S256().Params().N
-	if r.Sign() <= 0 || s.Sign() <= 0 || r.Cmp(order) >= 0 || s.Cmp(order) >= 0 {
-		return Signature{}, fmt.Errorf("ramp: %w: r or s is out of range", ErrSignature)
+	if r.Sign() == 0 || s.Sign() == 0 || r.Cmp(order) >= 0 || s.Cmp(order) >= 0 {
+		return sig, false
 	}
 	if other := new(big.Int).Sub(order, s); other.Cmp(s) < 0 {
 		s = other
 	}
-	var sig Signature
 	r.FillBytes(sig[:32])
 	s.FillBytes(sig[32:64])
-	for _, v := range []byte{27, 28} {
-		sig[64] = v
-		if got, err := Recover(d, sig); err == nil && got == address {
-			return sig, nil
-		}
-	}
-	return Signature{}, fmt.Errorf("ramp: %w: it is not of this digest by the key of %s: "+
-		"the signer has another key, or hashed the digest again", ErrSignature, address)
-}
-
-// splitSignature reads r||s, r||s||v or DER. A DER signature of 64 or 65 bytes
-// would need an r or s so small that none will ever occur.
-func splitSignature(raw []byte) (r, s *big.Int, err error) {
-	if len(raw) == 64 || len(raw) == 65 {
-		return new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:64]), nil
-	}
-	var der struct{ R, S *big.Int }
-	if rest, err := asn1.Unmarshal(raw, &der); err != nil || len(rest) != 0 {
-		return nil, nil, errors.New("it is neither DER nor r||s")
-	}
-	return der.R, der.S, nil
+	return sig, true
 }
 
 // onSecp256k1 reports whether a key lies on the curve, whichever package implements

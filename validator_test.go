@@ -9,12 +9,14 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	mathrand "math/rand/v2"
@@ -56,17 +58,38 @@ func asRS(r, s *big.Int) []byte {
 
 func asRSV(r, s *big.Int) []byte { return append(asRS(r, s), 0x77) }
 
+// asShort is r||s of a service that omits leading zeros.
+func asShort(r, s *big.Int) []byte { return append(r.Bytes(), s.Bytes()...) }
+
+// withoutSigns is DER of a service that omits the zero before a number whose first bit is set.
+func withoutSigns(r, s *big.Int) []byte {
+	number := func(n *big.Int) asn1.RawValue { return asn1.RawValue{Tag: asn1.TagInteger, Bytes: n.Bytes()} }
+	return mustDER(struct{ R, S asn1.RawValue }{number(r), number(s)})
+}
+
+// withZeros is DER of a service that writes every number in 33 bytes.
+func withZeros(r, s *big.Int) []byte {
+	number := func(n *big.Int) asn1.RawValue {
+		return asn1.RawValue{Tag: asn1.TagInteger, Bytes: n.FillBytes(make([]byte, 33))}
+	}
+	return mustDER(struct{ R, S asn1.RawValue }{number(r), number(s)})
+}
+
 func highS(next form) form {
 	return func(r, s *big.Int) []byte { return next(r, new(big.Int).Sub(order, s)) }
 }
 
 var forms = map[string]form{
-	"DER":                 asDER,
-	"DER with a high s":   highS(asDER),
-	"r||s":                asRS,
-	"r||s with a high s":  highS(asRS),
-	"r||s||v of any v":    asRSV,
-	"r||s||v with high s": highS(asRSV),
+	"DER":                          asDER,
+	"DER with a high s":            highS(asDER),
+	"DER without sign bytes":       withoutSigns,
+	"DER without a high s's sign":  highS(withoutSigns),
+	"DER with numbers of 33 bytes": withZeros,
+	"r||s":                         asRS,
+	"r||s with a high s":           highS(asRS),
+	"r||s without leading zeros":   asShort,
+	"r||s||v of any v":             asRSV,
+	"r||s||v with high s":          highS(asRSV),
 }
 
 // rawSign signs as a key service does: with the key, in a form.
@@ -162,7 +185,7 @@ func TestSigningVectorsByEveryConstructor(t *testing.T) {
 func TestTenThousandKeysRecover(t *testing.T) {
 	random := mathrand.NewChaCha8([32]byte([]byte("ten thousand keys and digests...")))
 	half := new(big.Int).Rsh(order, 1)
-	all := []form{asDER, highS(asDER), asRS, highS(asRS), asRSV}
+	all := []form{asDER, highS(asDER), asRS, highS(asRS), asRSV, highS(asShort), highS(withoutSigns)}
 	ctx := context.Background()
 	keys := 10_000
 	if testing.Short() {
@@ -201,6 +224,89 @@ func TestTenThousandKeysRecover(t *testing.T) {
 		digest[n%32] ^= 1
 		if by, err := ramp.Recover(digest, sig); err == nil && by == signer.Address() {
 			t.Fatalf("run %d: the signature holds for another digest", n)
+		}
+	}
+}
+
+// Of the signatures of a service that omits leading zeros, or sign bytes of DER, some have
+// another length than those of other services. None of them is lost.
+func TestThreeThousandSignaturesOfCarelessServices(t *testing.T) {
+	for name, tt := range map[string]struct {
+		as, right form
+		odd       int // signatures that have another form
+	}{
+		"r||s without leading zeros": {asShort, asRS, 20},
+		"DER without sign bytes":     {withoutSigns, asDER, 1400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, odd := vectorECDSA(), 0
+			var want []byte
+			signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, func(_ context.Context, d []byte) ([]byte, error) {
+				return rawSign(key, d, func(r, s *big.Int) []byte {
+					want = asRS(r, s)
+					if !bytes.Equal(tt.as(r, s), tt.right(r, s)) {
+						odd++
+					}
+					return tt.as(r, s)
+				})
+			}))
+			random := mathrand.NewChaCha8([32]byte([]byte("three thousand digests to sign..")))
+			for range 3_000 {
+				var digest ramp.Digest
+				_, _ = random.Read(digest[:])
+				got, err := signer.Sign(t.Context(), digest)
+				require.NoError(t, err)
+				require.Equal(t, want, got[:64])
+			}
+			assert.Greater(t, odd, tt.odd, "too few to test anything")
+			t.Logf("%d of 3,000 have another form, and all are read", odd)
+		})
+	}
+}
+
+// A split of r||s without leading zeros is right only if it recovers to the address.
+func TestShortSignaturesAreReadBySplit(t *testing.T) {
+	key := vectorECDSA()
+	seen := map[[2]int]bool{} // lengths of r and s
+	for n := int64(0); !seen[[2]int{31, 32}] || !seen[[2]int{32, 31}] || !seen[[2]int{31, 31}]; n++ {
+		digest := ramp.Digest(ethcrypto.Keccak256(big.NewInt(n).Bytes()))
+		raw := ramp.Must(rawSign(key, digest[:], asRS))
+		r, s := bytes.TrimLeft(raw[:32], "\x00"), bytes.TrimLeft(raw[32:], "\x00")
+		lengths := [2]int{len(r), len(s)}
+		if seen[lengths] || len(r)+len(s) == 64 {
+			continue
+		}
+		seen[lengths] = true
+		short := append(bytes.Clone(r), s...)
+		signer := ramp.Must(ramp.NewFuncSigner(vectorAddress,
+			func(context.Context, []byte) ([]byte, error) { return short, nil }))
+		got, err := signer.Sign(t.Context(), digest)
+		require.NoError(t, err)
+		assert.Equal(t, raw, got[:64], "%v", lengths)
+		digest[0] ^= 1
+		_, err = signer.Sign(t.Context(), digest)
+		assert.ErrorContains(t, err, fmt.Sprintf("its %d bytes are not of this digest", len(short)))
+	}
+}
+
+func TestAServiceThatHashesTheDigestAgainIsNamed(t *testing.T) {
+	digest := vectors[0].digest()
+	message := []byte("\x19Ethereum Signed Message:\n32")
+	for hash, again := range map[string]func(d []byte) []byte{
+		"SHA-256":                           func(d []byte) []byte { h := sha256.Sum256(d); return h[:] },
+		"Keccak-256":                        func(d []byte) []byte { return ethcrypto.Keccak256(d) },
+		"the prefix of an Ethereum message": func(d []byte) []byte { return ethcrypto.Keccak256(message, d) },
+	} {
+		for name, as := range forms {
+			t.Run(hash+", "+name, func(t *testing.T) {
+				signer := ramp.Must(ramp.NewFuncSigner(vectorAddress,
+					func(_ context.Context, d []byte) ([]byte, error) { return rawSign(vectorECDSA(), again(d), as) }))
+				sig, err := signer.Sign(t.Context(), digest)
+				require.ErrorIs(t, err, ramp.ErrSignature)
+				require.EqualError(t, err, "ramp: signature is not valid: the signer hashed the digest again, with "+
+					hash+": it must sign the 32 bytes as they are")
+				assert.Equal(t, ramp.Signature{}, sig)
+			})
 		}
 	}
 }
@@ -358,12 +464,14 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 	for name, answer := range map[string]func([]byte) []byte{
 		"nothing":                    func([]byte) []byte { return nil },
 		"an empty answer":            func([]byte) []byte { return []byte{} },
+		"55 bytes":                   func([]byte) []byte { return raw[:55] },
 		"63 bytes":                   func([]byte) []byte { return raw[:63] },
 		"66 bytes":                   func([]byte) []byte { return append(bytes.Clone(raw), 0, 0) },
 		"truncated DER":              func([]byte) []byte { return der[:len(der)-1] },
 		"DER and more":               func([]byte) []byte { return append(bytes.Clone(der), 0) },
 		"DER of one number":          func([]byte) []byte { return mustDER(struct{ R *big.Int }{r}) },
 		"DER of a number alone":      func([]byte) []byte { return mustDER(r) },
+		"DER of two texts":           func([]byte) []byte { return mustDER(struct{ R, S []byte }{raw[:32], raw[32:]}) },
 		"r of 0":                     func([]byte) []byte { return asDER(zero, s) },
 		"s of 0":                     func([]byte) []byte { return asDER(r, zero) },
 		"r below 0":                  func([]byte) []byte { return asDER(new(big.Int).Neg(r), s) },
@@ -372,12 +480,7 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 		"r and s exchanged":          func([]byte) []byte { return asRS(s, r) },
 		"a signature of another key": func(d []byte) []byte { b, _ := rawSign(stranger, d, asDER); return b },
 		"a signature of another digest": func(d []byte) []byte {
-			b,
-				_ := rawSign(key, ethcrypto.Keccak256(d), asDER)
-			return b
-		},
-		"a signature of the text's hash": func(d []byte) []byte {
-			b, _ := rawSign(key, ethcrypto.Keccak256([]byte("\x19Ethereum Signed Message:\n32"), d), asDER)
+			b, _ := rawSign(key, ethcrypto.Keccak256(d[1:]), asDER)
 			return b
 		},
 	} {
@@ -388,7 +491,8 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 			require.ErrorIs(t, err, ramp.ErrSignature)
 			assert.Equal(t, ramp.Signature{}, sig)
 			assert.NotContains(t, err.Error(), hex.EncodeToString(raw[:8]))
-			for _, number := range []string{"r of ", "s of ", "r below"} {
+			assert.ErrorContains(t, err, fmt.Sprintf("its %d bytes are n", len(answer(digest[:]))))
+			for _, number := range []string{"r of ", "s of "} {
 				if strings.HasPrefix(name, number) {
 					assert.ErrorContains(t, err, "r or s is out of range")
 				}
@@ -458,6 +562,8 @@ func spki(algorithm, curve asn1.ObjectIdentifier, point []byte) []byte {
 var (
 	ecPublicKey = asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1}
 	secp256k1   = asn1.ObjectIdentifier{1, 3, 132, 0, 10}
+	curveP256   = asn1.ObjectIdentifier{1, 2, 840, 10045, 3, 1, 7}
+	rsaKey      = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 1}
 )
 
 func asPEM(kind string, der []byte) []byte {
@@ -466,13 +572,18 @@ func asPEM(kind string, der []byte) []byte {
 
 func TestPublicKeyAddress(t *testing.T) {
 	key := vectorECDSA()
-	long := spki(ecPublicKey, secp256k1, ethcrypto.FromECDSAPub(&key.PublicKey))
+	point := ethcrypto.FromECDSAPub(&key.PublicKey)
+	long := spki(ecPublicKey, secp256k1, point)
 	short := spki(ecPublicKey, secp256k1, ethcrypto.CompressPubkey(&key.PublicKey))
 	assert.Equal(t, "3056301006072a8648ce3d020106052b8104000a034200", hex.EncodeToString(long[:23]),
 		"this is what such a key begins with everywhere")
 	for name, public := range map[string][]byte{
 		"DER":                        long,
 		"DER of a compressed point":  short,
+		"CKA_EC_POINT":               mustDER(point),
+		"CKA_EC_POINT, compressed":   mustDER(ethcrypto.CompressPubkey(&key.PublicKey)),
+		"a point":                    point,
+		"a compressed point":         ethcrypto.CompressPubkey(&key.PublicKey),
 		"PEM":                        asPEM("PUBLIC KEY", long),
 		"PEM of a compressed point":  asPEM("PUBLIC KEY", short),
 		"PEM with text before it":    append([]byte("validator key of the game\n"), asPEM("PUBLIC KEY", long)...),
@@ -482,6 +593,22 @@ func TestPublicKeyAddress(t *testing.T) {
 			got := ramp.Must(ramp.PublicKeyAddress(public))
 			assert.Equal(t, vectorAddress, got)
 		})
+	}
+}
+
+// A point 04||X||Y whose X begins with 3f could also be an OCTET STRING of 63 bytes.
+func TestPublicKeyAddressOfAPointThatLooksLikeDER(t *testing.T) {
+	for n := int64(1); ; n++ {
+		key := ramp.Must(ethcrypto.ToECDSA(big.NewInt(n).FillBytes(make([]byte, 32))))
+		point := ethcrypto.FromECDSAPub(&key.PublicKey)
+		if point[1] != 0x3f {
+			continue
+		}
+		var text []byte
+		_, err := asn1.Unmarshal(point, &text)
+		require.NoError(t, err)
+		assert.Equal(t, ethcrypto.PubkeyToAddress(key.PublicKey), ramp.Must(ramp.PublicKeyAddress(point)))
+		return
 	}
 }
 
@@ -503,25 +630,40 @@ func TestPublicKeyAddressRejects(t *testing.T) {
 	one := ramp.Must(ethcrypto.DecompressPubkey(append([]byte{2}, big.NewInt(1).FillBytes(make([]byte, 32))...)))
 	beyond := ethcrypto.FromECDSAPub(one)
 	new(big.Int).Add(field, one.X).FillBytes(beyond[1:33])
-	for name, public := range map[string][]byte{
-		"nothing":                       nil,
-		"text":                          []byte("0x04" + hex.EncodeToString(point)),
-		"the bare point":                point,
-		"a truncated key":               good[:len(good)-1],
-		"a key and more":                append(bytes.Clone(good), 0),
-		"a key of P-256":                nist,
-		"a key of Ed25519":              curve25519,
-		"a private key":                 asPEM("EC PRIVATE KEY", sec1),
-		"another algorithm":             spki(asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 1}, secp256k1, point),
-		"another curve's name":          spki(ecPublicKey, asn1.ObjectIdentifier{1, 2, 840, 10045, 3, 1, 7}, point),
-		"the point at infinity":         spki(ecPublicKey, secp256k1, []byte{0}),
-		"a point off the curve":         spki(ecPublicKey, secp256k1, off),
-		"a coordinate beyond the field": spki(ecPublicKey, secp256k1, beyond),
-		"a point of another form":       spki(ecPublicKey, secp256k1, append([]byte{6}, point[1:]...)),
+	const form = "it must be a secp256k1 public key, DER, PEM or CKA_EC_POINT"
+	const curve = "it is on the curve 1.2.840.10045.3.1.7, and must be on secp256k1, which is 1.3.132.0.10"
+	const noPoint = "it is not a point on secp256k1: the key must be on this curve"
+	p256Point := ramp.Must(p256.PublicKey.Bytes())
+	for name, tt := range map[string]struct {
+		public []byte
+		want   string
+	}{
+		"nothing":                        {nil, form},
+		"text":                           {[]byte("0x04" + hex.EncodeToString(point)), form},
+		"a truncated key":                {good[:len(good)-1], form},
+		"a key and more":                 {append(bytes.Clone(good), 0), form},
+		"a key of P-256":                 {nist, curve},
+		"a key of Ed25519":               {curve25519, form},
+		"a private key":                  {asPEM("EC PRIVATE KEY", sec1), form},
+		"another algorithm":              {spki(rsaKey, secp256k1, point), form},
+		"another curve's name":           {spki(ecPublicKey, curveP256, point), curve},
+		"the point at infinity":          {spki(ecPublicKey, secp256k1, []byte{0}), noPoint},
+		"a point off the curve":          {spki(ecPublicKey, secp256k1, off), noPoint},
+		"a coordinate beyond the field":  {spki(ecPublicKey, secp256k1, beyond), noPoint},
+		"a point of another form":        {spki(ecPublicKey, secp256k1, append([]byte{6}, point[1:]...)), noPoint},
+		"a point of P-256":               {p256Point, noPoint},
+		"CKA_EC_POINT of P-256":          {mustDER(p256Point), noPoint},
+		"CKA_EC_POINT off the curve":     {mustDER(off), noPoint},
+		"CKA_EC_POINT and more":          {append(mustDER(point), 0), form},
+		"CKA_EC_POINT in a CKA_EC_POINT": {mustDER(mustDER(point)), noPoint},
+		"a truncated CKA_EC_POINT":       {mustDER(point)[:66], form},
+		"x and y alone":                  {point[1:], form},
+		"a point beyond the field":       {beyond, noPoint},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := ramp.PublicKeyAddress(public)
+			got, err := ramp.PublicKeyAddress(tt.public)
 			assertNoKey(t, err)
+			assert.ErrorContains(t, err, tt.want)
 			assert.Equal(t, common.Address{}, got)
 		})
 	}

@@ -790,7 +790,7 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 		"the store": {func(c *ramp.HandlerConfig) { c.Store = checked{c.Store, full} },
 			[]string{"the disk is full"}, full},
 		"a key service that hashes the digest again": {func(c *ramp.HandlerConfig) { c.Signer = rehashed },
-			[]string{"the signer has another key, or hashed the digest again"}, ramp.ErrSignature},
+			[]string{"the signer hashed the digest again, with Keccak-256"}, ramp.ErrSignature},
 		"a key service that is slow": {func(c *ramp.HandlerConfig) { c.Signer, c.SignTimeout = slow, time.Millisecond },
 			[]string{"no signature within 1ms, which is HandlerConfig.SignTimeout"}, context.DeadlineExceeded},
 		"another chain": {func(c *ramp.HandlerConfig) { c.Confirm = confirmer{fault: elsewhere} },

@@ -1,5 +1,5 @@
-// To make it yours: read the keys from your secret store or key service in keys; examples/kms has a
-// signer for one. Remove warn once nothing in it applies.
+// To make it yours: read the keys from your secret store in keys; examples/keys has signers for a validator
+// key in an HSM or in AWS KMS. Remove warn once nothing in it applies.
 
 // Gameserver is a small game server with a token ramp that is ready to deploy. It
 // keeps players and their items in a SQL database and applies every order exactly

@@ -60,7 +60,7 @@ func TestCommandsOfTheReleaseWork(t *testing.T) {
 // examples returns the folders of examples that have a program or a package.
 func examples(t *testing.T) (found []string) {
 	t.Helper()
-	for _, pattern := range []string{"*", "stores/*"} {
+	for _, pattern := range []string{"*", "keys/*", "stores/*"} {
 		folders, err := filepath.Glob(filepath.Join(root, "examples", pattern))
 		check(t, err)
 		for _, folder := range folders {
