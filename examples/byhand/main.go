@@ -10,8 +10,7 @@
 //   - A result is believed, unless confirm is set: main does not know your node.
 //   - A result that contradicts its order comes again for 12 hours. Nobody hears of it, and nobody can
 //     end it (HandlerConfig.OnConflict).
-//   - A result at a path that the console misspells, or after a redirect, gets 404 or 405, and never
-//     comes again.
+//   - The mux answers a result at a path with // with a redirect, and it never comes again.
 //   - A validate call that is repeated after the products have changed is declined, although the
 //     player has paid.
 //   - A player may name any wallet (HandlerConfig.Wallet).
@@ -245,7 +244,18 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET "+ramp.PathAssets, s.assets)
 	mux.HandleFunc("POST "+ramp.PathValidate, s.validate)
 	mux.HandleFunc("POST "+ramp.PathResult, s.result)
+	mux.HandleFunc("/", astray)
 	return mux
+}
+
+// astray answers every other call. A signed one may be a result whose path the console misspells, so
+// it must come again.
+func astray(w http.ResponseWriter, r *http.Request) {
+	status := http.StatusNotFound
+	if r.Header.Get(ramp.HeaderHMAC) != "" {
+		status = http.StatusInternalServerError
+	}
+	reject(w, &ramp.Rejection{Status: status, Code: ramp.CodeNotFound})
 }
 
 func newServer(key ramp.HMACKey, signer *ramp.Signer) *server {

@@ -168,7 +168,8 @@ async function page ({ body: { sessionId, accessToken } }) {
 }
 
 const answer = (work) => async (call, response) => response.json({ success: true, errorCode: null, data: await work(call) })
-const raw = express.raw({ type: () => true, limit: '1mb' }) // and no other parser: the HMAC is of the raw body
+// No other parser may run, and this one must not unpack: the HMAC is of the raw body.
+const raw = express.raw({ type: () => true, limit: '1mb', inflate: false })
 const app = express()
 app.get('/api/assets', answer(assets))
 app.post('/api/validate', raw, answer(validate))

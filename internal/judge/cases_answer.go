@@ -1,13 +1,17 @@
 package judge
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"strings"
+	"time"
 )
 
-// largeBody is more than a server accepts as a body, and as much as a proxy in front of it
-// may limit: 2 MiB.
-const largeBody = 2 << 20
+const (
+	largeBody   = 5 << 20 // bytes; more than servers, frameworks and proxies accept by default
+	largeHeader = 6 << 10 // bytes; as long as a long access token makes the headers
+)
 
 // answerCases returns the cases about the one rule that everything follows from: the service
 // delivers a result again only after HTTP 500 or no answer (interface 6), so any other answer to a
@@ -32,26 +36,54 @@ func answerCases() []Case {
 				}
 				t.closes(o, failure)
 			}, "mint-fails"),
-			must("too-large", "of 2 MiB, for an order that is known", func(t *trial) {
+			must("too-large", "of 5 MiB, for an order that is known", func(t *trial) {
 				o := t.approve(t.mint())
-				if t.confirmedOrAgain(t.report(o, failure, set("note", strings.Repeat("x", largeBody)))) {
+				v := valid{atResult, t, o, o.result(failure).with("note", strings.Repeat("x", largeBody))}
+				c := v.call(v.body.bytes())
+				// What rejects the length answers before the body, which it does not read.
+				c.length, c.arriving = int64(len(c.body)), func() io.Reader {
+					return io.MultiReader(pause(100*time.Millisecond), bytes.NewReader(c.body))
+				}
+				if t.confirmedOrAgain(v.noted(t.deliver(c))) {
+					t.movedAs(o, failure)
+				}
+				t.closes(o, failure)
+			}, "mint-fails"),
+			should("large-header", "with headers of 6 KiB, for an order that is known", func(t *trial) {
+				o := t.approve(t.mint())
+				v := valid{atResult, t, o, o.result(failure)}
+				a := v.send(func(_ *trial, header http.Header, _ []byte) {
+					header["x-padding"] = []string{strings.Repeat("x", largeHeader)}
+				})
+				if t.confirmedOrAgain(a) {
 					t.movedAs(o, failure)
 				}
 				t.closes(o, failure)
 			}, "mint-fails"),
 			must("at-validate", "at the validate address, for an order that is known", func(t *trial) {
 				o := t.approve(t.mint())
-				result := o.readable(o.result(failure))
-				a := t.deliver(t.call(t.ValidatePath, o.owner, result.bytes()))
-				a.step = "a result at the validate address"
-				if a.err == nil && a.status != http.StatusInternalServerError && !t.givenBack(o) {
-					t.mismatch(a, "HTTP 500, so that it comes again once the address is right")
-				}
+				t.comesAgainFrom(o, t.ValidatePath)
+				t.closes(o, failure)
+			}, "mint-fails"),
+			should("misspelled", "at a misspelled address, for an order that is known", func(t *trial) {
+				o := t.approve(t.mint())
+				t.comesAgainFrom(o, t.ResultPath+"s")
+				t.comesAgainFrom(o, t.ResultPath+"/")
 				t.closes(o, failure)
 			}, "mint-fails"),
 		},
 			Fix:   rule,
 			Title: "A result that cannot have its effect yet is answered with HTTP 500, or not at all."},
+	}
+}
+
+// comesAgainFrom requires that the result of a mint that failed comes again after it came to another
+// address, unless it had its effect there.
+func (t *trial) comesAgainFrom(o order, path string) {
+	a := t.deliver(t.call(path, o.owner, o.result(failure).bytes()))
+	a.step = "a result at the address " + path
+	if a.err == nil && a.status != http.StatusInternalServerError && !t.givenBack(o) {
+		t.mismatch(a, "HTTP 500, so that it comes again once the address is right")
 	}
 }
 

@@ -37,8 +37,18 @@ func answerMutants() map[string]mutant {
 		}), 200),
 		"result-not-lost/too-large": otherStatus(result(func(_ message,
 			body []byte) bool {
-			return len(body) > 1<<20
+			return len(body) > 4<<20
 		}), 413),
+		"result-not-lost/large-header": replies(func(_ *studio, r *http.Request, _ []byte) bool {
+			size := 0
+			for name, values := range r.Header {
+				size += len(name) + len(strings.Join(values, ""))
+			}
+			return r.URL.Path == ramp.PathResult && size > 4<<10
+		}, 431, "Request Header Fields Too Large"),
+		"result-not-lost/misspelled": otherStatus(func(path string, _ message, _ []byte, _ int) bool {
+			return path == ramp.PathResult+"s"
+		}, 404),
 		"result-not-lost/at-validate": otherStatus(func(path string, asked message, _ []byte, _ int) bool {
 			return path == ramp.PathValidate && asked.at("receipt") != nil
 		}, 400),

@@ -57,6 +57,8 @@ func (e endpoint) hmacCases() []Case {
 	})
 	tampered := must("tampered", "whose body was changed on the way",
 		func(t *trial) { e.rejects(t, valid.tampered) })
+	packed := should("packed", "whose HMAC is that of what its packed body (gzip) unpacks to",
+		func(t *trial) { e.rejects(t, valid.packed) })
 	raw := rows[func(right []byte) []byte]{Must: {
 		{"indented", "a pretty-printed body", func(right []byte) []byte {
 			return slices.Concat([]byte("\r\n "), indented(right, " ", "\t"), []byte("\r\n"))
@@ -79,7 +81,7 @@ func (e endpoint) hmacCases() []Case {
 		t.closes(v.order, failure)
 	})
 	return []Case{
-		{ID: string(e) + "-hmac-wrong", early: true, Inputs: append(wrong, tampered),
+		{ID: string(e) + "-hmac-wrong", early: true, Inputs: append(wrong, tampered, packed),
 			Fix:   "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and compare all 32 bytes in constant time.",
 			Title: call + "that is not authentic is rejected and moves nothing."},
 		{ID: string(e) + "-hmac-raw", Inputs: raw,

@@ -1,6 +1,8 @@
 package judge_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,6 +20,16 @@ func trusts(path string, when func(s *studio, header []string, body []byte) bool
 		if r.URL.Path == path && when(s, r.Header[ramp.HeaderHMAC], body) {
 			s.pass(w, r, body, next)
 			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// unpacks is a server on a framework that unpacks bodies.
+func unpacks(path string) mutant {
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		if unpacked, err := gzip.NewReader(bytes.NewReader(body)); err == nil && r.URL.Path == path {
+			r.Body, r.ContentLength = unpacked, -1
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -98,6 +110,7 @@ func hmacMutants() map[string]mutant {
 				r.Header.Set(ramp.HeaderHMAC, "")
 			}
 		})
+		m[name+"hmac-wrong/packed"] = unpacks(path)
 		// Verifies what it writes, not what it read.
 		rewritten := bends(func(s *studio, r *http.Request, body []byte) {
 			var value any

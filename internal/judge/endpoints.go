@@ -1,6 +1,10 @@
 package judge
 
-import "strings"
+import (
+	"bytes"
+	"compress/gzip"
+	"strings"
+)
 
 // endpoint is one of the two endpoints whose calls carry an HMAC. Cases about the result
 // endpoint begin with an approved mint, so that a forged call could gain something.
@@ -106,6 +110,18 @@ func (v valid) tampered() answer {
 	}
 	c := v.call(signed.bytes())
 	c.body = sent.bytes()
+	return v.t.deliver(c)
+}
+
+// packed makes the call with a body that was packed after it had been signed. The HMAC is that of
+// the raw body (5.2), so a server that accepts it unpacks what anybody sends.
+func (v valid) packed() answer {
+	c := v.call(v.body.bytes())
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write(c.body) // into memory
+	_ = w.Close()
+	c.header["content-encoding"], c.body = []string{"gzip"}, packed.Bytes()
 	return v.t.deliver(c)
 }
 
