@@ -382,7 +382,8 @@ func newDecide(flags *flag.FlagSet) action {
 	flags.StringVar(&e.Reason, "reason", "", "what was decided, and why; required")
 	flags.StringVar((*string)(&e.Finding), "finding", "",
 		"`kind` of the finding, such as ended_otherwise; required without -reverse")
-	flags.Func("tx", "`hash` of the transaction, for a finding without an order; takes no UUID",
+	flags.Func("tx", "`hash` of the transaction, for a finding without an order, or with a UUID for one\n"+
+		"that is ambiguous: the transaction of this order",
 		func(text string) error { return e.TxHash.UnmarshalText([]byte(text)) })
 	flags.TextVar(&e.Reverses, "reverse", uuid.Nil, "`ID` of the decision that is reversed; takes no UUID")
 	flags.Func("moved", "what you have moved, such as item_gold=-500 for `items` taken from a player; "+
@@ -400,7 +401,8 @@ func newDecide(flags *flag.FlagSet) action {
 		return decide(ctx, c)
 	})
 	return func(ctx context.Context, c call) error {
-		if e.TxHash != (common.Hash{}) || e.Reverses != uuid.Nil {
+		about := e.TxHash != (common.Hash{}) && len(c.args) == 0
+		if about || e.Reverses != uuid.Nil {
 			return without(decide)(ctx, c)
 		}
 		return order(ctx, c)

@@ -23,8 +23,9 @@ type eraser interface {
 // without one, such as an abandoned mint that was minted after all: the books find it by the user's address,
 // which is then gone. Who and why are stored with it, and must not name the player.
 //
-// Reconcile finds the same before and after. What was [Ambiguous] before has no match that could be kept.
-// Without [Config].Proof there are no books, and nothing is kept.
+// Reconcile finds the same before and after. What is [Ambiguous] has no match that could be kept: decide
+// first which transaction is that of which order. Without [Config].Proof nothing is kept, and later books
+// find events that nobody ordered.
 func (o *Orders) EraseSession(
 	ctx context.Context, sessionID string, before time.Time, d Decision,
 ) (erased int, err error) {
@@ -71,7 +72,9 @@ func (o *Orders) keepMatches(ctx context.Context, ledger Ledger, orders []ramp.O
 		return err
 	}
 	known := newJournal(entries)
-	matches, err := o.newReconciler(ledger, span{from: o.config.Now()}).matches(ctx, orders)
+	r := o.newReconciler(ledger, span{from: o.config.Now()})
+	r.journal = known
+	matches, err := r.matches(ctx, orders)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // Entry is what the books know besides the orders and the chain. It is one of three:
 //
 //   - A decision of a person about a Finding, which it ends. It is about Order or, if the finding has none,
-//     about TxHash.
+//     about TxHash. If the Finding is [Ambiguous] and both are set, it says that they belong together.
 //   - The reversal of a decision, which Reverses names. The finding is then as it was.
 //   - What [Orders.EraseSession] keeps of a player: that Order and TxHash belong together. Finding is empty.
 //

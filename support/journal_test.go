@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -151,6 +152,50 @@ func TestADecisionAboutATransaction(t *testing.T) {
 		_, err := command(t, orders, "decide", args...)
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// Two orders and two events fit each other. A person says which transaction is that of one order, and the
+// other two are then clear, also after the player was erased, and not after the decision was reversed.
+func TestADecisionTellsAmbiguousOrdersApart(t *testing.T) {
+	_, store, n := newOrders(t, 1000*time.Hour, paid)
+	clock := now
+	orders, journal := withJournal(t, store, n, &clock)
+	var all []ramp.Order
+	for hour := range 2 {
+		at := hoursAgo(300 - hour)
+		order := ended(orderOf(ramp.Mint, 5, at), ramp.OrderAbandoned, common.Hash{}, at.Add(20*time.Hour))
+		order.TxHash, order.Reason = "", "alice: case 1"
+		n.send(at.Add(10*time.Hour), sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+		store.keep(t, order)
+		all = append(all, order)
+	}
+	first := all[0]
+	month := func() (matches []string) {
+		for _, f := range ramp.Must(orders.Reconcile(t.Context(), hoursAgo(500), now)).Findings {
+			matches = append(matches, string(f.Kind))
+			for i := range f.Events {
+				match := fmt.Sprint(f.Orders[i].UUID == first.UUID, " ", f.Events[i].Time.Format("15"))
+				matches = append(matches, match)
+			}
+		}
+		return matches
+	}
+	ambiguous := month()
+	require.Equal(t, "ambiguous", ambiguous[0])
+	events := ramp.Must(orders.Reconcile(t.Context(), hoursAgo(500), now)).Findings[0].Events
+	why := []string{"-who", "bob", "-reason", "the log of the service"}
+	pair := append(why, "-finding", "ambiguous", "-tx", events[1].TxHash.Hex(), first.UUID.String())
+	ramp.Must(command(t, orders, "decide", pair...))
+	one, two := fmt.Sprint("true ", events[1].Time.Format("15")), fmt.Sprint("false ", events[0].Time.Format("15"))
+	apart := []string{"ended_otherwise", two, "ended_otherwise", one}
+	assert.Equal(t, apart, month())
+
+	ramp.Must(command(t, orders, "decide", append(why, "-reverse", journal.entries[0].ID.String())...))
+	assert.Equal(t, ambiguous, month())
+	ramp.Must(command(t, orders, "decide", pair...))
+	said := support.Decision{Who: "dora", Reason: "case 4"}
+	assert.Equal(t, 2, ramp.Must(orders.EraseSession(t.Context(), "session-1", hoursAgo(7*24), said)))
+	assert.Equal(t, apart, month())
 }
 
 // Two persons decide at the same moment.

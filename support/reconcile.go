@@ -267,8 +267,8 @@ func (r *reconciler) keptOrder(ctx context.Context, hash common.Hash) (*ramp.Ord
 	return &order, err
 }
 
-// keptCandidates are the candidates of a transaction that belongs to an order of an erased player: as
-// before, when the address of the player told.
+// keptCandidates are the candidates of a transaction that belongs to an order as the journal says: of an
+// erased player, as before, when the address of the player told, or as a person has decided.
 func (r *reconciler) keptCandidates(transaction []ChainEvent, o *ramp.Order) {
 	own, share := r.assets.traded(*o).own(transaction)
 	var events []candidate
@@ -664,6 +664,9 @@ func (r *reconciler) candidate(ctx context.Context, e ChainEvent) (candidate, er
 	}
 	c := candidate{ChainEvent: e}
 	for _, o := range r.orders { // newest first
+		if r.journal.belongsElsewhere(o.UUID, e.TxHash) {
+			continue
+		}
 		if len(c.orders) > 0 && o.AcceptedAt.Before(e.Time.Add(-near)) {
 			break
 		}

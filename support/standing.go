@@ -19,6 +19,17 @@ func (e *Entry) subject() subject {
 	return subject{kind: e.Finding, txHash: e.TxHash}
 }
 
+// pairs reports whether a decision says which transaction is that of an order.
+func (e *Entry) pairs() bool {
+	return e.Finding == Ambiguous && e.Order != uuid.Nil && e.TxHash != common.Hash{}
+}
+
+// belongsElsewhere reports whether an order has another transaction, as the journal says.
+func (j *journal) belongsElsewhere(order uuid.UUID, transaction common.Hash) bool {
+	hash, kept := j.kept[order]
+	return kept && hash != transaction
+}
+
 // journal is what the entries of a [Journal] say together.
 type journal struct {
 	decisions []Entry                   // and reversals
@@ -37,9 +48,16 @@ func newJournal(entries []Entry) *journal {
 		case e.Reverses != uuid.Nil:
 			j.decisions = append(j.decisions, *e)
 			delete(j.standing, e.subject())
+			if e.pairs() {
+				delete(j.kept, e.Order)
+				delete(j.keptFor, e.TxHash)
+			}
 		case e.Finding != "":
 			j.decisions = append(j.decisions, *e)
 			j.standing[e.subject()] = e
+			if e.pairs() {
+				j.kept[e.Order], j.keptFor[e.TxHash] = e.TxHash, e.Order
+			}
 		default:
 			j.kept[e.Order], j.keptFor[e.TxHash] = e.TxHash, e.Order
 		}
