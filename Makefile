@@ -34,7 +34,8 @@ test-all: SHORT =
 test-all: CORE += $(STORES)
 test-all: test
 	go run ./internal/testrun $(REST)
-	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool mtail pgbouncer softhsm2-util node python3 chromium; do \
+	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool mtail pgbouncer softhsm2-util hledger soffice \
+		node python3 chromium; do \
 		command -v $$p >/dev/null || echo "NOT TESTED: what needs $$p, because it is not installed"; done
 	@for d in internal/nodetest internal/browsertest examples/express; do test -d $$d/node_modules || \
 		echo "NOT TESTED: what $$d/package.json installs: run npm install --prefix $$d"; done

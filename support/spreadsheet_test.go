@@ -56,7 +56,7 @@ func program(t *testing.T, names ...string) string {
 			return path
 		}
 	}
-	t.Skipf("%v: not installed", names)
+	t.Skipf("*** NOT TESTED: %s is not installed ***", names[len(names)-1])
 	return ""
 }
 
@@ -161,7 +161,7 @@ func TestSpreadsheetsReadTheFigures(t *testing.T) {
 func TestPandasReadsTheFigures(t *testing.T) {
 	python := program(t, "/usr/bin/python3", "python3")
 	if exec.Command(python, "-c", "import pandas").Run() != nil {
-		t.Skip("pandas: not installed")
+		t.Skip("*** NOT TESTED: pandas is not installed ***")
 	}
 	books, lines := awkward(t)
 	var totals, detail bytes.Buffer
