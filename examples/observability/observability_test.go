@@ -34,7 +34,9 @@ func (players) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	return &ramp.Player{}, nil
 }
 
-func newStudio(t *testing.T, observer ramp.Observer) *studio {
+// newStudio starts one, with an observer of the handler and one of each client, which calls a URL.
+func newStudio(t *testing.T, observer func(peer string) ramp.Observer) *studio {
+	t.Helper()
 	key := ramp.Must(ramp.TextKey("key of the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
@@ -46,11 +48,12 @@ func newStudio(t *testing.T, observer ramp.Observer) *studio {
 	// The handler needs the address of the chain, and the service that of the handler.
 	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
 		Books: ramptest.BooksOff}) // the game of these tests has no balances
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: service.Client(), Observer: observer}))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key, Signer: signer, Confirm: rampproof.Confirmed(chain, 1), Observer: observer,
+	node := service.RPCURL(ramp.Testnet)
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node, ChainID: 7002, HTTPClient: service.Client(), Observer: observer(node)}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key, Signer: signer, Confirm: rampproof.Confirmed(chain, 1), Observer: observer(""),
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}))
 	service.SetHandler(handler)
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(), Observer: observer}))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(), Observer: observer(service.URL())}))
 	return &studio{t, service, client}
 }
 
@@ -69,12 +72,20 @@ func (s *studio) mint(gold int64, faults ...ramptest.Fault) *ramptest.Order {
 	return order
 }
 
+// refused starts a mint for more than the player owns.
+func (s *studio) refused() {
+	s.Helper()
+	if _, err := s.service.Mint(s.Context(), s.initialize(5000), session, ramp.NewAmount(1)); err == nil {
+		s.Error("a mint of 5,000 gold was approved")
+	}
+}
+
 func TestSpansNestAsTheCallsDo(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	provider := trace.NewTracerProvider(trace.WithSyncer(exporter))
 	ended := 0
 	counter := ramp.Observer{End: func(context.Context, ramp.Operation) { ended++ }}
-	s := newStudio(t, Both(counter, Traces(provider)))
+	s := newStudio(t, func(string) ramp.Observer { return Both(counter, Traces(provider)) })
 	s.mint(100)
 	s.service.FailRPC(-32601)
 	s.mint(100, ramptest.TransactionFails())

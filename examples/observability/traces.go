@@ -1,5 +1,5 @@
-// Package observability provides an observer with spans for OpenTelemetry, to copy into
-// your server. examples/gameserver has one with metrics for Prometheus.
+// Package observability provides observers with spans and metrics for OpenTelemetry, to copy into
+// your server. examples/gameserver has one with metrics for Prometheus alone.
 package observability
 
 import (
@@ -19,7 +19,7 @@ import (
 // The service does not send a trace context, so each of its calls starts a new
 // trace. If your proxy sends one, extract it in a middleware before the handler.
 func Traces(provider trace.TracerProvider) ramp.Observer {
-	tracer := provider.Tracer("github.com/token-ramp/ramp-go/examples/observability")
+	tracer := provider.Tracer(scope)
 	return ramp.Observer{
 		Start: func(ctx context.Context, op ramp.Operation) context.Context {
 			kind := trace.SpanKindClient
@@ -45,7 +45,8 @@ func Traces(provider trace.TracerProvider) ramp.Observer {
 				span.SetAttributes(attribute.String("ramp.tx_hash", op.TxHash))
 			}
 			if op.Kind == ramp.OperationWebhook {
-				span.SetAttributes(attribute.Int("http.response.status_code", op.Status), attribute.String("ramp.code", string(op.Code)),
+				span.SetAttributes(attribute.Int("http.response.status_code", op.Status),
+					attribute.String("ramp.code", string(op.Code)),
 					attribute.Bool("ramp.unverified", op.Unverified))
 			}
 			if op.Conflict != nil {
@@ -53,18 +54,21 @@ func Traces(provider trace.TracerProvider) ramp.Observer {
 			}
 			if step := op.Step; step != nil {
 				span.SetAttributes(attribute.String("ramp.state", string(step.Order.State)),
-					attribute.String("ramp.effect", step.Effect.Kind.String()), attribute.Bool("ramp.new", step.New))
+					attribute.String("ramp.effect", step.Effect.Kind.String()),
+					attribute.Bool("ramp.new", step.New))
 			}
 			// Rejecting a webhook call is not an error, and anybody can make an unverified one.
 			if op.Err != nil && (op.Kind != ramp.OperationWebhook || op.Status >= 500 && !op.Unverified) {
 				span.RecordError(op.Err)
+				span.SetAttributes(failure(op)...)
 				span.SetStatus(codes.Error, op.Err.Error())
 			}
 		},
 	}
 }
 
-// Both returns an observer that calls both metrics and traces.
+// Both returns an observer that calls both metrics and traces. The metrics are recorded in the span of the
+// operation, so that they have exemplars.
 func Both(metrics, traces ramp.Observer) ramp.Observer {
 	return ramp.Observer{
 		Start: traces.Start,
