@@ -10,20 +10,25 @@ import (
 )
 
 // newEnt uses the driver of ent. A generated client takes it as ent.NewClient(ent.Driver(driver)).
-func newEnt(*sql.DB) (apply, error) {
+func newEnt(db database) (apply, error) {
+	name := db.text(dialect.Postgres, dialect.MySQL)
 	return func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-		driver := entsql.NewDriver(dialect.Postgres, entsql.Conn{ExecQuerier: tx})
-		return each(step, func(h Holding, least int64) (int64, error) {
-			query, args := entsql.Dialect(dialect.Postgres).Update("holdings").Add("amount", h.Amount).
-				Where(entsql.And(entsql.EQ("session_id", h.SessionID), entsql.EQ("asset", h.Asset), entsql.GTE("amount", least))).Query()
+		driver := entsql.NewDriver(name, entsql.Conn{ExecQuerier: tx})
+		return each(step, func(h Holding) (int64, error) {
+			query, args := entsql.Dialect(name).Update("holdings").Add("amount", -h.Amount).
+				Where(entsql.And(entsql.EQ("session_id", h.SessionID), entsql.EQ("asset", h.Asset),
+					entsql.GTE("amount", h.Amount))).Query()
 			var done sql.Result
 			if err := driver.Exec(ctx, query, args, &done); err != nil {
 				return 0, err
 			}
 			return done.RowsAffected()
 		}, func(h Holding) error {
-			query, args := entsql.Dialect(dialect.Postgres).Insert("holdings").Columns("session_id", "asset", "amount").
-				Values(h.SessionID, h.Asset, h.Amount).Query()
+			query, args := entsql.Dialect(name).Insert("holdings").Columns("session_id", "asset", "amount").
+				Values(h.SessionID, h.Asset, h.Amount).
+				OnConflict(entsql.ConflictColumns("session_id", "asset"), entsql.ResolveWith(func(u *entsql.UpdateSet) {
+					u.Add("amount", h.Amount)
+				})).Query()
 			return driver.Exec(ctx, query, args, nil)
 		})
 	}, nil
