@@ -94,6 +94,9 @@ func (s *studio) target(token int) conformance.Target {
 }
 
 func TestTheJudgeFindsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	s := newStudio(t)
 	s.serve("http://127.0.0.1:1", asInProduction)
 	conformance.Test(t, s.target(longToken))
