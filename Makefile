@@ -4,6 +4,7 @@ MODULES := $(patsubst %/,%,$(sort $(dir $(wildcard go.mod */go.mod */*/go.mod */
 PACKAGE := github.com/token-ramp/ramp-go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 FUZZTIME ?= 10s
 
 # The releases of Go with which the package is tested. make long also tests them with the
@@ -42,19 +43,22 @@ test-all: test
 	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL RAMP_TEST_REDIS; do \
 		printenv $$e >/dev/null || echo "NOT TESTED, because $$e is not set: run internal/dbtest/databases make test-all"; done
 
-# Check every file with gofmt, and every module with go mod tidy, go vet and staticcheck.
+# Check every file with gofmt, the workflows with actionlint, and every module with go mod tidy, go vet
+# and staticcheck.
 check:
+	go run $(ACTIONLINT)
 	files=$$(gofmt -l .); test -z "$$files" || { echo "*** run gofmt on: $$files ***" >&2; exit 1; }
 	set -e; for m in $(MODULES); do \
 		go -C $$m mod tidy -diff || { echo "*** $$m/go.mod or go.sum is not tidy: run go -C $$m mod tidy ***" >&2; exit 1; }; \
 		go -C $$m vet ./...; (cd $$m && go run $(STATICCHECK) ./...); done
 
 # Look for known vulnerabilities in what importers and copies get, if the database of
-# vulnerabilities can be reached.
+# vulnerabilities can be reached. With REQUIRED=1, as in the workflows, it must be reached.
+REQUIRED ?=
 vuln:
 	@curl -sf -m 20 -o /dev/null https://vuln.go.dev/index/db.json || \
-		{ echo "NOT CHECKED for known vulnerabilities: vuln.go.dev cannot be reached"; exit 0; }; \
-	set -ex; for m in . examples/gameserver; do (cd $$m && go run $(GOVULNCHECK) ./...); done
+		{ echo "NOT CHECKED for known vulnerabilities: vuln.go.dev cannot be reached"; exit $(or $(REQUIRED),0); }; \
+	set -ex; for m in . examples/gameserver examples/keys; do (cd $$m && go run $(GOVULNCHECK) ./...); done
 
 # Test the package with every release of Go but the one in use, which make test tests. All
 # must read and write the same. The go command downloads missing releases through the module

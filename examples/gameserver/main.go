@@ -10,7 +10,8 @@
 //	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go -C examples/gameserver run . \
 //		-db postgres://user@host/game -project … -token 0x… -network testnet
 //
-// To make it your own, copy the folder out of the repository, and run there
+// To make it your own, copy the folder out of the repository or with
+// gonew github.com/token-ramp/ramp-go/examples/gameserver, and run there
 //
 //	go mod edit -dropreplace github.com/token-ramp/ramp-go && go mod tidy
 //
