@@ -146,8 +146,19 @@ func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
 	ramp.Must(db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
 		INSERT INTO ramp_orders SELECT printf('00000000-0000-4000-8000-%012d', i), claim, state, direction, network, project_id, session_id, user_address,
 		digest, intent, NULL, reason, settled, accepted_at - 2592000000, finished_at - 2592000000 FROM ramp_orders, n WHERE state = 'succeeded'`))
+	const pruned = "00000000-0000-4000-8000-000000000007"
+	ramp.Must(db.Exec("INSERT INTO findings (id, kind, uuid, tx_hash, about, mint, detail, at) VALUES ('1', " +
+		"'order_without_event', '" + pruned + "', '', '" + pruned + "', 0, '', '2020-01-01T00:00:00Z')"))
 	check(t, db.Close())
-	printed, logged, err := desk(t, nil, "prune", "-db", address, "-direction", "mint", "-before", time.Now().AddDate(0, 0, -10).Format(time.DateOnly), "-who", "bob", "-reason", "case 19")
+	prune := func() (string, string, error) {
+		before := time.Now().AddDate(0, 0, -10).Format(time.DateOnly)
+		return desk(t, nil, "prune", "-db", address, "-direction", "mint", "-before", before,
+			"-who", "bob", "-reason", "case 19")
+	}
+	_, _, err := prune()
+	says(t, fmt.Sprint(err), "the first about order "+pruned+": decide them first")
+	said(t, "decide", "-db", address, "-finding", "order_without_event", "-who", "bob", "-reason", "case 18", pruned)
+	printed, logged, err := prune()
 	check(t, err)
 	if printed != "1001 orders were deleted.\n" || !strings.Contains(logged, `"who":"bob","reason":"case 19"`) || countOrders(t, address) != 2 {
 		t.Errorf("it printed %q and logged %q; %d orders are left", printed, logged, countOrders(t, address))

@@ -102,11 +102,21 @@ func (d *decision) resolve(ctx context.Context, g *game, tx *sql.Tx, of string) 
 	return fmt.Sprintf("Closed: %d.", n), err
 }
 
-// prune deletes finished orders, 1,000 at a time. The decision is kept before, and then how many it were.
+// prune deletes finished orders, 1,000 at a time. The decision is kept before, and then how many it were. A
+// finding about an order that is deleted could not be decided any more.
 func (d *decision) prune(ctx context.Context, g *game, store *rampsql.Store) (said string, err error) {
 	before, err := time.Parse(time.DateOnly, d.before)
 	if err != nil {
 		return "", err
+	}
+	const about = "SELECT f.uuid" + openFindings + " AND f.uuid <> '' AND f.at < ? ORDER BY f.at"
+	open, err := g.column(ctx, g.db, about, before.Format(time.RFC3339))
+	if err != nil {
+		return "", err
+	}
+	if len(open) > 0 {
+		return "", fmt.Errorf("findings of the books before that day: %d, the first about order %s: "+
+			"decide them first", len(open), open[0])
 	}
 	what := fmt.Sprintf("%s before %s", d.direction, d.before)
 	id, err := d.keep(ctx, g, g.db, what)
