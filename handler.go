@@ -322,6 +322,7 @@ type call struct {
 	session     Session
 	unsigned    string // the session of a result's header, if it contradicts the signed body
 	previousKey int    // which older key verified the call; 0 is none
+	ownKey      string // the fingerprint of the key that did not verify it
 	unreadable  []FieldError
 	options     bool   // a validate call has a target_candidate that is not empty
 	handedOver  bool   // OnConflict took the contradicting outcome of a result
@@ -509,6 +510,7 @@ func (c *call) attrs(suppressed int64) []slog.Attr {
 	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))
 	add(c.previousKey > 0, slog.Int("previous_key", c.previousKey))
 	add(op.Unverified, slog.Bool("unverified", true))
+	add(c.ownKey != "", slog.String("hmac_key", c.ownKey))
 	add(suppressed > 0, slog.Int64("suppressed", suppressed))
 	if op.Conflict != nil {
 		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))

@@ -113,6 +113,13 @@ func (k HMACKey) IsZero() bool { return len(k.ring) == 0 }
 // environment. A key below 4 bytes is not found.
 func (k HMACKey) Redact(text string) string { return redact.New(k.secrets()...).Text(text) }
 
+// Fingerprint returns 8 hex digits that tell whether two programs have the same key, in the same encoding. It
+// reveals nothing of the key. The zero key has none.
+func (k HMACKey) Fingerprint() string {
+	sum := k.Sign([]byte("ramp: the fingerprint of an HMAC key"))
+	return sum[:min(8, len(sum))]
+}
+
 // secrets returns what foreign text must not show.
 func (k HMACKey) secrets() (all []string) {
 	for _, key := range k.ring {

@@ -219,6 +219,25 @@ func TestVerifyRejects(t *testing.T) {
 func mustDigit(c byte) int { return strings.IndexByte("0123456789abcdef", c) }
 
 // Anyone has the empty key.
+// Two programs compare their keys without showing them.
+func TestAFingerprintTellsKeysApart(t *testing.T) {
+	const text = "YW5vdGhlciBrZXk"
+	asText, decoded := ramp.Must(ramp.TextKey(text)), ramp.Must(ramp.Base64URLKey(text))
+	assert.Regexp(t, "^[0-9a-f]{8}$", asText.Fingerprint())
+	assert.Equal(t, asText.Fingerprint(), ramp.Must(ramp.BytesKey([]byte(text))).Fingerprint())
+	assert.NotEqual(t, asText.Fingerprint(), decoded.Fingerprint(), "the encoding counts")
+	assert.Equal(t, asText.Fingerprint(), asText.WithPrevious(decoded).Fingerprint(), "it is that of the newest")
+	assert.Empty(t, ramp.HMACKey{}.Fingerprint())
+}
+
+func TestAKeyIsRedactedFromATextOfOthers(t *testing.T) {
+	key := ramp.Must(ramp.TextKey("a/key of+the console")).WithPrevious(ramp.Must(ramp.Base64URLKey("cHJldmlvdXM")))
+	assert.Equal(t, "RAMP_HMAC_KEY=[redacted] [redacted] [redacted], then [redacted] or [redacted]",
+		key.Redact("RAMP_HMAC_KEY=a/key of+the console a%2Fkey+of%2Bthe+console a\\/key of+the console, "+
+			"then cHJldmlvdXM or previous"))
+	assert.Equal(t, "text", ramp.HMACKey{}.Redact("text"))
+}
+
 func TestZeroHMACKeyFailsClosed(t *testing.T) {
 	for name, zero := range map[string]ramp.HMACKey{
 		"the zero value":                       {},

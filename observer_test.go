@@ -403,3 +403,17 @@ type yes struct{}
 func (yes) Update(context.Context, uuid.UUID, ramp.Transition) (ramp.Step, error) {
 	return ramp.Step{}, nil
 }
+
+// Whoever reads the log of a game and that of the other side sees whether both have one key.
+func TestACallOfAnotherKeyIsLoggedWithTheFingerprintOfOurs(t *testing.T) {
+	s := newWatchedStudio(t, func(*watcher) ramp.Observer { return ramp.Observer{} })
+	body := golden("2.5-validate-mint.json")
+	for _, key := range []ramp.HMACKey{ramp.Must(ramp.TextKey("another key")), s.key} {
+		s.log.Reset()
+		r := httptest.NewRequest(http.MethodPost, ramp.PathValidate, bytes.NewReader(body))
+		r.Header.Set(ramp.HeaderHMAC, key.Sign(body))
+		s.handler.ServeHTTP(httptest.NewRecorder(), r)
+		logged := strings.Contains(s.log.String(), `"hmac_key":"`+s.key.Fingerprint()+`"`)
+		assert.Equal(t, key.Fingerprint() != s.key.Fingerprint(), logged, s.log.String())
+	}
+}

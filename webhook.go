@@ -559,6 +559,7 @@ func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
 	if err == nil {
 		return nil
 	}
+	c.ownKey = h.config.Key.Fingerprint()
 	switch encoding, _ := singleHeader(header, "Content-Encoding"); {
 	case len(body) == 0, !slices.Contains([]string{"", fmt.Sprint(len(body))}, header.Get("Content-Length")):
 		return fmt.Errorf("%w (the body has %d bytes, and Content-Length is %.20q: middleware may have read or changed it)", err, len(body), header.Get("Content-Length"))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -18,6 +19,7 @@ type answer struct {
 	status int
 	body   []byte
 	exact  func() (json.RawMessage, error) // the body, without misnamed fields
+	is     string                          // what the body is instead of JSON, as far as that is known
 }
 
 // fieldNames returns the names of the fields that the service reads: in the
@@ -38,7 +40,11 @@ func broken(format string, args ...any) error {
 func open(a *answer) (json.RawMessage, error) {
 	var envelope map[string]json.RawMessage
 	if body, err := a.exact(); err != nil || json.Unmarshal(body, &envelope) != nil {
-		return nil, broken("HTTP %d with a body that is no JSON object", a.status)
+		what := "a body that is no JSON object"
+		if a.is != "" {
+			what += ": " + a.is
+		}
+		return nil, broken("HTTP %d with %s", a.status, what)
 	}
 	for _, name := range []string{"success", "errorCode", "data"} {
 		if _, ok := envelope[name]; !ok {
@@ -196,6 +202,16 @@ func rejectionOf(err error) (rejected *Rejection) {
 }
 
 func isRejection(err error) bool { return rejectionOf(err) != nil }
+
+// namesSession reports whether an errorCode is about the session or its token.
+func namesSession(code ramp.Code) bool { return names(code, "USER", "SESSION", "TOKEN") }
+
+// names reports whether an errorCode has one of these words.
+func names(code ramp.Code, words ...string) bool {
+	return slices.ContainsFunc(words, func(word string) bool {
+		return strings.Contains(strings.ToUpper(string(code)), word)
+	})
+}
 
 // isMissing reports whether an answer means that the game does not have the endpoint.
 func isMissing(status int, err error) bool {

@@ -260,7 +260,7 @@ func TestNobodyWaitsForAHandlerThatNeverAnswers(t *testing.T) {
 		begun := time.Now()
 		_, err := c.service.Assets(t.Context(), c.session)
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.ErrorContains(t, err, "the game did not answer: not within 1m0s (Config.Timeout): ")
+		assert.ErrorContains(t, err, "the game did not answer: not within 1m0s, which is Timeout of ramptest.Config")
 		assert.Equal(t, time.Minute, time.Since(begun))
 		c.service.Close()
 		assert.Equal(t, 2*time.Minute, time.Since(begun), "it might have answered")

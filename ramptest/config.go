@@ -259,6 +259,10 @@ type Desk struct {
 	// and that of PublicURL, which blocks DNS rebinding.
 	ControlToken string
 
+	// Keys says where a person finds the HMAC key and the validator key, for the pages, which do not show
+	// them. It defaults to "those of the program that runs this emulator".
+	Keys string
+
 	// Secrets are further texts that the service shows nowhere, such as keys of the program that runs it. It
 	// knows the HMAC key, ControlToken, the password of Game, and the access tokens of players.
 	Secrets []string
@@ -357,6 +361,7 @@ func (c *Config) setDefaults() {
 	c.ValidatePath = cmp.Or(c.ValidatePath, ramp.PathValidate)
 	c.ResultPath = cmp.Or(c.ResultPath, ramp.PathResult)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
+	c.Desk.Keys = cmp.Or(c.Desk.Keys, "those of the program that runs this emulator")
 	c.BurnMethod = cmp.Or(c.BurnMethod, ramp.MethodBurnPermit)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	c.Settle = cmp.Or(c.Settle, 2*time.Second)

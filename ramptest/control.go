@@ -74,6 +74,7 @@ func (s *remote) Describe(context.Context) (control.Description, error) {
 	d := control.Description{Now: s.clock.now(), Speed: c.Desk.Speed, Game: withoutUser(c.Game),
 		Assets: c.AssetsPath, Validate: c.ValidatePath, Result: c.ResultPath,
 		ProjectID: c.ProjectID, PerOrder: c.PerOrder, Validator: c.Validator,
+		KeyFingerprint: c.Key.Fingerprint(), Keys: c.Desk.Keys,
 		Chains: map[ramp.Network]control.Chain{}, Faults: map[string]string{}}
 	for network, id := range c.Networks {
 		d.Chains[network] = control.Chain{URL: s.guard.URL + "/rpc/" + string(network), ID: id}
@@ -302,8 +303,9 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 		err := reported(err)
 		var e *control.Error
 		switch errors.As(err, &e); {
-		case e.Code == control.CodeRejected && asked.UUID == "" &&
-			!strings.Contains(string(e.ErrorCode), "BALANCE"):
+		case e.Code == control.CodeRejected && namesSession(e.ErrorCode):
+			e.Message += "; log in to the game, and give the session and the token of this login"
+		case e.Code == control.CodeRejected && asked.UUID == "" && mayBeAboutUUID(e):
 			e.Message += "; the game may accept only UUIDs of its own: give the uuid of one of its initialize calls"
 		case e.Code == control.CodeLostAnswer:
 			e.UUID = id
@@ -316,6 +318,13 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 		return started, err
 	} // otherwise err holds findings of the books, which are in the report
 	return s.wait(ctx, o, wait), nil
+}
+
+// mayBeAboutUUID reports whether a game may have rejected an order because of its UUID: it has accepted who
+// calls, and says nothing else.
+func mayBeAboutUUID(e *control.Error) bool {
+	return e.GameStatus != http.StatusUnauthorized && e.GameStatus != http.StatusForbidden &&
+		!names(e.ErrorCode, "BALANCE", "HMAC")
 }
 
 // session returns the session of a new order.
@@ -436,11 +445,11 @@ func (s *remote) Advance(_ context.Context, asked control.AdvanceRequest) (advan
 
 func (s *remote) Fail(_ context.Context, asked control.FailRequest) (done control.Done, err error) {
 	const most = 1000
-	if len(asked.Initialize) > most || len(asked.RPC) > most {
+	if len(asked.Initialize) > most || len(asked.RPC) > most || asked.Assets < 0 || asked.Assets > most {
 		return done, invalid("at most %d failures can be scripted", most)
 	}
 	known := []InitializeFailure{
-		HMACRequired, InvalidMAC, UnknownProject, UnknownNetwork, Unavailable, TooMany}
+		HMACRequired, InvalidMAC, UnknownProject, UnknownNetwork, Unavailable, TooMany, NoAnswer, CutOff}
 	var initialize []InitializeFailure
 	for _, text := range asked.Initialize {
 		if initialize = append(initialize, InitializeFailure(text)); !slices.Contains(known,
@@ -449,18 +458,22 @@ func (s *remote) Fail(_ context.Context, asked control.FailRequest) (done contro
 		}
 	}
 	for _, code := range asked.RPC {
-		if code >= 100 && (code < 200 || code > 599) {
+		if code >= 100 && (code < 200 || code > 599) && code != RPCNoAnswer && code != RPCCutOff {
 			return done, invalid("rpc has a number that is neither a JSON-RPC error code nor an HTTP status")
 		}
 	}
 	s.console.failing.add(initialize)
 	s.node.failing.add(asked.RPC)
+	s.LoseAssets(asked.Assets)
 	return done, nil
 }
 
 func (s *remote) Events(ctx context.Context, q control.EventsQuery) (list control.EventList, err error) {
 	if q.After < 0 {
 		return list, invalid("after must be the number of an event")
+	}
+	if list.Run = s.run; q.Run != "" && q.Run != s.run || q.After > s.record.newest() {
+		q.After = 0 // of another run
 	}
 	if q.Limit, err = limited(q.Limit, 1000); err != nil {
 		return list, err
@@ -528,6 +541,7 @@ func (s *remote) Reset(context.Context, control.ResetRequest) (done control.Done
 	defer s.orders.turn.Unlock()
 	s.console.failing.reset()
 	s.node.failing.reset()
+	s.game.losing.reset()
 	s.clock.reset()
 	s.keeper.clear(s.orders.reset)
 	s.audit.Reset()

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -35,6 +36,7 @@ type answer struct {
 	Now        time.Time
 	Deliveries []control.Delivery
 	Events     []control.Event
+	Run        string
 	Error      json.RawMessage
 }
 
@@ -561,4 +563,99 @@ func TestAnIdleConnectionDoesNotKeepTheServiceOpen(t *testing.T) {
 	began := time.Now()
 	c.service.Close()
 	assert.Less(t, time.Since(began), 3*time.Second)
+}
+
+// What a rejection is blamed on is what was seen: who calls, the key, or the UUID.
+func TestARejectionBlamesNothingThatWasNotSeen(t *testing.T) {
+	const uuids, login, key = "the game may accept only UUIDs of its own", "; log in to the game, and give the session",
+		"so it is the HMAC key that it does not accept: the service's HMAC key has the fingerprint "
+	for name, test := range map[string]struct {
+		status     int
+		code, want string
+	}{
+		"a policy":      {200, "UNKNOWN_ORDER", uuids},
+		"a session":     {401, "INVALID_USER", login},
+		"a session 200": {200, "SESSION_EXPIRED", login},
+		"another key":   {401, "UNAUTHORIZED", key},
+		"a balance":     {200, "INVALID_BALANCE", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(t, reporting, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+				if r.URL.Path != ramp.PathValidate {
+					game.ServeHTTP(w, r)
+					return
+				}
+				w.WriteHeader(test.status)
+				fmt.Fprintf(w, `{"success":false,"errorCode":%q,"data":null}`, test.code)
+			}))
+			_, failed := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,`+trading+`}`)
+			for _, blame := range []string{uuids, login, key} {
+				assert.Equal(t, blame == test.want, strings.Contains(failed.problem(), blame), failed.problem())
+			}
+		})
+	}
+}
+
+// A stream that goes on at an emulator that was started anew begins anew, and says of what run it is.
+func TestAStreamOfAnotherRunBeginsAnew(t *testing.T) {
+	c := newCounter(t)
+	c.mint(t)
+	_, first := c.control(t, "GET", "/control/events", "")
+	last := first.Events[len(first.Events)-1].Number
+	other := newCounter(t)
+	other.initialize(t)
+	for _, query := range []string{fmt.Sprint("after=", last), "after=1&run=" + first.Run} {
+		_, anew := other.control(t, "GET", "/control/events?"+query, "")
+		assert.Len(t, anew.Events, 1, query)
+		assert.NotEqual(t, first.Run, anew.Run)
+		_, rest := other.control(t, "GET", "/control/events?after=1&run="+anew.Run, "")
+		assert.Empty(t, rest.Events)
+	}
+
+	kept := newCounter(t, kept(t))
+	kept.initialize(t)
+	_, before := kept.control(t, "GET", "/control/events", "")
+	kept.restart(t, kept.handler)
+	kept.initialize(t)
+	_, after := kept.control(t, "GET", "/control/events?after=1&run="+before.Run, "")
+	assert.Equal(t, before.Run, after.Run)
+	require.Len(t, after.Events, 1)
+	assert.Equal(t, 2, after.Events[0].Number, "a state file goes on")
+}
+
+// The network between game and service may fail at any call.
+func TestCallsOfTheGameHangAndAreCutOff(t *testing.T) {
+	for name, options := range map[string][]func(*ramptest.Config){"in memory": nil, "over HTTP": {onWire(t)}} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(t, append(options, reporting)...)
+			status, _ := c.control(t, "POST", "/control/failures",
+				`{"initialize":["no answer","cut off"],"rpc":[1000,1001],"assets":1}`)
+			require.Equal(t, 200, status)
+			http := c.service.Client()
+			http.Timeout = 100 * time.Millisecond
+			client := ramp.Must(ramp.NewClient(
+				ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: http, Retries: -1}))
+			node := ramp.Must(ramp.NewRPC(
+				ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: http, Retries: -1}))
+			for range 2 {
+				_, err := client.Initialize(t.Context(), request())
+				require.Error(t, err)
+				_, err = node.BlockNumber(t.Context())
+				require.Error(t, err)
+			}
+			_, err := c.service.Assets(t.Context(), c.session)
+			require.ErrorIs(t, err, ramptest.ErrLostAnswer)
+			ramp.Must(client.Initialize(t.Context(), request()))
+			ramp.Must(node.BlockNumber(t.Context()))
+			ramp.Must(c.service.Assets(t.Context(), c.session))
+			var outcomes []string
+			for _, e := range c.service.Events() {
+				outcomes = append(outcomes, string(e.Kind)+" "+e.Outcome)
+				assert.False(t, e.Failed, e.String())
+			}
+			assert.Equal(t, []string{"initialize no answer", "rpc no answer", "initialize cut off", "rpc cut off",
+				"assets success, but the answer was lost on purpose", "initialize OK", "rpc success",
+				"assets success"}, outcomes)
+		})
+	}
 }

@@ -122,12 +122,12 @@ func picked(e *control.Event, pick desk.Pick) bool {
 	case desk.Genuine:
 		return (judged || e.IsPolicy()) && (e.Fault == "" || e.Outcome == "success") &&
 			!strings.Contains(e.Outcome, errUnsent.Error())
-	case desk.Success:
-		return e.Outcome == "success"
 	default:
 		return true
 	}
 }
+
+func (s *frontDesk) Worked(kind control.Kind) (control.Event, bool) { return s.record.lastGood(kind) }
 
 func (s *frontDesk) Terms(id uuid.UUID) (terms desk.Terms, err error) {
 	if id == uuid.Nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/reach"
 	"github.com/token-ramp/ramp-go/internal/rollback"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
@@ -63,6 +64,7 @@ type game struct {
 	to atomic.Pointer[destination] // nil until set
 
 	readings readings
+	losing   failures[struct{}] // the answers of the next assets calls
 }
 
 // destination is where the calls go.
@@ -93,6 +95,9 @@ func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (
 	status int, err error) {
 	c := call{kind: control.KindAssets, id: id,
 		method: http.MethodGet, path: s.config.AssetsPath, session: session}
+	if _, c.lost = s.losing.take(); c.lost {
+		c.fault = "lost answer"
+	}
 	enter := s.audit.Reading(session)
 	a, err := s.exchange(ctx, c, func(a *answer) (err error) {
 		player, err = checkAssets(a)
@@ -335,7 +340,7 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	if c.slow > 0 {
 		s.clock.pass(ctx, min(c.slow, s.config.Timeout))
 	}
-	switch event.Took = s.clock.now().Sub(event.Time); {
+	switch event.Took = control.Duration(s.clock.now().Sub(event.Time)); {
 	case err != nil:
 		event.Outcome = err.Error()
 		if c.forged {
@@ -370,7 +375,12 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	}
 	if c.admitted && !c.forged && isRejection(err) && a.status == http.StatusUnauthorized &&
 		!strings.HasPrefix(event.Outcome, "HMAC_") {
-		c.lacks = "just before, the game listed assets for this token: if one call uses a token up, no page works"
+		c.lacks = "just before, the game listed assets for this token"
+		if namesSession(ramp.Code(event.Outcome)) {
+			c.lacks += ": if one call uses a token up, no page works"
+		} else {
+			c.lacks += ", so it is the HMAC key that it does not accept: " + s.ownKey()
+		}
 	}
 	v := c.verdictOn(a, err, s.config.Retry)
 	event.Said, event.Tone, event.Failed = v.Said, v.Tone, v.Attention
@@ -382,10 +392,18 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 		}
 		if c.lacks != "" && isRejection(err) {
 			err = fmt.Errorf("%w: %s", err, known.text(c.lacks))
+		} else if rejected := rejectionOf(err); rejected != nil && rejected.Code == ramp.CodeHMACInvalid {
+			err = fmt.Errorf("%w: %s", err, s.ownKey()) // the pages say it where they say what to compare
 		}
 	}
 	s.record.exchange(event, known)
 	return a, redactError(err, known)
+}
+
+// ownKey says which HMAC key the service has, to compare it with that of the game.
+func (s *game) ownKey() string {
+	return fmt.Sprintf("the service's HMAC key has the fingerprint %s; a ramp.Handler logs that of the game's "+
+		"as hmac_key", s.config.Key.Fingerprint())
 }
 
 // do makes a call and reads the whole answer.
@@ -401,12 +419,19 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 		return nil, nil, fmt.Errorf("ramptest: %w", err)
 	}
 	request.Header = c.header()
+	unsent := false
 	failed := func(how string, err error) (*answer, http.Header, error) {
 		if errors.Is(caller.Err(), context.Canceled) {
 			return nil, nil, errCanceled
 		}
 		if ctx.Err() != nil && caller.Err() == nil {
-			err = fmt.Errorf("not within %v (Config.Timeout): %w", s.config.Timeout, err)
+			err = &reach.Explained{Cause: err, Text: fmt.Sprintf("not within %v, "+
+				"which is Timeout of ramptest.Config, or -timeout of ramp emulate", s.config.Timeout)}
+		} else if why := reach.Why(ctx, withoutUser(to.address), err); why != "" {
+			err = &reach.Explained{Cause: err, Text: why}
+		}
+		if unsent {
+			err = fmt.Errorf("%w: %w", errUnsent, err)
 		}
 		return nil, nil, fmt.Errorf("ramptest: the game%s: %w", how, err)
 	}
@@ -414,17 +439,22 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 	if err != nil {
 		var dial *net.OpError
 		if errors.As(err, &dial) && dial.Op == "dial" {
-			err = fmt.Errorf("%w: %w", errUnsent, err)
+			unsent = true
 		}
 		return failed(" did not answer", err)
 	}
 	defer response.Body.Close()
-	read, err := io.ReadAll(io.LimitReader(response.Body, s.config.MaxBody))
+	read, err := io.ReadAll(io.LimitReader(response.Body, s.config.MaxBody+1))
 	if err != nil {
 		return failed("'s answer was cut off", err)
 	}
+	is := reach.Body(response.Header, read)
+	if int64(len(read)) > s.config.MaxBody {
+		read = read[:s.config.MaxBody]
+		is = fmt.Sprintf("it has more than %d bytes, and the service reads no more", s.config.MaxBody)
+	}
 	exactly := func() (json.RawMessage, error) { return exact.JSON(read, fieldNames()...) }
-	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly)},
+	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly), is: is},
 		response.Header, nil
 }
 

@@ -13,15 +13,14 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
-	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // InitializeFailure is a scripted failure of an initialize call.
 type InitializeFailure string
 
-// The failures of the interface (7.1), each named by its data, and two that the
-// interface does not describe: an error of a proxy, and rate limiting (8).
+// The failures of the interface (7.1), each named by its data, and four that the
+// interface does not describe: an error of a proxy, rate limiting (8), and a network that fails.
 const (
 	HMACRequired   InitializeFailure = "X-HMAC-Signature is required" // code 400
 	InvalidMAC     InitializeFailure = "invalid mac"                  // code 500
@@ -29,6 +28,8 @@ const (
 	UnknownNetwork InitializeFailure = "ramp not exists"              // code 500: no such network
 	Unavailable    InitializeFailure = "unavailable"                  // HTTP 503 without the envelope
 	TooMany        InitializeFailure = "too many requests"            // HTTP 429, Retry-After 1 second
+	NoAnswer       InitializeFailure = "no answer"                    // until the game gives up
+	CutOff         InitializeFailure = "cut off"                      // half of the answer arrives
 )
 
 // console answers initialize calls.
@@ -36,37 +37,6 @@ type console struct {
 	shared
 	orders  *orders
 	failing failures[InitializeFailure]
-}
-
-// failures are the scripted failures of the next calls.
-type failures[T any] struct {
-	mu   locks.Mutex
-	next []T
-}
-
-func newFailures[T any]() failures[T] { return failures[T]{mu: locks.At(locks.Failures)} }
-
-func (f *failures[T]) add(more []T) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.next = append(f.next, more...)
-}
-
-// take removes and returns that of the next call, if one is scripted.
-func (f *failures[T]) take() (failure T, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.next) > 0 {
-		failure, ok = f.next[0], true
-		f.next = f.next[1:]
-	}
-	return failure, ok
-}
-
-func (f *failures[T]) reset() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.next = nil
 }
 
 // otherEncoding is what the record says about a signature made with
@@ -93,6 +63,12 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	var status int
 	var text []byte
+	if scripted == NoAnswer {
+		said := verdict.OfCall(
+			verdict.Call{Kind: verdict.Initialize, Trap: verdict.Scripted, Fault: event.Fault})
+		event.Outcome, event.Said, event.Tone = event.Fault, said.Said, said.Tone
+		s.breakOff(w, r, event, nil)
+	}
 	if scripted == Unavailable || scripted == TooMany { // as a proxy answers
 		status, text, event.Outcome = scripted.status(), []byte(scripted), string(scripted)
 		w.Header().Set("Content-Type", "text/plain")
@@ -100,7 +76,11 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "1")
 		}
 	} else {
-		id, answer := s.answer(r, body, err, scripted)
+		failure := scripted
+		if failure == CutOff {
+			failure = ""
+		}
+		id, answer := s.answer(r, body, err, failure)
 		text = encoded(answer)
 		status, event.UUID, event.Outcome = http.StatusOK, id, answer.Message
 		if answer.Code != http.StatusOK {
@@ -119,6 +99,10 @@ func (s *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	said := verdict.OfCall(v)
 	event.Said, event.Tone, event.Failed = said.Said, said.Tone, said.Attention
+	if scripted == CutOff {
+		event.Outcome = event.Fault
+		s.breakOff(w, r, event, text)
+	}
 	s.respond(w, r, event, status, text)
 }
 

@@ -9,6 +9,13 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
+// The codes of [Service.FailRPC] that end a request without an answer. The caller gets none until it gives
+// up, or half of one.
+const (
+	RPCNoAnswer = 1000
+	RPCCutOff   = 1001
+)
+
 // node answers requests to the chains (interface 4.4).
 type node struct {
 	shared
@@ -28,10 +35,17 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			event.Fault = strconv.Itoa(scripted)
 		}
 	}
+	breaks := scripted == RPCNoAnswer || scripted == RPCCutOff
+	if breaks {
+		event.Fault = map[int]string{RPCNoAnswer: string(NoAnswer), RPCCutOff: string(CutOff)}[scripted]
+	}
 	c := s.chains[ramp.Network(r.PathValue("network"))]
 	switch {
 	case status != 0:
-	case scripted >= 100:
+	case scripted == RPCNoAnswer:
+		event.Outcome = event.Fault
+		s.breakOff(w, r, event, nil)
+	case scripted >= 100 && !breaks:
 		status = scripted
 	case c == nil:
 		status = http.StatusNotFound
@@ -46,11 +60,18 @@ func (s *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		var failure string
 		status = http.StatusOK
+		if breaks {
+			scripted = 0
+		}
 		if text, failure = c.Answer(body, scripted); failure != "" {
 			event.Outcome = failure // not Failed: the caller may expect it
 		}
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if breaks {
+		event.Outcome = event.Fault
+		s.breakOff(w, r, event, text)
+	}
 	if status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}

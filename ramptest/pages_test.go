@@ -1,6 +1,8 @@
 package ramptest_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -19,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // browse gets a page, or sends a form to it, as a browser does.
@@ -326,9 +329,10 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	settings := func(page string) { // every variable, and no key
 		for _, want := range []string{"export RAMP_API_URL=" + c.service.URL() + " export RAMP_FRONTEND_URL=" +
 			c.service.URL(),
-			"# RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY, whose address is " + c.validator.Hex() +
-				": copy their lines from the terminal",
-			"that ramp emulate printed in its terminal, or the keys that you gave it.",
+			"# RAMP_HMAC_KEY, whose fingerprint is " + c.key.Fingerprint() +
+				", and RAMP_VALIDATOR_KEY, whose address is " + c.validator.Hex() +
+				": those of the program that runs this emulator",
+			"those of RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY. The settings say where the keys are.",
 			"# RAMP_RPC_URL for testnet: " + c.service.RPCURL(ramp.Testnet) + " (chain ID 7002)"} {
 			assert.Contains(t, page, want)
 		}
@@ -711,4 +715,22 @@ func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
 	assert.True(t, cookie.HttpOnly && cookie.SameSite == http.SameSiteStrictMode)
 	assert.Equal(t, 200, ask(c, "GET", "/", "phone.example", away, "Cookie", cookie.Name+"="+cookie.Value).Code)
 	assert.Equal(t, 403, ask(c, "GET", "/", "phone.example", away, "Cookie", cookie.Name+"=wrong").Code)
+}
+
+// The setup says what was seen, however long ago that was.
+func TestTheSetupRemembersWhatWorked(t *testing.T) {
+	c := newCounter(t)
+	c.mint(t)
+	c.service.Advance(time.Minute)
+	body := ramp.Must(json.Marshal(request()))
+	for range 10_001 { // more events than the service keeps
+		r := httptest.NewRequest(http.MethodPost, "/api/v2/initialize", bytes.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set(ramp.HeaderHMAC, c.key.Sign(body))
+		c.service.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	for _, e := range c.service.Events() {
+		require.NotEqual(t, control.KindValidate, e.Kind)
+	}
+	assert.Contains(t, c.page(t, "/"), "Connection works")
 }

@@ -61,6 +61,7 @@ package ramptest
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"net/http"
@@ -135,11 +136,15 @@ func New(config Config) (*Service, error) {
 		}
 	}
 	config.setDefaults()
-	s := &Service{mux: http.NewServeMux(),
+	s := &Service{mux: http.NewServeMux(), run: rand.Text()[:8],
 		shared: shared{config: &config, life: newLifetime(), secrets: secretsOf(&config)}}
 	s.wire()
 	if s.keeper != nil {
-		if err := s.keeper.restore(); err != nil {
+		err := s.keeper.restore()
+		if err == nil {
+			s.run, err = config.Desk.State.kept("run", s.run)
+		}
+		if err != nil {
 			return nil, err
 		}
 		s.clock.epoch = epoch // it starts where the other one was only once
@@ -180,7 +185,8 @@ func (s *Service) wire() {
 		s.changes, s.record.shelf = newChanges(), onFile{c.Desk.State}
 	}
 	s.guard = &desk.Guard{Token: c.Desk.ControlToken}
-	s.game = &game{shared: s.shared, readings: readings{mu: locks.At(locks.Readings)}}
+	s.game = &game{shared: s.shared, readings: readings{mu: locks.At(locks.Readings)},
+		losing: newFailures[struct{}]()}
 	s.audit = s.newAudit(s.game.owned)
 	s.game.audit = s.audit // which asks it
 	chains := make(map[ramp.Network]*chain.Chain)

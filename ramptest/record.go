@@ -55,9 +55,10 @@ type record struct {
 	mu     locks.Mutex
 	begun  time.Time
 	number int
-	events []control.Event // oldest first
-	minor  int             // how many of them are minor
-	change chan struct{}   // closed by the next event; nil if nobody waits for it
+	events []control.Event                // oldest first
+	minor  int                            // how many of them are minor
+	good   map[control.Kind]control.Event // the last of each kind that succeeded, also if it was dropped
+	change chan struct{}                  // closed by the next event; nil if nobody waits for it
 }
 
 // isMinor reports whether an event is a request to a chain or a balance reading of the books.
@@ -89,13 +90,16 @@ func (r *record) resume(events []control.Event, number int) {
 	if r.events, r.number = events, number; len(events) > 0 {
 		r.begun = events[0].Time
 	}
+	for _, e := range events {
+		r.noteGood(e)
+	}
 }
 
 // reset forgets the events. Their numbers continue, so that a stream does too.
 func (r *record) reset(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.begun, r.events, r.minor = now, nil, 0
+	r.begun, r.events, r.minor, r.good = now, nil, 0, nil
 	r.signal()
 }
 
@@ -158,6 +162,7 @@ func (r *record) add(e control.Event) {
 	if count == limit {
 		r.drop(minor, limit/10)
 	}
+	r.noteGood(e)
 	if r.events = append(r.events, e); minor {
 		r.minor++
 	}
@@ -168,6 +173,25 @@ func (r *record) add(e control.Event) {
 	if r.onEvent != nil {
 		r.onEvent(e)
 	}
+}
+
+// noteGood keeps an event of a call that succeeded, and of which nothing was expected but that.
+func (r *record) noteGood(e control.Event) {
+	if e.Request == nil || e.Tone != verdict.Good || e.Fault != "" && e.Outcome != "success" {
+		return
+	}
+	if r.good == nil {
+		r.good = make(map[control.Kind]control.Event)
+	}
+	r.good[e.Kind] = r.shelf.pack(e)
+}
+
+// lastGood returns the last event of a kind that noteGood has kept.
+func (r *record) lastGood(kind control.Kind) (e control.Event, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, ok = r.good[kind]
+	return e, ok
 }
 
 // lose marks the last call about an order as the one after which the books found a problem.

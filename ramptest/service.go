@@ -25,6 +25,7 @@ type Service struct {
 	console *console
 	node    *node
 	keeper  *keeper // nil without a state file
+	run     string  // see control.EventList
 	mux     *http.ServeMux
 	pages   http.Handler // nil without Desk.Pages
 
@@ -192,9 +193,13 @@ func (s *Service) FailInitialize(failures ...InitializeFailure) {
 // FailRPC makes the next requests to the chains fail, one for each code, in this
 // order, regardless of their content. A code below 100 is a JSON-RPC error code:
 // those of the interface (7.3) are negative, and 3 is a reverted contract call. Any
-// other code is an HTTP status; 429 has a Retry-After of 1 second. 0 lets a request
-// succeed.
+// other code is an HTTP status, [RPCNoAnswer] or [RPCCutOff]; 429 has a Retry-After of 1 second. 0 lets a
+// request succeed.
 func (s *Service) FailRPC(codes ...int) { s.node.failing.add(codes) }
+
+// LoseAssets loses the answers to the next n assets calls, as a network may: the game has answered, and the
+// service learns nothing. It is not a failure of the game.
+func (s *Service) LoseAssets(n int) { s.game.losing.add(make([]struct{}, n)) }
 
 // Events returns what happened so far, oldest first. It has at most the last 1,000
 // requests to the chains and balance readings of the books, and the last 10,000 of

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -36,10 +37,28 @@ func (s *shared) called(kind control.Kind, w http.ResponseWriter, r *http.Reques
 func (s *shared) respond(w http.ResponseWriter, r *http.Request, event control.Event, status int,
 	text []byte) {
 	event.Answer = &control.Message{Status: status, Body: string(text)}
-	event.Took = s.clock.now().Sub(event.Time)
+	event.Took = control.Duration(s.clock.now().Sub(event.Time))
 	s.record.exchange(event, s.secrets.with(credentials(r.Header)...))
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // an error means that the caller is gone
+}
+
+// breakOff records a call to the service, and ends it without a whole answer: after the first
+// half of text, or if there is none when the caller gives up.
+func (s *shared) breakOff(w http.ResponseWriter, r *http.Request, event control.Event, text []byte) {
+	event.Took = control.Duration(s.clock.now().Sub(event.Time))
+	s.record.exchange(event, s.secrets.with(credentials(r.Header)...))
+	if text == nil {
+		select {
+		case <-r.Context().Done():
+		case <-s.life.alive.Done():
+		}
+	} else {
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		_, _ = w.Write(text[:len(text)/2])
+		_ = http.NewResponseController(w).Flush() // the caller sees what there is
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // recordChain records an event on a chain. id is the order, or zero. tx describes the

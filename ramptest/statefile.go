@@ -65,6 +65,15 @@ func (f *StateFile) SetNote(name, text string) error {
 	return f.Err()
 }
 
+// kept returns the text of a note, which is fresh if there is none yet.
+func (f *StateFile) kept(name, fresh string) (string, error) {
+	text, err := f.Note(name)
+	if err == nil && text == "" {
+		text, err = fresh, f.SetNote(name, fresh)
+	}
+	return text, err
+}
+
 // Failed returns a channel that is closed when the file cannot be written, such as on a full disk; see
 // [StateFile.Err]. Nothing is written from then on, so that a service which continues from the file is
 // one that was killed at that time.

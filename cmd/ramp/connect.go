@@ -14,7 +14,9 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/reach"
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/transport"
 )
 
 const connectUsage = `usage: ramp connect -url URL -key-file FILE -project ID -token ADDRESS [flags]
@@ -54,6 +56,9 @@ func firstContact(ctx context.Context, of *call) (int, error) {
 	key, err := os.ReadFile(*keyFile)
 	if err != nil {
 		return 0, misuse{fmt.Errorf("-key-file: %w", err)}
+	}
+	if _, problem := transport.Address(c.game); c.game != "" && problem != "" {
+		return 0, misuse{errors.New("-game " + problem)}
 	}
 	c.key = strings.TrimRight(string(key), "\r\n")
 	c.warnOfKey()
@@ -165,7 +170,7 @@ func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err 
 // which has no HMAC, with a token.
 func (c *contact) callGame(ctx context.Context, method, path, body string, mac ...string) {
 	secrets := redact.New(append(mac, c.key, c.access)...)
-	client := http.Client{Timeout: 10 * time.Second, CheckRedirect: noRedirects}
+	client := http.Client{Timeout: 10 * time.Second, CheckRedirect: noRedirects, Transport: &http.Transport{}}
 	var response *http.Response
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.game, "/")+path,
 		strings.NewReader(body))
@@ -175,7 +180,8 @@ func (c *contact) callGame(ctx context.Context, method, path, body string, mac .
 		response, err = client.Do(request)
 	}
 	if err != nil {
-		c.say("ok", "game", "", errors.New(secrets.Line(err.Error(), redact.MaxError)))
+		said := cmp.Or(reach.Why(ctx, c.game, err), secrets.Line(err.Error(), redact.MaxError))
+		c.say("ok", "game", "", fmt.Errorf("%s %s: %s", method, path, said))
 		return
 	}
 	defer response.Body.Close()

@@ -191,6 +191,7 @@ func parseEmulate(flags *call) (*desk, error) {
 	}
 	d.encoding = cmp.Or(*encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text")
 	c.Books, c.Desk.KeepOrders = ramptest.BooksReport, keptOrders
+	c.Desk.Keys = "copy their lines from the terminal of ramp emulate, or take the keys that you gave it"
 	if d.retry20 {
 		c.Schedule = append([]time.Duration{5 * time.Minute}, ramptest.Schedule()...)
 	}
@@ -281,6 +282,7 @@ type started struct {
 	Result       string         `json:"result_url"`
 	Validator    common.Address `json:"validator"`
 	Payer        common.Address `json:"payer"`
+	Fingerprint  string         `json:"hmac_key_fingerprint"`    // see ramp.HMACKey.Fingerprint
 	HMACKey      string         `json:"hmac_key,omitempty"`      // only if it was generated
 	ValidatorKey string         `json:"validator_key,omitempty"` // only if it was generated
 	ControlToken string         `json:"control_token,omitempty"` // only with -public
@@ -296,7 +298,8 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	s := started{API: address, Front: address, Mainnet: service.RPCURL(ramp.Mainnet),
 		Testnet: service.RPCURL(ramp.Testnet),
 		Assets:  game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
-		Validator: c.Validator, Payer: service.Payer(), HMACKey: d.madeKey, ValidatorKey: d.madeValidator,
+		Validator: c.Validator, Payer: service.Payer(), Fingerprint: c.Key.Fingerprint(),
+		HMACKey: d.madeKey, ValidatorKey: d.madeValidator,
 		ControlToken: c.Desk.ControlToken}
 	var text strings.Builder
 	defer func() { _, _ = io.WriteString(p.out, text.String()) }() // which keeps what fails
@@ -313,6 +316,8 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 		c.AssetsPath, c.ValidatePath, c.ResultPath, game)
 	fmt.Fprintf(&text, "Chains %s (ID 7001), %s (ID 7002)\n", s.Mainnet, s.Testnet)
 	fmt.Fprintf(&text, "Validator %s, payer of sponsored transactions %s\n", s.Validator, s.Payer)
+	fmt.Fprintf(&text, "HMAC key with the fingerprint %s; ramp.Handler logs that of the game's as hmac_key\n",
+		s.Fingerprint)
 	fmt.Fprintf(&text, "\nFor the game's environment:\n")
 	fmt.Fprintf(&text, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)
 	if s.ControlToken != "" {

@@ -286,7 +286,8 @@ func TestThePrintedLogNeverRunsBackwards(t *testing.T) {
 	p := printer{out: &out}
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	p.event(control.Event{Time: at.Add(2 * time.Second), Kind: control.KindChain, Outcome: "submitted"})
-	p.event(control.Event{Time: at, Took: 3 * time.Second, Kind: control.KindValidate, Outcome: "slow"})
+	p.event(control.Event{Time: at, Took: control.Duration(3 * time.Second), Kind: control.KindValidate,
+		Outcome: "slow"})
 	p.event(control.Event{Time: at, Kind: control.KindResult, Outcome: "late\x1b[2J"})
 	var times []string
 	for line := range strings.Lines(out.String()) {

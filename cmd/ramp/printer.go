@@ -32,7 +32,7 @@ func (p *printer) event(e control.Event) {
 		printJSON(p.out, e)
 		return
 	}
-	if at := e.Time.Add(e.Took); at.After(p.last) {
+	if at := e.Time.Add(time.Duration(e.Took)); at.After(p.last) {
 		p.last = at
 	}
 	line := oneEvent(e.String())

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/token-ramp/ramp-go/internal/reach"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -29,6 +30,7 @@ type caller struct {
 
 	at                string
 	json, wait, quiet bool
+	still             bool // the emulator's clock
 	timeout           time.Duration
 }
 
@@ -57,12 +59,17 @@ func (c *caller) connect(ctx context.Context) error {
 		Token:      cmp.Or(token, os.Getenv("RAMP_CONTROL_TOKEN")),
 		HTTPClient: &http.Client{Transport: &http.Transport{}, CheckRedirect: noRedirects}, // without a proxy
 	}
-	_, err = c.Describe(ctx)
+	about, err := c.Describe(ctx)
+	c.still = about.Speed == 0
 	var reported *control.Error
-	if err != nil && !errors.As(err, &reported) {
-		return fmt.Errorf("there is no emulator at %s: start one with ramp emulate, or name it with -at", c.URL)
+	if err == nil || errors.As(err, &reported) {
+		return err
 	}
-	return err
+	seen := "another server answers there"
+	if !errors.Is(err, control.ErrNoEmulator) {
+		seen = cmp.Or(reach.Why(ctx, c.URL, err), redact.New(c.Token).Line(err.Error(), redact.MaxError))
+	}
+	return fmt.Errorf("there is no emulator at %s (%s): start one with ramp emulate, or name it with -at", c.URL, seen)
 }
 
 // emulatorAt reads the address of an emulator, which may have a token and nothing else.

@@ -238,12 +238,13 @@ func TestCommandsFindTheEmulator(t *testing.T) {
 	defer other.Close()
 	assert.Equal(t,
 		"stderr: ramp trigger: there is no emulator at "+other.URL+
-			": start one with ramp emulate, or name it with -at\n",
+			" (another server answers there): start one with ramp emulate, or name it with -at\n",
 		ends(t, 2, append(onTerms("mint"), "-at", other.URL)...))
 	assert.Equal(t, "/control", <-asked)
 	assert.Empty(t, asked, "what is no emulator is sent no access token")
 	other.Close()
-	assert.Contains(t, ends(t, 2, "advance", "1m", "-at", other.URL), "there is no emulator")
+	assert.Contains(t, ends(t, 2, "advance", "1m", "-at", other.URL),
+		"there is no emulator at "+other.URL+" (nothing listens at "+other.Listener.Addr().String()+"): start one")
 }
 
 func TestCommandsRejectWhatMakesNoSense(t *testing.T) {
@@ -259,6 +260,7 @@ func TestCommandsRejectWhatMakesNoSense(t *testing.T) {
 		{[]string{"trigger", "mint", "-like", "u", "-fault", "bad-luck"},
 			"there is no such fault; there are transaction-fails, "},
 		{[]string{"trigger", "mint", "-page", "http://x/"}, "must have a uuid"},
+		{[]string{"trigger", "mint", "-page", "http://x/exchange?uuid=u"}, "put the address in quotes"},
 		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold"}, "ITEM=AMOUNT"},
 		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold=null"}, "ITEM=AMOUNT"},
 		{[]string{"trigger", "mint", "-wiat"}, "not defined: -wiat (see: ramp help trigger)"},

@@ -143,6 +143,9 @@ func open(s *control.StartRequest, page string, in io.Reader) (at string, err er
 	if s.UUID == "" && stdin {
 		return "", errors.New("-page - found no exchange page on standard input: the game's own call may have failed")
 	}
+	if s.UUID != "" && !strings.Contains(page, "&") {
+		return "", errors.New("-page ends after its uuid: put the address in quotes, because a shell ends it at its first &")
+	}
 	if s.UUID == "" || s.SessionID == "" || s.AccessToken == "" {
 		return "", errors.New("-page must have a uuid, a sessionId and an accessToken")
 	}
@@ -190,6 +193,9 @@ func (c *caller) finish(o *control.Order) int {
 		show(c.out, o)
 	}
 	if c.wait && !o.Over {
+		if c.still {
+			fmt.Fprintln(c.errs, "The emulator's clock stands still: ramp advance 15m lets what is due happen.")
+		}
 		return statusLoss
 	}
 	return statusOf(*o)

@@ -16,17 +16,22 @@ import (
 
 // Description is the answer of GET /control.
 type Description struct {
-	Now       time.Time              `json:"now"` // on the emulator's clock
-	Speed     float64                `json:"speed"`
-	Game      string                 `json:"game,omitempty"`
-	Assets    string                 `json:"assets_path"`
-	Validate  string                 `json:"validate_path"`
-	Result    string                 `json:"result_path"`
-	ProjectID string                 `json:"project_id,omitempty"`
-	PerOrder  bool                   `json:"per_order"` // whether prices are for a whole order
-	Validator common.Address         `json:"validator"`
-	Chains    map[ramp.Network]Chain `json:"chains"`
-	Faults    map[string]string      `json:"faults"` // what each fault does, by its form
+	Now       time.Time      `json:"now"` // on the emulator's clock
+	Speed     float64        `json:"speed"`
+	Game      string         `json:"game,omitempty"`
+	Assets    string         `json:"assets_path"`
+	Validate  string         `json:"validate_path"`
+	Result    string         `json:"result_path"`
+	ProjectID string         `json:"project_id,omitempty"`
+	PerOrder  bool           `json:"per_order"` // whether prices are for a whole order
+	Validator common.Address `json:"validator"`
+
+	// KeyFingerprint is that of the HMAC key; see ramp.HMACKey.Fingerprint. Keys says where the keys are.
+	KeyFingerprint string `json:"hmac_key_fingerprint"`
+	Keys           string `json:"keys"`
+
+	Chains map[ramp.Network]Chain `json:"chains"`
+	Faults map[string]string      `json:"faults"` // what each fault does, by its form
 
 	// StateError is why the state file cannot be written, such as a full disk. What happens since then
 	// is not there after a restart.
@@ -191,7 +196,9 @@ type Delivery struct {
 // game's next calls.
 type FailRequest struct {
 	Initialize []string `json:"initialize,omitempty"` // such as "invalid mac"
-	RPC        []int    `json:"rpc,omitempty"`        // HTTP statuses, or JSON-RPC error codes below 100
+	// HTTP statuses, JSON-RPC error codes below 100, 1000 for no answer, 1001 for one that is cut off
+	RPC    []int `json:"rpc,omitempty"`
+	Assets int   `json:"assets,omitzero"` // how many answers of the game to assets calls are lost
 }
 
 // Checked is what a test must fail for when it ends, and is otherwise without problems.
@@ -213,6 +220,7 @@ type Done struct{}
 // EventsQuery is the query of GET /control/events.
 type EventsQuery struct {
 	After   int    `json:"after,omitzero"`   // only events with a higher number
+	Run     string `json:"run,omitempty"`    // the EventList.Run that After is of
 	UUID    string `json:"uuid,omitempty"`   // only events of this order
 	Routine bool   `json:"routine,omitzero"` // also calls to the chains and readings of the books
 	Limit   int    `json:"limit,omitzero"`   // from 1 to 1000; 0 is 1000
@@ -224,6 +232,11 @@ type EventsQuery struct {
 type EventList struct {
 	Events []Event `json:"events"` // oldest first
 	More   bool    `json:"more"`   // whether there are more: continue after the last one
+
+	// Run names the emulator that counts the events. One that is started anew counts anew, unless it has
+	// the same state file: for a query of another run, or with a number that it has not reached, the list
+	// begins anew.
+	Run string `json:"run"`
 }
 
 // Error is an error that the API reports. In an answer it is the member "error".

@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -32,17 +33,17 @@ const (
 // Event is one thing that happened: an exchange of a request and an answer, or
 // something on the chain. It holds no token, no HMAC and no key.
 type Event struct {
-	Number  int           `json:"number"`        // 1 is the first
-	Time    time.Time     `json:"time"`          // when it began, on the service's clock
-	Took    time.Duration `json:"took,omitzero"` // in nanoseconds, on the service's clock
-	Kind    Kind          `json:"kind"`
-	UUID    uuid.UUID     `json:"uuid,omitzero"`        // the order; zero if it concerns none
-	Session string        `json:"session_id,omitempty"` // of a call to the game
-	Attempt int           `json:"attempt,omitzero"`     // of a result: 1 is the first
-	Fault   string        `json:"fault,omitempty"`      // the scripted fault, if any
-	Request *Message      `json:"request,omitempty"`    // nil for KindChain and KindBooks
-	Answer  *Message      `json:"answer,omitempty"`     // nil if there was none
-	Outcome string        `json:"outcome"`              // "success", an errorCode, or what happened
+	Number  int       `json:"number"`        // 1 is the first
+	Time    time.Time `json:"time"`          // when it began, on the service's clock
+	Took    Duration  `json:"took,omitzero"` // on the service's clock
+	Kind    Kind      `json:"kind"`
+	UUID    uuid.UUID `json:"uuid,omitzero"`        // the order; zero if it concerns none
+	Session string    `json:"session_id,omitempty"` // of a call to the game
+	Attempt int       `json:"attempt,omitzero"`     // of a result: 1 is the first
+	Fault   string    `json:"fault,omitempty"`      // the scripted fault, if any
+	Request *Message  `json:"request,omitempty"`    // nil for KindChain and KindBooks
+	Answer  *Message  `json:"answer,omitempty"`     // nil if there was none
+	Outcome string    `json:"outcome"`              // "success", an errorCode, or what happened
 	// what that means, in a sentence; "" if Outcome says it all
 	Said string `json:"said,omitempty"`
 	// "good", "bad", "wait", "warn" or "neutral"; "" for routine events
@@ -59,6 +60,29 @@ type Event struct {
 	TxHash  common.Hash  `json:"tx_hash,omitzero"`
 	Block   uint64       `json:"block,omitzero"`   // 0 if it is in none
 	Status  TxStatus     `json:"status,omitempty"` // of the transaction
+}
+
+// Duration is a time.Duration that is text in JSON, such as "1.5s".
+type Duration time.Duration
+
+// String returns the duration in the form of [time.Duration].
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText returns what String does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalJSON reads the text, or a number of nanoseconds, which is in state files of earlier releases.
+func (d *Duration) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, (*int64)(d)) == nil {
+		return nil
+	}
+	var written string
+	if err := json.Unmarshal(text, &written); err != nil {
+		return err
+	}
+	read, err := time.ParseDuration(written)
+	*d = Duration(read)
+	return err
 }
 
 // TxStatus is the status of a transaction.

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
@@ -70,7 +71,7 @@ func (s *site) callLine(e *control.Event) line {
 	if status := statusOf(e); status != "" {
 		l.Facts = status
 		if e.Took > 0 {
-			l.Facts += " · " + took(e.Took)
+			l.Facts += " · " + took(time.Duration(e.Took))
 		}
 	}
 	return l

@@ -80,7 +80,7 @@ func (s *visit) orderView(o *control.Order, status int, p *problem) {
 		v.ReadAt = s.stamp(balances.At)
 	}
 	v.Unread = balances.Problem != ""
-	if v.Unread && v.Problem == nil && s.down() == "" && !strings.Contains(o.Said, balances.Problem) {
+	if v.Unread && v.Problem == nil && s.down() == nil && !strings.Contains(o.Said, balances.Problem) {
 		v.Problem = &problem{Said: "Balances unknown: " + balances.Problem}
 	}
 	s.show(status, "order.html", v)

@@ -22,7 +22,7 @@ func (s *site) problemOf(err error, id uuid.UUID) *problem {
 	switch o := s.orderOf(id.String()); {
 	case o != nil && o.Loss && o.TxHash == (common.Hash{}):
 		p.Said, p.Loss = o.Said, true
-	case s.down() != "": // which the page says
+	case s.down() != nil: // which the page says
 		p.Said = "The order was not placed."
 		if strings.Contains(err.Error(), "nothing was sent") {
 			p.Said += " Nothing was sent, so nothing moved."

@@ -23,7 +23,7 @@ func (s *visit) read(q desk.PlayerQuery) (readingView, *problem) {
 		return readingView{}, &problem{Said: say(err)}
 	}
 	v := readingView{Player: p, At: s.stamp(p.At)}
-	if !p.Unknown || s.down() != "" { // the page says that the game is down
+	if !p.Unknown || s.down() != nil { // the page says that the game is down
 		return v, nil
 	}
 	unread := &problem{Said: p.Problem}

@@ -39,7 +39,9 @@ func (s *site) setup() []setupCheck {
 		e, ok := s.last(desk.CallsQuery{Pick: desk.Genuine, Routine: true}, kind)
 		if ok && e.IsPolicy() { // it proves nothing about the key; an earlier approval does
 			c.Said = ended(&e) + ". No signature of the validator key was seen yet."
-			e, ok = s.last(desk.CallsQuery{Pick: desk.Success, Routine: true}, kind)
+		}
+		if !ok || e.IsPolicy() {
+			e, ok = s.desk.Worked(kind)
 		}
 		switch {
 		case !ok:
@@ -82,7 +84,12 @@ func ended(e *control.Event) string {
 		strings.TrimPrefix(e.Outcome, "ramptest: "))
 }
 
-const compareKey = "Compare RAMP_HMAC_KEY with the key that you gave the emulator, or that it printed at startup"
+// compareKey says which key the service has, and how to compare it.
+func (s *site) compareKey() string {
+	about := s.about()
+	return "Compare RAMP_HMAC_KEY with the key of the emulator, whose fingerprint is " + about.KeyFingerprint +
+		" (" + about.Keys + "). A ramp.Handler logs the fingerprint of its own as hmac_key"
+}
 
 // cause returns the likely cause of a failed exchange and how to fix it, or "" if it is
 // unknown.
@@ -98,7 +105,7 @@ func (s *site) cause(e *control.Event) string {
 	switch code := ramp.Code(e.Outcome); {
 	case code == ramp.CodeHMACInvalid, code == ramp.CodeHMACMissing:
 		return "The game has a different HMAC key, reads it in the other encoding (text or base64url), or verifies a body that was parsed and written again. " +
-			compareKey + ", and RAMP_HMAC_KEY_ENCODING with -key-encoding."
+			s.compareKey() + ". Compare RAMP_HMAC_KEY_ENCODING with -key-encoding, too."
 	case code == "INVALID_PROJECT_ID":
 		return fmt.Sprintf("The game expects its own project; this call has %q.", readOrder(e).Project)
 	case strings.Contains(e.Outcome, "not by the registered"):
@@ -135,6 +142,11 @@ func (s *site) cause(e *control.Event) string {
 // the reason.
 func (s *site) policyCause(e *control.Event, code ramp.Code) string {
 	about := readOrder(e)
+	for _, word := range []string{"USER", "SESSION", "TOKEN"} {
+		if strings.Contains(strings.ToUpper(string(code)), word) {
+			return "The game does not accept the session or its token. Log in to the game again."
+		}
+	}
 	_, asked := s.last(desk.CallsQuery{UUID: e.UUID}, control.KindInitialize)
 	switch {
 	case about.Short:
@@ -162,7 +174,7 @@ func (s *site) initializeCause(e *control.Event) string {
 		if strings.Contains(e.Outcome, "other encoding") {
 			return "It matches if the key is read in the other encoding. Restart with the other -key-encoding (text or base64url), or change that of the game."
 		}
-		return "The game has a different HMAC key, or signs a different body than it sends. " + compareKey + "."
+		return "The game has a different HMAC key, or signs a different body than it sends. " + s.compareKey() + "."
 	case "X-HMAC-Signature is required":
 		return "Sign the body with the HMAC key, and send the signature in the header X-HMAC-Signature."
 	case "ramp not found":
@@ -180,7 +192,8 @@ func (s *site) settings() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.URL)
 	about := s.about()
-	fmt.Fprintf(&b, "# RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY, whose address is %s: copy their lines from the terminal\n", about.Validator)
+	fmt.Fprintf(&b, "# RAMP_HMAC_KEY, whose fingerprint is %s, and RAMP_VALIDATOR_KEY, whose address is %s: %s\n",
+		about.KeyFingerprint, about.Validator, about.Keys)
 	fmt.Fprintln(&b, "# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page")
 	for _, n := range slices.Sorted(maps.Keys(about.Chains)) {
 		fmt.Fprintf(&b, "# RAMP_RPC_URL for %s: %s (chain ID %d)\n", n, about.Chains[n].URL,

@@ -96,7 +96,7 @@ type frame struct {
 	Title   string
 	Network ramp.Network
 	Problem *problem
-	Down    string // the address of a game that does not answer
+	Down    *down  // of a game that does not answer; nil if it does
 	Unkept  string // why the state file cannot be written
 	Clock   string // what the clock shows
 	Offset  string // how far it is from the real time; "" if it shows that
@@ -104,6 +104,9 @@ type frame struct {
 	Speed   float64
 	Live    bool // whether the page updates itself
 }
+
+// down is where a game does not answer, and why.
+type down struct{ At, Why string }
 
 // curlView is a curl command to copy.
 type curlView struct {
@@ -174,14 +177,21 @@ func (s *visit) failure(status int, said string, links ...link) {
 		&frame{Title: http.StatusText(status), Problem: &problem{Said: said, Links: links}})
 }
 
-// down returns the address of the game if it did not answer the last call.
-func (s *site) down() string {
+// down returns where the game is if it did not answer the last call, and otherwise nil.
+func (s *site) down() *down {
 	e, ok := s.last(desk.CallsQuery{Pick: desk.Answered, Routine: true}, control.KindAssets,
 		control.KindValidate, control.KindResult)
 	if !ok || e.Answer != nil {
-		return ""
+		return nil
 	}
-	return s.gameAddress()
+	_, why, _ := strings.Cut(e.Outcome, "the game did not answer: ")
+	if _, seen, unsent := strings.Cut(why, "so nothing moved: "); unsent {
+		why = seen
+	}
+	if why != "" {
+		why = strings.ToUpper(why[:1]) + why[1:] + "."
+	}
+	return &down{s.gameAddress(), why}
 }
 
 // stamp formats a time of the service's clock, with its date if that is not today's.

@@ -153,7 +153,9 @@ func events(e Emulator) http.HandlerFunc {
 		var q control.EventsQuery
 		query := r.URL.Query()
 		if last := r.Header.Get("Last-Event-ID"); last != "" { // a browser that connects again
-			query.Set("after", last)
+			number, run, _ := strings.Cut(last, "@")
+			query.Set("after", number)
+			query.Set("run", run)
 		}
 		err := readQuery(query, &q)
 		if q.Wait = heartbeat.String(); err != nil {
@@ -164,7 +166,7 @@ func events(e Emulator) http.HandlerFunc {
 		stream(w, func() (control.EventList, error) {
 			happened, err := e.Events(r.Context(), q)
 			if n := len(happened.Events); n > 0 {
-				q.After = happened.Events[n-1].Number
+				q.After, q.Run = happened.Events[n-1].Number, happened.Run
 			}
 			return happened, err
 		})
@@ -182,7 +184,8 @@ func stream(w http.ResponseWriter, next func() (control.EventList, error)) {
 		}
 		for _, e := range happened.Events {
 			if err == nil {
-				_, err = fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.Number, e.Kind, encoded(e))
+				_, err = fmt.Fprintf(w, "id: %d@%s\nevent: %s\ndata: %s\n\n", e.Number, happened.Run, e.Kind,
+					encoded(e))
 			}
 		}
 	}

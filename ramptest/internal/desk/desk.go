@@ -30,6 +30,9 @@ type Service interface {
 	// Calls returns events, newest first, and whether there are earlier ones.
 	Calls(q CallsQuery) (events []control.Event, more bool)
 
+	// Worked returns the last call of a kind that shows that the setup works, however long ago it was.
+	Worked(kind control.Kind) (e control.Event, ok bool)
+
 	// Terms returns the terms of a UUID, or with the zero UUID those of the last
 	// initialize call, and notes that somebody has seen them.
 	Terms(id uuid.UUID) (Terms, error)
@@ -114,7 +117,6 @@ const (
 	Wrong         // those that the game did not answer as it should, or as the player wanted
 	Answered      // those that tell whether the game is there
 	Genuine       // those that tell whether the setup works, which a fault does not
-	Success       // those that succeeded
 )
 
 // Terms are the terms of an initialize call.

@@ -1,0 +1,106 @@
+// Package reach says why a call did not reach a server, or why its answer cannot be read. The pages, the
+// commands and the control API of an emulator say the same of it, and no more than was seen.
+package reach
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Why says why a call to an address failed. It is "" if the text of err says as much.
+func Why(ctx context.Context, address string, err error) string {
+	host := address
+	if u, parsed := url.Parse(address); parsed == nil && u.Host != "" {
+		host = u.Host
+	}
+	var (
+		dial      *net.OpError
+		name      *net.DNSError
+		authority x509.UnknownAuthorityError
+		other     x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		plain     tls.RecordHeaderError
+	)
+	text := err.Error()
+	switch {
+	case errors.As(err, &dial) && dial.Op == "proxyconnect":
+		return "the proxy that $HTTP_PROXY or $HTTPS_PROXY names cannot be reached"
+	case errors.As(err, &name) && name.IsNotFound:
+		return fmt.Sprintf("no address is known here for the name %s; inside of a container, other names are "+
+			"known than outside", name.Name)
+	case errors.As(err, &authority):
+		return "its certificate is from an authority that is not known here: on Linux, $SSL_CERT_FILE names a " +
+			"file with the certificate of yours"
+	case errors.As(err, &other):
+		return "its certificate is not for " + host
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate has expired, or is not valid yet"
+	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &plain):
+		return "it does not speak TLS: the address must begin with http://"
+	case strings.Contains(text, `malformed HTTP response "\x15\x03`):
+		return "it speaks TLS: the address must begin with https://"
+	case dial != nil && dial.Op == "dial" && strings.Contains(text, "refused"):
+		return "nothing listens at " + host + otherLoopback(ctx, host)
+	case errors.Is(err, io.EOF), strings.Contains(text, "connection reset"):
+		return "the connection was closed before an answer"
+	}
+	return ""
+}
+
+// otherLoopback names the other loopback address of this machine, if something listens there: a server that
+// listens at "localhost" may be at one of them only.
+func otherLoopback(ctx context.Context, host string) string {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		return ""
+	}
+	other := map[string]string{"127.0.0.1": "::1", "::1": "127.0.0.1"}[name]
+	if other == "" {
+		return ""
+	}
+	at := net.JoinHostPort(other, port)
+	short, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+	defer cancel()
+	found, err := new(net.Dialer).DialContext(short, "tcp", at)
+	if err != nil {
+		return ""
+	}
+	_ = found.Close() // nothing was asked
+	return ", but something does at " + at
+}
+
+// Body says what an answer that is no JSON is instead, or "".
+func Body(header http.Header, body []byte) string {
+	encoding := header.Get("Content-Encoding")
+	switch {
+	case encoding != "" && !strings.EqualFold(encoding, "identity"):
+		return fmt.Sprintf("it is encoded as %.20q, for which nobody asked", encoding)
+	case bytes.HasPrefix(body, []byte("\ufeff")):
+		return "it begins with a byte order mark"
+	case bytes.HasPrefix(body, []byte("\xff\xfe")), bytes.HasPrefix(body, []byte("\xfe\xff")):
+		return "it is in UTF-16"
+	case bytes.HasPrefix(bytes.ToLower(bytes.TrimSpace(body)), []byte("<!doctype html")),
+		bytes.HasPrefix(bytes.ToLower(bytes.TrimSpace(body)), []byte("<html")):
+		return "it is an HTML page"
+	}
+	return ""
+}
+
+// Explained is an error whose text is an explanation of its cause.
+type Explained struct {
+	Text  string
+	Cause error
+}
+
+func (e *Explained) Error() string { return e.Text }
+func (e *Explained) Unwrap() error { return e.Cause }
