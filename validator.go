@@ -67,9 +67,9 @@ func keySigner(key *ecdsa.PrivateKey) *Signer {
 }
 
 // NewCryptoSigner returns a signer for any [crypto.Signer] whose public key is an
-// [*ecdsa.PublicKey] on secp256k1, such as an HSM through PKCS #11. It is called with the
-// digest itself, and with [crypto.SHA256] to name the length. The signature may be DER or
-// r||s, with any s. An [*ecdsa.PrivateKey] is copied, and signs as with [NewKeySigner].
+// [*ecdsa.PublicKey] on secp256k1, such as a library for a key service. It is called with
+// the digest itself, and with [crypto.SHA256] to name the length. The signature may be DER
+// or r||s, with any s. An [*ecdsa.PrivateKey] is copied, and signs as with [NewKeySigner].
 // The error wraps [ErrValidatorKey]. A slow call is abandoned but not stopped, unlike by
 // [NewFuncSigner].
 func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
@@ -112,7 +112,8 @@ func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 //	client.AsymmetricSign(ctx, &kmspb.AsymmetricSignRequest{Name: keyVersion,
 //		Digest: &kmspb.Digest{Digest: &kmspb.Digest_Sha256{Sha256: digest}}})
 //
-// Both choose a random nonce, so two signatures of a digest differ.
+// Both choose a random nonce, so two signatures of a digest differ. The folder examples/keys
+// has a file to copy for AWS KMS, and one for HSMs that speak PKCS #11.
 func NewFuncSigner(address common.Address,
 	sign func(ctx context.Context, digest []byte) ([]byte, error)) (*Signer, error) {
 	switch {
