@@ -48,6 +48,14 @@ var hour = map[string]string{
 	`ramp_shop_closed{instance="a"}`:                     "0x60",
 	`ramp_books_findings{kind="differs",instance="a"}`:   "2x60",
 	`ramp_books_findings{kind="ambiguous",instance="a"}`: "1x60",
+	`ramp_node_block_seconds{instance="a"}`:              "-12+60x60",
+	`ramp_clock_seconds{instance="a"}`:                   "6+60x60",
+	`ramp_cap_share{instance="a",window="hour"}`:         "0.4x60",
+	`ramp_books_end_seconds{instance="a"}`:               "-1080+60x60",
+	`ramp_log_records_waiting{instance="a"}`:             "2x60",
+	`up{job="gameserver",instance="a"}`:                  "1x60",
+	`probe_success{job="ramp"}`:                          "1x60",
+	`probe_success{job="ramp-post"}`:                     "0x60",
 	`ramp:orders_accepted:15m`:                           "90x60",
 	`ramp:orders_expected:15m`:                           "100x60",
 }
@@ -67,6 +75,9 @@ var samples = map[string]map[string]float64{
 	"Orders accepted in 15 minutes, and how many to expect":  {`{is="accepted"}`: 90, `{is="expected"}`: 100},
 	"Orders that wait: slow, for an hour, for 13 hours, refused": {`{direction="mint",is="slow"}`: 20, `{direction="mint",is="late"}`: 3,
 		`{direction="mint",is="waiting"}`: 1, `{direction="burn",is="refused"}`: 2},
+	"Share of what calls somebody: node, clock, cap, books, log, servers, outside": {`{is="node"}`: 0.1,
+		`{is="clock"}`: 0.1, `{is="cap"}`: 0.8, `{is="books"}`: 0.1, `{is="log"}`: 1, `{is="servers"}`: 0,
+		`{is="outside"}`: 1},
 	"What a person has to close": {`{is="conflicts_open"}`: 1, `{is="books_unsigned_mints"}`: 0, `{is="shop_closed"}`: 0, `{is="books_findings"}`: 3},
 }
 
@@ -376,6 +387,26 @@ func queries(t *testing.T) map[string]string {
 		}
 	}
 	return found
+}
+
+// Whoever is called by a gauge sees it on the dashboard.
+func TestTheDashboardHasEachGaugeThatCallsSomebody(t *testing.T) {
+	all := strings.Join(slices.Collect(maps.Values(queries(t))), "\n")
+	found := 0
+	for _, r := range rules(t) {
+		for _, metric := range regexp.MustCompile(`\b(ramp[:_][\w:]+|probe_success|up\{)`).FindAllString(r.Expr, -1) {
+			if r.Labels["severity"] != "critical" || strings.HasSuffix(metric, "_total") {
+				continue
+			}
+			found++
+			if !strings.Contains(all, metric) {
+				t.Errorf("%s needs %s, which no panel shows", r.Alert, metric)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d gauges were found", found)
+	}
 }
 
 // Prometheus itself evaluates the queries of the dashboard.
