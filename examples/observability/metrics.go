@@ -222,7 +222,7 @@ func failure(op ramp.Operation) []attribute.KeyValue {
 	case errors.Is(op.Err, context.Canceled):
 		kind = "canceled"
 	case status == 200:
-		kind = "rpc_error"
+		kind = "rejected"
 	}
 	return []attribute.KeyValue{attribute.String("error.type", kind)}
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,8 +53,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 	s.refused()
 	s.service.FailRPC(-32601) // the node answers, but the result is not confirmed
 	s.mint(100)
-	s.service.FailRPC(503)
-	s.mint(100)
+	s.failed()
 
 	var all metricdata.ResourceMetrics
 	check(t, reader.Collect(t.Context(), &all))
@@ -61,13 +61,13 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 	peer := " server.address=" + ramp.Must(url.Parse(s.service.URL())).Hostname() + " server.port=443"
 	want := map[string]map[string]uint64{
 		"http.server.request.duration in s": {
-			post + "200 http.route=/api/validate url.scheme=https":                   4,
-			post + "200 http.route=/api/result url.scheme=https":                     3,
+			post + "200 http.route=/api/validate url.scheme=https":                   3,
+			post + "200 http.route=/api/result url.scheme=https":                     2,
 			"error.type=500 " + post + "500 http.route=/api/result url.scheme=https": 1,
 		},
 		"http.client.request.duration in s": {
-			post + "200" + peer:                     8, // 4 to the service, and 4 to the node
-			"error.type=503 " + post + "503" + peer: 1,
+			post + "200" + peer:                     6, // 3 to the service, and 3 to the node
+			"error.type=500 " + post + "500" + peer: 1,
 		},
 	}
 	for _, scope := range all.ScopeMetrics {
@@ -149,8 +149,7 @@ func TestMetricsFeedTheDashboard(t *testing.T) {
 		s.mint(100, ramptest.ResultTwice())
 		s.mint(100, ramptest.TransactionFails())
 		s.refused()
-		s.service.FailRPC(503)
-		s.mint(100)
+		s.failed()
 		maps.DeleteFunc(empty, func(_, expr string) bool {
 			values := query("query", url.Values{"query": {expr}})
 			return len(values) > 0 && !slices.ContainsFunc(values, func(v sample) bool { return math.IsNaN(v.value()) })
@@ -164,6 +163,19 @@ func TestMetricsFeedTheDashboard(t *testing.T) {
 	}
 	for title, expr := range empty {
 		t.Errorf("the panel %q shows nothing: %s", title, expr)
+	}
+
+	// The alerts about calls select series that are there before anything goes wrong.
+	alerts := ramp.Must(os.ReadFile("../gameserver/deploy/alerts.yaml"))
+	selector := regexp.MustCompile(`ramp_(webhook|client|order|clock)_[a-z_]+(\{[^}]*\})?`)
+	selectors := selector.FindAllString(string(alerts), -1)
+	if len(selectors) == 0 {
+		t.Error("there are no alerts about calls")
+	}
+	for _, selector := range selectors {
+		if len(query("query", url.Values{"query": {selector}})) == 0 {
+			t.Errorf("an alert has no series %s", selector)
+		}
 	}
 
 	known := map[string]bool{}

@@ -57,17 +57,21 @@ func newStudio(t *testing.T, observer func(peer string) ramp.Observer) *studio {
 	return &studio{t, service, client}
 }
 
-func (s *studio) initialize(gold int64) uuid.UUID {
-	s.Helper()
-	item := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(gold), IconURL: "https://example.com/gold.png"}}
-	started := ramp.Must(s.client.Initialize(s.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}}))
-	return started.UUID
+// gold returns what an order of so much gold asks for.
+func gold(amount int64) ramp.InitializeRequest {
+	item := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(amount), IconURL: "https://example.com/gold.png"}}
+	return ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
+		Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}}
 }
 
-func (s *studio) mint(gold int64, faults ...ramptest.Fault) *ramptest.Order {
+func (s *studio) initialize(amount int64) uuid.UUID {
 	s.Helper()
-	order := ramp.Must(s.service.Mint(s.Context(), s.initialize(gold), session, ramp.NewAmount(1), faults...))
+	return ramp.Must(s.client.Initialize(s.Context(), gold(amount))).UUID
+}
+
+func (s *studio) mint(amount int64, faults ...ramptest.Fault) *ramptest.Order {
+	s.Helper()
+	order := ramp.Must(s.service.Mint(s.Context(), s.initialize(amount), session, ramp.NewAmount(1), faults...))
 	s.service.Advance(time.Minute)
 	return order
 }
@@ -77,6 +81,15 @@ func (s *studio) refused() {
 	s.Helper()
 	if _, err := s.service.Mint(s.Context(), s.initialize(5000), session, ramp.NewAmount(1)); err == nil {
 		s.Error("a mint of 5,000 gold was approved")
+	}
+}
+
+// failed makes an initialize call that the service rejects, so that it is not repeated.
+func (s *studio) failed() {
+	s.Helper()
+	s.service.FailInitialize(ramptest.UnknownProject)
+	if _, err := s.client.Initialize(s.Context(), gold(100)); err == nil {
+		s.Error("an unknown project got a UUID")
 	}
 }
 

@@ -117,6 +117,23 @@ func TestTheTableHasTheSettingOfKratos(t *testing.T) {
 	}
 }
 
+func TestTheTableHasTheSettingsOfFiber(t *testing.T) {
+	spaces := regexp.MustCompile(" +")
+	example := spaces.ReplaceAllString(string(ramp.Must(os.ReadFile("../../examples/fiber/main.go"))), " ")
+	named := 0
+	for _, setting := range settings(t, "Fiber") {
+		if name, _, isSetting := strings.Cut(setting, ": "); isSetting {
+			named++
+			if !strings.Contains(example, setting+",") {
+				t.Errorf("the example has another %s than %s", name, setting)
+			}
+		}
+	}
+	if named != 2 {
+		t.Errorf("the row of Fiber has %d settings with a value", named)
+	}
+}
+
 // game is a player with gold, an order that waits for its result, and a service.
 type game struct {
 	t       *testing.T
