@@ -91,6 +91,7 @@ long:
 	JUDGE_ALL=1 go -C internal/judgetest test -count 1 -timeout 2h .
 	internal/elsewhere
 	SCHEDULES_ALL=1 internal/dbtest/databases go -C internal/dbtest test -count 1 -timeout 1h -run Schedule .
+	RAMP_TEST_NIGHT=1 internal/dbtest/databases go -C examples/gameserver test -count 1 -timeout 30m -v -run UnderLoad .
 	$(MAKE) fuzz FUZZTIME=80s
 	$(MAKE) releases RELEASES="$(OTHER_JSON)"
 
