@@ -129,6 +129,34 @@ func (c change) test(t *testing.T, when string) {
 	equal(t, "what is owned", shop.owns(cmp.Or(c.player, "alice"), cmp.Or(c.item, itemGold)), want)
 }
 
+// A call that had begun when the shop was closed is approved after nothing waited. The command says until when.
+func TestAClosedShopWaitsForTheCallsThatHadBegun(t *testing.T) {
+	address := "sqlite:" + filepath.Join(t.TempDir(), "game.db")
+	shop := openShop(t, address, 1000)
+	alice := loggedIn(t, shop.game, "alice")
+	wallet := common.HexToAddress("0xa11ce")
+	_, query, _ := strings.Cut(document(t, "players-and-items.md"), "```sql\n")
+	query, _, _ = strings.Cut(query, ";")
+	waits := func() (n int) {
+		t.Helper()
+		check(t, shop.game.db.QueryRow(query).Scan(&n))
+		return n
+	}
+	equal(t, "whether a call begins", binds(t, shop.game, alice, wallet), true)
+	printed := turn(t, "close", address)
+	equal(t, "orders that wait", waits(), 0)
+	shop.accept(alice, ramp.Burn, 100) // as the call goes on
+	equal(t, "orders that wait then", waits(), 1)
+	_, until, _ := strings.Cut(strings.TrimSpace(printed), "The last signature leaves before ")
+	end := ramp.Must(time.Parse(time.RFC3339, strings.TrimSuffix(until, ".")))
+	if end.Before(time.Now().Add(callDeadline)) {
+		t.Errorf("a call may last until %s, and the command says %s", time.Now().Add(callDeadline), end)
+	}
+	if err := shop.game.bindWallet(t.Context(), alice, wallet); err == nil {
+		t.Error("another call begins")
+	}
+}
+
 // What came back under the old name of an item is renamed as soon as no order waits.
 func TestWhatCameBackUnderAnOldNameIsRenamed(t *testing.T) {
 	shop := openShop(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), 1_000_000)
