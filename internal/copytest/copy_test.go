@@ -49,22 +49,6 @@ func TestCopiesOfTheExamplesWork(t *testing.T) {
 	}
 }
 
-// The README names each example that gonew copies.
-func TestTheREADMENamesEveryModule(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "README.md"))
-	check(t, err)
-	_, after, _ := strings.Cut(string(text), "To begin with an example, copy its folder.")
-	named, _, found := strings.Cut(after, "are modules")
-	if !found {
-		t.Fatal("the README says nothing of the modules")
-	}
-	for _, module := range modules(t) {
-		if !strings.Contains(named, filepath.Base(module)) {
-			t.Errorf("the README does not name %s", module)
-		}
-	}
-}
-
 // The commands of the documents work without a clone.
 func TestCommandsOfTheReleaseWork(t *testing.T) {
 	env := publish(t)

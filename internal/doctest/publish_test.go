@@ -216,6 +216,20 @@ func TestEveryModuleIsKeptUpToDate(t *testing.T) {
 	assert.Equal(t, modules(), listed, "the modules of .github/dependabot.yml")
 }
 
+// The README names each example that gonew copies, which internal/copytest does.
+func TestTheREADMENamesEveryModule(t *testing.T) {
+	t.Chdir(root)
+	text := string(ramp.Must(os.ReadFile("README.md")))
+	_, after, _ := strings.Cut(text, "To begin with an example, copy its folder.")
+	named, _, found := strings.Cut(after, "are modules")
+	require.True(t, found)
+	for _, dir := range modules() {
+		if example, ok := strings.CutPrefix(dir, "examples/"); ok {
+			assert.Contains(t, named, example)
+		}
+	}
+}
+
 // A nested module has the oldest go-ethereum, as the package requires it, or the
 // newest, as internal/nodetest does; so the tests cover both and nothing between.
 func TestModulesAgreeOnGoEthereum(t *testing.T) {
