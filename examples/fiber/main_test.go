@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -173,6 +176,30 @@ func TestTheJudgeFindsEachWrongSetting(t *testing.T) {
 				t.Errorf("want %q and %q: %s", failed, app.saw, out)
 			}
 		})
+	}
+}
+
+// Use, unlike All, also gets a call whose body is too large, without the body.
+func TestUseGetsWhatFiberCouldNotRead(t *testing.T) {
+	mounts := map[string]func(*fiber.App, fiber.Handler){
+		"Use": func(app *fiber.App, h fiber.Handler) { app.Use(h) },
+		"All": func(app *fiber.App, h fiber.Handler) { app.All("/*", h) },
+	}
+	for name, mount := range mounts {
+		got := false
+		s := newStudio(t)
+		s.serve("http://127.0.0.1:1", func(*server) *fiber.App {
+			app := fiber.New(settings())
+			mount(app, func(fiber.Ctx) error { got = true; return nil })
+			return app
+		})
+		conn := ramp.Must(net.Dial("tcp", s.listener.Addr().String()))
+		ramp.Must(fmt.Fprintf(conn, "POST /api/result HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", 5<<20))
+		answer := ramp.Must(http.ReadResponse(bufio.NewReader(conn), nil))
+		check(t, errors.Join(answer.Body.Close(), conn.Close()))
+		if answer.StatusCode != http.StatusInternalServerError || got != (name == "Use") {
+			t.Errorf("%s: HTTP %d, and the handler was called: %t", name, answer.StatusCode, got)
+		}
 	}
 }
 
