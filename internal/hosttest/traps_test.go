@@ -109,8 +109,8 @@ type Account struct {
 	Gold      int64
 }
 
-// On MariaDB, a table that a library creates takes one player for another.
-func TestATableOfALibraryMixesPlayers(t *testing.T) {
+// On MariaDB, a table that GORM creates takes one player for another.
+func TestATableOfGORMMixesPlayers(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
 		handle := ramp.Must(openGORM(db, &gorm.Config{Logger: logger.Discard}))
 		check(t, handle.AutoMigrate(&Account{}))
