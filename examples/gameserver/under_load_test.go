@@ -106,7 +106,7 @@ func TestIncidentsUnderLoad(t *testing.T) {
 				ramp.Must(admin.Exec(end, u.name))
 			}, func() { ramp.Must(admin.Exec("ALTER DATABASE " + u.name + " ALLOW_CONNECTIONS true")) }
 		}},
-		// The gauge asks the node for 5 seconds, which are no minutes.
+		// A scrape waits 5 seconds for the node, longer than the half second of this Prometheus.
 		{"the node does not answer", "RampNodeStuck", 5 + 10, func() (begin, end func()) {
 			return func() { u.nodeDown.Store(true) }, func() { u.nodeDown.Store(false) }
 		}},
