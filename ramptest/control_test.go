@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -656,6 +658,62 @@ func TestCallsOfTheGameHangAndAreCutOff(t *testing.T) {
 			assert.Equal(t, []string{"initialize no answer", "rpc no answer", "initialize cut off", "rpc cut off",
 				"assets success, but the answer was lost on purpose", "initialize OK", "rpc success",
 				"assets success"}, outcomes)
+		})
+	}
+}
+
+// Pages, API and record say the same of a call that failed: what was seen, and what can be set.
+func TestACallThatFailedSaysWhatWasSeen(t *testing.T) {
+	answers := func(header, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if header != "" {
+				w.Header().Set("Content-Encoding", header)
+			}
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	const assets = `{"success":true,"errorCode":null,"data":{"v1":{"assets":[]}}}`
+	stopped := make(chan struct{}) // as in a debugger
+	t.Cleanup(func() { close(stopped) })
+	for name, test := range map[string]struct {
+		game http.HandlerFunc
+		tls  bool
+		at   string // the scheme of the address
+		want string
+	}{
+		"encoded": {answers("br", "x"), false, "http", `it is encoded as "br", for which nobody asked`},
+		"a page":  {answers("", "<!doctype html>"), false, "http", "it is an HTML page"},
+		"a mark":  {answers("", "\ufeff"+assets), false, "http", "it begins with a byte order mark"},
+		"large": {answers("", `{"success":true,"errorCode":"`+strings.Repeat("x", 1_300_000)+`"}`), false, "http",
+			"it has more than 1048576 bytes, and the service reads no more"},
+		"stopped": {func(http.ResponseWriter, *http.Request) { <-stopped }, false, "http",
+			"not within 200ms, which is Timeout of ramptest.Config, or -timeout of ramp emulate"},
+		"its own certificate": {answers("", assets), true, "https", "from an authority that is not known here"},
+		"https for http":      {answers("", assets), false, "https", "the address must begin with http://"},
+		"http for https": {answers("", assets), true, "http",
+			"the server speaks TLS, so its address must begin with https://"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			game := httptest.NewUnstartedServer(test.game)
+			game.Config.ErrorLog = log.New(io.Discard, "", 0)
+			if test.tls {
+				game.StartTLS()
+			} else {
+				game.Start()
+			}
+			t.Cleanup(game.CloseClientConnections)
+			c := newCounter(t, reporting, func(c *ramptest.Config) {
+				c.Game, c.Handler = test.at+"://"+game.Listener.Addr().String(), nil
+				if name == "stopped" {
+					c.Timeout = 200 * time.Millisecond
+				}
+			})
+			_, err := c.service.Assets(t.Context(), c.session)
+			require.ErrorContains(t, err, test.want)
+			shown := html.UnescapeString(c.html(t, "/calls/1"))
+			assert.Contains(t, shown, test.want)
+			assert.NotContains(t, shown, "Config.Timeout")
 		})
 	}
 }

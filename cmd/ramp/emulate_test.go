@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -210,6 +211,15 @@ func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
 	}
 	assert.Len(t, said.Config.Schedule, 20)
 	assert.Equal(t, 12*time.Hour, sum)
+}
+
+// A company's container has a proxy in its environment, which knows nothing of the game beside it.
+func TestEmulateUsesAProxyOnlyIfAsked(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		args := []string{"-game", "http://game:8080", "-proxy=" + strconv.FormatBool(asked)}
+		d := ramp.Must(parseEmulate(newCall(stdio{}, "emulate", "", args)))
+		assert.Equal(t, asked, d.Config.Client != nil)
+	}
 }
 
 // A new switch of the emulator has a flag, or a reason to have none.

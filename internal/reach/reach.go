@@ -85,6 +85,8 @@ func Body(header http.Header, body []byte) string {
 	switch {
 	case encoding != "" && !strings.EqualFold(encoding, "identity"):
 		return fmt.Sprintf("it is encoded as %.20q, for which nobody asked", encoding)
+	case saysTLS(body):
+		return "the server speaks TLS, so its address must begin with https://"
 	case bytes.HasPrefix(body, []byte("\ufeff")):
 		return "it begins with a byte order mark"
 	case bytes.HasPrefix(body, []byte("\xff\xfe")), bytes.HasPrefix(body, []byte("\xfe\xff")):
@@ -94,6 +96,12 @@ func Body(header http.Header, body []byte) string {
 		return "it is an HTML page"
 	}
 	return ""
+}
+
+// saysTLS reports whether a server says that it speaks TLS, as those of Go and nginx do.
+func saysTLS(body []byte) bool {
+	return bytes.Contains(body, []byte("HTTP request to an HTTPS server")) ||
+		bytes.Contains(body, []byte("plain HTTP request was sent to HTTPS port"))
 }
 
 // Explained is an error whose text is an explanation of its cause.

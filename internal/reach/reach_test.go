@@ -79,6 +79,7 @@ func TestWhatABodyIsInstead(t *testing.T) {
 		"\xff\xfe{\x00":            "it is in UTF-16",
 		"\n <!DOCTYPE HTML><p>502": "it is an HTML page",
 		"<html>":                   "it is an HTML page",
+		"Client sent an HTTP request to an HTTPS server.\n": "the server speaks TLS, so its address must begin with https://",
 	} {
 		assert.Equal(t, want, reach.Body(http.Header{}, []byte(body)))
 	}

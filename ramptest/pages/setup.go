@@ -132,7 +132,11 @@ func (s *site) cause(e *control.Event) string {
 	case e.IsPolicy():
 		return s.policyCause(e, code)
 	case strings.Contains(e.Outcome, "envelope"), strings.Contains(e.Outcome, "breaks the interface"):
-		return "The answer must be JSON with success, errorCode and data (interface 7.2)."
+		const must = "The answer must be JSON with success, errorCode and data (interface 7.2)"
+		if _, is, known := strings.Cut(e.Outcome, "no JSON object: "); known {
+			return must + ", but " + is + "."
+		}
+		return must + "."
 	default:
 		return ""
 	}
