@@ -109,7 +109,8 @@ func attributes(set attribute.Set) string {
 	return strings.Join(all, " ")
 }
 
-// unfed are the panels of gameserver's dashboard that show its database, and not its calls.
+// unfed are the panels of gameserver's dashboard that show its database alone. Another one shows the clock and
+// the servers, and lacks what gameserver reads from its node, books and log.
 var unfed = []string{"Orders that wait: slow, for an hour, for 13 hours, refused", "What a person has to close"}
 
 // The real Prometheus reads the metrics, and evaluates the queries of gameserver's dashboard. Its exemplars lead
