@@ -134,7 +134,8 @@ type HandlerConfig struct {
 	// [Store]: state, new (false for a repeat), and effect, such as "take -100 item_gold", which lets
 	// a person correct balances after a database was lost. No record holds a token, a key, a signature
 	// or a body. Of the calls without a valid HMAC, which anybody can make, at most one a second is
-	// logged for each code, with unverified, and suppressed (how many were not logged before it). By
+	// logged for each code, with unverified, and suppressed (how many were not logged before it), and if
+	// the HMAC does not match, with hmac_key, the [HMACKey.Fingerprint] of the newest key. By
 	// default only failures are logged, to [slog.Default]. slog.New(slog.DiscardHandler) logs nothing. It
 	// must not block: the call is answered after its record.
 	Logger   *slog.Logger

@@ -261,6 +261,8 @@ func TestCommandsRejectWhatMakesNoSense(t *testing.T) {
 			"there is no such fault; there are transaction-fails, "},
 		{[]string{"trigger", "mint", "-page", "http://x/"}, "must have a uuid"},
 		{[]string{"trigger", "mint", "-page", "http://x/exchange?uuid=u"}, "put the address in quotes"},
+		{[]string{"trigger", "mint", "-page", "http://x/ramp/exchange?uuid=u&sessionId=s&accessToken=t"},
+			"that of the emulator, followed by /exchange"},
 		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold"}, "ITEM=AMOUNT"},
 		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold=null"}, "ITEM=AMOUNT"},
 		{[]string{"trigger", "mint", "-wiat"}, "not defined: -wiat (see: ramp help trigger)"},
@@ -329,4 +331,13 @@ func TestRightToLeftNamesAreIsolated(t *testing.T) {
 	assert.Contains(t, out.String(), "\u2068דנה\u2069 ")
 	assert.Contains(t, out.String(), " -100 \u2068זהב\u2069 ")
 	assert.Contains(t, out.String(), o.Said)
+}
+
+// Whoever waits for an emulator whose clock stands still learns why nothing happens.
+func TestAClockThatStandsStillIsSaid(t *testing.T) {
+	t.Parallel()
+	d := newDesktop(t, "-speed", "0")
+	assert.Contains(t, d.ends(t, 1, onTerms("mint", "-wait")...),
+		"stderr: The emulator's clock stands still: ramp advance 15m lets what is due happen.\n")
+	d.ends(t, 0, "advance", "15m")
 }

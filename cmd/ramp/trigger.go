@@ -149,8 +149,8 @@ func open(s *control.StartRequest, page string, in io.Reader) (at string, err er
 	if s.UUID == "" || s.SessionID == "" || s.AccessToken == "" {
 		return "", errors.New("-page must have a uuid, a sessionId and an accessToken")
 	}
-	if address.Host == "" {
-		return "", errors.New("-page must be a whole address, with the host of the emulator")
+	if address.Host == "" || address.Path != "/exchange" {
+		return "", errors.New("-page must be a whole address: that of the emulator, followed by /exchange")
 	}
 	return address.Scheme + "://" + address.Host, nil
 }
