@@ -56,6 +56,9 @@ func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 	}
 	run := define(flags)
 	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
+		if err := o.made(); err != nil {
+			return err
+		}
 		return run(ctx, call{Orders: o, args: args, out: out})
 	}, nil
 }

@@ -21,6 +21,9 @@ import (
 // It moves nothing itself. It fails if the finding has a decision that is not reversed, so that what a
 // person did is in the books once.
 func (o *Orders) Decide(ctx context.Context, e Entry) (Entry, error) {
+	if err := o.made(); err != nil {
+		return Entry{}, err
+	}
 	j := o.config.Journal
 	if j == nil {
 		return Entry{}, invalid("Config.Journal", "is required")

@@ -271,6 +271,9 @@ const maxReason = 4096
 // decide makes a decision and logs it as done or failed.
 func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, d Decision,
 	do func(reason string) (ramp.Step, error)) (ramp.Step, error) {
+	if err := o.made(); err != nil {
+		return ramp.Step{}, err
+	}
 	stored, err := d.text()
 	if err != nil {
 		return ramp.Step{}, err

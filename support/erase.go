@@ -29,6 +29,9 @@ type eraser interface {
 func (o *Orders) EraseSession(
 	ctx context.Context, sessionID string, before time.Time, d Decision,
 ) (erased int, err error) {
+	if err := o.made(); err != nil {
+		return 0, err
+	}
 	if _, err := d.text(); err != nil {
 		return 0, err
 	}

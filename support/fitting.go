@@ -22,6 +22,9 @@ import (
 // Nothing in this package calls it but the command finish, which a person runs, or a
 // scheduler; docs/books.md says what the latter costs.
 func (o *Orders) FinishFitting(ctx context.Context, books *Reconciliation, d Decision) ([]ramp.Step, error) {
+	if err := o.made(); err != nil {
+		return nil, err
+	}
 	if d.Settled != "" {
 		return nil, invalid("Decision.Settled", "is for one order, which a person has looked at")
 	}

@@ -149,6 +149,9 @@ func (f *Finding) attrs() (finding, more []any) {
 // since reconciles from a time, or else from a position, until another time, or else now. Whoever gives the
 // time decides what the books of a position are about from now on.
 func (o *Orders) since(ctx context.Context, p position, s span) (*Reconciliation, []Line, error) {
+	if err := o.made(); err != nil {
+		return nil, nil, err
+	}
 	last, err := p.read()
 	if err != nil {
 		return nil, nil, err

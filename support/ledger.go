@@ -31,6 +31,9 @@ type Ledger interface {
 
 // ledger returns the store, which must be a [Ledger].
 func (o *Orders) ledger() (Ledger, error) {
+	if err := o.made(); err != nil {
+		return nil, err
+	}
 	if store, ok := o.config.Store.(Ledger); ok {
 		return store, nil
 	}
@@ -39,6 +42,9 @@ func (o *Orders) ledger() (Ledger, error) {
 
 // order returns the stored order. It asks a [Ledger] for no right to write.
 func (o *Orders) order(ctx context.Context, id uuid.UUID) (ramp.Order, error) {
+	if err := o.made(); err != nil {
+		return ramp.Order{}, err
+	}
 	if ledger, ok := o.config.Store.(Ledger); ok {
 		order, err := ledger.Order(ctx, id)
 		if err == nil {

@@ -25,6 +25,9 @@ import (
 // record, because a player could have written it. Lost returns an error beside the orders if a line
 // that is none of a log's records quotes one, and if a log has no record of a step at all.
 func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (lost []Logged, unread error) {
+	if err := o.made(); err != nil {
+		return nil, err
+	}
 	count := 0
 	var orders []*loggedSteps
 	known := map[uuid.UUID]*loggedSteps{}

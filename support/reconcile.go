@@ -65,6 +65,9 @@ type span struct {
 }
 
 func (o *Orders) reconcile(ctx context.Context, p span) (*Reconciliation, []Line, error) {
+	if err := o.made(); err != nil {
+		return nil, nil, err
+	}
 	ledger, lists := o.config.Store.(Ledger)
 	var wrong problems
 	wrong.require(o.config.Proof != nil, "Config.Proof")

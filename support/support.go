@@ -7,6 +7,7 @@ package support
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -116,6 +117,14 @@ func New(c Config) (*Orders, error) {
 		o.chain = o.prover.Chain
 	}
 	return o, nil
+}
+
+// made returns an error for Orders that New has not made, such as new(Orders).
+func (o *Orders) made() error {
+	if o.config.Store == nil {
+		return errors.New("ramp: the support.Orders was not made by support.New")
+	}
+	return nil
 }
 
 // mine makes a transition see only orders of the project and the network.
