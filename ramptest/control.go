@@ -159,8 +159,11 @@ func (s *remote) Orders(_ context.Context, q control.OrdersQuery) (list control.
 	list.Orders = []control.Order{}
 	needy, calls := s.orders.attention()
 	list.NeedAttention = len(needy) + len(calls)
-	if q.Attention && q.SessionID == "" && state == "" && q.Before == "" {
-		list.Calls = calls
+	if q.SessionID == "" && state == "" && q.Before == "" {
+		if !q.Attention {
+			calls = s.orders.calls(all)
+		}
+		list.Calls = calls[:min(len(calls), q.Limit)]
 	}
 	for i, o := range all {
 		if q.SessionID != "" && o.Session.ID != q.SessionID {

@@ -32,10 +32,14 @@ const (
 	statusUnknown = 2 // nothing could be judged, or a case could not be tried or proves nothing
 )
 
-const checkUsage = `usage: ramp check -url URL -key KEY -key-encoding ENCODING -validator ADDRESS -login URL [flags]
+const checkUsage = `usage: ramp check -url URL [flags]
 
 Judges a game's server, written in any language. It plays the service over HTTP
-and uses the server's own assets endpoint to measure what moved.
+and uses the server's own assets endpoint to measure what moved. It needs the HMAC key, its
+encoding, the validator address and a login; after the lines that ramp emulate prints for the
+environment, -url is enough for a server with the login /login.
+
+Example: ramp check -url http://127.0.0.1:8080 -asset item_gold -amount 100 -tokens 1
 
 Exit status: 0 if no case failed that counts, 1 if a case failed, 2 if nothing
 could be judged, or a case could not be tried or proves nothing.
@@ -44,15 +48,16 @@ could be judged, or a case could not be tried or proves nothing.
 // checkFlags holds the flags of check.
 type checkFlags struct {
 	judge.Target
-	key, encoding, address string
-	login, uuids, restart  string
-	wallets                sync.Map // the wallet that the login named, by session ID
-	logins                 sync.Map // the token of the login, by session ID
-	sessions               []ramp.Session
-	run, junit             string
-	parallel               int
-	json, verbose, list    bool
-	quiet                  bool
+	hmac                  keyFlags
+	key, address          string
+	login, uuids, restart string
+	wallets               sync.Map // the wallet that the login named, by session ID
+	logins                sync.Map // the token of the login, by session ID
+	sessions              []ramp.Session
+	run, junit            string
+	parallel              int
+	json, verbose, list   bool
+	quiet                 bool
 }
 
 // check judges a server, writes the report, and returns the exit status.
@@ -120,28 +125,31 @@ func check(ctx context.Context, c *call) (int, error) {
 
 func parseCheck(c *call) (*checkFlags, error) {
 	var f checkFlags
-	c.StringVar(&f.URL, "url", "", "base `URL` of the server")
-	c.endpointFlags(&f.AssetsPath, &f.ValidatePath, &f.ResultPath)
-	c.StringVar(&f.key, "key", "", "the console's HMAC `key` (default $RAMP_HMAC_KEY)")
-	c.StringVar(&f.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url")
-	c.StringVar(&f.address, "validator", "", "the validator key's `address`")
+	c.group("The server, its keys and its players")
+	c.StringVar(&f.URL, "url", "", "base `URL` of the server (required)")
+	c.keyFileFlag(&f.hmac, "")
+	c.StringVar(&f.hmac.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url (required)")
+	c.StringVar(&f.address, "validator", "", "the validator key's `address` (default that of $RAMP_VALIDATOR_KEY)")
 	c.StringVar(&f.ProjectID, "project", "",
 		"`project` ID of the console, which most servers check; without it, the case about another "+
 			"project is skipped")
 	c.StringVar(&f.login, "login", "",
 		"`URL`, or path below -url, that answers {\"sessionId\":…,\"accessToken\":…}, "+
 			"and the player's \"wallet\":\"0x…\" if the server checks it, to a POST of {\"player\":NAME};\n"+
-			"with \"pageToken\":…, the token that the assets endpoint takes if it is not the login's")
+			"with \"pageToken\":…, the token that the assets endpoint takes if it is not the login's\n"+
+			"(default /login without -session)")
 	c.StringVar(&f.uuids, "uuid", "",
 		"`URL`, or path below -url, that answers {\"uuid\":…} of an initialize call "+
 			"to a POST of {\"sessionId\":…,\"accessToken\":…}, those of -login; for a server that "+
 			"approves only UUIDs of its own;\n"+
 			"with \"accessToken\":…, the token of the page of that order if it has one")
+	var sessions []string // parsed later, because an error of package flag would show the token
+	c.repeated(&sessions, "session", "`ID=TOKEN` of a player, instead of -login")
+	c.endpointFlags(&f.AssetsPath, &f.ValidatePath, &f.ResultPath)
+	c.group("What the game sells")
 	c.StringVar(&f.Only, "only", "", "the `direction` of the game's orders, mint or burn, if it has one only")
 	c.BoolVar(&f.Unique, "unique", false,
 		"the assets are unique items: a player owns 1 of each, and an order moves one")
-	var sessions []string // parsed later, because an error of package flag would show the token
-	c.repeated(&sessions, "session", "`ID=TOKEN` of a player, instead of -login; may be repeated")
 	c.StringVar(&f.Asset, "asset", "",
 		"`ID` of the game asset to move (default the first one of which the player owns enough)")
 	c.StringVar(&f.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
@@ -155,6 +163,7 @@ func parseCheck(c *call) (*checkFlags, error) {
 	c.StringVar(&f.Token, "token", "",
 		"`address` of the token contract (default a placeholder); orders about other contracts must "+
 			"be rejected")
+	c.group("What is tried")
 	c.StringVar(&f.restart, "restart", "",
 		"shell `command` that stops the server and starts it again in the background; without it, the "+
 			"cases that need a restart are skipped")
@@ -175,15 +184,17 @@ func parseCheck(c *call) (*checkFlags, error) {
 		})
 	c.IntVar(&f.parallel, "parallel", 0,
 		"`number` of cases to try at the same time (default 4 with -login, 1 with -session)")
+	c.group("Output")
 	c.StringVar(&f.junit, "junit", "", "also write a JUnit report to `FILE`")
 	c.BoolVar(&f.json, "json", false, "write one JSON object; with -list, a JSON list of the cases")
 	c.BoolVar(&f.quiet, "q", false, "write only the verdict, in one line")
 	c.BoolVar(&f.verbose, "v", false, "write a line for every case")
 	c.BoolVar(&f.list, "list", false, "list the cases and try none")
+	c.group("How it calls")
 	f.Header = make(http.Header)
 	var headers []string // parsed later, as sessions are
 	c.repeated(&headers, "header",
-		"`'Name: value'` to send with every call, for a gateway in front of the server; may be repeated")
+		"`'Name: value'` to send with every call, for a gateway in front of the server")
 	if _, err := c.parse(0, 0); err != nil {
 		return nil, err
 	}
@@ -201,6 +212,20 @@ func parseCheck(c *call) (*checkFlags, error) {
 		}
 		f.Header.Add(name, strings.TrimSpace(value))
 	}
+	if f.list {
+		return &f, nil
+	}
+	if err := f.readKeys(); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.login == "" && len(f.sessions) == 0:
+		f.login = "/login"
+	case c.given["session"] && !c.given["login"]:
+		f.login = "" // of the environment
+	case c.given["login"] && !c.given["session"]:
+		f.sessions = nil
+	}
 	switch {
 	case f.parallel < 0:
 		return nil, errors.New("-parallel must be 1 or more")
@@ -213,6 +238,25 @@ func parseCheck(c *call) (*checkFlags, error) {
 		f.parallel = 4
 	}
 	return &f, nil
+}
+
+// readKeys reads the text of the HMAC key, and the validator's address, and says what is missing, in the
+// order in which one gives it.
+func (f *checkFlags) readKeys() (err error) {
+	if f.key, err = f.hmac.text(); err != nil {
+		return err
+	}
+	if inHex := os.Getenv("RAMP_VALIDATOR_KEY"); f.address == "" && inHex != "" {
+		signer, err := ramp.NewKeySigner(inHex)
+		if err != nil {
+			return misuse{fmt.Errorf("RAMP_VALIDATOR_KEY: %w", err)}
+		}
+		f.address = signer.Address().Hex()
+	}
+	return need([2]string{"-url", ifEmpty(f.URL, "the base URL of your server")},
+		[2]string{"-key-file", ifEmpty(f.key, needKey)},
+		[2]string{"-key-encoding", ifEmpty(f.hmac.encoding, "text or base64url: it cannot be detected")},
+		[2]string{"-validator", ifEmpty(f.address, "an address, or set RAMP_VALIDATOR_KEY")})
 }
 
 // headerName matches an HTTP header name.
@@ -233,7 +277,7 @@ func (c *call) again() string {
 			}
 		}
 		switch name {
-		case "json", "v", "q", "list", "key", "run", "junit", "parallel":
+		case "json", "v", "q", "list", "run", "junit", "parallel":
 			continue
 		case "session":
 			id, _, _ := strings.Cut(value, "=")
@@ -276,22 +320,21 @@ func chosen(expression string) ([]judge.Case, error) {
 // judge returns a judge that is configured by the flags, after it has made sure that
 // the server can be judged.
 func (f *checkFlags) judge(ctx context.Context) (*judge.Judge, error) {
-	f.key = cmp.Or(f.key, os.Getenv("RAMP_HMAC_KEY"))
 	var err error
-	switch f.encoding {
+	switch f.hmac.encoding {
 	case "text":
 		f.Key, err = ramp.TextKey(f.key)
 	case "base64url":
 		f.Key, err = ramp.Base64URLKey(f.key)
 	default:
-		err = errors.New("-key-encoding must be text or base64url; it cannot be detected from the key")
+		err = errors.New("-key-encoding must be text or base64url")
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case !common.IsHexAddress(f.address):
 		return nil, errors.New("-validator must be the address of the validator key")
-	case (f.login == "") == (len(f.sessions) == 0):
+	case f.login != "" && len(f.sessions) > 0:
 		return nil, errors.New("players come from -login or from -session; give one of the two")
 	}
 	if server, err := url.Parse(f.URL); err != nil || server.Host == "" {

@@ -49,7 +49,28 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil { // the command line overrides it
 		panic(err)
 	}
-	m.Run()
+	for _, variable := range os.Environ() { // those of whoever runs the tests
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "RAMP_") {
+			ramp.Must(0, os.Unsetenv(name))
+		}
+	}
+	folder := ramp.Must(os.MkdirTemp("", "ramp-test-"))
+	testKeyFile = filepath.Join(folder, "key")
+	ramp.Must(0, os.WriteFile(testKeyFile, []byte(testKey+"\n"), 0o600))
+	status := m.Run()
+	ramp.Must(0, os.RemoveAll(folder))
+	os.Exit(status)
+}
+
+// testKeyFile is a file with testKey.
+var testKeyFile string
+
+// keyFile returns a file with another key.
+func keyFile(t *testing.T, key string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(file, []byte(key), 0o600))
+	return file
 }
 
 // game approves everything, moves nothing, and knows one player.
@@ -128,7 +149,7 @@ func checked(t *testing.T, args ...string) (int, string) {
 }
 
 func flags(url string, more ...string) []string {
-	return append([]string{"-url", url, "-key", testKey, "-key-encoding", "text", "-validator", testValidator,
+	return append([]string{"-url", url, "-key-file", testKeyFile, "-key-encoding", "text", "-validator", testValidator,
 		"-settle", "1ms"}, more...)
 }
 
@@ -148,7 +169,7 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n"+
 		"  call: POST /api/result: HTTP 200 Content-Type: application/json\n  answer: {\"success\":true,\"errorCode\":null,\"data\":null}\n  uuid "), out)
 	assert.Contains(t, out,
-		", session session-1\n  repeat it: ramp check -url '"+url+"' -key-encoding 'text' -validator '"+testValidator+
+		", session session-1\n  repeat it: ramp check -url '"+url+"' -key-file '"+testKeyFile+"' -key-encoding 'text' -validator '"+testValidator+
 			"' -settle '1ms' -session 'session-1=TOKEN' -run '^mint-succeeds$' -v\n")
 	assert.Contains(t, out, "\nnoted result-unknown-again: A result for an unknown order is answered with HTTP 500. (a SHOULD, which counts with -strict)\n\n")
 	assert.True(t, strings.HasSuffix(out, "\nWhat to fix, in this order:\n\n"+
@@ -354,13 +375,13 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no flags":             {nil, "-key-encoding"},
+		"no flags":             {nil, "ramp check: -url (the base URL of your server), -key-file ("},
 		"an unknown flag":      {[]string{"-nonsense"}, "-nonsense"},
 		"an argument":          {flags(url, "more"), "it takes flags only"},
-		"no encoding":          {[]string{"-url", url, "-key", testKey}, "-key-encoding must be text or base64url"},
+		"no encoding":          {[]string{"-url", url, "-key-file", testKeyFile}, "ramp check: -key-encoding (text or base64url"},
 		"a key of other form":  {flags(url, "-key-encoding", "base64url", "-login", "/login"), "HMAC key is unusable"},
 		"no validator":         {flags(url, "-validator", ""), "-validator"},
-		"no player":            {flags(url), "-login or from -session"},
+		"no player":            {flags(url + "/base"), "no player is available: -login (POST " + url + "/base/login)"},
 		"two sorts of players": {flags(url, "-login", "/login", "-session", "a=b"), "-login or from -session"},
 		"half a session":       {flags(url, "-session", testToken), "ID=TOKEN"},
 		"a remote server":      {flags("http://192.0.2.1", "-login", "http://127.0.0.1/login"), "AllowRemote"},
@@ -376,9 +397,9 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"a login of no form": {flags(url, "-login", "login"), "a path that begins with /"},
 		"a login elsewhere":  {flags(url+"/base", "-login", "/login"), "/base/login) answered HTTP 404"},
 		"no rich player":     {flags(url, "-login", "/login", "-amount", "100"), "the player owns too little"},
-		"another key":        {flags(url, "-login", "/login", "-key", "another"), "was not approved: HTTP 401"},
-		"a key like our words": {flags(url, "-login", "/login", "-key", "wrong"),
-			"the HMAC key is wrong (-key), or the server"},
+		"another key":        {flags(url, "-login", "/login", "-key-file", keyFile(t, "another")), "was not approved: HTTP 401"},
+		"a key like our words": {flags(url, "-login", "/login", "-key-file", keyFile(t, "wrong")),
+			"the HMAC key is wrong (-key-file), or the server"},
 		"a bad expression": {flags(url, "-login", "/login", "-run", "("), "-run"},
 		"no such case":     {flags(url, "-login", "/login", "-run", "^nothing$"), `-run matches no case: "^nothing$"`},
 		"half a header":    {flags(url, "-login", "/login", "-header", testToken), "-header must be 'Name: value'"},
@@ -403,7 +424,7 @@ func TestCheckRedactsWhatOthersSay(t *testing.T) {
 	url := newServer(t)
 	_, out := checked(t, "-url", url, "-key-encoding", "text", "-validator", testValidator, "-login", "/login",
 		"-header", "X-Gateway: password",
-		"-key", testKey, "-settle", "1ms", "-run", "^restart/mint-fails$", "-restart", "echo the password >&2; exit 3")
+		"-key-file", testKeyFile, "-settle", "1ms", "-run", "^restart/mint-fails$", "-restart", "echo the password >&2; exit 3")
 	assert.Contains(t, out, "untried restart: the server could not be restarted: exit status 3: the [redacted]\n")
 	_, out = checked(t, flags(url, "-login", "/nowhere")...)
 	assert.Contains(t, out, "no player is available: -login (POST "+url+"/nowhere) answered HTTP 404; "+

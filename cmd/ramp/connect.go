@@ -25,6 +25,8 @@ Says which reading of the HMAC key the service accepts, and what to do next. Wit
 calls that server about an order that does not exist. Moves nothing, shows no secret, asks
 before a mainnet. Reads $RAMP_VALIDATOR_KEY, and $RAMP_ACCESS_TOKEN: the token of -session.
 
+Example: ramp connect -url https://api.ramp.example -key-file key -project 7 -token 0x70c3…
+
 Exit status: 0 if all is well, 1 if something is wrong, 2 if nothing was called.
 `
 
@@ -40,27 +42,36 @@ type contact struct {
 // firstContact is the command connect.
 func firstContact(ctx context.Context, of *call) (int, error) {
 	c := &contact{call: of, access: os.Getenv("RAMP_ACCESS_TOKEN")}
-	keyFile := c.String("key-file", "", "`file` with the console's HMAC key (required)")
-	c.StringVar(&c.url, "url", "", "`URL` of the service's API (required)")
-	c.StringVar(&c.project, "project", "", "project `ID` of the console (required)")
-	c.StringVar(&c.token, "token", "", "contract `address` of a token of the project (required)")
+	var keys keyFlags
+	c.group("Required")
+	c.keyFileFlag(&keys, "")
+	c.StringVar(&c.url, "url", "", "`URL` of the service's API")
+	c.StringVar(&c.project, "project", "", "project `ID` of the console")
+	c.StringVar(&c.token, "token", "", "contract `address` of a token of the project")
+	c.group("The service")
 	c.StringVar(&c.network, "network", "testnet", "`network`: testnet or mainnet")
 	c.StringVar(&c.page, "page", "", "`URL` of the service's pages, to print that of an order")
 	c.StringVar(&c.session, "session", "session", "session `ID` of a player, for the page and the assets call")
 	c.StringVar(&c.rpc, "rpc", "", "`URL` of a node, to ask for its chain ID")
+	c.group("The game's server")
 	c.StringVar(&c.game, "game", "", "base `URL` of the game's server")
 	c.endpointFlags(&c.assets, &c.validate, &c.result)
 	if _, err := c.parse(0, 0); err != nil {
 		return 0, err
 	}
-	key, err := os.ReadFile(*keyFile)
-	if err != nil {
-		return 0, misuse{fmt.Errorf("-key-file: %w", err)}
+	var err error
+	if c.key, err = keys.text(); err != nil {
+		return 0, err
+	}
+	if err := need([2]string{"-url", ifEmpty(c.url, "the service's API")},
+		[2]string{"-key-file", ifEmpty(c.key, needKey)},
+		[2]string{"-project", ifEmpty(c.project, "its ID in the console")},
+		[2]string{"-token", ifEmpty(c.token, "the contract address of one of its tokens")}); err != nil {
+		return 0, err
 	}
 	if _, problem := transport.Address(c.game); c.game != "" && problem != "" {
 		return 0, misuse{errors.New("-game " + problem)}
 	}
-	c.key = strings.TrimRight(string(key), "\r\n")
 	c.warnOfKey()
 	if c.network == string(ramp.Mainnet) {
 		fmt.Fprint(c.out, "This calls a mainnet, and moves nothing. Type yes to go on: ")

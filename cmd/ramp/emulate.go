@@ -27,8 +27,9 @@ import (
 type desk struct {
 	ramptest.Config
 
-	listen, key, encoding, validator, state string
-	public, json, quiet, retry5xx, retry20  bool
+	hmac                                   keyFlags
+	listen, key, validator, state          string
+	public, json, quiet, retry5xx, retry20 bool
 
 	file                   *ramptest.StateFile // nil without -state
 	printer                *printer
@@ -42,6 +43,11 @@ Plays the service for a game's server that runs on this machine, written in any
 language. It answers the server's initialize calls, serves the pages to its players,
 and calls its endpoints. The commands trigger, orders, resend and advance drive it;
 docs/control.md describes the API that they use.
+
+Example: ramp emulate -game http://127.0.0.1:8080
+
+The lines that it prints for the game's environment name a project and a token: those of RAMP_PROJECT
+(or -project), RAMP_NETWORK and RAMP_TOKEN, or placeholders.
 `
 
 // keptOrders is how many finished orders an emulator keeps. It is limited because an
@@ -141,13 +147,15 @@ func (d *desk) begin(out io.Writer) (service *ramptest.Service, err error) {
 func parseEmulate(flags *call) (*desk, error) {
 	d, proxied := &desk{}, false
 	c := &d.Config
+	flags.group("The game")
 	flags.StringVar(&c.Game, "game", "", "base `URL` of the game's server (required)")
 	flags.endpointFlags(&c.AssetsPath, &c.ValidatePath, &c.ResultPath)
 	flags.StringVar(&c.ProjectID, "project", "", "the only project `ID` that the service accepts (default any)")
-	flags.StringVar(&d.key, "key", "",
-		"the console's HMAC key as `text` (default $RAMP_HMAC_KEY, else one is generated and printed)")
+	flags.keyFileFlag(&d.hmac, ", else one is generated and printed")
+	flags.encodingFlag(&d.hmac)
 	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key "+
 		"(default that of $RAMP_VALIDATOR_KEY, else a key is generated and printed)")
+	flags.group("The emulator")
 	flags.StringVar(&d.listen, "listen", "127.0.0.1:8090", "`address` to listen on")
 	flags.StringVar(&c.Desk.PublicURL, "url", "", "the `URL` under which others reach the service (default that of -listen)")
 	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines can reach, "+
@@ -156,19 +164,20 @@ func parseEmulate(flags *call) (*desk, error) {
 	flags.Float64Var(&c.Desk.Speed, "speed", 1, "speed of the clock: at 60 a minute passes per second, 0 stops the clock")
 	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and generated keys survive "+
 		"a restart; it holds secrets, and only you may read it")
+	flags.group("Output")
 	flags.BoolVar(&d.json, "json", false,
 		"print one JSON object per line: first the service's addresses, then each event")
 	flags.BoolVar(&d.quiet, "q", false, "print only failures, after the addresses and keys")
+	flags.group("How it calls the game")
 	flags.BoolVar(&proxied, "proxy", false,
 		"reach the game through the proxy of $HTTP_PROXY or $HTTPS_PROXY; by default without one")
 	flags.DurationVar(&c.Timeout, "timeout", 10*time.Second,
 		"how long the game may take to answer; longer, to stop it in a debugger")
 	flags.BoolVar(&c.NoThief, "no-thief", false, "do not ask for assets with half of a session in GET /control/check")
 	flags.repeated(&c.Regenerating, "regenerating",
-		"`asset` that moves by itself, such as energy; may be repeated")
+		"`asset` that moves by itself, such as energy")
 
 	flags.group("What the interface leaves open (docs/interface.md)")
-	encoding := flags.encodingFlag()
 	flags.BoolVar(&d.retry5xx, "retry-5xx", false, "redeliver a result after any HTTP 5xx, not only after 500")
 	flags.BoolVar(&d.retry20, "retry-20", false,
 		"redeliver a result up to 20 times, as the interface says, not 19 times, as its schedule lists")
@@ -183,13 +192,13 @@ func parseEmulate(flags *call) (*desk, error) {
 	if _, err := flags.parse(0, 0); err != nil {
 		return nil, err
 	}
-	if c.Game == "" {
-		return nil, misuse{errors.New("-game is required: the base URL of your server")}
+	if err := need([2]string{"-game", ifEmpty(c.Game, "the base URL of your server")}); err != nil {
+		return nil, err
 	}
 	if proxied {
 		c.Client = &http.Client{} // whose transport reads the environment
 	}
-	d.encoding = cmp.Or(*encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text")
+	d.hmac.encoding = cmp.Or(d.hmac.encoding, "text")
 	c.Books, c.Desk.KeepOrders = ramptest.BooksReport, keptOrders
 	c.Desk.Keys = "copy their lines from the terminal of ramp emulate, or take the keys that you gave it"
 	if d.retry20 {
@@ -203,19 +212,22 @@ func parseEmulate(flags *call) (*desk, error) {
 
 // keys reads the keys, or generates them. Generated ones are kept in the state file.
 func (d *desk) keys() (err error) {
-	if d.key = cmp.Or(d.key, os.Getenv("RAMP_HMAC_KEY")); d.key == "" {
+	if d.key, err = d.hmac.text(); err != nil {
+		return err
+	}
+	if d.key == "" {
 		// 24 letters and digits are a key in each encoding.
-		if d.madeKey, err = d.kept("HMAC key in "+d.encoding, rand.Text()[:24]); err != nil {
+		if d.madeKey, err = d.kept("HMAC key in "+d.hmac.encoding, rand.Text()[:24]); err != nil {
 			return err
 		}
 		d.key = d.madeKey
 	}
-	if d.Key, err = readKey(d.key, d.encoding); err != nil {
+	if d.Key, err = readKey(d.key, d.hmac.encoding); err != nil {
 		return err
 	}
 	d.Desk.Secrets = append(d.Desk.Secrets, d.key)
 	d.Desk.OtherKey, _ = ramp.Base64URLKey(d.key) // zero if the text is not base64url
-	if d.encoding == "base64url" {
+	if d.hmac.encoding == "base64url" {
 		d.Desk.OtherKey, _ = ramp.TextKey(d.key)
 	}
 	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
@@ -271,6 +283,9 @@ func listen(address string, public bool) (net.Listener, error) {
 	return listener, nil
 }
 
+// placeholderToken is the contract address of a token for a game that has none yet.
+const placeholderToken = "0x00000000000000000000000000000000000070c3"
+
 // started is the first line that -json prints.
 type started struct {
 	API          string         `json:"ramp_api_url"`
@@ -318,27 +333,35 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	fmt.Fprintf(&text, "Validator %s, payer of sponsored transactions %s\n", s.Validator, s.Payer)
 	fmt.Fprintf(&text, "HMAC key with the fingerprint %s; ramp.Handler logs that of the game's as hmac_key\n",
 		s.Fingerprint)
-	fmt.Fprintf(&text, "\nFor the game's environment:\n")
+	fmt.Fprintf(&text, "\nFor the environment of the game, and of the other commands:\n")
 	fmt.Fprintf(&text, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)
+	project := cmp.Or(d.ProjectID, "project-1")
+	network := ramp.Network(cmp.Or(os.Getenv("RAMP_NETWORK"), string(ramp.Testnet)))
+	token := cmp.Or(os.Getenv("RAMP_TOKEN"), placeholderToken)
+	fmt.Fprintf(&text, "export RAMP_PROJECT=%s RAMP_NETWORK=%s RAMP_TOKEN=%s\n", shell(project),
+		shell(string(network)), shell(token))
 	if s.ControlToken != "" {
 		fmt.Fprintf(&text, "export RAMP_CONTROL_TOKEN=%s # for ramp trigger, orders, resend and advance, not for the game\n", shell(s.ControlToken))
 	}
 	switch {
 	case s.HMACKey == "":
-		fmt.Fprintln(&text, "# RAMP_HMAC_KEY is the one that you gave")
-	case d.encoding == "text":
-		fmt.Fprintf(&text, "export RAMP_HMAC_KEY=%s\n", s.HMACKey)
+		fmt.Fprintf(&text, "export RAMP_HMAC_KEY_ENCODING=%s # RAMP_HMAC_KEY is the one that you gave\n",
+			d.hmac.encoding)
 	default:
-		fmt.Fprintf(&text, "export RAMP_HMAC_KEY=%s RAMP_HMAC_KEY_ENCODING=%s\n", s.HMACKey, d.encoding)
+		fmt.Fprintf(&text, "export RAMP_HMAC_KEY=%s RAMP_HMAC_KEY_ENCODING=%s\n", s.HMACKey, d.hmac.encoding)
 	}
 	if s.ValidatorKey == "" {
-		fmt.Fprintln(&text, "# RAMP_VALIDATOR_KEY is the key of the validator address above")
+		fmt.Fprintf(&text, "export RAMP_VALIDATOR=%s # RAMP_VALIDATOR_KEY is its key\n", s.Validator)
 	} else {
 		fmt.Fprintf(&text, "export RAMP_VALIDATOR_KEY=%s\n", s.ValidatorKey)
 	}
 	fmt.Fprintln(&text,
 		"# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page: with -page, its URL has it")
-	fmt.Fprintln(&text)
+	id, node := d.Networks[network], service.RPCURL(network)
+	fmt.Fprintf(&text, "\nFor a game that confirms results on the chain (but not for ramp check, whose results are "+
+		"on no chain):\n")
+	fmt.Fprintf(&text, "export RAMP_RPC_URL=%s RAMP_CHAIN_ID=%d RAMP_PAYERS=%s RAMP_CONTRACTS=%s\n\n", node, id,
+		s.Payer, shell(token))
 }
 
 // shell quotes a word for a shell.

@@ -130,7 +130,7 @@ func TestEmulateTakesKeys(t *testing.T) {
 		"-validator", "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb", "-retry-5xx", "-project", "project-1",
 		"-speed", "0")
 	var printed, address string
-	for paragraphs := 0; paragraphs < 2 && lines.Scan(); {
+	for paragraphs := 0; paragraphs < 3 && lines.Scan(); {
 		printed += lines.Text() + "\n"
 		if at, ok := strings.CutPrefix(lines.Text(), "Open "); ok {
 			address = strings.TrimSuffix(at, " (Ctrl+C stops)")
@@ -143,6 +143,11 @@ func TestEmulateTakesKeys(t *testing.T) {
 	assert.Contains(t, printed, "Calls GET /api/assets, POST /api/validate, POST /api/result at http://127.0.0.1:1\n")
 	assert.Contains(t, printed, "export RAMP_API_URL="+address+" RAMP_FRONTEND_URL="+address+"\n")
 	assert.Contains(t, printed, "\n# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page")
+	assert.Contains(t, printed, "\nexport RAMP_PROJECT=project-1 RAMP_NETWORK=testnet RAMP_TOKEN=0x00000000000000000000000000000000000070c3\n")
+	assert.Contains(t, printed, "\nexport RAMP_HMAC_KEY_ENCODING=base64url #")
+	assert.Contains(t, printed, "\nexport RAMP_VALIDATOR=0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb #")
+	assert.Regexp(t, `\nexport RAMP_RPC_URL=`+address+`/rpc/testnet RAMP_CHAIN_ID=7002 RAMP_PAYERS=0x[0-9a-fA-F]{40} `+
+		`RAMP_CONTRACTS=0x00000000000000000000000000000000000070c3\n`, printed)
 	assert.NotContains(t, printed, "my_secret", "a key that was given is not printed")
 	key := ramp.Must(ramp.Base64URLKey("my_secret_salt_value"))
 	initialized := meanwhile(initialize(t, address, key))
@@ -262,12 +267,13 @@ func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 		{[]string{"help", "mine"}, 2, `there is no command "mine"`},
 		{[]string{"help", "emulate"}, 0, "-retry-5xx"},
 		{[]string{"help", "check"}, 0, "usage: ramp check"},
-		{[]string{"emulate"}, 2, "-game is required"},
+		{[]string{"emulate"}, 2, "ramp emulate: -game (the base URL of your server) is required (see: ramp help emulate)\n"},
+		{[]string{"emulat"}, 2, `there is no command "emulat"; did you mean ramp emulate? (see: ramp help)`},
 		{[]string{"emulate", "-help"}, 0, "-retry-5xx"},
-		{[]string{"emulate", "-what"}, 2, "not defined: -what (see: ramp help emulate)\n"},
+		{[]string{"emulate", "-what"}, 2, "ramp emulate: there is no flag -what (see: ramp help emulate)\n"},
 		{[]string{"emulate", "-game", game, "more"}, 2, "it takes flags only"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key-encoding", "hex"}, 2, "text or base64url"},
-		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key", " "}, 2, "HMAC key"},
+		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-key-file", keyFile(t, " ")}, 2, "HMAC key"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-validator", "0x1"}, 2, "-validator must be"},
 		{[]string{"emulate", "-game", game, "-listen", "0.0.0.0:0"}, 2, "add -public"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 2, "listen"},

@@ -36,7 +36,8 @@ type call struct {
 	about string // the help text above the flags
 	args  []string
 
-	groups []flagGroup // the help's, after those without one
+	groups []flagGroup     // the help's, after those without one
+	given  map[string]bool // the flags that the arguments or the environment set, after parse
 }
 
 // flagGroup is a heading of a help text, with the flags below it.
@@ -57,19 +58,23 @@ func (c *call) printFlags() {
 	printed := map[string]bool{}
 	groups := append([]flagGroup{{title: "Flags"}}, c.groups...)
 	for n, group := range groups {
-		below := flag.NewFlagSet("", flag.ContinueOnError)
+		below, any := flag.NewFlagSet("", flag.ContinueOnError), false
 		below.SetOutput(c.Output())
 		c.VisitAll(func(f *flag.Flag) {
 			if printed[f.Name] || n+1 < len(groups) && !groups[n+1].before[f.Name] {
 				return
 			}
-			printed[f.Name] = true
-			below.Var(f.Value, f.Name, f.Usage)
+			printed[f.Name], any = true, true
+			below.Var(f.Value, f.Name, f.Usage+" ["+c.variable(f.Name)+"]")
 			below.Lookup(f.Name).DefValue = f.DefValue
 		})
-		fmt.Fprintf(c.Output(), "\n%s:\n", group.title)
-		below.PrintDefaults()
+		if any {
+			fmt.Fprintf(c.Output(), "\n%s:\n", group.title)
+			below.PrintDefaults()
+		}
 	}
+	fmt.Fprint(c.Output(), "\nA flag that is not given is read from the variable in brackets. If it may be repeated, the variable\n"+
+		"has one value a line.\n")
 }
 
 func newCall(std stdio, name, about string, args []string) *call {
@@ -88,6 +93,9 @@ func (c *call) parse(least, most int) (rest []string, err error) {
 		}
 		rest = append(rest, c.Arg(0))
 	}
+	if err == nil {
+		err = c.readEnvironment()
+	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		c.SetOutput(c.out)
@@ -95,6 +103,11 @@ func (c *call) parse(least, most int) (rest []string, err error) {
 		c.printFlags()
 		return nil, err
 	case err != nil:
+		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+			var names []string
+			c.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+			err = fmt.Errorf("there is no flag -%s%s", oneLine(name), didYouMean(name, "-", names))
+		}
 	case len(rest) < least:
 		err = errors.New("an argument is missing")
 	case len(rest) > most && most == 0:
@@ -117,19 +130,6 @@ func (c *call) endpointFlags(assets, validate, result *string) {
 	c.StringVar(result, "result", ramp.PathResult, "`path` of the result endpoint below it")
 }
 
-// repeated adds a flag that may be repeated.
-func (c *call) repeated(into *[]string, name, usage string) {
-	c.Func(name, usage, func(text string) error {
-		*into = append(*into, text)
-		return nil
-	})
-}
-
-// encodingFlag adds the flag for the encoding of the HMAC key.
-func (c *call) encodingFlag() *string {
-	return c.String("key-encoding", "", "`encoding` of the HMAC key: text or base64url (default $RAMP_HMAC_KEY_ENCODING, else text)")
-}
-
 // flagError names the flags instead of the fields that they set.
 func flagError(err error) error {
 	var wrong *ramp.InvalidError
@@ -150,9 +150,65 @@ func flagError(err error) error {
 	return errors.New(strings.Join(problems, "; "))
 }
 
+// need returns an error that names the flags which are missing, in the order in which one gives them. Each
+// flag has what its value is, which is empty if the flag is not missing.
+func need(flags ...[2]string) error {
+	var missing []string
+	for _, flag := range flags {
+		if flag[1] != "" {
+			missing = append(missing, flag[0]+" ("+flag[1]+")")
+		}
+	}
+	switch n := len(missing); n {
+	case 0:
+		return nil
+	case 1:
+		return misuse{errors.New(missing[0] + " is required")}
+	default:
+		return misuse{errors.New(strings.Join(missing[:n-1], ", ") + " and " + missing[n-1] + " are required")}
+	}
+}
+
+// ifEmpty returns what a value is if it is missing.
+func ifEmpty(value, what string) string {
+	if value != "" {
+		return ""
+	}
+	return what
+}
+
+// keyFlags are the flags of the HMAC key. The key itself stands in the environment or in a file, because
+// others can see the arguments of a process.
+type keyFlags struct{ file, encoding string }
+
+// needKey says what the HMAC key is, for need.
+const needKey = "a file with the console's HMAC key, or set RAMP_HMAC_KEY"
+
+// keyFileFlag adds the flag for the file of the HMAC key.
+func (c *call) keyFileFlag(k *keyFlags, more string) {
+	c.StringVar(&k.file, "key-file", "", "`file` with the console's HMAC key (default $RAMP_HMAC_KEY"+more+")")
+}
+
+// encodingFlag adds the flag for the encoding of the HMAC key.
+func (c *call) encodingFlag(k *keyFlags) {
+	c.StringVar(&k.encoding, "key-encoding", "", "`encoding` of the HMAC key: text (the default) or base64url")
+}
+
+// text returns the console's text of the key, or "" if there is none.
+func (k *keyFlags) text() (string, error) {
+	if k.file == "" {
+		return os.Getenv("RAMP_HMAC_KEY"), nil
+	}
+	text, err := os.ReadFile(k.file)
+	if err != nil {
+		return "", misuse{fmt.Errorf("-key-file: %w", err)}
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}
+
 // readKey parses an HMAC key in one of its two encodings.
 func readKey(text, encoding string) (ramp.HMACKey, error) {
-	switch cmp.Or(encoding, os.Getenv("RAMP_HMAC_KEY_ENCODING"), "text") {
+	switch cmp.Or(encoding, "text") {
 	case "text":
 		return ramp.TextKey(text)
 	case "base64url":

@@ -14,8 +14,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
@@ -49,7 +51,8 @@ Test a game's server against an emulated token ramp.
   record    write down what the real service sends
 
 Start with "ramp emulate -game URL" beside your server, or "ramp check -url URL".
-"ramp help COMMAND" lists the flags of a command.
+"ramp help COMMAND" lists the flags of a command. Each can be set by a variable, too: -game by RAMP_GAME.
+The lines that emulate prints for the environment set what the other commands need.
 `
 
 // run runs a command and returns its exit status. The status is 2 if args are
@@ -61,6 +64,8 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	}
 	name, args := args[0], args[1:]
 	switch name {
+	case "-version", "--version":
+		name = "version"
 	case "help", "-h", "-help", "--help":
 		if len(args) == 0 || args[0] == "help" {
 			fmt.Fprint(out, usage)
@@ -73,7 +78,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 
 // run runs any other command than help.
 func (std stdio) run(ctx context.Context, name string, args []string) int {
-	command, known := map[string]struct {
+	commands := map[string]struct {
 		about string
 		run   func(context.Context, *call) (int, error)
 	}{
@@ -82,9 +87,11 @@ func (std stdio) run(ctx context.Context, name string, args []string) int {
 		"trigger": {triggerUsage, trigger}, "orders": {ordersUsage, orders}, "resend": {resendUsage, resend},
 		"advance": {advanceUsage, advance}, "sign": {signUsage, sign}, "record": {recordUsage, recordCalls},
 		"version": {versionUsage, version},
-	}[name]
+	}
+	command, known := commands[name]
 	if !known {
-		fmt.Fprintf(std.errs, "ramp: there is no command %q; \"ramp help\" lists them\n", name)
+		like := didYouMean(name, "ramp ", slices.Collect(maps.Keys(commands)))
+		fmt.Fprintf(std.errs, "ramp: there is no command %q%s (see: ramp help)\n", name, like)
 		return 2
 	}
 	c := newCall(std, name, command.about, args)

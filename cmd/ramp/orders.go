@@ -16,9 +16,11 @@ import (
 
 const ordersUsage = `usage: ramp orders [UUID] [flags]
 
-Lists the orders of a running emulator, newest first. With -attention it also lists the
-calls that led to no order and need attention. With a UUID, or the first characters of
-one, it shows what happened to that order.
+Lists the orders of a running emulator, newest first, below the calls that led to no order,
+such as one that the game refused. With a UUID, or the first characters of one, it shows
+what happened to that order.
+
+Example: ramp orders -attention
 
 Exit status: 0 if all is well, 1 if a listed order or call needs attention or -wait timed out, 2
 if the emulator is unreachable, 3 if a listed order is disputed and nothing else is wrong.
@@ -53,8 +55,10 @@ func orders(ctx context.Context, of *call) (int, error) {
 	default:
 		table(list, q, c.out)
 	}
-	if len(list.Calls) > 0 {
-		return statusLoss, nil
+	for _, e := range list.Calls {
+		if e.Verdict().Attention {
+			return statusLoss, nil
+		}
 	}
 	return statusOf(list.Orders...), nil
 }
@@ -62,10 +66,15 @@ func orders(ctx context.Context, of *call) (int, error) {
 // table prints orders, one a line.
 func table(list control.OrderList, q control.OrdersQuery, out io.Writer) {
 	calls := printer{out: out}
+	if len(list.Calls) > 0 {
+		fmt.Fprintln(out, "Calls that led to no order:")
+	}
 	for _, e := range list.Calls {
 		calls.event(e)
 	}
 	switch {
+	case len(list.Orders) > 0 && len(list.Calls) > 0:
+		fmt.Fprintln(out)
 	case len(list.Orders) > 0:
 	case len(list.Calls) > 0:
 		return
@@ -146,6 +155,8 @@ const resendUsage = `usage: ramp resend UUID [flags]
 Sends the result of an order to the game again, now. The first characters of a UUID are
 enough.
 
+Example: ramp resend b65696e5 -outcome failed
+
 Exit status: 0 if the game confirmed, 1 if it did not or the order needs attention, 2 if
 nothing was sent, 3 if the order is disputed.
 `
@@ -179,6 +190,8 @@ const advanceUsage = `usage: ramp advance DURATION [flags]
 Advances the clock of a running emulator by a duration such as 90s, 15m or 12h. The
 emulator produces the blocks and sends the results that fall due in that time.
 
+Example: ramp advance 12h
+
 Exit status: 0 if all is well, 1 if an order whose result was sent needs attention, 2 if
 the emulator is unreachable, 3 if one is disputed.
 `
@@ -190,13 +203,19 @@ func advance(ctx context.Context, of *call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, err := time.ParseDuration(rest[0]); err != nil {
+	by, err := time.ParseDuration(rest[0])
+	if err != nil {
 		return 0, misuse{fmt.Errorf("%q is not a duration; write 90s, 15m or 12h", rest[0])}
 	}
 	if err := c.connect(ctx); err != nil {
 		return 0, err
 	}
+	stop := func() {}
+	if isTerminal(c.errs) {
+		stop = c.showClock(ctx, by, 500*time.Millisecond)
+	}
 	passed, err := c.Advance(ctx, control.AdvanceRequest{By: rest[0]})
+	stop()
 	if err != nil {
 		return 0, err
 	}
@@ -229,4 +248,31 @@ func advance(ctx context.Context, of *call) (int, error) {
 		show(text, &o)
 	}
 	return statusOf(sent...), nil
+}
+
+// showClock shows on one line of stderr how far the emulator's clock is, until stop is called.
+func (c *caller) showClock(ctx context.Context, by, interval time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var until time.Time
+		for {
+			about, err := c.Describe(ctx)
+			if err == nil {
+				if until.IsZero() {
+					until = about.Now.Add(by)
+				}
+				fmt.Fprintf(c.errs, "\r\x1b[KIt is %s, on the way to %s", about.Now.Format(time.DateTime),
+					until.Format(time.DateTime))
+			}
+			select {
+			case <-ctx.Done():
+				fmt.Fprint(c.errs, "\r\x1b[K")
+				return
+			case <-time.After(interval):
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
 }

@@ -52,7 +52,7 @@ func TestTheEmulatorDoesNotWaitForAReader(t *testing.T) {
 	}
 	d := &desktop{shop: &shop{gold: 1_000_000}}
 	// A pipe of this program has no buffer: not even one line would pass.
-	d.started, _, _ = beginJSON(t, slices.Concat(console, []string{"-game", newShop(t, d.shop), "-speed", "50"})...)
+	d.started, _, _ = beginJSON(t, slices.Concat(console(), []string{"-game", newShop(t, d.shop), "-speed", "50"})...)
 	d.order(t, times)
 }
 
@@ -78,7 +78,7 @@ func program(t *testing.T, line string, args ...string) *exec.Cmd {
 func beginProgram(t *testing.T, line string, args ...string) (command *exec.Cmd, s started, rest io.ReadCloser,
 	errs *lockedText) {
 	t.Helper()
-	command = program(t, line, slices.Concat([]string{"emulate", "-json", "-listen", "127.0.0.1:0"}, console, args)...)
+	command = program(t, line, slices.Concat([]string{"emulate", "-json", "-listen", "127.0.0.1:0"}, console(), args)...)
 	rest, errs = ramp.Must(command.StdoutPipe()), &lockedText{}
 	command.Stderr = errs
 	require.NoError(t, command.Start())

@@ -5,14 +5,12 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -28,6 +26,8 @@ testnet. It passes each call on unchanged, writes what passed into files without
 secrets, and lists what deviates from the interface, which fields are new, and which
 open points of docs/interface.md the calls have answered. docs/recording.md explains it.
 
+Example: ramp record -game http://127.0.0.1:8080 -service https://api.ramp.example
+
 Exit status: 0 after Ctrl+C, 1 if a file could not be written, 2 if it did not begin.
 `
 
@@ -40,24 +40,20 @@ func recordCalls(ctx context.Context, c *call) (int, error) {
 	c.endpointFlags(&config.AssetsPath, &config.ValidatePath, &config.ResultPath)
 	listen := c.String("listen", "127.0.0.1:8091", "`address` for the calls of the service")
 	api := c.String("service-listen", "127.0.0.1:8092", "`address` for the initialize calls of the game")
-	keyFile := c.String("key-file", "",
-		"`file` with the console's HMAC key (default $RAMP_HMAC_KEY); no file of the recording has it")
+	var keys keyFlags
+	c.keyFileFlag(&keys, "; no file of the recording has it")
 	c.StringVar(&config.Folder, "folder", filepath.Join("ramp-recorded",
 		time.Now().Format("2006-01-02-150405")),
 		"new `folder` for the files")
 	if _, err := c.parse(0, 0); err != nil {
 		return 0, err
 	}
-	if config.Game == "" {
-		return 0, misuse{errors.New("-game is required: the base URL of your server")}
+	if err := need([2]string{"-game", ifEmpty(config.Game, "the base URL of your server")}); err != nil {
+		return 0, err
 	}
-	key := os.Getenv("RAMP_HMAC_KEY")
-	if *keyFile != "" {
-		text, err := os.ReadFile(*keyFile)
-		if err != nil {
-			return 0, misuse{fmt.Errorf("-key-file: %w", err)}
-		}
-		key = strings.TrimRight(string(text), "\r\n")
+	key, err := keys.text()
+	if err != nil {
+		return 0, err
 	}
 	if key != "" {
 		config.Readings = readings(key)

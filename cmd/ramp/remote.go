@@ -36,7 +36,7 @@ type caller struct {
 
 func newCaller(of *call) *caller {
 	c := &caller{call: of}
-	c.StringVar(&c.at, "at", "", "`URL` of the emulator, with ?token=… if it has one (default $RAMP_API_URL, else "+defaultAt+")")
+	c.StringVar(&c.at, "at", "", "`URL` of the emulator, with ?token=… if it has one (default "+defaultAt+")")
 	c.BoolVar(&c.json, "json", false, "print JSON")
 	return c
 }
@@ -50,7 +50,7 @@ func (c *caller) canWait() {
 // connect finds the emulator. It verifies that an emulator answers, because an access
 // token must not go to another server that happens to listen there.
 func (c *caller) connect(ctx context.Context) error {
-	address, token, err := emulatorAt(cmp.Or(c.at, os.Getenv("RAMP_API_URL"), defaultAt))
+	address, token, err := emulatorAt(cmp.Or(c.at, defaultAt))
 	if err != nil {
 		return err
 	}
@@ -105,12 +105,30 @@ func (c *call) failed(err error) int {
 			control.CodeGame: "FAILED"}[reported.Code]
 	}
 	if word == "" {
+		if reported != nil {
+			err = errors.New(byFlag(reported.Message))
+		}
 		fmt.Fprintf(c.errs, "ramp %s: %s\n", c.Name(),
 			redact.New().Line(strings.TrimPrefix(err.Error(), "conformance: "), 2000))
 		return statusNotReached
 	}
 	fmt.Fprintln(c.errs, colored(c.errs, red, word), oneLine(reported.Message))
 	return statusLoss
+}
+
+// byFlag returns a message of the API with the flags that set the fields which it names.
+func byFlag(message string) string {
+	flags := map[string]string{
+		"access_token": "RAMP_ACCESS_TOKEN, or the token of -session ID=TOKEN,", "session_id": "-session",
+		"amount": "-amount", "limit": "-n", "outcome": "-outcome", "state": "-state", "uuid": "-uuid",
+		"terms.network": "-network", "terms.project_id": "-project", "terms.token": "-token",
+		"terms.materials": "-material", "terms.outputs": "-output",
+	}
+	field, rest, _ := strings.Cut(message, " ")
+	if flag, ok := flags[field]; ok {
+		return flag + " " + rest
+	}
+	return message
 }
 
 // noRedirects is for a client whose secrets must not reach another address.

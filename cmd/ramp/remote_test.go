@@ -70,14 +70,16 @@ type desktop struct {
 }
 
 // console are the flags for the keys of the game.
-var console = []string{"-key", testKey, "-key-encoding", "text", "-validator", testValidator}
+func console() []string {
+	return []string{"-key-file", testKeyFile, "-key-encoding", "text", "-validator", testValidator}
+}
 
 func newDesktop(t *testing.T, args ...string) *desktop {
 	t.Helper()
 	d := &desktop{shop: &shop{gold: 1000}}
 	var lines *bufio.Scanner
 	d.started, lines, _ = beginJSON(t,
-		slices.Concat(console, []string{"-game", newShop(t, d.shop), "-speed", "50"}, args)...)
+		slices.Concat(console(), []string{"-game", newShop(t, d.shop), "-speed", "50"}, args)...)
 	drain(lines)
 	return d
 }
@@ -265,7 +267,7 @@ func TestCommandsRejectWhatMakesNoSense(t *testing.T) {
 			"that of the emulator, followed by /exchange"},
 		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold"}, "ITEM=AMOUNT"},
 		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold=null"}, "ITEM=AMOUNT"},
-		{[]string{"trigger", "mint", "-wiat"}, "not defined: -wiat (see: ramp help trigger)"},
+		{[]string{"trigger", "mint", "-wiat"}, "ramp trigger: there is no flag -wiat; did you mean -wait? (see: ramp help trigger)\n"},
 		{[]string{"trigger", "mint", "-like", "u"}, "there is no emulator at http://127.0.0.1:1"},
 		{[]string{"orders", "a", "b"}, "too many arguments"},
 		{[]string{"resend"}, "an argument is missing"},

@@ -3,31 +3,35 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 )
 
 const signUsage = `usage: ramp sign [flags] < body
 
 Reads a request body from standard input and prints its X-HMAC-SIGNATURE. Every byte
-counts, a final newline included. The key comes from the environment variable
-RAMP_HMAC_KEY, so that it never appears on a command line.
+counts, a final newline included.
+
+Example: ramp sign < body.json
 `
 
 // sign prints the HMAC of standard input.
 func sign(_ context.Context, c *call) (int, error) {
-	encoding := c.encodingFlag()
+	var key keyFlags
+	c.keyFileFlag(&key, "")
+	c.encodingFlag(&key)
 	if _, err := c.parse(0, 0); err != nil {
 		return 0, err
 	}
-	text := os.Getenv("RAMP_HMAC_KEY")
-	if text == "" {
-		return 0, misuse{errors.New("RAMP_HMAC_KEY is not set")}
+	text, err := key.text()
+	if err == nil {
+		err = need([2]string{"-key-file", ifEmpty(text, needKey)})
 	}
-	key, err := readKey(text, *encoding)
+	if err != nil {
+		return 0, err
+	}
+	hmac, err := readKey(text, key.encoding)
 	if err != nil {
 		return 0, misuse{err}
 	}
@@ -35,7 +39,7 @@ func sign(_ context.Context, c *call) (int, error) {
 	if err != nil {
 		return 0, misuse{err}
 	}
-	fmt.Fprintln(c.out, key.Sign(body))
+	fmt.Fprintln(c.out, hmac.Sign(body))
 	return 0, nil
 }
 

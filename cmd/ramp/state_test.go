@@ -22,7 +22,7 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	game := d.Assets[:len(d.Assets)-len("/api/assets")]
 	path := filepath.Join(t.TempDir(), "desk.json")
 
-	first, lines, stop := beginJSON(t, append(console, "-state", path, "-game", game, "-speed", "0")...)
+	first, lines, stop := beginJSON(t, append(console(), "-state", path, "-game", game, "-speed", "0")...)
 	drain(lines)
 	d.API = first.API
 	out := d.ends(t, 0, onTerms("mint")...)
@@ -33,7 +33,7 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	files := ramp.Must(os.ReadDir(filepath.Dir(path)))
 	assert.Len(t, files, 1, "the file alone")
 
-	second, lines, _ := beginJSON(t, append(console, "-state", path, "-game", game, "-speed", "0")...)
+	second, lines, _ := beginJSON(t, append(console(), "-state", path, "-game", game, "-speed", "0")...)
 	drain(lines)
 	d.API = second.API
 	assert.Contains(t, d.ends(t, 0, "advance", "1m"), "confirmed", "the result that was due is delivered")
@@ -106,7 +106,7 @@ func TestAStateFileThatCannotBeWrittenIsSaidAtOnce(t *testing.T) {
 	assert.Equal(t, 1, ended.ExitCode())
 	assert.Equal(t, said+"ramp emulate: -state: "+about.StateError+"\n", errs.String())
 
-	again, lines, _ := beginJSON(t, append(console, "-state", path, "-game", game, "-speed", "0")...)
+	again, lines, _ := beginJSON(t, append(console(), "-state", path, "-game", game, "-speed", "0")...)
 	drain(lines)
 	d.API = again.API
 	list := ramp.Must((&control.Client{URL: d.API}).Orders(t.Context(), control.OrdersQuery{}))

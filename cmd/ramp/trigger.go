@@ -30,6 +30,8 @@ UUIDs of its own initialize calls rejects such an order.
   -like UUID           the terms, the session and the amount of an earlier order
   -token ADDRESS -network NAME -project ID -material ITEM=AMOUNT -output ITEM=AMOUNT
 
+Example: curl -s http://127.0.0.1:8080/exchange -d @session.json | ramp trigger mint -page - -wait
+
 Exit status: 0 if all is well, 1 if the order needs attention, the game rejected it or
 failed, or -wait timed out, 2 if the emulator is unreachable, 3 if the order is disputed.
 `
@@ -44,24 +46,28 @@ func trigger(ctx context.Context, of *call) (int, error) {
 	var s control.StartRequest
 	t := control.Terms{Materials: []control.Item{}, Outputs: []control.Item{}}
 	var session, page string
+	c.group("The terms")
 	c.StringVar(&page, "page", "", "`URL` of the exchange page that the game created")
 	c.StringVar(&s.UUID, "uuid", "", "`UUID` of the game's own initialize call")
 	c.StringVar(&s.Like, "like", "", "`UUID`, or its first characters, of an order to repeat under a new UUID")
 	c.StringVar(&session, "session", "", "`ID=TOKEN` of the player; an ID alone uses $RAMP_ACCESS_TOKEN, or else a token that the emulator has seen")
+	c.group("The order")
 	amount := c.String("amount", "", "`number` of tokens (default 1, or that of -like)")
-	c.Func("fault", "a `fault` from the list above; may be repeated", func(text string) error {
+	c.repeatedFunc("fault", "a `fault` from the list above", func(text string) error {
 		if _, err := ramptest.ParseFault(text); err != nil {
 			return errors.New(strings.TrimPrefix(err.Error(), "ramptest: "))
 		}
 		s.Faults = append(s.Faults, text)
 		return nil
 	})
+	c.group("The terms by flags")
 	c.StringVar(&t.Token, "token", "", "contract `address` of the token, to set the terms by flags")
 	c.StringVar((*string)(&t.Network), "network", "testnet", "`network` of the token")
 	c.StringVar(&t.ProjectID, "project", "", "`ID` of the project")
 	c.IntVar(&t.MintFeeBps, "fee", 0, "mint fee in basis `points`")
-	c.Func("material", "`ITEM=AMOUNT` that a mint takes; may be repeated", items(&t.Materials))
-	c.Func("output", "`ITEM=AMOUNT` that a burn grants; may be repeated", items(&t.Outputs))
+	c.repeatedFunc("material", "`ITEM=AMOUNT` that a mint takes", items(&t.Materials))
+	c.repeatedFunc("output", "`ITEM=AMOUNT` that a burn grants", items(&t.Outputs))
+	c.group("Output")
 	c.canWait()
 	c.BoolVar(&c.quiet, "q", false, "print only the UUID")
 	rest, err := c.parse(1, 1)
@@ -83,7 +89,8 @@ func trigger(ctx context.Context, of *call) (int, error) {
 		}
 		c.at = cmp.Or(c.at, host)
 	}
-	if t.Token != "" || len(t.Materials)+len(t.Outputs) > 0 {
+	// RAMP_TOKEN alone, which an order of the game's own may find in the environment, sets no terms.
+	if c.given["token"] || len(t.Materials)+len(t.Outputs) > 0 {
 		s.Terms = &t
 	}
 	given := 0

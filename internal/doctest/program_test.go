@@ -41,7 +41,7 @@ func TestTheFirstServerOfTheREADME(t *testing.T) {
 
 	in := func(t *testing.T, line, until string) string {
 		t.Helper()
-		return run(t, "cd "+folder+" && "+written.Replace(line), command{until: until}, nil)
+		return run(t, "cd "+folder+" && "+written.Replace(line), command{until: until})
 	}
 	const build = "go build -ldflags='-s -w' -o " // half the time, without what a debugger needs
 	in(t, "go mod init game && "+lines["go mod edit "]+" && "+lines["go mod tidy"]+
@@ -61,4 +61,28 @@ func TestTheFirstServerOfTheREADME(t *testing.T) {
 			in(t, trigger+" || echo used", "^used$") // a page is for one order
 		})
 	}
+}
+
+// The lines that the emulator prints first set everything but the address of the server, for the example
+// server and for its judge.
+func TestAfterTheLinesOfTheEmulatorTheJudgeNeedsNoOtherFlag(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	printed := filepath.Join(folder, "printed")
+	run(t, "go run ./cmd/ramp emulate -game http://127.0.0.1:1 -listen 127.0.0.1:0 | "+
+		"while read -r line; do echo $line >>"+printed+"; echo $line; done", command{until: "RAMP_RPC_URL="})
+	const exports = "eval $(grep -v RAMP_RPC_URL= %s | grep ^export | sed 's/$/;/') && "
+	begin := strings.Replace(exports, "%s", printed, 1)
+	url := run(t, begin+"go -C examples/gameserver run . -any-page -any-rate -addr 127.0.0.1:0 -db sqlite:DATABASE",
+		command{until: `^ready on (http://\S+)`})
+	judge := begin
+	if testing.Short() {
+		judge += "RAMP_RUN='terms|rate|mint|burn' "
+	}
+	run(t, judge+"go run ./cmd/ramp check -url "+url, command{until: "^passed: 0 of "})
+
+	url = run(t, begin+"go -C examples/gameserver run . -any-page -addr 127.0.0.1:0 -db sqlite:DATABASE",
+		command{until: `^ready on (http://\S+)`})
+	run(t, begin+"RAMP_RUN='terms|rate' go run ./cmd/ramp check -asset item_gem -amount 10 -tokens 1 -url "+url,
+		command{until: "^passed: 0 of "})
 }

@@ -808,7 +808,7 @@ func TestARejectedMintIsNothingToJudge(t *testing.T) {
 	require.ErrorContains(t, err, "success false, errorCode")
 	require.ErrorContains(t, err, "Likely causes, most likely first:\n  the project is wrong (-project)\n")
 	require.ErrorContains(t, err, "The HMAC key is right")
-	require.NotContains(t, err.Error(), "(-key)")
+	require.NotContains(t, err.Error(), "(-key-file)")
 }
 
 func TestEveryCaseSaysWhatItIs(t *testing.T) {

@@ -269,7 +269,7 @@ var otherPath = []int{404, 405, 301, 302, 307, 308}
 var mintCauses = []cause{
 	{"the validate handler has a bug: see the server's log", "INTERNAL", []int{500, 502, 503, 504}, ifStatus},
 	{wrongPath, "NOT_FOUND NO_ROUTE", append(otherPath, 502, 503, 504), ifStatus},
-	{"the HMAC key is wrong (-key), or the server decodes it differently (-key-encoding)", "HMAC MAC SIGNATURE", []int{401, 403}, ifKey},
+	{"the HMAC key is wrong (-key-file), or the server decodes it differently (-key-encoding)", "HMAC MAC SIGNATURE", []int{401, 403}, ifKey},
 	{"middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header",
 		"HMAC MAC SIGNATURE HMAC_MISSING", []int{401, 403}, ifKey},
 	{"the server, or a proxy before it, limits the size of a body: raise the limit",

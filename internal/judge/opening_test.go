@@ -40,9 +40,9 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 		"no such path, typed": {mutant{}, func(target *judge.Target) { target.ValidatePath = "/api/validat" },
 			"the path of the endpoint is wrong (-validate)"},
 		"a page":      {always(200, "<html>"), nil, "the path of the endpoint is wrong (-validate)"},
-		"another key": {code(401, "UNAUTHORIZED"), nil, "the HMAC key is wrong (-key)"},
-		"a signature": {code(400, "BAD_SIGNATURE"), nil, "the HMAC key is wrong (-key)"},
-		"an HMAC":     {code(401, "HMAC_INVALID"), nil, "the HMAC key is wrong (-key), or the server decodes it differently (-key-encoding)\n  middleware or a proxy before the handler reads, cuts or changes the body"},
+		"another key": {code(401, "UNAUTHORIZED"), nil, "the HMAC key is wrong (-key-file)"},
+		"a signature": {code(400, "BAD_SIGNATURE"), nil, "the HMAC key is wrong (-key-file)"},
+		"an HMAC":     {code(401, "HMAC_INVALID"), nil, "the HMAC key is wrong (-key-file), or the server decodes it differently (-key-encoding)\n  middleware or a proxy before the handler reads, cuts or changes the body"},
 		"no HMAC":     {code(401, "HMAC_MISSING"), nil, "middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header"},
 		"a large body": {code(413, "BODY_TOO_LARGE"), nil,
 			"the server, or a proxy before it, limits the size of a body"},
@@ -65,7 +65,7 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 			err := opened(t, target)
 			assert.ErrorContains(t, err, "Likely causes, most likely first:\n  "+c.first)
 			if name == "a large body" {
-				assert.NotContains(t, err.Error(), "(-key)", "nothing suggests the other causes")
+				assert.NotContains(t, err.Error(), "(-key-file)", "nothing suggests the other causes")
 			}
 		})
 	}

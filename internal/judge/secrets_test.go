@@ -61,7 +61,7 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 		s.target.Secrets = []string{key}
 		err := s.unopened(t).Ready(t.Context())
 		assert.ErrorContains(t, err, "was not approved: HTTP 401, success false, errorCode of ")
-		assert.ErrorContains(t, err, "the HMAC key is wrong (-key), or the server decodes it differently")
+		assert.ErrorContains(t, err, "the HMAC key is wrong (-key-file), or the server decodes it differently")
 		assert.ErrorContains(t, err, "Likely causes, most likely first:")
 		assert.NotContains(t, err.Error(), "[redacted]")
 		assert.NotContains(t, err.Error(), "WRONG "+key)

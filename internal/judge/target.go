@@ -99,7 +99,7 @@ func (t *settings) complete() error {
 	case !t.AllowRemote && !IsLoopback(base.Hostname()):
 		wrong = "URL (-url) is not a loopback address, and AllowRemote (-allow-remote) is not set"
 	case t.Key.IsZero():
-		wrong = "Key (-key) is missing"
+		wrong = "Key (-key-file) is missing"
 	case t.Validator == common.Address{}:
 		wrong = "Validator (-validator) is missing"
 	case t.Player == nil:

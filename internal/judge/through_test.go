@@ -191,7 +191,7 @@ func TestWhatTheHandlerDidNotAnswerIsSaid(t *testing.T) {
 			err := opened(t, s.target)
 			require.ErrorContains(t, err, "which begins '<html>no</html>'")
 			assert.ErrorContains(t, err, "POST "+s.target.URL+"/api/validate was not answered by the game's handler, because the answer has no envelope ("+says+")")
-			assert.NotContains(t, err.Error(), "(-key)")
+			assert.NotContains(t, err.Error(), "(-key-file)")
 			layer := status == 413 || status == 403
 			assert.Equal(t, layer,
 				strings.Contains(err.Error(), "Middleware or a proxy before the handler answers"), err)

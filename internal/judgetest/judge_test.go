@@ -129,8 +129,9 @@ func ramped(t *testing.T, url string, flags ...string) (out, errs string, exit i
 	t.Helper()
 	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 	judge := exec.CommandContext(t.Context(), command, append([]string{"check", "-url", url, "-login", "/login",
-		"-key", consoleKey, "-key-encoding", "text", "-validator", signer.Address().Hex(), "-project", "project-1"}, flags...)...)
+		"-key-encoding", "text", "-validator", signer.Address().Hex(), "-project", "project-1"}, flags...)...)
 	var stdout, stderr strings.Builder
+	judge.Env = append(os.Environ(), "RAMP_HMAC_KEY="+consoleKey)
 	judge.Stdout, judge.Stderr = &stdout, &stderr
 	_ = judge.Run()
 	return stdout.String(), stderr.String(), judge.ProcessState.ExitCode()
