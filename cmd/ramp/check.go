@@ -212,12 +212,6 @@ func parseCheck(c *call) (*checkFlags, error) {
 		}
 		f.Header.Add(name, strings.TrimSpace(value))
 	}
-	if f.list {
-		return &f, nil
-	}
-	if err := f.readKeys(); err != nil {
-		return nil, err
-	}
 	switch {
 	case f.login == "" && len(f.sessions) == 0:
 		f.login = "/login"
@@ -320,7 +314,10 @@ func chosen(expression string) ([]judge.Case, error) {
 // judge returns a judge that is configured by the flags, after it has made sure that
 // the server can be judged.
 func (f *checkFlags) judge(ctx context.Context) (*judge.Judge, error) {
-	var err error
+	err := f.readKeys()
+	if err != nil {
+		return nil, err
+	}
 	switch f.hmac.encoding {
 	case "text":
 		f.Key, err = ramp.TextKey(f.key)

@@ -659,7 +659,7 @@ func TestNotedCasesAreInTheOrderOfTheirCauses(t *testing.T) {
 // Package flag knows which flags have a value, also one that begins like a flag.
 func TestTheCommandOfARunIsRepeated(t *testing.T) {
 	c := newCall(stdio{}, "check", "",
-		[]string{"-unique", "-url", "http://127.0.0.1", "--key=secret", "-q", "-skip", "-x", "-header=A: b",
+		[]string{"-unique", "-url", "http://127.0.0.1", "--parallel=2", "-q", "-skip", "-x", "-header=A: b",
 			"-strict=false", "--"})
 	_, err := parseCheck(c)
 	require.NoError(t, err)

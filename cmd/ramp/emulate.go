@@ -31,6 +31,7 @@ type desk struct {
 	listen, key, validator, state          string
 	public, json, quiet, retry5xx, retry20 bool
 
+	network                ramp.Network        // of the printed lines
 	file                   *ramptest.StateFile // nil without -state
 	printer                *printer
 	out                    *aside // of printer
@@ -198,6 +199,10 @@ func parseEmulate(flags *call) (*desk, error) {
 	if proxied {
 		c.Client = &http.Client{} // whose transport reads the environment
 	}
+	d.network = ramp.Network(cmp.Or(os.Getenv("RAMP_NETWORK"), string(ramp.Testnet)))
+	if chainIDs[d.network] == 0 {
+		return nil, misuse{errors.New("RAMP_NETWORK must be testnet or mainnet")}
+	}
 	d.hmac.encoding = cmp.Or(d.hmac.encoding, "text")
 	c.Books, c.Desk.KeepOrders = ramptest.BooksReport, keptOrders
 	c.Desk.Keys = "copy their lines from the terminal of ramp emulate, or take the keys that you gave it"
@@ -283,6 +288,9 @@ func listen(address string, public bool) (net.Listener, error) {
 	return listener, nil
 }
 
+// chainIDs are the default of ramptest.Config.Networks.
+var chainIDs = map[ramp.Network]uint64{ramp.Mainnet: 7001, ramp.Testnet: 7002}
+
 // placeholderToken is the contract address of a token for a game that has none yet.
 const placeholderToken = "0x00000000000000000000000000000000000070c3"
 
@@ -329,17 +337,17 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	fmt.Fprintf(&text, "Open %s (Ctrl+C stops)\n", open)
 	fmt.Fprintf(&text, "Calls GET %s, POST %s, POST %s at %s\n",
 		c.AssetsPath, c.ValidatePath, c.ResultPath, game)
-	fmt.Fprintf(&text, "Chains %s (ID 7001), %s (ID 7002)\n", s.Mainnet, s.Testnet)
+	fmt.Fprintf(&text, "Chains %s (ID %d), %s (ID %d)\n", s.Mainnet, chainIDs[ramp.Mainnet], s.Testnet,
+		chainIDs[ramp.Testnet])
 	fmt.Fprintf(&text, "Validator %s, payer of sponsored transactions %s\n", s.Validator, s.Payer)
 	fmt.Fprintf(&text, "HMAC key with the fingerprint %s; ramp.Handler logs that of the game's as hmac_key\n",
 		s.Fingerprint)
 	fmt.Fprintf(&text, "\nFor the environment of the game, and of the other commands:\n")
 	fmt.Fprintf(&text, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)
 	project := cmp.Or(d.ProjectID, "project-1")
-	network := ramp.Network(cmp.Or(os.Getenv("RAMP_NETWORK"), string(ramp.Testnet)))
 	token := cmp.Or(os.Getenv("RAMP_TOKEN"), placeholderToken)
 	fmt.Fprintf(&text, "export RAMP_PROJECT=%s RAMP_NETWORK=%s RAMP_TOKEN=%s\n", shell(project),
-		shell(string(network)), shell(token))
+		d.network, shell(token))
 	if s.ControlToken != "" {
 		fmt.Fprintf(&text, "export RAMP_CONTROL_TOKEN=%s # for ramp trigger, orders, resend and advance, not for the game\n", shell(s.ControlToken))
 	}
@@ -357,11 +365,10 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	}
 	fmt.Fprintln(&text,
 		"# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page: with -page, its URL has it")
-	id, node := d.Networks[network], service.RPCURL(network)
 	fmt.Fprintf(&text, "\nFor a game that confirms results on the chain (but not for ramp check, whose results are "+
 		"on no chain):\n")
-	fmt.Fprintf(&text, "export RAMP_RPC_URL=%s RAMP_CHAIN_ID=%d RAMP_PAYERS=%s RAMP_CONTRACTS=%s\n\n", node, id,
-		s.Payer, shell(token))
+	fmt.Fprintf(&text, "export RAMP_RPC_URL=%s RAMP_CHAIN_ID=%d RAMP_PAYERS=%s RAMP_CONTRACTS=%s\n\n",
+		service.RPCURL(d.network), chainIDs[d.network], s.Payer, shell(token))
 }
 
 // shell quotes a word for a shell.

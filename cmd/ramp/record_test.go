@@ -99,7 +99,7 @@ func TestRecordRejects(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "ramp record: -game is required"},
+		{nil, "ramp record: -game (the base URL of your server) is required"},
 		{[]string{"-game", "127.0.0.1"}, "ramp record: the game's address must be an absolute URL"},
 		{[]string{"-game", "http://user:pass@127.0.0.1"}, "ramp record: the game's address must have no credentials"},
 		{[]string{"-game", "http://127.0.0.1", "-key-file", "nowhere"}, "ramp record: -key-file: open nowhere"},

@@ -87,7 +87,9 @@ func trigger(ctx context.Context, of *call) (int, error) {
 		if err != nil {
 			return 0, misuse{err}
 		}
-		c.at = cmp.Or(c.at, host)
+		if !c.given["at"] {
+			c.at = host
+		}
 	}
 	// RAMP_TOKEN alone, which an order of the game's own may find in the environment, sets no terms.
 	if c.given["token"] || len(t.Materials)+len(t.Outputs) > 0 {
