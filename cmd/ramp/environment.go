@@ -21,6 +21,7 @@ var variables = map[string]string{
 	"connect url":     "RAMP_API_URL",
 	"orders state":    "RAMP_ORDERS_STATE",
 	"orders timeout":  "RAMP_WAIT_TIMEOUT",
+	"ready timeout":   "RAMP_WAIT_TIMEOUT",
 	"record listen":   "RAMP_RECORD_LISTEN",
 	"trigger amount":  "RAMP_TRIGGER_AMOUNT",
 	"trigger timeout": "RAMP_WAIT_TIMEOUT",

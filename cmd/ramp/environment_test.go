@@ -29,7 +29,7 @@ func TestEveryFlagHasAVariableOfItsOwn(t *testing.T) {
 	variable := regexp.MustCompile(`\[(RAMP_[A-Z0-9_]+)\]`)
 	flags := map[string]map[string]string{} // the usage of each flag, by its variable and name
 	for command, count := range map[string]int{"emulate": 23, "check": 33, "trigger": 17, "orders": 9, "connect": 12,
-		"resend": 3, "advance": 2, "record": 9, "sign": 2} {
+		"resend": 3, "advance": 2, "record": 9, "sign": 2, "ready": 3} {
 		var flag string
 		found := 0
 		for text := range strings.Lines(ends(t, 0, "help", command)) {
@@ -123,6 +123,26 @@ func TestAdvanceShowsHowFarTheClockIs(t *testing.T) {
 	assert.True(t, strings.HasPrefix(shown.String(),
 		"\r\x1b[KIt is 2026-11-26 12:00:00, on the way to 2026-11-26 12:15:00"), shown.String())
 	assert.True(t, strings.HasSuffix(shown.String(), "\r\x1b[K"), "the line goes")
+}
+
+func TestReadyWaitsForAnEmulator(t *testing.T) {
+	t.Parallel()
+	d := newDesktop(t, "-public")
+	assert.Empty(t, d.ends(t, 0, "ready", "-timeout", "0s"), "one that wants a token is there, too")
+	assert.Contains(t, ends(t, 2, "ready", "-timeout", "0s", "-at", "http://127.0.0.1:1"),
+		"ramp ready: there is no emulator at http://127.0.0.1:1")
+
+	var asked atomic.Int64
+	emulator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 2 {
+			_, _ = io.WriteString(w, `{"now":"2026-11-26T12:00:00Z","chains":{"testnet":{}}}`)
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	defer emulator.Close()
+	assert.Empty(t, ends(t, 0, "ready", "-at", emulator.URL))
+	assert.EqualValues(t, 3, asked.Load())
 }
 
 func TestCommandsGuessWhatWasMeant(t *testing.T) {

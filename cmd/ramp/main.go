@@ -48,7 +48,7 @@ Test a game's server against an emulated token ramp.
   orders    list, show, wait        sign     the HMAC of standard input
   resend    send a result again     version  print the version
   advance   let time pass           help     the flags of a command
-  record    write down what the real service sends
+  ready     wait for an emulator    record   write down what the real service sends
 
 Start with "ramp emulate -game URL" beside your server, or "ramp check -url URL".
 "ramp help COMMAND" lists the flags of a command. Each can be set by a variable, too: -game by RAMP_GAME.
@@ -85,7 +85,7 @@ func (std stdio) run(ctx context.Context, name string, args []string) int {
 		"check": {checkUsage, check}, "emulate": {emulateUsage, emulate},
 		"connect": {connectUsage, firstContact},
 		"trigger": {triggerUsage, trigger}, "orders": {ordersUsage, orders}, "resend": {resendUsage, resend},
-		"advance": {advanceUsage, advance}, "sign": {signUsage, sign}, "record": {recordUsage, recordCalls},
+		"advance": {advanceUsage, advance}, "ready": {readyUsage, ready}, "sign": {signUsage, sign}, "record": {recordUsage, recordCalls},
 		"version": {versionUsage, version},
 	}
 	command, known := commands[name]

@@ -1,7 +1,10 @@
 package doctest
 
 import (
+	"encoding/pem"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,4 +88,24 @@ func TestAfterTheLinesOfTheEmulatorTheJudgeNeedsNoOtherFlag(t *testing.T) {
 		command{until: `^ready on (http://\S+)`})
 	run(t, begin+"RAMP_RUN='terms|rate' go run ./cmd/ramp check -asset item_gem -amount 10 -tokens 1 -url "+url,
 		command{until: "^passed: 0 of "})
+}
+
+// The scripts of the page about CI and certificates, against a game whose certificate is its own authority.
+func TestTheScriptsOfTheEmulator(t *testing.T) {
+	t.Parallel()
+	scripts := blocks(t, "docs/emulator.md", "bash")
+	require.Len(t, scripts, 2)
+	folder := t.TempDir()
+	game := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(game.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: game.Certificate().Raw})
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "authority.pem"), authority, 0o600))
+	begin := "set -e; WORK=" + folder + "\n"
+	run(t, begin+scripts[0].text+"echo ended with $?\n", command{until: "^ended with 0$"})
+
+	own := strings.NewReplacer("https://localhost:8443", game.URL+" -listen 127.0.0.1:0")
+	address := run(t, begin+own.Replace(scripts[1].text), command{until: `^export RAMP_API_URL=(\S+) `})
+	run(t, begin+`"$WORK/ramp" trigger mint -session a=b -project p -material gold=1 `+
+		"-token 0x00000000000000000000000000000000000070c3 -at "+address+" || true",
+		command{until: "HTTP 404"})
 }
