@@ -169,7 +169,8 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n"+
 		"  call: POST /api/result: HTTP 200 Content-Type: application/json\n  answer: {\"success\":true,\"errorCode\":null,\"data\":null}\n  uuid "), out)
 	assert.Contains(t, out,
-		", session session-1\n  repeat it: ramp check -url '"+url+"' -key-file '"+testKeyFile+"' -key-encoding 'text' -validator '"+testValidator+
+		", session session-1\n  repeat it: ramp check -url '"+url+"' -key-file '"+testKeyFile+
+			"' -key-encoding 'text' -validator '"+testValidator+
 			"' -settle '1ms' -session 'session-1=TOKEN' -run '^mint-succeeds$' -v\n")
 	assert.Contains(t, out, "\nnoted result-unknown-again: A result for an unknown order is answered with HTTP 500. (a SHOULD, which counts with -strict)\n\n")
 	assert.True(t, strings.HasSuffix(out, "\nWhat to fix, in this order:\n\n"+
@@ -375,10 +376,11 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no flags":             {nil, "ramp check: -url (the base URL of your server), -key-file ("},
-		"an unknown flag":      {[]string{"-nonsense"}, "-nonsense"},
-		"an argument":          {flags(url, "more"), "it takes flags only"},
-		"no encoding":          {[]string{"-url", url, "-key-file", testKeyFile}, "ramp check: -key-encoding (text or base64url"},
+		"no flags":        {nil, "ramp check: -url (the base URL of your server), -key-file ("},
+		"an unknown flag": {[]string{"-nonsense"}, "-nonsense"},
+		"an argument":     {flags(url, "more"), "it takes flags only"},
+		"no encoding": {[]string{"-url", url, "-key-file", testKeyFile},
+			"ramp check: -key-encoding (text or base64url"},
 		"a key of other form":  {flags(url, "-key-encoding", "base64url", "-login", "/login"), "HMAC key is unusable"},
 		"no validator":         {flags(url, "-validator", ""), "-validator"},
 		"no player":            {flags(url + "/base"), "no player is available: -login (POST " + url + "/base/login)"},
@@ -397,7 +399,8 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 		"a login of no form": {flags(url, "-login", "login"), "a path that begins with /"},
 		"a login elsewhere":  {flags(url+"/base", "-login", "/login"), "/base/login) answered HTTP 404"},
 		"no rich player":     {flags(url, "-login", "/login", "-amount", "100"), "the player owns too little"},
-		"another key":        {flags(url, "-login", "/login", "-key-file", keyFile(t, "another")), "was not approved: HTTP 401"},
+		"another key": {flags(url, "-login", "/login", "-key-file", keyFile(t, "another")),
+			"was not approved: HTTP 401"},
 		"a key like our words": {flags(url, "-login", "/login", "-key-file", keyFile(t, "wrong")),
 			"the HMAC key is wrong (-key-file), or the server"},
 		"a bad expression": {flags(url, "-login", "/login", "-run", "("), "-run"},
@@ -424,7 +427,8 @@ func TestCheckRedactsWhatOthersSay(t *testing.T) {
 	url := newServer(t)
 	_, out := checked(t, "-url", url, "-key-encoding", "text", "-validator", testValidator, "-login", "/login",
 		"-header", "X-Gateway: password",
-		"-key-file", testKeyFile, "-settle", "1ms", "-run", "^restart/mint-fails$", "-restart", "echo the password >&2; exit 3")
+		"-key-file", testKeyFile, "-settle", "1ms", "-run", "^restart/mint-fails$",
+		"-restart", "echo the password >&2; exit 3")
 	assert.Contains(t, out, "untried restart: the server could not be restarted: exit status 3: the [redacted]\n")
 	_, out = checked(t, flags(url, "-login", "/nowhere")...)
 	assert.Contains(t, out, "no player is available: -login (POST "+url+"/nowhere) answered HTTP 404; "+

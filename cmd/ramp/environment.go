@@ -29,8 +29,8 @@ var variables = map[string]string{
 }
 
 // variable returns the environment variable of a flag: RAMP_ and its name, with the exceptions above.
-func (c *call) variable(name string) string {
-	for _, key := range []string{c.Name() + " " + name, name} {
+func variable(of *flag.FlagSet, name string) string {
+	for _, key := range []string{of.Name() + " " + name, name} {
 		if variable, ok := variables[key]; ok {
 			return variable
 		}
@@ -38,15 +38,16 @@ func (c *call) variable(name string) string {
 	return "RAMP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// readEnvironment sets the flags that the arguments have not set. An error names the variable, and not its
-// value, which may be a secret.
-func (c *call) readEnvironment() error {
-	c.given = map[string]bool{}
-	c.Visit(func(f *flag.Flag) { c.given[f.Name] = true })
+// readEnvironment sets the flags that the arguments have not set, and returns those that they have. An error
+// names the variable, and not its value, which may be a secret.
+func readEnvironment(flags *flag.FlagSet) (given map[string]bool, err error) {
+	given = map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	var problems []error
-	c.VisitAll(func(f *flag.Flag) {
-		text := os.Getenv(c.variable(f.Name))
-		if text == "" || c.given[f.Name] {
+	flags.VisitAll(func(f *flag.Flag) {
+		name := variable(flags, f.Name)
+		text := os.Getenv(name)
+		if text == "" || given[f.Name] {
 			return
 		}
 		values := []string{text}
@@ -55,11 +56,11 @@ func (c *call) readEnvironment() error {
 		}
 		for _, value := range values {
 			if err := f.Value.Set(strings.TrimSuffix(value, "\r")); err != nil {
-				problems = append(problems, fmt.Errorf("%s, for -%s: %w", c.variable(f.Name), f.Name, err))
+				problems = append(problems, fmt.Errorf("%s, for -%s: %w", name, f.Name, err))
 			}
 		}
 	})
-	return errors.Join(problems...)
+	return given, errors.Join(problems...)
 }
 
 // repeating is the value of a flag that may be repeated.
@@ -68,16 +69,3 @@ type repeating struct{ add func(text string) error }
 func (r *repeating) Set(text string) error { return r.add(text) }
 
 func (*repeating) String() string { return "" }
-
-// repeatedFunc adds a flag that may be repeated, and calls add for each value.
-func (c *call) repeatedFunc(name, usage string, add func(text string) error) {
-	c.Var(&repeating{add}, name, usage+"; may be repeated")
-}
-
-// repeated adds a flag that may be repeated.
-func (c *call) repeated(into *[]string, name, usage string) {
-	c.repeatedFunc(name, usage, func(text string) error {
-		*into = append(*into, text)
-		return nil
-	})
-}

@@ -37,7 +37,7 @@ type call struct {
 	args  []string
 
 	groups []flagGroup     // the help's, after those without one
-	given  map[string]bool // the flags that the arguments or the environment set, after parse
+	given  map[string]bool // the flags that the arguments set, after parse
 }
 
 // flagGroup is a heading of a help text, with the flags below it.
@@ -65,7 +65,7 @@ func (c *call) printFlags() {
 				return
 			}
 			printed[f.Name], any = true, true
-			below.Var(f.Value, f.Name, f.Usage+" ["+c.variable(f.Name)+"]")
+			below.Var(f.Value, f.Name, f.Usage+" ["+variable(c.FlagSet, f.Name)+"]")
 			below.Lookup(f.Name).DefValue = f.DefValue
 		})
 		if any {
@@ -94,7 +94,7 @@ func (c *call) parse(least, most int) (rest []string, err error) {
 		rest = append(rest, c.Arg(0))
 	}
 	if err == nil {
-		err = c.readEnvironment()
+		c.given, err = readEnvironment(c.FlagSet)
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -150,6 +150,19 @@ func flagError(err error) error {
 	return errors.New(strings.Join(problems, "; "))
 }
 
+// repeatedFunc adds a flag that may be repeated, and calls add for each value.
+func (c *call) repeatedFunc(name, usage string, add func(text string) error) {
+	c.Var(&repeating{add}, name, usage+"; may be repeated")
+}
+
+// repeated adds a flag that may be repeated.
+func (c *call) repeated(into *[]string, name, usage string) {
+	c.repeatedFunc(name, usage, func(text string) error {
+		*into = append(*into, text)
+		return nil
+	})
+}
+
 // need returns an error that names the flags which are missing, in the order in which one gives them. Each
 // flag has what its value is, which is empty if the flag is not missing.
 func need(flags ...[2]string) error {
@@ -165,7 +178,8 @@ func need(flags ...[2]string) error {
 	case 1:
 		return misuse{errors.New(missing[0] + " is required")}
 	default:
-		return misuse{errors.New(strings.Join(missing[:n-1], ", ") + " and " + missing[n-1] + " are required")}
+		list := strings.Join(missing[:n-1], ", ") + " and " + missing[n-1]
+		return misuse{errors.New(list + " are required")}
 	}
 }
 

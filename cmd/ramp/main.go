@@ -85,7 +85,8 @@ func (std stdio) run(ctx context.Context, name string, args []string) int {
 		"check": {checkUsage, check}, "emulate": {emulateUsage, emulate},
 		"connect": {connectUsage, firstContact},
 		"trigger": {triggerUsage, trigger}, "orders": {ordersUsage, orders}, "resend": {resendUsage, resend},
-		"advance": {advanceUsage, advance}, "ready": {readyUsage, ready}, "sign": {signUsage, sign}, "record": {recordUsage, recordCalls},
+		"advance": {advanceUsage, advance}, "ready": {readyUsage, ready},
+		"sign": {signUsage, sign}, "record": {recordUsage, recordCalls},
 		"version": {versionUsage, version},
 	}
 	command, known := commands[name]

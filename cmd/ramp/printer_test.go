@@ -78,7 +78,8 @@ func program(t *testing.T, line string, args ...string) *exec.Cmd {
 func beginProgram(t *testing.T, line string, args ...string) (command *exec.Cmd, s started, rest io.ReadCloser,
 	errs *lockedText) {
 	t.Helper()
-	command = program(t, line, slices.Concat([]string{"emulate", "-json", "-listen", "127.0.0.1:0"}, console(), args)...)
+	command = program(t, line, slices.Concat([]string{"emulate", "-json", "-listen", "127.0.0.1:0"},
+		console(), args)...)
 	rest, errs = ramp.Must(command.StdoutPipe()), &lockedText{}
 	command.Stderr = errs
 	require.NoError(t, command.Start())

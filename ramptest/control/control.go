@@ -145,9 +145,9 @@ type OrderList struct {
 	// NeedAttention is how many orders, and calls that led to none, need attention, whatever the query.
 	NeedAttention int `json:"need_attention"`
 
-	// Calls are the calls that led to no order, such as one that the game refused, newest first. If the query
-	// asks only for attention, they are those that need it. A query for a session, a state or a later page has
-	// none.
+	// Calls are the calls that led to no order, such as one that the game refused, newest first. If the
+	// query asks only for attention, they are those that need it. A query for a session, a state or a later
+	// page has none.
 	Calls []Event `json:"calls,omitempty"`
 }
 
