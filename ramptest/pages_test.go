@@ -285,6 +285,44 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 	}
 }
 
+// Four places lead through an order. The one where the assets went wrong is red, and no other.
+func TestTheWayOfAnOrderShowsWhereAssetsWentWrong(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		game   func(*ramptest.Config)
+		also   map[string]int64
+		faults []ramptest.Fault
+		pass   time.Duration
+		want   string
+	}{
+		{"it waits", nil, nil, nil, 0, "✓ Initialize HTTP 200 ✓ Validate HTTP 200 ● Chain submitted – Result not yet"},
+		{"it is done", nil, nil, nil, time.Minute,
+			"✓ Initialize HTTP 200 ✓ Validate HTTP 200 ✓ Chain succeeded ✓ Result HTTP 200"},
+		{"it failed", nil, nil, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute,
+			"✓ Initialize HTTP 200 ✓ Validate HTTP 200 – Chain failed ✓ Result HTTP 200"},
+		{"nothing is given back", answering(ramp.PathResult, 200, confirmed), nil,
+			[]ramptest.Fault{ramptest.TransactionFails()}, time.Minute,
+			"✓ Initialize HTTP 200 ✓ Validate HTTP 200 – Chain failed ✗ Result assets went wrong here"},
+		{"too much is taken", nil, map[string]int64{ramp.PathValidate: -50}, nil, 0,
+			"✓ Initialize HTTP 200 ✗ Validate assets went wrong here ● Chain submitted – Result not yet"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			options := []func(*ramptest.Config){reporting}
+			if test.game != nil {
+				options = append(options, test.game)
+			}
+			c := newCounter(t, options...)
+			c.shop.also = test.also
+			order := ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10),
+				test.faults...))
+			c.service.Advance(test.pass)
+			assert.Contains(t, c.pageOf(t, order), test.want)
+			page := c.html(t, "/orders/"+order.UUID.String())
+			assert.Equal(t, strings.Count(test.want, "✗"), strings.Count(page, `<li class="lost"><strong>`))
+		})
+	}
+}
+
 // Products that differ only in their token do not look alike.
 func TestAListWithSeveralTokensNamesThem(t *testing.T) {
 	c := newCounter(t)

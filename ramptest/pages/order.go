@@ -23,6 +23,7 @@ type orderView struct {
 	Name     string // the title of the order
 	Player   string
 	Verdict  verdictView
+	Way      []stop
 	Main     string // the main button: "end", "resend" or "another"
 	Placed   bool   // it has a transaction
 	Rows     []verdict.Row
@@ -55,8 +56,8 @@ func (s *visit) orderPage(o *control.Order) {
 
 func (s *visit) orderView(o *control.Order, status int, p *problem) {
 	v := &orderView{Order: o, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o),
-		Verdict: s.verdictView(o.Verdict),
-		Main:    mainButton(o), Placed: o.TxHash != (common.Hash{}), Operator: s.guard.Operates(s.r),
+		Verdict: s.verdictView(o.Verdict), Way: s.way(o),
+		Main: mainButton(o), Placed: o.TxHash != (common.Hash{}), Operator: s.guard.Operates(s.r),
 		Timeline: s.timeline(o.UUID, 0)}
 	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p,
 		Live: true}
