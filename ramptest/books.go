@@ -56,15 +56,19 @@ func (s *shared) take(id uuid.UUID) error {
 	return errors.Join(errs...)
 }
 
-// applyHint explains assets that moved exactly twice, because a rampsql.Store behind
-// [Config.Handler] rolls back the first attempt at each step.
+const movedTwice = "\nAssets moved twice. Either the game moves them in two places, such as a handler and a " +
+	"job. Or it uses a rampsql.Store, whose first attempt at each step was rolled back, and something stayed: " +
+	"Apply must use tx for every statement, and tables with transactions, so not MyISAM."
+
+// applyHint explains assets that moved exactly twice: two parts of the game may have moved them, or a
+// rampsql.Store behind [Config.Handler] may have rolled back less than an Apply has done.
 func applyHint(found []*Imbalance) string {
 	for _, f := range found {
 		for _, a := range f.Assets {
 			moved := new(big.Rat).Sub(a.After.Rat(), a.Before.Rat())
 			due := new(big.Rat).Sub(a.Expected.Rat(), a.Before.Rat())
 			if due.Sign() != 0 && moved.Cmp(due.Add(due, due)) == 0 {
-				return "\nAssets moved twice. If the game uses a rampsql.Store, its first attempt at each step was rolled back: Apply must use tx for every statement, and tables with transactions, so not MyISAM."
+				return movedTwice
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -247,6 +248,32 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// An Apply on the database waits for the connection that its own tx holds. The books' own calls hang, too,
+// but move nothing.
+func TestAnOrderThatIsNotAnsweredHintsAtAnApplyThatWaitsForItself(t *testing.T) {
+	const hint = "; if an Apply uses the database instead of tx, and tx holds the only connection, " +
+		"then it waits for itself"
+	for path, isHinted := range map[string]bool{ramp.PathAssets: false, ramp.PathValidate: true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCounter(t, func(c *ramptest.Config) { c.Books = ramptest.BooksOff },
+				before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+					if r.URL.Path == path {
+						<-r.Context().Done()
+						return
+					}
+					game.ServeHTTP(w, r)
+				}))
+			_, err := c.service.Assets(t.Context(), c.session)
+			if path == ramp.PathValidate {
+				require.NoError(t, err)
+				_, err = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10))
+			}
+			assert.ErrorContains(t, err, "the game did not answer: not within 10s")
+			assert.Equal(t, isHinted, strings.HasSuffix(err.Error(), hint), err)
+		})
 	}
 }
 

@@ -425,8 +425,13 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 			return nil, nil, errCanceled
 		}
 		if ctx.Err() != nil && caller.Err() == nil {
-			err = &reach.Explained{Cause: err, Text: fmt.Sprintf("not within %v, "+
-				"which is Timeout of ramptest.Config, or -timeout of ramp emulate", s.config.Timeout)}
+			text := fmt.Sprintf("not within %v, which is Timeout of ramptest.Config, or -timeout of ramp emulate",
+				s.config.Timeout)
+			if c.method == http.MethodPost { // an order, which moves assets
+				text += "; if an Apply uses the database instead of tx, and tx holds the only connection, " +
+					"then it waits for itself"
+			}
+			err = &reach.Explained{Cause: err, Text: text}
 		} else if why := reach.Why(ctx, withoutUser(to.address), err); why != "" {
 			err = &reach.Explained{Cause: err, Text: why}
 		}

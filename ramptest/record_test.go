@@ -251,7 +251,8 @@ func TestATestThatFailsShowsTheTimeline(t *testing.T) {
 	}
 }
 
-// An Apply on the database handle is suspected only if assets moved exactly twice.
+// Two places that move assets, and an Apply on the database handle, are suspected only if assets moved
+// exactly twice.
 func TestAssetsThatMovedTwiceAreExplained(t *testing.T) {
 	for by, twice := range map[int64]bool{-100: true, -50: false, 200: false} { // a mint takes 100
 		f := &judged{TB: t}
@@ -262,6 +263,7 @@ func TestAssetsThatMovedTwiceAreExplained(t *testing.T) {
 		failed, said := f.end()
 		assert.True(t, failed, by)
 		assert.Equal(t, twice, strings.Contains(said, "Apply must use tx"), said)
+		assert.Equal(t, twice, strings.Contains(said, "the game moves them in two places"), said)
 	}
 }
 

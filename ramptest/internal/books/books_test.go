@@ -129,6 +129,14 @@ func TestAWindowIsJudged(t *testing.T) {
 		{"unknown after", mint(),
 			[]step{{approved, Yes, 900, unread, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
 				"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
+		{"never taken, given back, and the answer is lost", mint(),
+			[]step{{approved, Yes, 900, 900, ""}, {failed, Open, 900, 1000, "failed on chain: " +
+				"the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
+		{"taken at the result from a player who has spent it", mint(),
+			[]step{{approved, Yes, 900, 900, ""}, {succeeded, Open, 40, 0,
+				"succeeded on chain: the game must take 100 gold: 40 before the call, 0 after it, -60 expected"},
+				{succeeded, Yes, 0, 0,
+					"succeeded on chain: the game must take 60 gold: 0 before the call, 0 after it, -60 expected"}}},
 		{"said once", mint(), []step{{approved, Yes, 900, 700, "was approved: the game must take 100 gold: 900 before the call, 700 after it, 800 expected"},
 			{failed, Yes, 700, 900, ""}}},
 	} {
@@ -506,10 +514,24 @@ func TestAnAssetUnderAnotherNameIsSaid(t *testing.T) {
 		p.Look(before)
 		return p.Judge([]Call{{Order: mint(), Answer: Yes}}, before, after, true).Problem
 	}
-	const moved = "mint 58dbfbe4 was approved: the game must move nothing: Gold: 900 before the call, 800 after it, 900 expected"
+	const moved = "mint 58dbfbe4 was approved: the game must move nothing or take 100 gold: " +
+		"Gold: 900 before the call, 800 after it, 900 expected"
 	assert.Equal(t, moved+" (the order is about gold, which the player's assets do not have)", judge(named(900), named(800)))
 	both := func(n int64) Assets { return named(n).Plus(gold(5)) }
 	assert.NotContains(t, judge(both(900), both(800)), "the order is about")
+}
+
+// What is due may still come if the answer was lost, so nothing is as right as that, but never another asset.
+func TestAnotherAssetDoesNotHideWhatIsDue(t *testing.T) {
+	p, o := new(Player), mint()
+	owns := gold(900)
+	p.Look(owns)
+	p.End(p.Judge([]Call{{Order: o, Answer: Yes}}, owns, gold(800), true))
+	o.Deliver(false, false)
+	lost := []Call{{Order: o, Result: true, Answer: Open}}
+	v := p.Judge(lost, gold(800), gold(800).Plus(Assets{"old": big.NewRat(100, 1)}), true)
+	assert.Equal(t, "mint 58dbfbe4 failed on chain: the game must move nothing or give back 100 gold: "+
+		"old: 0 before the call, 100 after it, 0 expected (it is no part of the order)", v.Problem)
 }
 
 func TestAmountsAreExact(t *testing.T) {

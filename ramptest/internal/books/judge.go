@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -236,9 +237,15 @@ func (v *Judgment) problem(before, after Assets) {
 	for _, w := range v.ways {
 		expected = expected.Plus(w.steps[len(w.steps)-1].Move)
 	}
-	for _, s := range v.ways[0].steps { // of one order, the step that differs in the fewest assets
-		if len(v.ways) == 1 && len(v.Moved.Minus(s.Move)) <= len(v.Moved.Minus(expected)) {
-			expected = s.Move
+	end := Assets{} // what may move instead of nothing
+	if len(v.ways) == 1 {
+		o, step := v.ways[0].order, v.ways[0].closest(v.Moved)
+		switch expected = step.Move; {
+		case !isStill(step):
+		case o.Delivered:
+			end = o.Due().Minus(step.Total)
+		default:
+			end = v.ways[0].steps[len(v.ways[0].steps)-1].Move
 		}
 	}
 	var balances []string
@@ -261,8 +268,33 @@ func (v *Judgment) problem(before, after Assets) {
 		balances = append(balances, text)
 	}
 	must, _ := v.verbs(expected)
+	if len(end) > 0 {
+		does, _ := v.verbs(end)
+		must += " or " + does
+	}
 	v.Problem = fmt.Sprintf("%s: the game must %s: %s%s", v.story(), must,
 		strings.Join(balances, "; "), unlisted)
+}
+
+// closest returns the step of an order that is named as the right one: that which differs from what
+// moved in the fewest assets, and of several one that is proven, and one that ends the order as due.
+func (w way) closest(moved Assets) Step {
+	rank := func(s Step) (wrong, doubtful, unfinished int) {
+		if s.Doubt {
+			doubtful = 1
+		}
+		if w.order.Delivered && !s.Total.Equal(w.order.Due()) {
+			unfinished = 1
+		}
+		return len(moved.Minus(s.Move)), doubtful, unfinished
+	}
+	latest := slices.Clone(w.steps)
+	slices.Reverse(latest)
+	return slices.MinFunc(latest, func(s, t Step) int {
+		sWrong, sDoubtful, sUnfinished := rank(s)
+		tWrong, tDoubtful, tUnfinished := rank(t)
+		return cmp.Or(sWrong-tWrong, sDoubtful-tDoubtful, sUnfinished-tUnfinished)
+	})
 }
 
 // blame names the orders of several that explain a difference, if only they do: each has
@@ -404,7 +436,12 @@ func (p *Player) End(v Judgment) (changed []*Tally) {
 		case len(v.ways) > 1: // what each of them moved is unknown
 			o.Mixed, w.taken = true, w.steps
 		default: // what moved is known, and a problem must be reported only once
-			for _, s := range w.steps {
+			isDoubtful := func(s Step) bool { return s.Doubt }
+			steps := slices.DeleteFunc(slices.Clone(w.steps), isDoubtful)
+			if len(steps) == 0 {
+				steps = w.steps
+			}
+			for _, s := range steps {
 				w.taken = append(w.taken, Step{Move: v.Moved, Total: s.Total.Minus(s.Move).Plus(v.Moved)})
 			}
 		}
