@@ -219,6 +219,8 @@ func (g *game) accept(ctx context.Context, session string, c *call) error {
 		switch {
 		case err != nil:
 			return err
+		case o.claim.String == claim && direction == "burn":
+			return g.rehearse(ctx, tx, session, c.Intent)
 		case o.claim.String == claim:
 			return g.apply(ctx, tx, session, c.Intent, "accepted")
 		case o.state.String != "accepted" || o.session.String != session || o.user.String != c.UserAddress ||
@@ -227,6 +229,18 @@ func (g *game) accept(ctx context.Context, session string, c *call) error {
 		}
 		return nil
 	})
+}
+
+// rehearse tries the grant of a burn, and rolls it back: a burn whose grant fails is not accepted.
+func (g *game) rehearse(ctx context.Context, tx *sql.Tx, session string, i intent) error {
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT rehearsal"); err != nil {
+		return err
+	}
+	if err := g.apply(ctx, tx, session, i, "succeeded"); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT rehearsal")
+	return err
 }
 
 func (g *game) end(ctx context.Context, c *call) error {
