@@ -438,3 +438,31 @@ func TestAnEqualOrderAfterAFailedCallIsToldApart(t *testing.T) {
 		assert.False(t, failed, said)
 	}
 }
+
+// Two sessions may share what a nameless player owns, so closed books would see nothing, and a test
+// that relies on them would be green whatever its game does.
+func TestClosedBooksNeedToKnowThePlayer(t *testing.T) {
+	for name, playerID := range map[string]string{"without a player_id": "", "with one": "alice"} {
+		t.Run(name, func(t *testing.T) {
+			v := newVault()
+			p := alarm(t, &lister{vault: v, list: func(_ ramp.Session, p *ramp.Player) *ramp.Player {
+				p.PlayerID = playerID
+				return p
+			}}, closed)
+			p.vault = v
+			p.goldOrder(t, "session-1", false, 300, ramptest.TransactionFails())
+			p.service.Advance(time.Hour)
+			v.add("session-1", "item_gold", 300) // a repair job gives back once more
+			checked := p.service.Check()
+			failed, said := p.test.end()
+			assert.True(t, failed)
+			want := "rose by 300 (1,000 before, 1,300 after): just what mint "
+			if playerID == "" {
+				want = "Config.Closed cannot see what moves for session session-1 between two calls, " +
+					"because the game's answer for it has no player_id"
+			}
+			assert.Contains(t, said, want)
+			assert.ErrorContains(t, checked, want)
+		})
+	}
+}

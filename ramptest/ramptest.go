@@ -104,7 +104,7 @@ func Start(t testing.TB, config Config) *Service {
 		s.Close()
 		said := s.report()
 		if done {
-			said = lines(append([]string{said, s.orders.missed()}, stolen...)...)
+			said = lines(append([]string{said, s.orders.missed(), s.notClosed()}, stolen...)...)
 		}
 		switch {
 		case said == "" || config.Books == BooksOff:

@@ -252,7 +252,7 @@ func (s *Service) problems() (problems string, unasked []string) {
 		s.audit.Sweep(s.life.alive)
 	}
 	stolen, unasked := s.game.thefts(s.life.alive)
-	return lines(append([]string{s.report(), s.orders.missed()}, stolen...)...), unasked
+	return lines(append([]string{s.report(), s.orders.missed(), s.notClosed()}, stolen...)...), unasked
 }
 
 // asides lists what the books do not judge, one per line: assets that move by themselves, and what
