@@ -184,8 +184,8 @@ func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // ParseSession reads the X-Dapp headers (interface 5.1), whose names may have any case.
-// The error is a [*Rejection] with HTTP 401, and [codeSessionMissing] or
-// [codeTokenMissing], if one is missing or occurs twice. The values are copied, because
+// The error is a [*Rejection] with HTTP 401 and the code SESSION_MISSING or
+// ACCESS_TOKEN_MISSING, if one is missing or occurs twice. The values are copied, because
 // fasthttp reuses the memory of headers.
 func ParseSession(header http.Header) (Session, error) {
 	id, err := sessionID(header)

@@ -1,5 +1,6 @@
 // Byhand answers the service's calls with the pieces of the package, without its Handler. Copy it if
-// you have a server and want only the pieces; docs/by-hand.md lists them.
+// you have a server and want only the pieces. The README says how to play with it: use this program
+// instead of examples/first.
 //
 // It verifies a call before it reads it, checks project, token and price, and lets each order and each
 // transaction of the chain move assets once, also if calls are repeated or arrive together. The
@@ -19,7 +20,9 @@
 //
 // docs/by-hand.md says how the judge rates this program.
 //
-//	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go run ./examples/byhand
+// The emulator prints the variables of the environment that it needs:
+//
+//	go run ./examples/byhand
 package main
 
 import (
@@ -56,6 +59,7 @@ type server struct {
 	key    ramp.HMACKey
 	signer *ramp.Signer
 	terms  *ramp.Terms
+	client *ramp.Client // asks the service for UUIDs
 
 	// confirm decides whether a result is true, such as a rampproof.Proof. nil believes it.
 	confirm ramp.Confirmer
@@ -71,6 +75,23 @@ type player struct {
 	assets map[string]ramp.Amount
 }
 
+// play opens the page of a new order for the player of a session. Its address holds the access token.
+func (s *server) play(session ramp.Session) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		order, err := s.client.Initialize(r.Context(), ramp.InitializeRequest{Product: "gold"})
+		var page string
+		if err == nil {
+			page, err = order.ExchangeURL(os.Getenv("RAMP_FRONTEND_URL"), session)
+		}
+		if err != nil {
+			log.Print(err)
+			http.Error(w, "the ramp is unavailable", http.StatusBadGateway)
+			return
+		}
+		http.Redirect(w, r, page, http.StatusSeeOther)
+	}
+}
+
 func (s *server) assets(w http.ResponseWriter, r *http.Request) {
 	session, err := ramp.ParseSession(r.Header)
 	var shown ramp.Player
@@ -81,7 +102,7 @@ func (s *server) assets(w http.ResponseWriter, r *http.Request) {
 		reject(w, ramp.RejectionOf(err))
 		return
 	}
-	answer(w, &map[string]ramp.Player{"v1": shown})
+	answer(w, &ramp.AssetsData{V1: shown})
 }
 
 func (s *server) validate(w http.ResponseWriter, r *http.Request) {
@@ -270,7 +291,14 @@ func newServer(key ramp.HMACKey, signer *ramp.Signer) *server {
 func main() {
 	key := ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")))
 	s := newServer(key, ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY"))))
-	s.players["session-1"] = &player{token: ramp.NewAccessToken("token-1"),
+	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{
+		URL: os.Getenv("RAMP_API_URL"), Key: key, Terms: s.terms}))
+	session := ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}
+	s.players[session.ID] = &player{token: session.Token,
 		assets: map[string]ramp.Amount{"item_gold": ramp.NewAmount(1000)}}
-	log.Fatal(http.ListenAndServe("127.0.0.1:8080", s.routes()))
+	mux := http.NewServeMux()
+	mux.Handle("/", s.routes())
+	mux.HandleFunc("/play", s.play(session)) // your client opens it in a webview
+	log.Println("open http://127.0.0.1:8080/play")
+	log.Fatal(http.ListenAndServe("127.0.0.1:8080", mux))
 }

@@ -48,6 +48,14 @@ func TestTheEmulatorLosesNothing(t *testing.T) {
 		MintFeeBps: products[0].MintFeeBps, AnyFailure: true}))
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: s.terms,
 		HTTPClient: service.Client()}))
+
+	s.client = client
+	t.Setenv("RAMP_FRONTEND_URL", service.URL())
+	page := httptest.NewRecorder()
+	s.play(session)(page, httptest.NewRequest(http.MethodGet, "/play", nil))
+	assert.Equal(t, http.StatusSeeOther, page.Code)
+	assert.Regexp(t, `/exchange\?.*sessionId=session-1`, page.Header().Get("Location"))
+
 	type placer = func(
 		context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 	trade := func(order placer, faults ...ramptest.Fault) error {

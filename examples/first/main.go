@@ -33,7 +33,7 @@ func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
 func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var player ramp.Player
+	player := ramp.Player{PlayerID: g.alice.ID}
 	for id, n := range g.items {
 		player.Assets = append(player.Assets, ramp.Asset{ID: id, Balance: ramp.NewAmount(n)})
 	}
