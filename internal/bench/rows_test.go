@@ -301,8 +301,8 @@ func (result node) RoundTrip(request *http.Request) (*http.Response, error) {
 // network and does not wait for the disk here.
 var orderComparison = comparison{subject: "an order on SQLite, accept and finish", rival: "the same statements by hand, unchecked", wall: true,
 	bounds: bounds{1.33, 1.33, 0}, setup: func(t testing.TB) (ours, theirs func() error) {
-		store := must(rampsql.New(rampsql.Config{DB: openSQLite(t), Dialect: rampsql.SQLite, Apply: applyNothing}))
-		byHand, ctx := newGame(openSQLite(t), false), context.Background()
+		store := must(rampsql.New(rampsql.Config{DB: openGame(t), Dialect: rampsql.SQLite, Apply: applyGame}))
+		byHand, ctx := newGame(openGame(t), false), context.Background()
 		ours = func() error {
 			c := newCall("hero-4821", true, true)
 			burn := ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
@@ -324,6 +324,31 @@ var orderComparison = comparison{subject: "an order on SQLite, accept and finish
 		}
 		return ours, theirs
 	}}
+
+// openGame returns a database with orders and the tables of a game, in which one player has a session.
+func openGame(t testing.TB) *sql.DB {
+	db := openSQLite(t)
+	must(db.Exec(`CREATE TABLE sessions (id TEXT PRIMARY KEY, player TEXT NOT NULL);
+		CREATE TABLE inventory (player TEXT, item TEXT, balance INTEGER NOT NULL, PRIMARY KEY (player, item));
+		INSERT INTO sessions VALUES ('hero-4821', 'hero');
+		INSERT INTO inventory VALUES ('hero', ?, 1000000)`, item))
+	return db
+}
+
+// applyGame moves assets with the statement of the rival by hand.
+func applyGame(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	for _, moved := range step.Effect.Assets {
+		delta := must(step.Effect.Delta(moved).Int64())
+		done, err := tx.ExecContext(ctx, moveItem, delta, step.Order.SessionID, moved.ID, max(0, -delta), int64(1)<<62)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n != 1 {
+			return cmp.Or(err, errRejected)
+		}
+	}
+	return nil
+}
 
 func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
