@@ -122,8 +122,9 @@ type Config struct {
 	// Closed says that nothing but orders moves the assets of players while the test runs. Whatever
 	// else moves between two calls is then an error, unless the test wraps it in [Service.Outside],
 	// such as a give-back by a job of the game that comes twice. The books read what players own
-	// after each [Service.Advance] and at the end of the test, too. It is for a unit test of a game
-	// that returns a player_id; without one, the test fails, and the message says so. By default [Start] only logs such a movement.
+	// after each [Service.Advance] and at the end of the test, too. The game must return a player_id:
+	// without one, the test fails, and the message says so. Closed is for unit tests. By default
+	// [Start] only logs such a movement.
 	Closed bool
 
 	// NoThief says that the game may accept any session. By default, when its test ends, [Start] asks
