@@ -6,20 +6,6 @@ import (
 	"strings"
 )
 
-// notClosed says why the closed books of a unit test could not see everything, or "".
-func (s *Service) notClosed() string {
-	if !s.config.Closed {
-		return ""
-	}
-	session := s.audit.Nameless()
-	if session == "" {
-		return ""
-	}
-	return fmt.Sprintf("ramptest: Config.Closed cannot see what moves for session %s between two calls, "+
-		"because the game's answer for it has no player_id, and another session may own the same assets: "+
-		"return ramp.Player.PlayerID, or leave Closed out", session)
-}
-
 // missed lists the faults of approved orders that had no effect in a unit test, one order a line,
 // with what would let them have it.
 func (s *orders) missed() string {

@@ -255,6 +255,20 @@ func (s *Service) problems() (problems string, unasked []string) {
 	return lines(append([]string{s.report(), s.orders.missed(), s.notClosed()}, stolen...)...), unasked
 }
 
+// notClosed says why the closed books of a unit test could not see everything, or "".
+func (s *Service) notClosed() string {
+	if !s.config.Closed {
+		return ""
+	}
+	session := s.audit.Nameless()
+	if session == "" {
+		return ""
+	}
+	return fmt.Sprintf("ramptest: Config.Closed cannot see what moves for session %s between two calls, "+
+		"because the game's answer for it has no player_id, and another session may own the same assets: "+
+		"return ramp.Player.PlayerID, or leave Closed out", session)
+}
+
 // asides lists what the books do not judge, one per line: assets that move by themselves, and what
 // moved between calls for no order.
 func (s *Service) asides() string {

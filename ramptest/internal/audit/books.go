@@ -78,6 +78,19 @@ func (b *Books) keep(key string) *player {
 	return b.players[key]
 }
 
+// Nameless returns a session for which the game has returned no player_id, or "" if there is none.
+// What its player owns may belong to other sessions, too, so closed books cannot judge it.
+func (b *Books) Nameless() (session string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, key := range b.keys {
+		if key == strangerOf(id) && (session == "" || id < session) {
+			session = id
+		}
+	}
+	return session
+}
+
 // Who returns the player_id of a session and the name of its player, or "" if they are
 // unknown.
 func (b *Books) Who(session string) (id, name string) {

@@ -52,19 +52,6 @@ func (w *window) sent() []books.Call {
 // another; see strangerOf.
 func keyOf(p *ramp.Player) string { return "player " + p.Server + "\x00" + p.PlayerID }
 
-// Nameless returns a session for which the game has returned no player_id, or "" if there is none.
-// What its player owns may belong to other sessions, too, so closed books cannot judge it.
-func (b *Books) Nameless() (session string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for id, key := range b.keys {
-		if key == strangerOf(id) && (session == "" || id < session) {
-			session = id
-		}
-	}
-	return session
-}
-
 // strangerOf is the key of whoever has a session, while the player is unknown.
 func strangerOf(session string) string { return "session " + session }
 
