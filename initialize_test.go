@@ -8,7 +8,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/loopback"
 )
 
 func testRequest() ramp.InitializeRequest {
@@ -469,7 +469,7 @@ func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 		_, err := client.Initialize(t.Context(), testRequest())
 		return err
 	}
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := ramp.Must(loopback.Listen())
 	require.NoError(t, listener.Close())
 	assert.ErrorContains(t, because(nil, "http://"+listener.Addr().String()), "connection refused")
 

@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/loopback"
 )
 
 // countingServer is a server that counts the connections it accepts.
@@ -125,7 +126,7 @@ type freezer struct {
 
 func newFreezer(t *testing.T, to string) *freezer {
 	t.Helper()
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := ramp.Must(loopback.Listen())
 	f := &freezer{Listener: listener}
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
@@ -227,7 +228,7 @@ func TestThePoolHasTheSettingsOfTheDefaultTransport(t *testing.T) {
 
 // net/http quotes what is not HTTP.
 func TestThePeerCannotMakeAnErrorLong(t *testing.T) {
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := ramp.Must(loopback.Listen())
 	defer listener.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/loopback"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -299,7 +300,7 @@ func TestNobodyWaitsForAHandlerThatNeverAnswers(t *testing.T) {
 // The race detector checks this.
 func TestAServiceIsWholeBeforeItListens(t *testing.T) {
 	for range 10 {
-		listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+		listener := ramp.Must(loopback.Listen())
 		early := ramp.Must(net.Dial("tcp", listener.Addr().String()))
 		const body = `{"jsonrpc":"2.0","id":1,"method":"eth_sendTransaction","params":[{"from":"` + token + `","to":"` + token + `"}]}`
 		ramp.Must(fmt.Fprintf(early, "POST /rpc/testnet HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/loopback"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -73,7 +74,7 @@ const player = `"session_id":"session-1","access_token":"token-1"`
 
 // onWire makes the service listen.
 func onWire(t *testing.T) func(*ramptest.Config) {
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := ramp.Must(loopback.Listen())
 	return func(c *ramptest.Config) { c.Desk.Listener = listener }
 }
 

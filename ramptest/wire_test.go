@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/loopback"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -109,8 +110,8 @@ func TestTheAddressOfAService(t *testing.T) {
 		want   string
 	}{
 		{"in memory", func(*ramptest.Config) {}, `^https://memory\.invalid$`},
-		{"on this machine", func(c *ramptest.Config) { c.Desk.Listener = open("127.0.0.1:0") },
-			`^http://127\.0\.0\.1:\d+$`},
+		{"on this machine", func(c *ramptest.Config) { c.Desk.Listener = ramp.Must(loopback.Listen()) },
+			`^http://(127\.0\.0\.1|\[::1\]):\d+$`},
 		{"on every address of it", func(c *ramptest.Config) { c.Desk.Listener = open("0.0.0.0:0") },
 			`^http://127\.0\.0\.1:\d+$`},
 		{"as others reach it", func(c *ramptest.Config) { c.Desk.PublicURL = "https://desk.example/" },

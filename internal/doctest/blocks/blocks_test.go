@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -201,6 +202,21 @@ func TestTheTestOfTheREADMEFindsHalfOfASession(t *testing.T) {
 }
 
 func theTestOfTheREADME(t testing.TB, db *sql.DB, admit func(ramp.Session) bool) {
+	key, signer, terms, newHandler := wire(t, db, admit)
+	before, gold := int64(1000), func() int64 { return goldIn(db) }
+	// block: service := ramptest.Start(
+	require.Contains(t, service.Timeline(), "#2   200  success")
+
+	// An asset without a row is a declined order, not an error of SQL.
+	started = ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gem"}))
+	_, err = service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1))
+	require.ErrorContains(t, err, "INVALID_BALANCE")
+}
+
+// wire returns what the tests of the documents are about.
+func wire(t testing.TB, db *sql.DB, admit func(ramp.Session) bool) (
+	ramp.HMACKey, *ramp.Signer, *ramp.Terms, func(*ramptest.Service) http.Handler,
+) {
 	key := ramp.Must(ramp.TextKey("key from the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	items := func(id string) []ramp.Item {
@@ -218,17 +234,21 @@ func theTestOfTheREADME(t testing.TB, db *sql.DB, admit func(ramp.Session) bool)
 		store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: g.Apply}))
 		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key,
 			Signer: signer, OnConflict: callSomebody, Confirm: rampproof.Confirmed(node, 1)}))
-		require.NoError(t, handler.Check(t.Context()))
+		// Not the context of t: Go ends a test whose context is first used in a bubble.
+		require.NoError(t, handler.Check(context.Background()))
 		return handler
 	}
-	before, gold := int64(1000), func() int64 { return goldIn(db) }
-	// block: service := ramptest.Start(
-	require.Contains(t, service.Timeline(), "#2   200  success")
+	return key, signer, terms, newHandler
+}
 
-	// An asset without a row is a declined order, not an error of SQL.
-	started = ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gem"}))
-	_, err = service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1))
-	require.ErrorContains(t, err, "INVALID_BALANCE")
+// The block of docs/in-your-build.md.
+func TestABubble(t *testing.T) {
+	db := open(t)
+	key, signer, terms, newHandler := wire(t, db, nil)
+	begun := time.Now()
+	// block: synctest.Test(t, func(
+	require.Less(t, time.Since(begun), time.Minute)
+	require.EqualValues(t, 700, goldIn(db))
 }
 
 // A debt, a player without a row, and a balance that has no room keep no grant and no give-back of the
