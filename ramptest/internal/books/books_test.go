@@ -521,6 +521,27 @@ func TestAnAssetUnderAnotherNameIsSaid(t *testing.T) {
 	assert.NotContains(t, judge(both(900), both(800)), "the order is about")
 }
 
+// A watcher of the chain grants each of three burns before its result comes. No grant is taken for a late
+// one of the burn before, and a burn that is never granted is still found.
+func TestEachEarlyEndIsSeen(t *testing.T) {
+	for _, first := range []Answer{Yes, Open} {
+		p := new(Player)
+		play := windows(p)
+		end := func(owns, granted int64) (said []string) {
+			o := NewTally(uuid.New(), false, gold(100))
+			said = append(said, play(Call{Order: o, Answer: Yes}, owns, owns).Problem)
+			o.Deliver(true, true)
+			owns += granted
+			said = append(said, play(Call{Order: o, Result: true, Answer: first}, owns, owns).Problem)
+			return append(said, play(Call{Order: o, Result: true, Answer: Yes}, owns, owns).Problem)
+		}
+		for owns := int64(900); owns < 1200; owns += 100 {
+			assert.Equal(t, []string{"", "", ""}, end(owns, 100), owns)
+		}
+		assert.Contains(t, end(1200, 0)[2], "the game must grant 100 gold: 1,200 before the call")
+	}
+}
+
 // What is due may still come if the answer was lost, so nothing is as right as that, but never another asset.
 func TestAnotherAssetDoesNotHideWhatIsDue(t *testing.T) {
 	p, o := new(Player), mint()

@@ -513,6 +513,9 @@ func (p *Player) Look(owns Assets) (changed []*Tally, strange Assets) {
 	for _, w := range explained {
 		o := w.order
 		if w.calls == nil {
+			if again := o.endsAgain(w.taken); !p.Closed {
+				p.Outside = p.Outside.Plus(again)
+			}
 			if o.came(w.taken, guess) {
 				changed = append(changed, o)
 			}
@@ -524,6 +527,15 @@ func (p *Player) Look(owns Assets) (changed []*Tally, strange Assets) {
 		o.Unread = len(o.Totals) > 1
 	}
 	return changed, strange
+}
+
+// endsAgain returns what moved as the late end of an order that may have ended before: it may as well be
+// the early end of another order.
+func (o *Tally) endsAgain(taken []Step) Assets {
+	if !o.Delivered || !slices.ContainsFunc(o.Totals, o.Due().Equal) || len(taken) != 1 {
+		return nil
+	}
+	return taken[0].Move
 }
 
 // Income enters a reading after movements that belong to no order; nil if it failed.
