@@ -25,10 +25,10 @@ const (
 //
 // The zero value is 0. Amounts with equal values are equal under ==: 1.0 and 1e0 are 1.
 //
-// JSON has an amount as a number, and every other codec as the text of String. A column of text,
-// whole numbers or type DECIMAL can be scanned into an amount. An amount is no argument of database/sql,
-// because databases round the text of a number where they add it to one: pass [Amount.Int64], or
-// String with a CAST to DECIMAL.
+// JSON has an amount as a number, and every other codec as the text of String. A column of text, whole
+// numbers or type DECIMAL can be scanned into an amount. Do not pass an amount to database/sql: if a
+// statement adds a text to a number, the database rounds it. Pass [Amount.Int64], or String with a CAST
+// to DECIMAL.
 type Amount struct {
 	text string // canonical: no exponent, no redundant zeros, "" for 0
 }
@@ -144,7 +144,7 @@ func (a Amount) Rat() *big.Rat {
 }
 
 // Units returns the amount in the smallest units of a token with so many decimals: 1.5
-// with 18 decimals is 1.5·10^18. It fails for a fraction of one.
+// with 18 decimals is 1.5·10^18. It fails for a fraction of a unit.
 func (a Amount) Units(decimals int) (*big.Int, error) {
 	whole, fraction, _ := strings.Cut(a.String(), ".")
 	zeros := max(0, decimals) - len(fraction)
@@ -298,7 +298,8 @@ func (q Quantity) Equal(p Quantity) bool {
 	return q.Present() == p.Present() && (!q.Present() || q.Big().Cmp(p.Big()) == 0)
 }
 
-// Uint64 returns the number. It fails if it is absent or above 64 bits.
+// Uint64 returns the number. It fails if the quantity is absent, or needs more than 64
+// bits.
 func (q Quantity) Uint64() (uint64, error) {
 	switch {
 	case !q.Present():

@@ -23,12 +23,13 @@ import (
 )
 
 // Sentinels, for [errors.Is]; docs/security.md says what errors show. A [Handler] rejects
-// a call for the first two, and a [Client] returns them, [ErrUnknownProject] and
-// [ErrUnknownNetwork] if the service reports them.
+// a call with [ErrHMACMissing] or [ErrHMACInvalid]. If the service reports one of these,
+// [ErrUnknownProject] or [ErrUnknownNetwork], a [Client] returns it.
 var (
 	// ErrHMACMissing means that a call has no X-HMAC-SIGNATURE header (interface 7.1, 5.2).
 	ErrHMACMissing = errors.New("X-HMAC-SIGNATURE is missing")
-	// ErrHMACInvalid means that it does not match the body and the key (interface 7.1, "invalid mac").
+	// ErrHMACInvalid means that this header does not match the body and the key (interface 7.1,
+	// "invalid mac").
 	ErrHMACInvalid = errors.New("X-HMAC-SIGNATURE is not valid")
 	// ErrHMACKey means that an HMAC key is empty, blank, or not in the expected encoding.
 	ErrHMACKey = errors.New("HMAC key is unusable")
@@ -42,8 +43,8 @@ var (
 	// ErrSignature means that bytes are no signature, or not one by the expected key over the digest.
 	ErrSignature = errors.New("signature is not valid")
 
-	// ErrOrderUnknown means that no order has the UUID. Let the service redeliver a result for one: if
-	// a database is being restored, the order may come back with it.
+	// ErrOrderUnknown means that no order has the UUID. Answer a result for one with HTTP 500, so that
+	// the service delivers it again: if a database is being restored, the order may come back with it.
 	ErrOrderUnknown = errors.New("unknown order")
 	// ErrOrderConflict means that a call contradicts the stored order; see [*ConflictError].
 	ErrOrderConflict = errors.New("the call contradicts the stored order")
@@ -260,8 +261,8 @@ func readFrom(x wire.Reader, into readable) error {
 // INVALID_BODY. [Reject] takes a code of your own.
 type Code string
 
-// Codes that a [Handler] answers with by itself; docs/errors.md has all. Of a result, the status
-// is 500, unless the comment says otherwise.
+// Codes that a [Handler] answers with by itself; docs/errors.md has all. The number is the HTTP
+// status. For a result it is 500 instead, except for [CodeOrderConflict].
 const (
 	CodeHMACMissing      Code = "HMAC_MISSING"       // 401: no X-HMAC-SIGNATURE
 	CodeHMACInvalid      Code = "HMAC_INVALID"       // 401: the signature does not match the body

@@ -39,9 +39,9 @@ type Players interface {
 // net/http, or without HTTP, use Answer.
 //
 // The service delivers a result again only after HTTP 500 or no answer. So a result is answered with
-// 200 or 500, whatever fails, and with 400 only once OnConflict took a contradicting outcome. From
-// the moment its HMAC holds, it is worked on until it is done or the deadline of its context has passed
-// (after 30 seconds without one), also if the sender has gone.
+// 200 or 500, whatever fails, and with 400 only once OnConflict took a contradicting outcome. Once its
+// HMAC is verified, the handler works on it until it is done or the deadline of its context has passed,
+// even if the sender has gone. Without a deadline, the handler stops after 30 seconds.
 type Handler struct {
 	config     HandlerConfig
 	unverified sync.Map // a sample for each code of calls without a valid HMAC
@@ -66,8 +66,8 @@ type HandlerConfig struct {
 	//	tx_hash              a repeat with another transaction, so that a player may have paid twice: HTTP
 	//	                     200, and without OnConflict only logged and observed
 	//
-	// If OnConflict fails or is nil, the answer is HTTP 500, the cause is logged, and the service
-	// redelivers for 12 hours.
+	// If OnConflict fails, or is nil in any case but the last, the answer is HTTP 500, the cause
+	// is logged, and the service redelivers for 12 hours.
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
 
 	// Terms are the products that the game offers, and their project and network. A validate call for
@@ -100,14 +100,15 @@ type HandlerConfig struct {
 	// signature is discarded. What Terms, Authenticate, Policy or Wallet reject is never signed. Required.
 	Signer *Signer
 
-	// SignTimeout limits a signature. After it, the answer is HTTP 500. The default is 3 seconds.
+	// SignTimeout is how long a signature may take. After that, the answer is HTTP 500. The
+	// default is 3 seconds.
 	SignTimeout time.Duration
 
-	// Confirm, if set, asks the chain about every result before anything else, so that a stolen
-	// HMAC key cannot invent a transaction: rampproof.Confirmed(chain, 1), or a rampproof.Proof, for
+	// Confirm, if set, asks the chain about every result before anything else, so that a stolen HMAC
+	// key cannot invent a transaction: rampproof.Confirmed(chain, 1), or a rampproof.Proof, for
 	// which the transaction must also be the order's own. The result then has the chain's receipt.
 	// What is not confirmed within a few seconds is answered with HTTP 500, and the cause is logged,
-	// whether the node is unreachable, behind, or disagrees. If it persists, investigate. By
+	// whether the node is unreachable, behind, or disagrees. If this goes on, investigate. By
 	// default results are not confirmed.
 	Confirm Confirmer
 
@@ -126,20 +127,20 @@ type HandlerConfig struct {
 	MaxBody int64
 
 	// Logger gets one record per call, "ramp: call", with endpoint, status, duration and outcome. If
-	// known, it has session_id, uuid, direction, product, tx_hash, conflict (the field that
-	// contradicts the order), unreadable, header_session_id (of a result whose unsigned header names
-	// another session than its signed body, which counts), target_candidate (of a validate call, if it
-	// is not empty: nobody checks it but your Policy), previous_key (which older key of
+	// known, it has session_id, uuid, direction, product, tx_hash, conflict (the field that contradicts
+	// the order), unreadable, header_session_id (of a result whose unsigned header names another
+	// session than its signed body; the body counts), target_candidate (of a validate call, if it is
+	// not empty: nobody checks it but your Policy), previous_key (which older key of
 	// [HMACKey.WithPrevious] verified the call, from 1), and error (the cause of a failure), and of a
-	// [Store]: state, new (false for a repeat), and effect, such as "take -100 item_gold", which lets
-	// a person correct balances after a database was lost. No record holds a token, a key, a signature
-	// or a body. Of the calls without a valid HMAC, which anybody can make, at most one a second is
-	// logged for each code, with unverified, and suppressed (how many were not logged before it), and if
-	// the HMAC does not match, with hmac_key, the [HMACKey.Fingerprint] of the newest key. By
-	// default only failures are logged, to [slog.Default]. slog.New(slog.DiscardHandler) logs nothing. It
-	// must not block: the call is answered after its record.
+	// [Store]: state, new (false for a repeat), and effect, such as "take -100 item_gold", which lets a
+	// person correct balances after a database was lost. No record holds a token, a key, a signature or
+	// a body. Of the calls without a valid HMAC, which anybody can make, at most one a second is logged
+	// for each code, with unverified, and suppressed (how many were not logged before it), and if the
+	// HMAC does not match, with hmac_key, the [HMACKey.Fingerprint] of the newest key. By default only
+	// failures and warnings are logged, to [slog.Default]. slog.New(slog.DiscardHandler) logs nothing.
+	// It must not block: the call is answered after its record.
 	Logger   *slog.Logger
-	Observer Observer         // observes every call, except with a wrong method or an unknown path
+	Observer Observer         // observes also a call with a wrong path or method that may be the service's
 	Now      func() time.Time // clock of orders; by default [time.Now]
 }
 
@@ -147,14 +148,14 @@ type HandlerConfig struct {
 // ask the chain; calls are concurrent.
 type Confirmer interface {
 	// Confirm is called with every authentic result and with the rule that would end its order. It
-	// replaces the receipt of r by what the chain has, sets r.Transaction, and returns a transition
-	// that takes the step of finish if the transaction confirms it, and otherwise an error. Whatever
-	// needs the network happens before it returns, because a transition does no I/O. An error of it
-	// or of the transition answers 500: the service delivers the result again.
+	// replaces the receipt of r by what the chain has, sets r.Transaction, and returns a transition:
+	// if the transaction confirms the step of finish, it takes that step, and otherwise it returns
+	// an error. Whatever needs the network happens before it returns, because a transition does no
+	// I/O. An error of it or of the transition answers 500: the service delivers the result again.
 	Confirm(ctx context.Context, store Store, r *Result, finish Transition) (Transition, error)
 
 	// CheckConfig returns what the config of a handler lacks for this Confirmer, as an
-	// [*InvalidError]. [NewHandler] returns it. Terms are set.
+	// [*InvalidError]. [NewHandler] returns it. c.Terms are set.
 	CheckConfig(c *HandlerConfig) error
 
 	// Check returns every fault that can be found before there is a result, such as a node of another

@@ -49,19 +49,21 @@ type ClientConfig struct {
 
 	// HTTPClient supplies the transport, the cookies and the timeout. It is copied and not modified,
 	// and follows no redirects, so that a signed call reaches no address that was not configured. The
-	// default has its own pool, a clone of [http.DefaultTransport] with up to 100 idle connections
-	// instead of 2: share one Client, and raise MaxIdleConnsPerHost of a transport of your own. After a
-	// failure that may pass, the default closes its idle connections, because the host may have moved.
+	// default has its own pool, a clone of [http.DefaultTransport] with up to 100 idle connections for
+	// each host instead of 2: share one Client, and raise MaxIdleConnsPerHost of a transport of your
+	// own. After a failure that may pass, the default closes its idle connections, because the host may
+	// have moved.
 	HTTPClient *http.Client
 
 	// Timeout limits each attempt, up to the last byte of the answer. The context of a call limits all
 	// of its attempts together. The default is 10 seconds.
 	Timeout time.Duration
 
-	// Retries is how often a call is retried after a failed connection, or HTTP 429, 502, 503 or 504
-	// without the interface's envelope. The first backoff is 0.2 seconds, each further one twice as
-	// long, up to 5 seconds, with jitter. A longer Retry-After is obeyed. If it exceeds 30 seconds, or
-	// the context would end before, the call fails at once. The default is 2; -1 means none.
+	// Retries is how often a call is retried after a failed connection, or HTTP 429, 502, 503 or 504,
+	// unless the body has one of the failures of interface 7.1. The first backoff is 0.2 seconds, each
+	// further one twice as long, up to 5 seconds, with jitter. A longer Retry-After is obeyed. If it
+	// exceeds 30 seconds, or the context would end before, the call fails at once. The default is 2;
+	// -1 means none.
 	Retries      int
 	InsecureHTTP bool // accepts http for any host: anyone on the path can then change answers
 
@@ -106,8 +108,8 @@ type Initialization struct {
 	ExpiresAt time.Time // [UUIDValidity] after the call was sent, slightly before the service's expiry
 }
 
-// ExchangeURL is like the function, for a session that trades the order. The URL has the
-// UUID as the service wrote it.
+// ExchangeURL is like the function [ExchangeURL], for the session that trades this order.
+// The URL has the UUID as the service wrote it.
 func (i *Initialization) ExchangeURL(rampURL string, s Session) (string, error) {
 	return exchangeURL(rampURL, cmp.Or(i.Text, i.UUID.String()),
 		ExchangeParams{i.UUID, s.Token, s.ID, i.Network})
@@ -116,8 +118,9 @@ func (i *Initialization) ExchangeURL(rampURL string, s Session) (string, error) 
 // Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1).
 //
 // A request with wrong fields is not sent; the error is an [*InvalidError]. An answer
-// other than success is an [*APIError], which is never retried, and on which [errors.Is]
-// finds [ErrHMACMissing], [ErrHMACInvalid], [ErrUnknownProject] and [ErrUnknownNetwork].
+// other than success is an [*APIError]. The failures of interface 7.1 are never retried:
+// on them, [errors.Is] finds [ErrHMACMissing], [ErrHMACInvalid], [ErrUnknownProject] and
+// [ErrUnknownNetwork].
 func (c *Client) Initialize(ctx context.Context, request InitializeRequest) (*Initialization, error) {
 	if c.http == nil {
 		return nil, errors.New("ramp: initialize: the Client was not made by NewClient")

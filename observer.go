@@ -34,7 +34,7 @@ const (
 	OperationInitialize OperationKind = "initialize" // a [Client.Initialize], with its attempts inside
 	// a call of an [RPC], named after its method, batch or wait
 	OperationRPC     OperationKind = "rpc"
-	OperationAttempt OperationKind = "attempt" // an HTTP request of one of the two, inside it
+	OperationAttempt OperationKind = "attempt" // an HTTP request inside an initialize or rpc operation
 )
 
 // Operation is passed to an [Observer]. At its start, only Kind, Name and Begun are set.

@@ -20,10 +20,10 @@ import (
 	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
-// Order is a mint or a burn as it was validated, and its outcome. It is a plain
-// value: [Accept], [Finish] and [Abandon] are its rules, and a [Store] keeps it. Its JSON form is exact,
-// and keeps members that a newer program has added. Other codecs keep that form as a text, such as
-// YAML and msgpack; BSON, which cannot, is refused.
+// Order is a mint or a burn as it was validated, and its outcome. It is a plain value: [Accept],
+// [Finish] and [Abandon] are its rules, and a [Store] keeps it. Its JSON form is exact, and keeps
+// members that a newer program has added. Other codecs, such as YAML and msgpack, keep that form as a
+// text; BSON, which cannot, is refused.
 type Order struct {
 	// ProjectID, SessionID, UserAddress, Digest and Intent are those of the validate call, and Network
 	// is that of the terms, or empty. TxHash is the result's, in lower case, or empty. Times are UTC,
@@ -217,7 +217,7 @@ type Transition func(stored *Order) (Step, error)
 // its UUID. It wraps [ErrOrderConflict].
 type ConflictError struct {
 	Order Order  // the stored order, which the call did not change
-	Field string // what differs: "digest", "intent", "receipt.status", "tx_hash", "settled"
+	Field string // what differs, such as "digest", "intent", "session_id", "receipt.status" or "tx_hash"
 	Other *Order // with "tx_hash": the other order that the transaction has ended, or nil
 }
 

@@ -29,7 +29,7 @@ import (
 
 // RPC is a JSON-RPC client for a node of the chain (interface 2.8, 4.4). Make one with
 // [NewRPC] and share it: it is safe for concurrent use. Its methods are named after what
-// they return. [RPC.Call] and [RPC.Batch] call any other.
+// they return. [RPC.Call] and [RPC.Batch] call any other method of the node.
 //
 // Reads are retried after a failure that may be temporary; see [RPCConfig].Retries.
 // Sends are not, because the first attempt may have arrived. Redirects are not
@@ -480,8 +480,9 @@ type RPCConfig struct {
 
 	// Retries is how often a read is retried, with the backoff of [ClientConfig], after a failed
 	// connection, HTTP 408, 425, 429 or 5xx, or a JSON-RPC error whose code is one of these or a rate
-	// limit (-32005, -32007, -32016, -32029). Any other code is final, except under 429, and -32603
-	// and -32000 to -32099 under 503; a revert (3) always is. The default is 2; -1 means none.
+	// limit (-32005, -32007, -32016, -32029). Any other code is final, with two exceptions: with HTTP
+	// status 429, every code is retried, and with 503, -32603 and -32000 to -32099 are. A revert
+	// (code 3) is always final. The default is 2; -1 means none.
 	Retries int
 
 	// FallbackURL is a second node, which is asked when the first one cannot be reached, does not

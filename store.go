@@ -36,8 +36,8 @@ type Store interface {
 	//
 	// If the step is New, Update stores its Order and applies its Effect in one atomic operation: both
 	// happen, or neither. It applies an Effect of Nothing too, because a game may reject a burn there.
-	// It only stores the Order of a step that is [Step.Settled].
-	// If applying fails or panics, nothing is stored, and the error wraps the cause.
+	// If the step is [Step.Settled], it stores the Order and applies nothing. If applying fails or
+	// panics, nothing is stored, and the error wraps the cause.
 	//
 	// One transaction ends one order: if the step ends the order with a TxHash by which another order
 	// has ended, nothing is stored, and the error is a [*ConflictError] with Field "tx_hash" and Other

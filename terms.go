@@ -45,8 +45,8 @@ func (p *Product) check(wrong *problems, at string) {
 	}
 }
 
-// Terms are the products that a game offers. A [Handler] rejects every order for none of
-// them before anything else: players could burn worthless tokens.
+// Terms are the products that a game offers. A [Handler] rejects an order for none of
+// them before it asks the game: otherwise players could burn worthless tokens.
 type Terms struct {
 	config TermsConfig
 	offers atomic.Pointer[[]offer] // the current ones first
@@ -70,13 +70,13 @@ type offer struct {
 // TermsConfig configures [Terms].
 type TermsConfig struct {
 	// ProjectID is from the console. A [Handler] rejects validate calls for other projects with HTTP
-	// 400, and a result for an order of another project is a conflict. Required unless Any is set,
-	// where empty accepts every project.
+	// 400, and a result for an order of another project gets HTTP 500 ([ErrOrderForeign]). Required
+	// unless Any is set, where empty accepts every project.
 	ProjectID string
 
 	// Network is [Mainnet] or [Testnet]. No call names its network, so it is stored with each order,
-	// and a call for an order of the other one is a conflict: give each its own terms, handler and
-	// paths. Required unless Any is set, where empty stores none.
+	// and a call for an order of the other one gets HTTP 500 ([ErrOrderForeign]): give each its own
+	// terms, handler and paths. Required unless Any is set, where empty stores none.
 	Network Network
 
 	// Products may share a token, unless an order could be for either. Required unless Any is set.
@@ -104,7 +104,7 @@ func (c *TermsConfig) UnmarshalJSON(b []byte) error {
 	return unmarshalNamed(b, (*plain)(c))
 }
 
-// UnmarshalJSON is that of [TermsConfig].
+// UnmarshalJSON reads a product as [TermsConfig.UnmarshalJSON] does.
 func (p *Product) UnmarshalJSON(b []byte) error {
 	type plain Product
 	return unmarshalNamed(b, (*plain)(p))
@@ -163,11 +163,12 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 }
 
 // Replace replaces the products while the program runs. Call it in every process that
-// answers the service. Orders for the former products are accepted until grace has
-// passed, by default [UUIDValidity], because the service does not say which price a
-// player saw; -1 ends all of them at once. Without products, no order is accepted. What was
-// accepted before goes on: its validate call may be repeated, and its result is taken.
-// After an error, an [*InvalidError], nothing has changed.
+// answers the service. Orders for the former products are accepted until grace has passed,
+// by default [UUIDValidity], because the service does not say which price a player saw; -1
+// ends all of them at once. Without products, no order is accepted once the grace has
+// passed, unless Any is set. What was accepted before goes on: its validate call may be
+// repeated, and its result is taken. After an error, an [*InvalidError], nothing has
+// changed.
 func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

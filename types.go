@@ -311,8 +311,9 @@ func (a *Asset) read(x *wire.Reader) {
 	}
 }
 
-// Response is the envelope of an answer to the service (interface 2.4, 2.6, 6 and
-// 7.2). On success Data is set, on failure ErrorCode; the other is null.
+// Response is the envelope of an answer to the service (interface 2.4, 2.6, 6 and 7.2).
+// On success, Data is set, except for a result, and ErrorCode is null. On failure,
+// ErrorCode is set and Data is null.
 type Response[T any] struct {
 	Success   bool `json:"success"`   // whether the call succeeded
 	ErrorCode Code `json:"errorCode"` // why it failed
@@ -326,9 +327,10 @@ type AssetsData struct {
 
 // ValidateRequest asks for a mint or a burn (interface 2.5); see [ParseValidate].
 type ValidateRequest struct {
-	// The fields of the interface. UserSig is hex, and returned unchanged; it does not say what it
-	// signs. UserAddress has 0x and 40 hex digits; see [HandlerConfig].Wallet. Product and Tokens are
-	// those of [HandlerConfig].Terms, and zero with [TermsConfig].Any. Raw is the unchanged body.
+	// The fields of the interface. UserSig is hex, and returned unchanged. The interface does not say
+	// what it signs. UserAddress has 0x and 40 hex digits; see [HandlerConfig].Wallet. Product and
+	// Tokens are those of [HandlerConfig].Terms, and zero with [TermsConfig].Any. Raw is the
+	// unchanged body.
 	UserSig     string          `json:"user_sig"`
 	UserAddress string          `json:"user_address"`
 	ProjectID   string          `json:"project_id"`
@@ -723,9 +725,9 @@ type Result struct {
 	Receipt   Receipt   `json:"receipt"`    // outcome of the transaction
 	Intent    Intent    `json:"intent"`     // what was exchanged, as the service reports it
 
-	// Unreadable lists the fields that have an unexpected form or occur more than once. They are zero
-	// here, and so is the whole list that one is in. An authentic result is accepted anyway,
-	// because its UUID and status decide.
+	// Unreadable lists the fields that have an unexpected form or occur more than once. In this
+	// Result, such a field is zero. If it is in a list, the whole list is zero. An authentic result
+	// is accepted anyway, because its UUID and status decide.
 	Unreadable  []FieldError    `json:"-"`
 	Transaction *Transaction    `json:"-"` // as the chain has it, with a [Confirmer]
 	Raw         json.RawMessage `json:"-"` // the unchanged body, with all of its fields
@@ -755,9 +757,10 @@ func (r *Result) read(x *wire.Reader) {
 // with [HMACKey.Verify]. The error is an [*InvalidError] if the body is not a JSON
 // object, or if uuid or receipt.status cannot be read.
 //
-// Nothing else is required (see [Result.Unreadable]): the service does not
-// redeliver a rejected result, and the player's assets would be stranded. What the
-// result changes is decided by the order that was stored at validate.
+// Nothing else is required (see [Result.Unreadable]): if a result were rejected with
+// another status than 500, the service would not deliver it again, and the player's
+// assets would be stranded. What the result changes is decided by the order that was
+// stored at validate.
 func ParseResult(body []byte) (*Result, error) { return parseResult(bytes.Clone(body)) }
 
 // parseResult keeps the body.

@@ -70,7 +70,8 @@ func keySigner(key *ecdsa.PrivateKey) *Signer {
 // [*ecdsa.PublicKey] on secp256k1, such as a library for a key service. It is called with
 // the digest itself, and with [crypto.SHA256] to name the length. The signature may be DER
 // or r||s, with any s. An [*ecdsa.PrivateKey] is copied, and signs as with [NewKeySigner].
-// The error wraps [ErrValidatorKey]. A slow call is abandoned but not stopped, unlike by
+// The error wraps [ErrValidatorKey]. If a call takes too long, the signer no longer waits
+// for it, but cannot stop it: a crypto.Signer gets no context, unlike the function of
 // [NewFuncSigner].
 func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 	key, local := signer.(*ecdsa.PrivateKey)

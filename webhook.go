@@ -46,8 +46,8 @@ func ReadValidate(key HMACKey, header http.Header, body []byte) (*ValidateReques
 }
 
 // ReadResult verifies and reads a result (interface 6, 5), as [ReadValidate] does. The session is that
-// of the signed body or, if it has none, that of the header. Its token may be missing or have
-// expired, because a result can arrive 12 hours after its validate call.
+// of the signed body or, if it has none, that of the header. Its token may be missing or have expired,
+// because a result can arrive more than 12 hours after its validate call.
 //
 // Whatever the error is, answer HTTP 500: the service then delivers the result again.
 func ReadResult(key HMACKey, header http.Header, body []byte) (*Result, Session, error) {
