@@ -191,47 +191,67 @@ func parseCheck(c *call) (*checkFlags, error) {
 	c.BoolVar(&f.verbose, "v", false, "write a line for every case")
 	c.BoolVar(&f.list, "list", false, "list the cases and try none")
 	c.group("How it calls")
-	f.Header = make(http.Header)
 	var headers []string // parsed later, as sessions are
 	c.repeated(&headers, "header",
 		"`'Name: value'` to send with every call, for a gateway in front of the server")
 	if _, err := c.parse(0, 0); err != nil {
 		return nil, err
 	}
+	if err := f.readTexts(sessions, headers); err != nil {
+		return nil, err
+	}
+	f.choosePlayers(c.given)
+	if err := f.chooseParallel(); err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
+// readTexts reads the sessions and the headers.
+func (f *checkFlags) readTexts(sessions, headers []string) error {
 	for _, text := range sessions {
 		id, token, _ := strings.Cut(text, "=")
 		if id == "" || token == "" {
-			return nil, errors.New("-session must be ID=TOKEN")
+			return errors.New("-session must be ID=TOKEN")
 		}
 		f.sessions = append(f.sessions, ramp.Session{ID: id, Token: ramp.NewAccessToken(token)})
 	}
+	f.Header = make(http.Header)
 	for _, text := range headers {
 		name, value, ok := strings.Cut(text, ":")
 		if name = strings.TrimSpace(name); !ok || !headerName.MatchString(name) {
-			return nil, errors.New("-header must be 'Name: value'")
+			return errors.New("-header must be 'Name: value'")
 		}
 		f.Header.Add(name, strings.TrimSpace(value))
 	}
+	return nil
+}
+
+// choosePlayers lets what the arguments say about players win over the environment.
+func (f *checkFlags) choosePlayers(given map[string]bool) {
 	switch {
 	case f.login == "" && len(f.sessions) == 0:
 		f.login = "/login"
-	case c.given["session"] && !c.given["login"]:
-		f.login = "" // of the environment
-	case c.given["login"] && !c.given["session"]:
+	case given["session"] && !given["login"]:
+		f.login = ""
+	case given["login"] && !given["session"]:
 		f.sessions = nil
 	}
+}
+
+// chooseParallel sets how many cases are tried at the same time.
+func (f *checkFlags) chooseParallel() error {
 	switch {
 	case f.parallel < 0:
-		return nil, errors.New("-parallel must be 1 or more")
+		return errors.New("-parallel must be 1 or more")
 	case f.parallel > 1 && len(f.sessions) > 0:
-		return nil,
-			errors.New("-parallel must be 1 with -session, because concurrent cases need different players")
+		return errors.New("-parallel must be 1 with -session, because concurrent cases need different players")
 	case f.parallel == 0 && len(f.sessions) > 0:
 		f.parallel = 1
 	case f.parallel == 0:
 		f.parallel = 4
 	}
-	return &f, nil
+	return nil
 }
 
 // readKeys reads the text of the HMAC key, and the validator's address, and says what is missing, in the
