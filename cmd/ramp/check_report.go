@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -329,8 +330,12 @@ func (r *report) writeLine(out io.Writer) error {
 	case r.Unproven > 0:
 		outcome = judge.Unproven
 	}
-	_, err := fmt.Fprintf(out, "%s: %d of %d cases failed%s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
-		r.paint(outcome), r.Failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Waived,
+	failed := "none"
+	if r.Failed > 0 {
+		failed = strconv.Itoa(r.Failed)
+	}
+	_, err := fmt.Fprintf(out, "%s: %s of %d cases failed%s; %d noted, %d unproven, %d waived, %d skipped, "+
+		"%d untried\n", r.paint(outcome), failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Waived,
 		r.Skipped, r.Untried)
 	return err
 }

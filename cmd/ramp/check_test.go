@@ -159,7 +159,7 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 
 	status, out := checked(t, flags(url, "-login", "/login", "-run", "^assets$")...)
 	assert.Equal(t, 0, status)
-	assert.Equal(t, "passed: 0 of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out)
+	assert.Equal(t, "passed: none of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out)
 
 	// The details come first, and what to fix is last.
 	status, out = checked(t,
@@ -189,11 +189,11 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^mint-succeeds$", "-skip", "^mint-")...)
 	assert.Equal(t, 0, status, "what is waived does not count")
-	assert.Equal(t, "waived mint-succeeds: a balance that moved by 0 (1000 before, 1000 after)\n\npassed: 0 of 1 cases failed; 0 noted, 0 unproven, 1 waived, 0 skipped, 0 untried\n", out)
+	assert.Equal(t, "waived mint-succeeds: a balance that moved by 0 (1000 before, 1000 after)\n\npassed: none of 1 cases failed; 0 noted, 0 unproven, 1 waived, 0 skipped, 0 untried\n", out)
 	status, out = checked(t,
 		flags(url, "-login", "/login", "-run", "^assets-token-wrong$", "-skip", "^assets-token-wrong/cut$")...)
 	assert.Equal(t, 0, status)
-	assert.Equal(t, "waived assets-token-wrong/cut: waived (-skip)\n\npassed: 0 of 1 cases failed; 0 noted, 0 unproven, 1 waived, 0 skipped, 0 untried\n", out)
+	assert.Equal(t, "waived assets-token-wrong/cut: waived (-skip)\n\npassed: none of 1 cases failed; 0 noted, 0 unproven, 1 waived, 0 skipped, 0 untried\n", out)
 
 	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^result-unknown-again$")...)
 	assert.Equal(t, 0, status, "a SHOULD does not count")
@@ -226,7 +226,7 @@ func TestWhatIsUnprovenIsNoSuccess(t *testing.T) {
 	status, out := checked(t,
 		flags(url, "-login", "/login", "-run", "^(mint-succeeds|validate-at-once)$", "-skip", "^mint-succeeds$")...)
 	assert.Equal(t, 2, status)
-	assert.Contains(t, out, "unproven: 0 of 2 cases failed; 0 noted, 1 unproven, 1 waived,")
+	assert.Contains(t, out, "unproven: none of 2 cases failed; 0 noted, 1 unproven, 1 waived,")
 	status, _ = checked(t,
 		flags(url, "-login", "/login", "-run", "^(mint-succeeds|validate-at-once)$", "-skip",
 			"^(mint-succeeds|validate-at-once)$")...)
@@ -454,7 +454,7 @@ func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 	status := stdio{nil, &out, &errs}.run(ctx, "check",
 		flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-older-callers)?$"))
 	assert.Equal(t, 2, status)
-	assert.Equal(t, "interrupted: 0 of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out.String())
+	assert.Equal(t, "interrupted: none of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out.String())
 	assert.Equal(t, "ramp check: interrupted after 1 of 2 cases\n", errs.String())
 }
 
@@ -564,7 +564,7 @@ func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
 	status, out := checked(t, append(args, "-run", "^(assets|restart/mint-fails)$")...)
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out, "untried restart: the server could not be restarted: exit status 3: no such service\n")
-	assert.Contains(t, out, "untried: 0 of 2 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 1 untried\n")
+	assert.Contains(t, out, "untried: none of 2 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 1 untried\n")
 
 	status, _ = checked(t, append(args, "-run", "^(mint-succeeds|restart/mint-fails)$")...)
 	assert.Equal(t, 1, status, "what failed counts more")
