@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/api"
@@ -177,4 +179,24 @@ func TestAServerOfSomethingElseIsNoEmulator(t *testing.T) {
 			assert.ErrorIs(t, err, control.ErrNoEmulator)
 		})
 	}
+}
+
+// The time that a call took is text, and a number of nanoseconds in state files of earlier releases.
+func TestWhatACallTookIsText(t *testing.T) {
+	for _, test := range []struct{ text, earlier string }{
+		{`"took":"1.5s"`, `"took":1500000000`},
+		{`"took":"1m30s"`, `"took":90000000000`},
+		{`"took":"250µs"`, `"took":250000`},
+	} {
+		var event, read control.Event
+		require.NoError(t, json.Unmarshal([]byte("{"+test.earlier+"}"), &event))
+		text, err := json.Marshal(event)
+		require.NoError(t, err)
+		assert.Contains(t, string(text), test.text)
+		require.NoError(t, json.Unmarshal(text, &read))
+		assert.Equal(t, event.Took, read.Took)
+	}
+	text, err := json.Marshal(control.Event{})
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "took")
 }
