@@ -448,7 +448,7 @@ func (s *remote) Advance(_ context.Context, asked control.AdvanceRequest) (advan
 
 func (s *remote) Fail(_ context.Context, asked control.FailRequest) (done control.Done, err error) {
 	const most = 1000
-	if len(asked.Initialize) > most || len(asked.RPC) > most || asked.Assets < 0 || asked.Assets > most {
+	if len(asked.Initialize) > most || len(asked.RPC) > most || len(asked.Assets) > most {
 		return done, invalid("at most %d failures can be scripted", most)
 	}
 	known := []InitializeFailure{
@@ -460,6 +460,15 @@ func (s *remote) Fail(_ context.Context, asked control.FailRequest) (done contro
 			return done, invalid("initialize has an unknown failure; the failures are %q", known)
 		}
 	}
+	knownAssets := []AssetsFailure{AssetsLost, AssetsNoAnswer, AssetsCutOff}
+	var assets []AssetsFailure
+	for _, text := range asked.Assets {
+		failure := AssetsFailure(text)
+		if !slices.Contains(knownAssets, failure) {
+			return done, invalid("assets has an unknown failure; the failures are %q", knownAssets)
+		}
+		assets = append(assets, failure)
+	}
 	for _, code := range asked.RPC {
 		if code >= 100 && (code < 200 || code > 599) && code != RPCNoAnswer && code != RPCCutOff {
 			return done, invalid("rpc has a number that is neither a JSON-RPC error code nor an HTTP status")
@@ -467,7 +476,7 @@ func (s *remote) Fail(_ context.Context, asked control.FailRequest) (done contro
 	}
 	s.console.failing.add(initialize)
 	s.node.failing.add(asked.RPC)
-	s.LoseAssets(asked.Assets)
+	s.game.failing.add(assets)
 	return done, nil
 }
 
@@ -544,7 +553,7 @@ func (s *remote) Reset(context.Context, control.ResetRequest) (done control.Done
 	defer s.orders.turn.Unlock()
 	s.console.failing.reset()
 	s.node.failing.reset()
-	s.game.losing.reset()
+	s.game.failing.reset()
 	s.clock.reset()
 	s.keeper.clear(s.orders.reset)
 	s.audit.Reset()

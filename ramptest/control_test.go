@@ -632,7 +632,7 @@ func TestCallsOfTheGameHangAndAreCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCounter(t, append(options, reporting)...)
 			status, _ := c.control(t, "POST", "/control/failures",
-				`{"initialize":["no answer","cut off"],"rpc":[1000,1001],"assets":1}`)
+				`{"initialize":["no answer","cut off"],"rpc":[1000,1001],"assets":["lost answer","no answer","cut off"]}`)
 			require.Equal(t, 200, status)
 			http := c.service.Client()
 			http.Timeout = 100 * time.Millisecond
@@ -646,19 +646,30 @@ func TestCallsOfTheGameHangAndAreCutOff(t *testing.T) {
 				_, err = node.BlockNumber(t.Context())
 				require.Error(t, err)
 			}
-			_, err := c.service.Assets(t.Context(), c.session)
-			require.ErrorIs(t, err, ramptest.ErrLostAnswer)
+			for range 3 {
+				_, err := c.service.Assets(t.Context(), c.session)
+				require.ErrorIs(t, err, ramptest.ErrLostAnswer)
+			}
 			ramp.Must(client.Initialize(t.Context(), request()))
 			ramp.Must(node.BlockNumber(t.Context()))
 			ramp.Must(c.service.Assets(t.Context(), c.session))
-			var outcomes []string
+			var outcomes, assets []string
 			for _, e := range c.service.Events() {
+				if e.Kind == control.KindAssets {
+					assets = append(assets, fmt.Sprint(e.Fault, " after ", e.Took >= control.Duration(10*time.Second),
+						" whole ", json.Valid([]byte(e.Answer.Body))))
+				}
 				outcomes = append(outcomes, string(e.Kind)+" "+e.Outcome)
 				assert.False(t, e.Failed, e.String())
 			}
 			assert.Equal(t, []string{"initialize no answer", "rpc no answer", "initialize cut off", "rpc cut off",
+				"assets success, but the answer was lost on purpose", "assets success, but the answer was lost on purpose",
 				"assets success, but the answer was lost on purpose", "initialize OK", "rpc success",
 				"assets success"}, outcomes)
+			assert.Equal(t, []string{"lost answer after false whole true", "no answer after true whole true",
+				"cut off after false whole false", " after false whole true"}, assets)
+			status, _ = c.control(t, "POST", "/control/failures", `{"assets":["cut"]}`)
+			assert.Equal(t, 400, status)
 		})
 	}
 }

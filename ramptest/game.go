@@ -64,8 +64,18 @@ type game struct {
 	to atomic.Pointer[destination] // nil until set
 
 	readings readings
-	losing   failures[struct{}] // the answers of the next assets calls
+	failing  failures[AssetsFailure]
 }
+
+// AssetsFailure is a scripted failure of an assets call. The error is [ErrLostAnswer].
+type AssetsFailure string
+
+// The failures.
+const (
+	AssetsLost     AssetsFailure = "lost answer" // the answer is lost at once
+	AssetsNoAnswer AssetsFailure = "no answer"   // until the service gives up; see [Config.Timeout]
+	AssetsCutOff   AssetsFailure = "cut off"     // half of the answer arrives
+)
 
 // destination is where the calls go.
 type destination struct {
@@ -95,8 +105,10 @@ func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (
 	status int, err error) {
 	c := call{kind: control.KindAssets, id: id,
 		method: http.MethodGet, path: s.config.AssetsPath, session: session}
-	if _, c.lost = s.losing.take(); c.lost {
-		c.fault = "lost answer"
+	failure, _ := s.failing.take()
+	c.lost, c.fault = failure != "", string(failure)
+	if failure == AssetsNoAnswer {
+		c.slow = s.config.Timeout
 	}
 	enter := s.audit.Reading(session)
 	a, err := s.exchange(ctx, c, func(a *answer) (err error) {
@@ -351,6 +363,9 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 		event.Outcome = outcome(a)
 		if c.lost || c.slow > s.config.Timeout {
 			err = ErrLostAnswer
+			if c.fault == string(AssetsCutOff) {
+				event.Answer.Body = event.Answer.Body[:len(a.body)/2]
+			}
 			event.Outcome += ", but the answer was lost on purpose"
 		} else if err = judge(a); err != nil {
 			if isMissing(a.status, err) {

@@ -186,7 +186,7 @@ func (s *Service) wire() {
 	}
 	s.guard = &desk.Guard{Token: c.Desk.ControlToken}
 	s.game = &game{shared: s.shared, readings: readings{mu: locks.At(locks.Readings)},
-		losing: newFailures[struct{}]()}
+		failing: newFailures[AssetsFailure]()}
 	s.audit = s.newAudit(s.game.owned)
 	s.game.audit = s.audit // which asks it
 	chains := make(map[ramp.Network]*chain.Chain)

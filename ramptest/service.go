@@ -197,9 +197,9 @@ func (s *Service) FailInitialize(failures ...InitializeFailure) {
 // request succeed.
 func (s *Service) FailRPC(codes ...int) { s.node.failing.add(codes) }
 
-// LoseAssets loses the answers to the next n assets calls, as a network may: the game has answered, and the
-// service learns nothing. It is not a failure of the game.
-func (s *Service) LoseAssets(n int) { s.game.losing.add(make([]struct{}, n)) }
+// FailAssets makes the next assets calls fail, one for each failure, in this order, as a network may: the
+// game has answered, and the service learns nothing. It is not a failure of the game.
+func (s *Service) FailAssets(failures ...AssetsFailure) { s.game.failing.add(failures) }
 
 // Events returns what happened so far, oldest first. It has at most the last 1,000
 // requests to the chains and balance readings of the books, and the last 10,000 of

@@ -199,8 +199,8 @@ type Delivery struct {
 type FailRequest struct {
 	Initialize []string `json:"initialize,omitempty"` // such as "invalid mac"
 	// HTTP statuses, JSON-RPC error codes below 100, 1000 for no answer, 1001 for one that is cut off
-	RPC    []int `json:"rpc,omitempty"`
-	Assets int   `json:"assets,omitzero"` // how many answers of the game to assets calls are lost
+	RPC    []int    `json:"rpc,omitempty"`
+	Assets []string `json:"assets,omitempty"` // such as "lost answer"
 }
 
 // Checked is what a test must fail for when it ends, and is otherwise without problems.
