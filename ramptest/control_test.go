@@ -663,7 +663,8 @@ func TestCallsOfTheGameHangAndAreCutOff(t *testing.T) {
 				assert.False(t, e.Failed, e.String())
 			}
 			assert.Equal(t, []string{"initialize no answer", "rpc no answer", "initialize cut off", "rpc cut off",
-				"assets success, but the answer was lost on purpose", "assets success, but the answer was lost on purpose",
+				"assets success, but the answer was lost on purpose",
+				"assets success, but the answer was lost on purpose",
 				"assets success, but the answer was lost on purpose", "initialize OK", "rpc success",
 				"assets success"}, outcomes)
 			assert.Equal(t, []string{"lost answer after false whole true", "no answer after true whole true",

@@ -118,8 +118,7 @@ func sessionCases() []Case {
 	)
 	unlisted := func(t *trial, bend headerEdit) { t.rejected(t.assets(t.player, bend)) }
 	unapproved := func(t *trial, bend headerEdit) {
-		t.rejected(atValidate.valid(t).send(bend))
-		t.moved(0)
+		t.denies(atValidate.valid(t).send(bend), t.before)
 	}
 	wrong := rows[headerEdit]{Must: {
 		{"missing", "without an access token", setHeader(authorization)},
@@ -191,7 +190,7 @@ func sessionCases() []Case {
 				mixed, other := t.foreign()
 				t.opener = other // who opens a page of their own, and sends another session
 				t.offer(t.mintOf(mixed))
-				t.moved(0)
+				t.untouched(t.before)
 			}},
 		{ID: "header-case", Fix: "Ignore case in header names.",
 			Title: "A call is answered whatever the case of its header names.",
@@ -214,7 +213,7 @@ func sessionCases() []Case {
 				other := t.otherPlayer()
 				theirs := t.look(other)
 				t.answered(t.reportAs(other, o, failure))
-				t.still(theirs)
+				t.untouched(theirs)
 				t.closes(o, failure)
 			}},
 		{ID: "result-old-token", Level: Should, Section: "8", mild: true,

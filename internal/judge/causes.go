@@ -15,11 +15,13 @@ type Cause struct {
 }
 
 // Causes groups the failed and noted verdicts by cause, in the order in which to fix
-// them: first what fails, then what is only noted. Within each, what stands before the
-// handler comes first, then the basic abilities that other cases wait for, then what mixes
-// up players, then the terms and other checks without which many cases fail, then a MUST,
-// then a SHOULD. Among equals, what fails with one call at a time comes before what fails
-// with several, and then the cause with which most inputs failed.
+// them: first what fails, then what is only noted. Within each, a call that anybody can make
+// and that was believed comes first. Then comes what hides others: what stands before the
+// handler, the basic abilities that other cases wait for, what mixes up players, and the terms
+// and other checks without which many cases fail. Then a MUST comes before a SHOULD, and among
+// these what gives too much, what loses, and a wrong form, in this order. Among equals, what
+// fails with one call at a time comes before what fails with several, and then the cause with
+// which most inputs failed.
 func Causes(verdicts []Verdict) []Cause {
 	waiting := make(map[string]int)
 	for _, v := range verdicts {
@@ -51,19 +53,33 @@ func Causes(verdicts []Verdict) []Cause {
 		}
 	}
 	for i := range causes { // a MUST represents its cause
-		slices.SortStableFunc(causes[i].Failed, func(a, b Verdict) int { return rank(a) - rank(b) })
+		slices.SortStableFunc(causes[i].Failed, func(a, b Verdict) int {
+			return cmp.Or(rank(a)-rank(b), a.before(b))
+		})
 		causes[i].Outcome = causes[i].First().Outcome
 	}
 	slices.SortStableFunc(causes, func(a, b Cause) int {
-		x, y := a.First(), b.First()
-		return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(x.order(), y.order()), rank(x)-rank(y),
-			x.atOnce()-y.atOnce(), b.breadth()-a.breadth())
+		return cmp.Or(a.First().before(b.First()), b.breadth()-a.breadth())
 	})
 	return causes
 }
 
 // First returns the verdict that represents the cause.
 func (c Cause) First() Verdict { return c.Failed[0] }
+
+// before compares the places of two verdicts among the causes.
+func (v Verdict) before(other Verdict) int {
+	return cmp.Or(cmp.Compare(v.Outcome, other.Outcome), other.open()-v.open(), v.order()-other.order(),
+		rank(v)-rank(other), cmp.Compare(other.Harm, v.Harm), v.atOnce()-other.atOnce())
+}
+
+// open returns 1 if anybody can do what was seen, and 0 otherwise.
+func (v Verdict) open() int {
+	if v.Harm == Open {
+		return 1
+	}
+	return 0
+}
 
 // order returns where a verdict comes among the causes. The opening tries the first input of
 // an ability; cases do not wait for the others.

@@ -92,19 +92,26 @@ func TestAnOrderThatExpiresIsTheFirstCause(t *testing.T) {
 	})
 }
 
-// What fails comes before what is only noted. Within each, what stands before the handler
-// comes first, then the abilities in their order, then what mixes players up, then what many
-// other cases need, then a MUST, then what needs only one call at a time, then the cause with
-// which most inputs failed.
+// What fails comes before what is only noted. Within each, what anybody can do comes first, then what
+// stands before the handler, then the abilities in their order, then what mixes players up, then what many
+// other cases need, then a MUST, then what gives, what loses and a form, then what needs only one call at a
+// time, then the cause with which most inputs failed.
 func TestCausesAreInTheOrderInWhichToFixThem(t *testing.T) {
 	t.Parallel()
 	verdict := func(id string, o judge.Outcome, level judge.Level) judge.Verdict {
 		return judge.Verdict{Case: caseOf(t, id), InputVerdict: judge.InputVerdict{Outcome: o, Level: level}}
 	}
 	failed := func(id string) judge.Verdict { return verdict(id, judge.Failed, judge.Must) }
+	harms := func(id string, harm judge.Harm) judge.Verdict {
+		v := failed(id)
+		v.Harm = harm
+		return v
+	}
 	want := []judge.Verdict{
-		failed("handler"), failed("assets"), failed("mint-fails"), failed("unknown-order"), failed("players-at-once"),
-		failed("terms-rate"), failed("result-contrary"), verdict("assets-id-once", judge.Failed, judge.Should),
+		harms("validate-token-wrong", judge.Open), failed("handler"), failed("assets"), failed("mint-fails"),
+		failed("unknown-order"), failed("players-at-once"),
+		failed("terms-rate"), harms("mints-at-once", judge.Gives), harms("mint-several", judge.Loses),
+		failed("result-contrary"), verdict("assets-id-once", judge.Failed, judge.Should),
 		verdict("refusal", judge.Noted, judge.Must), verdict("sign-v", judge.Noted, judge.Should),
 	}
 	for range 20 {
@@ -118,7 +125,8 @@ func TestCausesAreInTheOrderInWhichToFixThem(t *testing.T) {
 			assert.Equal(t, c.First().Outcome, c.Outcome)
 			assert.Equal(t, c.First().Case.ID == "mint-fails", c.Waiting == 1)
 		}
-		assert.Equal(t, "handler assets mint-fails unknown-order players-at-once terms-rate result-contrary assets-id-once refusal sign-v", strings.Join(got, " "))
+		assert.Equal(t, "validate-token-wrong handler assets mint-fails unknown-order players-at-once terms-rate mints-at-once "+
+			"mint-several result-contrary assets-id-once refusal sign-v", strings.Join(got, " "))
 	}
 
 	// What fails with one call at a time comes before what fails with several, however often.
@@ -131,6 +139,36 @@ func TestCausesAreInTheOrderInWhichToFixThem(t *testing.T) {
 	require.Len(t, causes, 2)
 	assert.Len(t, causes[0].Failed, 2)
 	assert.Equal(t, "result-contrary", causes[1].First().Case.ID)
+}
+
+// Of a server with several flaws, what anybody can take is named first, although other cases wait for another flaw.
+func TestWhatAnybodyCanTakeIsTheFirstCause(t *testing.T) {
+	t.Parallel()
+	skipSlow(t, true)
+	all := mutants()
+	for id, open := range map[string][]string{
+		"result-hmac-wrong/missing":     {"result-hmac-wrong"},
+		"validate-hmac-wrong/other-key": {"validate-hmac-wrong"},
+		"validate-token-wrong/unknown":  {"validate-token-wrong", "validate-foreign-token"},
+		"result-other-session":          {"result-other-session"},
+	} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			flaws := both(all[id], both(all["null-fields/assets"], all["burn-succeeds"]))
+			inVirtualTime(t, flaws, func(t *testing.T, s *studio) {
+				var got []string
+				for _, c := range judge.Causes(judged(t, s)) {
+					if c.Outcome == judge.Failed {
+						got = append(got, c.First().Case.ID)
+					}
+				}
+				ability := slices.Index(got, "burn-succeeds")
+				require.Positive(t, ability, got)
+				assert.Equal(t, open, got[:ability])
+				assert.Contains(t, got[ability:], "null-fields")
+			})
+		})
+	}
 }
 
 // The report in docs/testing.md is that of a game that never gives back.

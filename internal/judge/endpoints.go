@@ -47,8 +47,7 @@ func (e endpoint) forged(t *trial) valid {
 func (e endpoint) rejects(t *trial, send func(valid) answer) {
 	v := e.forged(t)
 	then := t.now()
-	t.rejected(send(v))
-	t.still(then)
+	t.denies(send(v), then)
 	if e == atValidate {
 		t.approve(v.order)
 	}

@@ -6,6 +6,7 @@ import "net/http"
 type finding struct {
 	saw, want string
 	grave     bool // something is lost, doubled or given away, so it counts even for a SHOULD
+	does      Harm // what was seen of the money, if no balance shows it
 
 	// If an answer is wrong, step is what was asked, and status the HTTP status of
 	// the answer. The status is 0 if there was no answer.
@@ -24,6 +25,22 @@ type finding struct {
 	confusing string // the path of the endpoint whose rejections look like successes
 	look      string // of a wrong answer
 	call      *Call  // the call that failed, if it is not the last one
+}
+
+// harm returns what was seen of the money.
+func (f *finding) harm() Harm {
+	more := false // than is owned by right
+	for _, by := range f.off {
+		more = more || by.Sign() > 0
+	}
+	switch {
+	case more, f.grave && f.off == nil:
+		return max(f.does, Gives)
+	case f.grave:
+		return max(f.does, Loses)
+	default:
+		return f.does
+	}
 }
 
 // unreachable reports whether the server may be unreachable.

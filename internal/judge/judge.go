@@ -272,6 +272,9 @@ func (j *Judge) verdict(c Case, in Input, err error) InputVerdict {
 	case in.Level == Should && !j.target.Strict:
 		v.Outcome = Noted
 	}
+	if v.Level == Must && v.Outcome == Failed {
+		v.Harm = found.harm()
+	}
 	return v
 }
 

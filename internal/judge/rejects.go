@@ -13,8 +13,43 @@ func (t *trial) rejects(o order) {
 	if t.either(a) && !o.burns() && t.commitsTo(o, a) {
 		t.paid(o) // a mint for nothing counts even for a SHOULD
 	}
-	t.rejected(a)
+	if o.burns() {
+		t.rejected(a)
+	} else {
+		t.unsigned(a)
+	}
 	t.moved(0)
+}
+
+// unsigned requires that a mint is rejected. With the signature of an approval, the player has the tokens.
+func (t *trial) unsigned(a answer) {
+	t.rejected(a)
+	if a.succeeded && a.approval().ValidatorSig != "" {
+		t.does(Gives)
+	}
+}
+
+// denies requires that the call of somebody who proved nothing is rejected, and moves nothing of a player.
+func (t *trial) denies(a answer, then snapshot) {
+	if t.err != nil {
+		return
+	}
+	t.rejected(a)
+	if a.succeeded && (a.call.Path == t.ResultPath || a.approval().ValidatorSig != "") {
+		t.does(Open) // an approval that signs nothing is worth nothing
+	}
+	t.untouched(then)
+}
+
+// untouched requires that the call of somebody who proved nothing has moved nothing of a player.
+func (t *trial) untouched(then snapshot) {
+	if t.err != nil {
+		return
+	}
+	t.still(then)
+	if f, ok := t.err.(*finding); ok && f.off != nil {
+		f.does = Open
+	}
 }
 
 // rejectsOr requires that an order is rejected and moves nothing, or is approved and then

@@ -44,7 +44,22 @@ func (t *trial) wantsSuccess(a answer, given bool) {
 // the server is known to give instead.
 func (t *trial) confirmed(a answer) {
 	if t.answered(a) && !(a.strictly() && a.null("data")) && a.look() != t.server.known.answers[a.kind()] {
-		t.mismatch(a, "HTTP 200 with success true, errorCode null and data null")
+		t.unconfirmed(a, "HTTP 200 with success true, errorCode null and data null")
+	}
+}
+
+// unconfirmed records the wrong answer to a result. Any status but 200 loses it, sooner or later.
+func (t *trial) unconfirmed(a answer, want string) {
+	t.mismatch(a, want)
+	if a.status != http.StatusOK {
+		t.does(Loses)
+	}
+}
+
+// does adds to a finding what it does to money, if there is one.
+func (t *trial) does(harm Harm) {
+	if f, ok := t.err.(*finding); ok {
+		f.does = max(f.does, harm)
 	}
 }
 
@@ -109,7 +124,7 @@ const confirmedOrAgain = "a confirmation, or HTTP 500 for another delivery"
 func (t *trial) confirmedOrLater(a answer) (confirmed bool) {
 	confirmed = t.confirms(a)
 	if t.answered(a) && !confirmed && a.status != http.StatusInternalServerError {
-		t.mismatch(a, confirmedOrAgain)
+		t.unconfirmed(a, confirmedOrAgain)
 	}
 	return confirmed
 }

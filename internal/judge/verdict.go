@@ -39,6 +39,7 @@ type InputVerdict struct {
 	// of the input, or Must if the failure of a SHOULD lost, doubled or gave away something
 	Level   Level   `json:"level"`
 	Outcome Outcome `json:"outcome"`
+	Harm    Harm    `json:"-"`              // of a MUST that failed
 	Saw     string  `json:"saw,omitempty"`  // what the server did, or why it was not tried
 	Want    string  `json:"want,omitempty"` // what was expected instead
 	Note    string  `json:"note,omitempty"` // an explanation of what was seen, if there is one
@@ -58,7 +59,7 @@ func (c Case) verdict(all ...InputVerdict) Verdict {
 			v.Inputs = append(v.Inputs, in)
 		}
 		heavier := weight[in.Outcome] > weight[v.Outcome] || in.Outcome == v.Outcome &&
-			in.Outcome == Failed && in.Level == Must && v.Level == Should
+			in.Outcome == Failed && (in.Level == Must && v.Level == Should || in.Harm > v.Harm)
 		if i == 0 || heavier {
 			v.InputVerdict = in
 		}
