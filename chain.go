@@ -234,7 +234,8 @@ func (b BlockRef) MarshalText() ([]byte, error) {
 	}
 	_, err := hexutil.DecodeUint64(string(b))
 	if err != nil && !slices.Contains([]BlockRef{Latest, "safe", "finalized", "earliest", "pending"}, b) {
-		return nil, errors.New("a block must be latest, safe, finalized, earliest, pending, or a number from AtBlock")
+		return nil,
+			errors.New("a block must be latest, safe, finalized, earliest, pending, or a number from AtBlock")
 	}
 	return []byte(b), nil
 }

@@ -25,7 +25,8 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 	everything := ramp.TransactionRequest{From: address, To: &to, Gas: 21000, GasPrice: big.NewInt(100),
 		MaxFeePerGas:         big.NewInt(2),
 		MaxPriorityFeePerGas: big.NewInt(1), Value: big.NewInt(0), Nonce: &nonce, Data: []byte{0xca, 0xfe}}
-	const everythingJSON = `{"from":"` + a + `","to":"0x000000000000000000000000000000000000007b","gas":"0x5208","gasPrice":"0x64",` +
+	const everythingJSON = `{"from":"` + a +
+		`","to":"0x000000000000000000000000000000000000007b","gas":"0x5208","gasPrice":"0x64",` +
 		`"maxFeePerGas":"0x2","maxPriorityFeePerGas":"0x1","value":"0x0","nonce":"0x0","data":"0xcafe"}`
 	any2 := func(v any, err error) (any, error) { return v, err }
 	for name, test := range map[string]struct {
@@ -55,7 +56,8 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 			`"eth_sendTransaction","params":[` + everythingJSON + `]`, `"` + hash32 + `"`, hash},
 		"call": {func(r *ramp.RPC) (any, error) {
 			return any2(r.CallContract(t.Context(), ramp.TransactionRequest{To: &to, Data: []byte{1}}, "safe"))
-		}, `"eth_call","params":[{"to":"0x000000000000000000000000000000000000007b","data":"0x01"},"safe"]`, `"0xbeef"`, []byte{0xbe, 0xef}},
+		}, `"eth_call","params":[{"to":"0x000000000000000000000000000000000000007b","data":"0x01"},"safe"]`, `"0xbeef"`,
+			[]byte{0xbe, 0xef}},
 		"estimate": {func(r *ramp.RPC) (any, error) {
 			return any2(r.EstimateGas(t.Context(), ramp.TransactionRequest{}, "earliest"))
 		}, `"eth_estimateGas","params":[{},"earliest"]`, `"0x5208"`, uint64(21000)},
@@ -115,7 +117,8 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 		if strings.Contains(asked, "finalized") {
 			subject = "finalized"
 		}
-		assert.ErrorContains(t, err, `: `+subject+`: the node does not know it (yet); if it should exist, the node may be on another network`)
+		assert.ErrorContains(t, err,
+			`: `+subject+`: the node does not know it (yet); if it should exist, the node may be on another network`)
 		assert.Nil(t, got)
 		assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + asked + `}`}, n.asked())
 
@@ -169,16 +172,19 @@ func TestResultsOfTheWrongKind(t *testing.T) {
 
 const (
 	// A transaction of type 0x7, as a node of the chain describes it.
-	feeDelegated = `{"blockHash":"` + hash32 + `","blockNumber":"0x1b4","from":"0x000000000000000000000000000000000000007a","gas":"0x5208",` +
+	feeDelegated = `{"blockHash":"` + hash32 +
+		`","blockNumber":"0x1b4","from":"0x000000000000000000000000000000000000007a","gas":"0x5208",` +
 		`"gasPrice":"0x174876e800","maxFeePerGas":"0x2e90edd000","maxPriorityFeePerGas":"0x174876e800",` +
 		`"hash":"0x00000000000000000000000000000000000000000000000000000000000000bb","input":"0xcafe","nonce":"0x7",` +
-		`"to":"0x000000000000000000000000000000000000007b","transactionIndex":"0x0","value":"0xde0b6b3a7640000","type":"0x7",` +
+		`"to":"0x000000000000000000000000000000000000007b","transactionIndex":"0x0","value":"0xde0b6b3a7640000",` +
+		`"type":"0x7",` +
 		`"accessList":[],"chainId":"0x458","v":"0x1","r":"0x` +
 		"f000000000000000000000000000000000000000000000000000000000000001" + `","s":"0x2",` +
 		`"feePayer":"0x000000000000000000000000000000000000fee0","fv":"0x0","fr":"0x3","fs":"0x4"}`
 
 	// An unknown type, unsigned and in no block.
-	unknownType = `{"type":"0x6b","hash":"` + hash32 + `","from":null,"to":null,"input":"","blockHash":null,"blockNumber":null,"transactionIndex":null,"new":{"a":1}}`
+	unknownType = `{"type":"0x6b","hash":"` + hash32 +
+		`","from":null,"to":null,"input":"","blockHash":null,"blockNumber":null,"transactionIndex":null,"new":{"a":1}}`
 )
 
 func TestTransactionsOfAnyTypeAreRead(t *testing.T) {
@@ -404,7 +410,8 @@ func TestQuantityBigBelongsToItsCaller(t *testing.T) {
 
 // resultWith is a result whose receipt is the given JSON.
 func resultWith(receipt string) []byte {
-	return fmt.Appendf(nil, `{"session_id":"hero-1","uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"0x01","receipt":%s,
+	return fmt.Appendf(nil,
+		`{"session_id":"hero-1","uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"0x01","receipt":%s,
 		"intent":{"method":"mint","type":"assemble","from":[{"type":"asset","id":"gold","amount":5}],
 		"to":[{"type":"ERC20","id":"0x13345c94929a47a35a4dcd36e2574b8123fe190d","amount":1}]}}`, receipt)
 }
@@ -459,18 +466,20 @@ func TestReceiptIsWrittenWithArrays(t *testing.T) {
 // decides, it must not strand an order.
 func TestAReceiptWithAWrongFieldKeepsItsStatus(t *testing.T) {
 	for field, want := range map[string]string{
-		`"root":"0x0"`:                             "root must be hex with 0x, not a string",
-		`"root":"1x12"`:                            "root must be hex with 0x, not a string",
-		`"logsBloom":5`:                            "logsBloom must be hex with 0x, not a number",
-		`"transactionHash":"0x01"`:                 "transactionHash must be 0x followed by 64 hex digits, not a string",
-		`"contractAddress":{}`:                     "contractAddress must be 0x followed by 40 hex digits, not an object",
+		`"root":"0x0"`:  "root must be hex with 0x, not a string",
+		`"root":"1x12"`: "root must be hex with 0x, not a string",
+		`"logsBloom":5`: "logsBloom must be hex with 0x, not a number",
+		`"transactionHash":"0x01"`: "transactionHash must be 0x followed by 64 hex digits, " +
+			"not a string",
+		`"contractAddress":{}`: "contractAddress must be 0x followed by 40 hex digits, not " +
+			"an object",
 		`"to":"0x` + strings.Repeat("z", 40) + `"`: "to must be 0x followed by 40 hex digits, not a string",
-		`"gasUsed":1.5`:                            "gasUsed must be a whole number of at most 256 bits, not a number",
-		`"logs":{}`:                                "logs must be an array, not an object",
-		`"logs":[{"topics":["0x1"]}]`:              "logs[0].topics[0] must be 0x followed by 64 hex digits, not a string",
-		`"logs":[{"topics":[null]}]`:               "logs[0].topics[0] must be 0x followed by 64 hex digits, not null",
-		`"logs":[{"removed":"no"}]`:                "logs[0].removed must be a boolean, not a string",
-		`"gasUsed":"0x1","gasUsed":"0x1"`:          "gasUsed occurs more than once",
+		`"gasUsed":1.5`:                   "gasUsed must be a whole number of at most 256 bits, not a number",
+		`"logs":{}`:                       "logs must be an array, not an object",
+		`"logs":[{"topics":["0x1"]}]`:     "logs[0].topics[0] must be 0x followed by 64 hex digits, not a string",
+		`"logs":[{"topics":[null]}]`:      "logs[0].topics[0] must be 0x followed by 64 hex digits, not null",
+		`"logs":[{"removed":"no"}]`:       "logs[0].removed must be a boolean, not a string",
+		`"gasUsed":"0x1","gasUsed":"0x1"`: "gasUsed occurs more than once",
 	} {
 		t.Run(field, func(t *testing.T) {
 			receipt := `{"status":"0x0",` + field + `}`
@@ -490,16 +499,29 @@ func TestAReceiptWithAWrongFieldKeepsItsStatus(t *testing.T) {
 func TestTransfersOfAReceipt(t *testing.T) {
 	var r ramp.Receipt
 	require.NoError(t, json.Unmarshal([]byte(`{"status":"0x1","logs":[
-		{"address":"0x00000000000000000000000000000000000070c3","logIndex":"0x5","data":"0x0000000000000000000000000000000000000000000000000000000000000064",
-		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef","0x0000000000000000000000000000000000000000000000000000000000000000","0x0000000000000000000000000000000000000000000000000000000000000b0b"]},
+		{"address":"0x00000000000000000000000000000000000070c3","logIndex":"0x5",
+		  "data":"0x0000000000000000000000000000000000000000000000000000000000000064",
+		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
+		  "0x0000000000000000000000000000000000000000000000000000000000000000",
+		  "0x0000000000000000000000000000000000000000000000000000000000000b0b"]},
 		{"address":"0x00000000000000000000000000000000000070c4","data":"0x",
-		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef","0x0000000000000000000000000000000000000000000000000000000000000b0b","0x0000000000000000000000000000000000000000000000000000000000000000","0x0000000000000000000000000000000000000000000000000000000000000007"]},
-		{"address":"0x00000000000000000000000000000000000070c3","removed":true,"data":"0x0000000000000000000000000000000000000000000000000000000000000064",
-		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef","0x0000000000000000000000000000000000000000000000000000000000000000","0x0000000000000000000000000000000000000000000000000000000000000b0b"]},
+		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
+		  "0x0000000000000000000000000000000000000000000000000000000000000b0b",
+		  "0x0000000000000000000000000000000000000000000000000000000000000000",
+		  "0x0000000000000000000000000000000000000000000000000000000000000007"]},
+		{"address":"0x00000000000000000000000000000000000070c3","removed":true,
+		 "data":"0x0000000000000000000000000000000000000000000000000000000000000064",
+		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
+		  "0x0000000000000000000000000000000000000000000000000000000000000000",
+		  "0x0000000000000000000000000000000000000000000000000000000000000b0b"]},
 		{"address":"0x00000000000000000000000000000000000070c3","data":"0x64",
-		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef","0x0000000000000000000000000000000000000000000000000000000000000000","0x0000000000000000000000000000000000000000000000000000000000000b0b"]},
+		 "topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",
+		  "0x0000000000000000000000000000000000000000000000000000000000000000",
+		  "0x0000000000000000000000000000000000000000000000000000000000000b0b"]},
 		{"address":"0x00000000000000000000000000000000000070c3","data":"0x",
-		 "topics":["0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925","0x0000000000000000000000000000000000000000000000000000000000000000","0x0000000000000000000000000000000000000000000000000000000000000b0b"]}]}`), &r))
+		 "topics":["0x8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925",
+		  "0x0000000000000000000000000000000000000000000000000000000000000000",
+		  "0x0000000000000000000000000000000000000000000000000000000000000b0b"]}]}`), &r))
 	bob := common.HexToAddress("0xb0b")
 	assert.Equal(t, []ramp.Transfer{
 		{Token: common.HexToAddress("0x70c3"), To: bob, Value: big.NewInt(100), LogIndex: ramp.NewQuantity(5)},

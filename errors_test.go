@@ -39,7 +39,8 @@ func TestInvalidErrorText(t *testing.T) {
 	p.addAll(invalid("intent.to", "is required"))
 	p.addAll(errors.New("another family adds nothing"))
 	p.addAll(nil)
-	assert.EqualError(t, p.err(), "ramp: uuid is required; intent.from[1].amount must be a number; intent.to is required")
+	assert.EqualError(t, p.err(),
+		"ramp: uuid is required; intent.from[1].amount must be a number; intent.to is required")
 
 	p.requireKey(false, "HandlerConfig.Key", ErrHMACKey)
 	var wrong *InvalidError

@@ -360,7 +360,8 @@ func ExampleParseResult() {
 		"receipt": {"status": "0x0"},
 		"intent": {
 			"method": "mint", "type": "assemble", "target_candidate": {},
-			"from": [{"type": "asset", "id": "item_gold", "amount": 100}, {"type": "asset", "id": "item_gold", "amount": 0.5}],
+			"from": [{"type": "asset", "id": "item_gold", "amount": 100},
+				{"type": "asset", "id": "item_gold", "amount": 0.5}],
 			"to": [{"type": "ERC20", "id": "0x00000000000000000000000000000000000070c3", "amount": 10}]
 		}
 	}`)
@@ -380,7 +381,8 @@ func ExampleParseResult() {
 }
 
 func ExampleParseValidate() {
-	_, err := ramp.ParseValidate([]byte(`{"digest": 7, "intent": {"from": [{"type": "asset", "id": "gold", "amount": "100"}]}}`))
+	_, err := ramp.ParseValidate([]byte(
+		`{"digest": 7, "intent": {"from": [{"type": "asset", "id": "gold", "amount": "100"}]}}`))
 	var wrong *ramp.InvalidError
 	if errors.As(err, &wrong) {
 		for _, field := range wrong.Fields {

@@ -31,7 +31,8 @@ const (
 	goldenMint    = "6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71"
 	goldenBurn    = "b2a4d6c8-1e3f-4a5b-8c7d-9e0f1a2b3c4d"
 
-	goldenMintSig = "0xa9c5cc5e7b594f1b1e82f7907303e007adb6f05573e984e7fc8baa80995d90b72bbf5b4297ea75d36ba5672b3e49f305edaea0c2bb6d02e1babc67e1340554561b"
+	goldenMintSig = "0xa9c5cc5e7b594f1b1e82f7907303e007adb6f05573e984e7fc8baa80995d90b72bbf5b" +
+		"4297ea75d36ba5672b3e49f305edaea0c2bb6d02e1babc67e1340554561b"
 )
 
 // golden returns the bytes of a file of testdata.
@@ -359,7 +360,8 @@ func TestGoldenResults(t *testing.T) {
 		intent               ramp.Intent
 		effect               ramp.Effect
 	}{
-		"6-result-mint.json": {goldenMint, "0x42654d7aaf5e9b4369a730fb6eb2774ab6b484b9c448c43b2bc2bd91c3e3146f", `"0x1"`, `"0x7"`, `0`,
+		"6-result-mint.json": {goldenMint, "0x42654d7aaf5e9b4369a730fb6eb2774ab6b484b9c448c43b2bc2bd91c3e3146f",
+			`"0x1"`, `"0x7"`, `0`,
 			netOfFees, ramp.Effect{}}, // the tokens are on the chain
 		"6-result-failed-mint.json": {goldenMint, "0x842aa02291e0eb983671e85989ba5266d895c614c9d00b0d7b3a11407883d39b",
 			`"0x0"`, `"0x2"`, "",

@@ -42,7 +42,8 @@ func testRequest() ramp.InitializeRequest {
 const testRequestBytes = `{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1",` +
 	`"token":"0x00000000000000000000000000000000000070c3","mint_fee_bps":100,"burn_fee_bps":0,` +
 	`"mint_method":"mint","burn_method":"burn-permit",` +
-	`"materials":[{"id":"item_gold","amount":100,"icon_url":"https://example.com/gold.png?size=1&dark=0","is_non_fungible":false}],` +
+	`"materials":[{"id":"item_gold","amount":100,"icon_url":"https://example.com/gold.png?size=1&dark=0",` +
+	`"is_non_fungible":false}],` +
 	`"outputs":[{"id":"item_gem","amount":2,"icon_url":"https://example.com/gem.png","is_non_fungible":true}]}}`
 
 const okAnswer = `{"code":200,"message":"OK","data":{"uuid":"` + testUUID + `"}}`
@@ -148,7 +149,8 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 		Key: vectorBase64Key()})
 	_, err := client.Initialize(t.Context(), testRequest())
 	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
-	assert.ErrorContains(t, err, "(the key was read as unpadded base64url: compare it with the console's, or try TextKey)")
+	assert.ErrorContains(t, err,
+		"(the key was read as unpadded base64url: compare it with the console's, or try TextKey)")
 }
 
 func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
@@ -176,9 +178,11 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 		"success under code 0": {200, "", `{"code":0,"message":"OK","data":{"uuid":"` + testUUID + `"}}`,
 			`200: OK: {"uuid":"` + testUUID + `"}, with a UUID, although code is not 200`},
 		"another reason": {200, "",
-			`{"code":500,"message":"Internal Server Error","data":"token not registered"}`, "200, code 500: Internal Server Error: token not registered"},
+			`{"code":500,"message":"Internal Server Error","data":"token not registered"}`,
+			"200, code 500: Internal Server Error: token not registered"},
 		"a reason of two lines": {400, "",
-			`{"code":400,"message":"Bad Request","data":"intent.token:\n\u001b[31m0x12"}`, "400, code 400: Bad Request: intent.token: [31m0x12"},
+			`{"code":400,"message":"Bad Request","data":"intent.token:\n\u001b[31m0x12"}`,
+			"400, code 400: Bad Request: intent.token: [31m0x12"},
 		"a reason in an object": {400, "", `{"code":400,"message":"Bad Request","data":{"field":"intent.token"}}`,
 			`400, code 400: Bad Request: {"field":"intent.token"}`},
 		"a redirect":       {307, "", "moved", "307, a redirect to /elsewhere: moved"},

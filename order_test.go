@@ -150,7 +150,8 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 				conflict := as[*ramp.ConflictError](t, err)
 				assert.Equal(t, ramp.ConflictError{Order: order, Field: tt.field}, *conflict)
 				assert.EqualError(t, err,
-					fmt.Sprintf("ramp: order %s (%s): the call contradicts the stored order: %s differs", order.UUID, order.State, tt.field))
+					fmt.Sprintf("ramp: order %s (%s): the call contradicts the stored order: %s differs", order.UUID,
+						order.State, tt.field))
 				assert.ErrorIs(t, err, ramp.ErrOrderConflict)
 			}
 		})
@@ -471,7 +472,8 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 	}
 
 	written := ramp.Must(json.Marshal(accepted(mintRequest())))
-	assert.JSONEq(t, `{"version":1,"uuid":"`+testUUID+`","state":"accepted","project_id":"project-1","session_id":"session-1",
+	assert.JSONEq(t,
+		`{"version":1,"uuid":"`+testUUID+`","state":"accepted","project_id":"project-1","session_id":"session-1",
 		"user_address":"0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb","digest":"`+testDigest+`",
 		"intent":`+string(object(mintObject()).bytes())+`,"accepted_at":"2026-11-21T12:00:00.123Z"}`, string(written))
 	for old, new := range map[string]string{

@@ -74,16 +74,25 @@ func TestABatchFitsTheLimitOfTheNode(t *testing.T) {
 		code int
 		body string
 	}{
-		"go-ethereum":             {200, `[{"jsonrpc":"2.0","id":FIRST,"error":{"code":-32600,"message":"batch too large"}}]`},
-		"Erigon":                  {200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"batch limit 10 exceeded (can increase by --rpc.batch.limit)"}}`},
-		"Nethermind":              {200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"Batch size limit exceeded"}}`},
-		"reth":                    {200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32010,"message":"The batch request was too large","data":"Exceeded max limit of 10"}}`},
+		"go-ethereum": {200,
+			`[{"jsonrpc":"2.0","id":FIRST,"error":{"code":-32600,"message":"batch too large"}}]`},
+		"Erigon": {200,
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"batch limit 10 exceeded (can increase by ` +
+				`--rpc.batch.limit)"}}`},
+		"Nethermind": {200,
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"Batch size limit exceeded"}}`},
+		"reth": {200,
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32010,"message":"The batch request was too large",` +
+				`"data":"Exceeded max limit of 10"}}`},
 		"a gateway with HTTP 500": {500, "batch limit of 10 exceeded"},
-		"a list with one error":   {200, `[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}}]`},
-		"a list, without an id":   {200, `[{"jsonrpc":"2.0","error":{"code":-32000,"message":"batch limit 10 exceeded"}}]`},
+		"a list with one error": {200,
+			`[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batch too large"}}]`},
+		"a list, without an id": {200,
+			`[{"jsonrpc":"2.0","error":{"code":-32000,"message":"batch limit 10 exceeded"}}]`},
 		"a proxy with HTTP 413":   {413, "<html>"},
 		"a gateway with HTTP 400": {400, `{"error":{"code":-32602,"message":"maximum batch size is 10"}}`},
-		"dRPC":                    {200, `{"id":null,"error":{"code":31,"message":"Batch of more than 10 requests are not allowed on free tier"}}`},
+		"dRPC": {200,
+			`{"id":null,"error":{"code":31,"message":"Batch of more than 10 requests are not allowed on free tier"}}`},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			n := &batchLimit{answer: func(n int) (int, string) {
@@ -102,10 +111,12 @@ func TestABatchFitsTheLimitOfTheNode(t *testing.T) {
 
 func TestANodeWithoutBatchesIsAskedOneByOne(t *testing.T) {
 	for name, body := range map[string]string{
-		"reth":               `{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"Batched requests are not supported by this server"}}`,
+		"reth": `{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"Batched requests are not ` +
+			`supported by this server"}}`,
 		"an invalid request": `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}`,
-		"a parse error":      `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"cannot unmarshal array into object"}}`,
-		"a list with one":    `[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}]`,
+		"a parse error": `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"cannot unmarshal array ` +
+			`into object"}}`,
+		"a list with one": `[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}]`,
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			n := &batchLimit{answer: func(int) (int, string) { return 200, body }}
@@ -125,7 +136,9 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 		}},
 		"reth, all of it": {answer: func(n int) (int, string) {
 			if n > 3 {
-				return 200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32008,"message":"Response is too big","data":"Exceeded max limit of 167772160"}}`
+				return 200,
+					`{"jsonrpc":"2.0","id":null,"error":{"code":-32008,"message":"Response is too big",` +
+						`"data":"Exceeded max limit of 167772160"}}`
 			}
 			return 0, ""
 		}},
@@ -165,9 +178,11 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 // Anybody can deploy a contract, and call it what they want.
 func TestTheTextOfAContractSwitchesNoBatchesOff(t *testing.T) {
 	for name, failure := range map[string]string{
-		"go-ethereum":             `{"code":3,"message":"execution reverted: batch mint is paused","data":"0x08c379a0"}`,
-		"an older node":           `{"code":-32000,"message":"execution reverted: batch limit 10 exceeded"}`,
-		"in the data":             `{"code":-32000,"message":"execution reverted","data":"batch size limit exceeded, response is too big"}`,
+		"go-ethereum": `{"code":3,"message":"execution reverted: batch mint is paused",` +
+			`"data":"0x08c379a0"}`,
+		"an older node": `{"code":-32000,"message":"execution reverted: batch limit 10 exceeded"}`,
+		"in the data": `{"code":-32000,"message":"execution reverted","data":"batch size limit exceeded, ` +
+			`response is too big"}`,
 		"invalid parameters":      `{"code":-32602,"message":"batch"}`,
 		"an invalid request":      `{"code":-32600,"message":"batch"}`,
 		"the code of go-ethereum": `{"code":-32003,"message":"response too large"}`,
@@ -187,8 +202,10 @@ func TestTheTextOfAContractSwitchesNoBatchesOff(t *testing.T) {
 		})
 	}
 	for name, failure := range map[string]string{
-		"instead of the batch":            `{"id":null,"error":{"code":3,"message":"execution reverted: batch mint is paused"}}`,
-		"as the only answer":              `[{"id":FIRST,"error":{"code":3,"message":"execution reverted: batch mint is paused"}}]`,
+		"instead of the batch": `{"id":null,"error":{"code":3,"message":"execution reverted: batch mint ` +
+			`is paused"}}`,
+		"as the only answer": `[{"id":FIRST,"error":{"code":3,"message":"execution reverted: batch mint ` +
+			`is paused"}}]`,
 		"a rate limit that names a batch": `{"id":null,"error":{"code":429,"message":"too many requests in a batch"}}`,
 	} {
 		inBubble(t, name, func(t *testing.T) {

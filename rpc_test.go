@@ -261,11 +261,12 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 		"a revert in a 500":       {status(500, nil, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), 1},
 		"any code in a 429":       {status(429, nil, `{"id":1,"error":{"code":-32600,"message":"m"}}`), 2},
 		"a revert in a 429":       {status(429, nil, `{"id":1,"error":{"code":3,"message":"execution reverted"}}`), 1},
-		"-32016 inside a 200":     {status(200, nil, `{"id":1,"error":{"code":-32016,"message":"over rate limit"}}`), 2},
-		"-32005 inside a 200":     {status(200, nil, `{"id":1,"error":{"code":-32005,"message":"m"}}`), 2},
-		"429 inside a 200":        {status(200, nil, `{"id":1,"error":{"code":429,"message":"m"}}`), 2},
-		"a rejection":             {status(200, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
-		"a redirect":              {status(302, nil, ""), 1},
+		"-32016 inside a 200": {status(200, nil,
+			`{"id":1,"error":{"code":-32016,"message":"over rate limit"}}`), 2},
+		"-32005 inside a 200": {status(200, nil, `{"id":1,"error":{"code":-32005,"message":"m"}}`), 2},
+		"429 inside a 200":    {status(200, nil, `{"id":1,"error":{"code":429,"message":"m"}}`), 2},
+		"a rejection":         {status(200, nil, `{"id":1,"error":{"code":-32000,"message":"m"}}`), 1},
+		"a redirect":          {status(302, nil, ""), 1},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s := &script{steps: steps{test.first, status(200, nil, `{"id":2,"result":"0x10"}`)}}
@@ -399,10 +400,13 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 			[2]string{"7", "2"}, "", 0},
 		"with one call answered twice, once": {`[{"id":A,"result":"0x1"},{"id":A,"result":"0x3"},` + second + `]`,
 			[2]string{"ramp: eth_getBalance: the call was answered twice", "2"}, "", 0},
-		"with ids of others": {`[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"A","result":"0x9"},{"id":null,"result":"0x9"},7,null]`,
+		"with ids of others": {
+			`[{"id":99,"result":"0x9"},{"id":0,"result":"0x9"},{"id":"A","result":"0x9"},{"id":null,` +
+				`"result":"0x9"},7,null]`,
 			[2]string{"has none for this call", "has none for this call"}, "", 0},
 		"by one error": {
-			`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"invalid params"} }`, [2]string{}, "JSON-RPC error -32602: invalid params", 0},
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"invalid params"} }`, [2]string{},
+			"JSON-RPC error -32602: invalid params", 0},
 		"by one error with names twice": {`{"error":{"code":1,"message":"m"},"error":{"code":1}}`, [2]string{},
 			"HTTP 200, not JSON-RPC", 0},
 		"by one result": {`{"id":A,"result":"0x1"}`, [2]string{}, "not JSON-RPC", 0},
@@ -460,8 +464,10 @@ func TestABatchIsWrittenAsOneArray(t *testing.T) {
 	require.NoError(t, n.client().Batch(t.Context(), calls))
 	assert.ErrorIs(t, calls[0].Err, ramp.ErrNotFound)
 	assert.NoError(t, calls[1].Err, "a result that nobody wants")
-	assert.Equal(t, []string{`[{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["` + (common.Hash{}).Hex() + `"]},` +
-		`{"jsonrpc":"2.0","id":2,"method":"net_version","params":[]}]`}, n.asked())
+	assert.Equal(t,
+		[]string{`[{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionReceipt","params":["` + (common.Hash{}).Hex() +
+			`"]},` +
+			`{"jsonrpc":"2.0","id":2,"method":"net_version","params":[]}]`}, n.asked())
 
 	require.NoError(t, n.client().Batch(t.Context(), nil))
 	assert.Len(t, n.asked(), 1, "nothing is asked for nothing")
@@ -495,7 +501,9 @@ func TestABatchThatFailsIsNotGoneOnWith(t *testing.T) {
 func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: steps{
-			status(200, nil, `[{"id":1,"result":"0x1"},{"id":2,"error":{"code":-32005,"message":"slow down"}},{"id":3,"error":{"code":-32000,"message":"no"}}]`),
+			status(200, nil,
+				`[{"id":1,"result":"0x1"},{"id":2,"error":{"code":-32005,"message":"slow down"}},{"id":3,`+
+					`"error":{"code":-32000,"message":"no"}}]`),
 			status(200, nil, `{"id":4,"result":"0x2"}`),
 		}}
 		calls, got := balances(3)
@@ -535,7 +543,8 @@ func TestAnyMethodCanBeCalled(t *testing.T) {
 	var raw json.RawMessage
 	require.NoError(t, n.client().Call(t.Context(), &raw, "custom_anything", "a", 1, true, nil))
 	assert.Equal(t, `{"a":[1,"0x2"]}`, string(raw))
-	assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":"custom_anything","params":["a",1,true,null]}`}, n.asked())
+	assert.Equal(t,
+		[]string{`{"jsonrpc":"2.0","id":ID,"method":"custom_anything","params":["a",1,true,null]}`}, n.asked())
 	assert.Equal(t, "application/json", n.request().Header.Get("Content-Type"))
 	assert.Equal(t, "ramp-go", n.request().Header.Get("User-Agent"))
 
@@ -595,7 +604,8 @@ func TestWhatIsASecretOfAnRPC(t *testing.T) {
 		quoted := ramp.Must(json.Marshal(text))
 		n := newNode(t, says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`}}`))
 		client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{
-			URL:    strings.Replace(n.URL, "//", "//alice:0000@", 1) + "/data/v2/fifteen-letters/sixteen--letters?project=mainnet&v=2;token=behind-a-semicolon&only-a-name-",
+			URL: strings.Replace(n.URL, "//", "//alice:0000@", 1) +
+				"/data/v2/fifteen-letters/sixteen--letters?project=mainnet&v=2;token=behind-a-semicolon&only-a-name-",
 			Header: http.Header{"X-Api-Key": {"of-the-header"}, "Content-Type": {"application/json"}}, Retries: -1}))
 		var rejected *ramp.RPCError
 		_, err := client.BlockNumber(t.Context())
@@ -809,7 +819,8 @@ func TestEachNodesChainIsChecked(t *testing.T) {
 		assert.ErrorIs(t, err, ramp.ErrWrongChain)
 		assert.Equal(t, []string{"first chainId", "fallback chainId"}, n.asked)
 		n.first = &chain{}
-		assert.ErrorContains(t, client.Check(t.Context()), "ramp: check https://fallback.example.com: ramp: eth_chainId: the node is on another chain")
+		assert.ErrorContains(t, client.Check(t.Context()),
+			"ramp: check https://fallback.example.com: ramp: eth_chainId: the node is on another chain")
 	})
 }
 

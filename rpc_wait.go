@@ -214,8 +214,10 @@ func (r *RPC) checkDepth(ctx context.Context, receipt *Receipt, confirmations ui
 	case has < confirmations: // another node behind the URL may lag
 		return fmt.Errorf("the transaction has %d of %d confirmations", has, confirmations)
 	case errors.Is(blockCall.Err, ErrNotFound), blockCall.Err == nil && block.Hash != receipt.BlockHash:
-		return fmt.Errorf("block %d, which contained the transaction, was replaced: the receipt names block %s, "+
-			"and the chain has %s; if that stays so, ask another node", number, receipt.BlockHash, block.Hash)
+		return fmt.Errorf(
+			"block %d, which contained the transaction, was replaced: the receipt names block %s, "+
+				"and the chain has %s; if that stays so, ask another node", number, receipt.BlockHash,
+			block.Hash)
 	}
 	return blockCall.Err
 }

@@ -130,7 +130,8 @@ func (c *chain) clientEvery(interval time.Duration) *ramp.RPC {
 var blockA, blockB = common.HexToHash("0xa").Hex(), common.HexToHash("0xb").Hex()
 
 func mined(number uint64, block string) string {
-	return fmt.Sprintf(`{"status":"0x1","transactionHash":"%s","blockNumber":"0x%x","blockHash":"%s","logs":[]}`, common.MaxHash, number, block)
+	return fmt.Sprintf(`{"status":"0x1","transactionHash":"%s","blockNumber":"0x%x","blockHash":"%s","logs":[]}`,
+		common.MaxHash, number, block)
 }
 
 func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
@@ -234,7 +235,8 @@ func TestWaitReceiptStartsOverWhenTheBlockWasReplaced(t *testing.T) {
 
 func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 	rejection := func(http, code int, message, data string) func(string) (*http.Response, error) {
-		return always(http, fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q,"data":%q}}`, code, message, data))
+		return always(http,
+			fmt.Sprintf(`{"jsonrpc":"2.0","id":null,"error":{"code":%d,"message":%q,"data":%q}}`, code, message, data))
 	}
 	saying := func(method, answer string) func(string) (*http.Response, error) {
 		return func(asked string) (*http.Response, error) {
@@ -316,7 +318,9 @@ func TestWaitReceiptSaysWhatIsMissing(t *testing.T) {
 		ends   bool // at once, for it will not pass
 	}{
 		"the transaction": {func(c *chain) { c.receipt = "null" },
-			"eth_getTransactionReceipt: " + common.MaxHash.Hex() + ": the node does not know it (yet); if it should exist, the node may be on another network: set RPCConfig.ChainID to detect that", ramp.ErrNotFound, false},
+			"eth_getTransactionReceipt: " + common.MaxHash.Hex() +
+				": the node does not know it (yet); if it should exist, the node may be on another network: set " +
+				"RPCConfig.ChainID to detect that", ramp.ErrNotFound, false},
 		"its block":     {func(c *chain) { c.receipt = `{"status":"0x1"}` }, "is in no block yet", nil, false},
 		"confirmations": {func(c *chain) { c.head = 12 }, "has 3 of 5 confirmations", nil, false},
 		"a block that stands": {func(c *chain) { c.block[10] = blockB },
@@ -461,7 +465,9 @@ func TestNothingIsAskedOfTheWrongChainOrOneThatIsNotKnown(t *testing.T) {
 			for range 2 {
 				err := use(ctx, client)
 				assert.ErrorIs(t, err, ramp.ErrWrongChain)
-				assert.ErrorContains(t, err, "ramp: eth_chainId: the node is on another chain: its chain ID is 10001, but RPCConfig.ChainID is 1112")
+				assert.ErrorContains(t, err,
+					"ramp: eth_chainId: the node is on another chain: its chain ID is 10001, but "+
+						"RPCConfig.ChainID is 1112")
 			}
 			assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, c.asked,
 				"and it is asked again, for the node may be replaced")
@@ -549,7 +555,8 @@ func TestCheckReportsAWrongChainOrAnUnreachableNodeAtStart(t *testing.T) {
 		c.say = map[string]string{"eth_chainId": `"result":null`}
 		assert.ErrorContains(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()), "the result is null")
 		c.fail = func(string) (*http.Response, error) { return nil, errors.New("connection refused") }
-		assert.EqualError(t, c.client().Check(t.Context()), "ramp: check https://node.example.com: ramp: eth_chainId: connection refused")
+		assert.EqualError(t, c.client().Check(t.Context()),
+			"ramp: check https://node.example.com: ramp: eth_chainId: connection refused")
 		_, err := c.client().BlockNumber(t.Context())
 		assert.Error(t, err)
 	})

@@ -348,7 +348,8 @@ func (t *Terms) compare(o *trade, product *Product) error {
 		return invalid(o.chain.path+"[0].type", "must be ERC20, or NFT for a non-fungible item, not %s",
 			shown(string(token.Type)))
 	case unique && !token.Amount.Rat().IsInt():
-		return invalid(o.chain.path+"[0].amount", "must be a whole number, because an item is non-fungible, not %v",
+		return invalid(o.chain.path+"[0].amount",
+			"must be a whole number, because an item is non-fungible, not %v",
 			token.Amount)
 	case product.Tokens.Sign() > 0 && product.Tokens.Cmp(token.Amount) != 0:
 		return invalid(o.chain.path+"[0].amount", "must be %v, as for product %q, not %v%s",

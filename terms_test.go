@@ -344,7 +344,10 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 			[]string{"TermsConfig.Products[0].Outputs[0].amount is required"}},
 		{"half a sword", bad(func(i *ramp.Product) {
 			i.Outputs[0].Amount, i.Outputs[0].IsNonFungible = amount("0.5"), true
-		}), []string{"TermsConfig.Products[0].Outputs[0].amount is required and must be greater than 0, and whole for a non-fungible item"}},
+		}),
+			[]string{
+				"TermsConfig.Products[0].Outputs[0].amount is required and must be greater than 0, and whole for a " +
+					"non-fungible item"}},
 		{"a token that is no address", bad(func(i *ramp.Product) { i.Token = "gold" }),
 			[]string{"TermsConfig.Products[0].Token"}},
 	} {
@@ -784,7 +787,9 @@ func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 		require.NoError(t, toAssets(service.handler)(t.Context(), header).Err)
 		for _, asset := range []string{"sword", "gem", "gold"} {
 			assert.Equal(t, 1,
-				strings.Count(log.String(), `level=WARN msg="ramp: an asset of the terms is not in a player's list" asset=`+asset+"\n"), log.String())
+				strings.Count(log.String(),
+					`level=WARN msg="ramp: an asset of the terms is not in a player's list" asset=`+asset+"\n"),
+				log.String())
 		}
 	}
 }
@@ -793,10 +798,11 @@ func TestInitializeTakesAProductByName(t *testing.T) {
 	service := newNode(t, says(200, okAnswer))
 	client := service.api(ramp.ClientConfig{Terms: newTerms(goldProduct(), swordProduct())})
 	ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{PlayerID: "player-1", Product: "sword"}))
-	assert.Equal(t, `{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1","token":"`+swordToken+`",`+
-		`"mint_fee_bps":0,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",`+
-		`"materials":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}],`+
-		`"outputs":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}]}}`, service.asked()[0])
+	assert.Equal(t,
+		`{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1","token":"`+swordToken+`",`+
+			`"mint_fee_bps":0,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",`+
+			`"materials":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}],`+
+			`"outputs":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}]}}`, service.asked()[0])
 
 	_, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "shield"})
 	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")

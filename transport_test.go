@@ -364,13 +364,14 @@ func echoes() map[string]func(code int, e string) (*http.Response, error) {
 		"an error":                    saying(`{"id":null,"error":{"code":1,"message":QUOTED,"data":QUOTED}}`),
 		"a message that is an object": saying(`{"id":null,"error":{"code":1,"message":{"text":QUOTED}}}`),
 		"an error that is text":       saying(`{"id":null,"error":QUOTED}`),
-		"a reason":                    saying(`{"id":null,"error":{"code":3,"message":"execution reverted","data":"REASON"}}`),
-		"JSON of a proxy":             saying(`{"error_description":QUOTED}`),
-		"JSON that is cut":            saying(`{"data":QUOTED`),
-		"text":                        saying("cannot read TEXT\nTEXT"),
-		"text across the cut":         saying(strings.Repeat("x", 390) + "TEXT"),
-		"a redirect":                  redirect("/"),
-		"a redirect to no URL":        redirect("http://[::1]:x/"),
+		"a reason": saying(
+			`{"id":null,"error":{"code":3,"message":"execution reverted","data":"REASON"}}`),
+		"JSON of a proxy":      saying(`{"error_description":QUOTED}`),
+		"JSON that is cut":     saying(`{"data":QUOTED`),
+		"text":                 saying("cannot read TEXT\nTEXT"),
+		"text across the cut":  saying(strings.Repeat("x", 390) + "TEXT"),
+		"a redirect":           redirect("/"),
+		"a redirect to no URL": redirect("http://[::1]:x/"),
 		"the content type": func(code int, e string) (*http.Response, error) {
 			return status(code, map[string]string{"Content-Type": "text/" + e}, "x")(nil)
 		},
@@ -497,7 +498,8 @@ func FuzzAnswers(f *testing.F) {
 		okAnswer, "", "null", "{}", "[]", "<html>", `{"code":200,"data":{"uuid":7}}`, `{"id":1,"result":"0x10"}`,
 		`{"id":1,"result":null}`, `{"id":1,"error":"x"}`,
 		`{"id":1,"error":{"code":3,"message":"execution reverted","data":"0x08c379a0"}}`, `[{"id":1,"result":"0x1"}]`,
-		`{"id":null,"error":{"code":1e9,"message":{},"data":{"data":{"data":"0x4e487b71"}}}}`, `[{"id":18446744073709551615}]`,
+		`{"id":null,"error":{"code":1e9,"message":{},"data":{"data":{"data":"0x4e487b71"}}}}`,
+		`[{"id":18446744073709551615}]`,
 	} {
 		for _, code := range []int{200, 413, 429, 500} {
 			f.Add(code, body)

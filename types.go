@@ -91,7 +91,8 @@ func checkOffer(p *problems, tokenPath, token, feePath string, fee int) {
 	if !isAddress(token) {
 		p.add(tokenPath, "is required and must be 0x followed by 40 hex digits")
 	} else if !isChecksummed(token) {
-		p.add(tokenPath, "must be %s, or all in lower case: the case of its letters is a wrong checksum (EIP-55)",
+		p.add(tokenPath,
+			"must be %s, or all in lower case: the case of its letters is a wrong checksum (EIP-55)",
 			common.HexToAddress(token).Hex())
 	}
 	if fee < 0 || fee > 10_000 {

@@ -126,7 +126,8 @@ func TestParseRejects(t *testing.T) {
 		{"digest null", digest, `"digest":null`, "digest must be 0x followed by 64 hex digits, not null"},
 		{"digest of 31 bytes", digest, `"digest":"0x` + bytes1[:62] + `"`,
 			"digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
-		{"digest without 0x", digest, `"digest":"` + bytes1 + `"`, "digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
+		{"digest without 0x", digest, `"digest":"` + bytes1 + `"`,
+			"digest must be 0x followed by 64 hex digits, not a string of 64 characters"},
 		{"digest of zeros, which is nothing's hash", digest, `"digest":"0x` + strings.Repeat("0", 64) + `"`, "digest "},
 
 		{"uuid null", id, `"uuid":null`, "uuid is required"},
@@ -215,7 +216,9 @@ func TestParseResultLeavesOutWhatItCannotRead(t *testing.T) {
 		{"too many entries", `"to":[`, `"to":[` + strings.Repeat("{},", 1000),
 			"intent.to must not have more than 1000 entries",
 			func(r *ramp.Result) any { return r.Intent.To }},
-		{"a hash with a wrong last digit", `"effectiveGasPrice":"0x3b9aca00","blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee"`,
+		{"a hash with a wrong last digit",
+			`"effectiveGasPrice":"0x3b9aca00",` +
+				`"blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dee"`,
 			`"blockHash":"0x496aca80e4d8f29fb8e8cd816c3afb48d3f103970b3a2ee1600c08ca67326dez"`,
 			"receipt.blockHash must be 0x followed by 64 hex digits, not a string",
 			func(r *ramp.Result) any { return r.Receipt.BlockHash }},

@@ -45,7 +45,9 @@ func TestCatalogURLLeavesOptionalParametersOut(t *testing.T) {
 	c := catalogParams()
 	c.Lang = ""
 	got := ramp.Must(ramp.CatalogURL("https://ramp.example", c))
-	assert.Equal(t, "https://ramp.example/catalog?projectId=prj_7Qm2xVd9&sessionId=hero-4821&accessToken=eyJhbGciOi.J9%2Bab%2Fc%3D&platform=web&network=testnet", got)
+	assert.Equal(t,
+		"https://ramp.example/catalog?projectId=prj_7Qm2xVd9&sessionId=hero-4821&accessToken=eyJhbGciOi.J9%2Bab%2Fc%3D"+
+			"&platform=web&network=testnet", got)
 
 	for _, lang := range []ramp.Lang{ramp.LangChinese, ramp.LangEnglish, ramp.LangTraditionalChinese} {
 		c.Lang = lang

@@ -562,14 +562,19 @@ func (h *Handler) authentic(c *call, header http.Header, body []byte) error {
 	c.ownKey = h.config.Key.Fingerprint()
 	switch encoding, _ := singleHeader(header, "Content-Encoding"); {
 	case len(body) == 0, !slices.Contains([]string{"", fmt.Sprint(len(body))}, header.Get("Content-Length")):
-		return fmt.Errorf("%w (the body has %d bytes, and Content-Length is %.20q: middleware may have read or changed it)", err, len(body), header.Get("Content-Length"))
+		return fmt.Errorf(
+			"%w (the body has %d bytes, and Content-Length is %.20q: middleware may have read or changed it)",
+			err, len(body), header.Get("Content-Length"))
 	case encoding != "" && !strings.EqualFold(encoding, "identity"):
-		return fmt.Errorf("%w (the body has a Content-Encoding, but the HMAC covers the body that the service sent)", err)
+		return fmt.Errorf(
+			"%w (the body has a Content-Encoding, but the HMAC covers the body that the service sent)", err)
 	}
 	return err
 }
 
 func (h *Handler) bodyTooLarge(limit int64) error {
 	return &Rejection{Status: http.StatusRequestEntityTooLarge, Code: CodeBodyTooLarge,
-		Err: fmt.Errorf("ramp: the body is larger than %d bytes: raise that limit (HandlerConfig.MaxBody is %d)", limit, h.config.MaxBody)}
+		Err: fmt.Errorf(
+			"ramp: the body is larger than %d bytes: raise that limit (HandlerConfig.MaxBody is %d)", limit,
+			h.config.MaxBody)}
 }

@@ -274,7 +274,9 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 				err := game.Result(t.Context(), ramp.Session{}, two)
 				assert.Equal(t, "500", answerTo(err))
 				assert.ErrorContains(t, err,
-					"order "+second.UUID.String()+" (accepted): the call contradicts the stored order: tx_hash has ended order "+first.UUID.String())
+					"order "+second.UUID.String()+
+						" (accepted): the call contradicts the stored order: tx_hash has ended order "+
+						first.UUID.String())
 			}
 			assert.EqualValues(t, 1100, v.gold["session-1"])
 			if tt.noHook {

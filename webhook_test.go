@@ -834,8 +834,9 @@ func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
 		"429":                        {page(429), ""},
 		"500":                        {page(500), ""},
 		"503":                        {page(503), ""},
-		"a rate limit":               {status(200, nil, `{"id":null,"error":{"code":-32005,"message":"limit exceeded"}}`), ""},
-		"a rate limit in 429":        {status(429, nil, `{"id":null,"error":{"code":-32601,"message":"no"}}`), ""},
+		"a rate limit": {status(200, nil,
+			`{"id":null,"error":{"code":-32005,"message":"limit exceeded"}}`), ""},
+		"a rate limit in 429": {status(429, nil, `{"id":null,"error":{"code":-32601,"message":"no"}}`), ""},
 
 		"a name that does not exist": {dial(&net.DNSError{Err: "no such host", IsNotFound: true}), "no such host"},
 		"a wrong certificate":        {fails(x509.UnknownAuthorityError{}), "unknown authority"},
@@ -857,7 +858,9 @@ func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
 			err := handler.Check(t.Context())
 			if tt.want == "" {
 				assert.NoError(t, err)
-				assert.Contains(t, log.String(), `level=WARN msg="ramp: a node cannot be reached: results wait for it" error="ramp: check https://node.example.com`)
+				assert.Contains(t, log.String(),
+					`level=WARN msg="ramp: a node cannot be reached: results wait for it" error="ramp: check `+
+						`https://node.example.com`)
 				return
 			}
 			assert.ErrorContains(t, err, tt.want)
@@ -999,10 +1002,12 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		"a handler without its prefix": {"/assets", nil, nil, nil,
 			`the handler got GET \"/assets\", but the path of assets calls is /api/assets: correct the console`},
 		"a path that a console misspells": {"/api/results", signed(result), result, nil,
-			`got POST \"/api/results\", but the path of result calls is /api/result, or of validate calls, /api/validate: `},
+			`got POST \"/api/results\", but the path of result calls is /api/result, or of validate calls, ` +
+				`/api/validate: `},
 		"a path that is not printed": {"/api/result%0A", signed(result), result, nil, `got POST \"/api/result\\n\"`},
 		"a result at the address of validate calls": {ramp.PathValidate, signed(result), result, nil,
-			"a result came to the address of validate calls: in the console, the address of validate calls must end in " +
+			"a result came to the address of validate calls: in the console, the address of validate calls " +
+				"must end in " +
 				"/api/validate and that of results in /api/result"},
 		"a validate call at the address of results": {ramp.PathResult, signed(validate), validate, nil,
 			"a validate call came to the address of results: in the console,"},

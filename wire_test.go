@@ -116,13 +116,15 @@ func TestFaultsAreInTheOrderOfTheInterface(t *testing.T) {
 			[]string{"intent.from[0].id", "intent.from[0].amount",
 				"intent.from[1].id", "intent.from[1].amount", "intent.from[13].id", "intent.from[13].amount"}},
 		// Errors of reading and of checking are one list, and an unreadable field is not also missing.
-		{`"from":[`, `"from":[{"type":"asset","amount":1},{"type":"asset","id":"x","amount":"1"},{"type":"asset","amount":1},`,
+		{`"from":[`,
+			`"from":[{"type":"asset","amount":1},{"type":"asset","id":"x","amount":"1"},{"type":"asset","amount":1},`,
 			[]string{"intent.from[0].id is required", "intent.from[1].amount must be a number",
 				"intent.from[2].id is required"}},
 		{`"intent":{`, `"intent":7,"was":{`, []string{"intent must be an object, not a number"}},
 		{`"from":[`, `"from":["gold",`, []string{"intent.from[0] must be an object, not a string"}},
 		{`"uuid":"`, `"uuid":7,"was":"`, []string{"uuid must be a UUID, not a number"}},
-		{`"digest":"`, `"digest":"영웅","was":"`, []string{"digest must be 0x followed by 64 hex digits, not a string of 2 characters"}},
+		{`"digest":"`, `"digest":"영웅","was":"`,
+			[]string{"digest must be 0x followed by 64 hex digits, not a string of 2 characters"}},
 	} {
 		_, err := ramp.ParseValidate(validateBody(t, tt.old, tt.new))
 		assertFields(t, err, tt.want...)

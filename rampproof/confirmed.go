@@ -51,7 +51,8 @@ func checkChain(path string, chain *ramp.RPC) []ramp.FieldError {
 		return []ramp.FieldError{{Path: path, Problem: "is required"}}
 	case chain.RequiredChainID() == 0:
 		return []ramp.FieldError{{Path: path,
-			Problem: "must have an RPCConfig.ChainID: a node of another chain would confirm what costs nothing"}}
+			Problem: "must have an RPCConfig.ChainID: a node of another chain would confirm what " +
+				"costs nothing"}}
 	default:
 		return nil
 	}

@@ -170,8 +170,9 @@ func (p *Proof) CheckConfig(c *ramp.HandlerConfig) error {
 		wrong = append(wrong, ramp.FieldError{Path: path, Problem: problem})
 	}
 	if c.Wallet == nil {
-		add("HandlerConfig.Wallet", "is required with a rampproof.Proof: a stolen HMAC key could claim the burns "+
-			"of others; ramp.AnyWallet lets it")
+		add("HandlerConfig.Wallet",
+			"is required with a rampproof.Proof: a stolen HMAC key could claim the burns "+
+				"of others; ramp.AnyWallet lets it")
 	}
 	if _, ok := c.Store.(Ledger); c.Store != nil && !ok {
 		add("HandlerConfig.Store", "must be a rampproof.Ledger, or nobody knows which order a mint has ended")
@@ -182,8 +183,9 @@ func (p *Proof) CheckConfig(c *ramp.HandlerConfig) error {
 	}
 	for _, product := range c.Terms.Products() {
 		if p.config.MintFeeBps >= 0 && product.MintFeeBps > p.config.MintFeeBps {
-			add("HandlerConfig.Terms", fmt.Sprintf("have the product %q with a MintFeeBps of %d, above that of the proof, %d: "+
-				"no mint of it could end", product.Name, product.MintFeeBps, p.config.MintFeeBps))
+			add("HandlerConfig.Terms",
+				fmt.Sprintf("have the product %q with a MintFeeBps of %d, above that of the proof, %d: "+
+					"no mint of it could end", product.Name, product.MintFeeBps, p.config.MintFeeBps))
 		}
 	}
 	if wrong != nil {
@@ -247,7 +249,8 @@ func (p *Proof) checkUnminted(
 	}
 	if !witnessed {
 		cmp.Or(p.config.Logger, slog.Default()).WarnContext(ctx,
-			"ramp: a mint is given back, and nobody knows whether the node lists mints: no order has ended by a transaction",
+			"ramp: a mint is given back, and nobody knows whether the node lists mints: no order has "+
+				"ended by a transaction",
 			"uuid", r.UUID.String())
 	}
 	return nil

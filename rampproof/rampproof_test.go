@@ -73,9 +73,11 @@ func TestAProofIsOfTheNetworkAndTheFeesOfTheTerms(t *testing.T) {
 		"a higher fee":   {ramp.Mainnet, 300, ""},
 		"an unknown fee": {ramp.Mainnet, -1, ""},
 		"a lower fee": {ramp.Mainnet, 199,
-			`HandlerConfig.Terms have the product "gold" with a MintFeeBps of 200, above that of the proof, 199: no mint of it could end`},
+			`HandlerConfig.Terms have the product "gold" with a MintFeeBps of 200, above that of the proof, 199: no ` +
+				`mint of it could end`},
 		"no fee": {ramp.Mainnet, 0,
-			`HandlerConfig.Terms have the product "gold" with a MintFeeBps of 200, above that of the proof, 0: no mint of it could end`},
+			`HandlerConfig.Terms have the product "gold" with a MintFeeBps of 200, above that of the proof, 0: no ` +
+				`mint of it could end`},
 		"the other network": {ramp.Testnet, 200,
 			"HandlerConfig.Terms are of the mainnet, but the node of the proof is of the testnet"},
 	} {
@@ -121,11 +123,13 @@ func TestWhatAHandlerNeedsToConfirm(t *testing.T) {
 		"no proof": {rampproof.Confirmed(node.client(), 1), nil, ""},
 		"a proof":  {proof, ramp.AnyWallet, ""},
 		"a proof, no wallet": {proof, nil,
-			"HandlerConfig.Wallet is required with a rampproof.Proof: a stolen HMAC key could claim the burns of others; ramp.AnyWallet lets it"},
+			"HandlerConfig.Wallet is required with a rampproof.Proof: a stolen HMAC key could claim the burns of " +
+				"others; ramp.AnyWallet lets it"},
 		"a nil proof": {none, nil, "HandlerConfig.Confirm must not be a nil *rampproof.Proof"},
 		"no node":     {rampproof.Confirmed(nil, 1), nil, "HandlerConfig.Confirm: the node is required"},
 		"a node of any chain": {rampproof.Confirmed(rpcOver(node, 0), 1), nil,
-			"HandlerConfig.Confirm: the node must have an RPCConfig.ChainID: a node of another chain would confirm what costs nothing"},
+			"HandlerConfig.Confirm: the node must have an RPCConfig.ChainID: a node of another chain would confirm " +
+				"what costs nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ramp.NewHandler(configWith(tt.confirm, tt.wallet))
@@ -231,7 +235,8 @@ func TestCheckComparesDecimalsWithTheContracts(t *testing.T) {
 		"an NFT that is none": {0, says(18), []string{"Config.Decimals is 0", "its contract says 18"}},
 		"an NFT":              {0, `"error":{"code":3,"message":"execution reverted"}`, nil},
 		"no contract": {18, `"result":"0x"`,
-			[]string{"check the decimals of token", "answered with 0 bytes instead of a number; it may be no token contract on this chain"}},
+			[]string{"check the decimals of token",
+				"answered with 0 bytes instead of a number; it may be no token contract on this chain"}},
 		"what is no number": {18, says(256), []string{"is not the number of decimals of a token"}},
 		"what is longer": {18, `"result":"` + common.MaxHash.Hex() + `00"`,
 			[]string{"answered with 33 bytes"}},

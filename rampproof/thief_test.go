@@ -300,7 +300,8 @@ func (h *heist) validate(
 // the answer.
 func (h *heist) forge(r *ramp.ValidateRequest, transaction common.Hash, status uint64) int {
 	intent := ramp.Must(json.Marshal(r.Intent))
-	body := fmt.Appendf(nil, `{"uuid":"%s","tx_hash":"%s","receipt":{"status":"0x%x"},"intent":%s}`, r.UUID, transaction, status, intent)
+	body := fmt.Appendf(nil, `{"uuid":"%s","tx_hash":"%s","receipt":{"status":"0x%x"},"intent":%s}`, r.UUID,
+		transaction, status, intent)
 	return h.handler.Answer(h.t.Context(), http.MethodPost, ramp.PathResult, signed(body), body).Status
 }
 
@@ -503,12 +504,13 @@ func thefts() map[string]theft {
 		}},
 		"a failed call":     {unpaid, 100, failureBy(thief.FailedCall)},
 		"a failed creation": {unpaid, 100, failureBy(thief.FailedCreation)},
-		"a failed burn of the thief's": {"the same, with one that the ramp paid for and that has ended no order", 100, func(h *heist) {
-			// Its result has not arrived yet.
-			failed := h.order(h.service.Burn, "thief", silent, ramptest.TransactionFails())
-			mint := h.order(h.service.Mint, "thief", silent)
-			h.forge(&mint.Request, failed.TxHash, 0)
-		}},
+		"a failed burn of the thief's": {"the same, with one that the ramp paid for and that has ended no order", 100,
+			func(h *heist) {
+				// Its result has not arrived yet.
+				failed := h.order(h.service.Burn, "thief", silent, ramptest.TransactionFails())
+				mint := h.order(h.service.Mint, "thief", silent)
+				h.forge(&mint.Request, failed.TxHash, 0)
+			}},
 		"a failed burn of the thief's, early": {early, 100, func(h *heist) {
 			failed := h.order(h.service.Burn, "thief", silent, ramptest.TransactionFails())
 			mint := h.order(h.service.Mint, "thief", ramptest.StaysPending())

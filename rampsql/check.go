@@ -135,7 +135,8 @@ func (s *Store) checkTable(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read what table ramp_orders is: %w", err)
 	case wrong == nil:
-		return fmt.Errorf("column %s of table ramp_orders is of type %s, or narrower than Dialect.Schema creates it",
+		return fmt.Errorf(
+			"column %s of table ramp_orders is of type %s, or narrower than Dialect.Schema creates it",
 			column, kind)
 	case indexes == 0:
 		return errors.New("table ramp_orders has no unique index of tx_hash alone, " +

@@ -130,7 +130,8 @@ func (d Dialect) values() *dialect {
 				" HAVING COUNT(*) = 1 AND MAX(column_name) = 'tx_hash' AND MAX(sub_part) IS NULL) AS found",
 			volatile: "SELECT CONCAT('of the engine ', e.engine) FROM information_schema.tables t" +
 				" JOIN information_schema.engines e ON e.engine = t.engine" +
-				" WHERE t.table_schema = DATABASE() AND t.table_name = 'ramp_orders' AND e.transactions <> 'YES'",
+				" WHERE t.table_schema = DATABASE() AND t.table_name = 'ramp_orders' AND " +
+				"e.transactions <> 'YES'",
 			lax:   "SELECT CONCAT('sql_mode=', @@sql_mode) FROM DUAL WHERE @@sql_mode NOT LIKE '%STRICT%'",
 			clock: "SELECT UNIX_TIMESTAMP() * 1000", settings: settingsMySQL, weak: weakMySQL,
 			autocommit: "SELECT @@autocommit",

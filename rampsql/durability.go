@@ -12,7 +12,8 @@ const (
 		" 'full_page_writes', 'synchronous_commit', 'synchronous_standby_names')"
 	settingsMySQL = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit'," +
 		" 'log_bin', 'sync_binlog'," +
-		" 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_master_wait_point', 'rpl_semi_sync_master_timeout'," +
+		" 'rpl_semi_sync_master_enabled', 'rpl_semi_sync_master_wait_point', " +
+		"'rpl_semi_sync_master_timeout'," +
 		" 'rpl_semi_sync_source_enabled', 'rpl_semi_sync_source_wait_point', 'rpl_semi_sync_source_timeout')"
 	settingsSQLite = "SELECT 'synchronous', CAST(synchronous AS TEXT) FROM pragma_synchronous" +
 		" UNION ALL SELECT 'journal_mode', journal_mode FROM pragma_journal_mode"

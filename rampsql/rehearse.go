@@ -115,8 +115,9 @@ func (s *Store) tryRolledBack(
 	}
 	var rows, same int
 	var shown string
-	query, args := s.bind("SELECT COUNT(*), COUNT(CASE WHEN session_id IN ($1, $2) THEN 1 END), MAX(session_id)"+
-		" FROM ramp_orders WHERE uuid = $3", similar[0], similar[len(similar)-1], id.String())
+	query, args := s.bind(
+		"SELECT COUNT(*), COUNT(CASE WHEN session_id IN ($1, $2) THEN 1 END), MAX(session_id)"+
+			" FROM ramp_orders WHERE uuid = $3", similar[0], similar[len(similar)-1], id.String())
 	switch err := t.tx().QueryRowContext(ctx, query, args...).Scan(&rows, &same, &shown); {
 	case err != nil:
 		return err

@@ -173,7 +173,8 @@ func (s *Store) rehearseStep(
 	if err != nil || claim == "" {
 		return err
 	}
-	query, args := s.bind("SELECT COUNT(*) FROM ramp_orders WHERE uuid = $1 AND claim = $2", id.String(), claim)
+	query, args := s.bind("SELECT COUNT(*) FROM ramp_orders WHERE uuid = $1 AND claim = $2",
+		id.String(), claim)
 	var rows int
 	err = s.config.DB.QueryRowContext(ctx, query, args...).Scan(&rows)
 	if rows > 0 {

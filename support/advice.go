@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	tellWaits = "Your order is being checked. Nothing is lost: its assets are kept until it is known how it " +
+	tellWaits = "Your order is being checked. Nothing is lost: its assets are kept until it is " +
+		"known how it " +
 		"ended."
 	tellBurn = "Your order has not moved anything in the game yet. If your tokens are gone, it is being " +
 		"checked."
@@ -34,9 +35,11 @@ func Advise(r *Report, now time.Time) Advice {
 		return a
 	}
 	if r.Refusal != nil {
-		return next(NextCorrect, nil, fmt.Sprintf("Its end was refused, %d times, the last time because: %s. "+
-			"Correct the cause. The next delivery ends the order, for 12 hours after the first; then finish it, "+
-			"or settle it in another way.", r.Refusal.Count, shown(r.Refusal.Reason)))
+		return next(NextCorrect, nil,
+			fmt.Sprintf("Its end was refused, %d times, the last time because: %s. "+
+				"Correct the cause. The next delivery ends the order, for 12 hours after the first; then "+
+				"finish it, "+
+				"or settle it in another way.", r.Refusal.Count, shown(r.Refusal.Reason)))
 	}
 	if now.Sub(o.AcceptedAt) < maxDelay {
 		return next(NextWait, nil,
@@ -79,7 +82,8 @@ func Advise(r *Report, now time.Time) Advice {
 	}
 	if c := first(func(c *Candidate) bool { return c.Unproven != "" }); c != nil {
 		return next(NextAskService, c, "This transaction may be the order's, and does not prove it: "+
-			shown(c.Unproven)+". Ask the service. Abandon the order against the evidence only if it is another's.")
+			shown(c.Unproven)+
+			". Ask the service. Abandon the order against the evidence only if it is another's.")
 	}
 	if r.Incomplete != "" {
 		return next(NextAskNode, nil, "There may be others: "+shown(r.Incomplete)+".")

@@ -29,9 +29,12 @@ func (b *Reconciliation) Text() string {
 		fmt.Fprintf(w, "\nThe books stand still: %s\n", b.Stalled)
 	}
 	if b.Witnesses == 0 {
-		fmt.Fprintln(w, "\nThe node listed the event of no order, so nothing shows that it lists what happened.")
+		fmt.Fprintln(w,
+			"\nThe node listed the event of no order, so nothing shows that it lists what happened.")
 	}
-	fmt.Fprintf(w, "\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, listed: %d, fitting: %d\n",
+	fmt.Fprintf(w,
+		"\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, "+
+			"listed: %d, fitting: %d\n",
 		b.Open, b.To.Format(time.RFC3339), b.WaitingMints, b.WaitingBurns, b.found(),
 		len(b.Findings), b.Fitting)
 	for _, f := range slices.Concat(b.Findings, b.Decided) {

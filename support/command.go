@@ -51,8 +51,9 @@ func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 		"decide": newDecide, "entries": newEntries,
 	}[name]
 	if !known {
-		return nil, fmt.Errorf("there is no command %q: use list, count, find, missing, show, finish, abandon, "+
-			"decide, entries or reconcile", name)
+		return nil,
+			fmt.Errorf("there is no command %q: use list, count, find, missing, show, finish, abandon, "+
+				"decide, entries or reconcile", name)
 	}
 	run := define(flags)
 	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
@@ -119,14 +120,19 @@ func period(flags *flag.FlagSet, from, to *time.Time, usage string) {
 }
 
 func newList(flags *flag.FlagSet) action {
-	older := flags.Duration("older", maxDelay, "list orders that have waited longer than this `duration`; the service stops delivering after 12 hours")
-	direction := flags.String("direction", "", "list only waiting orders of this `direction`, mint or burn; a burn that waits has moved nothing")
+	older := flags.Duration("older", maxDelay,
+		"list orders that have waited longer than this `duration`; the service stops delivering "+
+			"after 12 hours")
+	direction := flags.String("direction", "",
+		"list only waiting orders of this `direction`, mint or burn; a burn that waits has moved nothing")
 	player := flags.String("player", "", "list all orders of a player's `name` instead")
 	session := flags.String("session", "", "list all orders of a session `ID` instead")
 	address := flags.String("address", "", "list all orders of a wallet's `address` instead")
-	byHand := flags.Bool("by-hand", false, "list only what a person has ended; needs -from, -player, -session or -address")
+	byHand := flags.Bool("by-hand", false,
+		"list only what a person has ended; needs -from, -player, -session or -address")
 	var from, to time.Time
-	period(flags, &from, &to, "list the orders that ended since this `time` instead, a date or a time in RFC 3339")
+	period(flags, &from, &to,
+		"list the orders that ended since this `time` instead, a date or a time in RFC 3339")
 	return without(func(ctx context.Context, c call) error {
 		store, err := c.ledger()
 		if err != nil {
@@ -161,12 +167,14 @@ func newList(flags *flag.FlagSet) action {
 			}
 			read(func(p ramp.OrderPage) ([]ramp.Order, error) { return store.Ended(ctx, from, to, p) })
 		case *byHand:
-			return errors.New("-by-hand needs -from, -player, -session or -address: nobody has ended an order that waits")
+			return errors.New(
+				"-by-hand needs -from, -player, -session or -address: nobody has ended an order that waits")
 		case !slices.Contains([]string{"", "mint", "burn"}, *direction):
 			return errors.New("-direction must be mint or burn")
 		default:
 			if *older > 0 {
-				younger = fmt.Sprintf("Orders that wait, but not yet for %s, are not listed: use -older 0s.\n", *older)
+				younger = fmt.Sprintf(
+					"Orders that wait, but not yet for %s, are not listed: use -older 0s.\n", *older)
 			}
 			for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 				if *direction == "" || *direction == string(d) {
@@ -295,10 +303,13 @@ func newFinish(flags *flag.FlagSet) action {
 	var transaction common.Hash
 	flags.Func("tx", "`hash` of the transaction that the order has ended with; required without -fitting",
 		func(text string) error { return transaction.UnmarshalText([]byte(text)) })
-	fitting := flags.Bool("fitting", false, "list the orders that fit one transaction and no other; takes no UUID")
-	yes := flags.Bool("yes", false, "with -fitting: end these orders, each with its transaction; nothing is given back")
+	fitting := flags.Bool("fitting", false,
+		"list the orders that fit one transaction and no other; takes no UUID")
+	yes := flags.Bool("yes", false,
+		"with -fitting: end these orders, each with its transaction; nothing is given back")
 	var from, to time.Time
-	period(flags, &from, &to, "with -fitting: orders that have waited for 13 hours since this `time`; by default 3 days ago")
+	period(flags, &from, &to,
+		"with -fitting: orders that have waited for 13 hours since this `time`; by default 3 days ago")
 	one := withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
 		if transaction == (common.Hash{}) {
 			return errors.New("-tx is required: the order ends as its transaction did")
@@ -354,7 +365,8 @@ func finishFitting(ctx context.Context, c call, from, to time.Time, yes bool, d 
 func newAbandon(flags *flag.FlagSet) action {
 	d := newDecision(flags)
 	evidenceFlags(flags, d)
-	flags.BoolVar(&d.Early, "early", false, "abandon the order before it has waited for 13 hours, although its result may still come")
+	flags.BoolVar(&d.Early, "early", false,
+		"abandon the order before it has waited for 13 hours, although its result may still come")
 	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
 		step, err := c.Abandon(ctx, id, *d)
 		return c.printStep(step, err)
@@ -480,7 +492,8 @@ func newReconcile(flags *flag.FlagSet) action {
 	var s span
 	period(flags, &s.from, &s.to,
 		"`beginning`, a date or a time in RFC 3339; by default where the last books ended, or a day ago")
-	file := flags.String("position", "", "`file` that says where the last books ended, and then where these did")
+	file := flags.String("position", "",
+		"`file` that says where the last books ended, and then where these did")
 	format := flags.String("format", "text",
 		"`form` of the books: text, json, totals or lines (both as CSV), or lines-json")
 	sign := DecimalPoint
@@ -526,7 +539,9 @@ func newReconcile(flags *flag.FlagSet) action {
 			return err
 		}
 		if *file == "" && books.isEmpty() { // regular books have quiet nights
-			return fmt.Errorf("nothing was compared: from %s to %s no order of this project and network ended, and this chain has no event of its tokens",
+			return fmt.Errorf(
+				"nothing was compared: from %s to %s no order of this project and network ended, and this "+
+					"chain has no event of its tokens",
 				books.From.Format(time.RFC3339), books.To.Format(time.RFC3339))
 		}
 		if err := c.keep(ctx, position(*file), books); err != nil {

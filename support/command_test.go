@@ -83,7 +83,8 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 	assert.EqualError(t, err, `there is no player "bob" with a session`)
 	printed := ramp.Must(command(t, s.Orders, "list"))
 	assert.True(t, strings.HasPrefix(printed, "UUID ") &&
-		strings.HasSuffix(printed, "\nOrders that wait, but not yet for 13h0m0s, are not listed: use -older 0s.\n"), printed)
+		strings.HasSuffix(printed,
+			"\nOrders that wait, but not yet for 13h0m0s, are not listed: use -older 0s.\n"), printed)
 	assert.Equal(t, 2, strings.Count(printed, "\n"))
 
 	s.change(mint.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = "", ramp.Intent{}, nil })
@@ -211,7 +212,9 @@ func TestAFindingIsAnErrorOnce(t *testing.T) {
 		})
 		assert.Equal(t, 1, strings.Count(s.log.String(), `"level":"ERROR","msg":"ramp: the books do not close"`))
 		assert.Equal(t, 2, strings.Count(s.log.String(), `"level":"INFO","msg":"ramp: the books do not close"`))
-		assert.Equal(t, 1, strings.Count(s.log.String(), `"level":"ERROR","msg":"ramp: the books were not read","error":"ramp: reconcile: `))
+		assert.Equal(t, 1,
+			strings.Count(s.log.String(),
+				`"level":"ERROR","msg":"ramp: the books were not read","error":"ramp: reconcile: `))
 
 		s.log.Reset()
 		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)

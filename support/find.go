@@ -65,7 +65,8 @@ func (o *Orders) Find(ctx context.Context, text string) ([]ramp.Order, error) {
 // unknownUnless returns err, or an error if there are no orders.
 func unknownUnless(orders []ramp.Order, err error) error {
 	if err == nil && len(orders) == 0 {
-		err = fmt.Errorf("ramp: find: it is no UUID, transaction, wallet, session or player with an order: %w",
+		err = fmt.Errorf(
+			"ramp: find: it is no UUID, transaction, wallet, session or player with an order: %w",
 			ramp.ErrOrderUnknown)
 	}
 	return err

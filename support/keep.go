@@ -289,7 +289,10 @@ func (p position) read() (last booksEnd, err error) {
 	case err != nil:
 		return booksEnd{}, err
 	case json.Unmarshal(text, &last) != nil || last.To.IsZero():
-		return booksEnd{}, fmt.Errorf(`%s is not a position of the books: write {"To":"2026-11-01T00:00:00Z"} with the end of the last ones, or remove it`, p)
+		return booksEnd{},
+			fmt.Errorf(
+				`%s is not a position of the books: write {"To":"2026-11-01T00:00:00Z"} with the end of `+
+					"the last ones, or remove it", p)
 	default:
 		return last, nil
 	}

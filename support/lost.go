@@ -107,7 +107,8 @@ func readSteps(log io.Reader) ([]*stepRecord, error) {
 			strange, first = strange+len(of.steps), min(cmp.Or(first, of.line), of.line)
 		default: // which of them is the server's?
 			return nil, fmt.Errorf("ramp: read the log: it has records in two forms, on lines %d and %d, "+
-				"and a player may have written one of them: give each form a file of its own", forms[0].line, of.line)
+				"and a player may have written one of them: give each form a file of its own",
+				forms[0].line, of.line)
 		}
 	}
 	const want = "give each record a line of its own, as slog.JSONHandler writes it"

@@ -402,7 +402,8 @@ func (m *matcher) pair(o *traded, events []ChainEvent) {
 		detail = fmt.Sprintf("the order is about %s tokens, and the event moved %s%s",
 			m.assets.amount(o.token, o.units), m.assets.amount(o.token, events[own].units), o.fee())
 	case events[own].Time.Before(o.AcceptedAt.Add(-skew)):
-		detail = fmt.Sprintf("the transaction is %s older than the order, or the clock of the server was ahead",
+		detail = fmt.Sprintf(
+			"the transaction is %s older than the order, or the clock of the server was ahead",
 			o.AcceptedAt.Sub(events[own].Time).Round(time.Minute))
 	}
 	if detail != "" {
@@ -539,7 +540,8 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 	}
 	for _, o := range m.noHash {
 		if partners[o.UUID] == nil && o.State == ramp.OrderSucceeded {
-			m.find(OrderWithoutEvent, "", "its result had no transaction hash, and no event of its user fits", nil, o)
+			m.find(OrderWithoutEvent, "",
+				"its result had no transaction hash, and no event of its user fits", nil, o)
 		}
 	}
 }
@@ -604,7 +606,8 @@ func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late, certain 
 		m.find(Ambiguous, ByAmount,
 			fmt.Sprintf("events: %d, orders that they fit: %d", len(events), len(orders)), events, orders...)
 	case o.State == ramp.OrderAccepted:
-		m.find(WaitsWithEvent, ByAmount, "its result never came, or was refused: finish it with the transaction", events, orders...)
+		m.find(WaitsWithEvent, ByAmount,
+			"its result never came, or was refused: finish it with the transaction", events, orders...)
 	case o.State == ramp.OrderSucceeded:
 		m.moved(m.assets.traded(*o), &events[0], ByAmount)
 	default:

@@ -211,7 +211,8 @@ func (r *reconciler) finalBlock(ctx context.Context, confirmations uint64) (*ram
 	if confirmations <= 1 {
 		block, err := r.o.blockAt(ctx, "finalized")
 		if err != nil {
-			err = fmt.Errorf("%w (for a node that knows no finalized block, set Config.Confirmations above 1)",
+			err = fmt.Errorf(
+				"%w (for a node that knows no finalized block, set Config.Confirmations above 1)",
 				err)
 		}
 		return block, err
@@ -240,7 +241,8 @@ func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]i
 		case err != nil:
 			return err
 		case configured && expected != decimals:
-			return fmt.Errorf("Config.Decimals is %d for token %s, but its contract says %d", expected, token, decimals)
+			return fmt.Errorf("Config.Decimals is %d for token %s, but its contract says %d", expected,
+				token, decimals)
 		}
 		r.assets.decimals[token] = decimals
 	}

@@ -254,7 +254,8 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			s.service.Advance(20 * time.Hour)
 			s.begin = s.service.Now().Add(-time.Minute)
 			_ = s.service.Deliver(t.Context(), o, ramptest.Succeeded)
-		}, support.EndedOtherwise, support.ByTransaction, "the mint was given back, and its tokens were minted: paid twice"},
+		}, support.EndedOtherwise, support.ByTransaction,
+			"the mint was given back, and its tokens were minted: paid twice"},
 		"an abandoned mint succeeds later": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.StaysPending())
 			s.service.Advance(20 * time.Hour)
@@ -272,7 +273,8 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			s.service.Advance(40 * time.Hour)
 			s.begin = s.service.Now().Add(-time.Minute)
 			_ = s.service.Deliver(t.Context(), o, ramptest.Failed)
-		}, support.EndedOtherwise, support.ByTransaction, "the mint was given back, and its tokens were minted: paid twice"},
+		}, support.EndedOtherwise, support.ByTransaction,
+			"the mint was given back, and its tokens were minted: paid twice"},
 		"a mint that succeeded is given back after 40 hours by a transaction of nobody": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.ResultNever())
 			s.service.Advance(40 * time.Hour)
@@ -304,7 +306,8 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 				stored.AcceptedAt, stored.FinishedAt = stored.AcceptedAt.Add(50*time.Minute),
 					stored.FinishedAt.Add(50*time.Minute)
 			})
-		}, support.Differs, support.ByTransaction, "the transaction is 50m0s older than the order, or the clock of the server was ahead"},
+		}, support.Differs, support.ByTransaction,
+			"the transaction is 50m0s older than the order, or the clock of the server was ahead"},
 		"two mints were given back by one transaction that failed": {func(t *testing.T, s *shop) {
 			second, first := s.place(t, s.service.Mint, 2, ramptest.StaysPending()),
 				s.place(t, s.service.Mint, 2, ramptest.TransactionFails())
@@ -399,7 +402,8 @@ func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
 		return kindsOf(books)
 	}
 	n.send(now.Add(-599*time.Minute), mint)
-	assert.Empty(t, found(-11*time.Hour, -9*time.Hour, 1), "the forged one is alone at first: it may be that of the order")
+	assert.Empty(t, found(-11*time.Hour, -9*time.Hour, 1),
+		"the forged one is alone at first: it may be that of the order")
 	own := n.send(now.Add(-7*time.Hour), mint)
 	assert.Equal(t, []support.FindingKind{support.Ambiguous}, found(-11*time.Hour, -6*time.Hour, 0),
 		"two events, one order")
@@ -658,7 +662,8 @@ func TestReconcileNamesWhatIsMissing(t *testing.T) {
 	s := newShop(t)
 	blind := ramp.Must(support.New(support.Config{Store: networked{s.store}}))
 	_, err := blind.Reconcile(t.Context(), time.Time{}, time.Time{})
-	assert.EqualError(t, err, "ramp: Config.Proof is required; Config.Store must be a Ledger; Config.Products is required; from is required")
+	assert.EqualError(t, err,
+		"ramp: Config.Proof is required; Config.Store must be a Ledger; Config.Products is required; from is required")
 	s.service.FailRPC(-32601)
 	_, err = s.Reconcile(t.Context(), s.begin, time.Time{})
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
@@ -791,7 +796,9 @@ func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
 func TestTheBooksAreNotOfAChainWithoutTheToken(t *testing.T) {
 	for answer, want := range map[string]string{"0x": "it may be no token contract on this chain",
 		"": "execution reverted",
-		hexutil.Encode(common.LeftPadBytes([]byte{6}, 32)): "Config.Decimals is 18 for token 0x00000000000000000000000000000000000070c3, but its contract says 6"} {
+		hexutil.Encode(common.LeftPadBytes([]byte{6},
+			32)): "Config.Decimals is 18 for token 0x00000000000000000000000000000000000070c3, but its " +
+			"contract says 6"} {
 		orders, _, n := newOrders(t, 24*time.Hour,
 			&rampproof.Config{AnyFailure: true, Decimals: map[common.Address]int{token: 18}})
 		n.decimals = answer

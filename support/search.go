@@ -282,7 +282,8 @@ func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string 
 		return (order.Direction == ramp.Mint && t.To == user) ||
 			(order.Direction == ramp.Burn && t.From == user)
 	}):
-		return "it moved the token as the order does, and without Proof.Payers nobody knows whether it is the ramp's"
+		return "it moved the token as the order does, and without Proof.Payers nobody knows whether it is " +
+			"the ramp's"
 	default:
 		return ""
 	}

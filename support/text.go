@@ -58,7 +58,9 @@ func (r *Report) Text() (text string) {
 			fmt.Fprintln(out, "    it moved another amount than the order is about")
 		}
 		for _, other := range c.AlsoProves {
-			fmt.Fprintf(out, "    it also proves that order %s, which waits, has ended: ask the service whose it is\n", other)
+			fmt.Fprintf(out,
+				"    it also proves that order %s, which waits, has ended: ask the service "+
+					"whose it is\n", other)
 		}
 		if c.Objection != "" {
 			fmt.Fprintf(out, "    abandoning the order fails: %s\n", c.Objection)
@@ -85,7 +87,8 @@ func (r *Report) amount(t *ramp.Transfer) string {
 func ordersTable(orders []ramp.Order, refusals map[uuid.UUID]ramp.Refusal) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS\tBY HAND\tREFUSED")
+	fmt.Fprintln(table,
+		"UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS\tBY HAND\tREFUSED")
 	none := newAssets(&Config{})
 	for _, o := range orders {
 		why := ""
