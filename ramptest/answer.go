@@ -94,7 +94,8 @@ func checkAssets(a *answer) (*ramp.Player, error) {
 		V1 ramp.Player `json:"v1"`
 	}
 	if err := json.Unmarshal(raw, &whole); err != nil {
-		return nil, broken("data.v1 is not of the form of 2.4: a balance is a decimal string, the rest are strings")
+		return nil,
+			broken("data.v1 is not of the form of 2.4: a balance is a decimal string, the rest are strings")
 	}
 	for i, asset := range whole.V1.Assets {
 		if asset.ID == "" || asset.Balance.Sign() < 0 {
@@ -123,7 +124,8 @@ func checkApproval(a *answer, asked *ramp.ValidateRequest, validator common.Addr
 		return nil, broken("data.validatorSig is no signature with v 27 or 28 and a low s (5.3)")
 	}
 	if signer != validator {
-		return nil, broken("data.validatorSig was made by %s, not by the registered %s (5.3)", signer, validator)
+		return nil,
+			broken("data.validatorSig was made by %s, not by the registered %s (5.3)", signer, validator)
 	}
 	return &approval, nil
 }
@@ -188,7 +190,8 @@ func (r *Rejection) Error() string {
 	did, why := "rejected the call with", ""
 	switch {
 	case r.Code == ramp.CodeHMACInvalid, r.Code == ramp.CodeHMACMissing:
-		why = ": it has another HMAC key or reads it in another encoding, or verifies a body that was parsed and written anew"
+		why = ": it has another HMAC key or reads it in another encoding, or verifies a body that was " +
+			"parsed and written anew"
 	case r.Status >= http.StatusInternalServerError:
 		did, why = "answered", ": its log may say why"
 	}

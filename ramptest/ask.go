@@ -49,13 +49,17 @@ func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp
 			r.Code == "INVALID_USER"
 	}
 	if err != nil && earlier != nil && !earlier.same(o) && !stranger && !errors.Is(err, ErrTwoOrders) {
-		err = fmt.Errorf("%w (the UUID is that of an earlier order, and each order needs an initialize call of its own)", err)
+		err = fmt.Errorf(
+			"%w (the UUID is that of an earlier order, and each order needs an initialize call "+
+				"of its own)", err)
 	}
 	if placed == nil && err != nil {
 		s.refused(o, err)
 	}
 	if r := rejectionOf(err); r != nil && r.Code == "INVALID_MESSAGE" && tokens.Cmp(ramp.NewAmount(1)) != 0 {
-		err = fmt.Errorf("%w (Config.PerOrder is %t, which ramp emulate sets with -per-order: the game must read prices in the same way)", err, s.config.PerOrder)
+		err = fmt.Errorf(
+			"%w (Config.PerOrder is %t, which ramp emulate sets with -per-order: the game must read "+
+				"prices in the same way)", err, s.config.PerOrder)
 	}
 	found := s.take(id)
 	if v := s.verdict(o); o.refused != "" && v.Loss && found == nil {
@@ -211,7 +215,10 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	defer s.mu.Unlock()
 	if known := s.placed[o.UUID]; known != nil {
 		if !known.same(o) {
-			return nil, fmt.Errorf("%w: the UUID is that of an earlier order, and each order needs an initialize call of its own", ErrTwoOrders)
+			return nil,
+				fmt.Errorf(
+					"%w: the UUID is that of an earlier order, and each order needs an initialize call "+
+						"of its own", ErrTwoOrders)
 		}
 		return known, nil
 	}

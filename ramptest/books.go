@@ -56,8 +56,10 @@ func (s *shared) take(id uuid.UUID) error {
 	return errors.Join(errs...)
 }
 
-const movedTwice = "\nAssets moved twice. Either the game moves them in two places, such as a handler and a " +
-	"job. Or it uses a rampsql.Store, whose first attempt at each step was rolled back, and something stayed: " +
+const movedTwice = "\nAssets moved twice. Either the game moves them in two places, such as a " +
+	"handler and a " +
+	"job. Or it uses a rampsql.Store, whose first attempt at each step was rolled back, and " +
+	"something stayed: " +
 	"Apply must use tx for every statement, and tables with transactions, so not MyISAM."
 
 // applyHint explains assets that moved exactly twice: two parts of the game may have moved them, or a

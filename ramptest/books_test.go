@@ -272,10 +272,12 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 		want             string // part of what the test says
 	}{
 		{name: "a mint takes nothing", validate: calls{none},
-			want: "succeeded on chain: the game must take 1 item_gem, 100 item_gold: item_gem: 1,000 before the call, 1,000 after it, 999 expected; item_gold: 1,000 before the call, 1,000 after it, 900 expected"},
+			want: "succeeded on chain: the game must take 1 item_gem, 100 item_gold: item_gem: 1,000 before the " +
+				"call, 1,000 after it, 999 expected; item_gold: 1,000 before the call, 1,000 after it, 900 expected"},
 		{name: "a mint is taken twice by validate twice", validate: calls{take},
 			faults: faults{ramptest.ValidateTwice()},
-			want:   "was approved more than once: the game must move nothing: item_gem: 999 before the call, 998 after it, 999 expected; item_gold: 900 before the call, 800 after it, 900 expected"},
+			want: "was approved more than once: the game must move nothing: item_gem: 999 before the call, 998 " +
+				"after it, 999 expected; item_gold: 900 before the call, 800 after it, 900 expected"},
 		{name: "a mint is taken more than once by validate at once", validate: calls{take},
 			faults: faults{ramptest.ValidateAtOnce(3)}, want: "the game must"},
 		{name: "a mint is taken again after its answer was lost", validate: calls{take},
@@ -292,7 +294,8 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 		{name: "a mint takes from another player", validate: calls{take}, whose: another,
 			want: "the game must take 1 item_gem, 100 item_gold"},
 		{name: "a mint takes one too few", validate: calls{{-99, -1}},
-			want: "the game must take 1 item_gem, 100 item_gold: item_gold: 1,000 before the call, 901 after it, 900 expected"},
+			want: "the game must take 1 item_gem, 100 item_gold: item_gold: 1,000 before the call, 901 after it, " +
+				"900 expected"},
 		{name: "a mint takes one of two assets", validate: calls{{0, -1}},
 			want: "item_gold: 1,000 before the call, 1,000 after it, 900 expected"},
 		{name: "a mint is taken with the approval and with the result", result: calls{take},
@@ -304,9 +307,11 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 		{name: "a mint that is held is given back", validate: calls{none}, result: calls{give}, faults: faults{fails},
 			want: "failed on chain: the game must move nothing"},
 		{name: "a mint that succeeded is given back", result: calls{{100, 0}},
-			want: "succeeded on chain: the game must move nothing: item_gold: 900 before the call, 1,000 after it, 900 expected"},
+			want: "succeeded on chain: the game must move nothing: item_gold: 900 before the call, 1,000 after it, " +
+				"900 expected"},
 		{name: "a failed mint is not given back", result: calls{none}, faults: faults{fails},
-			want: "failed on chain: the game must give back 1 item_gem, 100 item_gold: item_gem: 999 before the call, 999 after it, 1,000 expected; item_gold: 900 before the call, 900 after it, 1,000 expected"},
+			want: "failed on chain: the game must give back 1 item_gem, 100 item_gold: item_gem: 999 before the " +
+				"call, 999 after it, 1,000 expected; item_gold: 900 before the call, 900 after it, 1,000 expected"},
 		{name: "a failed mint is given back twice", result: calls{give}, faults: faults{fails, twice},
 			want: "failed on chain: the game must move nothing"},
 		{name: "a failed mint is given back for each result at once", result: calls{give},
@@ -622,8 +627,10 @@ func TestTheBooksSayWhatTheGameMustDo(t *testing.T) {
 			ramptest.TransactionFails())
 		require.NotNil(t, order, "it was placed, whatever the books say")
 		id := order.UUID.String()[:8]
-		first := "ramptest: mint " + id + " was approved: the game must take 100 item_gold: 1,000 before the call, 850 after it, 900 expected"
-		second := "ramptest: mint " + id + " failed on chain: the game must give back 150 item_gold: 850 before the call, 850 after it, 1,000 expected"
+		first := "ramptest: mint " + id +
+			" was approved: the game must take 100 item_gold: 1,000 before the call, 850 after it, 900 expected"
+		second := "ramptest: mint " + id +
+			" failed on chain: the game must give back 150 item_gold: 850 before the call, 850 after it, 1,000 expected"
 		sent := p.service.Advance(time.Minute)
 		require.Len(t, sent, 1)
 		var found *ramptest.Imbalance

@@ -302,9 +302,11 @@ func TestAServiceIsWholeBeforeItListens(t *testing.T) {
 	for range 10 {
 		listener := ramp.Must(loopback.Listen())
 		early := ramp.Must(net.Dial("tcp", listener.Addr().String()))
-		const body = `{"jsonrpc":"2.0","id":1,"method":"eth_sendTransaction","params":[{"from":"` + token + `","to":"` + token + `"}]}`
-		ramp.Must(fmt.Fprintf(early, "POST /rpc/testnet HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
-			"Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body))
+		const body = `{"jsonrpc":"2.0","id":1,"method":"eth_sendTransaction","params":[{"from":"` + token + `","to":"` +
+			token + `"}]}`
+		ramp.Must(fmt.Fprintf(early,
+			"POST /rpc/testnet HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
+				"Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body))
 		c := newCounter(t, func(c *ramptest.Config) { c.Desk.Listener, c.Desk.Speed = listener, 1 })
 		answer := ramp.Must(io.ReadAll(early))
 		assert.Contains(t, string(answer), `"result":"0x`)

@@ -205,7 +205,9 @@ func (s *remote) order(text string) (*Order, error) {
 		found = o
 	}
 	if found == nil {
-		return nil, api.Errorf(control.CodeNotFound, "there is no such order: give its UUID, or at least the first 4 characters")
+		return nil,
+			api.Errorf(control.CodeNotFound,
+				"there is no such order: give its UUID, or at least the first 4 characters")
 	}
 	return found, nil
 }
@@ -309,10 +311,12 @@ func (s *remote) Start(ctx context.Context, asked control.StartRequest) (started
 		case e.Code == control.CodeRejected && namesSession(e.ErrorCode):
 			e.Message += "; log in to the game, and give the session and the token of this login"
 		case e.Code == control.CodeRejected && asked.UUID == "" && mayBeAboutUUID(e):
-			e.Message += "; the game may accept only UUIDs of its own: give the uuid of one of its initialize calls"
+			e.Message += "; the game may accept only UUIDs of its own: give the uuid of one of its " +
+				"initialize calls"
 		case e.Code == control.CodeLostAnswer:
 			e.UUID = id
-			e.Message += ": start the same order again under this UUID, which the game must approve without taking anything twice"
+			e.Message += ": start the same order again under this UUID, which the game must approve " +
+				"without taking anything twice"
 		}
 		if refused := s.orders.shown(id); refused != nil && refused.refused != "" &&
 			s.orders.verdict(refused).Loss {

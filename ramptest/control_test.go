@@ -67,7 +67,8 @@ func (c *counter) control(t *testing.T, method, path, body string, headers ...st
 	return response.StatusCode, a
 }
 
-const trading = `"terms":{"network":"testnet","project_id":"project-1","token":"0x00000000000000000000000000000000000070c3",
+const trading = `"terms":{"network":"testnet","project_id":"project-1",
+		"token":"0x00000000000000000000000000000000000070c3",
 	"materials":[{"id":"item_gold","amount":100}],"outputs":[{"id":"item_gold","amount":100}]}`
 
 const player = `"session_id":"session-1","access_token":"token-1"`
@@ -98,7 +99,8 @@ func TestControlStartsAnOrderAndWaitsForItsEnd(t *testing.T) {
 	assert.Equal(t, "session-1", order.SessionID)
 
 	status, again := c.control(t, "POST", "/control/orders",
-		`{"do":"burn","like":"`+order.UUID.String()[:8]+`","faults":["transaction-fails","lost-answer=result"],"wait":"30s"}`)
+		`{"do":"burn","like":"`+
+			order.UUID.String()[:8]+`","faults":["transaction-fails","lost-answer=result"],"wait":"30s"}`)
 	require.Equal(t, 200, status, again.problem())
 	assert.NotEqual(t, order.UUID, again.UUID)
 	assert.Equal(t, "burn", again.Do)
@@ -171,7 +173,8 @@ func TestControlLetsTimePass(t *testing.T) {
 	c := newCounter(t)
 	_, order := c.control(t, "POST", "/control/orders",
 		`{"do":"mint",`+player+`,"faults":["lost-answer=result"],"wait":"1h",`+trading+`}`)
-	assert.EqualValues(t, ramptest.Pending, order.Delivery, "nothing happens by itself while the clock stands still, so nobody waits")
+	assert.EqualValues(t, ramptest.Pending, order.Delivery,
+		"nothing happens by itself while the clock stands still, so nobody waits")
 	assert.False(t, order.Next.At.IsZero())
 	path := "/control/orders/" + order.UUID.String()
 	status, pending := c.control(t, "POST", path+"/send", `{}`)
@@ -271,7 +274,9 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 			"no such order"},
 		{"POST", "/control/orders", `{"do":"steal"}`, 400, "do must be mint or burn"},
 		{"POST", "/control/orders", `{"do":7}`, 400, "do must be a string"},
-		{"POST", "/control/orders", `{"do":"mint","fault":"result-twice"}`, 400, `there is no member "fault"; there are access_token, amount, do, faults, like, session_id, terms, uuid, wait`},
+		{"POST", "/control/orders", `{"do":"mint","fault":"result-twice"}`, 400,
+			`there is no member "fault"; there are access_token, amount, do, faults, like, session_id, terms, ` +
+				`uuid, wait`},
 		{"POST", "/control/orders", `{"do":"mint","Do":"burn"}`, 400, `there is no member "Do"`},
 		{"POST", "/control/orders", `{"do":"mint","do":"burn"}`, 400, "the member do is given twice"},
 		{"POST", "/control/orders", `{"do":"mint","terms":{"materials":[{"id":"a"},{"ID":"b"}]}}`, 400,
@@ -284,7 +289,8 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 			"terms.mint_fee_bps must be a whole number"},
 		{"POST", "/control/orders?wait=30s", `{"do":"mint"}`, 400, `there is no parameter "wait"; there are none`},
 		{"POST", "/control/reset", `{"orders":true}`, 400, `there is no member "orders"; there are none`},
-		{"GET", "/control/orders?session=session-1", ``, 400, `there is no parameter "session"; there are attention, before, limit, session_id, state`},
+		{"GET", "/control/orders?session=session-1", ``, 400,
+			`there is no parameter "session"; there are attention, before, limit, session_id, state`},
 		{"GET", "/control/orders?state=done&state=loss", ``, 400, "the parameter state is given twice"},
 		{"GET", "/control/orders?attention=maybe", ``, 400, "attention must be true or false"},
 		{"GET", "/control/orders?before=" + id, ``, 404, "no order with this UUID"},
@@ -313,11 +319,14 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/orders", `{"do":"mint",` + player + `,"terms":{"network":"testnet"}}`, 400,
 			"terms.project_id"},
 		{"POST", "/control/orders",
-			`{"do":"mint",` + player + `,"terms":{"network":"testnet","project_id":"p","token":"0x1"}}`, 400, "terms.token"},
+			`{"do":"mint",` + player + `,"terms":{"network":"testnet","project_id":"p","token":"0x1"}}`, 400,
+			"terms.token"},
 		{"POST", "/control/orders",
 			strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `"materials":[{"id":"item_gold","amount":100}],`,
 				``, 1), 400, "the terms have nothing for a mint"},
-		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422, "rejected: the game rejected the call with HTTP 200 and \"INVALID_BALANCE\": the order takes 1,000,000 item_gold; the player owned 1,000 item_gold"},
+		{"POST", "/control/orders", strings.Replace(`{"do":"mint",`+player+`,`+trading+`}`, `100`, `1000000`, 1), 422,
+			"rejected: the game rejected the call with HTTP 200 and \"INVALID_BALANCE\": the order takes 1,000,000 " +
+				"item_gold; the player owned 1,000 item_gold"},
 		{"GET", "/control/orders?limit=1001", ``, 400, "limit must be"},
 		{"GET", "/control/orders?state=confirmed", ``, 400, "state must be"},
 		{"GET", "/control/orders/x", ``, 404, "first 4 characters"},

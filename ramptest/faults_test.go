@@ -347,7 +347,8 @@ func TestWhatAdvanceReturnsCanBePrinted(t *testing.T) {
 	id := order.UUID.String()[:8]
 	assert.Equal(t, "mint "+id+" of 10 tokens (pending)", fmt.Sprint(order))
 	assert.Equal(t, "[result #1 of mint "+id+" of 10 tokens (delivering) at 03:04:06: HTTP 500, next at 03:09:06: "+
-		`ramptest: the game answered HTTP 500 and "INTERNAL_ERROR": its log may say why]`, fmt.Sprint(c.service.Advance(time.Minute)))
+		`ramptest: the game answered HTTP 500 and "INTERNAL_ERROR": its log may say why]`,
+		fmt.Sprint(c.service.Advance(time.Minute)))
 	assert.Equal(t, "an order without an intent", fmt.Sprint(&ramptest.Order{}))
 }
 

@@ -56,7 +56,8 @@ var errUnsent = errors.New("nothing was sent, so nothing moved")
 var errNoFailure = errors.New("ramptest: StoreFails had no effect: the result reached no ramp.Handler " +
 	"with the context of its request")
 
-var errNoGame = errors.New("ramptest: the game's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler")
+var errNoGame = errors.New(
+	"ramptest: the game's server is not set: set Config.Game or Config.Handler, or call Service.SetHandler")
 
 // game is the game's server, as the service reaches it.
 type game struct {
@@ -372,7 +373,8 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 				err = fmt.Errorf("%w: the game has no %s %s: set %s", err, c.method, c.path, settings[c.kind])
 			}
 			if c.kind == control.KindValidate && outcome(a) == "INVALID_RECEIPT_STATUS" { // of package ramp
-				err = fmt.Errorf("%w: the game takes it for a result: the paths of validate and result are swapped", err)
+				err = fmt.Errorf(
+					"%w: the game takes it for a result: the paths of validate and result are swapped", err)
 			}
 			if !isRejection(err) {
 				event.Outcome = err.Error()
@@ -417,8 +419,9 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 
 // ownKey says which HMAC key the service has, to compare it with that of the game.
 func (s *game) ownKey() string {
-	return fmt.Sprintf("the service's HMAC key has the fingerprint %s; a ramp.Handler logs that of the game's "+
-		"as hmac_key", s.config.Key.Fingerprint())
+	return fmt.Sprintf(
+		"the service's HMAC key has the fingerprint %s; a ramp.Handler logs that of the game's "+
+			"as hmac_key", s.config.Key.Fingerprint())
 }
 
 // do makes a call and reads the whole answer.
@@ -440,7 +443,8 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 			return nil, nil, errCanceled
 		}
 		if ctx.Err() != nil && caller.Err() == nil {
-			text := fmt.Sprintf("not within %v, which is Timeout of ramptest.Config, or -timeout of ramp emulate",
+			text := fmt.Sprintf(
+				"not within %v, which is Timeout of ramptest.Config, or -timeout of ramp emulate",
 				s.config.Timeout)
 			if c.method == http.MethodPost { // an order, which moves assets
 				text += "; if an Apply uses the database instead of tx, and tx holds the only connection, " +

@@ -200,7 +200,8 @@ func TestTheNetworksAreApart(t *testing.T) {
 	receipt := c.rpc(t, "eth_getTransactionReceipt", quote(order.TxHash)).(map[string]any)
 	assert.Equal(t, "0x0", receipt["status"])
 	assert.Empty(t, receipt["logs"], "a failed transaction has none")
-	_, body := c.post(t, ramp.Mainnet, `{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionByHash","params":[`+quote(order.TxHash)+`]}`)
+	_, body := c.post(t, ramp.Mainnet,
+		`{"jsonrpc":"2.0","id":1,"method":"eth_getTransactionByHash","params":[`+quote(order.TxHash)+`]}`)
 	assert.Equal(t, `{"id":1,"jsonrpc":"2.0","result":null}`, body)
 	status, _ := c.post(t, "moon", `{}`)
 	assert.Equal(t, 404, status)
@@ -213,7 +214,9 @@ func TestTheChainRejectsAsTheInterfaceSays(t *testing.T) {
 	}
 	parse := failure("null", `-32700,"message":"Parse error","data":"the body is not JSON`)
 	batch := failure("null", `-32600,"message":"Invalid Request","data":"a batch has 1 to 1000 requests`)
-	invalid := failure("null", `-32600,"message":"Invalid Request","data":"a request has jsonrpc 2.0, a method, params, and a number or a text as id`)
+	invalid := failure("null",
+		`-32600,"message":"Invalid Request","data":"a request has jsonrpc 2.0, a method, params, and a number or a `+
+			`text as id`)
 	params := func(data string) string { return failure("7", `-32602,"message":"Invalid params","data":"`+data) }
 	const version = `{"id":7,"jsonrpc":"2.0","result":"7002"}`
 	for _, test := range []struct{ body, want string }{
@@ -235,15 +238,19 @@ func TestTheChainRejectsAsTheInterfaceSays(t *testing.T) {
 			failure(`"a"`, `-32602,"message":"Invalid params","data":"missing value for required argument 0`)},
 		{`{"jsonrpc":"2.0","id":7,"method":"net_version","params":{}}`, params("params is no array")},
 		{`{"jsonrpc":"2.0","id":7,"method":"net_version","params":"x"}`, params("params is no array")},
-		{`{"jsonrpc":"2.0","id":7,"method":"eth_sendTransaction","params":[{"to":"` + token + `"}]}`, params("from is required")},
-		{`{"jsonrpc":"2.0","id":7,"method":"eth_sendTransaction","params":[{"From":"` + token + `"}]}`, params("from is required")},
+		{`{"jsonrpc":"2.0","id":7,"method":"eth_sendTransaction","params":[{"to":"` + token + `"}]}`,
+			params("from is required")},
+		{`{"jsonrpc":"2.0","id":7,"method":"eth_sendTransaction","params":[{"From":"` + token + `"}]}`,
+			params("from is required")},
 		{`{"jsonrpc":"2.0","id":7,"method":"eth_getBalance","params":["` + token + `","earliest"]}`,
-			failure("7", `-32000,"message":"the state of another block than the latest is not kept","data":"eth_getBalance`)},
+			failure("7",
+				`-32000,"message":"the state of another block than the latest is not kept","data":"eth_getBalance`)},
 
 		// The answer is there, where one is wanted.
 		{`{"jsonrpc":"2.0","id":7,"method":"net_version"}`, version},
 		{`{"jsonrpc":"2.0","id":7,"method":"net_version","params":null}`, version},
-		{`[{"jsonrpc":"2.0","id":7,"method":"net_version"},{"jsonrpc":"2.0","method":"net_version"}]`, "[" + version + "]"},
+		{`[{"jsonrpc":"2.0","id":7,"method":"net_version"},{"jsonrpc":"2.0","method":"net_version"}]`,
+			"[" + version + "]"},
 		{`{"jsonrpc":"2.0","method":"net_version"}`, ""},
 		{`{"jsonrpc":"2.0","method":"eth_mine"}`, ""},
 		{`[{"jsonrpc":"2.0","method":"net_version"}]`, ""},
@@ -527,7 +534,8 @@ func FuzzRPC(f *testing.F) {
 		`[{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[{"fromBlock":"0x0","topics":[null,["0x00"]]}]}]`,
 		`{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0xffffffffffffffff",true]}`,
 		`{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["0x1",true]}`,
-		`{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x00000000000000000000000000000000000070c3","data":"0x70a08231"},"latest"]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{"to":"0x00000000000000000000000000000000000070c3",` +
+			`"data":"0x70a08231"},"latest"]}`,
 		`{"jsonrpc":"2.0","id":{},"method":"eth_sendRawTransaction","params":["0x02c0"]}`,
 		`{"jsonrpc":"2.0","id":1,"method":"eth_sendTransaction","params":[{"value":"0x1"}]}`,
 		`{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":["0x00000000000000000000000000000000000070c3",{}]}`,

@@ -258,7 +258,8 @@ type mode struct {
 type tally struct{ right, accused, unknown, wrong, done int }
 
 func (t *tally) String() string {
-	return fmt.Sprintf("right orders called a loss: %d of %d; unknown: %d; wrong orders called done: %d of %d", t.accused, t.right, t.unknown, t.done, t.wrong)
+	return fmt.Sprintf("right orders called a loss: %d of %d; unknown: %d; wrong orders called done: %d of %d",
+		t.accused, t.right, t.unknown, t.done, t.wrong)
 }
 
 // wallets are those of sessions. The games share them, because a key is a tenth of a game.

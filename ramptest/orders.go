@@ -30,7 +30,8 @@ var (
 	// ErrOffTerms means that the game approved an order for another token, at
 	// another rate or with an item more than it offers. See [ValidateOtherToken],
 	// [ValidateOtherRate] and [ValidateExtraItem].
-	ErrOffTerms = errors.New("ramptest: the game approved an order that it does not offer: set HandlerConfig.Terms")
+	ErrOffTerms = errors.New(
+		"ramptest: the game approved an order that it does not offer: set HandlerConfig.Terms")
 
 	// ErrPlaced means that faults were given for an order that is already on the
 	// chain.

@@ -112,7 +112,8 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 		taken, restored, still = "✓ 1,000 900 900", "✓ 1,000 1,000 1,000", "✓ nothing moved 1,000 1,000 1,000"
 		minted, gaveBack       = "✓ Done. The game took 100 item_gold; the player received 8 tokens.",
 			"✓ The transaction failed. The game gave back 100 item_gold."
-		owed = "● The transaction failed. The game has not given back 100 item_gold yet. No result will come, as you chose."
+		owed = "● The transaction failed. The game has not given back 100 item_gold yet. No result will come, as " +
+			"you chose."
 	)
 	for _, test := range []struct {
 		do, chain, result string
@@ -129,7 +130,8 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 		{"mint", "transaction-fails", "result-late=10m", "", restored, still, gaveBack, 1},
 		{"mint", "transaction-fails", "result-never", "", "● +100 to come 1,000 900 1,000", still, owed, 0},
 		{"mint", "stays-pending", "", "", taken, "● not decided yet 1,000 1,000 1,000",
-			"● The game approved and took 100 item_gold. The transaction stays pending, as you chose. No result will come.", 0},
+			"● The game approved and took 100 item_gold. The transaction stays pending, as you chose. No result " +
+				"will come.", 0},
 		{"mint", "stays-pending", "", "succeeded", taken, "✓ moved +8 1,000 1,008 1,008", minted, 1},
 		{"mint", "stays-pending", "", "failed", restored, still, gaveBack, 1},
 		{"mint", "stays-pending", "result-never", "failed", "● +100 to come 1,000 900 1,000", still, owed, 0},
@@ -160,7 +162,9 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			assert.Contains(t, whole(t, other), `<a href="`+order+`">To the order of this UUID</a>`)
 			said = c.page(t, order)
 			if test.chain != "stays-pending" {
-				assert.Regexp(t, "● The game approved( and took 100 item_gold)?. The transaction waits for the next block. Next block at ", said)
+				assert.Regexp(t,
+					"● The game approved( and took 100 item_gold)?. The transaction waits for the next block. "+
+						"Next block at ", said)
 			}
 
 			end := func(outcome string) int {
@@ -229,30 +233,39 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 		want   []string
 	}{
 		{"nothing is taken yet", nil, takeNothing, 10, nil, 0, []string{
-			"● The game approved and has not taken 100 item_gold yet. The transaction waits for the next block.", "item_gold ● −100 to come 1,000 1,000 900"}},
+			"● The game approved and has not taken 100 item_gold yet. The transaction waits for the next block.",
+			"item_gold ● −100 to come 1,000 1,000 900"}},
 		{"nothing is taken", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, nil, time.Minute, []string{
-			"✗ The transaction succeeded. The game did not take 100 item_gold. It answered HTTP 200: no further attempt.", "item_gold ✗ 100 too many 1,000 1,000 900"}},
+			"✗ The transaction succeeded. The game did not take 100 item_gold. It answered HTTP 200: no " +
+				"further attempt.", "item_gold ✗ 100 too many 1,000 1,000 900"}},
 		{"nothing was taken and nothing is due", answering(ramp.PathResult, 200, confirmed), takeNothing, 10,
 			[]ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
-				"✓ The transaction failed. The game had taken nothing, so nothing was due.", "item_gold ✓ 1,000 1,000 1,000"}},
+				"✓ The transaction failed. The game had taken nothing, so nothing was due.",
+				"item_gold ✓ 1,000 1,000 1,000"}},
 		{"nothing is granted", answering(ramp.PathResult, 200, confirmed), burn, 10, nil, time.Minute, []string{
-			"✗ The transaction succeeded. The game did not grant 100 item_gold.", "item_gold ✗ 100 missing 1,000 1,000 1,100"}},
+			"✗ The transaction succeeded. The game did not grant 100 item_gold.",
+			"item_gold ✗ 100 missing 1,000 1,000 1,100"}},
 		{"a burn is above the balance", nil, burn, 2000, nil, time.Minute, []string{
-			"✓ The burn failed: it needs 2,000 tokens, the wallet held 1,000. Nothing moved.", "item_gold ✓ 1,000 1,000 1,000"}},
+			"✓ The burn failed: it needs 2,000 tokens, the wallet held 1,000. Nothing moved.",
+			"item_gold ✓ 1,000 1,000 1,000"}},
 		{"the game fails", answering(ramp.PathResult, 500, ""), mint, 10, nil, time.Minute, []string{
-			"● The transaction succeeded. The game took 100 item_gold. The game answered HTTP 500. Next attempt at ", "(2 of 20).", "The game's log may say why."}},
+			"● The transaction succeeded. The game took 100 item_gold. The game answered HTTP 500. Next attempt at ",
+			"(2 of 20).", "The game's log may say why."}},
 		{"the game rejects", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REJECTED","data":null}`),
 			mint, 10, nil, time.Minute, []string{
-				"✗ The transaction succeeded. The game took 100 item_gold. The game rejected the result (HTTP 400). It will not be sent again."}},
+				"✗ The transaction succeeded. The game took 100 item_gold. The game rejected the result (HTTP " +
+					"400). It will not be sent again."}},
 		{"the result is late", nil, mint, 10, []ramptest.Fault{ramptest.ResultLate(time.Hour)}, time.Minute, []string{
 			"● The transaction succeeded. The game took 100 item_gold. The result is sent at "}},
 		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()},
 			time.Minute, []string{
-				"● The transaction succeeded. The game took 100 item_gold. The result waits for the result of another order, as you chose."}},
+				"● The transaction succeeded. The game took 100 item_gold. The result waits for the result of " +
+					"another order, as you chose."}},
 		{"the balances are unknown",
 			answering(ramp.PathAssets, 401, `{"success":false,"errorCode":"INVALID_USER","data":null}`), mint, 10, nil,
 			time.Minute, []string{
-				`? The transaction succeeded. The game confirmed. What the game moved is unknown, because it did not report what the player owns. The game rejected the call with HTTP 401 and "INVALID_USER".`,
+				`? The transaction succeeded. The game confirmed. What the game moved is unknown, because it did not ` +
+					`report what the player owns. The game rejected the call with HTTP 401 and "INVALID_USER".`,
 				"item_gold ? unknown ? ? ?"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -400,7 +413,8 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 	c.shop.gold = 0
 	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 	require.Error(t, err)
-	assert.Contains(t, said("/"), "POST /api/validate: HTTP 200, INVALID_BALANCE. No signature of the validator key was seen yet.")
+	assert.Contains(t, said("/"),
+		"POST /api/validate: HTTP 200, INVALID_BALANCE. No signature of the validator key was seen yet.")
 	c.shop.gold = gold
 
 	good := c.mint(t)
@@ -503,11 +517,13 @@ func TestAPageIsReadWithoutTheGame(t *testing.T) {
 	form.Set("read", "1")
 	assert.Equal(t, 1, look("/exchange", form), "read again")
 	order := "/orders/" + c.mint(t).UUID.String()
-	for _, page := range []string{order, "/", "/catalog?projectId=p&sessionId=session-1&accessToken=token-1&network=testnet"} {
+	for _, page := range []string{order, "/",
+		"/catalog?projectId=p&sessionId=session-1&accessToken=token-1&network=testnet"} {
 		assert.Equal(t, 0, look(page, nil), page)
 	}
 	assert.Equal(t, 1, look(order+"/read", url.Values{}))
-	assert.Equal(t, 1, look("/catalog?projectId=p&sessionId=session-1&accessToken=token-2&network=testnet", nil), "another token has seen nothing")
+	assert.Equal(t, 1, look("/catalog?projectId=p&sessionId=session-1&accessToken=token-2&network=testnet", nil),
+		"another token has seen nothing")
 }
 
 // An unchanged page is not sent again.
@@ -557,7 +573,8 @@ func TestATimelineComesInPieces(t *testing.T) {
 			next = html.UnescapeString(found[1])
 		}
 	}
-	assert.Equal(t, 1+2+2+2+2*200, seen, "initialize, validate, the chain, the result, and those again, each with its books")
+	assert.Equal(t, 1+2+2+2+2*200, seen,
+		"initialize, validate, the chain, the result, and those again, each with its books")
 
 	body := c.html(t, address)
 	event := found(t, `data-body="([^"]*)"`, body)
@@ -638,7 +655,8 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 		{with("amount", "ten"), 422, "above 0"},
 		{with("amount", "-1"), 422, "above 0"},
 		{with("amount", strings.Repeat("1", 1<<20)), 400, "The form was cut off. Please send it again."},
-		{with("accessToken", "token-2"), 422, `The game rejected the call with HTTP 401 and INVALID_USER. Nothing was signed.`},
+		{with("accessToken", "token-2"), 422,
+			`The game rejected the call with HTTP 401 and INVALID_USER. Nothing was signed.`},
 		{with("uuid", "x"), 400, "no UUID"},
 		{with("uuid", "7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"), 404, "no such UUID"},
 	} {
@@ -650,7 +668,8 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 	rejected := text(t, c.browse(t, http.MethodPost, "/exchange", with("accessToken", "token-2")))
 	for _, want := range []string{"POST /api/validate: HTTP 401, INVALID_USER",
 		`{"success":false,"errorCode":"INVALID_USER","data":null}`,
-		"The game does not accept the HMAC, the access token or the session.", "Bearer $RAMP_ACCESS_TOKEN", "| ramp sign)"} {
+		"The game does not accept the HMAC, the access token or the session.", "Bearer $RAMP_ACCESS_TOKEN",
+		"| ramp sign)"} {
 		assert.Contains(t, rejected, want)
 	}
 	assert.NotContains(t, rejected, "token-2")

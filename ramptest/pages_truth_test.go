@@ -75,9 +75,11 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 		want   string
 	}{
 		{"the game rejects the second result", rejectingTheSecond(), true, ramptest.Succeeded, map[string]string{},
-			"✓ The game rejected the second result (HTTP 400); the first stands: failed. The game gave back 100 item_gold."},
+			"✓ The game rejected the second result (HTTP 400); the first stands: failed. The game gave back 100 " +
+				"item_gold."},
 		{"the game confirms both", nil, false, ramptest.Failed, map[string]string{"item_gold": "-100"},
-			"! Disputed. The game confirmed two outcomes; the first of them stands: succeeded. The game took 100 item_gold."},
+			"! Disputed. The game confirmed two outcomes; the first of them stands: succeeded. The game took 100 " +
+				"item_gold."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			options := []func(*ramptest.Config){reporting}
@@ -172,7 +174,8 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 			assert.NotRegexp(t, `"(tx_hash|tx_status|delivery)"`, raw, "it has no transaction")
 			assert.Contains(t, raw, `"over":true`)
 			_, sent := c.control(t, "POST", "/control/orders/"+id.String()+"/send", `{"outcome":"failed"}`)
-			assert.Equal(t, "invalid: the game did not approve the order, so there is no result to send", sent.problem())
+			assert.Equal(t, "invalid: the game did not approve the order, so there is no result to send",
+				sent.problem())
 			_, answer := c.control(t, "POST", "/control/orders",
 				`{"do":"mint","uuid":"`+c.initialize(t).String()+`","session_id":"session-1","access_token":"token-1"}`)
 			assert.Contains(t, answer.problem(), ": "+headline)
@@ -230,9 +233,11 @@ func TestADisputeNeedsNoBooks(t *testing.T) {
 	c := newCounter(t, booksOff, rejectingTheSecond())
 	order := c.mint(t)
 	c.service.Advance(time.Minute)
-	assert.Contains(t, c.pageOf(t, order), "? The transaction succeeded. The game confirmed. The books are off, so the game's assets were not checked.")
+	assert.Contains(t, c.pageOf(t, order),
+		"? The transaction succeeded. The game confirmed. The books are off, so the game's assets were not checked.")
 	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
-	assert.Contains(t, c.pageOf(t, order), "! The game rejected the second result (HTTP 400); the first stands: succeeded.")
+	assert.Contains(t, c.pageOf(t, order),
+		"! The game rejected the second result (HTTP 400); the first stands: succeeded.")
 }
 
 // A game that rejects what it must reject is right, and what the service did itself is
@@ -302,9 +307,11 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	said := c.page(t, "/")
 	assert.Contains(t, said, "– ")
 	assert.Contains(t, said,
-		"Mint 1 token, rejected "+rejected.String()[:8]+" 200 session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
+		"Mint 1 token, rejected "+
+			rejected.String()[:8]+" 200 session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
 	assert.Contains(t, said, "POST /api/v2/initialize 500 No UUID was issued: invalid mac.")
-	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 ", "a call is no order")
+	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 ",
+		"a call is no order")
 	assert.Regexp(t, "INVALID_BALANCE.*invalid mac.*Mint 10 tokens", said, "the newest is the first")
 	assert.Contains(t, c.page(t, "/?show=attention"), "0 orders, 1 not placed")
 	assert.Contains(t, c.page(t, "/?show=done"), "1 order Calls Search")
@@ -322,8 +329,9 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	assert.Contains(t, call, "The game says that the player does not own enough. What the player owned is unknown.")
 	assert.Contains(t, call, "asked: POST "+ramp.PathValidate)
 	assert.NotContains(t, call, "token-1")
-	assert.Contains(t, c.page(t, link[1][1]), "Compare RAMP_HMAC_KEY with the key of the emulator, whose fingerprint is "+
-		c.key.Fingerprint()+" (those of the program that runs this emulator).")
+	assert.Contains(t, c.page(t, link[1][1]),
+		"Compare RAMP_HMAC_KEY with the key of the emulator, whose fingerprint is "+
+			c.key.Fingerprint()+" (those of the program that runs this emulator).")
 	for _, wrong := range []string{"/calls/x", "/calls/0", "/calls/999"} {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
@@ -495,7 +503,8 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 	assert.Contains(t, c.page(t, "/"), "Setup: ", "what was seen before still counts")
 	assert.Contains(t, c.page(t, "/"), "Settings for the game export RAMP_API_URL=")
 	problem, _, _ := strings.Cut(text(t, c.browse(t, http.MethodPost, "/exchange", form)), " Tokens ")
-	assert.Contains(t, problem, "restart with its address in -game. The order was not placed. Nothing was sent, so nothing moved.")
+	assert.Contains(t, problem,
+		"restart with its address in -game. The order was not placed. Nothing was sent, so nothing moved.")
 	assert.NotContains(t, problem, "To the order")
 	assert.Contains(t, c.page(t, "/"), " 1 order, 2 not placed ")
 	assert.Contains(t, c.page(t, "/?show=attention"), "Mint 10 tokens, not approved")
@@ -508,7 +517,8 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 	t.Cleanup(back.Close)
 	require.Equal(t, 303, c.browse(t, http.MethodPost, "/exchange", form).StatusCode)
 	c.service.Advance(time.Minute)
-	assert.Contains(t, c.page(t, "/orders/"+form.Get("uuid")), "✓ Done. The game took 100 item_gold; the player received 8 tokens.")
+	assert.Contains(t, c.page(t, "/orders/"+form.Get("uuid")),
+		"✓ Done. The game took 100 item_gold; the player received 8 tokens.")
 }
 
 // Against a correct game, no fault may be called a failure of the game at any time.
@@ -619,48 +629,65 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 		guess  string // the only one
 	}{
 		{name: "too little", owns: 40, amount: 1,
-			want: "Rejected by the game: INVALID_BALANCE. Nothing was signed. The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 1 token item_gold takes 100; owned 40 asked:"},
+			want: "Rejected by the game: INVALID_BALANCE. Nothing was signed. The order takes 100 item_gold; the " +
+				"player owned 40 item_gold. about: Mint 1 token item_gold takes 100; owned 40 asked:"},
 		{name: "too little, of another UUID and amount", owns: 40, amount: 3, own: true,
-			want: "The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 3 tokens item_gold takes 100; owned 40 asked:"},
+			want: "The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 3 tokens item_gold " +
+				"takes 100; owned 40 asked:"},
 		{name: "too little, with a code of its own", change: []func(*ramptest.Config){rejects("NO_SUCH_LUCK")},
 			owns: 40, amount: 1,
-			want: "Rejected by the game: NO_SUCH_LUCK. Nothing was signed. The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 1 token"},
+			want: "Rejected by the game: NO_SUCH_LUCK. Nothing was signed. The order takes 100 item_gold; the " +
+				"player owned 40 item_gold. about: Mint 1 token"},
 		{name: "too little, under another ID", owns: 40, amount: 1,
-			change: []func(*ramptest.Config){answering(ramp.PathAssets, 200, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"5"}]}}}`)},
-			want:   "Nothing was signed. The order takes 100 item_gold; the game lists gold, not item_gold. about:"},
+			change: []func(*ramptest.Config){answering(ramp.PathAssets, 200,
+				`{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"5"}]}}}`)},
+			want: "Nothing was signed. The order takes 100 item_gold; the game lists gold, not item_gold. about:"},
 		{name: "another key", change: []func(*ramptest.Config){rejects("HMAC_INVALID")}, owns: 40, amount: 1,
-			want: "Rejected by the game: HMAC_INVALID. Nothing was signed. The game has a different HMAC key, reads it in the other encoding (text or base64url), or verifies a body that was parsed and written again."},
+			want: "Rejected by the game: HMAC_INVALID. Nothing was signed. The game has a different HMAC key, reads " +
+				"it in the other encoding (text or base64url), or verifies a body that was parsed and written again."},
 		{name: "another project", change: []func(*ramptest.Config){rejects("INVALID_PROJECT_ID")}, owns: 40, amount: 1,
-			want: `Rejected by the game: INVALID_PROJECT_ID. Nothing was signed. The game expects its own project; this call has "project-1". about: Mint 1 token item_gold takes 100 asked:`},
+			want: `Rejected by the game: INVALID_PROJECT_ID. Nothing was signed. The game expects its own project; ` +
+				`this call has "project-1". about: Mint 1 token item_gold takes 100 asked:`},
 		{name: "another state", change: []func(*ramptest.Config){rejects("ORDER_FINISHED")}, owns: 40, amount: 1,
-			want: "Rejected by the game: ORDER_FINISHED. Nothing was signed. The game rejected the order by its own rules. Its log may say why. about:", guess: "by its own rules"},
+			want: "Rejected by the game: ORDER_FINISHED. Nothing was signed. The game rejected the order by its own " +
+				"rules. Its log may say why. about:", guess: "by its own rules"},
 		{name: "enough was listed", change: []func(*ramptest.Config){rejects("INVALID_BALANCE")}, owns: 100, amount: 1,
-			want: "Nothing was signed. The game says that the player does not own enough, but it had listed enough. about: Mint 1 token item_gold takes 100; owned 100 asked:", guess: "does not own enough"},
+			want: "Nothing was signed. The game says that the player does not own enough, but it had listed enough. " +
+				"about: Mint 1 token item_gold takes 100; owned 100 asked:", guess: "does not own enough"},
 		{name: "what moves by itself is not read",
 			change: []func(*ramptest.Config){func(c *ramptest.Config) { c.Regenerating = []string{"item_gold"} }},
 			owns:   40, amount: 1,
-			want: "Nothing was signed. The game says that the player does not own enough. What the player owned is unknown. about: Mint 1 token item_gold takes 100 asked:", guess: "does not own enough"},
+			want: "Nothing was signed. The game says that the player does not own enough. What the player owned is " +
+				"unknown. about: Mint 1 token item_gold takes 100 asked:", guess: "does not own enough"},
 		{name: "nothing is known to be wrong", change: []func(*ramptest.Config){rejects("CLOSED")},
 			owns: 1000, amount: 1,
-			want: "Rejected by the game: CLOSED. Nothing was signed. The game rejected the order by its own rules. Its log may say why. about: Mint 1 token item_gold takes 100; owned 1,000 asked:", guess: "by its own rules"},
+			want: "Rejected by the game: CLOSED. Nothing was signed. The game rejected the order by its own rules. " +
+				"Its log may say why. about: Mint 1 token item_gold takes 100; owned 1,000 asked:",
+			guess: "by its own rules"},
 		{name: "a UUID of the emulator", change: []func(*ramptest.Config){rejects("CLOSED")}, owns: 1000,
 			amount: 1, own: true,
-			want: "Nothing was signed. The record has no initialize call for this UUID. If the game accepts only UUIDs that it asked for, start the order from the game. about:", guess: "initialize call for"},
+			want: "Nothing was signed. The record has no initialize call for this UUID. If the game accepts only " +
+				"UUIDs that it asked for, start the order from the game. about:", guess: "initialize call for"},
 		{name: "prices of an order", change: []func(*ramptest.Config){rejects("INVALID_MESSAGE")},
 			owns: 1000, amount: 3,
-			want: "The amounts are those of a whole order, because of -per-order. If the game's prices are for one token, start without it. about: Mint 3 tokens item_gold takes 100 asked:", guess: "per-order"},
+			want: "The amounts are those of a whole order, because of -per-order. If the game's prices are for one " +
+				"token, start without it. about: Mint 3 tokens item_gold takes 100 asked:", guess: "per-order"},
 		{name: "prices of a token",
 			change: []func(*ramptest.Config){rejects("INVALID_MESSAGE"),
 				func(c *ramptest.Config) { c.PerOrder = false }}, owns: 1000, amount: 3,
-			want: "The amounts are the prices times 3. If the game's prices are for a whole order, start with -per-order. about: Mint 3 tokens item_gold takes 300 asked:", guess: "per-order"},
+			want: "The amounts are the prices times 3. If the game's prices are for a whole order, start with " +
+				"-per-order. about: Mint 3 tokens item_gold takes 300 asked:", guess: "per-order"},
 		{name: "one token costs the same in both", change: []func(*ramptest.Config){rejects("INVALID_MESSAGE")},
 			owns: 1000, amount: 1,
 			want: "The game rejected the order by its own rules.", guess: "by its own rules"},
 		{name: "too little, without the envelope",
 			change: []func(*ramptest.Config){answering(ramp.PathValidate, 403, "no")}, owns: 40, amount: 1,
-			want: "The game rejected the call with HTTP 403. Nothing was signed. The order takes 100 item_gold; the player owned 40 item_gold. The answer must be JSON with success, errorCode and data (interface 7.2). about: Mint 1 token item_gold takes 100; owned 40 asked:"},
+			want: "The game rejected the call with HTTP 403. Nothing was signed. The order takes 100 item_gold; the " +
+				"player owned 40 item_gold. The answer must be JSON with success, errorCode and data (interface " +
+				"7.2). about: Mint 1 token item_gold takes 100; owned 40 asked:"},
 		{name: "a burn", change: []func(*ramptest.Config){rejects("CLOSED")}, burn: true, amount: 2,
-			want: "The game rejected the order by its own rules. Its log may say why. about: Burn 2 tokens item_gold grants 100 asked:", guess: "by its own rules"},
+			want: "The game rejected the order by its own rules. Its log may say why. about: Burn 2 tokens " +
+				"item_gold grants 100 asked:", guess: "by its own rules"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCounter(t, append(test.change, kept(t), reporting)...)
@@ -717,7 +744,8 @@ func TestThePageOfACallThatLostAssetsSaysWhat(t *testing.T) {
 		assert.Equal(t, order.UUID, lost[0].Orders[0])
 		address := c.culprit(t, order)
 		assert.Contains(t, c.page(t, address), "✗ Confirmed. The books found: mint "+order.UUID.String()[:8]+
-			" failed on chain: the game must give back 100 item_gold: 900 before the call, 900 after it, 1,000 expected. about: Mint 10 tokens item_gold must give back 100 asked: POST /api/result")
+			" failed on chain: the game must give back 100 item_gold: 900 before the call, 900 after it, 1,000 "+
+			"expected. about: Mint 10 tokens item_gold must give back 100 asked: POST /api/result")
 	}
 	check()
 	assert.Contains(t, c.pageOf(t, order), "Before: just before the order. Now: as reported by the game at ")
@@ -766,7 +794,8 @@ func TestASetupWithAProblemIsOpen(t *testing.T) {
 
 	// What is missing is named for those who use no Go, too, and nothing else is suspected.
 	said := c.pageOf(t, order)
-	assert.Contains(t, said, "the game has no GET /players/assets: set AssetsPath of ramptest.Config, or -assets of ramp emulate.")
+	assert.Contains(t, said,
+		"the game has no GET /players/assets: set AssetsPath of ramptest.Config, or -assets of ramp emulate.")
 	assert.NotContains(t, said, "log in again")
 	assert.NotContains(t, said, "Balances unknown", "it is said once")
 	assert.Regexp(t, `The game was asked at [0-9:]+, and reported nothing\.`, said)
@@ -781,8 +810,9 @@ func TestSwappedPathsAreNamed(t *testing.T) {
 }
 
 func TestAMissingEndpointIsNamedWithItsFlag(t *testing.T) {
-	for path, want := range map[string]string{ramp.PathValidate: "set ValidatePath of ramptest.Config, or -validate of ramp emulate",
-		ramp.PathResult: "set ResultPath of ramptest.Config, or -result of ramp emulate"} {
+	for path, want := range map[string]string{
+		ramp.PathValidate: "set ValidatePath of ramptest.Config, or -validate of ramp emulate",
+		ramp.PathResult:   "set ResultPath of ramptest.Config, or -result of ramp emulate"} {
 		c := newCounter(t, reporting, answering(path, 404, "no such page"))
 		order, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 		if path == ramp.PathResult {

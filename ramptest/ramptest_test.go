@@ -90,8 +90,10 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 		want   string
 	}{
 		{`{}`, false, 400, `{"code":400,"message":"Bad Request","data":"X-HMAC-Signature is required"}`},
-		{`{"intent":{"network":"testnet"}}`, true, 500, `{"code":500,"message":"Internal Server Error","data":"ramp not found"}`},
-		{`{"intent":{"project_id":"project-1"}}`, true, 500, `{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`},
+		{`{"intent":{"network":"testnet"}}`, true, 500,
+			`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`},
+		{`{"intent":{"project_id":"project-1"}}`, true, 500,
+			`{"code":500,"message":"Internal Server Error","data":"ramp not exists"}`},
 		{`{"Intent":{"network":"testnet","project_id":"project-1"}}`, true, 500,
 			`{"code":500,"message":"Internal Server Error","data":"ramp not found"}`},
 		{`[]`, true, 400, `{"code":400,"message":"Bad Request","data":"the body is not an initialize request"}`},
@@ -110,9 +112,11 @@ func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 // TestWhatIsWrongWithAnInitializeRequestIsNamed changes a correct request in one place
 // each time (interface 2.2).
 func TestWhatIsWrongWithAnInitializeRequestIsNamed(t *testing.T) {
-	const right = `{"player_id":"p","intent":{"network":"testnet","project_id":"project-1","token":"0x00000000000000000000000000000000000070c3",` +
+	const right = `{"player_id":"p","intent":{"network":"testnet","project_id":"project-1",` +
+		`"token":"0x00000000000000000000000000000000000070c3",` +
 		`"mint_fee_bps":100,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",` +
-		`"materials":[{"id":"item_gold","amount":10,"icon_url":"https://example.com/gold.png","is_non_fungible":false}],"outputs":[]}}`
+		`"materials":[{"id":"item_gold","amount":10,"icon_url":"https://example.com/gold.png",` +
+		`"is_non_fungible":false}],"outputs":[]}}`
 	for _, test := range []struct{ old, new, want string }{ // want is "" if nothing is wrong
 		{"", "", ""},
 		{`:100,`, `:100.0,`, ""},

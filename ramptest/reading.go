@@ -34,7 +34,8 @@ func (r reading) problem() string {
 	}
 	switch r.rejection() {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusOK:
-		return say(r.err) + " If the session has expired, log in again, and the books read with the new session."
+		return say(r.err) +
+			" If the session has expired, log in again, and the books read with the new session."
 	}
 	return say(r.err)
 }

@@ -48,7 +48,8 @@ func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
 	}
 	q := r.URL.Query()
 	network := ramp.Network(q.Get("network"))
-	status, said := http.StatusOK, "The URL is right. For the page itself, set Config.Desk.Pages to pages.New()."
+	status, said := http.StatusOK,
+		"The URL is right. For the page itself, set Config.Desk.Pages to pages.New()."
 	fail := func(code int, problem string) { status, said = code, problem }
 	id, err := uuid.Parse(q.Get("uuid"))
 	terms, _, unknown := s.orders.terms(id, false)

@@ -38,7 +38,9 @@ func OpenState(path string) (*StateFile, error) {
 	if err == nil && version == "" {
 		err = f.SetNote("version", stateVersion)
 	} else if err == nil && version != stateVersion {
-		err = fmt.Errorf("ramptest: state: another release wrote the file: its version is %s, but must be %s. Delete it, or use another", version, stateVersion)
+		err = fmt.Errorf(
+			"ramptest: state: another release wrote the file: its version is %s, but must be %s. Delete "+
+				"it, or use another", version, stateVersion)
 	}
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
@@ -159,7 +161,8 @@ func each[T any](f *StateFile, prefix string, do func(key string, value *T) erro
 				err = do(strings.TrimPrefix(key, prefix), value)
 			}
 			if err != nil {
-				return fmt.Errorf("%s: %w. Delete the line to go on without it, or start with another file", f.journal.Line(key), err)
+				return fmt.Errorf("%s: %w. Delete the line to go on without it, or start with another file",
+					f.journal.Line(key), err)
 			}
 		}
 	}

@@ -53,15 +53,18 @@ func (s *game) thefts(ctx context.Context) (found, unasked []string) {
 			refused = append(refused, fmt.Sprintf("%q", victim.session.ID))
 			continue
 		case err != nil:
-			unasked = append(unasked, fmt.Sprintf("ramptest: %d of %d sessions were not asked for like a thief: %s",
-				len(guests)-i, len(guests), redact.New(victim.session.Token.Reveal()).Text(said(err))))
+			unasked = append(unasked,
+				fmt.Sprintf("ramptest: %d of %d sessions were not asked for like a thief: %s",
+					len(guests)-i, len(guests), redact.New(victim.session.Token.Reveal()).Text(said(err))))
 			return found, unasked
 		}
 		for kind, text := range gave {
 			if text == "" && admitted[kind] && !told[kind] { // it may check the session elsewhere
 				told[kind] = true
-				unasked = append(unasked, fmt.Sprintf("ramptest: Authenticate accepts session %q with a token that is "+
-					"not its own, and Assets rejects it: does Policy, for a validate call?", calls[kind].session.ID))
+				unasked = append(unasked,
+					fmt.Sprintf("ramptest: Authenticate accepts session %q with a token that is "+
+						"not its own, and Assets rejects it: does Policy, for a validate call?",
+						calls[kind].session.ID))
 			}
 			if text != "" && !told[kind] {
 				told[kind] = true
@@ -70,9 +73,11 @@ func (s *game) thefts(ctx context.Context) (found, unasked []string) {
 		}
 	}
 	if len(refused) > 0 {
-		unasked = append(unasked, "ramptest: not asked for like a thief, because the game has accepted these sessions and now "+
-			"rejects them: "+strings.Join(refused, ", ")+". If their tokens have not expired, one call has used them up: "+
-			"a token must last for all calls of a page")
+		unasked = append(unasked,
+			"ramptest: not asked for like a thief, because the game has accepted these sessions and now "+
+				"rejects them: "+strings.Join(refused, ", ")+
+				". If their tokens have not expired, one call has used them up: "+
+				"a token must last for all calls of a page")
 	}
 	return found, unasked
 }
@@ -83,29 +88,35 @@ func (s *game) theftsOf(victim guest, guests []guest) []theft {
 	all := []theft{
 		{session: ramp.Session{ID: own, Token: ramp.NewAccessToken(nobodysToken)},
 			found: fmt.Sprintf("the game lists the assets of session %q for a token that nobody has issued: "+
-				"whoever knows the session can spend what it owns. Authenticate must check the token (5.1)", own)},
+				"whoever knows the session can spend what it owns. Authenticate must check the "+
+				"token (5.1)", own)},
 		{session: ramp.Session{ID: nobodysSession, Token: token}, owned: true,
-			found: fmt.Sprintf("the game accepts the token of session %q for a session that nobody has issued: "+
-				"Authenticate must check that the token belongs to the session (5.1)", own)},
+			found: fmt.Sprintf(
+				"the game accepts the token of session %q for a session that nobody has issued: "+
+					"Authenticate must check that the token belongs to the session (5.1)", own)},
 		{session: ramp.Session{Token: token}, owned: true},
 		{session: ramp.Session{Token: token}, owned: true},
 		{session: victim.session},
 	}
 	if other := otherPlayer(victim, guests); other != "" {
 		all[2].session.ID = other
-		all[2].found = fmt.Sprintf("the game accepts the token of session %q for session %q of another player: "+
-			"one player can spend what the other owns. Authenticate must check that the token belongs to the session (5.1)",
+		all[2].found = fmt.Sprintf(
+			"the game accepts the token of session %q for session %q of another player: "+
+				"one player can spend what the other owns. Authenticate must check that the token belongs "+
+				"to the session (5.1)",
 			own, other)
-		all[2].mixed = fmt.Sprintf("the game accepts the token of session %q for session %q of another player, and lists "+
-			"what the token's player owns: an Apply sees only the session, so the other player pays. "+
-			"Authenticate must check that the token belongs to the session (5.1)", own, other)
+		all[2].mixed = fmt.Sprintf(
+			"the game accepts the token of session %q for session %q of another player, and lists "+
+				"what the token's player owns: an Apply sees only the session, so the other player pays. "+
+				"Authenticate must check that the token belongs to the session (5.1)", own, other)
 	}
 	isGuest := func(g guest) bool { return g.session.ID == otherCase(own) }
 	if swapped := otherCase(own); swapped != own && !slices.ContainsFunc(guests, isGuest) {
 		all[3].session.ID = swapped
-		all[3].found = fmt.Sprintf("the game accepts session %q for session %q: an order is stored under the first, "+
-			"and limits and SessionOrders look for the second. Compare sessions exactly; "+
-			"databases such as MySQL ignore case by default", swapped, own)
+		all[3].found = fmt.Sprintf(
+			"the game accepts session %q for session %q: an order is stored under the first, "+
+				"and limits and SessionOrders look for the second. Compare sessions exactly; "+
+				"databases such as MySQL ignore case by default", swapped, own)
 	}
 	return all
 }

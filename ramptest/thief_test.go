@@ -136,8 +136,10 @@ func sessionOf(name string) ramp.Session {
 // Who checks half of a session sells what others own, and no test of an honest player sees it.
 func TestAGameThatChecksHalfOfASessionFailsItsTest(t *testing.T) {
 	const token = `the game lists the assets of session "alice" for a token that nobody has issued`
-	const other = `the game accepts the token of session "alice" for session "bob" of another player: one player can spend`
-	const mixed = `accepts the token of session "alice" for session "bob" of another player, and lists what the token's player`
+	const other = `the game accepts the token of session "alice" for session "bob" of another player: one player ` +
+		`can spend`
+	const mixed = `accepts the token of session "alice" for session "bob" of another player, and lists what the ` +
+		`token's player`
 	const invented = `the game accepts the token of session "alice" for a session that nobody has issued`
 	const letters = `the game accepts session "ALICE" for session "alice"`
 	fold := func(s ramp.Session) ramp.Session { return ramp.Session{ID: strings.ToLower(s.ID), Token: s.Token} }
@@ -322,7 +324,8 @@ func TestASessionThatOnlyAssetsRejectsIsLogged(t *testing.T) {
 		require.NoError(t, err)
 		failed, said := end.end()
 		assert.False(t, failed, said)
-		const asks = `Authenticate accepts session "nobody-has-this-session" with a token that is not its own, and Assets rejects it`
+		const asks = `Authenticate accepts session "nobody-has-this-session" with a token that is not its own, and ` +
+			`Assets rejects it`
 		assert.Equal(t, ours, strings.Contains(said, asks), said)
 	}
 }
@@ -380,5 +383,6 @@ func TestTheControlAPIAsksLikeAThief(t *testing.T) {
 	assert.JSONEq(t, `{"problems":[],"unasked":[]}`, check(), "nobody was let in yet")
 	_, err := service.Assets(t.Context(), sessionOf("alice"))
 	require.NoError(t, err)
-	assert.Contains(t, check(), `{"problems":["the game lists the assets of session \"alice\" for a token that nobody has issued`)
+	assert.Contains(t, check(),
+		`{"problems":["the game lists the assets of session \"alice\" for a token that nobody has issued`)
 }

@@ -224,7 +224,9 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 						cancel()
 						return
 					}
-					_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{"v1":{"player_id":"player-1","assets":[{"id":"item_gold","balance":"900"}]}}}`)
+					_, _ = io.WriteString(w,
+						`{"success":true,"errorCode":null,"data":{"v1":{"player_id":"player-1",`+
+							`"assets":[{"id":"item_gold","balance":"900"}]}}}`)
 				}))
 				_ = s.service.Deliver(ctx, o, ramptest.Failed)
 			}, want: "has not given back 100 item_gold"},
@@ -237,7 +239,8 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 			want: "The game did not grant 100 item_gold."},
 		{name: "proof with decimals that are too low", place: burns, faults: []ramptest.Fault{ramptest.BurnsLess()},
 			proof: decimals(17),
-			want:  "burned less on chain than it is about: the game must move nothing: item_gold: 1,000 before the call, 1,100 after it, 1,000 expected"},
+			want: "burned less on chain than it is about: the game must move nothing: item_gold: 1,000 before the " +
+				"call, 1,100 after it, 1,000 expected"},
 		{name: "a give-back is rejected", faults: fails, apply: func(step ramp.Step) error {
 			if step.Effect.Kind == ramp.GiveBack {
 				return ramp.Reject("BAG_FULL")

@@ -134,7 +134,8 @@ func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
 			&frame{Title: "Expired UUID", Network: ramp.Network(q.Get("network")), Problem: p})
 		return
 	case err != nil:
-		s.failure(http.StatusNotFound, "The service knows no such UUID. It may have been restarted. "+fromGame, home)
+		s.failure(http.StatusNotFound,
+			"The service knows no such UUID. It may have been restarted. "+fromGame, home)
 		return
 	}
 	if network := ramp.Network(q.Get("network")); network != asked.Network {
@@ -232,7 +233,8 @@ func (s *visit) exchangeForm() {
 			p.Links = append(p.Links, link{"/orders/" + id.String(), "To the order of this UUID"})
 		}
 		if code == control.CodeLostAnswer {
-			p.Said = "The game's answer was lost, as you chose. Send the same order again: the game must approve it without taking anything twice."
+			p.Said = "The game's answer was lost, as you chose. Send the same order again: the game must " +
+				"approve it without taking anything twice."
 			p.Detail, p.Cause, p.Curl = "", "", curlView{}
 		}
 		s.exchangeView(q, p, "")
@@ -273,7 +275,8 @@ func (s *visit) catalogPage() {
 	about := s.about()
 	switch {
 	case !session.known() || project == "":
-		s.failure(http.StatusBadRequest, "projectId, sessionId, accessToken and network are required (2.1).", home)
+		s.failure(http.StatusBadRequest,
+			"projectId, sessionId, accessToken and network are required (2.1).", home)
 		return
 	case about.ProjectID != "" && project != about.ProjectID:
 		s.failure(http.StatusNotFound, "There is no such project.", home)

@@ -23,7 +23,8 @@ func (s *site) orderOf(text string) *control.Order {
 }
 
 func (s *visit) noOrder() {
-	s.failure(http.StatusNotFound, "There is no such order. The service may have been restarted.", link{"/", "All orders"})
+	s.failure(http.StatusNotFound, "There is no such order. The service may have been restarted.",
+		link{"/", "All orders"})
 }
 
 // codeOf returns the code of an error of the service, or "" if there is none.

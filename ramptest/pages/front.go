@@ -150,7 +150,9 @@ func (s *visit) startForm() {
 		s.frontView(http.StatusUnprocessableEntity, &problem{Said: said})
 	}
 	if !s.session(q).known() {
-		fail("A test order needs a player: choose the player of an earlier order, or enter a session ID and an access token of the game.")
+		fail(
+			"A test order needs a player: choose the player of an earlier order, or enter a session ID " +
+				"and an access token of the game.")
 		return
 	}
 	field := func(name string) string { return strings.TrimSpace(strings.ReplaceAll(q.Get(name), "\r", "")) }

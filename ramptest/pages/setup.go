@@ -87,7 +87,8 @@ func ended(e *control.Event) string {
 // compareKey says which key the service has, and how to compare it.
 func (s *site) compareKey() string {
 	about := s.about()
-	return "Compare RAMP_HMAC_KEY with the key of the emulator, whose fingerprint is " + about.KeyFingerprint +
+	return "Compare RAMP_HMAC_KEY with the key of the emulator, whose fingerprint is " +
+		about.KeyFingerprint +
 		" (" + about.Keys + "). A ramp.Handler logs the fingerprint of its own as hmac_key"
 }
 
@@ -104,19 +105,24 @@ func (s *site) cause(e *control.Event) string {
 	}
 	switch code := ramp.Code(e.Outcome); {
 	case code == ramp.CodeHMACInvalid, code == ramp.CodeHMACMissing:
-		return "The game has a different HMAC key, reads it in the other encoding (text or base64url), or verifies a body that was parsed and written again. " +
+		return "The game has a different HMAC key, reads it in the other encoding (text or base64url), or " +
+			"verifies a body that was parsed and written again. " +
 			s.compareKey() + ". Compare RAMP_HMAC_KEY_ENCODING with -key-encoding, too."
 	case code == "INVALID_PROJECT_ID":
 		return fmt.Sprintf("The game expects its own project; this call has %q.", readOrder(e).Project)
 	case strings.Contains(e.Outcome, "not by the registered"):
-		return "The game signs with a different validator key. Restart with -validator and the address that the game signs with, or set RAMP_VALIDATOR_KEY of the game to the key of " + s.about().Validator.Hex() + "."
+		return "The game signs with a different validator key. Restart with -validator and the address " +
+			"that the game signs with, or set RAMP_VALIDATOR_KEY of the game to the key of " +
+			s.about().Validator.Hex() + "."
 	case e.Answer.Status == http.StatusNotFound, e.Answer.Status == http.StatusMethodNotAllowed,
 		code == ramp.CodeNotFound:
 		return "The game has no such endpoint. Set its path with " + path + "."
 	case e.Answer.Status/100 == 3:
-		return "The game redirects. The service does not follow redirects, because a token must not reach another address. Set -game to the final address."
+		return "The game redirects. The service does not follow redirects, because a token must not reach " +
+			"another address. Set -game to the final address."
 	case e.Answer.Status == http.StatusUnauthorized && e.Kind == control.KindAssets:
-		return "The game does not accept the access token or the session. Log in to the game again, and open the page from there."
+		return "The game does not accept the access token or the session. Log in to the game again, and " +
+			"open the page from there."
 	case e.Answer.Status == http.StatusUnauthorized:
 		return "The game does not accept the HMAC, the access token or the session. Its answer may say which."
 	case e.Answer.Status >= 500:
@@ -160,12 +166,14 @@ func (s *site) policyCause(e *control.Event, code ramp.Code) string {
 	case strings.Contains(string(code), "BALANCE"):
 		return "The game says that the player does not own enough. What the player owned is unknown."
 	case code == "INVALID_MESSAGE" && about.Tokens != "1" && s.about().PerOrder:
-		return "The amounts are those of a whole order, because of -per-order. If the game's prices are for one token, start without it."
+		return "The amounts are those of a whole order, because of -per-order. If the game's prices are " +
+			"for one token, start without it."
 	case code == "INVALID_MESSAGE" && about.Tokens != "1":
 		return "The amounts are the prices times " + group(about.Tokens) +
 			". If the game's prices are for a whole order, start with -per-order."
 	case !asked:
-		return "The record has no initialize call for this UUID. If the game accepts only UUIDs that it asked for, start the order from the game."
+		return "The record has no initialize call for this UUID. If the game accepts only UUIDs that it " +
+			"asked for, start the order from the game."
 	default:
 		return "The game rejected the order by its own rules. Its log may say why."
 	}
@@ -176,9 +184,11 @@ func (s *site) initializeCause(e *control.Event) string {
 	switch outcome {
 	case "invalid mac":
 		if strings.Contains(e.Outcome, "other encoding") {
-			return "It matches if the key is read in the other encoding. Restart with the other -key-encoding (text or base64url), or change that of the game."
+			return "It matches if the key is read in the other encoding. Restart with the other " +
+				"-key-encoding (text or base64url), or change that of the game."
 		}
-		return "The game has a different HMAC key, or signs a different body than it sends. " + s.compareKey() + "."
+		return "The game has a different HMAC key, or signs a different body than it sends. " +
+			s.compareKey() + "."
 	case "X-HMAC-Signature is required":
 		return "Sign the body with the HMAC key, and send the signature in the header X-HMAC-Signature."
 	case "ramp not found":
@@ -196,7 +206,8 @@ func (s *site) settings() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "export RAMP_API_URL=%s\nexport RAMP_FRONTEND_URL=%[1]s\n", s.guard.URL)
 	about := s.about()
-	fmt.Fprintf(&b, "# RAMP_HMAC_KEY, whose fingerprint is %s, and RAMP_VALIDATOR_KEY, whose address is %s: %s\n",
+	fmt.Fprintf(&b,
+		"# RAMP_HMAC_KEY, whose fingerprint is %s, and RAMP_VALIDATOR_KEY, whose address is %s: %s\n",
 		about.KeyFingerprint, about.Validator, about.Keys)
 	fmt.Fprintln(&b, "# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page")
 	for _, n := range slices.Sorted(maps.Keys(about.Chains)) {

@@ -48,8 +48,9 @@ func (s *visit) redirect(address string) { http.Redirect(s.w, s.r, address, http
 func (s *site) guarded(page func(*visit)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v, h := &visit{s, w, r}, w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "+
-			"img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+		h.Set("Content-Security-Policy",
+			"default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "+
+				"img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
 		// The address contains the access token, so it must not go to other sites. It
@@ -57,11 +58,15 @@ func (s *site) guarded(page func(*visit)) http.Handler {
 		h.Set("Referrer-Policy", "same-origin")
 		switch {
 		case !s.guard.IsOurs(r.Host):
-			v.failure(http.StatusForbidden, "This service accepts requests only under a name of this machine. "+
-				"To open it from a phone or an emulator, start it with -public, or with -url and the address that they use "+
-				"(ControlToken or PublicURL of ramptest.Desk).")
+			v.failure(http.StatusForbidden,
+				"This service accepts requests only under a name of this machine. "+
+					"To open it from a phone or an emulator, start it with -public, or with -url and the "+
+					"address that they use "+
+					"(ControlToken or PublicURL of ramptest.Desk).")
 		case r.Method == http.MethodPost && !desk.SameOrigin(r):
-			v.failure(http.StatusForbidden, "This form was not sent by a page of this service. A program must send the address of the service as Origin.")
+			v.failure(http.StatusForbidden,
+				"This form was not sent by a page of this service. A program must send the address of the "+
+					"service as Origin.")
 		default:
 			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 			if r.Method == http.MethodPost && r.ParseForm() != nil {
@@ -77,8 +82,10 @@ func (s *site) guarded(page func(*visit)) http.Handler {
 func operated(page func(*visit)) func(*visit) {
 	return func(s *visit) {
 		if !s.guard.Operates(s.r) {
-			s.failure(http.StatusForbidden, "This page shows the orders of all players. Open it on the machine of the service, "+
-				"or with the address that ramp emulate -public printed, which contains a token (ControlToken of ramptest.Desk).")
+			s.failure(http.StatusForbidden,
+				"This page shows the orders of all players. Open it on the machine of the service, "+
+					"or with the address that ramp emulate -public printed, which contains a token "+
+					"(ControlToken of ramptest.Desk).")
 			return
 		}
 		if q := s.r.URL.Query(); s.guard.Token != "" && s.r.Method == http.MethodGet && q.Has("token") {

@@ -29,7 +29,9 @@ func (k *trial) errorsComeBack() {
 
 	d.atApply(func(ramp.Step) error { return ramp.Reject("NOT_TODAY") })
 	if code := d.rejected("a validate that Apply rejected with NOT_TODAY"); code != "NOT_TODAY" {
-		k.fail("Apply rejected a validate with NOT_TODAY, but errors.As finds the code %q in the error of Update", code)
+		k.fail(
+			"Apply rejected a validate with NOT_TODAY, but errors.As finds the code %q in the error "+
+				"of Update", code)
 	}
 	d.atApply(nil)
 	d.deal(mint(gold(11))).rejected("a Take of 11 above the balance of 10")
@@ -71,9 +73,11 @@ func (d *deal) unchanged(what string, next ramp.Transition) {
 	d.expectError(what, step, got)
 	switch _, final := next(d.order); {
 	case want == nil || want.Error() != final.Error():
-		d.fail("Update must return what next says of the stored order, but returned %q instead of %q for %s", got, final, what)
+		d.fail("Update must return what next says of the stored order, but returned %q instead of %q for %s",
+			got, final, what)
 	case got != want:
-		d.fail("Update must return an error of next unchanged, but returned %T %q instead of %T %q for %s", got, got, want, want, what)
+		d.fail("Update must return an error of next unchanged, but returned %T %q instead of %T %q for %s",
+			got, got, want, want, what)
 	case d.timesApplied() != before:
 		d.fail("Apply was called for %s, although next returned an error", what)
 	}
@@ -85,7 +89,8 @@ func (d *deal) rejected(what string) ramp.Code {
 	err := d.mustFail(what, d.accepts())
 	var rejection *ramp.Rejection
 	if !errors.As(err, &rejection) {
-		d.fail("Update must return an error that wraps that of ramp.Reject for %s, but returned %T %q", what, err, err)
+		d.fail("Update must return an error that wraps that of ramp.Reject for %s, but returned %T %q",
+			what, err, err)
 	}
 	return rejection.Code
 }
@@ -143,7 +148,9 @@ func (k *trial) failingApply() {
 	k.applying("failed", func(ramp.Step) error { return cause }, func(err error) {
 		var found *applyError
 		if !errors.Is(err, cause) || !errors.As(err, &found) {
-			k.fail("Update's error does not wrap the error of Apply, so that errors.Is and errors.As do not find it: %v", err)
+			k.fail(
+				"Update's error does not wrap the error of Apply, so that errors.Is and errors.As do not "+
+					"find it: %v", err)
 		}
 	})
 	k.applying("panicked", func(ramp.Step) error { panic("in Apply") }, func(error) {})
@@ -215,7 +222,8 @@ func (k *trial) grants() {
 		d.order = &step.Order
 		d.take("the end of a burn of a player whose balance has no room for it", d.succeeds())
 		if n := full.balance("gold"); n < math.MaxInt64-3 {
-			k.fail("the balance is %d after a burn without room for it, and was %d before", n, int64(math.MaxInt64-3))
+			k.fail("the balance is %d after a burn without room for it, and was %d before", n,
+				int64(math.MaxInt64-3))
 		}
 	} else {
 		d.expectStored("after a burn without room for it was declined")
@@ -366,11 +374,15 @@ func (d *deal) expectTaken(what string, err error, other *ramp.Order) {
 	var conflict *ramp.ConflictError
 	switch {
 	case !errors.As(err, &conflict) || conflict.Field != "tx_hash":
-		d.fail("Update must return a *ramp.ConflictError of tx_hash for %s, but returned %T %q", what, err, err)
+		d.fail("Update must return a *ramp.ConflictError of tx_hash for %s, but returned %T %q",
+			what, err, err)
 	case difference(conflict.Order, *d.order) != "":
-		d.fail("Order of the ConflictError is not the stored order of the call for %s: %s", what, difference(conflict.Order, *d.order))
+		d.fail("Order of the ConflictError is not the stored order of the call for %s: %s", what,
+			difference(conflict.Order, *d.order))
 	case conflict.Other == nil || difference(*conflict.Other, *other) != "":
-		d.fail("Other of the ConflictError must be the order that has ended by the transaction, for %s, but is %v", what, conflict.Other)
+		d.fail(
+			"Other of the ConflictError must be the order that has ended by the transaction, for %s, "+
+				"but is %v", what, conflict.Other)
 	}
 }
 
@@ -512,7 +524,8 @@ func (k *trial) expectOne(what string, calls []*call) *ramp.Order {
 		_, want := c.next(stored)
 		switch {
 		case (c.err == nil) != (want == nil), want != nil && !errors.Is(c.err, errors.Unwrap(want)):
-			k.fail("one of %d concurrent %s was answered with %v instead of %v", len(calls), what, c.err, want)
+			k.fail("one of %d concurrent %s was answered with %v instead of %v", len(calls), what,
+				c.err, want)
 		case c.err == nil && difference(c.step.Order, *stored) != "":
 			k.fail("one of %d concurrent %s returned another order than is stored: %s", len(calls), what,
 				difference(c.step.Order, *stored))
@@ -610,7 +623,8 @@ func (k *trial) manyOrders() {
 	p.expectGold(fmt.Sprintf("after %d of %d concurrent mints of %d were accepted", accepted, orders, price),
 		int64(balance-accepted*price))
 	if accepted != balance/price {
-		k.fail("%d concurrent mints of %d were accepted with a balance of %d, instead of %d", accepted, price, balance, balance/price)
+		k.fail("%d concurrent mints of %d were accepted with a balance of %d, instead of %d", accepted, price,
+			balance, balance/price)
 	}
 	var results []*call
 	back := 0
@@ -710,7 +724,9 @@ func (k *trial) interrupted(crash string, fewest, most int) (orders int) {
 	case !running:
 		k.fail("orders were no longer finished after a %s", crash)
 	case k.failed.Load() == 0:
-		k.fail("of %d times, no %s among %d orders interrupted a call, so they prove nothing: does Crash stop the server?", n, crash, len(repeats))
+		k.fail(
+			"of %d times, no %s among %d orders interrupted a call, so they prove nothing: does Crash "+
+				"stop the server?", n, crash, len(repeats))
 	}
 	for _, repeat := range repeats {
 		if err := repeat(); err != nil {

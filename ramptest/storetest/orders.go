@@ -111,7 +111,8 @@ func (d *deal) take(what string, next ramp.Transition) {
 	case err != nil:
 		d.fail("Update failed for %s: %v", what, err)
 	case got.New != want.New:
-		d.fail("Update returned a step with New %v for %s, but next returned one with New %v", got.New, what, want.New)
+		d.fail("Update returned a step with New %v for %s, but next returned one with New %v", got.New,
+			what, want.New)
 	case got.Product != want.Product || got.Tokens.Cmp(want.Tokens) != 0:
 		d.fail("Update returned a step of product %q instead of %q for %s", got.Product, want.Product, what)
 	case difference(got.Effect, want.Effect) != "":
@@ -122,7 +123,8 @@ func (d *deal) take(what string, next ramp.Transition) {
 	case want.Settled() && applied != 0:
 		d.fail("%s was applied, although a person has settled it in another way", what)
 	case want.New && !want.Settled() && applied == 0:
-		d.fail("%s was not applied: Apply must see each new step, also one whose effect is %v", what, want.Effect.Kind)
+		d.fail("%s was not applied: Apply must see each new step, also one whose effect is %v", what,
+			want.Effect.Kind)
 	case !want.New && applied != 0:
 		d.fail("%s was applied, although its step is not New", what)
 	}

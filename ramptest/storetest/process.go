@@ -189,6 +189,7 @@ func kill(t *testing.T, target Target, processes ...*Process) (failure string) {
 	kills, orders := 0, 0
 	k.Crash = func() error { kills++; return processes[kills%len(processes)].kill() }
 	failure = k.try(func(k *trial) { orders = k.interrupted("kill", 20, 60) })
-	t.Logf("%d kills, %d orders, %d calls cut off, %d of them after their step was stored", kills, orders, k.failed.Load(), k.late.Load())
+	t.Logf("%d kills, %d orders, %d calls cut off, %d of them after their step was stored", kills, orders,
+		k.failed.Load(), k.late.Load())
 	return failure
 }

@@ -70,7 +70,8 @@ func TestAWindowIsJudged(t *testing.T) {
 			"failed on chain: the game must give back 100 gold: 900 before the call, 900 after it, 1,000 expected"}}},
 		{"given back twice", mint(),
 			[]step{{approved, Yes, 900, 800, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
-				"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
+				"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, " +
+					"900 expected"}}},
 		{"given back with HTTP 500", mint(),
 			[]step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 900, ""}, {failed, Yes, 900, 900, ""}}},
 		{"given back after HTTP 500", mint(),
@@ -79,7 +80,8 @@ func TestAWindowIsJudged(t *testing.T) {
 			[]step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 900, 900, ""}}},
 		{"given back late after HTTP 500, and again", mint(),
 			[]step{{approved, Yes, 900, 800, ""}, {failed, Open, 800, 800, ""}, {failed, Yes, 900, 1000,
-				"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
+				"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, " +
+					"900 expected"}}},
 		{"taken late", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 800, 800, ""}}},
 		{"taken late, and again", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 800, 700,
 			"succeeded on chain: the game must move nothing: gold: 800 before the call, 700 after it, 800 expected"}}},
@@ -99,16 +101,22 @@ func TestAWindowIsJudged(t *testing.T) {
 			[]step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 1000, 1000, ""}}},
 		{"never taken", mint(), []step{{approved, Yes, 900, 900, ""}, {succeeded, Yes, 900, 900,
 			"succeeded on chain: the game must take 100 gold: 900 before the call, 900 after it, 800 expected"}}},
-		{"taken twice", mint(), []step{{approved, Yes, 900, 700, "was approved: the game must take 100 gold: 900 before the call, 700 after it, 800 expected"}}},
+		{"taken twice", mint(),
+			[]step{{approved, Yes, 900, 700,
+				"was approved: the game must take 100 gold: 900 before the call, 700 after it, 800 expected"}}},
 		{"approved twice", mint(), []step{{approved, Yes, 900, 800, ""}, {approved, Yes, 800, 800, ""}}},
 		{"approved twice, taken twice", mint(), []step{{approved, Yes, 900, 800, ""}, {approved, Yes, 800, 700,
-			"was approved more than once: the game must move nothing: gold: 800 before the call, 700 after it, 800 expected"}}},
+			"was approved more than once: the game must move nothing: gold: 800 before the call, 700 after it, " +
+				"800 expected"}}},
 		{"approved and taken after its end", mint(),
 			[]step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}, {approved, Yes, 900, 800,
-				"was approved more than once: the game must move nothing: gold: 900 before the call, 800 after it, 900 expected"}}},
+				"was approved more than once: the game must move nothing: gold: 900 before the call, 800 after it, " +
+					"900 expected"}}},
 		{"taken with an answer that was lost", mint(),
 			[]step{{approved, Open, 900, 800, ""}, {approved, Yes, 800, 800, ""}, {succeeded, Yes, 800, 800, ""}}},
-		{"taken though rejected", mint(), []step{{approved, No, 900, 800, "was rejected: the game must move nothing: gold: 900 before the call, 800 after it, 900 expected"}}},
+		{"taken though rejected", mint(),
+			[]step{{approved, No, 900, 800,
+				"was rejected: the game must move nothing: gold: 900 before the call, 800 after it, 900 expected"}}},
 		{"more than there is", mint(),
 			[]step{{approved, Yes, 99, 99, "approved, but costs 100 gold and the player has 99"}}},
 		{"more than there is, and unknown after", mint(),
@@ -119,7 +127,9 @@ func TestAWindowIsJudged(t *testing.T) {
 		{"a burn that failed", burn(), []step{{approved, Yes, 900, 900, ""}, {failed, Yes, 900, 900, ""}}},
 		{"a burn that is not granted", burn(), []step{{approved, Yes, 0, 0, ""}, {succeeded, Yes, 0, 0,
 			"succeeded on chain: the game must grant 100 gold: 0 before the call, 0 after it, 100 expected"}}},
-		{"a burn that is granted too early", burn(), []step{{approved, Yes, 0, 100, "was approved: the game must move nothing: gold: 0 before the call, 100 after it, 0 expected"}}},
+		{"a burn that is granted too early", burn(),
+			[]step{{approved, Yes, 0, 100,
+				"was approved: the game must move nothing: gold: 0 before the call, 100 after it, 0 expected"}}},
 		{"a forged result", mint(), []step{{approved, Yes, 900, 800, ""}, {forged, No, 800, 900,
 			"got a forged result: the game must move nothing: gold: 800 before the call, 900 after it, 800 expected"}}},
 		{"told two outcomes", mint(),
@@ -128,7 +138,8 @@ func TestAWindowIsJudged(t *testing.T) {
 		{"unknown before", mint(), []step{{approved, Yes, unread, 800, ""}, {failed, Yes, 800, 800, ""}}},
 		{"unknown after", mint(),
 			[]step{{approved, Yes, 900, unread, ""}, {failed, Yes, 800, 900, ""}, {failed, Yes, 900, 1000,
-				"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
+				"failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, " +
+					"900 expected"}}},
 		{"never taken, given back, and the answer is lost", mint(),
 			[]step{{approved, Yes, 900, 900, ""}, {failed, Open, 900, 1000, "failed on chain: " +
 				"the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"}}},
@@ -137,8 +148,10 @@ func TestAWindowIsJudged(t *testing.T) {
 				"succeeded on chain: the game must take 100 gold: 40 before the call, 0 after it, -60 expected"},
 				{succeeded, Yes, 0, 0,
 					"succeeded on chain: the game must take 60 gold: 0 before the call, 0 after it, -60 expected"}}},
-		{"said once", mint(), []step{{approved, Yes, 900, 700, "was approved: the game must take 100 gold: 900 before the call, 700 after it, 800 expected"},
-			{failed, Yes, 700, 900, ""}}},
+		{"said once", mint(),
+			[]step{{approved, Yes, 900, 700,
+				"was approved: the game must take 100 gold: 900 before the call, 700 after it, 800 expected"},
+				{failed, Yes, 700, 900, ""}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &Player{}
@@ -257,10 +270,12 @@ func TestOrdersOfOneWindowAreJudgedTogether(t *testing.T) {
 			[]Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -30, ""},
 		{"one is taken twice",
 			[]Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: Yes}}, -160,
-			"mint 01000000 and mint 02000000 at the same time: the game must take 130 gold: 1,000 before the call, 840 after it, 870 expected"},
+			"mint 01000000 and mint 02000000 at the same time: the game must take 130 gold: 1,000 before the call, " +
+				"840 after it, 870 expected"},
 		{"a rejected one is taken",
 			[]Call{{Order: order(1, true, -100), Answer: Yes}, {Order: order(2, true, -30), Answer: No}}, -130,
-			"mint 01000000 and mint 02000000 at the same time: the game must take 100 gold: 1,000 before the call, 870 after it, 900 expected"},
+			"mint 01000000 and mint 02000000 at the same time: the game must take 100 gold: 1,000 before the call, " +
+				"870 after it, 900 expected"},
 		{"together more than there is",
 			[]Call{{Order: order(1, true, -600), Answer: Yes}, {Order: order(2, true, -600), Answer: Yes}}, -600,
 			"mint 01000000 and mint 02000000: approved, but costs 1,200 gold and the player has 1,000"},
@@ -516,7 +531,8 @@ func TestAnAssetUnderAnotherNameIsSaid(t *testing.T) {
 	}
 	const moved = "mint 58dbfbe4 was approved: the game must move nothing or take 100 gold: " +
 		"Gold: 900 before the call, 800 after it, 900 expected"
-	assert.Equal(t, moved+" (the order is about gold, which the player's assets do not have)", judge(named(900), named(800)))
+	assert.Equal(t, moved+" (the order is about gold, which the player's assets do not have)",
+		judge(named(900), named(800)))
 	both := func(n int64) Assets { return named(n).Plus(gold(5)) }
 	assert.NotContains(t, judge(both(900), both(800)), "the order is about")
 }

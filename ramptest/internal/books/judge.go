@@ -335,7 +335,8 @@ func (v *Judgment) unlisted(wrong, before, after Assets) string {
 	if len(missing) == 0 || len(others) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (the order is about %s, which the player's assets do not have)", strings.Join(missing.IDs(), ", "))
+	return fmt.Sprintf(" (the order is about %s, which the player's assets do not have)",
+		strings.Join(missing.IDs(), ", "))
 }
 
 // story describes what happened to the orders of a window.

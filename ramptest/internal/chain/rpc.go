@@ -58,7 +58,8 @@ type rpcRequest struct {
 const maxBatch = 1000
 
 // fieldNames are the names of a request's fields (interface 2.8, 4.4).
-const fieldNames = "jsonrpc method params from to gas value nonce input fromBlock toBlock blockHash address topics"
+const fieldNames = "jsonrpc method params from to gas value nonce input fromBlock toBlock blockHash " +
+	"address topics"
 
 // Answer answers a request or a batch (interface 2.8). If scripted is not 0, every
 // request fails with that code. The answer is nil if all requests are notifications.
@@ -112,7 +113,9 @@ func (c *Chain) answerRequest(raw json.RawMessage, scripted int) object {
 	var request rpcRequest
 	if json.Unmarshal(raw, &request) != nil || request.Version != "2.0" || request.Method == "" ||
 		!isID(request.ID) {
-		return failed(nil, newRPCError(invalidRequest, "a request has jsonrpc 2.0, a method, params, and a number or a text as id"))
+		return failed(nil,
+			newRPCError(invalidRequest,
+				"a request has jsonrpc 2.0, a method, params, and a number or a text as id"))
 	}
 	var given params
 	var result any

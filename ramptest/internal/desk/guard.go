@@ -34,11 +34,13 @@ type Guard struct {
 func (g *Guard) Control(r *http.Request) *control.Error {
 	switch {
 	case g.Token == "" && !(fromHere(r) && isHere(r.Host)):
-		return api.Errorf(control.CodeForbidden, "without a token, the control API is for programs on this machine only")
+		return api.Errorf(control.CodeForbidden,
+			"without a token, the control API is for programs on this machine only")
 	case r.Header.Get("Origin") != "" && !SameOrigin(r):
 		return api.Errorf(control.CodeForbidden, "a page of another site has no access")
 	case g.Token != "" && !g.knows(r):
-		return api.Errorf(control.CodeUnauthorized, "the token is missing or wrong: send it as Authorization: Bearer TOKEN, or in the query as token")
+		return api.Errorf(control.CodeUnauthorized,
+			"the token is missing or wrong: send it as Authorization: Bearer TOKEN, or in the query as token")
 	case r.Method == http.MethodPost && !isJSON(r):
 		return api.Errorf(control.CodeMediaType, "Content-Type must be application/json")
 	default:

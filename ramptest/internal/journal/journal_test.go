@@ -48,7 +48,8 @@ func TestTheLastLineOfAKeyWins(t *testing.T) {
 	assert.Equal(t, want, all(t, j))
 	require.NoError(t, j.Close())
 	written := ramp.Must(os.ReadFile(path))
-	assert.Equal(t, "ramp-journal 2 0000000000000000055 0000000000000000000\na 1\nb 2\nc 3\na 4 5\nc \n", string(written))
+	assert.Equal(t, "ramp-journal 2 0000000000000000055 0000000000000000000\na 1\nb 2\nc 3\na 4 5\nc \n",
+		string(written))
 	info := ramp.Must(os.Stat(path))
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "it holds secrets")
 

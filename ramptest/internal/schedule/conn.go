@@ -13,9 +13,10 @@ import (
 // The errors that a server gets. They are of no driver, as those of a proxy are.
 var (
 	errRefused    = errors.New("the schedule lets the database refuse this statement")
-	errRolledBack = errors.New("the schedule lets the database refuse this statement and roll back the transaction")
-	errBroken     = errors.New("the schedule lets the connection break")
-	errKilled     = errors.New("the schedule has killed this server")
+	errRolledBack = errors.New(
+		"the schedule lets the database refuse this statement and roll back the transaction")
+	errBroken = errors.New("the schedule lets the connection break")
+	errKilled = errors.New("the schedule has killed this server")
 )
 
 // conn is a connection of a server. It stops before each statement, and sends it when the stage

@@ -58,7 +58,8 @@ func (d *database) end(id int64) {
 		var err error
 		var done bool
 		if d.dialect == PostgreSQL {
-			err = d.admin.QueryRow("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1", id).
+			err = d.admin.QueryRow(
+				"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1", id).
 				Scan(&done)
 			done = errors.Is(err, sql.ErrNoRows)
 		} else {

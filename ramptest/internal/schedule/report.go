@@ -92,9 +92,10 @@ func Mistakes(sent []*Statement) (mistakes []string) {
 			mistakes = append(mistakes, fmt.Sprintf("%s sends %q to the database, instead of tx: "+
 				"it sees and does what is not in the transaction", Letter(st.Server), Short(st.Text, column)))
 		case st.aborted():
-			mistakes = append(mistakes, fmt.Sprintf("the database ended a transaction, because the calls lock "+
-				"rows in two orders (at %q of %s): lock them in a fixed order",
-				Short(st.Text, column), Letter(st.Server)))
+			mistakes = append(mistakes,
+				fmt.Sprintf("the database ended a transaction, because the calls lock "+
+					"rows in two orders (at %q of %s): lock them in a fixed order",
+					Short(st.Text, column), Letter(st.Server)))
 		}
 	}
 	return mistakes

@@ -118,7 +118,8 @@ func OfCall(c Call) Verdict {
 	case other:
 		return right("Rejected, as it must be: %s (%s).", what, with)
 	case c.Trap == AtOnce:
-		return neutral(Rejected, "Rejected by the game: %s. Another of the calls at once must be approved.%s", c.Code, lacks)
+		return neutral(Rejected, "Rejected by the game: %s. Another of the calls at once must be approved.%s",
+			c.Code, lacks)
 	case c.Kind == Validate && c.Status == 200:
 		return neutral(Rejected, "Rejected by the game: %s. Nothing was signed.%s", c.Code, lacks)
 	case c.Kind == Result:

@@ -105,7 +105,8 @@ func (o *Facts) calls(m movement) (said string, next Next) {
 	case o.Chain.End == Pending:
 		return "The transaction waits for the next block.", Next{What: "Next block", At: o.Chain.Block}
 	case c.Progress == TurnedDown:
-		return fmt.Sprintf("The game rejected the result (HTTP %d). It will not be sent again.", c.Status), next
+		return fmt.Sprintf("The game rejected the result (HTTP %d). It will not be sent again.",
+			c.Status), next
 	case c.Progress == GivenUp:
 		return fmt.Sprintf("Gave up after %d attempts. The game never confirmed.", c.Attempts), next
 	case c.Progress == Confirmed:
@@ -161,11 +162,13 @@ func (o *Facts) unknown() string {
 	case Off:
 		return "The books are off, so the game's assets were not checked."
 	case Overlap:
-		return "What the game moved is unknown, because it cannot be told apart from other movements of this player's assets."
+		return "What the game moved is unknown, because it cannot be told apart from other movements of " +
+			"this player's assets."
 	case Twins:
 		return "What the game moved is unknown, because it approved two orders under one UUID."
 	case Unread:
-		return join("What the game moved is unknown, because it did not report what the player owns.", o.Books.Problem)
+		return join("What the game moved is unknown, because it did not report what the player owns.",
+			o.Books.Problem)
 	default:
 		return ""
 	}
@@ -340,9 +343,11 @@ func (o *Facts) disputed(m movement, call string, next Next) Verdict {
 	}
 	switch {
 	case !d.Other.Made && d.Stands != Pending:
-		v.Said = fmt.Sprintf("The game confirmed a result that said %s, but the transaction %s.", d.Stands, o.Chain.End)
+		v.Said = fmt.Sprintf("The game confirmed a result that said %s, but the transaction %s.", d.Stands,
+			o.Chain.End)
 	case !d.Other.Made:
-		v.Said = fmt.Sprintf("The result said %s, but the transaction %s. The game has not confirmed it.", d.First, o.Chain.End)
+		v.Said = fmt.Sprintf("The result said %s, but the transaction %s. The game has not confirmed it.",
+			d.First, o.Chain.End)
 	case d.Stands == Pending:
 		v.Said = "Results stated two outcomes, and the game has confirmed neither."
 	case d.Other.Confirmed:

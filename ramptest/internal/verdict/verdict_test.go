@@ -50,116 +50,164 @@ func TestAnOrderIsDescribed(t *testing.T) {
 	}{
 		// What a mint moves.
 		{mint(func(*Facts) {}), "✓ done: The transaction failed. The game gave back 100 gold."},
-		{mint(func(o *Facts) { o.Books.Took = nil }), "✓ done: The transaction failed. The game had taken nothing, so nothing was due."},
+		{mint(func(o *Facts) { o.Books.Took = nil }),
+			"✓ done: The transaction failed. The game had taken nothing, so nothing was due."},
 		{mint(func(o *Facts) { o.Books.Took, o.Books.Vague = nil, true }),
 			"✓ done: The transaction failed. The game keeps nothing of the player's."},
 		{mint(func(o *Facts) { o.Books.Moved = assets(-100, 0) }),
-			"✗ loss attention loss: The transaction failed. The game did not give back 100 gold. It answered HTTP 200: no further attempt."},
+			"✗ loss attention loss: The transaction failed. The game did not give back 100 gold. It answered HTTP " +
+				"200: no further attempt."},
 		{mint(func(o *Facts) { o.Books.Moved = assets(100, 0) }),
-			"✗ loss attention loss: The transaction failed. The game gave back 100 gold too much. It answered HTTP 200: no further attempt."},
+			"✗ loss attention loss: The transaction failed. The game gave back 100 gold too much. It answered " +
+				"HTTP 200: no further attempt."},
 		{mint(func(o *Facts) { o.Books.Moved, o.Books.Took = assets(100, 0), nil }),
-			"✗ loss attention loss: The transaction failed. The game gave 100 gold, although it had taken nothing. It answered HTTP 200: no further attempt."},
+			"✗ loss attention loss: The transaction failed. The game gave 100 gold, although it had taken " +
+				"nothing. It answered HTTP 200: no further attempt."},
 		{mint(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(-100, 0) }),
 			"✓ done: Done. The game took 100 gold; alice received 2.94 tokens."},
 		{mint(func(o *Facts) { o.Chain.End, o.Books.Took = Succeeded, nil }),
-			"✗ loss attention loss: The transaction succeeded. The game did not take 100 gold. It answered HTTP 200: no further attempt."},
+			"✗ loss attention loss: The transaction succeeded. The game did not take 100 gold. It answered HTTP " +
+				"200: no further attempt."},
 		{mint(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(-150, 1) }),
-			"✗ loss attention loss: The transaction succeeded. The game gave 1 gem. The game took 50 gold too much. It answered HTTP 200: no further attempt."},
+			"✗ loss attention loss: The transaction succeeded. The game gave 1 gem. The game took 50 gold too " +
+				"much. It answered HTTP 200: no further attempt."},
 		{mint(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-100, 0) }),
-			"● waiting: The game approved and took 100 gold. The transaction waits for the next block. Next block at 12:09:21."},
+			"● waiting: The game approved and took 100 gold. The transaction waits for the next block. Next block " +
+				"at 12:09:21."},
 		{mint(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Took = Pending, Calls{}, nil }),
-			"● waiting: The game approved and has not taken 100 gold yet. The transaction waits for the next block. Next block at 12:09:21."},
+			"● waiting: The game approved and has not taken 100 gold yet. The transaction waits for the next " +
+				"block. Next block at 12:09:21."},
 		{mint(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-50, 0) }),
-			"✗ waiting attention loss: The game approved. The game did not take 50 gold. The transaction waits for the next block. Next block at 12:09:21."},
+			"✗ waiting attention loss: The game approved. The game did not take 50 gold. The transaction waits " +
+				"for the next block. Next block at 12:09:21."},
 		{mint(func(o *Facts) { o.Calls, o.Books.Moved = failing, assets(-100, 0) }),
-			"● waiting attention: The transaction failed. The game has not given back 100 gold yet. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
+			"● waiting attention: The transaction failed. The game has not given back 100 gold yet. The game " +
+				"answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
 		{mint(func(o *Facts) { o.Calls, o.Chain.End, o.Books.Took = failing, Succeeded, nil }),
-			"● waiting attention: The transaction succeeded. The game has not taken 100 gold yet. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
+			"● waiting attention: The transaction succeeded. The game has not taken 100 gold yet. The game " +
+				"answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
 
 		// What a burn moves.
-		{burn(func(o *Facts) { o.Chain.Short = "1" }), "✓ done: The burn failed: it needs 3 tokens, the wallet held 1. Nothing moved."},
+		{burn(func(o *Facts) { o.Chain.Short = "1" }),
+			"✓ done: The burn failed: it needs 3 tokens, the wallet held 1. Nothing moved."},
 		{burn(func(*Facts) {}), "✓ done: The burn failed on the chain. Nothing moved."},
 		{burn(func(o *Facts) { o.Books.Moved = assets(100, 0) }),
-			"✗ loss attention loss: The burn failed on the chain. The game granted 100 gold nevertheless. It answered HTTP 200: no further attempt."},
+			"✗ loss attention loss: The burn failed on the chain. The game granted 100 gold nevertheless. It " +
+				"answered HTTP 200: no further attempt."},
 		{burn(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(100, 0) }),
 			"✓ done: Done. The burn of 3 tokens succeeded; the game granted 100 gold."},
 		{burn(func(o *Facts) { o.Chain.End = Succeeded }),
-			"✗ loss attention loss: The transaction succeeded. The game did not grant 100 gold. It answered HTTP 200: no further attempt."},
+			"✗ loss attention loss: The transaction succeeded. The game did not grant 100 gold. It answered HTTP " +
+				"200: no further attempt."},
 		{burn(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, assets(200, 0) }),
-			"✗ loss attention loss: The transaction succeeded. The game granted 100 gold too much. It answered HTTP 200: no further attempt."},
-		{burn(func(o *Facts) { o.Chain.End, o.Calls = Succeeded, open }), "● waiting: The transaction succeeded. The game has not granted 100 gold yet. The result is sent at 12:09:21."},
+			"✗ loss attention loss: The transaction succeeded. The game granted 100 gold too much. It answered " +
+				"HTTP 200: no further attempt."},
+		{burn(func(o *Facts) { o.Chain.End, o.Calls = Succeeded, open }),
+			"● waiting: The transaction succeeded. The game has not granted 100 gold yet. The result is sent at " +
+				"12:09:21."},
 		{burn(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(100, 0) }),
-			"✗ waiting attention loss: The game approved. The game granted 100 gold before the tokens were burned. The transaction waits for the next block. Next block at 12:09:21."},
+			"✗ waiting attention loss: The game approved. The game granted 100 gold before the tokens were " +
+				"burned. The transaction waits for the next block. Next block at 12:09:21."},
 
 		// How the game answers.
 		{mint(func(o *Facts) { o.Calls.Progress, o.Calls.Status = TurnedDown, 400 }),
-			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. The game rejected the result (HTTP 400). It will not be sent again."},
+			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. The game rejected the " +
+				"result (HTTP 400). It will not be sent again."},
 		{mint(func(o *Facts) { o.Calls = Calls{Progress: GivenUp, Attempts: 20, Status: 500} }),
-			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. Gave up after 20 attempts. The game never confirmed."},
+			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. Gave up after 20 " +
+				"attempts. The game never confirmed."},
 		{mint(func(o *Facts) { o.Calls = Calls{Progress: GivenUp, Attempts: 20, Lost: true} }),
-			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. Gave up after 20 attempts. The game never confirmed."},
+			"✗ unconfirmed attention: The transaction failed. The game gave back 100 gold. Gave up after 20 " +
+				"attempts. The game never confirmed."},
 		{mint(func(o *Facts) { o.Calls.Status = 500 }),
-			"! done attention: The transaction failed. The game gave back 100 gold. When the result was sent again, the game answered HTTP 500."},
+			"! done attention: The transaction failed. The game gave back 100 gold. When the result was sent again, " +
+				"the game answered HTTP 500."},
 		{mint(func(o *Facts) { o.Calls.Status = 0 }),
-			"! done attention: The transaction failed. The game gave back 100 gold. The game did not answer when the result was sent again."},
+			"! done attention: The transaction failed. The game gave back 100 gold. The game did not answer when " +
+				"the result was sent again."},
 		{mint(func(o *Facts) { o.Calls = Calls{Attempts: 1, Next: later, Of: "2 of 20"} }),
-			"● waiting attention: The transaction failed. The game gave back 100 gold. The game did not answer. Next attempt at 12:09:21 (2 of 20)."},
+			"● waiting attention: The transaction failed. The game gave back 100 gold. The game did not answer. " +
+				"Next attempt at 12:09:21 (2 of 20)."},
 		{mint(func(o *Facts) { o.Calls = Calls{Attempts: 1, Lost: true, Next: later, Of: "2 of 20"} }),
-			"● waiting: The transaction failed. The game gave back 100 gold. The answer was lost on purpose. Next attempt at 12:09:21 (2 of 20)."},
+			"● waiting: The transaction failed. The game gave back 100 gold. The answer was lost on purpose. Next " +
+				"attempt at 12:09:21 (2 of 20)."},
 		{mint(func(o *Facts) { o.Calls, o.Books.Moved = Calls{Never: true}, assets(-100, 0) }),
-			"● waiting: The transaction failed. The game has not given back 100 gold yet. No result will come, as you chose."},
+			"● waiting: The transaction failed. The game has not given back 100 gold yet. No result will come, as " +
+				"you chose."},
 		{mint(func(o *Facts) { o.Calls, o.Books.Moved = Calls{Held: true}, assets(-100, 0) }),
-			"● waiting: The transaction failed. The game has not given back 100 gold yet. The result waits for the result of another order, as you chose."},
+			"● waiting: The transaction failed. The game has not given back 100 gold yet. The result waits for " +
+				"the result of another order, as you chose."},
 		{mint(func(o *Facts) { o.Calls.Sending, o.Calls.Attempts = true, 2 }),
 			"● waiting: Sending the result now (attempt 2)."},
 		{mint(func(o *Facts) {
 			o.Chain.End, o.Chain.Stays, o.Calls, o.Books.Moved = Pending, true, Calls{}, assets(-100, 0)
-		}), "● waiting: The game approved and took 100 gold. The transaction stays pending, as you chose. No result will come."},
+		}),
+			"● waiting: The game approved and took 100 gold. The transaction stays pending, as you chose. No " +
+				"result will come."},
 
 		{mint(func(o *Facts) { o.Calls = Calls{Sending: true, Attempts: 2, Status: 500} }),
 			"● waiting attention: Sending the result now (attempt 2)."},
 
 		// What the books do not know, and what they found.
-		{mint(func(o *Facts) { o.Books.Why = Off }), "? done: The transaction failed. The game confirmed. The books are off, so the game's assets were not checked."},
+		{mint(func(o *Facts) { o.Books.Why = Off }),
+			"? done: The transaction failed. The game confirmed. The books are off, so the game's assets were " +
+				"not checked."},
 		{mint(func(o *Facts) { o.Books.Why = Overlap }),
-			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, because it cannot be told apart from other movements of this player's assets."},
+			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, " +
+				"because it cannot be told apart from other movements of this player's assets."},
 		{mint(func(o *Facts) { o.Books.Why = Twins }),
-			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, because it approved two orders under one UUID."},
+			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, " +
+				"because it approved two orders under one UUID."},
 		{mint(func(o *Facts) { o.Books.Why, o.Books.Problem = Unread, "HTTP 401." }),
-			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, because it did not report what the player owns. HTTP 401."},
+			"? unknown attention: The transaction failed. The game confirmed. What the game moved is unknown, " +
+				"because it did not report what the player owns. HTTP 401."},
 		{mint(func(o *Facts) { o.Books.Findings = []string{"mint 58dbfbe4: approved, but costs 100 gold"} }),
-			"✗ loss attention loss: The transaction failed. The game gave back 100 gold. Earlier, the books found: mint 58dbfbe4: approved, but costs 100 gold."},
+			"✗ loss attention loss: The transaction failed. The game gave back 100 gold. Earlier, the books " +
+				"found: mint 58dbfbe4: approved, but costs 100 gold."},
 
 		// Two outcomes.
 		{mint(func(o *Facts) {
 			o.Calls.Status = 400
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
-		}), "✓ done: The game rejected the second result (HTTP 400); the first stands: failed. The game gave back 100 gold."},
+		}),
+			"✓ done: The game rejected the second result (HTTP 400); the first stands: failed. The game gave back " +
+				"100 gold."},
 		{mint(func(o *Facts) {
 			o.Books.Dispute = &Dispute{First: Succeeded, Stands: Reverted, Other: Statement{Made: true, Status: 500}}
-		}), "✓ done: The game answered the first result with HTTP 500; the second stands: failed. The game gave back 100 gold."},
+		}),
+			"✓ done: The game answered the first result with HTTP 500; the second stands: failed. The game gave " +
+				"back 100 gold."},
 		{mint(func(o *Facts) {
 			o.Books.Moved = assets(-100, 0)
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted,
 				Other: Statement{Made: true, Confirmed: true, Status: 200}}
-		}), "✗ disputed attention loss: Disputed. The game confirmed two outcomes; the first of them stands: failed. The game did not give back 100 gold."},
+		}),
+			"✗ disputed attention loss: Disputed. The game confirmed two outcomes; the first of them stands: " +
+				"failed. The game did not give back 100 gold."},
 		{mint(func(o *Facts) {
 			o.Calls.Status, o.Books.Why = 400, Overlap
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
 		}), "? unknown attention: The game rejected the second result (HTTP 400); the first stands: failed. " +
-			"What the game moved is unknown, because it cannot be told apart from other movements of this player's assets."},
+			"What the game moved is unknown, because it cannot be told apart from other movements of this " +
+			"player's assets."},
 		{mint(func(o *Facts) {
 			o.Calls = failing
 			o.Books.Dispute = &Dispute{First: Succeeded, Other: Statement{Made: true}}
-		}), "● waiting attention: Results stated two outcomes, and the game has confirmed neither. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
+		}),
+			"● waiting attention: Results stated two outcomes, and the game has confirmed neither. The game " +
+				"answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
 		{mint(func(o *Facts) {
 			o.Calls = failing
 			o.Books.Dispute = &Dispute{First: Succeeded}
-		}), "● waiting attention: The result said succeeded, but the transaction failed. The game has not confirmed it. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
+		}),
+			"● waiting attention: The result said succeeded, but the transaction failed. The game has not " +
+				"confirmed it. The game answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
 		{mint(func(o *Facts) {
 			o.Books.Moved = assets(-100, 0)
 			o.Books.Dispute = &Dispute{First: Succeeded, Stands: Succeeded}
-		}), "! done: The game confirmed a result that said succeeded, but the transaction failed. The game took 100 gold."},
+		}),
+			"! done: The game confirmed a result that said succeeded, but the transaction failed. The game took " +
+				"100 gold."},
 	} {
 		v := Of(test.order)
 		assert.Equal(t, test.want, sketch(v.Tone, v.State, v.Attention, v.Loss, v.String()))
@@ -270,7 +318,8 @@ func everything(try func(Facts)) {
 // No sentence may say what is not true, whatever has happened.
 func TestEveryOrderGetsATrueSentence(t *testing.T) {
 	whole := regexp.MustCompile(`^[A-Z][^%!]*\.$`)
-	claims := regexp.MustCompile(`The game (approved and |took|gave|granted|did not (take|give|grant)|has not (taken|given|granted))`)
+	claims := regexp.MustCompile(
+		`The game (approved and |took|gave|granted|did not (take|give|grant)|has not (taken|given|granted))`)
 	tried, said := 0, map[string]bool{}
 	everything(func(o Facts) {
 		tried++
@@ -397,22 +446,30 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Initialize, Status: 503, Trap: Scripted, Fault: "unavailable"},
 			"– failed: Failed on purpose: unavailable."},
 		{Call{Kind: Assets, Status: 200, Success: true}, "✓ done: The game listed the assets."},
-		{Call{Kind: Assets, Status: 401, Code: "INVALID_USER"}, "✗ failed attention: The game rejected the call with HTTP 401 and INVALID_USER."},
-		{Call{Kind: Assets, Problem: "connection refused"}, "✗ failed attention: The game did not answer: connection refused."},
+		{Call{Kind: Assets, Status: 401, Code: "INVALID_USER"},
+			"✗ failed attention: The game rejected the call with HTTP 401 and INVALID_USER."},
+		{Call{Kind: Assets, Problem: "connection refused"},
+			"✗ failed attention: The game did not answer: connection refused."},
 		{Call{Kind: Assets, Canceled: true, Problem: "canceled"}, "– failed: The caller did not wait for the answer."},
 		{Call{Kind: Validate, Status: 200, Success: true}, "✓ done: Approved."},
-		{Call{Kind: Validate, Status: 200, Code: "INVALID_BALANCE"}, "– rejected: Rejected by the game: INVALID_BALANCE. Nothing was signed."},
-		{Call{Kind: Validate, Status: 500, Code: "INTERNAL"}, "✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
+		{Call{Kind: Validate, Status: 200, Code: "INVALID_BALANCE"},
+			"– rejected: Rejected by the game: INVALID_BALANCE. Nothing was signed."},
+		{Call{Kind: Validate, Status: 500, Code: "INTERNAL"},
+			"✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
 		{Call{Kind: Validate, Status: 200, Problem: "success is no boolean"},
 			"✗ failed attention: The answer breaks the interface: success is no boolean."},
-		{Call{Kind: Validate, Status: 404, Problem: "no JSON object"}, "✗ failed attention: The game rejected the call with HTTP 404. Nothing was signed."},
-		{Call{Kind: Validate, Status: 200, Code: "BUSY", Trap: AtOnce}, "– rejected: Rejected by the game: BUSY. Another of the calls at once must be approved."},
+		{Call{Kind: Validate, Status: 404, Problem: "no JSON object"},
+			"✗ failed attention: The game rejected the call with HTTP 404. Nothing was signed."},
+		{Call{Kind: Validate, Status: 200, Code: "BUSY", Trap: AtOnce},
+			"– rejected: Rejected by the game: BUSY. Another of the calls at once must be approved."},
 		{Call{Kind: Validate, Status: 200, Success: true, Lost: true},
 			"● waiting: The answer was lost on purpose: HTTP 200."},
-		{Call{Kind: Validate, Status: 200, Code: "INVALID_MESSAGE", Trap: Digest}, "✓ rejected: Rejected, as it must be: another digest under the same UUID (HTTP 200 and INVALID_MESSAGE)."},
+		{Call{Kind: Validate, Status: 200, Code: "INVALID_MESSAGE", Trap: Digest},
+			"✓ rejected: Rejected, as it must be: another digest under the same UUID (HTTP 200 and INVALID_MESSAGE)."},
 		{Call{Kind: Validate, Status: 200, Success: true, Trap: Amount},
 			"✗ failed attention: The game approved another amount under the same UUID."},
-		{Call{Kind: Validate, Status: 200, Code: "INVALID_TOKEN", Trap: OffTerms}, "✓ rejected: Rejected, as it must be: an order that is not on offer (HTTP 200 and INVALID_TOKEN)."},
+		{Call{Kind: Validate, Status: 200, Code: "INVALID_TOKEN", Trap: OffTerms},
+			"✓ rejected: Rejected, as it must be: an order that is not on offer (HTTP 200 and INVALID_TOKEN)."},
 		{Call{Kind: Validate, Status: 500, Code: "INTERNAL", Trap: Digest},
 			"✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
 		{Call{Kind: Validate, Status: 401, Code: "HMAC_INVALID", Trap: Forged, Fault: "tampered body"},
@@ -424,10 +481,15 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Result, Status: 200, Success: true}, "✓ done: Confirmed."},
 		{Call{Kind: Result, Status: 200, Wrong: "success is false (4.3)"},
 			"✗ failed attention: Confirmed, but its answer breaks the interface: success is false (4.3)."},
-		{Call{Kind: Result, Status: 500, Code: "INTERNAL", Retried: true}, "✗ failed attention: The game failed with HTTP 500 and INTERNAL. The result is sent again."},
-		{Call{Kind: Result, Status: 400, Code: "REJECTED"}, "✗ failed attention: The game rejected the result with HTTP 400 and REJECTED. It is not sent again."},
-		{Call{Kind: Result, Status: 400, Code: "CONFLICT", Trap: Opposite}, "✓ rejected: Rejected, as it must be: a result that contradicts the chain or an earlier one (HTTP 400 and CONFLICT)."},
-		{Call{Kind: Result, Status: 200, Success: true, Trap: Opposite}, "! disputed attention: The game confirmed a result that contradicts the chain or an earlier one."},
+		{Call{Kind: Result, Status: 500, Code: "INTERNAL", Retried: true},
+			"✗ failed attention: The game failed with HTTP 500 and INTERNAL. The result is sent again."},
+		{Call{Kind: Result, Status: 400, Code: "REJECTED"},
+			"✗ failed attention: The game rejected the result with HTTP 400 and REJECTED. It is not sent again."},
+		{Call{Kind: Result, Status: 400, Code: "CONFLICT", Trap: Opposite},
+			"✓ rejected: Rejected, as it must be: a result that contradicts the chain or an earlier one (HTTP 400 " +
+				"and CONFLICT)."},
+		{Call{Kind: Result, Status: 200, Success: true, Trap: Opposite},
+			"! disputed attention: The game confirmed a result that contradicts the chain or an earlier one."},
 	} {
 		v := OfCall(test.call)
 		assert.Equal(t, test.want, sketch(v.Tone, v.State, v.Attention, false, v.String()))
