@@ -128,8 +128,10 @@ func parseCheck(c *call) (*checkFlags, error) {
 	c.group("The server, its keys and its players")
 	c.StringVar(&f.URL, "url", "", "base `URL` of the server (required)")
 	c.keyFileFlag(&f.hmac, "")
-	c.StringVar(&f.hmac.encoding, "key-encoding", "", "`encoding` of the HMAC key: text or base64url (required)")
-	c.StringVar(&f.address, "validator", "", "the validator key's `address` (default that of $RAMP_VALIDATOR_KEY)")
+	c.StringVar(&f.hmac.encoding, "key-encoding", "",
+		"`encoding` of the HMAC key: text or base64url (required)")
+	c.StringVar(&f.address, "validator", "",
+		"the validator key's `address` (default that of $RAMP_VALIDATOR_KEY)")
 	c.StringVar(&f.ProjectID, "project", "",
 		"`project` ID of the console, which most servers check; without it, the case about another "+
 			"project is skipped")
@@ -245,7 +247,8 @@ func (f *checkFlags) chooseParallel() error {
 	case f.parallel < 0:
 		return errors.New("-parallel must be 1 or more")
 	case f.parallel > 1 && len(f.sessions) > 0:
-		return errors.New("-parallel must be 1 with -session, because concurrent cases need different players")
+		return errors.New(
+			"-parallel must be 1 with -session, because concurrent cases need different players")
 	case f.parallel == 0 && len(f.sessions) > 0:
 		f.parallel = 1
 	case f.parallel == 0:

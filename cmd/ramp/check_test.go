@@ -165,35 +165,48 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t,
 		flags(url, "-session", "session-1="+testToken, "-run", "^(mint-succeeds|result-unknown-again)$")...)
 	assert.Equal(t, 1, status)
-	assert.True(t, strings.HasPrefix(out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
-		"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n"+
-		"  call: POST /api/result: HTTP 200 Content-Type: application/json\n  answer: {\"success\":true,\"errorCode\":null,\"data\":null}\n  uuid "), out)
+	assert.True(t,
+		strings.HasPrefix(out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
+			"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  "+
+			"fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n"+
+			"  call: POST /api/result: HTTP 200 Content-Type: application/json\n  answer: "+
+			"{\"success\":true,\"errorCode\":null,\"data\":null}\n  uuid "), out)
 	assert.Contains(t, out,
 		", session session-1\n  repeat it: ramp check -url '"+url+"' -key-file '"+testKeyFile+
 			"' -key-encoding 'text' -validator '"+testValidator+
 			"' -settle '1ms' -session 'session-1=TOKEN' -run '^mint-succeeds$' -v\n")
-	assert.Contains(t, out, "\nnoted result-unknown-again: A result for an unknown order is answered with HTTP 500. (a SHOULD, which counts with -strict)\n\n")
+	assert.Contains(t, out,
+		"\nnoted result-unknown-again: A result for an unknown order is answered with HTTP 500. (a SHOULD, which "+
+			"counts with -strict)\n\n")
 	assert.True(t, strings.HasSuffix(out, "\nWhat to fix, in this order:\n\n"+
-		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds)\n   saw:  POST /api/result: a balance that moved by 0 (1000 before, 1000 after)\n"+
-		"   want: a balance that moved by -2\n   fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n\n"+
+		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds)\n   saw:  POST /api/result: a "+
+		"balance that moved by 0 (1000 before, 1000 after)\n"+
+		"   want: a balance that moved by -2\n   fix:  Take intent.from of a mint, and keep it when the transaction "+
+		"succeeded.\n\n"+
 		"failed: 1 of 2 cases failed, first mint-succeeds; 1 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n"), out)
 
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^validate-at-once$")...)
 	assert.Equal(t, 1, status, "what a case waits for counts, though it was not chosen")
-	assert.Contains(t, out, "1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds; 1 case waits for it)\n")
+	assert.Contains(t, out,
+		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds; 1 case waits for it)\n")
 	assert.NotContains(t, out, "failed validate-at-once")
 
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^mint-succeeds$", "-q")...)
 	assert.Equal(t, 1, status)
-	assert.Equal(t, "failed: 1 of 1 cases failed, first mint-succeeds; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out)
+	assert.Equal(t,
+		"failed: 1 of 1 cases failed, first mint-succeeds; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out)
 
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^mint-succeeds$", "-skip", "^mint-")...)
 	assert.Equal(t, 0, status, "what is waived does not count")
-	assert.Equal(t, "waived mint-succeeds: a balance that moved by 0 (1000 before, 1000 after)\n\npassed: none of 1 cases failed; 0 noted, 0 unproven, 1 waived, 0 skipped, 0 untried\n", out)
+	assert.Equal(t,
+		"waived mint-succeeds: a balance that moved by 0 (1000 before, 1000 after)\n\npassed: none of 1 cases "+
+			"failed; 0 noted, 0 unproven, 1 waived, 0 skipped, 0 untried\n", out)
 	status, out = checked(t,
 		flags(url, "-login", "/login", "-run", "^assets-token-wrong$", "-skip", "^assets-token-wrong/cut$")...)
 	assert.Equal(t, 0, status)
-	assert.Equal(t, "waived assets-token-wrong/cut: waived (-skip)\n\npassed: none of 1 cases failed; 0 noted, 0 unproven, 1 waived, 0 skipped, 0 untried\n", out)
+	assert.Equal(t,
+		"waived assets-token-wrong/cut: waived (-skip)\n\npassed: none of 1 cases failed; 0 noted, 0 unproven, 1 "+
+			"waived, 0 skipped, 0 untried\n", out)
 
 	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^result-unknown-again$")...)
 	assert.Equal(t, 0, status, "a SHOULD does not count")
@@ -203,7 +216,9 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t,
 		flags(url, "-login", url+"/login", "-run", "^(assets-token-wrong|restart/mint-fails)$", "-v")...)
 	assert.Equal(t, 0, status)
-	assert.Contains(t, out, "passed   MUST   5.1  assets-token-wrong\n         missing: passed (without an access token)\n           GET /api/assets: HTTP 200 Content-Type: application/json\n")
+	assert.Contains(t, out,
+		"passed   MUST   5.1  assets-token-wrong\n         missing: passed (without an access token)\n           "+
+			"GET /api/assets: HTTP 200 Content-Type: application/json\n")
 	assert.Contains(t, out, "skipped restart: no restart of the server was configured (-restart)\n")
 
 	status, out = checked(t, "-list", "-run", "^mint-succeeds$")
@@ -211,8 +226,9 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	assert.Equal(t, "mint-succeeds  MUST  1  A mint that succeeds takes its assets.\n", out)
 	status, out = checked(t, "-list", "-json", "-run", "^mint-succeeds$")
 	assert.Equal(t, 0, status)
-	assert.JSONEq(t, `[{"id":"mint-succeeds","subject":"orders","title":"A mint that succeeds takes its assets.","level":"MUST","section":"1",
-		"fix":"Take intent.from of a mint, and keep it when the transaction succeeded."}]`, out)
+	assert.JSONEq(t,
+		`[{"id":"mint-succeeds","subject":"orders","title":"A mint that succeeds takes its assets.","level":"MUST",
+		"section":"1","fix":"Take intent.from of a mint, and keep it when the transaction succeeded."}]`, out)
 
 	status, out = checked(t, "-help")
 	assert.Equal(t, 0, status)
@@ -259,7 +275,8 @@ func TestUUIDAndWalletComeFromTheServer(t *testing.T) {
 			assert.JSONEq(t, `{"sessionId":"session-1","accessToken":"`+testToken+`"}`, string(body))
 			fmt.Fprint(w, `{"uuid":"7b0f9a1e-1111-4222-8333-444455556666"}`)
 		case "/api/assets":
-			fmt.Fprint(w, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"100000"}]}}}`)
+			fmt.Fprint(w,
+				`{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"100000"}]}}}`)
 		default:
 			if key.Verify(body, r.Header.Get(ramp.HeaderHMAC)) == nil {
 				seen = append(seen, string(body))
@@ -290,7 +307,8 @@ func TestTheTokensOfPagesComeFromTheServer(t *testing.T) {
 			fmt.Fprintf(w, `{"uuid":"7b0f9a1e-1111-4222-8333-444455556666","accessToken":"%s"}`, page)
 		case "/api/assets":
 			assert.Equal(t, "Bearer "+catalog, r.Header.Get(ramp.HeaderAuthorization))
-			fmt.Fprint(w, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"100000"}]}}}`)
+			fmt.Fprint(w,
+				`{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"100000"}]}}}`)
 		default:
 			sent[r.URL.Path+" "+r.Header.Get(ramp.HeaderAuthorization)] = true
 			fmt.Fprint(w, `{"success":false,"errorCode":"NO","data":null}`)
@@ -318,8 +336,12 @@ func TestWhatToFixFitsOnOneScreen(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, newReport(paint(&out), "", nil, verdicts).writeText(&out, false))
 	_, fixes, _ := strings.Cut(out.String(), "What to fix, in this order:\n")
-	assert.Contains(t, fixes, "\n5. A title. (MUST, interface 6, case-4)\n   with: null (that is null)\n   saw:  this\n   want: that\n   fix:  Fix 4.\n6. A title. (MUST, interface 6, case-5)\n7. ")
-	assert.Contains(t, fixes, "\n12. A title. (MUST, interface 6, case-11)\n28 more are in the output of -json.\n\nfailed: 40 of 40 cases failed, first case-0;")
+	assert.Contains(t, fixes,
+		"\n5. A title. (MUST, interface 6, case-4)\n   with: null (that is null)\n   saw:  this\n   want: that\n   "+
+			"fix:  Fix 4.\n6. A title. (MUST, interface 6, case-5)\n7. ")
+	assert.Contains(t, fixes,
+		"\n12. A title. (MUST, interface 6, case-11)\n28 more are in the output of -json.\n\nfailed: 40 of 40 cases "+
+			"failed, first case-0;")
 	assert.LessOrEqual(t, strings.Count(fixes, "\n"), 40)
 }
 
@@ -394,8 +416,9 @@ func TestCheckWithNothingToJudge(t *testing.T) {
 			"-url must be an http or https URL with its scheme"},
 		"no UUID there": {flags(url, "-login", "/login", "-uuid", "/nowhere"),
 			"no UUID is available: -uuid (POST "},
-		"no server":          {flags("http://127.0.0.1:1", "-login", "/login"), "nothing to judge"},
-		"no login there":     {flags(url, "-login", "/nowhere"), "/nowhere) answered HTTP 404; want HTTP 200 with the body {\"sessionId\":"},
+		"no server": {flags("http://127.0.0.1:1", "-login", "/login"), "nothing to judge"},
+		"no login there": {flags(url, "-login", "/nowhere"),
+			"/nowhere) answered HTTP 404; want HTTP 200 with the body {\"sessionId\":"},
 		"a login of no form": {flags(url, "-login", "login"), "a path that begins with /"},
 		"a login elsewhere":  {flags(url+"/base", "-login", "/login"), "/base/login) answered HTTP 404"},
 		"no rich player":     {flags(url, "-login", "/login", "-amount", "100"), "the player owns too little"},
@@ -436,7 +459,8 @@ func TestCheckRedactsWhatOthersSay(t *testing.T) {
 	_, out = checked(t, flags(url, "-login", "/nowhere/"+strings.ReplaceAll(testKey, " ", "%20"))...)
 	assert.Contains(t, out, "-login (POST "+url+"/nowhere/[redacted]) answered HTTP 404")
 	_, out = checked(t, flags(url, "-login", "http://127.0.0.1:1/"+strings.ReplaceAll(testKey, " ", "%20"))...)
-	assert.Contains(t, out, "-login (POST http://127.0.0.1:1/[redacted]): dial tcp 127.0.0.1:1: connect: connection refused\n")
+	assert.Contains(t, out,
+		"-login (POST http://127.0.0.1:1/[redacted]): dial tcp 127.0.0.1:1: connect: connection refused\n")
 }
 
 // What was found until then is not lost.
@@ -454,7 +478,8 @@ func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 	status := stdio{nil, &out, &errs}.run(ctx, "check",
 		flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-older-callers)?$"))
 	assert.Equal(t, 2, status)
-	assert.Equal(t, "interrupted: none of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out.String())
+	assert.Equal(t, "interrupted: none of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n",
+		out.String())
 	assert.Equal(t, "ramp check: interrupted after 1 of 2 cases\n", errs.String())
 }
 
@@ -472,7 +497,8 @@ func TestACheckThatIsInterruptedAtItsBeginningHasNoVerdict(t *testing.T) {
 			case "/login":
 				_, _ = io.WriteString(w, `{"sessionId":"session-1","accessToken":"token-1"}`)
 			default:
-				_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"item_gold","balance":"9000"}]}}}`)
+				_, _ = io.WriteString(w,
+					`{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"item_gold","balance":"9000"}]}}}`)
 			}
 		}))
 		var out, errs bytes.Buffer
@@ -504,7 +530,9 @@ func TestCheckStopsWhenTheServerIsGone(t *testing.T) {
 	assert.Contains(t, out.String(), "failed assets-older-callers: ")
 	assert.NotContains(t, out.String(), "failed sign-")
 	assert.Contains(t, out.String(), " more: the server stopped answering before this was tried\n")
-	assert.Equal(t, "ramp check: the server stopped answering during assets-older-callers; the remaining cases were not tried\n", errs.String())
+	assert.Equal(t,
+		"ramp check: the server stopped answering during assets-older-callers; the remaining cases were not tried\n",
+		errs.String())
 }
 
 // A gateway in front of the server may want a header of its own.
@@ -667,5 +695,6 @@ func TestTheCommandOfARunIsRepeated(t *testing.T) {
 			"-strict=false", "--"})
 	_, err := parseCheck(c)
 	require.NoError(t, err)
-	assert.Equal(t, "ramp check -unique -url 'http://127.0.0.1' -skip '-x' -header 'A: VALUE' -strict='false'", c.again())
+	assert.Equal(t,
+		"ramp check -unique -url 'http://127.0.0.1' -skip '-x' -header 'A: VALUE' -strict='false'", c.again())
 }

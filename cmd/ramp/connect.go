@@ -51,7 +51,8 @@ func firstContact(ctx context.Context, of *call) (int, error) {
 	c.group("The service")
 	c.StringVar(&c.network, "network", "testnet", "`network`: testnet or mainnet")
 	c.StringVar(&c.page, "page", "", "`URL` of the service's pages, to print that of an order")
-	c.StringVar(&c.session, "session", "session", "session `ID` of a player, for the page and the assets call")
+	c.StringVar(&c.session, "session", "session",
+		"session `ID` of a player, for the page and the assets call")
 	c.StringVar(&c.rpc, "rpc", "", "`URL` of a node, to ask for its chain ID")
 	c.group("The game's server")
 	c.StringVar(&c.game, "game", "", "base `URL` of the game's server")
@@ -127,7 +128,8 @@ func (c *contact) warnOfKey() {
 		}
 	}
 	if regexp.MustCompile(`\$\{?\w`).MatchString(c.key) {
-		c.say("check", "key", "it looks like the name of a variable, $NAME or ${NAME}, which nothing replaces here", nil)
+		c.say("check", "key",
+			"it looks like the name of a variable, $NAME or ${NAME}, which nothing replaces here", nil)
 	}
 }
 
@@ -158,7 +160,8 @@ func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err 
 			if c.page != "" && err == nil { // without a token
 				page, err := started.ExchangeURL(c.page,
 					ramp.Session{ID: c.session, Token: ramp.NewAccessToken("ACCESS_TOKEN")})
-				c.say("ok", "page", page, err, "Open the page within 5 minutes, with the player's token instead of ACCESS_TOKEN.")
+				c.say("ok", "page", page, err,
+					"Open the page within 5 minutes, with the player's token instead of ACCESS_TOKEN.")
 			}
 		default:
 			judged = judged || errors.Is(err, ramp.ErrHMACInvalid) || errors.Is(err, ramp.ErrHMACMissing) ||
@@ -167,11 +170,14 @@ func (c *contact) initialize(ctx context.Context) (accepted []ramp.HMACKey, err 
 		}
 	}
 	if len(accepted) == 0 && !judged {
-		c.say("", "service", "", errors.New("nothing at -url answered as the service does, so nothing is known of the key"))
+		c.say("", "service", "",
+			errors.New("nothing at -url answered as the service does, so nothing is known of the key"))
 		return nil, nil
 	}
-	if wrong := [...]string{0: "the service accepts no reading of it: compare -key-file and -url with the console",
-		2: "the service answers both readings alike, so it did not verify the HMAC"}[len(accepted)]; wrong != "" {
+	if wrong := [...]string{
+		0: "the service accepts no reading of it: compare -key-file and -url with the console",
+		2: "the service answers both readings alike, so it did not verify the HMAC"}[len(
+		accepted)]; wrong != "" {
 		c.say("", "key", "", errors.New(wrong))
 	}
 	return accepted, nil

@@ -65,7 +65,9 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 			"-game", server, "-session", "session-1")
 		assert.Equal(t, 0, status, out)
 		assert.Contains(t, out, fmt.Sprintf("ok     %-17s  the service accepts it\n", test.accepted))
-		assert.Contains(t, out, fmt.Sprintf("-      %-17s  ", test.rejected)+"initialize: the service answered HTTP 500, code 500: Internal Server Error: invalid mac")
+		assert.Contains(t, out,
+			fmt.Sprintf("-      %-17s  ", test.rejected)+
+				"initialize: the service answered HTTP 500, code 500: Internal Server Error: invalid mac")
 		assert.Contains(t, out, "ok     page               "+service.URL()+"/exchange?uuid=")
 		assert.Contains(t, out, "&accessToken=ACCESS_TOKEN&sessionId=session-1&network=testnet\n")
 		assert.Contains(t, out, "ok     node               its chain ID is 7002\n")
@@ -86,12 +88,17 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 		other := serve(t, ramp.HandlerConfig{Players: game, Store: game, Terms: anyTerms, Key: another})
 		status, out = contacted(t, "", "-url", service.URL(), "-game", other, "-session", "session-2")
 		assert.Equal(t, 1, status)
-		assert.Contains(t, out, "WRONG  game               GET /api/assets: HTTP 401 no: [redacted]: is -session the session of $RAMP_ACCESS_TOKEN?\n"+
-			"WRONG  game               POST /api/validate: HTTP 401 HMAC_INVALID: does the server read the HMAC key as the service does?\n"+
-			"WRONG  game               POST /api/result: HTTP 500 HMAC_INVALID: does the server read the HMAC key as the service does?\n")
+		assert.Contains(t, out,
+			"WRONG  game               GET /api/assets: HTTP 401 no: [redacted]: is -session the session of "+
+				"$RAMP_ACCESS_TOKEN?\n"+
+				"WRONG  game               POST /api/validate: HTTP 401 HMAC_INVALID: does the server read the HMAC "+
+				"key as the service does?\n"+
+				"WRONG  game               POST /api/result: HTTP 500 HMAC_INVALID: does the server read the HMAC "+
+				"key as the service does?\n")
 		status, out = contacted(t, "", "-url", service.URL(), "-game", other, "-validate", "/nowhere")
 		assert.Equal(t, 1, status)
-		assert.Contains(t, out, "WRONG  game               POST /nowhere: HTTP 404 : is this the path? It must answer with the envelope\n")
+		assert.Contains(t, out,
+			"WRONG  game               POST /nowhere: HTTP 404 : is this the path? It must answer with the envelope\n")
 	}
 }
 
@@ -113,12 +120,21 @@ func TestConnectUnderstandsTheFailuresOfTheService(t *testing.T) {
 		right, wrong string // the answers to the text of the key, and to its other reading
 		want         []string
 	}{
-		{"7.1-hmac-invalid", "7.1-hmac-invalid", []string{"WRONG  key                the service accepts no reading of it: compare -key-file and -url with the console\n"}},
+		{"7.1-hmac-invalid", "7.1-hmac-invalid",
+			[]string{
+				"WRONG  key                the service accepts no reading of it: compare -key-file and -url with " +
+					"the console\n"}},
 		{"7.1-hmac-missing", "7.1-hmac-missing",
-			[]string{"(a proxy may have removed the header)\n", "WRONG  key                the service accepts no reading of it: compare"}},
-		{"7.1-project-missing", "7.1-hmac-invalid", []string{"WRONG  ramp.TextKey       initialize: the service answered HTTP 500, code 500: Internal Server Error: ramp not found (check intent.project_id)\n",
-			"- Read the HMAC key with ramp.TextKey.\n"}},
-		{"7.1-network-invalid", "7.1-network-invalid", []string{"ramp not exists", "WRONG  key                the service answers both readings alike, so it did not verify the HMAC\n"}},
+			[]string{"(a proxy may have removed the header)\n",
+				"WRONG  key                the service accepts no reading of it: compare"}},
+		{"7.1-project-missing", "7.1-hmac-invalid",
+			[]string{
+				"WRONG  ramp.TextKey       initialize: the service answered HTTP 500, code 500: Internal Server " +
+					"Error: ramp not found (check intent.project_id)\n",
+				"- Read the HMAC key with ramp.TextKey.\n"}},
+		{"7.1-network-invalid", "7.1-network-invalid",
+			[]string{"ramp not exists",
+				"WRONG  key                the service answers both readings alike, so it did not verify the HMAC\n"}},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body)
@@ -151,7 +167,9 @@ func TestConnectAsksBeforeItCallsAMainnet(t *testing.T) {
 	for _, answer := range []string{"", "\n", "no\n", "y"} {
 		status, out := contacted(t, answer, "-url", server.URL, "-network", "mainnet")
 		assert.Equal(t, 2, status)
-		assert.Equal(t, "This calls a mainnet, and moves nothing. Type yes to go on: ramp connect: nothing was called (see: ramp help connect)\n", out)
+		assert.Equal(t,
+			"This calls a mainnet, and moves nothing. Type yes to go on: ramp connect: nothing was called (see: "+
+				"ramp help connect)\n", out)
 		assert.Zero(t, calls.Load())
 	}
 	status, out := contacted(t, "yes\n", "-url", server.URL, "-network", "mainnet")
@@ -180,8 +198,9 @@ func TestConnectWarnsOfWhatIsOftenNotPartOfAKey(t *testing.T) {
 		Validator: ramp.Must(ramp.NewKeySigner(validatorKey)).Address()})
 	const (
 		quotes   = "check  key                it has quotes around it, which count: does the console show them?\n"
-		variable = "check  key                it looks like the name of a variable, $NAME or ${NAME}, which nothing replaces here\n"
-		none     = "WRONG  key                the service accepts no reading of it"
+		variable = "check  key                it looks like the name of a variable, $NAME or ${NAME}, which nothing " +
+			"replaces here\n"
+		none = "WRONG  key                the service accepts no reading of it"
 	)
 	for _, test := range []struct{ key, want string }{
 		{`"` + consoleKey + `"`, quotes},

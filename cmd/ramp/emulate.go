@@ -151,20 +151,24 @@ func parseEmulate(flags *call) (*desk, error) {
 	flags.group("The game")
 	flags.StringVar(&c.Game, "game", "", "base `URL` of the game's server (required)")
 	flags.endpointFlags(&c.AssetsPath, &c.ValidatePath, &c.ResultPath)
-	flags.StringVar(&c.ProjectID, "project", "", "the only project `ID` that the service accepts (default any)")
+	flags.StringVar(&c.ProjectID, "project", "",
+		"the only project `ID` that the service accepts (default any)")
 	flags.keyFileFlag(&d.hmac, ", else one is generated and printed")
 	flags.encodingFlag(&d.hmac)
 	flags.StringVar(&d.validator, "validator", "", "`address` of the game's validator key "+
 		"(default that of $RAMP_VALIDATOR_KEY, else a key is generated and printed)")
 	flags.group("The emulator")
 	flags.StringVar(&d.listen, "listen", "127.0.0.1:8090", "`address` to listen on")
-	flags.StringVar(&c.Desk.PublicURL, "url", "", "the `URL` under which others reach the service (default that of -listen)")
+	flags.StringVar(&c.Desk.PublicURL, "url", "",
+		"the `URL` under which others reach the service (default that of -listen)")
 	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines can reach, "+
 		"and any host name; the control API then requires a token,\n"+
 		"$RAMP_CONTROL_TOKEN or one that is generated and printed. An order's page needs only its UUID")
-	flags.Float64Var(&c.Desk.Speed, "speed", 1, "speed of the clock: at 60 a minute passes per second, 0 stops the clock")
-	flags.StringVar(&d.state, "state", "", "`file` in which orders, chains, clock and generated keys survive "+
-		"a restart; it holds secrets, and only you may read it")
+	flags.Float64Var(&c.Desk.Speed, "speed", 1,
+		"speed of the clock: at 60 a minute passes per second, 0 stops the clock")
+	flags.StringVar(&d.state, "state", "",
+		"`file` in which orders, chains, clock and generated keys survive "+
+			"a restart; it holds secrets, and only you may read it")
 	flags.group("Output")
 	flags.BoolVar(&d.json, "json", false,
 		"print one JSON object per line: first the service's addresses, then each event")
@@ -174,12 +178,14 @@ func parseEmulate(flags *call) (*desk, error) {
 		"reach the game through the proxy of $HTTP_PROXY or $HTTPS_PROXY; by default without one")
 	flags.DurationVar(&c.Timeout, "timeout", 10*time.Second,
 		"how long the game may take to answer; longer, to stop it in a debugger")
-	flags.BoolVar(&c.NoThief, "no-thief", false, "do not ask for assets with half of a session in GET /control/check")
+	flags.BoolVar(&c.NoThief, "no-thief", false,
+		"do not ask for assets with half of a session in GET /control/check")
 	flags.repeated(&c.Regenerating, "regenerating",
 		"`asset` that moves by itself, such as energy")
 
 	flags.group("What the interface leaves open (docs/interface.md)")
-	flags.BoolVar(&d.retry5xx, "retry-5xx", false, "redeliver a result after any HTTP 5xx, not only after 500")
+	flags.BoolVar(&d.retry5xx, "retry-5xx", false,
+		"redeliver a result after any HTTP 5xx, not only after 500")
 	flags.BoolVar(&d.retry20, "retry-20", false,
 		"redeliver a result up to 20 times, as the interface says, not 19 times, as its schedule lists")
 	flags.BoolVar(&c.AcceptExpired, "accept-expired", false,
@@ -189,7 +195,8 @@ func parseEmulate(flags *call) (*desk, error) {
 	flags.BoolVar(&c.NetAmounts, "net", false,
 		"state the number of tokens of a mint after its fee, not before it")
 	flags.BoolVar(&c.UUIDDigits, "uuid-digits", false, "write a UUID as 32 hex digits, without hyphens")
-	flags.IntVar(&c.FailureStatus, "failure-status", 0, "HTTP `status` of a failed initialize call (default the code of its envelope)")
+	flags.IntVar(&c.FailureStatus, "failure-status", 0,
+		"HTTP `status` of a failed initialize call (default the code of its envelope)")
 	if _, err := flags.parse(0, 0); err != nil {
 		return nil, err
 	}
@@ -283,7 +290,8 @@ func listen(address string, public bool) (net.Listener, error) {
 	}
 	if at, ok := listener.Addr().(*net.TCPAddr); !public && (!ok || !at.IP.IsLoopback()) {
 		_ = listener.Close() // it is unused
-		return nil, fmt.Errorf("-listen %s can be reached by other machines; add -public to allow that", address)
+		return nil,
+			fmt.Errorf("-listen %s can be reached by other machines; add -public to allow that", address)
 	}
 	return listener, nil
 }
@@ -349,7 +357,9 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	fmt.Fprintf(&text, "export RAMP_PROJECT=%s RAMP_NETWORK=%s RAMP_TOKEN=%s\n", shell(project),
 		d.network, shell(token))
 	if s.ControlToken != "" {
-		fmt.Fprintf(&text, "export RAMP_CONTROL_TOKEN=%s # for ramp trigger, orders, resend and advance, not for the game\n", shell(s.ControlToken))
+		fmt.Fprintf(&text,
+			"export RAMP_CONTROL_TOKEN=%s # for ramp trigger, orders, resend and advance, not for the game\n",
+			shell(s.ControlToken))
 	}
 	switch {
 	case s.HMACKey == "":
@@ -364,9 +374,11 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 		fmt.Fprintf(&text, "export RAMP_VALIDATOR_KEY=%s\n", s.ValidatorKey)
 	}
 	fmt.Fprintln(&text,
-		"# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page: with -page, its URL has it")
-	fmt.Fprintf(&text, "\nFor a game that confirms results on the chain (but not for ramp check, whose results are "+
-		"on no chain):\n")
+		"# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page: with -page, its "+
+			"URL has it")
+	fmt.Fprintf(&text,
+		"\nFor a game that confirms results on the chain (but not for ramp check, whose results are "+
+			"on no chain):\n")
 	fmt.Fprintf(&text, "export RAMP_RPC_URL=%s RAMP_CHAIN_ID=%d RAMP_PAYERS=%s RAMP_CONTRACTS=%s\n\n",
 		service.RPCURL(d.network), chainIDs[d.network], s.Payer, shell(token))
 }

@@ -143,7 +143,8 @@ func TestEmulateTakesKeys(t *testing.T) {
 	assert.Contains(t, printed, "Calls GET /api/assets, POST /api/validate, POST /api/result at http://127.0.0.1:1\n")
 	assert.Contains(t, printed, "export RAMP_API_URL="+address+" RAMP_FRONTEND_URL="+address+"\n")
 	assert.Contains(t, printed, "\n# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page")
-	assert.Contains(t, printed, "\nexport RAMP_PROJECT=project-1 RAMP_NETWORK=testnet RAMP_TOKEN=0x00000000000000000000000000000000000070c3\n")
+	assert.Contains(t, printed,
+		"\nexport RAMP_PROJECT=project-1 RAMP_NETWORK=testnet RAMP_TOKEN=0x00000000000000000000000000000000000070c3\n")
 	assert.Contains(t, printed, "\nexport RAMP_HMAC_KEY_ENCODING=base64url #")
 	assert.Contains(t, printed, "\nexport RAMP_VALIDATOR=0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb #")
 	assert.Regexp(t, `\nexport RAMP_RPC_URL=`+address+`/rpc/testnet RAMP_CHAIN_ID=7002 RAMP_PAYERS=0x[0-9a-fA-F]{40} `+
@@ -193,7 +194,8 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 	t.Setenv("RAMP_CONTROL_TOKEN", "")
 	lines, _ := begin(t, "-game", "http://127.0.0.1:1", "-public")
 	require.True(t, lines.Scan())
-	open := regexp.MustCompile(`^Open (http://127\.0\.0\.1:\d+)/\?token=([A-Z0-9]{26}) \(Ctrl\+C stops\)$`).FindStringSubmatch(lines.Text())
+	open := regexp.MustCompile(
+		`^Open (http://127\.0\.0\.1:\d+)/\?token=([A-Z0-9]{26}) \(Ctrl\+C stops\)$`).FindStringSubmatch(lines.Text())
 	require.NotNil(t, open, lines.Text())
 	drain(lines)
 	for token, want := range map[string]int{"": 401, open[2]: 200} {
@@ -247,7 +249,8 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 		for _, field := range reflect.VisibleFields(config.Type()) {
 			set := !config.FieldByIndex(field.Index).IsZero()
 			assert.NotEqual(t, set, slices.Contains(without, field.Name),
-				"%s.%s needs either a flag in parseEmulate, set above, or a place in this list", config.Type(), field.Name)
+				"%s.%s needs either a flag in parseEmulate, set above, or a place in this list", config.Type(),
+				field.Name)
 		}
 	}
 }
@@ -267,7 +270,8 @@ func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 		{[]string{"help", "mine"}, 2, `there is no command "mine"`},
 		{[]string{"help", "emulate"}, 0, "-retry-5xx"},
 		{[]string{"help", "check"}, 0, "usage: ramp check"},
-		{[]string{"emulate"}, 2, "ramp emulate: -game (the base URL of your server) is required (see: ramp help emulate)\n"},
+		{[]string{"emulate"}, 2,
+			"ramp emulate: -game (the base URL of your server) is required (see: ramp help emulate)\n"},
 		{[]string{"emulat"}, 2, `there is no command "emulat"; did you mean ramp emulate? (see: ramp help)`},
 		{[]string{"emulate", "-help"}, 0, "-retry-5xx"},
 		{[]string{"emulate", "-what"}, 2, "ramp emulate: there is no flag -what (see: ramp help emulate)\n"},
@@ -279,7 +283,8 @@ func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:x"}, 2, "listen"},
 		{[]string{"emulate", "-game", game, "-json", "-listen", busy.Addr().String()}, 2, "address already in use"},
 		{[]string{"emulate", "-game", game, "-listen", "127.0.0.1:0", "-url", "desk", "-speed", "-1"}, 2,
-			"ramp emulate: -url must be an absolute URL, such as http://127.0.0.1:8080; -speed must be from 0 to 100000 (see: ramp help emulate)\n"},
+			"ramp emulate: -url must be an absolute URL, such as http://127.0.0.1:8080; -speed must be from 0 to " +
+				"100000 (see: ramp help emulate)\n"},
 		{[]string{"emulate", "-game", "127.0.0.1", "-listen", "127.0.0.1:0"}, 2, "-game must be an absolute URL"},
 		{[]string{"emulate", "-game", game + "/?a=1", "-listen", "127.0.0.1:0"}, 2,
 			"-game must have no query and no fragment"},

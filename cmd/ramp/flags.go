@@ -73,8 +73,10 @@ func (c *call) printFlags() {
 			below.PrintDefaults()
 		}
 	}
-	fmt.Fprint(c.Output(), "\nA flag that is not given is read from the variable in brackets. If it may be repeated, the variable\n"+
-		"has one value a line.\n")
+	fmt.Fprint(c.Output(),
+		"\nA flag that is not given is read from the variable in brackets. If it may be repeated, the "+
+			"variable\n"+
+			"has one value a line.\n")
 }
 
 func newCall(std stdio, name, about string, args []string) *call {
@@ -200,12 +202,14 @@ const needKey = "a file with the console's HMAC key, or set RAMP_HMAC_KEY"
 
 // keyFileFlag adds the flag for the file of the HMAC key.
 func (c *call) keyFileFlag(k *keyFlags, more string) {
-	c.StringVar(&k.file, "key-file", "", "`file` with the console's HMAC key (default $RAMP_HMAC_KEY"+more+")")
+	c.StringVar(&k.file, "key-file", "",
+		"`file` with the console's HMAC key (default $RAMP_HMAC_KEY"+more+")")
 }
 
 // encodingFlag adds the flag for the encoding of the HMAC key.
 func (c *call) encodingFlag(k *keyFlags) {
-	c.StringVar(&k.encoding, "key-encoding", "", "`encoding` of the HMAC key: text (the default) or base64url")
+	c.StringVar(&k.encoding, "key-encoding", "",
+		"`encoding` of the HMAC key: text (the default) or base64url")
 }
 
 // text returns the console's text of the key, or "" if there is none.
@@ -228,7 +232,8 @@ func readKey(text, encoding string) (ramp.HMACKey, error) {
 	case "base64url":
 		return ramp.Base64URLKey(text)
 	default:
-		return ramp.HMACKey{}, errors.New("-key-encoding, or RAMP_HMAC_KEY_ENCODING, must be text or base64url")
+		return ramp.HMACKey{},
+			errors.New("-key-encoding, or RAMP_HMAC_KEY_ENCODING, must be text or base64url")
 	}
 }
 

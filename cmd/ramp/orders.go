@@ -31,7 +31,8 @@ func orders(ctx context.Context, of *call) (int, error) {
 	c := newCaller(of)
 	var q control.OrdersQuery
 	c.StringVar(&q.SessionID, "session", "", "list only orders of this session `ID`")
-	c.StringVar(&q.State, "state", "", "list only orders in this `state`: waiting, done, loss, unconfirmed, disputed, unknown")
+	c.StringVar(&q.State, "state", "",
+		"list only orders in this `state`: waiting, done, loss, unconfirmed, disputed, unknown")
 	c.BoolVar(&q.Attention, "attention", false, "list only orders that need attention")
 	c.StringVar(&q.Before, "before", "", "list only orders before this `UUID`, the last of the list before")
 	c.IntVar(&q.Limit, "n", 20, "list at most this `number` of orders")
@@ -164,7 +165,9 @@ nothing was sent, 3 if the order is disputed.
 // resend sends the result of an order again.
 func resend(ctx context.Context, of *call) (int, error) {
 	c := newCaller(of)
-	outcome := c.String("outcome", "", "first end a pending transaction with this `outcome`: succeeded or failed. If the transaction has ended otherwise, the result contradicts it")
+	outcome := c.String("outcome", "",
+		"first end a pending transaction with this `outcome`: succeeded or failed. If the transaction has "+
+			"ended otherwise, the result contradicts it")
 	rest, err := c.parse(1, 1)
 	if err != nil {
 		return 0, err

@@ -65,7 +65,9 @@ func TestRecordStandsBetweenAGameAndTheService(t *testing.T) {
 	cancel()
 	rest := string(ramp.Must(io.ReadAll(read)))
 	assert.Equal(t, 0, <-ended)
-	assert.Contains(t, rest, "| how the HMAC key becomes bytes | the HMAC is made with ramp.TextKey (once) | read the key with ramp.TextKey |")
+	assert.Contains(t, rest,
+		"| how the HMAC key becomes bytes | the HMAC is made with ramp.TextKey (once) | read the key with "+
+			"ramp.TextKey |")
 	for _, entry := range ramp.Must(os.ReadDir(folder)) {
 		text := string(ramp.Must(os.ReadFile(filepath.Join(folder, entry.Name()))))
 		assert.NotContains(t, text, key)

@@ -69,7 +69,8 @@ func (c *caller) connect(ctx context.Context) error {
 	if !errors.Is(err, control.ErrNoEmulator) {
 		seen = cmp.Or(reach.Why(ctx, c.URL, err), redact.New(c.Token).Line(err.Error(), redact.MaxError))
 	}
-	return fmt.Errorf("there is no emulator at %s (%s): start one with ramp emulate, or name it with -at", c.URL, seen)
+	return fmt.Errorf("there is no emulator at %s (%s): start one with ramp emulate, or name it with -at",
+		c.URL, seen)
 }
 
 // emulatorAt reads the address of an emulator, which may have a token and nothing else.
@@ -77,9 +78,11 @@ func emulatorAt(text string) (address, token string, err error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return "", "", errors.New("-at, or RAMP_API_URL, must be the address of an emulator, such as " + defaultAt)
+		return "", "",
+			errors.New("-at, or RAMP_API_URL, must be the address of an emulator, such as " + defaultAt)
 	case strings.Trim(u.Path, "/") != "" || u.User != nil || u.Fragment != "":
-		return "", "", errors.New("-at, or RAMP_API_URL, must be the address of an emulator alone, without a path")
+		return "", "",
+			errors.New("-at, or RAMP_API_URL, must be the address of an emulator alone, without a path")
 	}
 	q := u.Query()
 	token = q.Get("token")

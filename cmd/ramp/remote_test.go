@@ -156,7 +156,8 @@ func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 
 	out = d.ends(t, 0, "orders")
 	assert.Regexp(t, `(?m)^UUID +TIME +ORDER +PLAYER +BOOKS +STATE$`, out)
-	assert.Regexp(t, `(?m)^`+id[:8]+` +\d\d:\d\d:\d\d +mint 3 +alice +-100 item_gold +DONE  .*alice received 3 tokens\.$`, out)
+	assert.Regexp(t,
+		`(?m)^`+id[:8]+` +\d\d:\d\d:\d\d +mint 3 +alice +-100 item_gold +DONE  .*alice received 3 tokens\.$`, out)
 	assert.Contains(t, d.ends(t, 0, "orders", "-n", "1", "-json"), `"total":3`)
 
 	assert.Contains(t, d.ends(t, 0, "resend", id), "DONE")
@@ -267,7 +268,8 @@ func TestCommandsRejectWhatMakesNoSense(t *testing.T) {
 			"that of the emulator, followed by /exchange"},
 		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold"}, "ITEM=AMOUNT"},
 		{[]string{"trigger", "mint", "-token", "0x1", "-material", "gold=null"}, "ITEM=AMOUNT"},
-		{[]string{"trigger", "mint", "-wiat"}, "ramp trigger: there is no flag -wiat; did you mean -wait? (see: ramp help trigger)\n"},
+		{[]string{"trigger", "mint", "-wiat"},
+			"ramp trigger: there is no flag -wiat; did you mean -wait? (see: ramp help trigger)\n"},
 		{[]string{"trigger", "mint", "-like", "u"}, "there is no emulator at http://127.0.0.1:1"},
 		{[]string{"orders", "a", "b"}, "too many arguments"},
 		{[]string{"resend"}, "an argument is missing"},
@@ -320,7 +322,9 @@ func TestAProgramInAnotherLanguageDrivesTheEmulator(t *testing.T) {
 	program := exec.CommandContext(ctx, node, "testdata/control.mjs", d.API, testToken)
 	out, err := program.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	assert.Equal(t, "mint: confirmed, moved -300\nfailed mint: confirmed, moved 0\nburn: confirmed, moved 50\nstreamed: chain result books\n", string(out))
+	assert.Equal(t,
+		"mint: confirmed, moved -300\nfailed mint: confirmed, moved 0\nburn: confirmed, moved 50\nstreamed: chain "+
+			"result books\n", string(out))
 	assert.Equal(t, int64(1000-300+50), d.shop.gold)
 }
 

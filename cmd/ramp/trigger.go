@@ -16,7 +16,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
-const triggerUsage = `usage: ramp trigger mint|burn [-page URL | -uuid UUID | -like UUID | -token ADDRESS …] [flags]
+const triggerUsage = `usage: ramp trigger mint|burn
+         [-page URL | -uuid UUID | -like UUID | -token ADDRESS …] [flags]
 
 Starts an order at a running emulator, as a player does on the exchange page.
 
@@ -49,8 +50,11 @@ func trigger(ctx context.Context, of *call) (int, error) {
 	c.group("The terms")
 	c.StringVar(&page, "page", "", "`URL` of the exchange page that the game created")
 	c.StringVar(&s.UUID, "uuid", "", "`UUID` of the game's own initialize call")
-	c.StringVar(&s.Like, "like", "", "`UUID`, or its first characters, of an order to repeat under a new UUID")
-	c.StringVar(&session, "session", "", "`ID=TOKEN` of the player; an ID alone uses $RAMP_ACCESS_TOKEN, or else a token that the emulator has seen")
+	c.StringVar(&s.Like, "like", "",
+		"`UUID`, or its first characters, of an order to repeat under a new UUID")
+	c.StringVar(&session, "session", "",
+		"`ID=TOKEN` of the player; an ID alone uses $RAMP_ACCESS_TOKEN, or else a token that the "+
+			"emulator has seen")
 	c.group("The order")
 	amount := c.String("amount", "", "`number` of tokens (default 1, or that of -like)")
 	c.repeatedFunc("fault", "a `fault` from the list above", func(text string) error {
@@ -150,10 +154,15 @@ func open(s *control.StartRequest, page string, in io.Reader) (at string, err er
 	q := address.Query()
 	s.UUID, s.SessionID, s.AccessToken = q.Get("uuid"), q.Get("sessionId"), q.Get("accessToken")
 	if s.UUID == "" && stdin {
-		return "", errors.New("-page - found no exchange page on standard input: the game's own call may have failed")
+		return "",
+			errors.New(
+				"-page - found no exchange page on standard input: the game's own call may have failed")
 	}
 	if s.UUID != "" && !strings.Contains(page, "&") {
-		return "", errors.New("-page ends after its uuid: put the address in quotes, because a shell ends it at its first &")
+		return "",
+			errors.New(
+				"-page ends after its uuid: put the address in quotes, because a shell ends it at " +
+					"its first &")
 	}
 	if s.UUID == "" || s.SessionID == "" || s.AccessToken == "" {
 		return "", errors.New("-page must have a uuid, a sessionId and an accessToken")
@@ -203,7 +212,8 @@ func (c *caller) finish(o *control.Order) int {
 	}
 	if c.wait && !o.Over {
 		if c.still {
-			fmt.Fprintln(c.errs, "The emulator's clock stands still: ramp advance 15m lets what is due happen.")
+			fmt.Fprintln(c.errs,
+				"The emulator's clock stands still: ramp advance 15m lets what is due happen.")
 		}
 		return statusLoss
 	}
