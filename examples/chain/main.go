@@ -22,7 +22,8 @@ import (
 )
 
 func main() {
-	url := flag.String("url", "", "the node, such as {rpc_testnet_url}; if empty, runs a chain in this process")
+	url := flag.String("url", "",
+		"the node, such as {rpc_testnet_url}; if empty, runs a chain in this process")
 	chainID := flag.Uint64("chain-id", 0, "the chain ID that the node must have; 0 accepts any")
 	address := flag.String("address", "0x0000000000000000000000000000000000000000",
 		"the address whose balance to show")

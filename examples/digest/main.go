@@ -65,7 +65,8 @@ func newHandler(key ramp.HMACKey, signer *ramp.Signer, terms *ramp.Terms) *ramp.
 func main() {
 	ctx := context.Background()
 	key := ramp.Must(ramp.TextKey("key of the console"))
-	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	signer := ramp.Must(ramp.NewKeySigner(
+		"0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{
 		ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
 	handler := newHandler(key, signer, terms)

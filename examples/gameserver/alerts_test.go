@@ -20,23 +20,24 @@ import (
 // In this hour a sample comes every minute, and the queries of the dashboard are evaluated
 // at its end. "0+60x60" grows by 60 each minute.
 var hour = map[string]string{
-	`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code=""}`:                                "0+60x60",
-	`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code="INVALID_BALANCE"}`:                 "0+6x60",
-	`ramp_webhook_calls_total{endpoint="result",direction="mint",status="500",code="INTERNAL_ERROR",unverified="false"}`: "0x50 1+1x9",
-	`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="0.5"}`:                                                 "0x60",
-	`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="1"}`:                                                   "0+60x60",
-	`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="+Inf"}`:                                                "0+60x60",
-	`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:                                 "0+60x60",
-	`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:                             "0+48x60",
-	`ramp_order_steps_total{direction="mint",effect="nothing",new="false",state="succeeded"}`:                            "0+6x60",
-	`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:                              "0+12x60",
-	`ramp_client_calls_total{kind="initialize",name="initialize",failed="true"}`:                                         "0+45x60",
-	`ramp_client_calls_total{kind="initialize",name="initialize",failed="false"}`:                                        "0+15x60",
-	`ramp_client_attempts_total{name="batch",failed="true"}`:                                                             "0+15x60",
-	`ramp_client_attempts_total{name="batch",failed="false"}`:                                                            "0+45x60",
-	`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="1"}`:                                                 "0x60",
-	`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="2.5"}`:                                               "0+60x60",
-	`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="+Inf"}`:                                              "0+60x60",
+	`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code=""}`:                "0+60x60",
+	`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code="INVALID_BALANCE"}`: "0+6x60",
+	`ramp_webhook_calls_total{endpoint="result",direction="mint",status="500",code="INTERNAL_ERROR",` +
+		`unverified="false"}`: "0x50 1+1x9",
+	`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="0.5"}`:                      "0x60",
+	`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="1"}`:                        "0+60x60",
+	`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="+Inf"}`:                     "0+60x60",
+	`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:      "0+60x60",
+	`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:  "0+48x60",
+	`ramp_order_steps_total{direction="mint",effect="nothing",new="false",state="succeeded"}`: "0+6x60",
+	`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:   "0+12x60",
+	`ramp_client_calls_total{kind="initialize",name="initialize",failed="true"}`:              "0+45x60",
+	`ramp_client_calls_total{kind="initialize",name="initialize",failed="false"}`:             "0+15x60",
+	`ramp_client_attempts_total{name="batch",failed="true"}`:                                  "0+15x60",
+	`ramp_client_attempts_total{name="batch",failed="false"}`:                                 "0+45x60",
+	`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="1"}`:                      "0x60",
+	`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="2.5"}`:                    "0+60x60",
+	`ramp_client_duration_seconds_bucket{kind="rpc",name="wait",le="+Inf"}`:                   "0+60x60",
 	`ramp_signatures_total`:                              "0+60x60",
 	`ramp_orders_slow{direction="mint",instance="a"}`:    "20x60",
 	`ramp_orders_slow{direction="mint",instance="b"}`:    "20x60",
@@ -62,9 +63,11 @@ var hour = map[string]string{
 
 // samples are those of each query at the end of the hour, by their labels.
 var samples = map[string]map[string]float64{
-	"Calls a second, by endpoint and answer": {`{endpoint="validate",status="200"}`: 1.1, `{endpoint="result",status="500",unverified="false"}`: 0.017},
-	"Orders a second, opened and ended": {`{direction="mint",state="accepted"}`: 1, `{direction="mint",state="succeeded"}`: 0.8,
-		`{direction="mint",state="failed"}`: 0.2},
+	"Calls a second, by endpoint and answer": {`{endpoint="validate",status="200"}`: 1.1,
+		`{endpoint="result",status="500",unverified="false"}`: 0.017},
+	"Orders a second, opened and ended": {`{direction="mint",state="accepted"}`: 1,
+		`{direction="mint",state="succeeded"}`: 0.8,
+		`{direction="mint",state="failed"}`:    0.2},
 	"Share of mints that end in failure, and give back":      {`{}`: 0.2},
 	"99th percentile of a call":                              {`{endpoint="validate"}`: 0.995},
 	"Rejected orders, by reason":                             {`{code="INVALID_BALANCE"}`: 0.1},
@@ -73,12 +76,14 @@ var samples = map[string]map[string]float64{
 	"Requests to the service and the node that fail":         {`{name="batch"}`: 0.25},
 	"Time that a result waits for the chain":                 {`{}`: 2.425},
 	"Orders accepted in 15 minutes, and how many to expect":  {`{is="accepted"}`: 90, `{is="expected"}`: 100},
-	"Orders that wait: slow, for an hour, for 13 hours, refused": {`{direction="mint",is="slow"}`: 20, `{direction="mint",is="late"}`: 3,
+	"Orders that wait: slow, for an hour, for 13 hours, refused": {`{direction="mint",is="slow"}`: 20,
+		`{direction="mint",is="late"}`:    3,
 		`{direction="mint",is="waiting"}`: 1, `{direction="burn",is="refused"}`: 2},
 	"Share of what calls somebody: node, clock, cap, books, log, servers, outside": {`{is="node"}`: 0.1,
 		`{is="clock"}`: 0.1, `{is="cap"}`: 0.8, `{is="books"}`: 0.1, `{is="log"}`: 1, `{is="servers"}`: 0,
 		`{is="outside"}`: 1},
-	"What a person has to close": {`{is="conflicts_open"}`: 1, `{is="books_unsigned_mints"}`: 0, `{is="shop_closed"}`: 0, `{is="books_findings"}`: 3},
+	"What a person has to close": {`{is="conflicts_open"}`: 1, `{is="books_unsigned_mints"}`: 0,
+		`{is="shop_closed"}`: 0, `{is="books_findings"}`: 3},
 }
 
 // quietSeries are a long time in which all is well, and no alert fires.
@@ -88,37 +93,40 @@ var quietSeries = map[string]string{
 	`probe_success{job="ramp"}`:                  "1x60",
 	`probe_success{job="ramp-post"}`:             "1x60",
 	`probe_ssl_earliest_cert_expiry{job="ramp"}`: "10000000x60",
-	`haproxy_frontend_http_responses_total{instance="haproxy",proxy="service",code="5xx"}`:                          "0+1x60",
-	`haproxy_frontend_http_responses_total{instance="haproxy",proxy="service",code="2xx"}`:                          "0+20x60",
-	`nginx_answers_total{instance="nginx"}`:                                                                         "0+20x60",
-	`nginx_failures_total{instance="nginx"}`:                                                                        "0x60",
-	`haproxy_server_http_responses_total{instance="haproxy",proxy="game",code="5xx"}`:                               "0+1x60",
-	`ramp_webhook_calls_total{instance="a",endpoint="validate",status="200",unverified="false"}`:                    "0+6x60",
-	`ramp_webhook_calls_total{instance="a",endpoint="validate",status="500",unverified="false"}`:                    "0x60",
-	`ramp_webhook_calls_total{instance="a",endpoint="result",status="200",unverified="false"}`:                      "0+6x60",
-	`ramp_webhook_calls_total{instance="b",endpoint="result",status="200",unverified="false"}`:                      "0+6x60",
-	`ramp_webhook_calls_total{instance="a",endpoint="result",status="500",unverified="false"}`:                      "0x60",
-	`ramp_webhook_calls_total{instance="b",endpoint="result",status="500",code="HMAC_INVALID",unverified="true"}`:   "0x60",
-	`ramp_webhook_calls_total{instance="a",endpoint="result",status="500",code="BODY_TOO_LARGE",unverified="true"}`: "0x60",
-	`ramp_client_calls_total{kind="initialize",failed="false"}`:                                                     "0+6x60",
-	`ramp_order_steps_total{instance="a",state="accepted",new="true"}`:                                              "0+6x60",
-	`ramp_cap_share{instance="a",item="item_gold",of="player",window="hour"}`:                                       "0.4x60",
-	`ramp_clock_seconds{instance="a"}`:                                                                              "0+60x60",
-	`ramp_client_calls_total{kind="initialize",failed="true"}`:                                                      "0+1x60",
-	`ramp_orders_slow{direction="mint"}`:                                                                            "3x60",
-	`ramp_orders_late{direction="mint"}`:                                                                            "0x60",
-	`ramp_orders_waiting{direction="mint"}`:                                                                         "0x60",
-	`ramp_orders_refused{direction="mint"}`:                                                                         "0x50 1x4 0x5", // ended by the second delivery
-	`ramp_orders_refused{direction="burn"}`:                                                                         "0x60",
-	`ramp_conflicts_open`:                                                                                           "0x60",
-	`ramp_shop_closed`:                                                                                              "0x60",
-	`ramp_node_block_seconds{instance="a"}`:                                                                         "0+60x60",
-	`ramp_books_findings{kind="differs"}`:                                                                           "0x60",
-	`ramp_books_findings{kind="waits_without_event"}`:                                                               "1x60", // a burn that a player gave up
-	`ramp_books_unsigned_mints`:                                                                                     "0x60",
-	`ramp_books_end_seconds`:                                                                                        "0+60x60",
-	`ramp_log_records_waiting{instance="a"}`:                                                                        "0x30 2 0x29", // a busy moment
-	`ramp_log_records_lost_total{instance="a"}`:                                                                     "0x60",
+	`haproxy_frontend_http_responses_total{instance="haproxy",proxy="service",code="5xx"}`:       "0+1x60",
+	`haproxy_frontend_http_responses_total{instance="haproxy",proxy="service",code="2xx"}`:       "0+20x60",
+	`nginx_answers_total{instance="nginx"}`:                                                      "0+20x60",
+	`nginx_failures_total{instance="nginx"}`:                                                     "0x60",
+	`haproxy_server_http_responses_total{instance="haproxy",proxy="game",code="5xx"}`:            "0+1x60",
+	`ramp_webhook_calls_total{instance="a",endpoint="validate",status="200",unverified="false"}`: "0+6x60",
+	`ramp_webhook_calls_total{instance="a",endpoint="validate",status="500",unverified="false"}`: "0x60",
+	`ramp_webhook_calls_total{instance="a",endpoint="result",status="200",unverified="false"}`:   "0+6x60",
+	`ramp_webhook_calls_total{instance="b",endpoint="result",status="200",unverified="false"}`:   "0+6x60",
+	`ramp_webhook_calls_total{instance="a",endpoint="result",status="500",unverified="false"}`:   "0x60",
+	`ramp_webhook_calls_total{instance="b",endpoint="result",status="500",code="HMAC_INVALID",` +
+		`unverified="true"}`: "0x60",
+	`ramp_webhook_calls_total{instance="a",endpoint="result",status="500",code="BODY_TOO_LARGE",` +
+		`unverified="true"}`: "0x60",
+	`ramp_client_calls_total{kind="initialize",failed="false"}`:        "0+6x60",
+	`ramp_order_steps_total{instance="a",state="accepted",new="true"}`: "0+6x60",
+	`ramp_cap_share{instance="a",item="item_gold",of="player",` +
+		`window="hour"}`: "0.4x60",
+	`ramp_clock_seconds{instance="a"}`:                         "0+60x60",
+	`ramp_client_calls_total{kind="initialize",failed="true"}`: "0+1x60",
+	`ramp_orders_slow{direction="mint"}`:                       "3x60",
+	`ramp_orders_late{direction="mint"}`:                       "0x60",
+	`ramp_orders_waiting{direction="mint"}`:                    "0x60",
+	`ramp_orders_refused{direction="mint"}`:                    "0x50 1x4 0x5", // ended by the second delivery
+	`ramp_orders_refused{direction="burn"}`:                    "0x60",
+	`ramp_conflicts_open`:                                      "0x60",
+	`ramp_shop_closed`:                                         "0x60",
+	`ramp_node_block_seconds{instance="a"}`:                    "0+60x60",
+	`ramp_books_findings{kind="differs"}`:                      "0x60",
+	`ramp_books_findings{kind="waits_without_event"}`:          "1x60", // a burn that a player gave up
+	`ramp_books_unsigned_mints`:                                "0x60",
+	`ramp_books_end_seconds`:                                   "0+60x60",
+	`ramp_log_records_waiting{instance="a"}`:                   "0x30 2 0x29", // a busy moment
+	`ramp_log_records_lost_total{instance="a"}`:                "0x60",
 }
 
 // alarms are alerts that fire, by the labels of each.
@@ -127,13 +135,15 @@ type alarms map[string][]map[string]string
 // In each of these, all is well for an hour. Then the series are as in the map, and the
 // alerts fire, each with its labels, and no other.
 var troubles = []struct {
-	name   string
-	after  int               // minutes; 5 if 0
-	series map[string]string // what comes after the hour, for those whose name begins so and that contain the text after a space
+	name  string
+	after int // minutes; 5 if 0
+	// what comes after the hour, for those whose name begins so and that contain the text after a space
+	series map[string]string
 	fires  alarms
 }{
-	{name: "results have another key, one in two minutes", series: map[string]string{`ramp_webhook_calls_total HMAC_INVALID`: "1 1 2 2 3 3 4"},
-		fires: alarms{"RampUnverified": {{"instance": "b", "code": "HMAC_INVALID"}}}},
+	{name: "results have another key, one in two minutes",
+		series: map[string]string{`ramp_webhook_calls_total HMAC_INVALID`: "1 1 2 2 3 3 4"},
+		fires:  alarms{"RampUnverified": {{"instance": "b", "code": "HMAC_INVALID"}}}},
 	{name: "a result is too large", series: map[string]string{`ramp_webhook_calls_total BODY_TOO_LARGE`: "1x100"},
 		fires: alarms{"RampUnverified": {{"instance": "a", "code": "BODY_TOO_LARGE"}}}},
 	{name: "a burn is refused, and waits until a person ends it", after: 10, series: map[string]string{
@@ -143,18 +153,25 @@ var troubles = []struct {
 		`ramp_orders_refused direction="burn"`: "1x1000"},
 		fires: alarms{"RampOrdersStuck": {{"why": "refused"}}}},
 	{name: "the key of one of two servers is wrong", after: 36, series: map[string]string{
-		`ramp_webhook_calls_total HMAC_INVALID`: "1+1x100", `ramp_webhook_calls_total instance="b",endpoint="result",status="200"`: "360x100"},
-		fires: alarms{"RampUnverified": {{"instance": "b", "code": "HMAC_INVALID"}}, "RampHMACFails": {{"instance": "b"}}}},
+		`ramp_webhook_calls_total HMAC_INVALID`:                                "1+1x100",
+		`ramp_webhook_calls_total instance="b",endpoint="result",status="200"`: "360x100"},
+		fires: alarms{"RampUnverified": {{"instance": "b", "code": "HMAC_INVALID"}},
+			"RampHMACFails": {{"instance": "b"}}}},
 	{name: "the results of older orders have another key", series: map[string]string{
 		`ramp_webhook_calls_total HMAC_INVALID`: "1x100", `ramp_orders_late `: "1x100"},
 		fires: alarms{"RampUnverified": {{"instance": "b", "code": "HMAC_INVALID"}}, "RampHMACFails": {{}}}},
 	{name: "every validate call is answered with 500", series: map[string]string{
-		`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100", `ramp_webhook_calls_total endpoint="validate",status="500"`: "6+6x100"},
+		`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100",
+		`ramp_webhook_calls_total endpoint="validate",status="500"`: "6+6x100"},
 		fires: alarms{"RampCallsFail": {{"instance": "a", "endpoint": "validate"}}}},
 	{name: "no server answers", series: map[string]string{`up `: "0x100", `probe_success `: "0x100", `ramp_ `: "stale"},
-		fires: alarms{"RampUnreachable": {{"what": "servers"}, {"what": "database"}, {"what": "outside"}}, "RampBooksNotRead": {{}}}},
-	{name: "no server reaches the database", series: map[string]string{`ramp_orders_ `: "NaN NaN NaN NaN NaN NaN", `ramp_conflicts_open `: "NaN NaN NaN NaN NaN NaN",
-		`ramp_shop_closed `: "NaN NaN NaN NaN NaN NaN"}, fires: alarms{"RampUnreachable": {{"what": "database"}}}},
+		fires: alarms{"RampUnreachable": {{"what": "servers"}, {"what": "database"}, {"what": "outside"}},
+			"RampBooksNotRead": {{}}}},
+	{name: "no server reaches the database",
+		series: map[string]string{`ramp_orders_ `: "NaN NaN NaN NaN NaN NaN",
+			`ramp_conflicts_open `: "NaN NaN NaN NaN NaN NaN",
+			`ramp_shop_closed `:    "NaN NaN NaN NaN NaN NaN"},
+		fires: alarms{"RampUnreachable": {{"what": "database"}}}},
 	{name: "the server that compares the books is gone", series: map[string]string{`ramp_books `: "stale"},
 		fires: alarms{"RampBooksNotRead": {{}}}},
 	{name: "the books are not read", after: 185, series: map[string]string{`ramp_books_end_seconds `: "3600x200"},
@@ -165,16 +182,20 @@ var troubles = []struct {
 		fires: alarms{"RampNodeStuck": {{"instance": "a"}}}},
 	{name: "a result contradicts its order", series: map[string]string{`ramp_conflicts_open `: "1x100"},
 		fires: alarms{"RampConflicts": {{}}}},
-	{name: "a conflict that nobody closes for three hours", after: 180, series: map[string]string{`ramp_conflicts_open `: "1x180"},
-		fires: alarms{"RampConflicts": {{}}}},
+	{name: "a conflict that nobody closes for three hours", after: 180,
+		series: map[string]string{`ramp_conflicts_open `: "1x180"},
+		fires:  alarms{"RampConflicts": {{}}}},
 	{name: "a mint has no signed order", series: map[string]string{
 		`ramp_books_findings differs`: "1x100", `ramp_books_unsigned_mints `: "1x100"},
 		fires: alarms{"RampMintsUnsigned": {{}}}},
 	{name: "the books have a finding", series: map[string]string{`ramp_books_findings differs`: "1x100"},
 		fires: alarms{"RampConflicts": {{}}}},
-	{name: "a finding that nobody has closed for three hours", after: 180, series: map[string]string{`ramp_books_findings differs`: "1x180"},
-		fires: alarms{"RampConflicts": {{}}}},
-	{name: "results pile up at the service", series: map[string]string{`ramp_webhook_calls_total instance="a",endpoint="result",status="500",unverified="false"`: "1+1x100"},
+	{name: "a finding that nobody has closed for three hours", after: 180,
+		series: map[string]string{`ramp_books_findings differs`: "1x180"},
+		fires:  alarms{"RampConflicts": {{}}}},
+	{name: "results pile up at the service",
+		series: map[string]string{
+			`ramp_webhook_calls_total instance="a",endpoint="result",status="500",unverified="false"`: "1+1x100"},
 		fires: alarms{"RampCallsFail": {{"instance": "a", "endpoint": "result"}}}},
 	{name: "the certificate ends", series: map[string]string{`probe_ssl_earliest_cert_expiry `: "1000000x100"},
 		fires: alarms{"RampCertificateEnds": {{}}}},
@@ -183,25 +204,31 @@ var troubles = []struct {
 		fires: alarms{"RampCertificateEnds": {{}}, "RampUnreachable": {{"what": "outside"}}}},
 	{name: "a firewall lets only GET pass", series: map[string]string{`probe_success job="ramp-post"`: "0x100"},
 		fires: alarms{"RampUnreachable": {{"what": "outside"}}}},
-	{name: "HAProxy answers for the servers", series: map[string]string{`haproxy_frontend_http_responses_total 5xx`: "64+4x100"},
-		fires: alarms{"RampUnreachable": {{"instance": "haproxy", "what": "proxy"}}}},
+	{name: "HAProxy answers for the servers",
+		series: map[string]string{`haproxy_frontend_http_responses_total 5xx`: "64+4x100"},
+		fires:  alarms{"RampUnreachable": {{"instance": "haproxy", "what": "proxy"}}}},
 	{name: "nginx answers for the servers", series: map[string]string{`nginx_failures_total `: "4+4x100"},
 		fires: alarms{"RampUnreachable": {{"instance": "nginx", "what": "proxy"}}}},
 	{name: "HAProxy answers 5 of 1,000 calls", after: 20, series: map[string]string{
-		`haproxy_frontend_http_responses_total 5xx`: "62+2x100", `haproxy_frontend_http_responses_total 2xx`: "1400+200x100"}},
+		`haproxy_frontend_http_responses_total 5xx`: "62+2x100",
+		`haproxy_frontend_http_responses_total 2xx`: "1400+200x100"}},
 	{name: "somebody sends forged calls to a large game", after: 20, series: map[string]string{
-		`ramp_webhook_calls_total HMAC_INVALID`: "1+1x100", `ramp_webhook_calls_total instance="b",endpoint="result",status="200"`: "560+200x100"}},
+		`ramp_webhook_calls_total HMAC_INVALID`:                                "1+1x100",
+		`ramp_webhook_calls_total instance="b",endpoint="result",status="200"`: "560+200x100"}},
 	{name: "something else answers for the servers", series: map[string]string{`probe_success `: "0x100"},
 		fires: alarms{"RampUnreachable": {{"what": "outside"}}}},
 	{name: "nothing calls from outside", series: map[string]string{`probe_success `: "stale"},
 		fires: alarms{"RampUnreachable": {{"what": "outside"}}}},
-	{name: "no validate calls come", after: 15, series: map[string]string{`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100",
-		`ramp_order_steps_total `: "360x100"},
+	{name: "no validate calls come", after: 15,
+		series: map[string]string{`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100",
+			`ramp_order_steps_total `: "360x100"},
 		fires: alarms{"RampFewOrders": {{}}}},
 	{name: "no validate calls come, because the shop is closed", after: 15, series: map[string]string{
-		`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100", `ramp_order_steps_total `: "360x100", `ramp_shop_closed `: "1x100"}},
-	{name: "nobody starts an order any more", after: 15, series: map[string]string{`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100",
-		`ramp_order_steps_total `: "360x100", `ramp_client_calls_total `: "360x100"}},
+		`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100", `ramp_order_steps_total `: "360x100",
+		`ramp_shop_closed `: "1x100"}},
+	{name: "nobody starts an order any more", after: 15,
+		series: map[string]string{`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100",
+			`ramp_order_steps_total `: "360x100", `ramp_client_calls_total `: "360x100"}},
 	{name: "a player cashes out a bug", series: map[string]string{`ramp_cap_share `: "0.6x100"},
 		fires: alarms{"RampCapNear": {{"item": "item_gold", "of": "player"}}}},
 	{name: "the clock of a server is wrong", series: map[string]string{`ramp_clock_seconds `: "4800+60x100"},
@@ -210,13 +237,16 @@ var troubles = []struct {
 		fires: alarms{"RampShopClosed": {{}}}},
 	{name: "mints wait, three more each minute", series: map[string]string{`ramp_orders_slow `: "6+3x100"},
 		fires: alarms{"RampMintsPileUp": {{}}}},
-	{name: "a mint has waited for longer than any result comes", after: 10, series: map[string]string{`ramp_orders_waiting `: "1x100", `ramp_orders_late `: "1x100"},
-		fires: alarms{"RampOrdersStuck": {{"why": "no result"}}}},
+	{name: "a mint has waited for longer than any result comes", after: 10,
+		series: map[string]string{`ramp_orders_waiting `: "1x100", `ramp_orders_late `: "1x100"},
+		fires:  alarms{"RampOrdersStuck": {{"why": "no result"}}}},
 	{name: "nobody reads the log of a server", series: map[string]string{`ramp_log_records_waiting `: "40+40x100"},
 		fires: alarms{"RampLogNotRead": {{"instance": "a"}}}},
 	{name: "a record of the log was lost", series: map[string]string{`ramp_log_records_lost_total `: "1x100"},
 		fires: alarms{"RampLogNotRead": {{"instance": "a"}}}},
-	{name: "the service rejects initialize calls", series: map[string]string{`ramp_client_calls_total failed="true"`: "72+12x100", `ramp_client_calls_total failed="false"`: "360x100"},
+	{name: "the service rejects initialize calls",
+		series: map[string]string{`ramp_client_calls_total failed="true"`: "72+12x100",
+			`ramp_client_calls_total failed="false"`: "360x100"},
 		fires: alarms{"RampCallsFail": {{"endpoint": "initialize"}}}},
 	{name: "all is well for six hours", after: 360},
 }
@@ -258,7 +288,8 @@ func TestEachAlertHasItsRunbook(t *testing.T) {
 	}
 	for _, r := range rules(t) {
 		exist = append(exist, r.Alert)
-		if r.Annotations["summary"] == "" || r.For == "" || r.Labels["severity"] != severityOf(r) && r.Labels["severity"] != "warning" {
+		if r.Annotations["summary"] == "" || r.For == "" || r.Labels["severity"] != severityOf(r) &&
+			r.Labels["severity"] != "warning" {
 			t.Errorf("%+v", r)
 		}
 		path, anchor, _ := strings.Cut(r.Annotations["runbook_url"], "#")
@@ -321,7 +352,8 @@ func TestEachTroubleRaisesItsAlert(t *testing.T) {
 			if r.Alert == watchdog {
 				silent[r.Alert] = false
 				one := []object{{"exp_labels": r.Labels, "exp_annotations": r.Annotations}}
-				alerts = append(alerts, object{"alertname": r.Alert, "eval_time": fmt.Sprintf("%dm", 60+after), "exp_alerts": one})
+				alerts = append(alerts,
+					object{"alertname": r.Alert, "eval_time": fmt.Sprintf("%dm", 60+after), "exp_alerts": one})
 				continue
 			}
 			fires := []object{}
@@ -335,10 +367,12 @@ func TestEachTroubleRaisesItsAlert(t *testing.T) {
 				}
 				fires = append(fires, object{"exp_labels": all, "exp_annotations": annotations})
 			}
-			alerts = append(alerts, object{"alertname": r.Alert, "eval_time": fmt.Sprintf("%dm", 60+after), "exp_alerts": fires},
+			alerts = append(alerts,
+				object{"alertname": r.Alert, "eval_time": fmt.Sprintf("%dm", 60+after), "exp_alerts": fires},
 				object{"alertname": r.Alert, "eval_time": "60m", "exp_alerts": []object{}})
 		}
-		tests = append(tests, object{"name": trouble.name, "interval": "1m", "input_series": series, "alert_rule_test": alerts})
+		tests = append(tests,
+			object{"name": trouble.name, "interval": "1m", "input_series": series, "alert_rule_test": alerts})
 	}
 	for name, never := range silent {
 		if never {
@@ -359,10 +393,12 @@ func promtest(t *testing.T, document any) {
 	b := ramp.Must(json.Marshal(document))
 	check(t, os.WriteFile(file, b, 0o600))
 	if out, err := exec.Command(promtool, "test", "rules", file).CombinedOutput(); err != nil {
-		lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return strings.TrimSpace(line) == "" })
+		lines := slices.DeleteFunc(strings.Split(string(out), "\n"),
+			func(line string) bool { return strings.TrimSpace(line) == "" })
 		t.Errorf("%v\n%s", err, strings.Join(lines, "\n"))
 	}
-	if out, err := exec.Command(promtool, "check", "config", "deploy/prometheus.yml").CombinedOutput(); err != nil { // and the rules
+	// and the rules
+	if out, err := exec.Command(promtool, "check", "config", "deploy/prometheus.yml").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -423,7 +459,10 @@ func TestPrometheusUnderstandsTheQueries(t *testing.T) {
 		if len(expected) == 0 {
 			t.Errorf("no sample for the query %q", title)
 		}
-		evaluations = append(evaluations, map[string]any{"expr": "round(" + query + ", 0.001)", "eval_time": "60m", "exp_samples": expected})
+		evaluations = append(evaluations,
+			map[string]any{"expr": "round(" + query + ", 0.001)", "eval_time": "60m", "exp_samples": expected})
 	}
-	promtest(t, map[string]any{"tests": []any{map[string]any{"interval": "1m", "input_series": series, "promql_expr_test": evaluations}}})
+	promtest(t,
+		map[string]any{"tests": []any{map[string]any{"interval": "1m", "input_series": series,
+			"promql_expr_test": evaluations}}})
 }

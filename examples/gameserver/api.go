@@ -131,7 +131,9 @@ func (a *api) exchange(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if a.client == nil {
-		return nil, &failure{status: http.StatusServiceUnavailable, text: "RAMP_API_URL and RAMP_FRONTEND_URL must both be set"}
+		return nil,
+			&failure{status: http.StatusServiceUnavailable,
+				text: "RAMP_API_URL and RAMP_FRONTEND_URL must both be set"}
 	}
 	started, page, at, err := a.open(r.Context(), s.ID, asked.Product)
 	switch limited := (*failure)(nil); {

@@ -41,7 +41,8 @@ func TestBodiesThatNeverEndStopNothing(t *testing.T) {
 			held := holdBodies(t, 400, sent, func() net.Conn { return dial(t, url, client) })
 			for n := range 20 {
 				begun := time.Now()
-				equal(t, fmt.Sprintf("%s, call %d", what, n), told(t, dial(t, url, client), wire("POST", "/api/validate", signature)), "401")
+				equal(t, fmt.Sprintf("%s, call %d", what, n),
+					told(t, dial(t, url, client), wire("POST", "/api/validate", signature)), "401")
 				if took := time.Since(begun); took > 5*time.Second {
 					t.Errorf("%s: while bodies are held, call %d takes %v", what, n, took)
 				}
@@ -90,7 +91,9 @@ func TestLargeBodiesTakePlaces(t *testing.T) {
 	address := strings.TrimPrefix(p.url, "http://")
 	large := func() string {
 		connection := ramp.Must(net.Dial("tcp", address))
-		return told(t, connection, fmt.Sprintf("POST /api/validate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n%s\r\n%s", 500_000, signature, strings.Repeat(" ", 500_000)))
+		return told(t, connection,
+			fmt.Sprintf("POST /api/validate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n%s\r\n%s", 500_000, signature,
+				strings.Repeat(" ", 500_000)))
 	}
 	equal(t, "with places", large(), "401")
 	end := holdBodies(t, 4*largeBodies, 500_000, func() net.Conn { return ramp.Must(net.Dial("tcp", address)) })

@@ -28,8 +28,9 @@ type caps map[string]limits
 // newCaps defines the flag.
 func newCaps(flags *flag.FlagSet) caps {
 	c := caps{}
-	flags.Func("cap", "`limits` of what becomes tokens, such as item_gold=5000/20000/200000/1000000: by a player\n"+
-		"in an hour and in a day, and by all players; may be repeated", c.set)
+	flags.Func("cap",
+		"`limits` of what becomes tokens, such as item_gold=5000/20000/200000/1000000: by a player\n"+
+			"in an hour and in a day, and by all players; may be repeated", c.set)
 	return c
 }
 
@@ -76,7 +77,8 @@ func (g *game) countMoved(ctx context.Context, tx *sql.Tx, o ramp.Order) error {
 		if player.hour > limit.playerHour || player.day > limit.playerDay ||
 			all.hour > limit.allHour || all.day > limit.allDay {
 			return &ramp.Rejection{Code: "LIMIT_REACHED", Err: fmt.Errorf(
-				"of %s, the player would move %d in an hour and %d in a day, and all players %d and %d: see -cap",
+				"of %s, the player would move %d in an hour and %d in a day, and all players %d and "+
+					"%d: see -cap",
 				asset.ID, player.hour, player.day, all.hour, all.day)}
 		}
 	}
@@ -120,7 +122,8 @@ func (g *game) addMoved(
 		if i == 1 {
 			argument = ""
 		}
-		query := g.bind("SELECT in_hour + before_hour, in_day + before_day FROM moved WHERE item = ? AND who = " + who)
+		query := g.bind(
+			"SELECT in_hour + before_hour, in_day + before_day FROM moved WHERE item = ? AND who = " + who)
 		row := tx.QueryRowContext(ctx, query, item, argument)
 		err = errors.Join(err, row.Scan(&both[i].hour, &both[i].day))
 	}

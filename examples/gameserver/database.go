@@ -1,4 +1,5 @@
-// To make it yours: remove the databases that you do not use, and add the tables of schema to your migrations.
+// To make it yours: remove the databases that you do not use, and add the tables of schema to your
+// migrations.
 // Keep the limits of openDatabase.
 
 package main
@@ -35,7 +36,8 @@ func openDatabase(address string, connections int) (db *sql.DB, dialect rampsql.
 		// SQLite allows one writer at a time. With one connection, callers in this
 		// process wait their turn fairly. The timeout applies to other processes.
 		dialect, connections = rampsql.SQLite, 1
-		query := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)"}}
+		query := url.Values{"_txlock": {"immediate"},
+			"_pragma": {"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)"}}
 		db, err = sql.Open("sqlite", "file:"+url.PathEscape(rest)+"?"+query.Encode())
 	case "postgres", "postgresql":
 		dialect = rampsql.PostgreSQL
@@ -94,7 +96,7 @@ CREATE TABLE IF NOT EXISTS mailbox (
 CREATE TABLE IF NOT EXISTS swords (
     id       VARCHAR(64) NOT NULL PRIMARY KEY,
     player   VARCHAR(64) NOT NULL,
-    order_id VARCHAR(64) NOT NULL DEFAULT '', -- the mint that it is set aside for, or that took it to the chain
+    order_id VARCHAR(64) NOT NULL DEFAULT '', -- the mint that reserved it, or took it
     token_id VARCHAR(80) NOT NULL DEFAULT '', -- the token that it is on the chain
     UNIQUE (player, id), UNIQUE (order_id, id), UNIQUE (token_id, id) -- for lookups
 );
@@ -190,7 +192,8 @@ func (g *game) insertNew(ctx context.Context, db database, table, columns string
 		unless = fmt.Sprintf(" ON DUPLICATE KEY UPDATE %[1]s = %[2]s.%[1]s", first, table)
 	}
 	places := strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ")
-	_, err := db.ExecContext(ctx, g.bind("INSERT INTO "+table+" ("+columns+") VALUES ("+places+")"+unless), values...)
+	_, err := db.ExecContext(ctx,
+		g.bind("INSERT INTO "+table+" ("+columns+") VALUES ("+places+")"+unless), values...)
 	return err
 }
 

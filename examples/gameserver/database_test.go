@@ -63,7 +63,8 @@ func TestWhatIsWrittenIsCommitted(t *testing.T) {
 		session := login(t, p.url, "alice")
 		service, client := serviceOf(t, p.url)
 		turn(t, "open", off)
-		ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")), session, ramp.NewAmount(1)))
+		ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")), session,
+			ramp.NewAmount(1)))
 		var orders int
 		check(t, handle(t, address).QueryRow("SELECT COUNT(*) FROM ramp_orders").Scan(&orders))
 		equal(t, "orders", orders, 1)

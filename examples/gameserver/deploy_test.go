@@ -90,13 +90,15 @@ func TestTheImageServes(t *testing.T) {
 		}
 		at := strings.NewReplacer("postgres://game@db:5432/game?sslmode=disable", address)
 		for _, arg := range c.Services["migrate"].Command[1:] {
-			out, err := exec.Command(filepath.Join(root, "gameserver"), c.Services["migrate"].Command[0], at.Replace(arg)).CombinedOutput()
+			out, err := exec.Command(filepath.Join(root, "gameserver"), c.Services["migrate"].Command[0],
+				at.Replace(arg)).CombinedOutput()
 			if err != nil {
 				t.Fatalf("migrate: %v\n%s", err, out)
 			}
 		}
-		read := map[string]string{"RAMP_PROJECT": "project", "RAMP_TOKEN": token, "RAMP_NETWORK": "testnet", "RAMP_CHAIN_ID": "1112",
-			"RAMP_PAYERS": "0x00000000000000000000000000000000000a11ce", "RAMP_DECIMALS": "18",
+		read := map[string]string{"RAMP_PROJECT": "project", "RAMP_TOKEN": token, "RAMP_NETWORK": "testnet",
+			"RAMP_CHAIN_ID": "1112",
+			"RAMP_PAYERS":   "0x00000000000000000000000000000000000a11ce", "RAMP_DECIMALS": "18",
 			"RAMP_CAP":      "item_gold=1/1/1/1",
 			"RAMP_HMAC_KEY": hmacKey, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_API_URL": "https://api.example.com",
 			"RAMP_FRONTEND_URL": "https://ramp.example.com", "RAMP_RPC_URL": "http://127.0.0.1:1"}
@@ -125,7 +127,8 @@ func TestTheImageServes(t *testing.T) {
 			check(t, os.Chmod(root, 0o555))
 			check(t, os.Chmod(filepath.Dir(root), 0o755))
 			command.Dir = "/"
-			command.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
+			command.SysProcAttr = &syscall.SysProcAttr{Chroot: root,
+				Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
 		}
 		var log strings.Builder
 		command.Stderr = &log
@@ -162,7 +165,8 @@ func interpolate(env map[string]string, text string) string {
 
 func TestTheDockerfileIsSound(t *testing.T) {
 	_, last, _ := strings.Cut(string(ramp.Must(os.ReadFile("deploy/Dockerfile"))), "\nFROM scratch\n")
-	for _, want := range []string{"USER 65532:65532", `ENTRYPOINT ["/gameserver"]`, "COPY --from=build /out/gameserver /gameserver"} {
+	for _, want := range []string{"USER 65532:65532", `ENTRYPOINT ["/gameserver"]`,
+		"COPY --from=build /out/gameserver /gameserver"} {
 		says(t, last, want+"\n")
 	}
 }
@@ -182,23 +186,30 @@ func TestTheComposeFileIsSound(t *testing.T) {
 	for _, name := range []string{"game-1", "game-2"} {
 		s := c.Services[name]
 		grace := ramp.Must(time.ParseDuration(s.StopGracePeriod))
-		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.SecurityOpt) != 1 || len(s.Ports) > 0 || grace <= endTimeout {
+		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.SecurityOpt) != 1 || len(s.Ports) > 0 ||
+			grace <= endTimeout {
 			t.Errorf("%s: %+v", name, s)
 		}
-		equal(t, name+": what the image is built from", filepath.ToSlash(filepath.Join("deploy", s.Build.Context, s.Build.Dockerfile)), "../../examples/gameserver/deploy/Dockerfile")
-		if !slices.Contains(s.Command, "-books=/books/position") || !slices.Contains(s.Volumes, "books-"+name[5:]+":/books") {
+		equal(t, name+": what the image is built from",
+			filepath.ToSlash(filepath.Join("deploy", s.Build.Context, s.Build.Dockerfile)),
+			"../../examples/gameserver/deploy/Dockerfile")
+		if !slices.Contains(s.Command, "-books=/books/position") ||
+			!slices.Contains(s.Volumes, "books-"+name[5:]+":/books") {
 			t.Errorf("%s: nobody compares the books with the chain", name)
 		}
-		if strings.Contains(strings.Join(s.Command, " "), "KEY") || strings.Contains(strings.Join(s.Command, " "), "PASSWORD") {
+		if strings.Contains(strings.Join(s.Command, " "), "KEY") ||
+			strings.Contains(strings.Join(s.Command, " "), "PASSWORD") {
 			t.Errorf("%s: a secret in the arguments, which every process can read", name)
 		}
 		for variable := range s.Environment {
-			if !strings.Contains(program, `getenv("`+variable+`")`) && variable != "PGPASSWORD" && variable != "GOMEMLIMIT" { // which pgx and Go read
+			if !strings.Contains(program, `getenv("`+variable+`")`) && variable != "PGPASSWORD" &&
+				variable != "GOMEMLIMIT" { // which pgx and Go read
 				t.Errorf("%s: the server does not read %s", name, variable)
 			}
 		}
 		address := s.Networks.(map[string]any)["outside"].(map[string]any)["ipv4_address"].(string)
-		if !slices.Contains(c.Services["nginx"].ExtraHosts, name+":"+address) || !strings.Contains(configOf(t, "nginx"), name+":8080 ") {
+		if !slices.Contains(c.Services["nginx"].ExtraHosts, name+":"+address) ||
+			!strings.Contains(configOf(t, "nginx"), name+":8080 ") {
 			t.Errorf("nginx does not find %s", name)
 		}
 	}
@@ -245,7 +256,9 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 			t.Errorf("%s: %s", name, &log)
 		}
 	}
-	p := newProcess(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), append(real(), "RAMP_HMAC_KEY_PREVIOUS=an older key"), []string{"-project", "project", "-token", token, "-network", "testnet"})
+	p := newProcess(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"),
+		append(real(), "RAMP_HMAC_KEY_PREVIOUS=an older key"),
+		[]string{"-project", "project", "-token", token, "-network", "testnet"})
 	p.kill()
 	says(t, p.log.String(), "RAMP_HMAC_KEY_PREVIOUS is accepted too")
 }
@@ -286,13 +299,15 @@ func TestAServerThatStopsCutsNothingOff(t *testing.T) {
 	go func() { answers <- get("/slow") }()
 	<-entered
 	stop()
-	await(t, func() bool { return !listens(listener.Addr().String()) }, func() string { return "the port is still open" })
+	await(t, func() bool { return !listens(listener.Addr().String()) },
+		func() string { return "the port is still open" })
 	closed := time.Now()
 	close(release)
 	equal(t, "the call under way", <-answers, "whole")
 	check(t, <-ended)
 	if during != "whole" || closed.Sub(said) < drain {
-		t.Errorf("while a load balancer still sends calls, one gets %q; the port was closed after %v", during, closed.Sub(said))
+		t.Errorf("while a load balancer still sends calls, one gets %q; the port was closed after %v", during,
+			closed.Sub(said))
 	}
 }
 

@@ -33,8 +33,9 @@ func (s *settings) emulate(getenv func(string) string) func(string) string {
 	s.swordToken = cmp.Or(s.swordToken, common.HexToAddress("0x5b0d"))
 	var validator [32]byte
 	_, _ = rand.Read(validator[:]) // never fails
-	generated := map[string]string{"RAMP_HMAC_KEY": rand.Text(), "RAMP_HMAC_KEY_ENCODING": "text", "RAMP_HMAC_KEY_PREVIOUS": "",
-		"RAMP_VALIDATOR_KEY": cmp.Or(getenv("RAMP_VALIDATOR_KEY"), hex.EncodeToString(validator[:]))}
+	generated := map[string]string{"RAMP_HMAC_KEY": rand.Text(), "RAMP_HMAC_KEY_ENCODING": "text",
+		"RAMP_HMAC_KEY_PREVIOUS": "",
+		"RAMP_VALIDATOR_KEY":     cmp.Or(getenv("RAMP_VALIDATOR_KEY"), hex.EncodeToString(validator[:]))}
 	return func(name string) string {
 		if value, ok := generated[name]; ok {
 			return value
@@ -45,8 +46,10 @@ func (s *settings) emulate(getenv func(string) string) func(string) string {
 
 // startEmulator starts an emulated token ramp in this process.
 func startEmulator(key ramp.HMACKey, signer *ramp.Signer, game, project string) (*ramptest.Service, error) {
-	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project, Books: ramptest.BooksReport,
-		Desk: ramptest.Desk{Speed: 1, Pages: pages.New(), Keys: "gameserver has them, because it runs this emulator"}})
+	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project,
+		Books: ramptest.BooksReport,
+		Desk: ramptest.Desk{Speed: 1, Pages: pages.New(),
+			Keys: "gameserver has them, because it runs this emulator"}})
 }
 
 // play does in one link what a game's client does: it logs a player in, asks for a

@@ -16,7 +16,8 @@ func everyRow(t *testing.T, address string) string {
 	db := handle(t, address)
 	var all strings.Builder
 	tables := []string{"ramp_orders", "ramp_refusals"}
-	for _, table := range regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+)`).FindAllStringSubmatch(schema+pagesSchema, -1) {
+	for _, table := range regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+)`).FindAllStringSubmatch(schema+
+		pagesSchema, -1) {
 		tables = append(tables, table[1])
 	}
 	for _, table := range tables {
@@ -42,7 +43,8 @@ func TestAPlayerIsErased(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		shop := openShop(t, address, 1000)
 		shop.game.caps = caps{itemGold: {1e6, 1e6, 1e6, 1e6}}
-		alice, again, bob := loggedIn(t, shop.game, "alice"), loggedIn(t, shop.game, "alice"), loggedIn(t, shop.game, "bob")
+		alice, again, bob := loggedIn(t, shop.game, "alice"), loggedIn(t, shop.game, "alice"),
+			loggedIn(t, shop.game, "bob")
 		check(t, shop.game.insertNew(t.Context(), shop.game.db, "wallets", "wallet, player", "0xa11ce", "alice"))
 		ramp.Must(shop.game.openPage(t.Context(), alice.ID))
 		for _, s := range []ramp.Session{alice, bob} {

@@ -25,15 +25,18 @@ import (
 
 // keepConflict stores a call that contradicts its order, for a person. A repeat is stored once. tx_hash
 // is that of a result.
-func (g *game) keepConflict(ctx context.Context, id uuid.UUID, conflict *ramp.ConflictError, txHash string) error {
+func (g *game) keepConflict(ctx context.Context, id uuid.UUID, conflict *ramp.ConflictError,
+	txHash string) error {
 	hash := fmt.Sprintf("%+q", txHash) // ASCII
 	return g.insertNew(ctx, g.db, "conflicts", "uuid, field, tx_hash, state, at",
-		id.String(), conflict.Field, hash[1:min(len(hash)-1, 67)], string(conflict.Order.State), time.Now().UTC().Format(time.RFC3339))
+		id.String(), conflict.Field, hash[1:min(len(hash)-1, 67)], string(conflict.Order.State),
+		time.Now().UTC().Format(time.RFC3339))
 }
 
 // keepingConflicts returns the End of an observer that also stores the validate calls that contradict
 // their orders: OnConflict is about results. A counter alone would hide one before its first scrape.
-func (g *game) keepingConflicts(end func(context.Context, ramp.Operation), log *slog.Logger) func(context.Context, ramp.Operation) {
+func (g *game) keepingConflicts(end func(context.Context, ramp.Operation),
+	log *slog.Logger) func(context.Context, ramp.Operation) {
 	return func(ctx context.Context, op ramp.Operation) {
 		end(ctx, op)
 		if op.Conflict == nil || op.Name != "validate" {
@@ -63,7 +66,8 @@ func (g *game) keepFindings(ctx context.Context, books *support.Reconciliation) 
 			unsigned = 1
 		}
 		err := g.insertNew(ctx, g.db, "findings", "id, kind, uuid, tx_hash, about, mint, detail, at", idOf(f),
-			string(f.Kind), order, hash, about(f), unsigned, shortened(f.Detail), f.Time.UTC().Format(time.RFC3339))
+			string(f.Kind), order, hash, about(f), unsigned, shortened(f.Detail),
+			f.Time.UTC().Format(time.RFC3339))
 		if err != nil {
 			return err
 		}
@@ -116,7 +120,8 @@ func shortened(text string) string {
 // something else than its order. Tokens that are burned without an order harm nobody.
 func isUnsignedMint(f *support.Finding) bool {
 	isMint := func(e support.ChainEvent) bool { return e.Direction == ramp.Mint }
-	return (f.Kind == support.EventWithoutOrder || f.Kind == support.Differs) && slices.ContainsFunc(f.Events, isMint)
+	return (f.Kind == support.EventWithoutOrder || f.Kind == support.Differs) &&
+		slices.ContainsFunc(f.Events, isMint)
 }
 
 // openFindings are the findings that a person has to decide. One about an order that waits ends with the
@@ -132,31 +137,38 @@ func (g *game) observeFindings(registry prometheus.Registerer) {
 			return n, err
 		})
 	}
-	count("ramp_conflicts_open", "Conflicts that nobody has resolved.", "SELECT COUNT(*) FROM conflicts WHERE closed = ?", "", nil)
+	count("ramp_conflicts_open", "Conflicts that nobody has resolved.",
+		"SELECT COUNT(*) FROM conflicts WHERE closed = ?", "", nil)
 	for _, kind := range support.FindingKinds() {
-		count("ramp_books_findings", "Findings of the books that nobody has decided.", "SELECT COUNT(*)"+openFindings+" AND f.kind = ?",
+		count("ramp_books_findings", "Findings of the books that nobody has decided.",
+			"SELECT COUNT(*)"+openFindings+" AND f.kind = ?",
 			string(kind), prometheus.Labels{"kind": string(kind)})
 	}
-	count("ramp_books_unsigned_mints", "Findings that are mints on the chain which were not signed for an order.",
+	count("ramp_books_unsigned_mints",
+		"Findings that are mints on the chain which were not signed for an order.",
 		"SELECT COUNT(*)"+openFindings+" AND f.mint = 1 AND f.kind <> ?", "", nil)
 }
 
 // printConflicts lists the conflicts and the findings, newest first.
 func (g *game) printConflicts(ctx context.Context, out io.Writer) error {
-	conflicts, err := g.column(ctx, g.db, `SELECT CONCAT(uuid, '  ', state, '  ', at, '  ', field, '  ', tx_hash, '  ', closed)
+	conflicts, err := g.column(ctx, g.db,
+		`SELECT CONCAT(uuid, '  ', state, '  ', at, '  ', field, '  ', tx_hash, '  ', closed)
 		FROM conflicts WHERE uuid <> ? ORDER BY at DESC, uuid`, "")
 	if err != nil {
 		return err
 	}
-	findings, err := g.column(ctx, g.db, `SELECT CONCAT(f.kind, '  ', f.at, '  ', f.uuid, '  ', f.tx_hash, '  ',
+	findings, err := g.column(ctx, g.db,
+		`SELECT CONCAT(f.kind, '  ', f.at, '  ', f.uuid, '  ', f.tx_hash, '  ',
 		f.detail, '  ', COALESCE(CONCAT(e.who, ': ', e.reason), '')) FROM findings f
 		LEFT JOIN entries e ON e.id = f.entry WHERE f.id <> ? ORDER BY f.at DESC, f.id`, "")
 	if err != nil {
 		return err
 	}
-	lines := append([]string{"UUID, STATE, TIME, WHAT DIFFERS, TX_HASH OF THE RESULT, AND HOW IT WAS RESOLVED"}, conflicts...)
+	lines := append([]string{
+		"UUID, STATE, TIME, WHAT DIFFERS, TX_HASH OF THE RESULT, AND HOW IT WAS RESOLVED"}, conflicts...)
 	if len(findings) > 0 {
-		lines = append(append(lines, "", "KIND, TIME, UUID, TX_HASH, WHAT THE BOOKS FOUND, AND WHO DECIDED IT, AND WHY"), findings...)
+		lines = append(append(lines, "",
+			"KIND, TIME, UUID, TX_HASH, WHAT THE BOOKS FOUND, AND WHO DECIDED IT, AND WHY"), findings...)
 	}
 	_, err = fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err

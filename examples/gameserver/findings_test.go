@@ -21,9 +21,11 @@ import (
 func TestAConflictOutlivesTheServer(t *testing.T) {
 	t.Parallel()
 	metrics := freeAddress(t)
-	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-any-rate", "-addr", freeAddress(t), "-metrics", metrics)
+	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-any-rate", "-addr", freeAddress(t),
+		"-metrics", metrics)
 	service, client := serviceOf(t, p.url)
-	order := ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")), login(t, p.url, "alice"),
+	order := ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")),
+		login(t, p.url, "alice"),
 		ramp.NewAmount(1), ramptest.ValidateOtherDigest()))
 	address := p.args[3]
 	p.kill()
@@ -47,10 +49,12 @@ func TestAFindingStaysOpenUntilAPersonDecidesIt(t *testing.T) {
 		metrics := served(t, registry)
 		second, stranger := shop.accept(alice, ramp.Burn, 100), common.HexToHash("0x57")
 		books := &support.Reconciliation{Findings: []support.Finding{
-			{Kind: support.EventWithoutOrder, Detail: "nobody ordered this mint of Jörg's", Events: []support.ChainEvent{{TxHash: stranger, Direction: ramp.Mint}}},
+			{Kind: support.EventWithoutOrder, Detail: "nobody ordered this mint of Jörg's",
+				Events: []support.ChainEvent{{TxHash: stranger, Direction: ramp.Mint}}},
 			{Kind: support.OrderWithoutEvent, Detail: strings.Repeat("long ", 1000),
 				Orders: []support.FoundOrder{{UUID: uuid.New()}, {UUID: second}}},
-			{Kind: support.WaitsWithEvent, Orders: []support.FoundOrder{{UUID: waits}}, Events: []support.ChainEvent{{Direction: ramp.Mint}}},
+			{Kind: support.WaitsWithEvent, Orders: []support.FoundOrder{{UUID: waits}},
+				Events: []support.ChainEvent{{Direction: ramp.Mint}}},
 		}}
 		open := func(strangers, without, waiting string) {
 			t.Helper()
@@ -74,7 +78,8 @@ func TestAFindingStaysOpenUntilAPersonDecidesIt(t *testing.T) {
 		open("0", "0", "1")
 		shop.end(waits, ramp.Mint)
 		open("0", "0", "0")
-		says(t, said(t, "conflicts", "-db", address), stranger.Hex(), `nobody ordered this mint of J\u00f6rg's`, "alice: key changed")
+		says(t, said(t, "conflicts", "-db", address), stranger.Hex(), `nobody ordered this mint of J\u00f6rg's`,
+			"alice: key changed")
 
 		decide("-reverse", entry)
 		open("1", "0", "0")

@@ -41,7 +41,8 @@ const (
 
 // terms are what this game sells.
 func (s *settings) terms() (*ramp.Terms, error) {
-	return ramp.NewTerms(ramp.TermsConfig{ProjectID: s.project, Network: s.network, Products: s.products(), Any: s.anyRate})
+	return ramp.NewTerms(ramp.TermsConfig{ProjectID: s.project, Network: s.network, Products: s.products(),
+		Any: s.anyRate})
 }
 
 // products are what this game sells, each for one token. A player chooses only a product,
@@ -52,10 +53,12 @@ func (s *settings) products() []ramp.Product {
 		return nil
 	}
 	product := func(name string, token common.Address, feeBps int, items ...ramp.Item) ramp.Product {
-		return ramp.Product{Name: name, Token: token.Hex(), MintFeeBps: feeBps, Materials: items, Outputs: items}
+		return ramp.Product{Name: name, Token: token.Hex(), MintFeeBps: feeBps, Materials: items,
+			Outputs: items}
 	}
 	item := func(id string, amount int64) ramp.Item {
-		return ramp.Item{ID: id, Amount: ramp.NewAmount(amount), IconURL: "https://example.com/icons/" + id + ".png", IsNonFungible: id == itemSword}
+		return ramp.Item{ID: id, Amount: ramp.NewAmount(amount),
+			IconURL: "https://example.com/icons/" + id + ".png", IsNonFungible: id == itemSword}
 	}
 	list := []ramp.Product{
 		product("gold", s.token, 100, item(itemGold, 100), item(itemGem, 1)),
@@ -71,8 +74,10 @@ func (s *settings) products() []ramp.Product {
 // otherwise the terms do.
 func (s *settings) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
 	for _, asset := range slices.Concat(r.Intent.From, r.Intent.To) {
-		if token := common.HexToAddress(asset.ID); asset.Type != ramp.TypeAsset && token != s.token && token != s.swordToken {
-			return &ramp.Rejection{Code: ramp.CodeInvalidMessage, Err: errors.New("the order is not for a token of this game: see -token")}
+		if token := common.HexToAddress(asset.ID); asset.Type != ramp.TypeAsset && token != s.token &&
+			token != s.swordToken {
+			return &ramp.Rejection{Code: ramp.CodeInvalidMessage,
+				Err: errors.New("the order is not for a token of this game: see -token")}
 		}
 	}
 	return nil
@@ -93,11 +98,13 @@ type game struct {
 func (g *game) loggedIn(ctx context.Context, s ramp.Session) error {
 	var stored string
 	var expires int64
-	err := g.db.QueryRowContext(ctx, g.bind("SELECT token_hash, expires_at FROM sessions WHERE id = ?"), s.ID).Scan(&stored, &expires)
+	err := g.db.QueryRowContext(ctx, g.bind("SELECT token_hash, expires_at FROM sessions WHERE id = ?"),
+		s.ID).Scan(&stored, &expires)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	if subtle.ConstantTimeCompare([]byte(stored), []byte(hash(s.Token.Reveal()))) != 1 || time.Now().Unix() >= expires {
+	if subtle.ConstantTimeCompare([]byte(stored), []byte(hash(s.Token.Reveal()))) != 1 ||
+		time.Now().Unix() >= expires {
 		return ramp.Reject("INVALID_USER")
 	}
 	return nil
@@ -113,8 +120,10 @@ func (g *game) bindWallet(ctx context.Context, s ramp.Session, wallet common.Add
 	key := hexutil.Encode(wallet[:]) // in lower case, without the checksum of wallet.Hex
 	var player, owner, closed string
 	read := func() error {
-		return g.db.QueryRowContext(ctx, g.bind(`SELECT s.player, COALESCE(w.player, ''), COALESCE(c.closed, '') FROM sessions s
-			LEFT JOIN wallets w ON w.wallet = ? LEFT JOIN shop c ON c.closed <> '' WHERE s.id = ?`), key, s.ID).Scan(&player, &owner, &closed)
+		return g.db.QueryRowContext(ctx,
+			g.bind(`SELECT s.player, COALESCE(w.player, ''), COALESCE(c.closed, '') FROM sessions s
+			LEFT JOIN wallets w ON w.wallet = ? LEFT JOIN shop c ON c.closed <> '' WHERE s.id = ?`),
+			key, s.ID).Scan(&player, &owner, &closed)
 	}
 	err := read()
 	if err == nil && closed != "" {
@@ -139,9 +148,13 @@ func (g *game) ownsWallet(ctx context.Context, session string, wallet common.Add
 // Assets returns the items of the session's player. A debt is shown as 0, because a balance
 // must not be negative.
 func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
-	rows, err := g.db.QueryContext(ctx, g.bind(`SELECT s.player, i.item, CASE WHEN i.balance > 0 THEN i.balance ELSE 0 END FROM sessions s JOIN inventory i ON i.player = s.player WHERE s.id = ?
+	rows, err := g.db.QueryContext(ctx,
+		g.bind(
+			`SELECT s.player, i.item, CASE WHEN i.balance > 0 THEN i.balance ELSE 0 END FROM sessions s
+			JOIN inventory i ON i.player = s.player WHERE s.id = ?
 		UNION ALL SELECT s.player, '`+itemSword+`', COUNT(w.id) FROM sessions s
-			LEFT JOIN swords w ON w.player = s.player AND w.order_id = '' WHERE s.id = ? GROUP BY s.player ORDER BY 2`), s.ID, s.ID)
+			LEFT JOIN swords w ON w.player = s.player AND w.order_id = '' WHERE s.id = ?
+			GROUP BY s.player ORDER BY 2`), s.ID, s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +205,8 @@ func (g *game) Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			err = g.give(ctx, tx, step.Order, item.ID, amount)
 		}
 		if err != nil {
-			return fmt.Errorf("change how many %q the player of session %s owns: %w", item.ID, step.Order.SessionID, err)
+			return fmt.Errorf("change how many %q the player of session %s owns: %w", item.ID,
+				step.Order.SessionID, err)
 		}
 	}
 	if step.Order.State == ramp.OrderAccepted {
@@ -229,8 +243,10 @@ func acceptable(o ramp.Order) error {
 // Replace it before you deploy: it asks for no password, and every new player owns
 // the starting items, which can be minted.
 func (g *game) login(ctx context.Context, player string) (ramp.Session, error) {
-	if n := len([]rune(player)); n == 0 || n > 64 || strings.ContainsRune(player, 0) || strings.TrimSpace(player) != player {
-		return ramp.Session{}, &failure{status: http.StatusBadRequest, text: "player must be 1 to 64 characters"}
+	if n := len([]rune(player)); n == 0 || n > 64 || strings.ContainsRune(player, 0) ||
+		strings.TrimSpace(player) != player {
+		return ramp.Session{},
+			&failure{status: http.StatusBadRequest, text: "player must be 1 to 64 characters"}
 	}
 	s := ramp.Session{ID: rand.Text(), Token: ramp.NewAccessToken(rand.Text())}
 	tx, err := g.db.BeginTx(ctx, nil)
@@ -242,11 +258,13 @@ func (g *game) login(ctx context.Context, player string) (ramp.Session, error) {
 		return ramp.Session{}, err
 	}
 	for _, item := range []string{itemGem, itemGold} { // in the order of Apply, so that they cannot deadlock
-		if err := g.insertNew(ctx, tx, "inventory", "player, item, balance", player, item, starting[item]); err != nil {
+		if err := g.insertNew(ctx, tx, "inventory", "player, item, balance", player, item,
+			starting[item]); err != nil {
 			return ramp.Session{}, err
 		}
 	}
-	if err := g.insertNew(ctx, tx, "sessions", "id, player, token_hash, expires_at", s.ID, player, hash(s.Token.Reveal()), time.Now().Add(tokenLife).Unix()); err != nil {
+	if err := g.insertNew(ctx, tx, "sessions", "id, player, token_hash, expires_at", s.ID, player,
+		hash(s.Token.Reveal()), time.Now().Add(tokenLife).Unix()); err != nil {
 		return ramp.Session{}, err
 	}
 	return s, tx.Commit()

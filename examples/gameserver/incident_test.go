@@ -61,8 +61,10 @@ func (i *incident) console(hmac, validator string) {
 		check(i.T, i.file.Close())
 	}
 	i.file = ramp.Must(ramptest.OpenState(i.state))
-	i.service, i.client = serviceWith(i.T, hmac, validator, ramptest.Config{Game: "http://" + listen, Desk: ramptest.Desk{State: i.file},
-		Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Books: ramptest.BooksReport, BlockTime: time.Second / 2}) // results fail until they are finished by hand
+	i.service, i.client = serviceWith(i.T, hmac, validator,
+		ramptest.Config{Game: "http://" + listen, Desk: ramptest.Desk{State: i.file},
+			Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Books: ramptest.BooksReport,
+			BlockTime: time.Second / 2}) // results fail until they are finished by hand
 	if i.server == nil {
 		i.more = append([]string{"-addr", listen}, i.more...)
 	}
@@ -74,8 +76,10 @@ func (i *incident) deploy(hmac, validator string, env ...string) {
 	if i.server != nil {
 		i.server.kill()
 	}
-	i.server = &process{t: i.T, args: slices.Concat(i.flags, i.more), env: append([]string{"RAMP_HMAC_KEY=" + hmac, "RAMP_VALIDATOR_KEY=" + validator,
-		"RAMP_RPC_URL=" + i.service.RPCURL(ramp.Testnet), "RAMP_API_URL=" + i.service.URL(), "RAMP_FRONTEND_URL=" + i.service.URL()}, env...)}
+	i.server = &process{t: i.T, args: slices.Concat(i.flags, i.more),
+		env: append([]string{"RAMP_HMAC_KEY=" + hmac, "RAMP_VALIDATOR_KEY=" + validator,
+			"RAMP_RPC_URL=" + i.service.RPCURL(ramp.Testnet), "RAMP_API_URL=" + i.service.URL(),
+			"RAMP_FRONTEND_URL=" + i.service.URL()}, env...)}
 	i.server.start()
 	i.Cleanup(i.server.kill)
 }
@@ -87,7 +91,8 @@ func (i *incident) desk(args ...string) (string, error) {
 	if args[0] == "orders" {
 		words = 2
 	}
-	printed, logged, err := command(i.T, map[string]string{"RAMP_RPC_URL": i.service.RPCURL(ramp.Testnet)}, slices.Concat(args[:words], i.flags, args[words:])...)
+	printed, logged, err := command(i.T, map[string]string{"RAMP_RPC_URL": i.service.RPCURL(ramp.Testnet)},
+		slices.Concat(args[:words], i.flags, args[words:])...)
 	i.logged = logged
 	return printed, err
 }
@@ -96,8 +101,9 @@ func (i *incident) desk(args ...string) (string, error) {
 func (i *incident) initialize() uuid.UUID {
 	i.Helper()
 	gems := []ramp.Item{{ID: itemGem, Amount: ramp.NewAmount(10), IconURL: "https://example.com/icons/gem.png"}}
-	return ramp.Must(i.client.Initialize(i.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project",
-		Token: token, MintFeeBps: 100, Materials: gems, Outputs: gems}})).UUID
+	return ramp.Must(i.client.Initialize(i.Context(),
+		ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project",
+			Token: token, MintFeeBps: 100, Materials: gems, Outputs: gems}})).UUID
 }
 
 // mint asks for a mint. A closed shop declines it.
@@ -118,7 +124,8 @@ func (i *incident) mustMint(s ramp.Session, faults ...ramptest.Fault) *ramptest.
 func (i *incident) post(path, key, body string) int {
 	i.Helper()
 	signer := ramp.Must(ramp.TextKey(key))
-	request := ramp.Must(http.NewRequestWithContext(i.Context(), http.MethodPost, i.server.url+path, strings.NewReader(body)))
+	request := ramp.Must(http.NewRequestWithContext(i.Context(), http.MethodPost, i.server.url+path,
+		strings.NewReader(body)))
 	if key != "none" {
 		request.Header.Set(ramp.HeaderHMAC, signer.Sign([]byte(body)))
 	}
@@ -130,7 +137,8 @@ func (i *incident) post(path, key, body string) int {
 // waits checks how many mints wait.
 func (i *incident) waits(want int) {
 	i.Helper()
-	if printed := ramp.Must(i.desk("orders", "count")); !regexp.MustCompile(fmt.Sprintf(`(?m)^0s +%d +0$`, want)).MatchString(printed) {
+	if printed := ramp.Must(i.desk("orders", "count")); !regexp.MustCompile(fmt.Sprintf(`(?m)^0s +%d +0$`,
+		want)).MatchString(printed) {
 		i.Errorf("%d mints wait:\n%s", want, printed)
 	}
 }
@@ -139,7 +147,8 @@ func (i *incident) waits(want int) {
 func (i *incident) starts(s ramp.Session, status int, want string) {
 	i.Helper()
 	var answer struct{ URL, Error string }
-	if got := call(i.T, i.server.url+"/exchange", map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}, &answer); got != status ||
+	if got := call(i.T, i.server.url+"/exchange", map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()},
+		&answer); got != status ||
 		!strings.Contains(answer.URL+answer.Error, want) {
 		i.Errorf("/exchange answers %d: %+v", got, answer)
 	}
@@ -169,7 +178,9 @@ func (i *incident) finished(order *ramptest.Order) {
 	i.Helper()
 	printed := ramp.Must(i.desk("orders", "show", order.UUID.String()))
 	own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)
-	says(i.T, ramp.Must(i.desk("orders", "finish", "-who", "alice", "-reason", "case 17", "-tx", own[1], order.UUID.String())), "is succeeded")
+	says(i.T,
+		ramp.Must(i.desk("orders", "finish", "-who", "alice", "-reason", "case 17", "-tx", own[1],
+			order.UUID.String())), "is succeeded")
 }
 
 const (
@@ -228,7 +239,9 @@ func TestTheRunbookOfANewValidatorKey(t *testing.T) {
 	i.console(hmacKey, key)
 	i.deploy(hmacKey, key)
 	signer := ramp.Must(ramp.NewKeySigner(key))
-	equal(t, "the address that the server says", strings.ToLower(i.server.log.find(t, `"validator":"(0x[0-9a-fA-F]{40})"`)), strings.ToLower(signer.Address().Hex()))
+	equal(t, "the address that the server says",
+		strings.ToLower(i.server.log.find(t, `"validator":"(0x[0-9a-fA-F]{40})"`)),
+		strings.ToLower(signer.Address().Hex()))
 	i.opened(s)
 }
 
@@ -278,14 +291,17 @@ func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 	s := login(t, i.server.url, "alice")
 	wrong := ramp.Must(i.mint(s, ramptest.StaysPending()))
 	order := i.mustMint(s, ramptest.ResultNever())
-	ramp.Must(i.desk("orders", "finish", "-who", "bob", "-reason", "case 18", "-tx", order.TxHash.Hex(), wrong.UUID.String()))
+	ramp.Must(i.desk("orders", "finish", "-who", "bob", "-reason", "case 18", "-tx", order.TxHash.Hex(),
+		wrong.UUID.String()))
 	if err := i.service.Resend(t.Context(), order); err == nil {
 		t.Error("one transaction has ended two orders")
 	}
 	says(t, ramp.Must(i.desk("orders", "conflicts")), order.UUID.String(), "tx_hash")
 
-	ramp.Must(handle(t, i.address).Exec(regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = ')<order 1>'`").
-		ReplaceAllString(regexp.MustCompile("`UPDATE ramp_orders [^`]*`").FindString(document(t, "on-call.md")), "${1}NULL${2}"+wrong.UUID.String()+"'")))
+	ramp.Must(handle(t,
+		i.address).Exec(regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = ')<order 1>'`").
+		ReplaceAllString(regexp.MustCompile("`UPDATE ramp_orders [^`]*`").FindString(document(t, "on-call.md")),
+			"${1}NULL${2}"+wrong.UUID.String()+"'")))
 	check(t, i.service.Resend(t.Context(), order))
 	ramp.Must(i.desk("orders", "resolve", "-who", "bob", "-reason", "case 18", order.UUID.String()))
 	i.waits(0)
@@ -302,7 +318,8 @@ func TestTheRunbookOfAFullDisk(t *testing.T) {
 	}
 	limit := func(size string) { // the soft limit, which may be raised again
 		t.Helper()
-		out, err := exec.Command("prlimit", "--pid", strconv.Itoa(i.server.command.Process.Pid), "--fsize="+size+":").CombinedOutput()
+		out, err := exec.Command("prlimit", "--pid", strconv.Itoa(i.server.command.Process.Pid),
+			"--fsize="+size+":").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -327,13 +344,15 @@ func TestTheRunbookOfAFullDisk(t *testing.T) {
 func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
-	order := ramp.Must(i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), ramptest.BurnsLess(), ramptest.ResultNever(), ramptest.TransactionType(7)))
+	order := ramp.Must(i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), ramptest.BurnsLess(),
+		ramptest.ResultNever(), ramptest.TransactionType(7)))
 	i.service.Advance(time.Minute)
 	before, id := owned(t, i.service, s), order.UUID.String()
 	printed := ramp.Must(i.desk("orders", "show", id))
 	says(t, printed, "does not prove")
 	decide := func(command string, more ...string) (string, error) {
-		return i.desk(slices.Concat([]string{"orders", command, "-who", "alice", "-reason", "case 18"}, more, []string{id})...)
+		return i.desk(slices.Concat([]string{"orders", command, "-who", "alice", "-reason", "case 18"}, more,
+			[]string{id})...)
 	}
 	candidate := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)[1]
 	_, err := decide("finish", "-tx", candidate)
@@ -344,6 +363,7 @@ func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
 	says(t, fmt.Sprint(err), candidate+" may be its own")
 	_, err = decide("abandon", "-against-evidence")
 	says(t, fmt.Sprint(err), "wait, or abandon it early")
-	says(t, ramp.Must(decide("abandon", "-against-evidence", "-without-evidence", "-early")), "is abandoned") // the service names another
+	// the service names another
+	says(t, ramp.Must(decide("abandon", "-against-evidence", "-without-evidence", "-early")), "is abandoned")
 	owns(t, i.service, s, before)
 }

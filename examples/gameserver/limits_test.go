@@ -25,7 +25,8 @@ func documentedLimits(t *testing.T) map[string]limit {
 	_, table, _ := strings.Cut(document(t, "operations.md"), "\n| what | at most | set in |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := map[string]limit{}
-	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+?) \| ([0-9]+ s)[^|]* \| ([^|]+?) \|$`).FindAllStringSubmatch(table, -1) {
+	for _, row := range regexp.MustCompile(
+		`(?m)^\| ([^|]+?) \| ([0-9]+ s)[^|]* \| ([^|]+?) \|$`).FindAllStringSubmatch(table, -1) {
 		rows[row[1]] = limit{row[1], ramp.Must(time.ParseDuration(strings.ReplaceAll(row[2], " ", ""))), row[3]}
 	}
 	return rows
@@ -71,13 +72,16 @@ func TestTheTimeLimitsAreAChain(t *testing.T) {
 	} {
 		says(t, string(ramp.Must(os.ReadFile("../../"+source[0]))), source[1]+fmt.Sprint(at(what).Seconds()))
 	}
-	for name, try := range map[string]time.Duration{"nginx": nginx("proxy_read_timeout"), "HAProxy": haproxy("timeout server")} {
+	for name, try := range map[string]time.Duration{"nginx": nginx("proxy_read_timeout"),
+		"HAProxy": haproxy("timeout server")} {
 		equal(t, name+": a try", try, at("a try of the proxy"))
 	}
-	for name, connect := range map[string]time.Duration{"nginx": nginx("proxy_connect_timeout"), "HAProxy": haproxy("timeout connect")} {
+	for name, connect := range map[string]time.Duration{"nginx": nginx("proxy_connect_timeout"),
+		"HAProxy": haproxy("timeout connect")} {
 		equal(t, name+": connecting", connect, at("connecting to a server"))
 	}
-	for name, idle := range map[string]time.Duration{"nginx": nginx("keepalive_timeout"), "HAProxy": haproxy("timeout http-keep-alive"),
+	for name, idle := range map[string]time.Duration{"nginx": nginx("keepalive_timeout"),
+		"HAProxy": haproxy("timeout http-keep-alive"),
 		"HAProxy, which closes idle connections by another limit, too": haproxy("timeout client")} {
 		equal(t, name+": an idle connection", idle, at("an idle connection to the proxy"))
 	}
@@ -96,7 +100,8 @@ func TestTheTimeLimitsAreAChain(t *testing.T) {
 		{"a call and its commit", "the answer", callDeadline + commit, writeTimeout},
 		{"reading", "the answer", readTimeout, writeTimeout},
 		{"the answer", "a try", writeTimeout, try},
-		{"a try", "the time in which nginx makes another", connect + try - time.Second, nginx("proxy_next_upstream_timeout")},
+		{"a try", "the time in which nginx makes another", connect + try - time.Second,
+			nginx("proxy_next_upstream_timeout")},
 		{"two tries", "a balancer", connect + try + connect + try - time.Second, at(balancer)},
 		{"the answer", "stopping", writeTimeout, endTimeout},
 		{"stopping", "killing", endTimeout, at("a server that stops, until it is killed")},
@@ -125,7 +130,8 @@ func TestACallGetsToTheOtherServer(t *testing.T) {
 			target := []string{"/api/validate", "/api/result", "/callback", "/api/validate"}[n%4]
 			calls.Go(func() {
 				begun := time.Now()
-				equal(t, fmt.Sprintf("%s, call %d", target, n), told(t, dial(t, url, client), wire("POST", target, signature)), "200")
+				equal(t, fmt.Sprintf("%s, call %d", target, n),
+					told(t, dial(t, url, client), wire("POST", target, signature)), "200")
 				if took := time.Since(begun); took > 28*time.Second {
 					t.Errorf("%s, call %d took %v", target, n, took)
 				}

@@ -88,9 +88,10 @@ func (q *logQueue) observe(registry prometheus.Registerer) {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ramp_log_records_waiting",
 		Help: "Records that nobody has read from the log. A server that is killed loses them."},
 		func() float64 { return float64(len(q.lines)) }))
-	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "ramp_log_records_lost_total",
-		Help: "Records that did not fit into the queue, or could not be written."},
-		func() float64 { return float64(q.lost.Load()) }))
+	registry.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "ramp_log_records_lost_total",
+			Help: "Records that did not fit into the queue, or could not be written."},
+			func() float64 { return float64(q.lost.Load()) }))
 }
 
 // logHandler waits for each record until it is written.

@@ -27,7 +27,8 @@ func (g *game) give(ctx context.Context, tx *sql.Tx, o ramp.Order, item string, 
 
 // toMailbox puts items into the mailbox of the session's player.
 func (g *game) toMailbox(ctx context.Context, tx *sql.Tx, o ramp.Order, item string, amount int64) error {
-	return g.change(ctx, tx, 1, "INSERT INTO mailbox (order_id, item, session_id, amount) VALUES (?, ?, ?, ?)",
+	return g.change(ctx, tx, 1,
+		"INSERT INTO mailbox (order_id, item, session_id, amount) VALUES (?, ?, ?, ?)",
 		o.UUID.String(), item, o.SessionID, amount)
 }
 
@@ -47,7 +48,8 @@ type mail struct {
 
 // mailFor returns what waits for the player of a session.
 func (g *game) mailFor(ctx context.Context, session string) ([]mail, error) {
-	rows, err := g.db.QueryContext(ctx, g.bind(`SELECT order_id, item, amount FROM mailbox WHERE taken = 0 AND session_id IN
+	rows, err := g.db.QueryContext(ctx,
+		g.bind(`SELECT order_id, item, amount FROM mailbox WHERE taken = 0 AND session_id IN
 		(SELECT id FROM sessions WHERE player = `+ofSession+`) ORDER BY item, order_id`), session)
 	if err != nil {
 		return nil, err
@@ -71,7 +73,8 @@ func (g *game) takeMail(ctx context.Context, session string) ([]mail, error) {
 		return nil, err
 	}
 	for _, m := range waiting {
-		if err := g.takeOne(ctx, session, m); err != nil && !errors.Is(err, errRows) { // taken already, or no room
+		// taken already, or no room
+		if err := g.takeOne(ctx, session, m); err != nil && !errors.Is(err, errRows) {
 			return nil, err
 		}
 	}
@@ -85,7 +88,9 @@ func (g *game) takeOne(ctx context.Context, session string, m mail) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := g.change(ctx, tx, 1, "UPDATE mailbox SET taken = 1 WHERE order_id = ? AND item = ? AND taken = 0", m.Order, m.Item); err != nil {
+	if err := g.change(ctx, tx, 1,
+		"UPDATE mailbox SET taken = 1 WHERE order_id = ? AND item = ? AND taken = 0", m.Order,
+		m.Item); err != nil {
 		return err
 	}
 	if err := g.addToPurse(ctx, tx, session, m.Item, m.Amount); err != nil {

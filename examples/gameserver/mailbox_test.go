@@ -32,7 +32,8 @@ func TestAGrantNeverFails(t *testing.T) {
 		{"a failed mint of a player whose purse is full", 1000, ramp.Mint,
 			"UPDATE inventory SET balance = 1000 WHERE item = 'item_gold'", 1000, []int64{100}},
 		{"a burn of a player whose column is near its end", math.MaxInt64, ramp.Burn,
-			"UPDATE inventory SET balance = 9223372036854775800 WHERE item = 'item_gold'", math.MaxInt64 - 7, []int64{100}},
+			"UPDATE inventory SET balance = 9223372036854775800 WHERE item = 'item_gold'", math.MaxInt64 - 7,
+			[]int64{100}},
 		{"a failed mint of a player without a purse", math.MaxInt64, ramp.Mint,
 			"DELETE FROM inventory", 0, []int64{100}},
 	} {

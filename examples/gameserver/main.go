@@ -5,7 +5,7 @@
 // keeps players and their items in a SQL database and applies every order exactly
 // once.
 //
-//	go -C examples/gameserver run .                            # SQLite, and an emulated service in this process
+//	go -C examples/gameserver run . # SQLite, and an emulated service in this process
 //	go -C examples/gameserver run . migrate -db postgres://owner@host/game
 //	RAMP_HMAC_KEY=… RAMP_VALIDATOR_KEY=0x… go -C examples/gameserver run . \
 //		-db postgres://user@host/game -project … -token 0x… -network testnet
@@ -99,7 +99,8 @@ var errUsage = errors.New("see -help")
 // check off, is said in the arguments only.
 func byEnvironment(name string) string {
 	switch name {
-	case "db", "connections", "project", "network", "token", "sword-token", "chain-id", "confirmations", "payers",
+	case "db", "connections", "project", "network", "token", "sword-token", "chain-id",
+		"confirmations", "payers",
 		"contracts", "decimals", "cap", "addr", "drain", "metrics", "books":
 		return "RAMP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	}
@@ -145,7 +146,8 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	p.stdout, p.stderr = stdout, stderr
-	if p.game, p.store, err = p.settings.open(ctx, p.emulated || strings.HasPrefix(p.settings.database, "sqlite:")); err != nil {
+	if p.game, p.store, err = p.settings.open(ctx, p.emulated ||
+		strings.HasPrefix(p.settings.database, "sqlite:")); err != nil {
 		return err
 	}
 	defer p.game.db.Close()
@@ -196,19 +198,24 @@ func newProgram(args []string, getenv func(string) string, stderr io.Writer) (*p
 	flags.SetOutput(stderr)
 	p := &program{settings: newSettings(flags), getenv: getenv, emulated: getenv("RAMP_HMAC_KEY") == ""}
 	flags.StringVar(&p.addr, "addr", "127.0.0.1:8080", "`address` to serve on")
-	flags.DurationVar(&p.drain, "drain", 0, "how long to keep serving after a stop signal while /readyz fails; "+
-		"set a `duration`\nlonger than a load balancer takes to notice")
-	flags.StringVar(&p.scraped, "metrics", "", "`address` to serve metrics for Prometheus on, apart from -addr; "+
-		"empty means none")
-	flags.StringVar(&p.books, "books", "", "`file` with the position of the books, which are then compared with "+
-		"the chain every hour;\nset it on one server only")
+	flags.DurationVar(&p.drain, "drain", 0,
+		"how long to keep serving after a stop signal while /readyz fails; "+
+			"set a `duration`\nlonger than a load balancer takes to notice")
+	flags.StringVar(&p.scraped, "metrics", "",
+		"`address` to serve metrics for Prometheus on, apart from -addr; "+
+			"empty means none")
+	flags.StringVar(&p.books, "books", "",
+		"`file` with the position of the books, which are then compared with "+
+			"the chain every hour;\nset it on one server only")
 	if err := parse(flags, args, getenv); err != nil {
 		return nil, err
 	}
 	if flags.NArg() > 0 {
-		return nil, fmt.Errorf("there is no command %q: use orders list|find|count|conflicts|resolve|decisions|"+
-			"missing|show|finish|abandon|decide|entries|prune|erase, shop close|open, migrate, or reconcile: %w",
-			flags.Arg(0), errUsage)
+		return nil,
+			fmt.Errorf("there is no command %q: use orders list|find|count|conflicts|resolve|decisions|"+
+				"missing|show|finish|abandon|decide|entries|prune|erase, shop close|open, migrate, or "+
+				"reconcile: %w",
+				flags.Arg(0), errUsage)
 	}
 	p.log, p.queue = newLog(stderr, logRecords)
 	if p.emulated {
@@ -239,7 +246,8 @@ func (p *program) observe() {
 	p.game.observeCaps(p.registry)
 }
 
-// newHandler returns what answers the service, once it has found nothing that would show when a player has paid.
+// newHandler returns what answers the service, once it has found nothing that would show when a
+// player has paid.
 func (p *program) newHandler(ctx context.Context) (*ramp.Handler, error) {
 	config := ramp.HandlerConfig{
 		Players: p.game, Store: p.store, Terms: p.terms, Key: p.key, Signer: p.signer,
@@ -248,7 +256,8 @@ func (p *program) newHandler(ctx context.Context) (*ramp.Handler, error) {
 			// Alert a person here, or at least make sure that someone reads this log.
 			p.log.ErrorContext(ctx, "a result contradicts its order: check the transaction on the chain",
 				"uuid", r.UUID, "state", conflict.Order.State, "differs", conflict.Field, "tx_hash", r.TxHash)
-			return p.game.keepConflict(ctx, r.UUID, conflict, r.TxHash) // gameserver orders conflicts lists it
+			// gameserver orders conflicts lists it
+			return p.game.keepConflict(ctx, r.UUID, conflict, r.TxHash)
 		},
 		Policy: func(ctx context.Context, session ramp.Session, r *ramp.ValidateRequest) error {
 			return cmp.Or(p.settings.policy(ctx, session, r), p.game.checkPage(ctx, session, r))
@@ -309,7 +318,8 @@ func (p *program) listen(ctx context.Context, handler *ramp.Handler) error {
 		project: p.settings.project, network: p.settings.network}
 	apiURL := p.getenv("RAMP_API_URL")
 	if p.emulated {
-		emulator, err := startEmulator(p.key, p.signer, "http://"+listener.Addr().String(), p.settings.project)
+		emulator, err := startEmulator(p.key, p.signer, "http://"+listener.Addr().String(),
+			p.settings.project)
 		if err != nil {
 			return err
 		}
@@ -328,7 +338,8 @@ func (p *program) listen(ctx context.Context, handler *ramp.Handler) error {
 		"emulated", p.emulated, "validator", p.signer.Address()) // the address to register in the console
 	warn(p.log, p.settings, p.emulated, p.getenv("RAMP_HMAC_KEY_PREVIOUS") != "")
 	fmt.Fprintf(p.stdout, "ready on http://%s with %s\n", listener.Addr(), p.game.dialect)
-	return serve(ctx, listener, server.routes(handler), p.log, p.drain, func() { server.stopping.Store(true) })
+	return serve(ctx, listener, server.routes(handler), p.log, p.drain,
+		func() { server.stopping.Store(true) })
 }
 
 // keys reads the HMAC key and the validator key.
@@ -366,12 +377,14 @@ func warn(log *slog.Logger, s *settings, emulated, previousKey bool) {
 	}{
 		{emulated, "the service is emulated with generated keys: set RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY"},
 		{!emulated, "anyone can log in as any player, without a password: replace login"},
-		{!emulated && s.chainID == 0, "results are not confirmed on the chain: set RAMP_RPC_URL, -chain-id and -payers"},
+		{!emulated && s.chainID == 0,
+			"results are not confirmed on the chain: set RAMP_RPC_URL, -chain-id and -payers"},
 		{s.anyFailure, "-any-failure lets any failed transaction give back a mint: set -payers"},
 		{!emulated && len(s.caps) == 0, "nothing limits what leaves the game in an hour: set -cap"},
 		{s.anyRate, "-any-rate approves every rate"},
 		{s.anyPage, "-any-page accepts the token of the login for any order"},
-		{previousKey, "the key in RAMP_HMAC_KEY_PREVIOUS is accepted too: remove it when the rotation is over"},
+		{previousKey,
+			"the key in RAMP_HMAC_KEY_PREVIOUS is accepted too: remove it when the rotation is over"},
 	} {
 		if setting.unsafe {
 			log.Warn("unsafe: " + setting.text)

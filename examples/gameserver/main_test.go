@@ -139,12 +139,15 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		db := handle(t, address)
 		says(t, document(t, "operations.md"), "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO game;")
 		dsn := restricted(t, address, "SELECT, INSERT, UPDATE", "ALL TABLES IN SCHEMA public")
-		p := &process{t: t, env: real(), args: []string{"-addr", "127.0.0.1:0", "-db", dsn, "-connections", "3", "-project", "project", "-token", token, "-network", "testnet", "-any-rate"}}
+		p := &process{t: t, env: real(),
+			args: []string{"-addr", "127.0.0.1:0", "-db", dsn, "-connections", "3", "-project", "project", "-token",
+				token, "-network", "testnet", "-any-rate"}}
 		p.start()
 		defer p.kill()
 		service, client := serviceOf(t, p.url)
 		alice, gold := login(t, p.url, "alice"), item(t, "item_gold", "100")
-		order := ramp.Must(service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1), ramptest.TransactionFails()))
+		order := ramp.Must(service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1),
+			ramptest.TransactionFails()))
 		ramp.Must(service.Burn(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1)))
 		service.Advance(time.Minute)
 		owns(t, service, alice, "1000100/10000")
@@ -220,7 +223,8 @@ func TestLookingNeedsToSelectOnly(t *testing.T) {
 		log := filepath.Join(t.TempDir(), "log")
 		record := `{"msg":"ramp: call","uuid":"` + silent.UUID.String() + `","state":"succeeded"}`
 		check(t, os.WriteFile(log, []byte(record), 0o600))
-		chain := []string{"-db", dsn, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token, "-network", "testnet"}
+		chain := []string{"-db", dsn, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token,
+			"-network", "testnet"}
 		for _, c := range []struct {
 			args []string
 			want string
@@ -256,7 +260,9 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 			t.Skip("it has one writer at a time")
 		case "mysql": // whose schema adds no index yet; LOCK=NONE fails if writes would have to wait
 			ramp.Must(db.Exec("ALTER TABLE ramp_orders DROP INDEX ramp_orders_ended"))
-			ramp.Must(db.Exec("ALTER TABLE ramp_orders ADD INDEX ramp_orders_ended (finished_at, uuid), ALGORITHM=INPLACE, LOCK=NONE"))
+			ramp.Must(db.Exec(
+				"ALTER TABLE ramp_orders ADD INDEX ramp_orders_ended (finished_at, uuid), ALGORITHM=INPLACE, " +
+					"LOCK=NONE"))
 			return
 		}
 		ramp.Must(db.Exec("DROP INDEX ramp_orders_ended"))
@@ -264,7 +270,9 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 			Exec(string, ...any) (sql.Result, error)
 		}) {
 			t.Helper()
-			ramp.Must(db.Exec(`INSERT INTO ramp_orders SELECT gen_random_uuid(), 'c', 'accepted', 'mint', 'testnet', 'p', 's', 'u', 'd', '{}', NULL, '', '', 0, NULL`))
+			ramp.Must(db.Exec(
+				`INSERT INTO ramp_orders SELECT gen_random_uuid(), 'c', 'accepted', 'mint', 'testnet', 'p', 's', 'u',` +
+					` 'd', '{}', NULL, '', '', 0, NULL`))
 		}
 		open := ramp.Must(db.Begin())
 		insert(open)
@@ -287,7 +295,9 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 		check(t, open.Commit())
 		check(t, <-ended)
 		var valid bool
-		check(t, db.QueryRow("SELECT indisvalid FROM pg_index WHERE indexrelid = 'ramp_orders_ended'::regclass").Scan(&valid))
+		check(t,
+			db.QueryRow("SELECT indisvalid FROM pg_index WHERE indexrelid = 'ramp_orders_ended'::regclass").Scan(
+				&valid))
 		equal(t, "whether the index is valid", valid, true)
 	})
 }
@@ -424,7 +434,8 @@ func start(t *testing.T, address string, args ...string) *process {
 // deploy runs a server that has keys and therefore no emulator.
 func deploy(t *testing.T, address string, args ...string) *process {
 	t.Helper()
-	return newProcess(t, address, real(), append([]string{"-project", "project", "-token", token, "-network", "testnet"}, args...))
+	return newProcess(t, address, real(),
+		append([]string{"-project", "project", "-token", token, "-network", "testnet"}, args...))
 }
 
 func newProcess(t *testing.T, address string, env, args []string) *process {
@@ -509,7 +520,8 @@ func real() []string {
 // serviceOf plays the service for a server with the keys of real.
 func serviceOf(t *testing.T, game string, books ...ramptest.Books) (*ramptest.Service, *ramp.Client) {
 	t.Helper()
-	return serviceWith(t, hmacKey, validatorKey, ramptest.Config{PerOrder: true, Game: game, Books: cmp.Or(append(books, 0)...)})
+	return serviceWith(t, hmacKey, validatorKey,
+		ramptest.Config{PerOrder: true, Game: game, Books: cmp.Or(append(books, 0)...)})
 }
 
 // serviceWith plays the service with the keys that its console has.
@@ -587,7 +599,8 @@ func TestWithoutAnySettingTheServiceIsEmulated(t *testing.T) {
 			t.Errorf("/play led to %s with %d: %s", response.Request.URL.Path, response.StatusCode, view)
 		}
 		var page struct{ URL string }
-		if status := call(t, p.url+"/exchange", map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}, &page); status != 200 || !strings.Contains(page.URL, "/exchange?uuid=") {
+		if status := call(t, p.url+"/exchange", map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()},
+			&page); status != 200 || !strings.Contains(page.URL, "/exchange?uuid=") {
 			t.Errorf("/exchange answered %d %q", status, page.URL)
 		}
 		p.kill()
@@ -664,7 +677,8 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 		{"orders conflicts -db DB again", nil, `unexpected argument "again"`},
 		{"orders show -db DB", nil, "one argument is required"},
 		{"orders list -db sqlite:" + mistyped, nil, "no such file"},
-		{"orders finish" + decision + "-tx 0x" + strings.Repeat("1", 64) + " " + uuid.NewString(), nil, "RAMP_RPC_URL and -chain-id are required"},
+		{"orders finish" + decision + "-tx 0x" + strings.Repeat("1", 64) + " " + uuid.NewString(), nil,
+			"RAMP_RPC_URL and -chain-id are required"},
 		{"orders abandon" + decision + uuid.NewString(), nil, "unknown order"},
 		{"orders resolve" + decision + uuid.NewString(), nil, "has no open conflict"},
 		{"orders resolve" + decision, nil, "a UUID or a transaction to resolve"},
@@ -678,9 +692,11 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 		{"-help", nil, "help requested"},
 		{"-port 1", nil, "flag provided but not defined: -port"},
 		{"-books position " + chain, nil, "RAMP_RPC_URL and -chain-id need each other"},
-		{"-books position -network testnet -project project -token " + token, nil, "-books needs RAMP_RPC_URL and -chain-id"},
+		{"-books position -network testnet -project project -token " + token, nil,
+			"-books needs RAMP_RPC_URL and -chain-id"},
 		{"-db oracle://scott:tiger@host -token " + token + " -network testnet -project p", nil, "-db must be"},
-		{"-db mysql://scott:tiger@host -token " + token + " -network testnet -project p", nil, "-db: the mysql driver rejects this address"},
+		{"-db mysql://scott:tiger@host -token " + token + " -network testnet -project p", nil,
+			"-db: the mysql driver rejects this address"},
 		{"-addr nowhere:x -network testnet -project p -token " + token, nil, "listen"},
 		{"", map[string]string{"RAMP_VALIDATOR_KEY": ""}, "RAMP_VALIDATOR_KEY"},
 		{"", map[string]string{"RAMP_HMAC_KEY_ENCODING": "hex"}, "RAMP_HMAC_KEY_ENCODING"},
@@ -692,7 +708,8 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 		{"-network testnet -token 70c3", nil, `invalid value "70c3" for flag -token`},
 		{"-payers 0x1", nil, `invalid value "0x1" for flag -payers`},
 		{chain + "-decimals 18", node, "-payers is required, because RAMP_RPC_URL is set"},
-		{chain + "-any-failure -decimals 6", node, "Config.Decimals is 6 for token " + token + ", but its contract says 18"},
+		{chain + "-any-failure -decimals 6", node,
+			"Config.Decimals is 6 for token " + token + ", but its contract says 18"},
 		{chain + "-any-failure -decimals 18 -chain-id 1", node, "its chain ID is 7002, but RPCConfig.ChainID is 1"},
 		{chain + "-any-failure", map[string]string{"RAMP_RPC_URL": "tiger"}, "RPCConfig.URL"},
 		{"-network testnet -project project -token " + token, node, "RAMP_RPC_URL and -chain-id need each other"},
@@ -708,7 +725,8 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 			defer cancel()
 			var out bytes.Buffer
 			err := run(ctx, args, func(name string) string { return env[name] }, &out, io.Discard)
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "tiger") || strings.Contains(out.String(), "ready") {
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "tiger") ||
+				strings.Contains(out.String(), "ready") {
 				t.Errorf("%v, having printed %q", err, &out)
 			}
 		})

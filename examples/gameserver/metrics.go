@@ -48,24 +48,30 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 		return c
 	}
 	duration := func(name, help string, labels ...string) *prometheus.HistogramVec {
-		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds}, labels)
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help,
+			Buckets: seconds}, labels)
 		registry.MustRegister(h)
 		return h
 	}
 	var (
 		webhooks = counter("ramp_webhook_calls_total",
-			"Webhook calls. code is empty for success. unverified ones had no valid HMAC, so anybody may have made them.",
+			"Webhook calls. code is empty for success. unverified ones had no valid HMAC, so anybody may "+
+				"have made them.",
 			"endpoint", "direction", "status", "code", "unverified")
 		webhookSeconds = duration("ramp_webhook_duration_seconds",
 			"How long a webhook call took, without writing the answer.", "endpoint")
 		conflicts = counter("ramp_conflicts_total",
-			"Calls that contradicted their order. Investigate each: the log names the order and the field.", "endpoint")
+			"Calls that contradicted their order. Investigate each: the log names the order and the field.",
+			"endpoint")
 		steps = counter("ramp_order_steps_total",
-			"Steps of orders. new is false for a repeat, which moved no assets.", "direction", "state", "effect", "new")
+			"Steps of orders. new is false for a repeat, which moved no assets.", "direction", "state",
+			"effect", "new")
 		signatures = counter("ramp_signatures_total",
-			"Signatures that were asked of the validator key. Compare with those that the key service counts.", "released")
+			"Signatures that were asked of the validator key. Compare with those that the key "+
+				"service counts.", "released")
 		calls = counter("ramp_client_calls_total",
-			"Calls to the service and the node. One call may need several attempts.", "kind", "name", "failed")
+			"Calls to the service and the node. One call may need several attempts.", "kind",
+			"name", "failed")
 		callSeconds = duration("ramp_client_duration_seconds",
 			"How long a call to the service or the node took, including retries and delays.", "kind", "name")
 		attempts = counter("ramp_client_attempts_total",
@@ -80,7 +86,8 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 		webhooks.WithLabelValues("result", string(d), "500", string(ramp.CodeInternal), "false")
 		webhooks.WithLabelValues("validate", string(d), "500", string(ramp.CodeInternal), "false")
 	}
-	for _, code := range []ramp.Code{ramp.CodeHMACInvalid, ramp.CodeHMACMissing, ramp.CodeBodyTooLarge, ramp.CodeNotFound,
+	for _, code := range []ramp.Code{ramp.CodeHMACInvalid, ramp.CodeHMACMissing, ramp.CodeBodyTooLarge,
+		ramp.CodeNotFound,
 		ramp.CodeMethodNotAllowed} {
 		webhooks.WithLabelValues("result", "", "500", string(code), "true")
 	}
@@ -100,7 +107,8 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 			failed := strconv.FormatBool(op.Err != nil)
 			switch op.Kind {
 			case ramp.OperationWebhook:
-				webhooks.WithLabelValues(op.Name, string(op.Direction), strconv.Itoa(op.Status), string(op.Code),
+				webhooks.WithLabelValues(op.Name, string(op.Direction), strconv.Itoa(op.Status),
+					string(op.Code),
 					strconv.FormatBool(op.Unverified)).Inc()
 				webhookSeconds.WithLabelValues(op.Name).Observe(op.Duration.Seconds())
 				if op.Conflict != nil {
@@ -124,8 +132,10 @@ func newMetrics(registry prometheus.Registerer) ramp.Observer {
 }
 
 // gauge registers a gauge that asks for its value at each scrape. It is NaN after an error.
-func gauge(registry prometheus.Registerer, name, help string, labels prometheus.Labels, read func(context.Context) (float64, error)) {
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 {
+func gauge(registry prometheus.Registerer, name, help string, labels prometheus.Labels,
+	read func(context.Context) (float64, error)) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help,
+		ConstLabels: labels}, func() float64 {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		value, err := read(ctx)
@@ -139,10 +149,13 @@ func gauge(registry prometheus.Registerer, name, help string, labels prometheus.
 // countWaiting registers gauges of the mints and burns that have waited for a result for
 // longer than is usual, for an hour, and for longer than the service delivers results.
 // count is the CountWaiting method of a rampsql.Store.
-func countWaiting(registry prometheus.Registerer, count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
+func countWaiting(registry prometheus.Registerer,
+	count func(context.Context, ramp.Direction, time.Time) (int, time.Time, error)) {
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-		for name, age := range map[string]time.Duration{"slow": 3 * time.Minute, "late": time.Hour, "waiting": 13 * time.Hour} {
-			gauge(registry, "ramp_orders_"+name, "Orders without a result after "+age.String()+", the same on every server.",
+		for name, age := range map[string]time.Duration{"slow": 3 * time.Minute, "late": time.Hour,
+			"waiting": 13 * time.Hour} {
+			gauge(registry, "ramp_orders_"+name,
+				"Orders without a result after "+age.String()+", the same on every server.",
 				prometheus.Labels{"direction": string(d)}, func(ctx context.Context) (float64, error) {
 					n, _, err := count(ctx, d, time.Now().Add(-age))
 					return float64(n), err
@@ -169,7 +182,8 @@ func countRefused(
 
 // watchNode registers a gauge of the node's newest block: a node that is stuck still answers.
 func watchNode(registry prometheus.Registerer, chain *ramp.RPC) {
-	gauge(registry, "ramp_node_block_seconds", "The time of the node's newest block, in seconds since 1970.", nil,
+	gauge(registry, "ramp_node_block_seconds",
+		"The time of the node's newest block, in seconds since 1970.", nil,
 		func(ctx context.Context) (float64, error) {
 			block, err := chain.BlockByNumber(ctx, "latest", false)
 			if err != nil {
@@ -196,7 +210,9 @@ func checkClock(ctx context.Context, url string, log *slog.Logger) {
 	defer response.Body.Close()
 	date, err := http.ParseTime(response.Header.Get("Date"))
 	if ahead := time.Since(date); err == nil && ahead.Abs() > time.Minute {
-		log.WarnContext(ctx, "ramp: check", "warning", "the clock of this server or that of the node is wrong", "ahead", ahead.Round(time.Second).String())
+		log.WarnContext(ctx, "ramp: check", "warning",
+			"the clock of this server or that of the node is wrong", "ahead",
+			ahead.Round(time.Second).String())
 	}
 }
 

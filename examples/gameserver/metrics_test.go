@@ -63,7 +63,8 @@ func TestMetricsTellAStory(t *testing.T) {
 	db := handle(t, i.address)
 	for _, hours := range []string{"12", "2"} {
 		i.mustMint(s, ramptest.StaysPending())
-		ramp.Must(db.Exec("UPDATE ramp_orders SET accepted_at = accepted_at - 3600000 * " + hours + " WHERE state = 'accepted'"))
+		ramp.Must(db.Exec("UPDATE ramp_orders SET accepted_at = accepted_at - 3600000 * " + hours +
+			" WHERE state = 'accepted'"))
 	}
 	var got map[string]string
 	await(t, func() bool {
@@ -71,34 +72,40 @@ func TestMetricsTellAStory(t *testing.T) {
 		return got[`ramp_books_findings{kind="differs"}`] == "0"
 	}, func() string { return "the books are not read" })
 	for series, want := range map[string]string{
-		`ramp_webhook_calls_total{code="",direction="mint",endpoint="validate",status="200",unverified="false"}`:                "6",
-		`ramp_webhook_calls_total{code="INVALID_BALANCE",direction="mint",endpoint="validate",status="200",unverified="false"}`: "1",
-		`ramp_webhook_calls_total{code="ORDER_CONFLICT",direction="mint",endpoint="validate",status="200",unverified="false"}`:  "1",
-		`ramp_webhook_calls_total{code="",direction="mint",endpoint="result",status="200",unverified="false"}`:                  "5",
-		`ramp_webhook_calls_total{code="HMAC_INVALID",direction="",endpoint="validate",status="401",unverified="true"}`:         "1",
-		`ramp_webhook_calls_total{code="HMAC_MISSING",direction="",endpoint="result",status="500",unverified="true"}`:           "1",
-		`ramp_webhook_duration_seconds_count{endpoint="result"}`:                                                                "6",
-		`ramp_conflicts_total{endpoint="validate"}`:                                                                             "1",
-		`ramp_conflicts_total{endpoint="result"}`:                                                                               "0",
-		`ramp_webhook_calls_total{code="INTERNAL_ERROR",direction="mint",endpoint="result",status="500",unverified="false"}`:    "0",
-		`ramp_client_calls_total{failed="true",kind="initialize",name="initialize"}`:                                            "0",
-		`ramp_client_calls_total{failed="false",kind="initialize",name="initialize"}`:                                           "1",
-		`ramp_client_calls_total{failed="false",kind="rpc",name="wait"}`:                                                        "5",
-		`ramp_client_duration_seconds_count{kind="rpc",name="wait"}`:                                                            "5",
-		`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:                                    "6",
-		`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:                                "3",
-		`ramp_order_steps_total{direction="mint",effect="nothing",new="false",state="succeeded"}`:                               "1",
-		`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:                                 "1",
-		`ramp_signatures_total{released="true"}`:                                                                                "6",
-		`ramp_orders_slow{direction="mint"}`:                                                                                    "2",
-		`ramp_orders_late{direction="mint"}`:                                                                                    "2",
-		`ramp_orders_waiting{direction="mint"}`:                                                                                 "1",
-		`ramp_orders_waiting{direction="burn"}`:                                                                                 "0",
+		`ramp_webhook_calls_total{code="",direction="mint",endpoint="validate",status="200",unverified="false"}`: "6",
+		`ramp_webhook_calls_total{code="INVALID_BALANCE",direction="mint",endpoint="validate",status="200",` +
+			`unverified="false"}`: "1",
+		`ramp_webhook_calls_total{code="ORDER_CONFLICT",direction="mint",endpoint="validate",status="200",` +
+			`unverified="false"}`: "1",
+		`ramp_webhook_calls_total{code="",direction="mint",endpoint="result",status="200",unverified="false"}`: "5",
+		`ramp_webhook_calls_total{code="HMAC_INVALID",direction="",endpoint="validate",status="401",` +
+			`unverified="true"}`: "1",
+		`ramp_webhook_calls_total{code="HMAC_MISSING",direction="",endpoint="result",status="500",` +
+			`unverified="true"}`: "1",
+		`ramp_webhook_duration_seconds_count{endpoint="result"}`: "6",
+		`ramp_conflicts_total{endpoint="validate"}`:              "1",
+		`ramp_conflicts_total{endpoint="result"}`:                "0",
+		`ramp_webhook_calls_total{code="INTERNAL_ERROR",direction="mint",endpoint="result",status="500",` +
+			`unverified="false"}`: "0",
+		`ramp_client_calls_total{failed="true",kind="initialize",name="initialize"}`:              "0",
+		`ramp_client_calls_total{failed="false",kind="initialize",name="initialize"}`:             "1",
+		`ramp_client_calls_total{failed="false",kind="rpc",name="wait"}`:                          "5",
+		`ramp_client_duration_seconds_count{kind="rpc",name="wait"}`:                              "5",
+		`ramp_order_steps_total{direction="mint",effect="take",new="true",state="accepted"}`:      "6",
+		`ramp_order_steps_total{direction="mint",effect="nothing",new="true",state="succeeded"}`:  "3",
+		`ramp_order_steps_total{direction="mint",effect="nothing",new="false",state="succeeded"}`: "1",
+		`ramp_order_steps_total{direction="mint",effect="give back",new="true",state="failed"}`:   "1",
+		`ramp_signatures_total{released="true"}`:                                                  "6",
+		`ramp_orders_slow{direction="mint"}`:                                                      "2",
+		`ramp_orders_late{direction="mint"}`:                                                      "2",
+		`ramp_orders_waiting{direction="mint"}`:                                                   "1",
+		`ramp_orders_waiting{direction="burn"}`:                                                   "0",
 	} {
 		equal(t, series, got[series], want)
 	}
 	i.service.FailRPC(-32601)
-	if block := scrape(t, "http://"+address+"/metrics")["ramp_node_block_seconds"]; block != "NaN" || got["ramp_node_block_seconds"] == "NaN" {
+	if block := scrape(t, "http://"+address+"/metrics")["ramp_node_block_seconds"]; block != "NaN" ||
+		got["ramp_node_block_seconds"] == "NaN" {
 		t.Errorf("the newest block is of %s, and of %s while the node fails", got["ramp_node_block_seconds"], block)
 	}
 	equal(t, "players get", statusOf(t, http.DefaultClient, i.server.url+"/metrics"), 404)
@@ -150,7 +157,8 @@ func TestMintsWithoutASignedOrderAreCounted(t *testing.T) {
 
 // A clock that differs from that of the node is said at the start.
 func TestAClockThatIsWrongIsSaid(t *testing.T) {
-	for ahead, says := range map[time.Duration]bool{0: false, 20 * time.Minute: true, -20 * time.Minute: true, 30 * time.Second: false} {
+	for ahead, says := range map[time.Duration]bool{0: false, 20 * time.Minute: true, -20 * time.Minute: true,
+		30 * time.Second: false} {
 		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Date", time.Now().Add(-ahead).UTC().Format(http.TimeFormat))
 		}))

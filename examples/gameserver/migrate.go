@@ -47,7 +47,8 @@ func (m *migration) run(ctx context.Context) error {
 	try, release := "", ""
 	switch m.dialect {
 	case rampsql.PostgreSQL:
-		try, release = "SELECT pg_try_advisory_lock("+migrationLock+")", "SELECT pg_advisory_unlock("+migrationLock+")"
+		try, release = "SELECT pg_try_advisory_lock("+migrationLock+")",
+			"SELECT pg_advisory_unlock("+migrationLock+")"
 	case rampsql.MySQL:
 		// A lock is one of the whole server, with a name of at most 64 characters.
 		name := "CONCAT('migration." + migrationLock + ".', MD5(DATABASE()))"
@@ -68,7 +69,8 @@ func (m *migration) run(ctx context.Context) error {
 				}
 			}
 		}
-		defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), release) }() // as the end of the connection does
+		// as the end of the connection does
+		defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), release) }()
 	}
 	indexes, err := m.createTables(ctx, conn)
 	if err != nil {
@@ -79,7 +81,8 @@ func (m *migration) run(ctx context.Context) error {
 	}
 	statement := bindWaiting
 	if m.dialect == rampsql.MySQL {
-		statement = strings.Replace(statement, "CONFLICT DO NOTHING", "DUPLICATE KEY UPDATE wallet = wallets.wallet", 1)
+		statement = strings.Replace(statement, "CONFLICT DO NOTHING",
+			"DUPLICATE KEY UPDATE wallet = wallets.wallet", 1)
 	}
 	if _, err = conn.ExecContext(ctx, statement); err == nil {
 		expired := fmt.Sprintf("DELETE FROM pages WHERE expires_at < %d", time.Now().Unix())
@@ -143,7 +146,8 @@ func (m *migration) createIndexes(ctx context.Context, conn *sql.Conn, indexes [
 			break
 		}
 		if err == nil {
-			m.says("the index " + invalid + " is invalid, because a migration was interrupted; it is made anew")
+			m.says("the index " + invalid +
+				" is invalid, because a migration was interrupted; it is made anew")
 			_, err = conn.ExecContext(ctx, "DROP INDEX CONCURRENTLY "+invalid) // quoted by the server
 		}
 		if err != nil {
@@ -171,12 +175,15 @@ func (m *migration) watch(ctx context.Context, pid int, ended chan struct{}) {
 		case <-time.After(time.Second):
 		}
 		var waits sql.NullString
-		err := m.db.QueryRowContext(ctx, `SELECT string_agg(format('process %s of user %s (%s, %s), since %s', pid, usename,
-			coalesce(nullif(application_name, ''), 'no application_name'), state, date_trunc('second', xact_start)), '; ' ORDER BY pid)
+		err := m.db.QueryRowContext(ctx,
+			`SELECT string_agg(format('process %s of user %s (%s, %s), since %s', pid, usename,
+			coalesce(nullif(application_name, ''), 'no application_name'), state,
+			date_trunc('second', xact_start)), '; ' ORDER BY pid)
 			FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids($1))`, pid).Scan(&waits)
 		if err == nil && waits.String != "" && waits.String != said {
 			said = waits.String
-			m.says("the index waits for the transaction of " + said + "; to end it: SELECT pg_terminate_backend(…)")
+			m.says("the index waits for the transaction of " + said +
+				"; to end it: SELECT pg_terminate_backend(…)")
 		}
 	}
 }

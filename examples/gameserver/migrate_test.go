@@ -75,7 +75,9 @@ func TestAnInvalidIndexIsMadeAnew(t *testing.T) {
 			t.Fatal("the migration was not interrupted")
 		}
 		var valid bool
-		check(t, db.QueryRow("SELECT indisvalid FROM pg_index WHERE indexrelid = 'ramp_orders_ended'::regclass").Scan(&valid))
+		check(t,
+			db.QueryRow("SELECT indisvalid FROM pg_index WHERE indexrelid = 'ramp_orders_ended'::regclass").Scan(
+				&valid))
 		equal(t, "whether the index is valid", valid, false)
 
 		var pid int

@@ -184,15 +184,20 @@ func TestSomebodyIsCalledInTheNight(t *testing.T) {
 		alert  string // with its label, if it has one that says where
 		within int    // minutes
 	}{
-		{"every validate call is rejected with INVALID_MESSAGE", 20, minuteOf{rejected: "INVALID_MESSAGE"}, "RampFewOrders", 15},
-		{"every validate call is rejected with INVALID_USER", 20, minuteOf{rejected: "INVALID_USER"}, "RampFewOrders", 15},
-		{"one of two servers answers every validate call with 500", 20, minuteOf{fail: 1, oneServer: true}, `RampCallsFail",endpoint="validate",instance="b`, 5},
-		{"two of five validate calls are answered with 500", 20, minuteOf{fail: 0.4}, `RampCallsFail",endpoint="validate`, 5},
+		{"every validate call is rejected with INVALID_MESSAGE", 20, minuteOf{rejected: "INVALID_MESSAGE"},
+			"RampFewOrders", 15},
+		{"every validate call is rejected with INVALID_USER", 20, minuteOf{rejected: "INVALID_USER"},
+			"RampFewOrders", 15},
+		{"one of two servers answers every validate call with 500", 20, minuteOf{fail: 1, oneServer: true},
+			`RampCallsFail",endpoint="validate",instance="b`, 5},
+		{"two of five validate calls are answered with 500", 20, minuteOf{fail: 0.4},
+			`RampCallsFail",endpoint="validate`, 5},
 		{"the service stops calling a game with 2 orders a minute", 2, minuteOf{noValidate: true}, "RampFewOrders", 15},
 		{"the service stops calling a game with 1 order a minute", 1, minuteOf{noValidate: true}, "RampFewOrders", 15},
 		{"the service stops calling a large game", 60, minuteOf{noValidate: true}, "RampFewOrders", 10},
 		{"results do not arrive", 20, minuteOf{noResults: true}, "RampMintsPileUp", 5},
-		{"one of two servers answers every result with 500", 20, minuteOf{results500: true, oneServer: true}, `RampCallsFail",endpoint="result",instance="b`, 5},
+		{"one of two servers answers every result with 500", 20, minuteOf{results500: true, oneServer: true},
+			`RampCallsFail",endpoint="result",instance="b`, 5},
 		{"the database cannot be reached", 20, minuteOf{noDatabase: true}, `RampUnreachable",what="database`, 5},
 		{"the node does not answer", 20, minuteOf{noNode: true}, "RampNodeStuck", 5},
 		{"the certificate has ended", 20, minuteOf{noProbe: true}, `RampUnreachable",what="outside`, 5},
@@ -202,16 +207,22 @@ func TestSomebodyIsCalledInTheNight(t *testing.T) {
 		silent, fires := []map[string]any{}, []map[string]any{}
 		for _, r := range rules(t) {
 			if r.Alert != watchdog {
-				silent = append(silent, map[string]any{"alertname": r.Alert, "eval_time": fmt.Sprintf("%dm", before), "exp_alerts": []any{}})
+				silent = append(silent,
+					map[string]any{"alertname": r.Alert, "eval_time": fmt.Sprintf("%dm", before),
+						"exp_alerts": []any{}})
 			}
 		}
 		count := `count(ALERTS{alertstate="firing",alertname="` + c.alert + `"}) > bool 0`
 		fires = append(fires, map[string]any{"expr": count, "eval_time": fmt.Sprintf("%dm", before+c.within),
 			"exp_samples": []map[string]any{{"labels": "{}", "value": 1}}})
-		tests = append(tests, map[string]any{"name": c.what, "interval": "1m", "input_series": play(c.orders, 3, before, c.within, c.minute),
-			"alert_rule_test": silent, "promql_expr_test": fires})
+		tests = append(tests,
+			map[string]any{"name": c.what, "interval": "1m",
+				"input_series":    play(c.orders, 3, before, c.within, c.minute),
+				"alert_rule_test": silent, "promql_expr_test": fires})
 	}
-	promtest(t, map[string]any{"rule_files": []string{ramp.Must(filepath.Abs("deploy/alerts.yaml"))}, "evaluation_interval": "1m", "tests": tests})
+	promtest(t,
+		map[string]any{"rule_files": []string{ramp.Must(filepath.Abs("deploy/alerts.yaml"))},
+			"evaluation_interval": "1m", "tests": tests})
 }
 
 // Three games in which all is well, a small one, one whose chain is slow for twenty mints at any time, and
@@ -229,5 +240,7 @@ func TestNobodyIsCalledInAQuietNight(t *testing.T) {
 		tests = append(tests, map[string]any{"name": fmt.Sprint(game.orders, " orders a minute"), "interval": "1m",
 			"input_series": play(game.orders, game.slow, 360, 0, minuteOf{}), "promql_expr_test": silent})
 	}
-	promtest(t, map[string]any{"rule_files": []string{ramp.Must(filepath.Abs("deploy/alerts.yaml"))}, "evaluation_interval": "1m", "tests": tests})
+	promtest(t,
+		map[string]any{"rule_files": []string{ramp.Must(filepath.Abs("deploy/alerts.yaml"))},
+			"evaluation_interval": "1m", "tests": tests})
 }

@@ -19,7 +19,8 @@ import (
 
 // orders runs a command for an operator, or for a person who decides about orders whose
 // result does not arrive. Nothing else in this program ends an order without a result.
-func orders(ctx context.Context, name string, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
+func orders(ctx context.Context, name string, args []string, getenv func(string) string, stdout,
+	stderr io.Writer) error {
 	flags := flag.NewFlagSet("gameserver orders "+name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s := newSettings(flags)
@@ -33,7 +34,8 @@ func orders(ctx context.Context, name string, args []string, getenv func(string)
 	if err := parse(flags, args, getenv); err != nil {
 		return err
 	}
-	looks := []string{"list", "count", "find", "missing", "show", "conflicts", "decisions", "entries", "reconcile"}
+	looks := []string{"list", "count", "find", "missing", "show", "conflicts", "decisions", "entries",
+		"reconcile"}
 	s.looks = slices.Contains(looks, name)
 	game, store, err := s.open(ctx, name == "migrate")
 	if err != nil {

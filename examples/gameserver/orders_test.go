@@ -56,7 +56,8 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		// List the waiting orders while the server is running.
 		printed := said(t, "list", "-db", address, "-older", "-1s")
 		lines := strings.Split(strings.TrimSpace(printed), "\n")
-		if len(lines) != 4 || !strings.HasPrefix(lines[1], lost.String()) || !strings.HasPrefix(lines[2], silent.String()) ||
+		if len(lines) != 4 || !strings.HasPrefix(lines[1], lost.String()) ||
+			!strings.HasPrefix(lines[2], silent.String()) ||
 			!strings.HasPrefix(lines[3], burn.String()) || !strings.Contains(lines[1], "100 item_gold") {
 			t.Errorf("it listed\n%s", printed)
 		}
@@ -64,12 +65,14 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 
 		// Show the transactions on the chain.
 		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
-		chain := []string{"-db", address, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token, "-network", "testnet"}
+		chain := []string{"-db", address, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token,
+			"-network", "testnet"}
 		printed, _, err := desk(t, node, slices.Concat([]string{"show"}, chain, []string{silent.String()})...)
 		check(t, err)
 		says(t, printed, "accepted", "sent by", "proves that")
 		own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)[1]
-		printed, _, err = desk(t, map[string]string{"RAMP_RPC_URL": "http://127.0.0.1:1"}, slices.Concat([]string{"show"}, chain, []string{silent.String()})...)
+		printed, _, err = desk(t, map[string]string{"RAMP_RPC_URL": "http://127.0.0.1:1"},
+			slices.Concat([]string{"show"}, chain, []string{silent.String()})...)
 		says(t, printed, "accepted", "chain     not read: ramp: eth_chainId: dial tcp")
 		if err == nil {
 			t.Error("no error without the node")
@@ -79,8 +82,10 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		if !json.Valid([]byte(printed)) || !strings.Contains(printed, `"candidates":[{"hash":"`+own) {
 			t.Errorf("as JSON it showed\n%s", printed)
 		}
-		says(t, said(t, "show", "-db", address, lost.String()), "100 item_gold", "chain     not read: no node is configured")
-		for want, args := range map[string][]string{"-payers is required": chain[:4], "RAMP_RPC_URL and -chain-id need each other": chain[:2]} {
+		says(t, said(t, "show", "-db", address, lost.String()), "100 item_gold",
+			"chain     not read: no node is configured")
+		for want, args := range map[string][]string{"-payers is required": chain[:4],
+			"RAMP_RPC_URL and -chain-id need each other": chain[:2]} {
 			_, _, err := desk(t, node, slices.Concat([]string{"show"}, args, []string{lost.String()})...)
 			says(t, fmt.Sprint(err), want)
 		}
@@ -88,10 +93,13 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		// Finish an order by its transaction, and by no other.
 		used := said(t, "show", "-db", address, done.String())
 		hash := regexp.MustCompile(`0x[0-9a-f]{64}`)
-		_, logged, err := desk(t, node, slices.Concat([]string{"finish"}, chain, []string{"-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String()})...)
+		_, logged, err := desk(t, node,
+			slices.Concat([]string{"finish"}, chain,
+				[]string{"-who", "bob", "-reason", "case 15", "-tx", hash.FindString(used), silent.String()})...)
 		says(t, fmt.Sprint(err), "tx_hash has ended order ")
 		says(t, logged, "ramp: order not finished")
-		says(t, said(t, "list", "-db", address, "-older", "0s"), "REFUSED", "1 times since ", "tx_hash has ended order ")
+		says(t, said(t, "list", "-db", address, "-older", "0s"), "REFUSED", "1 times since ",
+			"tx_hash has ended order ")
 		says(t, said(t, "count", "-db", address), "and were refused     1      0\n")
 		decision := []string{"-who", "bob", "-reason", "case 16", "-tx", own, silent.String()}
 		_, _, err = desk(t, node, slices.Concat([]string{"finish"}, chain[:6], decision)...)
@@ -109,8 +117,10 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 
 		// Abandon the order.
 		owns(t, service, alice, "999700/10000")
-		abandon := []string{"abandon", "-db", address, "-who", "bob", "-reason", "case 17", "-without-evidence", "-early", lost.String()}
-		for without, want := range map[string]string{"-without-evidence": "no node is configured", "-early": "its result may come until 2"} {
+		abandon := []string{"abandon", "-db", address, "-who", "bob", "-reason", "case 17", "-without-evidence",
+			"-early", lost.String()}
+		for without, want := range map[string]string{"-without-evidence": "no node is configured",
+			"-early": "its result may come until 2"} {
 			flags := slices.DeleteFunc(slices.Clone(abandon), func(arg string) bool { return arg == without })
 			_, _, err = desk(t, nil, flags...)
 			says(t, fmt.Sprint(err), want)
@@ -139,13 +149,16 @@ func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
 	service, client := serviceOf(t, p.url)
 	alice := login(t, p.url, "alice")
 	for _, fault := range [][]ramptest.Fault{nil, {ramptest.StaysPending()}} {
-		ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), alice, ramp.NewAmount(1), fault...))
+		ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), alice,
+			ramp.NewAmount(1), fault...))
 		service.Advance(time.Minute)
 	}
 	db := handle(t, address)
 	ramp.Must(db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
-		INSERT INTO ramp_orders SELECT printf('00000000-0000-4000-8000-%012d', i), claim, state, direction, network, project_id, session_id, user_address,
-		digest, intent, NULL, reason, settled, accepted_at - 2592000000, finished_at - 2592000000 FROM ramp_orders, n WHERE state = 'succeeded'`))
+		INSERT INTO ramp_orders SELECT printf('00000000-0000-4000-8000-%012d', i), claim, state, direction, network,
+		project_id, session_id, user_address,
+		digest, intent, NULL, reason, settled, accepted_at - 2592000000, finished_at - 2592000000
+		FROM ramp_orders, n WHERE state = 'succeeded'`))
 	const pruned = "00000000-0000-4000-8000-000000000007"
 	ramp.Must(db.Exec("INSERT INTO findings (id, kind, uuid, tx_hash, about, mint, detail, at) VALUES ('1', " +
 		"'order_without_event', '" + pruned + "', '', '" + pruned + "', 0, '', '2020-01-01T00:00:00Z')"))
@@ -160,7 +173,8 @@ func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
 	said(t, "decide", "-db", address, "-finding", "order_without_event", "-who", "bob", "-reason", "case 18", pruned)
 	printed, logged, err := prune()
 	check(t, err)
-	if printed != "1001 orders were deleted.\n" || !strings.Contains(logged, `"who":"bob","reason":"case 19"`) || countOrders(t, address) != 2 {
+	if printed != "1001 orders were deleted.\n" || !strings.Contains(logged, `"who":"bob","reason":"case 19"`) ||
+		countOrders(t, address) != 2 {
 		t.Errorf("it printed %q and logged %q; %d orders are left", printed, logged, countOrders(t, address))
 	}
 	before := time.Now().AddDate(0, 0, -10).Format(time.DateOnly)
@@ -178,7 +192,8 @@ func ready(t *testing.T) string {
 // Nothing else in this program may end an order without a result.
 func TestOnlyTheDeskDecides(t *testing.T) {
 	files := ramp.Must(filepath.Glob("*.go"))
-	uses := regexp.MustCompile(`.*\.(?:Abandon|Finish)\b.*|.*(?:INTO|UPDATE|DELETE FROM|TABLE) ramp_orders\b.*`) // or writes to the table
+	// or writes to the table
+	uses := regexp.MustCompile(`.*\.(?:Abandon|Finish)\b.*|.*(?:INTO|UPDATE|DELETE FROM|TABLE) ramp_orders\b.*`)
 	var found []string
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {

@@ -82,10 +82,13 @@ func TestAProxyAnswersNothingForTheGame(t *testing.T) {
 			"a large header before the HMAC":  wire("POST", "/api/validate", bearer(50<<10), signature),
 			"a large header, wrong path":      wire("POST", "/callback", signature, bearer(50<<10)),
 			"a header too large for HAProxy":  wire("POST", "/api/validate", bearer(100<<10), signature),
-			"many headers":                    wire("POST", "/api/validate", strings.Repeat("X-A: b\r\n", 120), signature),
-			"a large body": "POST /api/result HTTP/1.1\r\nHost: game.example.com\r\nContent-Length: 3000000\r\n" + signature + "\r\n" +
+			"many headers": wire("POST", "/api/validate", strings.Repeat("X-A: b\r\n", 120),
+				signature),
+			"a large body": "POST /api/result HTTP/1.1\r\nHost: game.example.com\r\nContent-Length: 3000000\r\n" +
+				signature + "\r\n" +
 				strings.Repeat(" ", 3_000_000),
-			"a large body, wrong path": "POST /callback HTTP/1.1\r\nHost: game.example.com\r\nContent-Length: 3000000\r\n" + signature +
+			"a large body, wrong path": "POST /callback HTTP/1.1\r\nHost: game.example.com\r\nContent-Length: " +
+				"3000000\r\n" + signature +
 				"\r\n" + strings.Repeat(" ", 3_000_000),
 			"two lengths": "POST /api/result HTTP/1.1\r\nHost: game.example.com\r\n" + signature +
 				"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
@@ -140,11 +143,13 @@ func TestAProxyPassesTheAnswersOfTheGame(t *testing.T) {
 		for _, target := range []string{"/api/result", "/api/validate", "/callback"} {
 			for _, status := range []string{"200", "301", "400", "401", "403", "404", "405", "409", "429", "500"} {
 				server.mode.Store(status)
-				equal(t, target+" is answered with", told(t, dial(t, url, client), wire("POST", target, signature)), status)
+				equal(t, target+" is answered with",
+					told(t, dial(t, url, client), wire("POST", target, signature)), status)
 			}
 			for _, status := range []string{"502", "503", "504"} {
 				server.mode.Store(status)
-				equal(t, target+": "+status+" becomes", told(t, dial(t, url, client), wire("POST", target, signature)), "500")
+				equal(t, target+": "+status+" becomes",
+					told(t, dial(t, url, client), wire("POST", target, signature)), "500")
 			}
 		}
 		for _, status := range []string{"200", "400", "401", "429", "500", "502", "503"} {
@@ -197,8 +202,10 @@ func TestPlayersBehindABalancerAreNotOne(t *testing.T) {
 		limited      bool
 	}{
 		{"as shipped", configOf(t, "nginx"), func(n int) string { return fmt.Sprint("203.0.113.", n) }, true},
-		{"with the balancer's network", trusts("127.0.0.0/8"), func(n int) string { return fmt.Sprint("203.0.113.", n) }, false},
-		{"one player, who says to be another", trusts("127.0.0.0/8"), func(n int) string { return fmt.Sprintf("198.51.100.%d, 203.0.113.9", n) }, true},
+		{"with the balancer's network", trusts("127.0.0.0/8"),
+			func(n int) string { return fmt.Sprint("203.0.113.", n) }, false},
+		{"one player, who says to be another", trusts("127.0.0.0/8"),
+			func(n int) string { return fmt.Sprintf("198.51.100.%d, 203.0.113.9", n) }, true},
 		{"from another network", trusts("10.0.0.0/8"), func(n int) string { return fmt.Sprint("203.0.113.", n) }, true},
 	} {
 		url, client := startProxy(t, "nginx", c.config, server.address, server.address)
@@ -231,7 +238,8 @@ func TestAProxyKeepsAConnectionLongerThanABalancer(t *testing.T) {
 		answers := bufio.NewReader(connection)
 		call[name] = func() {
 			t.Helper()
-			ramp.Must(io.WriteString(connection, strings.Replace(wire("POST", "/api/result", signature), "Connection: close\r\n", "", 1)))
+			ramp.Must(io.WriteString(connection,
+				strings.Replace(wire("POST", "/api/result", signature), "Connection: close\r\n", "", 1)))
 			response, err := http.ReadResponse(answers, nil)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -43,12 +43,13 @@ var proxies = map[string]struct {
 	args                                 func(config string) []string
 }{
 	"nginx": {
-		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443", timeout: "proxy_read_timeout ",
-		args: func(config string) []string { return []string{"-c", config, "-g", "daemon off; user root;"} },
+		config: "deploy/nginx.conf", binary: "nginx", certificate: "/etc/nginx/tls/tls.crt", address: "listen 8443",
+		timeout: "proxy_read_timeout ",
+		args:    func(config string) []string { return []string{"-c", config, "-g", "daemon off; user root;"} },
 	},
 	"HAProxy": {
-		config: "deploy/haproxy.cfg", binary: "haproxy", certificate: "/etc/haproxy/tls.pem", address: "bind :8443", timeout: "timeout server ",
-		args: func(config string) []string { return []string{"-f", config, "-db"} },
+		config: "deploy/haproxy.cfg", binary: "haproxy", certificate: "/etc/haproxy/tls.pem", address: "bind :8443",
+		timeout: "timeout server ", args: func(config string) []string { return []string{"-f", config, "-db"} },
 	},
 }
 
@@ -182,7 +183,8 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 		if name == "nginx" {
 			says(t, string(ramp.Must(os.ReadFile("deploy/nginx.mtail"))), "--logs "+nginxLog)
 			_, port, _ := net.SplitHostPort(metrics)
-			mtail := exec.Command("mtail", "--progs", "deploy/nginx.mtail", "--logs", log, "--address", "127.0.0.1", "--port", port)
+			mtail := exec.Command("mtail", "--progs", "deploy/nginx.mtail", "--logs", log, "--address", "127.0.0.1",
+				"--port", port)
 			if err := mtail.Start(); err != nil {
 				t.Skip("*** NOT TESTED: mtail is not installed ***")
 			}
@@ -195,7 +197,8 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 			server.close()
 		}
 		var all, own float64
-		for end, before := time.Now().Add(20*time.Second), 0.0; before < 3; time.Sleep(10 * time.Millisecond) { // a call is counted after its answer
+		// A call is counted after its answer.
+		for end, before := time.Now().Add(20*time.Second), 0.0; before < 3; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("%s counts %v answers, %v of its own", name, all, own)
 			}
@@ -209,7 +212,8 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 					own += n
 				case series == `haproxy_frontend_http_responses_total{proxy="service",code="5xx"}`:
 					all, own = all+n, own+n
-				case metric == "haproxy_server_http_responses_total" && strings.Contains(series, `proxy="game"`) && strings.Contains(series, `code="5xx"`):
+				case metric == "haproxy_server_http_responses_total" && strings.Contains(series, `proxy="game"`) &&
+					strings.Contains(series, `code="5xx"`):
 					own -= n
 				}
 			}
@@ -260,7 +264,8 @@ func TestAProbeTellsTheGameFromTheProxy(t *testing.T) {
 			}
 		}
 		for series, value := range scrape(t, "http://"+metrics+"/metrics") {
-			if strings.HasPrefix(series, "ramp_webhook_calls_total") && strings.Contains(series, `unverified="true"`) && value != "0" {
+			if strings.HasPrefix(series, "ramp_webhook_calls_total") && strings.Contains(series, `unverified="true"`) &&
+				value != "0" {
 				t.Errorf("a probe looks like a forged call: %s %s", series, value)
 			}
 		}
@@ -282,7 +287,8 @@ func TestAProbeSeesAFirewallThatBlocksPOST(t *testing.T) {
 		}))
 		t.Cleanup(firewall.Close)
 		equal(t, "GET", probes(t)["ramp"](firewall.Client(), firewall.URL), true)
-		equal(t, fmt.Sprint("POST, answered with ", status), probes(t)["ramp-post"](firewall.Client(), firewall.URL), false)
+		equal(t, fmt.Sprint("POST, answered with ", status),
+			probes(t)["ramp-post"](firewall.Client(), firewall.URL), false)
 	}
 }
 
@@ -302,7 +308,8 @@ func replaceAll(t *testing.T, text string, pairs ...string) string {
 func certify(t *testing.T, dir string, life time.Duration) (file string, client *http.Client) {
 	t.Helper()
 	key := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(life), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(life),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	certificate := ramp.Must(x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key))
 	private := ramp.Must(x509.MarshalPKCS8PrivateKey(key))
 	file = filepath.Join(dir, "tls.pem")
@@ -465,10 +472,11 @@ func TestAProxyLeavesTheCallAlone(t *testing.T) {
 				if chunked {
 					reader = io.MultiReader(reader) // hides the length from net/http
 				}
-				request := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, url+ramp.PathResult, reader))
+				request := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodPost,
+					url+ramp.PathResult, reader))
 				header := map[string]string{
-					"X-HMAC-SIGNATURE": key.Sign(body), "X-Dapp-Authorization": "Bearer " + token, "x-dapp-sessionid": "session-1",
-					"Content-Type": "application/json", "Accept-Encoding": "gzip",
+					"X-HMAC-SIGNATURE": key.Sign(body), "X-Dapp-Authorization": "Bearer " + token,
+					"x-dapp-sessionid": "session-1", "Content-Type": "application/json", "Accept-Encoding": "gzip",
 				}
 				for name, value := range header {
 					request.Header.Set(name, value)
@@ -478,7 +486,8 @@ func TestAProxyLeavesTheCallAlone(t *testing.T) {
 				if response.StatusCode != 200 {
 					t.Fatalf("%s: HTTP %d", what, response.StatusCode)
 				}
-				if !bytes.Equal(backend.body, body) || key.Verify(backend.body, backend.header.Get("X-Hmac-Signature")) != nil {
+				if !bytes.Equal(backend.body, body) ||
+					key.Verify(backend.body, backend.header.Get("X-Hmac-Signature")) != nil {
 					t.Errorf("%s, chunked %v: the body changed", what, chunked)
 				}
 				for name, value := range header {
@@ -505,7 +514,8 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 		s := login(t, one.url, "alice")
 		mint := func() *ramptest.Order {
 			t.Helper()
-			return ramp.Must(service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s, ramp.NewAmount(1), ramptest.TransactionFails()))
+			return ramp.Must(service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s,
+				ramp.NewAmount(1), ramptest.TransactionFails()))
 		}
 		stop := func(p *process) {
 			t.Helper()

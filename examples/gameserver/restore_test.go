@@ -57,7 +57,8 @@ func backupOf(t *testing.T, address string) backup {
 		create(t, "mysql", os.Getenv("RAMP_TEST_MYSQL"), name)
 		config := ramp.Must(mysql.ParseDSN(rest))
 		host, port, _ := strings.Cut(config.Addr, ":")
-		options := fmt.Sprintf("[client]\nhost=%s\nport=%s\nuser=%s\npassword=%s\n", host, port, config.User, config.Passwd)
+		options := fmt.Sprintf("[client]\nhost=%s\nport=%s\nuser=%s\npassword=%s\n", host, port, config.User,
+			config.Passwd)
 		check(t, os.WriteFile(filepath.Join(b.dir, ".my.cnf"), []byte(options), 0o600))
 		database, config.DBName = config.DBName, name
 		restored, b.restored = name, "mysql:"+config.FormatDSN()
@@ -68,7 +69,8 @@ func backupOf(t *testing.T, address string) backup {
 	if find.Run() != nil {
 		t.Skip("*** NOT TESTED: " + program + " is not installed ***")
 	}
-	commands := regexp.MustCompile("```sh\n(" + program + " .+)\n(.+)\n```").FindStringSubmatch(document(t, "restore.md"))
+	commands := regexp.MustCompile("```sh\n(" + program + " .+)\n(.+)\n```").FindStringSubmatch(document(t,
+		"restore.md"))
 	if commands == nil {
 		t.Fatalf("docs/restore.md does not say how to back up with %s", program)
 	}
@@ -96,11 +98,15 @@ func TestARestoreIsRepaired(t *testing.T) {
 			current.Store(httputil.NewSingleHostReverseProxy(ramp.Must(url.Parse(p.url))))
 		}
 		point(p)
-		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { current.Load().ServeHTTP(w, r) }))
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+			r *http.Request) {
+			current.Load().ServeHTTP(w, r)
+		}))
 		t.Cleanup(proxy.Close)
 		service, client := serviceOf(t, proxy.URL, ramptest.BooksOff) // a restore does lose what they would report
 		s := login(t, p.url, "alice")
-		type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+		type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount,
+			...ramptest.Fault) (*ramptest.Order, error)
 		again := func(place placer, id uuid.UUID) *ramptest.Order {
 			t.Helper()
 			return ramp.Must(place(t.Context(), id, s, ramp.NewAmount(1)))
@@ -115,7 +121,8 @@ func TestARestoreIsRepaired(t *testing.T) {
 		}
 		abandon := func(address string, o *ramptest.Order) {
 			t.Helper()
-			said(t, "abandon", "-db", address, "-without-evidence", "-early", "-who", "bob", "-reason", "case 17", o.UUID.String())
+			said(t, "abandon", "-db", address, "-without-evidence", "-early", "-who", "bob", "-reason", "case 17",
+				o.UUID.String())
 		}
 		want := func(when, balance string) {
 			t.Helper()
@@ -133,7 +140,8 @@ func TestARestoreIsRepaired(t *testing.T) {
 		end(burn, ramptest.Succeeded)
 		end(unresent, ramptest.Succeeded)
 		abandon(address, abandoned)
-		newMint, newFailed, newBurn := place(service.Mint, "20"), place(service.Mint, "200"), place(service.Burn, "2000")
+		newMint, newFailed, newBurn := place(service.Mint, "20"), place(service.Mint, "200"),
+			place(service.Burn, "2000")
 		end(newMint, ramptest.Succeeded)
 		end(newFailed, ramptest.Failed)
 		end(newBurn, ramptest.Succeeded)
@@ -142,7 +150,10 @@ func TestARestoreIsRepaired(t *testing.T) {
 		want("before the restore", "1402929") // 1000000 - 1 - 10 + 1000 + 400000 - 20 + 2000 - 40
 		p.kill()
 		file := filepath.Join(t.TempDir(), "game.log")
-		check(t, os.WriteFile(file, []byte("a line of another program\ngame-1  | "+strings.ReplaceAll(p.log.String(), "\n", "\npanic: {not JSON}\n")), 0o600))
+		check(t,
+			os.WriteFile(file,
+				[]byte("a line of another program\ngame-1  | "+strings.ReplaceAll(p.log.String(), "\n",
+					"\npanic: {not JSON}\n")), 0o600))
 
 		copies.run(t, copies.restore)
 		p = deploy(t, copies.restored, "-any-rate")
@@ -174,7 +185,8 @@ func TestARestoreIsRepaired(t *testing.T) {
 		}
 		equal(t, "orders that are listed", strings.Count(printed, "\n"), 8)
 		var rejected *ramptest.Rejection
-		if _, err := service.Assets(t.Context(), late); !errors.As(err, &rejected) || rejected.Status != http.StatusUnauthorized {
+		if _, err := service.Assets(t.Context(), late); !errors.As(err, &rejected) ||
+			rejected.Status != http.StatusUnauthorized {
 			t.Errorf("a session that began after the backup: %v", err)
 		}
 		printed = said(t, "list", "-db", copies.restored, "-older", "-1s")
@@ -184,7 +196,8 @@ func TestARestoreIsRepaired(t *testing.T) {
 
 		// Results of missing orders are answered with 500, and move nothing.
 		for o, outcome := range map[*ramptest.Order]ramptest.Outcome{
-			newMint: ramptest.Succeeded, newFailed: ramptest.Failed, newBurn: ramptest.Succeeded, signed: ramptest.Succeeded} {
+			newMint: ramptest.Succeeded, newFailed: ramptest.Failed, newBurn: ramptest.Succeeded,
+			signed: ramptest.Succeeded} {
 			if err := service.Deliver(t.Context(), o, outcome); err == nil {
 				t.Errorf("the result of %s was accepted, but its order is missing", o.UUID)
 			}
@@ -205,7 +218,8 @@ func TestARestoreIsRepaired(t *testing.T) {
 		// A person ends an order by the transaction that the log has, and a late result
 		// moves nothing more.
 		node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
-		printed, _, err := desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token, "-network", "testnet", "-who", "bob", "-reason", "case 18",
+		printed, _, err := desk(t, node, "finish", "-db", copies.restored, "-chain-id", "7002", "-payers",
+			service.Payer().Hex(), "-contracts", token, "-network", "testnet", "-who", "bob", "-reason", "case 18",
 			"-tx", unresent.TxHash.Hex(), unresent.UUID.String())
 		check(t, err)
 		says(t, printed, "is succeeded; the game has moved: grant +400000 item_gold")
@@ -219,7 +233,8 @@ func TestARestoreIsRepaired(t *testing.T) {
 
 		// If the service cannot repeat them, a person makes the effect that the log names.
 		want("before the burn was made by hand", "1400929")
-		ramp.Must(game.db.Exec("UPDATE inventory SET balance = balance + 2000 WHERE player = 'alice' AND item = 'item_gold'"))
+		ramp.Must(game.db.Exec(
+			"UPDATE inventory SET balance = balance + 2000 WHERE player = 'alice' AND item = 'item_gold'"))
 		want("at the end", "1402929") // as before the restore
 	})
 }

@@ -33,7 +33,8 @@ func TestEverySchedule(t *testing.T) {
 			},
 			Assets: []string{itemGem, itemGold},
 			Give: func(ctx context.Context, session, item string, balance int64) error {
-				err := shop.game.insertNew(ctx, db, "sessions", "id, player, token_hash, expires_at", session, session, "", 0)
+				err := shop.game.insertNew(ctx, db, "sessions", "id, player, token_hash, expires_at", session,
+					session, "", 0)
 				if err == nil {
 					err = shop.game.insertNew(ctx, db, "inventory", "player, item, balance", session, item, balance)
 				}

@@ -23,7 +23,8 @@ const (
 // serve answers calls until ctx is done, and then stops without interrupting a call:
 // it calls stopping, which makes /readyz fail, keeps serving for drain, so that a load
 // balancer notices, and lets the calls in progress finish.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger, drain time.Duration, stopping func()) error {
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger,
+	drain time.Duration, stopping func()) error {
 	server := &http.Server{
 		Handler:           withFewLargeBodies(withDeadline(handler, callDeadline)),
 		ReadHeaderTimeout: 5 * time.Second,

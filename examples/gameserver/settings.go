@@ -43,23 +43,40 @@ type settings struct {
 
 func newSettings(flags *flag.FlagSet) *settings {
 	s := &settings{says: func(text string) { fmt.Fprintln(flags.Output(), "gameserver migrate: "+text) }}
-	flags.StringVar(&s.database, "db", "sqlite:gameserver.db", "`database`: sqlite:PATH, postgres://…, or mysql: and a DSN of go-sql-driver/mysql")
-	flags.IntVar(&s.connections, "connections", 20, "`number` of connections to PostgreSQL or MySQL, of which the database allows a limited number to all servers")
-	flags.StringVar(&s.project, "project", "", "`ID` of the project in the console; required unless the service is emulated")
-	flags.StringVar((*string)(&s.network), "network", "", "`network` of the token, mainnet or testnet; required unless the service is emulated")
-	flags.TextVar(&s.token, "token", common.Address{}, "contract `address` of the token; required unless the service is emulated")
-	flags.TextVar(&s.swordToken, "sword-token", common.Address{}, "contract `address` of the token of swords; without it, swords are not sold unless\nthe service is emulated")
+	flags.StringVar(&s.database, "db", "sqlite:gameserver.db",
+		"`database`: sqlite:PATH, postgres://…, or mysql: and a DSN of go-sql-driver/mysql")
+	flags.IntVar(&s.connections, "connections", 20,
+		"`number` of connections to PostgreSQL or MySQL, of which the database allows a limited number to "+
+			"all servers")
+	flags.StringVar(&s.project, "project", "",
+		"`ID` of the project in the console; required unless the service is emulated")
+	flags.StringVar((*string)(&s.network), "network", "",
+		"`network` of the token, mainnet or testnet; required unless the service is emulated")
+	flags.TextVar(&s.token, "token", common.Address{},
+		"contract `address` of the token; required unless the service is emulated")
+	flags.TextVar(&s.swordToken, "sword-token", common.Address{},
+		"contract `address` of the token of swords; without it, swords are not sold unless\nthe service "+
+			"is emulated")
 	flags.Func("sold", "`file` of what was sold before, for the books: a JSON list of objects\n"+
 		"with product, from and to", s.readFormer)
-	flags.BoolVar(&s.anyRate, "any-rate", false, "approve orders at every rate, for the judge and for load tests")
-	flags.BoolVar(&s.anyPage, "any-page", false, "accept the token of the login for any order, for the judge and for load tests")
+	flags.BoolVar(&s.anyRate, "any-rate", false,
+		"approve orders at every rate, for the judge and for load tests")
+	flags.BoolVar(&s.anyPage, "any-page", false,
+		"accept the token of the login for any order, for the judge and for load tests")
 	flags.Uint64Var(&s.chainID, "chain-id", 0, "chain `ID` that the node at RAMP_RPC_URL must have")
-	flags.Uint64Var(&s.confirmations, "confirmations", 1, "`number` of confirmations of a transaction that ends an order")
-	flags.Func("payers", "`addresses` with which the ramp sends or pays for transactions, separated by commas", addresses(&s.payers))
-	flags.Func("contracts", "`addresses` of the ramp's contracts, separated by commas", addresses(&s.contracts))
-	flags.BoolVar(&s.anyFailure, "any-failure", false, "accept any failed transaction, if the ramp's addresses are not known")
+	flags.Uint64Var(&s.confirmations, "confirmations", 1,
+		"`number` of confirmations of a transaction that ends an order")
+	flags.Func("payers",
+		"`addresses` with which the ramp sends or pays for transactions, separated by commas",
+		addresses(&s.payers))
+	flags.Func("contracts", "`addresses` of the ramp's contracts, separated by commas",
+		addresses(&s.contracts))
+	flags.BoolVar(&s.anyFailure, "any-failure", false,
+		"accept any failed transaction, if the ramp's addresses are not known")
 	s.caps = newCaps(flags)
-	flags.IntVar(&s.decimals, "decimals", -1, "decimals of the token, a `number`, which is compared with its contract; without it, the contract is asked")
+	flags.IntVar(&s.decimals, "decimals", -1,
+		"decimals of the token, a `number`, which is compared with its contract; without it, the "+
+			"contract is asked")
 	return s
 }
 
@@ -94,12 +111,15 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 		caps: s.caps}
 	store, err := rampsql.New(rampsql.Config{DB: db, Dialect: dialect, Apply: game.Apply})
 	if err == nil && create {
-		err = cmp.Or((&migration{db, dialect, s.says}).run(ctx), game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
+		err = cmp.Or((&migration{db, dialect, s.says}).run(ctx),
+			game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
 	}
 	if err == nil {
-		tables := "sessions, inventory, mailbox, swords, conflicts, findings, moved, wallets, shop, decisions," +
+		tables := "sessions, inventory, mailbox, swords, conflicts, findings, moved, wallets, shop, " +
+			"decisions," +
 			" pages, entries"
-		_, unready := db.ExecContext(ctx, "SELECT conflicts.closed, findings.entry FROM "+tables+" WHERE 1 = 0")
+		_, unready := db.ExecContext(ctx,
+			"SELECT conflicts.closed, findings.entry FROM "+tables+" WHERE 1 = 0")
 		if err = unready; !s.looks {
 			err = cmp.Or(store.Check(ctx, s.network), unready)
 		}
@@ -107,7 +127,8 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 	if err != nil {
 		why := "the database is unreachable or needs gameserver migrate"
 		text := err.Error()
-		if strings.Contains(text, "permission denied for") || strings.Contains(text, "command denied to user") {
+		if strings.Contains(text, "permission denied for") ||
+			strings.Contains(text, "command denied to user") {
 			why = "the user of the database lacks a right, which a GRANT gives: see docs/operations.md"
 		}
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", why, err), db.Close())
@@ -122,16 +143,23 @@ func (s *settings) proof(url string, log *slog.Logger, observer ramp.Observer) (
 	case url == "" && s.chainID == 0:
 		return nil, nil
 	case url == "" || s.chainID == 0:
-		return nil, errors.New("RAMP_RPC_URL and -chain-id need each other: without -chain-id, a testnet node could confirm mainnet orders")
+		return nil,
+			errors.New(
+				"RAMP_RPC_URL and -chain-id need each other: without -chain-id, a testnet node could " +
+					"confirm mainnet orders")
 	case len(s.payers) == 0 && !s.anyFailure:
-		return nil, errors.New("-payers is required, because RAMP_RPC_URL is set; use -any-failure if the ramp's addresses are not known")
+		return nil,
+			errors.New(
+				"-payers is required, because RAMP_RPC_URL is set; use -any-failure if the ramp's " +
+					"addresses are not known")
 	}
 	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: s.chainID, Logger: log, Observer: observer})
 	if err != nil {
 		return nil, err
 	}
 	config := rampproof.Config{Chain: chain, Network: s.network, Confirmations: s.confirmations,
-		Payers: s.payers, Contracts: s.contracts, AnyFailure: s.anyFailure, Decimals: map[common.Address]int{}}
+		Payers: s.payers, Contracts: s.contracts, AnyFailure: s.anyFailure,
+		Decimals: map[common.Address]int{}}
 	if s.decimals >= 0 {
 		config.Decimals[s.token] = s.decimals
 	}

@@ -39,16 +39,19 @@ func newDecision(name string, flags *flag.FlagSet) *decision {
 	}
 	if name == "prune" {
 		flags.StringVar(&d.direction, "direction", "", "`direction` of the orders, mint or burn; required")
-		flags.StringVar(&d.before, "before", "", "`date` before which they ended, such as 2026-05-01; required")
+		flags.StringVar(&d.before, "before", "",
+			"`date` before which they ended, such as 2026-05-01; required")
 	}
 	return d
 }
 
 // run makes the decision, and keeps it. id is the UUID or the hash of what is resolved, or "".
-func (d *decision) run(ctx context.Context, g *game, store *rampsql.Store, id string) (said string, err error) {
+func (d *decision) run(ctx context.Context, g *game, store *rampsql.Store, id string) (said string,
+	err error) {
 	switch {
 	case d.who == "" || d.reason == "" || (id == "") != (d.name != "resolve"):
-		return "", fmt.Errorf("-who and -reason are required, and a UUID or a transaction to resolve: %w", errUsage)
+		return "",
+			fmt.Errorf("-who and -reason are required, and a UUID or a transaction to resolve: %w", errUsage)
 	case d.name == "prune":
 		return d.prune(ctx, g, store)
 	case d.name == "erase":

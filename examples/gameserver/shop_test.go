@@ -35,7 +35,8 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		first, second := deploy(t, address, "-any-rate"), deploy(t, address, "-any-rate")
 		service, client := serviceOf(t, first.url)
-		other, otherClient := serviceOf(t, second.url, ramptest.BooksOff) // another service, with wallets of the same players
+		// another service, with wallets of the same players
+		other, otherClient := serviceOf(t, second.url, ramptest.BooksOff)
 		alice := login(t, first.url, "alice")
 		gold := item(t, "item_gold", "100")
 		fails, waits := initialize(t, client, gold), initialize(t, client, gold)
@@ -43,7 +44,8 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 		ramp.Must(service.Mint(t.Context(), waits, alice, ramp.NewAmount(1), ramptest.StaysPending()))
 		burn := initialize(t, client, gold)
 
-		if printed := turn(t, "close", address); !strings.HasPrefix(printed, "The shop is closed. The last signature leaves before ") {
+		if printed := turn(t, "close", address); !strings.HasPrefix(printed,
+			"The shop is closed. The last signature leaves before ") {
 			t.Errorf("it printed %q", printed)
 		}
 		_, err := service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1))
@@ -51,7 +53,8 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 		_, elsewhere := other.Mint(t.Context(), initialize(t, otherClient, gold), alice, ramp.NewAmount(1))
 		_, again := service.Mint(t.Context(), waits, alice, ramp.NewAmount(1))
 		if !declined(err) || !declined(failed) || !declined(elsewhere) || !declined(again) {
-			t.Errorf("a mint: %v; a burn: %v; at the other server: %v; an accepted order again: %v", err, failed, elsewhere, again)
+			t.Errorf("a mint: %v; a burn: %v; at the other server: %v; an accepted order again: %v", err, failed,
+				elsewhere, again)
 		}
 		service.Advance(time.Minute)
 		confirmed(t, service, before) // it was accepted before
@@ -64,7 +67,8 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 
 		equal(t, "printed", turn(t, "open", address), "The shop is open.\n")
 		_, err = service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1))
-		_, elsewhere = other.Mint(t.Context(), initialize(t, otherClient, item(t, "item_gem", "1")), login(t, second.url, "bob"), ramp.NewAmount(1))
+		_, elsewhere = other.Mint(t.Context(), initialize(t, otherClient, item(t, "item_gem", "1")),
+			login(t, second.url, "bob"), ramp.NewAmount(1))
 		check(t, errors.Join(err, elsewhere))
 		service.Advance(time.Minute)
 
@@ -101,12 +105,15 @@ func TestAConflictStaysOpenUntilAPersonClosesIt(t *testing.T) {
 		if _, _, err := desk(t, nil, "resolve", "-db", address, id.String()); !errors.Is(err, errUsage) {
 			t.Errorf("closed by nobody: %v", err)
 		}
-		equal(t, "printed", said(t, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String()), "Closed: 1.\n")
+		equal(t, "printed",
+			said(t, "resolve", "-db", address, "-who", "alice", "-reason", "took back 100 item_gold", id.String()),
+			"Closed: 1.\n")
 		says(t, said(t, "conflicts", "-db", address), "alice: took back 100 item_gold")
 		says(t, said(t, "decisions", "-db", address), "resolve  "+id.String()+"  alice: took back 100 item_gold")
 		happen()
 		open("0")
-		if _, _, err := desk(t, nil, "resolve", "-db", address, "-who", "bob", "-reason", "again", id.String()); err == nil {
+		if _, _, err := desk(t, nil, "resolve", "-db", address, "-who", "bob", "-reason", "again",
+			id.String()); err == nil {
 			t.Error("closed twice")
 		}
 		if strings.Contains(said(t, "decisions", "-db", address), "bob") {

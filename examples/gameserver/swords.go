@@ -26,7 +26,8 @@ const startingSwords = 2 // of a new player
 func (g *game) createSwords(ctx context.Context, tx *sql.Tx, player string) error {
 	for n := range startingSwords {
 		// The ID must be the same at every login. A hash also has room for the longest name.
-		if err := g.insertNew(ctx, tx, "swords", "id, player", hash(player+"/"+strconv.Itoa(n)), player); err != nil {
+		if err := g.insertNew(ctx, tx, "swords", "id, player", hash(player+"/"+strconv.Itoa(n)),
+			player); err != nil {
 			return err
 		}
 	}
@@ -60,7 +61,8 @@ func (g *game) applySwords(ctx context.Context, tx *sql.Tx, step ramp.Step) erro
 
 // setAside chooses swords of the player for a mint. Nobody can use them until it fails.
 func (g *game) setAside(ctx context.Context, tx *sql.Tx, o ramp.Order, n int64) error {
-	query := "SELECT id FROM swords WHERE player = " + ofSession + " AND order_id = '' ORDER BY id LIMIT " + strconv.FormatInt(n, 10)
+	query := "SELECT id FROM swords WHERE player = " + ofSession + " AND order_id = '' ORDER BY id LIMIT " +
+		strconv.FormatInt(n, 10)
 	if g.dialect != rampsql.SQLite { // which has one writer at a time
 		query += " FOR UPDATE"
 	}
@@ -78,10 +80,12 @@ func (g *game) setAside(ctx context.Context, tx *sql.Tx, o ramp.Order, n int64) 
 
 // remember stores which tokens the swords of a mint became.
 func (g *game) remember(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-	minted, err := g.column(ctx, tx, "SELECT id FROM swords WHERE order_id = ? ORDER BY id", step.Order.UUID.String())
+	minted, err := g.column(ctx, tx, "SELECT id FROM swords WHERE order_id = ? ORDER BY id",
+		step.Order.UUID.String())
 	for n, token := range step.Evidence.TokenIDs {
 		if err == nil && n < len(minted) {
-			err = g.change(ctx, tx, 1, "UPDATE swords SET token_id = ? WHERE id = ?", token.String(), minted[n])
+			err = g.change(ctx, tx, 1, "UPDATE swords SET token_id = ? WHERE id = ?",
+				token.String(), minted[n])
 		}
 	}
 	return err
@@ -94,11 +98,14 @@ func (g *game) bringBack(ctx context.Context, tx *sql.Tx, step ramp.Step, n int6
 	for i := range n {
 		err := errRows
 		if i < int64(len(burned)) {
-			err = g.change(ctx, tx, 1, "UPDATE swords SET player = "+ofSession+", order_id = '', token_id = '' WHERE token_id = ?", step.Order.SessionID, burned[i].String())
+			err = g.change(ctx, tx, 1,
+				"UPDATE swords SET player = "+ofSession+", order_id = '', token_id = '' WHERE token_id = ?",
+				step.Order.SessionID, burned[i].String())
 		}
 		if errors.Is(err, errRows) { // unknown
 			id := fmt.Sprintf("%s/%d", step.Order.UUID, i)
-			err = g.change(ctx, tx, 1, "INSERT INTO swords (id, player) VALUES (?, "+ofSession+")", id, step.Order.SessionID)
+			err = g.change(ctx, tx, 1, "INSERT INTO swords (id, player) VALUES (?, "+ofSession+")", id,
+				step.Order.SessionID)
 		}
 		if err != nil {
 			return err

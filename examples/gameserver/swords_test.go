@@ -31,10 +31,12 @@ func swordsOf(t *testing.T, db *sql.DB, player string) (ids []string) {
 func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		listen := freeAddress(t)
-		service, client := serviceWith(t, hmacKey, validatorKey, ramptest.Config{PerOrder: true, Game: "http://" + listen})
+		service, client := serviceWith(t, hmacKey, validatorKey,
+			ramptest.Config{PerOrder: true, Game: "http://" + listen})
 		p := newProcess(t, address, append(real(), "RAMP_RPC_URL="+service.RPCURL(ramp.Testnet)), []string{
 			"-addr", listen, "-project", "project", "-token", token, "-network", "testnet", "-sword-token", swordToken,
-			"-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token + "," + swordToken}) // only the chain knows which token a sword became
+			// only the chain knows which token a sword became
+			"-chain-id", "7002", "-payers", service.Payer().Hex(), "-contracts", token + "," + swordToken})
 		alice := login(t, p.url, "alice")
 		db := handle(t, address)
 		before := swordsOf(t, db, "alice")
@@ -45,7 +47,8 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 			t.Helper()
 			item := ramp.Item{ID: "item_sword", Amount: ramp.NewAmount(n), IconURL: "sword.png", IsNonFungible: true}
 			return ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-				Network: ramp.Testnet, ProjectID: "project", Token: swordToken, Materials: []ramp.Item{item}, Outputs: []ramp.Item{item}}})).UUID
+				Network: ramp.Testnet, ProjectID: "project", Token: swordToken, Materials: []ramp.Item{item},
+				Outputs: []ramp.Item{item}}})).UUID
 		}
 		is := func(player string, want ...string) {
 			t.Helper()

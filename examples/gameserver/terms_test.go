@@ -34,8 +34,10 @@ func TestAPlayerDecidesNothing(t *testing.T) {
 	p := newProcess(t, database, env, []string{"-token", token, "-network", "mainnet", "-project", "ours"})
 	s := login(t, p.url, "alice")
 	var view struct{ URL string }
-	if status := call(t, p.url+"/exchange", map[string]any{"sessionId": s.ID, "accessToken": s.Token.Reveal(), "token": foreignToken, "network": 1,
-		"projectId": "theirs", "materials": []any{}, "recipe": "item_gold=1"}, &view); status != http.StatusOK || !strings.Contains(view.URL, "network=mainnet") {
+	if status := call(t, p.url+"/exchange",
+		map[string]any{"sessionId": s.ID, "accessToken": s.Token.Reveal(), "token": foreignToken, "network": 1,
+			"projectId": "theirs", "materials": []any{}, "recipe": "item_gold=1"}, &view); status != http.StatusOK ||
+		!strings.Contains(view.URL, "network=mainnet") {
 		t.Fatalf("/exchange answered %d: %s", status, view.URL)
 	}
 	intent := (<-asked).Intent
@@ -43,7 +45,8 @@ func TestAPlayerDecidesNothing(t *testing.T) {
 		t.Errorf("the service was asked for %+v", intent)
 	}
 	for _, side := range [][]ramp.Item{intent.Materials, intent.Outputs} {
-		if len(side) != 2 || side[0].ID != "item_gold" || side[0].Amount != ramp.NewAmount(100) || side[1].ID != "item_gem" || side[1].Amount != ramp.NewAmount(1) {
+		if len(side) != 2 || side[0].ID != "item_gold" || side[0].Amount != ramp.NewAmount(100) ||
+			side[1].ID != "item_gem" || side[1].Amount != ramp.NewAmount(1) {
 			t.Errorf("the service was told %+v", side)
 		}
 	}
@@ -71,7 +74,8 @@ func TestAnOrderIsForAProductAtItsPrice(t *testing.T) {
 		owns                string // after a mint; "" if it is rejected
 	}{
 		{"", token, "1", one, "999900/9999"},
-		{"", strings.ToUpper(token[2:]), "7", []ramp.AssetAmount{item(t, "item_gem", "7"), item(t, "item_gold", "700")}, "999300/9993"},
+		{"", strings.ToUpper(token[2:]), "7", []ramp.AssetAmount{item(t, "item_gem", "7"), item(t, "item_gold", "700")},
+			"999300/9993"},
 		{"", token, "2", []ramp.AssetAmount{item(t, "item_gem", "20")}, "1000000/9980"},
 		{"", token, "2", one, ""},
 		{"", foreignToken, "1", one, ""},
@@ -89,7 +93,8 @@ func TestAnOrderIsForAProductAtItsPrice(t *testing.T) {
 				t.Errorf("not rejected: %v", err)
 			}
 			if c.token == foreignToken {
-				_, err := service.Burn(t.Context(), initializeFor(t, client, contract, c.items...), s, amount(t, c.tokens))
+				_, err := service.Burn(t.Context(), initializeFor(t, client, contract, c.items...), s,
+					amount(t, c.tokens))
 				equal(t, "a burn of a foreign token", codeOf(err), "INVALID_MESSAGE")
 			}
 			owns(t, service, s, cmp.Or(c.owns, "1000000/10000"))

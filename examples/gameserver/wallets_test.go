@@ -52,7 +52,8 @@ func TestAWalletBelongsToThePlayerWhoNamesItFirst(t *testing.T) {
 			{alice, second, true}, {bob, second, false}, {bob, common.HexToAddress("0xB1"), true}, {alice, first, true},
 		} {
 			if n == 0 {
-				equal(t, "whether looking binds a wallet", ramp.Must(game.ownsWallet(t.Context(), bob.ID, first)), false)
+				equal(t, "whether looking binds a wallet",
+					ramp.Must(game.ownsWallet(t.Context(), bob.ID, first)), false)
 			}
 			equal(t, fmt.Sprint("step ", n), binds(t, game, step.session, step.wallet), step.may)
 			owns := ramp.Must(game.ownsWallet(t.Context(), step.session.ID, step.wallet))

@@ -31,8 +31,10 @@ import (
 // worth 80.
 var products = []ramp.Product{{
 	Name: "gold", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 100,
-	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}},
-	Outputs:   []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80), IconURL: "https://example.com/gold.png"}},
+	Materials: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100),
+		IconURL: "https://example.com/gold.png"}},
+	Outputs: []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(80),
+		IconURL: "https://example.com/gold.png"}},
 }}
 
 const table = `CREATE TABLE IF NOT EXISTS characters (
@@ -48,7 +50,8 @@ type Game struct{ db *sql.DB }
 func (g *Game) Authenticate(ctx context.Context, s ramp.Session) error {
 	hash := sha256.Sum256([]byte(s.Token.Reveal()))
 	var known bool
-	err := g.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM characters WHERE session = $1 AND token_hash = $2)",
+	err := g.db.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT 1 FROM characters WHERE session = $1 AND token_hash = $2)",
 		s.ID, hash[:]).Scan(&known)
 	if err == nil && !known {
 		err = ramp.Reject("INVALID_USER")
@@ -100,13 +103,15 @@ type server struct {
 // newServer wires the game to the service. It panics if a setting is wrong.
 func newServer(db *sql.DB, key ramp.HMACKey, signer *ramp.Signer, api, frontend string) *server {
 	game := &Game{db}
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: products}))
 	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: game.Apply}))
 	return &server{
 		game: game,
 		handler: ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
 			Players: game, Store: store, Terms: terms, Key: key, Signer: signer, Logger: slog.Default()})),
-		client:   ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: api, Key: key, Terms: terms, Logger: slog.Default()})),
+		client: ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: api, Key: key, Terms: terms,
+			Logger: slog.Default()})),
 		frontend: frontend,
 	}
 }
@@ -151,7 +156,8 @@ func (s *server) login(c *gin.Context) {
 // exchange starts an order for a product, and returns the page for the player's webview.
 func (s *server) exchange(c *gin.Context) {
 	session := c.MustGet("session").(ramp.Session)
-	started, err := s.client.Initialize(c.Request.Context(), ramp.InitializeRequest{Product: c.Param("product")})
+	started, err := s.client.Initialize(c.Request.Context(),
+		ramp.InitializeRequest{Product: c.Param("product")})
 	if err != nil {
 		c.AbortWithStatus(http.StatusBadGateway) // the client has logged it
 		return
@@ -166,7 +172,8 @@ func (s *server) exchange(c *gin.Context) {
 
 // open opens the database and creates its tables, which a real game does in its migrations.
 func open(ctx context.Context, file string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", "file:"+file+"?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)")
+	db, err := sql.Open("sqlite",
+		"file:"+file+"?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)")
 	if err != nil {
 		return nil, err
 	}

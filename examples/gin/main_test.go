@@ -30,8 +30,9 @@ func newGame(t *testing.T) (*server, *httptest.Server, *ramptest.Service) {
 	ramp.Must(db.Exec("INSERT INTO characters VALUES ($1, $2, 1000)", session.ID, hash[:]))
 	game := httptest.NewUnstartedServer(nil) // its address is known, and the service needs it
 	t.Cleanup(game.Close)
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(),
-		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
+	service := ramptest.Start(t,
+		ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(),
+			AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
 	s := newServer(db, key, signer, service.URL(), service.URL())
 	game.Config.Handler = s.routes()
 	game.Start()
@@ -94,7 +95,8 @@ func TestOnlyAPlayerStartsAnOrder(t *testing.T) {
 // A router must not answer what may be a result: only HTTP 500 lets it come again.
 func TestAResultAtAWrongPathComesAgain(t *testing.T) {
 	s, _, _ := newGame(t)
-	for _, call := range []string{"POST //ramp/result", "POST /ramp/result/", "POST /ramp/results", "POST /", "GET /ramp/result"} {
+	for _, call := range []string{"POST //ramp/result", "POST /ramp/result/", "POST /ramp/results", "POST /",
+		"GET /ramp/result"} {
 		method, path, _ := strings.Cut(call, " ")
 		request := httptest.NewRequest(method, "http://game.example"+path, strings.NewReader("{}"))
 		request.Header.Set(ramp.HeaderHMAC, strings.Repeat("0", 64))

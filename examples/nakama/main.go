@@ -37,7 +37,8 @@ const schema = `CREATE TABLE IF NOT EXISTS ramp_tokens (
 );`
 
 // InitModule is called by Nakama. The environment is runtime.env of its configuration.
-func InitModule(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.NakamaModule, nakama runtime.Initializer) error {
+func InitModule(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.NakamaModule,
+	nakama runtime.Initializer) error {
 	env, _ := ctx.Value(runtime.RUNTIME_CTX_ENV).(map[string]string)
 	if _, err := db.ExecContext(ctx, rampsql.PostgreSQL.Schema()+schema); err != nil {
 		return err
@@ -50,7 +51,8 @@ func InitModule(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.Nak
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return err
 	}
-	config := ramp.HandlerConfig{Players: players{db}, Store: store, Terms: terms, Key: key, Signer: signer, Logger: log}
+	config := ramp.HandlerConfig{Players: players{db}, Store: store, Terms: terms, Key: key, Signer: signer,
+		Logger: log}
 	if url := env["RAMP_RPC_URL"]; url != "" {
 		id, err := strconv.ParseUint(env["RAMP_CHAIN_ID"], 10, 64)
 		chain, err2 := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: id, Logger: log})
@@ -60,21 +62,25 @@ func InitModule(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.Nak
 		config.Confirm = rampproof.Confirmed(chain, 1)
 	}
 	handler, err := ramp.NewHandler(config)
-	client, err2 := ramp.NewClient(ramp.ClientConfig{URL: env["RAMP_API_URL"], Key: key, Terms: terms, Logger: log})
-	start := func(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.NakamaModule, payload string) (string, error) {
+	client, err2 := ramp.NewClient(ramp.ClientConfig{URL: env["RAMP_API_URL"], Key: key, Terms: terms,
+		Logger: log})
+	start := func(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.NakamaModule,
+		payload string) (string, error) {
 		return exchange(ctx, db, client, env["RAMP_FRONTEND_URL"], payload)
 	}
 	if err := errors.Join(err, err2, store.Check(ctx, offer.Network)); err != nil {
 		return err
 	}
 	return errors.Join(
-		nakama.RegisterHttp("/ramp/assets", handler.Assets), nakama.RegisterHttp("/ramp/validate", handler.Validate),
+		nakama.RegisterHttp("/ramp/assets", handler.Assets),
+		nakama.RegisterHttp("/ramp/validate", handler.Validate),
 		nakama.RegisterHttp("/ramp/result", handler.Result), nakama.RegisterRpc("ramp_exchange", start))
 }
 
 // exchange is the RPC that starts an order for {"product":"gold"}, and returns the URL of the
 // page for the player's webview. The URL contains the access token: do not log it.
-func exchange(ctx context.Context, db *sql.DB, client *ramp.Client, frontend, payload string) (string, error) {
+func exchange(ctx context.Context, db *sql.DB, client *ramp.Client, frontend,
+	payload string) (string, error) {
 	user, _ := ctx.Value(runtime.RUNTIME_CTX_USER_ID).(string)
 	var wanted struct{ Product string }
 	if user == "" || json.Unmarshal([]byte(payload), &wanted) != nil {
@@ -86,7 +92,8 @@ func exchange(ctx context.Context, db *sql.DB, client *ramp.Client, frontend, pa
 	}
 	token := rand.Text()
 	hash := sha256.Sum256([]byte(token))
-	_, err = db.ExecContext(ctx, `WITH expired AS (DELETE FROM ramp_tokens WHERE user_id = $2 AND expires_at < now())
+	_, err = db.ExecContext(ctx,
+		`WITH expired AS (DELETE FROM ramp_tokens WHERE user_id = $2 AND expires_at < now())
 		INSERT INTO ramp_tokens (hash, user_id) VALUES ($1, $2)`, hash[:], user)
 	page, err2 := started.ExchangeURL(frontend, ramp.Session{ID: user, Token: ramp.NewAccessToken(token)})
 	answer, err3 := json.Marshal(map[string]string{"url": page})
@@ -100,8 +107,10 @@ type players struct{ db *sql.DB }
 func (p players) Authenticate(ctx context.Context, s ramp.Session) error {
 	hash := sha256.Sum256([]byte(s.Token.Reveal()))
 	var known bool
-	err := p.db.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM ramp_tokens t JOIN users u ON u.id = t.user_id
-		WHERE t.hash = $1 AND u.id::text = $2 AND t.expires_at > now() AND extract(epoch FROM u.disable_time) = 0)`,
+	err := p.db.QueryRowContext(ctx,
+		`SELECT EXISTS (SELECT 1 FROM ramp_tokens t JOIN users u ON u.id = t.user_id
+		WHERE t.hash = $1 AND u.id::text = $2 AND t.expires_at > now()
+			AND extract(epoch FROM u.disable_time) = 0)`,
 		hash[:], s.ID).Scan(&known)
 	if err == nil && !known {
 		err = ramp.Reject("INVALID_USER")
@@ -113,8 +122,10 @@ func (p players) Authenticate(ctx context.Context, s ramp.Session) error {
 func (p players) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
 	var gold int64
 	err := p.db.QueryRowContext(ctx,
-		"SELECT greatest(0, coalesce((wallet->>'gold')::bigint, 0)) FROM users WHERE id = $1", s.ID).Scan(&gold)
-	return &ramp.Player{PlayerID: s.ID, Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(gold)}}}, err
+		"SELECT greatest(0, coalesce((wallet->>'gold')::bigint, 0)) FROM users WHERE id = $1",
+		s.ID).Scan(&gold)
+	return &ramp.Player{PlayerID: s.ID,
+		Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(gold)}}}, err
 }
 
 // apply moves a wallet as Nakama does: it locks the user, changes the whole wallet, and
@@ -123,12 +134,14 @@ func (p players) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, erro
 func apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	var text []byte
 	wallet, changes := map[string]int64{}, map[string]int64{}
-	err := tx.QueryRowContext(ctx, "SELECT wallet FROM users WHERE id = $1 FOR UPDATE", step.Order.SessionID).Scan(&text)
+	err := tx.QueryRowContext(ctx, "SELECT wallet FROM users WHERE id = $1 FOR UPDATE",
+		step.Order.SessionID).Scan(&text)
 	if err = errors.Join(err, json.Unmarshal(text, &wallet)); err != nil {
 		return err
 	}
 	for _, asset := range step.Order.Assets { // also of a burn, whose effect is nothing until it succeeds
-		if n, err := asset.Amount.Int64(); step.Order.State == ramp.OrderAccepted && (err != nil || n > 1e15) { // so that a wallet does not overflow
+		if n, err := asset.Amount.Int64(); step.Order.State == ramp.OrderAccepted &&
+			(err != nil || n > 1e15) { // so that a wallet does not overflow
 			return ramp.Reject("INVALID_AMOUNT")
 		}
 	}
@@ -148,10 +161,13 @@ func apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	}
 	after, _ := json.Marshal(wallet) // maps of numbers cannot fail
 	changed, _ := json.Marshal(changes)
-	if _, err = tx.ExecContext(ctx, "UPDATE users SET update_time = now(), wallet = $2 WHERE id = $1", step.Order.SessionID, string(after)); err != nil {
+	if _, err = tx.ExecContext(ctx, "UPDATE users SET update_time = now(), wallet = $2 WHERE id = $1",
+		step.Order.SessionID, string(after)); err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO wallet_ledger (id, user_id, changeset, metadata) VALUES ($1, $2, $3, jsonb_build_object('ramp_order', $4::text))",
+	_, err = tx.ExecContext(ctx,
+		"INSERT INTO wallet_ledger (id, user_id, changeset, metadata) VALUES ($1, $2, $3, "+
+			"jsonb_build_object('ramp_order', $4::text))",
 		uuid.New(), step.Order.SessionID, string(changed), step.Order.UUID.String())
 	return err
 }

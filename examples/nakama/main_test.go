@@ -67,10 +67,11 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return nil, err
 		}
-		return rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
-			step.Order.SessionID = userOf(step.Order.SessionID)
-			return apply(ctx, tx, step)
-		}})
+		return rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL,
+			Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+				step.Order.SessionID = userOf(step.Order.SessionID)
+				return apply(ctx, tx, step)
+			}})
 	})
 	if address := os.Getenv(envServe); address != "" {
 		serve(address)
@@ -90,16 +91,19 @@ func (h *host) RegisterHttp(path string, handler func(http.ResponseWriter, *http
 	return nil
 }
 
-func (h *host) RegisterRpc(id string, rpc func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error)) error {
+func (h *host) RegisterRpc(id string,
+	rpc func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error)) error {
 	h.rpc[id] = rpc
 	return nil
 }
 
 func newHost(ctx context.Context, db *sql.DB, service string) (*host, error) {
-	h := &host{mux: http.NewServeMux(), rpc: map[string]func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error){}}
+	h := &host{mux: http.NewServeMux(),
+		rpc: map[string]func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error){}}
 	//lint:ignore SA1029 Nakama's keys are texts
 	ctx = context.WithValue(ctx, runtime.RUNTIME_CTX_ENV, map[string]string{
-		"RAMP_HMAC_KEY": hmacText, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_API_URL": service, "RAMP_FRONTEND_URL": service})
+		"RAMP_HMAC_KEY": hmacText, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_API_URL": service,
+		"RAMP_FRONTEND_URL": service})
 	return h, InitModule(ctx, nil, db, nil, h)
 }
 
@@ -169,7 +173,8 @@ func migrated(t *testing.T, u *url.URL, name string) (address string, db *sql.DB
 		ramp.Must(admin.Exec("DROP DATABASE " + name + " WITH (FORCE)"))
 		check(t, admin.Close())
 	})
-	out, err := exec.Command(os.Getenv(envNakama)+"/nakama", "migrate", "up", "--database.address", without(u.String())).CombinedOutput()
+	out, err := exec.Command(os.Getenv(envNakama)+"/nakama", "migrate", "up", "--database.address",
+		without(u.String())).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -193,18 +198,23 @@ func start(t *testing.T, database string) *nakama {
 	t.Helper()
 	if folder := os.Getenv(envNakama); folder != "" {
 		port := 20000 + 10*rand.IntN(1000) // below those that the system gives; Nakama takes those beside it too
-		n := &nakama{t: t, url: fmt.Sprint("http://127.0.0.1:", port), args: []string{folder + "/nakama", "--config", "local.yml",
-			"--database.address", without(database), "--runtime.path", folder + "/modules", "--data_dir", t.TempDir(),
-			"--socket.address", "127.0.0.1", "--socket.port", fmt.Sprint(port), "--console.port", fmt.Sprint(port + 5),
-			"--runtime.env", "RAMP_HMAC_KEY=" + hmacText, "--runtime.env", "RAMP_VALIDATOR_KEY=" + validatorKey,
-			"--runtime.env", "RAMP_API_URL=http://127.0.0.1:1", "--runtime.env", "RAMP_FRONTEND_URL=http://127.0.0.1:1"}}
+		n := &nakama{t: t, url: fmt.Sprint("http://127.0.0.1:", port),
+			args: []string{folder + "/nakama", "--config", "local.yml",
+				"--database.address", without(database), "--runtime.path", folder + "/modules", "--data_dir",
+				t.TempDir(),
+				"--socket.address", "127.0.0.1", "--socket.port", fmt.Sprint(port), "--console.port",
+				fmt.Sprint(port + 5),
+				"--runtime.env", "RAMP_HMAC_KEY=" + hmacText, "--runtime.env", "RAMP_VALIDATOR_KEY=" + validatorKey,
+				"--runtime.env", "RAMP_API_URL=http://127.0.0.1:1", "--runtime.env",
+				"RAMP_FRONTEND_URL=http://127.0.0.1:1"}}
 		n.run()
 		t.Cleanup(n.kill)
 		return n
 	}
 	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { check(t, listener.Close()) })
-	n := &nakama{t: t, args: os.Args[:1], env: []string{envServe + "=" + database, envService + "=http://127.0.0.1:1"}, url: "http://" + listener.Addr().String()}
+	n := &nakama{t: t, args: os.Args[:1], env: []string{envServe + "=" + database, envService + "=http://127.0.0.1:1"},
+		url: "http://" + listener.Addr().String()}
 	n.listener = ramp.Must(listener.(*net.TCPListener).File())
 	t.Cleanup(func() { check(t, n.listener.Close()) })
 	n.run()
@@ -239,7 +249,9 @@ func login(ctx context.Context, db *sql.DB, gold int64) (ramp.Session, error) {
 }
 
 func createUser(ctx context.Context, db *sql.DB, id string, gold int64) error {
-	_, err := db.ExecContext(ctx, "INSERT INTO users (id, username, wallet) VALUES ($1, $2, jsonb_build_object('gold', $3::bigint, 'gem', 7))", id, id, gold)
+	_, err := db.ExecContext(ctx,
+		"INSERT INTO users (id, username, wallet) VALUES ($1, $2, jsonb_build_object('gold', $3::bigint, 'gem', 7))",
+		id, id, gold)
 	return err
 }
 
@@ -261,12 +273,14 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 	check(t, n.await(t.Context()))
 	key := ramp.Must(ramp.TextKey(hmacText))
 	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
-	conformance.Test(t, conformance.Target{URL: n.url, AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result",
-		Key: key, Validator: signer.Address(), ProjectID: "project-1", Strict: true,
-		Token: "0x00000000000000000000000000000000000070c3", Asset: "gold", Amount: 20, Tokens: 2,
-		Waive:   regexp.MustCompile("^result-not-lost/misspelled$"), // Nakama itself answers other paths with 404
-		Player:  func(ctx context.Context, _ string) (ramp.Session, error) { return login(ctx, db, began) },
-		Restart: func(ctx context.Context) error { n.kill(); n.run(); return n.await(ctx) }})
+	conformance.Test(t,
+		conformance.Target{URL: n.url, AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate",
+			ResultPath: "/ramp/result",
+			Key:        key, Validator: signer.Address(), ProjectID: "project-1", Strict: true,
+			Token: "0x00000000000000000000000000000000000070c3", Asset: "gold", Amount: 20, Tokens: 2,
+			Waive:   regexp.MustCompile("^result-not-lost/misspelled$"), // Nakama itself answers other paths with 404
+			Player:  func(ctx context.Context, _ string) (ramp.Session, error) { return login(ctx, db, began) },
+			Restart: func(ctx context.Context) error { n.kill(); n.run(); return n.await(ctx) }})
 }
 
 // Steps of orders and Nakama's own updates rewrite the same wallets, while the process that
@@ -299,17 +313,24 @@ func TestOrdersBesideNakamasWalletUpdatesAndKills(t *testing.T) {
 			return createUser(ctx, db, userOf(session), n)
 		},
 		Balance: func(ctx context.Context, session, _ string) (n int64, err error) {
-			err = db.QueryRowContext(ctx, "SELECT (wallet->>'gold')::bigint FROM users WHERE id = $1", userOf(session)).Scan(&n)
+			err = db.QueryRowContext(ctx, "SELECT (wallet->>'gold')::bigint FROM users WHERE id = $1",
+				userOf(session)).Scan(&n)
 			return n, err
 		}}, storetest.Start(t, "", address))
 	end()
 	check(t, <-ended)
 	for user, n := range updated {
 		var gold, gem, gold2, gem2 int64
-		check(t, db.QueryRow("SELECT (wallet->>'gold')::bigint, (wallet->>'gem')::bigint FROM users WHERE id = $1", user).Scan(&gold, &gem))
-		check(t, db.QueryRow("SELECT 1000000 + coalesce(sum((changeset->>'gold')::bigint), 0), 7 + sum((changeset->>'gem')::bigint) FROM wallet_ledger WHERE user_id = $1", user).Scan(&gold2, &gem2))
+		check(t,
+			db.QueryRow("SELECT (wallet->>'gold')::bigint, (wallet->>'gem')::bigint FROM users WHERE id = $1",
+				user).Scan(&gold, &gem))
+		check(t,
+			db.QueryRow(
+				"SELECT 1000000 + coalesce(sum((changeset->>'gold')::bigint), 0), 7 + "+
+					"sum((changeset->>'gem')::bigint) FROM wallet_ledger WHERE user_id = $1", user).Scan(&gold2, &gem2))
 		if gem != 7+n || gem2 != gem || gold2 != gold {
-			t.Errorf("after %d updates, user %s has %d gold and %d gems, and by the ledger %d and %d", n, user, gold, gem, gold2, gem2)
+			t.Errorf("after %d updates, user %s has %d gold and %d gems, and by the ledger %d and %d", n, user, gold,
+				gem, gold2, gem2)
 		}
 		t.Logf("%d updates", n)
 	}
@@ -338,7 +359,9 @@ func update(db *sql.DB, user string, gems int64) error {
 	if _, err := tx.Exec("UPDATE users SET update_time = now(), wallet = $2 WHERE id = $1", user, after); err != nil {
 		return err
 	}
-	if _, err := tx.Exec("INSERT INTO wallet_ledger (id, user_id, changeset, metadata) VALUES ($1, $2, jsonb_build_object('gem', $3::bigint), '{}')",
+	if _, err := tx.Exec(
+		"INSERT INTO wallet_ledger (id, user_id, changeset, metadata) VALUES ($1, $2, jsonb_build_object('gem', "+
+			"$3::bigint), '{}')",
 		uuid.New(), user, gems); err != nil {
 		return err
 	}
@@ -355,15 +378,17 @@ func TestAPlayerTrades(t *testing.T) {
 	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 	game := httptest.NewUnstartedServer(nil) // its address is known, and the service needs it
 	t.Cleanup(game.Close)
-	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(),
-		AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
+	service := ramptest.Start(t,
+		ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(),
+			AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
 	h := ramp.Must(newHost(t.Context(), db, service.URL()))
 	game.Config.Handler = h.mux
 	game.Start()
 	s := ramp.Must(login(t.Context(), db, 100))
 	rpc := func(user, payload string) (string, error) {
 		//lint:ignore SA1029 Nakama's keys are texts
-		return h.rpc["ramp_exchange"](context.WithValue(t.Context(), runtime.RUNTIME_CTX_USER_ID, user), nil, db, nil, payload)
+		return h.rpc["ramp_exchange"](context.WithValue(t.Context(), runtime.RUNTIME_CTX_USER_ID, user), nil, db,
+			nil, payload)
 	}
 	for user, payload := range map[string]string{"": `{"product":"gold"}`, s.ID: `{`} {
 		if answer, err := rpc(user, payload); err == nil {

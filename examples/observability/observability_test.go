@@ -46,14 +46,18 @@ func newStudio(t *testing.T, observer func(peer string) ramp.Observer) *studio {
 		return nil
 	}}
 	// The handler needs the address of the chain, and the service that of the handler.
-	service := ramptest.Start(t, ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
-		Books: ramptest.BooksOff}) // the game of these tests has no balances
+	service := ramptest.Start(t,
+		ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
+			Books: ramptest.BooksOff}) // the game of these tests has no balances
 	node := service.RPCURL(ramp.Testnet)
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node, ChainID: 7002, HTTPClient: service.Client(), Observer: observer(node)}))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key, Signer: signer, Confirm: rampproof.Confirmed(chain, 1), Observer: observer(""),
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node, ChainID: 7002, HTTPClient: service.Client(),
+		Observer: observer(node)}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key,
+		Signer: signer, Confirm: rampproof.Confirmed(chain, 1), Observer: observer(""),
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}))
 	service.SetHandler(handler)
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(), Observer: observer(service.URL())}))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(),
+		Observer: observer(service.URL())}))
 	return &studio{t, service, client}
 }
 

@@ -95,7 +95,8 @@ func main() {
 
 	// The console gives you the HMAC key. You register the signer's address there.
 	key := ramp.Must(ramp.TextKey(rand.Text()))
-	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	signer := ramp.Must(ramp.NewKeySigner(
+		"0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 
 	// Your server: the handler answers the service's three calls, and the store records
 	// orders and calls Apply, each effect exactly once.

@@ -77,7 +77,8 @@ func (q *Queries) Set(ctx context.Context, session, asset string, amount int64) 
 }
 
 func (q *Queries) Balance(ctx context.Context, session, asset string) (n int64, err error) {
-	err = q.db.QueryRow(ctx, "SELECT amount FROM balances WHERE session_id = $1 AND asset = $2 FOR UPDATE", session, asset).Scan(&n)
+	err = q.db.QueryRow(ctx, "SELECT amount FROM balances WHERE session_id = $1 AND asset = $2 FOR UPDATE", session,
+		asset).Scan(&n)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
@@ -111,12 +112,13 @@ func TestStore(t *testing.T) {
 		one, two := place(t)
 		queries := &Queries{db: one}
 		open := func(pool *pgxpool.Pool) ramp.Store {
-			store := ramp.Must(New(stdlib.OpenDBFromPool(pool), func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
-				if err := move(ctx, queries.WithTx(tx), step); err != nil {
-					return err
-				}
-				return approve(step)
-			}))
+			store := ramp.Must(New(stdlib.OpenDBFromPool(pool),
+				func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+					if err := move(ctx, queries.WithTx(tx), step); err != nil {
+						return err
+					}
+					return approve(step)
+				}))
 			check(t, store.Check(t.Context(), ""))
 			return store
 		}
@@ -140,10 +142,12 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 		check(t, move(ctx, queries.WithTx(tx), step))
 		return fail(tx)
 	}))
-	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd", UserAddress: "0x00000000000000000000000000000000000000Bb", ProjectID: "project-1",
+	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd",
+		UserAddress: "0x00000000000000000000000000000000000000Bb", ProjectID: "project-1",
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(5)}},
-			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}}}}
+			To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3",
+				Amount: ramp.NewAmount(1)}}}}
 	accept := ramp.Accept(ramp.Session{ID: "alice"}, order, time.Now())
 	for name, f := range map[string]func(tx pgx.Tx) error{
 		"a panic":          func(pgx.Tx) error { panic("a bug of the game") },

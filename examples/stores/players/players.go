@@ -174,7 +174,8 @@ func (m *Memory) load(ctx context.Context, id string) (*Player, error) {
 		return p.(*Player), nil
 	}
 	p := &Player{}
-	err := m.db.QueryRowContext(ctx, "SELECT gold, plays, version FROM players WHERE id = $1 FOR UPDATE", id).Scan(&p.Gold, &p.Plays, &p.version)
+	err := m.db.QueryRowContext(ctx, "SELECT gold, plays, version FROM players WHERE id = $1 FOR UPDATE",
+		id).Scan(&p.Gold, &p.Plays, &p.version)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +227,8 @@ func Apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		statement := `INSERT INTO players (id, gold) VALUES ($2, $1)
 			ON CONFLICT (id) DO UPDATE SET gold = players.gold + excluded.gold, version = players.version + 1`
 		if step.Effect.Kind == ramp.Take {
-			statement = "UPDATE players SET gold = gold + $1, version = version + 1 WHERE id = $2 AND gold + $1 >= 0"
+			statement = "UPDATE players SET gold = gold + $1, version = version + 1 WHERE id = $2 AND " +
+				"gold + $1 >= 0"
 		}
 		done, err := tx.ExecContext(ctx, statement, delta, step.Order.SessionID)
 		if err != nil {

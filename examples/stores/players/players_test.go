@@ -266,11 +266,14 @@ func TestStore(t *testing.T) {
 		orders := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: apply}))
 		return storetest.Target{Stores: []ramp.Store{&Store{orders, New(db)}, &Store{orders, New(db)}},
 			Give: func(ctx context.Context, session, asset string, n int64) error {
-				_, err := db.ExecContext(ctx, "INSERT INTO players (id, gold) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET gold = $2", key(session, asset), n)
+				_, err := db.ExecContext(ctx,
+					"INSERT INTO players (id, gold) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET gold = $2",
+					key(session, asset), n)
 				return err
 			},
 			Balance: func(ctx context.Context, session, asset string) (n int64, err error) {
-				err = db.QueryRowContext(ctx, "SELECT coalesce(max(gold), 0) FROM players WHERE id = $1", key(session, asset)).Scan(&n)
+				err = db.QueryRowContext(ctx, "SELECT coalesce(max(gold), 0) FROM players WHERE id = $1",
+					key(session, asset)).Scan(&n)
 				return n, err
 			}}
 	})

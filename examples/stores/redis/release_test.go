@@ -50,7 +50,8 @@ func (n next) Update(ctx context.Context, id uuid.UUID, transition ramp.Transiti
 		if err != nil {
 			return step, err
 		}
-		return step, json.Unmarshal([]byte(strings.Replace(string(text), "{", `{"of_the_next_release":7,`, 1)), &step.Order)
+		return step,
+			json.Unmarshal([]byte(strings.Replace(string(text), "{", `{"of_the_next_release":7,`, 1)), &step.Order)
 	})
 }
 

@@ -2,7 +2,8 @@
 // compares the stored order, replaces it and moves the balances atomically.
 //
 //	store := &redisstore.Store{Client: client, Approve: approve}
-//	handler, err := ramp.NewHandler(ramp.HandlerConfig{Players: players, Store: store, Terms: terms, Key: key, Signer: signer})
+//	handler, err := ramp.NewHandler(ramp.HandlerConfig{
+//		Players: players, Store: store, Terms: terms, Key: key, Signer: signer})
 //
 // Run a single primary with these settings. Without them, assets that players paid
 // can be lost:
@@ -108,7 +109,8 @@ const maxAmount = 100_000_000_000_000_000 // of an asset in one order
 // still had the document, and returns the other order that has ended by its
 // transaction; in both cases it changes nothing. It rejects an order that it could not
 // move exactly or could not grant later.
-func (s *Store) apply(ctx context.Context, id uuid.UUID, document string, step ramp.Step) (other *ramp.Order, won bool, err error) {
+func (s *Store) apply(ctx context.Context, id uuid.UUID, document string, step ramp.Step) (other *ramp.Order,
+	won bool, err error) {
 	replacement, err := json.Marshal(step.Order)
 	if err != nil {
 		return nil, false, err

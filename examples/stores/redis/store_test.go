@@ -165,9 +165,11 @@ func TestWhatANewerProgramHasWrittenIsKept(t *testing.T) {
 	ramp.Must(store.Update(t.Context(), mint.UUID, ramp.Accept(ramp.Session{ID: session}, mint, time.Now())))
 	key := orderKey(mint.UUID)
 	document := ramp.Must(store.Client.Get(t.Context(), key).Result())
-	newer := strings.NewReplacer(`{"version":1`, `{"version":1,"tags":["a"]`, `"intent":{`, `"intent":{"rate":0.10,`).Replace(document)
+	newer := strings.NewReplacer(`{"version":1`, `{"version":1,"tags":["a"]`, `"intent":{`,
+		`"intent":{"rate":0.10,`).Replace(document)
 	check(t, store.Client.Set(t.Context(), key, newer, 0).Err())
-	ramp.Must(store.Update(t.Context(), mint.UUID, ramp.Finish(&ramp.Result{UUID: mint.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, time.Now())))
+	ramp.Must(store.Update(t.Context(), mint.UUID,
+		ramp.Finish(&ramp.Result{UUID: mint.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, time.Now())))
 	document = ramp.Must(store.Client.Get(t.Context(), key).Result())
 	for _, kept := range []string{`"state":"failed"`, `"tags":["a"]`, `"rate":0.10`} {
 		if !strings.Contains(document, kept) {
