@@ -321,7 +321,8 @@ func (t *trial) drifting(then, now snapshot, want, off difference) {
 		}
 		if id == t.asset {
 			still := watch().of(id).Cmp(again.of(id)) != 0
-			t.untried("the player's %s moves without an order; name an asset that does not (-asset)", t.said(id))
+			t.untried("the player's %s moves without an order; name an asset that does not (-asset)",
+				t.said(id))
 			if still { // it is no late effect, and every other case would blame the server for it
 				t.server.run.stop(t.err)
 			}

@@ -21,7 +21,9 @@ import (
 )
 
 // errBusy means that a server rate-limits calls for longer than a call may take.
-var errBusy = errors.New("the server, or a proxy before it, limits the rate of calls, and answered HTTP 429 for longer than -timeout allows: exempt the service's endpoints from the limit")
+var errBusy = errors.New(
+	"the server, or a proxy before it, limits the rate of calls, and answered HTTP 429 for longer than " +
+		"-timeout allows: exempt the service's endpoints from the limit")
 
 // try makes a call, and repeats it while the server rate-limits it. It does not change
 // the trial, so that it is safe for concurrent use.

@@ -38,7 +38,8 @@ func assetsCases() []Case {
 			func(h holding, before []holding) bool {
 				return !slices.ContainsFunc(before, func(other holding) bool { return other.id == h.id })
 			}, "an asset ID that is listed twice", "one entry for each asset"),
-		{ID: "assets-text-fields", Fix: "Write player_id, name, wallet_address and server as strings, or omit them.",
+		{ID: "assets-text-fields",
+			Fix:   "Write player_id, name, wallet_address and server as strings, or omit them.",
 			Title: "The player's optional fields are strings if they are present.",
 			run: func(t *trial) {
 				a := t.assets(t.player)
@@ -57,8 +58,10 @@ func assetsCases() []Case {
 				t.ends(t.mintOf(t.otherPlayer()), success)
 			}},
 		{ID: "assets-older-callers", Section: "4.3",
-			Fix:   "Ignore unknown query parameters, and read X-Dapp-Authorization only: older callers also send language and an Authorization header.",
-			Title: "An assets call with an unknown query parameter or with an Authorization header in addition is answered.",
+			Fix: "Ignore unknown query parameters, and read X-Dapp-Authorization only: older callers " +
+				"also send language and an Authorization header.",
+			Title: "An assets call with an unknown query parameter or with an Authorization header in " +
+				"addition is answered.",
 			Inputs: rows[func(*trial) answer]{Should: {
 				{"query", "an unknown query parameter", func(t *trial) answer {
 					return t.try(call{method: http.MethodGet, path: t.AssetsPath + "?language=ko",
@@ -110,11 +113,15 @@ func (t *trial) foreign() (mixed, other ramp.Session) {
 // sessionCases returns the cases about the headers that carry a session (interface 5.1).
 func sessionCases() []Case {
 	const (
-		fix    = "Verify the access token of the X-Dapp-Authorization header before you look up anything else."
-		strict = "Reject a call unless its X-Dapp headers name exactly one session and one bearer token of it. " +
+		fix = "Verify the access token of the X-Dapp-Authorization header before you look up " +
+			"anything else."
+		strict = "Reject a call unless its X-Dapp headers name exactly one session and one bearer " +
+			"token of it. " +
 			"Compare sessions exactly: databases such as MySQL ignore case by default."
-		both = "Check that the access token belongs to the session. With a Store of package ramp, Authenticate must " +
-			"compare both, because Apply sees only the session; another server may take the player from the token alone."
+		both = "Check that the access token belongs to the session. With a Store of package ramp, " +
+			"Authenticate must " +
+			"compare both, because Apply sees only the session; another server may take the player from " +
+			"the token alone."
 	)
 	unlisted := func(t *trial, bend headerEdit) { t.rejected(t.assets(t.player, bend)) }
 	unapproved := func(t *trial, bend headerEdit) {
@@ -128,17 +135,18 @@ func sessionCases() []Case {
 			header[authorization] = []string{header[authorization][0][:len("Bearer ")+len(tokenIn(header))-1]}
 		}},
 		{"long", "with a token that has an extra character", setHeader(authorization, "Bearer TOKENx")},
-		{"capitals", "with a token in capitals, or in small letters if it has only capitals", func(t *trial, header http.Header, _ []byte) {
-			right := tokenIn(header)
-			other := strings.ToUpper(right)
-			if other == right {
-				other = strings.ToLower(right)
-			}
-			if other == right {
-				t.skip("the access token has no letters")
-			}
-			header[authorization] = []string{"Bearer " + other}
-		}},
+		{"capitals", "with a token in capitals, or in small letters if it has only capitals",
+			func(t *trial, header http.Header, _ []byte) {
+				right := tokenIn(header)
+				other := strings.ToUpper(right)
+				if other == right {
+					other = strings.ToLower(right)
+				}
+				if other == right {
+					t.skip("the access token has no letters")
+				}
+				header[authorization] = []string{"Bearer " + other}
+			}},
 	}}
 	odd := rows[headerEdit]{Should: {
 		{"no-scheme", "with a token but without the word Bearer", setHeader(authorization, "TOKEN")},
@@ -207,7 +215,8 @@ func sessionCases() []Case {
 				}
 			})},
 		{ID: "result-other-session", Section: "6", Fix: signedSession,
-			Title: "A result whose session header contradicts its signed body does not pay the player of the header.",
+			Title: "A result whose session header contradicts its signed body does not pay the player of " +
+				"the header.",
 			run: func(t *trial) {
 				o := t.approve(t.mint())
 				other := t.otherPlayer()
@@ -217,7 +226,8 @@ func sessionCases() []Case {
 				t.closes(o, failure)
 			}},
 		{ID: "result-old-token", Level: Should, Section: "8", mild: true,
-			Fix:   "Believe a result for its HMAC, whatever its access token: it can come 12 hours later, when the token has expired, and is not delivered again after 401.",
+			Fix: "Believe a result for its HMAC, whatever its access token: it can come 12 hours later, " +
+				"when the token has expired, and is not delivered again after 401.",
 			Title: "A result whose access token is not valid anymore is confirmed.",
 			run: func(t *trial) {
 				o, old := t.approve(t.plain()), t.player
@@ -229,7 +239,8 @@ func sessionCases() []Case {
 	}
 }
 
-const signedSession = "Trust the session_id of the signed body, whatever the header says: the HMAC does not cover the headers."
+const signedSession = "Trust the session_id of the signed body, whatever the header says: the HMAC does " +
+	"not cover the headers."
 
 // inOtherLetters writes the session in the other case, unless the endpoint ignores the session: a
 // server may take the player from the token at one of them.

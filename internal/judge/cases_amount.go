@@ -15,7 +15,8 @@ func amountCases() []Case {
 		from  = fromAmount
 		to    = toAmount
 		above = "Reject amounts that are missing or below 0 on both sides of an intent, and preferably 0 too."
-		exact = "Parse the text of the JSON number into an exact type, and compare that with the balance; do not use float64, and do not truncate to 32 or 64 bits."
+		exact = "Parse the text of the JSON number into an exact type, and compare that with the balance; " +
+			"do not use float64, and do not truncate to 32 or 64 bits."
 		bound = "Limit the digits and the exponent of a number before you compute with it."
 		typed = "Accept a JSON number as an amount and nothing else."
 	)
@@ -32,7 +33,8 @@ func amountCases() []Case {
 	wraps := func(t *trial, orders string) { tooMuch(t, show(product(rat(orders), t.amounts(1)))) }
 	return []Case{
 		{ID: "mint-amount", Fix: above + " " + typed,
-			Title: "A mint whose amount is missing or below 0 is rejected, and one whose amount is 0 or no JSON number is rejected or takes something.",
+			Title: "A mint whose amount is missing or below 0 is rejected, and one whose amount is 0 or " +
+				"no JSON number is rejected or takes something.",
 			Inputs: slices.Concat(rows[edit]{Must: {
 				{"negative", "of a negative amount", set(from, number(-2))},
 				{"minus-one", "of -1", set(from, number(-1))},
@@ -40,12 +42,13 @@ func amountCases() []Case {
 				{"missing", "without an amount", drop(from)},
 				{"null", "whose amount is null", set(from, nil)},
 				{"tokens-negative", "to a negative amount of tokens", set(to, number(-1))},
-				{"netted", "with a negative entry beside a positive one of the same asset", func(o object) object {
-					one := o.at("intent.from.0").(object)
-					n := one["amount"].(json.Number)
-					return o.with("intent.from",
-						list{one.with("amount", scaled(n, 2)), one.with("amount", raw("-"+n.String()))})
-				}},
+				{"netted", "with a negative entry beside a positive one of the same asset",
+					func(o object) object {
+						one := o.at("intent.from.0").(object)
+						n := one["amount"].(json.Number)
+						return o.with("intent.from",
+							list{one.with("amount", scaled(n, 2)), one.with("amount", raw("-"+n.String()))})
+					}},
 			}, Should: {
 				{"tokens-zero", "to 0 tokens", set(to, number(0))},
 				{"tokens-missing", "to tokens without an amount", drop(to)},
@@ -60,7 +63,8 @@ func amountCases() []Case {
 				{"object", "of an object", set(from, object{})},
 			}}.inputs(paid, "mint-succeeds"))},
 		{ID: "balance", after: []string{"mint-succeeds"},
-			Fix:   "Reject a mint of more than the player owns. If an UPDATE checks the balance, look at how many rows it changed.",
+			Fix: "Reject a mint of more than the player owns. If an UPDATE checks the balance, look at " +
+				"how many rows it changed.",
 			Title: "A mint of more than the player owns is rejected.",
 			run: func(t *trial) {
 				one := raw(show(plus(t.before.of(t.asset), big.NewRat(1, 1))))
@@ -71,7 +75,8 @@ func amountCases() []Case {
 				}
 			}},
 		{ID: "mint-amount-too-much", Fix: exact, after: []string{"balance"},
-			Title: "A mint of more than anybody owns is rejected, also if the number is small in 32 or 64 bits.",
+			Title: "A mint of more than anybody owns is rejected, also if the number is small in 32 " +
+				"or 64 bits.",
 			Inputs: slices.Concat(rows[string]{Must: {
 				{"2-31", "2^31", "2147483648"},
 				{"2-53", "2^53 + 1", "9007199254740993"},
@@ -80,10 +85,13 @@ func amountCases() []Case {
 				{"1e30", "1e30", "1e30"},
 			}}.inputs(tooMuch), rows[string]{Must: {
 				{"2-32", "2^32 times the amount of an order, which is 0 in 32 bits", power(32, 0)},
-				{"2-32-more", "2^32 + 1 times the amount of an order, which is that amount in 32 bits", power(32, 1)},
+				{"2-32-more", "2^32 + 1 times the amount of an order, which is that amount in 32 bits",
+					power(32, 1)},
 				{"2-64", "2^64 times the amount of an order, which is 0 in 64 bits", power(64, 0)},
-				{"2-64-more", "2^64 + 1 times the amount of an order, which is that amount in 64 bits", power(64, 1)},
-				{"2-256-more", "2^256 + 1 times the amount of an order, which is that amount in 256 bits", power(256, 1)},
+				{"2-64-more", "2^64 + 1 times the amount of an order, which is that amount in 64 bits",
+					power(64, 1)},
+				{"2-256-more", "2^256 + 1 times the amount of an order, which is that amount in 256 bits",
+					power(256, 1)},
 			}}.inputs(wraps))},
 		{ID: "mint-amount-bomb", Fix: bound,
 			Title: "A mint of a number that is expensive to compute with is rejected.",
@@ -97,15 +105,18 @@ func amountCases() []Case {
 				{"tiny", "1e-999999999", set(from, raw("1e-999999999"))},
 			}}.inputs(paid, "mint-succeeds"))},
 		{ID: "mint-amount-all-back", after: []string{"mint-fails"}, Section: "3",
-			Fix:   "Give assets back to a player who owns none, too: add the row of the balance if it does not exist, or keep it at 0.",
+			Fix: "Give assets back to a player who owns none, too: add the row of the balance if it " +
+				"does not exist, or keep it at 0.",
 			Title: "A failed mint of all that the player owns gives it back, or is rejected.",
 			run:   func(t *trial) { t.rejectsOrEnds(t.mint(t.of(t.all())), failure) }},
 		{ID: "amount-exact", Fix: exact,
 			Inputs: slices.Concat(exactly("mint-", mintEnds), exactly("back-", mintFails),
 				exactly("burn-", burnEnds)),
-			Title: "An order about a fraction, or about a number in another notation, takes, gives back or grants exactly that, or is rejected."},
+			Title: "An order about a fraction, or about a number in another notation, takes, gives back " +
+				"or grants exactly that, or is rejected."},
 		{ID: "burn-amount", Fix: above + " " + typed + " " + bound,
-			Title: "A burn whose amount is missing, below 0, 0, no JSON number or too large to compute with is rejected.",
+			Title: "A burn whose amount is missing, below 0, 0, no JSON number or too large to compute " +
+				"with is rejected.",
 			Inputs: slices.Concat(rows[edit]{Must: {
 				{"negative", "to a negative amount", set(to, number(-2))},
 				{"missing", "to an asset without an amount", drop(to)},

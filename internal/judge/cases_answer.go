@@ -17,7 +17,8 @@ const (
 // delivers a result again only after HTTP 500 or no answer (interface 6), so any other answer to a
 // result that had no effect loses it, and the assets of a failed mint with it.
 func answerCases() []Case {
-	const rule = "Answer a result with HTTP 200 once it has had its effect, and with HTTP 500 whatever fails, " +
+	const rule = "Answer a result with HTTP 200 once it has had its effect, and with HTTP 500 " +
+		"whatever fails, " +
 		"also in each layer before the handler: after any other status, the service never delivers it again."
 	return []Case{
 		{ID: "result-not-lost", early: true, Inputs: []Input{

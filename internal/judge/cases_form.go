@@ -11,7 +11,8 @@ import (
 func formCases() []Case {
 	const (
 		read = "Read the body as one JSON object and reject everything else."
-		fix  = "Check that every field that section 2.5 requires is present, not null and of the right type, before you take anything."
+		fix  = "Check that every field that section 2.5 requires is present, not null and of the right " +
+			"type, before you take anything."
 	)
 	// in which RIGHT is the right body, HALF its first half, and ALMOST lacks its end
 	bodies := rows[string]{Must: {
@@ -74,8 +75,10 @@ func formCases() []Case {
 				o := t.plain()
 				t.rejectsOrEnds(o.bent(set("uuid", strings.ToUpper(o.uuid()))), failure)
 			})),
-			Fix:   "Reject a uuid that is no UUID before you take anything, and find the order of a result under the text that you stored.",
-			Title: "A mint whose uuid is missing or malformed is rejected; one in capitals is rejected or ends as any other."},
+			Fix: "Reject a uuid that is no UUID before you take anything, and find the order of a " +
+				"result under the text that you stored.",
+			Title: "A mint whose uuid is missing or malformed is rejected; one in capitals is rejected or " +
+				"ends as any other."},
 		{ID: "validate-fields", Fix: fix, Inputs: fields.inputs(rejected),
 			Title: "A mint whose user_sig, user_address or project_id is missing or malformed is rejected."},
 		{ID: "validate-intent", Fix: fix, Inputs: intents.inputs(rejected),
@@ -84,7 +87,8 @@ func formCases() []Case {
 			Fix:   "Compare project_id with the one of your console.",
 			Title: "A mint for another project is rejected.",
 			run:   func(t *trial) { t.rejects(t.plain(set("project_id", "another-project"))) }},
-		{ID: "unknown-fields", early: true, Fix: "Ignore fields that you do not know: the service may add some.",
+		{ID: "unknown-fields", early: true,
+			Fix:   "Ignore fields that you do not know: the service may add some.",
 			Title: "A call with unknown fields is approved or confirmed.",
 			Inputs: []Input{
 				should("validate", "a mint", func(t *trial) {

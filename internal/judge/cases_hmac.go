@@ -82,10 +82,12 @@ func (e endpoint) hmacCases() []Case {
 	})
 	return []Case{
 		{ID: string(e) + "-hmac-wrong", early: true, Inputs: append(wrong, tampered, packed),
-			Fix:   "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and compare all 32 bytes in constant time.",
+			Fix: "Compute HMAC-SHA256 over the raw bytes of the body with the console's key, and " +
+				"compare all 32 bytes in constant time.",
 			Title: call + "that is not authentic is rejected and moves nothing."},
 		{ID: string(e) + "-hmac-raw", Inputs: raw,
-			Fix:   "Compute the HMAC over the bytes that you received: read the body once, verify, and decode afterwards.",
+			Fix: "Compute the HMAC over the bytes that you received: read the body once, verify, and " +
+				"decode afterwards.",
 			Title: call + "is authentic however its JSON is written, because the HMAC is over the bytes."},
 		{ID: string(e) + "-hmac-first", Level: Should,
 			Fix:   "Verify the HMAC before you decode anything of the body.",

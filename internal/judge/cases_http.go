@@ -20,8 +20,10 @@ func httpCases() []Case {
 			Fix: "Read the whole body, however it arrives and whatever the parameters of its Content-Type; " +
 				"reject one that is incomplete, too large or too deep, and every method but POST.",
 			Inputs: slices.Concat(atValidate.httpInputs(), atResult.httpInputs()),
-			Title:  "A validate or result call is answered however HTTP carries it, and an impossible one is rejected, moves nothing and stops nothing."},
-		{ID: "content-type", Fix: "Set Content-Type to application/json on every answer, including rejections.",
+			Title: "A validate or result call is answered however HTTP carries it, and an impossible one " +
+				"is rejected, moves nothing and stops nothing."},
+		{ID: "content-type",
+			Fix:   "Set Content-Type to application/json on every answer, including rejections.",
 			Title: "The Content-Type of an answer is application/json.",
 			Inputs: rows[func(*trial) answer]{Should: {
 				{"assets", "an assets answer", func(t *trial) answer { return t.assets(t.player) }},
@@ -35,7 +37,9 @@ func httpCases() []Case {
 					t.fail("another Content-Type or none", "application/json")
 				}
 			})},
-		{ID: "null-fields", Fix: "Write errorCode as null on success, and data as null in the answer to a result; do not omit them.",
+		{ID: "null-fields",
+			Fix: "Write errorCode as null on success, and data as null in the answer to a result; do " +
+				"not omit them.",
 			Title: "The answer to a call that succeeds has errorCode null, and data null if there is none.",
 			Inputs: []Input{
 				nullFields("assets", "an assets call",
@@ -51,7 +55,8 @@ func httpCases() []Case {
 // handlerCase is about all other cases.
 func handlerCase() Case {
 	return Case{ID: handlerID, Level: Must, Section: "6", last: true,
-		Fix:   "Exempt the service's endpoints from the breakers, limits and timeouts of your framework and of proxies: the service delivers a result again only after HTTP 500 or no answer.",
+		Fix: "Exempt the service's endpoints from the breakers, limits and timeouts of your framework " +
+			"and of proxies: the service delivers a result again only after HTTP 500 or no answer.",
 		Title: "Every call that the judge made was answered by the game's handler.",
 		run:   func(*trial) {}} // its verdict is that of [Judge.layered]
 }

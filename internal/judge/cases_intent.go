@@ -41,21 +41,25 @@ func intentCases() []Case {
 			t.spendSecond()
 			t.takesBothOrNone(t.second, t.multiple(t.before.of(t.second), 1))
 		}, "balance").with(aListedAsset),
-		must("alone", "only the second asset, of which the player owns less than of the first", func(t *trial) {
-			t.spendSecond()
-			t.rejected(t.validate(t.mintOfSecond(t.multiple(t.before.of(t.second), 1))))
-			t.moved(0)
-		}, "balance").with(aListedAsset),
+		must("alone", "only the second asset, of which the player owns less than of the first",
+			func(t *trial) {
+				t.spendSecond()
+				t.rejected(t.validate(t.mintOfSecond(t.multiple(t.before.of(t.second), 1))))
+				t.moved(0)
+			}, "balance").with(aListedAsset),
 	}
 	return []Case{
 		{ID: "intent-mixed", Inputs: mixed,
-			Fix:   "Derive mint or burn from method and type together, and reject a pair that is neither.",
-			Title: "An order whose method and type are not those of one direction is rejected, or moves what it would move in one direction."},
+			Fix: "Derive mint or burn from method and type together, and reject a pair that is neither.",
+			Title: "An order whose method and type are not those of one direction is rejected, or moves " +
+				"what it would move in one direction."},
 		{ID: "intent-sides", Inputs: wrongSides,
-			Fix:   "Let a mint go from assets to a token, and a burn from a token to assets; reject the rest.",
+			Fix: "Let a mint go from assets to a token, and a burn from a token to assets; reject " +
+				"the rest.",
 			Title: "An order between assets or between tokens is rejected, or takes what a mint takes."},
 		{ID: "intent-older-words",
-			Fix:   "Accept burn as well as burn-permit, and ignore case when you compare token types: the field's description has both methods, and older messages write erc20.",
+			Fix: "Accept burn as well as burn-permit, and ignore case when you compare token types: the " +
+				"field's description has both methods, and older messages write erc20.",
 			Title: "An order with method burn or type erc20 is approved.",
 			Inputs: []Input{
 				should("burn", "a burn with method burn",
@@ -65,7 +69,8 @@ func intentCases() []Case {
 					func(t *trial) { t.ends(t.mint(set("intent.to.0.type", "erc20")), success) }),
 			}},
 		{ID: "intent-unknown-asset", after: []string{"balance"}, early: true,
-			Fix:    "Treat an unknown asset as one that the player does not own, even if the language knows its ID, as JavaScript knows constructor in every object.",
+			Fix: "Treat an unknown asset as one that the player does not own, even if the language " +
+				"knows its ID, as JavaScript knows constructor in every object.",
 			Title:  "A mint of an asset that the game does not have is rejected.",
 			Inputs: rows[edit]{Must: nobodys}.inputs(rejectedMint)},
 		{ID: "intent-burn-unknown-asset",
@@ -73,17 +78,20 @@ func intentCases() []Case {
 			Title:  "A burn to an asset that the game does not have is rejected.",
 			Inputs: rows[edit]{Should: nobodys}.inputs(rejectedBurn)},
 		{ID: "intent-second-short", Inputs: short,
-			Fix:   "Compare each asset of an order with its own balance, reject an asset that the game does not trade, and take all assets in one transaction, or none.",
+			Fix: "Compare each asset of an order with its own balance, reject an asset that the game " +
+				"does not trade, and take all assets in one transaction, or none.",
 			Title: "A mint whose second asset the player lacks is rejected and takes nothing of the first."},
 		{ID: "intent-asset-twice", Inputs: []Input{
 			must("mint", "in a mint that succeeds", mintEnds.listsTwice, "mint-succeeds"),
 			must("mint-back", "in a mint that fails", mintFails.listsTwice, "mint-fails"),
 			must("burn", "in a burn that succeeds", burnEnds.listsTwice, "burn-succeeds"),
 		},
-			Fix:   "Add up the entries of an intent by asset before you check, take, give back or grant them.",
+			Fix: "Add up the entries of an intent by asset before you check, take, give back or " +
+				"grant them.",
 			Title: "An order that lists an asset twice moves the sum, or is rejected."},
 		{ID: "intent-sum-too-much", after: []string{"balance"},
-			Fix:   "Compare the sum of an asset's entries with the balance, not each of them, and add them up in a type in which no sum wraps around.",
+			Fix: "Compare the sum of an asset's entries with the balance, not each of them, and add " +
+				"them up in a type in which no sum wraps around.",
 			Title: "A mint whose entries of one asset add up to more than the player owns is rejected.",
 			Inputs: rows[func(*trial) json.Number]{Must: {
 				{"most", "two entries of most that the player owns", (*trial).most},

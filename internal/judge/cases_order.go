@@ -12,14 +12,17 @@ import (
 func orderCases() []Case {
 	return []Case{
 		{ID: "result-log", Section: "6",
-			Fix:   "Read the blockTimestamp of a log as a JSON number, such as 0, or read only the status of a receipt: the receipt types of some Ethereum libraries accept only hex text.",
+			Fix: "Read the blockTimestamp of a log as a JSON number, such as 0, or read only the status " +
+				"of a receipt: the receipt types of some Ethereum libraries accept only hex text.",
 			Title: "A result is confirmed though the blockTimestamp of its log is a number.",
 			run:   func(t *trial) { t.readsLogs() }},
 		{ID: "result-answer", Section: "4.3",
-			Fix:   "Confirm a result with HTTP 200, success true, errorCode null and data null; answer HTTP 500 only to have it sent again.",
+			Fix: "Confirm a result with HTTP 200, success true, errorCode null and data null; answer " +
+				"HTTP 500 only to have it sent again.",
 			Title: "A result is confirmed with HTTP 200, success true, errorCode null and data null.",
 			run:   func(t *trial) { t.sameAnswers() }},
-		{ID: "mint-succeeds", Section: "1", Fix: "Take intent.from of a mint, and keep it when the transaction succeeded.",
+		{ID: "mint-succeeds", Section: "1",
+			Fix:   "Take intent.from of a mint, and keep it when the transaction succeeded.",
 			Title: "A mint that succeeds takes its assets.", run: func(t *trial) {
 				o := t.approve(t.mint())
 				t.reaches(t.before, o.effect(success)) // measures how late it is
@@ -34,7 +37,8 @@ func orderCases() []Case {
 		{ID: "burn-fails", Section: "3", Fix: "Grant nothing for a burn that failed.",
 			Title: "A burn that fails grants nothing.", run: func(t *trial) { t.ends(t.burn(), failure) }},
 		{ID: "burn-spent-early", after: []string{"balance"}, Section: "3",
-			Fix:   "Grant the assets of a burn at its successful result: a player who can spend them earlier need not burn anything.",
+			Fix: "Grant the assets of a burn at its successful result: a player who can spend them " +
+				"earlier need not burn anything.",
 			Title: "What a burn will grant cannot be spent before its result.",
 			run: func(t *trial) {
 				b := t.approve(t.burn())
@@ -44,8 +48,10 @@ func orderCases() []Case {
 				t.closes(b, failure)
 			}},
 		{ID: "mint-several", after: []string{"mint-succeeds", "mint-fails"}, Section: "1",
-			Fix:   "Record each order under its uuid and take its assets in one transaction; the uuid alone tells orders apart.",
-			Title: "Of several open mints of one player, those that succeed take their assets, and the one that fails gives them back.",
+			Fix: "Record each order under its uuid and take its assets in one transaction; the uuid " +
+				"alone tells orders apart.",
+			Title: "Of several open mints of one player, those that succeed take their assets, and the " +
+				"one that fails gives them back.",
 			Inputs: rows[func(*trial) []order]{Must: {
 				{"sizes", "of different amounts", (*trial).severalSizes},
 				{"equal", "of the same amount", func(t *trial) []order { return t.several(3, t.mint) }},
@@ -68,7 +74,8 @@ func orderCases() []Case {
 				t.movedSince(t.before, left)
 			})},
 		{ID: "mint-spent-twice", after: []string{"balance"}, Section: "3",
-			Fix:   "Take the assets of a mint when you approve it, or hold them, so that no other order can spend them.",
+			Fix: "Take the assets of a mint when you approve it, or hold them, so that no other order " +
+				"can spend them.",
 			Title: "What an open mint will take cannot be spent by another mint.",
 			run: func(t *trial) {
 				one := t.mintOfMost()
@@ -79,26 +86,30 @@ func orderCases() []Case {
 				t.closes(one, failure)
 			}},
 		{ID: "repeats", Section: "6",
-			Fix:   "Record the order under its uuid in the transaction that takes or grants assets: a known uuid takes nothing again, and a finished one gives back or grants nothing again, and is confirmed.",
-			Title: "What comes again changes nothing, and the result of a finished order is confirmed each time.",
+			Fix: "Record the order under its uuid in the transaction that takes or grants assets: a " +
+				"known uuid takes nothing again, and a finished one gives back or grants nothing again, " +
+				"and is confirmed.",
+			Title: "What comes again changes nothing, and the result of a finished order is confirmed " +
+				"each time.",
 			Inputs: append([]Input{
-				must("each", "a validate call, the result of a failed mint, the result of a successful burn", func(t *trial) {
-					var ended []lateOrder
-					t.payingEnds(func(e ending) {
-						o := e.open(t)
-						if !o.burns() {
-							taken := t.now()
-							t.offer(o)
-							t.still(taken)
+				must("each", "a validate call, the result of a failed mint, the result of a successful burn",
+					func(t *trial) {
+						var ended []lateOrder
+						t.payingEnds(func(e ending) {
+							o := e.open(t)
+							if !o.burns() {
+								taken := t.now()
+								t.offer(o)
+								t.still(taken)
+							}
+							t.confirm(o, e.status)
+							t.confirmedAgain(o, e.status)
+							ended = append(ended, lateOrder{order: o, status: e.status})
+						})
+						if t.err == nil {
+							t.server.ended = ended
 						}
-						t.confirm(o, e.status)
-						t.confirmedAgain(o, e.status)
-						ended = append(ended, lateOrder{order: o, status: e.status})
-					})
-					if t.err == nil {
-						t.server.ended = ended
-					}
-				}),
+					}),
 				must("validate", "the validate call of a mint that then succeeds", func(t *trial) {
 					o := t.approve(t.mint())
 					t.offer(o)
@@ -119,7 +130,8 @@ func orderCases() []Case {
 				t.ends(o, failure)
 			}},
 		{ID: "validate-twice-balance", after: []string{"balance"}, Level: Should,
-			Fix: "Answer a repeated validate call from the stored order before any policy looks at balances: " +
+			Fix: "Answer a repeated validate call from the stored order before any policy looks at " +
+				"balances: " +
 				"the player has paid, and the first answer may have been lost.",
 			Title: "The same validate call for most of what the player owned is approved again.",
 			run: func(t *trial) {
@@ -128,7 +140,8 @@ func orderCases() []Case {
 				t.closes(o, failure)
 			}},
 		{ID: "validate-at-once", after: []string{"repeats", "mint-succeeds"},
-			Fix:   "Let a unique key on the uuid decide which of two calls came first; a check before the insert is a race.",
+			Fix: "Let a unique key on the uuid decide which of two calls came first; a check before the " +
+				"insert is a race.",
 			Title: fmt.Sprintf("The same validate call %d times at once takes once.", crowd),
 			alone: true, run: func(t *trial) {
 				t.rounds(func() {
@@ -144,8 +157,11 @@ func orderCases() []Case {
 				})
 			}},
 		{ID: "mints-at-once", alone: true,
-			Fix:   "Check and change a balance in one statement or under a lock: two orders that read the same balance lose one of their changes, or spend it twice.",
-			Title: fmt.Sprintf("Of %d different mints at once, each that is approved takes its assets, and no more are approved than the player can pay for.", crowd),
+			Fix: "Check and change a balance in one statement or under a lock: two orders that read the " +
+				"same balance lose one of their changes, or spend it twice.",
+			Title: fmt.Sprintf(
+				"Of %d different mints at once, each that is approved takes its assets, and no more are "+
+					"approved than the player can pay for.", crowd),
 			Inputs: []Input{
 				must("small", "of the amount of an order", func(t *trial) {
 					t.mintsAtOnce(crowd, mintEnds, func() json.Number { return t.times(1) })
@@ -154,8 +170,9 @@ func orderCases() []Case {
 					func(t *trial) { t.mintsAtOnce(1, mintFails, t.most) }, "balance"),
 			}},
 		{ID: "validate-other",
-			Fix:   "Store what was approved under a uuid, and reject a validate call that differs from it.",
-			Title: "A second validate call under the uuid of an approved mint that differs from the first one is rejected, and signed only if it is paid for.",
+			Fix: "Store what was approved under a uuid, and reject a validate call that differs from it.",
+			Title: "A second validate call under the uuid of an approved mint that differs from the first " +
+				"one is rejected, and signed only if it is paid for.",
 			Inputs: slices.Concat([]Input{
 				must("more", "for more", func(t *trial) { t.secondDigest(t.of(t.times(3))) },
 					"mint-succeeds"),
@@ -205,12 +222,14 @@ func orderCases() []Case {
 			}))},
 		{ID: "validate-after-end",
 			Inputs: []Input{
-				should("failure", "the same call, of a mint that failed: its signature was for assets that were given back", func(t *trial) {
-					o := t.approve(t.mint())
-					t.confirm(o, failure)
-					t.rejected(t.validate(o))
-					t.moved(0)
-				}, "mint-fails"),
+				should("failure",
+					"the same call, of a mint that failed: its signature was for assets that were given back",
+					func(t *trial) {
+						o := t.approve(t.mint())
+						t.confirm(o, failure)
+						t.rejected(t.validate(o))
+						t.moved(0)
+					}, "mint-fails"),
 				must("success", "the same call, of a mint that succeeded", func(t *trial) {
 					o := t.approve(t.mint())
 					t.confirm(o, success)
@@ -221,14 +240,18 @@ func orderCases() []Case {
 					"mint-succeeds"),
 				mintEnds.as("success-digest", "another digest, of a mint that succeeded", secondOf),
 			},
-			Fix:   "Reject a validate call under the uuid of a finished order: its assets were given back, or already paid for tokens.",
-			Title: "A validate call under the uuid of a finished order takes nothing again, and signs nothing that is not paid for."},
+			Fix: "Reject a validate call under the uuid of a finished order: its assets were given " +
+				"back, or already paid for tokens.",
+			Title: "A validate call under the uuid of a finished order takes nothing again, and signs " +
+				"nothing that is not paid for."},
 		{ID: "mint-again", after: []string{"mint-fails", "balance"}, Level: Should, Section: "3",
-			Fix:   "Let the player spend what a failed mint gave back: release its hold, its lock and its place among the open orders.",
+			Fix: "Let the player spend what a failed mint gave back: release its hold, its lock and its " +
+				"place among the open orders.",
 			Title: "What a failed mint gave back can be minted again.", run: mintsAgain},
 		{ID: "validate-rejected-then-right", after: []string{"balance", "mint-succeeds"}, Level: Should,
-			Fix:   "Leave no trace of a rejected order: the player may ask again for less.",
-			Title: "An order that was rejected for its amount is approved when it is requested with a valid one.",
+			Fix: "Leave no trace of a rejected order: the player may ask again for less.",
+			Title: "An order that was rejected for its amount is approved when it is requested with a " +
+				"valid one.",
 			run: func(t *trial) {
 				o := t.mint()
 				t.rejected(t.validate(o.bent(t.of(t.beyond("2147483648")))))

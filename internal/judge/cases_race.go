@@ -12,7 +12,8 @@ import (
 func raceCases() []Case {
 	return []Case{
 		{ID: "players-at-once", first: true,
-			Fix: "Keep nothing of a call where a call of another player sees it, such as in a global variable, " +
+			Fix: "Keep nothing of a call where a call of another player sees it, such as in a global " +
+				"variable, " +
 				"confirm a result only when its own effect is stored, " + lockedOut,
 			Inputs: []Input{
 				must("approvals", "their mints are approved at once", approvesAtOnce, "mint-succeeds",
@@ -21,10 +22,13 @@ func raceCases() []Case {
 					"mint-fails", "burn-succeeds", "burn-fails"),
 				must("assets", "they ask for their assets at once", listsAtOnce, "mint-succeeds"),
 			},
-			Title: "The calls of several players at once do not mix: each order gets its own answer, and each player's balance moves by what they ordered."},
+			Title: "The calls of several players at once do not mix: each order gets its own answer, and " +
+				"each player's balance moves by what they ordered."},
 		{ID: "orders-at-once", alone: true, Section: "3",
-			Fix: "Change balances in one statement, or under one lock for all calls of a player and all their assets: two calls that read the same " +
-				"balances lose one of their changes. Where there are several locks, every call must take them in the same order; " + lockedOut,
+			Fix: "Change balances in one statement, or under one lock for all calls of a player and all " +
+				"their assets: two calls that read the same " +
+				"balances lose one of their changes. Where there are several locks, every call must take " +
+				"them in the same order; " + lockedOut,
 			Inputs: []Input{
 				must("one-asset", "mints that fail, and new mints of the same asset",
 					func(t *trial) { t.failsAndMints(t.asset, t.unequal(crowd/2)) }, "mint-succeeds",
@@ -37,7 +41,8 @@ func raceCases() []Case {
 				must("crossed", "mints of two assets, which half of them list in the other order",
 					mintsCrossed, "mint-fails").with(aSecondAsset),
 			},
-			Title: "Validate and result calls of one player at once are all answered, and lose no change of a balance."},
+			Title: "Validate and result calls of one player at once are all answered, and lose no change " +
+				"of a balance."},
 	}
 }
 

@@ -97,21 +97,29 @@ func receiptCases() []Case {
 						t.closes(t.mintOfMost(), failure, fee)
 					}, "mint-fails"),
 			}),
-			Fix:   "Read only the status of a receipt, and accept the other fields in every form of section 6.",
-			Title: "The status of a receipt alone decides whether a mint is given back and a burn granted, whatever else section 6 allows in it."},
+			Fix: "Read only the status of a receipt, and accept the other fields in every form of " +
+				"section 6.",
+			Title: "The status of a receipt alone decides whether a mint is given back and a burn " +
+				"granted, whatever else section 6 allows in it."},
 		{ID: "receipt-odd", mild: true, Inputs: other.ofBoth((*trial).endsAs),
-			Fix:   "Read the status as hex or as a number, and ignore what you do not act on, in whatever form: nodes differ.",
-			Title: "A receipt in a form that section 6 does not have gives back a failed mint and grants a successful burn."},
+			Fix: "Read the status as hex or as a number, and ignore what you do not act on, in whatever " +
+				"form: nodes differ.",
+			Title: "A receipt in a form that section 6 does not have gives back a failed mint and grants " +
+				"a successful burn."},
 		{ID: "receipt-large", mild: true, Inputs: sizes.ofBoth((*trial).endsAs),
 			Fix:   "Accept bodies of up to 1 MiB: the interface does not say how large they get.",
 			Title: "A receipt with many logs is confirmed and has its effect."},
 		{ID: "receipt-no-status", Inputs: missing.ofBoth((*trial).endsLater),
-			Fix:   "Treat a missing status as no outcome: move nothing and reject the result, so that it is sent again. The wording of section 3 also allows you to treat it as a failure, because a missing status is not 0x1.",
+			Fix: "Treat a missing status as no outcome: move nothing and reject the result, so that it " +
+				"is sent again. The wording of section 3 also allows you to treat it as a failure, " +
+				"because a missing status is not 0x1.",
 			Title: "A result without a status moves nothing, and does not end the order."},
 		{ID: "receipt-odd-status", Section: "3", after: []string{"burn-fails"},
 			Inputs: slices.Concat(strange.ofBoth(oddly), mild(boolean.ofBoth(oddly)...)),
-			Fix:    "Reject a status that you cannot read, so that the result is sent again, or treat it as a failure, as section 3 says of every status other than 0x1.",
-			Title:  "A result whose status cannot be read is rejected, or is a failure: it gives a mint's assets back once, and grants nothing."},
+			Fix: "Reject a status that you cannot read, so that the result is sent again, or treat it " +
+				"as a failure, as section 3 says of every status other than 0x1.",
+			Title: "A result whose status cannot be read is rejected, or is a failure: it gives a mint's " +
+				"assets back once, and grants nothing."},
 	}
 }
 

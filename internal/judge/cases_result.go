@@ -13,31 +13,39 @@ import (
 // belong to no order (interface 3, 6, 8).
 func resultCases() []Case {
 	const (
-		stored  = "Take owner, direction, assets and amounts from the order that you stored at validate, not from the result."
+		stored = "Take owner, direction, assets and amounts from the order that you stored at validate, " +
+			"not from the result."
 		unknown = "Look the uuid up: a result for an order that you never approved moves nothing."
 	)
 	return []Case{
 		{ID: "result-again-changed", early: true, after: []string{"repeats"},
 			Inputs: slices.Concat(changedRepeats(mintFails), changedRepeats(mintEnds),
 				changedRepeats(burnEnds)),
-			Fix:   "Recognize a repeated result by its uuid alone, not by tx_hash and not by the bytes of the body.",
-			Title: "A result that comes again with another tx_hash or with its JSON written differently has no second effect."},
+			Fix: "Recognize a repeated result by its uuid alone, not by tx_hash and not by the bytes of " +
+				"the body.",
+			Title: "A result that comes again with another tx_hash or with its JSON written differently " +
+				"has no second effect."},
 		{ID: "result-at-once", alone: true, Inputs: append(eachEnding(func(t *trial, e ending) {
 			t.rounds(func() {
 				o := e.open(t)
 				t.together(crowd, func(int) answer { return t.report(o, e.status) })
 				t.closes(o, e.status)
 			})
-		}, "repeats"), should("answers", "a failed mint, of which each call is confirmed or answered with HTTP 500", func(t *trial) {
-			o := t.approve(t.mint())
-			for _, a := range t.together(crowd, func(int) answer { return t.report(o, failure) }) {
-				t.confirmedOrLater(a)
-			}
-		}, "repeats", "mint-fails")),
-			Fix:   "Change the order's state with a lock or a conditional update, and apply the effect only if that succeeds; a check before the change is a race. Confirm the others, or answer HTTP 500 to have them sent again.",
+		}, "repeats"),
+			should("answers", "a failed mint, of which each call is confirmed or answered with HTTP 500",
+				func(t *trial) {
+					o := t.approve(t.mint())
+					for _, a := range t.together(crowd, func(int) answer { return t.report(o, failure) }) {
+						t.confirmedOrLater(a)
+					}
+				}, "repeats", "mint-fails")),
+			Fix: "Change the order's state with a lock or a conditional update, and apply the effect " +
+				"only if that succeeds; a check before the change is a race. Confirm the others, or " +
+				"answer HTTP 500 to have them sent again.",
 			Title: fmt.Sprintf("A result that comes %d times at once has one effect.", crowd)},
 		{ID: "result-same-hash", after: []string{"burn-succeeds"}, Level: Should, mild: true,
-			Fix:   "Store the tx_hash under which an order ended, and let a unique key decide: one transaction burns tokens once. The interface does not require it.",
+			Fix: "Store the tx_hash under which an order ended, and let a unique key decide: one " +
+				"transaction burns tokens once. The interface does not require it.",
 			Title: "A transaction that ended one burn grants nothing for another.",
 			run:   func(t *trial) { t.sameHash(false) }},
 		{ID: "result-contrary", Section: "3", Inputs: eachEnding(func(t *trial, e ending) {
@@ -46,13 +54,18 @@ func resultCases() []Case {
 			t.tell(o, opposite(e.status))
 			t.movedAs(o, e.status)
 		}),
-			Fix:   "Keep the first outcome of an order, move nothing for another one, and let a person investigate.",
+			Fix: "Keep the first outcome of an order, move nothing for another one, and let a person " +
+				"investigate.",
 			Title: "A contradicting result after the first one moves nothing."},
 		{ID: "result-odd", mild: true, Inputs: oddResults().ofBoth((*trial).endsOnce),
-			Fix:   "Act on the uuid and status of an authentic result, and take what moves from the stored order; answer HTTP 500, never 4xx, to what you cannot read, so that it is sent again.",
-			Title: "An authentic result in a form that section 6 does not have gives back or grants once, or is answered with HTTP 500."},
+			Fix: "Act on the uuid and status of an authentic result, and take what moves from the " +
+				"stored order; answer HTTP 500, never 4xx, to what you cannot read, so that it is " +
+				"sent again.",
+			Title: "An authentic result in a form that section 6 does not have gives back or grants once, " +
+				"or is answered with HTTP 500."},
 		{ID: "result-again-late", after: []string{"repeats"}, Section: "8", last: true,
-			Fix:   "Keep the state of every finished order in the database, without a limit and for longer than a day: a result can come again 12 hours later, after many others.",
+			Fix: "Keep the state of every finished order in the database, without a limit and for " +
+				"longer than a day: a result can come again 12 hours later, after many others.",
 			Title: "The first results of the run, which come again after all others, have no second effect.",
 			run: func(t *trial) {
 				if len(t.server.ended) == 0 {
@@ -63,11 +76,13 @@ func resultCases() []Case {
 				}
 			}},
 		{ID: "result-late", Section: "8", last: true, early: true,
-			Fix:    "Let no order expire by itself: its result comes up to 12 hours after its approval, also if its UUID was valid for 5 minutes only.",
+			Fix: "Let no order expire by itself: its result comes up to 12 hours after its approval, " +
+				"also if its UUID was valid for 5 minutes only.",
 			Title:  "The result of an order has its effect however long after the approval it comes.",
 			Inputs: eachEnding((*trial).endsLate)[:3]},
 		{ID: "results-at-once", after: []string{"burn-succeeds"},
-			Fix:   "Change a balance in one statement or under a lock: two results that read the same balance lose one of their changes; " + lockedOut,
+			Fix: "Change a balance in one statement or under a lock: two results that read the same " +
+				"balance lose one of their changes; " + lockedOut,
 			Title: "The results of several burns at once all have their effect.", alone: true,
 			run: func(t *trial) {
 				t.rounds(func() {
@@ -83,7 +98,8 @@ func resultCases() []Case {
 				})
 			}},
 		{ID: "unknown-order", Section: "3", Fix: unknown,
-			Title: "A result for an order that was never approved pays nothing: neither a failed mint nor a successful burn.",
+			Title: "A result for an order that was never approved pays nothing: neither a failed mint nor " +
+				"a successful burn.",
 			run: func(t *trial) {
 				t.payingEnds(func(e ending) {
 					o := e.order(t)
@@ -92,7 +108,8 @@ func resultCases() []Case {
 				})
 			}},
 		{ID: "result-unknown-again", after: []string{"unknown-order", "mint-fails", "refusal"}, Level: Should,
-			Fix:   "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored database may know it at the next delivery.",
+			Fix: "Answer HTTP 500 to a result whose order you do not know yet: a replica or a restored " +
+				"database may know it at the next delivery.",
 			Title: "A result for an unknown order is answered with HTTP 500.",
 			run: func(t *trial) {
 				o := t.mint()
@@ -119,7 +136,8 @@ func resultCases() []Case {
 					t.moved(0)
 				}, "balance"),
 			}, rejectedOrders(mintFails), rejectedOrders(burnEnds)),
-			Title: "A result for a rejected order pays nothing: neither a failed mint nor a successful burn."},
+			Title: "A result for a rejected order pays nothing: neither a failed mint nor a " +
+				"successful burn."},
 		{ID: "result-other-owner", Section: "3", Fix: stored,
 			Inputs: []Input{mintFails.input(reportedForAnother), burnEnds.input(reportedForAnother)},
 			Title:  "An order that is reported for another player gives that player nothing."},
@@ -138,7 +156,8 @@ func resultCases() []Case {
 				t.closes(o, status)
 			}).with(aSecondAsset),
 		},
-			Title: "A result whose intent differs from the approved order moves what was approved, or nothing."},
+			Title: "A result whose intent differs from the approved order moves what was approved, " +
+				"or nothing."},
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // (interface 2.6, 5.3).
 func signatureCases() []Case {
 	const (
-		raw32 = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: no prefix, no second hash, and v flipped wherever s is replaced."
+		raw32 = "Sign the 32 bytes of the digest as they are, with the key whose address is registered: " +
+			"no prefix, no second hash, and v flipped wherever s is replaced."
 	)
 	digests := rows[edit]{Must: {
 		{"missing", "without a digest", drop("digest")},
@@ -76,8 +77,10 @@ func signatureCases() []Case {
 			Fix:   "Reject a digest that is not 0x and 64 hex digits before you take anything.",
 			Title: "A mint whose digest is not 0x and 64 hex digits is rejected, and nothing is signed."},
 		{ID: "sign-form", last: true,
-			Fix:   "Name the fields of data userSig and validatorSig, and write validatorSig as 0x and 130 hex digits: r, s and v.",
-			Title: "Every approval that the judge got has userSig, and a validatorSig of 65 bytes in hex with 0x.",
+			Fix: "Name the fields of data userSig and validatorSig, and write validatorSig as 0x and " +
+				"130 hex digits: r, s and v.",
+			Title: "Every approval that the judge got has userSig, and a validatorSig of 65 bytes in " +
+				"hex with 0x.",
 			run: func(t *trial) {
 				const want = "an object with userSig and validatorSig, which is 0x and 130 hex digits"
 				a := t.validate(t.plain())
@@ -90,8 +93,10 @@ func signatureCases() []Case {
 		{ID: "sign-unchanged", Fix: raw32, Inputs: unchanged,
 			Title: "Any digest of 32 bytes is signed as it is."},
 		{ID: "user-sig", Section: "2.6", Inputs: userSigs,
-			Fix:   "Return user_sig unchanged, or reject it before you take anything: an answer of HTTP 500 gives nothing back.",
-			Title: "The userSig of an approval is user_sig unchanged, whatever its form, or the order is rejected."},
+			Fix: "Return user_sig unchanged, or reject it before you take anything: an answer of HTTP " +
+				"500 gives nothing back.",
+			Title: "The userSig of an approval is user_sig unchanged, whatever its form, or the order is " +
+				"rejected."},
 		{ID: "sign-v", Level: Should,
 			Fix:   "Add 27 to a v of 0 or 1: contracts require 27 or 28.",
 			Title: "The v of validatorSig is 27 or 28.",
@@ -101,7 +106,8 @@ func signatureCases() []Case {
 				}
 			}},
 		{ID: "sign-low-s", Level: Should,
-			Fix:   "Replace a high s with the order of the curve minus s, and flip v: contracts reject a high s.",
+			Fix: "Replace a high s with the order of the curve minus s, and flip v: contracts reject " +
+				"a high s.",
 			Title: "The s of validatorSig is in the lower half.",
 			run: func(t *trial) {
 				for range 4 { // a key service may choose either half each time
@@ -122,12 +128,14 @@ func signatureCases() []Case {
 					signedBy(key, ramp.Digest(crypto.Keccak256([]byte("another hash")))))))
 			}},
 		{ID: "sign-every", Fix: raw32, last: true,
-			Title: "Every approval that the judge got is signed by the registered key over the digest of its order.",
+			Title: "Every approval that the judge got is signed by the registered key over the digest of " +
+				"its order.",
 			run: func(t *trial) {
 				t.nowhere(otherSigner, "the signature of "+t.Validator.Hex()+" over the digest")
 			}},
 		{ID: "sign-nonce", last: true,
-			Fix:   "Sign with a nonce that RFC 6979 derives from key and digest, as the usual libraries do: with two signatures that share a nonce, anybody computes the validator key.",
+			Fix: "Sign with a nonce that RFC 6979 derives from key and digest, as the usual libraries " +
+				"do: with two signatures that share a nonce, anybody computes the validator key.",
 			Title: "No two approvals that the judge got have the same r.",
 			run: func(t *trial) {
 				for range 2 {
@@ -136,11 +144,17 @@ func signatureCases() []Case {
 				}
 				t.nowhere(reused, "another r in each")
 			}},
-		{ID: "sign-rejected", Fix: "Sign only what you approve: with the signature of a rejected order, a player makes the transaction without paying for it.", last: true,
+		{ID: "sign-rejected",
+			Fix: "Sign only what you approve: with the signature of a rejected order, a player makes the " +
+				"transaction without paying for it.", last: true,
 			Title: "No rejection that the judge got holds a signature of the digest.",
 			run:   func(t *trial) { t.nowhere(leaked, "a rejection without a signature") }},
-		{ID: "refusal", Section: "7.2", Fix: "Verify the HMAC of every call, and answer one that is not authentic with success false, for example a validate call with HTTP 401 and a result with 500, so that a wrong key loses no result.",
-			Title: "A rejection is a rejection: a call without an HMAC is not answered like an approved or confirmed one.",
+		{ID: "refusal", Section: "7.2",
+			Fix: "Verify the HMAC of every call, and answer one that is not authentic with success " +
+				"false, for example a validate call with HTTP 401 and a result with 500, so that a wrong " +
+				"key loses no result.",
+			Title: "A rejection is a rejection: a call without an HMAC is not answered like an approved " +
+				"or confirmed one.",
 			run: func(t *trial) {
 				a := t.post(t.ValidatePath, t.plain().body)
 				if t.either(a) && a.approval().ValidatorSig == "" {
@@ -169,7 +183,8 @@ func signatureCases() []Case {
 				}
 			}},
 		{ID: "rejection-envelope", Section: "7.2", after: []string{"refusal"},
-			Fix:   `Answer every rejection with {"success":false,"errorCode":"…","data":null}, even where a framework or a proxy answers for you.`,
+			Fix: `Answer every rejection with {"success":false,"errorCode":"…","data":null}, ` +
+				"even where a framework or a proxy answers for you.",
 			Title: "A rejection has success false, a string as errorCode, data null, and no signature.",
 			Inputs: rows[func(*trial) answer]{Must: {
 				{"order", "of an order about an unknown asset",

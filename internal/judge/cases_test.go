@@ -321,16 +321,20 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 func TestEachRaisedCaseLeavesOpenWhatTheInterfaceDoes(t *testing.T) {
 	t.Parallel()
 	for policy, ids := range map[string]string{
-		"the session of header and body":      "result-other-session",
-		"the method alone decides":            "intent-mixed/mint-disassemble intent-mixed/burn-assemble intent-mixed/unknown-type",
-		"the sides alone decide":              "intent-mixed/mint-as-burn intent-mixed/unknown-method",
-		"an item is an asset":                 "intent-sides/mint-from-token",
-		"0 is rounded up to 1":                "mint-amount/zero mint-amount/minus-zero mint-amount/zero-point mint-amount/zero-exponent",
-		"a text is read as a number":          "mint-amount/text mint-amount/boolean mint-amount/list mint-amount/object",
-		"a tiny amount is rounded up":         "mint-amount-bomb/tiny",
-		"a burn of nothing grants nothing":    "burn-amount/tokens-zero",
-		"one open order of a player":          "burn-spent-early",
-		"each digest is an order":             "validate-other/more validate-other/second-mint validate-other/tokens validate-other/direction validate-after-end",
+		"the session of header and body": "result-other-session",
+		"the method alone decides": "intent-mixed/mint-disassemble intent-mixed/burn-assemble " +
+			"intent-mixed/unknown-type",
+		"the sides alone decide": "intent-mixed/mint-as-burn intent-mixed/unknown-method",
+		"an item is an asset":    "intent-sides/mint-from-token",
+		"0 is rounded up to 1": "mint-amount/zero mint-amount/minus-zero mint-amount/zero-point " +
+			"mint-amount/zero-exponent",
+		"a text is read as a number": "mint-amount/text mint-amount/boolean mint-amount/list " +
+			"mint-amount/object",
+		"a tiny amount is rounded up":      "mint-amount-bomb/tiny",
+		"a burn of nothing grants nothing": "burn-amount/tokens-zero",
+		"one open order of a player":       "burn-spent-early",
+		"each digest is an order": "validate-other/more validate-other/second-mint " +
+			"validate-other/tokens validate-other/direction validate-after-end",
 		"uuids of each player":                "validate-other/other-player",
 		"contradictions are confirmed":        "result-contrary",
 		"the owner is paid, whoever is named": "result-other-owner/mint-failure result-other-owner/burn-success",
@@ -592,7 +596,9 @@ func TestAServerThatAsksForMuchPatienceIsUntried(t *testing.T) {
 	assert.Equal(t, judge.Passed, j.Try(t.Context(), caseOf(t, "mint-fails")).Outcome)
 	v := j.Try(t.Context(), caseOf(t, "mint-succeeds"))
 	assert.Equal(t, judge.Untried, v.Outcome)
-	assert.Equal(t, "untried: the server, or a proxy before it, limits the rate of calls, and answered HTTP 429 for longer than -timeout allows: exempt the service's endpoints from the limit", v.String())
+	assert.Equal(t,
+		"untried: the server, or a proxy before it, limits the rate of calls, and answered HTTP 429 for longer than "+
+			"-timeout allows: exempt the service's endpoints from the limit", v.String())
 }
 
 // A call that is rate-limited is sent again, however its body arrives.
@@ -630,7 +636,8 @@ func TestASecondEffectThatFollowsItsAnswerIsSeen(t *testing.T) {
 		assert.Equal(t, judge.Passed, j.Try(t.Context(), caseOf(t, "burn-succeeds")).Outcome)
 		assert.Equal(t, judge.Failed, j.Try(t.Context(), caseOf(t, "repeats")).Outcome)
 		v := j.Try(t.Context(), caseOf(t, "validate-at-once"))
-		assert.Equal(t, "not provable until repeats passes: The same validate call 8 times at once takes once.", v.String())
+		assert.Equal(t, "not provable until repeats passes: The same validate call 8 times at once takes once.",
+			v.String())
 	})
 }
 
@@ -804,7 +811,8 @@ func TestARejectedMintIsNothingToJudge(t *testing.T) {
 	target := newStudio(t, mutant{}).target
 	target.ProjectID = "project-2"
 	err := opened(t, target)
-	require.ErrorContains(t, err, "nothing to judge: a plain mint of 2 item_gold for 1 of the token was not approved: HTTP")
+	require.ErrorContains(t, err,
+		"nothing to judge: a plain mint of 2 item_gold for 1 of the token was not approved: HTTP")
 	require.ErrorContains(t, err, "success false, errorCode")
 	require.ErrorContains(t, err, "Likely causes, most likely first:\n  the project is wrong (-project)\n")
 	require.ErrorContains(t, err, "The HMAC key is right")

@@ -125,8 +125,9 @@ func TestCausesAreInTheOrderInWhichToFixThem(t *testing.T) {
 			assert.Equal(t, c.First().Outcome, c.Outcome)
 			assert.Equal(t, c.First().Case.ID == "mint-fails", c.Waiting == 1)
 		}
-		assert.Equal(t, "validate-token-wrong handler assets mint-fails unknown-order players-at-once terms-rate mints-at-once "+
-			"mint-several result-contrary assets-id-once refusal sign-v", strings.Join(got, " "))
+		assert.Equal(t,
+			"validate-token-wrong handler assets mint-fails unknown-order players-at-once terms-rate mints-at-once "+
+				"mint-several result-contrary assets-id-once refusal sign-v", strings.Join(got, " "))
 	}
 
 	// What fails with one call at a time comes before what fails with several, however often.
@@ -185,8 +186,9 @@ func TestTheDocumentedReportIsTrue(t *testing.T) {
 		require.Len(t, causes, 1)
 		first := causes[0].First()
 		n := func(o judge.Outcome) int { return len(outcomes(verdicts, o)) }
-		report := fmt.Sprintf("1. %s (%s, interface %s, %s; %d cases wait for it)\n   saw:  %s %s: %s\n   want: %s\n   fix:  %s\n\n"+
-			"failed: %d of %d cases failed, first %s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
+		report := fmt.Sprintf(
+			"1. %s (%s, interface %s, %s; %d cases wait for it)\n   saw:  %s %s: %s\n   want: %s\n   fix:  %s\n\n"+
+				"failed: %d of %d cases failed, first %s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
 			first.Case.Title, first.Level, first.Case.Section, first.Case.ID, causes[0].Waiting, first.Call.Method,
 			first.Call.Path, first.Saw, first.Want, first.Case.Fix,
 			n(judge.Failed), len(verdicts), first.Case.ID, n(judge.Noted), n(judge.Unproven), n(judge.Waived),
@@ -314,7 +316,8 @@ func TestAServerThatIsGoneEndsTheJudgement(t *testing.T) {
 			}
 			assert.Equal(t, []judge.Outcome{judge.Passed, judge.Failed, judge.Untried, judge.Untried}, got)
 			assert.Contains(t, verdicts[1].Saw, saw)
-			assert.EqualError(t, j.Err(), "the server stopped answering during intent-unknown-asset; the remaining cases were not tried")
+			assert.EqualError(t, j.Err(),
+				"the server stopped answering during intent-unknown-asset; the remaining cases were not tried")
 		})
 	}
 }
@@ -368,7 +371,8 @@ func TestAnAssetOfTheOrdersThatMovesEndsTheJudgement(t *testing.T) {
 		j := s.unopened(t)
 		j.Run(t.Context(),
 			[]judge.Case{caseOf(t, "mint-succeeds"), caseOf(t, "http"), caseOf(t, "mints-at-once")}, 1, nil)
-		assert.EqualError(t, j.Err(), "the player's item_gold moves without an order; name an asset that does not (-asset)")
+		assert.EqualError(t, j.Err(),
+			"the player's item_gold moves without an order; name an asset that does not (-asset)")
 	})
 }
 

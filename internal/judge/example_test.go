@@ -15,7 +15,8 @@ import (
 // This one writes balances as numbers.
 func ExampleJudge_Try() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"item_gold","balance":1000}]}}}`)
+		_, _ = io.WriteString(w,
+			`{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"item_gold","balance":1000}]}}}`)
 	}))
 	defer server.Close()
 

@@ -27,7 +27,8 @@ func TestItFailsTheTestOfAWrongServer(t *testing.T) {
 		assert.Contains(t, string(out), "--- SKIP: "+t.Name()+"/validate-at-once",
 			"which proves nothing before a mint takes its assets")
 		assert.Contains(t, string(out), "--- PASS: "+t.Name()+"/result-unknown-again", "a SHOULD is only logged")
-		assert.Contains(t, string(out), "SHOULD (interface 6): A result for an unknown order is answered with HTTP 500.")
+		assert.Contains(t, string(out),
+			"SHOULD (interface 6): A result for an unknown order is answered with HTTP 500.")
 		assert.Contains(t, string(out), "--- SKIP: "+t.Name()+"/restart")
 		return
 	}

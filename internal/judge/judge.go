@@ -262,7 +262,8 @@ func (j *Judge) verdict(c Case, in Input, err error) InputVerdict {
 	v.Saw, v.Want, v.Note, v.Outcome = found.saw, found.want, found.note, Failed
 	switch {
 	case found.unreachable() && j.left(c):
-		v.Outcome, v.Saw, v.Want = Untried, "the server stopped answering while this case and others were tried", ""
+		v.Outcome, v.Saw, v.Want = Untried,
+			"the server stopped answering while this case and others were tried", ""
 	case found.unreachable() && j.Err() != nil:
 		v.Level = Must // it crashed the server
 		v.Note = "the server answered nothing after this call: it crashed, or it hangs; its log says why"

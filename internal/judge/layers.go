@@ -51,10 +51,13 @@ func (l *layers) finding() *finding {
 		return nil
 	}
 	f := &finding{want: "an answer of the handler, with the envelope", saw: fmt.Sprintf(
-		"something before the handler answered HTTP %d to %d calls, first to %s; the service never delivers such a result again", l.status, l.calls, l.first)}
+		"something before the handler answered HTTP %d to %d calls, first to %s; the service never "+
+			"delivers such a result again", l.status, l.calls, l.first)}
 	if l.asked > 0 && l.status != http.StatusTooManyRequests {
-		f.note = fmt.Sprintf("before the first of them, the handler had answered %d calls with HTTP 500, which is right for a result that it cannot take yet: "+
-			"if it is a circuit breaker, it must not count those", l.asked)
+		f.note = fmt.Sprintf(
+			"before the first of them, the handler had answered %d calls with HTTP 500, which is right "+
+				"for a result that it cannot take yet: "+
+				"if it is a circuit breaker, it must not count those", l.asked)
 	}
 	return f
 }

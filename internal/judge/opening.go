@@ -138,7 +138,9 @@ func (j *Judge) beginPlainly(ctx context.Context) (approved bool, err error) {
 		// which recovers to a random signer.
 		t.renew()
 		if again, failed := j.firstMint(t, t.plain()); failed == nil && t.err == nil && again == signer {
-			t.untried("the approval of a plain mint is signed by %s, but -validator is %s; one of them is not the key in the console",
+			t.untried(
+				"the approval of a plain mint is signed by %s, but -validator is %s; one of them is not "+
+					"the key in the console",
 				signer.Hex(), t.Validator.Hex())
 		}
 	}
@@ -208,14 +210,19 @@ func (t *trial) whyNoAssets(f *finding) string {
 	switch {
 	case f.status >= 300 && f.status < 400, f.status == http.StatusNotFound,
 		f.status == http.StatusMethodNotAllowed:
-		return text + "\nThe path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips or adds a prefix."
+		return text +
+			"\nThe path of the endpoint (-assets) or the address (-url) is wrong, or the server's router " +
+			"strips or adds a prefix."
 	case f.note != "":
 		return text + whyLayer
 	case again.assets(t.player, spelled(upperCase.Replace)).succeeded:
-		return "\nThe server reads the names of headers in one case only: ignore it, because the service writes them in several (interface 4.3)."
+		return "\nThe server reads the names of headers in one case only: ignore it, because the service " +
+			"writes them in several (interface 4.3)."
 	case f.status == http.StatusUnauthorized || f.status == http.StatusForbidden:
-		return "; the answer begins " + beginning(f.call) + "\nThe server does not accept the access token or the session (-login, -session), " +
-			"or wants a header that the service does not send; it sends X-Dapp-Authorization, not Authorization."
+		return "; the answer begins " + beginning(f.call) +
+			"\nThe server does not accept the access token or the session (-login, -session), " +
+			"or wants a header that the service does not send; it sends X-Dapp-Authorization, not " +
+			"Authorization."
 	case f.status >= 500:
 		return text + "\nThe assets handler has a bug: see the server's log."
 	default:
@@ -226,16 +233,20 @@ func (t *trial) whyNoAssets(f *finding) string {
 // upperCase writes the names of headers as section 4.3 does for an assets call.
 var upperCase = strings.NewReplacer("x-dapp-a", "X-Dapp-A", "x-dapp-sessionid", "X-Dapp-SessionID")
 
-const whyOneCall = "\nThe server has listed assets for this token in an earlier call. A token must last for several calls: " +
+const whyOneCall = "\nThe server has listed assets for this token in an earlier call. A token must last " +
+	"for several calls: " +
 	"a page makes at least two with it."
 
-const whyNoHandler = "\nThe path of the endpoint (-result) or the address (-url) is wrong, or something before the handler answers:"
+const whyNoHandler = "\nThe path of the endpoint (-result) or the address (-url) is wrong, or something " +
+	"before the handler answers:"
 
-const whyLayer = "\nMiddleware or a proxy before the handler answers, such as a login, a CSRF check or a limit: exempt the service's endpoints from it."
+const whyLayer = "\nMiddleware or a proxy before the handler answers, such as a login, a CSRF check or a " +
+	"limit: exempt the service's endpoints from it."
 
 const whyNoResult = `
 There are two likely causes:
-  the server confirms results on a chain, which does not have the judge's transactions: switch off only that for the judge
+  the server confirms results on a chain, which does not have the judge's transactions: switch off
+  only that for the judge
   the result handler has a bug: see the server's log`
 
 const whyNotYet = "\nA moment later it was confirmed: the server approves an order before it is stored. " +
@@ -260,7 +271,8 @@ const (
 	ifUnicode        // the asset's ID is not ASCII
 )
 
-const wrongPath = "the path of the endpoint is wrong (-validate), the server's router strips or adds a prefix, or a proxy answers (-url)"
+const wrongPath = "the path of the endpoint is wrong (-validate), the server's router strips or adds a " +
+	"prefix, or a proxy answers (-url)"
 
 var otherPath = []int{404, 405, 301, 302, 307, 308}
 
@@ -269,23 +281,31 @@ var otherPath = []int{404, 405, 301, 302, 307, 308}
 var mintCauses = []cause{
 	{"the validate handler has a bug: see the server's log", "INTERNAL", []int{500, 502, 503, 504}, ifStatus},
 	{wrongPath, "NOT_FOUND NO_ROUTE", append(otherPath, 502, 503, 504), ifStatus},
-	{"the HMAC key is wrong (-key-file), or the server decodes it differently (-key-encoding)", "HMAC MAC SIGNATURE", []int{401, 403}, ifKey},
+	{"the HMAC key is wrong (-key-file), or the server decodes it differently (-key-encoding)",
+		"HMAC MAC SIGNATURE", []int{401, 403}, ifKey},
 	{"middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header",
 		"HMAC MAC SIGNATURE HMAC_MISSING", []int{401, 403}, ifKey},
 	{"the server, or a proxy before it, limits the size of a body: raise the limit",
 		"BODY_TOO_LARGE TOO_LARGE", []int{http.StatusRequestEntityTooLarge}, ifSuggested},
-	{"the server takes a validate call for a result: its paths are swapped (-validate, -result)", "RECEIPT_STATUS", nil, ifSuggested},
+	{"the server takes a validate call for a result: its paths are swapped (-validate, -result)",
+		"RECEIPT_STATUS", nil, ifSuggested},
 	{"the project is wrong (-project)", "PROJECT", nil, always},
 	{"the token contract is wrong (-token)", "CONTRACT TOKEN NETWORK MESSAGE", nil, always},
 	{"the order does not match the game's rate (-amount, -tokens), or its asset cannot be minted (-asset); " +
 		"if orders move several assets, judge a server that approves every rate",
 		"RATE MESSAGE AMOUNT BALANCE QUANTITY ASSET ITEM RECIPE LIMIT MATERIAL", nil, always},
 	{"the game has no mints (-only burn)", "MINT METHOD TYPE DIRECTION", nil, always},
-	{"the item ID is not ASCII, and something decodes the body with losses before the HMAC is verified", "HMAC MAC SIGNATURE", nil, ifUnicode},
-	{"the server approves only UUIDs of its own initialize calls (-uuid; in Go, Target.UUID)", "UUID ORDER REQUEST EXPIRED", nil, always},
-	{"the server expects another wallet than the judge's (-login may name it), or verifies the wallet's signature", "WALLET ADDRESS USER_SIG", nil, always},
-	{"validate looks at another balance than the one that the assets endpoint lists", "INSUFFICIENT NOT_ENOUGH BALANCE", nil, always},
-	{"the access token or the session is accepted at assets but not at validate", "TOKEN SESSION ACCESS USER LOGIN", []int{401, 403}, always},
+	{"the item ID is not ASCII, and something decodes the body with losses before the HMAC is verified",
+		"HMAC MAC SIGNATURE", nil, ifUnicode},
+	{"the server approves only UUIDs of its own initialize calls (-uuid; in Go, Target.UUID)",
+		"UUID ORDER REQUEST EXPIRED", nil, always},
+	{
+		"the server expects another wallet than the judge's (-login may name it), or verifies the " +
+			"wallet's signature", "WALLET ADDRESS USER_SIG", nil, always},
+	{"validate looks at another balance than the one that the assets endpoint lists",
+		"INSUFFICIENT NOT_ENOUGH BALANCE", nil, always},
+	{"the access token or the session is accepted at assets but not at validate",
+		"TOKEN SESSION ACCESS USER LOGIN", []int{401, 403}, always},
 }
 
 // whyRejected lists the likely causes, most likely first. It also tests the key: if a

@@ -42,16 +42,22 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 		"a page":      {always(200, "<html>"), nil, "the path of the endpoint is wrong (-validate)"},
 		"another key": {code(401, "UNAUTHORIZED"), nil, "the HMAC key is wrong (-key-file)"},
 		"a signature": {code(400, "BAD_SIGNATURE"), nil, "the HMAC key is wrong (-key-file)"},
-		"an HMAC":     {code(401, "HMAC_INVALID"), nil, "the HMAC key is wrong (-key-file), or the server decodes it differently (-key-encoding)\n  middleware or a proxy before the handler reads, cuts or changes the body"},
-		"no HMAC":     {code(401, "HMAC_MISSING"), nil, "middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header"},
+		"an HMAC": {code(401, "HMAC_INVALID"), nil,
+			"the HMAC key is wrong (-key-file), or the server decodes it differently (-key-encoding)\n  middleware " +
+				"or a proxy before the handler reads, cuts or changes the body"},
+		"no HMAC": {code(401, "HMAC_MISSING"), nil,
+			"middleware or a proxy before the handler reads, cuts or changes the body, or removes the HMAC header"},
 		"a large body": {code(413, "BODY_TOO_LARGE"), nil,
 			"the server, or a proxy before it, limits the size of a body"},
-		"a session": {code(403, "SESSION_EXPIRED"), nil, "the access token or the session is accepted at assets but not at validate"},
-		"a rate":    {code(200, "INVALID_RATE"), nil, "the order does not match the game's rate"},
-		"the terms": {code(200, "INVALID_MESSAGE"), nil, "the token contract is wrong (-token)\n  the order does not match the game's rate"},
-		"a wallet":  {code(200, "WALLET_MISMATCH"), nil, "the server expects another wallet"},
-		"a balance": {code(400, "INSUFFICIENT_BALANCE"), nil, "validate looks at another balance than the one that the assets endpoint lists"},
-		"a UUID":    {code(200, "UNKNOWN_UUID"), nil, "the server approves only UUIDs of its own initialize calls"},
+		"a session": {code(403, "SESSION_EXPIRED"), nil,
+			"the access token or the session is accepted at assets but not at validate"},
+		"a rate": {code(200, "INVALID_RATE"), nil, "the order does not match the game's rate"},
+		"the terms": {code(200, "INVALID_MESSAGE"), nil,
+			"the token contract is wrong (-token)\n  the order does not match the game's rate"},
+		"a wallet": {code(200, "WALLET_MISMATCH"), nil, "the server expects another wallet"},
+		"a balance": {code(400, "INSUFFICIENT_BALANCE"), nil,
+			"validate looks at another balance than the one that the assets endpoint lists"},
+		"a UUID": {code(200, "UNKNOWN_UUID"), nil, "the server approves only UUIDs of its own initialize calls"},
 		"swapped paths": {code(500, "INVALID_RECEIPT_STATUS"), nil,
 			"the server takes a validate call for a result: its paths are swapped"},
 		"a crash": {code(500, "INTERNAL_ERROR"), nil, "the validate handler has a bug"},
@@ -138,7 +144,8 @@ func TestAnotherValidatorIsFoundAtTheFirstSignature(t *testing.T) {
 	is := target.Validator
 	target.Validator = common.HexToAddress("0x0000000000000000000000000000000000000001")
 	err := opened(t, target)
-	assert.ErrorContains(t, err, "is signed by "+is.Hex()+", but -validator is 0x0000000000000000000000000000000000000001")
+	assert.ErrorContains(t, err,
+		"is signed by "+is.Hex()+", but -validator is 0x0000000000000000000000000000000000000001")
 	// A key that signs something else is for the cases.
 	assert.NoError(t, opened(t, newStudio(t, mutantOf("sign-unchanged/known")).target))
 }
@@ -158,7 +165,8 @@ func TestATokenForOneCallIsNamed(t *testing.T) {
 		return again
 	}, 401, no("INVALID_TOKEN"))).target
 	err := opened(t, target)
-	assert.ErrorContains(t, err, "The server has listed assets for this token in an earlier call. A token must last for several calls")
+	assert.ErrorContains(t, err,
+		"The server has listed assets for this token in an earlier call. A token must last for several calls")
 	assert.NotContains(t, err.Error(), "Likely causes")
 }
 
@@ -171,12 +179,18 @@ func TestAnAssetsCallThatFailsIsExplained(t *testing.T) {
 		body   string
 		says   []string
 	}{
-		"a prefix": {404, no("NOT_FOUND"), []string{"The path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips or adds a prefix."}},
+		"a prefix": {404, no("NOT_FOUND"),
+			[]string{
+				"The path of the endpoint (-assets) or the address (-url) is wrong, or the server's router strips " +
+					"or adds a prefix."}},
 		"a layer": {401, `{"error":"missing jwt"}`,
 			[]string{`the answer begins '{"error":"missing jwt"}'`, "was not answered by the game's handler",
 				"Middleware or a proxy before the handler answers"}},
-		"a token": {401, no("INVALID_USER"), []string{`the answer begins '{"success":false,"errorCode":"INVALID_USER"`, "The server does not accept the access token or the session (-login, -session), or wants a header that the service does not send; it sends X-Dapp-Authorization, not Authorization."}},
-		"a bug":   {500, no("X"), []string{"The assets handler has a bug: see the server's log."}},
+		"a token": {401, no("INVALID_USER"),
+			[]string{`the answer begins '{"success":false,"errorCode":"INVALID_USER"`,
+				"The server does not accept the access token or the session (-login, -session), or wants a header " +
+					"that the service does not send; it sends X-Dapp-Authorization, not Authorization."}},
+		"a bug": {500, no("X"), []string{"The assets handler has a bug: see the server's log."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -138,7 +138,9 @@ func (r *runner) retry() {
 		j.revive(r.ctx) // nothing was left to try
 	}
 	if gone != nil && j.Err() == nil && !j.crashed.Load() {
-		j.run.stop(fmt.Errorf("the server stopped answering during %s, but not when each was tried alone after a restart: "+
-			"it was stopped from outside, or they stop it together", strings.Join(gone.flight, ", ")))
+		j.run.stop(
+			fmt.Errorf(
+				"the server stopped answering during %s, but not when each was tried alone after a restart: "+
+					"it was stopped from outside, or they stop it together", strings.Join(gone.flight, ", ")))
 	}
 }

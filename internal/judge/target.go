@@ -91,7 +91,8 @@ func (t *settings) complete() error {
 	amounts, wrong := []int64{t.Amount, t.Tokens, t.BurnTokens}, ""
 	switch {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
-		wrong = "URL (-url) must be an http or https URL with its scheme and a host, such as http://127.0.0.1:8080"
+		wrong = "URL (-url) must be an http or https URL with its scheme and a host, such as " +
+			"http://127.0.0.1:8080"
 	case strings.ContainsAny(t.URL, "?#"):
 		wrong = "URL (-url) must have no query and no fragment, because paths are appended to it"
 	case base.User != nil:
@@ -105,7 +106,8 @@ func (t *settings) complete() error {
 	case t.Player == nil:
 		wrong = "Player is missing"
 	case slices.Min(amounts) < 0, slices.Max(amounts) > mostAmount:
-		wrong = fmt.Sprintf("Amount (-amount), Tokens (-tokens) and BurnTokens (-burn-tokens) must be 1 to %d", mostAmount)
+		wrong = fmt.Sprintf(
+			"Amount (-amount), Tokens (-tokens) and BurnTokens (-burn-tokens) must be 1 to %d", mostAmount)
 	case !slices.Contains([]string{"", "mint", "burn"}, t.Only):
 		wrong = "Only (-only) must be mint or burn"
 	case t.Asset != "" && t.Asset == t.Second:
@@ -119,7 +121,9 @@ func (t *settings) complete() error {
 		if strings.HasPrefix(canonical, "X-Dapp-") ||
 			slices.Contains([]string{"X-Hmac-Signature", "Content-Type", "Content-Length", "Host"},
 				canonical) {
-			return fmt.Errorf("conformance: Target.Header (-header) must not contain %s, because the judge sets it", canonical)
+			return fmt.Errorf(
+				"conformance: Target.Header (-header) must not contain %s, because the "+
+					"judge sets it", canonical)
 		}
 		t.Secrets = append(slices.Clone(t.Secrets), values...)
 	}
@@ -130,7 +134,9 @@ func (t *settings) complete() error {
 	for _, path := range []string{t.AssetsPath, t.ValidatePath, t.ResultPath} {
 		full, err := url.Parse(t.URL + path)
 		if err != nil || !strings.HasPrefix(path, "/") || full.Host != base.Host {
-			return errors.New("conformance: an endpoint must be a path that begins with /, such as /api/assets; the server's address belongs in Target.URL (-url)")
+			return errors.New(
+				"conformance: an endpoint must be a path that begins with /, such as /api/assets; the " +
+					"server's address belongs in Target.URL (-url)")
 		}
 	}
 	if t.Unique {

@@ -153,7 +153,9 @@ func TestASecondFaultOfAnAbilityIsTold(t *testing.T) {
 		opening := newJudge(t, s).Opening()
 		require.Len(t, opening, 1)
 		assert.Equal(t, "repeats", opening[0].Case.ID)
-		assert.Regexp(t, `^a balance that moved by -400 \(.*\); later \(mint failed again\) a balance that moved by 400 \(.*\); later \(burn succeeded again\) a balance that moved by 400 \(.*\)$`, opening[0].Saw)
+		assert.Regexp(t,
+			`^a balance that moved by -400 \(.*\); later \(mint failed again\) a balance that moved by 400 \(.*\); `+
+				`later \(burn succeeded again\) a balance that moved by 400 \(.*\)$`, opening[0].Saw)
 	})
 }
 
@@ -190,7 +192,10 @@ func TestWhatTheHandlerDidNotAnswerIsSaid(t *testing.T) {
 				}))
 			err := opened(t, s.target)
 			require.ErrorContains(t, err, "which begins '<html>no</html>'")
-			assert.ErrorContains(t, err, "POST "+s.target.URL+"/api/validate was not answered by the game's handler, because the answer has no envelope ("+says+")")
+			assert.ErrorContains(t, err,
+				"POST "+s.target.URL+
+					"/api/validate was not answered by the game's handler, because the answer has no envelope ("+says+
+					")")
 			assert.NotContains(t, err.Error(), "(-key-file)")
 			layer := status == 413 || status == 403
 			assert.Equal(t, layer,
@@ -240,7 +245,9 @@ func TestAnAssetThatThePlayerDoesNotListIsSaid(t *testing.T) {
 	t.Parallel()
 	target := newStudio(t, mutant{}).target
 	target.Asset = "item_silver"
-	assert.ErrorContains(t, opened(t, target), "the player does not list the asset item_silver of the order (-asset); it lists 1000000 item_gold, 10000 item_gem, 0 item_third")
+	assert.ErrorContains(t, opened(t, target),
+		"the player does not list the asset item_silver of the order (-asset); it lists 1000000 item_gold, 10000 "+
+			"item_gem, 0 item_third")
 }
 
 func TestARateLimitOfEverythingEndsTheRun(t *testing.T) {

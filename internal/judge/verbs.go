@@ -34,10 +34,13 @@ func (t *trial) begin() {
 	t.asset, t.second = t.choose(holdings)
 	t.before = snapshot{owner: t.player, assets: sums(holdings)}
 	if _, listed := t.before.assets[t.asset]; t.asset != "" && !listed {
-		t.untried("the player does not list the asset %s of the order (-asset); it lists %s", t.said(t.asset), t.listed(holdings))
+		t.untried("the player does not list the asset %s of the order (-asset); it lists %s", t.said(t.asset),
+			t.listed(holdings))
 	}
 	if t.asset == "" || t.before.of(t.asset).Cmp(enough) < 0 {
-		t.untried("the player owns too little: a case needs %s of an asset, 20 times the amount of an order (-amount; -asset names the asset; -unique needs 1); the player lists %s",
+		t.untried(
+			"the player owns too little: a case needs %s of an asset, 20 times the amount of an order "+
+				"(-amount; -asset names the asset; -unique needs 1); the player lists %s",
 			show(enough), t.listed(holdings))
 	}
 	if t.needs&aSecondAsset != 0 && (t.second == "" || t.before.of(t.second).Cmp(enough) < 0) {
@@ -305,7 +308,8 @@ func (t *trial) confirmedAtOnce(o order, status string, a answer) {
 	}
 }
 
-const lockedOut = "and answer HTTP 500, never 4xx, to a result that waits too long for a lock: the service delivers it again only then."
+const lockedOut = "and answer HTTP 500, never 4xx, to a result that waits too long for a lock: the " +
+	"service delivers it again only then."
 
 // together makes n calls at the same time and returns their answers. All begin when the
 // last one is ready.

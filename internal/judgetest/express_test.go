@@ -52,7 +52,8 @@ func express(t *testing.T, key string, env ...string) string {
 	t.Cleanup(func() { sql("DROP SCHEMA " + schema + " CASCADE") })
 	serving := exec.Command("node", "server.js")
 	serving.Dir = folder
-	serving.Env = append(append(os.Environ(), "DATABASE_URL="+at.String(), "RAMP_HMAC_KEY="+key, "RAMP_VALIDATOR_KEY="+validatorKey,
+	serving.Env = append(append(os.Environ(), "DATABASE_URL="+at.String(), "RAMP_HMAC_KEY="+key,
+		"RAMP_VALIDATOR_KEY="+validatorKey,
 		"TEST_LOGIN=1", "PORT=0"), env...)
 	out := ramp.Must(serving.StdoutPipe())
 	var says bytes.Buffer
@@ -74,11 +75,13 @@ func express(t *testing.T, key string, env ...string) string {
 func TestTheServerOfTheDocumentIsGreen(t *testing.T) {
 	text := ramp.Must(os.ReadFile("../../docs/other-languages.md"))
 	assert.NotRegexp(t, `\bGo\b|golang`, string(text), "the reader has none")
-	documented := regexp.MustCompile(`(?ms)^RAMP_HMAC_KEY=(\S+) ramp (check .*?)\n` + "```").FindStringSubmatch(string(text))
+	documented := regexp.MustCompile(`(?ms)^RAMP_HMAC_KEY=(\S+) ramp (check .*?)\n` +
+		"```").FindStringSubmatch(string(text))
 	require.NotNil(t, documented)
 	require.Contains(t, string(text), "RAMP_VALIDATOR_KEY="+validatorKey+" node examples/express/server.js")
 	address := express(t, documented[1])
-	judge := exec.CommandContext(t.Context(), "sh", "-c", command+" "+strings.ReplaceAll(documented[2], "http://127.0.0.1:8080", address))
+	judge := exec.CommandContext(t.Context(), "sh", "-c",
+		command+" "+strings.ReplaceAll(documented[2], "http://127.0.0.1:8080", address))
 	judge.Env = append(os.Environ(), "RAMP_HMAC_KEY="+documented[1])
 	out, err := judge.CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -93,7 +96,8 @@ func TestAPlayerTradesThroughTheServerOfTheDocument(t *testing.T) {
 	forward := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(game) }})
 	t.Cleanup(forward.Close)
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: forward.URL})
-	game = ramp.Must(url.Parse(express(t, consoleKey, "RAMP_API_URL="+service.URL(), "RAMP_FRONTEND_URL="+service.URL())))
+	game = ramp.Must(url.Parse(express(t, consoleKey, "RAMP_API_URL="+service.URL(),
+		"RAMP_FRONTEND_URL="+service.URL())))
 	post := func(path, session, token string, into any) {
 		request := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, game.String()+path, nil))
 		request.Header.Set(ramp.HeaderSession, session)
@@ -110,7 +114,8 @@ func TestAPlayerTradesThroughTheServerOfTheDocument(t *testing.T) {
 		post("/exchange", player.SessionID, player.AccessToken, &page)
 		at := ramp.Must(url.Parse(page.Data.URL))
 		id := ramp.Must(uuid.Parse(at.Query().Get("uuid")))
-		ramp.Must(service.Mint(t.Context(), id, ramp.Session{ID: at.Query().Get("sessionId"), Token: ramp.NewAccessToken(at.Query().Get("accessToken"))},
+		ramp.Must(service.Mint(t.Context(), id,
+			ramp.Session{ID: at.Query().Get("sessionId"), Token: ramp.NewAccessToken(at.Query().Get("accessToken"))},
 			ramp.NewAmount(2), fault, ramptest.ValidateTwice(), ramptest.LostAnswer(ramptest.OnResult)))
 		service.Advance(time.Hour)
 	}
@@ -225,13 +230,16 @@ func TestAStatusThatSaysNothingMovesNothing(t *testing.T) {
 	id := s.open()
 	_, answer := s.call(http.MethodPost, "/api/validate", order(id, `"amount":100`, `"amount":10`))
 	require.Contains(t, answer, `"success":true`)
-	for _, receipt := range []string{`{}`, `{"status":{}}`, `{"status":true}`, `{"status":false}`, `{"status":""}`, `{"status":"1"}`, `{"status":null}`,
-		`{"status":["0x0"]}`, `{"status":"0x"}`, `{"status":"failed"}`, `{"status":0.5}`, `{"status":" 0x0"}`, `7`, `null`} {
+	for _, receipt := range []string{`{}`, `{"status":{}}`, `{"status":true}`, `{"status":false}`, `{"status":""}`,
+		`{"status":"1"}`, `{"status":null}`,
+		`{"status":["0x0"]}`, `{"status":"0x"}`, `{"status":"failed"}`, `{"status":0.5}`, `{"status":" 0x0"}`,
+		`7`, `null`} {
 		status, _ := s.call(http.MethodPost, "/api/result", `{"uuid":"`+id.String()+`","receipt":`+receipt+`}`)
 		assert.Equal(t, 500, status, receipt)
 		assert.Equal(t, "900", s.gold(), receipt)
 	}
-	status, _ := s.call(http.MethodPost, "/api/result", `{"uuid":"`+id.String()+`","tx_hash":["0x1"],"receipt":{"status":"0x0"}}`)
+	status, _ := s.call(http.MethodPost, "/api/result",
+		`{"uuid":"`+id.String()+`","tx_hash":["0x1"],"receipt":{"status":"0x0"}}`)
 	assert.Equal(t, 200, status, "a tx_hash that is none ends no order less")
 	assert.Equal(t, "1000", s.gold())
 	status, _ = s.call(http.MethodPost, "/api/result", `{"uuid":"`+id.String()+`","receipt":{"status":0}}`)
@@ -246,7 +254,8 @@ func TestNoAnswerOfTheServerOfTheDocumentEndsAResult(t *testing.T) {
 	s := newShown(t)
 	unknown := `{"uuid":"` + uuid.NewString() + `","receipt":{"status":"0x0"}}`
 	long := `{"padding":"` + strings.Repeat("x", 1<<20) + `"}`
-	for _, path := range []string{"/api/result", "/api/result/", "/API/result", "/API/RESULT/", "//api/result", "/api/results", "/api/result%20",
+	for _, path := range []string{"/api/result", "/api/result/", "/API/result", "/API/RESULT/", "//api/result",
+		"/api/results", "/api/result%20",
 		"/api/result%0A", "/api/result%zz", "/api/callback", "/", "/api/validate", "/api/assets", "/ramp/api/result"} {
 		status, answer := s.call(http.MethodPost, path, unknown)
 		assert.Equal(t, 500, status, "%s: %s", path, answer)
@@ -264,7 +273,8 @@ func TestNoAnswerOfTheServerOfTheDocumentEndsAResult(t *testing.T) {
 		status, _ := s.call(http.MethodPost, path, "")
 		assert.Equal(t, 500, status, "%s without an HMAC", path)
 	}
-	for call, want := range map[string]int{"GET /": 404, "GET /api/result": 404, "POST /xmlrpc.php": 404, "POST /api/validate": 401} {
+	for call, want := range map[string]int{"GET /": 404, "GET /api/result": 404, "POST /xmlrpc.php": 404,
+		"POST /api/validate": 401} {
 		method, path, _ := strings.Cut(call, " ")
 		status, _ := s.call(method, path, "")
 		assert.Equal(t, want, status, call)
@@ -285,7 +295,8 @@ func TestAPageOfTheServerOfTheDocumentIsWorthOneOrder(t *testing.T) {
 	second := s.token
 	first := s.open() // the third page
 	third := s.token
-	for name, token := range map[string]string{"the login": s.login, "a page for assets": catalog, "another page": second} {
+	for name, token := range map[string]string{"the login": s.login, "a page for assets": catalog,
+		"another page": second} {
 		assert.Contains(t, mint(token, id), `"errorCode":"INVALID_USER"`, name)
 	}
 	assert.Contains(t, mint(second, other), `"success":true`)
@@ -323,22 +334,31 @@ func TestTheInitializeCallOfTheDocumentIsAsOurs(t *testing.T) {
 		uuid    bool
 		says    string
 	}{
-		"right":                  {[]reply{{status: 200, body: right}}, 1, true, ""},
-		"created":                {[]reply{{status: 201, body: right}}, 1, true, ""},
-		"no uuid":                {[]reply{{status: 200, body: `{"code":200,"message":"OK","data":{}}`}}, 1, false, "HTTP 200"},
-		"a uuid that is none":    {[]reply{{status: 200, body: `{"code":200,"message":"OK","data":{"uuid":"7"}}`}}, 1, false, "HTTP 200"},
-		"no envelope":            {[]reply{{status: 200, body: `<html>`}}, 1, false, "without the envelope"},
-		"a redirect":             {[]reply{{status: 307, header: map[string]string{"Location": "/elsewhere"}}}, 1, false, "redirect to /elsewhere"},
-		"503 once":               {[]reply{{status: 503}, {status: 200, body: right}}, 2, true, ""},
-		"503 for ever":           {[]reply{{status: 503}}, 3, false, "HTTP 503"},
-		"a gateway's JSON":       {[]reply{{status: 503, body: `{"code":14,"message":"unavailable"}`}, {status: 200, body: right}}, 2, true, ""},
-		"a rate limit":           {[]reply{{status: 429, body: `{"code":429,"message":"slow"}`, header: soon}, {status: 200, body: right}}, 2, true, ""},
-		"an unknown project":     {[]reply{{status: 503, body: `{"code":500,"message":"x","data":"ramp not found"}`}}, 1, false, "ramp not found"},
-		"a wrong HMAC":           {[]reply{{status: 500, body: `{"code":500,"message":"x","data":"invalid mac"}`}}, 1, false, "invalid mac"},
-		"a success under 500":    {[]reply{{status: 500, body: right}}, 1, false, "HTTP 500"},
-		"a long wait":            {[]reply{{status: 503, header: map[string]string{"Retry-After": "3600"}}}, 1, false, "HTTP 503"},
-		"a service that hangs":   {[]reply{{hangs: true}, {status: 200, body: right}}, 2, true, ""},
-		"an answer that is half": {[]reply{{status: 200, body: right[:20], hangs: true}, {status: 200, body: right}}, 2, true, ""},
+		"right":   {[]reply{{status: 200, body: right}}, 1, true, ""},
+		"created": {[]reply{{status: 201, body: right}}, 1, true, ""},
+		"no uuid": {[]reply{{status: 200, body: `{"code":200,"message":"OK","data":{}}`}}, 1, false,
+			"HTTP 200"},
+		"a uuid that is none": {[]reply{{status: 200, body: `{"code":200,"message":"OK","data":{"uuid":"7"}}`}}, 1,
+			false, "HTTP 200"},
+		"no envelope": {[]reply{{status: 200, body: `<html>`}}, 1, false, "without the envelope"},
+		"a redirect": {[]reply{{status: 307, header: map[string]string{"Location": "/elsewhere"}}}, 1,
+			false, "redirect to /elsewhere"},
+		"503 once":     {[]reply{{status: 503}, {status: 200, body: right}}, 2, true, ""},
+		"503 for ever": {[]reply{{status: 503}}, 3, false, "HTTP 503"},
+		"a gateway's JSON": {[]reply{{status: 503, body: `{"code":14,"message":"unavailable"}`},
+			{status: 200, body: right}}, 2, true, ""},
+		"a rate limit": {[]reply{{status: 429, body: `{"code":429,"message":"slow"}`, header: soon},
+			{status: 200, body: right}}, 2, true, ""},
+		"an unknown project": {[]reply{{status: 503, body: `{"code":500,"message":"x","data":"ramp not found"}`}},
+			1, false, "ramp not found"},
+		"a wrong HMAC": {[]reply{{status: 500, body: `{"code":500,"message":"x","data":"invalid mac"}`}}, 1,
+			false, "invalid mac"},
+		"a success under 500": {[]reply{{status: 500, body: right}}, 1, false, "HTTP 500"},
+		"a long wait": {[]reply{{status: 503, header: map[string]string{"Retry-After": "3600"}}}, 1, false,
+			"HTTP 503"},
+		"a service that hangs": {[]reply{{hangs: true}, {status: 200, body: right}}, 2, true, ""},
+		"an answer that is half": {[]reply{{status: 200, body: right[:20], hangs: true}, {status: 200, body: right}},
+			2, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -380,14 +400,17 @@ func TestTheInitializeCallOfTheDocumentIsAsOurs(t *testing.T) {
 				Key: ramp.Must(ramp.TextKey(consoleKey))}))
 			item := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gold.png"}}
 			started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-				Network: ramp.Testnet, ProjectID: "p", Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}})
+				Network: ramp.Testnet, ProjectID: "p", Token: "0x00000000000000000000000000000000000070c3",
+				Materials: item, Outputs: item}})
 			if err != nil {
 				check("ours", "", err.Error())
 			} else {
 				check("ours", started.UUID.String(), "")
 			}
-			node := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", `import { initialize } from './initialize.js'
-				console.log(await initialize(process.argv[1], 'key', {}, Number(process.argv[2])).catch((error) => 'ERROR ' + error.message))`,
+			node := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e",
+				`import { initialize } from './initialize.js'
+				const answer = initialize(process.argv[1], 'key', {}, Number(process.argv[2]))
+				console.log(await answer.catch((error) => 'ERROR ' + error.message))`,
 				service.URL+"/", strconv.FormatInt(timeout.Milliseconds(), 10))
 			node.Dir = filepath.Join("..", "..", "examples", "express")
 			out, err := node.CombinedOutput()

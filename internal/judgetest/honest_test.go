@@ -23,7 +23,8 @@ var honest = []struct {
 	always         bool   // it runs with every go test
 }{
 	{name: "threads", language: "python", restarts: true, always: true},
-	{name: "wsgi", language: "python", policy: "takes-at-result", flags: []string{"-http", "wsgi", "-numbers", "doubles"}},
+	{name: "wsgi", language: "python", policy: "takes-at-result",
+		flags: []string{"-http", "wsgi", "-numbers", "doubles"}},
 	{name: "single", language: "python", policy: "strict,whole", flags: []string{"-http", "single"}, except: "latency"},
 	{name: "doubles", language: "node", policy: "one-hash", always: true},
 	{name: "whole", language: "node", policy: "whole,strict,takes-at-result", restarts: true},
@@ -91,7 +92,8 @@ func TestAnHonestServerPassesWithTwoPlayers(t *testing.T) {
 			url, _ := start(t, language)
 			flags := []string{"-login="} // instead of the default of check
 			for _, player := range []string{"alice", "bob"} {
-				response := ramp.Must(http.Post(url+"/login", "application/json", strings.NewReader(`{"player":"`+player+`"}`)))
+				response := ramp.Must(http.Post(url+"/login", "application/json",
+					strings.NewReader(`{"player":"`+player+`"}`)))
 				var session struct{ SessionID, AccessToken string }
 				require.NoError(t, json.NewDecoder(response.Body).Decode(&session))
 				require.NoError(t, response.Body.Close())

@@ -101,7 +101,8 @@ func start(t *testing.T, language string, flags ...string) (url, restart string)
 	for i := range again {
 		again[i] = "'" + again[i] + "'"
 	}
-	restart = fmt.Sprintf(`kill -9 $(cat %[1]s); sleep 0.1; %[2]s >/dev/null 2>&1 & echo $! >%[1]s`, process, strings.Join(again, " "))
+	restart = fmt.Sprintf(`kill -9 $(cat %[1]s); sleep 0.1; %[2]s >/dev/null 2>&1 & echo $! >%[1]s`, process,
+		strings.Join(again, " "))
 	return url, restart
 }
 
