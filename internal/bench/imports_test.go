@@ -23,7 +23,8 @@ func main() {
 		_ = json.NewEncoder(w).Encode(body)
 	}))
 }`,
-		"ramp": `import ("context"; "net/http"; "github.com/ethereum/go-ethereum/common"; ramp "github.com/token-ramp/ramp-go")
+		"ramp": `import ("context"; "net/http"; "github.com/ethereum/go-ethereum/common"
+			ramp "github.com/token-ramp/ramp-go")
 
 func main() {
 	ctx, client, chain := context.Background(), new(ramp.Client), new(ramp.RPC)

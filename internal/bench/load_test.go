@@ -55,7 +55,9 @@ const (
 func TestLoad(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "game.db")
-		db := must(sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&_txlock=immediate"))
+		db := must(sql.Open("sqlite",
+			"file:"+path+
+				"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&_txlock=immediate"))
 		defer db.Close()
 		db.SetMaxOpenConns(1)
 		l := &load{t: t, db: db, size: "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"}
@@ -85,8 +87,11 @@ func TestLoad(t *testing.T) {
 		require.NoError(t, db.QueryRow("SELECT pg_backend_pid()").Scan(&backend))
 		l.postmaster, _ = stat(t, backend)
 		var settings [3]string
-		require.NoError(t, db.QueryRow("SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit')").
-			Scan(&settings[0], &settings[1], &settings[2]))
+		require.NoError(t,
+			db.QueryRow(
+				"SELECT current_setting('server_version'), current_setting('fsync'), "+
+					"current_setting('synchronous_commit')").
+				Scan(&settings[0], &settings[1], &settings[2]))
 		fmt.Println("PostgreSQL, fsync, synchronous_commit:", settings)
 
 		t.Run("round trips", func(t *testing.T) {
@@ -163,7 +168,8 @@ func (l *load) start(directory, address string) *side {
 	s.order = func(p *player, c *call, twice [2]bool) error {
 		validate, result := bodies(c)
 		begun := time.Now()
-		err := cmp.Or(s.repeat(client, p, ramp.PathValidate, validate, twice[0]), s.repeat(client, p, ramp.PathResult, result, twice[1]))
+		err := cmp.Or(s.repeat(client, p, ramp.PathValidate, validate, twice[0]),
+			s.repeat(client, p, ramp.PathResult, result, twice[1]))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.took = append(s.took, time.Since(begun))
@@ -205,7 +211,8 @@ func (s *side) call(client *http.Client, p *player, path string, body []byte) er
 // login creates the players.
 func (l *load) login(s *side) {
 	for n := range 2 * players {
-		response, err := http.Post(s.url+"/login", "application/json", strings.NewReader(fmt.Sprintf(`{"player":"player-%d"}`, n)))
+		response, err := http.Post(s.url+"/login", "application/json",
+			strings.NewReader(fmt.Sprintf(`{"player":"player-%d"}`, n)))
 		require.NoError(l.t, err)
 		var login struct{ SessionID, AccessToken string }
 		require.NoError(l.t, json.NewDecoder(response.Body).Decode(&login))
@@ -232,9 +239,12 @@ func newCall(session string, burn, fails bool) *call {
 	_, _ = rand.Read(digest[:])
 	hash := "0x" + hex.EncodeToString(digest[:])
 	wallet := sha256.Sum256([]byte(session)) // a wallet belongs to one player
-	assets, tokens := []asset{{"asset", item, json.Number(strconv.Itoa(goldOfOrder))}}, []asset{{"ERC20", tokenAddress, "1"}}
-	c := &call{SessionID: session, UserSig: "0xa9c5", UserAddress: fmt.Sprintf("0x%x", wallet[:20]), ProjectID: "project-1",
-		Digest: hash, UUID: uuid.NewString(), TxHash: hash, Receipt: receipt{"0x1"}, Intent: intent{"mint", "assemble", assets, tokens}}
+	assets, tokens := []asset{{"asset", item, json.Number(strconv.Itoa(goldOfOrder))}},
+		[]asset{{"ERC20", tokenAddress, "1"}}
+	c := &call{SessionID: session, UserSig: "0xa9c5", UserAddress: fmt.Sprintf("0x%x", wallet[:20]),
+		ProjectID: "project-1",
+		Digest:    hash, UUID: uuid.NewString(), TxHash: hash, Receipt: receipt{"0x1"},
+		Intent: intent{"mint", "assemble", assets, tokens}}
 	if burn {
 		c.Intent = intent{"burn-permit", "disassemble", tokens, assets}
 	}
@@ -246,10 +256,14 @@ func newCall(session string, burn, fails bool) *call {
 
 func bodies(c *call) (validate, result []byte) {
 	intent := must(json.Marshal(c.Intent))
-	validate = fmt.Appendf(nil, `{"user_sig":"%s","user_address":"%s","project_id":"%s","digest":"%s","uuid":"%s","intent":%s}`,
+	validate = fmt.Appendf(nil,
+		`{"user_sig":"%s","user_address":"%s","project_id":"%s","digest":"%s","uuid":"%s","intent":%s}`,
 		c.UserSig, c.UserAddress, c.ProjectID, c.Digest, c.UUID, intent)
-	result = fmt.Appendf(nil, `{"session_id":"%s","uuid":"%s","tx_hash":"%s","receipt":{"type":"0x7","status":"%s","logsBloom":"%s","logs":%s,`+
-		`"transactionHash":"%[3]s","blockNumber":"0x12d687"},"intent":%[7]s}`, c.SessionID, c.UUID, c.TxHash, c.Receipt.Status, bloom, transferLogs(2, "0"), intent)
+	result = fmt.Appendf(nil,
+		`{"session_id":"%s","uuid":"%s","tx_hash":"%s","receipt":{"type":"0x7","status":"%s","logsBloom":"%s",`+
+			`"logs":%s,`+
+			`"transactionHash":"%[3]s","blockNumber":"0x12d687"},"intent":%[7]s}`, c.SessionID, c.UUID, c.TxHash,
+		c.Receipt.Status, bloom, transferLogs(2, "0"), intent)
 	return validate, result
 }
 
@@ -327,11 +341,13 @@ func (l *load) compare(ours, theirs *side) {
 	status := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", ours.pid)))
 	_, memory, _ := strings.Cut(string(status), "VmHWM:")
 	memory, _, _ = strings.Cut(memory, "\n")
-	fmt.Printf("orders: %d, %.0f a second; both calls: p50 %v, p95 %v, p99 %v\n", n, float64(n)/took.Seconds(), at(.50), at(.95), at(.99))
+	fmt.Printf("orders: %d, %.0f a second; both calls: p50 %v, p95 %v, p99 %v\n", n, float64(n)/took.Seconds(), at(.50),
+		at(.95), at(.99))
 	fmt.Printf("an order: CPU of the server %v, with PostgreSQL %v; the database grows by %d bytes; %.1f signatures\n",
 		each(cpu), each(both), growth/int64(n), float64(ours.signatures.Load())/float64(ours.orders.Load()))
 	fmt.Printf("peak memory of the server: %s\n", strings.TrimSpace(memory))
-	fmt.Printf("ratio, %d rounds: median %.2f, from %.2f to %.2f\n", rounds, (ratios[(rounds-1)/2]+ratios[rounds/2])/2, ratios[0], ratios[rounds-1])
+	fmt.Printf("ratio, %d rounds: median %.2f, from %.2f to %.2f\n", rounds, (ratios[(rounds-1)/2]+ratios[rounds/2])/2,
+		ratios[0], ratios[rounds-1])
 }
 
 // checkBooks checks that every player owns what the orders make of it, that the table
@@ -348,8 +364,11 @@ func (l *load) checkBooks(sides ...*side) {
 		want[0] += s.orders.Load()
 		want[1] += s.failed.Load()
 	}
-	require.NoError(l.t, l.db.QueryRow("SELECT count(*), sum(CASE state WHEN 'failed' THEN 1 ELSE 0 END), sum(CASE state WHEN 'accepted' THEN 1 ELSE 0 END)"+
-		" FROM ramp_orders").Scan(&got[0], &got[1], &got[2]))
+	require.NoError(l.t,
+		l.db.QueryRow(
+			"SELECT count(*), sum(CASE state WHEN 'failed' THEN 1 ELSE 0 END), sum(CASE state WHEN 'accepted' THEN "+
+				"1 ELSE 0 END)"+
+				" FROM ramp_orders").Scan(&got[0], &got[1], &got[2]))
 	assert.Equal(l.t, want, got, "orders, failed and waiting ones")
 }
 
@@ -357,7 +376,8 @@ func (l *load) checkBooks(sides ...*side) {
 func (l *load) cpuOf(pid int) (sum time.Duration) {
 	for _, entry := range must(os.ReadDir("/proc")) {
 		if id, err := strconv.Atoi(entry.Name()); err == nil {
-			if parent, cpu := stat(nil, id); id == pid || l.postmaster != 0 && (id == l.postmaster || parent == l.postmaster) {
+			if parent, cpu := stat(nil, id); id == pid || l.postmaster != 0 &&
+				(id == l.postmaster || parent == l.postmaster) {
 				sum += cpu
 			}
 		}

@@ -140,16 +140,20 @@ func (i *intent) sold(token string) bool {
 }
 
 const (
-	columns = "uuid, claim, state, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at"
+	columns = "uuid, claim, state, network, project_id, session_id, user_address, digest, intent, " +
+		"tx_hash, reason, accepted_at, finished_at"
 
 	selectSession = "SELECT token_hash, expires_at FROM sessions WHERE id = $1"
 	selectOwner   = "SELECT s.player, COALESCE(w.player, ''), COALESCE(c.closed, '') FROM sessions s" +
 		" LEFT JOIN wallets w ON w.wallet = $1 LEFT JOIN shop c ON c.closed <> '' WHERE s.id = $2"
 	insertWallet = "INSERT INTO wallets (wallet, player) VALUES ($1, $2) ON CONFLICT DO NOTHING"
-	insertOrder  = "INSERT INTO ramp_orders (direction, " + columns + ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, '', $11, NULL)" +
+	insertOrder  = "INSERT INTO ramp_orders (direction, " + columns +
+		") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, '', $11, NULL)" +
 		" ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING " + columns
-	finishOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, finished_at = $5 WHERE uuid = $6 AND claim = $7"
-	moveItem    = "UPDATE inventory SET balance = balance + $1 WHERE player = (SELECT player FROM sessions WHERE id = $2)" +
+	finishOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, " +
+		"finished_at = $5 WHERE uuid = $6 AND claim = $7"
+	moveItem = "UPDATE inventory SET balance = balance + $1 WHERE player = (SELECT player FROM sessions " +
+		"WHERE id = $2)" +
 		" AND item = $3 AND balance BETWEEN $4 AND $5"
 )
 
@@ -173,7 +177,8 @@ func (g *game) authenticate(ctx context.Context, session, token string) error {
 		return err
 	}
 	sum := sha256.Sum256([]byte(token))
-	if subtle.ConstantTimeCompare([]byte(stored), []byte(hex.EncodeToString(sum[:]))) != 1 || time.Now().Unix() >= expires {
+	if subtle.ConstantTimeCompare([]byte(stored), []byte(hex.EncodeToString(sum[:]))) != 1 ||
+		time.Now().Unix() >= expires {
 		return errRejected
 	}
 	return nil
@@ -181,7 +186,8 @@ func (g *game) authenticate(ctx context.Context, session, token string) error {
 
 func (g *game) bindWallet(ctx context.Context, session, wallet string) error {
 	var player, owner, closed string
-	err := g.db.QueryRowContext(ctx, selectOwner, strings.ToLower(wallet), session).Scan(&player, &owner, &closed)
+	err := g.db.QueryRowContext(ctx, selectOwner, strings.ToLower(wallet), session).Scan(&player,
+		&owner, &closed)
 	switch {
 	case err != nil || owner == player && closed == "":
 		return err
@@ -199,7 +205,8 @@ type order struct {
 }
 
 func (o *order) scan(row *sql.Row) error {
-	return row.Scan(&o.uuid, &o.claim, &o.state, &o.network, &o.project, &o.session, &o.user, &o.digest, &o.intent, &o.txHash, &o.reason, &o.accepted, &o.finished)
+	return row.Scan(&o.uuid, &o.claim, &o.state, &o.network, &o.project, &o.session, &o.user, &o.digest,
+		&o.intent, &o.txHash, &o.reason, &o.accepted, &o.finished)
 }
 
 func (g *game) accept(ctx context.Context, session string, c *call) error {
@@ -214,7 +221,8 @@ func (g *game) accept(ctx context.Context, session string, c *call) error {
 	return g.transact(ctx, func(tx *sql.Tx) error {
 		var o order
 		claim := rand.Text()
-		err := o.scan(tx.QueryRowContext(ctx, insertOrder, direction, c.UUID, claim, "accepted", "testnet", c.ProjectID, session,
+		err := o.scan(tx.QueryRowContext(ctx, insertOrder, direction, c.UUID, claim, "accepted", "testnet",
+			c.ProjectID, session,
 			c.UserAddress, c.Digest, string(text), time.Now().UnixMilli()))
 		switch {
 		case err != nil:
@@ -260,7 +268,8 @@ func (g *game) end(ctx context.Context, c *call) error {
 		if err := json.Unmarshal([]byte(o.intent.String), &stored); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, finishOrder, rand.Text(), state, c.TxHash, "", time.Now().UnixMilli(), c.UUID, o.claim.String); err != nil {
+		if _, err := tx.ExecContext(ctx, finishOrder, rand.Text(), state, c.TxHash, "",
+			time.Now().UnixMilli(), c.UUID, o.claim.String); err != nil {
 			return err
 		}
 		return g.apply(ctx, tx, o.session.String, stored, state)
@@ -285,7 +294,8 @@ func (g *game) apply(ctx context.Context, tx *sql.Tx, session string, i intent, 
 	if err != nil || delta <= 0 {
 		return errRejected
 	}
-	moved, err := tx.ExecContext(ctx, moveItem, sign*delta, session, item.ID, max(0, -sign*delta), int64(1)<<62)
+	moved, err := tx.ExecContext(ctx, moveItem, sign*delta, session, item.ID, max(0, -sign*delta),
+		int64(1)<<62)
 	if err != nil {
 		return err
 	}
@@ -322,7 +332,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	logger, secret, g := slog.New(slog.NewJSONHandler(os.Stderr, nil)), []byte(os.Getenv("RAMP_HMAC_KEY")), newGame(db, true)
+	logger, secret, g := slog.New(slog.NewJSONHandler(os.Stderr, nil)), []byte(os.Getenv("RAMP_HMAC_KEY")),
+		newGame(db, true)
 	handle := func(path string, run func(r *http.Request, session string, c *call) (any, error)) {
 		http.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 			begun, session := time.Now(), r.Header.Get("X-Dapp-SessionID")
@@ -333,14 +344,16 @@ func main() {
 				data, err = run(r, session, &c)
 			}
 			status := answer(w, data, err)
-			logger.Info("call", "path", path, "uuid", c.UUID, "session", session, "status", status, "took", time.Since(begun), "error", err)
+			logger.Info("call", "path", path, "uuid", c.UUID, "session", session, "status", status, "took",
+				time.Since(begun), "error", err)
 		})
 	}
 	handle("/api/validate", func(r *http.Request, session string, c *call) (any, error) {
 		if !c.Intent.sold(*token) {
 			return nil, errRejected
 		}
-		if err := g.authenticate(r.Context(), session, strings.TrimPrefix(r.Header.Get("X-Dapp-Authorization"), "Bearer ")); err != nil {
+		if err := g.authenticate(r.Context(), session,
+			strings.TrimPrefix(r.Header.Get("X-Dapp-Authorization"), "Bearer ")); err != nil {
 			return nil, err
 		}
 		if err := g.bindWallet(r.Context(), session, c.UserAddress); err != nil {
@@ -352,7 +365,8 @@ func main() {
 		}
 		return approved, g.accept(r.Context(), session, c)
 	})
-	handle("/api/result", func(r *http.Request, _ string, c *call) (any, error) { return nil, g.end(r.Context(), c) })
+	handle("/api/result",
+		func(r *http.Request, _ string, c *call) (any, error) { return nil, g.end(r.Context(), c) })
 	listener, err := net.Listen("tcp", *addr)
 	if err != nil {
 		log.Fatal(err)

@@ -45,14 +45,16 @@ func around(name, message, repeat, separator string) shape {
 }
 
 const (
-	resultHead  = `{"session_id":"hero-4821","uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"` + transactionHash + `",`
+	resultHead = `{"session_id":"hero-4821","uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"` +
+		transactionHash + `",`
 	emptyResult = resultHead + `"receipt":{"status":"0x1","logs":[]},"intent":` + mintIntent
 )
 
 // resultShapes are authentic results of 1 MiB.
 func resultShapes() []shape {
 	receipt := func(name, members, repeat, separator string) shape {
-		return around(name, resultHead+`"receipt":{"status":"0x1",`+members+`},"intent":`+mintIntent+`}`, repeat, separator)
+		return around(name, resultHead+`"receipt":{"status":"0x1",`+members+`},"intent":`+mintIntent+`}`,
+			repeat, separator)
 	}
 	log := func(name, members, repeat, separator string) shape {
 		return receipt("one log, "+name, `"logs":[{`+members+`}]`, repeat, separator)
@@ -66,14 +68,17 @@ func resultShapes() []shape {
 		receipt("logs of empty topics", `"logs":[@]`, `{"topics":[0`+strings.Repeat(",0", 99)+`]}`, ","),
 		receipt("logs of escaped names", `"logs":[{@}]`, `"\u0061":0`, ","),
 		receipt("logs of escaped hex", `"logs":[@]`, `{"data":"\u0030x","topics":["\u0030x"]}`, ","),
-		receipt("repeated members of logs", `"logs":[@]`, `{"data":0,"data":0,"topics":0,"topics":0,"removed":0,"removed":0}`, ","),
+		receipt("repeated members of logs", `"logs":[@]`,
+			`{"data":0,"data":0,"topics":0,"topics":0,"removed":0,"removed":0}`, ","),
 		log("data", `"data":"0x@"`, "00", ""),
 		receipt("a long bloom", `"logsBloom":"0x@"`, "00", ""),
 		receipt("a long gasUsed", `"gasUsed":"0x@"`, "f", ""),
 		receipt("a long number", `"gasUsed":@`, "9", ""),
 		receipt("repeated names", `@`, `"gasUsed":"0x1"`, ","),
 		receipt("repeated statuses", `@`, `"status":"0x1"`, ","),
-		around("a long hash", `{"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"@","receipt":{"status":"0x1"},"intent":`+mintIntent+`}`,
+		around("a long hash",
+			`{"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"@","receipt":{"status":"0x1"},"intent":`+
+				mintIntent+`}`,
 			`\u0041`, ""),
 	}
 	return append(all, commonShapes(emptyResult, resultHead+`"receipt":{"status":"0x1"}`)...)
@@ -132,7 +137,8 @@ func commonShapes(message, withoutIntent string) []shape {
 		around("an amount of 1 MiB", withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
 			`"from":[{"type":"asset","id":"gold","amount":@}],"to":[{"type":"ERC20","id":"t","amount":1}]}}`, "9", ""),
 		around("intent, names", withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
-			`"from":[{"type":"asset","id":"gold","amount":1}],"to":[{"type":"ERC20","id":"t","amount":1}],@}}`, `"fee_rate":1`, ","),
+			`"from":[{"type":"asset","id":"gold","amount":1}],"to":[{"type":"ERC20","id":"t","amount":1}],@}}`,
+			`"fee_rate":1`, ","),
 	}
 }
 
@@ -233,7 +239,8 @@ func (g *holdingGame) Update(ctx context.Context, id uuid.UUID, next ramp.Transi
 
 // heapPeak samples the size of the heap until it is asked for the peak.
 func heapPeak() (peak func() uint64) {
-	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}}
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"}}
 	most, asked := uint64(0), make(chan uint64)
 	go func() {
 		for {

@@ -99,20 +99,26 @@ func parseComparisons() []comparison {
 	return []comparison{
 		parseComparison[plainResult]("ParseResult, 1 log", plainStruct, one, ramp.ParseResult, bounds{0.50, 1.00, 25}),
 		parseComparison[wholeResult]("ParseResult, 1 log", sameFields, one, ramp.ParseResult, bounds{}),
-		parseComparison[plainResult]("ParseResult, 20 logs", plainStruct, twenty, ramp.ParseResult, bounds{0.45, 1.40, 0}),
+		parseComparison[plainResult]("ParseResult, 20 logs", plainStruct, twenty, ramp.ParseResult,
+			bounds{0.45, 1.40, 0}),
 		parseComparison[wholeResult]("ParseResult, 20 logs", sameFields, twenty, ramp.ParseResult, bounds{}),
-		parseComparison[plainValidate]("ParseValidate", plainStruct, []byte(validateBody), ramp.ParseValidate, bounds{0.50, 1.00, 17}),
-		parseComparison[types.Receipt]("Receipt", "go-ethereum", receipt, func(text []byte) (r *ramp.Receipt, err error) {
-			r = new(ramp.Receipt)
-			return r, r.UnmarshalJSON(text)
-		}, bounds{0.25, 0.45, 0}),
+		parseComparison[plainValidate]("ParseValidate", plainStruct, []byte(validateBody), ramp.ParseValidate,
+			bounds{0.50, 1.00, 17}),
+		parseComparison[types.Receipt]("Receipt", "go-ethereum", receipt,
+			func(text []byte) (r *ramp.Receipt, err error) {
+				r = new(ramp.Receipt)
+				return r, r.UnmarshalJSON(text)
+			}, bounds{0.25, 0.45, 0}),
 	}
 }
 
-func parseComparison[Theirs, Ours any](subject, rival string, body []byte, parse func([]byte) (*Ours, error), most bounds) comparison {
-	return comparison{subject: subject, rival: rival, bounds: most, setup: func(testing.TB) (ours, theirs func() error) {
-		return func() error { _, err := parse(body); return err }, func() error { return json.Unmarshal(body, new(Theirs)) }
-	}}
+func parseComparison[Theirs, Ours any](subject, rival string, body []byte, parse func([]byte) (*Ours, error),
+	most bounds) comparison {
+	return comparison{subject: subject, rival: rival, bounds: most,
+		setup: func(testing.TB) (ours, theirs func() error) {
+			return func() error { _, err := parse(body); return err },
+				func() error { return json.Unmarshal(body, new(Theirs)) }
+		}}
 }
 
 // handlerComparisons serve signed calls without connections, so that only the handlers are
@@ -120,9 +126,10 @@ func parseComparison[Theirs, Ours any](subject, rival string, body []byte, parse
 func handlerComparisons() []comparison {
 	key := must(crypto.HexToECDSA(validatorKey))
 	compare := func(subject, path string, body []byte, most bounds, byHand http.HandlerFunc) comparison {
-		return comparison{subject: subject, rival: "barest handler by hand", bounds: most, setup: func(testing.TB) (ours, theirs func() error) {
-			return serve(newHandler(approvingGame{}), path, body), serve(byHand, path, body)
-		}}
+		return comparison{subject: subject, rival: "barest handler by hand", bounds: most,
+			setup: func(testing.TB) (ours, theirs func() error) {
+				return serve(newHandler(approvingGame{}), path, body), serve(byHand, path, body)
+			}}
 	}
 	return []comparison{
 		// Version 2: 0.93 to 1.09, and 0.92 to 1.08, for the same code.
@@ -214,22 +221,25 @@ const (
 // connections, so that only the clients are measured.
 func rpcComparisons() []comparison {
 	ctx, hash := context.Background(), common.HexToHash(transactionHash)
-	compare := func(subject, result string, most bounds, ours func(*ramp.RPC) (int, error), theirs func(*ethclient.Client) (int, error)) comparison {
-		return comparison{subject: "JSON-RPC, " + subject, rival: "go-ethereum's ethclient", bounds: most, setup: func(t testing.TB) (_, _ func() error) {
-			const url = "http://127.0.0.1"
-			client := &http.Client{Transport: node(result)}
-			rpcClient := must(rpc.DialOptions(ctx, url, rpc.WithHTTPClient(client)))
-			t.Cleanup(rpcClient.Close)
-			own, other := must(ramp.NewRPC(ramp.RPCConfig{URL: url, HTTPClient: client})), ethclient.NewClient(rpcClient)
-			want := must(theirs(other))
-			counted := func(n int, err error) error {
-				if err == nil && n != want {
-					err = fmt.Errorf("got %d, not %d", n, want)
+	compare := func(subject, result string, most bounds, ours func(*ramp.RPC) (int, error),
+		theirs func(*ethclient.Client) (int, error)) comparison {
+		return comparison{subject: "JSON-RPC, " + subject, rival: "go-ethereum's ethclient", bounds: most,
+			setup: func(t testing.TB) (_, _ func() error) {
+				const url = "http://127.0.0.1"
+				client := &http.Client{Transport: node(result)}
+				rpcClient := must(rpc.DialOptions(ctx, url, rpc.WithHTTPClient(client)))
+				t.Cleanup(rpcClient.Close)
+				own, other := must(ramp.NewRPC(ramp.RPCConfig{URL: url, HTTPClient: client})),
+					ethclient.NewClient(rpcClient)
+				want := must(theirs(other))
+				counted := func(n int, err error) error {
+					if err == nil && n != want {
+						err = fmt.Errorf("got %d, not %d", n, want)
+					}
+					return err
 				}
-				return err
-			}
-			return func() error { return counted(ours(own)) }, func() error { return counted(theirs(other)) }
-		}}
+				return func() error { return counted(ours(own)) }, func() error { return counted(theirs(other)) }
+			}}
 	}
 	return []comparison{
 		compare("one receipt", nodeReceipt(), bounds{0.35, 0.65, 110},
@@ -299,7 +309,8 @@ func (result node) RoundTrip(request *http.Request) (*http.Response, error) {
 // orderComparison accepts and finishes a burn that fails, each step in one transaction, and
 // each side in a database of its own. In-process SQLite is the cheapest database: it has no
 // network and does not wait for the disk here.
-var orderComparison = comparison{subject: "an order on SQLite, accept and finish", rival: "the same statements by hand, unchecked", wall: true,
+var orderComparison = comparison{subject: "an order on SQLite, accept and finish",
+	rival: "the same statements by hand, unchecked", wall: true,
 	bounds: bounds{1.33, 1.33, 0}, setup: func(t testing.TB) (ours, theirs func() error) {
 		store := must(rampsql.New(rampsql.Config{DB: openGame(t), Dialect: rampsql.SQLite, Apply: applyGame}))
 		byHand, ctx := newGame(openGame(t), false), context.Background()
@@ -310,12 +321,14 @@ var orderComparison = comparison{subject: "an order on SQLite, accept and finish
 				To:   []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: item, Amount: ramp.NewAmount(goldOfOrder)}}}
 			id := uuid.MustParse(c.UUID)
 			if _, err := store.Update(ctx, id, ramp.Accept(ramp.Session{ID: "hero-4821"}, &ramp.ValidateRequest{
-				UserAddress: c.UserAddress, ProjectID: c.ProjectID, Digest: must(ramp.ParseDigest(c.Digest)), UUID: id, Intent: burn,
+				UserAddress: c.UserAddress, ProjectID: c.ProjectID, Digest: must(ramp.ParseDigest(c.Digest)), UUID: id,
+				Intent: burn,
 			}, time.Now())); err != nil {
 				return err
 			}
-			_, err := store.Update(ctx, id, ramp.Finish(&ramp.Result{SessionID: "hero-4821", UUID: id, TxHash: c.TxHash, Intent: burn,
-				Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, time.Now()))
+			_, err := store.Update(ctx, id,
+				ramp.Finish(&ramp.Result{SessionID: "hero-4821", UUID: id, TxHash: c.TxHash, Intent: burn,
+					Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, time.Now()))
 			return err
 		}
 		theirs = func() error {
@@ -353,7 +366,9 @@ func applyGame(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
 func openSQLite(t testing.TB) *sql.DB {
-	db := must(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "orders.db")+"?_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_txlock=immediate"))
+	db := must(sql.Open("sqlite",
+		"file:"+filepath.Join(t.TempDir(), "orders.db")+
+			"?_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_txlock=immediate"))
 	t.Cleanup(func() { _ = db.Close() })
 	must(db.Exec(rampsql.SQLite.Schema()))
 	return db
@@ -366,9 +381,11 @@ const (
 	tokenAddress    = "0x13345c94929a47a35a4dcd36e2574b8123fe190d"
 
 	mintIntent = `{"method":"mint","type":"assemble","from":[{"type":"asset","id":"gold","amount":100}],` +
-		`"to":[{"type":"ERC20","id":"` + tokenAddress + `","amount":10}],"target_candidate":{},"fee_rate":2000,"actual":"8"}`
+		`"to":[{"type":"ERC20","id":"` + tokenAddress +
+		`","amount":10}],"target_candidate":{},"fee_rate":2000,"actual":"8"}`
 
-	validateBody = `{"user_sig":"0xa9c5cc5e7b594f1b1e82f7907303e007adb6f05573e984e7fc8baa80995d90b72bbf5b4297ea75d36ba5672b3e49f305edaea0c2bb6d02e1babc67e1340554561b",` +
+	validateBody = `{"user_sig":"0xa9c5cc5e7b594f1b1e82f7907303e007adb6f05573e984e7fc8baa80995d90b72bbf5b42` +
+		`97ea75d36ba5672b3e49f305edaea0c2bb6d02e1babc67e1340554561b",` +
 		`"user_address":"` + playerAddress + `","project_id":"project-1",` +
 		`"digest":"0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85",` +
 		`"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","intent":` + mintIntent + `}`
@@ -382,10 +399,13 @@ var bloom = "0x" + strings.Repeat("00", 256)
 func transferLogs(count int, timestamp string) string {
 	logs := make([]string, count)
 	for i := range logs {
-		logs[i] = fmt.Sprintf(`{"address":"%s","topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",`+
-			`"0x0000000000000000000000001be31a94361a391bbafb2a4ccd704f57dc04d4bb","0x0000000000000000000000008f2a55949038a9610f50fb23b5883af3b4ecb3c3"],`+
-			`"data":"0x0000000000000000000000000000000000000000000000000de0b6b3a7640000","blockNumber":"0x12d687","transactionHash":"%s",`+
-			`"transactionIndex":"0x3","blockHash":"%s","blockTimestamp":%s,"logIndex":"%#x","removed":false}`,
+		logs[i] = fmt.Sprintf(
+			`{"address":"%s","topics":["0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef",`+
+				`"0x0000000000000000000000001be31a94361a391bbafb2a4ccd704f57dc04d4bb",`+
+				`"0x0000000000000000000000008f2a55949038a9610f50fb23b5883af3b4ecb3c3"],`+
+				`"data":"0x0000000000000000000000000000000000000000000000000de0b6b3a7640000",`+
+				`"blockNumber":"0x12d687","transactionHash":"%s",`+
+				`"transactionIndex":"0x3","blockHash":"%s","blockTimestamp":%s,"logIndex":"%#x","removed":false}`,
 			tokenAddress, transactionHash, blockHash, timestamp, i)
 	}
 	return "[" + strings.Join(logs, ",") + "]"
@@ -393,18 +413,24 @@ func transferLogs(count int, timestamp string) string {
 
 // resultBody is a successful mint as the result webhook reports it (interface 6).
 func resultBody(logs int) []byte {
-	return fmt.Appendf(nil, `{"session_id":"hero-4821","uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"%[1]s",`+
-		`"receipt":{"type":"0x7","root":"0x","status":"0x1","cumulativeGasUsed":"0x5b8d80","logsBloom":"%[2]s","logs":%[3]s,`+
-		`"transactionHash":"%[1]s","contractAddress":"0x0000000000000000000000000000000000000000","gasUsed":"0x1e8480",`+
-		`"effectiveGasPrice":"0x3b9aca00","blockHash":"%[4]s","blockNumber":"0x12d687","transactionIndex":"0x3"},"intent":%[5]s}`,
+	return fmt.Appendf(nil,
+		`{"session_id":"hero-4821","uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"%[1]s",`+
+			`"receipt":{"type":"0x7","root":"0x","status":"0x1","cumulativeGasUsed":"0x5b8d80","logsBloom":"%[2]s",`+
+			`"logs":%[3]s,`+
+			`"transactionHash":"%[1]s","contractAddress":"0x0000000000000000000000000000000000000000",`+
+			`"gasUsed":"0x1e8480",`+
+			`"effectiveGasPrice":"0x3b9aca00","blockHash":"%[4]s","blockNumber":"0x12d687","transactionIndex":"0x3"},`+
+			`"intent":%[5]s}`,
 		transactionHash, bloom, transferLogs(logs, "0"), blockHash, mintIntent)
 }
 
 // nodeReceipt is the receipt of a token transfer as a node reports it.
 func nodeReceipt() string {
-	return fmt.Sprintf(`{"blockHash":"%[1]s","blockNumber":"0x12d687","contractAddress":null,"cumulativeGasUsed":"0x33bc",`+
-		`"effectiveGasPrice":"0x4a817c800","from":"%[2]s","gasUsed":"0x4dc","logs":%[3]s,"logsBloom":"%[4]s","status":"0x1",`+
-		`"to":"%[5]s","transactionHash":"%[6]s","transactionIndex":"0x3","type":"0x2"}`,
+	return fmt.Sprintf(
+		`{"blockHash":"%[1]s","blockNumber":"0x12d687","contractAddress":null,"cumulativeGasUsed":"0x33bc",`+
+			`"effectiveGasPrice":"0x4a817c800","from":"%[2]s","gasUsed":"0x4dc","logs":%[3]s,"logsBloom":"%[4]s",`+
+			`"status":"0x1",`+
+			`"to":"%[5]s","transactionHash":"%[6]s","transactionIndex":"0x3","type":"0x2"}`,
 		blockHash, playerAddress, transferLogs(1, nodeTimestamp), bloom, tokenAddress, transactionHash)
 }
 
@@ -412,12 +438,20 @@ const nodeTimestamp = `"0x55ba467c"`
 
 // nodeBlock is a block of token transfers as a node reports it.
 func nodeBlock() string {
-	transfer := `{"type":"0x2","chainId":"0x1","nonce":"0x0","to":"` + tokenAddress + `","gas":"0xea60","maxPriorityFeePerGas":"0x1",` +
-		`"maxFeePerGas":"0x3b9aca00","value":"0x0","input":"0xa9059cbb` + strings.Repeat("00", 64) + `","accessList":[],"v":"0x0","yParity":"0x0",` +
-		`"r":"` + transactionHash + `","s":"0x1","hash":"` + transactionHash + `","blockHash":"` + blockHash + `","blockNumber":"0x12d687",` +
+	transfer := `{"type":"0x2","chainId":"0x1","nonce":"0x0","to":"` + tokenAddress +
+		`","gas":"0xea60","maxPriorityFeePerGas":"0x1",` +
+		`"maxFeePerGas":"0x3b9aca00","value":"0x0","input":"0xa9059cbb` + strings.Repeat("00", 64) +
+		`","accessList":[],"v":"0x0","yParity":"0x0",` +
+		`"r":"` + transactionHash + `","s":"0x1","hash":"` + transactionHash + `","blockHash":"` + blockHash +
+		`","blockNumber":"0x12d687",` +
 		`"from":"` + playerAddress + `","transactionIndex":"0x1"}`
-	return fmt.Sprintf(`{"parentHash":"%[1]s","sha3Uncles":"%[2]s","miner":"%[3]s","stateRoot":"%[1]s","transactionsRoot":"%[1]s","receiptsRoot":"%[1]s",`+
-		`"logsBloom":"%[4]s","difficulty":"0x0","number":"0x12d687","gasLimit":"0x1c9c380","gasUsed":"0x989680","timestamp":%[5]s,"extraData":"0x",`+
-		`"mixHash":"%[1]s","nonce":"0x0000000000000000","baseFeePerGas":"0x7","hash":"%[1]s","size":"0xabcd","uncles":[],"transactions":[%[6]s]}`,
-		blockHash, types.EmptyUncleHash, playerAddress, bloom, nodeTimestamp, transfer+strings.Repeat(","+transfer, blockTransactions-1))
+	return fmt.Sprintf(
+		`{"parentHash":"%[1]s","sha3Uncles":"%[2]s","miner":"%[3]s","stateRoot":"%[1]s","transactionsRoot":"%[1]s",`+
+			`"receiptsRoot":"%[1]s",`+
+			`"logsBloom":"%[4]s","difficulty":"0x0","number":"0x12d687","gasLimit":"0x1c9c380","gasUsed":"0x989680",`+
+			`"timestamp":%[5]s,"extraData":"0x",`+
+			`"mixHash":"%[1]s","nonce":"0x0000000000000000","baseFeePerGas":"0x7","hash":"%[1]s","size":"0xabcd",`+
+			`"uncles":[],"transactions":[%[6]s]}`,
+		blockHash, types.EmptyUncleHash, playerAddress, bloom, nodeTimestamp,
+		transfer+strings.Repeat(","+transfer, blockTransactions-1))
 }

@@ -48,9 +48,11 @@ func TestMain(m *testing.M) {
 		}
 		options := []chromedp.ExecAllocatorOption{
 			chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox,
-			chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck, chromedp.WSURLReadTimeout(time.Minute),
+			chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+			chromedp.WSURLReadTimeout(time.Minute),
 		}
-		for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
+		for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update",
+			"disable-sync", "disable-dev-shm-usage"} {
 			options = append(options, chromedp.Flag(flag, true))
 		}
 		allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
@@ -152,9 +154,11 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 		shop: &shop{name: "Ada", owns: map[string]ramp.Amount{"item_gold": ramp.NewAmount(1000)}}}
 	key := ramp.Must(ramp.TextKey("key of the console"))
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: d.shop, Store: &ramp.MemoryStore{Apply: d.shop.Apply}, Key: key, Signer: signer}))
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: d.shop,
+		Store: &ramp.MemoryStore{Apply: d.shop.Apply}, Key: key, Signer: signer}))
 	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
-	config := ramptest.Config{Key: key, Validator: signer.Address(), Game: d.serve(d.waiting(handler), "127.0.0.1:0").address, Books: ramptest.BooksReport, Settle: -1,
+	config := ramptest.Config{Key: key, Validator: signer.Address(),
+		Game: d.serve(d.waiting(handler), "127.0.0.1:0").address, Books: ramptest.BooksReport, Settle: -1,
 		PerOrder: true, Desk: ramptest.Desk{Listener: listener, Pages: pages.New()}}
 	for _, c := range change {
 		c(&config)
@@ -197,7 +201,8 @@ func (d *desk) newTab() context.Context {
 			}
 		}
 	})
-	d.must(chromedp.Run(ctx, network.Enable(), runtime.Enable(), log.Enable(), emulation.SetFocusEmulationEnabled(true), chromedp.EmulateViewport(1280, 900)))
+	d.must(chromedp.Run(ctx, network.Enable(), runtime.Enable(), log.Enable(), emulation.SetFocusEmulationEnabled(true),
+		chromedp.EmulateViewport(1280, 900)))
 	return ctx
 }
 
@@ -219,7 +224,8 @@ func (d *desk) begin(items ...ramp.Item) uuid.UUID {
 // exchange returns the path of the exchange page of a new order.
 func (d *desk) exchange(items ...ramp.Item) string {
 	d.t.Helper()
-	return "/exchange?" + url.Values{"uuid": {d.begin(items...).String()}, "accessToken": {"token-1"}, "sessionId": {d.session.ID}, "network": {"testnet"}}.Encode()
+	return "/exchange?" + url.Values{"uuid": {d.begin(items...).String()}, "accessToken": {"token-1"},
+		"sessionId": {d.session.ID}, "network": {"testnet"}}.Encode()
 }
 
 func (d *desk) mint(faults ...ramptest.Fault) *ramptest.Order {
@@ -246,7 +252,8 @@ func (d *desk) do(actions ...chromedp.Action) {
 
 // replaced reports whether an error means that an element no longer exists.
 func replaced(err error) bool {
-	for _, text := range []string{"No node with given id", "Could not find node", "Cannot find context", "context was destroyed"} {
+	for _, text := range []string{"No node with given id", "Could not find node", "Cannot find context",
+		"context was destroyed"} {
 		if strings.Contains(err.Error(), text) {
 			return true
 		}
@@ -307,18 +314,22 @@ var axe = sync.OnceValue(func() string {
 
 // tooWide lists the elements that make a page scroll sideways.
 const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
-	[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 100)).concat("the page")`
+	[...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 1)
+		.map((e) => e.outerHTML.slice(0, 100)).concat("the page")`
 
 // tooNarrow lists the texts that are broken into lines of fewer than 6 characters on
 // average, as a column does that is squeezed by its neighbors.
 const tooNarrow = `(() => {
-	const found = [], range = document.createRange(), texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	const found = [], range = document.createRange();
+	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	while (texts.nextNode()) {
 		const length = texts.currentNode.data.trim().replace(/\s+/g, " ").length;
 		if (length < 8) continue;
 		range.selectNodeContents(texts.currentNode);
-		const lines = new Set([...range.getClientRects()].filter((r) => r.width > 1).map((r) => Math.round(r.top))).size;
-		if (lines > 2 && length / lines < 6) found.push(lines + " lines: " + texts.currentNode.data.trim().slice(0, 100));
+		const rows = [...range.getClientRects()].filter((r) => r.width > 1).map((r) => Math.round(r.top));
+		const lines = new Set(rows).size;
+		if (lines > 2 && length / lines < 6)
+			found.push(lines + " lines: " + texts.currentNode.data.trim().slice(0, 100));
 	}
 	return found;
 })()`
@@ -342,7 +353,9 @@ func (d *desk) look(name string, accessible bool) {
 	for _, width := range widths {
 		viewport := chromedp.EmulateViewport(width, map[int64]int64{320: 568, 375: 667, 1280: 900}[width])
 		for _, scheme := range schemes {
-			d.do(viewport, emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
+			d.do(viewport,
+				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
+					Value: scheme}}))
 			for _, percent := range []int64{200, 100} {
 				d.do(text(percent))
 				where := fmt.Sprintf("%s at %d px, %s, with text at %d%%", name, width, scheme, percent)
@@ -356,7 +369,8 @@ func (d *desk) look(name string, accessible bool) {
 			if folder != "" {
 				var picture []byte
 				d.do(chromedp.FullScreenshot(&picture, 100))
-				d.must(os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)), picture, 0o600))
+				d.must(os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", name, width, scheme)),
+					picture, 0o600))
 				d.do(viewport)
 			}
 		}
@@ -372,7 +386,8 @@ func text(percent int64) chromedp.Action {
 // fits checks that a page neither scrolls sideways nor breaks words into letters.
 func (d *desk) fits(where string) {
 	d.t.Helper()
-	for what, expression := range map[string]string{"scrolls sideways": tooWide, "has letters below one another": tooNarrow} {
+	for what, expression := range map[string]string{"scrolls sideways": tooWide,
+		"has letters below one another": tooNarrow} {
 		var found []string
 		if d.do(chromedp.Evaluate(expression, &found)); len(found) > 0 {
 			d.t.Errorf("%s %s:\n%s", where, what, strings.Join(found, "\n"))
@@ -385,7 +400,8 @@ func (d *desk) axe(where string) {
 	d.t.Helper()
 	var violations []string
 	d.do(chromedp.Evaluate(`axe.run(document, {resultTypes: ["violations"], preload: false}).then((r) =>
-		r.violations.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`, &violations,
+		r.violations.flatMap((v) => v.nodes.map((n) =>
+			v.id + ": " + n.target.join(" ") + ": " + n.failureSummary)))`, &violations,
 		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	for _, v := range violations {
 		d.t.Errorf("%s: %s", where, v)

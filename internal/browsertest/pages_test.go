@@ -30,7 +30,8 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.sees(`[data-asset="item_gold"]`, "1,000")
 	d.do(chromedp.SetValue(`#amount`, "10", chromedp.ByQuery))
 	d.click(`#send`)
-	d.sees(said, "Done. The game took 100 item_gold; Ada received 9.8 tokens.") // happens by itself, because the clock runs
+	// happens by itself, because the clock runs
+	d.sees(said, "Done. The game took 100 item_gold; Ada received 9.8 tokens.")
 	d.sees(gold, "900")
 	d.sees(tokens, "1,009.8")
 
@@ -44,7 +45,8 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.click(`input[name="result"][value="result-late=10m"]`)
 	d.click(`#send`)
 	d.holds(`window.wasDue = document.querySelector(".banner").innerText.match(/The result is sent in (9:\d\d)/)?.[1]`)
-	d.holds(`document.querySelector(".banner").innerText.match(/The result is sent in (9:\d\d)/)[1] < wasDue`) // counts down
+	// counts down
+	d.holds(`document.querySelector(".banner").innerText.match(/The result is sent in (9:\d\d)/)[1] < wasDue`)
 	d.sees(gold, "800")
 	d.click(`#pass-15`)
 	d.sees(said, "The transaction failed. The game gave back 100 item_gold.")
@@ -124,12 +126,15 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.service.Advance(time.Minute)
 	pending := d.mint()
 	_ = d.service.Deliver(t.Context(), disputed, ramptest.Failed) // which the game rejects
-	for name, order := range map[string]*ramptest.Order{"done": done, "lost": lost, "retried": retried, "pending": pending, "purpose": purpose, "disputed": disputed} {
+	for name, order := range map[string]*ramptest.Order{"done": done, "lost": lost, "retried": retried,
+		"pending": pending, "purpose": purpose, "disputed": disputed} {
 		d.open(pageOf(order))
 		d.sees("h1", "Mint 3 tokens · Ada · "+order.UUID.String()[:8])
 		d.holds(`document.title.startsWith(document.querySelector("h1").innerText)`)
 		if name == "lost" { // in red
-			d.holds(`getComputedStyle(document.querySelector('td.bad[data-asset="item_gold"]')).color === getComputedStyle(document.querySelector(".note.bad")).color`)
+			d.holds(
+				`getComputedStyle(document.querySelector('td.bad[data-asset="item_gold"]')).color === ` +
+					`getComputedStyle(document.querySelector(".note.bad")).color`)
 			d.click(`#culprit`)
 			d.sees("#body", "the game must give back 300 item_gold")
 			d.judge("call-lost")
@@ -178,7 +183,8 @@ func TestAPageBearsAnything(t *testing.T) {
 	}
 	d.open(d.exchange(items...))
 	d.judge("exchange-anything")
-	order := ramp.Must(d.service.Mint(t.Context(), d.begin(items...), d.session, ramp.NewAmount(1), ramptest.TransactionFails()))
+	order := ramp.Must(d.service.Mint(t.Context(), d.begin(items...), d.session, ramp.NewAmount(1),
+		ramptest.TransactionFails()))
 	d.keeps = true
 	d.service.Advance(time.Minute)
 	for range 200 {
@@ -216,7 +222,8 @@ func TestTheOrderIsSentFromTheFirstScreenOfAPhone(t *testing.T) {
 	d.do(chromedp.EmulateViewport(375, 667))
 	d.open(d.exchange())
 	for _, selector := range []string{"#amount", "#send"} {
-		d.holds(`(() => { const r = document.querySelector("` + selector + `").getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })()`)
+		d.holds(`(() => { const r = document.querySelector("` + selector +
+			`").getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight })()`)
 	}
 }
 
@@ -224,7 +231,8 @@ func TestThePriceFollowsTheAmount(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, perToken)
 	d.open(d.exchange(item("item_gold", "0.1"), item("item_gem", "12345678901234567890")))
-	d.do(chromedp.Evaluate(`document.querySelector("#amount").select()`, nil), chromedp.SendKeys(`#amount`, "3000000000000.5", chromedp.ByQuery))
+	d.do(chromedp.Evaluate(`document.querySelector("#amount").select()`, nil),
+		chromedp.SendKeys(`#amount`, "3000000000000.5", chromedp.ByQuery))
 	d.sees("#price-mint", "takes 300,000,000,000.05 item_gold, 37,037,036,703,709,876,509,450,617,283,945 item_gem")
 	d.sees("#price-mint", "gives 2,940,000,000,000.49 tokens")
 	d.sees("#price-burn", "takes 3,000,000,000,000.5 tokens, gives 300,000,000,000.05 item_gold")
@@ -238,14 +246,18 @@ func TestAWrongAmountIsMarked(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.open(d.exchange())
-	marked := `document.querySelector("#amount").getAttribute("aria-invalid") === "true" && document.activeElement.id === "amount" && document.querySelector("#amount-error").innerText.includes("above 0")`
+	marked := `document.querySelector("#amount").getAttribute("aria-invalid") === "true" && ` +
+		`document.activeElement.id === "amount" && ` +
+		`document.querySelector("#amount-error").innerText.includes("above 0")`
 	d.do(chromedp.SetValue(`#amount`, "ten", chromedp.ByQuery))
 	d.click(`#send`)
 	d.holds(marked)
 	d.judge("exchange-amount")
-	d.do(chromedp.Evaluate(`document.querySelector("#amount").select()`, nil), chromedp.SendKeys(`#amount`, "1", chromedp.ByQuery))
+	d.do(chromedp.Evaluate(`document.querySelector("#amount").select()`, nil),
+		chromedp.SendKeys(`#amount`, "1", chromedp.ByQuery))
 	d.holds(`!document.querySelector("#amount").hasAttribute("aria-invalid")`)
-	d.do(chromedp.Evaluate(`{ const a = document.querySelector("#amount"); a.value = "ten"; a.form.submit() }`, nil)) // bypasses the script
+	// bypasses the script
+	d.do(chromedp.Evaluate(`{ const a = document.querySelector("#amount"); a.value = "ten"; a.form.submit() }`, nil))
 	d.holds(marked)
 }
 
@@ -258,14 +270,17 @@ func TestAPageChangesInPlace(t *testing.T) {
 	d.open(pageOf(order))
 	d.click(`[data-kind="validate"] summary`)
 	d.holds(`document.querySelector('[data-kind="validate"] .bytes pre')`)
-	d.do(chromedp.Focus(`#resend`, chromedp.ByQuery), chromedp.Evaluate(`window.region = document.querySelector("#said"); window.read = document.querySelector(".bytes pre")`, nil))
+	d.do(chromedp.Focus(`#resend`, chromedp.ByQuery),
+		chromedp.Evaluate(
+			`window.region = document.querySelector("#said"); window.read = document.querySelector(".bytes pre")`, nil))
 	d.must(d.service.Resend(t.Context(), order))
 	d.holds(`document.querySelectorAll('[data-kind="result"]').length === 2`)
 	d.holds(`region.isConnected && region === document.querySelector("#said") && read.isConnected`)
 	d.holds(`document.querySelector('[data-kind="validate"] details').open && document.activeElement.id === "resend"`)
 
 	d.click(`.bytes .curl summary`)
-	d.do(chromedp.Evaluate(`{ navigator.clipboard.writeText = async (text) => { window.copied = text } }`, nil)) // which the browser may deny
+	// which the browser may deny
+	d.do(chromedp.Evaluate(`{ navigator.clipboard.writeText = async (text) => { window.copied = text } }`, nil))
 	d.click(`.bytes [data-copy]`)
 	d.holds(`copied === document.querySelector(".bytes .curl pre").textContent && copied.includes("ramp sign")`)
 	d.click(`[data-copy="hash"]`)
@@ -283,10 +298,14 @@ func TestAPageChangesInPlace(t *testing.T) {
 	d.hold = make(chan bool)
 	d.mu.Unlock()
 	d.click(`#resend`)
-	d.holds(`document.querySelector("#resend").innerText === "Sending…" && document.querySelector("#resend").getAttribute("aria-busy")`)
+	d.holds(
+		`document.querySelector("#resend").innerText === "Sending…" && ` +
+			`document.querySelector("#resend").getAttribute("aria-busy")`)
 	d.sees(said, "Sending the result now (attempt 3).")
 	close(d.hold)
-	d.holds(`document.querySelector("#resend").innerText === "Send the result again" && !document.querySelector("#resend").getAttribute("aria-busy")`)
+	d.holds(
+		`document.querySelector("#resend").innerText === "Send the result again" && ` +
+			`!document.querySelector("#resend").getAttribute("aria-busy")`)
 }
 
 func TestAListChangesInPlace(t *testing.T) {
@@ -304,7 +323,9 @@ func TestAListChangesInPlace(t *testing.T) {
 	d.service.Advance(time.Minute)
 	d.sees(`ul.orders`, "−100 item_gold")
 	d.sees(`#setup`, "works")
-	d.holds(`document.querySelector("#q").value === "half a wor" && document.activeElement.id === "q" && document.querySelector("#settings").open`)
+	d.holds(
+		`document.querySelector("#q").value === "half a wor" && document.activeElement.id === "q" && ` +
+			`document.querySelector("#settings").open`)
 	d.click(`[id="order-` + order.UUID.String() + `"] a`)
 	d.sees("h1", order.UUID.String()[:8])
 }
@@ -316,7 +337,8 @@ func TestAPhoneShowsTheSetupInOneLine(t *testing.T) {
 	const summary, works = `#setup-panel > summary`, `!!document.querySelector("#check-0").checkVisibility()`
 	d.open("/")
 	d.holds(works) // a wide page shows it all, and has nothing to open
-	d.holds(`(() => { const s = document.querySelector("` + summary + `"); s.focus(); return document.activeElement !== s })()`)
+	d.holds(`(() => { const s = document.querySelector("` + summary +
+		`"); s.focus(); return document.activeElement !== s })()`)
 	d.do(chromedp.EmulateViewport(375, 667))
 	d.sees(summary, "Setup: not seen yet")
 	d.holds(`!` + works + ` && document.querySelector("section.setup").offsetHeight < 70`)
@@ -348,8 +370,9 @@ func TestAPhoneShowsAProblemOfTheSetup(t *testing.T) {
 	ours := d.client
 	key := ramp.Must(ramp.TextKey("another key"))
 	d.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key}))
-	_, err := d.client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
-		Token: "0x00000000000000000000000000000000000070c3", Materials: []ramp.Item{item("item_gold", "100")}}})
+	_, err := d.client.Initialize(t.Context(),
+		ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
+			Token: "0x00000000000000000000000000000000000070c3", Materials: []ramp.Item{item("item_gold", "100")}}})
 	if err == nil {
 		t.Fatal("a UUID was issued")
 	}

@@ -178,7 +178,8 @@ func pack(t *testing.T, name, dir, module string) {
 // list returns the files of the repository below dir, also those that are not yet committed.
 func list(t *testing.T, dir string) []string {
 	t.Helper()
-	files := strings.Fields(run(t, root, os.Environ(), "git", "ls-files", "--cached", "--others", "--exclude-standard", dir))
+	files := strings.Fields(run(t, root, os.Environ(), "git", "ls-files", "--cached", "--others",
+		"--exclude-standard", dir))
 	return slices.DeleteFunc(files, func(f string) bool {
 		_, err := os.Stat(filepath.Join(root, f))
 		return os.IsNotExist(err) // deleted, and not yet committed

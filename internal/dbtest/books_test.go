@@ -75,7 +75,8 @@ func (c *ledgerChain) log(i int) map[string]any {
 		"address":     goldToken,
 		"topics":      []common.Hash{transferTopic, common.BytesToHash(e.from[:]), common.BytesToHash(e.to[:])},
 		"data":        hexutil.Encode(common.BigToHash(e.units).Bytes()),
-		"blockNumber": hexutil.Uint64(e.block), "blockHash": blockHash(e.block), "blockTimestamp": hexutil.Uint64(c.at(e.block)),
+		"blockNumber": hexutil.Uint64(e.block), "blockHash": blockHash(e.block),
+		"blockTimestamp":  hexutil.Uint64(c.at(e.block)),
 		"transactionHash": e.hash, "transactionIndex": "0x0", "logIndex": hexutil.Uint64(i), "removed": false,
 	}
 }
@@ -187,8 +188,9 @@ func (m *month) order(user common.Address, d ramp.Direction, state ramp.OrderSta
 	if state != ramp.OrderAccepted {
 		finished = strconv.FormatInt(at.Add(time.Minute).UnixMilli(), 10)
 	}
-	m.rows = append(m.rows, fmt.Sprintf("('%s', 'c', '%s', '%s', 'project', 'session', '%s', '0x%s', '%s', %s, '', %d, %s)",
-		uuid.New(), state, d, user.Hex(), strings.Repeat("ab", 32), intent, tx, at.UnixMilli(), finished))
+	m.rows = append(m.rows,
+		fmt.Sprintf("('%s', 'c', '%s', '%s', 'project', 'session', '%s', '0x%s', '%s', %s, '', %d, %s)",
+			uuid.New(), state, d, user.Hex(), strings.Repeat("ab", 32), intent, tx, at.UnixMilli(), finished))
 }
 
 // moved moves what an order of five tokens moves, less the fee of a mint.
@@ -201,7 +203,10 @@ func (m *month) moved(user common.Address, d ramp.Direction, at time.Time) commo
 
 // planted are the ways in which an order of a user is wrong.
 var planted = map[support.FindingKind]func(m *month, user common.Address, d ramp.Direction, at time.Time){
-	support.EventWithoutOrder: func(m *month, user common.Address, d ramp.Direction, at time.Time) { m.moved(user, d, at) },
+	support.EventWithoutOrder: func(m *month, user common.Address, d ramp.Direction,
+		at time.Time) {
+		m.moved(user, d, at)
+	},
 	support.OrderWithoutEvent: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		m.order(user, d, ramp.OrderSucceeded, common.Hash{3, user[18], user[19]}.Hex(), at)
 	},
@@ -264,8 +269,9 @@ func fillMonth(t *testing.T, p *place, orders int) *ledgerChain {
 	m.chain.head = uint64((length + 48*time.Hour) / blockTime)
 	m.chain.ready()
 	for part := range slices.Chunk(m.rows, 500) {
-		run(t, p.db, "INSERT INTO ramp_orders (uuid, claim, state, direction, project_id, session_id, user_address, digest,"+
-			" intent, tx_hash, reason, accepted_at, finished_at) VALUES "+strings.Join(part, ", "))
+		run(t, p.db,
+			"INSERT INTO ramp_orders (uuid, claim, state, direction, project_id, session_id, user_address, digest,"+
+				" intent, tx_hash, reason, accepted_at, finished_at) VALUES "+strings.Join(part, ", "))
 	}
 	p.analyze(t)
 	return m.chain
@@ -283,7 +289,8 @@ func TestAMonthOfBooksFindsWhatWasPlanted(t *testing.T) {
 			p := placeOn(t, d.dialect)
 			chain := fillMonth(t, p, orders)
 			items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
-			gold := ramp.Product{Name: "gold", Token: goldToken.Hex(), MintFeeBps: 200, Materials: items, Outputs: items}
+			gold := ramp.Product{Name: "gold", Token: goldToken.Hex(), MintFeeBps: 200, Materials: items,
+				Outputs: items}
 			node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 7, Retries: -1,
 				HTTPClient: &http.Client{Transport: chain}}))
 			desk := ramp.Must(support.New(support.Config{

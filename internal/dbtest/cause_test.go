@@ -32,7 +32,8 @@ func TestTheWrongDialectAcceptsNoOrder(t *testing.T) {
 				continue
 			}
 			store := newStore(t, &place{database: d, db: p.db}, applyNothing)
-			expectText(t, store.Check(t.Context(), ""), "ramp: check: the dialect is "+string(d.dialect)+", but the database does not answer like it")
+			expectText(t, store.Check(t.Context(), ""),
+				"ramp: check: the dialect is "+string(d.dialect)+", but the database does not answer like it")
 			o := newOrder("alice", mint("gold", 5))
 			if _, err := store.Update(t.Context(), o.id, o.accept()); err == nil {
 				t.Errorf("%s takes the statements of %s", p.name, d.name)
@@ -57,7 +58,8 @@ func TestAnErrorOfApplyNamesStepAndOrder(t *testing.T) {
 		expectText(t, err, "ramp: order "+o.id.String()+": Apply ("+string(state)+"): the table is missing")
 		fails = nil
 	}
-	if _, err := store.Update(t.Context(), o.id, abandon); !errors.Is(err, ramp.ErrOrderUnknown) || strings.Contains(err.Error(), "Apply") {
+	if _, err := store.Update(t.Context(), o.id, abandon); !errors.Is(err, ramp.ErrOrderUnknown) ||
+		strings.Contains(err.Error(), "Apply") {
 		t.Errorf("an error before Apply is blamed on it: %v", err)
 	}
 	expect(o.accept(), ramp.OrderAccepted)
@@ -87,7 +89,8 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			_, err := p.db.ExecContext(ctx, "UPDATE holdings SET amount = amount")
 			return err
 		}
-		store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error { return apply(ctx, tx, step) })
+		store := newStore(t, p,
+			func(ctx context.Context, tx *sql.Tx, step ramp.Step) error { return apply(ctx, tx, step) })
 		o := newOrder("alice", mint("gold", 5))
 		for _, cause := range []error{context.DeadlineExceeded, context.Canceled} {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -104,7 +107,8 @@ func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 			expectText(t, err, advice)
 		}
 		cancelWait = func() {}
-		ctx, cancel := context.WithTimeout(rollback.Ask(context.Background()), time.Second) // as in a test with ramptest
+		// as in a test with ramptest
+		ctx, cancel := context.WithTimeout(rollback.Ask(context.Background()), time.Second)
 		defer cancel()
 		_, err := store.Update(ctx, o.id, o.accept())
 		expectText(t, err, advice)

@@ -35,7 +35,8 @@ func TestCheckNamesWhatIsWrongWithTheTable(t *testing.T) {
 		twoColumns = "CREATE UNIQUE INDEX other ON ramp_orders (tx_hash, state);"
 	)
 	column := func(name, kind string) string {
-		return "ramp: check: column " + name + " of table ramp_orders is of type " + kind + ", or narrower than Dialect.Schema creates it"
+		return "ramp: check: column " + name + " of table ramp_orders is of type " + kind +
+			", or narrower than Dialect.Schema creates it"
 	}
 	for _, c := range []struct {
 		dialect   rampsql.Dialect // or "" for all
@@ -51,18 +52,26 @@ func TestCheckNamesWhatIsWrongWithTheTable(t *testing.T) {
 		{"", drop + twoColumns + "CREATE UNIQUE INDEX third ON ramp_orders (tx_hash);", "", ""},
 		{"", drop + "CREATE UNIQUE INDEX ours ON ramp_orders (tx_hash);", "", ""},
 		{"", "CREATE UNIQUE INDEX twice ON ramp_orders (tx_hash);", "", ""},
-		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER accepted_at TYPE timestamptz USING now();", column("accepted_at", "timestamp with time zone"), ""},
-		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER finished_at TYPE integer;", column("finished_at", "integer"), ""},
-		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER intent TYPE jsonb USING intent::jsonb;", column("intent", "jsonb"), ""},
-		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER claim TYPE varchar(25);", column("claim", "character varying"), ""},
-		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY accepted_at DATETIME NOT NULL;", column("accepted_at", "datetime"), ""},
+		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER accepted_at TYPE timestamptz USING now();",
+			column("accepted_at", "timestamp with time zone"), ""},
+		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER finished_at TYPE integer;",
+			column("finished_at", "integer"), ""},
+		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER intent TYPE jsonb USING intent::jsonb;",
+			column("intent", "jsonb"), ""},
+		{rampsql.PostgreSQL, "ALTER TABLE ramp_orders ALTER claim TYPE varchar(25);",
+			column("claim", "character varying"), ""},
+		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY accepted_at DATETIME NOT NULL;",
+			column("accepted_at", "datetime"), ""},
 		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY finished_at INT NULL;", column("finished_at", "int"), ""},
 		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY uuid BINARY(36) NOT NULL;", column("uuid", "binary"), ""},
 		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY claim VARCHAR(25) NOT NULL;", column("claim", "varchar"), ""},
-		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY session_id VARCHAR(255) NOT NULL;", column("session_id", "varchar"), ""},
-		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY intent VARCHAR(4000) NOT NULL;", column("intent", "varchar"), ""},
-		{rampsql.SQLite, strings.ReplaceAll("DROP TABLE ramp_orders; "+strings.ReplaceAll(rampsql.SQLite.Schema(), ") STRICT", ")"),
-			"accepted_at  INTEGER", "accepted_at TIMESTAMP"), column("accepted_at", "TIMESTAMP"), ""},
+		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY session_id VARCHAR(255) NOT NULL;",
+			column("session_id", "varchar"), ""},
+		{rampsql.MySQL, "ALTER TABLE ramp_orders MODIFY intent VARCHAR(4000) NOT NULL;",
+			column("intent", "varchar"), ""},
+		{rampsql.SQLite,
+			strings.ReplaceAll("DROP TABLE ramp_orders; "+strings.ReplaceAll(rampsql.SQLite.Schema(), ") STRICT", ")"),
+				"accepted_at  INTEGER", "accepted_at TIMESTAMP"), column("accepted_at", "TIMESTAMP"), ""},
 	} {
 		for _, d := range databases {
 			if c.dialect != "" && c.dialect != d.dialect {
@@ -96,7 +105,8 @@ func TestCheckNamesAMissingRight(t *testing.T) {
 				p := newPlace(t, d, d.modes[0])
 				run(t, p.admin, fmt.Sprintf(revoke, right, p.schema))
 				err := newStore(t, p, applyNothing).Check(t.Context(), "")
-				expectText(t, err, "ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable for "+right,
+				expectText(t, err,
+					"ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable for "+right,
 					map[bool]string{false: "denied", true: "privilege check"}[p.tidb && right == "UPDATE"])
 			})
 		}
@@ -184,28 +194,43 @@ func TestCheckRehearses(t *testing.T) {
 
 		{name: "read only", dialect: pg, options: sql.TxOptions{ReadOnly: true}, want: trial},
 		{name: "read only", dialect: mysql, options: sql.TxOptions{ReadOnly: true}, want: trial, only: "MariaDB"},
-		{name: "no such level", dialect: pg, options: sql.TxOptions{Isolation: sql.LevelLinearizable}, want: trial + "begin, with Config.TxOptions: "},
-		{name: "no such level", dialect: mysql, options: sql.TxOptions{Isolation: sql.LevelLinearizable}, want: trial + "begin, with Config.TxOptions: "},
+		{name: "no such level", dialect: pg, options: sql.TxOptions{Isolation: sql.LevelLinearizable},
+			want: trial + "begin, with Config.TxOptions: "},
+		{name: "no such level", dialect: mysql, options: sql.TxOptions{Isolation: sql.LevelLinearizable},
+			want: trial + "begin, with Config.TxOptions: "},
 
-		{name: "no case", dialect: pg, migration: "CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);" +
-			"ALTER TABLE ramp_orders ALTER session_id TYPE text COLLATE nocase;", want: oneForTwo},
-		{name: "no accents", dialect: pg, migration: "CREATE COLLATION noaccents (provider = icu, locale = 'und-u-ks-level1-kc-true', deterministic = false);" +
-			"ALTER TABLE ramp_orders ALTER session_id TYPE text COLLATE noaccents;", want: oneForTwo},
-		{name: "no case", dialect: mysql, migration: "ALTER TABLE ramp_orders MODIFY session_id TEXT COLLATE utf8mb4_general_ci NOT NULL;", want: oneForTwo},
-		{name: "no case", dialect: lite, migration: sqlite("session_id   TEXT    NOT NULL", "session_id TEXT NOT NULL COLLATE NOCASE"), want: oneForTwo},
+		{name: "no case", dialect: pg,
+			migration: "CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);" +
+				"ALTER TABLE ramp_orders ALTER session_id TYPE text COLLATE nocase;", want: oneForTwo},
+		{name: "no accents", dialect: pg,
+			migration: "CREATE COLLATION noaccents (provider = icu, locale = 'und-u-ks-level1-kc-true', " +
+				"deterministic = false);" +
+				"ALTER TABLE ramp_orders ALTER session_id TYPE text COLLATE noaccents;", want: oneForTwo},
+		{name: "no case", dialect: mysql,
+			migration: "ALTER TABLE ramp_orders MODIFY session_id TEXT COLLATE utf8mb4_general_ci NOT NULL;",
+			want:      oneForTwo},
+		{name: "no case", dialect: lite,
+			migration: sqlite("session_id   TEXT    NOT NULL", "session_id TEXT NOT NULL COLLATE NOCASE"),
+			want:      oneForTwo},
 
-		{name: "empty is NULL", dialect: mysql, params: "&sql_mode=EMPTY_STRING_IS_NULL", want: "null", only: "MariaDB"},
+		{name: "empty is NULL", dialect: mysql, params: "&sql_mode=EMPTY_STRING_IS_NULL", want: "null",
+			only: "MariaDB"},
 		{name: "no autocommit", dialect: mysql, params: "&autocommit=0", want: "autocommit is off"},
 		{name: "no policy", dialect: pg, migration: rls, want: "row-level security"},
-		{name: "a policy that hides", dialect: pg, migration: rls + policy + "USING (false) WITH CHECK (true);", want: "row-level security"},
-		{name: "a policy for inserts", dialect: pg, migration: rls + policy + "FOR INSERT WITH CHECK (true);", want: "row-level security"},
-		{name: "a policy for what waits", dialect: pg, migration: rls + policy + "USING (state = 'accepted');", want: "row-level security"},
-		{name: "a policy by player", dialect: pg, migration: rls + policy + "USING (session_id = current_setting('game.session', true));",
+		{name: "a policy that hides", dialect: pg, migration: rls + policy + "USING (false) WITH CHECK (true);",
 			want: "row-level security"},
+		{name: "a policy for inserts", dialect: pg, migration: rls + policy + "FOR INSERT WITH CHECK (true);",
+			want: "row-level security"},
+		{name: "a policy for what waits", dialect: pg, migration: rls + policy + "USING (state = 'accepted');",
+			want: "row-level security"},
+		{name: "a policy by player", dialect: pg,
+			migration: rls + policy + "USING (session_id = current_setting('game.session', true));",
+			want:      "row-level security"},
 	} {
 		t.Run(string(c.dialect)+"/"+c.name, func(t *testing.T) {
 			p := newPlace(t, databaseOf(t, c.dialect), mode{params: c.params, only: c.only}, c.migration)
-			store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: c.dialect, Apply: applyNothing, TxOptions: &c.options}))
+			store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: c.dialect, Apply: applyNothing,
+				TxOptions: &c.options}))
 			err := store.Check(t.Context(), ramp.Testnet)
 			t.Log(err)
 			expectText(t, err, "ramp: check: ", c.want)
@@ -265,22 +290,26 @@ func checkLog(t *testing.T, p *place) string {
 // is not strict clips a balance.
 func TestCheckWarnsOfTheServer(t *testing.T) {
 	t.Run("clock", func(t *testing.T) {
-		for ahead, want := range map[string]string{"0": "", "30": "", "1200": "that of this computer is 20m0s behind", "-1200": "that of this computer is 20m0s ahead"} {
+		for ahead, want := range map[string]string{"0": "", "30": "", "1200": "that of this computer is 20m0s behind",
+			"-1200": "that of this computer is 20m0s ahead"} {
 			p := placeOn(t, rampsql.PostgreSQL)
 			run(t, p.admin, "CREATE FUNCTION "+p.schema+".clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "+
 				"'SELECT pg_catalog.clock_timestamp() + "+ahead+" * interval ''1 second'''")
-			p.db = open(t, p.driver, strings.Replace(p.dsn, "search_path="+p.schema, "search_path="+p.schema+",pg_catalog", 1))
+			p.db = open(t, p.driver,
+				strings.Replace(p.dsn, "search_path="+p.schema, "search_path="+p.schema+",pg_catalog", 1))
 			log := warnings(t, p)
 			if want == "" {
 				equal(t, "what was logged", log, "")
 			} else {
-				expectText(t, errors.New(log), `level=WARN msg="ramp: check" warning="one of two clocks is wrong"`, want)
+				expectText(t, errors.New(log),
+					`level=WARN msg="ramp: check" warning="one of two clocks is wrong"`, want)
 			}
 		}
 	})
 	t.Run("sql_mode", func(t *testing.T) {
 		for params, want := range map[string]string{
-			"": "", "&sql_mode=STRICT_ALL_TABLES": "", "&sql_mode=''": "sql_mode= is not strict", "&sql_mode=ANSI": "is not strict",
+			"": "", "&sql_mode=STRICT_ALL_TABLES": "", "&sql_mode=''": "sql_mode= is not strict",
+			"&sql_mode=ANSI": "is not strict",
 		} {
 			log := warnings(t, newPlace(t, databaseOf(t, rampsql.MySQL), mode{params: params}))
 			if want == "" {
@@ -338,8 +367,10 @@ func TestCheckWarnsOfWhatIsNotDurable(t *testing.T) {
 func TestCheckWarnsOfCharacters(t *testing.T) {
 	for _, c := range []struct{ name, params, migration, want string }{
 		{"utf8mb4", "", "", ""},
-		{"a table in utf8", "", "ALTER TABLE ramp_orders CONVERT TO CHARACTER SET utf8mb3 COLLATE utf8mb3_bin;", "Incorrect string value"},
-		{"a table in utf8, not strict", "&sql_mode=''", "ALTER TABLE ramp_orders CONVERT TO CHARACTER SET utf8mb3 COLLATE utf8mb3_bin;",
+		{"a table in utf8", "", "ALTER TABLE ramp_orders CONVERT TO CHARACTER SET utf8mb3 COLLATE utf8mb3_bin;",
+			"Incorrect string value"},
+		{"a table in utf8, not strict", "&sql_mode=''",
+			"ALTER TABLE ramp_orders CONVERT TO CHARACTER SET utf8mb3 COLLATE utf8mb3_bin;",
 			"has another character set"},
 		{"a connection in utf8", "&charset=utf8", "", "\U0001f642"},
 		{"a connection in latin1", "&charset=latin1", "", "\U0001f642"},
@@ -374,10 +405,12 @@ func TestCheckKeepsTestnetAndMainnetApart(t *testing.T) {
 		}
 		check(t, store.Check(t.Context(), ramp.Mainnet)) // it has gone live
 		check(t, store.Check(t.Context(), ""))
-		expectText(t, store.Check(t.Context(), ramp.Testnet), "ramp: check: table ramp_orders has orders of mainnet, such as ")
+		expectText(t, store.Check(t.Context(), ramp.Testnet),
+			"ramp: check: table ramp_orders has orders of mainnet, such as ")
 
 		terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "project", Network: ramp.Testnet}))
-		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: terms, Players: studio{db: p.db, dialect: p.dialect}, Store: store,
+		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: terms,
+			Players: studio{db: p.db, dialect: p.dialect}, Store: store,
 			Key: ramp.Must(ramp.TextKey(hmacText)), Signer: ramp.Must(ramp.NewKeySigner(validatorKey))}))
 		expectText(t, handler.Check(t.Context()), "orders of mainnet")
 	})
@@ -395,7 +428,8 @@ func TestCheckBesideOrders(t *testing.T) {
 		w := newWorld(t, p, nil)
 		approved := func(call func() answer) {
 			got := call()
-			for n := 0; p.mode.races && got.status == 500 && n < 20; n++ { // lost to another order, more often than it is retried
+			// lost to another order, more often than it is retried
+			for n := 0; p.mode.races && got.status == 500 && n < 20; n++ {
 				got = call()
 			}
 			w.expect(got, "200")
@@ -429,7 +463,10 @@ func TestCheckBesideOrders(t *testing.T) {
 		close(done)
 		wg.Wait()
 		var orders, trials int
-		check(t, p.db.QueryRow("SELECT COUNT(*), COUNT(CASE WHEN project_id = 'ramp check' THEN 1 END) FROM ramp_orders").Scan(&orders, &trials))
+		check(t,
+			p.db.QueryRow(
+				"SELECT COUNT(*), COUNT(CASE WHEN project_id = 'ramp check' THEN 1 END) FROM ramp_orders").Scan(
+				&orders, &trials))
 		equal(t, "trial orders that stay", trials, 0)
 		t.Logf("%d checks beside %d orders, longest %v", *checks, orders, longest)
 	})

@@ -51,11 +51,13 @@ func newCluster(t *testing.T) (primary, standby *server) {
 	config := ramp.Must(os.OpenFile(filepath.Join(primary.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0))
 	// The tests kill servers, not machines, so nothing must be synced to disk.
 	ramp.Must(config.WriteString("listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\n" +
-		"shared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = mmap\nsynchronous_standby_names = '*'\n"))
+		"shared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = " +
+		"mmap\nsynchronous_standby_names = '*'\n"))
 	check(t, config.Close())
 	primary.start()
 	standby = &server{t: t, as: primary.as, bin: bin, dir: filepath.Join(dir, "standby"), port: port + 1}
-	primary.run("pg_basebackup", "-D", standby.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-U", "ramp", "-R", "-c", "fast", "--no-sync")
+	primary.run("pg_basebackup", "-D", standby.dir, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-U", "ramp", "-R",
+		"-c", "fast", "--no-sync")
 	standby.options = " -c synchronous_standby_names=" // it has no standby of its own
 	standby.start()
 	return primary, standby

@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, env := range []string{envPostgreSQL, envBin, envMySQL} {
 		if os.Getenv(env) == "" {
-			fmt.Fprintf(os.Stderr, "\n*** NOT TESTED, because %s is not set: run internal/dbtest/databases go test ***\n", env)
+			fmt.Fprintf(os.Stderr,
+				"\n*** NOT TESTED, because %s is not set: run internal/dbtest/databases go test ***\n", env)
 		}
 	}
 	if _, err := exec.LookPath("pgbouncer"); err != nil {
@@ -77,7 +78,8 @@ var databases = []database{
 		{name: "repeatable read"},
 		{name: "read committed", isolation: sql.LevelReadCommitted},
 		{name: "serializable", isolation: sql.LevelSerializable},
-		{name: "snapshot isolation", params: "&innodb_snapshot_isolation=ON", only: "MariaDB"}, // its default since 11.6
+		// its default since 11.6
+		{name: "snapshot isolation", params: "&innodb_snapshot_isolation=ON", only: "MariaDB"},
 		{name: "optimistic", params: "&tidb_txn_mode=optimistic", only: "TiDB", races: true},
 		{name: "found rows", params: "&clientFoundRows=true"},
 		{name: "local times", params: "&parseTime=true&loc=America%2FNew_York&interpolateParams=true"},
@@ -182,12 +184,15 @@ func newPlace(t *testing.T, d database, m mode, migrations ...string) *place {
 		if p.tidb && m.isolation == sql.LevelSerializable {
 			t.Skip("TiDB has no SERIALIZABLE: error 8048")
 		}
-		run(t, admin, "CREATE DATABASE "+name+"; CREATE USER "+name+"@'%' IDENTIFIED BY 'test'; CREATE USER "+name+"@localhost IDENTIFIED BY 'test'")
+		run(t, admin,
+			"CREATE DATABASE "+name+"; CREATE USER "+name+"@'%' IDENTIFIED BY 'test'; CREATE USER "+name+
+				"@localhost IDENTIFIED BY 'test'")
 		t.Cleanup(func() {
 			run(t, admin, "DROP DATABASE "+name+"; DROP USER "+name+"@'%'; DROP USER "+name+"@localhost")
 		})
 		_, err := admin.Exec("USE " + name + ";" + schema +
-			"GRANT SELECT, INSERT, UPDATE ON " + name + ".* TO " + name + "@'%'; GRANT SELECT, INSERT, UPDATE ON " + name + ".* TO " + name + "@localhost")
+			"GRANT SELECT, INSERT, UPDATE ON " + name + ".* TO " + name + "@'%'; GRANT SELECT, INSERT, UPDATE ON " +
+			name + ".* TO " + name + "@localhost")
 		if p.tidb && err != nil && strings.Contains(err.Error(), "Error 8200") {
 			t.Skip("TiDB cannot make this table: " + err.Error())
 		}

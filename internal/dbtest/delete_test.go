@@ -56,7 +56,8 @@ func TestDeletingFinishedOrders(t *testing.T) {
 			}
 			for of, orders := range all {
 				for name, o := range orders {
-					old := (of == ramp.Mint || direction == ramp.Burn) && strings.Contains("succeeded failed abandoned", name)
+					old := (of == ramp.Mint || direction == ramp.Burn) &&
+						strings.Contains("succeeded failed abandoned", name)
 					if gone(o) != old {
 						t.Errorf("when %ss were deleted, a %s that %s: deleted %t", direction, of, name, !old)
 					}
@@ -83,7 +84,9 @@ func TestDeletingGoesOnInParts(t *testing.T) {
 		}
 		var left, want int
 		check(t, p.db.QueryRow("SELECT count(*) FROM ramp_orders").Scan(&left))
-		check(t, p.db.QueryRow("SELECT count(*) FROM ramp_orders WHERE direction = 'burn' OR state = 'accepted'").Scan(&want))
+		check(t,
+			p.db.QueryRow("SELECT count(*) FROM ramp_orders WHERE direction = 'burn' OR state = 'accepted'").Scan(
+				&want))
 		if left != want || deleted != 2600-want {
 			t.Errorf("%d orders were deleted, %d are left, not %d", deleted, left, want)
 		}
@@ -105,19 +108,22 @@ func TestErasingASession(t *testing.T) {
 			return o
 		}
 		old, older := placed("alice", long, true), placed("alice", 2*long, true)
-		kept := []order{placed("alice", time.Hour, true), placed("alice", long, false), placed("bob", long, true), placed("Alice", long, true)}
+		kept := []order{placed("alice", time.Hour, true), placed("alice", long, false), placed("bob", long, true),
+			placed("Alice", long, true)}
 		n := ramp.Must(store.EraseSession(t.Context(), " alice ", time.Now().Add(-7*24*time.Hour)))
 		equal(t, "orders that were erased", n, 2)
 		first := ramp.Must(store.Order(t.Context(), old.id))
 		second := ramp.Must(store.Order(t.Context(), older.id))
-		if !strings.HasPrefix(first.SessionID, "erased-") || first.UserAddress != first.SessionID || second.SessionID != first.SessionID {
+		if !strings.HasPrefix(first.SessionID, "erased-") || first.UserAddress != first.SessionID ||
+			second.SessionID != first.SessionID {
 			t.Errorf("the session is %q at %q, and %q", first.SessionID, first.UserAddress, second.SessionID)
 		}
 		if first.TxHash != txHashOf(old.id) || len(first.Assets) != 1 || first.State != ramp.OrderFailed {
 			t.Errorf("the order is %+v", first)
 		}
 		for _, o := range kept {
-			if got, err := store.Order(t.Context(), o.id); err != nil || got.SessionID != o.session || got.UserAddress != o.user {
+			if got, err := store.Order(t.Context(), o.id); err != nil || got.SessionID != o.session ||
+				got.UserAddress != o.user {
 				t.Errorf("the order of another is %+v, %v", got, err)
 			}
 		}

@@ -67,7 +67,8 @@ func newStudioOf(t *testing.T, p *place) *studioOf {
 // handlerWith returns a handler that hands conflicts over.
 func (s *studioOf) handlerWith(store ramp.Store) *ramp.Handler {
 	return ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Store: store, Key: s.key,
-		Players: studio{db: s.db, dialect: s.dialect}, Signer: ramp.Must(ramp.NewKeySigner(validatorKey)), Logger: slog.New(slog.DiscardHandler),
+		Players: studio{db: s.db, dialect: s.dialect}, Signer: ramp.Must(ramp.NewKeySigner(validatorKey)),
+		Logger: slog.New(slog.DiscardHandler),
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			s.conflicts.Add(1)
 			return nil
@@ -107,7 +108,8 @@ func TestASenderWithoutPatienceLosesNoResult(t *testing.T) {
 				}
 				giveUp()
 			}()
-			request := ramp.Must(http.NewRequestWithContext(ctx, http.MethodPost, s.address()+ramp.PathResult, bytes.NewReader(body)))
+			request := ramp.Must(http.NewRequestWithContext(ctx, http.MethodPost, s.address()+ramp.PathResult,
+				bytes.NewReader(body)))
 			request.Header.Set(ramp.HeaderHMAC, s.key.Sign(body))
 			request.Header.Set("X-Goes", "1")
 			if response, err := s.client.Do(request); err == nil {
@@ -130,7 +132,8 @@ func TestASenderThatClosesItsWritingSideLosesNoResult(t *testing.T) {
 		body := ramp.Must(json.Marshal(o.report(failure)))
 		for range deliveries {
 			conn := ramp.Must(net.Dial("tcp", strings.TrimPrefix(s.address(), "http://")))
-			ramp.Must(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nX-Goes: 1\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
+			ramp.Must(fmt.Fprintf(conn,
+				"POST %s HTTP/1.1\r\nHost: game\r\nX-Goes: 1\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
 				ramp.PathResult, ramp.HeaderHMAC, s.key.Sign(body), len(body), body))
 			check(t, conn.(*net.TCPConn).CloseWrite())
 			answer := string(ramp.Must(io.ReadAll(conn)))
@@ -166,7 +169,8 @@ func TestAnotherCharacterSetLosesNoResult(t *testing.T) {
 		t.Run(fmt.Sprint(c.d, c.params, " ", c.session), func(t *testing.T) {
 			migration := ""
 			if c.d == rampsql.MySQL { // so that the game's tables hold every session
-				migration = "ALTER TABLE holdings CONVERT TO CHARACTER SET utf8mb4; ALTER TABLE moves CONVERT TO CHARACTER SET utf8mb4;"
+				migration = "ALTER TABLE holdings CONVERT TO CHARACTER SET utf8mb4; ALTER TABLE moves CONVERT TO " +
+					"CHARACTER SET utf8mb4;"
 			}
 			p := newPlace(t, databaseOf(t, c.d), mode{}, migration)
 			s := newStudioOf(t, p)
@@ -178,14 +182,15 @@ func TestAnotherCharacterSetLosesNoResult(t *testing.T) {
 				wrong.db = ramp.Must(sql.Open(p.driver, address+"?"+query+c.params))
 				t.Cleanup(func() { _ = wrong.db.Close() })
 				// What the game's own statements read there is not the subject: they use the right connection.
-				s.handler = s.handlerWith(newStore(t, &wrong, func(ctx context.Context, _ *sql.Tx, step ramp.Step) error {
-					tx := ramp.Must(p.db.BeginTx(ctx, nil))
-					defer func() { _ = tx.Rollback() }()
-					if err := (studio{db: p.db, dialect: p.dialect}).Apply(ctx, tx, step); err != nil {
-						return err
-					}
-					return tx.Commit()
-				}))
+				s.handler = s.handlerWith(newStore(t, &wrong,
+					func(ctx context.Context, _ *sql.Tx, step ramp.Step) error {
+						tx := ramp.Must(p.db.BeginTx(ctx, nil))
+						defer func() { _ = tx.Rollback() }()
+						if err := (studio{db: p.db, dialect: p.dialect}).Apply(ctx, tx, step); err != nil {
+							return err
+						}
+						return tx.Commit()
+					}))
 			}
 			for range deliveries - 1 {
 				answer := s.result(o, failure)

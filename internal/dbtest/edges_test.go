@@ -61,13 +61,16 @@ func TestAnEndThatIsNotWrittenIsAnError(t *testing.T) {
 		"RAISE(ABORT, 'no end')": "update: no end",
 		"RAISE(IGNORE)":          "update: the order was finished despite the lock",
 	} {
-		p := placeOn(t, rampsql.SQLite, "CREATE TRIGGER ends BEFORE UPDATE OF state ON ramp_orders BEGIN SELECT "+trigger+"; END;")
+		p := placeOn(t, rampsql.SQLite,
+			"CREATE TRIGGER ends BEFORE UPDATE OF state ON ramp_orders BEGIN SELECT "+trigger+"; END;")
 		applied := 0
 		store := newStore(t, p, func(context.Context, *sql.Tx, ramp.Step) error { applied++; return nil })
 		o := newOrder("alice", mint("gold", 5))
 		ramp.Must(store.Update(t.Context(), o.id, o.accept()))
 		_, err := store.Update(t.Context(), o.id, o.finish(failure))
-		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), "constraint failed: ", ""), "ramp: order "+o.id.String()+": "+want) {
+		if err == nil ||
+			!strings.Contains(strings.ReplaceAll(err.Error(), "constraint failed: ", ""),
+				"ramp: order "+o.id.String()+": "+want) {
 			t.Errorf("under %s: %v", trigger, err)
 		}
 		equal(t, "steps that were applied under "+trigger, applied, 1)
@@ -125,7 +128,8 @@ func TestMySQLThatKeepsAutocommitBeginsNothing(t *testing.T) {
 
 // A commit that fails for another reason is not blamed on Apply.
 func TestACommitThatSQLiteRejectsIsNotBlamedOnApply(t *testing.T) {
-	p := placeOn(t, rampsql.SQLite, "CREATE TABLE a (id PRIMARY KEY); CREATE TABLE b (id REFERENCES a DEFERRABLE INITIALLY DEFERRED);")
+	p := placeOn(t, rampsql.SQLite,
+		"CREATE TABLE a (id PRIMARY KEY); CREATE TABLE b (id REFERENCES a DEFERRABLE INITIALLY DEFERRED);")
 	p.db = open(t, p.driver, p.dsn+"&_pragma=foreign_keys(1)")
 	store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO b VALUES (1)")

@@ -29,7 +29,9 @@ func orderOf(t *testing.T, file string) (o ramp.Order) {
 // contents returns the rows of the orders without their random claims.
 func contents(t *testing.T, p *place) (rows []string) {
 	t.Helper()
-	list := ramp.Must(p.db.Query("SELECT uuid, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, reason, settled, accepted_at, finished_at FROM ramp_orders ORDER BY uuid"))
+	list := ramp.Must(p.db.Query(
+		"SELECT uuid, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, " +
+			"reason, settled, accepted_at, finished_at FROM ramp_orders ORDER BY uuid"))
 	defer list.Close()
 	for list.Next() {
 		values := make([]sql.NullString, 14)
@@ -76,7 +78,8 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 					}
 				}
 				if rewritten := contents(t, fresh); directory.Name() == newest && !slices.Equal(rewritten, before) {
-					t.Errorf("this release writes\n%s\nnot\n%s", strings.Join(rewritten, "\n"), strings.Join(before, "\n"))
+					t.Errorf("this release writes\n%s\nnot\n%s", strings.Join(rewritten, "\n"),
+						strings.Join(before, "\n"))
 				}
 			})
 		}
@@ -86,8 +89,9 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 // replay takes the steps that lead to an order.
 func replay(t *testing.T, store *rampsql.Store, o ramp.Order) {
 	t.Helper()
-	accept := ramp.Accept(ramp.Session{ID: o.SessionID}, &ramp.ValidateRequest{UserAddress: o.UserAddress, ProjectID: o.ProjectID,
-		Digest: o.Digest, UUID: o.UUID, Intent: o.Intent}, o.AcceptedAt)
+	accept := ramp.Accept(ramp.Session{ID: o.SessionID},
+		&ramp.ValidateRequest{UserAddress: o.UserAddress, ProjectID: o.ProjectID,
+			Digest: o.Digest, UUID: o.UUID, Intent: o.Intent}, o.AcceptedAt)
 	take(t, store, o.UUID, func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := accept(stored)
 		step.Order.Network = o.Network

@@ -45,7 +45,8 @@ func (s studio) Authenticate(_ context.Context, session ramp.Session) error {
 }
 
 func (s studio) Assets(ctx context.Context, session ramp.Session) (*ramp.Player, error) {
-	rows, err := s.db.QueryContext(ctx, bind(s.dialect, "SELECT asset, amount FROM holdings WHERE session_id = ? ORDER BY asset"), session.ID)
+	rows, err := s.db.QueryContext(ctx,
+		bind(s.dialect, "SELECT asset, amount FROM holdings WHERE session_id = ? ORDER BY asset"), session.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,8 @@ type execer interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }
 
-func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session string, kind ramp.EffectKind, asset string, delta int64) error {
+func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session string, kind ramp.EffectKind, asset string,
+	delta int64) error {
 	least := int64(math.MinInt64) // a grant or a give-back never fails
 	if kind == ramp.Take {
 		least = -delta
@@ -96,7 +98,8 @@ func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session strin
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, bind(s.dialect, "INSERT INTO moves (uuid, session_id, kind, asset, amount) VALUES (?, ?, ?, ?, ?)"),
+	_, err = tx.ExecContext(ctx,
+		bind(s.dialect, "INSERT INTO moves (uuid, session_id, kind, asset, amount) VALUES (?, ?, ?, ?, ?)"),
 		id.String(), session, kind.String(), asset, delta)
 	return err
 }
@@ -105,7 +108,8 @@ func (s studio) move(ctx context.Context, tx execer, id uuid.UUID, session strin
 func add(
 	ctx context.Context, tx execer, d rampsql.Dialect, session, asset string, delta, least int64,
 ) (bool, error) {
-	done, err := tx.ExecContext(ctx, bind(d, "UPDATE holdings SET amount = amount + ? WHERE session_id = ? AND asset = ? AND amount >= ?"),
+	done, err := tx.ExecContext(ctx,
+		bind(d, "UPDATE holdings SET amount = amount + ? WHERE session_id = ? AND asset = ? AND amount >= ?"),
 		delta, session, asset, least)
 	if err != nil {
 		return false, err
@@ -115,7 +119,8 @@ func add(
 }
 
 func insert(ctx context.Context, on execer, d rampsql.Dialect, session, asset string, amount int64) error {
-	_, err := on.ExecContext(ctx, bind(d, "INSERT INTO holdings (session_id, asset, amount) VALUES (?, ?, ?)"), session, asset, amount)
+	_, err := on.ExecContext(ctx, bind(d, "INSERT INTO holdings (session_id, asset, amount) VALUES (?, ?, ?)"), session,
+		asset, amount)
 	return err
 }
 
@@ -187,12 +192,14 @@ const token = "0x00000000000000000000000000000000000000aa"
 
 func newOrder(session string, intent ramp.Intent) order {
 	id := uuid.New()
-	return order{id: id, session: session, project: "project", user: "0x00000000000000000000000000000000000000Bb", digest: sha256.Sum256(id[:]), intent: intent}
+	return order{id: id, session: session, project: "project", user: "0x00000000000000000000000000000000000000Bb",
+		digest: sha256.Sum256(id[:]), intent: intent}
 }
 
 func amounts(kind ramp.AssetType, pairs ...any) (list []ramp.IntentAsset) {
 	for i := 0; i < len(pairs); i += 2 {
-		list = append(list, ramp.IntentAsset{Type: kind, ID: pairs[i].(string), Amount: ramp.NewAmount(int64(pairs[i+1].(int)))})
+		list = append(list,
+			ramp.IntentAsset{Type: kind, ID: pairs[i].(string), Amount: ramp.NewAmount(int64(pairs[i+1].(int)))})
 	}
 	return list
 }
@@ -211,7 +218,8 @@ func burn(pairs ...any) ramp.Intent {
 }
 
 func (o order) validateRequest() *ramp.ValidateRequest {
-	return &ramp.ValidateRequest{UserSig: "0xabcd", UserAddress: o.user, ProjectID: o.project, Digest: o.digest, UUID: o.id, Intent: o.intent}
+	return &ramp.ValidateRequest{UserSig: "0xabcd", UserAddress: o.user, ProjectID: o.project, Digest: o.digest,
+		UUID: o.id, Intent: o.intent}
 }
 
 // accept returns the transition of the order's validate call.
@@ -291,9 +299,11 @@ func (w *world) post(path, session string, message any) answer {
 func (p *place) waiting() (n int64, err error) {
 	switch p.dialect {
 	case rampsql.PostgreSQL:
-		err = p.db.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'").Scan(&n)
+		err = p.db.QueryRow(
+			"SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'").Scan(&n)
 	case rampsql.MySQL:
-		query := "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%ramp_orders%' AND id <> connection_id()"
+		query := "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%ramp_orders%' AND id <> " +
+			"connection_id()"
 		if p.tidb { // the victim of a deadlock is the one that waits last, and what is in that list may not wait yet
 			query = "SELECT count(*) FROM information_schema.tidb_trx WHERE state = 'LockWaiting'"
 		}
@@ -335,7 +345,9 @@ func (w *world) audit(want map[uuid.UUID][]string) (wrong []string) {
 	}
 	for at, expected := range balance {
 		var got int64
-		check(w.t, w.db.QueryRow(bind(w.dialect, "SELECT amount FROM holdings WHERE session_id = ? AND asset = ?"), at.session, at.asset).Scan(&got))
+		check(w.t,
+			w.db.QueryRow(bind(w.dialect, "SELECT amount FROM holdings WHERE session_id = ? AND asset = ?"), at.session,
+				at.asset).Scan(&got))
 		if got != expected {
 			wrong = append(wrong, fmt.Sprintf("%s holds %d %s, not %d", at.session, got, at.asset, expected))
 		}

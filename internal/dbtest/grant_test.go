@@ -69,7 +69,8 @@ func TestABurnThatCannotBeGrantedIsNotSigned(t *testing.T) {
 			column, near = "INTEGER CHECK (typeof(n) = 'integer')", "9223372036854775800"
 		}
 		t.Run(d.name, func(t *testing.T) {
-			p := newPlace(t, d, d.modes[0], "CREATE TABLE purse (n "+column+"); INSERT INTO purse (n) VALUES ("+near+");")
+			p := newPlace(t, d, d.modes[0],
+				"CREATE TABLE purse (n "+column+"); INSERT INTO purse (n) VALUES ("+near+");")
 			testABurnThatCannotBeGranted(t, p, near)
 		})
 	}
@@ -115,7 +116,8 @@ func testABurnThatCannotBeGranted(t *testing.T, p *place, near string) {
 // then begin a new one on SQLite, whose commit succeeds: the order would be signed, and no
 // table would have it.
 func TestARehearsalDoesNotHideThatEverythingWasRolledBack(t *testing.T) {
-	p := placeOn(t, rampsql.SQLite, "CREATE TABLE counted (name TEXT PRIMARY KEY); INSERT INTO counted VALUES ('orders');")
+	p := placeOn(t, rampsql.SQLite,
+		"CREATE TABLE counted (name TEXT PRIMARY KEY); INSERT INTO counted VALUES ('orders');")
 	ignored := 0
 	w := newWorld(t, p, newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		if !step.Rehearsal {
@@ -137,7 +139,8 @@ func TestARehearsalDoesNotHideThatEverythingWasRolledBack(t *testing.T) {
 
 // A rehearsal that ends the transaction is an error, too.
 func TestARehearsalThatRollsBackEverything(t *testing.T) {
-	p := placeOn(t, rampsql.SQLite, "CREATE TABLE counted (name TEXT PRIMARY KEY); INSERT INTO counted VALUES ('orders');")
+	p := placeOn(t, rampsql.SQLite,
+		"CREATE TABLE counted (name TEXT PRIMARY KEY); INSERT INTO counted VALUES ('orders');")
 	w := newWorld(t, p, newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		if step.Rehearsal {
 			_, _ = tx.ExecContext(ctx, "INSERT OR ROLLBACK INTO counted VALUES ('orders')")

@@ -63,7 +63,9 @@ func TestADeployment(t *testing.T) {
 func TestCrashesOfPostgreSQL(t *testing.T) {
 	primary, standby := newCluster(t)
 	p := &place{database: databaseOf(t, rampsql.PostgreSQL), driver: "pgx", // whichever of them is writable
-		dsn: fmt.Sprintf("postgres://ramp@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write", primary.port, standby.port)}
+		dsn: fmt.Sprintf(
+			"postgres://ramp@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write",
+			primary.port, standby.port)}
 	p.db = open(t, p.driver, p.dsn)
 	run(t, p.db, p.dialect.Schema()+tables)
 	took := false
@@ -83,7 +85,8 @@ func TestCrashesOfPostgreSQL(t *testing.T) {
 // The database commits, but its answer is lost, so the step may be stored. By default the
 // call fails; a studio may have it retried. A repeat finds the step, also by the retry.
 func TestLostAnswerOfACommit(t *testing.T) {
-	for name, retryable := range map[string]func(error) bool{"by default": nil, "retried": func(error) bool { return true }} {
+	for name, retryable := range map[string]func(error) bool{"by default": nil,
+		"retried": func(error) bool { return true }} {
 		t.Run(name, func(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, p *place) {
 				faults := lossy(t, p)

@@ -48,7 +48,8 @@ func (k kitHoldings) give(ctx context.Context, session, asset string, balance in
 	if insert(ctx, k.db, k.dialect, short(session), short(asset), balance) == nil {
 		return nil
 	}
-	_, err := k.db.ExecContext(ctx, bind(k.dialect, "UPDATE holdings SET amount = ? WHERE session_id = ? AND asset = ?"),
+	_, err := k.db.ExecContext(ctx,
+		bind(k.dialect, "UPDATE holdings SET amount = ? WHERE session_id = ? AND asset = ?"),
 		balance, short(session), short(asset))
 	return err
 }

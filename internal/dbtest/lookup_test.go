@@ -47,8 +47,10 @@ func TestAnOrderByItsUUID(t *testing.T) {
 		})
 		take(t, store, o.id, ramp.Finish(o.report(success), day0.Add(time.Minute)))
 		got := ramp.Must(store.Order(t.Context(), o.id))
-		if got.UUID != o.id || got.Network != ramp.Testnet || got.State != ramp.OrderSucceeded || got.Direction != ramp.Burn || len(got.Assets) != 1 ||
-			got.TxHash != txHashOf(got.UUID) || !got.AcceptedAt.Equal(day0) || !got.FinishedAt.Equal(day0.Add(time.Minute)) || got.AcceptedAt.Location() != time.UTC {
+		if got.UUID != o.id || got.Network != ramp.Testnet || got.State != ramp.OrderSucceeded ||
+			got.Direction != ramp.Burn || len(got.Assets) != 1 ||
+			got.TxHash != txHashOf(got.UUID) || !got.AcceptedAt.Equal(day0) ||
+			!got.FinishedAt.Equal(day0.Add(time.Minute)) || got.AcceptedAt.Location() != time.UTC {
 			t.Errorf("the order is %+v", got)
 		}
 		by := ramp.Must(store.OrderByTransaction(t.Context(), common.HexToHash(txHashOf(o.id))))
@@ -111,7 +113,8 @@ func TestOrdersThatWaitPageByPage(t *testing.T) {
 			direction ramp.Direction
 			before    time.Time
 			want      []uuid.UUID
-		}{{ramp.Burn, all, burns}, {ramp.Mint, all, []uuid.UUID{late.id}}, {ramp.Burn, day0.Add(2 * time.Second), burns[:10]}} {
+		}{{ramp.Burn, all, burns}, {ramp.Mint, all, []uuid.UUID{late.id}},
+			{ramp.Burn, day0.Add(2 * time.Second), burns[:10]}} {
 			expectPages(t, string(c.direction), c.want, func(page ramp.OrderPage) ([]ramp.Order, error) {
 				return store.Waiting(ctx, c.direction, c.before, page)
 			})
@@ -155,7 +158,11 @@ func TestOrdersOfASessionAndOfAWallet(t *testing.T) {
 			" alice": {ids[5], ids[4], ids[3], ids[1], ids[0]},
 			"Alice":  nil, "ali": nil, "": nil, "' OR 1 = 1 --": nil, "\U0001F600": nil,
 		} {
-			expectPages(t, given, want, func(page ramp.OrderPage) ([]ramp.Order, error) { return store.SessionOrders(t.Context(), given, page) })
+			expectPages(t, given, want,
+				func(page ramp.OrderPage) ([]ramp.Order, error) {
+					return store.SessionOrders(t.Context(),
+						given, page)
+				})
 		}
 		for given, want := range map[string][]uuid.UUID{
 			address:                  {ids[8], ids[7], ids[3], ids[1], ids[0]},
@@ -166,7 +173,8 @@ func TestOrdersOfASessionAndOfAWallet(t *testing.T) {
 			"nobody":                 nil,
 			"' OR 1 = 1 --":          nil,
 		} {
-			expectPages(t, given, want, func(page ramp.OrderPage) ([]ramp.Order, error) { return store.UserOrders(t.Context(), given, page) })
+			expectPages(t, given, want,
+				func(page ramp.OrderPage) ([]ramp.Order, error) { return store.UserOrders(t.Context(), given, page) })
 		}
 	})
 }
@@ -192,12 +200,14 @@ func TestOrdersThatEndedBetweenTwoTimes(t *testing.T) {
 			want     []uuid.UUID
 		}{
 			{"all", time.Time{}, day0.AddDate(1, 0, 0), slices.Concat(ended[:]...)},
-			{"with the first time, without the last", day0.Add(time.Second), day0.Add(3 * time.Second), slices.Concat(ended[1:3]...)},
+			{"with the first time, without the last", day0.Add(time.Second), day0.Add(3 * time.Second),
+				slices.Concat(ended[1:3]...)},
 			{"none", day0.Add(3 * time.Second), day0.Add(3 * time.Second), nil},
 			{"reversed", day0.Add(3 * time.Second), day0, nil},
 			{"later", day0.Add(time.Minute), day0.Add(time.Hour), nil},
 		} {
-			expectPages(t, c.name, c.want, func(page ramp.OrderPage) ([]ramp.Order, error) { return store.Ended(t.Context(), c.from, c.to, page) })
+			expectPages(t, c.name, c.want,
+				func(page ramp.OrderPage) ([]ramp.Order, error) { return store.Ended(t.Context(), c.from, c.to, page) })
 		}
 	})
 }
@@ -215,7 +225,8 @@ func TestLookUpsUseTheirIndexes(t *testing.T) {
 		p.allowDelete(t)
 		seen := lossy(t, p)
 		store := newStore(t, p, applyNothing)
-		page := ramp.OrderPage{After: ramp.Order{UUID: uuid.New(), AcceptedAt: day0.Add(time.Duration(rows/2) * time.Second)}}
+		page := ramp.OrderPage{After: ramp.Order{UUID: uuid.New(),
+			AcceptedAt: day0.Add(time.Duration(rows/2) * time.Second)}}
 		all := day0.Add(time.Duration(rows) * time.Second)
 		for _, c := range []struct {
 			name, index string
@@ -268,9 +279,11 @@ func TestLookUpsUseTheirIndexes(t *testing.T) {
 func TestAnOrderEndsByItsPrimaryKey(t *testing.T) {
 	p := placeOn(t, rampsql.PostgreSQL)
 	scans := -1
-	store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error { // after the step has stored its order
-		return tx.QueryRowContext(ctx, "SELECT pg_stat_get_xact_numscans('ramp_orders_state'::regclass)").Scan(&scans)
-	})
+	store := newStore(t, p,
+		func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error { // after the step has stored its order
+			return tx.QueryRowContext(ctx,
+				"SELECT pg_stat_get_xact_numscans('ramp_orders_state'::regclass)").Scan(&scans)
+		})
 	o := newOrder("alice", mint("gold", 5))
 	take(t, store, o.id, o.accept())
 	take(t, store, o.id, o.finish(failure))
@@ -317,7 +330,8 @@ func fill(t *testing.T, p *place, n int) {
 	for from := 0; from < n; from += part {
 		var values []string
 		for i := from; i < min(from+part, n); i++ {
-			state, direction, intent, at := "succeeded", "mint", toMint, day0.Add(time.Duration(i)*time.Second).UnixMilli()
+			state, direction, intent, at := "succeeded", "mint", toMint,
+				day0.Add(time.Duration(i)*time.Second).UnixMilli()
 			finished, txHash := strconv.FormatInt(at+60_000, 10), fmt.Sprintf("'0x%064x'", i)
 			switch {
 			case i%100 < 2:
@@ -328,11 +342,14 @@ func fill(t *testing.T, p *place, n int) {
 			if i%2 == 0 {
 				direction, intent = "burn", toBurn
 			}
-			values = append(values, fmt.Sprintf("('%s', 'c', '%s', '%s', 'project', 'session%d', 'user%d', '%s', '%s', %s, '', %d, %s)",
-				uuid.New(), state, direction, i/50, i/50, digest, intent, txHash, at, finished))
+			values = append(values,
+				fmt.Sprintf("('%s', 'c', '%s', '%s', 'project', 'session%d', 'user%d', '%s', '%s', %s, '', %d, %s)",
+					uuid.New(), state, direction, i/50, i/50, digest, intent, txHash, at, finished))
 		}
-		run(t, p.db, "INSERT INTO ramp_orders (uuid, claim, state, direction, project_id, session_id, user_address, digest, intent, tx_hash, reason, accepted_at, finished_at) VALUES "+
-			strings.Join(values, ", "))
+		run(t, p.db,
+			"INSERT INTO ramp_orders (uuid, claim, state, direction, project_id, session_id, user_address, digest, "+
+				"intent, tx_hash, reason, accepted_at, finished_at) VALUES "+
+				strings.Join(values, ", "))
 	}
 	p.analyze(t)
 }

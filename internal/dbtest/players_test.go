@@ -29,7 +29,8 @@ func TestThePageAboutPlayersCountsWhatWaits(t *testing.T) {
 			check(t, p.db.QueryRow(statements[1]).Scan(&mine))
 			return all, mine
 		}
-		first, second, other := newOrder("a", mint("gold", 1)), newOrder("b", burn("gold", 1)), newOrder("c", mint("gold", 1))
+		first, second, other := newOrder("a", mint("gold", 1)), newOrder("b", burn("gold", 1)),
+			newOrder("c", mint("gold", 1))
 		for _, o := range []order{first, second, other} {
 			take(t, store, o.id, o.accept())
 		}
@@ -51,9 +52,12 @@ func TestARowThatIsSavedWholeUndoesAMint(t *testing.T) {
 		name, save string
 		gold       int
 	}{
-		{"the whole row", "UPDATE characters SET gold = ?, version = version + 1 WHERE version >= ? AND id = 'alice'", 1017},
+		{"the whole row",
+			"UPDATE characters SET gold = ?, version = version + 1 WHERE version >= ? AND id = 'alice'", 1017},
 		{"a version", "UPDATE characters SET gold = ?, version = version + 1 WHERE version = ? AND id = 'alice'", 700},
-		{"a difference", "UPDATE characters SET gold = gold + ? - 1000, version = version + 1 WHERE version >= ? AND id = 'alice'", 717},
+		{"a difference",
+			"UPDATE characters SET gold = gold + ? - 1000, version = version + 1 WHERE version >= ? AND id " +
+				"= 'alice'", 717},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, p *place) {
@@ -61,7 +65,8 @@ func TestARowThatIsSavedWholeUndoesAMint(t *testing.T) {
 					for _, a := range step.Effect.Assets {
 						delta := ramp.Must(step.Effect.Delta(a).Int64())
 						if _, err := tx.ExecContext(ctx, bind(p.dialect,
-							"UPDATE characters SET gold = gold + ?, version = version + 1 WHERE id = 'alice'"), delta); err != nil {
+							"UPDATE characters SET gold = gold + ?, version = version + 1 WHERE id = 'alice'"),
+							delta); err != nil {
 							return err
 						}
 					}
@@ -182,7 +187,8 @@ func held(t *testing.T, p *place) string {
 func TestALockedRowKeepsOrdersFromBeingApproved(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		lock := "SELECT id /* as ramp_orders */ FROM characters WHERE id = 'alice' FOR UPDATE" // for waiting
-		if p.dialect == rampsql.SQLite {                                                       // which has one writer at a time
+		// which has one writer at a time
+		if p.dialect == rampsql.SQLite {
 			lock = strings.TrimSuffix(lock, " FOR UPDATE")
 		}
 		counted := make(chan int, 1)

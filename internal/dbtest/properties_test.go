@@ -36,11 +36,13 @@ func TestEveryTextIsStored(t *testing.T) {
 				o := newOrder(longest, mint(asset, 5))
 				o.project, o.user = quotes, longest
 				o.intent.TargetCandidate = json.RawMessage(`{"한":1}`)
-				for _, next := range []ramp.Transition{o.accept(), ramp.Abandon(reason, time.Now()), o.finish(failure)} {
+				for _, next := range []ramp.Transition{o.accept(), ramp.Abandon(reason, time.Now()),
+					o.finish(failure)} {
 					ramp.Must(store.Update(t.Context(), o.id, next))
 					got := ramp.Must(store.Order(t.Context(), o.id))
 					if got.SessionID != longest || got.ProjectID != quotes || got.UserAddress != longest ||
-						len(got.Assets) != 1 || got.Assets[0].ID != asset || got.State == ramp.OrderAbandoned && got.Reason != reason {
+						len(got.Assets) != 1 || got.Assets[0].ID != asset || got.State == ramp.OrderAbandoned &&
+						got.Reason != reason {
 						t.Errorf("read back: %+v", got)
 					}
 				}
@@ -67,13 +69,15 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		w := newWorld(t, p, nil)
 		w.give("alice", "gold", 100)
-		damaged, whole, paid := newOrder("alice", mint("gold", 5)), newOrder("alice", mint("gold", 7)), newOrder("alice", burn("gold", 1))
+		damaged, whole, paid := newOrder("alice", mint("gold", 5)), newOrder("alice", mint("gold", 7)),
+			newOrder("alice", burn("gold", 1))
 		for _, o := range []order{damaged, whole, paid} {
 			w.expect(w.validate(o), "200")
 		}
 		w.expect(w.result(paid, success), "200")
 		store := func(o order, column, value string) {
-			ramp.Must(p.db.Exec(bind(p.dialect, "UPDATE ramp_orders SET "+column+" = ? WHERE uuid = ?"), value, o.id.String()))
+			ramp.Must(p.db.Exec(bind(p.dialect, "UPDATE ramp_orders SET "+column+" = ? WHERE uuid = ?"), value,
+				o.id.String()))
 		}
 		store(paid, "intent", "")
 		_, err := w.store.Update(t.Context(), whole.id, ramp.Finish(whole.reportBy(txHashOf(paid.id), success), day0))
@@ -82,23 +86,27 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 		for value, c := range map[string]struct{ column, good, problem string }{
 			"0x12":              {"digest", damaged.digest.String(), "digest"},
 			`{"method":"mint"}`: {"intent", string(good), "is not an order"},
-			`{"target_candidate":1,"target_candidate":2,` + string(good[1:]): {"intent", string(good), "occurs more than once"},
+			`{"target_candidate":1,"target_candidate":2,` + string(good[1:]): {"intent", string(good),
+				"occurs more than once"},
 		} {
 			store(damaged, c.column, value)
 			w.expect(w.result(damaged, failure), "500 INTERNAL_ERROR")
-			waiting, err := w.store.Waiting(context.Background(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{})
+			waiting, err := w.store.Waiting(context.Background(), ramp.Mint, time.Now().Add(time.Hour),
+				ramp.OrderPage{})
 			expectText(t, err, damaged.id.String(), c.problem)
 			if len(waiting) != 2 {
 				t.Fatalf("with a damaged %s, %d orders wait", c.column, len(waiting))
 			}
 			for _, o := range waiting {
-				if readable := o.UUID == whole.id; readable != (o.Direction == ramp.Mint && len(o.Assets) == 1) || o.SessionID != "alice" {
+				if readable := o.UUID == whole.id; readable != (o.Direction == ramp.Mint && len(o.Assets) == 1) ||
+					o.SessionID != "alice" {
 					t.Errorf("with a damaged %s, an order that waits is %+v", c.column, o)
 				}
 			}
 			store(damaged, c.column, c.good)
 		}
 		w.expect(w.result(damaged, failure), "200")
-		w.books(moves{damaged.id: {"take alice -5 gold", "give back alice +5 gold"}, whole.id: {"take alice -7 gold"}, paid.id: {"grant alice +1 gold"}})
+		w.books(moves{damaged.id: {"take alice -5 gold", "give back alice +5 gold"}, whole.id: {"take alice -7 gold"},
+			paid.id: {"grant alice +1 gold"}})
 	})
 }

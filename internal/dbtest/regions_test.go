@@ -27,7 +27,8 @@ func TestRegionsKeepTheirPlayersApart(t *testing.T) {
 		east.address, west.address = address, address
 		inEast, inWest := moves{}, moves{}
 
-		for name, header := range map[string]string{"own": "west-bob-own", "missing": "", "wrong": "east-alice", "unknown": "nowhere-eve"} {
+		for name, header := range map[string]string{"own": "west-bob-own", "missing": "", "wrong": "east-alice",
+			"unknown": "nowhere-eve"} {
 			t.Run(name, func(t *testing.T) {
 				east.t, west.t = t, t
 				alice, bob := "east-alice-"+name, "west-bob-"+name

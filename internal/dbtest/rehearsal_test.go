@@ -82,7 +82,8 @@ func play(t *testing.T, game http.Handler, player string, mint bool) []*ramptest
 	t.Helper()
 	key := ramp.Must(ramp.TextKey(hmacText))
 	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
-	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: game, Books: ramptest.BooksReport, Settle: -1}))
+	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(),
+		Handler: game, Books: ramptest.BooksReport, Settle: -1}))
 	defer service.Close()
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))
 	session := ramp.Session{ID: player, Token: ramp.NewAccessToken("token of " + player)}

@@ -27,7 +27,8 @@ var races = []race{
 	{"serialization failure", rampsql.PostgreSQL, mode{isolation: sql.LevelRepeatableRead}, (*world).outdate},
 	{"deadlock", rampsql.PostgreSQL, mode{}, (*world).deadlockOnPostgreSQL},
 	{"deadlock", rampsql.MySQL, mode{}, (*world).victim},
-	{"row that has changed", rampsql.MySQL, mode{params: "&innodb_snapshot_isolation=ON", only: "MariaDB"}, (*world).outdate},
+	{"row that has changed", rampsql.MySQL, mode{params: "&innodb_snapshot_isolation=ON", only: "MariaDB"},
+		(*world).outdate},
 }
 
 // outdate lets a rival change a row after tx took its snapshot.
@@ -51,7 +52,8 @@ func (w *world) deadlockOnPostgreSQL(ctx context.Context, tx *sql.Tx, _ ramp.Ste
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rival.Rollback()) }()
-	if _, err := rival.Exec("SET LOCAL deadlock_timeout = '1h'; SET LOCAL search_path = " + w.schema + "; UPDATE statistics SET n = n + 100"); err != nil {
+	if _, err := rival.Exec("SET LOCAL deadlock_timeout = '1h'; SET LOCAL search_path = " + w.schema +
+		"; UPDATE statistics SET n = n + 100"); err != nil {
 		return nil, err
 	}
 	var process int
@@ -64,7 +66,8 @@ func (w *world) deadlockOnPostgreSQL(ctx context.Context, tx *sql.Tx, _ ramp.Ste
 		gone <- err
 	}()
 	for waits := false; !waits; time.Sleep(time.Millisecond) {
-		if err := w.admin.QueryRow("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE pid = $1 AND NOT granted)", process).Scan(&waits); err != nil {
+		if err := w.admin.QueryRow("SELECT EXISTS (SELECT 1 FROM pg_locks WHERE pid = $1 AND NOT granted)",
+			process).Scan(&waits); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +102,8 @@ func TestARaceThatIsLost(t *testing.T) {
 				}
 				return nil
 			}
-			config := rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: apply, TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}
+			config := rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: apply,
+				TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}
 			want := moves{}
 			for _, c := range []struct {
 				name    string
@@ -196,7 +200,8 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 func TestAnAttemptSharesNoMemoryWithTheNext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		calls := 0
-		store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Retryable: func(error) bool { return true },
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect,
+			Retryable: func(error) bool { return true },
 			Apply: func(_ context.Context, _ *sql.Tx, step ramp.Step) error {
 				if calls++; calls == 1 {
 					step.Order.Intent.From[0].ID = "other"
@@ -220,7 +225,8 @@ func TestAMigrationCostsNoOrder(t *testing.T) {
 	p.db.SetMaxOpenConns(1) // so that each order meets the statements of the one before
 	w := newWorld(t, p, nil)
 	w.give("alice", "gold", 100)
-	orders := []order{newOrder("alice", mint("gold", 5)), newOrder("alice", mint("gold", 7)), newOrder("alice", mint("gold", 11))}
+	orders := []order{newOrder("alice", mint("gold", 5)), newOrder("alice", mint("gold", 7)),
+		newOrder("alice", mint("gold", 11))}
 	want := moves{}
 	for n, o := range orders {
 		for _, waiting := range orders[:n] { // prepared for their accepting and their end
@@ -228,7 +234,9 @@ func TestAMigrationCostsNoOrder(t *testing.T) {
 		}
 		w.expect(w.validate(o), "200")
 		want[o.id] = []string{"take alice -" + o.intent.From[0].Amount.String() + " gold"}
-		run(t, p.admin, "ALTER TABLE "+p.schema+".ramp_orders ALTER reason TYPE "+[]string{"varchar(4096)", "text", "varchar(5000)"}[n])
+		run(t, p.admin,
+			"ALTER TABLE "+p.schema+".ramp_orders ALTER reason TYPE "+[]string{"varchar(4096)", "text",
+				"varchar(5000)"}[n])
 	}
 	for _, o := range orders {
 		w.expect(w.result(o, failure), "200")

@@ -79,11 +79,13 @@ var carelessSteps = []struct {
 }{
 	{"validate of a mint", mint("gold", 5), nil, []string{"take alice -5 gold"},
 		func(w *world, o order) answer { return w.validate(o) }},
-	{"result of a mint", mint("gold", 5), []string{"take alice -5 gold"}, []string{"take alice -5 gold", "give back alice +5 gold"},
+	{"result of a mint", mint("gold", 5), []string{"take alice -5 gold"},
+		[]string{"take alice -5 gold", "give back alice +5 gold"},
 		func(w *world, o order) answer { return w.result(o, failure) }},
 	{"result of a burn", burn("gold", 5), nil, []string{"grant alice +5 gold"},
 		func(w *world, o order) answer { return w.result(o, success) }},
-	{"abandoned mint", mint("gold", 5), []string{"take alice -5 gold"}, []string{"take alice -5 gold", "give back alice +5 gold"},
+	{"abandoned mint", mint("gold", 5), []string{"take alice -5 gold"},
+		[]string{"take alice -5 gold", "give back alice +5 gold"},
 		func(w *world, o order) answer {
 			if _, err := w.store.Update(context.Background(), o.id, ramp.Abandon("case 17", time.Now())); err != nil {
 				return answer{status: 500, code: "INTERNAL_ERROR"}
@@ -166,7 +168,8 @@ func (w *world) victim(ctx context.Context, tx *sql.Tx, step ramp.Step) (lost, e
 	gone := make(chan error, 1)
 	go func() {
 		var one int
-		err := rival.QueryRow("SELECT 1 FROM ramp_orders WHERE uuid = ? FOR UPDATE", step.Order.UUID.String()).Scan(&one)
+		err := rival.QueryRow("SELECT 1 FROM ramp_orders WHERE uuid = ? FOR UPDATE",
+			step.Order.UUID.String()).Scan(&one)
 		if errors.Is(err, sql.ErrNoRows) { // it was rolled back
 			err = nil
 		}
@@ -222,7 +225,9 @@ func TestACallThatIsCanceledInApply(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("a canceled call ended with %v", err)
 			}
-			expectText(t, err, "ramp: order "+o.id.String()+": not committed, because its context had ended when Apply returned: context canceled")
+			expectText(t, err,
+				"ramp: order "+o.id.String()+
+					": not committed, because its context had ended when Apply returned: context canceled")
 			w.books(moves{})
 			w.expectAutocommit()
 		}
@@ -314,11 +319,14 @@ func TestAnErrorThatApplyIgnores(t *testing.T) {
 		blind   bool
 		count   func(*world) miscount
 	}{
-		"a deadlock":                     {rampsql.MySQL, false, func(w *world) miscount { return w.deadlock }},
-		"a connection that dies":         {rampsql.MySQL, true, func(*world) miscount { return rejected("KILL CONNECTION_ID()") }},
-		"one error of PostgreSQL":        {rampsql.PostgreSQL, false, func(*world) miscount { return rejected("UPDATE statistics SET n = n / 0") }},
-		"and every one that comes after": {rampsql.PostgreSQL, true, func(*world) miscount { return rejected("UPDATE statistics SET n = n / 0") }},
-		"a full SQLite":                  {rampsql.SQLite, false, func(*world) miscount { return full }},
+		"a deadlock": {rampsql.MySQL, false, func(w *world) miscount { return w.deadlock }},
+		"a connection that dies": {rampsql.MySQL, true,
+			func(*world) miscount { return rejected("KILL CONNECTION_ID()") }},
+		"one error of PostgreSQL": {rampsql.PostgreSQL, false,
+			func(*world) miscount { return rejected("UPDATE statistics SET n = n / 0") }},
+		"and every one that comes after": {rampsql.PostgreSQL, true,
+			func(*world) miscount { return rejected("UPDATE statistics SET n = n / 0") }},
+		"a full SQLite": {rampsql.SQLite, false, func(*world) miscount { return full }},
 	} {
 		t.Run(name, func(t *testing.T) { eachCarelessStep(t, c.dialect, c.blind, c.count) })
 	}
@@ -358,7 +366,8 @@ func TestAnApplyThatEndsItsTransaction(t *testing.T) {
 		{"COMMIT", []rampsql.Dialect{pg, lite}, sends("COMMIT"), true},
 		{"COMMIT", []rampsql.Dialect{mysql}, sends("COMMIT"), false},
 		{"ROLLBACK", []rampsql.Dialect{pg}, sends("ROLLBACK"), true},
-		{"CREATE TABLE", []rampsql.Dialect{mysql}, sends("CREATE TEMPORARY TABLE t (n INT); CREATE TABLE u (n INT)"), false},
+		{"CREATE TABLE", []rampsql.Dialect{mysql},
+			sends("CREATE TEMPORARY TABLE t (n INT); CREATE TABLE u (n INT)"), false},
 		{"START TRANSACTION", []rampsql.Dialect{mysql}, sends("START TRANSACTION"), false},
 		{"LOCK TABLES", []rampsql.Dialect{mysql}, sends("LOCK TABLES ramp_orders WRITE, holdings WRITE"), false},
 	} {
@@ -369,10 +378,13 @@ func TestAnApplyThatEndsItsTransaction(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/in a test %v", d.name, c.name, inTest), func(t *testing.T) {
-					p := newPlace(t, d, mode{params: map[rampsql.Dialect]string{mysql: "&multiStatements=true"}[dialect]})
+					p := newPlace(t, d,
+						mode{params: map[rampsql.Dialect]string{mysql: "&multiStatements=true"}[dialect]})
 					if dialect == mysql {
 						for _, host := range []string{"'%'", "localhost"} {
-							run(t, p.admin, "GRANT CREATE, CREATE TEMPORARY TABLES, LOCK TABLES ON "+p.schema+".* TO "+p.schema+"@"+host)
+							run(t, p.admin,
+								"GRANT CREATE, CREATE TEMPORARY TABLES, LOCK TABLES ON "+p.schema+".* TO "+p.schema+"@"+
+									host)
 						}
 					}
 					store := newStore(t, p, func(_ context.Context, tx *sql.Tx, _ ramp.Step) error { return c.end(tx) })
@@ -435,7 +447,8 @@ func TestAnApplyThatLeavesRowsOpen(t *testing.T) {
 		{rampsql.MySQL, "commit: " + named, "Apply (accepted): " + named},
 	} {
 		p := placeOn(t, c.dialect)
-		run(t, p.db, "INSERT INTO holdings (session_id, asset, amount) VALUES ('a', 'x', 1), ('a', 'y', 1), ('a', 'z', 1)")
+		run(t, p.db,
+			"INSERT INTO holdings (session_id, asset, amount) VALUES ('a', 'x', 1), ('a', 'y', 1), ('a', 'z', 1)")
 		for next, want := range map[string]string{"": c.returns, "UPDATE holdings SET amount = 2": c.sends} {
 			store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
 				rows, err := tx.QueryContext(ctx, "SELECT a.asset FROM holdings a, holdings b, holdings c")

@@ -67,7 +67,8 @@ var plants = []plant{
 			if m.step.Effect.Kind != ramp.Take {
 				return m.right(m.tx)
 			}
-			return m.exec("UPDATE holdings SET amount = amount + ? WHERE session_id = ? AND asset = ? AND amount + ? >= 0",
+			return m.exec(
+				"UPDATE holdings SET amount = amount + ? WHERE session_id = ? AND asset = ? AND amount + ? >= 0",
 				m.delta, m.step.Order.SessionID, m.asset.ID, m.delta)
 		}),
 	},
@@ -183,7 +184,8 @@ func eachMove(apply func(move) error) func(rampsql.Dialect) func(db *sql.DB) app
 }
 
 // around returns an Apply that does something before the right one.
-func around(apply func(step ramp.Step, right func(ramp.Step) error) error) func(rampsql.Dialect) func(db *sql.DB) applies {
+func around(apply func(step ramp.Step,
+	right func(ramp.Step) error) error) func(rampsql.Dialect) func(db *sql.DB) applies {
 	return func(d rampsql.Dialect) func(db *sql.DB) applies {
 		return func(db *sql.DB) applies {
 			return func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {

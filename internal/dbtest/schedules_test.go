@@ -59,7 +59,8 @@ func schedulesOf(t *testing.T, p *place, apply func(db *sql.DB) applies) storete
 
 func kitBalance(p *place) func(ctx context.Context, session, asset string) (int64, error) {
 	return func(ctx context.Context, session, asset string) (n int64, err error) {
-		err = p.db.QueryRowContext(ctx, bind(p.dialect, "SELECT COALESCE(MAX(amount), 0) FROM holdings WHERE session_id = ? AND asset = ?"),
+		err = p.db.QueryRowContext(ctx,
+			bind(p.dialect, "SELECT COALESCE(MAX(amount), 0) FROM holdings WHERE session_id = ? AND asset = ?"),
 			session, asset).Scan(&n)
 		return n, err
 	}

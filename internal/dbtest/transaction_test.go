@@ -24,7 +24,8 @@ func expectTaken(t *testing.T, err error, o, other order) {
 	if !errors.As(err, &conflict) || conflict.Other == nil {
 		t.Fatalf("the transaction has ended another order, but: %v", err)
 	}
-	if conflict.Field != "tx_hash" || conflict.Order.UUID != o.id || conflict.Order.State != ramp.OrderAccepted || conflict.Order.TxHash != "" ||
+	if conflict.Field != "tx_hash" || conflict.Order.UUID != o.id || conflict.Order.State != ramp.OrderAccepted ||
+		conflict.Order.TxHash != "" ||
 		conflict.Other.UUID != other.id || conflict.Other.State != ramp.OrderSucceeded {
 		t.Errorf("the conflict is %+v with %+v", conflict, conflict.Other)
 	}

@@ -57,7 +57,8 @@ func publicPackages(t *testing.T) (dirs []string) {
 		}
 		_, module := os.Stat(filepath.Join(root, dir, "go.mod"))
 		hidden := dir != "." && strings.HasPrefix(entry.Name(), ".")
-		if hidden || dir != "." && module == nil || slices.Contains([]string{"internal", "cmd", "examples", "testdata"}, entry.Name()) {
+		if hidden || dir != "." && module == nil ||
+			slices.Contains([]string{"internal", "cmd", "examples", "testdata"}, entry.Name()) {
 			return fs.SkipDir
 		}
 		if len(sourcesOf(dir)) > 0 {
@@ -75,7 +76,8 @@ func TestThePromiseNamesEveryPackage(t *testing.T) {
 	for _, dir := range publicPackages(t) {
 		want = append(want, "../"+path.Join(dir, "testdata/api.txt"))
 	}
-	for _, link := range regexp.MustCompile(`\((\S+/api\.txt)\)`).FindAllStringSubmatch(read(t, "docs/compatibility.md"), -1) {
+	for _, link := range regexp.MustCompile(`\((\S+/api\.txt)\)`).FindAllStringSubmatch(read(t,
+		"docs/compatibility.md"), -1) {
 		listed = append(listed, link[1])
 	}
 	assert.ElementsMatch(t, want, listed)
@@ -89,7 +91,8 @@ func exportedAPI(t *testing.T, dir string) string {
 	var files []*ast.File
 	for _, name := range sourcesOf(dir) {
 		name = path.Join(dir, name)
-		files = append(files, ramp.Must(parser.ParseFile(fset, name, read(t, name), parser.SkipObjectResolution|parser.ParseComments)))
+		files = append(files,
+			ramp.Must(parser.ParseFile(fset, name, read(t, name), parser.SkipObjectResolution|parser.ParseComments)))
 	}
 	pkg := ramp.Must(doc.NewFromFiles(fset, files, path.Join(module, dir)))
 

@@ -108,10 +108,12 @@ func TestImportingCostsNoNode(t *testing.T) {
 						assert.Contains(t, directImports, path)
 					}
 					// uint256, which go-ethereum needs, imports database/sql, but nothing of ours does.
-					assert.NotContains(t, []string{"html", "regexp", "database/sql", "database/sql/driver"}, path, "%s imports it", p.ImportPath)
+					assert.NotContains(t, []string{"html", "regexp", "database/sql", "database/sql/driver"}, path,
+						"%s imports it", p.ImportPath)
 				}
 			}
-			assert.True(t, seen[module] && seen["github.com/ethereum/go-ethereum/crypto"] && seen["github.com/google/uuid"],
+			assert.True(t, seen[module] && seen["github.com/ethereum/go-ethereum/crypto"] &&
+				seen["github.com/google/uuid"],
 				"go list did not see the package")
 			assert.False(t, seen["html"], "html and its names of 2,231 characters are linked")
 			for _, heavy := range []string{"rpc", "ethclient", "core/types", "accounts/keystore", "log", "params"} {
@@ -129,20 +131,25 @@ func TestTestifyStaysInTests(t *testing.T) {
 	}
 
 	// go list leaves out what a build tag leaves out; the sources do not.
-	found, _ := exec.Command("git", "grep", "-l", `"github.com/stretchr/`, "--", "*.go", ":!*_test.go").Output() // an error if there are none
+	found, _ := exec.Command("git", "grep", "-l", `"github.com/stretchr/`, "--", "*.go",
+		":!*_test.go").Output() // an error if there are none
 	assert.Empty(t, string(found))
-	assert.NotEmpty(t, ramp.Must(exec.Command("git", "grep", "-l", `"github.com/stretchr/`, "--", "*_test.go").Output()))
+	assert.NotEmpty(t,
+		ramp.Must(exec.Command("git", "grep", "-l", `"github.com/stretchr/`, "--", "*_test.go").Output()))
 }
 
 func TestGoModLocksNobodyOut(t *testing.T) {
 	text := read(t, "go.mod")
-	assert.Contains(t, text, "module "+module+"\n\ngo 1.25.0\n\nrequire", "the oldest release that docs/compatibility.md promises, and no toolchain")
+	assert.Contains(t, text, "module "+module+"\n\ngo 1.25.0\n\nrequire",
+		"the oldest release that docs/compatibility.md promises, and no toolchain")
 	assert.NotRegexp(t, `(?m)^(toolchain|replace|exclude|retract)`, text, "an importer's build would not see it")
 	var direct []string
-	for _, m := range regexp.MustCompile(`(?m)^(?:require)?\s+(\S+) v\S+$`).FindAllStringSubmatch(text, -1) { // those without a comment
+	for _, m := range regexp.MustCompile(`(?m)^(?:require)?\s+(\S+) v\S+$`).FindAllStringSubmatch(text,
+		-1) { // those without a comment
 		direct = append(direct, m[1])
 	}
-	assert.Equal(t, []string{"github.com/ethereum/go-ethereum", "github.com/google/uuid", "github.com/stretchr/testify"}, direct)
+	assert.Equal(t,
+		[]string{"github.com/ethereum/go-ethereum", "github.com/google/uuid", "github.com/stretchr/testify"}, direct)
 }
 
 // What travels in a context is a channel that a reader does not expect.

@@ -87,7 +87,9 @@ func (all goPackages) imported(t *testing.T, folder, at string) *goPackage {
 	folder = ramp.Must(filepath.Abs(folder))
 	found := ramp.Must(build.Import(at, folder, 0))
 	for _, name := range found.GoFiles {
-		all[at] = all.add(at, ramp.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, name), nil, parser.SkipObjectResolution)))
+		all[at] = all.add(at,
+			ramp.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, name), nil,
+				parser.SkipObjectResolution)))
 	}
 	return all[at]
 }
@@ -131,7 +133,8 @@ func TestEveryDocLinkLeadsSomewhere(t *testing.T) {
 		if path.Ext(name) != ".go" {
 			return err
 		}
-		files[name], err = parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		files[name], err = parser.ParseFile(token.NewFileSet(), name, nil,
+			parser.ParseComments|parser.SkipObjectResolution)
 		if err == nil {
 			all.add(filepath.Dir(name), files[name])
 		}

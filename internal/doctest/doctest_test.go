@@ -78,14 +78,17 @@ func TestGoBlocksCompileAndRun(t *testing.T) {
 	found = slices.DeleteFunc(found, func(b block) bool {
 		begin, _, _ := strings.Cut(b.text, "\n")
 		// See program_test.go, and internal/hosttest, which has the frameworks.
-		return begin == "package main" || b.document == "docs/frameworks.md" && strings.Contains(mounts, "\n"+begin+"\n")
+		return begin == "package main" || b.document == "docs/frameworks.md" &&
+			strings.Contains(mounts, "\n"+begin+"\n")
 	})
 	harness := ramp.Must(filepath.Abs("blocks/blocks_test.go"))
 	composed, overlay := filepath.Join(t.TempDir(), "blocks_test.go"), filepath.Join(t.TempDir(), "overlay.json")
-	require.NoError(t, os.WriteFile(composed, compose(t, harness, string(ramp.Must(os.ReadFile(harness))), found), 0o600))
+	require.NoError(t,
+		os.WriteFile(composed, compose(t, harness, string(ramp.Must(os.ReadFile(harness))), found), 0o600))
 	replace := ramp.Must(json.Marshal(map[string]map[string]string{"Replace": {harness: composed}}))
 	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-short", "-count=1", "-tags", "docs", "-overlay", overlay, "./blocks").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-short", "-count=1", "-tags", "docs", "-overlay",
+		overlay, "./blocks").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
 

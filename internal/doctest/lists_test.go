@@ -46,11 +46,13 @@ func packageSource(t *testing.T) string {
 // docs/symptoms.md names no others either.
 func TestErrorsListsEveryCode(t *testing.T) {
 	listed := []string{"INVALID_BODY"} // without a constant
-	for _, code := range regexp.MustCompile(`\b[Cc]ode[A-Z]\w+ +Code += "(\w+)"`).FindAllStringSubmatch(packageSource(t), -1) {
+	for _, code := range regexp.MustCompile(
+		`\b[Cc]ode[A-Z]\w+ +Code += "(\w+)"`).FindAllStringSubmatch(packageSource(t), -1) {
 		listed = append(listed, code[1])
 	}
 	var rows []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|").FindAllStringSubmatch(read(t, "docs/errors.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|").FindAllStringSubmatch(read(t,
+		"docs/errors.md"), -1) {
 		rows = append(rows, row[1])
 	}
 	require.Greater(t, len(rows), 10)
@@ -69,8 +71,8 @@ func TestInterfaceListsEveryField(t *testing.T) {
 	text := read(t, "docs/interface.md")
 	found := 0
 	for _, message := range []any{
-		ramp.InitializeRequest{}, ramp.InitializeIntent{}, ramp.Item{}, ramp.Player{}, ramp.ValidateRequest{}, ramp.Approval{},
-		ramp.Result{}, ramp.Intent{}, ramp.IntentAsset{}, ramp.Receipt{}, ramp.Log{},
+		ramp.InitializeRequest{}, ramp.InitializeIntent{}, ramp.Item{}, ramp.Player{}, ramp.ValidateRequest{},
+		ramp.Approval{}, ramp.Result{}, ramp.Intent{}, ramp.IntentAsset{}, ramp.Receipt{}, ramp.Log{},
 	} {
 		kind := reflect.TypeOf(message)
 		for _, field := range reflect.VisibleFields(kind) {

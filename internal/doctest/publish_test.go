@@ -35,7 +35,8 @@ const changelog = `# Changelog
 
 // example returns the go.mod of an example that requires a version of the package.
 func example(version string) string {
-	return "module " + module + "/examples/gin\n\ngo 1.25.0\n\nrequire " + module + " " + version + "\n\nreplace " + module + " => ../..\n"
+	return "module " + module + "/examples/gin\n\ngo 1.25.0\n\nrequire " + module + " " + version + "\n\nreplace " +
+		module + " => ../..\n"
 }
 
 // repository is a clone of a repository with the release script, a changelog and
@@ -79,7 +80,8 @@ func (r *repository) run(name string, args ...string) (string, error) {
 	command.Dir = r.dir
 	command.Env = slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "GIT_") })
 	command.Env = append(command.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a",
+		"GIT_COMMITTER_EMAIL=a@example.com")
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
@@ -119,35 +121,49 @@ func TestReleaseRejects(t *testing.T) {
 		"a leading zero":            {tag: "v0.02.0", want: "not the tag of a version"},
 		"more after the version":    {tag: "v0.2.0+build", want: "not the tag of a version"},
 		"a version of another path": {tag: "v2.0.0", want: "not the tag of a version"},
-		"a changed file":            {before: func(r *repository) { r.write("CHANGELOG.md", changelog+"\n") }, want: "not clean;"},
+		"a changed file": {before: func(r *repository) { r.write("CHANGELOG.md", changelog+"\n") },
+			want: "not clean;"},
 		"a file that git is told to hide": {before: func(r *repository) {
 			r.git("config", "status.showUntrackedFiles", "no")
 			r.write("new", "")
 		}, want: "not clean;"},
 		"a file that git does not know": {before: func(r *repository) { r.write("new", "") }, want: "not clean;"},
-		"another branch":                {before: func(r *repository) { r.git("checkout", "-q", "-b", "other") }, want: "made on main"},
-		"no branch":                     {before: func(r *repository) { r.git("checkout", "-q", "--detach") }, want: "made on main"},
-		"a tag that exists":             {before: func(r *repository) { r.git("tag", "v0.2.0") }, want: "the tag v0.2.0 exists;"},
+		"another branch": {before: func(r *repository) { r.git("checkout", "-q", "-b", "other") },
+			want: "made on main"},
+		"no branch": {before: func(r *repository) { r.git("checkout", "-q", "--detach") },
+			want: "made on main"},
+		"a tag that exists": {before: func(r *repository) { r.git("tag", "v0.2.0") }, want: "the tag v0.2.0 exists;"},
 		"a tag that exists on origin only": {before: func(r *repository) {
 			r.git("tag", "v0.2.0")
 			r.git("push", "-q", "origin", "v0.2.0")
 			r.git("tag", "-d", "v0.2.0")
 		}, want: "exists on origin"},
-		"a commit that is not on origin": {before: func(r *repository) { r.git("commit", "-q", "--allow-empty", "-m", "x") }, want: "not what origin has"},
-		"an origin that is unreachable":  {before: func(r *repository) { r.git("remote", "set-url", "origin", "nowhere") }, want: "origin cannot be asked"},
-		"no origin":                      {before: func(r *repository) { r.git("remote", "remove", "origin") }, want: "origin cannot be asked"},
-		"a candidate without a section":  {tag: "v0.2.0-rc.1", want: "no heading '## [0.2.0-rc.1]"},
-		"a version without a section":    {tag: "v0.3.0", want: "no heading '## [0.3.0]"},
-		"another version, but for a dot": {before: replaced("## [0.2.0]", "## [0x2.0]"), want: "no heading '## [0.2.0]"},
-		"a section without a date":       {before: replaced("[0.2.0] - 2026-12-01", "[0.2.0]"), want: "no heading '## [0.2.0]"},
-		"an empty section":               {before: replaced("- Something.", ""), want: "says nothing about 0.2.0"},
-		"entries left under Unreleased":  {before: replaced("[Unreleased]\n", "[Unreleased]\n\n- More.\n"), want: "entries under Unreleased"},
-		"a heading without a link":       {before: replaced("[0.2.0]: https", "[0.2.1]: https"), want: "no link for [0.2.0]"},
+		"a commit that is not on origin": {before: func(r *repository) {
+			r.git("commit", "-q", "--allow-empty", "-m",
+				"x")
+		}, want: "not what origin has"},
+		"an origin that is unreachable": {before: func(r *repository) {
+			r.git("remote", "set-url", "origin",
+				"nowhere")
+		}, want: "origin cannot be asked"},
+		"no origin": {before: func(r *repository) { r.git("remote", "remove", "origin") },
+			want: "origin cannot be asked"},
+		"a candidate without a section": {tag: "v0.2.0-rc.1", want: "no heading '## [0.2.0-rc.1]"},
+		"a version without a section":   {tag: "v0.3.0", want: "no heading '## [0.3.0]"},
+		"another version, but for a dot": {before: replaced("## [0.2.0]", "## [0x2.0]"),
+			want: "no heading '## [0.2.0]"},
+		"a section without a date": {before: replaced("[0.2.0] - 2026-12-01", "[0.2.0]"),
+			want: "no heading '## [0.2.0]"},
+		"an empty section": {before: replaced("- Something.", ""), want: "says nothing about 0.2.0"},
+		"entries left under Unreleased": {before: replaced("[Unreleased]\n", "[Unreleased]\n\n- More.\n"),
+			want: "entries under Unreleased"},
+		"a heading without a link": {before: replaced("[0.2.0]: https", "[0.2.1]: https"), want: "no link for [0.2.0]"},
 		"examples of another version": {before: func(r *repository) {
 			r.write("examples/gin/go.mod", example("v0.1.0"))
 			r.publish()
 		}, want: "the examples now require v0.2.0; commit and push that"},
-		"tests that fail": {before: func(r *repository) { r.write(".ci/run", "#!/bin/sh\nexit 1\n"); r.publish() }, want: ".ci/run failed"},
+		"tests that fail": {before: func(r *repository) { r.write(".ci/run", "#!/bin/sh\nexit 1\n"); r.publish() },
+			want: ".ci/run failed"},
 		"tests that change the tree": {before: func(r *repository) {
 			r.write(".ci/run", "#!/bin/sh\necho >left\n")
 			r.publish()

@@ -51,7 +51,8 @@ var commands = []command{
 	{begins: "make long", skip: "it takes hours"},
 	{begins: "go run ./cmd/ramp emulate -json", until: `"validator_key":"0x[0-9a-f]{64}"`},
 	{begins: "go -C examples/gameserver run . -any-page -any-rate", skip: judged},
-	{begins: "go -C examples/gameserver run .", more: "-addr 127.0.0.1:0 -db sqlite:DATABASE", until: `^ready on http://`},
+	{begins: "go -C examples/gameserver run .", more: "-addr 127.0.0.1:0 -db sqlite:DATABASE",
+		until: `^ready on http://`},
 	{begins: "go run ./cmd/ramp check", skip: judged},
 	{begins: "RAMP_HMAC_KEY=trial ramp check", skip: express},
 	{begins: "npm install --prefix examples/express", skip: express},
@@ -59,8 +60,10 @@ var commands = []command{
 	{begins: "curl -LO https://github.com/", skip: "nothing is published yet"},
 	{begins: "sha256sum ", skip: "nothing is published yet"},
 	{begins: "install -D ", skip: "nothing is published yet"},
-	{begins: "go run github.com/token-ramp/ramp-go/cmd/ramp emulate", more: "-listen 127.0.0.1:0", until: `RAMP_VALIDATOR_KEY=0x[0-9a-f]{64}`},
-	{begins: "go -C internal/bench test -run '^$' -bench '/(Parse|Receipt)'", long: true, replace: []string{"201x", "1x"}, until: `^BenchmarkCosts/ParseResult,_20_logs/.* ratio`},
+	{begins: "go run github.com/token-ramp/ramp-go/cmd/ramp emulate", more: "-listen 127.0.0.1:0",
+		until: `RAMP_VALIDATOR_KEY=0x[0-9a-f]{64}`},
+	{begins: "go -C internal/bench test -run '^$' -bench '/(Parse|Receipt)'", long: true,
+		replace: []string{"201x", "1x"}, until: `^BenchmarkCosts/ParseResult,_20_logs/.* ratio`},
 	{begins: "go -C internal/bench test ", skip: "it measures for a minute or more"},
 	{begins: "RAMP_TEST_MYSQL=", skip: "the cluster is the reader's"},
 	{begins: "RAMP_TEST_POSTGRESQL=", skip: "the cluster is the reader's"},
@@ -98,7 +101,8 @@ func shellCommands(t *testing.T) map[string]command {
 						break
 					}
 				}
-				require.True(t, known, "%s:%d: add this command to the table in shell_test.go: %s", document, b.line, line)
+				require.True(t, known, "%s:%d: add this command to the table in shell_test.go: %s", document,
+					b.line, line)
 			}
 		}
 	}

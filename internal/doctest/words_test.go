@@ -15,10 +15,13 @@ import (
 // Words that a reader has to parse twice, or that are not American English. Move
 // one from the second list to the first when no file of the module has it.
 var (
-	avoidedEverywhere = []string{"ours to blame", "turns callers away", "stands for its default", "what it is for", "for ever ",
+	avoidedEverywhere = []string{"ours to blame", "turns callers away", "stands for its default", "what it is for",
+		"for ever ",
 		"is no news", "be it away", "said there", "trying again",
-		"behaviour", "colour", "favour", "honour", "neighbour", "recognis", "organis", "cancelled", "cancelling", "whilst",
-		"does not show", "as it came", "is away", "says whether", "what became of", "what becomes of", "person has to look",
+		"behaviour", "colour", "favour", "honour", "neighbour", "recognis", "organis", "cancelled",
+		"cancelling", "whilst",
+		"does not show", "as it came", "is away", "says whether", "what became of", "what becomes of",
+		"person has to look",
 		"goes otherwise", "brings about", "one's own", "lets its owner", "no order is about", "written at once"}
 	avoidedInThePackage = []string{"as received", "look-up"}
 )

@@ -77,8 +77,9 @@ func (t *tokens) CheckDecimals(ctx context.Context) error {
 		case err != nil && expected > 0:
 			found = append(found, fmt.Errorf("ramp: check the decimals of token %s: %w", token, err))
 		case err == nil && actual != expected:
-			found = append(found, fmt.Errorf("ramp: Config.Decimals is %d for token %s, but its contract says %d",
-				expected, token, actual))
+			found = append(found,
+				fmt.Errorf("ramp: Config.Decimals is %d for token %s, but its contract says %d",
+					expected, token, actual))
 		}
 	}
 	return errors.Join(found...)

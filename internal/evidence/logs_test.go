@@ -82,28 +82,37 @@ func (n *logNode) client() *ramp.RPC { return rpcOver(n) }
 
 // rangeRejections are what nodes and providers say, from their public sources.
 var rangeRejections = map[string]string{
-	"Infura, results":      `{"code":-32005,"message":"query returned more than 10000 results"}`,
-	"Infura, time":         `{"code":-32005,"message":"query timeout exceeded"}`,
-	"Infura, blocks":       `{"code":-32602,"message":"range 1000000 exceeds limit of 10000"}`,
-	"Alchemy, results":     `{"code":-32602,"message":"Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range and no limit on the response size, or you can request any block range with a cap of 10K logs in the response."}`,
-	"Alchemy, blocks":      `{"code":-32600,"message":"You can make eth_getLogs requests with up to a 500 block range. Based on your parameters, this block range should work: [0x1a30dfd, 0x1a30ff0]"}`,
-	"Ankr":                 `{"code":-32600,"message":"block range is too wide"}`,
-	"QuickNode":            `{"code":-32614,"message":"eth_getLogs is limited to a 10,000 range"}`,
-	"QuickNode, earlier":   `{"code":-32602,"message":"eth_getLogs and eth_newFilter are limited to a 10,000 blocks range"}`,
-	"Tenderly":             `{"code":-32602,"message":"invalid params","data":{"error_id":"4ed9","payload":"range 9009594 is bigger than range limit 2000"}}`,
-	"Cloudflare":           `{"code":-32047,"message":"Invalid eth_getLogs request. 'fromBlock'-'toBlock' range too large. Max range: 800"}`,
-	"Chainstack":           `{"code":-32602,"message":"Block range limit exceeded."}`,
-	"Erigon, results":      `{"code":-32000,"message":"logs matched by query exceeds limit of 10000"}`,
-	"Erigon, blocks":       `{"code":-32005,"message":"block range too large, max range: 1000"}`,
-	"reth, results":        `{"code":-32602,"message":"query exceeds max results 20000, retry with the range 24383075-24383096"}`,
-	"reth, blocks":         `{"code":-32602,"message":"query exceeds max block range 100000"}`,
-	"Blast":                `{"code":-32000,"message":"log query timed out"}`,
-	"BNB chain":            `{"code":-32000,"message":"exceed maximum block range: 50000"}`,
-	"Arbitrum":             `{"code":-32000,"message":"Exceeded max range limit for eth_getLogs: 10000"}`,
-	"Scroll":               `{"code":-32000,"message":"block range is bigger than maxBlockRange"}`,
-	"Morph":                `{"code":-32000,"message":"block range is larger than max block range, block range = 5120, max block range = 5000"}`,
-	"Optimism":             `{"code":-32600,"message":"Block range is too large"}`,
-	"Avalanche":            `{"code":-32000,"message":"requested too many blocks from 1 to 5000, maximum is set to 2048"}`,
+	"Infura, results": `{"code":-32005,"message":"query returned more than 10000 results"}`,
+	"Infura, time":    `{"code":-32005,"message":"query timeout exceeded"}`,
+	"Infura, blocks":  `{"code":-32602,"message":"range 1000000 exceeds limit of 10000"}`,
+	"Alchemy, results": `{"code":-32602,"message":"Log response size exceeded. You can make eth_getLogs requests ` +
+		`with up to a 2K block range and no limit on the response size, or you can request any block range with a ` +
+		`cap of 10K logs in the response."}`,
+	"Alchemy, blocks": `{"code":-32600,"message":"You can make eth_getLogs requests with up to a 500 block ` +
+		`range. Based on your parameters, this block range should work: [0x1a30dfd, 0x1a30ff0]"}`,
+	"Ankr":      `{"code":-32600,"message":"block range is too wide"}`,
+	"QuickNode": `{"code":-32614,"message":"eth_getLogs is limited to a 10,000 range"}`,
+	"QuickNode, earlier": `{"code":-32602,"message":"eth_getLogs and eth_newFilter are limited to a 10,000 ` +
+		`blocks range"}`,
+	"Tenderly": `{"code":-32602,"message":"invalid params","data":{"error_id":"4ed9","payload":"range ` +
+		`9009594 is bigger than range limit 2000"}}`,
+	"Cloudflare": `{"code":-32047,"message":"Invalid eth_getLogs request. 'fromBlock'-'toBlock' range too ` +
+		`large. Max range: 800"}`,
+	"Chainstack":      `{"code":-32602,"message":"Block range limit exceeded."}`,
+	"Erigon, results": `{"code":-32000,"message":"logs matched by query exceeds limit of 10000"}`,
+	"Erigon, blocks":  `{"code":-32005,"message":"block range too large, max range: 1000"}`,
+	"reth, results": `{"code":-32602,"message":"query exceeds max results 20000, retry with the range ` +
+		`24383075-24383096"}`,
+	"reth, blocks": `{"code":-32602,"message":"query exceeds max block range 100000"}`,
+	"Blast":        `{"code":-32000,"message":"log query timed out"}`,
+	"BNB chain":    `{"code":-32000,"message":"exceed maximum block range: 50000"}`,
+	"Arbitrum":     `{"code":-32000,"message":"Exceeded max range limit for eth_getLogs: 10000"}`,
+	"Scroll":       `{"code":-32000,"message":"block range is bigger than maxBlockRange"}`,
+	"Morph": `{"code":-32000,"message":"block range is larger than max block range, block range = ` +
+		`5120, max block range = 5000"}`,
+	"Optimism": `{"code":-32600,"message":"Block range is too large"}`,
+	"Avalanche": `{"code":-32000,"message":"requested too many blocks from 1 to 5000, maximum is set ` +
+		`to 2048"}`,
 	"thirdweb":             `{"code":-32005,"message":"Maximum allowed number of requested blocks is 3500"}`,
 	"Harmony":              `{"code":-32000,"message":"query must be smaller than size 1024"}`,
 	"GetBlock":             `{"code":-32000,"message":"maximum [from, to] blocks distance: 2000"}`,
@@ -195,7 +204,8 @@ func hang(r *http.Request) (*http.Response, error) {
 func TestWhatPassesSplitsNothing(t *testing.T) {
 	page := func(code int) roundTripper { return status(code, nil, "<html>") }
 	rpc := func(code int) roundTripper {
-		return status(200, nil, fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"slow down, or ask for less"}}`, code))
+		return status(200, nil,
+			fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"slow down, or ask for less"}}`, code))
 	}
 	for name, tt := range map[string]struct {
 		answer roundTripper

@@ -152,6 +152,7 @@ func (m *Moves) ask(
 
 // unlisted notes that the node does not list a witness.
 func (m *Moves) unlisted(w *Witness) {
-	m.Unlisted = fmt.Sprintf("the node shows transaction %s of order %s in block %d, and lists none of its events: "+
-		"its index is broken, pruned or not built yet", w.Hash, w.Order.UUID, w.Block)
+	m.Unlisted = fmt.Sprintf(
+		"the node shows transaction %s of order %s in block %d, and lists none of its events: "+
+			"its index is broken, pruned or not built yet", w.Hash, w.Order.UUID, w.Block)
 }

@@ -179,7 +179,8 @@ func TestWhatATransactionProves(t *testing.T) {
 			logs: "zero>user 10"},
 		"a mint that the ramp created a contract for": {sent: sent(rampAccount, nobody, nil), logs: "zero>user 10"},
 		"a mint of somebody else's": {sent: sent(proofUser, stranger, &otherPlayer), logs: "zero>user 10",
-			want: "the ramp took no part: Config.Payers has neither its sender nor its fee payer, and Config.Contracts does not have where it went; " +
+			want: "the ramp took no part: Config.Payers has neither its sender nor its fee payer, and " +
+				"Config.Contracts does not have where it went; " +
 				"it was sent by " + proofUser.Hex() + ", paid for by " + stranger.Hex() +
 				", and went to " + otherPlayer.Hex()},
 		"a burn over a bridge": {burn: true, sent: sent(proofUser, nobody, &stranger), logs: "user>zero 10",

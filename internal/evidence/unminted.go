@@ -59,8 +59,11 @@ func (p *Prover) Unminted(
 	for _, m := range minted {
 		other, err := ledger.OrderByTransaction(ctx, m.hash)
 		if errors.Is(err, ramp.ErrOrderUnknown) || err == nil && other.UUID == order.UUID {
-			return false, fmt.Errorf("%w: transaction %s minted %s units of the token %s for the user %s, and has ended no order",
-				ErrNotProven, m.hash, m.units, token, user)
+			return false,
+				fmt.Errorf(
+					"%w: transaction %s minted %s units of the token %s for the user %s, and has "+
+						"ended no order",
+					ErrNotProven, m.hash, m.units, token, user)
 		}
 		if err != nil {
 			return false, err
@@ -100,7 +103,8 @@ func (p *Prover) begin(
 	case calls[0].Err != nil:
 		return calls[0].Err
 	case calls[1].Err != nil:
-		return fmt.Errorf("ramp: the node is behind: it does not know the block of the transaction: %w", calls[1].Err)
+		return fmt.Errorf("ramp: the node is behind: it does not know the block of the transaction: %w",
+			calls[1].Err)
 	case success != nil && calls[2].Err != nil:
 		return fmt.Errorf("ramp: the node does not return transaction %s, by which order %s has ended: "+
 			"use another node: %w", success.TxHash, success.UUID, calls[2].Err)
@@ -168,7 +172,8 @@ func (p *Prover) minted(
 	ctx context.Context, token common.Address, hashes []common.Hash, least *big.Int,
 ) (found []mint, err error) {
 	if len(hashes) > maxMints {
-		return nil, fmt.Errorf("%w: more than %d transactions moved the token to its user", ErrNotProven, maxMints)
+		return nil,
+			fmt.Errorf("%w: more than %d transactions moved the token to its user", ErrNotProven, maxMints)
 	}
 	if len(hashes) == 0 {
 		return nil, nil
@@ -182,8 +187,11 @@ func (p *Prover) minted(
 	}
 	for i, hash := range hashes {
 		if calls[i].Err != nil {
-			return nil, fmt.Errorf("%w: the node lists that transaction %s moved the token to its user, and does not return it: %w",
-				ErrNotProven, hash, calls[i].Err)
+			return nil,
+				fmt.Errorf(
+					"%w: the node lists that transaction %s moved the token to its user, and does not "+
+						"return it: %w",
+					ErrNotProven, hash, calls[i].Err)
 		}
 		if err := CheckReadable([]common.Address{token}, receipts[i].Logs); err != nil {
 			return nil, fmt.Errorf("%w: transaction %s: %w", ErrNotProven, hash, err)

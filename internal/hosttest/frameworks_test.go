@@ -50,8 +50,10 @@ var frameworks = []struct {
 		return httptest.NewServer(router)
 	}, brief, http.StatusInternalServerError, false},
 	//lint:ignore SA1019 the table says what it does
-	{"echo with Timeout", echoWith(echomiddleware.TimeoutWithConfig(echomiddleware.TimeoutConfig{Timeout: brief})), brief, http.StatusServiceUnavailable, false},
-	{"echo with ContextTimeout", echoWith(echomiddleware.ContextTimeout(brief)), brief, http.StatusInternalServerError, false},
+	{"echo with Timeout", echoWith(echomiddleware.TimeoutWithConfig(echomiddleware.TimeoutConfig{Timeout: brief})),
+		brief, http.StatusServiceUnavailable, false},
+	{"echo with ContextTimeout", echoWith(echomiddleware.ContextTimeout(brief)), brief,
+		http.StatusInternalServerError, false},
 }
 
 const brief = 300 * time.Millisecond
@@ -79,7 +81,9 @@ func goZero(row string) func(*testing.T, *ramp.Handler) *httptest.Server {
 	return func(t *testing.T, h *ramp.Handler) *httptest.Server {
 		logx.Disable()
 		var c rest.RestConf
-		check(t, conf.LoadFromYamlBytes([]byte("Name: game\nHost: 127.0.0.1\nPort: 0\n"+strings.Join(settings(t, row), "\n")), &c))
+		check(t,
+			conf.LoadFromYamlBytes([]byte("Name: game\nHost: 127.0.0.1\nPort: 0\n"+strings.Join(settings(t, row),
+				"\n")), &c))
 		server := ramp.Must(rest.NewServer(c))
 		server.AddRoutes([]rest.Route{{Method: http.MethodPost, Path: ramp.PathResult, Handler: h.Result},
 			{Method: http.MethodPost, Path: ramp.PathValidate, Handler: h.Validate}})
@@ -173,7 +177,8 @@ func newGame(t *testing.T, serve func(*testing.T, *ramp.Handler) *httptest.Serve
 	g := &game{t: t, key: key, gold: 1000, client: &http.Client{Transport: &http.Transport{}}}
 	store := &ramp.MemoryStore{Apply: g.apply}
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true}))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key, Signer: signer,
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key,
+		Signer: signer,
 		Logger: slog.New(slog.DiscardHandler)}))
 	server := serve(t, handler)
 	t.Cleanup(server.Close)
@@ -184,7 +189,8 @@ func newGame(t *testing.T, serve func(*testing.T, *ramp.Handler) *httptest.Serve
 
 var intent = ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 	From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(100)}},
-	To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3", Amount: ramp.NewAmount(1)}}}
+	To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3",
+		Amount: ramp.NewAmount(1)}}}
 
 // validate has a mint approved.
 func (g *game) validate(id uuid.UUID) {

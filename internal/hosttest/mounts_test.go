@@ -176,7 +176,8 @@ func (g *game) announce(size int) (status int) {
 	g.t.Helper()
 	conn := ramp.Must(net.Dial("tcp", strings.TrimPrefix(g.url, "http://")))
 	defer conn.Close()
-	ramp.Must(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nX-HMAC-SIGNATURE: %064d\r\nContent-Length: %d\r\n\r\n",
+	ramp.Must(fmt.Fprintf(conn,
+		"POST %s HTTP/1.1\r\nHost: game\r\nX-HMAC-SIGNATURE: %064d\r\nContent-Length: %d\r\n\r\n",
 		ramp.PathResult, 0, size))
 	answer := ramp.Must(http.ReadResponse(bufio.NewReader(conn), nil))
 	check(g.t, answer.Body.Close())

@@ -86,7 +86,8 @@ func TestTransfersAndBlocks(t *testing.T) {
 		assert.True(t, receipt.Succeeded())
 		answer := raw(t, r, "eth_getTransactionReceipt", hash)
 		assert.JSONEq(t, string(answer), string(receipt.Raw))
-		for _, name := range []string{"type", "status", "cumulativeGasUsed", "logsBloom", "transactionHash", "contractAddress", "gasUsed",
+		for _, name := range []string{"type", "status", "cumulativeGasUsed", "logsBloom", "transactionHash",
+			"contractAddress", "gasUsed",
 			"effectiveGasPrice", "blockHash", "blockNumber", "transactionIndex", "from", "to"} {
 			assert.Contains(t, same(t, receipt, answer), name)
 		}
@@ -94,7 +95,8 @@ func TestTransfersAndBlocks(t *testing.T) {
 		tx := ramp.Must(r.Transaction(ctx, hash))
 		answer = raw(t, r, "eth_getTransactionByHash", hash)
 		assert.JSONEq(t, string(answer), string(tx.Raw))
-		for _, name := range []string{"type", "hash", "chainId", "nonce", "from", "to", "value", "gas", "gasPrice", "maxFeePerGas",
+		for _, name := range []string{"type", "hash", "chainId", "nonce", "from", "to", "value", "gas", "gasPrice",
+			"maxFeePerGas",
 			"maxPriorityFeePerGas", "input", "blockHash", "blockNumber", "transactionIndex", "v", "r", "s"} {
 			assert.Contains(t, same(t, tx, answer), name)
 		}
@@ -107,7 +109,8 @@ func TestTransfersAndBlocks(t *testing.T) {
 			byNumber := ramp.Must(r.BlockByNumber(ctx, ramp.AtBlock(number), full))
 			answer = raw(t, r, "eth_getBlockByNumber", ramp.AtBlock(number), full)
 			assert.JSONEq(t, string(answer), string(byNumber.Raw))
-			for _, name := range []string{"number", "hash", "parentHash", "timestamp", "miner", "gasLimit", "gasUsed", "baseFeePerGas", "size",
+			for _, name := range []string{"number", "hash", "parentHash", "timestamp", "miner", "gasLimit", "gasUsed",
+				"baseFeePerGas", "size",
 				"stateRoot", "transactionsRoot", "receiptsRoot", "extraData"} {
 				assert.Contains(t, same(t, byNumber, answer), name)
 			}
@@ -146,10 +149,13 @@ func TestContracts(t *testing.T) {
 		ctx, p := t.Context(), newPlayer(t, r)
 		echo := p.deployEcho(t, n)
 
-		returned := ramp.Must(r.CallContract(ctx, ramp.TransactionRequest{To: &echo, Data: []byte{1, 0xca, 0xfe}}, ramp.Latest))
+		returned := ramp.Must(r.CallContract(ctx, ramp.TransactionRequest{To: &echo, Data: []byte{1, 0xca, 0xfe}},
+			ramp.Latest))
 		assert.Equal(t, []byte{0xca, 0xfe}, returned)
 		gas := ramp.Must(r.EstimateGas(ctx, ramp.TransactionRequest{From: p.address, To: &echo}, ramp.Latest))
-		assert.JSONEq(t, string(raw(t, r, "eth_estimateGas", ramp.TransactionRequest{From: p.address, To: &echo}, "latest")), fmt.Sprintf(`"0x%x"`, gas))
+		assert.JSONEq(t,
+			string(raw(t, r, "eth_estimateGas", ramp.TransactionRequest{From: p.address, To: &echo}, "latest")),
+			fmt.Sprintf(`"0x%x"`, gas))
 
 		// Error("not enough gold"), as Solidity encodes it.
 		reason := append(common.FromHex("0x08c379a0"), bytes.Join([][]byte{common.BigToHash(big.NewInt(32)).Bytes(),
@@ -158,11 +164,20 @@ func TestContracts(t *testing.T) {
 		custom := common.FromHex("0xdeadbeef01")
 		for name, data := range map[string][]byte{"a reason": reason, "a panic": overflow, "a custom error": custom} {
 			for method, call := range map[string]func(ramp.TransactionRequest) error{
-				"eth_call":        func(c ramp.TransactionRequest) error { _, err := r.CallContract(ctx, c, ramp.Latest); return err },
-				"eth_estimateGas": func(c ramp.TransactionRequest) error { _, err := r.EstimateGas(ctx, c, ramp.Latest); return err },
+				"eth_call": func(c ramp.TransactionRequest) error {
+					_,
+						err := r.CallContract(ctx, c, ramp.Latest)
+					return err
+				},
+				"eth_estimateGas": func(c ramp.TransactionRequest) error {
+					_,
+						err := r.EstimateGas(ctx, c, ramp.Latest)
+					return err
+				},
 			} {
 				var failed *ramp.RPCError
-				require.ErrorAs(t, call(ramp.TransactionRequest{To: &echo, Data: append([]byte{0}, data...)}), &failed, name, method)
+				require.ErrorAs(t, call(ramp.TransactionRequest{To: &echo, Data: append([]byte{0}, data...)}), &failed,
+					name, method)
 				assert.Contains(t, string(failed.Data), hexutil.Encode(data), name, method)
 				if name == "a reason" {
 					assert.Contains(t, failed.Message, "not enough gold", "the node says the reason itself: %s", method)
@@ -197,7 +212,8 @@ func TestContracts(t *testing.T) {
 			var list []json.RawMessage
 			require.NoError(t, json.Unmarshal(raw(t, r, "eth_getLogs", filter), &list))
 			compared := same(t, logs[0], list[0])
-			for _, field := range []string{"address", "topics", "data", "blockNumber", "transactionHash", "transactionIndex", "blockHash", "logIndex", "removed"} {
+			for _, field := range []string{"address", "topics", "data", "blockNumber", "transactionHash",
+				"transactionIndex", "blockHash", "logIndex", "removed"} {
 				assert.Contains(t, compared, field)
 			}
 		}
@@ -252,7 +268,8 @@ func TestRejectionsAndBatches(t *testing.T) {
 func TestTheNodeSigns(t *testing.T) {
 	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
 		to := common.HexToAddress("0x7b")
-		request := ramp.TransactionRequest{From: n.signs, To: &to, Gas: 21000, GasPrice: big.NewInt(1e10), Value: big.NewInt(7)}
+		request := ramp.TransactionRequest{From: n.signs, To: &to, Gas: 21000, GasPrice: big.NewInt(1e10),
+			Value: big.NewInt(7)}
 		hash, err := r.SendTransaction(t.Context(), request)
 		if n.signs == (common.Address{}) {
 			var rejected *ramp.RPCError
@@ -288,7 +305,8 @@ func TestAReorganization(t *testing.T) {
 		}()
 
 		n.replace(t, parent)
-		_, _ = r.SendRawTransaction(t.Context(), signed) // some nodes restore the transaction by themselves and reject it
+		// some nodes restore the transaction by themselves and reject it
+		_, _ = r.SendRawTransaction(t.Context(), signed)
 		n.mine(t)
 		second := ramp.Must(r.WaitReceipt(ctx, hash, 1))
 		require.NotEqual(t, first.BlockHash, second.BlockHash)

@@ -55,7 +55,8 @@ func mintCall(t *testing.T, digest ramp.Digest, userSig string, validatorSig ram
 	user := ramp.Must(hexutil.Decode(userSig))
 	word := func(n int64) []byte { return common.BigToHash(big.NewInt(n)).Bytes() }
 	bytes := func(b []byte) []byte { return slices.Concat(word(int64(len(b))), b, make([]byte, 96-len(b))) }
-	return slices.Concat(crypto.Keccak256([]byte("mint(bytes32,bytes,bytes)"))[:4], digest[:], word(0x60), word(0xe0), bytes(user), bytes(validatorSig[:]))
+	return slices.Concat(crypto.Keccak256([]byte("mint(bytes32,bytes,bytes)"))[:4], digest[:], word(0x60), word(0xe0),
+		bytes(user), bytes(validatorSig[:]))
 }
 
 // A contract on a real node checks the signatures that the handler hands out. What its
@@ -70,7 +71,8 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		require.True(t, receipt.Succeeded())
 		token := receipt.ContractAddress
 
-		proof := rampproof.Config{Contracts: []common.Address{token}, Payers: []common.Address{p.address}, Decimals: map[common.Address]int{token: 18}}
+		proof := rampproof.Config{Contracts: []common.Address{token}, Payers: []common.Address{p.address},
+			Decimals: map[common.Address]int{token: 18}}
 		g := newMintingGame(t, r, proof, validator)
 		mint := func() (*ramp.ValidateRequest, *ramp.Approval) { return g.validate(t, token, user) }
 
@@ -82,7 +84,8 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		c := report.Candidates[0]
 		assert.Equal(t, minted, c.Hash)
 		assert.Empty(t, c.Unproven)
-		assert.Equal(t, ramp.Evidence{Succeeded: true, From: p.address, To: &token, Units: big.NewInt(1e18)}, c.Evidence)
+		assert.Equal(t, ramp.Evidence{Succeeded: true, From: p.address, To: &token, Units: big.NewInt(1e18)},
+			c.Evidence)
 		assert.Equal(t, http.StatusOK, g.result(t, request, minted))
 		report = ramp.Must(g.desk.Show(t.Context(), request.UUID))
 		assert.Equal(t, ramp.OrderSucceeded, report.Order.State)
@@ -102,7 +105,8 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		// It also reverts without the user's signature, and the mint of somebody else proves
 		// nothing.
 		request, approval = mint()
-		failed = p.send(t, &token, nil, mintCall(t, request.Digest, hexutil.Encode(make([]byte, 65)), approval.ValidatorSig))
+		failed = p.send(t, &token, nil,
+			mintCall(t, request.Digest, hexutil.Encode(make([]byte, 65)), approval.ValidatorSig))
 		other, signed := g.validate(t, token, newSigner(t))
 		minted = p.send(t, &token, nil, mintCall(t, other.Digest, signed.UserSig, signed.ValidatorSig))
 		n.mine(t)
@@ -139,7 +143,8 @@ func newMintingGame(t *testing.T, chain *ramp.RPC, proof rampproof.Config, valid
 	quiet := slog.New(slog.DiscardHandler)
 	proof.Chain, proof.Network = chain, ramp.Testnet
 	confirm := ramp.Must(rampproof.New(proof))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: anyTerms, Key: key, Signer: validator,
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: anyTerms,
+		Key: key, Signer: validator,
 		Confirm: confirm, Wallet: ramp.AnyWallet, Now: now, Logger: quiet}))
 	desk := ramp.Must(support.New(support.Config{Store: store, Proof: confirm, Now: now, Logger: quiet}))
 	return &mintingGame{handler, chain, store, key, desk}
@@ -155,11 +160,14 @@ func (everybody) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 }
 
 // validate makes the validate call of a mint.
-func (g *mintingGame) validate(t *testing.T, token common.Address, user *ramp.Signer) (*ramp.ValidateRequest, *ramp.Approval) {
+func (g *mintingGame) validate(t *testing.T, token common.Address, user *ramp.Signer) (*ramp.ValidateRequest,
+	*ramp.Approval) {
 	t.Helper()
-	r := &ramp.ValidateRequest{UserAddress: user.Address().Hex(), ProjectID: "project", UUID: uuid.New(), Intent: ramp.Intent{
-		Method: ramp.MethodMint, Type: ramp.Assemble, From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)}},
-		To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token.Hex(), Amount: ramp.NewAmount(1)}}}}
+	r := &ramp.ValidateRequest{UserAddress: user.Address().Hex(), ProjectID: "project", UUID: uuid.New(),
+		Intent: ramp.Intent{
+			Method: ramp.MethodMint, Type: ramp.Assemble,
+			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)}},
+			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token.Hex(), Amount: ramp.NewAmount(1)}}}}
 	r.Digest = ramp.Digest(crypto.Keccak256(r.UUID[:]))
 	r.UserSig = ramp.Must(user.Sign(t.Context(), r.Digest)).String()
 	body := ramp.Must(json.Marshal(r))
@@ -177,7 +185,8 @@ func (g *mintingGame) validate(t *testing.T, token common.Address, user *ramp.Si
 func (g *mintingGame) result(t *testing.T, r *ramp.ValidateRequest, transaction common.Hash) (status int) {
 	t.Helper()
 	receipt := ramp.Must(g.chain.Receipt(t.Context(), transaction))
-	body := ramp.Must(json.Marshal(ramp.Result{SessionID: "session", UUID: r.UUID, TxHash: transaction.Hex(), Receipt: *receipt, Intent: r.Intent}))
+	body := ramp.Must(json.Marshal(ramp.Result{SessionID: "session", UUID: r.UUID, TxHash: transaction.Hex(),
+		Receipt: *receipt, Intent: r.Intent}))
 	header := http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"}}
 	return g.Answer(t.Context(), http.MethodPost, ramp.PathResult, header, body).Status
 }

@@ -48,7 +48,9 @@ func onEveryNode(t *testing.T, test func(t *testing.T, n *node, r *ramp.RPC)) {
 		t.Run(name, func(t *testing.T) {
 			n := start(t)
 			id := ramp.Must(ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url})).ChainID(t.Context()))
-			test(t, n, ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64(), PollInterval: 10 * time.Millisecond})))
+			test(t, n,
+				ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64(),
+					PollInterval: 10 * time.Millisecond})))
 		})
 	}
 }
@@ -116,7 +118,9 @@ func startAnvil(t *testing.T) *node {
 		}
 	}
 	if program == "" {
-		t.Skip("ANVIL IS NOT HERE: the second node is not tested. Run npm install in internal/nodetest, or set ANVIL to its path.")
+		t.Skip(
+			"ANVIL IS NOT HERE: the second node is not tested. Run npm install in internal/nodetest, or set ANVIL " +
+				"to its path.")
 	}
 	command := exec.Command(program, "--port", "0", "--no-mining", "--chain-id", "1112")
 	output := ramp.Must(command.StdoutPipe())
@@ -178,7 +182,8 @@ func (p *player) sign(t *testing.T, to *common.Address, wei *big.Int, data []byt
 	id := ramp.Must(p.ChainID(t.Context()))
 	nonce := ramp.Must(p.TransactionCount(t.Context(), p.address, "pending"))
 	tx := ramp.Must(types.SignNewTx(p.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
-		ChainID: id, Nonce: nonce, Gas: 500_000, GasFeeCap: big.NewInt(1e11), GasTipCap: big.NewInt(1e9), To: to, Value: wei, Data: data,
+		ChainID: id, Nonce: nonce, Gas: 500_000, GasFeeCap: big.NewInt(1e11), GasTipCap: big.NewInt(1e9), To: to,
+		Value: wei, Data: data,
 	}))
 	return ramp.Must(tx.MarshalBinary())
 }

@@ -36,10 +36,12 @@ func Why(ctx context.Context, address string, err error) string {
 	case errors.As(err, &dial) && dial.Op == "proxyconnect":
 		return "the proxy that $HTTP_PROXY or $HTTPS_PROXY names cannot be reached"
 	case errors.As(err, &name) && name.IsNotFound:
-		return fmt.Sprintf("no address is known here for the name %s; inside of a container, other names are "+
-			"known than outside", name.Name)
+		return fmt.Sprintf(
+			"no address is known here for the name %s; inside of a container, other names are "+
+				"known than outside", name.Name)
 	case errors.As(err, &authority):
-		return "its certificate is from an authority that is not known here: on Linux, $SSL_CERT_FILE names a " +
+		return "its certificate is from an authority that is not known here: on Linux, " +
+			"$SSL_CERT_FILE names a " +
 			"file with the certificate of yours"
 	case errors.As(err, &other):
 		return "its certificate is not for " + host

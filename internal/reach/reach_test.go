@@ -43,8 +43,9 @@ func TestWhyACallDidNotArrive(t *testing.T) {
 	}{
 		{direct, closed.URL, "nothing listens at " + closed.Listener.Addr().String()},
 		{proxied, plain.URL, "the proxy that $HTTP_PROXY or $HTTPS_PROXY names cannot be reached"},
-		{direct, secure.URL, "its certificate is from an authority that is not known here: on Linux, $SSL_CERT_FILE names " +
-			"a file with the certificate of yours"},
+		{direct, secure.URL,
+			"its certificate is from an authority that is not known here: on Linux, $SSL_CERT_FILE names " +
+				"a file with the certificate of yours"},
 		{trusting, "https://game.example", "its certificate is not for game.example"},
 		{direct, strings.Replace(plain.URL, "http:", "https:", 1),
 			"it does not speak TLS: the address must begin with http://"},
@@ -66,7 +67,8 @@ func TestWhyACallDidNotArrive(t *testing.T) {
 		reach.Why(t.Context(), "http://[::1]:"+port, err))
 	unknown := &url.Error{Op: "Get", URL: "http://game", Err: &net.OpError{Op: "dial",
 		Err: &net.DNSError{Name: "game", IsNotFound: true}}}
-	assert.Equal(t, "no address is known here for the name game; inside of a container, other names are known than outside",
+	assert.Equal(t,
+		"no address is known here for the name game; inside of a container, other names are known than outside",
 		reach.Why(t.Context(), "http://game", unknown))
 	assert.Empty(t, reach.Why(t.Context(), plain.URL, context.Canceled), "the error says as much")
 }
@@ -79,7 +81,8 @@ func TestWhatABodyIsInstead(t *testing.T) {
 		"\xff\xfe{\x00":            "it is in UTF-16",
 		"\n <!DOCTYPE HTML><p>502": "it is an HTML page",
 		"<html>":                   "it is an HTML page",
-		"Client sent an HTTP request to an HTTPS server.\n": "the server speaks TLS, so its address must begin with https://",
+		"Client sent an HTTP request to an HTTPS server.\n": "the server speaks TLS, so its address must begin " +
+			"with https://",
 	} {
 		assert.Equal(t, want, reach.Body(http.Header{}, []byte(body)))
 	}

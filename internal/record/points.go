@@ -284,7 +284,8 @@ func (h *history) signedText() (seen, setting string) {
 	if len(counts) == 0 {
 		return "", ""
 	}
-	return tally(counts) + ". Each recovers some address from the digest itself; that it is yours is checked by Signer",
+	return tally(counts) +
+			". Each recovers some address from the digest itself; that it is yours is checked by Signer",
 		settled
 }
 
@@ -499,7 +500,8 @@ func (h *history) repeatedAfter() (seen, setting string) {
 			named["not repeated after "+text] += n
 		}
 		if a.status == http.StatusInternalServerError && !a.again {
-			setting = "a result is lost after 500, unless it was the last repeat: see how often a result is repeated"
+			setting = "a result is lost after 500, unless it was the last repeat: see how often a result " +
+				"is repeated"
 		}
 	}
 	return tally(named), setting

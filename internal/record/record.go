@@ -79,7 +79,8 @@ func New(c Config) (*Recorder, error) {
 		return nil, fmt.Errorf("the game's address %w", err)
 	}
 	if r.game.Path != "" {
-		return nil, errors.New("the game's address must have no path: the paths of the calls stay as they are")
+		return nil,
+			errors.New("the game's address must have no path: the paths of the calls stay as they are")
 	}
 	if c.Service != "" {
 		if r.service, err = origin(c.Service); err != nil {

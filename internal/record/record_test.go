@@ -228,16 +228,20 @@ func TestEachPositionOfEachSwitchIsRecognized(t *testing.T) {
 		{"whether `to.amount` of a mint", mint, ramptest.Config{},
 			"before the fee in 1 mints => nothing to set"},
 		{"whether `to.amount` of a mint", mint, ramptest.Config{NetAmounts: true},
-			"after the fee in 1 mints => set TermsConfig.AnyTokens (or Any), check the number in a Policy, and set MintFeeBps to 0 in rampproof.Config"},
+			"after the fee in 1 mints => set TermsConfig.AnyTokens (or Any), check the number in a Policy, and set " +
+				"MintFeeBps to 0 in rampproof.Config"},
 		{"whether `to.amount` of a mint", mint, ramptest.Config{PerOrder: true},
 			"before the fee in 1 mints => nothing to set"},
 		{"whether `to.amount` of a mint", mint, ramptest.Config{PerOrder: true, NetAmounts: true},
-			"after the fee in 1 mints => set TermsConfig.AnyTokens (or Any), check the number in a Policy, and set MintFeeBps to 0 in rampproof.Config"},
+			"after the fee in 1 mints => set TermsConfig.AnyTokens (or Any), check the number in a Policy, and set " +
+				"MintFeeBps to 0 in rampproof.Config"},
 		{"the form of a `uuid`", mint, ramptest.Config{}, "36 characters with hyphens in initialize (once), " +
-			"36 characters with hyphens in result (once), 36 characters with hyphens in validate (once) => nothing to set: every notation is read"},
+			"36 characters with hyphens in result (once), 36 characters with hyphens in validate (once) => nothing " +
+			"to set: every notation is read"},
 		{"the form of a `uuid`", mint, ramptest.Config{UUIDDigits: true},
 			"32 digits without hyphens in initialize (once), " +
-				"32 digits without hyphens in result (once), 32 digits without hyphens in validate (once) => nothing to set: every notation is read"},
+				"32 digits without hyphens in result (once), 32 digits without hyphens in validate (once) => " +
+				"nothing to set: every notation is read"},
 		{"when a token is `NFT`", mint, ramptest.Config{},
 			"ERC20 with fungible items (once) => nothing to set"},
 		{"when a token is `NFT`", mint, ramptest.Config{TokenType: ramp.TypeNFT},
@@ -255,7 +259,8 @@ func TestEachPositionOfEachSwitchIsRecognized(t *testing.T) {
 			"not repeated after HTTP 503 (once) => nothing to set: Handler answers a result with 200 or 500"},
 		{"after which answer", answering(503),
 			ramptest.Config{Retry: func(status int) bool { return status >= 500 }},
-			"not repeated after HTTP 503 (once), repeated after HTTP 503 (19 times) => nothing to set: Handler answers a result with 200 or 500"},
+			"not repeated after HTTP 503 (once), repeated after HTTP 503 (19 times) => nothing to set: Handler " +
+				"answers a result with 200 or 500"},
 		{"how often a result is repeated", answering(500), ramptest.Config{},
 			"19 repeats, after 2 times 5 minutes, 7 times 15 minutes, 10 times 60 minutes (once) => nothing to set"},
 		{"how often a result is repeated", answering(500), ramptest.Config{Schedule: twenty},
@@ -277,14 +282,16 @@ func TestEachPositionOfEachSwitchIsRecognized(t *testing.T) {
 			"1 orders were validated later than 5 minutes after initialize => nothing to set"},
 		{"the options of", mint, ramptest.Config{}, "without options (once) => nothing to set"},
 		{"what the digest covers", mint, ramptest.Config{},
-			"user_sig signs neither the digest nor a personal message of it (once) => a Policy can compute the digest of a contract that you know"},
+			"user_sig signs neither the digest nor a personal message of it (once) => a Policy can compute the " +
+				"digest of a contract that you know"},
 		{"the token of a result", mint, ramptest.Config{},
 			"that of validate (once) => nothing to set: Handler does not ask it"},
 		{"a result in another session", mint, ramptest.Config{},
 			"the session of validate (once) => nothing to set"},
 		{"whether the signed text", mint, ramptest.Config{},
 			"orders succeeded whose validatorSig is a signature (once). " +
-				"Each recovers some address from the digest itself; that it is yours is checked by Signer => nothing to set"},
+				"Each recovers some address from the digest itself; that it is yours is checked by Signer => " +
+				"nothing to set"},
 		{"whether `to.amount` of a burn's", burn, ramptest.Config{},
 			"the amounts of validate (once) => nothing to set"},
 		{"headers that occur twice", mint, ramptest.Config{},
@@ -468,8 +475,9 @@ func TestNothingIsChanged(t *testing.T) {
 	paths := []string{ramp.PathResult, "//api/result", "/api/result%20?a=1;b=%zz", "/api/../api/assets", "/other"}
 	for _, path := range paths {
 		wire := ramp.Must(net.Dial("tcp", front.Listener.Addr().String()))
-		_, err := io.WriteString(wire, "POST "+path+" HTTP/1.1\r\nhost: game.example\r\nx-hmac-signature: abc\r\nX-Forwarded-For: 1.2.3.4\r\n"+
-			"X-Twice: a\r\nx-twice: b\r\nAccept-Encoding: br\r\nContent-Length: 10\r\n\r\n{\"a\" : 1}\n")
+		_, err := io.WriteString(wire,
+			"POST "+path+" HTTP/1.1\r\nhost: game.example\r\nx-hmac-signature: abc\r\nX-Forwarded-For: 1.2.3.4\r\n"+
+				"X-Twice: a\r\nx-twice: b\r\nAccept-Encoding: br\r\nContent-Length: 10\r\n\r\n{\"a\" : 1}\n")
 		require.NoError(t, err)
 		answer := ramp.Must(http.ReadResponse(bufio.NewReader(wire), nil))
 		assert.Equal(t, "answer\x00", string(ramp.Must(io.ReadAll(answer.Body))))
@@ -538,7 +546,9 @@ func TestDeviationsAndNewFieldsAreListed(t *testing.T) {
 		_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{}}`)
 	})
 	q := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+ramp.PathResult,
-		strings.NewReader(`{"session_id":7,"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","receipt":{"status":"0x1","logs":[]},"memo":{"a":1}}`)))
+		strings.NewReader(
+			`{"session_id":7,"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","receipt":{"status":"0x1","logs":[]},`+
+				`"memo":{"a":1}}`)))
 	q.Header.Set(ramp.HeaderSession, session)
 	answer := ramp.Must(http.DefaultClient.Do(q))
 	answer.Body.Close()

@@ -222,10 +222,13 @@ func wire(t testing.TB, db *sql.DB, admit func(ramp.Session) bool) (
 	items := func(id string) []ramp.Item {
 		return []ramp.Item{{ID: id, Amount: ramp.NewAmount(100), IconURL: "https://example.com/icon.png"}}
 	}
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: []ramp.Product{
-		{Name: "gold", Token: "0x00000000000000000000000000000000000070c3", Materials: items("gold"), Outputs: items("gold")},
-		{Name: "gem", Token: "0x0000000000000000000000000000000000006e30", Materials: items("gem"), Outputs: items("gem")},
-	}}))
+	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: []ramp.Product{
+			{Name: "gold", Token: "0x00000000000000000000000000000000000070c3", Materials: items("gold"),
+				Outputs: items("gold")},
+			{Name: "gem", Token: "0x0000000000000000000000000000000000006e30", Materials: items("gem"),
+				Outputs: items("gem")},
+		}}))
 	newHandler := func(service *ramptest.Service) http.Handler {
 		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{
 			URL: service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: service.Client(),
@@ -343,10 +346,14 @@ type environment struct {
 func newEnvironment(t *testing.T, name string, network ramp.Network, mux http.Handler) *environment {
 	e := &environment{name: name, key: ramp.Must(ramp.TextKey("the key of " + name))}
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	e.service = ramptest.Start(t, ramptest.Config{Key: e.key, Validator: signer.Address(), ProjectID: name, Handler: mux, Books: ramptest.BooksOff,
-		AssetsPath: "/" + name + ramp.PathAssets, ValidatePath: "/" + name + ramp.PathValidate, ResultPath: "/" + name + ramp.PathResult})
+	e.service = ramptest.Start(t,
+		ramptest.Config{Key: e.key, Validator: signer.Address(), ProjectID: name, Handler: mux,
+			Books:      ramptest.BooksOff,
+			AssetsPath: "/" + name + ramp.PathAssets, ValidatePath: "/" + name + ramp.PathValidate,
+			ResultPath: "/" + name + ramp.PathResult})
 	chainID := map[ramp.Network]uint64{ramp.Mainnet: 7001, ramp.Testnet: 7002}[network]
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: e.service.RPCURL(network), HTTPClient: e.service.Client(), ChainID: chainID}))
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: e.service.RPCURL(network), HTTPClient: e.service.Client(),
+		ChainID: chainID}))
 	items := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
 	e.terms = ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: name, Network: network, Products: []ramp.Product{{
 		Name: "gold", Token: "0x00000000000000000000000000000000000070c3", Materials: items, Outputs: items}}}))
@@ -354,15 +361,18 @@ func newEnvironment(t *testing.T, name string, network ramp.Network, mux http.Ha
 		e.applied = append(e.applied, step.Order.ProjectID+" "+string(step.Order.Network)+" "+string(step.Order.State))
 		return nil
 	}}
-	e.Handler = ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: anybody{}, Store: store, Terms: e.terms, Key: e.key, Signer: signer,
+	e.Handler = ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: anybody{}, Store: store, Terms: e.terms,
+		Key: e.key, Signer: signer,
 		Confirm: rampproof.Confirmed(chain, 1)}))
 	return e
 }
 
 func (e *environment) mint(t *testing.T) error {
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: e.service.URL(), Key: e.key, Terms: e.terms, HTTPClient: e.service.Client()}))
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: e.service.URL(), Key: e.key, Terms: e.terms,
+		HTTPClient: e.service.Client()}))
 	started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
-	_, err := e.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "alice", Token: ramp.NewAccessToken("token")}, ramp.NewAmount(1))
+	_, err := e.service.Mint(t.Context(), started.UUID, ramp.Session{ID: "alice", Token: ramp.NewAccessToken("token")},
+		ramp.NewAmount(1))
 	e.service.Advance(time.Minute)
 	return err
 }

@@ -19,7 +19,8 @@ var (
 
 	// Those of ERC-1155.
 	transferSingle = crypto.Keccak256Hash([]byte("TransferSingle(address,address,address,uint256,uint256)"))
-	transferBatch  = crypto.Keccak256Hash([]byte("TransferBatch(address,address,address,uint256[],uint256[])"))
+	transferBatch  = crypto.Keccak256Hash([]byte(
+		"TransferBatch(address,address,address,uint256[],uint256[])"))
 )
 
 // Logs returns the events of transfers of a token. "user>ramp 9, ramp>zero 7u, user>friend
