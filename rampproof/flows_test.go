@@ -144,7 +144,8 @@ func TestWhichHonestMovesWaitForAPerson(t *testing.T) {
 		"mints for two players, or burns of two": {settled(minting, "zero>honest 1, zero>thief 1"),
 			settled(burning, "honest>zero 1, thief>zero 1")},
 		"burns of one player, and mints for another": {settled(burning, "honest>zero 1, zero>thief 1")},
-		"moves tokens by events of ERC-1155, or by events whose arguments are not indexed": {mints("zero>honest 1 single"), burns("honest>zero 1 batch"),
+		"moves tokens by events of ERC-1155, or by events whose arguments are not indexed": {mints(
+			"zero>honest 1 single"), burns("honest>zero 1 batch"),
 			burns("honest>zero 1 unindexed")},
 		"fails, and the player got nothing else":            {fails("")},
 		"fails, and somebody sent the player tokens":        {fails("friend>honest 1")},

@@ -641,7 +641,8 @@ func TestCallsOfTheGameHangAndAreCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCounter(t, append(options, reporting)...)
 			status, _ := c.control(t, "POST", "/control/failures",
-				`{"initialize":["no answer","cut off"],"rpc":[1000,1001],"assets":["lost answer","no answer","cut off"]}`)
+				`{"initialize":["no answer","cut off"],"rpc":[1000,1001],"assets":["lost answer","no answer",`+
+					`"cut off"]}`)
 			require.Equal(t, 200, status)
 			http := c.service.Client()
 			http.Timeout = 100 * time.Millisecond
