@@ -80,7 +80,7 @@ func (*bank) Authenticate(_ context.Context, s ramp.Session) error {
 func (b *bank) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return &ramp.Player{Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(b.gold)}}}, nil
+	return &ramp.Player{PlayerID: "alice", Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(b.gold)}}}, nil
 }
 
 func (b *bank) Apply(_ context.Context, step ramp.Step) error {
