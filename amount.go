@@ -19,9 +19,9 @@ const (
 	maxAmountDigits = 100 // digits before the point, and also after it
 )
 
-// Amount is an exact decimal quantity. The interface writes amounts as numbers
-// (2.2, 2.5, 6) and balances as decimal strings (2.4). Both are read from their
-// text and never rounded, so that 2^53+1, 10^30 and 0.5 stay exact.
+// Amount is an exact decimal quantity. The interface writes amounts as numbers (its
+// sections 2.2, 2.5 and 6) and balances as decimal strings (section 2.4). Both are read
+// from their text and never rounded, so that 2^53+1, 10^30 and 0.5 stay exact.
 //
 // The zero value is 0. Amounts with equal values are equal under ==: 1.0 and 1e0 are 1.
 //
@@ -214,7 +214,7 @@ func (a Amount) MarshalBinary() ([]byte, error) { return a.MarshalText() }
 // UnmarshalBinary reads what MarshalBinary wrote.
 func (a *Amount) UnmarshalBinary(text []byte) error { return a.UnmarshalText(text) }
 
-// MarshalBSON fails: BSON knows neither of these methods, and would write every amount as {}.
+// MarshalBSON fails: BSON uses neither MarshalText nor MarshalBinary, and would write every amount as {}.
 func (Amount) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
 var errNoBSON = errors.New("ramp: BSON cannot hold this exactly: store its String, or all of it as JSON text")
@@ -372,7 +372,7 @@ func (q Quantity) MarshalBinary() ([]byte, error) { return q.MarshalText() }
 // UnmarshalBinary reads what MarshalBinary wrote.
 func (q *Quantity) UnmarshalBinary(text []byte) error { return q.UnmarshalText(text) }
 
-// MarshalBSON fails: BSON knows neither of these methods, and would write every quantity as {}.
+// MarshalBSON fails: BSON uses neither MarshalText nor MarshalBinary, and would write every quantity as {}.
 func (Quantity) MarshalBSON() ([]byte, error) { return nil, errNoBSON }
 
 // UnmarshalJSON reads every form of a whole number of up to 256 bits.

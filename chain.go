@@ -218,7 +218,7 @@ func (t *Transaction) read(x *wire.Reader) {
 }
 
 // BlockRef refers to a block: by a number with [AtBlock], or by a tag of the Ethereum
-// specification, such as [Latest] or "finalized". Zero means [Latest].
+// specification, such as [Latest] or "finalized". The empty BlockRef means [Latest].
 type BlockRef string
 
 // Latest refers to the newest block.
@@ -240,7 +240,8 @@ func (b BlockRef) MarshalText() ([]byte, error) {
 	return []byte(b), nil
 }
 
-// TransactionRequest is a transaction or a call. The node sets zero fields.
+// TransactionRequest is a transaction or a call. The node fills in the fields that are
+// zero.
 type TransactionRequest struct {
 	// Amounts are in wei, GasPrice and fees per unit of gas. To is nil to create a contract with Data.
 	From                 common.Address

@@ -23,8 +23,9 @@ import (
 )
 
 // Sentinels, for [errors.Is]; docs/security.md says what errors show. A [Handler] rejects
-// a call with [ErrHMACMissing] or [ErrHMACInvalid]. If the service reports one of these,
-// [ErrUnknownProject] or [ErrUnknownNetwork], a [Client] returns it.
+// a call with [ErrHMACMissing] or [ErrHMACInvalid]. A [Client] returns the one that the
+// service reports of these four: [ErrHMACMissing], [ErrHMACInvalid], [ErrUnknownProject]
+// and [ErrUnknownNetwork].
 var (
 	// ErrHMACMissing means that a call has no X-HMAC-SIGNATURE header (interface 7.1, 5.2).
 	ErrHMACMissing = errors.New("X-HMAC-SIGNATURE is missing")
@@ -72,9 +73,10 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// InvalidError lists every missing or wrong field of a message or a config, but no
-// values, except of [Terms.Match], which says what it expected and what came.
-// Constructors with a config and UnmarshalJSON return it.
+// InvalidError lists every missing or wrong field of a message or a config, but hardly
+// any value: only texts that were mistyped in a config, and, from [Terms.Match], what was
+// expected and what came. It is returned by constructors that take a config, and by
+// UnmarshalJSON of messages.
 type InvalidError struct {
 	Fields []FieldError // at least one, in the order of the message or config
 }
@@ -262,7 +264,8 @@ func readFrom(x wire.Reader, into readable) error {
 type Code string
 
 // Codes that a [Handler] answers with by itself; docs/errors.md has all. The number is the HTTP
-// status. For a result it is 500 instead, except for [CodeOrderConflict].
+// status; without one, it is [HandlerConfig].RejectStatus. For a result it is 500 instead,
+// except for [CodeOrderConflict].
 const (
 	CodeHMACMissing      Code = "HMAC_MISSING"       // 401: no X-HMAC-SIGNATURE
 	CodeHMACInvalid      Code = "HMAC_INVALID"       // 401: the signature does not match the body
@@ -305,10 +308,10 @@ func (r *Rejection) Error() string {
 // Unwrap returns the cause.
 func (r *Rejection) Unwrap() error { return r.Err }
 
-// Reject returns an error with which the game says no: the service gets success
-// false with code as its errorCode. The HTTP status is 401 from
-// [Players.Authenticate], and [HandlerConfig].RejectStatus from [Players.Assets],
-// [HandlerConfig].Policy and the Apply of a store. To set the status or a cause, return a
+// Reject returns an error with which the game says no: the service gets success false
+// with code as its errorCode. The HTTP status is 401 from [Players.Authenticate], and
+// [HandlerConfig].RejectStatus from [Players.Assets], [HandlerConfig].Policy,
+// [HandlerConfig].Wallet and the Apply of a store. To set the status or a cause, return a
 // [*Rejection]. A result cannot be rejected: there, it counts as any other error.
 //
 // The public guide uses INVALID_USER, INVALID_BALANCE, INVALID_MESSAGE.

@@ -56,12 +56,12 @@ type HandlerConfig struct {
 	// Store keeps the orders and applies the effect of each exactly once. Required.
 	Store Store
 
-	// OnConflict is called with every result that contradicts its order, at each delivery. No assets
-	// have moved, and a person must decide. conflict.Field says what differs:
+	// OnConflict is called with every result that contradicts its order, at each delivery. This
+	// delivery has moved no assets, and a person must decide. conflict.Field says what differs:
 	//
 	//	receipt.status       the order has ended otherwise: if OnConflict returns nil, the answer is HTTP
 	//	                     400, which ends the deliveries
-	//	session_id, intent   the stored text differs, which a wrong character set can cause: HTTP 500
+	//	session_id, intent   what is stored differs, which a wrong character set can cause, too: HTTP 500
 	//	tx_hash, with Other  the transaction has ended order Other, which a person can correct: HTTP 500
 	//	tx_hash              a repeat with another transaction, so that a player may have paid twice: HTTP
 	//	                     200, and without OnConflict only logged and observed
@@ -134,11 +134,12 @@ type HandlerConfig struct {
 	// [HMACKey.WithPrevious] verified the call, from 1), and error (the cause of a failure), and of a
 	// [Store]: state, new (false for a repeat), and effect, such as "take -100 item_gold", which lets a
 	// person correct balances after a database was lost. No record holds a token, a key, a signature or
-	// a body. Of the calls without a valid HMAC, which anybody can make, at most one a second is logged
-	// for each code, with unverified, and suppressed (how many were not logged before it), and if the
-	// HMAC does not match, with hmac_key, the [HMACKey.Fingerprint] of the newest key. By default only
-	// failures and warnings are logged, to [slog.Default]. slog.New(slog.DiscardHandler) logs nothing.
-	// It must not block: the call is answered after its record.
+	// a body. Of the validate and result calls without a valid HMAC, which anybody can make, at most
+	// one a second is logged for each code, with unverified, and suppressed (how many were not logged
+	// before it), and if the HMAC does not match, with hmac_key, the [HMACKey.Fingerprint] of the
+	// newest key. By default only failures and warnings are logged, to [slog.Default].
+	// slog.New(slog.DiscardHandler) logs nothing. It must not block: the call is answered after its
+	// record.
 	Logger   *slog.Logger
 	Observer Observer         // observes also a call with a wrong path or method that may be the service's
 	Now      func() time.Time // clock of orders; by default [time.Now]

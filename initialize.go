@@ -49,10 +49,10 @@ type ClientConfig struct {
 
 	// HTTPClient supplies the transport, the cookies and the timeout. It is copied and not modified,
 	// and follows no redirects, so that a signed call reaches no address that was not configured. The
-	// default has its own pool, a clone of [http.DefaultTransport] with up to 100 idle connections for
-	// each host instead of 2: share one Client, and raise MaxIdleConnsPerHost of a transport of your
-	// own. After a failure that may pass, the default closes its idle connections, because the host may
-	// have moved.
+	// default has its own pool, a clone of [http.DefaultTransport] with up to 100 connections for each
+	// host, all of which may be idle: share one Client, and raise MaxIdleConnsPerHost of a transport of
+	// your own. After a failure that may pass, the default closes its idle connections, because the
+	// host may have moved.
 	HTTPClient *http.Client
 
 	// Timeout limits each attempt, up to the last byte of the answer. The context of a call limits all
@@ -326,8 +326,8 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 type APIError struct {
 	Status        int           // HTTP status
 	ContentType   string        // media type of the answer, without its parameters
-	Code          int           // of the envelope, like the next two; up to 64 KiB
-	Message, Data string        // Data is JSON unless it is a string
+	Code          int           // of the envelope, or 0
+	Message, Data string        // of the envelope, up to 64 KiB each; Data is JSON unless it is a string
 	Excerpt       string        // beginning of a body that is not the envelope, on one line
 	RetryAfter    time.Duration // the delay that the answer asked for, or 0
 

@@ -32,7 +32,8 @@ const (
 	// a call that a [Handler] answers: assets, validate or result
 	OperationWebhook    OperationKind = "webhook"
 	OperationInitialize OperationKind = "initialize" // a [Client.Initialize], with its attempts inside
-	// a call of an [RPC], named after its method, batch or wait
+	// an operation of an [RPC], named after the JSON-RPC method, or "batch", "check" or
+	// "wait"
 	OperationRPC     OperationKind = "rpc"
 	OperationAttempt OperationKind = "attempt" // an HTTP request inside an initialize or rpc operation
 )
@@ -48,8 +49,8 @@ type Operation struct {
 
 	// The rest is for webhook operations only.
 
-	// Unverified reports that a validate or result call had no valid HMAC, or a wrong path. Anybody
-	// can make such calls, so count them apart; see docs/on-call.md.
+	// Unverified reports that a validate or result call had no valid HMAC, or that a call had a
+	// wrong path or method. Anybody can make such calls, so count them apart; see docs/on-call.md.
 	Unverified bool
 
 	Status    int       // HTTP status of the answer

@@ -173,9 +173,9 @@ type Step struct {
 	Product string
 	Tokens  Amount
 
-	// Evidence is what the transaction shows that ended the order, such as which non-fungible tokens
-	// moved, if a [Confirmer] has asked the chain. It is zero for an order that was accepted or
-	// abandoned, and for a repeat.
+	// Evidence is what the chain shows of the transaction that ended the order, such as which
+	// non-fungible tokens moved, if a [Confirmer] has asked the chain. It is zero for an order that
+	// was accepted or abandoned, and for a repeat.
 	Evidence Evidence
 
 	// Rehearsal reports that the step is only tried, and rolled back: see [Step.Rehearse]. An Apply
@@ -195,9 +195,9 @@ type Evidence struct {
 	To        *common.Address `json:"to"`                 // where it went; nil if it created a contract
 
 	// Units is how much of the order's token moved, net, in its smallest units or in pieces of an NFT:
-	// for a mint, what the user received; for a burn, what the user lost, less what anybody else
-	// gained but the zero address and Contracts. It is negative if it went the other way, and nil if
-	// the transaction failed, or for several tokens.
+	// for a mint, what the user received; for a burn, what the user lost, minus what others gained;
+	// the zero address and the Contracts of rampproof.Config are no others. It is negative if it went
+	// the other way, and nil if the transaction failed, or for several tokens.
 	Units *big.Int `json:"units,omitempty"`
 
 	// TokenIDs are the pieces of an NFT that went from the zero address or Contracts to the user of a
@@ -276,7 +276,7 @@ func (o *Order) effect() Effect {
 // effect is Take for a mint and Nothing for a burn. The same call again is a repeat,
 // which changes nothing and may be signed again. If it differs in project, session, user
 // address, digest, the intent's assets or its target_candidate, the error is a
-// [*ConflictError]. After its end, it wraps [ErrOrderFinished].
+// [*ConflictError]. After the order has ended, the error wraps [ErrOrderFinished].
 //
 // The session ID is required. It, the project ID and the user address may each have up to
 // 1,024 bytes of UTF-8 without NUL, or the error is an [*InvalidError].
@@ -367,7 +367,7 @@ func OnlyOf(projectID string, network Network, next Transition) Transition {
 // again is a repeat, which changes nothing; so is a failure of an abandoned order. To
 // detect a second transaction, compare the repeat's tx_hash with Order.TxHash.
 //
-// A different outcome, session, direction, quantity of game assets or token is a
+// A different outcome, session, direction, token, or quantity of the game's assets is a
 // [*ConflictError]; what is missing or unreadable in the result is not compared. A result
 // without a status is an [*InvalidError]. The [Store] checks that no other order has
 // ended by the transaction.
@@ -452,10 +452,11 @@ func Abandon(reason string, now time.Time) Transition {
 
 // Settled returns the transition of a person who ends an order whose assets were settled in
 // another way, such as by mail, because the game cannot move them: the player is gone, or the
-// item. It takes the step of [Finish] or [Abandon], which next is, without an effect, and a
-// [Store] does not call Apply for it. how says in which way; it is stored as Order.Settled and
-// may have up to 4,096 bytes of UTF-8 without NUL. What next refuses is refused. If the order
-// has ended before, and the game has moved its assets, the error is a [*ConflictError].
+// item. The transition next is [Finish] or [Abandon]: Settled takes its step without an
+// effect, and a [Store] does not call Apply for that step. how says in which way; it is stored
+// as Order.Settled and may have up to 4,096 bytes of UTF-8 without NUL. What next refuses is
+// refused. If the order has ended before, and the game has moved its assets, the error is a
+// [*ConflictError].
 func Settled(how string, next Transition) Transition {
 	return func(stored *Order) (Step, error) {
 		var p problems
@@ -480,12 +481,13 @@ func Settled(how string, next Transition) Transition {
 	}
 }
 
-// Rehearse returns the step that a [Store] tries before it stores s, if s opens a burn: the
-// grant, with Rehearsal set. By the time a burn succeeds, its tokens are gone, so what
-// cannot be granted must be declined before anything is signed. A store applies the grant
-// as it would apply the real one, and rolls it back; its error is that of s. ok is false for
-// every other step. A failed mint is not rehearsed, because right after the take its
-// give-back always fits.
+// Rehearse returns, if s opens a burn, the grant that a later success would cause, with
+// Rehearsal set. By the time a burn succeeds, its tokens are gone, so what cannot be granted
+// must be declined before anything is signed. Before it stores s, a store that can roll
+// back, such as that of rampsql, applies this grant as it would apply the real one, and
+// rolls it back. If that fails, s fails with its error. [MemoryStore] does not rehearse. ok
+// is false for every other step. A failed mint is not rehearsed, because right after the
+// take its give-back always fits.
 //
 // The grant is what [Finish] returns for a success, with a random TxHash and the time of
 // the order. Its Product, Tokens and Evidence are empty, as those of a real end can be.
@@ -646,5 +648,6 @@ func (o Order) MarshalBinary() ([]byte, error) { return o.MarshalJSON() }
 // UnmarshalBinary reads the JSON form.
 func (o *Order) UnmarshalBinary(text []byte) error { return o.UnmarshalJSON(text) }
 
-// MarshalBSON fails: BSON knows none of these methods, and would lose what an order is about.
+// MarshalBSON fails: BSON uses neither MarshalText nor MarshalBinary, and would lose what an
+// order is about.
 func (Order) MarshalBSON() ([]byte, error) { return nil, errNoBSON }

@@ -46,8 +46,8 @@
 // order may proceed. If it is for a product of your [Terms], the [Store] records it and
 // takes the assets of a mint, and the [Handler] returns your [Signer]'s signature of the
 // digest. You write three methods: Authenticate and Assets of [Players], and Apply of the
-// store of [github.com/token-ramp/ramp-go/rampsql], which moves assets in the transaction
-// that records the order.
+// store of [github.com/token-ramp/ramp-go/rampsql], which moves assets in the database
+// transaction that records the order.
 //
 //	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: game.Apply}))
 //	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
@@ -57,10 +57,10 @@
 //	mux.HandleFunc("/api/validate", handler.Validate)
 //	mux.HandleFunc("/api/result", handler.Result)
 //
-// The chain executes the transaction, and the service reports the outcome at least once.
-// A failed mint gives the assets back, and a successful burn grants them, exactly once,
-// through retries, races and crashes: [Effect]. With [HandlerConfig].Confirm, the chain
-// must confirm each report first: package
+// The chain executes the order's transaction, and the service reports the outcome at
+// least once. A failed mint gives the assets back, and a successful burn grants them,
+// exactly once, through retries, races and crashes: [Effect]. With
+// [HandlerConfig].Confirm, the chain must confirm each report first: package
 // [github.com/token-ramp/ramp-go/rampproof]. For any other database, or for items in
 // another service, implement [Store].
 //

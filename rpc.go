@@ -28,8 +28,9 @@ import (
 )
 
 // RPC is a JSON-RPC client for a node of the chain (interface 2.8, 4.4). Make one with
-// [NewRPC] and share it: it is safe for concurrent use. Its methods are named after what
-// they return. [RPC.Call] and [RPC.Batch] call any other method of the node.
+// [NewRPC] and share it: it is safe for concurrent use. Methods that read are named after
+// what they return, such as [RPC.Balance]. [RPC.Call] and [RPC.Batch] call any other
+// method of the node.
 //
 // Reads are retried after a failure that may be temporary; see [RPCConfig].Retries.
 // Sends are not, because the first attempt may have arrived. Redirects are not
@@ -486,8 +487,9 @@ type RPCConfig struct {
 	Retries int
 
 	// FallbackURL is a second node, which is asked when the first one cannot be reached, does not
-	// answer in time, or answers HTTP 408, 429, 5xx or what is not JSON-RPC. The first one is tried
-	// again after 30 seconds. A send goes to one node only. By default there is none.
+	// answer in time, or answers with what is not JSON-RPC, or with HTTP 408, 425, 429 or 5xx and
+	// no final JSON-RPC error. For 30 seconds after that, the first one is asked last. A send goes
+	// to one node only. By default there is none.
 	FallbackURL    string
 	FallbackHeader http.Header // sent to the second node, in place of Header
 

@@ -19,7 +19,7 @@ import (
 type BatchCall struct {
 	Method string // JSON-RPC method
 	Params []any  // its parameters
-	Into   any    // where the result goes, as in [RPC.Call]; the call is not sent if it is invalid
+	Into   any    // where the result goes, as in [RPC.Call]; if Into is invalid, the call is not sent
 	Err    error  // set by Batch; nil if the call succeeded
 }
 
@@ -27,10 +27,11 @@ type BatchCall struct {
 // each. It returns an error if the node did not answer a request, or answered the whole
 // request with an error. The remaining calls are then not sent.
 //
-// A request that holds only reads is retried as by [RPC.Call], reads that were
-// rate-limited or left out on their own. If the node rejects a request because of its
-// size, or calls because the answer would be too large (-32003, -32008), these reads are
-// asked for in halves, at last one by one, and how many calls a node takes is remembered.
+// A request that holds only reads is retried as by [RPC.Call]. If only some of its reads
+// were rate-limited or left out, only those are asked for again. If the node rejects a
+// request because of its size, or calls because the answer would be too large (-32003,
+// -32008), these reads are asked for in halves, at last one by one, and how many calls a
+// node takes is remembered.
 func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
 	if err := r.made(); err != nil {
 		return err

@@ -54,9 +54,9 @@ type Store interface {
 // MemoryStore is a [Store] in memory, for tests and prototypes. Its orders are lost
 // when the process ends, including what players have paid.
 type MemoryStore struct {
-	// Apply applies the effect of a step completely or not at all. Steps are applied one at a time. It
-	// may reject a step that opens an order with [Reject]; Apply of rampsql.Config says what to check.
-	// It must not call the store. Required.
+	// Apply applies the effect of a step completely or not at all. Steps are applied one at a time.
+	// With [Reject], it may reject a step that opens an order; Apply of rampsql.Config says what to
+	// check. It must not call the store. Required.
 	Apply func(ctx context.Context, step Step) error
 
 	mu           sync.Mutex
@@ -109,8 +109,9 @@ func (s *MemoryStore) OrderByTransaction(_ context.Context, hash common.Hash) (O
 	return Order{}, fmt.Errorf("ramp: order of transaction %s: %w", hash, ErrOrderUnknown)
 }
 
-// NewestSuccess returns the order of a network, or of none, that was the last one to succeed
-// by a transaction. If there is none, the error wraps [ErrOrderUnknown].
+// NewestSuccess returns the last order that succeeded by a transaction, of a network and
+// of those that are stored without one. If there is none, the error wraps
+// [ErrOrderUnknown].
 func (s *MemoryStore) NewestSuccess(_ context.Context, network Network) (newest Order, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

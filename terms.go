@@ -25,8 +25,8 @@ type Product struct {
 	Materials  []Item // what a mint takes for one token, or for an order with PerOrder; none: no mints
 	Outputs    []Item // what a burn grants, likewise; none: no burns
 
-	// Tokens is the number of tokens of an order. It is required with PerOrder, and must be 0
-	// without it.
+	// Tokens is the number of tokens of an order. With [TermsConfig].PerOrder it is required,
+	// unless AnyTokens or [TermsConfig].Any is set. Without PerOrder it must be 0.
 	Tokens Amount
 
 	// AnyTokens, with PerOrder, accepts any number of tokens. Set it only if you cannot know the
@@ -84,7 +84,7 @@ type TermsConfig struct {
 
 	// PerOrder says that Materials and Outputs are the price of a whole order, and not of one token.
 	// The interface does not say which (2.2, 2.5): compare a validate call with its initialize call.
-	// Each product must then name its number of [Product].Tokens.
+	// Each product must then set Tokens or AnyTokens.
 	PerOrder bool
 
 	// Any accepts every well-formed order: [HandlerConfig].Policy or the Apply of a store must then
@@ -164,11 +164,11 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 
 // Replace replaces the products while the program runs. Call it in every process that
 // answers the service. Orders for the former products are accepted until grace has passed,
-// by default [UUIDValidity], because the service does not say which price a player saw; -1
-// ends all of them at once. Without products, no order is accepted once the grace has
-// passed, unless Any is set. What was accepted before goes on: its validate call may be
-// repeated, and its result is taken. After an error, an [*InvalidError], nothing has
-// changed.
+// by default [UUIDValidity], because the service does not say which price a player saw.
+// With a grace of -1, new orders for them are rejected at once. Without products, no order
+// is accepted once the grace has passed, unless Any is set. What was accepted before goes
+// on: its validate call may be repeated, and its result is taken. After an error, an
+// [*InvalidError], nothing has changed.
 func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -292,11 +292,12 @@ func (t *Terms) intent(name string) (InitializeIntent, error) {
 // Match checks that a validate call is for the project of the terms and for one of their products,
 // and sets r.Product and r.Tokens. For another project, the error is an [*InvalidError].
 //
-// The order must trade the token of the product, and move exactly its items, in their
-// exact amounts, which are those before the fee of a mint, and in units that the game can
-// store. The type of the token must be ERC20, or NFT if an item is non-fungible; the
-// number of tokens must then be whole. Otherwise the error is a [*Rejection] with [CodeInvalidMessage] that
-// wraps an [*InvalidError]. Terms with Any accept every order, and set neither field.
+// The order must trade the token of the product, and move exactly its items: their amounts times the
+// number of tokens before the fee of a mint, or with PerOrder the amounts themselves. The game must be
+// able to store them in its units. The type of the token must be ERC20, or NFT if an item is
+// non-fungible; the number of tokens must then be whole. Otherwise the error is a [*Rejection] with
+// [CodeInvalidMessage] that wraps an [*InvalidError]. Terms with Any accept every order, and set
+// neither field.
 func (t *Terms) Match(r *ValidateRequest) error {
 	if t.config.ProjectID != "" && r.ProjectID != t.config.ProjectID {
 		return invalid("project_id", "must be %s, as in TermsConfig.ProjectID, not %s",

@@ -128,10 +128,10 @@ type Session struct {
 	Token AccessToken // X-Dapp-Authorization, without "Bearer "
 }
 
-// AccessToken is the token of a player's session in the game (interface 5.1). It
-// prints, logs and marshals as [redacted], and so does a [Session] with it: what keeps or sends
-// sessions, such as a login server, must store the text that Reveal returns. The zero value
-// is no token. Compare tokens with Equal.
+// AccessToken is the token of a player's session in the game (interface 5.1). It prints, logs
+// and marshals as [redacted], also inside of a [Session]: what keeps or sends sessions, such as
+// a login server, must store the text that Reveal returns. The zero value is no token. Compare
+// tokens with Equal.
 type AccessToken struct {
 	secret
 	_    [0]func() // forbids ==, which would compare addresses
@@ -329,9 +329,9 @@ type AssetsData struct {
 // ValidateRequest asks for a mint or a burn (interface 2.5); see [ParseValidate].
 type ValidateRequest struct {
 	// The fields of the interface. UserSig is hex, and returned unchanged. The interface does not say
-	// what it signs. UserAddress has 0x and 40 hex digits; see [HandlerConfig].Wallet. Product and
-	// Tokens are those of [HandlerConfig].Terms, and zero with [TermsConfig].Any. Raw is the
-	// unchanged body.
+	// what it signs. UserAddress has 0x and 40 hex digits; see [HandlerConfig].Wallet. [Terms.Match]
+	// sets Product to the name of the product, and Tokens to the number of tokens in the order; both
+	// are zero with [TermsConfig].Any. Raw is the unchanged body.
 	UserSig     string          `json:"user_sig"`
 	UserAddress string          `json:"user_address"`
 	ProjectID   string          `json:"project_id"`
@@ -523,7 +523,8 @@ func (i Intent) MarshalJSON() ([]byte, error) {
 	return wire.Marshal(plain(i))
 }
 
-// UnmarshalJSON checks types only; FeeRate and Actual may be left empty.
+// UnmarshalJSON checks types only. A FeeRate or an Actual that cannot be read becomes
+// empty.
 func (i *Intent) UnmarshalJSON(b []byte) error { return readWire(b, "intent", i) }
 
 func (i *Intent) read(x *wire.Reader) {

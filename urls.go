@@ -26,7 +26,7 @@ type CatalogParams struct {
 	Network   Network // required: Mainnet or Testnet
 	Lang      Lang    // optional: the language of the page; one that the service lacks is left out
 
-	// SessionID, the user's game character, and AccessToken are required. The service sends both back
+	// SessionID (the user's game character) and AccessToken are required. The service sends both back
 	// in headers, so no white space may surround them.
 	SessionID   string
 	AccessToken AccessToken

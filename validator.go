@@ -174,9 +174,9 @@ func (s *Signer) Sign(ctx context.Context, d Digest) (Signature, error) {
 }
 
 // PublicKeyAddress returns the address of a secp256k1 public key in each form that key
-// services and tokens return: a SubjectPublicKeyInfo in DER or PEM, which crypto/x509
-// does not read for this curve, and the CKA_EC_POINT of PKCS #11, which is a point in a
-// DER OCTET STRING or, from some tokens, the point alone. The error wraps
+// services and hardware tokens return: a SubjectPublicKeyInfo in DER or PEM, which
+// crypto/x509 does not read for this curve, and the CKA_EC_POINT of PKCS #11, which is a
+// point in a DER OCTET STRING or, from some tokens, the point alone. The error wraps
 // [ErrValidatorKey], and says if the key is on another curve.
 func PublicKeyAddress(public []byte) (common.Address, error) {
 	point, err := publicPoint(public)

@@ -47,17 +47,18 @@ var ErrNotProven = evidence.ErrNotProven
 // Tokens must have crossed the border of the game. Outside of it are the zero address and
 // Contracts. A burn needs the order's amount, which its user loses and which stays outside.
 // A mint needs what its user keeps and what came from outside: the order's amount, less the
-// fee. What others gain beside a burn does not count, so a ramp that settles several players
-// in one transaction needs a person for each burn. Transfers of ERC-20 and ERC-721 with
-// indexed arguments count. Those of ERC-1155, and those whose arguments are not indexed, are
-// not supported: the error names them.
+// fee. What others gain in the same transaction is subtracted from a burn, so if a ramp
+// settles several players in one transaction, a person must end each burn. Transfers of
+// ERC-20 and ERC-721 with indexed arguments count. Those of ERC-1155, and those whose
+// arguments are not indexed, are not supported: the error names them.
 //
-// What was issued is not given back. Before a failed mint is, the chain must show no other
-// mint of its token for its user since the order was accepted that ended no order: if the
-// contract lets anybody submit the ramp's call, the player sends a copy of it first, and
-// the ramp's own transaction fails. Less than a hundredth of the amount does not count. If
-// databases share a token, the mint of another one waits for a person here. The store must
-// be a [Ledger].
+// What was issued is not given back. Before a failed mint is given back, the chain must
+// show that since its order was accepted, its user got no mint of its token that ended no
+// order: if the contract lets anybody submit the ramp's call, the player sends a copy of
+// it first, and the ramp's own transaction fails. Less than a hundredth of the amount does
+// not count. If databases share a token, a mint that ended an order of another database
+// counts as such a mint here: a failed mint of the same user then waits for a person. The
+// store must be a [Ledger].
 //
 // An account of the ramp or the token contract as the user proves nothing, and no
 // transaction proves that a signature will not be used later.
@@ -84,18 +85,19 @@ type Config struct {
 	Contracts []common.Address
 
 	// AnyFailure accepts every failed transaction, if you do not know Payers. Anybody with the HMAC
-	// key can then have a mint given back by somebody else's. Off by default.
+	// key can then have a mint given back by naming the failed transaction of somebody else. Off by
+	// default.
 	AnyFailure bool
 
 	// MintFeeBps is the highest fee of a mint that the game sells or has sold, in basis points: 100 is
 	// 1%. A mint of less proves nothing. By default there is no fee; -1 says that you do not know it,
-	// and a mint of any amount proves, also that of a smaller order. The fee that a result reports is
-	// not believed.
+	// and a mint of any amount proves the end of an order, also the mint of a smaller order. The fee
+	// that a result reports is not believed.
 	MintFeeBps int
 
 	// Decimals are those of ERC-20 tokens, or 0 of an NFT. The contract of a token without an entry is
-	// asked once. If it has none, only the pieces of an NFT count. An entry that is too low pays for
-	// too few.
+	// asked once. If the contract has none, only the pieces of an NFT count. If an entry is too low, a
+	// transaction that moves too few tokens proves the order.
 	Decimals map[common.Address]int
 
 	// Logger gets a warning for each mint that is given back although nobody knows whether the node
@@ -203,10 +205,10 @@ func (p *Proof) Check(ctx context.Context) error {
 	return p.prover.CheckDecimals(ctx)
 }
 
-// Confirm implements [ramp.Confirmer]. It fails as [Confirmed] does, and the transition
-// with an error that wraps [ErrNotProven] if the transaction does not prove the end of
-// the order. Confirm itself fails with such an error if the chain shows another mint of a
-// mint that would be given back.
+// Confirm implements [ramp.Confirmer]. It fails as [Confirmed] does. If the transaction
+// does not prove the end of the order, the transition fails with an error that wraps
+// [ErrNotProven]. Before a failed mint is given back, Confirm itself fails with such an
+// error if the chain shows a mint for it that ended no order.
 func (p *Proof) Confirm(
 	ctx context.Context, store ramp.Store, r *ramp.Result, finish ramp.Transition,
 ) (ramp.Transition, error) {

@@ -56,8 +56,9 @@ type Config struct {
 	// A mint may be refused; a grant or a give-back must never fail. When step.Order was just
 	// accepted, Apply may [ramp.Reject] it: it must check that a mint takes no more than the player
 	// has. When an order ends, hours later, nothing can be rejected: after an error the order stays
-	// unchanged, and the service redelivers. So a grant creates a missing row, reduces a debt, and
-	// puts what does not fit, such as into a full inventory, where the player can fetch it later.
+	// unchanged, and the service redelivers. So a grant creates a missing row, and reduces a debt.
+	// If something does not fit, for example because the inventory is full, the grant puts it where
+	// the player can fetch it later.
 	//
 	// When a burn is accepted, whose effect is Nothing, Apply is called again at once with its grant
 	// and step.Rehearsal set, and that call is rolled back to a savepoint. If it returns
@@ -138,8 +139,8 @@ func aborted(err error) bool {
 const updateOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, " +
 	"settled = $5, finished_at = $6 WHERE uuid = $7 AND claim = $8"
 
-// Update implements [Store] with one transaction per step. After an error of the commit,
-// a repeat of the call finds out whether the step is stored.
+// Update implements [ramp.Store] with one transaction per step. After an error of the
+// commit, a repeat of the call finds out whether the step is stored.
 func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	if err := s.made(); err != nil {
 		return ramp.Step{}, err

@@ -120,20 +120,21 @@ type Config struct {
 	Books Books
 
 	// Closed says that nothing but orders moves the assets of players while the test runs. Whatever
-	// else moves between two calls is then an error, unless the test wraps it in [Service.Outside],
-	// such as a give-back by a job of the game that comes twice. The books read what players own
-	// after each [Service.Advance] and at the end of the test, too. The game must return a player_id:
-	// without one, the test fails, and the message says so. Closed is for unit tests. By default
-	// [Start] only logs such a movement.
+	// else moves between two calls is then an error, such as a second give-back by a job of the game,
+	// unless the test wraps it in [Service.Outside]. The books read what players own after each
+	// [Service.Advance] and at the end of the test, too. The game must return a player_id: without
+	// one, the test fails, and the message says so. Closed is for unit tests. By default [Start] only
+	// logs such a movement.
 	Closed bool
 
 	// NoThief says that the game may accept any session. By default, when its test ends, [Start] asks
 	// the game for assets like a thief, with half of each session that the game has accepted: with an
-	// invented token, and with the right token for an invented session, for another player's and for
-	// the same one in other letters. If the game answers, it lists and sells what belongs to others.
-	// So does [Service.Check]. No event shows these calls. Set NoThief for a game that decides nothing,
-	// for a mock that expects certain calls, for a limit on wrong tokens, and if a token is valid for
-	// several players on purpose. With [BooksOff], nobody asks either.
+	// invented token for the session, and with its right token for an invented session, for another
+	// player's session, and for the session with its letters in the other case. [Service.Check] asks,
+	// too. If the game answers, it lists and sells what belongs to others. No event shows these calls.
+	// Set NoThief for a game that decides nothing, for a mock that expects certain calls, for a limit
+	// on wrong tokens, and if a token is valid for several players on purpose. With [BooksOff], nobody
+	// asks either.
 	NoThief bool
 
 	// Settle is how long, in real time, an effect may lag behind the answer before
@@ -208,11 +209,10 @@ type Config struct {
 
 	// What the interface does not say: chains.
 
-	// Confirmations is how many blocks, including the transaction's own, the
-	// service waits for before it delivers the result. It defaults to 1. While the
-	// clock stands still, no block is mined during a call. A handler that requires
-	// more confirmations ([ramp.HandlerConfig]) therefore answers HTTP 500 first
-	// and confirms the retry.
+	// Confirmations is how many blocks, including the transaction's own, the service
+	// waits for before it delivers the result. It defaults to 1. While the clock stands
+	// still, no block is mined during a call. A handler whose Confirm requires more
+	// confirmations therefore answers HTTP 500 first, and confirms the retry.
 	Confirmations int
 
 	// BlockTime is the time between two blocks. It defaults to one second.

@@ -315,8 +315,8 @@ func LostAnswer(call On) Fault {
 // StoreFails makes the game's store fail at the first result, before it has done anything, as a
 // database may at any time. A [ramp.Handler] answers with HTTP 500, and the service delivers the
 // result again. If another answer arrives, then something between the handler and the service has
-// changed it, and each failure of the database loses a result for good. [LostAnswer] then applies
-// to the deliveries that follow.
+// changed it, and each failure of the database loses a result for good. [LostAnswer] applies to
+// the deliveries after the one that failed.
 //
 // It needs a [ramp.Handler] as [Config.Handler], with any store. What stands before the handler
 // must pass the context of the request.

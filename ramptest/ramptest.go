@@ -79,13 +79,12 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/route"
 )
 
-// Start starts a service and closes it when the test ends. It fails the test if the game
-// has lost assets or moved them twice, if an order needs attention, and if it is unknown
-// what the game moved, and then logs the timeline. It also fails a test that has not failed
-// otherwise if a [Fault] of an approved order had no effect, see [Perhaps], and if the game lists assets
-// to a thief, see [Config.NoThief]. With [BooksReport] it
-// only logs that, and with [BooksOff] it says nothing. Orders whose result was never sent or whose
-// last answer was lost by a fault, and pending transactions, do not fail the test.
+// Start starts a service and closes it when the test ends. It fails the test, and logs the timeline, if
+// the game has lost assets or moved them twice, if an order needs attention, or if it is unknown what
+// the game moved. It also fails a test that has not failed otherwise if a [Fault] of an approved order
+// had no effect, see [Perhaps], and if the game lists assets to a thief, see [Config.NoThief]. With
+// [BooksReport] it only logs that, and with [BooksOff] it says nothing. Orders whose result was never
+// sent or whose last answer was lost by a fault, and pending transactions, do not fail the test.
 func Start(t testing.TB, config Config) *Service {
 	t.Helper()
 	s, err := New(config)

@@ -203,8 +203,8 @@ func (s *Service) FailRPC(codes ...int) { s.node.failing.add(codes) }
 func (s *Service) FailAssets(failures ...AssetsFailure) { s.game.failing.add(failures) }
 
 // Events returns what happened so far, oldest first. It has at most the last 1,000
-// requests to the chains and balance readings of the books, and the last 10,000 of
-// all other events. Bodies are truncated to 64 KiB.
+// requests to the chains and balance readings of the books, and the last 10,000 of all
+// other events, or 100,000 with [Desk].State. Bodies are truncated to 64 KiB.
 func (s *Service) Events() []control.Event { return s.record.all() }
 
 // Timeline returns what happened so far, one event per line with the time since the

@@ -40,7 +40,7 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	abandon UUID    ends an order whose result will never come: [Orders.Abandon]
 //	decide UUID     stores what a person decided about a finding of the books: [Orders.Decide]
 //	entries         lists what was decided
-//	reconcile       compares the books with the chain, and fails if they disagree or, without
+//	reconcile       compares the orders with the chain, and fails if they disagree or, without
 //	                -position, if there was nothing to compare: [Orders.Reconcile]
 //
 // Ask each for its flags with -help.

@@ -13,10 +13,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// Decide stores what a person decided about a finding of the books, and returns it as it is stored. Who,
-// Reason, Finding, and Order or TxHash are required; Moved says what the person moved. To reverse a decision,
-// set Who, Reason and Reverses: the reversal is an entry, too, and moves back what was moved unless Moved
-// says otherwise. [Config].Journal is required.
+// Decide stores what a person decided about a finding of the books, and returns it as it is stored.
+// Who, Reason, Finding, and Order or TxHash are required; Moved says what the person moved. To reverse
+// a decision, set Who, Reason and Reverses: the reversal is an entry, too. Without a Moved of its own,
+// it has the amounts of the decision with the opposite sign. [Config].Journal is required.
 //
 // It moves nothing itself. It fails if the finding has a decision that is not reversed, so that what a
 // person did is in the books once.

@@ -27,9 +27,10 @@ type Decision struct {
 	// sent, or that settled several players.
 	AgainstEvidence bool
 
-	// WithoutEvidence overrides that the chain could not show it, which may pay twice, too: it gives
-	// back although the node is behind, unreachable or not configured, of a network that nobody knows,
-	// or lists nothing that is known to have happened. What the chain shows all the same counts.
+	// WithoutEvidence gives back although the chain could not show that nothing happened, which may
+	// pay twice, too: the node is behind, unreachable, not configured or of an unknown network, or
+	// lists nothing of what is known to have happened. A transaction that the chain does show still
+	// counts.
 	WithoutEvidence bool
 
 	// Early abandons an order that has not waited for 13 hours: although its transaction may
@@ -59,12 +60,12 @@ func (e *CandidateError) Error() string {
 		e.Order, e.Candidate.Hash, e.Candidate.Objection)
 }
 
-// Finish ends an order as a transaction ended, if the service does not deliver its
-// result: a failed mint gives back, and a successful burn grants. [Config].Proof is
-// required, whose confirmations the transaction must have. If it does not prove the end of the
-// order, the error wraps [rampproof.ErrNotProven]; [Decision].AgainstEvidence overrides that.
-// Before a mint is given back, it looks for a transaction that minted it, and fails as
-// [Orders.Abandon] does: that cannot be overridden here.
+// Finish ends an order as a transaction ended, if the service does not deliver its result: a
+// failed mint gives back, and a successful burn grants. [Config].Proof is required, whose
+// confirmations the transaction must have. If it does not prove the end of the order, the
+// error wraps [rampproof.ErrNotProven]; [Decision].AgainstEvidence overrides that. Before a
+// mint is given back, Finish looks for a transaction that minted it, and fails as
+// [Orders.Abandon] does. AgainstEvidence does not override a [*CandidateError] here.
 //
 // Who and why are logged and stored. If the order has ended otherwise, or another order has
 // ended by the transaction, the error is a [*ramp.ConflictError]. A result that comes later is
@@ -185,10 +186,10 @@ func (o *Orders) unminted(ctx context.Context, order *ramp.Order, d Decision) er
 // Abandon ends an order whose result will never come, and gives back what it took; see
 // [ramp.Abandon]. The service does not learn of it. Who and why are logged and stored.
 //
-// It fails for an order that was accepted less than 13 hours ago: its transaction may be
-// pending, and its result may come, for which the order must wait. It also reads what the
-// order's user has transferred of its token up to now. The error is a [*CandidateError] if a
-// transaction may be the order's own, whatever Proof misses: one that the ramp sent or paid
+// Without [Decision].Early, it fails for an order that was accepted less than 13 hours ago,
+// which must wait: its transaction may be pending, and its result may come. It also reads what
+// the order's user has transferred of its token up to now. The error is a [*CandidateError] if
+// a transaction may be the order's own, whatever Proof misses: one that the ramp sent or paid
 // for, or that moved the token from or to the zero address or Contracts of Proof, unless
 // another order has rightly ended by it. Giving back what became tokens pays twice.
 // [Decision].AgainstEvidence overrides that. A transaction that failed does not count, because

@@ -18,10 +18,11 @@ type eraser interface {
 	EraseSession(ctx context.Context, sessionID string, before time.Time) (int, error)
 }
 
-// EraseSession makes a session's orders anonymous that ended before a time, as EraseSession of the store
-// does, and returns how many. Before that it keeps in [Config].Journal which transaction belongs to an order
-// without one, such as an abandoned mint that was minted after all: the books find it by the user's address,
-// which is then gone. Who and why are stored with it, and must not name the player.
+// EraseSession makes a session's orders anonymous that ended before a time, as EraseSession of the
+// store does, and returns how many. Before that, for each order that stores no transaction, it keeps in
+// [Config].Journal which one on the chain belongs to it, such as for an abandoned mint that was minted
+// after all: the books find that one only by the user's address, and erasing removes the address. Who
+// and why are stored with it, and must not name the player.
 //
 // Reconcile finds the same before and after. What is [Ambiguous] has no match that could be kept: decide
 // first which transaction is that of which order. Without [Config].Proof nothing is kept, and later books

@@ -13,9 +13,9 @@ import (
 )
 
 // Find returns the orders that a text leads to, newest first: the UUID of an order, the hash of its
-// transaction, the address of a wallet, the ID of a session, or the name of a player if Config.Sessions is
-// set. It is what a player, or whoever helps one, has at hand. The store must be a [Ledger]. If there is
-// none, the error wraps [ramp.ErrOrderUnknown].
+// transaction, the address of a wallet, the ID of a session, or the name of a player if Config.Sessions
+// is set. It is what a player, or whoever helps one, has at hand. If no order is found, the error wraps
+// [ramp.ErrOrderUnknown]. The store must be a [Ledger].
 func (o *Orders) Find(ctx context.Context, text string) ([]ramp.Order, error) {
 	store, err := o.ledger()
 	if err != nil {

@@ -18,8 +18,8 @@ const (
 	EndedOtherwise FindingKind = "ended_otherwise"
 
 	// An order has waited for 13 hours, and its event exists. Its result never came, or was
-	// refused. Finish it with the transaction. It is a finding of the period in which it has
-	// waited for 13 hours and, if the books have a position, of all later ones until it has ended.
+	// refused. Finish it with the transaction. It is a finding of the period in which its 13 hours
+	// ended and, if the books have a position, of all later ones until it has ended.
 	WaitsWithEvent FindingKind = "waits_with_event"
 
 	// An order has waited for 13 hours, and it has no event. Abandon it, as

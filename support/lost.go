@@ -21,9 +21,10 @@ import (
 // log service that stores JSON have wrapped each line. They may overlap, and have copies of records:
 // each order has one effect for each state that it entered.
 //
-// All records of a log have one form. If one is not wrapped, none is: other programs may quote a
-// record, because a player could have written it. Lost returns an error beside the orders if a line
-// that is none of a log's records quotes one, and if a log has no record of a step at all.
+// All records of a log have one form. If one record is not wrapped, Lost reads only those that are
+// not: a wrapped one may be what another program quotes, and a player could have written it. Lost
+// returns an error beside the orders if a line that is none of a log's records quotes one, and if a
+// log has no record of a step at all.
 func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (lost []Logged, unread error) {
 	if err := o.made(); err != nil {
 		return nil, err

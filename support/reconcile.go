@@ -19,20 +19,20 @@ import (
 	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
-// Overlap is how much earlier than their totals the findings of books begin that go on where others ended,
-// as [Orders.KeepBooks] and the command reconcile with a position do. It catches late writes and
-// reorganizations. Totals never overlap, so that they can be added up.
+// If books go on where others ended, as with [Orders.KeepBooks] and the command reconcile with a
+// position, Overlap is how much earlier than their totals their findings begin. It catches late writes
+// and reorganizations. Totals never overlap, so that they can be added up.
 const Overlap = 2 * time.Hour
 
 // ErrNotFinal is wrapped by the error of [Orders.Reconcile] if the period ends after the newest block that
 // is final: its books would lack what happens until then, and so would the next ones.
 var ErrNotFinal = errors.New("the period is not final")
 
-// Reconcile compares the orders of a period with the events of their tokens: the mints
-// and burns in the blocks of the period, and the orders that ended in it. It also reports
-// the orders that have waited for 13 hours since the period began. It changes nothing. The
-// period ends without to, which must be final, or the error wraps [ErrNotFinal]. If to is zero, it
-// ends after the newest block that is final. [Orders.KeepBooks], and the command reconcile with
+// Reconcile compares the orders of a period with the events of their tokens: the mints and burns
+// in the blocks of the period, and the orders that ended in it. It also reports the orders that
+// wait, and whose 13 hours ended in the period. It changes nothing. The time to is not in the
+// period. It must be final: otherwise the error wraps [ErrNotFinal]. If to is zero, it ends
+// after the newest block that is final. [Orders.KeepBooks], and the command reconcile with
 // -position, also report again what earlier books have found for orders that wait still.
 //
 // An order and an event belong together by their transaction, or else by user, token,

@@ -33,8 +33,8 @@ type Report struct {
 	LastTime   time.Time `json:"last_time,omitzero"`
 
 	// Incomplete is why the candidates may not be all, or empty: the node is behind, it lists less than
-	// it shows, or nothing shows that it lists what happened. A search that finds nothing counts
-	// only if it finds the transactions of other orders that ended.
+	// it shows, or nothing shows that it lists what happened. That no transaction was found counts only
+	// if the same search found those of other orders that ended.
 	Incomplete string `json:"incomplete,omitempty"`
 
 	// Decimals are those of the order's tokens, as far as they are known, for the amounts in Text.
@@ -85,7 +85,8 @@ type Candidate struct {
 type Advice struct {
 	Next NextStep `json:"next"`
 
-	// Tx is the transaction to finish the order with, or the one to ask the service about.
+	// Tx is the transaction that Next is about, or nil: to finish the order with, to ask
+	// the service or another node about, or one that has ended another order.
 	Tx *common.Hash `json:"tx,omitempty"`
 
 	Do   string `json:"do"`   // for whoever decides, in a sentence or two

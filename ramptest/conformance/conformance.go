@@ -57,10 +57,10 @@ type Target struct {
 	// must not contain headers of the interface. Verdicts never show its values.
 	Header http.Header
 
-	// Secrets are texts that no verdict may show, such as the text of Key. In text
-	// from the server, Player, UUID and Restart, they are replaced by [redacted], as
-	// they are, percent-encoded or escaped for JSON. Secrets shorter than 4 bytes are
-	// not redacted. Tokens and HMACs need not be listed.
+	// Secrets are texts that no verdict may show, such as the text of Key. In text from
+	// the server, Player, UUID and Restart, [redacted] replaces them, whether they stand
+	// there as they are, percent-encoded or escaped for JSON. Secrets shorter than 4
+	// bytes are not redacted. Tokens and HMACs need not be listed.
 	Secrets []string
 
 	// Validator is the address of the validator key. It is required.
@@ -80,11 +80,10 @@ type Target struct {
 	// that need a second asset are skipped if there is none.
 	Asset, Second string
 
-	// Amount is how much of an asset an order moves, and Tokens how many tokens that
-	// is worth at the game's rate. They default to 400 and 200 if the game approves
-	// that and a player owns enough, and to 2 and 1 otherwise. A player
-	// should own at least 20 times Amount, and less than 2^31. If both and Token are set, orders at
-	// other rates must be rejected.
+	// Amount is how much of an asset an order moves, and Tokens how many tokens that is worth at
+	// the game's rate. They default to 400 and 200 if the game approves that and a player owns
+	// enough, and to 2 and 1 otherwise. A player should own at least 20 times Amount, and less than
+	// 2^31. If Amount, Tokens and Token are set, orders at other rates must be rejected.
 	Amount, Tokens int64
 
 	// BurnTokens is how many tokens must be burned for that amount, if burns have a

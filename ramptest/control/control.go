@@ -203,7 +203,7 @@ type FailRequest struct {
 	Assets []string `json:"assets,omitempty"` // such as "lost answer"
 }
 
-// Checked is what a test must fail for when it ends, and is otherwise without problems.
+// Checked is the answer of GET /control/check. If it has Problems, a test must fail.
 type Checked struct {
 	// Problems are what the game lost or moved twice, orders that need attention, and what it gives to
 	// a caller with half of a session; see ramptest.Config.NoThief.

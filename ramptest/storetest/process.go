@@ -170,9 +170,9 @@ func (p *Process) kill() error {
 }
 
 // TestKill tests that a store loses and doubles nothing when the processes that use it are
-// killed in the middle of orders, which several of them may begin and end. The Stores of the
-// target are not used. It logs how many kills hit a step that was stored: with few, it proves
-// little.
+// killed in the middle of orders. One process may begin an order, and another end it. The
+// Stores of the target are not used. It logs how many calls were cut off after their step
+// was stored. With few of them, the test proves little.
 func TestKill(t *testing.T, target Target, processes ...*Process) {
 	t.Helper()
 	if failure := kill(t, target, processes...); failure != "" {

@@ -25,8 +25,8 @@ import (
 //
 // It tries what two calls can do to one or two orders of one player, not three calls (but see
 // ThreeCalls), not two faults, not what happens inside of database/sql, the driver or the server, and
-// only the isolation level that it is given. It tries only what goes through the database: what
-// Apply does elsewhere, and a store of another kind, [TestStore] and [TestKill] test by chance.
+// only the isolation level that it is given. It tries only what goes through the database.
+// [TestStore] and [TestKill] test by chance what Apply does elsewhere, and a store of another kind.
 func TestSchedules(t testing.TB, s Schedules) {
 	t.Helper()
 	if err := s.check(); err != nil {

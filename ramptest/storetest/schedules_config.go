@@ -30,7 +30,8 @@ type Schedules struct {
 	Assets []string
 
 	// Give sets the balance of an asset of a session, and creates the session if it is new. Balance
-	// reads it. They must not use the database of Open. Both are required.
+	// reads it. They must reach the same database, but not by the db that Open got, whose
+	// statements stop. Both are required.
 	Give    func(ctx context.Context, session, asset string, balance int64) error
 	Balance func(ctx context.Context, session, asset string) (int64, error)
 
