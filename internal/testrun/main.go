@@ -38,8 +38,8 @@ func main() {
 	// the processors busy.
 	const beside = 3
 	if *race {
-		// SQLite, which is C translated to Go, takes three times as long if the detector watches it,
-		// and so did most of our tests. What calls it is still watched.
+		// SQLite is C translated to Go, and takes three times as long if the detector watches it. What
+		// calls it is still watched.
 		flags = append(flags, "-race", "-gcflags=modernc.org/...=-race=false")
 	}
 	if *short {

@@ -14,7 +14,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +41,16 @@ var _ Game = (*game)(nil)
 type game struct {
 	db    *sql.DB
 	admit func(ramp.Session) bool // nil checks the token and the session
+	twice ramp.EffectKind         // moves the assets of such an effect twice
+}
+
+// apply is Apply of the README, with the flaw of g.
+func (g *game) apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	err := g.Apply(ctx, tx, step)
+	if err == nil && step.Effect.Kind == g.twice {
+		err = g.Apply(ctx, tx, step)
+	}
+	return err
 }
 
 func (g *game) loggedIn(id, token string) bool {
@@ -169,7 +181,7 @@ func TestThePiecesOfTheREADME(t *testing.T) {
 	require.NoError(t, readChain(t.Context(), chain, &ramp.Result{TxHash: order.TxHash.Hex()}))
 }
 
-func TestTheTestOfTheREADME(t *testing.T) { theTestOfTheREADME(t, open(t), nil) }
+func TestTheTestOfTheREADME(t *testing.T) { theTestOfTheREADME(t, &game{db: open(t)}) }
 
 // judged is a test that may fail.
 type judged struct {
@@ -183,6 +195,10 @@ func (j *judged) Failed() bool      { return j.said != "" }
 func (j *judged) Error(args ...any) { j.said += fmt.Sprint(args...) }
 func (j *judged) Log(args ...any)   {}
 
+// An assertion that fails ends the test, but is not what Start says.
+func (j *judged) Errorf(string, ...any) {}
+func (j *judged) FailNow()              { runtime.Goexit() }
+
 // Whoever checks half of a session is red, without an assertion.
 func TestTheTestOfTheREADMEFindsHalfOfASession(t *testing.T) {
 	for name, admit := range map[string]func(ramp.Session) bool{
@@ -193,7 +209,7 @@ func TestTheTestOfTheREADMEFindsHalfOfASession(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			test := &judged{TB: t}
-			theTestOfTheREADME(test, open(t), admit)
+			theTestOfTheREADME(test, &game{db: open(t), admit: admit})
 			test.cleanup()
 			require.Equal(t, admit != nil, test.Failed(), test.said)
 			require.Equal(t, admit != nil, strings.Contains(test.said, "nobody has issued"), test.said)
@@ -201,9 +217,23 @@ func TestTheTestOfTheREADMEFindsHalfOfASession(t *testing.T) {
 	}
 }
 
-func theTestOfTheREADME(t testing.TB, db *sql.DB, admit func(ramp.Session) bool) {
-	key, signer, terms, newHandler := wire(t, db, admit)
-	before, gold := int64(1000), func() int64 { return goldIn(db) }
+// So is whoever moves assets twice.
+func TestTheTestOfTheREADMEFindsWhatMovesTwice(t *testing.T) {
+	for _, kind := range []ramp.EffectKind{ramp.Take, ramp.GiveBack, ramp.Grant} {
+		t.Run(kind.String(), func(t *testing.T) {
+			test := &judged{TB: t}
+			var ended sync.WaitGroup
+			ended.Go(func() { theTestOfTheREADME(test, &game{db: open(t), twice: kind}) })
+			ended.Wait()
+			test.cleanup()
+			require.Contains(t, test.said, "Assets moved twice")
+		})
+	}
+}
+
+func theTestOfTheREADME(t testing.TB, g *game) {
+	key, signer, terms, newHandler := wire(t, g)
+	before, gold := int64(1000), func() int64 { return goldIn(g.db) }
 	// block: service := ramptest.Start(
 	require.Contains(t, service.Timeline(), "#2   200  success")
 
@@ -214,7 +244,7 @@ func theTestOfTheREADME(t testing.TB, db *sql.DB, admit func(ramp.Session) bool)
 }
 
 // wire returns what the tests of the documents are about.
-func wire(t testing.TB, db *sql.DB, admit func(ramp.Session) bool) (
+func wire(t testing.TB, g *game) (
 	ramp.HMACKey, *ramp.Signer, *ramp.Terms, func(*ramptest.Service) http.Handler,
 ) {
 	key := ramp.Must(ramp.TextKey("key from the console"))
@@ -233,8 +263,7 @@ func wire(t testing.TB, db *sql.DB, admit func(ramp.Session) bool) (
 		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{
 			URL: service.RPCURL(ramp.Testnet), ChainID: 7002, HTTPClient: service.Client(),
 		}))
-		g := &game{db, admit}
-		store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: g.Apply}))
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: g.db, Dialect: rampsql.SQLite, Apply: g.apply}))
 		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key,
 			Signer: signer, OnConflict: callSomebody, Confirm: rampproof.Confirmed(node, 1)}))
 		// Not the context of t: Go ends a test whose context is first used in a bubble.
@@ -247,7 +276,7 @@ func wire(t testing.TB, db *sql.DB, admit func(ramp.Session) bool) (
 // The block of docs/in-your-build.md.
 func TestABubble(t *testing.T) {
 	db := open(t)
-	key, signer, terms, newHandler := wire(t, db, nil)
+	key, signer, terms, newHandler := wire(t, &game{db: db})
 	begun := time.Now()
 	// block: synctest.Test(t, func(
 	require.Less(t, time.Since(begun), time.Minute)

@@ -24,7 +24,8 @@ type entry struct {
 }
 
 // Handle adds a pattern, such as "GET /orders/{uuid}". The handler gets what stands in the place
-// of {uuid} as r.PathValue("uuid"). GET also matches HEAD, and no method matches each.
+// of {uuid} as r.PathValue("uuid"). GET also matches HEAD. A pattern without a method matches
+// every method.
 func (t *Table) Handle(pattern string, h http.Handler) {
 	method, path, hasMethod := strings.Cut(pattern, " ")
 	if !hasMethod {
