@@ -3,6 +3,12 @@ package dbtest
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,14 +19,12 @@ import (
 // A backup of MariaDB blocks commits until it ends. The call fails at the deadline of the commit,
 // and a repeat finds out what was stored.
 func TestABackupThatBlocksCommits(t *testing.T) {
+	t.Setenv(envMySQL, newMariaDB(t)) // the lock is of all databases of a server, which other tests use
 	p := placeOn(t, rampsql.MySQL)
-	if p.tidb {
-		t.Skip("TiDB has no such lock: error 1105")
-	}
-	backup, err := open(t, "mysql", addressOf(t, "RAMP_TEST_MYSQL")).Conn(t.Context())
+	backup, err := open(t, "mysql", addressOf(t, envMySQL)).Conn(t.Context())
 	check(t, err)
 	defer backup.Close()
-	lock := func(statement string) { // of all databases, so no other test may run beside this one
+	lock := func(statement string) {
 		_, err := backup.ExecContext(t.Context(), statement)
 		check(t, err)
 	}
@@ -52,4 +56,58 @@ func TestABackupThatBlocksCommits(t *testing.T) {
 	step, err := store.Update(t.Context(), o.id, o.accept())
 	check(t, err)
 	equal(t, "the state that the repeat finds", step.Order.State, ramp.OrderAccepted)
+}
+
+// newMariaDB starts a server for one test and returns its address, in the format of envMySQL.
+func newMariaDB(t *testing.T) string {
+	t.Helper()
+	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/usr/local/sbin")
+	program, err := exec.LookPath("mariadbd")
+	if err != nil {
+		t.Skipf("*** NOT TESTED: %v ***", err)
+	}
+	dir := ramp.Must(os.MkdirTemp("", "ramp-mariadb-"))
+	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
+	var as []string
+	if os.Geteuid() == 0 { // MariaDB does not run as root
+		uid := ramp.Must(strconv.Atoi(ramp.Must(user.Lookup("nobody")).Uid))
+		check(t, os.Chown(dir, uid, -1))
+		as = []string{"runuser", "-u", "nobody", "--"}
+	}
+	log := ramp.Must(os.Create(filepath.Join(dir, "log")))
+	t.Cleanup(func() { log.Close() })
+	command := func(program string, options ...string) *exec.Cmd {
+		words := append(as, program, "--no-defaults", "--datadir="+filepath.Join(dir, "data"), "--tmpdir="+dir)
+		words = append(words, options...)
+		c := exec.Command(words[0], words[1:]...)
+		c.Stdout, c.Stderr = log, log
+		return c
+	}
+	failed := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, ramp.Must(os.ReadFile(log.Name())))
+		}
+	}
+	install := command("mariadb-install-db", "--auth-root-authentication-method=normal", "--skip-test-db")
+	failed(install.Run())
+	socket := filepath.Join(dir, "socket")
+	server := command(program, "--skip-networking", "--socket="+socket, "--innodb-buffer-pool-size=16M")
+	failed(server.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Wait() }()
+	t.Cleanup(func() {
+		_ = exec.Command("mariadb-admin", "--no-defaults", "--socket="+socket, "-u", "root", "shutdown").Run()
+		<-ended
+	})
+	address := fmt.Sprintf("root@unix(%s)/", socket)
+	for db := open(t, "mysql", address); db.Ping() != nil; time.Sleep(20 * time.Millisecond) {
+		select {
+		case err := <-ended:
+			ended <- err
+			failed(fmt.Errorf("the server ended: %v", err))
+		default:
+		}
+	}
+	return address
 }
