@@ -65,9 +65,9 @@
 // another service, implement [Store].
 //
 // Package [github.com/token-ramp/ramp-go/ramptest] emulates the service in tests and on
-// your desk, and judges a whole server. Package [github.com/token-ramp/ramp-go/support]
+// your computer, and judges a whole server. Package [github.com/token-ramp/ramp-go/support]
 // ends an order whose result does not come. The directory examples has programs to copy,
-// one of them with only the pieces: [HMACKey], [ParseValidate], [ParseResult], [Accept],
+// one of them without the handler: [HMACKey], [ParseValidate], [ParseResult], [Accept],
 // [Finish].
 //
 // # What the package guarantees

@@ -1,5 +1,5 @@
-// Byhand answers the service's calls with the pieces of the package, without its Handler. Copy it if
-// you have a server and want only the pieces. The README says how to play with it: use this program
+// Byhand answers the service's calls with the parts of the package, without its Handler. Copy it if
+// you have a server and want only the parts. The README says how to play with it: use this program
 // instead of examples/first.
 //
 // It verifies a call before it reads it, checks project, token and price, and lets each order and each

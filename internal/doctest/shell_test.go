@@ -80,7 +80,7 @@ var commands = []command{
 
 var (
 	continued = regexp.MustCompile(`\\\n\s*`)
-	remark    = regexp.MustCompile(`\s+# .*$`)
+	remark    = regexp.MustCompile(`(^|\s+)# .*$`)
 )
 
 // shellCommands returns the commands of all documents, each once, and fails if

@@ -60,13 +60,17 @@ func (g *game) loggedIn(id, token string) bool {
 
 // block: func (g *game) Authenticate(ctx context.Context, s ramp.Session) error {
 
+// block: func (g *game) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, error) {
+
 // block: func (g *game) Apply(ctx context.Context, tx *sql.Tx
 
 // block: func TestEverySchedule(t *testing.T) {
 
 var session = ramp.Session{ID: "character-1", Token: ramp.NewAccessToken("token-1")}
 
-func callSomebody(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
+func wakeSomebody(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
+
+func approve(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
 
 // newDatabase returns the address of a database with the tables.
 func newDatabase(t *testing.T) string {
@@ -102,17 +106,17 @@ func mount(mux *http.ServeMux, db *sql.DB, game Game, terms *ramp.Terms, key ram
 	return nil
 }
 
-func confirm(config *ramp.HandlerConfig, rpcURL string, chainID uint64) error {
+func confirm(config *ramp.HandlerConfig, nodeURL string, chainID uint64) error {
 	// block: chain, err := ramp.NewRPC(
 	return nil
 }
 
 func start(
-	ctx context.Context, apiURL, frontendURL string, key ramp.HMACKey, terms *ramp.Terms, session ramp.Session,
+	ctx context.Context, apiURL, frontendURL string, key ramp.HMACKey, terms *ramp.Terms, characterID, token string,
 ) error {
 	// block: client, err := ramp.NewClient(
-	if err == nil && page == "" {
-		err = errors.New("no page")
+	if err == nil && link == "" {
+		err = errors.New("no link")
 	}
 	return err
 }
@@ -129,9 +133,9 @@ func receive(w http.ResponseWriter, r *http.Request, key ramp.HMACKey, terms *ra
 }
 
 func show(frontendURL string, session ramp.Session) error {
-	// block: catalog, err := ramp.CatalogURL(
-	if err == nil && catalog == "" {
-		err = errors.New("no catalog")
+	// block: link, err := ramp.CatalogURL(
+	if err == nil && link == "" {
+		err = errors.New("no link")
 	}
 	return err
 }
@@ -162,7 +166,7 @@ func TestThePiecesOfTheREADME(t *testing.T) {
 	}))
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
-	require.NoError(t, start(t.Context(), server.URL, server.URL, key, terms, session))
+	require.NoError(t, start(t.Context(), server.URL, server.URL, key, terms, session.ID, session.Token.Reveal()))
 	require.NoError(t, show(server.URL, session))
 	config := ramp.HandlerConfig{}
 	require.NoError(t, confirm(&config, server.URL, 7002))
@@ -238,8 +242,8 @@ func theTestOfTheREADME(t testing.TB, g *game) {
 	require.Contains(t, service.Timeline(), "#2   200  success")
 
 	// An asset without a row is a declined order, not an error of SQL.
-	started = ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gem"}))
-	_, err = service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1))
+	order = ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gem"}))
+	_, err = service.Mint(t.Context(), order.UUID, session, ramp.NewAmount(1))
 	require.ErrorContains(t, err, "INVALID_BALANCE")
 }
 
@@ -265,7 +269,7 @@ func wire(t testing.TB, g *game) (
 		}))
 		store := ramp.Must(rampsql.New(rampsql.Config{DB: g.db, Dialect: rampsql.SQLite, Apply: g.apply}))
 		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key,
-			Signer: signer, OnConflict: callSomebody, Confirm: rampproof.Confirmed(node, 1)}))
+			Signer: signer, OnConflict: wakeSomebody, Confirm: rampproof.Confirmed(node, 1)}))
 		// Not the context of t: Go ends a test whose context is first used in a bubble.
 		require.NoError(t, handler.Check(context.Background()))
 		return handler
