@@ -325,10 +325,16 @@ func unauthorized(code Code, err error) *Rejection {
 	return &Rejection{Status: http.StatusUnauthorized, Code: code, Err: err}
 }
 
-// RejectionOf returns the HTTP status and the errorCode for an error of this package's functions, for
-// a server without a [Handler]: 401 without a valid HMAC or session, 400 and INVALID_ with the path
-// of the first field for an [*InvalidError], 200 for what [Reject], [Terms] or the stored order
-// decline, and 500 for everything else. Answer an error of a result with its code, but always with 500.
+// RejectionOf returns the HTTP status and the errorCode with which a server without a [Handler] answers
+// an error of this package:
+//
+//	401                 the HMAC or the session is missing or wrong
+//	400, INVALID_…      an *InvalidError; the code names the first field
+//	200                 declined by Reject, by Terms or by the stored order
+//	500                 everything else
+//
+// If the call is a result, use only the code, and answer HTTP 500: otherwise the service does not send
+// the result again.
 func RejectionOf(err error) *Rejection {
 	switch {
 	case errors.Is(err, ErrOrderConflict):

@@ -126,20 +126,30 @@ type HandlerConfig struct {
 	// and set ReadTimeout of your [http.Server].
 	MaxBody int64
 
-	// Logger gets one record per call, "ramp: call", with endpoint, status, duration and outcome. If
-	// known, it has session_id, uuid, direction, product, tx_hash, conflict (the field that contradicts
-	// the order), unreadable, header_session_id (of a result whose unsigned header names another
-	// session than its signed body; the body counts), target_candidate (of a validate call, if it is
-	// not empty: nobody checks it but your Policy), previous_key (which older key of
-	// [HMACKey.WithPrevious] verified the call, from 1), and error (the cause of a failure), and of a
-	// [Store]: state, new (false for a repeat), and effect, such as "take -100 item_gold", which lets a
-	// person correct balances after a database was lost. No record holds a token, a key, a signature or
-	// a body. Of the validate and result calls without a valid HMAC, which anybody can make, at most
-	// one a second is logged for each code, with unverified, and suppressed (how many were not logged
-	// before it), and if the HMAC does not match, with hmac_key, the [HMACKey.Fingerprint] of the
-	// newest key. By default only failures and warnings are logged, to [slog.Default].
-	// slog.New(slog.DiscardHandler) logs nothing. It must not block: the call is answered after its
-	// record.
+	// Logger gets one record for each call, "ramp: call". It must not block: the call is answered after
+	// its record. By default only failures and warnings are logged, to [slog.Default].
+	// slog.New(slog.DiscardHandler) logs nothing. No record holds a token, a key, a signature or a body.
+	//
+	// Every record has endpoint, status, duration and outcome, which is success or the errorCode. If
+	// they are known, it also has:
+	//
+	//	session_id, uuid, direction, product, tx_hash
+	//	state, new, effect    of the order: new is false for a repeat, and with effect, such as
+	//	                      "take -100 item_gold", a person can correct balances after the loss
+	//	                      of a database
+	//	signed                the validator key was asked for a signature; it left unless the call failed
+	//	error                 the cause of a failure
+	//	conflict              the field that contradicts the order
+	//	unreadable            the fields of a result that could not be read
+	//	header_session_id     the unsigned header of a result names this session, and the signed body
+	//	                      another one; the body counts
+	//	target_candidate      the one of a validate call is not empty: only your Policy checks it
+	//	previous_key          an older key of HMACKey.WithPrevious verified the call: which, from 1
+	//	unverified            anybody may have made this call: it has no valid HMAC, or a wrong path
+	//	hmac_key              the HMAC does not match: the HMACKey.Fingerprint of the newest key
+	//	suppressed            how many unverified records were left out before this one: at most one a
+	//	                      second is logged for each code
+	//	stack                 of a panic
 	Logger   *slog.Logger
 	Observer Observer         // observes also a call with a wrong path or method that may be the service's
 	Now      func() time.Time // clock of orders; by default [time.Now]

@@ -479,11 +479,16 @@ type RPCConfig struct {
 	HTTPClient *http.Client
 	Timeout    time.Duration // limits each attempt, as in [ClientConfig]; 10 seconds by default
 
-	// Retries is how often a read is retried, with the backoff of [ClientConfig], after a failed
-	// connection, HTTP 408, 425, 429 or 5xx, or a JSON-RPC error whose code is one of these or a rate
-	// limit (-32005, -32007, -32016, -32029). Any other code is final, with two exceptions: with HTTP
-	// status 429, every code is retried, and with 503, -32603 and -32000 to -32099 are. A revert
-	// (code 3) is always final. The default is 2; -1 means none.
+	// Retries is how often a read is retried, with the backoff of [ClientConfig]. The default is 2; -1
+	// means none. It is retried after:
+	//
+	//	a failed connection
+	//	HTTP 408, 425, 429 or 5xx, if the answer is no JSON-RPC error
+	//	JSON-RPC error 408, 425, 429 or 5xx, or a rate limit: -32005, -32007, -32016 or -32029
+	//	any JSON-RPC error but a revert (code 3), with HTTP 429
+	//	JSON-RPC error -32603, or -32000 to -32099, with HTTP 503
+	//
+	// Every other JSON-RPC error is final.
 	Retries int
 
 	// FallbackURL is a second node, which is asked when the first one cannot be reached, does not

@@ -26,15 +26,15 @@ type Reconciliation struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 
-	// FindingsFrom is where the findings begin: at From, or [Overlap] earlier if the books go on where
-	// others ended. The same finding can then be in both.
+	// FindingsFrom is the time from which findings are listed. If these books go on where others ended,
+	// it is [Overlap] before From, so a finding can be in both. Otherwise it is From.
 	FindingsFrom time.Time `json:"findings_from"`
 
-	// Stalled says why To is hours before the node's newest block, or is empty: what happened since
-	// is not judged.
+	// Stalled says why To is hours before the node's newest block. What happened since To is then not
+	// judged. It is empty if To is recent.
 	Stalled string `json:"stalled,omitempty"`
 
-	// of those that were read; they begin 13 hours and a quarter before From
+	// The first and the last block that were read. The first one is 13 hours and 15 minutes before From.
 	FirstBlock uint64 `json:"first_block"`
 	LastBlock  uint64 `json:"last_block"`
 
@@ -114,8 +114,8 @@ type Total struct {
 	// What a person settled in another way, instead of giving it back or granting it.
 	Settled map[string]Amount `json:"settled"`
 
-	// What mints have taken whose end was still to come, when the period began and when it ended. What
-	// was taken in the period is Taken plus InFlight minus InFlightBefore.
+	// What the mints had taken that still waited: when the period began, and when it ended. What was taken
+	// in the period is Taken plus InFlight minus InFlightBefore.
 	InFlightBefore map[string]Amount `json:"in_flight_before"`
 	InFlight       map[string]Amount `json:"in_flight"`
 

@@ -113,8 +113,8 @@ func (b *Reconciliation) figures() (all []figure) {
 // WriteTotalsCSV writes each figure of the books as a row, for accounting. Each row says what the books are
 // about: chain_id, network, project, from and to. source is orders, chain, decisions or books; a figure is
 // named by figure, and is about product, token, direction and asset, as far as these are not empty. The
-// number is in one of the columns count, items and tokens. units has the tokens in their smallest units, of
-// which decimals are behind the point.
+// number is in one of the columns count, items and tokens. If it is in tokens, the column units has it in the
+// smallest unit of the token, and decimals says how many digits of units are behind the point.
 //
 // Texts are quoted, and numbers are not.
 func (b *Reconciliation) WriteTotalsCSV(out io.Writer, sign DecimalSign) error {

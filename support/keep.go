@@ -18,28 +18,37 @@ import (
 	"github.com/token-ramp/ramp-go/internal/filelock"
 )
 
-// KeepBooks compares the orders with the chain at once and then every hour, until ctx is
-// done; see [Orders.Reconcile]. Their totals begin where the last books ended, as the file says, or a
-// day ago if there is no such file, and their findings [Overlap] earlier. If a backup of the store was
-// restored since, the store does not
-// have the newest order of these books: they then begin where the store ends, with an error, "ramp: the
-// books are newer than the store". Keep the file where it survives the process.
+// KeepBooks compares the orders with the chain at once and then every hour, until ctx is done. It corrects
+// nothing. See [Orders.Reconcile].
 //
-// The file says what its books are about. If that is another chain, project or network, or other tokens, the
-// books are not read: compare the time of a new token with the command reconcile and its flags -from and
-// -position. Only one process keeps the books of a file: another one waits until it has ended.
+// The file keeps where the last books ended, so put it where it survives the process. The totals of new
+// books begin there, and their findings [Overlap] earlier. Without a file, they begin a day ago. The file
+// also keeps the findings whose order still waits, with their transactions: all later books list them, until
+// the order has ended. Only one process keeps the books of a file; another one waits until it has ended.
 //
-// An order for which the books have found an event is a finding of all later books, too, until it
-// has ended: the file names it, with the transaction.
+// If the file is about another chain, project or network, or about other tokens, no books are made. For a
+// new token, compare its time with the command reconcile and its flags -from and -position.
 //
-// It logs one record for each finding that is listed, "ramp: the books do not close", with
-// kind, detail, time, uuid and tx_hash, with fitting, with refused, which says how often,
-// since when and why, and with findings and listed if there are more: an error, and only
-// information if the last books had it too. "ramp: the books were
-// not read", "ramp: the books stand still" and "ramp: the position of the books was not kept"
-// have the cause, and "ramp: the books have no position" says where they begin instead.
-// report, if not nil, gets the books, to keep their findings and for metrics. If it fails, so do these
-// books: the position is not kept, and the next ones have the findings again. It corrects nothing.
+// After a backup of the store was restored, the store may lack the newest order of the file. The books
+// then begin where the store ends.
+//
+// It logs these records, as errors unless the list says otherwise:
+//
+//	ramp: the books do not close                    one for each finding that is listed, with kind, detail,
+//	                                                time, uuid and tx_hash. fitting lists orders that the
+//	                                                transaction would fit, and refused says how often, since
+//	                                                when and why the result was refused. findings and listed
+//	                                                count them, if not all are listed. A finding that the
+//	                                                last books had, too, is logged as information
+//	ramp: the books were not read                   with the cause; as a warning, if another process keeps
+//	                                                the books of the file
+//	ramp: the books stand still                     with the cause
+//	ramp: the position of the books was not kept    with the cause
+//	ramp: the books are newer than the store        a backup of the store was restored
+//	ramp: the books have no position                as a warning, with the time at which they begin
+//
+// If report is not nil, it gets the books, for example to store their findings or for metrics. If it fails,
+// the position is not kept, and the next books list the findings again.
 func (o *Orders) KeepBooks(
 	ctx context.Context, file string, report func(context.Context, *Reconciliation) error,
 ) {

@@ -2,8 +2,8 @@ package control
 
 import "github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 
-// Verdict is what there is to say about an order or a call; State, Tone and Next are parts of
-// it. A tone tells a reader whether something is good: it is "good", "bad", "wait", "warn",
+// A Verdict says what happened to an order or a call. Its State names this for a program, and its Next is
+// the next step that happens by itself. Its Tone is for the color of a page: "good", "bad", "wait", "warn",
 // "unknown" or "neutral".
 type (
 	Verdict = verdict.Verdict
@@ -12,7 +12,7 @@ type (
 	Next    = verdict.Next
 )
 
-// The states of an order, and of a call, which is done, rejected or failed.
+// The states of an order. A call has one of three: it is done, rejected or failed.
 const (
 	StateWaiting     = verdict.Waiting     // more happens by itself, or a fault keeps it from happening
 	StateDone        = verdict.Done        // it has ended, and nothing is wrong
