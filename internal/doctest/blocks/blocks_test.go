@@ -100,7 +100,7 @@ func open(t *testing.T) *sql.DB {
 }
 
 // mount is the wiring of the README.
-func mount(mux *http.ServeMux, db *sql.DB, game Game, terms *ramp.Terms, key ramp.HMACKey, signer *ramp.Signer) error {
+func mount(mux *http.ServeMux, db *sql.DB, g Game, terms *ramp.Terms, key ramp.HMACKey, signer *ramp.Signer) error {
 	ctx := context.Background()
 	// block: store, err := rampsql.New(
 	return nil
@@ -112,9 +112,13 @@ func confirm(config *ramp.HandlerConfig, nodeURL string, chainID uint64) error {
 }
 
 func start(
-	ctx context.Context, apiURL, frontendURL string, key ramp.HMACKey, terms *ramp.Terms, characterID, token string,
+	ctx context.Context, apiURL, frontendURL string, key ramp.HMACKey, terms *ramp.Terms, playerID, token string,
 ) error {
 	// block: client, err := ramp.NewClient(
+	if err != nil {
+		return err
+	}
+	// block: order, err := client.Initialize(ctx
 	if err == nil && link == "" {
 		err = errors.New("no link")
 	}
@@ -130,6 +134,10 @@ func receive(w http.ResponseWriter, r *http.Request, key ramp.HMACKey, terms *ra
 		return errors.New("no session")
 	}
 	// block: signature, err := signer.Sign(
+}
+
+func decline(w http.ResponseWriter, err error) error {
+	// block: rejection := ramp.RejectionOf(err)
 }
 
 func show(frontendURL string, session ramp.Session) error {
@@ -168,6 +176,9 @@ func TestThePiecesOfTheREADME(t *testing.T) {
 	t.Cleanup(server.Close)
 	require.NoError(t, start(t.Context(), server.URL, server.URL, key, terms, session.ID, session.Token.Reveal()))
 	require.NoError(t, show(server.URL, session))
+	declined := httptest.NewRecorder()
+	require.NoError(t, decline(declined, ramp.Reject("INVALID_BALANCE")))
+	require.JSONEq(t, `{"success":false,"errorCode":"INVALID_BALANCE","data":null}`, declined.Body.String())
 	config := ramp.HandlerConfig{}
 	require.NoError(t, confirm(&config, server.URL, 7002))
 	require.NotNil(t, config.Confirm)
