@@ -451,13 +451,14 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	if !logged {
 		return
 	}
-	defer recoverHook(ctx, "Logger") // so that it costs nobody the signature of a stored order
-
-	log := h.log()
-	if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
-		return
-	}
-	log.LogAttrs(ctx, level, "ramp: call", c.attrs(suppressed)...)
+	// a logger that panics must cost nobody the signature of a stored order
+	runHook(ctx, "Logger", func() {
+		log := h.log()
+		if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
+			return
+		}
+		log.LogAttrs(ctx, level, "ramp: call", c.attrs(suppressed)...)
+	})
 }
 
 // level sets what the operation failed with, and returns the level of the record.

@@ -64,26 +64,23 @@ type Operation struct {
 }
 
 // start calls Start, and returns the context of the operation.
-func (o *Observer) start(ctx context.Context, op Operation) (inner context.Context) {
+func (o *Observer) start(ctx context.Context, op Operation) context.Context {
 	if o.Start == nil {
 		return ctx
 	}
-	defer func() {
-		if inner == nil {
-			inner = ctx
-		}
-	}()
-	defer recoverHook(ctx, "Start")
-	return o.Start(ctx, op)
+	var inner context.Context
+	runHook(ctx, "Start", func() { inner = o.Start(ctx, op) })
+	if inner == nil {
+		return ctx
+	}
+	return inner
 }
 
 // end calls End.
 func (o *Observer) end(ctx context.Context, op Operation) {
-	if o.End == nil {
-		return
+	if o.End != nil {
+		runHook(ctx, "End", func() { o.End(ctx, op) })
 	}
-	defer recoverHook(ctx, "End")
-	o.End(ctx, op)
 }
 
 // watch lets the observer of a client know of its operations.
@@ -105,10 +102,18 @@ func (w *watch) end(ctx context.Context, op Operation, err error) time.Duration 
 	return op.Duration
 }
 
-// recoverHook must be deferred around each call of an observer's function, of a logger,
-// and of a key's function in a goroutine of its own.
-func recoverHook(ctx context.Context, name string) {
-	if cause := recover(); cause != nil {
+// runHook calls an observer's function, a logger, or a key's function in a goroutine of its own, and logs
+// that it panicked. Whether it did is not asked of recover, which returns nil for panic(nil) with
+// GODEBUG=panicnil=1.
+func runHook(ctx context.Context, name string, hook func()) {
+	var cause any
+	returned := false
+	func() {
+		defer func() { cause = recover() }()
+		hook()
+		returned = true
+	}()
+	if !returned {
 		defer func() { _ = recover() }() // the default logger may be what panicked
 		slog.ErrorContext(ctx, "ramp: hook panicked", "function", name, "panic", cause)
 	}

@@ -236,27 +236,39 @@ func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
 	})
 }
 
-// A hook that panics must not cost a player anything.
+// A hook that panics must not cost a player anything. What it panics with may be nil: recover then returns
+// nil, if the main package says so.
 func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
-	var log bytes.Buffer
-	before := slog.Default()
-	defer slog.SetDefault(before)
-	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
-	broken := ramp.Observer{
-		Start: func(context.Context, ramp.Operation) context.Context { panic("start") },
-		End:   func(context.Context, ramp.Operation) { panic("end") },
+	t.Setenv("GODEBUG", "panicnil=1")
+	observers := map[string]ramp.Observer{
+		"a context that is nil": {Start: func(context.Context, ramp.Operation) context.Context { return nil }},
 	}
-	for _, observer := range []ramp.Observer{broken,
-		{Start: func(context.Context, ramp.Operation) context.Context { return nil }}} {
-		s := newWatchedStudio(t, func(*watcher) ramp.Observer { return observer })
-		assert.Equal(t, 200, s.call(t, toValidate(s.handler), validateCall()).Status)
-		assert.Equal(t, 200, s.call(t, toResult(s.handler), resultCall()).Status)
-		node := rpcOver(&chain{head: 7}, ramp.RPCConfig{Observer: observer})
-		_, err := node.BlockNumber(t.Context())
-		assert.NoError(t, err)
+	for _, cause := range []any{"a nil map", nil} {
+		observers[fmt.Sprint("panic=", cause)] = ramp.Observer{
+			Start: func(context.Context, ramp.Operation) context.Context { panic(cause) },
+			End:   func(context.Context, ramp.Operation) { panic(cause) },
+		}
 	}
-	for _, name := range []string{"Start", "End"} {
-		assert.Contains(t, log.String(), `msg="ramp: hook panicked" function=`+name)
+	for name, observer := range observers {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			before := slog.Default()
+			defer slog.SetDefault(before)
+			slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+			s := newWatchedStudio(t, func(*watcher) ramp.Observer { return observer })
+			assert.Equal(t, 200, s.call(t, toValidate(s.handler), validateCall()).Status)
+			assert.Equal(t, 200, s.call(t, toResult(s.handler), resultCall()).Status)
+			node := rpcOver(&chain{head: 7}, ramp.RPCConfig{Observer: observer})
+			_, err := node.BlockNumber(t.Context())
+			assert.NoError(t, err)
+			const panicked = `msg="ramp: hook panicked" function=`
+			if observer.End == nil {
+				assert.NotContains(t, log.String(), panicked)
+				return
+			}
+			assert.Contains(t, log.String(), panicked+"Start")
+			assert.Contains(t, log.String(), panicked+"End")
+		})
 	}
 }
 

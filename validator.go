@@ -151,8 +151,7 @@ func untilDone(ctx context.Context, limit time.Duration,
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer recoverHook(ctx, "sign")
-		raw, err = call(ctx)
+		runHook(ctx, "sign", func() { raw, err = call(ctx) })
 	}()
 	select {
 	case <-ctx.Done():

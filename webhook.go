@@ -233,16 +233,16 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 // The service then shows no balance, for example because of a wrong ID, and nobody can
 // trade it.
 func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
-	defer recoverHook(ctx, "Logger")
-	log := h.log()
 	for _, offer := range h.config.Terms.valid() {
 		for _, item := range slices.Concat(offer.Materials, offer.Outputs) {
 			if slices.ContainsFunc(player.Assets, func(a Asset) bool { return a.ID == item.ID }) {
 				continue
 			}
 			if _, again := h.warned.LoadOrStore(item.ID, true); !again {
-				log.LogAttrs(ctx, slog.LevelWarn, "ramp: an asset of the terms is not in a player's list",
-					slog.String("asset", item.ID))
+				runHook(ctx, "Logger", func() {
+					h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: an asset of the terms is not in a player's list",
+						slog.String("asset", item.ID))
+				})
 			}
 		}
 	}

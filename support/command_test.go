@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -343,7 +344,7 @@ func TestAReportThatCannotBeWrittenKeepsThePosition(t *testing.T) {
 func TestThePositionOfTheBooksThatCannotBeKeptIsLogged(t *testing.T) {
 	s := newShop(t)
 	position := filepath.Join(t.TempDir(), "position")
-	require.NoError(t, os.Mkdir(position+".new", 0o700)) // what is written before the rename
+	require.NoError(t, os.MkdirAll(position+".new/full", 0o700)) // what is written before the rename
 	ctx, cancel := context.WithCancel(t.Context())
 	s.KeepBooks(ctx, position, func(context.Context, *support.Reconciliation) error {
 		cancel()
@@ -352,6 +353,33 @@ func TestThePositionOfTheBooksThatCannotBeKeptIsLogged(t *testing.T) {
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the position of the books was not kept"`)
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the books have no position"`)
 	assert.NoFileExists(t, position)
+}
+
+func TestThePositionOfTheBooksIsForItsOwnerOnly(t *testing.T) {
+	s := newShop(t)
+	folder := t.TempDir()
+	position, other := filepath.Join(folder, "position"), filepath.Join(folder, "other")
+	for name, leave := range map[string]func() error{
+		"nothing":                    func() error { return nil },
+		"a file that all may read":   func() error { return os.WriteFile(position+".new", []byte("{"), 0o644) },
+		"a file that nobody may use": func() error { return os.WriteFile(position+".new", nil, 0) },
+		"a link to another file": func() error {
+			return errors.Join(os.WriteFile(other, []byte("other"), 0o644), os.Symlink(other, position+".new"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, leave(), "what a process that was killed left")
+			ctx, cancel := context.WithCancel(t.Context())
+			s.KeepBooks(ctx, position, func(context.Context, *support.Reconciliation) error {
+				cancel()
+				return nil
+			})
+			kept := ramp.Must(os.Lstat(position))
+			assert.Equal(t, fs.FileMode(0o600), kept.Mode())
+			assert.NoFileExists(t, position+".new")
+		})
+	}
+	assert.Equal(t, "other", string(ramp.Must(os.ReadFile(other))))
 }
 
 // The findings could not be kept: the next books have them again.
@@ -391,7 +419,7 @@ func TestACommandSaysWhatFailed(t *testing.T) {
 	}
 	n.down = ""
 	position := filepath.Join(t.TempDir(), "position")
-	require.NoError(t, os.Mkdir(position+".new", 0o700))
+	require.NoError(t, os.MkdirAll(position+".new/full", 0o700))
 	_, err := command(t, orders, "reconcile", "-position", position, "-from",
 		now.Add(-time.Minute).Format(time.RFC3339))
 	assert.ErrorContains(t, err, "position.new")

@@ -319,7 +319,11 @@ func (o *Orders) keep(ctx context.Context, p position, books *Reconciliation) er
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(string(p)+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	// what a process left that was killed may have another mode or owner
+	if err := os.Remove(string(p) + ".new"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(string(p)+".new", os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

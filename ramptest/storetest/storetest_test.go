@@ -611,3 +611,35 @@ func TestFlawedStore(t *testing.T) {
 		return Target{Stores: []ramp.Store{s}, Give: s.give, Balance: s.balance, Crash: s.crash}
 	})
 }
+
+// unreturning is a store whose Update does not return.
+type unreturning struct{ end func() }
+
+func (e unreturning) Update(context.Context, uuid.UUID, ramp.Transition) (ramp.Step, error) {
+	e.end()
+	return ramp.Step{}, nil
+}
+
+// For both, recover returns nil.
+func TestWhatPanicsWithNilOrEndsItsGoroutineIsNoSuccess(t *testing.T) {
+	t.Setenv("GODEBUG", "panicnil=1")
+	for name, end := range map[string]func(){"panic(nil)": func() { panic(nil) }, "t.FailNow": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			k := newTrial(t.Context())
+			k.timeout = 5 * time.Second
+			k.Stores = []ramp.Store{unreturning{end}}
+			_, err := k.update(t.Context(), uuid.New(), nil)
+			assert.EqualError(t, err, "the call of Update panicked with nil, or ended its goroutine")
+			passed := false
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				defer func() { _ = recover() }()
+				k.try(func(*trial) { end() }) // such as a Give
+				passed = true
+			}()
+			<-ended
+			assert.False(t, passed)
+		})
+	}
+}

@@ -27,6 +27,8 @@ type trial struct {
 	failed atomic.Int64 // calls that were repeated
 	late   atomic.Int64 // how many of them had stored their step
 
+	violation string // what the store did wrong; it ends the check
+
 	mu      sync.Mutex
 	applied map[uuid.UUID]int
 	onApply map[uuid.UUID]func(ramp.Step) error
@@ -37,26 +39,23 @@ func newTrial(ctx context.Context) *trial {
 		applied: map[uuid.UUID]int{}, onApply: map[uuid.UUID]func(ramp.Step) error{}}
 }
 
-// violation is what a store did wrong. It ends the check.
-type violation string
-
-// try runs a check and returns what the store did wrong, "" if nothing.
+// try runs a check and returns what the store did wrong, "" if nothing. What else panics is not recovered,
+// not even if it panics with nil.
 func (k *trial) try(run func(*trial)) (failure string) {
 	defer func() {
-		if cause := recover(); cause != nil {
-			text, ok := cause.(violation)
-			if !ok {
-				panic(cause)
-			}
-			failure = string(text)
+		if failure = k.violation; failure != "" {
+			_ = recover() // of fail
 		}
 	}()
 	run(k)
 	return ""
 }
 
+// fail ends the check.
 func (k *trial) fail(format string, args ...any) {
-	panic(violation(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; "))) // joined errors have lines
+	// joined errors have lines
+	k.violation = strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
+	panic(k.violation)
 }
 
 // check is called by the store's Apply.
@@ -88,13 +87,15 @@ func (k *trial) update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	store := k.Stores[int(k.turn.Add(1))%len(k.Stores)]
 	done := make(chan answer, 1)
 	go func() {
+		// unless Update returns; recover cannot tell panic(nil) with GODEBUG=panicnil=1 from runtime.Goexit
+		a := answer{err: fmt.Errorf("%w with nil, or ended its goroutine", errPanicked)}
 		defer func() {
 			if cause := recover(); cause != nil {
-				done <- answer{err: fmt.Errorf("%w: %v", errPanicked, cause)}
+				a.err = fmt.Errorf("%w: %v", errPanicked, cause)
 			}
+			done <- a
 		}()
-		step, err := store.Update(ctx, id, next)
-		done <- answer{step, err}
+		a.step, a.err = store.Update(ctx, id, next)
 	}()
 	select {
 	case a := <-done:
