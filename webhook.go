@@ -240,7 +240,8 @@ func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
 			}
 			if _, again := h.warned.LoadOrStore(item.ID, true); !again {
 				runHook(ctx, "Logger", func() {
-					h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: an asset of the terms is not in a player's list",
+					h.log().LogAttrs(ctx, slog.LevelWarn,
+						"ramp: an asset of the terms is not in a player's list",
 						slog.String("asset", item.ID))
 				})
 			}

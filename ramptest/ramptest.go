@@ -135,7 +135,7 @@ func New(config Config) (*Service, error) {
 		}
 	}
 	config.setDefaults()
-	s := &Service{mux: http.NewServeMux(), run: rand.Text()[:8],
+	s := &Service{mux: http.NewServeMux(), run: rand.Text()[:8], transport: &http.Transport{},
 		shared: shared{config: &config, life: newLifetime(), secrets: secretsOf(&config)}}
 	s.wire()
 	if s.keeper != nil {
@@ -154,7 +154,6 @@ func New(config Config) (*Service, error) {
 	case config.Game != "":
 		client := config.Client
 		if client == nil {
-			s.transport = &http.Transport{} // which knows no proxy
 			client = &http.Client{Transport: s.transport}
 		}
 		s.game.reach(config.Game, *client)
@@ -232,12 +231,13 @@ func (s *Service) listen() error {
 			return fmt.Errorf("ramptest: %w", err)
 		}
 	}
-	at := listener.Addr().String()
-	// clients cannot connect to an unspecified address
-	if tcp, ok := listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		at = fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+	if s.guard.URL = public; public == "" {
+		at, err := loopback.Address(listener)
+		if err != nil {
+			return fmt.Errorf("ramptest: %w", err)
+		}
+		s.guard.URL = "http://" + at
 	}
-	s.guard.URL = cmp.Or(public, "http://"+at)
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	// Browsers open connections in advance. Shutdown would wait 5 seconds for a request.
 	var unused sync.Map

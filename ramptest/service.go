@@ -29,7 +29,7 @@ type Service struct {
 	mux     *http.ServeMux
 	pages   http.Handler // nil without Desk.Pages
 
-	transport *http.Transport // to the game; nil if the caller supplied a client
+	transport *http.Transport // to the game and to the service; it knows no proxy
 	server    *http.Server    // nil without a listener
 }
 
@@ -81,12 +81,13 @@ func (s *Service) URL() string { return s.guard.URL }
 func (s *Service) RPCURL(network ramp.Network) string { return s.URL() + "/rpc/" + string(network) }
 
 // Client returns an HTTP client that reaches the service, in memory or not. Set it
-// as the HTTPClient of [ramp.ClientConfig] and [ramp.RPCConfig].
+// as the HTTPClient of [ramp.ClientConfig] and [ramp.RPCConfig]. It uses no proxy, and does not depend on
+// [http.DefaultTransport], which a test may replace.
 func (s *Service) Client() *http.Client {
 	if s.server == nil {
 		return &http.Client{Transport: memory{s, new(group)}}
 	}
-	return &http.Client{}
+	return &http.Client{Transport: s.transport}
 }
 
 // ServeHTTP serves the service's own endpoints. Use it to run the service in a
@@ -231,9 +232,7 @@ func (s *Service) Close() {
 	case <-s.life.busy.ended():
 	case <-ending.Done():
 	}
-	if s.transport != nil {
-		s.transport.CloseIdleConnections()
-	}
+	s.transport.CloseIdleConnections()
 	s.keeper.flush()
 }
 

@@ -1,6 +1,7 @@
 package ramptest_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -103,21 +104,28 @@ func TestAPlayerHasAWallet(t *testing.T) {
 }
 
 func TestTheAddressOfAService(t *testing.T) {
-	open := func(address string) net.Listener { return ramp.Must(net.Listen("tcp", address)) }
+	everywhere := func() net.Listener {
+		here := ramp.Must(loopback.Listen())
+		defer here.Close()
+		if here.Addr().(*net.TCPAddr).IP.To4() != nil {
+			return ramp.Must(net.Listen("tcp4", "0.0.0.0:0"))
+		}
+		return ramp.Must(net.Listen("tcp6", "[::]:0"))
+	}
 	for _, test := range []struct {
 		name   string
 		config func(*ramptest.Config)
 		want   string
 	}{
 		{"in memory", func(*ramptest.Config) {}, `^https://memory\.invalid$`},
+		{"on every address of it", func(c *ramptest.Config) { c.Desk.Listener = everywhere() },
+			`^http://(127\.0\.0\.1|\[::1\]):\d+$`},
 		{"on this machine", func(c *ramptest.Config) { c.Desk.Listener = ramp.Must(loopback.Listen()) },
 			`^http://(127\.0\.0\.1|\[::1\]):\d+$`},
-		{"on every address of it", func(c *ramptest.Config) { c.Desk.Listener = open("0.0.0.0:0") },
-			`^http://127\.0\.0\.1:\d+$`},
 		{"as others reach it", func(c *ramptest.Config) { c.Desk.PublicURL = "https://desk.example/" },
 			`^https://desk\.example$`},
 		{"as others reach it over a network", func(c *ramptest.Config) {
-			c.Desk.Listener, c.Desk.PublicURL = open("0.0.0.0:0"), "https://desk.example"
+			c.Desk.Listener, c.Desk.PublicURL = everywhere(), "https://desk.example"
 		}, `^https://desk\.example$`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -127,6 +135,28 @@ func TestTheAddressOfAService(t *testing.T) {
 		})
 	}
 }
+
+// A proxy of the program, or a double of its network, does not lead to the service.
+func TestTheClientOfAServiceUsesNoTransportOfTheProgram(t *testing.T) {
+	before := http.DefaultTransport
+	defer func() { http.DefaultTransport = before }()
+	for name, config := range map[string]func(*ramptest.Config){
+		"in memory":     func(*ramptest.Config) {},
+		"on a listener": func(c *ramptest.Config) { c.Desk.Listener = ramp.Must(loopback.Listen()) },
+	} {
+		http.DefaultTransport = broken{}
+		c := newCounter(t, config)
+		_, err := c.client.Initialize(t.Context(), request())
+		assert.NoError(t, err, name)
+		_, err = nodeOf(t, c.service).BlockNumber(t.Context())
+		assert.NoError(t, err, name)
+	}
+}
+
+// broken is a transport of the program.
+type broken struct{}
+
+func (broken) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no network") }
 
 func TestAServiceOfItsOwnClientLeavesNoConnection(t *testing.T) {
 	closed := make(chan struct{})

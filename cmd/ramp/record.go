@@ -16,6 +16,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/loopback"
 	"github.com/token-ramp/ramp-go/internal/record"
 )
 
@@ -82,13 +83,20 @@ func serveRecorder(ctx context.Context, c *call, config record.Config, listen, a
 		return 0, misuse{fmt.Errorf("-listen: %w", err)}
 	}
 	defer front.Close()
-	listeners := []net.Listener{front}
+	frontAt, err := loopback.Address(front)
+	if err != nil {
+		return 0, misuse{fmt.Errorf("-listen: %w", err)}
+	}
+	listeners, backAt := []net.Listener{front}, ""
 	if config.Service != "" {
 		back, err := net.Listen("tcp", api)
 		if err != nil {
 			return 0, misuse{fmt.Errorf("-service-listen: %w", err)}
 		}
 		defer back.Close()
+		if backAt, err = loopback.Address(back); err != nil {
+			return 0, misuse{fmt.Errorf("-service-listen: %w", err)}
+		}
 		listeners = append(listeners, back)
 	}
 	recorder, err := record.New(config)
@@ -104,11 +112,11 @@ func serveRecorder(ctx context.Context, c *call, config record.Config, listen, a
 	}
 	fmt.Fprintf(c.out, "Writes into %s (Ctrl+C stops)\n", config.Folder)
 	fmt.Fprintf(c.out, "For the service console, behind your own HTTPS: http://%s instead of %s\n",
-		front.Addr(), config.Game)
+		frontAt, config.Game)
 	if len(listeners) == 2 {
 		service, _ := url.Parse(config.Service) // New has parsed it
 		fmt.Fprintf(c.out, "For the game's environment:\nexport RAMP_API_URL=http://%s%s\n",
-			listeners[1].Addr(), strings.TrimRight(service.Path, "/"))
+			backAt, strings.TrimRight(service.Path, "/"))
 	}
 	if len(config.Readings) == 0 {
 		fmt.Fprintln(c.out, "Without -key-file or $RAMP_HMAC_KEY, nothing shows how the HMAC key is read")

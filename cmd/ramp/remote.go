@@ -55,9 +55,8 @@ func (c *caller) connect(ctx context.Context) error {
 		return err
 	}
 	c.Client = &control.Client{
-		URL:        address,
-		Token:      cmp.Or(token, os.Getenv("RAMP_CONTROL_TOKEN")),
-		HTTPClient: &http.Client{Transport: &http.Transport{}, CheckRedirect: noRedirects}, // without a proxy
+		URL:   address,
+		Token: cmp.Or(token, os.Getenv("RAMP_CONTROL_TOKEN")),
 	}
 	about, err := c.Describe(ctx)
 	c.still = about.Speed == 0

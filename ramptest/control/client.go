@@ -2,7 +2,6 @@ package control
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,9 +16,12 @@ import (
 
 // Client calls the API of a running emulator.
 type Client struct {
-	URL        string       // the address of the emulator, without a path
-	Token      string       // if the emulator requires one
-	HTTPClient *http.Client // if nil, http.DefaultClient; it should follow no redirects
+	URL   string // the address of the emulator, without a path
+	Token string // if the emulator requires one
+
+	// HTTPClient makes the calls. It should follow no redirects. If nil, each call has a connection of
+	// its own and uses no proxy, whatever the environment and http.DefaultTransport say.
+	HTTPClient *http.Client
 }
 
 // ErrNoEmulator means that the server that answered is not an emulator.
@@ -67,7 +69,14 @@ func (c *Client) exchange(ctx context.Context, what string, asked any) (status i
 	if c.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.Token)
 	}
-	response, err := cmp.Or(c.HTTPClient, http.DefaultClient).Do(request)
+	client := c.HTTPClient
+	if client == nil {
+		client = &http.Client{
+			Transport:     &http.Transport{DisableKeepAlives: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		return 0, nil, err
 	}

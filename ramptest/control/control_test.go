@@ -161,6 +161,35 @@ func TestAClientIsTheEmulator(t *testing.T) {
 	}
 }
 
+// replaced is a transport of the program that does not lead to the emulator: a proxy, or a double for tests.
+type replaced struct{}
+
+func (replaced) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("the transport of the program")
+}
+
+func TestOnlyAClientThatIsGivenOneUsesATransportOfTheProgram(t *testing.T) {
+	before := http.DefaultTransport
+	defer func() { http.DefaultTransport = before }()
+	http.DefaultTransport = replaced{}
+	c := dial(t, &emulator{answer: control.Done{}})
+	_, err := c.Fail(t.Context(), control.FailRequest{})
+	require.NoError(t, err)
+	c.HTTPClient = http.DefaultClient
+	_, err = c.Fail(t.Context(), control.FailRequest{})
+	assert.ErrorContains(t, err, "the transport of the program")
+}
+
+// The token must not reach another server.
+func TestARedirectIsNotFollowed(t *testing.T) {
+	emulator := dial(t, &emulator{answer: control.Done{}})
+	moved := httptest.NewServer(http.RedirectHandler(emulator.URL, http.StatusTemporaryRedirect))
+	defer moved.Close()
+	emulator.URL = moved.URL
+	_, err := emulator.Fail(t.Context(), control.FailRequest{})
+	assert.ErrorIs(t, err, control.ErrNoEmulator)
+}
+
 func TestAServerOfSomethingElseIsNoEmulator(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter){
 		"an object":        func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{}`)) },
