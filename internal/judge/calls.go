@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/reach"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"io"
 	"maps"
@@ -16,7 +17,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -129,10 +129,9 @@ func (t *trial) isGiven(path string, a answer) bool {
 // usual reasons it uses words of this package, which need no redaction.
 func (t *trial) noAnswer(err error, secrets ...string) string {
 	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
+	case reach.Refused(err):
 		return "the connection was refused"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF),
-		errors.Is(err, io.ErrUnexpectedEOF):
+	case reach.Closed(err):
 		return "the connection was closed"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout after " + t.Timeout.String()

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 )
@@ -51,12 +52,30 @@ func Why(ctx context.Context, address string, err error) string {
 		return "it does not speak TLS: the address must begin with http://"
 	case strings.Contains(text, `malformed HTTP response "\x15\x03`):
 		return "it speaks TLS: the address must begin with https://"
-	case dial != nil && dial.Op == "dial" && strings.Contains(text, "refused"):
+	case Refused(err):
 		return "nothing listens at " + host + otherLoopback(ctx, host)
-	case errors.Is(err, io.EOF), strings.Contains(text, "connection reset"):
+	case Closed(err) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed before an answer"
 	}
 	return ""
+}
+
+// Refused reports whether a connection was refused. Of the errors of system calls the text is read, because
+// package syscall does not name them alike on all platforms.
+func Refused(err error) bool {
+	var call *os.SyscallError
+	return errors.As(err, &call) && strings.Contains(call.Error(), "refused")
+}
+
+// Closed reports whether the connection was closed before the end of an answer.
+func Closed(err error) bool {
+	var call *os.SyscallError
+	if errors.As(err, &call) {
+		text := call.Error()
+		return strings.Contains(text, "connection reset") || strings.Contains(text, "broken pipe") ||
+			strings.Contains(text, "forcibly closed") // Windows
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // otherLoopback names the other loopback address of this machine, if something listens there: a server that

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,9 +25,19 @@ func TestWhyACallDidNotArrive(t *testing.T) {
 	cuts := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic(http.ErrAbortHandler)
 	}))
+	half := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "3")
+		_, _ = io.WriteString(w, "{}")
+	}))
+	resets := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err == nil && c.(*net.TCPConn).SetLinger(0) == nil { // the peer is told by a reset
+			c.Close()
+		}
+	}))
 	closed := httptest.NewServer(answers)
 	closed.Close()
-	for _, server := range []*httptest.Server{plain, secure, cuts} {
+	for _, server := range []*httptest.Server{plain, secure, cuts, half, resets} {
 		server.Config.ErrorLog = nil
 		t.Cleanup(server.Close)
 	}
@@ -50,13 +61,19 @@ func TestWhyACallDidNotArrive(t *testing.T) {
 		{direct, strings.Replace(plain.URL, "http:", "https:", 1),
 			"it does not speak TLS: the address must begin with http://"},
 		{direct, cuts.URL, "the connection was closed before an answer"},
+		{direct, half.URL, ""}, // the error says as much
+		{direct, resets.URL, "the connection was closed before an answer"},
 	} {
 		answer, err := test.client.Get(test.address)
 		if err == nil {
+			_, err = io.ReadAll(answer.Body)
 			answer.Body.Close()
 		}
 		require.Error(t, err, test.address)
 		assert.Equal(t, test.want, reach.Why(t.Context(), test.address, err), err)
+		assert.Equal(t, test.address == closed.URL || test.client == proxied, reach.Refused(err), err)
+		assert.Equal(t, slices.Contains([]string{cuts.URL, half.URL, resets.URL}, test.address),
+			reach.Closed(err), err)
 	}
 	if _, err := net.Listen("tcp", "[::1]:0"); err != nil {
 		t.Skip("this machine has no IPv6")
