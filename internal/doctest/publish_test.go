@@ -237,7 +237,7 @@ func TestTheREADMENamesEveryModule(t *testing.T) {
 	t.Chdir(root)
 	text := string(ramp.Must(os.ReadFile("README.md")))
 	_, after, _ := strings.Cut(text, "To start from an example, copy its folder.")
-	named, _, found := strings.Cut(after, "For example, run")
+	named, _, found := strings.Cut(after, "If you copy a module")
 	require.True(t, found)
 	for _, dir := range modules() {
 		if example, ok := strings.CutPrefix(dir, "examples/"); ok {
