@@ -62,7 +62,7 @@ type Config struct {
 	//
 	// When a burn is accepted, whose effect is Nothing, Apply is called again at once with its grant
 	// and step.Rehearsal set, and that call is rolled back to a savepoint. If it returns
-	// [ramp.Reject], the burn is declined with that code, before anything is signed. Apply may return
+	// [ramp.Reject], the burn is declined with that code, and no signature leaves. Apply may return
 	// nil for a rehearsal if it needs step.Evidence; it must not send, log or count one. A rehearsal
 	// cannot see what changes later, what deferred constraints check, and what another order does.
 	// Sequences are not rolled back, and InnoDB keeps its locks until the end.

@@ -136,7 +136,7 @@ func receive(w http.ResponseWriter, r *http.Request, key ramp.HMACKey, terms *ra
 	// block: signature, err := signer.Sign(
 }
 
-func decline(w http.ResponseWriter, err error) error {
+func decline(w http.ResponseWriter, err error) {
 	// block: rejection := ramp.RejectionOf(err)
 }
 
@@ -177,7 +177,7 @@ func TestThePiecesOfTheREADME(t *testing.T) {
 	require.NoError(t, start(t.Context(), server.URL, server.URL, key, terms, session.ID, session.Token.Reveal()))
 	require.NoError(t, show(server.URL, session))
 	declined := httptest.NewRecorder()
-	require.NoError(t, decline(declined, ramp.Reject("INVALID_BALANCE")))
+	decline(declined, ramp.Reject("INVALID_BALANCE"))
 	require.JSONEq(t, `{"success":false,"errorCode":"INVALID_BALANCE","data":null}`, declined.Body.String())
 	config := ramp.HandlerConfig{}
 	require.NoError(t, confirm(&config, server.URL, 7002))
