@@ -12,11 +12,12 @@ FUZZTIME ?= 10s
 RELEASES := go1.25.14 go1.26.8 go1.27.4
 OTHER_JSON := go1.26.8+jsonv2 go1.27.4+nojsonv2
 
-# What make test runs, and what only make test-all does. TESTFLAGS are not for the rest:
-# with -race, it would compile a node and frameworks once more.
+# What make test runs, and what only make test-all does, the longest first. TESTFLAGS=-race is not for the
+# rest: it would compile a node and frameworks once more.
 CORE := internal/dbtest . examples/gameserver internal/doctest
 STORES := examples/stores
-REST := $(filter-out $(CORE) $(STORES),$(MODULES))
+LONG := internal/copytest internal/judgetest
+REST := $(LONG) $(filter-out $(CORE) $(STORES) $(LONG),$(MODULES))
 TESTFLAGS ?=
 SHORT := -short
 
@@ -32,9 +33,8 @@ test:
 # stores, nodes, browsers and benchmarks. Databases are tested if internal/dbtest/databases
 # runs it.
 test-all: SHORT =
-test-all: CORE += $(STORES)
+test-all: CORE += $(STORES) -- $(REST)
 test-all: test
-	go run ./internal/testrun $(REST)
 	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool mtail pgbouncer softhsm2-util hledger soffice \
 		node python3 chromium; do \
 		command -v $$p >/dev/null || echo "NOT TESTED: what needs $$p, because it is not installed"; done

@@ -223,7 +223,7 @@ func TestSchedulesFindMistakesOfStudios(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		for _, plant := range plants {
 			harms := slices.Contains(plant.harms, p.dialect)
-			if plant.faults && (!harms || !withFaults(p.dialect)) {
+			if plant.faults && (!harms || !withFaults()) {
 				continue
 			}
 			t.Run(plant.name, func(t *testing.T) {

@@ -110,11 +110,8 @@ func heedless(d rampsql.Dialect) func(*sql.DB) applies {
 
 const envAll = "SCHEDULES_ALL"
 
-// withFaults reports whether a test is to walk through the faults: on SQLite unless it must be
-// short, and everywhere in make long.
-func withFaults(d rampsql.Dialect) bool {
-	return os.Getenv(envAll) != "" || d == rampsql.SQLite && !testing.Short() && !racedetector.On
-}
+// withFaults reports whether a test is to walk through the faults: in make long.
+func withFaults() bool { return os.Getenv(envAll) != "" }
 
 // The store and the simplest Apply are right in every schedule.
 func TestEverySchedule(t *testing.T) {
@@ -123,7 +120,7 @@ func TestEverySchedule(t *testing.T) {
 			racedetector.Skip(t)
 		}
 		s := schedulesOf(t, p, lean(p.dialect))
-		s.NoFaults = !withFaults(p.dialect)
+		s.NoFaults = !withFaults()
 		storetest.TestSchedules(t, s)
 	})
 }
@@ -131,7 +128,7 @@ func TestEverySchedule(t *testing.T) {
 // If the database rolls back a transaction, and Apply ignores that, nothing is stored or moved.
 func TestEveryScheduleOfACarelessApply(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		if !withFaults(p.dialect) || p.dialect == rampsql.PostgreSQL { // which accepts nothing after an error
+		if !withFaults() || p.dialect == rampsql.PostgreSQL { // which accepts nothing after an error
 			t.Skip("SCHEDULES_ALL is not set")
 		}
 		storetest.TestSchedules(t, schedulesOf(t, p, heedless(p.dialect)))

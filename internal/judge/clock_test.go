@@ -30,8 +30,9 @@ func TestMain(m *testing.M) {
 // allows.
 func skipSlow(t *testing.T, short bool) {
 	t.Helper()
-	if racedetector.On || short && testing.Short() {
-		t.Skip("it takes minutes with the race detector, or longer than -short allows")
+	racedetector.Skip(t)
+	if short && testing.Short() {
+		t.Skip("it takes longer than -short allows")
 	}
 }
 

@@ -1,10 +1,13 @@
 // Command testrun runs the tests of modules, three modules at a time:
 //
-//	go run ./internal/testrun [-race] [-short] MODULE...
+//	go run ./internal/testrun [-race] [-short] MODULE... [-- MODULE...]
 //
 // It prints a line when a module begins and when it ends, with the output of each test
 // that failed, and at the end how many tests passed, failed and were skipped, and why. The
 // exit status is 1 if a test failed.
+//
+// The modules after -- are tested without the race detector, and so are the tests for which the detector
+// is too slow, after the others of their module.
 package main
 
 import (
@@ -23,6 +26,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 func main() {
@@ -30,17 +35,25 @@ func main() {
 	race := flag.Bool("race", false, "run the tests with the race detector")
 	short := flag.Bool("short", false, "skip tests that take long")
 	flag.Parse()
-	if flag.NArg() == 0 {
+	modules := flag.Args()
+	watched := len(modules) // those before --
+	if at := slices.Index(modules, "--"); at >= 0 {
+		modules, watched = slices.Delete(modules, at, at+1), at
+	}
+	if len(modules) == 0 {
 		log.Fatal("testrun: which modules?")
 	}
-	var flags []string
+	var flags, detector []string
+	all := []string{"./..."}
 	// Many tests wait for a clock, a server or a process, so fewer modules would not keep
 	// the processors busy.
 	const beside = 3
 	if *race {
 		// SQLite is C translated to Go, and takes three times as long if the detector watches it. What
 		// calls it is still watched.
-		flags = append(flags, "-race", "-gcflags=modernc.org/...=-race=false")
+		detector = append(detector, "-race", "-gcflags=modernc.org/...=-race=false")
+		// A server that a test starts stops at a race, and nobody waits a second at the end of each process.
+		os.Setenv("GORACE", "halt_on_error=1 atexit_sleep_ms=0")
 	}
 	if *short {
 		flags = append(flags, "-short")
@@ -54,17 +67,25 @@ func main() {
 		flags = append(flags, fmt.Sprintf("-p=%d", runtime.NumCPU()+1))
 		os.Setenv("GOGC", "800")
 	}
-	r := report{out: os.Stdout, modules: flag.NArg(), skips: map[string]int{}}
+	r := report{out: os.Stdout, modules: len(modules), skips: map[string]int{}}
 	var running sync.WaitGroup
 	free := make(chan bool, beside)
-	for _, module := range flag.Args() {
+	for n, module := range modules {
 		free <- true
 		r.begin(module)
 		// The next module begins when a test of this one does, or both would compile the same.
 		testing := make(chan bool)
+		begins := sync.OnceFunc(func() { close(testing) })
 		running.Go(func() {
 			begun := time.Now()
-			r.end(module, test(module, flags, sync.OnceFunc(func() { close(testing) })), time.Since(begun))
+			results := results{skips: map[string]int{}, left: map[event]bool{}}
+			if n < watched {
+				results.test(module, slices.Concat(flags, detector, all), begins)
+				results.testLeft(module, flags)
+			} else {
+				results.test(module, slices.Concat(flags, all), begins)
+			}
+			r.end(module, &results, time.Since(begun))
 			<-free
 		})
 		<-testing
@@ -122,20 +143,47 @@ type results struct {
 	output         bytes.Buffer // of tests that failed
 	passed, failed int
 	skips          map[string]int
+	left           map[event]bool // the Package and Test of those that are to run without the detector
+}
+
+// testLeft runs the tests that were left for a run without the race detector. Each must run there.
+func (r *results) testLeft(module string, flags []string) {
+	if len(r.left) == 0 {
+		return
+	}
+	delete(r.skips, racedetector.Reason)
+	r.test(module, slices.Concat(flags, only(r.left)), func() {})
+	for e := range r.left {
+		fmt.Fprintf(&r.output, "FAILED %s %s: it was left for a run without the race detector, and did not run\n",
+			e.Package, e.Test)
+		r.failed++
+	}
+}
+
+// only returns the arguments with which go test runs these tests and no others.
+func only(tests map[event]bool) []string {
+	var names, packages []string
+	for e := range tests {
+		names, packages = append(names, e.Test), append(packages, e.Package)
+	}
+	slices.Sort(names)
+	slices.Sort(packages)
+	return append([]string{"-run", "^(" + strings.Join(slices.Compact(names), "|") + ")$"},
+		slices.Compact(packages)...)
 }
 
 // test runs the tests of a module, without go vet, which make check runs. The go command
 // does not see that a nested module's test depends on a file outside of the module, such as
 // a document, so only the results of the root module may come from its cache.
-func test(module string, flags []string, begins func()) *results {
+func (r *results) test(module string, args []string, begins func()) {
 	defer begins()
 	// The usual timeout of 10 minutes was too short for a machine that compiles beside the
 	// tests and is slower than ours.
-	args := append([]string{"-C", module, "test", "-json", "-vet=off", "-timeout=30m"}, flags...)
+	first := []string{"-C", module, "test", "-json", "-vet=off", "-timeout=30m"}
 	if module != "." {
-		args = append(args, "-count=1")
+		first = append(first, "-count=1")
 	}
-	command := exec.Command("go", append(args, "./...")...)
+	command := exec.Command("go", slices.Concat(first, args)...)
 	command.Stderr = os.Stderr
 	events, err := command.StdoutPipe()
 	if err == nil {
@@ -144,13 +192,11 @@ func test(module string, flags []string, begins func()) *results {
 	if err != nil {
 		log.Fatal("testrun: ", err)
 	}
-	r := &results{skips: map[string]int{}}
 	r.read(events, begins)
 	if err := command.Wait(); err != nil && r.failed == 0 {
 		fmt.Fprintln(&r.output, "go test:", err)
 		r.failed++
 	}
-	return r
 }
 
 // event is an event of go test -json.
@@ -175,6 +221,7 @@ func (r *results) read(events io.Reader, begins func()) {
 		switch e.Action {
 		case "run":
 			begins()
+			delete(r.left, event{Package: e.Package, Test: e.Test})
 		case "output", "build-output":
 			key.Package += e.ImportPath
 			output[key] = append(output[key], e.Output)
@@ -187,7 +234,12 @@ func (r *results) read(events io.Reader, begins func()) {
 			delete(output, key)
 		case "skip":
 			if e.Test != "" {
-				r.skips[reason(output[key])]++
+				why := reason(output[key])
+				r.skips[why]++
+				if why == racedetector.Reason {
+					test, _, _ := strings.Cut(e.Test, "/")
+					r.left[event{Package: e.Package, Test: test}] = true
+				}
 			}
 			delete(output, key)
 		case "fail":

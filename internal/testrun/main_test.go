@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 func TestTheReportCountsAndExplains(t *testing.T) {
@@ -24,7 +25,7 @@ func TestTheReportCountsAndExplains(t *testing.T) {
 {"Action":"fail","Package":"q","FailedBuild":"q [q.test]"}
 `
 	var out strings.Builder
-	m := results{skips: map[string]int{}}
+	m := results{skips: map[string]int{}, left: map[event]bool{}}
 	begun := 0
 	m.read(strings.NewReader(events), func() { begun++ })
 	assert.Equal(t, 1, begun)
@@ -45,4 +46,23 @@ FAILED q
 skipped 1: needs nginx, which is not installed
 2 passed, 2 failed, 1 skipped
 `, out.String())
+}
+
+// What the detector is too slow for must run without it, also if a part of a test asked for that.
+func TestWhatTheRaceDetectorLeavesOutRunsWithoutIt(t *testing.T) {
+	skipped := func(pkg, test string) string {
+		name := `"Package":"` + pkg + `","Test":"` + test + `"`
+		return `{"Action":"run",` + name + `}
+{"Action":"output",` + name + `,"Output":"    a_test.go:7: ` + racedetector.Reason + `\n"}
+{"Action":"skip",` + name + `}
+`
+	}
+	r := results{skips: map[string]int{}, left: map[event]bool{}}
+	r.read(strings.NewReader(skipped("q", "TestC/SQLite")+skipped("p", "TestA")+skipped("q", "TestA")), func() {})
+	assert.Equal(t, []string{"-run", "^(TestA|TestC)$", "p", "q"}, only(r.left))
+
+	r.read(strings.NewReader(`{"Action":"run","Package":"q","Test":"TestC"}
+{"Action":"run","Package":"p","Test":"TestA"}
+`), func() {})
+	assert.Equal(t, map[event]bool{{Package: "q", Test: "TestA"}: true}, r.left, "what has not run")
 }
