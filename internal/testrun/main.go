@@ -6,8 +6,8 @@
 // that failed, and at the end how many tests passed, failed and were skipped, and why. The
 // exit status is 1 if a test failed.
 //
-// The modules after -- are tested without the race detector, and so are the tests for which the detector
-// is too slow, after the others of their module.
+// The modules after -- are tested without the race detector. So are, after the others of their module, the
+// tests that skip themselves for a reason that names the race detector.
 package main
 
 import (
@@ -26,8 +26,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 func main() {
@@ -43,7 +41,7 @@ func main() {
 	if len(modules) == 0 {
 		log.Fatal("testrun: which modules?")
 	}
-	var flags, detector []string
+	var flags, watch []string
 	all := []string{"./..."}
 	// Many tests wait for a clock, a server or a process, so fewer modules would not keep
 	// the processors busy.
@@ -51,7 +49,7 @@ func main() {
 	if *race {
 		// SQLite is C translated to Go, and takes three times as long if the detector watches it. What
 		// calls it is still watched.
-		detector = append(detector, "-race", "-gcflags=modernc.org/...=-race=false")
+		watch = append(watch, "-race", "-gcflags=modernc.org/...=-race=false")
 		// A server that a test starts stops at a race, and nobody waits a second at the end of each process.
 		os.Setenv("GORACE", "halt_on_error=1 atexit_sleep_ms=0")
 	}
@@ -79,8 +77,8 @@ func main() {
 		running.Go(func() {
 			begun := time.Now()
 			results := results{skips: map[string]int{}, left: map[event]bool{}}
-			if n < watched {
-				results.test(module, slices.Concat(flags, detector, all), begins)
+			if *race && n < watched {
+				results.test(module, slices.Concat(flags, watch, all), begins)
 				results.testLeft(module, flags)
 			} else {
 				results.test(module, slices.Concat(flags, all), begins)
@@ -138,6 +136,9 @@ func (r *report) summarize() {
 	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, skipped)
 }
 
+// detector is part of the reasons for which tests are left for a run without it.
+const detector = "race detector"
+
 // results are those of one module.
 type results struct {
 	output         bytes.Buffer // of tests that failed
@@ -151,7 +152,7 @@ func (r *results) testLeft(module string, flags []string) {
 	if len(r.left) == 0 {
 		return
 	}
-	delete(r.skips, racedetector.Reason)
+	maps.DeleteFunc(r.skips, func(why string, _ int) bool { return strings.Contains(why, detector) })
 	r.test(module, slices.Concat(flags, only(r.left)), func() {})
 	for e := range r.left {
 		fmt.Fprintf(&r.output, "FAILED %s %s: it was left for a run without the race detector, and did not run\n",
@@ -236,7 +237,7 @@ func (r *results) read(events io.Reader, begins func()) {
 			if e.Test != "" {
 				why := reason(output[key])
 				r.skips[why]++
-				if why == racedetector.Reason {
+				if strings.Contains(why, detector) {
 					test, _, _ := strings.Cut(e.Test, "/")
 					r.left[event{Package: e.Package, Test: test}] = true
 				}
