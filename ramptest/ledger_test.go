@@ -543,6 +543,22 @@ func chanceOf(random *rand.Rand, p float64) bool { return random.Float64() < p }
 // Random games, right ones and wrong ones, each with a ledger of its own: the verdicts, the
 // sentences and the test itself must agree with it. make long plays 20,000.
 func TestVerdictsAgreeWithTheLedger(t *testing.T) {
+	racedetector.Skip(t)
+	count := *games
+	if testing.Short() {
+		count /= 10
+	}
+	agreeWithTheLedger(t, count)
+}
+
+func TestNothingRacesInRandomGames(t *testing.T) {
+	if !racedetector.On {
+		t.Skip("a run with -race looks for races")
+	}
+	agreeWithTheLedger(t, *games/10)
+}
+
+func agreeWithTheLedger(t *testing.T, count int) {
 	modes := []mode{
 		{workers: 1, wrong: 0.2, vague: 0.02},
 		{workers: 3, wrong: 0.2, vague: 0.04},
@@ -560,10 +576,6 @@ func TestVerdictsAgreeWithTheLedger(t *testing.T) {
 		{workers: 1, hold: true, late: time.Second, income: true, vague: 0.1},
 		// two that forget may look like one
 		{workers: 1, wrong: 0.6, habit: forgets, equal: true, vague: 0.2, blamed: 0.04},
-	}
-	count := *games
-	if racedetector.On { // which takes ten times as long
-		count /= 10
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // collecting so little takes a fifth of the time
 	sums := make([]tally, len(modes))
