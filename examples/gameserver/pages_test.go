@@ -149,6 +149,9 @@ func TestAPlayerTradesOnAPageOfTheirOwn(t *testing.T) {
 
 // The judge follows: Target.UUID opens the page of each order.
 func TestTheJudgeFindsNothingOnPages(t *testing.T) {
+	if raceDetector() {
+		t.Skip("the race detector has watched the judge on each database")
+	}
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
