@@ -20,24 +20,36 @@ function inverse(a, m) {
   return mod(x, m)
 }
 
-// add adds two points. null is the point at infinity.
-function add(a, b) {
-  if (!a || !b) return a ?? b
-  const [[x1, y1], [x2, y2]] = [a, b]
-  if (x1 === x2 && mod(y1 + y2, P) === 0n) return null
-  const slope = x1 === x2 ? 3n * x1 * x1 * inverse(2n * y1, P) : (y2 - y1) * inverse(x2 - x1, P)
-  const x = mod(slope * slope - x1 - x2, P)
-  return [x, mod(slope * (x1 - x) - y1, P)]
+function double([x, y]) {
+  const slope = 3n * x * x * inverse(2n * y, P)
+  const third = mod(slope * slope - 2n * x, P)
+  return [third, mod(slope * (x - third) - y, P)]
 }
 
 const doubles = [G] // G times 2**i
-while (doubles.length < 256) doubles.push(add(doubles.at(-1), doubles.at(-1)))
+while (doubles.length < 256) doubles.push(double(doubles.at(-1)))
 
-// times multiplies G by k.
+// times multiplies G by k, from 1 to N-1. The sum is (x/z**2, y/z**3), so that only its end divides. It is
+// never plus or minus the point that is added, which is a higher power of 2.
 function times(k) {
-  let sum = null
-  for (let i = 0; k; i++, k >>= 1n) if (k & 1n) sum = add(sum, doubles[i])
-  return sum
+  let [x, y, z] = [0n, 0n, 0n] // nothing yet
+  for (let i = 0; k; i++, k >>= 1n) {
+    if (!(k & 1n)) continue
+    const [px, py] = doubles[i]
+    if (!z) {
+      [x, y, z] = [px, py, 1n]
+      continue
+    }
+    const square = z * z % P
+    const [h, r] = [mod(px * square - x, P), mod(py * square % P * z - y, P)]
+    const h2 = h * h % P
+    const [h3, v] = [h * h2 % P, x * h2 % P]
+    x = mod(r * r - h3 - 2n * v, P)
+    y = mod(r * (v - x) - y * h3, P)
+    z = z * h % P
+  }
+  const end = inverse(z, P)
+  return [mod(x * end * end, P), mod(y * end * end * end, P)]
 }
 
 const bytes = (n) => Buffer.from(n.toString(16).padStart(64, '0'), 'hex')

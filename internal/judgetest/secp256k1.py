@@ -10,33 +10,36 @@ G = (0x79BE667EF9DCBBAC55A06295CE870B07029BFCDB2DCE28D959F2815B16F81798,
      0x483ADA7726A3C4655DA4FBFC0E1108A8FD17B448A68554199C47D08FFB10D4B8)
 
 
-def add(a, b):
-    """Add two points. None is the point at infinity."""
-    if a is None or b is None:
-        return a or b
-    (x1, y1), (x2, y2) = a, b
-    if x1 == x2:
-        if (y1 + y2) % P == 0:
-            return None
-        slope = 3 * x1 * x1 * pow(2 * y1, -1, P)
-    else:
-        slope = (y2 - y1) * pow(x2 - x1, -1, P)
-    x = (slope * slope - x1 - x2) % P
-    return x, (slope * (x1 - x) - y1) % P
+def double(point):
+    x, y = point
+    slope = 3 * x * x * pow(2 * y, -1, P)
+    third = (slope * slope - 2 * x) % P
+    return third, (slope * (x - third) - y) % P
 
 
 DOUBLES = [G]  # G times 2**i
 while len(DOUBLES) < 256:
-    DOUBLES.append(add(DOUBLES[-1], DOUBLES[-1]))
+    DOUBLES.append(double(DOUBLES[-1]))
 
 
 def times(k):
-    """Multiply G by k."""
-    sum = None
-    for i, point in enumerate(DOUBLES):
-        if k >> i & 1:
-            sum = add(sum, point)
-    return sum
+    """Multiply G by k, from 1 to N-1. The sum is (x/z**2, y/z**3), so that only its end divides.
+    It is never plus or minus the point that is added, which is a higher power of 2."""
+    x, y, z = 0, 0, 0  # nothing yet
+    for i, (px, py) in enumerate(DOUBLES):
+        if not k >> i & 1:
+            continue
+        if z == 0:
+            x, y, z = px, py, 1
+            continue
+        square = z * z % P
+        h, r = (px * square - x) % P, (py * square * z - y) % P
+        h2 = h * h % P
+        h3, v = h * h2 % P, x * h2 % P
+        x = (r * r - h3 - 2 * v) % P
+        y, z = (r * (v - x) - y * h3) % P, z * h % P
+    inverse = pow(z, -1, P)
+    return x * inverse**2 % P, y * inverse**3 % P
 
 
 def nonces(key, digest):
