@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 )
 
 // node is a JSON value as encoding/json reads it, token by token, so that a name
@@ -639,6 +640,7 @@ func addDifferentialSeeds(add func(text []byte)) {
 }
 
 func FuzzAgainstEncodingJSON(f *testing.F) {
+	racedetector.Skip(f)
 	// Each awkward value is put into some places of each message.
 	n := 0
 	seed(f, "*.json", func(text []byte) {

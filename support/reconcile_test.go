@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
@@ -704,6 +705,7 @@ func TestBooksAreNoneIfACallFails(t *testing.T) {
 // Whoever has the validator key cannot hide a mint behind transfers of zero, which cost
 // anybody only gas, or behind dust.
 func TestDustDoesNotHideAStolenMint(t *testing.T) {
+	racedetector.Skip(t)
 	for name, dust := range map[string]func(n int) ramp.Transfer{
 		"transfers of zero to nobody":   func(int) ramp.Transfer { return moved(player, common.Address{}, 0) },
 		"transfers of zero from nobody": func(int) ramp.Transfer { return moved(common.Address{}, player, 0) },
@@ -744,6 +746,7 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 // The books ask for ranges of blocks that grow while little happens and shrink again, and
 // miss no event where one ends and the next begins.
 func TestTheBooksReadEveryBlockOnce(t *testing.T) {
+	racedetector.Skip(t)
 	orders, _, n := newOrders(t, 100*24*time.Hour, &rampproof.Config{AnyFailure: true})
 	const busy = 14_000 // seconds, which are blocks, each with two events
 	for i := range busy {

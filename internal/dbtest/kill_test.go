@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
@@ -53,6 +54,7 @@ const envRelease = "RAMP_TEST_RELEASE"
 // During a deployment, orders are begun by either release and ended by the other, on a
 // table that the newer one has migrated, while the servers restart.
 func TestADeployment(t *testing.T) {
+	racedetector.Skip(t)
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, p *place) { testKill(t, p, os.Getenv(envRelease), "") },
 		"ALTER TABLE ramp_orders ADD COLUMN of_the_next_release INTEGER DEFAULT 7;")

@@ -12,12 +12,14 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // The store works behind PgBouncer in transaction pooling with each mode of pgx that
 // docs/databases.md names, and behind 1.24 and newer with pgx's default.
 func TestBehindPgBouncer(t *testing.T) {
+	racedetector.Skip(t)
 	modes := []string{"exec", "simple_protocol", "cache_describe"}
 	if pgBouncerKeepsStatements(t) {
 		modes = append(modes, "cache_statement")

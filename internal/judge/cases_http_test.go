@@ -101,6 +101,7 @@ func breaks(statuses ...int) mutant {
 // A layer before the handler is one finding, the first one, and no case accuses the handler
 // of what it did not answer.
 func TestALayerBeforeTheHandlerIsOneFinding(t *testing.T) {
+	skipSlow(t, false)
 	t.Parallel()
 	inVirtualTime(t, breaks(502, 503, 504), func(t *testing.T, s *studio) {
 		s.target.Timeout = 10 * time.Second

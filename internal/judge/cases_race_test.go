@@ -42,6 +42,7 @@ func locked(key func(r *http.Request) string) mutant {
 
 // A result that is rejected because another call holds a lock is never delivered again.
 func TestAResultThatGetsNoLockIsLost(t *testing.T) {
+	skipSlow(t, false)
 	t.Parallel()
 	inVirtualTime(t, locked(func(*http.Request) string { return "" }), func(t *testing.T, s *studio) {
 		causes := judge.Causes(judged(t, s))

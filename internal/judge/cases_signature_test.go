@@ -226,6 +226,7 @@ func TestAnotherVIsNamed(t *testing.T) {
 
 // A signature for the player's order before does not mix up players.
 func TestAnEarlierSignatureOfThePlayerIsForOneCase(t *testing.T) {
+	skipSlow(t, false)
 	t.Parallel()
 	var first sync.Map // by session and intent
 	inVirtualTime(t,

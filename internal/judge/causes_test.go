@@ -79,6 +79,7 @@ func TestTheDefectIsTheFirstCause(t *testing.T) {
 // An order that expires is the cause of what fails on a slow machine, where a case takes
 // longer than the order is kept.
 func TestAnOrderThatExpiresIsTheFirstCause(t *testing.T) {
+	skipSlow(t, false)
 	t.Parallel()
 	slow := bends(func(_ *studio, r *http.Request, _ []byte) {
 		if r.URL.Path == ramp.PathResult {

@@ -128,6 +128,7 @@ func TestACallWithoutAnAnswerIsNamed(t *testing.T) {
 
 // A result handler may have its fault in one sort of order only. The rest is judged.
 func TestA500ToTheResultsOfBurnsIsOneCause(t *testing.T) {
+	skipSlow(t, false)
 	t.Parallel()
 	inVirtualTime(t, says(ramp.PathResult, is("intent.type", "disassemble"), 500, no("X")),
 		func(t *testing.T, s *studio) {
