@@ -21,7 +21,8 @@ import (
 // frontDesk is the service as its pages see it.
 type frontDesk struct {
 	*remote
-	listed entries
+	listed  entries
+	probing *probing
 }
 
 var _ desk.Service = (*frontDesk)(nil)
@@ -128,6 +129,8 @@ func picked(e *control.Event, pick desk.Pick) bool {
 }
 
 func (s *frontDesk) Worked(kind control.Kind) (control.Event, bool) { return s.record.lastGood(kind) }
+
+func (s *frontDesk) Probe(ctx context.Context) desk.Probe { return s.probing.ask(ctx, s.orders.game) }
 
 func (s *frontDesk) Terms(id uuid.UUID) (terms desk.Terms, err error) {
 	if id == uuid.Nil {

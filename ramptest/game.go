@@ -244,6 +244,8 @@ type call struct {
 	hmac    string // of the body; none for an assets call
 	body    []byte
 
+	anonymous bool // it has no session
+
 	fault    string        // the scripted fault, for the record
 	forged   bool          // the game must reject it, even by not answering
 	opposite bool          // a result that states another outcome than the chain, or than an earlier one
@@ -272,10 +274,10 @@ func (c *call) header() http.Header {
 	if c.kind != control.KindAssets {
 		authorization, session = strings.ToLower(authorization), strings.ToLower(session)
 	}
-	header := http.Header{
-		"Content-Type": {"application/json"},
-		authorization:  {"Bearer " + c.session.Token.Reveal()},
-		session:        {c.session.ID},
+	header := http.Header{"Content-Type": {"application/json"}}
+	if !c.anonymous {
+		header[authorization] = []string{"Bearer " + c.session.Token.Reveal()}
+		header[session] = []string{c.session.ID}
 	}
 	if c.hmac != "" {
 		header["x-hmac-signature"] = []string{c.hmac}

@@ -197,7 +197,11 @@ func (s *orders) rows(o *Order) (rows []verdict.Row, others []ramp.Asset) {
 	if o.refused != "" { // it has no transaction
 		end = verdict.Reverted
 	}
-	return append([]verdict.Row{verdict.Tokens(end, o.heldBefore, held, moved)}, rows...), others
+	fee := ""
+	if o.fee.Sign() > 0 {
+		fee = books.Decimal(new(big.Rat).Quo(o.fee.Rat(), big.NewRat(100, 1))) + "%"
+	}
+	return append([]verdict.Row{verdict.Tokens(end, o.heldBefore, held, moved, fee)}, rows...), others
 }
 
 // outcome returns the outcome on the chain; ok reports whether there is one.

@@ -210,7 +210,7 @@ func (s *Service) wire() {
 	s.mux.Handle("/rpc/", calls)
 	driven := &remote{s}
 	api := driven.handler()
-	front := &frontDesk{remote: driven, listed: entries{mu: locks.At(locks.List)}}
+	front := &frontDesk{remote: driven, listed: entries{mu: locks.At(locks.List)}, probing: newProbing()}
 	s.pages = desk.Serve(c.Desk.Pages, front, s.guard)
 	s.mux.HandleFunc("/", s.servePage)
 	s.mux.Handle("/control", api)

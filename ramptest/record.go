@@ -143,9 +143,14 @@ func (r *record) signal() {
 
 // exchange records an exchange without the secrets and the credentials in its headers.
 func (r *record) exchange(e control.Event, known secrets) {
+	r.add(redactEvent(e, known))
+}
+
+// redactEvent returns an event without secrets and without the credentials in its headers.
+func redactEvent(e control.Event, known secrets) control.Event {
 	e.Request, e.Answer = redactMessage(e.Request, known), redactMessage(e.Answer, known)
 	e.Outcome, e.Said, e.Session = known.text(e.Outcome), known.text(e.Said), known.text(e.Session)
-	r.add(e)
+	return e
 }
 
 // add records an event, which holds no secret.

@@ -475,7 +475,7 @@ func places(t *testing.T, s *ramptest.Service, command string) (n int) {
 	}
 	for _, o := range list.Orders {
 		own := plain(get("/orders/" + o.UUID.String()))
-		assert.Contains(t, own, o.Said, "its own page")
+		assert.Contains(t, own, o.Head, "its own page")
 		assert.Equal(t, o.TxHash != common.Hash{},
 			regexp.MustCompile("Mine the transaction|Send the result").MatchString(own), "its buttons")
 	}

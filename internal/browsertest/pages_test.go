@@ -31,7 +31,8 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.do(chromedp.SetValue(`#amount`, "10", chromedp.ByQuery))
 	d.click(`#send`)
 	// happens by itself, because the clock runs
-	d.sees(said, "Done. The game took 100 item_gold; Ada received 9.8 tokens.")
+	d.sees(said, "Done: the game took the assets, and the player received the tokens.")
+	d.sees(".balances", "moved +9.8 after the fee of 2%")
 	d.sees(gold, "900")
 	d.sees(tokens, "1,009.8")
 
@@ -44,19 +45,20 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.click(`input[name="chain"][value="transaction-fails"]`)
 	d.click(`input[name="result"][value="result-late=10m"]`)
 	d.click(`#send`)
+	d.sees(said, "The transaction failed.")
 	d.holds(`window.wasDue = document.querySelector(".banner").innerText.match(/The result is sent in (9:\d\d)/)?.[1]`)
 	// counts down
 	d.holds(`document.querySelector(".banner").innerText.match(/The result is sent in (9:\d\d)/)[1] < wasDue`)
 	d.sees(gold, "800")
 	d.click(`#pass-15`)
-	d.sees(said, "The transaction failed. The game gave back 100 item_gold.")
+	d.sees(said, "The transaction failed, and the game gave everything back.")
 	d.sees(gold, "900")
 
 	d.click(`#another`)
 	d.click(`input[name="do"][value="burn"]`)
 	d.do(chromedp.SetValue(`#amount`, "2000", chromedp.ByQuery))
 	d.click(`#send`)
-	d.sees(said, "The burn failed: it needs 2,000 tokens, the wallet held 1,009.8. Nothing moved.")
+	d.sees(said, "The burn failed, because the wallet held too few tokens.")
 
 	// A pending transaction has no result that could be sent.
 	d.click(`#another`)
@@ -67,7 +69,7 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 
 	// It is ended from the page.
 	d.click(`#fail`)
-	d.sees(said, "The transaction failed. The game gave back 100 item_gold.")
+	d.sees(said, "The transaction failed, and the game gave everything back.")
 	d.click(`#another`)
 	d.click(`input[name="chain"][value="stays-pending"]`)
 	d.click(`#send`)
@@ -191,7 +193,7 @@ func TestAPageBearsAnything(t *testing.T) {
 		d.must(d.service.Resend(t.Context(), order))
 	}
 	d.open(pageOf(order))
-	d.sees(said, "The game did not give back")
+	d.sees(said, "the game did not give back")
 	d.holds(`document.querySelectorAll("#timeline > li").length === 50`)
 	d.judge("order-anything")
 	for shown := 100; shown <= 400; shown += 50 {
@@ -301,7 +303,7 @@ func TestAPageChangesInPlace(t *testing.T) {
 	d.holds(
 		`document.querySelector("#resend").innerText === "Sending…" && ` +
 			`document.querySelector("#resend").getAttribute("aria-busy")`)
-	d.sees(said, "Sending the result now (attempt 3).")
+	d.sees(said, "The result is being sent.")
 	close(d.hold)
 	d.holds(
 		`document.querySelector("#resend").innerText === "Send the result again" && ` +
@@ -313,8 +315,11 @@ func TestAListChangesInPlace(t *testing.T) {
 	d := newDesk(t)
 	d.open("/")
 	d.sees("h1", "Connect your game")
+	d.sees("#checks", "It rejected a wrong signature")
 	d.begin()
-	d.open("/")
+	d.holds(`document.querySelectorAll("#checks > .good").length === 3`)
+	d.mint()
+	d.sees("h1", "Orders") // which the page becomes by itself
 	d.do(chromedp.SendKeys(`#q`, "half a wor", chromedp.ByQuery))
 	d.click(`#settings summary`)
 	d.do(chromedp.Focus(`#q`, chromedp.ByQuery))
@@ -330,22 +335,21 @@ func TestAListChangesInPlace(t *testing.T) {
 	d.sees("h1", order.UUID.String()[:8])
 }
 
-// On a phone, the setup takes one line until somebody opens it.
+// On a phone, the setup takes one line after the first steps, until somebody opens it.
 func TestAPhoneShowsTheSetupInOneLine(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
+	d.mint()
 	const summary, works = `#setup-panel > summary`, `!!document.querySelector("#check-0").checkVisibility()`
 	d.open("/")
 	d.holds(works) // a wide page shows it all, and has nothing to open
 	d.holds(`(() => { const s = document.querySelector("` + summary +
 		`"); s.focus(); return document.activeElement !== s })()`)
 	d.do(chromedp.EmulateViewport(375, 667))
-	d.sees(summary, "Setup: not seen yet")
+	d.sees(summary, "Setup: 3 of 4 work, 1 not seen yet")
 	d.holds(`!` + works + ` && document.querySelector("section.setup").offsetHeight < 70`)
 	d.click(summary)
 	d.holds(works)
-	d.mint()
-	d.sees(summary, "Setup: 3 of 4 work, 1 not seen yet")
 	d.service.Advance(time.Minute)
 	d.sees(summary, "Connection works")
 	d.holds(works) // it stays open
@@ -365,6 +369,7 @@ func TestAPhoneShowsAProblemOfTheSetup(t *testing.T) {
 	d := newDesk(t)
 	const problem = `document.querySelector("#checks .bad")?.checkVisibility()`
 	d.do(chromedp.EmulateViewport(390, 844))
+	d.mint()
 	d.open("/")
 	d.holds(`!document.querySelector("#setup-panel").open`)
 	ours := d.client
@@ -401,7 +406,7 @@ func TestManyTabsAreOpen(t *testing.T) {
 	}
 	d.open(pageOf(order)) // the seventh
 	d.service.Advance(time.Minute)
-	d.sees(said, "Done.")
+	d.sees(said, "Done:")
 }
 
 func TestAPageSaysThatTheServiceIsGone(t *testing.T) {
@@ -416,7 +421,7 @@ func TestAPageSaysThatTheServiceIsGone(t *testing.T) {
 	d.judge("order-stale")
 	d.service.Advance(time.Minute)
 	d.serve(d.service, strings.TrimPrefix(first.address, "http://"))
-	d.sees(said, "Done.")
+	d.sees(said, "Done:")
 	d.holds(`document.querySelector("#connection").innerText === ""`)
 }
 
@@ -462,7 +467,7 @@ func TestAPageNeedsNoScript(t *testing.T) {
 	d.sees(".banner", "Next block at ")
 	d.click(`#fail`)
 	d.click(`#pass-5`)
-	d.sees(said, "The transaction failed. The game gave back 100 item_gold.")
+	d.sees(said, "The transaction failed, and the game gave everything back.")
 	d.click(`#resend`)
 	d.holds(`document.querySelectorAll('[data-kind="result"]').length === 2`)
 	d.click(`[data-kind="result"] summary`)
@@ -483,6 +488,7 @@ func TestAPageNeedsNoScript(t *testing.T) {
 	d.click(`ul.orders > li > a`)
 	d.sees("#body", "asked: ")
 	d.click(`a[href="/"]`)
+	d.click(`#start-form > summary`)
 	d.click(`form.start button.main`)
 	d.sees("#price-mint", "takes 100 item_gold")
 }

@@ -24,6 +24,7 @@ type exchangeView struct {
 	Terms    terms
 	Form     form
 	Timeline timelineView
+	Operator bool // whether the reader may act for all players
 }
 
 // terms are the terms of an initialize call, with the totals for an amount.
@@ -63,6 +64,9 @@ func (f form) One(name, value, label, hint string) option {
 func (f form) Any(value, label, hint string) option {
 	return option{"checkbox", "fault", value, label, hint, slices.Contains(f.Chosen["fault"], value)}
 }
+
+// Scripted is how many faults are chosen.
+func (f form) Scripted() int { return len(chosenFaults(f.Chosen)) }
 
 // chosenFaults returns the faults that are chosen in a form.
 func chosenFaults(q url.Values) []string {
@@ -144,7 +148,7 @@ func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
 		return
 	}
 	v := &exchangeView{frame: frame{Title: "Exchange · " + shortUUID(id), Network: asked.Network},
-		Timeline: s.timeline(id, 0)}
+		Timeline: s.timeline(id, 0), Operator: s.guard.Operates(s.r)}
 	fields := fieldsOf(q, "uuid", "network")
 	v.Form = form{Fields: fields, Chosen: q, Amount: cmp.Or(q.Get("amount"), "1"), WrongAmount: wrongAmount}
 	tokens, err := ramp.ParseAmount(strings.TrimSpace(v.Form.Amount))
@@ -249,6 +253,8 @@ type catalogView struct {
 	Reading readingView
 	Orders  []line
 	Calls   string // the address of the calls of the session; "" if the reader may not see it
+
+	Operator bool // whether the reader may act for all players
 }
 
 // catalogForm asks the game again for the player's assets.
@@ -290,7 +296,7 @@ func (s *visit) catalogPage() {
 	v.Reading.Action, v.Reading.Fields = "/catalog", fieldsOf(q, "projectId", "network")
 	v.Orders = s.lines(s.desk.List(desk.ListQuery{Session: session.id, Network: network,
 		Limit: maxLines}).Entries)
-	if s.guard.Operates(s.r) {
+	if v.Operator = s.guard.Operates(s.r); v.Operator {
 		v.Calls = "/calls?" + url.Values{"session": {session.id}}.Encode()
 	}
 	s.show(http.StatusOK, "catalog.html", v)

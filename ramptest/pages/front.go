@@ -34,7 +34,7 @@ type frontView struct {
 	List      listView
 	Any       bool
 	Losses    int    // how many entries show lost assets
-	Fresh     bool   // nothing was seen yet
+	Fresh     bool   // no order was seen yet, so Setup has the first steps
 	Last      string // when the last call was made
 	Start     startView
 }
@@ -81,9 +81,7 @@ func (s *visit) frontPage() {
 func (s *visit) frontView(status int, p *problem) {
 	q := s.r.URL.Query()
 	show, page := q.Get("show"), max(1, number(q.Get("page")))
-	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Setup: s.setup(),
-		Settings: s.settings(), Query: q.Get("q")}
-	v.SetupSaid, v.SetupTone = summary(v.Setup)
+	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Settings: s.settings(), Query: q.Get("q")}
 	v.Filters = []filterView{{Label: "All"}, {Value: "attention", Label: "Needs attention"},
 		{Value: "waiting", Label: "Waiting"}, {Value: "done", Label: "Done"}}
 	address := func(show string, page int) string {
@@ -103,7 +101,12 @@ func (s *visit) frontView(status int, p *problem) {
 	if last, ok := s.last(desk.CallsQuery{Pick: desk.Calls}); ok {
 		v.Last = s.stamp(last.Time)
 	}
-	v.Fresh = !v.Any && v.Last == "" && s.r.URL.RawQuery == ""
+	if v.Fresh = !v.Any && s.r.URL.RawQuery == ""; v.Fresh {
+		v.Title, v.Setup = "Connect your game", s.firstChecks()
+	} else {
+		v.Setup = s.setup()
+		v.SetupSaid, v.SetupTone = summary(v.Setup)
+	}
 	v.List.N = list.Counts[desk.Show(show)]
 	v.List.What, v.Losses = holds(v.List.N-list.Calls, list.Calls), list.Losses
 	v.List.First = min((page-1)*maxLines, v.List.N)

@@ -69,7 +69,7 @@ func (s *site) callLine(e *control.Event) line {
 		Facts: "no answer", Name: e.Session, Verdict: s.verdictView(v), Explained: v.Loss ||
 			v.Tone != verdict.Good && e.Outcome != "success" || e.Fault != ""}
 	if status := statusOf(e); status != "" {
-		l.Facts = status
+		l.Facts = "HTTP " + status
 		if e.Took > 0 {
 			l.Facts += " · " + took(time.Duration(e.Took))
 		}

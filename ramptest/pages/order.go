@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -24,12 +23,14 @@ type orderView struct {
 	Player   string
 	Verdict  verdictView
 	Way      []stop
-	Main     string // the main button: "end", "resend" or "another"
+	Main     string // the main button: "call", "end", "resend" or "another"
+	Pending  bool   // its transaction is in no block
 	Placed   bool   // it has a transaction
 	Rows     []verdict.Row
 	Others   []ramp.Asset
 	ReadAt   string
-	Unread   bool // the game did not report the balances then
+	Unread   bool   // the game did not report the balances then
+	Why      string // why, unless the page says that the game is down
 	Catalog  string
 	Calls    string // the address of the calls of the session
 	Operator bool   // whether the reader may act for all players
@@ -57,7 +58,7 @@ func (s *visit) orderPage(o *control.Order) {
 func (s *visit) orderView(o *control.Order, status int, p *problem) {
 	v := &orderView{Order: o, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o),
 		Verdict: s.verdictView(o.Verdict), Way: s.way(o),
-		Main: mainButton(o), Placed: o.TxHash != (common.Hash{}), Operator: s.guard.Operates(s.r),
+		Main: mainButton(o), Pending: isPending(o), Placed: o.TxHash != (common.Hash{}), Operator: s.guard.Operates(s.r),
 		Timeline: s.timeline(o.UUID, 0)}
 	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p,
 		Live: true}
@@ -69,7 +70,9 @@ func (s *visit) orderView(o *control.Order, status int, p *problem) {
 			count(number(q.Get("sent")), "result") + " sent"
 	}
 	if o.Loss {
-		v.Culprit = s.culprit(o.UUID)
+		if v.Culprit = s.culprit(o.UUID); v.Culprit != "" {
+			v.Main = "call"
+		}
 	}
 	balances, err := s.desk.Balances(o.UUID)
 	if err != nil {
@@ -80,17 +83,19 @@ func (s *visit) orderView(o *control.Order, status int, p *problem) {
 	if !balances.At.IsZero() {
 		v.ReadAt = s.stamp(balances.At)
 	}
-	v.Unread = balances.Problem != ""
-	if v.Unread && v.Problem == nil && s.down() == nil && !strings.Contains(o.Said, balances.Problem) {
-		v.Problem = &problem{Said: "Balances unknown: " + balances.Problem}
+	if v.Unread = balances.Problem != ""; v.Unread && s.down() == nil {
+		v.Why = balances.Problem
 	}
 	s.show(status, "order.html", v)
 }
 
+// isPending reports whether the transaction of an order is in no block.
+func isPending(o *control.Order) bool { return o.Delivery == "pending" && o.TxHash != (common.Hash{}) }
+
 // mainButton returns what somebody wants to do next.
 func mainButton(o *control.Order) string {
 	switch {
-	case o.Delivery == "pending" && o.TxHash != (common.Hash{}):
+	case isPending(o):
 		return "end"
 	case o.State == verdict.Waiting || o.State == verdict.Unconfirmed:
 		return "resend"

@@ -30,7 +30,8 @@ func handler(service desk.Service, guard *desk.Guard) http.Handler {
 	s := &site{desk: service, guard: guard}
 	s.templates = sync.OnceValue(func() *template.Template {
 		functions := template.FuncMap{
-			"first": first, "rest": rest, "group": group, "long": long, "identifier": newIdentifier,
+			"first": first, "rest": rest, "group": grouped, "breaks": breaks, "long": long,
+			"identifier": newIdentifier,
 		}
 		return template.Must(template.New("").Funcs(functions).ParseFS(files, "*.html"))
 	})

@@ -55,6 +55,42 @@ func (s *site) setup() []setupCheck {
 	return checks
 }
 
+// firstChecks returns the state of a setup that has seen no order: whether the game is there, has the HMAC key,
+// and has asked for a UUID. The service finds out the first two by itself.
+func (s *visit) firstChecks() []setupCheck {
+	p, asked := s.desk.Probe(s.r.Context()), s.setup()[0]
+	call, at := &p.Call, s.stamp(p.Call.Time)
+	there := setupCheck{Name: "The game answers", State: "works", Tone: verdict.Good,
+		Said: strings.TrimSpace(s.gameAddress() + " at " + at)}
+	key := setupCheck{Name: "It has the same HMAC key", State: "not seen yet"}
+	switch {
+	case call.Answer == nil:
+		there.State, there.Tone, there.Said = "fails", verdict.Bad, s.downBy(call).Why
+		there.Fix = "Start it, or restart the emulator with its address in -game."
+		key.Said = "This is tried as soon as the game answers."
+	case p.Apart:
+		key.State, key.Tone = "works", verdict.Good
+		key.Said = "It rejected a wrong signature, and not that of the emulator, at " + at
+	case ramp.Code(call.Outcome) == ramp.CodeHMACInvalid:
+		key.State, key.Tone, key.Said, key.Fix = "fails", verdict.Bad, ended(call), s.cause(call)
+	case asked.Tone == verdict.Good:
+		key.State, key.Tone, key.Said = "works", verdict.Good, "It has signed its initialize call with it."
+	default:
+		key.Said = ended(call) + ", for a wrong signature as for that of the emulator. The first order shows more."
+		key.Fix = s.astray(call)
+	}
+	return []setupCheck{there, key, asked}
+}
+
+// astray returns how to reach the endpoint of a call, if the answer is that of something else, or "".
+func (s *site) astray(e *control.Event) string {
+	if status := e.Answer.Status; status == http.StatusNotFound || status == http.StatusMethodNotAllowed ||
+		status/100 == 3 || strings.Contains(e.Outcome, "breaks the interface") && status < 500 {
+		return s.cause(e)
+	}
+	return ""
+}
+
 // summary returns the state of a setup in a few words.
 func summary(checks []setupCheck) (said string, t verdict.Tone) {
 	with := make(map[verdict.Tone]int)

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -191,7 +192,15 @@ func (s *site) down() *down {
 	if !ok || e.Answer != nil {
 		return nil
 	}
-	_, why, _ := strings.Cut(e.Outcome, "the game did not answer: ")
+	return s.downBy(&e)
+}
+
+// downBy returns where the game is, and why it did not answer a call.
+func (s *site) downBy(e *control.Event) *down {
+	_, why, ended := strings.Cut(e.Outcome, "the game did not answer: ")
+	if !ended {
+		why = strings.TrimPrefix(e.Outcome, "ramptest: ")
+	}
 	if _, seen, unsent := strings.Cut(why, "so nothing moved: "); unsent {
 		why = seen
 	}
@@ -212,15 +221,17 @@ func (s *site) stamp(at time.Time) string {
 // verdictView is a verdict as the pages show it.
 type verdictView struct {
 	verdict.Verdict
+	Short  string // without figures, if it is that of an order
 	At     string // when the next step is due; "" if none is planned
 	Millis int64  // the same in milliseconds, for the script
 }
 
 func (s *site) verdictView(v verdict.Verdict) verdictView {
-	if v.Next.At.IsZero() {
-		return verdictView{Verdict: v}
+	shown := verdictView{Verdict: v, Short: cmp.Or(v.Head, v.Said)}
+	if !v.Next.At.IsZero() {
+		shown.At, shown.Millis = s.stamp(v.Next.At), v.Next.At.UnixMilli()
 	}
-	return verdictView{v, s.stamp(v.Next.At), v.Next.At.UnixMilli()}
+	return shown
 }
 
 // last returns the newest event that a query selects.

@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -43,7 +44,7 @@ func (s *site) timeline(id uuid.UUID, before int) timelineView {
 	}
 	for _, e := range slices.Backward(events) {
 		line := eventLine{Event: e, At: s.stamp(e.Time), What: e.Sentence(), Whole: e.Request != nil}
-		if e.Kind == control.KindBooks && e.Failed || e.Loss != "" {
+		if e.Kind == control.KindBooks && e.Failed {
 			line.Tone = verdict.Bad
 		}
 		if e.Tone == verdict.Good {
@@ -109,6 +110,7 @@ func (s *visit) earlierPage() {
 type eventView struct {
 	frame
 	Order           string // the address of its order; "" if there is none
+	OfUUID          string // without one, the address of the calls under its UUID; "" without a UUID
 	About           aboutOrder
 	Verdict         verdictView
 	Event           control.Event
@@ -142,6 +144,9 @@ func (s *visit) eventView(e *control.Event) {
 			s.culprit(o.UUID) == fmt.Sprintf("%s/events/%d", v.Order, e.Number) {
 			v.Verdict = s.verdictView(o.Verdict)
 		}
+	}
+	if v.Order == "" && e.UUID != uuid.Nil {
+		v.OfUUID = "/calls?" + url.Values{"q": {e.UUID.String()}}.Encode()
 	}
 	if e.Request != nil {
 		v.Asked, v.Curl = pretty(e.Request), s.curl(e)

@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"maps"
 	"reflect"
 	"slices"
@@ -123,6 +124,21 @@ func rest(list any) any {
 // group separates the thousands of an amount.
 func group(amount any) string { return books.Group(fmt.Sprint(amount)) }
 
+// grouped is group for a template.
+func grouped(amount any) template.HTML { return breaks(group(amount)) }
+
+// breaks lets a page break an amount where its thousands are separated, if it may be longer than a line.
+func breaks(amount string) template.HTML {
+	safe := template.HTMLEscapeString(amount)
+	if len(amount) > maxAmount {
+		safe = strings.ReplaceAll(safe, ",", ",<wbr>")
+	}
+	return template.HTML(safe)
+}
+
+// maxAmount is how many characters an amount may have to stand beside two others on a phone.
+const maxAmount = 9
+
 func shown(length int) int {
 	if length > maxRows+1 {
 		return maxRows
@@ -155,7 +171,7 @@ const maxRows = 8
 func newIdentifier(id, label string, text any) identifier { return identifier{id, label, text} }
 
 // long reports whether the amounts of a row are too long to stand beside each other.
-func long(r verdict.Row) bool { return max(len(r.Before), len(r.Now), len(r.Expected)) > 12 }
+func long(r verdict.Row) bool { return max(len(r.Before), len(r.Now), len(r.Expected)) > maxAmount }
 
 // identifier is one of an order. An ID on the page has it.
 type identifier struct {

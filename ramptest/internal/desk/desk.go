@@ -33,6 +33,9 @@ type Service interface {
 	// Worked returns the last call of a kind that shows that the setup works, however long ago it was.
 	Worked(kind control.Kind) (e control.Event, ok bool)
 
+	// Probe asks the game whether it is there and accepts the HMAC key, with calls that are no orders.
+	Probe(ctx context.Context) Probe
+
 	// Terms returns the terms of a UUID, or with the zero UUID those of the last
 	// initialize call, and notes that somebody has seen them.
 	Terms(id uuid.UUID) (Terms, error)
@@ -118,6 +121,12 @@ const (
 	Answered      // those that tell whether the game is there
 	Genuine       // those that tell whether the setup works, which a fault does not
 )
+
+// Probe is what calls to the game showed that are no orders.
+type Probe struct {
+	Call  control.Event // a validate call with the right HMAC, which is not in the record
+	Apart bool          // the game rejected the HMAC of another such call, and not that of this one
+}
 
 // Terms are the terms of an initialize call.
 type Terms struct {

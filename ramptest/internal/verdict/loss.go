@@ -10,8 +10,7 @@ import (
 
 // loss says what the game did wrong, for each asset from what it moved and what was due. So each
 // figure is one that moved, or that was due.
-func (o *Facts) loss(end End, due books.Assets) string {
-	var said deeds
+func (o *Facts) loss(end End, due books.Assets) (said deeds) {
 	all := o.Books.Moved.Plus(nil)
 	maps.Copy(all, due)
 	for _, id := range all.IDs() {
@@ -40,7 +39,7 @@ func (o *Facts) loss(end End, due books.Assets) string {
 			said.add("granted %s too much", id, off)
 		}
 	}
-	return said.String()
+	return said
 }
 
 // tookUndue says that the game took an asset of which nothing was due.

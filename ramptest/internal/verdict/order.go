@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -44,6 +45,9 @@ func Of(o Facts) Verdict {
 		v = newVerdict(Done, Good, m.begin, m.what)
 	default:
 		v = newVerdict(Done, Good, o.done(m))
+	}
+	if v.Head == "" || m.wrong != nil || len(o.Books.Findings)+len(o.Books.Shared) > 0 {
+		v.Head = o.head(m)
 	}
 	if v.Tone == Good && len(o.Books.Aside) > 0 { // somebody has chosen not to know
 		v.Tone, v.Said = Unclear, join(v.Said, o.aside())
@@ -156,8 +160,16 @@ func (o *Facts) repeated() string {
 	}
 }
 
-// unknown describes why it is unknown what the game moved.
+// unknown is why, with what was wrong with the game's answer.
 func (o *Facts) unknown() string {
+	if o.Books.Why == Unread {
+		return join(o.why(), o.Books.Problem)
+	}
+	return o.why()
+}
+
+// why describes why it is unknown what the game moved.
+func (o *Facts) why() string {
 	switch o.Books.Why {
 	case Off:
 		return "The books are off, so the game's assets were not checked."
@@ -167,8 +179,7 @@ func (o *Facts) unknown() string {
 	case Twins:
 		return "What the game moved is unknown, because it approved two orders under one UUID."
 	case Unread:
-		return join("What the game moved is unknown, because it did not report what the player owns.",
-			o.Books.Problem)
+		return "What the game moved is unknown, because it did not report what the player owns."
 	default:
 		return ""
 	}
@@ -178,6 +189,7 @@ func (o *Facts) unknown() string {
 type movement struct {
 	begin string // how the transaction ended
 	what  string // what moved
+	deeds deeds  // what the game did wrong
 	// what it moved wrongly: negative where the player lacks something; nil if nothing is wrong
 	wrong  books.Assets
 	toCome books.Assets // what may still move; nil if nothing may
@@ -219,7 +231,8 @@ func (o *Facts) movement() movement {
 	}
 	switch {
 	case m.wrong != nil:
-		m.what = o.loss(end, due)
+		m.deeds = o.loss(end, due)
+		m.what = m.deeds.String()
 	case o.Mint:
 		if m.what = o.mint(end, m.toCome); end == Pending {
 			m.begin = ""
@@ -335,26 +348,31 @@ func (o *Facts) disputed(m movement, call string, next Next) Verdict {
 		stands, other = other, stands
 	}
 	answer := fmt.Sprintf("The game answered the %s result with HTTP %d", other, d.Other.Status)
+	short := fmt.Sprintf("The game did not confirm the %s result", other)
 	switch {
 	case d.Other.Status == 0:
 		answer = fmt.Sprintf("The game did not answer the %s result", other)
+		short = answer
 	case d.Other.Status < 500:
-		answer = fmt.Sprintf("The game rejected the %s result (HTTP %d)", other, d.Other.Status)
+		short = fmt.Sprintf("The game rejected the %s result", other)
+		answer = fmt.Sprintf("%s (HTTP %d)", short, d.Other.Status)
 	}
 	switch {
 	case !d.Other.Made && d.Stands != Pending:
 		v.Said = fmt.Sprintf("The game confirmed a result that said %s, but the transaction %s.", d.Stands,
 			o.Chain.End)
 	case !d.Other.Made:
-		v.Said = fmt.Sprintf("The result said %s, but the transaction %s. The game has not confirmed it.",
-			d.First, o.Chain.End)
+		v.Head = fmt.Sprintf("The result said %s, but the transaction %s.", d.First, o.Chain.End)
+		v.Said = v.Head + " The game has not confirmed it."
 	case d.Stands == Pending:
 		v.Said = "Results stated two outcomes, and the game has confirmed neither."
 	case d.Other.Confirmed:
 		v.Said = fmt.Sprintf("The game confirmed two outcomes; the first of them stands: %s.", d.Stands)
 	default:
+		v.Head = fmt.Sprintf("%s; the %s stands: %s.", short, stands, d.Stands)
 		v.Said = fmt.Sprintf("%s; the %s stands: %s.", answer, stands, d.Stands)
 	}
+	v.Head = cmp.Or(v.Head, v.Said)
 	if o.over() && !o.Calls.Sending {
 		call = ""
 	}
@@ -421,8 +439,8 @@ func Rows(o Facts, before, now books.Assets) []Row {
 }
 
 // Tokens returns the row of the tokens. moved is what the transaction moved in the
-// player's wallet; before is nil if unknown.
-func Tokens(end End, before, now, moved *big.Rat) Row {
+// player's wallet, and fee what the service kept of that, such as "2%", or ""; before is nil if unknown.
+func Tokens(end End, before, now, moved *big.Rat, fee string) Row {
 	r := Row{ID: "tokens", Now: books.Grouped(now), Tone: Good}
 	if before == nil {
 		r.Tone, r.Note = Unclear, "unknown"
@@ -435,7 +453,9 @@ func Tokens(end End, before, now, moved *big.Rat) Row {
 	case moved.Sign() == 0:
 		r.Note = "nothing moved"
 	default:
-		r.Note = "moved " + books.Signed(moved)
+		if r.Note = "moved " + books.Signed(moved); fee != "" {
+			r.Note += " after the fee of " + fee
+		}
 	}
 	if outside := new(big.Rat).Sub(new(big.Rat).Sub(now, before), moved); outside.Sign() != 0 {
 		r.Aside = "outside of this order: " + books.Signed(outside)

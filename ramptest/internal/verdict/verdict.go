@@ -18,12 +18,14 @@ import (
 
 // Verdict is what there is to say about an order or a call.
 type Verdict struct {
-	State     State  `json:"state"`
-	Tone      Tone   `json:"tone"`
-	Attention bool   `json:"attention"` // whether a person should look; an order that waits can need it too
-	Loss      bool   `json:"loss"`      // whether the game lost assets, or moved them twice or wrongly
-	Said      string `json:"said"`      // one or more sentences
-	Next      Next   `json:"next,omitzero"`
+	State     State `json:"state"`
+	Tone      Tone  `json:"tone"`
+	Attention bool  `json:"attention"` // whether a person should look; an order that waits can need it too
+	Loss      bool  `json:"loss"`      // whether the game lost assets, or moved them twice or wrongly
+	// of an order: what happened, in one sentence without figures
+	Head string `json:"head,omitempty"`
+	Said string `json:"said"` // one or more sentences
+	Next Next   `json:"next,omitzero"`
 }
 
 // newVerdict returns a verdict. A person should look at what is disputed, unknown or never

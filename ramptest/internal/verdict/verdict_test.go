@@ -390,18 +390,22 @@ func TestTheTokensComeFromTheChain(t *testing.T) {
 	for _, test := range []struct {
 		end                End
 		before, now, moved string
+		fee                string
 		want               Row
 	}{
-		{Succeeded, "1000", "1000.99", "0.99", Row{"tokens", "1,000", "1,000.99", "1,000.99", Good, "moved +0.99", ""}},
-		{Succeeded, "1000", "999.99", "0.99",
+		{Succeeded, "1000", "1000.99", "0.99", "",
+			Row{"tokens", "1,000", "1,000.99", "1,000.99", Good, "moved +0.99", ""}},
+		{Succeeded, "1000", "1000.99", "0.99", "1%",
+			Row{"tokens", "1,000", "1,000.99", "1,000.99", Good, "moved +0.99 after the fee of 1%", ""}},
+		{Succeeded, "1000", "999.99", "0.99", "",
 			Row{"tokens", "1,000", "999.99", "999.99", Good, "moved +0.99", "outside of this order: −1"}},
-		{Reverted, "1000", "1000", "0", Row{"tokens", "1,000", "1,000", "1,000", Good, "nothing moved", ""}},
-		{Pending, "1000", "1001", "0",
+		{Reverted, "1000", "1000", "0", "1%", Row{"tokens", "1,000", "1,000", "1,000", Good, "nothing moved", ""}},
+		{Pending, "1000", "1001", "0", "",
 			Row{"tokens", "1,000", "1,001", "1,001", Wait, "not decided yet", "outside of this order: +1"}},
 	} {
-		assert.Equal(t, test.want, Tokens(test.end, n(test.before), n(test.now), n(test.moved)))
+		assert.Equal(t, test.want, Tokens(test.end, n(test.before), n(test.now), n(test.moved), test.fee))
 	}
-	assert.Equal(t, Row{ID: "tokens", Now: "5", Tone: Unclear, Note: "unknown"}, Tokens(Pending, nil, n("5"), n("0")))
+	assert.Equal(t, Row{ID: "tokens", Now: "5", Tone: Unclear, Note: "unknown"}, Tokens(Pending, nil, n("5"), n("0"), ""))
 }
 
 func TestAListOfAssetsIsShort(t *testing.T) {

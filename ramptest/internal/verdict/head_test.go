@@ -1,0 +1,73 @@
+package verdict
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheHeadOfAnOrder(t *testing.T) {
+	failing := Calls{Attempts: 1, Status: 500, Next: later, Of: "2 of 20"}
+	for want, order := range map[string]Facts{
+		"The transaction failed, and the game gave everything back.": mint(func(*Facts) {}),
+		"The transaction failed, and the game had taken nothing.":    mint(func(o *Facts) { o.Books.Took = nil }),
+		"The transaction failed, and the game did not give back all that it took.": mint(func(o *Facts) {
+			o.Books.Moved = assets(-40, 0)
+		}),
+		"The transaction succeeded, and the game moved assets wrongly.": mint(func(o *Facts) {
+			o.Chain.End, o.Books.Moved = Succeeded, assets(-150, 1)
+		}),
+		"Done: the game took the assets, and the player received the tokens.": mint(func(o *Facts) {
+			o.Chain.End, o.Books.Moved = Succeeded, assets(-100, 0)
+		}),
+		"The game took too much.": mint(func(o *Facts) {
+			o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-150, 0)
+		}),
+		"The transaction waits for the next block.": mint(func(o *Facts) {
+			o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-100, 0)
+		}),
+		"The game did not approve the order, and took assets nevertheless.": mint(func(o *Facts) {
+			o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{Refused: "It rejected."}, assets(-100, 0)
+		}),
+		"The game did not confirm the result.":                     mint(func(o *Facts) { o.Calls = failing }),
+		"The burn failed, because the wallet held too few tokens.": burn(func(o *Facts) { o.Chain.Short = "1" }),
+		"The burn failed on the chain, and nothing moved.":         burn(func(*Facts) {}),
+		"The game rejected the second result; the first stands: failed.": mint(func(o *Facts) {
+			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
+		}),
+		"The books found something wrong earlier.": mint(func(o *Facts) { o.Books.Findings = []string{"mint 1: 7 gold"} }),
+	} {
+		assert.Equal(t, want, Of(order).Head)
+	}
+}
+
+// The head of every order is one sentence without figures, and it claims no more than the sentences with them.
+func TestEveryHeadIsOneSentenceWithoutFigures(t *testing.T) {
+	one := regexp.MustCompile(`^[A-Z][^.\d%!]*\.$`)
+	deeds := make(map[string]bool)
+	judge := func(o Facts) {
+		v, named := Of(o), false
+		require.Regexp(t, one, v.Head)
+		for form, plain := range plainDeeds {
+			if strings.HasSuffix(v.Head, " game "+plain+".") || strings.HasSuffix(v.Head, " and "+plain+".") {
+				require.True(t, v.Loss, v.Head)
+				verb, rest, _ := strings.Cut(form, "%s")
+				require.Regexp(t, "The game "+verb+"[^.;]*"+rest+`\.`, v.Said, v.Head)
+				deeds[form], named = true, true
+			}
+		}
+		if strings.HasSuffix(v.Head, "moved assets wrongly.") {
+			require.Greater(t, strings.Count(v.Said, "The game "), 1, v.Said)
+			named = true
+		}
+		require.Equal(t, v.Loss, named || v.Head == "The books found something wrong earlier.", v.Head)
+	}
+	everything(judge)
+	for o := range everyOrder {
+		judge(o)
+	}
+	assert.Len(t, deeds, len(plainDeeds), "an order for each")
+}
