@@ -17,10 +17,10 @@ import (
 // key only what the answers to a right signature and to a wrong one show.
 func TestTheFirstPageTriesTheGame(t *testing.T) {
 	const (
-		answers = "✓ The game answers works at "
-		has     = "✓ It has the same HMAC key works It rejected a wrong signature, and not that of the emulator, at "
+		answers = "✓ Game reachable works at "
+		has     = "✓ Same HMAC key works It rejected a wrong signature, and not that of the emulator, at "
 		unclear = ", for a wrong signature as for that of the emulator. The first order shows more."
-		unseen  = "– It has the same HMAC key not seen yet "
+		unseen  = "– Same HMAC key not seen yet "
 	)
 	rejecting := func(status int, right, wrong string) http.Handler { // how a game without package ramp answers
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,9 +38,9 @@ func TestTheFirstPageTriesTheGame(t *testing.T) {
 		other bool         // whether the emulator has another key than the game
 		want  []string
 	}{
-		"the same key": {want: []string{answers, has, "– The game asks for UUIDs not seen yet Point RAMP_API_URL"}},
+		"the same key": {want: []string{answers, has, "– First UUID not seen yet Point RAMP_API_URL"}},
 		"another key": {other: true, want: []string{answers,
-			"✗ It has the same HMAC key fails POST /api/validate: HTTP 401, HMAC_INVALID The game has a different HMAC key"}},
+			"✗ Same HMAC key fails POST /api/validate: HTTP 401, HMAC_INVALID The game has a different HMAC key"}},
 		"codes of the game's own": {game: rejecting(200, "NO_UUID", "BAD_SIGNATURE"), want: []string{answers, has}},
 		"the session is checked first": {game: rejecting(401, "INVALID_USER", "INVALID_USER"), want: []string{answers,
 			unseen + "POST /api/validate: HTTP 401, INVALID_USER" + unclear}},
@@ -93,9 +93,9 @@ func TestTheFirstPageSaysThatNothingListens(t *testing.T) {
 	game.Close()
 	c := newCounter(t, func(c *ramptest.Config) { c.Game, c.Handler = game.URL, nil })
 	page := c.page(t, "/")
-	assert.Contains(t, page, "✗ The game answers fails Nothing listens at "+game.Listener.Addr().String()+
+	assert.Contains(t, page, "✗ Game reachable fails Nothing listens at "+game.Listener.Addr().String()+
 		". Start it, or restart the emulator with its address in -game.")
-	assert.Contains(t, page, "– It has the same HMAC key not seen yet This is tried as soon as the game answers.")
+	assert.Contains(t, page, "– Same HMAC key not seen yet This is tried as soon as the game answers.")
 }
 
 // The first steps end with the first order. A UUID that was issued shows that the key is the same.
@@ -104,8 +104,8 @@ func TestTheFirstStepsEndWithTheFirstOrder(t *testing.T) {
 	require.Contains(t, c.page(t, "/"), "Connect your game")
 	c.initialize(t)
 	page := c.page(t, "/")
-	assert.Contains(t, page, "✓ It has the same HMAC key works It has signed its initialize call with it.")
-	assert.Contains(t, page, "✓ The game asks for UUIDs works")
+	assert.Contains(t, page, "✓ Same HMAC key works It has signed its initialize call with it.")
+	assert.Contains(t, page, "✓ First UUID works")
 	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 	require.Error(t, err)
 	assert.NotContains(t, c.page(t, "/"), "Connect your game")

@@ -59,10 +59,11 @@ func (s *site) setup() []setupCheck {
 // and has asked for a UUID. The service finds out the first two by itself.
 func (s *visit) firstChecks() []setupCheck {
 	p, asked := s.desk.Probe(s.r.Context()), s.setup()[0]
+	asked.Name = "First UUID"
 	call, at := &p.Call, s.stamp(p.Call.Time)
-	there := setupCheck{Name: "The game answers", State: "works", Tone: verdict.Good,
+	there := setupCheck{Name: "Game reachable", State: "works", Tone: verdict.Good,
 		Said: strings.TrimSpace(s.gameAddress() + " at " + at)}
-	key := setupCheck{Name: "It has the same HMAC key", State: "not seen yet"}
+	key := setupCheck{Name: "Same HMAC key", State: "not seen yet"}
 	switch {
 	case call.Answer == nil:
 		there.State, there.Tone, there.Said = "fails", verdict.Bad, s.downBy(call).Why
