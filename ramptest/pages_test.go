@@ -233,7 +233,8 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			"● The transaction waits for the next block.",
 			"item_gold ● −100 to come 1,000 1,000 900"}},
 		{"nothing is taken", answering(ramp.PathResult, 200, confirmed), takeNothing, 10, nil, time.Minute, []string{
-			"✗ The transaction succeeded, and the game did not take all that was due.", "item_gold ✗ 100 too many 1,000 1,000 900"}},
+			"✗ The transaction succeeded, and the game did not take all that was due.",
+			"item_gold ✗ 100 too many 1,000 1,000 900"}},
 		{"nothing was taken and nothing is due", answering(ramp.PathResult, 200, confirmed), takeNothing, 10,
 			[]ramptest.Fault{ramptest.TransactionFails()}, time.Minute, []string{
 				"✓ The transaction failed, and the game had taken nothing.",

@@ -57,9 +57,9 @@ func (p *probing) ask(ctx context.Context, game *game) desk.Probe {
 // probeBody is the body of a probe. It has nothing of an order, and says so to whoever finds it in a log.
 const probeBody = `{"probe":"This is no order. The ramp emulator tries whether it has the game's HMAC key."}`
 
-// probe makes a validate call whose HMAC is right and whose body is no order. Unless the answer says that the HMAC
-// is wrong, it makes the same call with one that is. The calls are about nobody: they have no session, and are
-// not in the record.
+// probe makes a validate call whose HMAC is right and whose body is no order. Unless the answer says that
+// the HMAC is wrong, it makes the same call with one that is. The calls are about nobody: they have no
+// session, and are not in the record.
 func (s *game) probe(caller context.Context) (p desk.Probe) {
 	ctx, cancel := context.WithTimeout(caller, probeTime)
 	defer cancel()
@@ -71,8 +71,9 @@ func (s *game) probe(caller context.Context) (p desk.Probe) {
 	return p
 }
 
-// refusesHMAC reports whether a game rejected a call for its wrong HMAC. It did if it answered the same call with
-// the right one otherwise: the interface has no errorCode for that. A game that fails rejects nothing.
+// refusesHMAC reports whether a game rejected a call for its wrong HMAC. It did if it answered the same
+// call with the right one otherwise: the interface has no errorCode for that. A game that fails rejects
+// nothing.
 func refusesHMAC(wrong, right control.Event) bool {
 	switch {
 	case wrong.Answer == nil, wrong.Outcome == "success":

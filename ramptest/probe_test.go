@@ -13,8 +13,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
-// A page without orders says whether the game is there, has the HMAC key, and has asked for a UUID. It says of the
-// key only what the answers to a right signature and to a wrong one show.
+// A page without orders tries the game: is it there, does it have the HMAC key, and has it asked for a UUID?
+// Of the key, it says only what the answers to a right signature and to a wrong one show.
 func TestTheFirstPageTriesTheGame(t *testing.T) {
 	const (
 		answers = "✓ Game reachable works at "
@@ -48,7 +48,8 @@ func TestTheFirstPageTriesTheGame(t *testing.T) {
 		"a game that approves": {game: answeringAll(200, confirmed), want: []string{answers, unseen, unclear}},
 		"no such endpoint": {game: http.NotFoundHandler(), want: []string{answers, unseen,
 			"The game has no such endpoint. Set its path with -validate."}},
-		"a web page": {game: answeringAll(200, "<html>Hello"), want: []string{answers, unseen, "but it is an HTML page."}},
+		"a web page": {game: answeringAll(200, "<html>Hello"), want: []string{answers, unseen,
+			"but it is an HTML page."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
@@ -64,7 +65,8 @@ func TestTheFirstPageTriesTheGame(t *testing.T) {
 				calls++
 				assert.Equal(t, ramp.PathValidate, r.URL.Path)
 				assert.Empty(t, r.Header[ramp.HeaderAuthorization])
-				assert.NotRegexp(t, `(?i)"(uuid|intent|digest|receipt|session_id)"`, string(body), "nothing of an order")
+				assert.NotRegexp(t, `(?i)"(uuid|intent|digest|receipt|session_id)"`, string(body),
+					"nothing of an order")
 				r.Body = io.NopCloser(strings.NewReader(string(body)))
 				game.ServeHTTP(w, r)
 			}))

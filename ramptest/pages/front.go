@@ -81,7 +81,8 @@ func (s *visit) frontPage() {
 func (s *visit) frontView(status int, p *problem) {
 	q := s.r.URL.Query()
 	show, page := q.Get("show"), max(1, number(q.Get("page")))
-	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Settings: s.settings(), Query: q.Get("q")}
+	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Settings: s.settings(),
+		Query: q.Get("q")}
 	v.Filters = []filterView{{Label: "All"}, {Value: "attention", Label: "Needs attention"},
 		{Value: "waiting", Label: "Waiting"}, {Value: "done", Label: "Done"}}
 	address := func(show string, page int) string {

@@ -58,7 +58,8 @@ func (s *visit) orderPage(o *control.Order) {
 func (s *visit) orderView(o *control.Order, status int, p *problem) {
 	v := &orderView{Order: o, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o),
 		Verdict: s.verdictView(o.Verdict), Way: s.way(o),
-		Main: mainButton(o), Pending: isPending(o), Placed: o.TxHash != (common.Hash{}), Operator: s.guard.Operates(s.r),
+		Main: mainButton(o), Pending: isPending(o), Placed: o.TxHash != (common.Hash{}),
+		Operator: s.guard.Operates(s.r),
 		Timeline: s.timeline(o.UUID, 0)}
 	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p,
 		Live: true}

@@ -55,8 +55,8 @@ func (s *site) setup() []setupCheck {
 	return checks
 }
 
-// firstChecks returns the state of a setup that has seen no order: whether the game is there, has the HMAC key,
-// and has asked for a UUID. The service finds out the first two by itself.
+// firstChecks returns the state of a setup that has seen no order: whether the game is there, has the
+// HMAC key, and has asked for a UUID. The service finds out the first two by itself.
 func (s *visit) firstChecks() []setupCheck {
 	p, asked := s.desk.Probe(s.r.Context()), s.setup()[0]
 	asked.Name = "First UUID"
@@ -77,7 +77,8 @@ func (s *visit) firstChecks() []setupCheck {
 	case asked.Tone == verdict.Good:
 		key.State, key.Tone, key.Said = "works", verdict.Good, "It has signed its initialize call with it."
 	default:
-		key.Said = ended(call) + ", for a wrong signature as for that of the emulator. The first order shows more."
+		key.Said = ended(call) +
+			", for a wrong signature as for that of the emulator. The first order shows more."
 		key.Fix = s.astray(call)
 	}
 	return []setupCheck{there, key, asked}

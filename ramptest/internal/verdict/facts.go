@@ -111,3 +111,58 @@ type Dispute struct {
 
 // Statement is how the game answered the results that stated one outcome.
 type Statement = books.Results
+
+// unpaid reports whether the transaction succeeded, and does not pay for the order.
+func (o *Facts) unpaid() bool { return o.Chain.Less && o.Chain.End == Succeeded }
+
+// over reports whether no result is sent any more by itself.
+func (o *Facts) over() bool { return o.Calls.Progress != Open || o.Calls.Refused != "" }
+
+// failing reports whether the last answer is not a confirmation, and that is the game's
+// own doing.
+func (o *Facts) failing() bool {
+	c := o.Calls
+	switch d := o.Books.Dispute; {
+	case c.Contrary || o.unpaid() || d != nil && d.Stands != Pending: // it may reject what contradicts
+		return false
+	case c.Sending:
+		return !c.Lost && c.Status != 0 && !c.confirms() // 0 may mean that there was no answer yet
+	}
+	return !c.Lost && c.Attempts > 0 && !c.confirms()
+}
+
+// confirms reports whether the last answer is a confirmation as the interface has it.
+func (c *Calls) confirms() bool { return c.Status == 200 && c.Wrong == "" }
+
+// unknown is why, with what was wrong with the game's answer.
+func (o *Facts) unknown() string {
+	if o.Books.Why == Unread {
+		return join(o.why(), o.Books.Problem)
+	}
+	return o.why()
+}
+
+// why describes why it is unknown what the game moved.
+func (o *Facts) why() string {
+	switch o.Books.Why {
+	case Off:
+		return "The books are off, so the game's assets were not checked."
+	case Overlap:
+		return "What the game moved is unknown, because it cannot be told apart from other movements of " +
+			"this player's assets."
+	case Twins:
+		return "What the game moved is unknown, because it approved two orders under one UUID."
+	case Unread:
+		return "What the game moved is unknown, because it did not report what the player owns."
+	default:
+		return ""
+	}
+}
+
+// end returns the outcome that decides what is due, and whether it is known.
+func (o *Facts) end() (end End, ok bool) {
+	if d := o.Books.Dispute; d != nil {
+		return d.Stands, d.Stands != Pending
+	}
+	return o.Chain.End, true
+}

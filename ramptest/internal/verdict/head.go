@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// head says in one sentence without figures what happened to an order. The balances have the figures, and the
-// calls the statuses.
-func (o *Facts) head(m movement) string {
+// head says in one sentence without figures what happened to an order, and what the game did wrong. The
+// balances have the figures, and the calls the statuses.
+func (o *Facts) head(wrong deeds) string {
 	switch c := o.Calls; {
-	case m.wrong != nil:
-		return o.headOfLoss(m.deeds)
+	case len(wrong.forms) > 0:
+		return o.headOfLoss(wrong)
 	case len(o.Books.Findings) > 0:
 		return "The books found something wrong earlier."
 	case len(o.Books.Shared) > 0:

@@ -38,7 +38,9 @@ func TestTheHeadOfAnOrder(t *testing.T) {
 		"The game rejected the second result; the first stands: failed.": mint(func(o *Facts) {
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
 		}),
-		"The books found something wrong earlier.": mint(func(o *Facts) { o.Books.Findings = []string{"mint 1: 7 gold"} }),
+		"The books found something wrong earlier.": mint(func(o *Facts) {
+			o.Books.Findings = []string{"mint 1: 7 gold"}
+		}),
 	} {
 		assert.Equal(t, want, Of(order).Head)
 	}

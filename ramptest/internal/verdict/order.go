@@ -47,7 +47,7 @@ func Of(o Facts) Verdict {
 		v = newVerdict(Done, Good, o.done(m))
 	}
 	if v.Head == "" || m.wrong != nil || len(o.Books.Findings)+len(o.Books.Shared) > 0 {
-		v.Head = o.head(m)
+		v.Head = o.head(m.deeds)
 	}
 	if v.Tone == Good && len(o.Books.Aside) > 0 { // somebody has chosen not to know
 		v.Tone, v.Said = Unclear, join(v.Said, o.aside())
@@ -70,28 +70,6 @@ func Of(o Facts) Verdict {
 	}
 	return v
 }
-
-// unpaid reports whether the transaction succeeded, and does not pay for the order.
-func (o *Facts) unpaid() bool { return o.Chain.Less && o.Chain.End == Succeeded }
-
-// over reports whether no result is sent any more by itself.
-func (o *Facts) over() bool { return o.Calls.Progress != Open || o.Calls.Refused != "" }
-
-// failing reports whether the last answer is not a confirmation, and that is the game's
-// own doing.
-func (o *Facts) failing() bool {
-	c := o.Calls
-	switch d := o.Books.Dispute; {
-	case c.Contrary || o.unpaid() || d != nil && d.Stands != Pending: // it may reject what contradicts
-		return false
-	case c.Sending:
-		return !c.Lost && c.Status != 0 && !c.confirms() // 0 may mean that there was no answer yet
-	}
-	return !c.Lost && c.Attempts > 0 && !c.confirms()
-}
-
-// confirms reports whether the last answer is a confirmation as the interface has it.
-func (c *Calls) confirms() bool { return c.Status == 200 && c.Wrong == "" }
 
 // calls describes the transaction, if it is pending, or how the game answered the
 // results.
@@ -160,31 +138,6 @@ func (o *Facts) repeated() string {
 	}
 }
 
-// unknown is why, with what was wrong with the game's answer.
-func (o *Facts) unknown() string {
-	if o.Books.Why == Unread {
-		return join(o.why(), o.Books.Problem)
-	}
-	return o.why()
-}
-
-// why describes why it is unknown what the game moved.
-func (o *Facts) why() string {
-	switch o.Books.Why {
-	case Off:
-		return "The books are off, so the game's assets were not checked."
-	case Overlap:
-		return "What the game moved is unknown, because it cannot be told apart from other movements of " +
-			"this player's assets."
-	case Twins:
-		return "What the game moved is unknown, because it approved two orders under one UUID."
-	case Unread:
-		return "What the game moved is unknown, because it did not report what the player owns."
-	default:
-		return ""
-	}
-}
-
 // movement is what the game has moved, compared with what is due by now.
 type movement struct {
 	begin string // how the transaction ended
@@ -193,14 +146,6 @@ type movement struct {
 	// what it moved wrongly: negative where the player lacks something; nil if nothing is wrong
 	wrong  books.Assets
 	toCome books.Assets // what may still move; nil if nothing may
-}
-
-// end returns the outcome that decides what is due, and whether it is known.
-func (o *Facts) end() (end End, ok bool) {
-	if d := o.Books.Dispute; d != nil {
-		return d.Stands, d.Stands != Pending
-	}
-	return o.Chain.End, true
 }
 
 // movement compares what the game moved with what is due by now.

@@ -405,7 +405,8 @@ func TestTheTokensComeFromTheChain(t *testing.T) {
 	} {
 		assert.Equal(t, test.want, Tokens(test.end, n(test.before), n(test.now), n(test.moved), test.fee))
 	}
-	assert.Equal(t, Row{ID: "tokens", Now: "5", Tone: Unclear, Note: "unknown"}, Tokens(Pending, nil, n("5"), n("0"), ""))
+	assert.Equal(t, Row{ID: "tokens", Now: "5", Tone: Unclear, Note: "unknown"},
+		Tokens(Pending, nil, n("5"), n("0"), ""))
 }
 
 func TestAListOfAssetsIsShort(t *testing.T) {
