@@ -175,6 +175,9 @@ func play(orders, slow float64, good, bad int, m minuteOf) []map[string]any {
 // waits, otherwise fifteen.
 func TestSomebodyIsCalledInTheNight(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	const before = 180
 	var tests []map[string]any
 	for _, c := range []struct {
@@ -229,6 +232,9 @@ func TestSomebodyIsCalledInTheNight(t *testing.T) {
 // a large one. In six hours nobody is called.
 func TestNobodyIsCalledInAQuietNight(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	var tests []map[string]any
 	for _, game := range []struct{ orders, slow float64 }{{1, 0.3}, {20, 20}, {100, 5}} {
 		quiet := `count(ALERTS{alertname!="` + watchdog + `",alertstate="firing"}) or vector(0)`
