@@ -135,23 +135,25 @@ func TestWhichHonestMovesWaitForAPerson(t *testing.T) {
 		"mints from a treasury that `Contracts` lacks":    {mints("friend>honest 1")},
 		"mints, and takes a fee that `MintFeeBps` allows": {mints("zero>honest 0.99, zero>friend 0.01"),
 			mints("zero>honest 1, honest>friend 0.01")},
-		"mints less, or the player passes on more at once": {mints("zero>honest 0.98"),
+		"mints less than the order minus its fee, or the player passes on more than the fee in the same " +
+			"transaction": {mints("zero>honest 0.98"),
 			mints("zero>honest 1, honest>friend 1")},
 		"burns, to the zero address or to `Contracts`": {burns("honest>zero 1"), burns("honest>ramp 1")},
 		"burns to an address of nobody's":              {burns("honest>friend 1")},
 		"burns less than was ordered":                  {burns("honest>zero 0.99")},
 		"pays a part of a burn to somebody else":       {burns("honest>zero 0.9, honest>friend 0.1")},
-		"mints for two players, or burns of two": {settled(minting, "zero>honest 1, zero>thief 1"),
+		"mints for two players, or burns the tokens of two": {settled(minting, "zero>honest 1, zero>thief 1"),
 			settled(burning, "honest>zero 1, thief>zero 1")},
-		"burns of one player, and mints for another": {settled(burning, "honest>zero 1, zero>thief 1")},
+		"burns the tokens of one player, and mints for another": {settled(burning, "honest>zero 1, zero>thief 1")},
 		"moves tokens by events of ERC-1155, or by events whose arguments are not indexed": {mints(
 			"zero>honest 1 single"), burns("honest>zero 1 batch"),
 			burns("honest>zero 1 unindexed")},
-		"fails, and the player got nothing else":            {fails("")},
-		"fails, and somebody sent the player tokens":        {fails("friend>honest 1")},
-		"fails, and the player got dust from outside":       {fails("zero>honest 0.009")},
-		"fails, and the player got tokens by a bridge":      {fails("zero>honest 1")},
-		"fails, and another database minted for the player": {fails("zero>honest 0.5")},
+		"fails, and the player got nothing else":       {fails("")},
+		"fails, and somebody sent the player tokens":   {fails("friend>honest 1")},
+		"fails, and the player got dust from outside":  {fails("zero>honest 0.009")},
+		"fails, and the player got tokens by a bridge": {fails("zero>honest 1")},
+		"fails, and an order in another database, of the same token, minted for the " +
+			"player": {fails("zero>honest 0.5")},
 		"fails, and the node hides the newest success": {fails("", func(h *heist, newest *ramptest.Order) {
 			h.node.hides = newest.TxHash
 		})},

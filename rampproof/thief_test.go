@@ -417,8 +417,9 @@ func thefts() map[string]theft {
 		unpaid   = "the same, with a failed transaction that the ramp did not pay for"
 		second   = "a second order, with a transaction that ended another"
 
-		early       = "the same, before the mint is in a block"
-		keyless     = "without any key, nothing: the player sends a copy of the ramp's call first, whose own then fails"
+		early   = "the same, before the mint is in a block"
+		keyless = "nothing, and no key is needed: the player copies the ramp's call and sends it first, " +
+			"so the ramp's own transaction fails"
 		removed     = "a burn that a reorganization removed"
 		twice       = "a burn of half, which the node lists twice"
 		bridge      = "tokens that cross a bridge (burned here), as a burn"

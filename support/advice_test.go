@@ -41,6 +41,7 @@ func TestTheNextStep(t *testing.T) {
 	rows := 0
 	table, err := os.ReadFile("../docs/on-call.md")
 	require.NoError(t, err)
+	const several = "several prove it, or one proves it with another amount"
 	for _, c := range []struct {
 		row    string // of the document, or "" if it has none
 		report support.Report
@@ -49,9 +50,9 @@ func TestTheNextStep(t *testing.T) {
 		tx     byte // of Tx
 	}{
 		{`one "proves that the order has ended so"`, with(one(1), one(2, unproven)), later, support.NextFinish, 1},
-		{"several do, or with another amount", with(one(1), one(2)), later, support.NextAskService, 1},
-		{"several do, or with another amount", with(one(1, otherAmount)), later, support.NextAskService, 1},
-		{"several do, or with another amount", with(one(1, alsoProves)), later, support.NextAskService, 1},
+		{several, with(one(1), one(2)), later, support.NextAskService, 1},
+		{several, with(one(1, otherAmount)), later, support.NextAskService, 1},
+		{several, with(one(1, alsoProves)), later, support.NextAskService, 1},
 		{"one has ended another order", with(one(1, endedOther)), later, support.NextOtherOrder, 1},
 		{"one has ended another order", with(one(1, endedOther), one(2)), later, support.NextFinish, 2},
 		{`one "does not prove", but abandoning fails because of it`, with(one(1, objects)), later,

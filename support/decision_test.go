@@ -65,7 +65,7 @@ var decisions = map[string]func(t *testing.T){
 			})
 		}
 	},
-	"several do, or with another amount": func(t *testing.T) { // several orders of a player hang
+	"several prove it, or one proves it with another amount": func(t *testing.T) { // several orders of a player hang
 		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 			orders, store, n := newOrders(t, 100*24*time.Hour, &rampproof.Config{AnyFailure: true})
 			from, to, net := common.Address{}, player, int64(98) // percent

@@ -98,7 +98,7 @@ func TestAFindingStaysOpenUntilAPersonDecidesIt(t *testing.T) {
 // Every metric that an alert uses has a row in the document that says what a restart, a deployment and a
 // restore do to it.
 func TestTheDocumentSaysWhatBeginsAnew(t *testing.T) {
-	_, section, _ := strings.Cut(document(t, "on-call.md"), "\n## What begins anew\n")
+	_, section, _ := strings.Cut(document(t, "on-call.md"), "\n## After a restart or a restore\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	metric := regexp.MustCompile(`\b(?:ramp|haproxy|nginx|probe|prometheus)_[a-z_]+[a-z]\b|\bup\b`)
 	var used []string
