@@ -142,23 +142,30 @@ func checkResult(a *answer) error {
 	return nil
 }
 
-// wrongConfirmation means that the game has confirmed a result, with this answer or with an
-// earlier one, but not with the envelope of 4.3.
-type wrongConfirmation struct {
-	what  string // is wrong
-	cause error
+// wrongAnswer is an answer that breaks the interface and after which the service does not send
+// the call again, or would not if the answer had not been lost on purpose.
+type wrongAnswer struct {
+	confirmed bool   // the game has confirmed a result, with this answer or with an earlier one
+	what      string // is wrong
+	cause     error
 }
 
-func (w *wrongConfirmation) Error() string {
-	return "ramptest: confirmed, but its answer breaks the interface: " + w.what
+func (w *wrongAnswer) Error() string {
+	if w.confirmed {
+		return "ramptest: confirmed, but its answer breaks the interface: " + w.what
+	}
+	return broken("%s", w.what).Error()
 }
 
-func (w *wrongConfirmation) Unwrap() error { return w.cause }
+func (w *wrongAnswer) Unwrap() error { return w.cause }
+
+// wrongly describes what is wrong with an answer to a call that the game has not rejected.
+func wrongly(err error) string { return strings.TrimPrefix(err.Error(), broken("").Error()) }
 
 // wronglyConfirmed describes an answer to a result that the game has confirmed, and what is
 // wrong with it.
 func wronglyConfirmed(a *answer, err error) error {
-	w := &wrongConfirmation{what: strings.TrimPrefix(err.Error(), broken("").Error()), cause: err}
+	w := &wrongAnswer{confirmed: true, what: wrongly(err), cause: err}
 	switch r := rejectionOf(err); {
 	case r != nil && r.Status == http.StatusOK:
 		w.what = fmt.Sprintf("success is false (4.3), with %q", string(r.Code))
@@ -170,9 +177,23 @@ func wronglyConfirmed(a *answer, err error) error {
 	return w
 }
 
-// wrongOf returns what is wrong with a confirmation in an error, or "".
+// notSentAgain says what is wrong with an answer to a result that is no confirmation, and that the
+// service does not take for a failure either.
+const notSentAgain = ", after which the result is not sent again (6)"
+
+// turnedDown describes an answer after which the service would not send a result again.
+func turnedDown(err error) error {
+	w := &wrongAnswer{what: wrongly(err), cause: err}
+	if r := rejectionOf(err); r != nil {
+		w.what = fmt.Sprintf("HTTP %d and %q", r.Status, string(r.Code))
+	}
+	w.what += notSentAgain
+	return w
+}
+
+// wrongOf returns what is wrong with an answer that has this error, if it is a wrongAnswer.
 func wrongOf(err error) string {
-	var w *wrongConfirmation
+	var w *wrongAnswer
 	if errors.As(err, &w) {
 		return w.what
 	}
@@ -238,9 +259,10 @@ func mayLack(status int, code string) bool {
 
 // redactError removes secrets from an error.
 func redactError(err error, known secrets) error {
-	var wrong *wrongConfirmation
-	if errors.As(err, &wrong) {
-		wrong.what = known.text(wrong.what)
+	var wrong *wrongAnswer
+	if errors.As(err, &wrong) { // all that it shows
+		wrong.what, wrong.cause = known.line(wrong.what), redactError(wrong.cause, known)
+		return err
 	}
 	if rejected := rejectionOf(err); rejected != nil {
 		rejected.Code = ramp.Code(known.text(string(rejected.Code)))

@@ -213,7 +213,7 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 
 // attempt delivers once, and plans the retry if one is due.
 func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault string) Delivery {
-	d := Delivery{Order: o, Attempt: o.delivery.begin(), Time: s.clock.now()}
+	d := Delivery{Order: o, Attempt: o.delivery.begin(fault), Time: s.clock.now()}
 	s.record.wake() // a list shows that it is being sent
 	var a *answer
 	c, err := s.result(o, stated)
@@ -239,12 +239,12 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 		d.Status = a.status
 	}
 	d.Err = errors.Join(err, s.take(o.UUID))
-	var plan bool
 	defer s.changes.note(o.UUID)
 	contrary := c.stated != c.onChain && o.tx != nil
 	lost = lost || errors.Is(err, ErrStoreFailed)
-	d.Next, plan = o.delivery.conclude(d.Status, wrongOf(err), lost, contrary, s.config, s.clock.now(),
-		o.tx == nil)
+	var plan bool
+	heard := reply{d.Status, wrongOf(err), lost, contrary, fault, o.tx == nil}
+	d.Next, plan = o.delivery.conclude(heard, s.config, s.clock.now())
 	if plan {
 		s.plan(o, d.Next)
 	}
@@ -304,7 +304,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, stated Outcome) error {
 	}
 	defer s.record.wake()
 	defer s.changes.note(o.UUID)
-	return s.attempt(ctx, o, stated, "by hand").Err
+	return s.attempt(ctx, o, stated, byHand).Err
 }
 
 // result returns the call that tells the game an outcome (interface 6). Its body

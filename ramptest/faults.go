@@ -306,6 +306,9 @@ func MissingHMAC(call On) Fault {
 // result as [Config.Schedule] says. A validate call fails with [ErrLostAnswer], and
 // no transaction is submitted. Pass it twice to lose two answers.
 //
+// The game does not know that its answer is lost. So an answer that breaks the interface, or after
+// which the service would not have sent a result again, fails a test as if it had arrived.
+//
 // Lost answers are counted per order: when the call is repeated, with or without
 // the same faults, its answer arrives.
 func LostAnswer(call On) Fault {

@@ -31,7 +31,8 @@ import (
 
 var (
 	// ErrLostAnswer means that the game has answered, but a fault lost its answer: see
-	// [LostAnswer] and [SlowAnswer]. It is not a failure of the game.
+	// [LostAnswer] and [SlowAnswer]. It is not a failure of the game. If the answer was wrong, that is
+	// said, too.
 	ErrLostAnswer = errors.New("ramptest: the answer was lost on purpose")
 
 	// ErrStoreFailed means that the game's store failed because [StoreFails] says so, and that the
@@ -116,6 +117,9 @@ func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (
 		player, err = checkAssets(a)
 		return err
 	})
+	if err != nil { // also if the answer was lost
+		player = nil
+	}
 	if a != nil {
 		status = a.status
 	}
@@ -186,7 +190,7 @@ func (s *game) failedAs(a *answer, err error) error {
 	what := fmt.Sprintf("the game's store failed on purpose, which must be answered with HTTP 500, "+
 		"because the result is not sent again after HTTP %d (6)", a.status)
 	if a.status == http.StatusOK {
-		return &wrongConfirmation{what: what, cause: err}
+		return &wrongAnswer{confirmed: true, what: what, cause: err}
 	}
 	return errors.Join(errors.New("ramptest: "+what), err)
 }
@@ -320,13 +324,15 @@ func (c *call) meaning(a *answer, err error, retry func(int) bool) books.Answer 
 	switch {
 	case c.forged:
 		return books.No
-	case a == nil, errors.Is(err, ErrLostAnswer), a.status >= 500:
+	case a == nil, a.status >= 500:
 		return books.Open
-	case c.kind == control.KindResult:
+	case c.kind == control.KindResult: // the game does not know that its answer is lost
 		if a.status != http.StatusOK && retry(a.status) {
 			return books.Open
 		}
 		return books.Yes
+	case errors.Is(err, ErrLostAnswer):
+		return books.Open
 	case err == nil:
 		return books.Yes
 	case isRejection(err), a.status >= 400:
@@ -341,6 +347,22 @@ func (c *call) meaning(a *answer, err error, retry func(int) bool) books.Answer 
 func (c *call) confirmed(a *answer, retry func(int) bool) bool {
 	again := c.again && !retry(a.status)
 	return c.kind == control.KindResult && !c.forged && !c.opposite && (again || a.status == http.StatusOK)
+}
+
+// unheard returns the error of an answer that was lost on purpose, of which judge has returned err.
+// The game does not know that, so the answer is as wrong as one that arrives. A game may fail at any
+// time, and may reject what contradicts the chain.
+func (c *call) unheard(a *answer, err error, retry func(int) bool) error {
+	switch {
+	case err == nil:
+	case c.kind == control.KindResult && wrongOf(err) != "":
+		return errors.Join(ErrLostAnswer, err)
+	case c.kind == control.KindResult && !c.opposite && !retry(a.status):
+		return errors.Join(ErrLostAnswer, turnedDown(err))
+	case c.kind == control.KindValidate && a.status < 500 && !isRejection(err):
+		return errors.Join(ErrLostAnswer, &wrongAnswer{what: wrongly(err), cause: err})
+	}
+	return ErrLostAnswer
 }
 
 // send makes a call, passes the answer to judge, and records both.
@@ -364,13 +386,8 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	default:
 		event.Answer = &control.Message{Status: a.status, Header: header, Body: string(a.body)}
 		event.Outcome = outcome(a)
-		if c.lost || c.slow > s.config.Timeout {
-			err = ErrLostAnswer
-			if c.fault == string(AssetsCutOff) {
-				event.Answer.Body = event.Answer.Body[:len(a.body)/2]
-			}
-			event.Outcome += ", but the answer was lost on purpose"
-		} else if err = judge(a); err != nil {
+		lost := c.lost || c.slow > s.config.Timeout
+		if err = judge(a); err != nil {
 			if isMissing(a.status, err) {
 				err = fmt.Errorf("%w: the game has no %s %s: set %s", err, c.method, c.path, settings[c.kind])
 			}
@@ -378,14 +395,21 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 				err = fmt.Errorf(
 					"%w: the game takes it for a result: the paths of validate and result are swapped", err)
 			}
-			if !isRejection(err) {
+			if !isRejection(err) && !lost {
 				event.Outcome = err.Error()
 			}
 			if c.confirmed(a, s.config.Retry) {
 				err = wronglyConfirmed(a, err)
 			}
 		}
-		if c.failure.Happened() && !errors.Is(err, ErrLostAnswer) {
+		switch {
+		case lost:
+			err = c.unheard(a, err, s.config.Retry)
+			if c.fault == string(AssetsCutOff) {
+				event.Answer.Body = event.Answer.Body[:len(a.body)/2]
+			}
+			event.Outcome += ", but the answer was lost on purpose"
+		case c.failure.Happened():
 			err = s.failedAs(a, err)
 		}
 	}
@@ -506,7 +530,7 @@ func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Ver
 	case errors.Is(err, errCanceled):
 		v.Canceled = true
 	case errors.Is(err, ErrLostAnswer):
-		v.Lost = true
+		v.Lost, v.Wrong = true, wrongOf(err)
 	case errors.Is(err, ErrStoreFailed):
 		v.Failing = true
 	case wrongOf(err) != "":

@@ -33,6 +33,9 @@ func (s secrets) with(more ...string) secrets { return secrets{s.key, s.others.W
 // text returns a text without the secrets.
 func (s secrets) text(text string) string { return s.key.Redact(s.others.Text(text)) }
 
+// line returns a text as it goes into an error.
+func (s secrets) line(text string) string { return s.others.Line(s.text(text), redact.MaxError) }
+
 // err returns an error whose text has none of the secrets.
 func (s secrets) err(err error) error {
 	if err == nil {

@@ -1,6 +1,7 @@
 package ramptest
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -30,9 +31,10 @@ type standing struct {
 	Retries  int       `json:",omitzero"` // how many of them are retries of the schedule
 	Next     time.Time `json:",omitzero"` // when the next delivery is planned; zero if none is
 	Status   int       `json:",omitzero"` // HTTP status of the last answer; 0 if there was none
-	Wrong    string    `json:",omitzero"` // what is wrong with the last answer, if the game has confirmed
-	Lost     bool      `json:",omitzero"` // the last answer was lost by a fault, or the store failed by one
-	Contrary bool      `json:",omitzero"` // the last result contradicted the chain, and was not confirmed
+	// what is wrong with an answer, although a result is sent again only on purpose after it
+	Wrong    string `json:",omitzero"`
+	Lost     bool   `json:",omitzero"` // the last answer was lost by a fault, or the store failed by one
+	Contrary bool   `json:",omitzero"` // the last result contradicted the chain, and was not confirmed
 
 	sending int // deliveries in progress
 }
@@ -94,35 +96,54 @@ func (d *delivery) planned(at time.Time) (wanted, first bool) {
 	return !d.State.over(), d.Attempts == 0
 }
 
-// begin counts one more attempt.
-func (d *delivery) begin() (attempt int) {
+// byHand is the fault of a delivery that somebody makes now.
+const byHand = "by hand"
+
+// begin counts one more attempt. If it is made only because a fault says so, the answer before it
+// would have been the last.
+func (d *delivery) begin(fault string) (attempt int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.State == Rejected && fault != byHand && d.Wrong == "" {
+		d.Wrong = fmt.Sprintf("HTTP %d%s", d.Status, notSentAgain)
+	}
 	d.Attempts++
 	d.sending++
 	return d.Attempts
+}
+
+// reply is what a delivery has brought.
+type reply struct {
+	status   int    // HTTP status of the answer; 0 if none arrived
+	wrong    string // what is wrong with the answer; see wrongAnswer
+	lost     bool   // the answer was lost by a fault, or the store failed by one
+	contrary bool   // the result contradicts the chain
+	fault    string // of the delivery
+	once     bool   // the result is never sent again
 }
 
 // conclude applies the status of an answer to the order (interface 6): HTTP 200
 // confirms; no answer and the statuses of Config.Retry are retried, and so is a result that
 // contradicts the chain, which the game may reject. It returns when the next delivery is
 // due, and whether the caller must plan it.
-func (d *delivery) conclude(
-	status int, wrong string, lost, contrary bool, config *Config, now time.Time, byHand bool,
-) (next time.Time, plan bool) {
-	retried := status == 0 || config.Retry(status)
+func (d *delivery) conclude(r reply, config *Config, now time.Time) (next time.Time, plan bool) {
+	retried := r.status == 0 || config.Retry(r.status)
+	contrary := r.contrary && r.status != http.StatusOK
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sending--
-	if contrary = contrary && status != http.StatusOK; !contrary || d.State != Confirmed {
-		d.Status, d.Wrong, d.Lost, d.Contrary = status, wrong, lost, contrary
+	if !contrary || d.State != Confirmed {
+		d.Status, d.Lost, d.Contrary = r.status, r.lost, contrary
+		if r.fault == byHand || d.Wrong == "" {
+			d.Wrong = r.wrong
+		}
 	}
 	switch {
-	case d.State == Confirmed || status == http.StatusOK:
+	case d.State == Confirmed || r.status == http.StatusOK:
 		d.State = Confirmed
 	case !retried && !contrary:
 		d.State = Rejected
-	case byHand, !d.Next.IsZero(): // never retried, or already planned
+	case r.once, !d.Next.IsZero(): // never retried, or already planned
 	case d.Retries >= len(config.Schedule):
 		d.State = GivenUp
 	default:

@@ -18,7 +18,7 @@ type Call struct {
 	Status   int    // the HTTP status of the answer; 0 if there was none
 	Success  bool   // the answer states success, and is correct
 	Code     string // the errorCode of an answer that states none; of an initialize call, its data
-	Wrong    string // what is wrong with this answer to a result that is confirmed, by it or before
+	Wrong    string // what is wrong with an answer that was lost, or to a result that is confirmed
 	Problem  string // what is wrong with the answer, or why there is none; "" if it has the right form
 	Lost     bool   // the answer was lost on purpose
 	Failing  bool   // the game's store failed on purpose
@@ -79,6 +79,8 @@ func OfCall(c Call) Verdict {
 	switch {
 	case c.Canceled:
 		return neutral(Failed, "The caller did not wait for the answer.")
+	case c.Lost && c.Wrong != "":
+		return failed("%s", wronglyLost(c.Wrong))
 	case c.Lost && c.Status != 0:
 		return newVerdict(Waiting, Wait, fmt.Sprintf("The answer was lost on purpose: HTTP %d.", c.Status))
 	case c.Failing:

@@ -47,7 +47,7 @@ type Calls struct {
 	Attempts int       // how many results were sent
 	Sending  bool      // a result is being sent
 	Status   int       // the HTTP status of the last answer; 0 if there was none
-	Wrong    string    // what is wrong with the last answer, if the game has confirmed
+	Wrong    string    // what is wrong with an answer after which no result is sent again by itself
 	Lost     bool      // the last answer was lost on purpose, or with a Status, the store failed on purpose
 	Contrary bool      // the last result contradicted the chain on purpose, and was not confirmed
 	Next     time.Time // when the next result is sent; zero if none is planned
@@ -125,6 +125,8 @@ func (o *Facts) failing() bool {
 	switch d := o.Books.Dispute; {
 	case c.Contrary || o.unpaid() || d != nil && d.Stands != Pending: // it may reject what contradicts
 		return false
+	case c.Wrong != "":
+		return true
 	case c.Sending:
 		return !c.Lost && c.Status != 0 && !c.confirms() // 0 may mean that there was no answer yet
 	}

@@ -114,6 +114,8 @@ func (o *Facts) headOfUnconfirmed() string {
 	switch {
 	case c.Lost && c.Status != 0:
 		said = "The game's store failed on purpose"
+	case c.Lost && c.Wrong != "":
+		said = "The answer was lost on purpose, and it breaks the interface"
 	case c.Lost:
 		said = "The answer was lost on purpose"
 	case c.Status == 0:

@@ -32,7 +32,10 @@ func TestTheHeadOfAnOrder(t *testing.T) {
 		"The game did not approve the order, and took assets nevertheless.": mint(func(o *Facts) {
 			o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{Refused: "It rejected."}, assets(-100, 0)
 		}),
-		"The game did not confirm the result.":                     mint(func(o *Facts) { o.Calls = failing }),
+		"The game did not confirm the result.": mint(func(o *Facts) { o.Calls = failing }),
+		"The answer was lost on purpose, and it breaks the interface.": mint(func(o *Facts) {
+			o.Calls = Calls{Attempts: 1, Lost: true, Wrong: "HTTP 503", Next: later}
+		}),
 		"The burn failed, because the wallet held too few tokens.": burn(func(o *Facts) { o.Chain.Short = "1" }),
 		"The burn failed on the chain, and nothing moved.":         burn(func(*Facts) {}),
 		"The game rejected the second result; the first stands: failed.": mint(func(o *Facts) {

@@ -112,6 +112,8 @@ func (o *Facts) calls(m movement) (said string, next Next) {
 	switch {
 	case c.Lost && c.Status != 0:
 		said = "The game's store failed on purpose."
+	case c.Lost && c.Wrong != "":
+		said = wronglyLost(c.Wrong)
 	case c.Lost:
 		said = "The answer was lost on purpose."
 	case c.Status == 0:

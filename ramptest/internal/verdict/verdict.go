@@ -94,6 +94,11 @@ func wrongly(what string) string {
 	return "Confirmed, but its answer breaks the interface: " + what + "."
 }
 
+// wronglyLost says what is wrong with an answer that was lost on purpose.
+func wronglyLost(what string) string {
+	return "The answer was lost on purpose, and it breaks the interface: " + what + "."
+}
+
 // maxItems is how many assets a sentence lists.
 const maxItems = 3
 

@@ -131,6 +131,13 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{mint(func(o *Facts) { o.Calls = Calls{Attempts: 1, Lost: true, Next: later, Of: "2 of 20"} }),
 			"● waiting: The transaction failed. The game gave back 100 gold. The answer was lost on purpose. Next " +
 				"attempt at 12:09:21 (2 of 20)."},
+		{mint(func(o *Facts) {
+			o.Calls = Calls{Attempts: 1, Lost: true, Wrong: "HTTP 503", Next: later, Of: "2 of 20"}
+		}), "● waiting attention: The transaction failed. The game gave back 100 gold. The answer was lost on " +
+			"purpose, and it breaks the interface: HTTP 503. Next attempt at 12:09:21 (2 of 20)."},
+		{mint(func(o *Facts) { o.Calls.Wrong = "HTTP 503" }),
+			"! done attention: The transaction failed. The game gave back 100 gold. Confirmed, but its answer breaks " +
+				"the interface: HTTP 503."},
 		{mint(func(o *Facts) { o.Calls, o.Books.Moved = Calls{Never: true}, assets(-100, 0) }),
 			"● waiting: The transaction failed. The game has not given back 100 gold yet. No result will come, as " +
 				"you chose."},
@@ -486,6 +493,8 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Result, Status: 200, Success: true}, "✓ done: Confirmed."},
 		{Call{Kind: Result, Status: 200, Wrong: "success is false (4.3)"},
 			"✗ failed attention: Confirmed, but its answer breaks the interface: success is false (4.3)."},
+		{Call{Kind: Result, Status: 503, Code: "BUSY", Lost: true, Wrong: `HTTP 503 and "BUSY"`},
+			"✗ failed attention: The answer was lost on purpose, and it breaks the interface: HTTP 503 and \"BUSY\"."},
 		{Call{Kind: Result, Status: 500, Code: "INTERNAL", Retried: true},
 			"✗ failed attention: The game failed with HTTP 500 and INTERNAL. The result is sent again."},
 		{Call{Kind: Result, Status: 400, Code: "REJECTED"},
