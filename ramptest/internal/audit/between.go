@@ -124,15 +124,16 @@ func (b *Books) setOutside(more int) {
 
 // Sweep reads what each player owns whom the game has named.
 func (b *Books) Sweep(ctx context.Context) {
-	for _, s := range b.sessions() {
+	b.mu.Lock()
+	all := b.named()
+	b.mu.Unlock()
+	for _, s := range all {
 		_, _, _ = b.config.Ask(ctx, s, uuid.Nil)
 	}
 }
 
-// sessions returns the newest session of each player whom the game has named.
-func (b *Books) sessions() (all []ramp.Session) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// named returns the newest session of each player whom the game has named. The caller must hold the lock.
+func (b *Books) named() (all []ramp.Session) {
 	if b.config.Off {
 		return nil
 	}
