@@ -23,7 +23,8 @@ import (
 // Order is a mint or a burn as it was validated, and its outcome. It is a plain value: [Accept],
 // [Finish] and [Abandon] are its rules, and a [Store] keeps it. Its JSON form is exact, and keeps
 // members that a newer program has added. Other codecs, such as YAML and msgpack, keep that form as a
-// text; BSON, which cannot, is refused.
+// text; BSON, which cannot, is refused. Do not embed an Order in a struct that is encoded: codecs would
+// write the Order only, without the other fields.
 type Order struct {
 	// ProjectID, SessionID, UserAddress, Digest and Intent are those of the validate call, and Network
 	// is that of the terms, or empty. TxHash is the result's, in lower case, or empty. Times are UTC,

@@ -30,6 +30,9 @@ import (
 // which notes that the end of an order was refused, now and for this reason: by Apply, or by what the
 // chain shows. It writes nothing unless the order is stored and waits. Its error is only logged; see
 // [Refusal].
+//
+// A store that wraps another one, such as for metrics, should embed its type, such as *rampsql.Store. If it
+// embeds this interface, it hides the methods above, and those that packages rampproof and support need.
 type Store interface {
 	// Update takes one step of the order that is stored under id: it calls next with that order, or
 	// nil if there is none, and returns the step.

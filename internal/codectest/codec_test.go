@@ -170,3 +170,39 @@ func TestBothVersionsOfJSONWriteTheSame(t *testing.T) {
 		assert.JSONEq(t, string(v1), string(v2), what)
 	}
 }
+
+// As with time.Time: what is embedded lends its methods.
+func TestAStructThatEmbedsAValueLosesItsOwnFields(t *testing.T) {
+	type embedding struct {
+		ramp.Order
+		Note string
+	}
+	type naming struct {
+		Order ramp.Order
+		Note  string
+	}
+	order := ramp.Must(ramp.Accept(ramp.Session{ID: "alice"}, request(t, "300", "9"), time.Now())(nil)).Order
+	for name, test := range map[string]struct {
+		marshal   func(any) ([]byte, error)
+		unmarshal func([]byte, any) error
+	}{
+		"encoding/json": {json.Marshal, json.Unmarshal},
+		"YAML":          {yaml.Marshal, yaml.Unmarshal},
+	} {
+		var embedded embedding
+		require.NoError(t, test.unmarshal(ramp.Must(test.marshal(embedding{order, "mine"})), &embedded), name)
+		assert.Equal(t, order.UUID, embedded.UUID, name)
+		assert.Empty(t, embedded.Note, name)
+		var named naming
+		require.NoError(t, test.unmarshal(ramp.Must(test.marshal(naming{order, "mine"})), &named), name)
+		assert.Equal(t, order.UUID, named.Order.UUID, name)
+		assert.Equal(t, "mine", named.Note, name)
+	}
+}
+
+// Of a type with both methods, encoding/json writes a key with MarshalText, and reads it with UnmarshalJSON.
+func TestAnAmountIsNoKeyOfAJSONObject(t *testing.T) {
+	text := ramp.Must(json.Marshal(map[ramp.Amount]string{ramp.NewAmount(2): "two"}))
+	assert.Equal(t, `{"2":"two"}`, string(text))
+	assert.Error(t, json.Unmarshal(text, new(map[ramp.Amount]string)))
+}
