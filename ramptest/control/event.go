@@ -126,8 +126,11 @@ func (e Event) Verdict() Verdict {
 		v.State = StateWaiting
 	}
 	if e.Loss != "" {
+		if v.Tone == verdict.Good { // that the answer is right is not what there is to say
+			v.Said = ""
+		}
 		v.Tone, v.Attention, v.Loss = verdict.Bad, true, true
-		v.Said += " The books found: " + e.Loss + "."
+		v.Said = strings.TrimSpace(v.Said + " The books found: " + e.Loss + ".")
 	}
 	return v
 }
