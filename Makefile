@@ -91,7 +91,7 @@ fuzz:
 long:
 	internal/dbtest/tidb
 	internal/hosttest/hosts
-	go test -run VerdictsAgree ./ramptest -games 20000
+	go test -timeout 1h -run VerdictsAgree ./ramptest -games 20000
 	JUDGE_ALL=1 go -C internal/judgetest test -count 1 -timeout 2h .
 	internal/elsewhere
 	SCHEDULES_ALL=1 internal/dbtest/databases go -C internal/dbtest test -count 1 -timeout 1h -run Schedule .
