@@ -25,10 +25,10 @@ const (
 //
 // The zero value is 0. Amounts with equal values are equal under ==: 1.0 and 1e0 are 1.
 //
-// JSON has an amount as a number, and every other codec as the text of String. A column of text, whole
-// numbers or type DECIMAL can be scanned into an amount. Do not pass an amount to database/sql: if a
-// statement adds a text to a number, the database rounds it. Pass [Amount.Int64], or String with a CAST
-// to DECIMAL.
+// JSON has an amount as a number, and other codecs as the text of String. BSON, which can do neither,
+// is refused. A column of text, whole numbers or type DECIMAL can be scanned into an amount. Do not
+// pass an amount to a statement of database/sql. If a statement adds the text of an amount to a
+// number, the database can round it. Pass [Amount.Int64], or pass String and CAST it to DECIMAL.
 type Amount struct {
 	text string // canonical: no exponent, no redundant zeros, "" for 0
 }

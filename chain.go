@@ -83,8 +83,8 @@ type Log struct {
 	LogIndex         Quantity       `json:"logIndex,omitzero"`
 	Removed          bool           `json:"removed"` // by a chain reorganization
 
-	// Unreadable reports that a node's receipt has this log in a form that could not be read, in
-	// a part that decides what the event is. That part is zero here.
+	// Unreadable reports that a part of this log could not be read in a node's receipt, and that
+	// this part decides what the event is. The part is zero here.
 	Unreadable bool `json:"-"`
 }
 

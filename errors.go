@@ -23,9 +23,9 @@ import (
 )
 
 // Sentinels, for [errors.Is]; docs/security.md says what errors show. A [Handler] rejects
-// a call with [ErrHMACMissing] or [ErrHMACInvalid]. A [Client] returns the one that the
-// service reports of these four: [ErrHMACMissing], [ErrHMACInvalid], [ErrUnknownProject]
-// and [ErrUnknownNetwork].
+// a call with [ErrHMACMissing] or [ErrHMACInvalid]. If the service reports one of four
+// failures, a [Client] returns it: [ErrHMACMissing], [ErrHMACInvalid],
+// [ErrUnknownProject] or [ErrUnknownNetwork].
 var (
 	// ErrHMACMissing means that a call has no X-HMAC-SIGNATURE header (interface 7.1, 5.2).
 	ErrHMACMissing = errors.New("X-HMAC-SIGNATURE is missing")
@@ -41,7 +41,8 @@ var (
 	ErrUnknownNetwork = errors.New("the service does not serve the network")
 	// ErrValidatorKey means that a validator key, public key or address is unusable (interface 5.3).
 	ErrValidatorKey = errors.New("validator key is unusable")
-	// ErrSignature means that bytes are no signature, or not one by the expected key over the digest.
+	// ErrSignature means that bytes are not a signature, or that the expected key did not sign this
+	// digest.
 	ErrSignature = errors.New("signature is not valid")
 
 	// ErrOrderUnknown means that no order has the UUID. Answer a result for one with HTTP 500, so that
@@ -73,10 +74,9 @@ func Must[T any](value T, err error) T {
 	return value
 }
 
-// InvalidError lists every missing or wrong field of a message or a config, but hardly
-// any value: only texts that were mistyped in a config, and, from [Terms.Match], what was
-// expected and what came. It is returned by constructors that take a config, and by
-// UnmarshalJSON of messages.
+// InvalidError lists every missing or wrong field of a message or a config. It shows no
+// values, with two exceptions: a mistyped text of a config and, from [Terms.Match], what
+// was expected and what came.
 type InvalidError struct {
 	Fields []FieldError // at least one, in the order of the message or config
 }
@@ -265,7 +265,7 @@ type Code string
 
 // Codes that a [Handler] answers with by itself; docs/errors.md has all. The number is the HTTP
 // status; without one, it is [HandlerConfig].RejectStatus. For a result it is 500 instead,
-// except for [CodeOrderConflict].
+// except in the one case of [CodeOrderConflict] that [HandlerConfig].OnConflict describes.
 const (
 	CodeHMACMissing      Code = "HMAC_MISSING"       // 401: no X-HMAC-SIGNATURE
 	CodeHMACInvalid      Code = "HMAC_INVALID"       // 401: the signature does not match the body
@@ -273,7 +273,7 @@ const (
 	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED" // 405: not GET for assets, or not POST for the others
 	CodeBodyTooLarge     Code = "BODY_TOO_LARGE"     // 413: larger than [HandlerConfig].MaxBody
 	CodeInvalidMessage   Code = "INVALID_MESSAGE"    // the order is for no product of [HandlerConfig].Terms
-	CodeOrderConflict    Code = "ORDER_CONFLICT"     // a call contradicts the stored order; of a result 400
+	CodeOrderConflict    Code = "ORDER_CONFLICT"     // contradicts the stored order
 	CodeOrderFinished    Code = "ORDER_FINISHED"     // a validate call is for an order that has ended
 	CodeInternal         Code = "INTERNAL_ERROR"     // 500: internal error; the cause is logged
 

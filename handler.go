@@ -38,10 +38,11 @@ type Players interface {
 // the Handler itself for the paths of the interface's examples. With a framework that does not use
 // net/http, or without HTTP, use Answer.
 //
-// The service delivers a result again only after HTTP 500 or no answer. So a result is answered with
-// 200 or 500, whatever fails, and with 400 only once OnConflict took a contradicting outcome. Once its
-// HMAC is verified, the handler works on it until it is done or the deadline of its context has passed,
-// even if the sender has gone. Without a deadline, the handler stops after 30 seconds.
+// The service delivers a result again only after HTTP 500 or no answer. So the answer to a result is
+// HTTP 200 or 500, whatever fails. There is one exception: if the result contradicts how the order
+// ended, and OnConflict returned nil, the answer is 400. Once the HMAC of a result is verified, the
+// handler works on it until it is done or the deadline of its context has passed, even if the sender
+// has gone. Without a deadline, the handler stops after 30 seconds.
 type Handler struct {
 	config     HandlerConfig
 	unverified sync.Map // a sample for each code of calls without a valid HMAC
@@ -59,37 +60,43 @@ type HandlerConfig struct {
 	// OnConflict is called with every result that contradicts its order, at each delivery. This
 	// delivery has moved no assets, and a person must decide. conflict.Field says what differs:
 	//
-	//	receipt.status       the order has ended otherwise: if OnConflict returns nil, the answer is HTTP
-	//	                     400, which ends the deliveries
-	//	session_id, intent   what is stored differs, which a wrong character set can cause, too: HTTP 500
-	//	tx_hash, with Other  the transaction has ended order Other, which a person can correct: HTTP 500
-	//	tx_hash              a repeat with another transaction, so that a player may have paid twice: HTTP
-	//	                     200, and without OnConflict only logged and observed
+	//	receipt.status       the order has already ended in another way. If OnConflict returns nil, the
+	//	                     answer is HTTP 400, and the service does not send the result again
+	//	session_id, intent   they differ from the stored order. A wrong character set of the database can
+	//	                     cause this, too. HTTP 500
+	//	tx_hash, with Other  the transaction has already ended another order, Other. A person can correct
+	//	                     this. HTTP 500
+	//	tx_hash              a repeat of the result names another transaction, so a player may have paid
+	//	                     twice. HTTP 200
 	//
-	// If OnConflict fails, or is nil in any case but the last, the answer is HTTP 500, the cause
-	// is logged, and the service redelivers for 12 hours.
+	// If OnConflict fails, the answer is HTTP 500. If it is nil, the answer is HTTP 500, too, except in
+	// the last case, which is then only logged and observed. After HTTP 500, the cause is logged, and
+	// the service repeats the result for 12 hours.
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
 
-	// Terms are the products that the game offers, and their project and network. A validate call for
-	// none of them is rejected with [CodeInvalidMessage] and RejectStatus, unless it repeats a call for
-	// what was a product when it was accepted. Required.
+	// Terms are the products that the game offers, and their project and network. If a validate call is
+	// for none of them, it is rejected with [CodeInvalidMessage] and RejectStatus. There is one
+	// exception: a repeat of a call that was accepted goes on, even if the product is no longer sold.
+	// Required.
 	Terms *Terms
 
 	// Policy, if set, is asked about every validate call after Authenticate and before anything is
 	// signed or stored: may this player trade r.Tokens of r.Product? nil goes on, [Reject] rejects,
 	// and any other error answers 500. It must change nothing and not look at balances, because it is
-	// asked about repeats too. A repeat of an order for what is no product any more has neither
-	// r.Product nor r.Tokens: the player has paid, so let it pass. Policy can reject an
-	// r.Intent.TargetCandidate, which Terms ignore, and an r.Digest that means something else than
-	// r.Intent: whoever has the HMAC key chooses both. docs/security.md has an example.
+	// asked about repeats too. If the product of a repeated order is no longer sold, r.Product is
+	// empty and r.Tokens is 0. Let this repeat pass, because the player has paid. Whoever has the
+	// HMAC key chooses r.Intent.TargetCandidate and r.Digest, and Terms check neither. So Policy can
+	// reject an order that has a TargetCandidate, or whose Digest does not belong to its Intent.
+	// docs/security.md has an example.
 	Policy func(ctx context.Context, s Session, r *ValidateRequest) error
 
 	// Wallet, if set, is asked after Policy, with the same errors: may the player use this wallet?
 	// Whoever has the HMAC key can name the wallet of another player, and claim what that player
-	// burns. Let a wallet belong to the account that names it first, for all of its sessions, in a
-	// table with the wallet as its key; an account may have several. A call may be repeated or
-	// rejected later. If orders wait when you set it for the first time, fill the table from them:
-	// docs/security.md has the statement. Required if Confirm is a proof; see [AnyWallet].
+	// burns. Keep a table whose key is the wallet: the first account that names a wallet owns it,
+	// in all of the account's sessions. An account may own several wallets. Wallet may be asked
+	// again for the same order, and the order may still be rejected afterwards. If orders wait
+	// when you set Wallet for the first time, fill the table from them: docs/security.md has the
+	// statement. Required if Confirm is a proof; see [AnyWallet].
 	Wallet func(ctx context.Context, s Session, wallet common.Address) error
 
 	// Key is the HMAC key of the console, for validate and result calls (interface 5.2). Required.
@@ -134,9 +141,9 @@ type HandlerConfig struct {
 	// they are known, it also has:
 	//
 	//	session_id, uuid, direction, product, tx_hash
-	//	state, new, effect    of the order: new is false for a repeat, and with effect, such as
-	//	                      "take -100 item_gold", a person can correct balances after the loss
-	//	                      of a database
+	//	state, new, effect    of the order: new is false for a repeat, and effect is a text such as
+	//	                      "take -100 item_gold". After the loss of a database, a person can
+	//	                      correct balances from the records whose new is true
 	//	signed                the validator key was asked for a signature; it left unless the call failed
 	//	error                 the cause of a failure
 	//	conflict              the field that contradicts the order
@@ -151,18 +158,21 @@ type HandlerConfig struct {
 	//	                      second is logged for each code
 	//	stack                 of a panic
 	Logger   *slog.Logger
-	Observer Observer         // observes also a call with a wrong path or method that may be the service's
+	Observer Observer         // also observes a call with a wrong path or method, if it may be the service's
 	Now      func() time.Time // clock of orders; by default [time.Now]
 }
 
 // Confirmer decides whether a result may end its order. Package rampproof has those that
 // ask the chain; calls are concurrent.
 type Confirmer interface {
-	// Confirm is called with every authentic result and with the rule that would end its order. It
-	// replaces the receipt of r by what the chain has, sets r.Transaction, and returns a transition:
-	// if the transaction confirms the step of finish, it takes that step, and otherwise it returns
-	// an error. Whatever needs the network happens before it returns, because a transition does no
-	// I/O. An error of it or of the transition answers 500: the service delivers the result again.
+	// Confirm is called with every authentic result, and with finish, the transition that would end the
+	// order. It replaces r.Receipt with the receipt that the chain has, and sets r.Transaction. It
+	// returns a new transition, which calls finish. If the chain confirms the step of finish, the new
+	// transition returns that step. Otherwise it returns an error. Whatever needs the network happens
+	// before Confirm returns, because a transition does no I/O.
+	//
+	// If Confirm returns an error, the answer is HTTP 500, and the service sends the result again. An
+	// error of the transition is treated as one without a Confirmer.
 	Confirm(ctx context.Context, store Store, r *Result, finish Transition) (Transition, error)
 
 	// CheckConfig returns what the config of a handler lacks for this Confirmer, as an
@@ -219,9 +229,9 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 }
 
 // Check returns every fault that would otherwise show when a player has paid: of the
-// store, if it has the method Check of a [Store]; of the signer, in a trial
-// signature of a random digest; and of Confirm, such as a node of another chain. Call it
-// when your server starts, and do not start after an error. It changes nothing.
+// store, if it has the optional method Check that [Store] describes; of the signer, in a
+// trial signature of a random digest; and of Confirm, such as a node of another chain.
+// Call it when your server starts, and do not start after an error. It changes nothing.
 //
 // An outage of a node is logged instead, because only results wait for it: a timeout, a
 // connection that cannot be made or breaks, HTTP 429 and 5xx, or a rate limit. Any other

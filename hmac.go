@@ -32,10 +32,13 @@ type HMACKey struct {
 // decodes it as [Base64URLKey] does. If the service answers "invalid mac" with one, try
 // the other.
 //
-// The error wraps [ErrHMACKey] if the text is empty or blank, if it begins or ends with
-// white space, such as the final newline of a file, or if it holds a control character or
-// one that nobody sees, such as a byte order mark, and if the mode of the Go program
-// forbids the key: with GODEBUG=fips140=only, it must have at least 14 bytes.
+// The error wraps [ErrHMACKey] in these cases:
+//
+//   - The text is empty or blank.
+//   - It begins or ends with white space, such as the final newline of a file.
+//   - It has a control character or an invisible one, such as a byte order mark.
+//   - The mode of the Go program forbids the key: with GODEBUG=fips140=only, a key must have at least
+//     14 bytes.
 func TextKey(text string) (HMACKey, error) {
 	switch trimmed := strings.TrimSpace(text); {
 	case trimmed == "":
@@ -108,9 +111,9 @@ func (k HMACKey) WithPrevious(older ...HMACKey) HMACKey {
 // IsZero reports whether k is the zero value.
 func (k HMACKey) IsZero() bool { return len(k.ring) == 0 }
 
-// Redact returns a text with the key replaced by [redacted], in the forms in which a console, a URL and JSON
-// write it. Use it for what others have said and you show or log, such as the page of a server that lists its
-// environment. A key below 4 bytes is not found.
+// Redact returns a text with the key replaced by [redacted], in the forms in which a console, a URL and
+// JSON write it. Use it before you show or log a text that you did not write, such as the page of a
+// server that lists its environment. A key of fewer than 4 bytes is not found.
 func (k HMACKey) Redact(text string) string { return redact.New(k.secrets()...).Text(text) }
 
 // Fingerprint returns 8 hex digits that tell whether two programs have the same key, in the same encoding. It

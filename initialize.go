@@ -44,15 +44,15 @@ type ClientConfig struct {
 	// Key is the HMAC key of the console, which signs calls (interface 5.2). Required.
 	Key HMACKey
 
-	// Terms are those of [HandlerConfig], for [InitializeRequest].Product.
+	// Terms are the same as in [HandlerConfig]. Set them if you use [InitializeRequest].Product.
 	Terms *Terms
 
 	// HTTPClient supplies the transport, the cookies and the timeout. It is copied and not modified,
 	// and follows no redirects, so that a signed call reaches no address that was not configured. The
-	// default has its own pool, a clone of [http.DefaultTransport] with up to 100 connections for each
-	// host, all of which may be idle: share one Client, and raise MaxIdleConnsPerHost of a transport of
-	// your own. After a failure that may pass, the default closes its idle connections, because the
-	// host may have moved.
+	// default has its own pool, so share one Client. The pool is a clone of [http.DefaultTransport]. It
+	// opens up to 100 connections for each host, and keeps them all when they are idle. If you set a
+	// transport of your own, raise its MaxIdleConnsPerHost. After a failure that may pass, the default
+	// closes its idle connections, because the host may have moved.
 	HTTPClient *http.Client
 
 	// Timeout limits each attempt, up to the last byte of the answer. The context of a call limits all

@@ -41,7 +41,7 @@ type Order struct {
 	Assets      []AssetAmount `json:"-"` // derived from Intent, one entry per ID
 	TxHash      string        `json:"tx_hash,omitempty"`
 	Reason      string        `json:"reason,omitempty"`  // who ended it by hand, and why: "who: reason"
-	Settled     string        `json:"settled,omitempty"` // in what other way: see [Settled]
+	Settled     string        `json:"settled,omitempty"` // how a person settled the assets without the game: see [Settled]
 	AcceptedAt  time.Time     `json:"accepted_at"`
 	FinishedAt  time.Time     `json:"finished_at,omitzero"`
 
@@ -195,14 +195,16 @@ type Evidence struct {
 	FeePayer  common.Address  `json:"fee_payer,omitzero"` // who paid for it, if somebody else did
 	To        *common.Address `json:"to"`                 // where it went; nil if it created a contract
 
-	// Units is how much of the order's token moved, net, in its smallest units or in pieces of an NFT:
-	// for a mint, what the user received; for a burn, what the user lost, minus what others gained;
-	// the zero address and the Contracts of rampproof.Config are no others. It is negative if it went
-	// the other way, and nil if the transaction failed, or for several tokens.
+	// Units is how much of the order's token moved, net, in its smallest units or in pieces of an NFT.
+	// For a mint, it is what the user received. For a burn, it is what the user lost, minus what others
+	// gained; the zero address and the Contracts of rampproof.Config do not count as others. If the
+	// tokens moved in the opposite direction, Units is negative. If the transaction failed, or if the
+	// order has several tokens, Units is nil.
 	Units *big.Int `json:"units,omitempty"`
 
-	// TokenIDs are the pieces of an NFT that went from the zero address or Contracts to the user of a
-	// mint, or from the user of a burn to them, and stayed there.
+	// TokenIDs are the pieces of an NFT that changed hands and stayed there. In a mint, they went from
+	// the zero address or Contracts to the user. In a burn, they went from the user to the zero address
+	// or Contracts.
 	TokenIDs []*big.Int `json:"token_ids,omitempty"`
 }
 
@@ -273,8 +275,8 @@ func (o *Order) effect() Effect {
 	return Effect{}
 }
 
-// Accept returns the step of a validate call (interface 2.5). It opens the order; the
-// effect is Take for a mint and Nothing for a burn. The same call again is a repeat,
+// Accept returns the transition for a validate call (interface 2.5). It opens the order;
+// the effect is Take for a mint and Nothing for a burn. The same call again is a repeat,
 // which changes nothing and may be signed again. If it differs in project, session, user
 // address, digest, the intent's assets or its target_candidate, the error is a
 // [*ConflictError]. After the order has ended, the error wraps [ErrOrderFinished].
@@ -339,10 +341,11 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	return o, err
 }
 
-// OnlyOf lets a transition see only the orders of a project on a network; empty means any. For an
-// order of another one the error wraps [ErrOrderForeign]: that a call came to the wrong place says
-// nothing about its outcome, so answer a result with HTTP 500. OnlyOf stores the network with a new
-// order, because no call names it. An order without a network was accepted before it was configured.
+// OnlyOf limits a transition to the orders of one project on one network; empty means any. If the
+// stored order is of another project or network, the error wraps [ErrOrderForeign]. Answer such a
+// result with HTTP 500: the call came to the wrong place, which says nothing about its outcome. No
+// call names its network, so OnlyOf stores the network with a new order. An order without a network
+// was accepted before you configured one, and OnlyOf lets it pass.
 func OnlyOf(projectID string, network Network, next Transition) Transition {
 	return func(stored *Order) (Step, error) {
 		switch {
@@ -362,11 +365,11 @@ func OnlyOf(projectID string, network Network, next Transition) Transition {
 	}
 }
 
-// Finish returns the step of a result call (interface 6). The effect is GiveBack for a
-// failed mint, Grant for a successful burn, and Nothing otherwise. It comes from the
-// stored order; from the result, only the UUID and the status decide. The same outcome
-// again is a repeat, which changes nothing; so is a failure of an abandoned order. To
-// detect a second transaction, compare the repeat's tx_hash with Order.TxHash.
+// Finish returns the transition for a result call (interface 6). The effect is GiveBack
+// for a failed mint, Grant for a successful burn, and Nothing otherwise. It comes from
+// the stored order; from the result, only the UUID and the status decide. The same
+// outcome again is a repeat, which changes nothing; so is a failure of an abandoned
+// order. To detect a second transaction, compare the repeat's tx_hash with Order.TxHash.
 //
 // A different outcome, session, direction, token, or quantity of the game's assets is a
 // [*ConflictError]; what is missing or unreadable in the result is not compared. A result
@@ -423,13 +426,13 @@ func (o *Order) contradicts(reported *Intent) bool {
 	return len(tokens) > 0 && tokens[0] != "" && !slices.Equal(tokens, ids(o.chainSide()))
 }
 
-// Abandon returns the step of a person who has decided that the result of an order will
-// never come. The effect is GiveBack for a mint, and Nothing for a burn. The reason is
-// stored; it may have up to 4,096 bytes of UTF-8 without NUL. The package never abandons
-// an order by itself, because if the transaction had succeeded, giving back would pay
-// twice. A result that reports success afterwards is a [*ConflictError]. Abandoning again
-// is a repeat, which changes nothing. For a finished order the error wraps
-// [ErrOrderFinished], for an unknown one [ErrOrderUnknown].
+// Abandon returns the transition for a person who has decided that the result of an order
+// will never come. The effect is GiveBack for a mint, and Nothing for a burn. The reason
+// is stored; it may have up to 4,096 bytes of UTF-8 without NUL. The package never
+// abandons an order by itself, because if the transaction had succeeded, giving back
+// would pay twice. A result that reports success afterwards is a [*ConflictError].
+// Abandoning again is a repeat, which changes nothing. For a finished order the error
+// wraps [ErrOrderFinished], for an unknown one [ErrOrderUnknown].
 func Abandon(reason string, now time.Time) Transition {
 	return func(stored *Order) (Step, error) {
 		var p problems
@@ -451,13 +454,13 @@ func Abandon(reason string, now time.Time) Transition {
 	}
 }
 
-// Settled returns the transition of a person who ends an order whose assets were settled in
+// Settled returns the transition for a person who ends an order whose assets were settled in
 // another way, such as by mail, because the game cannot move them: the player is gone, or the
 // item. The transition next is [Finish] or [Abandon]: Settled takes its step without an
 // effect, and a [Store] does not call Apply for that step. how says in which way; it is stored
-// as Order.Settled and may have up to 4,096 bytes of UTF-8 without NUL. What next refuses is
-// refused. If the order has ended before, and the game has moved its assets, the error is a
-// [*ConflictError].
+// as Order.Settled and may have up to 4,096 bytes of UTF-8 without NUL. If next returns an
+// error, Settled returns it. If the order has ended before, and the game has moved its assets,
+// the error is a [*ConflictError].
 func Settled(how string, next Transition) Transition {
 	return func(stored *Order) (Step, error) {
 		var p problems
@@ -482,13 +485,14 @@ func Settled(how string, next Transition) Transition {
 	}
 }
 
-// Rehearse returns, if s opens a burn, the grant that a later success would cause, with
-// Rehearsal set. By the time a burn succeeds, its tokens are gone, so what cannot be granted
-// must be declined before anything is signed. Before it stores s, a store that can roll
-// back, such as that of rampsql, applies this grant as it would apply the real one, and
-// rolls it back. If that fails, s fails with its error. [MemoryStore] does not rehearse. ok
-// is false for every other step. A failed mint is not rehearsed, because right after the
-// take its give-back always fits.
+// Rehearse returns the grant that would follow if the burn that s opens succeeded, with
+// Rehearsal set. For every other step, ok is false.
+//
+// When a burn has succeeded, its tokens are gone. So if its assets cannot be granted, it must
+// be declined before its signature is sent. Before it stores s, a store that can roll back,
+// such as that of rampsql, applies this grant as it would apply the real one, and rolls it
+// back. If the grant failed, the store returns its error and does not store s. [MemoryStore]
+// does not rehearse. A failed mint is not rehearsed: right after the take, its give-back fits.
 //
 // The grant is what [Finish] returns for a success, with a random TxHash and the time of
 // the order. Its Product, Tokens and Evidence are empty, as those of a real end can be.
@@ -602,7 +606,8 @@ func (o Order) MarshalJSON() ([]byte, error) {
 	return slices.Concat(text[:len(text)-1], []byte(","), unknown[1:]), err
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. It fails for a newer version.
+// UnmarshalJSON reads what MarshalJSON wrote. It fails if the member version is higher than this program
+// knows: a newer program raises it only if older ones must not touch the order.
 func (o *Order) UnmarshalJSON(b []byte) error {
 	var stored orderJSON
 	var unknown map[string]json.RawMessage

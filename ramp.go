@@ -58,25 +58,26 @@
 //	mux.HandleFunc("/api/result", handler.Result)
 //
 // The chain executes the order's transaction, and the service reports the outcome at
-// least once. A failed mint gives the assets back, and a successful burn grants them,
-// exactly once, through retries, races and crashes: [Effect]. With
-// [HandlerConfig].Confirm, the chain must confirm each report first: package
-// [github.com/token-ramp/ramp-go/rampproof]. For any other database, or for items in
-// another service, implement [Store].
+// least once. If a mint fails, the assets go back to the player. If a burn succeeds, the
+// player gets the assets. Each happens exactly once, even after retries, races and
+// crashes. See [Effect]. With [HandlerConfig].Confirm, the chain must confirm each report
+// first: package [github.com/token-ramp/ramp-go/rampproof]. For any other database, or
+// for items in another service, implement [Store].
 //
 // Package [github.com/token-ramp/ramp-go/ramptest] emulates the service in tests and on
 // your computer, and judges a whole server. Package [github.com/token-ramp/ramp-go/support]
 // ends an order whose result does not come. The directory examples has programs to copy,
-// one of them without the handler: [HMACKey], [ParseValidate], [ParseResult], [Accept],
-// [Finish].
+// one of them without the handler: [ReadValidate], [ReadResult], [Accept], [Finish].
 //
 // # What the package guarantees
 //
 // No body is parsed before its HMAC is verified, no malformed order reaches the game, and
 // no signature is released before the game approves. Amounts are exact decimals. Unknown
 // fields and values are read and kept. No error and no log record holds a key, a token or
-// a signature. The package reads no environment variables, keeps no goroutine running and
-// has no global state. What its constructors return is safe for concurrent use.
+// a signature. The package reads no environment variables, except that the default
+// HTTPClient uses the proxy settings of [http.DefaultTransport]. It starts no background
+// goroutines and has no global state. What its constructors return is safe for concurrent
+// use.
 //
 // The files in [docs] describe the interface, with the section numbers cited here, every
 // error, orders, stores, operations, security and testing.

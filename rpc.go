@@ -471,8 +471,8 @@ type RPCConfig struct {
 	URL string
 
 	// Header is sent with every request, for example with an API key. It is copied and never shown.
-	// Idempotency-Key and X-Idempotency-Key are rejected, because they make net/http resend requests,
-	// and Accept-Encoding, because it then leaves answers compressed.
+	// Three headers are rejected. With Idempotency-Key or X-Idempotency-Key, net/http would send
+	// requests again by itself. With Accept-Encoding, it would leave answers compressed.
 	Header http.Header
 
 	// HTTPClient and its default are as in [ClientConfig]. So share one RPC.
@@ -485,16 +485,19 @@ type RPCConfig struct {
 	//	a failed connection
 	//	HTTP 408, 425, 429 or 5xx, if the answer is no JSON-RPC error
 	//	JSON-RPC error 408, 425, 429 or 5xx, or a rate limit: -32005, -32007, -32016 or -32029
-	//	any JSON-RPC error but a revert (code 3), with HTTP 429
-	//	JSON-RPC error -32603, or -32000 to -32099, with HTTP 503
+	//	HTTP 429 with any JSON-RPC error except a revert (code 3)
+	//	HTTP 503 with JSON-RPC error -32603, or -32000 to -32099
 	//
 	// Every other JSON-RPC error is final.
 	Retries int
 
-	// FallbackURL is a second node, which is asked when the first one cannot be reached, does not
-	// answer in time, or answers with what is not JSON-RPC, or with HTTP 408, 425, 429 or 5xx and
-	// no final JSON-RPC error. For 30 seconds after that, the first one is asked last. A send goes
-	// to one node only. By default there is none.
+	// FallbackURL is a second node. By default there is none. It is asked if the first node:
+	//
+	//   - cannot be reached or does not answer in time
+	//   - gives an answer that is not JSON-RPC
+	//   - answers HTTP 408, 425, 429 or 5xx, unless the answer has a final JSON-RPC error (see Retries)
+	//
+	// For the next 30 seconds, the second node is asked first. A send goes to one node only.
 	FallbackURL    string
 	FallbackHeader http.Header // sent to the second node, in place of Header
 

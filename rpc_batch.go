@@ -29,9 +29,10 @@ type BatchCall struct {
 //
 // A request that holds only reads is retried as by [RPC.Call]. If only some of its reads
 // were rate-limited or left out, only those are asked for again. If the node rejects a
-// request because of its size, or calls because the answer would be too large (-32003,
-// -32008), these reads are asked for in halves, at last one by one, and how many calls a
-// node takes is remembered.
+// request because of its size, Batch sends the reads of that request again in two halves,
+// and so on, down to single calls. It does the same with calls that the node rejects
+// because their answer would be too large (-32003, -32008). It remembers how many calls
+// the node takes.
 func (r *RPC) Batch(ctx context.Context, calls []BatchCall) error {
 	if err := r.made(); err != nil {
 		return err

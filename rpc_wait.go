@@ -31,8 +31,8 @@ const (
 // rate-limiting, or fails in another way that may pass. If the block is replaced, it
 // starts over. It fails at once if the node is on another chain, returns the receipt of a
 // different transaction, denies access with HTTP 401 or 403, or rejects the call with
-// [RPCMethodNotFound] or [RPCInvalidParams]. ctx should have a deadline; the error then
-// wraps that of ctx, and has the last reason for waiting.
+// [RPCMethodNotFound] or [RPCInvalidParams]. Give ctx a deadline. When it passes, the
+// error wraps the error of ctx, and says why the call was still waiting.
 func (r *RPC) WaitReceipt(ctx context.Context, hash common.Hash, confirmations uint64) (*Receipt, error) {
 	_, receipt, err := r.wait(ctx, hash, confirmations, false)
 	return receipt, err

@@ -38,19 +38,20 @@ type Store interface {
 	// nil if there is none, and returns the step.
 	//
 	// If the step is New, Update stores its Order and applies its Effect in one atomic operation: both
-	// happen, or neither. It applies an Effect of Nothing too, because a game may reject a burn there.
-	// If the step is [Step.Settled], it stores the Order and applies nothing. If applying fails or
-	// panics, nothing is stored, and the error wraps the cause.
+	// happen, or neither. It also calls Apply if the Effect is Nothing, because the game may reject a
+	// burn there. If the step is [Step.Settled], it stores the Order and applies nothing. If applying
+	// fails or panics, nothing is stored, and the error wraps the cause.
 	//
 	// One transaction ends one order: if the step ends the order with a TxHash by which another order
 	// has ended, nothing is stored, and the error is a [*ConflictError] with Field "tx_hash" and Other
 	// set. So let the same atomic operation check the hash, for example by a unique index.
 	//
 	// Two calls for one id must not both take a step from the same stored order: lock it, or compare
-	// and swap. next may be called any number of times, also with nil although an order is stored. Return
-	// the step that next computed from the order that you replaced. An error of next is returned
-	// unchanged, and nothing is stored. From next(nil), an error that wraps [ErrOrderUnknown] only
-	// means that next needs the stored order.
+	// and swap. You may call next any number of times. You may also try next(nil) before you know
+	// whether an order is stored. If next(nil) then returns an error that wraps [ErrOrderUnknown], load
+	// the order and call next with it; if there is none, return that error. Return every other error of
+	// next unchanged, and store nothing. Return the step that next computed from the order that you
+	// replaced.
 	Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error)
 }
 
@@ -112,9 +113,9 @@ func (s *MemoryStore) OrderByTransaction(_ context.Context, hash common.Hash) (O
 	return Order{}, fmt.Errorf("ramp: order of transaction %s: %w", hash, ErrOrderUnknown)
 }
 
-// NewestSuccess returns the last order that succeeded by a transaction, of a network and
-// of those that are stored without one. If there is none, the error wraps
-// [ErrOrderUnknown].
+// NewestSuccess returns the order that was the last to succeed by a transaction. It looks
+// at the orders of the network, and at those that were stored without a network. If there
+// is none, the error wraps [ErrOrderUnknown].
 func (s *MemoryStore) NewestSuccess(_ context.Context, network Network) (newest Order, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,9 +141,10 @@ type Refusal struct {
 	Reason string    `json:"reason"` // of the last, on one line
 }
 
-// Refuse notes in a store that the end of an order was refused, if the store has the method Refused
-// of a [Store]. [Handler] calls it after a result that failed, and package support after a decision.
-// An error means that the refusal was not noted: it must change no answer.
+// Refuse notes in a store that the end of an order was refused. If the store does not have the optional
+// method Refused, which [Store] describes, Refuse does nothing. [Handler] calls it if it could not process
+// a result, and package support if it could not carry out a person's decision. If Refuse returns an error,
+// the refusal was not noted. Answer the call as you would have without it.
 func Refuse(ctx context.Context, store Store, id uuid.UUID, refused error) error {
 	noting, ok := store.(interface {
 		Refused(ctx context.Context, id uuid.UUID, reason string) error

@@ -45,8 +45,8 @@ func (p *Product) check(wrong *problems, at string) {
 	}
 }
 
-// Terms are the products that a game offers. A [Handler] rejects an order for none of
-// them before it asks the game: otherwise players could burn worthless tokens.
+// Terms are the products that a game offers. If an order is for none of them, a [Handler]
+// rejects it before it asks the game: otherwise players could burn worthless tokens.
 type Terms struct {
 	config TermsConfig
 	offers atomic.Pointer[[]offer] // the current ones first
@@ -70,21 +70,22 @@ type offer struct {
 // TermsConfig configures [Terms].
 type TermsConfig struct {
 	// ProjectID is from the console. A [Handler] rejects validate calls for other projects with HTTP
-	// 400, and a result for an order of another project gets HTTP 500 ([ErrOrderForeign]). Required
-	// unless Any is set, where empty accepts every project.
+	// 400, and a result for an order of another project gets HTTP 500 ([ErrOrderForeign]). Required,
+	// unless Any is set: an empty ProjectID then accepts every project.
 	ProjectID string
 
 	// Network is [Mainnet] or [Testnet]. No call names its network, so it is stored with each order,
-	// and a call for an order of the other one gets HTTP 500 ([ErrOrderForeign]): give each its own
-	// terms, handler and paths. Required unless Any is set, where empty stores none.
+	// and a call for an order of the other network gets HTTP 500 ([ErrOrderForeign]). So give each
+	// network its own terms, handler and paths. Required, unless Any is set: an empty Network then
+	// stores none.
 	Network Network
 
-	// Products may share a token, unless an order could be for either. Required unless Any is set.
+	// Products may share a token, if no order could match two of them. Required unless Any is set.
 	Products []Product
 
 	// PerOrder says that Materials and Outputs are the price of a whole order, and not of one token.
 	// The interface does not say which (2.2, 2.5): compare a validate call with its initialize call.
-	// Each product must then set Tokens or AnyTokens.
+	// Unless Any is set, each product must then set Tokens or AnyTokens.
 	PerOrder bool
 
 	// Any accepts every well-formed order: [HandlerConfig].Policy or the Apply of a store must then
@@ -92,7 +93,8 @@ type TermsConfig struct {
 	Any bool
 
 	// Decimals says, for an asset ID, how many digits after the point the game stores, by default
-	// none. An order of a fraction of a unit, or of more than an int64 holds, is rejected.
+	// none. An order of a fraction of a unit, or of more than an int64 holds, is rejected. With
+	// Any, nothing of this is checked: do it in Policy or Apply.
 	Decimals map[string]int
 }
 
@@ -292,12 +294,17 @@ func (t *Terms) intent(name string) (InitializeIntent, error) {
 // Match checks that a validate call is for the project of the terms and for one of their products,
 // and sets r.Product and r.Tokens. For another project, the error is an [*InvalidError].
 //
-// The order must trade the token of the product, and move exactly its items: their amounts times the
-// number of tokens before the fee of a mint, or with PerOrder the amounts themselves. The game must be
-// able to store them in its units. The type of the token must be ERC20, or NFT if an item is
-// non-fungible; the number of tokens must then be whole. Otherwise the error is a [*Rejection] with
-// [CodeInvalidMessage] that wraps an [*InvalidError]. Terms with Any accept every order, and set
-// neither field.
+// The order must fulfill all of these:
+//
+//   - It trades the token of the product.
+//   - It moves exactly the items of the product: their amounts times the number of tokens. For a mint,
+//     this is the number before the fee. With PerOrder, it moves the amounts themselves.
+//   - The game can store these amounts in its units ([TermsConfig].Decimals).
+//   - The type of the token is ERC20. If an item is non-fungible, it may also be NFT, and the number of
+//     tokens must be whole.
+//
+// Otherwise the error is a [*Rejection] with [CodeInvalidMessage] that wraps an [*InvalidError]. Terms
+// with Any accept every order, and set neither field.
 func (t *Terms) Match(r *ValidateRequest) error {
 	if t.config.ProjectID != "" && r.ProjectID != t.config.ProjectID {
 		return invalid("project_id", "must be %s, as in TermsConfig.ProjectID, not %s",

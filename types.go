@@ -36,8 +36,9 @@ const (
 // UUIDValidity is how long a UUID of [Client.Initialize] is valid (interface 8).
 const UUIDValidity = 5 * time.Minute
 
-// ResultWindow is how long after its first delivery the service may deliver a result again
-// (interface 8). Neither the order nor the owner of its session may be forgotten before.
+// ResultWindow is how long the service may repeat a result, counted from the first
+// delivery of that result (interface 8). Until it has passed, keep the order, and remember
+// who owns its session.
 const ResultWindow = 12 * time.Hour
 
 // InitializeRequest is what [Client.Initialize] sends (interface 2.2).
@@ -178,7 +179,7 @@ type secret struct{}
 // String returns "[redacted]".
 func (secret) String() string { return redacted }
 
-// Format writes "[redacted]" under every verb but %p, which asks no method.
+// Format writes "[redacted]" for every verb except %p, for which fmt calls no method.
 func (secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // MarshalText writes "[redacted]".
@@ -186,8 +187,8 @@ func (secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // ParseSession reads the X-Dapp headers (interface 5.1), whose names may have any case.
 // The error is a [*Rejection] with HTTP 401 and the code SESSION_MISSING or
-// ACCESS_TOKEN_MISSING, if one is missing or occurs twice. The values are copied, because
-// fasthttp reuses the memory of headers.
+// ACCESS_TOKEN_MISSING, if one is missing, occurs twice or has a wrong form. The values
+// are copied, because fasthttp reuses the memory of headers.
 func ParseSession(header http.Header) (Session, error) {
 	id, err := sessionID(header)
 	if err != nil {

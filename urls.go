@@ -33,9 +33,10 @@ type CatalogParams struct {
 }
 
 // CatalogURL returns the URL of the catalog view (interface 2.1, 4.2). rampURL is the
-// {ramp_url} of the interface, with or without a path. For http, see [RPCConfig]. The URL
-// contains the access token: pass it to the player's webview only, and keep it out of
-// logs. The error is an [*InvalidError].
+// {ramp_url} of the interface, with or without a path. It must be https, unless its host
+// is one for which [RPCConfig].URL may be http. The URL contains the access token: pass
+// it to the player's webview only, and keep it out of logs. The error is an
+// [*InvalidError].
 func CatalogURL(rampURL string, c CatalogParams) (string, error) {
 	var p problems
 	base := checkPages(&p, rampURL)

@@ -99,9 +99,9 @@ func NewCryptoSigner(signer crypto.Signer) (*Signer, error) {
 }
 
 // NewFuncSigner returns a signer that calls a function, for a key in a key service or an
-// HSM. It must sign the 32 bytes of the digest without hashing them again, and return
-// DER or r||s, with any s. Leading zeros and the sign bytes of DER may be absent. The
-// address is that of the key, from [PublicKeyAddress] or the console.
+// HSM. It must sign the 32 bytes of the digest without hashing them again, and return DER
+// or r||s, with any s. It may leave out leading zeros of r and s, and the sign byte of a
+// DER integer. The address is that of the key, from [PublicKeyAddress] or the console.
 //
 // For AWS KMS, with a key of spec ECC_SECG_P256K1, return the Signature of
 //

@@ -126,11 +126,12 @@ func resultSession(header http.Header, r *Result) (s Session, unsigned string) {
 	return s, unsigned
 }
 
-// Answer answers any call from its method, path, headers and raw body, as ServeHTTP does. It is
-// for frameworks that do not use net/http, and for calls that come without HTTP. Pass it everything
-// below a prefix, with the path from /api on, and send the whole [Reply]: a router that answers a
-// result by itself ends its deliveries. If the console has other paths, pass [PathAssets],
-// [PathValidate] or [PathResult] in their place. Answer keeps neither header nor body.
+// Answer answers any call from its method, path, headers and raw body, as ServeHTTP does. It is for
+// frameworks that do not use net/http, and for calls that come without HTTP. Pass it every call
+// below a prefix, with the path from /api on, and send the whole [Reply]. If a router answers a
+// result by itself, the service does not send that result again. If the console has other paths,
+// pass [PathAssets], [PathValidate] or [PathResult] in their place. Answer keeps neither header nor
+// body.
 func (h *Handler) Answer(ctx context.Context, method, path string, header http.Header, body []byte) Reply {
 	switch {
 	case method == http.MethodGet && path == PathAssets:
@@ -426,9 +427,10 @@ func (h *Handler) update(ctx context.Context, c *call, next Transition) error {
 }
 
 // ServeHTTP serves the three endpoints on PathAssets, PathValidate and PathResult, and answers
-// everything else with 404 or 405. But what may be a result with a wrong path or method is answered
-// with 500, so that the service delivers it again while somebody corrects the address: a call
-// with a well-formed X-HMAC-SIGNATURE, and a POST to a path that ends in /result.
+// everything else with 404 or 405. If a call has a wrong path or method but may be a result, the
+// answer is 500: the service sends it again while somebody corrects the address. A call may be a
+// result if it has a well-formed X-HMAC-SIGNATURE, or if it is a POST to a path that ends in
+// /result.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case PathAssets:
