@@ -41,7 +41,7 @@ type Order struct {
 	Assets      []AssetAmount `json:"-"` // derived from Intent, one entry per ID
 	TxHash      string        `json:"tx_hash,omitempty"`
 	Reason      string        `json:"reason,omitempty"`  // who ended it by hand, and why: "who: reason"
-	Settled     string        `json:"settled,omitempty"` // how a person settled the assets without the game: see [Settled]
+	Settled     string        `json:"settled,omitempty"` // how, without the game: see [Settled]
 	AcceptedAt  time.Time     `json:"accepted_at"`
 	FinishedAt  time.Time     `json:"finished_at,omitzero"`
 
