@@ -49,7 +49,7 @@ var knowledge = []struct {
 }
 
 // parties are those who send, pay for and receive transactions in docs/security.md.
-var parties = map[string]string{"the ramp": "account", "its contract": "ramp", "the token": "token",
+var parties = map[string]string{"the ramp": "account", "the ramp's contract": "ramp", "the token": "token",
 	"the player": "honest", "a bundler": "friend", "a relayer": "friend",
 	"the entry point": "0xe4337", "a forwarder": "0x2771"}
 
@@ -154,9 +154,10 @@ func TestWhichHonestMovesWaitForAPerson(t *testing.T) {
 		"fails, and the player got tokens by a bridge": {fails("zero>honest 1")},
 		"fails, and an order in another database, of the same token, minted for the " +
 			"player": {fails("zero>honest 0.5")},
-		"fails, and the node hides the newest success": {fails("", func(h *heist, newest *ramptest.Order) {
-			h.node.hides = newest.TxHash
-		})},
+		"fails, and the node does not list the transaction of the order that succeeded last": {fails("",
+			func(h *heist, newest *ramptest.Order) {
+				h.node.hides = newest.TxHash
+			})},
 	}
 	words := map[string]string{"ends, waits": "the first ends, the other waits", "waits, waits": "waits"}
 	played := 0
