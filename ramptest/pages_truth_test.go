@@ -125,6 +125,18 @@ func rejectingTheSecond() func(*ramptest.Config) {
 	})
 }
 
+// If the game was right to reject a result, its page says what the result would move, and not what must.
+func TestThePageOfARejectedResultSaysWhatItWouldMove(t *testing.T) {
+	c := newCounter(t, reporting, rejectingTheSecond())
+	order := c.mint(t)
+	c.service.Advance(time.Minute)
+	_, _ = c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send", `{"outcome":"failed"}`)
+	newest := found(t, `href="(/calls/\d+)"`, c.html(t, "/calls"))
+	said := c.page(t, newest)
+	assert.Contains(t, said, "Rejected, as it must be")
+	assert.Contains(t, said, "item_gold would give back 100")
+}
+
 // What a game took without a valid approval stands wherever the answer does: on the exchange
 // page, the order's, the call's and the list, in the control API and in the error.
 func TestALossStandsInEveryHeadline(t *testing.T) {

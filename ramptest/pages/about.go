@@ -6,6 +6,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // aboutOrder is the order that a validate or result call is about, as its body says.
@@ -42,7 +43,15 @@ func readOrder(e *control.Event) (about aboutOrder) {
 	if direction == ramp.Burn {
 		assets, tokens, verb = tokens, assets, "grants "
 	}
-	switch failed := e.Status == control.TxFailed; {
+	failed := e.Status == control.TxFailed
+	rejected := e.Kind == control.KindResult && e.Tone == verdict.Good && e.Outcome != "success" // rightly
+	switch {
+	case rejected && direction == ramp.Burn && !failed:
+		verb = "would grant "
+	case rejected && direction == ramp.Burn:
+		verb = "would not grant "
+	case rejected && failed:
+		verb = "would give back "
 	case failed && direction == ramp.Burn:
 		verb = "must not grant "
 	case failed:
