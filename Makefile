@@ -16,7 +16,7 @@ OTHER_JSON := go1.26.8+jsonv2 go1.27.4+nojsonv2
 # rest: it would compile a node and frameworks once more.
 CORE := internal/dbtest . examples/gameserver internal/doctest
 STORES := examples/stores
-LONG := internal/copytest internal/judgetest
+LONG := internal/copytest internal/judgetest internal/browsertest internal/bench internal/hosttest
 REST := $(LONG) $(filter-out $(CORE) $(STORES) $(LONG),$(MODULES))
 TESTFLAGS ?=
 SHORT := -short

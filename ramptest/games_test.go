@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -24,8 +25,18 @@ import (
 // losing_games_test.go has those that lose assets or move them twice, right_games_test.go those that do
 // not, and those whose answers have another form.
 
+// skipUnderTheDetector leaves the games to a run without it: their code is in this package's tests only, and
+// other tests play the same parts of the emulator with the detector.
+func skipUnderTheDetector(t *testing.T) {
+	t.Helper()
+	if racedetector.On {
+		t.Skip("the race detector makes the games ten times as slow")
+	}
+}
+
 // TestGamesThatLoseAreRed measures how many losing games pass.
 func TestGamesThatLoseAreRed(t *testing.T) {
+	skipUnderTheDetector(t)
 	t.Parallel()
 	document := string(ramp.Must(os.ReadFile("../docs/testing.md")))
 	all := losingGames()
@@ -50,6 +61,7 @@ func TestGamesThatLoseAreRed(t *testing.T) {
 
 // TestAnswersOfAnotherFormAreRed plays servers whose answers break interface 4.3 or 2.4.
 func TestAnswersOfAnotherFormAreRed(t *testing.T) {
+	skipUnderTheDetector(t)
 	t.Parallel()
 	for _, g := range wrongForms() {
 		t.Run(g.name, func(t *testing.T) {
@@ -62,6 +74,7 @@ func TestAnswersOfAnotherFormAreRed(t *testing.T) {
 
 // TestRightGamesAreGreen allows a right game to be red only if docs/testing.md says why.
 func TestRightGamesAreGreen(t *testing.T) {
+	skipUnderTheDetector(t)
 	t.Parallel()
 	document := string(ramp.Must(os.ReadFile("../docs/testing.md")))
 	for _, g := range rightGames() {
