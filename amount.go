@@ -27,8 +27,9 @@ const (
 //
 // JSON has an amount as a number, and other codecs as the text of String. BSON, which can do neither,
 // is refused. A column of text, whole numbers or type DECIMAL can be scanned into an amount. Do not
-// pass an amount to a statement of database/sql. If a statement adds the text of an amount to a
-// number, the database can round it. Pass [Amount.Int64], or pass String and CAST it to DECIMAL.
+// pass an amount itself to a statement of database/sql. Pass what [Amount.Int64] returns, or pass
+// what String returns and CAST it to DECIMAL in the statement. Without the CAST, the database can
+// round a text that is added to a number.
 type Amount struct {
 	text string // canonical: no exponent, no redundant zeros, "" for 0
 }

@@ -45,8 +45,9 @@ var (
 	// digest.
 	ErrSignature = errors.New("signature is not valid")
 
-	// ErrOrderUnknown means that no order has the UUID. Answer a result for one with HTTP 500, so that
-	// the service delivers it again: if a database is being restored, the order may come back with it.
+	// ErrOrderUnknown means that no order has the UUID. Answer a result for an unknown order with HTTP
+	// 500, so that the service delivers it again: if your database is being restored, the order may
+	// come back.
 	ErrOrderUnknown = errors.New("unknown order")
 	// ErrOrderConflict means that a call contradicts the stored order; see [*ConflictError].
 	ErrOrderConflict = errors.New("the call contradicts the stored order")

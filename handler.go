@@ -144,16 +144,16 @@ type HandlerConfig struct {
 	//	state, new, effect    of the order: new is false for a repeat, and effect is a text such as
 	//	                      "take -100 item_gold". After the loss of a database, a person can
 	//	                      correct balances from the records whose new is true
-	//	signed                the validator key was asked for a signature; it left unless the call failed
+	//	signed                the validator key was asked for a signature: sent if the call succeeded
 	//	error                 the cause of a failure
 	//	conflict              the field that contradicts the order
 	//	unreadable            the fields of a result that could not be read
 	//	header_session_id     the unsigned header of a result names this session, and the signed body
 	//	                      another one; the body counts
 	//	target_candidate      the one of a validate call is not empty: only your Policy checks it
-	//	previous_key          an older key of HMACKey.WithPrevious verified the call: which, from 1
+	//	previous_key          an older key verified the call: its position in HMACKey.WithPrevious, from 1
 	//	unverified            anybody may have made this call: it has no valid HMAC, or a wrong path
-	//	hmac_key              the HMAC does not match: the HMACKey.Fingerprint of the newest key
+	//	hmac_key              if the HMAC does not match, the HMACKey.Fingerprint of your newest key
 	//	suppressed            how many unverified records were left out before this one: at most one a
 	//	                      second is logged for each code
 	//	stack                 of a panic
@@ -171,8 +171,9 @@ type Confirmer interface {
 	// transition returns that step. Otherwise it returns an error. Whatever needs the network happens
 	// before Confirm returns, because a transition does no I/O.
 	//
-	// If Confirm returns an error, the answer is HTTP 500, and the service sends the result again. An
-	// error of the transition is treated as one without a Confirmer.
+	// If Confirm returns an error, the answer is HTTP 500, and the service sends the result again. If
+	// the new transition returns an error, it is treated like an error of finish when no Confirmer is
+	// set.
 	Confirm(ctx context.Context, store Store, r *Result, finish Transition) (Transition, error)
 
 	// CheckConfig returns what the config of a handler lacks for this Confirmer, as an
@@ -184,8 +185,8 @@ type Confirmer interface {
 	Check(ctx context.Context) error
 }
 
-// AnyWallet lets players use any wallet, as [HandlerConfig].Wallet. Whoever has the HMAC
-// key can then claim what others burn; see docs/security.md.
+// AnyWallet is a function for [HandlerConfig].Wallet: it lets players use any wallet.
+// Whoever has the HMAC key can then claim what others burn; see docs/security.md.
 func AnyWallet(context.Context, Session, common.Address) error { return nil }
 
 // NewHandler returns a handler.
@@ -233,9 +234,10 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 // trial signature of a random digest; and of Confirm, such as a node of another chain.
 // Call it when your server starts, and do not start after an error. It changes nothing.
 //
-// An outage of a node is logged instead, because only results wait for it: a timeout, a
-// connection that cannot be made or breaks, HTTP 429 and 5xx, or a rate limit. Any other
-// answer is an error, such as HTTP 401, 403, 404, or what is no JSON-RPC.
+// An outage of a node is only logged and is not an error, because only results need the
+// node, and they can wait. An outage is a timeout, a connection that cannot be made or
+// breaks, HTTP 429 or 5xx, or a rate limit. Any other answer is an error, such as HTTP
+// 401, 403 or 404, or one that is not JSON-RPC.
 func (h *Handler) Check(ctx context.Context) error {
 	c := &h.config
 	if c.Store == nil {

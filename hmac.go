@@ -54,8 +54,8 @@ func TextKey(text string) (HMACKey, error) {
 
 // Base64URLKey uses the console's text, decoded as unpadded base64url, as the key; see
 // [TextKey]. The error wraps [ErrHMACKey] for a character outside the alphabet, padding,
-// white space, nonzero trailing bits, an empty key, or one that the mode of the program
-// forbids.
+// white space, nonzero trailing bits, an empty key, or one that is too short for
+// GODEBUG=fips140=only.
 func Base64URLKey(text string) (HMACKey, error) {
 	if what := redact.Unseen(text); what != "" {
 		return HMACKey{}, fmt.Errorf("ramp: %w: it has %s", ErrHMACKey, what)

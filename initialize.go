@@ -209,8 +209,8 @@ func (c *Client) read(a *transport.Answer, signature string) (issuedUUID, error)
 	return issuedUUID{}, failure
 }
 
-// InitializeResponse is the answer to an initialize call (interface 2.3, 7.1). [Client] reads it, and
-// needs no help; it is for a client of your own, and for a stand-in of the service.
+// InitializeResponse is the answer to an initialize call (interface 2.3, 7.1). [Client] reads it by
+// itself. You need this type only if you write a client of your own, or a stand-in for the service.
 type InitializeResponse struct {
 	Code    int    // 200 after success
 	Message string // OK after success
@@ -326,8 +326,8 @@ func readInitializeAnswer(body []byte) (a initializeAnswer, ok bool) {
 type APIError struct {
 	Status        int           // HTTP status
 	ContentType   string        // media type of the answer, without its parameters
-	Code          int           // of the envelope, or 0
-	Message, Data string        // of the envelope, up to 64 KiB each; Data is JSON unless it is a string
+	Code          int           // of the service's answer {"code", "message", "data"}, or 0
+	Message, Data string        // of that answer, up to 64 KiB each; if data is no string, Data is its JSON
 	Excerpt       string        // beginning of a body that is not the envelope, on one line
 	RetryAfter    time.Duration // the delay that the answer asked for, or 0
 

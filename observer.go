@@ -19,8 +19,9 @@ type Observer struct {
 	// from ctx. If it returns nil, ctx is used.
 	Start func(ctx context.Context, op Operation) context.Context
 
-	// End is called after an operation with the context of Start, which may be canceled; for a webhook
-	// call, before the answer is written. It is not called for a client's operation that panics.
+	// End is called after an operation; for a webhook call, this is before the answer is written. ctx is
+	// what Start returned, and may be canceled by then. End is not called for a client's operation that
+	// panics.
 	End func(ctx context.Context, op Operation)
 }
 

@@ -208,9 +208,9 @@ type Evidence struct {
 	TokenIDs []*big.Int `json:"token_ids,omitempty"`
 }
 
-// Transition is a rule of exactly-once: it takes the order that is stored under a
-// UUID, or nil if there is none, and returns the step of a call. It does no I/O,
-// changes nothing, and may be called any number of times.
+// Transition decides what a call does to an order. It gets the order that is stored under
+// a UUID, or nil if there is none, and returns the step. It does no I/O, changes nothing,
+// and may be called any number of times.
 //
 // For nil, an error that wraps [ErrOrderUnknown] means that the step needs a stored
 // order. Every other error is final.
@@ -343,9 +343,10 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 
 // OnlyOf limits a transition to the orders of one project on one network; empty means any. If the
 // stored order is of another project or network, the error wraps [ErrOrderForeign]. Answer such a
-// result with HTTP 500: the call came to the wrong place, which says nothing about its outcome. No
-// call names its network, so OnlyOf stores the network with a new order. An order without a network
-// was accepted before you configured one, and OnlyOf lets it pass.
+// result with HTTP 500, so that the service sends it again: the result may be true, and has only
+// come to the wrong place. No call names its network, so OnlyOf stores the network with a new
+// order. An order without a network was accepted before you configured one, and OnlyOf lets it
+// pass.
 func OnlyOf(projectID string, network Network, next Transition) Transition {
 	return func(stored *Order) (Step, error) {
 		switch {
@@ -457,10 +458,10 @@ func Abandon(reason string, now time.Time) Transition {
 // Settled returns the transition for a person who ends an order whose assets were settled in
 // another way, such as by mail, because the game cannot move them: the player is gone, or the
 // item. The transition next is [Finish] or [Abandon]: Settled takes its step without an
-// effect, and a [Store] does not call Apply for that step. how says in which way; it is stored
-// as Order.Settled and may have up to 4,096 bytes of UTF-8 without NUL. If next returns an
-// error, Settled returns it. If the order has ended before, and the game has moved its assets,
-// the error is a [*ConflictError].
+// effect, and a [Store] does not call Apply for that step. The text how says in which way they
+// were settled. It is stored as Order.Settled and may have up to 4,096 bytes of UTF-8 without
+// NUL. If next returns an error, Settled returns it. If the order has ended before, and the
+// game has moved its assets, the error is a [*ConflictError].
 func Settled(how string, next Transition) Transition {
 	return func(stored *Order) (Step, error) {
 		var p problems
@@ -485,14 +486,15 @@ func Settled(how string, next Transition) Transition {
 	}
 }
 
-// Rehearse returns the grant that would follow if the burn that s opens succeeded, with
-// Rehearsal set. For every other step, ok is false.
+// If s opens a burn, Rehearse returns the grant that would follow a success of this burn,
+// with Rehearsal set. For every other step, ok is false.
 //
 // When a burn has succeeded, its tokens are gone. So if its assets cannot be granted, it must
 // be declined before its signature is sent. Before it stores s, a store that can roll back,
 // such as that of rampsql, applies this grant as it would apply the real one, and rolls it
 // back. If the grant failed, the store returns its error and does not store s. [MemoryStore]
-// does not rehearse. A failed mint is not rehearsed: right after the take, its give-back fits.
+// does not rehearse. The give-back of a mint is not rehearsed: the player has just had these
+// assets, so there is room for them.
 //
 // The grant is what [Finish] returns for a success, with a random TxHash and the time of
 // the order. Its Product, Tokens and Evidence are empty, as those of a real end can be.
@@ -606,8 +608,8 @@ func (o Order) MarshalJSON() ([]byte, error) {
 	return slices.Concat(text[:len(text)-1], []byte(","), unknown[1:]), err
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote. It fails if the member version is higher than this program
-// knows: a newer program raises it only if older ones must not touch the order.
+// UnmarshalJSON reads what MarshalJSON wrote. It fails if the JSON member "version" is higher than this
+// program knows. A newer program raises that number only if older programs must not touch the order.
 func (o *Order) UnmarshalJSON(b []byte) error {
 	var stored orderJSON
 	var unknown map[string]json.RawMessage

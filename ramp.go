@@ -9,7 +9,7 @@
 //   - [ReadValidate] and [ReadResult] verify a call of the service, and parse it.
 //   - [Signer.Sign] signs the digest of an order with your validator key.
 //   - [ExchangeURL] and [CatalogURL] build the pages that a player opens.
-//   - [RPC.Call] asks a node of the chain by JSON-RPC, and so does a method for each common question.
+//   - [RPC.Call] asks a node of the chain by JSON-RPC. Common questions have methods of their own.
 //
 // Or all of it: a [Handler] answers the three calls of the service, and moves the assets of each
 // order exactly once.

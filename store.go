@@ -22,8 +22,8 @@ import (
 //
 //	Check(ctx context.Context, network Network) error
 //
-// which [Handler.Check] calls: it returns what would fail the orders of the network. It may have a
-// method
+// which [Handler.Check] calls. It returns every fault because of which orders of this network could not
+// be stored or ended. It may have a method
 //
 //	Refused(ctx context.Context, id uuid.UUID, reason string) error
 //
@@ -48,10 +48,11 @@ type Store interface {
 	//
 	// Two calls for one id must not both take a step from the same stored order: lock it, or compare
 	// and swap. You may call next any number of times. You may also try next(nil) before you know
-	// whether an order is stored. If next(nil) then returns an error that wraps [ErrOrderUnknown], load
-	// the order and call next with it; if there is none, return that error. Return every other error of
-	// next unchanged, and store nothing. Return the step that next computed from the order that you
-	// replaced.
+	// whether an order is stored. If it then returns a step, store it only if no order is stored;
+	// otherwise load the stored order and call next with it. If it returns an error that wraps
+	// [ErrOrderUnknown], load the order and call next with it; if no order is stored, return that
+	// error. Return every other error of next unchanged, and store nothing. If you called next more
+	// than once, return the step that it computed from the order that your write has replaced.
 	Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error)
 }
 
@@ -141,10 +142,11 @@ type Refusal struct {
 	Reason string    `json:"reason"` // of the last, on one line
 }
 
-// Refuse notes in a store that the end of an order was refused. If the store does not have the optional
-// method Refused, which [Store] describes, Refuse does nothing. [Handler] calls it if it could not process
-// a result, and package support if it could not carry out a person's decision. If Refuse returns an error,
-// the refusal was not noted. Answer the call as you would have without it.
+// Refuse notes in a store that an order could not be ended, for example because Apply returned an
+// error. The order still waits. If the store does not have the optional method Refused, which [Store]
+// describes, Refuse does nothing. [Handler] calls it if it could not process a result, and package
+// support if it could not carry out a person's decision. If Refuse returns an error, nothing was
+// noted. Give the call the same answer as if Refuse had succeeded.
 func Refuse(ctx context.Context, store Store, id uuid.UUID, refused error) error {
 	noting, ok := store.(interface {
 		Refused(ctx context.Context, id uuid.UUID, reason string) error

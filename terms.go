@@ -22,8 +22,8 @@ type Product struct {
 	Name       string // required: identifies the product in this program, and is not sent
 	Token      string // required: the contract address, 0x and 40 hex digits
 	MintFeeBps int    // fee of a mint in basis points: 100 is 1%
-	Materials  []Item // what a mint takes for one token, or for an order with PerOrder; none: no mints
-	Outputs    []Item // what a burn grants, likewise; none: no burns
+	Materials  []Item // what a mint takes for a token, or with PerOrder for an order; empty: no mints
+	Outputs    []Item // what a burn grants, in the same way; empty: no burns
 
 	// Tokens is the number of tokens of an order. With [TermsConfig].PerOrder it is required,
 	// unless AnyTokens or [TermsConfig].Any is set. Without PerOrder it must be 0.

@@ -507,7 +507,7 @@ const (
 
 // Intent describes a mint or a burn (interface 2.5, 6).
 type Intent struct {
-	// The fields of the interface. The options of TargetCandidate are unknown; it was empty so far.
+	// The fields of the interface. The interface does not say what TargetCandidate may hold.
 	// FeeRate, in basis points, and Actual, the number of tokens after fees, are in some results only.
 	Method          Method          `json:"method"`
 	Type            IntentType      `json:"type"`
@@ -760,10 +760,9 @@ func (r *Result) read(x *wire.Reader) {
 // with [HMACKey.Verify]. The error is an [*InvalidError] if the body is not a JSON
 // object, or if uuid or receipt.status cannot be read.
 //
-// Nothing else is required (see [Result.Unreadable]): if a result were rejected with
-// another status than 500, the service would not deliver it again, and the player's
-// assets would be stranded. What the result changes is decided by the order that was
-// stored at validate.
+// Nothing else is required, so that no fault in a minor field can keep a player's assets
+// from moving. [Result.Unreadable] lists the fields that could not be read. What the
+// result changes is decided by the order that was stored at validate.
 func ParseResult(body []byte) (*Result, error) { return parseResult(bytes.Clone(body)) }
 
 // parseResult keeps the body.
