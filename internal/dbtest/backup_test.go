@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"testing"
 	"time"
 
@@ -66,19 +65,12 @@ func newMariaDB(t *testing.T) string {
 	if err != nil {
 		t.Skipf("*** NOT TESTED: %v ***", err)
 	}
-	dir := ramp.Must(os.MkdirTemp("", "ramp-mariadb-"))
-	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
-	var as []string
-	if os.Geteuid() == 0 { // MariaDB does not run as root
-		uid := ramp.Must(strconv.Atoi(ramp.Must(user.Lookup("nobody")).Uid))
-		check(t, os.Chown(dir, uid, -1))
-		as = []string{"runuser", "-u", "nobody", "--"}
-	}
+	dir, as := newServerFolder(t)
 	log := ramp.Must(os.Create(filepath.Join(dir, "log")))
 	t.Cleanup(func() { log.Close() })
 	command := func(program string, options ...string) *exec.Cmd {
-		words := append(as, program, "--no-defaults", "--datadir="+filepath.Join(dir, "data"), "--tmpdir="+dir)
-		words = append(words, options...)
+		words := slices.Concat(as, []string{program, "--no-defaults",
+			"--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + dir}, options)
 		c := exec.Command(words[0], words[1:]...)
 		c.Stdout, c.Stderr = log, log
 		return c

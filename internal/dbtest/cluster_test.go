@@ -37,16 +37,9 @@ func newCluster(t *testing.T) (primary, standby *server) {
 	if bin == "" {
 		t.Skip("*** NOT TESTED: " + envBin + " is not set ***")
 	}
-	dir := ramp.Must(os.MkdirTemp("", "ramp-server-"))
-	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
+	dir, as := newServerFolder(t)
 	port := 10_000 + rand.N(10_000)
-	primary = &server{t: t, bin: bin, dir: filepath.Join(dir, "data"), port: port}
-	if os.Geteuid() == 0 { // PostgreSQL does not run as root
-		nobody := ramp.Must(user.Lookup("nobody"))
-		uid := ramp.Must(strconv.Atoi(nobody.Uid))
-		check(t, os.Chown(dir, uid, -1))
-		primary.as = []string{"runuser", "-u", "nobody", "--"}
-	}
+	primary = &server{t: t, as: as, bin: bin, dir: filepath.Join(dir, "data"), port: port}
 	primary.run("initdb", "-D", primary.dir, "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
 	config := ramp.Must(os.OpenFile(filepath.Join(primary.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0))
 	// The tests kill servers, not machines, so nothing must be synced to disk.
@@ -61,6 +54,20 @@ func newCluster(t *testing.T) (primary, standby *server) {
 	standby.options = " -c synchronous_standby_names=" // it has no standby of its own
 	standby.start()
 	return primary, standby
+}
+
+// newServerFolder returns a folder for a database server of one test, and the prefix of the commands that
+// work on it: no such server runs as root.
+func newServerFolder(t *testing.T) (dir string, as []string) {
+	t.Helper()
+	dir = ramp.Must(os.MkdirTemp("", "ramp-server-"))
+	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
+	if os.Geteuid() == 0 {
+		nobody := ramp.Must(user.Lookup("nobody"))
+		check(t, os.Chown(dir, ramp.Must(strconv.Atoi(nobody.Uid)), -1))
+		as = []string{"runuser", "-u", "nobody", "--"}
+	}
+	return dir, as
 }
 
 func (s *server) run(program string, args ...string) {
