@@ -18,7 +18,7 @@ import (
 func TestTheFirstPageTriesTheGame(t *testing.T) {
 	const (
 		answers = "✓ Game reachable works at "
-		has     = "✓ Same HMAC key works It rejected a wrong signature, and not that of the emulator, at "
+		has     = "✓ Same HMAC key works It rejected a wrong signature, but not the emulator's, at "
 		unclear = ", for a wrong signature as for that of the emulator. The first order shows more."
 		unseen  = "– Same HMAC key not seen yet "
 	)

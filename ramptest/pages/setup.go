@@ -71,7 +71,7 @@ func (s *visit) firstChecks() []setupCheck {
 		key.Said = "This is tried as soon as the game answers."
 	case p.Apart:
 		key.State, key.Tone = "works", verdict.Good
-		key.Said = "It rejected a wrong signature, and not that of the emulator, at " + at
+		key.Said = "It rejected a wrong signature, but not the emulator's, at " + at
 	case ramp.Code(call.Outcome) == ramp.CodeHMACInvalid:
 		key.State, key.Tone, key.Said, key.Fix = "fails", verdict.Bad, ended(call), s.cause(call)
 	case asked.Tone == verdict.Good:
