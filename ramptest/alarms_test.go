@@ -170,6 +170,65 @@ func TestSessionsThatShareAssetsAreNamed(t *testing.T) {
 	}
 }
 
+// An emulator knows only its own orders, so the orders of another one that uses the same game are a riddle.
+func TestAnotherEmulatorIsNamed(t *testing.T) {
+	for _, test := range []struct {
+		name             string
+		closed, overlaps bool
+		said             [2]string
+		named            [2]bool
+	}{
+		{name: "one after the other", said: [2]string{"between two calls, alice's item_gold fell by 100", ""}},
+		{name: "one during the other", overlaps: true, named: [2]bool{true, false},
+			said: [2]string{"1,000 before the call, 800 after it, 900 expected",
+				"between two calls, alice's item_gold fell by 100"}},
+		{name: "one after the other, closed books", closed: true, named: [2]bool{true, false},
+			said: [2]string{"between two calls, alice's item_gold fell by 100", ""}},
+		{name: "one during the other, closed books", closed: true, overlaps: true, named: [2]bool{true, true},
+			said: [2]string{"1,000 before the call, 800 after it, 900 expected",
+				"between two calls, alice's item_gold fell by 100"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := newVault()
+			l := &lister{vault: v, list: func(_ ramp.Session, p *ramp.Player) *ramp.Player {
+				p.PlayerID = "alice"
+				return p
+			}}
+			first := alarm(t, l, func(c *ramptest.Config) { c.Closed = test.closed })
+			second := &played{vault: v, test: &judged{TB: t}, counter: new(counter)}
+			*second.counter = *first.counter
+			second.service = ramptest.Start(second.test, first.config)
+			second.client = clientOf(t, second.service, second.key)
+			mint := func(p *played) {
+				_, err := p.service.Mint(t.Context(), p.started(t), session1, ramp.NewAmount(10))
+				require.NoError(t, err)
+			}
+			if test.overlaps {
+				v.validate = func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+					v.validate = (*vault).accept
+					v.mu.Unlock()
+					mint(second)
+					v.mu.Lock()
+					return v.accept(s, r)
+				}
+				_, err := first.service.Mint(t.Context(), first.started(t), session1, ramp.NewAmount(10))
+				assert.Error(t, err)
+			} else {
+				mint(first)
+				mint(second)
+			}
+			for i, p := range []*played{first, second} {
+				_, err := p.service.Assets(t.Context(), session1)
+				require.NoError(t, err)
+				failed, said := p.test.end()
+				assert.Equal(t, test.named[i], failed, said)
+				assert.Contains(t, said, test.said[i])
+				assert.Equal(t, test.named[i], strings.Contains(said, "An order of another emulator"), said)
+			}
+		})
+	}
+}
+
 // Who logs every call reads few of them before a finding.
 func TestAMissingEffectIsAwaitedWithFewReadings(t *testing.T) {
 	v := newVault()

@@ -56,23 +56,32 @@ func (s *shared) take(id uuid.UUID) error {
 	return errors.Join(errs...)
 }
 
-const movedTwice = "\nAssets moved twice. Either the game moves them in two places, such as a " +
-	"handler and a " +
-	"job. Or it uses a rampsql.Store, whose first attempt at each step was rolled back, and " +
-	"something stayed: " +
-	"Apply must use tx for every statement, and tables with transactions, so not MyISAM."
+const movedTwice = "\nAssets moved twice. Either the game moves them in two places, such as a handler and " +
+	"a job. Or it uses a rampsql.Store, whose first attempt at each step was rolled back, and something " +
+	"stayed: Apply must use tx for every statement, and tables with transactions, so not MyISAM."
 
-// applyHint explains assets that moved exactly twice: two parts of the game may have moved them, or a
-// rampsql.Store behind [Config.Handler] may have rolled back less than an Apply has done.
-func applyHint(found []*Imbalance) string {
+// otherEmulator is the cause that no books can see.
+const otherEmulator = "\nAn order of another emulator looks like this, too, because each emulator knows " +
+	"only its own orders. If a second one uses this game, such as that of another test, give it a game of " +
+	"its own."
+
+// causes explains findings whose cause may be one that the books do not see. If assets moved exactly twice,
+// two parts of the game may have moved them, or a rampsql.Store behind [Config.Handler] may have rolled back
+// less than an Apply has done. These, and what moves for no order, may be orders of another emulator.
+func causes(found []*Imbalance) string {
+	between := false
 	for _, f := range found {
+		between = between || len(f.Orders) == 0
 		for _, a := range f.Assets {
 			moved := new(big.Rat).Sub(a.After.Rat(), a.Before.Rat())
 			due := new(big.Rat).Sub(a.Expected.Rat(), a.Before.Rat())
 			if due.Sign() != 0 && moved.Cmp(due.Add(due, due)) == 0 {
-				return movedTwice
+				return movedTwice + otherEmulator
 			}
 		}
+	}
+	if between {
+		return otherEmulator
 	}
 	return ""
 }

@@ -311,5 +311,5 @@ func (s *Service) report() string {
 			lines = append(lines, line)
 		}
 	}
-	return strings.Join(lines, "\n") + applyHint(found)
+	return strings.Join(lines, "\n") + causes(found)
 }
