@@ -150,7 +150,7 @@ func TestWhichHonestMovesWaitForAPerson(t *testing.T) {
 			burns("honest>zero 1 unindexed")},
 		"fails, and the player got nothing else":       {fails("")},
 		"fails, and somebody sent the player tokens":   {fails("friend>honest 1")},
-		"fails, and the player got dust from outside":  {fails("zero>honest 0.009")},
+		"fails, and the player was issued dust":        {fails("zero>honest 0.009")},
 		"fails, and the player got tokens by a bridge": {fails("zero>honest 1")},
 		"fails, and an order in another database, of the same token, minted for the " +
 			"player": {fails("zero>honest 0.5")},

@@ -413,9 +413,10 @@ func thefts() map[string]theft {
 		ofRamp   = "a burn by the ramp's contract or account, or by the token"
 		transfer = "a transfer to or from a friend or oneself, or an approval, as a burn"
 		goOn     = "a burn whose tokens go on to a friend, or come back"
-		called   = "a burn of one unit, of a token that the order calls NFT"
-		unpaid   = "the same, with a failed transaction that the ramp did not pay for"
-		second   = "a second order, with a transaction that ended another"
+		called   = "a burn of the smallest unit of a token that the order calls an NFT, " +
+			"or of an NFT whose ID is read as an amount"
+		unpaid = "the same, with a failed transaction that the ramp did not pay for"
+		second = "a second order, with a transaction that ended another"
 
 		early   = "the same, before the mint is in a block"
 		keyless = "nothing, and no key is needed: the player copies the ramp's call and sends it first, " +
@@ -461,7 +462,7 @@ func thefts() map[string]theft {
 		"a contract":       {ofRamp, 0, burnFrom("ramp")},
 		"the token":        {ofRamp, 0, burnFrom("token")},
 		"an account":       {ofRamp, 0, burnFrom("account")},
-		"the zero address": {"a burn by the zero address", 0, burnFrom("zero")},
+		"the zero address": {"a burn by the zero address, which no order may have as its wallet", 0, burnFrom("zero")},
 		"a mint": {"a mint of their own, as a burn", 100,
 			func(h *heist) { h.claims(h.wallet("thief"), h.order(h.service.Mint, "thief", silent).TxHash) }},
 		"a transfer to a friend":         {transfer, 0, burnBy(thief.SignedTransfer)},
