@@ -53,7 +53,8 @@ var (
 	ErrOrderConflict = errors.New("the call contradicts the stored order")
 	// ErrOrderForeign means that an order is of another project or network than the call; see [OnlyOf].
 	ErrOrderForeign = errors.New("the order is of another project or network")
-	// ErrOrderFinished means that an order has ended: it can be neither accepted nor abandoned.
+	// ErrOrderFinished means that an order has ended: it cannot be accepted, nor abandoned if its
+	// transaction has succeeded or failed.
 	ErrOrderFinished = errors.New("the order is finished")
 
 	// ErrNotFound means that the node answered null: it does not know the block, transaction or

@@ -152,7 +152,8 @@ type HandlerConfig struct {
 	//	                      another one; the body counts
 	//	target_candidate      the one of a validate call is not empty: only your Policy checks it
 	//	previous_key          an older key verified the call: its position in HMACKey.WithPrevious, from 1
-	//	unverified            anybody may have made this call: it has no valid HMAC, or a wrong path
+	//	unverified            anybody may have made this call: a validate or result call without a valid
+	//	                      HMAC, or a call with a wrong path or method
 	//	hmac_key              if the HMAC does not match, the HMACKey.Fingerprint of your newest key
 	//	suppressed            how many unverified records were left out before this one: at most one a
 	//	                      second is logged for each code
@@ -172,8 +173,8 @@ type Confirmer interface {
 	// before Confirm returns, because a transition does no I/O.
 	//
 	// If Confirm returns an error, the answer is HTTP 500, and the service sends the result again. If
-	// the new transition returns an error, it is treated like an error of finish when no Confirmer is
-	// set.
+	// the new transition returns an error, the handler treats it as it would treat an error of finish
+	// without a Confirmer.
 	Confirm(ctx context.Context, store Store, r *Result, finish Transition) (Transition, error)
 
 	// CheckConfig returns what the config of a handler lacks for this Confirmer, as an

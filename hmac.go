@@ -73,7 +73,7 @@ func Base64URLKey(text string) (HMACKey, error) {
 // BytesKey uses these bytes as the key. It is for a text that the console shows in a form
 // which neither [TextKey] nor [Base64URLKey] reads, such as padded base64 or hex: decode
 // it, and pass the result. The bytes are copied. The error wraps [ErrHMACKey] if there are
-// none, or if the mode of the program forbids the key.
+// none, or if they are too few for GODEBUG=fips140=only.
 func BytesKey(key []byte) (HMACKey, error) {
 	if len(key) == 0 {
 		return HMACKey{}, fmt.Errorf("ramp: %w: it is empty", ErrHMACKey)

@@ -58,7 +58,7 @@ type Operation struct {
 	Code      Code      // errorCode of the answer before translation; empty for success
 	Direction Direction // mint or burn; empty if unknown
 	TxHash    string    // of a result; empty unless it is 0x and 64 hex digits
-	// whether the validator key was asked for a signature; released unless Err is set
+	// whether the validator key was asked for a signature. The signature is released unless Err is set
 	Signed   bool
 	Step     *Step          // of a [Store], or nil; do not modify it. If New, it is stored and applied
 	Conflict *ConflictError // also set for a repeat with a different tx_hash, which succeeds

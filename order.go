@@ -71,8 +71,8 @@ const (
 )
 
 // Outcome returns how the order ends: [OrderSucceeded] if the transaction succeeded,
-// [OrderFailed] if it failed, and "" without a status, because giving back for a
-// field that is merely missing would pay twice.
+// [OrderFailed] if it failed, and "" without a status. A missing status does not count as
+// a failure: if the transaction of a mint had succeeded, giving back would pay twice.
 func (r *Result) Outcome() OrderState {
 	switch {
 	case !r.Receipt.Status.Present():
@@ -125,8 +125,8 @@ func (e Effect) String() string {
 	return text
 }
 
-// Delta returns the signed change of the player's balance of a: negative for Take,
-// positive for GiveBack and Grant, and 0 for Nothing.
+// Delta returns by how much the player's balance of an asset changes if the effect moves the
+// amount a: negative for Take, positive for GiveBack and Grant, and 0 for Nothing.
 func (e Effect) Delta(a AssetAmount) Amount {
 	switch e.Kind {
 	case Take:
@@ -497,7 +497,8 @@ func Settled(how string, next Transition) Transition {
 // assets, so there is room for them.
 //
 // The grant is what [Finish] returns for a success, with a random TxHash and the time of
-// the order. Its Product, Tokens and Evidence are empty, as those of a real end can be.
+// the order. Its Product and Tokens are empty, as at every end of an order. Its Evidence is
+// empty, too, as it is at a real end without a [Confirmer].
 func (s Step) Rehearse() (grant Step, ok bool) {
 	if !s.New || s.Order.State != OrderAccepted || s.Order.Direction != Burn {
 		return Step{}, false

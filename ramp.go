@@ -73,11 +73,12 @@
 //
 // No body is parsed before its HMAC is verified, no malformed order reaches the game, and
 // no signature is released before the game approves. Amounts are exact decimals. Unknown
-// fields and values are read and kept. No error and no log record holds a key, a token or
-// a signature. The package reads no environment variables, except that the default
+// fields and values are read and kept. No text of an error and no log record shows a key, an
+// access token or a signature. The package reads no environment variables, except that the default
 // HTTPClient uses the proxy settings of [http.DefaultTransport]. It starts no background
-// goroutines and has no global state. What its constructors return is safe for concurrent
-// use.
+// goroutines, except that a signature for which a caller no longer waits runs on. It has no
+// global state. What its constructors return is safe for concurrent use, if what you pass to
+// them is.
 //
 // The files in [docs] describe the interface, with the section numbers cited here, every
 // error, orders, stores, operations, security and testing.

@@ -27,8 +27,8 @@ import (
 //
 //	Refused(ctx context.Context, id uuid.UUID, reason string) error
 //
-// which notes that the end of an order was refused, now and for this reason: by Apply, or by what the
-// chain shows. It writes nothing unless the order is stored and waits. Its error is only logged; see
+// which notes that Apply, or what the chain shows, has refused the end of an order. It stores the present
+// time and the reason. It writes nothing unless the order is stored and waits. Its error is only logged; see
 // [Refusal].
 //
 // A store that wraps another one, such as for metrics, should embed its type, such as *rampsql.Store. If it
@@ -142,11 +142,11 @@ type Refusal struct {
 	Reason string    `json:"reason"` // of the last, on one line
 }
 
-// Refuse notes in a store that an order could not be ended, for example because Apply returned an
-// error. The order still waits. If the store does not have the optional method Refused, which [Store]
+// Refuse notes in a store that an order could not be ended, and why: refused is, for example, the error
+// of Apply. The order still waits. If the store does not have the optional method Refused, which [Store]
 // describes, Refuse does nothing. [Handler] calls it if it could not process a result, and package
 // support if it could not carry out a person's decision. If Refuse returns an error, nothing was
-// noted. Give the call the same answer as if Refuse had succeeded.
+// noted. Log it only: answer the result, or the person, as if Refuse had succeeded.
 func Refuse(ctx context.Context, store Store, id uuid.UUID, refused error) error {
 	noting, ok := store.(interface {
 		Refused(ctx context.Context, id uuid.UUID, reason string) error

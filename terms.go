@@ -300,8 +300,8 @@ func (t *Terms) intent(name string) (InitializeIntent, error) {
 //   - It moves exactly the items of the product: their amounts times the number of tokens. For a mint,
 //     this is the number before the fee. With PerOrder, it moves the amounts themselves.
 //   - The game can store these amounts in its units ([TermsConfig].Decimals).
-//   - The type of the token is ERC20. If an item is non-fungible, it may also be NFT, and the number of
-//     tokens must be whole.
+//   - The type of the token is ERC20. If an item is non-fungible, the type of the token may also be
+//     NFT, and the number of tokens must be whole.
 //
 // Otherwise the error is a [*Rejection] with [CodeInvalidMessage] that wraps an [*InvalidError]. Terms
 // with Any accept every order, and set neither field.

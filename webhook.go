@@ -127,8 +127,9 @@ func resultSession(header http.Header, r *Result) (s Session, unsigned string) {
 }
 
 // Answer answers any call from its method, path, headers and raw body, as ServeHTTP does. It is for
-// frameworks that do not use net/http, and for calls that come without HTTP. Pass it every call
-// below a prefix, with the path from /api on, and send the whole [Reply]. If a router answers a
+// frameworks that do not use net/http, and for calls that come without HTTP. Route every
+// call below a prefix, such as /game/api/, to Answer. Pass it the path from /api on, such as
+// /api/result, and send the whole [Reply]. If a router answers a
 // result by itself, the service does not send that result again. If the console has other paths,
 // pass [PathAssets], [PathValidate] or [PathResult] in their place. Answer keeps neither header nor
 // body.

@@ -125,7 +125,7 @@ var decisions = map[string]func(t *testing.T){
 		_, err = d.Abandon(t.Context(), order.UUID, alice)
 		refuses(t, err, order.TxHash)
 	},
-	`one "does not prove"`: func(t *testing.T) {
+	`one "does not prove", and abandoning does not fail because of it`: func(t *testing.T) {
 		d := newStudio(t)
 		d.witness(t)
 		order := d.place(t, d.service.Burn, ramptest.StaysPending())
