@@ -46,10 +46,7 @@ func (s *frontDesk) List(q desk.ListQuery) desk.List {
 		if !found(e) {
 			continue
 		}
-		for _, show := range []desk.Show{desk.All, desk.Attention, desk.Waiting, desk.Done} {
-			if !e.isIn(show) {
-				continue
-			}
+		for _, show := range []desk.Show{desk.All, e.filter()} {
 			list.Counts[show]++
 			if show == q.Show && e.order == nil {
 				list.Calls++
@@ -72,7 +69,8 @@ func (s *frontDesk) List(q desk.ListQuery) desk.List {
 // shown returns an entry as it is now: the next block may have moved on.
 func (s *frontDesk) shown(e *entry) desk.Entry {
 	if e.order == nil {
-		return desk.Entry{Call: e.call}
+		call := s.record.shelf.whole(*e.call)
+		return desk.Entry{Call: &call}
 	}
 	o := s.report(e.order)
 	return desk.Entry{Order: &o}
@@ -88,7 +86,14 @@ func (s *frontDesk) Calls(q desk.CallsQuery) (events []control.Event, more bool)
 		}
 	}
 	text := strings.ToLower(strings.TrimSpace(q.Text))
-	events = s.record.newestFirst(cmp.Or(q.Before, math.MaxInt), q.Limit+1, func(e *control.Event) bool {
+	before, limit := cmp.Or(q.Before, math.MaxInt), math.MaxInt
+	if q.Number != 0 {
+		before = q.Number + 1
+	}
+	if q.Limit != 0 {
+		limit = q.Limit + 1
+	}
+	events = s.record.newestFirst(before, limit, func(e *control.Event) bool {
 		switch {
 		case q.Number != 0 && e.Number != q.Number,
 			q.UUID != uuid.Nil && e.UUID != q.UUID,
@@ -104,10 +109,13 @@ func (s *frontDesk) Calls(q desk.CallsQuery) (events []control.Event, more bool)
 						e.Session), text))
 		}
 	})
-	if more = len(events) > q.Limit; more {
+	if more = len(events) == limit; more {
 		events = events[:q.Limit]
 	}
-	return s.record.wholes(events), more
+	if !q.Brief {
+		events = s.record.wholes(events)
+	}
+	return events, more
 }
 
 // picked reports whether an event is among those of a pick.
@@ -118,6 +126,8 @@ func picked(e *control.Event, pick desk.Pick) bool {
 		return e.Request != nil
 	case desk.Wrong:
 		return e.Request != nil && e.IsWrong()
+	case desk.Lost:
+		return e.Loss != ""
 	case desk.Answered:
 		return e.Answer != nil || e.Tone == verdict.Bad
 	case desk.Genuine:
@@ -268,17 +278,17 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 	return l.list, l.players
 }
 
-// isIn reports whether a filter shows an entry.
-func (e *entry) isIn(filter desk.Show) bool {
-	switch filter {
-	case desk.Attention:
-		return e.verdict.Attention
-	case desk.Waiting:
-		return e.verdict.State == verdict.Waiting
-	case desk.Done:
-		return e.verdict.State == verdict.Done
+// filter is the one, except for [desk.All], that shows an entry.
+func (e *entry) filter() desk.Show {
+	switch {
+	case e.verdict.Attention:
+		return desk.Attention
+	case e.verdict.State == verdict.Waiting:
+		return desk.Waiting
+	case e.order != nil:
+		return desk.Done
 	default:
-		return true
+		return desk.Ended
 	}
 }
 

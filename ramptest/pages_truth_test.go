@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,14 +43,15 @@ func TestMovementsOutsideOfAnOrderAreShownApart(t *testing.T) {
 	c.service.Advance(time.Minute)
 	said := c.pageOf(t, minted)
 	assert.Contains(t, said, "✓ Done: the game took the assets, and the player received the tokens.")
-	assert.Contains(t, said, "tokens ✓ moved +8 after the fee of 20% outside of this order: −10 1,000 998 998")
-	assert.Contains(t, said, "item_gold ✓ outside of this order: +100 1,000 1,000 1,000")
+	assert.Contains(t, said, "tokens ✓ after the fee of 20% +8 +8 item_gold ✓ −100 −100 ")
+	assert.Contains(t, said, "tokens outside of this order: −10 1,000 998")
+	assert.Contains(t, said, "item_gold outside of this order: +100 1,000 1,000")
 	said = c.pageOf(t, burned)
-	assert.Contains(t, said, "tokens ✓ moved −10 1,008 998 998")
-	assert.Contains(t, said, "item_gold ✓ 900 1,000 1,000")
+	assert.Contains(t, said, "tokens ✓ −10 −10 item_gold ✓ +100 +100 ")
+	assert.Contains(t, said, "tokens 1,008 998 item_gold 900 1,000")
 	c.shop.gold += 7 // outside of every order
 	c.browse(t, http.MethodPost, "/orders/"+burned.UUID.String()+"/read", url.Values{})
-	assert.Contains(t, c.pageOf(t, burned), "item_gold ✓ outside of this order: +7 900 1,007 1,007")
+	assert.Contains(t, c.pageOf(t, burned), "item_gold outside of this order: +7 900 1,007")
 }
 
 // The chain has the last word on what a wallet received.
@@ -59,7 +61,7 @@ func TestTheTokensAreThoseOfTheChain(t *testing.T) {
 	require.NoError(t, err)
 	order := ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, amount))
 	c.service.Advance(time.Minute)
-	assert.Contains(t, c.pageOf(t, order), "tokens ✓ moved +0.9 after the fee of 20% 1,000 1,000.9 1,000.9")
+	assert.Contains(t, c.pageOf(t, order), "tokens ✓ after the fee of 20% +0.9 +0.9 ")
 }
 
 // A contradicted order says so, and which outcome stands. It is over if the game rejected one.
@@ -318,10 +320,11 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	said := c.page(t, "/")
 	assert.Contains(t, said, "– ")
 	assert.Contains(t, said,
-		"Mint 1 token, rejected "+
-			rejected.String()[:8]+" HTTP 200 session-1 Rejected by the game: INVALID_BALANCE. Nothing was signed.")
+		"Mint 1 token "+rejected.String()[:8]+" rejected: INVALID_BALANCE session-1 The game says that the player "+
+			"does not own enough.", "why, in a few words")
 	assert.Contains(t, said, "POST /api/v2/initialize HTTP 500 No UUID was issued: invalid mac.")
-	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 ",
+	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 "+
+		"Rejected or canceled 1 ",
 		"a call is no order")
 	assert.Regexp(t, "INVALID_BALANCE.*invalid mac.*Mint 10 tokens", said, "the newest is the first")
 	assert.Contains(t, c.page(t, "/?show=attention"), "0 orders, 1 not placed")
@@ -349,7 +352,7 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 
 	c.restart(t, c.handler, booksOff)
 	assert.Contains(t, c.page(t, "/"), "1 order, 2 not placed", "after a restart too")
-	assert.Contains(t, c.page(t, "/calls?session=session-1"), "Rejected by the game: INVALID_BALANCE.")
+	assert.Contains(t, c.page(t, "/calls?session=session-1"), "rejected: INVALID_BALANCE session-1 The game says")
 	assert.Contains(t, c.page(t, link[0][1]), "asked: POST "+ramp.PathValidate)
 }
 
@@ -364,7 +367,7 @@ func TestAllCallsAreListed(t *testing.T) {
 	seen := map[string]bool{}
 	older := regexp.MustCompile(`<a href="([^"]*)">Older</a>`)
 	last := 1 << 30
-	for next := "/calls"; next != ""; {
+	for next := "/calls?each=1"; next != ""; {
 		body := c.html(t, next)
 		for _, m := range regexp.MustCompile(`<li id="call-(\d+)"`).FindAllStringSubmatch(body, -1) {
 			var n int
@@ -605,13 +608,196 @@ func TestAFilterCountsWhatItShows(t *testing.T) {
 	assert.Contains(t, c.page(t, "/"), "✗ The game lost or doubled assets in 1 order Connection works · last call")
 	_, err := c.client.Initialize(t.Context(), ramp.InitializeRequest{})
 	require.Error(t, err)
-	for _, show := range []string{"", "attention", "waiting", "done"} {
+	c.mint(t)
+	c.service.Advance(time.Minute) // done
+	c.mint(t)                      // waits
+	c.shop.gold = 0
+	_, err = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
+	require.ErrorContains(t, err, "INVALID_BALANCE")
+	sum, seen := 0, map[string]string{}
+	for _, show := range []string{"", "attention", "waiting", "done", "ended"} {
 		page := c.html(t, "/?show="+show)
-		counted := found(t, `aria-current="page">[^<]*? (\d+)</a>`, page)
-		assert.Equal(t, counted,
-			fmt.Sprint(strings.Count(page, `<li id="`)-strings.Count(page, `<li id="check-`)), show)
+		counted := ramp.Must(strconv.Atoi(found(t, `aria-current="page">[^<]*? (\d+)</a>`, page)))
+		entries := regexp.MustCompile(`<li id="((?:order|call)-[^"]*)"`).FindAllStringSubmatch(page, -1)
+		assert.Len(t, entries, counted, show)
+		if show == "" {
+			sum = counted
+			continue
+		}
+		sum -= counted
+		for _, e := range entries {
+			assert.Empty(t, seen[e[1]], "%s is in %s, too", e[1], show)
+			seen[e[1]] = show
+		}
+	}
+	assert.Zero(t, sum, "the counts add up to that of all")
+	assert.Len(t, seen, 4)
+}
+
+// An order that waits for another attempt because the game failed is counted once: it needs attention.
+func TestAnOrderIsInOneFilter(t *testing.T) {
+	c := newCounter(t, reporting, answering(ramp.PathResult, 500, ""))
+	c.mint(t)
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.page(t, "/"), "All 1 Needs attention 1 Waiting 0 Done 0 Rejected or canceled 0 ")
+	assert.Contains(t, c.page(t, "/?show=attention"), "The game did not confirm the result. Next attempt at ")
+}
+
+// Calls that failed alike and led to no order take one line of the list.
+func TestCallsThatFailedAlikeAreOneLine(t *testing.T) {
+	c := newCounter(t)
+	other := clientOf(t, c.service, ramp.Must(ramp.TextKey("no key of ours")))
+	for range 20 {
+		_, err := other.Initialize(t.Context(), request())
+		require.ErrorIs(t, err, ramp.ErrHMACInvalid)
+	}
+	said := c.page(t, "/?show=attention")
+	assert.Contains(t, said, "0 orders, 20 not placed")
+	assert.Equal(t, 1, strings.Count(said, "No UUID was issued: invalid mac."))
+	assert.Contains(t, said, "and 19 more with the same answer , since POST /api/v2/initialize at ")
+	oneByOne := html.UnescapeString(found(t, `<p class="again"><a href="([^"]*)"`, c.html(t, "/?show=attention")))
+	assert.Equal(t, 19, strings.Count(c.page(t, oneByOne), "No UUID was issued: invalid mac."))
+}
+
+// The call that broke an order first is named, whatever came after it.
+func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		answer  func(*ramptest.Config)
+		resends int
+		said    string
+		mark    string
+		list    string
+	}{
+		{"nothing is given back", answering(ramp.PathResult, 200, confirmed), 510, "Assets first went wrong with ",
+			"✗ Assets first went wrong here.", "did not give back all that it took. It began with result #1."},
+		{"the game fails", answering(ramp.PathResult, 500, ""), 30, "The first wrong answer was that to ",
+			"✗ This was the first wrong answer.", "The game did not confirm the result."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCounter(t, reporting, test.answer)
+			order := c.mint(t, ramptest.TransactionFails())
+			c.service.Advance(time.Minute)
+			first := found(t, `href="/calls/(\d+)"`, c.html(t, "/calls"))
+			for range test.resends {
+				_ = c.service.Resend(t.Context(), order)
+			}
+			said := c.pageOf(t, order)
+			assert.Contains(t, said, test.said+"result #1 (call "+first+", at ")
+			assert.Equal(t, "/orders/"+order.UUID.String()+"/events/"+first, c.culprit(t, order))
+			assert.Contains(t, c.page(t, "/calls/"+first), "result #1 at ")
+			assert.Equal(t, 1, strings.Count(said, test.mark))
+			assert.Contains(t, said, "result #1 "+test.mark)
+			assert.Contains(t, said, "✓ Initialize HTTP 200 ✓ Validate HTTP 200", "however long ago")
+			assert.Contains(t, c.page(t, "/"), test.list)
+			assert.NotContains(t, said, "Show earlier entries", "repetitions do not push it away")
+			assert.Contains(t, said, fmt.Sprintf("and %d more with the same answer , until result #%d at ",
+				test.resends-1, test.resends+1), "#1 was not sent by hand")
+
+			calls := c.page(t, "/calls")
+			more := fmt.Sprintf("and %d more with the same answer , since POST /api/result #2 at ", test.resends-1)
+			assert.Equal(t, 1, strings.Count(calls, more))
+			_, before, _ := strings.Cut(calls, more)
+			assert.Contains(t, before, " POST /api/result #1 ", "the first one is not folded away")
+			assert.Equal(t, strings.Contains(test.mark, "Assets"), strings.Contains(before, "Assets first went wrong here."))
+			oneByOne := html.UnescapeString(found(t, `<p class="again"><a href="([^"]*)"`, c.html(t, "/calls?q=result")))
+			assert.Regexp(t, `^/calls\?before=\d+&each=1&q=result$`, oneByOne)
+			assert.NotContains(t, c.page(t, oneByOne), "with the same answer ,")
+
+			next := html.UnescapeString(found(t, `<p class="again"><a href="([^"]*)"`,
+				c.html(t, "/orders/"+order.UUID.String())))
+			var listed int
+			for next != "" {
+				body := c.html(t, next)
+				listed += strings.Count(body, `id="entry-`)
+				assert.Contains(t, body, "Calls with the same answer")
+				next = ""
+				if earlier := regexp.MustCompile(`class="earlier" href="([^"]*)"`).FindStringSubmatch(body); earlier != nil {
+					next = html.UnescapeString(earlier[1])
+				}
+			}
+			assert.Equal(t, test.resends-1, listed)
+		})
 	}
 }
+
+// A clock that stands still counts nothing down.
+func TestAStoppedClockCountsNothingDown(t *testing.T) {
+	for speed, counts := range map[float64]bool{0: false, 1: true} {
+		c := newCounter(t, func(c *ramptest.Config) { c.Desk.Speed = speed })
+		order := c.mint(t, ramptest.Perhaps(ramptest.ResultLate(time.Hour)))
+		c.service.Advance(time.Minute)
+		page := c.html(t, "/orders/"+order.UUID.String())
+		assert.Contains(t, page, "The result is sent <span class=\"due\"")
+		assert.Equal(t, counts, strings.Contains(page, "data-due="))
+	}
+}
+
+// An amount that is none has no price.
+func TestAWrongAmountHasNoPrice(t *testing.T) {
+	c := newCounter(t)
+	_, form := c.exchange(t)
+	for _, change := range []string{"", "price"} {
+		form.Set("amount", "ten")
+		form.Del("price")
+		if change != "" {
+			form.Set(change, "1")
+		}
+		page := whole(t, c.browse(t, http.MethodPost, "/exchange", form))
+		assert.Contains(t, page, "The number of tokens must be a decimal number above 0.")
+		assert.Equal(t, 2, strings.Count(page, `class="price" id="price-`))
+		assert.Equal(t, 2, strings.Count(page, `" hidden>`+"\ntakes "), page)
+	}
+}
+
+// A rejection that is the game's right looks alike wherever it is shown.
+func TestARejectedOrderIsNoFailureAnywhere(t *testing.T) {
+	for code, neutral := range map[string]bool{"CLOSED": true, "": false} {
+		c := newCounter(t, reporting, rejects(code))
+		_, form := c.exchange(t)
+		page := whole(t, c.browse(t, http.MethodPost, "/exchange", form))
+		assert.Equal(t, neutral, strings.Contains(page, `<section class="problem neutral"`))
+		call := c.html(t, html.UnescapeString(found(t, `<a href="([^"]*)">Open the call</a>`, page)))
+		for _, page := range []string{call, c.html(t, "/calls"), c.html(t, "/")} {
+			assert.Equal(t, neutral, strings.Contains(page, `<span class="sign neutral"`))
+			assert.Equal(t, !neutral, strings.Contains(page, `<span class="sign bad"`))
+		}
+	}
+}
+
+// A long message says how much of it is folded, and that the record has only its beginning.
+func TestALongMessageIsNotCutWithoutASign(t *testing.T) {
+	list := strings.TrimSuffix(strings.Repeat(`"item",`, 150), ",")
+	for _, test := range []struct {
+		name, body string
+		want       []string
+		not        string
+	}{
+		{"folded", `{"success":true,"errorCode":null,"data":{"list":[` + list + `]}}`, []string{" more lines"},
+			"The body was longer."},
+		{"cut", `{"success":true,"errorCode":null,"data":{"list":["` + strings.Repeat("x", desk64K) + `"]}}`,
+			[]string{"The body was longer. The record keeps its first 64 KiB."}, " more lines"},
+		{"short", confirmed, nil, " more lines"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := newCounter(t, reporting, answering(ramp.PathResult, 200, test.body))
+			order := c.mint(t)
+			c.service.Advance(time.Minute)
+			said := c.page(t, found(t, `href="(/calls/\d+)"`, c.html(t, "/calls")))
+			assert.Contains(t, said, order.UUID.String())
+			_, answered, _ := strings.Cut(said, "answered: HTTP 200")
+			for _, want := range test.want {
+				assert.Contains(t, answered, want)
+			}
+			assert.NotContains(t, answered, test.not)
+			if test.name == "folded" {
+				assert.Equal(t, 150, strings.Count(said, `"item"`))
+			}
+		})
+	}
+}
+
+const desk64K = 64 << 10
 
 // rejects is a game that rejects every validate call with a code.
 func rejects(code string) func(*ramptest.Config) {
@@ -759,13 +945,14 @@ func TestThePageOfACallThatLostAssetsSaysWhat(t *testing.T) {
 			"expected. about: Mint 10 tokens item_gold must give back 100 asked: POST /api/result")
 	}
 	check()
-	assert.Contains(t, c.pageOf(t, order), "Before: just before the order. Now: as reported by the game at ")
+	assert.Contains(t, c.pageOf(t, order), "As reported by the game at ")
 	c.restart(t, c.handler, reporting)
 	check()
 	said := c.pageOf(t, order)
 	assert.Contains(t, said, "✗ The transaction failed, and the game did not give back all that it took.")
-	assert.Contains(t, said, "item_gold ✗ 100 missing 1,000 900 1,000")
-	assert.Contains(t, said, "tokens ✓ nothing moved 1,000 1,000 1,000")
+	assert.Contains(t, said, "item_gold ✗ the player lacks 100 0 −100 ")
+	assert.Contains(t, said, "tokens ✓ 0 0 ")
+	assert.Contains(t, said, "item_gold 1,000 900 ")
 	calls := c.page(t, "/calls")
 	require.Equal(t, 1, strings.Count(calls, "The books found: "), "the call that lost them is marked, and no other")
 	lost, _, _ := strings.Cut(calls, "The books found: ")
@@ -786,8 +973,7 @@ func TestBothBalancesBeforeAnOrderAreOfOneMoment(t *testing.T) {
 	order := ramp.Must(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10)))
 	c.service.Advance(time.Minute)
 	page := c.pageOf(t, order)
-	assert.Contains(t, page, "tokens ✓ moved +8 after the fee of 20% outside of this order: +8 1,000 1,016 1,016")
-	assert.Contains(t, page, "item_gold ✓ 900 800 800")
+	assert.Contains(t, page, "tokens outside of this order: +8 1,000 1,016 item_gold 900 800")
 	assert.Contains(t, c.page(t, "/"), "2 orders Calls ", "the call whose answer was lost is one of an order")
 }
 

@@ -13,6 +13,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
@@ -20,9 +21,8 @@ import (
 // The limits of the record. A service may run for weeks while a client polls its
 // chain every second. Those calls must not crowd out other events.
 const (
-	maxRecordedEvents = 10_000   // of a service in memory, about 1,600 orders
-	maxRecordedCalls  = 1_000    // requests to a chain, and balance readings of the books
-	maxRecordedBody   = 64 << 10 // bytes of a body
+	maxRecordedEvents = 10_000 // of a service in memory, about 1,600 orders
+	maxRecordedCalls  = 1_000  // requests to a chain, and balance readings of the books
 )
 
 // shelf keeps the events of a record, except for minor ones.
@@ -267,7 +267,7 @@ func redactHeader(header http.Header, known secrets) http.Header {
 }
 
 // redactMessage returns a copy of a message without credentials, and with a body of
-// at most maxRecordedBody bytes. A message of nil has none.
+// at most [desk.MaxBody] bytes. A message of nil has none.
 func redactMessage(m *control.Message, known secrets) *control.Message {
 	if m == nil {
 		return nil
@@ -275,8 +275,8 @@ func redactMessage(m *control.Message, known secrets) *control.Message {
 	clean := *m
 	clean.Header = redactHeader(m.Header, known)
 	clean.Body = strings.ToValidUTF8(known.text(m.Body), "�")
-	if len(clean.Body) > maxRecordedBody {
-		clean.Body = strings.ToValidUTF8(clean.Body[:maxRecordedBody], "") + "…"
+	if len(clean.Body) > desk.MaxBody {
+		clean.Body = strings.ToValidUTF8(clean.Body[:desk.MaxBody], "") + "…"
 	}
 	return &clean
 }
@@ -309,8 +309,10 @@ func (r *record) all() []control.Event {
 func (r *record) newestFirst(before, limit int, match func(*control.Event) bool) (list []control.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := len(r.events) - 1; i >= 0 && len(list) < limit; i-- {
-		if e := &r.events[i]; e.Number < before && match(e) {
+	at, _ := slices.BinarySearchFunc(r.events, before,
+		func(e control.Event, n int) int { return e.Number - n })
+	for i := at - 1; i >= 0 && len(list) < limit; i-- {
+		if e := &r.events[i]; match(e) {
 			list = append(list, *e)
 		}
 	}

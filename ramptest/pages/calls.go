@@ -1,11 +1,11 @@
 package pages
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
 
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 )
 
@@ -15,47 +15,85 @@ type callsView struct {
 	Session, Query string
 	Routine        bool // whether routine calls are shown too
 	Wrong          bool // whether only failures and rejections are shown
+	Each           bool // whether calls that are the same are shown one by one
 	Lines          []line
 	Newest, Older  string // the addresses of the first page and of the next one; "" if there is none
 	RoutineHref    string // the address of the list with or without routine calls
 	WrongHref      string // the address of the list of failures and rejections, or of all calls
+	FoldHref       string // with Each, the address of the list where they are folded
 }
 
 // callsPage shows the calls of all players, or of one session.
 func (s *visit) callsPage() {
 	q := s.r.URL.Query()
 	v := &callsView{frame: frame{Title: "Calls", Live: true}, Session: q.Get("session"), Query: q.Get("q"),
-		Routine: q.Has("routine"), Wrong: q.Has("wrong")}
+		Routine: q.Has("routine"), Wrong: q.Has("wrong"), Each: q.Has("each")}
 	pick := desk.Calls
 	if v.Wrong {
 		pick = desk.Wrong
 	}
-	before := max(0, number(q.Get("before")))
+	before, limit := max(0, number(q.Get("before"))), maxFolded
+	if v.Each {
+		limit = maxLines
+	}
 	events, more := s.desk.Calls(desk.CallsQuery{Pick: pick, Before: before, Session: v.Session,
-		Text: v.Query, Routine: v.Routine, Limit: maxLines})
-	address := func(before string, routine, wrong bool) string {
-		flag := map[bool]string{true: "1"}
-		to := url.Values{"session": {v.Session}, "q": {v.Query}, "before": {before},
-			"routine": {flag[routine]}, "wrong": {flag[wrong]}}
-		maps.DeleteFunc(to, func(_ string, values []string) bool { return values[0] == "" })
+		Text: v.Query, Routine: v.Routine, Brief: true, Limit: limit})
+	address := func(before int, routine, wrong, each bool) string {
+		to := url.Values{}
+		for name, value := range map[string]string{"session": v.Session, "q": v.Query} {
+			if value != "" {
+				to.Set(name, value)
+			}
+		}
+		if before != 0 {
+			to.Set("before", strconv.Itoa(before))
+		}
+		for name, set := range map[string]bool{"routine": routine, "wrong": wrong, "each": each} {
+			if set {
+				to.Set(name, "1")
+			}
+		}
 		return "/calls?" + to.Encode()
 	}
 	if before != 0 {
-		v.Newest = address("", v.Routine, v.Wrong)
+		v.Newest = address(0, v.Routine, v.Wrong, v.Each)
+	}
+	v.RoutineHref, v.WrongHref = address(0, !v.Routine, v.Wrong, false), address(0, v.Routine, !v.Wrong, false)
+	v.FoldHref = address(0, v.Routine, v.Wrong, false)
+	culprits := s.culprits()
+	for i := 0; i < len(events); i++ {
+		if len(v.Lines) == maxLines {
+			more, events = true, events[:i]
+			break
+		}
+		e := &events[i]
+		if whole, ok := s.event(e.Number); ok {
+			e = &whole
+		}
+		l := s.callLine(e)
+		isFirst := func(e *control.Event) bool {
+			return e.Loss != "" && culprits[e.UUID] != nil && culprits[e.UUID].Number == e.Number
+		}
+		l.First = isFirst(e)
+		n := 0
+		for !v.Each && i+n+1 < len(events) && isAgain(e, &events[i+n+1]) && !isFirst(&events[i+n+1]) {
+			n++
+		}
+		if n > 1 {
+			l.Again = s.again(n, &events[i+n], address(events[i+1].Number+1, v.Routine, v.Wrong, true))
+			i += n
+		}
+		v.Lines = append(v.Lines, l)
 	}
 	if more {
-		v.Older = address(strconv.Itoa(events[len(events)-1].Number), v.Routine, v.Wrong)
-	}
-	v.RoutineHref, v.WrongHref = address("", !v.Routine, v.Wrong), address("", v.Routine, !v.Wrong)
-	for _, e := range events {
-		v.Lines = append(v.Lines, s.callLine(&e))
+		v.Older = address(events[len(events)-1].Number, v.Routine, v.Wrong, v.Each)
 	}
 	s.show(http.StatusOK, "calls.html", v)
 }
 
 // callPage shows one call, also if it belongs to no order.
 func (s *visit) callPage() {
-	e, ok := s.event(s.r.PathValue("number"))
+	e, ok := s.event(number(s.r.PathValue("number")))
 	if !ok {
 		s.failure(http.StatusNotFound, "There is no such call. The record keeps the last 10,000.",
 			link{"/calls", "All calls"})

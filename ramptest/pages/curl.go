@@ -16,8 +16,36 @@ import (
 // longHex finds what is too long to read, such as a logsBloom.
 var longHex = regexp.MustCompile("0x([0-9a-fA-F]{8})[0-9a-fA-F]{192,}")
 
-// pretty formats a message for a reader: its headers and its body. JSON is indented, and long
-// hex is cut.
+// content is a message for a reader: its headers and its body.
+type content struct {
+	Head, Rest string
+	More       int  // how many lines Rest has
+	Cut        bool // the record has only the beginning of the body
+}
+
+// part is a message with its name.
+type part struct {
+	Name    string
+	Content content
+}
+
+func newPart(name string, c content) part { return part{name, c} }
+
+// maxContent is how many lines of a long message are shown at once.
+const maxContent = 80
+
+// contentOf formats a message. JSON is indented, and long hex is cut.
+func contentOf(m *control.Message) content {
+	text := pretty(m)
+	lines := strings.Split(text, "\n")
+	c := content{Head: text, Cut: len(m.Body) >= desk.MaxBody && strings.HasSuffix(m.Body, "…")}
+	if c.More = len(lines) - maxContent; c.More > maxContent/4 { // fewer are not worth folding
+		c.Head, c.Rest = strings.Join(lines[:maxContent], "\n"), strings.Join(lines[maxContent:], "\n")
+	}
+	return c
+}
+
+// pretty formats the headers and the body of a message.
 func pretty(m *control.Message) string {
 	var b bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(m.Header)) {

@@ -110,14 +110,13 @@ func (s *visit) exchangePage() {
 		s.toOrder(o.UUID)
 		return
 	}
-	s.exchangeView(s.r.URL.Query(), nil, "")
+	s.exchangeView(s.r.URL.Query(), nil)
 }
 
 const fromGame = "Open the exchange page from your game again: it asks for a new UUID each time."
 
-// exchangeView shows what may be ordered, or why nothing may. wrongAmount says what is
-// wrong with the amount.
-func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
+// exchangeView shows what may be ordered, or why nothing may.
+func (s *visit) exchangeView(q url.Values, p *problem) {
 	session := s.session(q)
 	home := link{"/", "All orders, and start a test order"}
 	id, err := uuid.Parse(q.Get("uuid"))
@@ -148,12 +147,16 @@ func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
 		return
 	}
 	v := &exchangeView{frame: frame{Title: "Exchange · " + shortUUID(id), Network: asked.Network},
-		Timeline: s.timeline(id, 0), Operator: s.guard.Operates(s.r)}
+		Timeline: s.timeline(id, s.story(id), nil, piece{}), Operator: s.guard.Operates(s.r)}
 	fields := fieldsOf(q, "uuid", "network")
-	v.Form = form{Fields: fields, Chosen: q, Amount: cmp.Or(q.Get("amount"), "1"), WrongAmount: wrongAmount}
+	v.Form = form{Fields: fields, Chosen: q, Amount: "1"}
+	if q.Has("amount") {
+		v.Form.Amount = q.Get("amount")
+	}
 	tokens, err := ramp.ParseAmount(strings.TrimSpace(v.Form.Amount))
 	if err != nil || tokens.Sign() <= 0 {
-		tokens = ramp.NewAmount(1)
+		v.Form.WrongAmount = "The number of tokens must be a decimal number above 0."
+		tokens = ramp.NewAmount(1) // which is not shown
 	}
 	v.Terms = s.priced(&asked, tokens)
 	keep := big.NewRat(10_000-int64(asked.MintFeeBps), 10_000)
@@ -167,7 +170,7 @@ func (s *visit) exchangeView(q url.Values, p *problem, wrongAmount string) {
 		v.Problem = p
 	}
 	status := http.StatusOK
-	if p != nil || wrongAmount != "" {
+	if p != nil || v.Form.WrongAmount != "" {
 		status = http.StatusUnprocessableEntity
 	}
 	s.show(status, "exchange.html", v)
@@ -212,12 +215,12 @@ func (s *visit) exchangeForm() {
 		s.readAgain("/exchange", fieldsOf(q, "uuid", "network"))
 		return
 	case q.Has("price"):
-		s.exchangeView(q, nil, "")
+		s.exchangeView(q, nil)
 		return
 	}
 	tokens, err := ramp.ParseAmount(strings.TrimSpace(q.Get("amount")))
 	if err != nil || tokens.Sign() <= 0 {
-		s.exchangeView(q, nil, "The number of tokens must be a decimal number above 0.")
+		s.exchangeView(q, nil)
 		return
 	}
 	id, err := uuid.Parse(q.Get("uuid"))
@@ -241,7 +244,7 @@ func (s *visit) exchangeForm() {
 				"approve it without taking anything twice."
 			p.Detail, p.Cause, p.Curl = "", "", curlView{}
 		}
-		s.exchangeView(q, p, "")
+		s.exchangeView(q, p)
 		return
 	}
 	s.toOrder(id)

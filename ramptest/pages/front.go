@@ -84,7 +84,8 @@ func (s *visit) frontView(status int, p *problem) {
 	v := &frontView{frame: frame{Title: "Orders", Live: true, Problem: p}, Settings: s.settings(),
 		Query: q.Get("q")}
 	v.Filters = []filterView{{Label: "All"}, {Value: "attention", Label: "Needs attention"},
-		{Value: "waiting", Label: "Waiting"}, {Value: "done", Label: "Done"}}
+		{Value: "waiting", Label: "Waiting"}, {Value: "done", Label: "Done"},
+		{Value: "ended", Label: "Rejected or canceled"}}
 	address := func(show string, page int) string {
 		to := url.Values{"q": {v.Query}, "show": {show}}
 		if page > 1 {

@@ -1,9 +1,14 @@
 package pages
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
@@ -19,20 +24,38 @@ type line struct {
 	Facts     string // what an order moved, or how a call was answered
 	Name      string // the player, or the session of a call
 	Verdict   verdictView
-	Explained bool // whether the sentence is shown
+	Explained bool   // whether the sentence is shown
+	Since     string // the call with which assets of an order first went wrong; "" if that is not known
+	First     bool   // it is that call
+	Again     *again // the calls after it that are the same; nil if there are fewer than two
 }
 
-// maxLines is how many lines a page of a list has.
-const maxLines = 50
+// maxLines is how many lines a page of a list has, and maxFolded how many calls that they may stand for.
+const maxLines, maxFolded = 50, 1_000
 
 // lines returns entries as a list shows them.
 func (s *site) lines(entries []desk.Entry) (lines []line) {
-	tokens := make(map[string]bool)
-	for i := range entries {
-		lines = append(lines, s.line(&entries[i]))
-		if token := lines[i].Token; token != "" {
-			tokens[token] = true
+	tokens, culprits := make(map[string]bool), map[uuid.UUID]*control.Event{}
+	if slices.ContainsFunc(entries, func(e desk.Entry) bool { return e.Order != nil && e.Order.Loss }) {
+		culprits = s.culprits()
+	}
+	for i := 0; i < len(entries); i++ {
+		l := s.line(&entries[i])
+		if o := entries[i].Order; o != nil {
+			if c := culprits[o.UUID]; c != nil {
+				l.Since = nameOfCall(c)
+			}
+			tokens[l.Token] = true
 		}
+		n := 0
+		for c := entries[i].Call; c != nil && i+n+1 < len(entries) && entries[i+n+1].Call != nil &&
+			isAgain(c, entries[i+n+1].Call); n++ {
+		}
+		if n > 1 {
+			l.Again = s.again(n, entries[i+n].Call, allCalls(entries[i+1].Call))
+			i += n
+		}
+		lines = append(lines, l)
 	}
 	for i := range lines {
 		if len(tokens) < 2 { // it would say nothing
@@ -42,14 +65,33 @@ func (s *site) lines(entries []desk.Entry) (lines []line) {
 	return lines
 }
 
+// again stands for n calls of a list, the oldest of which is last.
+func (s *site) again(n int, last *control.Event, href string) *again {
+	return &again{n, "since " + titleOf(last) + " at " + s.stamp(last.Time), href}
+}
+
+// allCalls returns the address of the list of all calls that begins with a call.
+func allCalls(first *control.Event) string {
+	return fmt.Sprintf("/calls?each=1&before=%d", first.Number+1)
+}
+
+// culprits returns the first call after which the books found something wrong, of each order that has one.
+func (s *site) culprits() map[uuid.UUID]*control.Event {
+	all := make(map[uuid.UUID]*control.Event)
+	events, _ := s.desk.Calls(desk.CallsQuery{Pick: desk.Lost, Brief: true}) // newest first
+	for i := range events {
+		all[events[i].UUID] = &events[i]
+	}
+	return all
+}
+
 // line returns an entry as a list shows it.
 func (s *site) line(e *desk.Entry) line {
 	if e.Order == nil {
 		l := s.callLine(e.Call)
 		if order := readOrder(e.Call).Title; order != "" {
-			l.Title = order + ", not approved"
-			if e.Call.IsPolicy() {
-				l.Title = order + ", rejected"
+			if l.Title = order; !e.Call.IsPolicy() { // otherwise the facts say it
+				l.Title += ", not approved"
 			}
 		}
 		return l
@@ -61,6 +103,25 @@ func (s *site) line(e *desk.Entry) line {
 		Explained: o.Tone != verdict.Good || o.TxStatus != string(control.TxSucceeded)}
 }
 
+// whyInShort says why the game did not approve an order. The facts of a line have the errorCode of a
+// rejection.
+func (s *site) whyInShort(e *control.Event) string {
+	said := e.Sentence()
+	if before, lacks, found := strings.Cut(said, " Nothing was signed. "); found && e.IsPolicy() {
+		return lacks
+	} else if found {
+		return before + " " + lacks
+	}
+	cause, _, more := strings.Cut(s.cause(e), ". ")
+	if more {
+		cause += "."
+	}
+	if e.IsPolicy() {
+		return cmp.Or(cause, said)
+	}
+	return strings.TrimSpace(strings.TrimSuffix(said, " Nothing was signed.") + " " + cause)
+}
+
 // callLine returns a call as a list shows it.
 func (s *site) callLine(e *control.Event) line {
 	v := e.Verdict()
@@ -68,7 +129,13 @@ func (s *site) callLine(e *control.Event) line {
 		At: s.stamp(e.Time), Title: titleOf(e), Short: shortUUID(e.UUID),
 		Facts: "no answer", Name: e.Session, Verdict: s.verdictView(v), Explained: v.Loss ||
 			v.Tone != verdict.Good && e.Outcome != "success" || e.Fault != ""}
-	if status := statusOf(e); status != "" {
+	if e.Kind == control.KindValidate && e.IsWrong() && e.Loss == "" {
+		l.Verdict.Short = s.whyInShort(e)
+	}
+	switch status := statusOf(e); {
+	case e.IsPolicy(): // HTTP 200 would look like a success
+		l.Facts = "rejected: " + redact.Isolate(e.Outcome)
+	case status != "":
 		l.Facts = "HTTP " + status
 		if e.Took > 0 {
 			l.Facts += " · " + took(time.Duration(e.Took))

@@ -35,7 +35,7 @@ type orderView struct {
 	Calls    string // the address of the calls of the session
 	Operator bool   // whether the reader may act for all players
 	Passed   string // what happened when the reader let time pass; "" if that is not why the page is shown
-	Culprit  string // the address of the call that lost assets; "" if none did
+	Blame    *blame // the call that broke the order; nil if none did
 	Timeline timelineView
 }
 
@@ -56,11 +56,13 @@ func (s *visit) orderPage(o *control.Order) {
 }
 
 func (s *visit) orderView(o *control.Order, status int, p *problem) {
+	told := s.story(o.UUID)
+	culprit := told.culprit(o)
 	v := &orderView{Order: o, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o),
-		Verdict: s.verdictView(o.Verdict), Way: s.way(o),
+		Verdict: s.verdictView(o.Verdict), Way: way(o, told, culprit), Blame: s.blame(o, culprit),
 		Main: mainButton(o), Pending: isPending(o), Placed: o.TxHash != (common.Hash{}),
 		Operator: s.guard.Operates(s.r),
-		Timeline: s.timeline(o.UUID, 0)}
+		Timeline: s.timeline(o.UUID, told, culprit, piece{})}
 	v.frame = frame{Title: v.Name + " · " + v.Player + " · " + v.Short, Network: o.Network, Problem: p,
 		Live: true}
 	v.Catalog = "/catalog?" + url.Values{"projectId": {o.ProjectID}, "player": {o.UUID.String()},
@@ -70,10 +72,8 @@ func (s *visit) orderView(o *control.Order, status int, p *problem) {
 		v.Passed = span(time.Duration(number(q.Get("passed")))*time.Minute) + " passed; " +
 			count(number(q.Get("sent")), "result") + " sent"
 	}
-	if o.Loss {
-		if v.Culprit = s.culprit(o.UUID); v.Culprit != "" {
-			v.Main = "call"
-		}
+	if o.Loss && culprit != nil {
+		v.Main = "call"
 	}
 	balances, err := s.desk.Balances(o.UUID)
 	if err != nil {

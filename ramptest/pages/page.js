@@ -209,7 +209,9 @@ amount?.addEventListener("input", () => {
     check();
     at.focus();
   }
-  if (!/^\d+(\.\d+)?$/.test(text)) return;
+  const plain = /^\d+(\.\d+)?$/.test(text) && /[1-9]/.test(text);
+  for (const price of document.querySelectorAll(".price")) price.hidden = !plain; // a price of another amount would mislead
+  if (!plain) return;
   for (const price of document.querySelectorAll("[data-each]")) {
     const n = times(price.dataset.each, text);
     set(price, grouped(n) + (!price.hasAttribute("data-unit") ? "" : n === "1" ? " token" : " tokens"));

@@ -31,7 +31,7 @@ func handler(service desk.Service, guard *desk.Guard) http.Handler {
 	s.templates = sync.OnceValue(func() *template.Template {
 		functions := template.FuncMap{
 			"first": first, "rest": rest, "group": grouped, "breaks": breaks, "long": long,
-			"identifier": newIdentifier,
+			"identifier": newIdentifier, "part": newPart,
 		}
 		return template.Must(template.New("").Funcs(functions).ParseFS(files, "*.html"))
 	})

@@ -29,7 +29,7 @@ func (s *site) problemOf(err error, id uuid.UUID) *problem {
 		}
 		return p
 	case ok:
-		p.Said = e.Sentence()
+		p.Said, p.Tone = e.Sentence(), e.Tone
 	}
 	if ok {
 		s.explain(p, &e)

@@ -125,8 +125,9 @@ type curlView struct {
 // problem describes what went wrong and how to continue.
 type problem struct {
 	Said   string
-	Loss   bool   // the game lost assets
-	Detail string // the endpoint, the status and the body
+	Loss   bool         // the game lost assets
+	Tone   verdict.Tone // that of the call that the game rejected; "" if there is none
+	Detail string       // the endpoint, the status and the body
 	Cause  string
 	Curl   curlView // the call that was rejected
 	Links  []link
@@ -223,13 +224,15 @@ type verdictView struct {
 	verdict.Verdict
 	Short  string // without figures, if it is that of an order
 	At     string // when the next step is due; "" if none is planned
-	Millis int64  // the same in milliseconds, for the script
+	Millis int64  // the same in milliseconds, for the script that counts down; 0 if the clock stands still
 }
 
 func (s *site) verdictView(v verdict.Verdict) verdictView {
 	shown := verdictView{Verdict: v, Short: cmp.Or(v.Head, v.Said)}
 	if !v.Next.At.IsZero() {
-		shown.At, shown.Millis = s.stamp(v.Next.At), v.Next.At.UnixMilli()
+		if shown.At = s.stamp(v.Next.At); s.about().Speed != 0 {
+			shown.Millis = v.Next.At.UnixMilli()
+		}
 	}
 	return shown
 }

@@ -1,10 +1,9 @@
 package pages
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -18,92 +17,152 @@ import (
 // large and few are read.
 type timelineView struct {
 	UUID    uuid.UUID
-	Events  []eventLine
-	Earlier int // the number of the event before which there are more; 0 if there are none
+	Steps   []step
+	Earlier string // the address of the part before it; "" if there is none
 }
 
-// eventLine is an event as a timeline shows it.
-type eventLine struct {
-	control.Event
+// step is an event as a timeline shows it, with what the books found after it.
+type step struct {
+	*control.Event
+	end                     int // the number of its last event
 	At, What, Status, Cause string
-	Whole                   bool // whether the event has a page with more details
+	Books                   string
+	Lost                    bool   // the books found something wrong
+	Mark                    string // what distinguishes a call that went wrong; "" if nothing does
+	Whole                   bool   // whether the event has a page with more details
+	Again                   *again // the steps after it that are the same; nil if there are fewer than two
 }
 
 // maxWhat is the maximum length of a line's description in bytes.
 const maxWhat = 240
 
-// maxEvents is the maximum number of events in a part of a timeline.
-const maxEvents = 50
+// maxSteps is the maximum number of steps in a part of a timeline.
+const maxSteps = 50
 
-// timeline returns the part of an order's timeline that ends before an event.
-func (s *site) timeline(id uuid.UUID, before int) timelineView {
-	v := timelineView{UUID: id}
-	events, more := s.desk.Calls(desk.CallsQuery{UUID: id, Before: before, Limit: maxEvents})
-	if more {
-		v.Earlier = events[len(events)-1].Number
+// piece selects a part of a timeline.
+type piece struct {
+	after, before int  // the numbers of the events around it; 0 for no bound
+	each          bool // whether steps that are the same are shown one by one
+}
+
+// of returns the address of a piece of the timeline of an order.
+func (p piece) of(id uuid.UUID) string {
+	q := url.Values{"before": {strconv.Itoa(p.before)}}
+	if p.each {
+		q.Set("after", strconv.Itoa(p.after))
+		q.Set("each", "1")
 	}
-	for _, e := range slices.Backward(events) {
-		line := eventLine{Event: e, At: s.stamp(e.Time), What: e.Sentence(), Whole: e.Request != nil}
-		if e.Kind == control.KindBooks && e.Failed {
-			line.Tone = verdict.Bad
+	return "/orders/" + id.String() + "/events?" + q.Encode()
+}
+
+// timeline returns the last steps of a piece of a story.
+func (s *site) timeline(id uuid.UUID, told story, culprit *control.Event, p piece) timelineView {
+	v, steps := timelineView{UUID: id}, told.steps(p)
+	for i := 0; i < len(steps); i++ {
+		next, n := steps[i], 0
+		for !p.each && i+n+1 < len(steps) && steps[i+n+1].repeats(&next) {
+			n++
 		}
-		if e.Tone == verdict.Good {
-			line.Status = statusOf(&e)
+		if n > 1 {
+			last := steps[i+n]
+			next.Again = &again{n, "until " + nameOfCall(last.Event) + " at " + s.stamp(last.Time),
+				piece{steps[i+1].Number - 1, last.end + 1, true}.of(id)}
+			i += n
 		}
-		if len(line.What) > maxWhat {
-			line.What, line.Whole = strings.ToValidUTF8(line.What[:maxWhat], "")+"…", true
-		}
-		if e.Request != nil && e.IsWrong() {
-			line.Cause = s.cause(&e)
-		}
-		v.Events = append(v.Events, line)
+		v.Steps = append(v.Steps, next)
+	}
+	if n := len(v.Steps) - maxSteps; n > 0 {
+		v.Steps = v.Steps[n:]
+		v.Earlier = piece{p.after, v.Steps[0].Number, p.each}.of(id)
+	}
+	for i := range v.Steps {
+		s.describe(&v.Steps[i], culprit)
 	}
 	return v
 }
 
-// event returns the event with a number.
-func (s *site) event(text string) (control.Event, bool) {
-	n := number(text)
-	if n <= 0 {
-		return control.Event{}, false
+// steps returns the steps of a piece of a story.
+func (told story) steps(p piece) (steps []step) {
+	for i := range told {
+		e := &told[i]
+		if e.Number <= p.after || p.before != 0 && e.Number >= p.before {
+			continue
+		}
+		lost := e.Kind == control.KindBooks && e.Failed
+		if n := len(steps) - 1; n >= 0 && e.Kind == control.KindBooks && steps[n].Request != nil && steps[n].Books == "" {
+			steps[n].end, steps[n].Books, steps[n].Lost = e.Number, e.Sentence(), lost
+			continue
+		}
+		steps = append(steps, step{Event: e, end: e.Number, Lost: lost})
 	}
-	return s.last(desk.CallsQuery{Number: n})
+	return steps
 }
 
-// culprit returns the address of the first call about an order after which the books found
-// something wrong, else of the last call that the game did not answer as it should, or "" if
-// there is none.
-func (s *site) culprit(id uuid.UUID) string {
-	events, _ := s.desk.Calls(desk.CallsQuery{UUID: id, Pick: desk.Wrong, Limit: 1_000})
-	if len(events) == 0 {
-		return ""
+// repeats reports whether a step is the same as another one.
+func (s *step) repeats(other *step) bool {
+	return s.Books == other.Books && isAgain(s.Event, other.Event)
+}
+
+// describe fills in what a step says.
+func (s *site) describe(v *step, culprit *control.Event) {
+	e := v.Event
+	v.At, v.What, v.Whole = s.stamp(e.Time), e.Sentence(), e.Request != nil
+	if v.Lost && !v.Whole {
+		e.Tone = verdict.Bad
 	}
-	culprit := events[0]
-	for _, e := range slices.Backward(events) {
-		if e.Loss != "" {
-			culprit = e
-			break
+	if e.Tone == verdict.Good {
+		v.Status = statusOf(e)
+	}
+	for _, text := range []*string{&v.What, &v.Books} {
+		if len(*text) > maxWhat {
+			*text, v.Whole = strings.ToValidUTF8((*text)[:maxWhat], "")+"…", true
 		}
 	}
-	return fmt.Sprintf("/orders/%s/events/%d", id, culprit.Number)
+	switch {
+	case culprit != nil && e.Number == culprit.Number && e.Loss != "":
+		v.Mark = "Assets first went wrong here."
+	case culprit != nil && e.Number == culprit.Number:
+		v.Mark = "This was the first wrong answer."
+	case e.Loss != "":
+		v.Mark = "Wrong here, too."
+	}
+	if e.Request != nil && e.IsWrong() {
+		if whole, ok := s.event(e.Number); ok {
+			v.Cause = s.cause(&whole)
+		}
+	}
+}
+
+// event returns the event with a number.
+func (s *site) event(number int) (control.Event, bool) {
+	if number <= 0 {
+		return control.Event{}, false
+	}
+	return s.last(desk.CallsQuery{Number: number})
 }
 
 // earlierView is a page with an earlier part of a timeline.
 type earlierView struct {
 	frame
 	Timeline timelineView
+	Each     bool // whether it has steps that are the same
 }
 
-// earlierPage shows the part of a timeline before an event.
+// earlierPage shows a part of a timeline.
 func (s *visit) earlierPage() {
 	id, err := uuid.Parse(s.r.PathValue("uuid"))
 	if err != nil || id == uuid.Nil { // the events of no order, about all players
 		s.noOrder()
 		return
 	}
-	before := number(s.r.URL.Query().Get("before"))
-	s.show(http.StatusOK, "earlier.html",
-		&earlierView{frame{Title: "Earlier · " + shortUUID(id)}, s.timeline(id, before)})
+	q, told := s.r.URL.Query(), s.story(id)
+	var culprit *control.Event
+	if o := s.orderOf(id.String()); o != nil {
+		culprit = told.culprit(o)
+	}
+	p := piece{number(q.Get("after")), number(q.Get("before")), q.Has("each")}
+	s.show(http.StatusOK, "earlier.html", &earlierView{frame{Title: "Earlier · " + shortUUID(id)},
+		s.timeline(id, told, culprit, p), p.each})
 }
 
 // eventView is a page with one exchange.
@@ -113,10 +172,11 @@ type eventView struct {
 	OfUUID          string // without one, the address of the calls under its UUID; "" without a UUID
 	About           aboutOrder
 	Verdict         verdictView
+	Books           string // what the books found after it, unless the verdict says it
 	Event           control.Event
 	At              string
 	Operator        bool
-	Asked, Answered string
+	Asked, Answered content
 	Curl            curlView
 	Cause           string
 }
@@ -124,7 +184,7 @@ type eventView struct {
 // eventPage shows one exchange, with its bodies.
 func (s *visit) eventPage() {
 	id, err := uuid.Parse(s.r.PathValue("uuid"))
-	e, ok := s.event(s.r.PathValue("number"))
+	e, ok := s.event(number(s.r.PathValue("number")))
 	if err != nil || !ok || e.UUID != id || id == uuid.Nil {
 		s.failure(http.StatusNotFound, "There is no such exchange. The record keeps the last 10,000.",
 			link{"/orders/" + id.String(), "To the order"}, link{"/", "All orders"})
@@ -140,19 +200,24 @@ func (s *visit) eventView(e *control.Event) {
 		About: readOrder(e), Operator: s.guard.Operates(s.r)}
 	if o := s.orderOf(e.UUID.String()); o != nil {
 		v.Order = "/orders/" + e.UUID.String()
-		if o.Loss && o.TxHash == (common.Hash{}) &&
-			s.culprit(o.UUID) == fmt.Sprintf("%s/events/%d", v.Order, e.Number) {
+		told := s.story(e.UUID)
+		if culprit := told.culprit(o); o.Loss && o.TxHash == (common.Hash{}) && culprit != nil &&
+			culprit.Number == e.Number {
 			v.Verdict = s.verdictView(o.Verdict)
+		}
+		if steps := told.steps(piece{after: e.Number - 1}); len(steps) > 0 && steps[0].Number == e.Number &&
+			e.Loss == "" {
+			v.Books = steps[0].Books
 		}
 	}
 	if v.Order == "" && e.UUID != uuid.Nil {
 		v.OfUUID = "/calls?" + url.Values{"q": {e.UUID.String()}}.Encode()
 	}
 	if e.Request != nil {
-		v.Asked, v.Curl = pretty(e.Request), s.curl(e)
+		v.Asked, v.Curl = contentOf(e.Request), s.curl(e)
 	}
 	if e.Answer != nil {
-		v.Answered = pretty(e.Answer)
+		v.Answered = contentOf(e.Answer)
 	}
 	if e.Request != nil && e.IsWrong() {
 		v.Cause = s.cause(e)

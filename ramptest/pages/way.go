@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -14,39 +13,40 @@ type stop struct {
 	Said string // what was seen there
 	Tone verdict.Tone
 	Href string // the address of the call; "" if there is none
-	Lost bool   // assets went wrong there
+	Lost bool   // assets first went wrong there
 }
 
-// way returns the four places of an order, and marks the one after whose call the books found that assets
-// went wrong.
-func (s *site) way(o *control.Order) []stop {
-	events, _ := s.desk.Calls(desk.CallsQuery{UUID: o.UUID, Limit: 1_000}) // newest first
+// way returns the four places of an order, each with the last thing that was seen there. It marks the one
+// where assets first went wrong.
+func way(o *control.Order, told story, culprit *control.Event) []stop {
 	stops := []stop{{Name: "Initialize"}, {Name: "Validate"}, {Name: "Chain"}, {Name: "Result"}}
-	unseen := "not seen"
-	if o.State == verdict.Waiting {
-		unseen = "not yet"
+	place := map[control.Kind]*stop{control.KindInitialize: &stops[0], control.KindValidate: &stops[1],
+		control.KindChain: &stops[2], control.KindResult: &stops[3]}
+	for i := range stops {
+		if stops[i].Said = "not seen"; o.State == verdict.Waiting {
+			stops[i].Said = "not yet"
+		}
 	}
-	for i, kind := range []control.Kind{control.KindInitialize, control.KindValidate, control.KindChain,
-		control.KindResult} {
-		stops[i].Said = unseen
-		seen := false
-		for _, e := range events {
-			wrong := o.Loss && e.Loss != ""
-			if e.Kind != kind || seen && !wrong {
-				continue
-			}
-			seen = true
-			stops[i].Said, stops[i].Tone, stops[i].Href = stopSaid(&e), e.Tone, ""
-			if kind == control.KindChain {
-				stops[i].Tone = map[control.TxStatus]verdict.Tone{control.TxSubmitted: verdict.Wait,
-					control.TxSucceeded: verdict.Good}[e.Status]
-			}
-			if e.Request != nil {
-				stops[i].Href = fmt.Sprintf("/orders/%s/events/%d", o.UUID, e.Number)
-			}
-			if wrong {
-				stops[i].Said, stops[i].Tone, stops[i].Lost = "assets went wrong here", verdict.Bad, true
-			}
+	for i := range told {
+		e := &told[i]
+		p := place[e.Kind]
+		if p == nil || p.Lost {
+			continue
+		}
+		p.Said, p.Tone = stopSaid(e), e.Tone
+		if e.Kind == control.KindChain {
+			p.Tone = map[control.TxStatus]verdict.Tone{control.TxSubmitted: verdict.Wait,
+				control.TxSucceeded: verdict.Good}[e.Status]
+		}
+		if p.Href = ""; e.Request != nil {
+			p.Href = hrefOf(e)
+		}
+		switch {
+		case !o.Loss || e.Loss == "":
+		case e.Number == culprit.Number:
+			p.Said, p.Tone, p.Lost = "assets went wrong here", verdict.Bad, true
+		default:
+			p.Said, p.Tone = "wrong here, too", verdict.Bad
 		}
 	}
 	return stops
@@ -60,7 +60,7 @@ func stopSaid(e *control.Event) string {
 	case e.Answer == nil:
 		return "no answer"
 	case e.IsPolicy():
-		return "refused"
+		return "rejected"
 	default:
 		return fmt.Sprintf("HTTP %d", e.Answer.Status)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
-	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // count formats a number of things.
@@ -136,8 +135,8 @@ func breaks(amount string) template.HTML {
 	return template.HTML(safe)
 }
 
-// maxAmount is how many characters an amount may have to stand beside two others on a phone.
-const maxAmount = 9
+// maxAmount is how many characters an amount may have to stand beside another on a phone.
+const maxAmount = 14
 
 func shown(length int) int {
 	if length > maxRows+1 {
@@ -170,8 +169,8 @@ const maxRows = 8
 
 func newIdentifier(id, label string, text any) identifier { return identifier{id, label, text} }
 
-// long reports whether the amounts of a row are too long to stand beside each other.
-func long(r verdict.Row) bool { return max(len(r.Before), len(r.Now), len(r.Expected)) > maxAmount }
+// long reports whether two amounts are too long to stand beside each other.
+func long(one, other string) bool { return max(len(one), len(other)) > maxAmount }
 
 // identifier is one of an order. An ID on the page has it.
 type identifier struct {

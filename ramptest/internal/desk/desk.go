@@ -67,12 +67,14 @@ type ListQuery struct {
 // Show is a filter of the list.
 type Show string
 
-// The filters.
+// The filters. All shows every entry, and each entry is in exactly one of the others: in Attention if
+// it needs attention, else by its state. Ended has what led to no order and is no problem.
 const (
 	All       Show = ""
 	Attention Show = "attention"
 	Waiting   Show = "waiting"
 	Done      Show = "done"
+	Ended     Show = "ended"
 )
 
 // List is a part of the list, newest first.
@@ -97,6 +99,9 @@ type Choice struct {
 	Name, Session string
 }
 
+// MaxBody is how many bytes of a body the record keeps. It ends a body that had more with "…".
+const MaxBody = 64 << 10
+
 // CallsQuery selects events.
 type CallsQuery struct {
 	Pick    Pick
@@ -107,7 +112,8 @@ type CallsQuery struct {
 	Session string // only calls of this session, and the initialize calls of its orders
 	Text    string // found in the event
 	Routine bool   // routine events too
-	Limit   int
+	Brief   bool   // without headers and bodies, which may have to be read from the state file
+	Limit   int    // 0 for no limit
 }
 
 // Pick is a choice among events.
@@ -118,6 +124,7 @@ const (
 	Every    Pick = iota
 	Calls         // exchanges of a request and an answer
 	Wrong         // those that the game did not answer as it should, or as the player wanted
+	Lost          // those after which the books found something wrong
 	Answered      // those that tell whether the game is there
 	Genuine       // those that tell whether the setup works, which a fault does not
 )

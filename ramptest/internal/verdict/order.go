@@ -333,18 +333,18 @@ func (o *Facts) disputed(m movement, call string, next Next) Verdict {
 	return v
 }
 
-// Row is the balance of one asset, or of the tokens.
+// Row is what an order moved of one asset, or of the tokens, and the player's balance of it.
 type Row struct {
-	ID                    string
-	Before, Now, Expected string // "" if unknown
-	Tone                  Tone
-	Note                  string
-	Aside                 string // what moved outside of the order
+	ID          string
+	Due, Moved  string // what the order must have moved by now, and what it moved; "" if unknown
+	Tone        Tone   // whether that is the same
+	Note        string
+	Before, Now string // the balance before the order, and now, after all orders; "" if unknown
+	Aside       string // what moved outside of the order in between
 }
 
-// Rows compares the balances of the assets of an order with what is expected: the
-// balance before, plus what is due by now, plus what moved outside of the order. before
-// and now are nil if unknown.
+// Rows compares what an order moved of its assets with what is due by now. before and now are nil if
+// unknown.
 func Rows(o Facts, before, now books.Assets) []Row {
 	m := o.movement()
 	_, ok := o.end()
@@ -362,9 +362,9 @@ func Rows(o Facts, before, now books.Assets) []Row {
 		case !judged:
 			r.Tone, r.Note = Unclear, "unknown"
 		case m.wrong[id] != nil:
-			r.Tone, r.Note = Bad, books.Grouped(new(big.Rat).Abs(m.wrong[id]))+" missing"
+			r.Tone, r.Note = Bad, "the player lacks "+books.Grouped(new(big.Rat).Abs(m.wrong[id]))
 			if m.wrong[id].Sign() > 0 {
-				r.Note = books.Grouped(m.wrong[id]) + " too many"
+				r.Note = "the player has " + books.Grouped(m.wrong[id]) + " too many"
 			}
 		case m.toCome[id] != nil:
 			r.Tone, r.Note = Wait, books.Signed(m.toCome[id])+" to come"
@@ -372,7 +372,8 @@ func Rows(o Facts, before, now books.Assets) []Row {
 			r.Tone = Good
 		}
 		if judged {
-			r.Expected = decimal(now.Minus(m.wrong).Plus(m.toCome), id)
+			r.Moved = books.Signed(o.Books.Moved.Of(id))
+			r.Due = books.Signed(o.Books.Moved.Minus(m.wrong).Plus(m.toCome).Of(id))
 			if n := outside[id]; n != nil {
 				r.Aside = "outside of this order: " + books.Signed(n)
 			}
@@ -393,16 +394,12 @@ func Tokens(end End, before, now, moved *big.Rat, fee string) Row {
 		r.Tone, r.Note = Unclear, "unknown"
 		return r
 	}
-	r.Before, r.Expected = books.Grouped(before), r.Now // the chain is exact
-	switch {
+	r.Before, r.Moved = books.Grouped(before), books.Signed(moved)
+	switch r.Due = r.Moved; { // the chain is exact
 	case end == Pending:
-		r.Tone, r.Note = Wait, "not decided yet"
-	case moved.Sign() == 0:
-		r.Note = "nothing moved"
-	default:
-		if r.Note = "moved " + books.Signed(moved); fee != "" {
-			r.Note += " after the fee of " + fee
-		}
+		r.Due, r.Tone, r.Note = "", Wait, "not decided yet"
+	case moved.Sign() != 0 && fee != "":
+		r.Note = "after the fee of " + fee
 	}
 	if outside := new(big.Rat).Sub(new(big.Rat).Sub(now, before), moved); outside.Sign() != 0 {
 		r.Aside = "outside of this order: " + books.Signed(outside)

@@ -375,17 +375,19 @@ func TestEveryOrderGetsATrueSentence(t *testing.T) {
 		other := assets(7, 0) // moves outside of the order
 		for _, r := range Rows(o, before, before.Plus(b.Moved).Plus(other)) {
 			holds("a row is judged if the balances are known", known == (r.Tone != Unclear) &&
-				known == (r.Expected != ""))
+				known == (r.Due != "" && r.Moved != ""))
 			holds("other movements are shown apart",
 				(r.Aside == "outside of this order: +7") == (known && r.ID == "gold"))
-			holds("a tick means that the balance is the expected one", !known ||
-				(r.Tone == Good) == (r.Expected == r.Now))
-			holds("expected is before, what is due and other movements", !known || end == Pending ||
-				r.Expected == decimal(before.Plus(due).Plus(other), r.ID))
+			holds("a tick means that the order moved what is due", !known || (r.Tone == Good) == (r.Due == r.Moved))
+			holds("what is due is that of the outcome", !known || end == Pending ||
+				r.Due == books.Signed(due.Of(r.ID)))
+			holds("what an order moved is not what others moved", !known || r.Moved == books.Signed(b.Moved.Of(r.ID)))
+			holds("the balances are those of the game", r.Before == decimal(before, r.ID) &&
+				r.Now == decimal(before.Plus(b.Moved).Plus(other), r.ID))
 			holds("a loss is in the rows", !owed || b.Moved.Minus(due)[r.ID] == nil || r.Tone == Bad)
 		}
 		for _, r := range Rows(o, nil, nil) {
-			holds("without balances, nothing is claimed", r.Tone == Unclear && r.Before+r.Now+r.Expected == "")
+			holds("without balances, nothing is claimed", r.Tone == Unclear && r.Before+r.Now+r.Due+r.Moved == "")
 		}
 	})
 	t.Logf("%d orders, %d sentences", tried, len(said))
@@ -401,14 +403,14 @@ func TestTheTokensComeFromTheChain(t *testing.T) {
 		want               Row
 	}{
 		{Succeeded, "1000", "1000.99", "0.99", "",
-			Row{"tokens", "1,000", "1,000.99", "1,000.99", Good, "moved +0.99", ""}},
+			Row{"tokens", "+0.99", "+0.99", Good, "", "1,000", "1,000.99", ""}},
 		{Succeeded, "1000", "1000.99", "0.99", "1%",
-			Row{"tokens", "1,000", "1,000.99", "1,000.99", Good, "moved +0.99 after the fee of 1%", ""}},
+			Row{"tokens", "+0.99", "+0.99", Good, "after the fee of 1%", "1,000", "1,000.99", ""}},
 		{Succeeded, "1000", "999.99", "0.99", "",
-			Row{"tokens", "1,000", "999.99", "999.99", Good, "moved +0.99", "outside of this order: −1"}},
-		{Reverted, "1000", "1000", "0", "1%", Row{"tokens", "1,000", "1,000", "1,000", Good, "nothing moved", ""}},
+			Row{"tokens", "+0.99", "+0.99", Good, "", "1,000", "999.99", "outside of this order: −1"}},
+		{Reverted, "1000", "1000", "0", "1%", Row{"tokens", "0", "0", Good, "", "1,000", "1,000", ""}},
 		{Pending, "1000", "1001", "0", "",
-			Row{"tokens", "1,000", "1,001", "1,001", Wait, "not decided yet", "outside of this order: +1"}},
+			Row{"tokens", "", "0", Wait, "not decided yet", "1,000", "1,001", "outside of this order: +1"}},
 	} {
 		assert.Equal(t, test.want, Tokens(test.end, n(test.before), n(test.now), n(test.moved), test.fee))
 	}
