@@ -19,7 +19,7 @@ import (
 // Why a losing game is green, as docs/testing.md says it.
 const (
 	neverAsked  = "moves assets of a player whose assets the test never asked for"
-	equalOrders = "takes one of two equal orders for the other"
+	equalOrders = "confuses two equal orders"
 )
 
 // losingGames are games that lose assets, or move them twice or wrongly.
