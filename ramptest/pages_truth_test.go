@@ -699,8 +699,10 @@ func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
 			assert.Equal(t, 1, strings.Count(calls, more))
 			_, before, _ := strings.Cut(calls, more)
 			assert.Contains(t, before, " POST /api/result #1 ", "the first one is not folded away")
-			assert.Equal(t, strings.Contains(test.mark, "Assets"), strings.Contains(before, "Assets first went wrong here."))
-			oneByOne := html.UnescapeString(found(t, `<p class="again"><a href="([^"]*)"`, c.html(t, "/calls?q=result")))
+			assert.Equal(t, strings.Contains(test.mark, "Assets"),
+				strings.Contains(before, "Assets first went wrong here."))
+			oneByOne := html.UnescapeString(found(t, `<p class="again"><a href="([^"]*)"`,
+				c.html(t, "/calls?q=result")))
 			assert.Regexp(t, `^/calls\?before=\d+&each=1&q=result$`, oneByOne)
 			assert.NotContains(t, c.page(t, oneByOne), "with the same answer ,")
 
@@ -712,7 +714,8 @@ func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
 				listed += strings.Count(body, `id="entry-`)
 				assert.Contains(t, body, "Calls with the same answer")
 				next = ""
-				if earlier := regexp.MustCompile(`class="earlier" href="([^"]*)"`).FindStringSubmatch(body); earlier != nil {
+				earlier := regexp.MustCompile(`class="earlier" href="([^"]*)"`).FindStringSubmatch(body)
+				if earlier != nil {
 					next = html.UnescapeString(earlier[1])
 				}
 			}

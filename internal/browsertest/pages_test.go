@@ -2,6 +2,9 @@ package browsertest
 
 import (
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -216,6 +219,31 @@ func TestAPageBearsAnything(t *testing.T) {
 			t.Errorf("nothing is wrong with %s", style)
 		}
 	}
+}
+
+// The JSON of an answer without a space in it is wrapped, wherever it is shown.
+func TestAWideAnswerFits(t *testing.T) {
+	t.Parallel()
+	wide := `{"success":false,"errorCode":"NO","data":null,"trace":["` + strings.Repeat("0123456789abcdef", 500) + `"` +
+		strings.Repeat(`,{"place":"of a finding"}`, 100) + `]}`
+	d := newDesk(t, func(c *ramptest.Config) {
+		listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+		game := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, wide)
+		})}
+		go func() { _ = game.Serve(listener) }()
+		t.Cleanup(func() { _ = game.Close() })
+		c.Game = "http://" + listener.Addr().String()
+	})
+	d.open(d.exchange())
+	d.click(`#send`)
+	d.sees(`.problem`, "Rejected by the game: NO.")
+	d.click(`[data-kind="validate"] summary`)
+	d.sees(`.bytes .rest`, " more lines")
+	d.judge("exchange-wide")
+	d.do(chromedp.Click(`//a[text()="Open the call"]`, chromedp.BySearch))
+	d.click(`.rest summary`)
+	d.judge("call-wide")
 }
 
 // Many different calls come in pieces, and each takes one line on a phone until it is opened.

@@ -58,7 +58,8 @@ func (s *visit) callsPage() {
 	if before != 0 {
 		v.Newest = address(0, v.Routine, v.Wrong, v.Each)
 	}
-	v.RoutineHref, v.WrongHref = address(0, !v.Routine, v.Wrong, false), address(0, v.Routine, !v.Wrong, false)
+	v.RoutineHref = address(0, !v.Routine, v.Wrong, false)
+	v.WrongHref = address(0, v.Routine, !v.Wrong, false)
 	v.FoldHref = address(0, v.Routine, v.Wrong, false)
 	culprits := s.culprits()
 	for i := 0; i < len(events); i++ {

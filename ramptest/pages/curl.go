@@ -31,7 +31,7 @@ type part struct {
 
 func newPart(name string, c content) part { return part{name, c} }
 
-// maxContent is how many lines of a long message are shown at once.
+// maxContent is how many lines of 80 characters of a long message are shown at once.
 const maxContent = 80
 
 // contentOf formats a message. JSON is indented, and long hex is cut.
@@ -39,8 +39,13 @@ func contentOf(m *control.Message) content {
 	text := pretty(m)
 	lines := strings.Split(text, "\n")
 	c := content{Head: text, Cut: len(m.Body) >= desk.MaxBody && strings.HasSuffix(m.Body, "…")}
-	if c.More = len(lines) - maxContent; c.More > maxContent/4 { // fewer are not worth folding
-		c.Head, c.Rest = strings.Join(lines[:maxContent], "\n"), strings.Join(lines[maxContent:], "\n")
+	shown, room := 0, maxContent
+	for shown < len(lines) && room > 0 {
+		room -= 1 + len(lines[shown])/80
+		shown++
+	}
+	if c.More = len(lines) - shown; c.More > maxContent/4 { // fewer are not worth folding
+		c.Head, c.Rest = strings.Join(lines[:shown], "\n"), strings.Join(lines[shown:], "\n")
 	}
 	return c
 }

@@ -66,8 +66,9 @@ func hrefOf(e *control.Event) string { return fmt.Sprintf("/orders/%s/events/%d"
 
 // isAgain reports whether two calls are the same, with the same answer and the same effect.
 func isAgain(a, b *control.Event) bool {
-	return a.Request != nil && b.Request != nil && a.Kind == b.Kind && a.UUID == b.UUID && a.Tone == b.Tone &&
-		a.Outcome == b.Outcome && a.Sentence() == b.Sentence() && a.Loss == b.Loss && statusOf(a) == statusOf(b)
+	return a.Request != nil && b.Request != nil && a.Kind == b.Kind && a.UUID == b.UUID &&
+		a.Tone == b.Tone && a.Outcome == b.Outcome && a.Sentence() == b.Sentence() && a.Loss == b.Loss &&
+		statusOf(a) == statusOf(b)
 }
 
 // again stands for calls that are the same as the one before them.

@@ -89,7 +89,8 @@ func (told story) steps(p piece) (steps []step) {
 			continue
 		}
 		lost := e.Kind == control.KindBooks && e.Failed
-		if n := len(steps) - 1; n >= 0 && e.Kind == control.KindBooks && steps[n].Request != nil && steps[n].Books == "" {
+		n := len(steps) - 1
+		if n >= 0 && e.Kind == control.KindBooks && steps[n].Request != nil && steps[n].Books == "" {
 			steps[n].end, steps[n].Books, steps[n].Lost = e.Number, e.Sentence(), lost
 			continue
 		}
