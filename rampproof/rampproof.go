@@ -39,29 +39,28 @@ var ErrNotProven = evidence.ErrNotProven
 // Config says what a transaction must show before it ends an order, because the interface
 // does not say how the two are linked.
 //
-// The ramp must have taken part. One of Payers sent a successful transaction or paid for
-// it, or it went to one of Contracts. A failed one needs both, as far as both are known,
-// because anybody can make a transaction fail. If you know neither, with AnyFailure, any
-// transaction will do.
+// The ramp must have taken part. One of Payers sent a successful transaction or paid for it, or it
+// went to one of Contracts. A failed one needs both, as far as both are known, because anybody can
+// make a transaction fail. With AnyFailure, any failed one will do.
 //
 // Tokens must have crossed the border of the game. Outside of it are the zero address and
-// Contracts. A burn needs the order's amount, which its user loses and which stays outside.
-// A mint needs what its user keeps and what came from outside: the order's amount, less the
-// fee. What others gain in the same transaction is subtracted from a burn, so if a ramp
-// settles several players in one transaction, a person must end each burn. Transfers of
-// ERC-20 and ERC-721 with indexed arguments count. Those of ERC-1155, and those whose
-// arguments are not indexed, are not supported: the error names them.
+// Contracts. A burn needs the order's amount, which its user loses and which stays outside. For a
+// mint, the order's amount, less the fee, must have come from outside, and its user must keep it.
+// What others gain in the same transaction is subtracted from a burn, so if a ramp settles several
+// players in one transaction, a person must end each burn. Transfers of ERC-20 and ERC-721 with
+// indexed arguments count. Those of ERC-1155, and those whose arguments are not indexed, are not
+// supported: the error names them.
 //
-// What was issued is not given back. Before a failed mint is given back, the chain must
-// show that since its order was accepted, its user got no mint of its token that ended no
-// order: if the contract lets anybody submit the ramp's call, the player sends a copy of
-// it first, and the ramp's own transaction fails. Less than a hundredth of the amount does
-// not count. If databases share a token, a mint that ended an order of another database
-// counts as such a mint here: a failed mint of the same user then waits for a person. The
-// store must be a [Ledger].
+// What was issued is not given back. Before a failed mint is given back, the chain must show this:
+// since its order was accepted, each mint of its token for its user has ended an order. Otherwise,
+// if the contract lets anybody submit the ramp's call, a player could send a copy of it first. The
+// ramp's own transaction would fail, and the player would have the tokens and the assets. Mints of
+// less than a hundredth of the amount do not count. If databases share a token, a mint that ended
+// an order of another database counts as such a mint here: a failed mint of the same user then
+// waits for a person. The store must be a [Ledger].
 //
-// An account of the ramp or the token contract as the user proves nothing, and no
-// transaction proves that a signature will not be used later.
+// If the user of an order is an account of the ramp or the token contract, no transaction proves
+// its end. And none proves that a signature will not be used later.
 type Config struct {
 	// Chain is the node that is asked. It must have a [ramp.RPCConfig].ChainID, because a testnet
 	// would confirm transactions that cost nothing. Required.
@@ -78,10 +77,10 @@ type Config struct {
 	// Payers are the accounts that send or pay transactions of the ramp. Required without AnyFailure.
 	Payers []common.Address
 
-	// Contracts are those of the ramp: where its transactions go, where burned tokens may go besides
-	// the zero address, and where minted ones may come from, such as a treasury. Whoever can take
-	// tokens out of one can burn them twice. List the token itself only if transactions of the ramp
-	// go to it: then each call of the token takes part.
+	// Contracts are those of the ramp: where its transactions go, where burned tokens may go
+	// besides the zero address, and where minted ones may come from, such as a treasury. Whoever
+	// can take tokens out of one can burn them twice. List the token itself only if transactions of
+	// the ramp go to it: then each successful call of the token counts as one of the ramp's.
 	Contracts []common.Address
 
 	// AnyFailure accepts every failed transaction, if you do not know Payers. Anybody with the HMAC
@@ -96,8 +95,8 @@ type Config struct {
 	MintFeeBps int
 
 	// Decimals are those of ERC-20 tokens, or 0 of an NFT. The contract of a token without an entry is
-	// asked once. If the contract has none, only the pieces of an NFT count. If an entry is too low, a
-	// transaction that moves too few tokens proves the order.
+	// asked once. If the contract has no decimals, it is that of an NFT, and each token ID counts as one.
+	// If an entry is too low, a transaction that moves too few tokens proves the order.
 	Decimals map[common.Address]int
 
 	// Logger gets a warning for each mint that is given back although nobody knows whether the node
@@ -113,8 +112,9 @@ type Ledger interface {
 	// OrderByTransaction returns the order that a transaction has ended.
 	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
 
-	// NewestSuccess returns the order of a network, or of none, that was the last one to succeed by a
-	// transaction: if a node does not list its event, nothing that it lists can be believed.
+	// NewestSuccess returns the last order to succeed by a transaction, among those of a network
+	// and those that were stored without one: if a node does not list its event, nothing that it
+	// lists can be believed.
 	NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error)
 }
 

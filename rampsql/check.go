@@ -12,11 +12,10 @@ import (
 )
 
 // Check returns what would fail the orders of a network, so that a server does not start: a
-// database that is too old or of another dialect, a table that is not as [Dialect.Schema]
-// creates it or would not survive a crash, a right that is missing, a pooler that loses
-// prepared statements (which shows if the pool has a second connection), and orders of
-// mainnet in the table of testnet. It is called by [ramp.Handler.Check], which knows the
-// network; "" means none.
+// database that is too old or of another dialect, tables that are not as [Dialect.Schema] creates
+// them or would not survive a crash, a right that is missing, a pooler that loses prepared
+// statements (which shows if the pool has a second connection), and orders of mainnet in the table
+// of testnet. It is called by [ramp.Handler.Check], which knows the network; "" means none.
 //
 // Check takes the steps of a trial order without Apply, as [Store.Update] does, and rolls
 // them back. Nothing of them can be seen, but on PostgreSQL they leave a dead row, so do not

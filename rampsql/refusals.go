@@ -27,7 +27,7 @@ func (s *Store) Refused(ctx context.Context, id uuid.UUID, reason string) error 
 }
 
 // Refusals returns why the ends of some orders were refused, by their UUIDs. It has no entry for an
-// order without a refusal. What an order that has ended was refused for before is kept.
+// order without a refusal. A refusal is kept after its order has ended.
 func (s *Store) Refusals(ctx context.Context, orders ...uuid.UUID) (map[uuid.UUID]ramp.Refusal, error) {
 	if err := s.made(); err != nil {
 		return nil, err

@@ -24,8 +24,8 @@ import (
 	"github.com/token-ramp/ramp-go/internal/rollback"
 )
 
-// Store is a [ramp.Store] on database/sql. Its table is that of [Dialect.Schema], which it
-// never creates.
+// Store is a [ramp.Store] on database/sql. Its tables are those of [Dialect.Schema], which it never
+// creates.
 //
 // If the database aborts a transaction, or the connection breaks, the call fails with HTTP
 // 500, and either everything was stored or nothing. A repeat of the call finds out which.
@@ -37,8 +37,9 @@ type Store struct {
 
 // Config configures a [Store]; zero fields mean their defaults.
 type Config struct {
-	// DB holds the orders and the game's assets, and has the table of [Dialect.Schema]. A SQLite
-	// database must have one Store per process, which sets its commit hook. Required.
+	// DB holds the orders and the game's assets, and has the tables of [Dialect.Schema]. In one
+	// process, open at most one Store on a SQLite database, because the Store sets the commit hook.
+	// Required.
 	DB *sql.DB
 
 	// Dialect is [PostgreSQL], [MySQL] (also for MariaDB and TiDB) or [SQLite]. Required.
@@ -60,12 +61,12 @@ type Config struct {
 	// If something does not fit, for example because the inventory is full, the grant puts it where
 	// the player can fetch it later.
 	//
-	// When a burn is accepted, whose effect is Nothing, Apply is called again at once with its grant
-	// and step.Rehearsal set, and that call is rolled back to a savepoint. If it returns
-	// [ramp.Reject], the burn is declined with that code, and no signature leaves. Apply may return
-	// nil for a rehearsal if it needs step.Evidence; it must not send, log or count one. A rehearsal
-	// cannot see what changes later, what deferred constraints check, and what another order does.
-	// Sequences are not rolled back, and InnoDB keeps its locks until the end.
+	// When a burn is accepted, whose effect is Nothing, Apply is called again at once with its
+	// grant and step.Rehearsal set, and that call is rolled back to a savepoint. If it returns
+	// [ramp.Reject], the burn is declined with that code, and no signature leaves. For a rehearsal,
+	// Apply may return nil if it needs step.Evidence, and it must not send, log or count anything.
+	// A rehearsal cannot see what changes later, what deferred constraints check, and what another
+	// order does. Sequences are not rolled back, and InnoDB keeps its locks until the end.
 	//
 	// step.Order.SessionID says whose assets change, also 12 hours after the validate call.
 	Apply func(ctx context.Context, tx *sql.Tx, step ramp.Step) error

@@ -22,11 +22,10 @@ import (
 // call, and compares the difference with what the order must move.
 //
 // Movements between calls are ignored, because a player earns and spends assets, unless
-// [Config.Closed] is set.
-// Movements during a call are attributed to the order. A game or a test that
-// changes the player's assets at that moment therefore looks wrong. Nothing is
-// compared if the game does not list the player's assets, for orders that were made
-// by hand, and for orders whose results stated two outcomes.
+// [Config.Closed] is set. Movements during a call are attributed to the order. A game or a test
+// that changes the player's assets at that moment therefore looks wrong. Nothing is compared if the
+// game does not list the player's assets, for orders that were made by hand, and for orders whose
+// results stated two outcomes.
 type Books int
 
 // The modes of the books.
@@ -65,8 +64,8 @@ type Config struct {
 	Key       ramp.HMACKey   // the HMAC key; required
 	Validator common.Address // the address of the validator key; required
 
-	// Game is the base URL of the game's server. The paths of the endpoints are appended to its path. If it
-	// has a user and a password, they are sent with each call and shown nowhere.
+	// Game is the base URL of the game's server. The paths of the endpoints are appended to its
+	// path. If it has a user and a password, they are sent with each call and shown nowhere.
 	Game string
 
 	// AssetsPath, ValidatePath and ResultPath are the endpoints below Game. Each
@@ -242,7 +241,7 @@ type Pages = desk.Pages
 type Desk struct {
 	// Pages are the pages to look at: set them to what New of package pages returns. Without
 	// them, the pages of the interface (4.2) only check their parameters and answer in plain
-	// text, so that a test that opens no page does not link them.
+	// text, so that package pages is not compiled into a test that opens no page.
 	Pages Pages
 
 	// Listener is where the service listens. If nil, the service listens on a free
@@ -260,12 +259,13 @@ type Desk struct {
 	// and that of PublicURL, which blocks DNS rebinding.
 	ControlToken string
 
-	// Keys says where a person finds the HMAC key and the validator key, for the pages, which do not show
-	// them. It defaults to "those of the program that runs this emulator".
+	// Keys says where a person finds the HMAC key and the validator key, for the pages, which do
+	// not show them. It defaults to "those of the program that runs this emulator".
 	Keys string
 
-	// Secrets are further texts that the service shows nowhere, such as keys of the program that runs it. It
-	// knows the HMAC key, ControlToken, the password of Game, and the access tokens of players.
+	// Secrets are further texts that the service shows nowhere, such as keys of the program that
+	// runs it. It knows the HMAC key, ControlToken, the password of Game, and the access tokens of
+	// players.
 	Secrets []string
 
 	// Speed is how fast the clock runs: 1 is real time, 60 is a minute per second,

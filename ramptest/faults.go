@@ -150,11 +150,10 @@ func TransactionType(n uint64) Fault {
 	return newFault(fmt.Sprintf("transaction-type=%#x", n), func(s *script) { s.kind = n })
 }
 
-// Reorganized makes the chain replace the block of the transaction after the first
-// delivery of its result, including the deliveries of [ResultTwice] and
-// [ResultAtOnce]. The transaction moves to another block, and the result is
-// delivered again with the receipt from there. The interface does not say what the
-// service does in this case; see [ReorganizedUnnoticed].
+// Reorganized makes the chain replace the block of the transaction after the first delivery of its
+// result, and after those of [ResultTwice] and [ResultAtOnce] that go with it. The transaction
+// moves to another block, and the result is delivered again with the receipt from there. The
+// interface does not say what the service does in this case; see [ReorganizedUnnoticed].
 func Reorganized() Fault {
 	return newFault("reorganized", func(s *script) { s.reorganized = true })
 }
@@ -172,7 +171,7 @@ func ResultTwice() Fault {
 }
 
 // ResultAtOnce delivers the result n times at the same time. The deliveries of
-// [ResultTwice] follow these. If n is below 1, the order is rejected.
+// [ResultTwice] follow these. If n is below 1, [Service.Mint] or [Service.Burn] returns an error.
 func ResultAtOnce(n int) Fault {
 	return newFault(fmt.Sprintf("result-at-once=%d", n), func(s *script) {
 		if s.atOnce = n; n < 1 {
@@ -237,8 +236,7 @@ func ValidateTwice() Fault {
 
 // ValidateAtOnce makes the validate call n times at the same time. The game must
 // approve at least one of them and take the assets once. If any answer breaks the
-// interface, that is the error of [Service.Mint] or [Service.Burn]. If n is below
-// 1, the order is rejected.
+// interface, that is the error of [Service.Mint] or [Service.Burn], as it is if n is below 1.
 func ValidateAtOnce(n int) Fault {
 	return newFault(fmt.Sprintf("validate-at-once=%d", n), func(s *script) {
 		if s.calls = n - 1; n < 1 {
@@ -278,7 +276,7 @@ func ValidateOtherRate() Fault {
 }
 
 // ValidateExtraItem asks for another order first: the same under a UUID of its own, but
-// with an item more on the game's side. If the game approves it, the error is
+// with one more item that the game takes or grants. If the game approves it, the error is
 // [ErrOffTerms].
 func ValidateExtraItem() Fault {
 	return newFault("validate-extra-item", func(s *script) { s.offTerms = append(s.offTerms, extraItem) })
@@ -306,8 +304,9 @@ func MissingHMAC(call On) Fault {
 // result as [Config.Schedule] says. A validate call fails with [ErrLostAnswer], and
 // no transaction is submitted. Pass it twice to lose two answers.
 //
-// The game does not know that its answer is lost. So an answer that breaks the interface, or after
-// which the service would not have sent a result again, fails a test as if it had arrived.
+// The game does not know that its answer is lost. So a test fails as if the answer had arrived if
+// it breaks the interface, or refuses a result with a status after which the service does not send
+// the result again.
 //
 // Lost answers are counted per order: when the call is repeated, with or without
 // the same faults, its answer arrives.

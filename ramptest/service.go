@@ -80,8 +80,8 @@ func (s *Service) URL() string { return s.guard.URL }
 // {rpc_testnet_url} of the interface.
 func (s *Service) RPCURL(network ramp.Network) string { return s.URL() + "/rpc/" + string(network) }
 
-// Client returns an HTTP client that reaches the service, in memory or not. Set it
-// as the HTTPClient of [ramp.ClientConfig] and [ramp.RPCConfig]. It uses no proxy, and does not depend on
+// Client returns an HTTP client that reaches the service, in memory or not. Set it as the
+// HTTPClient of [ramp.ClientConfig] and [ramp.RPCConfig]. It uses no proxy, and does not depend on
 // [http.DefaultTransport], which a test may replace.
 func (s *Service) Client() *http.Client {
 	if s.server == nil {
@@ -152,9 +152,9 @@ func (s *Service) State(o *Order) State { return o.delivery.now().State }
 // transaction that is already in a block does not change: if the outcome differs,
 // the result contradicts the chain.
 //
-// Call it again for a redelivery, or from several goroutines at once. It returns
-// nil if the game confirmed with HTTP 200 and the envelope of 4.3. Otherwise the
-// service continues with its schedule.
+// Call it again for a redelivery, or from several goroutines at once. It returns nil if the game
+// confirmed with HTTP 200 and the envelope of 4.3. After an answer that the service repeats, it
+// continues with its schedule.
 //
 // Deliver also accepts an [Order] that you made by hand from a Session, a UUID and
 // the Intent of a Request. No chain knows its transaction, and the service does
@@ -192,15 +192,14 @@ func (s *Service) FailInitialize(failures ...InitializeFailure) {
 	s.console.failing.add(failures)
 }
 
-// FailRPC makes the next requests to the chains fail, one for each code, in this
-// order, regardless of their content. A code below 100 is a JSON-RPC error code:
-// those of the interface (7.3) are negative, and 3 is a reverted contract call. Any
-// other code is an HTTP status, [RPCNoAnswer] or [RPCCutOff]; 429 has a Retry-After of 1 second. 0 lets a
-// request succeed.
+// FailRPC makes the next requests to the chains fail, one for each code, in this order, regardless
+// of their content. A code below 100 is a JSON-RPC error code: those of the interface (7.3) are
+// negative, and 3 is a reverted contract call. Any other code is an HTTP status, [RPCNoAnswer] or
+// [RPCCutOff]; 429 has a Retry-After of 1 second. 0 lets a request succeed.
 func (s *Service) FailRPC(codes ...int) { s.node.failing.add(codes) }
 
-// FailAssets makes the next assets calls fail, one for each failure, in this order, as a network may: the
-// game has answered, and the service learns nothing. It is not a failure of the game.
+// FailAssets makes the next assets calls fail, one for each failure, in this order, as a network
+// may: the game has answered, and the service learns nothing. It is not a failure of the game.
 func (s *Service) FailAssets(failures ...AssetsFailure) { s.game.failing.add(failures) }
 
 // Events returns what happened so far, oldest first. It has at most the last 1,000

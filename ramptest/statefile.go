@@ -25,9 +25,9 @@ type StateFile struct {
 	failed chan struct{} // closed when there is one
 }
 
-// OpenState opens a state file, or begins one. It may be a link, or mounted, and becomes one that only its
-// owner may read. The error is about a file that another service uses, perhaps under another name, or that
-// is no state file.
+// OpenState opens a state file, or begins one. It may be a link, or mounted, and becomes one that only
+// its owner may read. The error is about a file that another service uses, perhaps under another name, or
+// that is no state file.
 func OpenState(path string) (*StateFile, error) {
 	j, err := journal.Open(path)
 	if err != nil {
@@ -77,8 +77,8 @@ func (f *StateFile) kept(name, fresh string) (string, error) {
 }
 
 // Failed returns a channel that is closed when the file cannot be written, such as on a full disk; see
-// [StateFile.Err]. Nothing is written from then on, so that a service which continues from the file is
-// one that was killed at that time.
+// [StateFile.Err]. Nothing is written from then on: a service that continues from the file starts as if
+// this one had been killed at that time.
 func (f *StateFile) Failed() <-chan struct{} { return f.failed }
 
 // Err returns the first error of writing the file; nil if everything was written.

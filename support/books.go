@@ -114,8 +114,8 @@ type Total struct {
 	// What a person settled in another way, instead of giving it back or granting it.
 	Settled map[string]Amount `json:"settled"`
 
-	// What the mints had taken that still waited: when the period began, and when it ended. What was taken
-	// in the period is Taken plus InFlight minus InFlightBefore.
+	// What waiting mints had taken: InFlightBefore when the period began, InFlight when it ended.
+	// What was taken in the period is Taken plus InFlight minus InFlightBefore.
 	InFlightBefore map[string]Amount `json:"in_flight_before"`
 	InFlight       map[string]Amount `json:"in_flight"`
 

@@ -30,7 +30,7 @@ type Decision struct {
 	// WithoutEvidence gives back although the chain could not show that nothing happened, which may
 	// pay twice, too: the node is behind, unreachable, not configured or of an unknown network, or
 	// lists nothing of what is known to have happened. A transaction that the chain does show still
-	// counts.
+	// counts. It also erases a player without a node; see [Orders.EraseSession].
 	WithoutEvidence bool
 
 	// Early abandons an order that has not waited for 13 hours: although its transaction may
@@ -100,7 +100,8 @@ func (o *Orders) Finish(
 	})
 }
 
-// resultOf returns the result that the service would have sent of a transaction, which must be confirmed.
+// resultOf returns the result that the service would have sent of a transaction, which must be
+// confirmed.
 func (o *Orders) resultOf(
 	ctx context.Context, order *ramp.Order, transaction common.Hash,
 ) (*ramp.Result, error) {
@@ -116,8 +117,8 @@ func (o *Orders) resultOf(
 	}, nil
 }
 
-// proven returns the transition that ends an order by a result whose transaction is so much older, if that
-// proves its end, or the decision overrides that it does not.
+// proven returns the transition that ends an order by a result whose transaction is so much older,
+// if that proves its end, or the decision overrides that it does not.
 func (o *Orders) proven(
 	result *ramp.Result, age time.Duration, reason string, d Decision,
 ) ramp.Transition {
@@ -195,9 +196,9 @@ func (o *Orders) unminted(ctx context.Context, order *ramp.Order, d Decision) er
 // [Decision].AgainstEvidence overrides that. A transaction that failed does not count, because
 // finishing the order with it gives back the same.
 //
-// It also fails if the search may not have shown all, as [Report].Incomplete says. That
-// nothing happened counts only if the search found what other orders have moved.
-// [Decision].WithoutEvidence overrides that.
+// It also fails if the search may not have shown all, as [Report].Incomplete says. Finding nothing
+// counts only if the search found what other orders have moved. [Decision].WithoutEvidence
+// overrides that.
 func (o *Orders) Abandon(ctx context.Context, id uuid.UUID, d Decision) (ramp.Step, error) {
 	const done, failed = "ramp: order abandoned", "ramp: order not abandoned"
 	return o.decide(ctx, done, failed, id, d, func(reason string) (ramp.Step, error) {

@@ -18,15 +18,17 @@ type eraser interface {
 	EraseSession(ctx context.Context, sessionID string, before time.Time) (int, error)
 }
 
-// EraseSession makes a session's orders anonymous that ended before a time, as EraseSession of the
+// EraseSession makes those orders of a session anonymous that ended before a time, as EraseSession of the
 // store does, and returns how many. Before that, for each order that stores no transaction, it keeps in
 // [Config].Journal which one on the chain belongs to it, such as for an abandoned mint that was minted
-// after all: the books find that one only by the user's address, and erasing removes the address. Who
-// and why are stored with it, and must not name the player.
+// after all: the books find that one only by the user's address, and erasing removes the address. Who and
+// why are stored with it, and must not name the player.
 //
 // Reconcile finds the same before and after. What is [Ambiguous] has no match that could be kept: decide
-// first which transaction is that of which order. Without [Config].Proof nothing is kept, and later books
-// find events that nobody ordered.
+// first which transaction is that of which order.
+//
+// If [Config].Proof is missing and a transaction would have to be kept, EraseSession fails. With
+// [Decision].WithoutEvidence it keeps none. Later books may then find events that nobody ordered.
 func (o *Orders) EraseSession(
 	ctx context.Context, sessionID string, before time.Time, d Decision,
 ) (erased int, err error) {
@@ -53,10 +55,16 @@ func (o *Orders) EraseSession(
 			order.TxHash != "" && order.State == ramp.OrderSucceeded ||
 			!common.IsHexAddress(order.UserAddress)
 	})
-	if len(orders) > 0 && o.config.Proof != nil {
+	switch {
+	case len(orders) == 0:
+	case o.config.Proof != nil:
 		if err := o.keepMatches(ctx, ledger, orders, d); err != nil {
 			return 0, fmt.Errorf("ramp: erase a session: %w", err)
 		}
+	case !d.WithoutEvidence:
+		return 0, fmt.Errorf("ramp: erase a session: %w: without it, nobody can tell which transaction "+
+			"belongs to order %s, and later books may find events that nobody ordered; if you read no "+
+			"books, erase without evidence", invalid("Config.Proof", "is missing"), orders[0].UUID)
 	}
 	erased, err = store.EraseSession(ctx, sessionID, before)
 	if err == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// DecimalSign is the sign before the decimals of a number in a CSV file, which must be that of the language
-// in which a spreadsheet opens it.
+// DecimalSign is the sign before the decimals of a number in a CSV file, which must be that of the
+// language in which a spreadsheet opens it.
 type DecimalSign string
 
 // The signs. With a comma, semicolons separate the columns.
@@ -110,11 +110,12 @@ func (b *Reconciliation) figures() (all []figure) {
 	return all
 }
 
-// WriteTotalsCSV writes each figure of the books as a row, for accounting. Each row says what the books are
-// about: chain_id, network, project, from and to. source is orders, chain, decisions or books; a figure is
-// named by figure, and is about product, token, direction and asset, as far as these are not empty. The
-// number is in one of the columns count, items and tokens. If it is in tokens, the column units has it in the
-// smallest unit of the token, and decimals says how many digits of units are behind the point.
+// WriteTotalsCSV writes each figure of the books as a row, for accounting. Each row says what the books
+// are about: chain_id, network, project, from and to. The column source is orders, chain, decisions or
+// books, and the column figure names the figure. The columns product, token, direction and asset, if they
+// are not empty, say what it is about. The number is in one of the columns count, items and tokens. If it
+// is in tokens, the column units has it in the smallest unit of the token, and decimals says how many
+// digits of units are behind the point.
 //
 // Texts are quoted, and numbers are not.
 func (b *Reconciliation) WriteTotalsCSV(out io.Writer, sign DecimalSign) error {

@@ -198,6 +198,39 @@ func TestADecisionTellsAmbiguousOrdersApart(t *testing.T) {
 	assert.Equal(t, apart, month())
 }
 
+// Without a node, an order without a transaction would lose its event, unless a person accepts that.
+func TestAPlayerIsErasedWithoutANodeOnlyIfAPersonSaysSo(t *testing.T) {
+	why := support.Decision{Who: "dora", Reason: "case 4"}
+	blind := why
+	blind.WithoutEvidence = true
+	for name, test := range map[string]struct {
+		play    func(t *testing.T, store *ledger, n *node)
+		refused bool
+	}{
+		"right orders": {play: func(t *testing.T, store *ledger, n *node) {
+			store.mintOn(t, n, token, hoursAgo(300), 490)
+		}},
+		"an abandoned mint": {refused: true, play: func(t *testing.T, store *ledger, n *node) {
+			store.abandonedAndMinted(t, n, hoursAgo(300))
+		}},
+	} {
+		_, store, n := newOrders(t, 1000*time.Hour, paid)
+		test.play(t, store, n)
+		orders := ramp.Must(support.New(support.Config{Store: store, Logger: quiet,
+			Now: func() time.Time { return now }}))
+		erased, err := orders.EraseSession(t.Context(), "session-1", hoursAgo(7*24), why)
+		if test.refused {
+			var invalid *ramp.InvalidError
+			require.ErrorAs(t, err, &invalid, name)
+			assert.ErrorContains(t, err, "Config.Proof")
+			assert.Equal(t, 0, erased, name)
+			erased, err = orders.EraseSession(t.Context(), "session-1", hoursAgo(7*24), blind)
+		}
+		require.NoError(t, err, name)
+		assert.Equal(t, 1, erased, name)
+	}
+}
+
 // Two persons decide at the same moment.
 func TestOneOfTwoDecisionsIsStored(t *testing.T) {
 	_, store, n := newOrders(t, 1000*time.Hour, paid)

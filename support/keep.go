@@ -18,16 +18,18 @@ import (
 	"github.com/token-ramp/ramp-go/internal/filelock"
 )
 
-// KeepBooks compares the orders with the chain at once and then every hour, until ctx is done. It corrects
-// nothing. See [Orders.Reconcile].
+// KeepBooks compares the orders with the chain at once and then every hour, until ctx is done. It
+// corrects nothing. See [Orders.Reconcile].
 //
 // The file keeps where the last books ended, so put it where it survives the process. The totals of new
-// books begin there, and their findings [Overlap] earlier. Without a file, they begin a day ago. The file
-// also keeps the findings whose order still waits, with their transactions: all later books list them, until
-// the order has ended. Only one process keeps the books of a file; another one waits until it has ended.
+// books begin there. Their findings begin earlier, by the duration [Overlap]. Without a file, the totals
+// begin a day ago. The file also keeps the findings whose order still waits, with their transactions: all
+// later books list them, until the order has ended. Only one process keeps the books of a file; another
+// one waits until it has ended.
 //
-// If the file is about another chain, project or network, or about other tokens, no books are made. For a
-// new token, compare its time with the command reconcile and its flags -from and -position.
+// If the file is about another chain, project or network, or about other tokens, no books are made.
+// After you add a token, run the command reconcile once, with -position, and with -from at the time
+// when the token was first traded.
 //
 // After a backup of the store was restored, the store may lack the newest order of the file. The books
 // then begin where the store ends.
@@ -47,8 +49,8 @@ import (
 //	ramp: the books are newer than the store        a backup of the store was restored
 //	ramp: the books have no position                as a warning, with the time at which they begin
 //
-// If report is not nil, it gets the books, for example to store their findings or for metrics. If it fails,
-// the position is not kept, and the next books list the findings again.
+// If report is not nil, it gets the books, for example to store their findings or for metrics. If
+// it fails, the position is not kept, and the next books list the findings again.
 func (o *Orders) KeepBooks(
 	ctx context.Context, file string, report func(context.Context, *Reconciliation) error,
 ) {
@@ -89,8 +91,8 @@ func (o *Orders) KeepBooks(
 	}
 }
 
-// waitForLock waits until no other process keeps the books of a position. During a deployment that is the
-// process before.
+// waitForLock waits until no other process keeps the books of a position. During a deployment that
+// is the process before.
 func (o *Orders) waitForLock(ctx context.Context, p position) (unlock func(), err error) {
 	const often = time.Minute
 	for waited := time.Duration(0); ; waited += often {
@@ -136,8 +138,8 @@ func (o *Orders) say(ctx context.Context, books *Reconciliation, known map[strin
 	return found
 }
 
-// attrs returns what a record says of a finding, and what may be different in the next books: no address,
-// which is personal.
+// attrs returns what a record says of a finding, and what may be different in the next books: no
+// address, which is personal.
 func (f *Finding) attrs() (finding, more []any) {
 	finding = []any{"kind", f.Kind, "detail", f.Detail, "time", f.Time}
 	if f.Fitting {
@@ -155,8 +157,8 @@ func (f *Finding) attrs() (finding, more []any) {
 	return finding, more
 }
 
-// since reconciles from a time, or else from a position, until another time, or else now. Whoever gives the
-// time decides what the books of a position are about from now on.
+// since reconciles from a time, or else from a position, until another time, or else now. Whoever
+// gives the time decides what the books of a position are about from now on.
 func (o *Orders) since(ctx context.Context, p position, s span) (*Reconciliation, []Line, error) {
 	if err := o.made(); err != nil {
 		return nil, nil, err
@@ -253,8 +255,8 @@ type booksEnd struct {
 	About   *About    `json:",omitempty"`
 }
 
-// checkAbout returns an error if books are about something else than the last ones. With a beginning, they
-// may have other tokens.
+// checkAbout returns an error if books are about something else than the last ones. With a
+// beginning, they may have other tokens.
 func (last *booksEnd) checkAbout(p position, about About, anyTokens bool) error {
 	if last.About == nil {
 		return nil

@@ -22,13 +22,12 @@ const (
 	// ended and, if the books have a position, of all later ones until it has ended.
 	WaitsWithEvent FindingKind = "waits_with_event"
 
-	// An order has waited for 13 hours, and it has no event. Abandon it, as
-	// docs/on-call.md says. It is a finding of the period in which it has waited for 13 hours,
-	// and is only counted in later ones.
+	// An order has waited for 13 hours, and it has no event. Abandon it, as docs/on-call.md says.
+	// It is a finding only of the period in which its 13 hours ended. Later periods only count it.
 	WaitsWithoutEvent FindingKind = "waits_without_event"
 
-	// The event of an order has another amount, user, token or direction. If it fits other
-	// orders of its user, which have lost it, they follow in Orders.
+	// The event of an order has another amount, user, token or direction. If the event would also
+	// fit other orders of its user, these follow in Orders: one of them may be its real owner.
 	Differs FindingKind = "differs"
 
 	// Several orders may belong to an event, or several events to an order. Nothing is

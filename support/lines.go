@@ -15,8 +15,9 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Line is one order that ended in a period, with its event, or one event of the blocks of the period: what
-// the totals add up. An order and its event are two lines, because they may be in different periods.
+// Line is one order that ended in a period, with its event, or one event of the blocks of the
+// period: what the totals add up. An order and its event are two lines, because they may be in
+// different periods.
 type Line struct {
 	Source    string          `json:"source"` // orders or chain
 	Order     uuid.UUID       `json:"order,omitzero"`
@@ -29,15 +30,16 @@ type Line struct {
 	Accepted time.Time `json:"accepted_at,omitzero"`
 	Finished time.Time `json:"finished_at,omitzero"`
 
-	// The event. That of an order is its own, as By says, or empty if it is not known.
+	// The event. For an order, it is the one that belongs to it, found as By says; it is empty if
+	// none is known.
 	TxHash   common.Hash `json:"tx_hash,omitzero"`
 	Block    uint64      `json:"block,omitzero"`
 	LogIndex uint64      `json:"log_index"`
 	Time     time.Time   `json:"time,omitzero"` // of the block
 	By       string      `json:"by,omitempty"`  // how they belong together: [ByTransaction] or [ByAmount]
 
-	// Ordered, Moved and Fee are those of [Total], for an order that succeeded; of an event, Moved is what it
-	// moved.
+	// Ordered, Moved and Fee are those of [Total], for an order that succeeded; of an event, Moved
+	// is what it moved.
 	Ordered Amount `json:"ordered"`
 	Moved   Amount `json:"moved"`
 	Fee     Amount `json:"fee"`
@@ -111,7 +113,8 @@ func (l *lines) sorted() []Line {
 	return l.all
 }
 
-// WriteLinesCSV writes lines of the books as rows, with columns as [Reconciliation.WriteTotalsCSV] has them.
+// WriteLinesCSV writes lines of the books as rows, with columns as [Reconciliation.WriteTotalsCSV]
+// has them.
 func (b *Reconciliation) WriteLinesCSV(out io.Writer, sign DecimalSign, lines []Line) error {
 	w, err := newTable(out, sign, "chain_id", "network", "project", "from", "to",
 		"source", "order", "state", "product", "token", "direction", "accepted_at", "finished_at",

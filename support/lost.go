@@ -22,9 +22,9 @@ import (
 // each order has one effect for each state that it entered.
 //
 // All records of a log have one form. If one record is not wrapped, Lost reads only those that are
-// not: a wrapped one may be what another program quotes, and a player could have written it. Lost
-// returns an error beside the orders if a line that is none of a log's records quotes one, and if a
-// log has no record of a step at all.
+// not: a wrapped one may be what another program quotes, and a player could have written it.
+// Besides the orders, Lost returns an error if a line is not a record of the log but quotes one, or
+// if a log has no record of a step at all.
 func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (lost []Logged, unread error) {
 	if err := o.made(); err != nil {
 		return nil, err

@@ -24,16 +24,16 @@ import (
 // and reorganizations. Totals never overlap, so that they can be added up.
 const Overlap = 2 * time.Hour
 
-// ErrNotFinal is wrapped by the error of [Orders.Reconcile] if the period ends after the newest block that
-// is final: its books would lack what happens until then, and so would the next ones.
+// ErrNotFinal is wrapped by the error of [Orders.Reconcile] if the period ends after the newest
+// block that is final: its books would lack what happens until then, and so would the next ones.
 var ErrNotFinal = errors.New("the period is not final")
 
-// Reconcile compares the orders of a period with the events of their tokens: the mints and burns
-// in the blocks of the period, and the orders that ended in it. It also reports the orders that
-// wait, and whose 13 hours ended in the period. It changes nothing. The time to is not in the
-// period. It must be final: otherwise the error wraps [ErrNotFinal]. If to is zero, it ends
-// after the newest block that is final. [Orders.KeepBooks], and the command reconcile with
-// -position, also report again what earlier books have found for orders that wait still.
+// Reconcile compares the orders of a period with the events of their tokens: the mints and burns in the
+// blocks of the period, and the orders that ended in it. It also reports the orders that wait, and whose
+// 13 hours ended in the period. It changes nothing. The period ends just before to, which must be final:
+// otherwise the error wraps [ErrNotFinal]. If to is zero, it ends after the newest block that is final.
+// [Orders.KeepBooks], and the command reconcile with -position, also report again what earlier books have
+// found for orders that wait still, if they have an event.
 //
 // An order and an event belong together by their transaction, or else by user, token,
 // direction, amount and time. If that leaves a choice, it is a finding. Both are read once
@@ -50,8 +50,9 @@ func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconcilia
 	return books, err
 }
 
-// ReconcileLines is like [Orders.Reconcile], and also returns the lines that the totals add up: first the
-// orders by their end, and then the events in the order of the chain. All of them are in memory.
+// ReconcileLines is like [Orders.Reconcile], and also returns the lines that the totals add up:
+// first the orders by their end, and then the events in the order of the chain. All of them are in
+// memory.
 func (o *Orders) ReconcileLines(ctx context.Context, from, to time.Time) (*Reconciliation, []Line, error) {
 	return o.reconcile(ctx, span{from: from, to: to, lines: true})
 }
@@ -249,7 +250,8 @@ func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]i
 	return nil
 }
 
-// readJournal reads what persons have decided since the period began, and what is known of erased players.
+// readJournal reads what persons have decided since the period began, and what is known of erased
+// players.
 func (r *reconciler) readJournal(ctx context.Context) error {
 	if r.o.config.Journal == nil {
 		return nil
@@ -287,7 +289,8 @@ func (r *reconciler) keptCandidates(transaction []ChainEvent, o *ramp.Order) {
 	r.addCandidates(events)
 }
 
-// keptOlder reads the transactions of orders of erased players that are older than the events that were read.
+// keptOlder reads the transactions of orders of erased players that are older than the events that
+// were read.
 func (r *reconciler) keptOlder(ctx context.Context, orders []ramp.Order) ([][]ChainEvent, error) {
 	var receipts []*ramp.Receipt
 	var calls []ramp.BatchCall
@@ -330,8 +333,8 @@ func (r *reconciler) describe(ctx context.Context, decisions []DecisionRow) erro
 	return nil
 }
 
-// addInFlight adds the mints that had not ended at the end of the period: those that wait still, and those
-// that ended since.
+// addInFlight adds the mints that had not ended at the end of the period: those that wait still,
+// and those that ended since.
 func (r *reconciler) addInFlight(ctx context.Context) error {
 	now := r.o.config.Now()
 	waiting := r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) {

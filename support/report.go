@@ -15,13 +15,13 @@ type Report struct {
 	Order   ramp.Order    `json:"order"`             // as it is stored
 	Refusal *ramp.Refusal `json:"refusal,omitempty"` // why its end was refused, while it waits
 
-	// Candidates are the transactions in the blocks from FirstBlock to LastBlock that moved the
-	// order's token to the user of a mint, or from that of a burn, best first. The blocks begin a day
-	// before the order was accepted, because the clock of the server may have been ahead, and end with
-	// the node's newest one, which is of LastTime. Of what is more than 15 minutes older than the
-	// order, only what no other order explains is a candidate. If the store is no [Ledger], which knows
-	// the others, the blocks begin 15 minutes before the order. A transaction that failed moved
-	// nothing, and is no candidate.
+	// Candidates are the transactions in the blocks from FirstBlock to LastBlock that moved the order's
+	// token to the user of a mint, or from that of a burn, best first. The blocks begin a day before the
+	// order was accepted, because the clock of the server may have been ahead, and end with the node's
+	// newest one, which is of LastTime. A transaction that is more than 15 minutes older than the order
+	// is a candidate only if no other order explains it. If the store is no [Ledger], which knows the
+	// others, the blocks begin 15 minutes before the order. A transaction that failed moved nothing, and
+	// is no candidate.
 	Candidates []Candidate `json:"candidates"`
 
 	// Dust counts the transactions that are left out, because they moved less than a hundredth of the
@@ -33,8 +33,8 @@ type Report struct {
 	LastTime   time.Time `json:"last_time,omitzero"`
 
 	// Incomplete is why the candidates may not be all, or empty: the node is behind, it lists less than
-	// it shows, or nothing shows that it lists what happened. That no transaction was found counts only
-	// if the same search found those of other orders that ended.
+	// it shows, or nothing shows that it lists what happened. Finding none proves something only if the
+	// same search found those of other orders that ended.
 	Incomplete string `json:"incomplete,omitempty"`
 
 	// Decimals are those of the order's tokens, as far as they are known, for the amounts in Text.

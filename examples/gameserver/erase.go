@@ -1,5 +1,5 @@
-// This file erases what is known of a player. To make it yours: name every table of yours that has rows of
-// a player.
+// This file erases what is known of a player. To make it yours: name every table of yours that has
+// rows of a player.
 
 package main
 
@@ -16,8 +16,8 @@ import (
 // eraseAge is how long ago an order must have ended before its session can be erased.
 const eraseAge = 7 * 24 * time.Hour
 
-// rowsOfPlayer returns what deletes the rows of a player in the tables of this game, first those that are
-// found by others.
+// rowsOfPlayer returns what deletes the rows of a player in the tables of this game, first those
+// that are found by others.
 func rowsOfPlayer() []string {
 	return []string{
 		"DELETE FROM mailbox WHERE session_id IN (SELECT id FROM sessions WHERE player = ?)",
@@ -48,7 +48,8 @@ func (d *decision) erase(ctx context.Context, g *game, store *rampsql.Store) (sa
 	}
 	total := 0
 	for _, session := range sessions {
-		n, err := d.desk.EraseSession(ctx, session, before, support.Decision{Who: d.who, Reason: d.reason})
+		n, err := d.desk.EraseSession(ctx, session, before,
+			support.Decision{Who: d.who, Reason: d.reason, WithoutEvidence: d.withoutEvidence})
 		if err != nil {
 			return "", err
 		}

@@ -51,9 +51,9 @@ func TestAPlayerIsErased(t *testing.T) {
 			shop.end(shop.accept(s, ramp.Mint, 100), ramp.Mint)
 			shop.end(shop.accept(s, ramp.Burn, 100), ramp.Burn) // which waits in the mailbox
 		}
-		erase := func() (string, error) {
+		erase := func(flags ...string) (string, error) {
 			decision := []string{"-player", "alice", "-who", "bob", "-reason", "case 17"}
-			printed, _, err := desk(t, nil, append([]string{"erase", "-db", address}, decision...)...)
+			printed, _, err := desk(t, nil, append(append([]string{"erase", "-db", address}, decision...), flags...)...)
 			return printed, err
 		}
 		_, err := erase()
@@ -68,7 +68,10 @@ func TestAPlayerIsErased(t *testing.T) {
 
 		before := everyRow(t, address)
 		says(t, before, "alice", alice.ID, again.ID, "0xa11ce")
-		printed, err := erase()
+		_, err = erase() // without a node
+		says(t, fmt.Sprint(err), "nobody can tell which transaction belongs to order")
+		equal(t, "rows after an error", everyRow(t, address), before)
+		printed, err := erase("-without-evidence")
 		check(t, err)
 		equal(t, "printed", printed, "Orders made anonymous: 3. The rows of the player are deleted.\n")
 		after := everyRow(t, address)

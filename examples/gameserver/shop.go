@@ -20,13 +20,14 @@ import (
 	"github.com/token-ramp/ramp-go/support"
 )
 
-// decision is a command of a person who says why. close closes the shop: every server with
-// this database declines every new order, signs nothing, and still takes results. open opens
-// it. resolve closes the conflicts of an order or a transaction, and with them their alert.
-// prune deletes finished orders, and erase what is known of a player, as a user who may. Each is kept with
-// who and why, which decisions lists.
+// decision is a command of a person who says why. close closes the shop: every server with this
+// database declines every new order, signs nothing, and still takes results. open opens it. resolve
+// closes the conflicts of an order or a transaction, and with them their alert. prune deletes
+// finished orders, and erase what is known of a player, as a user who may. Each is kept with who
+// and why, which decisions lists.
 type decision struct {
 	name, who, reason, direction, before, player string
+	withoutEvidence                              bool            // erases without a node
 	desk                                         *support.Orders // to erase
 }
 
@@ -36,6 +37,8 @@ func newDecision(name string, flags *flag.FlagSet) *decision {
 	flags.StringVar(&d.reason, "reason", "", "why; required")
 	if name == "erase" {
 		flags.StringVar(&d.player, "player", "", "`name` of the player; required")
+		flags.BoolVar(&d.withoutEvidence, "without-evidence", false,
+			"without a node; later books may then find events that nobody ordered")
 	}
 	if name == "prune" {
 		flags.StringVar(&d.direction, "direction", "", "`direction` of the orders, mint or burn; required")
@@ -105,8 +108,8 @@ func (d *decision) resolve(ctx context.Context, g *game, tx *sql.Tx, of string) 
 	return fmt.Sprintf("Closed: %d.", n), err
 }
 
-// prune deletes finished orders, 1,000 at a time. The decision is kept before, and then how many it were. A
-// finding about an order that is deleted could not be decided any more.
+// prune deletes finished orders, 1,000 at a time. The decision is kept before, and then how many it
+// were. A finding about an order that is deleted could not be decided any more.
 func (d *decision) prune(ctx context.Context, g *game, store *rampsql.Store) (said string, err error) {
 	before, err := time.Parse(time.DateOnly, d.before)
 	if err != nil {

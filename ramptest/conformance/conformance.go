@@ -30,9 +30,9 @@ import (
 // or the failure gives assets away. A case that could not be tried fails the test too, so
 // that it is not mistaken for a pass.
 //
-// Some cases prove nothing until a basic ability works, such as giving back after a
-// failed mint. Without the ability these subtests are skipped, and the test itself
-// fails, whichever subtests run. The test ends when the server stops answering.
+// Some cases prove nothing until a basic ability works, such as giving back after a failed mint.
+// Without the ability these subtests are skipped, and the test itself fails, even if -run selects
+// other subtests. The test ends when the server stops answering.
 func Test(t *testing.T, target Target) {
 	t.Helper()
 	judge.Test(t, judge.Target(target))
@@ -119,9 +119,9 @@ type Target struct {
 	// Strict makes a failed SHOULD count like a failed MUST.
 	Strict bool
 
-	// Waive matches the IDs of cases that are waived: they are not tried, and do not
-	// count. An input of a family is matched by ID/NAME. An ability is still tried,
-	// because other cases depend on it.
+	// Waive matches the IDs of cases that are waived: they are not tried, and do not count. If a
+	// case tries several inputs, each is matched by ID/NAME: the ID of the case, and the name of
+	// the input. An ability is still tried, because other cases depend on it.
 	Waive *regexp.Regexp
 
 	// Timeout is the timeout of each call. It defaults to 10 seconds.
@@ -132,8 +132,8 @@ type Target struct {
 	// to 2 seconds.
 	Settle time.Duration
 
-	// Late is how long after its approval an order that the judge leaves open is
-	// reported. It defaults to 3 seconds. 6 minutes outlast the UUID (interface 8).
-	// The judge leaves no order open if Player returns players again.
+	// The judge leaves some orders open, and sends their results this long after their approval. It
+	// defaults to 3 seconds. 6 minutes outlast the UUID (interface 8). The judge leaves no order
+	// open if Player returns the same player more than once.
 	Late time.Duration
 }

@@ -26,7 +26,8 @@ type Description struct {
 	PerOrder  bool           `json:"per_order"` // whether prices are for a whole order
 	Validator common.Address `json:"validator"`
 
-	// KeyFingerprint is that of the HMAC key; see ramp.HMACKey.Fingerprint. Keys says where the keys are.
+	// KeyFingerprint is that of the HMAC key; see ramp.HMACKey.Fingerprint. Keys says where the
+	// keys are.
 	KeyFingerprint string `json:"hmac_key_fingerprint"`
 	Keys           string `json:"keys"`
 
@@ -95,7 +96,8 @@ type Order struct {
 	// State, Tone, Attention, Loss, Said and Next say what happened to the order.
 	Verdict
 
-	// Those of an order that the game did not approve are absent, as it has no transaction.
+	// An order that the game did not approve has no transaction. Its TxHash, TxStatus, Block,
+	// Delivery and LastStatus are absent.
 	TxHash     common.Hash `json:"tx_hash,omitzero"`
 	TxStatus   string      `json:"tx_status,omitempty"` // "submitted", "succeeded" or "failed"
 	Block      uint64      `json:"block,omitzero"`
@@ -146,8 +148,8 @@ type OrderList struct {
 	NeedAttention int `json:"need_attention"`
 
 	// Calls are the calls that led to no order, such as one that the game refused, newest first. If the
-	// query asks only for attention, they are those that need it. A query for a session, a state or a later
-	// page has none.
+	// query asks only for attention, they are those that need it. A query for a session, a state or a
+	// later page has none.
 	Calls []Event `json:"calls,omitempty"`
 }
 
@@ -209,7 +211,8 @@ type Checked struct {
 	// a caller with half of a session; see ramptest.Config.NoThief.
 	Problems []string `json:"problems"`
 
-	// Unasked is what was not asked, such as for a session that the game rejects meanwhile.
+	// Unasked is what was not asked, such as for a session that the game accepted before but
+	// rejects by now.
 	Unasked []string `json:"unasked"`
 }
 

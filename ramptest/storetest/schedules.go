@@ -24,9 +24,10 @@ import (
 // sent, in which order, what went wrong, and what probably causes it.
 //
 // It tries what two calls can do to one or two orders of one player, not three calls (but see
-// ThreeCalls), not two faults, not what happens inside of database/sql, the driver or the server, and
-// only the isolation level that it is given. It tries only what goes through the database.
-// [TestStore] and [TestKill] test by chance what Apply does elsewhere, and a store of another kind.
+// ThreeCalls), not two faults, not what happens inside of database/sql, the driver or the server,
+// and only the isolation level that it is given. It tries only what goes through the database. For
+// what Apply does elsewhere, and for a store of another kind, use [TestStore] and [TestKill], which
+// try schedules at random.
 func TestSchedules(t testing.TB, s Schedules) {
 	t.Helper()
 	if err := s.check(); err != nil {
