@@ -225,7 +225,7 @@ func TestAPageBearsAnything(t *testing.T) {
 func TestAWideAnswerFits(t *testing.T) {
 	t.Parallel()
 	wide := `{"success":false,"errorCode":"NO","data":null,"trace":["` + strings.Repeat("0123456789abcdef", 500) + `"` +
-		strings.Repeat(`,{"place":"of a finding"}`, 100) + `]}`
+		strings.Repeat(`,"a finding in a line of its own"`, 150) + `]}`
 	d := newDesk(t, func(c *ramptest.Config) {
 		listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
 		game := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
