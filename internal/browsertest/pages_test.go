@@ -274,6 +274,15 @@ func TestAnOrderOfManyCallsIsShortOnAPhone(t *testing.T) {
 	d.holds(`document.documentElement.scrollHeight < 6500`)
 	d.click(`[data-kind="result"] summary`)
 	d.holds(`document.querySelector('[data-kind="result"] .what').offsetHeight > 34`)
+
+	_, err := d.service.Mint(t.Context(), d.begin(item("item_gold", "5000")), d.session, ramp.NewAmount(1))
+	if err == nil {
+		t.Fatal("the game approved more than the player owns")
+	}
+	d.open("/")
+	d.sees("ul.orders", "The order takes 5,000 item_gold; the player owned 1,000 item_gold.")
+	d.holds(`[...document.querySelectorAll("ul.orders .facts")].find((f) =>
+		f.innerText === "rejected: INVALID_BALANCE").offsetHeight < 34`)
 }
 
 // On a phone, the form can be sent without scrolling.

@@ -43,7 +43,7 @@ func way(o *control.Order, told story, culprit *control.Event) []stop {
 		}
 		switch {
 		case !o.Loss || e.Loss == "":
-		case e.Number == culprit.Number:
+		case culprit != nil && e.Number == culprit.Number:
 			p.Said, p.Tone, p.Lost = "assets went wrong here", verdict.Bad, true
 		default:
 			p.Said, p.Tone = "wrong here, too", verdict.Bad
