@@ -76,7 +76,7 @@ releases:
 		go test -vet=off -short . ./rampsql; case $$r in *+*) ;; *) go test -vet=off -short ./ramptest;; esac; done
 
 # Test the package with the newest go-ethereum, which internal/nodetest requires. The
-# other targets use the oldest, which go.mod requires.
+# other targets test the package with the oldest, which go.mod requires.
 newest:
 	go -C internal/nodetest list -m -f '{{.Path}} {{.Version}}' github.com/ethereum/go-ethereum
 	go -C internal/nodetest test -vet=off $(PACKAGE) $(PACKAGE)/rampsql

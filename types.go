@@ -130,9 +130,9 @@ type Session struct {
 }
 
 // AccessToken is the token of a player's session in the game (interface 5.1). It prints, logs
-// and marshals as [redacted], also inside of a [Session]: what keeps or sends sessions, such as
-// a login server, must store the text that Reveal returns. The zero value is no token. Compare
-// tokens with Equal.
+// and marshals as [redacted], also inside of a [Session]: what sends sessions, such as a login
+// server, sends the text that Reveal returns. Store only a hash of that text. The zero value is
+// no token. Compare tokens with Equal.
 type AccessToken struct {
 	secret
 	_    [0]func() // forbids ==, which would compare addresses

@@ -55,12 +55,15 @@ var ErrNotProven = evidence.ErrNotProven
 // since its order was accepted, each mint of its token for its user has ended an order. Otherwise,
 // if the contract lets anybody submit the ramp's call, a player could send a copy of it first. The
 // ramp's own transaction would fail, and the player would have the tokens and the assets. Mints of
-// less than a hundredth of the amount do not count. If databases share a token, a mint that ended
-// an order of another database counts as such a mint here: a failed mint of the same user then
-// waits for a person. The store must be a [Ledger].
+// less than a hundredth of the amount do not count. If databases share a token, this one does not
+// know the orders of the others: a mint that ended an order of another database counts here as one
+// that ended none, so a failed mint of the same user waits for a person. The store must be a
+// [Ledger].
 //
 // If the user of an order is an account of the ramp or the token contract, no transaction proves
-// its end. And none proves that a signature will not be used later.
+// its end.
+//
+// No transaction, of whatever user, proves that a signature will not be used later.
 type Config struct {
 	// Chain is the node that is asked. It must have a [ramp.RPCConfig].ChainID, because a testnet
 	// would confirm transactions that cost nothing. Required.

@@ -14,7 +14,7 @@ import (
 // Check returns what would fail the orders of a network, so that a server does not start: a
 // database that is too old or of another dialect, tables that are not as [Dialect.Schema] creates
 // them or would not survive a crash, a right that is missing, a pooler that loses prepared
-// statements (which shows if the pool has a second connection), and orders of mainnet in the table
+// statements (found only if the pool has a second connection), and orders of mainnet in the table
 // of testnet. It is called by [ramp.Handler.Check], which knows the network; "" means none.
 //
 // Check takes the steps of a trial order without Apply, as [Store.Update] does, and rolls

@@ -21,7 +21,7 @@ import (
 // The service asks for a player's assets before and after each validate and result
 // call, and compares the difference with what the order must move.
 //
-// Movements between calls are ignored, because a player earns and spends assets, unless
+// Movements between calls are only logged, because a player earns and spends assets, unless
 // [Config.Closed] is set. Movements during a call are attributed to the order. A game or a test
 // that changes the player's assets at that moment therefore looks wrong. Nothing is compared if the
 // game does not list the player's assets, for orders that were made by hand, and for orders whose
@@ -126,14 +126,14 @@ type Config struct {
 	// logs such a movement.
 	Closed bool
 
-	// NoThief says that the game may accept any session. By default, when its test ends, [Start] asks
-	// the game for assets like a thief, with half of each session that the game has accepted: with an
+	// NoThief says that the game may accept any session. By default, when its test ends, [Start] asks the
+	// game for assets like a thief, with half of each session that the game has accepted: with an
 	// invented token for the session, and with its right token for an invented session, for another
 	// player's session, and for the session with its letters in the other case. [Service.Check] asks,
 	// too. If the game answers, it lists and sells what belongs to others. No event shows these calls.
-	// Set NoThief for a game that decides nothing, for a mock that expects certain calls, for a limit
-	// on wrong tokens, and if a token is valid for several players on purpose. With [BooksOff], nobody
-	// asks either.
+	// Set NoThief if the game accepts every session, if it is a mock that expects certain calls, if it
+	// limits how often a wrong token may be sent, or if a token is valid for several players on purpose.
+	// With [BooksOff], nobody asks either.
 	NoThief bool
 
 	// Settle is how long, in real time, an effect may lag behind the answer before

@@ -234,9 +234,9 @@ func ValidateTwice() Fault {
 	return newFault("validate-twice", func(s *script) { s.asked = append(s.asked, again{fault: "again"}) })
 }
 
-// ValidateAtOnce makes the validate call n times at the same time. The game must
-// approve at least one of them and take the assets once. If any answer breaks the
-// interface, that is the error of [Service.Mint] or [Service.Burn], as it is if n is below 1.
+// ValidateAtOnce makes the validate call n times at the same time. The game must approve at least
+// one of them and take the assets once. If any answer breaks the interface, or if n is below 1,
+// [Service.Mint] or [Service.Burn] returns an error.
 func ValidateAtOnce(n int) Fault {
 	return newFault(fmt.Sprintf("validate-at-once=%d", n), func(s *script) {
 		if s.calls = n - 1; n < 1 {
@@ -304,9 +304,9 @@ func MissingHMAC(call On) Fault {
 // result as [Config.Schedule] says. A validate call fails with [ErrLostAnswer], and
 // no transaction is submitted. Pass it twice to lose two answers.
 //
-// The game does not know that its answer is lost. So a test fails as if the answer had arrived if
-// it breaks the interface, or refuses a result with a status after which the service does not send
-// the result again.
+// The game does not know that its answer is lost. So if the lost answer breaks the interface, or
+// refuses a result with a status after which the service does not send the result again, the test
+// fails as if the answer had arrived.
 //
 // Lost answers are counted per order: when the call is repeated, with or without
 // the same faults, its answer arrives.

@@ -9,11 +9,10 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 )
 
-// The codes of [Service.FailRPC] that end a request without an answer. The caller gets none until it gives
-// up, or half of one.
+// The codes of [Service.FailRPC] that end a request without a whole answer.
 const (
-	RPCNoAnswer = 1000
-	RPCCutOff   = 1001
+	RPCNoAnswer = 1000 // the caller waits until it gives up
+	RPCCutOff   = 1001 // the caller gets half of the answer
 )
 
 // node answers requests to the chains (interface 4.4).

@@ -80,11 +80,12 @@ import (
 )
 
 // Start starts a service and closes it when the test ends. It fails the test, and logs the timeline, if
-// the game has lost assets or moved them twice, if an order needs attention, or if it is unknown what
-// the game moved. It also fails a test that has not failed otherwise if a [Fault] of an approved order
-// had no effect, see [Perhaps], and if the game lists assets to a thief, see [Config.NoThief]. With
-// [BooksReport] it only logs that, and with [BooksOff] it says nothing. Orders whose result was never
-// sent or whose last answer was lost by a fault, and pending transactions, do not fail the test.
+// the game has lost assets or moved them twice, if an order needs attention, or if it is unknown what the
+// game moved. It also fails a test that has not failed otherwise if a [Fault] of an approved order had no
+// effect, see [Perhaps], and if the game lists assets to a thief, see [Config.NoThief]. With
+// [BooksReport] it only logs all of this, and with [BooksOff] it says nothing of it. Orders whose result
+// was never sent or whose last answer was lost by a fault, and pending transactions, do not fail the
+// test.
 func Start(t testing.TB, config Config) *Service {
 	t.Helper()
 	s, err := New(config)

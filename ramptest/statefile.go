@@ -25,9 +25,9 @@ type StateFile struct {
 	failed chan struct{} // closed when there is one
 }
 
-// OpenState opens a state file, or begins one. It may be a link, or mounted, and becomes one that only
-// its owner may read. The error is about a file that another service uses, perhaps under another name, or
-// that is no state file.
+// OpenState opens a state file, or begins one. The path may be a link or a mounted file. OpenState
+// lets only the owner read the file. It fails if another service uses the file, perhaps under
+// another name, or if it is no state file.
 func OpenState(path string) (*StateFile, error) {
 	j, err := journal.Open(path)
 	if err != nil {
@@ -88,8 +88,8 @@ func (f *StateFile) Err() error {
 	return f.err
 }
 
-// Close closes the file. Close the service before. The error is that of [StateFile.Err],
-// too.
+// Close closes the file. Close the service before. It returns an error if this fails, and also the
+// error of [StateFile.Err] if there is one.
 func (f *StateFile) Close() error { return errors.Join(f.Err(), f.journal.Close()) }
 
 // put sets a key to values, with a tab between them; none deletes it.

@@ -45,8 +45,8 @@ type Reconciliation struct {
 	// hours, and orders whose transaction is in a block that is not final.
 	Open int `json:"open"`
 
-	// Witnesses counts the orders whose events the node listed. Without any, nothing shows that it
-	// lists what happened: that there was no event could not be checked.
+	// Witnesses counts the orders whose events the node listed. Without any, nothing shows that the
+	// node lists what happened, so an order without an event proves nothing.
 	Witnesses int `json:"witnesses"`
 
 	// WaitingMints and WaitingBurns count the orders that had waited for 13 hours at To and

@@ -33,8 +33,8 @@ type Decision struct {
 	// counts. It also erases a player without a node; see [Orders.EraseSession].
 	WithoutEvidence bool
 
-	// Early abandons an order that has not waited for 13 hours: although its transaction may
-	// still be pending, and its result may still come.
+	// Early abandons an order that has not waited for 13 hours, although its transaction may still
+	// be pending, and its result may still come.
 	Early bool
 
 	// Settled says how the assets of the order were settled in another way, such as by mail, because
@@ -187,12 +187,12 @@ func (o *Orders) unminted(ctx context.Context, order *ramp.Order, d Decision) er
 // Abandon ends an order whose result will never come, and gives back what it took; see
 // [ramp.Abandon]. The service does not learn of it. Who and why are logged and stored.
 //
-// Without [Decision].Early, it fails for an order that was accepted less than 13 hours ago,
-// which must wait: its transaction may be pending, and its result may come. It also reads what
-// the order's user has transferred of its token up to now. The error is a [*CandidateError] if
-// a transaction may be the order's own, whatever Proof misses: one that the ramp sent or paid
-// for, or that moved the token from or to the zero address or Contracts of Proof, unless
-// another order has rightly ended by it. Giving back what became tokens pays twice.
+// Without [Decision].Early, it fails for an order that was accepted less than 13 hours ago, which
+// must wait: its transaction may be pending, and its result may come. It also reads what the
+// order's user has transferred of its token up to now. The error is a [*CandidateError] if a
+// transaction may be the order's own, even if it does not prove the order's end. This is one that
+// the ramp sent or paid for, or that moved the token from or to the zero address or Contracts of
+// Proof, unless another order has rightly ended by it. Giving back what became tokens pays twice.
 // [Decision].AgainstEvidence overrides that. A transaction that failed does not count, because
 // finishing the order with it gives back the same.
 //

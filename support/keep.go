@@ -37,11 +37,13 @@ import (
 // It logs these records, as errors unless the list says otherwise:
 //
 //	ramp: the books do not close                    one for each finding that is listed, with kind, detail,
-//	                                                time, uuid and tx_hash. fitting lists orders that the
-//	                                                transaction would fit, and refused says how often, since
-//	                                                when and why the result was refused. findings and listed
-//	                                                count them, if not all are listed. A finding that the
-//	                                                last books had, too, is logged as information
+//	                                                time, uuid and tx_hash. The attribute fitting lists
+//	                                                orders that the transaction would fit, and refused says
+//	                                                how often, since when and why the result was refused. If
+//	                                                not all findings are listed, the attribute findings has
+//	                                                how many there are, and listed how many are listed. A
+//	                                                finding that the last books had, too, is logged as
+//	                                                information
 //	ramp: the books were not read                   with the cause; as a warning, if another process keeps
 //	                                                the books of the file
 //	ramp: the books stand still                     with the cause

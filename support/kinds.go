@@ -26,7 +26,7 @@ const (
 	// It is a finding only of the period in which its 13 hours ended. Later periods only count it.
 	WaitsWithoutEvent FindingKind = "waits_without_event"
 
-	// The event of an order has another amount, user, token or direction. If the event would also
+	// The event of an order has another amount, user, token, direction or time. If the event would also
 	// fit other orders of its user, these follow in Orders: one of them may be its real owner.
 	Differs FindingKind = "differs"
 

@@ -14,12 +14,13 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Lost returns the orders of logs that are missing in the store, or whose end is missing, in the order
-// of the logs, and logs how many records of steps they have, "ramp: logs read". Use it after a backup
-// was restored. The logs are those of [slog.JSONHandler] or [slog.TextHandler] for
-// [ramp.HandlerConfig].Logger and [Config].Logger, also as Docker, Kubernetes, journald, syslog or a
-// log service that stores JSON have wrapped each line. They may overlap, and have copies of records:
-// each order has one effect for each state that it entered.
+// Lost reads logs, and returns the orders in them that the store lacks, or whose end it lacks, in
+// the sequence of the logs. It logs one record, "ramp: logs read", with the number of records of
+// steps that the logs have. Use it after a backup was restored. The logs are those of
+// [slog.JSONHandler] or [slog.TextHandler] for [ramp.HandlerConfig].Logger and [Config].Logger,
+// also as Docker, Kubernetes, journald, syslog or a log service that stores JSON have wrapped each
+// line. They may overlap, and have copies of records: each order has one effect for each state that
+// it entered.
 //
 // All records of a log have one form. If one record is not wrapped, Lost reads only those that are
 // not: a wrapped one may be what another program quotes, and a player could have written it.

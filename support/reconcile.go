@@ -25,7 +25,8 @@ import (
 const Overlap = 2 * time.Hour
 
 // ErrNotFinal is wrapped by the error of [Orders.Reconcile] if the period ends after the newest
-// block that is final: its books would lack what happens until then, and so would the next ones.
+// block that is final: what still happens before the end of the period would be in neither its
+// books nor the next ones.
 var ErrNotFinal = errors.New("the period is not final")
 
 // Reconcile compares the orders of a period with the events of their tokens: the mints and burns in the
@@ -41,10 +42,10 @@ var ErrNotFinal = errors.New("the period is not final")
 // judged: those with fewer confirmations than [Config].Proof demands, if it demands more
 // than 1, or else those after the node's "finalized" block.
 //
-// The store must be a [Ledger], and [Config] needs Proof, and Products or Tokens. Tokens
-// come from and go to the zero address or Contracts of the proof. Decimals are asked of the
-// chain and compared with its Decimals, so a token without a contract there is an error. Transfers of
-// zero, which anybody can make, are skipped.
+// The store must be a [Ledger], and [Config] needs Proof, and Products or Tokens. Tokens come from
+// and go to the zero address or Contracts of the proof. The chain is asked for the decimals of each
+// token, and they are compared with Decimals of the proof, so a token without a contract on this
+// chain is an error. Transfers of zero, which anybody can make, are skipped.
 func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
 	books, _, err := o.reconcile(ctx, span{from: from, to: to})
 	return books, err

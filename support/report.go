@@ -85,8 +85,9 @@ type Candidate struct {
 type Advice struct {
 	Next NextStep `json:"next"`
 
-	// Tx is the transaction that Next is about, or nil: to finish the order with, to ask
-	// the service or another node about, or one that has ended another order.
+	// Tx is the transaction that Next is about: one to finish the order with, one to ask the
+	// service or another node about, or one that has ended another order. It is nil if there is
+	// none.
 	Tx *common.Hash `json:"tx,omitempty"`
 
 	Do   string `json:"do"`   // for whoever decides, in a sentence or two

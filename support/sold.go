@@ -15,8 +15,9 @@ import (
 type Sold struct {
 	Product ramp.Product `json:"product"`
 
-	// From and To are when the first order for it was accepted, and the last one. Zero means that nobody
-	// needs to know: since ever, and until today. Each may be wrong by 15 minutes.
+	// From and To are when the first order for it was accepted, and the last one. If From is zero,
+	// the product was always sold. If To is zero, it is still sold. Each may be wrong by 15
+	// minutes.
 	From time.Time `json:"from,omitzero"`
 	To   time.Time `json:"to,omitzero"`
 }

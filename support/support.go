@@ -64,16 +64,16 @@ type Config struct {
 	// paid for what that player burns.
 	OwnsWallet func(ctx context.Context, sessionID string, wallet common.Address) (bool, error)
 
-	// Journal stores what persons decide about findings of the books, and what the books still need to know
-	// of an erased player. Without it, [Orders.Decide] fails, and so does [Orders.EraseSession] where it
-	// has to keep something.
+	// Journal stores what persons decide about findings of the books, and what the books still need to
+	// know of an erased player. Without it, [Orders.Decide] fails, and so does [Orders.EraseSession]
+	// where it has to keep something.
 	Journal Journal
 
-	// Logger gets one record per decision: "ramp: order abandoned" or "ramp: order
-	// finished" with uuid, who, reason, session_id, direction, state, tx_hash, effect
-	// and new, and settled if the game has moved nothing, or "ramp: order not abandoned" or
-	// "ramp: order not finished" with the cause. [Orders.KeepBooks] logs what it finds. The default is
-	// [slog.Default].
+	// Logger gets one record per decision. If it succeeded, this is "ramp: order abandoned" or
+	// "ramp: order finished", with the attributes uuid, who, reason, session_id, direction, state,
+	// tx_hash, effect and new. If the game has moved nothing, it also has the attribute settled. If
+	// the decision failed, it is "ramp: order not abandoned" or "ramp: order not finished", with
+	// the cause. [Orders.KeepBooks] logs what it finds. The default is [slog.Default].
 	Logger *slog.Logger
 
 	// Now is the clock of Order.FinishedAt and of the age of orders. The default is [time.Now].

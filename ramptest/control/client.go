@@ -119,7 +119,7 @@ func (c *Client) Advance(ctx context.Context, r AdvanceRequest) (Advanced, error
 	return call[Advanced](ctx, c, "POST /control/advance", r)
 }
 
-// Fail scripts failures of the game's next calls to the emulator.
+// Fail scripts failures of the next calls between the game and the emulator.
 func (c *Client) Fail(ctx context.Context, r FailRequest) (Done, error) {
 	return call[Done](ctx, c, "POST /control/failures", r)
 }

@@ -196,8 +196,8 @@ type Delivery struct {
 	Error   string    `json:"error,omitempty"` // why the game has not confirmed, unless that was on purpose
 }
 
-// FailRequest is the body of POST /control/failures. It scripts failures of the
-// game's next calls.
+// FailRequest is the body of POST /control/failures. It scripts failures of the next calls: of the
+// game's to the emulator, and with Assets of the emulator's to the game.
 type FailRequest struct {
 	Initialize []string `json:"initialize,omitempty"` // such as "invalid mac"
 	// HTTP statuses, JSON-RPC error codes below 100, 1000 for no answer, 1001 for one that is cut off

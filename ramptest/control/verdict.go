@@ -2,9 +2,9 @@ package control
 
 import "github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 
-// A Verdict says what happened to an order or a call. Its State names this for a program, and its Next is
-// the next step that happens by itself. Its Tone is for the color of a page: "good", "bad", "wait", "warn",
-// "unknown" or "neutral".
+// A Verdict says what happened to an order or a call. State names, for a program, what happened.
+// Next is the next step that happens by itself. Tone is for the color of a page: "good", "bad",
+// "wait", "warn", "unknown" or "neutral".
 type (
 	Verdict = verdict.Verdict
 	State   = verdict.State

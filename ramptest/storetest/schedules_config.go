@@ -22,8 +22,9 @@ type Schedules struct {
 	// Dialect is that of the database. Required.
 	Dialect rampsql.Dialect
 
-	// Open opens the store on db, as a server does when it starts. The game must use db, too: only its
-	// statements stop. Open is called for each server, and again after the server was killed. Required.
+	// Open opens the store on db, as a server does when it starts. The game must use db, too: the
+	// test can stop only the statements that go through db. Open is called for each server, and
+	// again after the server was killed. Required.
 	Open func(db *sql.DB) (ramp.Store, error)
 
 	// Assets are one or two items of the game that are counted. An order moves 5 of each. Required.

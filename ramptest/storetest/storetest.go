@@ -16,13 +16,13 @@ import (
 // the methods of rampproof.Ledger is tested as one, too. The data may be shared, because no
 // session and no UUID is used twice.
 //
-// The store must move balances, reject a Take above the balance with
-// [ramp.Reject], decline a burn that does not fit or let what does not fit wait elsewhere,
-// approve every other step, and call check for each step that it applies: not for one that is
-// [ramp.Step.Settled]. If the store has a method Refused, as [ramp.Store] describes it, and Refusals
-// of rampsql.Store, they are tested, too. If check fails, nothing may be stored or moved, and
-// Update must return an error that wraps that of check. Call check last where a transaction rolls back
-// what was done before it.
+// The store must move balances, reject a Take above the balance with [ramp.Reject], decline a burn
+// that does not fit or let what does not fit wait elsewhere, approve every other step, and call
+// check for each step that it applies: not for one that is [ramp.Step.Settled]. If the store has a
+// method Refused, as [ramp.Store] describes it, and Refusals of rampsql.Store, they are tested,
+// too. If check fails, nothing may be stored or moved, and Update must return an error that wraps
+// that of check. If your store applies a step in a transaction, call check last in it, so that the
+// rollback must undo what came before.
 func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error) Target) {
 	t.Helper()
 	for i, c := range checks {
