@@ -228,7 +228,8 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 		}
 		c.attempt, c.fault = d.Attempt, fault
 		c.lost = d.Attempt > failing && d.Attempt <= failing+script.lost
-		c.again = o.delivery.now().State == Confirmed
+		now := o.delivery.now()
+		c.again, c.retried = now.State == Confirmed, now.retries(s.config) && o.tx != nil
 		a, err = s.game.play(ctx, c, script, checkResult)
 	}
 	lost := errors.Is(err, ErrLostAnswer)

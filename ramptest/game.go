@@ -254,6 +254,7 @@ type call struct {
 	forged   bool          // the game must reject it, even by not answering
 	opposite bool          // a result that states another outcome than the chain, or than an earlier one
 	again    bool          // a result that the game has confirmed before
+	retried  bool          // the result is sent again after a status of Config.Retry
 	lost     bool          // the answer is lost
 	slow     time.Duration // the minimum time that the answer takes
 	// what the player owned before a validate call, of what a mint takes; nil if unknown
@@ -524,7 +525,7 @@ func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Ver
 	}
 	if a != nil {
 		v.Status = a.status
-		v.Retried = retry(a.status)
+		v.Retried = c.retried && retry(a.status)
 	}
 	switch rejected := rejectionOf(err); {
 	case errors.Is(err, errCanceled):

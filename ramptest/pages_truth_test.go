@@ -22,6 +22,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 func (c *counter) page(t *testing.T, address string) string {
@@ -722,6 +723,69 @@ func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
 			assert.Equal(t, test.resends-1, listed)
 		})
 	}
+}
+
+// A result is said to be sent again only if it is.
+func TestAResultIsSaidToComeAgainOnlyIfItDoes(t *testing.T) {
+	unreachable := func(c *counter, n int) {
+		c.shop.answers = slices.Repeat([]error{errors.New("the database is unreachable")}, n)
+	}
+	results := func(c *counter) (said []string) {
+		for _, e := range c.service.Events() {
+			if e.Kind == control.KindResult {
+				said = append(said, e.Said)
+			}
+		}
+		return said
+	}
+	const again, never = "The game failed with HTTP 500 and INTERNAL_ERROR. The result is sent again.",
+		"The game failed with HTTP 500 and INTERNAL_ERROR."
+	threeTimes := func(c *ramptest.Config) { c.Schedule = []time.Duration{time.Minute, time.Minute} }
+	t.Run("until no attempt is left", func(t *testing.T) {
+		c := newCounter(t, reporting, threeTimes)
+		order := c.mint(t)
+		unreachable(c, 9)
+		c.service.Advance(time.Second)
+		_ = c.service.Resend(t.Context(), order) // the next one is planned
+		c.service.Advance(time.Hour)
+		_ = c.service.Resend(t.Context(), order)
+		assert.Equal(t, []string{again, again, again, never, never}, results(c))
+	})
+	t.Run("after it was confirmed", func(t *testing.T) {
+		c := newCounter(t, reporting, threeTimes, answeringResults(0, 500))
+		order := c.mint(t)
+		c.service.Advance(time.Second)
+		_ = c.service.Resend(t.Context(), order)
+		assert.Equal(t, "Confirmed.", results(c)[0])
+		assert.Equal(t, "The game failed with HTTP 500.", results(c)[1])
+	})
+	t.Run("after it was rejected, although one was planned", func(t *testing.T) {
+		c := newCounter(t, reporting, threeTimes, answeringResults(500, 400, 500))
+		order := c.mint(t)
+		c.service.Advance(time.Second)
+		for range 2 {
+			_ = c.service.Resend(t.Context(), order)
+		}
+		c.service.Advance(time.Hour)
+		assert.Equal(t, []string{"The game failed with HTTP 500. The result is sent again.",
+			"The game rejected the result with HTTP 400. It is not sent again.", "The game failed with HTTP 500."},
+			results(c))
+	})
+}
+
+// answeringResults answers results with statuses, one after the other. For 0, and later, the game answers.
+func answeringResults(statuses ...int) func(*ramptest.Config) {
+	return before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+		status := 0
+		if r.URL.Path == ramp.PathResult && len(statuses) > 0 {
+			status, statuses = statuses[0], statuses[1:]
+		}
+		if status == 0 {
+			game.ServeHTTP(w, r)
+			return
+		}
+		w.WriteHeader(status)
+	})
 }
 
 // A clock that stands still counts nothing down.

@@ -122,6 +122,14 @@ type reply struct {
 	once     bool   // the result is never sent again
 }
 
+// retries reports whether a result is sent again by itself if the game does not confirm it.
+func (s *standing) retries(config *Config) bool {
+	if !s.Next.IsZero() { // planned, unless the game has ended it since
+		return !s.State.over()
+	}
+	return s.State != Confirmed && s.Retries < len(config.Schedule)
+}
+
 // conclude applies the status of an answer to the order (interface 6): HTTP 200
 // confirms; no answer and the statuses of Config.Retry are retried, and so is a result that
 // contradicts the chain, which the game may reject. It returns when the next delivery is
@@ -144,7 +152,7 @@ func (d *delivery) conclude(r reply, config *Config, now time.Time) (next time.T
 	case !retried && !contrary:
 		d.State = Rejected
 	case r.once, !d.Next.IsZero(): // never retried, or already planned
-	case d.Retries >= len(config.Schedule):
+	case !d.retries(config):
 		d.State = GivenUp
 	default:
 		d.State = Delivering

@@ -85,6 +85,10 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.click(`.brand a`)
 	d.sees("h1", "Orders")
 	d.holds(`document.querySelectorAll("ul.orders > li").length === 5`)
+	d.service.Advance(24 * time.Hour)
+	// a time has a date now, and is not cut
+	d.holds(`/^[A-Z][a-z]+ \d+\s\d\d:\d\d:\d\d$/.test(document.querySelector("ul.orders .number").innerText)`)
+	d.holds(`[...document.querySelectorAll("ul.orders .number")].every((n) => n.scrollWidth <= n.clientWidth + 1)`)
 	d.click(`.filters a[href*="show=waiting"]`)
 	d.holds(`document.querySelectorAll("ul.orders > li").length === 1`)
 	d.do(chromedp.SendKeys(`#q`, "zzz"+kb.Enter, chromedp.ByQuery))
