@@ -55,16 +55,15 @@ func main() {
 	}
 	if *short {
 		flags = append(flags, "-short")
-		if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
-			// The C compiler links in half as much time again, also in the tests that run the
-			// go command. Only it can link internal/nodetest.
-			os.Setenv("GO_EXTLINK_ENABLED", "0")
-		}
 	}
-	if *short && !*race { // these need little memory, so garbage is collected less often
+	// If garbage is collected less often, tests with the race detector need a tenth less of the processor. The
+	// short ones without it need little memory.
+	collect := "400"
+	if *short && !*race {
 		flags = append(flags, fmt.Sprintf("-p=%d", runtime.NumCPU()+1))
-		os.Setenv("GOGC", "800")
+		collect = "800"
 	}
+	os.Setenv("GOGC", collect)
 	r := report{out: os.Stdout, modules: len(modules), skips: map[string]int{}}
 	var running sync.WaitGroup
 	free := make(chan bool, beside)
@@ -77,6 +76,11 @@ func main() {
 		running.Go(func() {
 			begun := time.Now()
 			results := results{skips: map[string]int{}, left: map[event]bool{}}
+			if n < watched && runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+				// The C compiler links in half as much time again, also in the tests that run the go command.
+				// Only it can link some of those after --.
+				results.env = []string{"GO_EXTLINK_ENABLED=0"}
+			}
 			if *race && n < watched {
 				results.test(module, slices.Concat(flags, watch, all), begins)
 				results.testLeft(module, flags)
@@ -141,6 +145,7 @@ const detector = "race detector"
 
 // results are those of one module.
 type results struct {
+	env            []string     // for the go command, beside ours
 	output         bytes.Buffer // of tests that failed
 	passed, failed int
 	skips          map[string]int
@@ -188,6 +193,7 @@ func (r *results) test(module string, args []string, begins func()) {
 		first = append(first, "-count=1")
 	}
 	command := exec.Command("go", slices.Concat(first, args)...)
+	command.Env = append(os.Environ(), r.env...)
 	command.Stderr = os.Stderr
 	events, err := command.StdoutPipe()
 	if err == nil {
