@@ -22,9 +22,9 @@ TESTFLAGS ?=
 SHORT := -short
 
 # If garbage is collected less often, staticcheck needs a third and the compiler a seventh less of the processor.
-check releases newest fuzz: export GOGC = 400
+check releases fuzz: export GOGC = 400
 
-.PHONY: test test-all check vuln releases newest fuzz long bench cover
+.PHONY: test test-all check vuln releases fuzz long bench cover
 
 # Test what a change usually touches: the package, the emulator, the judge, the example
 # server, the stores on SQLite and the documents. The few tests that take longest are
@@ -63,24 +63,21 @@ vuln:
 		{ echo "NOT CHECKED for known vulnerabilities: vuln.go.dev cannot be reached"; exit $(or $(REQUIRED),0); }; \
 	set -ex; for m in . examples/gameserver examples/keys; do (cd $$m && go run $(GOVULNCHECK) ./...); done
 
-# Test the package with every release of Go but the one in use, which make test tests. All
-# must read and write the same. The go command downloads missing releases through the module
-# proxy. Vet, which make check runs, would read the whole standard library of each. The longest
-# tests, of pure rules, are left to make newest.
+# Test the package with every release of Go but the one in use, which make test tests. The newest, also if it
+# is in use, is tested with the newest go-ethereum, which internal/nodetest requires. The other targets test the
+# package with the oldest, which go.mod requires. All must read and write the same. The longest tests, of pure
+# rules, are run with the newest only. The go command downloads missing releases through the module proxy. Vet,
+# which make check runs, would read the whole standard library of each.
 releases:
 	set -e; here=$$(go env GOVERSION); for r in $(RELEASES); do \
-		[ "$$r" != "$$here" ] || { echo "$$r: make test tests it"; continue; }; \
+		module=. short=-short; [ "$$r" != $(lastword $(RELEASES)) ] || module=internal/nodetest short=; \
+		[ "$$r $$module" != "$$here ." ] || { echo "$$r: make test tests it"; continue; }; \
 		export GOTOOLCHAIN=$${r%%+*}; \
 		case $$r in *+*) export GOEXPERIMENT=$${r#*+};; *) unset GOEXPERIMENT;; esac; \
 		echo "$$r:"; go version || { echo "*** NOT TESTED on $$r, because the release could not be fetched ***" >&2; exit 1; }; \
-		go test -vet=off -short . ./rampsql; case $$r in *+*) ;; *) go test -vet=off -short ./ramptest;; esac; done
-
-# Test the package with the newest go-ethereum, which internal/nodetest requires. The
-# other targets test the package with the oldest, which go.mod requires.
-newest:
-	go -C internal/nodetest list -m -f '{{.Path}} {{.Version}}' github.com/ethereum/go-ethereum
-	go -C internal/nodetest test -vet=off $(PACKAGE) $(PACKAGE)/rampsql
-	go -C internal/nodetest test -vet=off -short $(PACKAGE)/ramptest
+		go -C $$module list -m -f '{{.Path}} {{.Version}}' github.com/ethereum/go-ethereum; \
+		go -C $$module test -vet=off $$short $(PACKAGE) $(PACKAGE)/rampsql; \
+		case $$r in *+*) ;; *) go -C $$module test -vet=off -short $(PACKAGE)/ramptest;; esac; done
 
 # Run every fuzz target of the root module for FUZZTIME each.
 fuzz:
