@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -602,6 +603,7 @@ func (k *trial) manyOrders() {
 				if n, err := k.Balance(k.ctx, p.session, "gold"); err == nil {
 					low = min(low, n)
 				}
+				runtime.Gosched() // to look in memory again and again would keep the orders waiting
 			}
 		}
 	}()

@@ -152,7 +152,8 @@ var stepFlaws = []string{
 	"does not apply what moves nothing", "does not store what moves nothing",
 	"moves although Apply fails", "moves although the context is canceled",
 	"ignores an error of Apply", "hides an error of Apply",
-	"gives nothing back", "goes below zero", "takes a part of an order", "returns no effect",
+	"gives nothing back", "goes below zero", "goes below zero for a moment", "takes a part of an order",
+	"returns no effect",
 	"takes Alice for alice", "keeps balances as float64",
 	"ends two orders by one transaction", "checks a transaction without a lock",
 	"does not say which order has the transaction", "keeps the transaction of a step that failed",
@@ -444,6 +445,17 @@ func (f *flawed) move(step ramp.Step) error {
 		paid, err := step.Order.Assets[0].Amount.Int64()
 		f.add(step.Order.SessionID, step.Order.Assets[0].ID, -paid)
 		return err
+	}
+	if f.flaw == "goes below zero for a moment" && step.Effect.Kind == ramp.Take && len(step.Order.Assets) == 1 {
+		paid, err := step.Order.Assets[0].Amount.Int64()
+		f.add(step.Order.SessionID, step.Order.Assets[0].ID, -paid)
+		runtime.Gosched()
+		n, _ := f.purse.balance(context.Background(), step.Order.SessionID, step.Order.Assets[0].ID)
+		if err != nil || n < 0 {
+			f.add(step.Order.SessionID, step.Order.Assets[0].ID, paid)
+			return errors.Join(err, ramp.Reject("INVALID_BALANCE"))
+		}
+		return nil
 	}
 	if f.flaw == "takes a part of an order" && step.Effect.Kind == ramp.Take {
 		for _, a := range step.Order.Assets { // in the order of the intent
