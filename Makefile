@@ -13,11 +13,12 @@ RELEASES := go1.25.14 go1.26.8 go1.27.4
 OTHER_JSON := go1.26.8+jsonv2 go1.27.4+nojsonv2
 
 # What make test runs, and what only make test-all does, the longest first. TESTFLAGS=-race is not for the
-# rest: it would compile a node and frameworks once more.
-CORE := internal/dbtest . examples/gameserver internal/doctest
+# documents, of which nothing overlaps here, nor for the rest: it would compile a node and frameworks once more.
+CORE := internal/dbtest . examples/gameserver
+WITHOUT := internal/doctest
 STORES := examples/stores
 LONG := internal/copytest internal/judgetest internal/browsertest internal/bench internal/hosttest
-REST := $(LONG) $(filter-out $(CORE) $(STORES) $(LONG),$(MODULES))
+REST := $(LONG) $(filter-out $(CORE) $(WITHOUT) $(STORES) $(LONG),$(MODULES))
 TESTFLAGS ?=
 SHORT := -short
 
@@ -30,13 +31,14 @@ check releases fuzz: export GOGC = 400
 # server, the stores on SQLite and the documents. The few tests that take longest are
 # left to test-all.
 test:
-	go run ./internal/testrun $(SHORT) $(TESTFLAGS) $(CORE)
+	go run ./internal/testrun $(SHORT) $(TESTFLAGS) $(CORE) -- $(WITHOUT)
 
 # Also run the longest tests, and test every other module: frameworks, metrics, more
 # stores, nodes, browsers and benchmarks. Databases are tested if internal/dbtest/databases
 # runs it.
 test-all: SHORT =
-test-all: CORE += $(STORES) -- $(REST)
+test-all: CORE += $(STORES)
+test-all: WITHOUT += $(REST)
 test-all: test
 	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool mtail pgbouncer softhsm2-util hledger soffice \
 		node python3 chromium; do \

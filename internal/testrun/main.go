@@ -56,8 +56,8 @@ func main() {
 	if *short {
 		flags = append(flags, "-short")
 	}
-	// If garbage is collected less often, tests with the race detector need a tenth less of the processor. The
-	// short ones without it need little memory.
+	// If garbage is collected less often, tests with the race detector need a tenth less of the
+	// processor. The short ones without it need little memory.
 	collect := "400"
 	if *short && !*race {
 		flags = append(flags, fmt.Sprintf("-p=%d", runtime.NumCPU()+1))
@@ -76,9 +76,9 @@ func main() {
 		running.Go(func() {
 			begun := time.Now()
 			results := results{skips: map[string]int{}, left: map[event]bool{}}
-			if n < watched && runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
-				// The C compiler links in half as much time again, also in the tests that run the go command.
-				// Only it can link some of those after --.
+			if (*short || n < watched) && runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+				// The C compiler links in half as much time again, also in the tests that run the go
+				// command. Only it can link some of what make test-all has after --.
 				results.env = []string{"GO_EXTLINK_ENABLED=0"}
 			}
 			if *race && n < watched {
