@@ -338,7 +338,7 @@ func TestTheApplyOfTheREADME(t *testing.T) {
 		r := &ramp.ValidateRequest{
 			UUID: [16]byte{15: byte(n)}, ProjectID: "project-1", UserAddress: common.Address{2}.Hex(), Intent: intent}
 		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(session, r, time.Now()))
-		require.ErrorContains(t, err, "99.5")
+		require.ErrorContains(t, err, "whole number")
 	}
 	require.EqualValues(t, 1000, goldIn(db))
 }
