@@ -1,8 +1,6 @@
 package ramptest_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -785,13 +783,7 @@ func TestTheSetupRemembersWhatWorked(t *testing.T) {
 	c := newCounter(t)
 	c.mint(t)
 	c.service.Advance(time.Minute)
-	body := ramp.Must(json.Marshal(request()))
-	for range 10_001 { // more events than the service keeps
-		r := httptest.NewRequest(http.MethodPost, "/api/v2/initialize", bytes.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set(ramp.HeaderHMAC, c.key.Sign(body))
-		c.service.ServeHTTP(httptest.NewRecorder(), r)
-	}
+	c.forgetEvents(t)
 	for _, e := range c.service.Events() {
 		require.NotEqual(t, control.KindValidate, e.Kind)
 	}

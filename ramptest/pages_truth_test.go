@@ -1,6 +1,8 @@
 package ramptest_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -672,8 +674,8 @@ func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
 	}{
 		{"nothing is given back", answering(ramp.PathResult, 200, confirmed), 510, "Assets first went wrong with ",
 			"✗ Assets first went wrong here.", "did not give back all that it took. It began with result #1."},
-		{"the game fails", answering(ramp.PathResult, 500, ""), 30, "The first wrong answer was that to ",
-			"✗ This was the first wrong answer.", "The game did not confirm the result."},
+		{"the game fails", answering(ramp.PathResult, 500, ""), 30, "The first wrong answer to a result was that to ",
+			"✗ The first wrong answer to a result.", "The game did not confirm the result."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCounter(t, reporting, test.answer)
@@ -722,6 +724,37 @@ func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
 			}
 			assert.Equal(t, test.resends-1, listed)
 		})
+	}
+}
+
+// If the record has lost the beginning of an order, no call is said to be the first.
+func TestNoCallIsTheFirstIfTheRecordHasLostTheBeginning(t *testing.T) {
+	c := newCounter(t, reporting, answering(ramp.PathResult, 200, confirmed))
+	order := c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Minute)
+	require.NoError(t, c.service.Resend(t.Context(), order))
+	for _, address := range []string{"/", "/calls", "/orders/" + order.UUID.String()} {
+		assert.Regexp(t, "It began with result #1|Assets first went wrong", c.page(t, address))
+	}
+	c.forgetEvents(t)
+	require.NoError(t, c.service.Resend(t.Context(), order))
+	for _, address := range []string{"/", "/calls", "/orders/" + order.UUID.String()} {
+		assert.NotRegexp(t, "It began with|first went wrong", c.page(t, address))
+	}
+	assert.Contains(t, c.pageOf(t, order), "Assets went wrong with result #3 (call ")
+	assert.Contains(t, c.pageOf(t, order), "✗ Assets went wrong here.")
+	assert.Contains(t, c.pageOf(t, order), "– Initialize not in the record – Validate not in the record")
+}
+
+// forgetEvents makes more calls than the service keeps.
+func (c *counter) forgetEvents(t *testing.T) {
+	t.Helper()
+	body := ramp.Must(json.Marshal(request()))
+	for range 10_001 {
+		r := httptest.NewRequest(http.MethodPost, "/api/v2/initialize", bytes.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set(ramp.HeaderHMAC, c.key.Sign(body))
+		c.service.ServeHTTP(httptest.NewRecorder(), r)
 	}
 }
 

@@ -73,7 +73,8 @@ func (s *visit) callsPage() {
 		}
 		l := s.callLine(e)
 		isFirst := func(e *control.Event) bool {
-			return e.Loss != "" && culprits[e.UUID] != nil && culprits[e.UUID].Number == e.Number
+			c := culprits[e.UUID]
+			return e.Loss != "" && c != nil && c.Number == e.Number && s.isFirst(c)
 		}
 		l.First = isFirst(e)
 		n := 0

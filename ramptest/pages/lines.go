@@ -42,7 +42,7 @@ func (s *site) lines(entries []desk.Entry) (lines []line) {
 	for i := 0; i < len(entries); i++ {
 		l := s.line(&entries[i])
 		if o := entries[i].Order; o != nil {
-			if c := culprits[o.UUID]; c != nil {
+			if c := culprits[o.UUID]; c != nil && s.isFirst(c) {
 				l.Since = nameOfCall(c)
 			}
 			tokens[l.Token] = true
@@ -75,7 +75,8 @@ func allCalls(first *control.Event) string {
 	return fmt.Sprintf("/calls?each=1&before=%d", first.Number+1)
 }
 
-// culprits returns the first call after which the books found something wrong, of each order that has one.
+// culprits returns the first call in the record after which the books found something wrong, of each order
+// that has one.
 func (s *site) culprits() map[uuid.UUID]*control.Event {
 	all := make(map[uuid.UUID]*control.Event)
 	events, _ := s.desk.Calls(desk.CallsQuery{Pick: desk.Lost, Brief: true}) // newest first
@@ -83,6 +84,15 @@ func (s *site) culprits() map[uuid.UUID]*control.Event {
 		all[events[i].UUID] = &events[i]
 	}
 	return all
+}
+
+// isFirst reports whether a culprit is known to be the first one. The record drops the oldest events.
+func (s *site) isFirst(culprit *control.Event) bool {
+	if culprit.Attempt <= 1 {
+		return true
+	}
+	_, ok := s.last(desk.CallsQuery{UUID: culprit.UUID}, control.KindInitialize, control.KindValidate)
+	return ok
 }
 
 // line returns an entry as a list shows it.

@@ -59,7 +59,7 @@ func (s *visit) orderView(o *control.Order, status int, p *problem) {
 	told := s.story(o.UUID)
 	culprit := told.culprit(o)
 	v := &orderView{Order: o, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o),
-		Verdict: s.verdictView(o.Verdict), Way: way(o, told, culprit), Blame: s.blame(o, culprit),
+		Verdict: s.verdictView(o.Verdict), Way: way(o, told, culprit), Blame: s.blame(told, culprit),
 		Main: mainButton(o), Pending: isPending(o), Placed: o.TxHash != (common.Hash{}),
 		Operator: s.guard.Operates(s.r),
 		Timeline: s.timeline(o.UUID, told, culprit, piece{})}

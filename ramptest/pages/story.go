@@ -21,8 +21,8 @@ func (s *site) story(id uuid.UUID) story {
 }
 
 // culprit returns the call that broke an order first, or nil if none is known. If the game lost assets,
-// that is the first call after which the books found something wrong. Otherwise it is the first of the
-// calls that the game answered as wrongly as the last one.
+// that is the first call after which the books found something wrong. Otherwise it is the first call with
+// a wrong answer, among those of the kind that had the last one.
 func (s story) culprit(o *control.Order) *control.Event {
 	if !o.Attention {
 		return nil
@@ -40,17 +40,18 @@ func (s story) culprit(o *control.Order) *control.Event {
 			return e
 		}
 	}
-	wrong := func(e *control.Event) bool { return e.Tone == verdict.Bad || o.Loss && e.IsWrong() }
-	var last *control.Event
+	var last control.Kind // of those with a wrong answer
 	for i := range s {
-		if e := &s[i]; e.Request != nil && wrong(e) {
-			last = e
+		if e := &s[i]; e.Request != nil && e.Tone == verdict.Bad {
+			last = e.Kind
 		}
 	}
-	if last == nil {
-		return nil
-	}
-	return first(func(e *control.Event) bool { return e.Kind == last.Kind && wrong(e) })
+	return first(func(e *control.Event) bool { return e.Kind == last && e.Tone == verdict.Bad })
+}
+
+// begins reports whether a story has its beginning. The record drops the oldest events.
+func (s story) begins() bool {
+	return len(s) > 0 && (s[0].Kind == control.KindInitialize || s[0].Kind == control.KindValidate)
 }
 
 // nameOfCall returns the name of a call, such as "result #1".
@@ -81,19 +82,30 @@ type again struct {
 // blame names the call that broke an order first.
 type blame struct {
 	Said string // such as "Assets first went wrong with result #1"
+	Mark string // the same beside the call
 	At   string
 	Href string
 	Call int // its number
 }
 
-// blame returns nil if no call is known.
-func (s *site) blame(o *control.Order, culprit *control.Event) *blame {
+// blame names the culprit of a story; it returns nil if there is none.
+func (s *site) blame(told story, culprit *control.Event) *blame {
 	if culprit == nil {
 		return nil
 	}
-	said := "The first wrong answer was that to "
-	if culprit.Loss != "" {
-		said = "Assets first went wrong with "
+	b := &blame{At: s.stamp(culprit.Time), Href: hrefOf(culprit), Call: culprit.Number}
+	name, kind := nameOfCall(culprit), map[control.Kind]string{control.KindResult: "a result",
+		control.KindValidate: "a validate call", control.KindInitialize: "an initialize call"}[culprit.Kind]
+	switch begins := told.begins(); {
+	case culprit.Loss != "" && begins:
+		b.Said, b.Mark = "Assets first went wrong with "+name, "Assets first went wrong here."
+	case culprit.Loss != "":
+		b.Said, b.Mark = "Assets went wrong with "+name, "Assets went wrong here."
+	case begins:
+		b.Mark = "The first wrong answer to " + kind
+		b.Said, b.Mark = b.Mark+" was that to "+name, b.Mark+"."
+	default:
+		b.Said, b.Mark = "A wrong answer was that to "+name, "A wrong answer."
 	}
-	return &blame{said + nameOfCall(culprit), s.stamp(culprit.Time), hrefOf(culprit), culprit.Number}
+	return b
 }

@@ -75,8 +75,8 @@ func (s *site) timeline(id uuid.UUID, told story, culprit *control.Event, p piec
 		v.Steps = v.Steps[n:]
 		v.Earlier = piece{p.after, v.Steps[0].Number, p.each}.of(id)
 	}
-	for i := range v.Steps {
-		s.describe(&v.Steps[i], culprit)
+	for i, blamed := 0, s.blame(told, culprit); i < len(v.Steps); i++ {
+		s.describe(&v.Steps[i], blamed)
 	}
 	return v
 }
@@ -105,7 +105,7 @@ func (s *step) repeats(other *step) bool {
 }
 
 // describe fills in what a step says.
-func (s *site) describe(v *step, culprit *control.Event) {
+func (s *site) describe(v *step, blamed *blame) {
 	e := v.Event
 	v.At, v.What, v.Whole = s.stamp(e.Time), e.Sentence(), e.Request != nil
 	if v.Lost && !v.Whole {
@@ -120,10 +120,8 @@ func (s *site) describe(v *step, culprit *control.Event) {
 		}
 	}
 	switch {
-	case culprit != nil && e.Number == culprit.Number && e.Loss != "":
-		v.Mark = "Assets first went wrong here."
-	case culprit != nil && e.Number == culprit.Number:
-		v.Mark = "This was the first wrong answer."
+	case blamed != nil && e.Number == blamed.Call:
+		v.Mark = blamed.Mark
 	case e.Loss != "":
 		v.Mark = "Wrong here, too."
 	}

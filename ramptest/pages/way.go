@@ -22,10 +22,14 @@ func way(o *control.Order, told story, culprit *control.Event) []stop {
 	stops := []stop{{Name: "Initialize"}, {Name: "Validate"}, {Name: "Chain"}, {Name: "Result"}}
 	place := map[control.Kind]*stop{control.KindInitialize: &stops[0], control.KindValidate: &stops[1],
 		control.KindChain: &stops[2], control.KindResult: &stops[3]}
+	unseen := "not seen"
+	if !told.begins() {
+		unseen = "not in the record"
+	} else if o.State == verdict.Waiting {
+		unseen = "not yet"
+	}
 	for i := range stops {
-		if stops[i].Said = "not seen"; o.State == verdict.Waiting {
-			stops[i].Said = "not yet"
-		}
+		stops[i].Said = unseen
 	}
 	for i := range told {
 		e := &told[i]
