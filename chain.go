@@ -83,8 +83,9 @@ type Log struct {
 	LogIndex         Quantity       `json:"logIndex,omitzero"`
 	Removed          bool           `json:"removed"` // by a chain reorganization
 
-	// Unreadable reports that, in a node's receipt, a part of this log that decides what the event is
-	// could not be read. The part is zero here.
+	// Unreadable reports that a part of this log could not be read in a node's receipt, and that it
+	// decides what the event is. The part is zero here. Other unreadable parts do not set
+	// Unreadable.
 	Unreadable bool `json:"-"`
 }
 

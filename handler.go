@@ -69,9 +69,9 @@ type HandlerConfig struct {
 	//	tx_hash              a repeat of the result names another transaction, so a player may have paid
 	//	                     twice. HTTP 200
 	//
-	// If OnConflict fails, the answer is HTTP 500. If it is nil, the answer is HTTP 500, too, except in
-	// the last case, which is then only logged and observed. After HTTP 500, the cause is logged, and
-	// the service repeats the result for 12 hours.
+	// If OnConflict fails, the answer is HTTP 500. If OnConflict is not set, the answer is HTTP
+	// 500, too, except in the last case, which is then only logged and observed. After HTTP 500,
+	// the cause is logged, and the service repeats the result for 12 hours.
 	OnConflict func(ctx context.Context, conflict *ConflictError, r *Result) error
 
 	// Terms are the products that the game offers, and their project and network. If a validate call is
@@ -80,14 +80,14 @@ type HandlerConfig struct {
 	// Required.
 	Terms *Terms
 
-	// Policy, if set, is asked about every validate call after Authenticate and before anything is
-	// signed or stored: may this player trade r.Tokens of r.Product? nil goes on, [Reject] rejects,
-	// and any other error answers 500. It must change nothing and not look at balances, because it is
-	// asked about repeats too. If the product of a repeated order is no longer sold, r.Product is
-	// empty and r.Tokens is 0. Let this repeat pass, because the player has paid. Whoever has the
-	// HMAC key chooses r.Intent.TargetCandidate and r.Digest, and Terms check neither. So Policy can
-	// reject an order that has a TargetCandidate, or whose Digest does not belong to its Intent.
-	// docs/security.md has an example.
+	// Policy, if set, is asked about every validate call that Authenticate and Terms let pass,
+	// before anything is signed or stored: may this player trade r.Tokens of r.Product? nil goes
+	// on, [Reject] rejects, and any other error answers 500. It must change nothing and not look at
+	// balances, because it is asked about repeats too. If the product of a repeated order is no
+	// longer sold, r.Product is empty and r.Tokens is 0. Let this repeat pass, because the player
+	// has paid. Whoever has the HMAC key chooses r.Intent.TargetCandidate and r.Digest, and Terms
+	// check neither. So Policy can reject an order that has a TargetCandidate, or whose Digest does
+	// not belong to its Intent. docs/security.md has an example.
 	Policy func(ctx context.Context, s Session, r *ValidateRequest) error
 
 	// Wallet, if set, is asked after Policy, with the same errors: may the player use this wallet?
@@ -102,9 +102,9 @@ type HandlerConfig struct {
 	// Key is the HMAC key of the console, for validate and result calls (interface 5.2). Required.
 	Key HMACKey
 
-	// Signer signs the orders that are approved (interface 5.3). It signs before the store
-	// decides, so that its failure costs no player anything; if the store rejects the order, the
-	// signature is discarded. What Terms, Authenticate, Policy or Wallet reject is never signed. Required.
+	// Signer signs the orders that are approved (interface 5.3). It signs before the store decides,
+	// so that its failure costs no player anything; if the store rejects the order, the signature
+	// is discarded. What Terms, Authenticate, Policy or Wallet reject is never signed. Required.
 	Signer *Signer
 
 	// SignTimeout is how long a signature may take. After that, the answer is HTTP 500. The
@@ -178,7 +178,7 @@ type Confirmer interface {
 	Confirm(ctx context.Context, store Store, r *Result, finish Transition) (Transition, error)
 
 	// CheckConfig returns what the config of a handler lacks for this Confirmer, as an
-	// [*InvalidError]. [NewHandler] returns it. c.Terms are set.
+	// [*InvalidError]. [NewHandler] calls it and returns this error. c.Terms are set then.
 	CheckConfig(c *HandlerConfig) error
 
 	// Check returns every fault that can be found before there is a result, such as a node of another

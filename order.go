@@ -456,12 +456,12 @@ func Abandon(reason string, now time.Time) Transition {
 }
 
 // Settled returns the transition for a person who ends an order whose assets were settled in
-// another way, such as by mail, because the game cannot move them: the player is gone, or the
-// item. The transition next is [Finish] or [Abandon]: Settled takes its step without an
-// effect, and a [Store] does not call Apply for that step. The text how says in which way they
-// were settled. It is stored as Order.Settled and may have up to 4,096 bytes of UTF-8 without
-// NUL. If next returns an error, Settled returns it. If the order has ended before, and the
-// game has moved its assets, the error is a [*ConflictError].
+// another way, such as by mail, because the game cannot move them: the player is gone, or the item.
+// The transition next is [Finish] or [Abandon]. The step of Settled is that of next without its
+// effect, and a [Store] does not call Apply for it. The text how says in which way they were
+// settled. It is stored as Order.Settled and may have up to 4,096 bytes of UTF-8 without NUL. If
+// next returns an error, Settled returns it. If the order has ended before, and the game has moved
+// its assets, the error is a [*ConflictError].
 func Settled(how string, next Transition) Transition {
 	return func(stored *Order) (Step, error) {
 		var p problems

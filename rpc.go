@@ -464,10 +464,10 @@ var errWrongID = errors.New("the answer has the id of another request")
 // config prints and logs as the scheme and host of its URL, except in an unexported
 // field, where fmt cannot call its methods.
 type RPCConfig struct {
-	// URL is the {rpc_mainnet_url} or {rpc_testnet_url} of the interface. It may have credentials, a
-	// path and a query, which are never shown; see [RPC]. It must be https (interface 5.4), except for
-	// a host on a private network: a loopback, private or link-local address, a name without a dot, or
-	// one that ends in .localhost, .local or .internal. Required.
+	// URL is the {rpc_mainnet_url} or {rpc_testnet_url} of the interface. It may have credentials, a path
+	// and a query, which are not shown: see [RPC]. It must be https (interface 5.4), except for a host on
+	// a private network: a loopback, private or link-local address, a name without a dot, or one that
+	// ends in .localhost, .local or .internal. Required.
 	URL string
 
 	// Header is sent with every request, for example with an API key. It is copied and never shown.
@@ -503,8 +503,9 @@ type RPCConfig struct {
 
 	// ChainID is the chain that each node must be on, or calls fail with [ErrWrongChain]. It is
 	// checked with eth_chainId before the first call to a node, and again by [RPC.Check],
-	// [RPC.WaitReceipt] and [RPC.WaitTransaction]. Set it wherever money depends on the answers: otherwise a
-	// testnet would confirm transactions that cost nothing. By default any chain is accepted.
+	// [RPC.WaitReceipt] and [RPC.WaitTransaction]. Set it wherever money depends on the answers:
+	// otherwise a testnet would confirm transactions that cost nothing. By default any chain is
+	// accepted.
 	ChainID      uint64
 	BatchSize    int           // how many calls [RPC.Batch] puts into one request; 100 by default
 	PollInterval time.Duration // of [RPC.WaitReceipt] and [RPC.WaitTransaction]; 1 second by default

@@ -27,12 +27,13 @@ import (
 //
 //	Refused(ctx context.Context, id uuid.UUID, reason string) error
 //
-// which notes that Apply, or what the chain shows, has refused the end of an order. It stores the present
-// time and the reason. It writes nothing unless the order is stored and waits. Its error is only logged; see
-// [Refusal].
+// which notes that the end of an order was refused, by Apply or because of what the chain shows. It
+// stores the present time and the reason. It writes nothing unless the order is stored and waits. Its
+// error is only logged; see [Refusal].
 //
-// A store that wraps another one, such as for metrics, should embed its type, such as *rampsql.Store. If it
-// embeds this interface, it hides the methods above, and those that packages rampproof and support need.
+// A store that wraps another one, such as for metrics, should embed its type, such as *rampsql.Store. If
+// it embeds this interface, it hides the methods above, and those that packages rampproof and support
+// need.
 type Store interface {
 	// Update takes one step of the order that is stored under id: it calls next with that order, or
 	// nil if there is none, and returns the step.
@@ -46,13 +47,14 @@ type Store interface {
 	// has ended, nothing is stored, and the error is a [*ConflictError] with Field "tx_hash" and Other
 	// set. So let the same atomic operation check the hash, for example by a unique index.
 	//
-	// Two calls for one id must not both take a step from the same stored order: lock it, or compare
-	// and swap. You may call next any number of times. You may also try next(nil) before you know
-	// whether an order is stored. If it then returns a step, store it only if no order is stored;
-	// otherwise load the stored order and call next with it. If it returns an error that wraps
-	// [ErrOrderUnknown], load the order and call next with it; if no order is stored, return that
-	// error. Return every other error of next unchanged, and store nothing. If you called next more
-	// than once, return the step that it computed from the order that your write has replaced.
+	// Two calls for one id must not both take a step from the same stored order: lock it, or
+	// compare and swap. You may call next any number of times. You may also try next(nil) before
+	// you know whether an order is stored. If it then returns a step, store it only if no order is
+	// stored; otherwise load the stored order and call next with it. If it returns an error that
+	// wraps [ErrOrderUnknown], load the order and call next with it; if no order is stored, return
+	// that error. Return every other error of next unchanged, and store nothing. If you called next
+	// more than once, return the step that you stored: the one that next computed from the order
+	// that your write replaced, or from nil if the order is new.
 	Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error)
 }
 

@@ -129,10 +129,10 @@ type Session struct {
 	Token AccessToken // X-Dapp-Authorization, without "Bearer "
 }
 
-// AccessToken is the token of a player's session in the game (interface 5.1). It prints, logs
-// and marshals as [redacted], also inside of a [Session]: what sends sessions, such as a login
-// server, sends the text that Reveal returns. Store only a hash of that text. The zero value is
-// no token. Compare tokens with Equal.
+// AccessToken is the token of a player's session in the game (interface 5.1). It prints, logs and
+// marshals as [redacted], also inside of a [Session]. So a program that has to send a session, such
+// as a login server, must send the text that Reveal returns. Store only a hash of that text. The
+// zero value is no token. Compare tokens with Equal.
 type AccessToken struct {
 	secret
 	_    [0]func() // forbids ==, which would compare addresses
@@ -756,9 +756,9 @@ func (r *Result) read(x *wire.Reader) {
 	x.Wrong = decisive
 }
 
-// ParseResult reads the body of a result call (interface 6). Verify the HMAC first,
-// with [HMACKey.Verify]. The error is an [*InvalidError] if the body is not a JSON
-// object, or if uuid or receipt.status cannot be read.
+// ParseResult reads the body of a result call (interface 6). Verify the HMAC first, with
+// [HMACKey.Verify]. The error is an [*InvalidError] if the body is not a JSON object, or if uuid or
+// receipt.status is missing or cannot be read.
 //
 // Nothing else is required, so that no fault in a minor field can keep a player's assets
 // from moving. [Result.Unreadable] lists the fields that could not be read. What the
