@@ -44,26 +44,26 @@ var ErrNotProven = evidence.ErrNotProven
 // make a transaction fail. With AnyFailure, any failed one will do.
 //
 // Tokens must have crossed the border of the game. Outside of it are the zero address and
-// Contracts. A burn needs the order's amount, which its user loses and which stays outside. For a
-// mint, the order's amount, less the fee, must have come from outside, and its user must keep it.
-// What others gain in the same transaction is subtracted from a burn, so if a ramp settles several
-// players in one transaction, a person must end each burn. Transfers of ERC-20 and ERC-721 with
-// indexed arguments count. Those of ERC-1155, and those whose arguments are not indexed, are not
-// supported: the error names them.
+// Contracts. For a burn, the order's amount must have gone outside and stayed there, and its user
+// must have lost it. For a mint, the order's amount, less the fee, must have come from outside, and
+// its user must keep it. What others gain in the same transaction is subtracted from a burn, so if
+// a ramp settles several players in one transaction, a person must end each burn. Transfers of
+// ERC-20 and ERC-721 with indexed arguments count. Those of ERC-1155, and those whose arguments are
+// not indexed, are not supported: the error names them.
 //
-// What was issued is not given back. Before a failed mint is given back, the chain must show this:
-// since its order was accepted, each mint of its token for its user has ended an order. Otherwise,
-// if the contract lets anybody submit the ramp's call, a player could send a copy of it first. The
-// ramp's own transaction would fail, and the player would have the tokens and the assets. Mints of
-// less than a hundredth of the amount do not count. If databases share a token, this one does not
-// know the orders of the others: a mint that ended an order of another database counts here as one
-// that ended none, so a failed mint of the same user waits for a person. The store must be a
-// [Ledger].
+// If the user got the tokens in another way, the assets are not given back. So before a failed mint
+// is given back, the chain must show this: since the order was accepted, each mint of the order's
+// token for the order's user has ended an order. Otherwise, if the contract lets anybody submit the
+// ramp's call, a player could send a copy of it first. The ramp's own transaction would fail, and
+// the player would have the tokens and the assets. Mints of less than a hundredth of the amount do
+// not count. If databases share a token, this one does not know the orders of the others: a mint
+// that ended an order of another database counts here as one that ended none, so a failed mint of
+// the same user waits for a person. The store must be a [Ledger].
 //
 // If the user of an order is an account of the ramp or the token contract, no transaction proves
 // its end.
 //
-// No transaction, of whatever user, proves that a signature will not be used later.
+// No transaction, whoever its user is, proves that the signatures of an order will not be used later.
 type Config struct {
 	// Chain is the node that is asked. It must have a [ramp.RPCConfig].ChainID, because a testnet
 	// would confirm transactions that cost nothing. Required.
@@ -92,9 +92,9 @@ type Config struct {
 	AnyFailure bool
 
 	// MintFeeBps is the highest fee of a mint that the game sells or has sold, in basis points: 100 is
-	// 1%. A mint of less proves nothing. By default there is no fee; -1 says that you do not know it,
-	// and a mint of any amount proves the end of an order, also the mint of a smaller order. The fee
-	// that a result reports is not believed.
+	// 1%. A transaction that mints less than the order's amount minus this fee proves nothing. By default
+	// there is no fee; -1 says that you do not know it, and a mint of any amount proves the end of an
+	// order, also the mint of a smaller order. The fee that a result reports is not believed.
 	MintFeeBps int
 
 	// Decimals are those of ERC-20 tokens, or 0 of an NFT. The contract of a token without an entry is
@@ -115,9 +115,9 @@ type Ledger interface {
 	// OrderByTransaction returns the order that a transaction has ended.
 	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
 
-	// NewestSuccess returns the last order to succeed by a transaction, among those of a network
-	// and those that were stored without one: if a node does not list its event, nothing that it
-	// lists can be believed.
+	// NewestSuccess returns the last order that succeeded by a transaction, among the orders of a
+	// network and those that were stored without a network. If a node does not list the event of
+	// this order, nothing that the node lists can be believed.
 	NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error)
 }
 
@@ -162,10 +162,10 @@ func New(c Config) (*Proof, error) {
 func (p *Proof) Config() Config { return p.config }
 
 // CheckConfig compares the proof with the config of a handler. The terms must be of the same
-// network, and no product may have a higher fee. [ramp.HandlerConfig].Wallet is required:
-// a proof takes the wallet of an order for its player's, and whoever has the HMAC key could
-// claim what others burn. Fees of products that [ramp.Terms.Replace] adds later are not
-// compared.
+// network, and no product may have a higher fee. [ramp.HandlerConfig].Wallet is required: a proof
+// assumes that the wallet of an order belongs to its player, so without Wallet, whoever has the
+// HMAC key could claim what others burn. Fees of products that [ramp.Terms.Replace] adds later are
+// not compared.
 func (p *Proof) CheckConfig(c *ramp.HandlerConfig) error {
 	if p == nil {
 		return errors.New("must not be a nil *rampproof.Proof")

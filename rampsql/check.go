@@ -17,10 +17,10 @@ import (
 // statements (found only if the pool has a second connection), and orders of mainnet in the table
 // of testnet. It is called by [ramp.Handler.Check], which knows the network; "" means none.
 //
-// Check takes the steps of a trial order without Apply, as [Store.Update] does, and rolls
-// them back. Nothing of them can be seen, but on PostgreSQL they leave a dead row, so do not
-// call it for each probe of a load balancer. Constraints and triggers of your own must allow
-// an order of the project "ramp check". docs/databases.md says what Check cannot find.
+// Check takes the steps of a trial order as [Store.Update] does, but without Apply, and rolls them
+// back. Nothing of them can be seen, but on PostgreSQL they leave a dead row, so do not call it for
+// each probe of a load balancer. Constraints and triggers of your own must allow an order of the
+// project "ramp check". docs/databases.md says what Check cannot find.
 func (s *Store) Check(ctx context.Context, network ramp.Network) error {
 	if err := s.made(); err != nil {
 		return err

@@ -30,8 +30,9 @@ func (s *Store) OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.
 	return s.one(ctx, "order of transaction "+hash.String(), "WHERE tx_hash = $1", hash.String())
 }
 
-// NewestSuccess returns the last order to succeed by a transaction, among those of a network and
-// those that were stored without one. If there is none, the error wraps [ramp.ErrOrderUnknown].
+// NewestSuccess returns the last order that succeeded by a transaction, among the orders of a
+// network and those that were stored without a network. If there is none, the error wraps
+// [ramp.ErrOrderUnknown].
 func (s *Store) NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error) {
 	orders, err := s.list(ctx, "newest success", 1,
 		"WHERE finished_at <= $1 AND state = 'succeeded' AND tx_hash IS NOT NULL AND network IN ($2, '')"+

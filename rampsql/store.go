@@ -80,8 +80,8 @@ type Config struct {
 	// error 1213 or 1020 of MySQL and MariaDB.
 	Retryable func(err error) bool
 
-	// Logger gets the warnings of Check: what fails the orders of some players only. The default is
-	// [slog.Default].
+	// Logger gets the warnings of Check, about what would make the orders of only some players
+	// fail. The default is [slog.Default].
 	Logger *slog.Logger
 
 	// Retries is how often Update retries a transaction, including Apply, after a random delay: up to

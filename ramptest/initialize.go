@@ -19,8 +19,8 @@ import (
 // InitializeFailure is a scripted failure of an initialize call.
 type InitializeFailure string
 
-// The failures of the interface (7.1), each named by its data, and four that the
-// interface does not describe: an error of a proxy, rate limiting (8), and a network that fails.
+// The failures of the interface (7.1), each named by its data, and four that the interface does not
+// describe: an error of a proxy, rate limiting (8), no answer, and an answer that is cut off.
 const (
 	HMACRequired   InitializeFailure = "X-HMAC-Signature is required" // code 400
 	InvalidMAC     InitializeFailure = "invalid mac"                  // code 500

@@ -58,9 +58,9 @@ type Reconciliation struct {
 	// Fitting counts the findings that are marked as [Finding].Fitting.
 	Fitting int `json:"fitting"`
 
-	// Counts has how many findings of each kind there are, also of kinds without any.
-	// Findings lists, oldest first, up to 1,000 of each kind, direction and token: those
-	// that are about most tokens.
+	// Counts has how many findings of each kind there are, also of kinds without any. Findings
+	// lists, oldest first, up to 1,000 of each kind, direction and token: the largest, by their
+	// number of tokens.
 	Counts   map[FindingKind]int `json:"counts"`
 	Findings []Finding           `json:"findings"`
 
@@ -97,7 +97,8 @@ type waiting map[uuid.UUID][]common.Hash
 
 // Total adds up the orders of a product and a direction that ended in a period.
 type Total struct {
-	Product   string         `json:"product"` // its name, or the address of the token if it is for none
+	// the name of the product, or the address of the token if the orders are of no product
+	Product   string         `json:"product"`
 	Token     common.Address `json:"token"`
 	Decimals  int            `json:"decimals"` // of the token
 	Direction ramp.Direction `json:"direction"`

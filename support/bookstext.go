@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Text writes the books for a person, as several lines. Text of others is quoted, so that
+// Text writes the books for a person, as several lines. What others have written is quoted, so that
 // it cannot fake a line.
 func (b *Reconciliation) Text() string {
 	var text strings.Builder

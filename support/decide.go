@@ -96,11 +96,11 @@ func (o *Orders) checkDecision(ctx context.Context, e *Entry, entries []Entry) e
 	return nil
 }
 
-// ErrDecided is wrapped by the error of a decision about a finding that has one.
+// ErrDecided is wrapped by the error of [Orders.Decide] if the finding already has a decision.
 var ErrDecided = errors.New("the finding is decided")
 
-// id follows from the subject and from how often it was decided, so that of two persons who decide at the
-// same moment only one is stored.
+// id follows from the subject and from how often it was decided, so that of two persons who decide
+// at the same moment only one is stored.
 func (e *Entry) id(entries []Entry) uuid.UUID {
 	n := 0
 	for i := range entries {

@@ -23,8 +23,8 @@ type Decision struct {
 
 	// AgainstEvidence overrides what the chain shows, which may pay twice: look at the transaction
 	// first. It abandons an order although a transaction may be its own, and finishes one although
-	// Proof misses something, such as the ramp's part in a transaction that a bundler or a forwarder
-	// sent, or that settled several players.
+	// the transaction lacks something that Proof demands, such as the ramp's part in a transaction
+	// that a bundler or a forwarder sent, or that settled several players.
 	AgainstEvidence bool
 
 	// WithoutEvidence gives back although the chain could not show that nothing happened, which may

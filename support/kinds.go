@@ -5,8 +5,8 @@ type FindingKind string
 
 // The kinds of findings.
 const (
-	// An event has no order. Somebody who has the validator key mints, or another game
-	// uses the token.
+	// An event has no order. For example, somebody else has the validator key, another game uses
+	// the token, the order was deleted, or a server's clock was ahead: see docs/books.md.
 	EventWithoutOrder FindingKind = "event_without_order"
 
 	// An order succeeded, but its event does not exist. Its result was invented, or it

@@ -36,11 +36,11 @@ var ErrNotFinal = errors.New("the period is not final")
 // [Orders.KeepBooks], and the command reconcile with -position, also report again what earlier books have
 // found for orders that wait still, if they have an event.
 //
-// An order and an event belong together by their transaction, or else by user, token,
-// direction, amount and time. If that leaves a choice, it is a finding. Both are read once
-// and in order; what has found its partner is forgotten. Blocks that are not final are not
-// judged: those with fewer confirmations than [Config].Proof demands, if it demands more
-// than 1, or else those after the node's "finalized" block.
+// An order and an event belong together by their transaction, or else by user, token, direction,
+// amount and time. If that leaves a choice, it is a finding. Orders and events are each read once
+// and in order, and leave memory once they are matched. Blocks that are not final are not judged:
+// those with fewer confirmations than [Config].Proof demands, if it demands more than 1, or else
+// those after the node's "finalized" block.
 //
 // The store must be a [Ledger], and [Config] needs Proof, and Products or Tokens. Tokens come from
 // and go to the zero address or Contracts of the proof. The chain is asked for the decimals of each

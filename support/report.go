@@ -9,8 +9,8 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Report is an order, and the transactions that may be its own. Its JSON has units as
-// numbers of any size.
+// Report is an order, and the transactions that may be its own. In its JSON, amounts in the
+// smallest unit of a token are numbers, of any size.
 type Report struct {
 	Order   ramp.Order    `json:"order"`             // as it is stored
 	Refusal *ramp.Refusal `json:"refusal,omitempty"` // why its end was refused, while it waits
@@ -32,9 +32,9 @@ type Report struct {
 	LastBlock  uint64    `json:"last_block,omitzero"`
 	LastTime   time.Time `json:"last_time,omitzero"`
 
-	// Incomplete is why the candidates may not be all, or empty: the node is behind, it lists less than
-	// it shows, or nothing shows that it lists what happened. Finding none proves something only if the
-	// same search found those of other orders that ended.
+	// Incomplete is why the candidates may not be all, or empty: the node is behind, it does not
+	// list an event that it has in a receipt, or nothing shows that it lists what happened. Finding
+	// none proves something only if the same search found those of other orders that ended.
 	Incomplete string `json:"incomplete,omitempty"`
 
 	// Decimals are those of the order's tokens, as far as they are known, for the amounts in Text.
@@ -60,8 +60,7 @@ type Candidate struct {
 	// Nothing is known then but Hash, Block, Time and the transfers of the order's user.
 	Hidden string `json:"hidden,omitempty"`
 
-	// Unproven is what Proof misses, or empty if the transaction proves the end of the
-	// order.
+	// Unproven is what the transaction lacks for Proof, or empty if it proves the end of the order.
 	Unproven string `json:"unproven,omitempty"`
 
 	// OtherAmount reports whether it moved another amount than the order is about, less the fee

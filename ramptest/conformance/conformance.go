@@ -57,10 +57,10 @@ type Target struct {
 	// must not contain headers of the interface. Verdicts never show its values.
 	Header http.Header
 
-	// Secrets are texts that no verdict may show, such as the text of Key. In text from
-	// the server, Player, UUID and Restart, [redacted] replaces them, whether they stand
-	// there as they are, percent-encoded or escaped for JSON. Secrets shorter than 4
-	// bytes are not redacted. Tokens and HMACs need not be listed.
+	// Secrets are texts that no verdict may show, such as the text of Key. In text that comes from
+	// the server, or from the functions Player, UUID or Restart, they are replaced by [redacted],
+	// also where they are percent-encoded or escaped for JSON. Secrets shorter than 4 bytes are not
+	// redacted. Tokens and HMACs need not be listed.
 	Secrets []string
 
 	// Validator is the address of the validator key. It is required.

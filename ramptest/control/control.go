@@ -225,7 +225,7 @@ type Done struct{}
 // EventsQuery is the query of GET /control/events.
 type EventsQuery struct {
 	After   int    `json:"after,omitzero"`   // only events with a higher number
-	Run     string `json:"run,omitempty"`    // the EventList.Run that After is of
+	Run     string `json:"run,omitempty"`    // the Run of the EventList that After comes from
 	UUID    string `json:"uuid,omitempty"`   // only events of this order
 	Routine bool   `json:"routine,omitzero"` // also calls to the chains and readings of the books
 	Limit   int    `json:"limit,omitzero"`   // from 1 to 1000; 0 is 1000
@@ -238,9 +238,9 @@ type EventList struct {
 	Events []Event `json:"events"` // oldest first
 	More   bool    `json:"more"`   // whether there are more: continue after the last one
 
-	// Run names the emulator that counts the events. One that is started anew counts anew, unless it has
-	// the same state file: for a query of another run, or with a number that it has not reached, the list
-	// begins anew.
+	// Run names the run of the emulator that numbers the events. An emulator that is started anew
+	// counts from 1 again, unless it has the same state file. If a query names another run, or a
+	// number that is not reached yet, the list begins with the first event.
 	Run string `json:"run"`
 }
 

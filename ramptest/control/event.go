@@ -51,8 +51,8 @@ type Event struct {
 	// whether something is wrong, so that a person should look
 	Failed bool   `json:"failed,omitzero"`
 	Loss   string `json:"loss,omitempty"` // of a call: what the books found wrong after it
-	// of a rejected validate call: what the player owned before it, of what the mint takes; absent if
-	// unknown
+	// of a rejected validate call: how much the player owned, before it, of the assets that the mint
+	// takes; absent if unknown
 	Owned []AssetAmount `json:"owned,omitempty"`
 
 	// The transaction. Set for KindResult and KindChain.

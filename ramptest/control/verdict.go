@@ -2,14 +2,19 @@ package control
 
 import "github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 
-// A Verdict says what happened to an order or a call. State names, for a program, what happened.
-// Next is the next step that happens by itself. Tone is for the color of a page: "good", "bad",
-// "wait", "warn", "unknown" or "neutral".
 type (
+	// A Verdict says what happened to an order or a call.
 	Verdict = verdict.Verdict
-	State   = verdict.State
-	Tone    = verdict.Tone
-	Next    = verdict.Next
+
+	// State names, for a program, what happened: see [Verdict].
+	State = verdict.State
+
+	// Tone is for the color of a page: "good", "bad", "wait", "warn", "unknown" or "neutral"; see
+	// [Verdict]. "unknown" is only for orders.
+	Tone = verdict.Tone
+
+	// Next is the next step of a [Verdict] that happens by itself.
+	Next = verdict.Next
 )
 
 // The states of an order. A call has one of three: it is done, rejected or failed.
