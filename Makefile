@@ -84,10 +84,14 @@ releases:
 		go -C $$module test -vet=off $$short $(PACKAGE) $(PACKAGE)/rampsql; \
 		case $$r in *+*) ;; *) go -C $$module test -vet=off -short $(PACKAGE)/ramptest;; esac; done
 
-# Run every fuzz target of the root module for FUZZTIME each.
+# Run every fuzz target of the root module for FUZZTIME each. The tests of a package are linked once.
 fuzz:
-	set -e; for p in . ./ramptest ./support ./internal/redact; do for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-		go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x $$p; done; done
+	set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; cache=$$(go env GOCACHE)/fuzz/$(PACKAGE); \
+	for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+		go test -c -fuzz=. -o "$$dir/tests" ./$$p; \
+		for f in $$("$$dir/tests" -test.list '^Fuzz'); do echo "$$f:"; \
+			(cd $$p && "$$dir/tests" -test.run '^$$' -test.fuzz "^$$f\$$" -test.fuzztime $(FUZZTIME) \
+				-test.fuzzminimizetime 100x -test.fuzzcachedir "$$cache/$$p"); done; done
 
 # Run what takes too long for .ci/run, and write into CONTRIBUTING.md when, and the result.
 long:
