@@ -348,8 +348,8 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	fmt.Fprintf(&text, "Chains %s (ID %d), %s (ID %d)\n", s.Mainnet, chainIDs[ramp.Mainnet], s.Testnet,
 		chainIDs[ramp.Testnet])
 	fmt.Fprintf(&text, "Validator %s, payer of sponsored transactions %s\n", s.Validator, s.Payer)
-	fmt.Fprintf(&text, "HMAC key with the fingerprint %s; ramp.Handler logs that of the game's as hmac_key\n",
-		s.Fingerprint)
+	fmt.Fprintf(&text, "HMAC key with the fingerprint %s; if the game has another key, ramp.Handler logs "+
+		"its fingerprint as hmac_key\n", s.Fingerprint)
 	fmt.Fprintf(&text, "\nFor the environment of the game, and of the other commands:\n")
 	fmt.Fprintf(&text, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)
 	project := cmp.Or(d.ProjectID, "project-1")

@@ -72,6 +72,8 @@ func wakeSomebody(context.Context, *ramp.ConflictError, *ramp.Result) error { re
 
 func approve(context.Context, ramp.Session, *ramp.ValidateRequest) error { return nil }
 
+func login(context.Context, ramp.Session) error { return nil }
+
 // newDatabase returns the address of a database with the tables.
 func newDatabase(t *testing.T) string {
 	t.Helper()
