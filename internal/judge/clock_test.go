@@ -58,6 +58,9 @@ type wires struct {
 
 // RoundTrip calls the handler as a server would, in less time.
 func (w *wires) RoundTrip(r *http.Request) (*http.Response, error) {
+	if w.closed() {
+		return nil, net.ErrClosed
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	served := r.WithContext(ctx)
 	served.Host, served.RequestURI, served.RemoteAddr = cmp.Or(r.Host, r.URL.Host), r.URL.RequestURI(), "127.0.0.1:1"
@@ -75,6 +78,9 @@ func (w *wires) RoundTrip(r *http.Request) (*http.Response, error) {
 	})
 	select {
 	case ok := <-answered:
+		if w.closed() { // the handler closed the connections before it answered
+			return nil, net.ErrClosed
+		}
 		if ok {
 			return recorder.Result(), nil
 		}
@@ -83,6 +89,15 @@ func (w *wires) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, net.ErrClosed
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
+	}
+}
+
+func (w *wires) closed() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
 	}
 }
 
