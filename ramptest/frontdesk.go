@@ -52,7 +52,11 @@ func (s *frontDesk) List(q desk.ListQuery) desk.List {
 				list.Calls++
 			}
 			if show == desk.All && e.verdict.Loss {
-				list.Losses++
+				if list.Losses++; list.Losses == 1 {
+					list.Lost = e.verdict.Head
+				} else if list.Lost != e.verdict.Head {
+					list.Lost = ""
+				}
 			}
 			if n := list.Counts[show]; show == q.Show && n > q.Offset && n <= q.Offset+q.Limit {
 				list.Entries = append(list.Entries, s.shown(e))
@@ -64,6 +68,11 @@ func (s *frontDesk) List(q desk.ListQuery) desk.List {
 			desk.Choice{Order: o.UUID, Name: s.orders.player(o), Session: o.Session.ID})
 	}
 	return list
+}
+
+func (s *frontDesk) Name(session string) string {
+	_, name := s.orders.audit.Who(session)
+	return name
 }
 
 // shown returns an entry as it is now: the next block may have moved on.

@@ -253,6 +253,7 @@ type call struct {
 	fault    string        // the scripted fault, for the record
 	forged   bool          // the game must reject it, even by not answering
 	opposite bool          // a result that states another outcome than the chain, or than an earlier one
+	fits     bool          // the game may confirm it all the same
 	again    bool          // a result that the game has confirmed before
 	retried  bool          // the result is sent again after a status of Config.Retry
 	lost     bool          // the answer is lost
@@ -301,7 +302,7 @@ func (s *game) exchange(ctx context.Context, c call, judge func(*answer) error) 
 	entry := s.audit.Open(ctx,
 		audit.Call{Order: o.entered(), Result: c.kind == control.KindResult, Forged: c.forged,
 			Stated: c.stated == Succeeded, OnChain: c.onChain == Succeeded})
-	c.opposite = entry.Opposite
+	c.opposite, c.fits = entry.Opposite, entry.Fits
 	if c.kind == control.KindValidate {
 		read, asked := s.readings.of(c.session)
 		c.owned, c.lacks = entry.Owned(read.player)
@@ -518,7 +519,7 @@ func (c *call) verdictOn(a *answer, err error, retry func(int) bool) verdict.Ver
 	case c.forged:
 		v.Trap = verdict.Forged
 	case c.opposite:
-		v.Trap = verdict.Opposite
+		v.Trap, v.Fits = verdict.Opposite, c.fits
 	case c.kind == control.KindValidate:
 		v.Trap = map[string]verdict.Trap{askedAtOnce: verdict.AtOnce, withOtherDigest: verdict.Digest,
 			withOtherAmount: verdict.Amount, offTheTerms: verdict.OffTerms}[c.fault]

@@ -245,7 +245,7 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			"✗ The transaction succeeded, and the game did not grant all that was due.",
 			"item_gold ✗ the player lacks 100 +100 0"}},
 		{"a burn is above the balance", nil, burn, 2000, nil, time.Minute, []string{
-			"✓ The burn failed, because the wallet held too few tokens.",
+			"✓ Nothing is lost: the burn failed, because the wallet held too few tokens.",
 			"item_gold ✓ 0 0", "item_gold 1,000 1,000"}},
 		{"the game fails", answering(ramp.PathResult, 500, ""), mint, 10, nil, time.Minute, []string{
 			"● The game did not confirm the result. Next attempt at ",
@@ -660,7 +660,7 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 		{with("amount", "-1"), 422, "above 0"},
 		{with("amount", strings.Repeat("1", 1<<20)), 400, "The form was cut off. Please send it again."},
 		{with("accessToken", "token-2"), 422,
-			`The game rejected the call with HTTP 401 and INVALID_USER. Nothing was signed.`},
+			`The game rejected the call with HTTP 401 and INVALID_USER. No transaction was made.`},
 		{with("uuid", "x"), 400, "no UUID"},
 		{with("uuid", "7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"), 404, "no such UUID"},
 	} {

@@ -79,7 +79,7 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 		want   string
 	}{
 		{"the game rejects the second result", rejectingTheSecond(), true, ramptest.Succeeded, map[string]string{},
-			"✓ The game rejected the second result; the first stands: failed."},
+			`✓ The game confirmed the outcome "failed", and rejected "succeeded".`},
 		{"the game confirms both", nil, false, ramptest.Failed, map[string]string{"item_gold": "-100"},
 			"! The game confirmed two outcomes; the first of them stands: succeeded."},
 	} {
@@ -138,7 +138,7 @@ func TestThePageOfARejectedResultSaysWhatItWouldMove(t *testing.T) {
 	_, _ = c.control(t, "POST", "/control/orders/"+order.UUID.String()+"/send", `{"outcome":"failed"}`)
 	newest := found(t, `href="(/calls/\d+)"`, c.html(t, "/calls"))
 	said := c.page(t, newest)
-	assert.Contains(t, said, "Rejected, as it must be")
+	assert.Contains(t, said, "Check passed: the game rejected a result that contradicts")
 	assert.Contains(t, said, "item_gold would give back 100")
 }
 
@@ -244,6 +244,50 @@ func TestASecondOrderOfAUUIDIsNotBlamedForTheFirst(t *testing.T) {
 	assert.NotContains(t, answer.problem(), "nevertheless")
 }
 
+// The page of an order whose results contradict each other says one thing in its head, on its way and in its
+// rows: what the game confirmed stands, also if it is said again after something else. A row says what its
+// result claimed.
+func TestContradictingResultsSayWhatTheyClaim(t *testing.T) {
+	failed, succeeded, no := ramptest.Failed, ramptest.Succeeded, errors.New("no")
+	const passed = "500 Check passed: the game did not confirm a result that contradicts the chain or an earlier " +
+		"one. (by hand)"
+	for name, test := range map[string]struct {
+		results []ramptest.Outcome
+		answers []error // of the game to them, first; nil confirms
+		way     string
+		rows    []string
+	}{
+		"what stands comes again": {[]ramptest.Outcome{failed, succeeded, failed, succeeded, failed, succeeded},
+			[]error{nil, no, nil, no, nil, no},
+			"– Chain failed ✓ Result HTTP 500, said: succeeded",
+			[]string{"result #1 said: failed · 200 Confirmed. (by hand) books:",
+				"result #2 said: succeeded · " + passed,
+				"result #5 said: failed · 200 Confirmed. (by hand) books: nothing moved"}},
+		"the chain is right after the game failed": {[]ramptest.Outcome{succeeded, failed}, []error{no},
+			"– Chain failed ✓ Result HTTP 200, said: failed",
+			[]string{"result #1 said: succeeded · " + passed, "result #2 said: failed · 200 Confirmed. (by hand)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCounter(t, reporting)
+			order := c.mint(t, ramptest.TransactionFails(), ramptest.ResultNever())
+			c.service.Advance(time.Minute)
+			c.shop.answers = test.answers
+			for _, outcome := range test.results {
+				_ = c.service.Deliver(t.Context(), order, outcome)
+			}
+			said := c.pageOf(t, order)
+			assert.Contains(t, said, `✓ The game confirmed the outcome "failed", and did not confirm "succeeded".`)
+			assert.Contains(t, said, test.way)
+			for _, row := range test.rows {
+				assert.Contains(t, said, row)
+			}
+			assert.NotContains(t, said, "The game confirmed a result that contradicts")
+			assert.NotContains(t, said, "with the same answer", "what says something else is not folded away")
+			assert.Contains(t, c.page(t, "/"), "Needs attention 0 ")
+		})
+	}
+}
+
 // With the books off, a contradiction is still seen.
 func TestADisputeNeedsNoBooks(t *testing.T) {
 	c := newCounter(t, booksOff, rejectingTheSecond())
@@ -253,7 +297,7 @@ func TestADisputeNeedsNoBooks(t *testing.T) {
 		"? The books are off, so the game's assets were not checked.")
 	_ = c.service.Deliver(t.Context(), order, ramptest.Failed)
 	assert.Contains(t, c.pageOf(t, order),
-		"! The game rejected the second result; the first stands: succeeded.")
+		`! The game confirmed the outcome "succeeded", and rejected "failed".`)
 }
 
 // A game that rejects what it must reject is right, and what the service did itself is
@@ -266,9 +310,9 @@ func TestARejectionThatIsRightIsShownAsRight(t *testing.T) {
 	c.service.Advance(time.Minute)
 	said := c.pageOf(t, order)
 	for _, want := range []string{
-		"Rejected, as it must be: another digest under the same UUID (HTTP 200 and INVALID_MESSAGE).",
-		"Rejected, as it must be: another amount under the same UUID (HTTP 200 and INVALID_MESSAGE).",
-		"Rejected, as it must be: wrong HMAC (HTTP 401).",
+		"200 Check passed: the game rejected another digest under the same UUID.",
+		"200 Check passed: the game rejected another amount under the same UUID.",
+		"401 Check passed: the game rejected a forged call: wrong HMAC.",
 		"● The answer was lost on purpose. Next attempt at ",
 	} {
 		assert.Contains(t, said, want)
@@ -322,10 +366,10 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 
 	said := c.page(t, "/")
 	assert.Contains(t, said, "– ")
-	assert.Contains(t, said,
-		"Mint 1 token "+rejected.String()[:8]+" rejected: INVALID_BALANCE session-1 The game says that the player "+
-			"does not own enough.", "why, in a few words")
-	assert.Contains(t, said, "POST /api/v2/initialize HTTP 500 No UUID was issued: invalid mac.")
+	assert.Regexp(t,
+		"Mint 1 token "+rejected.String()[:8]+` rejected: INVALID_BALANCE call \d+ session-1 The game says that the `+
+			`player does not own enough\.`, said, "why, in a few words")
+	assert.Regexp(t, `POST /api/v2/initialize HTTP 500 call \d+ No UUID was issued: invalid mac\.`, said)
 	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 "+
 		"Rejected or canceled 1 ",
 		"a call is no order")
@@ -355,7 +399,8 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 
 	c.restart(t, c.handler, booksOff)
 	assert.Contains(t, c.page(t, "/"), "1 order, 2 not placed", "after a restart too")
-	assert.Contains(t, c.page(t, "/calls?session=session-1"), "rejected: INVALID_BALANCE session-1 The game says")
+	assert.Regexp(t, `rejected: INVALID_BALANCE call \d+ session-1 The game says`,
+		c.page(t, "/calls?session=session-1"))
 	assert.Contains(t, c.page(t, link[0][1]), "asked: POST "+ramp.PathValidate)
 }
 
@@ -395,8 +440,8 @@ func TestAllCallsAreListed(t *testing.T) {
 	_ = c.service.Resend(t.Context(), order)
 	wrong := c.page(t, "/calls?wrong=1")
 	require.NoError(t, c.service.Resend(t.Context(), order))
-	assert.Contains(t, wrong,
-		"POST /api/result #62 "+order.UUID.String()[:8]+" HTTP 500 session-1 The game failed with HTTP 500")
+	assert.Regexp(t, "POST /api/result #62 "+order.UUID.String()[:8]+
+		` HTTP 500 · said: succeeded call \d+ session-1 The game failed with HTTP 500`, wrong)
 	assert.NotContains(t, wrong, "/api/validate")
 }
 
@@ -427,7 +472,8 @@ func TestTheListHasPages(t *testing.T) {
 func TestADayThatHasPassedIsShown(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.Epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) })
 	order := c.mint(t, ramptest.Perhaps(ramptest.ResultLate(48*time.Hour)))
-	said := c.pageOf(t, order)
+	clock, said, _ := strings.Cut(c.pageOf(t, order), " stopped until you pass time")
+	assert.Contains(t, clock, "clock Nov 21 12:00:00")
 	assert.NotContains(t, said, "Nov 21")
 	c.service.Advance(time.Minute)
 	assert.Contains(t, c.pageOf(t, order), "The result is sent at Nov 23 12:00:01")
@@ -608,7 +654,8 @@ func TestAFilterCountsWhatItShows(t *testing.T) {
 	c := newCounter(t, reporting, answering(ramp.PathResult, 200, confirmed))
 	c.mint(t, ramptest.TransactionFails())
 	c.service.Advance(time.Minute)
-	assert.Contains(t, c.page(t, "/"), "✗ The game lost or doubled assets in 1 order Connection works · last call")
+	assert.Contains(t, c.page(t, "/"), "✗ 1 order: The transaction failed, and the game keeps all that it took. "+
+		"Connection works · last call")
 	_, err := c.client.Initialize(t.Context(), ramp.InitializeRequest{})
 	require.Error(t, err)
 	c.mint(t)
@@ -673,9 +720,9 @@ func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
 		list    string
 	}{
 		{"nothing is given back", answering(ramp.PathResult, 200, confirmed), 510, "Assets first went wrong with ",
-			"✗ Assets first went wrong here.", "did not give back all that it took. It began with result #1."},
-		{"the game fails", answering(ramp.PathResult, 500, ""), 30, "The first wrong answer to a result was that to ",
-			"✗ The first wrong answer to a result.", "The game did not confirm the result."},
+			"✗ Assets first went wrong here.", "keeps all that it took. It began with result #1."},
+		{"the game fails", answering(ramp.PathResult, 500, ""), 30, "First wrong answer: ",
+			"✗ First wrong answer to a result.", "The game did not confirm the result."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCounter(t, reporting, test.answer)
@@ -926,45 +973,46 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 		guess  string // the only one
 	}{
 		{name: "too little", owns: 40, amount: 1,
-			want: "Rejected by the game: INVALID_BALANCE. Nothing was signed. The order takes 100 item_gold; the " +
-				"player owned 40 item_gold. about: Mint 1 token item_gold takes 100; owned 40 asked:"},
+			want: "Rejected by the game: INVALID_BALANCE. No transaction was made. The order takes 100 item_gold; " +
+				"the player owned 40 item_gold. about: Mint 1 token item_gold takes 100; owned 40 asked:"},
 		{name: "too little, of another UUID and amount", owns: 40, amount: 3, own: true,
 			want: "The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 3 tokens item_gold " +
 				"takes 100; owned 40 asked:"},
 		{name: "too little, with a code of its own", change: []func(*ramptest.Config){rejects("NO_SUCH_LUCK")},
 			owns: 40, amount: 1,
-			want: "Rejected by the game: NO_SUCH_LUCK. Nothing was signed. The order takes 100 item_gold; the " +
+			want: "Rejected by the game: NO_SUCH_LUCK. No transaction was made. The order takes 100 item_gold; the " +
 				"player owned 40 item_gold. about: Mint 1 token"},
 		{name: "too little, under another ID", owns: 40, amount: 1,
 			change: []func(*ramptest.Config){answering(ramp.PathAssets, 200,
 				`{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"5"}]}}}`)},
-			want: "Nothing was signed. The order takes 100 item_gold; the game lists gold, not item_gold. about:"},
+			want: "No transaction was made. The order takes 100 item_gold; the game lists gold, not item_gold. about:"},
 		{name: "another key", change: []func(*ramptest.Config){rejects("HMAC_INVALID")}, owns: 40, amount: 1,
-			want: "Rejected by the game: HMAC_INVALID. Nothing was signed. The game has a different HMAC key, reads " +
-				"it in the other encoding (text or base64url), or verifies a body that was parsed and written again."},
+			want: "Rejected by the game: HMAC_INVALID. No transaction was made. The game has a different HMAC key, " +
+				"reads it in the other encoding (text or base64url), or verifies a body that was parsed and " +
+				"written again."},
 		{name: "another project", change: []func(*ramptest.Config){rejects("INVALID_PROJECT_ID")}, owns: 40, amount: 1,
-			want: `Rejected by the game: INVALID_PROJECT_ID. Nothing was signed. The game expects its own project; ` +
-				`this call has "project-1". about: Mint 1 token item_gold takes 100 asked:`},
+			want: `Rejected by the game: INVALID_PROJECT_ID. No transaction was made. The game expects its own ` +
+				`project; this call has "project-1". about: Mint 1 token item_gold takes 100 asked:`},
 		{name: "another state", change: []func(*ramptest.Config){rejects("ORDER_FINISHED")}, owns: 40, amount: 1,
-			want: "Rejected by the game: ORDER_FINISHED. Nothing was signed. The game rejected the order by its own " +
-				"rules. Its log may say why. about:", guess: "by its own rules"},
+			want: "Rejected by the game: ORDER_FINISHED. No transaction was made. The game rejected the order by its " +
+				"own rules. Its log may say why. about:", guess: "by its own rules"},
 		{name: "enough was listed", change: []func(*ramptest.Config){rejects("INVALID_BALANCE")}, owns: 100, amount: 1,
-			want: "Nothing was signed. The game says that the player does not own enough, but it had listed enough. " +
-				"about: Mint 1 token item_gold takes 100; owned 100 asked:", guess: "does not own enough"},
+			want: "No transaction was made. The game says that the player does not own enough, but it had listed " +
+				"enough. about: Mint 1 token item_gold takes 100; owned 100 asked:", guess: "does not own enough"},
 		{name: "what moves by itself is not read",
 			change: []func(*ramptest.Config){func(c *ramptest.Config) { c.Regenerating = []string{"item_gold"} }},
 			owns:   40, amount: 1,
-			want: "Nothing was signed. The game says that the player does not own enough. What the player owned is " +
-				"unknown. about: Mint 1 token item_gold takes 100 asked:", guess: "does not own enough"},
+			want: "No transaction was made. The game says that the player does not own enough. What the player owned " +
+				"is unknown. about: Mint 1 token item_gold takes 100 asked:", guess: "does not own enough"},
 		{name: "nothing is known to be wrong", change: []func(*ramptest.Config){rejects("CLOSED")},
 			owns: 1000, amount: 1,
-			want: "Rejected by the game: CLOSED. Nothing was signed. The game rejected the order by its own rules. " +
-				"Its log may say why. about: Mint 1 token item_gold takes 100; owned 1,000 asked:",
+			want: "Rejected by the game: CLOSED. No transaction was made. The game rejected the order by its own " +
+				"rules. Its log may say why. about: Mint 1 token item_gold takes 100; owned 1,000 asked:",
 			guess: "by its own rules"},
 		{name: "a UUID of the emulator", change: []func(*ramptest.Config){rejects("CLOSED")}, owns: 1000,
 			amount: 1, own: true,
-			want: "Nothing was signed. The record has no initialize call for this UUID. If the game accepts only " +
-				"UUIDs that it asked for, start the order from the game. about:", guess: "initialize call for"},
+			want: "No transaction was made. The record has no initialize call for this UUID. If the game accepts " +
+				"only UUIDs that it asked for, start the order from the game. about:", guess: "initialize call for"},
 		{name: "prices of an order", change: []func(*ramptest.Config){rejects("INVALID_MESSAGE")},
 			owns: 1000, amount: 3,
 			want: "The amounts are those of a whole order, because of -per-order. If the game's prices are for one " +
@@ -979,8 +1027,8 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			want: "The game rejected the order by its own rules.", guess: "by its own rules"},
 		{name: "too little, without the envelope",
 			change: []func(*ramptest.Config){answering(ramp.PathValidate, 403, "no")}, owns: 40, amount: 1,
-			want: "The game rejected the call with HTTP 403. Nothing was signed. The order takes 100 item_gold; the " +
-				"player owned 40 item_gold. The answer must be JSON with success, errorCode and data (interface " +
+			want: "The game rejected the call with HTTP 403. No transaction was made. The order takes 100 item_gold; " +
+				"the player owned 40 item_gold. The answer must be JSON with success, errorCode and data (interface " +
 				"7.2). about: Mint 1 token item_gold takes 100; owned 40 asked:"},
 		{name: "a burn", change: []func(*ramptest.Config){rejects("CLOSED")}, burn: true, amount: 2,
 			want: "The game rejected the order by its own rules. Its log may say why. about: Burn 2 tokens " +
@@ -1049,14 +1097,16 @@ func TestThePageOfACallThatLostAssetsSaysWhat(t *testing.T) {
 	c.restart(t, c.handler, reporting)
 	check()
 	said := c.pageOf(t, order)
-	assert.Contains(t, said, "✗ The transaction failed, and the game did not give back all that it took.")
+	assert.Contains(t, said, "✗ The transaction failed, and the game keeps all that it took.")
 	assert.Contains(t, said, "item_gold ✗ the player lacks 100 0 −100 ")
 	assert.Contains(t, said, "tokens ✓ 0 0 ")
 	assert.Contains(t, said, "item_gold 1,000 900 ")
 	calls := c.page(t, "/calls")
 	require.Equal(t, 1, strings.Count(calls, "The books found: "), "the call that lost them is marked, and no other")
 	lost, _, _ := strings.Cut(calls, "The books found: ")
-	assert.Contains(t, lost[strings.LastIndex(lost, "✗"):], "POST /api/result #1 "+order.UUID.String()[:8])
+	number := found(t, `/events/(\d+)`, c.culprit(t, order))
+	assert.Contains(t, lost[strings.LastIndex(lost, "✗"):],
+		"POST /api/result #1 "+order.UUID.String()[:8]+" HTTP 200 · said: failed call "+number+" ")
 	assert.Contains(t, c.page(t, "/calls?wrong=1"), "The books found: ")
 }
 
@@ -1120,4 +1170,49 @@ func TestAMissingEndpointIsNamedWithItsFlag(t *testing.T) {
 		assert.Contains(t, c.page(t, "/"),
 			"The game has no such endpoint. Set its path with"+strings.TrimSuffix(flag, " of ramp emulate")+".")
 	}
+}
+
+// What a list has of a call: its number, which the page of its order names, and the player, who has a name
+// also if the order was not placed. The filter that is on is marked, and all times can be told apart: the clock
+// has its date.
+func TestAListNamesCallsPlayersAndDays(t *testing.T) {
+	c := newCounter(t, reporting)
+	c.shop.name = "Ada"
+	placed := c.mint(t)
+	c.shop.gold = 5
+	_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
+	require.ErrorContains(t, err, "INVALID_BALANCE")
+	c.service.Advance(26 * time.Hour)
+	front := c.page(t, "/")
+	assert.Regexp(t, `Mint 1 token [0-9a-f]{8} rejected: INVALID_BALANCE call \d+ Ada The order takes`, front)
+	assert.Regexp(t, `Mint 10 tokens `+placed.UUID.String()[:8]+` −100 item_gold Ada`, front)
+	assert.Contains(t, front, "clock "+c.service.Now().Format("Jan 2 15:04:05")+" stopped until you pass time")
+	assert.Contains(t, front, c.service.Now().Add(-26*time.Hour).Format("Jan 2 "), "it was another day")
+
+	newest := found(t, `href="/calls/(\d+)"`, c.html(t, "/calls"))
+	assert.Regexp(t, `HTTP 200[^/]* call `+newest+" session-1 ", c.page(t, "/calls"))
+	assert.Contains(t, c.html(t, "/calls"), `aria-current="page">All calls</a>`)
+	assert.Contains(t, c.html(t, "/calls?wrong=1"), `aria-current="page">Failures and rejections</a>`)
+	assert.Contains(t, c.page(t, "/calls?wrong=1"), "INVALID_BALANCE")
+}
+
+// What fails in the setup says when that was seen, as what works does.
+func TestASetupSaysWhenItFailed(t *testing.T) {
+	c := newCounter(t, reporting, answering(ramp.PathResult, 500, ""))
+	c.mint(t)
+	c.service.Advance(time.Minute)
+	assert.Regexp(t, `Result endpoint fails POST /api/result: HTTP 500, .*?, at \d\d:\d\d:\d\d `, c.page(t, "/"))
+}
+
+// Orders with different losses are counted together, and no more is said of them than is true of each.
+func TestTheFrontPageSaysWhatWasLost(t *testing.T) {
+	c := newCounter(t, reporting, answering(ramp.PathResult, 200, confirmed))
+	c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Minute)
+	c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.page(t, "/"), "✗ 2 orders: The transaction failed, and the game keeps all that it took. ")
+	ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))
+	c.service.Advance(time.Minute)
+	assert.Contains(t, c.page(t, "/"), "✗ 3 orders: Assets went wrong in different ways. ")
 }

@@ -62,7 +62,7 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.click(`input[name="do"][value="burn"]`)
 	d.do(chromedp.SetValue(`#amount`, "2000", chromedp.ByQuery))
 	d.click(`#send`)
-	d.sees(said, "The burn failed, because the wallet held too few tokens.")
+	d.sees(said, "Nothing is lost: the burn failed, because the wallet held too few tokens.")
 
 	// A pending transaction has no result that could be sent.
 	d.click(`#another`)
@@ -115,7 +115,10 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.judge("exchange")
 	d.open(d.exchange() + "&amount=1000")
 	d.click(`#send`)
-	d.sees(`.problem`, `Rejected by the game: INVALID_BALANCE. Nothing was signed.`)
+	d.sees(`.problem`, `Rejected by the game: INVALID_BALANCE. No transaction was made.`)
+	d.do(chromedp.EmulateViewport(375, 667))
+	d.holds(uncut(`[data-kind="validate"] .what`)) // why, without a click
+	d.do(chromedp.EmulateViewport(1280, 900))
 	d.click(`#faults summary`)
 	d.judge("exchange-rejected")
 	d.do(chromedp.Click(`//a[text()="Open the call"]`, chromedp.BySearch))
@@ -202,7 +205,7 @@ func TestAPageBearsAnything(t *testing.T) {
 		d.must(d.service.Resend(t.Context(), order))
 	}
 	d.open(pageOf(order))
-	d.sees(said, "the game did not give back")
+	d.sees(said, "the game keeps all that it took")
 	d.sees(".again", "and 199 more with the same answer, until result #201")
 	d.judge("order-anything")
 	d.must(d.service.Resend(t.Context(), order))
@@ -513,14 +516,43 @@ func TestAFormSaysThatTheServiceIsGone(t *testing.T) {
 	d.sees("h1", "Mint 7 tokens")
 }
 
+// uncut is true if all of the text of an element is shown, and there is more of it than a line has.
+func uncut(selector string) string {
+	return fmt.Sprintf(`(() => { const e = document.querySelector(%q); return e.offsetHeight > 34 &&
+		e.scrollHeight <= e.clientHeight + 1 && e.scrollWidth <= e.clientWidth + 1 })()`, selector)
+}
+
+// On a phone, the call that first went wrong says all that the books found, and a player has a whole name.
+func TestAPhoneCutsNoReason(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.keeps, d.name = true, "Ada of the long name"
+	d.owns["item_gem"] = ramp.NewAmount(50)
+	lost := ramp.Must(d.service.Mint(t.Context(), d.begin(item("item_gold", "100"), item("item_gem", "7")), d.session,
+		ramp.NewAmount(2), ramptest.TransactionFails()))
+	d.service.Advance(time.Minute)
+	d.do(chromedp.EmulateViewport(375, 667))
+	d.open(pageOf(lost))
+	d.holds(uncut(`.what.full`))
+	d.open("/calls")
+	d.holds(uncut(`.said.full`))
+	_, err := d.service.Mint(t.Context(), d.begin(item("item_gold", "5000")), d.session, ramp.NewAmount(1))
+	if err == nil {
+		t.Fatal("the game approved more than the player owns")
+	}
+	d.open("/")
+	d.holds(`[...document.querySelectorAll("ul.orders .who")].every((who) =>
+		who.innerText === "Ada of the long name" && who.scrollWidth <= who.clientWidth + 1)`)
+}
+
 // The page shows the service's clock, whatever advances it.
 func TestAPageShowsTheClock(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, func(c *ramptest.Config) { c.Epoch = time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC) })
 	d.open("/")
-	d.sees("#clock", "23:59:00")
+	d.sees("#clock", "Nov 21 23:59:00")
 	d.service.Advance(90 * time.Second)
-	d.sees("#clock", "00:00:30")
+	d.sees("#clock", "Nov 22 00:00:30")
 }
 
 // Every page also works without scripts.

@@ -19,7 +19,7 @@ type callsView struct {
 	Lines          []line
 	Newest, Older  string // the addresses of the first page and of the next one; "" if there is none
 	RoutineHref    string // the address of the list with or without routine calls
-	WrongHref      string // the address of the list of failures and rejections, or of all calls
+	Filters        []filterView
 	FoldHref       string // with Each, the address of the list where they are folded
 }
 
@@ -59,7 +59,10 @@ func (s *visit) callsPage() {
 		v.Newest = address(0, v.Routine, v.Wrong, v.Each)
 	}
 	v.RoutineHref = address(0, !v.Routine, v.Wrong, false)
-	v.WrongHref = address(0, v.Routine, !v.Wrong, false)
+	v.Filters = []filterView{
+		{Label: "All calls", Current: !v.Wrong, Href: address(0, v.Routine, false, false)},
+		{Value: "wrong", Label: "Failures and rejections", Current: v.Wrong,
+			Href: address(0, v.Routine, true, false)}}
 	v.FoldHref = address(0, v.Routine, v.Wrong, false)
 	culprits := s.culprits()
 	for i := 0; i < len(events); i++ {
@@ -77,6 +80,7 @@ func (s *visit) callsPage() {
 			return e.Loss != "" && c != nil && c.Number == e.Number && s.isFirst(c)
 		}
 		l.First = isFirst(e)
+		l.Full = l.Full || l.First
 		n := 0
 		for !v.Each && i+n+1 < len(events) && isAgain(e, &events[i+n+1]) && !isFirst(&events[i+n+1]) {
 			n++

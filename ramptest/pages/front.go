@@ -33,7 +33,8 @@ type frontView struct {
 	Filtered  bool // whether filters make a difference
 	List      listView
 	Any       bool
-	Losses    int    // how many entries show lost assets
+	Losses    int    // how many orders show a loss
+	Lost      string // what happened to them
 	Fresh     bool   // no order was seen yet, so Setup has the first steps
 	Last      string // when the last call was made
 	Start     startView
@@ -111,6 +112,7 @@ func (s *visit) frontView(status int, p *problem) {
 	}
 	v.List.N = list.Counts[desk.Show(show)]
 	v.List.What, v.Losses = holds(v.List.N-list.Calls, list.Calls), list.Losses
+	v.Lost = cmp.Or(list.Lost, "Assets went wrong in different ways.")
 	v.List.First = min((page-1)*maxLines, v.List.N)
 	v.List.Last = v.List.First + len(list.Entries)
 	v.List.Lines = s.lines(list.Entries)

@@ -22,11 +22,13 @@ type line struct {
 	Token     string // the contract, in short, of an order in a list with several
 	Short     string // the beginning of the UUID
 	Facts     string // what an order moved, or how a call was answered
+	Number    int    // of a call
 	Name      string // the player, or the session of a call
 	Verdict   verdictView
 	Explained bool   // whether the sentence is shown
 	Since     string // the call with which assets of an order first went wrong; "" if that is not known
 	First     bool   // it is that call
+	Full      bool   // whether all of the sentence is shown, however long it is
 	Again     *again // the calls after it that are the same; nil if there are fewer than two
 }
 
@@ -99,6 +101,7 @@ func (s *site) isFirst(culprit *control.Event) bool {
 func (s *site) line(e *desk.Entry) line {
 	if e.Order == nil {
 		l := s.callLine(e.Call)
+		l.Name = cmp.Or(s.desk.Name(l.Name), l.Name)
 		if order := readOrder(e.Call).Title; order != "" {
 			if l.Title = order; !e.Call.IsPolicy() { // otherwise the facts say it
 				l.Title += ", not approved"
@@ -117,7 +120,7 @@ func (s *site) line(e *desk.Entry) line {
 // rejection.
 func (s *site) whyInShort(e *control.Event) string {
 	said := e.Sentence()
-	if before, lacks, found := strings.Cut(said, " Nothing was signed. "); found && e.IsPolicy() {
+	if before, lacks, found := strings.Cut(said, " "+verdict.NoTransaction+" "); found && e.IsPolicy() {
 		return lacks
 	} else if found {
 		return before + " " + lacks
@@ -129,7 +132,7 @@ func (s *site) whyInShort(e *control.Event) string {
 	if e.IsPolicy() {
 		return cmp.Or(cause, said)
 	}
-	return strings.TrimSpace(strings.TrimSuffix(said, " Nothing was signed.") + " " + cause)
+	return strings.TrimSpace(strings.TrimSuffix(said, " "+verdict.NoTransaction) + " " + cause)
 }
 
 // callLine returns a call as a list shows it.
@@ -137,10 +140,10 @@ func (s *site) callLine(e *control.Event) line {
 	v := e.Verdict()
 	l := line{ID: fmt.Sprintf("call-%d", e.Number), Href: fmt.Sprintf("/calls/%d", e.Number),
 		At: s.stamp(e.Time), Title: titleOf(e), Short: shortUUID(e.UUID),
-		Facts: "no answer", Name: e.Session, Verdict: s.verdictView(v), Explained: v.Loss ||
+		Facts: "no answer", Number: e.Number, Name: e.Session, Verdict: s.verdictView(v), Explained: v.Loss ||
 			v.Tone != verdict.Good && e.Outcome != "success" || e.Fault != ""}
 	if e.Kind == control.KindValidate && e.IsWrong() && e.Loss == "" {
-		l.Verdict.Short = s.whyInShort(e)
+		l.Verdict.Short, l.Full = s.whyInShort(e), true
 	}
 	switch status := statusOf(e); {
 	case e.IsPolicy(): // HTTP 200 would look like a success
@@ -150,6 +153,9 @@ func (s *site) callLine(e *control.Event) line {
 		if e.Took > 0 {
 			l.Facts += " · " + took(time.Duration(e.Took))
 		}
+	}
+	if claim := claimOf(e); claim != "" {
+		l.Facts += " · " + claim
 	}
 	return l
 }

@@ -23,14 +23,13 @@ function left(ms) {
   return hours ? `${hours}:${pad(minutes)}:${pad(s % 60)}` : `${minutes}:${pad(s % 60)}`;
 }
 
-// The service shows the time in its own time zone, so the script only adds seconds.
-const initialClock = clock?.textContent.split(":").map(Number);
-const initialTime = shown;
+// The service shows the time in its own time zone.
+const zone = Number(clock?.dataset.zone) * 1000;
+const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
 function tick() {
   if (!clock) return;
-  const seconds = initialClock[0] * 3600 + initialClock[1] * 60 + initialClock[2] + Math.floor(now() / 1000) - Math.floor(initialTime / 1000);
-  const day = ((seconds % 86400) + 86400) % 86400;
-  set(clock, `${pad(Math.floor(day / 3600))}:${pad(Math.floor(day / 60) % 60)}:${pad(day % 60)}`);
+  const at = new Date(now() + zone); // whose UTC is the service's time
+  set(clock, `${months[at.getUTCMonth()]} ${at.getUTCDate()} ${at.toISOString().slice(11, 19)}`);
   for (const due of document.querySelectorAll("[data-due]")) {
     const ms = Number(due.dataset.due) - now();
     set(due, ms > 0 ? `in ${left(ms)}` : "now");

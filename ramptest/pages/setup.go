@@ -46,7 +46,8 @@ func (s *site) setup() []setupCheck {
 		switch {
 		case !ok:
 		case e.Failed:
-			c.State, c.Tone, c.Said, c.Fix = "fails", verdict.Bad, ended(&e), s.cause(&e)
+			c.State, c.Tone, c.Fix = "fails", verdict.Bad, s.cause(&e)
+			c.Said = fmt.Sprintf("%s, at %s", ended(&e), s.stamp(e.Time))
 		default:
 			c.State, c.Tone = "works", verdict.Good
 			c.Said = fmt.Sprintf("%s, at %s", e.Outcome, s.stamp(e.Time))

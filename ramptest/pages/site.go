@@ -107,6 +107,7 @@ type frame struct {
 	Down    *down  // of a game that does not answer; nil if it does
 	Unkept  string // why the state file cannot be written
 	Clock   string // what the clock shows
+	Zone    int    // its distance from UTC in seconds, for the script
 	Offset  string // how far it is from the real time; "" if it shows that
 	Now     int64  // the same in milliseconds, for the script
 	Speed   float64
@@ -146,7 +147,8 @@ type framed interface{ framed() *frame }
 func (s *visit) show(status int, name string, v framed) {
 	f := v.framed()
 	about := s.about()
-	f.Clock, f.Now, f.Speed = about.Now.Format(time.TimeOnly), about.Now.UnixMilli(), about.Speed
+	f.Clock, f.Now, f.Speed = about.Now.Format(dated), about.Now.UnixMilli(), about.Speed
+	_, f.Zone = about.Now.Zone()
 	if offset := time.Until(about.Now).Round(time.Second); offset > 0 {
 		f.Offset = span(offset) + " ahead"
 	} else if offset < 0 {
@@ -211,10 +213,13 @@ func (s *site) downBy(e *control.Event) *down {
 	return &down{s.gameAddress(), why}
 }
 
+// dated is a time with its date. The clock of a page always has it, because times that are not of today have.
+const dated = "Jan 2 " + time.TimeOnly
+
 // stamp formats a time of the service's clock, with its date if that is not today's.
 func (s *site) stamp(at time.Time) string {
 	if now := s.about().Now; at.Format(time.DateOnly) != now.In(at.Location()).Format(time.DateOnly) {
-		return at.Format("Jan 2 " + time.TimeOnly)
+		return at.Format(dated)
 	}
 	return at.Format(time.TimeOnly)
 }

@@ -69,7 +69,7 @@ func hrefOf(e *control.Event) string { return fmt.Sprintf("/orders/%s/events/%d"
 func isAgain(a, b *control.Event) bool {
 	return a.Request != nil && b.Request != nil && a.Kind == b.Kind && a.UUID == b.UUID &&
 		a.Tone == b.Tone && a.Outcome == b.Outcome && a.Sentence() == b.Sentence() && a.Loss == b.Loss &&
-		statusOf(a) == statusOf(b)
+		claimOf(a) == claimOf(b) && statusOf(a) == statusOf(b)
 }
 
 // again stands for calls that are the same as the one before them.
@@ -94,18 +94,22 @@ func (s *site) blame(told story, culprit *control.Event) *blame {
 		return nil
 	}
 	b := &blame{At: s.stamp(culprit.Time), Href: hrefOf(culprit), Call: culprit.Number}
-	name, kind := nameOfCall(culprit), map[control.Kind]string{control.KindResult: "a result",
-		control.KindValidate: "a validate call", control.KindInitialize: "an initialize call"}[culprit.Kind]
+	name := nameOfCall(culprit)
 	switch begins := told.begins(); {
 	case culprit.Loss != "" && begins:
 		b.Said, b.Mark = "Assets first went wrong with "+name, "Assets first went wrong here."
 	case culprit.Loss != "":
 		b.Said, b.Mark = "Assets went wrong with "+name, "Assets went wrong here."
 	case begins:
-		b.Mark = "The first wrong answer to " + kind
-		b.Said, b.Mark = b.Mark+" was that to "+name, b.Mark+"."
+		b.Said, b.Mark = "First wrong answer: "+name, "First wrong answer to "+articled(culprit.Kind)+"."
 	default:
-		b.Said, b.Mark = "A wrong answer was that to "+name, "A wrong answer."
+		b.Said, b.Mark = "A wrong answer: "+name, "A wrong answer."
 	}
 	return b
+}
+
+// articled names a call of a kind.
+func articled(kind control.Kind) string {
+	return map[control.Kind]string{control.KindResult: "a result", control.KindValidate: "a validate call",
+		control.KindInitialize: "an initialize call"}[kind]
 }

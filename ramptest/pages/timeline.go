@@ -26,9 +26,11 @@ type step struct {
 	*control.Event
 	end                     int // the number of its last event
 	At, What, Status, Cause string
+	Claim                   string // what a result said about its transaction
 	Books                   string
 	Lost                    bool   // the books found something wrong
 	Mark                    string // what distinguishes a call that went wrong; "" if nothing does
+	Full                    bool   // whether a phone shows all that it says, too
 	Whole                   bool   // whether the event has a page with more details
 	Again                   *again // the steps after it that are the same; nil if there are fewer than two
 }
@@ -107,7 +109,9 @@ func (s *step) repeats(other *step) bool {
 // describe fills in what a step says.
 func (s *site) describe(v *step, blamed *blame) {
 	e := v.Event
-	v.At, v.What, v.Whole = s.stamp(e.Time), e.Sentence(), e.Request != nil
+	v.At, v.What, v.Claim, v.Whole = s.stamp(e.Time), e.Sentence(), claimOf(e), e.Request != nil
+	first := blamed != nil && e.Number == blamed.Call
+	v.Full = first || e.Kind == control.KindValidate && e.IsWrong()
 	if v.Lost && !v.Whole {
 		e.Tone = verdict.Bad
 	}
@@ -115,12 +119,12 @@ func (s *site) describe(v *step, blamed *blame) {
 		v.Status = statusOf(e)
 	}
 	for _, text := range []*string{&v.What, &v.Books} {
-		if len(*text) > maxWhat {
+		if len(*text) > maxWhat && !v.Full {
 			*text, v.Whole = strings.ToValidUTF8((*text)[:maxWhat], "")+"…", true
 		}
 	}
 	switch {
-	case blamed != nil && e.Number == blamed.Call:
+	case first:
 		v.Mark = blamed.Mark
 	case e.Loss != "":
 		v.Mark = "Wrong here, too."
@@ -178,6 +182,7 @@ type eventView struct {
 	Asked, Answered content
 	Curl            curlView
 	Cause           string
+	Claim           string // what a result said about its transaction
 }
 
 // eventPage shows one exchange, with its bodies.
@@ -196,7 +201,7 @@ func (s *visit) eventPage() {
 func (s *visit) eventView(e *control.Event) {
 	v := &eventView{frame: frame{Title: strings.TrimSpace(titleOf(e) + " · " + shortUUID(e.UUID))}, Event: *e,
 		At: s.stamp(e.Time), Verdict: s.verdictView(e.Verdict()),
-		About: readOrder(e), Operator: s.guard.Operates(s.r)}
+		About: readOrder(e), Claim: claimOf(e), Operator: s.guard.Operates(s.r)}
 	if o := s.orderOf(e.UUID.String()); o != nil {
 		v.Order = "/orders/" + e.UUID.String()
 		told := s.story(e.UUID)

@@ -1,7 +1,7 @@
 package pages
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
@@ -62,10 +62,10 @@ func stopSaid(e *control.Event) string {
 	case e.Kind == control.KindChain:
 		return string(e.Status)
 	case e.Answer == nil:
-		return "no answer"
+		return strings.TrimSuffix("no answer, "+claimOf(e), ", ")
 	case e.IsPolicy():
 		return "rejected"
 	default:
-		return fmt.Sprintf("HTTP %d", e.Answer.Status)
+		return strings.TrimSuffix("HTTP "+statusOf(e)+", "+claimOf(e), ", ")
 	}
 }

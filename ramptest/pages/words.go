@@ -100,6 +100,14 @@ func titleOf(e *control.Event) string {
 	return title
 }
 
+// claimOf returns what a result said about its transaction; "" for another event.
+func claimOf(e *control.Event) string {
+	if e.Kind != control.KindResult || e.Status == "" {
+		return ""
+	}
+	return "said: " + string(e.Status)
+}
+
 // statusOf returns the HTTP status of the answer; "" if there was none.
 func statusOf(e *control.Event) string {
 	if e.Answer == nil || e.Answer.Status == 0 {

@@ -15,7 +15,8 @@ import (
 
 // Entry is a call in progress. The zero value is a call that the books do not follow.
 type Entry struct {
-	Opposite bool // the result states another outcome than the chain, or than an earlier one
+	Opposite bool // see [books.Tally.Deliver]
+	Fits     bool // see [books.Tally.Fits]
 
 	books   *Books
 	window  *window // nil if the books are off
@@ -88,7 +89,7 @@ func (b *Books) begin(w *window, c Call, unknown bool) *Entry {
 	e := &Entry{books: b, window: w, unknown: unknown, asked: c,
 		call: books.Call{Order: o, Result: c.Result, Forged: c.Forged}}
 	if c.Result && !c.Forged {
-		e.Opposite = o.Deliver(c.Stated, c.OnChain)
+		e.Opposite, e.Fits = o.Deliver(c.Stated, c.OnChain), o.Fits(c.Stated, c.OnChain)
 	}
 	return e
 }

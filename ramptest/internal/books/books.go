@@ -86,9 +86,16 @@ func (o *Tally) Deliver(succeeded, onChain bool) (opposite bool) {
 		o.Delivered, o.First, o.Succeeded = true, succeeded, succeeded
 	}
 	o.of(succeeded).Made = true
-	opposite = succeeded != onChain || o.of(!succeeded).Made
+	again := o.Succeeded == succeeded && o.of(succeeded).Confirmed // it stands, whatever was said since
+	opposite = succeeded != onChain || o.of(!succeeded).Made && !again
 	o.Disputed = o.Disputed || opposite
 	return opposite
+}
+
+// Fits reports whether a result states what the chain says, and the game has confirmed nothing else. It may
+// confirm such a result whatever other results said.
+func (o *Tally) Fits(succeeded, onChain bool) bool {
+	return succeeded == onChain && !o.of(!succeeded).Confirmed
 }
 
 // Answered records the HTTP status with which the game answered a delivery; 0 is no answer.

@@ -199,6 +199,8 @@ func TestTheFirstConfirmedOutcomeStands(t *testing.T) {
 		{"neither is confirmed", []result{{failed, succeeded, 500, 800}, {succeeded, succeeded, 500, 800}}, true,
 			failed, false, gold(-100)},
 		{"one that is not that of the chain", []result{{failed, succeeded, 200, 900}}, true, failed, true, gold(0)},
+		{"the first comes again after the second", []result{{failed, failed, 200, 900}, {succeeded, failed, 400, 900},
+			{failed, failed, 200, 900}}, true, failed, true, gold(0)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p, o := &Player{}, mint()
@@ -318,6 +320,35 @@ func TestALateEffectOfAnotherOrderExplainsADifferenceInTheEnd(t *testing.T) {
 	assert.NotEmpty(t, p.Judge(calls, gold(1000), gold(800), true).Problem)
 	p.End(p.Judge(calls, gold(1000), gold(900), true))
 	assert.Equal(t, []Assets{gold(-100)}, late.Totals)
+}
+
+// A result that states what the chain says, and what the game has confirmed, contradicts nothing, whatever
+// other results said: the game must confirm it again.
+func TestAResultContradictsTheChainOrWhatStands(t *testing.T) {
+	const failed, succeeded = false, true
+	type result struct {
+		said, onChain bool
+		status        int
+		opposite      bool
+	}
+	for name, results := range map[string][]result{
+		"what stands comes again": {{failed, failed, 200, false}, {succeeded, failed, 500, true},
+			{failed, failed, 200, false}, {succeeded, failed, 400, true}, {failed, failed, 200, false}},
+		"both are confirmed": {{failed, failed, 200, false}, {succeeded, failed, 200, true},
+			{failed, failed, 200, false}},
+		"the game confirmed what the chain contradicts": {{failed, succeeded, 200, true},
+			{failed, succeeded, 200, true}, {succeeded, succeeded, 400, true}, {succeeded, succeeded, 200, true}},
+		"nothing is confirmed": {{failed, failed, 500, false}, {succeeded, failed, 500, true},
+			{failed, failed, 500, true}},
+		"the later one is confirmed": {{succeeded, failed, 500, true}, {failed, failed, 200, true},
+			{failed, failed, 200, false}},
+	} {
+		o := mint()
+		for i, r := range results {
+			assert.Equal(t, r.opposite, o.Deliver(r.said, r.onChain), "%s: result #%d", name, i+1)
+			o.Answered(r.said, r.status)
+		}
+	}
 }
 
 // What may still come for an order whose results stated two outcomes hides nothing of another.

@@ -27,6 +27,9 @@ type Service interface {
 	// List returns orders, and the calls that led to none.
 	List(q ListQuery) List
 
+	// Name returns the name of the player of a session, as the game last reported it; "" if it has not.
+	Name(session string) string
+
 	// Calls returns events, newest first, and whether there are earlier ones.
 	Calls(q CallsQuery) (events []control.Event, more bool)
 
@@ -83,6 +86,7 @@ type List struct {
 	Counts  map[Show]int // how many entries match the text, by filter
 	Calls   int          // how many of those that match the filter are calls
 	Losses  int          // how many of all that match the text show a loss
+	Lost    string       // what happened to each of those; "" if that differs
 	Any     bool         // whether there are entries at all
 	Players []Choice     // the players of the last orders
 }

@@ -25,6 +25,7 @@ type Call struct {
 	Canceled bool   // the caller did not wait for the answer
 	Retried  bool   // the service sends a result again after such an answer
 	Lacks    string // of a validate call: see [Lacks]
+	Fits     bool   // of [Opposite]: it is what the chain says, and the game has confirmed nothing else
 }
 
 // Kind is the kind of a call.
@@ -50,8 +51,11 @@ const (
 	Amount        // a validate call with another amount under the same UUID
 	OffTerms      // a validate call for an order that is not on offer
 	AtOnce        // one of several validate calls at the same time, of which one must be approved
-	Opposite      // a result that states another outcome than the chain, or than an earlier one
+	Opposite      // a result of another outcome than the chain, or than an earlier one, if it does not stand
 )
+
+// NoTransaction is what a rejected validate call means for the player.
+const NoTransaction = "No transaction was made."
 
 // OfCall returns the verdict on a call.
 func OfCall(c Call) Verdict {
@@ -75,7 +79,8 @@ func OfCall(c Call) Verdict {
 	other := c.Trap == Digest || c.Trap == Amount || c.Trap == OffTerms
 	what := map[Trap]string{OffTerms: "an order that is not on offer",
 		Digest: "another digest under the same UUID", Amount: "another amount under the same UUID",
-		Opposite: "a result that contradicts the chain or an earlier one", Forged: c.Fault}[c.Trap]
+		Opposite: "a result that contradicts the chain or an earlier one",
+		Forged:   "a forged call: " + c.Fault}[c.Trap]
 	switch {
 	case c.Canceled:
 		return neutral(Failed, "The caller did not wait for the answer.")
@@ -93,24 +98,26 @@ func OfCall(c Call) Verdict {
 	case c.Kind == Initialize:
 		return failed("No UUID was issued: %s.", c.Code)
 	case c.Trap == Forged && c.Success:
-		return failed("The game accepted a forged call: %s.", c.Fault)
+		return failed("The game accepted %s.", what)
 	case c.Trap == Forged && c.Status == 0:
-		return right("Not accepted, as it must be: %s.", what)
+		return right("Check passed: the game did not accept %s.", what)
 	case c.Trap == Forged:
-		return right("Rejected, as it must be: %s (HTTP %d).", what, c.Status)
+		return right("Check passed: the game rejected %s.", what)
 	case c.Status == 0:
 		return failed("The game did not answer: %s.", c.Problem)
 	case other && c.Success:
 		return failed("The game approved %s.", what)
-	case c.Trap == Opposite && c.Success:
+	case c.Trap == Opposite && c.Success && !c.Fits:
 		return newVerdict(Disputed, Warn, "The game confirmed "+what+".")
 	case c.Success:
 		return newVerdict(Done, Good,
 			[...]string{"", "The game listed the assets.", "Approved.", "Confirmed."}[c.Kind])
 	case c.Wrong != "":
 		return failed("%s", wrongly(c.Wrong))
+	case c.Trap == Opposite && c.Status >= 500:
+		return right("Check passed: the game did not confirm %s.", what)
 	case c.Trap == Opposite:
-		return right("Rejected, as it must be: %s (%s).", what, with)
+		return right("Check passed: the game rejected %s.", what)
 	case c.Status >= 500 && c.Retried && c.Kind == Result:
 		return failed("The game failed with %s. The result is sent again.", with)
 	case c.Status >= 500:
@@ -118,16 +125,16 @@ func OfCall(c Call) Verdict {
 	case c.Problem != "" && (c.Status == 200 || c.Trap != Genuine):
 		return failed("The answer breaks the interface: %s.", c.Problem)
 	case other:
-		return right("Rejected, as it must be: %s (%s).", what, with)
+		return right("Check passed: the game rejected %s.", what)
 	case c.Trap == AtOnce:
 		return neutral(Rejected, "Rejected by the game: %s. Another of the calls at once must be approved.%s",
 			c.Code, lacks)
 	case c.Kind == Validate && c.Status == 200:
-		return neutral(Rejected, "Rejected by the game: %s. Nothing was signed.%s", c.Code, lacks)
+		return neutral(Rejected, "Rejected by the game: %s. %s%s", c.Code, NoTransaction, lacks)
 	case c.Kind == Result:
 		return failed("The game rejected the result with %s. It is not sent again.", with)
 	case c.Kind == Validate:
-		return failed("The game rejected the call with %s. Nothing was signed.%s", with, lacks)
+		return failed("The game rejected the call with %s. %s%s", with, NoTransaction, lacks)
 	default:
 		return failed("The game rejected the call with %s.", with)
 	}

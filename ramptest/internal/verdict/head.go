@@ -51,6 +51,9 @@ func (o *Facts) headOfLoss(did deeds) string {
 	what := "moved assets wrongly"
 	if len(did.forms) == 1 {
 		what = plainDeeds[did.forms[0]]
+		if did.forms[0] == notGivenBack && o.Books.Moved.Equal(o.Books.Took) {
+			what = keepsAll
+		}
 	}
 	end, _ := o.end()
 	switch {
@@ -70,7 +73,7 @@ var plainDeeds = map[string]string{
 	"gave %s nevertheless":                     "gave assets nevertheless",
 	"gave %s, although it had taken nothing":   "gave assets, although it had taken nothing",
 	"gave back %s too much":                    "gave back too much",
-	"did not give back %s":                     "did not give back all that it took",
+	notGivenBack:                               "did not give back all that it took",
 	"took %s":                                  "took assets",
 	"took %s nevertheless":                     "took assets nevertheless",
 	"took %s too much":                         "took too much",
@@ -79,6 +82,9 @@ var plainDeeds = map[string]string{
 	"granted %s before the tokens were burned": "granted assets before the tokens were burned",
 	"granted %s too much":                      "granted too much",
 }
+
+// keepsAll is the plain form of [notGivenBack] if nothing came back.
+const keepsAll = "keeps all that it took"
 
 // headOfEnd says how the transaction ended.
 func (o *Facts) headOfEnd(end End) string {
@@ -144,8 +150,13 @@ func (o *Facts) headOfDone() string {
 	case o.Mint:
 		return "The transaction failed, and the game had taken nothing."
 	case o.Chain.Short == "" && len(b.Took) == 0 && !b.Vague:
-		return strings.TrimSuffix(o.headOfEnd(end), ".") + ", and nothing moved."
+		return nothingLost(strings.TrimSuffix(o.headOfEnd(end), ".") + ", and nothing moved.")
 	default:
-		return o.headOfEnd(end)
+		return nothingLost(o.headOfEnd(end))
 	}
+}
+
+// nothingLost says of a failure that all is right, for a reader who wonders about its tick.
+func nothingLost(failure string) string {
+	return "Nothing is lost: " + strings.ToLower(failure[:1]) + failure[1:]
 }

@@ -17,6 +17,9 @@ func TestTheHeadOfAnOrder(t *testing.T) {
 		"The transaction failed, and the game did not give back all that it took.": mint(func(o *Facts) {
 			o.Books.Moved = assets(-40, 0)
 		}),
+		"The transaction failed, and the game keeps all that it took.": mint(func(o *Facts) {
+			o.Books.Moved = assets(-100, 0)
+		}),
 		"The transaction succeeded, and the game moved assets wrongly.": mint(func(o *Facts) {
 			o.Chain.End, o.Books.Moved = Succeeded, assets(-150, 1)
 		}),
@@ -36,9 +39,11 @@ func TestTheHeadOfAnOrder(t *testing.T) {
 		"The answer was lost on purpose, and it breaks the interface.": mint(func(o *Facts) {
 			o.Calls = Calls{Attempts: 1, Lost: true, Wrong: "HTTP 503", Next: later}
 		}),
-		"The burn failed, because the wallet held too few tokens.": burn(func(o *Facts) { o.Chain.Short = "1" }),
-		"The burn failed on the chain, and nothing moved.":         burn(func(*Facts) {}),
-		"The game rejected the second result; the first stands: failed.": mint(func(o *Facts) {
+		"Nothing is lost: the burn failed, because the wallet held too few tokens.": burn(func(o *Facts) {
+			o.Chain.Short = "1"
+		}),
+		"Nothing is lost: the burn failed on the chain, and nothing moved.": burn(func(*Facts) {}),
+		`The game confirmed the outcome "failed", and rejected "succeeded".`: mint(func(o *Facts) {
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
 		}),
 		"The books found something wrong earlier.": mint(func(o *Facts) {
@@ -57,6 +62,10 @@ func TestEveryHeadIsOneSentenceWithoutFigures(t *testing.T) {
 		v, named := Of(o), false
 		require.Regexp(t, one, v.Head)
 		for form, plain := range plainDeeds {
+			if form == notGivenBack && strings.HasSuffix(v.Head, keepsAll+".") {
+				require.Equal(t, o.Books.Took, o.Books.Moved, v.Head)
+				plain = keepsAll
+			}
 			if strings.HasSuffix(v.Head, " game "+plain+".") || strings.HasSuffix(v.Head, " and "+plain+".") {
 				require.True(t, v.Loss, v.Head)
 				verb, rest, _ := strings.Cut(form, "%s")

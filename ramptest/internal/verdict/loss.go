@@ -42,13 +42,16 @@ func (o *Facts) loss(end End, due books.Assets) (said deeds) {
 	return said
 }
 
+// notGivenBack is the deed of a game that keeps what a failed mint took.
+const notGivenBack = "did not give back %s"
+
 // tookUndue says that the game took an asset of which nothing was due.
 func (o *Facts) tookUndue(end End, took bool) string {
 	switch {
 	case o.Calls.Refused != "":
 		return "took %s nevertheless"
 	case o.Mint && end == Reverted && took:
-		return "did not give back %s"
+		return notGivenBack
 	default:
 		return "took %s"
 	}

@@ -275,6 +275,14 @@ func (o *Facts) burn(end End, toCome books.Assets) string {
 // both reports whether the game confirmed two outcomes.
 func (d *Dispute) both() bool { return d.Stands != Pending && d.Other.Confirmed }
 
+// other is the outcome that does not stand.
+func (d *Dispute) other() End {
+	if d.Stands == Reverted {
+		return Succeeded
+	}
+	return Reverted
+}
+
 // disputed describes an order whose results contradict each other or the chain. That needs
 // attention only if the game confirmed both.
 func (o *Facts) disputed(m movement, call string, next Next) Verdict {
@@ -290,19 +298,12 @@ func (o *Facts) disputed(m movement, call string, next Next) Verdict {
 	case o.over() && !o.Calls.Sending:
 		v.State, v.Tone = Done, Warn
 	}
-	stands, other := "first", "second"
-	if d.Stands != d.First {
-		stands, other = other, stands
-	}
-	answer := fmt.Sprintf("The game answered the %s result with HTTP %d", other, d.Other.Status)
-	short := fmt.Sprintf("The game did not confirm the %s result", other)
+	answer := fmt.Sprintf("rejected %q", d.other())
 	switch {
 	case d.Other.Status == 0:
-		answer = fmt.Sprintf("The game did not answer the %s result", other)
-		short = answer
-	case d.Other.Status < 500:
-		short = fmt.Sprintf("The game rejected the %s result", other)
-		answer = fmt.Sprintf("%s (HTTP %d)", short, d.Other.Status)
+		answer = fmt.Sprintf("did not answer %q", d.other())
+	case d.Other.Status >= 500:
+		answer = fmt.Sprintf("did not confirm %q", d.other())
 	}
 	switch {
 	case !d.Other.Made && d.Stands != Pending:
@@ -316,8 +317,7 @@ func (o *Facts) disputed(m movement, call string, next Next) Verdict {
 	case d.Other.Confirmed:
 		v.Said = fmt.Sprintf("The game confirmed two outcomes; the first of them stands: %s.", d.Stands)
 	default:
-		v.Head = fmt.Sprintf("%s; the %s stands: %s.", short, stands, d.Stands)
-		v.Said = fmt.Sprintf("%s; the %s stands: %s.", answer, stands, d.Stands)
+		v.Said = fmt.Sprintf("The game confirmed the outcome %q, and %s.", d.Stands, answer)
 	}
 	v.Head = cmp.Or(v.Head, v.Said)
 	if o.over() && !o.Calls.Sending {

@@ -177,13 +177,12 @@ func TestAnOrderIsDescribed(t *testing.T) {
 			o.Calls.Status = 400
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
 		}),
-			"✓ done: The game rejected the second result (HTTP 400); the first stands: failed. The game gave back " +
-				"100 gold."},
+			`✓ done: The game confirmed the outcome "failed", and rejected "succeeded". The game gave back 100 gold.`},
 		{mint(func(o *Facts) {
 			o.Books.Dispute = &Dispute{First: Succeeded, Stands: Reverted, Other: Statement{Made: true, Status: 500}}
 		}),
-			"✓ done: The game answered the first result with HTTP 500; the second stands: failed. The game gave " +
-				"back 100 gold."},
+			`✓ done: The game confirmed the outcome "failed", and did not confirm "succeeded". The game gave back ` +
+				"100 gold."},
 		{mint(func(o *Facts) {
 			o.Books.Moved = assets(-100, 0)
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted,
@@ -194,7 +193,7 @@ func TestAnOrderIsDescribed(t *testing.T) {
 		{mint(func(o *Facts) {
 			o.Calls.Status, o.Books.Why = 400, Overlap
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
-		}), "? unknown attention: The game rejected the second result (HTTP 400); the first stands: failed. " +
+		}), `? unknown attention: The game confirmed the outcome "failed", and rejected "succeeded". ` +
 			"What the game moved is unknown, because it cannot be told apart from other movements of this " +
 			"player's assets."},
 		{mint(func(o *Facts) {
@@ -467,29 +466,29 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Assets, Canceled: true, Problem: "canceled"}, "– failed: The caller did not wait for the answer."},
 		{Call{Kind: Validate, Status: 200, Success: true}, "✓ done: Approved."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_BALANCE"},
-			"– rejected: Rejected by the game: INVALID_BALANCE. Nothing was signed."},
+			"– rejected: Rejected by the game: INVALID_BALANCE. No transaction was made."},
 		{Call{Kind: Validate, Status: 500, Code: "INTERNAL"},
 			"✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
 		{Call{Kind: Validate, Status: 200, Problem: "success is no boolean"},
 			"✗ failed attention: The answer breaks the interface: success is no boolean."},
 		{Call{Kind: Validate, Status: 404, Problem: "no JSON object"},
-			"✗ failed attention: The game rejected the call with HTTP 404. Nothing was signed."},
+			"✗ failed attention: The game rejected the call with HTTP 404. No transaction was made."},
 		{Call{Kind: Validate, Status: 200, Code: "BUSY", Trap: AtOnce},
 			"– rejected: Rejected by the game: BUSY. Another of the calls at once must be approved."},
 		{Call{Kind: Validate, Status: 200, Success: true, Lost: true},
 			"● waiting: The answer was lost on purpose: HTTP 200."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_MESSAGE", Trap: Digest},
-			"✓ rejected: Rejected, as it must be: another digest under the same UUID (HTTP 200 and INVALID_MESSAGE)."},
+			"✓ rejected: Check passed: the game rejected another digest under the same UUID."},
 		{Call{Kind: Validate, Status: 200, Success: true, Trap: Amount},
 			"✗ failed attention: The game approved another amount under the same UUID."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_TOKEN", Trap: OffTerms},
-			"✓ rejected: Rejected, as it must be: an order that is not on offer (HTTP 200 and INVALID_TOKEN)."},
+			"✓ rejected: Check passed: the game rejected an order that is not on offer."},
 		{Call{Kind: Validate, Status: 500, Code: "INTERNAL", Trap: Digest},
 			"✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
 		{Call{Kind: Validate, Status: 401, Code: "HMAC_INVALID", Trap: Forged, Fault: "tampered body"},
-			"✓ rejected: Rejected, as it must be: tampered body (HTTP 401)."},
+			"✓ rejected: Check passed: the game rejected a forged call: tampered body."},
 		{Call{Kind: Result, Trap: Forged, Fault: "missing HMAC", Problem: "EOF"},
-			"✓ rejected: Not accepted, as it must be: missing HMAC."},
+			"✓ rejected: Check passed: the game did not accept a forged call: missing HMAC."},
 		{Call{Kind: Result, Status: 200, Success: true, Trap: Forged, Fault: "wrong HMAC"},
 			"✗ failed attention: The game accepted a forged call: wrong HMAC."},
 		{Call{Kind: Result, Status: 200, Success: true}, "✓ done: Confirmed."},
@@ -502,8 +501,11 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Result, Status: 400, Code: "REJECTED"},
 			"✗ failed attention: The game rejected the result with HTTP 400 and REJECTED. It is not sent again."},
 		{Call{Kind: Result, Status: 400, Code: "CONFLICT", Trap: Opposite},
-			"✓ rejected: Rejected, as it must be: a result that contradicts the chain or an earlier one (HTTP 400 " +
-				"and CONFLICT)."},
+			"✓ rejected: Check passed: the game rejected a result that contradicts the chain or an earlier one."},
+		{Call{Kind: Result, Status: 500, Code: "INTERNAL", Trap: Opposite},
+			"✓ rejected: Check passed: the game did not confirm a result that contradicts the chain or an earlier " +
+				"one."},
+		{Call{Kind: Result, Status: 200, Success: true, Trap: Opposite, Fits: true}, "✓ done: Confirmed."},
 		{Call{Kind: Result, Status: 200, Success: true, Trap: Opposite},
 			"! disputed attention: The game confirmed a result that contradicts the chain or an earlier one."},
 	} {
