@@ -138,6 +138,12 @@ func receive(w http.ResponseWriter, r *http.Request, key ramp.HMACKey, terms *ra
 	// block: signature, err := signer.Sign(
 }
 
+func keep(ctx context.Context, session ramp.Session, request *ramp.ValidateRequest, store ramp.Store,
+	projectID string, network ramp.Network,
+) error {
+	// block: accept := ramp.Accept(
+}
+
 func decline(w http.ResponseWriter, err error) {
 	// block: rejection := ramp.RejectionOf(err)
 }
@@ -188,6 +194,15 @@ func TestThePiecesOfTheREADME(t *testing.T) {
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: server.URL, Key: key, Terms: terms}))
 	started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
 	order := ramp.Must(service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(1)))
+	var taken ramp.Effect
+	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
+		taken = step.Effect
+		return nil
+	}}
+	require.NoError(t, keep(t.Context(), session, &order.Request, store, "project-1", ramp.Testnet))
+	require.Equal(t, ramp.Take, taken.Kind)
+	err := keep(t.Context(), session, &order.Request, store, "project-1", ramp.Mainnet)
+	require.ErrorIs(t, err, ramp.ErrOrderForeign)
 	var approval ramp.Response[ramp.Approval]
 	require.NoError(t, json.Unmarshal(received.Body.Bytes(), &approval))
 	require.NotZero(t, approval.Data.ValidatorSig)
