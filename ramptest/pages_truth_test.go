@@ -310,9 +310,9 @@ func TestARejectionThatIsRightIsShownAsRight(t *testing.T) {
 	c.service.Advance(time.Minute)
 	said := c.pageOf(t, order)
 	for _, want := range []string{
-		"200 Check passed: the game rejected another digest under the same UUID.",
-		"200 Check passed: the game rejected another amount under the same UUID.",
-		"401 Check passed: the game rejected a forged call: wrong HMAC.",
+		"200 Check passed: the game rejected an order with another digest under the same UUID. books:",
+		"200 Check passed: the game rejected an order with another amount under the same UUID. books:",
+		"401 Check passed: the game rejected a forged call: wrong HMAC. books:",
 		"● The answer was lost on purpose. Next attempt at ",
 	} {
 		assert.Contains(t, said, want)
@@ -614,7 +614,7 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 					}
 					if errors.Is(err, ramptest.ErrOffTerms) { // this game offers everything
 						assert.Contains(t, c.page(t, "/?show=attention"),
-							"The game approved an order that is not on offer.", name)
+							"The game approved an order off the terms of its UUID.", name)
 						continue
 					}
 					require.NoError(t, err, name)

@@ -77,8 +77,9 @@ func OfCall(c Call) Verdict {
 		with += " and " + c.Code
 	}
 	other := c.Trap == Digest || c.Trap == Amount || c.Trap == OffTerms
-	what := map[Trap]string{OffTerms: "an order that is not on offer",
-		Digest: "another digest under the same UUID", Amount: "another amount under the same UUID",
+	what := map[Trap]string{OffTerms: "an order off the terms of its UUID", // each contains the fault's name
+		Digest:   "an order with another digest under the same UUID",
+		Amount:   "an order with another amount under the same UUID",
 		Opposite: "a result that contradicts the chain or an earlier one",
 		Forged:   "a forged call: " + c.Fault}[c.Trap]
 	switch {
