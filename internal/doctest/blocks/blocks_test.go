@@ -138,9 +138,7 @@ func receive(w http.ResponseWriter, r *http.Request, key ramp.HMACKey, terms *ra
 	// block: signature, err := signer.Sign(
 }
 
-func keep(ctx context.Context, session ramp.Session, request *ramp.ValidateRequest, store ramp.Store,
-	projectID string, network ramp.Network,
-) error {
+func keep(ctx context.Context, session ramp.Session, request *ramp.ValidateRequest, store ramp.Store) error {
 	// block: accept := ramp.Accept(
 }
 
@@ -199,9 +197,10 @@ func TestThePiecesOfTheREADME(t *testing.T) {
 		taken = step.Effect
 		return nil
 	}}
-	require.NoError(t, keep(t.Context(), session, &order.Request, store, "project-1", ramp.Testnet))
+	require.NoError(t, keep(t.Context(), session, &order.Request, store))
 	require.Equal(t, ramp.Take, taken.Kind)
-	err := keep(t.Context(), session, &order.Request, store, "project-1", ramp.Mainnet)
+	_, err := store.Update(t.Context(), started.UUID,
+		ramp.OnlyOf("project-1", ramp.Mainnet, ramp.Accept(session, &order.Request, time.Now())))
 	require.ErrorIs(t, err, ramp.ErrOrderForeign)
 	var approval ramp.Response[ramp.Approval]
 	require.NoError(t, json.Unmarshal(received.Body.Bytes(), &approval))
