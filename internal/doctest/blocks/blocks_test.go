@@ -139,7 +139,7 @@ func receive(w http.ResponseWriter, r *http.Request, key ramp.HMACKey, terms *ra
 }
 
 func keep(ctx context.Context, session ramp.Session, request *ramp.ValidateRequest, store ramp.Store) error {
-	// block: accept := ramp.Accept(
+	// block: // accept is a function
 }
 
 func decline(w http.ResponseWriter, err error) {
