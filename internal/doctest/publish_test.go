@@ -236,8 +236,8 @@ func TestEveryModuleIsKeptUpToDate(t *testing.T) {
 func TestTheREADMENamesEveryModule(t *testing.T) {
 	t.Chdir(root)
 	text := string(ramp.Must(os.ReadFile("README.md")))
-	_, after, _ := strings.Cut(text, "To start from an example, copy its folder.")
-	named, _, found := strings.Cut(after, "If you copy a module")
+	_, after, _ := strings.Cut(text, "These examples are modules")
+	named, _, found := strings.Cut(after, "If you copy")
 	require.True(t, found)
 	for _, dir := range modules() {
 		if example, ok := strings.CutPrefix(dir, "examples/"); ok {
