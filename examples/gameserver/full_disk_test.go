@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -34,7 +35,10 @@ func newSmallPostgreSQL(t *testing.T) *smallPostgreSQL {
 	}
 	t.Cleanup(func() {
 		_, _ = p.run("pg_ctl", "stop", "-D", p.data(), "-m", "immediate")
-		check(t, exec.Command("umount", p.disk).Run())
+		// After an immediate stop, processes of the server may still end, and use the disk.
+		var err error
+		await(t, func() bool { err = exec.Command("umount", p.disk).Run(); return err == nil },
+			func() string { return fmt.Sprint("umount: ", err) })
 	})
 	nobody := ramp.Must(user.Lookup("nobody")) // PostgreSQL does not run as root
 	check(t, os.Chown(p.disk, ramp.Must(strconv.Atoi(nobody.Uid)), -1))
