@@ -87,9 +87,11 @@ releases:
 # Run every fuzz target of the root module for FUZZTIME each. The tests of a package are linked once.
 fuzz:
 	set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; cache=$$(go env GOCACHE)/fuzz/$(PACKAGE); \
-	for p in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+	all=$$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -r -n1 dirname | sort -u); test -n "$$all"; \
+	for p in $$all; do \
 		go test -c -fuzz=. -o "$$dir/tests" ./$$p; \
-		for f in $$("$$dir/tests" -test.list '^Fuzz'); do echo "$$f:"; \
+		found=$$("$$dir/tests" -test.list '^Fuzz'); test -n "$$found"; \
+		for f in $$found; do echo "$$f:"; \
 			(cd $$p && "$$dir/tests" -test.run '^$$' -test.fuzz "^$$f\$$" -test.fuzztime $(FUZZTIME) \
 				-test.fuzzminimizetime 100x -test.fuzzcachedir "$$cache/$$p"); done; done
 

@@ -252,7 +252,7 @@ type call struct {
 
 	fault    string        // the scripted fault, for the record
 	forged   bool          // the game must reject it, even by not answering
-	opposite bool          // a result that states another outcome than the chain, or than an earlier one
+	opposite bool          // a result of which nothing is required; see [books.Tally.Deliver]
 	fits     bool          // the game may confirm it all the same
 	again    bool          // a result that the game has confirmed before
 	retried  bool          // the result is sent again after a status of Config.Retry

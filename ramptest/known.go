@@ -174,8 +174,8 @@ func (s *orders) received(o *Order) *big.Rat {
 	return chain.Tokens(sum, s.config.Decimals)
 }
 
-// rows compares the player's balances with what is expected. others are the assets
-// that the order is not about.
+// rows compares what an order moved with what is due, and has the player's balances beside it. others are
+// the assets that the order is not about.
 func (s *orders) rows(o *Order) (rows []verdict.Row, others []ramp.Asset) {
 	k := s.known(o)
 	moved := new(big.Rat)

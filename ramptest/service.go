@@ -153,8 +153,9 @@ func (s *Service) State(o *Order) State { return o.delivery.now().State }
 // the result contradicts the chain.
 //
 // Call it again for a redelivery, or from several goroutines at once. It returns nil if the game
-// confirmed with HTTP 200 and the envelope of 4.3. If the game has not answered, or with a status
-// of [Config.Retry], the service continues with its schedule.
+// confirmed with HTTP 200 and the envelope of 4.3. The service continues with its schedule if the
+// game has not answered, if it answered with a status of [Config.Retry], or if it rejected a result
+// that contradicts the chain.
 //
 // Deliver also accepts an [Order] that you made by hand from a Session, a UUID and
 // the Intent of a Request. No chain knows its transaction, and the service does

@@ -19,15 +19,15 @@ type eraser interface {
 }
 
 // EraseSession makes those orders of a session anonymous that ended before a time, as EraseSession of the
-// store does, and returns how many. Before that, for each order that stores no transaction, it keeps in
-// [Config].Journal which one on the chain belongs to it, such as for an abandoned mint that was minted
-// after all: the books find that one only by the user's address, and erasing removes the address. Who and
-// why are stored with it, and must not name the player.
+// store does, and returns how many. Before that, for each order that has not succeeded by a transaction
+// that it stores, it keeps in [Config].Journal which one on the chain belongs to it, such as for an
+// abandoned mint that was minted after all: the books find that one only by the user's address, and
+// erasing removes the address. Who and why are stored with it, and must not name the player.
 //
 // Reconcile finds the same before and after. What is [Ambiguous] has no match that could be kept: decide
 // first which transaction is that of which order.
 //
-// If [Config].Proof is missing and a transaction would have to be kept, EraseSession fails. With
+// If [Config].Proof is missing and there is such an order, EraseSession fails. With
 // [Decision].WithoutEvidence it keeps none. Later books may then find events that nobody ordered.
 func (o *Orders) EraseSession(
 	ctx context.Context, sessionID string, before time.Time, d Decision,
@@ -62,9 +62,10 @@ func (o *Orders) EraseSession(
 			return 0, fmt.Errorf("ramp: erase a session: %w", err)
 		}
 	case !d.WithoutEvidence:
-		return 0, fmt.Errorf("ramp: erase a session: %w: without it, nobody can tell which transaction "+
-			"belongs to order %s, and later books may find events that nobody ordered; if you read no "+
-			"books, erase without evidence", invalid("Config.Proof", "is missing"), orders[0].UUID)
+		return 0, fmt.Errorf("ramp: erase a session: %w: without it, nobody can tell whether a "+
+			"transaction on the chain belongs to order %s, and later books may find events that nobody "+
+			"ordered; if you read no books, erase without evidence",
+			invalid("Config.Proof", "is missing"), orders[0].UUID)
 	}
 	erased, err = store.EraseSession(ctx, sessionID, before)
 	if err == nil {

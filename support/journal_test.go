@@ -210,6 +210,10 @@ func TestAPlayerIsErasedWithoutANodeOnlyIfAPersonSaysSo(t *testing.T) {
 		"right orders": {play: func(t *testing.T, store *ledger, n *node) {
 			store.mintOn(t, n, token, hoursAgo(300), 490)
 		}},
+		"a failed mint": {refused: true, play: func(t *testing.T, store *ledger, n *node) {
+			order := store.mintOn(t, n, token, hoursAgo(300), 490)
+			store.keep(t, ended(order, ramp.OrderFailed, common.Hash{9}, order.FinishedAt))
+		}},
 		"an abandoned mint": {refused: true, play: func(t *testing.T, store *ledger, n *node) {
 			store.abandonedAndMinted(t, n, hoursAgo(300))
 		}},

@@ -34,9 +34,9 @@ type Config struct {
 	// Store keeps the orders. Required.
 	Store ramp.Store
 
-	// Proof is that of the handler: the node where transactions are searched, and what one
-	// must show before it ends an order. Without it, Show shows only the order, Finish fails,
-	// and Abandon needs [Decision].WithoutEvidence.
+	// Proof is that of the handler: the node where transactions are searched, and what one must
+	// show before it ends an order. Without it, Show shows only the order, Finish fails, and
+	// Abandon needs [Decision].WithoutEvidence, as EraseSession may.
 	Proof *rampproof.Proof
 
 	// ProjectID, if set, hides the orders of other projects.

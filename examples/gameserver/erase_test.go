@@ -69,7 +69,7 @@ func TestAPlayerIsErased(t *testing.T) {
 		before := everyRow(t, address)
 		says(t, before, "alice", alice.ID, again.ID, "0xa11ce")
 		_, err = erase() // without a node
-		says(t, fmt.Sprint(err), "nobody can tell which transaction belongs to order")
+		says(t, fmt.Sprint(err), "nobody can tell whether a transaction on the chain belongs to order")
 		equal(t, "rows after an error", everyRow(t, address), before)
 		printed, err := erase("-without-evidence")
 		check(t, err)

@@ -89,13 +89,7 @@ func (s *site) culprits() map[uuid.UUID]*control.Event {
 }
 
 // isFirst reports whether a culprit is known to be the first one. The record drops the oldest events.
-func (s *site) isFirst(culprit *control.Event) bool {
-	if culprit.Attempt <= 1 {
-		return true
-	}
-	_, ok := s.last(desk.CallsQuery{UUID: culprit.UUID}, control.KindInitialize, control.KindValidate)
-	return ok
-}
+func (s *site) isFirst(culprit *control.Event) bool { return s.story(culprit.UUID).begins() }
 
 // line returns an entry as a list shows it.
 func (s *site) line(e *desk.Entry) line {

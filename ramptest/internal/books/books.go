@@ -78,9 +78,9 @@ func NewTally(id uuid.UUID, mint bool, sum Assets) *Tally {
 	return &Tally{UUID: id, Mint: mint, Sum: sum, Position: Position{Totals: []Assets{{}}}}
 }
 
-// Deliver records the outcome that a delivery states and the outcome on the chain. It
-// reports whether they differ, or whether an earlier delivery differs: nothing is
-// required of the game then.
+// Deliver records the outcome that a delivery states and the outcome on the chain. It reports whether
+// they differ, or whether an earlier delivery stated the other outcome and this one is not what the game
+// has confirmed and what stands: nothing is required of the game then.
 func (o *Tally) Deliver(succeeded, onChain bool) (opposite bool) {
 	if !o.Delivered {
 		o.Delivered, o.First, o.Succeeded = true, succeeded, succeeded

@@ -50,7 +50,7 @@ type Service interface {
 	// Player returns what a player owns.
 	Player(ctx context.Context, q PlayerQuery) (Player, error)
 
-	// Balances compares what the player of an order owns with what is expected.
+	// Balances compares what an order moved with what is due, and has the player's balances beside it.
 	Balances(id uuid.UUID) (Balances, error)
 
 	// Mine ends the pending transaction of an order as "succeeded" or "failed". Its result

@@ -115,6 +115,9 @@ func OfCall(c Call) Verdict {
 			[...]string{"", "The game listed the assets.", "Approved.", "Confirmed."}[c.Kind])
 	case c.Wrong != "":
 		return failed("%s", wrongly(c.Wrong))
+	case c.Trap == Opposite && c.Fits:
+		return neutral(Rejected, "The game did not confirm what the chain says, after a result that said "+
+			"something else.")
 	case c.Trap == Opposite && c.Status >= 500:
 		return right("Check passed: the game did not confirm %s.", what)
 	case c.Trap == Opposite:

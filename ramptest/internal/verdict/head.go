@@ -149,6 +149,8 @@ func (o *Facts) headOfDone() string {
 		return "The transaction failed, and the game keeps nothing of the player's."
 	case o.Mint:
 		return "The transaction failed, and the game had taken nothing."
+	case o.unpaid(): // the player's tokens are gone
+		return "The transaction burned less than the order is about, so the game owes nothing for it."
 	case o.Chain.Short == "" && len(b.Took) == 0 && !b.Vague:
 		return nothingLost(strings.TrimSuffix(o.headOfEnd(end), ".") + ", and nothing moved.")
 	default:

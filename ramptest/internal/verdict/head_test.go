@@ -43,6 +43,9 @@ func TestTheHeadOfAnOrder(t *testing.T) {
 			o.Chain.Short = "1"
 		}),
 		"Nothing is lost: the burn failed on the chain, and nothing moved.": burn(func(*Facts) {}),
+		"The transaction burned less than the order is about, so the game owes nothing for it.": burn(func(o *Facts) {
+			o.Chain.End, o.Chain.Less = Succeeded, true
+		}),
 		`The game confirmed the outcome "failed", and rejected "succeeded".`: mint(func(o *Facts) {
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
 		}),
@@ -61,6 +64,9 @@ func TestEveryHeadIsOneSentenceWithoutFigures(t *testing.T) {
 	judge := func(o Facts) {
 		v, named := Of(o), false
 		require.Regexp(t, one, v.Head)
+		if strings.HasPrefix(v.Head, "Nothing is lost") {
+			require.Equal(t, Reverted, o.Chain.End, v.Head)
+		}
 		for form, plain := range plainDeeds {
 			if form == notGivenBack && strings.HasSuffix(v.Head, keepsAll+".") {
 				require.Equal(t, o.Books.Took, o.Books.Moved, v.Head)

@@ -506,6 +506,8 @@ func TestACallIsDescribed(t *testing.T) {
 			"✓ rejected: Check passed: the game did not confirm a result that contradicts the chain or an earlier " +
 				"one."},
 		{Call{Kind: Result, Status: 200, Success: true, Trap: Opposite, Fits: true}, "✓ done: Confirmed."},
+		{Call{Kind: Result, Status: 400, Code: "CONFLICT", Trap: Opposite, Fits: true},
+			"– rejected: The game did not confirm what the chain says, after a result that said something else."},
 		{Call{Kind: Result, Status: 200, Success: true, Trap: Opposite},
 			"! disputed attention: The game confirmed a result that contradicts the chain or an earlier one."},
 	} {
