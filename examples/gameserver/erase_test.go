@@ -45,15 +45,16 @@ func TestAPlayerIsErased(t *testing.T) {
 		shop.game.caps = caps{itemGold: {1e6, 1e6, 1e6, 1e6}}
 		alice, again, bob := loggedIn(t, shop.game, "alice"), loggedIn(t, shop.game, "alice"),
 			loggedIn(t, shop.game, "bob")
-		check(t, shop.game.insertNew(t.Context(), shop.game.db, "wallets", "wallet, player", "0xa11ce", "alice"))
+		check(t, shop.game.insertNew(t.Context(), shop.game.db,
+			"wallets", "wallet, player", "0xa11ce", "alice"))
 		ramp.Must(shop.game.openPage(t.Context(), alice.ID))
 		for _, s := range []ramp.Session{alice, bob} {
 			shop.end(shop.accept(s, ramp.Mint, 100), ramp.Mint)
 			shop.end(shop.accept(s, ramp.Burn, 100), ramp.Burn) // which waits in the mailbox
 		}
 		erase := func(flags ...string) (string, error) {
-			decision := []string{"-player", "alice", "-who", "bob", "-reason", "case 17"}
-			printed, _, err := desk(t, nil, append(append([]string{"erase", "-db", address}, decision...), flags...)...)
+			decision := []string{"erase", "-db", address, "-player", "alice", "-who", "bob", "-reason", "case 17"}
+			printed, _, err := desk(t, nil, append(decision, flags...)...)
 			return printed, err
 		}
 		_, err := erase()

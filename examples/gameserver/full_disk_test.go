@@ -42,7 +42,8 @@ func newSmallPostgreSQL(t *testing.T) *smallPostgreSQL {
 	})
 	nobody := ramp.Must(user.Lookup("nobody")) // PostgreSQL does not run as root
 	check(t, os.Chown(p.disk, ramp.Must(strconv.Atoi(nobody.Uid)), -1))
-	p.must("initdb", "-D", p.data(), "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C", "--wal-segsize=1")
+	p.must("initdb", "-D", p.data(), "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C",
+		"--wal-segsize=1")
 	p.must("pg_ctl", p.start()...)
 	p.address = "postgres://ramp@" + p.listen + "/postgres?sslmode=disable"
 	return p
@@ -54,7 +55,8 @@ func (p *smallPostgreSQL) data() string { return filepath.Join(p.disk, "data") }
 func (p *smallPostgreSQL) start() []string {
 	_, port, _ := net.SplitHostPort(p.listen)
 	return []string{"start", "-w", "-D", p.data(), "-l", "/dev/null",
-		"-o", "-p " + port + " -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c shared_buffers=8MB"}
+		"-o", "-p " + port + " -c listen_addresses=127.0.0.1 -c unix_socket_directories= " +
+			"-c shared_buffers=8MB"}
 }
 
 // run runs a program of PostgreSQL.
@@ -100,7 +102,8 @@ func TestTheRunbookOfAFullDiskOfPostgreSQL(t *testing.T) {
 	makeRoom := disk.fill()
 	db := handle(t, disk.address)
 	for n := 0; ; n++ { // each call begins another file of the log
-		if _, err := db.Exec("SELECT pg_logical_emit_message(true, '', 'a row'), pg_switch_wal()"); err != nil {
+		_, err := db.Exec("SELECT pg_logical_emit_message(true, '', 'a row'), pg_switch_wal()")
+		if err != nil {
 			t.Logf("after %d files of 1 MiB: %v", n, err)
 			break
 		}
