@@ -52,10 +52,13 @@ func (s *frontDesk) List(q desk.ListQuery) desk.List {
 				list.Calls++
 			}
 			if show == desk.All && e.verdict.Loss {
-				if list.Losses++; list.Losses == 1 {
-					list.Lost = e.verdict.Head
-				} else if list.Lost != e.verdict.Head {
-					list.Lost = ""
+				switch list.Losses++; {
+				case list.Losses > 1 && list.Lost != e.verdict.Head:
+					list.Lost, list.Loser = "", uuid.Nil
+				case list.Losses > 1:
+					list.Loser = uuid.Nil
+				default:
+					list.Lost, list.Loser = e.verdict.Head, e.uuid()
 				}
 			}
 			if n := list.Counts[show]; show == q.Show && n > q.Offset && n <= q.Offset+q.Limit {
@@ -139,8 +142,11 @@ func picked(e *control.Event, pick desk.Pick) bool {
 		return e.Loss != ""
 	case desk.Answered:
 		return e.Answer != nil || e.Tone == verdict.Bad
+	case desk.Routine:
+		return e.Request != nil && e.Routine()
 	case desk.Genuine:
-		return (judged || e.IsPolicy()) && (e.Fault == "" || e.Outcome == "success") &&
+		byHand := e.Fault == byHand && e.Tone == verdict.Bad // what the game must not accept is no failure
+		return (judged || e.IsPolicy()) && (e.Fault == "" || e.Outcome == "success" || byHand) &&
 			!strings.Contains(e.Outcome, errUnsent.Error())
 	default:
 		return true
@@ -285,6 +291,14 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 		slices.SortStableFunc(l.list, func(a, b entry) int { return b.at.Compare(a.at) })
 	}
 	return l.list, l.players
+}
+
+// uuid returns that of the order or of the call.
+func (e *entry) uuid() uuid.UUID {
+	if e.order != nil {
+		return e.order.UUID
+	}
+	return e.call.UUID
 }
 
 // filter is the one, except for [desk.All], that shows an entry.

@@ -79,9 +79,9 @@ func TestAContradictedOrderIsDisputed(t *testing.T) {
 		want   string
 	}{
 		{"the game rejects the second result", rejectingTheSecond(), true, ramptest.Succeeded, map[string]string{},
-			`✓ The game confirmed the outcome "failed", and rejected "succeeded".`},
+			`✓ The game confirmed the outcome "failed", rejected "succeeded", and gave everything back.`},
 		{"the game confirms both", nil, false, ramptest.Failed, map[string]string{"item_gold": "-100"},
-			"! The game confirmed two outcomes; the first of them stands: succeeded."},
+			"! The game confirmed two outcomes, of which the first stands: succeeded; the game took the assets."},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			options := []func(*ramptest.Config){reporting}
@@ -249,8 +249,8 @@ func TestASecondOrderOfAUUIDIsNotBlamedForTheFirst(t *testing.T) {
 // result claimed.
 func TestContradictingResultsSayWhatTheyClaim(t *testing.T) {
 	failed, succeeded, no := ramptest.Failed, ramptest.Succeeded, errors.New("no")
-	const passed = "500 Check passed: the game did not confirm a result that contradicts the chain or an earlier " +
-		"one. (by hand)"
+	const passed = "The game did not confirm a result that contradicts the chain or an earlier one, but with HTTP " +
+		"500, as a crash would. (by hand)"
 	for name, test := range map[string]struct {
 		results []ramptest.Outcome
 		answers []error // of the game to them, first; nil confirms
@@ -259,7 +259,7 @@ func TestContradictingResultsSayWhatTheyClaim(t *testing.T) {
 	}{
 		"what stands comes again": {[]ramptest.Outcome{failed, succeeded, failed, succeeded, failed, succeeded},
 			[]error{nil, no, nil, no, nil, no},
-			"– Chain failed ✓ Result HTTP 500, said: succeeded",
+			"– Chain failed – Result HTTP 500, said: succeeded",
 			[]string{"result #1 said: failed · 200 Confirmed. (by hand) books:",
 				"result #2 said: succeeded · " + passed,
 				"result #5 said: failed · 200 Confirmed. (by hand) books: nothing moved"}},
@@ -276,7 +276,8 @@ func TestContradictingResultsSayWhatTheyClaim(t *testing.T) {
 				_ = c.service.Deliver(t.Context(), order, outcome)
 			}
 			said := c.pageOf(t, order)
-			assert.Contains(t, said, `✓ The game confirmed the outcome "failed", and did not confirm "succeeded".`)
+			assert.Contains(t, said, `✓ The game confirmed the outcome "failed", did not confirm "succeeded", `+
+				`and gave everything back.`)
 			assert.Contains(t, said, test.way)
 			for _, row := range test.rows {
 				assert.Contains(t, said, row)
@@ -367,8 +368,8 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	said := c.page(t, "/")
 	assert.Contains(t, said, "– ")
 	assert.Regexp(t,
-		"Mint 1 token "+rejected.String()[:8]+` rejected: INVALID_BALANCE call \d+ session-1 The game says that the `+
-			`player does not own enough\.`, said, "why, in a few words")
+		"Mint 1 token "+rejected.String()[:8]+` not approved call \d+ session-1 Rejected by the game: `+
+			`INVALID_BALANCE\. The game says that the player does not own enough\.`, said, "why, in a few words")
 	assert.Regexp(t, `POST /api/v2/initialize HTTP 500 call \d+ No UUID was issued: invalid mac\.`, said)
 	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 "+
 		"Rejected or canceled 1 ",
@@ -399,7 +400,7 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 
 	c.restart(t, c.handler, booksOff)
 	assert.Contains(t, c.page(t, "/"), "1 order, 2 not placed", "after a restart too")
-	assert.Regexp(t, `rejected: INVALID_BALANCE call \d+ session-1 The game says`,
+	assert.Regexp(t, `not approved call \d+ session-1 Rejected by the game: INVALID_BALANCE. The game says`,
 		c.page(t, "/calls?session=session-1"))
 	assert.Contains(t, c.page(t, link[0][1]), "asked: POST "+ramp.PathValidate)
 }
@@ -655,7 +656,9 @@ func TestAFilterCountsWhatItShows(t *testing.T) {
 	c.mint(t, ramptest.TransactionFails())
 	c.service.Advance(time.Minute)
 	assert.Contains(t, c.page(t, "/"), "✗ 1 order: The transaction failed, and the game keeps all that it took. "+
-		"Connection works · last call")
+		"It began with call 9 . Connection works · last call")
+	assert.Contains(t, c.html(t, "/"), `It began with <a href="/calls/9" id="first-lost">call 9</a>.`)
+	assert.Equal(t, 1, strings.Count(c.html(t, "/calls"), `<li id="call-9" class="lost">`))
 	_, err := c.client.Initialize(t.Context(), ramp.InitializeRequest{})
 	require.Error(t, err)
 	c.mint(t)
@@ -720,7 +723,7 @@ func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
 		list    string
 	}{
 		{"nothing is given back", answering(ramp.PathResult, 200, confirmed), 510, "Assets first went wrong with ",
-			"✗ Assets first went wrong here.", "keeps all that it took. It began with result #1."},
+			"✗ Assets first went wrong here.", "keeps all that it took. It began with result #1, call "},
 		{"the game fails", answering(ramp.PathResult, 500, ""), 30, "First wrong answer: ",
 			"✗ First wrong answer to a result.", "The game did not confirm the result."},
 	} {
@@ -973,22 +976,22 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 		guess  string // the only one
 	}{
 		{name: "too little", owns: 40, amount: 1,
-			want: "Rejected by the game: INVALID_BALANCE. No transaction was made. The order takes 100 item_gold; " +
-				"the player owned 40 item_gold. about: Mint 1 token item_gold takes 100; owned 40 asked:"},
+			want: "Rejected by the game: INVALID_BALANCE. The order takes 100 item_gold; the player owned 40 " +
+				"item_gold. No transaction was made. about: Mint 1 token item_gold takes 100; owned 40 asked:"},
 		{name: "too little, of another UUID and amount", owns: 40, amount: 3, own: true,
-			want: "The order takes 100 item_gold; the player owned 40 item_gold. about: Mint 3 tokens item_gold " +
-				"takes 100; owned 40 asked:"},
+			want: "The order takes 100 item_gold; the player owned 40 item_gold. No transaction was made. about: " +
+				"Mint 3 tokens item_gold takes 100; owned 40 asked:"},
 		{name: "too little, with a code of its own", change: []func(*ramptest.Config){rejects("NO_SUCH_LUCK")},
 			owns: 40, amount: 1,
-			want: "Rejected by the game: NO_SUCH_LUCK. No transaction was made. The order takes 100 item_gold; the " +
-				"player owned 40 item_gold. about: Mint 1 token"},
+			want: "Rejected by the game: NO_SUCH_LUCK. The order takes 100 item_gold; the player owned 40 item_gold. " +
+				"No transaction was made. about: Mint 1 token"},
 		{name: "too little, under another ID", owns: 40, amount: 1,
 			change: []func(*ramptest.Config){answering(ramp.PathAssets, 200,
 				`{"success":true,"errorCode":null,"data":{"v1":{"assets":[{"id":"gold","balance":"5"}]}}}`)},
-			want: "No transaction was made. The order takes 100 item_gold; the game lists gold, not item_gold. about:"},
+			want: "The order takes 100 item_gold; the game lists gold, not item_gold. No transaction was made. about:"},
 		{name: "another key", change: []func(*ramptest.Config){rejects("HMAC_INVALID")}, owns: 40, amount: 1,
-			want: "Rejected by the game: HMAC_INVALID. No transaction was made. The game has a different HMAC key, " +
-				"reads it in the other encoding (text or base64url), or verifies a body that was parsed and " +
+			want: "Rejected by the game: HMAC_INVALID. No transaction was made. The game may have a different HMAC " +
+				"key, read it in the other encoding (text or base64url), or verify a body that was parsed and " +
 				"written again."},
 		{name: "another project", change: []func(*ramptest.Config){rejects("INVALID_PROJECT_ID")}, owns: 40, amount: 1,
 			want: `Rejected by the game: INVALID_PROJECT_ID. No transaction was made. The game expects its own ` +
@@ -1027,9 +1030,9 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			want: "The game rejected the order by its own rules.", guess: "by its own rules"},
 		{name: "too little, without the envelope",
 			change: []func(*ramptest.Config){answering(ramp.PathValidate, 403, "no")}, owns: 40, amount: 1,
-			want: "The game rejected the call with HTTP 403. No transaction was made. The order takes 100 item_gold; " +
-				"the player owned 40 item_gold. The answer must be JSON with success, errorCode and data (interface " +
-				"7.2). about: Mint 1 token item_gold takes 100; owned 40 asked:"},
+			want: "The game rejected the call with HTTP 403. The order takes 100 item_gold; the player owned 40 " +
+				"item_gold. No transaction was made. The answer must be JSON with success, errorCode and data " +
+				"(interface 7.2). about: Mint 1 token item_gold takes 100; owned 40 asked:"},
 		{name: "a burn", change: []func(*ramptest.Config){rejects("CLOSED")}, burn: true, amount: 2,
 			want: "The game rejected the order by its own rules. Its log may say why. about: Burn 2 tokens " +
 				"item_gold grants 100 asked:", guess: "by its own rules"},
@@ -1184,7 +1187,8 @@ func TestAListNamesCallsPlayersAndDays(t *testing.T) {
 	require.ErrorContains(t, err, "INVALID_BALANCE")
 	c.service.Advance(26 * time.Hour)
 	front := c.page(t, "/")
-	assert.Regexp(t, `Mint 1 token [0-9a-f]{8} rejected: INVALID_BALANCE call \d+ Ada The order takes`, front)
+	assert.Regexp(t, `Mint 1 token [0-9a-f]{8} not approved call \d+ Ada Rejected by the game: INVALID_BALANCE\. `+
+		`The order takes 100 item_gold; the player owned 5 item_gold\. `, front)
 	assert.Regexp(t, `Mint 10 tokens `+placed.UUID.String()[:8]+` −100 item_gold Ada`, front)
 	assert.Contains(t, front, "clock "+c.service.Now().Format("Jan 2 15:04:05")+" stopped until you pass time")
 	assert.Contains(t, front, c.service.Now().Add(-26*time.Hour).Format("Jan 2 "), "it was another day")
@@ -1204,6 +1208,125 @@ func TestASetupSaysWhenItFailed(t *testing.T) {
 	assert.Regexp(t, `Result endpoint fails POST /api/result: HTTP 500, .*?, at \d\d:\d\d:\d\d `, c.page(t, "/"))
 }
 
+// What has worked works. A call that fails later is a matter of its order, unless every other one would fail,
+// too: then the setup has a problem from the first of them on.
+func TestASetupIsNotAboutOneOrder(t *testing.T) {
+	const otherKey, noEndpoint = "The game may have a different HMAC key, ",
+		"The game has no such endpoint. Set its path with -result."
+	failure := func(code string) string { return `{"success":false,"errorCode":"` + code + `","data":null}` }
+	for name, test := range map[string]struct {
+		path    string // of the call that fails after one that worked
+		status  int
+		body    string
+		problem string // what may be its cause; "" if it is no problem of the setup
+	}{
+		"a failure":                      {ramp.PathResult, 500, failure("INTERNAL_ERROR"), ""},
+		"a crash":                        {ramp.PathResult, 500, "panic", ""},
+		"a game that is too busy":        {ramp.PathValidate, 503, failure("BUSY"), ""},
+		"a result that the game rejects": {ramp.PathResult, 400, failure("CONFLICT"), ""},
+		"a result of an unknown order":   {ramp.PathResult, 404, failure("ORDER_NOT_FOUND"), ""},
+		"a session that has ended":       {ramp.PathAssets, 401, failure("INVALID_USER"), ""},
+		"another HMAC key":               {ramp.PathValidate, 401, failure("HMAC_INVALID"), otherKey},
+		"another key, of a result":       {ramp.PathResult, 401, failure("HMAC_INVALID"), otherKey},
+		"another key, in its own words":  {ramp.PathResult, 403, failure("DENIED"), "HTTP 403, DENIED"},
+		"a page instead of the game":     {ramp.PathResult, 401, "log in", "The game does not accept the HMAC, "},
+		"no such path":                   {ramp.PathResult, 404, "no such page", noEndpoint},
+		"no such method":                 {ramp.PathResult, 405, "", noEndpoint},
+		"a redirect":                     {ramp.PathResult, 302, "", "The game redirects."},
+		"a gateway without a game":       {ramp.PathResult, 502, "bad gateway", "It answered: bad gateway"},
+		"no envelope":                    {ramp.PathAssets, 200, "hello", "The answer must be JSON"},
+		"another project":                {ramp.PathValidate, 403, failure("INVALID_PROJECT_ID"), "its own project"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fails := false
+			c := newCounter(t, reporting, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+				if !fails || r.URL.Path != test.path {
+					game.ServeHTTP(w, r)
+					return
+				}
+				w.WriteHeader(test.status)
+				_, _ = w.Write([]byte(test.body))
+			}))
+			c.mint(t)
+			c.service.Advance(time.Minute)
+			require.Contains(t, c.page(t, "/"), "Connection works")
+			fails = true
+			_, _ = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
+			c.service.Advance(time.Second)
+			said := c.page(t, "/")
+			if test.problem != "" {
+				assert.Contains(t, said, "Setup: 1 problem")
+				assert.Contains(t, said, test.problem)
+				return
+			}
+			assert.Contains(t, said, "Connection works")
+			assert.NotContains(t, said, " fails ")
+			assert.Regexp(t, `works success, at [0-9:]+ failed later, at [0-9:]+: call \d+ `, said)
+			call := found(t, `failed later, at [0-9:]+: <a href="(/calls/\d+)">`, c.html(t, "/"))
+			assert.Contains(t, c.page(t, call), fmt.Sprintf("answered: HTTP %d", test.status))
+			fails = false
+			ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))
+			c.service.Advance(time.Minute)
+			assert.NotContains(t, c.page(t, "/"), "failed later")
+		})
+	}
+	t.Run("a result that is sent by hand", func(t *testing.T) {
+		c := newCounter(t, reporting, answeringResults(0, 401))
+		order := c.mint(t)
+		c.service.Advance(time.Minute)
+		_ = c.service.Resend(t.Context(), order)
+		assert.Contains(t, c.page(t, "/"), "Setup: 1 problem")
+	})
+	t.Run("another validator key", func(t *testing.T) {
+		c := newCounter(t, reporting, kept(t))
+		c.mint(t)
+		c.restart(t, c.handler, reporting, func(c *ramptest.Config) { c.Validator = common.HexToAddress("0x1") })
+		require.Contains(t, c.page(t, "/"), "Validate endpoint and validator key works success")
+		_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
+		require.ErrorContains(t, err, "not by the registered")
+		assert.Contains(t, c.page(t, "/"), "Setup: 1 problem")
+	})
+	t.Run("another key of an initialize call", func(t *testing.T) {
+		c := newCounter(t)
+		c.mint(t)
+		_, err := c.client.Initialize(t.Context(), ramp.InitializeRequest{})
+		require.Error(t, err)
+		assert.NotContains(t, c.page(t, "/"), "Setup: 1 problem", "which is a matter of that call")
+		_, err = clientOf(t, c.service, ramp.Must(ramp.TextKey("no key of ours"))).Initialize(t.Context(), request())
+		require.ErrorIs(t, err, ramp.ErrHMACInvalid)
+		assert.Contains(t, c.page(t, "/"), "Setup: 1 problem")
+	})
+}
+
+// A row says at a glance that the game has rejected an order, and why. A check that passed says less.
+func TestAListSaysAtAGlanceWhyAnOrderWasRejected(t *testing.T) {
+	c := newCounter(t)
+	c.mint(t, ramptest.ValidateOtherDigest())
+	c.shop.gold = 40
+	address, form := c.exchange(t)
+	assert.NotEmpty(t, address)
+	page := whole(t, c.browse(t, http.MethodPost, "/exchange", form))
+	const lead, why = "<strong>Rejected by the game: INVALID_BALANCE.</strong> ",
+		"The order takes 100 item_gold; the player owned 40 item_gold."
+	assert.Contains(t, page, "<span>"+lead+why+" No transaction was made.</span>", "what happened, in full color")
+	for _, list := range []string{"/", "/calls"} {
+		assert.Contains(t, c.html(t, list), `<span class="said plain full">`+lead+why+"</span>", list)
+		assert.Contains(t, c.html(t, list), `<span class="facts">not approved</span>`, list)
+	}
+	assert.Regexp(t, `<span class="facts quiet">[A-Z_]+</span>.*<span class="said good">Check passed: `,
+		c.html(t, "/calls"), "the errorCode, and not HTTP 200")
+}
+
+// One color has one meaning: what waits is amber, and that somebody should look is red.
+func TestAnOrderThatWaitsAndNeedsAttentionSaysSoInRed(t *testing.T) {
+	c := newCounter(t, reporting, answering(ramp.PathResult, 500, ""))
+	order := c.mint(t)
+	c.service.Advance(time.Minute)
+	for _, address := range []string{"/", "/orders/" + order.UUID.String()} {
+		assert.Contains(t, c.html(t, address), ` <strong class="bad">Needs attention.</strong>`)
+	}
+}
+
 // Orders with different losses are counted together, and no more is said of them than is true of each.
 func TestTheFrontPageSaysWhatWasLost(t *testing.T) {
 	c := newCounter(t, reporting, answering(ramp.PathResult, 200, confirmed))
@@ -1211,7 +1334,8 @@ func TestTheFrontPageSaysWhatWasLost(t *testing.T) {
 	c.service.Advance(time.Minute)
 	c.mint(t, ramptest.TransactionFails())
 	c.service.Advance(time.Minute)
-	assert.Contains(t, c.page(t, "/"), "✗ 2 orders: The transaction failed, and the game keeps all that it took. ")
+	assert.Contains(t, c.page(t, "/"), "✗ 2 orders: The transaction failed, and the game keeps all that it took. "+
+		"Connection works", "and no call with which that began")
 	ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))
 	c.service.Advance(time.Minute)
 	assert.Contains(t, c.page(t, "/"), "✗ 3 orders: Assets went wrong in different ways. ")

@@ -40,7 +40,7 @@ func TestTheFirstPageTriesTheGame(t *testing.T) {
 	}{
 		"the same key": {want: []string{answers, has, "– First UUID not seen yet Point RAMP_API_URL"}},
 		"another key": {other: true, want: []string{answers,
-			"✗ Same HMAC key fails POST /api/validate: HTTP 401, HMAC_INVALID The game has a different HMAC key"}},
+			"✗ Same HMAC key fails POST /api/validate: HTTP 401, HMAC_INVALID The game may have a different HMAC key"}},
 		"codes of the game's own": {game: rejecting(200, "NO_UUID", "BAD_SIGNATURE"), want: []string{answers, has}},
 		"the session is checked first": {game: rejecting(401, "INVALID_USER", "INVALID_USER"), want: []string{answers,
 			unseen + "POST /api/validate: HTTP 401, INVALID_USER" + unclear}},

@@ -115,7 +115,7 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.judge("exchange")
 	d.open(d.exchange() + "&amount=1000")
 	d.click(`#send`)
-	d.sees(`.problem`, `Rejected by the game: INVALID_BALANCE. No transaction was made.`)
+	d.sees(`.problem`, `Rejected by the game: INVALID_BALANCE. The order takes `)
 	d.do(chromedp.EmulateViewport(375, 667))
 	d.holds(uncut(`[data-kind="validate"] .what`)) // why, without a click
 	d.do(chromedp.EmulateViewport(1280, 900))
@@ -292,7 +292,7 @@ func TestAnOrderOfManyCallsIsShortOnAPhone(t *testing.T) {
 	d.open("/")
 	d.sees("ul.orders", "The order takes 5,000 item_gold; the player owned 1,000 item_gold.")
 	d.holds(`[...document.querySelectorAll("ul.orders .facts")].find((f) =>
-		f.innerText === "rejected: INVALID_BALANCE").offsetHeight < 34`)
+		f.innerText === "not approved").offsetHeight < 34`)
 }
 
 // On a phone, the form can be sent without scrolling.
@@ -463,7 +463,7 @@ func TestAPhoneShowsAProblemOfTheSetup(t *testing.T) {
 	}
 	d.sees("#setup-problem", "The game asks for UUIDs")
 	d.holds(problem)
-	d.sees("#check-0", "The game has a different HMAC key, or signs a different body than it sends.")
+	d.sees("#check-0", "The game may have a different HMAC key, or sign a different body than it sends.")
 	d.judge("front-problem")
 	d.do(chromedp.EmulateViewport(390, 844))
 	d.click(`#setup-problem > summary`)

@@ -138,7 +138,7 @@ func (e Event) Verdict() Verdict {
 // IsPolicy reports whether a game has rejected an order in the correct form, which it
 // may do.
 func (e Event) IsPolicy() bool {
-	return e.Kind == KindValidate && e.Tone == verdict.Neutral && e.Answer != nil
+	return e.Kind == KindValidate && e.Tone == verdict.Neutral && e.Answer != nil && e.Answer.Status < 500
 }
 
 // IsReading reports whether the event is an assets call of the books.

@@ -3,6 +3,7 @@ package pages
 import (
 	"encoding/json"
 	"math/big"
+	"strings"
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -44,7 +45,8 @@ func readOrder(e *control.Event) (about aboutOrder) {
 		assets, tokens, verb = tokens, assets, "grants "
 	}
 	failed := e.Status == control.TxFailed
-	rejected := e.Kind == control.KindResult && e.Tone == verdict.Good && e.Outcome != "success" // rightly
+	rejected := e.Kind == control.KindResult && e.Outcome != "success" &&
+		(e.Tone == verdict.Good || strings.Contains(e.Said, verdict.Contrary)) // rightly
 	switch {
 	case rejected && direction == ramp.Burn && !failed:
 		verb = "would grant "

@@ -35,6 +35,7 @@ type frontView struct {
 	Any       bool
 	Losses    int    // how many orders show a loss
 	Lost      string // what happened to them
+	Culprit   int    // the number of the call with which that began, if it is one order; 0 if that is unknown
 	Fresh     bool   // no order was seen yet, so Setup has the first steps
 	Last      string // when the last call was made
 	Start     startView
@@ -113,6 +114,9 @@ func (s *visit) frontView(status int, p *problem) {
 	v.List.N = list.Counts[desk.Show(show)]
 	v.List.What, v.Losses = holds(v.List.N-list.Calls, list.Calls), list.Losses
 	v.Lost = cmp.Or(list.Lost, "Assets went wrong in different ways.")
+	if c := s.culprits()[list.Loser]; list.Loser != uuid.Nil && c != nil && s.isFirst(c) {
+		v.Culprit = c.Number
+	}
 	v.List.First = min((page-1)*maxLines, v.List.N)
 	v.List.Last = v.List.First + len(list.Entries)
 	v.List.Lines = s.lines(list.Entries)

@@ -26,6 +26,7 @@ type line struct {
 	Name      string // the player, or the session of a call
 	Verdict   verdictView
 	Explained bool   // whether the sentence is shown
+	Passed    bool   // it is a call that the game must reject, and has rejected
 	Since     string // the call with which assets of an order first went wrong; "" if that is not known
 	First     bool   // it is that call
 	Full      bool   // whether all of the sentence is shown, however long it is
@@ -45,7 +46,7 @@ func (s *site) lines(entries []desk.Entry) (lines []line) {
 		l := s.line(&entries[i])
 		if o := entries[i].Order; o != nil {
 			if c := culprits[o.UUID]; c != nil && s.isFirst(c) {
-				l.Since = nameOfCall(c)
+				l.Since = fmt.Sprintf("%s, call %d", nameOfCall(c), c.Number)
 			}
 			tokens[l.Token] = true
 		}
@@ -110,23 +111,27 @@ func (s *site) line(e *desk.Entry) line {
 		Explained: o.Tone != verdict.Good || o.TxStatus != string(control.TxSucceeded)}
 }
 
-// whyInShort says why the game did not approve an order. The facts of a line have the errorCode of a
-// rejection.
-func (s *site) whyInShort(e *control.Event) string {
-	said := e.Sentence()
-	if before, lacks, found := strings.Cut(said, " "+verdict.NoTransaction+" "); found && e.IsPolicy() {
-		return lacks
-	} else if found {
-		return before + " " + lacks
+// leadOf splits what is said of a call. The lead says that the game has rejected an order, which it may, and
+// with which errorCode; it is "" if the game has not. The rest says why.
+func leadOf(e *control.Event, said string) (lead, rest string) {
+	lead = verdict.Rejection(e.Outcome)
+	if rest, found := strings.CutPrefix(said, lead); found && e.IsPolicy() {
+		return lead, strings.TrimSpace(rest)
+	}
+	return "", said
+}
+
+// whyInShort says why the game did not approve an order.
+func (s *site) whyInShort(e *control.Event) (lead, why string) {
+	lead, why = leadOf(e, strings.Replace(e.Sentence(), " "+verdict.NoTransaction, "", 1))
+	if lead != "" && why != "" {
+		return lead, why
 	}
 	cause, _, more := strings.Cut(s.cause(e), ". ")
 	if more {
 		cause += "."
 	}
-	if e.IsPolicy() {
-		return cmp.Or(cause, said)
-	}
-	return strings.TrimSpace(strings.TrimSuffix(said, " "+verdict.NoTransaction) + " " + cause)
+	return lead, strings.TrimSpace(why + " " + cause)
 }
 
 // callLine returns a call as a list shows it.
@@ -137,11 +142,15 @@ func (s *site) callLine(e *control.Event) line {
 		Facts: "no answer", Number: e.Number, Name: e.Session, Verdict: s.verdictView(v), Explained: v.Loss ||
 			v.Tone != verdict.Good && e.Outcome != "success" || e.Fault != ""}
 	if e.Kind == control.KindValidate && e.IsWrong() && e.Loss == "" {
-		l.Verdict.Short, l.Full = s.whyInShort(e), true
+		l.Verdict.Lead, l.Verdict.Short = s.whyInShort(e)
+		l.Full = true
 	}
+	l.Passed = v.Tone == verdict.Good && e.Fault != "" && e.Outcome != "success"
 	switch status := statusOf(e); {
 	case e.IsPolicy(): // HTTP 200 would look like a success
-		l.Facts = "rejected: " + redact.Isolate(e.Outcome)
+		l.Facts = "not approved"
+	case l.Passed && !strings.Contains(e.Outcome, " "): // here, too; it is an errorCode
+		l.Facts = redact.Isolate(e.Outcome)
 	case status != "":
 		l.Facts = "HTTP " + status
 		if e.Took > 0 {

@@ -13,13 +13,16 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
-// setupCheck is the state of one part of a studio's setup, judged by the last exchange.
+// setupCheck is the state of one part of a studio's setup. What has worked works, until a call fails as every
+// other one would; see failsEach.
 type setupCheck struct {
 	Name  string
 	State string // "works", "fails" or "not seen yet"
 	Tone  verdict.Tone
 	Said  string // what was seen, or how to check it
 	Fix   string // how to fix a failure
+	Later string // of what works: when a call failed since then, because of its order; "" if none did
+	Call  int    // that call
 }
 
 // setup returns the state of the setup.
@@ -36,24 +39,76 @@ func (s *site) setup() []setupCheck {
 		control.KindResult} {
 		c := &checks[i]
 		c.State = "not seen yet"
-		e, ok := s.last(desk.CallsQuery{Pick: desk.Genuine, Routine: true}, kind)
-		if ok && e.IsPolicy() { // it proves nothing about the key; an earlier approval does
-			c.Said = ended(&e) + ". No signature of the validator key was seen yet."
-		}
-		if !ok || e.IsPolicy() {
-			e, ok = s.desk.Worked(kind)
-		}
-		switch {
-		case !ok:
-		case e.Failed:
-			c.State, c.Tone, c.Fix = "fails", verdict.Bad, s.cause(&e)
-			c.Said = fmt.Sprintf("%s, at %s", ended(&e), s.stamp(e.Time))
-		default:
+		last, seen := s.last(desk.CallsQuery{Pick: desk.Genuine, Routine: true}, kind)
+		good, worked := s.desk.Worked(kind)
+		switch failed := seen && last.Failed; {
+		case failed && (!worked || failsEach(&last)):
+			c.State, c.Tone, c.Fix = "fails", verdict.Bad, s.cause(&last)
+			c.Said = fmt.Sprintf("%s, at %s", ended(&last), s.stamp(last.Time))
+		case worked:
 			c.State, c.Tone = "works", verdict.Good
-			c.Said = fmt.Sprintf("%s, at %s", e.Outcome, s.stamp(e.Time))
+			c.Said = fmt.Sprintf("%s, at %s", good.Outcome, s.stamp(good.Time))
+			if failed {
+				c.Later, c.Call = s.stamp(last.Time), last.Number
+			}
+		case seen: // a rejection proves nothing about the key
+			c.Said = ended(&last) + ". No signature of the validator key was seen yet."
 		}
 	}
 	return checks
+}
+
+// failsEach reports whether a call failed as every other one would: because of a key, an address, or the form
+// of the answers. Any other failure is one of its order.
+func failsEach(e *control.Event) bool {
+	if e.Kind == control.KindInitialize {
+		switch initializeError(e) {
+		case wrongMAC, noMAC, otherProject, otherNet:
+			return true
+		default:
+			return false
+		}
+	}
+	if e.Answer == nil {
+		return true
+	}
+	switch code, status := ramp.Code(e.Outcome), e.Answer.Status; {
+	case code == ramp.CodeHMACInvalid, code == ramp.CodeHMACMissing, code == codeProject, isOtherKey(e):
+		return true
+	case status == http.StatusBadGateway, status == http.StatusGatewayTimeout: // no answer of the game
+		return true
+	case namesSession(code):
+		return false
+	default:
+		return status == http.StatusUnauthorized || status == http.StatusForbidden || hasNoEndpoint(e) ||
+			status/100 == 3 || breaksInterface(e) && status < 500
+	}
+}
+
+// codeProject is the errorCode for another project ID.
+const codeProject = "INVALID_PROJECT_ID"
+
+// isOtherKey reports whether an approval was signed with another validator key.
+func isOtherKey(e *control.Event) bool { return strings.Contains(e.Outcome, "not by the registered") }
+
+// breaksInterface reports whether an answer does not have the form that it must have.
+func breaksInterface(e *control.Event) bool {
+	return strings.Contains(e.Outcome, "breaks the interface")
+}
+
+// hasNoEndpoint reports whether an answer is that of a server without the endpoint. With an errorCode of its
+// own, HTTP 404 is more likely about the order.
+func hasNoEndpoint(e *control.Event) bool {
+	status := e.Answer.Status
+	return status == http.StatusNotFound && breaksInterface(e) || status == http.StatusMethodNotAllowed ||
+		ramp.Code(e.Outcome) == ramp.CodeNotFound
+}
+
+// namesSession reports whether an errorCode is about the session of a player.
+func namesSession(code ramp.Code) bool {
+	return slices.ContainsFunc([]string{"USER", "SESSION", "TOKEN"}, func(word string) bool {
+		return strings.Contains(strings.ToUpper(string(code)), word)
+	})
 }
 
 // firstChecks returns the state of a setup that has seen no order: whether the game is there, has the
@@ -88,7 +143,7 @@ func (s *visit) firstChecks() []setupCheck {
 // astray returns how to reach the endpoint of a call, if the answer is that of something else, or "".
 func (s *site) astray(e *control.Event) string {
 	if status := e.Answer.Status; status == http.StatusNotFound || status == http.StatusMethodNotAllowed ||
-		status/100 == 3 || strings.Contains(e.Outcome, "breaks the interface") && status < 500 {
+		status/100 == 3 || breaksInterface(e) && status < 500 {
 		return s.cause(e)
 	}
 	return ""
@@ -132,8 +187,11 @@ func (s *site) compareKey() string {
 }
 
 // cause returns the likely cause of a failed exchange and how to fix it, or "" if it is
-// unknown.
+// unknown. What was not seen is said as what may be.
 func (s *site) cause(e *control.Event) string {
+	if e.Tone == verdict.Neutral && e.Answer != nil && e.Answer.Status >= 500 { // on purpose, or of a check
+		return ""
+	}
 	if e.Kind == control.KindInitialize {
 		return s.initializeCause(e)
 	}
@@ -144,39 +202,40 @@ func (s *site) cause(e *control.Event) string {
 	}
 	switch code := ramp.Code(e.Outcome); {
 	case code == ramp.CodeHMACInvalid, code == ramp.CodeHMACMissing:
-		return "The game has a different HMAC key, reads it in the other encoding (text or base64url), or " +
-			"verifies a body that was parsed and written again. " +
+		return "The game may have a different HMAC key, read it in the other encoding (text or base64url), " +
+			"or verify a body that was parsed and written again. " +
 			s.compareKey() + ". Compare RAMP_HMAC_KEY_ENCODING with -key-encoding, too."
-	case code == "INVALID_PROJECT_ID":
+	case code == codeProject:
 		return fmt.Sprintf("The game expects its own project; this call has %q.", readOrder(e).Project)
-	case strings.Contains(e.Outcome, "not by the registered"):
+	case isOtherKey(e):
 		return "The game signs with a different validator key. Restart with -validator and the address " +
 			"that the game signs with, or set RAMP_VALIDATOR_KEY of the game to the key of " +
 			s.about().Validator.Hex() + "."
-	case e.Answer.Status == http.StatusNotFound, e.Answer.Status == http.StatusMethodNotAllowed,
-		code == ramp.CodeNotFound:
+	case hasNoEndpoint(e):
 		return "The game has no such endpoint. Set its path with " + path + "."
+	case e.Answer.Status == http.StatusNotFound:
+		return "If the game has no such endpoint, set its path with " + path + "."
 	case e.Answer.Status/100 == 3:
 		return "The game redirects. The service does not follow redirects, because a token must not reach " +
 			"another address. Set -game to the final address."
 	case e.Answer.Status == http.StatusUnauthorized && e.Kind == control.KindAssets:
-		return "The game does not accept the access token or the session. Log in to the game again, and " +
+		return "The game may not accept the access token or the session. Log in to the game again, and " +
 			"open the page from there."
 	case e.Answer.Status == http.StatusUnauthorized:
 		return "The game does not accept the HMAC, the access token or the session. Its answer may say which."
 	case e.Answer.Status >= 500:
 		said := "The game's log may say why."
-		if body := e.Answer.Short(); body != "" && strings.Contains(e.Outcome, "breaks the interface") {
+		if body := e.Answer.Short(); body != "" && breaksInterface(e) {
 			said = "It answered: " + body
 		}
 		if e.Kind == control.KindResult &&
 			(code == ramp.CodeInternal || strings.Contains(strings.ToLower(e.Answer.Body), "unknown")) {
-			said += " Was the game restarted with a store in memory? Then it knows no earlier order."
+			said += " If the game was restarted and has its orders in memory, it knows no earlier order."
 		}
 		return said
 	case e.IsPolicy():
 		return s.policyCause(e, code)
-	case strings.Contains(e.Outcome, "envelope"), strings.Contains(e.Outcome, "breaks the interface"):
+	case strings.Contains(e.Outcome, "envelope"), breaksInterface(e):
 		const must = "The answer must be JSON with success, errorCode and data (interface 7.2)"
 		if _, is, known := strings.Cut(e.Outcome, "no JSON object: "); known {
 			return must + ", but " + is + "."
@@ -191,10 +250,8 @@ func (s *site) cause(e *control.Event) string {
 // the reason.
 func (s *site) policyCause(e *control.Event, code ramp.Code) string {
 	about := readOrder(e)
-	for _, word := range []string{"USER", "SESSION", "TOKEN"} {
-		if strings.Contains(strings.ToUpper(string(code)), word) {
-			return "The game does not accept the session or its token. Log in to the game again."
-		}
+	if namesSession(code) {
+		return "The game may not accept the session or its token. Log in to the game again."
 	}
 	_, asked := s.last(desk.CallsQuery{UUID: e.UUID}, control.KindInitialize)
 	switch {
@@ -218,21 +275,32 @@ func (s *site) policyCause(e *control.Event, code ramp.Code) string {
 	}
 }
 
+// The errors of an initialize call that every other one would get, too.
+const (
+	wrongMAC, noMAC        = "invalid mac", "X-HMAC-Signature is required"
+	otherProject, otherNet = "ramp not found", "ramp not exists"
+)
+
+// initializeError returns the error of an initialize call, without its explanation.
+func initializeError(e *control.Event) string {
+	text, _, _ := strings.Cut(e.Outcome, ", ")
+	return text
+}
+
 func (s *site) initializeCause(e *control.Event) string {
-	outcome, _, _ := strings.Cut(e.Outcome, ", ")
-	switch outcome {
-	case "invalid mac":
+	switch initializeError(e) {
+	case wrongMAC:
 		if strings.Contains(e.Outcome, "other encoding") {
 			return "It matches if the key is read in the other encoding. Restart with the other " +
 				"-key-encoding (text or base64url), or change that of the game."
 		}
-		return "The game has a different HMAC key, or signs a different body than it sends. " +
+		return "The game may have a different HMAC key, or sign a different body than it sends. " +
 			s.compareKey() + "."
-	case "X-HMAC-Signature is required":
+	case noMAC:
 		return "Sign the body with the HMAC key, and send the signature in the header X-HMAC-Signature."
-	case "ramp not found":
+	case otherProject:
 		return "The game's project ID is not that of -project."
-	case "ramp not exists":
+	case otherNet:
 		return "The service does not have this network."
 	default:
 		return "Correct the request: " + e.Outcome + "."

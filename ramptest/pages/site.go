@@ -227,6 +227,7 @@ func (s *site) stamp(at time.Time) string {
 // verdictView is a verdict as the pages show it.
 type verdictView struct {
 	verdict.Verdict
+	Lead   string // of a rejected order: the sentence before Short, which says with which errorCode
 	Short  string // without figures, if it is that of an order
 	At     string // when the next step is due; "" if none is planned
 	Millis int64  // the same in milliseconds, for the script that counts down; 0 if the clock stands still

@@ -26,6 +26,7 @@ type step struct {
 	*control.Event
 	end                     int // the number of its last event
 	At, What, Status, Cause string
+	Lead                    string // of a rejected order: the sentence before What; see leadOf
 	Claim                   string // what a result said about its transaction
 	Books                   string
 	Lost                    bool   // the books found something wrong
@@ -109,7 +110,8 @@ func (s *step) repeats(other *step) bool {
 // describe fills in what a step says.
 func (s *site) describe(v *step, blamed *blame) {
 	e := v.Event
-	v.At, v.What, v.Claim, v.Whole = s.stamp(e.Time), e.Sentence(), claimOf(e), e.Request != nil
+	v.At, v.Claim, v.Whole = s.stamp(e.Time), claimOf(e), e.Request != nil
+	v.Lead, v.What = leadOf(e, e.Sentence())
 	first := blamed != nil && e.Number == blamed.Call
 	v.Full = first || e.Kind == control.KindValidate && e.IsWrong()
 	if v.Lost && !v.Whole {

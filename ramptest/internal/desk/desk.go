@@ -87,6 +87,7 @@ type List struct {
 	Calls   int          // how many of those that match the filter are calls
 	Losses  int          // how many of all that match the text show a loss
 	Lost    string       // what happened to each of those; "" if that differs
+	Loser   uuid.UUID    // that order, if there is one of them; otherwise zero
 	Any     bool         // whether there are entries at all
 	Players []Choice     // the players of the last orders
 }
@@ -131,6 +132,7 @@ const (
 	Lost          // those after which the books found something wrong
 	Answered      // those that tell whether the game is there
 	Genuine       // those that tell whether the setup works, which a fault does not
+	Routine       // exchanges that a list shows only if somebody asks for them
 )
 
 // Probe is what calls to the game showed that are no orders.

@@ -57,6 +57,12 @@ const (
 // NoTransaction is what a rejected validate call means for the player.
 const NoTransaction = "No transaction was made."
 
+// Contrary is what a result is that the game must not confirm.
+const Contrary = "a result that contradicts the chain or an earlier one"
+
+// Rejection says that a game has rejected an order, as it may. Why follows.
+func Rejection(code string) string { return "Rejected by the game: " + code + "." }
+
 // OfCall returns the verdict on a call.
 func OfCall(c Call) Verdict {
 	failed := func(format string, args ...any) Verdict {
@@ -80,7 +86,7 @@ func OfCall(c Call) Verdict {
 	what := map[Trap]string{OffTerms: "an order off the terms of its UUID", // each contains the fault's name
 		Digest:   "an order with another digest under the same UUID",
 		Amount:   "an order with another amount under the same UUID",
-		Opposite: "a result that contradicts the chain or an earlier one",
+		Opposite: Contrary,
 		Forged:   "a forged call: " + c.Fault}[c.Trap]
 	switch {
 	case c.Canceled:
@@ -101,7 +107,10 @@ func OfCall(c Call) Verdict {
 	case c.Trap == Forged && c.Success:
 		return failed("The game accepted %s.", what)
 	case c.Trap == Forged && c.Status == 0:
-		return right("Check passed: the game did not accept %s.", what)
+		return neutral(Rejected, "The game did not accept %s, but without an answer, as after a crash.", what)
+	case c.Trap == Forged && c.Status >= 500:
+		return neutral(Rejected, "The game did not accept %s, but with HTTP %d, as a crash would.", what,
+			c.Status)
 	case c.Trap == Forged:
 		return right("Check passed: the game rejected %s.", what)
 	case c.Status == 0:
@@ -119,7 +128,8 @@ func OfCall(c Call) Verdict {
 		return neutral(Rejected, "The game did not confirm what the chain says, after a result that said "+
 			"something else.")
 	case c.Trap == Opposite && c.Status >= 500:
-		return right("Check passed: the game did not confirm %s.", what)
+		return neutral(Rejected, "The game did not confirm %s, but with HTTP %d, as a crash would.", what,
+			c.Status)
 	case c.Trap == Opposite:
 		return right("Check passed: the game rejected %s.", what)
 	case c.Status >= 500 && c.Retried && c.Kind == Result:
@@ -131,14 +141,14 @@ func OfCall(c Call) Verdict {
 	case other:
 		return right("Check passed: the game rejected %s.", what)
 	case c.Trap == AtOnce:
-		return neutral(Rejected, "Rejected by the game: %s. Another of the calls at once must be approved.%s",
-			c.Code, lacks)
+		return neutral(Rejected, "%s Another of the calls at once must be approved.%s", Rejection(c.Code),
+			lacks)
 	case c.Kind == Validate && c.Status == 200:
-		return neutral(Rejected, "Rejected by the game: %s. %s%s", c.Code, NoTransaction, lacks)
+		return neutral(Rejected, "%s%s %s", Rejection(c.Code), lacks, NoTransaction)
 	case c.Kind == Result:
 		return failed("The game rejected the result with %s. It is not sent again.", with)
 	case c.Kind == Validate:
-		return failed("The game rejected the call with %s. %s%s", with, NoTransaction, lacks)
+		return failed("The game rejected the call with %s.%s %s", with, lacks, NoTransaction)
 	default:
 		return failed("The game rejected the call with %s.", with)
 	}

@@ -46,11 +46,46 @@ func TestTheHeadOfAnOrder(t *testing.T) {
 		"The transaction burned less than the order is about, so the game owes nothing for it.": burn(func(o *Facts) {
 			o.Chain.End, o.Chain.Less = Succeeded, true
 		}),
-		`The game confirmed the outcome "failed", and rejected "succeeded".`: mint(func(o *Facts) {
-			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted, Other: Statement{Made: true, Status: 400}}
-		}),
 		"The books found something wrong earlier.": mint(func(o *Facts) {
 			o.Books.Findings = []string{"mint 1: 7 gold"}
+		}),
+	} {
+		assert.Equal(t, want, Of(order).Head)
+	}
+}
+
+// If results contradict each other, the head says what the game has moved for the one that stands.
+func TestTheHeadOfADisputeSaysWhatMoved(t *testing.T) {
+	as := func(first, stands End, status int) *Dispute {
+		return &Dispute{First: first, Stands: stands, Other: Statement{Made: true, Status: status,
+			Confirmed: status == 200}}
+	}
+	for want, order := range map[string]Facts{
+		`The game confirmed the outcome "failed", rejected "succeeded", and gave everything back.`: mint(
+			func(o *Facts) { o.Books.Dispute = as(Reverted, Reverted, 400) }),
+		`The game confirmed the outcome "failed", did not confirm "succeeded", and had taken nothing.`: mint(
+			func(o *Facts) { o.Books.Dispute, o.Books.Took = as(Reverted, Reverted, 500), nil }),
+		`The game confirmed the outcome "failed", rejected "succeeded", and keeps nothing of the player's.`: mint(
+			func(o *Facts) { o.Books.Dispute, o.Books.Took, o.Books.Vague = as(Reverted, Reverted, 400), nil, true }),
+		`The game confirmed the outcome "succeeded", rejected "failed", and took the assets.`: mint(func(o *Facts) {
+			o.Chain.End, o.Books.Moved = Succeeded, o.Books.Sum
+			o.Books.Dispute = as(Succeeded, Succeeded, 400)
+		}),
+		`The game confirmed the outcome "succeeded", did not answer "failed", and granted the assets.`: burn(
+			func(o *Facts) {
+				o.Chain.End, o.Books.Moved = Succeeded, o.Books.Sum
+				o.Books.Dispute = as(Succeeded, Succeeded, 0)
+			}),
+		`The game confirmed the outcome "failed", rejected "succeeded", and granted nothing.`: burn(
+			func(o *Facts) { o.Books.Dispute = as(Reverted, Reverted, 400) }),
+		"The game confirmed two outcomes, of which the first stands: failed; the game gave everything back.": mint(
+			func(o *Facts) { o.Books.Dispute = as(Reverted, Reverted, 200) }),
+		"The game confirmed a result that said succeeded, but the transaction failed; the game took the assets.": mint(
+			func(o *Facts) {
+				o.Books.Dispute, o.Books.Moved = &Dispute{First: Succeeded, Stands: Succeeded}, o.Books.Sum
+			}),
+		`The game confirmed the outcome "failed", and rejected "succeeded".`: mint(func(o *Facts) {
+			o.Books.Dispute, o.Books.Why = as(Reverted, Reverted, 400), Off
 		}),
 	} {
 		assert.Equal(t, want, Of(order).Head)

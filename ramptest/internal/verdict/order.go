@@ -283,6 +283,30 @@ func (d *Dispute) other() End {
 	return Reverted
 }
 
+// deedAs says in a few words without figures what the game has moved for an outcome that it confirmed, if
+// that is right; "" if there is nothing to say.
+func (o *Facts) deedAs(stands End) string {
+	failed := stands == Reverted || o.unpaid()
+	switch b := o.Books; {
+	case stands == Pending, len(b.Sum) == 0:
+		return ""
+	case !failed && o.Mint:
+		return "took the assets"
+	case !failed:
+		return "granted the assets"
+	case len(b.Took) > 0 && o.Mint:
+		return "gave everything back"
+	case o.Mint && b.Vague:
+		return "keeps nothing of the player's"
+	case o.Mint:
+		return "had taken nothing"
+	case len(b.Took) > 0 || b.Vague:
+		return ""
+	default:
+		return "granted nothing"
+	}
+}
+
 // disputed describes an order whose results contradict each other or the chain. That needs
 // attention only if the game confirmed both.
 func (o *Facts) disputed(m movement, call string, next Next) Verdict {
@@ -315,11 +339,18 @@ func (o *Facts) disputed(m movement, call string, next Next) Verdict {
 	case d.Stands == Pending:
 		v.Said = "Results stated two outcomes, and the game has confirmed neither."
 	case d.Other.Confirmed:
-		v.Said = fmt.Sprintf("The game confirmed two outcomes; the first of them stands: %s.", d.Stands)
+		v.Said = fmt.Sprintf("The game confirmed two outcomes, of which the first stands: %s.", d.Stands)
 	default:
 		v.Said = fmt.Sprintf("The game confirmed the outcome %q, and %s.", d.Stands, answer)
 	}
 	v.Head = cmp.Or(v.Head, v.Said)
+	if deed := o.deedAs(d.Stands); deed == "" || m.wrong != nil || m.toCome != nil || o.Books.Why != Known {
+		// the head says nothing about what moved
+	} else if d.Other.Made && !d.Other.Confirmed {
+		v.Head = fmt.Sprintf("The game confirmed the outcome %q, %s, and %s.", d.Stands, answer, deed)
+	} else {
+		v.Head = strings.TrimSuffix(v.Head, ".") + "; the game " + deed + "."
+	}
 	if o.over() && !o.Calls.Sending {
 		call = ""
 	}

@@ -188,7 +188,7 @@ func TestAnOrderIsDescribed(t *testing.T) {
 			o.Books.Dispute = &Dispute{First: Reverted, Stands: Reverted,
 				Other: Statement{Made: true, Confirmed: true, Status: 200}}
 		}),
-			"✗ disputed attention loss: Disputed. The game confirmed two outcomes; the first of them stands: " +
+			"✗ disputed attention loss: Disputed. The game confirmed two outcomes, of which the first stands: " +
 				"failed. The game did not give back 100 gold."},
 		{mint(func(o *Facts) {
 			o.Calls.Status, o.Books.Why = 400, Overlap
@@ -467,6 +467,10 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Validate, Status: 200, Success: true}, "✓ done: Approved."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_BALANCE"},
 			"– rejected: Rejected by the game: INVALID_BALANCE. No transaction was made."},
+		{Call{Kind: Validate, Status: 200, Code: "INVALID_BALANCE",
+			Lacks: "the order takes 9 gold; the player owned 1 gold"},
+			"– rejected: Rejected by the game: INVALID_BALANCE. The order takes 9 gold; the player owned 1 gold. " +
+				"No transaction was made."},
 		{Call{Kind: Validate, Status: 500, Code: "INTERNAL"},
 			"✗ failed attention: The game failed with HTTP 500 and INTERNAL."},
 		{Call{Kind: Validate, Status: 200, Problem: "success is no boolean"},
@@ -488,7 +492,10 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Validate, Status: 401, Code: "HMAC_INVALID", Trap: Forged, Fault: "tampered body"},
 			"✓ rejected: Check passed: the game rejected a forged call: tampered body."},
 		{Call{Kind: Result, Trap: Forged, Fault: "missing HMAC", Problem: "EOF"},
-			"✓ rejected: Check passed: the game did not accept a forged call: missing HMAC."},
+			"– rejected: The game did not accept a forged call: missing HMAC, but without an answer, as after a " +
+				"crash."},
+		{Call{Kind: Result, Status: 502, Trap: Forged, Fault: "wrong HMAC"},
+			"– rejected: The game did not accept a forged call: wrong HMAC, but with HTTP 502, as a crash would."},
 		{Call{Kind: Result, Status: 200, Success: true, Trap: Forged, Fault: "wrong HMAC"},
 			"✗ failed attention: The game accepted a forged call: wrong HMAC."},
 		{Call{Kind: Result, Status: 200, Success: true}, "✓ done: Confirmed."},
@@ -503,8 +510,8 @@ func TestACallIsDescribed(t *testing.T) {
 		{Call{Kind: Result, Status: 400, Code: "CONFLICT", Trap: Opposite},
 			"✓ rejected: Check passed: the game rejected a result that contradicts the chain or an earlier one."},
 		{Call{Kind: Result, Status: 500, Code: "INTERNAL", Trap: Opposite},
-			"✓ rejected: Check passed: the game did not confirm a result that contradicts the chain or an earlier " +
-				"one."},
+			"– rejected: The game did not confirm a result that contradicts the chain or an earlier one, but with " +
+				"HTTP 500, as a crash would."},
 		{Call{Kind: Result, Status: 200, Success: true, Trap: Opposite, Fits: true}, "✓ done: Confirmed."},
 		{Call{Kind: Result, Status: 400, Code: "CONFLICT", Trap: Opposite, Fits: true},
 			"– rejected: The game did not confirm what the chain says, after a result that said something else."},
@@ -536,6 +543,9 @@ func TestEveryCallGetsATrueSentence(t *testing.T) {
 					require.Equal(t, v.Tone == Bad || v.Tone == Warn, v.Attention, name)
 					if slices.Contains([]Trap{Forged, Digest, Amount, OffTerms, Opposite}, trap) && c.Success {
 						require.True(t, v.Attention, "a trap worked: %s", name)
+					}
+					if status == 0 || status >= 500 {
+						require.NotEqual(t, Good, v.Tone, "a crash passes no check: %s", name)
 					}
 					if v.Tone == Good {
 						require.Equal(t, c.Success, trap < Forged || trap == AtOnce, name)
