@@ -289,6 +289,28 @@ func TestContradictingResultsSayWhatTheyClaim(t *testing.T) {
 	}
 }
 
+// Two answers that come again by turns are shown once, also if they are very many.
+func TestAnswersThatComeAgainByTurnsTakeTwoRows(t *testing.T) {
+	c := newCounter(t, reporting)
+	order := c.mint(t, ramptest.TransactionFails())
+	c.service.Advance(time.Minute) // result #1 said failed
+	for n := range 200 {
+		if n%2 == 0 {
+			c.shop.answers = []error{errors.New("no")}
+		}
+		_ = c.service.Deliver(t.Context(), order, []ramptest.Outcome{ramptest.Succeeded, ramptest.Failed}[n%2])
+	}
+	said := c.pageOf(t, order)
+	assert.Equal(t, 4, strings.Count(said, " said: "), "#1, two rows, and the result on the way")
+	assert.Contains(t, said, "and 198 more with the same two answers by turns , until result #201 at ")
+	oneByOne := html.UnescapeString(found(t, `<p class="again"><a href="([^"]*)"`,
+		c.html(t, "/orders/"+order.UUID.String())))
+	assert.Contains(t, c.page(t, oneByOne), "result #201 said: failed · 200 Confirmed.")
+	calls := c.page(t, "/calls")
+	assert.Contains(t, calls, "and 198 more with the same two answers by turns , since POST /api/result #2 at ")
+	assert.Equal(t, 2, strings.Count(calls, "POST /api/result #20"))
+}
+
 // With the books off, a contradiction is still seen.
 func TestADisputeNeedsNoBooks(t *testing.T) {
 	c := newCounter(t, booksOff, rejectingTheSecond())
@@ -311,10 +333,11 @@ func TestARejectionThatIsRightIsShownAsRight(t *testing.T) {
 	c.service.Advance(time.Minute)
 	said := c.pageOf(t, order)
 	for _, want := range []string{
-		"200 Check passed: the game rejected an order with another digest under the same UUID. books:",
-		"200 Check passed: the game rejected an order with another amount under the same UUID. books:",
-		"401 Check passed: the game rejected a forged call: wrong HMAC. books:",
+		"INVALID_MESSAGE Check passed: the game rejected an order with another digest under the same UUID. books:",
+		"INVALID_MESSAGE Check passed: the game rejected an order with another amount under the same UUID. books:",
+		"HMAC_INVALID Check passed: the game rejected a forged call: wrong HMAC. books:",
 		"● The answer was lost on purpose. Next attempt at ",
+		"✓ Initialize HTTP 200 ✓ Validate HTTP 200 ✓ Chain succeeded ", // the approval, and no check
 	} {
 		assert.Contains(t, said, want)
 	}
@@ -434,8 +457,14 @@ func TestAllCallsAreListed(t *testing.T) {
 	assert.Contains(t, c.page(t, "/calls?session=session-2"), "No calls match.")
 	assert.Contains(t, c.page(t, "/calls?q=initialize&session=session-1"), "POST /api/v2/initialize",
 		"those of its orders")
-	assert.Contains(t, c.page(t, "/calls?routine=1"), "GET /api/assets ")
+	routine := c.page(t, "/calls?routine=1&each=1")
+	assert.Contains(t, routine, "GET /api/assets ")
+	assert.Contains(t, routine, "Routine calls are listed, too. Hide them ")
 	assert.NotContains(t, c.page(t, "/calls"), "GET /api/assets")
+	assert.Regexp(t, "All calls Failures and rejections [0-9]+ routine calls are hidden: readings of balances and "+
+		"calls to a chain that went well. Show them ✓", c.page(t, "/calls"))
+	assert.NotContains(t, c.page(t, "/calls?wrong=1"), "hidden", "of which none is routine")
+	assert.Contains(t, c.page(t, "/calls?session=session-2"), "All calls Failures and rejections No calls match.")
 	assert.Contains(t, c.page(t, "/calls?wrong=1"), "No calls match.")
 	c.shop.answers = []error{errors.New("the database is unreachable")}
 	_ = c.service.Resend(t.Context(), order)
@@ -765,7 +794,7 @@ func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
 			for next != "" {
 				body := c.html(t, next)
 				listed += strings.Count(body, `id="entry-`)
-				assert.Contains(t, body, "Calls with the same answer")
+				assert.Contains(t, body, "Calls with the same answers")
 				next = ""
 				earlier := regexp.MustCompile(`class="earlier" href="([^"]*)"`).FindStringSubmatch(body)
 				if earlier != nil {

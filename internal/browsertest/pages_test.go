@@ -3,6 +3,7 @@ package browsertest
 import (
 	"fmt"
 	"io"
+	"math/bits"
 	"net"
 	"net/http"
 	"strings"
@@ -169,6 +170,10 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.holds(`!document.querySelector("#check-0").checkVisibility()`) // all works, which is one line
 	d.click(`#setup-panel > summary`)
 	d.click(`#settings summary`)
+	d.answer = fmt.Errorf("the database is unavailable")
+	_ = d.service.Resend(t.Context(), retried)
+	d.answer = nil
+	d.sees("#check-3", "failed later")
 	d.judge("front")
 	d.open("/?show=attention")
 	d.judge("front-attention")
@@ -214,7 +219,7 @@ func TestAPageBearsAnything(t *testing.T) {
 	d.must(d.service.Resend(t.Context(), order))
 	d.sees(".again", "and 200 more with the same answer, until result #202")
 	d.click(`.again a`)
-	d.sees("h1", "Calls with the same answer")
+	d.sees("h1", "Calls with the same answers")
 	d.holds(`document.querySelectorAll("#timeline > li").length === 50`)
 	d.judge("order-again")
 	d.open("/")
@@ -256,14 +261,16 @@ func TestAWideAnswerFits(t *testing.T) {
 	d.judge("call-wide")
 }
 
-// Many different calls come in pieces, and each takes one line on a phone until it is opened.
+// Many different calls come in pieces. On a phone, each takes three lines at most until it is opened, and shows its
+// outcome.
 func TestAnOrderOfManyCallsIsShortOnAPhone(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	order := d.mint(ramptest.TransactionFails())
 	d.service.Advance(time.Minute)
-	resend := func(n int) { // of which the game rejects every second one, so that no call is like the one before it
-		_ = d.service.Deliver(t.Context(), order, []ramptest.Outcome{ramptest.Succeeded, ramptest.Failed}[n%2])
+	resend := func(n int) { // in the sequence of Thue and Morse, in which nothing comes three times in a row
+		_ = d.service.Deliver(t.Context(), order,
+			[]ramptest.Outcome{ramptest.Succeeded, ramptest.Failed}[bits.OnesCount(uint(n))%2])
 	}
 	for n := range 120 {
 		resend(n)
@@ -272,7 +279,13 @@ func TestAnOrderOfManyCallsIsShortOnAPhone(t *testing.T) {
 	d.open(pageOf(order))
 	const rows = `document.querySelectorAll("#timeline > li").length`
 	d.holds(rows + ` === 50`)
-	d.holds(`document.querySelector("#timeline").offsetHeight < 50 * 34`)
+	d.holds(`document.querySelector("#timeline").offsetHeight < 50 * 75`)
+	d.holds(`[...document.querySelectorAll("#timeline .what > :is(.good, .neutral, .bad)")].every((outcome) => {
+		const words = document.createRange(), all = outcome.firstChild;
+		words.setStart(all, 0);
+		words.setEnd(all, Math.min(all.length, "The game did not confirm".length));
+		return words.getBoundingClientRect().bottom <= outcome.parentElement.getBoundingClientRect().bottom + 1
+	})`)
 	d.look("order-many", false)
 	d.do(chromedp.EmulateViewport(375, 667))
 	for _, want := range []int{100, 125} { // initialize, validate, twice the chain, the result, and that again
@@ -281,9 +294,9 @@ func TestAnOrderOfManyCallsIsShortOnAPhone(t *testing.T) {
 	}
 	resend(120)
 	d.holds(rows + ` === 126`) // the fetched ones stay
-	d.holds(`document.documentElement.scrollHeight < 6500`)
+	d.holds(`document.documentElement.scrollHeight < 11000`)
 	d.click(`[data-kind="result"] summary`)
-	d.holds(`document.querySelector('[data-kind="result"] .what').offsetHeight > 34`)
+	d.holds(`document.querySelector('[data-kind="result"] .what').offsetHeight > 75`)
 
 	_, err := d.service.Mint(t.Context(), d.begin(item("item_gold", "5000")), d.session, ramp.NewAmount(1))
 	if err == nil {
@@ -462,6 +475,8 @@ func TestAPhoneShowsAProblemOfTheSetup(t *testing.T) {
 		t.Fatal("a UUID was issued")
 	}
 	d.sees("#setup-problem", "The game asks for UUIDs")
+	const weight = `getComputedStyle(document.querySelector("#check-0 %s")).fontWeight === "%s"`
+	d.holds(fmt.Sprintf(weight, ".said", "600") + " && " + fmt.Sprintf(weight, ".fix", "400")) // a guess is not bold
 	d.holds(problem)
 	d.sees("#check-0", "The game may have a different HMAC key, or sign a different body than it sends.")
 	d.judge("front-problem")

@@ -19,6 +19,7 @@ type callsView struct {
 	Lines          []line
 	Newest, Older  string // the addresses of the first page and of the next one; "" if there is none
 	RoutineHref    string // the address of the list with or without routine calls
+	Hidden         int    // how many routine calls match, and are not shown
 	Filters        []filterView
 	FoldHref       string // with Each, the address of the list where they are folded
 }
@@ -65,34 +66,42 @@ func (s *visit) callsPage() {
 			Href: address(0, v.Routine, true, false)}}
 	v.FoldHref = address(0, v.Routine, v.Wrong, false)
 	culprits := s.culprits()
-	for i := 0; i < len(events); i++ {
-		if len(v.Lines) == maxLines {
-			more, events = true, events[:i]
-			break
-		}
-		e := &events[i]
-		if whole, ok := s.event(e.Number); ok {
-			e = &whole
-		}
-		l := s.callLine(e)
-		isFirst := func(e *control.Event) bool {
-			c := culprits[e.UUID]
-			return e.Loss != "" && c != nil && c.Number == e.Number && s.isFirst(c)
-		}
-		l.First = isFirst(e)
-		l.Full = l.Full || l.First
-		n := 0
-		for !v.Each && i+n+1 < len(events) && isAgain(e, &events[i+n+1]) && !isFirst(&events[i+n+1]) {
-			n++
-		}
-		if n > 1 {
-			l.Again = s.again(n, &events[i+n], address(events[i+1].Number+1, v.Routine, v.Wrong, true))
-			i += n
-		}
-		v.Lines = append(v.Lines, l)
+	isFirst := func(e *control.Event) bool {
+		c := culprits[e.UUID]
+		return e.Loss != "" && c != nil && c.Number == e.Number && s.isFirst(c)
 	}
-	if more {
-		v.Older = address(events[len(events)-1].Number, v.Routine, v.Wrong, v.Each)
+	oldest := 0
+	for len(events) > 0 && len(v.Lines) < maxLines {
+		turn, again := 1, 0
+		if !v.Each {
+			turn, again = repetition(len(events), func(i, j int) bool {
+				return isAgain(&events[i], &events[j]) && !isFirst(&events[j])
+			})
+		}
+		for i := range events[:turn] {
+			e := &events[i]
+			if whole, ok := s.event(e.Number); ok {
+				e = &whole
+			}
+			l := s.callLine(e)
+			l.First = isFirst(e)
+			l.Full = l.Full || l.First
+			v.Lines = append(v.Lines, l)
+		}
+		oldest = events[turn+again-1].Number
+		if again > 0 {
+			v.Lines[len(v.Lines)-1].Again = s.again(turn, again, &events[turn+again-1],
+				address(events[turn].Number+1, v.Routine, v.Wrong, true))
+		}
+		events = events[turn+again:]
+	}
+	if more || len(events) > 0 {
+		v.Older = address(oldest, v.Routine, v.Wrong, v.Each)
+	}
+	if !v.Routine && !v.Wrong { // of which none is routine
+		routine, _ := s.desk.Calls(desk.CallsQuery{Pick: desk.Routine, Session: v.Session, Text: v.Query,
+			Routine: true, Brief: true})
+		v.Hidden = len(routine)
 	}
 	s.show(http.StatusOK, "calls.html", v)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
@@ -30,7 +29,7 @@ type line struct {
 	Since     string // the call with which assets of an order first went wrong; "" if that is not known
 	First     bool   // it is that call
 	Full      bool   // whether all of the sentence is shown, however long it is
-	Again     *again // the calls after it that are the same; nil if there are fewer than two
+	Again     *again // the calls after it that only repeat; nil if there are too few
 }
 
 // maxLines is how many lines a page of a list has, and maxFolded how many calls that they may stand for.
@@ -42,23 +41,26 @@ func (s *site) lines(entries []desk.Entry) (lines []line) {
 	if slices.ContainsFunc(entries, func(e desk.Entry) bool { return e.Order != nil && e.Order.Loss }) {
 		culprits = s.culprits()
 	}
-	for i := 0; i < len(entries); i++ {
-		l := s.line(&entries[i])
-		if o := entries[i].Order; o != nil {
-			if c := culprits[o.UUID]; c != nil && s.isFirst(c) {
-				l.Since = fmt.Sprintf("%s, call %d", nameOfCall(c), c.Number)
+	for len(entries) > 0 {
+		turn, more := repetition(len(entries), func(i, j int) bool {
+			a, b := entries[i].Call, entries[j].Call
+			return a != nil && b != nil && isAgain(a, b)
+		})
+		for i := range entries[:turn] {
+			l := s.line(&entries[i])
+			if o := entries[i].Order; o != nil {
+				if c := culprits[o.UUID]; c != nil && s.isFirst(c) {
+					l.Since = fmt.Sprintf("%s, call %d", nameOfCall(c), c.Number)
+				}
+				tokens[l.Token] = true
 			}
-			tokens[l.Token] = true
+			lines = append(lines, l)
 		}
-		n := 0
-		for c := entries[i].Call; c != nil && i+n+1 < len(entries) && entries[i+n+1].Call != nil &&
-			isAgain(c, entries[i+n+1].Call); n++ {
+		if more > 0 {
+			lines[len(lines)-1].Again = s.again(turn, more, entries[turn+more-1].Call,
+				allCalls(entries[turn].Call))
 		}
-		if n > 1 {
-			l.Again = s.again(n, entries[i+n].Call, allCalls(entries[i+1].Call))
-			i += n
-		}
-		lines = append(lines, l)
+		entries = entries[turn+more:]
 	}
 	for i := range lines {
 		if len(tokens) < 2 { // it would say nothing
@@ -68,9 +70,9 @@ func (s *site) lines(entries []desk.Entry) (lines []line) {
 	return lines
 }
 
-// again stands for n calls of a list, the oldest of which is last.
-func (s *site) again(n int, last *control.Event, href string) *again {
-	return &again{n, "since " + titleOf(last) + " at " + s.stamp(last.Time), href}
+// again stands for calls of a list that come again by turns, the oldest of which is last.
+func (s *site) again(turn, more int, last *control.Event, href string) *again {
+	return newAgain(turn, more, "since "+titleOf(last)+" at "+s.stamp(last.Time), href)
 }
 
 // allCalls returns the address of the list of all calls that begins with a call.
@@ -145,12 +147,13 @@ func (s *site) callLine(e *control.Event) line {
 		l.Verdict.Lead, l.Verdict.Short = s.whyInShort(e)
 		l.Full = true
 	}
-	l.Passed = v.Tone == verdict.Good && e.Fault != "" && e.Outcome != "success"
+	passed := passedWith(e)
+	l.Passed = passed != ""
 	switch status := statusOf(e); {
 	case e.IsPolicy(): // HTTP 200 would look like a success
 		l.Facts = "not approved"
-	case l.Passed && !strings.Contains(e.Outcome, " "): // here, too; it is an errorCode
-		l.Facts = redact.Isolate(e.Outcome)
+	case l.Passed:
+		l.Facts = passed
 	case status != "":
 		l.Facts = "HTTP " + status
 		if e.Took > 0 {

@@ -72,11 +72,31 @@ func isAgain(a, b *control.Event) bool {
 		claimOf(a) == claimOf(b) && statusOf(a) == statusOf(b)
 }
 
-// again stands for calls that are the same as the one before them.
+// again stands for calls that are the same as the one before them, or by turns as the two before them.
 type again struct {
 	Count int
+	Alike string // such as "the same answer"
 	Said  string // when the last of them was
 	Href  string // the address of the list of them
+}
+
+// repetition returns how many of n calls come again by turns, one or two, and how many calls after them are
+// only that, which are at least twice as many; 1 and 0 if there are fewer. same compares two calls.
+func repetition(n int, same func(i, j int) bool) (turn, more int) {
+	for turn = 1; turn <= 2; turn++ {
+		for more = 0; turn+more < n && same(more, turn+more); more++ {
+		}
+		if more >= 2*turn {
+			return turn, more
+		}
+	}
+	return 1, 0
+}
+
+// newAgain stands for calls that come again by turns.
+func newAgain(turn, more int, said, href string) *again {
+	alike := map[int]string{1: "the same answer", 2: "the same two answers by turns"}[turn]
+	return &again{more, alike, said, href}
 }
 
 // blame names the call that broke an order first.

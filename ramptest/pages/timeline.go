@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -33,7 +34,7 @@ type step struct {
 	Mark                    string // what distinguishes a call that went wrong; "" if nothing does
 	Full                    bool   // whether a phone shows all that it says, too
 	Whole                   bool   // whether the event has a page with more details
-	Again                   *again // the steps after it that are the same; nil if there are fewer than two
+	Again                   *again // the steps after it that only repeat; nil if there are too few
 }
 
 // maxWhat is the maximum length of a line's description in bytes.
@@ -61,18 +62,18 @@ func (p piece) of(id uuid.UUID) string {
 // timeline returns the last steps of a piece of a story.
 func (s *site) timeline(id uuid.UUID, told story, culprit *control.Event, p piece) timelineView {
 	v, steps := timelineView{UUID: id}, told.steps(p)
-	for i := 0; i < len(steps); i++ {
-		next, n := steps[i], 0
-		for !p.each && i+n+1 < len(steps) && steps[i+n+1].repeats(&next) {
-			n++
+	for len(steps) > 0 {
+		turn, more := 1, 0
+		if !p.each {
+			turn, more = repetition(len(steps), func(i, j int) bool { return steps[j].repeats(&steps[i]) })
 		}
-		if n > 1 {
-			last := steps[i+n]
-			next.Again = &again{n, "until " + nameOfCall(last.Event) + " at " + s.stamp(last.Time),
-				piece{steps[i+1].Number - 1, last.end + 1, true}.of(id)}
-			i += n
+		if more > 0 {
+			last := steps[turn+more-1]
+			said := "until " + nameOfCall(last.Event) + " at " + s.stamp(last.Time)
+			rest := piece{steps[turn].Number - 1, last.end + 1, true}
+			steps[turn-1].Again = newAgain(turn, more, said, rest.of(id))
 		}
-		v.Steps = append(v.Steps, next)
+		v.Steps, steps = append(v.Steps, steps[:turn]...), steps[turn+more:]
 	}
 	if n := len(v.Steps) - maxSteps; n > 0 {
 		v.Steps = v.Steps[n:]
@@ -118,7 +119,7 @@ func (s *site) describe(v *step, blamed *blame) {
 		e.Tone = verdict.Bad
 	}
 	if e.Tone == verdict.Good {
-		v.Status = statusOf(e)
+		v.Status = cmp.Or(passedWith(e), statusOf(e))
 	}
 	for _, text := range []*string{&v.What, &v.Books} {
 		if len(*text) > maxWhat && !v.Full {

@@ -34,7 +34,7 @@ func way(o *control.Order, told story, culprit *control.Event) []stop {
 	for i := range told {
 		e := &told[i]
 		p := place[e.Kind]
-		if p == nil || p.Lost {
+		if p == nil || p.Lost || passedWith(e) != "" { // a check is no step of the order
 			continue
 		}
 		p.Said, p.Tone = stopSaid(e), e.Tone

@@ -15,6 +15,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // count formats a number of things.
@@ -106,6 +107,15 @@ func claimOf(e *control.Event) string {
 		return ""
 	}
 	return "said: " + string(e.Status)
+}
+
+// passedWith returns the errorCode with which the game has rejected what it must reject; "" if it has not.
+// HTTP 200 would look like an approval.
+func passedWith(e *control.Event) string {
+	if e.Tone != verdict.Good || e.Fault == "" || e.Outcome == "success" || strings.Contains(e.Outcome, " ") {
+		return ""
+	}
+	return redact.Isolate(e.Outcome)
 }
 
 // statusOf returns the HTTP status of the answer; "" if there was none.
