@@ -144,9 +144,10 @@ func picked(e *control.Event, pick desk.Pick) bool {
 		return e.Answer != nil || e.Tone == verdict.Bad
 	case desk.Routine:
 		return e.Request != nil && e.Routine()
-	case desk.Genuine:
+	case desk.Genuine, desk.Judged:
 		byHand := e.Fault == byHand && e.Tone == verdict.Bad // what the game must not accept is no failure
-		return (judged || e.IsPolicy()) && (e.Fault == "" || e.Outcome == "success" || byHand) &&
+		return (judged || e.IsPolicy() && pick == desk.Genuine) &&
+			(e.Fault == "" || e.Outcome == "success" || byHand) &&
 			!strings.Contains(e.Outcome, errUnsent.Error())
 	default:
 		return true

@@ -673,7 +673,7 @@ func TestAPageSaysWhatIsWrong(t *testing.T) {
 	rejected := text(t, c.browse(t, http.MethodPost, "/exchange", with("accessToken", "token-2")))
 	for _, want := range []string{"POST /api/validate: HTTP 401, INVALID_USER",
 		`{"success":false,"errorCode":"INVALID_USER","data":null}`,
-		"The game does not accept the HMAC, the access token or the session.", "Bearer $RAMP_ACCESS_TOKEN",
+		"The game may not accept the HMAC, the access token or the session.", "Bearer $RAMP_ACCESS_TOKEN",
 		"| ramp sign)"} {
 		assert.Contains(t, rejected, want)
 	}

@@ -1258,7 +1258,7 @@ func TestASetupIsNotAboutOneOrder(t *testing.T) {
 		"another HMAC key":               {ramp.PathValidate, 401, failure("HMAC_INVALID"), otherKey},
 		"another key, of a result":       {ramp.PathResult, 401, failure("HMAC_INVALID"), otherKey},
 		"another key, in its own words":  {ramp.PathResult, 403, failure("DENIED"), "HTTP 403, DENIED"},
-		"a page instead of the game":     {ramp.PathResult, 401, "log in", "The game does not accept the HMAC, "},
+		"a page instead of the game":     {ramp.PathResult, 401, "log in", "The game may not accept the HMAC, "},
 		"no such path":                   {ramp.PathResult, 404, "no such page", noEndpoint},
 		"no such method":                 {ramp.PathResult, 405, "", noEndpoint},
 		"a redirect":                     {ramp.PathResult, 302, "", "The game redirects."},
@@ -1314,6 +1314,10 @@ func TestASetupIsNotAboutOneOrder(t *testing.T) {
 		_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
 		require.ErrorContains(t, err, "not by the registered")
 		assert.Contains(t, c.page(t, "/"), "Setup: 1 problem")
+		c.shop.gold = 0
+		_, err = c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1))
+		require.ErrorContains(t, err, "INVALID_BALANCE")
+		assert.Contains(t, c.page(t, "/"), "Setup: 1 problem", "a rejection proves nothing about the key")
 	})
 	t.Run("another key of an initialize call", func(t *testing.T) {
 		c := newCounter(t)

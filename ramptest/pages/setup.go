@@ -40,6 +40,12 @@ func (s *site) setup() []setupCheck {
 		c := &checks[i]
 		c.State = "not seen yet"
 		last, seen := s.last(desk.CallsQuery{Pick: desk.Genuine, Routine: true}, kind)
+		if seen && last.IsPolicy() { // which proves nothing about the validator key
+			before, ok := s.last(desk.CallsQuery{Pick: desk.Judged}, kind)
+			if ok && before.Failed && isOtherKey(&before) {
+				last = before
+			}
+		}
 		good, worked := s.desk.Worked(kind)
 		switch failed := seen && last.Failed; {
 		case failed && (!worked || failsEach(&last)):
@@ -51,7 +57,7 @@ func (s *site) setup() []setupCheck {
 			if failed {
 				c.Later, c.Call = s.stamp(last.Time), last.Number
 			}
-		case seen: // a rejection proves nothing about the key
+		case seen: // a rejection
 			c.Said = ended(&last) + ". No signature of the validator key was seen yet."
 		}
 	}
@@ -222,7 +228,7 @@ func (s *site) cause(e *control.Event) string {
 		return "The game may not accept the access token or the session. Log in to the game again, and " +
 			"open the page from there."
 	case e.Answer.Status == http.StatusUnauthorized:
-		return "The game does not accept the HMAC, the access token or the session. Its answer may say which."
+		return "The game may not accept the HMAC, the access token or the session. Its answer may say which."
 	case e.Answer.Status >= 500:
 		said := "The game's log may say why."
 		if body := e.Answer.Short(); body != "" && breaksInterface(e) {

@@ -132,6 +132,7 @@ const (
 	Lost          // those after which the books found something wrong
 	Answered      // those that tell whether the game is there
 	Genuine       // those that tell whether the setup works, which a fault does not
+	Judged        // of those, all but rejections of orders, which a game may reject
 	Routine       // exchanges that a list shows only if somebody asks for them
 )
 
