@@ -253,7 +253,7 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			"(2 of 20).", "The game's log may say why."}},
 		{"the game rejects", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REJECTED","data":null}`),
 			mint, 10, nil, time.Minute, []string{
-				"✗ The game rejected the result, which is not sent again.", "✗ Result HTTP 400"}},
+				"✗ The game rejected the result, which is not sent again.", "✗ Result reports succeeded · HTTP 400"}},
 		{"the result is late", nil, mint, 10, []ramptest.Fault{ramptest.ResultLate(time.Hour)}, time.Minute, []string{
 			"● The transaction succeeded. The result is sent at "}},
 		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()},
@@ -306,14 +306,14 @@ func TestTheWayOfAnOrderShowsWhereAssetsWentWrong(t *testing.T) {
 		pass   time.Duration
 		want   string
 	}{
-		{"it waits", nil, nil, nil, 0, "✓ Initialize HTTP 200 ✓ Validate HTTP 200 ● Chain submitted – Result not yet"},
+		{"it waits", nil, nil, nil, 0, "✓ Initialize HTTP 200 ✓ Validate approved ● Chain submitted – Result not yet"},
 		{"it is done", nil, nil, nil, time.Minute,
-			"✓ Initialize HTTP 200 ✓ Validate HTTP 200 ✓ Chain succeeded ✓ Result HTTP 200"},
+			"✓ Initialize HTTP 200 ✓ Validate approved ✓ Chain succeeded ✓ Result reports succeeded · HTTP 200"},
 		{"it failed", nil, nil, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute,
-			"✓ Initialize HTTP 200 ✓ Validate HTTP 200 – Chain failed ✓ Result HTTP 200"},
+			"✓ Initialize HTTP 200 ✓ Validate approved – Chain failed ✓ Result reports failed · HTTP 200"},
 		{"nothing is given back", answering(ramp.PathResult, 200, confirmed), nil,
 			[]ramptest.Fault{ramptest.TransactionFails()}, time.Minute,
-			"✓ Initialize HTTP 200 ✓ Validate HTTP 200 – Chain failed ✗ Result assets went wrong here"},
+			"✓ Initialize HTTP 200 ✓ Validate approved – Chain failed ✗ Result assets went wrong here"},
 		{"too much is taken", nil, map[string]int64{ramp.PathValidate: -50}, nil, 0,
 			"✓ Initialize HTTP 200 ✗ Validate assets went wrong here ● Chain submitted – Result not yet"},
 	} {

@@ -167,11 +167,11 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 			page := whole(t, c.browse(t, http.MethodPost, "/exchange", c.form(id, "mint", "1")))
 			headline := html.UnescapeString(found(t, `<p><strong class="bad">(.*?)</strong>`, page))
 			assert.Contains(t, headline, test.want+" The game took 100 item_gold nevertheless.")
-			link := found(t, `<a href="(/orders/[^"]*/events/\d+)">Open the call</a>`, page)
+			link := found(t, `<a href="(/orders/[^"]*/events/\d+)">Open call \d+</a>`, page)
 			var shown [2]answer // before a day and a restart, and after them
 			for i := range shown {
 				assert.Contains(t, c.html(t, "/orders/"+id.String()),
-					`<a href="`+link+`" id="culprit" class="button main">Open the call</a>`)
+					`<a href="`+link+`" id="culprit" class="button main">Open call `)
 				for _, address := range []string{"/", "/?show=attention", "/orders/" + id.String()} {
 					assert.Contains(t, c.page(t, address),
 						"The game did not approve the order, and took assets nevertheless.", address)
@@ -259,13 +259,13 @@ func TestContradictingResultsSayWhatTheyClaim(t *testing.T) {
 	}{
 		"what stands comes again": {[]ramptest.Outcome{failed, succeeded, failed, succeeded, failed, succeeded},
 			[]error{nil, no, nil, no, nil, no},
-			"– Chain failed – Result HTTP 500, said: succeeded",
-			[]string{"result #1 said: failed · 200 Confirmed. (by hand) books:",
-				"result #2 said: succeeded · " + passed,
-				"result #5 said: failed · 200 Confirmed. (by hand) books: nothing moved"}},
+			"– Chain failed – Result reports succeeded · HTTP 500",
+			[]string{"result #1 reports failed · 200 Confirmed. (by hand) books:",
+				"result #2 reports succeeded · " + passed,
+				"result #5 reports failed · 200 Confirmed. (by hand) books: nothing moved"}},
 		"the chain is right after the game failed": {[]ramptest.Outcome{succeeded, failed}, []error{no},
-			"– Chain failed ✓ Result HTTP 200, said: failed",
-			[]string{"result #1 said: succeeded · " + passed, "result #2 said: failed · 200 Confirmed. (by hand)"}},
+			"– Chain failed ✓ Result reports failed · HTTP 200",
+			[]string{"result #1 reports succeeded · " + passed, "result #2 reports failed · 200 Confirmed. (by hand)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCounter(t, reporting)
@@ -301,11 +301,11 @@ func TestAnswersThatComeAgainByTurnsTakeTwoRows(t *testing.T) {
 		_ = c.service.Deliver(t.Context(), order, []ramptest.Outcome{ramptest.Succeeded, ramptest.Failed}[n%2])
 	}
 	said := c.pageOf(t, order)
-	assert.Equal(t, 4, strings.Count(said, " said: "), "#1, two rows, and the result on the way")
+	assert.Equal(t, 4, strings.Count(said, " reports "), "#1, two rows, and the result on the way")
 	assert.Contains(t, said, "and 198 more with the same two answers by turns , until result #201 at ")
 	oneByOne := html.UnescapeString(found(t, `<p class="again"><a href="([^"]*)"`,
 		c.html(t, "/orders/"+order.UUID.String())))
-	assert.Contains(t, c.page(t, oneByOne), "result #201 said: failed · 200 Confirmed.")
+	assert.Contains(t, c.page(t, oneByOne), "result #201 reports failed · 200 Confirmed.")
 	calls := c.page(t, "/calls")
 	assert.Contains(t, calls, "and 198 more with the same two answers by turns , since POST /api/result #2 at ")
 	assert.Equal(t, 2, strings.Count(calls, "POST /api/result #20"))
@@ -337,7 +337,7 @@ func TestARejectionThatIsRightIsShownAsRight(t *testing.T) {
 		"INVALID_MESSAGE Check passed: the game rejected an order with another amount under the same UUID. books:",
 		"HMAC_INVALID Check passed: the game rejected a forged call: wrong HMAC. books:",
 		"● The answer was lost on purpose. Next attempt at ",
-		"✓ Initialize HTTP 200 ✓ Validate HTTP 200 ✓ Chain succeeded ", // the approval, and no check
+		"✓ Initialize HTTP 200 ✓ Validate approved ✓ Chain succeeded ", // the approval, and no check
 	} {
 		assert.Contains(t, said, want)
 	}
@@ -466,13 +466,15 @@ func TestAllCallsAreListed(t *testing.T) {
 	assert.NotContains(t, c.page(t, "/calls?wrong=1"), "hidden", "of which none is routine")
 	assert.Contains(t, c.page(t, "/calls?session=session-2"), "All calls Failures and rejections No calls match.")
 	assert.Contains(t, c.page(t, "/calls?wrong=1"), "No calls match.")
+	assert.Contains(t, c.html(t, "/calls"), "Failures and rejections</a>", "of which there are none")
 	c.shop.answers = []error{errors.New("the database is unreachable")}
 	_ = c.service.Resend(t.Context(), order)
 	wrong := c.page(t, "/calls?wrong=1")
 	require.NoError(t, c.service.Resend(t.Context(), order))
 	assert.Regexp(t, "POST /api/result #62 "+order.UUID.String()[:8]+
-		` HTTP 500 · said: succeeded call \d+ session-1 The game failed with HTTP 500`, wrong)
+		` reports succeeded · HTTP 500 call \d+ session-1 The game failed with HTTP 500`, wrong)
 	assert.NotContains(t, wrong, "/api/validate")
+	assert.Contains(t, c.page(t, "/calls"), "Failures and rejections 1 ")
 }
 
 // Everything that is kept can be reached.
@@ -770,7 +772,7 @@ func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
 			assert.Contains(t, c.page(t, "/calls/"+first), "result #1 at ")
 			assert.Equal(t, 1, strings.Count(said, test.mark))
 			assert.Contains(t, said, "result #1 "+test.mark)
-			assert.Contains(t, said, "✓ Initialize HTTP 200 ✓ Validate HTTP 200", "however long ago")
+			assert.Contains(t, said, "✓ Initialize HTTP 200 ✓ Validate approved", "however long ago")
 			assert.Contains(t, c.page(t, "/"), test.list)
 			assert.NotContains(t, said, "Show earlier entries", "repetitions do not push it away")
 			assert.Contains(t, said, fmt.Sprintf("and %d more with the same answer , until result #%d at ",
@@ -781,8 +783,10 @@ func TestTheFirstCallThatWentWrongIsNamed(t *testing.T) {
 			assert.Equal(t, 1, strings.Count(calls, more))
 			_, before, _ := strings.Cut(calls, more)
 			assert.Contains(t, before, " POST /api/result #1 ", "the first one is not folded away")
-			assert.Equal(t, strings.Contains(test.mark, "Assets"),
-				strings.Contains(before, "Assets first went wrong here."))
+			loses := strings.Contains(test.mark, "Assets")
+			assert.Equal(t, loses, strings.Contains(before, "Assets first went wrong here."))
+			assert.Equal(t, loses, strings.Contains(calls, "Still wrong, as since call "+first+"."), "no other loss")
+			assert.Equal(t, loses, strings.Contains(said, "✗ Still wrong, as since call "+first+"."))
 			oneByOne := html.UnescapeString(found(t, `<p class="again"><a href="([^"]*)"`,
 				c.html(t, "/calls?q=result")))
 			assert.Regexp(t, `^/calls\?before=\d+&each=1&q=result$`, oneByOne)
@@ -936,7 +940,7 @@ func TestARejectedOrderIsNoFailureAnywhere(t *testing.T) {
 		_, form := c.exchange(t)
 		page := whole(t, c.browse(t, http.MethodPost, "/exchange", form))
 		assert.Equal(t, neutral, strings.Contains(page, `<section class="problem neutral"`))
-		call := c.html(t, html.UnescapeString(found(t, `<a href="([^"]*)">Open the call</a>`, page)))
+		call := c.html(t, html.UnescapeString(found(t, `<a href="([^"]*)">Open call \d+</a>`, page)))
 		for _, page := range []string{call, c.html(t, "/calls"), c.html(t, "/")} {
 			assert.Equal(t, neutral, strings.Contains(page, `<span class="sign neutral"`))
 			assert.Equal(t, !neutral, strings.Contains(page, `<span class="sign bad"`))
@@ -1084,7 +1088,7 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			assert.Contains(t, call, test.want)
 			assert.Equal(t, test.guess, regexp.MustCompile(guesses).FindString(call), call)
 			assert.Contains(t,
-				c.page(t, found(t, `<a href="(/orders/[^"]*/events/\d+)">Open the call</a>`, body)), test.want)
+				c.page(t, found(t, `<a href="(/orders/[^"]*/events/\d+)">Open call \d+</a>`, body)), test.want)
 			c.restart(t, c.handler, append(test.change, reporting)...)
 			assert.Contains(t, c.callOf(t, id), test.want, "after a restart")
 		})
@@ -1138,7 +1142,7 @@ func TestThePageOfACallThatLostAssetsSaysWhat(t *testing.T) {
 	lost, _, _ := strings.Cut(calls, "The books found: ")
 	number := found(t, `/events/(\d+)`, c.culprit(t, order))
 	assert.Contains(t, lost[strings.LastIndex(lost, "✗"):],
-		"POST /api/result #1 "+order.UUID.String()[:8]+" HTTP 200 · said: failed call "+number+" ")
+		"POST /api/result #1 "+order.UUID.String()[:8]+" reports failed · HTTP 200 call "+number+" ")
 	assert.Contains(t, c.page(t, "/calls?wrong=1"), "The books found: ")
 }
 
@@ -1225,7 +1229,7 @@ func TestAListNamesCallsPlayersAndDays(t *testing.T) {
 	newest := found(t, `href="/calls/(\d+)"`, c.html(t, "/calls"))
 	assert.Regexp(t, `HTTP 200[^/]* call `+newest+" session-1 ", c.page(t, "/calls"))
 	assert.Contains(t, c.html(t, "/calls"), `aria-current="page">All calls</a>`)
-	assert.Contains(t, c.html(t, "/calls?wrong=1"), `aria-current="page">Failures and rejections</a>`)
+	assert.Contains(t, c.html(t, "/calls?wrong=1"), `aria-current="page">Failures and rejections 1</a>`)
 	assert.Contains(t, c.page(t, "/calls?wrong=1"), "INVALID_BALANCE")
 }
 
@@ -1290,6 +1294,7 @@ func TestASetupIsNotAboutOneOrder(t *testing.T) {
 			}
 			assert.Contains(t, said, "Connection works")
 			assert.NotContains(t, said, " fails ")
+			assert.Regexp(t, `Connection works · last call [0-9:]+ · call \d+ failed `, said)
 			assert.Regexp(t, `works success, at [0-9:]+ failed later, at [0-9:]+: call \d+ `, said)
 			call := found(t, `failed later, at [0-9:]+: <a href="(/calls/\d+)">`, c.html(t, "/"))
 			assert.Contains(t, c.page(t, call), fmt.Sprintf("answered: HTTP %d", test.status))
@@ -1343,6 +1348,7 @@ func TestAListSaysAtAGlanceWhyAnOrderWasRejected(t *testing.T) {
 		"The order takes 100 item_gold; the player owned 40 item_gold."
 	assert.Contains(t, page, "<span>"+lead+why+" No transaction was made.</span>", "what happened, in full color")
 	for _, list := range []string{"/", "/calls"} {
+		assert.Equal(t, 1, strings.Count(c.html(t, list), ` class="rejected"><a `), list)
 		assert.Contains(t, c.html(t, list), `<span class="said plain full">`+lead+why+"</span>", list)
 		assert.Contains(t, c.html(t, list), `<span class="facts">not approved</span>`, list)
 	}
@@ -1371,5 +1377,11 @@ func TestTheFrontPageSaysWhatWasLost(t *testing.T) {
 		"Connection works", "and no call with which that began")
 	ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))
 	c.service.Advance(time.Minute)
-	assert.Contains(t, c.page(t, "/"), "✗ 3 orders: Assets went wrong in different ways. ")
+	assert.Contains(t, c.page(t, "/"), "✗ 3 orders: Assets went wrong in different ways. Connection works")
+	_, err := clientOf(t, c.service, ramp.Must(ramp.TextKey("no key of ours"))).Initialize(t.Context(), request())
+	require.ErrorIs(t, err, ramp.ErrHMACInvalid)
+	said := c.page(t, "/")
+	assert.Contains(t, said, "✗ 3 orders: Assets went wrong in different ways. 1 more needs attention. ")
+	assert.Contains(t, said, "The emulator refused POST /api/v2/initialize: HTTP 500, invalid mac, at ",
+		"which is no answer of the game")
 }

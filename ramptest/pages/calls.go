@@ -84,7 +84,11 @@ func (s *visit) callsPage() {
 				e = &whole
 			}
 			l := s.callLine(e)
-			l.First = isFirst(e)
+			if c := culprits[e.UUID]; e.Loss != "" && c != nil && s.isFirst(c) {
+				if l.First = c.Number == e.Number; !l.First && c.Loss == e.Loss {
+					l.Still = c.Number
+				}
+			}
 			l.Full = l.Full || l.First
 			v.Lines = append(v.Lines, l)
 		}
@@ -98,10 +102,14 @@ func (s *visit) callsPage() {
 	if more || len(events) > 0 {
 		v.Older = address(oldest, v.Routine, v.Wrong, v.Each)
 	}
+	count := func(pick desk.Pick) int {
+		all, _ := s.desk.Calls(desk.CallsQuery{Pick: pick, Session: v.Session, Text: v.Query, Routine: true,
+			Brief: true})
+		return len(all)
+	}
+	v.Filters[1].Count = count(desk.Wrong)
 	if !v.Routine && !v.Wrong { // of which none is routine
-		routine, _ := s.desk.Calls(desk.CallsQuery{Pick: desk.Routine, Session: v.Session, Text: v.Query,
-			Routine: true, Brief: true})
-		v.Hidden = len(routine)
+		v.Hidden = count(desk.Routine)
 	}
 	s.show(http.StatusOK, "calls.html", v)
 }

@@ -38,6 +38,8 @@ type frontView struct {
 	Culprit   int    // the number of the call with which that began, if it is one order; 0 if that is unknown
 	Fresh     bool   // no order was seen yet, so Setup has the first steps
 	Last      string // when the last call was made
+	Later     int    // a call that failed although the setup works, because of its order; 0 if none did
+	More      int    // how many orders without a loss need attention, if others show one
 	Start     startView
 }
 
@@ -110,9 +112,15 @@ func (s *visit) frontView(status int, p *problem) {
 	} else {
 		v.Setup = s.setup()
 		v.SetupSaid, v.SetupTone = summary(v.Setup)
+		for _, c := range v.Setup {
+			v.Later = max(v.Later, c.Call)
+		}
 	}
 	v.List.N = list.Counts[desk.Show(show)]
 	v.List.What, v.Losses = holds(v.List.N-list.Calls, list.Calls), list.Losses
+	if v.Losses > 0 {
+		v.More = list.Counts[desk.Attention] - v.Losses // every loss needs attention
+	}
 	v.Lost = cmp.Or(list.Lost, "Assets went wrong in different ways.")
 	if c := s.culprits()[list.Loser]; list.Loser != uuid.Nil && c != nil && s.isFirst(c) {
 		v.Culprit = c.Number

@@ -28,6 +28,7 @@ type line struct {
 	Passed    bool   // it is a call that the game must reject, and has rejected
 	Since     string // the call with which assets of an order first went wrong; "" if that is not known
 	First     bool   // it is that call
+	Still     int    // of a later call after which the same was wrong: the number of the first; 0 otherwise
 	Full      bool   // whether all of the sentence is shown, however long it is
 	Again     *again // the calls after it that only repeat; nil if there are too few
 }
@@ -160,8 +161,6 @@ func (s *site) callLine(e *control.Event) line {
 			l.Facts += " · " + took(time.Duration(e.Took))
 		}
 	}
-	if claim := claimOf(e); claim != "" {
-		l.Facts += " · " + claim
-	}
+	l.Facts = told(e, l.Facts)
 	return l
 }

@@ -33,7 +33,7 @@ func (s *site) problemOf(err error, id uuid.UUID) *problem {
 	}
 	if ok {
 		s.explain(p, &e)
-		p.Links = []link{{fmt.Sprintf("/orders/%s/events/%d", id, e.Number), "Open the call"}}
+		p.Links = []link{{hrefOf(&e), fmt.Sprintf("Open call %d", e.Number)}}
 	}
 	return p
 }

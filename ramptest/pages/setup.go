@@ -177,6 +177,9 @@ func summary(checks []setupCheck) (said string, t verdict.Tone) {
 // there is no answer is said elsewhere.
 func ended(e *control.Event) string {
 	endpoint := e.Request.Method + " " + e.Request.Path
+	if e.Kind == control.KindInitialize && e.Failed { // the answer is not the game's
+		endpoint = "The emulator refused " + endpoint
+	}
 	if e.Answer == nil {
 		return endpoint + ": no answer"
 	}

@@ -128,6 +128,15 @@ func (s *site) blame(told story, culprit *control.Event) *blame {
 	return b
 }
 
+// wrongAgain says of a call after the culprit of its order that the books found something wrong after
+// it, too: the same, which is no other loss, or more.
+func wrongAgain(e, culprit *control.Event) string {
+	if culprit != nil && e.Loss == culprit.Loss {
+		return fmt.Sprintf("still wrong, as since call %d", culprit.Number)
+	}
+	return "wrong here, too"
+}
+
 // articled names a call of a kind.
 func articled(kind control.Kind) string {
 	return map[control.Kind]string{control.KindResult: "a result", control.KindValidate: "a validate call",

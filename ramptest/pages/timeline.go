@@ -80,7 +80,7 @@ func (s *site) timeline(id uuid.UUID, told story, culprit *control.Event, p piec
 		v.Earlier = piece{p.after, v.Steps[0].Number, p.each}.of(id)
 	}
 	for i, blamed := 0, s.blame(told, culprit); i < len(v.Steps); i++ {
-		s.describe(&v.Steps[i], blamed)
+		s.describe(&v.Steps[i], blamed, culprit)
 	}
 	return v
 }
@@ -109,7 +109,7 @@ func (s *step) repeats(other *step) bool {
 }
 
 // describe fills in what a step says.
-func (s *site) describe(v *step, blamed *blame) {
+func (s *site) describe(v *step, blamed *blame, culprit *control.Event) {
 	e := v.Event
 	v.At, v.Claim, v.Whole = s.stamp(e.Time), claimOf(e), e.Request != nil
 	v.Lead, v.What = leadOf(e, e.Sentence())
@@ -130,7 +130,8 @@ func (s *site) describe(v *step, blamed *blame) {
 	case first:
 		v.Mark = blamed.Mark
 	case e.Loss != "":
-		v.Mark = "Wrong here, too."
+		said := wrongAgain(e, culprit)
+		v.Mark = strings.ToUpper(said[:1]) + said[1:] + "."
 	}
 	if e.Request != nil && e.IsWrong() {
 		if whole, ok := s.event(e.Number); ok {

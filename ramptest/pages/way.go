@@ -50,7 +50,7 @@ func way(o *control.Order, told story, culprit *control.Event) []stop {
 		case culprit != nil && e.Number == culprit.Number:
 			p.Said, p.Tone, p.Lost = "assets went wrong here", verdict.Bad, true
 		default:
-			p.Said, p.Tone = "wrong here, too", verdict.Bad
+			p.Said, p.Tone = wrongAgain(e, culprit), verdict.Bad
 		}
 	}
 	return stops
@@ -62,10 +62,17 @@ func stopSaid(e *control.Event) string {
 	case e.Kind == control.KindChain:
 		return string(e.Status)
 	case e.Answer == nil:
-		return strings.TrimSuffix("no answer, "+claimOf(e), ", ")
+		return told(e, "no answer")
 	case e.IsPolicy():
 		return "rejected"
+	case e.Kind == control.KindValidate && e.Outcome == "success": // HTTP 200 may be a rejection
+		return "approved"
 	default:
-		return strings.TrimSuffix("HTTP "+statusOf(e)+", "+claimOf(e), ", ")
+		return told(e, "HTTP "+statusOf(e))
 	}
+}
+
+// told puts before an answer what a result reports.
+func told(e *control.Event, answer string) string {
+	return strings.TrimPrefix(claimOf(e)+" · "+answer, " · ")
 }
