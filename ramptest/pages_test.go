@@ -253,7 +253,8 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			"(2 of 20).", "The game's log may say why."}},
 		{"the game rejects", answering(ramp.PathResult, 400, `{"success":false,"errorCode":"REJECTED","data":null}`),
 			mint, 10, nil, time.Minute, []string{
-				"✗ The game rejected the result, which is not sent again.", "✗ Result reports succeeded · HTTP 400"}},
+				"✗ The game rejected the result, which is not sent again.",
+				"✗ Result told the game: succeeded · HTTP 400"}},
 		{"the result is late", nil, mint, 10, []ramptest.Fault{ramptest.ResultLate(time.Hour)}, time.Minute, []string{
 			"● The transaction succeeded. The result is sent at "}},
 		{"the result waits for another", nil, mint, 10, []ramptest.Fault{ramptest.ResultAfterNext()},
@@ -308,9 +309,9 @@ func TestTheWayOfAnOrderShowsWhereAssetsWentWrong(t *testing.T) {
 	}{
 		{"it waits", nil, nil, nil, 0, "✓ Initialize HTTP 200 ✓ Validate approved ● Chain submitted – Result not yet"},
 		{"it is done", nil, nil, nil, time.Minute,
-			"✓ Initialize HTTP 200 ✓ Validate approved ✓ Chain succeeded ✓ Result reports succeeded · HTTP 200"},
+			"✓ Initialize HTTP 200 ✓ Validate approved ✓ Chain succeeded ✓ Result told the game: succeeded · HTTP 200"},
 		{"it failed", nil, nil, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute,
-			"✓ Initialize HTTP 200 ✓ Validate approved – Chain failed ✓ Result reports failed · HTTP 200"},
+			"✓ Initialize HTTP 200 ✓ Validate approved – Chain failed ✓ Result told the game: failed · HTTP 200"},
 		{"nothing is given back", answering(ramp.PathResult, 200, confirmed), nil,
 			[]ramptest.Fault{ramptest.TransactionFails()}, time.Minute,
 			"✓ Initialize HTTP 200 ✓ Validate approved – Chain failed ✗ Result assets went wrong here"},

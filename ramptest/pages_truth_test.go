@@ -259,13 +259,14 @@ func TestContradictingResultsSayWhatTheyClaim(t *testing.T) {
 	}{
 		"what stands comes again": {[]ramptest.Outcome{failed, succeeded, failed, succeeded, failed, succeeded},
 			[]error{nil, no, nil, no, nil, no},
-			"– Chain failed – Result reports succeeded · HTTP 500",
-			[]string{"result #1 reports failed · 200 Confirmed. (by hand) books:",
-				"result #2 reports succeeded · " + passed,
-				"result #5 reports failed · 200 Confirmed. (by hand) books: nothing moved"}},
+			"– Chain failed – Result told the game: succeeded · HTTP 500",
+			[]string{"result #1 told the game: failed · 200 Confirmed. (by hand) books:",
+				"result #2 told the game: succeeded · " + passed,
+				"result #5 told the game: failed · 200 Confirmed. (by hand) books: nothing moved"}},
 		"the chain is right after the game failed": {[]ramptest.Outcome{succeeded, failed}, []error{no},
-			"– Chain failed ✓ Result reports failed · HTTP 200",
-			[]string{"result #1 reports succeeded · " + passed, "result #2 reports failed · 200 Confirmed. (by hand)"}},
+			"– Chain failed ✓ Result told the game: failed · HTTP 200",
+			[]string{"result #1 told the game: succeeded · " + passed,
+				"result #2 told the game: failed · 200 Confirmed. (by hand)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCounter(t, reporting)
@@ -301,11 +302,11 @@ func TestAnswersThatComeAgainByTurnsTakeTwoRows(t *testing.T) {
 		_ = c.service.Deliver(t.Context(), order, []ramptest.Outcome{ramptest.Succeeded, ramptest.Failed}[n%2])
 	}
 	said := c.pageOf(t, order)
-	assert.Equal(t, 4, strings.Count(said, " reports "), "#1, two rows, and the result on the way")
+	assert.Equal(t, 4, strings.Count(said, " told the game: "), "#1, two rows, and the result on the way")
 	assert.Contains(t, said, "and 198 more with the same two answers by turns , until result #201 at ")
 	oneByOne := html.UnescapeString(found(t, `<p class="again"><a href="([^"]*)"`,
 		c.html(t, "/orders/"+order.UUID.String())))
-	assert.Contains(t, c.page(t, oneByOne), "result #201 reports failed · 200 Confirmed.")
+	assert.Contains(t, c.page(t, oneByOne), "result #201 told the game: failed · 200 Confirmed.")
 	calls := c.page(t, "/calls")
 	assert.Contains(t, calls, "and 198 more with the same two answers by turns , since POST /api/result #2 at ")
 	assert.Equal(t, 2, strings.Count(calls, "POST /api/result #20"))
@@ -393,7 +394,7 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	assert.Regexp(t,
 		"Mint 1 token "+rejected.String()[:8]+` not approved call \d+ session-1 Rejected by the game: `+
 			`INVALID_BALANCE\. The game says that the player does not own enough\.`, said, "why, in a few words")
-	assert.Regexp(t, `POST /api/v2/initialize HTTP 500 call \d+ No UUID was issued: invalid mac\.`, said)
+	assert.Regexp(t, `POST /api/v2/initialize refused with HTTP 500 call \d+ No UUID was issued: invalid mac\.`, said)
 	assert.Contains(t, said, "1 order, 2 not placed Calls Search Search All 3 Needs attention 1 Waiting 0 Done 1 "+
 		"Rejected or canceled 1 ",
 		"a call is no order")
@@ -462,7 +463,8 @@ func TestAllCallsAreListed(t *testing.T) {
 	assert.Contains(t, routine, "Routine calls are listed, too. Hide them ")
 	assert.NotContains(t, c.page(t, "/calls"), "GET /api/assets")
 	assert.Regexp(t, "All calls Failures and rejections [0-9]+ routine calls are hidden: readings of balances and "+
-		"calls to a chain that went well. Show them ✓", c.page(t, "/calls"))
+		"calls to a chain that went well. Show them . What the chain did and the books found has numbers, too. ✓",
+		c.page(t, "/calls"))
 	assert.NotContains(t, c.page(t, "/calls?wrong=1"), "hidden", "of which none is routine")
 	assert.Contains(t, c.page(t, "/calls?session=session-2"), "All calls Failures and rejections No calls match.")
 	assert.Contains(t, c.page(t, "/calls?wrong=1"), "No calls match.")
@@ -472,7 +474,7 @@ func TestAllCallsAreListed(t *testing.T) {
 	wrong := c.page(t, "/calls?wrong=1")
 	require.NoError(t, c.service.Resend(t.Context(), order))
 	assert.Regexp(t, "POST /api/result #62 "+order.UUID.String()[:8]+
-		` reports succeeded · HTTP 500 call \d+ session-1 The game failed with HTTP 500`, wrong)
+		` told the game: succeeded · HTTP 500 call \d+ session-1 The game failed with HTTP 500`, wrong)
 	assert.NotContains(t, wrong, "/api/validate")
 	assert.Contains(t, c.page(t, "/calls"), "Failures and rejections 1 ")
 }
@@ -1142,7 +1144,7 @@ func TestThePageOfACallThatLostAssetsSaysWhat(t *testing.T) {
 	lost, _, _ := strings.Cut(calls, "The books found: ")
 	number := found(t, `/events/(\d+)`, c.culprit(t, order))
 	assert.Contains(t, lost[strings.LastIndex(lost, "✗"):],
-		"POST /api/result #1 "+order.UUID.String()[:8]+" reports failed · HTTP 200 call "+number+" ")
+		"POST /api/result #1 "+order.UUID.String()[:8]+" told the game: failed · HTTP 200 call "+number+" ")
 	assert.Contains(t, c.page(t, "/calls?wrong=1"), "The books found: ")
 }
 
@@ -1294,7 +1296,8 @@ func TestASetupIsNotAboutOneOrder(t *testing.T) {
 			}
 			assert.Contains(t, said, "Connection works")
 			assert.NotContains(t, said, " fails ")
-			assert.Regexp(t, `Connection works · last call [0-9:]+ · call \d+ failed `, said)
+			assert.Regexp(t,
+				`Connection works · last call [0-9:]+ · the last (result|(validate|assets) call) failed `, said)
 			assert.Regexp(t, `works success, at [0-9:]+ failed later, at [0-9:]+: call \d+ `, said)
 			call := found(t, `failed later, at [0-9:]+: <a href="(/calls/\d+)">`, c.html(t, "/"))
 			assert.Contains(t, c.page(t, call), fmt.Sprintf("answered: HTTP %d", test.status))

@@ -38,7 +38,7 @@ type frontView struct {
 	Culprit   int    // the number of the call with which that began, if it is one order; 0 if that is unknown
 	Fresh     bool   // no order was seen yet, so Setup has the first steps
 	Last      string // when the last call was made
-	Later     int    // a call that failed although the setup works, because of its order; 0 if none did
+	Later     string // the calls of which the last failed although the setup works: "result", for example
 	More      int    // how many orders without a loss need attention, if others show one
 	Start     startView
 }
@@ -112,8 +112,11 @@ func (s *visit) frontView(status int, p *problem) {
 	} else {
 		v.Setup = s.setup()
 		v.SetupSaid, v.SetupTone = summary(v.Setup)
+		latest := 0
 		for _, c := range v.Setup {
-			v.Later = max(v.Later, c.Call)
+			if c.Call > latest {
+				latest, v.Later = c.Call, c.Of
+			}
 		}
 	}
 	v.List.N = list.Counts[desk.Show(show)]

@@ -28,6 +28,7 @@ type line struct {
 	Passed    bool   // it is a call that the game must reject, and has rejected
 	Since     string // the call with which assets of an order first went wrong; "" if that is not known
 	First     bool   // it is that call
+	Lost      bool   // it is an order that shows a loss
 	Still     int    // of a later call after which the same was wrong: the number of the first; 0 otherwise
 	Full      bool   // whether all of the sentence is shown, however long it is
 	Again     *again // the calls after it that only repeat; nil if there are too few
@@ -110,7 +111,7 @@ func (s *site) line(e *desk.Entry) line {
 	o := e.Order
 	return line{ID: "order-" + o.UUID.String(), Href: "/orders/" + o.UUID.String(), At: s.stamp(o.Placed),
 		Title: titleOfOrder(o), Token: shortAddress(o.Token), Short: shortUUID(o.UUID),
-		Facts: movedBy(o), Name: nameOf(o), Verdict: s.verdictView(o.Verdict),
+		Lost: o.Loss, Facts: movedBy(o), Name: nameOf(o), Verdict: s.verdictView(o.Verdict),
 		Explained: o.Tone != verdict.Good || o.TxStatus != string(control.TxSucceeded)}
 }
 
@@ -155,6 +156,8 @@ func (s *site) callLine(e *control.Event) line {
 		l.Facts = "not approved"
 	case l.Passed:
 		l.Facts = passed
+	case e.Kind == control.KindInitialize && e.Failed && status != "": // the answer is not the game's
+		l.Facts = "refused with HTTP " + status
 	case status != "":
 		l.Facts = "HTTP " + status
 		if e.Took > 0 {

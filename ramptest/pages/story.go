@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -137,8 +138,19 @@ func wrongAgain(e, culprit *control.Event) string {
 	return "wrong here, too"
 }
 
-// articled names a call of a kind.
+// callOf names a call of a kind.
+func callOf(kind control.Kind) string {
+	if kind == control.KindResult {
+		return "result"
+	}
+	return string(kind) + " call"
+}
+
+// articled is the same with its article.
 func articled(kind control.Kind) string {
-	return map[control.Kind]string{control.KindResult: "a result", control.KindValidate: "a validate call",
-		control.KindInitialize: "an initialize call"}[kind]
+	said := callOf(kind)
+	if strings.IndexByte("aeiou", said[0]) >= 0 {
+		return "an " + said
+	}
+	return "a " + said
 }

@@ -72,7 +72,7 @@ func stopSaid(e *control.Event) string {
 	}
 }
 
-// told puts before an answer what a result reports.
+// told puts before an answer what a result tells the game.
 func told(e *control.Event, answer string) string {
 	return strings.TrimPrefix(claimOf(e)+" · "+answer, " · ")
 }

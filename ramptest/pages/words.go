@@ -101,12 +101,12 @@ func titleOf(e *control.Event) string {
 	return title
 }
 
-// claimOf returns what a result reports to the game about its transaction; "" for another event.
+// claimOf returns what a result tells the game about its transaction; "" for another event.
 func claimOf(e *control.Event) string {
 	if e.Kind != control.KindResult || e.Status == "" {
 		return ""
 	}
-	return "reports " + string(e.Status)
+	return "told the game: " + string(e.Status)
 }
 
 // passedWith returns the errorCode with which the game has rejected what it must reject; "" if it has not.
