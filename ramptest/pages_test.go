@@ -311,10 +311,11 @@ func TestTheWayOfAnOrderShowsWhereAssetsWentWrong(t *testing.T) {
 		{"it is done", nil, nil, nil, time.Minute,
 			"✓ Initialize HTTP 200 ✓ Validate approved ✓ Chain succeeded ✓ Result told the game: succeeded · HTTP 200"},
 		{"it failed", nil, nil, []ramptest.Fault{ramptest.TransactionFails()}, time.Minute,
-			"✓ Initialize HTTP 200 ✓ Validate approved – Chain failed ✓ Result told the game: failed · HTTP 200"},
+			"✓ Initialize HTTP 200 ✓ Validate approved – Chain failed, as you chose " +
+				"✓ Result told the game: failed · HTTP 200"},
 		{"nothing is given back", answering(ramp.PathResult, 200, confirmed), nil,
 			[]ramptest.Fault{ramptest.TransactionFails()}, time.Minute,
-			"✓ Initialize HTTP 200 ✓ Validate approved – Chain failed ✗ Result assets went wrong here"},
+			"✓ Initialize HTTP 200 ✓ Validate approved – Chain failed, as you chose ✗ Result assets went wrong here"},
 		{"too much is taken", nil, map[string]int64{ramp.PathValidate: -50}, nil, 0,
 			"✓ Initialize HTTP 200 ✗ Validate assets went wrong here ● Chain submitted – Result not yet"},
 	} {

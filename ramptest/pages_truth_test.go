@@ -259,12 +259,12 @@ func TestContradictingResultsSayWhatTheyClaim(t *testing.T) {
 	}{
 		"what stands comes again": {[]ramptest.Outcome{failed, succeeded, failed, succeeded, failed, succeeded},
 			[]error{nil, no, nil, no, nil, no},
-			"– Chain failed – Result told the game: succeeded · HTTP 500",
+			"– Chain failed, as you chose – Result told the game: succeeded · HTTP 500",
 			[]string{"result #1 told the game: failed · 200 Confirmed. (by hand) books:",
 				"result #2 told the game: succeeded · " + passed,
 				"result #5 told the game: failed · 200 Confirmed. (by hand) books: nothing moved"}},
 		"the chain is right after the game failed": {[]ramptest.Outcome{succeeded, failed}, []error{no},
-			"– Chain failed ✓ Result told the game: failed · HTTP 200",
+			"– Chain failed, as you chose ✓ Result told the game: failed · HTTP 200",
 			[]string{"result #1 told the game: succeeded · " + passed,
 				"result #2 told the game: failed · 200 Confirmed. (by hand)"}},
 	} {
@@ -1297,7 +1297,7 @@ func TestASetupIsNotAboutOneOrder(t *testing.T) {
 			assert.Contains(t, said, "Connection works")
 			assert.NotContains(t, said, " fails ")
 			assert.Regexp(t,
-				`Connection works · last call [0-9:]+ · the last (result|(validate|assets) call) failed `, said)
+				`Connection works · last call [0-9:]+ · an? (result|(validate|assets) call) failed at [0-9:]+ `, said)
 			assert.Regexp(t, `works success, at [0-9:]+ failed later, at [0-9:]+: call \d+ `, said)
 			call := found(t, `failed later, at [0-9:]+: <a href="(/calls/\d+)">`, c.html(t, "/"))
 			assert.Contains(t, c.page(t, call), fmt.Sprintf("answered: HTTP %d", test.status))

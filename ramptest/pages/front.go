@@ -38,7 +38,7 @@ type frontView struct {
 	Culprit   int    // the number of the call with which that began, if it is one order; 0 if that is unknown
 	Fresh     bool   // no order was seen yet, so Setup has the first steps
 	Last      string // when the last call was made
-	Later     string // the calls of which the last failed although the setup works: "result", for example
+	Later     string // what failed although the setup works, and when; "" if nothing did
 	More      int    // how many orders without a loss need attention, if others show one
 	Start     startView
 }
@@ -115,7 +115,7 @@ func (s *visit) frontView(status int, p *problem) {
 		latest := 0
 		for _, c := range v.Setup {
 			if c.Call > latest {
-				latest, v.Later = c.Call, c.Of
+				latest, v.Later = c.Call, c.Of+" failed at "+c.Later
 			}
 		}
 	}

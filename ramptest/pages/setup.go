@@ -23,7 +23,7 @@ type setupCheck struct {
 	Fix   string // how to fix a failure
 	Later string // of what works: when a call failed since then, because of its order; "" if none did
 	Call  int    // that call
-	Of    string // what such a call is named
+	Of    string // what such a call is named, with its article
 }
 
 // setup returns the state of the setup.
@@ -56,7 +56,7 @@ func (s *site) setup() []setupCheck {
 			c.State, c.Tone = "works", verdict.Good
 			c.Said = fmt.Sprintf("%s, at %s", good.Outcome, s.stamp(good.Time))
 			if failed {
-				c.Later, c.Call, c.Of = s.stamp(last.Time), last.Number, callOf(kind)
+				c.Later, c.Call, c.Of = s.stamp(last.Time), last.Number, articled(kind)
 			}
 		case seen: // a rejection
 			c.Said = ended(&last) + ". No signature of the validator key was seen yet."

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -138,19 +137,8 @@ func wrongAgain(e, culprit *control.Event) string {
 	return "wrong here, too"
 }
 
-// callOf names a call of a kind.
-func callOf(kind control.Kind) string {
-	if kind == control.KindResult {
-		return "result"
-	}
-	return string(kind) + " call"
-}
-
-// articled is the same with its article.
+// articled names a call of a kind.
 func articled(kind control.Kind) string {
-	said := callOf(kind)
-	if strings.IndexByte("aeiou", said[0]) >= 0 {
-		return "an " + said
-	}
-	return "a " + said
+	return map[control.Kind]string{control.KindResult: "a result", control.KindValidate: "a validate call",
+		control.KindInitialize: "an initialize call", control.KindAssets: "an assets call"}[kind]
 }

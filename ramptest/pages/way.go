@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -41,6 +42,9 @@ func way(o *control.Order, told story, culprit *control.Event) []stop {
 		if e.Kind == control.KindChain {
 			p.Tone = map[control.TxStatus]verdict.Tone{control.TxSubmitted: verdict.Wait,
 				control.TxSucceeded: verdict.Good}[e.Status]
+			if e.Status == control.TxFailed && slices.Contains(o.Faults, "transaction-fails") {
+				p.Said += ", as you chose"
+			}
 		}
 		if p.Href = ""; e.Request != nil {
 			p.Href = hrefOf(e)
