@@ -51,7 +51,8 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.click(`input[name="result"][value="result-late=10m"]`)
 	d.click(`#send`)
 	d.sees(said, "The transaction failed.")
-	d.holds(`window.wasDue = document.querySelector(".banner").innerText.match(/The result is sent in (9:\d\d)/)?.[1]`)
+	d.holds(`window.wasDue = document.querySelector(".banner").innerText
+		.match(/The result is sent in (9:\d\d)/)?.[1]`)
 	// counts down
 	d.holds(`document.querySelector(".banner").innerText.match(/The result is sent in (9:\d\d)/)[1] < wasDue`)
 	d.sees(gold, "800")
@@ -89,7 +90,8 @@ func TestAPlayerClicksThroughTheOrders(t *testing.T) {
 	d.service.Advance(24 * time.Hour)
 	// a time has a date now, and is not cut
 	d.holds(`/^[A-Z][a-z]+ \d+\s\d\d:\d\d:\d\d$/.test(document.querySelector("ul.orders .number").innerText)`)
-	d.holds(`[...document.querySelectorAll("ul.orders .number")].every((n) => n.scrollWidth <= n.clientWidth + 1)`)
+	d.holds(`[...document.querySelectorAll("ul.orders .number")]
+		.every((n) => n.scrollWidth <= n.clientWidth + 1)`)
 	d.click(`.filters a[href*="show=waiting"]`)
 	d.holds(`document.querySelectorAll("ul.orders > li").length === 1`)
 	d.do(chromedp.SendKeys(`#q`, "zzz"+kb.Enter, chromedp.ByQuery))
@@ -228,7 +230,8 @@ func TestAPageBearsAnything(t *testing.T) {
 	// The checks find what they look for.
 	for style, check := range map[string]string{"width: 2ch": tooNarrow, "width: 200vw": tooWide} {
 		var found []string
-		widen := `document.querySelectorAll("ul.orders .said").forEach((said) => { said.style = "` + style + `" });`
+		widen := `document.querySelectorAll("ul.orders .said")
+			.forEach((said) => { said.style = "` + style + `" });`
 		d.do(chromedp.Evaluate(widen+check, &found)) // at once, because the page replaces what has changed
 		if len(found) == 0 {
 			t.Errorf("nothing is wrong with %s", style)
@@ -239,7 +242,8 @@ func TestAPageBearsAnything(t *testing.T) {
 // The JSON of an answer without a space in it is wrapped, wherever it is shown.
 func TestAWideAnswerFits(t *testing.T) {
 	t.Parallel()
-	wide := `{"success":false,"errorCode":"NO","data":null,"trace":["` + strings.Repeat("0123456789abcdef", 500) + `"` +
+	trace := strings.Repeat("0123456789abcdef", 500)
+	wide := `{"success":false,"errorCode":"NO","data":null,"trace":["` + trace + `"` +
 		strings.Repeat(`,"a finding in a line of its own"`, 150) + `]}`
 	d := newDesk(t, func(c *ramptest.Config) {
 		listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
