@@ -85,12 +85,14 @@ func (n *node) hash(block uint64) common.Hash {
 	return common.BigToHash(new(big.Int).SetUint64(block + 1<<40))
 }
 
+func byBlock(tx sentTx, block uint64) int { return cmp.Compare(tx.block, block) }
+
 // send puts a transaction into the chain.
 func (n *node) send(at time.Time, tx sentTx) common.Hash {
 	tx.block, tx.hash = n.blockAt(at), common.BigToHash(big.NewInt(int64(len(n.sent)+1)))
 	tx.hash[0] = 1
-	n.sent = append(n.sent, tx)
-	slices.SortStableFunc(n.sent, func(a, b sentTx) int { return int(a.block) - int(b.block) })
+	after, _ := slices.BinarySearchFunc(n.sent, tx.block+1, byBlock)
+	n.sent = slices.Insert(n.sent, after, tx)
 	return tx.hash
 }
 
@@ -189,8 +191,7 @@ func (n *node) answer(method string, params []json.RawMessage) (any, string) {
 			return nil, "block range is too wide"
 		}
 		logs := []ramp.Log{}
-		first, _ := slices.BinarySearchFunc(n.sent, uint64(filter.FromBlock),
-			func(tx sentTx, block uint64) int { return int(tx.block) - int(block) })
+		first, _ := slices.BinarySearchFunc(n.sent, uint64(filter.FromBlock), byBlock)
 		for i := first; i < len(n.sent) && n.sent[i].block <= uint64(filter.ToBlock); i++ {
 			if n.lists != nil && !n.lists(&n.sent[i]) {
 				continue
