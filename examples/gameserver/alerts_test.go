@@ -325,6 +325,9 @@ func TestEachAlertHasItsRunbook(t *testing.T) {
 // Prometheus itself lets each alert fire, within 5 minutes of the trouble.
 func TestEachTroubleRaisesItsAlert(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	type object = map[string]any
 	file := ramp.Must(filepath.Abs("deploy/alerts.yaml"))
 	silent := map[string]bool{}
