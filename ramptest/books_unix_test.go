@@ -29,7 +29,9 @@ func TestTheBooksAreCheap(t *testing.T) {
 		return cost{u.Utime.Nano() + u.Stime.Nano(), int64(m.HeapAlloc)}
 	}
 	least := make(map[ramptest.Books]cost)
-	for range 3 {
+	off, on := cost{}, cost{}
+	// Other programs can only make a round dearer, so it is repeated until it shows what the books cost.
+	for round := 0; round == 0 || round < 9 && on.time >= 2*off.time; round++ {
 		for _, mode := range []ramptest.Books{ramptest.BooksOff, ramptest.BooksFail} {
 			c := newCounter(t, func(c *ramptest.Config) { c.Books = mode })
 			c.shop.gold = 1 << 40
@@ -47,8 +49,8 @@ func TestTheBooksAreCheap(t *testing.T) {
 				least[mode] = cost{min(old.time, least[mode].time), min(old.memory, least[mode].memory)}
 			}
 		}
+		off, on = least[ramptest.BooksOff], least[ramptest.BooksFail]
 	}
-	off, on := least[ramptest.BooksOff], least[ramptest.BooksFail]
 	t.Logf("%d mints: %v without books, %v with them; %d B and %d B held for each",
 		mints, time.Duration(off.time), time.Duration(on.time), off.memory/mints, on.memory/mints)
 	assert.Less(t, on.time, 2*off.time)
