@@ -64,8 +64,8 @@ func main() {
 		collect = "800"
 	}
 	os.Setenv("GOGC", collect)
-	// git status, which go build runs for each program, would write .git/index. Tests that list the root of the
-	// repository would then never come from the cache, and who commits meanwhile would find the index locked.
+	// git status, which go build runs for each program, would write .git/index. Tests that list the root of
+	// the repository would then never come from the cache, and who commits could find the index locked.
 	os.Setenv("GIT_OPTIONAL_LOCKS", "0")
 	r := report{out: os.Stdout, modules: len(modules), skips: map[string]int{}}
 	var running sync.WaitGroup
