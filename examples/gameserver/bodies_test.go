@@ -34,6 +34,9 @@ func TestBodiesThatNeverEndStopNothing(t *testing.T) {
 	if raceDetector() {
 		t.Skip("the race detector needs several times the memory")
 	}
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	c, _ := readCompose(t)
 	most := ramp.Must(strconv.Atoi(strings.TrimSuffix(c.Services["game-1"].MemLimit, "m")))
 	eachProxy(t, func(t *testing.T, name string) {
