@@ -96,6 +96,9 @@ func TestTheIndexLinksToEveryDocument(t *testing.T) {
 // In a clone and in the module of a game, go doc ramp.X finds the command ramp. So the documents
 // say the whole path.
 func TestGoDocFindsWhatTheDocumentsAskFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows") // go doc is compiled before it is run first
+	}
 	found, asked := 0, regexp.MustCompile("`go doc (?:-\\w+ )*([^`]+)`")
 	for _, document := range documents(t) {
 		for _, m := range asked.FindAllStringSubmatch(read(t, document), -1) {
