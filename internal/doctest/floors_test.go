@@ -33,6 +33,9 @@ var printed = map[string]int{"example_test.go": 5}
 // A file should be readable with only the files below it in mind.
 func TestFilesStandOnEachOther(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	packages, load := rootPackages(t)
 	for path, p := range packages {
 		needs := fileNeeds(t, p.Dir, p.GoFiles, load)

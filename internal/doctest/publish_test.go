@@ -102,6 +102,9 @@ func (r *repository) publish() {
 }
 
 func TestReleaseRejects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	t.Chdir(root)
 	whole := newRepository(t)
 	replaced := func(old, with string) func(*repository) {
