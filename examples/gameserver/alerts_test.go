@@ -144,13 +144,15 @@ var troubles = []struct {
 	{name: "results have another key, one in two minutes",
 		series: map[string]string{`ramp_webhook_calls_total HMAC_INVALID`: "1 1 2 2 3 3 4"},
 		fires:  alarms{"RampUnverified": {{"instance": "b", "code": "HMAC_INVALID"}}}},
-	{name: "a result is too large", series: map[string]string{`ramp_webhook_calls_total BODY_TOO_LARGE`: "1x100"},
-		fires: alarms{"RampUnverified": {{"instance": "a", "code": "BODY_TOO_LARGE"}}}},
+	{name: "a result is too large",
+		series: map[string]string{`ramp_webhook_calls_total BODY_TOO_LARGE`: "1x100"},
+		fires:  alarms{"RampUnverified": {{"instance": "a", "code": "BODY_TOO_LARGE"}}}},
 	{name: "a burn is refused, and waits until a person ends it", after: 10, series: map[string]string{
 		`ramp_orders_refused direction="burn"`: "1x1000"},
 		fires: alarms{"RampOrdersStuck": {{"why": "refused"}}}},
-	{name: "a burn is refused since yesterday, and no result comes any more", after: 120, series: map[string]string{
-		`ramp_orders_refused direction="burn"`: "1x1000"},
+	{name: "a burn is refused since yesterday, and no result comes any more", after: 120,
+		series: map[string]string{
+			`ramp_orders_refused direction="burn"`: "1x1000"},
 		fires: alarms{"RampOrdersStuck": {{"why": "refused"}}}},
 	{name: "the key of one of two servers is wrong", after: 36, series: map[string]string{
 		`ramp_webhook_calls_total HMAC_INVALID`:                                "1+1x100",
