@@ -1,14 +1,13 @@
 package ramp_test
 
 import (
-	"testing/synctest"
-	"time"
-
 	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/stretchr/testify/assert"

@@ -6,10 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/reach"
-	"github.com/token-ramp/ramp-go/internal/redact"
 	"io"
 	"maps"
 	"net/http"
@@ -18,6 +14,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/reach"
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // errBusy means that a server rate-limits calls for longer than a call may take.

@@ -2,12 +2,12 @@ package judge
 
 import (
 	"encoding/json"
-
-	ramp "github.com/token-ramp/ramp-go"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // assetsCases returns the cases about the assets endpoint (interface 2.4).

@@ -1,8 +1,9 @@
 package judge
 
 import (
-	ramp "github.com/token-ramp/ramp-go"
 	"slices"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // ending is a way in which an order ends.

@@ -3,13 +3,13 @@ package judge
 import (
 	"cmp"
 	"fmt"
-
-	ramp "github.com/token-ramp/ramp-go"
 	"math/big"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // event is something to which the server agreed and that may affect what a player owns.

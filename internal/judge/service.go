@@ -1,8 +1,9 @@
 package judge
 
 import (
-	ramp "github.com/token-ramp/ramp-go"
 	"net/http"
+
+	ramp "github.com/token-ramp/ramp-go"
 )
 
 // assets makes the assets call of a session, with changed headers.
