@@ -48,8 +48,8 @@ What to begin with:
 	}
 }
 
-// A line should be readable at one glance, in every module.
-func TestEveryLineFits(t *testing.T) {
+// In every module, a line should be readable at one glance, and imports should be in the usual order.
+func TestEveryFileIsReadable(t *testing.T) {
 	t.Parallel()
 	files := 0
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
@@ -69,13 +69,46 @@ func TestEveryLineFits(t *testing.T) {
 		}
 		name, err := filepath.Rel(root, path)
 		require.NoError(t, err)
-		if long := longLines(ramp.Must(os.ReadFile(path)), longest); len(long) != printed[filepath.ToSlash(name)] {
+		text := ramp.Must(os.ReadFile(path))
+		if !importsInOrder(t, text) {
+			t.Errorf("%s imports a package of the standard library after another. Sort each group.", name)
+		}
+		if long := longLines(text, longest); len(long) != printed[filepath.ToSlash(name)] {
 			t.Errorf("%s has lines that are longer than %d columns: %v. Break them where a reader breaks them.",
 				name, longest, long)
 		}
 		return nil
 	}))
 	require.Greater(t, files, 500)
+}
+
+// importsInOrder reports whether a file imports the standard library in one group, before all else.
+func importsInOrder(t *testing.T, text []byte) bool {
+	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ImportsOnly)
+	require.NoError(t, err)
+	var paths []string
+	for _, spec := range file.Imports {
+		paths = append(paths, strings.Trim(spec.Path.Value, `"`))
+	}
+	elsewhere := func(path string) bool { return strings.Contains(strings.Split(path, "/")[0], ".") }
+	first := slices.IndexFunc(paths, elsewhere)
+	if first < 0 {
+		first = len(paths)
+	}
+	return slices.IsSorted(paths[:first]) && !slices.ContainsFunc(paths[first:],
+		func(path string) bool { return !elsewhere(path) })
+}
+
+func TestTheOrderOfImports(t *testing.T) {
+	for text, want := range map[string]bool{
+		"package p": true,
+		"package p\nimport (\n\"fmt\"\n\"net\"\n\n\"a.com/b\"\n)":      true,
+		"package p\nimport (\n\"a.com/b\"\n\"a.com/a\"\n)":             true,
+		"package p\nimport (\n\"fmt\"\n\n\"a.com/b\"\n\"net\"\n)":      false,
+		"package p\nimport (\n\"fmt\"\n\n\"errors\"\n\n\"a.com/b\"\n)": false,
+	} {
+		assert.Equal(t, want, importsInOrder(t, []byte(text)), text)
+	}
 }
 
 func TestFloorsAreMeasured(t *testing.T) {
