@@ -51,6 +51,17 @@ func New(target Target) (*Judge, error) {
 	return j, nil
 }
 
+// DialWith makes the judge call a server over connections of another kind than TCP. No
+// server may close one while it is idle, so that calls can share them.
+func (j *Judge) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+	j.dial = dial
+	j.client.Transport.(*http.Transport).DisableKeepAlives = false
+}
+
+// CallWith makes the judge call a server without connections, except for calls that are
+// cut off.
+func (j *Judge) CallWith(transport http.RoundTripper) { j.client.Transport = transport }
+
 // Close closes idle connections.
 func (j *Judge) Close() { j.client.CloseIdleConnections() }
 
