@@ -432,7 +432,7 @@ var commandFolder = ramp.Must(os.MkdirTemp("", "ramp"))
 
 var buildCommand = sync.OnceValue(func() string {
 	binary := filepath.Join(commandFolder, "ramp")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary,
+	if out, err := exec.Command("go", "build", "-o", binary,
 		"../cmd/ramp").CombinedOutput(); err != nil {
 		panic(string(out))
 	}
