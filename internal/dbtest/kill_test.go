@@ -55,6 +55,9 @@ const envRelease = "RAMP_TEST_RELEASE"
 // table that the newer one has migrated, while the servers restart.
 func TestADeployment(t *testing.T) {
 	racedetector.Skip(t)
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, p *place) { testKill(t, p, os.Getenv(envRelease), "") },
 		"ALTER TABLE ramp_orders ADD COLUMN of_the_next_release INTEGER DEFAULT 7;")

@@ -46,9 +46,8 @@ func TestTheFirstServerOfTheREADME(t *testing.T) {
 		t.Helper()
 		return run(t, "cd "+folder+" && "+written.Replace(line), command{until: until})
 	}
-	const build = "go build -ldflags='-s -w' -o " // half the time, without what a debugger needs
 	in(t, "go mod init game && "+lines["go mod edit "]+" && "+lines["go mod tidy"]+
-		" && "+build+"ramp github.com/token-ramp/ramp-go/cmd/ramp && "+build+"game . && echo built", "^built$")
+		" && go build -o game . && go -C "+clone+" build -o $PWD/ramp ./cmd/ramp && echo built", "^built$")
 	in(t, lines["go run ./cmd/ramp emulate "]+" -listen 127.0.0.1:0 | "+
 		"while read -r line; do echo $line >>printed; echo $line; done", "RAMP_VALIDATOR_KEY=")
 	in(t, "eval $(grep ^export printed | sed 's/$/;/') && exec ./game", "open (http\\S+)$")
