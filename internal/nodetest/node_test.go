@@ -80,7 +80,12 @@ func startGeth(t *testing.T) *node {
 		replace: func(t *testing.T, after *ramp.Block) {
 			t.Helper()
 			require.NoError(t, backend.Fork(after.Hash))
-			require.NoError(t, backend.AdjustTime(time.Hour)) // another time makes it another block
+			// Another time makes it another block. Until that exists, the pool takes back, at any time, the
+			// transactions of the blocks that are gone, and with one of them no time can be set.
+			require.Eventually(t, func() bool {
+				backend.Rollback()
+				return backend.AdjustTime(time.Hour) == nil
+			}, 30*time.Second, time.Millisecond)
 		},
 	}
 }
