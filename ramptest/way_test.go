@@ -432,8 +432,7 @@ var commandFolder = ramp.Must(os.MkdirTemp("", "ramp"))
 
 var buildCommand = sync.OnceValue(func() string {
 	binary := filepath.Join(commandFolder, "ramp")
-	if out, err := exec.Command("go", "build", "-o", binary,
-		"../cmd/ramp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/ramp").CombinedOutput(); err != nil {
 		panic(string(out))
 	}
 	return binary
