@@ -149,20 +149,21 @@ func (t postgresTx) lost(ctx context.Context, id uuid.UUID, claim string) (lost 
 }
 
 // pgxStatus returns the status of the transaction of a connection of github.com/jackc/pgx/v5/stdlib:
-// 'I' is idle. This package does not depend on a driver, so it asks for the methods by their names:
-// conn.Conn().PgConn().TxStatus(). The names are constants, so the linker still drops other methods.
+// 'I' is idle. This package does not depend on a driver, so it asks for two of the methods by their
+// names: conn.Conn().PgConn().TxStatus(). They are constants, so the linker still drops other methods.
 func pgxStatus(conn any) (status byte, known bool) {
 	value, ok := called(reflect.ValueOf(conn).MethodByName("Conn"))
 	if ok {
 		value, ok = called(value.MethodByName("PgConn"))
 	}
-	if ok {
-		value, ok = called(value.MethodByName("TxStatus"))
-	}
-	if !ok || value.Kind() != reflect.Uint8 {
+	if !ok {
 		return 0, false
 	}
-	return byte(value.Uint()), true
+	pgConn, known := value.Interface().(interface{ TxStatus() byte })
+	if known {
+		status = pgConn.TxStatus()
+	}
+	return status, known
 }
 
 // called returns the result of a method without arguments. ok is false if it is no such method.
