@@ -3,7 +3,6 @@ package rampsql
 import (
 	"bytes"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -39,27 +38,28 @@ type orderRow struct {
 // row is not a valid order, readOrder returns what it could read and the error. If it
 // cannot be scanned, readOrder returns nil.
 func readOrder(from interface{ Scan(...any) error }, sent []byte, of ramp.Intent) (*orderRow, error) {
-	var (
-		row        orderRow
+	var column struct { // in one piece of memory with the row
+		orderRow
 		digest     string
 		intent     []byte
 		txHash     sql.NullString
 		acceptedAt int64
 		finishedAt sql.NullInt64
-	)
+	}
+	row := &column.orderRow
 	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), (*string)(&row.Network), &row.ProjectID,
-		&row.SessionID, &row.UserAddress, &digest, &intent, &txHash, &row.Reason,
-		&row.Settled, &acceptedAt, &finishedAt)
+		&row.SessionID, &row.UserAddress, &column.digest, &column.intent, &column.txHash, &row.Reason,
+		&row.Settled, &column.acceptedAt, &column.finishedAt)
 	if err != nil {
 		return nil, err
 	}
-	row.TxHash = txHash.String
-	row.AcceptedAt = time.UnixMilli(acceptedAt).UTC()
-	if finishedAt.Valid {
-		row.FinishedAt = time.UnixMilli(finishedAt.Int64).UTC()
+	row.TxHash = column.txHash.String
+	row.AcceptedAt = time.UnixMilli(column.acceptedAt).UTC()
+	if column.finishedAt.Valid {
+		row.FinishedAt = time.UnixMilli(column.finishedAt.Int64).UTC()
 	}
-	if row.Digest, err = ramp.ParseDigest(digest); err == nil && !bytes.Equal(intent, sent) {
-		err = row.Intent.UnmarshalJSON(intent)
+	if row.Digest, err = ramp.ParseDigest(column.digest); err == nil && !bytes.Equal(column.intent, sent) {
+		err = row.Intent.UnmarshalJSON(column.intent)
 	} else {
 		row.Intent = cloneIntent(of)
 	}
@@ -68,9 +68,9 @@ func readOrder(from interface{ Scan(...any) error }, sent []byte, of ramp.Intent
 	}
 	if err != nil { // not wrapped: it is not an error of the call
 		row.Digest, row.Intent, row.Direction, row.Assets = ramp.Digest{}, ramp.Intent{}, "", nil
-		return &row, fmt.Errorf("the value stored under %s is not an order: %v", row.UUID, err)
+		return row, fmt.Errorf("the value stored under %s is not an order: %v", row.UUID, err)
 	}
-	return &row, nil
+	return row, nil
 }
 
 // derive sets the fields of an order that follow from its intent.
@@ -86,16 +86,6 @@ func derive(o *ramp.Order) error {
 	effect, err := o.Intent.Effect(moves)
 	o.Direction, o.Assets = direction, effect.Assets
 	return err
-}
-
-// intentText returns an intent as it is stored: with the letters that it came with, because
-// people search the column.
-func intentText(i *ramp.Intent) ([]byte, error) {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	err := e.Encode(i)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
 // cloneIntent returns an intent that shares no memory with i.

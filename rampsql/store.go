@@ -216,10 +216,10 @@ func (s *Store) transact(
 	if err != nil || !step.New {
 		return step, "", err
 	}
-	if err := s.apply(ctx, t.tx(), step); err != nil {
+	if err := s.apply(ctx, t.tx(), &step); err != nil {
 		return ramp.Step{}, row.claim, err
 	}
-	if err := s.tryGrant(ctx, t.tx(), step); err != nil || !commit {
+	if err := s.tryGrant(ctx, t.tx(), &step); err != nil || !commit {
 		return ramp.Step{}, row.claim, err
 	}
 	if err := ctx.Err(); err != nil { // the error of tx would not name the cause
@@ -285,8 +285,8 @@ func (s *Store) explain(ctx context.Context, err error) error {
 
 // openingStep returns the step that opens an order, which is New unless next needs a
 // stored one. It is not a pointer, because an order would be allocated.
-func openingStep(next ramp.Transition) (ramp.Step, error) {
-	opened, err := next(nil)
+func openingStep(next ramp.Transition) (opened ramp.Step, err error) {
+	opened, err = next(nil)
 	opened.New = err == nil
 	if errors.Is(err, ramp.ErrOrderUnknown) {
 		err = nil
@@ -343,7 +343,7 @@ func (s *Store) update(
 // inserts before it locks, because the lock of a missing row is a gap lock, in
 // which two new orders would deadlock.
 func (s *Store) insertOrder(ctx context.Context, tx *sql.Tx, o *ramp.Order, claim string) (*orderRow, error) {
-	intent, err := intentText(&o.Intent)
+	intent, err := o.Intent.MarshalJSON() // which escapes no letter, because people search the column
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
@@ -383,7 +383,7 @@ func (s *Store) endOrder(
 }
 
 // tryGrant applies the grant of a burn that a step opens, and rolls it back.
-func (s *Store) tryGrant(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+func (s *Store) tryGrant(ctx context.Context, tx *sql.Tx, step *ramp.Step) error {
 	grant, ok := step.Rehearse()
 	if !ok {
 		return nil
@@ -391,7 +391,7 @@ func (s *Store) tryGrant(ctx context.Context, tx *sql.Tx, step ramp.Step) error 
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT ramp_rehearsal"); err != nil {
 		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", step.Order.UUID, unusable(lost(err)))
 	}
-	if err := s.apply(ctx, tx, grant); err != nil { // the whole transaction is rolled back
+	if err := s.apply(ctx, tx, &grant); err != nil { // the whole transaction is rolled back
 		return fmt.Errorf("the burn is not accepted, because its grant would fail: %w", err)
 	}
 	// If Apply ignored an error that rolled back the transaction, MySQL does not know the
@@ -403,12 +403,12 @@ func (s *Store) tryGrant(ctx context.Context, tx *sql.Tx, step ramp.Step) error 
 }
 
 // apply calls Apply. An error names the step and its order.
-func (s *Store) apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+func (s *Store) apply(ctx context.Context, tx *sql.Tx, step *ramp.Step) error {
 	if step.Settled() {
 		return nil
 	}
 	waits := s.config.DB.Stats().WaitCount
-	err := s.config.Apply(ctx, tx, step)
+	err := s.config.Apply(ctx, tx, *step)
 	if err == nil {
 		return nil
 	}
