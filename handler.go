@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -328,16 +327,22 @@ func (r Reply) allowing(method string) Reply {
 
 // Header returns the headers of the reply, one value each.
 func (r Reply) Header() http.Header {
-	header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}}
+	header := http.Header{}
+	r.setIn(header)
+	return header
+}
+
+func (r Reply) setIn(header http.Header) {
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
 	if r.allowed != "" {
 		header.Set("Allow", r.allowed)
 	}
-	return header
 }
 
 // Write writes the reply to w.
 func (r Reply) Write(w http.ResponseWriter) {
-	maps.Copy(w.Header(), r.Header())
+	r.setIn(w.Header())
 	w.WriteHeader(r.Status)
 	_, _ = w.Write(r.Body) // an error means that the caller is gone
 }
@@ -470,7 +475,8 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 		if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
 			return
 		}
-		log.LogAttrs(ctx, level, "ramp: call", c.attrs(suppressed)...)
+		var attrs [20]slog.Attr // on the stack
+		log.LogAttrs(ctx, level, "ramp: call", c.appendAttrs(attrs[:0], suppressed)...)
 	})
 }
 
@@ -507,10 +513,10 @@ func (h *Handler) sampled(op *Operation) (suppressed int64, logged bool) {
 	return last.suppressed.Swap(0), true
 }
 
-// attrs returns what the record of a call says.
-func (c *call) attrs(suppressed int64) []slog.Attr {
+// appendAttrs appends what the record of a call says.
+func (c *call) appendAttrs(attrs []slog.Attr, suppressed int64) []slog.Attr {
 	op, order := &c.op, c.order()
-	attrs := append(make([]slog.Attr, 0, 20), slog.String("endpoint", op.Name),
+	attrs = append(attrs, slog.String("endpoint", op.Name),
 		slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
 	add := func(known bool, attr slog.Attr) {
 		if known {

@@ -348,7 +348,7 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 // order. An order without a network was accepted before you configured one, and OnlyOf lets it
 // pass.
 func OnlyOf(projectID string, network Network, next Transition) Transition {
-	return func(stored *Order) (Step, error) {
+	return func(stored *Order) (step Step, err error) {
 		switch {
 		case stored == nil:
 		case projectID != "" && stored.ProjectID != projectID:
@@ -358,7 +358,7 @@ func OnlyOf(projectID string, network Network, next Transition) Transition {
 			return Step{}, fmt.Errorf("ramp: order %s: %w: %s, and not %s",
 				stored.UUID, ErrOrderForeign, stored.Network, network)
 		}
-		step, err := next(stored)
+		step, err = next(stored)
 		if stored == nil {
 			step.Order.Network = network
 		}

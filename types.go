@@ -715,9 +715,9 @@ type AssetAmount struct {
 
 // byID returns a list sorted by asset ID.
 func byID(list []AssetAmount) []AssetAmount {
-	return slices.SortedFunc(slices.Values(list), func(x, y AssetAmount) int {
-		return strings.Compare(x.ID, y.ID)
-	})
+	sorted := slices.Clone(list)
+	slices.SortFunc(sorted, func(x, y AssetAmount) int { return strings.Compare(x.ID, y.ID) })
+	return sorted
 }
 
 // Result reports the outcome of a transaction (interface 6); see [ParseResult].

@@ -406,8 +406,8 @@ func (h *Handler) update(ctx context.Context, c *call, next Transition) error {
 		return err
 	}
 	step, err := h.config.Store.Update(ctx, c.op.UUID, OnlyOf(terms.ProjectID, terms.Network,
-		func(stored *Order) (Step, error) {
-			step, err := next(stored)
+		func(stored *Order) (step Step, err error) {
+			step, err = next(stored)
 			own, _ = err.(*ConflictError) // not one that it wraps
 			return step, err
 		}))
