@@ -120,7 +120,7 @@ type load struct {
 	size            string        // selects the bytes of the database
 	postmaster      int           // the process of PostgreSQL, or 0
 	executed, texts *atomic.Int64 // statements that were seen on the way to PostgreSQL
-	players         []*player     // those of the rival follow those of ours
+	players         [2][]*player  // of ours and of the rival, in turns as they were created
 }
 
 type player struct {
@@ -219,7 +219,7 @@ func (l *load) login(s *side) {
 		_ = response.Body.Close()
 		p := &player{session: login.SessionID, token: login.AccessToken}
 		p.gold.Store(1_000_000) // what a new player of gameserver owns
-		l.players = append(l.players, p)
+		l.players[n%2] = append(l.players[n%2], p)
 	}
 }
 
@@ -308,10 +308,12 @@ func (l *load) compare(ours, theirs *side) {
 	for round := range *loadRounds + 1 {
 		var times, costs [2]time.Duration
 		_, before := stat(l.t, ours.pid)
-		for range turns {
-			for n, s := range []*side{ours, theirs} {
+		for turn := range turns {
+			for i := range 2 {
+				n := (turn + i) % 2 // each side is first in every second turn
+				s := []*side{ours, theirs}[n]
 				before, spent, begun := size(), l.cpuOf(s.pid), time.Now()
-				l.run(s, l.players[n*players:][:players], *loadOrders/turns)
+				l.run(s, l.players[n], *loadOrders/turns)
 				times[n] += time.Since(begun)
 				costs[n] += l.cpuOf(s.pid) - spent
 				if n == 0 && round > 0 {
@@ -353,7 +355,7 @@ func (l *load) compare(ours, theirs *side) {
 // checkBooks checks that every player owns what the orders make of it, that the table
 // contains every order, and that no order waits.
 func (l *load) checkBooks(sides ...*side) {
-	for _, p := range l.players {
+	for _, p := range slices.Concat(l.players[0], l.players[1]) {
 		var gold int64
 		require.NoError(l.t, l.db.QueryRow("SELECT i.balance FROM sessions s JOIN inventory i ON i.player = s.player"+
 			" WHERE i.item = 'item_gold' AND s.id = $1", p.session).Scan(&gold))
@@ -446,7 +448,7 @@ func (l *load) statements(order func(*player, *call, [2]bool) error) string {
 		if n == warmUp {
 			executed, texts = l.executed.Load(), l.texts.Load()
 		}
-		p := l.players[0]
+		p := l.players[0][0]
 		require.NoError(l.t, order(p, newCall(p.session, n%2 == 0, n%10 < 2), [2]bool{}))
 	}
 	executed, texts = l.executed.Load()-executed, l.texts.Load()-texts
