@@ -20,8 +20,10 @@ import (
 // In this hour a sample comes every minute, and the queries of the dashboard are evaluated
 // at its end. "0+60x60" grows by 60 each minute.
 var hour = map[string]string{
-	`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code=""}`:                "0+60x60",
-	`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",code="INVALID_BALANCE"}`: "0+6x60",
+	`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",` +
+		`code=""}`: "0+60x60",
+	`ramp_webhook_calls_total{endpoint="validate",direction="mint",status="200",` +
+		`code="INVALID_BALANCE"}`: "0+6x60",
 	`ramp_webhook_calls_total{endpoint="result",direction="mint",status="500",code="INTERNAL_ERROR",` +
 		`unverified="false"}`: "0x50 1+1x9",
 	`ramp_webhook_duration_seconds_bucket{endpoint="validate",le="0.5"}`:                      "0x60",
@@ -116,7 +118,7 @@ var quietSeries = map[string]string{
 	`ramp_orders_slow{direction="mint"}`:                       "3x60",
 	`ramp_orders_late{direction="mint"}`:                       "0x60",
 	`ramp_orders_waiting{direction="mint"}`:                    "0x60",
-	`ramp_orders_refused{direction="mint"}`:                    "0x50 1x4 0x5", // ended by the second delivery
+	`ramp_orders_refused{direction="mint"}`:                    "0x50 1x4 0x5", // until it came again
 	`ramp_orders_refused{direction="burn"}`:                    "0x60",
 	`ramp_conflicts_open`:                                      "0x60",
 	`ramp_shop_closed`:                                         "0x60",
@@ -200,7 +202,8 @@ var troubles = []struct {
 		fires:  alarms{"RampConflicts": {{}}}},
 	{name: "results pile up at the service",
 		series: map[string]string{
-			`ramp_webhook_calls_total instance="a",endpoint="result",status="500",unverified="false"`: "1+1x100"},
+			`ramp_webhook_calls_total instance="a",endpoint="result",status="500",` +
+				`unverified="false"`: "1+1x100"},
 		fires: alarms{"RampCallsFail": {{"instance": "a", "endpoint": "result"}}}},
 	{name: "the certificate ends",
 		series: map[string]string{`probe_ssl_earliest_cert_expiry `: "1000000x100"},
@@ -231,8 +234,9 @@ var troubles = []struct {
 			`ramp_order_steps_total `: "360x100"},
 		fires: alarms{"RampFewOrders": {{}}}},
 	{name: "no validate calls come, because the shop is closed", after: 15, series: map[string]string{
-		`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100", `ramp_order_steps_total `: "360x100",
-		`ramp_shop_closed `: "1x100"}},
+		`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100",
+		`ramp_order_steps_total `:                                   "360x100",
+		`ramp_shop_closed `:                                         "1x100"}},
 	{name: "nobody starts an order any more", after: 15,
 		series: map[string]string{`ramp_webhook_calls_total endpoint="validate",status="200"`: "360x100",
 			`ramp_order_steps_total `: "360x100", `ramp_client_calls_total `: "360x100"}},
