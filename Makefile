@@ -1,6 +1,6 @@
 # Each target prints what it runs. The nested modules have dependencies that importers
 # of the package do not need.
-MODULES := $(patsubst %/,%,$(sort $(dir $(wildcard go.mod */go.mod */*/go.mod */*/*/go.mod))))
+MODULES := $(patsubst %/,%,$(sort $(dir $(wildcard go.mod */go.mod */*/go.mod */*/*/go.mod */*/*/*/go.mod))))
 PACKAGE := github.com/token-ramp/ramp-go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
@@ -14,10 +14,11 @@ OTHER_JSON := go1.26.8+jsonv2 go1.27.4+nojsonv2
 
 # What make test runs, and what only make test-all does, the longest first. TESTFLAGS=-race is not for the
 # documents, of which nothing overlaps here, nor for the rest: it would compile a node and frameworks once more.
-CORE := internal/dbtest . examples/gameserver
-WITHOUT := internal/doctest
+SUITES := internal/test/integration
+CORE := $(SUITES)/dbtest . examples/gameserver
+WITHOUT := $(SUITES)/doctest
 STORES := examples/stores
-LONG := internal/copytest internal/judgetest internal/browsertest internal/bench internal/hosttest
+LONG := $(SUITES)/copytest $(SUITES)/judgetest $(SUITES)/browsertest internal/test/bench $(SUITES)/hosttest
 REST := $(LONG) $(filter-out $(CORE) $(WITHOUT) $(STORES) $(LONG),$(MODULES))
 TESTFLAGS ?=
 SHORT := -short
@@ -31,10 +32,10 @@ check releases fuzz: export GOGC = 400
 # server, the stores on SQLite and the documents. The few tests that take longest are
 # left to test-all.
 test:
-	go run ./internal/testrun $(SHORT) $(TESTFLAGS) $(CORE) -- $(WITHOUT)
+	go run ./internal/test/testrun $(SHORT) $(TESTFLAGS) $(CORE) -- $(WITHOUT)
 
 # Also run the longest tests, and test every other module: frameworks, metrics, more
-# stores, nodes, browsers and benchmarks. Databases are tested if internal/dbtest/databases
+# stores, nodes, browsers and benchmarks. Databases are tested if internal/test/databases
 # runs it.
 test-all: SHORT =
 test-all: CORE += $(STORES)
@@ -43,10 +44,10 @@ test-all: test
 	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool mtail pgbouncer softhsm2-util hledger soffice \
 		node python3 chromium; do \
 		command -v $$p >/dev/null || echo "NOT TESTED: what needs $$p, because it is not installed"; done
-	@for d in internal/nodetest internal/browsertest examples/express; do test -d $$d/node_modules || \
+	@for d in $(SUITES)/nodetest $(SUITES)/browsertest examples/express; do test -d $$d/node_modules || \
 		echo "NOT TESTED: what $$d/package.json installs: run npm install --prefix $$d"; done
 	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL RAMP_TEST_REDIS; do \
-		printenv $$e >/dev/null || echo "NOT TESTED, because $$e is not set: run internal/dbtest/databases make test-all"; done
+		printenv $$e >/dev/null || echo "NOT TESTED, because $$e is not set: run internal/test/databases make test-all"; done
 
 # Check every file with gofmt, the workflows with actionlint, and every module with go mod tidy, go vet
 # and staticcheck. Staticcheck reads all modules in one workspace, so it reads what they share once. Vet checks
@@ -69,14 +70,14 @@ vuln:
 	set -ex; for m in . examples/gameserver examples/keys; do (cd $$m && go run $(GOVULNCHECK) ./...); done
 
 # Test the package with every release of Go but the one in use, which make test tests. The newest, also if it
-# is in use, is tested with the newest go-ethereum, which internal/nodetest requires. The other targets test the
+# is in use, is tested with the newest go-ethereum, which $(SUITES)/nodetest requires. The other targets test the
 # package with the oldest, which go.mod requires. All must read and write the same. The longest tests, of pure
 # rules, and those of the emulator are run with the newest only. Everything must build with the others, and the
 # workflows run all tests with each. The go command downloads missing releases through the module proxy. Vet,
 # which make check runs, would read the whole standard library of each.
 releases:
 	set -e; here=$$(go env GOVERSION); for r in $(RELEASES); do \
-		module=. short=-short; [ "$$r" != $(lastword $(RELEASES)) ] || module=internal/nodetest short=; \
+		module=. short=-short; [ "$$r" != $(lastword $(RELEASES)) ] || module=$(SUITES)/nodetest short=; \
 		[ "$$r $$module" != "$$here ." ] || { echo "$$r: make test tests it"; continue; }; \
 		export GOTOOLCHAIN=$${r%%+*}; \
 		case $$r in *+*) export GOEXPERIMENT=$${r#*+};; *) unset GOEXPERIMENT;; esac; \
@@ -99,19 +100,19 @@ fuzz:
 
 # Run what takes too long for .ci/run, and write into CONTRIBUTING.md when, and the result.
 long:
-	internal/dbtest/tidb
-	internal/hosttest/hosts
+	$(SUITES)/dbtest/tidb
+	$(SUITES)/hosttest/hosts
 	go test -timeout 1h -run VerdictsAgree ./ramptest -games 20000
-	JUDGE_ALL=1 go -C internal/judgetest test -count 1 -timeout 2h .
-	internal/elsewhere
-	SCHEDULES_ALL=1 internal/dbtest/databases go -C internal/dbtest test -count 1 -timeout 1h -run Schedule .
-	RAMP_TEST_NIGHT=1 internal/dbtest/databases go -C examples/gameserver test -count 1 -timeout 30m -v -run UnderLoad .
+	JUDGE_ALL=1 go -C $(SUITES)/judgetest test -count 1 -timeout 2h .
+	internal/test/elsewhere
+	SCHEDULES_ALL=1 internal/test/databases go -C $(SUITES)/dbtest test -count 1 -timeout 1h -run Schedule .
+	RAMP_TEST_NIGHT=1 internal/test/databases go -C examples/gameserver test -count 1 -timeout 30m -v -run UnderLoad .
 	$(MAKE) fuzz FUZZTIME=80s
 	$(MAKE) releases RELEASES="$(OTHER_JSON)"
 
 # Compare the costs of the package with those of alternatives.
 bench:
-	go -C internal/bench test -run '^$$' -bench . -benchtime 41x .
+	go -C internal/test/bench test -run '^$$' -bench . -benchtime 41x .
 
 # Print the coverage of the package by its own tests.
 cover:

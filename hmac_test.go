@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/racedetector"
+	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 )
 
 func TestHMACVectors(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/racedetector"
+	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 )
 
 // The rules of orders under random schedules: calls of all kinds, repeated, contradictory and

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/racedetector"
+	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 )
 
 // The rules of an order are told twice: by the package, and by the table after below, which is

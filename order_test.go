@@ -19,7 +19,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// The rules are pure functions, so they are tested without a store. internal/dbtest
+// The rules are pure functions, so they are tested without a store. internal/test/integration/dbtest
 // tests stores on real databases.
 
 var (

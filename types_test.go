@@ -469,7 +469,7 @@ func assertHidden(t *testing.T, secret string, texts ...string) {
 }
 
 // testdata/formats has what each release stored, in a directory for each format. This
-// release reads all of them, and writes the newest. internal/dbtest does the same with
+// release reads all of them, and writes the newest. internal/test/integration/dbtest does the same with
 // the tables. A release that writes something else adds a directory; the files of the
 // others never change.
 func TestThisReleaseReadsWhatEveryReleaseHasStored(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/racedetector"
+	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 )
 
 // node is a JSON value as encoding/json reads it, token by token, so that a name

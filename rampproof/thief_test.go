@@ -21,7 +21,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence/movetest"
-	"github.com/token-ramp/ramp-go/internal/thief"
+	"github.com/token-ramp/ramp-go/internal/test/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )

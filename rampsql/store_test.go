@@ -23,7 +23,7 @@ import (
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
-// What needs a database is tested in internal/dbtest, on real ones.
+// What needs a database is tested in internal/test/integration/dbtest, on real ones.
 
 var (
 	player      = ramp.Session{ID: "session-1"}
@@ -55,7 +55,7 @@ func assertFields(t *testing.T, err error, want ...string) {
 // requireRepository skips a test that reads other modules, which the zip of this one does not have.
 func requireRepository(t *testing.T) {
 	t.Helper()
-	if _, err := os.Stat("../internal/dbtest"); err != nil {
+	if _, err := os.Stat("../internal/test/integration/dbtest"); err != nil {
 		t.Skip("not a clone of the repository")
 	}
 }
@@ -64,7 +64,7 @@ func requireRepository(t *testing.T) {
 func TestEveryFieldOfAConfigIsSetInATest(t *testing.T) {
 	requireRepository(t)
 	var tests strings.Builder
-	for _, pattern := range []string{"*_test.go", "../internal/dbtest/*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../internal/test/integration/dbtest/*_test.go"} {
 		for _, file := range ramp.Must(filepath.Glob(pattern)) {
 			tests.Write(ramp.Must(os.ReadFile(file)))
 		}
@@ -75,7 +75,7 @@ func TestEveryFieldOfAConfigIsSetInATest(t *testing.T) {
 	}
 }
 
-// internal/dbtest does so on databases.
+// internal/test/integration/dbtest does so on databases.
 func TestAStoreTriesAgain(t *testing.T) {
 	for _, tt := range []struct {
 		retries   int
@@ -138,9 +138,11 @@ func TestEveryDialectHasAllItNeeds(t *testing.T) {
 	for _, m := range names {
 		name := m[1]
 		for file, needs := range map[string]string{
-			"../internal/dbtest/database_test.go": "dialect: rampsql." + name + ",", // databases to test it with
-			"../docs/stores.md":                   name,
-			"../docs/orders.md":                   "\n| " + name, // what its transactions do
+			// Databases to test it with.
+			"../internal/test/integration/dbtest/database_test.go": "dialect: rampsql." + name + ",",
+
+			"../docs/stores.md": name,
+			"../docs/orders.md": "\n| " + name, // what its transactions do
 		} {
 			text := ramp.Must(os.ReadFile(file))
 			assert.True(t, strings.Contains(string(text), needs), "%s needs %q", file, needs)
@@ -197,7 +199,7 @@ func ExampleDialect_Schema() {
 	// Output: CREATE TABLE IF NOT EXISTS ramp_orders
 }
 
-// internal/dbtest tests Check on real databases.
+// internal/test/integration/dbtest tests Check on real databases.
 func TestCheckRejectsAServerThatIsTooOld(t *testing.T) {
 	for _, c := range []struct {
 		dialect rampsql.Dialect

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/ownledger"
+	"github.com/token-ramp/ramp-go/internal/test/ownledger"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 

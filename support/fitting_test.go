@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/racedetector"
-	"github.com/token-ramp/ramp-go/internal/thief"
+	"github.com/token-ramp/ramp-go/internal/test/racedetector"
+	"github.com/token-ramp/ramp-go/internal/test/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"

@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 }
 
 // eachDatabase runs a test on a new database of each kind, and passes it the value of
-// -db. The script internal/dbtest/databases starts the database servers.
+// -db. The script internal/test/databases starts the database servers.
 func eachDatabase(t *testing.T, test func(t *testing.T, address string)) {
 	t.Parallel()
 	eachDatabaseAlone(t, func(t *testing.T, address string) { t.Parallel(); test(t, address) })

@@ -78,7 +78,7 @@ func lookUp(binary string) (string, error) {
 // has ended: a server may be started on it, stopped, and started again. What keeps it is a UDP socket
 // with the same number, which the system gives to one process only, and takes back when that is gone. A
 // TCP socket would not do: HAProxy shares a port with others that listen on it. The ports are below those
-// of internal/dbtest/databases, and below those that Linux and macOS give to whoever asks for any.
+// of internal/test/databases, and below those that Linux and macOS give to whoever asks for any.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 1000 {

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/judge"
-	"github.com/token-ramp/ramp-go/internal/ownledger"
+	"github.com/token-ramp/ramp-go/internal/test/ownledger"
 )
 
 // anyTerms accept every order.

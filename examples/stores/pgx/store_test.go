@@ -28,7 +28,7 @@ func place(t *testing.T) (one, two *pgxpool.Pool) {
 	t.Helper()
 	address := os.Getenv("RAMP_TEST_POSTGRESQL")
 	if address == "" {
-		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/dbtest/databases go test ***")
+		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/test/databases go test ***")
 	}
 	name := "pgxstore_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
 	u := ramp.Must(url.Parse(address))

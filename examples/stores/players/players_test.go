@@ -60,7 +60,7 @@ func database(t *testing.T) (address string, db *sql.DB) {
 	t.Helper()
 	admin := os.Getenv("RAMP_TEST_POSTGRESQL")
 	if admin == "" {
-		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/dbtest/databases go test ***")
+		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/test/databases go test ***")
 	}
 	name := "players_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
 	u := ramp.Must(url.Parse(admin))

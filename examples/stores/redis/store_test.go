@@ -21,7 +21,7 @@ func connect(t *testing.T) *redis.Client {
 	t.Helper()
 	address := os.Getenv("RAMP_TEST_REDIS")
 	if address == "" {
-		t.Skip("*** NOT TESTED: RAMP_TEST_REDIS is not set: run internal/dbtest/databases go test ***")
+		t.Skip("*** NOT TESTED: RAMP_TEST_REDIS is not set: run internal/test/databases go test ***")
 	}
 	options := ramp.Must(redis.ParseURL(address))
 	options.ContextTimeoutEnabled = true

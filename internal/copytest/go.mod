@@ -1,3 +1,0 @@
-module github.com/token-ramp/ramp-go/internal/copytest
-
-go 1.25.0

@@ -1,0 +1,219 @@
+package copytest
+
+import (
+	"archive/zip"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	root  = "../../../.."
+	path  = "github.com/token-ramp/ramp-go"
+	gonew = "golang.org/x/tools/cmd/gonew@v0.52.0"
+)
+
+// version is a release that nobody has published. It is a new one in each run, because the
+// go command keeps a release forever.
+var version = fmt.Sprintf("v0.0.%d", time.Now().Unix())
+
+// longest matches the tests of examples that take longest. They read nothing outside of the example that another
+// test of it does not read, so they need not run in a copy.
+const longest = "^(TestTheJudge|TestEachTroubleRaises|TestBodies|TestEverySchedule)"
+
+// Each example works as a copy outside of the repository, with a released package and the
+// version that the release script writes. An example that is a module is copied by gonew,
+// and each folder of another one as it is. The examples themselves are tested on databases,
+// and vetted.
+func TestCopiesOfTheExamplesWork(t *testing.T) {
+	env := publish(t)
+	modules := modules(t)
+	for _, example := range examples(t) {
+		t.Run(example, func(t *testing.T) {
+			dir := t.TempDir()
+			if slices.Contains(modules, "examples/"+example) {
+				run(t, dir, env, "go", "run", gonew, path+"/examples/"+example+"@"+version, "example.com/game", dir)
+				run(t, dir, env, "go", "mod", "edit", "-dropreplace", path)
+			} else {
+				check(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples", example))))
+				run(t, dir, env, "go", "mod", "init", "example.com/game")
+				run(t, dir, env, "go", "get", path+"@"+version)
+			}
+			run(t, dir, env, "go", "mod", "tidy")
+			run(t, dir, env, "go", "build", "-o", os.DevNull, "./...")
+			if sources(t, filepath.Join(root, "examples", example)) { // else each folder of it is tested
+				run(t, dir, env, "go", "test", "-short", "-vet=off", "-skip", longest, "./...")
+			}
+		})
+	}
+}
+
+// The commands of the documents work without a clone.
+func TestCommandsOfTheReleaseWork(t *testing.T) {
+	env := publish(t)
+	bin := t.TempDir()
+	run(t, bin, append(env, "GOBIN="+bin), "go", "install", path+"/cmd/ramp@latest")
+	if out := run(t, bin, env, filepath.Join(bin, "ramp"), "version"); !strings.Contains(out, version) {
+		t.Errorf("ramp version printed %q, not %s", out, version)
+	}
+	if out := run(t, bin, env, "go", "run", path+"/examples/quickstart@latest"); !strings.Contains(out, "burn it") {
+		t.Errorf("the quickstart printed\n%s", out)
+	}
+}
+
+// examples returns the folders of examples that are a program, a package or a module.
+func examples(t *testing.T) (found []string) {
+	t.Helper()
+	modules := modules(t)
+	for _, pattern := range []string{"*", "keys/*", "stores/*"} {
+		folders, err := filepath.Glob(filepath.Join(root, "examples", pattern))
+		check(t, err)
+		for _, folder := range folders {
+			name, err := filepath.Rel(filepath.Join(root, "examples"), folder)
+			check(t, err)
+			name = filepath.ToSlash(name)
+			if sources(t, folder) || slices.Contains(modules, "examples/"+name) {
+				found = append(found, name)
+			}
+		}
+	}
+	if len(found) < 8 {
+		t.Fatalf("there are only the examples %v", found)
+	}
+	return found
+}
+
+// sources reports whether a folder has files of Go.
+func sources(t *testing.T, folder string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	check(t, err)
+	return len(files) > 0
+}
+
+// modules returns the folders of the examples that are modules, as examples/gin.
+func modules(t *testing.T) (folders []string) {
+	t.Helper()
+	for _, file := range list(t, "examples") {
+		if filepath.Base(file) == "go.mod" {
+			folders = append(folders, filepath.ToSlash(filepath.Dir(file)))
+		}
+	}
+	return folders
+}
+
+// publish puts the package, and each example that is a module, into a module proxy in a
+// folder. It returns the environment in which the go command uses it first.
+func publish(t *testing.T) []string {
+	t.Helper()
+	proxy := t.TempDir()
+	for _, dir := range append(modules(t), ".") {
+		module := strings.TrimSuffix(path+"/"+dir, "/.")
+		versions := filepath.Join(proxy, filepath.FromSlash(module), "@v")
+		check(t, os.MkdirAll(versions, 0o755))
+		mod := filepath.Join(versions, version+".mod")
+		text, err := os.ReadFile(filepath.Join(root, dir, "go.mod"))
+		check(t, err)
+		check(t, os.WriteFile(mod, text, 0o644))
+		if dir != "." {
+			run(t, ".", os.Environ(), "go", "mod", "edit", "-require", path+"@"+version, mod) // as .ci/release does
+		}
+		for name, text := range map[string]string{
+			"list":            version + "\n",
+			version + ".info": fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time.Now().UTC().Format(time.RFC3339)),
+		} {
+			check(t, os.WriteFile(filepath.Join(versions, name), []byte(text), 0o644))
+		}
+		pack(t, filepath.Join(versions, version), dir, module)
+		t.Cleanup(func() { forget(t, module) })
+	}
+	others := strings.TrimSpace(run(t, ".", os.Environ(), "go", "env", "GOPROXY"))
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "RAMP_TEST_") })
+	return append(env, "GOPROXY=file://"+filepath.ToSlash(proxy)+","+others, "GONOSUMDB="+path,
+		"GOFLAGS=-modcacherw", "GOWORK=off") // files that the cleanup may delete
+}
+
+// forget deletes what the go command has kept of a module.
+func forget(t *testing.T, module string) {
+	t.Helper()
+	cache := strings.TrimSpace(run(t, ".", os.Environ(), "go", "env", "GOMODCACHE"))
+	module = filepath.FromSlash(module)
+	check(t, os.RemoveAll(filepath.Join(cache, module+"@"+version)))
+	kept, err := filepath.Glob(filepath.Join(cache, "cache", "download", module, "@v", version+".*"))
+	check(t, err)
+	for _, file := range kept {
+		check(t, os.Remove(file))
+	}
+}
+
+// pack writes name.zip with the files of the module in dir, as a module proxy serves them.
+// Its go.mod is name.mod.
+func pack(t *testing.T, name, dir, module string) {
+	t.Helper()
+	file, err := os.Create(name + ".zip")
+	check(t, err)
+	defer file.Close()
+	archive := zip.NewWriter(file)
+	for _, f := range list(t, dir) {
+		inside, err := filepath.Rel(dir, f)
+		check(t, err)
+		if nested(dir, inside) {
+			continue
+		}
+		from := filepath.Join(root, f)
+		if inside == "go.mod" {
+			from = name + ".mod"
+		}
+		text, err := os.ReadFile(from)
+		check(t, err)
+		w, err := archive.Create(module + "@" + version + "/" + filepath.ToSlash(inside))
+		check(t, err)
+		_, err = w.Write(text)
+		check(t, err)
+	}
+	check(t, archive.Close())
+}
+
+// list returns the files of the repository below dir, also those that are not yet committed.
+func list(t *testing.T, dir string) []string {
+	t.Helper()
+	files := strings.Fields(run(t, root, os.Environ(), "git", "ls-files", "--cached", "--others",
+		"--exclude-standard", dir))
+	return slices.DeleteFunc(files, func(f string) bool {
+		_, err := os.Stat(filepath.Join(root, f))
+		return os.IsNotExist(err) // deleted, and not yet committed
+	})
+}
+
+// nested reports whether a file of the module in dir is in another module.
+func nested(dir, file string) bool {
+	for folder := filepath.Dir(file); folder != "."; folder = filepath.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(root, dir, folder, "go.mod")); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func run(t *testing.T, dir string, env []string, name string, args ...string) string {
+	t.Helper()
+	command := exec.Command(name, args...)
+	command.Dir, command.Env = dir, env
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

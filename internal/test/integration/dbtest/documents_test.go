@@ -1,0 +1,42 @@
+package dbtest
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
+)
+
+// The table and the statements that docs/databases.md has for the game of the README.
+func TestTheStatementsForMySQL(t *testing.T) {
+	p := placeOn(t, rampsql.MySQL)
+	page := string(ramp.Must(os.ReadFile("../../../../docs/databases.md")))
+	_, section, _ := strings.Cut(page, "\n## MySQL and MariaDB\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	blocks := regexp.MustCompile("(?s)```sql\n(.+?)```").FindAllStringSubmatch(section, -1)
+	if len(blocks) != 3 {
+		t.Fatalf("%d blocks, expected a table, a Take and a Grant", len(blocks))
+	}
+	run(t, p.admin, "USE "+p.schema+";"+strings.TrimSuffix(blocks[0][1], "\n"))
+	take, grant := blocks[1][1], blocks[2][1]
+	changes := func(statement string, arguments ...any) bool {
+		t.Helper()
+		n := ramp.Must(ramp.Must(p.db.Exec(statement, arguments...)).RowsAffected())
+		return n > 0
+	}
+	balance := func(player string) (n int64) {
+		t.Helper()
+		check(t, p.db.QueryRow("SELECT COALESCE(SUM(amount), 0) FROM balances WHERE player = ?", player).Scan(&n))
+		return n
+	}
+	equal(t, "a grant without a row", changes(grant, 5, "alice", "gold"), true)
+	equal(t, "a grant with a row", changes(grant, 7, "alice", "gold"), true)
+	equal(t, "a take", changes(take, 4, "alice", "gold", 4), true)
+	equal(t, "a take of too much", changes(take, 9, "alice", "gold", 9), false)
+	equal(t, "a take from Alice", changes(take, 1, "Alice", "gold", 1), false)
+	equal(t, "alice owns", balance("alice"), 8)
+	equal(t, "Alice owns", balance("Alice"), 0)
+}
