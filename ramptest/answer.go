@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
-
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest/internal/history"
 )
 
 // answer is what the game's server said.
@@ -258,17 +258,17 @@ func mayLack(status int, code string) bool {
 }
 
 // redactError removes secrets from an error.
-func redactError(err error, known secrets) error {
+func redactError(err error, known history.Secrets) error {
 	var wrong *wrongAnswer
 	if errors.As(err, &wrong) { // all that it shows
-		wrong.what, wrong.cause = known.line(wrong.what), redactError(wrong.cause, known)
+		wrong.what, wrong.cause = known.Line(wrong.what), redactError(wrong.cause, known)
 		return err
 	}
 	if rejected := rejectionOf(err); rejected != nil {
-		rejected.Code = ramp.Code(known.text(string(rejected.Code)))
+		rejected.Code = ramp.Code(known.Text(string(rejected.Code)))
 		return err
 	}
-	return known.err(err)
+	return known.Err(err)
 }
 
 // outcome returns the outcome that an answer of the game states.

@@ -32,7 +32,7 @@ func (s *orders) submitted(network ramp.Network, tx *chain.Transaction) {
 // order.
 func (s *orders) order(ctx context.Context, t *trade, id uuid.UUID, session ramp.Session,
 	tokens ramp.Amount, faults []Fault) (*Order, error) {
-	leave, err := s.life.enter()
+	leave, err := s.life.Enter()
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func (s *orders) place(ctx context.Context, o *Order) (*Order, error) {
 	}
 	tx.Moves = s.unique(o, s.config.moves(o, o.wallet.Address()))
 	o.tx = c.Submit(tx)
-	o.TxHash, o.placed = o.tx.Hash, s.clock.now()
+	o.TxHash, o.placed = o.tx.Hash, s.clock.Now()
 	s.placed[o.UUID] = o
 	s.approvedAfterAll(o.UUID)
 	s.count++

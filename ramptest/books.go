@@ -101,13 +101,13 @@ func (s *shared) newAudit(ask func(context.Context, ramp.Session, uuid.UUID) (*r
 		Judged: func(id uuid.UUID, said string, found *audit.Finding) {
 			if found != nil {
 				for _, id := range found.Orders {
-					s.record.lose(id, found.Problem)
+					s.history.Lose(id, found.Problem)
 				}
 			}
 			if id == uuid.Nil && !s.config.isUnitTest() {
 				return // players play
 			}
-			s.record.add(control.Event{Time: s.clock.now(), Kind: control.KindBooks,
+			s.history.Add(control.Event{Time: s.clock.Now(), Kind: control.KindBooks,
 				UUID: id, Outcome: said, Failed: found != nil})
 		}})
 }

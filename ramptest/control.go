@@ -71,7 +71,7 @@ func undelivered(err error) (lost bool, problem string) {
 // Describe implements [api.Emulator], as the other methods do.
 func (s *remote) Describe(context.Context) (control.Description, error) {
 	c := s.config
-	d := control.Description{Now: s.clock.now(), Speed: c.Desk.Speed, Game: withoutUser(c.Game),
+	d := control.Description{Now: s.clock.Now(), Speed: c.Desk.Speed, Game: withoutUser(c.Game),
 		Assets: c.AssetsPath, Validate: c.ValidatePath, Result: c.ResultPath,
 		ProjectID: c.ProjectID, PerOrder: c.PerOrder, Validator: c.Validator,
 		KeyFingerprint: c.Key.Fingerprint(), Keys: c.Desk.Keys,
@@ -243,7 +243,7 @@ func (s *remote) wait(ctx context.Context, o *Order, d time.Duration) control.Or
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	for {
-		changed := s.record.next()
+		changed := s.history.Next()
 		p := s.orders.progress(o)
 		if p.done || !p.next.IsZero() && !s.comes(p.next, time.Until(end)) {
 			return s.report(o)
@@ -253,7 +253,7 @@ func (s *remote) wait(ctx context.Context, o *Order, d time.Duration) control.Or
 			continue
 		case <-timer.C:
 		case <-ctx.Done():
-		case <-s.life.alive.Done():
+		case <-s.life.Alive.Done():
 		}
 		return s.report(o)
 	}
@@ -261,7 +261,7 @@ func (s *remote) wait(ctx context.Context, o *Order, d time.Duration) control.Or
 
 // comes reports whether the running clock reaches a time within a real time.
 func (s *remote) comes(at time.Time, within time.Duration) bool {
-	missing := at.Sub(s.clock.now())
+	missing := at.Sub(s.clock.Now())
 	return missing <= 0 || float64(missing) <= float64(within)*s.config.Desk.Speed
 }
 
@@ -436,7 +436,7 @@ func (s *remote) Advance(_ context.Context, asked control.AdvanceRequest) (advan
 	if err != nil {
 		return advanced, invalid("by must be a time such as 90s, 15m or 12h, and at most 10 years")
 	}
-	if s.life.alive.Err() != nil {
+	if s.life.Alive.Err() != nil {
 		return advanced, reported(ErrClosed)
 	}
 	advanced.Deliveries = []control.Delivery{}
@@ -446,7 +446,7 @@ func (s *remote) Advance(_ context.Context, asked control.AdvanceRequest) (advan
 		shown.Lost, shown.Error = undelivered(d.Err)
 		advanced.Deliveries = append(advanced.Deliveries, shown)
 	}
-	advanced.Now = s.clock.now()
+	advanced.Now = s.clock.Now()
 	return advanced, nil
 }
 
@@ -488,7 +488,7 @@ func (s *remote) Events(ctx context.Context, q control.EventsQuery) (list contro
 	if q.After < 0 {
 		return list, invalid("after must be the number of an event")
 	}
-	if list.Run = s.run; q.Run != "" && q.Run != s.run || q.After > s.record.newest() {
+	if list.Run = s.run; q.Run != "" && q.Run != s.run || q.After > s.history.Newest() {
 		q.After = 0 // of another run
 	}
 	if q.Limit, err = limited(q.Limit, 1000); err != nil {
@@ -508,7 +508,7 @@ func (s *remote) Events(ctx context.Context, q control.EventsQuery) (list contro
 	defer timer.Stop()
 	list.Events = []control.Event{}
 	for {
-		happened, more, changed := s.record.since(q.After, q.Limit, func(e *control.Event) bool {
+		happened, more, changed := s.history.Since(q.After, q.Limit, func(e *control.Event) bool {
 			return (id == uuid.Nil || e.UUID == id) && (q.Routine || !e.Routine())
 		})
 		list.More = more
@@ -522,14 +522,14 @@ func (s *remote) Events(ctx context.Context, q control.EventsQuery) (list contro
 			return list, nil
 		case <-ctx.Done():
 			return list, ctx.Err()
-		case <-s.life.alive.Done():
+		case <-s.life.Alive.Done():
 			return list, reported(ErrClosed)
 		}
 	}
 }
 
 func (s *remote) Check(context.Context) (checked control.Checked, err error) {
-	leave, err := s.life.enter()
+	leave, err := s.life.Enter()
 	if err != nil {
 		return checked, reported(err)
 	}
@@ -548,7 +548,7 @@ func eachLine(text string) []string {
 }
 
 func (s *remote) Reset(context.Context, control.ResetRequest) (done control.Done, err error) {
-	leave, err := s.life.enter()
+	leave, err := s.life.Enter()
 	if err != nil {
 		return done, reported(err)
 	}
@@ -558,10 +558,10 @@ func (s *remote) Reset(context.Context, control.ResetRequest) (done control.Done
 	s.console.failing.reset()
 	s.node.failing.reset()
 	s.game.failing.reset()
-	s.clock.reset()
+	s.clock.Reset()
 	s.keeper.clear(s.orders.reset)
 	s.audit.Reset()
 	s.orders.game.readings.reset()
-	s.record.reset(s.clock.now())
+	s.history.Reset(s.clock.Now())
 	return done, nil
 }

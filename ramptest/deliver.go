@@ -18,21 +18,21 @@ import (
 
 // advance moves the clock forward and runs the jobs that fall due on the way.
 func (s *orders) advance(d time.Duration) []Delivery {
-	leave, err := s.life.enter()
+	leave, err := s.life.Enter()
 	if err != nil {
 		return nil
 	}
 	defer leave()
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	end := s.clock.now().Add(d)
+	end := s.clock.Now().Add(d)
 	var sent []Delivery
-	for s.life.alive.Err() == nil {
+	for s.life.Alive.Err() == nil {
 		j, ok := s.agenda.next(end)
 		if !ok {
 			break
 		}
-		s.clock.jump(j.due)
+		s.clock.Jump(j.due)
 		switch j.task {
 		case mineForeign:
 			block, _ := s.chains[j.network].Mine(j.tx, j.tx.RunsCode())
@@ -43,17 +43,17 @@ func (s *orders) advance(d time.Duration) []Delivery {
 			s.mine(j.order, j.order.script.outcome)
 			s.planFirst(j.order)
 		case deliverResult:
-			sent = append(sent, s.deliver(s.life.alive, j.order)...)
+			sent = append(sent, s.deliver(s.life.Alive, j.order)...)
 		}
 		s.agenda.finished()
 		if s.changes.note(); j.order != nil {
 			s.changes.note(j.order.UUID)
 		}
-		s.record.wake()
+		s.history.Wake()
 	}
-	s.clock.jump(end)
+	s.clock.Jump(end)
 	if s.config.Closed {
-		s.audit.Sweep(s.life.alive)
+		s.audit.Sweep(s.life.Alive)
 	}
 	s.changes.note()
 	return sent
@@ -67,12 +67,12 @@ func (s *orders) run() {
 	for {
 		wait := long
 		if due, ok := s.agenda.due(); ok {
-			wait = time.Duration(float64(due.Sub(s.clock.now())) / s.config.Desk.Speed)
+			wait = time.Duration(float64(due.Sub(s.clock.Now())) / s.config.Desk.Speed)
 			wait = min(long, max(wait, 0)+1) // rounded up, so that it does not wake too early
 		}
 		timer.Reset(wait)
 		select {
-		case <-s.life.alive.Done():
+		case <-s.life.Alive.Done():
 			return
 		case <-s.agenda.woken:
 		case <-timer.C:
@@ -213,8 +213,8 @@ func (s *orders) begin(ctx context.Context, o *Order, fault string) []Delivery {
 
 // attempt delivers once, and plans the retry if one is due.
 func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault string) Delivery {
-	d := Delivery{Order: o, Attempt: o.delivery.begin(fault), Time: s.clock.now()}
-	s.record.wake() // a list shows that it is being sent
+	d := Delivery{Order: o, Attempt: o.delivery.begin(fault), Time: s.clock.Now()}
+	s.history.Wake() // a list shows that it is being sent
 	var a *answer
 	c, err := s.result(o, stated)
 	if err == nil {
@@ -245,7 +245,7 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 	lost = lost || errors.Is(err, ErrStoreFailed)
 	var plan bool
 	heard := reply{d.Status, wrongOf(err), lost, contrary, fault, o.tx == nil}
-	d.Next, plan = o.delivery.conclude(heard, s.config, s.clock.now())
+	d.Next, plan = o.delivery.conclude(heard, s.config, s.clock.Now())
 	if plan {
 		s.plan(o, d.Next)
 	}
@@ -255,8 +255,8 @@ func (s *orders) attempt(ctx context.Context, o *Order, stated Outcome, fault st
 // hint says, in parentheses, which setting of a game that asks the chain may be why it answers the
 // result of an order with HTTP 500.
 func (s *orders) hint(o *Order) string {
-	asked, chain := s.record.last(func(e *control.Event) bool { return e.Kind == control.KindRPC })
-	_, looked := s.record.asked(o.TxHash.Hex())
+	asked, chain := s.history.Last(func(e *control.Event) bool { return e.Kind == control.KindRPC })
+	_, looked := s.history.Asked(o.TxHash.Hex())
 	outcome, mined := s.outcome(o)
 	switch {
 	case !chain || !mined:
@@ -276,7 +276,7 @@ func (s *orders) hint(o *Order) string {
 // nothing else needs.
 func (s *orders) proves() bool {
 	const decimals = "0x313ce567" // the selector
-	_, asked := s.record.asked(decimals)
+	_, asked := s.history.Asked(decimals)
 	return asked
 }
 
@@ -292,7 +292,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, stated Outcome) error {
 	case o.trade() == nil:
 		return fmt.Errorf("ramptest: the order has no intent of a %s", tradeNames())
 	}
-	leave, err := s.life.enter()
+	leave, err := s.life.Enter()
 	if err != nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func (s *orders) byHand(ctx context.Context, o *Order, stated Outcome) error {
 	case o.tx != nil && stated != asOnChain && s.mine(o, stated):
 		stated = asOnChain // which may be another
 	}
-	defer s.record.wake()
+	defer s.history.Wake()
 	defer s.changes.note(o.UUID)
 	return s.attempt(ctx, o, stated, byHand).Err
 }

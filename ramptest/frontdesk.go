@@ -81,7 +81,7 @@ func (s *frontDesk) Name(session string) string {
 // shown returns an entry as it is now: the next block may have moved on.
 func (s *frontDesk) shown(e *entry) desk.Entry {
 	if e.order == nil {
-		call := s.record.shelf.whole(*e.call)
+		call := s.history.Whole(*e.call)
 		return desk.Entry{Call: &call}
 	}
 	o := s.report(e.order)
@@ -105,7 +105,7 @@ func (s *frontDesk) Calls(q desk.CallsQuery) (events []control.Event, more bool)
 	if q.Limit != 0 {
 		limit = q.Limit + 1
 	}
-	events = s.record.newestFirst(before, limit, func(e *control.Event) bool {
+	events = s.history.NewestFirst(before, limit, func(e *control.Event) bool {
 		switch {
 		case q.Number != 0 && e.Number != q.Number,
 			q.UUID != uuid.Nil && e.UUID != q.UUID,
@@ -125,7 +125,7 @@ func (s *frontDesk) Calls(q desk.CallsQuery) (events []control.Event, more bool)
 		events = events[:q.Limit]
 	}
 	if !q.Brief {
-		events = s.record.wholes(events)
+		events = s.history.Wholes(events)
 	}
 	return events, more
 }
@@ -154,7 +154,7 @@ func picked(e *control.Event, pick desk.Pick) bool {
 	}
 }
 
-func (s *frontDesk) Worked(kind control.Kind) (control.Event, bool) { return s.record.lastGood(kind) }
+func (s *frontDesk) Worked(kind control.Kind) (control.Event, bool) { return s.history.LastGood(kind) }
 
 func (s *frontDesk) Probe(ctx context.Context) desk.Probe { return s.probing.ask(ctx, s.orders.game) }
 
@@ -271,7 +271,7 @@ func (s *frontDesk) entries() (list []entry, players []*Order) {
 	l := &s.listed
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if turn := s.record.turns.Load(); l.list == nil || l.turn != turn {
+	if turn := s.history.Turns.Load(); l.list == nil || l.turn != turn {
 		orders := s.orders.all()
 		l.turn, l.list, l.players = turn, []entry{}, nil
 		const most = 20

@@ -26,6 +26,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
+	"github.com/token-ramp/ramp-go/ramptest/internal/memory"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -98,7 +99,7 @@ func (s *game) isInMemory() bool {
 	if to == nil {
 		return false
 	}
-	_, is := to.client.Transport.(memory)
+	_, is := to.client.Transport.(memory.Transport)
 	return is
 }
 
@@ -123,7 +124,7 @@ func (s *game) assets(ctx context.Context, session ramp.Session, id uuid.UUID) (
 	if a != nil {
 		status = a.status
 	}
-	s.readings.keep(session, reading{player, err, s.clock.now()})
+	s.readings.keep(session, reading{player, err, s.clock.Now()})
 	if err == nil {
 		enter(s.withMail(session, player))
 	}
@@ -370,16 +371,16 @@ func (c *call) unheard(a *answer, err error, retry func(int) bool) error {
 // send makes a call, passes the answer to judge, and records both.
 func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*answer, error) {
 	event := c.tx
-	event.Time, event.Kind, event.UUID, event.Attempt, event.Fault = s.clock.now(), c.kind, c.id,
+	event.Time, event.Kind, event.UUID, event.Attempt, event.Fault = s.clock.Now(), c.kind, c.id,
 		c.attempt, c.fault
 	event.Session = c.session.ID
 	event.Request = &control.Message{Method: c.method, Path: c.path, Header: c.header(), Body: string(c.body)}
 
 	a, header, err := s.do(ctx, c)
 	if c.slow > 0 {
-		s.clock.pass(ctx, min(c.slow, s.config.Timeout))
+		s.clock.Pass(ctx, min(c.slow, s.config.Timeout))
 	}
-	switch event.Took = control.Duration(s.clock.now().Sub(event.Time)); {
+	switch event.Took = control.Duration(s.clock.Now().Sub(event.Time)); {
 	case err != nil:
 		event.Outcome = err.Error()
 		if c.forged {
@@ -429,19 +430,19 @@ func (s *game) send(ctx context.Context, c call, judge func(*answer) error) (*an
 	}
 	v := c.verdictOn(a, err, s.config.Retry)
 	event.Said, event.Tone, event.Failed = v.Said, v.Tone, v.Attention
-	known := s.secrets.with(append(s.readings.tokens(), c.session.Token.Reveal(), c.hmac)...)
+	known := s.secrets.With(append(s.readings.tokens(), c.session.Token.Reveal(), c.hmac)...)
 	if err != nil && a != nil {
 		for _, id := range slices.Sorted(maps.Keys(c.owned)) {
 			event.Owned = append(event.Owned,
-				control.AssetAmount{ID: known.text(id), Amount: books.Decimal(c.owned[id])})
+				control.AssetAmount{ID: known.Text(id), Amount: books.Decimal(c.owned[id])})
 		}
 		if c.lacks != "" && isRejection(err) {
-			err = fmt.Errorf("%w: %s", err, known.text(c.lacks))
+			err = fmt.Errorf("%w: %s", err, known.Text(c.lacks))
 		} else if rejected := rejectionOf(err); rejected != nil && rejected.Code == ramp.CodeHMACInvalid {
 			err = fmt.Errorf("%w: %s", err, s.ownKey()) // the pages say it where they say what to compare
 		}
 	}
-	s.record.exchange(event, known)
+	s.history.Exchange(event, known)
 	return a, redactError(err, known)
 }
 

@@ -15,7 +15,7 @@ import (
 
 // issue issues a UUID for terms.
 func (s *orders) issue(terms ramp.InitializeIntent) uuid.UUID {
-	id, expires := uuid.New(), s.clock.now().Add(ramp.UUIDValidity)
+	id, expires := uuid.New(), s.clock.Now().Add(ramp.UUIDValidity)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.enter(id, &issued{Terms: terms, Expires: expires})
@@ -64,7 +64,7 @@ func (s *orders) forget() {
 			return true
 		})
 	}
-	old := s.clock.now().Add(-24 * time.Hour)
+	old := s.clock.Now().Add(-24 * time.Hour)
 	maps.DeleteFunc(s.issued, func(id uuid.UUID, known *issued) bool {
 		unused := s.placed[id] == nil && known.Expires.Before(old) && s.refusedAs(id) == nil
 		if unused {
@@ -100,7 +100,7 @@ const maxLost = 1_000
 // refused keeps an order that the game did not approve, because it may have moved something.
 // An answer that was lost on purpose, or that nobody waited for, is not the game's failure.
 func (s *orders) refused(o *Order, err error) {
-	answer, asked := s.record.last(func(e *control.Event) bool {
+	answer, asked := s.history.Last(func(e *control.Event) bool {
 		return e.UUID == o.UUID && e.Kind == control.KindValidate && e.IsWrong()
 	})
 	if errors.Is(err, ErrLostAnswer) || errors.Is(err, errCanceled) || !asked || !o.reached.Load() {
@@ -112,7 +112,7 @@ func (s *orders) refused(o *Order, err error) {
 		return
 	}
 	r, _ := s.game.readings.of(o.Session)
-	o.refused, o.noSession, o.placed = answer.Said, r.rejection() > 0, s.clock.now()
+	o.refused, o.noSession, o.placed = answer.Said, r.rejection() > 0, s.clock.Now()
 	s.approvedAfterAll(o.UUID)
 	s.lost = append(s.lost, o)
 	s.changes.note(o.UUID)
@@ -157,7 +157,7 @@ func (s *orders) calls(orders []*Order) []control.Event {
 	for _, o := range orders {
 		known[o.UUID] = true
 	}
-	return s.record.newestFirst(math.MaxInt, math.MaxInt, func(e *control.Event) bool {
+	return s.history.NewestFirst(math.MaxInt, math.MaxInt, func(e *control.Event) bool {
 		pending := e.Kind == control.KindValidate && e.Tone == verdict.Wait
 		begins := e.Kind == control.KindInitialize || e.Kind == control.KindValidate
 		return !known[e.UUID] && (pending || e.IsWrong() && begins)

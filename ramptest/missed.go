@@ -69,7 +69,7 @@ func (d *delivery) had(fault string, mined bool, script *script) bool {
 func (s *orders) whyMissed(o *Order) string {
 	_, mined := s.outcome(o)
 	now := o.delivery.now()
-	told, wait := now.Attempts > 0, now.Next.Sub(s.clock.now())
+	told, wait := now.Attempts > 0, now.Next.Sub(s.clock.Now())
 	scripted, failed := false, false
 	o.delivery.note(func(d *delivery) { scripted, failed = d.scripted, d.failed })
 	switch {

@@ -96,7 +96,7 @@ func (c *Config) isSingle(terms *ramp.InitializeIntent) bool {
 
 // terms returns the terms of a UUID and when they expire.
 func (s *orders) terms(id uuid.UUID, expired bool) (terms ramp.InitializeIntent, until time.Time, err error) {
-	now := s.clock.now()
+	now := s.clock.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, ok := s.issued[id]
@@ -126,7 +126,7 @@ func (s *orders) opens(id uuid.UUID) bool {
 
 // latest returns the terms of the last initialize call that brought a UUID, if there was one.
 func (s *orders) latest() (terms ramp.InitializeIntent, ok bool) {
-	call, _ := s.record.last(func(e *control.Event) bool {
+	call, _ := s.history.Last(func(e *control.Event) bool {
 		return e.Kind == control.KindInitialize && e.UUID != uuid.Nil
 	})
 	s.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/history"
 )
 
 // probing is what the game's answers to calls that are no orders have shown so far. A page that shows it
@@ -95,7 +96,7 @@ func namesHMAC(outcome string) bool {
 func (s *game) probeWith(ctx context.Context, hmac string) control.Event {
 	c := call{kind: control.KindValidate, method: http.MethodPost, path: s.config.ValidatePath,
 		hmac: hmac, body: []byte(probeBody), anonymous: true}
-	event := control.Event{Time: s.clock.now(), Kind: c.kind,
+	event := control.Event{Time: s.clock.Now(), Kind: c.kind,
 		Request: &control.Message{Method: c.method, Path: c.path, Header: c.header(), Body: probeBody}}
 	a, header, err := s.do(ctx, c)
 	switch {
@@ -110,5 +111,5 @@ func (s *game) probeWith(ctx context.Context, hmac string) control.Event {
 			event.Outcome = err.Error()
 		}
 	}
-	return redactEvent(event, s.secrets.with(hmac))
+	return history.RedactEvent(event, s.secrets.With(hmac))
 }

@@ -74,9 +74,13 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/loopback"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+	"github.com/token-ramp/ramp-go/ramptest/internal/clock"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/history"
+	"github.com/token-ramp/ramp-go/ramptest/internal/life"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/route"
+	"github.com/token-ramp/ramp-go/ramptest/internal/statefile"
 )
 
 // Start starts a service and closes it when the test ends. It fails the test, and logs the timeline, if
@@ -94,12 +98,12 @@ func Start(t testing.TB, config Config) *Service {
 	}
 	t.Cleanup(func() {
 		if config.Closed {
-			s.audit.Sweep(s.life.alive)
+			s.audit.Sweep(s.life.Alive)
 		}
 		var stolen, unasked []string
 		done := !t.Failed() && !t.Skipped() // a test that has stopped has not done all that it means to
 		if done {
-			stolen, unasked = s.game.thefts(s.life.alive)
+			stolen, unasked = s.game.thefts(s.life.Alive)
 		}
 		s.Close()
 		said := s.report()
@@ -131,23 +135,23 @@ func New(config Config) (*Service, error) {
 	epoch := config.Epoch
 	if config.Desk.State != nil {
 		var err error
-		if config.Epoch, err = config.Desk.State.epoch(config.Desk.Speed, epoch); err != nil {
+		if config.Epoch, err = config.Desk.State.file.Epoch(config.Desk.Speed, epoch); err != nil {
 			return nil, fmt.Errorf("ramptest: state: %w", err)
 		}
 	}
 	config.setDefaults()
 	s := &Service{mux: http.NewServeMux(), run: rand.Text()[:8], transport: &http.Transport{},
-		shared: shared{config: &config, life: newLifetime(), secrets: secretsOf(&config)}}
+		shared: shared{config: &config, life: life.New(), secrets: secretsOf(&config)}}
 	s.wire()
 	if s.keeper != nil {
 		err := s.keeper.restore()
 		if err == nil {
-			s.run, err = config.Desk.State.kept("run", s.run)
+			s.run, err = config.Desk.State.file.Kept("run", s.run)
 		}
 		if err != nil {
 			return nil, err
 		}
-		s.clock.epoch = epoch // it starts where the other one was only once
+		s.clock.Epoch = epoch // it starts where the other one was only once
 	}
 	switch {
 	case config.Handler != nil:
@@ -160,15 +164,15 @@ func New(config Config) (*Service, error) {
 		s.game.reach(config.Game, *client)
 	}
 	if err := s.listen(); err != nil {
-		s.life.close()
+		s.life.Close()
 		return nil, err
 	}
 	if s.keeper != nil {
 		s.keeper.flush()
-		s.life.busy.run(s.keeper.run)
+		s.life.Busy.Run(s.keeper.run)
 	}
 	if config.Desk.Speed > 0 {
-		s.life.busy.run(s.orders.run)
+		s.life.Busy.Run(s.orders.run)
 	}
 	return s, nil
 }
@@ -176,13 +180,12 @@ func New(config Config) (*Service, error) {
 // wire creates the parts of the service and connects them.
 func (s *Service) wire() {
 	c := s.config
-	s.clock = &clock{speed: c.Desk.Speed, epoch: c.Epoch, mu: locks.At(locks.Clock)}
-	s.clock.reset()
-	s.record = &record{mu: locks.At(locks.Record), begun: s.clock.now(), onEvent: c.Desk.OnEvent,
-		shelf: inMemory{}}
+	s.clock = clock.New(c.Desk.Speed, c.Epoch)
+	var file *statefile.File
 	if c.Desk.State != nil {
-		s.changes, s.record.shelf = newChanges(), onFile{c.Desk.State}
+		s.changes, file = newChanges(), c.Desk.State.file
 	}
+	s.history = history.New(s.clock.Now(), file, c.Desk.OnEvent)
 	s.guard = &desk.Guard{Token: c.Desk.ControlToken}
 	s.game = &game{shared: s.shared, readings: readings{mu: locks.At(locks.Readings)},
 		failing: newFailures[AssetsFailure]()}
@@ -194,12 +197,12 @@ func (s *Service) wire() {
 		issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
 	for network, id := range c.Networks {
 		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
-			Now: s.clock.now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals,
+			Now: s.clock.Now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals,
 			Service: serviceAccount(), Tracked: c.Desk.State != nil,
 			Submitted: func(tx *chain.Transaction) { s.orders.submitted(network, tx) }})
 	}
 	if c.Desk.State != nil {
-		s.keeper = &keeper{shared: s.shared, file: c.Desk.State, orders: s.orders,
+		s.keeper = &keeper{shared: s.shared, file: file, orders: s.orders,
 			writing: locks.At(locks.Writing)}
 	}
 	s.console = &console{shared: s.shared, orders: s.orders, failing: newFailures[InitializeFailure]()}
@@ -254,6 +257,6 @@ func (s *Service) listen() error {
 			_ = c.(net.Conn).Close() // nothing was asked
 		}
 	})
-	s.life.busy.run(func() { _ = s.server.Serve(listener) }) // until it is shut down
+	s.life.Busy.Run(func() { _ = s.server.Serve(listener) }) // until it is shut down
 	return nil
 }

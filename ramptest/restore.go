@@ -11,6 +11,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+	"github.com/token-ramp/ramp-go/ramptest/internal/history"
+	"github.com/token-ramp/ramp-go/ramptest/internal/statefile"
 )
 
 // restore loads the file into a new service.
@@ -36,10 +38,10 @@ func (k *keeper) restoreChains() error {
 		var state chain.State
 		name := string(network)
 		err := errors.Join(
-			all(f, "span/"+name+"/", &state.Spans),
-			all(f, "tx/"+name+"/", &state.Transactions),
-			all(f, "account/"+name+"/", &state.Accounts),
-			one(f, "forks/"+name, &state.Forks))
+			statefile.All(f, "span/"+name+"/", &state.Spans),
+			statefile.All(f, "tx/"+name+"/", &state.Transactions),
+			statefile.All(f, "account/"+name+"/", &state.Accounts),
+			statefile.One(f, "forks/"+name, &state.Forks))
 		if err == nil && len(state.Spans) > 0 {
 			err = c.Restore(state)
 		}
@@ -52,7 +54,7 @@ func (k *keeper) restoreChains() error {
 
 func (k *keeper) restoreOrders() error {
 	o := k.orders
-	err := each(k.file, "uuid/", func(key string, line *savedUUID) error {
+	err := statefile.Each(k.file, "uuid/", func(key string, line *savedUUID) error {
 		id, err := uuid.Parse(key)
 		if err != nil {
 			return errors.New("a line has no UUID")
@@ -70,7 +72,7 @@ func (k *keeper) restoreOrders() error {
 	if n := len(o.queue); n > 0 {
 		o.count = o.queue[n-1].number
 	}
-	return each(k.file, "pending", func(_ string, pending *[]savedForeign) error {
+	return statefile.Each(k.file, "pending", func(_ string, pending *[]savedForeign) error {
 		for _, p := range *pending {
 			c := o.chains[p.Network]
 			if c == nil || c.Transaction(p.TxHash) == nil {
@@ -129,20 +131,20 @@ func (s *orders) restore(id uuid.UUID, saved *savedOrder) error {
 
 func (k *keeper) restoreBooks() error {
 	var found []*audit.Finding
-	err := each(k.file, "player/", func(key string, saved *audit.SavedPlayer) error {
+	err := statefile.Each(k.file, "player/", func(key string, saved *audit.SavedPlayer) error {
 		name, err := url.QueryUnescape(key)
 		k.audit.RestorePlayer(name, saved)
 		return err
 	})
 	if err == nil {
-		err = one(k.file, "findings", &found)
+		err = statefile.One(k.file, "findings", &found)
 	}
 	k.audit.RestoreFound(found)
 	return err
 }
 
 func (k *keeper) restoreRecord() error {
-	events, number, err := onFile{k.file}.events()
-	k.record.resume(events, number)
+	events, number, err := history.Saved(k.file)
+	k.history.Resume(events, number)
 	return err
 }

@@ -15,6 +15,8 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/life"
+	"github.com/token-ramp/ramp-go/ramptest/internal/memory"
 )
 
 // Service is an emulated token ramp. It is safe for concurrent use.
@@ -37,7 +39,7 @@ type Service struct {
 // does. Use it for a server that needs the address of the service, or its
 // [Service.Client], to be built. Leave Game and Handler of the [Config] empty then.
 func (s *Service) SetHandler(handler http.Handler) {
-	s.game.reach(desk.MemoryURL, http.Client{Transport: memory{handler, &s.life.busy}})
+	s.game.reach(desk.MemoryURL, http.Client{Transport: memory.Transport{Handler: handler, Running: &s.life.Busy}})
 }
 
 // servePage answers a request for a page.
@@ -85,7 +87,7 @@ func (s *Service) RPCURL(network ramp.Network) string { return s.URL() + "/rpc/"
 // [http.DefaultTransport], which a test may replace.
 func (s *Service) Client() *http.Client {
 	if s.server == nil {
-		return &http.Client{Transport: memory{s, new(group)}}
+		return &http.Client{Transport: memory.Transport{Handler: s, Running: new(life.Group)}}
 	}
 	return &http.Client{Transport: s.transport}
 }
@@ -112,7 +114,7 @@ func (s *Service) Wallet(session ramp.Session) common.Address {
 // rejects, the error is a [*Rejection]. If its answer breaks the interface, it is
 // another error.
 func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Player, error) {
-	leave, err := s.life.enter()
+	leave, err := s.life.Enter()
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +173,7 @@ func (s *Service) Resend(ctx context.Context, o *Order) error {
 }
 
 // Now returns the time on the service's clock.
-func (s *Service) Now() time.Time { return s.clock.now() }
+func (s *Service) Now() time.Time { return s.clock.Now() }
 
 // Advance moves the service's clock forward. It does what falls due in order, each
 // at its own time: it mines blocks, and delivers and retries results (interface 8).
@@ -185,7 +187,7 @@ func (s *Service) Advance(d time.Duration) []Delivery { return s.orders.advance(
 // Outside calls f, with which the test itself moves the assets of players: they earn, spend or
 // trade. The books read what players own before and after it, and know that what moves meanwhile
 // belongs to no order. See [Config.Closed].
-func (s *Service) Outside(f func()) { s.audit.Outside(s.life.alive, f) }
+func (s *Service) Outside(f func()) { s.audit.Outside(s.life.Alive, f) }
 
 // FailInitialize makes the next initialize calls fail, one for each failure, in
 // this order, regardless of their content.
@@ -206,12 +208,12 @@ func (s *Service) FailAssets(failures ...AssetsFailure) { s.game.failing.add(fai
 // Events returns what happened so far, oldest first. It has at most the last 1,000
 // requests to the chains and balance readings of the books, and the last 10,000 of all
 // other events, or 100,000 with [Desk].State. Bodies are truncated to 64 KiB.
-func (s *Service) Events() []control.Event { return s.record.all() }
+func (s *Service) Events() []control.Event { return s.history.All() }
 
 // Timeline returns what happened so far, one event per line with the time since the
 // service started. It includes the bodies of failed exchanges and leaves out
 // routine events; see [control.Event.Routine].
-func (s *Service) Timeline() string { return s.record.timeline() }
+func (s *Service) Timeline() string { return s.history.Timeline() }
 
 // Imbalances returns the last 1,000 findings of the books, oldest first. See
 // [Config.Books].
@@ -222,14 +224,14 @@ func (s *Service) Imbalances() []*Imbalance { return imbalances(s.audit.Found())
 // Afterwards the methods that call the game fail with [ErrClosed], and
 // [Service.Advance] does nothing.
 func (s *Service) Close() {
-	s.life.close()
+	s.life.Close()
 	ending, cancel := context.WithTimeout(context.Background(), s.config.Timeout)
 	defer cancel()
 	if s.server != nil && s.server.Shutdown(ending) != nil {
 		_ = s.server.Close() // clients that are still connected lose only their answer
 	}
 	select {
-	case <-s.life.busy.ended():
+	case <-s.life.Busy.Ended():
 	case <-ending.Done():
 	}
 	s.transport.CloseIdleConnections()
@@ -249,9 +251,9 @@ func (s *Service) Check() error {
 // problems returns what Start fails a test for when it ends, and what was not asked.
 func (s *Service) problems() (problems string, unasked []string) {
 	if s.config.Closed {
-		s.audit.Sweep(s.life.alive)
+		s.audit.Sweep(s.life.Alive)
 	}
-	stolen, unasked := s.game.thefts(s.life.alive)
+	stolen, unasked := s.game.thefts(s.life.Alive)
 	return lines(append([]string{s.report(), s.orders.missed(), s.notClosed()}, stolen...)...), unasked
 }
 

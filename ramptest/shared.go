@@ -9,25 +9,28 @@ import (
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
+	"github.com/token-ramp/ramp-go/ramptest/internal/clock"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/history"
+	"github.com/token-ramp/ramp-go/ramptest/internal/life"
 )
 
 // shared is what the parts of a service have in common.
 type shared struct {
 	config  *Config
-	clock   *clock
-	record  *record
-	life    *lifetime
+	clock   *clock.Clock
+	history *history.History
+	life    *life.Lifetime
 	guard   *desk.Guard
 	changes *changes
 	audit   *audit.Books
-	secrets secrets
+	secrets history.Secrets
 }
 
 // called reads a call to the service, and begins its event.
 func (s *shared) called(kind control.Kind, w http.ResponseWriter, r *http.Request) (event control.Event,
 	body []byte, err error) {
-	event = control.Event{Time: s.clock.now(), Kind: kind}
+	event = control.Event{Time: s.clock.Now(), Kind: kind}
 	body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
 	event.Request = &control.Message{Method: r.Method, Path: r.URL.Path, Header: r.Header, Body: string(body)}
 	return event, body, err
@@ -37,8 +40,8 @@ func (s *shared) called(kind control.Kind, w http.ResponseWriter, r *http.Reques
 func (s *shared) respond(w http.ResponseWriter, r *http.Request, event control.Event, status int,
 	text []byte) {
 	event.Answer = &control.Message{Status: status, Body: string(text)}
-	event.Took = control.Duration(s.clock.now().Sub(event.Time))
-	s.record.exchange(event, s.secrets.with(credentials(r.Header)...))
+	event.Took = control.Duration(s.clock.Now().Sub(event.Time))
+	s.history.Exchange(event, s.secrets.With(history.Credentials(r.Header)...))
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // an error means that the caller is gone
 }
@@ -46,12 +49,12 @@ func (s *shared) respond(w http.ResponseWriter, r *http.Request, event control.E
 // breakOff records a call to the service, and ends it without a whole answer: after the first
 // half of text, or if there is none when the caller gives up.
 func (s *shared) breakOff(w http.ResponseWriter, r *http.Request, event control.Event, text []byte) {
-	event.Took = control.Duration(s.clock.now().Sub(event.Time))
-	s.record.exchange(event, s.secrets.with(credentials(r.Header)...))
+	event.Took = control.Duration(s.clock.Now().Sub(event.Time))
+	s.history.Exchange(event, s.secrets.With(history.Credentials(r.Header)...))
 	if text == nil {
 		select {
 		case <-r.Context().Done():
-		case <-s.life.alive.Done():
+		case <-s.life.Alive.Done():
 		}
 	} else {
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
@@ -64,7 +67,10 @@ func (s *shared) breakOff(w http.ResponseWriter, r *http.Request, event control.
 // recordChain records an event on a chain. id is the order, or zero. tx describes the
 // transaction.
 func (s *shared) recordChain(id uuid.UUID, tx control.Event, what string, args ...any) {
-	tx.Time, tx.Kind, tx.UUID = s.clock.now(), control.KindChain, id
+	tx.Time, tx.Kind, tx.UUID = s.clock.Now(), control.KindChain, id
 	tx.Outcome = string(tx.Network) + " " + fmt.Sprintf(what, args...)
-	s.record.add(tx)
+	s.history.Add(tx)
 }
+
+// ErrClosed means that the service is closed.
+var ErrClosed = life.ErrClosed

@@ -14,7 +14,9 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+	"github.com/token-ramp/ramp-go/ramptest/internal/clock"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
+	"github.com/token-ramp/ramp-go/ramptest/internal/statefile"
 )
 
 // savedUUID is the line of a UUID.
@@ -60,7 +62,7 @@ type savedForeign struct {
 // keeper writes what changes to a state file. A nil keeper writes nothing.
 type keeper struct {
 	shared
-	file   *StateFile
+	file   *statefile.File
 	orders *orders
 
 	writing locks.Mutex
@@ -75,7 +77,7 @@ func (k *keeper) clear(reset func()) {
 	}
 	k.writing.Lock()
 	k.changes.take()
-	k.file.clear()
+	k.file.Clear()
 	k.found = nil
 	reset()
 	k.writing.Unlock()
@@ -87,10 +89,10 @@ func (k *keeper) run() {
 	for {
 		select {
 		case <-k.changes.woken:
-		case <-k.life.alive.Done():
+		case <-k.life.Alive.Done():
 			return
 		}
-		wait(k.life.alive, 100*time.Millisecond)
+		clock.Wait(k.life.Alive, 100*time.Millisecond)
 		k.flush()
 	}
 }
@@ -112,38 +114,38 @@ func (k *keeper) flush() {
 		blocks[network] = c.Changes()
 	}
 	// The clock before the blocks, of which none may be later.
-	k.file.put("clock", savedClock{Now: k.clock.now(), Wall: time.Now(), Events: k.record.newest()})
+	k.file.Put("clock", statefile.Clock{Now: k.clock.Now(), Wall: time.Now(), Events: k.history.Newest()})
 	for network, state := range blocks {
 		k.chain(string(network), state)
 	}
 	for name, player := range players {
-		k.file.put("player/"+url.QueryEscape(name), player)
+		k.file.Put("player/"+url.QueryEscape(name), player)
 	}
 	for id, line := range lines {
-		k.file.put("uuid/"+id.String(), line...)
+		k.file.Put("uuid/"+id.String(), line...)
 	}
 	k.foreign()
 	if all := k.audit.Found(); len(all) > 0 && all[len(all)-1] != k.found {
 		k.found = all[len(all)-1]
-		k.file.put("findings", all)
+		k.file.Put("findings", all)
 	}
 }
 
 func (k *keeper) chain(network string, s chain.State) {
 	for _, span := range s.Spans {
-		k.file.put(fmt.Sprintf("span/%s/%d", network, span.First), span)
+		k.file.Put(fmt.Sprintf("span/%s/%d", network, span.First), span)
 	}
 	if s.Forks != nil {
-		k.file.put("forks/"+network, s.Forks)
+		k.file.Put("forks/"+network, s.Forks)
 	}
 	for _, t := range s.Transactions {
-		k.file.put("tx/"+network+"/"+t.Hash.Hex(), &t)
+		k.file.Put("tx/"+network+"/"+t.Hash.Hex(), &t)
 	}
 	for _, hash := range s.Forgotten {
-		k.file.put("tx/" + network + "/" + hash.Hex())
+		k.file.Put("tx/" + network + "/" + hash.Hex())
 	}
 	for _, a := range s.Accounts {
-		k.file.put("account/"+network+"/"+a.Owner.Hex(), a)
+		k.file.Put("account/"+network+"/"+a.Owner.Hex(), a)
 	}
 }
 
@@ -187,7 +189,7 @@ func (k *keeper) foreign() {
 	for _, j := range jobs {
 		pending = append(pending, savedForeign{j.due, j.network, j.tx.Hash})
 	}
-	if old, err := k.file.journal.Get("pending"); err == nil && (len(pending) > 0 || len(old) > len("[]")) {
-		k.file.put("pending", pending)
+	if old, err := k.file.Get("pending"); err == nil && (len(pending) > 0 || len(old) > len("[]")) {
+		k.file.Put("pending", pending)
 	}
 }

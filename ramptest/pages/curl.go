@@ -11,6 +11,7 @@ import (
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/history"
 )
 
 // longHex finds what is too long to read, such as a logsBloom.
@@ -38,7 +39,7 @@ const maxContent = 80
 func contentOf(m *control.Message) content {
 	text := pretty(m)
 	lines := strings.Split(text, "\n")
-	c := content{Head: text, Cut: len(m.Body) >= desk.MaxBody && strings.HasSuffix(m.Body, "…")}
+	c := content{Head: text, Cut: len(m.Body) >= history.MaxBody && strings.HasSuffix(m.Body, "…")}
 	shown, room := 0, maxContent
 	for shown < len(lines) && room > 0 {
 		room -= 1 + len(lines[shown])/80

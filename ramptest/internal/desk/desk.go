@@ -104,9 +104,6 @@ type Choice struct {
 	Name, Session string
 }
 
-// MaxBody is how many bytes of a body the record keeps. It ends a body that had more with "…".
-const MaxBody = 64 << 10
-
 // CallsQuery selects events.
 type CallsQuery struct {
 	Pick    Pick

@@ -1,4 +1,5 @@
-package ramptest
+// Package memory carries requests to a handler without a network.
+package memory
 
 import (
 	"cmp"
@@ -9,16 +10,17 @@ import (
 	"runtime/debug"
 
 	"github.com/token-ramp/ramp-go/internal/rollback"
+	"github.com/token-ramp/ramp-go/ramptest/internal/life"
 )
 
-// memory carries requests to a handler without a network.
-type memory struct {
-	handler http.Handler
-	running *group // counts the calls of the handler
+// Transport carries requests to a handler.
+type Transport struct {
+	Handler http.Handler
+	Running *life.Group // counts the calls of the handler
 }
 
 // RoundTrip calls the handler with the request that a server would pass to it.
-func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
+func (m Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	// A store of the game rolls back its first attempt at each step.
 	served := httptest.NewRequestWithContext(rollback.Ask(r.Context()), r.Method, r.URL.RequestURI(), r.Body)
 	served.ContentLength = r.ContentLength
@@ -30,13 +32,13 @@ func (m memory) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	recorder := httptest.NewRecorder()
 	done := make(chan error, 1)
-	m.running.run(func() {
+	m.Running.Run(func() {
 		err := errors.New("the handler ended its goroutine")
 		defer func() { // runs after runtime.Goexit too, such as by t.FailNow
 			_ = served.Body.Close() // nobody reads it any more
 			done <- err
 		}()
-		err = serve(m.handler, recorder, served)
+		err = serve(m.Handler, recorder, served)
 	})
 	var err error
 	select {

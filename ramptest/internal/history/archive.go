@@ -1,15 +1,16 @@
-package ramptest
+package history
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/statefile"
 )
 
-// onFile is the shelf of a service with a state file. The line of an event begins with the event,
+// onFile is the archive of a service with a state file. The line of an event begins with the event,
 // and ends with what is packed away.
-type onFile struct{ file *StateFile }
+type onFile struct{ file *statefile.File }
 
 // packed is both sides of an exchange, whose headers and bodies are in the file only.
 type packed struct {
@@ -25,10 +26,10 @@ func (s onFile) put(e control.Event) {
 	if e.Request != nil || e.Answer != nil {
 		line = append(line, packed{e.Request, e.Answer})
 	}
-	s.file.put(keyOfEvent(&e), line...)
+	s.file.Put(keyOfEvent(&e), line...)
 }
 
-func (s onFile) drop(e *control.Event) { s.file.put(keyOfEvent(e)) }
+func (s onFile) drop(e *control.Event) { s.file.Put(keyOfEvent(e)) }
 
 // pack returns an event without headers and bodies.
 func (s onFile) pack(e control.Event) control.Event {
@@ -45,23 +46,23 @@ func (s onFile) whole(e control.Event) control.Event {
 		return e
 	}
 	var saved packed
-	if s.file.rest(keyOfEvent(&e), &saved) == nil { // otherwise it is shown without them
+	if s.file.Rest(keyOfEvent(&e), &saved) == nil { // otherwise it is shown without them
 		e.Request, e.Answer = saved.Request, saved.Answer
 	}
 	return e
 }
 
-// events returns the events in the file, packed and oldest first, and the number of the last
+// Saved returns the events in a file, packed and oldest first, and the number of the last
 // one that was recorded.
-func (s onFile) events() (events []control.Event, number int, err error) {
-	if err = all(s.file, "event/", &events); err != nil {
+func Saved(file *statefile.File) (events []control.Event, number int, err error) {
+	if err = statefile.All(file, "event/", &events); err != nil {
 		return nil, 0, err
 	}
 	slices.SortFunc(events, func(a, b control.Event) int { return a.Number - b.Number })
 	if n := len(events); n > 0 {
 		number = events[n-1].Number
 	}
-	var c savedClock
-	err = one(s.file, "clock", &c)
+	var c statefile.Clock
+	err = statefile.One(file, "clock", &c)
 	return events, max(number, c.Events), err
 }

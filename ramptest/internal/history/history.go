@@ -1,4 +1,5 @@
-package ramptest
+// Package history has what happened to an emulated service, one event after the other, without its Secrets.
+package history
 
 import (
 	"fmt"
@@ -13,20 +14,20 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
+	"github.com/token-ramp/ramp-go/ramptest/internal/statefile"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
-// The limits of the record. A service may run for weeks while a client polls its
+// The limits of a history. A service may run for weeks while a client polls its
 // chain every second. Those calls must not crowd out other events.
 const (
 	maxRecordedEvents = 10_000 // of a service in memory, about 1,600 orders
 	maxRecordedCalls  = 1_000  // requests to a chain, and balance readings of the books
 )
 
-// shelf keeps the events of a record, except for minor ones.
-type shelf interface {
+// archive keeps the events of a history, except for minor ones.
+type archive interface {
 	room() int           // how many it keeps
 	put(e control.Event) // keeps a new event, or one that has changed
 	drop(e *control.Event)
@@ -37,7 +38,7 @@ type shelf interface {
 	whole(e control.Event) control.Event
 }
 
-// inMemory is the shelf of a service without a state file: the record has everything.
+// inMemory is the archive of a service without a state file: the history has everything.
 type inMemory struct{}
 
 func (inMemory) room() int                           { return maxRecordedEvents }
@@ -46,11 +47,11 @@ func (inMemory) drop(*control.Event)                 {}
 func (inMemory) pack(e control.Event) control.Event  { return e }
 func (inMemory) whole(e control.Event) control.Event { return e }
 
-// record is what has happened.
-type record struct {
+// History is what has happened.
+type History struct {
 	onEvent func(control.Event)
-	shelf   shelf
-	turns   atomic.Int64 // counts the events and the calls of wake
+	archive archive
+	Turns   atomic.Int64 // counts the events and the calls of wake
 
 	mu     locks.Mutex
 	begun  time.Time
@@ -61,13 +62,26 @@ type record struct {
 	change chan struct{}                  // closed by the next event; nil if nobody waits for it
 }
 
+// New returns a history that begins now. onEvent is called with each event, one at a time. Without a
+// file, the history keeps its newest events in memory.
+func New(now time.Time, file *statefile.File, onEvent func(control.Event)) *History {
+	h := &History{mu: locks.At(locks.Record), begun: now, onEvent: onEvent, archive: inMemory{}}
+	if file != nil {
+		h.archive = onFile{file}
+	}
+	return h
+}
+
+// Whole returns an event as it was, with its headers and bodies.
+func (r *History) Whole(e control.Event) control.Event { return r.archive.whole(e) }
+
 // isMinor reports whether an event is a request to a chain or a balance reading of the books.
-// Fewer of these are kept, and none on the shelf.
+// Fewer of these are kept, and none in the archive.
 func isMinor(e *control.Event) bool { return e.Kind == control.KindRPC || e.IsReading() }
 
-// since returns up to limit events after a number that match, oldest first, whether there
+// Since returns up to limit events after a number that match, oldest first, whether there
 // are more, and a channel that the next event closes.
-func (r *record) since(number, limit int, match func(*control.Event) bool) (list []control.Event, more bool,
+func (r *History) Since(number, limit int, match func(*control.Event) bool) (list []control.Event, more bool,
 	changed <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,11 +94,11 @@ func (r *record) since(number, limit int, match func(*control.Event) bool) (list
 			}
 		}
 	}
-	return r.wholes(list), more, r.changed()
+	return r.Wholes(list), more, r.changed()
 }
 
-// resume begins with the events of an earlier record.
-func (r *record) resume(events []control.Event, number int) {
+// Resume begins with the events of an earlier history.
+func (r *History) Resume(events []control.Event, number int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.events, r.number = events, number; len(events) > 0 {
@@ -95,74 +109,74 @@ func (r *record) resume(events []control.Event, number int) {
 	}
 }
 
-// reset forgets the events. Their numbers continue, so that a stream does too.
-func (r *record) reset(now time.Time) {
+// Reset forgets the events. Their numbers continue, so that a stream does too.
+func (r *History) Reset(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun, r.events, r.minor, r.good = now, nil, 0, nil
 	r.signal()
 }
 
-// newest returns the number of the last event.
-func (r *record) newest() int {
+// Newest returns the number of the last event.
+func (r *History) Newest() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.number
 }
 
-// next returns a channel that is closed by the next event or by wake.
-func (r *record) next() <-chan struct{} {
+// Next returns a channel that is closed by the next event or by wake.
+func (r *History) Next() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.changed()
 }
 
 // changed is like next. The caller must hold the lock.
-func (r *record) changed() <-chan struct{} {
+func (r *History) changed() <-chan struct{} {
 	if r.change == nil {
 		r.change = make(chan struct{})
 	}
 	return r.change
 }
 
-// wake notifies waiters that an order has changed without an event. The state of an
+// Wake notifies waiters that an order has changed without an event. The state of an
 // order changes shortly after the event of an answer.
-func (r *record) wake() {
+func (r *History) Wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.signal()
 }
 
-func (r *record) signal() {
-	r.turns.Add(1)
+func (r *History) signal() {
+	r.Turns.Add(1)
 	if r.change != nil {
 		close(r.change)
 		r.change = nil
 	}
 }
 
-// exchange records an exchange without the secrets and the credentials in its headers.
-func (r *record) exchange(e control.Event, known secrets) {
-	r.add(redactEvent(e, known))
+// Exchange records an exchange without the secrets and the credentials in its headers.
+func (r *History) Exchange(e control.Event, known Secrets) {
+	r.Add(RedactEvent(e, known))
 }
 
-// redactEvent returns an event without secrets and without the credentials in its headers.
-func redactEvent(e control.Event, known secrets) control.Event {
+// RedactEvent returns an event without secrets and without the credentials in its headers.
+func RedactEvent(e control.Event, known Secrets) control.Event {
 	e.Request, e.Answer = redactMessage(e.Request, known), redactMessage(e.Answer, known)
-	e.Outcome, e.Said, e.Session = known.text(e.Outcome), known.text(e.Said), known.text(e.Session)
+	e.Outcome, e.Said, e.Session = known.Text(e.Outcome), known.Text(e.Said), known.Text(e.Session)
 	return e
 }
 
-// add records an event, which holds no secret.
-func (r *record) add(e control.Event) {
+// Add records an event, which holds no secret.
+func (r *History) Add(e control.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.number++
 	e.Number = r.number
 	minor, count, limit := isMinor(&e), r.minor, maxRecordedCalls
 	if !minor {
-		count, limit = len(r.events)-r.minor, r.shelf.room()
-		r.shelf.put(e)
+		count, limit = len(r.events)-r.minor, r.archive.room()
+		r.archive.put(e)
 	}
 	if count == limit {
 		r.drop(minor, limit/10)
@@ -172,7 +186,7 @@ func (r *record) add(e control.Event) {
 		r.minor++
 	}
 	if old := len(r.events) - keptWhole; old >= 0 && !isMinor(&r.events[old]) {
-		r.events[old] = r.shelf.pack(r.events[old])
+		r.events[old] = r.archive.pack(r.events[old])
 	}
 	r.signal()
 	if r.onEvent != nil {
@@ -181,45 +195,48 @@ func (r *record) add(e control.Event) {
 }
 
 // noteGood keeps an event of a call that succeeded, and of which nothing was expected but that.
-func (r *record) noteGood(e control.Event) {
+func (r *History) noteGood(e control.Event) {
 	if e.Request == nil || e.Tone != verdict.Good || e.Fault != "" && e.Outcome != "success" {
 		return
 	}
 	if r.good == nil {
 		r.good = make(map[control.Kind]control.Event)
 	}
-	r.good[e.Kind] = r.shelf.pack(e)
+	r.good[e.Kind] = r.archive.pack(e)
 }
 
-// lastGood returns the last event of a kind that noteGood has kept.
-func (r *record) lastGood(kind control.Kind) (e control.Event, ok bool) {
+// LastGood returns the last event of a kind that noteGood has kept.
+func (r *History) LastGood(kind control.Kind) (e control.Event, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, ok = r.good[kind]
 	return e, ok
 }
 
-// lose marks the last call about an order as the one after which the books found a problem.
-func (r *record) lose(id uuid.UUID, problem string) {
+// Lose marks the last call about an order as the one after which the books found a problem.
+func (r *History) Lose(id uuid.UUID, problem string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range slices.Backward(r.events) {
 		e := &r.events[i]
 		if e.UUID == id && (e.Kind == control.KindValidate || e.Kind == control.KindResult) {
 			e.Loss = problem
-			r.shelf.put(r.shelf.whole(*e))
+			r.archive.put(r.archive.whole(*e))
 			return
 		}
 	}
 }
 
+// MaxBody is how many bytes of a body the history keeps. It ends a body that had more with "…".
+const MaxBody = 64 << 10
+
 // keptWhole is how many of the newest events stay in memory as they are.
 const keptWhole = 1_000
 
-// wholes replaces events by those that were packed.
-func (r *record) wholes(events []control.Event) []control.Event {
+// Wholes replaces events by those that were packed.
+func (r *History) Wholes(events []control.Event) []control.Event {
 	for i := range events {
-		events[i] = r.shelf.whole(events[i])
+		events[i] = r.archive.whole(events[i])
 	}
 	return events
 }
@@ -235,8 +252,8 @@ func isCredential(name string) bool {
 	}
 }
 
-// credentials returns those in the headers of a request to the service.
-func credentials(header http.Header) (list []string) {
+// Credentials returns those in the headers of a request to the service.
+func Credentials(header http.Header) (list []string) {
 	for name, values := range header {
 		if isCredential(name) {
 			for _, value := range values {
@@ -248,7 +265,7 @@ func credentials(header http.Header) (list []string) {
 }
 
 // redactHeader returns a copy of the headers without credentials.
-func redactHeader(header http.Header, known secrets) http.Header {
+func redactHeader(header http.Header, known Secrets) http.Header {
 	clean := make(http.Header, len(header))
 	for name, values := range header {
 		switch {
@@ -259,7 +276,7 @@ func redactHeader(header http.Header, known secrets) http.Header {
 		default:
 			clean[name] = make([]string, len(values))
 			for i, value := range values {
-				clean[name][i] = known.text(value)
+				clean[name][i] = known.Text(value)
 			}
 		}
 	}
@@ -267,22 +284,22 @@ func redactHeader(header http.Header, known secrets) http.Header {
 }
 
 // redactMessage returns a copy of a message without credentials, and with a body of
-// at most [desk.MaxBody] bytes. A message of nil has none.
-func redactMessage(m *control.Message, known secrets) *control.Message {
+// at most [MaxBody] bytes. A message of nil has none.
+func redactMessage(m *control.Message, known Secrets) *control.Message {
 	if m == nil {
 		return nil
 	}
 	clean := *m
 	clean.Header = redactHeader(m.Header, known)
-	clean.Body = strings.ToValidUTF8(known.text(m.Body), "�")
-	if len(clean.Body) > desk.MaxBody {
-		clean.Body = strings.ToValidUTF8(clean.Body[:desk.MaxBody], "") + "…"
+	clean.Body = strings.ToValidUTF8(known.Text(m.Body), "�")
+	if len(clean.Body) > MaxBody {
+		clean.Body = strings.ToValidUTF8(clean.Body[:MaxBody], "") + "…"
 	}
 	return &clean
 }
 
 // drop removes the oldest n events that are minor, or that are not.
-func (r *record) drop(minor bool, n int) {
+func (r *History) drop(minor bool, n int) {
 	if minor {
 		r.minor -= n
 	}
@@ -291,22 +308,22 @@ func (r *record) drop(minor bool, n int) {
 			return false
 		}
 		if n--; !minor {
-			r.shelf.drop(&e)
+			r.archive.drop(&e)
 		}
 		return true
 	})
 }
 
-// all returns the events, oldest first.
-func (r *record) all() []control.Event {
+// All returns the events, oldest first.
+func (r *History) All() []control.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.wholes(slices.Clone(r.events))
+	return r.Wholes(slices.Clone(r.events))
 }
 
-// newestFirst returns up to limit events that match, newest first, before the event with a
+// NewestFirst returns up to limit events that match, newest first, before the event with a
 // number.
-func (r *record) newestFirst(before, limit int, match func(*control.Event) bool) (list []control.Event) {
+func (r *History) NewestFirst(before, limit int, match func(*control.Event) bool) (list []control.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(r.events, before,
@@ -319,28 +336,28 @@ func (r *record) newestFirst(before, limit int, match func(*control.Event) bool)
 	return list
 }
 
-// last returns the last event that matches.
-func (r *record) last(match func(*control.Event) bool) (last control.Event, ok bool) {
-	list := r.newestFirst(math.MaxInt, 1, match)
+// Last returns the last event that matches.
+func (r *History) Last(match func(*control.Event) bool) (last control.Event, ok bool) {
+	list := r.NewestFirst(math.MaxInt, 1, match)
 	if len(list) == 0 {
 		return last, false
 	}
-	return r.shelf.whole(list[0]), true
+	return r.archive.whole(list[0]), true
 }
 
-// asked returns the last request to a chain whose body has a text.
-func (r *record) asked(text string) (last control.Event, ok bool) {
-	return r.last(func(e *control.Event) bool {
-		return e.Kind == control.KindRPC && strings.Contains(r.shelf.whole(*e).Request.Body, text)
+// Asked returns the last request to a chain whose body has a text.
+func (r *History) Asked(text string) (last control.Event, ok bool) {
+	return r.Last(func(e *control.Event) bool {
+		return e.Kind == control.KindRPC && strings.Contains(r.archive.whole(*e).Request.Body, text)
 	})
 }
 
-// timeline formats what happened so far.
-func (r *record) timeline() string {
+// Timeline formats what happened so far.
+func (r *History) Timeline() string {
 	const indent = "              "
 	var b strings.Builder
 	fmt.Fprintf(&b, "what happened since %s:\n", r.begun.UTC().Format("2006-01-02 15:04:05 MST"))
-	for _, e := range r.all() {
+	for _, e := range r.All() {
 		if e.Routine() {
 			continue
 		}
