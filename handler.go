@@ -254,6 +254,9 @@ func (h *Handler) Check(ctx context.Context) error {
 	_, err := c.Signer.sign(ctx, c.SignTimeout, trial)
 	found = append(found, err)
 	h.checkClock(ctx)
+	for _, warning := range c.Terms.arbitrageWarnings() {
+		h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: check", slog.String("warning", warning))
+	}
 	if c.Confirm != nil {
 		for _, err := range joinedErrors(c.Confirm.Check(ctx)) {
 			if !isOutage(err) {

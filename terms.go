@@ -64,7 +64,16 @@ func (p *problems) requireMade(t *Terms, path string) {
 // offer is a product that is offered, or was until a short time ago.
 type offer struct {
 	Product
-	until time.Time // when it expires; zero for a current one
+	until      time.Time // when its grace ends; zero for a current one
+	mint, burn time.Time // when orders of the direction begin to count
+}
+
+// begins returns when the offer begins to count for orders of a direction.
+func (o *offer) begins(d Direction) *time.Time {
+	if d == Burn {
+		return &o.burn
+	}
+	return &o.mint
 }
 
 // TermsConfig configures [Terms].
@@ -80,8 +89,17 @@ type TermsConfig struct {
 	// stores none.
 	Network Network
 
-	// Products may share a token, if no order could match two of them. Required unless Any is set.
+	// Products may share a token, if no order could match two of them, and if no burn pays more of an
+	// asset than a mint of the same token costs: see AllowArbitrage. Required unless Any is set.
 	Products []Product
+
+	// AllowArbitrage accepts prices with which a player gains by repeating a mint and a burn of the same
+	// token. Set it only if something else limits both, such as [HandlerConfig].Policy. By default, a
+	// burn must not pay more of any asset than a mint of the same product costs, after the mint's fee.
+	// If they are of different products, it may pay more of one asset and less of another. What cannot
+	// be compared, such as these, or prices for AnyTokens, is logged by [Handler.Check]. Cycles over
+	// several tokens are not looked for.
+	AllowArbitrage bool
 
 	// PerOrder says that Materials and Outputs are the price of a whole order, and not of one token.
 	// The interface does not say which (2.2, 2.5): compare a validate call with its initialize call.
@@ -164,13 +182,20 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 	return t, nil
 }
 
-// Replace replaces the products while the program runs. Call it in every process that
-// answers the service. Orders for the former products are accepted until grace has passed,
-// by default [UUIDValidity], because the service does not say which price a player saw.
-// With a grace of -1, new orders for them are rejected at once. Without products, no order
-// is accepted once the grace has passed, unless Any is set. What was accepted before goes
-// on: its validate call may be repeated, and its result is taken. After an error, an
-// [*InvalidError], nothing has changed.
+// Replace replaces the products while the program runs. Call it in every process that answers the
+// service, and choose a grace that is longer than this takes. Until the grace has passed, by default
+// [UUIDValidity], orders for the former products are accepted, too, because the service does not say
+// which price a player saw. With a grace of -1, only the new products count, at once.
+//
+// During the grace, no price pays for another one: if a burn pays more at one price than a mint
+// costs at another, neither of the two counts. So each direction has the price that is worse for the
+// player, also at a server whose products are not replaced yet, and [Client.Initialize] sends these
+// prices. A page that shows the better one is declined, and nothing is taken. This does not apply with
+// AllowArbitrage.
+//
+// Without products, no order is accepted once the grace has passed, unless Any is set. What was
+// accepted before goes on: its validate call may be repeated, and its result is taken. After an error,
+// an [*InvalidError], nothing has changed.
 func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,18 +206,41 @@ func (t *Terms) Replace(products []Product, grace time.Duration) error {
 	}
 	for _, former := range t.valid() {
 		same := func(p Product) bool { return reflect.DeepEqual(p, former.Product) }
-		if slices.ContainsFunc(products, same) {
-			continue // it goes on
+		if grace < 0 || slices.ContainsFunc(products, same) {
+			continue // it ends, or goes on
 		}
 		if former.until.IsZero() {
 			former.until = time.Now().Add(cmp.Or(grace, UUIDValidity))
 		}
-		if grace >= 0 {
-			offers = append(offers, former)
-		}
+		former.mint, former.burn = time.Time{}, time.Time{}
+		offers = append(offers, former)
 	}
+	t.separate(offers)
 	t.offers.Store(&offers)
 	return nil
+}
+
+// separate keeps prices apart that pay for each other, of which at least one is a former one. A former
+// price never counts again, and a current one begins when all servers have given up the former.
+func (t *Terms) separate(offers []offer) {
+	if t.config.AllowArbitrage {
+		return
+	}
+	delay := func(own, other *offer, d Direction) {
+		begins := own.begins(d)
+		if until := cmp.Or(own.until, other.until); until.After(*begins) {
+			*begins = until
+		}
+	}
+	for i := range offers {
+		for j := range offers {
+			mint, burn := &offers[i], &offers[j]
+			if gain, _ := t.config.arbitrage(&mint.Product, &burn.Product); gain != "" {
+				delay(mint, burn, Mint)
+				delay(burn, mint, Burn)
+			}
+		}
+	}
 }
 
 // Network returns [TermsConfig].Network.
@@ -226,7 +274,22 @@ func (t *Terms) newOffers(p *problems, products []Product) (offers []offer) {
 		}
 		offers = append(offers, offer{Product: product})
 	}
+	if p.err() == nil && !t.config.AllowArbitrage {
+		t.checkArbitrage(p, offers)
+	}
 	return offers
+}
+
+// checkArbitrage adds what players gain with well-formed offers to p.
+func (t *Terms) checkArbitrage(p *problems, offers []offer) {
+	for i := range offers {
+		for j := range offers {
+			if gain, _ := t.config.arbitrage(&offers[j].Product, &offers[i].Product); gain != "" {
+				p.add(fmt.Sprintf("TermsConfig.Products[%d].Outputs", i),
+					"let players gain without end: %s (see TermsConfig.AllowArbitrage)", gain)
+			}
+		}
+	}
 }
 
 // checkTokens adds what is wrong with the number of tokens of a product. A price of a whole
@@ -280,15 +343,26 @@ func (t *Terms) valid() []offer {
 	})
 }
 
-// intent returns the intent of a current product.
+// intent returns the intent of a current product. While its price changes, each direction has the price
+// that counts now, which may be the former one.
 func (t *Terms) intent(name string) (InitializeIntent, error) {
-	for _, o := range t.valid() {
-		if o.Name == name && o.until.IsZero() {
-			return InitializeIntent{Network: t.config.Network, ProjectID: t.config.ProjectID, Token: o.Token,
-				MintFeeBps: o.MintFeeBps, Materials: o.Materials, Outputs: o.Outputs}, nil
-		}
+	offers := t.valid()
+	at := slices.IndexFunc(offers, func(o offer) bool { return o.Name == name && o.until.IsZero() })
+	if at < 0 {
+		return InitializeIntent{}, invalid("product", "must be the name of a product in ClientConfig.Terms")
 	}
-	return InitializeIntent{}, invalid("product", "must be the name of a product in ClientConfig.Terms")
+	token, now := offers[at].Token, time.Now()
+	priced := func(d Direction) Product {
+		for _, o := range offers { // the current ones first
+			if o.Name == name && strings.EqualFold(o.Token, token) && !now.Before(*o.begins(d)) {
+				return o.Product
+			}
+		}
+		return Product{}
+	}
+	mint, burn := priced(Mint), priced(Burn)
+	return InitializeIntent{Network: t.config.Network, ProjectID: t.config.ProjectID, Token: token,
+		MintFeeBps: mint.MintFeeBps, Materials: mint.Materials, Outputs: burn.Outputs}, nil
 }
 
 // Match checks that a validate call is for the project of the terms and for one of their products,
@@ -318,6 +392,10 @@ func (t *Terms) Match(r *ValidateRequest) error {
 		// The case of an address is a checksum.
 		if len(o.chain.assets) == 1 && strings.EqualFold(o.chain.assets[0].ID, offer.Token) {
 			differs := t.compare(&o, &offer.Product)
+			if begins := *offer.begins(o.direction); differs == nil && time.Now().Before(begins) {
+				differs = invalid(o.game.path, "is a price of product %q that does not count until %s, "+
+					"while another one pays for it (Terms.Replace)", offer.Name, begins.UTC().Format(time.RFC3339))
+			}
 			if differs == nil {
 				r.Product, r.Tokens = offer.Name, o.chain.assets[0].Amount
 				return nil

@@ -1,12 +1,15 @@
 package ramp_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -215,7 +218,9 @@ func TestATextOfAPriceListIsWhatOneSees(t *testing.T) {
 	}
 	const one = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 	for _, token := range []string{one, strings.ToLower(one), "0x" + strings.ToUpper(one[2:])} {
-		product := changed(goldProduct(), func(p *ramp.Product) { p.Token, p.Materials[0].ID = token, "two words" })
+		product := changed(goldProduct(), func(p *ramp.Product) {
+			p.Token, p.Materials[0].ID, p.Outputs[0].ID = token, "two words", "two words"
+		})
 		assert.NotPanics(t, func() { newTerms(product) }, token)
 	}
 }
@@ -467,7 +472,10 @@ func TestProductsWithThePriceOfAnOrderOverlap(t *testing.T) {
 	assertFields(t, replace(func(p *ramp.Product) { p.Name = "other" }), overlap)
 	assertFields(t,
 		replace(func(p *ramp.Product) { p.Name, p.Tokens, p.AnyTokens = "other", ramp.Amount{}, true }), overlap)
-	assert.NoError(t, replace(func(p *ramp.Product) { p.Name, p.Tokens = "other", ramp.NewAmount(2) }))
+	assert.NoError(t, replace(func(p *ramp.Product) {
+		p.Name, p.Tokens = "other", ramp.NewAmount(2)
+		p.Materials[0].Amount, p.Materials[1].Amount = ramp.NewAmount(200), ramp.NewAmount(2)
+	}))
 }
 
 // Without products, nothing new is signed, and what has begun can end.
@@ -490,42 +498,195 @@ func TestTermsDoNotShareMemoryWithTheCaller(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
-	at := func(n int64) ramp.Product {
-		return changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = ramp.NewAmount(n) })
-	}
-	accepts := func(t *testing.T, terms *ramp.Terms, want ...string) {
-		t.Helper()
-		var got []string
-		for _, n := range []string{"80", "70", "60"} {
-			if _, _, err := match(terms, burnOf(goldToken+" 1", "gold "+n)); err == nil {
-				got = append(got, n)
-			}
+// exchanged is the gold product with other amounts of gold.
+func exchanged(mint, burn int64) ramp.Product {
+	return changed(goldProduct(), func(p *ramp.Product) {
+		p.MintFeeBps, p.Materials = 0, p.Materials[:1]
+		p.Materials[0].Amount, p.Outputs[0].Amount = ramp.NewAmount(mint), ramp.NewAmount(burn)
+	})
+}
+
+// pricesOf returns the amounts of gold for which terms accept a mint and a burn of a token.
+func pricesOf(terms *ramp.Terms) (mints, burns []int64) {
+	for gold := range int64(201) {
+		price := fmt.Sprint("gold ", gold)
+		if _, _, err := match(terms, mintOf(goldToken+" 1", price)); err == nil {
+			mints = append(mints, gold)
 		}
-		assert.Equal(t, want, got)
+		if _, _, err := match(terms, burnOf(goldToken+" 1", price)); err == nil {
+			burns = append(burns, gold)
+		}
 	}
+	return mints, burns
+}
+
+func assertAccepted(t *testing.T, terms *ramp.Terms, mints, burns []int64) {
+	t.Helper()
+	gotMints, gotBurns := pricesOf(terms)
+	assert.Equal(t, mints, gotMints, "mints")
+	assert.Equal(t, burns, gotBurns, "burns")
+}
+
+func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := newTerms(at(80))
-		require.NoError(t, terms.Replace([]ramp.Product{at(70)}, 0))
-		accepts(t, terms, "80", "70")
+		terms := newTerms(exchanged(100, 80))
+		require.NoError(t, terms.Replace([]ramp.Product{exchanged(110, 70)}, 0))
+		assertAccepted(t, terms, []int64{100, 110}, []int64{70, 80})
 		_, _, err := match(terms, burnOf(goldToken+" 1", "gold 75"))
 		assert.ErrorContains(t, err, "must be 70 gold", "the current price is named")
 		time.Sleep(2 * time.Minute)
-		require.NoError(t, terms.Replace([]ramp.Product{at(60)}, 0))
-		accepts(t, terms, "80", "70", "60")
+		require.NoError(t, terms.Replace([]ramp.Product{exchanged(120, 60)}, 0))
+		assertAccepted(t, terms, []int64{100, 110, 120}, []int64{60, 70, 80})
 		time.Sleep(3 * time.Minute)
-		accepts(t, terms, "70", "60")
+		assertAccepted(t, terms, []int64{110, 120}, []int64{60, 70})
 		time.Sleep(2 * time.Minute)
-		accepts(t, terms, "60")
+		assertAccepted(t, terms, []int64{120}, []int64{60})
 
-		require.NoError(t, terms.Replace([]ramp.Product{at(70)}, time.Hour))
+		require.NoError(t, terms.Replace([]ramp.Product{exchanged(110, 70)}, time.Hour))
 		time.Sleep(time.Hour - 1)
-		accepts(t, terms, "70", "60")
+		assertAccepted(t, terms, []int64{110, 120}, []int64{60, 70})
 		time.Sleep(time.Nanosecond)
-		accepts(t, terms, "70")
-		require.NoError(t, terms.Replace([]ramp.Product{at(80)}, -1))
-		accepts(t, terms, "80")
+		assertAccepted(t, terms, []int64{110}, []int64{70})
+		require.NoError(t, terms.Replace([]ramp.Product{exchanged(90, 80)}, -1))
+		assertAccepted(t, terms, []int64{90}, []int64{80})
 	})
+}
+
+// While a price changes, nobody can mint at one price and burn at a better one, not even at a server that
+// replaces its products half an hour later: until then it accepts all that it accepted before.
+func TestNoPriceOfAChangePaysForAnother(t *testing.T) {
+	type prices [][2]int64 // mint, burn; one replaces the other, every minute
+	for name, test := range map[string]struct {
+		prices       prices
+		mints, burns []int64 // at last, during the grace
+	}{
+		"a price rises":           {prices{{100, 100}, {200, 200}}, []int64{200}, []int64{100}},
+		"a price falls":           {prices{{200, 200}, {100, 100}}, []int64{200}, []int64{100}},
+		"a price rises and falls": {prices{{100, 100}, {200, 200}, {100, 100}}, []int64{200}, []int64{100}},
+		"two former prices":       {prices{{60, 55}, {185, 180}, {200, 50}}, []int64{185, 200}, []int64{50, 55}},
+		"both directions":         {prices{{100, 80}, {110, 70}}, []int64{100, 110}, []int64{70, 80}},
+		"below a former burn":     {prices{{100, 90}, {80, 70}}, []int64{100}, []int64{70}},
+	} {
+		inBubble(t, name, func(t *testing.T) {
+			const grace, late = 60, 30 // minutes
+			product := func(n int) []ramp.Product {
+				return []ramp.Product{exchanged(test.prices[n][0], test.prices[n][1])}
+			}
+			first, second := newTerms(product(0)...), newTerms(product(0)...)
+			last := len(test.prices) - 1
+			for minute := range 120 {
+				for n := 1; n <= last; n++ {
+					switch minute {
+					case n:
+						require.NoError(t, first.Replace(product(n), grace*time.Minute))
+					case n + late:
+						require.NoError(t, second.Replace(product(n), grace*time.Minute))
+					}
+				}
+				if minute == last {
+					assertAccepted(t, first, test.mints, test.burns)
+				}
+				mints, burns := pricesOf(first)
+				others, elsewhere := pricesOf(second)
+				mints, burns = append(mints, others...), append(burns, elsewhere...)
+				require.LessOrEqual(t, slices.Max(burns), slices.Min(mints), "minute %d", minute)
+				time.Sleep(time.Minute)
+			}
+			for _, terms := range []*ramp.Terms{first, second} {
+				assertAccepted(t, terms, []int64{test.prices[last][0]}, []int64{test.prices[last][1]})
+			}
+		})
+	}
+}
+
+// A page that is opened while a price changes has prices that count.
+func TestAPageHasThePricesThatCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		terms := newTerms(exchanged(100, 100))
+		require.NoError(t, terms.Replace([]ramp.Product{exchanged(200, 200)}, time.Hour))
+		var sent ramp.InitializeRequest
+		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "http://localhost", Key: testKey(), Terms: terms,
+			HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+				require.NoError(t, json.NewDecoder(r.Body).Decode(&sent))
+				return nil, errors.New("unreachable")
+			})}}))
+		prices := func() []ramp.Amount {
+			_, _ = client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
+			return []ramp.Amount{sent.Intent.Materials[0].Amount, sent.Intent.Outputs[0].Amount}
+		}
+		assert.Equal(t, []ramp.Amount{ramp.NewAmount(200), ramp.NewAmount(100)}, prices())
+		time.Sleep(time.Hour)
+		assert.Equal(t, []ramp.Amount{ramp.NewAmount(200), ramp.NewAmount(200)}, prices())
+	})
+}
+
+func TestABurnThatPaysMoreThanAMintCostsIsAnError(t *testing.T) {
+	product := func(name string, fee int, materials, outputs string) ramp.Product {
+		list := func(text string) (items []ramp.Item) {
+			for _, entry := range entries(ramp.TypeAsset, text) {
+				items = append(items, priced(entry.ID, entry.Amount))
+			}
+			return items
+		}
+		return ramp.Product{Name: name, Token: goldToken, MintFeeBps: fee,
+			Materials: list(materials), Outputs: list(outputs)}
+	}
+	ofOrder := func(tokens string, p ramp.Product) ramp.Product {
+		p.Tokens = amount(tokens)
+		return p
+	}
+	any := product("any", 0, "gold 100", "gold 1")
+	any.AnyTokens = true
+	type list []ramp.Product
+	const gains = "let players gain without end: "
+	for name, test := range map[string]struct {
+		products list
+		perOrder bool
+		want     string // "" if they are accepted
+		warning  string // of Check
+	}{
+		"the same":               {products: list{product("a", 0, "gold 100", "gold 100")}},
+		"a sale":                 {products: list{product("a", 0, "gold 50", "gold 100")}, want: `a burn of "a" pays more gold than a mint of "a" costs`},
+		"the fee takes the gain": {products: list{product("a", 100, "gold 99", "gold 100")}},
+		"the fee takes less":     {products: list{product("a", 100, "gold 98", "gold 100")}, want: "pays more gold"},
+		"one asset of two":       {products: list{product("a", 0, "gold 100, gem 1", "gold 100, gem 2")}, want: "pays more gem"},
+		"more for less":          {products: list{product("a", 0, "gold 50, gem 1", "gold 100")}, want: "pays more gold"},
+		"an asset for nothing":   {products: list{product("a", 0, "gold 100", "gold 100, gem 1")}, want: "pays more gem"},
+		"two products": {products: list{product("a", 0, "gold 50, gem 1", "gold 40"), product("b", 0, "silver 1", "gold 50, gem 2")},
+			want: `a burn of "b" pays more gem than a mint of "a" costs`},
+		"an exchange": {products: list{product("a", 0, "gold 100", "gold 100"), product("b", 0, "gem 10", "gem 10")},
+			warning: `the price of a mint of "a" cannot be compared with that of a burn of "b"`},
+		"an order": {perOrder: true, products: list{ofOrder("1", product("a", 0, "gold 100", "gold 80")),
+			ofOrder("2", product("b", 0, "gold 150", "gold 100"))}, want: `a burn of "a" pays more gold than a mint of "b" costs`},
+		"an order at the same rate": {perOrder: true, products: list{ofOrder("1", product("a", 0, "gold 100", "gold 80")),
+			ofOrder("2", product("b", 0, "gold 200", "gold 160"))}},
+		"any number of tokens": {perOrder: true, products: list{any},
+			warning: `the price of a mint of "any" cannot be compared with that of a burn of "any"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, PerOrder: test.perOrder,
+				Products: test.products}
+			terms, err := ramp.NewTerms(config)
+			if test.want == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, gains)
+				require.ErrorContains(t, err, test.want)
+				config.AllowArbitrage = true
+				terms, err = ramp.NewTerms(config)
+				require.NoError(t, err, "the game wants it")
+				test.warning = test.want
+			}
+			log := new(bytes.Buffer)
+			handler := newHandler(ramp.HandlerConfig{Terms: terms, Logger: slog.New(slog.NewTextHandler(log, nil))})
+			require.NoError(t, handler.Check(t.Context()))
+			if test.warning == "" {
+				assert.Empty(t, log.String())
+			} else {
+				assert.Contains(t, strings.ReplaceAll(log.String(), `\"`, `"`), test.warning)
+			}
+		})
+	}
 }
 
 // counting is a validator key in a key service that counts its signatures.

@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -102,17 +104,14 @@ func TestAnOrderIsForAProductAtItsPrice(t *testing.T) {
 	}
 }
 
-// The price of gold changes from 100 to 200 while servers are replaced one by one. In the steps that
-// docs/operations.md has, a server accepts whatever another one has offered. From one price to the other
-// at once, it does not.
+// The price of gold changes while servers are replaced one by one, as docs/operations.md says. Whichever
+// server answers, nobody can mint at one price and burn at a better one. Without the steps, they can.
 func TestAPriceChangesServerByServer(t *testing.T) {
 	price := func(gold int64) []ramp.Product {
 		items := []ramp.Item{{ID: itemGold, Amount: ramp.NewAmount(gold), IconURL: "https://example.com/icon.png"}}
 		return []ramp.Product{{Name: "gold", Token: token, MintFeeBps: 100, Materials: items, Outputs: items}}
 	}
-	// version is what a server accepts, and at last offers.
-	type version []int64
-	old, both, changed, last := version{100}, version{200, 100}, version{100, 200}, version{200}
+	type version []int64 // the first price of a server, and what replaces it
 
 	game, store := open(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 	game.anyPage = true
@@ -132,27 +131,52 @@ func TestAPriceChangesServerByServer(t *testing.T) {
 		}
 		return terms
 	}
-	// mint lets one server offer an order, and another one validate it.
-	mint := func(offers, validates version) error {
-		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms(offers)}))
-		started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
-		config := ramp.HandlerConfig{Players: game, Store: store, Terms: terms(validates), Key: key, Signer: signer}
+	// accepts returns the prices that a server accepts.
+	accepts := func(v version) (mints, burns []int64) {
+		config := ramp.HandlerConfig{Players: game, Store: store, Terms: terms(v), Key: key, Signer: signer}
 		current.Store(ramp.Must(ramp.NewHandler(config)))
-		_, err := service.Mint(t.Context(), started.UUID, alice, ramp.NewAmount(1))
-		service.Advance(time.Minute)
-		return err
-	}
-	for n, step := range [][2]version{{old, both}, {both, changed}, {changed, last}} {
-		for _, offers := range step {
-			for _, validates := range step {
-				if err := mint(offers, validates); err != nil {
-					t.Errorf("step %d: offered by %v and validated by %v: %v", n+1, offers, validates, err)
+		for _, gold := range []int64{100, 200} {
+			for d, accepted := range map[ramp.Direction]*[]int64{ramp.Mint: &mints, ramp.Burn: &burns} {
+				client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms(version{gold})}))
+				started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+				order := service.Mint
+				if d == ramp.Burn {
+					order = service.Burn
 				}
+				if _, err := order(t.Context(), started.UUID, alice, ramp.NewAmount(1)); err == nil {
+					*accepted = append(*accepted, gold)
+				} else {
+					equal(t, "declined", codeOf(err), "INVALID_MESSAGE")
+				}
+				service.Advance(time.Minute)
 			}
 		}
+		return mints, burns
 	}
-	for _, pair := range [][2]version{{old, last}, {last, old}} {
-		equal(t, "without the steps", codeOf(mint(pair[0], pair[1])), "INVALID_MESSAGE")
+	for name, test := range map[string]struct {
+		before, after int64
+		mints, burns  int64 // what counts meanwhile
+	}{
+		"it rises": {100, 200, 200, 100},
+		"it falls": {200, 100, 200, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			old, changing, last := version{test.before}, version{test.before, test.after}, version{test.after}
+			mints, burns := accepts(changing)
+			equal(t, "mints", fmt.Sprint(mints), fmt.Sprint([]int64{test.mints}))
+			equal(t, "burns", fmt.Sprint(burns), fmt.Sprint([]int64{test.burns}))
+			for _, step := range [][]version{{old, changing}, {changing, last}} {
+				for _, mint := range step {
+					for _, burn := range step {
+						mints, _ := accepts(mint)
+						_, burns := accepts(burn)
+						if slices.Max(burns) > slices.Min(mints) {
+							t.Errorf("a mint at one of %v, a burn at one of %v", mints, burns)
+						}
+					}
+				}
+			}
+		})
 	}
 	says(t, document(t, "operations.md"), "## Changing a price")
 }
