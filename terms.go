@@ -393,8 +393,9 @@ func (t *Terms) Match(r *ValidateRequest) error {
 		if len(o.chain.assets) == 1 && strings.EqualFold(o.chain.assets[0].ID, offer.Token) {
 			differs := t.compare(&o, &offer.Product)
 			if begins := *offer.begins(o.direction); differs == nil && time.Now().Before(begins) {
-				differs = invalid(o.game.path, "is a price of product %q that does not count until %s, "+
-					"while another one pays for it (Terms.Replace)", offer.Name, begins.UTC().Format(time.RFC3339))
+				differs = invalid(o.game.path, "is a price of product %q that does not count before %s, "+
+					"because another price pays for it (Terms.Replace)",
+					offer.Name, begins.UTC().Format(time.RFC3339))
 			}
 			if differs == nil {
 				r.Product, r.Tokens = offer.Name, o.chain.assets[0].Amount

@@ -646,22 +646,51 @@ func TestABurnThatPaysMoreThanAMintCostsIsAnError(t *testing.T) {
 		warning  string // of Check
 	}{
 		"the same":               {products: list{product("a", 0, "gold 100", "gold 100")}},
-		"a sale":                 {products: list{product("a", 0, "gold 50", "gold 100")}, want: `a burn of "a" pays more gold than a mint of "a" costs`},
 		"the fee takes the gain": {products: list{product("a", 100, "gold 99", "gold 100")}},
-		"the fee takes less":     {products: list{product("a", 100, "gold 98", "gold 100")}, want: "pays more gold"},
-		"one asset of two":       {products: list{product("a", 0, "gold 100, gem 1", "gold 100, gem 2")}, want: "pays more gem"},
-		"more for less":          {products: list{product("a", 0, "gold 50, gem 1", "gold 100")}, want: "pays more gold"},
-		"an asset for nothing":   {products: list{product("a", 0, "gold 100", "gold 100, gem 1")}, want: "pays more gem"},
-		"two products": {products: list{product("a", 0, "gold 50, gem 1", "gold 40"), product("b", 0, "silver 1", "gold 50, gem 2")},
-			want: `a burn of "b" pays more gem than a mint of "a" costs`},
-		"an exchange": {products: list{product("a", 0, "gold 100", "gold 100"), product("b", 0, "gem 10", "gem 10")},
-			warning: `the price of a mint of "a" cannot be compared with that of a burn of "b"`},
-		"an order": {perOrder: true, products: list{ofOrder("1", product("a", 0, "gold 100", "gold 80")),
-			ofOrder("2", product("b", 0, "gold 150", "gold 100"))}, want: `a burn of "a" pays more gold than a mint of "b" costs`},
-		"an order at the same rate": {perOrder: true, products: list{ofOrder("1", product("a", 0, "gold 100", "gold 80")),
-			ofOrder("2", product("b", 0, "gold 200", "gold 160"))}},
-		"any number of tokens": {perOrder: true, products: list{any},
-			warning: `the price of a mint of "any" cannot be compared with that of a burn of "any"`},
+		"a sale": {
+			products: list{product("a", 0, "gold 50", "gold 100")},
+			want:     `a burn of "a" pays more gold than a mint of "a" costs`,
+		},
+		"the fee takes less": {
+			products: list{product("a", 100, "gold 98", "gold 100")},
+			want:     "pays more gold",
+		},
+		"one asset of two": {
+			products: list{product("a", 0, "gold 100, gem 1", "gold 100, gem 2")},
+			want:     "pays more gem",
+		},
+		"more of one, none of the other": {
+			products: list{product("a", 0, "gold 50, gem 1", "gold 100")},
+			want:     "pays more gold",
+		},
+		"an asset for nothing": {
+			products: list{product("a", 0, "gold 100", "gold 100, gem 1")},
+			want:     "pays more gem",
+		},
+		"two products": {
+			products: list{product("a", 0, "gold 50, gem 1", "gold 40"), product("b", 0, "silver 1", "gold 50, gem 2")},
+			want:     `a burn of "b" pays more gem than a mint of "a" costs`,
+		},
+		"an exchange of assets": {
+			products: list{product("a", 0, "gold 100", "gold 100"), product("b", 0, "gem 10", "gem 10")},
+			warning:  `the price of a mint of "a" cannot be compared with that of a burn of "b"`,
+		},
+		"the price of an order": {
+			perOrder: true,
+			products: list{ofOrder("1", product("a", 0, "gold 100", "gold 80")),
+				ofOrder("2", product("b", 0, "gold 150", "gold 100"))},
+			want: `a burn of "a" pays more gold than a mint of "b" costs`,
+		},
+		"the price of an order at one rate": {
+			perOrder: true,
+			products: list{ofOrder("1", product("a", 0, "gold 100", "gold 80")),
+				ofOrder("2", product("b", 0, "gold 200", "gold 160"))},
+		},
+		"any number of tokens": {
+			perOrder: true,
+			products: list{any},
+			warning:  `the price of a mint of "any" cannot be compared with that of a burn of "any"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, PerOrder: test.perOrder,

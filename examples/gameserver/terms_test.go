@@ -137,7 +137,8 @@ func TestAPriceChangesServerByServer(t *testing.T) {
 		current.Store(ramp.Must(ramp.NewHandler(config)))
 		for _, gold := range []int64{100, 200} {
 			for d, accepted := range map[ramp.Direction]*[]int64{ramp.Mint: &mints, ramp.Burn: &burns} {
-				client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms(version{gold})}))
+				config := ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms(version{gold})}
+				client := ramp.Must(ramp.NewClient(config))
 				started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
 				order := service.Mint
 				if d == ramp.Burn {
