@@ -6,12 +6,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -26,8 +24,6 @@ type api struct {
 	frontend string
 	project  string
 	network  ramp.Network
-	emulated bool
-	played   sync.Map // the ramp.Session of each player, if emulated
 }
 
 func (a *api) routes(handler *ramp.Handler) http.Handler {
@@ -35,15 +31,12 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 	for _, path := range []string{ramp.PathAssets, ramp.PathValidate, ramp.PathResult, "/"} {
 		mux.Handle(path, handler) // "/" so that a result at a wrong path comes again
 	}
-	mux.HandleFunc("GET /healthz", a.answer(a.alive))
-	mux.HandleFunc("GET /readyz", a.answer(a.ready))
-	mux.HandleFunc("POST /login", a.answer(a.login))
-	mux.HandleFunc("POST /exchange", a.answer(a.exchange))
-	mux.HandleFunc("POST /catalog", a.answer(a.catalog))
-	mux.HandleFunc("POST /mail", a.answer(a.mail))
-	if a.emulated {
-		mux.HandleFunc("GET /play", a.play)
-	}
+	mux.HandleFunc("GET /healthz", answer(a.log, a.alive))
+	mux.HandleFunc("GET /readyz", answer(a.log, a.ready))
+	mux.HandleFunc("POST /login", answer(a.log, a.login))
+	mux.HandleFunc("POST /exchange", answer(a.log, a.exchange))
+	mux.HandleFunc("POST /catalog", answer(a.log, a.catalog))
+	mux.HandleFunc("POST /mail", answer(a.log, a.mail))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "//") { // which mux would redirect: a result would not come again
 			handler.ServeHTTP(w, r)
@@ -51,46 +44,6 @@ func (a *api) routes(handler *ramp.Handler) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
-}
-
-// failure is an answer that is not 200. Its text is safe for the caller.
-type failure struct {
-	status int
-	text   string
-	cause  error // is logged; nil if the caller is to blame
-}
-
-func (f *failure) Error() string { return f.text }
-
-// answer returns a handler that answers with what serve returns, as JSON.
-func (a *api) answer(serve func(r *http.Request) (any, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, 1<<14)
-		status := http.StatusOK
-		body, err := serve(r)
-		if err != nil {
-			failed := &failure{http.StatusInternalServerError, "try again", err}
-			errors.As(err, &failed)
-			if failed.cause != nil {
-				a.log.ErrorContext(r.Context(), failed.text, "path", r.URL.Path, "error", failed.cause)
-			}
-			status, body = failed.status, map[string]string{"error": failed.text}
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Cache-Control", "no-store")
-		w.WriteHeader(status)
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false) // keep URLs readable
-		_ = encoder.Encode(body)     // fails only if the caller is gone
-	}
-}
-
-// read reads the body of a call.
-func read(r *http.Request, into any) error {
-	if json.NewDecoder(r.Body).Decode(into) != nil {
-		return &failure{status: http.StatusBadRequest, text: "the body must be a small JSON object"}
-	}
-	return nil
 }
 
 // alive answers 200 while the process serves requests. It does not check the database,

@@ -180,7 +180,7 @@ func TestTheComposeFileIsSound(t *testing.T) {
 		}
 	}
 	program := ""
-	for _, file := range []string{"main.go", "settings.go"} {
+	for _, file := range []string{"program.go", "commands.go", "keys.go"} {
 		program += string(ramp.Must(os.ReadFile(file)))
 	}
 	for _, name := range []string{"game-1", "game-2"} {

@@ -1,5 +1,5 @@
-// To make it yours: remove this file from a server that you deploy, with emulate and play: it is for
-// trying the game without the service.
+// To make it yours: remove this file from a server that you deploy, and what program.go uses of
+// it: it is for trying the game without the service.
 
 package main
 
@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
+	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
@@ -52,26 +53,37 @@ func startEmulator(key ramp.HMACKey, signer *ramp.Signer, game, project string) 
 			Keys: "gameserver has them, because it runs this emulator"}})
 }
 
-// play does in one link what a game's client does: it logs a player in, asks for a
-// UUID and opens the exchange view.
-func (a *api) play(w http.ResponseWriter, r *http.Request) {
-	player := cmp.Or(r.FormValue("player"), "alice")
-	// The emulated service gives each session a wallet. Reusing a player's session
-	// keeps the wallet.
-	kept, _ := a.played.Load(player)
-	s, _ := kept.(ramp.Session)
-	var err error
-	if a.game.loggedIn(r.Context(), s) != nil { // unknown, or expired
-		if s, err = a.game.login(r.Context(), player); err != nil {
+// withPlay adds GET /play to what a server answers.
+func withPlay(a *api, next http.Handler) http.Handler {
+	var sessions sync.Map // the ramp.Session of each player
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/play" || r.Method != http.MethodGet {
+			next.ServeHTTP(w, r)
+			return
+		}
+		page, err := openPlay(a, &sessions, r)
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
-		a.played.Store(player, s)
+		http.Redirect(w, r, page, http.StatusSeeOther)
+	})
+}
+
+// openPlay does in one link what a game's client does: it logs a player in, asks for a
+// UUID and opens the exchange view.
+func openPlay(a *api, sessions *sync.Map, r *http.Request) (page string, err error) {
+	player := cmp.Or(r.FormValue("player"), "alice")
+	// The emulated service gives each session a wallet. Reusing a player's session
+	// keeps the wallet.
+	kept, _ := sessions.Load(player)
+	s, _ := kept.(ramp.Session)
+	if a.game.loggedIn(r.Context(), s) != nil { // unknown, or expired
+		if s, err = a.game.login(r.Context(), player); err != nil {
+			return "", err
+		}
+		sessions.Store(player, s)
 	}
-	_, _, page, err := a.open(r.Context(), s.ID, r.FormValue("product"))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
-		return
-	}
-	http.Redirect(w, r, page, http.StatusSeeOther)
+	_, _, page, err = a.open(r.Context(), s.ID, r.FormValue("product"))
+	return page, err
 }

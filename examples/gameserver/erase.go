@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -30,45 +31,41 @@ func rowsOfPlayer() []string {
 	}
 }
 
-// erase makes the orders of a player anonymous, and deletes the player's rows, as a user who may DELETE.
-// It changes nothing while an order waits, or has ended less than a week ago: its result may come again.
-func (d *decision) erase(ctx context.Context, g *game, store *rampsql.Store) (said string, err error) {
-	sessions, err := g.sessions(ctx, d.player)
+// eraseOrders makes the orders of a player anonymous, and returns how many. It changes nothing while an
+// order waits, or has ended less than a week ago: its result may come again.
+func (g *game) eraseOrders(ctx context.Context, store *rampsql.Store, desk *support.Orders, player string,
+	why support.Decision) (total int, err error) {
+	sessions, err := g.sessions(ctx, player)
 	if err == nil && len(sessions) == 0 {
-		err = fmt.Errorf("there is no player %q", d.player)
+		err = fmt.Errorf("there is no player %q", player)
 	}
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	before := time.Now().Add(-eraseAge)
 	for _, session := range sessions {
 		if err := erasable(ctx, store, session, before); err != nil {
-			return "", err
+			return 0, err
 		}
 	}
-	total := 0
 	for _, session := range sessions {
-		n, err := d.desk.EraseSession(ctx, session, before,
-			support.Decision{Who: d.who, Reason: d.reason, WithoutEvidence: d.withoutEvidence})
+		n, err := desk.EraseSession(ctx, session, before, why)
 		if err != nil {
-			return "", err
+			return 0, err
 		}
 		total += n
 	}
-	tx, err := g.db.BeginTx(ctx, nil)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = tx.Rollback() }()
+	return total, nil
+}
+
+// erasePlayer deletes the rows of a player, as a user who may DELETE.
+func (g *game) erasePlayer(ctx context.Context, tx *sql.Tx, player string) error {
 	for _, statement := range rowsOfPlayer() {
-		if _, err := tx.ExecContext(ctx, g.bind(statement), d.player); err != nil {
-			return "", err
+		if _, err := tx.ExecContext(ctx, g.bind(statement), player); err != nil {
+			return err
 		}
 	}
-	if _, err := d.keep(ctx, g, tx, fmt.Sprintf("%d orders", total)); err != nil { // without the name
-		return "", err
-	}
-	return fmt.Sprintf("Orders made anonymous: %d. The rows of the player are deleted.", total), tx.Commit()
+	return nil
 }
 
 // erasable returns an error if an order of a session waits, or has not ended before a time.

@@ -115,6 +115,6 @@ func TestTheDocumentSaysWhatBeginsAnew(t *testing.T) {
 		t.Error(used)
 	}
 	for _, table := range regexp.MustCompile("`([a-z_]+)` table").FindAllStringSubmatch(section, -1) {
-		says(t, string(ramp.Must(os.ReadFile("database.go"))), "CREATE TABLE IF NOT EXISTS "+table[1])
+		says(t, string(ramp.Must(os.ReadFile("schema.go"))), "CREATE TABLE IF NOT EXISTS "+table[1])
 	}
 }

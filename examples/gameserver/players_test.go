@@ -73,7 +73,7 @@ func mergeIntoBob(shop *testShop, tx *sql.Tx) {
 func resetSeason(shop *testShop, tx *sql.Tx) {
 	runs("UPDATE inventory SET balance = 0", "UPDATE mailbox SET taken = 1")(shop, tx)
 	began := time.Now()
-	shop.store = ramp.Must(rampsql.New(rampsql.Config{DB: shop.game.db, Dialect: shop.game.dialect,
+	shop.store = ramp.Must(rampsql.New(rampsql.Config{DB: shop.game.db, Dialect: shop.game.dialect.sql,
 		Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			if step.Effect.Kind == ramp.Take || !step.Order.AcceptedAt.Before(began) {
 				return shop.game.Apply(ctx, tx, step)

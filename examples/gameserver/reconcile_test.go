@@ -12,7 +12,6 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -58,7 +57,7 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	_, err = i.desk(why...)
 	says(t, fmt.Sprint(err), "alice decided this at ")
 	says(t, ramp.Must(i.desk("orders", "entries")), "case 7", "-10 item_gem")
-	books := &game{db: handle(t, i.address), dialect: rampsql.SQLite}
+	books := &game{database: database{db: handle(t, i.address), dialect: dialects["sqlite"]}}
 	entry := ramp.Must(books.Entries(t.Context(), time.Time{}))[0]
 	equal(t, "an entry twice", books.Add(t.Context(), entry) != nil, true)
 	ramp.Must(i.desk("orders", "decide", "-reverse", entry.ID.String(), "-who", "alice", "-reason", "case 8"))

@@ -26,10 +26,10 @@ func TestEverySchedule(t *testing.T) {
 		db, dialect := shop.game.db, shop.game.dialect
 		storetest.TestSchedules(t, storetest.Schedules{
 			Connector: connect(t, address),
-			Dialect:   dialect,
+			Dialect:   dialect.sql,
 			Open: func(db *sql.DB) (ramp.Store, error) {
-				game := &game{db: db, dialect: dialect, purse: math.MaxInt64}
-				return rampsql.New(rampsql.Config{DB: db, Dialect: dialect, Apply: game.Apply})
+				game := &game{database: database{db: db, dialect: dialect}, purse: math.MaxInt64}
+				return rampsql.New(rampsql.Config{DB: db, Dialect: dialect.sql, Apply: game.Apply})
 			},
 			Assets: []string{itemGem, itemGold},
 			Give: func(ctx context.Context, session, item string, balance int64) error {

@@ -1,25 +1,18 @@
 // To make it yours: change the flags. A game with a configuration of its own fills in the same fields
-// from it.
+// from it. Remove warn once nothing in it applies.
 
 package main
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
-	"math"
 	"os"
-	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/rampproof"
-	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -44,7 +37,7 @@ type settings struct {
 func newSettings(flags *flag.FlagSet) *settings {
 	s := &settings{says: func(text string) { fmt.Fprintln(flags.Output(), "gameserver migrate: "+text) }}
 	flags.StringVar(&s.database, "db", "sqlite:gameserver.db",
-		"`database`: sqlite:PATH, postgres://…, or mysql: and a DSN of go-sql-driver/mysql")
+		"`database`: "+forms())
 	flags.IntVar(&s.connections, "connections", 20,
 		"`number` of connections to PostgreSQL or MySQL, of which the database allows a limited number to "+
 			"all servers")
@@ -80,107 +73,6 @@ func newSettings(flags *flag.FlagSet) *settings {
 	return s
 }
 
-// addresses reads a flag that lists addresses.
-func addresses(list *[]common.Address) func(string) error {
-	return func(text string) error {
-		for one := range strings.SplitSeq(text, ",") {
-			var a common.Address
-			if err := a.UnmarshalText([]byte(one)); err != nil {
-				return err
-			}
-			*list = append(*list, a)
-		}
-		return nil
-	}
-}
-
-// open opens the database of the game. Only the command migrate creates the tables, and a
-// server on SQLite or that emulates the service: the user of another server needs no right
-// to, and a mistyped address does not look like an empty database.
-func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store, error) {
-	if path, ok := strings.CutPrefix(s.database, "sqlite:"); ok && !create {
-		if _, err := os.Stat(path); err != nil { // SQLite would create it
-			return nil, nil, fmt.Errorf("-db: %w", err)
-		}
-	}
-	db, dialect, err := openDatabase(s.database, cmp.Or(s.connections, 20))
-	if err != nil {
-		return nil, nil, err
-	}
-	game := &game{db: db, dialect: dialect, anyPage: s.anyPage, purse: math.MaxInt64,
-		caps: s.caps}
-	store, err := rampsql.New(rampsql.Config{DB: db, Dialect: dialect, Apply: game.Apply})
-	if err == nil && create {
-		err = cmp.Or((&migration{db, dialect, s.says}).run(ctx),
-			game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
-	}
-	if err == nil {
-		tables := "sessions, inventory, mailbox, swords, conflicts, findings, moved, wallets, shop, " +
-			"decisions," +
-			" pages, entries"
-		_, unready := db.ExecContext(ctx,
-			"SELECT conflicts.closed, findings.entry FROM "+tables+" WHERE 1 = 0")
-		if err = unready; !s.looks {
-			err = cmp.Or(store.Check(ctx, s.network), unready)
-		}
-	}
-	if err != nil {
-		why := "the database is unreachable or needs gameserver migrate"
-		text := err.Error()
-		if strings.Contains(text, "permission denied for") ||
-			strings.Contains(text, "command denied to user") {
-			why = "the user of the database lacks a right, which a GRANT gives: see docs/operations.md"
-		}
-		return nil, nil, errors.Join(fmt.Errorf("%s: %w", why, err), db.Close())
-	}
-	return game, store, nil
-}
-
-// proof returns what a transaction must show before it ends an order, or nil if there is no
-// node to ask.
-func (s *settings) proof(url string, log *slog.Logger, observer ramp.Observer) (*rampproof.Proof, error) {
-	switch {
-	case url == "" && s.chainID == 0:
-		return nil, nil
-	case url == "" || s.chainID == 0:
-		return nil,
-			errors.New(
-				"RAMP_RPC_URL and -chain-id need each other: without -chain-id, a testnet node could " +
-					"confirm mainnet orders")
-	case len(s.payers) == 0 && !s.anyFailure:
-		return nil,
-			errors.New(
-				"-payers is required, because RAMP_RPC_URL is set; use -any-failure if the ramp's " +
-					"addresses are not known")
-	}
-	chain, err := ramp.NewRPC(ramp.RPCConfig{URL: url, ChainID: s.chainID, Logger: log, Observer: observer})
-	if err != nil {
-		return nil, err
-	}
-	config := rampproof.Config{Chain: chain, Network: s.network, Confirmations: s.confirmations,
-		Payers: s.payers, Contracts: s.contracts, AnyFailure: s.anyFailure,
-		Decimals: map[common.Address]int{}}
-	if s.decimals >= 0 {
-		config.Decimals[s.token] = s.decimals
-	}
-	for _, sold := range s.sold() { // also what was sold before: an order of it may still wait
-		config.MintFeeBps = max(config.MintFeeBps, sold.Product.MintFeeBps)
-	}
-	if s.anyRate { // and any fee
-		config.MintFeeBps = -1
-	}
-	return rampproof.New(config)
-}
-
-// desk returns what shows and ends orders by hand, and compares the books.
-func (s *settings) desk(
-	game *game, store *rampsql.Store, proof *rampproof.Proof, log *slog.Logger,
-) (*support.Orders, error) {
-	return support.New(support.Config{Store: store, Proof: proof,
-		ProjectID: s.project, Network: s.network, Products: s.sold(), Journal: game,
-		Sessions: game.sessions, OwnsWallet: game.ownsWallet, Logger: log})
-}
-
 // readFormer reads what was sold before: former tokens, fees, prices and names, each until a time.
 func (s *settings) readFormer(file string) error {
 	text, err := os.ReadFile(file)
@@ -201,16 +93,26 @@ func (s *settings) readFormer(file string) error {
 	return nil
 }
 
-// sold returns what is sold, each product since the last of the former ones with its name ended, and what
-// was sold before.
-func (s *settings) sold() []support.Sold {
-	sold := support.Always(s.products()...)
-	for i := range sold {
-		for _, former := range s.former {
-			if former.Product.Name == sold[i].Product.Name && former.To.After(sold[i].From) {
-				sold[i].From = former.To
-			}
+// warn logs which settings are unsafe. The server starts despite them, but should not be
+// used by players.
+func warn(log *slog.Logger, s *settings, emulated, previousKey bool) {
+	for _, setting := range []struct {
+		unsafe bool
+		text   string
+	}{
+		{emulated, "the service is emulated with generated keys: set RAMP_HMAC_KEY and RAMP_VALIDATOR_KEY"},
+		{!emulated, "anyone can log in as any player, without a password: replace login"},
+		{!emulated && s.chainID == 0,
+			"results are not confirmed on the chain: set RAMP_RPC_URL, -chain-id and -payers"},
+		{s.anyFailure, "-any-failure lets any failed transaction give back a mint: set -payers"},
+		{!emulated && len(s.caps) == 0, "nothing limits what leaves the game in an hour: set -cap"},
+		{s.anyRate, "-any-rate approves every rate"},
+		{s.anyPage, "-any-page accepts the token of the login for any order"},
+		{previousKey,
+			"the key in RAMP_HMAC_KEY_PREVIOUS is accepted too: remove it when the rotation is over"},
+	} {
+		if setting.unsafe {
+			log.Warn("unsafe: " + setting.text)
 		}
 	}
-	return append(sold, s.former...)
 }

@@ -1,5 +1,5 @@
 // To make it yours: replace the items that are unique in your game, or remove the file with its table
-// and its calls in game.go.
+// and its calls in apply.go and players.go.
 
 package main
 
@@ -12,7 +12,6 @@ import (
 	"strconv"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Of item_sword no two are the same, so its product is non-fungible. The interface has the
@@ -61,12 +60,9 @@ func (g *game) applySwords(ctx context.Context, tx *sql.Tx, step ramp.Step) erro
 
 // setAside chooses swords of the player for a mint. Nobody can use them until it fails.
 func (g *game) setAside(ctx context.Context, tx *sql.Tx, o ramp.Order, n int64) error {
-	query := "SELECT id FROM swords WHERE player = " + ofSession + " AND order_id = '' ORDER BY id LIMIT " +
-		strconv.FormatInt(n, 10)
-	if g.dialect != rampsql.SQLite { // which has one writer at a time
-		query += " FOR UPDATE"
-	}
-	chosen, err := g.column(ctx, tx, query, o.SessionID)
+	const query = "SELECT id FROM swords WHERE player = " + ofSession +
+		" AND order_id = '' ORDER BY id LIMIT ? FOR UPDATE"
+	chosen, err := g.column(ctx, tx, query, o.SessionID, n)
 	if err == nil && int64(len(chosen)) < n {
 		err = ramp.Reject("INVALID_BALANCE")
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/token-ramp/ramp-go/support"
 )
 
-// orders runs a command for an operator, or for a person who decides about orders whose
+// runCommand runs a command for an operator, or for a person who decides about orders whose
 // result does not arrive. Nothing else in this program ends an order without a result.
-func orders(ctx context.Context, name string, args []string, getenv func(string) string, stdout,
-	stderr io.Writer) error {
+func runCommand(ctx context.Context, name string, args []string, getenv func(string) string,
+	stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("gameserver orders "+name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	s := newSettings(flags)

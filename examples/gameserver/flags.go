@@ -1,0 +1,66 @@
+// To make it yours: change nothing, or read the configuration of your game.
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// errUsage is wrapped by errors in the arguments.
+var errUsage = errors.New("see -help")
+
+// byEnvironment returns the variable that sets a flag, or "". What decides about an order, or switches a
+// check off, is said in the arguments only.
+func byEnvironment(name string) string {
+	switch name {
+	case "db", "connections", "project", "network", "token", "sword-token", "chain-id",
+		"confirmations", "payers",
+		"contracts", "decimals", "cap", "addr", "drain", "metrics", "books":
+		return "RAMP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	}
+	return ""
+}
+
+// parse reads the arguments, and from the environment what they do not set.
+func parse(flags *flag.FlagSet, args []string, getenv func(string) string) error {
+	flags.VisitAll(func(f *flag.Flag) {
+		if variable := byEnvironment(f.Name); variable != "" {
+			f.Usage += " [" + variable + "]"
+		}
+	})
+	err := flags.Parse(args)
+	set := map[string]bool{}
+	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
+	flags.VisitAll(func(f *flag.Flag) {
+		variable := byEnvironment(f.Name)
+		if err != nil || variable == "" || set[f.Name] || getenv(variable) == "" {
+			return
+		}
+		if failed := f.Value.Set(getenv(variable)); failed != nil {
+			err = fmt.Errorf("%s: %w", variable, failed)
+		}
+	})
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		err = fmt.Errorf("%w: %w", err, errUsage)
+	}
+	return err
+}
+
+// addresses reads a flag that lists addresses.
+func addresses(list *[]common.Address) func(string) error {
+	return func(text string) error {
+		for one := range strings.SplitSeq(text, ",") {
+			var a common.Address
+			if err := a.UnmarshalText([]byte(one)); err != nil {
+				return err
+			}
+			*list = append(*list, a)
+		}
+		return nil
+	}
+}
