@@ -65,8 +65,9 @@ func (d *database) insertNew(ctx context.Context, db querier, table, columns str
 }
 
 // column returns the first column of each row.
-func (d *database) column(ctx context.Context, db querier, query string, arguments ...any) (
-	list []string, err error) {
+func (d *database) column(
+	ctx context.Context, db querier, query string, arguments ...any,
+) (list []string, err error) {
 	rows, err := db.QueryContext(ctx, d.bind(query), arguments...)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,9 @@ func (d *database) column(ctx context.Context, db querier, query string, argumen
 var errRows = errors.New("the wrong number of rows was changed")
 
 // change runs a statement that must change n rows.
-func (d *database) change(ctx context.Context, db querier, n int64, statement string, arguments ...any) error {
+func (d *database) change(
+	ctx context.Context, db querier, n int64, statement string, arguments ...any,
+) error {
 	done, err := db.ExecContext(ctx, d.bind(statement), arguments...)
 	if err != nil {
 		return err
