@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
+	"github.com/token-ramp/ramp-go/internal/storable"
 	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
@@ -239,23 +239,10 @@ func (e *ConflictError) Error() string {
 // Unwrap returns [ErrOrderConflict].
 func (e *ConflictError) Unwrap() error { return ErrOrderConflict }
 
-// The maximum lengths of an order's texts in bytes, far below the smallest column
-// of the three schemas.
-const (
-	maxOrderText   = 1024
-	maxOrderReason = 4096
-)
-
-// requireStorable rejects text that some database cannot store, because the error
-// of a driver could quote it.
+// requireStorable rejects text that some database cannot store.
 func (p *problems) requireStorable(text, path string, limit int) {
-	switch {
-	case len(text) > limit:
-		p.add(path, "must be at most %d bytes", limit)
-	case !utf8.ValidString(text):
-		p.add(path, "must be valid UTF-8")
-	case strings.ContainsRune(text, 0):
-		p.add(path, "must not contain a NUL character")
+	if problem := storable.Problem(text, limit); problem != "" {
+		p.add(path, "%s", problem)
 	}
 }
 
@@ -331,9 +318,9 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 		return Order{}, invalid("session_id", "is required")
 	}
 	var p problems
-	p.requireStorable(o.SessionID, "session_id", maxOrderText)
-	p.requireStorable(o.UserAddress, "user_address", maxOrderText)
-	p.requireStorable(o.ProjectID, "project_id", maxOrderText)
+	p.requireStorable(o.SessionID, "session_id", storable.MaxText)
+	p.requireStorable(o.UserAddress, "user_address", storable.MaxText)
+	p.requireStorable(o.ProjectID, "project_id", storable.MaxText)
 	if err := p.err(); err != nil {
 		return Order{}, err
 	}
@@ -438,7 +425,7 @@ func Abandon(reason string, now time.Time) Transition {
 	return func(stored *Order) (Step, error) {
 		var p problems
 		p.require(strings.TrimSpace(reason) != "", "reason")
-		p.requireStorable(reason, "reason", maxOrderReason)
+		p.requireStorable(reason, "reason", storable.MaxReason)
 		if err := p.err(); err != nil {
 			return Step{}, err
 		}
@@ -466,7 +453,7 @@ func Settled(how string, next Transition) Transition {
 	return func(stored *Order) (Step, error) {
 		var p problems
 		p.require(strings.TrimSpace(how) != "", "settled")
-		p.requireStorable(how, "settled", maxOrderReason)
+		p.requireStorable(how, "settled", storable.MaxReason)
 		if err := p.err(); err != nil {
 			return Step{}, err
 		}
@@ -589,6 +576,19 @@ type orderJSON struct {
 
 type plainOrder Order // without its methods
 
+// orderMembers are the members of orderJSON, by the tags of its fields.
+var orderMembers = membersOf(reflect.TypeFor[orderJSON]())
+
+// membersOf returns the members of the JSON form of a struct.
+func membersOf(form reflect.Type) (members []string) {
+	for _, field := range reflect.VisibleFields(form) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+			members = append(members, name)
+		}
+	}
+	return members
+}
+
 // MarshalJSON writes an order for a store that keeps documents. Amounts stay exact, and
 // members that UnmarshalJSON did not know are kept.
 func (o Order) MarshalJSON() ([]byte, error) {
@@ -624,8 +624,7 @@ func (o *Order) UnmarshalJSON(b []byte) error {
 	case err != nil, stored.Version != orderVersion:
 		return errors.New("ramp: the stored value is not an order")
 	}
-	for _, known := range []string{"version", "uuid", "state", "network", "project_id", "session_id",
-		"user_address", "digest", "intent", "tx_hash", "reason", "settled", "accepted_at", "finished_at"} {
+	for _, known := range orderMembers {
 		delete(unknown, known)
 	}
 	read.AcceptedAt, read.FinishedAt = read.AcceptedAt.UTC(), read.FinishedAt.UTC()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -514,6 +515,33 @@ func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
 	again = ramp.Must(json.Marshal(step.Order))
 	assert.Contains(t, string(again), "item_gem")
 	assert.NotContains(t, string(again), "rate")
+}
+
+// A field whose member is not known would be written twice, and the old value read back.
+func TestAChangedOrderHasEachMemberOnce(t *testing.T) {
+	var read ramp.Order
+	require.NoError(t, json.Unmarshal(ramp.Must(json.Marshal(filled(ended(accepted(mintRequest()), 1), "was"))), &read))
+	want := filled(read, "is")
+	text := ramp.Must(json.Marshal(want))
+	var changed ramp.Order
+	require.NoError(t, json.Unmarshal(text, &changed))
+	assert.Equal(t, want, changed)
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(read)) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+			assert.Equal(t, 1, strings.Count(string(text), `"`+name+`":`), name)
+		}
+	}
+}
+
+// filled returns an order with a value in each of its texts.
+func filled(o ramp.Order, value string) ramp.Order {
+	fields := reflect.ValueOf(&o).Elem()
+	for n := range fields.NumField() {
+		if field := fields.Field(n); field.Kind() == reflect.String && field.Type() == reflect.TypeFor[string]() {
+			field.SetString(value)
+		}
+	}
+	return o
 }
 
 func TestAMemoryStoreNamesWhatIsMissing(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/token-ramp/ramp-go/internal/storable"
 	"github.com/token-ramp/ramp-go/internal/transport"
 )
 
@@ -124,9 +125,9 @@ func checkHeaderText(p *problems, path, text string) {
 		p.add(path, "must be the token itself, not how it is printed: see AccessToken")
 	case path == "accessToken" && scheme && strings.EqualFold(token, "Bearer"):
 		p.add(path, "must be the token alone: the service writes Bearer before it")
-	case path == "sessionId" && len(text) > maxOrderText:
+	case path == "sessionId" && len(text) > storable.MaxText:
 		p.add(path, "must have at most %d bytes, because it is stored with an order, and not %d",
-			maxOrderText, len(text))
+			storable.MaxText, len(text))
 	case text == "":
 		p.add(path, "is required")
 	case strings.TrimSpace(text) != text:

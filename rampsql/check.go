@@ -69,13 +69,24 @@ func (s *Store) check(ctx context.Context, network ramp.Network) error {
 		return err
 	}
 	for _, check := range []func(context.Context) error{
-		s.checkRights, s.checkAutocommit, s.checkTable, s.rehearse, s.checkServer, s.checkDurability,
+		s.checkMigrations, s.checkRights, s.checkAutocommit, s.checkTable, s.rehearse, s.checkServer, s.checkDurability,
 	} {
 		if err := check(ctx); err != nil {
 			return err
 		}
 	}
 	return s.checkNetwork(ctx, network)
+}
+
+// checkMigrations returns an error if the tables are of an earlier release. If there are none,
+// checkRights says so.
+func (s *Store) checkMigrations(ctx context.Context) error {
+	found, err := s.config.Dialect.Version(ctx, s.config.DB)
+	if wanted := newest(); err == nil && found != 0 && found < wanted {
+		err = fmt.Errorf("table ramp_orders has version %d, but this release needs version %d: "+
+			"run the statements of Dialect.Migrations(%d)", found, wanted, found)
+	}
+	return err
 }
 
 // checkAutocommit returns an error if a statement outside of a transaction is not committed, such
@@ -97,8 +108,8 @@ func (s *Store) checkAutocommit(ctx context.Context) error {
 // checkRights returns an error that names what the user may not do.
 func (s *Store) checkRights(ctx context.Context) error {
 	for _, t := range []struct{ table, key, columns string }{
-		{"ramp_orders", "claim", "direction, " + orderColumns},
-		{"ramp_refusals", "reason", "uuid, first_at, last_at, refusals, reason"},
+		{"ramp_orders", "claim", orderColumns},
+		{"ramp_refusals", "reason", refusalColumns},
 	} {
 		for _, statement := range []string{
 			"SELECT " + t.columns + " FROM " + t.table + " WHERE 1 = 0",
@@ -119,9 +130,9 @@ func (s *Store) checkRights(ctx context.Context) error {
 // checkTable asks the catalog for what a trial order cannot tell.
 func (s *Store) checkTable(ctx context.Context) error {
 	db := s.config.DB
-	var column, kind, volatile string
+	var volatile string
 	var indexes int
-	wrong := db.QueryRowContext(ctx, s.wrongColumn).Scan(&column, &kind)
+	has, listed := s.read(ctx, db.QueryContext)
 	counted := db.QueryRowContext(ctx, s.hashIndexes).Scan(&indexes)
 	unsafe := db.QueryRowContext(ctx, s.volatile).Scan(&volatile)
 	none := func(err error) error {
@@ -130,19 +141,21 @@ func (s *Store) checkTable(ctx context.Context) error {
 		}
 		return err
 	}
-	switch err := cmp.Or(none(wrong), counted, none(unsafe)); {
+	switch err := cmp.Or(listed, counted, none(unsafe)); {
 	case err != nil:
 		return fmt.Errorf("read what table ramp_orders is: %w", err)
-	case wrong == nil:
-		return fmt.Errorf(
-			"column %s of table ramp_orders is of type %s, or narrower than Dialect.Schema creates it",
-			column, kind)
 	case indexes == 0:
 		return errors.New("table ramp_orders has no unique index of tx_hash alone, " +
 			"as Dialect.Schema creates it: one transaction could end two orders")
 	case unsafe == nil:
 		return fmt.Errorf("table ramp_orders is %s: orders would outlive a rollback or not outlive a crash; "+
 			"create it as Dialect.Schema does", volatile)
+	}
+	for _, c := range columns {
+		if of := has[c.name]; !c.fits(of) {
+			return fmt.Errorf("column %s of table ramp_orders is of type %s, or narrower than "+
+				"Dialect.Schema creates it", c.name, of.kind)
+		}
 	}
 	return nil
 }

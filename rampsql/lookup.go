@@ -16,6 +16,8 @@ import (
 	"github.com/google/uuid"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/invalid"
+	"github.com/token-ramp/ramp-go/internal/storable"
 )
 
 // Order returns the order that is stored under a UUID, without locking it. If there is
@@ -52,7 +54,7 @@ func (s *Store) one(ctx context.Context, what, where, arg string) (ramp.Order, e
 		return ramp.Order{}, err
 	}
 	query, args := s.bind(s.orders+where, arg)
-	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil, ramp.Intent{})
+	row, err := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ramp.ErrOrderUnknown
 	}
@@ -87,10 +89,8 @@ func (s *Store) UserOrders(ctx context.Context, address string, page ramp.OrderP
 func (s *Store) newest(
 	ctx context.Context, what, column string, page ramp.OrderPage, values ...string,
 ) ([]ramp.Order, error) {
-	var p problems
-	p.requireStorable(values[0], what)
-	if err := p.err(); err != nil {
-		return nil, err
+	if problem := storable.Problem(values[0], storable.MaxText); problem != "" {
+		return nil, invalid.Field(what, problem)
 	}
 	from := int64(math.MaxInt64)
 	if !page.After.AcceptedAt.IsZero() {
@@ -132,7 +132,7 @@ const whereWaiting = "WHERE state = 'accepted' AND direction = $1 AND accepted_a
 
 func requireDirection(d ramp.Direction) error {
 	if d != ramp.Mint && d != ramp.Burn {
-		return invalid("direction", "must be Mint or Burn")
+		return invalid.Field("direction", "must be Mint or Burn")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (s *Store) list(
 	ctx context.Context, what string, limit int, where string, args ...any,
 ) (orders []ramp.Order, err error) {
 	if limit < 0 {
-		return nil, invalid("OrderPage.Limit", "must not be negative")
+		return nil, invalid.Field("OrderPage.Limit", "must not be negative")
 	}
 	if err := s.made(); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (s *Store) list(
 	defer rows.Close()
 	var damaged error
 	for rows.Next() {
-		row, err := readOrder(rows, nil, ramp.Intent{})
+		row, err := readOrder(rows, nil)
 		if err != nil {
 			damaged = errors.Join(damaged, fmt.Errorf("ramp: %s: %w", what, err))
 		}
@@ -207,7 +207,7 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 		return 0, err
 	}
 	if time.Since(before) < minDeletedAge {
-		return 0, invalid("before", "must be at least 7 days ago")
+		return 0, invalid.Field("before", "must be at least 7 days ago")
 	}
 	var old []ramp.Order
 	var err error
@@ -247,16 +247,21 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 // have ended. EraseSession of package support keeps what the books need, and then calls this one.
 func (s *Store) EraseSession(ctx context.Context, sessionID string, before time.Time) (int, error) {
 	sessionID = strings.TrimSpace(sessionID)
-	var p problems
-	p.requireStorable(sessionID, "session_id")
-	p.require(time.Since(before) >= minDeletedAge, "before", "must be at least 7 days ago")
-	if err := p.err(); err != nil {
+	var p invalid.Fields
+	problem := storable.Problem(sessionID, storable.MaxText)
+	p.Require(problem == "", "session_id", problem)
+	p.Require(time.Since(before) >= minDeletedAge, "before", "must be at least 7 days ago")
+	if err := p.Err(); err != nil {
 		return 0, err
 	}
+	var args []any
 	erased := "erased-" + rand.Text()
-	query, args := s.bind("UPDATE ramp_orders SET session_id = $1, user_address = $2"+
-		" WHERE session_id = $3 AND state <> 'accepted' AND finished_at < $4",
-		erased, erased, sessionID, before.UnixMilli())
+	for _, c := range columns {
+		if c.class == ofPlayer {
+			args = append(args, erased)
+		}
+	}
+	query, args := s.bind(eraseOrders, append(args, sessionID, before.UnixMilli())...)
 	return s.change(ctx, "erase a session", query, args)
 }
 

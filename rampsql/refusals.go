@@ -10,15 +10,18 @@ import (
 	"github.com/google/uuid"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/invalid"
+	"github.com/token-ramp/ramp-go/internal/storable"
 )
 
 // Refused notes that the end of an order was refused, for a person: see [ramp.Refusal]. It writes
 // nothing unless the order waits.
 func (s *Store) Refused(ctx context.Context, id uuid.UUID, reason string) error {
-	var p problems
-	p.requireStorable(reason, "reason")
-	if err := cmp.Or(s.made(), p.err()); err != nil {
+	if err := s.made(); err != nil {
 		return err
+	}
+	if problem := storable.Problem(reason, storable.MaxText); problem != "" {
+		return invalid.Field("reason", problem)
 	}
 	now := time.Now().UnixMilli()
 	query, args := s.bind(s.note, now, now, reason, id.String())
@@ -50,7 +53,7 @@ func (s *Store) addRefusals(
 	for i, id := range orders {
 		ids[i] = id.String()
 	}
-	query, args := s.bind("SELECT uuid, first_at, last_at, refusals, reason FROM ramp_refusals"+
+	query, args := s.bind("SELECT "+refusalColumns+" FROM ramp_refusals"+
 		" WHERE uuid IN ("+marks(len(ids))+")", ids...)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {

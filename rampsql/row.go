@@ -2,66 +2,49 @@ package rampsql
 
 import (
 	"bytes"
-	"database/sql"
 	"fmt"
 	"slices"
-	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
-
-// orderColumns are the columns that readOrder reads. The direction, which follows
-// from the intent, is a column for lookups only.
-const (
-	orderColumns = "uuid, claim, state, network, project_id, session_id, user_address, digest, " +
-		"intent, tx_hash, reason, settled, accepted_at, finished_at"
-	selectOrders = "SELECT " + orderColumns + " FROM ramp_orders "
-)
-
-// selectExact selects the same on MySQL, with each text as the bytes of its UTF-8. A connection in
-// another character set would get ? for each character that it lacks, and a result would
-// contradict its own order.
-const selectExact = "SELECT uuid, claim, state, network, " +
-	asUTF8 + "project_id" + asBytes + asUTF8 + "session_id" + asBytes + asUTF8 + "user_address" + asBytes +
-	"digest, " + asUTF8 + "intent" + asBytes + "tx_hash, " + asUTF8 + "reason" + asBytes +
-	asUTF8 + "settled" + asBytes + "accepted_at, finished_at FROM ramp_orders "
-
-const asUTF8, asBytes = "CAST(CONVERT(", " USING utf8mb4) AS BINARY), "
 
 // orderRow is a row of the table.
 type orderRow struct {
 	ramp.Order
 	claim string
+
+	digest string // as it is stored
+	intent []byte // likewise
 }
 
-// readOrder reads a row. of is the intent whose text is sent, to save reading it. If the
-// row is not a valid order, readOrder returns what it could read and the error. If it
-// cannot be scanned, readOrder returns nil.
-func readOrder(from interface{ Scan(...any) error }, sent []byte, of ramp.Intent) (*orderRow, error) {
-	var column struct { // in one piece of memory with the row
-		orderRow
-		digest     string
-		intent     []byte
-		txHash     sql.NullString
-		acceptedAt int64
-		finishedAt sql.NullInt64
+// newRow returns the row of an order.
+func newRow(o *ramp.Order, claim string) (*orderRow, error) {
+	intent, err := o.Intent.MarshalJSON() // which escapes no letter, because people search the column
+	if err != nil {
+		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
-	row := &column.orderRow
-	err := from.Scan(&row.UUID, &row.claim, (*string)(&row.State), (*string)(&row.Network), &row.ProjectID,
-		&row.SessionID, &row.UserAddress, &column.digest, &column.intent, &column.txHash, &row.Reason,
-		&row.Settled, &column.acceptedAt, &column.finishedAt)
+	return &orderRow{Order: *o, claim: claim, digest: o.Digest.String(), intent: intent}, nil
+}
+
+// readOrder reads a row. sent is the row that was sent, whose intent is not parsed again if it came back
+// as it is, or nil. If the row is not a valid order, readOrder returns what it could read and the error.
+// If it cannot be scanned, readOrder returns nil.
+func readOrder(from interface{ Scan(...any) error }, sent *orderRow) (*orderRow, error) {
+	row := new(orderRow)
+	into := make([]any, len(columns))
+	for i := range columns {
+		into[i] = columns[i].at(row)
+	}
+	err := from.Scan(into...)
 	if err != nil {
 		return nil, err
 	}
-	row.TxHash = column.txHash.String
-	row.AcceptedAt = time.UnixMilli(column.acceptedAt).UTC()
-	if column.finishedAt.Valid {
-		row.FinishedAt = time.UnixMilli(column.finishedAt.Int64).UTC()
-	}
-	if row.Digest, err = ramp.ParseDigest(column.digest); err == nil && !bytes.Equal(column.intent, sent) {
-		err = row.Intent.UnmarshalJSON(column.intent)
-	} else {
-		row.Intent = cloneIntent(of)
+	if row.Digest, err = ramp.ParseDigest(row.digest); err == nil {
+		if sent != nil && bytes.Equal(row.intent, sent.intent) {
+			row.Intent = cloneIntent(sent.Intent)
+		} else {
+			err = row.Intent.UnmarshalJSON(row.intent)
+		}
 	}
 	if err == nil {
 		err = derive(&row.Order)
@@ -73,7 +56,7 @@ func readOrder(from interface{ Scan(...any) error }, sent []byte, of ramp.Intent
 	return row, nil
 }
 
-// derive sets the fields of an order that follow from its intent.
+// derive sets the fields of an order that follow from its intent, as package ramp does.
 func derive(o *ramp.Order) error {
 	direction, err := o.Intent.Direction()
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/invalid"
 	"github.com/token-ramp/ramp-go/internal/rollback"
 )
 
@@ -92,13 +93,12 @@ type Config struct {
 
 // New returns a store in a database. The error is a [*ramp.InvalidError].
 func New(c Config) (*Store, error) {
-	var p problems
-	p.require(c.DB != nil, "Config.DB", "is required")
-	d := c.Dialect.values()
-	p.require(d.schema != "", "Config.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
-	p.require(c.Apply != nil, "Config.Apply", "is required")
-	p.require(c.Retries >= -1, "Config.Retries", "must be at least -1, which means none")
-	if err := p.err(); err != nil {
+	var p invalid.Fields
+	p.Require(c.DB != nil, "Config.DB", "is required")
+	p.Require(c.Dialect.known(), "Config.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
+	p.Require(c.Apply != nil, "Config.Apply", "is required")
+	p.Require(c.Retries >= -1, "Config.Retries", "must be at least -1, which means none")
+	if err := p.Err(); err != nil {
 		return nil, err
 	}
 	if c.TxOptions != nil {
@@ -109,7 +109,7 @@ func New(c Config) (*Store, error) {
 		c.Retryable = aborted
 	}
 	c.Retries = max(0, cmp.Or(c.Retries, 3))
-	return &Store{config: c, dialect: d}, nil
+	return &Store{config: c, dialect: c.Dialect.values()}, nil
 }
 
 // made returns an error for a store that New has not made, such as new(Store).
@@ -136,9 +136,6 @@ func aborted(err error) bool {
 	// A deadlock, or a row that MariaDB found changed since the snapshot. Both have rolled back.
 	return strings.Contains(err.Error(), "Error 1213") || strings.Contains(err.Error(), "Error 1020")
 }
-
-const updateOrder = "UPDATE ramp_orders SET claim = $1, state = $2, tx_hash = NULLIF($3, ''), reason = $4, " +
-	"settled = $5, finished_at = $6 WHERE uuid = $7 AND claim = $8"
 
 // Update implements [ramp.Store] with one transaction per step. After an error of the
 // commit, a repeat of the call finds out whether the step is stored.
@@ -276,7 +273,7 @@ func (s *Store) explain(ctx context.Context, err error) error {
 		return err
 	}
 	query, args := s.bind(s.orders+"WHERE tx_hash = $1", failed.txHash)
-	other, _ := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil, ramp.Intent{})
+	other, _ := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil)
 	if other == nil || other.UUID == failed.stored.UUID { // a damaged row counts too
 		return err
 	}
@@ -343,16 +340,14 @@ func (s *Store) update(
 // inserts before it locks, because the lock of a missing row is a gap lock, in
 // which two new orders would deadlock.
 func (s *Store) insertOrder(ctx context.Context, tx *sql.Tx, o *ramp.Order, claim string) (*orderRow, error) {
-	intent, err := o.Intent.MarshalJSON() // which escapes no letter, because people search the column
+	sent, err := newRow(o, claim)
 	if err != nil {
-		return nil, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
+		return nil, err
 	}
-	insert, args := s.bind(s.insert, string(o.Direction), o.UUID.String(), claim, string(o.State),
-		string(o.Network), o.ProjectID, o.SessionID, o.UserAddress, o.Digest.String(), string(intent),
-		o.AcceptedAt.UnixMilli())
+	insert, args := s.bind(s.insert, sent.values(atAccept)...)
 	var row *orderRow
 	if s.returning {
-		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...), intent, o.Intent)
+		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...), sent)
 	} else {
 		_, err = tx.ExecContext(ctx, insert, args...)
 	}
@@ -370,8 +365,8 @@ func (s *Store) insertOrder(ctx context.Context, tx *sql.Tx, o *ramp.Order, clai
 func (s *Store) endOrder(
 	ctx context.Context, tx *sql.Tx, stored *orderRow, o *ramp.Order, claim string,
 ) error {
-	end, args := s.bind(updateOrder, claim, string(o.State), o.TxHash, o.Reason, o.Settled,
-		o.FinishedAt.UnixMilli(), stored.UUID.String(), stored.claim)
+	row := orderRow{Order: *o, claim: claim}
+	end, args := s.bind(updateOrder, append(row.values(atEnd), stored.UUID.String(), stored.claim)...)
 	n, err := affected(tx.ExecContext(ctx, end, args...))
 	if err != nil {
 		return fmt.Errorf("ramp: order %s: update: %w", stored.UUID, err)
@@ -427,7 +422,7 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, step *ramp.Step) error {
 // REPEATABLE READ, MySQL would not see the row that the insert just met.
 func (s *Store) selectForUpdate(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
 	query, args := s.bind(s.lock, id.String())
-	row, err := readOrder(tx.QueryRowContext(ctx, query, args...), nil, ramp.Intent{})
+	row, err := readOrder(tx.QueryRowContext(ctx, query, args...), nil)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", id, err)
 	}

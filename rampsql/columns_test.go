@@ -1,0 +1,158 @@
+package rampsql
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// A row of columns says all of its column, and nothing that contradicts itself.
+func TestEveryColumnSaysAllOfItself(t *testing.T) {
+	names := map[string]bool{}
+	for _, c := range columns {
+		assert.False(t, names[c.name], "%s is there twice", c.name)
+		names[c.name] = true
+		assert.Positive(t, c.since, "%s: the version that added it", c.name)
+		assert.Equal(t, c.holds == number, c.width == 0, "%s: a text has a width", c.name)
+		assert.Contains(t, []class{ofOrder, ofPlayer}, c.class, "%s: EraseSession replaces what is ofPlayer", c.name)
+		assert.Contains(t, []moment{atAccept, atEnd, atBoth}, c.written, "%s: which step writes it", c.name)
+		if c.class == ofPlayer {
+			assert.GreaterOrEqual(t, c.width, len("erased-")+26, "%s: EraseSession writes a random text", c.name)
+			assert.Equal(t, text, c.holds, "%s: EraseSession writes a random text", c.name)
+		}
+		if c.since > 1 {
+			assert.True(t, c.nullable(), "%s: a release before writes NULL: use optional or milliseconds", c.name)
+		}
+	}
+}
+
+// Each field of an order is stored. The assets follow from the intent.
+func TestEveryFieldOfAnOrderHasAColumn(t *testing.T) {
+	var row orderRow
+	order := reflect.ValueOf(&row.Order).Elem()
+	at := map[uintptr]string{}
+	for _, c := range columns {
+		at[reflect.ValueOf(c.at(&row)).Pointer()] = c.name
+	}
+	other := map[string]string{"Digest": "digest", "Intent": "intent", "Assets": "intent"}
+	for _, field := range reflect.VisibleFields(order.Type()) {
+		if field.IsExported() && other[field.Name] == "" {
+			assert.NotEmpty(t, at[order.FieldByIndex(field.Index).Addr().Pointer()],
+				"ramp.Order.%s has no row in columns", field.Name)
+		}
+	}
+}
+
+// What the schemas create is what columns and indexes say, and each later version has its migrations.
+func TestTheSchemasHaveTheColumns(t *testing.T) {
+	column := regexp.MustCompile(`(?m)^ {4}([a-z_]+) `)
+	for _, dialect := range []Dialect{PostgreSQL, MySQL, SQLite} {
+		schema := dialect.Schema()
+		_, table, _ := strings.Cut(schema, "CREATE TABLE IF NOT EXISTS ramp_orders (")
+		table, _, _ = strings.Cut(table, "\n)")
+		var created, wanted []string
+		for _, match := range column.FindAllStringSubmatch(table, -1) {
+			created = append(created, match[1])
+		}
+		for _, c := range columns {
+			wanted = append(wanted, c.name)
+			if c.since > 1 {
+				adds(t, dialect, c.since, "ADD COLUMN "+c.name+" ", "NOT NULL", "DEFAULT")
+			}
+		}
+		assert.ElementsMatch(t, wanted, created, "rampsql/schema/%s.sql has other columns than columns.go", dialect)
+		for _, i := range indexes {
+			assert.Contains(t, schema, " "+i.name+" ", "rampsql/schema/%s.sql", dialect)
+			if i.since > 1 {
+				adds(t, dialect, i.since, "INDEX "+map[Dialect]string{PostgreSQL: "CONCURRENTLY "}[dialect]+i.name+" ")
+			}
+		}
+	}
+	// Nothing else is in the directory: a file without its row would never be missed by Check.
+	files := ramp.Must(fs.Glob(schemas, "schema/*"))
+	assert.Len(t, files, 3*newest(), "rampsql/schema: three files for each version of columns and indexes")
+}
+
+// adds fails the test unless the migration to a version is one statement that adds something and
+// cannot lock the table for the time of its rows.
+func adds(t *testing.T, dialect Dialect, version int, what string, never ...string) {
+	t.Helper()
+	name := fmt.Sprintf("schema/%s-%d.sql", dialect, version)
+	file, err := schemas.ReadFile(name)
+	require.NoError(t, err, "rampsql/%s is missing: a statement that adds what version %d adds", name, version)
+	statement := strings.TrimSpace(regexp.MustCompile(`(?m)--.*$`).ReplaceAllString(string(file), ""))
+	statement = strings.TrimSuffix(statement, ";")
+	assert.NotContains(t, statement, ";", "rampsql/%s is one statement", name)
+	assert.Contains(t, statement, what, "rampsql/%s", name)
+	for _, word := range never {
+		assert.NotContains(t, statement, word, "rampsql/%s: PostgreSQL 9.5 would write each row anew", name)
+	}
+	if dialect == MySQL {
+		assert.True(t, strings.HasSuffix(statement, "ALGORITHM=INSTANT") ||
+			strings.HasSuffix(statement, "ALGORITHM=INPLACE, LOCK=NONE"),
+			"rampsql/%s must end in ALGORITHM=INSTANT for a column, or ALGORITHM=INPLACE, LOCK=NONE for an index", name)
+	}
+}
+
+// Each version that is not complete is the one before, whatever else is there.
+func TestTheVersionIsThatOfWhatIsThere(t *testing.T) {
+	has := catalog{}
+	assert.Zero(t, has.version())
+	for version := 1; version <= newest(); version++ {
+		for _, c := range columns {
+			if c.since <= version {
+				has[c.name] = cataloged{}
+			}
+		}
+		for _, i := range indexes {
+			if i.since <= version {
+				has[i.name] = cataloged{}
+			}
+		}
+		assert.Equal(t, version, has.version())
+	}
+	for _, dialect := range []Dialect{PostgreSQL, MySQL, SQLite} {
+		assert.Len(t, dialect.Migrations(1), newest()-1)
+		assert.Equal(t, []string{dialect.Schema()}, dialect.Migrations(0))
+	}
+	assert.Empty(t, Dialect("oracle").Migrations(0))
+}
+
+// Package ramp has the same rules, for what a store of another kind reads.
+func TestWhatFollowsFromAnIntentIsWhatPackageRampSays(t *testing.T) {
+	orders := os.DirFS("../testdata/formats")
+	files := ramp.Must(fs.Glob(orders, "*/order-*.json"))
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		var want ramp.Order
+		require.NoError(t, want.UnmarshalJSON(ramp.Must(fs.ReadFile(orders, file))))
+		got := want
+		got.Direction, got.Assets = "", nil
+		require.NoError(t, derive(&got))
+		assert.Equal(t, want.Direction, got.Direction)
+		assert.Equal(t, want.Assets, got.Assets)
+	}
+}
+
+// A row that Apply changes must not change the call.
+func TestACopyOfAnIntentSharesNoMemory(t *testing.T) {
+	intent := ramp.Intent{From: make([]ramp.IntentAsset, 1), To: make([]ramp.IntentAsset, 1), TargetCandidate: []byte("{}")}
+	was, is := reflect.ValueOf(intent), reflect.ValueOf(cloneIntent(intent))
+	for _, field := range reflect.VisibleFields(was.Type()) {
+		if kind := field.Type.Kind(); slices.Contains([]reflect.Kind{reflect.Slice, reflect.Map, reflect.Pointer}, kind) {
+			require.False(t, was.FieldByIndex(field.Index).IsZero(), "set %s above", field.Name)
+			assert.NotEqual(t, was.FieldByIndex(field.Index).Pointer(), is.FieldByIndex(field.Index).Pointer(),
+				"cloneIntent, and clone of package ramp, must copy %s", field.Name)
+		}
+	}
+}
