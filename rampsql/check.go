@@ -69,7 +69,8 @@ func (s *Store) check(ctx context.Context, network ramp.Network) error {
 		return err
 	}
 	for _, check := range []func(context.Context) error{
-		s.checkMigrations, s.checkRights, s.checkAutocommit, s.checkTable, s.rehearse, s.checkServer, s.checkDurability,
+		s.checkMigrations, s.checkRights, s.checkAutocommit, s.checkTable, s.rehearse, s.checkServer,
+		s.checkDurability,
 	} {
 		if err := check(ctx); err != nil {
 			return err

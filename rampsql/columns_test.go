@@ -6,7 +6,6 @@ import (
 	"os"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -146,10 +145,12 @@ func TestWhatFollowsFromAnIntentIsWhatPackageRampSays(t *testing.T) {
 
 // A row that Apply changes must not change the call.
 func TestACopyOfAnIntentSharesNoMemory(t *testing.T) {
-	intent := ramp.Intent{From: make([]ramp.IntentAsset, 1), To: make([]ramp.IntentAsset, 1), TargetCandidate: []byte("{}")}
+	intent := ramp.Intent{From: make([]ramp.IntentAsset, 1), To: make([]ramp.IntentAsset, 1),
+		TargetCandidate: []byte("{}")}
 	was, is := reflect.ValueOf(intent), reflect.ValueOf(cloneIntent(intent))
 	for _, field := range reflect.VisibleFields(was.Type()) {
-		if kind := field.Type.Kind(); slices.Contains([]reflect.Kind{reflect.Slice, reflect.Map, reflect.Pointer}, kind) {
+		switch field.Type.Kind() {
+		case reflect.Slice, reflect.Map, reflect.Pointer:
 			require.False(t, was.FieldByIndex(field.Index).IsZero(), "set %s above", field.Name)
 			assert.NotEqual(t, was.FieldByIndex(field.Index).Pointer(), is.FieldByIndex(field.Index).Pointer(),
 				"cloneIntent, and clone of package ramp, must copy %s", field.Name)

@@ -1,9 +1,12 @@
 package rampsql
 
 import (
-	"bytes"
+	"database/sql"
 	"fmt"
 	"slices"
+	"time"
+
+	"github.com/google/uuid"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -26,36 +29,6 @@ func newRow(o *ramp.Order, claim string) (*orderRow, error) {
 	return &orderRow{Order: *o, claim: claim, digest: o.Digest.String(), intent: intent}, nil
 }
 
-// readOrder reads a row. sent is the row that was sent, whose intent is not parsed again if it came back
-// as it is, or nil. If the row is not a valid order, readOrder returns what it could read and the error.
-// If it cannot be scanned, readOrder returns nil.
-func readOrder(from interface{ Scan(...any) error }, sent *orderRow) (*orderRow, error) {
-	row := new(orderRow)
-	into := make([]any, len(columns))
-	for i := range columns {
-		into[i] = columns[i].at(row)
-	}
-	err := from.Scan(into...)
-	if err != nil {
-		return nil, err
-	}
-	if row.Digest, err = ramp.ParseDigest(row.digest); err == nil {
-		if sent != nil && bytes.Equal(row.intent, sent.intent) {
-			row.Intent = cloneIntent(sent.Intent)
-		} else {
-			err = row.Intent.UnmarshalJSON(row.intent)
-		}
-	}
-	if err == nil {
-		err = derive(&row.Order)
-	}
-	if err != nil { // not wrapped: it is not an error of the call
-		row.Digest, row.Intent, row.Direction, row.Assets = ramp.Digest{}, ramp.Intent{}, "", nil
-		return row, fmt.Errorf("the value stored under %s is not an order: %v", row.UUID, err)
-	}
-	return row, nil
-}
-
 // derive sets the fields of an order that follow from its intent, as package ramp does.
 func derive(o *ramp.Order) error {
 	direction, err := o.Intent.Direction()
@@ -76,4 +49,47 @@ func cloneIntent(i ramp.Intent) ramp.Intent {
 	i.From, i.To = slices.Clone(i.From), slices.Clone(i.To)
 	i.TargetCandidate = slices.Clone(i.TargetCandidate)
 	return i
+}
+
+// optional is a text that is NULL if it is empty.
+type optional string
+
+// Scan implements [sql.Scanner].
+func (o *optional) Scan(value any) error {
+	var text sql.NullString
+	err := text.Scan(value)
+	*o = optional(text.String)
+	return err
+}
+
+// milliseconds is a time that a column holds as milliseconds since 1970, or as NULL if it is zero.
+type milliseconds time.Time
+
+// Scan implements [sql.Scanner].
+func (m *milliseconds) Scan(value any) error {
+	var since sql.NullInt64
+	err := since.Scan(value)
+	*m = milliseconds{}
+	if since.Valid {
+		*m = milliseconds(time.UnixMilli(since.Int64).UTC())
+	}
+	return err
+}
+
+// value returns the argument that writes what at points to.
+func value(at any) any {
+	switch at := at.(type) {
+	case *string:
+		return *at
+	case *optional:
+		return string(*at)
+	case *[]byte:
+		return string(*at)
+	case *uuid.UUID:
+		return at.String()
+	case *milliseconds:
+		return time.Time(*at).UnixMilli()
+	default:
+		return at // which no driver takes
+	}
 }

@@ -77,11 +77,6 @@ func newest() (version int) {
 // catalog is what a database says of the columns and indexes of the table ramp_orders, by their names.
 type catalog map[string]cataloged
 
-type cataloged struct {
-	kind  string        // the type of a column, or "index"
-	width sql.NullInt64 // the characters that it holds, if it is limited
-}
-
 // read asks the database for the catalog.
 func (d *dialect) read(
 	ctx context.Context, query func(context.Context, string, ...any) (*sql.Rows, error),

@@ -25,12 +25,12 @@ var (
 		"github.com/ethereum/go-ethereum/common/hexutil",
 		"github.com/ethereum/go-ethereum/crypto",
 		"github.com/google/uuid",
-		module + "/internal/redact", module + "/internal/rollback", module + "/internal/transport",
-		module + "/internal/wire",
+		module + "/internal/redact", module + "/internal/rollback", module + "/internal/storable",
+		module + "/internal/transport", module + "/internal/wire",
 	}
 	ourPackages = []string{
-		module, module + "/internal/redact", module + "/internal/rollback", module + "/internal/transport",
-		module + "/internal/wire",
+		module, module + "/internal/redact", module + "/internal/rollback", module + "/internal/storable",
+		module + "/internal/transport", module + "/internal/wire",
 	}
 	linkedModules = []string{
 		module,
