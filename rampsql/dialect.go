@@ -80,7 +80,8 @@ func (d Dialect) values() *dialect {
 				" (SELECT n.nspname FROM pg_namespace n JOIN pg_class c ON c.relnamespace = n.oid" +
 				" WHERE c.oid = to_regclass('ramp_orders')) UNION ALL" +
 				" SELECT c.relname::text, 'index', NULL FROM pg_index i" +
-				" JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = to_regclass('ramp_orders') AND i.indisvalid",
+				" JOIN pg_class c ON c.oid = i.indexrelid" +
+				" WHERE i.indrelid = to_regclass('ramp_orders') AND i.indisvalid",
 			hashIndexes: "SELECT count(*) FROM pg_index i" +
 				" JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]" +
 				" WHERE i.indrelid = 'ramp_orders'::regclass AND i.indisunique AND i.indisvalid" +
