@@ -14,12 +14,15 @@ OTHER_JSON := go1.26.8+jsonv2 go1.27.4+nojsonv2
 
 # What make test runs, and what only make test-all does, the longest first. TESTFLAGS=-race is not for the
 # documents, of which nothing overlaps here, nor for the rest: it would compile a node and frameworks once more.
+# The packages of the module $(SUITES) are tested each by itself, so that one has the race detector.
 SUITES := internal/test/integration
+NEWEST := internal/test/newest
 CORE := $(SUITES)/dbtest . examples/gameserver
 WITHOUT := $(SUITES)/doctest
 STORES := examples/stores
-LONG := $(SUITES)/copytest $(SUITES)/judgetest $(SUITES)/browsertest internal/test/bench $(SUITES)/hosttest
-REST := $(LONG) $(filter-out $(CORE) $(WITHOUT) $(STORES) $(LONG),$(MODULES))
+LONG := $(SUITES)/copytest $(SUITES)/judgetest $(SUITES)/browsertest $(NEWEST) $(SUITES)/hosttest
+ALL := $(filter-out $(SUITES),$(MODULES)) $(filter-out %.mod %.sum,$(wildcard $(SUITES)/*))
+REST := $(LONG) $(filter-out $(CORE) $(WITHOUT) $(STORES) $(LONG),$(sort $(ALL)))
 TESTFLAGS ?=
 SHORT := -short
 
@@ -44,7 +47,7 @@ test-all: test
 	@PATH=$$PATH:/usr/sbin; for p in nginx haproxy sqlite3 promtool mtail pgbouncer softhsm2-util hledger soffice \
 		node python3 chromium; do \
 		command -v $$p >/dev/null || echo "NOT TESTED: what needs $$p, because it is not installed"; done
-	@for d in $(SUITES)/nodetest $(SUITES)/browsertest examples/express; do test -d $$d/node_modules || \
+	@for d in $(NEWEST)/nodetest $(SUITES)/browsertest examples/express; do test -d $$d/node_modules || \
 		echo "NOT TESTED: what $$d/package.json installs: run npm install --prefix $$d"; done
 	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL RAMP_TEST_REDIS; do \
 		printenv $$e >/dev/null || echo "NOT TESTED, because $$e is not set: run internal/test/databases make test-all"; done
@@ -70,14 +73,14 @@ vuln:
 	set -ex; for m in . examples/gameserver examples/keys; do (cd $$m && go run $(GOVULNCHECK) ./...); done
 
 # Test the package with every release of Go but the one in use, which make test tests. The newest, also if it
-# is in use, is tested with the newest go-ethereum, which $(SUITES)/nodetest requires. The other targets test the
+# is in use, is tested with the newest go-ethereum, which $(NEWEST) requires. The other targets test the
 # package with the oldest, which go.mod requires. All must read and write the same. The longest tests, of pure
 # rules, and those of the emulator are run with the newest only. Everything must build with the others, and the
 # workflows run all tests with each. The go command downloads missing releases through the module proxy. Vet,
 # which make check runs, would read the whole standard library of each.
 releases:
 	set -e; here=$$(go env GOVERSION); for r in $(RELEASES); do \
-		module=. short=-short; [ "$$r" != $(lastword $(RELEASES)) ] || module=$(SUITES)/nodetest short=; \
+		module=. short=-short; [ "$$r" != $(lastword $(RELEASES)) ] || module=$(NEWEST) short=; \
 		[ "$$r $$module" != "$$here ." ] || { echo "$$r: make test tests it"; continue; }; \
 		export GOTOOLCHAIN=$${r%%+*}; \
 		case $$r in *+*) export GOEXPERIMENT=$${r#*+};; *) unset GOEXPERIMENT;; esac; \
@@ -112,7 +115,7 @@ long:
 
 # Compare the costs of the package with those of alternatives.
 bench:
-	go -C internal/test/bench test -run '^$$' -bench . -benchtime 41x .
+	go -C $(NEWEST)/bench test -run '^$$' -bench . -benchtime 41x .
 
 # Print the coverage of the package by its own tests.
 cover:

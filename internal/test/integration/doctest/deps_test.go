@@ -82,7 +82,7 @@ func TestImportingCostsNoNode(t *testing.T) {
 	for name, build := range map[string]struct{ dir, env string }{
 		"cgo":                         {".", "CGO_ENABLED=1"},
 		"without cgo":                 {".", "CGO_ENABLED=0"},
-		"with the newest go-ethereum": {"internal/test/integration/nodetest", "CGO_ENABLED=1"},
+		"with the newest go-ethereum": {"internal/test/newest", "CGO_ENABLED=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(build.dir, "go.mod")); err != nil {

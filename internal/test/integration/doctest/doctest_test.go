@@ -24,7 +24,7 @@ const root = "../../../.."
 func documents(t *testing.T) []string {
 	t.Helper()
 	var paths []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "internal/test/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "internal/test/*/*/*.md"} {
 		found := ramp.Must(filepath.Glob(filepath.Join(root, pattern)))
 		require.NotEmpty(t, found)
 		for _, file := range found {

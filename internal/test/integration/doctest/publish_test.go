@@ -250,7 +250,7 @@ func TestTheREADMENamesEveryModule(t *testing.T) {
 }
 
 // A nested module has the oldest go-ethereum, as the package requires it, or the
-// newest, as internal/test/integration/nodetest does; so the tests cover both and nothing between.
+// newest, as internal/test/newest does; so the tests cover both and nothing between.
 func TestModulesAgreeOnGoEthereum(t *testing.T) {
 	t.Chdir(root)
 	versions := map[string]string{}
@@ -266,7 +266,7 @@ func TestModulesAgreeOnGoEthereum(t *testing.T) {
 			versions[dir] = m[1]
 		}
 	}
-	oldest, newest := versions["."], versions["internal/test/integration/nodetest"]
+	oldest, newest := versions["."], versions["internal/test/newest"]
 	require.NotEmpty(t, oldest)
 	require.NotEmpty(t, newest)
 	for dir, version := range versions {

@@ -61,7 +61,7 @@ func TestLoad(t *testing.T) {
 		defer db.Close()
 		db.SetMaxOpenConns(1)
 		l := &load{t: t, db: db, size: "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"}
-		ours := l.start("../../../examples/gameserver", "sqlite:"+path)
+		ours := l.start("../../../../examples/gameserver", "sqlite:"+path)
 		l.login(ours)
 		l.compare(ours, &side{order: l.bareOrder(newGame(db, false))})
 	})
@@ -97,7 +97,7 @@ func TestLoad(t *testing.T) {
 		t.Run("round trips", func(t *testing.T) {
 			counts := &load{t: t, db: db, executed: new(atomic.Int64), texts: new(atomic.Int64)}
 			behind := counts.proxy(*u)
-			ours := counts.start("../../../examples/gameserver", behind)
+			ours := counts.start("../../../../examples/gameserver", behind)
 			counts.login(ours)
 			// Half of the orders are burns, whose grant is rehearsed: a savepoint, the grant, and back.
 			const want = "6.5, and 5.0 BEGIN, COMMIT and savepoints"
@@ -107,7 +107,7 @@ func TestLoad(t *testing.T) {
 			defer bare.Close()
 			assert.Equal(t, want, counts.statements(counts.bareOrder(newGame(bare, true))), "on the bare database")
 		})
-		ours := l.start("../../../examples/gameserver", u.String())
+		ours := l.start("../../../../examples/gameserver", u.String())
 		l.login(ours)
 		l.compare(ours, l.start(".", u.String()))
 	})

@@ -1,5 +1,5 @@
 // Package nodetest tests the client with real nodes: go-ethereum in process, and anvil.
-// It is a module of its own, so that importing ramp does not require a node.
+// Its module requires the newest go-ethereum, and importing ramp requires no node.
 package nodetest
 
 import (
@@ -124,7 +124,7 @@ func startAnvil(t *testing.T) *node {
 	}
 	if program == "" {
 		t.Skip("ANVIL IS NOT HERE: the second node is not tested. Run npm install in " +
-			"internal/test/integration/nodetest, or set ANVIL to its path.")
+			"internal/test/newest/nodetest, or set ANVIL to its path.")
 	}
 	command := exec.Command(program, "--port", "0", "--no-mining", "--chain-id", "1112")
 	output := ramp.Must(command.StdoutPipe())

@@ -1,3 +1,0 @@
-module github.com/token-ramp/ramp-go/internal/test/integration/copytest
-
-go 1.25.0
