@@ -66,8 +66,10 @@
 //
 // Package [github.com/token-ramp/ramp-go/ramptest] emulates the service in tests and on
 // your computer, and judges a whole server. Package [github.com/token-ramp/ramp-go/support]
-// ends an order whose result does not come. The directory examples has programs to copy,
-// one of them without the handler: [ReadValidate], [ReadResult], [Accept], [Finish].
+// ends an order whose result does not come, and package
+// [github.com/token-ramp/ramp-go/rampbooks] compares the orders of a period with the chain.
+// The directory examples has programs to copy, one of them without the handler:
+// [ReadValidate], [ReadResult], [Accept], [Finish].
 //
 // # What the package guarantees
 //

@@ -58,7 +58,7 @@ var ErrNotProven = evidence.ErrNotProven
 // the player would have the tokens and the assets. Mints of less than a hundredth of the amount do
 // not count. If databases share a token, this one does not know the orders of the others: a mint
 // that ended an order of another database counts here as one that ended none, so a failed mint of
-// the same user waits for a person. The store must be a [Ledger].
+// the same user waits for a person. The store must be a [OrderFinder].
 //
 // If the user of an order is an account of the ramp or the token contract, no transaction proves
 // its end.
@@ -108,10 +108,10 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Ledger is what a store must also say for a [Proof]. [ramp.MemoryStore] and the stores of
+// OrderFinder is what a store must also say for a [Proof]. [ramp.MemoryStore] and the stores of
 // rampsql do. If there is no such order, the error must wrap [ramp.ErrOrderUnknown].
 // Package ramptest/storetest tests it.
-type Ledger interface {
+type OrderFinder interface {
 	// OrderByTransaction returns the order that a transaction has ended.
 	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
 
@@ -179,8 +179,9 @@ func (p *Proof) CheckConfig(c *ramp.HandlerConfig) error {
 			"is required with a rampproof.Proof: a stolen HMAC key could claim the burns "+
 				"of others; ramp.AnyWallet lets it")
 	}
-	if _, ok := c.Store.(Ledger); c.Store != nil && !ok {
-		add("HandlerConfig.Store", "must be a rampproof.Ledger, or nobody knows which order a mint has ended")
+	if _, ok := c.Store.(OrderFinder); c.Store != nil && !ok {
+		add("HandlerConfig.Store",
+			"must be a rampproof.OrderFinder, or nobody knows which order a mint has ended")
 	}
 	if network := c.Terms.Network(); network != "" && network != p.config.Network {
 		add("HandlerConfig.Terms", fmt.Sprintf("are of the %s, but the node of the proof is of the %s",
@@ -215,9 +216,9 @@ func (p *Proof) Check(ctx context.Context) error {
 func (p *Proof) Confirm(
 	ctx context.Context, store ramp.Store, r *ramp.Result, finish ramp.Transition,
 ) (ramp.Transition, error) {
-	ledger, ok := store.(Ledger)
+	finder, ok := store.(OrderFinder)
 	if !ok {
-		return nil, errors.New("ramp: the store must be a rampproof.Ledger")
+		return nil, errors.New("ramp: the store must be a rampproof.OrderFinder")
 	}
 	confirmed, err := confirm(ctx, p.config.Chain, p.config.Confirmations, r, finish)
 	if err != nil {
@@ -234,7 +235,7 @@ func (p *Proof) Confirm(
 		return step, err
 	})
 	if r.Outcome() == ramp.OrderFailed {
-		err = p.checkUnminted(ctx, store, ledger, r, proven)
+		err = p.checkUnminted(ctx, store, finder, r, proven)
 	}
 	return proven, err
 }
@@ -242,13 +243,13 @@ func (p *Proof) Confirm(
 // checkUnminted looks for another mint before a failed one is given back. It does so before
 // the store is updated, because a transition does no I/O.
 func (p *Proof) checkUnminted(
-	ctx context.Context, store ramp.Store, ledger Ledger, r *ramp.Result, proven ramp.Transition,
+	ctx context.Context, store ramp.Store, finder OrderFinder, r *ramp.Result, proven ramp.Transition,
 ) error {
 	step, err := store.Update(ctx, r.UUID, dry(proven))
 	if err != nil || step.Effect.Kind != ramp.GiveBack {
 		return nil // the update that follows says what is wrong, or gives nothing back
 	}
-	witnessed, err := p.prover.Unminted(ctx, ledger, &step.Order, &r.Receipt)
+	witnessed, err := p.prover.Unminted(ctx, finder, &step.Order, &r.Receipt)
 	if err != nil {
 		return fmt.Errorf("ramp: order %s: look for another mint: %w", r.UUID, err)
 	}

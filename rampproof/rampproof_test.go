@@ -311,10 +311,10 @@ func TestAProofNeedsALedger(t *testing.T) {
 		AnyFailure: true}))
 	result := ramp.Must(ramp.ParseResult(webhookResult().bytes()))
 	_, err := proof.Confirm(t.Context(), store, result, ramp.Finish(result, time.Now()))
-	assert.ErrorContains(t, err, "the store must be a rampproof.Ledger")
+	assert.ErrorContains(t, err, "the store must be a rampproof.OrderFinder")
 
 	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: store, Key: testKey(),
 		Signer: testSigner(), Confirm: proof, Wallet: ramp.AnyWallet}
 	_, err = ramp.NewHandler(config)
-	assert.ErrorContains(t, err, "HandlerConfig.Store must be a rampproof.Ledger")
+	assert.ErrorContains(t, err, "HandlerConfig.Store must be a rampproof.OrderFinder")
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
-	"github.com/token-ramp/ramp-go/support"
 )
 
 // Giving back what became tokens pays twice, and a burn that is abandoned is not granted:
@@ -225,11 +225,11 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 	first, second := httptest.NewServer(n), httptest.NewServer(&behind)
 	defer first.Close()
 	defer second.Close()
-	reads := func() *support.Orders { // the first node again
+	reads := func() *backoffice { // the first node again
 		chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, ChainID: 1112, Retries: -1,
 			FallbackURL: second.URL, Logger: quiet}))
-		return ramp.Must(support.New(support.Config{Store: store, Proof: proofOn(chain, paid),
-			Products: support.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
+		return ramp.Must(newBackoffice(backofficeConfig{Store: store, Proof: proofOn(chain, paid),
+			Products: rampbooks.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
 	}
 	const want = "the node is behind: its newest block is of 2026-11-20T02:00:00Z"
 	_, err := reads().Abandon(t.Context(), order.UUID, alice)
@@ -257,19 +257,19 @@ func TestAbandonRefusesWhileTheResultMayCome(t *testing.T) {
 	d := newStudio(t)
 	d.witness(t)
 	order := d.place(t, d.service.Mint, ramptest.StaysPending())
-	blind := ramp.Must(support.New(support.Config{Store: d.store, Now: d.service.Now, Logger: quiet}))
-	decide := func(o *support.Orders, flags ...string) error {
+	blind := ramp.Must(newBackoffice(backofficeConfig{Store: d.store, Now: d.service.Now, Logger: quiet}))
+	decide := func(o *backoffice, flags ...string) error {
 		_, err := command(t, o, "abandon", append(flags, "-who", "alice", "-reason", "case 18", order.UUID.String())...)
 		return err
 	}
 	d.service.Advance(13*time.Hour - 2*time.Minute)
-	assert.ErrorContains(t, decide(d.Orders), "wait, or abandon it early")
-	assert.ErrorContains(t, decide(d.Orders, "-against-evidence", "-without-evidence"), "wait, or abandon it early",
+	assert.ErrorContains(t, decide(d.backoffice), "wait, or abandon it early")
+	assert.ErrorContains(t, decide(d.backoffice, "-against-evidence", "-without-evidence"), "wait, or abandon it early",
 		"a chain that is ignored makes no order older")
 	assert.ErrorContains(t, decide(blind, "-early"), "no node is configured")
 	assert.EqualValues(t, 900, d.gold)
 	require.NoError(t, d.service.Deliver(t.Context(), order, ramptest.Succeeded), "the transaction is mined after all")
-	assert.Error(t, decide(d.Orders, "-early", "-against-evidence", "-without-evidence"))
+	assert.Error(t, decide(d.backoffice, "-early", "-against-evidence", "-without-evidence"))
 	assert.EqualValues(t, 900, d.gold)
 
 	for _, flags := range [][]string{{"-early"}, {"-early", "-against-evidence", "-without-evidence"}, nil} {
@@ -278,7 +278,7 @@ func TestAbandonRefusesWhileTheResultMayCome(t *testing.T) {
 			d.service.Advance(13 * time.Hour)
 		}
 		before := d.gold
-		require.NoError(t, decide(d.Orders, flags...))
+		require.NoError(t, decide(d.backoffice, flags...))
 		assert.EqualValues(t, 100, d.gold-before)
 	}
 }

@@ -26,7 +26,7 @@ var (
 
 // absence is a mint of the player that has waited for 20 hours, on a node that a test breaks.
 type absence struct {
-	*support.Orders
+	*backoffice
 	store *ledger
 	node  *node
 	order ramp.Order
@@ -38,7 +38,7 @@ var strangers = []ramp.Transfer{moved(common.Address{}, stranger, 98)}
 func newAbsence(t *testing.T) *absence {
 	t.Helper()
 	a := new(absence)
-	a.Orders, a.store, a.node = newOrders(t, 72*time.Hour, &rampproof.Config{
+	a.backoffice, a.store, a.node = newOrders(t, 72*time.Hour, &rampproof.Config{
 		Payers: []common.Address{payer}, Contracts: []common.Address{vault}})
 	a.order = orderOf(ramp.Mint, 5, now.Add(-20*time.Hour))
 	a.store.keep(t, a.order)
@@ -148,7 +148,7 @@ func TestWithoutAWitnessNothingIsAbsent(t *testing.T) {
 	}
 
 	a := newAbsence(t) // in a store that lists nothing
-	orders := ramp.Must(support.New(support.Config{
+	orders := ramp.Must(newBackoffice(backofficeConfig{
 		Store: a.store.Store, Proof: proofOn(a.node.rpc(t), paid), Now: func() time.Time { return now }, Logger: quiet,
 	}))
 	_, err := orders.Abandon(t.Context(), a.order.UUID, alice)
@@ -193,7 +193,7 @@ func TestANodeDecidesNothingOnTheOtherNetwork(t *testing.T) {
 	_, err := rampproof.New(rampproof.Config{Chain: a.node.rpc(t), Payers: []common.Address{payer}})
 	assert.ErrorContains(t, err, "Config.Network must be mainnet or testnet")
 	proof := proofOn(a.node.rpc(t), paid)
-	_, err = support.New(support.Config{Store: a.store, Proof: proof, Network: ramp.Mainnet})
+	_, err = newBackoffice(backofficeConfig{Store: a.store, Proof: proof, Network: ramp.Mainnet})
 	assert.ErrorContains(t, err, "Config.Network must be that of Proof, the testnet")
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/console"
 )
 
 const (
@@ -39,14 +40,14 @@ func Advise(r *Report, now time.Time) Advice {
 			fmt.Sprintf("Its end was refused, %d times, the last time because: %s. "+
 				"Correct the cause. The next delivery ends the order, for 12 hours after the first; then "+
 				"finish it, "+
-				"or settle it in another way.", r.Refusal.Count, shown(r.Refusal.Reason)))
+				"or settle it in another way.", r.Refusal.Count, console.Quote(r.Refusal.Reason)))
 	}
 	if now.Sub(o.AcceptedAt) < maxDelay {
 		return next(NextWait, nil,
 			"Results come for 12 hours. The order has waited since "+o.AcceptedAt.Format(time.RFC3339)+".")
 	}
 	if r.Unread != "" {
-		return next(NextAskNode, nil, "The chain was not read: "+shown(r.Unread)+".")
+		return next(NextAskNode, nil, "The chain was not read: "+console.Quote(r.Unread)+".")
 	}
 	first := func(is func(c *Candidate) bool) *Candidate {
 		i := slices.IndexFunc(r.Candidates, func(c Candidate) bool { return is(&c) })
@@ -82,11 +83,11 @@ func Advise(r *Report, now time.Time) Advice {
 	}
 	if c := first(func(c *Candidate) bool { return c.Unproven != "" }); c != nil {
 		return next(NextAskService, c, "This transaction may be the order's, and does not prove it: "+
-			shown(c.Unproven)+
+			console.Quote(c.Unproven)+
 			". Ask the service. Abandon the order against the evidence only if it is another's.")
 	}
 	if r.Incomplete != "" {
-		return next(NextAskNode, nil, "There may be others: "+shown(r.Incomplete)+".")
+		return next(NextAskNode, nil, "There may be others: "+console.Quote(r.Incomplete)+".")
 	}
 	return next(NextAbandon, nil, "No transaction is the order's. "+
 		"Ask the service whether its signature can still be used. If not, abandon the order.")
@@ -96,7 +97,7 @@ func Advise(r *Report, now time.Time) Advice {
 func ended(o *ramp.Order) string {
 	switch {
 	case o.Settled != "":
-		return "Your order was settled in another way: " + shown(o.Settled) + "."
+		return "Your order was settled in another way: " + console.Quote(o.Settled) + "."
 	case o.Direction == ramp.Mint && o.State == ramp.OrderSucceeded:
 		return "Your tokens were sent to " + o.UserAddress + ", by transaction " + o.TxHash + "."
 	case o.Direction == ramp.Mint:

@@ -18,6 +18,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/console"
+	"github.com/token-ramp/ramp-go/internal/invalid"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
 // Command is a command line for the people who decide about orders; see [NewCommand].
@@ -25,7 +28,7 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 
 // NewCommand returns a command of this package for a program of yours, and adds the flags
 // of the command to those of the program. Parse them, make an [Orders], and run the command
-// with the arguments that are left. It prints to out.
+// with the arguments that are left. It prints to out. Package rampbooks has the commands for the books.
 //
 //	list            lists the orders that have waited for 13 hours, or those of a player, a
 //	                session, a wallet or a time, and who has ended them by hand
@@ -38,86 +41,31 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	finish -fitting lists the orders that the books mark as fitting, and with -yes ends them:
 //	                [Orders.FinishFitting]
 //	abandon UUID    ends an order whose result will never come: [Orders.Abandon]
-//	decide UUID     stores what a person decided about a finding of the books: [Orders.Decide]
-//	entries         lists what was decided
-//	reconcile       compares the orders with the chain, and fails if they disagree or, without
-//	                -position, if there was nothing to compare: [Orders.Reconcile]
 //
 // Ask each for its flags with -help.
 func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 	define, known := map[string]func(*flag.FlagSet) action{
 		"list": newList, "count": newCount, "find": newFind, "missing": newMissing, "show": newShow,
-		"finish": newFinish, "abandon": newAbandon, "reconcile": newReconcile,
-		"decide": newDecide, "entries": newEntries,
+		"finish": newFinish, "abandon": newAbandon,
 	}[name]
 	if !known {
 		return nil,
-			fmt.Errorf("there is no command %q: use list, count, find, missing, show, finish, abandon, "+
-				"decide, entries or reconcile", name)
+			fmt.Errorf("there is no command %q: use list, count, find, missing, show, finish or "+
+				"abandon", name)
 	}
 	run := define(flags)
 	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
 		if err := o.made(); err != nil {
 			return err
 		}
-		return run(ctx, call{Orders: o, args: args, out: out})
+		return run(ctx, call{On: o, Args: args, Out: out})
 	}, nil
 }
 
-// action is what a command does.
-type action func(ctx context.Context, c call) error
-
-// call is what a command is called with.
-type call struct {
-	*Orders
-	args []string // without the flags
-	out  io.Writer
-}
-
-// without returns an action that takes no argument.
-func without(run action) action {
-	return func(ctx context.Context, c call) error {
-		if len(c.args) > 0 {
-			return fmt.Errorf("unexpected argument %q", c.args[0])
-		}
-		return run(ctx, c)
-	}
-}
-
-// with returns an action that takes one argument. what says what it is.
-func with(what string, run func(ctx context.Context, c call, argument string) error) action {
-	return func(ctx context.Context, c call) error {
-		if len(c.args) != 1 {
-			return fmt.Errorf("one argument is required, after the flags: %s", what)
-		}
-		return run(ctx, c, c.args[0])
-	}
-}
-
-// withOrder returns an action on an order.
-func withOrder(run func(ctx context.Context, c call, id uuid.UUID) error) action {
-	return with("the UUID of an order", func(ctx context.Context, c call, argument string) error {
-		id, err := uuid.Parse(argument)
-		if err != nil {
-			return fmt.Errorf("%q is not a UUID: give all its 36 characters", argument)
-		}
-		return run(ctx, c, id)
-	})
-}
-
-// period adds the flags -from and -to.
-func period(flags *flag.FlagSet, from, to *time.Time, usage string) {
-	add := func(name string, at *time.Time, usage string) {
-		flags.Func(name, usage, func(text string) (err error) {
-			if *at, err = time.Parse(time.DateOnly, text); err != nil {
-				*at, err = time.Parse(time.RFC3339, text)
-			}
-			return err
-		})
-	}
-	add("from", from, usage)
-	add("to", to, "`end`, likewise, and not included; by default now")
-}
+type (
+	action = console.Action[*Orders]
+	call   = console.Call[*Orders]
+)
 
 func newList(flags *flag.FlagSet) action {
 	older := flags.Duration("older", maxDelay,
@@ -131,36 +79,36 @@ func newList(flags *flag.FlagSet) action {
 	byHand := flags.Bool("by-hand", false,
 		"list only what a person has ended; needs -from, -player, -session or -address")
 	var from, to time.Time
-	period(flags, &from, &to,
+	console.Period(flags, &from, &to,
 		"list the orders that ended since this `time` instead, a date or a time in RFC 3339")
-	return without(func(ctx context.Context, c call) error {
-		store, err := c.ledger()
+	return console.Without(func(ctx context.Context, c call) error {
+		store, err := c.On.lister()
 		if err != nil {
 			return err
 		}
 		var all []ramp.Order
 		younger := ""
-		read := func(list listing) {
-			orders, failed := c.all(list)
+		read := func(list orderlist.List) {
+			orders, failed := c.On.scope.All(list)
 			all, err = append(all, orders...), cmp.Or(err, failed)
 		}
-		now := c.config.Now()
+		now := c.On.config.Now()
 		switch {
-		case *player != "" && c.config.Sessions == nil:
-			return invalid("Config.Sessions", "is required to list the orders of a player")
+		case *player != "" && c.On.config.Sessions == nil:
+			return invalid.Field("Config.Sessions", "is required to list the orders of a player")
 		case *player != "":
-			sessions, failed := c.config.Sessions(ctx, *player)
+			sessions, failed := c.On.config.Sessions(ctx, *player)
 			err = failed
 			if err == nil && len(sessions) == 0 {
 				err = fmt.Errorf("there is no player %q with a session", *player)
 			}
 			for _, id := range sessions {
-				read(of(ctx, store.SessionOrders, id))
+				read(orderlist.Of(ctx, store.SessionOrders, id))
 			}
 		case *session != "":
-			read(of(ctx, store.SessionOrders, *session))
+			read(orderlist.Of(ctx, store.SessionOrders, *session))
 		case *address != "":
-			read(of(ctx, store.UserOrders, *address))
+			read(orderlist.Of(ctx, store.UserOrders, *address))
 		case !from.IsZero() || !to.IsZero():
 			if to.IsZero() {
 				to = now
@@ -191,11 +139,11 @@ func newList(flags *flag.FlagSet) action {
 		if err != nil {
 			return err
 		}
-		refused, err := c.refusals(ctx, all...)
+		refused, err := orderlist.Refusals(ctx, c.On.config.Store, all...)
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(c.out, ordersTable(all, refused)+younger)
+		_, err = io.WriteString(c.Out, ordersTable(all, refused)+younger)
 		return err
 	})
 }
@@ -203,33 +151,33 @@ func newList(flags *flag.FlagSet) action {
 func newFind(flags *flag.FlagSet) action {
 	asJSON := flags.Bool("json", false, "print JSON")
 	what := "a UUID, a transaction, a wallet, a session or a player"
-	return with(what, func(ctx context.Context, c call, text string) error {
-		orders, err := c.Find(ctx, text)
+	return console.With(what, func(ctx context.Context, c call, text string) error {
+		orders, err := c.On.Find(ctx, text)
 		if err != nil {
 			return err
 		}
 		if *asJSON {
-			return json.NewEncoder(c.out).Encode(orders)
+			return json.NewEncoder(c.Out).Encode(orders)
 		}
-		refused, err := c.refusals(ctx, orders...)
+		refused, err := orderlist.Refusals(ctx, c.On.config.Store, orders...)
 		if err != nil {
 			return err
 		}
-		_, err = io.WriteString(c.out, ordersTable(orders, refused))
+		_, err = io.WriteString(c.Out, ordersTable(orders, refused))
 		return err
 	})
 }
 
-func newCount(*flag.FlagSet) action { return without(count) }
+func newCount(*flag.FlagSet) action { return console.Without(count) }
 
 func count(ctx context.Context, c call) error {
-	store, err := c.ledger()
+	store, err := c.On.lister()
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(c.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "WAITING LONGER THAN\tMINTS\tBURNS")
-	now := c.config.Now()
+	now := c.On.config.Now()
 	for _, age := range []time.Duration{0, 5 * time.Minute, time.Hour, maxDelay, 7 * 24 * time.Hour} {
 		mints, _, err := store.CountWaiting(ctx, ramp.Mint, now.Add(-age))
 		burns, _, failed := store.CountWaiting(ctx, ramp.Burn, now.Add(-age))
@@ -238,7 +186,7 @@ func count(ctx context.Context, c call) error {
 		}
 		fmt.Fprintf(table, "%s\t%d\t%d\n", age, mints, burns)
 	}
-	if store, ok := c.config.Store.(refusalLedger); ok {
+	if store, ok := c.On.config.Store.(orderlist.RefusalStore); ok {
 		mints, _, err := store.CountRefused(ctx, ramp.Mint)
 		burns, _, failed := store.CountRefused(ctx, ramp.Burn)
 		if err = cmp.Or(err, failed); err != nil {
@@ -251,7 +199,7 @@ func count(ctx context.Context, c call) error {
 
 func newMissing(*flag.FlagSet) action {
 	return func(ctx context.Context, c call) error {
-		if len(c.args) == 0 {
+		if len(c.Args) == 0 {
 			return errors.New("arguments are required, after the flags: the files of the logs")
 		}
 		return missing(ctx, c)
@@ -260,7 +208,7 @@ func newMissing(*flag.FlagSet) action {
 
 func missing(ctx context.Context, c call) error {
 	var logs []io.Reader
-	for _, file := range c.args {
+	for _, file := range c.Args {
 		log, err := os.Open(file)
 		if err != nil {
 			return err
@@ -268,30 +216,31 @@ func missing(ctx context.Context, c call) error {
 		defer log.Close()
 		logs = append(logs, log)
 	}
-	lost, err := c.Lost(ctx, logs...)
+	lost, err := c.On.Lost(ctx, logs...)
 	for _, l := range lost {
 		what := "waits again"
 		if l.Missing {
 			what = "is missing"
 		}
 		effects := strings.Join(l.Effects, ", then ")
-		fmt.Fprintf(c.out, "%s %s; it was %s\t%s\t%s\t%s\n", l.UUID, what,
-			shown(string(l.State)), shown(l.SessionID), shown(effects), shown(l.TxHash))
+		fmt.Fprintf(c.Out, "%s %s; it was %s\t%s\t%s\t%s\n", l.UUID, what,
+			console.Quote(string(l.State)), console.Quote(l.SessionID), console.Quote(effects),
+			console.Quote(l.TxHash))
 	}
 	return err
 }
 
 func newShow(flags *flag.FlagSet) action {
 	asJSON := flags.Bool("json", false, "print JSON")
-	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
-		report, err := c.Show(ctx, id)
+	return console.WithOrder(func(ctx context.Context, c call, id uuid.UUID) error {
+		report, err := c.On.Show(ctx, id)
 		switch {
 		case report == nil:
 			return err
 		case *asJSON:
-			return cmp.Or(err, json.NewEncoder(c.out).Encode(report))
+			return cmp.Or(err, json.NewEncoder(c.Out).Encode(report))
 		default:
-			_, failed := io.WriteString(c.out, report.Text())
+			_, failed := io.WriteString(c.Out, report.Text())
 			return cmp.Or(err, failed)
 		}
 	})
@@ -308,18 +257,18 @@ func newFinish(flags *flag.FlagSet) action {
 	yes := flags.Bool("yes", false,
 		"with -fitting: end these orders, each with its transaction; nothing is given back")
 	var from, to time.Time
-	period(flags, &from, &to,
+	console.Period(flags, &from, &to,
 		"with -fitting: orders that have waited for 13 hours since this `time`; by default 3 days ago")
-	one := withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
+	one := console.WithOrder(func(ctx context.Context, c call, id uuid.UUID) error {
 		if transaction == (common.Hash{}) {
 			return errors.New("-tx is required: the order ends as its transaction did")
 		}
-		step, err := c.Finish(ctx, id, transaction, *d)
-		return c.printStep(step, err)
+		step, err := c.On.Finish(ctx, id, transaction, *d)
+		return printStep(c.Out, step, err)
 	})
-	all := without(func(ctx context.Context, c call) error {
+	all := console.Without(func(ctx context.Context, c call) error {
 		if from.IsZero() {
-			from = c.config.Now().Add(-3 * 24 * time.Hour)
+			from = c.On.config.Now().Add(-3 * 24 * time.Hour)
 		}
 		return finishFitting(ctx, c, from, to, *yes, *d)
 	})
@@ -338,27 +287,35 @@ func finishFitting(ctx context.Context, c call, from, to time.Time, yes bool, d 
 			return err
 		}
 	}
-	books, err := c.Reconcile(ctx, from, to)
+	if c.On.config.Books == nil {
+		return invalid.Field("Config.Books", "is required with -fitting")
+	}
+	books, err := c.On.config.Books.Reconcile(ctx, from, to)
 	if err != nil {
 		return err
 	}
 	for _, f := range books.Findings {
-		if f.Fitting {
-			fmt.Fprintf(c.out, "%s\ttokens: %s (%s)\t%s\n",
-				f.Orders[0].row(), f.Orders[0].Tokens, shown(f.Orders[0].Product), f.Events[0].TxHash)
+		if !f.Fitting {
+			continue
 		}
+		order, err := c.On.order(ctx, f.Orders[0].UUID)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Out, "%s\ttokens: %s (%s)\t%s\n", console.OrderRow(&order),
+			f.Orders[0].Tokens, console.Quote(f.Orders[0].Product), f.Events[0].TxHash)
 	}
 	if !yes {
-		_, err := fmt.Fprintf(c.out, "orders that fit: %d; end them with -yes\n", books.Fitting)
+		_, err := fmt.Fprintf(c.Out, "orders that fit: %d; end them with -yes\n", books.Fitting)
 		return err
 	}
-	steps, failed := c.FinishFitting(ctx, books, d) // goes on after an error, which names its order
+	steps, failed := c.On.FinishFitting(ctx, books, d) // goes on after an error, which names its order
 	for _, step := range steps {
-		if err := c.printStep(step, nil); err != nil {
+		if err := printStep(c.Out, step, nil); err != nil {
 			return errors.Join(err, failed)
 		}
 	}
-	_, err = fmt.Fprintf(c.out, "orders that fit: %d, of which were ended: %d\n", books.Fitting, len(steps))
+	_, err = fmt.Fprintf(c.Out, "orders that fit: %d, of which were ended: %d\n", books.Fitting, len(steps))
 	return errors.Join(err, failed)
 }
 
@@ -367,9 +324,9 @@ func newAbandon(flags *flag.FlagSet) action {
 	evidenceFlags(flags, d)
 	flags.BoolVar(&d.Early, "early", false,
 		"abandon the order before it has waited for 13 hours, although its result may still come")
-	return withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
-		step, err := c.Abandon(ctx, id, *d)
-		return c.printStep(step, err)
+	return console.WithOrder(func(ctx context.Context, c call, id uuid.UUID) error {
+		step, err := c.On.Abandon(ctx, id, *d)
+		return printStep(c.Out, step, err)
 	})
 }
 
@@ -391,89 +348,8 @@ func newDecision(flags *flag.FlagSet) *Decision {
 	return d
 }
 
-func newDecide(flags *flag.FlagSet) action {
-	var e Entry
-	flags.StringVar(&e.Who, "who", "", "`name` of the person who decides; required")
-	flags.StringVar(&e.Reason, "reason", "", "what was decided, and why; required")
-	flags.StringVar((*string)(&e.Finding), "finding", "",
-		"`kind` of the finding, such as ended_otherwise; required without -reverse")
-	flags.Func("tx", "`hash` of the transaction, for a finding without an order, or with a UUID for one\n"+
-		"that is ambiguous: the transaction of this order",
-		func(text string) error { return e.TxHash.UnmarshalText([]byte(text)) })
-	flags.TextVar(&e.Reverses, "reverse", uuid.Nil, "`ID` of the decision that is reversed; takes no UUID")
-	flags.Func("moved", "what you have moved, such as item_gold=-500 for `items` taken from a player; "+
-		"may be repeated", e.addMoved)
-	decide := func(ctx context.Context, c call) error {
-		stored, err := c.Decide(ctx, e)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(c.out, "entry %s is stored\n", stored.ID)
-		return err
-	}
-	order := withOrder(func(ctx context.Context, c call, id uuid.UUID) error {
-		e.Order = id
-		return decide(ctx, c)
-	})
-	return func(ctx context.Context, c call) error {
-		about := e.TxHash != (common.Hash{}) && len(c.args) == 0
-		if about || e.Reverses != uuid.Nil {
-			return without(decide)(ctx, c)
-		}
-		return order(ctx, c)
-	}
-}
-
-// addMoved reads the value of the flag -moved.
-func (e *Entry) addMoved(text string) error {
-	id, number, _ := strings.Cut(text, "=")
-	amount, err := ramp.ParseAmount(number)
-	if err != nil || id == "" {
-		return errors.New("must be an item, = and an amount, which is below 0 if it was taken")
-	}
-	if e.Moved == nil {
-		e.Moved = map[string]Amount{}
-	}
-	if _, twice := e.Moved[id]; twice {
-		return fmt.Errorf("%s has an amount before", id)
-	}
-	e.Moved[id] = Amount{amount}
-	return nil
-}
-
-func newEntries(flags *flag.FlagSet) action {
-	var from, to time.Time
-	period(flags, &from, &to, "list decisions since this `time`; by default all of them")
-	return without(func(ctx context.Context, c call) error {
-		if c.config.Journal == nil {
-			return invalid("Config.Journal", "is required")
-		}
-		entries, err := c.config.Journal.Entries(ctx, from)
-		if err != nil {
-			return err
-		}
-		table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "ENTRY\tTIME\tWHO\tREASON\tFINDING\tORDER\tTRANSACTION\tMOVED\tREVERSES")
-		for _, e := range entries {
-			if !to.IsZero() && !e.At.Before(to) {
-				break
-			}
-			row := []string{e.ID.String(), e.At.Format(time.RFC3339)}
-			for _, text := range []string{
-				e.Who, e.Reason, string(e.Finding), emptyUnless(e.Order != uuid.Nil, e.Order.String()),
-				emptyUnless(e.TxHash != common.Hash{}, e.TxHash.Hex()), movedText(e.Moved),
-				emptyUnless(e.Reverses != uuid.Nil, e.Reverses.String()),
-			} {
-				row = append(row, shown(text))
-			}
-			fmt.Fprintln(table, strings.Join(row, "\t"))
-		}
-		return table.Flush()
-	})
-}
-
 // printStep says what was moved, so that nobody moves it again by hand.
-func (c call) printStep(step ramp.Step, err error) error {
+func printStep(out io.Writer, step ramp.Step, err error) error {
 	if err != nil {
 		return err
 	}
@@ -484,75 +360,6 @@ func (c call) printStep(step ramp.Step, err error) error {
 	case !step.New:
 		moved = "it had ended so before, and nothing was moved"
 	}
-	_, err = fmt.Fprintf(c.out, "%s is %s; %s\n", step.Order.UUID, step.Order.State, shown(moved))
+	_, err = fmt.Fprintf(out, "%s is %s; %s\n", step.Order.UUID, step.Order.State, console.Quote(moved))
 	return err
-}
-
-func newReconcile(flags *flag.FlagSet) action {
-	var s span
-	period(flags, &s.from, &s.to,
-		"`beginning`, a date or a time in RFC 3339; by default where the last books ended, or a day ago")
-	file := flags.String("position", "",
-		"`file` that says where the last books ended, and then where these did")
-	format := flags.String("format", "text",
-		"`form` of the books: text, json, totals or lines (both as CSV), or lines-json")
-	sign := DecimalPoint
-	flags.Func("decimal", "`sign` before the decimals in CSV, point (the default) or comma; "+
-		"with a comma, semicolons separate the columns", func(text string) error {
-		known := false
-		sign, known = map[string]DecimalSign{"point": DecimalPoint, "comma": DecimalComma}[text]
-		if !known {
-			return errors.New("must be point or comma")
-		}
-		return nil
-	})
-	return without(func(ctx context.Context, c call) error {
-		write := map[string]func(*Reconciliation, []Line) error{
-			"text": func(b *Reconciliation, _ []Line) error {
-				_, err := io.WriteString(c.out, b.Text())
-				return err
-			},
-			"json":   func(b *Reconciliation, _ []Line) error { return json.NewEncoder(c.out).Encode(b) },
-			"totals": func(b *Reconciliation, _ []Line) error { return b.WriteTotalsCSV(c.out, sign) },
-			"lines": func(b *Reconciliation, lines []Line) error {
-				return b.WriteLinesCSV(c.out, sign, lines)
-			},
-			"lines-json": func(b *Reconciliation, lines []Line) error {
-				return json.NewEncoder(c.out).Encode(map[string]any{
-					"about": b.About, "from": b.From, "to": b.To, "lines": lines})
-			},
-		}[*format]
-		if write == nil {
-			return errors.New("-format must be text, json, totals, lines or lines-json")
-		}
-		s.lines = strings.HasPrefix(*format, "lines")
-		unlock, err := position(*file).lock()
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		books, lines, err := c.since(ctx, position(*file), s)
-		if err != nil {
-			return err
-		}
-		if err := write(books, lines); err != nil {
-			return err
-		}
-		if *file == "" && books.isEmpty() { // regular books have quiet nights
-			return fmt.Errorf(
-				"nothing was compared: from %s to %s no order of this project and network ended, and this "+
-					"chain has no event of its tokens",
-				books.From.Format(time.RFC3339), books.To.Format(time.RFC3339))
-		}
-		if err := c.keep(ctx, position(*file), books); err != nil {
-			return err
-		}
-		if books.Stalled != "" {
-			return errors.New("the books stand still: " + books.Stalled)
-		}
-		if n := books.found(); n > 0 {
-			return fmt.Errorf("orders and chain disagree; findings: %d", n)
-		}
-		return nil
-	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
@@ -31,19 +32,24 @@ func sessions(_ context.Context, player string) ([]string, error) {
 }
 
 // command runs a command as a program does.
-func command(t *testing.T, o *support.Orders, name string, args ...string) (string, error) {
+func command(t *testing.T, o *backoffice, name string, args ...string) (string, error) {
 	t.Helper()
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	run, err := support.NewCommand(name, flags)
-	if err != nil {
+	single, err := support.NewCommand(name, flags)
+	books, failed := rampbooks.NewCommand(name, flags)
+	if err != nil && failed != nil {
 		return "", err
 	}
 	if err := flags.Parse(args); err != nil {
 		return "", err
 	}
 	var out bytes.Buffer
-	err = run(t.Context(), o, flags.Args(), &out)
+	if single != nil {
+		err = single(t.Context(), o.Orders, flags.Args(), &out)
+	} else {
+		err = books(t.Context(), o.Reconciler, flags.Args(), &out)
+	}
 	return out.String(), err
 }
 
@@ -71,7 +77,7 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 		"ended between too soon": {[]string{"-from", day(s.begin), "-to", day(s.begin.Add(time.Minute))}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			printed, _, _ := strings.Cut(ramp.Must(command(t, s.Orders, "list", c.args...)), "Orders that wait")
+			printed, _, _ := strings.Cut(ramp.Must(command(t, s.backoffice, "list", c.args...)), "Orders that wait")
 			rows := strings.Split(strings.TrimSpace(printed), "\n")[1:]
 			require.Len(t, rows, len(c.want), printed)
 			for i, o := range c.want {
@@ -80,16 +86,16 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 		})
 	}
 
-	_, err := command(t, s.Orders, "list", "-player", "bob")
+	_, err := command(t, s.backoffice, "list", "-player", "bob")
 	assert.EqualError(t, err, `there is no player "bob" with a session`)
-	printed := ramp.Must(command(t, s.Orders, "list"))
+	printed := ramp.Must(command(t, s.backoffice, "list"))
 	assert.True(t, strings.HasPrefix(printed, "UUID ") &&
 		strings.HasSuffix(printed,
 			"\nOrders that wait, but not yet for 13h0m0s, are not listed: use -older 0s.\n"), printed)
 	assert.Equal(t, 2, strings.Count(printed, "\n"))
 
 	s.change(mint.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = "", ramp.Intent{}, nil })
-	printed = ramp.Must(command(t, s.Orders, "list", "-player", "alice"))
+	printed = ramp.Must(command(t, s.backoffice, "list", "-player", "alice"))
 	assert.Regexp(t, mint.UUID.String()+"  unknown direction", printed, "a damaged row hides no other")
 	assert.Equal(t, 4, strings.Count(printed, "\n"))
 }
@@ -108,7 +114,7 @@ func TestTheListSaysWhoEndedAnOrderAndWhy(t *testing.T) {
 
 	from := []string{"-from", s.begin.UTC().Format(time.RFC3339)}
 	rows := func(args ...string) []string {
-		return strings.Split(strings.TrimSpace(ramp.Must(command(t, s.Orders, "list", args...))), "\n")
+		return strings.Split(strings.TrimSpace(ramp.Must(command(t, s.backoffice, "list", args...))), "\n")
 	}
 	all := rows(from...)
 	require.Len(t, all, 4)
@@ -120,7 +126,7 @@ func TestTheListSaysWhoEndedAnOrderAndWhy(t *testing.T) {
 	require.Len(t, byHand, 3)
 	assert.Equal(t, []string{finished.UUID.String(), abandoned.UUID.String()}, []string{byHand[1][:36], byHand[2][:36]})
 	assert.Len(t, rows("-by-hand", "-player", "alice"), 3)
-	_, err := command(t, s.Orders, "list", "-by-hand")
+	_, err := command(t, s.backoffice, "list", "-by-hand")
 	assert.ErrorContains(t, err, "-by-hand needs -from")
 
 	require.NoError(t, s.service.Resend(t.Context(), finished), "the result, after all")
@@ -131,7 +137,7 @@ func TestTheListSaysWhoEndedAnOrderAndWhy(t *testing.T) {
 	s.place(t, s.service.Mint, 1, ramptest.MintedByStranger())
 	s.change(abandoned.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = "", ramp.Intent{}, nil })
 	books := s.books(t, s.begin, time.Time{})
-	at := slices.IndexFunc(books.Findings, func(f support.Finding) bool { return f.Kind == support.Differs })
+	at := slices.IndexFunc(books.Findings, func(f rampbooks.Finding) bool { return f.Kind == rampbooks.Differs })
 	require.GreaterOrEqual(t, at, 0)
 	assert.Equal(t, "bob: case 42", books.Findings[at].Orders[0].Reason)
 	assert.Contains(t, books.Text(), "bob: case 42")
@@ -145,7 +151,7 @@ func TestWaitingOrdersAreCountedByTheirAge(t *testing.T) {
 	s.place(t, s.service.Mint, 1, ramptest.ResultNever())
 	s.place(t, s.service.Burn, 1, ramptest.ResultNever())
 	s.service.Advance(10 * time.Minute)
-	printed := ramp.Must(command(t, s.Orders, "count"))
+	printed := ramp.Must(command(t, s.backoffice, "count"))
 	assert.Equal(t, `WAITING LONGER THAN  MINTS  BURNS
 0s                   2      1
 5m0s                 2      1
@@ -170,9 +176,9 @@ func TestLookingNeedsNoRightToWrite(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	record := `{"msg":"ramp: call","uuid":"` + lost.UUID.String() + `","state":"succeeded"}`
 	require.NoError(t, os.WriteFile(log, []byte(record), 0o600))
-	looks := ramp.Must(support.New(support.Config{
+	looks := ramp.Must(newBackoffice(backofficeConfig{
 		Store: viewer{s.store}, Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true}),
-		Products: support.Always(product),
+		Products: rampbooks.Always(product),
 		Now:      s.service.Now, Logger: quiet,
 	}))
 	for want, args := range map[string][]string{
@@ -204,7 +210,7 @@ func TestAFindingIsAnErrorOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		hours := 0
 		position := filepath.Join(t.TempDir(), "position")
-		s.KeepBooks(ctx, position, func(_ context.Context, books *support.Reconciliation) error {
+		s.KeepBooks(ctx, position, func(_ context.Context, books *rampbooks.Reconciliation) error {
 			assert.Len(t, books.Findings, 1)
 			if hours++; hours == 3 {
 				cancel()
@@ -240,11 +246,11 @@ func TestBooksThatAreNewerThanTheStoreSaySo(t *testing.T) {
 		s.service.Advance(5 * time.Hour)
 		third := s.place(t, s.service.Mint, 4)
 		s.service.Advance(time.Hour)
-		ramp.Must(command(t, s.Orders, "reconcile", "-position", position))
+		ramp.Must(command(t, s.backoffice, "reconcile", "-position", position))
 		s.service.Advance(24 * time.Hour)
 		once := func() (begins time.Time) {
 			ctx, cancel := context.WithCancel(t.Context())
-			s.KeepBooks(ctx, position, func(_ context.Context, books *support.Reconciliation) error {
+			s.KeepBooks(ctx, position, func(_ context.Context, books *rampbooks.Reconciliation) error {
 				begins = books.From
 				cancel()
 				return nil
@@ -266,7 +272,7 @@ func TestBooksThatAreNewerThanTheStoreSaySo(t *testing.T) {
 				restore(s, id)
 			}
 		}
-		assert.Equal(t, begun.Add(-support.Overlap), once(), name)
+		assert.Equal(t, begun.Add(-rampbooks.Overlap), once(), name)
 		assert.Contains(t, s.log.String(), newer, name)
 	}
 }
@@ -276,29 +282,29 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	s := newShop(t)
 	position := filepath.Join(t.TempDir(), "position")
 	s.place(t, s.service.Mint, 4)
-	printed := ramp.Must(command(t, s.Orders, "reconcile", "-position", position, "-format", "totals"))
+	printed := ramp.Must(command(t, s.backoffice, "reconcile", "-position", position, "-format", "totals"))
 	assert.Contains(t, printed, `"mint","items_taken","item_gold",,100,,,`)
-	printed = ramp.Must(command(t, s.Orders, "reconcile"))
+	printed = ramp.Must(command(t, s.backoffice, "reconcile"))
 	assert.Regexp(t, `\nnot judged yet: 0, and all after 2\S+Z\n`, printed)
 	end := s.service.Now()
 	s.service.Advance(5 * time.Hour)
 
 	s.place(t, s.service.Mint, 2, ramptest.MintedByStranger())
 	for format, want := range map[string]string{"text": "books from ", "json": `"event_without_order":1`} {
-		printed, err := command(t, s.Orders, "reconcile", "-position", position+".of "+format, "-format", format)
+		printed, err := command(t, s.backoffice, "reconcile", "-position", position+".of "+format, "-format", format)
 		assert.EqualError(t, err, "orders and chain disagree; findings: 1")
 		assert.Contains(t, printed, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(_ context.Context, books *support.Reconciliation) error {
+	s.KeepBooks(ctx, position, func(_ context.Context, books *rampbooks.Reconciliation) error {
 		assert.Len(t, books.Findings, 1)
 		assert.WithinDuration(t, end, books.From, 30*time.Minute)
-		assert.Equal(t, books.From.Add(-support.Overlap), books.FindingsFrom)
+		assert.Equal(t, books.From.Add(-rampbooks.Overlap), books.FindingsFrom)
 		cancel()
 		return nil
 	})
 	assert.Contains(t, s.log.String(), `"msg":"ramp: the books do not close","kind":"event_without_order"`)
-	printed, err := command(t, s.Orders, "reconcile", "-position", position, "-format", "totals")
+	printed, err := command(t, s.backoffice, "reconcile", "-position", position, "-format", "totals")
 	assert.Error(t, err, "the overlap has the finding again")
 	assert.NotContains(t, printed, "tokens_ordered", "both orders were in earlier books")
 
@@ -309,7 +315,7 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	s.place(t, s.service.Mint, 1)
 	for _, period := range [][]string{{"-from", s.begin.Format(time.RFC3339), "-to", end.Format(time.RFC3339)},
 		{"-from", later}, {"-to", "2026-01-01"}} {
-		_, err := command(t, s.Orders, "reconcile", append(period, "-position", position)...)
+		_, err := command(t, s.backoffice, "reconcile", append(period, "-position", position)...)
 		assert.NoError(t, err, "a quiet night is no error")
 		now := ramp.Must(os.ReadFile(position))
 		assert.Equal(t, string(kept), string(now))
@@ -317,7 +323,7 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 
 	for _, damaged := range []string{"{}", "", "\x00\x00"} {
 		require.NoError(t, os.WriteFile(position, []byte(damaged), 0o600))
-		_, err := command(t, s.Orders, "reconcile", "-position", position)
+		_, err := command(t, s.backoffice, "reconcile", "-position", position)
 		assert.ErrorContains(t, err, "is not a position of the books")
 	}
 }
@@ -334,9 +340,9 @@ func TestAReportThatCannotBeWrittenKeepsThePosition(t *testing.T) {
 	position := filepath.Join(t.TempDir(), "position")
 	for _, format := range []string{"text", "json", "totals"} {
 		flags := flag.NewFlagSet("reconcile", flag.ContinueOnError)
-		run := ramp.Must(support.NewCommand("reconcile", flags))
+		run := ramp.Must(rampbooks.NewCommand("reconcile", flags))
 		require.NoError(t, flags.Parse([]string{"-position", position, "-format", format}))
-		assert.ErrorContains(t, run(t.Context(), s.Orders, nil, full{}), "no space left on device")
+		assert.ErrorContains(t, run(t.Context(), s.Reconciler, nil, full{}), "no space left on device")
 		assert.NoFileExists(t, position)
 	}
 }
@@ -346,7 +352,7 @@ func TestThePositionOfTheBooksThatCannotBeKeptIsLogged(t *testing.T) {
 	position := filepath.Join(t.TempDir(), "position")
 	require.NoError(t, os.MkdirAll(position+".new/full", 0o700)) // what is written before the rename
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(context.Context, *support.Reconciliation) error {
+	s.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
 		cancel()
 		return nil
 	})
@@ -370,7 +376,7 @@ func TestThePositionOfTheBooksIsForItsOwnerOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, leave(), "what a process that was killed left")
 			ctx, cancel := context.WithCancel(t.Context())
-			s.KeepBooks(ctx, position, func(context.Context, *support.Reconciliation) error {
+			s.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
 				cancel()
 				return nil
 			})
@@ -387,7 +393,7 @@ func TestBooksWhoseFindingsWereNotKeptComeAgain(t *testing.T) {
 	s := newShop(t)
 	position := filepath.Join(t.TempDir(), "position")
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(context.Context, *support.Reconciliation) error {
+	s.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
 		cancel()
 		return errors.New("the database is down")
 	})
@@ -448,14 +454,14 @@ func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
 		"unknown order":                              {"finish", "-who", "bob", "-reason", "x", "-tx", tx, id},
 		"-format must be":                            {"reconcile", "-format", "xml"},
 	} {
-		printed, err := command(t, s.Orders, args[0], args[1:]...)
+		printed, err := command(t, s.backoffice, args[0], args[1:]...)
 		assert.ErrorContains(t, err, want)
 		assert.Empty(t, printed)
 	}
-	poor := ramp.Must(support.New(support.Config{Store: networked{s.store}}))
+	poor := ramp.Must(newBackoffice(backofficeConfig{Store: networked{s.store}}))
 	_, err := command(t, poor, "list")
-	assert.EqualError(t, err, "ramp: Config.Store must be a Ledger")
-	poor = ramp.Must(support.New(support.Config{Store: s.store}))
+	assert.EqualError(t, err, "ramp: Config.Store must be a rampbooks.OrderLister")
+	poor = ramp.Must(newBackoffice(backofficeConfig{Store: s.store}))
 	_, err = command(t, poor, "list", "-player", "alice")
 	assert.EqualError(t, err, "ramp: Config.Sessions is required to list the orders of a player")
 }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/invalid"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
 
@@ -76,7 +76,7 @@ func (o *Orders) Finish(
 	const done, failed = "ramp: order finished", "ramp: order not finished"
 	return o.decide(ctx, done, failed, id, d, func(reason string) (ramp.Step, error) {
 		if o.chain == nil {
-			return ramp.Step{}, invalid("Config.Proof", "is required")
+			return ramp.Step{}, invalid.Field("Config.Proof", "is required")
 		}
 		order, err := o.order(ctx, id)
 		if err != nil {
@@ -144,7 +144,7 @@ func (o *Orders) proven(
 
 // update takes a step, and notes in the store that it was refused.
 func (o *Orders) update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
-	step, err := o.config.Store.Update(ctx, id, o.mine(next))
+	step, err := o.config.Store.Update(ctx, id, o.scope.Only(next))
 	if err != nil {
 		if failed := ramp.Refuse(ctx, o.config.Store, id, err); failed != nil {
 			o.log().WarnContext(ctx, "ramp: the refusal was not noted", "uuid", id.String(), "error", failed)
@@ -167,7 +167,7 @@ func (o *Orders) age(ctx context.Context, order *ramp.Order, receipt *ramp.Recei
 	if err != nil {
 		return 0, err
 	}
-	block, err := o.blockAt(ctx, ramp.AtBlock(number))
+	block, err := evidence.BlockAt(ctx, o.chain, ramp.AtBlock(number))
 	if err != nil {
 		return 0, err
 	}
@@ -255,20 +255,12 @@ func (o *Orders) unused(ctx context.Context, id uuid.UUID, d Decision) error {
 
 // text returns what is stored.
 func (d *Decision) text() (string, error) {
-	who, reason := strings.TrimSpace(d.Who), strings.TrimSpace(d.Reason)
-	text := who + ": " + reason
-	var wrong problems
-	wrong.require(who != "", "Decision.Who")
-	wrong.require(reason != "", "Decision.Reason")
-	wrong.demand(len(text) <= maxReason && utf8.ValidString(text) && !strings.ContainsRune(text, 0),
-		"Decision.Reason", fmt.Sprintf("must be UTF-8 without NUL, with Who in at most %d bytes", maxReason))
-	wrong.demand(d.AgainstEvidence || strings.TrimSpace(d.Settled) == "",
+	var wrong invalid.Fields
+	text := wrong.Reason("Decision", d.Who, d.Reason)
+	wrong.Require(d.AgainstEvidence || strings.TrimSpace(d.Settled) == "",
 		"Decision.AgainstEvidence", "is required with Settled, which the chain cannot show")
-	return text, wrong.err()
+	return text, wrong.Err()
 }
-
-// maxReason is how many bytes of a reason every store can keep.
-const maxReason = 4096
 
 // decide makes a decision and logs it as done or failed.
 func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, d Decision,

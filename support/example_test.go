@@ -76,25 +76,6 @@ func ExampleOrders_Abandon() {
 	// abandoned false alice: case 17: the wallet is empty
 }
 
-// An hourly job compares the orders in a database with the token's events. It prints what
-// does not fit, and begins next time where these books ended.
-func ExampleOrders_Reconcile() {
-	var (
-		ctx      context.Context
-		store    *rampsql.Store
-		proof    *rampproof.Proof
-		products []support.Sold // those of ramp.TermsConfig, and former ones with their time
-		last     time.Time      // To of the last books
-	)
-	orders := ramp.Must(support.New(support.Config{Store: store, Proof: proof, Products: products}))
-	books, err := orders.Reconcile(ctx, last.Add(-support.Overlap), time.Time{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Print(books.Text()) // or books as JSON, or WriteTotalsCSV
-	last = books.To         // keep it once the report is written
-}
-
 // A server gets a command that reads its flags and its settings: server orders show -db … UUID.
 func ExampleNewCommand() {
 	name, args := os.Args[2], os.Args[3:]

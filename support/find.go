@@ -10,21 +10,22 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
 // Find returns the orders that a text leads to, newest first: the UUID of an order, the hash of its
 // transaction, the address of a wallet, the ID of a session, or the name of a player if Config.Sessions
 // is set. It is what a player, or whoever helps one, has at hand. If no order is found, the error wraps
-// [ramp.ErrOrderUnknown]. The store must be a [Ledger].
+// [ramp.ErrOrderUnknown]. The store must be a [rampbooks.OrderLister].
 func (o *Orders) Find(ctx context.Context, text string) ([]ramp.Order, error) {
-	store, err := o.ledger()
+	store, err := o.lister()
 	if err != nil {
 		return nil, err
 	}
 	text = strings.TrimSpace(text)
 	one := func(order ramp.Order, err error) ([]ramp.Order, error) {
 		if err == nil {
-			err = o.foreign(&order)
+			err = o.scope.Check(&order)
 		}
 		if err != nil {
 			return nil, err
@@ -39,7 +40,7 @@ func (o *Orders) Find(ctx context.Context, text string) ([]ramp.Order, error) {
 		return one(store.OrderByTransaction(ctx, hash))
 	}
 	if common.IsHexAddress(text) {
-		orders, err := o.all(of(ctx, store.UserOrders, text))
+		orders, err := o.scope.All(orderlist.Of(ctx, store.UserOrders, text))
 		return orders, unknownUnless(orders, err)
 	}
 	sessions := []string{text}
@@ -52,7 +53,7 @@ func (o *Orders) Find(ctx context.Context, text string) ([]ramp.Order, error) {
 	}
 	var orders []ramp.Order
 	for _, session := range sessions {
-		more, err := o.all(of(ctx, store.SessionOrders, session))
+		more, err := o.scope.All(orderlist.Of(ctx, store.SessionOrders, session))
 		if err != nil {
 			return nil, err
 		}

@@ -105,12 +105,12 @@ func TestFind(t *testing.T) {
 		assert.Equal(t, c.want, uuids(found), c.text)
 		assert.Equal(t, c.want == nil, errors.Is(err, ramp.ErrOrderUnknown), c.text)
 	}
-	printed, err := command(t, s.Orders, "find", "-json", first.UUID.String())
+	printed, err := command(t, s.backoffice, "find", "-json", first.UUID.String())
 	require.NoError(t, err)
 	var list []ramp.Order
 	require.NoError(t, json.Unmarshal([]byte(printed), &list))
 	assert.Equal(t, both[1:], uuids(list))
-	printed, err = command(t, s.Orders, "find", "session-1")
+	printed, err = command(t, s.backoffice, "find", "session-1")
 	require.NoError(t, err)
 	assert.Contains(t, printed, second.UUID.String())
 }

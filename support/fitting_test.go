@@ -17,6 +17,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/internal/test/thief"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
@@ -32,7 +33,7 @@ func ownsWallet(_ context.Context, session string, wallet common.Address) (bool,
 
 // forgotten is an order of the player that waits since 20 hours, and its transaction.
 type forgotten struct {
-	config support.Config
+	config backofficeConfig
 	store  *ledger
 	node   *node
 	order  ramp.Order
@@ -42,15 +43,15 @@ type forgotten struct {
 	right  ramp.Order // another's, which has ended
 }
 
-func (f *forgotten) orders() *support.Orders { return ramp.Must(support.New(f.config)) }
+func (f *forgotten) orders() *backoffice { return ramp.Must(newBackoffice(f.config)) }
 
 // newForgotten returns a game in which nothing is wrong but that a result never came.
 func newForgotten(t *testing.T, d ramp.Direction) *forgotten {
 	t.Helper()
 	f := &forgotten{at: now.Add(-20 * time.Hour)}
 	_, f.store, f.node = newOrders(t, 100*time.Hour, paid)
-	f.config = support.Config{
-		Store: f.store, Products: support.Always(product), OwnsWallet: ownsWallet,
+	f.config = backofficeConfig{
+		Store: f.store, Products: rampbooks.Always(product), OwnsWallet: ownsWallet,
 		Proof: proofOn(f.node.rpc(t), &rampproof.Config{Payers: []common.Address{payer},
 			Contracts: []common.Address{vault}}),
 		Now: func() time.Time { return now }, Logger: quiet,
@@ -229,8 +230,8 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 	owns := func(_ context.Context, session string, wallet common.Address) (bool, error) {
 		return s.service.Wallet(ramp.Session{ID: session}) == wallet, nil
 	}
-	orders := ramp.Must(support.New(support.Config{
-		Store: s.store, Products: support.Always(product), Sessions: sessions, OwnsWallet: owns,
+	orders := ramp.Must(newBackoffice(backofficeConfig{
+		Store: s.store, Products: rampbooks.Always(product), Sessions: sessions, OwnsWallet: owns,
 		Proof: proofOn(s.chain, &rampproof.Config{Payers: []common.Address{s.service.Payer()}}),
 		Now:   s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil)),
 	}))

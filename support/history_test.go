@@ -22,8 +22,8 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
-	"github.com/token-ramp/ramp-go/support"
 )
 
 var histories = flag.Int("histories", 300, "how many random histories TestFittingEndsNoOrderWrongly plays")
@@ -34,7 +34,7 @@ type history struct {
 	t      *testing.T
 	node   *node
 	store  *ledger
-	orders *support.Orders
+	orders *backoffice
 	clock  time.Time
 
 	own     map[uuid.UUID]common.Hash // the transaction that has really ended an order; zero if it failed
@@ -69,8 +69,8 @@ func newHistory(t *testing.T, seed uint64) *history {
 	owns := func(_ context.Context, session string, wallet common.Address) (bool, error) {
 		return session == wallet.Hex(), nil
 	}
-	h.orders = ramp.Must(support.New(support.Config{
-		Store: h.store, Products: support.Always(product), OwnsWallet: owns,
+	h.orders = ramp.Must(newBackoffice(backofficeConfig{
+		Store: h.store, Products: rampbooks.Always(product), OwnsWallet: owns,
 		Proof: proofOn(chain, &rampproof.Config{Payers: []common.Address{payer}, Contracts: []common.Address{vault}}),
 		Now:   func() time.Time { return h.clock }, Logger: quiet,
 	}))

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -23,10 +24,10 @@ import (
 // memoryJournal is a journal in memory.
 type memoryJournal struct {
 	mu      sync.Mutex
-	entries []support.Entry
+	entries []rampbooks.Entry
 }
 
-func (j *memoryJournal) Add(_ context.Context, e support.Entry) error {
+func (j *memoryJournal) Add(_ context.Context, e rampbooks.Entry) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, other := range j.entries {
@@ -38,7 +39,7 @@ func (j *memoryJournal) Add(_ context.Context, e support.Entry) error {
 	return nil
 }
 
-func (j *memoryJournal) Entries(_ context.Context, since time.Time) (list []support.Entry, err error) {
+func (j *memoryJournal) Entries(_ context.Context, since time.Time) (list []rampbooks.Entry, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range j.entries {
@@ -55,11 +56,11 @@ func (l *ledger) EraseSession(_ context.Context, session string, before time.Tim
 }
 
 // withJournal returns the orders of a store with a journal, whose clock a test sets.
-func withJournal(t *testing.T, store *ledger, n *node, clock *time.Time) (*support.Orders, *memoryJournal) {
+func withJournal(t *testing.T, store *ledger, n *node, clock *time.Time) (*backoffice, *memoryJournal) {
 	t.Helper()
 	journal := new(memoryJournal)
-	return ramp.Must(support.New(support.Config{Store: store, Journal: journal, Logger: quiet,
-		Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true}), Products: support.Always(product),
+	return ramp.Must(newBackoffice(backofficeConfig{Store: store, Journal: journal, Logger: quiet,
+		Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true}), Products: rampbooks.Always(product),
 		Now: func() time.Time { return *clock }})), journal
 }
 
@@ -79,23 +80,23 @@ func TestADecisionEndsAFindingAndIsARow(t *testing.T) {
 	clock := now
 	orders, journal := withJournal(t, store, n, &clock)
 	order := store.abandonedAndMinted(t, n, hoursAgo(100))
-	month := func() *support.Reconciliation {
+	month := func() *rampbooks.Reconciliation {
 		return ramp.Must(orders.Reconcile(t.Context(), hoursAgo(500), time.Time{}))
 	}
 	before := month()
-	require.Equal(t, []support.FindingKind{support.EndedOtherwise}, kindsOf(before))
+	require.Equal(t, []rampbooks.FindingKind{rampbooks.EndedOtherwise}, kindsOf(before))
 	clock = hoursAgo(2)
 	decide := []string{"-finding", "ended_otherwise", "-who", "bob", "-reason", "case 2: taken back"}
 	ramp.Must(command(t, orders, "decide", append(decide, "-moved", "item_gold=-500", order.UUID.String())...))
 
 	books := month()
 	assert.Empty(t, books.Findings)
-	assert.Zero(t, books.Counts[support.EndedOtherwise])
+	assert.Zero(t, books.Counts[rampbooks.EndedOtherwise])
 	require.Len(t, books.Decided, 1)
 	assert.Equal(t, "case 2: taken back", books.Decided[0].Decided.Reason)
 	assert.Equal(t, before.Totals, books.Totals, "what the game did is what it did")
 	var printed strings.Builder
-	require.NoError(t, books.WriteTotalsCSV(&printed, support.DecimalPoint))
+	require.NoError(t, books.WriteTotalsCSV(&printed, rampbooks.DecimalPoint))
 	assert.Contains(t, printed.String(),
 		`"decisions","gold","`+token.Hex()+`","mint","items_decided","item_gold",,-500,,,`)
 	assert.Contains(t, books.Text(), "\n  decided at 2026-11-20T10:00:00Z by bob: case 2: taken back (entry ")
@@ -109,12 +110,12 @@ func TestADecisionEndsAFindingAndIsARow(t *testing.T) {
 
 	// Nobody decides twice, and a reversal is an entry.
 	_, err = command(t, orders, "decide", append(decide, order.UUID.String())...)
-	assert.ErrorIs(t, err, support.ErrDecided)
+	assert.ErrorIs(t, err, rampbooks.ErrDecided)
 	id := journal.entries[0].ID
 	reverse := []string{"-who", "carol", "-reason", "case 3: it was another player's", "-reverse", id.String()}
 	ramp.Must(command(t, orders, "decide", reverse...))
-	assert.Equal(t, []support.FindingKind{support.EndedOtherwise}, kindsOf(month()))
-	assert.Equal(t, map[string]support.Amount{"item_gold": {Amount: ramp.NewAmount(500)}}, journal.entries[1].Moved)
+	assert.Equal(t, []rampbooks.FindingKind{rampbooks.EndedOtherwise}, kindsOf(month()))
+	assert.Equal(t, map[string]rampbooks.Amount{"item_gold": {Amount: ramp.NewAmount(500)}}, journal.entries[1].Moved)
 	_, err = command(t, orders, "decide", reverse...)
 	assert.ErrorContains(t, err, "has been reversed before")
 	ramp.Must(command(t, orders, "decide", append(decide, order.UUID.String())...))
@@ -124,7 +125,7 @@ func TestADecisionEndsAFindingAndIsARow(t *testing.T) {
 	assert.Equal(t, 4, strings.Count(listed, "\n"))
 	assert.Contains(t, listed, "bob  ")
 	assert.Contains(t, listed, "-500 item_gold")
-	var read support.Reconciliation
+	var read rampbooks.Reconciliation
 	require.NoError(t, json.Unmarshal(ramp.Must(json.Marshal(month())), &read))
 	assert.Equal(t, month().Text(), read.Text())
 }
@@ -143,7 +144,7 @@ func TestADecisionAboutATransaction(t *testing.T) {
 	assert.Equal(t, other, books.Findings[0].Events[0].TxHash)
 	for want, args := range map[string][]string{
 		"Entry.Finding must be a kind of finding": {"-who", "a", "-reason", "b", "-tx", own.Hex()},
-		"Decision.Who is required":                append(why[:2:2], "-tx", own.Hex()),
+		"Entry.Who is required":                   append(why[:2:2], "-tx", own.Hex()),
 		"unknown order":                           append(why[:6:6], uuid.NewString()),
 		"is no decision":                          {"-who", "a", "-reason", "b", "-reverse", uuid.NewString()},
 		"must be an item, = and an amount":        {"-moved", "item_gold"},
@@ -220,13 +221,13 @@ func TestAPlayerIsErasedWithoutANodeOnlyIfAPersonSaysSo(t *testing.T) {
 	} {
 		_, store, n := newOrders(t, 1000*time.Hour, paid)
 		test.play(t, store, n)
-		orders := ramp.Must(support.New(support.Config{Store: store, Logger: quiet,
+		orders := ramp.Must(newBackoffice(backofficeConfig{Store: store, Logger: quiet,
 			Now: func() time.Time { return now }}))
 		erased, err := orders.EraseSession(t.Context(), "session-1", hoursAgo(7*24), why)
 		if test.refused {
 			var invalid *ramp.InvalidError
 			require.ErrorAs(t, err, &invalid, name)
-			assert.ErrorContains(t, err, "Config.Proof")
+			assert.ErrorContains(t, err, "Config.Books")
 			assert.Equal(t, 0, erased, name)
 			erased, err = orders.EraseSession(t.Context(), "session-1", hoursAgo(7*24), blind)
 		}
@@ -244,7 +245,7 @@ func TestOneOfTwoDecisionsIsStored(t *testing.T) {
 	var done sync.WaitGroup
 	for range 8 {
 		done.Go(func() {
-			e := support.Entry{Who: "a", Reason: "b", Finding: support.EndedOtherwise, Order: order.UUID}
+			e := rampbooks.Entry{Who: "a", Reason: "b", Finding: rampbooks.EndedOtherwise, Order: order.UUID}
 			_, _ = orders.Decide(t.Context(), e)
 		})
 	}

@@ -48,7 +48,7 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	lost := func(d *studio) []support.Logged {
 		var read strings.Builder
 		log := slog.New(slog.NewTextHandler(&read, nil))
-		orders := ramp.Must(support.New(support.Config{Store: d.store, Logger: log}))
+		orders := ramp.Must(newBackoffice(backofficeConfig{Store: d.store, Logger: log}))
 		lost := ramp.Must(orders.Lost(t.Context(), strings.NewReader(text)))
 		assert.Contains(t, read.String(), `msg="ramp: logs read" records=6 orders=3`)
 		return lost
@@ -63,7 +63,7 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 		{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,
 			Effects: []string{"take -100 item_gold", "give back +100 item_gold"}, Missing: true}, again,
 	}, lost(newStudio(t)))
-	_, err := ramp.Must(support.New(support.Config{Store: new(ramp.MemoryStore)})).Lost(t.Context(),
+	_, err := ramp.Must(newBackoffice(backofficeConfig{Store: new(ramp.MemoryStore)})).Lost(t.Context(),
 		strings.NewReader(text))
 	assert.ErrorContains(t, err, "MemoryStore.Apply is required", "a store that fails lost nothing")
 }

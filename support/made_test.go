@@ -1,10 +1,8 @@
 package support_test
 
 import (
-	"context"
 	"flag"
 	"io"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -25,27 +24,19 @@ func TestOrdersThatNewHasNotMadeSaySo(t *testing.T) {
 	_, show := orders.Show(ctx, id)
 	_, find := orders.Find(ctx, id.String())
 	_, finish := orders.Finish(ctx, id, common.Hash{1}, d)
-	_, fitting := orders.FinishFitting(ctx, new(support.Reconciliation), d)
+	_, fitting := orders.FinishFitting(ctx, new(rampbooks.Reconciliation), d)
 	_, abandon := orders.Abandon(ctx, id, d)
-	_, decide := orders.Decide(ctx, support.Entry{Who: "bob", Reason: "test", Order: id})
 	_, erase := orders.EraseSession(ctx, "s", now, d)
 	_, lost := orders.Lost(ctx)
-	_, reconcile := orders.Reconcile(ctx, now, now)
-	_, _, lines := orders.ReconcileLines(ctx, now, now)
 	for what, err := range map[string]error{
 		"Show": show, "Find": find, "Finish": finish, "FinishFitting": fitting, "Abandon": abandon,
-		"Decide": decide, "EraseSession": erase, "Lost": lost, "Reconcile": reconcile, "ReconcileLines": lines,
+		"EraseSession": erase, "Lost": lost,
 	} {
 		assert.EqualError(t, err, notMade, what)
 	}
-	for _, name := range []string{"list", "count", "find", "missing", "show", "finish", "abandon", "decide",
-		"entries", "reconcile"} {
+	for _, name := range []string{"list", "count", "find", "missing", "show", "finish", "abandon"} {
 		run, err := support.NewCommand(name, flag.NewFlagSet(name, flag.ContinueOnError))
 		require.NoError(t, err)
 		assert.EqualError(t, run(ctx, orders, []string{id.String()}, io.Discard), notMade, name)
 	}
-
-	canceled, cancel := context.WithCancel(ctx)
-	cancel()
-	orders.KeepBooks(canceled, filepath.Join(t.TempDir(), "books.json"), nil) // it only logs
 }

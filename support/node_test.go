@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -292,7 +293,7 @@ func (n *node) rpc(t *testing.T) *ramp.RPC {
 }
 
 // newOrders returns orders of the game that sells product, on a node whose chain is so old.
-func newOrders(t *testing.T, age time.Duration, proof *rampproof.Config) (*support.Orders, *ledger, *node) {
+func newOrders(t *testing.T, age time.Duration, proof *rampproof.Config) (*backoffice, *ledger, *node) {
 	t.Helper()
 	n := &node{begin: now.Add(-age), head: uint64(age / time.Second),
 		decimals: hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))}
@@ -301,10 +302,10 @@ func newOrders(t *testing.T, age time.Duration, proof *rampproof.Config) (*suppo
 }
 
 // ordersOf returns the orders of a store, on a node.
-func ordersOf(t *testing.T, store *ledger, n *node, proof *rampproof.Config) *support.Orders {
+func ordersOf(t *testing.T, store *ledger, n *node, proof *rampproof.Config) *backoffice {
 	t.Helper()
-	return ramp.Must(support.New(support.Config{Store: store, Proof: proofOn(n.rpc(t), proof),
-		Products: support.Always(product),
+	return ramp.Must(newBackoffice(backofficeConfig{Store: store, Proof: proofOn(n.rpc(t), proof),
+		Products: rampbooks.Always(product),
 		Now:      func() time.Time { return now }, Logger: quiet}))
 }
 

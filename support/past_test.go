@@ -9,16 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
-	"github.com/token-ramp/ramp-go/support"
 )
 
 var newToken = common.HexToAddress("0x70c4")
 
 // sellsOf returns the orders of a game that has sold products, each at its time.
-func sellsOf(t *testing.T, store *ledger, n *node, sold ...support.Sold) *support.Orders {
+func sellsOf(t *testing.T, store *ledger, n *node, sold ...rampbooks.Sold) *backoffice {
 	t.Helper()
-	return ramp.Must(support.New(support.Config{
+	return ramp.Must(newBackoffice(backofficeConfig{
 		Store: store, Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true}), Products: sold,
 		Now: func() time.Time { return now }, Logger: quiet,
 	}))
@@ -48,7 +48,7 @@ func TestATokenThatMovedToANewContractIsCompared(t *testing.T) {
 	store.mintOn(t, n, token, hoursAgo(50), 490)
 	store.mintOn(t, n, newToken, hoursAgo(10), 490)
 	both := sellsOf(t, store, n,
-		support.Sold{Product: old, To: hoursAgo(30)}, support.Sold{Product: moved, From: hoursAgo(30)})
+		rampbooks.Sold{Product: old, To: hoursAgo(30)}, rampbooks.Sold{Product: moved, From: hoursAgo(30)})
 	books := ramp.Must(both.Reconcile(t.Context(), hoursAgo(60), now))
 	assert.Empty(t, books.Findings)
 	var tokens []common.Address
@@ -62,8 +62,8 @@ func TestATokenThatMovedToANewContractIsCompared(t *testing.T) {
 	// Whoever forgets the old contract accuses nobody.
 	waits := orderOf(ramp.Burn, 5, hoursAgo(20))
 	store.keep(t, waits)
-	books = ramp.Must(sellsOf(t, store, n, support.Always(moved)...).Reconcile(t.Context(), hoursAgo(60), now))
-	require.Equal(t, []support.FindingKind{support.NotCompared, support.NotCompared}, kindsOf(books))
+	books = ramp.Must(sellsOf(t, store, n, rampbooks.Always(moved)...).Reconcile(t.Context(), hoursAgo(60), now))
+	require.Equal(t, []rampbooks.FindingKind{rampbooks.NotCompared, rampbooks.NotCompared}, kindsOf(books))
 	for _, f := range books.Findings {
 		assert.Equal(t, "no setting knows its token 0x00000000000000000000000000000000000070c3: "+
 			"list what the game sold before, and when, in Config.Products", f.Detail)
@@ -75,12 +75,12 @@ func TestAFormerFeeIsNoExcuse(t *testing.T) {
 	former, today := product, product
 	former.MintFeeBps, today.MintFeeBps = 2000, 100
 	change := hoursAgo(30)
-	sold := []support.Sold{{Product: former, To: change}, {Product: today, From: change}}
-	differs := []support.FindingKind{support.Differs}
+	sold := []rampbooks.Sold{{Product: former, To: change}, {Product: today, From: change}}
+	differs := []rampbooks.FindingKind{rampbooks.Differs}
 	for name, c := range map[string]struct {
 		at         time.Time
 		hundredths int64
-		want       []support.FindingKind
+		want       []rampbooks.FindingKind
 	}{
 		"the former fee in its time": {hoursAgo(40), 400, nil},
 		"today's fee in its time":    {hoursAgo(20), 495, nil},
@@ -96,10 +96,10 @@ func TestAFormerFeeIsNoExcuse(t *testing.T) {
 		assert.Equal(t, c.want, kindsOf(books), name)
 	}
 	// A time in which nothing was sold excuses what any other time does, and nothing else.
-	for hundredths, want := range map[int64][]support.FindingKind{400: nil, 495: nil, 300: differs} {
+	for hundredths, want := range map[int64][]rampbooks.FindingKind{400: nil, 495: nil, 300: differs} {
 		_, store, n := newOrders(t, 100*time.Hour, paid)
 		store.mintOn(t, n, token, hoursAgo(25), hundredths)
-		gap := []support.Sold{{Product: former, To: change}, {Product: today, From: hoursAgo(20)}}
+		gap := []rampbooks.Sold{{Product: former, To: change}, {Product: today, From: hoursAgo(20)}}
 		books := ramp.Must(sellsOf(t, store, n, gap...).Reconcile(t.Context(), hoursAgo(60), now))
 		assert.Equal(t, want, kindsOf(books))
 	}
@@ -117,7 +117,7 @@ func TestTwoPacksOfOneItemAreToldApart(t *testing.T) {
 	transfers := []ramp.Transfer{moved(common.Address{}, player, 4900)}
 	hash := n.send(hoursAgo(20).Add(time.Minute), sentTx{transfers: transfers})
 	store.keep(t, ended(order, ramp.OrderSucceeded, hash, hoursAgo(20).Add(2*time.Minute)))
-	books := ramp.Must(sellsOf(t, store, n, support.Always(small, big)...).Reconcile(t.Context(), hoursAgo(60), now))
+	books := ramp.Must(sellsOf(t, store, n, rampbooks.Always(small, big)...).Reconcile(t.Context(), hoursAgo(60), now))
 	require.Empty(t, books.Findings)
 	ordered := map[string]string{}
 	for _, total := range books.Totals {
@@ -135,13 +135,14 @@ func TestTheAccountOfTheFeesBuysForItself(t *testing.T) {
 	for name, c := range map[string]struct {
 		transfers []int64 // in hundredths
 		waits     bool
-		want      []support.FindingKind
+		want      []rampbooks.FindingKind
 	}{
-		"the tokens and the fee":            {[]int64{490, 10}, false, nil},
-		"the fee and the tokens":            {[]int64{10, 490}, false, nil},
-		"whose result never came":           {[]int64{490, 10}, true, []support.FindingKind{support.WaitsWithEvent}},
-		"more than was ordered":             {[]int64{490, 11}, false, []support.FindingKind{support.Differs}},
-		"another split than the fee leaves": {[]int64{480, 20}, false, []support.FindingKind{support.Differs}},
+		"the tokens and the fee": {[]int64{490, 10}, false, nil},
+		"the fee and the tokens": {[]int64{10, 490}, false, nil},
+		"whose result never came": {[]int64{490, 10}, true,
+			[]rampbooks.FindingKind{rampbooks.WaitsWithEvent}},
+		"more than was ordered":             {[]int64{490, 11}, false, []rampbooks.FindingKind{rampbooks.Differs}},
+		"another split than the fee leaves": {[]int64{480, 20}, false, []rampbooks.FindingKind{rampbooks.Differs}},
 	} {
 		_, store, n := newOrders(t, 100*time.Hour, paid)
 		var transfers []ramp.Transfer
@@ -154,7 +155,7 @@ func TestTheAccountOfTheFeesBuysForItself(t *testing.T) {
 			order = ended(order, ramp.OrderSucceeded, hash, hoursAgo(30).Add(2*time.Minute))
 		}
 		store.keep(t, order)
-		books := ramp.Must(sellsOf(t, store, n, support.Always(product)...).Reconcile(t.Context(), hoursAgo(60), now))
+		books := ramp.Must(sellsOf(t, store, n, rampbooks.Always(product)...).Reconcile(t.Context(), hoursAgo(60), now))
 		require.Equal(t, c.want, kindsOf(books), name)
 		if c.want == nil {
 			assert.Equal(t, "4.9 0.1", books.Totals[0].Moved.String()+" "+books.Totals[0].Fees.String(), name)
@@ -171,7 +172,7 @@ func TestAnErasedPlayerWithALargeFee(t *testing.T) {
 	hash := n.send(hoursAgo(30).Add(time.Minute), sentTx{transfers: []ramp.Transfer{
 		moved(common.Address{}, friend, 300), moved(common.Address{}, player, 200)}})
 	order = ended(order, ramp.OrderSucceeded, hash, hoursAgo(30).Add(2*time.Minute))
-	orders := sellsOf(t, store, n, support.Always(dear)...)
+	orders := sellsOf(t, store, n, rampbooks.Always(dear)...)
 	store.keep(t, order)
 	before := ramp.Must(orders.Reconcile(t.Context(), hoursAgo(60), now))
 	store.erase("session-1", now)

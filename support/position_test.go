@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
-	"github.com/token-ramp/ramp-go/support"
 )
 
 // cells returns what the column of a CSV file has in the rows of a figure.
@@ -61,8 +61,8 @@ func TestAPositionIsAboutOneGame(t *testing.T) {
 	stolen := moved(common.Address{}, friend, 500)
 	stolen.Token = newToken
 	n.send(hoursAgo(10), sentTx{transfers: []ramp.Transfer{stolen}})
-	before := sellsOf(t, store, n, support.Always(product)...)
-	with := sellsOf(t, store, n, support.Always(product, added)...)
+	before := sellsOf(t, store, n, rampbooks.Always(product)...)
+	with := sellsOf(t, store, n, rampbooks.Always(product, added)...)
 	ramp.Must(command(t, before, "reconcile", "-position", position))
 	ramp.Must(command(t, before, "reconcile", "-position", position))
 	_, err := command(t, with, "reconcile", "-position", position)
@@ -78,13 +78,13 @@ func TestAPositionIsAboutOneGame(t *testing.T) {
 
 	config := rampproof.Config{AnyFailure: true}
 	elsewhere := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 5}))
-	for name, other := range map[string]support.Config{
+	for name, other := range map[string]backofficeConfig{
 		"another project": {ProjectID: "project-2", Proof: proofOn(n.rpc(t), &config)},
 		"another chain":   {Proof: proofOn(elsewhere, &config)},
 		"another network": {Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true, Network: ramp.Mainnet})},
 	} {
-		other.Store, other.Products, other.Logger = store, support.Always(product, added), quiet
-		orders := ramp.Must(support.New(other))
+		other.Store, other.Products, other.Logger = store, rampbooks.Always(product, added), quiet
+		orders := ramp.Must(newBackoffice(other))
 		for _, args := range [][]string{nil, {"-from", "2026-11-19"}} {
 			_, err := command(t, orders, "reconcile", append(args, "-position", position)...)
 			assert.ErrorContains(t, err, "is the position of other books", name)
@@ -101,22 +101,22 @@ func TestOneProcessKeepsThePosition(t *testing.T) {
 		began := make(chan struct{})
 		var ended sync.WaitGroup
 		ended.Go(func() {
-			s.KeepBooks(first, position, func(context.Context, *support.Reconciliation) error {
+			s.KeepBooks(first, position, func(context.Context, *rampbooks.Reconciliation) error {
 				close(began)
 				return nil
 			})
 		})
 		<-began
-		_, err := command(t, s.Orders, "reconcile", "-position", position)
+		_, err := command(t, s.backoffice, "reconcile", "-position", position)
 		assert.EqualError(t, err, "another process keeps the books of "+position+": another program uses the file")
 
 		var log bytes.Buffer
 		config := rampproof.Config{AnyFailure: true}
-		second := ramp.Must(support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &config),
-			Products: support.Always(product), Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
+		second := ramp.Must(newBackoffice(backofficeConfig{Store: s.store, Proof: proofOn(s.chain, &config),
+			Products: rampbooks.Always(product), Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended.Go(func() {
-			second.KeepBooks(ctx, position, func(context.Context, *support.Reconciliation) error {
+			second.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
 				cancel()
 				return nil
 			})
@@ -136,7 +136,7 @@ func TestAPeriodThatIsNotFinalIsAnError(t *testing.T) {
 	store.mintOn(t, n, token, hoursAgo(5), 490)
 	n.unfinal = 600
 	_, err := orders.Reconcile(t.Context(), hoursAgo(10), now)
-	assert.ErrorIs(t, err, support.ErrNotFinal)
+	assert.ErrorIs(t, err, rampbooks.ErrNotFinal)
 	position := filepath.Join(t.TempDir(), "position")
 	printed, err := command(t, orders, "reconcile", "-from", "2026-11-20", "-to", "2026-11-20T12:00:00Z",
 		"-position", position)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
@@ -156,8 +157,8 @@ func newShop(t *testing.T) *shop {
 	t.Helper()
 	s := &shop{studio: &studio{gold: 100_000}}
 	s.open(t, 5*time.Second)
-	s.Orders = ramp.Must(support.New(support.Config{Store: s.store,
-		Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true}), Products: support.Always(product),
+	s.backoffice = ramp.Must(newBackoffice(backofficeConfig{Store: s.store,
+		Proof: proofOn(s.chain, &rampproof.Config{AnyFailure: true}), Products: rampbooks.Always(product),
 		Sessions: sessions, Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
 		Products: []ramp.Product{product}}))
@@ -179,12 +180,12 @@ func (s *shop) place(t *testing.T, place placer, tokens int64, faults ...ramptes
 	return order
 }
 
-func (s *shop) books(t *testing.T, from, to time.Time) *support.Reconciliation {
+func (s *shop) books(t *testing.T, from, to time.Time) *rampbooks.Reconciliation {
 	t.Helper()
 	return ramp.Must(s.Reconcile(t.Context(), from, to))
 }
 
-func kindsOf(b *support.Reconciliation) (kinds []support.FindingKind) {
+func kindsOf(b *rampbooks.Reconciliation) (kinds []rampbooks.FindingKind) {
 	for _, f := range b.Findings {
 		kinds = append(kinds, f.Kind)
 	}
@@ -203,15 +204,15 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 
 	books := s.books(t, s.begin, time.Time{})
 	assert.Empty(t, books.Findings)
-	amount := func(text string) support.Amount {
+	amount := func(text string) rampbooks.Amount {
 		a := ramp.Must(ramp.ParseAmount(text))
-		return support.Amount{Amount: a}
+		return rampbooks.Amount{Amount: a}
 	}
-	none := map[string]support.Amount{}
-	amounts := func(gold string) map[string]support.Amount {
-		return map[string]support.Amount{"item_gold": amount(gold)}
+	none := map[string]rampbooks.Amount{}
+	amounts := func(gold string) map[string]rampbooks.Amount {
+		return map[string]rampbooks.Amount{"item_gold": amount(gold)}
 	}
-	assert.Equal(t, []support.Total{
+	assert.Equal(t, []rampbooks.Total{
 		{Product: "gold", Token: token, Decimals: 18, Direction: ramp.Mint, Succeeded: 2, Failed: 1,
 			Taken: amounts("300"), GivenBack: amounts("100"), Granted: none, Settled: none,
 			InFlightBefore: none, InFlight: none, Ordered: amount("10"), Moved: amount("9.8"), Fees: amount("0.2")},
@@ -219,7 +220,7 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 			Taken: none, GivenBack: none, Granted: amounts("200"), Settled: none,
 			InFlightBefore: none, InFlight: none, Ordered: amount("4"), Moved: amount("4")},
 	}, books.Totals)
-	assert.Equal(t, []support.ChainTotal{
+	assert.Equal(t, []rampbooks.ChainTotal{
 		{Token: token, Direction: ramp.Mint, Events: 4, Tokens: amount("10"), Decimals: 18}, // the fee is an event, too
 		{Token: token, Direction: ramp.Burn, Events: 2, Tokens: amount("4"), Decimals: 18},
 	}, books.Chain)
@@ -235,17 +236,17 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		play   func(t *testing.T, s *shop) // after an order that is right
-		want   support.FindingKind
+		want   rampbooks.FindingKind
 		by     string
 		detail string
 	}{
 		"somebody mints with the validator key": {func(t *testing.T, s *shop) {
 			s.place(t, s.service.Mint, 2, ramptest.MintedByStranger())
-		}, support.EventWithoutOrder, "", "nobody ordered this mint, or its order was deleted"},
+		}, rampbooks.EventWithoutOrder, "", "nobody ordered this mint, or its order was deleted"},
 		"a result is invented": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.TransactionFails(), ramptest.ResultNever())
 			_ = s.service.Deliver(t.Context(), o, ramptest.Succeeded)
-		}, support.OrderWithoutEvent, "", "its transaction failed"},
+		}, rampbooks.OrderWithoutEvent, "", "its transaction failed"},
 		"a failure is invented before the transaction is mined": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.StaysPending())
 			forged := &ramptest.Order{UUID: o.UUID, Session: o.Session, Network: o.Network, Request: o.Request,
@@ -255,7 +256,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			s.service.Advance(20 * time.Hour)
 			s.begin = s.service.Now().Add(-time.Minute)
 			_ = s.service.Deliver(t.Context(), o, ramptest.Succeeded)
-		}, support.EndedOtherwise, support.ByTransaction,
+		}, rampbooks.EndedOtherwise, rampbooks.ByTransaction,
 			"the mint was given back, and its tokens were minted: paid twice"},
 		"an abandoned mint succeeds later": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.StaysPending())
@@ -263,18 +264,20 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			ramp.Must(s.Abandon(t.Context(), o.UUID, decided))
 			s.service.Advance(20 * time.Hour)
 			_ = s.service.Deliver(t.Context(), o, ramptest.Succeeded)
-		}, support.EndedOtherwise, support.ByAmount, "the mint was given back, and its tokens were minted: paid twice"},
+		}, rampbooks.EndedOtherwise, rampbooks.ByAmount,
+			"the mint was given back, and its tokens were minted: paid twice"},
 		"a mint is abandoned although it succeeded": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.ResultNever())
 			s.service.Advance(40 * time.Hour)
 			ramp.Must(s.Abandon(t.Context(), o.UUID, decided))
-		}, support.EndedOtherwise, support.ByAmount, "the mint was given back, and its tokens were minted: paid twice"},
+		}, rampbooks.EndedOtherwise, rampbooks.ByAmount,
+			"the mint was given back, and its tokens were minted: paid twice"},
 		"a mint that succeeded is given back after 40 hours": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.ResultNever())
 			s.service.Advance(40 * time.Hour)
 			s.begin = s.service.Now().Add(-time.Minute)
 			_ = s.service.Deliver(t.Context(), o, ramptest.Failed)
-		}, support.EndedOtherwise, support.ByTransaction,
+		}, rampbooks.EndedOtherwise, rampbooks.ByTransaction,
 			"the mint was given back, and its tokens were minted: paid twice"},
 		"a mint that succeeded is given back after 40 hours by a transaction of nobody": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2, ramptest.ResultNever())
@@ -283,7 +286,8 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			s.change(o.UUID, func(stored *ramp.Order) {
 				stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderFailed, common.Hash{7}.Hex(), s.service.Now()
 			})
-		}, support.EndedOtherwise, support.ByAmount, "the mint was given back, and its tokens were minted: paid twice"},
+		}, rampbooks.EndedOtherwise, rampbooks.ByAmount,
+			"the mint was given back, and its tokens were minted: paid twice"},
 		"a result has no transaction hash, beside a mint that was abandoned": {func(t *testing.T, s *shop) {
 			abandoned, o := s.place(t, s.service.Mint, 2, ramptest.StaysPending()),
 				s.place(t, s.service.Mint, 2, ramptest.StaysPending())
@@ -291,15 +295,15 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			ramp.Must(s.Abandon(t.Context(), abandoned.UUID, decided))
 			s.change(o.UUID,
 				func(stored *ramp.Order) { stored.State, stored.FinishedAt = ramp.OrderSucceeded, s.service.Now() })
-		}, support.OrderWithoutEvent, "", "its result had no transaction hash, and no event of its user fits"},
+		}, rampbooks.OrderWithoutEvent, "", "its result had no transaction hash, and no event of its user fits"},
 		"a transaction never comes": {func(t *testing.T, s *shop) {
 			s.place(t, s.service.Mint, 2, ramptest.StaysPending())
 			s.service.Advance(13 * time.Hour)
-		}, support.WaitsWithoutEvent, "", "no event of its user fits: nothing happened on the chain"},
+		}, rampbooks.WaitsWithoutEvent, "", "no event of its user fits: nothing happened on the chain"},
 		"an order names the zero address as its user": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2)
 			s.change(o.UUID, func(stored *ramp.Order) { stored.UserAddress = common.Address{}.Hex() })
-		}, support.Differs, support.ByTransaction,
+		}, rampbooks.Differs, rampbooks.ByTransaction,
 			"the transaction moved no token " + token.Hex() + " for the user of the order"},
 		"an order is younger than its transaction": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Burn, 2)
@@ -307,7 +311,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 				stored.AcceptedAt, stored.FinishedAt = stored.AcceptedAt.Add(50*time.Minute),
 					stored.FinishedAt.Add(50*time.Minute)
 			})
-		}, support.Differs, support.ByTransaction,
+		}, rampbooks.Differs, rampbooks.ByTransaction,
 			"the transaction is 50m0s older than the order, or the clock of the server was ahead"},
 		"two mints were given back by one transaction that failed": {func(t *testing.T, s *shop) {
 			second, first := s.place(t, s.service.Mint, 2, ramptest.StaysPending()),
@@ -316,7 +320,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 				stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderFailed,
 					"0x"+strings.ToUpper(first.TxHash.Hex()[2:]), s.service.Now()
 			})
-		}, support.SharedTransaction, support.ByTransaction, "its transaction has ended another order, too"},
+		}, rampbooks.SharedTransaction, rampbooks.ByTransaction, "its transaction has ended another order, too"},
 		"an order ended by the transaction of one that ended long ago": {func(t *testing.T, s *shop) {
 			second, first := s.place(t, s.service.Burn, 2, ramptest.StaysPending()), s.place(t, s.service.Burn, 2)
 			s.service.Advance(40 * time.Hour)
@@ -325,18 +329,18 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 				stored.State, stored.TxHash, stored.FinishedAt = ramp.OrderSucceeded, first.TxHash.Hex(),
 					s.service.Now()
 			})
-		}, support.SharedTransaction, support.ByTransaction, "its transaction has ended another order, too"},
+		}, rampbooks.SharedTransaction, rampbooks.ByTransaction, "its transaction has ended another order, too"},
 		"a mint was recorded as a burn": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2)
 			s.change(o.UUID, func(stored *ramp.Order) {
 				stored.Direction, stored.Intent.From, stored.Intent.To = ramp.Burn, stored.Intent.To, stored.Intent.From
 			})
-		}, support.Differs, support.ByTransaction, "the order is a burn, and the transaction did the opposite"},
+		}, rampbooks.Differs, rampbooks.ByTransaction, "the order is a burn, and the transaction did the opposite"},
 		"a row was damaged": {func(t *testing.T, s *shop) {
 			o := s.place(t, s.service.Mint, 2)
 			s.change(o.UUID,
 				func(stored *ramp.Order) { stored.Direction, stored.Intent, stored.Assets = "", ramp.Intent{}, nil })
-		}, support.Differs, "", "the row is not a valid order: it was changed by hand"},
+		}, rampbooks.Differs, "", "the row is not a valid order: it was changed by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t)
@@ -345,7 +349,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			s.service.Advance(2 * time.Hour)
 			s.place(t, s.service.Mint, 7)
 			whole := s.books(t, s.begin, time.Time{})
-			require.Equal(t, []support.FindingKind{c.want}, kindsOf(whole), "%v", whole.Findings)
+			require.Equal(t, []rampbooks.FindingKind{c.want}, kindsOf(whole), "%v", whole.Findings)
 			found := whole.Findings[0]
 			assert.Equal(t, c.by, found.By)
 			assert.Equal(t, c.detail, found.Detail)
@@ -380,8 +384,8 @@ func TestAnOrderThatLostItsTransactionIsNamedWhereItWent(t *testing.T) {
 	first := s.books(t, s.begin, time.Time{})
 	s.service.Advance(12 * time.Hour)
 	second := s.books(t, first.To, time.Time{}) // the victim's order has now waited for 13 hours
-	for _, books := range []*support.Reconciliation{first, second, s.books(t, s.begin, time.Time{})} {
-		require.Equal(t, []support.FindingKind{support.Differs}, kindsOf(books), "%v", books.Findings)
+	for _, books := range []*rampbooks.Reconciliation{first, second, s.books(t, s.begin, time.Time{})} {
+		require.Equal(t, []rampbooks.FindingKind{rampbooks.Differs}, kindsOf(books), "%v", books.Findings)
 		f := books.Findings[0]
 		assert.Equal(t, []uuid.UUID{thief.UUID, lost.UUID}, []uuid.UUID{f.Orders[0].UUID, f.Orders[1].UUID})
 		assert.Equal(t,
@@ -397,7 +401,7 @@ func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
 	order, mint := orderOf(ramp.Mint, 5, now.Add(-10*time.Hour)),
 		sentTx{transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}}
 	store.keep(t, order)
-	found := func(from, to time.Duration, open int) []support.FindingKind {
+	found := func(from, to time.Duration, open int) []rampbooks.FindingKind {
 		books := ramp.Must(orders.Reconcile(t.Context(), now.Add(from), now.Add(to)))
 		assert.Equal(t, open, books.Open)
 		return kindsOf(books)
@@ -406,10 +410,10 @@ func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
 	assert.Empty(t, found(-11*time.Hour, -9*time.Hour, 1),
 		"the forged one is alone at first: it may be that of the order")
 	own := n.send(now.Add(-7*time.Hour), mint)
-	assert.Equal(t, []support.FindingKind{support.Ambiguous}, found(-11*time.Hour, -6*time.Hour, 0),
+	assert.Equal(t, []rampbooks.FindingKind{rampbooks.Ambiguous}, found(-11*time.Hour, -6*time.Hour, 0),
 		"two events, one order")
 	store.keep(t, ended(order, ramp.OrderSucceeded, own, now.Add(-419*time.Minute)))
-	assert.Equal(t, []support.FindingKind{support.EventWithoutOrder}, found(-8*time.Hour, -6*time.Hour, 0))
+	assert.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, found(-8*time.Hour, -6*time.Hour, 0))
 	assert.Empty(t, found(-2*time.Hour, 0, 0), "it was found before")
 	assert.Empty(t, found(-11*time.Hour, -9*time.Hour, 1), "read again later, the first period is as it was")
 }
@@ -420,11 +424,11 @@ func TestAnOrderThatHasWaitedIsFoundOnce(t *testing.T) {
 	orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
 	store.keep(t, orderOf(ramp.Burn, 5, now.Add(-15*time.Hour)))
 	n.send(now.Add(-899*time.Minute), sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 500)}})
-	var found [][]support.FindingKind
+	var found [][]rampbooks.FindingKind
 	for hour := -4 * time.Hour; hour < 0; hour += time.Hour {
 		found = append(found, kindsOf(ramp.Must(orders.Reconcile(t.Context(), now.Add(hour), now.Add(hour+time.Hour)))))
 	}
-	assert.Equal(t, [][]support.FindingKind{nil, nil, {support.WaitsWithEvent}, nil}, found)
+	assert.Equal(t, [][]rampbooks.FindingKind{nil, nil, {rampbooks.WaitsWithEvent}, nil}, found)
 }
 
 // Of two orders that an event fits, one ends by another transaction: it was that of the other,
@@ -440,7 +444,7 @@ func TestAnEventIsThatOfTheOrderThatIsLeft(t *testing.T) {
 		"the second waits for less than 13 hours")
 	store.keep(t, ended(second, ramp.OrderSucceeded, n.send(at(-172), mint), at(-171)))
 	books := ramp.Must(orders.Reconcile(t.Context(), at(-175), now))
-	require.Equal(t, []support.FindingKind{support.WaitsWithEvent}, kindsOf(books))
+	require.Equal(t, []rampbooks.FindingKind{rampbooks.WaitsWithEvent}, kindsOf(books))
 	assert.Equal(t, first.UUID, books.Findings[0].Orders[0].UUID)
 }
 
@@ -458,7 +462,7 @@ func TestAnOrderThatWaitsHidesNothing(t *testing.T) {
 		}
 		own := n.send(at(-599), mint)
 		store.keep(t, wrong, waits)
-		assert.Equal(t, []support.FindingKind{support.Ambiguous},
+		assert.Equal(t, []rampbooks.FindingKind{rampbooks.Ambiguous},
 			kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-720), at(-500)))), state)
 		store.keep(t, ended(waits, ramp.OrderSucceeded, own, at(-300)))
 		assert.Empty(t, kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-500), now))), state)
@@ -471,20 +475,20 @@ func TestWhatOneTransactionMints(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		transfers []ramp.Transfer
-		want      []support.FindingKind
+		want      []rampbooks.FindingKind
 	}{
 		"the order's tokens":     {[]ramp.Transfer{minted(player, 490)}, nil},
 		"the tokens and the fee": {[]ramp.Transfer{minted(player, 490), minted(friend, 10)}, nil},
 		"more for somebody else than the fee": {[]ramp.Transfer{minted(player, 490), minted(friend, 11)},
-			[]support.FindingKind{support.EventWithoutOrder}},
+			[]rampbooks.FindingKind{rampbooks.EventWithoutOrder}},
 		"less than the fee leaves": {[]ramp.Transfer{minted(player, 480)},
-			[]support.FindingKind{support.Differs}},
+			[]rampbooks.FindingKind{rampbooks.Differs}},
 		"more than was ordered": {[]ramp.Transfer{minted(player, 501)},
-			[]support.FindingKind{support.Differs}},
+			[]rampbooks.FindingKind{rampbooks.Differs}},
 		"nothing for the user": {[]ramp.Transfer{minted(friend, 490)},
-			[]support.FindingKind{support.Differs}},
+			[]rampbooks.FindingKind{rampbooks.Differs}},
 		"the tokens, and another's burn beside it": {[]ramp.Transfer{minted(player, 490),
-			moved(friend, common.Address{}, 5)}, []support.FindingKind{support.EventWithoutOrder}},
+			moved(friend, common.Address{}, 5)}, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}},
 	} {
 		for _, end := range []time.Duration{-59 * time.Minute, -61 * time.Minute} { // after the transaction, or before
 			orders, store, n := newOrders(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
@@ -501,7 +505,7 @@ func TestWhatOneTransactionMints(t *testing.T) {
 	store.keep(t,
 		ended(orderOf(ramp.Mint, 5, now.Add(-61*time.Minute)), ramp.OrderFailed, stolen, now.Add(-59*time.Minute)))
 	books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))
-	assert.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(books), "%v", books.Findings)
+	assert.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(books), "%v", books.Findings)
 }
 
 // However the time is cut into periods that overlap, each finding is made.
@@ -517,7 +521,7 @@ func TestPeriodsFindTogetherWhatOnePeriodFinds(t *testing.T) {
 		for _, f := range books.Findings {
 			live = append(live, fmt.Sprint(f.Kind, f.Time))
 		}
-		from = books.To.Add(-support.Overlap)
+		from = books.To.Add(-rampbooks.Overlap)
 	}
 	hours := func(n int) {
 		for range n {
@@ -537,11 +541,12 @@ func TestPeriodsFindTogetherWhatOnePeriodFinds(t *testing.T) {
 	hours(30)
 	ramp.Must(s.Abandon(t.Context(), abandoned.UUID, decided))
 	hours(3)
-	whole := s.books(t, s.begin, from.Add(support.Overlap))
+	whole := s.books(t, s.begin, from.Add(rampbooks.Overlap))
 
 	live = slices.Compact(slices.Sorted(slices.Values(live)))
 	// until it was abandoned
-	live = slices.DeleteFunc(live, func(f string) bool { return strings.HasPrefix(f, string(support.WaitsWithEvent)) })
+	live = slices.DeleteFunc(live,
+		func(f string) bool { return strings.HasPrefix(f, string(rampbooks.WaitsWithEvent)) })
 	var want []string
 	for _, f := range whole.Findings {
 		want = append(want, fmt.Sprint(f.Kind, f.Time))
@@ -549,7 +554,7 @@ func TestPeriodsFindTogetherWhatOnePeriodFinds(t *testing.T) {
 	slices.Sort(want)
 	assert.Equal(t, want, live)
 	assert.ElementsMatch(t,
-		[]support.FindingKind{support.EndedOtherwise, support.EventWithoutOrder, support.EndedOtherwise},
+		[]rampbooks.FindingKind{rampbooks.EndedOtherwise, rampbooks.EventWithoutOrder, rampbooks.EndedOtherwise},
 		kindsOf(whole))
 }
 
@@ -565,13 +570,13 @@ func TestReconcileWaitsForResultsAndFinalBlocks(t *testing.T) {
 	s.place(t, s.service.Mint, 3, ramptest.MintedByStranger())
 	before := s.books(t, s.begin, s.service.Now().Add(-time.Hour))
 	assert.Empty(t, before.Findings)
-	strict, err := support.New(support.Config{Store: s.store,
+	strict, err := newBackoffice(backofficeConfig{Store: s.store,
 		Proof:    proofOn(s.chain, &rampproof.Config{AnyFailure: true, Confirmations: 2000}),
-		Products: support.Always(product)})
+		Products: rampbooks.Always(product)})
 	require.NoError(t, err)
 	final := ramp.Must(strict.Reconcile(t.Context(), s.begin, time.Time{}))
 	assert.Empty(t, final.Findings, "its block has 720 confirmations")
-	assert.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(s.books(t, s.begin, time.Time{})))
+	assert.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(s.books(t, s.begin, time.Time{})))
 }
 
 // Between two runs, the chain replaces every block since an event, and all events move
@@ -582,12 +587,12 @@ func TestAReorganizationBetweenTwoRuns(t *testing.T) {
 	s.place(t, s.service.Mint, 3)
 	s.place(t, s.service.Mint, 4, ramptest.MintedByStranger())
 	first := s.books(t, s.begin, time.Time{})
-	require.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(first))
+	require.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(first))
 	assert.Equal(t, 1, first.Open)
 
 	s.service.Advance(4 * time.Hour)
-	second := s.books(t, first.To.Add(-support.Overlap), time.Time{})
-	require.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(second))
+	second := s.books(t, first.To.Add(-rampbooks.Overlap), time.Time{})
+	require.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(second))
 	assert.Zero(t, second.Open)
 	before, now := first.Findings[0].Events[0], second.Findings[0].Events[0]
 	assert.Equal(t, before.TxHash, now.TxHash)
@@ -623,7 +628,7 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 		assert.Contains(t, text, part)
 	}
 	var totals bytes.Buffer
-	require.NoError(t, books.WriteTotalsCSV(&totals, support.DecimalPoint))
+	require.NoError(t, books.WriteTotalsCSV(&totals, rampbooks.DecimalPoint))
 	rows := ramp.Must(csv.NewReader(&totals).ReadAll())
 	period := []string{s.begin.Format(time.RFC3339), books.To.Format(time.RFC3339)}
 	assert.Equal(t, append([]string{"7002", "testnet", ""}, period...), rows[1][:5])
@@ -652,7 +657,7 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 		`"user_address":"` + s.service.Wallet(lost.Session).Hex(), `"tokens":"3"`, `"assets":{"item_gold":"100"}`} {
 		assert.Contains(t, string(written), part)
 	}
-	var read support.Reconciliation
+	var read rampbooks.Reconciliation
 	require.NoError(t, json.Unmarshal(written, &read))
 	again := ramp.Must(json.Marshal(read))
 	assert.Equal(t, string(written), string(again), "Go can read them back")
@@ -661,10 +666,10 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 
 func TestReconcileNamesWhatIsMissing(t *testing.T) {
 	s := newShop(t)
-	blind := ramp.Must(support.New(support.Config{Store: networked{s.store}}))
+	blind := ramp.Must(newBackoffice(backofficeConfig{Store: s.store}))
 	_, err := blind.Reconcile(t.Context(), time.Time{}, time.Time{})
 	assert.EqualError(t, err,
-		"ramp: Config.Proof is required; Config.Store must be a Ledger; Config.Products is required; from is required")
+		"ramp: Config.Proof is required; Config.Products is required; from is required")
 	s.service.FailRPC(-32601)
 	_, err = s.Reconcile(t.Context(), s.begin, time.Time{})
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
@@ -729,7 +734,7 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 			books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-3*time.Hour), time.Time{}))
 			assert.True(t,
 				slices.ContainsFunc(books.Findings,
-					func(f support.Finding) bool { return f.Events[0].TxHash == stolen }), "the mint is listed")
+					func(f rampbooks.Finding) bool { return f.Events[0].TxHash == stolen }), "the mint is listed")
 			want, listed := 1, 1
 			if dust(0).Value.Sign() > 0 {
 				want, listed = 1+many, 1001
@@ -737,7 +742,7 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 					listed = 1000
 				}
 			}
-			assert.Equal(t, want, books.Counts[support.EventWithoutOrder])
+			assert.Equal(t, want, books.Counts[rampbooks.EventWithoutOrder])
 			assert.Len(t, books.Findings, listed)
 		})
 	}
@@ -754,13 +759,13 @@ func TestTheBooksReadEveryBlockOnce(t *testing.T) {
 			moved(player, common.Address{}, int64(i+1)), moved(common.Address{}, friend, int64(i+1))}})
 	}
 	books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-24*time.Hour), time.Time{}))
-	assert.Equal(t, 2*busy, books.Counts[support.EventWithoutOrder])
+	assert.Equal(t, 2*busy, books.Counts[rampbooks.EventWithoutOrder])
 	require.Len(t, books.Chain, 2)
 	assert.Equal(t, []string{"980070", "980070"},
 		[]string{books.Chain[0].Tokens.String(), books.Chain[1].Tokens.String()})
 	assert.True(t,
 		slices.IsSortedFunc(books.Findings,
-			func(a, b support.Finding) int { return a.Events[0].Time.Compare(b.Events[0].Time) }))
+			func(a, b rampbooks.Finding) int { return a.Events[0].Time.Compare(b.Events[0].Time) }))
 	assert.Equal(t, uint64(1<<13), slices.Max(n.ranges))
 	assert.Contains(t, n.ranges[2:], uint64(1<<10), "of many events")
 }
@@ -772,9 +777,9 @@ func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
 	hash := n.send(now.Add(-29*time.Minute), sentTx{transfers: []ramp.Transfer{moved(player, common.Address{}, 500)}})
 	right = ended(right, ramp.OrderSucceeded, hash, now.Add(-28*time.Minute))
 	store.keep(t, right)
-	hour := func() (*support.Reconciliation, int) {
+	hour := func() (*rampbooks.Reconciliation, int) {
 		n.calls = 0
-		books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-time.Hour-support.Overlap), time.Time{}))
+		books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-time.Hour-rampbooks.Overlap), time.Time{}))
 		return books, n.calls
 	}
 	_, without := hour()
@@ -862,7 +867,7 @@ func TestTheTimeOfAnEventIsThatOfItsBlock(t *testing.T) {
 			}
 			n.logTime = logTime
 			books := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{}))
-			require.Equal(t, []support.FindingKind{support.EventWithoutOrder}, kindsOf(books), "%v", books.Findings)
+			require.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(books), "%v", books.Findings)
 			event := books.Findings[0].Events[0]
 			assert.Equal(t, stolen, event.TxHash)
 			if name != "the stolen one alone before the period" {
@@ -892,7 +897,7 @@ func TestTheBooksEndIfTheNodeListsLessThanItShows(t *testing.T) {
 			n.send(at(minutes+2), mint(friend)) // stolen
 		}
 		books := ramp.Must(orders.Reconcile(t.Context(), at(-1200), time.Time{}))
-		require.Equal(t, 2, books.Counts[support.EventWithoutOrder])
+		require.Equal(t, 2, books.Counts[rampbooks.EventWithoutOrder])
 		assert.Equal(t, 2, books.Witnesses)
 		assert.NotContains(t, books.Text(), "listed the event of no order")
 		n.lists = lists
@@ -935,7 +940,8 @@ func TestTheBooksNameAClockThatWasAhead(t *testing.T) {
 		order := orderOf(ramp.Mint, 5, at(-40*60+ahead))
 		store.keep(t, order)
 		books := ramp.Must(orders.Reconcile(t.Context(), at(-50*60), time.Time{}))
-		require.Equal(t, []support.FindingKind{support.EventWithoutOrder, support.WaitsWithoutEvent}, kindsOf(books))
+		require.Equal(t,
+			[]rampbooks.FindingKind{rampbooks.EventWithoutOrder, rampbooks.WaitsWithoutEvent}, kindsOf(books))
 		stolen, waits := books.Findings[0], books.Findings[1]
 		assert.Contains(t, stolen.Detail, ", unless the clock of the server was ahead: the orders were accepted later")
 		require.Len(t, stolen.Orders, 1)
@@ -953,7 +959,7 @@ func TestTheBooksNameAClockThatWasAhead(t *testing.T) {
 	order := orderOf(ramp.Mint, 5, at(-30*60-1))
 	store.keep(t, ended(order, ramp.OrderSucceeded, own, at(-29*60)), orderOf(ramp.Mint, 5, at(-60)))
 	books := ramp.Must(orders.Reconcile(t.Context(), at(-70*60), time.Time{}))
-	require.Equal(t, []support.FindingKind{support.EventWithoutOrder, support.EventWithoutOrder}, kindsOf(books))
+	require.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder, rampbooks.EventWithoutOrder}, kindsOf(books))
 	for _, f := range books.Findings {
 		assert.Equal(t, "nobody ordered this mint, or its order was deleted", f.Detail)
 	}
@@ -985,12 +991,13 @@ func TestBooksThatStandStillSaySo(t *testing.T) {
 	_, err := command(t, orders, "reconcile", "-from", "2026-11-19")
 	assert.ErrorContains(t, err, "the books stand still: the newest block that is final")
 	var log bytes.Buffer
-	logs := ramp.Must(support.New(support.Config{
-		Store: store, Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true}), Products: support.Always(product),
-		Now: func() time.Time { return now }, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+	logs := ramp.Must(newBackoffice(backofficeConfig{
+		Store: store, Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true}),
+		Products: rampbooks.Always(product),
+		Now:      func() time.Time { return now }, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
-	logs.KeepBooks(ctx, "", func(context.Context, *support.Reconciliation) error {
+	logs.KeepBooks(ctx, "", func(context.Context, *rampbooks.Reconciliation) error {
 		cancel()
 		return nil
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
-	"github.com/token-ramp/ramp-go/support"
 )
 
 // noting is a ledger that notes refusals.
@@ -63,8 +63,8 @@ func TestWhyAnOrderDoesNotEndIsShown(t *testing.T) {
 	other := n.send(now.Add(-12*time.Hour), sentTx{from: friend, to: hidden,
 		transfers: []ramp.Transfer{moved(friend, hidden, 500)}})
 	noted := &noting{ledger: store, refused: map[uuid.UUID]ramp.Refusal{}}
-	orders := ramp.Must(support.New(support.Config{Store: noted, Proof: proofOn(n.rpc(t), proof),
-		Products: support.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
+	orders := ramp.Must(newBackoffice(backofficeConfig{Store: noted, Proof: proofOn(n.rpc(t), proof),
+		Products: rampbooks.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
 	memory := store.Store.(*ramp.MemoryStore)
 	memory.Apply = func(context.Context, ramp.Step) error { return errors.New("the purse\nis full") }
 

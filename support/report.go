@@ -19,9 +19,9 @@ type Report struct {
 	// token to the user of a mint, or from that of a burn, best first. The blocks begin a day before the
 	// order was accepted, because the clock of the server may have been ahead, and end with the node's
 	// newest one, which is of LastTime. A transaction that is more than 15 minutes older than the order
-	// is a candidate only if no other order explains it. If the store is no [Ledger], which knows the
-	// others, the blocks begin 15 minutes before the order. A transaction that failed moved nothing, and
-	// is no candidate.
+	// is a candidate only if no other order explains it. If the store is no [rampbooks.OrderLister], which
+	// knows the others, the blocks begin 15 minutes before the order. A transaction that failed moved
+	// nothing, and is no candidate.
 	Candidates []Candidate `json:"candidates"`
 
 	// Dust counts the transactions that are left out, because they moved less than a hundredth of the
@@ -68,11 +68,11 @@ type Candidate struct {
 	OtherAmount bool `json:"other_amount,omitzero"`
 
 	// AlsoProves are the user's other orders that wait and whose end it proves, too, if the
-	// store is a [Ledger].
+	// store is a [rampbooks.OrderLister].
 	AlsoProves []uuid.UUID `json:"also_proves,omitempty"`
 
 	// EndedOther is another order that has ended by the transaction, if the store is a
-	// [Ledger].
+	// [rampbooks.OrderLister].
 	EndedOther *uuid.UUID `json:"ended_other,omitempty"`
 
 	// Objection is why [Orders.Abandon] refuses because of the transaction, or empty if it

@@ -13,6 +13,10 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/invalid"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
+	"github.com/token-ramp/ramp-go/internal/trade"
+	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
 // Show returns an order and the transactions that may be its own, best first. It changes
@@ -23,7 +27,7 @@ func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	refused, err := o.refusals(ctx, order)
+	refused, err := orderlist.Refusals(ctx, o.config.Store, order)
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +61,14 @@ type found struct {
 func (o *Orders) search(ctx context.Context, report *Report) error {
 	order := &report.Order
 	if !common.IsHexAddress(order.UserAddress) || len(evidence.ContractsOf(order)) == 0 {
-		return invalid("order", "has no user address or no token contract, so no transaction can be its own")
+		return invalid.Field("order",
+			"has no user address or no token contract, so no transaction can be its own")
 	}
 	since := order.AcceptedAt.Add(-skew)
-	if _, lists := o.config.Store.(Ledger); lists { // which knows whose the older ones are
-		since = order.AcceptedAt.Add(-early)
+	if _, lists := o.config.Store.(rampbooks.OrderLister); lists { // which knows whose the older ones are
+		since = order.AcceptedAt.Add(-maxAhead)
 	}
-	newest, err := o.blockAt(ctx, "latest")
+	newest, err := evidence.BlockAt(ctx, o.chain, "latest")
 	if err != nil {
 		return err
 	}
@@ -95,7 +100,7 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	}
 	logs := byTheirTransactions(moves.Logs)
 	all := len(logs)
-	logs = slices.DeleteFunc(logs, o.traded(order).isDust)
+	logs = slices.DeleteFunc(logs, isDust(o.traded(order)))
 	report.Dust = all - len(logs)
 	if len(logs) > maxCandidates {
 		return fmt.Errorf("more than %d transactions moved the token for the user of the order since it: "+
@@ -127,18 +132,20 @@ func (o *Orders) incomplete(
 	}
 }
 
-// isDust reports whether a transaction moved less than a hundredth of what an order trades,
-// as anybody can send many times.
-func (t *traded) isDust(logs []ramp.Log) bool {
-	sum := new(big.Int)
-	for i := range logs {
-		transfer, _ := logs[i].Transfer()
-		if transfer.TokenID != nil || t.units == nil {
-			return false
+// isDust returns what reports whether a transaction moved less than a hundredth of what an order
+// trades, as anybody can send many times.
+func isDust(of *trade.Order) func(logs []ramp.Log) bool {
+	return func(logs []ramp.Log) bool {
+		sum := new(big.Int)
+		for i := range logs {
+			transfer, _ := logs[i].Transfer()
+			if transfer.TokenID != nil || of.Units == nil {
+				return false
+			}
+			sum.Add(sum, transfer.Value)
 		}
-		sum.Add(sum, transfer.Value)
+		return sum.Mul(sum, big.NewInt(100)).Cmp(of.Units) < 0
 	}
-	return sum.Mul(sum, big.NewInt(100)).Cmp(t.units) < 0
 }
 
 // read asks the node for transactions.
@@ -187,9 +194,9 @@ func (o *Orders) judgeAll(ctx context.Context, report *Report, transactions []fo
 		}
 		c.Time = evidence.TimeOf(tx.block.Timestamp)
 		far[c.Hash] = new(big.Int)
-		if moved := movedBy(&c.Evidence); moved != nil && this.units != nil {
-			far[c.Hash].Sub(this.units, moved)
-			c.OtherAmount = !this.fits(moved)
+		if moved := movedBy(&c.Evidence); moved != nil && this.Units != nil {
+			far[c.Hash].Sub(this.Units, moved)
+			c.OtherAmount = !this.Fits(moved)
 		}
 		isTimely := func(order *ramp.Order) bool { return !c.Time.Before(order.AcceptedAt.Add(-skew)) }
 		explained := false // by an older order that waits
@@ -300,17 +307,21 @@ func (o *Orders) rightly(order, other *ramp.Order, sent *ramp.Transaction, recei
 		return false
 	}
 	moved, this, that := movedBy(&e), o.traded(order), o.traded(other)
-	same := this.user == that.user && this.token == that.token && this.Direction == that.Direction
-	return that.fits(moved) && !(same && this.fits(moved) && this.units.Cmp(that.units) < 0)
+	same := this.User == that.User && this.Token == that.Token && this.Direction == that.Direction
+	return that.Fits(moved) && !(same && this.Fits(moved) && this.Units.Cmp(that.Units) < 0)
 }
 
 // traded returns what an order trades, in pieces if nobody knows the decimals of its token.
-func (o *Orders) traded(order *ramp.Order) *traded {
-	game := newAssets(&o.config)
-	for _, token := range evidence.ContractsOf(order) {
-		game.decimals[token], _ = o.prover.DecimalsOf(token)
+func (o *Orders) traded(order *ramp.Order) *trade.Order {
+	products := make([]trade.Sold, len(o.config.Products))
+	for i, sold := range o.config.Products {
+		products[i] = trade.Sold(sold)
 	}
-	return game.traded(*order)
+	game := trade.NewCatalog(nil, products)
+	for _, token := range evidence.ContractsOf(order) {
+		game.Decimals[token], _ = o.prover.DecimalsOf(token)
+	}
+	return game.Order(*order)
 }
 
 // movedBy returns how much of the order's token moved, in units or pieces, or nil.
@@ -323,12 +334,12 @@ func movedBy(e *ramp.Evidence) *big.Int {
 
 // waitingOf returns the other orders of an order's user that wait, if the store can list them.
 func (o *Orders) waitingOf(ctx context.Context, order *ramp.Order) ([]ramp.Order, error) {
-	ledger, ok := o.config.Store.(Ledger)
+	ledger, ok := o.config.Store.(rampbooks.OrderLister)
 	if !ok {
 		return nil, nil
 	}
-	all, err := o.all(of(ctx, ledger.UserOrders, order.UserAddress))
+	all, err := o.scope.All(orderlist.Of(ctx, ledger.UserOrders, order.UserAddress))
 	return slices.DeleteFunc(all, func(other ramp.Order) bool {
-		return other.UUID == order.UUID || other.State != ramp.OrderAccepted || isDamaged(&other)
+		return other.UUID == order.UUID || other.State != ramp.OrderAccepted || orderlist.IsDamaged(&other)
 	}), err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -39,7 +40,7 @@ func TestAnOrderIsSettledInAnotherWay(t *testing.T) {
 	settled.Settled = " by mail "
 	_, err := orders.Finish(t.Context(), burn.UUID, burned, settled)
 	assert.EqualError(t, err, "ramp: Decision.AgainstEvidence is required with Settled, which the chain cannot show")
-	_, err = orders.FinishFitting(t.Context(), &support.Reconciliation{}, settled)
+	_, err = orders.FinishFitting(t.Context(), &rampbooks.Reconciliation{}, settled)
 	assert.EqualError(t, err, "ramp: Decision.Settled is for one order, which a person has looked at")
 
 	by := []string{"-who", "alice", "-reason", "case 17", "-settled", "by mail", "-against-evidence"}
@@ -66,10 +67,10 @@ func TestTheBooksDoNotCountWhatWasSettledInAnotherWay(t *testing.T) {
 	burns := books.Totals[1]
 	assert.Equal(t, 1, burns.Succeeded)
 	assert.Empty(t, burns.Granted)
-	assert.Equal(t, map[string]support.Amount{"item_gold": {Amount: ramp.NewAmount(100)}}, burns.Settled)
+	assert.Equal(t, map[string]rampbooks.Amount{"item_gold": {Amount: ramp.NewAmount(100)}}, burns.Settled)
 	assert.Empty(t, books.Findings)
 	var csv strings.Builder
-	require.NoError(t, books.WriteTotalsCSV(&csv, support.DecimalPoint))
+	require.NoError(t, books.WriteTotalsCSV(&csv, rampbooks.DecimalPoint))
 	assert.Contains(t, csv.String(), `,"burn","items_settled","item_gold",,100,,,`)
 	assert.NotContains(t, csv.String(), "items_granted")
 }

@@ -18,12 +18,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/support"
+	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
 // awkward are books with what programs like to change: an ID of digits, one that looks like a formula, and
 // amounts that have another value with another decimal sign.
-func awkward(t *testing.T) (books *support.Reconciliation, lines []support.Line) {
+func awkward(t *testing.T) (books *rampbooks.Reconciliation, lines []rampbooks.Line) {
 	t.Helper()
 	_, store, n := newOrders(t, 100*time.Hour, paid)
 	for hours, id := range map[int]string{10: "007", 20: "=1+1"} {
@@ -39,7 +39,7 @@ func awkward(t *testing.T) (books *support.Reconciliation, lines []support.Line)
 	store.keep(t, ended(thousands, ramp.OrderSucceeded, hash, hoursAgo(30).Add(2*time.Minute)))
 	free := product
 	free.Name, free.MintFeeBps = "pack 1,5; \"x\"", 0
-	books, lines, err := sellsOf(t, store, n, support.Always(free)...).ReconcileLines(t.Context(), hoursAgo(60), now)
+	books, lines, err := sellsOf(t, store, n, rampbooks.Always(free)...).ReconcileLines(t.Context(), hoursAgo(60), now)
 	require.NoError(t, err)
 	require.Empty(t, books.Findings)
 	return books, lines
@@ -121,9 +121,9 @@ func TestSpreadsheetsReadTheFigures(t *testing.T) {
 	office := program(t, "soffice", "libreoffice")
 	books, lines := awkward(t)
 	for _, c := range []struct {
-		sign                support.DecimalSign
+		sign                rampbooks.DecimalSign
 		separator, language string
-	}{{support.DecimalPoint, "44", "1033"}, {support.DecimalComma, "59", "1031"}} {
+	}{{rampbooks.DecimalPoint, "44", "1033"}, {rampbooks.DecimalComma, "59", "1031"}} {
 		file := filepath.Join(t.TempDir(), "totals.csv")
 		var text bytes.Buffer
 		require.NoError(t, books.WriteTotalsCSV(&text, c.sign))
@@ -165,8 +165,8 @@ func TestPandasReadsTheFigures(t *testing.T) {
 	}
 	books, lines := awkward(t)
 	var totals, detail bytes.Buffer
-	require.NoError(t, books.WriteTotalsCSV(&totals, support.DecimalPoint))
-	require.NoError(t, books.WriteLinesCSV(&detail, support.DecimalPoint, lines))
+	require.NoError(t, books.WriteTotalsCSV(&totals, rampbooks.DecimalPoint))
+	require.NoError(t, books.WriteLinesCSV(&detail, rampbooks.DecimalPoint, lines))
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "totals.csv"), totals.Bytes(), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "lines.csv"), detail.Bytes(), 0o600))
@@ -198,12 +198,12 @@ func TestHledgerReadsTheLines(t *testing.T) {
 	_, rules, found := strings.Cut(document, "```hledger\n")
 	require.True(t, found)
 	rules, _, _ = strings.Cut(rules, "```")
-	for _, sign := range []support.DecimalSign{support.DecimalPoint, support.DecimalComma} {
+	for _, sign := range []rampbooks.DecimalSign{rampbooks.DecimalPoint, rampbooks.DecimalComma} {
 		dir := t.TempDir()
 		var text bytes.Buffer
 		require.NoError(t, books.WriteLinesCSV(&text, sign, lines))
 		own := rules
-		if sign == support.DecimalComma {
+		if sign == rampbooks.DecimalComma {
 			own = strings.NewReplacer("separator ,", "separator ;", "decimal-mark .", "decimal-mark ,").Replace(own)
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "lines.csv"), text.Bytes(), 0o600))

@@ -26,7 +26,7 @@ import (
 
 // studio is a game in memory, with the service, its chain, and support.
 type studio struct {
-	*support.Orders
+	*backoffice
 	store   *ledger
 	chain   *ramp.RPC
 	proof   rampproof.Config // without its chain
@@ -80,7 +80,7 @@ func newStudio(t *testing.T) *studio {
 
 // support begins again, with the proof as it is now.
 func (s *studio) support() {
-	s.Orders = ramp.Must(support.New(support.Config{Store: s.store, Proof: proofOn(s.chain, &s.proof),
+	s.backoffice = ramp.Must(newBackoffice(backofficeConfig{Store: s.store, Proof: proofOn(s.chain, &s.proof),
 		Now:    s.service.Now,
 		Logger: slog.New(slog.NewJSONHandler(&s.log, nil))}))
 }
@@ -217,7 +217,7 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	assert.Equal(t, []any{"ERROR", "ramp: order not abandoned", "bob"},
 		[]any{record["level"], record["msg"], record["who"]})
 
-	_, err = support.New(support.Config{})
+	_, err = newBackoffice(backofficeConfig{})
 	assert.EqualError(t, err, "ramp: Config.Store is required")
 }
 
@@ -229,14 +229,15 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 		assert.EqualError(t, err, "ramp: Decision.Who is required")
 		_, err = d.Finish(t.Context(), id, common.Hash{1}, decided)
 		assert.ErrorIs(t, err, ramp.ErrNotFound, "no such transaction")
-		blind := ramp.Must(support.New(support.Config{Store: d.store, Logger: quiet}))
+		blind := ramp.Must(newBackoffice(backofficeConfig{Store: d.store, Logger: quiet}))
 		_, err = blind.Finish(t.Context(), id, common.Hash{1}, decided)
 		assert.EqualError(t, err, "ramp: Config.Proof is required")
 
 		report := ramp.Must(d.Show(t.Context(), id))
 		deep := d.proof
 		deep.Confirmations = 1_000_000
-		strict := ramp.Must(support.New(support.Config{Store: d.store, Proof: proofOn(d.chain, &deep), Logger: quiet}))
+		strict := ramp.Must(newBackoffice(backofficeConfig{Store: d.store, Logger: quiet,
+			Proof: proofOn(d.chain, &deep)}))
 		_, err = strict.Finish(t.Context(), id, report.Candidates[0].Hash, decided)
 		assert.ErrorContains(t, err, "of 1000000 confirmations")
 		assert.EqualValues(t, 900, d.gold)
@@ -247,16 +248,16 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	d := newStudio(t)
 	id := d.mint(t, ramptest.ResultNever())
-	other := ramp.Must(support.New(support.Config{Store: d.store, ProjectID: "project-2", Logger: quiet}))
+	other := ramp.Must(newBackoffice(backofficeConfig{Store: d.store, ProjectID: "project-2", Logger: quiet}))
 	_, err := other.Show(t.Context(), id)
 	assert.ErrorIs(t, err, ramp.ErrOrderForeign)
 	_, err = other.Abandon(t.Context(), id, support.Decision{Who: "alice", Reason: "case 20"})
 	assert.ErrorIs(t, err, ramp.ErrOrderForeign)
-	live := ramp.Must(support.New(support.Config{Store: networked{d.store}, Network: ramp.Mainnet}))
+	live := ramp.Must(newBackoffice(backofficeConfig{Store: networked{d.store}, Network: ramp.Mainnet}))
 	_, err = live.Show(t.Context(), id)
 	assert.ErrorContains(t, err, "network")
 	// it names no network
-	ramp.Must(ramp.Must(support.New(support.Config{Store: d.store, Network: ramp.Mainnet})).Show(t.Context(), id))
+	ramp.Must(ramp.Must(newBackoffice(backofficeConfig{Store: d.store, Network: ramp.Mainnet})).Show(t.Context(), id))
 	assert.NotContains(t, ramp.Must(command(t, other, "list", "-older", "0s")), id.String())
 	assert.EqualValues(t, 900, d.gold)
 	missing := uuid.New()

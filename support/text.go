@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/console"
 )
 
 // Text writes the report for a person, as several lines.
@@ -21,18 +22,19 @@ func (r *Report) Text() (text string) {
 		refused[o.UUID] = *r.Refusal
 	}
 	fmt.Fprintf(out, "%s\nproject   %s\nby hand   %s\n",
-		ordersTable([]ramp.Order{o}, refused), shown(o.ProjectID), shown(byHand(o.Reason, o.Settled)))
+		ordersTable([]ramp.Order{o}, refused), console.Quote(o.ProjectID),
+		console.Quote(console.ByHand(o.Reason, o.Settled)))
 	defer func() {
 		text += fmt.Sprintf("next      %s\ntell      %s\n", r.Advice.Do, r.Advice.Tell)
 	}()
 	if r.Unread != "" {
-		fmt.Fprintf(out, "chain     not read: %s\n", shown(r.Unread))
+		fmt.Fprintf(out, "chain     not read: %s\n", console.Quote(r.Unread))
 		return out.String()
 	}
 	fmt.Fprintf(out, "chain     blocks %d to %d, until %s; transactions that may be the order's own: %d\n",
 		r.FirstBlock, r.LastBlock, r.LastTime.Format(time.RFC3339), len(r.Candidates))
 	if r.Incomplete != "" {
-		fmt.Fprintf(out, "          there may be others: %s\n", shown(r.Incomplete))
+		fmt.Fprintf(out, "          there may be others: %s\n", console.Quote(r.Incomplete))
 	}
 	if r.Dust > 0 {
 		fmt.Fprintf(out, "          not listed, because they moved less than a hundredth of its amount: %d\n",
@@ -87,15 +89,13 @@ func (r *Report) amount(t *ramp.Transfer) string {
 func ordersTable(orders []ramp.Order, refusals map[uuid.UUID]ramp.Refusal) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table,
-		"UUID\tORDER\tASSETS\tSTATE\tACCEPTED\tENDED\tTRANSACTION\tSESSION\tADDRESS\tBY HAND\tREFUSED")
-	none := newAssets(&Config{})
+	fmt.Fprintln(table, console.OrderColumns+"\tREFUSED")
 	for _, o := range orders {
 		why := ""
 		if r, ok := refusals[o.UUID]; ok {
-			why = refused(&r)
+			why = console.Refused(&r)
 		}
-		fmt.Fprintf(table, "%s\t%s\n", none.found(none.traded(o)).row(), shown(why))
+		fmt.Fprintf(table, "%s\t%s\n", console.OrderRow(&o), console.Quote(why))
 	}
 	_ = table.Flush() // into memory
 	return text.String()

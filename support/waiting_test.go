@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -22,13 +23,13 @@ import (
 // regular are the books of each day, with a position.
 type regular struct {
 	t        *testing.T
-	orders   *support.Orders
+	orders   *backoffice
 	position string
 	end      time.Time // of the last ones
 }
 
 // day returns the books of the next day.
-func (r *regular) day() *support.Reconciliation {
+func (r *regular) day() *rampbooks.Reconciliation {
 	r.t.Helper()
 	args := []string{"-position", r.position, "-format", "json"}
 	if r.end.Equal(firstDay) {
@@ -37,7 +38,7 @@ func (r *regular) day() *support.Reconciliation {
 	r.end = r.end.Add(24 * time.Hour)
 	args = append(args, "-to", r.end.Format(time.RFC3339))
 	printed, _ := command(r.t, r.orders, "reconcile", args...) // fails if there are findings
-	books := new(support.Reconciliation)
+	books := new(rampbooks.Reconciliation)
 	require.NoError(r.t, json.Unmarshal([]byte(printed), books))
 	assert.Equal(r.t, r.end, books.To)
 	return books
@@ -58,8 +59,8 @@ func newRegular(t *testing.T) (*regular, *noting, *node) {
 	proof := &rampproof.Config{AnyFailure: true}
 	_, store, n := newOrders(t, 8*24*time.Hour, proof)
 	noted := &noting{ledger: store, refused: map[uuid.UUID]ramp.Refusal{}}
-	orders := ramp.Must(support.New(support.Config{Store: noted, Proof: proofOn(n.rpc(t), proof),
-		Products: support.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
+	orders := ramp.Must(newBackoffice(backofficeConfig{Store: noted, Proof: proofOn(n.rpc(t), proof),
+		Products: rampbooks.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
 	return &regular{t, orders, filepath.Join(t.TempDir(), "position"), firstDay}, noted, n
 }
 
@@ -72,36 +73,36 @@ func TestEveryDaysBooksFindWhatWaitsWithAnEvent(t *testing.T) {
 	type planter = func(t *testing.T, store *ledger, n *node) (waits ramp.Order, own common.Hash)
 	for name, c := range map[string]struct {
 		plant planter
-		every support.FindingKind // found every day, or "" for only on the first
+		every rampbooks.FindingKind // found every day, or "" for only on the first
 	}{
 		"a burn whose result is refused": {func(t *testing.T, store *ledger, n *node) (ramp.Order, common.Hash) {
 			o := orderOf(ramp.Burn, 5, at(60))
 			store.keep(t, o)
 			return o, n.send(at(65), burned)
-		}, support.WaitsWithEvent},
+		}, rampbooks.WaitsWithEvent},
 		"a mint whose result never comes": {func(t *testing.T, store *ledger, n *node) (ramp.Order, common.Hash) {
 			o := orderOf(ramp.Mint, 5, at(60))
 			store.keep(t, o)
 			return o, n.send(at(65), minted)
-		}, support.WaitsWithEvent},
+		}, rampbooks.WaitsWithEvent},
 		"two burns and one event": {func(t *testing.T, store *ledger, n *node) (ramp.Order, common.Hash) {
 			o, other := orderOf(ramp.Burn, 5, at(60)), orderOf(ramp.Burn, 5, at(61))
 			hash := n.send(at(65), burned)
 			store.keep(t, o, ended(other, ramp.OrderAbandoned, common.Hash{}, at(62)))
 			store.change(other.UUID, func(o *ramp.Order) { o.TxHash = "" })
 			return o, hash
-		}, support.Ambiguous},
+		}, rampbooks.Ambiguous},
 		"an event that ended another order": {func(t *testing.T, store *ledger, n *node) (ramp.Order, common.Hash) {
 			o, other := orderOf(ramp.Burn, 5, at(60)), orderOf(ramp.Burn, 7, at(61))
 			hash := n.send(at(65), burned)
 			store.keep(t, o, ended(other, ramp.OrderSucceeded, hash, at(66)))
 			return o, common.Hash{}
-		}, support.Differs},
+		}, rampbooks.Differs},
 		"a clock that was ahead": {func(t *testing.T, store *ledger, n *node) (ramp.Order, common.Hash) {
 			o := orderOf(ramp.Mint, 5, at(120))
 			store.keep(t, o)
 			return o, n.send(at(60), minted)
-		}, support.EventWithoutOrder},
+		}, rampbooks.EventWithoutOrder},
 		"a burn that nobody sent": {func(t *testing.T, store *ledger, _ *node) (ramp.Order, common.Hash) {
 			o := orderOf(ramp.Burn, 5, at(60))
 			store.keep(t, o)
@@ -151,7 +152,7 @@ func TestAFindingEndsWithItsOrder(t *testing.T) {
 	hash := n.send(firstDay.Add(65*time.Minute), sentTx{from: payer, to: vault,
 		transfers: []ramp.Transfer{moved(player, common.Address{}, 500)}})
 	for range 3 {
-		assert.Equal(t, []support.FindingKind{support.WaitsWithEvent}, kindsOf(books.day()))
+		assert.Equal(t, []rampbooks.FindingKind{rampbooks.WaitsWithEvent}, kindsOf(books.day()))
 	}
 	d := support.Decision{Who: "alice", Reason: "the purse has room", AgainstEvidence: true}
 	ramp.Must(books.orders.Finish(t.Context(), o.UUID, hash, d))
@@ -168,12 +169,12 @@ func TestANodeThatHasForgottenATransactionIsNamed(t *testing.T) {
 	books.day()
 	n.hides = func(tx *sentTx) bool { return tx.hash == hash }
 	found := books.day()
-	require.Equal(t, []support.FindingKind{support.WaitsWithEvent}, kindsOf(found))
+	require.Equal(t, []rampbooks.FindingKind{rampbooks.WaitsWithEvent}, kindsOf(found))
 	said := "earlier books found transaction %s, which this node does not know: ask another one"
 	assert.Equal(t, fmt.Sprintf(said, hash), found.Findings[0].Detail)
 	n.hides = nil
 	found = books.day()
-	require.Equal(t, []support.FindingKind{support.WaitsWithEvent}, kindsOf(found))
+	require.Equal(t, []rampbooks.FindingKind{rampbooks.WaitsWithEvent}, kindsOf(found))
 	assert.Equal(t, hash, found.Findings[0].Events[0].TxHash)
 }
 
@@ -197,7 +198,7 @@ func TestWhatIsFoundAgainCostsACallForEach(t *testing.T) {
 			books.day()
 		}
 		n.calls = 0
-		assert.Equal(t, waits, books.day().Counts[support.WaitsWithEvent])
+		assert.Equal(t, waits, books.day().Counts[rampbooks.WaitsWithEvent])
 		return n.calls
 	}
 	none := calls(t, 0, 0)
@@ -214,13 +215,13 @@ func TestTheBooksLogWhatWaitsUntilItHasEnded(t *testing.T) {
 		transfers: []ramp.Transfer{moved(player, common.Address{}, 500)}})
 	books.day()
 	ctx, cancel := context.WithCancel(t.Context())
-	var kept []support.FindingKind
-	books.orders.KeepBooks(ctx, books.position, func(_ context.Context, b *support.Reconciliation) error {
+	var kept []rampbooks.FindingKind
+	books.orders.KeepBooks(ctx, books.position, func(_ context.Context, b *rampbooks.Reconciliation) error {
 		kept = kindsOf(b)
 		cancel()
 		return nil
 	})
-	assert.Equal(t, []support.FindingKind{support.WaitsWithEvent}, kept, "five days later")
+	assert.Equal(t, []rampbooks.FindingKind{rampbooks.WaitsWithEvent}, kept, "five days later")
 }
 
 // An order that Apply refuses keeps no other one from being ended, and is named.
@@ -245,8 +246,8 @@ func TestFinishFittingGoesOnAfterARefusal(t *testing.T) {
 		return nil
 	}
 	owns := func(context.Context, string, common.Address) (bool, error) { return true, nil }
-	orders := ramp.Must(support.New(support.Config{Store: store, Proof: proofOn(n.rpc(t), paid), OwnsWallet: owns,
-		Products: support.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
+	orders := ramp.Must(newBackoffice(backofficeConfig{Store: store, Proof: proofOn(n.rpc(t), paid), OwnsWallet: owns,
+		Products: rampbooks.Always(product), Now: func() time.Time { return now }, Logger: quiet}))
 	books := ramp.Must(orders.Reconcile(t.Context(), now.Add(-72*time.Hour), time.Time{}))
 	require.Equal(t, 2, books.Fitting, "%v", books.Findings)
 	steps, err := orders.FinishFitting(t.Context(), books, alice)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
 // maxWitnesses is how many orders are asked for at either end of a search: the transactions
@@ -17,12 +18,12 @@ const maxWitnesses = 3
 
 // witnesses returns orders of an order's direction whose transactions are in a range of
 // blocks: of those that have ended since a time, some of the first and some of the last.
-// latest is when the last one of any direction was accepted. A store that is no [Ledger] has
+// latest is when the last one of any direction was accepted. A store that is no [rampbooks.OrderLister] has
 // none.
 func (o *Orders) witnesses(
 	ctx context.Context, order *ramp.Order, since time.Time, first, last uint64,
 ) (found []*evidence.Witness, latest time.Time, err error) {
-	ledger, ok := o.config.Store.(Ledger)
+	ledger, ok := o.config.Store.(rampbooks.OrderLister)
 	if !ok {
 		return nil, latest, nil
 	}
@@ -33,7 +34,7 @@ func (o *Orders) witnesses(
 			err = nil
 		}
 		return slices.DeleteFunc(orders, func(e ramp.Order) bool {
-			if e.UUID == order.UUID || e.TxHash == "" || o.foreign(&e) != nil {
+			if e.UUID == order.UUID || e.TxHash == "" || o.scope.Check(&e) != nil {
 				return true
 			}
 			latest = slices.MaxFunc([]time.Time{latest, e.AcceptedAt}, time.Time.Compare)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -25,11 +26,13 @@ func runCommand(ctx context.Context, name string, args []string, getenv func(str
 	flags.SetOutput(stderr)
 	s := newSettings(flags)
 	command, err := support.NewCommand(name, flags)
+	books, failed := rampbooks.NewCommand(name, flags)
 	var decides *decision
 	if slices.Contains([]string{"close", "open", "resolve", "prune", "erase"}, name) {
 		decides = newDecision(name, flags)
-	} else if err != nil && !slices.Contains([]string{"conflicts", "decisions", "migrate"}, name) {
-		return fmt.Errorf("%w: %w", err, errUsage)
+	} else if err != nil && failed != nil &&
+		!slices.Contains([]string{"conflicts", "decisions", "migrate"}, name) {
+		return fmt.Errorf("%w, or %w: %w", err, failed, errUsage)
 	}
 	if err := parse(flags, args, getenv); err != nil {
 		return err
@@ -61,7 +64,7 @@ func runCommand(ctx context.Context, name string, args []string, getenv func(str
 			_, err = fmt.Fprintln(stdout, said)
 		}
 		return err
-	case command == nil && flags.NArg() > 0:
+	case command == nil && books == nil && flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
 	case name == "migrate":
 		return nil
@@ -82,6 +85,13 @@ func runCommand(ctx context.Context, name string, args []string, getenv func(str
 		return errors.New("-token is required: the orders are compared with its events")
 	case proof == nil && (name == "finish" || name == "reconcile"):
 		return fmt.Errorf("RAMP_RPC_URL and -chain-id are required: %s reads the chain", name)
+	}
+	if books != nil {
+		reconciler, err := s.reconciler(game, store, proof, log)
+		if err != nil {
+			return err
+		}
+		return books(ctx, reconciler, flags.Args(), stdout)
 	}
 	desk, err := s.desk(game, store, proof, log)
 	if err != nil {

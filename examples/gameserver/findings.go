@@ -20,7 +20,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/support"
+	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
 // keepConflict stores a call that contradicts its order, for a person. A repeat is stored once. tx_hash
@@ -52,7 +52,7 @@ func (g *game) keepingConflicts(end func(context.Context, ramp.Operation),
 
 // keepFindings stores what does not fit in the books. What is in several books is stored once. Add ends a
 // finding when a person decides it, and keepFindings one that was decided while the books were made.
-func (g *game) keepFindings(ctx context.Context, books *support.Reconciliation) error {
+func (g *game) keepFindings(ctx context.Context, books *rampbooks.Reconciliation) error {
 	for i := range books.Findings {
 		f := &books.Findings[i]
 		order, hash, unsigned := "", "", 0
@@ -85,7 +85,7 @@ func (g *game) keepFindings(ctx context.Context, books *support.Reconciliation) 
 }
 
 // idOf returns what is the same for a finding in all books.
-func idOf(f *support.Finding) string {
+func idOf(f *rampbooks.Finding) string {
 	id := sha256.New()
 	fmt.Fprintln(id, f.Kind)
 	for _, o := range f.Orders {
@@ -98,7 +98,7 @@ func idOf(f *support.Finding) string {
 }
 
 // about lists the orders and events by which a person may decide a finding, as many as a column holds.
-func about(f *support.Finding) string {
+func about(f *rampbooks.Finding) string {
 	var list strings.Builder
 	for _, o := range f.Orders {
 		fmt.Fprintln(&list, o.UUID)
@@ -118,9 +118,9 @@ func shortened(text string) string {
 // isUnsignedMint reports whether a finding is a mint on the chain without an order, or of another amount,
 // user or token than its order: somebody else has the validator key, or had a digest signed that means
 // something else than its order. Tokens that are burned without an order harm nobody.
-func isUnsignedMint(f *support.Finding) bool {
-	isMint := func(e support.ChainEvent) bool { return e.Direction == ramp.Mint }
-	return (f.Kind == support.EventWithoutOrder || f.Kind == support.Differs) &&
+func isUnsignedMint(f *rampbooks.Finding) bool {
+	isMint := func(e rampbooks.ChainEvent) bool { return e.Direction == ramp.Mint }
+	return (f.Kind == rampbooks.EventWithoutOrder || f.Kind == rampbooks.Differs) &&
 		slices.ContainsFunc(f.Events, isMint)
 }
 
@@ -139,7 +139,7 @@ func (g *game) observeFindings(registry prometheus.Registerer) {
 	}
 	count("ramp_conflicts_open", "Conflicts that nobody has resolved.",
 		"SELECT COUNT(*) FROM conflicts WHERE closed = ?", "", nil)
-	for _, kind := range support.FindingKinds() {
+	for _, kind := range rampbooks.FindingKinds() {
 		count("ramp_books_findings", "Findings of the books that nobody has decided.",
 			"SELECT COUNT(*)"+openFindings+" AND f.kind = ?",
 			string(kind), prometheus.Labels{"kind": string(kind)})

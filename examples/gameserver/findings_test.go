@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/ramptest"
-	"github.com/token-ramp/ramp-go/support"
 )
 
 // A validate call contradicts its order, and the server is killed before anybody has scraped it.
@@ -48,13 +48,13 @@ func TestAFindingStaysOpenUntilAPersonDecidesIt(t *testing.T) {
 		shop.game.observe(registry)
 		metrics := served(t, registry)
 		second, stranger := shop.accept(alice, ramp.Burn, 100), common.HexToHash("0x57")
-		books := &support.Reconciliation{Findings: []support.Finding{
-			{Kind: support.EventWithoutOrder, Detail: "nobody ordered this mint of Jörg's",
-				Events: []support.ChainEvent{{TxHash: stranger, Direction: ramp.Mint}}},
-			{Kind: support.OrderWithoutEvent, Detail: strings.Repeat("long ", 1000),
-				Orders: []support.FoundOrder{{UUID: uuid.New()}, {UUID: second}}},
-			{Kind: support.WaitsWithEvent, Orders: []support.FoundOrder{{UUID: waits}},
-				Events: []support.ChainEvent{{Direction: ramp.Mint}}},
+		books := &rampbooks.Reconciliation{Findings: []rampbooks.Finding{
+			{Kind: rampbooks.EventWithoutOrder, Detail: "nobody ordered this mint of Jörg's",
+				Events: []rampbooks.ChainEvent{{TxHash: stranger, Direction: ramp.Mint}}},
+			{Kind: rampbooks.OrderWithoutEvent, Detail: strings.Repeat("long ", 1000),
+				Orders: []rampbooks.FoundOrder{{UUID: uuid.New()}, {UUID: second}}},
+			{Kind: rampbooks.WaitsWithEvent, Orders: []rampbooks.FoundOrder{{UUID: waits}},
+				Events: []rampbooks.ChainEvent{{Direction: ramp.Mint}}},
 		}}
 		open := func(strangers, without, waiting string) {
 			t.Helper()
@@ -90,7 +90,7 @@ func TestAFindingStaysOpenUntilAPersonDecidesIt(t *testing.T) {
 		ramp.Must(shop.game.db.Exec("UPDATE findings SET entry = ''"))
 		open("1", "1", "0")
 		books.Decided, books.Findings = books.Findings[:1], nil
-		books.Decided[0].Decided = &support.Entry{ID: again}
+		books.Decided[0].Decided = &rampbooks.Entry{ID: again}
 		open("0", "1", "0")
 	})
 }

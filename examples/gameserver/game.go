@@ -3,7 +3,7 @@
 package main
 
 // game is the part that a studio writes: its players and their items, on its own tables. It is a
-// [ramp.Players], and a [support.Journal]. Each file has what it does for one subject.
+// [ramp.Players], and a [rampbooks.Journal]. Each file has what it does for one subject.
 type game struct {
 	database
 	anyPage bool  // calls may have the login's token, and any UUID

@@ -12,14 +12,14 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
-	"github.com/token-ramp/ramp-go/support"
+	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
 const entryColumns = "id, at, who, reason, finding, order_id, tx_hash, moved, reverses"
 
 // Add stores what a person decided about a finding of the books, and ends the finding, or opens it again.
 // Two entries with one ID are an error.
-func (g *game) Add(ctx context.Context, e support.Entry) error {
+func (g *game) Add(ctx context.Context, e rampbooks.Entry) error {
 	moved, err := json.Marshal(e.Moved)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (g *game) Add(ctx context.Context, e support.Entry) error {
 }
 
 // endFinding ends the finding that a decision is about, or opens it again for a reversal.
-func (g *game) endFinding(ctx context.Context, tx *sql.Tx, e support.Entry) (err error) {
+func (g *game) endFinding(ctx context.Context, tx *sql.Tx, e rampbooks.Entry) (err error) {
 	switch {
 	case e.Reverses != uuid.Nil:
 		const open = "UPDATE findings SET entry = '' WHERE entry = ?"
@@ -56,7 +56,7 @@ func (g *game) endFinding(ctx context.Context, tx *sql.Tx, e support.Entry) (err
 }
 
 // Entries returns what was decided since a time.
-func (g *game) Entries(ctx context.Context, since time.Time) (entries []support.Entry, err error) {
+func (g *game) Entries(ctx context.Context, since time.Time) (entries []rampbooks.Entry, err error) {
 	from := since.UnixMilli()
 	if since.IsZero() {
 		from = 0
@@ -68,7 +68,7 @@ func (g *game) Entries(ctx context.Context, since time.Time) (entries []support.
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var e support.Entry
+		var e rampbooks.Entry
 		var at int64
 		var id, order, hash, moved, reverses string
 		err := rows.Scan(&id, &at, &e.Who, &e.Reason, &e.Finding, &order, &hash, &moved, &reverses)

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/support"
+	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
 // serveMetrics serves the metrics on an address of their own, which the proxy in front
@@ -217,7 +217,7 @@ func checkClock(ctx context.Context, url string, log *slog.Logger) {
 }
 
 // countBooks registers gauges of the last books, and returns a function that sets them.
-func countBooks(registry prometheus.Registerer) func(*support.Reconciliation) {
+func countBooks(registry prometheus.Registerer) func(*rampbooks.Reconciliation) {
 	end := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_end_seconds",
 		Help: "The time until which orders and events were compared, in seconds since 1970."})
 	fitting := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ramp_books_fitting",
@@ -226,7 +226,7 @@ func countBooks(registry prometheus.Registerer) func(*support.Reconciliation) {
 	// Until books were read, the series is absent, which is an alert: a server that is restarted again
 	// and again before it has read any must not look as if it had.
 	first := sync.OnceFunc(func() { registry.MustRegister(end) })
-	return func(books *support.Reconciliation) {
+	return func(books *rampbooks.Reconciliation) {
 		defer first()
 		fitting.Set(float64(books.Fitting))
 		end.Set(float64(books.To.Unix()))

@@ -14,8 +14,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/ramptest"
-	"github.com/token-ramp/ramp-go/support"
 )
 
 // scrape reads the metrics as Prometheus does: the value of each series.
@@ -133,23 +133,23 @@ func TestMetricsTellAStory(t *testing.T) {
 
 // What an alert compares: mints on the chain with the orders that were signed.
 func TestMintsWithoutASignedOrderAreCounted(t *testing.T) {
-	finding := func(kind support.FindingKind, directions ...ramp.Direction) support.Finding {
-		f := support.Finding{Kind: kind}
+	finding := func(kind rampbooks.FindingKind, directions ...ramp.Direction) rampbooks.Finding {
+		f := rampbooks.Finding{Kind: kind}
 		for _, d := range directions {
-			f.Events = append(f.Events, support.ChainEvent{Direction: d})
+			f.Events = append(f.Events, rampbooks.ChainEvent{Direction: d})
 		}
 		return f
 	}
 	for name, c := range map[string]struct {
-		finding support.Finding
+		finding rampbooks.Finding
 		want    bool
 	}{
-		"a mint without an order":            {finding(support.EventWithoutOrder, ramp.Mint), true},
-		"a mint of another amount":           {finding(support.Differs, ramp.Mint), true},
-		"a burn and a mint without an order": {finding(support.EventWithoutOrder, ramp.Burn, ramp.Mint), true},
-		"a burn without an order":            {finding(support.EventWithoutOrder, ramp.Burn), false},
-		"a mint that never happened":         {finding(support.OrderWithoutEvent), false},
-		"a mint whose result never came":     {finding(support.WaitsWithEvent, ramp.Mint), false},
+		"a mint without an order":            {finding(rampbooks.EventWithoutOrder, ramp.Mint), true},
+		"a mint of another amount":           {finding(rampbooks.Differs, ramp.Mint), true},
+		"a burn and a mint without an order": {finding(rampbooks.EventWithoutOrder, ramp.Burn, ramp.Mint), true},
+		"a burn without an order":            {finding(rampbooks.EventWithoutOrder, ramp.Burn), false},
+		"a mint that never happened":         {finding(rampbooks.OrderWithoutEvent), false},
+		"a mint whose result never came":     {finding(rampbooks.WaitsWithEvent, ramp.Mint), false},
 	} {
 		equal(t, name, isUnsignedMint(&c.finding), c.want)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/support"
@@ -101,11 +102,26 @@ func (s *settings) proof(url string, log *slog.Logger, observer ramp.Observer) (
 	return rampproof.New(config)
 }
 
-// desk returns what shows and ends orders by hand, and compares the books.
+// desk returns what shows and ends orders by hand.
 func (s *settings) desk(
 	game *game, store *rampsql.Store, proof *rampproof.Proof, log *slog.Logger,
 ) (*support.Orders, error) {
-	return support.New(support.Config{Store: store, Proof: proof,
-		ProjectID: s.project, Network: s.network, Products: s.sold(), Journal: game,
-		Sessions: game.sessions, OwnsWallet: game.ownsWallet, Logger: log})
+	config := support.Config{Store: store, Proof: proof, ProjectID: s.project, Network: s.network,
+		Products: s.sold(), Sessions: game.sessions, Logger: log}
+	if proof != nil { // without a node, nothing can be compared
+		reconciler, err := s.reconciler(game, store, proof, log)
+		if err != nil {
+			return nil, err
+		}
+		config.Books = reconciler
+	}
+	return support.New(config)
+}
+
+// reconciler returns what compares the orders with the chain.
+func (s *settings) reconciler(
+	game *game, store *rampsql.Store, proof *rampproof.Proof, log *slog.Logger,
+) (*rampbooks.Reconciler, error) {
+	return rampbooks.New(rampbooks.Config{Store: store, Proof: proof, ProjectID: s.project,
+		Network: s.network, Products: s.sold(), Journal: game, OwnsWallet: game.ownsWallet, Logger: log})
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/prometheus/client_golang/prometheus"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/rampsql"
-	"github.com/token-ramp/ramp-go/support"
 )
 
 // serveGame serves until ctx is done.
@@ -176,12 +176,12 @@ func (p *program) keepBooks(ctx context.Context) error {
 	if p.proof == nil {
 		return errors.New("-books needs RAMP_RPC_URL and -chain-id")
 	}
-	desk, err := p.settings.desk(p.game, p.store, p.proof, p.log)
+	reconciler, err := p.settings.reconciler(p.game, p.store, p.proof, p.log)
 	if err != nil {
 		return err
 	}
 	count := countBooks(p.registry)
-	go desk.KeepBooks(ctx, p.books, func(ctx context.Context, books *support.Reconciliation) error {
+	go reconciler.KeepBooks(ctx, p.books, func(ctx context.Context, books *rampbooks.Reconciliation) error {
 		err := p.game.keepFindings(ctx, books)
 		if err == nil {
 			count(books)

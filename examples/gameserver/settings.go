@@ -13,7 +13,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/support"
+	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
 // settings are the flags that every command has: where the orders are, which tokens are
@@ -27,7 +27,7 @@ type settings struct {
 	payers, contracts      []common.Address
 	anyRate, anyFailure    bool
 	anyPage                bool
-	former                 []support.Sold
+	former                 []rampbooks.Sold
 	connections, decimals  int
 	caps                   caps
 	looks                  bool              // and needs no right but SELECT

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/support"
+	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
 // terms are what this game sells.
@@ -58,8 +58,8 @@ func (s *settings) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateReq
 
 // sold returns what is sold, each product since the last of the former ones with its name ended, and what
 // was sold before.
-func (s *settings) sold() []support.Sold {
-	sold := support.Always(s.products()...)
+func (s *settings) sold() []rampbooks.Sold {
+	sold := rampbooks.Always(s.products()...)
 	for i := range sold {
 		for _, former := range s.former {
 			if former.Product.Name == sold[i].Product.Name && former.To.After(sold[i].From) {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,24 @@ func AskEach(ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall) ([]r
 			ramp.ErrWrongChain, actual, required)
 	}
 	return calls, nil
+}
+
+// AskAll makes calls, all of which must succeed, and checks the chain with them.
+func AskAll(ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	calls, err := Ask(ctx, chain, calls...)
+	for _, call := range calls {
+		err = cmp.Or(err, call.Err)
+	}
+	return err
+}
+
+// BlockAt returns the block of a number or a tag, such as "latest".
+func BlockAt(ctx context.Context, chain *ramp.RPC, at ramp.BlockRef) (*ramp.Block, error) {
+	block := new(ramp.Block)
+	return block, AskAll(ctx, chain, Call(block, "eth_getBlockByNumber", at, false))
 }
 
 // Call returns a call of the node, and where its answer goes.

@@ -12,8 +12,8 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Ledger is that of package rampproof.
-type Ledger interface {
+// orderFinder is what rampproof.OrderFinder demands of a store.
+type orderFinder interface {
 	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
 	NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error)
 }
@@ -21,6 +21,16 @@ type Ledger interface {
 // Skew is how much earlier than its order a transaction may be, because the clocks of the
 // game and the chain differ.
 const Skew = 15 * time.Minute
+
+const (
+	// MaxDelay is how long after its transaction the result of an order can come: 12
+	// hours of deliveries (interface 8), and one to spare.
+	MaxDelay = 13 * time.Hour
+
+	// MaxAhead is how much earlier than its order a transaction is looked for: the clock of a server can
+	// be ahead by hours.
+	MaxAhead = 24 * time.Hour
+)
 
 // maxMints is how many transactions are read for one order.
 const maxMints = 1000
@@ -31,11 +41,11 @@ const maxMints = 1000
 // a hundredth of the order, is an error that wraps [ErrNotProven]: dust, which anybody can
 // send, must freeze nothing. witnessed is true if an empty list could be believed.
 func (p *Prover) Unminted(
-	ctx context.Context, ledger Ledger, order *ramp.Order, failed *ramp.Receipt,
+	ctx context.Context, finder orderFinder, order *ramp.Order, failed *ramp.Receipt,
 ) (witnessed bool, err error) {
 	token, user := parties(order)
 	search := Search{Direction: ramp.Mint, Tokens: []common.Address{token}, Account: user}
-	if err := p.begin(ctx, ledger, order, failed, &search); err != nil {
+	if err := p.begin(ctx, finder, order, failed, &search); err != nil {
 		return false, err
 	}
 	moves, err := Look(ctx, p.Chain, search)
@@ -57,7 +67,7 @@ func (p *Prover) Unminted(
 		return false, err
 	}
 	for _, m := range minted {
-		other, err := ledger.OrderByTransaction(ctx, m.hash)
+		other, err := finder.OrderByTransaction(ctx, m.hash)
 		if errors.Is(err, ramp.ErrOrderUnknown) || err == nil && other.UUID == order.UUID {
 			return false,
 				fmt.Errorf(
@@ -73,8 +83,8 @@ func (p *Prover) Unminted(
 }
 
 // newestSuccess returns the order that ended last by a transaction that succeeded, or nil.
-func newestSuccess(ctx context.Context, ledger Ledger, network ramp.Network) (*ramp.Order, error) {
-	order, err := ledger.NewestSuccess(ctx, network)
+func newestSuccess(ctx context.Context, finder orderFinder, network ramp.Network) (*ramp.Order, error) {
+	order, err := finder.NewestSuccess(ctx, network)
 	if errors.Is(err, ramp.ErrOrderUnknown) {
 		return nil, nil
 	}
@@ -84,9 +94,9 @@ func newestSuccess(ctx context.Context, ledger Ledger, network ramp.Network) (*r
 // begin fills in the blocks and the witness of a search. The clock of the game may be ahead: then
 // the order seems younger than the transaction that failed for it, so the block of that one counts.
 func (p *Prover) begin(
-	ctx context.Context, ledger Ledger, order *ramp.Order, failed *ramp.Receipt, s *Search,
+	ctx context.Context, finder orderFinder, order *ramp.Order, failed *ramp.Receipt, s *Search,
 ) error {
-	success, err := newestSuccess(ctx, ledger, p.Network)
+	success, err := newestSuccess(ctx, finder, p.Network)
 	if err != nil {
 		return err
 	}

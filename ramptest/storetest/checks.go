@@ -389,7 +389,7 @@ func (d *deal) expectTaken(what string, err error, other *ramp.Order) {
 
 // ledger tests the methods that a proof needs, if the store has them.
 func (k *trial) ledger() {
-	s, ok := k.Stores[0].(rampproof.Ledger)
+	s, ok := k.Stores[0].(rampproof.OrderFinder)
 	if !ok {
 		return
 	}

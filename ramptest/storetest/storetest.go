@@ -13,7 +13,7 @@ import (
 // TestStore tests that a store keeps the contract of [ramp.Store]. Each subtest
 // calls open for a store and names in one sentence what the store did wrong. If the
 // first one fails, the others are not run, because they need what it tests. A store with
-// the methods of rampproof.Ledger is tested as one, too. The data may be shared, because no
+// the methods of rampproof.OrderFinder is tested as one, too. The data may be shared, because no
 // session and no UUID is used twice.
 //
 // The store must move balances, reject a Take above the balance with [ramp.Reject], decline a burn

@@ -23,7 +23,7 @@
 //   - It never forgets a key. If it does after some days, let an alert watch [Store.UnderWay].
 //
 // Package support shows and ends an order of this store by its UUID. For its lists and books, add the
-// look-ups of support.Ledger, and columns of what they look for: rampsql/schema has them.
+// look-ups of rampbooks.OrderLister, and columns of what they look for: rampsql/schema has them.
 package items
 
 import (

@@ -20,8 +20,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
-	"github.com/token-ramp/ramp-go/support"
 )
 
 // ledgerChain is a chain of a block every three seconds, with the transfers of one token.
@@ -202,40 +202,40 @@ func (m *month) moved(user common.Address, d ramp.Direction, at time.Time) commo
 }
 
 // planted are the ways in which an order of a user is wrong.
-var planted = map[support.FindingKind]func(m *month, user common.Address, d ramp.Direction, at time.Time){
-	support.EventWithoutOrder: func(m *month, user common.Address, d ramp.Direction,
+var planted = map[rampbooks.FindingKind]func(m *month, user common.Address, d ramp.Direction, at time.Time){
+	rampbooks.EventWithoutOrder: func(m *month, user common.Address, d ramp.Direction,
 		at time.Time) {
 		m.moved(user, d, at)
 	},
-	support.OrderWithoutEvent: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
+	rampbooks.OrderWithoutEvent: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		m.order(user, d, ramp.OrderSucceeded, common.Hash{3, user[18], user[19]}.Hex(), at)
 	},
-	support.EndedOtherwise: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
+	rampbooks.EndedOtherwise: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		m.order(user, d, ramp.OrderAbandoned, "", at)
 		m.moved(user, d, at.Add(5*time.Minute))
 	},
-	support.WaitsWithEvent: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
+	rampbooks.WaitsWithEvent: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		m.order(user, d, ramp.OrderAccepted, "", at)
 		m.moved(user, d, at.Add(5*time.Minute))
 	},
-	support.WaitsWithoutEvent: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
+	rampbooks.WaitsWithoutEvent: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		m.order(user, d, ramp.OrderAccepted, "", at)
 	},
-	support.Differs: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
+	rampbooks.Differs: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		hash := m.chain.move(at.Add(30*time.Second), common.Address{}, user, 300)
 		m.order(user, ramp.Mint, ramp.OrderSucceeded, hash.Hex(), at)
 	},
-	support.NotCompared: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
+	rampbooks.NotCompared: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		rows := len(m.rows)
 		m.order(user, d, ramp.OrderSucceeded, common.Hash{4, user[18], user[19]}.Hex(), at)
 		m.rows[rows] = strings.ReplaceAll(m.rows[rows], goldToken.Hex(), common.HexToAddress("0x01d").Hex())
 	},
-	support.Ambiguous: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
+	rampbooks.Ambiguous: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		m.order(user, d, ramp.OrderAccepted, "", at)
 		m.order(user, d, ramp.OrderAccepted, "", at.Add(time.Minute))
 		m.moved(user, d, at.Add(5*time.Minute))
 	},
-	support.SharedTransaction: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
+	rampbooks.SharedTransaction: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		hash := m.moved(user, d, at.Add(30*time.Second)).Hex()
 		m.order(user, d, ramp.OrderSucceeded, hash, at)
 		m.order(user, d, ramp.OrderSucceeded, strings.ToUpper(hash), at.Add(time.Second))
@@ -259,7 +259,7 @@ func fillMonth(t *testing.T, p *place, orders int) *ledgerChain {
 		user, d := common.BigToAddress(big.NewInt(int64(1<<20+m.IntN(1000)))), directions[n%2]
 		m.order(user, d, ramp.OrderSucceeded, m.moved(user, d, at.Add(20*time.Second)).Hex(), at)
 	}
-	for k, kind := range support.FindingKinds() {
+	for k, kind := range rampbooks.FindingKinds() {
 		for n := range 25 {
 			user := common.BigToAddress(big.NewInt(int64(1<<30 + k*1000 + n)))
 			at := day0.Add(24*time.Hour + time.Duration(m.Int64N(int64(length-72*time.Hour)))).Truncate(time.Second)
@@ -293,8 +293,8 @@ func TestAMonthOfBooksFindsWhatWasPlanted(t *testing.T) {
 				Outputs: items}
 			node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 7, Retries: -1,
 				HTTPClient: &http.Client{Transport: chain}}))
-			desk := ramp.Must(support.New(support.Config{
-				Store: newStore(t, p, applyNothing), Products: support.Always(gold),
+			reconciler := ramp.Must(rampbooks.New(rampbooks.Config{
+				Store: newStore(t, p, applyNothing), Products: rampbooks.Always(gold),
 				Logger: slog.New(slog.DiscardHandler),
 				Proof: ramp.Must(rampproof.New(rampproof.Config{
 					Chain: node, Network: ramp.Mainnet, AnyFailure: true})),
@@ -302,7 +302,7 @@ func TestAMonthOfBooksFindsWhatWasPlanted(t *testing.T) {
 			for range 2 {
 				chain.calls, chain.posts = 0, 0
 				begun := time.Now()
-				books := ramp.Must(desk.Reconcile(t.Context(), day0, day0.Add(30*24*time.Hour)))
+				books := ramp.Must(reconciler.Reconcile(t.Context(), day0, day0.Add(30*24*time.Hour)))
 				t.Logf("%d orders in %v, calls to the node: %d in %d requests",
 					orders, time.Since(begun).Round(time.Millisecond), chain.calls, chain.posts)
 				for kind, n := range books.Counts {

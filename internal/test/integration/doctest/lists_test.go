@@ -229,10 +229,10 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	require.Greater(t, found, 100)
 }
 
-// The package, support and rampsql log every record that docs/on-call.md explains.
+// The package, support, rampbooks and rampsql log every record that docs/on-call.md explains.
 func TestOperationsNamesTheLogRecords(t *testing.T) {
 	source := packageSource(t)
-	for _, dir := range []string{"support", "rampsql"} {
+	for _, dir := range []string{"support", "rampbooks", "rampsql"} {
 		for _, file := range sourcesOf(dir) {
 			source += read(t, dir+"/"+file)
 		}

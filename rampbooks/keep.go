@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"cmp"
@@ -15,11 +15,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/console"
 	"github.com/token-ramp/ramp-go/internal/filelock"
 )
 
 // KeepBooks compares the orders with the chain at once and then every hour, until ctx is done. It
-// corrects nothing. See [Orders.Reconcile].
+// corrects nothing. See [Reconciler.Reconcile].
 //
 // The file keeps where the last books ended, so put it where it survives the process. The totals of new
 // books begin there. Their findings begin earlier, by the duration [Overlap]. Without a file, the totals
@@ -53,7 +54,7 @@ import (
 //
 // If report is not nil, it gets the books, for example to store their findings or for metrics. If
 // it fails, the position is not kept, and the next books list the findings again.
-func (o *Orders) KeepBooks(
+func (o *Reconciler) KeepBooks(
 	ctx context.Context, file string, report func(context.Context, *Reconciliation) error,
 ) {
 	unlock, err := o.waitForLock(ctx, position(file))
@@ -95,7 +96,7 @@ func (o *Orders) KeepBooks(
 
 // waitForLock waits until no other process keeps the books of a position. During a deployment that
 // is the process before.
-func (o *Orders) waitForLock(ctx context.Context, p position) (unlock func(), err error) {
+func (o *Reconciler) waitForLock(ctx context.Context, p position) (unlock func(), err error) {
 	const often = time.Minute
 	for waited := time.Duration(0); ; waited += often {
 		unlock, err := p.lock()
@@ -118,7 +119,7 @@ func (o *Orders) waitForLock(ctx context.Context, p position) (unlock func(), er
 }
 
 // say logs what the books found, and returns it. A finding that is known is information only.
-func (o *Orders) say(ctx context.Context, books *Reconciliation, known map[string]bool) map[string]bool {
+func (o *Reconciler) say(ctx context.Context, books *Reconciliation, known map[string]bool) map[string]bool {
 	found := map[string]bool{}
 	say := func(finding, more []any) {
 		key, level := fmt.Sprint(finding...), slog.LevelError
@@ -131,7 +132,7 @@ func (o *Orders) say(ctx context.Context, books *Reconciliation, known map[strin
 	for _, f := range books.Findings {
 		say(f.attrs())
 	}
-	if n := books.found(); n > len(books.Findings) {
+	if n := books.findingCount(); n > len(books.Findings) {
 		say([]any{"findings", n, "listed", len(books.Findings)}, nil)
 	}
 	if books.Stalled != "" {
@@ -150,7 +151,7 @@ func (f *Finding) attrs() (finding, more []any) {
 	for _, order := range f.Orders {
 		finding = append(finding, "uuid", order.UUID)
 		if order.Refusal != nil {
-			more = append(more, "refused", refused(order.Refusal))
+			more = append(more, "refused", console.Refused(order.Refusal))
 		}
 	}
 	for _, e := range f.Events {
@@ -161,7 +162,7 @@ func (f *Finding) attrs() (finding, more []any) {
 
 // since reconciles from a time, or else from a position, until another time, or else now. Whoever
 // gives the time decides what the books of a position are about from now on.
-func (o *Orders) since(ctx context.Context, p position, s span) (*Reconciliation, []Line, error) {
+func (o *Reconciler) since(ctx context.Context, p position, s span) (*Reconciliation, []Line, error) {
 	if err := o.made(); err != nil {
 		return nil, nil, err
 	}
@@ -204,7 +205,7 @@ func (o *Orders) since(ctx context.Context, p position, s span) (*Reconciliation
 }
 
 // restored reports whether the store lacks the newest order of the last books, or its end.
-func (o *Orders) restored(ctx context.Context, last booksEnd) (bool, error) {
+func (o *Reconciler) restored(ctx context.Context, last booksEnd) (bool, error) {
 	if last.Newest == uuid.Nil {
 		return false, nil
 	}
@@ -222,17 +223,13 @@ func (o *Orders) restored(ctx context.Context, last booksEnd) (bool, error) {
 const longestSearch = 90 * 24 * time.Hour
 
 // newest returns the order that ended last before a time, or an empty one.
-func (o *Orders) newest(ctx context.Context, before time.Time) (newest ramp.Order, err error) {
-	ledger, err := o.ledger()
-	if err != nil {
-		return ramp.Order{}, err
-	}
+func (o *Reconciler) newest(ctx context.Context, before time.Time) (newest ramp.Order, err error) {
 	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, longestSearch / 3, longestSearch} {
 		if newest.UUID != uuid.Nil {
 			break
 		}
-		all := o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
-			return ledger.Ended(ctx, before.Add(-back), before, page)
+		all := o.scope.Pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
+			return o.config.Store.Ended(ctx, before.Add(-back), before, page)
 		})
 		for orders, err := range all {
 			if err != nil {
@@ -313,7 +310,7 @@ func (p position) read() (last booksEnd, err error) {
 
 // keep stores the end of books that were reported: as a whole, or not at all. The
 // position never moves backwards, and never past what no books are about.
-func (o *Orders) keep(ctx context.Context, p position, books *Reconciliation) error {
+func (o *Reconciler) keep(ctx context.Context, p position, books *Reconciliation) error {
 	read, err := p.read()
 	last := read.To
 	if p == "" || err != nil || !last.IsZero() && (books.To.Before(last) || books.From.After(last)) {

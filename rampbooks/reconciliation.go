@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"cmp"
@@ -12,10 +12,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/console"
 )
 
 // A Reconciliation compares the orders of a period with the events of their tokens: see
-// [Orders.Reconcile]. The same orders and the same chain give the same books. Go can read
+// [Reconciler.Reconcile]. The same orders and the same chain give the same books. Go can read
 // their JSON back.
 type Reconciliation struct {
 	About About `json:"about"`
@@ -65,7 +66,7 @@ type Reconciliation struct {
 	Findings []Finding           `json:"findings"`
 
 	// Decided are the findings that a person has ended, which are not counted, and Decisions what
-	// persons decided in the period; see [Orders.Decide].
+	// persons decided in the period; see [Reconciler.Decide].
 	Decided   []Finding     `json:"decided"`
 	Decisions []DecisionRow `json:"decisions"`
 
@@ -87,7 +88,8 @@ func (a About) String() string {
 		tokens[i] = token.Hex()
 	}
 	return fmt.Sprintf("chain %d, network %s, project %s, tokens %s", a.ChainID,
-		cmp.Or(string(a.Network), "any"), shown(cmp.Or(a.ProjectID, "any")), strings.Join(tokens, " "))
+		cmp.Or(string(a.Network), "any"), console.Quote(cmp.Or(a.ProjectID, "any")),
+		strings.Join(tokens, " "))
 }
 
 // waiting has the transactions that the books have found for orders that wait, so that the next
@@ -173,23 +175,10 @@ type FoundOrder struct {
 }
 
 // row writes the order as a row of a table.
-func (o FoundOrder) row() string {
-	ended := "-"
-	if !o.FinishedAt.IsZero() {
-		ended = o.FinishedAt.Format(time.RFC3339)
-	}
-	return strings.Join([]string{
-		o.UUID.String(), string(cmp.Or(o.Direction, "unknown direction")), shown(movedText(o.Assets)),
-		string(o.State), o.AcceptedAt.Format(time.RFC3339), ended,
-		shown(o.TxHash), shown(o.SessionID), shown(o.UserAddress), shown(byHand(o.Reason, o.Settled))}, "\t")
-}
-
-// byHand says who ended an order, why, and what else that person did instead of the game.
-func byHand(reason, settled string) string {
-	if settled == "" {
-		return reason
-	}
-	return reason + "; settled in another way: " + settled
+func (o *FoundOrder) row() string {
+	return console.OrderRow(&ramp.Order{UUID: o.UUID, Direction: o.Direction, Assets: listOf(o.Assets),
+		State: o.State, AcceptedAt: o.AcceptedAt, FinishedAt: o.FinishedAt, TxHash: o.TxHash,
+		SessionID: o.SessionID, UserAddress: o.UserAddress, Reason: o.Reason, Settled: o.Settled})
 }
 
 // Finding is an order or an event that does not fit. Nothing has been corrected.
@@ -204,8 +193,9 @@ type Finding struct {
 	Events []ChainEvent `json:"events"` // likewise
 
 	// Fitting marks an order that waits and its event if they fit each other and nothing else, so that
-	// [Orders.FinishFitting] can end it: the deliveries of its result are over, its transaction is final
-	// and proves its end, the node listed the event of another order, and the wallet is the player's.
+	// FinishFitting of support.Orders can end it: the deliveries of its result are over, its transaction
+	// is final and proves its end, the node listed the event of another order, and the wallet is the
+	// player's.
 	Fitting bool `json:"fitting,omitzero"`
 
 	// Decided is what a person decided, which has ended the finding, or nil.
@@ -226,8 +216,8 @@ func (f *Finding) key() string {
 	return key + string(f.Kind)
 }
 
-// found returns how many findings there are.
-func (b *Reconciliation) found() (n int) {
+// findingCount returns how many findings there are.
+func (b *Reconciliation) findingCount() (n int) {
 	for _, count := range b.Counts {
 		n += count
 	}

@@ -7,7 +7,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// These two methods make the server's orders a rampproof.Ledger. A rampproof.Proof needs one to
+// These two methods make the server's orders a rampproof.OrderFinder. A rampproof.Proof needs one to
 // find out whether a mint that failed was minted by another transaction.
 
 // OrderByTransaction returns the order that a transaction has ended.

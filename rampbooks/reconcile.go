@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"bytes"
@@ -17,14 +17,16 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/invalid"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
-// If books go on where others ended, as with [Orders.KeepBooks] and the command reconcile with a
+// If books go on where others ended, as with [Reconciler.KeepBooks] and the command reconcile with a
 // position, Overlap is how much earlier than their totals their findings begin. It catches late writes
 // and reorganizations. Totals never overlap, so that they can be added up.
 const Overlap = 2 * time.Hour
 
-// ErrNotFinal is wrapped by the error of [Orders.Reconcile] if the period ends after the newest
+// ErrNotFinal is wrapped by the error of [Reconciler.Reconcile] if the period ends after the newest
 // block that is final: what still happens before the end of the period would be in neither its
 // books nor the next ones.
 var ErrNotFinal = errors.New("the period is not final")
@@ -33,7 +35,7 @@ var ErrNotFinal = errors.New("the period is not final")
 // blocks of the period, and the orders that ended in it. It also reports the orders that wait, and whose
 // 13 hours ended in the period. It changes nothing. The period ends just before to, which must be final:
 // otherwise the error wraps [ErrNotFinal]. If to is zero, it ends after the newest block that is final.
-// [Orders.KeepBooks], and the command reconcile with -position, also report again what earlier books have
+// [Reconciler.KeepBooks], and the command reconcile with -position, also report again what earlier books have
 // found for orders that wait still, if they have an event.
 //
 // An order and an event belong together by their transaction, or else by user, token, direction,
@@ -42,19 +44,21 @@ var ErrNotFinal = errors.New("the period is not final")
 // those with fewer confirmations than [Config].Proof demands, if it demands more than 1, or else
 // those after the node's "finalized" block.
 //
-// The store must be a [Ledger], and [Config] needs Proof, and Products or Tokens. Tokens come from
+// [Config] needs Proof, and Products or Tokens. Tokens come from
 // and go to the zero address or Contracts of the proof. The chain is asked for the decimals of each
 // token, and they are compared with Decimals of the proof, so a token without a contract on this
 // chain is an error. Transfers of zero, which anybody can make, are skipped.
-func (o *Orders) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
+func (o *Reconciler) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
 	books, _, err := o.reconcile(ctx, span{from: from, to: to})
 	return books, err
 }
 
-// ReconcileLines is like [Orders.Reconcile], and also returns the lines that the totals add up:
+// ReconcileLines is like [Reconciler.Reconcile], and also returns the lines that the totals add up:
 // first the orders by their end, and then the events in the order of the chain. All of them are in
 // memory.
-func (o *Orders) ReconcileLines(ctx context.Context, from, to time.Time) (*Reconciliation, []Line, error) {
+func (o *Reconciler) ReconcileLines(
+	ctx context.Context, from, to time.Time,
+) (*Reconciliation, []Line, error) {
 	return o.reconcile(ctx, span{from: from, to: to, lines: true})
 }
 
@@ -66,20 +70,18 @@ type span struct {
 	waiting  waiting       // what earlier books have found for orders that wait
 }
 
-func (o *Orders) reconcile(ctx context.Context, p span) (*Reconciliation, []Line, error) {
+func (o *Reconciler) reconcile(ctx context.Context, p span) (*Reconciliation, []Line, error) {
 	if err := o.made(); err != nil {
 		return nil, nil, err
 	}
-	ledger, lists := o.config.Store.(Ledger)
-	var wrong problems
-	wrong.require(o.config.Proof != nil, "Config.Proof")
-	wrong.demand(lists, "Config.Store", "must be a Ledger")
-	wrong.require(len(o.config.Tokens)+len(o.config.Products) > 0, "Config.Products")
-	wrong.require(!p.from.IsZero(), "from")
-	if err := wrong.err(); err != nil {
+	var wrong invalid.Fields
+	wrong.Require(o.config.Proof != nil, "Config.Proof", "is required")
+	wrong.Require(len(o.config.Tokens)+len(o.config.Products) > 0, "Config.Products", "is required")
+	wrong.Require(!p.from.IsZero(), "from", "is required")
+	if err := wrong.Err(); err != nil {
 		return nil, nil, err
 	}
-	r := o.newReconciler(ledger, p)
+	r := o.newComparison(p)
 	books, err := r.run(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("ramp: reconcile: %w", err)
@@ -87,10 +89,11 @@ func (o *Orders) reconcile(ctx context.Context, p span) (*Reconciliation, []Line
 	return books, r.lines.sorted(), nil
 }
 
-func (o *Orders) newReconciler(ledger Ledger, p span) *reconciler {
-	game := newAssets(&o.config)
-	r := &reconciler{matcher: newMatcher(game, p.from.Add(-p.overlap), p.to),
-		o: o, chain: o.chain, ledger: ledger, reader: newEventReader(o, game, p.from), waited: p.waiting}
+func (o *Reconciler) newComparison(p span) *comparison {
+	game := o.config.catalog()
+	r := &comparison{matcher: newMatcher(game, p.from.Add(-p.overlap), p.to),
+		o: o, chain: o.chain, store: o.config.Store, reader: newEventReader(o, game, p.from),
+		waited: p.waiting}
 	r.counted = p.from
 	if p.lines {
 		r.matcher.lines = newLines(game)
@@ -99,21 +102,21 @@ func (o *Orders) newReconciler(ledger Ledger, p span) *reconciler {
 }
 
 // about says what the books of these orders are about.
-func (o *Orders) about() About {
+func (o *Reconciler) about() About {
 	about := About{Network: o.config.Network, ProjectID: o.config.ProjectID,
-		Tokens: newAssets(&o.config).tokens}
+		Tokens: o.config.catalog().Tokens}
 	if o.chain != nil {
 		about.ChainID = o.chain.RequiredChainID()
 	}
 	return about
 }
 
-// reconciler is one run of [Orders.Reconcile].
-type reconciler struct {
+// comparison is one run of [Reconciler.Reconcile].
+type comparison struct {
 	*matcher
-	o      *Orders
+	o      *Reconciler
 	chain  *ramp.RPC
-	ledger Ledger
+	store  OrderLister
 	reader *eventReader
 	waited waiting            // what earlier books have found
 	older  [][]ChainEvent     // of it, the events that are older than those that are read
@@ -127,7 +130,7 @@ type reconciler struct {
 	final  *ramp.Block
 }
 
-func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
+func (r *comparison) run(ctx context.Context) (*Reconciliation, error) {
 	if err := r.askDecimals(ctx, r.o.prover.Config.Decimals); err != nil {
 		return nil, err
 	}
@@ -166,7 +169,7 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	if err := r.compare(ctx); err != nil {
 		return nil, err
 	}
-	newest, err := r.o.blockAt(ctx, "latest")
+	newest, err := evidence.BlockAt(ctx, r.chain, "latest")
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +187,7 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	}
 	for d, count := range map[ramp.Direction]*int{ramp.Mint: &books.WaitingMints,
 		ramp.Burn: &books.WaitingBurns} {
-		if *count, _, err = r.ledger.CountWaiting(ctx, d, r.to.Add(-maxDelay)); err != nil {
+		if *count, _, err = r.store.CountWaiting(ctx, d, r.to.Add(-maxDelay)); err != nil {
 			return nil, err
 		}
 	}
@@ -199,7 +202,7 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 	if err := r.o.addRefusals(ctx, books.Findings); err != nil {
 		return nil, err
 	}
-	fitter := &fitter{matcher: r.matcher, o: r.o, ledger: r.ledger, events: r.fits, lost: r.lost}
+	fitter := &fitter{matcher: r.matcher, o: r.o, store: r.store, events: r.fits, lost: r.lost}
 	books.Fitting, err = fitter.mark(ctx, books.Findings)
 	return books, err
 }
@@ -209,9 +212,9 @@ func (r *reconciler) run(ctx context.Context) (*Reconciliation, error) {
 const maxFinality = 3 * time.Hour
 
 // finalBlock returns the newest block that is judged.
-func (r *reconciler) finalBlock(ctx context.Context, confirmations uint64) (*ramp.Block, error) {
+func (r *comparison) finalBlock(ctx context.Context, confirmations uint64) (*ramp.Block, error) {
 	if confirmations <= 1 {
-		block, err := r.o.blockAt(ctx, "finalized")
+		block, err := evidence.BlockAt(ctx, r.chain, "finalized")
 		if err != nil {
 			err = fmt.Errorf(
 				"%w (for a node that knows no finalized block, set Config.Confirmations above 1)",
@@ -219,7 +222,7 @@ func (r *reconciler) finalBlock(ctx context.Context, confirmations uint64) (*ram
 		}
 		return block, err
 	}
-	block, err := r.o.blockAt(ctx, "latest")
+	block, err := evidence.BlockAt(ctx, r.chain, "latest")
 	if err != nil {
 		return nil, err
 	}
@@ -227,12 +230,12 @@ func (r *reconciler) finalBlock(ctx context.Context, confirmations uint64) (*ram
 	if err != nil {
 		return nil, err
 	}
-	return r.o.blockAt(ctx, ramp.AtBlock(newest-min(newest, confirmations-1)))
+	return evidence.BlockAt(ctx, r.chain, ramp.AtBlock(newest-min(newest, confirmations-1)))
 }
 
-func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]int) error {
-	for _, token := range r.assets.tokens {
-		if _, piece := r.assets.decimals[token]; piece {
+func (r *comparison) askDecimals(ctx context.Context, known map[common.Address]int) error {
+	for _, token := range r.assets.Tokens {
+		if _, piece := r.assets.Decimals[token]; piece {
 			continue
 		}
 		expected, configured := known[token]
@@ -246,29 +249,29 @@ func (r *reconciler) askDecimals(ctx context.Context, known map[common.Address]i
 			return fmt.Errorf("Config.Decimals is %d for token %s, but its contract says %d", expected,
 				token, decimals)
 		}
-		r.assets.decimals[token] = decimals
+		r.assets.Decimals[token] = decimals
 	}
 	return nil
 }
 
 // readJournal reads what persons have decided since the period began, and what is known of erased
 // players.
-func (r *reconciler) readJournal(ctx context.Context) error {
+func (r *comparison) readJournal(ctx context.Context) error {
 	if r.o.config.Journal == nil {
 		return nil
 	}
-	entries, err := r.o.config.Journal.Entries(ctx, r.begin().Add(-early))
+	entries, err := r.o.config.Journal.Entries(ctx, r.begin().Add(-maxAhead))
 	r.journal = newJournal(entries)
 	return err
 }
 
 // keptOrder returns the order that belongs to a transaction as the journal says, or nil.
-func (r *reconciler) keptOrder(ctx context.Context, hash common.Hash) (*ramp.Order, error) {
+func (r *comparison) keptOrder(ctx context.Context, hash common.Hash) (*ramp.Order, error) {
 	id, kept := r.journal.keptFor[hash]
 	if !kept {
 		return nil, nil
 	}
-	order, err := r.ledger.Order(ctx, id)
+	order, err := r.store.Order(ctx, id)
 	if errors.Is(err, ramp.ErrOrderUnknown) { // it was deleted
 		return nil, nil
 	}
@@ -277,8 +280,8 @@ func (r *reconciler) keptOrder(ctx context.Context, hash common.Hash) (*ramp.Ord
 
 // keptCandidates are the candidates of a transaction that belongs to an order as the journal says: of an
 // erased player, as before, when the address of the player told, or as a person has decided.
-func (r *reconciler) keptCandidates(transaction []ChainEvent, o *ramp.Order) {
-	own, share := r.assets.traded(*o).own(transaction)
+func (r *comparison) keptCandidates(transaction []ChainEvent, o *ramp.Order) {
+	own, share := ownOf(r.assets.Order(*o), transaction)
 	var events []candidate
 	for i, e := range transaction {
 		c := candidate{ChainEvent: e}
@@ -292,7 +295,7 @@ func (r *reconciler) keptCandidates(transaction []ChainEvent, o *ramp.Order) {
 
 // keptOlder reads the transactions of orders of erased players that are older than the events that
 // were read.
-func (r *reconciler) keptOlder(ctx context.Context, orders []ramp.Order) ([][]ChainEvent, error) {
+func (r *comparison) keptOlder(ctx context.Context, orders []ramp.Order) ([][]ChainEvent, error) {
 	var receipts []*ramp.Receipt
 	var calls []ramp.BatchCall
 	for i := range orders {
@@ -301,7 +304,7 @@ func (r *reconciler) keptOlder(ctx context.Context, orders []ramp.Order) ([][]Ch
 			calls = append(calls, evidence.Call(receipts[len(receipts)-1], "eth_getTransactionReceipt", hash))
 		}
 	}
-	if err := r.o.batch(ctx, calls...); err != nil {
+	if err := evidence.AskAll(ctx, r.o.chain, calls...); err != nil {
 		return nil, err
 	}
 	var logs []ramp.Log
@@ -315,34 +318,34 @@ func (r *reconciler) keptOlder(ctx context.Context, orders []ramp.Order) ([][]Ch
 }
 
 // describe says what the orders of decisions are about.
-func (r *reconciler) describe(ctx context.Context, decisions []DecisionRow) error {
+func (r *comparison) describe(ctx context.Context, decisions []DecisionRow) error {
 	for i := range decisions {
 		d := &decisions[i]
 		if d.Order == uuid.Nil {
 			continue
 		}
-		order, err := r.ledger.Order(ctx, d.Order)
+		order, err := r.store.Order(ctx, d.Order)
 		if errors.Is(err, ramp.ErrOrderUnknown) { // it was deleted
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		t := r.assets.traded(order)
-		d.Product, d.Token, d.Direction = t.product(), t.token, t.Direction
+		t := r.assets.Order(order)
+		d.Product, d.Token, d.Direction = t.Product(), t.Token, t.Direction
 	}
 	return nil
 }
 
 // addInFlight adds the mints that had not ended at the end of the period: those that wait still,
 // and those that ended since.
-func (r *reconciler) addInFlight(ctx context.Context) error {
+func (r *comparison) addInFlight(ctx context.Context) error {
 	now := r.o.config.Now()
-	waiting := r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
-		return r.ledger.Waiting(ctx, ramp.Mint, r.to, page)
+	waiting := r.o.scope.Pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
+		return r.store.Waiting(ctx, ramp.Mint, r.to, page)
 	})
-	ended := r.o.pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
-		return r.ledger.Ended(ctx, r.to, now, page)
+	ended := r.o.scope.Pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
+		return r.store.Ended(ctx, r.to, now, page)
 	})
 	for _, all := range []iter.Seq2[[]ramp.Order, error]{waiting, ended} {
 		for orders, err := range all {
@@ -358,14 +361,14 @@ func (r *reconciler) addInFlight(ctx context.Context) error {
 }
 
 // compare reads both sides once, and pairs them by their transactions.
-func (r *reconciler) compare(ctx context.Context) error {
+func (r *comparison) compare(ctx context.Context) error {
 	begin := r.begin()
 	next, stop := iter.Pull2(r.reader.between(ctx, nil, r.first, r.last))
 	defer stop()
 	events := stream[[]ChainEvent]{next: next}
-	ended, stop := iter.Pull2(r.o.pages(func(page ramp.OrderPage) ([]ramp.Order,
+	ended, stop := iter.Pull2(r.o.scope.Pages(func(page ramp.OrderPage) ([]ramp.Order,
 		error) {
-		return r.ledger.Ended(ctx, begin, r.to, page)
+		return r.store.Ended(ctx, begin, r.to, page)
 	}))
 	defer stop()
 	orders := stream[ramp.Order]{next: ended}
@@ -433,7 +436,7 @@ func (s *stream[T]) skip() { s.head = s.head[1:] }
 
 // checkUnseen reads the receipts of orders that ended by a transaction without events in
 // what was read. A failed order has none, unless its event is much older.
-func (r *reconciler) checkUnseen(ctx context.Context) error {
+func (r *comparison) checkUnseen(ctx context.Context) error {
 	var orders []ramp.Order
 	for _, o := range r.unseen {
 		slow := o.FinishedAt.Sub(o.AcceptedAt) > maxDelay-skew
@@ -466,7 +469,7 @@ func (r *reconciler) checkUnseen(ctx context.Context) error {
 }
 
 // checkReceipt judges an order by the receipt of its transaction.
-func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *ramp.Receipt,
+func (r *comparison) checkReceipt(ctx context.Context, o *ramp.Order, receipt *ramp.Receipt,
 	found bool) error {
 	why := "its transaction moved none of the tokens"
 	block, err := receipt.BlockNumber.Uint64()
@@ -487,8 +490,8 @@ func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 			if block > r.first { // which was read in part
 				r.shown = append(r.shown, *o)
 			}
-			r.pair(r.assets.traded(*o), slices.Concat(events...))
-			orders, err := r.o.all(of(ctx, r.ledger.UserOrders, o.UserAddress))
+			r.pair(r.assets.Order(*o), slices.Concat(events...))
+			orders, err := r.o.scope.All(orderlist.Of(ctx, r.store.UserOrders, o.UserAddress))
 			if slices.ContainsFunc(orders,
 				func(other ramp.Order) bool {
 					return other.UUID != o.UUID &&
@@ -507,7 +510,7 @@ func (r *reconciler) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 
 // checkListed returns an error if the node shows events that it did not list: it may hide any
 // other, such as a stolen mint.
-func (r *reconciler) checkListed() error {
+func (r *comparison) checkListed() error {
 	for _, o := range r.shown {
 		if hash := common.HexToHash(o.TxHash); !r.forsaken[maphash.Comparable(r.seed, hash)] {
 			return fmt.Errorf("the node shows transaction %s of order %s, and lists none of its events: "+
@@ -519,16 +522,16 @@ func (r *reconciler) checkListed() error {
 
 // second looks up what has no partner by its transaction: the orders of the user of each
 // event, and the older events of the user of each order.
-func (r *reconciler) second(ctx context.Context) error {
+func (r *comparison) second(ctx context.Context) error {
 	var waiting []ramp.Order
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 		list := func(page ramp.OrderPage) ([]ramp.Order, error) {
 			if page.After.UUID == uuid.Nil { // what waited before the period was found then
 				page.After = ramp.Order{UUID: uuid.Max, AcceptedAt: r.from.Add(-maxDelay - time.Millisecond)}
 			}
-			return r.ledger.Waiting(ctx, d, r.to.Add(-maxDelay), page)
+			return r.store.Waiting(ctx, d, r.to.Add(-maxDelay), page)
 		}
-		orders, err := r.o.all(list)
+		orders, err := r.o.scope.All(list)
 		if err != nil {
 			return err
 		}
@@ -559,7 +562,8 @@ func (r *reconciler) second(ctx context.Context) error {
 	}
 	for _, o := range r.shared {
 		orders := []ramp.Order{o}
-		other, err := r.o.endedOther(ctx, o.UUID, common.HexToHash(o.TxHash))
+		hash := common.HexToHash(o.TxHash)
+		other, err := orderlist.EndedOther(ctx, r.store.OrderByTransaction, o.UUID, hash)
 		if err != nil {
 			return err
 		}
@@ -575,7 +579,7 @@ func (r *reconciler) second(ctx context.Context) error {
 
 // settleDifferences judges the orders whose transaction moved something else, together
 // with the orders that it fits, which it returns: they have lost it.
-func (r *reconciler) settleDifferences(ctx context.Context) (lost map[uuid.UUID]bool, err error) {
+func (r *comparison) settleDifferences(ctx context.Context) (lost map[uuid.UUID]bool, err error) {
 	lost = map[uuid.UUID]bool{}
 	for _, d := range r.differing {
 		orders := []ramp.Order{d.order.Order}
@@ -601,9 +605,9 @@ func (r *reconciler) settleDifferences(ctx context.Context) (lost map[uuid.UUID]
 
 // lookUp judges the events without an order by their transaction, and keeps those that fit
 // an order.
-func (r *reconciler) lookUp(ctx context.Context) error {
+func (r *comparison) lookUp(ctx context.Context) error {
 	for _, transaction := range r.loose {
-		stored, err := r.ledger.OrderByTransaction(ctx, transaction[0].TxHash)
+		stored, err := r.store.OrderByTransaction(ctx, transaction[0].TxHash)
 		if errors.Is(err, ramp.ErrOrderUnknown) {
 			kept, failed := r.keptOrder(ctx, transaction[0].TxHash)
 			if failed != nil {
@@ -615,12 +619,12 @@ func (r *reconciler) lookUp(ctx context.Context) error {
 			}
 		}
 		switch {
-		case err == nil && r.o.foreign(&stored) == nil && stored.State != ramp.OrderSucceeded &&
+		case err == nil && r.o.scope.Check(&stored) == nil && stored.State != ramp.OrderSucceeded &&
 			stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
 			// the order was forgotten before its transaction came
-			r.pair(r.assets.traded(stored), transaction)
+			r.pair(r.assets.Order(stored), transaction)
 		case err == nil && r.known[transaction[0].TxHash] && stored.FinishedAt.Before(r.from):
-			r.pair(r.assets.traded(stored), transaction) // which an order has lost that waits
+			r.pair(r.assets.Order(stored), transaction) // which an order has lost that waits
 		case err == nil: // of another project, or judged with the order, now or later
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err
@@ -636,7 +640,7 @@ func (r *reconciler) lookUp(ctx context.Context) error {
 
 // candidates looks up the orders that the events of a transaction may belong to, and judges
 // the events without any.
-func (r *reconciler) candidates(ctx context.Context, transaction []ChainEvent) error {
+func (r *comparison) candidates(ctx context.Context, transaction []ChainEvent) error {
 	var events []candidate
 	for _, e := range transaction {
 		c, err := r.candidate(ctx, e)
@@ -650,7 +654,7 @@ func (r *reconciler) candidates(ctx context.Context, transaction []ChainEvent) e
 }
 
 // addCandidates judges the events of a transaction without an order, and keeps the others.
-func (r *reconciler) addCandidates(events []candidate) {
+func (r *comparison) addCandidates(events []candidate) {
 	r.unordered(events)
 	r.fits = append(r.fits,
 		slices.DeleteFunc(events, func(c candidate) bool { return len(c.orders) == 0 })...)
@@ -658,10 +662,10 @@ func (r *reconciler) addCandidates(events []candidate) {
 
 // candidate returns an event and the orders that it may belong to. If some were accepted
 // in the day before the event, the older ones are left out.
-func (r *reconciler) candidate(ctx context.Context, e ChainEvent) (candidate, error) {
+func (r *comparison) candidate(ctx context.Context, e ChainEvent) (candidate, error) {
 	const near = 24 * time.Hour
 	if r.user != e.User { // dust is often of one user
-		orders, err := r.o.all(of(ctx, r.ledger.UserOrders, e.User.Hex()))
+		orders, err := r.o.scope.All(orderlist.Of(ctx, r.store.UserOrders, e.User.Hex()))
 		if err != nil {
 			return candidate{}, err
 		}
@@ -693,7 +697,7 @@ func (r *reconciler) candidate(ctx context.Context, e ChainEvent) (candidate, er
 
 // olderOf reads the events of the users of orders that were accepted before the events that
 // were read.
-func (r *reconciler) olderOf(ctx context.Context, orders []ramp.Order) (older [][]ChainEvent, err error) {
+func (r *comparison) olderOf(ctx context.Context, orders []ramp.Order) (older [][]ChainEvent, err error) {
 	const perFilter = 100
 	slices.SortFunc(orders, func(a, b ramp.Order) int { return a.AcceptedAt.Compare(b.AcceptedAt) })
 	var users []common.Hash
@@ -726,7 +730,7 @@ func (r *reconciler) olderOf(ctx context.Context, orders []ramp.Order) (older []
 
 // remember reads again the transactions that earlier books have found for orders that wait
 // still. It costs a call for each, in batches.
-func (r *reconciler) remember(ctx context.Context) error {
+func (r *comparison) remember(ctx context.Context) error {
 	var orders []ramp.Order // of calls
 	var calls []ramp.BatchCall
 	var receipts []*ramp.Receipt
@@ -773,14 +777,14 @@ func (r *reconciler) remember(ctx context.Context) error {
 }
 
 // addRefusals says of the orders of findings that wait why their ends were refused.
-func (o *Orders) addRefusals(ctx context.Context, findings []Finding) error {
+func (o *Reconciler) addRefusals(ctx context.Context, findings []Finding) error {
 	var orders []ramp.Order
 	for _, f := range findings {
 		for _, found := range f.Orders {
 			orders = append(orders, ramp.Order{UUID: found.UUID, State: found.State})
 		}
 	}
-	refused, err := o.refusals(ctx, orders...)
+	refused, err := orderlist.Refusals(ctx, o.config.Store, orders...)
 	for _, f := range findings {
 		for i := range f.Orders {
 			if r, ok := refused[f.Orders[i].UUID]; ok {

@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/console"
 )
 
 // DecimalSign is the sign before the decimals of a number in a CSV file, which must be that of the
@@ -50,8 +51,8 @@ func (f *figure) text() string {
 	if f.tokens != nil {
 		amount = f.tokens.String()
 	}
-	return strings.Join([]string{f.source, shown(f.product), shown(token), shown(string(f.direction)), f.name,
-		shown(f.asset), amount}, "\t")
+	return strings.Join([]string{f.source, console.Quote(f.product), console.Quote(token),
+		console.Quote(string(f.direction)), f.name, console.Quote(f.asset), amount}, "\t")
 }
 
 // figures returns each figure of the books.

@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 // FindingKind is what is wrong with an order or an event.
 type FindingKind string

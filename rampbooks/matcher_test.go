@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"math/big"
@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 var (
@@ -25,11 +26,12 @@ func after(d time.Duration) time.Time { return noon.Add(d) }
 func tx(n byte) common.Hash { return common.Hash{1, n} }
 
 // sells is a game that sells gold for 100 basis points.
-func sells() *assets {
+func sells() *trade.Catalog {
 	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
-	a := newAssets(&Config{Products: Always(ramp.Product{Name: "gold", Token: gold.Hex(), MintFeeBps: 100,
-		Materials: items, Outputs: items})})
-	a.decimals[gold] = 2
+	config := Config{Products: Always(ramp.Product{Name: "gold", Token: gold.Hex(), MintFeeBps: 100,
+		Materials: items, Outputs: items})}
+	a := config.catalog()
+	a.Decimals[gold] = 2
 	return a
 }
 
@@ -67,7 +69,7 @@ func TestPiecesOfOneTransactionAreOneEvent(t *testing.T) {
 func TestTheFeeThatIsKnownDecidesWhatFits(t *testing.T) {
 	a := sells()
 	o := mintOf(1, 3, noon, ramp.OrderSucceeded)
-	fits := func(units int64) bool { return a.traded(o).fits(big.NewInt(units)) }
+	fits := func(units int64) bool { return a.Order(o).Fits(big.NewInt(units)) }
 	assert.True(t, fits(297))
 	assert.False(t, fits(296) || fits(298) || fits(300))
 	o.Intent.To[0].Amount, _ = ramp.AmountOfUnits(big.NewInt(5), 2) // and a fee of 0.05 of a unit

@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"cmp"
@@ -14,6 +14,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
+	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 // matcher pairs orders and events by the hash of their transaction. It does no I/O. It
@@ -23,12 +25,12 @@ import (
 // It is fed from 13 hours before the period, because a result can come that much later
 // than its transaction. A pair belongs to the period in which its second half is.
 type matcher struct {
-	assets   *assets
+	assets   *trade.Catalog
 	from, to time.Time
 	counted  time.Time // where the totals begin: at from, or later if findings overlap earlier books
 
 	events map[common.Hash][]ChainEvent // by transaction, without an order yet
-	orders map[common.Hash]*traded      // by transaction, without events yet
+	orders map[common.Hash]*trade.Order // by transaction, without events yet
 
 	unseen []ramp.Order   // ended in the period, by a transaction without events
 	noHash []ramp.Order   // ended in the period without a transaction, and need an event or an older look
@@ -76,7 +78,7 @@ type shelf struct {
 
 // mismatch is an order whose transaction moved something else.
 type mismatch struct {
-	order  *traded
+	order  *trade.Order
 	events []ChainEvent
 	detail string
 	judged bool // in this period
@@ -105,10 +107,10 @@ type runningChain struct {
 	units big.Int
 }
 
-func newMatcher(a *assets, from, to time.Time) *matcher {
+func newMatcher(a *trade.Catalog, from, to time.Time) *matcher {
 	m := &matcher{
 		assets: a, from: from, to: to, counted: from, journal: newJournal(nil),
-		events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*traded{},
+		events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*trade.Order{},
 		consumed: map[uint64]bool{}, forsaken: map[uint64]bool{}, seed: maphash.MakeSeed(),
 		totals: map[totalKey]*running{}, supply: map[totalKey]*runningChain{},
 		known: map[common.Hash]bool{}, waiting: waiting{},
@@ -145,9 +147,9 @@ func (m *matcher) find(kind FindingKind, by, detail string, events []ChainEvent,
 		Events: append([]ChainEvent{}, events...)}
 	on := shelf{kind: kind}
 	for i, o := range orders {
-		t := m.assets.traded(o)
-		if f.Orders = append(f.Orders, m.assets.found(t)); i == 0 {
-			on.direction, on.token, f.size, f.Time = t.Direction, t.token, t.units,
+		t := m.assets.Order(o)
+		if f.Orders = append(f.Orders, foundOrder(m.assets, t)); i == 0 {
+			on.direction, on.token, f.size, f.Time = t.Direction, t.Token, t.Units,
 				cmp.Or(t.FinishedAt, t.AcceptedAt)
 		}
 		for _, e := range events {
@@ -157,7 +159,7 @@ func (m *matcher) find(kind FindingKind, by, detail string, events []ChainEvent,
 		}
 	}
 	for i, e := range events {
-		if f.Events[i].Tokens = m.assets.amount(e.Token, e.units); i == 0 {
+		if f.Events[i].Tokens = amountOf(m.assets, e.Token, e.units); i == 0 {
 			on.direction, on.token, f.size, f.Time = e.Direction, e.Token, new(big.Int), e.Time
 		}
 		f.size.Add(f.size, e.units)
@@ -192,12 +194,12 @@ func largest(findings []Finding) []Finding {
 
 // order feeds an order that has ended.
 func (m *matcher) order(o ramp.Order) {
-	t := m.assets.traded(o)
+	t := m.assets.Order(o)
 	if m.counts(o.FinishedAt) {
 		m.count(t)
 	}
 	if m.within(o.FinishedAt) {
-		if isDamaged(&o) {
+		if orderlist.IsDamaged(&o) {
 			m.find(Differs, "", "the row is not a valid order: it was changed by hand", nil, o)
 		}
 	}
@@ -234,12 +236,12 @@ func (m *matcher) order(o ramp.Order) {
 }
 
 // uncompared reports whether no setting knows the token of an order, so that its events are not read.
-func (m *matcher) uncompared(t *traded) bool {
-	return !isDamaged(&t.Order) && !m.assets.knows(t.token)
+func (m *matcher) uncompared(t *trade.Order) bool {
+	return !orderlist.IsDamaged(&t.Order) && !m.assets.Knows(t.Token)
 }
 
-func (m *matcher) findUncompared(t *traded) {
-	m.find(NotCompared, "", "no setting knows its token "+t.token.Hex()+
+func (m *matcher) findUncompared(t *trade.Order) {
+	m.find(NotCompared, "", "no setting knows its token "+t.Token.Hex()+
 		": list what the game sold before, and when, in Config.Products", nil, t.Order)
 }
 
@@ -284,7 +286,7 @@ func (m *matcher) settle(now time.Time) {
 	for hash, o := range m.orders {
 		if now.IsZero() || o.FinishedAt.Before(now.Add(-maxDelay)) {
 			delete(m.orders, hash)
-			if m.within(o.FinishedAt) && !isDamaged(&o.Order) {
+			if m.within(o.FinishedAt) && !orderlist.IsDamaged(&o.Order) {
 				m.unseen = append(m.unseen, o.Order)
 			}
 		}
@@ -292,8 +294,8 @@ func (m *matcher) settle(now time.Time) {
 }
 
 // count adds an order that ended in the period to the totals.
-func (m *matcher) count(o *traded) {
-	if isDamaged(&o.Order) {
+func (m *matcher) count(o *trade.Order) {
+	if orderlist.IsDamaged(&o.Order) {
 		return
 	}
 	t := m.total(o)
@@ -301,8 +303,8 @@ func (m *matcher) count(o *traded) {
 	switch o.State {
 	case ramp.OrderSucceeded:
 		t.Succeeded++
-		if o.units != nil {
-			t.ordered.Add(&t.ordered, o.units)
+		if o.Units != nil {
+			t.ordered.Add(&t.ordered, o.Units)
 		}
 	case ramp.OrderFailed:
 		t.Failed++
@@ -325,15 +327,15 @@ func (m *matcher) count(o *traded) {
 
 // unlessSettled returns the sums of what the end of an order moved: those given, unless a person
 // settled its assets in another way.
-func (t *running) unlessSettled(o *traded, moved map[string]Amount) map[string]Amount {
+func (t *running) unlessSettled(o *trade.Order, moved map[string]Amount) map[string]Amount {
 	if o.Settled != "" {
 		return t.Settled
 	}
 	return moved
 }
 
-func (m *matcher) total(o *traded) *running {
-	key := totalKey{o.product(), o.token, o.Direction}
+func (m *matcher) total(o *trade.Order) *running {
+	key := totalKey{o.Product(), o.Token, o.Direction}
 	if m.totals[key] == nil {
 		m.totals[key] = &running{Total: Total{
 			Product: key.product, Token: key.token, Direction: o.Direction,
@@ -345,10 +347,10 @@ func (m *matcher) total(o *traded) *running {
 
 // inFlight adds a mint that was accepted before the end of the period and had not ended then.
 func (m *matcher) inFlight(o *ramp.Order) {
-	if o.Direction != ramp.Mint || !o.AcceptedAt.Before(m.to) || isDamaged(o) {
+	if o.Direction != ramp.Mint || !o.AcceptedAt.Before(m.to) || orderlist.IsDamaged(o) {
 		return
 	}
-	t := m.total(m.assets.traded(*o))
+	t := m.total(m.assets.Order(*o))
 	add(t.InFlight, o.Assets)
 	if o.AcceptedAt.Before(m.counted) {
 		add(t.InFlightBefore, o.Assets)
@@ -357,16 +359,16 @@ func (m *matcher) inFlight(o *ramp.Order) {
 
 // moved adds what an order that succeeded moved by its event to the totals. The rest of a mint is the fee
 // if the event fits the order, and nobody knows what it is otherwise.
-func (m *matcher) moved(o *traded, e *ChainEvent, by string) {
+func (m *matcher) moved(o *trade.Order, e *ChainEvent, by string) {
 	if !m.counts(o.FinishedAt) {
 		return
 	}
 	t := m.total(o)
-	share, fee := o.share(e), new(big.Int)
+	share, fee := shareOf(o, e), new(big.Int)
 	if share == nil {
 		share = e.units
 	} else if o.Direction == ramp.Mint {
-		fee.Sub(o.units, share)
+		fee.Sub(o.Units, share)
 	}
 	t.moved.Add(&t.moved, share)
 	t.fees.Add(&t.fees, fee)
@@ -374,12 +376,12 @@ func (m *matcher) moved(o *traded, e *ChainEvent, by string) {
 }
 
 // pair judges an order and the events of its transaction.
-func (m *matcher) pair(o *traded, events []ChainEvent) {
-	if isDamaged(&o.Order) {
+func (m *matcher) pair(o *trade.Order, events []ChainEvent) {
+	if orderlist.IsDamaged(&o.Order) {
 		return // it is a finding already
 	}
 	judged := m.within(o.FinishedAt) || m.judges(&events[0])
-	own, share := o.own(events)
+	own, share := ownOf(o, events)
 	succeeded := o.State == ramp.OrderSucceeded
 	if succeeded && own >= 0 {
 		m.moved(o, &events[own], ByTransaction)
@@ -400,7 +402,7 @@ func (m *matcher) pair(o *traded, events []ChainEvent) {
 		detail = difference(o, events)
 	case share == nil:
 		detail = fmt.Sprintf("the order is about %s tokens, and the event moved %s%s",
-			m.assets.amount(o.token, o.units), m.assets.amount(o.token, events[own].units), o.fee())
+			amountOf(m.assets, o.Token, o.Units), amountOf(m.assets, o.Token, events[own].units), o.Fees())
 	case events[own].Time.Before(o.AcceptedAt.Add(-skew)):
 		detail = fmt.Sprintf(
 			"the transaction is %s older than the order, or the clock of the server was ahead",
@@ -412,8 +414,8 @@ func (m *matcher) pair(o *traded, events []ChainEvent) {
 	}
 	minted := new(big.Int).Set(events[own].units)
 	extra := slices.DeleteFunc(slices.Delete(slices.Clone(events), own, own+1), func(e ChainEvent) bool {
-		return o.Direction == ramp.Mint && e.Direction == ramp.Mint && e.Token == o.token &&
-			minted.Add(minted, e.units).Cmp(o.units) <= 0 // the fee: no more is minted than was ordered
+		return o.Direction == ramp.Mint && e.Direction == ramp.Mint && e.Token == o.Token &&
+			minted.Add(minted, e.units).Cmp(o.Units) <= 0 // the fee: no more is minted than was ordered
 	})
 	if len(extra) > 0 {
 		m.extra = append(m.extra, extra)
@@ -439,15 +441,15 @@ func otherwise(o *ramp.Order) string {
 }
 
 // difference describes the events of a transaction that moved nothing for its order.
-func difference(o *traded, events []ChainEvent) string {
+func difference(o *trade.Order, events []ChainEvent) string {
 	about := func(d ramp.Direction) bool {
 		return slices.ContainsFunc(events,
-			func(e ChainEvent) bool { return e.Token == o.token && e.Direction == d })
+			func(e ChainEvent) bool { return e.Token == o.Token && e.Direction == d })
 	}
 	if !about(o.Direction) && (about(ramp.Mint) || about(ramp.Burn)) {
 		return fmt.Sprintf("the order is a %s, and the transaction did the opposite", o.Direction)
 	}
-	return fmt.Sprintf("the transaction moved no token %s for the user of the order", o.token)
+	return fmt.Sprintf("the transaction moved no token %s for the user of the order", o.Token)
 }
 
 // candidate is an event without an order by its transaction, and the orders that it may
@@ -468,9 +470,9 @@ type candidate struct {
 // belongs reports whether an event may belong to an order, and whether it seemed to
 // before the order ended by another transaction.
 func (m *matcher) belongs(e *ChainEvent, o *ramp.Order) (may, seemed bool) {
-	t := m.assets.traded(*o)
-	if o.Direction != e.Direction || t.token != e.Token || t.user != e.User ||
-		!common.IsHexAddress(o.UserAddress) || o.AcceptedAt.After(e.Time.Add(skew)) || t.share(e) == nil {
+	t := m.assets.Order(*o)
+	if o.Direction != e.Direction || t.Token != e.Token || t.User != e.User ||
+		!common.IsHexAddress(o.UserAddress) || o.AcceptedAt.After(e.Time.Add(skew)) || shareOf(t, e) == nil {
 		return false, false
 	}
 	if o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(m.to) {
@@ -483,7 +485,7 @@ func (m *matcher) belongs(e *ChainEvent, o *ramp.Order) (may, seemed bool) {
 // was ahead by hours.
 func (m *matcher) mayFit(e *ChainEvent, o *ramp.Order) bool {
 	later := *e
-	later.Time = e.Time.Add(early)
+	later.Time = e.Time.Add(maxAhead)
 	may, _ := m.belongs(&later, o)
 	return may
 }
@@ -526,7 +528,7 @@ func (m *matcher) resolve(events []candidate, waiting []ramp.Order, lost map[uui
 		}
 	}
 	for _, o := range waiting {
-		if t := m.assets.traded(o); m.uncompared(t) {
+		if t := m.assets.Order(o); m.uncompared(t) {
 			m.findUncompared(t)
 		} else if partners[o.UUID] == nil && !lost[o.UUID] {
 			detail := "no event of its user fits: nothing happened on the chain"
@@ -581,8 +583,8 @@ func (m *matcher) isFee(e *ChainEvent, main *candidate) bool {
 	both := new(big.Int).Add(e.units, main.units)
 	return e.Direction == ramp.Mint && main.Direction == ramp.Mint && e.Token == main.Token &&
 		slices.ContainsFunc(main.orders, func(o ramp.Order) bool {
-			t := m.assets.traded(o)
-			return t.units != nil && both.Cmp(t.units) <= 0
+			t := m.assets.Order(o)
+			return t.Units != nil && both.Cmp(t.Units) <= 0
 		})
 }
 
@@ -609,7 +611,7 @@ func (m *matcher) group(events []ChainEvent, orders []ramp.Order, late, certain 
 		m.find(WaitsWithEvent, ByAmount,
 			"its result never came, or was refused: finish it with the transaction", events, orders...)
 	case o.State == ramp.OrderSucceeded:
-		m.moved(m.assets.traded(*o), &events[0], ByAmount)
+		m.moved(m.assets.Order(*o), &events[0], ByAmount)
 	default:
 		m.find(EndedOtherwise, ByAmount, otherwise(o), events, orders...)
 	}
@@ -634,16 +636,17 @@ func (m *matcher) waitedNow(o *ramp.Order) bool {
 func (m *matcher) report(b *Reconciliation) {
 	for _, key := range slices.SortedFunc(maps.Keys(m.totals), totalKey.compare) {
 		t := m.totals[key]
-		t.Decimals = m.assets.decimals[key.token]
+		t.Decimals = m.assets.Decimals[key.token]
 		rest := new(big.Int).Sub(&t.ordered, &t.moved)
-		t.Ordered, t.Moved = m.assets.amount(key.token, &t.ordered), m.assets.amount(key.token, &t.moved)
-		t.Fees = m.assets.amount(key.token, &t.fees)
-		t.Unmatched = m.assets.amount(key.token, rest.Sub(rest, &t.fees))
+		t.Ordered = amountOf(m.assets, key.token, &t.ordered)
+		t.Moved = amountOf(m.assets, key.token, &t.moved)
+		t.Fees = amountOf(m.assets, key.token, &t.fees)
+		t.Unmatched = amountOf(m.assets, key.token, rest.Sub(rest, &t.fees))
 		b.Totals = append(b.Totals, t.Total)
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(m.supply), totalKey.compare) {
 		c := m.supply[key]
-		c.Tokens, c.Decimals = m.assets.amount(key.token, &c.units), m.assets.decimals[key.token]
+		c.Tokens, c.Decimals = amountOf(m.assets, key.token, &c.units), m.assets.Decimals[key.token]
 		b.Chain = append(b.Chain, c.ChainTotal)
 	}
 	b.Open, b.Witnesses, b.Counts, b.Findings = m.open, m.witnesses, m.found, []Finding{}

@@ -1,11 +1,10 @@
-package support
+package rampbooks
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/console"
 )
 
 // Amount is an exact amount. In JSON it is a string, because many readers round numbers.
@@ -30,11 +29,22 @@ func (a Amount) negated() Amount {
 	return Amount{negated}
 }
 
-// movedText writes amounts of assets for a person, sorted, such as "-500 item_gold".
-func movedText(amounts map[string]Amount) string {
-	var texts []string
-	for _, id := range slices.Sorted(maps.Keys(amounts)) {
-		texts = append(texts, amounts[id].String()+" "+id)
+// add adds amounts of game assets to sums.
+func add(sums map[string]Amount, list []ramp.AssetAmount) map[string]Amount {
+	for _, a := range list {
+		sum, _ := sums[a.ID].Add(a.Amount) // an amount of more than 100 digits is in no game
+		sums[a.ID] = Amount{sum}
 	}
-	return strings.Join(texts, ", ")
+	return sums
 }
+
+// listOf returns sums as a list of assets.
+func listOf(sums map[string]Amount) (list []ramp.AssetAmount) {
+	for id, amount := range sums {
+		list = append(list, ramp.AssetAmount{ID: id, Amount: amount.Amount})
+	}
+	return list
+}
+
+// movedText writes amounts of assets for a person, sorted, such as "-500 item_gold".
+func movedText(amounts map[string]Amount) string { return console.Assets(listOf(amounts)) }

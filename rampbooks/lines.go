@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"cmp"
@@ -13,6 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/console"
+	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 // Line is one order that ended in a period, with its event, or one event of the blocks of the
@@ -47,28 +49,28 @@ type Line struct {
 
 // lines collects the lines of books. A nil one collects none.
 type lines struct {
-	assets *assets
+	assets *trade.Catalog
 	all    []Line
 	at     map[uuid.UUID]int // where the line of an order is
 }
 
-func newLines(a *assets) *lines { return &lines{assets: a, at: map[uuid.UUID]int{}} }
+func newLines(a *trade.Catalog) *lines { return &lines{assets: a, at: map[uuid.UUID]int{}} }
 
-func (l *lines) order(o *traded) {
+func (l *lines) order(o *trade.Order) {
 	if l == nil {
 		return
 	}
-	line := Line{Source: "orders", Order: o.UUID, State: o.State, Product: o.product(), Token: o.token,
-		Decimals: l.assets.decimals[o.token], Direction: o.Direction,
+	line := Line{Source: "orders", Order: o.UUID, State: o.State, Product: o.Product(), Token: o.Token,
+		Decimals: l.assets.Decimals[o.Token], Direction: o.Direction,
 		Accepted: o.AcceptedAt, Finished: o.FinishedAt}
 	if o.State == ramp.OrderSucceeded {
-		line.Ordered = l.assets.amount(o.token, o.units)
+		line.Ordered = amountOf(l.assets, o.Token, o.Units)
 	}
 	l.at[o.UUID] = len(l.all)
 	l.all = append(l.all, line)
 }
 
-func (l *lines) moved(o *traded, e *ChainEvent, share, fee *big.Int, by string) {
+func (l *lines) moved(o *trade.Order, e *ChainEvent, share, fee *big.Int, by string) {
 	if l == nil {
 		return
 	}
@@ -79,15 +81,15 @@ func (l *lines) moved(o *traded, e *ChainEvent, share, fee *big.Int, by string) 
 	line := &l.all[at]
 	line.setEvent(e)
 	line.By = by
-	line.Moved, line.Fee = l.assets.amount(o.token, share), l.assets.amount(o.token, fee)
+	line.Moved, line.Fee = amountOf(l.assets, o.Token, share), amountOf(l.assets, o.Token, fee)
 }
 
 func (l *lines) event(e *ChainEvent) {
 	if l == nil {
 		return
 	}
-	line := Line{Source: "chain", Token: e.Token, Decimals: l.assets.decimals[e.Token],
-		Direction: e.Direction, Moved: l.assets.amount(e.Token, e.units)}
+	line := Line{Source: "chain", Token: e.Token, Decimals: l.assets.Decimals[e.Token],
+		Direction: e.Direction, Moved: amountOf(l.assets, e.Token, e.units)}
 	line.setEvent(e)
 	l.all = append(l.all, line)
 }
@@ -126,7 +128,7 @@ func (b *Reconciliation) WriteLinesCSV(out io.Writer, sign DecimalSign, lines []
 	for _, l := range lines {
 		w.about(b)
 		w.text(l.Source)
-		w.text(emptyUnless(l.Order != uuid.Nil, l.Order.String()))
+		w.text(console.EmptyUnless(l.Order != uuid.Nil, l.Order.String()))
 		w.text(string(l.State))
 		w.text(l.Product)
 		w.token(l.Token)
@@ -134,9 +136,9 @@ func (b *Reconciliation) WriteLinesCSV(out io.Writer, sign DecimalSign, lines []
 		w.time(l.Accepted)
 		w.time(l.Finished)
 		known := l.TxHash != common.Hash{}
-		w.text(emptyUnless(known, l.TxHash.Hex()))
-		w.number(emptyUnless(known, strconv.FormatUint(l.Block, 10)))
-		w.number(emptyUnless(known, strconv.FormatUint(l.LogIndex, 10)))
+		w.text(console.EmptyUnless(known, l.TxHash.Hex()))
+		w.number(console.EmptyUnless(known, strconv.FormatUint(l.Block, 10)))
+		w.number(console.EmptyUnless(known, strconv.FormatUint(l.LogIndex, 10)))
 		w.time(l.Time)
 		w.text(l.By)
 		w.tokens(&l.Ordered, l.Decimals)
@@ -148,11 +150,4 @@ func (b *Reconciliation) WriteLinesCSV(out io.Writer, sign DecimalSign, lines []
 		w.end()
 	}
 	return w.flush()
-}
-
-func emptyUnless(ok bool, text string) string {
-	if !ok {
-		return ""
-	}
-	return text
 }

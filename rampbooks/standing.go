@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"github.com/ethereum/go-ethereum/common"

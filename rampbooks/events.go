@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 // The number of blocks for which logs are asked at once grows and shrinks with the number
@@ -24,13 +25,13 @@ const (
 
 // eventReader reads the mints and burns of the game's tokens from the chain.
 type eventReader struct {
-	o       *Orders
-	assets  *assets
+	o       *Reconciler
+	assets  *trade.Catalog
 	border  time.Time     // where the period begins
 	outside []common.Hash // where tokens come from when they are minted, and go to when they are burned
 }
 
-func newEventReader(o *Orders, a *assets, border time.Time) *eventReader {
+func newEventReader(o *Reconciler, a *trade.Catalog, border time.Time) *eventReader {
 	r := &eventReader{o: o, assets: a, border: border, outside: []common.Hash{{}}}
 	for _, contract := range o.prover.Contracts {
 		r.outside = append(r.outside, common.BytesToHash(contract[:]))
@@ -80,7 +81,7 @@ func (r *eventReader) logs(ctx context.Context, users []common.Hash, from, to ui
 	transfers := []common.Hash{evidence.TransferTopic}
 	mints, burns := [][]common.Hash{transfers, r.outside, users}, [][]common.Hash{transfers, users, r.outside}
 	for _, topics := range [][][]common.Hash{mints, burns} {
-		filter := ramp.LogFilter{Addresses: r.assets.tokens, Topics: topics}
+		filter := ramp.LogFilter{Addresses: r.assets.Tokens, Topics: topics}
 		for log, err := range evidence.Logs(ctx, r.o.chain, filter, from, to) {
 			if err != nil {
 				return nil, err
@@ -111,7 +112,7 @@ func (r *eventReader) transactions(ctx context.Context, logs []ramp.Log) ([][]Ch
 func (r *eventReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
 	transfer, ok := log.Transfer()
 	from, to := r.isOutside(transfer.From), r.isOutside(transfer.To)
-	if !ok || from == to || evidence.IsDust(&transfer) || !slices.Contains(r.assets.tokens, transfer.Token) {
+	if !ok || from == to || evidence.IsDust(&transfer) || !slices.Contains(r.assets.Tokens, transfer.Token) {
 		return e, false
 	}
 	e = ChainEvent{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To,
@@ -210,7 +211,7 @@ func (r *eventReader) blockTimes(ctx context.Context, numbers []uint64) (map[uin
 	for i, n := range numbers {
 		calls[i] = evidence.Call(&blocks[i], "eth_getBlockByNumber", ramp.AtBlock(n), false)
 	}
-	err := r.o.batch(ctx, calls...)
+	err := evidence.AskAll(ctx, r.o.chain, calls...)
 	times := make(map[uint64]time.Time, len(numbers))
 	for i, n := range numbers {
 		times[n] = evidence.TimeOf(blocks[i].Timestamp)

@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"context"
@@ -15,7 +15,8 @@ import (
 //   - A decision of a person about a Finding, which it ends. It is about Order or, if the finding has none,
 //     about TxHash. If the Finding is [Ambiguous] and both are set, it says that they belong together.
 //   - The reversal of a decision, which Reverses names. The finding is then as it was.
-//   - What [Orders.EraseSession] keeps of a player: that Order and TxHash belong together. Finding is empty.
+//   - What [Reconciler.KeepMatches] keeps of a player who is erased: that Order and TxHash belong
+//     together. Finding is empty.
 //
 // Entries are neither changed nor deleted.
 type Entry struct {

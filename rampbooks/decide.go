@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/internal/invalid"
 )
 
 // Decide stores what a person decided about a finding of the books, and returns it as it is stored.
@@ -20,17 +21,17 @@ import (
 //
 // It moves nothing itself. It fails if the finding has a decision that is not reversed, so that what a
 // person did is in the books once.
-func (o *Orders) Decide(ctx context.Context, e Entry) (Entry, error) {
+func (o *Reconciler) Decide(ctx context.Context, e Entry) (Entry, error) {
 	if err := o.made(); err != nil {
 		return Entry{}, err
 	}
 	j := o.config.Journal
 	if j == nil {
-		return Entry{}, invalid("Config.Journal", "is required")
+		return Entry{}, invalid.Field("Config.Journal", "is required")
 	}
-	said := Decision{Who: e.Who, Reason: e.Reason}
-	if _, err := said.text(); err != nil {
-		return Entry{}, err
+	var wrong invalid.Fields
+	if wrong.Reason("Entry", e.Who, e.Reason); wrong != nil {
+		return Entry{}, wrong.Err()
 	}
 	entries, err := j.Entries(ctx, time.Time{})
 	if err != nil {
@@ -77,11 +78,11 @@ func (e *Entry) reverse(entries []Entry) error {
 }
 
 // checkDecision returns an error if a decision cannot be one.
-func (o *Orders) checkDecision(ctx context.Context, e *Entry, entries []Entry) error {
-	var wrong problems
-	wrong.demand(slices.Contains(FindingKinds(), e.Finding), "Entry.Finding", "must be a kind of finding")
-	wrong.demand(e.Order != uuid.Nil || e.TxHash != common.Hash{}, "Entry.Order", "or TxHash is required")
-	if err := wrong.err(); err != nil {
+func (o *Reconciler) checkDecision(ctx context.Context, e *Entry, entries []Entry) error {
+	var wrong invalid.Fields
+	wrong.Require(slices.Contains(FindingKinds(), e.Finding), "Entry.Finding", "must be a kind of finding")
+	wrong.Require(e.Order != uuid.Nil || e.TxHash != common.Hash{}, "Entry.Order", "or TxHash is required")
+	if err := wrong.Err(); err != nil {
 		return err
 	}
 	if e.Order != uuid.Nil {
@@ -96,7 +97,7 @@ func (o *Orders) checkDecision(ctx context.Context, e *Entry, entries []Entry) e
 	return nil
 }
 
-// ErrDecided is wrapped by the error of [Orders.Decide] if the finding already has a decision.
+// ErrDecided is wrapped by the error of [Reconciler.Decide] if the finding already has a decision.
 var ErrDecided = errors.New("the finding is decided")
 
 // id follows from the subject and from how often it was decided, so that of two persons who decide

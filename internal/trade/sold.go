@@ -1,4 +1,4 @@
-package support
+package trade
 
 import (
 	"math/big"
@@ -9,25 +9,11 @@ import (
 	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
-// Sold is a product with the time in which the game has sold it at this price. The books judge an order
-// by what held when it was accepted. To change a price, a fee, a name or a token, end the old product
-// and begin a new one.
+// Sold is that of package rampbooks, which documents it. Both have the same fields, so that one can be
+// converted into the other.
 type Sold struct {
-	Product ramp.Product `json:"product"`
-
-	// From and To are when the first order for it was accepted, and the last one. If From is zero,
-	// the product was always sold. If To is zero, it is still sold. Each may be wrong by 15
-	// minutes.
-	From time.Time `json:"from,omitzero"`
-	To   time.Time `json:"to,omitzero"`
-}
-
-// Always returns products that the game sells at all times.
-func Always(products ...ramp.Product) (sold []Sold) {
-	for _, product := range products {
-		sold = append(sold, Sold{Product: product})
-	}
-	return sold
+	Product  ramp.Product
+	From, To time.Time
 }
 
 // held reports whether an order that was accepted at a time may be for it.

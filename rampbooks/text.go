@@ -1,4 +1,4 @@
-package support
+package rampbooks
 
 import (
 	"fmt"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/token-ramp/ramp-go/internal/console"
 )
 
 // Text writes the books for a person, as several lines. What others have written is quoted, so that
@@ -35,7 +37,7 @@ func (b *Reconciliation) Text() string {
 	fmt.Fprintf(w,
 		"\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, "+
 			"listed: %d, fitting: %d\n",
-		b.Open, b.To.Format(time.RFC3339), b.WaitingMints, b.WaitingBurns, b.found(),
+		b.Open, b.To.Format(time.RFC3339), b.WaitingMints, b.WaitingBurns, b.findingCount(),
 		len(b.Findings), b.Fitting)
 	for _, f := range slices.Concat(b.Findings, b.Decided) {
 		f.write(w)
@@ -46,7 +48,7 @@ func (b *Reconciliation) Text() string {
 
 // write writes a finding for a person.
 func (f *Finding) write(w io.Writer) {
-	fmt.Fprintf(w, "\n%s  %s: %s\n", f.Time.Format(time.RFC3339), f.Kind, shown(f.Detail))
+	fmt.Fprintf(w, "\n%s  %s: %s\n", f.Time.Format(time.RFC3339), f.Kind, console.Quote(f.Detail))
 	if f.By != "" {
 		fmt.Fprintf(w, "  matched by %s\n", f.By)
 	}
@@ -55,12 +57,12 @@ func (f *Finding) write(w io.Writer) {
 	}
 	if d := f.Decided; d != nil {
 		fmt.Fprintf(w, "  decided at %s by %s: %s (entry %s)\n",
-			d.At.Format(time.RFC3339), shown(d.Who), shown(d.Reason), d.ID)
+			d.At.Format(time.RFC3339), console.Quote(d.Who), console.Quote(d.Reason), d.ID)
 	}
 	for _, o := range f.Orders {
-		fmt.Fprintf(w, "  %s\ttokens: %s (%s)\n", o.row(), o.Tokens, shown(o.Product))
+		fmt.Fprintf(w, "  %s\ttokens: %s (%s)\n", o.row(), o.Tokens, console.Quote(o.Product))
 		if o.Refusal != nil {
-			fmt.Fprintf(w, "  refused %s\n", shown(refused(o.Refusal)))
+			fmt.Fprintf(w, "  refused %s\n", console.Quote(console.Refused(o.Refusal)))
 		}
 	}
 	for _, e := range f.Events {

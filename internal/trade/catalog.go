@@ -1,0 +1,97 @@
+// Package trade says what an order trades on the chain, in units of its token, and what its event may have
+// moved. Packages support and rampbooks share it.
+package trade
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+// Catalog has the tokens of a game, and the products that orders trade them for.
+type Catalog struct {
+	Tokens   []common.Address // sorted
+	Decimals map[common.Address]int
+
+	offers map[string][]*Sold // by their token, direction and items
+}
+
+// NewCatalog returns the tokens and products of a game, without the decimals that a contract says.
+func NewCatalog(tokens []common.Address, products []Sold) *Catalog {
+	c := &Catalog{Tokens: slices.Clone(tokens),
+		Decimals: map[common.Address]int{}, offers: map[string][]*Sold{}}
+	add := func(sold *Sold, d ramp.Direction, items []ramp.Item) {
+		token := common.HexToAddress(sold.Product.Token)
+		var ids []string
+		for _, item := range items {
+			ids = append(ids, item.ID)
+			if item.IsNonFungible {
+				c.Decimals[token] = 0
+			}
+		}
+		key := offerKey(token, d, ids)
+		c.offers[key] = append(c.offers[key], sold)
+	}
+	for i := range products {
+		sold := &products[i]
+		c.Tokens = append(c.Tokens, common.HexToAddress(sold.Product.Token))
+		add(sold, ramp.Mint, sold.Product.Materials)
+		add(sold, ramp.Burn, sold.Product.Outputs)
+	}
+	slices.SortFunc(c.Tokens, common.Address.Cmp)
+	c.Tokens = slices.Compact(c.Tokens)
+	return c
+}
+
+// Knows reports whether a setting names a token, so that its events are read.
+func (c *Catalog) Knows(token common.Address) bool {
+	_, known := slices.BinarySearchFunc(c.Tokens, token, common.Address.Cmp)
+	return known
+}
+
+func offerKey(token common.Address, d ramp.Direction, ids []string) string {
+	slices.Sort(ids)
+	return string(token[:]) + string(d) + strings.Join(ids, "\x00")
+}
+
+// offersFor returns the products that an order may be for: those of its token and items that held when
+// it was accepted, or all of them if none did, and of these those that cost as much, if some do.
+func (c *Catalog) offersFor(o *ramp.Order, token common.Address, tokens ramp.Amount) []*Sold {
+	ids := make([]string, len(o.Assets))
+	for i := range o.Assets {
+		ids[i] = o.Assets[i].ID
+	}
+	offers := c.offers[offerKey(token, o.Direction, ids)]
+	if len(offers) <= 1 {
+		return offers
+	}
+	if held := filter(offers, func(s *Sold) bool { return s.held(o.AcceptedAt) }); len(held) > 0 {
+		offers = held
+	}
+	if cost := filter(offers, func(s *Sold) bool { return s.costs(o, tokens) }); len(cost) > 0 {
+		offers = cost
+	}
+	return offers
+}
+
+func filter(offers []*Sold, want func(*Sold) bool) (wanted []*Sold) {
+	for _, s := range offers {
+		if want(s) {
+			wanted = append(wanted, s)
+		}
+	}
+	return wanted
+}
+
+// Amount returns units of a token as an amount, or 0 for nil.
+func (c *Catalog) Amount(token common.Address, units *big.Int) ramp.Amount {
+	if units == nil {
+		return ramp.Amount{}
+	}
+	amount, _ := ramp.AmountOfUnits(units, c.Decimals[token]) // 256 bits have few enough digits
+	return amount
+}
