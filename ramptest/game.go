@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/gamecall"
 	"github.com/token-ramp/ramp-go/internal/reach"
 	"github.com/token-ramp/ramp-go/internal/rollback"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -86,10 +86,9 @@ type destination struct {
 	client  *http.Client
 }
 
-// reach sets the address of the game's server. It follows no redirects, because a
-// token must not reach another address.
+// reach sets the address of the game's server.
 func (s *game) reach(address string, client http.Client) {
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = gamecall.SameAddress
 	s.to.Store(&destination{strings.TrimRight(address, "/"), &client})
 }
 
@@ -274,20 +273,18 @@ var settings = map[control.Kind]string{
 	control.KindResult:   "ResultPath of ramptest.Config, or -result of ramp emulate",
 }
 
-// header returns the headers of a call (interface 4.3). The case of their names is
-// that of the service, which writes those of an assets call differently.
-func (c *call) header() http.Header {
-	authorization, session := "X-Dapp-Authorization", "X-Dapp-SessionID"
-	if c.kind != control.KindAssets {
-		authorization, session = strings.ToLower(authorization), strings.ToLower(session)
-	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	if !c.anonymous {
-		header[authorization] = []string{"Bearer " + c.session.Token.Reveal()}
-		header[session] = []string{c.session.ID}
+// header returns the headers of a call (interface 4.3).
+func (c *call) header() (header http.Header) {
+	switch {
+	case c.anonymous:
+		header = gamecall.Anonymous()
+	case c.kind == control.KindAssets:
+		header = gamecall.AssetsHeader(c.session)
+	default:
+		header = gamecall.Header(c.session)
 	}
 	if c.hmac != "" {
-		header["x-hmac-signature"] = []string{c.hmac}
+		header[gamecall.Signature] = []string{c.hmac}
 	}
 	return header
 }
@@ -488,7 +485,7 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 		}
 		return nil, nil, fmt.Errorf("ramptest: the game%s: %w", how, err)
 	}
-	response, err := to.client.Do(request)
+	got, err := gamecall.Do(to.client, request, s.config.MaxBody)
 	if err != nil {
 		var dial *net.OpError
 		if errors.As(err, &dial) && dial.Op == "dial" {
@@ -496,19 +493,16 @@ func (s *game) do(caller context.Context, c call) (*answer, http.Header, error) 
 		}
 		return failed(" did not answer", err)
 	}
-	defer response.Body.Close()
-	read, err := io.ReadAll(io.LimitReader(response.Body, s.config.MaxBody+1))
-	if err != nil {
-		return failed("'s answer was cut off", err)
+	if got.Cut != nil {
+		return failed("'s answer was cut off", got.Cut)
 	}
-	is := reach.Body(response.Header, read)
-	if int64(len(read)) > s.config.MaxBody {
-		read = read[:s.config.MaxBody]
+	is := reach.Body(got.Header, got.Body)
+	if got.Longer {
 		is = fmt.Sprintf("it has more than %d bytes, and the service reads no more", s.config.MaxBody)
 	}
-	exactly := func() (json.RawMessage, error) { return exact.JSON(read, fieldNames()...) }
-	return &answer{status: response.StatusCode, body: read, exact: sync.OnceValues(exactly), is: is},
-		response.Header, nil
+	exactly := func() (json.RawMessage, error) { return exact.JSON(got.Body, fieldNames()...) }
+	return &answer{status: got.Status, body: got.Body, exact: sync.OnceValues(exactly), is: is},
+		got.Header, nil
 }
 
 // verdictOn returns what there is to say about a call to the game.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/gamecall"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/internal/rollback"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -110,8 +111,8 @@ func (s *game) theftsOf(victim guest, guests []guest) []theft {
 				"what the token's player owns: an Apply sees only the session, so the other player pays. "+
 				"Authenticate must check that the token belongs to the session (5.1)", own, other)
 	}
-	isGuest := func(g guest) bool { return g.session.ID == otherCase(own) }
-	if swapped := otherCase(own); swapped != own && !slices.ContainsFunc(guests, isGuest) {
+	isGuest := func(g guest) bool { return g.session.ID == gamecall.OtherCase(own) }
+	if swapped := gamecall.OtherCase(own); swapped != own && !slices.ContainsFunc(guests, isGuest) {
 		all[3].session.ID = swapped
 		all[3].found = fmt.Sprintf(
 			"the game accepts session %q for session %q: an order is stored under the first, "+
@@ -192,14 +193,4 @@ func otherPlayer(of guest, guests []guest) string {
 		}
 	}
 	return ""
-}
-
-// otherCase returns a text whose ASCII letters are in the other case.
-func otherCase(text string) string {
-	return strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
-			return r ^ 0x20
-		}
-		return r
-	}, text)
 }

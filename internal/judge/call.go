@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/token-ramp/ramp-go/internal/gamecall"
 )
 
 // Call is a call that the judge made, in a form that may be shown: without tokens, keys
@@ -85,7 +87,7 @@ type call struct {
 
 // secrets returns what a call sent that its answer may repeat and nobody may see.
 func (c call) secrets() []string {
-	return []string{c.hmac, first(c.header, signature)}
+	return []string{c.hmac, first(c.header, gamecall.Signature)}
 }
 
 // first returns the first value of a header, or "". Some cases vary the case of its name.
@@ -97,11 +99,3 @@ func first(header http.Header, name string) string {
 	}
 	return ""
 }
-
-// The headers of the interface (4.3), in the case in which the service writes
-// them.
-const (
-	authorization = "x-dapp-authorization"
-	sessionID     = "x-dapp-sessionid"
-	signature     = "x-hmac-signature"
-)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/gamecall"
 	"github.com/token-ramp/ramp-go/internal/reach"
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
@@ -88,21 +89,19 @@ func (t *trial) attempt(ctx context.Context, c call) answer {
 		request.Body, request.GetBody, request.ContentLength = io.NopCloser(c.arriving()), nil, c.length
 	}
 	secrets := c.secrets()
-	response, err := t.client.Do(request)
+	got, err := gamecall.Do(t.client, request, mostAnswer)
 	if err != nil {
 		return answer{err: err, shown: t.noAnswer(err, secrets...)}
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer))
-	a := answer{status: response.StatusCode, header: response.Header, body: body, err: err}
-	if json.Unmarshal(body, &a.envelope) != nil {
+	a := answer{status: got.Status, header: got.Header, body: got.Body, err: got.Cut}
+	if json.Unmarshal(a.body, &a.envelope) != nil {
 		a.envelope = nil
 	}
 	a.succeeded = t.isGiven(c.path, a)
 	a.shown = t.shown(a.code(), secrets)
-	if err != nil {
-		a.shown = fmt.Sprintf("the answer was cut off after %d bytes of its body: %s", len(body),
-			t.noAnswer(err, secrets...))
+	if a.err != nil {
+		a.shown = fmt.Sprintf("the answer was cut off after %d bytes of its body: %s", len(a.body),
+			t.noAnswer(a.err, secrets...))
 	}
 	return a
 }
@@ -159,18 +158,9 @@ func (t *trial) shown(code string, secrets []string) string {
 
 // signed returns the headers of a validate or result call (interface 4.3).
 func (t *trial) signed(s ramp.Session, body []byte) http.Header {
-	header := t.headers(s)
-	header[signature] = []string{t.Key.Sign(body)}
+	header := gamecall.Header(s)
+	header[gamecall.Signature] = []string{t.Key.Sign(body)}
 	return header
-}
-
-// headers returns the headers of an assets call (interface 4.3).
-func (t *trial) headers(s ramp.Session) http.Header {
-	return http.Header{
-		"Content-Type": {"application/json"},
-		authorization:  {"Bearer " + s.Token.Reveal()},
-		sessionID:      {s.ID},
-	}
 }
 
 // headerEdit changes the headers of a call that has been signed.
@@ -184,7 +174,7 @@ const (
 // note records a call and its answer, and returns the record.
 func (t *trial) note(c call, a answer) *Call {
 	made := Call{Method: c.method, Path: c.path, URL: t.URL + c.path, Status: a.status}
-	if id := first(c.header, sessionID); len(id) <= 100 {
+	if id := first(c.header, gamecall.SessionID); len(id) <= 100 {
 		made.Session = t.said(id)
 	}
 	if id := uuidIn.FindSubmatch(c.body[:min(len(c.body), mostBody)]); id != nil {

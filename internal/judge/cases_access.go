@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/gamecall"
 )
 
 // assetsCases returns the cases about the assets endpoint (interface 2.4).
@@ -65,7 +66,7 @@ func assetsCases() []Case {
 			Inputs: rows[func(*trial) answer]{Should: {
 				{"query", "an unknown query parameter", func(t *trial) answer {
 					return t.try(call{method: http.MethodGet, path: t.AssetsPath + "?language=ko",
-						header: t.headers(t.player)})
+						header: gamecall.Header(t.player)})
 				}},
 				{"header", "another Authorization header", func(t *trial) answer {
 					return t.assets(t.player, setHeader("Authorization", "Bearer other"))
@@ -128,13 +129,14 @@ func sessionCases() []Case {
 		t.denies(atValidate.valid(t).send(bend), t.before)
 	}
 	wrong := rows[headerEdit]{Must: {
-		{"missing", "without an access token", setHeader(authorization)},
-		{"empty", "with an empty access token", setHeader(authorization, "Bearer ")},
+		{"missing", "without an access token", setHeader(gamecall.Authorization)},
+		{"empty", "with an empty access token", setHeader(gamecall.Authorization, "Bearer ")},
 		{"unknown", "with an unknown token", unknownToken},
 		{"cut", "with a token whose last character is missing", func(t *trial, header http.Header, _ []byte) {
-			header[authorization] = []string{header[authorization][0][:len("Bearer ")+len(tokenIn(header))-1]}
+			whole := header[gamecall.Authorization][0]
+			header[gamecall.Authorization] = []string{whole[:len("Bearer ")+len(tokenIn(header))-1]}
 		}},
-		{"long", "with a token that has an extra character", setHeader(authorization, "Bearer TOKENx")},
+		{"long", "with a token that has an extra character", setHeader(gamecall.Authorization, "Bearer TOKENx")},
 		{"capitals", "with a token in capitals, or in small letters if it has only capitals",
 			func(t *trial, header http.Header, _ []byte) {
 				right := tokenIn(header)
@@ -145,19 +147,19 @@ func sessionCases() []Case {
 				if other == right {
 					t.skip("the access token has no letters")
 				}
-				header[authorization] = []string{"Bearer " + other}
+				header[gamecall.Authorization] = []string{"Bearer " + other}
 			}},
 	}}
 	odd := rows[headerEdit]{Should: {
-		{"no-scheme", "with a token but without the word Bearer", setHeader(authorization, "TOKEN")},
-		{"basic", "with Basic instead of Bearer", setHeader(authorization, "Basic TOKEN")},
+		{"no-scheme", "with a token but without the word Bearer", setHeader(gamecall.Authorization, "TOKEN")},
+		{"basic", "with Basic instead of Bearer", setHeader(gamecall.Authorization, "Basic TOKEN")},
 		{"two-tokens", "with two tokens, of which one is wrong",
-			setHeader(authorization, "Bearer TOKEN", "Bearer nobody-has-this-token")},
-		{"no-session", "without a session", setHeader(sessionID)},
-		{"empty-session", "with an empty session", setHeader(sessionID, "")},
+			setHeader(gamecall.Authorization, "Bearer TOKEN", "Bearer nobody-has-this-token")},
+		{"no-session", "without a session", setHeader(gamecall.SessionID)},
+		{"empty-session", "with an empty session", setHeader(gamecall.SessionID, "")},
 		{"unknown-session", "with an unknown session", unknownSession},
 		{"two-sessions", "with two sessions, of which one is unknown",
-			setHeader(sessionID, "SESSION", "nobody-has-this-session")},
+			setHeader(gamecall.SessionID, "SESSION", "nobody-has-this-session")},
 	}, Must: {
 		{"letters", "with the letters of the session in the other case", inOtherLetters},
 	}}
@@ -245,7 +247,7 @@ const signedSession = "Trust the session_id of the signed body, whatever the hea
 // inOtherLetters writes the session in the other case, unless the endpoint ignores the session: a
 // server may take the player from the token at one of them.
 func inOtherLetters(t *trial, header http.Header, body []byte) {
-	other := otherCase(t.player.ID)
+	other := gamecall.OtherCase(t.player.ID)
 	if other == t.player.ID {
 		t.skip("the session has no letters")
 	}
@@ -256,17 +258,7 @@ func inOtherLetters(t *trial, header http.Header, body []byte) {
 	if ask(unknownSession).succeeded {
 		t.skip("the server takes the player from the token alone")
 	}
-	header[sessionID] = []string{other}
-}
-
-// otherCase returns a text whose ASCII letters are in the other case.
-func otherCase(text string) string {
-	return strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
-			return r ^ 0x20
-		}
-		return r
-	}, text)
+	header[gamecall.SessionID] = []string{other}
 }
 
 // spelled writes the names of headers in another way.

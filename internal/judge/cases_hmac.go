@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/token-ramp/ramp-go/internal/gamecall"
 )
 
 // hmacCases returns the cases about the X-HMAC-SIGNATURE header (interface 5.2).
@@ -21,7 +23,7 @@ func hmacCases() []Case {
 func (e endpoint) hmacCases() []Case {
 	change := func(to func(right string, body []byte) string) headerEdit {
 		return func(_ *trial, header http.Header, body []byte) {
-			header[signature] = []string{to(header[signature][0], body)}
+			header[gamecall.Signature] = []string{to(header[gamecall.Signature][0], body)}
 		}
 	}
 	under := func(key string) headerEdit {
@@ -30,16 +32,16 @@ func (e endpoint) hmacCases() []Case {
 	over := func(body string) headerEdit {
 		return func(t *trial, header http.Header,
 			_ []byte) {
-			header[signature] = []string{t.Key.Sign([]byte(body))}
+			header[gamecall.Signature] = []string{t.Key.Sign([]byte(body))}
 		}
 	}
 	call := "A " + string(e) + " call "
 	wrong := rows[headerEdit]{Must: {
-		{"missing", "without an HMAC", setHeader(signature)},
-		{"empty", "with an empty HMAC", setHeader(signature, "")},
+		{"missing", "without an HMAC", setHeader(gamecall.Signature)},
+		{"empty", "with an empty HMAC", setHeader(gamecall.Signature, "")},
 		{"short", "with half an HMAC", change(func(right string, _ []byte) string { return right[:32] })},
-		{"long", "with an HMAC that goes on after its end", setHeader(signature, "HMAC00")},
-		{"not-hex", "with an HMAC that is not hex", setHeader(signature, strings.Repeat("zz", 32))},
+		{"long", "with an HMAC that goes on after its end", setHeader(gamecall.Signature, "HMAC00")},
+		{"not-hex", "with an HMAC that is not hex", setHeader(gamecall.Signature, strings.Repeat("zz", 32))},
 		{"zero", "with an HMAC of zeros", unsigned},
 		{"last-digit", "whose HMAC differs in its last digit",
 			change(func(right string, _ []byte) string { return otherEnd(right) })},
@@ -51,7 +53,7 @@ func (e endpoint) hmacCases() []Case {
 			change(func(_ string, body []byte) string { return fmt.Sprintf("%x", sha256.Sum256(body)) })},
 	}, Should: {
 		{"two", "with two HMACs, of which the first is wrong,",
-			setHeader(signature, strings.Repeat("00", 32), "HMAC")},
+			setHeader(gamecall.Signature, strings.Repeat("00", 32), "HMAC")},
 	}}.inputs(func(t *trial, bend headerEdit) {
 		e.rejects(t, func(v valid) answer { return v.send(bend) })
 	})

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"strings"
+
+	"github.com/token-ramp/ramp-go/internal/gamecall"
 )
 
 // endpoint is one of the two endpoints whose calls carry an HMAC. Cases about the result
@@ -125,4 +127,4 @@ func (v valid) packed() answer {
 }
 
 // unsigned replaces the HMAC with zeros.
-var unsigned = setHeader(signature, strings.Repeat("00", 32))
+var unsigned = setHeader(gamecall.Signature, strings.Repeat("00", 32))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/gamecall"
 )
 
 // Judge tries cases on a target. After [Judge.Ready], it is safe for concurrent use.
@@ -45,8 +46,7 @@ func New(target Target) (*Judge, error) {
 			},
 			DisableKeepAlives: true, // a server may close an idle connection at the moment of the next call
 		},
-		// A signed call must not go to an address that the caller did not name.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: gamecall.SameAddress,
 	}
 	return j, nil
 }
@@ -362,7 +362,7 @@ func (j *Judge) answers(ctx context.Context, player ramp.Session) bool {
 	ctx, cancel := context.WithTimeout(ctx, min(j.target.Timeout, 3*time.Second))
 	defer cancel()
 	t := j.trial(ctx, Input{})
-	a := t.attempt(ctx,
-		call{method: http.MethodGet, path: j.target.AssetsPath, header: t.headers(player), alone: true})
+	a := t.attempt(ctx, call{method: http.MethodGet, path: j.target.AssetsPath,
+		header: gamecall.Header(player), alone: true})
 	return a.err == nil && !isUnavailable(a.status)
 }

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/token-ramp/ramp-go/internal/gamecall"
 )
 
 // rows are inputs by their level, each of which is one edit of a call. What the edit
@@ -55,7 +57,7 @@ func leftOut(name, path string) []row[edit] {
 func setHeader(name string, values ...string) headerEdit {
 	return func(t *trial, header http.Header, _ []byte) {
 		right := strings.NewReplacer("TOKEN", tokenIn(header), "SESSION", t.player.ID,
-			"HMAC", first(header, signature))
+			"HMAC", first(header, gamecall.Signature))
 		delete(header, name)
 		for _, value := range values {
 			header[name] = append(header[name], right.Replace(value))
@@ -65,10 +67,10 @@ func setHeader(name string, values ...string) headerEdit {
 
 // tokenIn returns the token in the headers of a call.
 func tokenIn(header http.Header) string {
-	return strings.TrimPrefix(first(header, authorization), "Bearer ")
+	return strings.TrimPrefix(first(header, gamecall.Authorization), "Bearer ")
 }
 
 var (
-	unknownToken   = setHeader(authorization, "Bearer nobody-has-this-token")
-	unknownSession = setHeader(sessionID, "nobody-has-this-session")
+	unknownToken   = setHeader(gamecall.Authorization, "Bearer nobody-has-this-token")
+	unknownSession = setHeader(gamecall.SessionID, "nobody-has-this-session")
 )

@@ -4,11 +4,12 @@ import (
 	"net/http"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/gamecall"
 )
 
 // assets makes the assets call of a session, with changed headers.
 func (t *trial) assets(s ramp.Session, bends ...headerEdit) answer {
-	header := t.headers(s)
+	header := gamecall.Header(s)
 	for _, bend := range bends {
 		bend(t, header, nil)
 	}
@@ -34,7 +35,7 @@ func (t *trial) deliver(c call) answer {
 
 // post makes a call of the case's player without an HMAC.
 func (t *trial) post(path string, message object) answer {
-	return t.deliver(call{method: http.MethodPost, path: path, header: t.headers(t.player),
+	return t.deliver(call{method: http.MethodPost, path: path, header: gamecall.Header(t.player),
 		body: message.bytes()})
 }
 
