@@ -35,6 +35,10 @@ type dialect struct {
 	// They are empty if a transaction locks the whole database.
 	lock, unlock string
 
+	// impatient lets a statement wait for a lock for a second at most, and patient ends that. gaveUp is
+	// what the error of such a statement says. They are empty if one transaction writes at a time.
+	impatient, patient, gaveUp string
+
 	// createIndexes creates indexes while orders are written. It is nil if they are created with the tables.
 	createIndexes func(ctx context.Context, db *sql.DB, conn *sql.Conn, statements []string,
 		says func(text string)) error

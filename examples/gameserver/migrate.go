@@ -1,6 +1,7 @@
 // This file creates the tables, as a step before each deployment. To make it yours: if you have
 // migrations of your own, add the statements of rampsql's Dialect.Schema and those of the schema in
-// schema.go to them, and drop this file. Otherwise change nothing.
+// schema.go to them, with each new release also those of Dialect.Migrations, and drop this file.
+// Otherwise change nothing.
 
 package main
 
@@ -23,8 +24,8 @@ WHERE o.state = 'accepted'
 ORDER BY o.accepted_at, o.uuid
 ON CONFLICT DO NOTHING`
 
-// migration creates missing tables, and missing indexes while orders are written, and binds the wallets
-// of orders that wait.
+// migration creates missing tables, and missing columns and indexes while orders are written, and binds
+// the wallets of orders that wait.
 type migration struct {
 	db      *sql.DB
 	dialect dialect
@@ -56,6 +57,9 @@ func (m *migration) run(ctx context.Context) error {
 		// as the end of the connection does
 		defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), m.dialect.unlock) }()
 	}
+	if err := m.upgrade(ctx, conn); err != nil {
+		return fmt.Errorf("upgrade the table of orders: %w", err)
+	}
 	indexes, err := m.createTables(ctx, conn)
 	if err != nil {
 		return err
@@ -78,6 +82,48 @@ func pause(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// upgrade brings a table of orders that an earlier release has created to the version of this one.
+func (m *migration) upgrade(ctx context.Context, conn *sql.Conn) error {
+	version, err := m.dialect.sql.Version(ctx, conn)
+	if err != nil || version == 0 { // there is none
+		return err
+	}
+	for _, statement := range m.dialect.sql.Migrations(version) {
+		if m.dialect.createIndexes != nil && strings.Contains(statement, " INDEX ") {
+			err = m.dialect.createIndexes(ctx, m.db, conn, []string{statement}, m.says)
+		} else {
+			err = m.change(ctx, conn, statement)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change runs a statement that locks a table for a moment. It waits for each transaction that has begun,
+// and every call would wait behind it. So it gives up after a second, and tries again.
+func (m *migration) change(ctx context.Context, conn *sql.Conn, statement string) error {
+	if m.dialect.impatient != "" {
+		if _, err := conn.ExecContext(ctx, m.dialect.impatient); err != nil {
+			return err
+		}
+		defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), m.dialect.patient) }()
+	}
+	for said := false; ; said = true {
+		_, err := conn.ExecContext(ctx, statement)
+		if err == nil || m.dialect.gaveUp == "" || !strings.Contains(err.Error(), m.dialect.gaveUp) {
+			return err
+		}
+		if !said {
+			m.says("a transaction holds the table of orders; trying again until it has ended")
+		}
+		if err := pause(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
 	}
 }
 

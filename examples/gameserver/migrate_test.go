@@ -99,3 +99,46 @@ func TestAnInvalidIndexIsMadeAnew(t *testing.T) {
 		noInvalidIndex(t, address)
 	})
 }
+
+// A column is added although a transaction is open, and the calls meanwhile wait for a second at most.
+func TestACallWaitsForASecondWhileAColumnIsAdded(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		d, err := dialectOf(address)
+		check(t, err)
+		if d.file {
+			t.Skip("one transaction writes at a time")
+		}
+		migrated(t, address)
+		db := handle(t, address)
+		open := ramp.Must(db.Begin()) // as a long report does
+		const read = "SELECT COUNT(*) FROM ramp_orders"
+		var rows int
+		check(t, open.QueryRow(read).Scan(&rows))
+		said := make(chan string, 1)
+		m := &migration{db, d, func(text string) { said <- text }}
+		conn := ramp.Must(db.Conn(t.Context()))
+		defer conn.Close()
+		ended := make(chan error, 1)
+		go func() { ended <- m.change(t.Context(), conn, "ALTER TABLE ramp_orders ADD COLUMN added TEXT NULL") }()
+		for calls, longest := 0, time.Duration(0); ; calls++ {
+			start := time.Now()
+			check(t, db.QueryRow(read).Scan(&rows))
+			longest = max(longest, time.Since(start))
+			select {
+			case err := <-ended:
+				t.Fatalf("it did not wait: %v", err)
+			case text := <-said:
+				says(t, text, "a transaction holds the table of orders")
+				t.Logf("of %d calls, the longest waited for %v", calls, longest)
+				if longest > 3*time.Second {
+					t.Errorf("a call waited for %v", longest)
+				}
+				check(t, open.Commit())
+				check(t, <-ended)
+				check(t, db.QueryRow("SELECT COUNT(added) FROM ramp_orders").Scan(&rows))
+				return
+			default:
+			}
+		}
+	})
+}

@@ -18,7 +18,9 @@ func init() {
 	const lock = "CONCAT('migration.7242164.', MD5(DATABASE()))"
 	dialects["mysql"] = dialect{sql: rampsql.MySQL, form: "mysql:DSN", open: openMySQL,
 		translate: translateMySQL(), denied: "command denied to user",
-		lock: "SELECT GET_LOCK(" + lock + ", 0) = 1", unlock: "SELECT RELEASE_LOCK(" + lock + ")"}
+		lock: "SELECT GET_LOCK(" + lock + ", 0) = 1", unlock: "SELECT RELEASE_LOCK(" + lock + ")",
+		impatient: "SET lock_wait_timeout = 1", patient: "SET lock_wait_timeout = DEFAULT",
+		gaveUp: "Error 1205"}
 }
 
 func openMySQL(address string) (*sql.DB, error) {

@@ -22,6 +22,7 @@ func init() {
 	d := dialect{sql: rampsql.PostgreSQL, form: "postgres://…", open: openPostgreSQL,
 		translate: numberArguments, denied: "permission denied for",
 		lock: "SELECT pg_try_advisory_lock(" + lock + ")", unlock: "SELECT pg_advisory_unlock(" + lock + ")",
+		impatient: "SET lock_timeout = '1s'", patient: "RESET lock_timeout", gaveUp: "SQLSTATE 55P03",
 		createIndexes: createPostgreSQLIndexes}
 	dialects["postgres"], dialects["postgresql"] = d, d
 }
@@ -76,7 +77,9 @@ func createPostgreSQLIndexes(ctx context.Context, db *sql.DB, conn *sql.Conn, st
 		}
 	}
 	for _, statement := range statements {
-		statement = strings.Replace(statement, " INDEX ", " INDEX CONCURRENTLY ", 1)
+		if !strings.Contains(statement, " CONCURRENTLY ") { // it is of Schema
+			statement = strings.Replace(statement, " INDEX ", " INDEX CONCURRENTLY ", 1)
+		}
 		if _, err := conn.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("create the indexes, and drop what is invalid with the next migration: %w", err)
 		}
