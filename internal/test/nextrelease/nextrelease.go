@@ -1,0 +1,89 @@
+// Package nextrelease makes the release after this one, for tests in which servers of two releases run
+// side by side: a copy of the repository in which an order has a field more, memo, and its table a
+// column and an index more. What the copy changes is what the guide in CONTRIBUTING.md asks of whoever
+// adds a field; the statements of its migrations are in testdata/next.
+package nextrelease
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// edits are the lines that are added to files of the copy.
+var edits = []struct{ file, after, added string }{
+	{"types.go", "ProjectID   string          `json:\"project_id\"`", "\tMemo string `json:\"memo,omitempty\"`"},
+	{"order.go", "Settled     string        `json:\"settled,omitempty\"`", "\tMemo string `json:\"memo,omitempty\"`"},
+	{"order.go", "UserAddress: r.UserAddress, Digest: r.Digest, Intent: r.Intent", "\t\tMemo: r.Memo,"},
+	{"order.go", `p.requireStorable(o.ProjectID, "project_id"`,
+		"\tp.requireStorable(o.Memo, \"memo\", storable.MaxText)"},
+	{"order.go", `return stored.conflict("digest")`,
+		"\t\tcase stored.Memo != \"\" && stored.Memo != opened.Memo:\n\t\t\treturn stored.conflict(\"memo\")"},
+
+	{"rampsql/columns.go", "any { return &r.intent }},",
+		"\t{\"memo\", 2, text, storable.MaxText, ofPlayer, atAccept,\n" +
+			"\t\tfunc(r *orderRow) any { return (*optional)(&r.Memo) }},"},
+	{"rampsql/columns.go", `{"ramp_orders_tx_hash", 1},`, "\t{\"ramp_orders_network\", 3},"},
+
+	{"rampsql/schema/postgresql.sql", "JSON as text", "    memo         text,"},
+	{"rampsql/schema/mysql.sql", "JSON as text", "    memo         TEXT        NULL,"},
+	{"rampsql/schema/sqlite.sql", "JSON as text", "    memo         TEXT,"},
+	{"rampsql/schema/postgresql.sql", "ON ramp_orders (tx_hash);",
+		"CREATE INDEX IF NOT EXISTS ramp_orders_network ON ramp_orders (network, accepted_at);"},
+	{"rampsql/schema/mysql.sql", "UNIQUE KEY ramp_orders_tx_hash",
+		"    KEY ramp_orders_network (network, accepted_at),"},
+	{"rampsql/schema/sqlite.sql", "ON ramp_orders (tx_hash);",
+		"CREATE INDEX IF NOT EXISTS ramp_orders_network ON ramp_orders (network, accepted_at);"},
+}
+
+// Copy copies the repository at root and makes the next release of the copy. It returns its directory.
+func Copy(t *testing.T, root string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := copyFiles(os.DirFS(root), dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range edits {
+		path := filepath.Join(dir, e.file)
+		before, after, found := strings.Cut(string(ramp.Must(os.ReadFile(path))), e.after)
+		if !found || strings.Contains(after, e.after) {
+			t.Fatalf("internal/test/nextrelease: %s must have %q once", e.file, e.after)
+		}
+		rest, after, _ := strings.Cut(after, "\n")
+		text := before + e.after + rest + "\n" + e.added + "\n" + after
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	migrations := os.DirFS(filepath.Join(root, "testdata/next"))
+	if err := copyFiles(migrations, filepath.Join(dir, "rampsql/schema")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// copyFiles copies a directory without what is not of the repository.
+func copyFiles(from fs.FS, to string) error {
+	return fs.WalkDir(from, ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.Name() == ".git" || entry.Name() == "node_modules":
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return os.MkdirAll(filepath.Join(to, path), 0o700)
+		}
+		text, err := fs.ReadFile(from, path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, path), text, 0o600)
+	})
+}

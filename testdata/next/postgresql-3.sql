@@ -1,0 +1,2 @@
+-- For listing the orders of a network.
+CREATE INDEX CONCURRENTLY ramp_orders_network ON ramp_orders (network, accepted_at);
