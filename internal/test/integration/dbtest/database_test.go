@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -34,6 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		return s.open()
 	})
+	serveCheck()
 	code := m.Run()
 	for _, env := range []string{envPostgreSQL, envBin, envMySQL} {
 		if os.Getenv(env) == "" {
@@ -51,6 +53,7 @@ func TestMain(m *testing.M) {
 type database struct {
 	name    string
 	dialect rampsql.Dialect
+	enter   string // the statement with which an administrator uses the tables of a place
 	modes   []mode
 }
 
@@ -68,13 +71,13 @@ var databases = []database{
 		{name: "immediate", params: "&_txlock=immediate"},
 		{name: "deferred", params: "&_txlock=deferred"},
 	}},
-	{name: "PostgreSQL", dialect: rampsql.PostgreSQL, modes: []mode{
+	{name: "PostgreSQL", dialect: rampsql.PostgreSQL, enter: "SET search_path = %s", modes: []mode{
 		{name: "read committed"},
 		{name: "repeatable read", isolation: sql.LevelRepeatableRead, races: true},
 		{name: "serializable", isolation: sql.LevelSerializable, races: true},
 		{name: "simple protocol", params: "&default_query_exec_mode=simple_protocol"},
 	}},
-	{name: "MySQL", dialect: rampsql.MySQL, modes: []mode{
+	{name: "MySQL", dialect: rampsql.MySQL, enter: "USE %s", modes: []mode{
 		{name: "repeatable read"},
 		{name: "read committed", isolation: sql.LevelReadCommitted},
 		{name: "serializable", isolation: sql.LevelSerializable},
@@ -227,6 +230,11 @@ func databaseOf(t *testing.T, dialect rampsql.Dialect) database {
 		}
 	}
 	panic("no such database")
+}
+
+// administrator returns the database as somebody who may change the tables.
+func (p *place) administrator() *sql.DB {
+	return cmp.Or(p.admin, p.db) // SQLite has no users
 }
 
 // allowDelete gives the user of the place the privilege that DeleteFinished needs.

@@ -1,11 +1,14 @@
 package dbtest
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -29,21 +32,49 @@ func orderOf(t *testing.T, file string) (o ramp.Order) {
 // contents returns the rows of the orders without their random claims.
 func contents(t *testing.T, p *place) (rows []string) {
 	t.Helper()
-	list := ramp.Must(p.db.Query(
-		"SELECT uuid, state, direction, network, project_id, session_id, user_address, digest, intent, tx_hash, " +
-			"reason, settled, accepted_at, finished_at FROM ramp_orders ORDER BY uuid"))
+	list := ramp.Must(p.db.Query("SELECT * FROM ramp_orders ORDER BY uuid"))
 	defer list.Close()
+	columns := ramp.Must(list.Columns())
 	for list.Next() {
-		values := make([]sql.NullString, 14)
+		values := make([]sql.NullString, len(columns))
 		into := make([]any, len(values))
 		for i := range values {
 			into[i] = &values[i]
 		}
 		check(t, list.Scan(into...))
-		rows = append(rows, fmt.Sprint(values))
+		var row []string
+		for i, name := range columns {
+			if name != "claim" {
+				row = append(row, fmt.Sprint(name, "=", values[i]))
+			}
+		}
+		slices.Sort(row)
+		rows = append(rows, fmt.Sprint(row))
 	}
 	check(t, list.Err())
 	return rows
+}
+
+// newPlaceOf creates a place with the tables and orders of a format, and brings them up to this release.
+func newPlaceOf(t *testing.T, d database, format string) *place {
+	t.Helper()
+	text := ramp.Must(os.ReadFile(filepath.Join(formats, format, strings.ToLower(d.name)+".sql")))
+	p := newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders; DROP TABLE ramp_refusals;", string(text))
+	p.migrate(t)
+	return p
+}
+
+// migrate runs the migrations as a deployment does.
+func (p *place) migrate(t *testing.T) {
+	t.Helper()
+	conn := ramp.Must(p.administrator().Conn(t.Context()))
+	defer conn.Close()
+	if p.enter != "" {
+		ramp.Must(conn.ExecContext(t.Context(), fmt.Sprintf(p.enter, p.schema)))
+	}
+	for _, statement := range p.dialect.Migrations(ramp.Must(p.dialect.Version(t.Context(), conn))) {
+		ramp.Must(conn.ExecContext(t.Context(), statement))
+	}
 }
 
 // The tables of every release are read and written by this one. It writes the same rows
@@ -54,10 +85,7 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 	for _, d := range databases {
 		for _, directory := range directories {
 			t.Run(d.name+"/"+directory.Name(), func(t *testing.T) {
-				file := strings.ToLower(d.name) + ".sql"
-				text := ramp.Must(os.ReadFile(filepath.Join(formats, directory.Name(), file)))
-				// A release with another table has its migrations here, after the text.
-				p := newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders; DROP TABLE ramp_refusals;", string(text))
+				p := newPlaceOf(t, d, directory.Name())
 				store := newStore(t, p, applyNothing)
 				check(t, store.Check(t.Context(), ""))
 				before := contents(t, p)
@@ -68,9 +96,9 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 				fresh := newPlace(t, d, d.modes[0])
 				for _, document := range documents {
 					want := orderOf(t, document)
-					text := ramp.Must(json.Marshal(ramp.Must(store.Order(t.Context(), want.UUID))))
-					wanted := ramp.Must(json.Marshal(want))
-					equal(t, want.UUID.String(), string(text), string(wanted))
+					if got := ramp.Must(store.Order(t.Context(), want.UUID)); !got.Equal(want) {
+						t.Errorf("%+v is stored, not %+v", got, want)
+					}
 					replay(t, newStore(t, fresh, applyNothing), want)
 					if want.State == ramp.OrderAccepted {
 						take(t, store, want.UUID, ramp.Finish(&ramp.Result{UUID: want.UUID, TxHash: txHashOf(want.UUID),
@@ -113,5 +141,121 @@ func replay(t *testing.T, store *rampsql.Store, o ramp.Order) {
 			step.Order.Reason = o.Reason
 			return step, err
 		})
+	}
+}
+
+// Every order that a release has stored gets every call of this one, also with the fields that were added
+// later, which it does not have: the repeat of a validate call must be signed, or a mint's assets are taken
+// and nobody gets a signature. See "Add a field" in CONTRIBUTING.md.
+func TestThisReleaseEndsTheOrdersOfEveryRelease(t *testing.T) {
+	endings := map[string]func(o ramp.Order) ramp.Transition{
+		"success": func(o ramp.Order) ramp.Transition { return resultOf(o, success) },
+		"failure": func(o ramp.Order) ramp.Transition { return resultOf(o, failure) },
+		"abandon": func(ramp.Order) ramp.Transition { return ramp.Abandon("bob: case 17", day0) },
+		"settled": func(o ramp.Order) ramp.Transition { return ramp.Settled("by mail", resultOf(o, failure)) },
+	}
+	for _, directory := range ramp.Must(os.ReadDir(formats)) {
+		format := directory.Name()
+		var orders []ramp.Order
+		for _, document := range ramp.Must(filepath.Glob(filepath.Join(formats, format, "order-*.json"))) {
+			orders = append(orders, orderOf(t, document))
+		}
+		later := addedAfter(t, format)
+		t.Logf("format %s does not have %q", format, later)
+		play := func(t *testing.T, open func(t *testing.T) ramp.Store) {
+			for ending, next := range endings {
+				for _, value := range []string{"", "set by a later release"} {
+					store := open(t)
+					for _, o := range orders {
+						repeat := ramp.Accept(ramp.Session{ID: o.SessionID}, requestOf(t, o, later, value), day0)
+						step, err := store.Update(t.Context(), o.UUID, repeat)
+						want := "repeat accepted"
+						if o.State != ramp.OrderAccepted {
+							want = "finished"
+						}
+						what := fmt.Sprintf("order %s (%s): ", o.UUID, o.State)
+						equal(t, what+"the same validate call, with "+fmt.Sprintf("%q %q", later, value),
+							outcome(step, err), want)
+						stored := o
+						wanted := outcome(next(o)(&stored)) // the rules, without a store
+						step, err = store.Update(t.Context(), o.UUID, next(o))
+						equal(t, what+ending, outcome(step, err), wanted)
+						if ended := o.State != ramp.OrderAccepted; ended == step.New {
+							t.Errorf("%s: %s is new: %v", what, ending, step.New)
+						}
+					}
+				}
+			}
+		}
+		t.Run("memory/"+format, func(t *testing.T) { play(t, func(t *testing.T) ramp.Store { return inMemory(t, orders) }) })
+		for _, d := range databases {
+			t.Run(d.name+"/"+format, func(t *testing.T) {
+				play(t, func(t *testing.T) ramp.Store { return newStore(t, newPlaceOf(t, d, format), applyNothing) })
+			})
+		}
+	}
+}
+
+// inMemory returns a store with orders.
+func inMemory(t *testing.T, orders []ramp.Order) ramp.Store {
+	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
+	for _, o := range orders {
+		take(t, store, o.UUID, func(*ramp.Order) (ramp.Step, error) { return ramp.Step{Order: o, New: true}, nil })
+	}
+	return store
+}
+
+// addedAfter returns the fields of a validate call that an order stores, but no order of a format has.
+func addedAfter(t *testing.T, format string) (fields []string) {
+	t.Helper()
+	var documents string
+	for _, document := range ramp.Must(filepath.Glob(filepath.Join(formats, format, "order-*.json"))) {
+		documents += string(ramp.Must(os.ReadFile(document)))
+	}
+	order := reflect.TypeFor[ramp.Order]()
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[ramp.ValidateRequest]()) {
+		stored, known := order.FieldByName(field.Name)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if known && stored.Type == field.Type && !strings.Contains(documents, `"`+name+`":`) {
+			fields = append(fields, field.Name)
+		}
+	}
+	return fields
+}
+
+// requestOf returns the validate call of an order, with a value in some fields.
+func requestOf(t *testing.T, o ramp.Order, fields []string, value string) *ramp.ValidateRequest {
+	t.Helper()
+	r := &ramp.ValidateRequest{UserAddress: o.UserAddress, ProjectID: o.ProjectID, Digest: o.Digest, UUID: o.UUID,
+		Intent: o.Intent}
+	for _, name := range fields {
+		field := reflect.ValueOf(r).Elem().FieldByName(name)
+		if field.Kind() != reflect.String {
+			t.Fatalf("requestOf must set the field %s of type %s", name, field.Type())
+		}
+		field.SetString(value)
+	}
+	return r
+}
+
+func resultOf(o ramp.Order, status uint64) ramp.Transition {
+	return ramp.Finish(&ramp.Result{SessionID: o.SessionID, UUID: o.UUID, TxHash: txHashOf(o.UUID), Intent: o.Intent,
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)}}, day0)
+}
+
+// outcome says what a call did.
+func outcome(step ramp.Step, err error) string {
+	var conflict *ramp.ConflictError
+	switch {
+	case errors.Is(err, ramp.ErrOrderFinished):
+		return "finished"
+	case errors.As(err, &conflict):
+		return "conflict " + conflict.Field
+	case err != nil:
+		return err.Error()
+	case step.New:
+		return "new " + string(step.Order.State)
+	default:
+		return "repeat " + string(step.Order.State)
 	}
 }

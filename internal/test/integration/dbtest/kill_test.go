@@ -4,11 +4,9 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
@@ -45,22 +43,6 @@ func testKill(t *testing.T, p *place, programs ...string) {
 func TestKill(t *testing.T) {
 	t.Parallel()
 	eachDatabase(t, func(t *testing.T, p *place) { testKill(t, p, "") })
-}
-
-// envRelease is the path of the test binary of this package that the release before has
-// built, with go test -c. By default the release before is this one.
-const envRelease = "RAMP_TEST_RELEASE"
-
-// During a deployment, orders are begun by either release and ended by the other, on a
-// table that the newer one has migrated, while the servers restart.
-func TestADeployment(t *testing.T) {
-	racedetector.Skip(t)
-	if testing.Short() {
-		t.Skip("it takes longer than -short allows")
-	}
-	t.Parallel()
-	eachDatabase(t, func(t *testing.T, p *place) { testKill(t, p, os.Getenv(envRelease), "") },
-		"ALTER TABLE ramp_orders ADD COLUMN of_the_next_release INTEGER DEFAULT 7;")
 }
 
 // A primary whose commits wait for a standby is killed, and the standby takes over. Then
