@@ -517,6 +517,48 @@ func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
 	assert.NotContains(t, string(again), "rate")
 }
 
+// What an order stores of its validate call, a repeat must have, too. An optional field is not compared
+// if the stored order does not have it, because a release stored it that did not know the field.
+func TestEveryFieldOfAValidateThatIsStoredIsCompared(t *testing.T) {
+	order, tried := reflect.TypeFor[ramp.Order](), 0
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[ramp.ValidateRequest]()) {
+		stored, isStored := order.FieldByName(field.Name)
+		if !isStored || field.Type != reflect.TypeFor[string]() {
+			continue // digest and intent are tried above
+		}
+		tried++
+		name, _, optional := strings.Cut(stored.Tag.Get("json"), ",omitempty")
+		call := func(value string) *ramp.ValidateRequest {
+			r := mintRequest()
+			reflect.ValueOf(r).Elem().FieldByName(field.Name).SetString(value)
+			return r
+		}
+		accept := func(value string, stored *ramp.Order) (ramp.Step, error) {
+			return ramp.Accept(player, call(value), atValidate)(stored)
+		}
+		first, err := accept("one", nil)
+		require.NoError(t, err, name)
+		require.Equal(t, "one", reflect.ValueOf(first.Order).FieldByName(field.Name).String(),
+			"%s: openOrder must store it", name)
+		_, err = accept("other", &first.Order)
+		var conflict *ramp.ConflictError
+		require.ErrorAs(t, err, &conflict, "%s: Accept must compare it", name)
+		assert.Equal(t, name, conflict.Field)
+		for _, bad := range []string{strings.Repeat("x", 1025), "a\x00", "a\xff"} {
+			_, err = accept(bad, nil)
+			require.Error(t, err, "%s: openOrder must require that it can be stored", name)
+			assertFields(t, err, name+" must")
+		}
+		if optional {
+			without := ramp.Must(accept("", nil))
+			again, err := accept("one", &without.Order)
+			require.NoError(t, err, "%s: Accept must not compare it with an order that does not have it", name)
+			assert.False(t, again.New)
+		}
+	}
+	assert.GreaterOrEqual(t, tried, 2)
+}
+
 // A field whose member is not known would be written twice, and the old value read back.
 func TestAChangedOrderHasEachMemberOnce(t *testing.T) {
 	var read ramp.Order

@@ -119,7 +119,7 @@ func (m *migration) change(ctx context.Context, conn *sql.Conn, statement string
 			return err
 		}
 		if !said {
-			m.says("a transaction holds the table of orders; trying again until it has ended")
+			m.says("a transaction holds the table of orders; retrying until it has ended")
 		}
 		if err := pause(ctx, 200*time.Millisecond); err != nil {
 			return err

@@ -14,15 +14,18 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
+const memo = "\tMemo string `json:\"memo,omitempty\"`"
+
 // edits are the lines that are added to files of the copy.
 var edits = []struct{ file, after, added string }{
-	{"types.go", "ProjectID   string          `json:\"project_id\"`", "\tMemo string `json:\"memo,omitempty\"`"},
-	{"order.go", "Settled     string        `json:\"settled,omitempty\"`", "\tMemo string `json:\"memo,omitempty\"`"},
+	{"types.go", "ProjectID   string          `json:\"project_id\"`", memo},
+	{"order.go", "Settled     string        `json:\"settled,omitempty\"`", memo},
 	{"order.go", "UserAddress: r.UserAddress, Digest: r.Digest, Intent: r.Intent", "\t\tMemo: r.Memo,"},
 	{"order.go", `p.requireStorable(o.ProjectID, "project_id"`,
 		"\tp.requireStorable(o.Memo, \"memo\", storable.MaxText)"},
 	{"order.go", `return stored.conflict("digest")`,
-		"\t\tcase stored.Memo != \"\" && stored.Memo != opened.Memo:\n\t\t\treturn stored.conflict(\"memo\")"},
+		"\t\tcase stored.Memo != \"\" && stored.Memo != opened.Memo:\n" +
+			"\t\t\treturn stored.conflict(\"memo\")"},
 
 	{"rampsql/columns.go", "any { return &r.intent }},",
 		"\t{\"memo\", 2, text, storable.MaxText, ofPlayer, atAccept,\n" +

@@ -174,8 +174,7 @@ func TestThisReleaseEndsTheOrdersOfEveryRelease(t *testing.T) {
 							want = "finished"
 						}
 						what := fmt.Sprintf("order %s (%s): ", o.UUID, o.State)
-						equal(t, what+"the same validate call, with "+fmt.Sprintf("%q %q", later, value),
-							outcome(step, err), want)
+						equal(t, what+fmt.Sprintf("the same validate call, with %q: %q", later, value), outcome(step, err), want)
 						stored := o
 						wanted := outcome(next(o)(&stored)) // the rules, without a store
 						step, err = store.Update(t.Context(), o.UUID, next(o))
@@ -187,7 +186,9 @@ func TestThisReleaseEndsTheOrdersOfEveryRelease(t *testing.T) {
 				}
 			}
 		}
-		t.Run("memory/"+format, func(t *testing.T) { play(t, func(t *testing.T) ramp.Store { return inMemory(t, orders) }) })
+		t.Run("memory/"+format, func(t *testing.T) {
+			play(t, func(t *testing.T) ramp.Store { return inMemory(t, orders) })
+		})
 		for _, d := range databases {
 			t.Run(d.name+"/"+format, func(t *testing.T) {
 				play(t, func(t *testing.T) ramp.Store { return newStore(t, newPlaceOf(t, d, format), applyNothing) })
